@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+from hockeystick.ledger.charge import LedgerCharge
 from hockeystick.ledger.entries import Entry, EntryKind
 from hockeystick.ledger.ledger import Ledger, datasets
 from hockeystick.ledger.reports import LedgerCheck, LedgerStatus, NewPrice, Repricing
 from hockeystick.ledger.reservation import Reservation, ReservationState
+from hockeystick.ledger.reserved_run import CountedRun, ReservedRun
 
 __all__ = [
+    "CountedRun",
     "Entry",
     "EntryKind",
     "Ledger",
+    "LedgerCharge",
     "LedgerCheck",
     "LedgerStatus",
     "NewPrice",
     "Repricing",
     "Reservation",
     "ReservationState",
+    "ReservedRun",
     "datasets",
 ]

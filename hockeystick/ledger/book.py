@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Final, final
 
@@ -81,24 +82,28 @@ class Book:
         new, key = key is None, key or uuid.uuid4().hex
         together = self.with_wholes(datasets)
         prices = {name: self.terms(name).price(mechanism) for name in together}
-        event = Event(
-            kind=EntryKind.RESERVE,
-            key=key,
-            content=content_of(mechanism),
-            together=together,
-            by=by,
-            note=note,
-        )
+        event = _reserving(mechanism, key, together, by=by, note=note)
         with self.database.writing() as connection:
             ends = chains.locked(connection, together)
             known = [] if new else [[*chains.entries_of(connection, one, key)] for one in together]
             if any(known):
                 _check_same(event, known)
             else:
-                self._charge(connection, ends, event, prices, str(mechanism))
+                self._charge(connection, ends, [event], prices, mechanism)
         resolve = partial(self._resolve, together, by=by)
         state = state_of(known[0] if known else [])
-        return Reservation(key, mechanism, together, state, resolve, resumed=any(known))
+        told = known[0][0].note if any(known) else note
+        return Reservation(key, mechanism, together, state, resolve, resumed=any(known), note=told)
+
+    def charge(self, datasets: Sequence[str], mechanism: Mechanism, *, by: str, note: str) -> None:
+        """Reserve and commit a mechanism in one transaction: in all datasets, or none."""
+        together = self.with_wholes(datasets)
+        prices = {name: self.terms(name).price(mechanism) for name in together}
+        reserved = _reserving(mechanism, uuid.uuid4().hex, together, by=by, note=note)
+        committed = replace(reserved, kind=EntryKind.COMMIT)
+        with self.database.writing() as connection:
+            ends = chains.locked(connection, together)
+            self._charge(connection, ends, [reserved, committed], prices, mechanism)
 
     def reservation(self, dataset: str, key: str, *, by: str) -> Reservation:
         """Return a reservation that was made before."""
@@ -109,17 +114,19 @@ class Book:
         together = known[0].datasets
         resolve = partial(self._resolve, together, by=by)
         reserved = known[0].reserved
-        return Reservation(key, reserved, together, state_of(known), resolve, resumed=True)
+        return Reservation(
+            key, reserved, together, state_of(known), resolve, resumed=True, note=known[0].note
+        )
 
     def _charge(
         self,
         connection: Connection,
         ends: dict[str, Chain],
-        event: Event,
+        events: Sequence[Event],
         prices: dict[str, Costs],
-        words: str,
+        mechanism: Mechanism,
     ) -> None:
-        """Add a reservation to all its chains, or raise where a budget does not cover it."""
+        """Add what is reserved to all its chains, or raise where a budget does not cover it."""
         after = {name: plus(ends[name].spent, price) for name, price in prices.items()}
         short = [
             name
@@ -128,10 +135,10 @@ class Book:
         ]
         if short:
             first = short[0]
-            step = f"{words} on {', '.join(map(repr, short))}"
+            step = f"{mechanism} on {', '.join(map(repr, short))}"
             raise self.terms(first).refusal(prices[first], ends[first].spent, step)
         for name, end in ends.items():
-            chains.continued(connection, end, [(event, prices[name], after[name])])
+            chains.continued(connection, end, [(one, prices[name], after[name]) for one in events])
 
     def _resolve(
         self,
@@ -181,6 +188,20 @@ class Book:
                 "otherwise; reprice the ledger before a part of it is committed, or commit it all"
             )
         return terms.price(ran)
+
+
+def _reserving(
+    mechanism: Mechanism, key: str, together: tuple[str, ...], *, by: str, note: str
+) -> Event:
+    """Return the event of a mechanism that is reserved."""
+    return Event(
+        kind=EntryKind.RESERVE,
+        key=key,
+        content=content_of(mechanism),
+        together=together,
+        by=by,
+        note=note,
+    )
 
 
 def _agreed_terms(first: Entry) -> Terms:

@@ -11,6 +11,7 @@ from hockeystick.adjacency import Adjacency
 from hockeystick.calibration.filters.approximate import Rule
 from hockeystick.errors import HockeystickError, ParameterError
 from hockeystick.ledger import inputs
+from hockeystick.ledger.charge import LedgerCharge
 from hockeystick.ledger.entries import Entry
 from hockeystick.ledger.reports import LedgerCheck, LedgerStatus, Repricing
 from hockeystick.ledger.reservation import Reservation
@@ -65,7 +66,8 @@ class Ledger:
         only ``reprice`` does, which is recorded.
 
     Edge cases:
-        The same key with the same mechanism and datasets is the same reservation, charged once;
+        A ledger is a ``charge`` of the functions of ``hs.release``: see ``charging``. The same
+        key with the same mechanism and datasets is the same reservation, charged once;
         with others it is refused. What costs nothing always fits. A budget that has no filter
         (f-DP), and a mechanism without a price in the budget's measure (Gaussian noise for
         ``PureDP``), are refused.
@@ -197,6 +199,33 @@ class Ledger:
             by=inputs.person(by),
             note=inputs.note(note),
         )
+
+    def charging(
+        self, *, by: str | None = None, note: str = "", also: Iterable[str] = ()
+    ) -> LedgerCharge:
+        """Return the ledger as what releases are charged to by somebody, and why.
+
+        Args:
+            by: Who releases; by default the user of the operating system.
+            note: Why.
+            also: Further datasets of this ledger that are charged in full as well.
+
+        Raises:
+            ParameterError: If an argument is outside its domain.
+        """
+        return LedgerCharge(self._book, self.dataset, by=by, note=note, also=also)
+
+    def step(self, mechanism: Mechanism, *, count: float = 1) -> None:
+        """Charge a mechanism as one that has run, as ``LedgerCharge.step``: for ``charge=ledger``.
+
+        Args:
+            mechanism: What is to run; it stays charged, whatever happens next.
+            count: How many runs.
+
+        Raises:
+            HockeystickError: As ``reserve``; nothing is charged then.
+        """
+        self.charging().step(mechanism, count=count)
 
     def reservation(self, key: str, *, by: str | None = None) -> Reservation:
         """Return a reservation that was made before, to commit or release it.

@@ -53,7 +53,7 @@ class Reservation:
         ZCDP(rho=0.125)
     """
 
-    __slots__ = ("_resolve", "_state", "key", "mechanism", "resumed", "together")
+    __slots__ = ("_resolve", "_state", "key", "mechanism", "note", "resumed", "together")
 
     def __init__(
         self,
@@ -64,11 +64,13 @@ class Reservation:
         resolve: Callable[[str, ReservationState, Mechanism | None, str], None],
         *,
         resumed: bool,
+        note: str,
     ) -> None:
         self.key = key
         self.mechanism = mechanism
         self.together = together
         self.resumed = resumed
+        self.note = note
         self._state = state
         self._resolve = resolve
 

@@ -10,7 +10,7 @@ from hockeystick.mechanisms.base import Mechanism
 
 
 class Charged(Protocol):
-    """What books releases: an ``Accountant``, a ``Filter``, an ``Odometer``."""
+    """What books releases: an ``Accountant``, a ``Filter``, an ``Odometer``, a ``Ledger``."""
 
     def step(self, mechanism: Mechanism) -> object:
         """Book a mechanism that is about to run, or raise."""
@@ -22,7 +22,7 @@ def checked_charge(charge: Any) -> Charged | None:
     if charge is None or steps:
         return charge  # type: ignore[no-any-return]
     raise ParameterError(
-        "charge", charge, "an Accountant, a Filter or another with step(mechanism)"
+        "charge", charge, "an Accountant, a Filter, a Ledger or another with step(mechanism)"
     )
 
 

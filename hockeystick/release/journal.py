@@ -7,16 +7,72 @@ import os
 import secrets
 import sys
 import weakref
-from typing import Final, final
+from collections.abc import Callable
+from typing import Any, Final, Protocol, final
 
 from hockeystick.errors import ParameterError
 
 _OF_THIS: Final = (
-    "an account of this very plan, of a run that is private or not as this one is, and in the same "
-    "arithmetic"
+    "an account of this very plan, of a run that is private or not as this one is, in the same "
+    "arithmetic, and on the same ledger by the same key, or on none"
 )
+_A_JOURNAL: Final = "the path of a file, an hs.ledger.ReservedRun, or None"
 _FREE: Final = "one that no other loop has open, in this process or another one"
 _LOCKING: Final = "on a file system that locks files, so that no other process counts there"
+
+
+class Counting(Protocol):
+    """What counts steps: a ``Journal``, or another that is told of the run's end."""
+
+    counted: int
+
+    @property
+    def run(self) -> str:
+        """The name of the run."""
+
+    @property
+    def path(self) -> str | None:
+        """The file, where there is one."""
+
+    def add(self, steps: int) -> None:
+        """Count further steps."""
+
+    def finish(self) -> None:
+        """Note that the run is over: no further step will be counted."""
+
+    def close(self) -> object:
+        """Count no more, and leave the file to others."""
+
+
+class OpensJournal(Protocol):
+    """What may be given in the place of a journal's path: ``hs.ledger.ReservedRun``."""
+
+    def open(self, title: str, first: Callable[[int], Any], most: int) -> Counting:
+        """Return what counts the first of a run's steps, or raise."""
+
+
+def opened(
+    journal: str | os.PathLike[str] | OpensJournal,
+    title: str,
+    first: Callable[[int], Any],
+    most: int,
+) -> Counting:
+    """Return what counts a run, for this process alone.
+
+    Args:
+        journal: The path of a file, or what opens one itself.
+        title: What the journal is of.
+        first: From a number of steps to the plan of the first so many.
+        most: How many steps there are.
+
+    Raises:
+        ParameterError: If the journal is another run's, or in use, or none.
+    """
+    if isinstance(journal, str | os.PathLike):
+        return Journal(journal, title)
+    if not callable(getattr(journal, "open", None)):
+        raise ParameterError("journal", journal, _A_JOURNAL)
+    return journal.open(title, first, most)
 
 
 @final
@@ -48,6 +104,9 @@ class Journal:
     def add(self, steps: int) -> None:
         """Count further steps, possibly none."""
         self._write(b"." * steps)
+
+    def finish(self) -> None:
+        """Write nothing: a count is one at its end as well."""
 
     def _write(self, text: bytes) -> None:
         """Write all of a text to the disk, or raise: one nearly full takes a part and says so."""

@@ -571,3 +571,30 @@ def test_a_group_that_is_made_after_the_loop_is_refused(monkeypatch: pytest.Monk
     with pytest.raises(IncompatibleError, match=r"made in process 0 of 1, .* process 1 of 2"):
         private.step(torch.sum, batch)
     assert private.steps == 0
+
+
+def _on_ledger(rank: int, path: Path, steps: int) -> Any:
+    ledger = hs.Ledger(path / "ledger.db", "x", hs.ZCDP(rho=3.0))
+    private = _ran(_loop(FULL, ledger=ledger, key="run", journal=path / "journal"), steps)
+    during = ledger.status.unresolved if rank == 0 else None
+    private.close()
+    return private.steps, during
+
+
+def test_the_first_process_reserves_and_commits_for_all(tmp_path: Path) -> None:
+    assert _in_processes(tmp_path, _on_ledger, tmp_path, 3) == [(3, 1), (3, None)]
+    ledger = hs.Ledger(tmp_path / "ledger.db", "x")
+    assert ledger.status.spent == hs.ZCDP(rho=1.5)
+    assert [entry.kind for entry in ledger.history()] == ["open", "reserve", "commit"]
+    told = _in_processes(tmp_path, _on_ledger, tmp_path, 3)
+    assert all("IncompatibleError" in one and "was committed before" in one for one in told)
+
+
+def _short_of(rank: int, path: Path) -> Any:
+    ledger = hs.Ledger(path / "ledger.db", "x", hs.ZCDP(rho=0.1))
+    return _loop(FULL, ledger=ledger, key="run").steps
+
+
+def test_what_the_ledger_refuses_no_process_trains(tmp_path: Path) -> None:
+    told = _in_processes(tmp_path, _short_of, tmp_path)
+    assert all("BudgetExhausted" in one or "does not cover" in one for one in told)

@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
-from typing import Any, Final, final
+from typing import Any, Final, Self, final
 
 from flwr.app import ArrayRecord, ConfigRecord, Message, MessageType, MetricRecord, RecordDict
 from flwr.serverapp import Grid
@@ -20,6 +20,8 @@ from hockeystick.adapters.flower._weights import Asked, Weights
 from hockeystick.adapters.loop._account import affordable, refusal
 from hockeystick.adapters.loop._random import bits
 from hockeystick.errors import IncompatibleError, ParameterError
+from hockeystick.ledger import LedgerCharge
+from hockeystick.ledger.reserved_run import on_ledger
 from hockeystick.release.federated import ClientRounds, first_rounds
 
 _LOG: Final = logging.getLogger("flwr")
@@ -70,14 +72,23 @@ class PrivateFedAvg(Strategy):  # type: ignore[misc]  # theirs may have no types
         learning_rate: The server's rate eta, a finite number >= 0.
         journal: A file that counts the rounds durably, for a process that may be killed; it is
             locked, so that no other process counts there.
+        ledger: A ledger whose neighbours are clients; it reserves all rounds before the first one,
+            durably, and is told at the end what ran: by ``close``, or at the normal end of ``with
+            PrivateFedAvg(...) as strategy``. ``hs.Ledger``, or its ``charging(by=, note=)``.
+        key: What the run is called there. A server that was killed goes on with the same key, plan
+            and journal, and with no other: see ``hs.ledger.ReservedRun``.
         seed: For tests alone, as whoever knows it can subtract the noise. Epsilon is inf, and there
             is no journal: what it would count is not private.
         not_private: True, by who gives a seed.
 
     Raises:
         ParameterError: If the plan is another one, a seed is given and not said to be not private,
-            the journal is another run's or in use, or an argument is outside its domain.
-        IncompatibleError: If a budget or a journal is given with a seed.
+            the journal is another run's or in use, a key stands for something else, or an argument
+            is outside its domain.
+        BudgetExhausted: If the ledger does not cover the rounds.
+        IncompatibleError: If a budget, a journal or a ledger is given with a seed, or the run was
+            committed to the ledger before.
+        LedgerError: If the ledger cannot be written.
 
     Example:
         >>> import hockeystick as hs
@@ -104,6 +115,8 @@ class PrivateFedAvg(Strategy):  # type: ignore[misc]  # theirs may have no types
         budget: hs.ApproxDP | None = None,
         learning_rate: float = 1.0,
         journal: str | os.PathLike[str] | None = None,
+        ledger: hs.Ledger | LedgerCharge | None = None,
+        key: str | None = None,
         seed: int | None = None,
         not_private: bool = False,
     ) -> None:
@@ -112,11 +125,16 @@ class PrivateFedAvg(Strategy):  # type: ignore[misc]  # theirs may have no types
         self.learning_rate = _validate.real("learning_rate", learning_rate, _RATE)
         if budget is not None and not isinstance(budget, hs.ApproxDP):
             raise ParameterError("budget", budget, "an hs.ApproxDP or None")
-        self._seed, self._budget = _checked_seed(seed, not_private, budget, journal), budget
+        counting = journal if ledger is None else ledger
+        self._seed, self._budget = _checked_seed(seed, not_private, budget, counting), budget
         self._first = partial(first_rounds, self.plan)
         self._limit = affordable(self._first, self.plan.rounds, budget)
         self._rounds = ClientRounds(
-            self.plan, None, self.clipping_norm, journal=journal, bits=bits(self._seed, "rounds", 0)
+            self.plan,
+            None,
+            self.clipping_norm,
+            journal=on_ledger(ledger, key, journal, most=self._limit),
+            bits=bits(self._seed, "rounds", 0),
         )
         self._asked: Asked | None = None
 
@@ -253,9 +271,26 @@ class PrivateFedAvg(Strategy):  # type: ignore[misc]  # theirs may have no types
         _LOG.info("\t├──> %s", self.plan)
         _LOG.info("\t└──> Rounds: %d counted, %d left", self.counted, self.left)
 
-    def close(self) -> None:
-        """Count no more, and leave the journal to others."""
-        self._rounds.close()
+    def close(self, *, final: bool = True) -> None:
+        """Count no more, and leave the journal to others; commit what ran to the ledger.
+
+        Args:
+            final: False where another server is to go on with the run: its reservation stays, and
+                counts in full.
+
+        Raises:
+            LedgerError: If the ledger cannot be written; the run then counts in full, and this may
+                be called again.
+        """
+        self._rounds.close(final=final)
+
+    def __enter__(self) -> Self:
+        """Return the strategy, to be closed at the end."""
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        """Close the strategy; where an exception ends it, the run may be gone on with."""
+        self.close(final=kind is None)
 
     def _check(self) -> None:
         """Raise where plan or budget have no round left."""
@@ -281,5 +316,7 @@ def _checked_seed(seed: object, not_private: object, budget: object, journal: ob
     if seed is not None and budget is not None:
         raise IncompatibleError(f"a seed has epsilon = inf, which is not within {budget}")
     if seed is not None and journal is not None:
-        raise IncompatibleError("a journal counts private rounds: none of a run with a seed is one")
+        raise IncompatibleError(
+            "a journal or a ledger counts private rounds: none of a run with a seed is one"
+        )
     return None if seed is None else _validate.count("seed", seed, _SEED)

@@ -14,7 +14,7 @@ from typing import Any, Final, NoReturn, final
 
 import hockeystick as hs
 from hockeystick.errors import BudgetExhausted, IncompatibleError, ParameterError
-from hockeystick.release.journal import Journal
+from hockeystick.release.journal import Counting, OpensJournal, opened
 
 VERSION: Final = 2
 _FIELDS: Final = frozenset({"kind", "version", "plan", "not_private", "arithmetic", "run", "steps"})
@@ -113,7 +113,7 @@ class Account:
         self,
         plan: hs.DPSGD,
         budget: hs.ApproxDP | None = None,
-        journal: str | os.PathLike[str] | None = None,
+        journal: str | os.PathLike[str] | OpensJournal | None = None,
         *,
         not_private: bool = False,
         arithmetic: str = "exact",
@@ -127,11 +127,12 @@ class Account:
         self.limit = min(epochs * length, plan.total_steps)
         self.counted = 0
         self._process, self._closed, self._lock = os.getpid(), False, Lock()
-        self._journal: Journal | None = None
+        self._journal: Counting | None = None
         self.run = secrets.token_hex(16)
         if journal is not None:
             told = ("-not-private" if not_private else "") + _told(arithmetic)
-            self._journal = Journal(journal, f"{_KIND}{told} {VERSION} {fingerprint(plan)}")
+            title = f"{_KIND}{told} {VERSION} {fingerprint(plan)}"
+            self._journal = opened(journal, title, partial(first_steps, plan), self.limit)
             self.run = self._journal.run
             self._go_on(min(self._journal.counted, plan.total_steps), self._journal.counted)
 
@@ -173,10 +174,18 @@ class Account:
                 self._journal.add(1)
             self.counted += 1
 
-    def close(self) -> None:
-        """Count no more, and leave the journal to others."""
-        self._closed = True
+    def close(self, *, final: bool = True) -> None:
+        """Count no more, and leave the journal to others.
+
+        Args:
+            final: False where another process is to go on with the run, for whose reservation in a
+                ledger nothing is committed then.
+        """
+        with self._lock:
+            self._closed = True
         if self._journal is not None:
+            if final:
+                self._journal.finish()
             self._journal.close()
 
     def state(self) -> dict[str, Any]:

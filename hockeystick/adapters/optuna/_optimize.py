@@ -8,9 +8,12 @@ from typing import Any, Final, TypeAlias
 
 import optuna
 
+import hockeystick as hs
 from hockeystick import _validate
 from hockeystick._validate import whole_numbers
 from hockeystick.errors import IncompatibleError, ParameterError
+from hockeystick.ledger import CountedRun, LedgerCharge, ReservedRun
+from hockeystick.ledger.reserved_run import on_ledger
 from hockeystick.mechanisms.base import Mechanism, checked
 from hockeystick.mechanisms.selection.tuning import RandomStopping
 from hockeystick.release import Best
@@ -33,6 +36,8 @@ def optimize(
     sampler: optuna.samplers.BaseSampler | None = None,
     maximize: bool = True,
     charge: Charged | None = None,
+    ledger: hs.Ledger | LedgerCharge | None = None,
+    key: str | None = None,
     bits: Bits = secret_bits,
 ) -> Best[Mapping[str, Any], Mapping[str, Any]] | None:
     """Search by Optuna, charge the whole search before its first trial, and return the best trial.
@@ -60,9 +65,15 @@ def optimize(
         sampler: What chooses hyperparameters; ``RandomSampler`` if not given. With a
             ``RandomStopping`` a seed of it is not used: it would tell which trial was the best.
         maximize: Whether larger scores are better.
-        charge: An ``Accountant``, a ``Filter`` or another with ``step(mechanism)``. Where a trial
-            fails, its error is raised, and the charge stays. With a ``RandomStopping`` an error
-            tells more than is charged to whoever sees it: see ``release.random_search``.
+        charge: ``Accountant``, ``Filter``, ``Ledger`` or another with ``step(mechanism)``. Where a
+            trial fails, its error is raised, and the charge stays. With a ``RandomStopping`` an
+            error tells more than is charged to whoever sees it: see ``release.random_search``.
+        ledger: A ledger that reserves the whole search before the first trial, durably, and is told
+            at the end what ran: of ``trials``, those that have begun; of a ``RandomStopping``, all
+            of it. A search that fails or is killed counts in full. ``hs.Ledger``, or its
+            ``charging(by=, note=)``.
+        key: What the search is called there: one key is for one search, which is never gone on
+            with.
         bits: The source of the number of trials; another than the operating system's is for tests.
 
     Returns:
@@ -72,7 +83,8 @@ def optimize(
         ParameterError: If an argument is outside its domain, nothing being charged then; or if a
             score is beyond all floats.
         IncompatibleError: If a sampler looks at earlier trials where these have to be independent.
-        BudgetExhausted: If the filter refuses; nothing runs then.
+        BudgetExhausted: If the filter or the ledger refuses; nothing runs then.
+        LedgerError: If the ledger cannot be written.
 
     References:
         Akiba, Sano, Yanase, Ohta and Koyama, "Optuna", KDD 2019; Papernot and Steinke,
@@ -94,6 +106,7 @@ def optimize(
     chosen = _checked_sampler(sampler, independent=trials is None)
     charged = checked_charge(charge)
     number = run_count(total.distribution, bits=bits) if trials is None else trials
+    counted = _reserved(ledger, key, charged, mechanism, trials)
     book(charged, total)
     direction = "maximize" if maximize else "minimize"
     with _silence():
@@ -101,9 +114,44 @@ def optimize(
             ran = [_alone(_in_floats(objective), direction) for _ in range(number)]
         else:
             study = optuna.create_study(sampler=chosen, direction=direction)
-            study.optimize(_in_floats(objective), n_trials=trials, n_jobs=1)
+            counting = _counting(_in_floats(objective), counted)
+            study.optimize(counting, n_trials=trials, n_jobs=1)
             ran = study.get_trials(deepcopy=False)
+    if counted is not None:
+        counted.finish()
     return _best(ran, total, maximize=maximize)
+
+
+def _reserved(
+    ledger: hs.Ledger | LedgerCharge | None,
+    key: str | None,
+    charged: Charged | None,
+    mechanism: Mechanism,
+    trials: int | None,
+) -> CountedRun | None:
+    """Return what counts trials that a ledger has reserved; None where there is no ledger."""
+    if ledger is not None and charged is not None:
+        raise ParameterError("charge", charged, "None where a ledger is given, which is charged")
+    run = on_ledger(ledger, key, None)
+    if not isinstance(run, ReservedRun):
+        return None
+    if trials is None:
+        # How many trials ran is secret, so that the search is one, which has begun.
+        counted = run.open("search", lambda _: mechanism, 1)
+        counted.add(1)
+        return counted
+    return run.open("search", mechanism.__pow__, trials)
+
+
+def _counting(objective: _Objective, counted: CountedRun | None) -> _Objective:
+    """Return an objective whose trials are counted as they begin."""
+
+    def begun(trial: optuna.Trial) -> float:
+        if counted is not None:
+            counted.add(1)
+        return objective(trial)
+
+    return begun
 
 
 def _alone(objective: _Objective, direction: str) -> optuna.trial.FrozenTrial:

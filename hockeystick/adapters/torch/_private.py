@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import lru_cache, partial
 from threading import Lock
 from types import MappingProxyType
-from typing import Any, Final, Literal, final
+from typing import Any, Final, Literal, Self, final
 
 import torch
 from torch.utils import _pytree as trees
@@ -46,6 +46,8 @@ from hockeystick.adapters.torch._processes import Processes
 from hockeystick.adapters.torch._replay import PrivateReplay, Train
 from hockeystick.adapters.torch._tape import note
 from hockeystick.errors import IncompatibleError, ParameterError
+from hockeystick.ledger import LedgerCharge
+from hockeystick.ledger.reserved_run import on_ledger
 from hockeystick.mechanisms.sampling.clipping import Clipping
 
 _MICROBATCH: Final = whole_numbers("b", 1, (8, 1024))
@@ -79,6 +81,8 @@ def make_private(
     loading: Mapping[str, Any] = _NO_OPTIONS,
     checkpoint: str | os.PathLike[str] | None = None,
     journal: str | os.PathLike[str] | None = None,
+    ledger: hs.Ledger | LedgerCharge | None = None,
+    key: str | None = None,
     seed: int | None = None,
     not_private: bool = False,
 ) -> Private:
@@ -159,6 +163,12 @@ def make_private(
         journal: A file that counts the steps durably (until the machine itself loses it), each
             before its noise is drawn: for a process that may be killed. It is locked, so that no
             other process counts there at the same time.
+        ledger: A ledger that reserves the whole plan (of a budget, the steps that it covers) before
+            the first step, durably, and is told at the end what ran: by ``private.close``, or at
+            the normal end of ``with make_private(...) as private``. ``hs.Ledger``, or its
+            ``charging(by=, note=)``.
+        key: What the run is called there. A run that was killed goes on with the same key, plan and
+            journal, and with no other: see ``hs.ledger.ReservedRun``.
         seed: A number from which batches and noise are computed again in the same way: for tests
             alone, as whoever knows it can subtract the noise. Epsilon is inf.
         not_private: True, by who gives a seed.
@@ -169,12 +179,15 @@ def make_private(
     Raises:
         ParameterError: If a layer mixes examples, the model is spread over devices or compiled,
             nothing is trained, the dataset has no length or not that of the plan where it must, a
-            journal is another run's or in use, a seed is given and not said to be not private, or
-            another argument is outside its domain.
+            journal is another run's or in use, a key stands for something else, a seed is given
+            and not said to be not private, or another argument is outside its domain.
+        BudgetExhausted: If the ledger does not cover the plan; nothing is trained then.
         OSError: In a step, if the operating system has no random bits; one that was counted by
             then stays counted, and nothing of it is released.
         IncompatibleError: If the clipping has no account under the plan or within the budget, a
-            seed comes with a budget, or processes differ or have lost one another.
+            seed comes with a budget or a ledger, the run was committed to the ledger before, or
+            processes differ or have lost one another.
+        LedgerError: If the ledger cannot be written.
     """
     processes, model = Processes(), _checks.unwrapped(model)
     with processes.together(
@@ -184,6 +197,7 @@ def make_private(
             "clipping": repr(clip),
             "arithmetic": computed.name,
             "budget": repr(budget),
+            "key": key,
             "seed": fixed,
             "microbatch": size,
             "examples": examples,
@@ -217,11 +231,14 @@ def make_private(
         path = None if checkpoint is None else os.fspath(checkpoint)
         if journal is None and path is not None:
             journal = f"{path}.journal"
+        if fixed is not None and ledger is not None:
+            raise IncompatibleError("a seed has epsilon = inf, which no ledger covers")
+        counting = on_ledger(ledger, key, journal)
     with processes.together("make_private"):
         account = Account(
             counted,
             budget,
-            journal if processes.first else None,
+            counting if processes.first else None,
             not_private=fixed is not None,
             arithmetic=computed.name,
         )
@@ -473,11 +490,32 @@ class Private:
         found = usual if train is None else train
         return self._replay(self.model, self.optimizer, train=found, canaries=tuple(canaries))
 
-    def close(self) -> None:
-        """End the loop: its journal is free for another one, and so is the optimizer."""
+    def close(self, *, final: bool = True) -> None:
+        """End the loop: its journal is free for another one, and so is the optimizer.
+
+        With a ledger the steps that are counted are committed, and the run is over.
+
+        Args:
+            final: False where another process is to go on with the run: its reservation stays, and
+                counts in full.
+
+        Raises:
+            LedgerError: If the ledger cannot be written; the run then counts in full, and this may
+                be called again.
+            IncompatibleError: If there is a ledger, and this process was forked from the run's own,
+                or somebody else has resolved the reservation.
+        """
         self.loader.close()
-        self._account.close()
         self._unguard()
+        self._account.close(final=final)
+
+    def __enter__(self) -> Self:
+        """Return the loop, to be closed at the end."""
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        """Close the loop; where an exception ends it, it may be gone on with."""
+        self.close(final=kind is None)
 
     def state_dict(self) -> dict[str, Any]:
         """Return the account and the clipping norm, for ``torch.save`` beside the model.

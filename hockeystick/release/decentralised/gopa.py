@@ -84,7 +84,7 @@ def gopa_round(
         interval: The interval's lower and upper end.
         dropouts: The parties who publish nothing, after they shared noise; not all.
         rollback: Whether their neighbours leave out the noise shared with them.
-        charge: An ``Accountant``, a ``Filter`` or another with ``step(mechanism)``, which is
+        charge: ``Accountant``, ``Filter``, ``Ledger`` or another with ``step(mechanism)``, which is
             charged before the noise is drawn.
         bits: The source of random 64-bit words; another than the operating system's is for tests.
 

@@ -73,7 +73,7 @@ def gossip_average(
             rounds.
         values: A finite number for each party.
         interval: The interval's lower and upper end.
-        charge: An ``Accountant``, a ``Filter`` or another with ``step(mechanism)``, which is
+        charge: ``Accountant``, ``Filter``, ``Ledger`` or another with ``step(mechanism)``, which is
             charged before the noise is drawn.
         bits: The source of random 64-bit words; another than the operating system's is for tests.
 

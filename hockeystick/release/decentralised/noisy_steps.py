@@ -49,7 +49,7 @@ def noisy_iterations(
         gradient: ``gradient(model, t)`` of the record of step t = 0, 1, ..., alone.
         lipschitz: The bound L of the gradients' norms, a number > 0.
         radius: That of the ball around 0 in which the models stay, a number > 0.
-        charge: An ``Accountant``, a ``Filter`` or another with ``step(mechanism)``, which is
+        charge: ``Accountant``, ``Filter``, ``Ledger`` or another with ``step(mechanism)``, which is
             charged before the first step.
         bits: The source of random 64-bit words; another than the operating system's is for tests.
 

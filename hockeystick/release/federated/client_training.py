@@ -20,6 +20,7 @@ from hockeystick.mechanisms.federated.prifedsync import PriFedSync
 from hockeystick.mechanisms.federated.units import RecordSampling
 from hockeystick.release._values import array_of, numbers
 from hockeystick.release.federated.rounds import RoundCount, first_rounds
+from hockeystick.release.journal import OpensJournal
 from hockeystick.release.noise.clipped_sum import noisy_sum
 from hockeystick.release.samplers import Bits, bernoulli, permutation, secret_bits
 
@@ -76,7 +77,8 @@ class ClientTraining(RoundCount):
             number per client, for ``PriFedSync`` exactly.
         norm: The clipping norm C.
         client: The client's place in the plan, where a ``PriFedSync`` lists its clients.
-        journal: A file that keeps the count, to go on with after a crash; one for each client.
+        journal: A file that keeps the count, to go on with after a crash, or an
+            ``hs.ledger.ReservedRun``, which reserves all rounds first; one for each client.
         bits: The source of random 64-bit words; another than the operating system's is for tests.
 
     Raises:
@@ -106,7 +108,7 @@ class ClientTraining(RoundCount):
         norm: float,
         *,
         client: int = 0,
-        journal: str | os.PathLike[str] | None = None,
+        journal: str | os.PathLike[str] | OpensJournal | None = None,
         bits: Bits = secret_bits,
     ) -> None:
         if not isinstance(plan, FedCDP | FedAlphaCDP | PriFedSync):

@@ -19,6 +19,7 @@ from hockeystick.mechanisms.federated.units import ClientSampling
 from hockeystick.release.charging import ChargedRun
 from hockeystick.release.federated.cohorts import checked_clients, draw_clients
 from hockeystick.release.federated.rounds import RoundCount, first_rounds
+from hockeystick.release.journal import OpensJournal
 from hockeystick.release.noise.clipped_sum import noisy_sum
 from hockeystick.release.samplers import Bits, secret_bits
 
@@ -115,7 +116,8 @@ class ClientRounds(RoundCount):
         norm: The clipping norm C.
         noise_at: "server" or "clients"; the latter only with sampling "revealed" or a plan in which
             all take part.
-        journal: A file that keeps the count, to go on with after a crash.
+        journal: A file that keeps the count, to go on with after a crash, or an
+            ``hs.ledger.ReservedRun``, which reserves all rounds first.
         bits: The source of random 64-bit words; another than the operating system's is for tests.
 
     Raises:
@@ -146,7 +148,7 @@ class ClientRounds(RoundCount):
         norm: float,
         *,
         noise_at: NoiseAt | str = NoiseAt.SERVER,
-        journal: str | os.PathLike[str] | None = None,
+        journal: str | os.PathLike[str] | OpensJournal | None = None,
         bits: Bits = secret_bits,
     ) -> None:
         self.noise_at = _validate.choice("noise_at", noise_at, NoiseAt)

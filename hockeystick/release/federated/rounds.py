@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from dataclasses import replace
+from functools import partial
 from threading import Lock
 from typing import Any, Final, Protocol, TypeVar
 
@@ -14,7 +15,7 @@ from hockeystick.errors import IncompatibleError
 from hockeystick.mechanisms.federated.instance_level import FedAlphaCDP
 from hockeystick.mechanisms.training.schedules import Values, factors_of
 from hockeystick.release.charging import ChargedRun
-from hockeystick.release.journal import Journal
+from hockeystick.release.journal import Counting, OpensJournal, opened
 
 _KIND: Final = "hockeystick.release.federated 1"
 
@@ -68,14 +69,15 @@ class RoundCount(ChargedRun):
     __slots__ = ("_counted", "_journal", "_lock", "_rounds")
 
     def __init__(
-        self, plan: HasRounds, journal: str | os.PathLike[str] | None, *who: object
+        self, plan: HasRounds, journal: str | os.PathLike[str] | OpensJournal | None, *who: object
     ) -> None:
         super().__init__()
         self._rounds, self._counted, self._lock = plan.rounds, 0, Lock()
-        self._journal: Journal | None = None
+        self._journal: Counting | None = None
         if journal is not None:
             text = repr((plan, *who)).encode()
-            self._journal = Journal(journal, f"{_KIND} {hashlib.sha256(text).hexdigest()}")
+            title = f"{_KIND} {hashlib.sha256(text).hexdigest()}"
+            self._journal = opened(journal, title, partial(first_rounds, plan), plan.rounds)
             self._counted = min(self._journal.counted, plan.rounds)
 
     @property
@@ -83,10 +85,18 @@ class RoundCount(ChargedRun):
         """How many rounds have begun, those that were left out included."""
         return self._counted
 
-    def close(self) -> None:
-        """Leave the journal to others, and begin no more rounds."""
-        self._rounds = 0
+    def close(self, *, final: bool = True) -> None:
+        """Leave the journal to others, and begin no more rounds.
+
+        Args:
+            final: False where another process is to go on with the run, for whose reservation in a
+                ledger nothing is committed then.
+        """
+        with self._lock:
+            self._rounds = 0
         if self._journal is not None:
+            if final:
+                self._journal.finish()
             self._journal.close()
 
     def _begin(self, index: int | None = None) -> int:

@@ -56,7 +56,7 @@ def discrete_gaussian(
         value: The query's answer, integers of any shape, each up to ``2^62`` in size. Floats are
             refused, whole ones too.
         entries: The largest number k of integers in which neighbouring data sets differ.
-        charge: An ``Accountant``, a ``Filter`` or another with ``step(mechanism)``, which is
+        charge: ``Accountant``, ``Filter``, ``Ledger`` or another with ``step(mechanism)``, which is
             charged before the noise is drawn.
         bits: The source of random 64-bit words; another than the operating system's is for tests.
 

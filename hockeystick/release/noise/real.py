@@ -61,7 +61,7 @@ def gaussian(
             floats, each up to ``2^62 g`` in size (some ``10^12`` S for a single number).
         sensitivity: The largest L2 distance S of answers on neighbouring data sets, all entries
             together, in the answer's unit; a finite number > 0.
-        charge: An ``Accountant``, a ``Filter`` or another with ``step(mechanism)``, which is
+        charge: ``Accountant``, ``Filter``, ``Ledger`` or another with ``step(mechanism)``, which is
             charged before the noise is drawn.
         bits: The source of random 64-bit words; another than the operating system's is for tests.
 

@@ -55,7 +55,7 @@ def exponential(
             finite number > 0 in the scores' unit.
         monotone: Whether between two neighbouring data sets all scores move the same way, as
             counts under add-remove do.
-        charge: An ``Accountant``, a ``Filter`` or another with ``step(mechanism)``, which is
+        charge: ``Accountant``, ``Filter``, ``Ledger`` or another with ``step(mechanism)``, which is
             charged before the noise is drawn.
         bits: The source of random 64-bit words; another than the operating system's is for tests.
 

@@ -48,7 +48,7 @@ def above_threshold(
         threshold: A finite number, which does not depend on the data.
         sensitivity: The most that any of the *floats* asked moves between neighbouring data sets; a
             finite number > 0 in the answers' unit.
-        charge: An ``Accountant``, a ``Filter`` or another with ``step(mechanism)``, which is
+        charge: ``Accountant``, ``Filter``, ``Ledger`` or another with ``step(mechanism)``, which is
             charged before the noise is drawn.
         bits: The source of random 64-bit words; another than the operating system's is for tests.
 

@@ -67,7 +67,7 @@ def grid_search(
         candidates: One or more hyperparameters, chosen without looking at the data.
         run: What trains with a candidate and returns its output and its score; larger is better.
             It does not charge by itself what is charged here.
-        charge: An ``Accountant``, a ``Filter`` or another with ``step(mechanism)``, which is
+        charge: ``Accountant``, ``Filter``, ``Ledger`` or another with ``step(mechanism)``, which is
             charged for all runs before the first begins. Where a run fails, the charge stays.
 
     Returns:

@@ -67,7 +67,7 @@ def covariance(
         size: The public number n that the sum is divided by, at least 1e-24; the number of rows
             where it is public (zero-out, replace-one) and no size is given.
         center: A public center c, one number or d; 0 by default.
-        charge: An ``Accountant``, a ``Filter`` or another with ``step(mechanism)``, which is
+        charge: ``Accountant``, ``Filter``, ``Ledger`` or another with ``step(mechanism)``, which is
             charged before the noise is drawn.
         bits: The source of random 64-bit words; another than the operating system's is for tests.
 

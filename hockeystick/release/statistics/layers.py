@@ -51,7 +51,7 @@ def layered_sum(
         mechanism: The joint Gaussian, with a noise multiplier for each layer, each up to ``2^21``.
         layers: For each layer the gradients, of shape (n, d_l), of one example a row.
         norms: The clipping norm C_l of each layer, from 1e-24 to 1e24.
-        charge: An ``Accountant``, a ``Filter`` or another with ``step(mechanism)``, which is
+        charge: ``Accountant``, ``Filter``, ``Ledger`` or another with ``step(mechanism)``, which is
             charged before the noise is drawn. A batch of a training is counted by whoever trains.
         bits: The source of random 64-bit words; another than the operating system's is for tests.
 

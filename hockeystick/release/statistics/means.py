@@ -70,7 +70,7 @@ def mean(
         size: The public number that the sum is divided by, at least 1e-24.
         center: A public center c, one number or d; 0 by default.
         adjacency: Whose neighbours the sensitivity is for.
-        charge: An ``Accountant``, a ``Filter`` or another with ``step(mechanism)``, which is
+        charge: ``Accountant``, ``Filter``, ``Ledger`` or another with ``step(mechanism)``, which is
             charged before the noise is drawn.
         bits: The source of random 64-bit words; another than the operating system's is for tests.
 

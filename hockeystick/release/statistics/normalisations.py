@@ -103,7 +103,7 @@ def normalisation(
         floor: The least deviation, from 1e-150 to 1e150, in the rows' unit; by default the square
             root of the noise's deviation in ``q/n``, which is public as n or its release is.
         adjacency: Whose neighbours the sensitivity is for.
-        charge: An ``Accountant``, a ``Filter`` or another with ``step(mechanism)``, which is
+        charge: ``Accountant``, ``Filter``, ``Ledger`` or another with ``step(mechanism)``, which is
             charged before the noise is drawn.
         bits: The source of random 64-bit words; another than the operating system's is for tests.
 

@@ -55,7 +55,7 @@ def randomly_pruned_sum(
         gradients: A row for each example, of this example alone; of shape (n, d).
         norm: The clipping norm C of what is kept, from 1e-24 to 1e24.
         keep: The share of coordinates that is kept, in (0, 1].
-        charge: An ``Accountant``, a ``Filter`` or another with ``step(mechanism)``, which is
+        charge: ``Accountant``, ``Filter``, ``Ledger`` or another with ``step(mechanism)``, which is
             charged before the noise is drawn. A batch of a training is counted by whoever trains.
         bits: The source of random 64-bit words; another than the operating system's is for tests.
 

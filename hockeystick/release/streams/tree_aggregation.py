@@ -56,7 +56,7 @@ def tree_aggregation(
         sensitivity: How far a row moves in L2 between neighbouring data sets, in its own unit, the
             only one that does: the clipping norm, twice that under replace-one. A finite number
             > 0. Clipping is the caller's.
-        charge: An ``Accountant``, a ``Filter`` or another with ``step(mechanism)``, which is
+        charge: ``Accountant``, ``Filter``, ``Ledger`` or another with ``step(mechanism)``, which is
             charged before the noise is drawn.
         bits: The source of random 64-bit words; another than the operating system's is for tests.
 

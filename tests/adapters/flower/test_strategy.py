@@ -364,7 +364,7 @@ def test_bad_input_is_refused_by_name() -> None:
         _strategy(not_private=True)
     with pytest.raises(IncompatibleError, match="a seed has epsilon = inf"):
         _strategy(seed=1, not_private=True, budget=hs.ApproxDP(1, DELTA))
-    with pytest.raises(IncompatibleError, match="a journal counts private rounds"):
+    with pytest.raises(IncompatibleError, match="a journal or a ledger counts private rounds"):
         _strategy(seed=1, not_private=True, journal="rounds")
 
 

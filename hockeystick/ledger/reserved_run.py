@@ -1,0 +1,296 @@
+"""A run of many steps: reserved as a whole, counted one by one, committed as counted."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import secrets
+from collections.abc import Callable
+from threading import Lock
+from typing import Any, Final, final
+
+from hockeystick.errors import IncompatibleError, ParameterError
+from hockeystick.ledger import inputs
+from hockeystick.ledger.charge import LedgerCharge
+from hockeystick.ledger.ledger import Ledger
+from hockeystick.ledger.reservation import Reservation, ReservationState
+from hockeystick.release.journal import Journal, OpensJournal
+
+_RUN: Final = re.compile(r"\[run ([0-9a-f]{32})\]\Z")
+_A_LEDGER: Final = "an hs.Ledger, or what its charging() returns, where a key is given"
+_A_KEY: Final = "given, where a ledger is: what the run is called there"
+_A_PATH: Final = "the path of a file, or None; the ledger is named beside it"
+
+
+@final
+class ReservedRun:
+    """A run that a ledger reserves under a key, and whose steps are counted: given as ``journal=``.
+
+    What opens it (``make_private``, ``hockeystick.adapters.loop.Account``,
+    ``hockeystick.release.federated.ClientRounds``) reserves the plan of all its steps before the
+    first one, counts each step before its noise is drawn, and at the end commits those that were
+    counted:
+
+        reserved: first(most),    committed: first(counted),    counted <= most.
+
+    Guarantees:
+        Nothing runs that is not on the ledger. A reservation belongs to one run, whose name its
+        note has, and the run to one journal, whose first line has that name, dataset and key: no
+        second run uses the same charge. Whoever is killed leaves a reservation that counts in
+        full; the same key, plan and journal go on with it, from the journal's count. Without the
+        journal, with another one, with another plan, or once it was committed or released, the key
+        is refused, and so is the journal without the ledger.
+
+        The charge falls to what was counted before anybody else can open the journal, and in the
+        process that opened it alone.
+
+    Edge cases:
+        Without a journal the count is in memory: a run that is killed cannot be gone on with, and
+        its reservation counts in full. A journal that was put back from a backup, or of which
+        two copies are used, has forgotten steps that no ledger knows of: nothing here can see
+        that. So has a ledger that was told by hand what ran (``ledger.reservation(key).commit``)
+        while the run goes on, which the run finds out at its end.
+
+    Args:
+        ledger: The ledger, or ``ledger.charging(by=, note=, also=)``.
+        key: What the run is called in the ledger.
+        journal: The file that counts the steps; None to count in memory.
+        most: At most how many steps run; None for all that are planned.
+
+    Raises:
+        ParameterError: If an argument is outside its domain.
+
+    Example:
+        >>> import hockeystick as hs
+        >>> from pathlib import Path
+        >>> from tempfile import TemporaryDirectory
+        >>> from hockeystick.adapters.loop import Account
+        >>> plan = hs.DPSGD(examples=100, batch_size=100, steps=8, noise_multiplier=4)
+        >>> with TemporaryDirectory() as folder:
+        ...     ledger = hs.Ledger(Path(folder) / "ledger.db", "census", hs.ZCDP(rho=0.5))
+        ...     run = hs.ledger.ReservedRun(ledger, "model", Path(folder) / "journal")
+        ...     account = Account(plan, journal=run)
+        ...     print(ledger.remaining)
+        ...     account.count()
+        ...     account.close()
+        ...     print(ledger.remaining)
+        0.25-zCDP release
+        0.46875-zCDP release
+    """
+
+    __slots__ = ("_charge", "_most", "journal", "key")
+
+    def __init__(
+        self,
+        ledger: Ledger | LedgerCharge,
+        key: str,
+        journal: str | os.PathLike[str] | None = None,
+        *,
+        most: int | None = None,
+    ) -> None:
+        self._charge = _checked_ledger(ledger)
+        self.key = inputs.name("key", key)
+        if journal is not None and not isinstance(journal, str | os.PathLike):
+            raise ParameterError("journal", journal, _A_PATH)
+        self.journal, self._most = journal, most
+
+    def open(self, title: str, first: Callable[[int], Any], most: int) -> CountedRun:
+        """Reserve a plan, or take up its reservation, and return what counts its steps.
+
+        Args:
+            title: What the journal is of.
+            first: From a number of steps to the mechanism of the first so many.
+            most: How many steps are planned.
+
+        Raises:
+            BudgetExhausted: If a budget does not cover the plan; nothing is charged then.
+            ParameterError: If the key stands for another plan or run, or the journal is another
+                run's, or in use.
+            IncompatibleError: If the reservation was committed or released, or the ledger does not
+                have that of a journal which has counted steps.
+            LedgerError: If the ledger cannot be written.
+        """
+        known = most if self._most is None else min(self._most, most)
+        counting = self._counting(f"{title} {self._name()}")
+        try:
+            reservation = self._reserved(counting, first(known))
+        except BaseException:
+            counting.close()
+            raise
+        return CountedRun(counting, reservation, first, known)
+
+    def _counting(self, title: str) -> Journal | _Memory:
+        """Return what counts, open for this process alone."""
+        return _Memory() if self.journal is None else Journal(self.journal, title)
+
+    def _name(self) -> str:
+        """Return a text that differs for other datasets and keys."""
+        names = [*self._charge.datasets, self.key]
+        return hashlib.sha256(json.dumps(names).encode()).hexdigest()
+
+    def _reserved(self, counting: Journal | _Memory, plan: Any) -> Reservation:
+        """Return the reservation of a plan by the run that counts it, or raise."""
+        if counting.counted:
+            self._check_known(counting)
+        told = f"[run {counting.run}]"
+        reservation = self._charge.reserve(plan, key=self.key, told=told)
+        found = _RUN.search(reservation.note)
+        if found is None or found.group(1) != counting.run:
+            allowed = (
+                f"that of the run for which {self.key!r} was reserved, as one charge covers one "
+                "run; if it is over, resolve what ledger.reservation(key) returns, and take "
+                "another key"
+            )
+            path = None if self.journal is None else os.fspath(self.journal)
+            raise ParameterError("journal", path, allowed)
+        if reservation.state is not ReservationState.RESERVED:
+            raise IncompatibleError(
+                f"the run {self.key!r} was {reservation.state} before, and is over; another run "
+                "needs another key, and another journal"
+            )
+        return reservation
+
+    def _check_known(self, counting: Journal | _Memory) -> None:
+        """Raise where steps were counted for a reservation that the ledger does not have."""
+        try:
+            self._charge.reservation(self.key)
+        except ParameterError as error:
+            raise IncompatibleError(
+                f"the journal {counting.path} has {counting.counted} steps of {self.key!r}, which "
+                f"{self._charge!r} does not have: was it put back from a backup? These "
+                "steps were released, and are to be charged by hand"
+            ) from error
+
+
+@final
+class CountedRun:
+    """What counts the steps of a run that is reserved; made by ``ReservedRun.open``.
+
+    It has what ``hockeystick.release.journal.Journal`` has; ``finish`` commits.
+    """
+
+    __slots__ = (
+        "_counting",
+        "_first",
+        "_left",
+        "_lock",
+        "_most",
+        "_over",
+        "_process",
+        "counted",
+        "reservation",
+    )
+
+    def __init__(
+        self,
+        counting: Journal | _Memory,
+        reservation: Reservation,
+        first: Callable[[int], Any],
+        most: int,
+    ) -> None:
+        self._counting, self.reservation = counting, reservation
+        self._first, self._most = first, most
+        self._process, self._lock = os.getpid(), Lock()
+        self._over = self._left = False
+        self.counted = counting.counted
+
+    @property
+    def run(self) -> str:
+        """The name of the run."""
+        return self._counting.run
+
+    @property
+    def path(self) -> str | None:
+        """The journal's file; None where the count is in memory."""
+        return self._counting.path
+
+    def add(self, steps: int) -> None:
+        """Count further steps, possibly none, or raise where the run is over."""
+        self._check_process()
+        with self._lock:
+            if self._over:
+                raise IncompatibleError("this run is over: no step of it is counted any more")
+            # First, so that a write that fails half-way counts as well.
+            self.counted += steps
+            self._counting.add(steps)
+
+    def finish(self) -> None:
+        """Commit the steps that were counted; afterwards there is nothing to go on with.
+
+        Where the journal was left to others before, nothing happens: they may have counted more.
+
+        Raises:
+            IncompatibleError: If this process was forked from the run's own, or the reservation was
+                resolved otherwise by hand.
+            LedgerError: If the ledger cannot be written; the reservation then counts in full, and
+                this may be called again.
+        """
+        self._check_process()
+        with self._lock:
+            if self._left:
+                return
+            self._over = True
+            ran = min(self.counted, self._most)
+            self.reservation.commit(ran=self._first(ran), note=f"{ran} of {self._most} ran")
+
+    def close(self) -> None:
+        """Count no more, and leave the journal to others."""
+        with self._lock:
+            self._over = self._left = True
+            self._counting.close()
+
+    def _check_process(self) -> None:
+        """Raise in a process that was forked from the run's own."""
+        if os.getpid() != self._process:
+            raise IncompatibleError(
+                f"this process was forked from {self._process}, whose run this is: it alone counts "
+                "and commits"
+            )
+
+
+@final
+class _Memory:
+    """A count that ends with its process."""
+
+    __slots__ = ("counted", "path", "run")
+
+    def __init__(self) -> None:
+        self.path, self.run, self.counted = None, secrets.token_hex(16), 0
+
+    def add(self, steps: int) -> None:
+        """Count nothing: who asks does."""
+
+    def close(self) -> None:
+        """There is nothing to leave."""
+
+
+def on_ledger(
+    ledger: Ledger | LedgerCharge | None,
+    key: str | None,
+    journal: str | os.PathLike[str] | None,
+    *,
+    most: int | None = None,
+) -> ReservedRun | str | os.PathLike[str] | OpensJournal | None:
+    """Return a journal as it is where no ledger is given, and else a run that it counts.
+
+    Raises:
+        ParameterError: If one of ledger and key is missing, or an argument is outside its domain.
+    """
+    if ledger is None and key is None:
+        return journal
+    if ledger is None:
+        raise ParameterError("ledger", ledger, _A_LEDGER)
+    if key is None:
+        raise ParameterError("key", key, _A_KEY)
+    return ReservedRun(ledger, key, journal, most=most)
+
+
+def _checked_ledger(ledger: object) -> LedgerCharge:
+    """Return what charges a ledger, or raise."""
+    if isinstance(ledger, LedgerCharge):
+        return ledger
+    if not isinstance(ledger, Ledger):
+        raise ParameterError("ledger", ledger, _A_LEDGER)
+    return ledger.charging()

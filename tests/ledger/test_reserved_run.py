@@ -1,0 +1,343 @@
+"""Runs that are reserved as a whole: one charge, one run, and never less than was released."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import hockeystick as hs
+from hockeystick.adapters.loop import Account
+from hockeystick.adapters.loop._account import first_steps
+from hockeystick.errors import (
+    BudgetExhausted,
+    IncompatibleError,
+    LedgerError,
+    ParameterError,
+)
+from hockeystick.ledger import EntryKind, ReservationState, ReservedRun
+from hockeystick.ledger.reservation import is_part
+from hockeystick.mechanisms import schedules
+from hockeystick.release.federated import ClientRounds
+from tests.ledger.runs import PLAN, account, counted, rho
+
+ROUNDS = hs.federated.FedSDP(
+    noise_multiplier=4, total_clients=4, clients_per_round=4, rounds=8, sampling="poisson"
+)
+
+
+@pytest.fixture
+def ledger(folder: Path) -> hs.Ledger:
+    return hs.Ledger(folder / "ledger.db", "census", hs.ZCDP(rho=0.5))
+
+
+def test_all_is_reserved_first_and_what_was_counted_is_committed(
+    ledger: hs.Ledger, folder: Path
+) -> None:
+    run = account(ledger.charging(by="ana", note="the model"), folder / "journal")
+    assert (rho(ledger), ledger.status.unresolved) == (0.25, 1)
+    counted(run, 3).close()
+    assert (rho(ledger), ledger.status.unresolved) == (3 / 32, 0)
+    reserve, commit = ledger.history()[1:]
+    assert (reserve.by, commit.by, commit.note) == ("ana", "ana", "3 of 8 ran")
+    assert reserve.note == f"the model [run {run.run}]"
+    assert ledger.verify().problems == ()
+
+
+def test_a_run_of_no_steps_costs_nothing_and_of_all_steps_all(
+    ledger: hs.Ledger, folder: Path
+) -> None:
+    account(ledger, folder / "none", key="none").close()
+    assert rho(ledger) == 0
+    counted(account(ledger, None, key="all"), 8).close()
+    assert rho(ledger) == 0.25
+
+
+def test_what_the_budget_of_a_run_does_not_cover_is_not_reserved(
+    ledger: hs.Ledger, folder: Path
+) -> None:
+    few = hs.ApproxDP(hs.epsilon(first_steps(PLAN, 5), 1e-5).upper, 1e-5)
+    run = account(ledger, folder / "journal", budget=few)
+    assert (run.limit, rho(ledger)) == (5, 5 / 32)
+    with pytest.raises(BudgetExhausted):
+        counted(run, 6)
+    run.close()
+    assert rho(ledger) == 5 / 32
+
+
+def test_a_plan_beyond_the_ledger_is_refused_and_leaves_the_journal_free(
+    ledger: hs.Ledger, folder: Path
+) -> None:
+    taken = ledger.reserve(hs.Gaussian(1.25), key="other")
+    with pytest.raises(BudgetExhausted, match="on 'census'"):
+        account(ledger, folder / "journal")
+    assert len(ledger.history()) == 2
+    taken.release()
+    counted(account(ledger, folder / "journal"), 1).close()
+    assert rho(ledger) == 1 / 32
+
+
+PLANS = [
+    hs.DPSGD(examples=60, batch_size=6, steps=7, noise_multiplier=2, **more)
+    for more in (
+        {},
+        {"extra": hs.Gaussian(9)},
+        {"batch_cap": 9},
+        {"sampling": "fixed-size"},
+        {"sampling": "with-replacement", "adjacency": "replace-one"},
+        {"clipping": "batch"},
+        {"schedule": schedules.Values([1, 1, 2, 2, 3, 1, 1])},
+        {"schedule": schedules.Linear(2)},
+        {"schedule": schedules.Exponential(0.9)},
+        {"batch_schedule": schedules.Linear(2)},
+    )
+] + [
+    hs.DPSGD(examples=60, batch_size=12, epochs=3, noise_multiplier=2, **more)
+    for more in (
+        {"sampling": "shuffle", "adjacency": "zero-out"},
+        {"sampling": "random-allocation"},
+        {
+            "sampling": "random-allocation",
+            "schedule": schedules.Piecewise([(5, 1), (5, 2), (5, 1)]),
+        },
+    )
+]
+
+
+@pytest.mark.parametrize("plan", PLANS, ids=lambda plan: f"{plan}")
+def test_the_first_steps_of_every_plan_are_a_part_of_it(plan: hs.DPSGD) -> None:
+    for steps in range(plan.total_steps + 1):
+        assert is_part(first_steps(plan, steps), plan)
+        assert steps == 0 or not is_part(plan @ first_steps(plan, steps), plan)
+
+
+@pytest.mark.parametrize("plan", [PLANS[0], PLANS[6], PLANS[9], PLANS[10], PLANS[12]])
+def test_a_run_that_stops_early_commits_its_first_steps(plan: hs.DPSGD, folder: Path) -> None:
+    budget = hs.RenyiDP({2.0: 9.0, 4.0: 9.0})
+    ledger = hs.Ledger(folder / "l", "x", budget, adjacency=plan.adjacency)
+    whole = hs.Ledger(folder / "m", "x", budget, adjacency=plan.adjacency)
+    counted(account(ledger, None, plan=plan), 3).close()
+    whole.step(first_steps(plan, 3))
+    assert ledger.status.spent == whole.status.spent
+
+
+Seam = Callable[[hs.Ledger, Path], object]
+
+
+def _without_journal(ledger: hs.Ledger, folder: Path) -> object:
+    return account(ledger, None)
+
+
+def _other_journal(ledger: hs.Ledger, folder: Path) -> object:
+    return account(ledger, folder / "other")
+
+
+def _new_journal(ledger: hs.Ledger, folder: Path) -> object:
+    (folder / "journal").unlink()
+    return account(ledger, folder / "journal")
+
+
+def _longer_plan(ledger: hs.Ledger, folder: Path) -> object:
+    longer = hs.DPSGD(examples=60, sampling="full-batch", steps=9, noise_multiplier=4)
+    return account(ledger, folder / "journal", plan=longer)
+
+
+def _longer_plan_without_journal(ledger: hs.Ledger, folder: Path) -> object:
+    longer = hs.DPSGD(examples=60, sampling="full-batch", steps=9, noise_multiplier=4)
+    return account(ledger, None, plan=longer)
+
+
+def _other_key(ledger: hs.Ledger, folder: Path) -> object:
+    return account(ledger, folder / "journal", key="other")
+
+
+def _other_dataset(ledger: hs.Ledger, folder: Path) -> object:
+    other = hs.Ledger(folder / "ledger.db", "other", hs.ZCDP(rho=0.5))
+    return account(other, folder / "journal")
+
+
+def _without_ledger(ledger: hs.Ledger, folder: Path) -> object:
+    return Account(PLAN, journal=folder / "journal")
+
+
+def _committed(ledger: hs.Ledger, folder: Path) -> object:
+    ledger.reservation("model").commit()
+    return account(ledger, folder / "journal")
+
+
+def _released(ledger: hs.Ledger, folder: Path) -> object:
+    ledger.reservation("model").release()
+    return account(ledger, folder / "journal")
+
+
+@pytest.mark.parametrize(
+    ("seam", "error", "words"),
+    [
+        (_without_journal, ParameterError, "the run for which 'model' was reserved"),
+        (_other_journal, ParameterError, "the run for which 'model' was reserved"),
+        (_new_journal, ParameterError, "the run for which 'model' was reserved"),
+        (_longer_plan, ParameterError, "journal must be an account of this very plan"),
+        (_longer_plan_without_journal, ParameterError, "a key of its own: it stands for"),
+        (_other_key, ParameterError, "on the same ledger by the same key"),
+        (_other_dataset, ParameterError, "on the same ledger by the same key"),
+        (_without_ledger, ParameterError, "on the same ledger by the same key"),
+        (_committed, IncompatibleError, "was committed before"),
+        (_released, IncompatibleError, "was released before"),
+    ],
+)
+def test_what_would_use_one_charge_twice_is_refused(
+    ledger: hs.Ledger, folder: Path, seam: Seam, error: type[Exception], words: str
+) -> None:
+    counted(account(ledger, folder / "journal"), 2).close(final=False)
+    before = ledger.status.spent
+    with pytest.raises(error, match=words):
+        seam(ledger, folder)
+    if seam is not _released:
+        assert ledger.status.spent == before
+
+
+def test_a_run_that_the_ledger_has_lost_is_not_charged_afterwards(
+    ledger: hs.Ledger, folder: Path
+) -> None:
+    counted(account(ledger, folder / "journal"), 2).close(final=False)
+    ledger.close()
+    (folder / "ledger.db").unlink()
+    new = hs.Ledger(folder / "ledger.db", "census", hs.ZCDP(rho=0.5))
+    with pytest.raises(IncompatibleError, match=r"has 2 steps of 'model', which .* does not have"):
+        account(new, folder / "journal")
+    assert rho(new) == 0
+
+
+def test_a_run_without_a_ledger_is_given_none_later(ledger: hs.Ledger, folder: Path) -> None:
+    counted(Account(PLAN, journal=folder / "journal"), 2).close()
+    with pytest.raises(ParameterError, match="on the same ledger by the same key"):
+        account(ledger, folder / "journal")
+    assert rho(ledger) == 0
+
+
+def test_a_reservation_by_hand_is_no_run(ledger: hs.Ledger, folder: Path) -> None:
+    ledger.reserve(PLAN, key="model", note="by hand")
+    with pytest.raises(ParameterError, match="the run for which 'model' was reserved"):
+        account(ledger, folder / "journal")
+
+
+def test_a_run_is_gone_on_with_by_key_and_journal_alone(ledger: hs.Ledger, folder: Path) -> None:
+    counted(account(ledger, folder / "journal"), 3).close(final=False)
+    assert (rho(ledger), ledger.status.unresolved) == (0.25, 1)
+    again = account(hs.Ledger(folder / "ledger.db", "census"), folder / "journal")
+    assert again.counted == 3
+    with pytest.raises(BudgetExhausted):
+        counted(again, 6)
+    again.close()
+    assert rho(ledger) == 0.25
+    assert [entry.kind for entry in ledger.history()[1:]] == [EntryKind.RESERVE, EntryKind.COMMIT]
+
+
+def test_a_state_of_the_run_takes_nothing_back(ledger: hs.Ledger, folder: Path) -> None:
+    run = counted(account(ledger, folder / "journal"), 1)
+    state = run.state()
+    counted(run, 3).load(state)
+    run.close(final=False)
+    again = account(ledger, folder / "journal")
+    again.load(state)
+    counted(again, 1).close()
+    assert rho(ledger) == 5 / 32
+
+
+def test_one_journal_counts_for_one_process_at_a_time(ledger: hs.Ledger, folder: Path) -> None:
+    run = account(ledger, folder / "journal")
+    with pytest.raises(ParameterError, match="no other loop has open"):
+        account(ledger, folder / "journal")
+    counted(run, 2).close()
+    assert rho(ledger) == 2 / 32
+
+
+def test_a_ledger_that_is_busy_at_the_end_is_told_later(
+    ledger: hs.Ledger, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = counted(account(ledger, folder / "journal"), 3)
+    with monkeypatch.context() as patched:
+
+        def busy(*_: Any, **__: Any) -> None:
+            raise LedgerError("busy")
+
+        patched.setattr(hs.ledger.Reservation, "commit", busy)
+        with pytest.raises(LedgerError):
+            run.close()
+    with pytest.raises(IncompatibleError, match="closed"):
+        run.count()
+    with pytest.raises(ParameterError, match="no other loop has open"):
+        account(ledger, folder / "journal")
+    run.close()
+    assert rho(ledger) == 3 / 32
+
+
+def test_a_run_finds_out_that_somebody_else_has_resolved_it(
+    ledger: hs.Ledger, folder: Path
+) -> None:
+    run = counted(account(ledger, folder / "journal"), 3)
+    ledger.reservation("model").commit(ran=first_steps(PLAN, 1))
+    with pytest.raises(IncompatibleError, match=r"was committed before.* and stays as it is"):
+        run.close()
+
+
+def test_the_first_close_decides(ledger: hs.Ledger, folder: Path) -> None:
+    """Who has left a run to others commits nothing: they may have counted more."""
+    left = counted(account(ledger, folder / "journal"), 1)
+    left.close(final=False)
+    again = counted(account(ledger, folder / "journal"), 4)
+    left.close()
+    assert (rho(ledger), ledger.status.unresolved) == (0.25, 1)
+    again.close()
+    again.close(final=False)
+    again.close()
+    assert rho(ledger) == 5 / 32
+
+
+def test_rounds_of_clients_are_reserved_and_committed(folder: Path) -> None:
+    ledger = hs.Ledger(folder / "l", "clients", hs.ZCDP(rho=0.5))
+
+    def rounds() -> ClientRounds:
+        return ClientRounds(ROUNDS, 2, 1.0, journal=ReservedRun(ledger, "k", folder / "j"))
+
+    run = rounds()
+    assert rho(ledger) == 0.25
+    run.draw().release()
+    run.draw()
+    run.close(final=False)
+    again = rounds()
+    assert again.counted == 2
+    again.draw().release()
+    again.close()
+    assert rho(ledger) == 3 / 32
+    with pytest.raises(IncompatibleError, match="was committed before"):
+        rounds()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "name"),
+    [
+        ((None, "k"), "ledger"),
+        (("ledger.db", "k"), "ledger"),
+        ((hs.Accountant(), "k"), "ledger"),
+        (("given", None), "key"),
+        (("given", ""), "key"),
+        (("given", "k", 3), "journal"),
+    ],
+)
+def test_what_is_no_such_argument_is_named(
+    ledger: hs.Ledger, arguments: tuple[Any, ...], name: str
+) -> None:
+    given: list[Any] = [ledger if one == "given" else one for one in arguments]
+    with pytest.raises(ParameterError, match=f"^{name} must be"):
+        ReservedRun(*given)
+
+
+def test_what_opens_no_journal_is_refused() -> None:
+    with pytest.raises(ParameterError, match="journal must be the path of a file"):
+        Account(PLAN, journal=3)  # type: ignore[arg-type]
+
+
+def test_the_state_is_that_of_the_reservation(ledger: hs.Ledger) -> None:
+    counted(account(ledger, None), 1).close()
+    assert ledger.reservation("model").state is ReservationState.COMMITTED

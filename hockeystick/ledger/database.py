@@ -38,7 +38,7 @@ class Database:
         self.timeout = timeout
         found = _parsed(url)
         self._path = os.path.abspath(found.database or "") if _is_sqlite(found) else None
-        self.shown = self._path or found.render_as_string(hide_password=True)
+        self.shown = self._path or _without_secrets(found)
         if self._path is None:
             self._engine = _postgres(found, read_only, timeout)
         else:
@@ -57,6 +57,7 @@ class Database:
             if self.read_only or not create:
                 raise LedgerError(f"there is no ledger at {self.shown}; a budget begins one")
             self._make_file(self._path)
+        self._refuse_second_names()
         with self._errors():
             version = schema_version(self._engine)
         if version == VERSION:
@@ -133,6 +134,8 @@ class Database:
         code = getattr(cause, "sqlite_errorname", None) or getattr(cause, "sqlstate", None) or ""
         if code.startswith(("SQLITE_BUSY", "SQLITE_LOCKED", "55P03")):
             return f"was busy for {self.timeout:g} s: nothing was written; {_SAME_KEY}"
+        if code.startswith("SQLITE_READONLY_ROLLBACK"):
+            return "was left half written by a crash: open it once for writing, which undoes that"
         if code.startswith(("SQLITE_READONLY", "25006", "42501")):
             return f"cannot be written, only read: {cause}"
         if code.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB", "XX001", "XX002")):
@@ -147,6 +150,16 @@ class Database:
             os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o600))
         except OSError as error:
             raise LedgerError(f"no ledger can be made at {path}: {error.strerror}") from error
+
+    def _refuse_second_names(self) -> None:
+        """Raise where a file has several names: SQLite looks for its journal by one alone."""
+        if self._path is not None and os.path.isfile(self._path):
+            names = os.stat(self._path).st_nlink
+            if names > 1:
+                raise LedgerError(
+                    f"{self.shown} has {names} names (hard links), and after a crash under one of "
+                    "them others would read what is half written; leave it one"
+                )
 
     def _refuse_foreign(self, *, create: bool) -> None:
         """Raise where no ledger is to be made in a database, since it is something else's."""
@@ -175,7 +188,14 @@ def _parsed(url: str | os.PathLike[str]) -> URL:
     file = found.database not in (None, "", ":memory:")
     if (_is_sqlite(found) and file) or found.drivername in _POSTGRES:
         return found
-    raise ParameterError("url", found.render_as_string(hide_password=True), _A_URL)
+    raise ParameterError("url", _without_secrets(found), _A_URL)
+
+
+def _without_secrets(url: URL) -> str:
+    """Return a URL as it may be shown: also options may say a password."""
+    secret = dict.fromkeys((name for name in url.query if "pass" in name.lower()), "***")
+    shown: str = url.update_query_dict(secret).render_as_string(hide_password=True)
+    return shown
 
 
 def _is_sqlite(url: URL) -> bool:
@@ -218,6 +238,7 @@ def _postgres(url: URL, read_only: bool, timeout: float) -> Engine:
         "lock_timeout": milliseconds,
         "idle_in_transaction_session_timeout": milliseconds,
         "synchronous_commit": "on",
+        "client_encoding": "UTF8",
         "default_transaction_read_only": "on" if read_only else "off",
     }
     options = " ".join(f"-c {name}={value}" for name, value in settings.items())
@@ -225,5 +246,6 @@ def _postgres(url: URL, read_only: bool, timeout: float) -> Engine:
     return create_engine(
         url.set(drivername="postgresql+psycopg"),
         connect_args=arguments,
+        pool_pre_ping=True,
         isolation_level="READ COMMITTED",
     )

@@ -5,12 +5,13 @@ import os
 import threading
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
 import hockeystick as hs
 from hockeystick.ledger import EntryKind, ReservationState
+from tests.ledger import postgres
 
 HALF = hs.ZCDP(rho=0.5)
 STEP = hs.Gaussian(2.0)  # rho 1/8
@@ -134,7 +135,7 @@ def test_resolving_twice_is_once_and_otherwise_is_refused(ledger: hs.Ledger) -> 
         kept.release()
     with pytest.raises(hs.errors.IncompatibleError, match="was released"):
         given.commit()
-    with pytest.raises(hs.errors.IncompatibleError, match="was committed"):
+    with pytest.raises(hs.errors.IncompatibleError, match="was committed before, as Gaussian"):
         ledger.reservation("kept").commit(ran=STEP**0)
     assert ledger.remaining == hs.ZCDP(rho=0.375)
 
@@ -146,6 +147,48 @@ def test_a_resolved_key_is_no_leave_to_run(ledger: hs.Ledger) -> None:
     for key in ("kept", "given"):
         with pytest.raises(hs.errors.IncompatibleError, match="no leave to run"):
             ledger.reserve(STEP, key=key).__enter__()
+
+
+def test_of_what_was_committed_in_part_all_is_not_taken_for_the_same(ledger: hs.Ledger) -> None:
+    first, second = (ledger.reserve(STEP**3, key="k") for _ in range(2))
+    first.commit(ran=STEP)
+    with pytest.raises(hs.errors.IncompatibleError, match="committed before, as Gaussian"):
+        second.commit()
+    first.commit(ran=STEP)
+    assert ledger.remaining == hs.ZCDP(rho=0.375)
+
+
+def test_what_was_released_is_never_reserved_without_a_charge(ledger: hs.Ledger) -> None:
+    ledger.reserve(STEP, key="k").release()
+    with pytest.raises(hs.errors.IncompatibleError, match="nothing is charged"):
+        ledger.reserve(STEP, key="k")
+    ledger.reserve(STEP, key="another")
+    assert ledger.remaining == hs.ZCDP(rho=0.375)
+
+
+def test_a_job_that_crashed_does_not_release_again_on_the_same_charge(ledger: hs.Ledger) -> None:
+    runs = []
+
+    def job() -> None:
+        with ledger.reserve(STEP, key="job"):
+            runs.append(STEP)
+            raise ConnectionError
+
+    with pytest.raises(ConnectionError):
+        job()
+    with pytest.raises(hs.errors.IncompatibleError, match="covers no second release"):
+        job()
+    assert runs == [STEP]
+    ledger.reservation("job").commit()
+
+
+def test_one_reservation_is_entered_once(ledger: hs.Ledger) -> None:
+    held = ledger.reserve(STEP, key="k")
+    with pytest.raises(ZeroDivisionError), held:
+        _ = 1 / 0
+    with pytest.raises(hs.errors.IncompatibleError, match="covers no second release"):
+        held.__enter__()
+    assert ledger.remaining == hs.ZCDP(rho=0.375)
 
 
 def test_several_datasets_are_charged_all_or_none(url: str) -> None:
@@ -221,6 +264,54 @@ def test_mechanisms_for_other_neighbours_are_refused(folder: Path) -> None:
         ledger.reserve(step)
     other = hs.Ledger(folder / "l.db", "e", hs.ApproxDP(2.0, 1e-5), adjacency="replace-one")
     other.reserve(step)
+
+
+TRAINING: Final = hs.DPSGD(rate=0.01, steps=3, noise_multiplier=2.0)
+BY_CLIENTS: Final = hs.federated.FedSDP(
+    noise_multiplier=6, total_clients=1000, clients_per_round=10, rounds=3, sampling="poisson"
+)
+
+
+def test_reservations_that_protect_different_things_do_not_add_up(url: str) -> None:
+    budget = hs.ApproxDP(8.0, 1e-5)
+    hs.Ledger(url, "d", budget, expected=TRAINING).reserve(TRAINING, key="records")
+    ledger = hs.Ledger(url, "d")
+    for _ in range(2):
+        with pytest.raises(hs.errors.IncompatibleError, match="dataset 'd' must protect the same"):
+            ledger.reserve(BY_CLIENTS)
+    ledger.reserve(hs.Gaussian(9.0), key="says nothing of it")
+    assert len(ledger.history()) == 3
+    ledger.reservation("records").release()
+    ledger.reserve(BY_CLIENTS, key="clients")
+    with pytest.raises(hs.errors.IncompatibleError, match="dataset 'd' must protect the same"):
+        ledger.reserve(TRAINING)
+    ledger.reserve(BY_CLIENTS)
+
+
+def test_who_may_be_missing_is_not_hidden_by_reports_of_everybody(folder: Path) -> None:
+    report = hs.RandomizedResponse(0.1)
+    ledger = hs.Ledger(folder / "l.db", "d", hs.PureDP(1.0))
+    with pytest.raises(hs.errors.IncompatibleError, match="somebody may be missing"):
+        ledger.reserve(report)
+    other = hs.Ledger(folder / "l.db", "e", hs.PureDP(1.0), adjacency="replace-one")
+    other.reserve(report)
+    assert other.remaining == hs.PureDP(0.9)
+
+
+def test_a_cap_is_for_the_neighbours_of_its_whole(url: str) -> None:
+    hs.Ledger(url, "whole", HALF, adjacency="replace-one")
+    cap = hs.Ledger(url, "cap", HALF, within="whole")
+    assert cap.status.adjacency is hs.Adjacency.REPLACE_ONE
+    with pytest.raises(hs.errors.ParameterError, match="adjacency must be that of the whole"):
+        hs.Ledger(url, "other", HALF, within="whole", adjacency="add-remove")
+    assert hs.ledger.datasets(url) == ("cap", "whole")
+
+
+def test_an_expected_plan_is_not_passed_over_in_silence(folder: Path) -> None:
+    budget = hs.ApproxDP(8.0, 1e-5)
+    hs.Ledger(folder / "l.db", "d", budget)
+    with pytest.raises(hs.errors.ParameterError, match="without an expected plan"):
+        hs.Ledger(folder / "l.db", "d", budget, expected=TRAINING)
 
 
 def test_a_dataset_stays_as_it_was_opened(url: str) -> None:
@@ -337,6 +428,22 @@ def test_a_forked_process_has_connections_of_its_own(ledger: hs.Ledger) -> None:
     assert [one.key for one in ledger.history()] == ["", "before", "child", "after"]
 
 
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+@pytest.mark.extras
+def test_a_forked_process_that_ends_does_not_cut_what_it_came_from(
+    server: postgres.Server,
+) -> None:
+    ledger = hs.Ledger(server.new_database("forked"), "d", HALF)
+    ledger.reserve(STEP, key="before")
+    pid = os.fork()
+    if pid == 0:
+        ledger.close()
+        os._exit(0)
+    assert os.waitpid(pid, 0)[1] == 0
+    ledger.reserve(STEP, key="after")
+    assert ledger.remaining == hs.ZCDP(rho=0.25)
+
+
 def test_no_password_is_shown(folder: Path) -> None:
     address = "postgresql://ana:s3cret@127.0.0.1:1/db"
     with pytest.raises(hs.errors.LedgerError) as caught:
@@ -344,5 +451,9 @@ def test_no_password_is_shown(folder: Path) -> None:
     assert "s3cret" not in str(caught.value)
     assert "127.0.0.1" in str(caught.value)
     with pytest.raises(hs.errors.ParameterError) as refused:
-        hs.Ledger("mysql://ana:s3cret@host/db", "d", HALF)
+        hs.Ledger("mysql://ana:s3cret@host/db?password=s3cret", "d", HALF)
     assert "s3cret" not in str(refused.value)
+    with pytest.raises(hs.errors.LedgerError) as hidden:
+        hs.Ledger("postgresql://127.0.0.1:1/db?user=ana&password=s3cret", "d", HALF, timeout=1)
+    assert "s3cret" not in str(hidden.value)
+    assert "user=ana" in str(hidden.value)

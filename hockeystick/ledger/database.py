@@ -186,6 +186,8 @@ def _parsed(url: str | os.PathLike[str]) -> URL:
     except ArgumentError:
         raise ParameterError("url", "what is no URL", _A_URL) from None
     file = found.database not in (None, "", ":memory:")
+    if "options" in found.query:
+        raise ParameterError("url", _without_secrets(found), "without options, which a ledger sets")
     if (_is_sqlite(found) and file) or found.drivername in _POSTGRES:
         return found
     raise ParameterError("url", _without_secrets(found), _A_URL)
@@ -232,13 +234,15 @@ def _begin(connection: Connection) -> None:
 
 
 def _postgres(url: URL, read_only: bool, timeout: float) -> Engine:
-    """Return an engine whose waiting and idling transactions end."""
+    """Return an engine whose waiting and idling transactions end, the same for all users."""
     milliseconds = max(1, round(1000 * timeout))
     settings = {
         "lock_timeout": milliseconds,
         "idle_in_transaction_session_timeout": milliseconds,
         "synchronous_commit": "on",
         "client_encoding": "UTF8",
+        # By default users with a schema of their name would have ledgers of their own.
+        "search_path": "public",
         "default_transaction_read_only": "on" if read_only else "off",
     }
     options = " ".join(f"-c {name}={value}" for name, value in settings.items())

@@ -428,6 +428,20 @@ def test_a_forked_process_has_connections_of_its_own(ledger: hs.Ledger) -> None:
     assert [one.key for one in ledger.history()] == ["", "before", "child", "after"]
 
 
+@pytest.mark.extras
+def test_users_with_schemas_of_their_own_share_one_ledger(server: postgres.Server) -> None:
+    import psycopg
+
+    url = server.new_database("schemas")
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("CREATE ROLE ana LOGIN SUPERUSER")
+        connection.execute("CREATE SCHEMA ana AUTHORIZATION ana")
+    hs.Ledger(url.replace("ledger@", "ana@"), "d", HALF).reserve(STEP)
+    assert hs.Ledger(url, "d", HALF).remaining == hs.ZCDP(rho=0.375)
+    with pytest.raises(hs.errors.ParameterError, match="url must be without options"):
+        hs.Ledger(f"{url}&options=-csearch_path%3Dana", "d", HALF)
+
+
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
 @pytest.mark.extras
 def test_a_forked_process_that_ends_does_not_cut_what_it_came_from(

@@ -57,7 +57,7 @@ class Database:
             if self.read_only or not create:
                 raise LedgerError(f"there is no ledger at {self.shown}; a budget begins one")
             self._make_file(self._path)
-        self._refuse_second_names()
+        self._refuse_other_places()
         with self._errors():
             version = schema_version(self._engine)
         if version == VERSION:
@@ -145,21 +145,33 @@ class Database:
         return f"cannot be used now ({' '.join(str(cause).split())}); {_SAME_KEY}"
 
     def _make_file(self, path: str) -> None:
-        """Make an empty file that only its owner reads; another process may come first."""
+        """Make an empty file that only its owner reads; another process or thread may come first.
+
+        A file that is there stays closed: closing it would end the locks of all its connections.
+        """
         try:
-            os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o600))
+            os.close(os.open(os.path.realpath(path), os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+        except FileExistsError:
+            return
         except OSError as error:
             raise LedgerError(f"no ledger can be made at {path}: {error.strerror}") from error
 
-    def _refuse_second_names(self) -> None:
-        """Raise where a file has several names: SQLite looks for its journal by one alone."""
-        if self._path is not None and os.path.isfile(self._path):
-            names = os.stat(self._path).st_nlink
-            if names > 1:
-                raise LedgerError(
-                    f"{self.shown} has {names} names (hard links), and after a crash under one of "
-                    "them others would read what is half written; leave it one"
-                )
+    def _refuse_other_places(self) -> None:
+        """Raise where others may not see the journal that SQLite keeps beside a file."""
+        if self._path is None or not os.path.isfile(self._path):
+            return
+        real = os.path.realpath(self._path)
+        found, beside = os.stat(real), os.stat(os.path.dirname(real))
+        why = ""
+        if found.st_nlink > 1:
+            why = f"it has {found.st_nlink} names (hard links); leave it one"
+        elif found.st_dev != beside.st_dev:
+            why = "it is mounted alone; mount its folder"
+        if why:
+            raise LedgerError(
+                f"after a crash others could read {self.shown} half written, since they would not "
+                f"find the journal beside it: {why}"
+            )
 
     def _refuse_foreign(self, *, create: bool) -> None:
         """Raise where no ledger is to be made in a database, since it is something else's."""

@@ -253,11 +253,45 @@ def test_a_file_of_several_names_is_refused(ledger: hs.Ledger, file: Path) -> No
     second = file.parent / "second.db"
     os.link(file, second)
     for name in (file, second):
-        with pytest.raises(LedgerError, match="has 2 names"):
+        with pytest.raises(LedgerError, match="it has 2 names"):
             hs.Ledger(name, "d")
     second.unlink()
     second.symlink_to(file)
     assert hs.Ledger(second, "d").history() == ledger.history()
+
+
+def test_a_file_that_is_mounted_without_its_folder_is_refused(
+    ledger: hs.Ledger, file: Path, tmp_path: Path
+) -> None:
+    alone = tmp_path / "alone.db"
+    alone.touch()
+    if alone.stat().st_dev == file.stat().st_dev:
+        pytest.skip("both folders are of one file system")
+    mounted = subprocess.run(
+        ["mount", "--bind", str(file), str(alone)], capture_output=True, check=False
+    )
+    if mounted.returncode:
+        pytest.skip("nothing can be mounted here")
+    try:
+        with pytest.raises(LedgerError, match="mount its folder"):
+            hs.Ledger(alone, "d")
+    finally:
+        subprocess.run(["umount", str(alone)], check=True)
+
+
+def test_a_second_thread_that_makes_the_file_leaves_the_locks_of_the_first(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ledger = hs.Ledger(file, "d", HALF)
+    with ledger._book.database.writing():
+        monkeypatch.setattr(os.path, "exists", lambda path: False)
+        hs.Ledger(file, "d", HALF)
+        monkeypatch.undo()
+        code = "import sys, hockeystick as hs; hs.Ledger(sys.argv[1], 'd', timeout=0.1).reserve"
+        code += "(hs.Gaussian(9.0))"
+        command = [sys.executable, "-c", code, str(file)]
+        other = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert "was busy for 0.1 s" in other.stderr
 
 
 def test_what_a_crash_left_half_written_is_said_to_readers(ledger: hs.Ledger, file: Path) -> None:

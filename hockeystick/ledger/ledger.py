@@ -73,8 +73,9 @@ class Ledger:
         price in the budget's measure (Gaussian noise for ``PureDP``), are refused.
 
         A file is made with permissions 0600 and is no file for network file systems that do not
-        lock; a ledger at rest is that one file. Any number of threads, and forked processes, may
-        use one object. No password is stored or shown.
+        lock; a ledger at rest is that one file. Any number of threads may use one object,
+        and forked processes, unless a thread was at work on it as they were forked: what they ask
+        of a SQLite file is then refused as busy. No password is stored or shown.
 
     Args:
         url: The path of a SQLite file, or ``sqlite:///FILE``, or

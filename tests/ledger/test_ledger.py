@@ -2,7 +2,9 @@
 
 import math
 import os
+import signal
 import threading
+import time
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, Final
@@ -10,6 +12,7 @@ from typing import Any, Final
 import pytest
 
 import hockeystick as hs
+from hockeystick.calibration.session.runs import EVALUATING
 from hockeystick.ledger import EntryKind, ReservationState
 from tests.ledger import postgres
 
@@ -426,6 +429,32 @@ def test_a_forked_process_has_connections_of_its_own(ledger: hs.Ledger) -> None:
     assert os.waitpid(pid, 0)[1] == 0
     ledger.reserve(STEP, key="after")
     assert [one.key for one in ledger.history()] == ["", "before", "child", "after"]
+
+
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+def test_a_process_forked_while_a_thread_computes_a_price_does_not_hang(
+    folder: Path,
+) -> None:
+    ledger = hs.Ledger(folder / "l.db", "d", HALF)
+    computing = threading.Event()
+
+    def compute() -> None:
+        with EVALUATING:
+            computing.set()
+            time.sleep(0.2)
+
+    thread = threading.Thread(target=compute)
+    thread.start()
+    computing.wait()
+    pid = os.fork()
+    if pid == 0:
+        signal.alarm(10)
+        ledger.reserve(STEP, key="child")
+        os._exit(0)
+    thread.join()
+    assert os.waitpid(pid, 0)[1] == 0
+    ledger.reserve(STEP, key="parent")
+    assert ledger.remaining == hs.ZCDP(rho=0.25)
 
 
 @pytest.mark.extras

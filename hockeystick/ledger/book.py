@@ -104,9 +104,7 @@ class Book:
             if any(known):
                 _check_same(event, known)
             else:
-                for name, end in ends.items():
-                    self._scopes[name].check(connection, end, mechanism)
-                self._charge(connection, ends, event, prices, str(mechanism))
+                self._charge(connection, ends, event, prices, mechanism)
         resolve = partial(self._resolve, together, by=by)
         state = state_of(known[0] if known else [])
         return Reservation(key, mechanism, together, state, resolve, resumed=any(known))
@@ -152,9 +150,11 @@ class Book:
         ends: dict[str, Chain],
         event: Event,
         prices: dict[str, Costs],
-        words: str,
+        mechanism: Mechanism,
     ) -> None:
-        """Add a reservation to all its chains, or raise where a budget does not cover it."""
+        """Add a reservation to all its chains, or raise where it may not be, or is not covered."""
+        for name, end in ends.items():
+            self._scopes[name].check(connection, end, mechanism)
         after = {name: plus(ends[name].spent, price) for name, price in prices.items()}
         short = [
             name
@@ -163,7 +163,7 @@ class Book:
         ]
         if short:
             first = short[0]
-            step = f"{words} on {', '.join(map(repr, short))}"
+            step = f"{mechanism} on {', '.join(map(repr, short))}"
             raise self.terms(first).refusal(prices[first], ends[first].spent, step)
         for name, end in ends.items():
             chains.continued(connection, end, [(event, prices[name], after[name])])

@@ -258,7 +258,16 @@ def _postgres(url: URL, read_only: bool, timeout: float) -> Engine:
         "default_transaction_read_only": "on" if read_only else "off",
     }
     options = " ".join(f"-c {name}={value}" for name, value in settings.items())
-    arguments = {"options": options, "connect_timeout": max(2, round(timeout))}
+    seconds = max(2, round(timeout))
+    arguments = {
+        "options": options,
+        "connect_timeout": seconds,
+        # A server that is gone from the network is not waited for.
+        "keepalives_idle": seconds,
+        "keepalives_interval": seconds,
+        "keepalives_count": 2,
+        "tcp_user_timeout": milliseconds,
+    }
     return create_engine(
         url.set(drivername="postgresql+psycopg"),
         connect_args=arguments,

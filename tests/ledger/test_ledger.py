@@ -3,6 +3,8 @@
 import math
 import os
 import signal
+import socket
+import sys
 import threading
 import time
 from fractions import Fraction
@@ -14,6 +16,7 @@ import pytest
 import hockeystick as hs
 from hockeystick.calibration.session.runs import EVALUATING
 from hockeystick.ledger import EntryKind, ReservationState
+from hockeystick.ledger.database import Database
 from tests.ledger import postgres
 
 HALF = hs.ZCDP(rho=0.5)
@@ -455,6 +458,47 @@ def test_a_process_forked_while_a_thread_computes_a_price_does_not_hang(
     assert os.waitpid(pid, 0)[1] == 0
     ledger.reserve(STEP, key="parent")
     assert ledger.remaining == hs.ZCDP(rho=0.25)
+
+
+def relayed(there: str) -> int:
+    """Return a port of this machine that passes on to a socket in the file system."""
+    listening = socket.create_server(("127.0.0.1", 0))
+
+    def relay(source: socket.socket, target: socket.socket) -> None:
+        while content := source.recv(65536):
+            target.sendall(content)
+        target.shutdown(socket.SHUT_WR)
+
+    def serve() -> None:
+        with listening, listening.accept()[0] as near, socket.socket(socket.AF_UNIX) as far:
+            far.connect(there)
+            pairs = ((near, far), (far, near))
+            threads = [threading.Thread(target=relay, args=one, daemon=True) for one in pairs]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+
+    threading.Thread(target=serve, daemon=True).start()
+    port: int = listening.getsockname()[1]
+    return port
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="asks Linux what a connection waits for")
+@pytest.mark.extras
+def test_a_server_that_is_gone_from_the_network_is_not_waited_for(server: postgres.Server) -> None:
+    server.new_database("gone")
+    port = relayed(str(server.folder / ".s.PGSQL.5432"))
+    engine = Database(
+        f"postgresql://ledger@127.0.0.1:{port}/gone", read_only=False, timeout=3.0
+    )._engine
+    with engine.connect() as connection:
+        used: Any = connection.connection.driver_connection
+        with socket.socket(fileno=os.dup(used.fileno())) as asked:
+            waits = asked.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT)
+            idle = asked.getsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE)
+    engine.dispose()
+    assert (waits, idle) == (3000, 3)
 
 
 @pytest.mark.extras

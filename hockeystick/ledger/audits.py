@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, TypeAlias
 
 from hockeystick.calibration import Accountant
-from hockeystick.errors import LedgerError
 from hockeystick.ledger import chains
 from hockeystick.ledger.book import Book
 from hockeystick.ledger.chains import Chain, Event
@@ -26,7 +25,7 @@ def status_of(book: Book, dataset: str) -> LedgerStatus:
     """Return what is left of a budget."""
     terms = book.terms(dataset)
     with book.database.reading() as connection:
-        end = _end_of(connection, dataset)
+        end = book.end_of(connection, dataset)
     return LedgerStatus(
         dataset=dataset,
         budget=terms.budget,
@@ -60,7 +59,7 @@ def verified(book: Book, dataset: str, noted: tuple[int, str] | None) -> LedgerC
     terms = book.terms(dataset)
     problems = book.database.complaints()
     with book.database.reading() as connection:
-        end = _end_of(connection, dataset)
+        end = book.end_of(connection, dataset)
         entries = [*chains.entries_of(connection, dataset)]
         problems += problems_of(entries, terms, end, noted)
         problems += _missing_elsewhere(connection, entries)
@@ -69,15 +68,15 @@ def verified(book: Book, dataset: str, noted: tuple[int, str] | None) -> LedgerC
 
 def repriced(book: Book, dataset: str, *, record: bool, by: str, note: str) -> Repricing:
     """Price all that counts anew, and record what has changed if that is asked for."""
-    terms = book.terms(dataset)
-    if not record:
-        with book.database.reading() as connection:
-            end = _end_of(connection, dataset)
-            changes = _changes(terms, chains.entries_of(connection, dataset))
-    else:
+    terms, prices = book.terms(dataset), dict[str, Costs]()
+    with book.database.reading() as connection:
+        end, entries = book.end_of(connection, dataset), [*chains.entries_of(connection, dataset)]
+    # Prices are computed before others have to wait.
+    changes = _changes(terms, entries, prices)
+    if record:
         with book.database.writing() as connection:
-            end = chains.locked(connection, [dataset])[dataset]
-            changes = _changes(terms, chains.entries_of(connection, dataset))
+            end = book.locked(connection, [dataset])[dataset]
+            changes = _changes(terms, chains.entries_of(connection, dataset), prices)
             if changes:
                 _record(connection, end, changes, by=by, note=note)
     after = end.spent
@@ -91,14 +90,6 @@ def repriced(book: Book, dataset: str, *, record: bool, by: str, note: str) -> R
     )
 
 
-def _end_of(connection: Connection, dataset: str) -> Chain:
-    """Return the end of a chain that was there before, or raise."""
-    found = chains.end_of(connection, dataset)
-    if found is None:
-        raise LedgerError(f"the ledger is damaged: dataset {dataset!r} has lost its row")
-    return found
-
-
 def _head(end: Chain) -> str:
     """Return the head of a chain as it is shown."""
     return f"{end.entries}:{end.head}"
@@ -110,9 +101,16 @@ def _counting(entries: Iterable[Entry]) -> list[Entry]:
     return [entry for entry in last.values() if entry.content != NOTHING_RAN]
 
 
-def _changes(terms: Terms, entries: Iterable[Entry]) -> _Changes:
-    """Return the entries that this library prices otherwise, with the new prices."""
-    priced = [(entry, terms.price(entry.reserved)) for entry in _counting(entries)]
+def _changes(terms: Terms, entries: Iterable[Entry], prices: dict[str, Costs]) -> _Changes:
+    """Return the entries that this library prices otherwise, with the new prices.
+
+    Prices that are computed are added to those that are known, by contents.
+    """
+    counting = _counting(entries)
+    for entry in counting:
+        if entry.content not in prices:
+            prices[entry.content] = terms.price(entry.reserved)
+    priced = [(entry, prices[entry.content]) for entry in counting]
     return [(entry, price) for entry, price in priced if price != entry.costs]
 
 

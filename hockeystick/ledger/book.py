@@ -15,9 +15,11 @@ from hockeystick.ledger.database import Database
 from hockeystick.ledger.entries import NOTHING_RAN, Entry, EntryKind, content_of
 from hockeystick.ledger.fractions import Costs, minus, plus
 from hockeystick.ledger.reservation import Reservation, ReservationState, is_part, state_of
+from hockeystick.ledger.scopes import Scope
 from hockeystick.ledger.tables import wait_to_open
 from hockeystick.ledger.terms import Terms, terms_of
 from hockeystick.mechanisms import Mechanism
+from hockeystick.notions import PureDP
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -32,11 +34,13 @@ _KIND: Final = {
 class Book:
     """The datasets of one database. Their terms never change, and are read once."""
 
-    __slots__ = ("_terms", "database")
+    __slots__ = ("_openings", "_scopes", "_terms", "database")
 
     def __init__(self, database: Database) -> None:
         self.database = database
         self._terms: dict[str, Terms] = {}
+        self._openings: dict[str, str] = {}
+        self._scopes: dict[str, Scope] = {}
 
     def names(self) -> list[str]:
         """Return the names of all datasets, sorted."""
@@ -51,6 +55,8 @@ class Book:
             if terms.within is not None and terms.within not in known:
                 allowed = "a dataset of this ledger: a cap is opened after the whole"
                 raise ParameterError("within", terms.within, allowed)
+            if terms.within is not None:
+                _check_neighbours(terms, self.terms(terms.within))
             if dataset not in known:
                 chains.opened(connection, dataset, terms, by=by, note=note)
 
@@ -62,7 +68,10 @@ class Book:
             if first is None:
                 known = ", ".join(map(repr, self.names())) or "none yet: a budget opens one"
                 raise ParameterError("dataset", dataset, f"one of this ledger: {known}")
-            self._terms[dataset] = _agreed_terms(first)
+            terms = _agreed_terms(first)
+            self._openings[dataset] = first.hash
+            self._scopes[dataset] = Scope.of(terms.adjacency)
+            self._terms[dataset] = terms
         return self._terms[dataset]
 
     def with_wholes(self, datasets: Sequence[str]) -> tuple[str, ...]:
@@ -84,7 +93,7 @@ class Book:
         prices = {name: self.terms(name).price(mechanism) for name in together}
         event = _reserving(mechanism, key, together, by=by, note=note)
         with self.database.writing() as connection:
-            ends = chains.locked(connection, together)
+            ends = self.locked(connection, together)
             known = [] if new else [[*chains.entries_of(connection, one, key)] for one in together]
             if any(known):
                 _check_same(event, known)
@@ -102,7 +111,7 @@ class Book:
         reserved = _reserving(mechanism, uuid.uuid4().hex, together, by=by, note=note)
         committed = replace(reserved, kind=EntryKind.COMMIT)
         with self.database.writing() as connection:
-            ends = chains.locked(connection, together)
+            ends = self.locked(connection, together)
             self._charge(connection, ends, [reserved, committed], prices, mechanism)
 
     def reservation(self, dataset: str, key: str, *, by: str) -> Reservation:
@@ -118,6 +127,30 @@ class Book:
             key, reserved, together, state_of(known), resolve, resumed=True, note=known[0].note
         )
 
+    def locked(self, connection: Connection, datasets: Sequence[str]) -> dict[str, Chain]:
+        """Return the ends of chains that go on from the terms that were read."""
+        ends = chains.locked(connection, datasets)
+        for name in datasets:
+            self._check_opening(connection, name)
+        return ends
+
+    def end_of(self, connection: Connection, dataset: str) -> Chain:
+        """Return the end of a chain as it is now, or raise."""
+        found = chains.end_of(connection, dataset)
+        if found is None:
+            raise LedgerError(f"the ledger is damaged: dataset {dataset!r} has lost its row")
+        self._check_opening(connection, dataset)
+        return found
+
+    def _check_opening(self, connection: Connection, dataset: str) -> None:
+        """Raise where a chain does not begin with the terms that were read."""
+        self.terms(dataset)
+        if chains.opening_of(connection, dataset) != self._openings[dataset]:
+            raise LedgerError(
+                f"dataset {dataset!r} is another one than was opened here: its ledger was replaced "
+                "since, or is damaged; open it anew"
+            )
+
     def _charge(
         self,
         connection: Connection,
@@ -126,7 +159,9 @@ class Book:
         prices: dict[str, Costs],
         mechanism: Mechanism,
     ) -> None:
-        """Add what is reserved to all its chains, or raise where a budget does not cover it."""
+        """Add what is reserved to all its chains, or raise where it may not be, or is not covered."""
+        for name, end in ends.items():
+            self._scopes[name].check(connection, end, mechanism)
         after = {name: plus(ends[name].spent, price) for name, price in prices.items()}
         short = [
             name
@@ -152,8 +187,11 @@ class Book:
     ) -> None:
         """Commit or release a reservation in all its chains."""
         content = None if ran is None else content_of(ran)
+        for name in together:
+            # Prices are kept, and computed before others have to wait.
+            self.terms(name).price(PureDP(0) if ran is None else ran)
         with self.database.writing() as connection:
-            ends = chains.locked(connection, together)
+            ends = self.locked(connection, together)
             for name, end in ends.items():
                 known = [*chains.entries_of(connection, name, key)]
                 if not known:
@@ -217,6 +255,13 @@ def _agreed_terms(first: Entry) -> Terms:
         ) from error
 
 
+def _check_neighbours(cap: Terms, whole: Terms) -> None:
+    """Raise where a cap is for other neighbours than its whole."""
+    if cap.adjacency is not whole.adjacency:
+        allowed = f"that of the whole, {whole.adjacency}"
+        raise ParameterError("adjacency", str(cap.adjacency), allowed)
+
+
 def _check_same(event: Event, known: list[list[Entry]]) -> None:
     """Raise where a key stands for something else than what is asked for."""
     for entries in known:
@@ -224,9 +269,14 @@ def _check_same(event: Event, known: list[list[Entry]]) -> None:
         if first is None or first.datasets != event.together:
             allowed = "a key of its own: it was used before for other datasets"
             raise ParameterError("key", event.key, allowed)
-        if first.content != event.content:
+        if event.content not in (first.content, content_of(first.reserved)):
             allowed = f"a key of its own: it stands for {first.reserved}"
             raise ParameterError("key", event.key, allowed)
+        if state_of(entries) is ReservationState.RELEASED:
+            raise IncompatibleError(
+                f"the reservation {event.key!r} was released before, so that nothing is charged "
+                "for it, and is no leave to run; another run needs another key"
+            )
 
 
 def _is_resolved(known: list[Entry], state: ReservationState, content: str | None) -> bool:
@@ -234,9 +284,10 @@ def _is_resolved(known: list[Entry], state: ReservationState, content: str | Non
     before = state_of(known)
     if before is ReservationState.RESERVED:
         return False
-    same = content is None or content == known[-1].content
-    if before is state and (same or state is ReservationState.RELEASED):
+    counts = known[0].content if content is None else content
+    if before is state and (state is ReservationState.RELEASED or counts == known[-1].content):
         return True
+    counted = f", as {known[-1].reserved}" if before is ReservationState.COMMITTED else ""
     raise IncompatibleError(
-        f"the reservation {known[0].key!r} was {before} before, and stays as it is"
+        f"the reservation {known[0].key!r} was {before} before{counted}, and stays as it is"
     )

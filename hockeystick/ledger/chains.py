@@ -101,6 +101,13 @@ def _chain(connection: Connection, row: dict[str, object]) -> Chain:
     return Chain(name, entry.seq + 1, entry.hash, spent, int(str(row["unresolved"])))
 
 
+def opening_of(connection: Connection, dataset: str) -> str | None:
+    """Return the hash of the entry that opened a dataset, None where there is none."""
+    query = select(ENTRIES.c.hash).where(ENTRIES.c.dataset == dataset, ENTRIES.c.seq == 0)
+    found: str | None = connection.execute(query).scalar()
+    return found
+
+
 def entries_of(connection: Connection, dataset: str, key: str | None = None) -> Iterator[Entry]:
     """Yield the entries of a dataset, or of one reservation in it, in their order."""
     query = select(ENTRIES).where(ENTRIES.c.dataset == dataset)

@@ -38,7 +38,7 @@ class Database:
         self.timeout = timeout
         found = _parsed(url)
         self._path = os.path.abspath(found.database or "") if _is_sqlite(found) else None
-        self.shown = self._path or found.render_as_string(hide_password=True)
+        self.shown = self._path or _without_secrets(found)
         if self._path is None:
             self._engine = _postgres(found, read_only, timeout)
         else:
@@ -57,6 +57,7 @@ class Database:
             if self.read_only or not create:
                 raise LedgerError(f"there is no ledger at {self.shown}; a budget begins one")
             self._make_file(self._path)
+        self._refuse_other_places()
         with self._errors():
             version = schema_version(self._engine)
         if version == VERSION:
@@ -133,6 +134,8 @@ class Database:
         code = getattr(cause, "sqlite_errorname", None) or getattr(cause, "sqlstate", None) or ""
         if code.startswith(("SQLITE_BUSY", "SQLITE_LOCKED", "55P03")):
             return f"was busy for {self.timeout:g} s: nothing was written; {_SAME_KEY}"
+        if code.startswith("SQLITE_READONLY_ROLLBACK"):
+            return "was left half written by a crash: open it once for writing, which undoes that"
         if code.startswith(("SQLITE_READONLY", "25006", "42501")):
             return f"cannot be written, only read: {cause}"
         if code.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB", "XX001", "XX002")):
@@ -142,11 +145,33 @@ class Database:
         return f"cannot be used now ({' '.join(str(cause).split())}); {_SAME_KEY}"
 
     def _make_file(self, path: str) -> None:
-        """Make an empty file that only its owner reads; another process may come first."""
+        """Make an empty file that only its owner reads; another process or thread may come first.
+
+        A file that is there stays closed: closing it would end the locks of all its connections.
+        """
         try:
-            os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o600))
+            os.close(os.open(os.path.realpath(path), os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+        except FileExistsError:
+            return
         except OSError as error:
             raise LedgerError(f"no ledger can be made at {path}: {error.strerror}") from error
+
+    def _refuse_other_places(self) -> None:
+        """Raise where others may not see the journal that SQLite keeps beside a file."""
+        if self._path is None or not os.path.isfile(self._path):
+            return
+        real = os.path.realpath(self._path)
+        found, beside = os.stat(real), os.stat(os.path.dirname(real))
+        why = ""
+        if found.st_nlink > 1:
+            why = f"it has {found.st_nlink} names (hard links); leave it one"
+        elif found.st_dev != beside.st_dev:
+            why = "it is mounted alone; mount its folder"
+        if why:
+            raise LedgerError(
+                f"after a crash others could read {self.shown} half written, since they would not "
+                f"find the journal beside it: {why}"
+            )
 
     def _refuse_foreign(self, *, create: bool) -> None:
         """Raise where no ledger is to be made in a database, since it is something else's."""
@@ -173,9 +198,18 @@ def _parsed(url: str | os.PathLike[str]) -> URL:
     except ArgumentError:
         raise ParameterError("url", "what is no URL", _A_URL) from None
     file = found.database not in (None, "", ":memory:")
+    if "options" in found.query:
+        raise ParameterError("url", _without_secrets(found), "without options, which a ledger sets")
     if (_is_sqlite(found) and file) or found.drivername in _POSTGRES:
         return found
-    raise ParameterError("url", found.render_as_string(hide_password=True), _A_URL)
+    raise ParameterError("url", _without_secrets(found), _A_URL)
+
+
+def _without_secrets(url: URL) -> str:
+    """Return a URL as it may be shown: also options may say a password."""
+    secret = dict.fromkeys((name for name in url.query if "pass" in name.lower()), "***")
+    shown: str = url.update_query_dict(secret).render_as_string(hide_password=True)
+    return shown
 
 
 def _is_sqlite(url: URL) -> bool:
@@ -212,18 +246,31 @@ def _begin(connection: Connection) -> None:
 
 
 def _postgres(url: URL, read_only: bool, timeout: float) -> Engine:
-    """Return an engine whose waiting and idling transactions end."""
+    """Return an engine whose waiting and idling transactions end, the same for all users."""
     milliseconds = max(1, round(1000 * timeout))
     settings = {
         "lock_timeout": milliseconds,
         "idle_in_transaction_session_timeout": milliseconds,
         "synchronous_commit": "on",
+        "client_encoding": "UTF8",
+        # By default users with a schema of their name would have ledgers of their own.
+        "search_path": "public",
         "default_transaction_read_only": "on" if read_only else "off",
     }
     options = " ".join(f"-c {name}={value}" for name, value in settings.items())
-    arguments = {"options": options, "connect_timeout": max(2, round(timeout))}
+    seconds = max(2, round(timeout))
+    arguments = {
+        "options": options,
+        "connect_timeout": seconds,
+        # A server that is gone from the network is not waited for.
+        "keepalives_idle": seconds,
+        "keepalives_interval": seconds,
+        "keepalives_count": 2,
+        "tcp_user_timeout": milliseconds,
+    }
     return create_engine(
         url.set(drivername="postgresql+psycopg"),
         connect_args=arguments,
+        pool_pre_ping=True,
         isolation_level="READ COMMITTED",
     )

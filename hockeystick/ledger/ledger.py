@@ -23,6 +23,7 @@ from hockeystick.notions import ApproxDP, Notion
 if TYPE_CHECKING:
     from hockeystick.ledger.book import Book
 
+_NO_ORDER = "left out: the dataset was opened without an expected plan"
 _AS_OPENED = "that with which the dataset was opened, {!r}; what is fixed in advance stays"
 
 
@@ -66,15 +67,18 @@ class Ledger:
         only ``reprice`` does, which is recorded.
 
     Edge cases:
-        A ledger is a ``charge`` of the functions of ``hs.release``: see ``charging``. The same
-        key with the same mechanism and datasets is the same reservation, charged once;
-        with others it is refused. What costs nothing always fits. A budget that has no filter
-        (f-DP), and a mechanism without a price in the budget's measure (Gaussian noise for
-        ``PureDP``), are refused.
+        A ledger is a ``charge`` of the functions of ``hs.release``: see ``charging``.
+
+        The same key with the same mechanism and datasets is the same reservation, charged once;
+        with others, or once it was released, it is refused. All reservations of a dataset must
+        protect the same (records or clients) from the same observers, as parts of a plan. What
+        costs nothing always fits. A budget that has no filter (f-DP), and a mechanism without a
+        price in the budget's measure (Gaussian noise for ``PureDP``), are refused.
 
         A file is made with permissions 0600 and is no file for network file systems that do not
-        lock; a ledger at rest is that one file. Any number of threads, and forked processes, may
-        use one object. No password is stored or shown.
+        lock; a ledger at rest is that one file. Any number of threads may use one object,
+        and forked processes, unless a thread was at work on it as they were forked: what they ask
+        of a SQLite file is then refused as busy. No password is stored or shown.
 
     Args:
         url: The path of a SQLite file, or ``sqlite:///FILE``, or
@@ -82,7 +86,8 @@ class Ledger:
         dataset: The name of the dataset.
         budget: The guarantee to keep, which opens a dataset that is new; ``ApproxDP``, ``PureDP``,
             ``ZCDP``, ``TCDP``, ``GDP`` or ``RenyiDP``. Of one that exists, None or the same.
-        adjacency: For which neighbours; by default "add-remove", or as it was opened.
+        adjacency: For which neighbours; by default as it was opened, of a new cap that of its
+            whole, else "add-remove".
         slack: For ``ApproxDP``, the part of delta for the conversion, as for ``Filter``.
         rule: For ``ApproxDP`` without ``expected``, as for ``Filter``.
         expected: For ``ApproxDP``, a plan such as most releases will be. It chooses the order when
@@ -146,14 +151,22 @@ class Ledger:
         if budget is not None and self.dataset not in self._book.names():
             terms = agreed(
                 budget,
-                adjacency=adjacency or Adjacency.ADD_REMOVE,
+                adjacency=self._adjacency_of(whole) if adjacency is None else adjacency,
                 slack=slack,
                 rule=rule,
                 expected=expected,
                 within=whole,
             )
             self._book.open(self.dataset, terms, by=inputs.person(None), note="")
-        _check_as_opened(self._book.terms(self.dataset), {"budget": budget, **given})
+        terms = self._book.terms(self.dataset)
+        _check_as_opened(terms, {"budget": budget, **given})
+        if expected is not None and terms.order is None:
+            raise ParameterError("expected", expected, _NO_ORDER)
+
+    def _adjacency_of(self, whole: str | None) -> Adjacency:
+        """Return the adjacency that a new dataset has by default."""
+        known = whole is not None and whole in self._book.names()
+        return self._book.terms(str(whole)).adjacency if known else Adjacency.ADD_REMOVE
 
     def reserve(
         self,
@@ -173,8 +186,8 @@ class Ledger:
         Args:
             mechanism: What is to run, with every run: ``step ** 1000``.
             key: What the run is called, up to 200 characters. Whoever asks again with the same
-                key, mechanism and datasets is given the same reservation and charged once; without
-                a key each call is a reservation of its own.
+                key, mechanism and datasets is given the same reservation, ``resumed``, and charged
+                once, for one release; without a key each call is a reservation of its own.
             by: Who asks; by default the user of the operating system.
             note: Why, up to 10,000 characters.
             also: Further datasets of this ledger that the mechanism reads, charged in full as well.
@@ -187,8 +200,9 @@ class Ledger:
                 charged then.
             ParameterError: If an argument is outside its domain, a dataset is not in the ledger, or
                 the key stands for something else.
-            IncompatibleError: If the mechanism has no price in a budget's measure, or is described
-                for other neighbours.
+            IncompatibleError: If the mechanism has no price in a budget's measure, is described
+                for other neighbours, or protects something else than what counts already; or the
+                key is that of a reservation that was released.
             UnsupportedError: If nothing is known of a part of it.
             LedgerError: If the ledger cannot be written.
         """

@@ -36,10 +36,12 @@ class Reservation:
     stays as it is: not resolved, and counted in full, since data may have been touched.
 
     Edge cases:
-        Resolving again in the same way changes nothing; resolving in another way is refused. A
-        reservation that was taken up again by its key has ``resumed`` True: whoever holds it must
-        not release a second time what may have been released before. One that is resolved already
-        is no leave to run, and entering it is refused.
+        Resolving again in the same way changes nothing; resolving in another way is refused, also
+        all of it after a part of it. A reservation that was taken up again by its key has
+        ``resumed`` True, and entering it is refused, as entering any a second time: what it is for
+        may have been released, as by a job that crashed, and it covers no second release. Where
+        nothing was, ``release`` it and reserve under another key; where the same release goes on,
+        as from a checkpoint, go on without ``with``, and ``commit`` in the end.
 
     Example:
         >>> import hockeystick as hs
@@ -53,7 +55,16 @@ class Reservation:
         ZCDP(rho=0.125)
     """
 
-    __slots__ = ("_resolve", "_state", "key", "mechanism", "note", "resumed", "together")
+    __slots__ = (
+        "_entered",
+        "_resolve",
+        "_state",
+        "key",
+        "mechanism",
+        "note",
+        "resumed",
+        "together",
+    )
 
     def __init__(
         self,
@@ -72,6 +83,7 @@ class Reservation:
         self.resumed = resumed
         self.note = note
         self._state = state
+        self._entered = resumed
         self._resolve = resolve
 
     @property
@@ -93,8 +105,9 @@ class Reservation:
             note: Why.
 
         Raises:
-            IncompatibleError: If ``ran`` is no part of what was reserved, was released before, or
-                prices have changed since (``Ledger.reprice``); the reservation then stays as it is.
+            IncompatibleError: If ``ran`` is no part of what was reserved, it was released before
+                or committed otherwise, or prices have changed since (``Ledger.reprice``); the
+                reservation then stays as it is.
             ParameterError: If an argument is outside its domain.
             LedgerError: If the ledger cannot be written.
         """
@@ -118,12 +131,19 @@ class Reservation:
         self._state = ReservationState.RELEASED
 
     def __enter__(self) -> Self:
-        """Return it, or raise where it is resolved."""
+        """Return it, or raise where it is resolved, or was made or entered before."""
         if self._state is not ReservationState.RESERVED:
             raise IncompatibleError(
                 f"the reservation {self.key!r} was {self._state} before, and is no leave to run; "
                 "another run needs another key"
             )
+        if self._entered:
+            raise IncompatibleError(
+                f"the reservation {self.key!r} was made or entered before, and what it is for may "
+                "have been released: it covers no second release. Where nothing was, release() it "
+                "and reserve under another key; else commit() it"
+            )
+        self._entered = True
         return self
 
     def __exit__(

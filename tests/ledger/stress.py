@@ -50,7 +50,7 @@ class Worker:
         except hs.errors.BudgetExhausted:
             self.note("refused")
             return
-        except hs.errors.ParameterError:
+        except (hs.errors.ParameterError, hs.errors.IncompatibleError):
             self.note("taken")
             return
         where = f"{ledger.dataset} {key}"

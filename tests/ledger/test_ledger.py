@@ -2,15 +2,22 @@
 
 import math
 import os
+import signal
+import socket
+import sys
 import threading
+import time
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
 import hockeystick as hs
+from hockeystick.calibration.session.runs import EVALUATING
 from hockeystick.ledger import EntryKind, ReservationState
+from hockeystick.ledger.database import Database
+from tests.ledger import postgres
 
 HALF = hs.ZCDP(rho=0.5)
 STEP = hs.Gaussian(2.0)  # rho 1/8
@@ -134,7 +141,7 @@ def test_resolving_twice_is_once_and_otherwise_is_refused(ledger: hs.Ledger) -> 
         kept.release()
     with pytest.raises(hs.errors.IncompatibleError, match="was released"):
         given.commit()
-    with pytest.raises(hs.errors.IncompatibleError, match="was committed"):
+    with pytest.raises(hs.errors.IncompatibleError, match="was committed before, as Gaussian"):
         ledger.reservation("kept").commit(ran=STEP**0)
     assert ledger.remaining == hs.ZCDP(rho=0.375)
 
@@ -146,6 +153,48 @@ def test_a_resolved_key_is_no_leave_to_run(ledger: hs.Ledger) -> None:
     for key in ("kept", "given"):
         with pytest.raises(hs.errors.IncompatibleError, match="no leave to run"):
             ledger.reserve(STEP, key=key).__enter__()
+
+
+def test_of_what_was_committed_in_part_all_is_not_taken_for_the_same(ledger: hs.Ledger) -> None:
+    first, second = (ledger.reserve(STEP**3, key="k") for _ in range(2))
+    first.commit(ran=STEP)
+    with pytest.raises(hs.errors.IncompatibleError, match="committed before, as Gaussian"):
+        second.commit()
+    first.commit(ran=STEP)
+    assert ledger.remaining == hs.ZCDP(rho=0.375)
+
+
+def test_what_was_released_is_never_reserved_without_a_charge(ledger: hs.Ledger) -> None:
+    ledger.reserve(STEP, key="k").release()
+    with pytest.raises(hs.errors.IncompatibleError, match="nothing is charged"):
+        ledger.reserve(STEP, key="k")
+    ledger.reserve(STEP, key="another")
+    assert ledger.remaining == hs.ZCDP(rho=0.375)
+
+
+def test_a_job_that_crashed_does_not_release_again_on_the_same_charge(ledger: hs.Ledger) -> None:
+    runs = []
+
+    def job() -> None:
+        with ledger.reserve(STEP, key="job"):
+            runs.append(STEP)
+            raise ConnectionError
+
+    with pytest.raises(ConnectionError):
+        job()
+    with pytest.raises(hs.errors.IncompatibleError, match="covers no second release"):
+        job()
+    assert runs == [STEP]
+    ledger.reservation("job").commit()
+
+
+def test_one_reservation_is_entered_once(ledger: hs.Ledger) -> None:
+    held = ledger.reserve(STEP, key="k")
+    with pytest.raises(ZeroDivisionError), held:
+        _ = 1 / 0
+    with pytest.raises(hs.errors.IncompatibleError, match="covers no second release"):
+        held.__enter__()
+    assert ledger.remaining == hs.ZCDP(rho=0.375)
 
 
 def test_several_datasets_are_charged_all_or_none(url: str) -> None:
@@ -221,6 +270,54 @@ def test_mechanisms_for_other_neighbours_are_refused(folder: Path) -> None:
         ledger.reserve(step)
     other = hs.Ledger(folder / "l.db", "e", hs.ApproxDP(2.0, 1e-5), adjacency="replace-one")
     other.reserve(step)
+
+
+TRAINING: Final = hs.DPSGD(rate=0.01, steps=3, noise_multiplier=2.0)
+BY_CLIENTS: Final = hs.federated.FedSDP(
+    noise_multiplier=6, total_clients=1000, clients_per_round=10, rounds=3, sampling="poisson"
+)
+
+
+def test_reservations_that_protect_different_things_do_not_add_up(url: str) -> None:
+    budget = hs.ApproxDP(8.0, 1e-5)
+    hs.Ledger(url, "d", budget, expected=TRAINING).reserve(TRAINING, key="records")
+    ledger = hs.Ledger(url, "d")
+    for _ in range(2):
+        with pytest.raises(hs.errors.IncompatibleError, match="dataset 'd' must protect the same"):
+            ledger.reserve(BY_CLIENTS)
+    ledger.reserve(hs.Gaussian(9.0), key="says nothing of it")
+    assert len(ledger.history()) == 3
+    ledger.reservation("records").release()
+    ledger.reserve(BY_CLIENTS, key="clients")
+    with pytest.raises(hs.errors.IncompatibleError, match="dataset 'd' must protect the same"):
+        ledger.reserve(TRAINING)
+    ledger.reserve(BY_CLIENTS)
+
+
+def test_who_may_be_missing_is_not_hidden_by_reports_of_everybody(folder: Path) -> None:
+    report = hs.RandomizedResponse(0.1)
+    ledger = hs.Ledger(folder / "l.db", "d", hs.PureDP(1.0))
+    with pytest.raises(hs.errors.IncompatibleError, match="somebody may be missing"):
+        ledger.reserve(report)
+    other = hs.Ledger(folder / "l.db", "e", hs.PureDP(1.0), adjacency="replace-one")
+    other.reserve(report)
+    assert other.remaining == hs.PureDP(0.9)
+
+
+def test_a_cap_is_for_the_neighbours_of_its_whole(url: str) -> None:
+    hs.Ledger(url, "whole", HALF, adjacency="replace-one")
+    cap = hs.Ledger(url, "cap", HALF, within="whole")
+    assert cap.status.adjacency is hs.Adjacency.REPLACE_ONE
+    with pytest.raises(hs.errors.ParameterError, match="adjacency must be that of the whole"):
+        hs.Ledger(url, "other", HALF, within="whole", adjacency="add-remove")
+    assert hs.ledger.datasets(url) == ("cap", "whole")
+
+
+def test_an_expected_plan_is_not_passed_over_in_silence(folder: Path) -> None:
+    budget = hs.ApproxDP(8.0, 1e-5)
+    hs.Ledger(folder / "l.db", "d", budget)
+    with pytest.raises(hs.errors.ParameterError, match="without an expected plan"):
+        hs.Ledger(folder / "l.db", "d", budget, expected=TRAINING)
 
 
 def test_a_dataset_stays_as_it_was_opened(url: str) -> None:
@@ -337,6 +434,103 @@ def test_a_forked_process_has_connections_of_its_own(ledger: hs.Ledger) -> None:
     assert [one.key for one in ledger.history()] == ["", "before", "child", "after"]
 
 
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+def test_a_process_forked_while_a_thread_computes_a_price_does_not_hang(
+    folder: Path,
+) -> None:
+    ledger = hs.Ledger(folder / "l.db", "d", HALF)
+    computing = threading.Event()
+
+    def compute() -> None:
+        with EVALUATING:
+            computing.set()
+            time.sleep(0.2)
+
+    thread = threading.Thread(target=compute)
+    thread.start()
+    computing.wait()
+    pid = os.fork()
+    if pid == 0:
+        signal.alarm(10)
+        ledger.reserve(STEP, key="child")
+        os._exit(0)
+    thread.join()
+    assert os.waitpid(pid, 0)[1] == 0
+    ledger.reserve(STEP, key="parent")
+    assert ledger.remaining == hs.ZCDP(rho=0.25)
+
+
+def relayed(there: str) -> int:
+    """Return a port of this machine that passes on to a socket in the file system."""
+    listening = socket.create_server(("127.0.0.1", 0))
+
+    def relay(source: socket.socket, target: socket.socket) -> None:
+        while content := source.recv(65536):
+            target.sendall(content)
+        target.shutdown(socket.SHUT_WR)
+
+    def serve() -> None:
+        with listening, listening.accept()[0] as near, socket.socket(socket.AF_UNIX) as far:
+            far.connect(there)
+            pairs = ((near, far), (far, near))
+            threads = [threading.Thread(target=relay, args=one, daemon=True) for one in pairs]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+
+    threading.Thread(target=serve, daemon=True).start()
+    port: int = listening.getsockname()[1]
+    return port
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="asks Linux what a connection waits for")
+@pytest.mark.extras
+def test_a_server_that_is_gone_from_the_network_is_not_waited_for(server: postgres.Server) -> None:
+    server.new_database("gone")
+    port = relayed(str(server.folder / ".s.PGSQL.5432"))
+    engine = Database(
+        f"postgresql://ledger@127.0.0.1:{port}/gone", read_only=False, timeout=3.0
+    )._engine
+    with engine.connect() as connection:
+        used: Any = connection.connection.driver_connection
+        with socket.socket(fileno=os.dup(used.fileno())) as asked:
+            waits = asked.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT)
+            idle = asked.getsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE)
+    engine.dispose()
+    assert (waits, idle) == (3000, 3)
+
+
+@pytest.mark.extras
+def test_users_with_schemas_of_their_own_share_one_ledger(server: postgres.Server) -> None:
+    import psycopg
+
+    url = server.new_database("schemas")
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("CREATE ROLE ana LOGIN SUPERUSER")
+        connection.execute("CREATE SCHEMA ana AUTHORIZATION ana")
+    hs.Ledger(url.replace("ledger@", "ana@"), "d", HALF).reserve(STEP)
+    assert hs.Ledger(url, "d", HALF).remaining == hs.ZCDP(rho=0.375)
+    with pytest.raises(hs.errors.ParameterError, match="url must be without options"):
+        hs.Ledger(f"{url}&options=-csearch_path%3Dana", "d", HALF)
+
+
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+@pytest.mark.extras
+def test_a_forked_process_that_ends_does_not_cut_what_it_came_from(
+    server: postgres.Server,
+) -> None:
+    ledger = hs.Ledger(server.new_database("forked"), "d", HALF)
+    ledger.reserve(STEP, key="before")
+    pid = os.fork()
+    if pid == 0:
+        ledger.close()
+        os._exit(0)
+    assert os.waitpid(pid, 0)[1] == 0
+    ledger.reserve(STEP, key="after")
+    assert ledger.remaining == hs.ZCDP(rho=0.25)
+
+
 def test_no_password_is_shown(folder: Path) -> None:
     address = "postgresql://ana:s3cret@127.0.0.1:1/db"
     with pytest.raises(hs.errors.LedgerError) as caught:
@@ -344,5 +538,9 @@ def test_no_password_is_shown(folder: Path) -> None:
     assert "s3cret" not in str(caught.value)
     assert "127.0.0.1" in str(caught.value)
     with pytest.raises(hs.errors.ParameterError) as refused:
-        hs.Ledger("mysql://ana:s3cret@host/db", "d", HALF)
+        hs.Ledger("mysql://ana:s3cret@host/db?password=s3cret", "d", HALF)
     assert "s3cret" not in str(refused.value)
+    with pytest.raises(hs.errors.LedgerError) as hidden:
+        hs.Ledger("postgresql://127.0.0.1:1/db?user=ana&password=s3cret", "d", HALF, timeout=1)
+    assert "s3cret" not in str(hidden.value)
+    assert "user=ana" in str(hidden.value)

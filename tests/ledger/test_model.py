@@ -4,7 +4,7 @@ import shutil
 import tempfile
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import pytest
 from hypothesis import settings
@@ -86,6 +86,10 @@ class LedgerMachine(RuleBasedStateMachine):
             assert (held.state, held.resumed) == ("reserved", False)
             self.model[key] = Held(noise, runs, together)
         elif (known.noise, known.runs, known.together) == (noise, runs, together):
+            if known.state == "released":
+                with pytest.raises(hs.errors.IncompatibleError, match="was released before"):
+                    self.ledgers[name].reserve(mechanism, key=key, also=also)
+                return
             held = self.ledgers[name].reserve(mechanism, key=key, also=also)
             assert (held.state, held.resumed) == (known.state, True)
         elif known.together & together:
@@ -100,7 +104,9 @@ class LedgerMachine(RuleBasedStateMachine):
         known = self.model[key]
         held = self.reservation(key)
         ran = None if runs is None else hs.Gaussian(known.noise) ** runs
-        again = known.state == "committed" and runs in (None, known.counted)
+        again = known.state == "committed" and known.counted == (
+            known.runs if ran is None else runs
+        )
         if known.state == "reserved" and (runs is None or runs <= known.runs):
             held.commit(ran=ran)
             known.state, known.counted = "committed", known.runs if runs is None else runs
@@ -123,18 +129,23 @@ class LedgerMachine(RuleBasedStateMachine):
         self.reservation(key).release()
         known.state, known.counted = "released", 0
 
-    @precondition(lambda self: self.model)
-    @rule(data=st.data(), fails=st.booleans())
-    def run(self, data: st.DataObject, *, fails: bool) -> None:
-        """Run as a program does, to its end or not."""
-        key = data.draw(st.sampled_from(sorted(self.model)))
-        known = self.model[key]
-        error: Any = hs.errors.IncompatibleError if known.state != "reserved" else KeyError
-        if fails or known.state != "reserved":
-            with pytest.raises(error), self.reservation(key):
+    @rule(key=KEYS, runs=RUNS, fails=st.booleans())
+    def run(self, key: str, runs: int, *, fails: bool) -> None:
+        """Run as a program does, to its end or not; never what may have run before."""
+        cost = rho(5.0, runs)
+        if key in self.model:
+            with pytest.raises(hs.errors.IncompatibleError), self.reservation(key):
                 raise KeyError(key)
             return
-        with self.reservation(key):
+        if cost and self.spent("block") + cost > LIMITS["block"]:
+            return
+        held = self.ledgers["block"].reserve(hs.Gaussian(5.0) ** runs, key=key)
+        self.model[key] = known = Held(5.0, runs, frozenset({"block"}))
+        if fails:
+            with pytest.raises(KeyError), held:
+                raise KeyError(key)
+            return
+        with held:
             pass
         known.state = "committed"
 

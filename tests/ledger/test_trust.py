@@ -5,6 +5,7 @@ import sqlite3
 import stat
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
@@ -18,7 +19,7 @@ from hockeystick.calibration.filters.choice import additive_measure
 from hockeystick.errors import LedgerError
 from hockeystick.ledger import Entry, terms
 from hockeystick.ledger.fractions import costs_of, storable, text_of
-from tests.ledger import auditor
+from tests.ledger import auditor, postgres
 from tests.ledger.version_1 import STORED
 
 HALF: Final = hs.ZCDP(rho=0.5)
@@ -234,6 +235,85 @@ def test_a_damaged_page_is_said_to_be_damaged(ledger: hs.Ledger, file: Path) -> 
     assert file.read_bytes() == bytes(content)
 
 
+def test_a_file_that_was_replaced_is_not_charged_by_the_terms_of_the_old_one(
+    ledger: hs.Ledger, file: Path
+) -> None:
+    other = file.parent / "other.db"
+    small = hs.Ledger(other, "d", hs.ZCDP(rho=1e-9))
+    os.replace(other, file)
+    for use in (lambda: ledger.reserve(STEP), lambda: ledger.status, ledger.verify, ledger.reprice):
+        call: Callable[[], object] = use
+        with pytest.raises(LedgerError, match="is another one than was opened here"):
+            call()
+    assert len(hs.Ledger(file, "d").history()) == 1
+    assert small.dataset == "d"
+
+
+def test_a_file_of_several_names_is_refused(ledger: hs.Ledger, file: Path) -> None:
+    second = file.parent / "second.db"
+    os.link(file, second)
+    for name in (file, second):
+        with pytest.raises(LedgerError, match="it has 2 names"):
+            hs.Ledger(name, "d")
+    second.unlink()
+    second.symlink_to(file)
+    assert hs.Ledger(second, "d").history() == ledger.history()
+
+
+def test_a_file_that_is_mounted_without_its_folder_is_refused(
+    ledger: hs.Ledger, file: Path, tmp_path: Path
+) -> None:
+    alone = tmp_path / "alone.db"
+    alone.touch()
+    if alone.stat().st_dev == file.stat().st_dev:
+        pytest.skip("both folders are of one file system")
+    mounted = subprocess.run(
+        ["mount", "--bind", str(file), str(alone)], capture_output=True, check=False
+    )
+    if mounted.returncode:
+        pytest.skip("nothing can be mounted here")
+    try:
+        with pytest.raises(LedgerError, match="mount its folder"):
+            hs.Ledger(alone, "d")
+    finally:
+        subprocess.run(["umount", str(alone)], check=True)
+
+
+def test_a_second_thread_that_makes_the_file_leaves_the_locks_of_the_first(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ledger = hs.Ledger(file, "d", HALF)
+    with ledger._book.database.writing():
+        monkeypatch.setattr(os.path, "exists", lambda path: False)
+        hs.Ledger(file, "d", HALF)
+        monkeypatch.undo()
+        code = "import sys, hockeystick as hs; hs.Ledger(sys.argv[1], 'd', timeout=0.1).reserve"
+        code += "(hs.Gaussian(9.0))"
+        command = [sys.executable, "-c", code, str(file)]
+        other = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert "was busy for 0.1 s" in other.stderr
+
+
+def test_what_a_crash_left_half_written_is_said_to_readers(ledger: hs.Ledger, file: Path) -> None:
+    noted = ledger.status.head
+    code = "; ".join(
+        (
+            "import os, sqlite3, sys",
+            "file = sqlite3.connect(sys.argv[1], isolation_level=None)",
+            "file.execute('PRAGMA cache_size = 1')",
+            "file.execute('BEGIN IMMEDIATE')",
+            f"file.execute('UPDATE {ENTRIES} SET note = hex(randomblob(3000))')",
+            "os.kill(os.getpid(), 9)",
+        )
+    )
+    subprocess.run([sys.executable, "-c", code, str(file)], check=False)
+    assert file.with_name(file.name + "-journal").exists()
+    with pytest.raises(LedgerError, match="half written by a crash"):
+        hs.Ledger(file, "d", read_only=True)
+    assert hs.Ledger(file, "d").verify(head=noted).sound
+    assert hs.Ledger(file, "d", read_only=True).status.head == noted
+
+
 def test_a_newer_ledger_is_refused_and_stays(ledger: hs.Ledger, file: Path) -> None:
     run(file, "INSERT INTO hockeystick_schema VALUES (99, 'then')")
     before = file.read_bytes()
@@ -365,6 +445,37 @@ def test_a_library_that_proves_more_frees_nothing_before_reprice(
     held.commit(ran=STEP)
     assert again.status.spent == hs.ZCDP(rho=7 / 64)
     assert again.verify().sound
+
+
+@pytest.mark.extras
+def test_prices_that_take_long_keep_nobody_waiting(
+    server: postgres.Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own, url = terms._price_of_part, server.new_database("slow")
+    hs.Ledger(url, "d", HALF).reserve(STEP**3, key="k")
+
+    def slow(measure: Any, part: hs.Mechanism) -> tuple[Fraction, ...]:
+        if part == STEP:
+            time.sleep(0.6)
+        return tuple(cost / 2 for cost in own(measure, part))
+
+    monkeypatch.setattr(terms, "_price_of_part", slow)
+    repriced = hs.Ledger(url, "d", timeout=0.3).reprice()
+    assert [one.key for one in repriced.changed] == ["k"]
+
+
+def test_the_words_of_another_version_do_not_make_another_reservation(
+    ledger: hs.Ledger, file: Path
+) -> None:
+    spaced = '{"noise_multiplier":10.0,"type":"Gaussian"}'
+    mechanism = hs.Gaussian(10.0)
+    before = ledger.reserve(mechanism, key="worded")
+    seq = len(ledger.history()) - 1
+    forge(file, seq, {"content": spaced}, to_the_end=True)
+    assert ledger.reserve(mechanism, key="worded").resumed
+    with pytest.raises(hs.errors.ParameterError, match="stands for Gaussian"):
+        ledger.reserve(mechanism**2, key="worded")
+    assert before.key == "worded"
 
 
 def test_a_library_that_proves_less_is_taken_at_its_word(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from fractions import Fraction
@@ -20,6 +21,13 @@ Costs: TypeAlias = tuple[Fraction, ...]
 
 # mpmath's precision is shared by all threads: questions are answered one at a time.
 EVALUATING: Final = RLock()
+# A process is forked only between two answers: its child has no thread that could end one.
+if hasattr(os, "register_at_fork"):  # all systems but Windows
+    os.register_at_fork(
+        before=EVALUATING.acquire,
+        after_in_parent=EVALUATING.release,
+        after_in_child=EVALUATING.release,
+    )
 VERSION: Final = 1
 _STEP: Final = ("mechanism", "count")
 

@@ -159,7 +159,7 @@ class Book:
         prices: dict[str, Costs],
         mechanism: Mechanism,
     ) -> None:
-        """Add what is reserved to all its chains, or raise where it may not be, or is not covered."""
+        """Add what is reserved to all chains, or raise where it may not be, or is not covered."""
         for name, end in ends.items():
             self._scopes[name].check(connection, end, mechanism)
         after = {name: plus(ends[name].spent, price) for name, price in prices.items()}

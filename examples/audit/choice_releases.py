@@ -31,10 +31,10 @@ def choices() -> list[Audited]:
         run = getattr(release, name)
 
         def first(inside: bool) -> bool:
-            scores = [1.0, 0.0, 0.0] if inside else [0.0, 1.0, 1.0]
+            scores = [1.0, 3.0, 3.0] if inside else [0.0, 4.0, 4.0]
             return bool(run(plan, scores, 1.0) == 0)
 
-        return Audited(f"{name}, {plan}" if "noise" in name else name, (name,), plan, each(first))
+        return Audited(name, (name,), plan, each(first))
 
     return [
         choice("exponential", hs.Exponential(1.0)),

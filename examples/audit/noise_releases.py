@@ -13,7 +13,6 @@ from hockeystick.mechanisms import JointGaussian, MultivariateLaplace, PrivateCo
 
 ONE = hs.Gaussian(1.0)
 BOTH = JointGaussian((1.5, 2.0))
-NOBODY = np.empty((0, 1))
 
 
 def _rows(inside: bool, *record: float) -> Any:
@@ -21,10 +20,10 @@ def _rows(inside: bool, *record: float) -> Any:
     return np.array([record]) if inside else np.empty((0, len(record)))
 
 
-def _number(name: str, plan: Any) -> Audited:
+def _number(name: str, plan: Any, trials: int = 20_000) -> Audited:
     """Return a function that adds noise to numbers, on 0 and on the sensitivity."""
     run = getattr(release, name)
-    return Audited(name, (name,), plan, each(lambda inside: run(plan, float(inside), 1.0)))
+    return Audited(name, (name,), plan, each(lambda inside: run(plan, float(inside), 1.0)), trials)
 
 
 def _integer(name: str, plan: Any) -> Audited:
@@ -47,20 +46,21 @@ def numbers() -> list[Audited]:
         return float(np.linalg.norm(seen) - np.linalg.norm(seen - end))
 
     def in_vector(inside: bool) -> float:
-        return float(release.sinh_normal_vector(sinh, inside * spread, 1.0).sum())
+        return float(release.sinh_normal_vector(sinh, [0.5 * inside] * 4, 1.0).sum())
 
     return [
         _number("gaussian", ONE),
         Audited("gaussian, 16 entries", ("gaussian",), ONE, each(along)),
         _number("laplace", hs.Laplace(0.5)),
-        _number("sinh_normal", sinh),
+        _number("sinh_normal", sinh, 2_000),
         Audited(
-            "sinh_normal_vector, 16 entries",
+            "sinh_normal_vector, 4 entries",
             ("sinh_normal_vector", "sinh_normal_divergences"),
             release.sinh_normal_divergences(sinh),
             each(in_vector),
+            trials=1_000,
         ),
-        Audited("multivariate_laplace", ("multivariate_laplace",), ball, each(in_ball)),
+        Audited("multivariate_laplace", ("multivariate_laplace",), ball, each(in_ball), 5_000),
         _integer("discrete_gaussian", hs.DiscreteGaussian(sigma=1.0)),
         _integer("geometric", hs.DiscreteLaplace(scale=0.5)),
         _integer("skellam", hs.mechanisms.Skellam(variance=1.0)),

@@ -55,7 +55,7 @@ def networks() -> list[Audited]:
         found = release.token_walk(
             walk, [0.0], gradient(inside), steps=2, visits=1, lipschitz=1, radius=9
         )
-        return found.last[0] if 0 in found.path.tolist()[:1] else 0.0
+        return found.last[0]
 
     return [
         Audited("gopa_round", ("gopa_round",), gopa, each(published), 5_000),
@@ -154,9 +154,9 @@ def torch_loop(inside: bool) -> Any:
     model, optimizer, data = torch_model(inside)
     private, seen = make_private(model, optimizer, data, LOOP), []
     for batch in private.loader:
-        before = float(model.weight)
+        before = model.weight.item()
         private.step(lambda outputs, labels: outputs.sum(), batch)
-        seen.append(4 * (before - float(model.weight)))
+        seen.append(4 * (before - model.weight.item()))
     private.close()
     return of_steps(seen)
 
@@ -185,10 +185,10 @@ def opacus_steps(model: Any, optimizer: Any, loader: Any, steps: int = 3) -> lis
         for inputs, _ in loader:
             optimizer.zero_grad()
             model(inputs).sum().backward()
-            before = float(model._module.weight)
+            before = model._module.weight.item()
             optimizer.step()
             size = optimizer.expected_batch_size
-            seen.append(size * (before - float(model._module.weight)))
+            seen.append(size * (before - model._module.weight.item()))
     return seen[:steps]
 
 

@@ -28,6 +28,7 @@ class Audited:
         scores: ``scores(inside, trials)`` runs it so many times with the record or without it, each
             time with fresh noise, and returns the attack's scores; larger ones mean "with".
         trials: How many trials of each kind the table has.
+        implied: What the plan implies and is tested in its place, where its curve takes long.
     """
 
     name: str
@@ -35,6 +36,12 @@ class Audited:
     plan: Any
     scores: Callable[[bool, int], Any]
     trials: int = 20_000
+    implied: Any = None
+
+    def verdict(self, scores: Any, confidence: float) -> audit.Refuted | audit.Consistent:
+        """Return whether scores of both kinds contradict the claim."""
+        claim = self.plan if self.implied is None else self.implied
+        return audit.falsify(claim, *scores, confidence=confidence, delta=DELTA)
 
 
 def each(score: Callable[[bool], Any]) -> Callable[[bool, int], Any]:
@@ -68,25 +75,27 @@ class Found:
         return isinstance(self.verdict, audit.Refuted)
 
 
-def audits(rows: Sequence[Audited], share: float = 1.0) -> Iterator[Found]:
+def audits(
+    rows: Sequence[Audited], share: float = 1.0, *, confidence: float = CONFIDENCE
+) -> Iterator[Found]:
     """Yield what a share of each row's trials says, so that all answers hold together.
 
-    By Bonferroni's inequality: each of n rows is audited at ``1 - (1 - CONFIDENCE) / n``.
+    By Bonferroni's inequality: each of n rows is audited at ``1 - (1 - confidence) / n``.
     """
-    confidence = 1.0 - (1.0 - CONFIDENCE) / len(rows)
+    of_each = 1.0 - (1.0 - confidence) / len(rows)
     for row in rows:
         trials, started = max(math.ceil(row.trials * share), 2), time.process_time()
         scores = row.scores(True, trials), row.scores(False, trials)
-        verdict = audit.falsify(row.plan, *scores, confidence=confidence, delta=DELTA)
+        verdict = row.verdict(scores, of_each)
         yield Found(row, trials, verdict, time.process_time() - started)
 
 
-def until_refuted(row: Audited, most: int) -> Found:
+def until_refuted(row: Audited, most: int, *, confidence: float = CONFIDENCE) -> Found:
     """Return what doubling numbers of trials say: the first refutation, or the last answer.
 
-    Each look has all trials so far. The k-th one is at ``1 - (1 - CONFIDENCE) 6 / (pi k)^2``: as
+    Each look has all trials so far. The k-th one is at ``1 - (1 - confidence) 6 / (pi k)^2``: as
     ``sum 1/k^2 = pi^2/6``, by the union bound a claim that is true is refuted at any of the looks,
-    however many there are, with probability at most ``1 - CONFIDENCE``.
+    however many there are, with probability at most ``1 - confidence``.
     """
     started, kept, look = time.process_time(), [np.empty(0), np.empty(0)], 0
     while True:
@@ -96,8 +105,8 @@ def until_refuted(row: Audited, most: int) -> Found:
             np.concatenate((old, row.scores(inside, wanted - old.size)))
             for inside, old in zip((True, False), kept, strict=True)
         ]
-        confidence = 1.0 - (1.0 - CONFIDENCE) * 6.0 / (math.pi * look) ** 2
-        verdict = audit.falsify(row.plan, *kept, confidence=confidence, delta=DELTA)
+        of_look = 1.0 - (1.0 - confidence) * 6.0 / (math.pi * look) ** 2
+        verdict = row.verdict(kept, of_look)
         if isinstance(verdict, audit.Refuted) or wanted == most:
             return Found(row, wanted, verdict, time.process_time() - started)
 
@@ -105,6 +114,11 @@ def until_refuted(row: Audited, most: int) -> Found:
 def predicted(claimed: Any, actual: Any) -> int:
     """Return how many trials the best attack needs at one look, to refute in 9 of 10 audits."""
     return audit.trials_needed(claimed, actual, confidence=CONFIDENCE, power=0.9)
+
+
+def variation(plan: Any) -> hs.ApproxDP:
+    """Return what a plan implies of the total variation distance, which is its delta at 0."""
+    return hs.ApproxDP(0.0, hs.delta(plan, 0.0).upper)
 
 
 def certified(plan: Any) -> float:

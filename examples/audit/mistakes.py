@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from audited import CONFIDENCE, Audited, Found, certified, each, predicted, until_refuted
-from choice_releases import place_of_first, tree_score
+from audited import CONFIDENCE, Audited, Found, certified, each, predicted, until_refuted, variation
+from choice_releases import place_of_first
 from click import echo
 from noise_releases import ONE
 from replayed_mistakes import report as report_replayed
@@ -35,16 +35,18 @@ class Planted:
         plan: What is claimed.
         scores: ``scores(wrong)`` runs the attack on what is wrong, or on what is right.
         actual: What runs in fact, where a mechanism describes it.
+        implied: What the plan implies and is tested in its place.
     """
 
     name: str
     plan: Any
     scores: Callable[[bool], Callable[[bool, int], Any]]
     actual: Any = None
+    implied: Any = None
 
     def audited(self, *, wrong: bool) -> Audited:
         """Return what to audit."""
-        return Audited(self.name, (), self.plan, self.scores(wrong))
+        return Audited(self.name, (), self.plan, self.scores(wrong), implied=self.implied)
 
 
 def one_by_one(score: Callable[[bool, bool], Any]) -> Callable[[bool], Callable[[bool, int], Any]]:
@@ -70,12 +72,12 @@ def noises() -> list[Planted]:
         return (inside + first.standard_normal()) - again.standard_normal()
 
     def bias_bare(wrong: bool, inside: bool) -> Any:
-        weight, bias = _gaussian(np.full(2, inside / 2**0.5))
-        return (inside / 2**0.5) if wrong else weight + bias
+        _, bias = _gaussian(np.full(2, inside / 2**0.5))
+        return inside / 2**0.5 if wrong else bias
 
     def shared(wrong: bool, inside: bool) -> Any:
         noise = np.full(2, RANDOM.standard_normal()) if wrong else RANDOM.standard_normal(2)
-        return (noise + [inside, 0.0]) @ [1.0, -1.0]
+        return float(inside) + noise[0] - noise[1]
 
     return [
         Planted("noise 10 % too small", ONE, one_by_one(too_small), hs.Gaussian(0.9)),
@@ -116,7 +118,7 @@ def clips() -> list[Planted]:
     def secret_count(wrong: bool, inside: bool) -> Any:
         total = _gaussian(float(inside))
         seen = total / (1 + inside) if wrong else total
-        return 0.5 * seen**2 - 2.0 * (seen - 0.5) ** 2 if wrong else seen
+        return 0.5 * seen**2 - 2.0 * (seen - 0.5) ** 2
 
     return [
         Planted("clipped on one side", ONE, one_by_one(one_sided), hs.Gaussian(0.2)),
@@ -148,7 +150,9 @@ def charges() -> list[Planted]:
     return [
         Planted("a step that is not counted", step**4, one_by_one(uncounted), step**5),
         Planted("two cells change, one is charged", count, one_by_one(histogram), count**2),
-        Planted("shuffled, accounted as Poisson", loop, one_by_one(shuffled)),
+        Planted(
+            "shuffled, accounted as Poisson", loop, one_by_one(shuffled), implied=variation(loop)
+        ),
     ]
 
 
@@ -177,11 +181,10 @@ def selections() -> list[Planted]:
         return sum(above[1::2]) - sum(above[::2])
 
     def bare_level(wrong: bool, inside: bool) -> Any:
-        if not wrong:
-            run = release.tree_aggregation(tree, 1, 1.0)
-            return tree_score([run.add([float(inside and row == 0)])[0] for row in range(7)])
-        first, pair = inside + 2.0 * RANDOM.standard_normal(2)
-        return first + pair + inside
+        if wrong:
+            return float(inside)
+        run = release.tree_aggregation(tree, 1, 1.0)
+        return [run.add([float(inside and row == 0)])[0] for row in range(4)][3]
 
     def answers(wrong: bool) -> Callable[[bool, int], Any]:
         def seen(inside: bool, people: int) -> Any:

@@ -64,7 +64,7 @@ def noises() -> list[Planted]:
     def too_small(wrong: bool, inside: bool) -> Any:
         return _gaussian(float(inside), 0.9 if wrong else 1.0)
 
-    def root(wrong: bool, inside: bool) -> Any:
+    def half(wrong: bool, inside: bool) -> Any:
         return _gaussian(float(inside), 2.0 if wrong else 4.0)
 
     def seeded(wrong: bool, inside: bool) -> Any:
@@ -82,9 +82,9 @@ def noises() -> list[Planted]:
     return [
         Planted("noise 10 % too small", ONE, one_by_one(too_small), hs.Gaussian(0.9)),
         Planted(
-            "noise multiplier's root as deviation",
+            "half the noise",
             hs.Gaussian(4.0),
-            one_by_one(root),
+            one_by_one(half),
             hs.Gaussian(2.0),
         ),
         Planted("one seed for two releases", ONE**2, one_by_one(seeded), hs.Gaussian(0.0)),
@@ -206,14 +206,19 @@ def selections() -> list[Planted]:
 
 
 def reached(seen: float, value: float) -> bool:
-    """Return whether ``value + log(U)``, as numpy's ``laplace`` has it in floats, can be ``seen``.
+    """Return whether ``value`` plus numpy's ``laplace`` can be ``seen``, for its scale 1.
 
-    There is ``U = m / 2^52``: the few m are tried that can be.
+    It is ``value + log(2 U)`` or ``value - log(2 - U - U)``, in floats, of a multiple U of 2^-53:
+    the few are tried that are near.
     """
-    sign = 1.0 if seen >= value else -1.0
     nearest = round(2.0**52 * math.exp(-abs(seen - value)))
-    tried = range(max(nearest - 8, 1), min(nearest + 8, 2**52) + 1)
-    return any(value - sign * math.log(m / 2.0**52) == seen for m in tried)
+    for part in range(max(nearest - 8, 1), nearest + 9):
+        u = part / 2.0**53
+        if seen < value and value + math.log(u + u) == seen:
+            return True
+        if seen >= value and value - math.log(2.0 - (1.0 - u) - (1.0 - u)) == seen:
+            return True
+    return False
 
 
 def floats() -> list[Planted]:
@@ -233,27 +238,27 @@ def planted() -> list[Planted]:
     return [bug for family in (noises, clips, charges, selections, floats) for bug in family()]
 
 
-def caught(bugs: list[Planted], most: int = MOST) -> Iterator[tuple[Planted, Found, Found]]:
+def caught(
+    bugs: list[Planted], *, confidence: float = CONFIDENCE
+) -> Iterator[tuple[Planted, Found, Found]]:
     """Yield what was found of each bug, and of the same release without it in as many trials."""
     for bug in bugs:
-        found = until_refuted(bug.audited(wrong=True), most)
-        yield bug, found, until_refuted(bug.audited(wrong=False), found.trials)
+        found = until_refuted(bug.audited(wrong=True), MOST, confidence=confidence)
+        right = bug.audited(wrong=False)
+        yield bug, found, until_refuted(right, found.trials, confidence=confidence)
 
 
 def report() -> None:
     """Print a table of the bugs, and of those that a replay finds."""
     echo(f"confidence {CONFIDENCE:g} over all looks of a row\n")
-    echo(
-        "| planted | claimed | epsilon, certified | predicted | trials | found, at least | without |"
-    )
+    echo("| planted | claimed | epsilon | predicted | trials | found, at least | without it |")
     echo("|---|---|---:|---:|---:|---:|---|")
     for bug, found, control in caught(planted()):
         needed = "" if bug.actual is None else predicted(bug.plan, bug.actual)
         took = found.trials if found.refuted else f"not in {found.trials}"
         assert found.verdict.epsilon is not None
-        values = (
-            f"{certified(bug.plan):.3f} | {needed} | {took} | {found.verdict.epsilon.value:.3f}"
-        )
-        echo(f"| {bug.name} | {bug.plan} | {values} | {type(control.verdict).__name__} |")
+        values = f"{certified(bug.plan):.3f} | {needed} | {took}"
+        least, without = found.verdict.epsilon.value, type(control.verdict).__name__
+        echo(f"| {bug.name} | {bug.plan} | {values} | {least:.3f} | {without} |")
     echo()
     report_replayed()

@@ -54,8 +54,8 @@ def table(found: Iterable[Found]) -> int:
 
 def quiet() -> None:
     """Leave out what torch and Opacus say of empty batches and of their generators."""
-    warnings.filterwarnings("ignore", module="opacus|torch|own_releases|party_releases")
-    logging.disable(logging.WARNING)
+    warnings.filterwarnings("ignore", module="opacus|torch|party_releases|peers")
+    logging.disable(logging.ERROR)
 
 
 def main() -> None:
@@ -63,14 +63,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--share", type=float, default=1.0, help="of the trials of each row")
     parser.add_argument("--planted", action="store_true", help="audit planted bugs")
-    parser.add_argument("--peers", metavar="PYTHON", help="audit other libraries")
+    parser.add_argument(
+        "--peers", metavar="PYTHON", nargs="?", const="", help="audit other libraries"
+    )
     asked = parser.parse_args()
     quiet()
     if asked.planted:
         from mistakes import report
 
         report()
-    elif asked.peers:
+    elif asked.peers is not None:
         from peers_audited import report as report_peers
 
         report_peers(asked.peers)

@@ -98,9 +98,9 @@ def replayed() -> list[Replayed]:
     ]
 
 
-def tested(one: Replayed, *, wrong: bool) -> Any:
+def tested(one: Replayed, *, wrong: bool, confidence: float = CONFIDENCE) -> Any:
     """Return the self-test of a loop."""
-    return record(one.loop(wrong), confidence=CONFIDENCE, **one.options)
+    return record(one.loop(wrong), confidence=confidence, **one.options)
 
 
 def results() -> Iterator[tuple[Replayed, Any, Any, float]]:
@@ -113,9 +113,7 @@ def results() -> Iterator[tuple[Replayed, Any, Any, float]]:
 
 def report() -> None:
     """Print what replays find, beside the number of trials that the best attack needs."""
-    echo(
-        "| planted in DP-SGD | trials of an attack | record asked for | seconds | found | without |"
-    )
+    echo("| planted in DP-SGD | trials of an attack | asked | seconds | found | without it |")
     echo("|---|---:|---|---:|---|---|")
     for one, found, right, seconds in results():
         needed = "" if one.actual is None else predicted(PLAN, one.actual)

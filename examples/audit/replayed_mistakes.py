@@ -98,7 +98,7 @@ def replayed() -> list[Replayed]:
     ]
 
 
-def tested(one: Replayed, *, wrong: bool, confidence: float = CONFIDENCE) -> Any:
+def tested(one: Replayed, *, wrong: bool, confidence: float) -> Any:
     """Return the self-test of a loop."""
     return record(one.loop(wrong), confidence=confidence, **one.options)
 
@@ -107,8 +107,9 @@ def results() -> Iterator[tuple[Replayed, Any, Any, float]]:
     """Yield for each loop its self-test with the mistake, that without it, and seconds."""
     for one in replayed():
         started = time.process_time()
-        found = tested(one, wrong=True)
-        yield one, found, tested(one, wrong=False), time.process_time() - started
+        found = tested(one, wrong=True, confidence=CONFIDENCE)
+        seconds = time.process_time() - started
+        yield one, found, tested(one, wrong=False, confidence=CONFIDENCE), seconds
 
 
 def report() -> None:

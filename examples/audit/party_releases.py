@@ -196,6 +196,6 @@ def loops() -> list[Audited]:
     """Return training loops: a record with a long gradient takes part, or does not."""
     return [
         Audited("a loop in numpy", ("adapters.loop",), LOOP, each(plain_loop), 5_000),
-        Audited("make_private", ("adapters.torch",), LOOP, each(torch_loop), 1_000),
-        Audited("Opacus, our engine", ("adapters.opacus",), LOOP, each(opacus_loop), 1_000),
+        Audited("make_private", ("adapters.torch",), LOOP, each(torch_loop), 2_000),
+        Audited("Opacus, our engine", ("adapters.opacus",), LOOP, each(opacus_loop), 2_000),
     ]

@@ -3,16 +3,19 @@
 from hockeystick.accountants.ask import Answer, Row, compare, delta, epsilon
 from hockeystick.accountants.registry import ACCOUNTANTS
 from hockeystick.accountants.samplings import SamplingRow, compare_samplings
+from hockeystick.accountants.summary import GaussianSummary, gaussian_summary
 from hockeystick.accountants.tradeoff import tradeoff
 
 __all__ = [
     "ACCOUNTANTS",
     "Answer",
+    "GaussianSummary",
     "Row",
     "SamplingRow",
     "compare",
     "compare_samplings",
     "delta",
     "epsilon",
+    "gaussian_summary",
     "tradeoff",
 ]

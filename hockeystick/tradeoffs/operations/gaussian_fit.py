@@ -117,9 +117,11 @@ def _search_mu(f: TradeOff, least: float, most: float) -> Fit:
     profile = f.forward
     lines = _Lines.of(profile, _first_epsilons(profile, least))
     lower, upper = 0.0, math.inf
+    # From the rate ``most`` to the fixed point both error rates are at least that.
+    at_most = float(_mu_above(np.array([most]), np.array([1.0 - most]))[0])
     for _ in range(_ROUNDS):
         mus, rates = _mus_of_corners(lines, least, most)
-        upper = min(upper, float(mus.max()))
+        upper = min(upper, max(float(mus.max()), at_most))
         worst = rates[np.argsort(mus)[-_POINTS:]]
         lower = max(lower, float(_mu_below(f, np.r_[worst, least]).max()))
         wanted = mus > lower * (1.0 + _NARROW)
@@ -140,7 +142,9 @@ def _first_epsilons(profile: Profile, least: float) -> Array:
         last *= 2.0
     last = min(last, farthest)
     knots = profile.breakpoints
-    return np.unique(np.r_[last * np.linspace(0.0, 1.0, _LINES), knots[knots <= last][:_MOST_LINES]])
+    return np.unique(
+        np.r_[last * np.linspace(0.0, 1.0, _LINES), knots[knots <= last][:_MOST_LINES]]
+    )
 
 
 def _mus_of_corners(lines: _Lines, least: float, most: float) -> tuple[Array, Array]:
@@ -156,7 +160,7 @@ def _mus_of_corners(lines: _Lines, least: float, most: float) -> tuple[Array, Ar
     first, last = _mu_above(low, lines.power(low)), _mu_above(high, lines.power(high))
     # What serves a single rate is left to its neighbours.
     mus = np.where(low < high, np.maximum(first, last), -math.inf)
-    return mus, np.where(first > last, low, high)
+    return mus, np.asarray(np.where(first > last, low, high), dtype=np.float64)
 
 
 def _mu_above(rates: Array, power: Array) -> Array:

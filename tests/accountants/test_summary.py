@@ -2,6 +2,7 @@
 
 import json
 import math
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -17,7 +18,7 @@ from tests.oracles import gaussian_fit as oracle
 MNIST = hs.DPSGD(examples=60_000, batch_size=256, epochs=60, noise_multiplier=1.1)
 # The example of the documentation of gdpnum.
 PUBLISHED = hs.PoissonSubsampled(hs.Gaussian(9.4), rate=0.328) ** 2000
-KNOWN = {
+KNOWN: dict[str, tuple[hs.Mechanism, Callable[..., Any], tuple[str, ...]]] = {
     "laplace": (hs.Laplace(2), oracle.laplace_power, ("2",)),
     "sampled": (
         hs.PoissonSubsampled(hs.Gaussian(1), rate=0.01),
@@ -91,8 +92,8 @@ def test_the_published_example_is_reproduced_to_four_digits() -> None:
 @pytest.mark.parametrize("name", PLANS)
 def test_the_gaussian_is_below_the_curve_at_the_rates_that_matter(name: str) -> None:
     f, found = hs.tradeoff(PLANS[name]), summary_of(name)
-    lower, upper = f.bounds(np.linspace(RATE, 0.5, 299))
-    rates = np.linspace(RATE, 0.5, 299)
+    lower, upper = f.bounds(np.linspace(RATE, 0.5, 999))
+    rates = np.linspace(RATE, 0.5, 999)
     inside = upper >= RATE
     gaussian = hs.tradeoffs.G(found.mu.upper).bounds(rates)[0]
     assert (gaussian <= upper * (1 + 1e-12))[inside].all()

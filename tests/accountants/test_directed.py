@@ -155,9 +155,7 @@ def test_an_approximation_stays_one() -> None:
     [("epsilon", math.nan), ("epsilon", "1"), ("direction", "removing"), ("direction", None)],
 )
 def test_bad_input_is_named(name: str, value: Any) -> None:
-    given: dict[str, Any] = {"plan": hs.Gaussian(1), "epsilon": 1.0, "direction": "add"} | {
-        name: value
-    }
+    given: dict[str, Any] = {"epsilon": 1.0, "direction": "add"} | {name: value}
     with pytest.raises(ParameterError) as caught:
-        directed_delta(hs.Gaussian(1), **(given | {name: value}))
+        directed_delta(hs.Gaussian(1), **given)
     assert caught.value.name == name

@@ -128,7 +128,7 @@ def _search_mu(f: TradeOff, least: float, most: float) -> Fit:
         if not wanted.any() or lines.epsilon.size + 2 * int(wanted.sum()) > _MOST_LINES:
             break
         lines = lines.refined(profile, wanted)
-    return Fit(min(lower, upper), upper)
+    return Fit(lower, upper)
 
 
 def _first_epsilons(profile: Profile, least: float) -> Array:
@@ -226,7 +226,7 @@ def _search_regret(f: TradeOff, gaussian: GaussianTradeOff, advantage: float) ->
             break
         ends = 0.5 * (v - w)
         rates = np.r_[rates, 0.5 * (ends[wanted] + ends[wanted + 1])]
-    return Fit(min(lower, upper), max(upper, 0.0))
+    return Fit(lower, max(upper, 0.0))
 
 
 class _GaussianCurve:

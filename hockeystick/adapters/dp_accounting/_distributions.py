@@ -27,7 +27,7 @@ _MOST_POINTS: Final = 1_000_000
 _LARGEST_LOSS: Final = 600.0
 _MOST_READ: Final = 10_000
 # How far probabilities may be from the sum 1.
-_ROUNDING: Final = 1e-9
+_ROUNDING: Final = 1e-12
 
 
 _At: TypeAlias = Callable[[Array], ProfileValues]
@@ -124,7 +124,8 @@ def from_pld(pld: PrivacyLossDistribution) -> FDP:
         read one run, and compose here.
 
     Edge cases:
-        Probabilities whose sum is below 1 leave the rest to an infinite loss.
+        Probabilities whose sum is off 1, by 1e-12 at most, leave the difference to an infinite
+        loss; where it is above 1, the divergences beyond 1/2 hold up to that difference.
 
     Args:
         pld: A distribution with at most 10,000 losses, each in units of its step.
@@ -153,7 +154,9 @@ def from_pld(pld: PrivacyLossDistribution) -> FDP:
     if abs(missing) > _ROUNDING or rest < -_ROUNDING:
         allowed = "a distribution: probabilities of sum 1, under Q at most 1"
         raise ParameterError("pld", pld, allowed)
-    shown[-1] += max(missing, 0.0)
+    # A sum above 1 is divided out: as much more of the infinite loss outweighs that for deltas
+    # up to 1/2.
+    shown[-1] += abs(missing)
     # T(Q, P): the first has nothing of the infinite loss, and the rest where P has nothing.
     first = np.r_[hidden, 0.0, max(rest, 0.0)]
     second = np.r_[shown, 0.0]

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Final, Literal, final
 
-from hockeystick._validate import PARAMETERS, choice, one_of, real
+from hockeystick._validate import PARAMETERS, Domain, choice, one_of, real
 from hockeystick.adjacency import Adjacency
 from hockeystick.errors import ParameterError
 from hockeystick.numerics.numerals import (
@@ -20,15 +20,22 @@ from hockeystick.numerics.numerals import (
     nearest,
 )
 
+# What a plan is asked for, and what an answer may be of.
 Quantity = Literal["epsilon", "delta"]
+Answered = Quantity | Literal["mu", "regret"]
 
-_QUANTITIES: Final = ("epsilon", "delta")
+_DOMAINS: Final = {
+    "epsilon": PARAMETERS["epsilon"],
+    "delta": PARAMETERS["delta"],
+    "mu": Domain(symbol="mu", low=0, high=math.inf, typical=(0.01, 10)),
+    "regret": Domain(symbol="kappa", low=0, high=1, typical=(1e-6, 0.1)),
+}
 
 
 @final
 @dataclass(frozen=True, slots=True, init=False)
 class Certified:
-    """An epsilon or a delta as a proven interval: lower <= truth <= upper.
+    """An epsilon, a delta, or what sums them up, as a proven interval: lower <= truth <= upper.
 
     Guarantees:
         The truth for the plan under the stated assumptions lies between ``lower`` and ``upper``,
@@ -36,14 +43,14 @@ class Certified:
         what ``float(answer)`` returns. ``estimate`` is the accountant's best guess in between.
 
     Edge cases:
-        All three may be 0 or, for an epsilon, inf. An unknown upper end is inf (epsilon) or 1
-        (delta); an unknown lower end is 0.
+        All three may be 0 or, for an epsilon or a mu, inf. An unknown upper end is inf (epsilon,
+        mu) or 1 (delta, regret); an unknown lower end is 0.
 
     Args:
         lower: Proven lower bound, a float; an ``mpmath.mpf`` where more digits were asked for.
         estimate: Best guess, the same type.
         upper: Proven upper bound, the same type.
-        quantity: "epsilon" or "delta".
+        quantity: "epsilon" or "delta"; "mu" or "regret" of a ``GaussianSummary``.
         accountant: Name of the accountant that answered.
         adjacency: The neighbours meant; None where the answer is the same for all.
         assumptions: What must hold in practice for the answer to apply, as sentences.
@@ -66,7 +73,7 @@ class Certified:
     estimate: float
     upper: float
     _: KW_ONLY
-    quantity: Quantity
+    quantity: Answered
     accountant: str
     adjacency: Adjacency | None
     assumptions: tuple[str, ...]
@@ -77,7 +84,7 @@ class Certified:
         estimate: float,
         upper: float,
         *,
-        quantity: Quantity,
+        quantity: Answered,
         accountant: str,
         adjacency: Adjacency | str | None = None,
         assumptions: Iterable[str] = (),
@@ -162,7 +169,7 @@ class Approximate:
 
     value: float
     _: KW_ONLY
-    quantity: Quantity
+    quantity: Answered
     accountant: str
     adjacency: Adjacency | None
     assumptions: tuple[str, ...]
@@ -171,7 +178,7 @@ class Approximate:
         self,
         value: float,
         *,
-        quantity: Quantity,
+        quantity: Answered,
         accountant: str,
         adjacency: Adjacency | str | None = None,
         assumptions: Iterable[str] = (),
@@ -208,7 +215,7 @@ def _set_metadata(
     if isinstance(assumptions, str) or not all(isinstance(text, str) for text in sentences):
         raise ParameterError("assumptions", assumptions, "a tuple of sentences")
     neighbours = None if adjacency is None else choice("adjacency", adjacency, Adjacency)
-    object.__setattr__(result, "quantity", one_of("quantity", quantity, _QUANTITIES))
+    object.__setattr__(result, "quantity", one_of("quantity", quantity, tuple(_DOMAINS)))
     object.__setattr__(result, "accountant", str(accountant))
     object.__setattr__(result, "adjacency", neighbours)
     object.__setattr__(result, "assumptions", sentences)
@@ -228,9 +235,9 @@ def _source(result: Certified | Approximate) -> str:
     return ", ".join(filter(None, (result.accountant, result.adjacency)))
 
 
-def _exact_number(name: str, value: float, quantity: Quantity) -> float:
+def _exact_number(name: str, value: float, quantity: Answered) -> float:
     """Return the value unrounded, as a float or an mpf, or raise."""
-    domain = PARAMETERS[quantity]
+    domain = _DOMAINS[quantity]
     if is_mpf(value) and domain.contains(value):
         return value
     number = real(name, value, domain)

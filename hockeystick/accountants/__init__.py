@@ -1,18 +1,25 @@
 """Accountants: one walk over a plan adds up its losses; each accountant reads the sum its way."""
 
 from hockeystick.accountants.ask import Answer, Row, compare, delta, epsilon
+from hockeystick.accountants.directed import Direction, directed_delta, directed_epsilon
 from hockeystick.accountants.registry import ACCOUNTANTS
 from hockeystick.accountants.samplings import SamplingRow, compare_samplings
+from hockeystick.accountants.summary import GaussianSummary, gaussian_summary
 from hockeystick.accountants.tradeoff import tradeoff
 
 __all__ = [
     "ACCOUNTANTS",
     "Answer",
+    "Direction",
+    "GaussianSummary",
     "Row",
     "SamplingRow",
     "compare",
     "compare_samplings",
     "delta",
+    "directed_delta",
+    "directed_epsilon",
     "epsilon",
+    "gaussian_summary",
     "tradeoff",
 ]

@@ -119,7 +119,7 @@ def epsilon(
         >>> [float(f"{answer:.3f}") for answer in hs.epsilon(step**14_062, delta=[1e-5, 1e-6])]
         [2.382, 2.697]
     """
-    asked = _accountant(accountant, tolerance)
+    asked = accountant_of(accountant, tolerance)
     return _answer_or_answers(plan, "epsilon", delta, asked, _digits(digits))
 
 
@@ -177,7 +177,7 @@ def delta(
         >>> print(hs.delta(hs.Gaussian(1), epsilon=1))
         delta = 0.126937 (proven in [0.126936737506643..., 0.126936737506644...]; closed-form)
     """
-    asked = _accountant(accountant, tolerance)
+    asked = accountant_of(accountant, tolerance)
     return _answer_or_answers(plan, "delta", epsilon, asked, _digits(digits))
 
 
@@ -283,9 +283,19 @@ def _answers(
 ) -> tuple[Answer, ...]:
     """Return the answers of one accountant, with what they rest on."""
     composition = composition_of(checked("plan", plan), accountant.name)
-    branches = [
-        _read_all(one, quantity, values, accountant, digits) for one in composition.branches
-    ]
+    return answers_of(plan, composition.branches, quantity, values, accountant, digits)
+
+
+def answers_of(
+    plan: Mechanism,
+    compositions: Sequence[Composition],
+    quantity: Quantity,
+    values: Sequence[float],
+    accountant: Accountant,
+    digits: int | None = None,
+) -> tuple[Answer, ...]:
+    """Return the worst of several compositions at each value, with what a plan rests on."""
+    branches = [_read_all(one, quantity, values, accountant, digits) for one in compositions]
     assumptions = assumptions_of(plan)
     return tuple(
         _answer(plan, quantity, found, assumptions) for found in zip(*branches, strict=True)
@@ -393,7 +403,7 @@ def _at_the_ends(composition: Composition, quantity: Quantity, value: float) -> 
     return None
 
 
-def _accountant(name: str, tolerance: float) -> Accountant:
+def accountant_of(name: str, tolerance: float) -> Accountant:
     """Return the accountant of a name that goes for such a relative width, or raise."""
     asked = ACCOUNTANTS[_validate.one_of("accountant", name, tuple(ACCOUNTANTS))]
     return asked.within(_validate.real("tolerance", tolerance))

@@ -72,7 +72,9 @@ def _(answer: Approximate, given: Mapping[str, Any]) -> dict[str, Any]:
 
 @_told.register
 def _(answer: Certified, given: Mapping[str, Any]) -> dict[str, Any]:
-    kind, name = f"a Certified {answer.quantity}", _ASKED_AT[answer.quantity]
+    kind, name = f"a Certified {answer.quantity}", _ASKED_AT.get(answer.quantity)
+    if name is None:
+        raise ParameterError("answer", answer, "of an epsilon or a delta, which can be checked")
     _refuse(kind, {answer.quantity: given[answer.quantity]})
     at = _validate.real(name, _needed(kind, name, given[name]))
     return {

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from hockeystick.accountants import Row, SamplingRow
+from hockeystick.accountants import GaussianSummary, Row, SamplingRow
 from hockeystick.answers import SCHEMA, document
 from hockeystick.cli.describe import Question, Truth, fields, quoted
 from hockeystick.io.plan_file import PlanFile
@@ -23,14 +23,16 @@ def answer(
     answer: Certified | Approximate,
     version: str,
     verdict: Verdict | None = None,
+    summary: GaussianSummary | None = None,
 ) -> str:
     """Return the answer to one question as JSON; what is proven, as a document to check."""
     heading = _heading(file, at, version)
+    besides = {} if summary is None else {"gaussian": summary.as_dict()}
     if isinstance(answer, Approximate):
-        return dumped({**heading, **answer.as_dict()})
+        return dumped({**heading, **answer.as_dict(), **besides})
     asked: Any = {at.name: at.value}
     told = {"schema": SCHEMA, **heading, **document(answer, file.plan, **asked)}
-    return dumped({**told, **verification(verdict)})
+    return dumped({**told, **besides, **verification(verdict)})
 
 
 def verification(verdict: Verdict | None) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, final
 
 from hockeystick.accountants.ask import Row, compare, delta, epsilon
+from hockeystick.accountants.summary import GaussianSummary, gaussian_summary
 from hockeystick.accountants.tradeoff import tradeoff
 from hockeystick.answers import document, verify
 from hockeystick.errors import HockeystickError
@@ -101,6 +102,7 @@ class Attack:
         headline: The false positive rate to quote, and the largest true positive rate there.
         advantage: The most that true and false positive rate can differ.
         bayes_error: The least error of guessing at equal odds.
+        gaussian: The mu that sums it up, and its regret.
     """
 
     misses: tuple[Point, ...]
@@ -109,6 +111,7 @@ class Attack:
     headline: tuple[float, float]
     advantage: float
     bayes_error: float
+    gaussian: GaussianSummary
 
 
 @final
@@ -253,6 +256,7 @@ def _attack(plan: Mechanism) -> tuple[Attack | None, str]:
             headline=(_READ_AT, f.power(_READ_AT)),
             advantage=float(f.advantage),
             bayes_error=float(f.bayes_error(0.5)),
+            gaussian=gaussian_summary(plan),
         ), ""
     except HockeystickError as error:
         return None, str(error)

@@ -10,6 +10,7 @@ from typing import Final, final
 
 from hockeystick.accountants.ask import Row
 from hockeystick.accountants.registry import ACCOUNTANTS
+from hockeystick.accountants.summary import GaussianSummary
 from hockeystick.mechanisms import Mechanism, assumptions_of
 from hockeystick.numerics.numerals import at_least, at_most, interval, nearest, plain
 from hockeystick.reports.audit_words import AuditTold, audit_told
@@ -58,6 +59,7 @@ class Told:
     attack: tuple[tuple[str, str, str], ...]
     advantage: str
     bayes_error: str
+    gaussian: GaussianTold | None
     no_attack: str
     unit: str
     besides: str
@@ -81,6 +83,16 @@ class Told:
 
 @final
 @dataclass(frozen=True, slots=True)
+class GaussianTold:
+    """The mu that sums a plan up, in words."""
+
+    mu: str
+    regret: str
+    least_rate: str
+
+
+@final
+@dataclass(frozen=True, slots=True)
 class RowTold:
     """What one accountant says, in words."""
 
@@ -90,6 +102,14 @@ class RowTold:
     detail: str
     verdict: str
     is_below: bool
+
+
+def _gaussian(summary: GaussianSummary) -> GaussianTold | None:
+    """Return the mu that sums a plan up; nothing where none does."""
+    if summary.mu.upper == math.inf:
+        return None
+    mu, regret = at_most(summary.mu.upper), at_most(summary.regret.upper, _FEW_DIGITS)
+    return GaussianTold(mu, regret, plain(summary.least_rate))
 
 
 def told(findings: Findings) -> Told:
@@ -118,6 +138,7 @@ def told(findings: Findings) -> Told:
         attack=() if attack is None else _rates(attack),
         advantage="" if attack is None else percent_at_most(attack.advantage),
         bayes_error="" if attack is None else per_cent(at_least(attack.bayes_error, _FEW_DIGITS)),
+        gaussian=None if attack is None else _gaussian(attack.gaussian),
         no_attack=findings.no_attack,
         unit="" if course is None else course.unit,
         besides="" if course is None else course.besides,

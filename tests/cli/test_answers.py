@@ -274,3 +274,25 @@ def test_a_plan_is_told_with_the_schedules_that_it_follows(run: Run, tmp_path: P
     _, out, _ = run("epsilon", str(path))
     words = " ".join(out.replace("│", " ").split())
     assert "10 steps, exponential noise schedule, exponential batch schedule" in words
+
+
+def test_mu_is_a_second_answer_beside_epsilon(run: Run) -> None:
+    asked = ("epsilon", *TRAINING, "--delta", "1e-5")
+    plan = hs.DPSGD(rate=0.1, steps=100, noise_multiplier=1)
+    summary = hs.accountants.gaussian_summary(plan, least_rate=1e-4)
+    found = told(run, *asked, "--mu", "--least-rate", "1e-4")
+    assert found["gaussian"] == summary.as_dict()
+    assert found["upper"] == told(run, *asked)["upper"]
+    assert "gaussian" not in told(run, *asked)
+    status, out, _ = run(*asked, "--mu", "--least-rate", "1e-4")
+    assert status == 0
+    assert f"mu          {summary.mu.upper:.6g}"[:-1] in out
+    assert "at error rates from 0.0001 on" in out
+    assert "regret" in out
+
+
+def test_a_rate_without_mu_is_refused(run: Run) -> None:
+    asked = ("epsilon", *TRAINING, "--delta", "1e-5", "--least-rate", "1e-4")
+    status, out, err = run(*asked)
+    assert (status, out) == (2, "")
+    assert "--least-rate says where --mu is to hold" in err

@@ -131,3 +131,8 @@ def test_a_plan_that_has_no_form_in_json_has_no_document() -> None:
     found = findings_of(hs.FDP(hs.tradeoffs.tradeoff_of_deltas([(0.5, 0.1), (1.0, 0.01)])), 0.05)
     assert (found.document, found.verdict) == (None, None)
     assert "known to the program alone" in found.not_verified
+
+
+def test_the_mu_that_sums_it_up_is_what_the_library_answers(found: Findings) -> None:
+    assert found.attack is not None
+    assert found.attack.gaussian == hs.accountants.gaussian_summary(TRAINING)

@@ -58,9 +58,10 @@ from hockeystick.adapters import missing
 
 try:
     from hockeystick.adapters.dp_accounting._accountant import HockeystickAccountant
+    from hockeystick.adapters.dp_accounting._distributions import from_pld, to_pld
     from hockeystick.adapters.dp_accounting._reading import from_event
     from hockeystick.adapters.dp_accounting._writing import to_event
 except ModuleNotFoundError as error:
     raise missing(error, "dp_accounting", "peers") from error
 
-__all__ = ["HockeystickAccountant", "from_event", "to_event"]
+__all__ = ["HockeystickAccountant", "from_event", "from_pld", "to_event", "to_pld"]

@@ -9,6 +9,7 @@ import click
 import hockeystick as hs
 from hockeystick.accountants.base import TOLERANCE
 from hockeystick.accountants.registry import ACCOUNTANTS
+from hockeystick.accountants.summary import LEAST_RATE
 from hockeystick.cli.commands.loading import Loading
 from hockeystick.cli.commands.verify import end_with, verdict_of
 from hockeystick.cli.describe import Question
@@ -74,6 +75,7 @@ def hockeystick(context: click.Context) -> None:
 @options.plan_flags
 @options.question("delta")
 @options.accountant_flags
+@options.gaussian_flags
 @options.verify_flag
 @options.json_flag
 def epsilon(plan_file: str | None, delta: str | None, **flags: Any) -> None:
@@ -149,11 +151,14 @@ def _answer(
     tolerance: str | None,
     verify: bool,
     as_json: bool,
+    mu: bool = False,
+    least_rate: str | None = None,
     **flags: str | None,
 ) -> None:
     """Print the answer to one question, and what the verifier says of it."""
     if verify:
         hs.answers.require_verifier()
+    rate = _least_rate(mu, least_rate)
     file = options.plan_of(plan_file, flags)
     at = asking.question(given_name, given, file)
     ask = hs.epsilon if given_name == "delta" else hs.delta
@@ -162,16 +167,27 @@ def _answer(
     with waiting(f"computing {ask.__name__}"):
         answer = ask(file.plan, at.value, accountant=accountant, digits=count, tolerance=width)
     asking.refuse_infinite(at, answer)
+    with waiting("computing mu"):
+        summary = hs.accountants.gaussian_summary(file.plan, rate) if mu else None
     verdict = verdict_of(answer, file.plan, **{at.name: at.value}) if verify else None
     if as_json:
         from hockeystick.cli import as_json as programs
 
-        click.echo(programs.answer(file, at, answer, hs.__version__, verdict))
+        click.echo(programs.answer(file, at, answer, hs.__version__, verdict, summary))
     else:
         from hockeystick.cli.panels import render
 
-        render.print_answer(file, at, answer)
+        render.print_answer(file, at, answer, summary)
     end_with(verdict, as_json)
+
+
+def _least_rate(mu: bool, given: str | None) -> Any:
+    """Return the least error rate at which mu is to hold, or raise."""
+    if given is None:
+        return LEAST_RATE
+    if not mu:
+        raise click.UsageError("--least-rate says where --mu is to hold; give both")
+    return parse(given)
 
 
 def _timed(plan: hs.Mechanism, at: Question) -> tuple[hs.accountants.Row, ...]:

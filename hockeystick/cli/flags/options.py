@@ -9,6 +9,7 @@ import click
 
 from hockeystick.accountants.base import TOLERANCE
 from hockeystick.accountants.registry import ACCOUNTANTS
+from hockeystick.accountants.summary import LEAST_RATE
 from hockeystick.adjacency import Adjacency
 from hockeystick.errors import ParameterError
 from hockeystick.io import parse
@@ -75,6 +76,17 @@ def accountant_flags(command: _Command) -> _Command:
     command = click.option("--digits", metavar="N", help=digits)(command)
     command = click.option("--tolerance", metavar="TOL", help=tolerance)(command)
     return click.option("--accountant", default="auto", metavar="NAME", help=names)(command)
+
+
+def gaussian_flags(command: _Command) -> _Command:
+    """Add the flags that ask for the mu that sums the plan up."""
+    text = (
+        "Also print the mu of the Gaussian trade-off function below the plan's own, and the regret "
+        "of summing it up by that; seconds more."
+    )
+    rate = f"Let mu hold where both error rates are at least this; {LEAST_RATE:g} by default."
+    command = click.option("--least-rate", metavar="P", help=rate)(command)
+    return click.option("--mu", is_flag=True, help=text)(command)
 
 
 verify_flag = click.option(

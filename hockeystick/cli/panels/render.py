@@ -14,7 +14,7 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from hockeystick.accountants import Row
+from hockeystick.accountants import GaussianSummary, Row
 from hockeystick.cli.describe import Question, Truth, quoted, steps_rules, words
 from hockeystick.cli.durations import seconds
 from hockeystick.io.plan_file import PlanFile
@@ -38,9 +38,14 @@ def terminal(widest: int) -> Console:
     return console
 
 
-def print_answer(file: PlanFile, at: Question, answer: Certified | Approximate) -> None:
+def print_answer(
+    file: PlanFile,
+    at: Question,
+    answer: Certified | Approximate,
+    summary: GaussianSummary | None = None,
+) -> None:
     """Print the panel of one answer."""
-    print_plainly(panel(file, at, answer))
+    print_plainly(panel(file, at, answer, summary))
 
 
 def print_comparison(file: PlanFile, at: Question, rows: Sequence[Row]) -> None:
@@ -58,11 +63,18 @@ def print_plainly(renderable: RenderableType, widest: int = _WIDEST) -> None:
     click.echo(text.encode(console.encoding, "replace").decode(console.encoding), color=True)
 
 
-def panel(file: PlanFile, at: Question, answer: Certified | Approximate) -> RenderableType:
-    """Return the panel of one answer."""
+def panel(
+    file: PlanFile,
+    at: Question,
+    answer: Certified | Approximate,
+    summary: GaussianSummary | None = None,
+) -> RenderableType:
+    """Return the panel of one answer, and below it the mu that sums the plan up, if it is asked."""
     facts = facts_table()
     facts.add_row(answer.quantity, _headline(at, answer))
     facts.add_row("proven", _proven(answer))
+    if summary is not None:
+        _add_summary(facts, summary)
     add_subject(facts, file, answer.adjacency, ("accountant", answer.accountant))
     supposed = HOLDS_IF if isinstance(answer, Certified) else "Even an approximation supposes that"
     return framed(file.title, facts, *listed(supposed, answer.assumptions))
@@ -183,6 +195,15 @@ def _headline(at: Question, answer: Certified | Approximate) -> Text:
         return Text.assemble((numerals.at_most(answer.upper), style), asked)
     number = numerals.nearest(answer.value)
     return Text.assemble((f"about {number}", "bold red"), asked)
+
+
+def _add_summary(facts: Table, summary: GaussianSummary) -> None:
+    """Add the mu that sums the plan up, where it holds, and its regret."""
+    where = f"  at error rates from {numerals.plain(summary.least_rate)} on"
+    style = "bold green" if summary.mu.upper < math.inf else "bold red"
+    facts.add_row("mu", Text.assemble((numerals.at_most(summary.mu.upper), style), where))
+    facts.add_row("proven", _proven(summary.mu))
+    facts.add_row("regret", Text(numerals.at_most(summary.regret.upper)))
 
 
 def _proven(answer: Certified | Approximate) -> Text:

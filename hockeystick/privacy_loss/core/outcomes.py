@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import TYPE_CHECKING, Final, final
 
 from hockeystick.numerics import ULP, Ball, FloatAndDecimal
@@ -30,7 +31,7 @@ _DIGITS: Final = 30
 
 
 @final
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class OutcomesLoss(FewAtoms):
     """``ln(p/q)`` with probability p, over the common support.
 
@@ -63,6 +64,20 @@ class OutcomesLoss(FewAtoms):
 
     def exact_atoms(self, perturbation: int = 0) -> AtomList:
         """Return the atoms by mpmath; a perturbation rounds them outward."""
+        from hockeystick.numerics.multiprecision import mp
+
+        asked = mp.prec, perturbation
+        if asked not in self._known:
+            self._known[asked] = self._atoms_of(perturbation)
+        return self._known[asked]
+
+    @cached_property
+    def _known(self) -> dict[tuple[int, int], AtomList]:
+        """The atoms found so far, by precision and perturbation."""
+        return {}
+
+    def _atoms_of(self, perturbation: int) -> AtomList:
+        """Return the atoms to the current precision."""
         from hockeystick.numerics.multiprecision import mp
 
         own = sum((p for p, _ in self.masses), Fraction(0))

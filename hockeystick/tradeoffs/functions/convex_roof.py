@@ -24,14 +24,7 @@ class Roof(NamedTuple):
         """Return the envelope of the points and of (0, 1) and (1, 0)."""
         x, y = np.r_[0.0, alpha, 1.0], np.r_[1.0, beta, 0.0]
         order = np.lexsort((y, x))
-        kept: list[tuple[float, float]] = []
-        for point in zip(x[order].tolist(), y[order].tolist(), strict=True):
-            if kept and point[0] == kept[-1][0]:
-                continue
-            while len(kept) > 1 and is_above(kept[-2], kept[-1], point):
-                kept.pop()
-            kept.append(point)
-        return cls(*np.array(kept).T)
+        return cls(*np.array(lower_envelope(x[order], y[order])).T)
 
     def at(self, alpha: Array) -> Array:
         """Return the envelope, rounded up."""
@@ -40,6 +33,18 @@ class Roof(NamedTuple):
         share = (alpha - near) / (far - near)
         chord = self.beta[k - 1] * (1.0 - share) + self.beta[k] * share
         return np.asarray(chord * (1.0 + 16.0 * ULP) + _SMALLEST + 4.0 * ULP * self.beta[k - 1])
+
+
+def lower_envelope(x: Array, y: Array) -> list[_Point]:
+    """Return the corners of the lower convex envelope of points by rising x, then rising y."""
+    kept: list[_Point] = []
+    for point in zip(x.tolist(), y.tolist(), strict=True):
+        if kept and point[0] == kept[-1][0]:
+            continue
+        while len(kept) > 1 and is_above(kept[-2], kept[-1], point):
+            kept.pop()
+        kept.append(point)
+    return kept
 
 
 def is_above(first: _Point, middle: _Point, last: _Point) -> bool:

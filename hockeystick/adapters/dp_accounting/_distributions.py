@@ -1,0 +1,263 @@
+"""Discrete privacy-loss distributions of dp-accounting: of a plan, and as a mechanism."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple, TypeAlias
+
+import numpy as np
+from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
+
+from hockeystick import _validate
+from hockeystick._validate import Domain
+from hockeystick.accountants.tradeoff import profiles_of
+from hockeystick.errors import ParameterError, UnsupportedError
+from hockeystick.mechanisms import Mechanism
+from hockeystick.notions import FDP
+from hockeystick.numerics import ULP
+from hockeystick.tradeoffs import Ends, Profile, ProfileValues, discrete_tradeoff
+from hockeystick.tradeoffs.functions.convex_roof import lower_envelope
+from hockeystick.tradeoffs.profiles.profile import Array
+
+_STEP: Final = Domain(symbol="h", low=1e-6, high=1, typical=(1e-4, 0.1))
+_TRUNCATION: Final = Domain(symbol="t", low=1e-300, high=0.1, typical=(1e-20, 1e-9))
+_MOST_POINTS: Final = 1_000_000
+# The largest loss whose odds a float holds.
+_LARGEST_LOSS: Final = 600.0
+_MOST_READ: Final = 10_000
+# How far probabilities may be from the sum 1.
+_ROUNDING: Final = 1e-12
+
+
+_At: TypeAlias = Callable[[Array], ProfileValues]
+
+
+class _Losses(NamedTuple):
+    """Probabilities of the losses ``k h`` from the first k on, and that of an infinite loss."""
+
+    first: int
+    masses: Array
+    infinite: float
+
+
+def to_pld(
+    plan: Mechanism,
+    *,
+    step: float = 1e-3,
+    dominating: bool = True,
+    truncation: float = 1e-15,
+) -> PrivacyLossDistribution:
+    """Return the privacy loss of a plan as dp-accounting has it: probabilities on a grid.
+
+    Dominating (``pessimistic_estimate=True``): deltas at multiples of the step, rounded up, are
+    joined by chords in ``e^epsilon``, which lie above the convex profile. Dominated
+    (``pessimistic_estimate=False``): the same with deltas rounded down, and every loss less one
+    step, so that each chord is below the value at its left end.
+
+    Guarantees:
+        For both directions, every real epsilon and exact arithmetic, the divergences of the result
+        are at least those of the plan (dominating), or at most those (dominated), and so they are
+        for compositions. They are as near as the ends of ``hs.tradeoff``: for plans without closed
+        form or contour these are some parts in a thousand apart. What dp-accounting computes with
+        them is up to its own round-off, which it does not count: it is absolute, about 1e-16 for
+        each point.
+
+    Edge cases:
+        Losses above where delta falls to the truncation count as infinite, or are left out.
+
+    Args:
+        plan: A mechanism or plan.
+        step: The distance of the losses (``value_discretization_interval``), from 1e-6 to 1.
+        dominating: Whether it is to dominate the plan, or to be dominated by it.
+        truncation: The largest probability that is cut off, from 1e-300 to 0.1.
+
+    Raises:
+        ParameterError: If a parameter is outside its domain, or more than a million losses result.
+        UnsupportedError: If no privacy loss is known for a part of the plan.
+
+    References:
+        Doroshenko, Ghazi, Kamath, Kumar and Manurangsi, "Connect the dots", PoPETs 2022.
+
+    Example:
+        >>> import hockeystick as hs
+        >>> from hockeystick.adapters.dp_accounting import to_pld
+        >>> plan = hs.PoissonSubsampled(hs.Gaussian(1.1), rate=0.01) ** 100
+        >>> ends = [to_pld(plan, dominating=one) for one in (False, True)]
+        >>> [round(one.get_epsilon_for_delta(1e-5), 3) for one in ends]
+        [0.549, 0.55]
+        >>> round(hs.epsilon(plan, delta=1e-5).estimate, 5)
+        0.54976
+    """
+    h = _validate.real("step", step, _STEP)
+    least = _validate.real("truncation", truncation, _TRUNCATION)
+    if not isinstance(dominating, bool):
+        raise ParameterError("dominating", dominating, "True or False")
+    removing, adding = profiles_of(plan)
+    last = max(_last_point(one, h, least) for one in (removing, adding))
+    make = _dominating if dominating else _dominated
+    found = [make(*pair, h, last, least) for pair in ((removing, adding), (adding, removing))]
+    remove, add = (
+        {one.first + k: p for k, p in enumerate(one.masses.tolist()) if p} for one in found
+    )
+    return PrivacyLossDistribution.create_from_rounded_probability(
+        remove,
+        found[0].infinite,
+        h,
+        pessimistic_estimate=dominating,
+        rounded_probability_mass_function_add=add,
+        infinity_mass_add=found[1].infinite,
+        symmetric=False,
+    )
+
+
+def from_pld(pld: PrivacyLossDistribution) -> FDP:
+    """Return the guarantee that a pessimistic privacy-loss distribution of dp-accounting gives.
+
+    Its probabilities p of losses l are those of a pair P, ``Q = p e^-l`` that dominates whatever it
+    was computed for, removing a record; that pair's trade-off function is for adding one as well.
+
+    Guarantees:
+        What is f-DP for the result's f includes all that the distribution dominates, and answers
+        are for the worst of that: their lower ends are none of what the distribution is for. A
+        distribution that dp-accounting has composed is off by round-off that it does not count;
+        read one run, and compose here.
+
+    Edge cases:
+        Probabilities whose sum is off 1, by 1e-12 at most, leave the difference to an infinite
+        loss; where it is above 1, the divergences beyond 1/2 hold up to that difference.
+
+    Args:
+        pld: A distribution with at most 10,000 losses, each in units of its step.
+
+    Raises:
+        ParameterError: If it is none, has more losses, or its probabilities are not those of a
+            distribution.
+        UnsupportedError: If it is an optimistic one, from which no upper end follows.
+
+    Example:
+        >>> from dp_accounting.pld import privacy_loss_distribution
+        >>> import hockeystick as hs
+        >>> from hockeystick.adapters.dp_accounting import from_pld
+        >>> pld = privacy_loss_distribution.from_laplace_mechanism(
+        ...     2.0, value_discretization_interval=0.1
+        ... )
+        >>> print(f"{hs.epsilon(from_pld(pld) ** 2, delta=1e-3):.4f}")
+        0.9962
+    """
+    losses, step = _read(pld)
+    shown = np.append(losses.masses, losses.infinite)
+    places = step * (losses.first + np.arange(losses.masses.size))
+    hidden = losses.masses * np.exp(-places) * (1.0 - 16.0 * ULP * (1.0 + np.abs(places)))
+    rest = 1.0 - math.fsum(hidden.tolist())
+    missing = 1.0 - math.fsum(shown.tolist())
+    if abs(missing) > _ROUNDING or rest < -_ROUNDING:
+        allowed = "a distribution: probabilities of sum 1, under Q at most 1"
+        raise ParameterError("pld", pld, allowed)
+    # A sum above 1 is divided out: as much more of the infinite loss outweighs that for deltas
+    # up to 1/2.
+    shown[-1] += abs(missing)
+    # T(Q, P): the first has nothing of the infinite loss, and the rest where P has nothing.
+    first = np.r_[hidden, 0.0, max(rest, 0.0)]
+    second = np.r_[shown, 0.0]
+    return FDP(discrete_tradeoff(*(one / math.fsum(one.tolist()) for one in (first, second))))
+
+
+def _read(pld: Any) -> tuple[_Losses, float]:
+    """Return the losses of removing a record, and their step, or raise."""
+    if not isinstance(pld, PrivacyLossDistribution):
+        raise ParameterError("pld", pld, "a PrivacyLossDistribution of dp_accounting")
+    pmf = pld._pmf_remove
+    if not pmf._pessimistic_estimate:
+        reason = "it is optimistic: dominated by what it is for, of which no upper end follows"
+        raise UnsupportedError("dp-accounting", "the distribution", reason)
+    if pmf.size > _MOST_READ:
+        raise ParameterError("pld", pld, f"at most {_MOST_READ} losses; this one has {pmf.size}")
+    dense = pmf.to_dense_pmf()
+    masses = np.maximum(np.asarray(dense._probs, dtype=np.float64), 0.0)
+    return _Losses(dense._lower_loss, masses, float(dense._infinity_mass)), dense._discretization
+
+
+def _last_point(profile: Profile, step: float, least: float) -> int:
+    """Return the number of steps beyond which delta is below the least one, or raise."""
+    last, most = 1, int(_LARGEST_LOSS / step)
+    least += profile.infinity_mass_lower
+
+    def reaches(point: int) -> bool:
+        return point * step < profile.supremum and _delta(profile, point * step) > least
+
+    while last < most and reaches(last):
+        last *= 2
+    below, last = last // 2, min(last, most)
+    while last - below > 1:
+        middle = (last + below) // 2
+        below, last = (middle, last) if reaches(middle) else (below, middle)
+    if last > _MOST_POINTS:
+        allowed = f"larger: more than {_MOST_POINTS:,} losses are above the truncation"
+        raise ParameterError("step", step, allowed)
+    return last
+
+
+def _delta(profile: Profile, epsilon: float) -> float:
+    """Return the upper end of delta at one epsilon."""
+    return float(profile.at(np.array([epsilon])).upper[0])
+
+
+def _dominating(profile: Profile, other: Profile, step: float, last: int, least: float) -> _Losses:
+    """Return losses that dominate those of a profile: at each point no less than its upper end.
+
+    Whatever round-off left them short of it is made up for: by a factor, and where delta is below
+    the least one, as an infinite loss.
+    """
+    own = _deltas(profile.at, other.at, step, last).upper
+    infinite = float(own[-1])
+    masses, reached = _joined(own, step, last)
+    wanted = np.maximum(own - infinite, 0.0)
+    known = (wanted > least) & (reached > 0.0)
+    slack = 1.0 + 32.0 * own.size * ULP
+    grown = float((wanted[known] / reached[known]).max(initial=1.0)) * slack
+    infinite += float((wanted - reached)[~known].max(initial=0.0)) * slack
+    rest = max(1.0 - infinite - grown * math.fsum(masses.tolist()), 0.0)
+    return _Losses(-last, masses * grown, min((infinite + rest) * slack, 1.0))
+
+
+def _dominated(profile: Profile, other: Profile, step: float, last: int, least: float) -> _Losses:
+    """Return losses that those of a profile dominate: at each point no more than its lower end."""
+    own = _deltas(profile.at, other.at, step, last).lower
+    infinite = min(profile.infinity_mass_lower, float(own[-1])) * (1.0 - 4.0 * ULP)
+    masses, reached = _joined(np.maximum(own - infinite - least, 0.0), step, last)
+    known, rest = reached > 0.0, np.maximum(own - infinite, 0.0)
+    share = float((rest[known] / reached[known]).min(initial=1.0))
+    share *= 1.0 - 32.0 * own.size * ULP
+    return _Losses(-last - 1, masses * share, infinite)
+
+
+def _deltas(own: _At, other: _At, step: float, last: int) -> Ends:
+    """Return both ends of delta at multiples of the step, from -last to last, by reflection."""
+    epsilons = step * np.arange(1, last + 1, dtype=np.float64)
+    zero, above, below = own(np.zeros(1)), own(epsilons), other(epsilons)
+    odds, rest = np.exp(-epsilons), -np.expm1(-epsilons)
+    slack = 16.0 * ULP * (1.0 + epsilons)
+    # A float next to a multiple of the step stands for it.
+    lower = (rest + odds * below.lower) * (1.0 - slack)
+    upper = np.minimum((rest + odds * below.upper) * (1.0 + slack), 1.0)
+    near = 4.0 * ULP * (1.0 + epsilons)
+    return Ends(
+        np.r_[lower[::-1], zero.lower, np.maximum(above.lower - near * np.exp(epsilons), 0.0)],
+        np.r_[upper[::-1], zero.upper, above.upper],
+    )
+
+
+def _joined(own: Array, step: float, last: int) -> tuple[Array, Array]:
+    """Return the masses of the chords in e^epsilon through points, and their divergences there."""
+    places = step * np.arange(-last, last + 1)
+    x = np.exp(places)
+    corners = np.array(lower_envelope(np.r_[0.0, x], np.r_[1.0, own])).T
+    heights = np.interp(x, corners[0], corners[1])
+    slopes = np.r_[(heights[0] - 1.0) / x[0], np.diff(heights) / np.diff(x), 0.0]
+    masses = np.where(np.r_[1.0, heights[:-1]] > 0.0, np.maximum(np.diff(slopes), 0.0) * x, 0.0)
+    kept, found, factor = 0.0, np.zeros_like(masses), math.exp(-step)
+    for k in range(masses.size - 2, -1, -1):
+        kept = float(masses[k + 1]) + factor * kept
+        found[k] = found[k + 1] - math.expm1(-step) * kept
+    return masses, found

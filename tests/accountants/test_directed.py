@@ -1,0 +1,161 @@
+"""One ordered pair at a time: by integrals over its outputs, and by what both directions share."""
+
+import math
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from mpmath import mp
+
+import hockeystick as hs
+from hockeystick.accountants import directed_delta, directed_epsilon
+from hockeystick.errors import ParameterError
+
+DIRECTIONS = ("remove", "add")
+PLANS = {
+    "gaussian": hs.Gaussian(1.5) ** 2,
+    "sampled": hs.PoissonSubsampled(hs.Gaussian(1.1), rate=0.05) ** 50,
+    "laplace": hs.PoissonSubsampled(hs.Laplace(1.0), rate=0.2) ** 3,
+    "fixed-size": hs.FixedSizeSubsampled(hs.Gaussian(2.0), batch_size=10, examples=100),
+    "failing": hs.ApproxDP(1, 1e-3) @ hs.Gaussian(2),
+    "noiseless": hs.PoissonSubsampled(hs.Gaussian(0), rate=0.1),
+    "parts": hs.Parallel([hs.Gaussian(2), hs.PoissonSubsampled(hs.Gaussian(0.7), rate=0.3)]),
+    "nothing": hs.Gaussian(math.inf),
+}
+
+
+def sampled_densities(rate: Any, noise: Any) -> tuple[Any, Any]:
+    """Return the densities of one sampled Gaussian with the record, and without it."""
+    q, s = mp.mpf(rate), mp.mpf(noise)
+
+    def without(x: Any) -> Any:
+        return mp.npdf(x, 0, s)
+
+    return (lambda x: (1 - q) * without(x) + q * mp.npdf(x, 1, s)), without
+
+
+def by_outputs(p: Any, q: Any, epsilon: Any) -> Any:
+    """Return the integral of ``(p - e^eps q)_+``, between the zeros of its sign."""
+    odds, edges = mp.exp(mp.mpf(epsilon)), [mp.mpf(k) / 2 for k in range(-60, 61)]
+
+    def excess(x: Any) -> Any:
+        return p(x) - odds * q(x)
+
+    total = mp.zero
+    for low, high in pairwise(edges):
+        at = excess(low), excess(high)
+        if at[0] * at[1] < 0:
+            zero = mp.findroot(excess, (low, high), solver="anderson")
+            low, high = (zero, high) if at[1] > 0 else (low, zero)
+        if max(at) > 0:
+            total += mp.quad(excess, [low, high])
+    return total
+
+
+@pytest.mark.parametrize("direction", DIRECTIONS)
+@pytest.mark.parametrize("epsilon", ["0.2", "0.01", "-0.01", "-0.08", "-0.2", "-3"])
+def test_each_direction_is_the_integral_over_its_outputs(direction: str, epsilon: str) -> None:
+    plan = hs.PoissonSubsampled(hs.Gaussian(2.0), rate=0.1)
+    with mp.workdps(25):
+        p, q = sampled_densities("0.1", 2)
+        truth = by_outputs(p, q, epsilon) if direction == "remove" else by_outputs(q, p, epsilon)
+        found = directed_delta(plan, float(epsilon), direction)
+        assert found.lower <= truth + mp.mpf(10) ** -20
+        assert truth <= found.upper + mp.mpf(10) ** -20
+        assert found.upper - found.lower <= 1e-12 * truth
+
+
+@pytest.mark.parametrize(
+    ("rate", "noise", "epsilon", "direction", "delta"),
+    [
+        (0.01, 1, 1, "remove", 2.73200926154613113169568569554e-9),
+        (0.1, 2, 0.2, "remove", 2.88571111801261534128e-4),
+        (0.1, 2, 0.05, "add", 1.54598599391907605115e-3),
+        (0.01, 1, 0.005, "add", 9.63144335305304784057e-4),
+    ],
+)
+def test_check_values_of_one_sampled_gaussian(
+    rate: float, noise: float, epsilon: float, direction: str, delta: float
+) -> None:
+    plan = hs.PoissonSubsampled(hs.Gaussian(noise), rate=rate)
+    found = directed_delta(plan, epsilon, direction)
+    assert found.lower <= delta * (1 + 1e-15)
+    assert delta <= found.upper * (1 + 1e-15)
+    assert found.relative_width < 1e-9
+
+
+@pytest.mark.parametrize("epsilon", [-2.0, -0.5, 0.0, 0.7, 3.0])
+def test_outcomes_are_told_apart_by_their_masses(epsilon: float) -> None:
+    """FDP of T(P, Q), whose adding direction is (P, Q), composed twice by listing all outcomes."""
+    p, q = [0.7, 0.2, 0.1], [0.1, 0.3, 0.6]
+    plan = hs.FDP(hs.tradeoffs.discrete_tradeoff(p, q)) ** 2
+    first = [(a * b, c * d) for a, c in zip(p, q, strict=True) for b, d in zip(p, q, strict=True)]
+    truths = {
+        "add": sum(max(a - math.exp(epsilon) * b, 0.0) for a, b in first),
+        "remove": sum(max(b - math.exp(epsilon) * a, 0.0) for a, b in first),
+    }
+    for direction, truth in truths.items():
+        found = directed_delta(plan, epsilon, direction)
+        assert found.lower <= truth * (1 + 1e-13) + 1e-16
+        assert truth <= found.upper * (1 + 1e-13) + 1e-16
+        assert found.upper - found.lower < 1e-4
+
+
+@pytest.mark.parametrize("name", PLANS)
+@pytest.mark.parametrize("value", [0.0, 0.4, 2.0, math.inf])
+def test_the_larger_direction_is_delta(name: str, value: float) -> None:
+    both = hs.delta(PLANS[name], value)
+    each = [directed_delta(PLANS[name], value, one) for one in DIRECTIONS]
+    assert max(one.upper for one in each) == pytest.approx(both.upper, rel=1e-4, abs=1e-300)
+    assert max(one.lower for one in each) == pytest.approx(both.lower, rel=1e-4, abs=1e-300)
+    assert both.adjacency == each[0].adjacency
+    assert both.assumptions == each[0].assumptions
+
+
+@pytest.mark.parametrize("name", PLANS)
+@pytest.mark.parametrize("value", [1e-7, 1e-2, 1.0])
+def test_the_larger_direction_is_epsilon(name: str, value: float) -> None:
+    both = hs.epsilon(PLANS[name], value)
+    each = [directed_epsilon(PLANS[name], value, one) for one in DIRECTIONS]
+    assert max(one.upper for one in each) == pytest.approx(both.upper, rel=1e-4, abs=1e-12)
+
+
+@pytest.mark.parametrize("name", PLANS)
+@pytest.mark.parametrize("direction", DIRECTIONS)
+def test_delta_falls_over_all_epsilons_and_meets_at_zero(name: str, direction: str) -> None:
+    epsilons = [-math.inf, -20.0, -2.0, -0.3, -1e-9, 0.0, 1e-9, 0.3, 2.0, math.inf]
+    found = [directed_delta(PLANS[name], one, direction) for one in epsilons]
+    assert found[0].lower == found[0].upper == 1.0
+    for before, after in pairwise(found):
+        assert after.lower <= before.upper
+    # The total variation distance is that of (P, Q) and of (Q, P).
+    assert found[4].upper == pytest.approx(found[5].upper, abs=2e-9, rel=2e-4)
+
+
+def test_what_releases_nothing_has_the_loss_zero() -> None:
+    found = directed_delta(hs.Gaussian(math.inf), -0.5, "add")
+    assert found.lower <= -math.expm1(-0.5) <= found.upper
+    assert found.relative_width < 1e-14
+
+
+def test_far_below_zero_it_is_next_to_one_but_not_proven_to_be_one() -> None:
+    found = directed_delta(hs.Gaussian(1), -800.0, "remove")
+    assert found.lower < 1.0 == found.upper
+
+
+def test_an_approximation_stays_one() -> None:
+    for epsilon in (0.5, -0.5):
+        found = directed_delta(hs.Gaussian(2) ** 4, epsilon, "add", accountant="gdp")
+        assert isinstance(found, hs.Approximate)
+        assert found.value == pytest.approx(directed_delta(hs.Gaussian(1), epsilon, "add").upper)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("epsilon", math.nan), ("epsilon", "1"), ("direction", "removing"), ("direction", None)],
+)
+def test_bad_input_is_named(name: str, value: Any) -> None:
+    given: dict[str, Any] = {"epsilon": 1.0, "direction": "add"} | {name: value}
+    with pytest.raises(ParameterError) as caught:
+        directed_delta(hs.Gaussian(1), **given)
+    assert caught.value.name == name

@@ -1,0 +1,181 @@
+"""The mu that sums a plan up, and its regret: by definition, by laws, and as published."""
+
+import json
+import math
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+from mpmath import mp
+
+import hockeystick as hs
+from hockeystick.accountants import GaussianSummary, gaussian_summary
+from hockeystick.errors import ParameterError
+from tests.oracles import gaussian_fit as oracle
+
+MNIST = hs.DPSGD(examples=60_000, batch_size=256, epochs=60, noise_multiplier=1.1)
+# The example of the documentation of gdpnum.
+PUBLISHED = hs.PoissonSubsampled(hs.Gaussian(9.4), rate=0.328) ** 2000
+KNOWN: dict[str, tuple[hs.Mechanism, Callable[..., Any], tuple[str, ...]]] = {
+    "laplace": (hs.Laplace(2), oracle.laplace_power, ("2",)),
+    "sampled": (
+        hs.PoissonSubsampled(hs.Gaussian(1), rate=0.01),
+        oracle.sampled_gaussian_power,
+        ("0.01", "1"),
+    ),
+    "response": (hs.RandomizedResponse(1.0, 2), oracle.response_power, ("1",)),
+}
+PLANS = {
+    "laplace": hs.Laplace(0.5) ** 2,
+    "sampled": hs.PoissonSubsampled(hs.Gaussian(1.5), rate=0.05) ** 100,
+    "mixed": hs.Gaussian(2) @ hs.Laplace(3),
+    "failing": hs.ApproxDP(1, 1e-3),
+    "concentrated": hs.ZCDP(0.1),
+    "atoms": hs.DiscreteGaussian(2.0) ** 3,
+    "asymmetric": hs.FDP(hs.tradeoffs.discrete_tradeoff([0.7, 0.2, 0.1], [0.1, 0.3, 0.6])),
+}
+RATE = 0.003
+
+
+@cache
+def summary_of(name: str) -> GaussianSummary:
+    """Return the summary of one of the plans at a large least rate, where it says little."""
+    return gaussian_summary(PLANS[name], least_rate=RATE)
+
+
+@pytest.mark.parametrize("name", KNOWN)
+def test_both_numbers_are_the_maxima_over_the_points_of_the_curve(name: str) -> None:
+    plan, curve, parameters = KNOWN[name]
+    found = gaussian_summary(plan)
+    with mp.workdps(25):
+        power, most = curve(*parameters)
+        mu = oracle.largest(lambda alpha: oracle.mu_at(power, alpha), mp.mpf("1e-12"), most)
+        at = mp.mpf(found.mu.upper)
+        kappa = oracle.largest(
+            lambda alpha: oracle.kappa_at(power, alpha, at), mp.mpf("1e-12"), most
+        )
+        # What golden section leaves is far below the widths.
+        assert found.mu.lower <= mu + 1e-16
+        assert mu <= found.mu.upper + 1e-16
+        assert found.regret.lower <= kappa + 1e-16
+        assert kappa <= found.regret.upper + 1e-16
+    assert found.mu.relative_width < 1e-7
+    assert found.regret.relative_width < 1e-5
+
+
+def test_randomized_response_touches_at_its_kink() -> None:
+    """At ``1/(1 + e)``, which has ``2 Phi^-1(e/(1 + e))`` by Liu et al. 2022, as strict GDP has."""
+    found = gaussian_summary(hs.RandomizedResponse(1.0, 2)).mu
+    assert hs.convert(hs.PureDP(1.0), hs.GDP).mu == pytest.approx(found.upper, rel=1e-9)
+
+
+def test_the_tutorial_has_a_small_mu_where_strict_gdp_is_large() -> None:
+    found = gaussian_summary(MNIST)
+    assert found.mu.lower == pytest.approx(0.5976946636, abs=2e-9)
+    assert found.mu.relative_width < 1e-7
+    assert found.regret.lower == pytest.approx(0.005237074, abs=2e-9)
+    assert found.regret.relative_width < 1e-5
+    assert 107.0 < hs.convert(MNIST, hs.GDP).mu < 108.0
+    assert found.mu.adjacency == "add-remove"
+    assert found.mu.assumptions == hs.epsilon(MNIST, delta=1e-5).assumptions
+
+
+def test_the_published_example_is_reproduced_to_four_digits() -> None:
+    """gdpnum's page has 1.5685622 and 0.0010208 from rate 1e-10 on, above the truth and below."""
+    found = gaussian_summary(PUBLISHED, least_rate=1e-10)
+    assert found.mu.upper < 1.5685621993129137 < found.mu.upper + 1e-4
+    assert found.regret.lower > 0.0010208130697719753 > found.regret.lower - 1e-5
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_the_gaussian_is_below_the_curve_at_the_rates_that_matter(name: str) -> None:
+    f, found = hs.tradeoff(PLANS[name]), summary_of(name)
+    lower, upper = f.bounds(np.linspace(RATE, 0.5, 999))
+    rates = np.linspace(RATE, 0.5, 999)
+    inside = upper >= RATE
+    gaussian = hs.tradeoffs.G(found.mu.upper).bounds(rates)[0]
+    assert (gaussian <= upper * (1 + 1e-12))[inside].all()
+    smaller = hs.tradeoffs.G(0.999 * found.mu.lower).bounds(rates)[1]
+    assert (smaller > lower)[inside].any()
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_moved_by_its_regret_and_by_no_less_the_curve_is_below_the_gaussian(name: str) -> None:
+    f, found = hs.tradeoff(PLANS[name]), summary_of(name)
+    gaussian = hs.tradeoffs.G(found.mu.upper)
+    rates = np.unique(np.r_[np.geomspace(1e-6, 1.0, 100), np.linspace(0.0, 1.0, 501)])
+
+    def exceeds(kappa: float, end: int) -> bool:
+        """Return whether the moved curve is above the Gaussian somewhere, by one of its ends."""
+        moved = f.bounds(np.minimum(rates + kappa, 1.0))[end] - kappa
+        return bool((moved > gaussian.bounds(rates)[1 - end] + 1e-12).any())
+
+    assert not exceeds(found.regret.upper, 0)
+    if found.regret.lower > 0.0:
+        assert exceeds(0.97 * found.regret.lower, 1)
+
+
+@pytest.mark.parametrize("name", PLANS)
+@pytest.mark.parametrize("epsilon", [0.0, 0.3, 1.0, 2.5])
+def test_delta_follows_but_for_the_least_rate(name: str, epsilon: float) -> None:
+    most = hs.tradeoffs.G(summary_of(name).mu.upper).delta(epsilon).upper
+    assert hs.delta(PLANS[name], epsilon).lower <= most + math.exp(epsilon) * RATE
+
+
+def test_a_gaussian_mechanism_has_its_own_mu_and_no_regret() -> None:
+    found = gaussian_summary(hs.Gaussian(2) ** 3)
+    assert found.mu.lower <= math.sqrt(0.75) <= found.mu.upper
+    assert found.mu.relative_width < 1e-13
+    assert found.regret.upper == 0.0
+
+
+@pytest.mark.parametrize(
+    ("plan", "mu", "regret"),
+    [
+        (hs.Gaussian(math.inf), 0.0, 0.0),
+        (hs.PureDP(0), 0.0, 0.0),
+        (hs.Gaussian(0), math.inf, 0.0),
+        (hs.PureDP(math.inf), math.inf, 0.0),
+    ],
+    ids=str,
+)
+def test_edges(plan: hs.Mechanism, mu: float, regret: float) -> None:
+    found = gaussian_summary(plan)
+    assert (found.mu.lower, found.mu.upper) == (mu, mu)
+    assert (found.regret.lower, found.regret.upper) == (regret, regret)
+
+
+def test_mu_is_infinite_where_no_rate_is_left_and_the_regret_is_the_fixed_point() -> None:
+    plan = hs.Gaussian(0.25)
+    assert hs.delta(plan, 0.0).lower > 1 - 2 * 0.03
+    found = gaussian_summary(plan, least_rate=0.03)
+    assert found.mu.lower == math.inf
+    assert found.regret.lower <= (1 - hs.delta(plan, 0.0).upper) / 2 * (1 + 1e-12)
+    assert gaussian_summary(plan, least_rate=0.02).mu.upper == pytest.approx(4.0, rel=1e-12)
+
+
+@pytest.mark.parametrize("name", ["laplace", "sampled", "failing"])
+def test_a_smaller_rate_has_a_larger_mu(name: str) -> None:
+    few, more = (gaussian_summary(PLANS[name], rate).mu for rate in (1e-3, 1e-9))
+    assert few.lower <= more.upper
+    assert few.upper <= more.upper * (1 + 1e-6)
+
+
+@pytest.mark.parametrize("rate", [0, -1e-3, 0.5, 1e-16, math.nan, "a", None])
+def test_other_rates_are_refused(rate: Any) -> None:
+    with pytest.raises(ParameterError) as caught:
+        gaussian_summary(hs.Gaussian(1), least_rate=rate)
+    assert caught.value.name == "least_rate"
+    assert caught.value.allowed == "a number >= 1e-15 and < 0.5"
+
+
+def test_it_is_told_to_programs_and_cannot_be_checked_as_an_answer() -> None:
+    found = gaussian_summary(hs.Laplace(2), least_rate=0.01)
+    told = json.loads(json.dumps(found.as_dict()))
+    assert told["least_rate"] == 0.01
+    assert told["mu"]["quantity"] == "mu"
+    assert told["regret"]["upper"] == found.regret.upper
+    with pytest.raises(ParameterError, match="of an epsilon or a delta"):
+        hs.answers.document(found.mu, hs.Laplace(2), delta=0.1)

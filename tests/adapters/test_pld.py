@@ -1,0 +1,139 @@
+"""Privacy-loss distributions of dp-accounting: of plans, on both sides, and as guarantees."""
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+
+dp_accounting = pytest.importorskip("dp_accounting")
+
+from dp_accounting.pld import privacy_loss_distribution as peer  # noqa: E402
+
+import hockeystick as hs  # noqa: E402
+from hockeystick.accountants import directed_delta  # noqa: E402
+from hockeystick.adapters.dp_accounting import from_pld, to_pld  # noqa: E402
+from hockeystick.errors import ParameterError, UnsupportedError  # noqa: E402
+
+PLANS = {
+    "sampled": hs.PoissonSubsampled(hs.Gaussian(1.1), rate=0.01),
+    "composed": hs.PoissonSubsampled(hs.Gaussian(1.1), rate=0.01) ** 100,
+    "laplace": hs.Laplace(1.0),
+    "mixed": hs.Gaussian(2) @ hs.Laplace(2),
+    "showing": hs.PoissonSubsampled(hs.Gaussian(0), rate=1e-4) @ hs.Gaussian(2),
+    "nothing": hs.Gaussian(float("inf")),
+}
+STEP = 0.01
+EPSILONS = (-2.0, -0.5, -0.0137, 0.0, 0.0137, 0.3, 0.9, 2.5)
+# What dp-accounting's own sums of floats may be off by.
+ROUND_OFF = 1e-13
+
+
+@cache
+def ends(name: str) -> tuple[Any, Any]:
+    """Return the dominated and the dominating distribution of a plan."""
+    lower, upper = (to_pld(PLANS[name], step=STEP, dominating=one) for one in (False, True))
+    return lower, upper
+
+
+@pytest.mark.parametrize("name", PLANS)
+@pytest.mark.parametrize("direction", ["remove", "add"])
+def test_divergences_are_on_both_sides_of_the_plans(name: str, direction: str) -> None:
+    lower, upper = (getattr(one, f"_pmf_{direction}") for one in ends(name))
+    for epsilon in EPSILONS:
+        truth = directed_delta(PLANS[name], epsilon, direction)
+        assert lower.get_delta_for_epsilon(epsilon) <= truth.upper + ROUND_OFF
+        assert truth.lower - ROUND_OFF <= upper.get_delta_for_epsilon(epsilon)
+
+
+@pytest.mark.parametrize("name", ["sampled", "composed", "laplace", "mixed"])
+def test_they_are_a_step_apart(name: str) -> None:
+    truth = hs.epsilon(PLANS[name], delta=1e-3)
+    lower, upper = (one.get_epsilon_for_delta(1e-3) for one in ends(name))
+    assert truth.lower - 1.5 * STEP <= lower <= truth.upper
+    assert truth.lower <= upper <= truth.upper + STEP
+
+
+@pytest.mark.parametrize("name", ["sampled", "mixed", "laplace"])
+def test_compositions_stay_on_their_sides(name: str) -> None:
+    truth = hs.epsilon(PLANS[name] ** 5, delta=1e-5)
+    lower, upper = (one.self_compose(5).get_epsilon_for_delta(1e-5) for one in ends(name))
+    assert truth.upper - 6 * STEP <= lower <= truth.upper
+    assert truth.lower <= upper <= truth.upper + STEP
+
+
+def test_the_label_is_that_of_dp_accounting() -> None:
+    for side, pld in zip((False, True), ends("sampled"), strict=True):
+        for pmf in (pld._pmf_remove, pld._pmf_add):
+            assert pmf._pessimistic_estimate is side
+            assert pmf._discretization == STEP
+
+
+def test_it_is_no_wider_than_connecting_the_dots_by_the_peer() -> None:
+    other = peer.from_gaussian_mechanism(
+        1.1, sampling_prob=0.01, value_discretization_interval=STEP
+    )
+    own = ends("sampled")[1]
+    for epsilon in (0.0, 0.3, 0.9):
+        found, known = (one.get_delta_for_epsilon(epsilon) for one in (own, other))
+        assert found == pytest.approx(known, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    "pld",
+    [
+        peer.from_laplace_mechanism(2.0, value_discretization_interval=0.1),
+        peer.from_gaussian_mechanism(2.0, sampling_prob=0.1, value_discretization_interval=0.1),
+        peer.from_privacy_parameters(
+            dp_accounting.pld.common.DifferentialPrivacyParameters(1.0, 1e-3),
+            value_discretization_interval=0.1,
+        ),
+    ],
+    ids=["laplace", "sampled", "parameters"],
+)
+def test_what_is_read_has_the_divergences_that_it_is_of(pld: Any) -> None:
+    plan = from_pld(pld)
+    for epsilon in (-0.5, 0.0, 0.1, 0.33, 0.8):
+        truth = float(pld._pmf_remove.get_delta_for_epsilon(epsilon))
+        found = directed_delta(plan, epsilon, "remove")
+        assert found.lower <= truth * (1 + 1e-9) + 1e-14
+        assert truth * (1 - 1e-12) <= found.upper
+    twice = hs.epsilon(plan**2, delta=2e-3)
+    theirs = pld.self_compose(2).get_epsilon_for_delta(2e-3)
+    # Probabilities under Q are rounded down, and their sums are floats.
+    assert twice.lower - 1e-12 <= theirs <= twice.upper + 1e-6
+
+
+def test_what_is_written_can_be_read_again() -> None:
+    plan = hs.PoissonSubsampled(hs.Gaussian(2), rate=0.1)
+    again = hs.epsilon(from_pld(to_pld(plan, step=0.05)), delta=1e-4)
+    truth = hs.epsilon(plan, delta=1e-4)
+    assert truth.lower <= again.upper <= truth.upper + 0.05
+
+
+def test_an_optimistic_one_is_refused() -> None:
+    with pytest.raises(UnsupportedError, match="no upper end follows"):
+        from_pld(ends("sampled")[0])
+
+
+@pytest.mark.parametrize("mass", [0.5, 1.5])
+def test_what_is_no_distribution_is_refused(mass: float) -> None:
+    pld = peer.PrivacyLossDistribution.create_from_rounded_probability({0: mass, 3: 0.1}, 0.0, 0.1)
+    with pytest.raises(ParameterError, match="probabilities of sum 1"):
+        from_pld(pld)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("step", 0), ("step", 2), ("truncation", 0.0), ("dominating", "yes"), ("step", np.nan)],
+)
+def test_bad_input_is_named(name: str, value: Any) -> None:
+    given: dict[str, Any] = {name: value}
+    with pytest.raises(ParameterError) as caught:
+        to_pld(hs.Gaussian(1), **given)
+    assert caught.value.name == name
+
+
+def test_what_is_none_cannot_be_read() -> None:
+    with pytest.raises(ParameterError, match="a PrivacyLossDistribution"):
+        from_pld(hs.Gaussian(1))

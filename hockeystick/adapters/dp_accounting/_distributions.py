@@ -28,6 +28,8 @@ _LARGEST_LOSS: Final = 600.0
 _MOST_READ: Final = 10_000
 # How far probabilities may be from the sum 1.
 _ROUNDING: Final = 1e-12
+# The largest factor that makes up for round-off.
+_NEAR: Final = 1.0 + 1e-6
 
 
 _At: TypeAlias = Callable[[Array], ProfileValues]
@@ -58,8 +60,8 @@ def to_pld(
     Guarantees:
         For both directions, every real epsilon and exact arithmetic, the divergences of the result
         are at least those of the plan (dominating), or at most those (dominated), and so they are
-        for compositions. They are as near as the ends of ``hs.tradeoff``: for plans without closed
-        form or contour these are some parts in a thousand apart. What dp-accounting computes with
+        for compositions. They are as near as the ends of ``hs.tradeoff``, which for plans without
+        closed form or contour are wide where delta is small. What dp-accounting computes with
         them is up to its own round-off, which it does not count: it is absolute, about 1e-16 for
         each point.
 
@@ -206,26 +208,27 @@ def _delta(profile: Profile, epsilon: float) -> float:
 def _dominating(profile: Profile, other: Profile, step: float, last: int, least: float) -> _Losses:
     """Return losses that dominate those of a profile: at each point no less than its upper end.
 
-    Whatever round-off left them short of it is made up for: by a factor, and where delta is below
-    the least one, as an infinite loss.
+    Delta is convex, so that it is not above the chords below its upper ends. What round-off left
+    short of those is made up for by a factor, and where that would be large as an infinite loss.
     """
     own = _deltas(profile.at, other.at, step, last).upper
     infinite = float(own[-1])
-    masses, reached = _joined(own, step, last)
-    wanted = np.maximum(own - infinite, 0.0)
-    known = (wanted > least) & (reached > 0.0)
+    masses, reached, most = _joined(own, step, last)
+    wanted = np.maximum(np.minimum(most, own) - infinite, 0.0)
+    near = wanted <= _NEAR * reached
     slack = 1.0 + 32.0 * own.size * ULP
-    grown = float((wanted[known] / reached[known]).max(initial=1.0)) * slack
-    infinite += float((wanted - reached)[~known].max(initial=0.0)) * slack
+    held = near & (reached > 0.0)
+    grown = float((wanted[held] / reached[held]).max(initial=1.0)) * slack
+    infinite = min((infinite + float((wanted - reached)[~near].max(initial=0.0))) * slack, 1.0)
     rest = max(1.0 - infinite - grown * math.fsum(masses.tolist()), 0.0)
-    return _Losses(-last, masses * grown, min((infinite + rest) * slack, 1.0))
+    return _Losses(-last, masses * grown, infinite + rest)
 
 
 def _dominated(profile: Profile, other: Profile, step: float, last: int, least: float) -> _Losses:
     """Return losses that those of a profile dominate: at each point no more than its lower end."""
     own = _deltas(profile.at, other.at, step, last).lower
     infinite = min(profile.infinity_mass_lower, float(own[-1])) * (1.0 - 4.0 * ULP)
-    masses, reached = _joined(np.maximum(own - infinite - least, 0.0), step, last)
+    masses, reached, _ = _joined(np.maximum(own - infinite - least, 0.0), step, last)
     known, rest = reached > 0.0, np.maximum(own - infinite, 0.0)
     share = float((rest[known] / reached[known]).min(initial=1.0))
     share *= 1.0 - 32.0 * own.size * ULP
@@ -248,8 +251,8 @@ def _deltas(own: _At, other: _At, step: float, last: int) -> Ends:
     )
 
 
-def _joined(own: Array, step: float, last: int) -> tuple[Array, Array]:
-    """Return the masses of the chords in e^epsilon through points, and their divergences there."""
+def _joined(own: Array, step: float, last: int) -> tuple[Array, Array, Array]:
+    """Return masses of the chords in e^epsilon below points, their divergences, and no less."""
     places = step * np.arange(-last, last + 1)
     x = np.exp(places)
     corners = np.array(lower_envelope(np.r_[0.0, x], np.r_[1.0, own])).T
@@ -260,4 +263,5 @@ def _joined(own: Array, step: float, last: int) -> tuple[Array, Array]:
     for k in range(masses.size - 2, -1, -1):
         kept = float(masses[k + 1]) + factor * kept
         found[k] = found[k + 1] - math.expm1(-step) * kept
-    return masses, found
+    left = corners[1][np.searchsorted(corners[0], x, side="right") - 1]
+    return masses, found, heights + 8.0 * ULP * left

@@ -67,8 +67,7 @@ class TruncatedPoissonSubsampled(Mechanism):
         truncated-Poisson-subsampled Gaussian (noise multiplier 1.1, rate 0.01, at most 70 of 6000)
     """
 
-    rises_with = ("rate", "examples")
-    falls_with = ("cap",)
+    rises_with = ("rate",)
 
     _of_stated_size: ClassVar[bool] = True
 

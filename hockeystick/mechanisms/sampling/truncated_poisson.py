@@ -67,7 +67,8 @@ class TruncatedPoissonSubsampled(Mechanism):
         truncated-Poisson-subsampled Gaussian (noise multiplier 1.1, rate 0.01, at most 70 of 6000)
     """
 
-    rises_with = ("rate",)
+    rises_with = ("rate", "examples")
+    falls_with = ("cap",)
 
     _of_stated_size: ClassVar[bool] = True
 

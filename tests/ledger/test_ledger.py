@@ -531,8 +531,8 @@ def test_a_forked_process_that_ends_does_not_cut_what_it_came_from(
     assert ledger.remaining == hs.ZCDP(rho=0.25)
 
 
+@pytest.mark.extras
 def test_no_password_is_shown(folder: Path) -> None:
-    pytest.importorskip("psycopg")
     address = "postgresql://ana:s3cret@127.0.0.1:1/db"
     with pytest.raises(hs.errors.LedgerError) as caught:
         hs.Ledger(address, "d", HALF, timeout=1)

@@ -45,13 +45,15 @@ class ShuffledReports(Mechanism):
         (``privacy_loss/local/shuffled_reports.py`` has a proof). The lower end is that of concrete
         data: for ``RandomizedResponse``, where all others hold the first user's category, another
         one of the two, or (with three categories or more) a third one; for ``PureDP``, that of one
-        of these with 2 or 3 categories; none (0) for other randomizers. Which one is chosen by a
-        moment. Where the others hold a third of 3 categories, ``mu^2`` of the Gaussian limit of
-        many users is that of the clones times ``(e^epsilon_0 + 1)/(e^epsilon_0 + 2)``, so that the
-        interval closes as epsilon_0 grows. Next to epsilon = epsilon_0, where only the event counts
-        that all reports agree, binary randomized response attains the clones' pair. In between no
-        randomizer is known to: the width of the interval is what is not settled, not what is
-        rounded, which ``hockeystick.literature.published.shuffled_reports.clones_epsilon`` shows.
+        of these with 2 or 3 categories; for ``UnaryEncoding``, the number of some of the bits where
+        all others hold one of the two (or, for the optimized kind, a third); none (0) for other
+        randomizers. Which one is chosen by a moment. Where the others hold a third of 3 categories,
+        ``mu^2`` of the Gaussian limit of many users is that of the clones times
+        ``(e^epsilon_0 + 1)/(e^epsilon_0 + 2)``, so that the interval closes as epsilon_0 grows.
+        Next to epsilon = epsilon_0, where only the event counts that all reports agree, binary
+        randomized response attains the clones' pair. In between no randomizer is known to: the
+        width of the interval is what is not settled, not what is rounded, which
+        ``hockeystick.literature.published.shuffled_reports.clones_epsilon`` shows.
 
     Edge cases:
         One user's report is that of the randomizer itself. A randomizer that reveals everything is

@@ -51,7 +51,8 @@ class AboveThreshold(AnyAdjacency):
         query noise: the outcome is dominated, whatever the number of queries, by the threshold's
         loss plus (2 or 1) / query_scale, in both directions. Gaussian query noise: with at most N
         queries, by Renyi divergences of mu^2 = (1/threshold_scale)^2 + (2/query_scale)^2 plus
-        ln(N) / (alpha - 1). The lower end is one query that is asked at a good place.
+        ln(N) / (alpha - 1). The lower end is that of a few queries at good places, which
+        ``privacy_loss/selection/threshold_attacks.py`` has.
 
     Edge cases:
         Query scale inf releases nothing. Threshold scale inf leaves the queries' share alone.
@@ -159,7 +160,7 @@ class SparseVector(AnyAdjacency, Plan):
 
     Guarantees:
         Those of ``AboveThreshold``, added up over the positives: the upper end holds for any
-        queries, the lower end is one query for each positive, asked at a good place.
+        queries, the lower end is a few queries for each positive, asked at good places.
 
     Edge cases:
         No positives: no query is asked, and nothing is released.

@@ -25,6 +25,7 @@ with independent g: in the sum that many are not 0 as in the sample, by
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache, singledispatch
 from typing import Final, final
@@ -34,6 +35,7 @@ import numpy as np
 from hockeystick.mechanisms.base import Mechanism
 from hockeystick.mechanisms.local.randomized_response import RandomizedResponse
 from hockeystick.mechanisms.local.shuffled_reports import ShuffledReports
+from hockeystick.mechanisms.local.unary_encoding import Encoding, UnaryEncoding
 from hockeystick.notions import PureDP
 from hockeystick.numerics import ULP
 from hockeystick.privacy_loss.core.atomic import read_only_atoms
@@ -79,24 +81,72 @@ class CountLoss(ReportsLoss):
 
 @lru_cache(maxsize=64)
 def _count_atoms(loss: CountLoss) -> Atoms:
-    """Return the counts as atoms, rounded down; those next to omitted counts are omitted too."""
-    from hockeystick.kernels.shuffled_reports import binomial
-
+    """Return the atoms of the count of one category."""
     small, more = math.exp(-loss.epsilon), math.exp(loss.epsilon)
     rest = loss.categories - 1.0
     odds = more / rest if loss.shared else 1.0 / (more + rest - 1.0)
     likely, rare = 1.0 / (1.0 + rest * small), 1.0 / (more + rest)
-    neither = (rest * rare, (more + rest - 1.0) * rare)
-    reported = (likely, rare)
-    if not loss.held:
-        reported, neither = reported[::-1], neither[::-1]
-    others = loss.users - 1
-    first, mass = binomial(others, odds)
+    own = [(rest * rare, likely), ((more + rest - 1.0) * rare, rare)]
+    return _sum_atoms(loss, loss.users - 1, odds, own if loss.held else own[::-1])
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class BitsLoss(ReportsLoss):
+    """The loss of a number of bits of unary encodings, which all others hold or none of them.
+
+    Of the symmetric encoding, the 1s at the category that all others hold and the 0s at another one
+    together: with ``s = e^(eps/2) / (1 + e^(eps/2))`` each of the others adds Bin(2, s), and the
+    first user Bin(2, s) or Bin(2, 1 - s). Of the optimized one, the 1s at a category that none of
+    the others holds: each of them adds a 1 with probability ``1/(1 + e^eps)``, the first user with
+    that or 1/2. ``held``: under P the first user holds that category, under Q the other one.
+    """
+
+    epsilon: float
+    users: int
+    optimized: bool
+    held: bool
+
+    def atoms(self) -> Atoms:
+        """Return one atom for each number, or for several neighbours of them."""
+        return _bits_atoms(self)
+
+
+@lru_cache(maxsize=64)
+def _bits_atoms(loss: BitsLoss) -> Atoms:
+    """Return the atoms of the number of bits."""
+    own: list[tuple[float, ...]]
+    if loss.optimized:
+        odds = math.exp(-loss.epsilon)
+        zero, one = 1.0 / (1.0 + odds), odds / (1.0 + odds)
+        trials, own = loss.users - 1, [(0.5, 0.5), (zero, one)]
+    else:
+        odds = math.exp(0.5 * loss.epsilon)
+        likely, rare = odds / (1.0 + odds), 1.0 / (1.0 + odds)
+        mixed = 2.0 * likely * rare
+        trials = 2 * (loss.users - 1)
+        own = [(rare * rare, mixed, likely * likely), (likely * likely, mixed, rare * rare)]
+    return _sum_atoms(loss, trials, odds, own if loss.held else own[::-1])
+
+
+def _sum_atoms(
+    loss: CountLoss | BitsLoss, trials: int, odds: float, own: Sequence[Sequence[float]]
+) -> Atoms:
+    """Return the numbers ``Bin(trials, odds / (1 + odds))`` plus the first user's as atoms.
+
+    ``own`` has the first user's masses under P and under Q. All is rounded down; numbers next to
+    omitted ones are omitted too.
+    """
+    from hockeystick.kernels.shuffled_reports import binomial
+
+    first, mass = binomial(trials, odds)
+    reach = len(own[0]) - 1
+    padded = np.pad(mass, reach)
+    shifts = [padded[reach - k : padded.size - k] for k in range(reach + 1)]
+    p, r = (np.asarray(masses) @ np.stack(shifts) for masses in own)
+    # Next to omitted numbers the masses lack one of the summands, and are omitted as well.
     last = first + mass.size - 1
-    at, before = np.append(mass, 0.0), np.append(0.0, mass)
-    p, r = (out * at + report * before for out, report in zip(neither, reported, strict=True))
-    # Next to omitted counts the masses lack one of the two summands, and are omitted as well.
-    kept = slice(0 if first == 0 else 1, None if last == others else -1)
+    kept = slice(0 if first == 0 else reach, None if last == trials else -reach)
     p, r = p[kept], r[kept]
     size = -(-p.size // CELLS)
     starts = np.arange(0, p.size, size)
@@ -125,6 +175,12 @@ def _(randomizer: RandomizedResponse, epsilon: float, users: int) -> list[Report
     if categories > 2:
         found.append(StrongerClonesLoss(epsilon, categories, users, above=False))
     return found
+
+
+@_attained_losses.register
+def _(randomizer: UnaryEncoding, epsilon: float, users: int) -> list[ReportsLoss]:
+    optimized = randomizer.kind is Encoding.OPTIMIZED
+    return [BitsLoss(epsilon, users, optimized, held) for held in (True, False)]
 
 
 @_attained_losses.register

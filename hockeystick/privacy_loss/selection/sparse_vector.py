@@ -16,8 +16,9 @@ of the one answer that exceeds it grows by at most 2 (by 1 where all answers mov
   ``mu^2 = 1/b_threshold^2 + (2/b_query)^2`` times the sum over i of the probabilities that all
   before i stay below, which is at most N. Releasing all N noisy answers is another bound.
 
-Attained: one query whose answers lie half a unit above and below the threshold, and no other
-(or, for the next run to begin, one whose answer is arbitrarily large).
+Attained: a few queries (``threshold_attacks``), or for extreme scales one whose answers lie half a
+unit above and below the threshold; and no other (or, for the next run to begin, one whose answer is
+arbitrarily large).
 """
 
 from __future__ import annotations
@@ -44,6 +45,7 @@ from hockeystick.privacy_loss.selection.above_threshold import (
     AboveThresholdGaussianLoss,
     AboveThresholdLaplaceLoss,
 )
+from hockeystick.privacy_loss.selection.threshold_attacks import attacked
 
 if TYPE_CHECKING:
     from mpmath import mpf
@@ -87,12 +89,12 @@ class AboveThresholdRenyiLoss(RenyiBoundLoss):
     rho_all: float
     rho: float
     log_queries: float
-    single_query: RandomizedResponsePairLoss | None
+    attained_case: PrivacyLoss | None
 
     @property
     def attained(self) -> PrivacyLoss | None:
-        """That of a single query."""
-        return self.single_query
+        """That of some queries."""
+        return self.attained_case
 
     @property
     def largest_order(self) -> float:
@@ -162,11 +164,11 @@ def _loss(mechanism: AboveThreshold) -> PrivacyLoss:
     threshold, query = mechanism.threshold_scale, mechanism.query_scale
     if not 1.0 / _LARGEST_SCALE <= query or not 1.0 / _LARGEST_SCALE <= threshold:
         return UnknownLoss()
-    single_query = _single_query(mechanism)
+    attained = attacked(mechanism) or _single_query(mechanism)
     sensitivity = Fraction(1 if mechanism.monotone else 2)
     if mechanism.query_noise is ComparisonNoise.GAUSSIAN:
-        return _renyi_bound(mechanism, sensitivity, single_query)
-    return DominatedLoss(_composed_with_constant(mechanism, sensitivity), single_query)
+        return _renyi_bound(mechanism, sensitivity, attained)
+    return DominatedLoss(_composed_with_constant(mechanism, sensitivity), attained)
 
 
 def _composed_with_constant(mechanism: AboveThreshold, sensitivity: Fraction) -> CellLoss:
@@ -192,7 +194,7 @@ def _composed_with_constant(mechanism: AboveThreshold, sensitivity: Fraction) ->
 def _renyi_bound(
     mechanism: AboveThreshold,
     sensitivity: Fraction,
-    single_query: RandomizedResponsePairLoss | None,
+    attained: PrivacyLoss | None,
 ) -> AboveThresholdRenyiLoss:
     """Return the Renyi bound for Gaussian noise of both, with a bounded number of queries."""
     queries = mechanism.queries or 1
@@ -201,7 +203,7 @@ def _renyi_bound(
     if mechanism.threshold_scale < math.inf:
         shared += 1 / least_reading(mechanism.threshold_scale) ** 2
     rho_all, rho = float_up(queries * own / 2), float_up(shared / 2)
-    return AboveThresholdRenyiLoss(rho_all, rho, math.log(queries) * _OUTWARD, single_query)
+    return AboveThresholdRenyiLoss(rho_all, rho, math.log(queries) * _OUTWARD, attained)
 
 
 def _single_query(mechanism: AboveThreshold) -> RandomizedResponsePairLoss | None:

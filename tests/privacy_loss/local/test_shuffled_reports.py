@@ -22,6 +22,7 @@ from hockeystick.privacy_loss import (
     dominating_pair,
 )
 from hockeystick.privacy_loss.core.base import PrivacyLoss
+from hockeystick.privacy_loss.local.shuffled_reports import BitsLoss
 
 # (epsilon of the randomizer, users, epsilons)
 PAIRS = [
@@ -97,6 +98,74 @@ def test_a_count_is_known_to_the_digits_of_floats(
                 truth += max(p - mp.exp(mp.mpf(epsilon)) * q, 0)
             assert profile(loss, epsilon) == pytest.approx(float(truth), rel=1e-11)
             assert profile(loss, epsilon) <= truth * (1 + mp.mpf("1e-12"))
+
+
+@pytest.mark.parametrize("local", [0.3, 1.0, 4.0])
+@pytest.mark.parametrize("optimized", [True, False])
+@pytest.mark.parametrize("held", [True, False])
+def test_a_number_of_bits_is_known_to_the_digits_of_floats(
+    local: float, optimized: bool, held: bool
+) -> None:
+    users = 40
+    loss = BitsLoss(local, users, optimized, held)
+    own: list[tuple[Any, ...]]
+    with mp.workdps(40):
+        s = mp.exp(local) / (1 + mp.exp(local)) if optimized else mp.exp(mp.mpf(local) / 2)
+        if optimized:
+            others = slow.binomial(users - 1, (1 - s) / s)
+            own = [(mp.mpf(0.5), mp.mpf(0.5)), (s, 1 - s)]
+        else:
+            others = slow.binomial(2 * users - 2, s)
+            s = s / (1 + s)
+            own = [((1 - s) ** 2, 2 * s * (1 - s), s**2), (s**2, 2 * s * (1 - s), (1 - s) ** 2)]
+        own = own if held else own[::-1]
+        top = len(own[0]) - 1
+        for epsilon in (0.0, 0.05, 0.15):
+            truth = mp.zero
+            for k in range(len(others) + top):
+                p, q = (
+                    mp.fsum(
+                        one[i] * others[k - i] for i in range(top + 1) if 0 <= k - i < len(others)
+                    )
+                    for one in own
+                )
+                truth += max(p - mp.exp(mp.mpf(epsilon)) * q, 0)
+            assert profile(loss, epsilon) == pytest.approx(float(truth), rel=1e-10)
+            assert profile(loss, epsilon) <= truth * (1 + mp.mpf("1e-12"))
+
+
+def bits(local: float, categories: int, optimized: bool) -> NDArray[np.float64]:
+    """Return a unary encoding as a matrix, a column for each row of bits."""
+    p = 0.5 if optimized else 1.0 / (1.0 + math.exp(-local / 2))
+    q = 1.0 / (1.0 + math.exp(local)) if optimized else 1.0 - p
+    rows = list(itertools.product((0, 1), repeat=categories))
+    ones = np.array([[p if j == i else q for j in range(categories)] for i in range(categories)])
+    return np.array(
+        [
+            [
+                math.prod(one if bit else 1 - one for one, bit in zip(row, each, strict=True))
+                for each in rows
+            ]
+            for row in ones
+        ]
+    )
+
+
+@pytest.mark.parametrize("kind", ["symmetric", "optimized"])
+@pytest.mark.parametrize("users", [2, 3])
+@pytest.mark.parametrize("local", [0.7, 2.5])
+def test_unary_encodings_of_few_users_lie_between_both_ends(
+    kind: str, users: int, local: float
+) -> None:
+    plan = hs.mechanisms.ShuffledReports(hs.mechanisms.UnaryEncoding(local, kind), users)
+    for share in (0.0, 0.3, 0.7):
+        # Three categories, since in the optimized kind all others hold a third one.
+        truth = enumerated(bits(local, 3, kind == "optimized"), users, share * local)
+        answer = hs.delta(plan, share * local)
+        assert isinstance(answer, hs.Certified)
+        assert answer.lower <= truth * (1 + 1e-12)
+        assert answer.lower > 0.0 or share > 0.0
+        assert truth <= answer.upper * (1 + 1e-12)
 
 
 def outcomes(matrix: NDArray[np.float64], data: tuple[int, ...]) -> dict[tuple[int, ...], float]:
@@ -212,8 +281,9 @@ def test_no_amplification_is_credited_to_a_randomizer_beyond_its_range() -> None
 
 
 def test_other_randomizers_have_the_clones_upper_end_and_no_lower_one() -> None:
-    bits = hs.delta(hs.mechanisms.ShuffledReports(hs.mechanisms.UnaryEncoding(1.0), 100), 0.3)
-    pure = hs.delta(hs.mechanisms.ShuffledReports(hs.PureDP(1.0), 100), 0.3)
+    bloom = hs.mechanisms.RAPPOR(flip=0.75, hashes=1)
+    bits = hs.delta(hs.mechanisms.ShuffledReports(bloom, 100), 0.3)
+    pure = hs.delta(hs.mechanisms.ShuffledReports(hs.PureDP(2 * math.log(5 / 3)), 100), 0.3)
     assert isinstance(bits, hs.Certified)
     assert isinstance(pure, hs.Certified)
     assert bits.upper == pytest.approx(pure.upper, rel=1e-9)

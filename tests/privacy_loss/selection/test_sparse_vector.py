@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
+from fractions import Fraction
 from functools import cache
 from itertools import pairwise
 from typing import Any
@@ -23,6 +24,8 @@ from hockeystick.privacy_loss import (
     dominating_pair,
 )
 from hockeystick.privacy_loss.core.dominated import DominatedLoss
+from hockeystick.privacy_loss.core.outcomes import OutcomesLoss
+from hockeystick.privacy_loss.selection.threshold_attacks import Queries, revealing_queries
 
 # Where two neighbours' queries lie above the threshold: P's and Q's, each at most 1 apart.
 RUNS: dict[str, tuple[tuple[float, ...], tuple[float, ...]]] = {
@@ -182,24 +185,96 @@ def test_runs_come_near_the_largest_loss() -> None:
     assert 0.98 * bound.supremum < reached < bound.supremum
 
 
+def attacked_masses(
+    kind: str, scales: tuple[float, float], found: Queries
+) -> tuple[list[Any], list[Any]]:
+    """Return the outcomes' probabilities of two neighbours, the first queries' added up."""
+    of_threshold, of_query, reach = KINDS[kind]
+    noises = of_threshold(scales[0]), of_query(scales[1])
+    both = []
+    for first, last in (
+        (found.first, found.last),
+        (found.neighbours_first, found.neighbours_last),
+    ):
+        answers = [float(first)] * found.many + [float(last)] * found.then
+        each = outcomes(answers, *noises, reach * scales[0])
+        both.append([mp.fsum(each[: found.many]), *each[found.many :]])
+    return both[0], both[1]
+
+
+@each_scale
+@pytest.mark.parametrize("monotone", [False, True])
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_lower_loss_is_that_of_some_queries(
+    kind: str, monotone: bool, scales: tuple[float, float]
+) -> None:
+    threshold, query = (("laplace", "gaussian")[one is gaussian] for one in KINDS[kind][:2])
+    mechanism = hs.mechanisms.AboveThreshold(
+        *scales,
+        threshold_noise=threshold,
+        query_noise=query,
+        monotone=monotone,
+        queries=12 if kind == "gaussian" else None,
+    )
+    attained, found = loss_of(mechanism).attained, revealing_queries(mechanism)
+    assert isinstance(attained, OutcomesLoss)
+    assert found is not None
+    moves = found.neighbours_first - found.first, found.neighbours_last - found.last
+    assert moves == (Fraction(1), Fraction(0 if monotone else -1))
+    with mp.workdps(15):
+        p, q = attacked_masses(kind, scales, found)
+    for epsilon in (0.0, 0.3 * attained.supremum, 0.9 * attained.supremum):
+        truth = float(stick(p, q, epsilon))
+        assert float(attained.delta(mp.mpf(epsilon))) == pytest.approx(truth, rel=1e-6, abs=1e-9)
+
+
 @each_scale
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_lower_loss_is_one_query_halfway(kind: str, scales: tuple[float, float]) -> None:
+def test_the_lower_loss_of_a_single_query_is_halfway(
+    kind: str, scales: tuple[float, float]
+) -> None:
     threshold, query = (("laplace", "gaussian")[one is gaussian] for one in KINDS[kind][:2])
-    queries = 5 if kind == "gaussian" else None
+    one = hs.mechanisms.AboveThreshold(
+        *scales, threshold_noise=threshold, query_noise=query, queries=1
+    )
+    attained = loss_of(one).attained
+    assert isinstance(attained, OutcomesLoss)
+    p, _ = pair_of(kind, "one", scales)
+    assert float(attained.delta(mp.zero)) == pytest.approx(float(p[0] - p[1]), rel=1e-2)
+
+
+@pytest.mark.parametrize("scales", [(0.05, 0.02), (1e-3, 2.0), (1e7, 1e7)], ids=str)
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_lower_loss_of_extreme_scales_is_one_query_halfway(
+    kind: str, scales: tuple[float, float]
+) -> None:
+    threshold, query = (("laplace", "gaussian")[one is gaussian] for one in KINDS[kind][:2])
     mechanism = hs.mechanisms.AboveThreshold(
-        *scales, threshold_noise=threshold, query_noise=query, queries=queries
+        *scales, threshold_noise=threshold, query_noise=query, queries=5
     )
     attained = loss_of(mechanism).attained
     assert isinstance(attained, RandomizedResponsePairLoss)
-    p, q = pair_of(kind, "one", scales)
-    assert float(mp.log(p[0] / q[0])) == pytest.approx(float(attained.epsilon), rel=1e-9)
-    assert float(mp.log(q[1] / p[1])) == pytest.approx(float(attained.epsilon), rel=1e-9)
+    if scales[0] > 1e-3 and scales[0] < 1e6:
+        of_threshold, of_query, reach = KINDS[kind]
+        noises = of_threshold(scales[0]), of_query(scales[1])
+        with mp.workdps(40):
+            p = outcomes((0.5,), *noises, reach * scales[0] + 2.0)
+        assert float(mp.log(p[0] / p[1])) == pytest.approx(float(attained.epsilon), rel=1e-6)
+
+
+def test_a_pair_is_attained_by_what_later_queries_reveal() -> None:
+    plan = hs.mechanisms.SparseVector(20.0, 40.0, positives=10)
+    one = hs.mechanisms.SparseVector(20.0, 40.0, positives=10, queries=1)
+    many, single = hs.epsilon(plan, 1e-6), hs.epsilon(one, 1e-6)
+    assert isinstance(many, hs.Certified)
+    assert isinstance(single, hs.Certified)
+    assert many.lower > 2.2 * single.lower
+    assert many.upper < 1.0
 
 
 def test_equal_scales_are_the_limit_of_unequal_ones() -> None:
-    equal = loss_of(hs.mechanisms.AboveThreshold(1.7, 1.7)).attained
-    close = loss_of(hs.mechanisms.AboveThreshold(1.7, 1.7000000000001)).attained
+    equal = loss_of(hs.mechanisms.AboveThreshold(0.05, 0.05)).attained
+    close = loss_of(hs.mechanisms.AboveThreshold(0.05, 0.050000000000001)).attained
     assert isinstance(equal, RandomizedResponsePairLoss)
     assert isinstance(close, RandomizedResponsePairLoss)
     assert float(equal.epsilon) == pytest.approx(float(close.epsilon), rel=1e-12)

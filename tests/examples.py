@@ -82,6 +82,7 @@ _CHOSEN: Final[tuple[hs.Mechanism, ...]] = (
     hs.mechanisms.GossipAveraging(4.0, hs.mechanisms.Graph(4, [(0, 1), (1, 2), (1, 3)]), 3, 2, [0]),
     hs.mechanisms.GaussianSequence((2.0, 1.5, 1.2), rate=0.05),
     hs.mechanisms.GaussianMixture(1.5, (0.0, 1.0, 2.0), (0.9, 0.08, 0.02)),
+    hs.mechanisms.PoissonSubsampledGroup(hs.Gaussian(4.0), 0.1, 3, "replace-one"),
     hs.mechanisms.JointGaussian((8.0, 6.0)),
     hs.Laplace(0.6),
     LOCAL,

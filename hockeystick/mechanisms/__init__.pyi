@@ -44,6 +44,7 @@ from hockeystick.mechanisms.sampling.clipping import Clipping as Clipping
 from hockeystick.mechanisms.sampling.fixed_size import FixedSizeSubsampled as FixedSizeSubsampled
 from hockeystick.mechanisms.sampling.gaussian_sequence import GaussianSequence as GaussianSequence
 from hockeystick.mechanisms.sampling.poisson import PoissonSubsampled as PoissonSubsampled
+from hockeystick.mechanisms.sampling.poisson import PoissonSubsampledGroup as PoissonSubsampledGroup
 from hockeystick.mechanisms.sampling.random_allocation import RandomAllocation as RandomAllocation
 from hockeystick.mechanisms.sampling.revealed_sample import RevealedSample as RevealedSample
 from hockeystick.mechanisms.sampling.shuffled import Shuffled as Shuffled

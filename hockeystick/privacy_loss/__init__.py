@@ -74,6 +74,7 @@ from hockeystick.privacy_loss.noise.gaussian import GaussianLoss
 from hockeystick.privacy_loss.noise.gaussian_mixture import GaussianMixtureLoss
 from hockeystick.privacy_loss.noise.laplace import LaplaceLoss
 from hockeystick.privacy_loss.noise.multivariate_laplace import MultivariateLaplaceLoss
+from hockeystick.privacy_loss.noise.opposite_mixtures import OppositeMixturesLoss
 from hockeystick.privacy_loss.noise.sinh_normal import SinhNormalLoss
 from hockeystick.privacy_loss.noise.skellam import SkellamLoss
 from hockeystick.privacy_loss.sampling.fixed_size_gaussian import FixedSizeGaussianLoss
@@ -126,6 +127,7 @@ __all__ = [
     "NoAnalysisError",
     "NoiselessLoss",
     "ObservedMixtureLoss",
+    "OppositeMixturesLoss",
     "OutcomesLoss",
     "PartlyInfiniteLoss",
     "PrivacyLoss",

@@ -283,6 +283,8 @@ def training(plan: Fields, count: int) -> Iterator[tuple[Fields, int]]:
     if rate is None:
         rate = Fraction(field(plan, "batch_size", int), max(field(plan, "examples", int), 1))
     fixed = sampling == "fixed-size"
+    if plan.get("examples_per_user", 1) != 1:
+        raise NotCovered("DP-SGD for users with several examples is not verified")
     if plan.get("batch_cap") is not None or sampling not in ("poisson", "full-batch", "fixed-size"):
         raise NotCovered(f"DP-SGD with batches that are {sampling} or capped is not verified")
     if batch and not fixed and (replace or examples is not None):

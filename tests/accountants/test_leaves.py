@@ -40,6 +40,7 @@ MISSING: Final = {
     "LocalTraining": NO_MOMENTS,
     "NoisyIterations": NO_LINE,
     "PermuteAndFlip": NO_LINE,
+    "PoissonSubsampledGroup": NO_LINE,
     "PriFedSync": NO_MOMENTS,
     "RandomAllocation": NO_LINE_NO_MOMENTS,
     "RandomStopping": NO_DISTRIBUTION | {"zcdp"},

@@ -24,6 +24,7 @@ from hockeystick.mechanisms import (
     Laplace,
     Mechanism,
     PoissonSubsampled,
+    PoissonSubsampledGroup,
     RandomAllocation,
     RandomStopping,
     Repeated,
@@ -285,6 +286,7 @@ def _(mechanism: Composed, factor: float) -> Mechanism:
 @_scaled.register(Repeated)
 @_scaled.register(FixedSizeSubsampled)
 @_scaled.register(PoissonSubsampled)
+@_scaled.register(PoissonSubsampledGroup)
 @_scaled.register(RandomAllocation)
 @_scaled.register(RandomStopping)
 @_scaled.register(RevealedSample)

@@ -28,6 +28,10 @@ _FLAGS: Final = {
     "sampling": ("NAME", f"How batches are drawn: {', '.join(Sampling)}; the first by default."),
     "clipping": ("NAME", f"What is clipped: {', '.join(Clipping)}; the first by default."),
     "batch_cap": ("N", "Most examples that a Poisson batch keeps; by default all."),
+    "examples_per_user": (
+        "K",
+        "Most examples that one user has; what is protected is all of them.",
+    ),
     "adjacency": (
         "NAME",
         f"Which data sets are neighbours: {', '.join(Adjacency)}; the first by default.",

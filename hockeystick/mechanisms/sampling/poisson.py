@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import final
+from typing import Final, final
 
 from hockeystick import _validate
+from hockeystick._validate import whole_numbers
 from hockeystick.adjacency import Adjacency
 from hockeystick.errors import IncompatibleError
 from hockeystick.mechanisms.base import Mechanism, checked
 from hockeystick.mechanisms.noise.gaussian import Gaussian
 from hockeystick.mechanisms.registry import registered
+
+_SIZE: Final = whole_numbers("k", 1, (2, 100))
 
 
 @registered
@@ -107,6 +110,120 @@ class PoissonSubsampled(Mechanism):
         )
         inside = name if details else f"[{name}]"
         return f"Poisson-subsampled {inside}", (*details, *own)
+
+
+@registered
+@final
+@dataclass(frozen=True, slots=True, init=False)
+class PoissonSubsampledGroup(Mechanism):
+    """Gaussian noise on a Poisson sample, of which a whole group of examples is protected.
+
+    M(D) = inner(S) as for ``PoissonSubsampled``; neighbours differ in up to ``size`` examples, such
+    as all that one user has. Of these a binomial number is in S, so that they move the sum by
+
+        sum_j Bin(j; k, rate) N(j/z, 1)    against    N(0, 1),
+
+    k the size and z the noise multiplier, each in units of the noise.
+
+    Guarantees:
+        Exact, for a group of exactly k examples, each of which may contribute as much as the
+        largest; fewer cost no more. Under add-remove and zero-out the mixture above, and its
+        reverse, dominate; under replace-one the mixtures with ``N(j/z, 1)`` and ``N(-j/z, 1)``.
+        Examples that all contribute the same vector (under replace-one: against its negative)
+        attain them. By Kahane's inequality no other vectors cost more
+        (``privacy_loss/sampling/poisson.py`` has the proof). Counts of less than 1e-90 are moved
+        up for the upper end and down for the lower one.
+
+    Edge cases:
+        Size 1 is ``PoissonSubsampled``. Rate 0 releases nothing about the data; at rate 1 the whole
+        group is in every sample.
+
+    Args:
+        inner: The Gaussian mechanism that is run on the sample; its noise multiplier counts in
+            units of the largest contribution of one example.
+        rate: Probability of each example to be in the sample, in [0, 1]; a ``Fraction`` is kept
+            exact.
+        size: The number k of examples in the group, an integer from 1 to 10^15; above 1,000 it is
+            described and not accounted.
+        adjacency: "add-remove", "zero-out" or "replace-one", of all examples of the group.
+
+    Raises:
+        ParameterError: If a parameter is outside its domain.
+        IncompatibleError: If the inner mechanism is not a ``Gaussian``.
+
+    References:
+        Charles, Ganesh, McKenna, McMahan, Mitchell, Pillutla and Rush, "Fine-Tuning Large Language
+        Models with User-Level Differential Privacy", 2024 (arXiv 2407.07737), section 4: the
+        mixture under add-remove.
+
+    Example:
+        >>> import hockeystick as hs
+        >>> step = hs.mechanisms.PoissonSubsampledGroup(hs.Gaussian(1.1), rate=0.004, size=4)
+        >>> print(step)
+        Poisson-subsampled Gaussian (noise multiplier 1.1, rate 0.004, groups of 4)
+        >>> hs.epsilon(step**100, 1e-6).upper > hs.epsilon(
+        ...     hs.PoissonSubsampled(hs.Gaussian(1.1), rate=0.004) ** 100, 1e-6
+        ... ).upper
+        True
+    """
+
+    rises_with = ("rate", "size")
+
+    inner: Mechanism
+    rate: float | Fraction
+    size: int
+    adjacency: Adjacency = Adjacency.ADD_REMOVE
+
+    def __init__(
+        self,
+        inner: Mechanism,
+        rate: float | Fraction,
+        size: float,
+        adjacency: Adjacency | str = Adjacency.ADD_REMOVE,
+    ) -> None:
+        object.__setattr__(self, "inner", checked("inner", inner))
+        object.__setattr__(self, "rate", _validate.probability("rate", rate))
+        object.__setattr__(self, "size", _validate.count("size", size, _SIZE))
+        neighbours = _validate.choice("adjacency", adjacency, Adjacency)
+        object.__setattr__(self, "adjacency", neighbours)
+        if not isinstance(inner, Gaussian):
+            raise IncompatibleError(
+                f"groups on a Poisson sample are analysed for the Gaussian mechanism, not for "
+                f"{inner}; use hs.tradeoff(PoissonSubsampled(...)).group(size)"
+            )
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What must hold for the sampling to be as described."""
+        return (
+            group_meaning(self.adjacency, self.size),
+            f"Each example is in each sample independently with probability {float(self.rate):g}, "
+            "and the sample is kept secret.",
+            *self.inner.assumptions,
+        )
+
+    def _words(self) -> tuple[str, tuple[str, ...]]:
+        """Return the inner mechanism's words with the sampling and the group added."""
+        name, details = self.inner._words()
+        default = self.adjacency is Adjacency.ADD_REMOVE
+        own = (f"rate {float(self.rate):g}", f"groups of {self.size}")
+        return f"Poisson-subsampled {name}", (
+            *details,
+            *own,
+            *(() if default else [self.adjacency]),
+        )
+
+
+def group_meaning(neighbours: Adjacency, size: int) -> str:
+    """Return what data sets are neighbours if all examples of a group differ, as a sentence."""
+    if size == 1:
+        return neighbours.meaning
+    several = {
+        Adjacency.ADD_REMOVE: f"by up to {size:,} examples, all of one user, added or removed",
+        Adjacency.REPLACE_ONE: f"in the values of up to {size:,} examples, all of one user",
+        Adjacency.ZERO_OUT: f"by up to {size:,} examples, all of one user, that contribute zero",
+    }
+    return f"Neighbouring data sets differ {several[neighbours]}."
 
 
 def refuse_other_adjacency(inner: Mechanism, neighbours: Adjacency) -> None:

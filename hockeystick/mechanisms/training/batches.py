@@ -43,6 +43,7 @@ class Batches:
     """What a way of sampling needs to know: of what, how many, under which neighbours.
 
     ``rate`` is the chance of an example to be in a batch; the sizes are None where it was given.
+    Neighbours differ in as many examples as one user has.
     """
 
     adjacency: Adjacency
@@ -51,6 +52,7 @@ class Batches:
     batch_size: int | None
     examples: int | None
     cap: int | None
+    examples_per_user: int = 1
 
     @property
     def replaced(self) -> bool:

@@ -17,6 +17,7 @@ from hockeystick.mechanisms._divisor import divided_words
 from hockeystick.mechanisms.base import Composed, Mechanism, Plan, checked
 from hockeystick.mechanisms.registry import registered
 from hockeystick.mechanisms.sampling.clipping import Clipping
+from hockeystick.mechanisms.sampling.poisson import group_meaning
 from hockeystick.mechanisms.scope import ONE_RECORD, Fact
 from hockeystick.mechanisms.training._length import (
     batch_fraction,
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from hockeystick.mechanisms.training.schedules import Array
 
 _CAP: Final = whole_numbers("B", 1, (16, 65_536))
+_PER_USER: Final = whole_numbers("k", 1, (1, 100))
 AN_EXTRA: Final = "a mechanism, or several in a tuple"
 
 
@@ -53,11 +55,12 @@ class DPSGD(Plan):
     rate 0.3333333333333333 may stand for 1/3), it does: 1/3 for one epoch is 3 steps, not 4.
 
     Guarantees:
-        Under Poisson sampling exact for whoever sees the noisy sum of every step, where one
-        example's gradient may reach the clipping norm in each; an upper bound for who sees the last
-        model alone. Under other samplings the ends are those of ``FixedSizeSubsampled``,
-        ``WithReplacementSubsampled``, ``Shuffled`` and ``RandomAllocation``. An answer covers
-        batches that are drawn as the plan says, and no others.
+        Under Poisson sampling exact, for one record or all that one user has, for whoever sees the
+        noisy sum of every step, where each example's gradient may reach the clipping norm in each;
+        an upper bound for who sees the last model alone. Under other samplings the ends are those
+        of ``FixedSizeSubsampled``, ``WithReplacementSubsampled``, ``Shuffled`` and
+        ``RandomAllocation``. An answer covers batches that are drawn as the plan says, and no
+        others.
 
         Which data sets the ends are for depends on the adjacency. Under replace-one and zero-out
         the number of examples is public and exactly ``examples``. Under add-remove it is private:
@@ -87,6 +90,9 @@ class DPSGD(Plan):
         schedule: How the noise multiplier changes: a ``Schedule`` of factors, one for each step.
         batch_schedule: How the batch size changes, in the same way; Poisson sampling by steps only.
         batch_cap: The most examples that a Poisson batch keeps, an integer >= 1; None for all.
+        examples_per_user: The most examples k that one user has, an integer >= 1: what the answer
+            protects is all of them, each of which is drawn and clipped on its own. Above 1 for
+            Poisson and full batches with individual clipping and no cap.
         extra: What else is released of the same data, as the statistics of a private normalisation
             or the runs that tuned this one: a mechanism, or several in a tuple; None for nothing.
 
@@ -110,7 +116,7 @@ class DPSGD(Plan):
 a partial last step is a whole release
     """
 
-    rises_with = ("batch_size", "rate", "epochs", "steps")
+    rises_with = ("batch_size", "rate", "epochs", "steps", "examples_per_user")
     falls_with = ("noise_multiplier", "examples")
 
     noise_multiplier: float
@@ -125,6 +131,7 @@ a partial last step is a whole release
     schedule: Schedule | None = None
     batch_schedule: Schedule | None = None
     batch_cap: int | None = None
+    examples_per_user: int = 1
     extra: Mechanism | None = None
 
     def __init__(
@@ -142,6 +149,7 @@ a partial last step is a whole release
         schedule: Schedule | None = None,
         batch_schedule: Schedule | None = None,
         batch_cap: float | None = None,
+        examples_per_user: float = 1,
         extra: Mechanism | Iterable[Mechanism] | None = None,
     ) -> None:
         fields = {
@@ -159,6 +167,7 @@ a partial last step is a whole release
             "batch_cap": None
             if batch_cap is None
             else _validate.count("batch_cap", batch_cap, _CAP),
+            "examples_per_user": _validate.count("examples_per_user", examples_per_user, _PER_USER),
             "extra": _extra(extra),
         }
         for name, value in fields.items():
@@ -225,15 +234,17 @@ a partial last step is a whole release
 
     @property
     def scope(self) -> tuple[Fact, ...]:
-        """That one record is protected, and what else is released states."""
-        unit = Fact("unit", ONE_RECORD)
+        """That one record or user is protected, and what else is released states."""
+        several = self.examples_per_user > 1
+        words = f"one user, who has at most {self.examples_per_user} examples"
+        unit = Fact("unit", words if several else ONE_RECORD)
         return (unit,) if self.extra is None else (unit, *self.extra.scope)
 
     @property
     def assumptions(self) -> tuple[str, ...]:
         """What must hold in the training code for the plan to apply, as sentences."""
         return (
-            self.adjacency.meaning,
+            group_meaning(self.adjacency, self.examples_per_user),
             SCHEMES[self.sampling].number(_batches(self)),
             SCHEMES[self.sampling].drawn(_batches(self)),
             _clipped(self),
@@ -320,6 +331,7 @@ def _batches(plan: DPSGD) -> Batches:
         plan.batch_size,
         plan.examples,
         plan.batch_cap,
+        plan.examples_per_user,
     )
 
 
@@ -331,11 +343,31 @@ def _check_options(plan: DPSGD) -> None:
             raise IncompatibleError(f"batch_cap cuts Poisson batches; not those of {plan.sampling}")
         if plan.examples is None:
             raise ParameterError("examples", None, "given where batch_cap is")
+    if plan.examples_per_user > 1:
+        _check_users(plan)
     if plan.batch_schedule is not None and not (poisson and plan.epochs is None):
         raise IncompatibleError(
             "batch_schedule changes the rate of Poisson sampling from step to step: give "
             "sampling 'poisson' and the number of steps"
         )
+
+
+def _check_users(plan: DPSGD) -> None:
+    """Raise where nothing is known of users with several examples."""
+    several = f"examples_per_user {plan.examples_per_user}"
+    if plan.sampling not in (Sampling.POISSON, Sampling.FULL_BATCH):
+        raise IncompatibleError(
+            f"{several} has no analysis with sampling {plan.sampling!r}; use 'poisson', or ask for "
+            "a group of records of the plan without it"
+        )
+    if plan.batch_cap is not None or plan.clipping is not Clipping.INDIVIDUAL:
+        raise IncompatibleError(
+            f"{several} has no analysis with a cap or with batches that are clipped as a whole; "
+            "clip each example on its own, and leave out batch_cap"
+        )
+    if plan.examples is not None and plan.examples_per_user > plan.examples:
+        allowed = f"at most the number of examples, {plan.examples:,}"
+        raise ParameterError("examples_per_user", plan.examples_per_user, allowed)
 
 
 def _check_epochs(plan: DPSGD) -> None:
@@ -406,5 +438,7 @@ def _options(plan: DPSGD) -> Iterator[str]:
             yield f"{name.replace('_', ' ')} {type(schedule).__name__.lower()}"
     if plan.batch_cap is not None:
         yield f"batches of at most {plan.batch_cap}"
+    if plan.examples_per_user > 1:
+        yield f"users with {plan.examples_per_user} examples"
     if plan.extra is not None:
         yield f"extra {plan.extra}"

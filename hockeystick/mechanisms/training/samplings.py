@@ -18,7 +18,7 @@ from hockeystick.mechanisms.noise.gaussian import Gaussian
 from hockeystick.mechanisms.sampling.clipping import Clipping
 from hockeystick.mechanisms.sampling.fixed_size import FixedSizeSubsampled
 from hockeystick.mechanisms.sampling.gaussian_sequence import FEW_LEVELS, GaussianSequence
-from hockeystick.mechanisms.sampling.poisson import PoissonSubsampled
+from hockeystick.mechanisms.sampling.poisson import PoissonSubsampled, PoissonSubsampledGroup
 from hockeystick.mechanisms.sampling.random_allocation import RandomAllocation
 from hockeystick.mechanisms.sampling.shuffled import Shuffled
 from hockeystick.mechanisms.sampling.truncated_poisson import TruncatedPoissonSubsampled
@@ -110,7 +110,9 @@ class _Poisson(Scheme):
             return _whole(batches, noise_multiplier)
         if batches.cap is not None:
             return _capped(batches, batches.cap, noise_multiplier)
-        noise = Gaussian(noise_multiplier)
+        noise, users = Gaussian(noise_multiplier), batches.examples_per_user
+        if users > 1:
+            return PoissonSubsampledGroup(noise, batches.rate, users, batches.adjacency)
         sampled = PoissonSubsampled(noise, batches.rate, batches.adjacency)
         if batches.clipping is Clipping.INDIVIDUAL:
             return sampled
@@ -124,6 +126,7 @@ class _Poisson(Scheme):
         ends = noise_multipliers.min(), noise_multipliers.max()
         few = np.unique(noise_multipliers).size <= FEW_LEVELS
         plain = batches.cap is None and not batches.replaced and batches.rate < 1
+        plain = plain and batches.examples_per_user == 1
         whole = batches.clipping is Clipping.BATCH
         if whole and batches.fixed_number is not None:
             plain = False
@@ -324,6 +327,10 @@ def _whole(batches: Batches, noise_multiplier: float) -> Mechanism:
     if whole and batches.examples == 1 and not batches.replaced:
         alone = PoissonSubsampled(Gaussian(noise_multiplier), Fraction(1), batches.adjacency)
         return BatchClipped(alone, 1)
+    if batches.examples_per_user > 1:
+        # Noise in units of one example's contribution; a group at rate 1 moves by all of theirs.
+        everything = Gaussian(noise_multiplier), Fraction(1), batches.examples_per_user
+        return PoissonSubsampledGroup(*everything, batches.adjacency)
     return Gaussian(noise_multiplier / (2 if batches.replaced or whole else 1))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
@@ -269,12 +269,23 @@ def _loss(mechanism: GaussianMixture, removing: bool) -> PrivacyLoss | None:
     moves: dict[Fraction, Fraction] = defaultdict(Fraction)
     for move, chance in zip(mechanism.sensitivities, mechanism.probabilities, strict=True):
         moves[decimal(move)] += decimal(chance)
+    return mixture_loss(mechanism.noise_multiplier, moves, removing)
+
+
+def mixture_loss(
+    noise_multiplier: float, moves: Mapping[Fraction, Fraction], removing: bool
+) -> PrivacyLoss | None:
+    """Return the loss in one direction, of an answer that moves by amounts with these chances.
+
+    Raises:
+        NoAnalysisError: If an amount or a chance is out of the reach of floats.
+    """
     total = sum(moves.values())
     moving = {move: chance / total for move, chance in sorted(moves.items()) if move and chance}
-    if not moving or mechanism.noise_multiplier == math.inf:
+    if not moving or noise_multiplier == math.inf:
         return None
     rate = sum(moving.values(), Fraction(0))
-    inner = _moving(mechanism.noise_multiplier, moving, rate, removing)
+    inner = _moving(noise_multiplier, moving, rate, removing)
     return inner if rate == 1 else sampled_loss(inner, rate, removing)
 
 

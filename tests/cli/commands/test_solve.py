@@ -166,7 +166,8 @@ def test_epochs_are_told_with_the_steps_that_they_make(run: Run) -> None:
 def test_epochs_cannot_be_solved_for_where_steps_are_given(run: Run) -> None:
     status, out, err = run("solve", *PLAN, "--parameter", "epochs", *TARGET)
     assert (status, out) == (2, "")
-    assert "a number that the plan gives: noise_multiplier, rate, steps; got 'epochs'" in err
+    known = "noise_multiplier, rate, steps, examples_per_user"
+    assert f"a number that the plan gives: {known}; got 'epochs'" in err
 
 
 def test_what_cannot_be_reached_is_one_line_with_the_best(run: Run, write: Write) -> None:

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import hockeystick as hs
 from hockeystick._validate import PARAMETERS
 from hockeystick.adjacency import Adjacency
 from hockeystick.errors import IncompatibleError, ParameterError
@@ -327,3 +328,70 @@ def test_whatever_is_given_makes_a_plan_or_a_documented_error(
         assert 0 <= made.total_steps <= 10**15
         assert 0 <= made.sampling_rate <= 1
     assert "\n" not in text
+
+
+@pytest.mark.parametrize("adjacency", ["add-remove", "zero-out", "replace-one"])
+def test_a_user_with_several_examples_is_a_group_in_each_sample(adjacency: str) -> None:
+    plan = hs.DPSGD(
+        examples=1000,
+        batch_size=10,
+        steps=20,
+        noise_multiplier=2.0,
+        examples_per_user=3,
+        adjacency=adjacency,
+    )
+    group = hs.mechanisms.PoissonSubsampledGroup(hs.Gaussian(2.0), Fraction(1, 100), 3, adjacency)
+    assert plan.mechanism == group**20
+    assert "users with 3 examples" in str(plan)
+    assert "up to 3 examples, all of one user" in plan.assumptions[0]
+    alone = hs.DPSGD(
+        examples=1000, batch_size=10, steps=20, noise_multiplier=2.0, adjacency=adjacency
+    )
+    assert hs.epsilon(alone, 1e-6).upper < hs.epsilon(plan, 1e-6).lower
+    with pytest.raises(hs.errors.IncompatibleError, match="protect the same"):
+        plan @ alone
+
+
+@pytest.mark.parametrize("adjacency", ["add-remove", "replace-one"])
+def test_a_full_batch_holds_all_of_a_user(adjacency: str) -> None:
+    plan = hs.DPSGD(
+        examples=100,
+        sampling="full-batch",
+        steps=5,
+        noise_multiplier=40.0,
+        examples_per_user=4,
+        adjacency=adjacency,
+    )
+    move = 4 if adjacency == "add-remove" else 8
+    assert hs.epsilon(plan, 1e-6).upper == pytest.approx(
+        hs.epsilon(hs.Gaussian(40.0 / move) ** 5, 1e-6).upper, rel=1e-9
+    )
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"sampling": "fixed-size"}, "no analysis with sampling 'fixed-size'"),
+        ({"sampling": "shuffle", "adjacency": "zero-out"}, "no analysis with sampling 'shuffle'"),
+        ({"batch_cap": 20}, "leave out batch_cap"),
+        ({"clipping": "batch"}, "clip each example on its own"),
+        ({"examples_per_user": 1001}, "at most the number of examples, 1,000"),
+        ({"examples_per_user": 0}, "examples_per_user must be"),
+        ({"examples_per_user": 1.5}, "examples_per_user must be"),
+    ],
+)
+def test_users_with_several_examples_are_refused_elsewhere(
+    changes: dict[str, Any], reason: str
+) -> None:
+    given = {"examples": 1000, "batch_size": 10, "epochs": 1, "noise_multiplier": 1.0}
+    with pytest.raises(hs.errors.HockeystickError, match=reason):
+        hs.DPSGD(**{**given, "examples_per_user": 2, **changes})
+
+
+def test_users_keep_their_examples_with_schedules() -> None:
+    schedule = hs.schedules.Linear(0.001)
+    plan = hs.DPSGD(
+        rate=0.01, steps=3, noise_multiplier=2.0, schedule=schedule, examples_per_user=3
+    )
+    parts = plan.mechanism.expanded
+    assert "groups of 3" in str(parts)

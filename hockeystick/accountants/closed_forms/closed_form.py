@@ -181,7 +181,8 @@ def provable_parts(terms: Terms) -> list[Terms]:
     """Return parts of a composition whose closed forms are lower bounds of the whole.
 
     Releasing less never costs more, so that a composition costs at least what any part of it does:
-    all its Gaussians, all its runs of randomized response, or one run of anything else. Where only
+    all its Gaussians, all its runs of randomized response (what costs at least one included), or
+    one run of anything else. Where only
     Renyi divergences are known, the worst release costs at least what a Gaussian within them costs.
     """
     gaussians: list[tuple[GaussianLoss, int]] = []
@@ -195,6 +196,8 @@ def provable_parts(terms: Terms) -> list[Terms]:
             responses.append((known, count))
         elif known is not None and known.closed_form_profile is not None:
             parts.append(((known, 1),))
+        if loss.attained_response > 0.0:
+            responses.append((RandomizedResponsePairLoss(loss.attained_response), count))
         if known is not loss and loss.closed_form_profile is not None:
             parts.append(((loss, 1),))
     if number_of_atoms(responses) > MOST_ATOMS:

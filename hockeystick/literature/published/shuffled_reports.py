@@ -101,8 +101,8 @@ def _certified(
     """Return epsilon or delta of the pair."""
     own = _validate.real("randomizer_epsilon", local, _LOCAL)
     count = _validate.count("users", users, _USERS)
-    pair = (StrongerClonesLoss(own, 2, count, above) for above in (True, False))
-    found = read(((DominatedLoss(*pair), 1),)).ordered()
+    above, below = (StrongerClonesLoss(own, 2, count, side) for side in (True, False))
+    found = read(((DominatedLoss(above, below), 1),)).ordered()
     return Certified(
         found.lower,
         found.estimate,

@@ -140,6 +140,14 @@ class PrivacyLoss(ABC):
         return self
 
     @property
+    def attained_response(self) -> float:
+        """The epsilon of a binary randomized response that some data attain; 0 for none known.
+
+        Of many runs it has a closed form, where the attained loss has none.
+        """
+        return 0.0
+
+    @property
     def without_attained(self) -> PrivacyLoss:
         """The dominating loss, whatever is attained: equal where upper bounds are."""
         return self

@@ -25,6 +25,12 @@ class DominatedLoss(CellLoss):
 
     dominating: CellLoss
     attained_case: PrivacyLoss | None
+    response: float = 0.0
+
+    @property
+    def attained_response(self) -> float:
+        """The epsilon of a response that some data have, which need not be those of the case."""
+        return self.response
 
     @property
     def attained(self) -> PrivacyLoss | None:
@@ -34,7 +40,7 @@ class DominatedLoss(CellLoss):
     @property
     def without_attained(self) -> DominatedLoss:
         """The dominating loss alone."""
-        return replace(self, attained_case=None)
+        return replace(self, attained_case=None, response=0.0)
 
     @property
     def analytic(self) -> AnalyticLoss | None:

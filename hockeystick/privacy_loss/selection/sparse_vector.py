@@ -24,7 +24,7 @@ arbitrarily large).
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final, final
 
@@ -90,6 +90,12 @@ class AboveThresholdRenyiLoss(RenyiBoundLoss):
     rho: float
     log_queries: float
     attained_case: PrivacyLoss | None
+    response: float = 0.0
+
+    @property
+    def attained_response(self) -> float:
+        """That of a single query."""
+        return self.response
 
     @property
     def attained(self) -> PrivacyLoss | None:
@@ -164,11 +170,12 @@ def _loss(mechanism: AboveThreshold) -> PrivacyLoss:
     threshold, query = mechanism.threshold_scale, mechanism.query_scale
     if not 1.0 / _LARGEST_SCALE <= query or not 1.0 / _LARGEST_SCALE <= threshold:
         return UnknownLoss()
-    attained = attacked(mechanism) or _single_query(mechanism)
+    single = _single_query(mechanism)
+    attained, response = attacked(mechanism) or single, float(single.epsilon) if single else 0.0
     sensitivity = Fraction(1 if mechanism.monotone else 2)
     if mechanism.query_noise is ComparisonNoise.GAUSSIAN:
-        return _renyi_bound(mechanism, sensitivity, attained)
-    return DominatedLoss(_composed_with_constant(mechanism, sensitivity), attained)
+        return replace(_renyi_bound(mechanism, sensitivity, attained), response=response)
+    return DominatedLoss(_composed_with_constant(mechanism, sensitivity), attained, response)
 
 
 def _composed_with_constant(mechanism: AboveThreshold, sensitivity: Fraction) -> CellLoss:

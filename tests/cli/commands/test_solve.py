@@ -135,7 +135,8 @@ def test_a_parameter_that_is_nearly_one_of_the_plan_is_guessed(
     run: Run, parameter: str, hint: str
 ) -> None:
     status, out, err = run("solve", *PLAN, "--parameter", parameter, *TARGET)
-    listed = "parameter must be a number that the plan gives: noise_multiplier, rate, steps"
+    listed = "parameter must be a number that the plan gives: noise_multiplier, rate, steps, \
+examples_per_user"
     assert (status, out) == (2, "")
     assert err == f"hockeystick: {listed}; got {parameter!r}{hint}\n"
 

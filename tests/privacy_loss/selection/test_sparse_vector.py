@@ -272,6 +272,17 @@ def test_a_pair_is_attained_by_what_later_queries_reveal() -> None:
     assert many.upper < 1.0
 
 
+def test_every_accountant_knows_of_many_runs_what_the_queries_reveal() -> None:
+    plan = hs.mechanisms.SparseVector(
+        40.0, 80.0, positives=30, queries=50, threshold_noise="gaussian"
+    )
+    for accountant in ("rdp", "moments", "prv"):
+        answer = hs.epsilon(plan, 1e-5, accountant=accountant)
+        assert isinstance(answer, hs.Certified)
+        # One query halfway, thirty times, cost 0.14916.
+        assert answer.lower > 0.14915
+
+
 def test_equal_scales_are_the_limit_of_unequal_ones() -> None:
     equal = loss_of(hs.mechanisms.AboveThreshold(0.05, 0.05)).attained
     close = loss_of(hs.mechanisms.AboveThreshold(0.05, 0.050000000000001)).attained

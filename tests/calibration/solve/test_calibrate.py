@@ -309,7 +309,7 @@ def test_the_end_of_a_schedule_is_solved() -> None:
 
 @pytest.mark.parametrize("name", ["nothing", "inner", "parts[9].scale", "", "a b", "batch_size"])
 def test_a_name_that_no_number_has_is_refused_with_those_there_are(name: str) -> None:
-    with pytest.raises(hs.errors.ParameterError, match=r"noise_multiplier, rate, steps; got"):
+    with pytest.raises(hs.errors.ParameterError, match=r"rate, steps, examples_per_user; got"):
         hs.calibrate(TUTORIAL, name, BUDGET)
 
 

@@ -102,6 +102,8 @@ def _words(mechanism: Mechanism) -> str:
 @_words.register
 def _(plan: DPSGD) -> str:
     on = "" if plan.examples is None else f" on {plan.examples:,} examples"
+    if plan.examples_per_user > 1:
+        on += f", up to {plan.examples_per_user:,} of one user"
     mean = " on average" if plan.sampling is Sampling.POISSON else ""
     size = "" if plan.batch_size is None else f" of {plan.batch_size:,}{mean}"
     batches = f"{plan.sampling.capitalize()} batches{size} (rate {plan.sampling_rate:.6g})"

@@ -154,6 +154,13 @@ def test_what_was_spent_before_is_verified_with_the_rest() -> None:
     assert hs.verify(found).status == "verified"
 
 
+def test_users_with_several_examples_are_not_covered() -> None:
+    plan = hs.DPSGD(rate=0.01, steps=10, noise_multiplier=2.0, examples_per_user=3)
+    verdict = hs.verify(document_of(plan, "delta"))
+    assert (verdict.status, verdict.exit_status) == ("not covered", 3)
+    assert "users with several examples" in verdict.reason
+
+
 def test_another_target_is_not_covered() -> None:
     found = hs.calibrate(hs.Gaussian(1.0), "noise_multiplier", hs.GDP(0.5))
     verdict = hs.verify(found)

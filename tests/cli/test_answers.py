@@ -157,6 +157,16 @@ def test_json_spells_inf_as_text(run: Run) -> None:
     assert told(run, "epsilon", *loud, "--delta", "1e-5")["upper"] == "inf"
 
 
+def test_a_user_s_examples_are_in_the_answer_for_people_and_programs(run: Run) -> None:
+    asked = (*TRAINING, "--examples", "1000", "--delta", "1e-6", "--examples-per-user", "3")
+    status, out, err = run("epsilon", *asked)
+    assert (status, err) == (0, "")
+    words = " ".join(line.strip("│ ") for line in out.splitlines())
+    assert "1,000 examples, up to 3 of one user" in words
+    assert "up to 3 examples, all of one user" in words
+    assert told(run, "epsilon", *asked)["plan"]["examples_per_user"] == 3
+
+
 def test_digits_are_all_in_the_answer(run: Run) -> None:
     asked = (*TRAINING, "--delta", "1e-5", "--digits", "30")
     answer = told(run, "epsilon", *asked)

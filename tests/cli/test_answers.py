@@ -19,6 +19,7 @@ Write = Callable[[str | bytes], str]
 EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("*.toml"))
 PUBLISHED = {
     "abadi-2016-mnist",
+    "banded-cyclic-poisson",
     "banded-square-root",
     "de-2022-cifar10",
     "fed-alpha-cdp",

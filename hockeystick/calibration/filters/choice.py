@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from functools import singledispatch
-from typing import Final
+from typing import Any, Final
 
 from hockeystick import _validate
 from hockeystick._validate import Domain
@@ -17,10 +18,20 @@ from hockeystick.calibration.filters.measures import (
     by_rho,
     by_truncated_rho,
 )
+from hockeystick.calibration.filters.one_order import (
+    expected_order,
+    expected_slack,
+    one_order_measure,
+)
 from hockeystick.errors import IncompatibleError, ParameterError
+from hockeystick.mechanisms.base import checked
 from hockeystick.notions import GDP, TCDP, ZCDP, ApproxDP, Notion, PureDP, RenyiDP
 from hockeystick.numerics import decimal
 
+_ORDER: Final = Domain(
+    symbol="alpha", low=1, high=math.inf, low_open=True, high_open=True, typical=(1.25, 64.0)
+)
+_NO_ORDER: Final = "left out: only an ApproxDP budget without a rule has an order"
 _FINITE: Final = "a guarantee that bounds something: its numbers finite, delta below 1"
 
 
@@ -115,3 +126,38 @@ def checked_options(
     half = 0.5 * budget.delta if slack is None else slack
     known = Rule.CONCENTRATED if rule is None else _validate.choice("rule", rule, Rule)
     return _validate.real("slack", half, domain), known
+
+
+def measure_of(
+    budget: Notion, slack: float | None, rule: Rule | None, order: float | None
+) -> AdditiveMeasure:
+    """Return the additive measure of a budget, at one order where it has one."""
+    if order is not None and isinstance(budget, ApproxDP):
+        return one_order_measure(budget, slack or 0.0, order)
+    return additive_measure(budget, slack, rule)
+
+
+def chosen_by(expected: object, budget: Notion, slack: object, rule: object) -> tuple[float, float]:
+    """Return the slack and the order of an (epsilon, delta) budget for an expected plan.
+
+    Raises:
+        ParameterError: If the budget has no order, or the plan leaves no slack or no order.
+        IncompatibleError: If the plan has no finite divergence at any order.
+        UnsupportedError: If nothing is known of a part of it.
+    """
+    if not isinstance(budget, ApproxDP) or rule is not None:
+        raise ParameterError("expected", expected, _NO_ORDER)
+    plan = checked("expected", expected)
+    part = (
+        expected_slack(plan, budget) if slack is None else checked_options(budget, slack, None)[0]
+    )
+    return part or 0.0, expected_order(plan, budget, part or 0.0)
+
+
+def recorded_order(budget: Notion, state: Mapping[str, Any]) -> float | None:
+    """Return the order that a state of a filter tells, None where it has none; or raise."""
+    if "order" not in state:
+        return None
+    if not isinstance(budget, ApproxDP) or state["rule"] is not None:
+        raise ParameterError("order", state["order"], _NO_ORDER)
+    return _validate.real("order", state["order"], _ORDER)

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, Final, Self, final
 
 from hockeystick.adjacency import Adjacency
 from hockeystick.calibration._descriptions import encoded, read_description
 from hockeystick.calibration.filters.approximate import Rule
-from hockeystick.calibration.filters.choice import additive_measure, checked_budget, checked_options
+from hockeystick.calibration.filters.choice import (
+    checked_budget,
+    checked_options,
+    chosen_by,
+    measure_of,
+    recorded_order,
+)
 from hockeystick.calibration.session.runs import (
     EVALUATING,
     VERSION,
@@ -37,7 +44,9 @@ class Filter(Recorder):
     - ``ZCDP``, ``TCDP``: rho. ``GDP``: the square of mu. ``PureDP``: epsilon.
     - ``ApproxDP(epsilon, delta)``: the deltas of (epsilon_i, delta_i)-DP releases add up to at most
       ``delta - slack``, and of the rest either the epsilons add up to at most epsilon, or the rhos
-      to at most the limit at which rho-zCDP is (epsilon, slack)-DP.
+      to at most the limit at which rho-zCDP is (epsilon, slack)-DP. With ``expected``, which is for
+      sampled releases: the divergences of the rest at one Renyi order, ``order``, to at most what
+      is (epsilon, slack)-DP there.
 
     Guarantees:
         All releases together have the guarantee that is the budget, in exact arithmetic, where
@@ -68,22 +77,30 @@ class Filter(Recorder):
         budget: The guarantee to keep: ``RenyiDP``, ``ZCDP``, ``TCDP``, ``GDP``, ``PureDP`` or
             ``ApproxDP``.
         slack: For ``ApproxDP``, the part of delta for the conversion of rho, from 0 to delta; the
-            rest pays for the deltas of the releases. By default half; all of it is best where every
-            release has delta 0, and none leaves basic composition.
+            rest pays for the deltas of the releases. By default half, or with ``expected`` what
+            that plan's own deltas leave; all of it is best where every release has delta 0, and
+            none leaves basic composition.
         rule: For ``ApproxDP``, "concentrated" (default), or "whitehouse" for the theorem as it is
             published: epsilon-DP counts as ``rho = eps^2 / 2``, and the limit of rho is where
             ``sqrt(2 ln(1/slack) sum eps^2) + sum eps^2 / 2 = epsilon``. It never allows more.
+        expected: For ``ApproxDP`` without a rule, a plan such as the releases will be, DP-SGD for
+            example. It chooses the order at which the budget covers it most often, before anything
+            runs, and binds nobody: another plan is refused earlier than need be, never too late.
 
     Raises:
         ParameterError: If an argument is outside its domain.
-        IncompatibleError: If no filter is known for such a budget: f-DP has no natural one.
+        IncompatibleError: If no filter is known for such a budget: f-DP has no natural one; or if
+            the expected plan has no finite divergence at any order.
+        UnsupportedError: If nothing is known of a part of the expected plan.
 
     References:
         Feldman and Zrnic, "Individual Privacy Accounting via a Renyi Filter", NeurIPS 2021 (one
         order); Smith and Thakurta, "Fully Adaptive Composition for Gaussian Differential Privacy",
         2022, and Koskela, Tobaben and Honkela, "Individual Privacy Accounting with Gaussian
         Differential Privacy", ICLR 2023 (mu); Whitehouse, Ramdas, Rogers and Wu, "Fully-Adaptive
-        Composition in Differential Privacy", ICML 2023, theorem 1 ((epsilon, delta)).
+        Composition in Differential Privacy", ICML 2023, theorem 1 ((epsilon, delta)); Canonne,
+        Kamath and Steinke, "The Discrete Gaussian for Differential Privacy", 2020, proposition 12
+        (one order for (epsilon, delta)).
 
     Example:
         >>> import hockeystick as hs
@@ -99,19 +116,36 @@ class Filter(Recorder):
 : it would cost ZCDP(rho=0.5); spent are ZCDP(rho=0.375), and left for one step ZCDP(rho=0.125)
     """
 
-    __slots__ = ("_cost", "_measure", "budget", "rule", "slack")
+    __slots__ = ("_cost", "_measure", "budget", "order", "rule", "slack")
 
     budget: Notion
+    order: float | None
     slack: float | None
     rule: Rule | None
 
     def __init__(
-        self, budget: Notion, *, slack: float | None = None, rule: Rule | str | None = None
+        self,
+        budget: Notion,
+        *,
+        slack: float | None = None,
+        rule: Rule | str | None = None,
+        expected: Mechanism | None = None,
     ) -> None:
-        self.budget = checked_budget(budget)
-        self.slack, self.rule = checked_options(budget, slack, rule)
+        kept, order = checked_budget(budget), None
+        if expected is not None:
+            with EVALUATING:
+                slack, order = chosen_by(expected, kept, slack, rule)
+        self._begin(kept, slack, rule, order)
+
+    def _begin(
+        self, budget: Notion, slack: object, rule: Rule | str | None, order: float | None
+    ) -> None:
+        """Start with nothing spent."""
+        self.budget, self.order = budget, order
+        self.slack, known = checked_options(budget, slack, rule)
+        self.rule = known if order is None else None
         with EVALUATING:
-            self._measure = additive_measure(budget, self.slack, self.rule)
+            self._measure = measure_of(budget, self.slack, self.rule, order)
         self._cost = lru_cache(maxsize=_REMEMBERED)(self._measure.cost)
         super().__init__(Runs(self._costs(PureDP(0), 1)))
 
@@ -172,7 +206,10 @@ class Filter(Recorder):
 
     @property
     def left(self) -> Notion:
-        """The largest guarantee of the budget's kind that one more step may have, rounded down."""
+        """The largest guarantee that one more step may have, rounded down.
+
+        It is of the budget's kind, or the divergence at the order that ``expected`` chose.
+        """
         with self._lock:
             return self._remaining(self._runs.spent)
 
@@ -197,6 +234,8 @@ class Filter(Recorder):
         steps = self._snapshot().state()
         rule = None if self.rule is None else str(self.rule)
         options = {"slack": self.slack, "rule": rule}
+        if self.order is not None:
+            options["order"] = self.order
         header = {"kind": "Filter", "version": VERSION, "budget": encoded(self.budget)}
         return {**header, **options, "steps": steps}
 
@@ -214,10 +253,12 @@ class Filter(Recorder):
             ParameterError: If it is no such state.
             IncompatibleError: If its mechanisms do not go together, or with its budget.
         """
-        names = ("budget", "slack", "rule", "steps")
+        ordered = isinstance(state, Mapping) and "order" in state
+        names = ("budget", "slack", "rule", *(("order",) if ordered else ()), "steps")
         found = versioned(state, "Filter", names)
-        budget: Any = read_description(found["budget"])
-        made = cls(budget, slack=found["slack"], rule=found["rule"])
+        budget = checked_budget(read_description(found["budget"]))
+        made = cls.__new__(cls)
+        made._begin(budget, found["slack"], found["rule"], recorded_order(budget, found))
         made._charge(runs_of(found["steps"]))
         return made
 
@@ -232,8 +273,8 @@ class Filter(Recorder):
             IncompatibleError: As for ``from_state_dict``.
         """
         other = Filter.from_state_dict(state)
-        own = (self.budget, self.slack, self.rule)
-        if (other.budget, other.slack, other.rule) != own:
+        own = (self.budget, self.slack, self.rule, self.order)
+        if (other.budget, other.slack, other.rule, other.order) != own:
             raise ParameterError("budget", other.budget, f"that of this filter, {self.budget!r}")
         self._resume(other._runs)
 

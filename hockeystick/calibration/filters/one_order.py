@@ -1,7 +1,32 @@
-"""Budgets of (epsilon, delta) kept at one Renyi order, which an expected plan chooses."""
+"""Budgets of (epsilon, delta) kept at one Renyi order, which an expected plan chooses.
+
+Let ``S_t(c)`` be the sum of the divergences of order 1 + c of the releases so far, each the largest
+of both directions, and L_t the loss of all of them. Given the past, ``E exp(c L)`` of the next
+release is at most ``exp(c tau)`` with its divergence tau, so that ``exp(c (L_t - S_t(c)))`` is a
+supermartingale from 1, whatever chooses mechanisms, their parameters and the time T to stop. Where
+``S_T(c) <= B`` always,
+
+    delta(eps) <= E (1 - e^(eps - L_T))_+ <= sup_l (1 - e^(eps - l))_+ e^(-c (l - B)),
+
+which is Canonne, Kamath and Steinke's ``exp(c (B - eps)) c^c / (1+c)^(1+c)``: B is the limit where
+this is the slack.
+
+**No curve of orders is better.** Let a filter keep ``S(c_j) <= B_j`` at several orders, and prove
+its delta by weights, as ``E f(L_T) <= slack`` with ``f(l) = slack sum_j w_j e^(c_j (l - B_j))``,
+where the w_j add up to 1 and ``f(l) >= (1 - e^(eps - l))_+``. Then ln f is convex and
+``ln(1 - e^(eps - l))_+`` concave, so that some line ``c (l - B) + ln slack`` lies between them:
+c is a mean ``sum t_j c_j``, and ``c B >= sum t_j c_j B_j + sum t_j ln(t_j / w_j)``. That line
+proves that B at the single order 1 + c is (eps, slack)-DP; and since ``c S(c)`` is convex in c,
+whatever the curve admits has ``c S(c) <= sum t_j c_j B_j <= c B``: the single order admits it too.
+
+**The order must be fixed in advance.** To go on while *some* order is within its own limit is no
+guarantee: outputs then choose which one. ``tests/calibration/filters/test_adversaries.py`` has an
+adversary that spends 1.3 times the slack.
+"""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
@@ -35,6 +60,9 @@ _CANDIDATES: Final = (
     48.0, 56.0, 64.0, 80.0, 96.0, 128.0, 192.0, 256.0, 512.0, 1024.0, 4096.0,
 )
 # fmt: on
+# How often the interval around the best candidate is halved, and the digits of what is tried there.
+_HALVINGS: Final = 3
+_ORDER_DIGITS: Final = 5
 _SOME_ORDER: Final = "larger: at no Renyi order does the slack leave any of it"
 
 
@@ -110,22 +138,72 @@ def expected_order(plan: Mechanism, budget: ApproxDP, slack: float) -> float:
         IncompatibleError: If the plan has no finite divergence at any order.
         UnsupportedError: If nothing is known of a part of it.
     """
-    limits = {order: divergence_limit(budget.epsilon, slack, order) for order in _CANDIDATES}
-    open_orders = {order: most for order, most in limits.items() if most is not None}
-    if not open_orders:
-        raise ParameterError("budget", budget, _SOME_ORDER)
-    shares: dict[float, Fraction] = {}
-    refusal: HockeystickError | None = None
-    for order, most in open_orders.items():
+    shares = _Shares(plan, budget.epsilon, slack)
+    for order in _CANDIDATES:
+        shares.add(order)
+    best = shares.best()
+    for _ in range(_HALVINGS):
+        below, above = shares.neighbours(best)
+        for other in (below, above):
+            shares.add(float(f"{0.5 * (best + other):.{_ORDER_DIGITS}g}"))
+        best = shares.best()
+    return best
+
+
+@final
+class _Shares:
+    """Which share of its limit a plan costs, at the orders that were tried."""
+
+    __slots__ = ("_by_order", "_epsilon", "_plan", "_refusal", "_slack")
+
+    def __init__(self, plan: Mechanism, epsilon: float, slack: float) -> None:
+        self._plan, self._epsilon, self._slack = plan, epsilon, slack
+        self._by_order: dict[float, Fraction] = {}
+        self._refusal: HockeystickError | None = None
+
+    def add(self, order: float) -> None:
+        """Try an order, unless the slack leaves nothing there, or the plan has no divergence."""
+        most = divergence_limit(self._epsilon, self._slack, order)
+        if most is None or order in self._by_order:
+            return
         try:
-            cost = sum_over_parts(plan, partial(_divergence_without_failure, order=order))
+            cost = sum_over_parts(self._plan, partial(_divergence_without_failure, order=order))
         except HockeystickError as error:
-            refusal = error
+            self._refusal = error
         else:
-            shares[order] = cost / most
-    if not shares and refusal is not None:
-        raise refusal
-    return min(shares, key=lambda order: shares[order])
+            self._by_order[order] = cost / most
+
+    def best(self) -> float:
+        """Return the order of the least share, or raise where there is none."""
+        if self._by_order:
+            return min(self._by_order, key=lambda order: self._by_order[order])
+        if self._refusal is not None:
+            raise self._refusal
+        budget = ApproxDP(self._epsilon, self._slack)
+        raise ParameterError("budget", budget, _SOME_ORDER)
+
+    def neighbours(self, order: float) -> tuple[float, float]:
+        """Return the orders that were tried next to one, or itself at an end."""
+        known = sorted(self._by_order)
+        place = known.index(order)
+        return known[max(place - 1, 0)], known[min(place + 1, len(known) - 1)]
+
+
+def expected_slack(plan: Mechanism, budget: ApproxDP) -> float:
+    """Return the part of delta that an expected plan's own failures leave.
+
+    Raises:
+        ParameterError: If they leave nothing.
+    """
+    failures = sum_over_parts(plan, delta_of)
+    if failures == 0 and budget.delta > 0.0:
+        return budget.delta
+    left = float_below(decimal(budget.delta) - failures)
+    while left > 0.0 and decimal(left) + failures > decimal(budget.delta):
+        left = math.nextafter(left, 0.0)
+    if left <= 0.0:
+        raise ParameterError("expected", plan, "a plan whose own deltas leave some of the budget's")
+    return left
 
 
 def divergence_limit(epsilon: float, slack: float, order: float) -> Fraction | None:

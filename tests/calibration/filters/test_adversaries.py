@@ -1,0 +1,176 @@
+"""The best adaptive adversary of finite mechanisms, by enumeration: no filter lets it overspend.
+
+Nothing here uses the library's accounting but what a filter charges and covers: losses of outcomes
+are written down, and delta is the largest mean of ``(1 - e^(eps - L))_+`` over all strategies.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from functools import cache
+from typing import Any, Final
+
+import pytest
+
+import hockeystick as hs
+from hockeystick.calibration.filters.one_order import divergence_limit
+
+Outcomes = tuple[tuple[float, float], ...]
+# Each strategy is a sum of some thousand products of floats.
+ROUNDING: Final = 1 + 1e-11
+
+
+def answers(epsilon: float, rate: float = 1.0) -> Outcomes:
+    """Return the outcomes ``(P, Q)`` of a sampled randomized response, its record removed."""
+    high = 1.0 / (1.0 + math.exp(-epsilon))
+    without = (1.0 - high, high)
+    return tuple(
+        ((1.0 - rate) * q + rate * p, q) for p, q in zip((high, 1.0 - high), without, strict=True)
+    )
+
+
+def reversed_order(outcomes: Outcomes) -> Outcomes:
+    """Return the outcomes with the record added."""
+    return tuple((q, p) for p, q in outcomes)
+
+
+MENU: Final[tuple[tuple[hs.Mechanism, Outcomes], ...]] = (
+    (hs.RandomizedResponse(0.25), answers(0.25)),
+    (hs.RandomizedResponse(1.0), answers(1.0)),
+    (hs.PoissonSubsampled(hs.RandomizedResponse(2.0), rate=0.2), answers(2.0, 0.2)),
+    (hs.ApproxDP(0.5, 0.004), ((0.004, 0.0), *((0.996 * p, q) for p, q in answers(0.5)))),
+)
+
+
+def best_delta(
+    spending: hs.calibration.Filter, menu: Sequence[tuple[hs.Mechanism, Outcomes]], epsilon: float
+) -> tuple[float, int]:
+    """Return the delta of the best strategy that a filter admits, and how long that may run."""
+    measure = spending._measure
+    costs = [measure.cost(mechanism) for mechanism, _ in menu]
+    losses = [
+        [(p, math.log(p / q) if q else math.inf) for p, q in outcomes if p] for _, outcomes in menu
+    ]
+    longest = 0
+
+    @cache
+    def value(runs: tuple[int, ...], seen: tuple[tuple[int, ...], ...]) -> float:
+        """Return the largest mean from here; ``seen`` counts each mechanism's outcomes."""
+        nonlocal longest
+        longest = max(longest, sum(runs))
+        pairs = zip(seen, losses, strict=True)
+        total = math.fsum(
+            count * loss
+            for counts, one in pairs
+            for count, (_, loss) in zip(counts, one, strict=True)
+            if count
+        )
+        if total == math.inf:
+            return 1.0
+        best = max(-math.expm1(epsilon - total), 0.0)
+        for k, outcomes in enumerate(losses):
+            after = tuple(n + (j == k) for j, n in enumerate(runs))
+            spent = tuple(
+                sum((n * cost[i] for n, cost in zip(after, costs, strict=True)), Fraction(0))
+                for i in range(len(costs[0]))
+            )
+            if measure.covers(spent):
+                mean = math.fsum(
+                    p * value(after, plus_one(seen, k, outcome))
+                    for outcome, (p, _) in enumerate(outcomes)
+                )
+                best = max(best, mean)
+        return best
+
+    nothing = tuple((0,) * len(one) for one in losses)
+    return value((0,) * len(menu), nothing), longest
+
+
+def plus_one(
+    seen: tuple[tuple[int, ...], ...], k: int, outcome: int
+) -> tuple[tuple[int, ...], ...]:
+    """Return the counts with one outcome more of the k-th mechanism."""
+    counts = tuple(n + (j == outcome) for j, n in enumerate(seen[k]))
+    return (*seen[:k], counts, *seen[k + 1 :])
+
+
+EXPECTED: Final = MENU[2][0] ** 10
+FILTERS: Final[tuple[Callable[[], hs.calibration.Filter], ...]] = (
+    lambda: hs.calibration.Filter(hs.ApproxDP(1.5, 0.05), expected=EXPECTED),
+    lambda: hs.calibration.Filter(hs.ApproxDP(1.5, 0.05), expected=EXPECTED, slack=0.03),
+    lambda: hs.calibration.Filter(hs.ApproxDP(3.0, 0.02), expected=MENU[1][0] ** 3, slack=0.015),
+    lambda: hs.calibration.Filter(hs.ApproxDP(1.5, 0.05)),
+    lambda: hs.calibration.Filter(hs.ApproxDP(2.5, 0.05), slack=0.046, rule="whitehouse"),
+)
+
+
+@pytest.mark.parametrize("adding", [False, True])
+@pytest.mark.parametrize("number", range(len(FILTERS)))
+def test_no_strategy_that_a_filter_admits_exceeds_its_budget(number: int, adding: bool) -> None:
+    spending = FILTERS[number]()
+    budget: Any = spending.budget
+    menu = [(one, reversed_order(pairs) if adding else pairs) for one, pairs in MENU]
+    found, longest = best_delta(spending, menu, budget.epsilon)
+    assert longest >= 3
+    assert budget.delta / 100 < found <= budget.delta * ROUNDING
+
+
+def pair_at(c: float, divergence: float, loss: float) -> Outcomes:
+    """Return two outcomes, the first of this loss, with a Renyi divergence of order 1 + c."""
+
+    def moment(p: float) -> float:
+        rest = math.pow(1.0 - p, 1.0 + c) / math.pow(1.0 - p * math.exp(-loss), c)
+        return p * math.exp(c * loss) + rest
+
+    low, high = 0.0, 1.0
+    for _ in range(200):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if moment(middle) <= math.exp(c * divergence) else (low, middle)
+    return ((low, low * math.exp(-loss)), (1.0 - low, 1.0 - low * math.exp(-loss)))
+
+
+def divergence(c: float, outcomes: Outcomes) -> float:
+    """Return the Renyi divergence of order 1 + c, the larger one of both directions."""
+    both = (outcomes, reversed_order(outcomes))
+    return max(math.log(math.fsum(p * math.pow(p / q, c) for p, q in one)) / c for one in both)
+
+
+def delta_of(outcomes: Outcomes, epsilon: float) -> float:
+    """Return delta at a real epsilon."""
+    return math.fsum(max(p - math.exp(epsilon) * q, 0.0) for p, q in outcomes)
+
+
+def test_to_go_on_while_some_order_is_within_its_limit_is_no_guarantee() -> None:
+    """One coin, whose outcome decides for which of two orders the rest is made."""
+    epsilon, slack, cs = 8.0, 0.01, (16.0, 1.0)
+    limits = [float(divergence_limit(epsilon, slack, 1.0 + c) or 0) for c in cs]
+    coin = answers(0.25)
+    spent = 0.0
+    for (p, q), c, limit in zip(coin, cs, limits, strict=True):
+        goal = epsilon - math.log(p / q)
+        rest = pair_at(c, limit - divergence(c, coin), goal + math.log1p(1.0 / c))
+        assert divergence(c, coin) + divergence(c, rest) <= limit + 1e-12
+        spent += p * delta_of(rest, goal)
+    assert spent > 1.3 * slack
+
+
+def test_the_natural_filter_of_trade_off_functions_is_no_guarantee() -> None:
+    """Each path's composition has its delta, as a plan; the outputs choose among the paths."""
+    coin, epsilon = answers(math.log(3.0)), math.log(4.0)
+    failing = ((0.06, 0.0), (0.94, 1.0))
+    strong = answers(math.log(2.0))
+
+    def planned(second: Outcomes) -> float:
+        return math.fsum(p * delta_of(second, epsilon - math.log(p / q)) for p, q in coin)
+
+    first, other = (p * 1.0 for p, _ in coin)
+    chosen = first * delta_of(strong, epsilon - math.log(3.0)) + other * delta_of(
+        failing, epsilon + math.log(3.0)
+    )
+    # 3/4 (2/3 - 4/3 1/3) = 1/6, and 1/4 of 0.06 more
+    assert math.isclose(planned(strong), 1 / 6)
+    assert math.isclose(planned(failing), 0.06)
+    assert math.isclose(chosen, 1 / 6 + 0.015)
+    assert chosen > max(planned(strong), planned(failing)) * 1.08

@@ -17,7 +17,7 @@ from hockeystick import _validate
 from hockeystick.accountants.tradeoff import tradeoff
 from hockeystick.calibration._forms import SPECIAL, Form, by_fields, release_of
 from hockeystick.errors import HockeystickError, ParameterError
-from hockeystick.io.plan_file import RUN_COUNTS, SCHEDULES
+from hockeystick.io.plan_file import RUN_COUNTS, SCHEDULES, STRATEGIES
 from hockeystick.mechanisms import MECHANISMS, Mechanism
 from hockeystick.mechanisms.base import checked
 from hockeystick.notions import NOTIONS
@@ -173,10 +173,10 @@ def _(document: dict[str, Any]) -> Any:
     if form is None:
         allowed = "a registered one; this may come from another version of hockeystick"
         raise ParameterError(_TYPE, name, allowed)
-    if keys != {_TYPE, *form.names}:
+    if keys | set(form.optional) != {_TYPE, *form.names}:
         allowed = f"given with {', '.join(form.names) or 'nothing'} and no other field"
         raise ParameterError(f"a {name}", sorted(map(str, keys - {_TYPE})), allowed)
-    return _made(form, {key: _decoded(document[key]) for key in form.names})
+    return _made(form, {key: _decoded(document[key]) for key in form.names if key in document})
 
 
 def _made(form: Form, values: Mapping[str, Any]) -> Any:
@@ -202,11 +202,12 @@ def _fraction(text: object) -> Fraction:
 @cache
 def _forms() -> Mapping[str, Form]:
     """Return the forms of all types that are read, by name."""
-    plain = {**MECHANISMS, **NOTIONS}
+    plain: dict[str, type] = {**MECHANISMS, **NOTIONS}
     named: dict[str, type] = {f"schedules.{kind.__name__}": kind for kind in SCHEDULES.values()}
     named |= {f"tuning.{kind.__name__}": kind for kind in RUN_COUNTS.values()}
     named |= {f"tradeoffs.{kind.__name__}": kind for kind in _TRADEOFFS}
     of_plan = Form(ProfileTradeOff, ("plan",), release_of, tradeoff)
+    plain |= {kind.__name__: kind for kind in STRATEGIES.values()}
     forms = {name: by_fields(kind) for name, kind in {**plain, **named}.items()}
     return MappingProxyType({**forms, **SPECIAL, "tradeoffs.of_plan": of_plan})
 

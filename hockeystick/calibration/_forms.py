@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from inspect import signature
 from typing import Any, Final, final
@@ -16,6 +16,7 @@ from hockeystick._validate import Domain, whole_numbers
 from hockeystick.errors import ParameterError
 from hockeystick.mechanisms import Encoder, Graph, Mechanism
 from hockeystick.mechanisms.streams.sensitivity import Pattern, Squares
+from hockeystick.mechanisms.streams.strategies import checked_strategy
 from hockeystick.notions import Origin
 from hockeystick.tradeoffs import ApproxTradeOff, PiecewiseLinearTradeOff, TradeOff
 from hockeystick.tradeoffs.functions.piecewise import polyline_tradeoff
@@ -32,12 +33,16 @@ _RATIO: Final = Domain(symbol="r", low=0, high=float("inf"), typical=(0.1, 10))
 @final
 @dataclass(frozen=True, slots=True)
 class Form:
-    """A type, the names of what its values are made of, and the ways there and back."""
+    """A type, the names of what its values are made of, and the ways there and back.
+
+    Those that are ``optional`` may be missing, as in descriptions that were written without them.
+    """
 
     kind: type
     names: tuple[str, ...]
     apart: Callable[[Any], Mapping[str, Any]]
     made: Callable[..., Any]
+    optional: tuple[str, ...] = ()
 
 
 def by_fields(kind: type, made: Callable[..., Any] | None = None) -> Form:
@@ -61,8 +66,9 @@ def _encoder(
     separation: object,
     least_square: object,
     square: object,
+    strategy: object = None,
 ) -> Encoder:
-    """Return an encoder of known sensitivity."""
+    """Return an encoder of known sensitivity, which is what its strategy, if it has one, says."""
     if not isinstance(least_square, Fraction) or least_square < 0:
         raise ParameterError("least_square", least_square, "a fraction >= 0")
     if not isinstance(square, Fraction) or square < least_square:
@@ -72,7 +78,18 @@ def _encoder(
         _validate.count("separation", separation, WHOLE),
     )
     known = _validate.count("rounds", rounds, WHOLE)
-    return Encoder(_text("words", words), known, pattern, Squares(least_square, square))
+    squares = Squares(least_square, square)
+    if strategy is None:
+        return Encoder(_text("words", words), known, pattern, squares)
+    made = Encoder.of(
+        checked_strategy(strategy),
+        known,
+        participations=pattern.participations,
+        separation=pattern.separation,
+    )
+    if (made.words, made.least_square, made.square) != (words, *squares):
+        raise ParameterError("square", square, f"that of the strategy, {made.square}")
+    return made
 
 
 def _graph(parties: float, edges: object, words: object) -> Graph:
@@ -150,7 +167,7 @@ def release_of(f: Any) -> dict[str, Mechanism]:
 _POLYGON: Final = by_fields(Corners, _polygon)
 # Types whose constructors do not take their fields, or do not check them.
 SPECIAL: Final[Mapping[str, Form]] = {
-    "Encoder": by_fields(Encoder, _encoder),
+    "Encoder": replace(by_fields(Encoder, _encoder), optional=("strategy",)),
     "Graph": Form(
         Graph,
         ("parties", "edges", "words"),

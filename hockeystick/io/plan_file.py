@@ -22,10 +22,14 @@ from hockeystick.io.numbers import parse_real
 from hockeystick.mechanisms import (
     DPSGD,
     MECHANISMS,
+    BandedInverse,
+    BufferedToeplitz,
     Composed,
     Encoder,
     Graph,
     Mechanism,
+    SquareRoot,
+    Toeplitz,
     schedules,
     tuning,
 )
@@ -33,6 +37,7 @@ from hockeystick.mechanisms.base import A_MECHANISM, READ_FROM_A_FILE
 from hockeystick.mechanisms.decentralised.graphs import A_GRAPH
 from hockeystick.mechanisms.federated.prifedsync import A_CLIENT
 from hockeystick.mechanisms.selection.tuning import A_DISTRIBUTION, RunCount
+from hockeystick.mechanisms.streams.strategies import Strategy
 from hockeystick.mechanisms.training.dpsgd import AN_EXTRA
 from hockeystick.mechanisms.training.schedules import A_SCHEDULE, Schedule
 from hockeystick.notions import NOTIONS
@@ -46,9 +51,17 @@ RELEASES: Final[Mapping[str, type[Mechanism]]] = {
     name: kind for name, kind in {**MECHANISMS, **NOTIONS}.items() if name != _IN_PYTHON_ONLY
 }
 _ENCODERS: Final[Mapping[str, Callable[..., Encoder]]] = {
+    "banded_inverse": Encoder.banded_inverse,
+    "buffered_toeplitz": Encoder.buffered_toeplitz,
     "matrix": Encoder.of_matrix,
     "square_root": Encoder.square_root,
     "toeplitz": Encoder.toeplitz,
+}
+STRATEGIES: Final[Mapping[str, type[Strategy]]] = {
+    "banded_inverse": BandedInverse,
+    "buffered_toeplitz": BufferedToeplitz,
+    "square_root": SquareRoot,
+    "toeplitz": Toeplitz,
 }
 _GRAPHS: Final[Mapping[str, Callable[..., Graph]]] = {
     "complete": Graph.complete,
@@ -130,9 +143,10 @@ def load_plan(
     the questions ``delta`` and ``epsilon``. A table ``[dpsgd]`` has the fields of ``DPSGD``; each
     ``[[release]]`` has a ``mechanism`` by name, its fields, and optionally ``repeat``. A field
     that is itself a mechanism is a table of the same form. An ``Encoder`` is a table that has a
-    ``kind`` ("matrix", "square_root" or "toeplitz") and what the function of that name takes, and
-    so are a schedule ("exponential", "piecewise", ...) and a distribution of runs ("poisson",
-    "truncated-negative-binomial"). All of them together are the plan.
+    ``kind`` ("matrix", "square_root", "toeplitz", "banded_inverse" or "buffered_toeplitz") and what
+    the function of that name takes, and so are a schedule ("exponential", "piecewise", ...) and a
+    distribution of runs ("poisson", "truncated-negative-binomial"). All of them together are the
+    plan.
 
     Edge cases:
         An override of one of a pair of alternatives, such as ``rate``, also drops the other one,

@@ -11,8 +11,8 @@ from inspect import signature
 from typing import Any
 
 from hockeystick.errors import PlanFileError
-from hockeystick.io.plan_file import KINDS, RELEASES, PlanFile, shown
-from hockeystick.mechanisms import DPSGD, Composed, Graph, Mechanism, Repeated
+from hockeystick.io.plan_file import KINDS, RELEASES, STRATEGIES, PlanFile, shown
+from hockeystick.mechanisms import DPSGD, Composed, Encoder, Graph, Mechanism, Repeated
 from hockeystick.mechanisms.base import checked
 from hockeystick.numerics import decimal
 
@@ -25,8 +25,8 @@ def save_plan(plan: Mechanism | PlanFile, path: str | os.PathLike[str]) -> None:
 
     Edge cases:
         A file that exists is replaced. What no file can hold is refused: trade-off functions,
-        fractions that are no floats, and encoders of a matrix factorization, which keep their
-        sensitivity and not their matrix.
+        fractions that are no floats, and encoders made from a whole matrix, of which they keep the
+        sensitivity alone.
 
     Args:
         plan: A mechanism or plan, or a ``PlanFile``, which has a title and the like besides.
@@ -116,6 +116,8 @@ def _written(name: str, value: Any) -> Any:
         return sorted(value)
     if isinstance(value, Graph):
         return _graph(value)
+    if isinstance(value, Encoder):
+        return _encoder(value)
     if is_dataclass(value):
         return _of_a_kind(name, value)
     return value
@@ -126,6 +128,31 @@ def _graph(graph: Graph) -> dict[str, Any]:
     if graph.whole:
         return {"kind": "complete", "parties": graph.parties}
     return {"kind": "edges", "parties": graph.parties, "edges": graph.pairs.tolist()}
+
+
+def _encoder(encoder: Encoder) -> dict[str, Any]:
+    """Return the table of an encoder, made of its strategy and its pattern of participation."""
+    strategy = encoder.strategy
+    if strategy is None:
+        raise PlanFileError("encoder: no file can hold one made from a matrix; use Python")
+    kind = next(kind for kind, made in STRATEGIES.items() if made is type(strategy))
+    own = {name: getattr(strategy, name) for name in signature(type(strategy)).parameters}
+    pattern = {"participations": encoder.participations, "separation": encoder.separation}
+    return {
+        "kind": kind,
+        **{name: _exactly(name, value) for name, value in own.items() if value is not None},
+        "rounds": encoder.rounds,
+        **{name: value for name, value in pattern.items() if value != 1},
+    }
+
+
+def _exactly(name: str, value: Any) -> Any:
+    """Return numbers that a file holds as they are, to the last bit."""
+    if isinstance(value, tuple):
+        return [_exactly(name, one) for one in value]
+    if isinstance(value, Fraction):
+        raise PlanFileError(f"{name}: no file can hold the fraction {value}; use Python")
+    return value
 
 
 def _of_a_kind(name: str, value: Any) -> dict[str, Any]:

@@ -60,8 +60,12 @@ from hockeystick.mechanisms.selection.sparse_vector import ComparisonNoise as Co
 from hockeystick.mechanisms.selection.sparse_vector import SparseVector as SparseVector
 from hockeystick.mechanisms.selection.tuning import RandomStopping as RandomStopping
 from hockeystick.mechanisms.streams.cyclic_poisson import CyclicPoisson as CyclicPoisson
-from hockeystick.mechanisms.streams.matrix_factorization import Encoder as Encoder
+from hockeystick.mechanisms.streams.encoders import Encoder as Encoder
 from hockeystick.mechanisms.streams.matrix_factorization import MatrixFactorization as MatrixFactorization
+from hockeystick.mechanisms.streams.strategies import BandedInverse as BandedInverse
+from hockeystick.mechanisms.streams.strategies import BufferedToeplitz as BufferedToeplitz
+from hockeystick.mechanisms.streams.strategies import SquareRoot as SquareRoot
+from hockeystick.mechanisms.streams.strategies import Toeplitz as Toeplitz
 from hockeystick.mechanisms.streams.tree_aggregation import TreeAggregation as TreeAggregation
 from hockeystick.mechanisms.structure import Algebra as Algebra
 from hockeystick.mechanisms.structure import Node as Node

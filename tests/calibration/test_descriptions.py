@@ -31,6 +31,15 @@ NESTED: Final[tuple[hs.Mechanism, ...]] = (
     hs.mechanisms.MatrixFactorization(
         2.0, hs.mechanisms.Encoder.toeplitz([1, -0.5], rounds=9, participations=3)
     ),
+    *(
+        hs.mechanisms.MatrixFactorization(2.0, hs.mechanisms.Encoder.of(strategy, 9))
+        for strategy in (
+            hs.mechanisms.Toeplitz([1, Fraction(1, 3)]),
+            hs.mechanisms.SquareRoot(3),
+            hs.mechanisms.BandedInverse([1, -0.5]),
+            hs.mechanisms.BufferedToeplitz([0.1, 0.3], [0.7, 0.99]),
+        )
+    ),
     hs.convert(hs.PureDP(0.5), hs.ZCDP),
     hs.mechanisms.RandomStopping(hs.Gaussian(5.0), tuning.Poisson(3.0)),
     hs.RenyiDP({1.5: 0.1, 7: math.inf}),
@@ -166,11 +175,25 @@ def spoiled(change: Callable[[dict[str, Any]], object]) -> Any:
         lambda one: one.update(square=1.0),
         lambda one: one.update(square={"fraction": "0x0/0x1"}),
         lambda one: one.update(least_square={"fraction": "-0x1/0x1"}),
+        lambda one: one.update(strategy={"type": "Toeplitz", "coefficients": [1.0, -0.25]}),
+        lambda one: one.update(strategy={"type": "Gaussian", "noise_multiplier": 1.0}),
+        lambda one: one.update(least_square=one["square"], strategy=None, rounds=-1),
     ],
 )
 def test_an_encoder_is_checked_when_it_is_read(change: Callable[[dict[str, Any]], object]) -> None:
     with pytest.raises(hs.errors.ParameterError):
         read_description(spoiled(change))
+
+
+def test_an_encoder_that_was_written_without_its_strategy_is_read() -> None:
+    found = read_description(spoiled(lambda one: one.pop("strategy")))
+    assert isinstance(found, hs.mechanisms.MatrixFactorization)
+    toeplitz = hs.mechanisms.Encoder.toeplitz([1, -0.5], rounds=9)
+    assert found.encoder.strategy is None
+    assert (found.encoder.least_square, found.encoder.square) == (
+        toeplitz.least_square,
+        toeplitz.square,
+    )
 
 
 @pytest.mark.parametrize(

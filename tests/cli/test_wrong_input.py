@@ -202,11 +202,20 @@ FILES = [
         "[[release]]\nmechanism = 'Composed'",
         "(Composed) needs parts, an array of tables that name their mechanisms",
     ),
-    (FACTORIZATION, "needs encoder, a table that names its kind, one of matrix, square_root, toep"),
-    (FACTORIZATION + "encoder = 'x'", "encoder must be a table that names its kind, one of matrix"),
-    (ENCODER, "number 1, encoder needs kind, one of matrix, square_root, toeplitz"),
+    (FACTORIZATION, "needs encoder, a table that names its kind, one of banded_inverse,"),
+    (
+        FACTORIZATION + "encoder = 'x'",
+        "encoder must be a table that names its kind, one of band",
+    ),
+    (
+        ENCODER,
+        "number 1, encoder needs kind, one of banded_inverse, buffered_toeplitz, ",
+    ),
     (ENCODER + "kind = 'square-root'", "got 'square-root' (did you mean 'square_root'?)"),
-    (ENCODER + "kind = 3", "encoder: kind must be one of matrix, square_root, toeplitz; got 3"),
+    (
+        ENCODER + "kind = 3",
+        "encoder: kind must be one of banded_inverse, buffered_toeplitz, matrix, ",
+    ),
     (
         ENCODER + "kind = 'square_root'",
         "encoder (square_root) needs rounds, an integer from 1 to 1000000",

@@ -80,6 +80,14 @@ def test_a_byte_order_mark_and_windows_line_ends_are_read(write: Write) -> None:
             hs.mechanisms.Encoder.toeplitz([1, 0.5], 9, participations=3),
         ),
         (
+            "{kind = 'banded_inverse', coefficients = [1, -0.5], rounds = 9, separation = 3}",
+            hs.mechanisms.Encoder.banded_inverse([1, -0.5], 9, separation=3),
+        ),
+        (
+            "{kind = 'buffered_toeplitz', scales = [0.5], decays = [0.25], rounds = 9}",
+            hs.mechanisms.Encoder.buffered_toeplitz([0.5], [0.25], 9),
+        ),
+        (
             "{kind = 'matrix', matrix = [[1, 0], [-1, 2.5]], participations = 2}",
             hs.mechanisms.Encoder.of_matrix([[1, 0], [-1, 2.5]], participations=2),
         ),

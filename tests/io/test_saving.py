@@ -13,8 +13,10 @@ from hockeystick.io import PlanFile
 from tests.examples import EXAMPLES
 
 TRAINING = hs.DPSGD(examples=60_000, batch_size=256, epochs=60, noise_multiplier=1.1)
+MATRIX = hs.mechanisms.MatrixFactorization(2.0, hs.mechanisms.Encoder.of_matrix([[1, 0.5]]))
+Encoder = hs.mechanisms.Encoder
 # What has no form in a file.
-IN_PYTHON_ONLY = (hs.FDP, hs.mechanisms.MatrixFactorization)
+IN_PYTHON_ONLY = (hs.FDP,)
 PLANS = (
     *EXAMPLES,
     TRAINING,
@@ -32,6 +34,16 @@ PLANS = (
     ),
     hs.mechanisms.GOPA(2.0, 10.0, hs.mechanisms.Graph.cycle(9)),
     hs.mechanisms.GossipAveraging(2.0, hs.mechanisms.Graph.cycle(9), 2, 2, (0, 5), "max-degree"),
+    *(
+        hs.mechanisms.MatrixFactorization(2.0, encoder)
+        for encoder in (
+            Encoder.square_root(20),
+            Encoder.square_root(20, bands=3, participations=2, separation=5),
+            Encoder.toeplitz([1, 0.1 + 0.2], 20, participations=2),
+            Encoder.banded_inverse([1, -0.5, 1e-300], 20, separation=5),
+            Encoder.buffered_toeplitz([0.1, 0.3], [0.7, 0.99], 20, participations=3),
+        )
+    ),
 )
 
 
@@ -60,6 +72,16 @@ def test_a_fraction_that_is_no_float_is_refused(path: Path) -> None:
     plan = hs.PoissonSubsampled(hs.Gaussian(1.0), Fraction(1, 3))
     with pytest.raises(hs.errors.PlanFileError, match="rate: no file can hold the fraction 1/3"):
         hs.save_plan(plan, path)
+    assert not path.exists()
+
+
+def test_an_encoder_of_a_matrix_is_refused(path: Path) -> None:
+    for plan in (MATRIX, hs.PoissonSubsampled(MATRIX, 0.5)):
+        with pytest.raises(hs.errors.PlanFileError, match="encoder: no file can hold one made fr"):
+            hs.save_plan(plan, path)
+    third = Encoder.toeplitz([1, Fraction(1, 3)], 9)
+    with pytest.raises(hs.errors.PlanFileError, match="coefficients: no file can hold the fracti"):
+        hs.save_plan(hs.mechanisms.MatrixFactorization(2.0, third), path)
     assert not path.exists()
 
 

@@ -41,7 +41,8 @@ from hockeystick.mechanisms._divisor import divided_words
 from hockeystick.mechanisms.base import Composed, Mechanism, Plan
 from hockeystick.mechanisms.registry import registered
 from hockeystick.mechanisms.sampling.poisson import PoissonSubsampled
-from hockeystick.mechanisms.streams.matrix_factorization import Encoder, MatrixFactorization
+from hockeystick.mechanisms.streams.encoders import Encoder
+from hockeystick.mechanisms.streams.matrix_factorization import MatrixFactorization
 from hockeystick.numerics.numerals import plain
 
 _MOST: Final = 10**6

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 # The most additions that enumerating the patterns of participation may take.
 _AFFORDABLE: Final = 300_000
+# Squares are kept to twice this number of binary digits, far more than a float has.
+BITS: Final = 128
 
 
 class Squares(NamedTuple):
@@ -64,6 +66,15 @@ class Pattern:
             math.comb(rounds - (k - 1) * (self.separation - 1), k)
             for k in range(1, len(self.earliest(rounds)) + 1)
         )
+
+
+def square_root(square: Fraction) -> Fraction:
+    """Return a square root to far more digits than a float has."""
+    shift = max(2 * BITS + square.denominator.bit_length() - square.numerator.bit_length(), 0)
+    shift += shift % 2
+    root = math.isqrt((square.numerator << shift) // square.denominator)
+    whole = Fraction(root * root, 1 << shift) == square
+    return Fraction(root if whole else root + 1, 1 << (shift // 2))
 
 
 def of_toeplitz(coefficients: Sequence[Fraction], rounds: int, pattern: Pattern) -> Squares:

@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Final
 
 from hockeystick.mechanisms.decentralised.gopa import GOPA
-from hockeystick.mechanisms.streams.matrix_factorization import square_root
+from hockeystick.mechanisms.streams.sensitivity import square_root
 from hockeystick.numerics import decimal
 from hockeystick.privacy_loss.core.dominated import DominatedLoss
 from hockeystick.privacy_loss.core.infinity_mass import NoiselessLoss

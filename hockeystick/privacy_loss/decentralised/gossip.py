@@ -10,7 +10,7 @@ from hockeystick.mechanisms.decentralised.gossip import (
     is_sent_to_observers,
     observed_span,
 )
-from hockeystick.mechanisms.streams.matrix_factorization import square_root
+from hockeystick.mechanisms.streams.sensitivity import square_root
 from hockeystick.numerics import decimal
 from hockeystick.privacy_loss.core.registry import DominatingPair, NoAnalysisError, dominating_pair
 from hockeystick.privacy_loss.decentralised.iterated import dominated_pair, edge_pair

@@ -9,7 +9,7 @@ from typing import Final, final
 
 from hockeystick.mechanisms.decentralised.convex import change
 from hockeystick.mechanisms.decentralised.iterated import NoisyIterations
-from hockeystick.mechanisms.streams.matrix_factorization import square_root
+from hockeystick.mechanisms.streams.sensitivity import square_root
 from hockeystick.numerics import decimal
 from hockeystick.privacy_loss.core.base import PrivacyLoss
 from hockeystick.privacy_loss.core.cell_loss import CellLoss

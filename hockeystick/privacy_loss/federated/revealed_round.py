@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import Final, final
 
 from hockeystick.mechanisms import RevealedRound
-from hockeystick.mechanisms.streams.matrix_factorization import square_root
+from hockeystick.mechanisms.streams.sensitivity import square_root
 from hockeystick.numerics import ULP, decimal
 from hockeystick.privacy_loss.bounds.zcdp_line import ZCDPLine, outward
 from hockeystick.privacy_loss.core.base import CGFEstimate, PrivacyLoss

@@ -6,7 +6,7 @@ import math
 from fractions import Fraction
 
 from hockeystick.mechanisms import JointGaussian
-from hockeystick.mechanisms.streams.matrix_factorization import square_root
+from hockeystick.mechanisms.streams.sensitivity import square_root
 from hockeystick.numerics import decimal
 from hockeystick.privacy_loss.core.infinity_mass import NoiselessLoss
 from hockeystick.privacy_loss.core.registry import DominatingPair, dominating_pair

@@ -25,7 +25,7 @@ from hockeystick.adjacency import Adjacency
 from hockeystick.mechanisms.noise.gaussian import Gaussian
 from hockeystick.mechanisms.sampling.clipping import Clipping
 from hockeystick.mechanisms.sampling.shuffled import Shuffled
-from hockeystick.mechanisms.streams.matrix_factorization import square_root
+from hockeystick.mechanisms.streams.sensitivity import square_root
 from hockeystick.numerics import ULP, decimal
 from hockeystick.privacy_loss.bounds.shared_batches import LARGEST_GROUP, squares_of_batches
 from hockeystick.privacy_loss.core.atomic import AtomListLoss, read_only_atoms

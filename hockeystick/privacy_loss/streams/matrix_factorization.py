@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-from hockeystick.mechanisms.streams.matrix_factorization import MatrixFactorization, square_root
+from hockeystick.mechanisms.streams.matrix_factorization import MatrixFactorization
+from hockeystick.mechanisms.streams.sensitivity import square_root
 from hockeystick.numerics import decimal
 from hockeystick.privacy_loss.core.dominated import DominatedLoss
 from hockeystick.privacy_loss.core.infinity_mass import NoiselessLoss

@@ -12,8 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import hockeystick as hs
-from hockeystick.mechanisms.streams.matrix_factorization import square_root
-from hockeystick.mechanisms.streams.sensitivity import Pattern, _by_rows, of_columns
+from hockeystick.mechanisms.streams.sensitivity import Pattern, _by_rows, of_columns, square_root
 from hockeystick.numerics.multiprecision import mp
 
 Matrix = Sequence[Sequence[int]]

@@ -1,0 +1,328 @@
+"""Strategies of correlated noise: the lower triangular Toeplitz matrix C of ``C X + Z``.
+
+Each is known by its diagonals ``c_0, c_1, ...`` from the main one down. Strategies of few numbers
+have an inverse that is applied in little memory, so that noise ``C^-1 Z`` can be drawn as it is
+needed. Diagonals that are no binary fractions of moderate length are kept in fixed point, in units
+of ``2^-256``. Where a recurrence has no negative factor, each step rounds up, so that by induction
+no diagonal, and by that no sensitivity, is below the true one; all others are rounded by at most
+one unit a step.
+"""
+
+from __future__ import annotations
+
+import math
+import numbers
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Final, TypeGuard, final
+
+from hockeystick import _validate
+from hockeystick._validate import Domain
+from hockeystick.errors import ParameterError
+from hockeystick.mechanisms.registry import registered
+
+MOST_ROUNDS: Final = 10**6
+A_STRATEGY: Final = "a strategy, as SquareRoot(bands=10)"
+_COEFFICIENTS: Final = "a sequence of finite numbers, at least one"
+_INVERSE: Final = "a sequence of finite numbers, of which the first is above 0"
+_SCALES: Final = "a sequence of finite numbers above 0, at least one"
+_BANDS: Final = Domain(symbol="b", low=1, high=MOST_ROUNDS, typical=(4, 1000), whole=True)
+_DECAY: Final = Domain(symbol="theta", low=0, high=1, low_open=True, high_open=True,
+                       typical=(0.1, 0.999))  # fmt: skip
+# Fixed point has this number of binary digits behind the point.
+_BITS: Final = 256
+_UNIT: Final = 1 << _BITS
+
+
+@dataclass(frozen=True, slots=True)
+class Strategy(ABC):
+    """A lower triangular Toeplitz matrix for any number of rounds."""
+
+    @abstractmethod
+    def diagonals(self, rounds: int) -> list[Fraction]:
+        """Return the diagonals from the main one down, at most one for each round.
+
+        Those that are left out are 0.
+
+        Args:
+            rounds: The number of rounds, an integer >= 1.
+        """
+
+    @abstractmethod
+    def words(self, rounds: int) -> str:
+        """Return what it is for that many rounds, in a few words."""
+
+    def within(self, rounds: int) -> Strategy:
+        """Return a strategy that is the same for that many rounds, in its plainest form."""
+        return self
+
+
+@registered
+@final
+@dataclass(frozen=True, slots=True, init=False)
+class Toeplitz(Strategy):
+    """The lower triangular matrix with these diagonals: banded where they are few.
+
+    Its noise ``w_t = (z_t - sum over k >= 1 of c_k w_(t-k)) / c_0`` takes a memory of as many rows
+    as there are diagonals beside the main one.
+
+    Args:
+        coefficients: The diagonals from the main one down, finite numbers; further ones are 0.
+
+    Raises:
+        ParameterError: If they are no such sequence.
+
+    References:
+        Choquette-Choo et al., "(Amplified) Banded Matrix Factorization: A Unified Approach to
+        Private Training", 2023.
+
+    Example:
+        >>> import hockeystick as hs
+        >>> hs.mechanisms.Toeplitz([1, 0.5, 0.25])
+        Toeplitz(coefficients=(1.0, 0.5, 0.25))
+    """
+
+    coefficients: tuple[float | Fraction, ...]
+
+    def __init__(self, coefficients: Iterable[float]) -> None:
+        given = exact_row("coefficients", coefficients, _COEFFICIENTS)
+        object.__setattr__(self, "coefficients", tuple(map(_plain, given)))
+
+    def diagonals(self, rounds: int) -> list[Fraction]:
+        """Return the coefficients, exactly."""
+        return [Fraction(value) for value in self.coefficients[:rounds]]
+
+    def words(self, rounds: int) -> str:
+        """Return what it is."""
+        return "Toeplitz matrix"
+
+
+@registered
+@final
+@dataclass(frozen=True, slots=True)
+class SquareRoot(Strategy):
+    """The square root of the prefix sums, or its first bands.
+
+    The Toeplitz matrix with ``c_0 = 1``, ``c_k = c_(k-1) (2k - 1) / (2k)``, to 200 binary digits.
+
+    Args:
+        bands: How many diagonals are kept, an integer from 1 to 10^6; all where not given.
+
+    Raises:
+        ParameterError: If the number of bands is outside its domain.
+
+    References:
+        Fichtenberger, Henzinger and Upadhyay, "Constant Matters: Fine-grained Error Bound on
+        Differentially Private Continual Observation", 2023; Kalinin and Lampert, "Banded Square
+        Root Matrix Factorization for Differentially Private Model Training", 2024.
+
+    Example:
+        >>> import hockeystick as hs
+        >>> [float(c) for c in hs.mechanisms.SquareRoot(bands=3).diagonals(100)]
+        [1.0, 0.5, 0.375]
+    """
+
+    bands: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.bands is not None:
+            object.__setattr__(self, "bands", _validate.count("bands", self.bands, _BANDS))
+
+    def diagonals(self, rounds: int) -> list[Fraction]:
+        """Return the diagonals in fixed point.
+
+        Each step loses less than one unit, next to coefficients above ``2^-11``.
+        """
+        kept = rounds if self.bands is None else min(self.bands, rounds)
+        found = [_UNIT]
+        for k in range(1, kept):
+            found.append(found[-1] * (2 * k - 1) // (2 * k))
+        return [Fraction(value, _UNIT) for value in found]
+
+    def words(self, rounds: int) -> str:
+        """Return what it is."""
+        whole = self.bands is None or self.bands >= rounds
+        return "square root" if whole else f"square root in {self.bands} bands"
+
+    def within(self, rounds: int) -> Strategy:
+        """Return the whole square root where no diagonal is left out."""
+        return SquareRoot() if self.bands is None or self.bands >= rounds else self
+
+
+@registered
+@final
+@dataclass(frozen=True, slots=True, init=False)
+class BandedInverse(Strategy):
+    """The inverse of the lower triangular Toeplitz matrix with these diagonals.
+
+    Its noise ``w_t = sum over k of d_k z_(t-k)`` takes a memory of as many rows as there are
+    diagonals ``d_k`` beside the main one. C itself is full:
+    ``c_t = -(sum over k >= 1 of d_k c_(t-k)) / d_0``, to 200 binary digits.
+
+    Args:
+        coefficients: The diagonals ``d_0, d_1, ...`` of C^-1, finite numbers, the first above 0.
+
+    Raises:
+        ParameterError: If they are no such sequence.
+
+    References:
+        Kalinin, McKenna, Upadhyay and Lampert, "Back to Square Roots: An Optimal Bound on the
+        Matrix Factorization Error for Multi-Epoch Differentially Private SGD", 2025.
+
+    Example:
+        >>> import hockeystick as hs
+        >>> one = hs.mechanisms.BandedInverse([1, -0.5])
+        >>> [float(c) for c in one.diagonals(4)]
+        [1.0, 0.5, 0.25, 0.125]
+        >>> hs.mechanisms.BandedInverse.square_root(bands=4)
+        BandedInverse(coefficients=(1.0, -0.5, -0.125, -0.0625))
+    """
+
+    coefficients: tuple[float | Fraction, ...]
+
+    def __init__(self, coefficients: Iterable[float]) -> None:
+        given = exact_row("coefficients", coefficients, _INVERSE)
+        if given[0] <= 0:
+            raise ParameterError("coefficients", coefficients, _INVERSE)
+        object.__setattr__(self, "coefficients", tuple(map(_plain, given)))
+
+    @classmethod
+    def square_root(cls, bands: float) -> BandedInverse:
+        """Return the first bands of the inverse square root of the prefix sums, in floats.
+
+        ``d_0 = 1``, ``d_k = d_(k-1) (2k - 3) / (2k)``: the series of ``sqrt(1 - x)``.
+
+        Args:
+            bands: How many diagonals of C^-1 are kept, an integer from 1 to 10^6.
+
+        Raises:
+            ParameterError: If the number is outside its domain.
+        """
+        kept = _validate.count("bands", bands, _BANDS)
+        found = [1.0]
+        for k in range(1, kept):
+            found.append(found[-1] * (2 * k - 3) / (2 * k))
+        return cls(found)
+
+    def diagonals(self, rounds: int) -> list[Fraction]:
+        """Return the diagonals of C in fixed point, rounded up."""
+        unit = math.lcm(*(Fraction(value).denominator for value in self.coefficients))
+        first, *rest = (int(value * unit) for value in map(Fraction, self.coefficients))
+        found = [-(-unit * _UNIT // first)]
+        for _ in range(1, rounds):
+            total = sum(d * c for d, c in zip(rest, reversed(found[-len(rest) :]), strict=False))
+            found.append(-(total // first))
+        return [Fraction(value, _UNIT) for value in found]
+
+    def words(self, rounds: int) -> str:
+        """Return what it is."""
+        return f"inverse of {len(self.coefficients)} bands"
+
+
+@registered
+@final
+@dataclass(frozen=True, slots=True, init=False)
+class BufferedToeplitz(Strategy):
+    """A buffered linear Toeplitz matrix (BLT): ``c_0 = 1``, ``c_k = sum_j omega_j theta_j^(k-1)``.
+
+    Its noise takes a memory of one row for each buffer, whatever the number of rounds:
+    ``w_t = z_t - sum_j omega_j p_j`` with ``p_j`` next ``theta_j p_j + w_t``. The diagonals fall
+    where the scales sum to at most 1, and sensitivities are exact there. They are kept to 200
+    binary digits, rounded up.
+
+    Args:
+        scales: ``omega_1, ...``, finite numbers above 0, one for each buffer.
+        decays: ``theta_1, ...``, as many numbers above 0 and below 1.
+
+    Raises:
+        ParameterError: If they are no such sequences, or not of the same length.
+
+    References:
+        Dvijotham, McMahan, Pillutla, Steinke and Thakurta, "Efficient and Near-Optimal Noise
+        Generation for Streaming Differential Privacy", 2024; McMahan, Xu and Zhang, "A Hassle-free
+        Algorithm for Strong Differential Privacy in Federated Learning Systems", 2024.
+
+    Example:
+        >>> import hockeystick as hs
+        >>> one = hs.mechanisms.BufferedToeplitz(scales=[0.25, 0.25], decays=[0.5, 0.875])
+        >>> [float(c) for c in one.diagonals(4)]
+        [1.0, 0.5, 0.34375, 0.25390625]
+    """
+
+    scales: tuple[float, ...]
+    decays: tuple[float, ...]
+
+    def __init__(self, scales: Iterable[float], decays: Iterable[float]) -> None:
+        given = tuple(map(float, exact_row("scales", scales, _SCALES)))
+        if not all(0 < one < math.inf for one in given):
+            raise ParameterError("scales", scales, _SCALES)
+        rates = _validate.reals("decays", decays, _DECAY)
+        if len(rates) != len(given):
+            allowed = f"as many numbers as there are scales, {len(given)}"
+            raise ParameterError("decays", decays, allowed)
+        object.__setattr__(self, "scales", given)
+        object.__setattr__(self, "decays", rates)
+
+    def diagonals(self, rounds: int) -> list[Fraction]:
+        """Return the diagonals in fixed point, rounded up."""
+        total = [_UNIT, *[0] * (rounds - 1)]
+        for scale, decay in zip(self.scales, self.decays, strict=True):
+            factor, shift = _binary(decay)
+            value = math.ceil(Fraction(scale) * _UNIT)
+            for t in range(1, rounds):
+                total[t] += value
+                value = -(-value * factor >> shift)
+        return [Fraction(value, _UNIT) for value in total]
+
+    def words(self, rounds: int) -> str:
+        """Return what it is."""
+        return f"buffered Toeplitz matrix with {len(self.scales)} buffers"
+
+
+def checked_strategy(value: object) -> Strategy:
+    """Return a strategy, or raise."""
+    if not isinstance(value, Strategy):
+        raise ParameterError("strategy", value, A_STRATEGY)
+    return value
+
+
+def exact_row(name: str, values: object, allowed: str) -> Sequence[Fraction]:
+    """Return numbers as they are, exactly, or raise."""
+    if not _validate.has_several(values) or isinstance(values, str):
+        raise ParameterError(name, values, allowed)
+    row = []
+    for value in values:
+        if not _is_finite(value):
+            raise ParameterError(name, value, allowed)
+        if isinstance(value, numbers.Rational):
+            # NumPy's integers overflow.
+            row.append(Fraction(int(value.numerator), int(value.denominator)))
+        else:
+            row.append(Fraction(float(value)))
+    if not row:
+        raise ParameterError(name, values, allowed)
+    return row
+
+
+def _is_finite(value: object) -> TypeGuard[float]:
+    """Return whether a value is a finite number; a bool is none."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        return False
+    return isinstance(value, numbers.Rational) or math.isfinite(value)
+
+
+def _plain(value: Fraction) -> float | Fraction:
+    """Return the float that a fraction is, or the fraction where it is none."""
+    try:
+        nearest = float(value)
+    except OverflowError:
+        return value
+    return nearest if Fraction(nearest) == value else value
+
+
+def _binary(value: float) -> tuple[int, int]:
+    """Return a float as an integer over a power of two, by its exponent."""
+    numerator, denominator = value.as_integer_ratio()
+    return numerator, denominator.bit_length() - 1

@@ -1,0 +1,235 @@
+"""Strategies: diagonals against exact fractions, sensitivities against every pattern."""
+
+import math
+from collections.abc import Iterator
+from fractions import Fraction
+from itertools import combinations, pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import hockeystick as hs
+from hockeystick.errors import ParameterError
+from hockeystick.mechanisms import BandedInverse, BufferedToeplitz, Encoder, SquareRoot, Toeplitz
+from hockeystick.mechanisms.streams.strategies import Strategy
+from hockeystick.numerics.multiprecision import mp
+
+UNIT = Fraction(1, 2**256)
+BLT = BufferedToeplitz(scales=[0.3, 0.2, 0.01], decays=[0.25, 0.9, 0.999])
+BISR = BandedInverse.square_root(bands=4)
+MIXED = BandedInverse([1.5, -0.75, 0.3])
+
+
+def exact(strategy: Strategy, rounds: int) -> list[Fraction]:
+    """Return the diagonals by their definitions, in fractions."""
+    match strategy:
+        case Toeplitz():
+            given = [Fraction(one) for one in strategy.coefficients]
+            return (given + [Fraction(0)] * rounds)[:rounds]
+        case BufferedToeplitz():
+            pairs = list(zip(strategy.scales, strategy.decays, strict=True))
+            powers = [sum(Fraction(w) * Fraction(p) ** k for w, p in pairs) for k in range(rounds)]
+            return [Fraction(1), *powers][:rounds]
+        case BandedInverse():
+            d = [Fraction(one) for one in strategy.coefficients]
+            found = [1 / d[0]]
+            for t in range(1, rounds):
+                found.append(-sum(d[k] * found[t - k] for k in range(1, min(len(d), t + 1))) / d[0])
+            return found
+        case _:
+            half = [Fraction(math.comb(2 * k, k), 4**k) for k in range(rounds)]
+            kept = getattr(strategy, "bands", None) or rounds
+            return half[:kept] + [Fraction(0)] * (rounds - kept)
+
+
+def square_by_hand(diagonals: list[Fraction], participations: int, separation: int) -> Fraction:
+    """Return the largest sum of sizes of inner products over all patterns."""
+    rounds = len(diagonals)
+    columns = [[Fraction(0)] * j + diagonals[: rounds - j] for j in range(rounds)]
+
+    def product(i: int, j: int) -> Fraction:
+        return sum((a * b for a, b in zip(columns[i], columns[j], strict=True)), Fraction(0))
+
+    def patterns() -> Iterator[tuple[int, ...]]:
+        for count in range(1, participations + 1):
+            for places in combinations(range(rounds), count):
+                if all(b - a >= separation for a, b in pairwise(places)):
+                    yield places
+
+    products = [[abs(product(i, j)) for j in range(rounds)] for i in range(rounds)]
+    return max(
+        sum((products[i][j] for i in places for j in places), Fraction(0)) for places in patterns()
+    )
+
+
+@pytest.mark.parametrize("strategy", [BLT, BISR, SquareRoot(), SquareRoot(5), Toeplitz([1, 0.3])])
+def test_diagonals_are_the_definitions_to_200_digits(strategy: Strategy) -> None:
+    found = strategy.diagonals(40)
+    true = exact(strategy, 40)
+    assert len(found) <= 40
+    padded = found + [Fraction(0)] * (40 - len(found))
+    assert all(abs(a - b) <= 200 * UNIT for a, b in zip(padded, true, strict=True))
+
+
+@pytest.mark.parametrize("strategy", [BLT, BISR, BandedInverse([1, 0, -0.9]), BandedInverse([2])])
+def test_diagonals_of_recurrences_without_negative_factors_are_never_below(
+    strategy: Strategy,
+) -> None:
+    pairs = zip(strategy.diagonals(60), exact(strategy, 60), strict=True)
+    assert all(found >= true for found, true in pairs)
+
+
+def test_a_banded_inverse_times_its_matrix_is_one() -> None:
+    """Exactly where all is a binary fraction, else to the last of its digits."""
+    d, c = [1.0, -0.5, 0.25], BandedInverse([1.0, -0.5, 0.25]).diagonals(30)
+    products = [
+        sum(Fraction(d[k]) * c[t - k] for k in range(min(3, t + 1))) for t in range(30)
+    ]  # fmt: skip
+    assert products == [1] + [0] * 29
+    c = MIXED.diagonals(30)
+    for t in range(30):
+        product = sum(Fraction(MIXED.coefficients[k]) * c[t - k] for k in range(min(3, t + 1)))
+        assert abs(product - (t == 0)) <= 2 * UNIT
+
+
+def test_the_inverse_square_root_is_the_series_of_a_root() -> None:
+    with mp.workdps(40):
+        series = mp.taylor(lambda x: mp.sqrt(1 - x), 0, 6)
+        found = BandedInverse.square_root(7).coefficients
+        assert all(abs(a - b) < 1e-15 for a, b in zip(series, found, strict=True))
+
+
+@pytest.mark.parametrize("strategy", [BLT, BISR, MIXED, SquareRoot(3), Toeplitz([1, 0.5, -0.25])])
+@pytest.mark.parametrize(("participations", "separation"), [(1, 1), (2, 3), (3, 2), (7, 1)])
+def test_sensitivities_hold_for_every_pattern(
+    strategy: Strategy, participations: int, separation: int
+) -> None:
+    encoder = Encoder.of(strategy, 7, participations=participations, separation=separation)
+    true = square_by_hand(exact(strategy, 7), participations, separation)
+    assert encoder.square >= true * (1 - 1000 * UNIT)
+    assert encoder.least_square <= true * (1 + 1000 * UNIT)
+    if strategy in (BLT, BISR, SquareRoot(3)):
+        assert encoder.least_square == encoder.square
+        assert abs(encoder.square - true) <= true * 1000 * UNIT
+        assert encoder.sensitivity**2 >= true * (1 - Fraction(1, 2**51))
+
+
+@given(
+    st.lists(st.floats(1e-6, 0.4), min_size=1, max_size=2),
+    st.lists(st.floats(0.01, 0.999), min_size=2, max_size=2),
+    st.integers(1, 3),
+    st.integers(1, 4),
+)
+def test_buffered_sensitivities_are_exact_where_the_scales_sum_to_one_at_most(
+    scales: list[float], decays: list[float], participations: int, separation: int
+) -> None:
+    strategy = BufferedToeplitz(scales, decays[: len(scales)])
+    encoder = Encoder.of(strategy, 6, participations=participations, separation=separation)
+    true = square_by_hand(exact(strategy, 6), participations, separation)
+    assert encoder.least_square == encoder.square
+    assert true <= encoder.square <= true * (1 + 1000 * UNIT)
+
+
+def test_scales_that_sum_to_more_than_one_are_bounded() -> None:
+    strategy = BufferedToeplitz([1.5], [0.5])
+    encoder = Encoder.of(strategy, 6, participations=2, separation=2)
+    true = square_by_hand(exact(strategy, 6), 2, 2)
+    assert encoder.least_square <= true <= encoder.square
+    assert encoder.least_square < encoder.square
+    once = Encoder.of(strategy, 6)
+    assert once.least_square == once.square
+
+
+@pytest.mark.parametrize(
+    ("encoder", "same"),
+    [
+        (Encoder.toeplitz([1, 0.5], 9, participations=2), Toeplitz([1.0, 0.5])),
+        (Encoder.square_root(9, bands=4, participations=2), SquareRoot(bands=4)),
+        (Encoder.banded_inverse([1, -0.5], 9, participations=2), BandedInverse((1.0, -0.5))),
+        (
+            Encoder.buffered_toeplitz([0.5], [0.25], 9, participations=2),
+            BufferedToeplitz((0.5,), (0.25,)),
+        ),
+    ],
+)
+def test_shorthands_are_encoders_of_their_strategies(encoder: Encoder, same: Strategy) -> None:
+    assert encoder == Encoder.of(same, 9, participations=2)
+    assert hash(encoder) == hash(Encoder.of(same, 9, participations=2))
+    assert encoder.strategy == same
+    assert encoder != Encoder.of(same, 9)
+
+
+def test_a_square_root_with_all_its_bands_is_the_square_root() -> None:
+    assert Encoder.of(SquareRoot(9), 9) == Encoder.of(SquareRoot(), 9)
+    assert Encoder.of(SquareRoot(8), 9).strategy == SquareRoot(8)
+
+
+def test_a_matrix_has_no_strategy() -> None:
+    assert Encoder.of_matrix([[1.0]]).strategy is None
+
+
+def test_numbers_are_kept_exactly() -> None:
+    third = Fraction(1, 3)
+    short = np.float32(0.1)
+    assert Toeplitz([1, third, short]).coefficients == (1.0, third, float(short))
+    assert Toeplitz([10**400]).diagonals(3) == [Fraction(10**400)]
+
+
+@pytest.mark.parametrize(
+    ("strategy", "words"),
+    [
+        (BLT, "buffered Toeplitz matrix with 3 buffers, 9 rounds"),
+        (BISR, "inverse of 4 bands, 9 rounds"),
+        (SquareRoot(9), "square root, 9 rounds"),
+        (SquareRoot(2), "square root in 2 bands, 9 rounds"),
+        (Toeplitz([1]), "Toeplitz matrix, 9 rounds"),
+    ],
+)
+def test_words_say_what_it_is(strategy: Strategy, words: str) -> None:
+    assert str(Encoder.of(strategy, 9)) == words
+
+
+ANY: Any = 3
+BAD: list[tuple[str, Any]] = [
+    ("strategy", lambda: Encoder.of(ANY, 9)),
+    ("strategy", lambda: Encoder.of(Encoder.square_root(9), 9)),  # type: ignore[arg-type]
+    ("rounds", lambda: Encoder.of(BLT, 0)),
+    ("rounds", lambda: Encoder.of(BLT, 10**6 + 1)),
+    ("bands", lambda: SquareRoot(0)),
+    ("bands", lambda: SquareRoot(1.5)),  # type: ignore[arg-type]
+    ("bands", lambda: BandedInverse.square_root(0)),
+    ("coefficients", lambda: Toeplitz([])),
+    ("coefficients", lambda: Toeplitz("ab")),  # type: ignore[arg-type]
+    ("coefficients", lambda: BandedInverse([0.0, 1.0])),
+    ("coefficients", lambda: BandedInverse([-1.0])),
+    ("coefficients", lambda: BandedInverse([1.0, math.inf])),
+    ("scales", lambda: BufferedToeplitz([], [])),
+    ("scales", lambda: BufferedToeplitz([0.0], [0.5])),
+    ("scales", lambda: BufferedToeplitz([-0.5], [0.5])),
+    ("scales", lambda: BufferedToeplitz([math.nan], [0.5])),
+    ("decays", lambda: BufferedToeplitz([0.5], [1.0])),
+    ("decays", lambda: BufferedToeplitz([0.5], [0.0])),
+    ("decays", lambda: BufferedToeplitz([0.5], [])),
+    ("decays", lambda: BufferedToeplitz([0.5], [0.5, 0.25])),
+    ("decays", lambda: BufferedToeplitz([0.5], ANY)),
+]
+
+
+@pytest.mark.parametrize(("name", "call"), BAD)
+def test_a_value_outside_its_domain_is_refused_by_name(name: str, call: Any) -> None:
+    with pytest.raises(ParameterError) as caught:
+        call()
+    assert caught.value.name == name
+
+
+def test_a_thousand_rounds_of_any_strategy_are_accounted() -> None:
+    for strategy in (BLT, BISR, SquareRoot(20)):
+        encoder = Encoder.of(strategy, 1000, participations=5, separation=200)
+        plan = hs.mechanisms.MatrixFactorization(3.0, encoder)
+        answer = hs.epsilon(plan, delta=1e-5)
+        same = hs.epsilon(hs.Gaussian(3.0 / encoder.sensitivity), delta=1e-5)
+        assert answer.lower <= same.upper * (1 + 1e-9)
+        assert same.lower <= answer.upper * (1 + 1e-9)

@@ -146,6 +146,8 @@ NESTED: Final = (
     "hs.mechanisms.MatrixFactorization(4.0, hs.mechanisms.Encoder.square_root(1000))",
     "hs.mechanisms.MatrixFactorization(4.0, hs.mechanisms.Encoder.toeplitz((1.0, 0.5, 0.25), rounds=20))",
     "hs.mechanisms.MatrixFactorization(4.0, hs.mechanisms.Encoder.of_matrix([[1.0, 0.0], [0.5, 1.0]]))",
+    "hs.mechanisms.MatrixFactorization(4.0, hs.mechanisms.Encoder.banded_inverse((1.0, -0.5, -0.125), rounds=200, participations=4, separation=50))",
+    "hs.mechanisms.MatrixFactorization(4.0, hs.mechanisms.Encoder.buffered_toeplitz((0.3, 0.125), (0.5, 0.96875), rounds=200, participations=4, separation=50))",
     "hs.mechanisms.GOPA(3.0, 4.0, hs.mechanisms.Graph.cycle(5))",
     "hs.mechanisms.GaussianSequence((2.0,)*20, 0.03, 'zero-out')",
     "hs.Gaussian(1.0)**10 @ hs.Laplace(5.0)**3 @ hs.RandomizedResponse(0.3)",

@@ -12,10 +12,13 @@ from hockeystick import release
 from hockeystick.mechanisms import (
     RAPPOR,
     AboveThreshold,
+    Encoder,
+    MatrixFactorization,
     PermuteAndFlip,
     RandomStopping,
     ReportNoisyMax,
     SparseVector,
+    SquareRoot,
     TreeAggregation,
     UnaryEncoding,
     tuning,
@@ -103,13 +106,27 @@ def tree_score(sums: Any) -> Any:
 
 def streams() -> list[Audited]:
     """Return running sums: the first row is there, or is 0."""
-    tree = TreeAggregation(noise_multiplier=2.0, leaves=7)
+    tree, rng = TreeAggregation(noise_multiplier=2.0, leaves=7), np.random.default_rng(13)
 
     def running(inside: bool) -> Any:
         run = release.tree_aggregation(tree, 1, 1.0)
         return tree_score([run.add([float(inside and row == 0)])[0] for row in range(7)])
 
-    return [Audited("tree_aggregation", ("tree_aggregation",), tree, each(running))]
+    encoder = Encoder.square_root(7)
+    diagonals = np.array([float(one) for one in SquareRoot().diagonals(7)])
+    correlated = MatrixFactorization(noise_multiplier=2.0, encoder=encoder)
+
+    def rows(inside: bool) -> Any:
+        noise = release.CorrelatedNoise(encoder)
+        fresh = rng.normal(scale=2.0, size=7)
+        released = [float(inside and t == 0) + noise.next(one) for t, one in enumerate(fresh)]
+        # The noise of C X + Z is independent, and the first row moves it by the diagonals.
+        return diagonals @ np.convolve(diagonals, released)[:7]
+
+    return [
+        Audited("tree_aggregation", ("tree_aggregation",), tree, each(running)),
+        Audited("CorrelatedNoise", ("CorrelatedNoise",), correlated, each(rows)),
+    ]
 
 
 def reports() -> list[Audited]:

@@ -68,6 +68,7 @@ from hockeystick.release.statistics.normalisations import Normalisation, normali
 from hockeystick.release.statistics.online_clipping import OnlineClipping
 from hockeystick.release.statistics.pruned_sums import randomly_pruned_sum, selective_sum
 from hockeystick.release.statistics.quantile_clipping import QuantileClipping
+from hockeystick.release.streams.correlated_noise import CorrelatedNoise
 from hockeystick.release.streams.tree_aggregation import RunningSums, tree_aggregation
 from hockeystick.release.unary_encoding import (
     unary_error,
@@ -78,6 +79,7 @@ from hockeystick.release.unary_encoding import (
 __all__ = [
     "Best",
     "CoordinateClipping",
+    "CorrelatedNoise",
     "GopaRound",
     "GossipRun",
     "GroupFairness",

@@ -170,7 +170,7 @@ class Encoder:
     @classmethod
     def toeplitz(
         cls,
-        coefficients: Iterable[float],
+        coefficients: Iterable[float | Fraction],
         rounds: float,
         *,
         participations: float = 1,
@@ -245,7 +245,7 @@ class Encoder:
     @classmethod
     def banded_inverse(
         cls,
-        coefficients: Iterable[float],
+        coefficients: Iterable[float | Fraction],
         rounds: float,
         *,
         participations: float = 1,

@@ -86,7 +86,7 @@ class Toeplitz(Strategy):
 
     coefficients: tuple[float | Fraction, ...]
 
-    def __init__(self, coefficients: Iterable[float]) -> None:
+    def __init__(self, coefficients: Iterable[float | Fraction]) -> None:
         given = exact_row("coefficients", coefficients, _COEFFICIENTS)
         object.__setattr__(self, "coefficients", tuple(map(_plain, given)))
 
@@ -182,7 +182,7 @@ class BandedInverse(Strategy):
 
     coefficients: tuple[float | Fraction, ...]
 
-    def __init__(self, coefficients: Iterable[float]) -> None:
+    def __init__(self, coefficients: Iterable[float | Fraction]) -> None:
         given = exact_row("coefficients", coefficients, _INVERSE)
         if given[0] <= 0:
             raise ParameterError("coefficients", coefficients, _INVERSE)
@@ -208,8 +208,9 @@ class BandedInverse(Strategy):
 
     def diagonals(self, rounds: int) -> list[Fraction]:
         """Return the diagonals of C in fixed point, rounded up."""
-        unit = math.lcm(*(Fraction(value).denominator for value in self.coefficients))
-        first, *rest = (int(value * unit) for value in map(Fraction, self.coefficients))
+        given = [Fraction(value) for value in self.coefficients]
+        unit = math.lcm(*(value.denominator for value in given))
+        first, *rest = (int(value * unit) for value in given)
         found = [-(-unit * _UNIT // first)]
         for _ in range(1, rounds):
             total = sum(d * c for d, c in zip(rest, reversed(found[-len(rest) :]), strict=False))

@@ -76,6 +76,7 @@ from hockeystick.mechanisms.training import schedules as schedules
 from hockeystick.mechanisms.training.batch_clipped import BatchClipped as BatchClipped
 from hockeystick.mechanisms.training.batches import Sampling as Sampling
 from hockeystick.mechanisms.training.dpsgd import DPSGD as DPSGD
+from hockeystick.mechanisms.training.last_iterate import LastIterate as LastIterate
 
 MECHANISMS: Final[Mapping[str, type[Mechanism]]]
 __all__: list[str]

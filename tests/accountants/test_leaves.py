@@ -66,6 +66,7 @@ ANSWERED: Final = {
     "GDP": {"closed-form"},
     "Gaussian": {"closed-form"},
     "JointGaussian": {"closed-form"},
+    "LastIterate": {"closed-form"},
     "MatrixFactorization": {"closed-form"},
     "PrivateCovariance": {"closed-form"},
     "PureDP": {"advanced", "basic", "closed-form"},

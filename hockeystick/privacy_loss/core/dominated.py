@@ -10,6 +10,7 @@ from hockeystick.numerics import Ball
 from hockeystick.privacy_loss.bounds.zcdp_line import ZCDPLine
 from hockeystick.privacy_loss.core.base import AnalyticLoss, Atoms, CGFEstimate, Masses, PrivacyLoss
 from hockeystick.privacy_loss.core.cell_loss import CellLoss
+from hockeystick.privacy_loss.core.registry import DominatingPair
 
 if TYPE_CHECKING:
     from hockeystick.kernels.series import Array
@@ -101,3 +102,9 @@ class DominatedLoss(CellLoss):
     def sixth_moment_upper(self) -> float:
         """That of the dominating loss."""
         return self.dominating.sixth_moment_upper
+
+
+def dominated_pair(above: CellLoss, below: PrivacyLoss | None) -> DominatingPair:
+    """Return the pair of a dominating and an attained loss, the same in both directions."""
+    loss = above if above == below else DominatedLoss(above, below)
+    return DominatingPair(loss, loss)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, Final, final
 
 from hockeystick.numerics import Ball, FloatAndDecimal
 from hockeystick.privacy_loss.core.base import (
@@ -19,9 +19,13 @@ from hockeystick.privacy_loss.core.rates import (
     largest_when_adding,
     log_complement,
 )
+from hockeystick.privacy_loss.core.registry import DominatingPair, NoAnalysisError
 
 if TYPE_CHECKING:
     from mpmath import mpf
+
+# With less noise mu is no float.
+_LEAST_NOISE: Final = 1e-300
 
 
 @final
@@ -124,3 +128,14 @@ class NoiselessLoss(ProfiledLoss):
 
         p = min(exact(self.rate) * (1 + perturbation * mp.mpf(2) ** -52), 1)
         return p if self.removing else max(mp.zero, 1 - mp.exp(epsilon) * (1 - p))
+
+
+def edge_pair(noise_multiplier: float) -> DominatingPair | None:
+    """Return the dominating pair for noise 0 or inf; None in between."""
+    if noise_multiplier == math.inf:
+        return DominatingPair(None, None)
+    if noise_multiplier == 0.0:
+        return DominatingPair(NoiselessLoss(1.0, True), NoiselessLoss(1.0, False))
+    if noise_multiplier < _LEAST_NOISE:
+        raise NoAnalysisError(f"noise multipliers are analysed from {_LEAST_NOISE:g} on, or 0")
+    return None

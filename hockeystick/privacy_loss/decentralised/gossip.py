@@ -12,8 +12,9 @@ from hockeystick.mechanisms.decentralised.gossip import (
 )
 from hockeystick.mechanisms.streams.sensitivity import square_root
 from hockeystick.numerics import decimal
+from hockeystick.privacy_loss.core.dominated import dominated_pair
+from hockeystick.privacy_loss.core.infinity_mass import edge_pair
 from hockeystick.privacy_loss.core.registry import DominatingPair, NoAnalysisError, dominating_pair
-from hockeystick.privacy_loss.decentralised.iterated import dominated_pair, edge_pair
 from hockeystick.privacy_loss.noise.gaussian import GaussianLoss
 
 # A root is rounded up by less than this: the lower end needs it rounded down.

@@ -14,9 +14,11 @@ from hockeystick.mechanisms.decentralised.token_walk import TokenWalk
 from hockeystick.numerics import decimal
 from hockeystick.numerics.working_precision import working_digits
 from hockeystick.privacy_loss.core.cell_loss import CellLoss
+from hockeystick.privacy_loss.core.dominated import dominated_pair
+from hockeystick.privacy_loss.core.infinity_mass import edge_pair
 from hockeystick.privacy_loss.core.observed_mixture import observed_mixture
 from hockeystick.privacy_loss.core.registry import DominatingPair, dominating_pair
-from hockeystick.privacy_loss.decentralised.iterated import StepNoise, dominated_pair, edge_pair
+from hockeystick.privacy_loss.decentralised.iterated import StepNoise
 
 # Numbers of steps that are distinguished, and the number of blocks of the others, or a smaller one
 # where they would differ by less than a factor. Every block costs time: the lower end has few.

@@ -1,0 +1,189 @@
+"""Shifted interpolation: the best shifts are sound and best, and quadratic losses attain them."""
+
+import itertools
+from collections.abc import Sequence
+from fractions import Fraction
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+from hockeystick.numerics.multiprecision import mp
+from hockeystick.privacy_loss.bounds.shifted_interpolation import LastOfCycle, Powers
+
+C = [Fraction(1), Fraction(19, 20), Fraction(1, 2), Fraction(1, 10), Fraction(0)]
+ACROSS = [None, Fraction(3, 10), Fraction(1), Fraction(17, 10), Fraction(6)]
+CASES = [
+    (c, steps, period, across)
+    for c, (steps, period), across in itertools.product(
+        C, [(1, 1), (7, 1), (5, 2), (8, 2), (10, 3), (3, 7)], ACROSS
+    )
+]
+
+
+def cycle(
+    c: Fraction, steps: int, period: int, across: Fraction | None = None, least: int | Fraction = 0
+) -> LastOfCycle:
+    return LastOfCycle(c, Fraction(least), steps, period, Fraction(1), across)
+
+
+def square(noise: Fraction) -> float:
+    return float(1 / noise**2)
+
+
+def _left(shrink: Any, kept: Any, shifts: Any) -> Any:
+    """Return the distances that shifts leave."""
+    return kept - shrink @ shifts
+
+
+def cheapest_shifts(
+    c: float, steps: int, period: int, across: float | None
+) -> tuple[float, list[float]]:
+    """Return the least energy of shifts, by a solver, and the distances that they leave."""
+    best: tuple[float, list[float]] = (np.inf, [])
+    solve: Any = minimize
+    for start in range(steps if across is not None else 1):
+        moves = [float((steps - t) % period == 0) for t in range(start + 1, steps + 1)]
+        z = across if start and across is not None else 0.0
+        size = len(moves)
+        shrink = np.array(
+            [[c ** (k - i) if i <= k else 0.0 for i in range(size)] for k in range(size)]
+        )
+        kept = z * c ** np.arange(1.0, size + 1) + shrink @ np.array(moves)
+        left = partial(_left, shrink, kept)
+        limits: Any = [{"type": "eq", "fun": lambda a, left=left: left(a)[-1]}]
+        if size > 1:
+            limits.append({"type": "ineq", "fun": lambda a, left=left: left(a)[:-1]})
+        found = solve(
+            lambda a: float(a @ a),
+            np.array([c * z + moves[0], *moves[1:]]),
+            jac=lambda a: 2 * a,
+            bounds=[(0.0, None)] * size,
+            constraints=limits,
+            method="SLSQP",
+            options={"ftol": 1e-14, "maxiter": 500},
+        )
+        if found.fun < best[0]:
+            best = float(found.fun), list(left(found.x))
+    return best
+
+
+@pytest.mark.shared(4)
+@pytest.mark.parametrize(("c", "steps", "period", "across"), CASES)
+def test_no_shifts_that_a_solver_finds_cost_less_and_some_cost_as_little(
+    c: Fraction, steps: int, period: int, across: Fraction | None
+) -> None:
+    found = square(cycle(c, steps, period, across).noise_lower())
+    energy, left = cheapest_shifts(
+        float(c), steps, period, None if across is None else float(across)
+    )
+    assert min(left) >= -1e-6
+    assert found == pytest.approx(energy, rel=2e-5)
+
+
+@pytest.mark.parametrize(("c", "steps", "period", "across"), CASES)
+def test_it_never_costs_more_than_all_models(
+    c: Fraction, steps: int, period: int, across: Fraction | None
+) -> None:
+    one = cycle(c, steps, period, across)
+    assert square(one.noise_lower()) <= one.uses * (1 + 1e-15)
+    if across is None:
+        assert one.noise_lower() <= one.noise_attained()
+
+
+def gaussian(factors: Sequence[Fraction], uses: Sequence[int]) -> Fraction:
+    """Return mu^2 of the last iterate of ``x <- q_t x + u_t v + N(0, 1)``, v having q's sign."""
+    signal = noise = Fraction(0)
+    for q, used in zip(factors, uses, strict=True):
+        signal = abs(q) * signal + used
+        noise = q * q * noise + 1
+    return signal**2 / noise
+
+
+@pytest.mark.parametrize("c", C)
+@pytest.mark.parametrize(("steps", "period"), [(1, 1), (9, 1), (5, 2), (8, 2), (11, 3), (3, 7)])
+def test_no_quadratic_losses_cost_more_and_the_best_cost_as_much(
+    c: Fraction, steps: int, period: int
+) -> None:
+    found = 1 / cycle(c, steps, period).noise_lower() ** 2
+    draw = np.random.default_rng(3)
+    best = Fraction(0)
+    for offset in range(min(period, steps)):
+        uses = [int((steps - offset - t) % period == 0) for t in range(1, steps + 1)]
+        for _ in range(60):
+            q = [c * Fraction(int(draw.integers(-8, 9)), 8) for _ in range(steps)]
+            best = max(best, gaussian(q, uses), gaussian([c] * steps, uses))
+    # No noise but from the first use on, and the best factor before the last one.
+    last = [int((steps - t) % period == 0) for t in range(1, steps + 1)]
+    first = last.index(1)
+    factors = [Fraction(0)] * (first + 1) + [c] * (steps - first - 1)
+    for share in range(201):
+        if first < steps - 1:
+            factors[-1] = c * share / 200
+        best = max(best, gaussian(factors, last))
+    assert best <= found * (1 + Fraction(1, 10**1000))
+    assert float(best) == pytest.approx(float(found), rel=1e-4)
+
+
+@pytest.mark.parametrize("least", [Fraction(1, 4), Fraction(4, 5)])
+@pytest.mark.parametrize(("steps", "period"), [(5, 2), (11, 3), (3, 7), (12, 4), (6, 3)])
+def test_the_lower_end_is_that_of_a_quadratic_run(steps: int, period: int, least: Fraction) -> None:
+    c = Fraction(9, 10)
+    one = cycle(c, steps, period, least=least)
+    last = [int((steps - t) % period == 0) for t in range(1, steps + 1)]
+    first = last.index(1)
+    runs = []
+    for share in range(101):
+        factors = [least] * (first + 1) + [c] * (steps - first - 1)
+        if first < steps - 1:
+            factors[-1] = least + (c - least) * share / 100
+        runs.append(gaussian(factors, last))
+    assert square(one.noise_attained()) == pytest.approx(float(max(runs)), rel=1e-3)
+    assert square(one.noise_attained()) >= float(max(runs)) * (1 - 1e-12)
+    assert one.noise_attained() > one.noise_lower()
+
+
+def test_explicit_shifts_end_at_nothing_in_exact_numbers() -> None:
+    # c = 9/10, every third of eight steps: 2, 5, 8; the last use alone, a line before it.
+    c, uses = Fraction(9, 10), (2, 5, 8)
+    signal = sum((c ** (7 - t) for t in uses[:-1]), Fraction(0))
+    noise = sum((c ** (2 * (7 - t)) for t in range(2, 8)), Fraction(0))
+    shifts = {t: signal / noise * c ** (7 - t) for t in range(2, 8)} | {
+        1: Fraction(0),
+        8: Fraction(1),
+    }
+    z = Fraction(0)
+    for t in range(1, 9):
+        z = c * z + int(t in uses) - shifts[t]
+        assert z >= 0
+    assert z == 0
+    cost = sum((shift**2 for shift in shifts.values()), Fraction(0))
+    found = 1 / cycle(c, 8, 3).noise_lower() ** 2
+    assert abs(found / cost - 1) < Fraction(1, 10**1000)
+
+
+@pytest.mark.parametrize("exponent", [1, 7, 10**6])
+@pytest.mark.parametrize("distance", [Fraction(1, 10**40), Fraction(3, 10**7), Fraction(1, 3)])
+def test_powers_next_to_one_lose_no_digits(exponent: int, distance: Fraction) -> None:
+    with mp.workdps(200):
+        found = Powers(1 - distance).gap(exponent)
+        truth = 1 - (1 - mp.mpf(distance.numerator) / distance.denominator) ** exponent
+        assert abs(found / truth - 1) < mp.mpf(10) ** -150
+
+
+def test_the_least_cost_after_a_diameter_has_its_closed_form() -> None:
+    # (1+c) (2 - (1-c) d) d where the best number of steps is whole: c^n = 1 - d (1-c).
+    c, n = Fraction(9, 10), 7
+    d = (1 - c**n) / (1 - c)
+    assert square(cycle(c, 1000, 1, d).noise_lower()) == pytest.approx(
+        float((1 + c) * (2 - (1 - c) * d) * d), rel=1e-14
+    )
+    assert square(cycle(Fraction(1), 1000, 1, Fraction(12)).noise_lower()) == 48.0
+
+
+def test_a_diameter_out_of_reach_changes_nothing() -> None:
+    for c in C:
+        far = cycle(c, 30, 3, Fraction(100))
+        assert square(far.noise_lower()) == square(cycle(c, 30, 3).noise_lower())

@@ -110,8 +110,12 @@ def test_no_attack_exceeds_the_budget_of_a_filter_that_is_full(
 
 @each_rate
 @each_adjacency
-def test_no_attack_exceeds_an_odometer(adjacency: str, rate: float) -> None:
-    odometer, attack = hs.calibration.Odometer(1e-4), Attack(NOISE, rate, adjacency)
+@pytest.mark.parametrize("expected", [None, hs.Gaussian(4.0)], ids=["rho", "orders"])
+def test_no_attack_exceeds_an_odometer(
+    adjacency: str, rate: float, expected: hs.Mechanism | None
+) -> None:
+    odometer = hs.calibration.Odometer(1e-4, expected=expected)
+    attack = Attack(NOISE, rate, adjacency)
     for steps in range(1, STEPS + 1):
         assert attack.delta(odometer.step(sampled(rate, adjacency)), steps) <= 1e-4
 

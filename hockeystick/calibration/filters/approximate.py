@@ -155,6 +155,18 @@ def _largest_loss(part: Mechanism) -> Fraction | None:
         return None
 
 
+def largest_losses(mechanism: Mechanism) -> tuple[Fraction, Fraction]:
+    """Return the sum of the largest losses of those parts that have one, and how many have none."""
+    sums, unbounded = NOTHING, NOTHING
+    for part, count in runs_of(mechanism):
+        largest = _largest_loss(part)
+        if largest is None:
+            unbounded += count
+        else:
+            sums += largest * count
+    return sums, unbounded
+
+
 def approx_dp_measure(budget: ApproxDP, slack: float, rule: Rule) -> ApproxDPMeasure:
     """Return the additive measure of an (epsilon, delta) budget."""
     delta = decimal(budget.delta)

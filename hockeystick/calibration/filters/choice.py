@@ -28,7 +28,7 @@ from hockeystick.mechanisms.base import checked
 from hockeystick.notions import GDP, TCDP, ZCDP, ApproxDP, Notion, PureDP, RenyiDP
 from hockeystick.numerics import decimal
 
-_ORDER: Final = Domain(
+ORDER: Final = Domain(
     symbol="alpha", low=1, high=math.inf, low_open=True, high_open=True, typical=(1.25, 64.0)
 )
 _NO_ORDER: Final = "left out: only an ApproxDP budget without a rule has an order"
@@ -160,4 +160,4 @@ def recorded_order(budget: Notion, state: Mapping[str, Any]) -> float | None:
         return None
     if not isinstance(budget, ApproxDP) or state["rule"] is not None:
         raise ParameterError("order", state["order"], _NO_ORDER)
-    return _validate.real("order", state["order"], _ORDER)
+    return _validate.real("order", state["order"], ORDER)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import math
-from fractions import Fraction
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, Final, Self, final
 
 from hockeystick import _validate
 from hockeystick._validate import Domain
-from hockeystick.calibration.filters.approximate import ApproxDPMeasure, Rule
-from hockeystick.calibration.filters.costs import NOTHING
+from hockeystick.calibration.filters.choice import ORDER
+from hockeystick.calibration.filters.lines import Lines, OrderLines, RhoLines, central_order
 from hockeystick.calibration.session.runs import (
     EVALUATING,
     VERSION,
@@ -21,22 +20,14 @@ from hockeystick.calibration.session.runs import (
     unrolled,
     versioned,
 )
-from hockeystick.errors import IncompatibleError, ParameterError
+from hockeystick.errors import ParameterError
 from hockeystick.mechanisms import Mechanism
-from hockeystick.numerics import float_above
+from hockeystick.mechanisms.base import checked
 
 _DELTA: Final = Domain(
     symbol="delta", low=0, high=1, low_open=True, high_open=True, typical=(1e-12, 1e-4)
 )
 _REMEMBERED: Final = 256
-# The lines' lambdas are 8 times powers of 2, and the shares of delta 1/(1 + j^2) over no less than
-# the sum of these over all j, pi coth(pi) = 3.1533...
-_CENTRE: Final = 8.0
-_LINES_EACH_WAY: Final = 20
-_SHARES: Final = 3.16
-# Covers the few roundings of a line, and both readings of delta.
-_OUTWARD: Final = 1.0 + 2.0**-45
-_MEASURE: Final = ApproxDPMeasure(NOTHING, NOTHING, NOTHING, NOTHING, Rule.CONCENTRATED)
 
 
 @final
@@ -49,7 +40,10 @@ class Odometer(Recorder):
                          min over j of (lambda_j + 1) rho_t + ln(1/delta_j) / lambda_j )
 
     where ``lambda_j = 8 * 2^j`` for j from -20 to 20 and ``delta_j = delta / (3.16 (1 + j^2))``,
-    which add up to less than delta.
+    which add up to less than delta. With ``expected``, which is for sampled releases, the second
+    is where ``sum_k w_k exp(c_k (epsilon_t - S_kt)) = 1/delta``, with the sums S_kt of the Renyi
+    divergences of the releases at orders ``1 + c_k`` around the one that is best for that plan,
+    and fixed weights w_k that add up to less than 1.
 
     Guarantees:
         For neighbours in both orders, with probability at least 1 - delta the loss
@@ -57,9 +51,16 @@ class Odometer(Recorder):
         once*, however mechanisms, their privacy parameters and the time to stop are chosen from
         earlier outputs: ``exp(lambda L_t - lambda (lambda + 1) rho_t)`` is a supermartingale from
         1, so that by Ville's inequality it ever reaches 1/delta_j with probability at most
-        delta_j, and the delta_j add up. In particular, a program that always stops before
-        ``epsilon_t`` exceeds a number fixed in advance is (that number, delta)-DP; where the number
-        is known in advance, ``hs.calibration.Filter`` allows more. Rounded up.
+        delta_j, and the delta_j add up. So is ``exp(c_k (L_t - S_kt))``, and with it the weighted
+        sum, which increases with L_t and ever reaches 1/delta with probability at most delta. In
+        particular, a program that always stops before ``epsilon_t`` exceeds a number fixed in
+        advance is (that number, delta)-DP; where the number is known in advance,
+        ``hs.calibration.Filter`` allows more. Rounded up.
+
+        This is the odometer of Rogers et al. (2016) for each sign of the loss; they ask for
+        ``|L_t|``, which exceeds ``epsilon_t`` with probability at most
+        ``delta (1 + exp(-epsilon)) <= 2 delta``, with the first epsilon that is exceeded: the
+        probability of ``L_t < -epsilon_t`` is the mean of ``exp(L_t)`` there over the neighbour.
 
     Edge cases:
         Nothing released costs 0. Releases that fail with a probability, (epsilon, delta)-DP with
@@ -67,9 +68,13 @@ class Odometer(Recorder):
 
     Args:
         delta: With what probability the bound may ever fail, in (0, 1).
+        expected: A plan such as the releases will be, DP-SGD for example. It chooses the orders
+            before anything runs, and binds nobody.
 
     Raises:
-        ParameterError: If delta is no such number.
+        ParameterError: If delta is no such number, or what is expected no mechanism.
+        IncompatibleError: If the expected plan has no finite divergence at any order.
+        UnsupportedError: If nothing is known of a part of it.
 
     References:
         Rogers, Roth, Ullman and Vadhan, "Privacy Odometers and Filters", NIPS 2016 (definition);
@@ -84,16 +89,30 @@ class Odometer(Recorder):
         2.9958
         >>> print(f"{odometer.step(hs.Laplace(scale=4), count=3):.4f}")
         3.8351
+        >>> step = hs.PoissonSubsampled(hs.Gaussian(noise_multiplier=1.1), rate=256 / 60_000)
+        >>> training = hs.calibration.Odometer(delta=1e-5, expected=step**14_000)
+        >>> print(f"{training.step(step, count=10_000):.3f}")
+        2.659
     """
 
-    __slots__ = ("_cost", "delta")
+    __slots__ = ("_cost", "_lines", "delta", "order")
 
     delta: float
+    order: float | None
 
-    def __init__(self, delta: float) -> None:
-        self.delta = _validate.real("delta", delta, _DELTA)
-        self._cost = lru_cache(maxsize=_REMEMBERED)(_MEASURE.cost)
-        super().__init__(Runs((NOTHING,) * 4))
+    def __init__(self, delta: float, *, expected: Mechanism | None = None) -> None:
+        share, order = _validate.real("delta", delta, _DELTA), None
+        if expected is not None:
+            with EVALUATING:
+                order = central_order(checked("expected", expected), share)
+        self._begin(share, order)
+
+    def _begin(self, delta: float, order: float | None) -> None:
+        """Start with nothing spent, with orders around this one."""
+        self.delta, self.order = delta, order
+        self._lines: Lines = RhoLines() if order is None else OrderLines(order)
+        self._cost = lru_cache(maxsize=_REMEMBERED)(self._lines.cost)
+        super().__init__(Runs(self._lines.nothing))
 
     def step(self, mechanism: Mechanism, *, count: float = 1) -> float:
         """Record runs of a mechanism, and return the bound after them.
@@ -107,21 +126,21 @@ class Odometer(Recorder):
 
         Raises:
             ParameterError: If it is no mechanism, or the count is no such integer.
-            IncompatibleError: If no rho is known of it, or it is described under another adjacency
-                than what has run.
+            IncompatibleError: If no bound is known of it, it may fail, or it is described under
+                another adjacency than what has run.
             UnsupportedError: If nothing is known of a part of it.
         """
         once, runs = unrolled(mechanism, count)
         cost = self._costs(once)
         with self._lock:
             self._runs.add(once, runs, _after(self._runs.spent, cost, runs))
-            return _bound(self._runs.spent, self.delta)
+            return self._lines.bound(self._runs.spent, self.delta)
 
     @property
     def epsilon(self) -> float:
         """The bound now, rounded up."""
         with self._lock:
-            return _bound(self._runs.spent, self.delta)
+            return self._lines.bound(self._runs.spent, self.delta)
 
     def __repr__(self) -> str:
         """Return the bound and at which delta it holds."""
@@ -134,7 +153,14 @@ class Odometer(Recorder):
             ParameterError: If a mechanism holds a trade-off function that only a program knows.
         """
         steps = self._snapshot().state()
-        return {"kind": "Odometer", "version": VERSION, "delta": self.delta, "steps": steps}
+        order = {} if self.order is None else {"order": self.order}
+        return {
+            "kind": "Odometer",
+            "version": VERSION,
+            "delta": self.delta,
+            **order,
+            "steps": steps,
+        }
 
     @classmethod
     def from_state_dict(cls, state: object) -> Self:
@@ -147,8 +173,11 @@ class Odometer(Recorder):
             ParameterError: If it is no such state.
             IncompatibleError: If its mechanisms do not go together, or have no rho.
         """
-        found = versioned(state, "Odometer", ("delta", "steps"))
-        made = cls(found["delta"])
+        ordered = ("order",) if isinstance(state, Mapping) and "order" in state else ()
+        found = versioned(state, "Odometer", ("delta", *ordered, "steps"))
+        made = cls.__new__(cls)
+        order = _validate.real("order", found["order"], ORDER) if ordered else None
+        made._begin(_validate.real("delta", found["delta"], _DELTA), order)
         for mechanism, count in runs_of(found["steps"]).counts.items():
             made.step(mechanism, count=count)
         return made
@@ -164,36 +193,18 @@ class Odometer(Recorder):
             IncompatibleError: As for ``from_state_dict``.
         """
         other = Odometer.from_state_dict(state)
-        if other.delta != self.delta:
-            raise ParameterError("delta", other.delta, f"that of this odometer, {self.delta!r}")
+        if (other.delta, other.order) != (self.delta, self.order):
+            own = f"that of this odometer, {self.delta!r}, with its order"
+            raise ParameterError("delta", other.delta, own)
         self._resume(other._runs)
 
     def _costs(self, mechanism: Mechanism) -> Costs:
         """Return the cost of one run, or raise."""
         with EVALUATING:
-            cost = self._cost(mechanism)
-        if cost[3] > 0:
-            raise IncompatibleError(
-                f"a {mechanism} may fail, and an odometer has no share of delta for that; use a "
-                "Filter of an ApproxDP budget"
-            )
-        return cost
+            return self._cost(mechanism)
 
 
 def _after(spent: Costs, cost: Costs, count: int) -> Costs:
     """Return the amounts after several more runs."""
-    return tuple(before + one * count for before, one in zip(spent, cost, strict=True))
-
-
-def _bound(spent: Costs, delta: float) -> float:
-    """Return the least of the lines, and of the sum of the largest losses."""
-    losses, unbounded, rho, _ = spent
-    pure = float_above(losses) if unbounded == 0 else math.inf
-    return min(pure, *(_line(rho, delta, j) for j in range(-_LINES_EACH_WAY, _LINES_EACH_WAY + 1)))
-
-
-def _line(rho: Fraction, delta: float, j: int) -> float:
-    """Return one line's bound, rounded up."""
-    slope = _CENTRE * 2.0**j
-    log = math.log(_SHARES * (1.0 + j * j)) - math.log(delta)
-    return ((slope + 1.0) * float_above(rho) + log / slope) * _OUTWARD
+    pairs = zip(spent, cost, strict=True)
+    return tuple(before + one * count if one else before for before, one in pairs)

@@ -54,7 +54,7 @@ _DIGITS: Final = 60
 # What mpmath may lose in a formula of a few operations, relative to its largest term, with room.
 _LOST: Final = Fraction(1, 2**150)
 # fmt: off
-_CANDIDATES: Final = (
+CANDIDATES: Final = (
     1.05, 1.1, 1.15, 1.2, 1.25, 1.3, 1.4, 1.5, 1.6, 1.75, 2.0, 2.25, 2.5, 2.75, 3.0, 3.5, 4.0, 4.5,
     5.0, 5.5, 6.0, 7.0, 8.0, 9.0, 10.0, 11.0, 12.0, 14.0, 16.0, 18.0, 20.0, 24.0, 28.0, 32.0, 40.0,
     48.0, 56.0, 64.0, 80.0, 96.0, 128.0, 192.0, 256.0, 512.0, 1024.0, 4096.0,
@@ -139,7 +139,7 @@ def expected_order(plan: Mechanism, budget: ApproxDP, slack: float) -> float:
         UnsupportedError: If nothing is known of a part of it.
     """
     shares = _Shares(plan, budget.epsilon, slack)
-    for order in _CANDIDATES:
+    for order in CANDIDATES:
         shares.add(order)
     best = shares.best()
     for _ in range(_HALVINGS):

@@ -117,6 +117,55 @@ def test_no_strategy_that_a_filter_admits_exceeds_its_budget(number: int, adding
     assert budget.delta / 100 < found <= budget.delta * ROUNDING
 
 
+ODOMETERS: Final[tuple[Callable[[], hs.calibration.Odometer], ...]] = (
+    lambda: hs.calibration.Odometer(0.2),
+    lambda: hs.calibration.Odometer(0.2, expected=EXPECTED),
+    lambda: hs.calibration.Odometer(0.05, expected=MENU[2][0] ** 40),
+)
+
+
+@pytest.mark.parametrize("adding", [False, True])
+@pytest.mark.parametrize("number", range(len(ODOMETERS)))
+def test_no_strategy_passes_an_odometer_more_often_than_delta(number: int, adding: bool) -> None:
+    """The largest probability that the loss is ever above the bound, within some steps."""
+    odometer, steps = ODOMETERS[number](), 9
+    menu = [(one, reversed_order(pairs) if adding else pairs) for one, pairs in MENU[1:3]]
+    costs = [odometer._lines.cost(mechanism) for mechanism, _ in menu]
+    losses = [[(p, math.log(p / q)) for p, q in outcomes] for _, outcomes in menu]
+
+    @cache
+    def bound(runs: tuple[int, ...]) -> float:
+        numbers = zip(*costs, strict=True)
+        spent = tuple(
+            sum((n * c for n, c in zip(runs, one, strict=True)), Fraction(0)) for one in numbers
+        )
+        # The sum of the largest losses is never passed: leave the mixture alone to be attacked.
+        return odometer._lines.bound((spent[0], spent[1] + 1, *spent[2:]), odometer.delta)
+
+    @cache
+    def value(runs: tuple[int, ...], seen: tuple[tuple[int, ...], ...]) -> float:
+        total = math.fsum(
+            n * loss
+            for counts, one in zip(seen, losses, strict=True)
+            for n, (_, loss) in zip(counts, one, strict=True)
+        )
+        if total > bound(runs):
+            return 1.0
+        if sum(runs) == steps:
+            return 0.0
+        return max(
+            math.fsum(
+                p * value(tuple(n + (j == k) for j, n in enumerate(runs)), plus_one(seen, k, o))
+                for o, (p, _) in enumerate(outcomes)
+            )
+            for k, outcomes in enumerate(losses)
+        )
+
+    found = value((0,) * len(menu), tuple((0,) * len(one) for one in losses))
+    assert found <= odometer.delta * ROUNDING
+    assert number != 1 or found > 0.7 * odometer.delta
+
+
 def pair_at(c: float, divergence: float, loss: float) -> Outcomes:
     """Return two outcomes, the first of this loss, with a Renyi divergence of order 1 + c."""
 

@@ -11,11 +11,13 @@ import numpy as np
 import pytest
 
 import hockeystick as hs
+from hockeystick.calibration.filters.lines import OrderLines, central_order
 from hockeystick.calibration.filters.odometer import _after
 from hockeystick.conversions.theorems import steinke_rho
 from hockeystick.numerics.multiprecision import mp
 
 DELTAS: Final = (0.3, 1e-6, 1e-30)
+STEP: Final = hs.PoissonSubsampled(hs.Gaussian(1.1), rate=256 / 60_000)
 
 
 def formula(rho: Any, delta: float) -> Any:
@@ -169,3 +171,126 @@ def test_eight_threads_lose_no_step(monkeypatch: pytest.MonkeyPatch) -> None:
     alone = hs.calibration.Odometer(1e-5)
     assert alone.step(hs.Gaussian(30.0), count=400) == odometer.epsilon
     assert len(odometer) == 400
+
+
+def mixture(centre: float, divergence: Any, delta: float) -> Any:
+    """Return where the mixture over orders is 1/delta, to 40 digits, from ``divergence(order)``."""
+    with mp.workdps(40):
+        orders = OrderLines(centre).orders
+        for k, order in zip(range(-6, 9), orders, strict=True):
+            assert math.isclose(order, 1 + (centre - 1) * 2 ** (k / 2))
+
+        def excess(x: Any) -> Any:
+            terms = zip(range(-6, 9), map(mp.mpf, orders), strict=True)
+            total = sum(
+                mp.exp((a - 1) * (x - divergence(a))) / (mp.mpf("2.8841") * (1 + k * k))
+                for k, a in terms
+            )
+            return mp.log(total) + mp.log(mp.mpf(repr(delta)))
+
+        high = mp.mpf(1)
+        while excess(high) < 0:
+            high *= 2
+        return mp.findroot(excess, (0, high), solver="anderson", tol=1e-30, maxsteps=500)
+
+
+@pytest.mark.parametrize("delta", DELTAS)
+@pytest.mark.parametrize("sigma", [0.02, 1.0, 4.0, 300.0])
+def test_the_bound_by_orders_is_where_the_mixture_is_one_over_delta(
+    delta: float, sigma: float
+) -> None:
+    odometer = hs.calibration.Odometer(delta, expected=hs.Gaussian(3.0) ** 20)
+    assert odometer.order is not None
+    for runs in (1, 10, 1000):
+        odometer = hs.calibration.Odometer(delta, expected=hs.Gaussian(3.0) ** 20)
+        found = odometer.step(hs.Gaussian(sigma), count=runs)
+        rho = runs / (2 * mp.mpf(repr(sigma)) ** 2)
+        truth = mixture(odometer.order or 0.0, lambda a, rho=rho: a * rho, delta)
+        assert truth <= found <= truth * (1 + mp.mpf(10) ** -11)
+        assert odometer.epsilon == found
+
+
+def test_the_weights_of_the_orders_add_up_to_less_than_one() -> None:
+    with mp.workdps(30):
+        assert sum(1 / mp.mpf(1 + k * k) for k in range(-6, 9)) < mp.mpf("2.8841")
+
+
+def test_the_central_order_has_the_least_line() -> None:
+    plan = STEP**14_000
+    order = central_order(plan, 1e-5)
+    orders = [4.0, 8.0, order, 10.0, 14.0]
+    known = hs.convert(plan, hs.RenyiDP, orders=orders).divergences
+    lines = {a: tau + math.log(1e5) / (a - 1) for a, tau in known}
+    assert min(lines, key=lambda a: lines[a]) == order
+
+
+def test_an_expected_plan_makes_sampling_count() -> None:
+    delta = 1e-5
+    odometer = hs.calibration.Odometer(delta, expected=STEP**14_000)
+    plain = hs.calibration.Odometer(delta)
+    for steps, most in ((100, 1.2), (900, 1.4), (13_000, 3.2)):
+        found = odometer.step(STEP, count=steps)
+        assert hs.epsilon(STEP ** len(odometer), delta).upper < found < most
+        assert plain.step(STEP, count=steps) > 50 * found
+
+
+def test_at_any_one_time_delta_there_is_below_that_of_the_odometer() -> None:
+    odometer = hs.calibration.Odometer(1e-4, expected=STEP**1000)
+    for noise in (1.1, 0.8, 3.0, 1.5):
+        step = hs.PoissonSubsampled(hs.Gaussian(noise), rate=0.01)
+        found = odometer.step(step, count=300)
+    plan = [hs.PoissonSubsampled(hs.Gaussian(z), rate=0.01) ** 300 for z in (1.1, 0.8, 3.0, 1.5)]
+    assert hs.delta(hs.Composed(plan), found).upper < 1e-4
+
+
+def test_an_order_without_a_divergence_is_left_out_for_good() -> None:
+    odometer = hs.calibration.Odometer(1e-5, expected=STEP**14_000)
+    odometer.step(hs.RenyiDP({4.0: 0.01}))
+    below = odometer.epsilon
+    assert 0.0 < below < math.inf
+    used = [a for a in OrderLines(odometer.order or 0.0).orders if a <= 4.0]
+    assert below >= min(math.log(1e5) / (a - 1) for a in used)
+    with pytest.raises(hs.errors.IncompatibleError):
+        odometer.step(hs.RenyiDP({1.25: 0.01}))
+    assert len(odometer) == 1
+
+
+def test_largest_losses_are_added_up_beside_the_orders() -> None:
+    odometer = hs.calibration.Odometer(1e-9, expected=STEP)
+    assert odometer.epsilon == 0.0
+    assert odometer.step(hs.PureDP(0.1), count=3) == 0.3
+    assert odometer.step(hs.Gaussian(math.inf)) == 0.3
+    with pytest.raises(hs.errors.IncompatibleError, match="may fail"):
+        odometer.step(hs.ApproxDP(0.1, 1e-9))
+    odometer.step(STEP)
+    assert odometer.epsilon > 0.3
+
+
+def test_the_bound_by_orders_never_falls() -> None:
+    odometer, last = hs.calibration.Odometer(1e-5, expected=STEP**100), 0.0
+    for step in (hs.PureDP(0.3), hs.Gaussian(2.0), STEP, hs.RenyiDP({8: 1e-3}), STEP**50) * 2:
+        now = odometer.step(step)
+        assert now >= last
+        last = now
+
+
+def test_a_state_comes_back_with_its_order() -> None:
+    odometer = hs.calibration.Odometer(1e-5, expected=STEP**100)
+    odometer.step(STEP, count=5)
+    text = json.dumps(odometer.state_dict(), allow_nan=False)
+    found = hs.calibration.Odometer.from_state_dict(json.loads(text))
+    assert (found.order, found.epsilon) == (odometer.order, odometer.epsilon)
+    assert repr(found) == repr(odometer) == repr(pickle.loads(pickle.dumps(odometer)))
+    other = hs.calibration.Odometer(1e-5)
+    with pytest.raises(hs.errors.ParameterError, match=r"^delta must be that of this odometer"):
+        other.load_state_dict(odometer.state_dict())
+    with pytest.raises(hs.errors.ParameterError, match=r"^order must be"):
+        hs.calibration.Odometer.from_state_dict(odometer.state_dict() | {"order": 1.0})
+
+
+def test_a_plan_that_chooses_no_order_is_refused() -> None:
+    with pytest.raises(hs.errors.IncompatibleError):
+        hs.calibration.Odometer(1e-5, expected=hs.Gaussian(0.0))
+    expected: Any = "DP-SGD"
+    with pytest.raises(hs.errors.ParameterError, match=r"^expected must be"):
+        hs.calibration.Odometer(1e-5, expected=expected)

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 _AFFORDABLE: Final = 300_000
 # Squares are kept to twice this number of binary digits, far more than a float has.
 BITS: Final = 128
+# A root is what an answer of a thousand digits is computed from.
+_ROOT_BITS: Final = 3500
 
 
 class Squares(NamedTuple):
@@ -69,8 +71,8 @@ class Pattern:
 
 
 def square_root(square: Fraction) -> Fraction:
-    """Return a square root to far more digits than a float has."""
-    shift = max(2 * BITS + square.denominator.bit_length() - square.numerator.bit_length(), 0)
+    """Return a square root to more digits than any answer is asked for, rounded up."""
+    shift = max(2 * _ROOT_BITS + square.denominator.bit_length() - square.numerator.bit_length(), 0)
     shift += shift % 2
     root = math.isqrt((square.numerator << shift) // square.denominator)
     whole = Fraction(root * root, 1 << shift) == square

@@ -14,6 +14,7 @@ from hockeystick.mechanisms import (
     AboveThreshold,
     Encoder,
     MatrixFactorization,
+    PartitionSelection,
     PermuteAndFlip,
     RandomStopping,
     ReportNoisyMax,
@@ -60,6 +61,7 @@ def comparisons() -> list[Audited]:
     """Return runs that compare queries with a threshold."""
     once = AboveThreshold(threshold_scale=1.0, query_scale=2.0)
     twice = SparseVector(2.0, 4.0, positives=2)
+    seldom, keys = (PartitionSelection(hs.DiscreteLaplace(1.0), one) for one in (4.0, 14.0))
 
     def above(inside: bool) -> int:
         return place_of_first(release.above_threshold(once, 2.0, 1.0), inside)
@@ -69,7 +71,18 @@ def comparisons() -> list[Audited]:
         found = place_of_first(run, inside)
         return found if run.ended else found + place_of_first(run, inside)
 
+    def alone(inside: bool) -> int:
+        users = release.users_by_partition([("ann", "rare")] if inside else [], 1)
+        return len(release.partition_selection(seldom, users))
+
+    def among_others(inside: bool) -> int:
+        users = release.users_by_partition([(n, "key") for n in range(30 + inside)], 1)
+        return release.partition_selection(keys, users).get("key", 0)
+
+    both = ("partition_selection", "users_by_partition")
     return [
+        Audited("partition_selection, a user alone", both, seldom, each(alone)),
+        Audited("partition_selection, among others", both, keys, each(among_others)),
         Audited("above_threshold", ("above_threshold",), once, each(above)),
         Audited("sparse_vector", ("sparse_vector",), twice, each(sparse)),
     ]

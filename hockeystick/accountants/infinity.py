@@ -52,7 +52,8 @@ ReadingOfTerms: TypeAlias = Callable[[Terms, float], Interval]
 class InfinityMass:
     """The probability s of one direction: ends of ``ln(1 - s)``, and s itself for few runs.
 
-    The largest sum of the finite losses is between ``least_largest`` and ``largest``.
+    Where lower ends are those of other data, ``high`` is of these. The largest sum of the finite
+    losses is between ``least_largest`` and ``largest``.
     """
 
     low: float
@@ -78,7 +79,7 @@ class InfinityMass:
 
     def delta(self, epsilon: float, rest: Reading) -> Interval:
         """Return delta at an epsilon, given that of the rest."""
-        if self.low == -math.inf:
+        if self.high == -math.inf:
             return Interval.point(1.0)
         inner = rest(epsilon)
         if self.exact is not None and inner.upper == 0.0:
@@ -99,7 +100,7 @@ class InfinityMass:
             return -1.0, -1.0
         most_infinite = -math.expm1(self.low) * (1.0 + _SLACK)
         least_infinite = -math.expm1(self.high) * (1.0 - _SLACK)
-        least = (delta - most_infinite) / math.exp(self.low)
+        least = (delta - most_infinite) / math.exp(self.low) if self.low > -math.inf else -1.0
         most = (delta - least_infinite) / math.exp(self.high)
         return least - _SLACK * abs(least), most + _SLACK * abs(most)
 
@@ -109,17 +110,17 @@ def split_infinity(terms: Terms) -> tuple[InfinityMass | None, Terms]:
     masses = [(mass, count) for loss, count in terms if any(mass := loss.infinity_mass)]
     if not masses:
         return None, terms
-    low, high = (
-        math.fsum(count * end(map(_log_complement, mass)) for mass, count in masses)
-        for end in (min, max)
-    )
+    least = [(loss.attained_infinity_mass, count) for loss, count in terms]
+    low = math.fsum(count * min(map(_log_complement, mass)) for mass, count in masses)
+    high = math.fsum(count * max(map(_log_complement, mass)) for mass, count in least)
+    known = all(loss.attained_infinity_mass == loss.infinity_mass for loss, _ in terms)
     finite = ((loss.finite, count) for loss, count in terms)
     rest = merged([tuple((loss, count) for loss, count in finite if loss is not None)])
     return (
         InfinityMass(
             low=low * (1.0 + _SLACK),
             high=high * (1.0 - _SLACK),
-            exact=_exact_mass(masses),
+            exact=_exact_mass(masses) if known else None,
             least_largest=least_largest_loss(rest),
             largest=max(largest_loss(rest), 0.0),
         ),

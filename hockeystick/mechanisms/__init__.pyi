@@ -54,6 +54,7 @@ from hockeystick.mechanisms.selection import tuning as tuning
 from hockeystick.mechanisms.selection.exponential import Exponential as Exponential
 from hockeystick.mechanisms.selection.exponential import MaxNoise as MaxNoise
 from hockeystick.mechanisms.selection.exponential import ReportNoisyMax as ReportNoisyMax
+from hockeystick.mechanisms.selection.partition_selection import PartitionSelection as PartitionSelection
 from hockeystick.mechanisms.selection.permute_and_flip import PermuteAndFlip as PermuteAndFlip
 from hockeystick.mechanisms.selection.sparse_vector import AboveThreshold as AboveThreshold
 from hockeystick.mechanisms.selection.sparse_vector import ComparisonNoise as ComparisonNoise

@@ -38,16 +38,12 @@ def bucket() -> int:
 def discrete_laplace_delta(epsilon: mpf, scale: Fraction, shift: int) -> mpf:
     """Return the profile of discrete Laplace noise, ``P[y] = (1 - t)/(1 + t) t^|y|``."""
 
-    def tail(k: int) -> mpf:
-        t = mp.exp(-1 / exact(scale))
-        return t**k / (1 + t) if k > 0 else 1 - t ** (1 - k) / (1 + t)
-
     def first(value: mpf) -> int | None:
         # |k + D| - |k| = 2k + D between -D and 0, and D from there on.
         steps = value * exact(scale)
         return int(mp.floor((steps - shift) / 2)) + 1 if steps < shift else None
 
-    return delta_of_shift(epsilon, shift, tail, first)
+    return delta_of_shift(epsilon, shift, lambda k: discrete_laplace_tail(scale, k), first)
 
 
 def discrete_laplace_nodes(
@@ -82,6 +78,19 @@ def discrete_gaussian_nodes(
     where = range(first, first + count)
     loss = [(2 * k + shift) * shift * half for k in where]
     return loss, [mp.exp(-k * k * half) / norm for k in where]
+
+
+def discrete_laplace_tail(scale: Fraction, k: int) -> mpf:
+    """Return ``P[y >= k]`` of discrete Laplace noise."""
+    t = mp.exp(-1 / exact(scale))
+    return t**k / (1 + t) if k > 0 else 1 - t ** (1 - k) / (1 + t)
+
+
+def discrete_gaussian_tail(sigma: Fraction, k: int) -> mpf:
+    """Return ``P[y >= k]`` of discrete Gaussian noise, by a sum without a table."""
+    if k <= 0:
+        return 1 - discrete_gaussian_tail(sigma, 1 - k)
+    return _gaussian_sum(sigma, k) / _gaussian_norm(sigma, bucket())
 
 
 def delta_of_shift(

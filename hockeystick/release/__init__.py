@@ -45,6 +45,10 @@ from hockeystick.release.selection.noisy_max import (
     permute_and_flip,
     report_noisy_max,
 )
+from hockeystick.release.selection.partitions import (
+    partition_selection,
+    users_by_partition,
+)
 from hockeystick.release.selection.thresholds import (
     ThresholdQueries,
     above_threshold,
@@ -115,6 +119,7 @@ __all__ = [
     "multivariate_laplace_variance",
     "noisy_iterations",
     "normalisation",
+    "partition_selection",
     "permute_and_flip",
     "principal_components",
     "random_search",
@@ -141,4 +146,5 @@ __all__ = [
     "unary_error",
     "unary_frequencies",
     "unary_reports",
+    "users_by_partition",
 ]

@@ -68,6 +68,7 @@ ANSWERED: Final = {
     "JointGaussian": {"closed-form"},
     "LastIterate": {"closed-form"},
     "MatrixFactorization": {"closed-form"},
+    "PartitionSelection": {"closed-form"},
     "PrivateCovariance": {"closed-form"},
     "PureDP": {"advanced", "basic", "closed-form"},
     "TreeAggregation": {"closed-form"},

@@ -47,6 +47,7 @@ CALLS: dict[str, tuple[Any, dict[str, Any]]] = {
     ),
     "noisy_iterations": (m.NoisyIterations(2.0, 5, **CONVEX), STEPS),
     "normalisation": (BOTH, {**FIXED, "size": None, "floor": None}),
+    "partition_selection": (m.PartitionSelection(hs.DiscreteGaussian(3.0), 9), {"users": {"a": 3}}),
     "permute_and_flip": (
         m.PermuteAndFlip(1.0),
         {"scores": [1, 2], "sensitivity": 1, "monotone": False},

@@ -107,6 +107,11 @@ class PrivacyLoss(ABC):
         return NO_INFINITY_MASS
 
     @property
+    def attained_infinity_mass(self) -> FloatAndDecimal:
+        """The probability that the attained loss is infinite, which lower ends take."""
+        return self.infinity_mass
+
+    @property
     def finite(self) -> PrivacyLoss | None:
         """The loss given that it is finite; None where that is constantly 0."""
         return self

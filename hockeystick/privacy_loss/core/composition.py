@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import singledispatch
 from itertools import islice
 from typing import Final, TypeAlias, final
 
@@ -21,6 +22,12 @@ SPLIT_INSIDE: Final = (
     "releases of disjoint parts of the data are accounted part by part, in a composition or a "
     "repetition; put what is around them into each of the parts"
 )
+ALONE: Final = (
+    "a selection of partitions is accounted by itself and in compositions, not inside of another "
+    "mechanism"
+)
+# No split has this name: whether a record is the only one of its kind, in all releases alike.
+KIND: Final = ""
 # The largest number of places where a record may be: each takes an answer of its own.
 _LARGEST_SPLIT: Final = 2000
 
@@ -33,12 +40,16 @@ class Composition:
     ``removing`` and ``adding`` are composed separately, to the very end. Where the data are split
     into disjoint parts, they are the losses of a record in one combination of parts (``place``),
     and ``others`` those of a record in the other combinations; epsilon is the largest of all.
+
+    ``alone`` are the losses for all kinds of neighbours of a run that is all there is: what a later
+    or earlier release depends on may be of another kind, so that they say nothing of more.
     """
 
     removing: Terms
     adding: Terms
     others: tuple[Composition, ...] = ()
     place: Place = ()
+    alone: tuple[Composition, ...] = ()
 
     @staticmethod
     def composed(parts: Iterable[Composition]) -> Composition:
@@ -48,6 +59,8 @@ class Composition:
             NoAnalysisError: If splits of the data do not fit together or leave too many places.
         """
         listed = list(parts)
+        if len(listed) == 1:
+            return listed[0]
         anywhere = [part for part in listed if not part.is_split]
         known = Composition(
             merged(part.removing for part in anywhere), merged(part.adding for part in anywhere)
@@ -75,6 +88,8 @@ class Composition:
         """Return the composition of that many independent runs."""
         if count == 0:
             return EMPTY
+        if count == 1:
+            return self
         return Composition(
             tuple((loss, runs * count) for loss, runs in self.removing),
             tuple((loss, runs * count) for loss, runs in self.adding),
@@ -103,6 +118,8 @@ class Composition:
         """The same without the places: equal compositions are kept once."""
         if not self.is_split:
             return self
+        if self.alone:
+            return _alternatives(self.alone)
         return _alternatives(
             dict.fromkeys(Composition(one.removing, one.adding) for one in self.branches)
         )
@@ -126,8 +143,7 @@ class _Losses:
     def single(self, node: Node) -> Composition:
         """Return the pair of losses of one run."""
         with _located(node):
-            pair = dominating_pair(node.mechanism)
-        return Composition(_once(pair.removing), _once(pair.adding))
+            return losses_of_run(node.mechanism)
 
     def composed(self, node: Node, parts: list[Composition]) -> Composition:
         """Return the composition of all parts."""
@@ -142,6 +158,17 @@ class _Losses:
         """Return the compositions of the parts of the data."""
         with _located(node):
             return Composition.split(name, parts)
+
+
+@singledispatch
+def losses_of_run(mechanism: Mechanism) -> Composition:
+    """Return the losses of one run: its dominating pair, or several where no single one is sharp.
+
+    Raises:
+        NoAnalysisError: If they are not known.
+    """
+    pair = dominating_pair(mechanism)
+    return Composition(once(pair.removing), once(pair.adding))
 
 
 @contextmanager
@@ -169,9 +196,10 @@ def compose_unsplit(mechanism: Mechanism) -> tuple[Terms, Terms]:
     Raises:
         NoAnalysisError: If those of a part are not known, or the data are split.
     """
-    found = compose(mechanism)
+    whole = evaluate(mechanism, _Losses())
+    found = whole.anywhere
     if found.is_split:
-        raise NoAnalysisError(SPLIT_INSIDE)
+        raise NoAnalysisError(SPLIT_INSIDE if any(name for name, *_ in whole.place) else ALONE)
     return found.removing, found.adding
 
 
@@ -213,7 +241,7 @@ def _alternatives(compositions: Iterable[Composition]) -> Composition:
     return Composition(first.removing, first.adding, tuple(others), first.place)
 
 
-def _once(loss: PrivacyLoss | None) -> Terms:
+def once(loss: PrivacyLoss | None) -> Terms:
     """Return one run of a loss, nothing where there is none."""
     return () if loss is None else ((loss, 1),)
 

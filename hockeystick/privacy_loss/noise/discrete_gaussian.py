@@ -79,6 +79,11 @@ class DiscreteGaussianLoss(AtomicLoss):
         """``1 / (2 sigma^2)``, exactly."""
         return 1 / (2 * decimal(self.sigma) ** 2)
 
+    @property
+    def opposite(self) -> DiscreteGaussianLoss:
+        """The same."""
+        return self
+
     def atoms(self) -> Atoms:
         """Return the losses, and the probabilities as far as they count."""
         return _atoms(self.sigma, self.sensitivity)

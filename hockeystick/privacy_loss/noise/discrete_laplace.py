@@ -47,6 +47,11 @@ class DiscreteLaplaceLoss(AtomicLoss):
         largest = self.sensitivity / decimal(self.scale)
         return math.nextafter(float(largest), math.inf)
 
+    @property
+    def opposite(self) -> DiscreteLaplaceLoss:
+        """The same."""
+        return self
+
     def atoms(self) -> Atoms:
         """Return the losses with a few roundings each."""
         return _atoms(self.scale, self.sensitivity)

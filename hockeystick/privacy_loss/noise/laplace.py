@@ -104,6 +104,11 @@ class LaplaceLoss(DensityLoss, AnalyticLoss, ProfiledLoss):
         """What an edge next to an end may be moved by."""
         return ENDPOINT_TOLERANCE * self.reach
 
+    @property
+    def opposite(self) -> LaplaceLoss:
+        """The same."""
+        return self
+
     def atoms(self) -> Atoms:
         """Return the two ends."""
         ends = np.array([-self.reach, self.reach])

@@ -136,7 +136,13 @@ def streams() -> list[Audited]:
         # The noise of C X + Z is independent, and the first row moves it by the diagonals.
         return diagonals @ np.convolve(diagonals, released)[:7]
 
+    def sums(inside: bool) -> Any:
+        run = release.matrix_factorization(correlated, 1, 1.0)
+        released = [run.add([float(inside and t == 0)]) for t in range(7)]
+        return diagonals @ np.convolve(diagonals, np.diff(released, axis=0, prepend=0)[:, 0])[:7]
+
     return [
+        Audited("matrix_factorization", ("matrix_factorization",), correlated, each(sums)),
         Audited("tree_aggregation", ("tree_aggregation",), tree, each(running)),
         Audited("CorrelatedNoise", ("CorrelatedNoise",), correlated, each(rows)),
     ]

@@ -73,6 +73,10 @@ from hockeystick.release.statistics.online_clipping import OnlineClipping
 from hockeystick.release.statistics.pruned_sums import randomly_pruned_sum, selective_sum
 from hockeystick.release.statistics.quantile_clipping import QuantileClipping
 from hockeystick.release.streams.correlated_noise import CorrelatedNoise
+from hockeystick.release.streams.matrix_factorization import (
+    CorrelatedSums,
+    matrix_factorization,
+)
 from hockeystick.release.streams.tree_aggregation import RunningSums, tree_aggregation
 from hockeystick.release.unary_encoding import (
     unary_error,
@@ -84,6 +88,7 @@ __all__ = [
     "Best",
     "CoordinateClipping",
     "CorrelatedNoise",
+    "CorrelatedSums",
     "GopaRound",
     "GossipRun",
     "GroupFairness",
@@ -112,6 +117,7 @@ __all__ = [
     "grid_search",
     "laplace",
     "layered_sum",
+    "matrix_factorization",
     "mean",
     "multivariate_laplace",
     "multivariate_laplace_length",

@@ -15,7 +15,7 @@ from tests.systems.programs import AUDIT, program
 # What computes from reports and plans, or describes what a release returned.
 READ_OUTS = {
     *("Best", "GopaRound", "GossipRun", "GroupFairness", "LocalMean", "Normalisation"),
-    *("PrincipalComponents", "RunningSums", "ThresholdQueries", "WalkRun"),
+    *("CorrelatedSums", "PrincipalComponents", "RunningSums", "ThresholdQueries", "WalkRun"),
     *("gaussian_error", "gaussian_mean", "rappor_error", "rappor_filters", "rappor_frequencies"),
     *("rappor_once", "rappor_shares", "response_error", "response_frequencies", "unary_error"),
     *("unary_frequencies", "multivariate_laplace_length", "multivariate_laplace_log_density"),

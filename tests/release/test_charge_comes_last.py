@@ -16,6 +16,7 @@ ROWS = np.linspace(-1.0, 1.0, 40).reshape(20, 2)
 HUB = m.Graph(6, [(0, 1), (1, 2), (1, 3), (1, 4), (1, 5)])
 ONE = hs.Gaussian(5.0)
 BOTH = m.JointGaussian((2, 4))
+FACTORIZATION = m.MatrixFactorization(4.0, m.Encoder.square_root(8))
 COVARIANCE = m.PrivateCovariance(5, columns=2, adjacency="replace-one")
 FIXED = {"rows": ROWS, "bound": 2.0, "center": [0.0, 0.0], "adjacency": "replace-one"}
 PRUNED = {"gradients": ROWS, "norm": 1.0}
@@ -40,6 +41,7 @@ CALLS: dict[str, tuple[Any, dict[str, Any]]] = {
     "grid_search": (ONE, SEARCH),
     "laplace": (hs.Laplace(2.0), {"value": 2.5, "sensitivity": 1}),
     "layered_sum": (BOTH, {"layers": [ROWS, ROWS], "norms": [1.0, 0.1]}),
+    "matrix_factorization": (FACTORIZATION, {"size": 2, "sensitivity": 1}),
     "mean": (ONE, {**FIXED, "size": None}),
     "multivariate_laplace": (
         m.MultivariateLaplace(1.0, 2),

@@ -10,8 +10,19 @@ import pytest
 
 import hockeystick as hs
 from hockeystick.errors import IncompatibleError
-from hockeystick.mechanisms import AboveThreshold, SparseVector, TreeAggregation
-from hockeystick.release import above_threshold, sparse_vector, tree_aggregation
+from hockeystick.mechanisms import (
+    AboveThreshold,
+    Encoder,
+    MatrixFactorization,
+    SparseVector,
+    TreeAggregation,
+)
+from hockeystick.release import (
+    above_threshold,
+    matrix_factorization,
+    sparse_vector,
+    tree_aggregation,
+)
 from hockeystick.release.federated import ClientRounds
 
 ROUND = hs.federated.FedSDP(
@@ -21,6 +32,7 @@ RUNS: list[Callable[[], Any]] = [
     lambda: above_threshold(AboveThreshold(2.0, 4.0), 100.0, 1.0),
     lambda: sparse_vector(SparseVector(20.0, 40.0, positives=2), 100.0, 1.0),
     lambda: tree_aggregation(TreeAggregation(5.0, leaves=10), 1, 1.0),
+    lambda: matrix_factorization(MatrixFactorization(5.0, Encoder.square_root(9)), 1, 1.0),
     lambda: ClientRounds(ROUND, size=1, norm=1.0).draw(),
 ]
 

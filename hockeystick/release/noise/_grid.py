@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 # The step is at most 2^-20 of the sensitivity, and what rounding adds to it at most 2^-16 of it.
 _STEP_BITS: Final = 20
 _ADDED_BITS: Final = 16
-# With so much, rounding alone needs no more than half of the largest scale that is drawn.
-_MOST_NOISE: Final = 2.0**43
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +56,14 @@ class Grid:
             return np.asarray(np.ldexp(steps.astype(np.float64), self.exponent))
 
 
-def grid_of(mechanism: Mechanism, noise: float, sensitivity: object, moved: int) -> Grid:
+def grid_of(
+    mechanism: Mechanism,
+    noise: float,
+    sensitivity: object,
+    moved: int,
+    *,
+    most: float = SCALE.high,
+) -> Grid:
     """Return a grid for a mechanism's noise; a function of the arguments alone, never of the data.
 
     Args:
@@ -66,16 +71,20 @@ def grid_of(mechanism: Mechanism, noise: float, sensitivity: object, moved: int)
         noise: Its noise's scale over the sensitivity, a number >= 0.
         sensitivity: How far an answer moves between neighbours, as a caller gives it.
         moved: How many steps, at most, rounding adds to the distance of two answers.
+        most: The largest scale that is drawn.
     """
     own = sensitivity_of(sensitivity)
-    if noise * moved > _MOST_NOISE:
-        most = f"2^43 / {moved:,}" if moved > 1 else "2^43"
-        raise ParameterError("mechanism", mechanism, f"of noise up to {most} times the sensitivity")
+    # Rounding alone needs no more than half of the largest scale.
+    if not noise * moved <= most / 2.0:
+        half = f"2^{math.log2(most) - 1.0:.3g}"
+        limit = f"{half} / {moved:,}" if moved > 1 else half
+        allowed = f"of noise up to {limit} times the sensitivity"
+        raise ParameterError("mechanism", mechanism, allowed)
     finer = max(_STEP_BITS, _ADDED_BITS + (moved - 1).bit_length())
     exponent = math.frexp(float(own))[1] - 1 - finer
     while True:
         distance = own / Fraction(2) ** exponent + moved
         scale = float_up(largest_reading(noise) * distance)
-        if scale <= SCALE.high:
+        if scale <= most:
             return Grid(exponent, distance, scale)
         exponent += 1

@@ -1,0 +1,297 @@
+"""Exact correlated noise: integers whose encoding is the fresh noise, within a bound."""
+
+import math
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+import hockeystick as hs
+from hockeystick.errors import IncompatibleError, ParameterError
+from hockeystick.mechanisms import (
+    BandedInverse,
+    BufferedToeplitz,
+    Encoder,
+    MatrixFactorization,
+    SquareRoot,
+    Toeplitz,
+)
+from hockeystick.mechanisms.streams.strategies import Strategy
+from hockeystick.release import matrix_factorization
+from hockeystick.release.samplers import rounded_gaussian
+from hockeystick.release.streams._integer_noise import MOST, TooLargeError, memory
+from hockeystick.release.streams.matrix_factorization import _prepared
+from tests.release.bits import none_left, seeded
+
+STRATEGIES: tuple[Strategy, ...] = (
+    Toeplitz([1]),
+    Toeplitz([2, 1.5, 0, -0.25]),
+    Toeplitz([-1, -0.5, -0.25]),
+    SquareRoot(),
+    SquareRoot(5),
+    BandedInverse([1]),
+    BandedInverse([1.5, -0.75, 0, 0.3]),
+    BandedInverse.square_root(4),
+    BufferedToeplitz([0.5], [0.25]),
+    BufferedToeplitz([0.3, 0.2, 0.01], [0.25, 0.9, 0.999]),
+)
+
+
+def encoded(strategy: Strategy, rows: Any) -> list[Fraction]:
+    """Return C over its main diagonal, times a row of integers, exactly."""
+    rounds = len(rows)
+    diagonals = strategy.diagonals(rounds)
+    whole = [one / diagonals[0] for one in diagonals]
+    return [
+        sum((whole[k] * int(rows[t - k]) for k in range(min(len(whole), t + 1))), Fraction(0))
+        for t in range(rounds)
+    ]
+
+
+def noise_of(strategy: Strategy, fresh: Any) -> Any:
+    """Return all rows of integer noise, for one column each."""
+    kept, _ = memory(strategy, len(fresh))
+    found = []
+    for one in fresh:
+        row = kept.row(one)
+        kept.keep(one, row)
+        found.append(row)
+    return np.stack(found)
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("scale", [3.0, 2.0**30, 2.0**44])
+def test_encoded_noise_is_the_fresh_noise_but_for_the_stated_rounding(
+    strategy: Strategy, scale: float
+) -> None:
+    fresh = np.stack([rounded_gaussian(scale, 3, bits=seeded(k)) for k in range(40)])
+    noise, error = noise_of(strategy, fresh), memory(strategy, 40)[1]
+    for column in range(3):
+        found = encoded(strategy, noise[:, column])
+        pairs = zip(found, fresh[:, column], strict=True)
+        assert max(abs(one - int(z)) for one, z in pairs) <= error
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_the_largest_noise_of_the_worst_signs_has_room(strategy: Strategy) -> None:
+    """Fresh noise of 2^50 steps with the signs of the inverse: the last row is as large as any."""
+    rounds = 60
+    impulse = np.zeros((rounds, 1), dtype=np.int64)
+    impulse[0] = 2**40
+    signs = np.sign(noise_of(strategy, impulse)[::-1])
+    fresh = np.where(signs < 0, -1, 1) * (2**50 - 1)
+    noise, error = noise_of(strategy, fresh), memory(strategy, rounds)[1]
+    found = encoded(strategy, noise[:, 0])
+    pairs = zip(found, fresh[:, 0], strict=True)
+    assert max(abs(one - int(z)) for one, z in pairs) <= error
+
+
+def test_halves_that_all_round_up_are_within_the_bound_of_an_inverse() -> None:
+    """Each round of 127/128 Z is half a step too much, of which C makes 63."""
+    strategy = BandedInverse([1, -127 / 128])
+    fresh = np.full((600, 1), 64, dtype=np.int64)
+    noise, error = noise_of(strategy, fresh), memory(strategy, 600)[1]
+    furthest = max(abs(one - 64) for one in encoded(strategy, noise[:, 0]))
+    assert 60 < furthest <= error < 400
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_the_noise_covers_the_rounding_of_rows_and_of_noise(strategy: Strategy) -> None:
+    rounds, entries, z, own = 30, 5, 1.5, 0.75
+    mechanism = MatrixFactorization(z, Encoder.of(strategy, rounds))
+    _, grid = _prepared(mechanism, entries, own)
+    error = memory(strategy, rounds)[1]
+    apart = own / 2.0**grid.exponent + math.sqrt(entries)
+    needed = z * (apart + 2 * error * math.sqrt(rounds * entries))
+    assert grid.scale * abs(float(strategy.diagonals(1)[0])) >= needed
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("way", [1, -1])
+def test_neighbours_are_no_further_apart_than_the_noise_is_for(
+    strategy: Strategy, way: int
+) -> None:
+    """What was released is fixed, and the fresh noise of each data set is worked out from it."""
+    rounds, entries, z = 24, 2, 1.7
+    encoder = Encoder.of(strategy, rounds, participations=3, separation=8)
+    mechanism = MatrixFactorization(z, encoder)
+    one, grid = _prepared(mechanism, entries, 1.0)
+    other, _ = _prepared(mechanism, entries, 1.0)
+    rows = np.random.default_rng(4).normal(size=(rounds, entries))
+    steps = np.stack([grid.steps("row", row) for row in rows])
+    moved = steps.copy()
+    for t in (0, 8, 16):
+        length = math.floor(2.0**-grid.exponent / math.sqrt(entries)) + 1
+        moved[t] += way * length
+    bits, square = seeded(8), 0
+    for x, y in zip(steps, moved, strict=True):
+        fresh = rounded_gaussian(grid.scale, entries, bits=bits)
+        noise = one.row(fresh)
+        released = x + noise
+        # The fresh noise on the neighbouring data set: what makes the same release.
+        none = np.zeros_like(fresh)
+        needed = released - y - other.row(none)
+        one.keep(fresh, noise)
+        other.keep(needed, released - y)
+        square += sum(int(a) ** 2 for a in fresh - needed)
+    assert math.sqrt(square) <= grid.scale * (encoder.sensitivity / z) * (1 + 1e-12)
+    if encoder.least_square == encoder.square and strategy != STRATEGIES[2]:
+        assert math.sqrt(square) > grid.scale * (encoder.sensitivity / z) * (1 - 1e-3)
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_sums_are_those_of_rows_and_noise(strategy: Strategy) -> None:
+    rounds = 15
+    mechanism = MatrixFactorization(0.8, Encoder.of(strategy, rounds))
+    rows = np.random.default_rng(1).normal(size=(rounds, 4))
+    run = matrix_factorization(mechanism, 4, 2.0, bits=seeded(9))
+    _, grid = _prepared(mechanism, 4, 2.0)
+    bits = seeded(9)
+    fresh = np.stack([rounded_gaussian(grid.scale, 4, bits=bits) for _ in range(rounds)])
+    expected = np.stack([grid.steps("row", row) for row in rows]) + noise_of(strategy, fresh)
+    total = np.zeros(4)
+    assert run.latest.tolist() == [0.0] * 4
+    for t, row in enumerate(rows, start=1):
+        found = run.add(row)
+        total = total + np.ldexp(expected[t - 1].astype(float), grid.exponent)
+        assert found.tolist() == total.tolist()
+        assert (
+            run.latest.tolist() == np.ldexp(expected[t - 1].astype(float), grid.exponent).tolist()
+        )
+        assert run.rows == t
+        found *= math.nan
+
+
+def test_rounding_costs_next_to_no_noise() -> None:
+    for strategy in STRATEGIES:
+        mechanism = MatrixFactorization(4.0, Encoder.of(strategy, 1000))
+        _, grid = _prepared(mechanism, 10_000, 1.0)
+        first = abs(float(strategy.diagonals(1)[0]))
+        assert 1.0 <= math.ldexp(grid.scale, grid.exponent) * first / 4.0 <= 1.0 + 2.0**-15
+
+
+def test_the_noise_of_sums_has_the_variance_of_the_factorization() -> None:
+    encoder = Encoder.square_root(8)
+    run = matrix_factorization(MatrixFactorization(4.0, encoder), 20_000, 0.5, bits=seeded(2))
+    found = [run.add(np.zeros(20_000)).std() for _ in range(8)]
+    squares = np.cumsum([float(one) ** 2 for one in SquareRoot().diagonals(8)])
+    for deviation, square in zip(found, squares, strict=True):
+        assert abs(deviation / (2.0 * math.sqrt(square)) - 1) < 6 / math.sqrt(40_000)
+
+
+def run_of(rounds: int, z: float = 1.0, size: int = 1, **kind: Any) -> Any:
+    """Return a run with the square root."""
+    return matrix_factorization(
+        MatrixFactorization(z, Encoder.square_root(rounds)), size, 1.0, **kind
+    )
+
+
+def test_rows_end_with_the_rounds() -> None:
+    run = run_of(2)
+    run.add([0.0])
+    run.add([0.0])
+    with pytest.raises(IncompatibleError, match="for 2 rounds"):
+        run.add([0.0])
+    assert run.rows == 2
+
+
+def test_a_row_whose_noise_failed_is_not_added() -> None:
+    fails = [True, False]
+
+    def bits(count: Any) -> Any:
+        if fails.pop(0):
+            raise OSError("no entropy")
+        return np.full(count, 2**63, dtype=np.uint64)
+
+    run = run_of(2, bits=bits)
+    with pytest.raises(OSError, match="no entropy"):
+        run.add([1.0])
+    assert run.rows == 0
+    assert 0 < float(run.add([1.0])[0]) - 1.0 < 1  # of u = 1/2 alone
+
+
+def test_without_noise_the_sums_come_out() -> None:
+    run = run_of(3, 0.0, 2, bits=none_left)
+    assert [run.add(row).tolist() for row in ([1, 2], [0.5, 0.25], [-1, 0])] == [
+        [1.0, 2.0], [1.5, 2.25], [0.5, 2.25]
+    ]  # fmt: skip
+
+
+def test_the_run_is_charged_once_before_any_bit() -> None:
+    account = hs.Accountant()
+    run = run_of(10, 5.0, charge=account, bits=seeded(1))
+    assert account.plan == MatrixFactorization(5.0, Encoder.square_root(10))
+    run.add([1.0])
+    assert len(account) == 1
+    with pytest.raises(hs.errors.BudgetExhausted):
+        run_of(10, 5.0, charge=hs.calibration.Filter(hs.ZCDP(1e-3)), bits=none_left)
+
+
+def test_rows_that_are_too_large_are_refused_and_change_nothing() -> None:
+    run = run_of(5)
+    for row in ([2.0**61], [1e300]):
+        with pytest.raises(ParameterError, match=r"^row must be"):
+            run.add(row)
+    assert run.rows == 0
+    run.add([2.0**30])
+
+
+@pytest.mark.parametrize(
+    "encoder",
+    [
+        Encoder.of_matrix([[1.0]]),
+        Encoder.toeplitz([0, 1], 5),
+        Encoder.toeplitz([1, 1.5], 1000),
+        Encoder.toeplitz([1, -3], 100),
+        Encoder.toeplitz([1, 1e15], 2),
+        Encoder.toeplitz([1e-300, 1e300], 2),
+        Encoder.banded_inverse([1, -2], 2000),
+        Encoder.buffered_toeplitz([1e5], [0.5], 1000),
+    ],
+)
+def test_strategies_without_room_are_refused_before_a_charge(encoder: Encoder) -> None:
+    account = hs.Accountant()
+    with pytest.raises(ParameterError, match=r"^mechanism must be of an encoder made from"):
+        matrix_factorization(
+            MatrixFactorization(1.0, encoder), 1, 1.0, charge=account, bits=none_left
+        )
+    assert len(account) == 0
+
+
+@pytest.mark.parametrize("z", [math.inf, 1e15, 1e-15, 5e-324])
+def test_noise_beyond_what_is_drawn_is_refused(z: float) -> None:
+    with pytest.raises(ParameterError, match=r"^mechanism must be of noise"):
+        run_of(5, z)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "arguments"),
+    [
+        ("mechanism", (hs.Gaussian(1), 1, 1.0)),
+        ("size", (MatrixFactorization(1.0, Encoder.square_root(2)), 0, 1.0)),
+        ("size", (MatrixFactorization(1.0, Encoder.square_root(2)), 1.5, 1.0)),
+        ("size", (MatrixFactorization(1.0, Encoder.square_root(2)), 10**7 + 1, 1.0)),
+        ("sensitivity", (MatrixFactorization(1.0, Encoder.square_root(2)), 1, 0)),
+        ("sensitivity", (MatrixFactorization(1.0, Encoder.square_root(2)), 1, math.nan)),
+    ],
+)
+def test_bad_arguments_are_named(wrong: Any, arguments: Any) -> None:
+    account = hs.Accountant()
+    with pytest.raises(ParameterError, match=f"^{wrong} must be"):
+        matrix_factorization(*arguments, charge=account, bits=none_left)
+    assert len(account) == 0
+
+
+@pytest.mark.parametrize("row", [[math.nan, 1], [1.0], [[1.0, 2.0]], 3.0, ["a", "b"], None])
+def test_bad_rows_are_named(row: Any) -> None:
+    run = run_of(2, size=2, bits=none_left)
+    with pytest.raises(ParameterError, match=r"^row must be"):
+        run.add(row)
+    assert run.rows == 0
+
+
+def test_a_memory_says_where_it_has_no_room() -> None:
+    with pytest.raises(TooLargeError):
+        memory(Toeplitz([1, 1.5]), 1000)
+    assert MOST == 2.0**50

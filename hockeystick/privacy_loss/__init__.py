@@ -83,15 +83,11 @@ from hockeystick.privacy_loss.sampling.random_allocation import AllocationLoss
 from hockeystick.privacy_loss.sampling.sampled import SampledLoss
 from hockeystick.privacy_loss.sampling.sampled_gaussian import SampledGaussianLoss
 from hockeystick.privacy_loss.sampling.shuffled import LargestBatchLoss
-from hockeystick.privacy_loss.selection.above_threshold import (
-    AboveThresholdGaussianLoss,
-    AboveThresholdLaplaceLoss,
-)
+from hockeystick.privacy_loss.selection.above_threshold import AboveThresholdGaussianLoss
 from hockeystick.privacy_loss.selection.sparse_vector import AboveThresholdRenyiLoss, UnknownLoss
 
 __all__ = [
     "AboveThresholdGaussianLoss",
-    "AboveThresholdLaplaceLoss",
     "AboveThresholdRenyiLoss",
     "AllocationLoss",
     "AnalyticLoss",
@@ -166,7 +162,6 @@ import_modules(__name__)
 _FORMER: Final = {
     "FirstOfManyLoss": ("AboveThresholdRenyiLoss", AboveThresholdRenyiLoss),
     "FoldedGaussianLoss": ("AboveThresholdGaussianLoss", AboveThresholdGaussianLoss),
-    "FoldedLaplaceLoss": ("AboveThresholdLaplaceLoss", AboveThresholdLaplaceLoss),
     "ObservedMixtureProfiledLoss": ("ObservedMixtureLoss", ObservedMixtureLoss),
     "SampledProfiledLoss": ("SampledLoss", SampledLoss),
     "closed_form_dominating_loss": (

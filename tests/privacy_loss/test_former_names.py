@@ -11,7 +11,6 @@ from hockeystick.privacy_loss import DominatedLoss, GaussianLoss
     [
         ("FirstOfManyLoss", "AboveThresholdRenyiLoss"),
         ("FoldedGaussianLoss", "AboveThresholdGaussianLoss"),
-        ("FoldedLaplaceLoss", "AboveThresholdLaplaceLoss"),
         ("ObservedMixtureProfiledLoss", "ObservedMixtureLoss"),
         ("SampledProfiledLoss", "SampledLoss"),
     ],

@@ -42,6 +42,15 @@ class OutcomesLoss(FewAtoms):
     masses: Masses
     relative_error: float = 0.0
 
+    def __hash__(self) -> int:
+        """Return the hash, which many fractions take a while to tell."""
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        """The hash of all fields."""
+        return hash((self.masses, self.relative_error))
+
     @property
     def opposite(self) -> OutcomesLoss:
         """The loss in the other direction."""

@@ -29,7 +29,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Final, final
 
 from hockeystick.mechanisms.selection.sparse_vector import AboveThreshold, ComparisonNoise
-from hockeystick.numerics import ULP, largest_reading, least_reading
+from hockeystick.numerics import ULP, least_reading
 from hockeystick.numerics.rounding import float_up
 from hockeystick.numerics.working_precision import working_digits
 from hockeystick.privacy_loss.bounds.zcdp_line import ZCDPLine, outward
@@ -41,11 +41,8 @@ from hockeystick.privacy_loss.core.two_point import (
     RandomizedResponsePairLoss,
 )
 from hockeystick.privacy_loss.guarantees.renyi import RenyiBoundLoss
-from hockeystick.privacy_loss.selection.above_threshold import (
-    AboveThresholdGaussianLoss,
-    AboveThresholdLaplaceLoss,
-)
 from hockeystick.privacy_loss.selection.threshold_attacks import attacked
+from hockeystick.privacy_loss.selection.threshold_bound import gaussian_bound, laplace_bound
 
 if TYPE_CHECKING:
     from mpmath import mpf
@@ -55,6 +52,8 @@ _OUTWARD: Final = 1.0 + 2.0**-48
 _DIGITS: Final = 60
 # Scales above this, and below its reciprocal, have simpler bounds.
 _LARGEST_SCALE: Final = 1e15
+# Losses above this are counted as a pure guarantee.
+_LARGEST_LOSS: Final = 3000
 
 
 @final
@@ -187,15 +186,13 @@ def _composed_with_constant(mechanism: AboveThreshold, sensitivity: Fraction) ->
         share = 1 / least_reading(threshold) if threshold < math.inf else Fraction(0)
         if mechanism.threshold_noise is ComparisonNoise.LAPLACE or share == 0:
             return RandomizedResponsePairLoss(float_up(most + share))
+    reach = 1 / least_reading(threshold)
+    if most + reach > _LARGEST_LOSS and mechanism.threshold_noise is ComparisonNoise.LAPLACE:
+        return RandomizedResponsePairLoss(float_up(most + reach))
+    own = float_up(1 / least_reading(query))
     if mechanism.threshold_noise is ComparisonNoise.GAUSSIAN:
-        return AboveThresholdGaussianLoss.of(least_reading(threshold), float_up(most))
-    largest = float_up(most + 1 / least_reading(threshold))
-    gap = float_up(max(most - 1 / largest_reading(threshold), Fraction(0)))
-    return (
-        AboveThresholdLaplaceLoss(largest, gap)
-        if gap < largest
-        else RandomizedResponsePairLoss(largest)
-    )
+        return gaussian_bound(least_reading(threshold), own, mechanism.monotone)
+    return laplace_bound(float_up(reach), own, mechanism.monotone)
 
 
 def _renyi_bound(

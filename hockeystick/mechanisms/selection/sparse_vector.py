@@ -48,8 +48,10 @@ class AboveThreshold(AnyAdjacency):
         Shifting the threshold's noise by the sensitivity makes every "below" at least as likely
         for the neighbour, and leaves one "above", whose query moves by at most twice the
         sensitivity against the threshold (once where all queries move the same way). Laplace
-        query noise: the outcome is dominated, whatever the number of queries, by the threshold's
-        loss plus (2 or 1) / query_scale, in both directions. Gaussian query noise: with at most N
+        query noise, whatever the number of queries: the largest loss is that of the threshold plus
+        (2 or 1) / query_scale, and lesser shifts, or none, say that it is rarely as large; the
+        least bound of nine shifts counts (``privacy_loss/selection/threshold_bound.py``), in both
+        directions. Gaussian query noise: with at most N
         queries, by Renyi divergences of mu^2 = (1/threshold_scale)^2 + (2/query_scale)^2 plus
         ln(N) / (alpha - 1). The lower end is that of a few queries at good places, which
         ``privacy_loss/selection/threshold_attacks.py`` has.

@@ -24,9 +24,9 @@ from hockeystick.numerics import ULP, Ball
 from hockeystick.numerics.rounding import as_mpf
 from hockeystick.numerics.working_precision import working_digits
 from hockeystick.privacy_loss.bounds.sixth_moments import sixth_moment_of_normal, sixth_power
+from hockeystick.privacy_loss.core.atomic import AtomicLoss
 from hockeystick.privacy_loss.core.base import Atoms, CGFEstimate, Masses
 from hockeystick.privacy_loss.core.cell_loss import UnboundedLoss
-from hockeystick.privacy_loss.core.outcomes import OutcomesLoss
 from hockeystick.privacy_loss.core.rates import mu_of
 from hockeystick.privacy_loss.core.uncertain_endpoints import UncertainEdges
 from hockeystick.privacy_loss.noise.gaussian import GaussianLoss
@@ -40,8 +40,9 @@ _TINY: Final = 5e-324
 _LN_2: Final = math.log(2.0)
 # Decimal digits beyond those that cancel.
 _DIGITS: Final = 30
-# Up to this, ``exp(c g)`` times a mass beyond g is negligible in an estimate.
+# Up to this, ``exp(c g)`` times a mass so many deviations out is negligible in an estimate.
 _LARGEST_EXPONENT: Final = 20.0
+_FAR: Final = 9.0
 
 
 @final
@@ -59,11 +60,13 @@ class AboveThresholdGaussianLoss(UnboundedLoss):
     noise_multiplier: Fraction
     shift: float
     inner: float
-    middle: OutcomesLoss
+    middle: AtomicLoss
 
     def cgf_estimate(self, c: float) -> CGFEstimate:
         """Return K and two derivatives; by the atoms alone where the tails are negligible."""
-        if c * self.inner < _LARGEST_EXPONENT:
+        mu = mu_of(self.noise_multiplier)
+        beyond = (self.inner - self.shift) / mu - 0.5 * mu
+        if c * self.inner < _LARGEST_EXPONENT and beyond > _FAR:
             return self.middle.cgf_estimate(c)
         value, slope, curvature = self._cumulants(c)
         return CGFEstimate(float(value), float(slope), float(curvature))
@@ -139,7 +142,8 @@ class AboveThresholdGaussianLoss(UnboundedLoss):
                 second += (step * step + mu * mu) * below
                 second += (2 * side * step - mu * quantile) * density
             rest = _inner_mass(self)
-            for loss, mass in self.middle.exact_atoms():
+            atoms = self.middle.nodes(0, self.middle.atoms().loss.size)
+            for loss, mass in zip(*atoms, strict=True):
                 part = rest * mass * mp.exp(c * loss)
                 moment += part
                 slope += loss * part
@@ -180,7 +184,7 @@ def _precision() -> int:
     """Return some digits more than mpmath's."""
     from hockeystick.numerics.multiprecision import mp
 
-    return max(mp.dps, _DIGITS) + _DIGITS
+    return int(max(mp.dps, _DIGITS)) + _DIGITS
 
 
 def _digits(c: float, size: float) -> int:

@@ -7,9 +7,10 @@ most 1, what stays below ``threshold + r`` also stays below ``threshold + r + 1`
 of the one answer that exceeds it grows by at most 2 (by 1 where all answers move the same way).
 
 - Laplace query noise: ``f(r, i) <= e^s f'(r + 1, i)`` with ``s = 2/b`` or ``1/b``, whatever the
-  number of queries. The release is dominated by the pair of the threshold's noise composed with
-  one of constant loss s, symmetrised, because that holds in both directions. For Laplace noise of
-  both, the largest loss is the classical ``1/b_threshold + 2/b_query``.
+  number of queries. For Laplace noise of both, the largest loss is the classical
+  ``1/b_threshold + 2/b_query``. A lesser shift, or none, leaves an unbounded loss that is rarely
+  large, and is worth less of the threshold's noise: the least bound of several shifts is
+  ``threshold_bound``.
 - Gaussian query noise, at most N queries: joint convexity of ``(a, b) -> a^alpha b^(1-alpha)``
   takes r out of the moment, and the last query's two outcomes together are a binary outcome of
   Gaussians at distance 2/b, so that ``E[(P/Q)^(alpha-1)]`` is at most that of Gaussians with
@@ -52,8 +53,6 @@ _OUTWARD: Final = 1.0 + 2.0**-48
 _DIGITS: Final = 60
 # Scales above this, and below its reciprocal, have simpler bounds.
 _LARGEST_SCALE: Final = 1e15
-# Losses above this are counted as a pure guarantee.
-_LARGEST_LOSS: Final = 3000
 
 
 @final
@@ -171,28 +170,20 @@ def _loss(mechanism: AboveThreshold) -> PrivacyLoss:
         return UnknownLoss()
     single = _single_query(mechanism)
     attained, response = attacked(mechanism) or single, float(single.epsilon) if single else 0.0
-    sensitivity = Fraction(1 if mechanism.monotone else 2)
     if mechanism.query_noise is ComparisonNoise.GAUSSIAN:
+        sensitivity = Fraction(1 if mechanism.monotone else 2)
         return replace(_renyi_bound(mechanism, sensitivity, attained), response=response)
-    return DominatedLoss(_composed_with_constant(mechanism, sensitivity), attained, response)
+    return DominatedLoss(_with_laplace_queries(mechanism), attained, response)
 
 
-def _composed_with_constant(mechanism: AboveThreshold, sensitivity: Fraction) -> CellLoss:
-    """Return the threshold's loss plus a constant, symmetrised."""
-    threshold, query = mechanism.threshold_scale, mechanism.query_scale
-    most = sensitivity / least_reading(query)
-    if threshold > _LARGEST_SCALE:
-        # The loss of the threshold is bounded by a constant too: a pure guarantee.
-        share = 1 / least_reading(threshold) if threshold < math.inf else Fraction(0)
-        if mechanism.threshold_noise is ComparisonNoise.LAPLACE or share == 0:
-            return RandomizedResponsePairLoss(float_up(most + share))
-    reach = 1 / least_reading(threshold)
-    if most + reach > _LARGEST_LOSS and mechanism.threshold_noise is ComparisonNoise.LAPLACE:
-        return RandomizedResponsePairLoss(float_up(most + reach))
-    own = float_up(1 / least_reading(query))
+def _with_laplace_queries(mechanism: AboveThreshold) -> CellLoss:
+    """Return the dominating loss for Laplace query noise."""
+    threshold, query = mechanism.threshold_scale, float_up(1 / least_reading(mechanism.query_scale))
+    if threshold == math.inf:
+        return laplace_bound(0.0, query, mechanism.monotone)
     if mechanism.threshold_noise is ComparisonNoise.GAUSSIAN:
-        return gaussian_bound(least_reading(threshold), own, mechanism.monotone)
-    return laplace_bound(float_up(reach), own, mechanism.monotone)
+        return gaussian_bound(least_reading(threshold), query, mechanism.monotone)
+    return laplace_bound(float_up(1 / least_reading(threshold)), query, mechanism.monotone)
 
 
 def _renyi_bound(

@@ -35,8 +35,10 @@ import numpy as np
 
 from hockeystick.numerics import ULP
 from hockeystick.numerics.working_precision import working_digits
+from hockeystick.privacy_loss.core.atomic import AtomicLoss
 from hockeystick.privacy_loss.core.outcomes import OutcomesLoss
 from hockeystick.privacy_loss.core.rates import mu_of
+from hockeystick.privacy_loss.core.two_point import RandomizedResponsePairLoss
 from hockeystick.privacy_loss.noise.gaussian import GaussianLoss
 from hockeystick.privacy_loss.selection.above_threshold import AboveThresholdGaussianLoss, tail
 from hockeystick.privacy_loss.selection.threshold_run import RunProfile, run_profile
@@ -63,6 +65,9 @@ _TAIL: Final = 10.0
 _DIGITS: Final = 60
 _BITS: Final = 240
 _NONE: Final = Fraction(0)
+# Losses above this, or those of Gaussian noise of a larger mu, are counted as a pure guarantee.
+_LARGEST_LOSS: Final = 3000.0
+_LARGEST_MU: Final = 20.0
 # Exponents up to this are taken of floats.
 _LARGEST_EXPONENT: Final = 500.0
 
@@ -78,9 +83,11 @@ _NO_NOISE: Final = LossAtoms(np.zeros(1), np.ones(1))
 
 
 @lru_cache(maxsize=256)
-def laplace_bound(threshold: float, query: float, monotone: bool) -> OutcomesLoss:
+def laplace_bound(threshold: float, query: float, monotone: bool) -> AtomicLoss:
     """Return the pair for Laplace noise, by the reciprocals of both scales, rounded up."""
     step = (1.0 if monotone else 2.0) * query
+    if step + threshold > _LARGEST_LOSS:
+        return RandomizedResponsePairLoss((step + threshold) * (1.0 + 2.0 * ULP))
     largest = (step + threshold) * (1.0 + 8.0 * ULP)
     kinks = np.arange(2, -_SCALES, -1)[:, None] * step + np.array([-threshold, threshold])
     at = _points(np.abs(kinks).ravel(), query, largest)
@@ -98,6 +105,9 @@ def gaussian_bound(
     """Return the pair for a Gaussian threshold, by the reciprocal of the scale of Laplace noise."""
     mu, step = mu_of(noise_multiplier), (1.0 if monotone else 2.0) * query
     inner = step + mu * (0.5 * mu + _TAIL)
+    if inner > _LARGEST_LOSS or mu > _LARGEST_MU:
+        pure = RandomizedResponsePairLoss(inner)
+        return AboveThresholdGaussianLoss(noise_multiplier, step, inner, pure)
     at = _points(np.zeros(0), query, inner)
     noises = [
         gaussian_atoms(noise_multiplier * _SHARES / share) if share else _NO_NOISE
@@ -189,7 +199,8 @@ def excess(at: Array, noise: LossAtoms, run: RunProfile) -> Array:
     """Return upper bounds of ``D(e^at) - (1 - e^at)_+`` for the noise's loss and that of a run."""
     size = np.abs(at)[:, None]
     # The noise's pair is its own mirror image.
-    own = np.maximum(-np.expm1(size * (1.0 - 4.0 * ULP) - noise.loss), 0.0) @ noise.mass
+    less = np.minimum(size * (1.0 - 4.0 * ULP) - noise.loss, 0.0)
+    own = -np.expm1(less) @ noise.mass
     own = own * np.exp(np.minimum(at, 0.0))
     # At an infinite loss Z is at most the largest one, which it is at 1.
     left = np.where(np.isfinite(noise.loss), at[:, None] - noise.loss, 0.0)

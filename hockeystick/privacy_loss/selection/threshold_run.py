@@ -77,7 +77,7 @@ def run_profile(unit: float, plus: int, minus: int) -> RunProfile | None:
     fewest = plus + minus + 2
     first = -fewest - math.ceil(_LOG_RANGE * max(plus / below, minus / (above + minus * unit)))
     last = fewest + math.ceil(_LOG_RANGE * minus / above)
-    places = np.arange(first, last + 1)
+    places = np.arange(first, last + 1, dtype=float)
     corners = [_Corner.of(places, unit, step) for step in (plus, -minus) if step]
     excess = np.zeros(places.size)
     for _ in range(_ITERATIONS):

@@ -31,6 +31,7 @@ from hockeystick.privacy_loss.core.interval_moments import (
     moment_bounds,
     signed_parts,
 )
+from hockeystick.privacy_loss.core.outcomes import OutcomesLoss
 from hockeystick.privacy_loss.sampling.sampled import SampledLoss
 from hockeystick.privacy_loss.sampling.sampled_atoms import SampledAtomsLoss
 
@@ -229,7 +230,10 @@ def test_cells_of_a_sampled_gaussian_agree_with_its_own_enclosures(
 
 
 def test_a_dominated_loss_has_the_moments_of_the_dominating_one() -> None:
-    folded = AboveThresholdGaussianLoss.of(Fraction(2), 0.3)
+    one, three = Fraction(1), Fraction(3)
+    folded = AboveThresholdGaussianLoss(
+        Fraction(2), 0.3, 1.2, OutcomesLoss(((one, three), (three, one)))
+    )
     assert DominatedLoss(folded, None).moment_bounds() == folded.moment_bounds()
     assert math.fsum(mass for half in signed_parts(folded)[:2] for mass in half.p) == pytest.approx(
         1

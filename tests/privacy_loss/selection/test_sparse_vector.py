@@ -14,7 +14,6 @@ import hockeystick as hs
 from hockeystick.numerics.multiprecision import mp
 from hockeystick.privacy_loss import (
     AboveThresholdGaussianLoss,
-    AboveThresholdLaplaceLoss,
     AboveThresholdRenyiLoss,
     CellLoss,
     DominatingPair,
@@ -168,10 +167,10 @@ def test_the_largest_loss_is_the_classical_one_and_runs_come_near_it(
     threshold, query = scales
     bound = bound_of(hs.mechanisms.AboveThreshold(threshold, query))
     classical = 1 / threshold + 2 / query
-    assert classical <= bound.supremum <= classical * (1 + 1e-15)
+    assert classical <= bound.supremum <= classical * (1 + 4e-15)
     assert bound_of(
         hs.mechanisms.AboveThreshold(threshold, query, monotone=True)
-    ).supremum == pytest.approx(1 / threshold + 1 / query, rel=1e-15)
+    ).supremum == pytest.approx(1 / threshold + 1 / query, rel=4e-15)
 
 
 def test_runs_come_near_the_largest_loss() -> None:
@@ -291,18 +290,18 @@ def test_equal_scales_are_the_limit_of_unequal_ones() -> None:
     assert float(equal.epsilon) == pytest.approx(float(close.epsilon), rel=1e-12)
 
 
-FOLDED: tuple[CellLoss, ...] = (
-    AboveThresholdLaplaceLoss(1.5, 0.0),
-    AboveThresholdLaplaceLoss(0.9, 0.35),
-    AboveThresholdLaplaceLoss(4.0, 3.5),
-    bound_of(hs.mechanisms.AboveThreshold(1.5, 4.0, threshold_noise="gaussian")),
-    bound_of(hs.mechanisms.AboveThreshold(0.7, 30.0, threshold_noise="gaussian")),
+THREE = OutcomesLoss(tuple((Fraction(one), Fraction(4 - one)) for one in (1, 2, 3)))
+TAILED = (
+    AboveThresholdGaussianLoss(Fraction(3, 2), 0.5, 1.2, THREE),
+    AboveThresholdGaussianLoss(Fraction(7, 10), 0.07, 2.5, THREE),
 )
-each_folded = pytest.mark.parametrize("loss", FOLDED, ids=str)
+each_tailed = pytest.mark.parametrize("loss", TAILED, ids=("narrow", "wide"))
 
 
-@each_folded
-def test_both_distributions_add_up_to_1_and_are_each_others_mirror(loss: CellLoss) -> None:
+@each_tailed
+def test_both_distributions_add_up_to_1_and_are_each_others_mirror(
+    loss: AboveThresholdGaussianLoss,
+) -> None:
     edges = np.array([-math.inf, -5.0, -1.0, -0.2, 0.0, 0.2, 1.0, 5.0, math.inf])
     masses, atoms = loss.cells(edges), loss.atoms()
     for log, log_atoms in (
@@ -315,25 +314,16 @@ def test_both_distributions_add_up_to_1_and_are_each_others_mirror(loss: CellLos
     assert (np.diff(atoms.loss) > 0.0).all()
 
 
-def truth_of(loss: CellLoss, low: Any, high: Any, c: float) -> Any:
+def truth_of(loss: AboveThresholdGaussianLoss, low: Any, high: Any, c: float) -> Any:
     """Return ``E[exp(c L)]`` of the part without atoms between two losses, by its density."""
 
     def density(x: Any) -> Any:
-        if isinstance(loss, AboveThresholdLaplaceLoss):
-            return mp.exp((x - mp.mpf(loss.largest)) / 2) / 4
-        assert isinstance(loss, AboveThresholdGaussianLoss)
         mu = mp.mpf(loss.noise_multiplier.denominator) / loss.noise_multiplier.numerator
         at = abs(x) - loss.shift - mu * mu / 2
         return mp.npdf(at / mu) / mu * (1 if x > 0 else mp.exp(x))
 
-    gap = (
-        loss.inner
-        if isinstance(loss, (AboveThresholdLaplaceLoss, AboveThresholdGaussianLoss))
-        else 0.0
-    )
-    end = min(loss.supremum, 60.0)
     total = mp.zero
-    for left, right in ((-end, -gap), (gap, end)):
+    for left, right in ((-60.0, -loss.inner), (loss.inner, 60.0)):
         a, b = max(low, left), min(high, right)
         if a < b:
             # Cuts no wider than 1, which a normal density can be integrated over.
@@ -342,9 +332,9 @@ def truth_of(loss: CellLoss, low: Any, high: Any, c: float) -> Any:
     return total
 
 
-@each_folded
-def test_the_cells_hold_their_masses(loss: CellLoss) -> None:
-    edges = np.array([-2.0, -0.8, -0.3, 0.1, 0.4, 0.6, 0.6 + 1e-7, 1.4, 3.9])
+@each_tailed
+def test_the_cells_hold_their_masses(loss: AboveThresholdGaussianLoss) -> None:
+    edges = np.array([-4.0, -1.5, -0.3, 0.4, 1.4, 1.4 + 1e-7, 2.9, 3.9])
     masses = loss.cells(edges)
     with mp.workdps(25):
         for k, (low, high) in enumerate(pairwise(edges)):
@@ -359,9 +349,11 @@ def test_the_cells_hold_their_masses(loss: CellLoss) -> None:
 
 
 @pytest.mark.shared(4)
-@each_folded
+@each_tailed
 @pytest.mark.parametrize("c", [1e-6, 0.5, 3.0, 12.0])
-def test_the_moments_are_those_of_atoms_and_cells(loss: CellLoss, c: float) -> None:
+def test_the_moments_are_those_of_atoms_and_cells(
+    loss: AboveThresholdGaussianLoss, c: float
+) -> None:
     atoms = loss.atoms()
     with mp.workdps(30):
         truth = truth_of(loss, -mp.inf, mp.inf, c)
@@ -373,10 +365,10 @@ def test_the_moments_are_those_of_atoms_and_cells(loss: CellLoss, c: float) -> N
     assert found.radius <= 1e-15 * found.midpoint + 5e-324
 
 
-@each_folded
+@each_tailed
 @pytest.mark.parametrize("c", [1e-9, 1e-3, 0.5, 12.0])
 def test_the_cumulants_are_the_derivatives_of_k_which_vanishes_at_0(
-    loss: CellLoss, c: float
+    loss: AboveThresholdGaussianLoss, c: float
 ) -> None:
     at, above, below = (loss.cgf_estimate(one) for one in (c, c * 1.0001, c * 0.9999))
     assert at.value == loss.cgf_bounds(c).midpoint
@@ -387,16 +379,6 @@ def test_the_cumulants_are_the_derivatives_of_k_which_vanishes_at_0(
         )
     if c == 1e-9:
         assert at.value == pytest.approx(c * at.first_derivative, rel=1e-7)
-
-
-def test_a_threshold_with_more_noise_than_the_queries_is_a_laplace_release_of_the_sum() -> None:
-    loss = bound_of(hs.mechanisms.AboveThreshold(2.0, 5.0))
-    assert loss == AboveThresholdLaplaceLoss(0.9, 0.0)
-    with mp.workdps(30):
-        e, order = mp.mpf(loss.supremum), mp.mpf(3)
-        moment = (4 * mp.exp(3 * e) + 3 * mp.exp(-4 * e)) / 7
-        assert abs(mp.log(moment) - loss.cgf_bounds(3.0).midpoint) <= loss.cgf_bounds(3.0).radius
-        assert order == 3
 
 
 MANY = [
@@ -483,7 +465,9 @@ def test_edges(kind: str) -> None:
         assert isinstance(alone, AboveThresholdRenyiLoss)
         assert alone.rho == pytest.approx(0.125)
     else:
-        assert alone == DominatedLoss(RandomizedResponsePairLoss(0.5), None)
+        assert isinstance(alone, DominatedLoss)
+        assert profile(alone.dominating, 0.0) <= math.tanh(0.25) * (1 + 1e-9)
+        assert alone.supremum == pytest.approx(0.5, rel=1e-14)
 
 
 @pytest.mark.parametrize("scales", [(0.0, 1.0), (1.0, 0.0)])
@@ -536,24 +520,12 @@ def bounds_of_both_directions(kind: str, scales: tuple[float, float], x: Any) ->
 
 @each_scale
 @pytest.mark.parametrize("kind", ["laplace", "mixed"])
-def test_the_fold_is_the_convex_envelope_of_what_both_directions_say(
+def test_the_bound_is_no_larger_than_a_constant_loss_added_to_that_of_the_threshold(
     kind: str, scales: tuple[float, float]
 ) -> None:
     noise = "gaussian" if kind == "mixed" else "laplace"
     bound = bound_of(hs.mechanisms.AboveThreshold(*scales, threshold_noise=noise))
-    s, one = 2 / scales[1], 1 / scales[0]
-    kinks = [s + one, s - one, -s - one, one - s]
-    x = np.exp(np.sort([*np.linspace(-6.0, 6.0, 4001), *kinks]))
-    both = bounds_of_both_directions(kind, scales, x)
-    hull: list[tuple[float, float]] = []
-    for point in zip(x, both, strict=True):
-        while len(hull) > 1 and (hull[-1][1] - hull[-2][1]) * (point[0] - hull[-2][0]) >= (
-            point[1] - hull[-2][1]
-        ) * (hull[-1][0] - hull[-2][0]):
-            hull.pop()
-        hull.append(point)
-    corners = np.array(hull)
-    for epsilon in np.linspace(-1.5, 1.5, 13):
-        least = float(np.interp(math.exp(epsilon), corners[:, 0], corners[:, 1]))
-        # The gap of a Gaussian is a little wider than need be.
-        assert least - 1e-5 <= profile(bound, float(epsilon)) <= least + 1e-3
+    epsilons = np.linspace(-1.5, 1.5, 13)
+    least = bounds_of_both_directions(kind, scales, np.exp(epsilons))
+    for epsilon, most in zip(epsilons, least, strict=True):
+        assert profile(bound, float(epsilon)) <= most * 1.001 + 1e-9

@@ -58,7 +58,7 @@ _SCALES: Final = 24
 _PER_SCALE: Final = 4
 # Cells of the threshold's loss, and how many deviations these reach to either side.
 _CELLS: Final = 64
-_GAUSSIAN_CELLS: Final = 320
+_GAUSSIAN_CELLS: Final = 640
 _REACH: Final = 16.0
 # From so many deviations on the loss is Gaussian.
 _TAIL: Final = 10.0

@@ -87,6 +87,27 @@ def replaced_gaussian_delta(epsilon: mpf, rate: mpf, mu: mpf) -> mpf:
         return uncancelled(difference)
 
 
+def displaced_gaussian_delta(epsilon: mpf, rate: mpf, mu: mpf) -> mpf:
+    """Return the profile of ``(1-q) N(-mu) + q N(mu)`` against ``(1-q) N(-mu) + q N(0)``.
+
+    For ``eps >= 0`` the loss is above eps where ``w = e^(mu x)`` is above the larger root of
+    ``w^2 - e^(eps + mu^2/2) w = (1-q)/q (e^eps - 1)``.
+    """
+    if epsilon == mp.inf:
+        return mp.zero
+
+    def difference() -> tuple[mpf, mpf]:
+        half = mu * mu / 2
+        bend = 4 * (1 - rate) / rate * mp.exp(-2 * half - epsilon) * -mp.expm1(-epsilon)
+        x = (half + epsilon + mp.log((1 + mp.sqrt(1 + bend)) / 2)) / mu
+        first = (1 - rate) * phi(-x - mu) + rate * phi(mu - x)
+        second = (1 - rate) * scaled_phi(epsilon, -x - mu) + rate * scaled_phi(epsilon, -x)
+        return first, first - second
+
+    with mp.extraprec(64 + _lost(epsilon, mu)):
+        return uncancelled(difference)
+
+
 def gaussian_line(mu: mpf, c: float, step: float, count: int) -> list[mpc]:
     """Return ``K(z) = mu^2 z (z+1) / 2`` at ``z = c + i k step``."""
     points = [mp.mpc(c, mp.mpf(step) * k) for k in range(count)]

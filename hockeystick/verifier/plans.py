@@ -225,6 +225,8 @@ def fixed_size(description: Fields) -> Run | None:
     inner, adjacency = field(description, "inner", dict), among(description, "adjacency")
     if inner.get("type") != "Gaussian":
         raise NotCovered("samples of fixed size are verified for Gaussian noise only")
+    if adjacency == "zero-out" and description.get("clipped"):
+        raise NotCovered("samples of clipped contributions are not verified under zero-out")
     if number(inner, "noise_multiplier") == math.inf or not field(description, "batch_size", int):
         return None
     size, examples = field(description, "batch_size", int), field(description, "examples", int)
@@ -295,6 +297,7 @@ def training(plan: Fields, count: int) -> Iterator[tuple[Fields, int]]:
         noise, share = number(plan, "noise_multiplier") * factor, rate * growth
         if fixed and share < 1:
             size = {"batch_size": integer(share * (examples or 0)), "examples": examples}
+            size["clipped"] = not batch
             yield noisy("FixedSizeSubsampled", noise / 2, plan, **size), count * times
         elif share < 1:
             yield (

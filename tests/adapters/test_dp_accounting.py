@@ -474,6 +474,7 @@ def test_what_is_read_but_cannot_be_accounted_for_is_not_supported(event: Any, r
         (hs.RandomizedResponse(1), None, "under replace-one alone"),
         (hs.mechanisms.TreeAggregation(1, 3), None, "under zero-out alone"),
         (hs.PoissonSubsampled(hs.Gaussian(1), 0.5), ZERO, "under add-remove, not under zero-out"),
+        (hs.FixedSizeSubsampled(hs.Gaussian(1), 2, 9, ZERO), None, "clipped to that norm, say so"),
         (
             hs.mechanisms.RandomStopping(
                 hs.Gaussian(1), tuning.TruncatedNegativeBinomial(-0.5, 0.1)

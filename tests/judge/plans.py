@@ -120,7 +120,9 @@ def fixed_size(draw: random.Random) -> Spec:
     """A sample of a fixed size."""
     sizes = draw.choice([(1, 2), (1, 4), (1, 3), (2, 4), (3, 4), (4, 4), (1, 1), (1, 1024)])
     inner = gaussian(draw) if draw.random() < 0.5 else leaf(draw, _SAMPLED)
-    return Spec("FixedSizeSubsampled", sizes, (inner,), draw.choice(ADJACENCIES))
+    adjacency = draw.choice(ADJACENCIES)
+    clipped = adjacency == "zero-out" and inner.kind == "Gaussian" and sizes[1] != 3
+    return Spec("ClippedBatch" if clipped else "FixedSizeSubsampled", sizes, (inner,), adjacency)
 
 
 def with_replacement(draw: random.Random) -> Spec:
@@ -286,6 +288,12 @@ def _revealing(spec: Spec) -> str:
     return f"{_place(spec.kind)}.{spec.kind}({code(spec.parts[0])}, {spec.values[0]!r})"
 
 
+def _clipped(spec: Spec) -> str:
+    sizes = ", ".join(map(repr, spec.values))
+    sampled = f"{code(spec.parts[0])}, {sizes}, {spec.adjacency!r}, clipped=True"
+    return f"hs.FixedSizeSubsampled({sampled})"
+
+
 def _shuffle(spec: Spec) -> str:
     steps, clipping = spec.values
     return f"hs.Shuffled({code(spec.parts[0])}, {steps}, {spec.adjacency!r}, {clipping!r})"
@@ -324,6 +332,7 @@ _CALLS: dict[str, Callable[[Spec], str]] = {
     "RenyiDP": _renyi_call,
     "RevealedSample": _revealing,
     "RevealedRound": _revealing,
+    "ClippedBatch": _clipped,
     "Shuffled": _shuffle,
     "ShuffledReports": _reports,
     "RandomStopping": _stopping,
@@ -362,8 +371,10 @@ def _step(
     if sampling == "fixed-size":
         if batch == examples and adjacency == "add-remove":
             return half if whole and examples > 1 else own
-        zeroed = adjacency == "zero-out" and whole and batch > 1
-        return Spec("ZeroedBatch" if zeroed else "FixedSizeSubsampled", sizes, (half,), adjacency)
+        # A batch of one record that is clipped as a whole is clipped with it.
+        zeroed = "ZeroedBatch" if whole and batch > 1 else "ClippedBatch"
+        kind = zeroed if adjacency == "zero-out" else "FixedSizeSubsampled"
+        return Spec(kind, sizes, (half,), adjacency)
     if sampling == "with-replacement":
         return Spec("WithReplacementSubsampled", sizes, (half,), "replace-one")
     if sampling == "shuffle":

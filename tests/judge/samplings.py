@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -111,7 +112,8 @@ def fixed_size(
     if group > 1:
         return Family(())
     if adjacency == "zero-out":
-        return _zeroed(rate, inner, noise)
+        found = _zeroed(rate, inner, noise)
+        return replace(found, attacks=(*found.attacks, *_counted(float(rate), noise)))
     if adjacency == "add-remove" and size == examples:
         return _all_of_them(noise)
     share, exact = float(rate), rate_of(rate)
@@ -126,6 +128,25 @@ def fixed_size(
     )
     once = () if top is None else tuple(one.sampled(share, exact) for one in (top, _reversed(top)))
     return Family((*attacks, *mirrored), None if top is None else _worse_of_both(top, share), once)
+
+
+def _counted(rate: float, noise: Noise | None) -> tuple[Case, ...]:
+    """Counts: a record that is zeroed moves one as far as one that is replaced, from 0 to 1."""
+    if not isinstance(noise, noises.Gaussian):
+        return ()
+    return (mixed_shifts(noise, [(0.0, 1.0 - rate), (1.0, rate)], [(0.0, 1.0)]),)
+
+
+def clipped_batch(
+    values: tuple[Any, ...], adjacency: str, inner: Family | None, noise: Noise | None, group: int
+) -> Family:
+    """One of all sets of m of n records, each a vector of norm 1/2 at most, one of them zeroed."""
+    size, examples = (int(one) for one in values)
+    if group > 1:
+        return Family(())
+    if size == examples:
+        return _all_of_them(noise)
+    return _zeroed(Fraction(size, examples), inner, noise)
 
 
 def _all_of_them(noise: Noise | None) -> Family:
@@ -277,4 +298,5 @@ SAMPLINGS: dict[str, Sampling] = {
     "TruncatedPoissonSubsampled": truncated_poisson,
     "BatchClipped": batch_clipped,
     "ZeroedBatch": zeroed_batch,
+    "ClippedBatch": clipped_batch,
 }

@@ -172,6 +172,13 @@ def one_of_three(noise: float, moved: int) -> Rates:
     return zero, (1.0 - moved / 3.0) * zero + moved / 3.0 * one
 
 
+def one_of_three_vectors(noise: float, moved: int) -> Rates:
+    """Tests of one of three vectors, some of which are 1/2 and were zeroed, the others -1/2."""
+    below, zero, above = (norm.sf((THRESHOLDS - at) / noise) for at in (-0.5, 0.0, 0.5))
+    share = moved / 3.0
+    return (1.0 - share) * below + share * zero, (1.0 - share) * below + share * above
+
+
 def response(epsilon: float) -> Rates:
     """The test of a response that is true: a group of any size changes it but once."""
     lie = 1.0 / (1.0 + math.exp(epsilon))
@@ -225,6 +232,11 @@ ATTACKS = {
     ),
     "one of three examples": Attack(
         hs.FixedSizeSubsampled(hs.Gaussian(0.3), 1, 3, "zero-out"), 2, lambda: one_of_three(0.3, 2)
+    ),
+    "two of three vectors": Attack(
+        hs.FixedSizeSubsampled(hs.Gaussian(0.3), 1, 3, "zero-out", clipped=True),
+        2,
+        lambda: one_of_three_vectors(0.3, 2),
     ),
     "all three examples": Attack(
         hs.FixedSizeSubsampled(hs.Gaussian(0.3), 1, 3, "zero-out"), 3, lambda: one_of_three(0.3, 3)

@@ -56,7 +56,8 @@ def from_event(
 
     Noise multipliers of events are in units of the largest contribution of one record (``s / C``
     for values of norm at most C). Under replace-one a sum moves by up to 2C, so that
-    ``GaussianDpEvent(z)`` is ``Gaussian(z / 2)`` then; so it is in a sample of a fixed size.
+    ``GaussianDpEvent(z)`` is ``Gaussian(z / 2)`` then; so it is in a sample of a fixed size, which
+    is ``clipped`` under zero-out.
 
     | event | mechanism | adjacency |
     |---|---|---|
@@ -266,7 +267,8 @@ def _(event: dp_event.SampledWithoutReplacementDpEvent, adjacency: Adjacency) ->
     if adjacency is not Adjacency.REPLACE_ONE and not isinstance(inner, _ADDED_NOISE | None):
         raise _refused(event, f"what runs inside is not known under replace-one but {adjacency}")
     sizes = event.sample_size, event.source_dataset_size
-    return FixedSizeSubsampled(inner, *sizes, adjacency) if inner else _NOTHING
+    clipped = adjacency is Adjacency.ZERO_OUT and isinstance(inner, Gaussian)
+    return FixedSizeSubsampled(inner, *sizes, adjacency, clipped) if inner else _NOTHING
 
 
 @read.register

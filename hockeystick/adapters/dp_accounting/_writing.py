@@ -159,6 +159,13 @@ def _(mechanism: PoissonSubsampled, adjacency: Adjacency) -> dp_event.DpEvent:
 @write.register
 def _(mechanism: FixedSizeSubsampled, adjacency: Adjacency) -> dp_event.DpEvent:
     """Return sampling without replacement, in which a record takes another's place."""
+    zeroed = adjacency is Adjacency.ZERO_OUT and isinstance(mechanism.inner, Gaussian)
+    if zeroed and not mechanism.clipped:
+        reason = (
+            "an event's noise is in units of the norm of contributions, half of what a replacement "
+            "moves; where they are clipped to that norm, say so"
+        )
+        raise _refused(mechanism, reason)
     inner = write(mechanism.inner, Adjacency.REPLACE_ONE)
     return dp_event.SampledWithoutReplacementDpEvent(
         mechanism.examples, mechanism.batch_size, inner

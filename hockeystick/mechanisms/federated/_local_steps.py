@@ -143,7 +143,8 @@ class LocalSteps(Plan):
             return PoissonSubsampled(alone, self.local_rate, self.adjacency)
         # Another record takes the place of one that is missing.
         sizes = self.batch_size, self.examples_per_client
-        return FixedSizeSubsampled(changed, *sizes, self.adjacency)
+        clipped = self.adjacency is Adjacency.ZERO_OUT
+        return FixedSizeSubsampled(changed, *sizes, self.adjacency, clipped)
 
     def _assumed(self, noise: str) -> tuple[str, ...]:
         """Return what must hold in the training code, whose noise is in words, as sentences."""

@@ -145,9 +145,9 @@ class FedSDP(Plan):
         if self.sampling is ClientSampling.POISSON:
             return PoissonSubsampled(self._noise, self.participation, self.adjacency)
         # Another client takes the place of one that is missing.
-        return FixedSizeSubsampled(
-            changed, self.clients_per_round, self.total_clients, self.adjacency
-        )
+        sizes = self.clients_per_round, self.total_clients
+        clipped = self.adjacency is Adjacency.ZERO_OUT
+        return FixedSizeSubsampled(changed, *sizes, self.adjacency, clipped)
 
     @property
     def _noise(self) -> Gaussian:

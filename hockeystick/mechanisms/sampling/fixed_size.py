@@ -4,12 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import final
+from typing import Final, final
 
 from hockeystick.adjacency import Adjacency
-from hockeystick.errors import ParameterError
+from hockeystick.errors import IncompatibleError, ParameterError
+from hockeystick.mechanisms.base import Mechanism
+from hockeystick.mechanisms.noise.gaussian import Gaussian
 from hockeystick.mechanisms.registry import registered
 from hockeystick.mechanisms.sampling._fixed_sizes import OnFixedSizeSample
+
+_CLIPPED: Final = (
+    "Each example contributes a vector whose L2 norm is at most half of what replacing one may "
+    "move the sum; one that is zeroed contributes nothing."
+)
 
 
 @registered
@@ -41,12 +48,21 @@ class FixedSizeSubsampled(OnFixedSizeSample):
         noise on sums: where all other examples contribute nothing, zeroing moves a sum by half as
         much as a replacement may, C of 2C, and the release is a sampled Gaussian.
 
+        Where contributions are ``clipped`` to norm C and the noise is Gaussian, a single run is
+        exact under zero-out: for ``eps >= 0`` an example costs most where all others contribute the
+        opposite, ``(1-q) N(-C) + q N(C)`` against ``(1-q) N(-C) + q N(0)``, and in the other order
+        where they contribute the same, ``(1-q) N(C) + q N(0)`` against ``N(C)``. Of several runs
+        the upper end composes the worst of both in each run, and the lower end the first in one
+        order and the second in the other. Contributions in [0, 2C], which a replacement moves as
+        far, cost more: ``(1-q) N(0) + q N(2C)`` against ``N(0)``.
+
     Edge cases:
         Under replace-one a sample of all examples is the inner mechanism itself. Under add-remove
         its neighbour has no example to take the place of the one that is missing: known is only an
         interval, for a Gaussian on sums of contributions of norm at most C, 2C apart where one is
         replaced. One that is missing moves such a sum by C, the lower end; the upper end is that of
-        a replacement, which holds for contributions in [0, 2C] as well.
+        a replacement, which holds for contributions in [0, 2C] as well. Where they are ``clipped``
+        to norm C, both ends are those of moving by C. So are those of one that is zeroed.
 
     Args:
         inner: The mechanism that is run on the sample, the same in both directions of a
@@ -56,17 +72,23 @@ class FixedSizeSubsampled(OnFixedSizeSample):
         examples: Size of the data set, under add-remove exactly that of the larger one, an integer
             >= 1.
         adjacency: "replace-one", "add-remove" or "zero-out".
+        clipped: Whether the inner mechanism is Gaussian noise on a sum of vectors, one of each
+            example, whose L2 norm is at most half of what replacing one moves the sum, 0 for one
+            that is zeroed; as where each is clipped to the norm C, for replacements that move the
+            sum by up to 2C. Not so for a count, whose 0 or 1 a replacement moves by 1.
 
     Raises:
         ParameterError: If a parameter is outside its domain.
         IncompatibleError: If the inner mechanism is described under another adjacency than
-            replace-one.
+            replace-one, or is clipped and no Gaussian.
 
     References:
         Balle, Barthe and Gaboardi, "Privacy amplification by subsampling", NeurIPS 2018, theorem 2;
         Dong, Roth and Su, JRSS B 2022, theorem 4.2; Zhu, Dong and Wang, AISTATS 2022, theorem 11;
         Lebeda, Regehr, Kamath and Steinke, "Avoiding pitfalls for privacy accounting of subsampled
-        mechanisms under composition", SaTML 2025, for why directions are composed separately.
+        mechanisms under composition", SaTML 2025, for why directions are composed separately;
+        Kahane, "Sur le chaos multiplicatif", Ann. Sci. Math. Quebec 1985, for which vectors of a
+        ball cost most.
 
     Example:
         >>> import hockeystick as hs
@@ -75,6 +97,26 @@ class FixedSizeSubsampled(OnFixedSizeSample):
     """
 
     _drawn = "fixed-size-subsampled"
+
+    clipped: bool = False
+
+    def __init__(
+        self,
+        inner: Mechanism,
+        batch_size: float,
+        examples: float,
+        adjacency: Adjacency | str = Adjacency.REPLACE_ONE,
+        clipped: bool = False,
+    ) -> None:
+        OnFixedSizeSample.__init__(self, inner, batch_size, examples, adjacency)
+        if not isinstance(clipped, bool):
+            raise ParameterError("clipped", clipped, "True or False")
+        if clipped and not isinstance(inner, Gaussian):
+            raise IncompatibleError(
+                f"clipped contributions are analysed for the Gaussian mechanism, not for {inner}; "
+                "leave clipped out"
+            )
+        object.__setattr__(self, "clipped", clipped)
 
     def _check(self) -> None:
         """Raise where a sample has more examples than the data set."""
@@ -95,3 +137,14 @@ class FixedSizeSubsampled(OnFixedSizeSample):
         )
         larger = f" The larger of two neighbouring data sets has exactly {self.examples:,}."
         return every + larger if self.adjacency is Adjacency.ADD_REMOVE else every
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What must hold for the sampling to be as described."""
+        clipped = (_CLIPPED,) if self.clipped else ()
+        return (self.adjacency.meaning, self._sampling(), *clipped, *self.inner.assumptions)
+
+    def _words(self) -> tuple[str, tuple[str, ...]]:
+        """Return the inner mechanism's words with the sampling added."""
+        name, details = OnFixedSizeSample._words(self)
+        return name, (*details[:-1], "clipped", details[-1]) if self.clipped else details

@@ -166,9 +166,10 @@ class _FixedSize(Scheme):
         """Return one step: one example in another's place moves the sum by 2C."""
         if batches.rate == 1:
             return _whole(batches, noise_multiplier)
-        return FixedSizeSubsampled(
-            Gaussian(noise_multiplier / 2), *batches.sizes, batches.adjacency
-        )
+        clipped = batches.clipping is Clipping.INDIVIDUAL
+        clipped = clipped and batches.adjacency is Adjacency.ZERO_OUT
+        noise = Gaussian(noise_multiplier / 2)
+        return FixedSizeSubsampled(noise, *batches.sizes, batches.adjacency, clipped)
 
     def drawn(self, batches: Batches) -> str:
         """Return the description of the sampling."""

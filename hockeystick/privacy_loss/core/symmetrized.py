@@ -125,10 +125,7 @@ class SymmetrizedLoss(CellLoss):
     def cgf_upper(self, c: float) -> float:
         """Return ``ln(1 + M)`` with M of the one-sided loss: losses <= 0 contribute at most 1."""
         bounds = self.one_sided.cgf_bounds(c)
-        exponent = bounds.midpoint + bounds.radius
-        if exponent > _LARGEST_EXPONENT:
-            return exponent * (1.0 + 4.0 * ULP)
-        return math.log1p(math.exp(exponent)) * (1.0 + 16.0 * ULP)
+        return _log_one_more(bounds.midpoint + bounds.radius)
 
     def zcdp_line(self) -> ZCDPLine | None:
         """Return the line by the ends, or that without sampling, which is an upper bound."""
@@ -138,52 +135,152 @@ class SymmetrizedLoss(CellLoss):
 
     def atoms(self) -> Atoms:
         """Return the positive atoms, their reflections, and the remaining mass at 0."""
-        own = self.one_sided.atoms()
-        above = own.loss > 0.0
-        loss, log_p, error = own.loss[above], own.log_p[above], own.error[above]
-        log_q, unsure = log_p - loss, error + ULP * (4.0 * loss + np.abs(log_p))
-        rest, relative = self._mass_at_zero(
-            np.concatenate((log_p, log_q)), np.concatenate((error, unsure))
-        )
-        return Atoms(
-            np.concatenate((-loss[::-1], [0.0], loss)),
-            np.concatenate((log_q[::-1], [rest], log_p)),
-            np.concatenate((unsure[::-1], [relative], error)),
-        )
-
-    def _mass_at_zero(self, logs: Array, errors: Array) -> tuple[float, float]:
-        """Return ``ln`` of the remaining mass, that of the atom at 0, and its error."""
-        beyond = self.one_sided.cells(np.array([0.0, math.inf]))
-        logs = np.concatenate((logs, beyond.log_p, beyond.log_q))
-        errors = np.concatenate((errors, beyond.error, beyond.error))
-        masses = np.exp(logs)
-        rest = 1.0 - float(masses.sum())
-        unsure = float((masses * np.expm1(np.minimum(errors, 1.0))).sum()) + 8.0 * ULP
-        if rest <= 2.0 * unsure:
-            return math.log(max(rest, 0.0) + 2.0 * unsure), math.inf
-        return math.log(rest), 2.0 * unsure / rest + 2.0 * ULP * abs(math.log(rest))
+        return _joined_atoms(self.one_sided, self.one_sided)
 
     def cells(self, edges: Array) -> Masses:
         """Return the masses above 0, and those below 0 by reflection."""
-        edges = np.asarray(edges, dtype=np.float64)
-        below, above = edges[edges < 0.0], edges[edges > 0.0]
-        log_p, log_q = (np.full(edges.size - 1, -math.inf) for _ in range(2))
-        error = np.zeros(edges.size - 1)
-        if above.size:
-            found = self.one_sided.cells(np.concatenate(([0.0], above)))
-            # The first of them starts at 0, which may lie before all edges.
-            first = edges.size - above.size - 1
-            for own, part in zip((log_p, log_q, error), found, strict=True):
-                own[max(first, 0) :] = part[max(-first, 0) :]
-        if below.size:
-            found = self.one_sided.cells(np.concatenate(([0.0], -below[::-1])))
-            last = min(below.size, edges.size - 1)
-            mirrored = [part[::-1][:last] for part in (found.log_q, found.log_p, found.error)]
-            log_p[:last] = np.logaddexp(log_p[:last], mirrored[0])
-            log_q[:last] = np.logaddexp(log_q[:last], mirrored[1])
-            sizes = np.where(log_p[:last] > -math.inf, np.abs(log_p[:last]), 0.0)
-            error[:last] = np.maximum(error[:last], mirrored[2]) + ULP * (4.0 * sizes + 4.0)
-        return Masses(log_p, log_q, error)
+        return _joined_cells(self.one_sided, self.one_sided, edges)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class JoinedLoss(CellLoss):
+    """Above 0 the loss of ``above``, below 0 the reflection of ``reverse``, and the rest at 0.
+
+    Neighbours in one order may have the profile of ``above`` for ``eps >= 0`` at most, and in the
+    other order that of ``reverse``. Then the profile in the first order is at most
+    ``1 - e^eps + e^eps H(-eps)`` for ``eps < 0``, H that of ``reverse``. This is the loss with both
+    halves: above 0 as ``above``, and at -l the mass that ``reverse`` has at l under its Q. In the
+    other order it is the one with the two exchanged.
+
+    ``P(l > 0)`` of ``above`` and ``Q(l > 0)`` of ``reverse`` must add up to 1 at most, and so must
+    those of the other distributions. Some data sets attain ``above`` for ``eps >= 0``, so that its
+    closed-form profile is that of this loss; ``attained_loss`` is that of a pair of data sets.
+    """
+
+    above: CellLoss
+    reverse: CellLoss
+    attained_loss: PrivacyLoss | None = None
+
+    @property
+    def attained(self) -> PrivacyLoss | None:
+        """The loss that some pair of data sets attains in each of many runs, in this order."""
+        return self.attained_loss
+
+    @property
+    def without_attained(self) -> JoinedLoss:
+        """The same for the dominating loss alone."""
+        return replace(self, attained_loss=None)
+
+    @property
+    def closed_form_profile(self) -> ClosedFormProfile | None:
+        """That of the loss above 0, for epsilon >= 0."""
+        return self.above.closed_form_profile
+
+    @property
+    def supremum(self) -> float:
+        """The largest loss."""
+        return max(self.above.supremum, 0.0)
+
+    @property
+    def infimum(self) -> float:
+        """Minus the largest loss of the other order."""
+        return min(-self.reverse.supremum, 0.0)
+
+    @property
+    def endpoint_tolerance(self) -> float:
+        """The larger one of both."""
+        return max(self.above.endpoint_tolerance, self.reverse.endpoint_tolerance)
+
+    @property
+    def dominating_mu_squared(self) -> Fraction | None:
+        """The larger one of both: ``G_mu`` is symmetric."""
+        squares = self.above.dominating_mu_squared, self.reverse.dominating_mu_squared
+        return None if None in squares else max(square for square in squares if square is not None)
+
+    def cgf_bounds(self, c: float) -> Ball:
+        """Return K from cells and ``cgf_upper``."""
+        return cgf_bounds(self, c, self.cgf_upper)
+
+    def cgf_upper(self, c: float) -> float:
+        """Return ``ln(1 + M)`` with M of the loss above 0: losses <= 0 contribute at most 1."""
+        return _log_one_more(self.above.cgf_upper(c))
+
+    def atoms(self) -> Atoms:
+        """Return the atoms of both sides, and the remaining mass at 0."""
+        return _joined_atoms(self.above, self.reverse)
+
+    def cells(self, edges: Array) -> Masses:
+        """Return the masses above 0, and those below 0 by reflection."""
+        return _joined_cells(self.above, self.reverse, edges)
+
+
+def _log_one_more(exponent: float) -> float:
+    """Return an upper bound of ``ln(1 + e^K)``."""
+    if exponent > _LARGEST_EXPONENT:
+        return exponent * (1.0 + 4.0 * ULP)
+    return math.log1p(math.exp(exponent)) * (1.0 + 16.0 * ULP)
+
+
+def _joined_atoms(above: CellLoss, reverse: CellLoss) -> Atoms:
+    """Return one loss's positive atoms, reflections of another's, and the remaining mass at 0."""
+    right, left = _positive_atoms(above), _positive_atoms(reverse)
+    log_q = left.log_p - left.loss
+    unsure = left.error + ULP * (4.0 * left.loss + np.abs(left.log_p))
+    rest, relative = _mass_at_zero(
+        above, reverse, np.concatenate((right.log_p, log_q)), np.concatenate((right.error, unsure))
+    )
+    return Atoms(
+        np.concatenate((-left.loss[::-1], [0.0], right.loss)),
+        np.concatenate((log_q[::-1], [rest], right.log_p)),
+        np.concatenate((unsure[::-1], [relative], right.error)),
+    )
+
+
+def _positive_atoms(loss: CellLoss) -> Atoms:
+    """Return the atoms above 0."""
+    own = loss.atoms()
+    return Atoms(*(column[own.loss > 0.0] for column in own))
+
+
+def _mass_at_zero(
+    above: CellLoss, reverse: CellLoss, logs: Array, errors: Array
+) -> tuple[float, float]:
+    """Return ``ln`` of the remaining mass, that of the atom at 0, and its error."""
+    positive = np.array([0.0, math.inf])
+    right = above.cells(positive)
+    left = right if reverse is above else reverse.cells(positive)
+    logs = np.concatenate((logs, right.log_p, left.log_q))
+    errors = np.concatenate((errors, right.error, left.error))
+    masses = np.exp(logs)
+    rest = 1.0 - float(masses.sum())
+    unsure = float((masses * np.expm1(np.minimum(errors, 1.0))).sum()) + 8.0 * ULP
+    if rest <= 2.0 * unsure:
+        return math.log(max(rest, 0.0) + 2.0 * unsure), math.inf
+    return math.log(rest), 2.0 * unsure / rest + 2.0 * ULP * abs(math.log(rest))
+
+
+def _joined_cells(above: CellLoss, reverse: CellLoss, edges: Array) -> Masses:
+    """Return one loss's masses above 0, and those below 0 by another's reflection."""
+    edges = np.asarray(edges, dtype=np.float64)
+    negative, positive = edges[edges < 0.0], edges[edges > 0.0]
+    log_p, log_q = (np.full(edges.size - 1, -math.inf) for _ in range(2))
+    error = np.zeros(edges.size - 1)
+    if positive.size:
+        found = above.cells(np.concatenate(([0.0], positive)))
+        # The first of them starts at 0, which may lie before all edges.
+        first = edges.size - positive.size - 1
+        for own, part in zip((log_p, log_q, error), found, strict=True):
+            own[max(first, 0) :] = part[max(-first, 0) :]
+    if negative.size:
+        found = reverse.cells(np.concatenate(([0.0], -negative[::-1])))
+        last = min(negative.size, edges.size - 1)
+        mirrored = [part[::-1][:last] for part in (found.log_q, found.log_p, found.error)]
+        log_p[:last] = np.logaddexp(log_p[:last], mirrored[0])
+        log_q[:last] = np.logaddexp(log_q[:last], mirrored[1])
+        sizes = np.where(log_p[:last] > -math.inf, np.abs(log_p[:last]), 0.0)
+        error[:last] = np.maximum(error[:last], mirrored[2]) + ULP * (4.0 * sizes + 4.0)
+    return Masses(log_p, log_q, error)
 
 
 def symmetrized(

@@ -62,6 +62,10 @@ def test_every_sampling_has_a_scheme() -> None:
         ),
         (
             {"sampling": "fixed-size", "adjacency": "zero-out"},
+            hs.FixedSizeSubsampled(hs.Gaussian(0.75), 50, 1000, "zero-out", clipped=True) ** 80,
+        ),
+        (
+            {"sampling": "fixed-size", "adjacency": "zero-out", "clipping": "batch"},
             hs.FixedSizeSubsampled(hs.Gaussian(0.75), 50, 1000, "zero-out") ** 80,
         ),
         (

@@ -90,6 +90,120 @@ def test_no_zeroed_example_costs_more_than_a_replaced_one(
         )
 
 
+@pytest.mark.shared(3)
+@pytest.mark.parametrize("epsilon", [0.0, 0.1, 0.7, 2.0])
+@pytest.mark.parametrize(("batch", "examples", "noise"), [(2, 10, 0.5), (3, 4, 1.0), (1, 50, 0.3)])
+def test_a_zeroed_vector_costs_what_it_does_among_opposite_ones(
+    epsilon: float, batch: int, examples: int, noise: float
+) -> None:
+    plan = hs.FixedSizeSubsampled(hs.Gaussian(noise), batch, examples, "zero-out", clipped=True)
+    lower, upper = ends(plan, epsilon)
+    q = batch / examples
+    found = []
+    for other, one in itertools.product((-0.5, 0.0, 0.5), repeat=2):
+        pair = ([(1 - q, other), (q, one)], [(1 - q, other), (q, 0.0)])
+        found += [attack(*pair, noise, epsilon), attack(*pair[::-1], noise, epsilon)]
+    assert max(found) == pytest.approx(upper, rel=1e-6, abs=1e-12)
+    assert lower == pytest.approx(upper, rel=1e-10, abs=1e-300)
+    # A count, which a replacement moves as far, is another thing.
+    count = attack([(1 - q, 0.0), (q, 1.0)], [(1.0, 0.0)], noise, epsilon)
+    free = hs.FixedSizeSubsampled(hs.Gaussian(noise), batch, examples, "zero-out")
+    assert count <= ends(free, epsilon)[1] * (1 + 1e-6) + 1e-12
+    if epsilon > 0.0:
+        assert count > upper * (1 + 1e-3)
+
+
+def sums(vectors: np.ndarray, batch: int, noise: float, size: int = 301) -> np.ndarray:
+    """Return the masses of cells of the plane of a noisy sum over a random set of vectors."""
+    axis = np.linspace(-3.0 - 6.0 * noise, 3.0 + 6.0 * noise, size)
+    sets = list(itertools.combinations(range(len(vectors)), batch))
+    total = np.zeros((size, size))
+    for one in sets:
+        at = vectors[list(one)].sum(axis=0)
+        east, north = (np.exp(-0.5 * ((axis - c) / noise) ** 2) for c in at)
+        total += np.outer(east, north)
+    scaled: np.ndarray = total * (axis[1] - axis[0]) ** 2 / (2 * math.pi * noise**2 * len(sets))
+    return scaled
+
+
+@pytest.mark.parametrize(("batch", "examples", "noise"), [(1, 3, 0.8), (2, 4, 1.0), (3, 4, 0.7)])
+def test_no_vectors_of_a_disc_cost_more_and_opposite_ones_as_much(
+    batch: int, examples: int, noise: float
+) -> None:
+    rng = np.random.default_rng(5)
+    step = hs.FixedSizeSubsampled(hs.Gaussian(noise / 2), batch, examples, "zero-out", clipped=True)
+    uppers = {epsilon: ends(step, epsilon) for epsilon in (0.05, 0.5, 1.5)}
+    east = np.array([1.0, 0.0])
+    tried = [np.array([east, *[side * east] * (examples - 1)]) for side in (-1.0, 0.0, 1.0)]
+    for _ in range(30):
+        angle, radius = rng.uniform(0, 2 * math.pi, examples), rng.uniform(0, 1, examples) ** 0.25
+        tried.append(np.stack((radius * np.cos(angle), radius * np.sin(angle)), axis=1))
+    best = dict.fromkeys(uppers, 0.0)
+    for vectors in tried:
+        zeroed = vectors.copy()
+        zeroed[0] = 0.0
+        p, q = sums(vectors, batch, noise), sums(zeroed, batch, noise)
+        for epsilon in best:
+            for one, other in ((p, q), (q, p)):
+                cost = float(np.maximum(one - math.exp(epsilon) * other, 0.0).sum())
+                best[epsilon] = max(best[epsilon], cost)
+    for epsilon, (lower, upper) in uppers.items():
+        assert best[epsilon] <= upper * (1 + 2e-3)
+        assert lower <= best[epsilon] * (1 + 2e-3)
+
+
+@pytest.mark.parametrize("epsilon", [0.3, 1.5])
+def test_no_two_runs_cost_more_whichever_vectors_each_has(epsilon: float) -> None:
+    q, noise = 0.25, 0.8
+    plan = hs.FixedSizeSubsampled(hs.Gaussian(noise / 2), 1, 4, "zero-out", clipped=True) ** 2
+    lower, upper = ends(plan, epsilon)
+    axis = np.linspace(-8.0, 8.0, 1601)
+
+    def law(*parts: tuple[float, float]) -> np.ndarray:
+        total = sum(w * np.exp(-0.5 * ((axis - m) / noise) ** 2) for w, m in parts)
+        made: np.ndarray = (
+            np.asarray(total) * (axis[1] - axis[0]) / (noise * math.sqrt(2 * math.pi))
+        )
+        return made
+
+    runs = [
+        (law((1 - q, x), (q, 1.0)), law((1 - q, x), (q, 0.0))) for x in (-1.0, -0.5, 0.0, 0.5, 1.0)
+    ]
+    costs: dict[tuple[int, int, bool], float] = {}
+    for (i, first), (j, second) in itertools.product(enumerate(runs), repeat=2):
+        p, r = np.outer(first[0], second[0]), np.outer(first[1], second[1])
+        costs[i, j, True] = float(np.maximum(p - math.exp(epsilon) * r, 0.0).sum())
+        costs[i, j, False] = float(np.maximum(r - math.exp(epsilon) * p, 0.0).sum())
+    assert max(costs.values()) <= upper * (1 + 1e-4)
+    attained = max(costs[0, 0, True], costs[4, 4, False])
+    assert lower == pytest.approx(attained, rel=1e-3)
+
+
+def test_clipped_vectors_in_a_sample_of_all_move_the_sum_by_their_norm() -> None:
+    for adjacency in ("add-remove", "zero-out"):
+        whole = hs.FixedSizeSubsampled(hs.Gaussian(0.5), 4, 4, adjacency, clipped=True)
+        assert hs.delta(whole, 1.0).upper == hs.delta(hs.Gaussian(1.0), 1.0).upper
+        assert hs.delta(whole, 1.0).lower == hs.delta(hs.Gaussian(1.0), 1.0).lower
+
+
+@pytest.mark.parametrize("adjacency", ["add-remove", "replace-one"])
+def test_clipping_changes_no_other_sample_of_a_fixed_size(adjacency: str) -> None:
+    one, other = (
+        hs.FixedSizeSubsampled(hs.Gaussian(0.5), 2, 9, adjacency, clipped=clipped)
+        for clipped in (True, False)
+    )
+    found, known = hs.delta(one, 1.0), hs.delta(other, 1.0)
+    assert (found.lower, found.upper) == (known.lower, known.upper)
+
+
+def test_training_on_zeroed_examples_costs_less_than_on_replaced_ones() -> None:
+    common = {"examples": 1000, "batch_size": 50, "steps": 80, "noise_multiplier": 1.0}
+    zeroed = hs.DPSGD(**common, sampling="fixed-size", adjacency="zero-out")
+    found = hs.epsilon(zeroed, 1e-5)
+    assert 10.62 <= found.lower <= found.upper <= 10.82
+    assert any("at most half" in text for text in zeroed.mechanism.assumptions)
+
+
 def test_zeroed_examples_of_other_noise_have_an_upper_end() -> None:
     zeroed = hs.FixedSizeSubsampled(hs.Laplace(1.0), 3, 10, "zero-out") ** 20
     replaced = hs.FixedSizeSubsampled(hs.Laplace(1.0), 3, 10) ** 20

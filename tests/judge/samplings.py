@@ -142,6 +142,7 @@ def clipped_batch(
 ) -> Family:
     """One of all sets of m of n records, each a vector of norm 1/2 at most, one of them zeroed."""
     size, examples = (int(one) for one in values)
+    assert inner is not None
     if group > 1:
         return Family(())
     if size == examples:

@@ -77,7 +77,8 @@ def test_what_hides_clients_is_one_release_a_round(
 
 def fixed(adjacency: str) -> hs.Mechanism:
     """Return the local steps of a client that draws sets of a fixed size."""
-    return hs.FixedSizeSubsampled(hs.Gaussian(1.5), 4, 40, adjacency) ** 6
+    clipped = adjacency == "zero-out"
+    return hs.FixedSizeSubsampled(hs.Gaussian(1.5), 4, 40, adjacency, clipped) ** 6
 
 
 @pytest.mark.parametrize(

@@ -125,7 +125,6 @@ NESTED: Final = (
     "hs.PoissonSubsampled(hs.Exponential(1.0), 0.1)",
     "hs.PoissonSubsampled(hs.Composed((hs.Gaussian(3.0), hs.Laplace(2.0))), 0.1)",
     "hs.FixedSizeSubsampled(hs.Gaussian(2.0), 1, 10, 'add-remove')",
-    "hs.FixedSizeSubsampled(hs.Gaussian(2.0), 3, 30, 'zero-out', clipped=True)",
     "hs.FixedSizeSubsampled(hs.Laplace(1.0), 3, 30)",
     "hs.FixedSizeSubsampled(hs.RandomizedResponse(1.0), 3, 30)",
     "hs.FixedSizeSubsampled(hs.PureDP(1.0), 3, 30)",

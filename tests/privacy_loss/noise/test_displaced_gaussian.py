@@ -68,7 +68,7 @@ def crossings(rate: Fraction | float, noise: float, level: float) -> list[mpf]:
     def above(x: float) -> float:
         return float(log_ratio(rate, noise, x) - level)
 
-    return [mp.mpf(brentq(above, *sorted((middle, end)), xtol=1e-14, rtol=1e-15)) for end in ends]
+    return [mp.mpf(brentq(above, middle, end, xtol=1e-14, rtol=1e-15)) for end in ends]
 
 
 def mass(rate: Fraction | float, noise: float, levels: tuple[float, float]) -> tuple[float, float]:

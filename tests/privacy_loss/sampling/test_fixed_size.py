@@ -197,8 +197,14 @@ def test_clipping_changes_no_other_sample_of_a_fixed_size(adjacency: str) -> Non
 
 
 def test_training_on_zeroed_examples_costs_less_than_on_replaced_ones() -> None:
-    common = {"examples": 1000, "batch_size": 50, "steps": 80, "noise_multiplier": 1.0}
-    zeroed = hs.DPSGD(**common, sampling="fixed-size", adjacency="zero-out")
+    zeroed = hs.DPSGD(
+        examples=1000,
+        batch_size=50,
+        steps=80,
+        noise_multiplier=1.0,
+        sampling="fixed-size",
+        adjacency="zero-out",
+    )
     found = hs.epsilon(zeroed, 1e-5)
     assert 10.62 <= found.lower <= found.upper <= 10.82
     assert any("at most half" in text for text in zeroed.mechanism.assumptions)

@@ -192,6 +192,7 @@ BUDGETS = (
     "hs.PureDP(1e6)",
     "hs.RenyiDP({2.0: 1e6, 8.0: 1e6})",
     "hs.ApproxDP(1e6, 0.5)",
+    "hs.ApproxDP(1e6, 0.5), expected=hs.Gaussian(2.0)",
 )
 
 
@@ -215,7 +216,8 @@ def ask_odometer(draw: random.Random, spec: Spec) -> Question:
     def judge(verdict: Verdict, what: Known, answer: Any) -> None:
         verdict.never_below(at, what.lower(float(answer)), f"odometer at {answer!r}")
 
-    line = f"hs.calibration.Odometer({at!r}).step({code(spec)}, count={runs})"
+    expected = draw.choice(("", ", expected=hs.Gaussian(4.0)"))
+    line = f"hs.calibration.Odometer({at!r}{expected}).step({code(spec)}, count={runs})"
     return _ask(whole, "Odometer", line, judge)
 
 

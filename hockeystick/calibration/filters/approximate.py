@@ -159,7 +159,7 @@ def largest_losses(mechanism: Mechanism) -> tuple[Fraction, Fraction]:
     """Return the sum of the largest losses of those parts that have one, and how many have none."""
     sums, unbounded = NOTHING, NOTHING
     for part, count in runs_of(mechanism):
-        largest = _largest_loss(part)
+        largest = _largest_loss(without_failure(part))
         if largest is None:
             unbounded += count
         else:

@@ -10,8 +10,8 @@ from functools import partial
 from typing import Final, TypeAlias, final
 
 from hockeystick.calibration.filters.approximate import ApproxDPMeasure, Rule, largest_losses
-from hockeystick.calibration.filters.costs import NOTHING, delta_of, divergence_of, sum_over_parts
-from hockeystick.calibration.filters.one_order import CANDIDATES
+from hockeystick.calibration.filters.costs import NOTHING, delta_of, sum_over_parts
+from hockeystick.calibration.filters.one_order import CANDIDATES, divergence_without_failure
 from hockeystick.calibration.session.runs import Costs
 from hockeystick.errors import HockeystickError, IncompatibleError
 from hockeystick.mechanisms import Mechanism
@@ -114,7 +114,9 @@ class OrderLines(Lines):
         refusal: HockeystickError | None = None
         for order in self.orders:
             try:
-                sums.append(sum_over_parts(mechanism, partial(divergence_of, order=order)))
+                sums.append(
+                    sum_over_parts(mechanism, partial(divergence_without_failure, order=order))
+                )
                 missing.append(NOTHING)
             except HockeystickError as error:
                 sums.append(NOTHING)
@@ -186,7 +188,7 @@ def central_order(plan: Mechanism, delta: float) -> float:
     refusal: HockeystickError | None = None
     for order in CANDIDATES:
         try:
-            total = sum_over_parts(plan, partial(divergence_of, order=order))
+            total = sum_over_parts(plan, partial(divergence_without_failure, order=order))
         except HockeystickError as error:
             refusal = error
         else:

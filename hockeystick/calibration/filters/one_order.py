@@ -82,7 +82,7 @@ class OneOrderMeasure(AdditiveMeasure):
 
     def cost(self, mechanism: Mechanism) -> Costs:
         """Return the sums over the parts."""
-        divergence = partial(_divergence_without_failure, order=self.order)
+        divergence = partial(divergence_without_failure, order=self.order)
         return sum_over_parts(mechanism, divergence), sum_over_parts(mechanism, delta_of)
 
     @property
@@ -167,7 +167,7 @@ class _Shares:
         if most is None or order in self._by_order:
             return
         try:
-            cost = sum_over_parts(self._plan, partial(_divergence_without_failure, order=order))
+            cost = sum_over_parts(self._plan, partial(divergence_without_failure, order=order))
         except HockeystickError as error:
             self._refusal = error
         else:
@@ -227,6 +227,6 @@ def divergence_limit(epsilon: float, slack: float, order: float) -> Fraction | N
     return found if found > 0 else None
 
 
-def _divergence_without_failure(part: Mechanism, order: float) -> Fraction:
+def divergence_without_failure(part: Mechanism, order: float) -> Fraction:
     """Return the divergence of one run of a part, of an (epsilon, delta) one without its delta."""
     return divergence_of(without_failure(part), order)

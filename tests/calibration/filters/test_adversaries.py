@@ -37,8 +37,8 @@ def reversed_order(outcomes: Outcomes) -> Outcomes:
 
 
 MENU: Final[tuple[tuple[hs.Mechanism, Outcomes], ...]] = (
-    (hs.RandomizedResponse(0.25), answers(0.25)),
-    (hs.RandomizedResponse(1.0), answers(1.0)),
+    (hs.PureDP(0.25), answers(0.25)),
+    (hs.PureDP(1.0), answers(1.0)),
     (hs.PoissonSubsampled(hs.RandomizedResponse(2.0), rate=0.2), answers(2.0, 0.2)),
     (hs.ApproxDP(0.5, 0.004), ((0.004, 0.0), *((0.996 * p, q) for p, q in answers(0.5)))),
 )
@@ -115,6 +115,45 @@ def test_no_strategy_that_a_filter_admits_exceeds_its_budget(number: int, adding
     found, longest = best_delta(spending, menu, budget.epsilon)
     assert longest >= 3
     assert budget.delta / 100 < found <= budget.delta * ROUNDING
+
+
+@pytest.mark.parametrize("adding", [False, True])
+@pytest.mark.parametrize("epsilon", [0.2, 1.0, 2.5])
+def test_the_runs_of_a_plan_in_any_order_cost_what_the_plan_costs(
+    epsilon: float, adding: bool
+) -> None:
+    """The best order and stop, chosen by the outputs, have the delta of the whole plan."""
+    counts = (2, 2, 3, 1)
+    menu = [reversed_order(pairs) if adding else pairs for _, pairs in MENU]
+
+    @cache
+    def value(left: tuple[int, ...], loss: float) -> float:
+        """Return the largest mean with these runs left, after this loss."""
+        best = max(-math.expm1(epsilon - loss), 0.0)
+        for k, outcomes in enumerate(menu):
+            if left[k]:
+                after = tuple(n - (j == k) for j, n in enumerate(left))
+                mean = math.fsum(
+                    p * value(after, round(loss + math.log(p / q), 12) if q else math.inf)
+                    for p, q in outcomes
+                    if p
+                )
+                best = max(best, mean)
+        return best
+
+    planned = [(0.0, 1.0)]
+    for outcomes, count in zip(menu, counts, strict=True):
+        for _ in range(count):
+            planned = [
+                (loss + (math.log(p / q) if q else math.inf), mass * p)
+                for loss, mass in planned
+                for p, q in outcomes
+                if p
+            ]
+    whole = math.fsum(mass * max(-math.expm1(epsilon - loss), 0.0) for loss, mass in planned)
+    assert math.isclose(value(counts, 0.0), whole, rel_tol=1e-9)
+    plan = hs.Composed([one**count for (one, _), count in zip(MENU, counts, strict=True)])
+    assert whole <= hs.delta(plan, epsilon).upper * ROUNDING
 
 
 ODOMETERS: Final[tuple[Callable[[], hs.calibration.Odometer], ...]] = (

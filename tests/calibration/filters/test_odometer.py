@@ -260,10 +260,11 @@ def test_largest_losses_are_added_up_beside_the_orders() -> None:
     assert odometer.epsilon == 0.0
     assert odometer.step(hs.PureDP(0.1), count=3) == 0.3
     assert odometer.step(hs.Gaussian(math.inf)) == 0.3
+    assert odometer.step(hs.ApproxDP(0.1, 0.0)) == 0.4
     with pytest.raises(hs.errors.IncompatibleError, match="may fail"):
         odometer.step(hs.ApproxDP(0.1, 1e-9))
     odometer.step(STEP)
-    assert odometer.epsilon > 0.3
+    assert odometer.epsilon > 0.4
 
 
 def test_the_bound_by_orders_never_falls() -> None:

@@ -60,6 +60,7 @@ from hockeystick.mechanisms.selection.sparse_vector import AboveThreshold as Abo
 from hockeystick.mechanisms.selection.sparse_vector import ComparisonNoise as ComparisonNoise
 from hockeystick.mechanisms.selection.sparse_vector import SparseVector as SparseVector
 from hockeystick.mechanisms.selection.tuning import RandomStopping as RandomStopping
+from hockeystick.mechanisms.streams.balls_in_bins import BallsInBins as BallsInBins
 from hockeystick.mechanisms.streams.cyclic_poisson import CyclicPoisson as CyclicPoisson
 from hockeystick.mechanisms.streams.encoders import Encoder as Encoder
 from hockeystick.mechanisms.streams.matrix_factorization import MatrixFactorization as MatrixFactorization

@@ -30,6 +30,7 @@ NO_MOMENTS: Final = {"berry-esseen"}
 NO_LINE_NO_MOMENTS: Final = {"berry-esseen", "contour"}
 MISSING: Final = {
     "AboveThreshold": NO_DISTRIBUTION,
+    "BallsInBins": NO_LINE_NO_MOMENTS,
     "BatchClipped": NO_LINE,
     "Exponential": NO_LINE,
     "FedCDP": NO_DISTRIBUTION,
@@ -96,6 +97,7 @@ BY_NAME: Final = {type(example).__name__: example for example in EXAMPLES}
 
 # A hundred runs of these take longest, and are not further from a leaf than those of others.
 HEAVY: Final = {
+    "BallsInBins",
     "BatchClipped",
     "FixedSizeSubsampled",
     "LocalTraining",

@@ -248,7 +248,7 @@ def _told(arithmetic: str) -> str:
     return "" if arithmetic == "real" else f"-{arithmetic}"
 
 
-def fingerprint(plan: hs.DPSGD) -> str:
+def fingerprint(plan: hs.Mechanism) -> str:
     """Return a text that differs for plans that differ."""
     accountant = hs.Accountant()
     accountant.step(plan)

@@ -18,6 +18,7 @@ from hockeystick.adapters import missing
 
 try:
     from hockeystick.adapters.torch._clipping import Clip, Constant, LargestNorm, Online, Quantile
+    from hockeystick.adapters.torch._correlated_noise import Correlated, make_correlated
     from hockeystick.adapters.torch._loader import Batch, Loader
     from hockeystick.adapters.torch._private import Private, make_private
     from hockeystick.adapters.torch._program import TorchProgram
@@ -28,11 +29,13 @@ __all__ = [
     "Batch",
     "Clip",
     "Constant",
+    "Correlated",
     "LargestNorm",
     "Loader",
     "Online",
     "Private",
     "Quantile",
     "TorchProgram",
+    "make_correlated",
     "make_private",
 ]

@@ -98,6 +98,13 @@ def check_groups(optimizer: Any, model: Any) -> None:
 
 
 def check_dataset(dataset: Any, plan: hs.DPSGD) -> int:
+    """Return the number of examples, each at one place and as many as a plan is for; or raise."""
+    examples = examples_of(dataset)
+    check_examples(plan, examples)
+    return examples
+
+
+def examples_of(dataset: Any) -> int:
     """Return the number of examples, each at one place; or raise."""
     if not hasattr(dataset, "__len__") or not hasattr(dataset, "__getitem__"):
         allowed = "one with a length and an example at each place: batches are drawn from all"
@@ -105,9 +112,7 @@ def check_dataset(dataset: Any, plan: hs.DPSGD) -> int:
     if _repeats(dataset):
         allowed = "one with each example at one place: copies of one are clipped one by one"
         raise ParameterError("dataset", f"{type(dataset).__name__} with a part twice", allowed)
-    examples = len(dataset)
-    check_examples(plan, examples)
-    return examples
+    return len(dataset)
 
 
 class Buffers:

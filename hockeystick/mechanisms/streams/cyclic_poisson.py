@@ -46,9 +46,7 @@ from hockeystick.mechanisms.streams.matrix_factorization import MatrixFactorizat
 from hockeystick.numerics.numerals import plain
 
 _MOST: Final = 10**6
-_COEFFICIENT: Final = Domain(
-    symbol="c", low=-math.inf, high=math.inf, low_open=True, high_open=True, typical=(0.0, 1.0)
-)
+_COEFFICIENT: Final = Domain(symbol="c", low=0, high=math.inf, high_open=True, typical=(0.0, 1.0))
 _ROUNDS: Final = Domain(symbol="n", low=1, high=_MOST, typical=(100, 10_000), whole=True)
 _CYCLE: Final = Domain(symbol="b", low=1, high=_MOST, typical=(1, 1000), whole=True)
 
@@ -84,7 +82,7 @@ class CyclicPoisson(Plan):
     Args:
         noise_multiplier: Standard deviation of each entry of Z over the clipping norm, in
             [0, inf].
-        coefficients: The diagonals of C from the main one down, finite numbers, taken exactly.
+        coefficients: The diagonals of C from the main one down, finite numbers >= 0, taken exactly.
         rounds: The number n of rounds, an integer from 1 to 10^6.
         cycle: The number b of groups, an integer from 1 to 10^6, no less than there are diagonals.
         rate: Probability of an example of a round's group to be in its batch, in [0, 1]: the

@@ -31,6 +31,7 @@ def test_more_diagonals_than_groups_are_refused() -> None:
         ("noise_multiplier", -1.0),
         ("coefficients", ()),
         ("coefficients", (math.nan,)),
+        ("coefficients", (1.0, -0.5)),
         ("rounds", 0),
         ("cycle", 2.5),
         ("rate", 1.5),

@@ -1,0 +1,326 @@
+"""A loop with correlated noise: whose turn it is, what is released, and that no noise is reused."""
+
+from __future__ import annotations
+
+import math
+import pickle
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("torch")
+
+import torch
+from torch.nn.functional import cross_entropy
+
+import hockeystick as hs
+from hockeystick.adapters.torch import Constant, make_correlated
+from hockeystick.errors import IncompatibleError, ParameterError
+
+EXAMPLES = 24
+BLT = hs.mechanisms.Encoder.buffered_toeplitz(
+    [0.25, 0.25], [0.5, 0.875], 12, participations=4, separation=3
+)
+FACTORIZED = hs.mechanisms.MatrixFactorization(2.0, BLT)
+CYCLIC = hs.mechanisms.CyclicPoisson(2.0, (1.0, 0.5, 0.25), rounds=12, cycle=3, rate=0.5)
+each_plan = pytest.mark.parametrize("plan", [FACTORIZED, CYCLIC], ids=["factorized", "cyclic"])
+
+
+class Tracked(torch.utils.data.Dataset):  # type: ignore[misc]  # torch may have no types
+    """Examples that note when they are asked for."""
+
+    def __init__(self, examples: int = EXAMPLES) -> None:
+        source = torch.Generator().manual_seed(5)
+        self.inputs = torch.randn(examples, 4, generator=source)
+        self.labels = torch.randint(3, (examples,), generator=source)
+        self.asked: list[int] = []
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def __getitem__(self, place: int) -> tuple[Any, Any]:
+        self.asked.append(place)
+        return self.inputs[place], self.labels[place]
+
+
+class Moves(torch.optim.SGD):  # type: ignore[misc]  # torch may have no types
+    """An optimizer that keeps the gradients that it was given."""
+
+    def __init__(self, model: Any) -> None:
+        super().__init__(model.parameters(), lr=0.1)
+        self.released: list[Any] = []
+
+    def step(self, closure: Any = None) -> Any:
+        parts = [one.grad.reshape(-1) for group in self.param_groups for one in group["params"]]
+        self.released.append(torch.cat(parts).double())
+        return super().step(closure)
+
+
+def loop(plan: Any, dataset: Any = None, **options: Any) -> Any:
+    """Return a loop on a small model that always begins alike."""
+    torch.manual_seed(1)
+    model = torch.nn.Linear(4, 3)
+    data = Tracked() if dataset is None else dataset
+    return make_correlated(model, Moves(model), data, plan, **{"batch_size": 8.0, **options})
+
+
+def done(private: Any, steps: int | None = None) -> Any:
+    """Do steps, all that are left unless told, and return what was released."""
+    for _ in range(private.left if steps is None else steps):
+        private.step(cross_entropy)
+    return torch.stack(private.optimizer.released)
+
+
+def test_each_group_is_used_whole_in_its_rounds() -> None:
+    data = Tracked()
+    private = loop(FACTORIZED, data)
+    for step in range(12):
+        data.asked.clear()
+        private.step(cross_entropy)
+        assert data.asked == list(range(step % 3, EXAMPLES, 3))
+
+
+def test_samples_are_of_the_group_whose_turn_it_is_at_the_rate() -> None:
+    data = Tracked(3000)
+    private = loop(CYCLIC, data, groups=np.arange(3000) // 1000)
+    for step in range(12):
+        data.asked.clear()
+        private.step(cross_entropy)
+        assert {place // 1000 for place in data.asked} == {step % 3}
+        assert 420 < len(data.asked) < 580
+
+
+@each_plan
+def test_noise_is_what_the_encoder_turns_into_independent_noise(plan: Any) -> None:
+    """Without gradients all that is released is noise: C times it has the stated deviation."""
+    torch.manual_seed(1)
+    model = torch.nn.Linear(400, 30)
+    data = torch.utils.data.TensorDataset(torch.zeros(6, 400), torch.zeros(6, dtype=torch.long))
+    private = make_correlated(model, Moves(model), data, plan, batch_size=5.0, clipping=0.5)
+    while private.left:
+        private.step(lambda output, target: 0.0 * output.sum())
+    released = 5.0 * torch.stack(private.optimizer.released).numpy()
+    if plan is FACTORIZED:
+        assert BLT.strategy is not None
+        diagonals = [float(one) for one in BLT.strategy.diagonals(12)]
+    else:
+        diagonals = [*CYCLIC.coefficients, *[0.0] * 9]
+    matrix = np.array([[diagonals[i - j] * (i >= j) for j in range(12)] for i in range(12)])
+    fresh = matrix @ released
+    # 2.0 * 0.5; a covariance of 12,030 numbers errs by a hundredth.
+    covariance = fresh @ fresh.T / fresh.shape[1]
+    assert np.abs(covariance - np.eye(12)).max() < 0.06
+    assert np.abs(released @ released.T / fresh.shape[1] - np.eye(12)).max() > 0.2
+
+
+def test_a_release_is_the_sum_of_clipped_gradients_and_noise_over_the_divisor() -> None:
+    """Beside the same noise, by a seed, one example more moves what is released by its gradient."""
+    data = Tracked(4)
+    data.inputs *= 100.0
+    groups = np.array([0, 0, 0, 0])
+    with_it = loop(FACTORIZED, data, groups=groups, seed=3, not_private=True, clipping=0.25)
+    fewer = torch.utils.data.Subset(data, [0, 1, 2])
+    without = loop(FACTORIZED, fewer, groups=groups[:3], seed=3, not_private=True, clipping=0.25)
+    moved = (done(with_it, 1) - done(without, 1)) * 8.0
+    assert float(moved.norm()) == pytest.approx(0.25, rel=1e-4)
+    model = torch.nn.Linear(4, 3)
+    torch.manual_seed(1)
+    model.reset_parameters()
+    cross_entropy(model(data.inputs[3:4]), data.labels[3:4]).backward()
+    gradient = torch.cat([one.grad.reshape(-1) for one in model.parameters()]).double()
+    assert torch.allclose(moved[0], 0.25 * gradient / gradient.norm(), atol=1e-4)
+
+
+@each_plan
+def test_the_account_is_the_plans_and_that_of_its_first_rounds(plan: Any) -> None:
+    private = loop(plan)
+    assert float(private.spent(1e-5)) == 0.0
+    done(private, 5)
+    part = private.spent(1e-5)
+    done(private)
+    whole = private.spent(1e-5)
+    assert 0 < part.upper < whole.upper == hs.epsilon(plan, 1e-5).upper
+    assert whole.accountant.endswith("in real arithmetic")
+    assert "floating point" in whole.assumptions[-1]
+    with pytest.raises(IncompatibleError, match="all 12 rounds"):
+        private.step(cross_entropy)
+
+
+def test_a_seed_has_no_finite_epsilon_and_repeats_all() -> None:
+    first, second = (done(loop(CYCLIC, seed=7, not_private=True)) for _ in range(2))
+    assert torch.equal(first, second)
+    private = loop(CYCLIC, seed=7, not_private=True)
+    assert float(private.spent(1e-5)) == math.inf
+    assert not torch.equal(done(loop(CYCLIC)), done(loop(CYCLIC)))
+
+
+@each_plan
+def test_another_process_goes_on_with_the_same_noise(plan: Any, tmp_path: Path) -> None:
+    whole = done(loop(plan, seed=11, not_private=True))
+    first = loop(plan, seed=11, not_private=True, journal=tmp_path / "journal")
+    done(first, 7)
+    state, weights = first.state_dict(), first.model.state_dict()
+    first.close()
+    again = loop(plan, seed=11, not_private=True, journal=tmp_path / "journal")
+    assert again.steps == 7
+    with pytest.raises(IncompatibleError, match="load the state"):
+        again.step(cross_entropy)
+    again.model.load_state_dict(weights)
+    again.load_state_dict(state)
+    assert torch.allclose(done(again), whole[7:], rtol=1e-9, atol=1e-12)
+
+
+@each_plan
+def test_secret_noise_goes_on_from_a_state(plan: Any, tmp_path: Path) -> None:
+    first = loop(plan, journal=tmp_path / "journal")
+    done(first, 4)
+    state = first.state_dict()
+    then = first._rows(4, dict(first.model.named_parameters()))
+    first.close()
+    again = loop(plan, journal=tmp_path / "journal")
+    again.model.load_state_dict(first.model.state_dict())
+    again.load_state_dict(state)
+    now = again._rows(4, dict(again.model.named_parameters()))
+    assert all(torch.equal(then[name], now[name]) for name in then)
+
+
+def test_an_older_state_is_refused(tmp_path: Path) -> None:
+    private = loop(FACTORIZED, journal=tmp_path / "journal")
+    done(private, 3)
+    state, weights = private.state_dict(), {**private.model.state_dict()}
+    weights = {name: value.clone() for name, value in weights.items()}
+    done(private, 1)
+    private.model.load_state_dict(weights)
+    with pytest.raises(ParameterError, match=r"steps must be 4.*past noise"):
+        private.load_state_dict(state)
+    private.close()
+    later = loop(FACTORIZED, journal=tmp_path / "journal")
+    later.model.load_state_dict(weights)
+    with pytest.raises(ParameterError, match=r"steps must be 4.*past noise"):
+        later.load_state_dict(state)
+    with pytest.raises(IncompatibleError, match="load the state"):
+        later.step(cross_entropy)
+
+
+@pytest.mark.parametrize(
+    ("change", "name"),
+    [
+        ({"run": "another"}, "run"),
+        ({"norm": 2.0}, "norm"),
+        ({"plan": "another"}, "plan"),
+        ({"kind": "another"}, "kind"),
+        ({"key": "secret"}, "key"),
+        ({"weights": "others"}, "state"),
+        ({"more": 1}, "state"),
+    ],
+)
+def test_what_is_no_state_of_this_run_is_refused(change: dict[str, Any], name: str) -> None:
+    private = loop(CYCLIC)
+    done(private, 2)
+    with pytest.raises(ParameterError) as caught:
+        private.load_state_dict({**private.state_dict(), **change})
+    assert caught.value.name == name
+    done(private, 1)
+
+
+def test_a_step_that_fails_after_its_noise_ends_the_loop() -> None:
+    private = loop(FACTORIZED)
+    done(private, 2)
+    state = private.state_dict()
+
+    def broken(closure: Any = None) -> None:
+        raise RuntimeError("no step")
+
+    private.optimizer.step = broken
+    with pytest.raises(RuntimeError, match="no step"):
+        private.step(cross_entropy)
+    del private.optimizer.step
+    assert private.steps == 3
+    with pytest.raises(IncompatibleError, match="ended by an error"):
+        private.step(cross_entropy)
+    with pytest.raises(IncompatibleError, match="cannot go on"):
+        private.state_dict()
+    with pytest.raises(ParameterError, match="steps must be 3"):
+        private.load_state_dict(state)
+
+
+def test_a_step_that_fails_before_its_noise_may_be_done_again() -> None:
+    private = loop(FACTORIZED)
+
+    def wrong(output: Any, target: Any) -> Any:
+        raise ValueError("no loss")
+
+    with pytest.raises(ValueError, match="no loss"):
+        private.step(wrong)
+    assert private.steps == 0
+    assert len(done(private)) == 12
+
+
+def test_a_loop_has_one_owner() -> None:
+    private = loop(FACTORIZED)
+    with pytest.raises(IncompatibleError, match="not copied or pickled"):
+        pickle.dumps(private)
+    with pytest.raises(IncompatibleError, match=r"private\.step alone"):
+        private.optimizer.step()
+    private.close()
+    with pytest.raises(IncompatibleError, match="closed"):
+        private.step(cross_entropy)
+    private.optimizer.zero_grad()
+
+
+def test_what_the_first_step_trained_is_trained_to_the_end() -> None:
+    private = loop(FACTORIZED)
+    done(private, 1)
+    private.model.bias.requires_grad_(False)
+    with pytest.raises(ParameterError, match="other trained parameters"):
+        private.step(cross_entropy)
+
+
+def test_more_rounds_than_participations_are_refused() -> None:
+    encoder = hs.mechanisms.Encoder.square_root(12, participations=3, separation=3)
+    with pytest.raises(IncompatibleError, match="takes part in 4 of 12 rounds"):
+        loop(hs.mechanisms.MatrixFactorization(2.0, encoder))
+    once = hs.mechanisms.MatrixFactorization(2.0, hs.mechanisms.Encoder.square_root(12))
+    data = Tracked()
+    private = loop(once, data)
+    done(private)
+    assert sorted(data.asked) == list(range(EXAMPLES))
+
+
+NO_STRATEGY = hs.mechanisms.Encoder.of_matrix([[1.0, 0.0], [0.5, 1.0]])
+
+
+@pytest.mark.parametrize(
+    ("name", "plan", "options"),
+    [
+        ("plan", hs.DPSGD(noise_multiplier=1, rate=0.1, steps=3), {}),
+        ("noise_multiplier", hs.mechanisms.CyclicPoisson(math.inf, (1,), 6, 2, 0.5), {}),
+        ("encoder", hs.mechanisms.MatrixFactorization(1.0, NO_STRATEGY), {}),
+        ("encoder", hs.mechanisms.CyclicPoisson(1.0, (0.0, 1.0), 6, 2, 0.5), {}),
+        ("batch_size", CYCLIC, {"batch_size": 0.0}),
+        ("norm", CYCLIC, {"clipping": -1.0}),
+        ("groups", CYCLIC, {"groups": [0] * 23}),
+        ("groups", CYCLIC, {"groups": [3] * 24}),
+        ("groups", CYCLIC, {"groups": [0.5] * 24}),
+        ("microbatch", CYCLIC, {"microbatch": 0}),
+        ("not_private", CYCLIC, {"seed": 1}),
+        ("not_private", CYCLIC, {"not_private": True}),
+    ],
+)
+def test_a_value_outside_its_domain_is_refused_by_name(
+    name: str, plan: Any, options: dict[str, Any]
+) -> None:
+    with pytest.raises(ParameterError) as caught:
+        loop(plan, **options)
+    assert caught.value.name == name
+
+
+def test_layers_are_clipped_one_by_one_where_told() -> None:
+    data = Tracked(1)
+    data.inputs *= 100.0
+    options: dict[str, Any] = {"groups": [0], "seed": 3, "not_private": True}
+    layered = loop(FACTORIZED, data, clipping=Constant(0.25, per_layer=True), **options)
+    whole = loop(FACTORIZED, data, clipping=0.25, **options)
+    assert torch.allclose(done(layered, 1), done(whole, 1))

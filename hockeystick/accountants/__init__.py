@@ -2,6 +2,7 @@
 
 from hockeystick.accountants.ask import Answer, Row, compare, delta, epsilon
 from hockeystick.accountants.directed import Direction, directed_delta, directed_epsilon
+from hockeystick.accountants.monte_carlo import monte_carlo_delta
 from hockeystick.accountants.registry import ACCOUNTANTS
 from hockeystick.accountants.samplings import SamplingRow, compare_samplings
 from hockeystick.accountants.summary import GaussianSummary, gaussian_summary
@@ -21,5 +22,6 @@ __all__ = [
     "directed_epsilon",
     "epsilon",
     "gaussian_summary",
+    "monte_carlo_delta",
     "tradeoff",
 ]

@@ -33,11 +33,11 @@ def _loaded(name: str) -> Any:
     return module
 
 
-def _printed(module: Any) -> str:
+def _printed(module: Any, *arguments: str) -> str:
     """Return what an example prints."""
-    threads = torch.get_num_threads()
+    threads, given = torch.get_num_threads(), ["example", *arguments]
     try:
-        with redirect_stdout(io.StringIO()) as text, patch.object(sys, "argv", ["example"]):
+        with redirect_stdout(io.StringIO()) as text, patch.object(sys, "argv", given):
             module.main()
     finally:
         torch.set_num_threads(threads)
@@ -148,3 +148,18 @@ def test_what_is_no_word_has_no_part_in_the_score(text_example: Any) -> None:
         model.embedding.weight[text_example.NO_WORD] = 1e6
     assert torch.allclose(model(row), scores)
     assert torch.allclose(model.classifier(mean), scores[0], atol=1e-6)
+
+
+def test_ways_to_add_noise_are_within_one_budget() -> None:
+    module = _loaded("dp_ftrl_digits")
+    for way in module.TUNED:
+        spent = hs.epsilon(way.planned(1437), module.DELTA)
+        assert module.EPSILON * 0.99 <= spent.upper <= module.EPSILON
+
+
+@pytest.mark.slow
+def test_each_way_to_add_noise_trains_some_steps() -> None:
+    text = _printed(_loaded("dp_ftrl_digits"), "--runs", "1", "--steps", "3")
+    rows = [line for line in text.splitlines() if line.count("%") == 3]
+    assert len(rows) == 3
+    assert "1 trainings each within (1, 0.0001)-DP" in text

@@ -106,6 +106,18 @@ def _(mechanism: BallsInBins) -> DominatingPair:
     )
 
 
+def gram_matrix(mechanism: BallsInBins) -> Array:
+    """Return the inner products of the bins' means in units of the noise, in floats, unproven."""
+    products = _Products(mechanism)
+    bins, rounds = mechanism.bins, mechanism.rounds
+    found = np.zeros((bins, bins))
+    for distance in range(min(bins, rounds)):
+        sums = np.cumsum(products.mean[: rounds - distance] * products.mean[distance:])
+        later = np.arange(distance, min(bins, rounds))
+        found[later - distance, later] = found[later, later - distance] = sums[rounds - 1 - later]
+    return found * (products.scale / mechanism.noise_multiplier) ** 2
+
+
 class _Products:
     """The inner products of the bins' means, over the square of the largest coefficient."""
 

@@ -1,0 +1,91 @@
+"""Upper confidence bounds by chance: above integrals in most of many draws, and close to them."""
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+import hockeystick as hs
+from hockeystick.accountants import monte_carlo_delta
+from hockeystick.mechanisms import BallsInBins
+from hockeystick.numerics.multiprecision import mp
+from hockeystick.privacy_loss.streams.balls_in_bins import gram_matrix
+from tests.privacy_loss.streams.test_balls_in_bins import gram, two_bins
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 1.0, 3.0])
+@pytest.mark.parametrize("coefficients", [(1.0,), (1.0, 0.6)])
+def test_a_bound_is_closely_above_the_integral(
+    coefficients: tuple[float, ...], epsilon: float
+) -> None:
+    plan = BallsInBins(1.5, coefficients, 4, bins=2)
+    with mp.workdps(20):
+        products = gram(coefficients, 4, 2)
+        truth = max(float(two_bins(products, 1.5, epsilon, removing=one)) for one in (True, False))
+    found = monte_carlo_delta(plan, epsilon, samples=200_000, confidence=0.999, seed=1).value
+    assert truth <= found <= 1.05 * truth
+
+
+def test_a_tiny_delta_takes_no_more_samples() -> None:
+    plan = BallsInBins(3.0, (1.0, 0.6), 4, bins=2)
+    with mp.workdps(25):
+        truth = float(two_bins(gram((1.0, 0.6), 4, 2), 3.0, 3.0, removing=True))
+    assert truth < 1e-6
+    found = monte_carlo_delta(plan, 3.0, samples=20_000, seed=2).value
+    assert truth <= found <= 1.5 * truth
+
+
+def test_fewer_bounds_miss_than_the_confidence_allows() -> None:
+    plan = BallsInBins(1.5, (1.0, 0.6), 4, bins=2)
+    with mp.workdps(20):
+        products = gram((1.0, 0.6), 4, 2)
+        truth = max(float(two_bins(products, 1.5, 1.0, removing=one)) for one in (True, False))
+    found = [
+        monte_carlo_delta(plan, 1.0, samples=500, confidence=0.6, seed=one).value
+        for one in range(200)
+    ]
+    assert sum(one < truth for one in found) <= 80
+
+
+@pytest.mark.parametrize(
+    ("coefficients", "rounds", "bins"),
+    [((1.0, 0.5, 0.25), 11, 4), ((2.0,), 3, 5), ((0.0, 1.0), 6, 6), ((1.0,) * 9, 9, 2)],
+)
+def test_products_are_those_of_the_matrix(
+    coefficients: tuple[float, ...], rounds: int, bins: int
+) -> None:
+    found = gram_matrix(BallsInBins(2.0, coefficients, rounds, bins))
+    assert np.allclose(found, gram(coefficients, rounds, bins) / 4.0)
+
+
+def test_an_answer_says_that_nothing_is_proven() -> None:
+    plan = BallsInBins(2.0, (1.0, 0.5), 10, bins=5)
+    found = monte_carlo_delta(plan, 1.0, samples=100, confidence=0.95)
+    assert isinstance(found, hs.Approximate)
+    assert "nothing is proven of this number" in found.assumptions[-1]
+    assert "with probability at most 0.05" in found.assumptions[-1]
+    with pytest.raises(TypeError):
+        float(found)  # type: ignore[arg-type]
+    assert monte_carlo_delta(plan, 1.0, samples=2).value == 1.0
+
+
+@pytest.mark.parametrize(
+    ("name", "plan", "options"),
+    [
+        ("plan", hs.Gaussian(1.0), {}),
+        ("plan", BallsInBins(0.0, (1.0,), 4, 2), {}),
+        ("plan", BallsInBins(1.0, (0.0,), 4, 2), {}),
+        ("plan", BallsInBins(1.0, (1.0,), 4, 2001), {}),
+        ("epsilon", BallsInBins(1.0, (1.0,), 4, 2), {"epsilon": math.inf}),
+        ("samples", BallsInBins(1.0, (1.0,), 4, 2), {"samples": 1}),
+        ("confidence", BallsInBins(1.0, (1.0,), 4, 2), {"confidence": 1.0}),
+        ("seed", BallsInBins(1.0, (1.0,), 4, 2), {"seed": -1}),
+    ],
+)
+def test_a_value_outside_its_domain_is_refused_by_name(
+    name: str, plan: Any, options: dict[str, Any]
+) -> None:
+    with pytest.raises(hs.errors.ParameterError) as caught:
+        monte_carlo_delta(plan, **{"epsilon": 1.0, **options})
+    assert caught.value.name == name

@@ -35,6 +35,15 @@ from .solve.targets import (
     Reconstruction as Reconstruction,
     TruePositiveRate as TruePositiveRate,
 )
+from .strategies.errors import (
+    ErrorKind as ErrorKind,
+    SumsError as SumsError,
+    sums_error as sums_error,
+)
+from .strategies.optimise import (
+    optimise_banded as optimise_banded,
+    optimise_buffered as optimise_buffered,
+)
 from .sweeps.frontier import (
     FrontierPoint as FrontierPoint,
     frontier as frontier,

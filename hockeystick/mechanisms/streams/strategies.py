@@ -50,6 +50,16 @@ class Strategy(ABC):
             rounds: The number of rounds, an integer >= 1.
         """
 
+    def inverse(self, rounds: int) -> list[Fraction]:
+        """Return the diagonals of the inverse, one for each round, to 200 binary digits.
+
+        By forward substitution, each step of which rounds up to a unit of ``2^-256``.
+
+        Raises:
+            ZeroDivisionError: If the main diagonal is 0.
+        """
+        return _substituted(self.diagonals(rounds), rounds)
+
     @abstractmethod
     def words(self, rounds: int) -> str:
         """Return what it is for that many rounds, in a few words."""
@@ -141,6 +151,15 @@ class SquareRoot(Strategy):
             found.append(found[-1] * (2 * k - 1) // (2 * k))
         return [Fraction(value, _UNIT) for value in found]
 
+    def inverse(self, rounds: int) -> list[Fraction]:
+        """Return those of ``sqrt(1 - x)`` for the whole square root, else by substitution."""
+        if self.within(rounds) != SquareRoot():
+            return _substituted(self.diagonals(rounds), rounds)
+        found = [_UNIT]
+        for k in range(1, rounds):
+            found.append(found[-1] * (2 * k - 3) // (2 * k))
+        return [Fraction(value, _UNIT) for value in found]
+
     def words(self, rounds: int) -> str:
         """Return what it is."""
         whole = self.bands is None or self.bands >= rounds
@@ -208,14 +227,12 @@ class BandedInverse(Strategy):
 
     def diagonals(self, rounds: int) -> list[Fraction]:
         """Return the diagonals of C in fixed point, rounded up."""
-        given = [Fraction(value) for value in self.coefficients]
-        unit = math.lcm(*(value.denominator for value in given))
-        first, *rest = (int(value * unit) for value in given)
-        found = [-(-unit * _UNIT // first)]
-        for _ in range(1, rounds):
-            total = sum(d * c for d, c in zip(rest, reversed(found[-len(rest) :]), strict=False))
-            found.append(-(total // first))
-        return [Fraction(value, _UNIT) for value in found]
+        return _substituted([Fraction(value) for value in self.coefficients], rounds)
+
+    def inverse(self, rounds: int) -> list[Fraction]:
+        """Return the coefficients, exactly, and zeros after them."""
+        kept = [Fraction(value) for value in self.coefficients[:rounds]]
+        return kept + [Fraction(0)] * (rounds - len(kept))
 
     def words(self, rounds: int) -> str:
         """Return what it is."""
@@ -277,9 +294,32 @@ class BufferedToeplitz(Strategy):
                 value = -(-value * factor >> shift)
         return [Fraction(value, _UNIT) for value in total]
 
+    def inverse(self, rounds: int) -> list[Fraction]:
+        """Return the diagonals of the inverse in fixed point, by the buffers."""
+        terms = [(_binary(w), _binary(p)) for w, p in zip(self.scales, self.decays, strict=True)]
+        found, buffers = [_UNIT], [_UNIT] * len(terms)
+        for _ in range(1, rounds):
+            held = zip(terms, buffers, strict=True)
+            row = -sum(p * factor >> shift for ((factor, shift), _), p in held)
+            held = zip(terms, buffers, strict=True)
+            buffers = [(p * factor >> shift) + row for (_, (factor, shift)), p in held]
+            found.append(row)
+        return [Fraction(value, _UNIT) for value in found]
+
     def words(self, rounds: int) -> str:
         """Return what it is."""
         return f"buffered Toeplitz matrix with {len(self.scales)} buffers"
+
+
+def _substituted(diagonals: Sequence[Fraction], rounds: int) -> list[Fraction]:
+    """Return the diagonals of a Toeplitz matrix's inverse in fixed point, each step rounded up."""
+    unit = math.lcm(*(value.denominator for value in diagonals))
+    first, *rest = (int(value * unit) for value in diagonals)
+    found = [-(-unit * _UNIT // first)]
+    for _ in range(1, rounds):
+        total = sum(d * c for d, c in zip(rest, reversed(found[-len(rest) :]), strict=False))
+        found.append(-(total // first))
+    return [Fraction(value, _UNIT) for value in found]
 
 
 def checked_strategy(value: object) -> Strategy:

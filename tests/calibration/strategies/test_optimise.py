@@ -1,0 +1,118 @@
+"""Optimised strategies: exact gradients, brute force where few numbers matter, theorems beyond."""
+
+from itertools import pairwise, product
+from typing import Any
+
+import numpy as np
+import pytest
+
+import hockeystick as hs
+from hockeystick.calibration import optimise_banded, optimise_buffered, sums_error
+from hockeystick.calibration.strategies.optimise import _loss
+from hockeystick.mechanisms import BufferedToeplitz, Encoder, Toeplitz
+
+PATTERNS = [(50, 1, 1), (50, 4, 10), (37, 5, 3), (9, 9, 1)]
+
+
+@pytest.mark.parametrize(("rounds", "participations", "separation"), PATTERNS)
+@pytest.mark.parametrize("error", ["max", "mean"])
+def test_the_loss_and_its_gradient(
+    rounds: int, participations: int, separation: int, error: str
+) -> None:
+    loss = _loss(rounds, participations, separation, error)
+    c = np.sort(np.random.default_rng(1).random(8))[::-1].copy()
+    value, slope = loss.at(c)
+    encoder = Encoder.toeplitz(
+        c.tolist(), rounds, participations=participations, separation=separation
+    )
+    assert abs(np.exp(value) / sums_error(encoder, error).loss - 1) < 1e-12
+    for j in range(8):
+        step = 1e-6 * np.eye(8)[j]
+        assert abs((loss.at(c + step)[0] - loss.at(c - step)[0]) / 2e-6 - slope[j]) < 1e-8
+
+
+@pytest.mark.parametrize("error", ["max", "mean"])
+@pytest.mark.parametrize("participations", [1, 3])
+def test_three_bands_are_as_good_as_any_on_a_grid(error: str, participations: int) -> None:
+    """Of all, falling or not, negative or not: bands that are apart have an exact sensitivity."""
+    found = optimise_banded(9, 3, participations=participations, separation=3, error=error)
+    best = sums_error(found, error).loss
+    grid = np.linspace(-0.5, 1.5, 41)
+    loss = _loss(9, participations, 3, error)
+    others = [loss.at(np.array([1.0, a, b]))[0] for a, b in product(grid, grid)]
+    assert np.log(best) <= min(others) + 1e-9
+
+
+def test_as_many_bands_as_rounds_are_the_square_root() -> None:
+    """It has the least largest error of all Toeplitz matrices for one participation."""
+    best = sums_error(Encoder.square_root(300)).loss
+    found = sums_error(optimise_banded(300, 300)).loss
+    assert abs(found / best - 1) < 1e-12
+
+
+@pytest.mark.parametrize(("participations", "separation"), [(1, 1), (10, 20), (10, 7)])
+@pytest.mark.parametrize("error", ["max", "mean"])
+def test_bands_are_never_worse_than_those_of_the_square_root(
+    participations: int, separation: int, error: str
+) -> None:
+    pattern: Any = {"participations": participations, "separation": separation}
+    found = optimise_banded(200, 20, **pattern, error=error)
+    root = Encoder.square_root(200, bands=20, **pattern)
+    assert sums_error(found, error).loss <= sums_error(root, error).loss
+    assert isinstance(found.strategy, Toeplitz)
+    assert len(found.strategy.coefficients) == 20
+    assert all(a >= b >= 0 for a, b in pairwise(found.strategy.coefficients))
+    assert found.least_square == found.square
+
+
+def test_few_buffers_are_nearly_as_good_as_any_toeplitz_matrix() -> None:
+    best = sums_error(Encoder.square_root(500)).loss
+    found = [sums_error(optimise_buffered(500, count)).loss for count in (1, 2, 3)]
+    assert found[0] > found[1] > found[2] > best * (1 - 1e-12)
+    assert found[2] < best * 1.0015
+    assert found[1] < best * 1.015
+
+
+@pytest.mark.parametrize("error", ["max", "mean"])
+def test_buffers_for_several_participations(error: str) -> None:
+    pattern: Any = {"participations": 4, "separation": 50}
+    found = optimise_buffered(200, 2, **pattern, error=error)
+    assert isinstance(found.strategy, BufferedToeplitz)
+    assert sum(found.strategy.scales) < 1
+    assert found.least_square == found.square
+    assert (found.participations, found.separation) == (4, 50)
+    root = Encoder.square_root(200, **pattern)
+    assert sums_error(found, error).loss < sums_error(root, error).loss
+
+
+@pytest.mark.parametrize("rounds", [1, 2, 3])
+def test_a_few_rounds(rounds: int) -> None:
+    assert sums_error(optimise_banded(rounds, 10)).loss >= 1.0 - 1e-12
+    assert sums_error(optimise_buffered(rounds, 2)).loss >= 1.0 - 1e-12
+
+
+def test_one_band_is_independent_noise() -> None:
+    assert optimise_banded(50, 1).strategy == Toeplitz([1.0])
+
+
+ANY: Any = "x"
+
+
+@pytest.mark.parametrize(
+    ("name", "call"),
+    [
+        ("rounds", lambda: optimise_banded(0, 3)),
+        ("rounds", lambda: optimise_buffered(10**6 + 1, 3)),
+        ("bands", lambda: optimise_banded(9, 0)),
+        ("bands", lambda: optimise_banded(9, ANY)),
+        ("buffers", lambda: optimise_buffered(9, 21)),
+        ("buffers", lambda: optimise_buffered(9, 1.5)),
+        ("participations", lambda: optimise_banded(9, 3, participations=0)),
+        ("separation", lambda: optimise_buffered(9, 3, separation=-1)),
+        ("error", lambda: optimise_banded(9, 3, error="worst")),
+    ],
+)
+def test_bad_arguments_are_named(name: str, call: Any) -> None:
+    with pytest.raises(hs.errors.ParameterError) as caught:
+        call()
+    assert caught.value.name == name

@@ -52,6 +52,13 @@ def as_mpf(value: Fraction) -> mpf:
     return mp.mpf(value.numerator) / value.denominator
 
 
+def fraction_of(value: mpf) -> Fraction:
+    """Return a finite number of mpmath exactly."""
+    sign, mantissa, exponent, _ = value._mpf_
+    found = Fraction(int(mantissa)) * Fraction(2) ** int(exponent)
+    return -found if sign else found
+
+
 def float_up(value: Fraction) -> float:
     """Return the least float that is not below an exact number."""
     try:

@@ -19,6 +19,8 @@ from hockeystick.numerics.numerals import plain
 
 FULL_BATCH: Final = "full-batch"
 CYCLIC: Final = "cyclic"
+FIXED_SIZE: Final = "fixed-size"
+_BATCHES: Final = (FULL_BATCH, CYCLIC, FIXED_SIZE)
 _NUMBERS: Final = {
     "step_size": Domain(
         symbol="eta", low=0, high=math.inf, low_open=True, high_open=True, typical=(1e-4, 1)
@@ -45,7 +47,8 @@ class LastIterate(Mechanism):
     the noise multiplier; r a public function (a regulariser, say), which may change from step to
     step; Pi the projection onto a convex set of diameter D, or none; b the batch size, a public
     number. Each batch's objective, ``r + (sum of the losses) / b``, is m-strongly convex and
-    M-smooth. All records are in each batch ("full-batch"), or the batches take turns ("cyclic").
+    M-smooth. All records are in each batch ("full-batch"), the batches take turns ("cyclic"), or
+    each is a random set, drawn afresh ("fixed-size").
 
     Such a step is a contraction by ``c = max(|1 - eta m|, |1 - eta M|)`` before its noise, so that
     the noise of later steps covers what earlier steps did. In units of ``eta C / b`` a record moves
@@ -67,8 +70,14 @@ class LastIterate(Mechanism):
         where to start from that; for full batches about ``(u/s)^2 (1+c) (2 - (1-c) d/u) d/u`` for
         mu^2. No lower end is known.
 
+        On random batches an upper bound is the composition of some sampled Gaussians, of the last
+        steps, and one Gaussian for all before (``privacy_loss/training/sampled_iterates.py``), or
+        the bound of full batches. How many steps are sampled ones is chosen by an estimate, so
+        that at some delta all steps, ``FixedSizeSubsampled(Gaussian(s/2), b, examples) ** T``, may
+        cost a little less. The lower end is that of quadratic losses among records that are alike.
+
     Edge cases:
-        Noise multiplier 0 reveals a record; inf, or no steps, releases nothing. One epoch of cyclic
+        Noise multiplier 0 reveals a record (refused on random batches); inf, or no steps, releases nothing. One epoch of cyclic
         batches costs one step.
 
     Args:
@@ -78,7 +87,8 @@ class LastIterate(Mechanism):
         examples: The number of records, an integer >= 1; public, nominal under add-remove.
         batch_size: The number b of records in a batch and the divisor, an integer from 1 to
             examples; all of them if not given.
-        batches: "full-batch" or "cyclic"; if not given, "full-batch" where a batch is all records.
+        batches: "full-batch", "cyclic" or "fixed-size"; if not given, "full-batch" where a batch
+            is all records, else "cyclic".
         step_size: eta, the same in all steps, a finite number > 0.
         smoothness: M, a finite number > 0, with ``eta M <= 2``.
         convexity: m, a number from 0 (convex) to M.
@@ -88,8 +98,8 @@ class LastIterate(Mechanism):
 
     Raises:
         ParameterError: If a parameter is outside its domain.
-        IncompatibleError: If steps need not contract, a projection has no gradient bound, or cyclic
-            batches are asked for under add-remove, where all later records would change batches.
+        IncompatibleError: If steps need not contract, a projection has no gradient bound, or
+            smaller batches are asked for under add-remove, where other records would change theirs.
 
     References:
         Bok, Su and Altschuler, "Shifted Interpolation for Differential Privacy", ICML 2024 (arXiv
@@ -164,8 +174,14 @@ replace-one)
 
     @property
     def period(self) -> int:
-        """How many steps there are from one use of a record to the next: 1 for full batches."""
-        return -(-self.examples // self.batch_size)
+        """How many steps there are from one use of a record to the next: 1 but for cycles."""
+        return -(-self.examples // self.batch_size) if self.batches == CYCLIC else 1
+
+    @property
+    def rate(self) -> Fraction:
+        """The chance of a record to be in the batch of a step; 1 for full batches and cycles."""
+        drawn = self.batches == FIXED_SIZE
+        return Fraction(self.batch_size, self.examples) if drawn else Fraction(1)
 
     @property
     def factors(self) -> tuple[Fraction, Fraction]:
@@ -220,7 +236,7 @@ def _batches(batches: object, size: int, examples: int) -> str:
     if size > examples:
         raise ParameterError("batch_size", size, f"an integer from 1 to examples, {examples}")
     usual = FULL_BATCH if size == examples else CYCLIC
-    found = usual if batches is None else _validate.one_of("batches", batches, (FULL_BATCH, CYCLIC))
+    found = usual if batches is None else _validate.one_of("batches", batches, _BATCHES)
     if found == FULL_BATCH and size < examples:
         raise IncompatibleError(
             f"a full batch is one of all {examples} examples; leave out batch_size {size}"
@@ -240,10 +256,10 @@ def _check(run: LastIterate) -> None:
         )
     if run.diameter < math.inf and run.gradient_bound is None:
         raise IncompatibleError("how far a diameter is in steps depends on gradient_bound: give it")
-    if run.adjacency is Adjacency.ADD_REMOVE and run.period > 1:
+    if run.adjacency is Adjacency.ADD_REMOVE and run.batch_size < run.examples:
         raise IncompatibleError(
-            "a record more or less would move all later ones to other batches of a cycle: use "
-            "adjacency 'replace-one' or 'zero-out'"
+            "a record more or less would move others to other batches: use adjacency "
+            "'replace-one' or 'zero-out'"
         )
 
 
@@ -275,6 +291,12 @@ def _contraction(run: LastIterate) -> tuple[str, ...]:
 
 def _turns(run: LastIterate) -> str:
     """Return what must hold of the batches."""
+    if run.rate < 1:
+        return (
+            f"The batch of each of the {run.steps:,} steps is one of all sets of "
+            f"{run.batch_size:,} of {run.examples:,} records, equally likely, drawn afresh and "
+            "kept secret."
+        )
     if run.period == 1:
         return f"All records are in the batch of each of the {run.steps:,} steps."
     return (

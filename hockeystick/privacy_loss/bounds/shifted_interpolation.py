@@ -45,7 +45,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final, final
 
-from hockeystick.numerics.rounding import as_mpf
+from hockeystick.numerics.rounding import as_mpf, fraction_of
 from hockeystick.numerics.working_precision import working_digits
 
 if TYPE_CHECKING:
@@ -136,7 +136,7 @@ class LastOfCycle:
         """Return 1/mu where mu^2 is so many squares of the move."""
         from hockeystick.numerics.multiprecision import mp
 
-        return _fraction(1 / mp.sqrt(square)) / self.move
+        return fraction_of(1 / mp.sqrt(square)) / self.move
 
     def _upper_ends(self) -> Iterator[mpf]:
         """Yield bounds of mu^2 in units of the move, that without projection first."""
@@ -205,10 +205,3 @@ class LastOfCycle:
         noise += kept * Powers(self.least).total(early, 2)
         factor = max(min(signal / noise, as_mpf(self.c)), as_mpf(self.least))
         return (1 + factor * signal) ** 2 / (1 + factor**2 * noise)
-
-
-def _fraction(value: mpf) -> Fraction:
-    """Return a number of mpmath exactly."""
-    sign, mantissa, exponent, _ = value._mpf_
-    found = Fraction(int(mantissa)) * Fraction(2) ** int(exponent)
-    return -found if sign else found

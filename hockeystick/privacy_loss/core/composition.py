@@ -12,6 +12,7 @@ from typing import Final, TypeAlias, final
 
 from hockeystick.mechanisms import Mechanism, Node, evaluate
 from hockeystick.privacy_loss.core.base import PrivacyLoss
+from hockeystick.privacy_loss.core.composed import ComposedLoss
 from hockeystick.privacy_loss.core.registry import NoAnalysisError, dominating_pair
 
 Terms: TypeAlias = tuple[tuple[PrivacyLoss, int], ...]
@@ -242,7 +243,9 @@ def _alternatives(compositions: Iterable[Composition]) -> Composition:
 
 
 def once(loss: PrivacyLoss | None) -> Terms:
-    """Return one run of a loss, nothing where there is none."""
+    """Return one run of a loss, its parts where it is composed, nothing where there is none."""
+    if isinstance(loss, ComposedLoss):
+        return loss.parts
     return () if loss is None else ((loss, 1),)
 
 

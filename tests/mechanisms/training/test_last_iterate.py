@@ -27,7 +27,7 @@ def test_a_batch_of_all_records_is_full_and_a_smaller_one_takes_turns() -> None:
         ("steps", 1.5, "an integer from 0 to 10^15"),
         ("examples", 0, "an integer from 1 to 10^15"),
         ("batch_size", 101, "an integer from 1 to examples, 100"),
-        ("batches", "poisson", "one of 'full-batch', 'cyclic'"),
+        ("batches", "poisson", "one of 'full-batch', 'cyclic', 'fixed-size'"),
         ("step_size", 0, "a finite number > 0"),
         ("smoothness", math.inf, "a finite number > 0"),
         ("convexity", -0.1, "a finite number >= 0"),
@@ -52,7 +52,7 @@ def test_numbers_outside_their_domain_are_refused_by_name(
         ({"smoothness": 20.1}, "at most 2, where gradient steps contract; 0.1 times 20.1"),
         ({"diameter": 1}, "depends on gradient_bound"),
         ({"batch_size": 10, "batches": "full-batch"}, "one of all 100 examples"),
-        ({"batch_size": 10, "adjacency": "add-remove"}, "move all later ones to other batches"),
+        ({"batch_size": 10, "adjacency": "add-remove"}, "move others to other batches"),
     ],
 )
 def test_what_has_no_theorem_is_refused_with_its_reason(given: Any, reason: str) -> None:
@@ -92,3 +92,10 @@ def test_it_is_described_on_one_line() -> None:
     )
     run = make(2, 10, diameter=3, gradient_bound=1, batch_size=5, **NUMBERS)
     assert "cyclic 5 of 100, contraction 1, diameter 3" in str(run)
+
+
+def test_random_batches_are_said_to_be_drawn_afresh_and_secret() -> None:
+    run = make(2, 10, batch_size=30, batches="fixed-size", **NUMBERS)
+    assert (run.period, run.rate) == (1, Fraction(3, 10))
+    assert "drawn afresh and kept secret" in " ".join(run.assumptions)
+    assert "fixed-size 30 of 100" in str(run)

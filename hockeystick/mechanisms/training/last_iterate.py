@@ -77,8 +77,8 @@ class LastIterate(Mechanism):
         cost a little less. The lower end is that of quadratic losses among records that are alike.
 
     Edge cases:
-        Noise multiplier 0 reveals a record (refused on random batches); inf, or no steps, releases nothing. One epoch of cyclic
-        batches costs one step.
+        Noise multiplier 0 reveals a record, and is refused on random batches; inf, or no steps,
+        releases nothing. One epoch of cyclic batches costs one step.
 
     Args:
         noise_multiplier: Standard deviation s of a step's noise on the sum of a batch's gradients,

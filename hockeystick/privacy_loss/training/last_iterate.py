@@ -8,7 +8,7 @@ from hockeystick.mechanisms.training.last_iterate import FIXED_SIZE, LastIterate
 from hockeystick.numerics import decimal
 from hockeystick.privacy_loss.bounds.shifted_interpolation import LastOfCycle
 from hockeystick.privacy_loss.core.base import PrivacyLoss
-from hockeystick.privacy_loss.core.composed import ComposedLoss
+from hockeystick.privacy_loss.core.composition import ComposedLoss
 from hockeystick.privacy_loss.core.dominated import DominatedLoss, dominated_pair
 from hockeystick.privacy_loss.core.infinity_mass import edge_pair
 from hockeystick.privacy_loss.core.registry import (

@@ -198,7 +198,9 @@ class SampledIterates:
         hits = np.clip(np.rint(mean + around), 1, last).astype(np.int64)
         last = np.broadcast_to(last, hits.shape)
         chance = betainc(hits, last - hits + 1.0, float(self.rate)) * _CHANCE_LESS
-        place = np.argmax(_epsilon(chance, hits * self.change * self._kept(last)))
+        place = np.argmax(
+            _epsilon(chance, hits * self.change * self._kept(last.astype(np.float64)))
+        )
         exact = Fraction(math.floor(float(chance.flat[place]) * _GRID), _GRID)
         if not exact:
             return self.rate, 1, 1

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, final
 
 import numpy as np
 
-from hockeystick.accountants.auto import Auto
+from hockeystick.accountants.base import Accountant
 from hockeystick.accountants.closed_forms.closed_form import ClosedForm, least_delta
 from hockeystick.accountants.contour import Contour
 from hockeystick.accountants.infinity import InfinityMass
@@ -114,14 +114,15 @@ class InfinityProfile(Profile):
 
 @final
 class WideProfile(Profile):
-    """The profile of one direction by whichever accountant proves most, at some epsilons.
+    """The profile of one direction by an accountant that chooses among others, at some epsilons.
 
     Between these it is bounded by convexity, and beyond them by Renyi divergences. Where the loss
     takes few values, these are knots, and delta is exact everywhere.
     """
 
-    def __init__(self, terms: Terms) -> None:
+    def __init__(self, terms: Terms, accountant: Accountant) -> None:
         self._terms = terms
+        self._accountant = accountant
 
     def __eq__(self, other: object) -> bool:
         """Return whether it is of the same losses."""
@@ -152,8 +153,8 @@ class WideProfile(Profile):
         return self._by_theorem(_FAR_EPSILON).lower if self.supremum == math.inf else 0.0
 
     def precisely(self, epsilon: float) -> tuple[float, float, float]:
-        """Return delta at one epsilon by whichever accountant proves most."""
-        return Auto().delta(self._composition, epsilon)
+        """Return delta at one epsilon by the accountant."""
+        return self._accountant.delta(self._composition, epsilon)
 
     def at(self, epsilon: Array) -> ProfileValues:
         """Return the ends at epsilons."""
@@ -275,13 +276,13 @@ class WideProfile(Profile):
         """Yield delta at rising epsilons, by theorems alone once it is small."""
         rare = False
         for knot in knots.tolist():
-            found = self._by_theorem(knot) if rare else self._by_auto(knot)
+            found = self._by_theorem(knot) if rare else self._by_accountant(knot)
             rare = rare or found.upper < _SMALL_DELTA
             yield found
 
-    def _by_auto(self, epsilon: float) -> Interval:
-        """Return delta by the automatic accountant at a coarse tolerance."""
-        found = Auto(_KNOT_TOLERANCE).delta(self._composition, epsilon)
+    def _by_accountant(self, epsilon: float) -> Interval:
+        """Return delta by the accountant at a coarse tolerance."""
+        found = self._accountant.within(_KNOT_TOLERANCE).delta(self._composition, epsilon)
         if found.is_narrow(_WIDE):
             return found
         least = min(least_delta(self._terms, epsilon), found.upper)

@@ -33,6 +33,7 @@ Proving: TypeAlias = Literal[
     "closed-form",
     "contour",
     "prv",
+    "selection",
     "parts",
     "rdp",
     "zcdp",
@@ -96,8 +97,8 @@ def epsilon(
         plan: A mechanism or plan.
         delta: In [0, 1]; or several, as a sequence or an array of one dimension: a thousand cost
             about as much as forty alone.
-        accountant: "auto", "closed-form", "contour", "prv", "parts", "rdp", "zcdp", "moments",
-            "advanced", "basic", "gdp", "edgeworth" or "berry-esseen".
+        accountant: "auto", "closed-form", "contour", "prv", "selection", "parts", "rdp", "zcdp",
+            "moments", "advanced", "basic", "gdp", "edgeworth" or "berry-esseen".
         digits: Significant digits to compute in arbitrary precision, from 1 to 1000; the ends are
             then ``mpmath.mpf``, and parameters mean the decimals that they print as.
         tolerance: Relative width of the interval asked for, from 1e-10 to 0.1. It is what the

@@ -15,6 +15,7 @@ from hockeystick.accountants.limits.edgeworth import Edgeworth
 from hockeystick.accountants.limits.gdp import GaussianLimit
 from hockeystick.accountants.parts import Parts
 from hockeystick.accountants.prv import PRV
+from hockeystick.accountants.selection import Selection
 from hockeystick.accountants.theorems.advanced import Advanced
 from hockeystick.accountants.theorems.basic import Basic
 from hockeystick.accountants.theorems.moments import Moments
@@ -29,6 +30,7 @@ ACCOUNTANTS: Final[Mapping[str, Accountant]] = MappingProxyType(
             ClosedForm(),
             Contour(),
             PRV(),
+            Selection(),
             Parts(),
             RDP(),
             ZeroConcentrated(),

@@ -10,10 +10,9 @@ from functools import reduce, singledispatch
 from typing import Final, TypeGuard
 
 from hockeystick import _validate
-from hockeystick.accountants._wide_profiles import InfinityProfile, WideProfile
+from hockeystick.accountants.auto import Auto
 from hockeystick.accountants.composition import composition_of
-from hockeystick.accountants.contour.profile import ContourProfile
-from hockeystick.accountants.infinity import split_infinity
+from hockeystick.accountants.profile import profile_of
 from hockeystick.errors import ParameterError
 from hockeystick.mechanisms import Composed, Mechanism, PriFedSync
 from hockeystick.mechanisms.base import checked
@@ -21,7 +20,6 @@ from hockeystick.mechanisms.federated.prifedsync import View
 from hockeystick.notions import FDP
 from hockeystick.numerics import decimal
 from hockeystick.privacy_loss import (
-    AnalyticLoss,
     Composition,
     GaussianLoss,
     PrivacyLoss,
@@ -30,7 +28,6 @@ from hockeystick.privacy_loss import (
 from hockeystick.tradeoffs import (
     GaussianTradeOff,
     MaximumProfile,
-    PerfectPrivacy,
     Profile,
     ProfileTradeOff,
     TradeOff,
@@ -135,9 +132,8 @@ def tensor(factors: Factors) -> TradeOff:
     if all(f.is_symmetric for f, _ in factors):
         return tradeoff(plan)
     composition = composition_of(plan, _NAME)
-    return ProfileTradeOff(
-        (_profile(composition.removing), _profile(composition.adding)), release=plan
-    )
+    removing, adding = composition.removing, composition.adding
+    return ProfileTradeOff((profile_of(removing, Auto()), profile_of(adding, Auto())), release=plan)
 
 
 @operation
@@ -149,7 +145,7 @@ def group_of_release(release: object, size: int) -> TradeOff | None:
 
 def _worst(directions: Iterable[Terms]) -> Profile:
     """Return the profile of the worst of several directions, at each epsilon."""
-    return reduce(MaximumProfile, map(_profile, directions))
+    return reduce(MaximumProfile, (profile_of(terms, Auto()) for terms in directions))
 
 
 def _gaussian_mu(composition: Composition) -> float | None:
@@ -191,25 +187,3 @@ def _root_up(square: Fraction) -> float:
     if Fraction(root) ** 2 < scaled:
         root = math.nextafter(root, math.inf)
     return math.ldexp(root, half) if half < 1000 else sys.float_info.max
-
-
-def _profile(terms: Terms) -> Profile:
-    """Return the profile of one direction."""
-    mass, rest = split_infinity(terms)
-    if mass is not None:
-        return InfinityProfile(mass, _profile(rest))
-    if not terms:
-        return PerfectPrivacy()
-    if len(terms) == 1 and terms[0][1] == 1:
-        alone = terms[0][0].proven_profile()
-        if alone is not None:
-            return alone
-    wide = WideProfile(terms)
-    lines = tuple((loss, n) for loss, n in terms if isinstance(loss, AnalyticLoss))
-    if (
-        len(lines) < len(terms)
-        or any(loss.out_of_range for loss, _ in lines)
-        or wide.has_breakpoints
-    ):
-        return wide
-    return ContourProfile(lines, wide)

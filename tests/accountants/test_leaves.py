@@ -18,8 +18,8 @@ from tests.examples import EXAMPLES
 
 RUNS: Final = 100
 EPSILON: Final = 1.0
-# These compose guarantees, or one release of several, or have closed forms of few plans.
-NARROW: Final = {"advanced", "basic", "closed-form", "parts"}
+# These compose guarantees, or one release of several, or answer for few plans.
+NARROW: Final = {"advanced", "basic", "closed-form", "parts", "selection"}
 # No distribution is known, only bounds of the divergences: nothing to transform or to expand.
 NO_DISTRIBUTION: Final = {"berry-esseen", "contour", "edgeworth", "prv"}
 # The transform on a vertical line has no closed form.

@@ -199,7 +199,8 @@ def test_the_order_does_not_matter(first: hs.Mechanism, second: hs.Mechanism) ->
     assert parts(first @ second) == parts(second @ first)
 
 
-@pytest.mark.parametrize("accountant", ACCOUNTANTS)
+# One tuning alone is what "selection" is for.
+@pytest.mark.parametrize("accountant", [name for name in ACCOUNTANTS if name != "selection"])
 def test_every_accountant_answers_for_a_composition(accountant: str) -> None:
     assert any(answer(plan, accountant) is not None for plan in COMPOSITIONS)
 

@@ -32,6 +32,7 @@ attained.
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache, singledispatch
@@ -71,9 +72,22 @@ _DIFFERENCE: Final = 1e-3
 _EXPONENTS: Final = tuple(0.25 * step for step in range(-32, 49))
 
 
+class TunedLoss(RunsBoundLoss):
+    """The best of some runs: ``terms`` are one run's losses, ``reverse`` the other direction's."""
+
+    __slots__ = ()
+
+    reverse: Terms
+
+    @property
+    @abstractmethod
+    def count(self) -> RunCount:
+        """The distribution of the number of runs."""
+
+
 @final
 @dataclass(frozen=True, slots=True)
-class TruncatedTuningLoss(RunsBoundLoss):
+class TruncatedTuningLoss(TunedLoss):
     """``K(c) <= K_run(c) + shift c + log_runs``; below ``tangent_order`` its tangent through 0.
 
     K is convex and 0 at 0, so that it lies below each of its chords. No loss exceeds the largest
@@ -82,6 +96,8 @@ class TruncatedTuningLoss(RunsBoundLoss):
     """
 
     terms: Terms
+    reverse: Terms
+    distribution: TruncatedNegativeBinomial
     opposite_supremum: float
     shift: float
     log_runs: float
@@ -100,12 +116,17 @@ class TruncatedTuningLoss(RunsBoundLoss):
             return c * k.first_derivative - k.value - log_runs
 
         opposite_supremum = _sum_up(largest_loss(reverse), _epsilon_shift(distribution, terms))
-        parts = terms, opposite_supremum, shift, log_runs
+        parts = terms, reverse, distribution, opposite_supremum, shift, log_runs
         found = [cls(*parts, c, None) for c in minimising_orders(terms, condition)]
         tangent_order = min(
             found, key=lambda one: one.bound(one.tangent_order) / one.tangent_order
         ).tangent_order
         return cls(*parts, tangent_order, _largest_attained(terms))
+
+    @property
+    def count(self) -> RunCount:
+        """A truncated negative binomial number."""
+        return self.distribution
 
     @property
     def attained(self) -> PrivacyLoss | None:
@@ -150,7 +171,7 @@ class TruncatedTuningLoss(RunsBoundLoss):
 
 @final
 @dataclass(frozen=True, slots=True)
-class PoissonTuningLoss(RunsBoundLoss):
+class PoissonTuningLoss(TunedLoss):
     """``K(c) <= ln(1 + m e^(c m delta(c)) (e^(K_run(c)) - 1))``, delta of the other direction.
 
     Below ``tangent_order`` K is at most the line from 0 to the bound there. No loss exceeds the
@@ -160,14 +181,16 @@ class PoissonTuningLoss(RunsBoundLoss):
     terms: Terms
     reverse: Terms
     mean: float
-    tangent_order: float = 0.0
 
-    @classmethod
-    def of(cls, mean: float, terms: Terms, reverse: Terms) -> PoissonTuningLoss:
-        """Return the loss in the direction of ``terms``; ``reverse`` are those of the other one."""
-        plain = cls(terms, reverse, mean)
-        within = [min(2.0**exponent, plain.largest_order) for exponent in _EXPONENTS]
-        return cls(terms, reverse, mean, min(within, key=lambda c: plain.bound(c) / c))
+    @property
+    def count(self) -> RunCount:
+        """A Poisson number."""
+        return Poisson(self.mean)
+
+    @property
+    def tangent_order(self) -> float:
+        """The order below which the line from 0 is the least bound, about."""
+        return _tangent_order(self)
 
     @property
     def supremum(self) -> float:
@@ -194,16 +217,18 @@ class PoissonTuningLoss(RunsBoundLoss):
         """Return the least of the bounds, rounded up."""
         if c == 0.0:
             return 0.0
-        least = min(
-            self._theorem_bound(c),
-            _randomized_response_bound(self.supremum, self.opposite_supremum, c).value,
-        )
+        least = self.direct_bound(c)
         if c >= self.tangent_order:
             return least
         return min(
             least,
             self._theorem_bound(self.tangent_order) / self.tangent_order * c * (1.0 + 8.0 * ULP),
         )
+
+    def direct_bound(self, c: float) -> float:
+        """Return the least of the bounds at this order itself, rounded up."""
+        suprema = self.supremum, self.opposite_supremum
+        return min(self._theorem_bound(c), _randomized_response_bound(*suprema, c).value)
 
     def cgf_estimate(self, c: float) -> CGFEstimate:
         """Return the bound and two numerical derivatives."""
@@ -257,7 +282,14 @@ def _(distribution: TruncatedNegativeBinomial, terms: Terms, reverse: Terms) -> 
 @tuned.register
 @lru_cache(maxsize=256)
 def _(distribution: Poisson, terms: Terms, reverse: Terms) -> PrivacyLoss:
-    return PoissonTuningLoss.of(distribution.mean, terms, reverse)
+    return PoissonTuningLoss(terms, reverse, distribution.mean)
+
+
+@lru_cache(maxsize=256)
+def _tangent_order(loss: PoissonTuningLoss) -> float:
+    """Return the order of the least bound per order, among powers of 2."""
+    within = (min(float(2.0**exponent), loss.largest_order) for exponent in _EXPONENTS)
+    return min((loss.direct_bound(c) / c, c) for c in within)[1]
 
 
 @lru_cache(maxsize=4096)

@@ -1,0 +1,189 @@
+"""Numbers of runs by their generating functions, at w, the share of outputs that rank higher.
+
+With ``phi(x) = E[x^K]`` and ``u = 1 - w``, the best of K runs ranks between two places with
+probability ``phi(u_1) - phi(u_0)``. It is taken relative to itself, however small: places are given
+by w, which next to the top is small where u is nearly 1.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from functools import singledispatch
+from typing import Final, TypeAlias, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hockeystick.mechanisms.selection.tuning import Poisson, RunCount, TruncatedNegativeBinomial
+from hockeystick.numerics import ULP
+
+Array: TypeAlias = NDArray[np.float64]
+
+# More than the roundings of one value, in units of its condition.
+_ROUNDINGS: Final = 64.0 * ULP
+# Powers beyond this exponent are not handled.
+_LARGEST_EXPONENT: Final = 600.0
+
+
+class Generating(ABC):
+    """Increments of ``phi``, and its second and third derivative, all nonincreasing in w.
+
+    ``condition`` is by how much, relatively, an increment or a derivative moves at most, in units
+    of what w, its increment and the parameters move by, relatively. All values have a relative
+    error below ``_ROUNDINGS`` times it.
+    """
+
+    __slots__ = ()
+
+    @property
+    @abstractmethod
+    def mean(self) -> float:
+        """E[K], rounded up: the largest derivative."""
+
+    @property
+    @abstractmethod
+    def steepness(self) -> float:
+        """The second derivative over the first one at the top, rounded."""
+
+    @property
+    @abstractmethod
+    def condition(self) -> float:
+        """By how much relative errors grow."""
+
+    @property
+    def slack(self) -> float:
+        """A bound of the relative error of a value at exact places."""
+        return _ROUNDINGS * self.condition
+
+    @abstractmethod
+    def gain(self, above: Array, share: Array) -> Array:
+        """Return the chance of a best run among a share of the outputs, below those above."""
+
+    @abstractmethod
+    def third(self, above: Array) -> Array:
+        """Return the third derivative."""
+
+    @abstractmethod
+    def log_slope(self, above: Array) -> Array:
+        """Return the logarithm of the first derivative over that at the top."""
+
+    @abstractmethod
+    def curvature(self, above: Array) -> Array:
+        """Return the second derivative."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _NegativeBinomial(Generating):
+    """With ``z = gamma + (1-gamma) w``: ``phi = (z^-eta - 1) / (gamma^-eta - 1)``, K >= 1.
+
+    At eta = 0 it is ``ln(1/z) / ln(1/gamma)``; the derivative is ``E[K] (gamma/z)^(1+eta)``.
+    """
+
+    eta: float
+    gamma: float
+
+    @property
+    def mean(self) -> float:
+        """The mean, rounded up."""
+        known = TruncatedNegativeBinomial(self.eta, self.gamma).expected
+        return known * (1.0 + self.slack)
+
+    @property
+    def steepness(self) -> float:
+        """``(1 + eta) (1 - gamma) / gamma``."""
+        return (1.0 + self.eta) * (1.0 - self.gamma) / self.gamma
+
+    @property
+    def condition(self) -> float:
+        """``z`` is a sum of positive numbers, to the power -(1+eta) or so; 1 - gamma is rounded."""
+        return (4.0 + 2.0 * abs(self.eta)) * (1.0 - math.log(self.gamma)) / (1.0 - self.gamma)
+
+    def gain(self, above: Array, share: Array) -> Array:
+        """Return ``(z_0^-eta - z_1^-eta) / (gamma^-eta - 1)``, ``z_1`` the lower place's."""
+        least = self._z(above)
+        ratio = np.log1p((1.0 - self.gamma) * share / least)
+        log_gamma = -math.log(self.gamma)
+        if self.eta == 0.0:
+            return np.asarray(ratio / log_gamma)
+        power = self.eta * (np.log(least) + ratio)
+        rise = np.expm1(self.eta * ratio) / math.expm1(self.eta * log_gamma)
+        return np.asarray(np.exp(-power) * rise)
+
+    def log_slope(self, above: Array) -> Array:
+        """Return ``-(1+eta) ln(z / gamma)``."""
+        share = (1.0 - self.gamma) / self.gamma * above
+        return np.asarray(-(1.0 + self.eta) * np.log1p(share))
+
+    def third(self, above: Array) -> Array:
+        """Return ``E[K] (1+eta) (2+eta) ((1-gamma)/gamma)^2 (gamma / z)^(3+eta)``."""
+        scale = self.mean * self.steepness * (2.0 + self.eta) * (1.0 - self.gamma) / self.gamma
+        return np.asarray(scale * (self.gamma / self._z(above)) ** (3.0 + self.eta))
+
+    def curvature(self, above: Array) -> Array:
+        """Return ``E[K] (1+eta) (1-gamma)/gamma (gamma / z)^(2+eta)``."""
+        power = (self.gamma / self._z(above)) ** (2.0 + self.eta)
+        return np.asarray(self.mean * self.steepness * power)
+
+    def _z(self, above: Array) -> Array:
+        """Return ``gamma + (1-gamma) w``."""
+        return self.gamma + (1.0 - self.gamma) * above
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Poisson(Generating):
+    """``phi = e^(-m w)``."""
+
+    rate: float
+
+    @property
+    def mean(self) -> float:
+        """The mean."""
+        return self.rate * (1.0 + 4.0 * ULP)
+
+    @property
+    def steepness(self) -> float:
+        """The mean."""
+        return self.rate
+
+    @property
+    def condition(self) -> float:
+        """An exponent of at most m."""
+        return 4.0 + 2.0 * self.rate
+
+    def gain(self, above: Array, share: Array) -> Array:
+        """Return ``e^(-m w_0) (1 - e^(-m d))``."""
+        return np.asarray(np.exp(-self.rate * above) * -np.expm1(-self.rate * share))
+
+    def log_slope(self, above: Array) -> Array:
+        """Return ``-m w``."""
+        return -self.rate * above
+
+    def third(self, above: Array) -> Array:
+        """Return ``m^3 e^(-m w)``."""
+        return np.asarray(self.rate**2 * self.mean * np.exp(-self.rate * above))
+
+    def curvature(self, above: Array) -> Array:
+        """Return ``m^2 e^(-m w)``."""
+        return np.asarray(self.rate * self.mean * np.exp(-self.rate * above))
+
+
+@singledispatch
+def generating(count: RunCount) -> Generating | None:
+    """Return the generating function of a number of runs; None where floats do not hold it."""
+    return None
+
+
+@generating.register
+def _(count: TruncatedNegativeBinomial) -> Generating | None:
+    if abs(count.eta * math.log(count.gamma)) > _LARGEST_EXPONENT:
+        return None
+    return _NegativeBinomial(count.eta, count.gamma)
+
+
+@generating.register
+def _(count: Poisson) -> Generating | None:
+    return _Poisson(count.mean) if count.mean <= _LARGEST_EXPONENT else None

@@ -1,0 +1,216 @@
+"""The order of the outcomes of one run by which the best of several runs costs most.
+
+A run has distributions P and Q of its outputs, which are ranked from the worst up; u and v are the
+shares of P and of Q up to some rank, ``phi(x) = E[x^K]``. The best of K runs is in a set S of
+outputs with probability ``integral over S of d phi(u)``, and with ``psi = phi(u) - a phi(v)``
+
+    H_a(best under P || best under Q) = integral of (d psi)_+,
+
+what psi rises, in all, while (u, v) goes from (0, 0) to (1, 1): over all orders, the worst case.
+
+Theorem. Let (P, Q) be finite, outcomes of equal ratio joined, outputs any post-processing of them.
+Then the worst order takes outputs of ratios in an interval that grows to either side, from one
+threshold on: those above the threshold, ascending, make up S, and those below it, descending, the
+rest. So with ``W(l, r) = max(W(l - dl, r), W(l, r + dr) + psi(l, r + dr) - psi(l, r))``, psi(l, r)
+at the shares of outcomes between l and r, the largest hockey-stick divergence is ``max_t W(t, t)``.
+
+Proof. Whoever sees which outcome an output was made of sees more, so that outputs are pieces of
+outcomes. Take a finite sequence of blocks, in turn outside and inside of S: N_1, S_1, .., N_k, S_k,
+N_(k+1), and how much of each outcome is in which. The rise is a continuous function on a compact,
+convex set, so that some division is the best one; take one with the fewest blocks that are not
+empty. Its derivative by what an outcome (p, q) has in one block is ``p s - a q s'``, where s adds
+up ``phi'(u)`` at the ends of blocks inside S from there on, less that at their beginnings, and s'
+is the same of v. As phi' rises, s and s' are nondecreasing along
+``N_(k+1), N_k, .., N_1, S_1, .., S_k``, and neighbours have equal s and equal s' only where the
+block between them is empty. Each outcome lies in blocks where its derivative is largest, so that
+one of a larger ratio p/q never lies in an earlier block of this list than one of a smaller ratio:
+that is the order above. Any order is a limit of blocks.
+
+A ranked mechanism can be any, so that this is the worst one's divergence and not just a bound.
+
+On a grid W is taken over whole outcomes only, and what that leaves out is added.
+
+- Parts of outcomes above the threshold. With ``U = W + psi`` the conditions on a bound W are that U
+  falls with r, and W with what is taken to the left. Between two columns U is interpolated
+  linearly; the derivative of psi by the outcome (p, q) to the left is a difference of functions
+  that are convex in the share of the outcome (p', q') to the right, so that it suffices that W
+  falls by ``(p p'^2 phi3(u) - a q q'^2 phi3(v)) / 8`` across the outcome to the left, phi3 the
+  third derivative, where that is positive.
+- Parts of outcomes below it. What psi rises by across (p', q'), as a function of the share of
+  (p, q) already taken, is at most ``(a q^2 q' phi3(v) - p^2 p' phi3(u)) / 8`` above its chord; and
+  sums of piecewise linear functions are largest, over monotone sequences, on the grid.
+- Where the threshold cuts an outcome (p, q), the whole is a difference of two convex functions of
+  the share, at most ``(p^2 phi2(u) - a q^2 phi2(v)) / 8`` above the larger of both ends, or the
+  opposite of it where the part above the threshold comes first.
+
+All derivatives of phi rise, so that they are taken at the larger place where they add, and at the
+smaller one where they subtract.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cached_property
+from typing import Final, TypeAlias, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hockeystick.accountants.selection.counts import Generating
+from hockeystick.accountants.selection.pairs import FinitePair
+from hockeystick.numerics import ULP
+
+Array: TypeAlias = NDArray[np.float64]
+
+_TINY: Final = 1e-290
+
+
+@final
+class Ranked:
+    """The best of several runs of a finite pair, ranked in the worst order.
+
+    Matrices have a row for each left end l of an interval of outcomes, a column for each right end.
+    Those of cells have a row for each outcome to the left, a column for each one to the right.
+    """
+
+    def __init__(self, pair: FinitePair, count: Generating) -> None:
+        self._pair = pair
+        self._count = count
+        self._slack = count.slack + count.condition * 2.0 * pair.noise + 16.0 * ULP
+
+    def upper(self, growth: float) -> float:
+        """Return an upper bound of the largest divergence at ``a = growth``."""
+        if math.log(growth) >= self.supremum:
+            return 0.0
+        own, other = self._rises
+        rise = own * (1.0 + self._slack) - growth * (1.0 - self._slack) * other
+        to_right, to_left = self._cuts(growth)
+        beside = np.zeros_like(rise)
+        beside[:-1] = to_left
+        beside[1:] = np.maximum(beside[1:], to_left)
+        found = self._with_cut_threshold(rise + beside, to_right, growth)
+        return min(max(float(np.max(found + self._rounding(growth))), 0.0), 1.0)
+
+    @cached_property
+    def supremum(self) -> float:
+        """An upper bound of the largest loss: the largest ratio below the smallest ones.
+
+        ``ln p/q + ln phi'(u) - ln phi'(v)`` is largest with the outcomes of the smallest ratios
+        above; as their share grows along one outcome it is monotone.
+        """
+        if self._pair.q[-1] == 0.0:
+            return math.inf
+        own, other = (self._count.log_slope(below) for below in self._pair.below)
+        ratio = math.log(self._pair.p[-1] / self._pair.q[-1])
+        return (ratio + float(np.max(own - other))) * (1.0 + 8.0 * ULP) + 8.0 * self._slack
+
+    def lower(self, growth: float) -> float:
+        """Return a lower bound of the largest divergence at ``a = growth``."""
+        own, other = self._rises
+        rise = own * (1.0 - self._slack) - growth * (1.0 + self._slack) * other
+        best = _best(rise, np.zeros_like(self._levels[0][:-1]))
+        found = np.diagonal(best)[:-1] - self._rounding(growth)
+        return max(float(np.max(found)), 0.0)
+
+    @cached_property
+    def _levels(self) -> tuple[Array, Array]:
+        """The shares of outputs, under P and under Q, that rank above each interval."""
+        sides = zip(self._pair.below, self._pair.above, strict=True)
+        first, second = (np.minimum(np.add.outer(*side), 1.0) for side in sides)
+        return first, second
+
+    @cached_property
+    def _rises(self) -> tuple[Array, Array]:
+        """What ``phi(u)`` and ``phi(v)`` rise by where the outcome to the right is taken."""
+        first, second = (
+            np.triu(self._count.gain(level[:, 1:], masses[np.newaxis, :]))
+            for level, masses in zip(self._levels, self._masses, strict=True)
+        )
+        return first, second
+
+    @cached_property
+    def _curvatures(self) -> tuple[Array, Array]:
+        """The second derivative at the shares of each interval."""
+        first, second = (self._count.curvature(level) for level in self._levels)
+        return first, second
+
+    @cached_property
+    def _thirds(self) -> tuple[Array, Array]:
+        """The third derivative at the shares of each interval."""
+        first, second = (self._count.third(level) for level in self._levels)
+        return first, second
+
+    @property
+    def _masses(self) -> tuple[Array, Array]:
+        """The probabilities of the outcomes."""
+        return self._pair.p, self._pair.q
+
+    @property
+    def _eighths(self) -> tuple[float, float]:
+        """An eighth, rounded up and down by more than what is multiplied by it may be off."""
+        return 0.125 * (1.0 + 2.0 * self._slack), 0.125 * (1.0 - 2.0 * self._slack)
+
+    def _cuts(self, growth: float) -> tuple[Array, Array]:
+        """Return, for each cell, what cuts of the outcome to the right and to the left may add."""
+        own, other = self._thirds
+        p, q = self._masses
+        more, less = self._eighths
+        right = more * np.multiply.outer(p, p * p) * own[:-1, 1:]
+        right -= less * growth * np.multiply.outer(q, q * q) * other[1:, :-1]
+        left = more * growth * np.multiply.outer(q * q, q) * other[:-1, 1:]
+        left -= less * np.multiply.outer(p * p, p) * own[1:, :-1]
+        return np.maximum(np.triu(right), 0.0), np.maximum(np.triu(left), 0.0)
+
+    def _bends(self, growth: float) -> tuple[Array, Array]:
+        """Return by how much a cut threshold may lie above both of its ends.
+
+        The first is for each left end, with the part below the threshold taken first; the second
+        the largest with the part above it taken first.
+        """
+        squares = [mass * mass for mass in self._masses]
+        own, other = self._curvatures
+        more, less = self._eighths
+        first = more * squares[0] * own[:-1, 1:] - less * growth * squares[1] * other[:-1, :-1]
+        second = more * growth * squares[1][:, np.newaxis] * other[:-1, 1:]
+        second -= less * squares[0][:, np.newaxis] * own[1:, 1:]
+        return np.maximum(np.triu(first), 0.0), np.max(np.maximum(np.triu(second), 0.0), axis=1)
+
+    def _with_cut_threshold(self, rise: Array, to_right: Array, growth: float) -> Array:
+        """Return, for each outcome that the threshold may cut, a bound of the best rise."""
+        crossing = np.pad(to_right, ((0, 0), (0, 1)))
+        crossing[:, 1:] = np.maximum(crossing[:, 1:], to_right)
+        best = _best(rise, crossing)
+        # The threshold next to an outcome on its left, which is taken from l on.
+        behind = np.cumsum(to_right[::-1], axis=0)[::-1]
+        whole = best[:-1, 1:] + rise[:-1] + behind
+        whole = np.where(np.triu(np.ones_like(whole, dtype=bool)), whole, -np.inf)
+        # The same on its right, taken from l on or from farther left; 0 with nothing above it.
+        none = np.pad(np.maximum.accumulate(whole, axis=0)[:, 1:], ((0, 0), (0, 1)))
+        below, above = (np.max(one, axis=0) for one in (whole, none))
+        first, second = self._bends(growth)
+        part_below_first = np.max(np.maximum(whole, none) + first, axis=0)
+        return np.asarray(np.maximum(part_below_first, np.maximum(below, above) + second))
+
+    def _rounding(self, growth: float) -> Array:
+        """Return a bound of the rounding of the sums above each threshold."""
+        n, mean = self._pair.p.size, self._count.mean
+        own, other = (np.minimum(mean * above[:-1], 1.0) for above in self._pair.above)
+        return 32.0 * (n + 4.0) * ULP * (own + growth * other) + _TINY
+
+
+def _best(rise: Array, crossing: Array) -> Array:
+    """Return what psi rises by at most from each interval on.
+
+    ``crossing`` is what taking the outcome to the left adds, for each outcome and right end. Along
+    a row, ``best(r) = done(r) + max over s >= r of (above(s) - done(s))``, with ``above`` the row
+    of the next outcome to the left, crossed, and ``done`` the sums from the right.
+    """
+    done = np.pad(np.cumsum(rise[:, ::-1], axis=1)[:, ::-1], ((0, 0), (0, 1)))
+    best = np.empty_like(done)
+    above = np.full(done.shape[1], -np.inf)
+    above[-1] = 0.0
+    for row in range(done.shape[0]):
+        if row:
+            above = best[row - 1] + crossing[row - 1]
+        best[row] = done[row] + np.maximum.accumulate((above - done[row])[::-1])[::-1]
+    return best

@@ -1,0 +1,122 @@
+"""Tuning by the profile of one run: explicit attacks, other accountants, what it refuses."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy.special import ndtr
+
+import hockeystick as hs
+from hockeystick.errors import UnsupportedError
+from hockeystick.mechanisms.selection.tuning import RunCount
+
+tuning = hs.mechanisms.tuning
+RandomStopping = hs.mechanisms.RandomStopping
+
+GEOMETRIC = tuning.TruncatedNegativeBinomial(1.0, 0.1)
+EACH: tuple[RunCount, ...] = (
+    GEOMETRIC,
+    tuning.TruncatedNegativeBinomial(-0.5, 0.05),
+    tuning.Poisson(6.0),
+)
+each_count = pytest.mark.parametrize("count", EACH, ids=str)
+
+
+def phi(count: RunCount, x: float) -> float:
+    """E[x^K] in closed form."""
+    if isinstance(count, tuning.Poisson):
+        return math.exp(count.mean * (x - 1))
+    assert isinstance(count, tuning.TruncatedNegativeBinomial)
+    eta, gamma = count.eta, count.gamma
+    return float(((1 - (1 - gamma) * x) ** -eta - 1) / (gamma**-eta - 1))
+
+
+def attack(count: RunCount, mu: float, epsilon: float) -> float:
+    """The best of a family of scores: middling outputs last, then large ones, small ones first."""
+    best = 0.0
+    for low in np.linspace(-9.0, 4.0, 80):
+        for high in np.linspace(0.5, 8.0, 120):
+            if high <= low:
+                continue
+            # Outputs are N(mu, 1) against N(0, 1); ranks rise from the middle on.
+            middle = [ndtr(high - m) - ndtr(low - m) for m in (mu, 0.0)]
+            upto = [1.0 - ndtr(low - m) for m in (mu, 0.0)]
+            gain = [phi(count, b) - phi(count, a) for a, b in zip(middle, upto, strict=True)]
+            best = max(best, gain[0] - math.exp(epsilon) * gain[1])
+    return best
+
+
+@each_count
+def test_an_explicit_score_on_gaussian_runs_costs_nearly_the_lower_end(count: RunCount) -> None:
+    mu, epsilon = 0.5, 2.5
+    answer = hs.delta(RandomStopping(hs.Gaussian(1.0 / mu), count), epsilon)
+    assert answer.accountant == "selection"
+    found = attack(count, mu, epsilon)
+    assert found <= answer.upper
+    assert found > 0.8 * answer.lower
+    assert answer.upper < 1.06 * answer.lower
+
+
+@each_count
+def test_epsilon_and_delta_are_inverses(count: RunCount) -> None:
+    plan = RandomStopping(hs.Gaussian(3.0), count)
+    answer = hs.epsilon(plan, 1e-5)
+    assert hs.delta(plan, answer.upper).lower <= 1e-5 <= hs.delta(plan, answer.lower).upper
+    assert answer.upper - answer.lower < 0.005 * answer.upper
+
+
+def test_tuned_training_costs_less_than_by_renyi_divergences() -> None:
+    run = hs.DPSGD(noise_multiplier=2, rate=0.01, steps=1000)
+    plan = RandomStopping(run, tuning.TruncatedNegativeBinomial.of_mean(10))
+    answer = hs.epsilon(plan, 1e-6)
+    assert answer.accountant == "selection"
+    assert 1.052 < answer.lower < answer.upper < 1.0545
+    assert hs.epsilon(plan, 1e-6, accountant="rdp").upper > 1.55
+
+
+def test_the_theorems_of_profiles_are_looser() -> None:
+    # Koskela, Redberg and Wang: E[K] delta(eps - s), s the largest ln phi'(u) - ln phi'(v).
+    sigma, epsilon = 4.0, 1.6
+    run = hs.Gaussian(sigma)
+    ends = [hs.delta(run, e) for e in (0.0, 0.1, 0.2, 0.4)]
+    shifts = [
+        2.0 * math.log(math.exp(e) + 0.9 / 0.1 * delta.upper)
+        for e, delta in zip((0.0, 0.1, 0.2, 0.4), ends, strict=True)
+    ]
+    theirs = 10.0 * hs.delta(run, epsilon - min(shifts)).upper
+    assert hs.delta(RandomStopping(run, GEOMETRIC), epsilon).upper < theirs
+
+
+@pytest.mark.parametrize("epsilon", [0.3, 1.0])
+def test_tuned_pure_privacy_costs_less_than_three_times_as_much(epsilon: float) -> None:
+    # The one response is ranked last and the other first: the largest ratio of the best run's.
+    other = 1.0 / (1.0 + math.exp(epsilon))
+    exact = epsilon + 2.0 * math.log((0.1 + 0.9 * (1.0 - other)) / (0.1 + 0.9 * other))
+    plan = RandomStopping(hs.PureDP(epsilon), GEOMETRIC)
+    answer = hs.epsilon(plan, 1e-9)
+    assert answer.lower <= exact * (1 + 1e-9)
+    assert answer.upper == pytest.approx(exact, rel=1e-3)
+    assert answer.upper >= 0.999 * exact
+
+
+def test_laplace_and_sampled_runs_have_narrow_intervals() -> None:
+    for run in (hs.Laplace(4.0), hs.PoissonSubsampled(hs.Laplace(1.0), rate=0.2)):
+        answer = hs.epsilon(RandomStopping(run, GEOMETRIC), 1e-6)
+        assert answer.upper - answer.lower < 0.02 * answer.upper
+
+
+def test_runs_known_by_bounds_have_the_lower_end_of_what_attains_them() -> None:
+    plan = RandomStopping(hs.ZCDP(0.01), GEOMETRIC)
+    answer, renyi = hs.epsilon(plan, 1e-6), hs.epsilon(plan, 1e-6, accountant="rdp")
+    assert renyi.lower < answer.lower < answer.upper < renyi.upper
+
+
+def test_more_than_one_tuning_is_refused() -> None:
+    once = RandomStopping(hs.Gaussian(4.0), GEOMETRIC)
+    for plan in (once**2, once @ hs.Gaussian(3.0), hs.Gaussian(3.0)):
+        with pytest.raises(UnsupportedError, match="not one tuning"):
+            hs.epsilon(plan, 1e-6, accountant="selection")
+
+
+def test_a_release_of_nothing_costs_nothing() -> None:
+    assert hs.epsilon(RandomStopping(hs.PureDP(0.0), GEOMETRIC), 1e-6).upper == 0.0

@@ -355,7 +355,6 @@ REFUSED: list[tuple[Any, Adjacency, str]] = [
     (Without(9, 0.5, Gaussian(1.0)), REPLACE, "sample_size must be"),
     (Without(9, 10, Gaussian(1.0)), REPLACE, "batch_size must be"),
     # JAX Privacy's execution plans for truncated batches name these neighbours.
-    (Truncated(1000, 0.1, 150, 3.0), ZERO, "under add-remove alone, not under zero-out"),
     (Poisson(1.5, Gaussian(1.0)), ADD, "rate must be"),
 ]
 

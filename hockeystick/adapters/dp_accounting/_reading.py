@@ -67,7 +67,7 @@ def from_event(
     | PoissonSampled | ``PoissonSubsampled`` | any; replace-one for Gaussians |
     | SampledWithoutReplacement | ``FixedSizeSubsampled`` | replace-one; any for added noise |
     | SampledWithReplacement | ``WithReplacementSubsampled`` of Gaussians | replace-one |
-    | TruncatedSubsampledGaussian | ``TruncatedPoissonSubsampled`` | add-remove |
+    | TruncatedSubsampledGaussian | ``TruncatedPoissonSubsampled`` | any |
     | SingleEpochTreeAggregation | ``TreeAggregation`` of the largest tree | zero-out |
     | MixtureOfGaussians | ``GaussianMixture`` | add-remove |
     | RepeatAndSelect | ``RandomStopping`` | any |
@@ -283,13 +283,12 @@ def _(event: dp_event.SampledWithReplacementDpEvent, adjacency: Adjacency) -> Me
 @read.register
 def _(event: dp_event.TruncatedSubsampledGaussianDpEvent, adjacency: Adjacency) -> Mechanism:
     """Return the Gaussian mechanism on a Poisson sample that is cut."""
-    _only_under(Adjacency.ADD_REMOVE, adjacency, event)
     size = _validate.count("dataset_size", event.dataset_size, _SIZE)
     cap = _validate.count("truncated_batch_size", event.truncated_batch_size, _SIZE)
     if not size or not cap:
         return _NOTHING
     noise = Gaussian(event.noise_multiplier)
-    return TruncatedPoissonSubsampled(noise, event.sampling_probability, cap, size)
+    return TruncatedPoissonSubsampled(noise, event.sampling_probability, cap, size, adjacency)
 
 
 @read.register

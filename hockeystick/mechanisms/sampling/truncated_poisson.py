@@ -34,8 +34,13 @@ class TruncatedPoissonSubsampled(Mechanism):
         far; that happens with probability ``r = B P[Bin(n, rate) > B] / (n P[J >= B])``. Which case
         it is is taken as known. A lower end by data sets whose other examples add nothing.
 
-        This is for a larger data set of exactly n examples: of fewer, fewer batches are cut, but
-        those that are keep more of what is drawn, which may cost more.
+        Under zero-out and replace-one, for contributions that are vectors of a ball, the same: a
+        full sample is one of a fixed size, which the example is in with the chance r, among others
+        that are opposite or alike; below the cap it is the Poisson sample of that adjacency.
+
+        This is for data sets of exactly n examples, under add-remove the larger one: of fewer,
+        fewer batches are cut, but those that are keep more of what is drawn, which may cost more.
+        For the same reason the cost may rise or fall with the cap and with the examples.
 
     Edge cases:
         A cap that is hardly ever reached costs what Poisson sampling does; one of n is never
@@ -43,19 +48,20 @@ class TruncatedPoissonSubsampled(Mechanism):
 
     Args:
         inner: A ``Gaussian``; its noise multiplier is the standard deviation over the largest
-            contribution of one example.
+            L2 norm of the vector that one example contributes.
         rate: Probability of each example to be drawn, in [0, 1].
         cap: Largest size of a sample, an integer >= 1.
-        examples: Size n of the larger data set, an integer >= 1.
-        adjacency: "add-remove".
+        examples: Size n of the data set, under add-remove of the larger one, an integer >= 1.
+        adjacency: "add-remove", "zero-out" or "replace-one".
 
     Raises:
         ParameterError: If a parameter is outside its domain.
-        IncompatibleError: Under another adjacency.
+        IncompatibleError: If the inner mechanism is described under another adjacency.
 
     References:
         Chua et al., "Scalable DP-SGD: shuffling vs. Poisson subsampling", NeurIPS 2024, for
-        truncated batches; the bound here is by conditioning, not by total variation.
+        truncated batches; Ganesh, McKenna, McMahan, Smith and Wu, arXiv 2508.15089, for the bound
+        by conditioning, with a looser pair for full samples.
 
     Example:
         >>> import hockeystick as hs
@@ -67,8 +73,8 @@ class TruncatedPoissonSubsampled(Mechanism):
         truncated-Poisson-subsampled Gaussian (noise multiplier 1.1, rate 0.01, at most 70 of 6000)
     """
 
-    rises_with = ("rate", "examples")
-    falls_with = ("cap",)
+    rises_with = ("rate",)
+    unordered = ("cap", "examples")
 
     _of_stated_size: ClassVar[bool] = True
 
@@ -92,10 +98,6 @@ class TruncatedPoissonSubsampled(Mechanism):
         object.__setattr__(self, "examples", _validate.count("examples", examples))
         neighbours = _validate.choice("adjacency", adjacency, Adjacency)
         object.__setattr__(self, "adjacency", neighbours)
-        if neighbours is not Adjacency.ADD_REMOVE:
-            raise IncompatibleError(
-                f"truncated Poisson sampling has no analysis under {neighbours}; use add-remove"
-            )
         refuse_other_adjacency(inner, neighbours)
 
     @property
@@ -104,13 +106,15 @@ class TruncatedPoissonSubsampled(Mechanism):
         sampling = (
             f"Each of {self.examples:,} examples is drawn independently with probability "
             f"{float(self.rate):g}; of more than {self.cap:,} a random set of {self.cap:,} is "
-            "kept; the sample is secret. The larger of two neighbouring data sets has exactly "
-            f"{self.examples:,}."
+            "kept; the sample is secret."
         )
+        if self.adjacency is Adjacency.ADD_REMOVE:
+            larger = "The larger of two neighbouring data sets has exactly"
+            sampling = f"{sampling} {larger} {self.examples:,}."
         return (self.adjacency.meaning, sampling, *self.inner.assumptions)
 
     def for_group(self, size: int) -> Mechanism | None:
-        """Refuse groups where the cap may be reached; otherwise nothing is known.
+        """Refuse groups that come or go where the cap may be reached; else nothing is known.
 
         The second of two records that go leaves a data set of another size than the stated one,
         from which a cap keeps each record more often: one record's curve does not say what it
@@ -119,7 +123,8 @@ class TruncatedPoissonSubsampled(Mechanism):
         Raises:
             IncompatibleError: If fewer examples are kept than there are.
         """
-        if size > 1 and self.cap < self.examples:
+        private = self.adjacency is Adjacency.ADD_REMOVE
+        if size > 1 and self.cap < self.examples and private:
             raise IncompatibleError(
                 f"a {self} has no analysis for groups: its guarantee is for data sets of exactly "
                 f"{self.examples:,} examples and one less; leave the cap out"
@@ -131,4 +136,5 @@ class TruncatedPoissonSubsampled(Mechanism):
         name, details = self.inner._words()
         inside = name if details else f"[{name}]"
         own = (f"rate {float(self.rate):g}", f"at most {self.cap} of {self.examples}")
-        return f"truncated-Poisson-subsampled {inside}", (*details, *own)
+        known = () if self.adjacency is Adjacency.ADD_REMOVE else (self.adjacency,)
+        return f"truncated-Poisson-subsampled {inside}", (*details, *own, *known)

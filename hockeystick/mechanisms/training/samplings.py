@@ -102,7 +102,7 @@ class _Poisson(Scheme):
                 "add-remove"
             )
         if batches.cap is not None:
-            _needs(batches, "batch_cap", (Adjacency.ADD_REMOVE,), Clipping.INDIVIDUAL)
+            _needs(batches, "batch_cap", tuple(Adjacency), Clipping.INDIVIDUAL)
 
     def mechanism(self, batches: Batches, noise_multiplier: float) -> Mechanism:
         """Return one step."""
@@ -342,7 +342,9 @@ def _capped(batches: Batches, cap: int, noise_multiplier: float) -> Mechanism:
         noise = Gaussian(noise_multiplier)
         return TruncatedPoissonSubsampled(noise, batches.rate, cap, examples, batches.adjacency)
     # All are drawn: another example takes the place of one that is missing.
-    return FixedSizeSubsampled(Gaussian(noise_multiplier / 2), cap, examples, batches.adjacency)
+    clipped = batches.adjacency is Adjacency.ZERO_OUT
+    half = Gaussian(noise_multiplier / 2)
+    return FixedSizeSubsampled(half, cap, examples, batches.adjacency, clipped)
 
 
 def _needs(

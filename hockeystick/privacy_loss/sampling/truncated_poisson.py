@@ -16,6 +16,16 @@ The pair is a mixture, told, of two sampled Gaussians: of rate p and noise z wit
 ``1 - F``, and of rate r and noise z/2 with probability F. Where all other examples contribute
 nothing, x matters where it is drawn and kept, with probability ``(1 - F) p + F r``: a pair that is
 attained.
+
+Where x is zeroed or replaced, both data sets have n examples, x or what it becomes is drawn and
+kept alike in both, and J is as above. With the same coins it may be told again whether ``J >= B``:
+then the sample is a random set of B - 1 others and, with probability r, x, else one more of the
+others, whatever J is. That is a sample of a fixed size in which x is with the chance r, not B/n, of
+which ``fixed_size.py`` says what vectors of the ball cost at most: zeroed, the pair of opposite and
+of equal vectors, and replaced, with ``(1-r) N(y) + r N(g)`` against ``(1-r) N(y) + r N(g')`` for
+y, g, g' in the ball, by the same inequality ``y = g' = -g`` for ``eps > 0``: a sampled Gaussian of
+rate r and noise z/2, and for ``eps < 0`` the reverse of the other order. Below the cap they are a
+sampled Gaussian of rate p, and the one with examples that move the sum both ways.
 """
 
 from __future__ import annotations
@@ -27,6 +37,7 @@ from typing import Final, NamedTuple, cast
 
 import numpy as np
 
+from hockeystick.adjacency import Adjacency
 from hockeystick.mechanisms import TruncatedPoissonSubsampled
 from hockeystick.numerics import ULP, decimal
 from hockeystick.numerics.working_precision import working_digits
@@ -34,6 +45,9 @@ from hockeystick.privacy_loss.core.cell_loss import CellLoss
 from hockeystick.privacy_loss.core.dominated import DominatedLoss
 from hockeystick.privacy_loss.core.observed_mixture import observed_mixture
 from hockeystick.privacy_loss.core.registry import DominatingPair, NoAnalysisError, dominating_pair
+from hockeystick.privacy_loss.core.symmetrized import symmetrized
+from hockeystick.privacy_loss.sampling.fixed_size import clipped_pair
+from hockeystick.privacy_loss.sampling.replaced_gaussian import ReplacedGaussianLoss
 from hockeystick.privacy_loss.sampling.sampled_gaussian import SampledGaussianLoss
 from hockeystick.privacy_loss.sampling.with_replacement import noise_of
 
@@ -73,31 +87,46 @@ def _(mechanism: TruncatedPoissonSubsampled) -> DominatingPair:
         return DominatingPair(None, None)
     if mechanism.rate == 1:
         raise NoAnalysisError("at rate 1 every example is drawn; use FixedSizeSubsampled")
+    adjacency = mechanism.adjacency
     if mechanism.cap >= mechanism.examples:
-        return DominatingPair(
-            *(SampledGaussianLoss(mechanism.rate, noise, way) for way in (True, False))
-        )
+        return _uncut(mechanism.rate, noise, adjacency)
     cut = cut_of(mechanism.examples, mechanism.cap, decimal(mechanism.rate))
-    return DominatingPair(*(_loss(mechanism.rate, noise, cut, way) for way in (True, False)))
-
-
-def _loss(rate: float | Fraction, noise: float, cut: Cut, removing: bool) -> DominatedLoss:
-    """Return the loss in one direction.
-
-    What is not known of the chances counts as cut without an example less: this costs most.
-    """
     full, free = cut.full.low, cut.full.rest.low
-    most = min(math.nextafter(float(cut.kept.high), 1.0), float(rate))
-    above = observed_mixture(
-        (
-            (free, SampledGaussianLoss(rate, noise, removing)),
-            (full, SampledGaussianLoss(most, noise / 2.0, removing)),
-            (1 - free - full, SampledGaussianLoss(rate, noise / 2.0, removing)),
-        )
+    most = min(math.nextafter(float(cut.kept.high), 1.0), float(mechanism.rate))
+    # What is not known of the chances counts as cut with the chance of any sample: it costs most.
+    told = (
+        (free, _uncut(mechanism.rate, noise, adjacency)),
+        (full, _cut(most, noise, adjacency)),
+        (1 - free - full, _cut(mechanism.rate, noise, adjacency)),
     )
-    shown = math.nextafter(float(free * decimal(rate) + full * cut.kept.low), 0.0)
-    below = SampledGaussianLoss(shown, noise, removing) if shown > 0.0 else None
-    return DominatedLoss(cast(CellLoss, above), below)
+    shown = math.nextafter(float(free * decimal(mechanism.rate) + full * cut.kept.low), 0.0)
+    alone = _uncut(shown, noise, adjacency) if shown > 0.0 else DominatingPair(None, None)
+    losses = []
+    for way in (0, 1):
+        above = observed_mixture((weight, cast(CellLoss, pair[way])) for weight, pair in told)
+        losses.append(DominatedLoss(cast(CellLoss, above), alone[way]))
+    return DominatingPair(*losses)
+
+
+def _uncut(rate: float | Fraction, noise: float, adjacency: Adjacency) -> DominatingPair:
+    """Return the losses of a sample that is not cut."""
+    if adjacency is Adjacency.REPLACE_ONE:
+        replaced = ReplacedGaussianLoss(rate, noise)
+        return DominatingPair(replaced, replaced)
+    return DominatingPair(*(SampledGaussianLoss(rate, noise, way) for way in (True, False)))
+
+
+def _cut(rate: float | Fraction, noise: float, adjacency: Adjacency) -> DominatingPair:
+    """Return the losses of a full sample that an example is in with some chance."""
+    moved = SampledGaussianLoss(rate, noise / 2.0, True)
+    if adjacency is Adjacency.ADD_REMOVE:
+        return DominatingPair(moved, SampledGaussianLoss(rate, noise / 2.0, False))
+    zeroed = None
+    if adjacency is Adjacency.ZERO_OUT:
+        zeroed = clipped_pair(decimal(rate), noise)
+    if zeroed is None:
+        return DominatingPair(*(symmetrized(moved, None),) * 2)
+    return DominatingPair(*(loss.without_attained if loss is not None else None for loss in zeroed))
 
 
 @lru_cache(maxsize=64)

@@ -162,7 +162,6 @@ def test_a_plan_is_the_mechanism_of_its_sampling(
             "use individual clipping",
         ),
         ({"batch_cap": 60, "clipping": "batch"}, "use individual clipping"),
-        ({"batch_cap": 60, "adjacency": "zero-out"}, "use adjacency add-remove"),
         ({"batch_cap": 60, "sampling": "fixed-size"}, "batch_cap cuts Poisson batches"),
         # Ragged last batches, and parts of epochs.
         ({"sampling": "random-allocation", "examples": 1010}, r"drop these \(examples = 1000\)"),

@@ -163,6 +163,19 @@ JAX_PRIVACY: list[tuple[Any, Adjacency, hs.Mechanism]] = [
         hs.mechanisms.TruncatedPoissonSubsampled(hs.Gaussian(3), 0.1, cap=150, examples=1000)
         ** 512,
     ),
+    *(
+        (
+            Truncated(1000, 0.1, 150, 3.0),
+            adjacency,
+            hs.mechanisms.TruncatedPoissonSubsampled(hs.Gaussian(3), 0.1, 150, 1000, adjacency),
+        )
+        for adjacency in (ZERO, REPLACE)
+    ),
+    (
+        Without(1000, 50, Gaussian(3.0)),
+        ZERO,
+        hs.FixedSizeSubsampled(hs.Gaussian(1.5), 50, 1000, ZERO, clipped=True),
+    ),
     # amplified_bandmf_event with 4 bands: a group is sampled in every fourth step.
     (Times(Poisson(0.1, Gaussian(3.0)), math.ceil(510 / 4)), ADD, _dpsgd(3.0, 0.1, 128)),
     # The execution plan of a dataset whose size is known.
@@ -330,7 +343,6 @@ REFUSED: list[tuple[Any, Adjacency, str]] = [
     (dp_event.RandomizedResponseDpEvent(0.5, 2), ADD, "under replace-one alone, not under add-rem"),
     (dp_event.RandomizedResponseDpEvent(0.5, 2), ZERO, "under replace-one alone"),
     (dp_event.SampledWithReplacementDpEvent(9, 3, Gaussian(1.0)), ADD, "under replace-one alone"),
-    (dp_event.TruncatedSubsampledGaussianDpEvent(9, 0.5, 2, 1.0), ZERO, "under add-remove alone"),
     (dp_event.SingleEpochTreeAggregationDpEvent(1.0, 3), ADD, "under zero-out alone"),
     (dp_event.MixtureOfGaussiansDpEvent(1.0, [1.0], [1.0]), REPLACE, "under add-remove alone"),
     (dp_event.ZCDpEvent(-0.1), ADD, "rho must be"),

@@ -196,6 +196,8 @@ def provable_parts(terms: Terms) -> list[Terms]:
             responses.append((known, count))
         elif known is not None and known.closed_form_profile is not None:
             parts.append(((known, 1),))
+        if isinstance(loss.attained_gaussian, GaussianLoss):
+            gaussians.append((loss.attained_gaussian, count))
         if loss.attained_response > 0.0:
             responses.append((RandomizedResponsePairLoss(loss.attained_response), count))
         if known is not loss and loss.closed_form_profile is not None:

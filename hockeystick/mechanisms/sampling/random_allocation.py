@@ -34,10 +34,11 @@ class RandomAllocation(Mechanism):
 
     Guarantees:
         k = 1: exact, as an interval between two discretisations, for contributions that are
-        orthogonal in different steps; an upper bound elsewhere. k > 1: an upper bound, that of k
-        allocations of 1 of ``floor(t/k)`` steps (the blocks of a random partition told); the lower
-        end is the sum of all steps, ``mu = k/(s sqrt(t))``. Noise multipliers outside [0.1, 1e4],
-        10^8 steps and more, or k for which losses exceed 650, have the bounds of a
+        orthogonal in different steps; an upper bound elsewhere. k > 1: the upper end is that of k
+        allocations of 1 step of a block, of ``floor(t/k)`` steps or one more so that they add up to
+        t (the blocks of a random partition told); the lower end that of a sum of scores of all
+        steps, and of the sum of all outputs, ``mu = k/(s sqrt(t))``. Noise multipliers outside
+        [0.1, 1e4], 10^8 steps and more, or k for which losses exceed 650, have the bounds of a
         record whose steps are known, ``mu = sqrt(k)/s``, and of the sum.
 
     Edge cases:

@@ -153,6 +153,14 @@ class PrivacyLoss(ABC):
         return 0.0
 
     @property
+    def attained_gaussian(self) -> PrivacyLoss | None:
+        """A Gaussian's loss that some data attain as well; None for none known.
+
+        It has a closed form at any delta, where the attained loss may have none.
+        """
+        return None
+
+    @property
     def without_attained(self) -> PrivacyLoss:
         """The dominating loss, whatever is attained: equal where upper bounds are."""
         return self

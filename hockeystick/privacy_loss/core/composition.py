@@ -310,6 +310,8 @@ def largest_loss(terms: Terms) -> float:
 
 def least_largest_loss(terms: Terms) -> float:
     """Return a lower bound of the supremum of the sum of a direction's attained losses."""
+    if any(count and loss.attained_gaussian is not None for loss, count in terms):
+        return math.inf
     least = (count * loss.least_supremum for loss, count in attained(terms))
     return max(math.fsum(least) * (1.0 - 2.0**-50), 0.0)
 

@@ -15,15 +15,18 @@ from hockeystick.numerics import ULP, Ball, decimal
 from hockeystick.numerics.rounding import short_up
 from hockeystick.privacy_loss.core.atomic import AtomListLoss, read_only_atoms, sums_over
 from hockeystick.privacy_loss.core.base import Atoms, CGFEstimate, PrivacyLoss
+from hockeystick.privacy_loss.core.composition import Composition, Terms, losses_of_run, once
 from hockeystick.privacy_loss.core.dominated import DominatedLoss
 from hockeystick.privacy_loss.core.log_sums import log_psi
 from hockeystick.privacy_loss.core.registry import DominatingPair, dominating_pair
 from hockeystick.privacy_loss.noise.gaussian import GaussianLoss
+from hockeystick.privacy_loss.noise.score_sums import losses_of_sums, score_sums
 from hockeystick.privacy_loss.sampling.mean_likelihood_ratio import (
     FARTHEST,
     Points,
     allocated,
     farthest_move,
+    spread_of,
 )
 
 if TYPE_CHECKING:
@@ -38,6 +41,10 @@ _MOST_PARTICIPATIONS: Final = 10**4
 _FARTHEST_LOSS: Final = 650.0
 # The lattice from below is finer by this, as all that its losses are rounded is lost.
 _FINER: Final = 64.0
+# The spacing of the lattice of scores over the width of the loss, before it is made finer.
+_SPACING: Final = 0.012
+# The allocation that a part attains where another part attains the whole.
+_NOTHING: Final = (0, 0)
 # Losses are moved by multiples of this, so that they stay multiples of the step next to it.
 _UNIT: Final = 2.0**-44
 # All that is missing has less than exp of this under P and under Q.
@@ -67,16 +74,45 @@ def _(mechanism: RandomAllocation) -> DominatingPair:
     return DominatingPair(*(AllocationLoss(noise, steps, times, one) for one in (True, False)))
 
 
+@losses_of_run.register
+def _(mechanism: RandomAllocation) -> Composition:
+    removing, adding = _by_blocks(mechanism, True), _by_blocks(mechanism, False)
+    if removing and adding:
+        return Composition(removing, adding)
+    pair = dominating_pair(mechanism)
+    return Composition(once(pair.removing), once(pair.adding))
+
+
+def _by_blocks(mechanism: RandomAllocation, removing: bool) -> Terms:
+    """Return the losses of one allocation in each block, of two lengths; none where one does."""
+    noise = mechanism.inner.noise_multiplier
+    steps, times = mechanism.steps, mechanism.participations
+    if times == 0 or steps % times == 0 or noise in (0.0, math.inf):
+        return ()
+    block, longer = divmod(steps, times)
+    whole = AllocationLoss(noise, steps, times, removing)
+    if not _listed(noise, block + 1, times):
+        return ()
+    ends = AllocationLoss(noise, (block + 1) * longer, longer, removing, attains=(steps, times))
+    if block == 1:
+        return (ends, 1), (DominatedLoss(GaussianLoss(noise), None), times - longer)
+    rest = replace(whole, steps=block * (times - longer), participations=times - longer)
+    return (ends, 1), (replace(rest, attains=_NOTHING), 1)
+
+
 @final
 @dataclass(frozen=True, slots=True)
 class AllocationLoss(AtomListLoss):
     """The loss of ``participations`` k of ``steps`` t, removing or adding, from above or below.
 
-    Above, for any k: that of k independent allocations of one of ``floor(t/k)`` steps. Choosing k
-    of the steps at random is choosing k disjoint blocks of that many steps at random, and then one
-    step of each; an adversary who is told the blocks sees more: one allocation in each block.
+    Above, for any k: that of k independent allocations of one of ``floor(t/k)`` steps. Cut the
+    steps, in a random order, into k blocks of any lengths that are fixed, and choose one step of
+    each: the result does not depend on the order's names, so that each k-subset is as likely. An
+    adversary who is told the blocks sees more: one allocation in each. ``t mod k`` of the blocks
+    may have a step more, which are terms of their own.
     For k = 1 that is the loss itself, so that what is below it, by conditional means, is attained.
-    For k > 1 the sum of all outputs, a Gaussian with ``mu = k/(s sqrt(t))``, is attained.
+    For k > 1 a sum of scores (``score_sums``) is attained, and the sum of all outputs, a Gaussian
+    with ``mu = k/(s sqrt(t))``. ``attains`` names t and k where the loss is but a part of it.
 
     Of what is too rare for the lattice, all that has more than ``exp(-800)`` is counted as the
     largest loss. In moments it is bounded with the help of simple ones: powers of means are at
@@ -93,15 +129,28 @@ class AllocationLoss(AtomListLoss):
     participations: int
     removing: bool
     above: bool = True
+    attains: tuple[int, int] | None = None
 
     @property
-    def attained(self) -> PrivacyLoss:
-        """The loss from below, or that of the sum of all outputs."""
+    def attained(self) -> PrivacyLoss | None:
+        """The loss from below: by conditional means, by scores, or of the sum of all outputs."""
         if not self.above:
             return self
-        if self.participations > 1:
-            return _summed(self.noise_multiplier, self.steps, self.participations)
-        return replace(self, above=False)
+        steps, times = self.attains or (self.steps, self.participations)
+        if times == 0:
+            return None
+        if times > 1 and score_sums(self.noise_multiplier, steps, times) is None:
+            return _summed(self.noise_multiplier, steps, times)
+        return AllocationLoss(self.noise_multiplier, steps, times, self.removing, above=False)
+
+    @property
+    def attained_gaussian(self) -> GaussianLoss | None:
+        """The loss of the sum of all outputs."""
+        steps, times = self.attains or (self.steps, self.participations)
+        if not self.above or times < 2:
+            return None
+        summed = _summed(self.noise_multiplier, steps, times)
+        return None if self.attained == summed else summed
 
     @property
     def infimum(self) -> float:
@@ -211,6 +260,8 @@ def _log_lost(loss: AllocationLoss) -> float:
 @lru_cache(maxsize=64)
 def _atoms(loss: AllocationLoss) -> Atoms:
     """Return the losses on a lattice, ascending, moved to the safe side by all round-off."""
+    if not loss.above and loss.participations > 1:
+        return _atoms_of_scores(loss)
     points, step = _points(loss)
     off, place = _off(loss), np.log(points.at)
     log_p = np.log(points.mass) + (place if loss.removing else 0.0)
@@ -222,6 +273,19 @@ def _atoms(loss: AllocationLoss) -> Atoms:
     else:
         own, log_p = _rounded_down(side * place - off, log_p, step / _FINER, points.width)
     return read_only_atoms(own, log_p, np.full(log_p.size, error))
+
+
+def _atoms_of_scores(loss: AllocationLoss) -> Atoms:
+    """Return the losses of the sum of all scores on a lattice, moved down."""
+    noise, steps, times = loss.noise_multiplier, loss.steps, loss.participations
+    sums = score_sums(noise, steps, times)
+    assert sums is not None
+    place, log_p, error = losses_of_sums(sums, loss.removing)
+    order = np.argsort(place, kind="stable")
+    width = math.sqrt(times) * spread_of(noise, steps // times)
+    step = 2.0 ** math.floor(math.log2(_SPACING * width))
+    own, log_p = _rounded_down(place[order], log_p[order], step / _FINER, width)
+    return read_only_atoms(own, log_p, np.full(own.size, error))
 
 
 def _off(loss: AllocationLoss) -> float:

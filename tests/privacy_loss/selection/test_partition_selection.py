@@ -164,6 +164,17 @@ def _two(p1: Any, q1: Any, p2: Any, q2: Any, epsilon: float) -> float:
     return hockey_stick(np.outer(a, c), np.outer(b, d), epsilon)
 
 
+def test_the_upper_end_of_runs_is_that_of_both_kinds_at_once() -> None:
+    """k partitions alone and k with others in each of 2 runs: the formula for Gaussian noise."""
+    sigma, threshold, k, epsilon = 10.0, 45.0, 3, 0.9
+    answer = hs.delta(PartitionSelection(hs.Gaussian(sigma), threshold, k) ** 2, epsilon=epsilon)
+    with mp.workdps(25):
+        kept = mp.ncdf((threshold - 1) / sigma) ** (2 * k)
+        mu, at = mp.sqrt(2 * k) / sigma, epsilon - mp.log(kept)
+        rest = mp.ncdf(mu / 2 - at / mu) - mp.exp(at) * mp.ncdf(-mu / 2 - at / mu)
+        assert answer.upper == pytest.approx(float(1 - kept + kept * rest), rel=1e-12)
+
+
 def test_both_ends_survive_next_to_sampled_training() -> None:
     training = hs.DPSGD(noise_multiplier=1.1, rate=0.01, steps=1000)
     said = PartitionSelection(hs.Gaussian(20.0), 135, partitions=4)

@@ -15,7 +15,8 @@ of the one answer that exceeds it grows by at most 2 (by 1 where all answers mov
   takes r out of the moment, and the last query's two outcomes together are a binary outcome of
   Gaussians at distance 2/b, so that ``E[(P/Q)^(alpha-1)]`` is at most that of Gaussians with
   ``mu^2 = 1/b_threshold^2 + (2/b_query)^2`` times the sum over i of the probabilities that all
-  before i stay below, which is at most N. Releasing all N noisy answers is another bound.
+  before i stay below, which is at most N. Releasing all N noisy answers is another bound. For up
+  to 2,000 queries the profile of ``threshold_bound`` says more than both.
 
 Attained: a few queries (``threshold_attacks``), or for extreme scales one whose answers lie half a
 unit above and below the threshold; and no other (or, for the next run to begin, one whose answer is
@@ -43,7 +44,11 @@ from hockeystick.privacy_loss.core.two_point import (
 )
 from hockeystick.privacy_loss.guarantees.renyi import RenyiBoundLoss
 from hockeystick.privacy_loss.selection.threshold_attacks import attacked
-from hockeystick.privacy_loss.selection.threshold_bound import gaussian_bound, laplace_bound
+from hockeystick.privacy_loss.selection.threshold_bound import (
+    gaussian_bound,
+    gaussian_queries_bound,
+    laplace_bound,
+)
 
 if TYPE_CHECKING:
     from mpmath import mpf
@@ -171,9 +176,19 @@ def _loss(mechanism: AboveThreshold) -> PrivacyLoss:
     single = _single_query(mechanism)
     attained, response = attacked(mechanism) or single, float(single.epsilon) if single else 0.0
     if mechanism.query_noise is ComparisonNoise.GAUSSIAN:
-        sensitivity = Fraction(1 if mechanism.monotone else 2)
-        return replace(_renyi_bound(mechanism, sensitivity, attained), response=response)
+        bound = _with_gaussian_queries(mechanism)
+        if bound is None:
+            sensitivity = Fraction(1 if mechanism.monotone else 2)
+            return replace(renyi_bound(mechanism, sensitivity, attained), response=response)
+        return DominatedLoss(bound, attained, response)
     return DominatedLoss(_with_laplace_queries(mechanism), attained, response)
+
+
+def _with_gaussian_queries(mechanism: AboveThreshold) -> CellLoss | None:
+    """Return the dominating loss for Gaussian noise of both; None where only a Renyi bound is."""
+    threshold, query = mechanism.threshold_scale, float_up(1 / least_reading(mechanism.query_scale))
+    noise = None if threshold == math.inf else least_reading(threshold)
+    return gaussian_queries_bound(noise, query, mechanism.monotone, mechanism.queries or 1)
 
 
 def _with_laplace_queries(mechanism: AboveThreshold) -> CellLoss:
@@ -186,7 +201,7 @@ def _with_laplace_queries(mechanism: AboveThreshold) -> CellLoss:
     return laplace_bound(float_up(1 / least_reading(threshold)), query, mechanism.monotone)
 
 
-def _renyi_bound(
+def renyi_bound(
     mechanism: AboveThreshold,
     sensitivity: Fraction,
     attained: PrivacyLoss | None,

@@ -34,6 +34,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 import numpy as np
 
 from hockeystick.numerics import ULP
+from hockeystick.numerics.rounding import as_mpf, float_up
 from hockeystick.numerics.working_precision import working_digits
 from hockeystick.privacy_loss.core.atomic import AtomicLoss
 from hockeystick.privacy_loss.core.outcomes import OutcomesLoss
@@ -41,6 +42,7 @@ from hockeystick.privacy_loss.core.rates import mu_of
 from hockeystick.privacy_loss.core.two_point import RandomizedResponsePairLoss
 from hockeystick.privacy_loss.noise.gaussian import GaussianLoss
 from hockeystick.privacy_loss.selection.above_threshold import AboveThresholdGaussianLoss, tail
+from hockeystick.privacy_loss.selection.threshold_gaussian_run import gaussian_run
 from hockeystick.privacy_loss.selection.threshold_run import RunProfile, run_profile
 
 if TYPE_CHECKING:
@@ -58,8 +60,8 @@ _SCALES: Final = 24
 _PER_SCALE: Final = 4
 # Cells of the threshold's loss, and how many deviations these reach to either side.
 _CELLS: Final = 64
-_GAUSSIAN_CELLS: Final = 640
-_REACH: Final = 16.0
+_GAUSSIAN_CELLS: Final = 960
+_REACH: Final = 24.0
 # From so many deviations on the loss is Gaussian.
 _TAIL: Final = 10.0
 _DIGITS: Final = 60
@@ -68,8 +70,14 @@ _NONE: Final = Fraction(0)
 # Losses above this, or those of Gaussian noise of a larger mu, are counted as a pure guarantee.
 _LARGEST_LOSS: Final = 3000.0
 _LARGEST_MU: Final = 20.0
-# Exponents up to this are taken of floats.
-_LARGEST_EXPONENT: Final = 500.0
+# With Gaussian query noise: the most queries, the largest mu, and the shares of shifts.
+_MOST_QUERIES: Final = 2000
+_LARGEST_GAUSSIAN_MU: Final = 3.0
+_GAUSSIAN_SHARES: Final = (0, 4, 6, 7, 8)
+_FEW_QUERIES: Final = 100
+_SHARES_OF_MANY: Final = (6, 7)
+_FAR_TAIL: Final = 20.0
+_FAR_POINTS: Final = 300
 
 
 class LossAtoms(NamedTuple):
@@ -86,9 +94,9 @@ _NO_NOISE: Final = LossAtoms(np.zeros(1), np.ones(1))
 def laplace_bound(threshold: float, query: float, monotone: bool) -> AtomicLoss:
     """Return the pair for Laplace noise, by the reciprocals of both scales, rounded up."""
     step = (1.0 if monotone else 2.0) * query
-    if step + threshold > _LARGEST_LOSS:
-        return RandomizedResponsePairLoss((step + threshold) * (1.0 + 2.0 * ULP))
-    largest = (step + threshold) * (1.0 + 8.0 * ULP)
+    largest = float_up(Fraction(step) + Fraction(threshold))
+    if largest > _LARGEST_LOSS:
+        return RandomizedResponsePairLoss(largest)
     kinks = np.arange(2, -_SCALES, -1)[:, None] * step + np.array([-threshold, threshold])
     at = _points(np.abs(kinks).ravel(), query, largest)
     noises = [laplace_atoms(threshold * (share / _SHARES)) for share in range(_SHARES + 1)]
@@ -109,20 +117,78 @@ def gaussian_bound(
         pure = RandomizedResponsePairLoss(inner)
         return AboveThresholdGaussianLoss(noise_multiplier, step, inner, pure)
     at = _points(np.zeros(0), query, inner)
-    noises = [
+    bound = _least_excess(at, _gaussian_noises(noise_multiplier), query, monotone)
+    return _tailed(noise_multiplier, step, inner, _both_orders(at, bound, monotone))
+
+
+@lru_cache(maxsize=256)
+def gaussian_queries_bound(
+    noise_multiplier: Fraction | None, query: float, monotone: bool, queries: int
+) -> AboveThresholdGaussianLoss | None:
+    """Return the pair for Gaussian noise of both; None for one query, very many, or little noise.
+
+    An "above" at the i-th query has at most the divergence of the Gaussian release of the noise of
+    the threshold and of that query, of ``mu^2 = 1/b_threshold^2 + (s+)^2``: for ``x >= 1`` the
+    whole release has at most N times as much, which for large x is less than that of a Gaussian
+    loss plus some s. ``ln D`` is concave in epsilon, so that this holds from a point on.
+    The release of all N noisy answers, of ``mu^2 = N/b^2``, serves where that is less.
+    """
+    step = (1.0 if monotone else 2.0) * query
+    own = mu_of(noise_multiplier) if noise_multiplier else 0.0
+    mu = math.hypot(own, step) * (1.0 + 4.0 * ULP)
+    if not 1 < queries <= _MOST_QUERIES or mu > _LARGEST_GAUSSIAN_MU:
+        return None
+    times = queries
+    if queries * query * query < mu * mu:
+        mu, times = math.sqrt(queries) * query * (1.0 + 4.0 * ULP), 1
+    shift = mu * (math.log(times) + 0.01) / (_FAR_TAIL - 2.0)
+    inner = shift + mu * (0.5 * mu + _FAR_TAIL)
+    both = 1 / Fraction(mu)
+    with working_digits(_DIGITS):
+        far = as_mpf(_growth(np.array([inner]))[0])
+        (p, q), (own_p, own_q) = tail(both, shift, inner), tail(both, 0.0, inner)
+        if not p - far * q > times * (own_p - far * own_q):
+            return None
+    noises = _gaussian_noises(noise_multiplier) if noise_multiplier else [_NO_NOISE] * 9
+    at, least = _points(np.linspace(0.0, inner, _FAR_POINTS), query, inner), None
+    for share in _GAUSSIAN_SHARES if queries <= _FEW_QUERIES else _SHARES_OF_MANY:
+        part = share / _SHARES
+        signs = (part if monotone else 1.0 + part), 1.0 - part
+        run = gaussian_run(signs[0] * query, signs[1] * query, queries)
+        found = excess(at, noises[share], run)
+        least = found if least is None else np.minimum(least, found)
+    assert least is not None
+    gaussian = gaussian_atoms(both)
+    less = np.minimum(np.abs(at)[:, None] * (1.0 - 4.0 * ULP) - gaussian.loss, 0.0)
+    each = (-np.expm1(less) @ gaussian.mass) * np.exp(np.minimum(at, 0.0))
+    least = np.minimum(least, times * each * (1.0 + 2.0**-44))
+    return _tailed(both, shift, inner, _both_orders(at, least, monotone))
+
+
+def _gaussian_noises(noise_multiplier: Fraction) -> list[LossAtoms]:
+    """Return the losses of a Gaussian threshold for each shift."""
+    return [
         gaussian_atoms(noise_multiplier * _SHARES / share) if share else _NO_NOISE
         for share in range(_SHARES + 1)
     ]
-    bound = _least_excess(at, noises, query, monotone)
-    x, middle, above = _both_orders(at, bound, monotone)
+
+
+def _tailed(
+    noise_multiplier: Fraction,
+    shift: float,
+    inner: float,
+    bounds: tuple[list[Fraction], Fraction, list[Fraction]],
+) -> AboveThresholdGaussianLoss:
+    """Return the pair with a tail above ``inner``, and bounds of Z up to there, in both orders."""
+    x, middle, above = bounds
     with working_digits(_DIGITS):
-        p, q = (_rounded(one) for one in tail(noise_multiplier, step, inner))
+        p, q = (_rounded(one) for one in tail(noise_multiplier, shift, inner))
     rest = 1 - p - q
     tails = [p - q * point for point in x]
     within = [max((z - own) / rest, _NONE) for z, own in zip(above, tails, strict=True)]
-    x.append(_growth(np.array([inner * (1.0 + 2.0**-20)]))[0])
+    x = [*x, _growth(np.array([inner * (1.0 + 2.0**-20)]))[0]]
     points = _symmetric(x, (middle - p + q) / rest, [*within, _NONE])
-    return AboveThresholdGaussianLoss(noise_multiplier, step, inner, _outcomes(_hull(points)))
+    return AboveThresholdGaussianLoss(noise_multiplier, shift, inner, _outcomes(_hull(points)))
 
 
 def _points(found: Array, query: float, largest: float) -> Array:
@@ -209,13 +275,12 @@ def excess(at: Array, noise: LossAtoms, run: RunProfile) -> Array:
 
 
 def _growth(at: Array) -> list[Fraction]:
-    """Return about ``e^at``, at least, for positive numbers."""
-    found = []
-    for one in at:
-        halvings = max(0, math.ceil(math.log2(one / _LARGEST_EXPONENT)))
-        part = Fraction(math.expm1(one * 2.0**-halvings)) * (1 + Fraction(1, 2**50))
-        found.append((1 + part) ** (2**halvings))
-    return found
+    """Return about ``e^at``, at least."""
+    from hockeystick.numerics.multiprecision import mp
+
+    with working_digits(_DIGITS):
+        grown = [mp.exp(mp.mpf(float(one))) * (1 + mp.mpf(2) ** (2 - mp.prec)) for one in at]
+        return [Fraction(int(mp.ceil(mp.ldexp(one, _BITS))), 1 << _BITS) for one in grown]
 
 
 def _rounded(value: mpf) -> Fraction:

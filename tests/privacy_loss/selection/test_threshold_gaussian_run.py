@@ -1,0 +1,92 @@
+"""Runs of comparisons with Gaussian noise: bounds against runs with likelihoods, and searches."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy.special import ndtr, ndtri
+
+from hockeystick.privacy_loss.selection.threshold_bound import gaussian_queries_bound
+from hockeystick.privacy_loss.selection.threshold_gaussian_run import gaussian_run
+
+Array = NDArray[np.float64]
+
+
+def test_one_comparison_is_a_gaussian_release() -> None:
+    for step in (0.05, 0.4, 1.5):
+        profile = gaussian_run(step, 0.0, 1)
+        for at in (0.0, step, 2 * step, -step):
+            truth = ndtr(step / 2 - at / step) - math.exp(at) * ndtr(-step / 2 - at / step)
+            truth -= max(1 - math.exp(at), 0.0)
+            found = float(profile.at(np.array([at]))[0])
+            assert truth <= found <= truth * (1 + 3e-2) + 1e-12
+
+
+@pytest.mark.parametrize("steps", [(0.2, 0.2), (0.4, 0.0), (0.3, 0.1)], ids=str)
+def test_no_run_exceeds_the_bound(steps: tuple[float, float]) -> None:
+    rng = np.random.default_rng(3)
+    for length in (1, 2, 5, 30):
+        profile = gaussian_run(*steps, length)
+        for _ in range(40):
+            t = rng.normal(rng.normal(0.5, 1.0), 1.0, length)
+            moved = t + rng.choice([steps[0], -steps[1], 0.0], length, p=(0.45, 0.45, 0.1))
+            found = []
+            for one in (t, moved):
+                left = np.cumprod(np.concatenate(([1.0], ndtr(one))))
+                found.append(np.append(left[:-1] * ndtr(-one), left[-1]))
+            for at in rng.uniform(-1.0, 1.0, 5):
+                z = float(np.maximum(found[0] - math.exp(at) * found[1], 0.0).sum())
+                z -= max(1 - math.exp(at), 0.0)
+                assert z <= float(profile.at(np.array([at]))[0])
+
+
+def test_a_run_of_rare_comparisons_comes_near_the_bound() -> None:
+    t = np.full(30, 2.0)
+    found = []
+    for one in (t, t + 0.3):
+        left = np.cumprod(np.concatenate(([1.0], ndtr(one))))
+        found.append(np.append(left[:-1] * ndtr(-one), left[-1]))
+    z = float(np.maximum(found[0] - math.exp(0.6) * found[1], 0.0).sum())
+    assert z > 0.4 * float(gaussian_run(0.3, 0.0, 30).at(np.array([0.6]))[0])
+
+
+@pytest.mark.parametrize("monotone", [False, True])
+def test_no_queries_that_a_search_finds_exceed_the_bound(monotone: bool) -> None:
+    threshold, query, length = 5.0, 10.0, 12
+    bound = gaussian_queries_bound(Fraction(5), 1 / query, monotone, length)
+    assert bound is not None
+    atoms = bound.atoms()
+    p = np.exp(atoms.log_p)
+    noise = threshold * ndtri((np.arange(2001) + 0.5) / 2001)
+    low = 0.0 if monotone else -1.0
+
+    def outcomes(answers: Array) -> Array:
+        below = ndtr((noise[:, None] - answers) / query)
+        left = np.cumprod(np.hstack((np.ones((noise.size, 1)), below)), axis=1)
+        found = left[:, :-1] * (1 - below)
+        return np.append(found.mean(axis=0), left[:, -1].mean())
+
+    for seed, epsilon in enumerate((0.0, 0.05, 0.1, 0.2)):
+        rng, x = np.random.default_rng(seed), math.exp(epsilon)
+        most = float(np.maximum(p - x * p * np.exp(-atoms.loss), 0.0).sum())
+        answers, moves = rng.normal(-8.0, 8.0, length), rng.choice([low, 1.0], length)
+        best = 0.0
+        for step in np.geomspace(1.0, 0.05, 40):
+            trial = answers + rng.normal(0.0, step * query, length) * (rng.random(length) < 0.4)
+            flips = rng.random(length) < 0.15
+            moved = np.where(flips, rng.choice([low, 1.0], length), moves)
+            pair = outcomes(trial), outcomes(trial + moved)
+            both = (pair, pair[::-1])
+            now = max(float(np.maximum(a - x * b, 0.0).sum()) for a, b in both)
+            if now > best:
+                best, answers, moves = now, trial, moved
+        assert best <= most + 1e-4
+        assert best > 0.02 or epsilon > 0.0
+
+
+def test_what_it_is_not_made_for_is_left_to_renyi_divergences() -> None:
+    assert gaussian_queries_bound(Fraction(5), 0.1, False, 1) is None
+    assert gaussian_queries_bound(Fraction(5), 0.1, False, 10**6) is None
+    assert gaussian_queries_bound(Fraction(1, 9), 0.1, False, 5) is None

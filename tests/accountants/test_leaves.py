@@ -29,7 +29,7 @@ NO_MOMENTS: Final = {"berry-esseen"}
 # Nor are moments enclosed of what is dominated, mirrored or a mixture of others.
 NO_LINE_NO_MOMENTS: Final = {"berry-esseen", "contour"}
 MISSING: Final = {
-    "AboveThreshold": NO_DISTRIBUTION,
+    "AboveThreshold": NO_LINE,
     "BallsInBins": NO_LINE_NO_MOMENTS,
     "BatchClipped": NO_LINE,
     "Exponential": NO_LINE,

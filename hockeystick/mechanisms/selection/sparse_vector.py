@@ -51,8 +51,8 @@ class AboveThreshold(AnyAdjacency):
         query noise, whatever the number of queries: the largest loss is that of the threshold plus
         (2 or 1) / query_scale, and lesser shifts, or none, say that it is rarely as large; the
         least bound of nine shifts counts (``privacy_loss/selection/threshold_bound.py``), in both
-        directions. Gaussian query noise: with at most N
-        queries, by Renyi divergences of mu^2 = (1/threshold_scale)^2 + (2/query_scale)^2 plus
+        directions. Gaussian query noise: so do shifts with at most N queries, up to 2,000; beyond,
+        Renyi divergences of mu^2 = (1/threshold_scale)^2 + (2/query_scale)^2 plus
         ln(N) / (alpha - 1). The lower end is that of a few queries at good places, which
         ``privacy_loss/selection/threshold_attacks.py`` has.
 

@@ -24,6 +24,7 @@ from hockeystick.numerics import ULP, Ball
 from hockeystick.numerics.rounding import as_mpf
 from hockeystick.numerics.working_precision import working_digits
 from hockeystick.privacy_loss.bounds.sixth_moments import sixth_moment_of_normal, sixth_power
+from hockeystick.privacy_loss.bounds.zcdp_line import ZCDPLine
 from hockeystick.privacy_loss.core.atomic import AtomicLoss
 from hockeystick.privacy_loss.core.base import Atoms, CGFEstimate, Masses
 from hockeystick.privacy_loss.core.cell_loss import UnboundedLoss
@@ -61,6 +62,11 @@ class AboveThresholdGaussianLoss(UnboundedLoss):
     shift: float
     inner: float
     middle: AtomicLoss
+    line: ZCDPLine | None = None
+
+    def zcdp_line(self) -> ZCDPLine | None:
+        """Return a line above K of the release that this dominates, where one is known."""
+        return self.line
 
     def cgf_estimate(self, c: float) -> CGFEstimate:
         """Return K and two derivatives; by the atoms alone where the tails are negligible."""

@@ -43,6 +43,7 @@ from hockeystick.privacy_loss.core.two_point import (
     RandomizedResponsePairLoss,
 )
 from hockeystick.privacy_loss.guarantees.renyi import RenyiBoundLoss
+from hockeystick.privacy_loss.selection.above_threshold import AboveThresholdGaussianLoss
 from hockeystick.privacy_loss.selection.threshold_attacks import attacked
 from hockeystick.privacy_loss.selection.threshold_bound import (
     gaussian_bound,
@@ -176,15 +177,16 @@ def _loss(mechanism: AboveThreshold) -> PrivacyLoss:
     single = _single_query(mechanism)
     attained, response = attacked(mechanism) or single, float(single.epsilon) if single else 0.0
     if mechanism.query_noise is ComparisonNoise.GAUSSIAN:
+        sensitivity = Fraction(1 if mechanism.monotone else 2)
+        renyi = replace(renyi_bound(mechanism, sensitivity, attained), response=response)
         bound = _with_gaussian_queries(mechanism)
         if bound is None:
-            sensitivity = Fraction(1 if mechanism.monotone else 2)
-            return replace(renyi_bound(mechanism, sensitivity, attained), response=response)
-        return DominatedLoss(bound, attained, response)
+            return renyi
+        return DominatedLoss(replace(bound, line=renyi.zcdp_line()), attained, response)
     return DominatedLoss(_with_laplace_queries(mechanism), attained, response)
 
 
-def _with_gaussian_queries(mechanism: AboveThreshold) -> CellLoss | None:
+def _with_gaussian_queries(mechanism: AboveThreshold) -> AboveThresholdGaussianLoss | None:
     """Return the dominating loss for Gaussian noise of both; None where only a Renyi bound is."""
     threshold, query = mechanism.threshold_scale, float_up(1 / least_reading(mechanism.query_scale))
     noise = None if threshold == math.inf else least_reading(threshold)

@@ -168,3 +168,19 @@ def test_it_composes_with_other_releases() -> None:
     assert hs.epsilon(run, 1e-5).upper < twice.upper
     with pytest.raises(hs.errors.UnsupportedError):
         hs.epsilon(hs.PoissonSubsampled(run, 0.5, "replace-one"), 1e-5)
+
+
+def test_the_gaussian_of_a_split_covers_the_shifts_of_the_theorem() -> None:
+    c, w = Fraction(9, 10), Fraction(1, 2)
+    for across, apart in ((None, 2 * sum(c**k for k in range(6))), (Fraction(3), Fraction(3))):
+        sampled = SampledIterates(c, Fraction(0), Fraction(1, 4), 10, Fraction(5), 2, across)
+        # Four steps after the hidden six, the last three of them with shifts a_i = x c^(3-i).
+        z = c * Fraction(apart)
+        x = c**3 * z / sum((c ** (2 * k) for k in range(3)), Fraction(0))
+        shifts = [x * c**2, x * c, x]
+        for shift in shifts:
+            z = c * z - shift
+        assert z == 0
+        square = sum((a**2 for a in shifts), Fraction(0)) / (25 * (1 - w**2))
+        noise = sampled._gaussian_noise(4, 3, w)
+        assert 0 <= square**-1 - noise**2 < Fraction(1, 10**30) * noise**2

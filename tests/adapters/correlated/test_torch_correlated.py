@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import pickle
 from pathlib import Path
@@ -24,7 +25,9 @@ BLT = hs.mechanisms.Encoder.buffered_toeplitz(
     [0.25, 0.25], [0.5, 0.875], 12, participations=4, separation=3
 )
 FACTORIZED = hs.mechanisms.MatrixFactorization(2.0, BLT)
-CYCLIC = hs.mechanisms.CyclicPoisson(2.0, (1.0, 0.5, 0.25), rounds=12, cycle=3, rate=0.5)
+CYCLIC = hs.mechanisms.CyclicPoisson(
+    2.0, (1.0, 0.5, 0.25), rounds=12, cycle=3, rate=0.5, adjacency="zero-out"
+)
 each_plan = pytest.mark.parametrize("plan", [FACTORIZED, CYCLIC], ids=["factorized", "cyclic"])
 
 
@@ -298,7 +301,8 @@ NO_STRATEGY = hs.mechanisms.Encoder.of_matrix([[1.0, 0.0], [0.5, 1.0]])
         ("plan", hs.DPSGD(noise_multiplier=1, rate=0.1, steps=3), {}),
         ("noise_multiplier", hs.mechanisms.CyclicPoisson(math.inf, (1,), 6, 2, 0.5), {}),
         ("encoder", hs.mechanisms.MatrixFactorization(1.0, NO_STRATEGY), {}),
-        ("encoder", hs.mechanisms.CyclicPoisson(1.0, (0.0, 1.0), 6, 2, 0.5), {}),
+        ("encoder", hs.mechanisms.CyclicPoisson(1.0, (0.0, 1.0), 6, 2, 0.5, "zero-out"), {}),
+        ("groups", hs.mechanisms.CyclicPoisson(1.0, (1.0, 0.5), 6, 2, 0.5), {}),
         ("batch_size", CYCLIC, {"batch_size": 0.0}),
         ("norm", CYCLIC, {"clipping": -1.0}),
         ("groups", CYCLIC, {"groups": [0] * 23}),
@@ -315,6 +319,13 @@ def test_a_value_outside_its_domain_is_refused_by_name(
     with pytest.raises(ParameterError) as caught:
         loop(plan, **options)
     assert caught.value.name == name
+
+
+def test_groups_that_are_given_may_be_under_add_remove() -> None:
+    plan = dataclasses.replace(CYCLIC, adjacency=hs.Adjacency.ADD_REMOVE)
+    private = loop(plan, groups=[0] * EXAMPLES)
+    done(private)
+    assert private.spent(1e-5).upper == hs.epsilon(plan, 1e-5).upper
 
 
 def test_layers_are_clipped_one_by_one_where_told() -> None:

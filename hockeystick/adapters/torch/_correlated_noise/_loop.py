@@ -90,9 +90,11 @@ def make_correlated(
         example alone, and losses and batches are not private.
 
         Groups must not depend on the data: by default place i of the dataset is in group
-        ``i mod b``. That is so under zero-out adjacency, where the number of examples is public.
-        Under add-remove give ``groups`` that stay what they are when another example comes or
-        goes, such as by a hash of who it is.
+        ``i mod b``, which is what zero-out adjacency asks for, where nobody's place depends on
+        others. Under add-remove, where an example that goes moves up those after it, give
+        ``groups`` that stay what they are, such as by a hash of who it is: a ``CyclicPoisson``
+        under add-remove is refused without. ``MatrixFactorization`` names no adjacency, so that
+        this is the caller's to see to.
 
         Past noise is secret state: whoever goes on from an older state with new noise releases
         two sums with the same past noise, which no account covers. So a state is loaded only where
@@ -112,7 +114,8 @@ def make_correlated(
         batch_size: What noisy sums are divided by, a finite number above 0 that the data do not
             decide, such as the expected size of a batch.
         clipping: The clipping norm C, or a ``Constant``.
-        groups: The group of each example, a number from 0 to b - 1; None for place modulo b.
+        groups: The group of each example, a number from 0 to b - 1; None for place modulo b, not
+            under add-remove.
         microbatch: The most examples whose gradients are in memory at once; None for as many as
             have gradients of 32 MiB (on an accelerator of 1 GiB), at least 8.
         journal: A file that counts the steps durably, for a process that may be killed; another
@@ -141,7 +144,9 @@ def make_correlated(
         >>> model = torch.nn.Linear(2, 2)
         >>> optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
         >>> dataset = torch.utils.data.TensorDataset(torch.randn(40, 2), torch.randint(2, (40,)))
-        >>> plan = hs.mechanisms.CyclicPoisson(2.0, (1.0, 0.5), rounds=6, cycle=2, rate=0.5)
+        >>> plan = hs.mechanisms.CyclicPoisson(
+        ...     2.0, (1.0, 0.5), rounds=6, cycle=2, rate=0.5, adjacency="zero-out"
+        ... )
         >>> private = make_correlated(model, optimizer, dataset, plan, batch_size=10)
         >>> while private.left:
         ...     private.step(torch.nn.functional.cross_entropy)

@@ -13,6 +13,7 @@ import hockeystick as hs
 from hockeystick.adapters.loop._random import bits
 from hockeystick.adapters.torch import _checks
 from hockeystick.adapters.torch._collate import row, stacked
+from hockeystick.adjacency import Adjacency
 from hockeystick.errors import IncompatibleError, ParameterError
 from hockeystick.mechanisms import CyclicPoisson, Encoder, MatrixFactorization
 from hockeystick.numerics import decimal
@@ -31,6 +32,12 @@ class Batches:
         self, dataset: Any, plan: Plan, groups: Iterable[int] | None, seed: int | None
     ) -> None:
         examples, cycle = _checks.examples_of(dataset), cycle_of(plan)
+        if groups is None and cycle > 1 and plan.adjacency is Adjacency.ADD_REMOVE:
+            allowed = (
+                "given under add-remove, where an example that goes moves up the places of those "
+                "after it; or let the plan be under zero-out"
+            )
+            raise ParameterError("groups", groups, allowed)
         places = np.arange(examples)
         own = places % cycle if groups is None else _checked_groups(groups, examples, cycle)
         self._members = [places[own == group] for group in range(min(cycle, rounds_of(plan)))]

@@ -9,9 +9,9 @@ where u_t and v_t are integers, computed entry by entry from what is kept, and e
 rounds. A *memory* says how large an entry of e_t, or of ``C e`` for the banded inverse, may be.
 
 **How large numbers get.** Let D bound ``sum |d_k|`` for the inverse's diagonals d. Fresh noise and
-what neighbours move, together, stay below ``2^50`` steps (``MOST``), so that ``w = C^-1 (Z - e)``
-stays below ``2^50 D``, on either of two neighbouring data sets. Numbers are kept with h binary
-digits behind the point, as many as 64-bit integers have room for.
+what neighbours move, together, stay below ``most`` steps, ``2^50`` at the most, so that
+``w = C^-1 (Z - e)`` stays below ``most D``, on either of two neighbouring data sets. Numbers are
+kept with h binary digits behind the point, as many as 64-bit integers have room for.
 
 **D.** Floats compute ``d^``: the exact response of C to a row with an error e in each round solves
 ``C d^ = 1 + e``, so ``|d|_1 <= |d^|_1 + |d|_1 |e|_1`` and ``|d|_1 <= |d^|_1 / (1 - |e|_1)``. Where
@@ -59,8 +59,13 @@ class Memory(Protocol):
 
 
 @singledispatch
-def memory(strategy: Strategy, rounds: int) -> tuple[Memory, float]:
+def memory(strategy: Strategy, rounds: int, most: float = MOST) -> tuple[Memory, float]:
     """Return an empty memory, and how far its rows are from ``C^-1 (Z + e)``: the largest |e|.
+
+    Args:
+        strategy: The strategy.
+        rounds: The number of rounds.
+        most: How large fresh noise and what neighbours move may be together, in steps.
 
     Raises:
         TooLargeError: If 64 bits are too few.
@@ -70,28 +75,28 @@ def memory(strategy: Strategy, rounds: int) -> tuple[Memory, float]:
     size = _norm(1.0, factors)
     # Each row sums len(factors) products of sizes that add up to this.
     unsure = (len(factors) + 4) * _LOSS * size
-    largest = MOST * _inverse_norm(_response(factors, rounds), rounds * unsure)
+    largest = most * _inverse_norm(_response(factors, rounds), rounds * unsure)
     digits = _digits(largest * size)
     error = 0.5 + 0.5 * len(factors) * 2.0**-digits + _LOSS * size * largest
     return Feedback(factors, digits, -1), error
 
 
 @memory.register
-def _(strategy: BandedInverse, rounds: int) -> tuple[Memory, float]:
+def _(strategy: BandedInverse, rounds: int, most: float = MOST) -> tuple[Memory, float]:
     first, *rest = strategy.coefficients[:rounds]
     factors = [float(one / first) for one in rest]
     diagonals = strategy.diagonals(rounds)
     own = sum(abs(float(one / diagonals[0])) for one in diagonals) * (1.0 + rounds * _LOSS)
     size = _norm(1.0, factors)
-    digits = _digits(MOST * size)
-    error = 0.5 + 0.5 * len(factors) * 2.0**-digits + _LOSS * size * MOST
+    digits = _digits(most * size)
+    error = 0.5 + 0.5 * len(factors) * 2.0**-digits + _LOSS * size * most
     if math.isinf(own):
         raise TooLargeError
     return Feedback(factors, digits, 1), error * own
 
 
 @memory.register
-def _(strategy: BufferedToeplitz, rounds: int) -> tuple[Memory, float]:
+def _(strategy: BufferedToeplitz, rounds: int, most: float = MOST) -> tuple[Memory, float]:
     scales, decays = strategy.scales, strategy.decays
     # No power sum of a decay is larger than this, up to the number of rounds.
     lengths = [min(float(rounds), (1.0 + _LOSS) / (1.0 - decay)) for decay in decays]
@@ -99,7 +104,7 @@ def _(strategy: BufferedToeplitz, rounds: int) -> tuple[Memory, float]:
     size = _norm(1.0, sizes)
     unsure = sum(_LOSS * (len(scales) + 4) * one * (n + 1) for one, n in zip(sizes, lengths,
                  strict=True))  # fmt: skip
-    largest = MOST * _inverse_norm(_buffered_response(strategy, rounds), rounds * unsure)
+    largest = most * _inverse_norm(_buffered_response(strategy, rounds), rounds * unsure)
     digits = _digits(largest * size)
     error = 0.5 + sum(
         n * 2.0**-digits + 2 * _LOSS * one * largest for one, n in zip(sizes, lengths, strict=True)

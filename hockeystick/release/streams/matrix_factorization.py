@@ -56,6 +56,8 @@ _SMALL: Final = (
 )
 # No draw of a rounded Gaussian is further out, in standard deviations.
 _FURTHEST: Final = 38.5
+# Sizes of noise that are tried: the less there is, the less is rounded, and the faster it is drawn.
+_SIZES: Final = (2.0**36, 2.0**40, 2.0**44, 2.0**48, MOST)
 # The most that neighbours move, in standard deviations.
 _MOST_SPREAD: Final = 2.0**40
 
@@ -207,8 +209,6 @@ def _prepared(
         if strategy is None:
             raise TooLargeError
         first = _main_diagonal(strategy, encoder.rounds)
-        kept, error = memory(strategy, encoder.rounds)
-        added = math.ceil(2.0 * error * math.sqrt(encoder.rounds * entries) * (1.0 + 2.0**-40))
         own = float_up(largest_reading(noise) / first) if math.isfinite(noise) else noise
         spread = encoder.sensitivity / float(first) / own if own > 0.0 else 0.0
     except ArithmeticError:
@@ -216,10 +216,20 @@ def _prepared(
     if not spread <= _MOST_SPREAD:
         allowed = "of noise 0, or of at least 2^-40 times the encoder's sensitivity"
         raise ParameterError("mechanism", mechanism, allowed)
-    # Fresh noise and what a participant moves stay below MOST together.
-    most = min(SCALE.high, MOST / (_FURTHEST + 2.0 * spread))
-    moved = math.isqrt(entries - 1) + 1 + added
-    return kept, grid_of(mechanism, own, sensitivity, moved, most=most)
+    # Fresh noise and what a participant moves are at most this many scales of the noise together.
+    reach = _FURTHEST + 2.0 * spread
+    for most in _SIZES:
+        try:
+            kept, error = memory(strategy, encoder.rounds, most)
+        except ArithmeticError:
+            raise ParameterError("mechanism", mechanism, _SMALL) from None
+        added = math.ceil(2.0 * error * math.sqrt(encoder.rounds * entries) * (1.0 + 2.0**-40))
+        moved = math.isqrt(entries - 1) + 1 + added
+        room = min(SCALE.high, most / reach)
+        grid = grid_of(mechanism, own, sensitivity, moved, most=SCALE.high if most < MOST else room)
+        if grid.scale <= room:
+            break
+    return kept, grid
 
 
 def _main_diagonal(strategy: Strategy, rounds: int) -> Fraction:

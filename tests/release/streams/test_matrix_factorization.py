@@ -49,9 +49,9 @@ def encoded(strategy: Strategy, rows: Any) -> list[Fraction]:
     ]
 
 
-def noise_of(strategy: Strategy, fresh: Any) -> Any:
+def noise_of(strategy: Strategy, fresh: Any, most: float = MOST) -> Any:
     """Return all rows of integer noise, for one column each."""
-    kept, _ = memory(strategy, len(fresh))
+    kept, _ = memory(strategy, len(fresh), most)
     found = []
     for one in fresh:
         row = kept.row(one)
@@ -74,14 +74,15 @@ def test_encoded_noise_is_the_fresh_noise_but_for_the_stated_rounding(
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
-def test_the_largest_noise_of_the_worst_signs_has_room(strategy: Strategy) -> None:
-    """Fresh noise of 2^50 steps with the signs of the inverse: the last row is as large as any."""
+@pytest.mark.parametrize("most", [2**36, 2**50])
+def test_the_largest_noise_of_the_worst_signs_has_room(strategy: Strategy, most: int) -> None:
+    """As large as can be, with the signs of the inverse: the last row is as large as any."""
     rounds = 60
     impulse = np.zeros((rounds, 1), dtype=np.int64)
     impulse[0] = 2**40
     signs = np.sign(noise_of(strategy, impulse)[::-1])
-    fresh = np.where(signs < 0, -1, 1) * (2**50 - 1)
-    noise, error = noise_of(strategy, fresh), memory(strategy, rounds)[1]
+    fresh = np.where(signs < 0, -1, 1) * (most - 1)
+    noise, error = noise_of(strategy, fresh, most), memory(strategy, rounds, most)[1]
     found = encoded(strategy, noise[:, 0])
     pairs = zip(found, fresh[:, 0], strict=True)
     assert max(abs(one - int(z)) for one, z in pairs) <= error
@@ -101,7 +102,8 @@ def test_the_noise_covers_the_rounding_of_rows_and_of_noise(strategy: Strategy) 
     rounds, entries, z, own = 30, 5, 1.5, 0.75
     mechanism = MatrixFactorization(z, Encoder.of(strategy, rounds))
     _, grid = _prepared(mechanism, entries, own)
-    error = memory(strategy, rounds)[1]
+    # So little noise is among the least sizes that are tried.
+    error = memory(strategy, rounds, 2.0**36)[1]
     apart = own / 2.0**grid.exponent + math.sqrt(entries)
     needed = z * (apart + 2 * error * math.sqrt(rounds * entries))
     assert grid.scale * abs(float(strategy.diagonals(1)[0])) >= needed
@@ -149,7 +151,9 @@ def test_sums_are_those_of_rows_and_noise(strategy: Strategy) -> None:
     _, grid = _prepared(mechanism, 4, 2.0)
     bits = seeded(9)
     fresh = np.stack([rounded_gaussian(grid.scale, 4, bits=bits) for _ in range(rounds)])
-    expected = np.stack([grid.steps("row", row) for row in rows]) + noise_of(strategy, fresh)
+    expected = np.stack([grid.steps("row", row) for row in rows]) + noise_of(
+        strategy, fresh, 2.0**36
+    )
     total = np.zeros(4)
     assert run.latest.tolist() == [0.0] * 4
     for t, row in enumerate(rows, start=1):
@@ -178,6 +182,20 @@ def test_the_noise_of_sums_has_the_variance_of_the_factorization() -> None:
     squares = np.cumsum([float(one) ** 2 for one in SquareRoot().diagonals(8)])
     for deviation, square in zip(found, squares, strict=True):
         assert abs(deviation / (2.0 * math.sqrt(square)) - 1) < 6 / math.sqrt(40_000)
+
+
+def test_many_entries_have_larger_noise_in_steps() -> None:
+    """And are scaled to what its rounding adds all the same."""
+    strategy = BufferedToeplitz([0.3, 0.1, 0.04], [0.7, 0.97, 0.999])
+    mechanism = MatrixFactorization(50.0, Encoder.of(strategy, 3000))
+    _, grid = _prepared(mechanism, 10**7, 1.0)
+    for most in (2.0**36, 2.0**40, 2.0**44, 2.0**48, MOST):
+        error = memory(strategy, 3000, most)[1]
+        if 38.5 * grid.scale <= most:
+            needed = 50.0 * (2.0**-grid.exponent + 2 * error * math.sqrt(3000 * 10**7))
+            assert grid.scale >= needed
+            assert grid.scale <= 50.0 * 2.0**-grid.exponent * (1.0 + 2.0**-11)
+            break
 
 
 def run_of(rounds: int, z: float = 1.0, size: int = 1, **kind: Any) -> Any:
@@ -252,7 +270,7 @@ def test_rows_that_are_too_large_are_refused_and_change_nothing() -> None:
 )
 def test_strategies_without_room_are_refused_before_a_charge(encoder: Encoder) -> None:
     account = hs.Accountant()
-    with pytest.raises(ParameterError, match=r"^mechanism must be of an encoder made from"):
+    with pytest.raises(ParameterError, match=r"^mechanism must be of (an encoder|noise 0)"):
         matrix_factorization(
             MatrixFactorization(1.0, encoder), 1, 1.0, charge=account, bits=none_left
         )

@@ -1,0 +1,105 @@
+"""The questions, and what this package answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Final, TypeAlias, final
+
+import hockeystick as hs
+from hockeystick.results import Certified
+
+# An interval that holds the truth, or a number.
+Found: TypeAlias = "tuple[float, float] | float"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One question: what this package says, the peer that is asked too, and what was published."""
+
+    subject: str
+    question: str
+    ours: Callable[[], Found]
+    peer: str = ""
+    published: str = ""
+
+
+def _ends(answer: Certified) -> tuple[float, float]:
+    """Return both ends of an answer."""
+    return answer.lower, answer.upper
+
+
+def _mnist(noise_multiplier: float = 1.1, examples_per_user: int = 1) -> hs.DPSGD:
+    """Return the plan of TensorFlow Privacy's tutorial."""
+    return hs.DPSGD(
+        examples=60_000,
+        batch_size=256,
+        epochs=60,
+        noise_multiplier=noise_multiplier,
+        examples_per_user=examples_per_user,
+    )
+
+
+def _epsilon(plan: hs.mechanisms.Mechanism, delta: float = 1e-5) -> tuple[float, float]:
+    """Return both ends of epsilon."""
+    return _ends(hs.epsilon(plan, delta))
+
+
+def _mu() -> tuple[float, float]:
+    return _ends(hs.accountants.gaussian_summary(_mnist()).mu)
+
+
+def _regret() -> tuple[float, float]:
+    return _ends(hs.accountants.gaussian_summary(_mnist()).regret)
+
+
+def _advantage() -> float:
+    return hs.tradeoff(_mnist()).advantage
+
+
+def _user(examples: int, noise: float) -> tuple[float, float]:
+    return _epsilon(_mnist(noise, examples))
+
+
+def _capped(cap: int) -> tuple[float, float]:
+    return _epsilon(
+        hs.DPSGD(examples=60_000, batch_size=256, steps=1_000, noise_multiplier=1.0, batch_cap=cap)
+    )
+
+
+def _negative() -> tuple[float, float]:
+    return _ends(hs.accountants.directed_delta(_mnist(), -0.5, "remove"))
+
+
+ROWS: Final = (
+    Row("Report in mu", "mu of mnist-tutorial, error rates from 1e-12 on", _mu, "gdpnum_mu"),
+    Row("Report in mu", "its regret", _regret, "gdpnum_regret"),
+    Row("Report in mu", "advantage of an attack on it", _advantage, "riskcal_advantage"),
+    Row(
+        "User-level DP-SGD",
+        "4 examples a user, noise 3, 256 of 60,000, 60 epochs, delta 1e-5",
+        partial(_user, 4, 3.0),
+        "jax_privacy_user_4",
+    ),
+    Row(
+        "User-level DP-SGD",
+        "16 examples a user, noise 12",
+        partial(_user, 16, 12.0),
+        "jax_privacy_user_16",
+    ),
+    Row(
+        "Truncated batches",
+        "256 of 60,000, at most 272, noise 1, 1,000 steps, delta 1e-5",
+        partial(_capped, 272),
+        "jax_privacy_cap_272",
+    ),
+    Row("Truncated batches", "at most 320", partial(_capped, 320), "jax_privacy_cap_320"),
+    Row(
+        "Single directions",
+        "delta of mnist-tutorial at epsilon -0.5, the record removed",
+        _negative,
+        "pld_delta_at_negative_epsilon",
+    ),
+)

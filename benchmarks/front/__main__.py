@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import json
 import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any, Final
@@ -21,8 +22,8 @@ from benchmarks.front.rows import ROWS, Found, Row
 _HEAD: Final = """# The newest analyses, beside the packages that have them
 
 Written by `python -m benchmarks.front --peers PYTHON --out benchmarks/FRONT.md`: one run on two
-shared cores, so that seconds are rough. Each is the second time of asking: compiling is paid once
-in an environment. *Ours* is a proven interval, floating-point error included, or a number that is
+shared cores, so that seconds are rough: each is the first time of asking in a process, with machine
+code compiled before. *Ours* is a proven interval, floating-point error included, or a number that is
 computed from the description alone; peers promise what their pages say.
 
 {versions}
@@ -31,8 +32,9 @@ computed from the description alone; peers promise what their pages say.
 | :-- | :-- | --: | --: | --: | --: | --: | :-- |
 """
 _VERSIONS: Final = """
-import importlib.metadata as m
-print(", ".join(f"{n} {m.version(n)}" for n in ("dp-accounting", "gdpnum", "jax-privacy", "riskcal")))
+from importlib.metadata import version
+names = "dp-accounting", "gdpnum", "jax-privacy", "riskcal"
+print(", ".join(f"{name} {version(name)}" for name in names))
 """
 _PEERS: Final = Path(__file__).with_name("peers.py")
 # The longest that peers may take for all questions.
@@ -40,15 +42,14 @@ _PATIENCE: Final = 1800
 
 
 def _asked(python: str, names: list[str]) -> dict[str, Any]:
-    """Return what the peers answer, each after a first time that is not counted."""
-    command = [python, str(_PEERS), *names, *names]
+    """Return what the peers answer."""
+    command = [python, str(_PEERS), *names]
     done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=_PATIENCE)
     return dict(json.loads(done.stdout.splitlines()[-1]))
 
 
 def _ours(row: Row) -> tuple[Found, float]:
-    """Return the answer and the seconds of the second time of asking."""
-    row.ours()
+    """Return the answer and the seconds that it took."""
     began = time.perf_counter()
     return row.ours(), time.perf_counter() - began
 
@@ -92,7 +93,7 @@ def main() -> None:
         lines.append(_line(row, said))
     page = _HEAD.format(versions=versions) + "".join(lines)
     if chosen.out is None:
-        print(page)
+        sys.stdout.write(page)
     else:
         chosen.out.write_text(page, encoding="utf-8")
 

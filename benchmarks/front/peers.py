@@ -106,7 +106,7 @@ def main() -> None:
         else:
             shown = value if math.isfinite(value) else str(value)
             said[name] = {"value": shown, "seconds": time.perf_counter() - began}
-    print(json.dumps(said))
+    sys.stdout.write(json.dumps(said))
 
 
 if __name__ == "__main__":

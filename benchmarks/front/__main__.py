@@ -22,9 +22,9 @@ from benchmarks.front.rows import ROWS, Found, Row
 _HEAD: Final = """# The newest analyses, beside the packages that have them
 
 Written by `python -m benchmarks.front --peers PYTHON --out benchmarks/FRONT.md`: one run on two
-shared cores, so that seconds are rough: each is the first time of asking in a process, with machine
-code compiled before. *Ours* is a proven interval, floating-point error included, or a number that is
-computed from the description alone; peers promise what their pages say.
+shared cores, so that seconds are rough; each is the first time of asking in a process, with
+machine code compiled before. *Ours* is a proven interval, floating-point error included, or a
+number that is computed from the description alone; peers promise what their pages say.
 
 {versions}
 

@@ -61,6 +61,46 @@ def jax_privacy_cyclic() -> float:
     return _jax_privacy(steps=2_000, noise_multipliers=1.0, batch_size=500, cycle_length=16)
 
 
+def _buffers(count: int, rounds: int, participations: int, separation: int) -> float:
+    import jax
+
+    jax.config.update("jax_enable_x64", True)
+    from jax_privacy.matrix_factorization import buffered_toeplitz as blt
+    from jax_privacy.matrix_factorization import toeplitz
+
+    found = blt.optimize(
+        n=rounds,
+        min_sep=separation,
+        max_participations=participations,
+        min_buffers=count,
+        max_buffers=count,
+    )
+    diagonals = found.toeplitz_coefs(rounds)
+    square = toeplitz.minsep_sensitivity_squared(
+        diagonals, separation, participations, rounds, skip_checks=True
+    )
+    error = toeplitz.per_query_error(strategy_coef=diagonals, n=rounds)[-1]
+    return math.sqrt(float(error * square))
+
+
+def jax_privacy_buffered() -> float:
+    return _buffers(3, 1_000, 1, 1)
+
+
+def jax_privacy_buffered_often() -> float:
+    return _buffers(2, 2_052, 6, 342)
+
+
+def jax_privacy_banded() -> float:
+    import jax
+
+    jax.config.update("jax_enable_x64", True)
+    from jax_privacy.matrix_factorization import toeplitz
+
+    found = toeplitz.optimize_banded_toeplitz(1_000, 16)
+    return math.sqrt(float(toeplitz.loss(found, 1_000)))
+
+
 def _capped(cap: int) -> float:
     return _jax_privacy(
         steps=1_000, noise_multipliers=1.0, batch_size=256, truncated_batch_size=cap

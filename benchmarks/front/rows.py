@@ -70,6 +70,24 @@ def _capped(cap: int) -> tuple[float, float]:
     )
 
 
+def _loss_of(encoder: hs.mechanisms.Encoder, error: str = "max") -> float:
+    """Return the error of running sums times the sensitivity."""
+    return hs.calibration.sums_error(encoder, error).loss
+
+
+def _buffered() -> float:
+    return _loss_of(hs.calibration.optimise_buffered(1_000, 3))
+
+
+def _buffered_often() -> float:
+    pattern = {"participations": 6, "separation": 342}
+    return _loss_of(hs.calibration.optimise_buffered(2_052, 2, **pattern))
+
+
+def _banded() -> float:
+    return _loss_of(hs.calibration.optimise_banded(1_000, 16, error="mean"), "mean")
+
+
 def _cyclic() -> tuple[float, float]:
     """2,000 rounds of 500 of 60,000 examples in 16 groups, with an encoder of column norm 1."""
     rate = Fraction(500, 60_000 // 16)
@@ -118,6 +136,24 @@ ROWS: Final = (
         "jax_privacy_cap_272",
     ),
     Row("Truncated batches", "at most 320", partial(_capped, 320), "jax_privacy_cap_320"),
+    Row(
+        "Matrix mechanisms",
+        "loss (error times sensitivity) of 3 buffers, the worst of 1,000 sums",
+        _buffered,
+        "jax_privacy_buffered",
+    ),
+    Row(
+        "Matrix mechanisms",
+        "of 2 buffers, 2,052 rounds, 6 participations 342 apart",
+        _buffered_often,
+        "jax_privacy_buffered_often",
+    ),
+    Row(
+        "Matrix mechanisms",
+        "of 16 bands, root mean square over 1,000 sums",
+        _banded,
+        "jax_privacy_banded",
+    ),
     Row(
         "Matrix mechanisms",
         "16 bands, cyclic Poisson: 2,000 rounds of 500 of 60,000, noise 1, delta 1e-5",

@@ -77,7 +77,8 @@ class MatrixFactorization(AnyAdjacency):
             f"applied to the rounds' sums ({self.encoder}).",
             f"{taking_part}, whatever the data are.",
             "Gaussian noise is added to each entry of what the encoder gives; its standard "
-            f"deviation is {plain(self.noise_multiplier)} times the clipping norm.",
+            f"deviation is {plain(self.noise_multiplier)} times the most that one participant "
+            "moves a round's sum by in L2: the clipping norm, twice that where one is replaced.",
         )
 
     def for_group(self, size: int) -> MatrixFactorization:

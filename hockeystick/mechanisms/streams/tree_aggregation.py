@@ -74,7 +74,8 @@ class TreeAggregation(AnyAdjacency):
         return (
             "Each example contributes to one leaf of one tree, clipped in L2 to the clipping norm.",
             "Fresh Gaussian noise is added to each node whose leaves are all there; its standard "
-            f"deviation is {plain(self.noise_multiplier)} times the clipping norm.",
+            f"deviation is {plain(self.noise_multiplier)} times the most that one example moves a "
+            "leaf by in L2: the clipping norm, twice that where an example is replaced.",
             f"A tree has at most {self.leaves:,} leaves.",
         )
 

@@ -147,6 +147,7 @@ def test_the_account_is_the_plans_and_that_of_its_first_rounds(plan: Any) -> Non
     assert 0 < part.upper < whole.upper == hs.epsilon(plan, 1e-5).upper
     assert whole.accountant.endswith("in real arithmetic")
     assert "floating point" in whole.assumptions[-1]
+    assert (whole.adjacency is None) is any("replaced is not" in one for one in whole.assumptions)
     with pytest.raises(IncompatibleError, match="all 12 rounds"):
         private.step(cross_entropy)
 

@@ -298,3 +298,18 @@ def test_a_value_outside_its_domain_is_refused_by_name(name: str, call: Any) -> 
 def test_columns_are_taken_as_they_are() -> None:
     huge = of_columns([(Fraction(10) ** 200,), (Fraction(1),)], Pattern(2, 1))
     assert huge.least == huge.most == (Fraction(10) ** 200 + 1) ** 2
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        hs.mechanisms.MatrixFactorization(2.0, hs.mechanisms.Encoder.square_root(10)),
+        hs.mechanisms.TreeAggregation(2.0, leaves=10),
+    ],
+    ids=["matrix-factorization", "tree-aggregation"],
+)
+def test_noise_is_said_to_be_over_twice_the_clipping_norm_where_one_is_replaced(
+    mechanism: hs.mechanisms.Mechanism,
+) -> None:
+    noise = next(words for words in mechanism.assumptions if "standard deviation" in words)
+    assert "twice that where" in noise

@@ -57,6 +57,11 @@ _IN_REAL: Final = (
     "What is accounted for in real arithmetic is computed in floating point: what the rounding of "
     "sums, norms and noise tells of the data is not covered."
 )
+_NEIGHBOURS: Final = (
+    "Noise is over the clipping norm, and an example's group is its own: neighbours differ by one "
+    "example that is zeroed, or, where groups are given that stay what they are, added or removed; "
+    "one that is replaced is not covered."
+)
 _REAL: Final = Real()
 
 
@@ -260,7 +265,9 @@ class Correlated:
         plan = self.plan if self._batches.seed is None else self.plan @ hs.PureDP(math.inf)
         answer = hs.epsilon(plan, _validate.one("delta", delta))
         name = f"{answer.accountant} in real arithmetic"
-        return replace(answer, accountant=name, assumptions=(*answer.assumptions, _IN_REAL))
+        neighbours = (_NEIGHBOURS,) if answer.adjacency is None else ()
+        told = (*answer.assumptions, *neighbours, _IN_REAL)
+        return replace(answer, accountant=name, assumptions=told)
 
     def step(self, loss_fn: LossFn) -> None:
         """Do one step: the batch's clipped gradients, counted, noised, and used by the optimizer.

@@ -218,6 +218,7 @@ def compare(
         closed-form exact True
         contour exact True
         prv exact True
+        selection exact False
         parts bound False
         rdp bound True
         zcdp bound True

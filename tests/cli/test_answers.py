@@ -18,6 +18,7 @@ Write = Callable[[str | bytes], str]
 
 EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("*.toml"))
 PUBLISHED = {
+    "last-iterate",
     "abadi-2016-mnist",
     "banded-cyclic-poisson",
     "banded-square-root",

@@ -149,7 +149,10 @@ FILES = [
     (DPSGD.replace("0.01", "1e-400"), "from 0 to 1, within the range of a float; got 1E-400"),
     ("[release]\nmechanism = 'Gaussian'", "write [[release]]"),
     ("release = [3]", "write [[release]]"),
-    ("[[release]]\nnoise_multiplier = 1", "number 1 needs mechanism, one of AboveThreshold, Batch"),
+    (
+        "[[release]]\nnoise_multiplier = 1",
+        "number 1 needs mechanism, one of AboveThreshold, BallsInBins, Batch",
+    ),
     ("[[release]]\nmechanism = 'gaussian'", "got 'gaussian' (did you mean 'Gaussian'?)"),
     ("[[release]]\nmechanism = ['Gaussian']", "mechanism must be one of AboveThreshold"),
     ("[[release]]\nmechanism = 'Gaussian'", "(Gaussian) needs noise_multiplier, a number >= 0"),

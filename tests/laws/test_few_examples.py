@@ -227,8 +227,10 @@ def mixtures(plan: hs.DPSGD, moves: tuple[float, ...]) -> tuple[Outputs, Outputs
         return {one[0]: 1.0}, {none: 1.0}  # An adversary who knows the batch.
     rate = plan.sampling_rate
     if plan.sampling is Sampling.POISSON and plan.adjacency is hs.Adjacency.REPLACE_ONE:
-        half = moves[0] / 2
-        return {(half,): rate, none: 1 - rate}, {(-half,): rate, none: 1 - rate}
+        if plan.batch_cap is not None and moves[0] == 2.0:
+            # It takes the place of one that is opposite to it, and equal to what replaces it.
+            return {(2.0,): rate, none: 1 - rate}, {none: 1.0}
+        return {(1.0,): rate, none: 1 - rate}, {(-1.0,): rate, none: 1 - rate}
     if plan.sampling is Sampling.WITH_REPLACEMENT:
         size, share = plan.batch_size or 0, 1 / (plan.examples or 1)
         hits = [math.comb(size, k) * share**k * (1 - share) ** (size - k) for k in range(size + 1)]

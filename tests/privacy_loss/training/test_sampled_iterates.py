@@ -166,7 +166,7 @@ def test_it_composes_with_other_releases() -> None:
     run = last(9.0, 30, convexity=1.0, **numbers)
     twice = hs.epsilon(run**2 @ hs.Gaussian(9.0), 1e-5)
     assert hs.epsilon(run, 1e-5).upper < twice.upper
-    with pytest.raises(hs.errors.UnsupportedError):
+    with pytest.raises(hs.errors.IncompatibleError):
         hs.epsilon(hs.PoissonSubsampled(run, 0.5, "replace-one"), 1e-5)
 
 

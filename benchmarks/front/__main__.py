@@ -18,6 +18,7 @@ from typing import Any, Final
 from rich.console import Console
 
 from benchmarks.front.rows import ROWS, Found, Row
+from hockeystick.numerics.numerals import interval
 
 _HEAD: Final = """# The newest analyses, beside the packages that have them
 
@@ -36,6 +37,7 @@ from importlib.metadata import version
 names = "dp-accounting", "gdpnum", "jax-privacy", "riskcal"
 print(", ".join(f"{name} {version(name)}" for name in names))
 """
+_PACKAGES: Final = ("dp-accounting", "gdpnum", "jax-privacy", "riskcal")
 _PEERS: Final = Path(__file__).with_name("peers.py")
 # The longest that peers may take for all questions.
 _PATIENCE: Final = 1800
@@ -58,8 +60,13 @@ def _shown(found: Found) -> tuple[str, str]:
     """Return an answer and its width in words."""
     if isinstance(found, float):
         return f"{found:.6g}", ""
-    low, high = found
-    return f"[{low:.7g}, {high:.7g}]", f"{high - low:.1e}"
+    low, high = interval(*found)
+    return f"[{low}, {high}]", f"{found[1] - found[0]:.1e}"
+
+
+def _named(peer: str) -> str:
+    """Return the name of the package that a question is for."""
+    return next(name for name in _PACKAGES if peer.startswith(name.replace("-", "_")))
 
 
 def _line(row: Row, said: dict[str, Any]) -> str:
@@ -68,7 +75,7 @@ def _line(row: Row, said: dict[str, Any]) -> str:
     answer, width = _shown(found)
     peer = said.get(row.peer, {})
     value, took = peer.get("value"), peer.get("seconds")
-    theirs = peer.get("said", "") if value is None else f"{row.peer.split('_')[0]} {value:.6g}"
+    theirs = peer.get("said", "") if value is None else f"{_named(row.peer)} {value:.6g}"
     waited = "" if took is None else f"{took:.2g}"
     cells = (row.subject, row.question, answer, width, f"{seconds:.2g}", theirs, waited)
     return f"| {' | '.join(cells)} | {row.published} |\n"

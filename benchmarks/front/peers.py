@@ -115,7 +115,16 @@ def jax_privacy_cap_320() -> float:
     return _capped(320)
 
 
-def pld_delta_at_negative_epsilon() -> float:
+def dp_accounting_tuned() -> float:
+    import dp_accounting as dp
+
+    step = dp.PoissonSampledDpEvent(0.01, dp.GaussianDpEvent(2.0))
+    training = dp.SelfComposedDpEvent(step, 1_000)
+    searched = dp.dp_event.RepeatAndSelectDpEvent(training, 10.0, 1.0)
+    return float(dp.rdp.RdpAccountant().compose(searched).get_epsilon(1e-6))
+
+
+def dp_accounting_negative() -> float:
     from dp_accounting.pld import privacy_loss_distribution as pld
 
     step = pld.from_gaussian_mechanism(1.1, sampling_prob=256 / 60_000)

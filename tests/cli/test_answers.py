@@ -18,7 +18,6 @@ Write = Callable[[str | bytes], str]
 
 EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("*.toml"))
 PUBLISHED = {
-    "last-iterate",
     "abadi-2016-mnist",
     "banded-cyclic-poisson",
     "banded-square-root",
@@ -29,6 +28,7 @@ PUBLISHED = {
     "federated-clustering",
     "gopa-random-graph",
     "imagenet-scale",
+    "last-iterate",
     "local-reports",
     "mnist-tutorial",
     "noisy-iterations",

@@ -73,7 +73,7 @@ BUDGETS: Final[tuple[tuple[Notion, dict[str, Any]], ...]] = (
     (ApproxDP(HUGE, 1e-4), {}),
     (ApproxDP(HUGE, 1e-4), {"rule": "whitehouse"}),
     (ApproxDP(HUGE, 1e-4), {"slack": 1e-4}),
-    (ApproxDP(9.0, 1e-4), {"expected": hs.Gaussian(2.0)}),
+    (ApproxDP(30.0, 1e-4), {"expected": hs.Gaussian(2.0)}),
 )
 
 

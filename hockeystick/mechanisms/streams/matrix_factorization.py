@@ -32,7 +32,8 @@ class MatrixFactorization(AnyAdjacency):
 
     Edge cases:
         Noise multiplier 0 releases the sums themselves; inf releases nothing. An encoder of zeros
-        releases nothing either.
+        releases nothing either. Of more digits than 30 (``digits=``) there is no answer, nor of an
+        epsilon below 1e-10: sensitivities are kept to 200 binary digits.
 
     Args:
         noise_multiplier: Standard deviation of each entry of Z over the clipping norm, in
@@ -54,6 +55,7 @@ class MatrixFactorization(AnyAdjacency):
     """
 
     falls_with = ("noise_multiplier",)
+    most_digits = 30
 
     noise_multiplier: float
     encoder: Encoder

@@ -8,6 +8,8 @@ from types import ModuleType
 from typing import Any, Final
 from warnings import warn
 
+from hockeystick._synonyms import SYNONYMS, no_attribute
+
 ROOMS: Final = {
     "claims": "literature",
     "losses": "privacy_loss",
@@ -88,6 +90,13 @@ def moved_name(package: str, name: str) -> object:
     """
     room = NAMES.get(name)
     if room is None:
-        raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        raise no_attribute(package, name, _public(package))
     warn(f"{package}.{name} is now {package}.{room}.{name}", DeprecationWarning, stacklevel=3)
     return getattr(getattr(sys.modules[package], room), name)
+
+
+def _public(package: str) -> dict[str, str]:
+    """Return what people may look for at the top of a package, and where each of it is."""
+    elsewhere = dict.fromkeys(SYNONYMS.values(), "mechanisms") | NAMES
+    there = {name: f"{package}.{room}" for name, room in elsewhere.items()}
+    return there | dict.fromkeys(sys.modules[package].__all__, package)

@@ -18,7 +18,7 @@ import hockeystick as hs
 from hockeystick._moved import NAMES
 from hockeystick.accountants import ACCOUNTANTS
 from hockeystick.errors import ParameterError
-from hockeystick.io import plan_file
+from hockeystick.io import vocabulary
 from tests.documents import (
     ROOT,
     blocks_of,
@@ -133,7 +133,7 @@ def test_every_public_name_is_in_the_reference(monkeypatch: pytest.MonkeyPatch) 
 
 def test_the_plan_file_page_lists_every_kind_of_every_table() -> None:
     rows = [line for line in text_of("howto/plan-files.md").splitlines() if "`kind`" in line]
-    for field, kinds in plan_file.KINDS.items():
+    for field, kinds in vocabulary.KINDS.items():
         (row,) = (line for line in rows if f"`{field}`" in line)
         assert all(f"`{kind}`" in row for kind in kinds), field
 

@@ -17,7 +17,7 @@ from hockeystick import _validate
 from hockeystick.accountants.tradeoff import tradeoff
 from hockeystick.calibration._forms import SPECIAL, Form, by_fields, release_of
 from hockeystick.errors import HockeystickError, ParameterError
-from hockeystick.io.plan_file import RUN_COUNTS, SCHEDULES, STRATEGIES
+from hockeystick.io.vocabulary import RUN_COUNTS, SCHEDULES, STRATEGIES
 from hockeystick.mechanisms import MECHANISMS, Mechanism
 from hockeystick.mechanisms.base import checked
 from hockeystick.notions import NOTIONS

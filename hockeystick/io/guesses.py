@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterable
 from typing import Final
 
+from hockeystick._synonyms import meant
 from hockeystick.errors import HockeystickError, ParameterError
 
-_LEAST_ALIKE: Final = 0.7
 _LISTED: Final = re.compile(r"'([^']+)'")
 
 
@@ -21,15 +20,6 @@ def with_guess(error: HockeystickError) -> str:
 
 
 def did_you_mean(key: str, allowed: Iterable[str]) -> str:
-    """Return a guess at what was meant: a name spelled alike, or the one that begins so."""
-    alike = {_plain(name): name for name in allowed}
-    meant = _plain(key)
-    close = difflib.get_close_matches(meant, alike, n=1, cutoff=_LEAST_ALIKE)
-    longer = [name for name in alike if meant and name.startswith(meant)]
-    found = close or (longer if len(longer) == 1 else [])
-    return f" (did you mean {alike[found[0]]!r}?)" if found else ""
-
-
-def _plain(name: str) -> str:
-    """Return a name in the letters that spellings have in common."""
-    return name.strip().lower().replace("-", "_")
+    """Return a guess at what was meant, to follow an error; nothing where there is none."""
+    found = meant(key, allowed)
+    return "" if found is None else f" (did you mean {found!r}?)"

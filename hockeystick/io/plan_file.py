@@ -2,114 +2,23 @@
 
 from __future__ import annotations
 
-import math
 import os
 import tomllib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from inspect import Parameter, signature
-from typing import Any, Final, TypeVar, final
+from typing import Any, Final, final
 
 from hockeystick import _validate
-from hockeystick.errors import (
-    HockeystickError,
-    IncompatibleError,
-    ParameterError,
-    PlanFileError,
-)
-from hockeystick.io.guesses import did_you_mean, with_guess
+from hockeystick.errors import IncompatibleError, ParameterError, PlanFileError
+from hockeystick.io.building import built, refuse_unknown
+from hockeystick.io.guesses import did_you_mean
 from hockeystick.io.numbers import parse_real
-from hockeystick.mechanisms import (
-    DPSGD,
-    MECHANISMS,
-    BandedInverse,
-    BufferedToeplitz,
-    Composed,
-    Encoder,
-    Graph,
-    Mechanism,
-    SquareRoot,
-    Toeplitz,
-    schedules,
-    tuning,
-)
-from hockeystick.mechanisms.base import A_MECHANISM, READ_FROM_A_FILE
-from hockeystick.mechanisms.decentralised.graphs import A_GRAPH
-from hockeystick.mechanisms.federated.prifedsync import A_CLIENT
-from hockeystick.mechanisms.selection.tuning import A_DISTRIBUTION, RunCount
-from hockeystick.mechanisms.streams.strategies import Strategy
-from hockeystick.mechanisms.training.dpsgd import AN_EXTRA
-from hockeystick.mechanisms.training.schedules import A_SCHEDULE, Schedule
-from hockeystick.notions import NOTIONS
+from hockeystick.io.vocabulary import ALTERNATIVES, IN_PYTHON_ONLY, KINDS, RELEASES
+from hockeystick.mechanisms import DPSGD, Composed, Mechanism
 
-_MOST_BYTES: Final = 1_000_000
+MOST_BYTES: Final = 1_000_000
 _DEEPEST: Final = 16
 _TOP_LEVEL: Final = ("title", "source", "notes", "delta", "epsilon", "dpsgd", "release")
-_IN_PYTHON_ONLY: Final = "FDP"
-# What a file can describe: a trade-off function is no text.
-RELEASES: Final[Mapping[str, type[Mechanism]]] = {
-    name: kind for name, kind in {**MECHANISMS, **NOTIONS}.items() if name != _IN_PYTHON_ONLY
-}
-_ENCODERS: Final[Mapping[str, Callable[..., Encoder]]] = {
-    "banded_inverse": Encoder.banded_inverse,
-    "buffered_toeplitz": Encoder.buffered_toeplitz,
-    "matrix": Encoder.of_matrix,
-    "square_root": Encoder.square_root,
-    "toeplitz": Encoder.toeplitz,
-}
-STRATEGIES: Final[Mapping[str, type[Strategy]]] = {
-    "banded_inverse": BandedInverse,
-    "buffered_toeplitz": BufferedToeplitz,
-    "square_root": SquareRoot,
-    "toeplitz": Toeplitz,
-}
-_GRAPHS: Final[Mapping[str, Callable[..., Graph]]] = {
-    "complete": Graph.complete,
-    "cycle": Graph.cycle,
-    "edges": Graph,
-    "path": Graph.path,
-    "random-out": Graph.random_out,
-}
-SCHEDULES: Final[Mapping[str, type[Schedule]]] = {
-    "constant": schedules.Constant,
-    "cyclic": schedules.Cyclic,
-    "exponential": schedules.Exponential,
-    "linear": schedules.Linear,
-    "piecewise": schedules.Piecewise,
-    "staircase": schedules.Staircase,
-    "values": schedules.Values,
-}
-RUN_COUNTS: Final[Mapping[str, type[RunCount]]] = {
-    "poisson": tuning.Poisson,
-    "truncated-negative-binomial": tuning.TruncatedNegativeBinomial,
-}
-# Fields that are tables of a kind, and the kinds that there are.
-KINDS: Final[Mapping[str, Mapping[str, Callable[..., object]]]] = {
-    "batch_schedule": SCHEDULES,
-    "distribution": RUN_COUNTS,
-    "encoder": _ENCODERS,
-    "graph": _GRAPHS,
-    "schedule": SCHEDULES,
-}
-# What Python takes, and how a file writes it.
-_WRITTEN: Final[Mapping[str, str]] = {
-    A_MECHANISM: "a table that names its mechanism",
-    "one or more mechanisms, in a tuple": "an array of tables that name their mechanisms",
-    "an Encoder": f"a table that names its kind, one of {', '.join(_ENCODERS)}",
-    A_GRAPH: f"a table that names its kind, one of {', '.join(_GRAPHS)}",
-    AN_EXTRA: "a table that names its mechanism, or an array of such tables",
-    A_CLIENT: "a table whose mechanism is LocalTraining, or an array of such tables",
-    A_DISTRIBUTION: f"a table that names its kind, one of {', '.join(RUN_COUNTS)}",
-    A_SCHEDULE: f"a table that names its kind, one of {', '.join(SCHEDULES)}",
-}
-# Of a DPSGD, one of each pair is given: to set one is to take the other away.
-ALTERNATIVES: Final = {
-    "batch_size": "rate",
-    "rate": "batch_size",
-    "epochs": "steps",
-    "steps": "epochs",
-}
-_Made = TypeVar("_Made")
 
 
 @final
@@ -169,10 +78,15 @@ def load_plan(
         DP-SGD (poisson sampling, noise multiplier 4, rate 0.01, 10000 steps, add-remove)
     """
     name = os.fspath(path)
+    return plan_in(content_of(name), shown(name), overrides)
+
+
+def plan_in(content: bytes, name: str, overrides: Mapping[str, object] | None = None) -> PlanFile:
+    """Return the plan that the content of a plan file describes; errors begin with the name."""
     try:
-        return plan_file_of(document_of(name), overrides or {})
+        return plan_file_of(_parsed(content), overrides or {})
     except PlanFileError as error:
-        raise PlanFileError(f"{shown(name)}: {error}") from None
+        raise PlanFileError(f"{name}: {error}") from None
 
 
 def shown(name: str) -> str:
@@ -181,10 +95,23 @@ def shown(name: str) -> str:
 
 
 def document_of(name: str) -> dict[str, Any]:
-    """Return the contents of a TOML file."""
+    """Return the tables of a TOML file."""
+    return _parsed(_read(name))
+
+
+def content_of(name: str) -> bytes:
+    """Return what a file holds, a little more than a plan file may hold at most."""
+    try:
+        return _read(name)
+    except PlanFileError as error:
+        raise PlanFileError(f"{shown(name)}: {error}") from None
+
+
+def _read(name: str) -> bytes:
+    """Return what a file holds, or raise."""
     try:
         with open(name, "rb") as file:
-            content = file.read(_MOST_BYTES + 1)
+            return file.read(MOST_BYTES + 1)
     except FileNotFoundError:
         raise PlanFileError("no such file; give the path of a plan file") from None
     except IsADirectoryError:
@@ -192,13 +119,12 @@ def document_of(name: str) -> dict[str, Any]:
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise PlanFileError(f"the file cannot be read: {reason}") from None
-    if len(content) > _MOST_BYTES:
-        raise PlanFileError(f"a plan file must be at most {_MOST_BYTES} bytes long; this is longer")
-    return _parsed(content)
 
 
 def _parsed(content: bytes) -> dict[str, Any]:
     """Return the contents of a TOML text."""
+    if len(content) > MOST_BYTES:
+        raise PlanFileError(f"a plan file must be at most {MOST_BYTES} bytes long; this is longer")
     try:
         return tomllib.loads(content.decode("utf-8-sig"), parse_float=parse_real)
     except UnicodeDecodeError as error:
@@ -252,7 +178,7 @@ def _dpsgd(table: object, overrides: Mapping[str, object]) -> Mechanism:
     dropped = {ALTERNATIVES.get(name) for name in overrides}
     kept = {name: value for name, value in table.items() if name not in dropped}
     described = {key: _field(key, value, f"[dpsgd].{key}", 0) for key, value in kept.items()}
-    return _made(DPSGD, {**described, **overrides}, "[dpsgd]", overrides)
+    return built(DPSGD, {**described, **overrides}, "[dpsgd]", overrides)
 
 
 def _release(table: object, where: str) -> Mechanism:
@@ -275,7 +201,7 @@ def _mechanism(
     """Return the mechanism that a table describes by name and fields."""
     if depth > _DEEPEST:
         raise PlanFileError(f"{where}: mechanisms may be nested at most {_DEEPEST} deep")
-    if table.get("mechanism") == _IN_PYTHON_ONLY:
+    if table.get("mechanism") == IN_PYTHON_ONLY:
         raise PlanFileError(f"{where}: no file can hold a trade-off function; use Python for FDP")
     name = _named("mechanism", table, where, RELEASES)
     fields = {
@@ -283,7 +209,7 @@ def _mechanism(
         for key, value in table.items()
         if key != "mechanism"
     }
-    return _made(RELEASES[name], fields, f"{where} ({name})", extra=("mechanism", *extra))
+    return built(RELEASES[name], fields, f"{where} ({name})", extra=("mechanism", *extra))
 
 
 def _of_a_kind(key: str, table: Mapping[str, Any], where: str) -> object:
@@ -291,7 +217,7 @@ def _of_a_kind(key: str, table: Mapping[str, Any], where: str) -> object:
     kinds = KINDS[key]
     kind = _named("kind", table, where, kinds)
     fields = {name: value for name, value in table.items() if name != "kind"}
-    return _made(kinds[kind], fields, f"{where} ({kind})", extra=("kind",))
+    return built(kinds[kind], fields, f"{where} ({kind})", extra=("kind",))
 
 
 def _named(key: str, table: Mapping[str, Any], where: str, known: Mapping[str, object]) -> str:
@@ -315,59 +241,6 @@ def _field(key: str, value: object, where: str, depth: int) -> object:
     if isinstance(value, list):
         return tuple(_field("", item, f"{where}[{i}]", depth) for i, item in enumerate(value))
     return value
-
-
-def _made(
-    make: Callable[..., _Made],
-    fields: Mapping[str, object],
-    where: str,
-    overrides: Iterable[str] = (),
-    *,
-    extra: tuple[str, ...] = (),
-) -> _Made:
-    """Return what is made of these fields; say where the file is wrong if it is."""
-    parameters = {name: one for name, one in signature(make).parameters.items() if name != "origin"}
-    refuse_unknown(where, fields, (*extra, *parameters))
-    required = (name for name, one in parameters.items() if one.default is Parameter.empty)
-    missing = [name for name in required if name not in fields]
-    if missing:
-        raise PlanFileError(f"{where} needs {_needed(make, fields, missing)}")
-    try:
-        return make(**fields)
-    except ParameterError as error:
-        if not set(error.name.split(", ")).isdisjoint(overrides):
-            raise
-        raise PlanFileError(f"{where}: {_written(error)}") from None
-    except IncompatibleError as error:
-        raise PlanFileError(f"{where}: {error}") from None
-
-
-def _needed(make: Callable[..., object], fields: Mapping[str, object], missing: list[str]) -> str:
-    """Return one of the missing parameters, and what it may be: that is what NaN never is."""
-    try:
-        make(**fields, **dict.fromkeys(missing, math.nan))
-    except ParameterError as error:
-        if error.name in missing:
-            return f"{error.name}, {_WRITTEN.get(error.allowed, error.allowed)}"
-    except HockeystickError:
-        pass
-    return missing[0]
-
-
-def _written(error: ParameterError) -> str:
-    """Return an error in the words of a file."""
-    meant = error.allowed.removesuffix(READ_FROM_A_FILE)
-    allowed = _WRITTEN.get(meant, meant)
-    return with_guess(ParameterError(error.name, error.value, allowed))
-
-
-def refuse_unknown(where: str, table: Mapping[str, object], allowed: tuple[str, ...]) -> None:
-    """Raise for the first key that is not allowed."""
-    for key in table:
-        if key not in allowed:
-            listed = ", ".join(allowed)
-            hint = did_you_mean(key, allowed)
-            raise PlanFileError(f"unknown key {key!r} in {where}{hint}; allowed are {listed}")
 
 
 def text_at(document: Mapping[str, Any], key: str) -> str | None:

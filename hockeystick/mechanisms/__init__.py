@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Final
+from typing import Final, NoReturn
 
 from hockeystick._modules import import_modules
+from hockeystick._synonyms import no_attribute
 from hockeystick.mechanisms.base import Mechanism, Plan
 from hockeystick.mechanisms.registry import registered_in
 from hockeystick.mechanisms.selection import tuning
@@ -47,3 +48,8 @@ __all__ = [
 __all__ += list(_REGISTERED)
 
 globals().update(_REGISTERED)
+
+
+def __getattr__(name: str) -> NoReturn:
+    """Refuse a name that is not here, with the one that is meant."""
+    raise no_attribute(__name__, name, dict.fromkeys(__all__, __name__))

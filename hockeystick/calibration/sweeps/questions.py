@@ -17,7 +17,7 @@ from hockeystick.calibration.solve.calibrate import Calibrated, calibrate
 from hockeystick.calibration.solve.constraints import Target
 from hockeystick.calibration.solve.fields import locate, rebuilt
 from hockeystick.errors import ParameterError
-from hockeystick.io.plan_file import ALTERNATIVES
+from hockeystick.io.vocabulary import ALTERNATIVES
 from hockeystick.mechanisms import DPSGD, Mechanism
 from hockeystick.mechanisms.base import checked
 

@@ -9,11 +9,11 @@ import click
 import hockeystick as hs
 from hockeystick import _validate
 from hockeystick.cli.describe import fields
-from hockeystick.cli.flags import options
+from hockeystick.cli.flags import options, source
 from hockeystick.cli.flags.once import Once
 from hockeystick.cli.terminal.waiting import waiting
 from hockeystick.io import parse
-from hockeystick.io.plan_file import PlanFile, load_plan
+from hockeystick.io.plan_file import PlanFile
 
 REFUTED: Final = 1
 
@@ -39,7 +39,7 @@ given. 1: refuted. 2: wrong input.
     name="audit", cls=Once, help=_HELP, short_help="Print what the scores of an attack prove."
 )
 @click.argument("scores_file", metavar="SCORES")
-@click.option("--plan", "plan_file", metavar="PLAN.toml", help="The plan that is said to have run.")
+@click.option("--plan", "plan_file", metavar="PLAN", help="The plan that is said to have run.")
 @options.question("delta")
 @click.option(
     "--confidence", default="0.95", metavar="C", help="How sure to be, in (0, 1); 0.95 by default."
@@ -61,7 +61,7 @@ def command(
     as_json: bool,
 ) -> None:
     """Print what the scores of an attack prove, and whether they contradict a plan."""
-    file = None if plan_file is None else load_plan(plan_file)
+    file = None if plan_file is None else source.load(plan_file)
     at = _delta(delta, file)
     asked: dict[str, Any] = {"confidence": parse(confidence), "in_one_run": one_run}
     if threshold is not None:

@@ -32,10 +32,11 @@ def _print_version(context: click.Context, _: click.Parameter, asked: bool) -> N
 
 _OVERVIEW: Final = """Differential-privacy accounting whose answers are proven intervals.
 
-A plan comes from a TOML file, from flags, or from a file with flags that override its [dpsgd]
-table.
+A plan comes from a TOML file (- for standard input), from a text that writes it out, from flags, or
+from a file with flags that override its [dpsgd] table.
 
 \b
+  hockeystick epsilon 'Laplace(2)**3 @ Gaussian(4)' --delta 1e-6
   hockeystick epsilon examples/mnist-tutorial.toml
   hockeystick epsilon --examples 60000 --batch-size 256 --epochs 60 \\
       --noise-multiplier 1.1 --delta 1e-5

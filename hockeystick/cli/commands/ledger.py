@@ -11,14 +11,13 @@ import click
 
 import hockeystick as hs
 from hockeystick.cli.as_json import dumped
-from hockeystick.cli.commands.convert import notion_of
 from hockeystick.cli.flags import of_ledgers as flags
 from hockeystick.cli.flags import options
 from hockeystick.cli.flags.once import Once
+from hockeystick.cli.flags.source import load, notion
 from hockeystick.cli.terminal.waiting import waiting
 from hockeystick.errors import IncompatibleError, ParameterError
 from hockeystick.io import parse
-from hockeystick.io.plan_file import load_plan
 
 if TYPE_CHECKING:
     from hockeystick.ledger import Ledger, LedgerCheck, Reservation
@@ -62,7 +61,7 @@ def group(context: click.Context) -> None:
 @click.option("--adjacency", metavar="NAME", help="For which neighbours; add-remove by default.")
 @click.option("--slack", metavar="D", help="Of an ApproxDP budget: the part for the conversion.")
 @click.option("--rule", metavar="NAME", help="Of an ApproxDP budget: concentrated or whitehouse.")
-@click.option("--expected", metavar="PLAN.toml", help="A plan such as most releases will be.")
+@click.option("--expected", metavar="PLAN", help="A plan such as most releases will be.")
 @click.option("--within", metavar="DATASET", help="The dataset that this one is a cap of.")
 @flags.place_flags
 @options.json_flag
@@ -81,11 +80,11 @@ def init(
     An expected plan chooses the Renyi order at which an ApproxDP budget is kept, so that sampling
     counts. What is opened stays as it is: the same again changes nothing, anything else is refused.
     """
-    given: dict[str, Any] = {**terms, "budget": notion_of(budget)}
+    given: dict[str, Any] = {**terms, "budget": notion(budget)}
     if slack is not None:
         given["slack"] = parse(slack)
     if expected is not None:
-        given["expected"] = load_plan(expected).plan
+        given["expected"] = load(expected).plan
     with waiting("opening"):
         opened = flags.opened(url, dataset, timeout, **given)
     _print_status([opened], as_json)

@@ -20,6 +20,7 @@ from hockeystick.cli.describe import steps_rules, words
 from hockeystick.cli.flags import asking, options
 from hockeystick.cli.flags.of_ledgers import VARIABLE, named
 from hockeystick.cli.flags.once import Once
+from hockeystick.cli.flags.source import STDIN, Source, source
 from hockeystick.cli.terminal.progress import bar
 from hockeystick.errors import ParameterError
 from hockeystick.io import parse
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from hockeystick.reports.ledgered import Ledgered
 
 _ENDING: Final = ".html"
+_UNNAMED: Final = "plan.toml"
 _SCORES: Final = "The scores of an attack on what ran, to be set against the plan."
 _LEDGER: Final = "The ledger of --dataset; by default what the environment says."
 _A_DATE: Final = "a day such as 2026-01-31"
@@ -76,7 +78,8 @@ def report(
     """
     path = _path(out, force)
     day = _day(date)
-    file = options.plan_of(plan_file, flags)
+    given = None if plan_file is None else source(plan_file)
+    file = options.plan_of(given, flags)
     at = asking.question("delta", delta, file)
     from hockeystick.reports import Subject, investigate, page, require_libraries
 
@@ -93,9 +96,9 @@ def report(
         title=file.title,
         source=file.source,
         notes=file.notes,
-        file_name=None if plan_file is None else os.path.basename(plan_file),
-        file_content=None if plan_file is None else Path(plan_file).read_bytes(),
-        commands=_commands(plan_file, at.value, path, flags, besides),
+        file_name=None if given is None else _file_name(given),
+        file_content=None if given is None else given.content,
+        commands=_commands(given, at.value, path, flags, besides),
         verify=verify,
         audit=_audit(scores_file, confidence),
         ledger=_ledger(url, dataset, head),
@@ -184,8 +187,15 @@ def _day(date: str | None) -> dt.date:
     return moment.date()
 
 
+def _file_name(given: Source) -> str | None:
+    """Return the name of the plan file; of what standard input held, the one to keep it under."""
+    if given.content is None:
+        return None
+    return _UNNAMED if given.text == STDIN else os.path.basename(given.text)
+
+
 def _commands(
-    plan_file: str | None,
+    given: Source | None,
     delta: float,
     out: Path,
     flags: Mapping[str, str | None],
@@ -195,7 +205,8 @@ def _commands(
 
     Where the ledger is, they leave to the environment: its URL may hold a password.
     """
-    plan = [*([] if plan_file is None else [plan_file]), *_written(flags)]
+    text = None if given is None else _UNNAMED if given.text == STDIN else given.text
+    plan = [*([] if text is None else [text]), *_written(flags)]
     asked = ["--delta", repr(delta)]
     page = [*plan, *asked, *_written(besides), "-o", out.name]
     lines = (["epsilon", *plan, *asked], ["report", *page])

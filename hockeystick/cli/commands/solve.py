@@ -17,11 +17,13 @@ from hockeystick.cli.commands.verify import end_with, verdict_of
 from hockeystick.cli.describe import fields
 from hockeystick.cli.flags import options
 from hockeystick.cli.flags.once import Once
+from hockeystick.cli.flags.source import load
 from hockeystick.cli.results.solution import Solution
 from hockeystick.cli.terminal.waiting import waiting
 from hockeystick.errors import ParameterError
 from hockeystick.io import did_you_mean, parse
-from hockeystick.io.plan_file import ALTERNATIVES, PlanFile, load_plan
+from hockeystick.io.plan_file import PlanFile
+from hockeystick.io.vocabulary import ALTERNATIVES
 
 if TYPE_CHECKING:
     from hockeystick.verifier import Verdict
@@ -100,7 +102,7 @@ def _target_flags(command: Any) -> Any:
     help="What to solve for: a number in the plan by name, or by its path, as parts[1].epsilon.",
 )
 @_target_flags
-@click.option("--spent", metavar="PLAN.toml", help="What already ran on the same data.")
+@click.option("--spent", metavar="PLAN", help="What already ran on the same data.")
 @click.option(
     "--tolerance",
     metavar="TOL",
@@ -130,7 +132,7 @@ def solve(
         require_verifier()
     file = _plan(plan_file, flags, parameter)
     _refuse_unknown(parameter, file.plan)
-    before = None if spent is None else load_plan(spent)
+    before = None if spent is None else load(spent)
     target = _target(asked, file)
     width: Any = TOLERANCE if tolerance is None else parse(tolerance)
     with waiting(f"solving for {parameter}"):

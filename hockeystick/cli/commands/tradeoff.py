@@ -16,7 +16,7 @@ from hockeystick.cli.flags import options
 from hockeystick.cli.flags.once import Once
 from hockeystick.cli.results.attack import PRIOR, Attack
 from hockeystick.cli.terminal.waiting import waiting
-from hockeystick.io import parse
+from hockeystick.io import is_call_text, parse
 from hockeystick.io.plan_file import PlanFile
 
 _RATES: Final = (0.1, 1e-2, 1e-3, 1e-4, 1e-5)
@@ -26,7 +26,7 @@ _NAMELESS: Final = "the plan of the flags"
 
 @click.command(cls=Once)
 @options.plan_flags
-@click.argument("more", metavar="[MORE.toml]...", nargs=-1)
+@click.argument("more", metavar="[PLAN]...", nargs=-1)
 @click.option(
     "--fpr",
     multiple=True,
@@ -93,7 +93,7 @@ def _labels(files: Sequence[PlanFile], paths: Sequence[str]) -> list[str]:
     """Return a label for each plan: its title or its file's name, with the path where shared."""
     if not paths:
         return [_NAMELESS]
-    names = [os.path.basename(path) for path in paths]
+    names = [path if is_call_text(path) else os.path.basename(path) for path in paths]
     short = [file.title or name for file, name in zip(files, names, strict=True)]
     return [
         label if short.count(label) == 1 else f"{label} ({path})"

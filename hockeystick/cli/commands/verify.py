@@ -12,8 +12,9 @@ import click
 import hockeystick as hs
 from hockeystick.cli.flags import asking, options
 from hockeystick.cli.flags.once import Once
+from hockeystick.cli.flags.source import load
 from hockeystick.cli.terminal.waiting import waiting
-from hockeystick.io.plan_file import load_plan
+from hockeystick.io import is_call_text
 
 if TYPE_CHECKING:
     from hockeystick.verifier import Verdict
@@ -24,8 +25,9 @@ _PLAN: Final = ".toml"
 _HELP: Final = """Have an answer verified by a second program, and print what it says.
 
 FILE is what epsilon, delta or solve printed with --json, a report, or - for standard input. Of a
-PLAN.toml, the answer to its question is computed first. The second program has its own definitions,
-shares no code with the first, and computes in rigorous ball arithmetic (extra verify).
+plan, PLAN.toml or 'Laplace(2)**3', the answer to its question is computed first. The second program
+has its own definitions, shares no code with the first, and computes in rigorous ball arithmetic
+(extra verify).
 
 \b
   hockeystick epsilon examples/mnist-tutorial.toml --json > answer.json
@@ -45,7 +47,7 @@ def verify(file: str, delta: str | None, epsilon: str | None, as_json: bool) -> 
     """Have an answer verified by a second program, and print what it says."""
     hs.answers.require_verifier()
     asked = {"delta": delta, "epsilon": epsilon}
-    text = _computed(file, asked) if file.lower().endswith(_PLAN) else _given(file, asked)
+    text = _computed(file, asked) if _is_plan(file) else _given(file, asked)
     verdict = verdict_of(text)
     if as_json:
         from hockeystick.cli import as_json as programs
@@ -76,9 +78,14 @@ def end_with(verdict: Verdict | None, as_json: bool) -> None:
     click.get_current_context().exit(verdict.exit_status)
 
 
+def _is_plan(file: str) -> bool:
+    """Return whether it is a plan that is given, and not an answer."""
+    return file.lower().endswith(_PLAN) or is_call_text(file)
+
+
 def _computed(path: str, asked: dict[str, str | None]) -> str:
-    """Return the answer to a plan file's question, as a document."""
-    file = load_plan(path)
+    """Return the answer to the question about a plan, as a document."""
+    file = load(path)
     at = asking.one_question(asked, file)
     ask = hs.epsilon if at.quantity == "epsilon" else hs.delta
     with waiting(f"computing {at.quantity}"):

@@ -16,7 +16,8 @@ from hockeystick.accountants.registry import ACCOUNTANTS
 from hockeystick.calibration.sweeps.questions import with_fields
 from hockeystick.errors import HockeystickError, ParameterError, PlanFileError
 from hockeystick.io import with_guess
-from hockeystick.io.plan_file import document_of, plan_file_of, refuse_unknown, shown, text_at
+from hockeystick.io.building import refuse_unknown
+from hockeystick.io.plan_file import document_of, plan_file_of, shown, text_at
 from hockeystick.mechanisms import DPSGD
 from hockeystick.numerics import decimal
 

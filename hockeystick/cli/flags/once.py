@@ -1,8 +1,15 @@
-"""Commands whose flags may be given once: of two values neither is taken silently."""
+"""Commands whose flags may be given once, of two values neither is taken; what a plan may be."""
 
 from __future__ import annotations
 
+from typing import Final
+
 import click
+
+_A_PLAN: Final = (
+    "PLAN is a plan file, - for one on standard input, or the plan itself as it is in Python: "
+    "'Laplace(2)**3 @ Gaussian(4)'."
+)
 
 
 class Once(click.Command):
@@ -18,6 +25,13 @@ class Once(click.Command):
                 name = max(one.opts, key=len)
                 raise click.UsageError(f"{name} is given twice; give it once", ctx)
         return rest
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Say what a plan may be, where the command takes one, and what else the command has."""
+        if any(one.name == "plan_file" for one in self.params):
+            formatter.write_paragraph()
+            formatter.write_text(_A_PLAN)
+        super().format_epilog(ctx, formatter)
 
 
 def _takes_one_value(parameter: click.Parameter) -> bool:

@@ -11,9 +11,11 @@ from hockeystick.accountants.base import TOLERANCE
 from hockeystick.accountants.registry import ACCOUNTANTS
 from hockeystick.accountants.summary import LEAST_RATE
 from hockeystick.adjacency import Adjacency
+from hockeystick.cli.flags.source import Source, source
 from hockeystick.errors import ParameterError
 from hockeystick.io import parse
-from hockeystick.io.plan_file import ALTERNATIVES, PlanFile, load_plan
+from hockeystick.io.plan_file import PlanFile
+from hockeystick.io.vocabulary import ALTERNATIVES
 from hockeystick.mechanisms import DPSGD, Clipping, Sampling
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
@@ -59,7 +61,7 @@ def _with_plan(command: _Command, special: Mapping[str, Mapping[str, Any]]) -> _
     for name, (metavar, text) in reversed(_FLAGS.items()):
         how = special.get(name, {"metavar": metavar, "help": text})
         command = click.option(_flag(name), name, **how)(command)
-    return click.argument("plan_file", metavar="[PLAN.toml]", required=False)(command)
+    return click.argument("plan_file", metavar="[PLAN]", required=False)(command)
 
 
 def question(name: str) -> Callable[[_Command], _Command]:
@@ -101,20 +103,21 @@ verify_flag = click.option(
 json_flag = click.option("--json", "as_json", is_flag=True, help="Answer in JSON, for programs.")
 
 
-def plan_of(plan_file: str | None, flags: Mapping[str, str | None]) -> PlanFile:
-    """Return the plan that a file and the flags beside it describe."""
+def plan_of(plan: str | Source | None, flags: Mapping[str, str | None]) -> PlanFile:
+    """Return the plan that a file, or a text that writes it out, and flags beside it describe."""
     fields = {
         name: text if name in _WORDS else parse(text)
         for name, text in flags.items()
         if text is not None
     }
     _refuse_both_of_two(flags)
-    if plan_file is not None:
-        return load_plan(plan_file, fields)
+    if plan is not None:
+        given = source(plan) if isinstance(plan, str) else plan
+        return given.plan_file(fields)
     if not fields:
         raise click.UsageError(
             "Give a plan file, or --noise-multiplier, --epochs or --steps, and --rate or "
-            "--batch-size with --examples"
+            "--batch-size with --examples; or a plan as 'Laplace(2)**3 @ Gaussian(4)'"
         )
     if "noise_multiplier" not in fields:
         raise click.UsageError("Missing --noise-multiplier")

@@ -21,7 +21,7 @@ class Conversion:
 
     Args:
         file: The source, with what a plan file says about it.
-        written: Whether the source was written out as a notion.
+        written: Whether the source was written out, and not read from a file.
         asked: The names of the parameters that were given for the result.
         result: The guarantee that it implies.
     """
@@ -44,7 +44,8 @@ class Conversion:
     @property
     def assumptions(self) -> tuple[str, ...]:
         """What must hold for a plan to be as described; for a notion that is the source itself."""
-        return () if self.written else assumptions_of(self.file.plan)
+        plan = self.file.plan
+        return () if self.written and isinstance(plan, Notion) else assumptions_of(plan)
 
 
 @singledispatch

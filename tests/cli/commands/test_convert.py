@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import hockeystick as hs
-from hockeystick.cli.commands.convert import notion_of
+from hockeystick.cli.flags.source import notion as notion_of
 from hockeystick.conversions import convert
 from hockeystick.notions import GDP, TCDP, ZCDP, ApproxDP, Notion, PureDP, RenyiDP
 
@@ -85,6 +85,7 @@ def test_a_plan_file_is_a_source_too_and_its_delta_serves(run: Run, write: Write
         ("TCDP(0.1, inf)", TCDP(0.1, math.inf)),
         ("RenyiDP({2: .5, 8: 1.9})", RenyiDP({2: 0.5, 8: 1.9})),
         ("RenyiDP([(2, .5)])", RenyiDP({2: 0.5})),
+        ("hs.notions.GDP(-0.0)", GDP(0)),
     ],
 )
 def test_notions_are_read_as_they_are_written_in_python(text: str, notion: Notion) -> None:
@@ -103,30 +104,29 @@ WRONG = [
     ("'ZCDP(0.5)' --to GDP", "a 0.5-zCDP release implies no GDP"),
     ("'ZCDP(0.5)' --to PureDP --delta 0.1", "delta must be left out"),
     ("'ZCDP(0.5)' --to RenyiDP", "RenyiDP needs --orders"),
-    ("'ZCDP(rho=1,rho=2)' --to PureDP", "gives a parameter twice"),
+    ("'ZCDP(rho=1,rho=2)' --to PureDP", "ZCDP: rho is given twice"),
     ("'ZCDP(0.5)' --to RenyiDP --orders 2,1", "orders must be a finite number > 1; got 1"),
     ("'ZCDP(0.5)' --to RenyiDP --orders 2,,3", "orders must be a finite number > 1; got ''"),
     ("'ZCDP(-1)' --to GDP", "rho must be a number >= 0 or inf; got -1"),
     ("'ZCDP(nan)' --to GDP", "rho must be a number >= 0 or inf; got nan"),
     ("'ZCDP(1e400)' --to GDP", "got 1E+400"),
-    ("'ZCDP(1, 2)' --to GDP", "ZCDP takes rho"),
-    ("'ZCDP(sigma=1)' --to GDP", "ZCDP takes rho"),
-    ("'ZCDP(**{})' --to GDP", "ZCDP takes rho"),
-    ("'ZCDP(*[1])' --to GDP", "may hold numbers only"),
-    ("'ZCDP(rho=1, origin=1)' --to GDP", "no parameter 'origin'"),
-    ("'ZCDP(True)' --to GDP", "may hold numbers only"),
-    ("'ZCDP(1 + 1)' --to GDP", "may hold numbers only"),
-    ("'ZCDP(print(1))' --to GDP", "may hold numbers only"),
-    ("'ZCDP(\"1\")' --to GDP", "may hold numbers only"),
-    ("'ZCDP(1)(2)' --to GDP", "is no notion"),
-    ("'ZCDP(1) + 1' --to GDP", "is no notion"),
-    ("'ZCDP(1' --to GDP", "is no notion"),
-    ("'ZCDP(1is 2)' --to GDP", "may hold numbers only"),
-    ("'FDP(1)' --to GDP", "'FDP' is no notion that can be written out"),
-    ("'exec(1)' --to GDP", "'exec' is no notion that can be written out"),
-    ("'Gaussian(1)' --to GDP", "'Gaussian' is no notion that can be written out (describe the me"),
-    ("'ZCPD(1)' --to GDP", "'ZCPD' is no notion that can be written out (did you mean 'ZCDP'?)"),
-    ("ZCDP --to GDP", "ZCDP needs its numbers"),
+    ("'ZCDP(1, 2)' --to GDP", "ZCDP takes rho; got 2 values"),
+    ("'ZCDP(sigma=1)' --to GDP", "unknown parameter 'sigma' in ZCDP; allowed are rho"),
+    ("'ZCDP(**{})' --to GDP", "write each parameter out, without **"),
+    ("'ZCDP(*[1])' --to GDP", "'*[1]' may not stand here"),
+    ("'ZCDP(rho=1, origin=1)' --to GDP", "unknown parameter 'origin'"),
+    ("'ZCDP(True)' --to GDP", "rho must be a number >= 0 or inf; got True"),
+    ("'ZCDP(1 + 1)' --to GDP", "'1 + 1' may not stand here"),
+    ("'ZCDP(print(1))' --to GDP", "'print' is no mechanism or notion"),
+    ("'ZCDP(\"1\")' --to GDP", "rho must be a number >= 0 or inf; got '1'"),
+    ("'ZCDP(1)(2)' --to GDP", "'ZCDP(1)' is no name of a mechanism"),
+    ("'ZCDP(1) + 1' --to GDP", "'ZCDP(1) + 1' is no mechanism"),
+    ("'ZCDP(1' --to GDP", "this is no plan; write for example"),
+    ("'ZCDP(1is 2)' --to GDP", "'1is 2' may not stand here"),
+    ("'FDP(1)' --to GDP", "no text can hold a trade-off function"),
+    ("'exec(1)' --to GDP", "'exec' is no mechanism or notion"),
+    ("'ZCPD(1)' --to GDP", "'ZCPD' is no mechanism or notion (did you mean 'ZCDP'?)"),
+    ("ZCDP --to GDP", "ZCDP needs its numbers: write 'ZCDP(rho=...)' (see hockeystick convert --h"),
     ("nowhere.toml --to GDP", "no such file"),
     (f"'ZCDP({'-' * 9000}1)' --to GDP", "'ZCDP("),
     (f"'ZCDP({'9' * 20000})' --to GDP", "at most 10000 characters"),

@@ -23,7 +23,10 @@ Run = Callable[..., tuple[int, str, str]]
     ("arguments", "told"),
     [
         ("status lost", "dataset must be one of this ledger: 'census'"),
-        ("init x --budget Gaussian(1)", "is no notion that can be written out"),
+        (
+            "init x --budget Gaussian(1)",
+            "'Gaussian(1)' is no notion; write one of PureDP",
+        ),
         ("init x", "Missing option '--budget'"),
         ("reserve census", "Give a plan file, or --noise-multiplier"),
         ("reserve census nowhere.toml", "no such file"),

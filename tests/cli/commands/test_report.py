@@ -227,7 +227,7 @@ def test_a_plan_without_an_analysis_is_one_line(
 def test_help_names_every_flag(run: Run) -> None:
     status, said, err = run("report", "--help")
     assert (status, err) == (0, "")
-    for word in ("[PLAN.toml]", "--delta", "--out", "--force", "--date", "--noise-multiplier"):
+    for word in ("[PLAN]", "--delta", "--out", "--force", "--date", "--noise-multiplier"):
         assert word in said
 
 

@@ -137,7 +137,7 @@ def test_the_panel_fits_the_terminal(
 def test_help_names_every_flag(run: Run) -> None:
     status, out, err = run("tradeoff", "--help")
     assert (status, err) == (0, "")
-    for word in ("[PLAN.toml] [MORE.toml]...", "--fpr", "--plot", "--json", "--noise-multiplier"):
+    for word in ("[PLAN] [PLAN]...", "--fpr", "--plot", "--json", "--noise-multiplier"):
         assert word in out
     assert "tradeoff" in run()[1]
 

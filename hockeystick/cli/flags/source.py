@@ -1,0 +1,77 @@
+"""Where a plan comes from: a plan file, standard input, or a text that writes it out."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final, final
+
+import click
+
+from hockeystick.io import did_you_mean, is_call_text, parse_plan, shown
+from hockeystick.io.building import required_by
+from hockeystick.io.plan_file import MOST_BYTES, PlanFile, content_of, plan_in
+from hockeystick.io.vocabulary import RELEASES
+from hockeystick.notions import NOTIONS, Notion
+
+STDIN: Final = "-"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A plan, as the command line has it.
+
+    Args:
+        text: What was given for it.
+        content: What the file or standard input holds; None where the text itself is the plan.
+    """
+
+    text: str
+    content: bytes | None
+
+    @property
+    def name(self) -> str:
+        """What to call it."""
+        return "standard input" if self.text == STDIN else shown(self.text)
+
+    def plan_file(self, overrides: Mapping[str, object] | None = None) -> PlanFile:
+        """Return the plan, with what a file says about it."""
+        if self.content is None:
+            return PlanFile(plan=parse_plan(self.text, overrides))
+        return plan_in(self.content, self.name, overrides)
+
+
+def source(text: str) -> Source:
+    """Return a source, of which a file is read."""
+    if is_call_text(text):
+        return Source(text, None)
+    if text == STDIN:
+        return Source(text, b"" if sys.stdin is None else sys.stdin.buffer.read(MOST_BYTES + 1))
+    _refuse_bare(text)
+    return Source(text, content_of(text))
+
+
+def notion(text: str) -> Notion:
+    """Return the notion that a text writes out, or raise."""
+    plan = parse_plan(text)
+    if not isinstance(plan, Notion):
+        known = ", ".join(name for name in NOTIONS if name in RELEASES)
+        raise click.UsageError(f"{text!r} is no notion; write one of {known} with its numbers")
+    return plan
+
+
+def load(text: str) -> PlanFile:
+    """Return the plan that a text stands for."""
+    return source(text).plan_file()
+
+
+def _refuse_bare(text: str) -> None:
+    """Raise where the name of a mechanism is given alone."""
+    if text in RELEASES:
+        wanted = ", ".join(f"{name}=..." for name in required_by(RELEASES[text])) or "..."
+        raise click.UsageError(f"{text} needs its numbers: write '{text}({wanted})'")
+    hint = did_you_mean(text, RELEASES) if text.isidentifier() else ""
+    if hint:
+        raise click.UsageError(f"{text!r} is neither a plan file nor a mechanism{hint}")

@@ -1,0 +1,121 @@
+"""Objects made of the fields that files and calls give; errors are in the words of these."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from inspect import Parameter, signature
+from typing import Final, TypeVar
+
+from hockeystick.errors import (
+    HockeystickError,
+    IncompatibleError,
+    ParameterError,
+    PlanFileError,
+)
+from hockeystick.io.guesses import did_you_mean, with_guess
+from hockeystick.io.vocabulary import ENCODERS, GRAPHS, RUN_COUNTS, SCHEDULES
+from hockeystick.mechanisms.base import A_MECHANISM, READ_FROM_A_FILE
+from hockeystick.mechanisms.decentralised.graphs import A_GRAPH
+from hockeystick.mechanisms.federated.prifedsync import A_CLIENT
+from hockeystick.mechanisms.selection.tuning import A_DISTRIBUTION
+from hockeystick.mechanisms.training.dpsgd import AN_EXTRA
+from hockeystick.mechanisms.training.schedules import A_SCHEDULE
+
+_Built = TypeVar("_Built")
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """How a way of writing plans speaks of them.
+
+    Args:
+        field: What it calls a field.
+        written: How it writes what Python takes.
+    """
+
+    field: str
+    written: Mapping[str, str]
+
+
+FILE: Final = Dialect(
+    field="key",
+    written={
+        A_MECHANISM: "a table that names its mechanism",
+        "one or more mechanisms, in a tuple": "an array of tables that name their mechanisms",
+        "an Encoder": f"a table that names its kind, one of {', '.join(ENCODERS)}",
+        A_GRAPH: f"a table that names its kind, one of {', '.join(GRAPHS)}",
+        AN_EXTRA: "a table that names its mechanism, or an array of such tables",
+        A_CLIENT: "a table whose mechanism is LocalTraining, or an array of such tables",
+        A_DISTRIBUTION: f"a table that names its kind, one of {', '.join(RUN_COUNTS)}",
+        A_SCHEDULE: f"a table that names its kind, one of {', '.join(SCHEDULES)}",
+    },
+)
+CALL: Final = Dialect(field="parameter", written={A_MECHANISM: "a mechanism such as Gaussian(4)"})
+
+
+def parameters_of(make: Callable[..., object]) -> dict[str, Parameter]:
+    """Return what can be given for an object: where it came from is not of it."""
+    return {name: one for name, one in signature(make).parameters.items() if name != "origin"}
+
+
+def required_by(make: Callable[..., object]) -> list[str]:
+    """Return what must be given for an object."""
+    found = parameters_of(make).items()
+    return [name for name, one in found if one.default is Parameter.empty]
+
+
+def built(
+    make: Callable[..., _Built],
+    fields: Mapping[str, object],
+    where: str,
+    overrides: Iterable[str] = (),
+    *,
+    extra: tuple[str, ...] = (),
+    dialect: Dialect = FILE,
+) -> _Built:
+    """Return what is made of these fields; say where the plan is wrong if it is."""
+    refuse_unknown(where, fields, (*extra, *parameters_of(make)), dialect)
+    missing = [name for name in required_by(make) if name not in fields]
+    if missing:
+        raise PlanFileError(f"{where} needs {_needed(make, fields, missing, dialect)}")
+    try:
+        return make(**fields)
+    except ParameterError as error:
+        if not set(error.name.split(", ")).isdisjoint(overrides):
+            raise
+        raise PlanFileError(f"{where}: {_written(error, dialect)}") from None
+    except IncompatibleError as error:
+        raise PlanFileError(f"{where}: {error}") from None
+
+
+def refuse_unknown(
+    where: str, table: Mapping[str, object], allowed: tuple[str, ...], dialect: Dialect = FILE
+) -> None:
+    """Raise for the first key that is not allowed."""
+    for key in table:
+        if key not in allowed:
+            unknown = f"unknown {dialect.field} {key!r} in {where}{did_you_mean(key, allowed)}"
+            raise PlanFileError(f"{unknown}; allowed are {', '.join(allowed)}")
+
+
+def _needed(
+    make: Callable[..., object], fields: Mapping[str, object], missing: list[str], dialect: Dialect
+) -> str:
+    """Return one of the missing parameters, and what it may be: that is what NaN never is."""
+    try:
+        make(**fields, **dict.fromkeys(missing, math.nan))
+    except ParameterError as error:
+        if error.name in missing:
+            return f"{error.name}, {dialect.written.get(error.allowed, error.allowed)}"
+    except HockeystickError:
+        pass
+    return missing[0]
+
+
+def _written(error: ParameterError, dialect: Dialect) -> str:
+    """Return an error in the words of a dialect."""
+    meant = error.allowed.removesuffix(READ_FROM_A_FILE)
+    allowed = dialect.written.get(meant, meant)
+    return with_guess(ParameterError(error.name, error.value, allowed))

@@ -1,0 +1,104 @@
+"""A plan may be a file, standard input, or written out, for every command that takes one."""
+
+import io
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import hockeystick as hs
+
+Run = Callable[..., Any]
+Write = Callable[[str | bytes], str]
+
+TEXT = "Laplace(2)**3 @ Gaussian(4)"
+PLAN = hs.Laplace(2) ** 3 @ hs.Gaussian(4)
+FILE = "title = 'Held'\ndelta = 1e-6\n[[release]]\nmechanism = 'Laplace'\nscale = 2\n"
+
+
+@pytest.fixture
+def standard_input(monkeypatch: pytest.MonkeyPatch) -> Callable[[bytes], None]:
+    def holds(content: bytes) -> None:
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
+
+    return holds
+
+
+def told(run: Run, *arguments: str) -> Any:
+    status, out, err = run(*arguments, "--json")
+    assert (status, err) == (0, "")
+    return json.loads(out)
+
+
+def test_a_plan_is_written_out_for_each_command(run: Run, tmp_path: Path) -> None:
+    epsilon = hs.epsilon(PLAN, 1e-6).upper
+    assert told(run, "epsilon", TEXT, "--delta", "1e-6")["upper"] == epsilon
+    assert told(run, "delta", TEXT, "--epsilon", "1")["upper"] == hs.delta(PLAN, 1).upper
+    assert told(run, "compare", TEXT, "--delta", "1e-6")["proven"]["upper"] == epsilon
+    assert told(run, "tradeoff", TEXT, "--fpr", "0.1")["plans"][0]["label"] == TEXT
+    asked = ("solve", TEXT, "--parameter", "scale", "--epsilon", "3", "--delta", "1e-6")
+    assert told(run, *asked)["achieved"]["upper"] <= 3
+    assert told(run, "convert", "Laplace(2)", "--to", "PureDP")["result"]["epsilon"] >= 0.5
+    assert told(run, "verify", "Laplace(2)", "--epsilon", "0.3")["status"] == "verified"
+    page = tmp_path / "page.html"
+    assert run("report", TEXT, "--delta", "1e-6", "-o", str(page)).status == 0
+    assert "hockeystick epsilon &#39;Laplace(2)**3 @ Gaussian(4)&#39;" in page.read_text("utf-8")
+
+
+def test_what_holds_for_a_mechanism_is_said_where_it_is_converted(run: Run) -> None:
+    assert told(run, "convert", "Laplace(2)", "--to", "PureDP")["assumptions"]
+    assert not told(run, "convert", "PureDP(2)", "--to", "ZCDP")["assumptions"]
+
+
+def test_flags_override_a_dpsgd_that_is_written_out(run: Run) -> None:
+    text = "DPSGD(noise_multiplier=1, rate=0.01, steps=100)"
+    plan = told(run, "epsilon", text, "--delta", "1e-5", "--steps", "50")["plan"]
+    assert (plan["steps"], plan["rate"]) == (50, 0.01)
+    status, out, err = run("epsilon", TEXT, "--delta", "1e-5", "--steps", "50")
+    assert (status, out) == (2, "")
+    assert "no DPSGD alone in which to override steps" in err
+
+
+def test_a_dash_is_a_plan_file_on_standard_input(
+    run: Run, standard_input: Callable[[bytes], None], tmp_path: Path
+) -> None:
+    standard_input(FILE.encode())
+    answer = told(run, "epsilon", "-")
+    assert (answer["title"], answer["upper"]) == ("Held", hs.epsilon(hs.Laplace(2), 1e-6).upper)
+    standard_input(FILE.encode())
+    page = tmp_path / "page.html"
+    assert run("report", "-", "-o", str(page)).status == 0
+    assert "hockeystick epsilon plan.toml --delta 1e-06" in page.read_text("utf-8")
+    standard_input(b"")
+    status, out, err = run("epsilon", "-")
+    assert (status, out) == (2, "")
+    assert err.startswith("hockeystick: standard input: a plan file needs a table [dpsgd]")
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("Gaussian", "Gaussian needs its numbers: write 'Gaussian(noise_multiplier=...)'"),
+        (
+            "Geometric",
+            "'Geometric' is neither a plan file nor a mechanism (did you mean 'Di",
+        ),
+        ("Geometric(2)", "'Geometric' is no mechanism or notion (did you mean 'DiscreteLaplace'?)"),
+        ("Laplace(-2)", "'Laplace(-2)': Laplace: scale must be a number >= 0 or inf; got -2"),
+        ("zebra", "zebra: no such file; give the path of a plan file"),
+        ("./Laplace(2)", "./Laplace(2): no such file"),
+    ],
+)
+def test_what_is_no_plan_is_one_line(run: Run, text: str, reason: str) -> None:
+    status, out, err = run("epsilon", text, "--delta", "1e-6")
+    assert (status, out) == (2, "")
+    assert err.count("\n") == 1
+    assert reason in err
+
+
+def test_help_says_what_a_plan_may_be(run: Run) -> None:
+    for command in ("epsilon", "convert", "tradeoff", "solve", "report"):
+        assert "the plan itself as it is in Python" in " ".join(run(command, "--help").out.split())

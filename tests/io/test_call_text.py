@@ -1,0 +1,134 @@
+"""Plans that are written out as in Python: what is read, and that nothing is run."""
+
+import ast
+
+import pytest
+
+import hockeystick as hs
+from hockeystick.errors import PlanFileError
+from hockeystick.io import is_call_text, parse_plan
+from hockeystick.io.vocabulary import RELEASES
+from tests.examples import EXAMPLES, documented, made
+
+# Of these a call has what their text does not: a set, or a whole matrix's sensitivity.
+UNWRITTEN = {"FDP", "GOPA", "GossipAveraging", "MatrixFactorization"}
+
+
+@pytest.mark.parametrize("plan", EXAMPLES, ids=lambda plan: type(plan).__name__)
+def test_every_mechanism_is_read_from_the_text_that_python_shows_for_it(
+    plan: hs.Mechanism,
+) -> None:
+    if type(plan).__name__ in UNWRITTEN:
+        with pytest.raises(PlanFileError):
+            parse_plan(repr(plan))
+    else:
+        assert parse_plan(repr(plan)) == plan
+
+
+def test_every_call_of_the_documentation_that_stands_alone_is_read_as_python_reads_it() -> None:
+    read = 0
+    for name in RELEASES:
+        try:
+            text = documented(name)
+        except LookupError:
+            continue
+        if not _stands_alone(text):
+            continue
+        assert parse_plan(text) == made(text)
+        read += 1
+    assert read > 30
+
+
+def _stands_alone(text: str) -> bool:
+    """Whether a call names nothing but what the package has."""
+    nodes = list(ast.walk(ast.parse(text)))
+    names = {node.id for node in nodes if isinstance(node, ast.Name)}
+    unpacks = any(isinstance(node, ast.keyword) and node.arg is None for node in nodes)
+    return names <= {"hs", "inf"} and not unpacks
+
+
+@pytest.mark.parametrize(
+    ("text", "plan"),
+    [
+        ("Laplace(2)**3 @ Gaussian(4)", hs.Laplace(2) ** 3 @ hs.Gaussian(4)),
+        ("(Laplace(2) @ Gaussian(4)) ** 3", (hs.Laplace(2) @ hs.Gaussian(4)) ** 3),
+        (
+            "Gaussian(1) @ (Gaussian(2) @ Laplace(3))",
+            hs.Gaussian(1) @ hs.Gaussian(2) @ hs.Laplace(3),
+        ),
+        (
+            "PoissonSubsampled(Gaussian(1.1), rate=256 / 60_000) ** 9",
+            hs.PoissonSubsampled(hs.Gaussian(1.1), rate=256 / 60_000) ** 9,
+        ),
+        (
+            "DPSGD(noise_multiplier=1, rate=.1, steps=9, schedule=Exponential(end=.5))",
+            hs.DPSGD(
+                noise_multiplier=1, rate=0.1, steps=9, schedule=hs.schedules.Exponential(end=0.5)
+            ),
+        ),
+        (" Gaussian(inf)\n", hs.Gaussian(float("inf"))),
+        ("@".join(["Gaussian(1)"] * 800), hs.Composed([hs.Gaussian(1)] * 800)),
+    ],
+)
+def test_a_text_means_what_it_means_in_python(text: str, plan: hs.Mechanism) -> None:
+    assert is_call_text(text)
+    assert parse_plan(text) == plan
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("__import__('os').system('true')", "is no name of a mechanism"),
+        ("Laplace(__import__('os'))", "'__import__' is no mechanism or notion"),
+        ("Laplace((1).real)", "may not stand here"),
+        ("Laplace([x for x in (1,)])", "may not stand here"),
+        ("Laplace(lambda: 1)", "may not stand here"),
+        ("Laplace(f'{1}')", "may not stand here"),
+        ("hs.epsilon(Laplace(2), 0)", "'epsilon' is no mechanism or notion"),
+        ("DPSGD.__init__(1)", "'DPSGD.__init__' is no mechanism or notion"),
+        ("Laplace(10**10**10)", "'10' is no mechanism"),
+        ("Laplace(2)**3**2", "'3' is no mechanism"),
+        ("Laplace(2) ** .5", "count must be an integer from 0 to 10^15; got 0.5"),
+        ("Laplace(2) + Laplace(3)", "is no mechanism; write for example"),
+        ("Laplace(1 / 0)", "'1 / 0' cannot be divided"),
+        ("Laplace('a' / 2)", "\"'a'\" is no number"),
+        (
+            "Laplace(2) @ Gaussian(-4)",
+            "Gaussian: noise_multiplier must be a number >= 0 or inf; got -4",
+        ),
+        ("Laplace()", "Laplace needs scale, a number >= 0 or inf"),
+        ("PoissonSubsampled(2, 0.1)", "inner must be a mechanism such as Gaussian(4); got 2"),
+        (
+            "Gaussian(noise=1)",
+            "unknown parameter 'noise' in Gaussian (did you mean 'noise_multiplier'",
+        ),
+        ("Linear(end=1)", "'Linear' is no mechanism or notion"),
+        ("Gaussian(4) @ 3", "'3' is no mechanism"),
+        ("Repeated(" * 30 + "Laplace(1)" + ", 2)" * 30, "nested at most 16 deep"),
+        ("Laplace(" + "[" * 30 + "]" * 30 + ")", "nested at most 16 deep"),
+        ("(" * 30 + "Laplace(1)" + ")**2" * 30, "nested at most 16 deep"),
+        ("Laplace(" + "-" * 9000 + "1)", "this is no plan"),
+        ("Laplace(" + "-" * 50 + "1)", "may not stand here"),
+        ("Laplace(1" + "/1" * 400 + ")", "may not stand here"),
+        ("a" + ".a" * 400 + "(1)", "is no mechanism or notion"),
+        ("a" + ".a" * 4900 + "(1)", "is no "),
+        ("Laplace(-None)", "'-None' is no number"),
+        ("Laplace(" + "1" * 11_000 + ")", "at most 10000 characters"),
+        ("Laplace(" + "1" * 5_000 + ")", "this is no plan"),
+        ("Laplace(\0)", "this is no plan"),
+    ],
+)
+def test_nothing_else_is_read_and_the_error_says_what_is_wrong(text: str, reason: str) -> None:
+    with pytest.raises(PlanFileError) as refusal:
+        parse_plan(text)
+    assert reason in str(refusal.value)
+
+
+def test_an_override_replaces_its_alternative_and_is_blamed_itself() -> None:
+    text = "DPSGD(noise_multiplier=1, examples=1000, batch_size=10, epochs=3)"
+    plan = hs.DPSGD(noise_multiplier=1, examples=1000, rate=0.02, epochs=3)
+    assert parse_plan(text, {"rate": 0.02}) == plan
+    with pytest.raises(hs.errors.ParameterError, match="rate must be a number from 0 to 1; got 2"):
+        parse_plan(text, {"rate": 2})
+    with pytest.raises(PlanFileError, match="no DPSGD alone in which to override steps"):
+        parse_plan("Gaussian(1)", {"steps": 2})

@@ -1,0 +1,52 @@
+"""Names that others use lead to the public one."""
+
+import pytest
+
+import hockeystick as hs
+from hockeystick._synonyms import SYNONYMS, meant
+from hockeystick.io import parse_plan
+from hockeystick.io.vocabulary import RELEASES
+
+
+def test_a_synonym_is_no_public_name_and_stands_for_one() -> None:
+    public = {name.lower() for name in RELEASES}
+    assert set(SYNONYMS.values()) <= {*RELEASES, "FDP"}
+    assert not public & SYNONYMS.keys()
+
+
+@pytest.mark.parametrize(
+    ("name", "here"),
+    [
+        ("Geometric", "DiscreteLaplace"),
+        ("GaussianMechanism", "Gaussian"),
+        ("LaplaceMechanism", "Laplace"),
+        ("DiscreteGaussianMechanism", "DiscreteGaussian"),
+        ("kRR", "RandomizedResponse"),
+        ("RR", "RandomizedResponse"),
+        ("SubsampledGaussian", "PoissonSubsampled"),
+        ("DPFedAvg", "federated.FedSDP"),
+        ("DPFTRL", "mechanisms.TreeAggregation"),
+        ("zCDP", "ZCDP"),
+        ("RDP", "RenyiDP"),
+        ("Renyi", "RenyiDP"),
+        ("epsilom", "epsilon"),
+        ("Skelam", "mechanisms.Skellam"),
+    ],
+)
+def test_the_usual_names_of_the_field_are_found_in_the_package(name: str, here: str) -> None:
+    with pytest.raises(AttributeError) as error:
+        getattr(hs, name)
+    said = f"module 'hockeystick' has no attribute {name!r} (did you mean hockeystick.{here}?)"
+    assert str(error.value) == said
+    place, _, last = here.rpartition(".")
+    assert hasattr(getattr(hs, place) if place else hs, last)
+
+
+def test_they_are_found_in_calls_and_rooms() -> None:
+    for text, here in (("DP_FedAvg(1)", "FedSDP"), ("RDP({2: 1})", "RenyiDP")):
+        with pytest.raises(hs.errors.PlanFileError, match=f"did you mean '{here}'"):
+            parse_plan(text)
+    with pytest.raises(AttributeError, match=r"did you mean hockeystick.mechanisms.FedSDP\?"):
+        getattr(hs.mechanisms, "FedAvg")  # noqa: B009
+    assert meant("DP-FTRL", RELEASES) == "TreeAggregation"
+    assert meant("zebra", RELEASES) is None

@@ -101,6 +101,7 @@ _CHOSEN: Final[tuple[hs.Mechanism, ...]] = (
         hs.Gaussian(6.0), hs.mechanisms.tuning.TruncatedNegativeBinomial(1.0, 0.2)
     ),
     hs.mechanisms.RandomStopping(hs.Gaussian(9.0), hs.mechanisms.tuning.Poisson(4.0)),
+    hs.mechanisms.RandomStopping(hs.Gaussian(9.0), hs.mechanisms.tuning.Binomial(8, 0.5)),
     hs.RandomizedResponse(1.6, categories=5),
     hs.mechanisms.ReportNoisyMax(1.5, "laplace"),
     hs.federated.RevealedRound(STEP**10, 0.4),

@@ -21,7 +21,7 @@ from hockeystick.accountants.infinity import can_be_infinite
 from hockeystick.accountants.interval import Interval, worse
 from hockeystick.accountants.registry import ACCOUNTANTS
 from hockeystick.errors import ParameterError, UnsupportedError
-from hockeystick.mechanisms import Mechanism, assumptions_of, most_digits_of
+from hockeystick.mechanisms import Mechanism, assumptions_of
 from hockeystick.mechanisms.base import checked
 from hockeystick.privacy_loss import Composition, largest_loss, least_largest_loss
 from hockeystick.results import Approximate, Certified, Quantity
@@ -53,8 +53,6 @@ class Precision(TypedDict, total=False):
 
 # An answer below 2 to this is refused: its digits could be told, but not its exponent.
 _SMALLEST_EXPONENT: Final = -3_400_000
-# Nearer to 0 an epsilon may have fewer digits than the sensitivity that it comes from.
-_LEAST_ROUNDED: Final = 1e-10
 
 
 @overload
@@ -287,23 +285,7 @@ def _answers(
 ) -> tuple[Answer, ...]:
     """Return the answers of one accountant, with what they rest on."""
     composition = composition_of(checked("plan", plan), accountant.name)
-    most = most_digits_of(plan)
-    if digits is not None and digits > most:
-        raise accountant.refuse("the plan", f"what is kept of it is good for {most} digits")
-    answers = answers_of(plan, composition.branches, quantity, values, accountant, digits)
-    if digits is not None and quantity == "epsilon" and most < Mechanism.most_digits:
-        pairs = zip(values, answers, strict=True)
-        near = [value for value, one in pairs if not _exceeds(one, _LEAST_ROUNDED)]
-        if near and _exceeds(
-            answers_of(plan, composition.branches, "delta", (0.0,), accountant)[0], min(near)
-        ):
-            raise accountant.refuse("the plan", "epsilon is too near 0 for what is kept of it")
-    return answers
-
-
-def _exceeds(answer: Answer, value: float) -> bool:
-    """Return whether the upper end is above a value."""
-    return isinstance(answer, Certified) and answer.upper > value
+    return answers_of(plan, composition.branches, quantity, values, accountant, digits)
 
 
 def answers_of(

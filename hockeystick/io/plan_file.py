@@ -54,8 +54,8 @@ def load_plan(
     that is itself a mechanism is a table of the same form. An ``Encoder`` is a table that has a
     ``kind`` ("matrix", "square_root", "toeplitz", "banded_inverse" or "buffered_toeplitz") and what
     the function of that name takes, and so are a schedule ("exponential", "piecewise", ...) and a
-    distribution of runs ("poisson", "truncated-negative-binomial"). All of them together are the
-    plan.
+    distribution of runs ("binomial", "poisson", "truncated-negative-binomial"). All of them
+    together are the plan.
 
     Edge cases:
         An override of one of a pair of alternatives, such as ``rate``, also drops the other one,

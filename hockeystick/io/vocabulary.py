@@ -57,6 +57,7 @@ SCHEDULES: Final[Mapping[str, type[Schedule]]] = {
     "values": schedules.Values,
 }
 RUN_COUNTS: Final[Mapping[str, type[RunCount]]] = {
+    "binomial": tuning.Binomial,
     "poisson": tuning.Poisson,
     "truncated-negative-binomial": tuning.TruncatedNegativeBinomial,
 }

@@ -15,14 +15,7 @@ from hockeystick._synonyms import no_attribute
 from hockeystick.mechanisms.base import Mechanism, Plan
 from hockeystick.mechanisms.registry import registered_in
 from hockeystick.mechanisms.selection import tuning
-from hockeystick.mechanisms.structure import (
-    Algebra,
-    Node,
-    assumptions_of,
-    evaluate,
-    most_digits_of,
-    runs_of,
-)
+from hockeystick.mechanisms.structure import Algebra, Node, assumptions_of, evaluate, runs_of
 from hockeystick.mechanisms.training import schedules
 
 import_modules(__name__)
@@ -40,7 +33,6 @@ __all__ = [
     "Plan",
     "assumptions_of",
     "evaluate",
-    "most_digits_of",
     "runs_of",
     "schedules",
     "tuning",

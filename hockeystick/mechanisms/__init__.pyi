@@ -73,7 +73,6 @@ from hockeystick.mechanisms.structure import Algebra as Algebra
 from hockeystick.mechanisms.structure import Node as Node
 from hockeystick.mechanisms.structure import assumptions_of as assumptions_of
 from hockeystick.mechanisms.structure import evaluate as evaluate
-from hockeystick.mechanisms.structure import most_digits_of as most_digits_of
 from hockeystick.mechanisms.structure import runs_of as runs_of
 from hockeystick.mechanisms.training import schedules as schedules
 from hockeystick.mechanisms.training.batch_clipped import BatchClipped as BatchClipped

@@ -42,8 +42,6 @@ and Gaussian (noise multiplier 20)
     rises_with: ClassVar[tuple[str, ...]] = ()
     falls_with: ClassVar[tuple[str, ...]] = ()
     unordered: ClassVar[tuple[str, ...]] = ()
-    # How many digits of an answer the numbers of the description can hold.
-    most_digits: ClassVar[int] = 1000
     # Whether the description is for a stated number of examples, as a batch out of n examples is.
     _of_stated_size: ClassVar[bool] = False
 

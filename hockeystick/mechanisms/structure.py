@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, is_dataclass
 from typing import NamedTuple, Protocol, TypeAlias, TypeVar
 
 from hockeystick.adjacency import Adjacency
@@ -100,17 +99,6 @@ class _Runs:
 def runs_of(mechanism: Mechanism) -> Runs:
     """Return the single releases that a plan composes, each with how often it runs."""
     return evaluate(mechanism, _Runs())
-
-
-def most_digits_of(mechanism: Mechanism) -> int:
-    """Return how many digits of an answer the numbers of a plan and of what is in it can hold."""
-    whole = mechanism.expanded
-    values: list[object] = []
-    if is_dataclass(whole):
-        values = [getattr(whole, one.name) for one in fields(whole)]
-    several = (value if isinstance(value, tuple) else (value,) for value in values)
-    inside = {one for some in several for one in some if isinstance(one, Mechanism)}
-    return min((whole.most_digits, *map(most_digits_of, inside)))
 
 
 def assumptions_of(mechanism: Mechanism) -> tuple[str, ...]:

@@ -85,7 +85,7 @@ from hockeystick.privacy_loss.sampling.sampled_gaussian import SampledGaussianLo
 from hockeystick.privacy_loss.sampling.shuffled import LargestBatchLoss
 from hockeystick.privacy_loss.selection.above_threshold import AboveThresholdGaussianLoss
 from hockeystick.privacy_loss.selection.sparse_vector import AboveThresholdRenyiLoss, UnknownLoss
-from hockeystick.privacy_loss.selection.tuning import TunedLoss
+from hockeystick.privacy_loss.selection.tuning_loss import TunedLoss
 
 __all__ = [
     "AboveThresholdGaussianLoss",

@@ -493,6 +493,11 @@ def test_what_is_read_but_cannot_be_accounted_for_is_not_supported(event: Any, r
             None,
             "an event's shape is at least 0",
         ),
+        (
+            hs.mechanisms.RandomStopping(hs.Gaussian(1), tuning.Binomial(4, 0.5)),
+            None,
+            "truncated negative binomial or Poisson",
+        ),
     ],
 )
 def test_a_mechanism_without_an_event_is_refused_with_the_reason(

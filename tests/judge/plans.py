@@ -174,6 +174,8 @@ def tuned(draw: random.Random) -> Spec:
             ("TruncatedNegativeBinomial", -0.5, 0.0625),
             ("Poisson", 4.0),
             ("Poisson", 0.5),
+            ("Binomial", 6, 0.5),
+            ("Binomial", 3, 0.875),
         ]
     )
     inner = draw.choice((gaussian(draw), leaf(draw, _SAMPLED), poisson(draw)))

@@ -166,6 +166,8 @@ def _generating(kind: str, numbers: tuple[float, ...], x: Real) -> Real:
     """E[x^K] of the number of runs K."""
     if kind == "Poisson":
         return mp.exp(number(numbers[0]) * (x - 1))
+    if kind == "Binomial":
+        return (1 - number(numbers[1]) * (1 - x)) ** int(numbers[0])
     eta, gamma = number(numbers[0]), number(numbers[1])
     left = 1 - (1 - gamma) * x
     if eta == 0:

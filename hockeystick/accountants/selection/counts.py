@@ -16,7 +16,12 @@ from typing import Final, TypeAlias, final
 import numpy as np
 from numpy.typing import NDArray
 
-from hockeystick.mechanisms.selection.tuning import Poisson, RunCount, TruncatedNegativeBinomial
+from hockeystick.mechanisms.selection.tuning import (
+    Binomial,
+    Poisson,
+    RunCount,
+    TruncatedNegativeBinomial,
+)
 from hockeystick.numerics import ULP
 
 Array: TypeAlias = NDArray[np.float64]
@@ -25,6 +30,8 @@ Array: TypeAlias = NDArray[np.float64]
 _ROUNDINGS: Final = 64.0 * ULP
 # Powers beyond this exponent are not handled.
 _LARGEST_EXPONENT: Final = 600.0
+# Nor are shares whose errors grow by more than this: noise of 1e-6 stays below 1.
+_LARGEST_CONDITION: Final = 1e5
 
 
 class Generating(ABC):
@@ -171,6 +178,59 @@ class _Poisson(Generating):
         return np.asarray(self.rate * self.mean * np.exp(-self.rate * above))
 
 
+@final
+@dataclass(frozen=True, slots=True)
+class _Binomial(Generating):
+    """``phi = (1 - p w)^n``."""
+
+    trials: int
+    probability: float
+
+    @property
+    def mean(self) -> float:
+        """The mean, rounded up."""
+        return self.trials * self.probability * (1.0 + 8.0 * ULP)
+
+    @property
+    def steepness(self) -> float:
+        """``(n - 1) p``, and of one trial, whose second derivative is 0, a number above it."""
+        return max(self.trials - 1.0, 0.5) * self.probability
+
+    @property
+    def condition(self) -> float:
+        """``ln(1 - p w)`` moves by at most ``p / (1-p)``, and is multiplied by n.
+
+        With A and B the values of ``1 - p w`` at both ends, A the larger, ``A^n - B^n`` moves with
+        the place by ``(A^(n-1) - B^(n-1)) / (A^n - B^n) <= 1/A``, and is concave in the share.
+        """
+        return 6.0 + 2.0 * self.trials * self.probability / (1.0 - self.probability)
+
+    def gain(self, above: Array, share: Array) -> Array:
+        """Return ``A^n (1 - (1 - p d / A)^n)`` with ``A = 1 - p w_0``; p d is at most p A."""
+        log_least = np.log1p(-self.probability * above)
+        part = np.minimum(self.probability * share / np.exp(log_least), self.probability)
+        fall = -np.expm1(self.trials * np.log1p(-part))
+        return np.asarray(np.exp(self.trials * log_least) * fall)
+
+    def log_slope(self, above: Array) -> Array:
+        """Return ``(n-1) ln(1 - p w)``."""
+        return np.asarray((self.trials - 1.0) * np.log1p(-self.probability * above))
+
+    def third(self, above: Array) -> Array:
+        """Return ``n (n-1) (n-2) p^3 (1 - p w)^(n-3)``."""
+        n, p = self.trials, self.probability
+        return np.asarray(n * (n - 1.0) * (n - 2.0) * p**3 * self._power(above, n - 3.0))
+
+    def curvature(self, above: Array) -> Array:
+        """Return ``n (n-1) p^2 (1 - p w)^(n-2)``."""
+        n, p = self.trials, self.probability
+        return np.asarray(n * (n - 1.0) * p**2 * self._power(above, n - 2.0))
+
+    def _power(self, above: Array, exponent: float) -> Array:
+        """Return ``(1 - p w)^exponent``."""
+        return np.asarray(np.exp(exponent * np.log1p(-self.probability * above)))
+
+
 @singledispatch
 def generating(count: RunCount) -> Generating | None:
     """Return the generating function of a number of runs; None where floats do not hold it."""
@@ -187,3 +247,11 @@ def _(count: TruncatedNegativeBinomial) -> Generating | None:
 @generating.register
 def _(count: Poisson) -> Generating | None:
     return _Poisson(count.mean) if count.mean <= _LARGEST_EXPONENT else None
+
+
+@generating.register
+def _(count: Binomial) -> Generating | None:
+    found = _Binomial(count.trials, count.probability)
+    exponent = -count.trials * math.log1p(-count.probability)
+    held = exponent <= _LARGEST_EXPONENT and found.condition <= _LARGEST_CONDITION
+    return found if held else None

@@ -28,7 +28,11 @@ from hockeystick.mechanisms import (
     TruncatedPoissonSubsampled,
     WithReplacementSubsampled,
 )
-from hockeystick.mechanisms.selection.tuning import RunCount, TruncatedNegativeBinomial
+from hockeystick.mechanisms.selection.tuning import (
+    Poisson,
+    RunCount,
+    TruncatedNegativeBinomial,
+)
 from hockeystick.notions import ZCDP, PureDP
 
 
@@ -216,8 +220,11 @@ def _(mechanism: RandomStopping, adjacency: Adjacency) -> dp_event.DpEvent:
 
 def _mean_and_shape(mechanism: Mechanism, distribution: RunCount) -> tuple[float, float]:
     """Return the mean number of runs, rounded up, and the shape of their distribution."""
+    if isinstance(distribution, Poisson):
+        return distribution.mean, math.inf
     if not isinstance(distribution, TruncatedNegativeBinomial):
-        return distribution.expected, math.inf
+        reason = "an event's number of runs is truncated negative binomial or Poisson"
+        raise _refused(mechanism, reason)
     if distribution.eta < 0.0:
         raise _refused(mechanism, "an event's shape is at least 0")
     return _numbers.mean_up(distribution), distribution.eta

@@ -53,7 +53,7 @@ def optimize(
 
     Edge cases:
         A pruned trial, and a score that is no number, is never the best. None where no trial is
-        left: all were pruned, or the Poisson distribution says that there is none. With ``trials``
+        left: all were pruned, or the number that was drawn is 0. With ``trials``
         an objective may stop its study or add to it: what is charged covers fewer trials as well.
 
     Args:

@@ -17,7 +17,7 @@ from hockeystick.numerics.numerals import plain
 from hockeystick.numerics.roots import increasing_root
 
 # What stands under this module's name in the reference: RandomStopping stands in its room.
-__all__ = ["Poisson", "RunCount", "TruncatedNegativeBinomial"]
+__all__ = ["Binomial", "Poisson", "RunCount", "TruncatedNegativeBinomial"]
 
 ETA: Final = Domain(
     symbol="eta", low=-1, high=math.inf, low_open=True, high_open=True, typical=(-0.5, 2)
@@ -28,10 +28,17 @@ GAMMA: Final = Domain(
 _MEAN: Final = Domain(
     symbol="m", low=0, high=math.inf, low_open=True, high_open=True, typical=(2, 1000)
 )
+TRIALS: Final = _validate.whole_numbers("n", 1, (2, 1000))
+_CHANCE: Final = Domain(
+    symbol="p", low=0, high=1, low_open=True, high_open=True, typical=(1e-3, 0.9)
+)
 _MORE_THAN_ONE: Final = Domain(symbol="m", low=1, high=1e9, low_open=True, typical=(2, 1000))
 A_DISTRIBUTION: Final = (
     "a distribution of the number of runs, as tuning.TruncatedNegativeBinomial(eta=1, gamma=0.1) "
-    "or tuning.Poisson(mean=10)"
+    "or tuning.Poisson(mean=10) or tuning.Binomial(trials=20, probability=0.5)"
+)
+_NO_RUN: Final = (
+    "Where there is no run at all, a fixed output is released that does not depend on the data."
 )
 # Means are met to this share of themselves.
 _TOLERANCE: Final = 1e-13
@@ -196,13 +203,65 @@ class Poisson(RunCount):
             "The number of runs is drawn in advance from the Poisson distribution with mean "
             f"{plain(self.mean)}, independently of the data, and neither it nor the time that "
             "they take is shown.",
-            "Where there is no run at all, a fixed output is released that does not depend on the "
-            "data.",
+            _NO_RUN,
         )
 
     def __str__(self) -> str:
         """Return the distribution in words."""
         return f"Poisson, mean {self.mean:g}"
+
+
+@final
+@dataclass(frozen=True, slots=True, init=False)
+class Binomial(RunCount):
+    """As many runs as n coins fall heads: ``P[K = k] = C(n, k) p^k (1-p)^(n-k)`` for 0 <= k <= n.
+
+    There are never more than n runs, and the number is closer to its mean n p than a Poisson
+    number is; there may be no run at all, with probability ``(1-p)^n``. For many trials of a small
+    p it is nearly Poisson. n runs for certain are no random number: they cost ``run ** n``.
+
+    Args:
+        trials: The number n of coins, an integer from 1 to 10^15.
+        probability: That of a run, p, in (0, 1).
+
+    Raises:
+        ParameterError: If a parameter is outside its domain.
+
+    References:
+        Koskela, Redberg and Wang, "Privacy Profiles for Private Selection", ICML 2024.
+
+    Example:
+        >>> from hockeystick.mechanisms import tuning
+        >>> tuning.Binomial(trials=20, probability=0.5).expected
+        10.0
+    """
+
+    trials: int
+    probability: float
+
+    def __init__(self, trials: int, probability: float) -> None:
+        object.__setattr__(self, "trials", _validate.count("trials", trials, TRIALS))
+        chance = _validate.real("probability", probability, _CHANCE)
+        object.__setattr__(self, "probability", chance)
+
+    @property
+    def expected(self) -> float:
+        """The mean number of runs, rounded to a float."""
+        return self.trials * self.probability
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What must hold for the number of runs to be as described."""
+        return (
+            "The number of runs is drawn in advance from the binomial distribution of "
+            f"{self.trials} trials with probability {plain(self.probability)}, independently of "
+            "the data, and neither it nor the time that they take is shown.",
+            _NO_RUN,
+        )
+
+    def __str__(self) -> str:
+        """Return the distribution in words."""
+        return f"binomial, trials {self.trials}, probability {self.probability:g}"
 
 
 @registered
@@ -234,17 +293,24 @@ class RandomStopping(Mechanism):
           is ``ln(1 + m e^((lambda-1) m delta) (e^((lambda-1) D(lambda)) - 1)) / (lambda - 1)``,
           which is less, and holds for means below 1 too, where theorem 6 as printed would promise
           negative divergences.
+        - binomial: at most that of all runs being seen, ``n ln(1 + p (e^((lambda-1) D(lambda)) -
+          1)) / (lambda - 1)``, and at most ``ln(1 + C (e^((lambda-1) D(lambda)) - 1)) /
+          (lambda - 1)``, where for any epsilon >= 0 and the other direction's delta there
+          ``C = n p max((1 - p delta)^-(lambda-1), (1 - p (1-delta) e^-epsilon)^lambda /
+          (1-p)^(lambda-1))^(n-1)``, which tends to Poisson's for small p.
 
         The lower end is then, where there is at least one run, what ``inner`` costs at least: the
-        score may be drawn at random. Under Poisson none is known.
+        score may be drawn at random. Under Poisson and binomial none is known.
 
     Edge cases:
         A release of nothing costs nothing, however often it is tuned. What has no Renyi
-        divergences, such as ``ApproxDP`` with a delta, is refused.
+        divergences, such as ``ApproxDP`` with a delta, is refused: state the divergences of a run,
+        or the mechanism that it is, or pay for k runs that all may see by ``run ** k``.
 
     Args:
         inner: One run: a mechanism, a composition or a whole plan.
-        distribution: ``tuning.TruncatedNegativeBinomial(eta, gamma)`` or ``tuning.Poisson(mean)``.
+        distribution: ``tuning.TruncatedNegativeBinomial(eta, gamma)``, ``tuning.Poisson(mean)`` or
+            ``tuning.Binomial(trials, probability)``.
 
     Raises:
         ParameterError: If inner is no mechanism, or distribution none of these.

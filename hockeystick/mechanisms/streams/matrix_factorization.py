@@ -32,8 +32,7 @@ class MatrixFactorization(AnyAdjacency):
 
     Edge cases:
         Noise multiplier 0 releases the sums themselves; inf releases nothing. An encoder of zeros
-        releases nothing either. Of more digits than 30 (``digits=``) there is no answer, nor of an
-        epsilon below 1e-10: sensitivities are kept to 200 binary digits.
+        releases nothing either.
 
     Args:
         noise_multiplier: Standard deviation of each entry of Z over the clipping norm, in
@@ -55,7 +54,6 @@ class MatrixFactorization(AnyAdjacency):
     """
 
     falls_with = ("noise_multiplier",)
-    most_digits = 30
 
     noise_multiplier: float
     encoder: Encoder

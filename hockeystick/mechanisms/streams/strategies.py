@@ -312,17 +312,14 @@ class BufferedToeplitz(Strategy):
 
 
 def _substituted(diagonals: Sequence[Fraction], rounds: int) -> list[Fraction]:
-    """Return the diagonals of a Toeplitz matrix's inverse, each step rounded up.
-
-    In fixed point, relative to the first of them.
-    """
+    """Return the diagonals of a Toeplitz matrix's inverse in fixed point, each step rounded up."""
     unit = math.lcm(*(value.denominator for value in diagonals))
     first, *rest = (int(value * unit) for value in diagonals)
-    found = [_UNIT]
+    found = [-(-unit * _UNIT // first)]
     for _ in range(1, rounds):
         total = sum(d * c for d, c in zip(rest, reversed(found[-len(rest) :]), strict=False))
         found.append(-(total // first))
-    return [Fraction(value * unit, first * _UNIT) for value in found]
+    return [Fraction(value, _UNIT) for value in found]
 
 
 def checked_strategy(value: object) -> Strategy:

@@ -1,4 +1,4 @@
-"""How often a mechanism runs that is tuned: truncated negative binomial numbers, and Poisson's."""
+"""How often a mechanism runs that is tuned: by truncated negative binomial and other numbers."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ from itertools import count
 from typing import Any, Final, final
 
 from hockeystick import _validate
+from hockeystick._validate import Domain
 from hockeystick.errors import ParameterError
 from hockeystick.mechanisms.selection.tuning import (
     A_DISTRIBUTION,
     ETA,
     GAMMA,
+    Binomial,
     Poisson,
     RunCount,
     TruncatedNegativeBinomial,
@@ -22,7 +24,11 @@ from hockeystick.numerics.working_precision import integers_around, interval_bit
 from hockeystick.release.samplers._refined import Uniform
 from hockeystick.release.samplers.bits import Bits, checked_words, secret_bits
 from hockeystick.release.samplers.poisson import poisson
+from hockeystick.release.samplers.uniform import bernoulli
 
+# A coin each: some seconds.
+TRIALS: Final = Domain(symbol="n", low=1, high=2**28, typical=(2, 1000), whole=True)
+_CHUNK: Final = 2**20
 _WORD: Final = 64
 _GUARD: Final = 96
 # Of a float's exponent and mantissa.
@@ -39,7 +45,8 @@ def run_count(distribution: RunCount, *, bits: Bits = secret_bits) -> int:
         bits: The source of random 64-bit words; another than the operating system's is for tests.
 
     Raises:
-        ParameterError: If the distribution is none of these, or a Poisson mean is above 2^30.
+        ParameterError: If the distribution is none of these, a Poisson mean is above 2^30 or
+            there are more than 2^28 trials of a binomial number.
         OSError: If the operating system has no random bits to give.
 
     Example:
@@ -50,9 +57,20 @@ def run_count(distribution: RunCount, *, bits: Bits = secret_bits) -> int:
     """
     if isinstance(distribution, Poisson):
         return int(poisson(distribution.mean, 1, bits=bits)[0])
+    if isinstance(distribution, Binomial):
+        return _binomial(distribution, bits)
     if isinstance(distribution, TruncatedNegativeBinomial):
         return truncated_negative_binomial(distribution.eta, distribution.gamma, bits=bits)
     raise ParameterError("distribution", distribution, A_DISTRIBUTION)
+
+
+def _binomial(distribution: Binomial, bits: Bits) -> int:
+    """Return the number of heads of as many exact coins, drawn in chunks."""
+    trials = _validate.count("trials", distribution.trials, TRIALS)
+    starts = range(0, trials, _CHUNK)
+    sizes = (min(_CHUNK, trials - start) for start in starts)
+    chance = distribution.probability
+    return sum(int(bernoulli(chance, size, bits=bits).sum()) for size in sizes)
 
 
 def truncated_negative_binomial(eta: float, gamma: float, *, bits: Bits = secret_bits) -> int:

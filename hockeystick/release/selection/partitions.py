@@ -32,6 +32,10 @@ _RUNNABLE: Final = (
     "a PartitionSelection with DiscreteGaussian or DiscreteLaplace noise, whose numbers are exact"
 )
 _COUNTS: Final = "a mapping from each partition to its number of users, integers >= 1"
+_ORDERED: Final = (
+    "partitions that can be sorted, as texts or numbers are, so that the order of those shown says "
+    "nothing about the data"
+)
 _PAIRS: Final = "pairs of a user and a partition, both hashable"
 
 
@@ -50,8 +54,7 @@ def partition_selection(
         That of the mechanism, where each user was counted once in each of at most
         ``mechanism.partitions`` partitions: ``users_by_partition`` sees to it. Noise is drawn
         exactly if the bits are ideal, and compared with the larger reading of the threshold. The
-        result is in the order of its sorted keys, or in a random one where they cannot be sorted:
-        neither depends on who is not shown, nor does any error tell of which types hidden keys are.
+        result is in the order of its sorted keys, which does not depend on who is not shown.
 
     Edge cases:
         No partitions at all: nothing is shown, and it is charged as any other. A partition that no
@@ -60,6 +63,7 @@ def partition_selection(
     Args:
         mechanism: A partition selection with ``DiscreteGaussian`` or ``DiscreteLaplace`` noise.
         users: The number of users of each partition that any user has, integers from 1 to 2^62.
+            The keys can be sorted.
         charge: ``Accountant``, ``Filter``, ``Ledger`` or another with ``step(mechanism)``, which is
             charged before the noise is drawn.
         bits: The source of random 64-bit words; another than the operating system's is for tests.
@@ -85,15 +89,14 @@ def partition_selection(
     own = of_kind(mechanism, PartitionSelection)
     if not isinstance(own.noise, DiscreteGaussian | DiscreteLaplace):
         raise ParameterError("mechanism", own, _RUNNABLE)
-    counts = _counts(users)
+    keys, counts = _sorted_counts(users)
     whole = _WholeSelection(own, checked_charge(charge))
     if isinstance(own.noise, DiscreteGaussian):
         noisy = discrete_gaussian(own.noise, counts, charge=whole, bits=bits)
     else:
         noisy = geometric(own.noise, counts, charge=whole, bits=bits)
     least = largest_reading(own.threshold)
-    shown = {key: int(n) for key, n in zip(users, noisy, strict=True) if int(n) >= least}
-    return {key: shown[key] for key in _in_order(list(shown), bits)}
+    return {key: int(n) for key, n in zip(keys, noisy, strict=True) if int(n) >= least}
 
 
 @final
@@ -171,22 +174,18 @@ def _by_user(pairs: Any) -> dict[Hashable, dict[Any, None]]:
     return found
 
 
-def _counts(users: Any) -> NDArray[np.int64]:
-    """Return the numbers of users, or raise."""
+def _sorted_counts(users: Any) -> tuple[list[Any], NDArray[np.int64]]:
+    """Return the partitions in order and their numbers of users, or raise."""
     if not isinstance(users, Mapping):
         raise ParameterError("users", type(users).__name__, _COUNTS)
-    counts = integers("users", list(users.values()) or np.zeros(0, dtype=np.int64))
+    try:
+        keys = sorted(users)
+        ordered = all(one < other for one, other in pairwise(keys))
+    except TypeError:
+        ordered = False
+    if not ordered:
+        raise ParameterError("users", "keys without an order", _ORDERED)
+    counts = integers("users", [users[key] for key in keys] or np.zeros(0, dtype=np.int64))
     if bool((counts < 1).any()):
         raise ParameterError("users", "with a number below 1", _COUNTS)
-    return counts
-
-
-def _in_order(keys: list[Any], bits: Bits) -> list[Any]:
-    """Return keys in the one order that they have, or else in a random one."""
-    try:
-        found = sorted(keys)
-        if all(one < other for one, other in pairwise(found)):
-            return found
-    except TypeError:
-        pass
-    return [keys[place] for place in permutation(len(keys), bits=bits)]
+    return keys, counts

@@ -125,7 +125,7 @@ def random_search(
         as private as the rest, and is to be returned, as a fixed output with the score nan.
 
     Edge cases:
-        None where the Poisson distribution says that there is no run. A score that is no number
+        None where the number of runs that was drawn is 0. A score that is no number
         (nan) is the worst. Of equal scores the first is the best, which is a random one of them.
 
     Args:

@@ -18,6 +18,7 @@ EACH: tuple[RunCount, ...] = (
     GEOMETRIC,
     tuning.TruncatedNegativeBinomial(-0.5, 0.05),
     tuning.Poisson(6.0),
+    tuning.Binomial(20, 0.3),
 )
 each_count = pytest.mark.parametrize("count", EACH, ids=str)
 
@@ -26,6 +27,8 @@ def phi(count: RunCount, x: float) -> float:
     """E[x^K] in closed form."""
     if isinstance(count, tuning.Poisson):
         return math.exp(count.mean * (x - 1))
+    if isinstance(count, tuning.Binomial):
+        return float((1 - count.probability * (1 - x)) ** count.trials)
     assert isinstance(count, tuning.TruncatedNegativeBinomial)
     eta, gamma = count.eta, count.gamma
     return float(((1 - (1 - gamma) * x) ** -eta - 1) / (gamma**-eta - 1))
@@ -85,6 +88,30 @@ def test_the_theorems_of_profiles_are_looser() -> None:
     ]
     theirs = 10.0 * hs.delta(run, epsilon - min(shifts)).upper
     assert hs.delta(RandomStopping(run, GEOMETRIC), epsilon).upper < theirs
+    # Theirs of a binomial number: n - 1 times ln(1 + p (e^eps - 1) + p delta / (1-p)).
+    count = tuning.Binomial(20, 0.5)
+    binomial = [
+        19.0 * math.log1p(0.5 * math.expm1(e) + delta.upper)
+        for e, delta in zip((0.0, 0.1, 0.2, 0.4), ends, strict=True)
+    ]
+    theirs = 10.0 * hs.delta(run, 2.5 - min(binomial)).upper
+    assert hs.delta(RandomStopping(run, count), 2.5).upper < theirs
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 2.0])
+def test_one_coin_for_a_run_scales_delta_by_its_probability(epsilon: float) -> None:
+    # With at most one run nothing is chosen: delta is p times that of a run.
+    run = hs.Gaussian(1.0)
+    answer = hs.delta(RandomStopping(run, tuning.Binomial(1, 0.3)), epsilon)
+    assert answer.lower <= 0.3 * hs.delta(run, epsilon).upper
+    assert 0.3 * hs.delta(run, epsilon).lower <= answer.upper < 1.01 * answer.lower
+
+
+@pytest.mark.parametrize("count", [tuning.Binomial(9, 1 - 1e-12), tuning.Binomial(3000, 0.9)])
+def test_numbers_that_floats_do_not_hold_are_bounded_by_divergences(count: RunCount) -> None:
+    plan = RandomStopping(hs.Gaussian(20.0), count)
+    answer = hs.epsilon(plan, 1e-6)
+    assert answer.upper == hs.epsilon(plan, 1e-6, accountant="rdp").upper < math.inf
 
 
 @pytest.mark.parametrize("epsilon", [0.3, 1.0])

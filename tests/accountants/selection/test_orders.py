@@ -13,7 +13,12 @@ from hypothesis import strategies as st
 from hockeystick.accountants.selection.counts import Generating, generating
 from hockeystick.accountants.selection.orders import Ranked
 from hockeystick.accountants.selection.pairs import FinitePair
-from hockeystick.mechanisms.selection.tuning import Poisson, RunCount, TruncatedNegativeBinomial
+from hockeystick.mechanisms.selection.tuning import (
+    Binomial,
+    Poisson,
+    RunCount,
+    TruncatedNegativeBinomial,
+)
 from hockeystick.numerics.multiprecision import mp
 
 COUNTS: tuple[RunCount, ...] = (
@@ -23,6 +28,9 @@ COUNTS: tuple[RunCount, ...] = (
     TruncatedNegativeBinomial(2.5, 0.2),
     Poisson(10.0),
     Poisson(0.5),
+    Binomial(1, 0.3),
+    Binomial(2, 0.9),
+    Binomial(12, 0.8),
 )
 each_count = pytest.mark.parametrize("count", COUNTS, ids=str)
 
@@ -40,6 +48,9 @@ def masses(count: RunCount) -> Any:
     if isinstance(count, Poisson):
         logs = [-count.mean + k * math.log(count.mean) - math.lgamma(k + 1) for k in range(120)]
         return np.exp(logs)
+    if isinstance(count, Binomial):
+        n, p = count.trials, count.probability
+        return np.array([math.comb(n, k) * p**k * (1 - p) ** (n - k) for k in range(n + 1)])
     assert isinstance(count, TruncatedNegativeBinomial)
     eta, gamma = count.eta, count.gamma
     first = (1 - gamma) * eta / (gamma**-eta - 1) if eta else (1 - gamma) / -math.log(gamma)
@@ -169,6 +180,11 @@ def test_the_increments_and_derivatives_are_those_of_the_definition(count: RunCo
 
             def exact(x: Any) -> Any:
                 return mp.exp(m * (x - 1))
+        elif isinstance(count, Binomial):
+            chance = mp.mpf(count.probability)
+
+            def exact(x: Any) -> Any:
+                return (1 - chance + chance * x) ** count.trials
         else:
             assert isinstance(count, TruncatedNegativeBinomial)
             eta, gamma = mp.mpf(count.eta), mp.mpf(count.gamma)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import hockeystick as hs
-from hockeystick.mechanisms.selection.tuning import Poisson, TruncatedNegativeBinomial
+from hockeystick.mechanisms.selection.tuning import Binomial, Poisson, TruncatedNegativeBinomial
 from hockeystick.numerics.multiprecision import mp
 
 SHAPES = [-0.9, -0.5, 0.0, 1e-9, 0.5, 1.0, 2.5]
@@ -75,6 +75,18 @@ def test_means_out_of_range_are_refused_by_name(mean: Any) -> None:
         TruncatedNegativeBinomial.of_mean(mean)
 
 
+@pytest.mark.parametrize("trials", [0, -1, 2.5, 10**15 + 1, math.inf, "3", True])
+def test_trials_that_are_no_count_are_refused_by_name(trials: Any) -> None:
+    with pytest.raises(hs.errors.ParameterError, match=r"^trials must be an integer from 1 to"):
+        Binomial(trials, 0.5)
+
+
+@pytest.mark.parametrize("probability", [0.0, 1, -0.1, 1.5, math.nan, None])
+def test_probabilities_of_a_run_out_of_range_are_refused_by_name(probability: Any) -> None:
+    with pytest.raises(hs.errors.ParameterError, match=r"^probability must be a number > 0 and"):
+        Binomial(10, probability)
+
+
 def test_one_run_for_certain_is_no_such_distribution() -> None:
     with pytest.raises(hs.errors.ParameterError, match=r"^mean must be a number > 1"):
         TruncatedNegativeBinomial.of_mean(1.0)
@@ -97,6 +109,8 @@ def test_a_description_is_a_value_that_says_what_it_is() -> None:
     assert str(tuned) == (
         "best of random runs of [Gaussian (noise multiplier 2)] (Poisson, mean 10)"
     )
+    assert str(Binomial(8, 0.25)) == "binomial, trials 8, probability 0.25"
+    assert Binomial(8, 0.25).expected == 2.0
     assert str(TruncatedNegativeBinomial(0, 0.25)) == "logarithmic, gamma 0.25"
     assert str(TruncatedNegativeBinomial(2, 0.25)) == (
         "truncated negative binomial, eta 2, gamma 0.25"
@@ -115,5 +129,7 @@ def test_the_assumptions_name_what_the_theorems_need() -> None:
     assert "scale is 3 times" in said
     assert "a fixed output is released" in said
     assert "whatever the score reads from the data is part of the run" in said
+    for words in ("8 trials with probability 0.25", "a fixed output is released"):
+        assert words in " ".join(Binomial(8, 0.25).assumptions)
     least_one = hs.mechanisms.RandomStopping(run, TruncatedNegativeBinomial(1, 0.1)).assumptions
     assert not any("no run at all" in text for text in least_one)

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import hockeystick as hs
-from hockeystick.errors import ParameterError, UnsupportedError
+from hockeystick.errors import ParameterError
 from hockeystick.mechanisms import BandedInverse, BufferedToeplitz, Encoder, SquareRoot, Toeplitz
 from hockeystick.mechanisms.streams.strategies import Strategy
 from hockeystick.numerics.multiprecision import mp
@@ -192,48 +192,6 @@ def test_numbers_are_kept_exactly() -> None:
 )
 def test_words_say_what_it_is(strategy: Strategy, words: str) -> None:
     assert str(Encoder.of(strategy, 9)) == words
-
-
-@pytest.mark.parametrize(
-    ("encoder", "square"),
-    [
-        (Encoder.square_root(200), sum(c * c for c in exact(SquareRoot(), 200))),
-        (Encoder.banded_inverse([3, -1], 100), sum(Fraction(1, 9**t) for t in range(1, 101))),
-        (Encoder.banded_inverse([2.0**270, -1.0], 1), Fraction(1, 2**540)),
-    ],
-)
-def test_digits_hold_for_the_true_square_and_more_than_are_kept_are_refused(
-    encoder: Encoder, square: Fraction
-) -> None:
-    assert abs(encoder.square / square - 1) < Fraction(1, 2**200)
-    noise = 1e-81 if square < Fraction(1, 2**500) else 1.0
-    plan = hs.mechanisms.MatrixFactorization(noise, encoder)
-    answer = hs.epsilon(hs.mechanisms.Composed((plan,)), delta=1e-5, digits=30)
-    with mp.workdps(60):
-        mu = mp.sqrt(mp.mpf(square.numerator) / square.denominator) / mp.mpf(str(noise))
-
-        def delta(end: Any) -> Any:
-            epsilon = mp.mpf(end)
-            near, far = (mp.ncdf(side * mu / 2 - epsilon / mu) for side in (1, -1))
-            return near - mp.exp(epsilon) * far
-
-        assert delta(answer.upper) <= mp.mpf("1e-5") <= delta(answer.lower)
-    sampled = hs.PoissonSubsampled(plan, 0.1)
-    for whole in (plan, sampled**3, hs.mechanisms.Composed((sampled, hs.Gaussian(2)))):
-        with pytest.raises(UnsupportedError, match="good for 30 digits"):
-            hs.delta(whole, 0.5, digits=31)
-
-
-def test_an_epsilon_next_to_0_has_no_digits_but_a_sure_0_has() -> None:
-    encoder = Encoder.square_root(9)
-    plan = hs.mechanisms.MatrixFactorization(1.0, encoder)
-    nearly = float(hs.delta(plan, 0)) * (1 - 1e-13)
-    with pytest.raises(UnsupportedError, match="too near 0"):
-        hs.epsilon(plan, nearly, digits=5)
-    assert float(hs.epsilon(plan, 0.9, digits=5)) == 0.0
-    cyclic = hs.mechanisms.CyclicPoisson(1.0, (1.0, 0.5), rounds=8, cycle=2, rate=0.1)
-    with pytest.raises(UnsupportedError, match="good for 30 digits"):
-        hs.epsilon(cyclic, 1e-5, digits=31)
 
 
 ANY: Any = 3

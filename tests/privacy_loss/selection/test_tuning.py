@@ -11,7 +11,12 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import hockeystick as hs
-from hockeystick.mechanisms.selection.tuning import Poisson, RunCount, TruncatedNegativeBinomial
+from hockeystick.mechanisms.selection.tuning import (
+    Binomial,
+    Poisson,
+    RunCount,
+    TruncatedNegativeBinomial,
+)
 from hockeystick.numerics import Ball
 from hockeystick.numerics.multiprecision import mp
 from hockeystick.privacy_loss import (
@@ -23,13 +28,11 @@ from hockeystick.privacy_loss import (
     RandomizedResponsePairLoss,
     dominating_pair,
 )
+from hockeystick.privacy_loss.selection.run_profile import profile_upper
 from hockeystick.privacy_loss.selection.sparse_vector import UnknownLoss
-from hockeystick.privacy_loss.selection.tuning import (
-    PoissonTuningLoss,
-    TruncatedTuningLoss,
-    profile_upper,
-    tuned,
-)
+from hockeystick.privacy_loss.selection.tuning import tuned
+from hockeystick.privacy_loss.selection.tuning_poisson import PoissonTuningLoss
+from hockeystick.privacy_loss.selection.tuning_truncated import TruncatedTuningLoss
 
 GEOMETRIC = TruncatedNegativeBinomial(1.0, 0.1)
 COUNTS: tuple[RunCount, ...] = (
@@ -40,6 +43,9 @@ COUNTS: tuple[RunCount, ...] = (
     Poisson(10.0),
     Poisson(1.0),
     Poisson(0.2),
+    Binomial(1, 0.4),
+    Binomial(3, 0.95),
+    Binomial(40, 0.3),
 )
 ORDERS = (0.05, 0.5, 2.0, 9.0, 60.0)
 each_count = pytest.mark.parametrize("count", COUNTS, ids=str)
@@ -49,6 +55,8 @@ def generating(count: RunCount, x: Any) -> Any:
     """E[x^K], from the definitions."""
     if isinstance(count, Poisson):
         return mp.exp(mp.mpf(count.mean) * (x - 1))
+    if isinstance(count, Binomial):
+        return (1 - mp.mpf(count.probability) * (1 - x)) ** count.trials
     assert isinstance(count, TruncatedNegativeBinomial)
     eta, gamma = mp.mpf(count.eta), mp.mpf(count.gamma)
     if eta == 0:

@@ -44,23 +44,10 @@ def test_the_threshold_itself_is_shown_at_its_larger_reading() -> None:
 
 def test_the_order_says_nothing_about_the_data() -> None:
     turned = dict(sorted(COUNTS.items(), reverse=True))
-    shown = partition_selection(GAUSSIAN, turned, bits=seeded(5))
-    assert len(shown) > 9
-    assert list(shown) == sorted(shown)
-
-
-def test_keys_without_an_order_are_shown_in_a_random_one_and_hidden_ones_change_nothing() -> None:
-    """Whether hidden keys can be compared with the others shows in nothing, in no error either."""
-    still, bits = PartitionSelection(hs.DiscreteGaussian(0.0), 5), seeded(7)
-    hidden: list[Any] = ["z", 0, float("nan"), frozenset("a"), None, object()]
-    for key in hidden:
-        assert partition_selection(still, {"b": 6, key: 1, "a": 7}, bits=none_left) == (
-            {"a": 7, "b": 6}
-        )
-    mixed = {"b": 6, 1: 7, None: 8}
-    seen = Counter(tuple(partition_selection(still, mixed, bits=bits)) for _ in range(600))
-    assert set(seen) == set(itertools.permutations(mixed))
-    assert max(seen.values()) < 160  # 100 expected, five deviations of 9
+    first, second = (
+        partition_selection(GAUSSIAN, counts, bits=seeded(5)) for counts in (COUNTS, turned)
+    )
+    assert list(first) == list(second) == sorted(first)
 
 
 def test_a_user_alone_is_shown_as_often_as_the_losses_say() -> None:
@@ -126,6 +113,9 @@ def test_whatever_others_do_a_user_changes_at_most_k_counts_by_1() -> None:
         ("users", GAUSSIAN, {"a": -1}),
         ("users", GAUSSIAN, {"a": 1.5}),
         ("users", GAUSSIAN, {"a": True}),
+        ("users", GAUSSIAN, {"a": 3, 1: 3}),
+        ("users", GAUSSIAN, {float("nan"): 3, 1.0: 3}),
+        ("users", GAUSSIAN, {frozenset("a"): 3, frozenset("b"): 3}),
         ("users", GAUSSIAN, {"a": 2**63}),
     ],
 )

@@ -140,6 +140,21 @@ def test_poisson_counts_come_from_the_exact_sampler() -> None:
     assert stats.binomtest(sum(k <= 4 for k in drawn), 300, 0.62883694).pvalue > 1e-4
 
 
+def test_binomial_counts_are_heads_of_exact_coins_of_the_float(chi_square: Any) -> None:
+    law = tuning.Binomial(trials=6, probability=0.4)
+    bits = seeded(11)
+    drawn = np.array([run_count(law, bits=bits) for _ in range(2000)])
+    assert chi_square(drawn, lambda k: float(stats.binom.pmf(k, 6, 0.4))) > 1e-4
+    # A word that agrees with the float's bits is decided by the next one; 3/4 by the first.
+    sure = tuning.Binomial(trials=2, probability=0.75)
+    assert run_count(sure, bits=replay([3 * 2**62 - 1, 3 * 2**62])) == 1
+    tiny = tuning.Binomial(trials=1, probability=2.0**-65)
+    assert run_count(tiny, bits=replay([0, 2**63 - 1])) == 1
+    assert run_count(tiny, bits=replay([0, 2**63])) == 0
+    with pytest.raises(ParameterError, match=r"^trials must be an integer from 1"):
+        run_count(tuning.Binomial(2**29, 1e-9), bits=none_left)
+
+
 @pytest.mark.parametrize(
     ("name", "arguments"),
     [

@@ -104,6 +104,18 @@ def test_an_answer_may_only_become_narrower_around_the_truth(after: str, right: 
     assert difference(BEFORE, after, Decimal(0), truth)[0] == right
 
 
+@pytest.mark.parametrize("slack", ["0", "1e-9"])
+def test_an_end_may_become_finite_but_not_infinite(slack: str) -> None:
+    ends = "0.5<inf<inf prv", "0.5<0.6<0.7 prv"
+    for answers, truth, told_of in (
+        (ends, (Decimal("0.5"), Decimal("0.7")), (True, "narrower")),
+        (ends, (Decimal("0.8"), Decimal("0.9")), (False, "beside what others prove")),
+        (ends[::-1], None, (False, "moved")),
+    ):
+        before = Frozen("epsilon", "x", answers[0], 1.0)
+        assert difference(before, answers[1], Decimal(slack), truth) == told_of
+
+
 def test_a_refusal_stays_one_of_its_class() -> None:
     refused = Frozen("epsilon", "x", "! UnsupportedError: no analysis", 1.0)
     assert difference(refused, "! UnsupportedError: other words", Decimal(0), None)[0]

@@ -45,11 +45,18 @@ def _word(old: str, new: str, slack: Decimal) -> str:
         return "another word"
     if list(after) != sorted(after):
         return "ends out of order"
-    if all(abs(a - b) <= slack * abs(b) for a, b in zip(after, before, strict=True) if a != b):
+    if all(_is_near(*ends, slack) for ends in zip(after, before, strict=True)):
         return "within the slack"
     if len(after) > 1 and before[0] <= after[0] and after[-1] <= before[-1]:
         return "narrower"
     return "moved"
+
+
+def _is_near(end: Decimal, before: Decimal, slack: Decimal) -> bool:
+    """Return whether an end is where it was; of two different ends an infinite one is never."""
+    if end == before:
+        return True
+    return end.is_finite() and before.is_finite() and abs(end - before) <= slack * abs(before)
 
 
 def _numbers(word: str) -> tuple[Decimal, ...] | None:

@@ -27,7 +27,7 @@ from hockeystick.release.samplers.poisson import poisson
 from hockeystick.release.samplers.uniform import bernoulli
 
 # A coin each: some seconds.
-TRIALS: Final = Domain(symbol="n", low=1, high=2**28, typical=(2, 1000), whole=True)
+TRIALS: Final = Domain(symbol="n", low=1, high=2**24, typical=(2, 1000), whole=True)
 _CHUNK: Final = 2**20
 _WORD: Final = 64
 _GUARD: Final = 96
@@ -46,7 +46,7 @@ def run_count(distribution: RunCount, *, bits: Bits = secret_bits) -> int:
 
     Raises:
         ParameterError: If the distribution is none of these, a Poisson mean is above 2^30 or
-            there are more than 2^28 trials of a binomial number.
+            there are more than 2^24 trials of a binomial number.
         OSError: If the operating system has no random bits to give.
 
     Example:

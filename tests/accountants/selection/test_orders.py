@@ -199,6 +199,8 @@ def test_the_increments_and_derivatives_are_those_of_the_definition(count: RunCo
             place = 1 - mp.mpf(at)
             gain = exact(place) - exact(place - mp.mpf(1e-7))
             assert function.gain(w, np.full(5, 1e-7))[k] == pytest.approx(float(gain), rel=1e-12)
+            moved = exact(place - mp.mpf(at) * 1e-9) - exact(place - mp.mpf(at) * 1e-9 - 1e-7)
+            assert abs(moved / gain - 1) <= 1e-9 * function.condition
             slopes = [mp.diff(exact, place, order) for order in (1, 2, 3)]
             top = mp.diff(exact, mp.one, 1)
             assert function.log_slope(w)[k] == pytest.approx(

@@ -31,6 +31,7 @@ from hockeystick.privacy_loss import (
 from hockeystick.privacy_loss.selection.run_profile import profile_upper
 from hockeystick.privacy_loss.selection.sparse_vector import UnknownLoss
 from hockeystick.privacy_loss.selection.tuning import tuned
+from hockeystick.privacy_loss.selection.tuning_binomial import BinomialTuningLoss
 from hockeystick.privacy_loss.selection.tuning_poisson import PoissonTuningLoss
 from hockeystick.privacy_loss.selection.tuning_truncated import TruncatedTuningLoss
 
@@ -43,7 +44,6 @@ COUNTS: tuple[RunCount, ...] = (
     Poisson(10.0),
     Poisson(1.0),
     Poisson(0.2),
-    Binomial(1, 0.4),
     Binomial(3, 0.95),
     Binomial(40, 0.3),
 )
@@ -170,6 +170,22 @@ def test_the_bound_holds_where_one_direction_loses_far_more_than_the_other(
                 for c in (1e-4, 1e-2, 0.1, 1.0, 6.0):
                     assert moment(best, c) <= upper(tuned(count, one, other), c)
                     assert moment(best[::-1], c) <= upper(tuned(count, other, one), c)
+
+
+@pytest.mark.parametrize("count", [Binomial(3, 0.95), Binomial(40, 0.3)], ids=str)
+@pytest.mark.parametrize("c", [0.1, 3.0, 50.0])
+def test_no_rank_above_a_line_of_the_profile_costs_more_than_its_ends(
+    count: Binomial, c: float
+) -> None:
+    # The chances of better outputs are a, at most e^epsilon a + delta with the other data set.
+    loss = tuned(count, ((GaussianLoss(1.0), 1),), ((GaussianLoss(1.0), 1),))
+    assert isinstance(loss, BinomialTuningLoss)
+    p, a = count.probability, np.linspace(0.0, 1.0, 1001)
+    for epsilon, delta in ((0.0, 0.0), (0.0, 0.4), (0.2, 0.1), (1.5, 0.1), (4.0, 0.9), (0.5, 1.0)):
+        other = np.minimum(math.exp(epsilon) * a + delta, 1.0)
+        worst = float(((1 + c) * np.log1p(-p * a) - c * np.log1p(-p * other)).max())
+        found = loss._larger_end(c, epsilon, delta)
+        assert worst <= found * (1 + 1e-12) <= worst + 0.01 * c
 
 
 @pytest.mark.parametrize("c", [5.0, 40.0, 300.0])

@@ -20,7 +20,8 @@ try:
     from hockeystick.adapters.torch._clipping import Clip, Constant, LargestNorm, Online, Quantile
     from hockeystick.adapters.torch._correlated_noise import Correlated, make_correlated
     from hockeystick.adapters.torch._loader import Batch, Loader
-    from hockeystick.adapters.torch._private import Private, make_private
+    from hockeystick.adapters.torch._making import make_private
+    from hockeystick.adapters.torch._private import Private
     from hockeystick.adapters.torch._program import TorchProgram
 except ModuleNotFoundError as error:
     raise missing(error, "torch", "torch") from error

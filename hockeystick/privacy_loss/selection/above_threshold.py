@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
 _TINY: Final = 5e-324
 _LN_2: Final = math.log(2.0)
+_LOG_2PI: Final = math.log(2.0 * math.pi)
 # Decimal digits beyond those that cancel.
 _DIGITS: Final = 30
 # Up to this, ``exp(c g)`` times a mass so many deviations out is negligible in an estimate.
@@ -74,8 +75,37 @@ class AboveThresholdGaussianLoss(UnboundedLoss):
         beyond = (self.inner - self.shift) / mu - 0.5 * mu
         if c * self.inner < _LARGEST_EXPONENT and beyond > _FAR:
             return self.middle.cgf_estimate(c)
+        if beyond > _FAR:
+            return self._estimate(c)
         value, slope, curvature = self._cumulants(c)
         return CGFEstimate(float(value), float(slope), float(curvature))
+
+    def _estimate(self, c: float) -> CGFEstimate:
+        """Return K and two derivatives where the tails have next to no probability, in floats."""
+        from scipy.special import log_ndtr
+
+        mu, k = mu_of(self.noise_multiplier), c + 0.5
+        found = [self.middle.cgf_estimate(c)]
+        for side in (1.0, -1.0):
+            # ln of the tail's moment, exp(a) Phi(u) with a' = step, and its derivatives.
+            step = mu * mu * k + side * self.shift
+            quantile = side * mu * k - (self.inner - self.shift) / mu
+            exponent = 0.5 * mu * mu * (k * k - 0.25) + (side * k - 0.5) * self.shift
+            log_below = float(log_ndtr(quantile))
+            hazard = math.exp(-0.5 * (quantile * quantile + _LOG_2PI) - log_below)
+            slope = step + side * mu * hazard
+            bend = mu * mu * (1.0 - hazard * (quantile + hazard))
+            found.append(CGFEstimate(exponent + log_below, slope, bend))
+        most = max(one.value for one in found)
+        weights = [math.exp(one.value - most) for one in found]
+        total = math.fsum(weights)
+        mean = math.fsum(w * one.first_derivative for w, one in zip(weights, found, strict=True))
+        mean /= total
+        spread = math.fsum(
+            w * (one.second_derivative + (one.first_derivative - mean) ** 2)
+            for w, one in zip(weights, found, strict=True)
+        )
+        return CGFEstimate(most + math.log(total), mean, spread / total)
 
     def cgf_bounds(self, c: float) -> Ball:
         """Return K and its rounding."""

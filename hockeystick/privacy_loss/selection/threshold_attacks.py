@@ -58,6 +58,7 @@ _SEARCH_STEPS: Final = 80
 # The logarithm of the error of the trapezoidal rule, and the largest number of its terms.
 _LOG_ERROR: Final = 115.0
 _MOST_TERMS: Final = 4000
+_LEAST_TERM: Final = 1e-60
 _DIGITS: Final = 70
 _BITS: Final = 200
 # Each distribution is mixed with this much of the mean of both, which covers all rounding of masses
@@ -221,21 +222,10 @@ def _masses(noises: _Noises, queries: Queries, first: Fraction, last: Fraction) 
     """Return the masses of the outcomes, which add up to 1."""
     from hockeystick.numerics.multiprecision import mp
 
-    left = [Fraction(1)]
-    for i in range(0 if queries.many else 1, queries.then + 1):
-        chance = _all_below(noises, [(first, queries.many), (last, i)])
-        left.append(Fraction(int(mp.nint(mp.ldexp(chance, _BITS))), 1 << _BITS))
-    return [one - other for one, other in pairwise([*left, Fraction(0)])]
-
-
-def _all_below(noises: _Noises, asked: list[tuple[Fraction, int]]) -> mpf:
-    """Return the probability that all of some queries, given with their number, stay below."""
-    from hockeystick.numerics.multiprecision import mp
-
-    asked = [(answer, number) for answer, number in asked if number]
-    if not asked:
-        return mp.one
-    return (_by_trapezoids if noises.gaussian_query else _by_terms)(noises, asked)
+    all_below = _by_trapezoids if noises.gaussian_query else _by_terms
+    chances = all_below(noises, (first, queries.many), (last, queries.then))
+    left = [Fraction(int(mp.nint(mp.ldexp(chance, _BITS))), 1 << _BITS) for chance in chances]
+    return [one - other for one, other in pairwise([Fraction(1), *left, Fraction(0)])]
 
 
 def _terms(noises: _Noises, queries: int) -> float:
@@ -245,26 +235,41 @@ def _terms(noises: _Noises, queries: int) -> float:
     return 2.0 * _LOG_ERROR / math.pi * math.sqrt(1.0 + queries * noises.ratio**2)
 
 
-def _by_trapezoids(noises: _Noises, asked: list[tuple[Fraction, int]]) -> mpf:
-    """Return ``E[prod Phi((r - a)/b)^m]`` for a Gaussian r, by the trapezoidal rule."""
+def _by_trapezoids(
+    noises: _Noises, many: tuple[Fraction, int], then: tuple[Fraction, int]
+) -> list[mpf]:
+    """Return the ``T_i``, from 1 on where no query comes first, for Gaussian F and r.
+
+    They share the points, which are close enough for the last one. A product with less than 10^-60
+    before the last queries is left out of all.
+    """
     from hockeystick.numerics.multiprecision import mp
 
     ratio = as_mpf(noises.threshold / noises.query)
-    answers = [(as_mpf(answer / noises.query), number) for answer, number in asked]
-    width = 1 + ratio**2 * sum(number for _, number in asked)
+    first, last = (as_mpf(answer / noises.query) for answer, _ in (many, then))
+    width = 1 + ratio**2 * (many[1] + then[1])
     step = mp.pi * mp.sqrt(2 / (width * _LOG_ERROR))
     reach = mp.sqrt(2 * mp.mpf(_LOG_ERROR))
-    total = mp.zero
+    totals = [mp.zero] * (then[1] + 1)
     for k in range(-int(reach / step), int(reach / step) + 1):
         at = k * step
-        value = mp.npdf(at)
-        for answer, number in answers:
-            value *= mp.ncdf(ratio * at - answer) ** number
-        total += value
-    return total * step
+        value = mp.npdf(at) * step * (mp.ncdf(ratio * at - first) ** many[1] if many[1] else 1)
+        if value < _LEAST_TERM:
+            continue
+        below = mp.ncdf(ratio * at - last)
+        for i in range(then[1] + 1):
+            totals[i] += value
+            value *= below
+    return totals if many[1] else totals[1:]
 
 
-def _by_terms(noises: _Noises, asked: list[tuple[Fraction, int]]) -> mpf:
+def _by_terms(noises: _Noises, many: tuple[Fraction, int], then: tuple[Fraction, int]) -> list[mpf]:
+    """Return the ``T_i``, from 1 on where no query comes first, for Laplace F."""
+    asked = [[many, (then[0], i)] for i in range(0 if many[1] else 1, then[1] + 1)]
+    return [_sum_of_terms(noises, [one for one in each if one[1]]) for each in asked]
+
+
+def _sum_of_terms(noises: _Noises, asked: list[tuple[Fraction, int]]) -> mpf:
     """Return ``E[prod F(r - a)^m]`` for Laplace F, term by term between the kinks."""
     from hockeystick.numerics.multiprecision import mp
 

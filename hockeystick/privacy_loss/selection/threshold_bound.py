@@ -149,13 +149,12 @@ def gaussian_queries_bound(
         (p, q), (own_p, own_q) = tail(both, shift, inner), tail(both, 0.0, inner)
         if not p - far * q > times * (own_p - far * own_q):
             return None
-    noises = _gaussian_noises(noise_multiplier) if noise_multiplier else [_NO_NOISE] * 9
     at, least = _points(np.linspace(0.0, inner, _FAR_POINTS), query, inner), None
     for share in _GAUSSIAN_SHARES if queries <= _FEW_QUERIES else _SHARES_OF_MANY:
         part = share / _SHARES
         signs = (part if monotone else 1.0 + part), 1.0 - part
         run = gaussian_run(signs[0] * query, signs[1] * query, queries)
-        found = excess(at, noises[share], run)
+        found = excess(at, _gaussian_noise(noise_multiplier, share), run)
         least = found if least is None else np.minimum(least, found)
     assert least is not None
     gaussian = gaussian_atoms(both)
@@ -167,10 +166,14 @@ def gaussian_queries_bound(
 
 def _gaussian_noises(noise_multiplier: Fraction) -> list[LossAtoms]:
     """Return the losses of a Gaussian threshold for each shift."""
-    return [
-        gaussian_atoms(noise_multiplier * _SHARES / share) if share else _NO_NOISE
-        for share in range(_SHARES + 1)
-    ]
+    return [_gaussian_noise(noise_multiplier, share) for share in range(_SHARES + 1)]
+
+
+def _gaussian_noise(noise_multiplier: Fraction | None, share: int) -> LossAtoms:
+    """Return the losses of a Gaussian threshold for one shift; None: of none."""
+    if noise_multiplier is None or not share:
+        return _NO_NOISE
+    return gaussian_atoms(noise_multiplier * _SHARES / share)
 
 
 def _tailed(

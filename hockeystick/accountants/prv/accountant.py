@@ -42,6 +42,8 @@ _UNKNOWN: Final = "of one of its parts only bounds are known, not the privacy lo
 _COARSE: Final = 0.1
 # An interval wider than this may have a worse lower end than one part of the plan alone.
 _WIDE: Final = 0.1
+# One wider than this may have a worse lower end than the attained losses on a lattice of their own.
+_UNSETTLED: Final = 2e-3
 
 
 @final
@@ -249,7 +251,7 @@ def _sharpened(found: Interval, terms: Terms, ask: Callable[[Terms], Interval]) 
     The best tilt of the dominating losses may not be that of the attained ones.
     """
     known = _attained_cells(terms)
-    if found.relative_width <= _WIDE or not known or known == terms:
+    if found.relative_width <= _UNSETTLED or not known or known == terms:
         return found
     return found.within(Interval(ask(known).lower, found.upper, found.upper))
 

@@ -29,31 +29,44 @@ class ShuffledReports(Mechanism):
     themselves. Among 99 who send a constant of their own, one bit of ``RandomizedResponse(1)`` is
     seen as it is, and delta(0.5) is 0.28765, not 1.7e-6.
 
-    With ``tau = tanh(epsilon_0/2)``, ``T = 1 + Bin(n - 1, 1 - tau)`` and S the sum of T fair
-    signs, the reports cost no more than the pair of distributions of (S, T) that have the densities
-    ``1 + tau S/T`` and ``1 - tau S/T``:
+    What hides a report is the privacy blanket, the least density w of all data: each of the others
+    reports from w with the probability ``|w|``, whatever that user's datum. Of the T reports from w
+    and the first user's, let k say the first datum, l the second, of ``RandomizedResponse`` with
+    three categories or more and of ``UnaryEncoding``. Then the multiset costs no more than the pair
+    whose densities, relative to T reports from w, are
+
+        |w| (1 + (e^epsilon_0 - 1) k/T)    and    |w| (1 + (e^epsilon_0 - 1) l/T).
+
+    For binary response, and for any epsilon_0-DP randomizer, it is the stronger clones' pair: with
+    ``tau = tanh(epsilon_0/2)``, ``T = 1 + Bin(n - 1, 1 - tau)`` and S the sum of T fair signs, that
+    of (S, T) with the densities ``1 + tau S/T`` and ``1 - tau S/T``:
 
         delta(epsilon) <= (1 + e^epsilon) E[(tau S/T - tanh(epsilon/2))_+].
 
-    That is the pair ``(A + D, C - A + 1 - D)`` and ``(A + 1 - D, C - A + D)`` of the stronger
-    clones: C others send one of the two reports of the one whose datum is replaced, A of them the
-    first one, and D is a randomized response.
+    That is the pair ``(A + D, C - A + 1 - D)`` and ``(A + 1 - D, C - A + D)``: C others send one of
+    the two reports of the one whose datum is replaced, A of them the first one, and D is a
+    randomized response.
 
     Guarantees:
-        An interval: the upper end is that of the stronger clones, which holds for every
-        epsilon_0-DP randomizer that all users run, and all data
-        (``privacy_loss/local/shuffled_reports.py`` has a proof). The lower end is that of concrete
-        data: for ``RandomizedResponse``, where all others hold the first user's category, another
-        one of the two, or (with three categories or more) a third one; for ``PureDP``, that of one
-        of these with 2 or 3 categories; for ``UnaryEncoding``, the number of some of the bits where
-        all others hold one of the two (or, for the optimized kind, a third); none (0) for other
-        randomizers. Which one is chosen by a moment. Where the others hold a third of 3 categories,
-        ``mu^2`` of the Gaussian limit of many users is that of the clones times
-        ``(e^epsilon_0 + 1)/(e^epsilon_0 + 2)``, so that the interval closes as epsilon_0 grows.
-        Next to epsilon = epsilon_0, where only the event counts that all reports agree, binary
-        randomized response attains the clones' pair. In between no randomizer is known to: the
-        width of the interval is what is not settled, not what is rounded, which
-        ``hockeystick.literature.published.shuffled_reports.clones_epsilon`` shows.
+        An interval: the upper end is that of the blanket for ``RandomizedResponse`` and
+        ``UnaryEncoding``, with any number of categories, and that of the stronger clones for every
+        other epsilon_0-DP randomizer that all users run; both hold for all data
+        (``privacy_loss/local/privacy_blanket.py`` and ``shuffled_reports.py`` have the proofs). The
+        lower end is that of concrete data: for ``RandomizedResponse``, where all others hold the
+        first user's category, another one of the two, or (with three categories or more) a third
+        one; for ``PureDP``, that of one of these with 2 or 3 categories; for ``UnaryEncoding``, the
+        number of some of the bits where all others hold one of the two (or, for the optimized kind,
+        a third); none (0) for other randomizers. Which one is chosen by a moment.
+
+        For ``RandomizedResponse`` with three categories or more, ``mu^2`` of the Gaussian limit of
+        many users, ``2 (e^epsilon_0 - 1)^2 / (e^epsilon_0 + K - 1) / n``, is the same at both ends:
+        at epsilon_0 = 1, delta 1e-6 and 10,000 users less than a part in 2,000 of epsilon is open.
+        Of two categories the clones' mu^2 is above that of any data, though next to epsilon =
+        epsilon_0, where only the event counts that all reports agree, their pair is attained. For
+        ``UnaryEncoding`` the ends differ: at epsilon_0 = 1, ``n mu^2`` of the blanket is .841, of
+        others that all hold a third category .641, the largest of all data in the limit, and of the
+        bits counted for the lower end .511. What is between them is not settled, as
+        ``hockeystick.literature.published.shuffled_reports.clones_epsilon`` shows of the clones.
 
     Edge cases:
         One user's report is that of the randomizer itself. A randomizer that reveals everything is
@@ -73,9 +86,10 @@ class ShuffledReports(Mechanism):
         Feldman, McMillan and Talwar, "Stronger Privacy Amplification by Shuffling for Renyi and
         Approximate Differential Privacy", SODA 2023 (arXiv 2208.04591), for the pair; the one of
         their "Hiding Among the Clones", FOCS 2021, has ``e^-epsilon_0`` in the place of
-        ``1 - tau``. Bounds from the parameters of one randomizer alone, in which the first user's
-        report may be neither of the two ("variation ratio"), do not hold where others share that
-        user's datum, and are not used.
+        ``1 - tau``. Balle, Bell, Gascon and Nissim, "The Privacy Blanket of the Shuffle Model",
+        CRYPTO 2019, for the blanket. Bounds from the parameters of one randomizer alone, in which
+        the first user's report may be neither of the two ("variation ratio"), do not hold where
+        others share that user's datum, and are not used.
 
     Example:
         >>> import hockeystick as hs
@@ -84,7 +98,7 @@ class ShuffledReports(Mechanism):
         ... )
         >>> answer = hs.epsilon(plan, delta=1e-6)
         >>> print(f"between {answer.lower:.4f} and {answer.upper:.4f}")
-        between 0.1170 and 0.1182
+        between 0.1170 and 0.1171
     """
 
     falls_with = ("users",)

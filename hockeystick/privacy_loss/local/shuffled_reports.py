@@ -28,7 +28,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache, singledispatch
-from typing import Final, final
+from typing import Final, cast, final
 
 import numpy as np
 
@@ -48,6 +48,7 @@ from hockeystick.privacy_loss.core.two_point import (
     RandomizedResponsePairLoss,
     infinity_mass_pair,
 )
+from hockeystick.privacy_loss.local.privacy_blanket import BlanketLoss, blanket_of
 from hockeystick.privacy_loss.local.stronger_clones import CELLS, ReportsLoss, StrongerClonesLoss
 
 _MOST_USERS: Final = 10**9
@@ -193,6 +194,13 @@ def _(randomizer: PureDP, epsilon: float, users: int) -> list[ReportsLoss]:
     ]
 
 
+def _dominating_loss(randomizer: Mechanism, epsilon: float, users: int) -> ReportsLoss:
+    """Return the loss of the randomizer's blanket; that of the clones where none is known."""
+    if blanket_of(randomizer) is None:
+        return StrongerClonesLoss(epsilon, 2, users, above=True)
+    return BlanketLoss(cast(RandomizedResponse | UnaryEncoding, randomizer), users)
+
+
 def _largest_at_order(losses: list[ReportsLoss]) -> PrivacyLoss | None:
     """Return the loss with the largest K at an order typical of common deltas."""
     if not losses:
@@ -218,7 +226,7 @@ def _(mechanism: ShuffledReports) -> DominatingPair:
     attained_losses = []
     if LEAST_EPSILON <= epsilon <= MOST_EPSILON:
         attained_losses = _attained_losses(mechanism.randomizer, epsilon, users)
-        dominating: CellLoss = StrongerClonesLoss(epsilon, 2, users, above=True)
+        dominating: CellLoss = _dominating_loss(mechanism.randomizer, epsilon, users)
     else:
         dominating = RandomizedResponsePairLoss(epsilon)
     loss = DominatedLoss(dominating, _largest_at_order(attained_losses))

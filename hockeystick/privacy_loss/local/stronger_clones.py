@@ -22,6 +22,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple, final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hockeystick.numerics import ULP
 from hockeystick.privacy_loss.core.atomic import AtomListLoss, read_only_atoms
@@ -36,8 +37,10 @@ if TYPE_CHECKING:
 # Up to this number of pairs (x, t) each is an atom; above it, cells of the loss are used.
 _MOST_ATOMS: Final = 1_500
 CELLS: Final = 5000
-# The range of the equidistant cells, in standard deviations of the loss.
+# The range of the equidistant cells, in standard deviations of the loss; beyond it, from above,
+# the edges grow by a factor.
 _DEVIATIONS: Final = 40.0
+_GROWTH: Final = 1.02
 # The number of terms at which neighbouring t are added up, and the least and largest number of t.
 _WORK: Final = 6e5
 _FEWEST_BLOCKS: Final = 60
@@ -89,7 +92,7 @@ class StrongerClonesLoss(ReportsLoss):
         return _clone_atoms(self)
 
 
-class _CloneWeights(NamedTuple):
+class ReportWeights(NamedTuple):
     """``common = m_t - d_t`` and ``difference = d_t`` for each t, P(t = 0), and the error."""
 
     totals: Array
@@ -99,7 +102,7 @@ class _CloneWeights(NamedTuple):
     error: float
 
 
-def _clone_weights(loss: StrongerClonesLoss) -> _CloneWeights:
+def _clone_weights(loss: StrongerClonesLoss) -> ReportWeights:
     """Return the weights for every t."""
     from hockeystick.kernels.shuffled_reports import binomial
 
@@ -112,28 +115,31 @@ def _clone_weights(loss: StrongerClonesLoss) -> _CloneWeights:
     null_mass = float(common[0]) if first == 0 else 0.0
     kept = difference > 0.0
     error = ULP * ((16.0 + 4.0 * loss.epsilon) * mass.size + 64.0)
-    return _CloneWeights(totals[kept], common[kept], difference[kept], null_mass, error)
+    return ReportWeights(totals[kept], common[kept], difference[kept], null_mass, error)
 
 
-def _merged_totals(weights: _CloneWeights, *, above: bool) -> _CloneWeights:
-    """Return the weights with those of neighbouring t added up."""
-    center = float(weights.totals @ weights.difference / weights.difference.sum())
-    blocks = int(min(max(_WORK / math.sqrt(center), _FEWEST_BLOCKS), _MOST_BLOCKS))
-    size = -(-weights.totals.size // (2 * blocks))
-    if size == 1:
-        return weights
-    # Blocks are finer in the middle, where most of the mass is.
-    total, edges = weights.totals.size, (0.3 * weights.totals.size, 0.7 * weights.totals.size)
-    left, right = (int(edge) for edge in edges)
-    starts = np.concatenate(
+def block_starts(total: int, size: int) -> NDArray[np.int64]:
+    """Return where blocks of a range begin: finer in the middle, where most of the mass is."""
+    left, right = int(0.3 * total), int(0.7 * total)
+    return np.concatenate(
         (
             np.arange(0, left, 4 * size),
             np.arange(left, right, size),
             np.arange(right, total, 4 * size),
         )
     )
-    ends = np.append(starts[1:], total) - 1
-    return _CloneWeights(
+
+
+def _merged_totals(weights: ReportWeights, *, above: bool) -> ReportWeights:
+    """Return the weights with those of neighbouring t added up."""
+    center = float(weights.totals @ weights.difference / weights.difference.sum())
+    blocks = int(min(max(_WORK / math.sqrt(center), _FEWEST_BLOCKS), _MOST_BLOCKS))
+    size = -(-weights.totals.size // (2 * blocks))
+    if size == 1:
+        return weights
+    starts = block_starts(weights.totals.size, size)
+    ends = np.append(starts[1:], weights.totals.size) - 1
+    return ReportWeights(
         weights.totals[starts if above else ends],
         np.add.reduceat(weights.common, starts),
         np.add.reduceat(weights.difference, starts),
@@ -147,24 +153,22 @@ def _clone_atoms(loss: StrongerClonesLoss) -> Atoms:
     """Return the atoms, one for each output or by cells."""
     weights = _clone_weights(loss)
     if float((weights.totals + 1.0).sum()) <= _MOST_ATOMS:
-        atoms = _atoms_one_by_one(weights, above=loss.above)
+        atoms = atoms_one_by_one(weights, above=loss.above)
     else:
-        deviation = _deviation(weights)
+        deviation = deviation_of(weights)
         weights = _merged_totals(weights, above=loss.above)
         atoms = (
-            _connected_dots(loss, weights, deviation)
+            connected_dots(loss.epsilon, weights, deviation)
             if loss.above
             else _merged_cells(loss, weights, deviation)
         )
-    return read_only_atoms(
-        *merged(_with_omitted_mass(atoms, loss.epsilon) if loss.above else atoms)
-    )
+    return read_only_atoms(*merged(with_omitted_mass(atoms, loss.epsilon) if loss.above else atoms))
 
 
-def _with_omitted_mass(atoms: Atoms, epsilon: float) -> Atoms:
+def with_omitted_mass(atoms: Atoms, epsilon: float, omitted: float = _OMITTED_MASS) -> Atoms:
     """Return the atoms with a bound of the omitted mass added at both ends of the loss."""
     end = max(float(atoms.loss.max()), epsilon * (1.0 + 4.0 * ULP))
-    two = np.full(2, math.log(_OMITTED_MASS))
+    two = np.full(2, math.log(omitted))
     return Atoms(
         np.append(atoms.loss, [float(atoms.loss.min()), end]),
         np.append(atoms.log_p, two),
@@ -172,14 +176,14 @@ def _with_omitted_mass(atoms: Atoms, epsilon: float) -> Atoms:
     )
 
 
-def _deviation(weights: _CloneWeights) -> float:
+def deviation_of(weights: ReportWeights) -> float:
     """Return an estimate of the standard deviation of the loss."""
     difference, common = float(weights.difference.sum()), float(weights.common.sum())
     center = float(weights.totals @ weights.difference) / difference
     return 2.0 * difference / ((common + difference) * math.sqrt(center))
 
 
-def _atoms_one_by_one(weights: _CloneWeights, *, above: bool) -> Atoms:
+def atoms_one_by_one(weights: ReportWeights, *, above: bool) -> Atoms:
     """Return one atom for each (x, t), rounded in the safe direction."""
     from hockeystick.kernels.shuffled_reports import binomial
 
@@ -209,7 +213,7 @@ class _CellMasses(NamedTuple):
     error: Array
 
 
-def _cell_masses(weights: _CloneWeights, inner: Array) -> _CellMasses:
+def _cell_masses(weights: ReportWeights, inner: Array) -> _CellMasses:
     """Return the masses between inner edges; the outermost cells extend to the ends of the loss."""
     from hockeystick.kernels.shuffled_reports import DEPTH, clone_masses
 
@@ -219,13 +223,21 @@ def _cell_masses(weights: _CloneWeights, inner: Array) -> _CellMasses:
     return _CellMasses(p, q, weights.error + ULP * (4.0 * steps + terms + 64.0))
 
 
-def _edges(loss: StrongerClonesLoss, deviation: float, half: float) -> tuple[Array, float]:
+def _edges(epsilon: float, deviation: float, half: float) -> tuple[Array, float]:
     """Return the edges of the cells without the two ends, and their spacing."""
-    reach = min(loss.epsilon, _DEVIATIONS * deviation)
+    reach = min(epsilon, _DEVIATIONS * deviation)
     step = reach / CELLS
     inner = step * (np.arange(-CELLS, CELLS) + half)
-    kept = np.abs(inner) < loss.epsilon * (1.0 - 1e-9)
+    kept = np.abs(inner) < epsilon * (1.0 - 1e-9)
     return inner[kept], step
+
+
+def _far_edges(epsilon: float, inner: Array, step: float) -> Array:
+    """Return the edges with growing ones on both sides, up to the ends of the loss."""
+    reach = CELLS * step
+    count = math.ceil(math.log(epsilon / reach) / math.log(_GROWTH))
+    far = reach * _GROWTH ** np.arange(1.0, max(count, 1))
+    return np.concatenate((-far[::-1], inner, far))
 
 
 def _endpoint_error(epsilon: float) -> float:
@@ -233,18 +245,18 @@ def _endpoint_error(epsilon: float) -> float:
     return ULP * (64.0 * math.cosh(0.5 * epsilon) ** 2 + 16.0 * epsilon)
 
 
-def _connected_dots(loss: StrongerClonesLoss, weights: _CloneWeights, deviation: float) -> Atoms:
+def connected_dots(epsilon: float, weights: ReportWeights, deviation: float) -> Atoms:
     """Return each cell's mass split between its ends (connect the dots), rounded up.
 
     The share at the upper end keeps the mean of ``e^-L``, and is rounded up.
     """
-    inner, _ = _edges(loss, deviation, 0.0)
+    inner = _far_edges(epsilon, *_edges(epsilon, deviation, 0.0))
     p, q, error = _cell_masses(weights, inner)
-    edges = np.concatenate(([-loss.epsilon], inner, [loss.epsilon]))
+    edges = np.concatenate(([-epsilon], inner, [epsilon]))
     known = np.flatnonzero((p > 0.0) & (q > 0.0))
     p, q, error = p[known], q[known], error[known]
     low, size = edges[known], np.diff(edges)[known]
-    off = _endpoint_error(loss.epsilon)
+    off = _endpoint_error(epsilon)
     rest = np.clip(np.log(p / q) - low, 0.0, size)
     margin = (2.0 * error + 8.0 * off) / -np.expm1(-size)
     up = np.clip(np.expm1(-rest) / np.expm1(-size) + margin, 0.0, 1.0)
@@ -256,9 +268,9 @@ def _connected_dots(loss: StrongerClonesLoss, weights: _CloneWeights, deviation:
     return Atoms(losses[mass > 0.0] + off, log_p, error + ULP * (16.0 + 2.0 * np.abs(log_p)))
 
 
-def _merged_cells(loss: StrongerClonesLoss, weights: _CloneWeights, deviation: float) -> Atoms:
+def _merged_cells(loss: StrongerClonesLoss, weights: ReportWeights, deviation: float) -> Atoms:
     """Return each cell merged; cells are centred at the points of a grid, as the means are then."""
-    inner, _ = _edges(loss, deviation, 0.5)
+    inner, _ = _edges(loss.epsilon, deviation, 0.5)
     p, q, error = _cell_masses(weights, inner)
     if weights.null_mass > 0.0:
         middle = int(np.searchsorted(inner, 0.0))

@@ -22,6 +22,7 @@ from hockeystick.privacy_loss import (
     dominating_pair,
 )
 from hockeystick.privacy_loss.core.base import PrivacyLoss
+from hockeystick.privacy_loss.local.privacy_blanket import BlanketLoss
 from hockeystick.privacy_loss.local.shuffled_reports import BitsLoss
 
 # (epsilon of the randomizer, users, epsilons)
@@ -349,6 +350,6 @@ def test_both_ends_of_a_pair_are_known_in_the_losses() -> None:
     found: PrivacyLoss | None = pair.removing
     assert isinstance(found, DominatedLoss)
     assert found == pair.adding
-    assert found.dominating == StrongerClonesLoss(2.0, 2, 50, above=True)
+    assert found.dominating == BlanketLoss(hs.RandomizedResponse(2.0, 3), 50)
     assert isinstance(found.attained_case, StrongerClonesLoss | CountLoss)
     assert found.supremum == pytest.approx(2.0, rel=1e-9)

@@ -82,8 +82,8 @@ _GROWTH: Final = 1.3
 # The number of terms at which neighbouring s are added up, and the fewest blocks of them.
 _WORK: Final = 1e6
 _FEWEST_BLOCKS: Final = 16
-# Weights below this are omitted, and a bound of all omitted mass: that of far sums of R values, less
-# than 10^-135 of the whole, is at most ``1 + e^eps`` times as likely under P or Q.
+# Weights below this are omitted, and a bound of all omitted mass: that of far sums of R values, up
+# to 10^-135 of the whole, is at most ``1 + e^eps`` times as likely under P or Q.
 _RAREST: Final = 1e-136
 _OMITTED_MASS: Final = 1e-126
 
@@ -153,7 +153,7 @@ def _blanket_atoms(loss: BlanketLoss) -> Atoms:
     if float((weights.totals + 1.0).sum()) <= _MOST_ATOMS:
         atoms = atoms_one_by_one(weights, above=True)
     else:
-        atoms = connected_dots(loss.epsilon, weights, deviation_of(weights))
+        atoms = connected_dots(loss.epsilon, weights, deviation_of(weights), far=True)
         if weights.null_mass > 0.0:
             null = [0.0], [math.log(weights.null_mass)], [weights.error]
             columns = zip(atoms, null, strict=True)

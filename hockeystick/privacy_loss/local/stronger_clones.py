@@ -37,8 +37,8 @@ if TYPE_CHECKING:
 # Up to this number of pairs (x, t) each is an atom; above it, cells of the loss are used.
 _MOST_ATOMS: Final = 1_500
 CELLS: Final = 5000
-# The range of the equidistant cells, in standard deviations of the loss; beyond it, from above,
-# the edges grow by a factor.
+# The range of the equidistant cells, in standard deviations of the loss; beyond it, far edges grow
+# by a factor.
 _DEVIATIONS: Final = 40.0
 _GROWTH: Final = 1.02
 # The number of terms at which neighbouring t are added up, and the least and largest number of t.
@@ -245,12 +245,15 @@ def _endpoint_error(epsilon: float) -> float:
     return ULP * (64.0 * math.cosh(0.5 * epsilon) ** 2 + 16.0 * epsilon)
 
 
-def connected_dots(epsilon: float, weights: ReportWeights, deviation: float) -> Atoms:
+def connected_dots(
+    epsilon: float, weights: ReportWeights, deviation: float, *, far: bool = False
+) -> Atoms:
     """Return each cell's mass split between its ends (connect the dots), rounded up.
 
-    The share at the upper end keeps the mean of ``e^-L``, and is rounded up.
+    With ``far`` there are cells beyond the range of the equidistant ones, or else a single one. The share at the upper end keeps the mean of ``e^-L``, and is rounded up.
     """
-    inner = _far_edges(epsilon, *_edges(epsilon, deviation, 0.0))
+    inner, step = _edges(epsilon, deviation, 0.0)
+    inner = _far_edges(epsilon, inner, step) if far else inner
     p, q, error = _cell_masses(weights, inner)
     edges = np.concatenate(([-epsilon], inner, [epsilon]))
     known = np.flatnonzero((p > 0.0) & (q > 0.0))

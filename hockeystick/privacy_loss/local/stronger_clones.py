@@ -250,7 +250,8 @@ def connected_dots(
 ) -> Atoms:
     """Return each cell's mass split between its ends (connect the dots), rounded up.
 
-    With ``far`` there are cells beyond the range of the equidistant ones, or else a single one. The share at the upper end keeps the mean of ``e^-L``, and is rounded up.
+    With ``far`` there are cells beyond the range of the equidistant ones, or else a single one.
+    The share at the upper end keeps the mean of ``e^-L``, and is rounded up.
     """
     inner, step = _edges(epsilon, deviation, 0.0)
     inner = _far_edges(epsilon, inner, step) if far else inner

@@ -50,12 +50,7 @@ def save_plan(plan: Mechanism | PlanFile, path: str | os.PathLike[str]) -> None:
         rate = 0.01
         steps = 1000
     """
-    import tomli_w
-
-    file = plan if isinstance(plan, PlanFile) else PlanFile(plan=checked("plan", plan))
-    about = {name: getattr(file, name) for name in ("title", "source", "notes", "delta", "epsilon")}
-    known = {name: value for name, value in about.items() if value is not None}
-    text = tomli_w.dumps({**known, **_tables(file.plan)})
+    text = plan_text(plan)
     try:
         with open(path, "w", encoding="utf-8") as out:
             out.write(text)
@@ -63,6 +58,24 @@ def save_plan(plan: Mechanism | PlanFile, path: str | os.PathLike[str]) -> None:
         raise PlanFileError(
             f"{shown(os.fspath(path))}: the file cannot be written: {error.strerror}"
         ) from None
+
+
+def plan_text(plan: Mechanism | PlanFile) -> str:
+    """Return what a file holds that describes a plan.
+
+    Args:
+        plan: A mechanism or plan, or a ``PlanFile``, which has a title and the like besides.
+
+    Raises:
+        ParameterError: If it is no plan.
+        PlanFileError: If a file cannot hold it.
+    """
+    import tomli_w
+
+    file = plan if isinstance(plan, PlanFile) else PlanFile(plan=checked("plan", plan))
+    about = {name: getattr(file, name) for name in ("title", "source", "notes", "delta", "epsilon")}
+    known = {name: value for name, value in about.items() if value is not None}
+    return tomli_w.dumps({**known, **_tables(file.plan)})
 
 
 def _tables(plan: Mechanism) -> dict[str, Any]:

@@ -16,25 +16,26 @@ if TYPE_CHECKING:
     from bokeh.models import ColumnDataSource
     from bokeh.plotting import figure as Figure  # noqa: N812 - it is a class
 
-_HEIGHT: Final = 340
-_MARK_SIZE: Final = 14
-_DOT_SIZE: Final = 5
+HEIGHT: Final = 340
+MARK_SIZE: Final = 14
+DOT_SIZE: Final = 5
 _FOUND_SIZE: Final = 7
-_PER_CENT: Final = 100.0
+PER_CENT: Final = 100.0
 _DECADE: Final = 10.0
 # A gap between the proven ends that is wider than a line is visible: a share of the whole axis.
 _VISIBLE: Final = 0.006
 _FONT: Final = "system-ui, sans-serif"
 _RATE_TICKS: Final = {1e-6: "0.0001 %", 1e-4: "0.01 %", 1e-2: "1 %", 1.0: "100 %"}
 # The script of the page gives each of these its colour, by the reader's scheme.
-_LINE, _BAND, _DOTS, _MARK, _GUESS, _FOUND = "line", "band", "dots", "mark", "guess", "found"
+LINE, BAND, DOTS, MARK, GUESS = "line", "band", "dots", "mark", "guess"
+_FOUND: Final = "found"
 # As BokehJS writes what a page embeds.
 Item = Mapping[str, Any]
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Curve:
+class Curve:
     """One proven curve, in the units of its axes.
 
     Args:
@@ -91,7 +92,7 @@ def figures(findings: Findings) -> dict[str, Item]:
         drawn["trade-off"] = _trade_off(findings.attack)
         _add_found(drawn["trade-off"], findings)
         drawn["low-rates"] = _low_rates(findings.attack)
-    return {name: _embedded(figure, name) for name, figure in drawn.items()}
+    return {name: embedded(figure, name) for name, figure in drawn.items()}
 
 
 def is_wide(points: Sequence[Point]) -> bool:
@@ -106,10 +107,10 @@ def shown(points: Sequence[Point], *, log: bool = False) -> list[Point]:
     return [one for one in finite if one.upper > 0.0] if log else finite
 
 
-def _epsilon_of_delta(findings: Findings) -> _Curve:
+def _epsilon_of_delta(findings: Findings) -> Curve:
     """Return epsilon over delta."""
     delta = findings.subject.delta
-    return _Curve(
+    return Curve(
         points=shown(findings.by_delta),
         across="delta (probability, log scale)",
         up="epsilon (nats)",
@@ -125,12 +126,12 @@ def _can_be_drawn(findings: Findings) -> bool:
     return 0.0 < findings.subject.delta < 1.0 and findings.answer.upper < math.inf
 
 
-def _delta_of_epsilon(findings: Findings) -> _Curve:
+def _delta_of_epsilon(findings: Findings) -> Curve:
     """Return delta over epsilon."""
     delta = findings.subject.delta
     points = shown(findings.by_epsilon, log=True)
     steep = bool(points) and points[0].upper > _DECADE * points[-1].upper
-    return _Curve(
+    return Curve(
         points=points,
         across="epsilon (nats)",
         up="delta (probability, log scale)" if steep else "delta (probability)",
@@ -141,11 +142,11 @@ def _delta_of_epsilon(findings: Findings) -> _Curve:
     )
 
 
-def _course(findings: Findings) -> _Curve:
+def _course(findings: Findings) -> Curve:
     """Return epsilon over the stages of the plan."""
     unit = "" if findings.course is None else findings.course.unit
     points = shown(findings.spent)
-    return _Curve(
+    return Curve(
         points=points,
         across=unit,
         up="epsilon (nats)",
@@ -158,19 +159,19 @@ def _course(findings: Findings) -> _Curve:
 def _trade_off(attack: Attack) -> Figure:
     """Return the least false negative rate over the false positive rate."""
     drawn = _drawn(
-        _Curve(
+        Curve(
             points=attack.misses,
             across="false positive rate (%)",
             up="least false negative rate (%)",
             across_name="FPR",
             up_name="FNR",
-            scale=_PER_CENT,
+            scale=PER_CENT,
             are_rates=True,
             safe_side="lower",
         )
     )
-    drawn.line([0, 100], [100, 0], name=_GUESS, line_dash="dashed", line_width=1.5)
-    _bounded(drawn, (0, 100), (0, 101))
+    drawn.line([0, 100], [100, 0], name=GUESS, line_dash="dashed", line_width=1.5)
+    bounded(drawn, (0, 100), (0, 101))
     return drawn
 
 
@@ -178,8 +179,8 @@ def _add_found(drawn: Figure, findings: Findings) -> None:
     """Add the rates of false positives and negatives that an audited attack has at most."""
     points = () if findings.audited is None else findings.audited.points
     if points:
-        across = [_PER_CENT * one.fpr for one in points]
-        up = [_PER_CENT * (1.0 - one.tpr) for one in points]
+        across = [PER_CENT * one.fpr for one in points]
+        up = [PER_CENT * (1.0 - one.tpr) for one in points]
         drawn.scatter(across, up, name=_FOUND, marker="square", size=_FOUND_SIZE)
 
 
@@ -189,7 +190,7 @@ def _low_rates(attack: Attack) -> Figure:
 
     lowest = attack.finds[0].at
     drawn = _drawn(
-        _Curve(
+        Curve(
             points=attack.finds,
             across="false positive rate (log scale)",
             up="largest true positive rate (log scale)",
@@ -201,8 +202,8 @@ def _low_rates(attack: Attack) -> Figure:
             mark=attack.headline,
         )
     )
-    drawn.line([lowest, 1.0], [lowest, 1.0], name=_GUESS, line_dash="dashed", line_width=1.5)
-    _bounded(drawn, (lowest, 1.0), (lowest, 1.3))
+    drawn.line([lowest, 1.0], [lowest, 1.0], name=GUESS, line_dash="dashed", line_width=1.5)
+    bounded(drawn, (lowest, 1.0), (lowest, 1.3))
     for axis in (*drawn.xaxis, *drawn.yaxis):
         axis.ticker = FixedTicker(ticks=list(_RATE_TICKS), minor_ticks=[])
         axis.major_label_overrides = dict(_RATE_TICKS)
@@ -211,7 +212,7 @@ def _low_rates(attack: Attack) -> Figure:
     return drawn
 
 
-def _bounded(drawn: Figure, across: tuple[float, float], up: tuple[float, float]) -> None:
+def bounded(drawn: Figure, across: tuple[float, float], up: tuple[float, float]) -> None:
     """Set the ends of both axes."""
     from bokeh.models import Range1d
 
@@ -219,28 +220,28 @@ def _bounded(drawn: Figure, across: tuple[float, float], up: tuple[float, float]
     drawn.y_range = Range1d(*up)
 
 
-def _drawn(curve: _Curve) -> Figure:
+def _drawn(curve: Curve) -> Figure:
     """Return a curve with its band, its dots and what they say under the pointer."""
-    drawn = _empty(curve)
+    drawn = axes_of(curve)
     source = _source(curve)
     safe = curve.safe_side
     if is_wide(curve.points):
-        drawn.varea("at", "lower", "upper", source=source, name=_BAND, fill_alpha=0.25)
-    line = drawn.line("at", safe, source=source, name=_LINE, line_width=2)
-    drawn.scatter("at", safe, source=source, name=_DOTS, size=_DOT_SIZE)
+        drawn.varea("at", "lower", "upper", source=source, name=BAND, fill_alpha=0.25)
+    line = drawn.line("at", safe, source=source, name=LINE, line_width=2)
+    drawn.scatter("at", safe, source=source, name=DOTS, size=DOT_SIZE)
     if curve.mark is not None:
         at, value = curve.mark
-        drawn.scatter([at * curve.scale], [value * curve.scale], name=_MARK, size=_MARK_SIZE)
-    _add_tooltip(drawn, curve, line)
+        drawn.scatter([at * curve.scale], [value * curve.scale], name=MARK, size=MARK_SIZE)
+    add_tooltip(drawn, curve, line)
     return drawn
 
 
-def _empty(curve: _Curve) -> Figure:
+def axes_of(curve: Curve) -> Figure:
     """Return the axes of a curve."""
     from bokeh.plotting import figure
 
     drawn = figure(
-        height=_HEIGHT,
+        height=HEIGHT,
         sizing_mode="stretch_width",
         min_width=200,
         min_border_right=24,
@@ -268,36 +269,41 @@ def _empty(curve: _Curve) -> Figure:
     return drawn
 
 
-def _source(curve: _Curve) -> ColumnDataSource:
-    """Return the points of a curve, as numbers to draw and as texts that are rounded outward."""
+def _source(curve: Curve) -> ColumnDataSource:
+    """Return the points of a curve as what Bokeh draws from."""
     from bokeh.models import ColumnDataSource
 
+    return ColumnDataSource(columns(curve))
+
+
+def columns(curve: Curve) -> dict[str, list[Any]]:
+    """Return the points of a curve, as numbers to draw and as texts that are rounded outward."""
     scale = curve.scale
     written = per_cent if curve.are_rates else str
-    return ColumnDataSource(
-        {
-            "at": [one.at * scale for one in curve.points],
-            "lower": [one.lower * scale for one in curve.points],
-            "upper": [one.upper * scale for one in curve.points],
-            "place": [written(plain(one.at)) for one in curve.points],
-            "least": [written(at_least(one.lower)) for one in curve.points],
-            "most": [written(at_most(one.upper)) for one in curve.points],
-        }
-    )
+    return {
+        "at": [one.at * scale for one in curve.points],
+        "lower": [one.lower * scale for one in curve.points],
+        "upper": [one.upper * scale for one in curve.points],
+        "place": [written(plain(one.at)) for one in curve.points],
+        "least": [written(at_least(one.lower)) for one in curve.points],
+        "most": [written(at_most(one.upper)) for one in curve.points],
+    }
 
 
-def _add_tooltip(drawn: Figure, curve: _Curve, line: Any) -> None:
+def add_tooltip(
+    drawn: Figure, curve: Curve, line: Any, ends: Sequence[str] = ("≥ @least", "≤ @most")
+) -> None:
     """Show the proven ends of the nearest dot under the pointer, narrow enough for a phone."""
     from bokeh.models import HoverTool
 
-    lines = (f"{curve.across_name} @place", f"{curve.up_name} ≥ @least", f"{curve.up_name} ≤ @most")
+    lines = (f"{curve.across_name} @place", *(f"{curve.up_name} {end}" for end in ends))
     style = f"font: 13px {_FONT}; color: #16202c; white-space: nowrap"
     text = "".join(f'<div style="{style}">{line}</div>' for line in lines)
     # Only a line knows its nearest point; a dot would have to be hit.
     drawn.add_tools(HoverTool(renderers=[line], mode="vline", line_policy="nearest", tooltips=text))
 
 
-def _embedded(drawn: Figure, name: str) -> Item:
+def embedded(drawn: Figure, name: str) -> Item:
     """Return a figure as JSON, with numbers for the names that differ from run to run."""
     from bokeh.embed import json_item
 

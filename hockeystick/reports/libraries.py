@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from typing import Final
@@ -12,17 +13,23 @@ _NEEDED: Final = ("bokeh.embed", "jinja2")
 _TOLD: Final = ("hockeystick", "numpy", "scipy", "mpmath", "numba", "bokeh")
 
 
-def require_libraries() -> None:
+def require_libraries(
+    what: str = "reports need Bokeh and Jinja2", names: Iterable[str] = _NEEDED
+) -> None:
     """Raise where a library for pages is missing, and say how to install it.
+
+    Args:
+        what: Who needs which of them, as a sentence.
+        names: The modules to import.
 
     Raises:
         HockeystickError: If Bokeh or Jinja2 cannot be imported.
     """
-    for name in _NEEDED:
+    for name in names:
         try:
             import_module(name)
         except ImportError:
-            message = "reports need Bokeh and Jinja2: install hockeystick[report]"
+            message = f"{what}: pip install 'hockeystick[report]'"
             raise HockeystickError(message) from None
 
 

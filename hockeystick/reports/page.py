@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import hashlib
 import json
+from collections.abc import Callable
 from importlib import resources
 from typing import TYPE_CHECKING, Any, Final
 
@@ -47,31 +48,31 @@ def page(findings: Findings, date: dt.date) -> str:
         True
     """
     require_libraries()
-    template = _environment().get_template("report.html")
+    template = environment(template_text).get_template("report.html")
     drawn = figures(findings)
     text: str = template.render(
         told=words.told(findings),
         date=date.isoformat(),
         versions=versions(),
         digest=_digest(findings.subject.file_content),
-        figures=_embeddable(list(drawn.values())),
-        document=None if findings.document is None else _embeddable(findings.document),
+        figures=embeddable(list(drawn.values())),
+        document=None if findings.document is None else embeddable(findings.document),
         drawn=frozenset(drawn),
         wide=_wide(findings),
         has_found=findings.audited is not None and bool(findings.audited.points),
-        style=_own("report.css"),
-        script=_own("report.js"),
-        bokeh=_bokeh(),
+        style=template_text("report.css"),
+        script=template_text("paint.js") + template_text("report.js"),
+        bokeh=bokeh_script(),
     )
     return text
 
 
-def _environment() -> Environment:
-    """Return the templates, which escape what they are given and refuse what they are not."""
+def environment(read: Callable[[str], str]) -> Environment:
+    """Return templates, read by name, which escape what they are given, and refuse all else."""
     from jinja2 import Environment, FunctionLoader, StrictUndefined
 
     return Environment(
-        loader=FunctionLoader(_own),
+        loader=FunctionLoader(read),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -79,12 +80,12 @@ def _environment() -> Environment:
     )
 
 
-def _own(name: str) -> str:
+def template_text(name: str) -> str:
     """Return a file of the templates."""
     return resources.files("hockeystick.reports").joinpath(_TEMPLATES, name).read_text("utf-8")
 
 
-def _bokeh() -> str:
+def bokeh_script() -> str:
     """Return BokehJS, as it may stand in a script of a page."""
     from bokeh.resources import INLINE
 
@@ -92,7 +93,7 @@ def _bokeh() -> str:
     return script.replace("</script", "<\\/script").replace("<!--", "<\\!--")
 
 
-def _embeddable(told: Any) -> str:
+def embeddable(told: Any) -> str:
     """Return JSON that may stand in a script of a page."""
     text = json.dumps(told, separators=(",", ":"), allow_nan=False)
     for letter in "<>&":

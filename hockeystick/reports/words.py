@@ -131,7 +131,7 @@ def told(findings: Findings) -> Told:
         lower=lower,
         upper=upper,
         is_exact=lower == upper,
-        meaning=_meaning(answer, subject.delta),
+        meaning=meaning(answer, subject.delta),
         by_delta=_lines(_some(findings.by_delta, subject.delta)),
         by_epsilon=_lines(findings.by_epsilon),
         reading=None if attack is None else reading(*attack.headline),
@@ -185,7 +185,7 @@ def per_cent(number: str) -> str:
     )
 
 
-def _meaning(answer: Certified, delta: float) -> str:
+def meaning(answer: Certified, delta: float) -> str:
     """Return what the headline bounds."""
     if answer.lower == math.inf:
         return "No epsilon is enough at this delta."

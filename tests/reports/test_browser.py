@@ -1,7 +1,6 @@
 """The page in a real browser: drawn without a complaint, in both schemes, on a phone, on paper."""
 
 import base64
-import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -11,24 +10,13 @@ import pytest
 import hockeystick as hs
 from hockeystick.reports import Findings, Subject, investigate, page
 from hockeystick.reports.ledgered import ledgered
+from tests.reports.browsers import complaints, running
 from tests.reports.conftest import DAY
 
-webdriver = pytest.importorskip("selenium.webdriver", reason="pages are looked at by Selenium")
+pytest.importorskip("selenium", reason="pages are looked at by Selenium")
 pytest.importorskip("bokeh", reason="reports need Bokeh")
 
 pytestmark = pytest.mark.extras
-BROWSERS = ("chromium", "chromium-browser", "google-chrome")
-ARGUMENTS = (
-    "--headless=new",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-dev-shm-usage",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--no-first-run",
-    "--hide-scrollbars",
-)
 PATIENCE_SECONDS = 30
 CHARTS = ("epsilon-of-delta", "delta-of-epsilon", "trade-off", "low-rates", "course")
 # The mean brightness of what a chart draws over the page, and how much of it is drawn at all.
@@ -55,19 +43,7 @@ Open = Callable[..., Any]
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    binary = next(filter(None, map(shutil.which, BROWSERS)), None)
-    driver = shutil.which("chromedriver")
-    if binary is None or driver is None:
-        pytest.skip("no Chromium with its driver: make browser installs both")
-    options = webdriver.ChromeOptions()
-    options.binary_location = binary
-    for argument in ARGUMENTS:
-        options.add_argument(argument)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    service = webdriver.ChromeService(driver)
-    running = webdriver.Chrome(options=options, service=service)
-    yield running
-    running.quit()
+    yield from running()
 
 
 @pytest.fixture(scope="module")
@@ -94,10 +70,6 @@ def opened(browser: Any, path: Path) -> Open:
         return browser
 
     return ready
-
-
-def complaints(browser: Any) -> list[str]:
-    return [one["message"] for one in browser.get_log("browser") if one["level"] != "INFO"]
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

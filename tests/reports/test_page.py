@@ -305,5 +305,5 @@ def test_the_page_says_what_the_verifier_says(
 
 def test_a_missing_library_is_named(found: Findings, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "jinja2", None)
-    with pytest.raises(hs.HockeystickError, match=r"install hockeystick\[report\]"):
+    with pytest.raises(hs.HockeystickError, match=r"install 'hockeystick\[report\]'"):
         page(found, DAY)

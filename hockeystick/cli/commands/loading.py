@@ -12,6 +12,7 @@ _ELSEWHERE: Final = {
     "audit": "command",
     "claims": "claims",
     "convert": "command",
+    "explore": "explore",
     "ledger": "group",
     "plan": "plan",
     "report": "report",

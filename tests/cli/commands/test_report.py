@@ -170,7 +170,7 @@ def test_a_missing_library_is_one_line(
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, missing, None)
     refused = run("report", write(PLAN), "-o", str(out))
-    said = "hockeystick: reports need Bokeh and Jinja2: install hockeystick[report]\n"
+    said = "hockeystick: reports need Bokeh and Jinja2: pip install 'hockeystick[report]'\n"
     assert refused == (2, "", said)
     assert not out.exists()
 

@@ -1,0 +1,73 @@
+"""The command ``explore``: a page on this machine, to play with a plan's numbers."""
+
+from __future__ import annotations
+
+import asyncio
+import webbrowser
+from typing import Final
+
+import click
+
+from hockeystick.cli.describe import steps_rules, words
+from hockeystick.cli.flags import options
+from hockeystick.cli.flags.once import Once
+from hockeystick.errors import ParameterError
+from hockeystick.io import parse
+
+_LARGEST_PORT: Final = 65_535
+_NEEDED: Final = ("bokeh.embed", "jinja2", "tornado.web")
+_A_PORT: Final = f"an integer from 0 to {_LARGEST_PORT}"
+
+_HELP: Final = """Serve a page to play with a plan: sliders, and what is proven while they move.
+
+The page shows epsilon, what an attacker could learn, how the budget is spent, and the cost at other
+noises; it solves for a target, compares pinned plans, and saves the plan file and the report. It is
+served to this machine alone, and its link opens it once, in one browser. Ctrl-C ends it.
+
+\b
+  hockeystick explore
+  hockeystick explore examples/mnist-tutorial.toml
+  hockeystick explore --examples 60000 --batch-size 256 --epochs 60 --noise-multiplier 1.1
+"""
+
+
+@click.command(cls=Once, help=_HELP)
+@options.plan_flags
+@click.option("--delta", metavar="D", help="Where the page begins; by default the plan file's.")
+@click.option("--port", metavar="N", default="0", help="Where it is served; by default anywhere.")
+@click.option("--no-browser", is_flag=True, help="Print the link, and open no browser.")
+def explore(
+    plan_file: str | None, delta: str | None, port: str, no_browser: bool, **flags: str | None
+) -> None:
+    """Serve the page until it is interrupted."""
+    number = _port(port)
+    given = plan_file is not None or any(text is not None for text in flags.values())
+    file = options.plan_of(plan_file, flags) if given else None
+    from hockeystick.reports import require_libraries
+
+    require_libraries("the page needs Bokeh, Jinja2 and Tornado", _NEEDED)
+    from hockeystick.explore.server import serve
+    from hockeystick.explore.service import Service
+    from hockeystick.explore.state import USUAL, State, moved
+
+    state = State(USUAL if file is None else file)
+    if delta is not None:
+        state = moved(state, {"delta": parse(delta)})
+
+    def opened(url: str) -> None:
+        click.echo(f"{url}\nThe link opens the page once, in one browser; Ctrl-C ends it.")
+        if not no_browser:
+            webbrowser.open(url)
+
+    try:
+        asyncio.run(serve(lambda: Service(state, words=words, rules=steps_rules), number, opened))
+    except OSError as error:
+        raise click.ClickException(f"cannot serve at port {number}: {error.strerror}") from None
+
+
+def _port(text: str) -> int:
+    """Return a port, or raise."""
+    number = parse(text)
+    if not isinstance(number, int) or not 0 <= number <= _LARGEST_PORT:
+        raise ParameterError("port", number, _A_PORT)
+    return number

@@ -488,3 +488,19 @@ def test_hockeystick_itself_loads_neither_opacus_nor_torch() -> None:
     code = f"import sys, hockeystick, hockeystick.cli; print({seen})"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout == "set()\n"
+
+
+@pytest.mark.parametrize("examples", [100, 103, 990])
+def test_a_plan_of_a_loader_has_the_rate_and_the_steps_of_opacus(examples: int) -> None:
+    from opacus.data_loader import DPDataLoader
+    from torch.utils.data import DataLoader, TensorDataset
+
+    loader = DataLoader(TensorDataset(torch.zeros(examples, 1)), batch_size=10, drop_last=True)
+    drawn = DPDataLoader.from_data_loader(loader)
+    for one in (loader, drawn):
+        plan = hs.DPSGD.from_loader(one, epochs=3, noise_multiplier=1)
+        assert plan.rate is not None
+        assert drawn.sample_rate <= plan.rate <= math.nextafter(drawn.sample_rate, 1)
+        # Opacus has int(1 / (1 / 99)) = 98 steps.
+        assert plan.total_steps == 3 * len(one)
+        assert len(one) in (len(drawn), len(drawn) + 1)

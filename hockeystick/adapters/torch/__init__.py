@@ -12,6 +12,8 @@
 ...     private.step(torch.nn.functional.cross_entropy, batch)
 >>> private.spent(delta=1e-5).upper == hs.epsilon(plan, delta=1e-5).upper
 True
+
+``hs.DPSGD.from_loader`` reads the plan off a ``DataLoader``.
 """
 
 from hockeystick.adapters import missing

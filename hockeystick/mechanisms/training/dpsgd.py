@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Final, final
+from typing import TYPE_CHECKING, Any, Final, final
 
 import numpy as np
 
@@ -26,6 +26,7 @@ from hockeystick.mechanisms.training._length import (
     steps_of,
 )
 from hockeystick.mechanisms.training.batches import Batches, Sampling
+from hockeystick.mechanisms.training.loaders import numbers_of
 from hockeystick.mechanisms.training.samplings import SCHEMES
 from hockeystick.mechanisms.training.schedules import A_SCHEDULE, Schedule, factors_of
 from hockeystick.numerics import decimal
@@ -181,6 +182,54 @@ a partial last step is a whole release
         if self.extra is not None:
             # A composition refuses parts under different adjacencies.
             Composed((self, self.extra))
+
+    @classmethod
+    def from_loader(
+        cls,
+        loader: Any,
+        *,
+        epochs: float,
+        noise_multiplier: float,
+        sampling: Sampling | str = Sampling.POISSON,
+        accumulate: float = 1,
+        **options: Any,
+    ) -> DPSGD:
+        """Return the plan of a run over a PyTorch ``DataLoader``.
+
+        "poisson" is what Opacus makes of the loader: rate ``1/len(loader)``, rounded up to a float,
+        and ``ceil(epochs * len(loader))`` steps, whatever the batch size and the number of
+        processes. "shuffle" is the loader itself, with ``shuffle=True`` or a ``DistributedSampler``
+        on n ranks, whose steps have n batches. Batches that are split to fit into memory
+        (``BatchMemoryManager``) count as the one that they were.
+
+        Only lengths and attributes are read: torch is not imported, and no example is drawn.
+
+        Args:
+            loader: A ``DataLoader`` over a data set with a length, or Opacus's ``DPDataLoader``.
+            epochs: Length of the training in passes over the loader, a finite number >= 0.
+            noise_multiplier: Standard deviation of the noise over the clipping norm, in [0, inf].
+            sampling: "poisson" or "shuffle".
+            accumulate: How many shuffled batches one step has, an integer >= 1.
+            **options: What else a plan is made of: adjacency, clipping, schedule, extra, ...
+
+        Raises:
+            ParameterError: If a parameter is outside its domain.
+            IncompatibleError: If the loader does not say how batches are drawn (a data set without
+                a length, batch_size None), or draws them in another way; and as ``DPSGD`` does.
+
+        Example:
+            >>> import hockeystick as hs
+            >>> class DataLoader:
+            ...     dataset, batch_size, drop_last = range(50_000), 512, False
+            ...
+            ...     def __len__(self):
+            ...         return 98
+            >>> plan = hs.DPSGD.from_loader(DataLoader(), epochs=30, noise_multiplier=0.9)
+            >>> print(hs.epsilon(plan, delta=1e-5))
+            epsilon = 4.01745 (proven in [4.0174410000428, 4.0174410000445]; contour, add-remove)
+        """
+        numbers = numbers_of(loader, sampling, epochs, accumulate)
+        return cls(noise_multiplier=noise_multiplier, **numbers, **options)
 
     @property
     def sampling_rate(self) -> float:

@@ -1,0 +1,166 @@
+"""What a PyTorch ``DataLoader`` says of a training run, read without importing torch.
+
+What counts is the *logical* batch: all whose noisy sum is one step of the optimizer.
+
+**Poisson, as Opacus draws it.** ``poisson_sampling=True`` replaces the loader's sampler: each of
+``len(loader)`` steps of an epoch has every example with probability ``1/len(loader)``, whatever the
+batch size, the sampler, or the number of processes. So the rate is exactly ``1/ceil(n/b)`` and not
+``b/n``. As a plan's rate is a float that means the decimal it prints as, it is rounded up.
+
+**Accumulated Poisson batches are no Poisson batch.** An example is in ``j ~ Binomial(k, q)`` of k
+batches and clipped in each, so that a step moves by ``j C``, not by at most C with probability
+``k q``. With k = 2, q = 1/2 and noise 1 the event that the sum exceeds z has probability
+``1/4 Phi(-z) + 1/2 Phi(1-z) + 1/4 Phi(2-z)`` against ``Phi(-z)``, which at epsilon 3 is a delta of
+.0242, where even one step on all examples has .0015: no plan with one step of k batches covers it.
+
+**Shuffled.** k batches of an epoch have no example in common: accumulated they are one batch of a
+shuffled epoch, if k divides the number of batches (else one would reach into the next epoch, and
+have an example twice). So are the batches of all ranks of a ``DistributedSampler``, which cuts one
+common order into disjoint parts, if the ranks divide the examples; else it repeats some.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Final, final
+
+from hockeystick import _validate
+from hockeystick._validate import whole_numbers
+from hockeystick.errors import IncompatibleError, ParameterError
+from hockeystick.mechanisms.training.batches import Sampling
+from hockeystick.numerics import decimal
+
+_ACCUMULATE: Final = whole_numbers("k", 1, (1, 16))
+_A_LOADER: Final = "a DataLoader over a data set with a length, with batches of batch_size"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Loader:
+    """The numbers of a loader."""
+
+    examples: int
+    batches: int
+    batch_size: int | None
+    drop_last: bool
+    sampler: Any
+    rate: float | None
+
+    @property
+    def ranks(self) -> int:
+        """How many processes share the examples."""
+        return int(getattr(self.sampler, "num_replicas", 1))
+
+
+def numbers_of(
+    loader: Any, sampling: Sampling | str, epochs: float, accumulate: float
+) -> dict[str, Any]:
+    """Return the fields of a plan that a loader decides, or raise with the reason."""
+    drawn = _validate.choice("sampling", sampling, Sampling)
+    if drawn not in _NUMBERS:
+        allowed = "one of 'poisson', 'shuffle', which are what a loader can draw"
+        raise ParameterError("sampling", sampling, allowed)
+    passes = _validate.real("epochs", epochs)
+    several = _validate.count("accumulate", accumulate, _ACCUMULATE)
+    return _NUMBERS[drawn](_read(loader), passes, several) | {"sampling": drawn}
+
+
+def _read(loader: Any) -> _Loader:
+    """Return the numbers of a loader, or raise."""
+    if not hasattr(loader, "dataset"):
+        raise ParameterError("loader", loader, _A_LOADER)
+    data = loader.dataset
+    if "IterableDataset" in _names(data) or not hasattr(data, "__len__"):
+        raise IncompatibleError(
+            "a loader over an IterableDataset, or another data set without a length, does not say "
+            "how examples are drawn: no sampling is known of a stream; use a data set with a length"
+        )
+    rate, size = getattr(loader, "sample_rate", None), getattr(loader, "batch_size", None)
+    if size is None and rate is None:
+        kind = type(getattr(loader, "batch_sampler", None)).__name__
+        raise IncompatibleError(
+            "a loader with batch_size None does not say how its batches are drawn (its "
+            f"batch_sampler is a {kind}); give a DataLoader its batch_size, or write the plan "
+            "yourself: hs.DPSGD(rate=..., steps=...)"
+        )
+    try:
+        examples, batches = len(data), len(loader)
+    except TypeError:
+        raise ParameterError("loader", loader, _A_LOADER) from None
+    if not examples or not batches:
+        raise ParameterError("loader", loader, f"{_A_LOADER}, at least one; it has none")
+    dropped = bool(getattr(loader, "drop_last", False))
+    sampler = getattr(loader, "sampler", None)
+    return _Loader(examples, batches, size, dropped, sampler, rate)
+
+
+def _names(value: object) -> set[str]:
+    """Return the names of the classes that a value is of."""
+    return {kind.__name__ for kind in type(value).__mro__}
+
+
+def _poisson(loader: _Loader, epochs: float, accumulate: int) -> dict[str, Any]:
+    """Return the rate and the steps that Opacus has."""
+    if accumulate > 1:
+        raise IncompatibleError(
+            f"an example may be in several of {accumulate} Poisson batches and is clipped in each, "
+            "so that their sum is no step of a Poisson plan; give the loader the batch size of a "
+            "whole step, and split that one (Opacus: BatchMemoryManager)"
+        )
+    rate = _rate(Fraction(1, loader.batches) if loader.rate is None else Fraction(loader.rate))
+    steps = math.ceil(decimal(epochs) * loader.batches)
+    return {"examples": loader.examples, "rate": rate, "steps": steps}
+
+
+def _rate(exact: Fraction) -> float:
+    """Return a float next to a rate whose decimal is at least that."""
+    rate = float(exact)
+    return rate if decimal(rate) >= exact else math.nextafter(rate, 1.0)
+
+
+def _shuffled(loader: _Loader, epochs: float, accumulate: int) -> dict[str, Any]:
+    """Return the sizes of the batches of shuffled epochs."""
+    if loader.batch_size is None:
+        raise IncompatibleError("this loader draws Poisson batches; use sampling 'poisson'")
+    _check_order(loader)
+    if loader.batches % accumulate:
+        raise IncompatibleError(
+            f"{loader.batches} batches are no whole number of steps of accumulate = {accumulate}: "
+            "one step would have batches of two epochs, and an example twice; choose an "
+            "accumulate that divides them"
+        )
+    size = loader.batch_size * loader.ranks * accumulate
+    return {"examples": loader.examples, "batch_size": size, "epochs": epochs}
+
+
+def _check_order(loader: _Loader) -> None:
+    """Raise unless each epoch is in a new order of all examples, once each."""
+    sampler, names = loader.sampler, _names(loader.sampler)
+    kind, data = type(sampler).__name__, loader.examples
+    if "DistributedSampler" in names:
+        if not getattr(sampler, "shuffle", True):
+            raise IncompatibleError("the loader's DistributedSampler has shuffle=False; set it")
+        if data % loader.ranks:
+            raise IncompatibleError(
+                f"a DistributedSampler of {loader.ranks} ranks repeats or drops some of {data} "
+                "examples; leave out so many that the ranks divide them"
+            )
+    elif "RandomSampler" not in names:
+        raise IncompatibleError(
+            f"sampling 'shuffle' needs a loader with shuffle=True, which draws a new order for "
+            f"each epoch; this one's sampler is a {kind}"
+        )
+    elif getattr(sampler, "replacement", False) or getattr(sampler, "num_samples", data) != data:
+        raise IncompatibleError(
+            "the loader's RandomSampler draws with replacement or another number of examples than "
+            "there are; a shuffled epoch has each example once"
+        )
+
+
+_NUMBERS: Final[Mapping[Sampling, Callable[[_Loader, float, int], dict[str, Any]]]] = {
+    Sampling.POISSON: _poisson,
+    Sampling.SHUFFLE: _shuffled,
+}

@@ -1,0 +1,140 @@
+"""Plans read off a DataLoader, by stand-ins that have its attributes and no torch."""
+
+import math
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+import hockeystick as hs
+from hockeystick.errors import HockeystickError
+from hockeystick.numerics import decimal
+
+
+@dataclass
+class RandomSampler:
+    """What draws a new order for each epoch."""
+
+    num_samples: int = 1000
+    replacement: bool = False
+
+
+@dataclass
+class DistributedSampler:
+    """What gives each rank a part of one order."""
+
+    num_replicas: int
+    shuffle: bool = True
+
+
+class SequentialSampler:
+    """What goes through the data in their order."""
+
+
+class IterableDataset:
+    """A stream."""
+
+
+@dataclass
+class Loader:
+    """A loader of torch, as far as it is read."""
+
+    dataset: Any = field(default_factory=lambda: range(1000))
+    batch_size: int | None = 50
+    batches: int = 20
+    drop_last: bool = False
+    sampler: Any = field(default_factory=RandomSampler)
+    batch_sampler: Any = None
+
+    def __len__(self) -> int:
+        return self.batches
+
+
+def read(loader: Any, sampling: str = "poisson", **options: Any) -> hs.DPSGD:
+    """Return the plan of two epochs."""
+    options = {"epochs": 2, "noise_multiplier": 1, "adjacency": "zero-out", **options}
+    return hs.DPSGD.from_loader(loader, sampling=sampling, **options)
+
+
+def test_opacus_draws_at_one_over_the_number_of_batches_and_not_at_their_share() -> None:
+    cifar = Loader(range(50_000), 512, 98)
+    plan = hs.DPSGD.from_loader(cifar, epochs=30, noise_multiplier=0.9)
+    other = hs.DPSGD(examples=50_000, batch_size=512, epochs=30, noise_multiplier=0.9)
+    assert (plan.examples, plan.total_steps, plan.adjacency) == (50_000, 2940, "add-remove")
+    answers = [hs.epsilon(one, 1e-5).upper for one in (plan, other)]
+    assert answers == pytest.approx([4.017441, 4.026049], abs=1e-6)
+
+
+def test_the_rate_is_never_below_one_over_the_number_of_batches() -> None:
+    for batches in range(1, 400):
+        exact, rate = Fraction(1, batches), read(Loader(batches=batches)).rate
+        assert rate is not None
+        assert exact <= decimal(rate) <= exact * (1 + Fraction(1, 2**50))
+
+
+def test_a_part_of_an_epoch_counts_whole_steps() -> None:
+    assert read(Loader(), epochs=0.51).total_steps == 11
+
+
+@pytest.mark.parametrize(
+    ("changes", "accumulate", "batch_size"),
+    [
+        ({}, 1, 50),
+        ({}, 4, 200),
+        ({"sampler": DistributedSampler(4), "batches": 5}, 1, 200),
+        ({"sampler": DistributedSampler(2), "batches": 10}, 5, 500),
+    ],
+)
+def test_shuffled_batches_of_one_step_are_one_batch(
+    changes: Any, accumulate: int, batch_size: int
+) -> None:
+    found = read(Loader(**changes), "shuffle", accumulate=accumulate)
+    assert found == hs.DPSGD(
+        examples=1000,
+        batch_size=batch_size,
+        epochs=2,
+        noise_multiplier=1,
+        sampling="shuffle",
+        adjacency="zero-out",
+    )
+
+
+@pytest.mark.parametrize(
+    ("loader", "sampling", "accumulate", "reason"),
+    [
+        (3, "poisson", 1, "loader must be a DataLoader over a data set with a length"),
+        (Loader(IterableDataset()), "poisson", 1, "use a data set with a length"),
+        (Loader(batch_size=None), "poisson", 1, "batch_size None .* batch_sampler is a NoneType"),
+        (Loader(batches=0), "poisson", 1, "at least one; it has none"),
+        (Loader(), "poisson", 2, "may be in several of 2 Poisson batches"),
+        (Loader(), "full-batch", 1, "sampling must be one of 'poisson', 'shuffle'"),
+        (Loader(), "shuffle", 3, "20 batches are no whole number of steps"),
+        (Loader(), "shuffle", 0, "accumulate must be an integer"),
+        (Loader(sampler=SequentialSampler()), "shuffle", 1, "needs a loader with shuffle=True"),
+        (Loader(sampler=RandomSampler(1000, True)), "shuffle", 1, "draws with replacement"),
+        (Loader(sampler=RandomSampler(900)), "shuffle", 1, "another number of examples"),
+        (Loader(sampler=DistributedSampler(3)), "shuffle", 1, "3 ranks repeats or drops some"),
+        (Loader(sampler=DistributedSampler(2, False)), "shuffle", 1, "has shuffle=False"),
+    ],
+)
+def test_what_draws_batches_otherwise_is_refused_with_the_way_out(
+    loader: Any, sampling: str, accumulate: int, reason: str
+) -> None:
+    with pytest.raises(HockeystickError, match=reason):
+        read(loader, sampling, accumulate=accumulate)
+
+
+def test_accumulated_poisson_batches_lose_more_than_one_step_on_everything() -> None:
+    # An example is in 0, 1 or 2 of two batches of rate 1/2; the event is that the sum exceeds z.
+    def above(z: float) -> float:
+        return 0.5 * math.erfc(z / math.sqrt(2))
+
+    def found(chances: dict[int, float]) -> float:
+        at = [z / 50 for z in range(-250, 500)]
+        shifted = (sum(p * above(z - j) for j, p in chances.items()) for z in at)
+        return max(one - math.exp(3) * above(z) for one, z in zip(shifted, at, strict=True))
+
+    everything = hs.delta(hs.DPSGD(rate=1, steps=1, noise_multiplier=1), 3)
+    assert found({1: 1.0}) == pytest.approx(everything.upper, rel=1e-2)
+    assert found({0: 0.25, 1: 0.5, 2: 0.25}) > 15 * everything.upper

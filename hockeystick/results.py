@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import dis
+import html
 import math
+import sys
 from collections.abc import Callable, Iterable
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, Final, Literal, final
+from typing import Any, Final, Literal, NoReturn, TypeVar, final
 
 from hockeystick._validate import PARAMETERS, Domain, choice, one_of, real
 from hockeystick.adjacency import Adjacency
@@ -32,8 +35,29 @@ _DOMAINS: Final = {
 }
 
 
+_Kind = TypeVar("_Kind", "type[Certified]", "type[Approximate]")
+# What would treat an interval or an approximation as if it were a number.
+_AS_A_NUMBER: Final = (
+    *("lt", "le", "gt", "ge", "round", "int", "trunc", "floor", "ceil", "neg", "pos", "abs"),
+    *(f"{side}{name}" for name in ("add", "sub", "mul", "truediv", "pow") for side in ("", "r")),
+)
+
+
+def _refuse(self: Certified | Approximate, *_: object) -> NoReturn:
+    """Raise for what is done to numbers only."""
+    raise TypeError(self._instead)
+
+
+def _no_number(kind: _Kind) -> _Kind:
+    """Return a class of answers, to which nothing can be done that is done to numbers only."""
+    for name in _AS_A_NUMBER:
+        setattr(kind, f"__{name}__", _refuse)
+    return kind
+
+
 @final
-@dataclass(frozen=True, slots=True, init=False)
+@_no_number
+@dataclass(frozen=True, slots=True, init=False, repr=False)
 class Certified:
     """An epsilon, a delta, or what sums them up, as a proven interval: lower <= truth <= upper.
 
@@ -41,6 +65,10 @@ class Certified:
         The truth for the plan under the stated assumptions lies between ``lower`` and ``upper``,
         rounding errors included. Only ``upper`` may be quoted as the privacy guarantee, and it is
         what ``float(answer)`` returns. ``estimate`` is the accountant's best guess in between.
+
+        An interval is neither below nor above a number that it holds, and a number rounded to the
+        nearest is no bound: ``<``, ``max``, ``round``, arithmetic and ``"%.3f"`` raise a
+        TypeError that names what to use instead, ``answer.upper`` or ``f"{answer:.3f}"``.
 
     Edge cases:
         All three may be 0 or, for an epsilon or a mu, inf. An unknown upper end is inf (epsilon,
@@ -100,6 +128,7 @@ class Certified:
 
     def __float__(self) -> float:
         """Return the smallest float that is at least ``upper``."""
+        _refuse_percent()
         nearest = float(self.upper)
         return nearest if nearest >= self.upper else math.nextafter(nearest, math.inf)
 
@@ -135,6 +164,24 @@ class Certified:
             **_metadata(self),
         }
 
+    def __repr__(self) -> str:
+        """Return the same line in brackets: the fields have it whole."""
+        return f"<{self}>"
+
+    @property
+    def _instead(self) -> str:
+        """What to use in place of a number that it is not."""
+        return (
+            f"an interval that holds {self.quantity} is no number: use answer.upper, which is "
+            'proven, or f"{answer:.3f}", which rounds it up'
+        )
+
+    def _repr_html_(self) -> str:
+        """Return the answer for a notebook: the number to quote, and below it what is proven."""
+        lower, upper = interval(self.lower, self.upper)
+        proven = f"proven: exactly {upper}" if lower == upper else f"proven in [{lower}, {upper}]"
+        return _as_html(f"{self.quantity} = {at_most(self.upper)}", proven, self)
+
     def __str__(self) -> str:
         """Return one line; every upper end is rounded up and every lower end down."""
         lower, upper = interval(self.lower, self.upper)
@@ -143,7 +190,8 @@ class Certified:
 
 
 @final
-@dataclass(frozen=True, slots=True, init=False)
+@_no_number
+@dataclass(frozen=True, slots=True, init=False, repr=False)
 class Approximate:
     """An epsilon or a delta that nothing proves: never to be quoted as a guarantee.
 
@@ -195,10 +243,50 @@ class Approximate:
             **_metadata(self),
         }
 
+    def __repr__(self) -> str:
+        """Return the same line in brackets: the fields have it whole."""
+        return f"<{self}>"
+
+    @property
+    def _instead(self) -> str:
+        """What to use in place of a number that it is not."""
+        return f"an approximation of {self.quantity} is no bound: nothing proves answer.value"
+
+    def _repr_html_(self) -> str:
+        """Return the approximation for a notebook."""
+        text = f"{self.quantity} ~ {nearest(self.value)}"
+        return _as_html(text, "approximation, no guarantee", self)
+
     def __str__(self) -> str:
         """Return one line that says that the value is no guarantee."""
         value = nearest(self.value)
         return f"{self.quantity} ~ {value} (approximation, no guarantee; {_source(self)})"
+
+
+def _refuse_percent() -> None:
+    """Raise where a number is asked for by "%.3f" % answer, which rounds it to the nearest.
+
+    Such a format asks for ``float(answer)`` first and says nothing of its digits, so that the
+    line that asks is looked at.
+    """
+    frame = sys._getframe(2)
+    code, at = frame.f_code, frame.f_lasti
+    if dis.opname[code.co_code[at]] != "BINARY_OP":
+        return
+    running = next(one for one in dis.get_instructions(code) if one.offset == at)
+    if running.argrepr in ("%", "%="):
+        raise TypeError(
+            '"%.3f" % answer would round to the nearest, perhaps below what is proven: '
+            'write f"{answer:.3f}", which rounds up'
+        )
+
+
+def _as_html(headline: str, proven: str, result: Certified | Approximate) -> str:
+    """Return an answer for a notebook; what it rests on can be unfolded."""
+    rests = "".join(f"<li>{html.escape(text)}</li>" for text in result.assumptions)
+    folded = f"<details><summary>This holds if</summary><ul>{rests}</ul></details>" if rests else ""
+    source = html.escape(f"{proven}; {_source(result)}")
+    return f"<div><strong>{html.escape(headline)}</strong><br><small>{source}</small>{folded}</div>"
 
 
 def _set_metadata(

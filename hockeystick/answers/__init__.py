@@ -1,4 +1,4 @@
-"""Answers as documents, and what a second program says of them.
+"""Answers as documents, what a second program says of them, and what decides by them.
 
 A document is one JSON object: what the answer is of, as ``describe`` writes plans, and what it
 claims. Its keys and what they mean stay the same as long as its ``schema`` does.
@@ -6,7 +6,22 @@ claims. Its keys and what they mean stay the same as long as its ``schema`` does
 
 from __future__ import annotations
 
+from hockeystick.answers.cautions import Caution, Units, cautions, suggested_delta, units_of
+from hockeystick.answers.decisions import Decision, decide
 from hockeystick.answers.document import SCHEMA, document
 from hockeystick.answers.verification import load_answer, require_verifier, verify
 
-__all__ = ["SCHEMA", "document", "load_answer", "require_verifier", "verify"]
+__all__ = [
+    "SCHEMA",
+    "Caution",
+    "Decision",
+    "Units",
+    "cautions",
+    "decide",
+    "document",
+    "load_answer",
+    "require_verifier",
+    "suggested_delta",
+    "units_of",
+    "verify",
+]

@@ -7,13 +7,14 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from hockeystick.accountants import GaussianSummary, Row, SamplingRow
-from hockeystick.answers import SCHEMA, document
+from hockeystick.answers import SCHEMA, cautions, document
 from hockeystick.cli.describe import Question, Truth, fields, quoted
 from hockeystick.io.plan_file import PlanFile
 from hockeystick.numerics.numerals import jsonable
 from hockeystick.results import Approximate, Certified
 
 if TYPE_CHECKING:
+    from hockeystick.cli.flags.deciding import Decided
     from hockeystick.verifier import Verdict
 
 
@@ -24,10 +25,15 @@ def answer(
     version: str,
     verdict: Verdict | None = None,
     summary: GaussianSummary | None = None,
+    decided: Decided | None = None,
 ) -> str:
     """Return the answer to one question as JSON; what is proven, as a document to check."""
     heading = _heading(file, at, version)
-    besides = {} if summary is None else {"gaussian": summary.as_dict()}
+    besides: dict[str, Any] = {} if summary is None else {"gaussian": summary.as_dict()}
+    if decided is not None:
+        besides["budget"] = {"at_most": jsonable(decided.at_most), "decision": decided.decision}
+    found = cautions(answer, file.plan, **{at.name: at.value})
+    besides["cautions"] = [{"about": one.about, "text": one.text} for one in found]
     if isinstance(answer, Approximate):
         return dumped({**heading, **answer.as_dict(), **besides})
     asked: Any = {at.name: at.value}

@@ -20,7 +20,7 @@ from hockeystick.reports import Point
 from hockeystick.reports.figures import is_wide, shown
 from hockeystick.reports.words import meaning, per_cent
 from hockeystick.results import Certified
-from hockeystick.tradeoffs.plot import percent_at_most
+from hockeystick.tradeoffs.reading import percent_at_most
 
 Told = dict[str, Any]
 FILE_NAME: Final = "plan.toml"

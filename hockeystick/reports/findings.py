@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, final
 
 from hockeystick.accountants.ask import Row, compare, delta, epsilon
 from hockeystick.accountants.summary import GaussianSummary, gaussian_summary
 from hockeystick.accountants.tradeoff import tradeoff
-from hockeystick.answers import document, verify
+from hockeystick.answers import Caution, Decision, cautions, decide, document, verify
 from hockeystick.errors import HockeystickError
-from hockeystick.mechanisms import Mechanism
+from hockeystick.mechanisms import DPSGD, Mechanism
 from hockeystick.reports.audited import Audit, Audited, audited
 from hockeystick.reports.course import Course, course_of
 from hockeystick.reports.ledgered import Ledgered
@@ -36,6 +36,7 @@ _TENTH: Final = 0.1
 _READ_AT: Final = 0.01
 _TABLE_RATES: Final = (0.1, 0.01, 0.001, 1e-4, 1e-5)
 _ASKED_BESIDES: Final = 4
+_GROUPS: Final = (2, 5, 10)
 _NOT_ASKED: Final = "this was not asked for, but can be at any time"
 
 
@@ -55,6 +56,7 @@ class Subject:
         file_name: The plan file; None where there is none.
         file_content: What it holds.
         commands: What gives the headline and the page again, as lines for a shell.
+        budget: The largest epsilon that is allowed; None where nobody says.
         verify: Whether a second program is to verify the headline, which may take its time.
         audit: The scores of an attack on what ran; None where there are none.
         ledger: What the ledger of the data says; None where there is none.
@@ -70,6 +72,7 @@ class Subject:
     file_name: str | None = None
     file_content: bytes | None = None
     commands: tuple[str, ...] = ()
+    budget: float | None = None
     verify: bool = False
     audit: Audit | None = None
     ledger: Ledgered | None = None
@@ -115,6 +118,16 @@ class Attack:
 
 
 @final
+@dataclass(frozen=True, slots=True)
+class Group:
+    """What a plan costs somebody with several examples: an answer, or why there is none."""
+
+    examples: int
+    answer: Certified | None
+    reason: str
+
+
+@final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Findings:
     """All that a report says of its subject.
@@ -122,6 +135,9 @@ class Findings:
     Args:
         subject: What it is about.
         answer: Epsilon at the subject's delta.
+        decision: Whether it is within the subject's budget; None where there is none.
+        cautions: What whoever decides should know besides.
+        groups: Epsilon at the subject's delta for a person with several examples.
         by_delta: Epsilon at several deltas.
         by_epsilon: Delta at several epsilons.
         attack: What an attacker could learn; None where that is not known.
@@ -137,6 +153,9 @@ class Findings:
 
     subject: Subject
     answer: Certified
+    decision: Decision | None
+    cautions: tuple[Caution, ...]
+    groups: tuple[Group, ...]
     by_delta: tuple[Point, ...]
     by_epsilon: tuple[Point, ...]
     attack: Attack | None
@@ -185,7 +204,8 @@ def investigate(
     deltas, epsilons = _deltas(subject.delta, most), _epsilons(answer.upper, most)
     course = course_of(plan, most)
     stages = () if course is None else course.stages
-    total = len(deltas) + len(epsilons) + len(stages) + _ASKED_BESIDES
+    sizes = _GROUPS if _has_groups(plan) else ()
+    total = len(deltas) + len(epsilons) + len(stages) + len(sizes) + _ASKED_BESIDES
     count = iter(range(1, total + 1))
 
     def told(points: Iterable[Point]) -> Iterator[Point]:
@@ -196,6 +216,10 @@ def investigate(
     by_delta = tuple(told(Point.of(one, epsilon(plan, one)) for one in deltas))
     by_epsilon = tuple(told(Point.of(one, delta(plan, one)) for one in epsilons))
     spent = tuple(told(Point.of(at, epsilon(stage, subject.delta)) for at, stage in stages))
+    groups = []
+    for size in sizes:
+        groups.append(_group(plan, size, subject.delta))
+        tell(next(count), total)
     attack, no_attack = _attack(plan)
     tell(next(count), total)
     rows = compare(plan, delta=subject.delta)
@@ -207,6 +231,9 @@ def investigate(
     return Findings(
         subject=subject,
         answer=answer,
+        decision=None if subject.budget is None else decide(answer, subject.budget),
+        cautions=cautions(answer, plan, delta=subject.delta),
+        groups=tuple(groups),
         by_delta=by_delta,
         by_epsilon=by_epsilon,
         attack=attack,
@@ -219,6 +246,20 @@ def investigate(
         not_verified=not_verified,
         audited=shown,
     )
+
+
+def _has_groups(plan: Mechanism) -> bool:
+    """Return whether a plan says how many examples one person has, and says one."""
+    return isinstance(plan, DPSGD) and plan.examples_per_user == 1
+
+
+def _group(plan: Mechanism, size: int, delta: float) -> Group:
+    """Return what a plan costs somebody with so many examples, or why that is not known."""
+    given: Any = plan
+    try:
+        return Group(size, epsilon(replace(given, examples_per_user=size), delta), "")
+    except HockeystickError as error:
+        return Group(size, None, str(error))
 
 
 def _verified(

@@ -11,19 +11,21 @@ from typing import Final, final
 from hockeystick.accountants.ask import Row
 from hockeystick.accountants.registry import ACCOUNTANTS
 from hockeystick.accountants.summary import GaussianSummary
+from hockeystick.answers import Decision
 from hockeystick.mechanisms import Mechanism, assumptions_of
-from hockeystick.numerics.numerals import at_least, at_most, interval, nearest, plain
+from hockeystick.numerics.numerals import at_least, at_most, formatted_up, interval, nearest, plain
 from hockeystick.reports.audit_words import AuditTold, audit_told
-from hockeystick.reports.findings import Attack, Findings, Point
+from hockeystick.reports.findings import Attack, Findings, Group, Point
 from hockeystick.reports.ledger_words import LedgerTold, ledger_told
 from hockeystick.results import Certified
-from hockeystick.tradeoffs.plot import percent_at_most, reading
+from hockeystick.tradeoffs.reading import is_promise, percent_at_most, reading
 
 _ANY_ADJACENCY: Final = "any: the one under which the plan's numbers hold"
 # How the sentences begin that say what neighbouring data sets are.
 _NEIGHBOURS: Final = ("What is protected", "Neighbouring data sets")
 _FEW_DIGITS: Final = 4
 _LARGEST_POWER: Final = 700.0
+_READABLE: Final = 1e7
 _SAME: Final = 1.00005
 _SMALLEST_PLAIN: Final = -5
 _VERIFIED: Final = "each of these claims holds"
@@ -53,9 +55,14 @@ class Told:
     upper: str
     is_exact: bool
     meaning: str
+    budget: str
+    is_met: bool
+    cautions: tuple[str, ...]
+    groups: tuple[tuple[str, str, str], ...]
     by_delta: tuple[tuple[str, str, str], ...]
     by_epsilon: tuple[tuple[str, str, str], ...]
     reading: str | None
+    promises: bool
     attack: tuple[tuple[str, str, str], ...]
     advantage: str
     bayes_error: str
@@ -132,9 +139,14 @@ def told(findings: Findings) -> Told:
         upper=upper,
         is_exact=lower == upper,
         meaning=meaning(answer, subject.delta),
+        budget=_budget(findings),
+        is_met=findings.decision is Decision.MEETS,
+        cautions=tuple(one.text for one in findings.cautions),
+        groups=tuple(_group(one) for one in findings.groups),
         by_delta=_lines(_some(findings.by_delta, subject.delta)),
         by_epsilon=_lines(findings.by_epsilon),
         reading=None if attack is None else reading(*attack.headline),
+        promises=attack is not None and is_promise(attack.headline[1]),
         attack=() if attack is None else _rates(attack),
         advantage="" if attack is None else percent_at_most(attack.advantage),
         bayes_error="" if attack is None else per_cent(at_least(attack.bayes_error, _FEW_DIGITS)),
@@ -193,12 +205,34 @@ def meaning(answer: Certified, delta: float) -> str:
         return "No finite epsilon is proven to be enough at this delta."
     if answer.upper > _LARGEST_POWER:
         return "With e^epsilon above 10^300, this is no protection that anyone could measure."
-    factor = at_most(math.exp(answer.upper) * (1.0 + 2.0**-40), _FEW_DIGITS)
+    power = math.exp(answer.upper) * (1.0 + 2.0**-40)
+    factor = at_most(power, _FEW_DIGITS) if power < _READABLE else formatted_up(power, ".2e")
     besides = f", plus {plain(delta)}" if delta else ""
     return (
         f"Any outcome of the release has on one data set at most {factor} (= e^epsilon) times the "
         f"probability that it has on a neighbouring one{besides}."
     )
+
+
+def _budget(findings: Findings) -> str:
+    """Return whether the headline is within the budget; nothing where there is none."""
+    budget, decision = findings.subject.budget, findings.decision
+    if budget is None or decision is None:
+        return ""
+    limit = f"epsilon at most {plain(budget)} at delta = {plain(findings.subject.delta)}"
+    return {
+        Decision.MEETS: f"Meets the budget: {limit}.",
+        Decision.MISSES: f"Misses the budget: {limit}.",
+        Decision.UNDECIDED: f"Not proven to meet the budget: {limit} lies between the proven ends.",
+    }[decision]
+
+
+def _group(group: Group) -> tuple[str, str, str]:
+    """Return what a plan costs somebody with several examples, as a line of a table."""
+    examples = f"{group.examples} examples"
+    if group.answer is None:
+        return examples, "not known", group.reason
+    return examples, at_least(group.answer.lower), at_most(group.answer.upper)
 
 
 def _lines(points: Iterable[Point]) -> tuple[tuple[str, str, str], ...]:

@@ -9,7 +9,6 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from decimal import Context, Decimal
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -19,9 +18,9 @@ import numpy as np
 
 from hockeystick._validate import Domain, real
 from hockeystick.errors import HockeystickError, ParameterError
-from hockeystick.numerics.numerals import at_most
 from hockeystick.tradeoffs.base import TradeOff, operation
 from hockeystick.tradeoffs.profiles.profile import Array
+from hockeystick.tradeoffs.reading import MORE_THAN, at_fpr, percent_at_most, reading
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -66,12 +65,6 @@ _LOW: Final[Array] = np.append(np.geomspace(_LOWEST, 1.0, 72, endpoint=False), 1
 _INSET: Final = (0.6, 0.59, 0.4, 0.4)
 # A gap between the proven ends that is about as wide as a line is visible.
 _VISIBLE: Final = 0.004
-
-_FEWEST_DIGITS: Final = 3
-_MOST_DIGITS: Final = 6
-_SMALLEST_PLAIN: Final = -5
-_EXACT: Final = Context(prec=40)
-_MORE_THAN: Final = "no attack finds more than"
 
 
 @operation
@@ -120,7 +113,7 @@ def plot(
 
     Example:
         >>> import hockeystick as hs
-        >>> from hockeystick.tradeoffs.plot import reading
+        >>> from hockeystick.tradeoffs.reading import reading
         >>> print(reading(0.01, hs.tradeoffs.GaussianTradeOff(1.0).power(0.01)))
         At FPR 1 %, no attack finds more than 9.24 % of the members
     """
@@ -137,20 +130,6 @@ def plot(
         if kind is not None and path is not None:
             Path(path).write_bytes(rendered(figure, kind))
     return figure
-
-
-def reading(fpr: float, power: float) -> str:
-    """Return in words what a proven upper end of the true positive rate means, rounded up."""
-    return f"{_at_fpr(fpr)}, {_MORE_THAN} {percent_at_most(power)} of the members"
-
-
-def percent_at_most(power: float) -> str:
-    """Return a probability in per cent, rounded up; as 100 % only where it is all but 1."""
-    for digits in range(_FEWEST_DIGITS, _MOST_DIGITS + 1):
-        rounded = Decimal(at_most(power, digits))
-        if rounded < 1:
-            return _percent(rounded)
-    return _percent(Decimal(1))
 
 
 def kind_of(path: str | os.PathLike[str]) -> str:
@@ -227,17 +206,6 @@ def _names(labels: object, count: int) -> list[str]:
 def _printable(text: str) -> str:
     """Return a text on one line, without what has no picture."""
     return "".join(letter for letter in " ".join(text.split()) if letter.isprintable())
-
-
-def _at_fpr(fpr: float) -> str:
-    """Return the beginning of a reading."""
-    return f"At FPR {_percent(Decimal(repr(fpr)))}"
-
-
-def _percent(fraction: Decimal) -> str:
-    """Return a fraction in per cent, with all its digits."""
-    number = fraction.scaleb(2, _EXACT).normalize(_EXACT)
-    return f"{number:f} %" if number.adjusted() >= _SMALLEST_PLAIN else f"{number:e} %"
 
 
 @contextmanager
@@ -329,7 +297,7 @@ def _add_legend(figure: Figure, axes: Axes, curves: Sequence[_Curve], fpr: float
     one = len(curves) == 1
     handles: list[Any] = [Line2D([], [], **style_of(index)) for index in range(len(curves))]
     texts = [_line_of(curve) if one else _share(curve) for curve in curves]
-    heading = reading(fpr, curves[0].reading) if one else f"{_at_fpr(fpr)}, {_MORE_THAN}"
+    heading = reading(fpr, curves[0].reading) if one else f"{at_fpr(fpr)}, {MORE_THAN}"
     wide = [index for index, curve in enumerate(curves) if curve.is_wide]
     if wide:
         colour = style_of(wide[0])["color"] if one else _GREY

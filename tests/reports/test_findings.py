@@ -7,12 +7,10 @@ import pytest
 
 import hockeystick as hs
 from hockeystick.answers import document
-from hockeystick.reports import Findings, Subject, investigate
+from hockeystick.reports import Findings, Subject, investigate, words
 from tests.reports.conftest import TRAINING
 
-SHUFFLED = hs.mechanisms.ShuffledReports(
-    users=1000, randomizer=hs.RandomizedResponse(epsilon=2, categories=4)
-)
+SHUFFLED = hs.mechanisms.ShuffledReports(users=1000, randomizer=hs.PureDP(epsilon=2))
 
 
 def findings_of(plan: hs.Mechanism, delta: float) -> Findings:
@@ -136,3 +134,30 @@ def test_a_plan_that_has_no_form_in_json_has_no_document() -> None:
 def test_the_mu_that_sums_it_up_is_what_the_library_answers(found: Findings) -> None:
     assert found.attack is not None
     assert found.attack.gaussian == hs.accountants.gaussian_summary(TRAINING)
+
+
+def test_a_budget_is_decided_and_people_with_several_examples_are_told_of() -> None:
+    plan = hs.DPSGD(examples=10_000, batch_size=100, epochs=1, noise_multiplier=1.0)
+    found = investigate(Subject(plan=plan, delta=1e-3, words=("one",), budget=0.01))
+    assert str(found.decision) == "misses"
+    assert [one.about for one in found.cautions] == ["delta"]
+    costs = [found.answer.upper, *(one.answer.upper for one in found.groups if one.answer)]
+    assert len(costs) == 4
+    assert costs == sorted(costs)
+    told = words.told(found)
+    assert told.budget == "Misses the budget: epsilon at most 0.01 at delta = 0.001."
+    assert not told.is_met
+
+
+def test_a_group_of_which_nothing_is_known_says_why() -> None:
+    plan = hs.DPSGD(
+        examples=1_000,
+        batch_size=100,
+        epochs=1,
+        noise_multiplier=1.0,
+        sampling="fixed-size",
+        adjacency="replace-one",
+    )
+    found = investigate(Subject(plan=plan, delta=1e-5, words=("one",)))
+    assert all(one.answer is None and one.reason for one in found.groups)
+    assert words.told(found).groups[0][1] == "not known"

@@ -10,8 +10,9 @@ import pytest
 from hockeystick.errors import HockeystickError, ParameterError
 from hockeystick.tradeoffs import GaussianTradeOff, TradeOff
 from hockeystick.tradeoffs.base import Ends
-from hockeystick.tradeoffs.plot import percent_at_most, plot, reading
+from hockeystick.tradeoffs.plot import plot
 from hockeystick.tradeoffs.profiles.profile import Array, Profile
+from hockeystick.tradeoffs.reading import percent_at_most, reading
 
 KINDS = {".svg": b"<?xml", ".png": b"\x89PNG", ".pdf": b"%PDF"}
 GUESSING = "1 − false positive rate: no attack does better than guessing"
@@ -62,11 +63,11 @@ READINGS = [
     (1e-5, 1e-5, "At FPR 0.001 %, no attack finds more than 0.00101 % of the members"),
     (0.07, 0.125, "At FPR 7 %, no attack finds more than 12.5 % of the members"),
     (0.01, 0.99955, "At FPR 1 %, no attack finds more than 99.96 % of the members"),
-    (0.01, 1.0, "At FPR 1 %, no attack finds more than 100 % of the members"),
-    (0.01, 1.0 - 2.0**-53, "At FPR 1 %, no attack finds more than 100 % of the members"),
+    (0.01, 1.0, "At FPR 1 %, nothing is promised: an attack may find all members"),
+    (0.01, 1.0 - 2.0**-53, "At FPR 1 %, nothing is promised: an attack may find all members"),
     (0.0, 0.0, "At FPR 0 %, no attack finds more than 0 % of the members"),
     (1e-12, 5e-300, "At FPR 1e-10 %, no attack finds more than 5e-298 % of the members"),
-    (1.0, 1.0, "At FPR 100 %, no attack finds more than 100 % of the members"),
+    (1.0, 1.0, "At FPR 100 %, nothing is promised: an attack may find all members"),
 ]
 
 

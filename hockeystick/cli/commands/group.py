@@ -13,7 +13,7 @@ from hockeystick.accountants.summary import LEAST_RATE
 from hockeystick.cli.commands.loading import Loading
 from hockeystick.cli.commands.verify import end_with, verdict_of
 from hockeystick.cli.describe import Question
-from hockeystick.cli.flags import asking, options
+from hockeystick.cli.flags import asking, deciding, options
 from hockeystick.cli.flags.once import Once
 from hockeystick.cli.terminal.waiting import waiting
 from hockeystick.io import parse
@@ -75,6 +75,7 @@ def hockeystick(context: click.Context) -> None:
 @hockeystick.command(cls=Once)
 @options.plan_flags
 @options.question("delta")
+@deciding.at_most_flag("epsilon")
 @options.accountant_flags
 @options.gaussian_flags
 @options.verify_flag
@@ -87,6 +88,7 @@ def epsilon(plan_file: str | None, delta: str | None, **flags: Any) -> None:
 @hockeystick.command(cls=Once)
 @options.plan_flags
 @options.question("epsilon")
+@deciding.at_most_flag("delta")
 @options.accountant_flags
 @options.verify_flag
 @options.json_flag
@@ -150,6 +152,7 @@ def _answer(
     accountant: str,
     digits: str | None,
     tolerance: str | None,
+    at_most: str | None,
     verify: bool,
     as_json: bool,
     mu: bool = False,
@@ -168,18 +171,19 @@ def _answer(
     with waiting(f"computing {ask.__name__}"):
         answer = ask(file.plan, at.value, accountant=accountant, digits=count, tolerance=width)
     asking.refuse_infinite(at, answer)
+    decided = deciding.decided(answer, at_most)
     with waiting("computing mu"):
         summary = hs.accountants.gaussian_summary(file.plan, rate) if mu else None
     verdict = verdict_of(answer, file.plan, **{at.name: at.value}) if verify else None
     if as_json:
         from hockeystick.cli import as_json as programs
 
-        click.echo(programs.answer(file, at, answer, hs.__version__, verdict, summary))
+        click.echo(programs.answer(file, at, answer, hs.__version__, verdict, summary, decided))
     else:
         from hockeystick.cli.panels import render
 
-        render.print_answer(file, at, answer, summary)
-    end_with(verdict, as_json)
+        render.print_answer(file, at, answer, summary, decided)
+    end_with(verdict, as_json, otherwise=0 if decided is None else decided.exit_status)
 
 
 def _least_rate(mu: bool, given: str | None) -> Any:

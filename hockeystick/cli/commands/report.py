@@ -13,17 +13,20 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 from click.core import ParameterSource
 
-from hockeystick.answers import require_verifier
+from hockeystick import _validate
+from hockeystick.answers import Decision, require_verifier
 from hockeystick.cli.commands.audit import REFUTED
 from hockeystick.cli.commands.ledger import NOT_SOUND
 from hockeystick.cli.describe import steps_rules, words
 from hockeystick.cli.flags import asking, options
+from hockeystick.cli.flags.deciding import MISSED
 from hockeystick.cli.flags.of_ledgers import VARIABLE, named
 from hockeystick.cli.flags.once import Once
 from hockeystick.cli.flags.source import STDIN, Source, source
 from hockeystick.cli.terminal.progress import bar
 from hockeystick.errors import ParameterError
 from hockeystick.io import parse
+from hockeystick.numerics.numerals import plain
 
 if TYPE_CHECKING:
     from hockeystick.reports import Findings
@@ -34,12 +37,14 @@ _ENDING: Final = ".html"
 _UNNAMED: Final = "plan.toml"
 _SCORES: Final = "The scores of an attack on what ran, to be set against the plan."
 _LEDGER: Final = "The ledger of --dataset; by default what the environment says."
+_BUDGET: Final = "Say whether epsilon is at most this; exit status 1 if that is not proven."
 _A_DATE: Final = "a day such as 2026-01-31"
 
 
 @click.command(cls=Once)
 @options.plan_flags
 @options.question("delta")
+@click.option("--budget-epsilon", "budget", metavar="E", help=_BUDGET)
 @click.option("-o", "--out", metavar="FILE", help="Where the page goes: a new .html file.")
 @click.option("--force", is_flag=True, help="Replace the file if it is there already.")
 @click.option("--date", metavar="DAY", help=f"The day that the page bears, {_A_DATE}; or today.")
@@ -54,6 +59,7 @@ _A_DATE: Final = "a day such as 2026-01-31"
 def report(
     plan_file: str | None,
     delta: str | None,
+    budget: str | None,
     out: str | None,
     force: bool,
     date: str | None,
@@ -75,6 +81,7 @@ def report(
     With --audit it says whether an attack's scores, as for hockeystick audit, contradict the plan.
     With --dataset it shows the ledger: what is left of the budget, what happened, whether it is
     sound, and whether it covers the plan.
+    With --budget-epsilon it says whether the plan is within that budget.
     """
     path = _path(out, force)
     day = _day(date)
@@ -87,7 +94,8 @@ def report(
     if verify:
         require_verifier()
     audit = {} if scores_file is None else {"audit": scores_file, "confidence": confidence}
-    besides = {**audit, "dataset": dataset, "head": head}
+    besides = {"budget_epsilon": budget, **audit, "dataset": dataset, "head": head}
+    limit: Any = None if budget is None else parse(budget)
     subject = Subject(
         plan=file.plan,
         delta=at.value,
@@ -99,6 +107,7 @@ def report(
         file_name=None if given is None else _file_name(given),
         file_content=None if given is None else given.content,
         commands=_commands(given, at.value, path, flags, besides),
+        budget=None if limit is None else _validate.real("epsilon", limit),
         verify=verify,
         audit=_audit(scores_file, confidence),
         ledger=_ledger(url, dataset, head),
@@ -117,6 +126,11 @@ def report(
 def _told_of(findings: Findings) -> int:
     """Print what audit, ledger and verifier say, and return the first exit status that is not 0."""
     statuses, ledger, verdict = [0], findings.subject.ledger, findings.verdict
+    for caution in findings.cautions:
+        click.echo(f"caution: {caution.text}")
+    if findings.decision is not None:
+        click.echo(f"{findings.decision}: epsilon at most {plain(findings.subject.budget or 0.0)}")
+        statuses.append(0 if findings.decision is Decision.MEETS else MISSED)
     if findings.audited is not None and findings.audited.is_refuted:
         click.echo(str(findings.audited.verdict))
         statuses.append(REFUTED)

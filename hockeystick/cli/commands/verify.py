@@ -67,15 +67,15 @@ def verdict_of(answer: Any, *plan: hs.Mechanism, **asked: Any) -> Verdict:
         return hs.verify(answer, *plan, **asked)
 
 
-def end_with(verdict: Verdict | None, as_json: bool) -> None:
-    """Print a verdict, for people alone, and end the command with its exit status."""
+def end_with(verdict: Verdict | None, as_json: bool, otherwise: int = 0) -> None:
+    """Print a verdict, for people alone, and end the command with its exit status, or another."""
     if verdict is None:
-        return
+        click.get_current_context().exit(otherwise)
     if not as_json:
         from hockeystick.cli.panels import verdict_table
 
         verdict_table.print_verdict(verdict)
-    click.get_current_context().exit(verdict.exit_status)
+    click.get_current_context().exit(verdict.exit_status or otherwise)
 
 
 def _is_plan(file: str) -> bool:

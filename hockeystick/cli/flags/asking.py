@@ -7,10 +7,12 @@ import math
 import click
 
 from hockeystick import _validate
+from hockeystick.answers import suggested_delta, units_of
 from hockeystick.cli.describe import Question
 from hockeystick.errors import ParameterError
 from hockeystick.io import parse
 from hockeystick.io.plan_file import PlanFile
+from hockeystick.numerics.numerals import plain
 from hockeystick.results import Approximate, Certified
 
 
@@ -19,7 +21,9 @@ def question(name: str, given: str | None, file: PlanFile) -> Question:
     value = getattr(file, name) if given is None else parse(given)
     if value is None:
         allowed = _validate.PARAMETERS[name].allowed
-        raise click.UsageError(f"{name} must be given, as --{name} or in the plan file: {allowed}")
+        raise click.UsageError(
+            f"{name} must be given, as --{name} or in the plan file: {allowed}{_hint(name, file)}"
+        )
     return Question(name, _validate.real(name, value))
 
 
@@ -31,6 +35,14 @@ def one_question(given: dict[str, str | None], file: PlanFile) -> Question:
         raise click.UsageError(f"{' and '.join(names)} are both given; ask at one of them")
     name = names[0] if names else "delta"
     return question(name, given[name], file)
+
+
+def _hint(name: str, file: PlanFile) -> str:
+    """Return which delta would be sensible, where the plan says how many it protects."""
+    units = units_of(file.plan)
+    if name != "delta" or units is None:
+        return ""
+    return f"; for {units}, {plain(suggested_delta(units))} or less is sensible"
 
 
 def refuse_infinite(at: Question, *answers: Certified | Approximate | None) -> None:

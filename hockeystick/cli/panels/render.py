@@ -15,8 +15,10 @@ from rich.table import Table
 from rich.text import Text
 
 from hockeystick.accountants import GaussianSummary, Row
+from hockeystick.answers import Decision, cautions
 from hockeystick.cli.describe import Question, Truth, quoted, steps_rules, words
 from hockeystick.cli.durations import seconds
+from hockeystick.cli.flags.deciding import Decided
 from hockeystick.io.plan_file import PlanFile
 from hockeystick.numerics import numerals as numerals
 from hockeystick.results import Approximate, Certified
@@ -43,9 +45,10 @@ def print_answer(
     at: Question,
     answer: Certified | Approximate,
     summary: GaussianSummary | None = None,
+    decided: Decided | None = None,
 ) -> None:
     """Print the panel of one answer."""
-    print_plainly(panel(file, at, answer, summary))
+    print_plainly(panel(file, at, answer, summary, decided))
 
 
 def print_comparison(file: PlanFile, at: Question, rows: Sequence[Row]) -> None:
@@ -68,10 +71,15 @@ def panel(
     at: Question,
     answer: Certified | Approximate,
     summary: GaussianSummary | None = None,
+    decided: Decided | None = None,
 ) -> RenderableType:
     """Return the panel of one answer, and below it the mu that sums the plan up, if it is asked."""
-    facts = facts_table()
+    facts, at_what = facts_table(), {at.name: at.value}
     facts.add_row(answer.quantity, _headline(at, answer))
+    if decided is not None:
+        facts.add_row("budget", _decision(answer.quantity, decided))
+    for caution in cautions(answer, file.plan, **at_what):
+        facts.add_row("caution", Text(caution.text, style="yellow"))
     facts.add_row("proven", _proven(answer))
     if summary is not None:
         _add_summary(facts, summary)
@@ -195,6 +203,18 @@ def _headline(at: Question, answer: Certified | Approximate) -> Text:
         return Text.assemble((numerals.at_most(answer.upper), style), asked)
     number = numerals.nearest(answer.value)
     return Text.assemble((f"about {number}", "bold red"), asked)
+
+
+def _decision(quantity: str, decided: Decided) -> Text:
+    """Return whether the answer is within the budget."""
+    budget = f"{quantity} at most {numerals.plain(decided.at_most)}"
+    return {
+        Decision.MEETS: Text.assemble(("meets", "bold green"), f" {budget}"),
+        Decision.MISSES: Text.assemble(("misses", "bold red"), f" {budget}"),
+        Decision.UNDECIDED: Text.assemble(
+            ("undecided", "bold red"), f": {budget} lies between the proven ends"
+        ),
+    }[decided.decision]
 
 
 def _add_summary(facts: Table, summary: GaussianSummary) -> None:

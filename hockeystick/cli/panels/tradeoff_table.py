@@ -13,8 +13,12 @@ from hockeystick.cli.panels import render
 from hockeystick.cli.results.attack import Attack
 from hockeystick.numerics import numerals as numerals
 
+_FPR: Final = (
+    "FPR, the false positive rate: the share that is accused of those whose records were not used. "
+    "Members are those whose records were."
+)
 _LEGEND: Final = (
-    "FPR: false positive rate. TPR: true positive rate, the share of the members that are found. "
+    "TPR: true positive rate, the share of the members that are found. "
     "FNR: false negative rate, the share that is missed."
 )
 
@@ -23,10 +27,10 @@ def panel(attacks: Sequence[Attack], plot: str | None) -> RenderableType:
     """Return the panel: facts of each plan, one table of all, and what they rest on."""
     one = len(attacks) == 1
     blocks: list[RenderableType] = []
-    for attack in attacks:
+    for index, attack in enumerate(attacks):
         if not one:
             blocks += [render.one_line(attack.label, "bold")]
-        blocks += [_facts(attack, alone=one), Text()]
+        blocks += [_facts(attack, first=index == 0, alone=one), Text()]
     blocks += [_table(attacks), Text(), Text(_LEGEND, style="dim")]
     blocks += render.picture(plot) + _assumptions(attacks)
     return render.framed(attacks[0].file.title if one else None, *blocks)
@@ -43,10 +47,13 @@ def _assumptions(attacks: Sequence[Attack]) -> list[RenderableType]:
     return blocks
 
 
-def _facts(attack: Attack, *, alone: bool) -> Table:
+def _facts(attack: Attack, *, first: bool, alone: bool) -> Table:
     """Return the readings of one plan, and the plan in words."""
     facts, file = render.facts_table(), attack.file
-    facts.add_row("reading", Text(f"{attack.reading}.", style="bold green"))
+    style = "bold green" if attack.promises else "bold red"
+    facts.add_row("reading", Text(f"{attack.reading}.", style=style))
+    if first:
+        facts.add_row("", Text(_FPR, style="dim"))
     facts.add_row("advantage", Text(f"at most {numerals.at_most(attack.advantage)}"))
     error = f"at least {numerals.at_least(attack.bayes_error)}  at prior 1/2"
     facts.add_row("Bayes error", Text(error))

@@ -27,6 +27,7 @@ class Attack:
         advantage: The most that true and false positive rate can differ.
         bayes_error: The least error of guessing at equal odds.
         reading: What holds at one false positive rate, in words.
+        promises: Whether that says anything.
         assumptions: What must hold for all that.
     """
 
@@ -39,12 +40,13 @@ class Attack:
     advantage: float
     bayes_error: float
     reading: str
+    promises: bool
     assumptions: tuple[str, ...]
 
     @classmethod
     def on(cls, file: PlanFile, label: str, rates: tuple[float, ...], read_at: float) -> Attack:
         """Return what an attacker could learn of a plan."""
-        from hockeystick.tradeoffs.plot import reading
+        from hockeystick.tradeoffs.reading import is_promise, reading
 
         f = hs.tradeoff(file.plan)
         return cls(
@@ -57,5 +59,6 @@ class Attack:
             advantage=float(f.advantage),
             bayes_error=float(f.bayes_error(PRIOR)),
             reading=reading(read_at, f.power(read_at)),
+            promises=is_promise(f.power(read_at)),
             assumptions=assumptions_of(file.plan),
         )

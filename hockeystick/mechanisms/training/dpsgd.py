@@ -294,6 +294,7 @@ a partial last step is a whole release
         """What must hold in the training code for the plan to apply, as sentences."""
         return (
             group_meaning(self.adjacency, self.examples_per_user),
+            *_one_example(self),
             SCHEMES[self.sampling].number(_batches(self)),
             SCHEMES[self.sampling].drawn(_batches(self)),
             _clipped(self),
@@ -347,6 +348,16 @@ def _schedule(name: str, schedule: object) -> Schedule | None:
     if schedule is not None and not isinstance(schedule, Schedule):
         raise ParameterError(name, schedule, A_SCHEDULE)
     return schedule
+
+
+def _one_example(plan: DPSGD) -> tuple[str, ...]:
+    """Return that an example is all of a person, where nothing else is said."""
+    if plan.examples_per_user > 1:
+        return ()
+    return (
+        "Nobody has more than one example: whoever has several is protected less, as a plan with "
+        "examples_per_user says.",
+    )
 
 
 def _besides(extra: Mechanism | None) -> tuple[str, ...]:

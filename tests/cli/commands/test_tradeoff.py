@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import hockeystick as hs
-from hockeystick.tradeoffs.plot import reading
+from hockeystick.tradeoffs.reading import reading
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -47,7 +47,7 @@ def rows(out: str) -> list[list[str]]:
     """The table's numbers, without its headings and labels."""
     words = [line.strip("│ ").split()[-3:] for line in out.splitlines()]
     start = next(i for i, line in enumerate(words) if line == ["FNR", "at", "least"])
-    end = next(i for i, line in enumerate(out.splitlines()) if " FPR: false" in line)
+    end = next(i for i, line in enumerate(out.splitlines()) if " TPR: true" in line)
     return [line for line in words[start:end] if len(line) == 3 and line[0][0] in "01"]
 
 

@@ -265,7 +265,7 @@ def test_the_assumptions_say_how_batches_are_drawn_and_what_is_clipped(sampling:
 
 def test_batches_clipped_as_a_whole_say_so() -> None:
     clipped = plan(clipping=Clipping.BATCH)
-    assert "twice the clipping norm" in clipped.assumptions[3]
+    assert "twice the clipping norm" in clipped.assumptions[4]
     assert "batch clipping" in str(clipped)
 
 

@@ -1,0 +1,171 @@
+"""What an answer does not say by itself, and whoever decides should know."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final, final
+
+from hockeystick.accountants.ask import Answer, asked
+from hockeystick.mechanisms import Mechanism
+from hockeystick.numerics.numerals import at_most, plain
+from hockeystick.results import Certified
+from hockeystick.tradeoffs.reading import is_promise, percent_at_most
+
+# The fields of mechanisms that say how many are protected, and what one of these is called.
+_UNITS: Final = {
+    "examples": "examples",
+    "total_clients": "clients",
+    "users": "users",
+}
+# Ponomareva et al. (2023), section 5.2: a larger epsilon is "weak to no formal" protection.
+_WEAK: Final = 10.0
+_WEAKLY: Final = "epsilon above 10 is weak or no formal protection (Ponomareva et al. 2023)"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Caution:
+    """What an answer does not say by itself.
+
+    Args:
+        about: "delta" or "epsilon".
+        text: One or two sentences for whoever decides.
+    """
+
+    about: str
+    text: str
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Units:
+    """How many are protected, and what one of them is called, as in "50,000 examples"."""
+
+    count: int
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.count:,} {self.name}"
+
+
+def cautions(
+    answer: Answer,
+    plan: Mechanism,
+    *,
+    delta: float | None = None,
+    epsilon: float | None = None,
+) -> tuple[Caution, ...]:
+    """Return what whoever decides by an answer should know besides.
+
+    A delta of at least one over the number of records allows a release that shows one of them in
+    full, whatever epsilon is (Dwork and Roth 2014, section 2.3). An epsilon above 10 is "weak to
+    no formal" protection (Ponomareva et al. 2023, section 5.2).
+
+    Guarantees:
+        None: these are conventions, not theorems. No caution does not mean that an answer is good.
+
+    Edge cases:
+        Where the plan does not say how many records there are, nothing is said of delta.
+
+    Args:
+        answer: What ``epsilon`` or ``delta`` returned.
+        plan: What it is of.
+        delta: Where epsilon was asked for; or
+        epsilon: where delta was asked for: exactly one of the two.
+
+    Returns:
+        The cautions, the most serious first.
+
+    Raises:
+        ParameterError: If not exactly one of delta and epsilon is given.
+
+    References:
+        Ponomareva et al., "How to DP-fy ML", 2023; Dwork and Roth, "The Algorithmic Foundations of
+        Differential Privacy", 2014.
+
+    Example:
+        >>> import hockeystick as hs
+        >>> plan = hs.DPSGD(examples=50_000, batch_size=500, epochs=1, noise_multiplier=1)
+        >>> (found,) = hs.answers.cautions(hs.epsilon(plan, delta=0.4), plan, delta=0.4)
+        >>> print(found.text)  # doctest: +NORMALIZE_WHITESPACE
+        a delta of 0.4 is not below 1 / 50,000: it allows a release that shows one of the examples
+        in full. Choose one far below, such as 1e-06.
+    """
+    quantity, at = asked(delta, epsilon)
+    told = float(answer if isinstance(answer, Certified) else answer.value)
+    at_delta, at_epsilon = (at, told) if quantity == "epsilon" else (told, at)
+    found = (_of_delta(at_delta, plan), _of_epsilon(at_epsilon))
+    return tuple(one for one in found if one is not None)
+
+
+def units_of(plan: Mechanism) -> Units | None:
+    """Return how many are protected by a plan, the most that a part says; None where none does.
+
+    Example:
+        >>> import hockeystick as hs
+        >>> plan = hs.DPSGD(examples=50_000, batch_size=500, epochs=1, noise_multiplier=1)
+        >>> print(hs.answers.units_of(plan @ hs.Laplace(1)))
+        50,000 examples
+    """
+    return max(_units(plan), key=lambda one: one.count, default=None)
+
+
+def suggested_delta(units: Units) -> float:
+    """Return the largest power of ten that is at most a tenth of one over the number of records.
+
+    Example:
+        >>> import hockeystick as hs
+        >>> from hockeystick.answers import Units, suggested_delta
+        >>> suggested_delta(Units(60_000, "examples"))
+        1e-06
+    """
+    return float(f"1e-{len(str(10 * units.count - 1))}")
+
+
+def _of_delta(delta: float, plan: Mechanism) -> Caution | None:
+    """Return the caution where delta is at least one over the number of records."""
+    units = units_of(plan)
+    if units is None or delta * units.count < 1.0:
+        return None
+    text = (
+        f"a delta of {_short(delta)} is not below 1 / {units.count:,}: it allows a release that "
+        f"shows one of the {units.name} in full. Choose one far below, such as "
+        f"{plain(suggested_delta(units))}."
+    )
+    return Caution("delta", text)
+
+
+def _short(value: float) -> str:
+    """Return a number as it was given, or rounded up if it has many digits."""
+    return min(plain(value), at_most(value), key=len)
+
+
+def _of_epsilon(epsilon: float) -> Caution | None:
+    """Return the caution where epsilon promises hardly anything."""
+    if epsilon <= _WEAK:
+        return None
+    right = math.nextafter(1.0 / (1.0 + math.exp(-epsilon)), 2.0)
+    text = (
+        f"of two equally likely data sets, an attacker may guess the right one up to "
+        f"{percent_at_most(right)} of the time"
+        if is_promise(right)
+        else "by itself it promises nothing about attacks; ask for the trade-off function"
+    )
+    return Caution("epsilon", f"{_WEAKLY}: {text}.")
+
+
+def _units(plan: object) -> Iterator[Units]:
+    """Yield how many are protected, as the parts of a plan say it."""
+    if isinstance(plan, tuple):
+        for part in plan:
+            yield from _units(part)
+    if not isinstance(plan, Mechanism) or not dataclasses.is_dataclass(plan):
+        return
+    for field in dataclasses.fields(plan):
+        value = getattr(plan, field.name)
+        if field.name in _UNITS and isinstance(value, int):
+            yield Units(-(-value // getattr(plan, "examples_per_user", 1)), _UNITS[field.name])
+        yield from _units(value)

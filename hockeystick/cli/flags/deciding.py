@@ -1,0 +1,54 @@
+"""The flag that turns an answer into a decision, and the exit status that says it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final, TypeVar, final
+
+import click
+
+from hockeystick.answers import Decision, decide
+from hockeystick.io import parse
+from hockeystick.results import Approximate, Certified
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+MISSED: Final = 1
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """A budget, and whether an answer is within it."""
+
+    at_most: float
+    decision: Decision
+
+    @property
+    def meets(self) -> bool:
+        """Whether it is, by proof."""
+        return self.decision is Decision.MEETS
+
+    @property
+    def exit_status(self) -> int:
+        """0 where the budget is met, else 1."""
+        return 0 if self.meets else MISSED
+
+
+def at_most_flag(quantity: str) -> Callable[[_Command], _Command]:
+    """Return the decorator that adds the flag for the budget of a quantity."""
+    text = f"Say whether {quantity} is proven to be at most this; exit status 1 if it is not."
+    return click.option("--at-most", "at_most", metavar=quantity[0].upper(), help=text)
+
+
+def decided(answer: Certified | Approximate, at_most: str | None) -> Decided | None:
+    """Return whether an answer is within the budget, where there is one."""
+    if at_most is None:
+        return None
+    given: Any = answer
+    if isinstance(answer, Approximate):
+        raise click.UsageError(
+            f"--at-most needs a proven {answer.quantity}: {answer.accountant} only approximates it"
+        )
+    budget: Any = parse(at_most)
+    return Decided(float(budget), decide(given, budget))

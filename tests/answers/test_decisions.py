@@ -1,0 +1,151 @@
+"""A decision is a comparison with a proven end; a caution says what an answer hides."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import hockeystick as hs
+from hockeystick.answers import Decision, Units, cautions, decide, suggested_delta, units_of
+from hockeystick.cli import main
+from hockeystick.errors import ParameterError
+
+TRAINING = hs.DPSGD(examples=50_000, batch_size=500, epochs=1, noise_multiplier=1.0)
+FLAGS = ("--examples", "50000", "--batch-size", "500", "--epochs", "1", "--noise-multiplier", "1")
+BETWEEN = hs.Certified(1.0, 1.5, 2.0, quantity="epsilon", accountant="rdp")
+
+
+@pytest.mark.parametrize(
+    ("budget", "decision"),
+    [
+        (2.0, Decision.MEETS),
+        (math.nextafter(2.0, 0.0), Decision.UNDECIDED),
+        (1.0, Decision.UNDECIDED),
+        (math.nextafter(1.0, 0.0), Decision.MISSES),
+        (math.inf, Decision.MEETS),
+        (0, Decision.MISSES),
+    ],
+)
+def test_only_a_proven_end_decides(budget: float, decision: Decision) -> None:
+    assert decide(BETWEEN, budget) is decision
+
+
+def test_an_approximation_decides_nothing() -> None:
+    given: Any = hs.Approximate(1.0, quantity="epsilon", accountant="gdp")
+    with pytest.raises(ParameterError, match="an approximation decides nothing"):
+        decide(given, 3.0)
+
+
+@pytest.mark.parametrize("budget", [-1.0, math.nan, "3"])
+def test_a_budget_that_is_none_is_refused(budget: Any) -> None:
+    with pytest.raises(ParameterError, match=r"^at_most must be "):
+        decide(BETWEEN, budget)
+
+
+@pytest.mark.parametrize(("delta", "about"), [(2e-5, ["delta"]), (1.99e-5, [])])
+def test_a_delta_of_one_over_the_examples_is_cautioned_of(delta: float, about: list[str]) -> None:
+    found = cautions(hs.epsilon(TRAINING, delta), TRAINING, delta=delta)
+    assert [one.about for one in found] == about
+
+
+@pytest.mark.parametrize(("upper", "said"), [(10.0, 0), (10.5, 1), (math.inf, 1)])
+def test_an_epsilon_above_ten_is_cautioned_of(upper: float, said: int) -> None:
+    answer = hs.Certified(1.0, 1.0, upper, quantity="epsilon", accountant="rdp")
+    assert len(cautions(answer, hs.Gaussian(1.0), delta=1e-5)) == said
+
+
+def test_the_share_of_right_guesses_is_rounded_up() -> None:
+    answer = hs.Certified(11.0, 11.0, 11.0, quantity="epsilon", accountant="rdp")
+    (found,) = cautions(answer, hs.Gaussian(1.0), delta=1e-5)
+    assert 1.0 / (1.0 + math.exp(-11.0)) <= 0.99999
+    assert "99.999 % of the time" in found.text
+
+
+def test_what_is_protected_is_counted_wherever_it_is_said() -> None:
+    users = hs.DPSGD(
+        examples=50_001, batch_size=500, epochs=1, noise_multiplier=1.0, examples_per_user=2
+    )
+    assert units_of(users) == Units(25_001, "examples")
+    assert units_of(hs.Laplace(1.0) @ TRAINING) == Units(50_000, "examples")
+    assert units_of(hs.Gaussian(1.0) ** 3) is None
+
+
+@pytest.mark.parametrize(
+    ("examples", "delta"), [(1, 0.1), (10, 1e-2), (11, 1e-3), (60_000, 1e-6), (10**9, 1e-10)]
+)
+def test_a_suggested_delta_is_a_tenth_of_one_over_the_examples_or_less(
+    examples: int, delta: float
+) -> None:
+    assert suggested_delta(Units(examples, "examples")) == delta
+
+
+@pytest.mark.parametrize(("budget", "status", "word"), [("3", 0, "meets"), (".1", 1, "misses")])
+def test_the_command_says_its_decision_by_its_exit_status(
+    capsys: pytest.CaptureFixture[str], budget: str, status: int, word: str
+) -> None:
+    asked = ("epsilon", *FLAGS, "--delta", "1e-6", "--at-most", budget)
+    assert main(asked) == status
+    assert f"{word} epsilon at most" in capsys.readouterr().out
+    assert main((*asked, "--json")) == status
+    assert json.loads(capsys.readouterr().out)["budget"]["decision"] == word
+
+
+def test_the_command_lets_no_approximation_decide(capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ("epsilon", *FLAGS, "--delta", "1e-6", "--at-most", "3", "--accountant", "gdp")
+    assert main(asked) == 2
+    assert "gdp only approximates it" in capsys.readouterr().err
+
+
+def test_the_command_cautions_and_suggests_a_delta(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(("epsilon", *FLAGS, "--delta", ".4")) == 0
+    assert "caution     a delta of 0.4 is not below 1 / 50,000" in capsys.readouterr().out
+    assert main(("epsilon", *FLAGS)) == 2
+    assert "for 50,000 examples, 1e-06 or less is sensible" in capsys.readouterr().err
+
+
+# What is done to numbers, and to intervals by mistake.
+AS_A_NUMBER: list[Callable[[Any], object]] = [
+    lambda answer: answer < 3,
+    lambda answer: 3 >= answer,
+    lambda answer: max(answer, answer),
+    lambda answer: sorted([answer, answer]),
+    lambda answer: round(answer, 2),
+    lambda answer: answer + 1,
+    lambda answer: 2 * answer,
+    lambda answer: sum([answer]),
+    int,
+]
+
+
+@pytest.mark.parametrize("done", AS_A_NUMBER)
+def test_an_interval_is_not_taken_for_a_number(done: Callable[[Any], object]) -> None:
+    with pytest.raises(TypeError, match=r"answer\.upper"):
+        done(BETWEEN)
+    with pytest.raises(TypeError, match="no bound"):
+        done(hs.Approximate(1.0, quantity="epsilon", accountant="gdp"))
+
+
+def test_a_percent_format_that_would_round_down_is_refused_and_a_float_is_not() -> None:
+    answer: Any = BETWEEN
+    with pytest.raises(TypeError, match="rounds up"):
+        _ = "%.3f" % answer  # noqa: UP031
+    with pytest.raises(TypeError, match="rounds up"):
+        _ = "%s: %.3f" % ("epsilon", answer)  # noqa: UP031
+    assert float(answer) % 2 == 0.0
+    assert [float(one) for one in (answer,)] == [2.0]
+    assert "%s" % answer == str(answer)  # noqa: UP031
+
+
+def test_a_repr_is_one_line_and_a_notebook_shows_the_number_first() -> None:
+    assert repr(BETWEEN) == "<epsilon = 2 (proven in [1, 2]; rdp)>"
+    page = hs.Certified(
+        1.0, 1.0, 1.0, quantity="delta", accountant="rdp", assumptions=("a < b",)
+    )._repr_html_()
+    assert page.startswith("<div><strong>delta = 1</strong>")
+    assert "a &lt; b" in page
+    approximate = hs.Approximate(1.5, quantity="epsilon", accountant="gdp")
+    assert "no guarantee" in approximate._repr_html_()

@@ -97,6 +97,7 @@ def _picture(name: str) -> Figure:
             name=f"pin-{pin}",
             line_width=2,
             line_dash=_DASHES[pin],
+            visible=False,
         )
     source = ColumnDataSource(drawn(name, ()), name="present")
     picture.varea("at", "lower", "upper", source=source, name=BAND, fill_alpha=0.25)

@@ -103,12 +103,11 @@ class Service:
     async def _parts(self, state: State, fine: bool) -> AsyncIterator[told.Told]:
         """Yield the parts of a state whose answers are quick: each is one question."""
         unit, stages = answers.stages_of(state, fine)
-        noises = answers.noises_of(state, fine)
         asked = [
             self._headline(state),
             self._attack(state, fine),
             self._curve("course", stages, state, unit),
-            self._curve("noise", noises, state, ""),
+            self._noises(state, fine),
         ]
         async for part in _as_completed(asked):
             yield part
@@ -127,8 +126,9 @@ class Service:
         if isinstance(found, Refused):
             yield told.refused_told("headline", found.message)
             return
-        yield told.headline_told(state, found)
-        if found.accountant in answers.QUICK:
+        is_quick = found.accountant in answers.QUICK
+        yield told.headline_told(state, found, is_slow=not is_quick)
+        if is_quick:
             self._quick.add(_kind(state))
             async for part in self._parts(state, fine):
                 yield part
@@ -143,7 +143,7 @@ class Service:
         try:
             await asyncio.wait([bound, best], return_when=asyncio.FIRST_COMPLETED)
             if bound.done() and not best.done() and isinstance(bound.result(), Certified):
-                yield told.headline_told(state, bound.result(), is_final=False)
+                yield told.headline_told(state, bound.result(), is_final=False, is_slow=True)
         finally:
             bound.cancel()
 
@@ -165,9 +165,10 @@ class Service:
         found = await self._lane(state).ask(answers.headline, state.plan, state.delta)
         if isinstance(found, Refused):
             return told.refused_told("headline", found.message)
-        if found.accountant not in answers.QUICK:
+        is_slow = found.accountant not in answers.QUICK
+        if is_slow:
             self._quick.discard(_kind(state))
-        return told.headline_told(state, found)
+        return told.headline_told(state, found, is_slow=is_slow)
 
     async def _attack(self, state: State, fine: bool) -> told.Told:
         """Return what an attacker could learn."""
@@ -181,6 +182,19 @@ class Service:
         """Return a curve, asked as one question."""
         found = await self._lane(state).ask(answers.points, stages, state.delta)
         return told.curve_told(name, found, unit=unit)
+
+    async def _noises(self, state: State, fine: bool) -> told.Told:
+        """Return the curve over the noise, half of it asked of either lane."""
+        asked = answers.noises_of(state, fine)
+        lanes = (self._lane(state), self._lane(state, likes=None if fine else self._ready))
+        halves = await asyncio.gather(
+            *(
+                lane.ask(answers.points, asked[start::2], state.delta)
+                for start, lane in enumerate(lanes)
+            )
+        )
+        found = sorted((one for half in halves for one in half), key=lambda one: one.at)
+        return told.curve_told("noise", found)
 
     def _lane(self, state: State, *, likes: Lane | None = None) -> Lane:
         """Return who is asked: the lane of that kind of question, as it may have kept the answer.

@@ -40,13 +40,16 @@ def plan_told(state: State, words: Sequence[str], is_slow: bool) -> Told:
     }
 
 
-def headline_told(state: State, answer: Certified, *, is_final: bool = True) -> Told:
+def headline_told(
+    state: State, answer: Certified, *, is_final: bool = True, is_slow: bool = False
+) -> Told:
     """Return epsilon: its upper end to quote, and the proven interval."""
     lower, upper = interval(answer.lower, answer.upper)
     is_bounded = answer.upper < math.inf
     return {
         "part": "headline",
         "final": is_final,
+        "slow": is_slow,
         "bounded": is_bounded,
         "epsilon": at_most(answer.upper),
         "number": answer.upper if is_bounded else None,

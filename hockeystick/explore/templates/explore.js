@@ -3,12 +3,17 @@
   // A logarithmic axis without points is no reason to complain.
   Bokeh.set_log_level("error");
   const byId = (id) => document.getElementById(id);
+  const say = (id, text) => {
+    const one = byId(id);
+    if (one.textContent !== text) one.textContent = text;
+  };
   const all = (what) => [...document.querySelectorAll(what)];
   const config = JSON.parse(byId("config").textContent);
   // How long a slow plan has to rest before it is asked, and any plan before it is drawn finely.
   const REST_MS = 350;
   const SETTLED_MS = 450;
   const BUSY_MS = 200;
+  const TOGETHER_MS = 80;
   const SAFE = { "trade-off": "lower", course: "upper", noise: "upper" };
 
   // The pictures.
@@ -25,7 +30,9 @@
     const text = JSON.stringify(data);
     if (drawn[`${name} ${role}`] === text) return;
     drawn[`${name} ${role}`] = text;
-    renderer(name, role).data_source.data = data;
+    const one = renderer(name, role);
+    one.data_source.data = data;
+    one.visible = data.at.length > 0;
   };
   const place = (name, role, at, safe) => fill(name, role, { at, safe });
   const dark = window.matchMedia("(prefers-color-scheme: dark)");
@@ -84,29 +91,31 @@
   const show = {
     plan: (part) => {
       slow = part.slow;
-      byId("words").textContent = part.words.join("; ");
-      byId("command").textContent = part.command;
-      byId("toml").textContent = part.toml ?? "No file can hold this plan.";
+      say("words", part.words.join("; "));
+      say("command", part.command);
+      say("toml", part.toml ?? "No file can hold this plan.");
       byId("save-plan").disabled = part.toml === null;
       for (const [name, value] of Object.entries(part.values)) follow(name, value);
     },
     headline: (part) => {
+      slow = part.slow;
       const line = byId("headline");
       line.classList.toggle("bad", !part.bounded);
       const small = document.createElement("span");
       small.textContent = ` at delta = ${part.delta}`;
       line.replaceChildren(part.bounded ? `epsilon ≤ ${part.epsilon}` : "epsilon has no bound", small);
-      byId("interval").textContent = part.final
+      say("interval", part.final
         ? `proven: ${part.interval} (${part.accountant})`
-        : `a first bound (${part.accountant}); computing a better one`;
-      byId("meaning").textContent = part.meaning;
+        : `a first bound (${part.accountant}); computing a better one`);
+      say("meaning", part.meaning);
     },
     "trade-off": (part) => {
       drawCurve("trade-off", part);
       for (const [rate, found] of Object.entries(part.finds)) {
-        document.querySelector(`[data-find="${rate}"]`).textContent = found;
+        const one = document.querySelector(`[data-find="${rate}"]`);
+        if (one.textContent !== found) one.textContent = found;
       }
-      byId("advantage").textContent = part.advantage;
+      say("advantage", part.advantage);
       const at = part.columns.at.indexOf(1);
       place("trade-off", "mark", at < 0 ? [] : [1], at < 0 ? [] : [part.columns.lower[at]]);
     },
@@ -115,7 +124,7 @@
   };
 
   const refuse = (message) => {
-    byId("refused").textContent = message;
+    say("refused", message);
     byId("shown").classList.toggle("stale", message !== "");
     byId("headline").classList.toggle("stale", message !== "");
   };
@@ -131,13 +140,15 @@
     }
     if (part.part === "headline") refuse("");
     parts[part.part] = part;
+    // A quick answer is drawn as a whole, a slow one as its parts arrive.
+    if (fresh.size === 0) drawing = setTimeout(draw, TOGETHER_MS);
     fresh.add(part.part);
-    // What arrives between two frames is drawn together.
-    if (fresh.size === 1) requestAnimationFrame(draw);
   };
 
   const fresh = new Set();
+  let drawing = 0;
   const draw = () => {
+    clearTimeout(drawing);
     const names = [...fresh];
     fresh.clear();
     for (const name of names) show[name](parts[name]);
@@ -162,8 +173,13 @@
     return response;
   };
 
+  // Bokeh paints in the next frame; a message that is sent in that frame arrives after it.
   const painted = () => new Promise((done) => {
-    requestAnimationFrame(() => requestAnimationFrame(() => done(performance.now())));
+    requestAnimationFrame(() => {
+      const { port1, port2 } = new MessageChannel();
+      port1.onmessage = () => done(performance.now());
+      port2.postMessage(null);
+    });
   });
 
   const ask = async (fine) => {
@@ -173,7 +189,7 @@
     asking = own;
     clearTimeout(timer);
     const busy = setTimeout(() => {
-      byId("busy").textContent = fine ? "" : "Computing. What is asked first loads the arithmetic: seconds, or minutes after an installation.";
+      say("busy", fine ? "" : "Computing. What is asked first loads the arithmetic: seconds, or minutes after an installation.");
       document.documentElement.dataset.state = "computing";
     }, BUSY_MS);
     try {
@@ -182,6 +198,7 @@
         if (asking !== own) return;
         take(part);
       }
+      draw();
     } catch (error) {
       if (error.name === "AbortError" || asking !== own) return;
       refuse(`The page lost its server (${error.message}). Start hockeystick explore again.`);
@@ -189,7 +206,7 @@
       clearTimeout(busy);
     }
     asking = null;
-    byId("busy").textContent = "";
+    say("busy", "");
     if (start !== null) painted().then((end) => performance.measure("answer", { start, end }));
     if (since !== null) { schedule(); return; }
     if (!fine && !slow) { timer = setTimeout(() => ask(true), SETTLED_MS); return; }
@@ -200,7 +217,7 @@
     await painted();
     if (asking !== null || since !== null) return;
     document.documentElement.dataset.state = "settled";
-    byId("said").textContent = byId("refused").textContent === "" ? byId("headline").textContent : "";
+    say("said", byId("refused").textContent === "" ? byId("headline").textContent : "");
   };
 
   const schedule = () => {
@@ -341,26 +358,26 @@
     link.download = name;
     link.click();
     setTimeout(() => URL.revokeObjectURL(link.href), 10000);
-    byId("saved").textContent = `${name} is saved.`;
+    say("saved", `${name} is saved.`);
   };
   byId("save-plan").addEventListener("click", () => {
     if (parts.plan) save("plan.toml", parts.plan.toml, "application/toml");
   });
   byId("save-report").addEventListener("click", async () => {
     byId("save-report").disabled = true;
-    byId("saved").textContent = "Writing the report: some seconds.";
+    say("saved", "Writing the report: some seconds.");
     try {
       const found = await (await post("/report", { values })).json();
       if (found.refused === undefined) save("report.html", found.html, "text/html");
-      else byId("saved").textContent = found.refused;
+      else say("saved", found.refused);
     } catch (error) {
-      byId("saved").textContent = `There is no report: ${error.message}`;
+      say("saved", `There is no report: ${error.message}`);
     }
     byId("save-report").disabled = false;
   });
   byId("copy").addEventListener("click", async () => {
     await navigator.clipboard.writeText(byId("command").textContent);
-    byId("saved").textContent = "The command is copied.";
+    say("saved", "The command is copied.");
   });
 
   paint();

@@ -225,7 +225,9 @@ def test_a_slow_plan_holds_no_quick_one_up(page: Any) -> None:
 @pytest.mark.parametrize("width", [320, 390, 768, 1280])
 def test_nothing_sticks_out_and_the_number_stays_in_sight(page: Any, width: int) -> None:
     look(page, width)
-    page.find_element("id", "pin").click()
+    pin = page.find_element("id", "pin")
+    page.execute_script("arguments[0].scrollIntoView({block: 'center'})", pin)
+    pin.click()
     assert page.execute_script("return document.documentElement.scrollWidth") <= width
     delta = page.find_element("id", "delta")
     page.execute_script("arguments[0].scrollIntoView({block: 'center'})", delta)
@@ -263,4 +265,4 @@ def test_every_control_has_a_name_and_nothing_comes_from_elsewhere(page: Any) ->
         ".filter((one) => one.host !== location.host).map(String)"
     )
     assert [one for one in loaded if not one.startswith(("data:", "blob:"))] == []
-    assert "A <b>plan</b>" in text(page, "command") or page.title.startswith("A <b>plan</b>")
+    assert page.title.startswith("A <b>plan</b>")

@@ -108,6 +108,8 @@ def _(plan: DPSGD) -> str:
     size = "" if plan.batch_size is None else f" of {plan.batch_size:,}{mean}"
     batches = f"{plan.sampling.capitalize()} batches{size} (rate {plan.sampling_rate:.6g})"
     length = f"{plan.steps:,} steps" if plan.epochs is None else f"{plain(plan.epochs)} epochs"
+    if plan.drop_last:
+        batches += ", the rest dropped"
     extra = "" if plan.extra is None else f"; besides, {plan.extra}"
     noise = f"noise multiplier {plain(plan.noise_multiplier)}"
     return f"DP-SGD{on}: {batches}, {noise}, {length}{_schedules(plan)}{extra}"

@@ -94,8 +94,8 @@ def moved(state: State, values: Mapping[str, Any]) -> State:
 
     Raises:
         ParameterError: If a value is outside its domain, or the plan has no such number.
-        IncompatibleError: If the values do not go together, as shuffled batches that do not
-            divide the examples.
+        IncompatibleError: If the values do not go together, as shuffled batches and
+            add-remove.
     """
     asked = dict(values)
     delta = _validate.real(_QUESTION, asked.pop(_QUESTION, state.delta))

@@ -43,6 +43,7 @@ from hockeystick.mechanisms.parallel import Parallel as Parallel
 from hockeystick.mechanisms.sampling.clipping import Clipping as Clipping
 from hockeystick.mechanisms.sampling.fixed_size import FixedSizeSubsampled as FixedSizeSubsampled
 from hockeystick.mechanisms.sampling.gaussian_sequence import GaussianSequence as GaussianSequence
+from hockeystick.mechanisms.sampling.last_batch import LastBatch as LastBatch
 from hockeystick.mechanisms.sampling.poisson import PoissonSubsampled as PoissonSubsampled
 from hockeystick.mechanisms.sampling.poisson import PoissonSubsampledGroup as PoissonSubsampledGroup
 from hockeystick.mechanisms.sampling.random_allocation import RandomAllocation as RandomAllocation

@@ -87,3 +87,28 @@ def test_an_unknown_schedule_is_one_line(run: Run, tmp_path: object) -> None:
     status, out, err = run("epsilon", file, "--delta", "1e-5")
     assert (status, out) == (2, "")
     assert "did you mean 'exponential'?" in err
+
+
+def test_a_shuffled_run_without_an_adjacency_is_refused_with_the_command_that_works(
+    run: Run,
+) -> None:
+    asked = shlex.split(
+        "--examples 1010 --batch-size 100 --epochs 2 --noise-multiplier 2 --delta 1e-5 "
+        "--sampling shuffle"
+    )
+    status, out, err = run("epsilon", *asked)
+    assert (status, out, err.count("\n")) == (2, "", 1)
+    working = err.partition("or replace-one, as hockeystick ")[2].partition(" (and --drop-last")[0]
+    command, *words = shlex.split(working)
+    assert (command, words) == ("epsilon", [*asked, "--adjacency", "zero-out"])
+    told = [json.loads(run(command, *words, *more, "--json")[1]) for more in ((), ("--drop-last",))]
+    plan = hs.DPSGD(
+        examples=1010,
+        batch_size=100,
+        epochs=2,
+        noise_multiplier=2,
+        sampling="shuffle",
+        adjacency="zero-out",
+    )
+    assert [one["plan"]["drop_last"] for one in told] == [False, True]
+    assert [one["upper"] for one in told] == [hs.epsilon(plan, 1e-5).upper] * 2

@@ -58,7 +58,7 @@ def test_a_full_batch_holds_every_example() -> None:
         ({"batch_size": 0.5}, ParameterError, "batch_size must be"),
         ({"delta": True}, ParameterError, "delta must be"),
         ({"extra": 1}, ParameterError, "name must be one of"),
-        ({"sampling": "shuffle"}, IncompatibleError, "no whole number of batches of 256"),
+        ({"sampling": "shuffle"}, IncompatibleError, "no analysis under add-remove"),
     ],
 )
 def test_what_the_library_refuses_is_refused(values: object, error: type, message: str) -> None:

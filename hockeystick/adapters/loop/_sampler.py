@@ -69,7 +69,7 @@ class Sampler:
         epoch, place = divmod(step, length)
         if epoch != self._epoch:
             source = bits(self._seed, "epoch", epoch)
-            self._parts = _DIVIDED[self._plan.sampling](self._examples, length, source)
+            self._parts = _DIVIDED[self._plan.sampling](self._plan, self._examples, length, source)
             self._epoch = epoch
         return _places(self._parts == place)
 
@@ -102,14 +102,14 @@ def _full_batch(plan: hs.DPSGD, examples: int, rate: Fraction, source: Bits) -> 
     return np.arange(examples)
 
 
-def _allocated(examples: int, length: int, source: Bits) -> Indices:
+def _allocated(plan: hs.DPSGD, examples: int, length: int, source: Bits) -> Indices:
     """Return one of an epoch's steps for each example, independently."""
     return uniform_integers(length, examples, bits=source)
 
 
-def _shuffled(examples: int, length: int, source: Bits) -> Indices:
-    """Return the steps of an epoch whose batches have one size."""
-    return permutation(examples, bits=source) // (examples // length)
+def _shuffled(plan: hs.DPSGD, examples: int, length: int, source: Bits) -> Indices:
+    """Return each example's step in an epoch, one beyond the last for a rest that is dropped."""
+    return permutation(examples, bits=source) // int(plan.batch_size or 1)
 
 
 _Draw = Callable[[hs.DPSGD, int, Fraction, Bits], Indices]
@@ -121,7 +121,7 @@ _DRAWN: Final[Mapping[Sampling, _Draw]] = MappingProxyType(
         Sampling.FULL_BATCH: _full_batch,
     }
 )
-_DIVIDED: Final[Mapping[Sampling, Callable[[int, int, Any], Indices]]] = MappingProxyType(
+_DIVIDED: Final[Mapping[Sampling, Callable[[hs.DPSGD, int, int, Any], Indices]]] = MappingProxyType(
     {Sampling.RANDOM_ALLOCATION: _allocated, Sampling.SHUFFLE: _shuffled}
 )
 SUPPORTED: Final = frozenset({*_DRAWN, *_DIVIDED})

@@ -143,13 +143,16 @@ def _full_batch(counts: Counts, plan: DPSGD, notes: Notes) -> None:
     _sized(counts, counts.shape[1], notes)
 
 
-def _epochs(counts: Counts, plan: DPSGD, notes: Notes) -> Counts:
-    """Return whole epochs, each of which uses each record once; note where one does not."""
+def _epochs(counts: Counts, plan: DPSGD, notes: Notes, left_out: int = 0) -> Counts:
+    """Return whole epochs, each of which uses each record once; note where one does not.
+
+    So many records may be left out of each.
+    """
     length = int(plan.steps_per_epoch or 1)
     whole = len(counts) // length
     epochs = counts[: whole * length].reshape(whole, length, -1)
     for used in epochs.sum(axis=1):
-        wrong = used[used != 1]
+        wrong = used[used > 1] if int((used == 0).sum()) == left_out else used[used != 1]
         if len(wrong):
             notes.certain(Rule.EPOCH, int(wrong[0]), 1)
     return epochs
@@ -157,9 +160,14 @@ def _epochs(counts: Counts, plan: DPSGD, notes: Notes) -> Counts:
 
 def _shuffle(counts: Counts, plan: DPSGD, notes: Notes) -> None:
     """Check that epochs use each record once in batches of one size, and test their order."""
-    epochs = _epochs(counts, plan, notes)
-    size = counts.shape[1] // epochs.shape[1]
-    _sized(counts[: epochs.shape[0] * epochs.shape[1]], size, notes)
+    length, size = int(plan.steps_per_epoch or 1), int(plan.batch_size or 1)
+    rest = counts.shape[1] % size
+    epochs = _epochs(counts, plan, notes, left_out=rest if plan.drop_last else 0)
+    smaller = rest > 0 and not plan.drop_last
+    whole = epochs[:, : length - smaller]
+    _sized(whole.reshape(-1, counts.shape[1]), size, notes)
+    if smaller:
+        _sized(epochs[:, -1], rest, notes)
     _test_overlap(epochs[0::2, 0], epochs[1::2, 0], notes)
 
 

@@ -6,6 +6,8 @@ from typing import Final
 
 import click
 
+# Under this name a context has the words that its command was given.
+GIVEN: Final = "hockeystick.given"
 _A_PLAN: Final = (
     "PLAN is a plan file, - for one on standard input, or the plan itself as it is in Python: "
     "'Laplace(2)**3 @ Gaussian(4)'."
@@ -18,6 +20,7 @@ class Once(click.Command):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse the arguments, then raise for the first flag that is given twice."""
         given = list(args)
+        ctx.meta[GIVEN] = tuple(args)
         rest = super().parse_args(ctx, args)
         _, _, order = self.make_parser(ctx).parse_args(given)
         for index, one in enumerate(order):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeVar
 
@@ -11,8 +12,9 @@ from hockeystick.accountants.base import TOLERANCE
 from hockeystick.accountants.registry import ACCOUNTANTS
 from hockeystick.accountants.summary import LEAST_RATE
 from hockeystick.adjacency import Adjacency
+from hockeystick.cli.flags.once import GIVEN
 from hockeystick.cli.flags.source import Source, source
-from hockeystick.errors import ParameterError
+from hockeystick.errors import IncompatibleError, ParameterError
 from hockeystick.io import parse
 from hockeystick.io.plan_file import PlanFile
 from hockeystick.io.vocabulary import ALTERNATIVES
@@ -39,8 +41,16 @@ _FLAGS: Final = {
         f"Which data sets are neighbours: {', '.join(Adjacency)}; the first by default.",
     ),
 }
+_DROP_LAST: Final[Mapping[str, Any]] = {
+    "is_flag": True,
+    "flag_value": "yes",
+    "default": None,
+    "help": "Shuffled epochs leave out the examples beyond their last whole batch.",
+}
 # Stands for every sampling where they are compared.
 EVERY: Final = "all"
+# A flag that has no value.
+_SAID: Final = "drop_last"
 _WORDS: Final = ("sampling", "adjacency", "clipping")
 
 
@@ -58,6 +68,7 @@ def comparison_flags(command: _Command) -> _Command:
 
 def _with_plan(command: _Command, special: Mapping[str, Mapping[str, Any]]) -> _Command:
     """Add the plan file and the flags, some of them in a way of their own."""
+    command = click.option(_flag(_SAID), _SAID, **_DROP_LAST)(command)
     for name, (metavar, text) in reversed(_FLAGS.items()):
         how = special.get(name, {"metavar": metavar, "help": text})
         command = click.option(_flag(name), name, **how)(command)
@@ -106,7 +117,7 @@ json_flag = click.option("--json", "as_json", is_flag=True, help="Answer in JSON
 def plan_of(plan: str | Source | None, flags: Mapping[str, str | None]) -> PlanFile:
     """Return the plan that a file, or a text that writes it out, and flags beside it describe."""
     fields = {
-        name: text if name in _WORDS else parse(text)
+        name: True if name == _SAID else text if name in _WORDS else parse(text)
         for name, text in flags.items()
         if text is not None
     }
@@ -127,6 +138,22 @@ def plan_of(plan: str | Source | None, flags: Mapping[str, str | None]) -> PlanF
     except ParameterError as error:
         _refuse_neither_of_two(error)
         raise
+    except IncompatibleError as error:
+        if fields.get("sampling") == Sampling.SHUFFLE and "adjacency" not in fields:
+            raise IncompatibleError(f"{error}{_completed()}") from None
+        raise
+
+
+def _completed() -> str:
+    """Return the command that was given with the adjacency that shuffled batches need."""
+    context = click.get_current_context(silent=True)
+    if context is None or GIVEN not in context.meta:
+        return ""
+    words = ["hockeystick", str(context.info_name), *context.meta[GIVEN]]
+    return (
+        f", as {shlex.join([*words, '--adjacency', 'zero-out'])} (and --drop-last if the loader "
+        "leaves out its last batch)"
+    )
 
 
 def _refuse_both_of_two(flags: Mapping[str, str | None]) -> None:

@@ -9,15 +9,25 @@ from typing import Final, final
 from hockeystick import _validate
 from hockeystick._validate import whole_numbers
 from hockeystick.adjacency import Adjacency
-from hockeystick.errors import IncompatibleError
+from hockeystick.errors import IncompatibleError, ParameterError
 from hockeystick.mechanisms.base import Mechanism, checked
 from hockeystick.mechanisms.noise.gaussian import Gaussian
 from hockeystick.mechanisms.registry import registered
 from hockeystick.mechanisms.sampling.clipping import Clipping
+from hockeystick.mechanisms.sampling.last_batch import LastBatch
 from hockeystick.numerics.numerals import plain
 
 _STEPS: Final = whole_numbers("T", 1, (10, 10_000))
 _GROUP: Final = whole_numbers("g", 1, (1, 40))
+_USED: Final = MappingProxyType(
+    {
+        LastBatch.WHOLE: "exactly one of the epoch's {} batches, which are all of one size",
+        LastBatch.SMALLER: "exactly one of the epoch's {} batches, of one size but the last, which "
+        "is smaller",
+        LastBatch.DROPPED: "at most one of the epoch's {} batches, which are all of one size; "
+        "fewer than that are in none",
+    }
+)
 _CLIPPED: Final = MappingProxyType(
     {
         Clipping.INDIVIDUAL: "Each example's contribution",
@@ -66,6 +76,23 @@ class Shuffled(Mechanism):
     at most g of them move, each by 2C: ``G_{2 sqrt(g)/s}``. The lower end is that of the sum of all
     batches, which moves by g units, or of a single example.
 
+    **Batches that do not divide the examples.** With ``last_batch`` "smaller" the last of the steps
+    has fewer examples, with "dropped" those that are left, fewer than a batch, sit out the epoch.
+    Given the order, which does not depend on the data, one batch or none knows the example that
+    differs, so that the upper end stays what it is: neither the noise nor the clipping knows the
+    size of a batch. The lower end of a smaller batch stays as well, since the largest sum and the
+    sum of all have the same law whichever batch the example is in. It is in none of the batches of
+    a dropped rest with a probability of at most ``1/(T + 1)``: with b < n/T examples in a batch
+    the rest has at most b - 1 of more than T b. The lower end is that of the largest sum which is
+    moved with probability ``T/(T + 1)`` only; with less rest more is lost. (Turning some of the
+    outputs into those of unmoved sums, whatever the data, leads from the one to the other.)
+
+    A group g meets more often in whole batches if the last one is smaller. With m whole batches of
+    b and a rest of r examples, of which a smaller batch or none is made, k of the group are placed,
+    ``k_top`` of them in the i fullest. At least ``i (k - r)/m`` are in the i fullest whole batches,
+    so that ``m k_top >= i (k - r)``, and the i fullest get the next one with probability at most
+    ``(i b - k_top)/(m b + r - k) <= i/m``. So the account is that of m batches, all alike.
+
     Guarantees:
         An interval: the upper end is that of the Gaussian, the lower end that of such data. They
         are far apart where there are many batches and much noise, and shuffling may then be as
@@ -84,6 +111,8 @@ class Shuffled(Mechanism):
         clipping: "individual", or "batch" where the sums of batches of two examples or more are
             clipped.
         group: The number g of examples that differ, an integer from 1 to 10^15.
+        last_batch: "whole", "smaller" or "dropped"; a smaller one needs two steps, and where sums
+            are clipped two examples.
 
     Raises:
         ParameterError: If a parameter is outside its domain.
@@ -110,6 +139,7 @@ class Shuffled(Mechanism):
     adjacency: Adjacency = Adjacency.ZERO_OUT
     clipping: Clipping = Clipping.INDIVIDUAL
     group: int = 1
+    last_batch: LastBatch = LastBatch.WHOLE
 
     def __init__(
         self,
@@ -118,6 +148,7 @@ class Shuffled(Mechanism):
         adjacency: Adjacency | str = Adjacency.ZERO_OUT,
         clipping: Clipping | str = Clipping.INDIVIDUAL,
         group: int = 1,
+        last_batch: LastBatch | str = LastBatch.WHOLE,
     ) -> None:
         object.__setattr__(self, "inner", _gaussian(checked("inner", inner)))
         object.__setattr__(self, "steps", _validate.count("steps", steps, _STEPS))
@@ -125,6 +156,10 @@ class Shuffled(Mechanism):
         object.__setattr__(self, "adjacency", neighbours)
         object.__setattr__(self, "clipping", _validate.choice("clipping", clipping, Clipping))
         object.__setattr__(self, "group", _validate.count("group", group, _GROUP))
+        rest = _validate.choice("last_batch", last_batch, LastBatch)
+        object.__setattr__(self, "last_batch", rest)
+        if rest is LastBatch.SMALLER and self.steps == 1:
+            raise ParameterError("last_batch", last_batch, "'whole' or 'dropped' with one step")
         if neighbours is Adjacency.ADD_REMOVE:
             raise IncompatibleError(
                 "an example more or less changes the number or the sizes of shuffled batches, so "
@@ -142,12 +177,16 @@ class Shuffled(Mechanism):
         return (
             self.adjacency.meaning,
             "The examples are shuffled afresh for each epoch, and the order is kept secret.",
-            f"Each example is in exactly one of the epoch's {self.steps:,} batches, which are "
-            "all of one size.",
+            f"Each example is in {_USED[self.last_batch].format(f'{self.steps:,}')}.",
             f"{_CLIPPED[self.clipping]} is clipped in L2 to the clipping norm; fresh Gaussian "
             "noise is added to each batch's sum, and its standard deviation is "
             f"{plain(self.noise_multiplier)} times the clipping norm.",
         )
+
+    @property
+    def whole_batches(self) -> int:
+        """How many batches are of the largest size."""
+        return self.steps - (self.last_batch is LastBatch.SMALLER)
 
     def for_group(self, size: int) -> Shuffled:
         """Return the epoch for a group that is ``size`` times as large."""
@@ -159,7 +198,12 @@ class Shuffled(Mechanism):
         batches = "1 batch" if self.steps == 1 else f"{self.steps} batches"
         whole = ("batch clipping",) if self.clipping is Clipping.BATCH else ()
         several = (f"group of {self.group}",) if self.group > 1 else ()
-        return f"shuffled {name}", (*details, batches, *whole, *several, self.adjacency)
+        rest = {
+            LastBatch.WHOLE: (),
+            LastBatch.SMALLER: ("the last smaller",),
+            LastBatch.DROPPED: ("the rest dropped",),
+        }[self.last_batch]
+        return f"shuffled {name}", (*details, batches, *rest, *whole, *several, self.adjacency)
 
 
 def _gaussian(inner: Mechanism) -> Gaussian:

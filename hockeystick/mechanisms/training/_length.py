@@ -93,6 +93,17 @@ def steps_of(plan: Length) -> tuple[int, str]:
     return _steps_in(plan.epochs, plan.batch_size, plan.examples, plan.rate)
 
 
+def steps_of_epochs(plan: Length, drop_last: bool) -> tuple[int, str]:
+    """Return the steps of epochs whose batches do not divide the examples, and the rule."""
+    if plan.epochs is None:
+        return steps_of(plan)
+    whole = int(1 / batch_fraction(plan))
+    per_epoch, name = (whole, "floor") if drop_last else (whole + 1, "ceil")
+    steps = math.ceil(decimal(plan.epochs) * per_epoch)
+    numbers = f"{plain(plan.epochs)} * {name}({plan.examples} / {plan.batch_size})"
+    return steps, f"steps = epochs * {name}(examples / batch_size) = {numbers} = {steps}"
+
+
 @lru_cache(maxsize=256)
 def _steps_in(
     epochs: float, batch_size: int | None, examples: int | None, rate: float | None

@@ -10,6 +10,7 @@ from hockeystick.adjacency import Adjacency
 from hockeystick.errors import IncompatibleError
 from hockeystick.mechanisms.registry import registered
 from hockeystick.mechanisms.sampling.clipping import Clipping
+from hockeystick.mechanisms.sampling.last_batch import LastBatch
 
 
 @registered
@@ -53,6 +54,19 @@ class Batches:
     examples: int | None
     cap: int | None
     examples_per_user: int = 1
+    drop_last: bool = False
+
+    @property
+    def last(self) -> LastBatch:
+        """What becomes of the examples beyond the last whole batch of an epoch."""
+        if self.rate.numerator <= 1:
+            return LastBatch.WHOLE
+        return LastBatch.DROPPED if self.drop_last else LastBatch.SMALLER
+
+    @property
+    def per_epoch(self) -> int:
+        """How many batches an epoch has."""
+        return int(1 / self.rate) + (self.last is LastBatch.SMALLER)
 
     @property
     def replaced(self) -> bool:

@@ -24,6 +24,7 @@ from hockeystick.mechanisms.training._length import (
     check_alternatives,
     check_length,
     steps_of,
+    steps_of_epochs,
 )
 from hockeystick.mechanisms.training.batches import Batches, Sampling
 from hockeystick.mechanisms.training.loaders import numbers_of
@@ -96,6 +97,8 @@ class DPSGD(Plan):
             Poisson and full batches with individual clipping and no cap.
         extra: What else is released of the same data, as the statistics of a private normalisation
             or the runs that tuned this one: a mechanism, or several in a tuple; None for nothing.
+        drop_last: Whether shuffled epochs leave out the examples beyond their last whole batch;
+            else these are a smaller batch.
 
     Raises:
         ParameterError: If a parameter is outside its domain, or both of a pair of alternatives are
@@ -134,6 +137,7 @@ a partial last step is a whole release
     batch_cap: int | None = None
     examples_per_user: int = 1
     extra: Mechanism | None = None
+    drop_last: bool = False
 
     def __init__(
         self,
@@ -152,6 +156,7 @@ a partial last step is a whole release
         batch_cap: float | None = None,
         examples_per_user: float = 1,
         extra: Mechanism | Iterable[Mechanism] | None = None,
+        drop_last: bool = False,
     ) -> None:
         fields = {
             "noise_multiplier": _validate.real("noise_multiplier", noise_multiplier),
@@ -170,6 +175,7 @@ a partial last step is a whole release
             else _validate.count("batch_cap", batch_cap, _CAP),
             "examples_per_user": _validate.count("examples_per_user", examples_per_user, _PER_USER),
             "extra": _extra(extra),
+            "drop_last": _flag("drop_last", drop_last),
         }
         for name, value in fields.items():
             object.__setattr__(self, name, value)
@@ -241,18 +247,25 @@ a partial last step is a whole release
     @property
     def total_steps(self) -> int:
         """The number of steps."""
-        return steps_of(self)[0]
+        return self._length[0]
 
     @property
     def steps_rule(self) -> str:
         """Where the number of steps comes from, as one line."""
-        return steps_of(self)[1]
+        return self._length[1]
+
+    @property
+    def _length(self) -> tuple[int, str]:
+        """The number of steps, and the rule that it comes from."""
+        if self.sampling is Sampling.SHUFFLE and batch_fraction(self).numerator > 1:
+            return steps_of_epochs(self, self.drop_last)
+        return steps_of(self)
 
     @property
     def steps_per_epoch(self) -> int | None:
         """How many batches an epoch of shuffled or allocated data has, None for other samplings."""
         by_epoch = SCHEMES[self.sampling].by_epoch
-        return int(1 / batch_fraction(self)) if by_epoch else None
+        return _batches(self).per_epoch if by_epoch else None
 
     @property
     def noise_multipliers(self) -> Array:
@@ -343,6 +356,13 @@ def _clipping(clipping: object) -> Clipping:
         raise ParameterError("clipping", clipping, allowed) from None
 
 
+def _flag(name: str, value: object) -> bool:
+    """Return true or false, or raise."""
+    if not isinstance(value, bool):
+        raise ParameterError(name, value, "True or False")
+    return value
+
+
 def _schedule(name: str, schedule: object) -> Schedule | None:
     """Return a schedule or None, or raise."""
     if schedule is not None and not isinstance(schedule, Schedule):
@@ -392,6 +412,7 @@ def _batches(plan: DPSGD) -> Batches:
         plan.examples,
         plan.batch_cap,
         plan.examples_per_user,
+        plan.drop_last,
     )
 
 
@@ -403,6 +424,10 @@ def _check_options(plan: DPSGD) -> None:
             raise IncompatibleError(f"batch_cap cuts Poisson batches; not those of {plan.sampling}")
         if plan.examples is None:
             raise ParameterError("examples", None, "given where batch_cap is")
+    if plan.drop_last and plan.sampling is not Sampling.SHUFFLE:
+        raise IncompatibleError(
+            f"drop_last is about shuffled epochs; sampling {plan.sampling!r} has no last batch"
+        )
     if plan.examples_per_user > 1:
         _check_users(plan)
     if plan.batch_schedule is not None and not (poisson and plan.epochs is None):
@@ -498,6 +523,8 @@ def _options(plan: DPSGD) -> Iterator[str]:
             yield f"{name.replace('_', ' ')} {type(schedule).__name__.lower()}"
     if plan.batch_cap is not None:
         yield f"batches of at most {plan.batch_cap}"
+    if plan.drop_last:
+        yield "the rest of an epoch dropped"
     if plan.examples_per_user > 1:
         yield f"users with {plan.examples_per_user} examples"
     if plan.extra is not None:

@@ -133,7 +133,8 @@ def _shuffled(loader: _Loader, epochs: float, accumulate: int) -> dict[str, Any]
             "accumulate that divides them"
         )
     size = loader.batch_size * loader.ranks * accumulate
-    return {"examples": loader.examples, "batch_size": size, "epochs": epochs}
+    sizes = {"examples": loader.examples, "batch_size": size}
+    return sizes | {"epochs": epochs, "drop_last": loader.drop_last}
 
 
 def _check_order(loader: _Loader) -> None:

@@ -18,6 +18,7 @@ from hockeystick.mechanisms.noise.gaussian import Gaussian
 from hockeystick.mechanisms.sampling.clipping import Clipping
 from hockeystick.mechanisms.sampling.fixed_size import FixedSizeSubsampled
 from hockeystick.mechanisms.sampling.gaussian_sequence import FEW_LEVELS, GaussianSequence
+from hockeystick.mechanisms.sampling.last_batch import LastBatch
 from hockeystick.mechanisms.sampling.poisson import PoissonSubsampled, PoissonSubsampledGroup
 from hockeystick.mechanisms.sampling.random_allocation import RandomAllocation
 from hockeystick.mechanisms.sampling.shuffled import Shuffled
@@ -237,8 +238,14 @@ class _Shuffle(_ByEpoch):
     __slots__ = ()
 
     def check(self, batches: Batches) -> None:
-        """Refuse add-remove."""
-        self._check_whole(batches)
+        """Refuse add-remove, and a last batch of one example that is clipped as a whole."""
+        size, examples = batches.sizes
+        alone = batches.last is LastBatch.SMALLER and examples % size == 1
+        if alone and batches.clipping is Clipping.BATCH:
+            raise IncompatibleError(
+                f"the last of {examples:,} examples in batches of {size:,} would be alone, and "
+                "clipping it as a whole has no analysis; use drop_last, or another batch_size"
+            )
         _needs(
             batches,
             "sampling 'shuffle'",
@@ -250,15 +257,25 @@ class _Shuffle(_ByEpoch):
         """Return one epoch."""
         # A batch of one example is clipped with it.
         clipping = batches.clipping if batches.sizes[0] > 1 else Clipping.INDIVIDUAL
-        steps = int(1 / batches.rate)
-        return Shuffled(Gaussian(noise_multiplier), steps, batches.adjacency, clipping)
+        return Shuffled(
+            Gaussian(noise_multiplier),
+            batches.per_epoch,
+            batches.adjacency,
+            clipping,
+            last_batch=batches.last,
+        )
 
     def drawn(self, batches: Batches) -> str:
         """Return the description of the sampling."""
+        size, examples = batches.sizes
+        rest, used = "", "exactly one batch of an epoch"
+        if batches.last is LastBatch.SMALLER:
+            rest = f", the last of {examples % size:,}"
+        if batches.last is LastBatch.DROPPED:
+            used = f"{used}, but the last {examples % size:,} of its order, which are left out"
         return (
             "The examples are shuffled afresh for each epoch and cut into batches of "
-            f"{batches.sizes[0]:,}; each example is in exactly one batch of an epoch, and the "
-            "order stays secret."
+            f"{size:,}{rest}; each example is in {used}, and the order stays secret."
         )
 
 

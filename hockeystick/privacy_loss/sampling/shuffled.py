@@ -9,6 +9,11 @@ mean is p mu or q mu. The largest of T of them has the distribution functions
 
 whichever the batch is. It is discretised; both are post-processing. The sum of all batches is a
 Gaussian with ``(p - q) mu / sqrt(T)``, whose loss may be larger with many noisy batches.
+
+Where the examples beyond the last whole batch are dropped, T/(T+1) is the least probability with
+which the example takes part, and the largest sum has
+
+    F_p(z) = (T/(T+1) Phi(z - p mu) + 1/(T+1) Phi(z)) Phi(z)^(T-1).
 """
 
 from __future__ import annotations
@@ -24,6 +29,7 @@ import numpy as np
 from hockeystick.adjacency import Adjacency
 from hockeystick.mechanisms.noise.gaussian import Gaussian
 from hockeystick.mechanisms.sampling.clipping import Clipping
+from hockeystick.mechanisms.sampling.last_batch import LastBatch
 from hockeystick.mechanisms.sampling.shuffled import Shuffled
 from hockeystick.mechanisms.streams.sensitivity import square_root
 from hockeystick.numerics import ULP, decimal
@@ -78,6 +84,7 @@ class LargestBatchLoss(AtomListLoss):
     noise_multiplier: float
     steps: int
     shifts: Shifts
+    dropped: bool = False
 
     def atoms(self) -> Atoms:
         """Return one atom for each rounded loss."""
@@ -92,16 +99,33 @@ class _Curve(NamedTuple):
     rate: Array
 
 
-def _curve(z: Array, steps: int, shift: float) -> _Curve:
+def _curve(z: Array, steps: int, shift: float, dropped: bool = False) -> _Curve:
     """Return ``ln F`` and its derivative at some outputs."""
     at = z - shift
     one, other = _log_phi(at), _log_phi(z)
     others = float(steps - 1)
     # The shift is known to 2 units in the last place.
     moved = ULP * (2.0 * abs(shift) + np.abs(at))
-    error = one.error + 1.01 * one.rate * moved + others * other.error
+    one = one._replace(error=one.error + 1.01 * one.rate * moved)
+    if dropped:
+        one = _mixed(one, other, 1.0 / (steps + 1.0))
+    error = one.error + others * other.error
     log_f = one.log_f + others * other.log_f
     return _Curve(log_f, error + 4.0 * ULP * np.abs(log_f), one.rate + others * other.rate)
+
+
+def _mixed(one: _Curve, other: _Curve, share: float) -> _Curve:
+    """Return the curve of a mixture, in which the second has this share.
+
+    The sum's relative error is at most the larger one of its parts.
+    """
+    first = one.log_f + math.log1p(-share)
+    second = other.log_f + math.log(share)
+    log_f = np.logaddexp(first, second)
+    rounding = 16.0 * ULP * (1.0 + np.abs(first) + np.abs(second) - math.log(share))
+    weight = np.exp(first - log_f)
+    rate = weight * one.rate + (1.0 - weight) * other.rate
+    return _Curve(log_f, np.maximum(one.error, other.error) + rounding, rate)
 
 
 def _log_phi(at: Array) -> _Curve:
@@ -120,9 +144,9 @@ def _atoms(loss: LargestBatchLoss) -> Atoms:
     mu = 1.0 / loss.noise_multiplier
     shifts = (loss.shifts.under_p * mu, loss.shifts.under_q * mu)
     with np.errstate(all="ignore"):
-        edges, step = _edges(loss.steps, *shifts)
+        edges, step = _edges(loss.steps, *shifts, dropped=loss.dropped)
         (log_p, error_p), (log_q, error_q) = (
-            _masses(_curve(edges, loss.steps, shift)) for shift in shifts
+            _masses(_curve(edges, loss.steps, shift, loss.dropped)) for shift in shifts
         )
         known = (log_p > -math.inf) & (error_p < _SURE) & (error_q < _SURE)
         log_p, error = log_p[known], error_p[known]
@@ -133,16 +157,18 @@ def _atoms(loss: LargestBatchLoss) -> Atoms:
     return Atoms(*read_only_atoms(*merged(Atoms(values, log_p, error))))
 
 
-def _edges(steps: int, first: float, second: float) -> tuple[Array, float]:
+def _edges(
+    steps: int, first: float, second: float, *, dropped: bool = False
+) -> tuple[Array, float]:
     """Return outputs at which the loss is midway between points of a grid, and the grid's step.
 
     Any outputs give a valid lower bound.
     """
     z = np.linspace(-_REACH, max(first, second) + _REACH, _POINTS)
-    likely = [_curve(z, steps, shift).log_f for shift in (first, second)]
+    likely = [_curve(z, steps, shift, dropped).log_f for shift in (first, second)]
     start = float(z[np.argmax(np.minimum(*likely) > _LEAST)])
     z = np.linspace(start, max(min(first, second), 0.0) + _REACH, _POINTS)
-    above, below = (_curve(z, steps, shift) for shift in (first, second))
+    above, below = (_curve(z, steps, shift, dropped) for shift in (first, second))
     ratio = above.log_f - below.log_f + np.log(above.rate) - np.log(below.rate)
     side = 1.0 if first > second else -1.0
     ratio = np.maximum.accumulate(side * ratio)
@@ -198,14 +224,15 @@ def _(mechanism: Shuffled) -> DominatingPair:
     batch_clipped = mechanism.clipping is Clipping.BATCH
     distance = 2 if replaced or batch_clipped else 1
     group = 1 if batch_clipped else mechanism.group
-    if mechanism.steps == 1:
+    dropped = mechanism.last_batch is LastBatch.DROPPED
+    if mechanism.steps == 1 and not dropped:
         reach = distance * group
         return _same(_gaussian(noise, reach)) if reach > 1 else dominating_pair(Gaussian(noise))
     above = _batches_seen(min(noise, _MOST_NOISE), distance, mechanism)
     pairs = _REPLACED if replaced else _WHOLE if batch_clipped else _ZEROED
     return DominatingPair(
         *(
-            DominatedLoss(above, _largest_attained(noise, mechanism.steps, pair, group))
+            DominatedLoss(above, _largest_attained(noise, mechanism.steps, pair, group, dropped))
             for pair in pairs
         )
     )
@@ -218,7 +245,7 @@ def _batches_seen(noise: float, distance: int, mechanism: Shuffled) -> CellLoss:
         return _moved(noise, distance, min(group, steps))
     if group > LARGEST_GROUP:
         return _gaussian(noise, distance * group)
-    law = squares_of_batches(group, steps)
+    law = squares_of_batches(group, mechanism.whole_batches)
     seen = observed_mixture((chance, _moved(noise, distance, square)) for square, chance in law)
     # No allocation leaves all the sums where they are.
     return cast(CellLoss, seen)
@@ -250,18 +277,20 @@ def _gaussian(noise: float, distance: int) -> GaussianLoss:
 
 
 def _largest_attained(
-    noise: float, steps: int, pairs: tuple[Shifts, ...], group: int
+    noise: float, steps: int, pairs: tuple[Shifts, ...], group: int, dropped: bool
 ) -> CellLoss | None:
     """Return the attained loss with the largest K at the order ``noise``.
 
     That order is typical of the best one after some epochs at common deltas. More noise gives a
     smaller loss. Of a group, all may move the sum of all batches, or one alone may differ.
+    The sum of all is no Gaussian where some are dropped.
     """
     if noise > _MOST_NOISE:
         return None
     distance = group * abs(pairs[0].under_p - pairs[0].under_q)
-    found: list[CellLoss] = [GaussianLoss(noise * math.sqrt(steps) / distance * (1.0 + 8.0 * ULP))]
+    of_all = GaussianLoss(noise * math.sqrt(steps) / distance * (1.0 + 8.0 * ULP))
+    found: list[CellLoss] = [] if dropped else [of_all]
     if noise <= 1.0 / _SMALLEST_MU:
         enough = max(noise, _LEAST_NOISE)
-        found += [LargestBatchLoss(enough, steps, shifts) for shifts in pairs]
-    return max(found, key=lambda one: one.cgf_estimate(noise).value)
+        found += [LargestBatchLoss(enough, steps, shifts, dropped) for shifts in pairs]
+    return max(found, key=lambda one: one.cgf_estimate(noise).value, default=None)

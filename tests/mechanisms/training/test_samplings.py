@@ -89,6 +89,24 @@ def test_every_sampling_has_a_scheme() -> None:
             hs.Shuffled(hs.Gaussian(1.5), 20, "replace-one", "batch") ** 4,
         ),
         (
+            {"sampling": "shuffle", "adjacency": "zero-out", "examples": 1010},
+            hs.Shuffled(hs.Gaussian(1.5), 21, last_batch="smaller") ** 4,
+        ),
+        (
+            {
+                "sampling": "shuffle",
+                "adjacency": "zero-out",
+                "examples": 1010,
+                "drop_last": True,
+            },
+            hs.Shuffled(hs.Gaussian(1.5), 20, last_batch="dropped") ** 4,
+        ),
+        (
+            # Nothing is left to drop.
+            {"sampling": "shuffle", "adjacency": "zero-out", "drop_last": True},
+            hs.Shuffled(hs.Gaussian(1.5), 20, "zero-out") ** 4,
+        ),
+        (
             # A batch of one example has nothing beside it.
             {
                 "sampling": "shuffle",
@@ -166,9 +184,15 @@ def test_a_plan_is_the_mechanism_of_its_sampling(
         # Ragged last batches, and parts of epochs.
         ({"sampling": "random-allocation", "examples": 1010}, r"drop these \(examples = 1000\)"),
         (
-            {"sampling": "shuffle", "adjacency": "zero-out", "examples": 1010},
-            r"drop these \(examples = 1000\)",
+            {
+                "sampling": "shuffle",
+                "adjacency": "zero-out",
+                "examples": 1001,
+                "clipping": "batch",
+            },
+            "the last of 1,001 examples in batches of 50 would be alone",
         ),
+        ({"drop_last": True}, "sampling 'poisson' has no last batch"),
         ({"sampling": "random-allocation", "epochs": 2.5}, "use 40 or 60"),
         (
             {"sampling": "shuffle", "adjacency": "zero-out", "epochs": None, "steps": 81},

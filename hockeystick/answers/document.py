@@ -91,6 +91,7 @@ def _(answer: Calibrated, given: Mapping[str, Any]) -> dict[str, Any]:
     before = () if answer.spent is None else assumptions_of(answer.spent)
     return {
         "parameter": answer.parameter,
+        "extreme": answer.extreme,
         "target": str(answer.target),
         "budget": _budget(answer.target),
         "value": jsonable(answer.value),

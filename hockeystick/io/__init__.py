@@ -1,6 +1,6 @@
 """Plans as files, and numbers and names as people write them."""
 
-from hockeystick.io.call_text import is_call_text, parse_plan
+from hockeystick.io.call_text import parse_plan
 from hockeystick.io.guesses import did_you_mean, with_guess
 from hockeystick.io.numbers import parse, parse_real
 from hockeystick.io.plan_file import PlanFile, load_plan, shown
@@ -9,7 +9,6 @@ from hockeystick.io.saving import save_plan
 __all__ = [
     "PlanFile",
     "did_you_mean",
-    "is_call_text",
     "load_plan",
     "parse",
     "parse_plan",

@@ -14,9 +14,10 @@ from hockeystick.errors import (
     ParameterError,
     PlanFileError,
 )
+from hockeystick.io.blanks import Blanks
 from hockeystick.io.guesses import did_you_mean, with_guess
 from hockeystick.io.vocabulary import ENCODERS, GRAPHS, RUN_COUNTS, SCHEDULES
-from hockeystick.mechanisms.base import A_MECHANISM, READ_FROM_A_FILE
+from hockeystick.mechanisms.base import A_MECHANISM, READERS
 from hockeystick.mechanisms.decentralised.graphs import A_GRAPH
 from hockeystick.mechanisms.federated.prifedsync import A_CLIENT
 from hockeystick.mechanisms.selection.tuning import A_DISTRIBUTION
@@ -74,10 +75,14 @@ def built(
     *,
     extra: tuple[str, ...] = (),
     dialect: Dialect = FILE,
+    blanks: Blanks | None = None,
 ) -> _Built:
     """Return what is made of these fields; say where the plan is wrong if it is."""
     refuse_unknown(where, fields, (*extra, *parameters_of(make)), dialect)
-    missing = [name for name in required_by(make) if name not in fields]
+    required = required_by(make)
+    if blanks is not None:
+        fields = blanks.filled(make, fields, required)
+    missing = [name for name in required if name not in fields]
     if missing:
         raise PlanFileError(f"{where} needs {_needed(make, fields, missing, dialect)}")
     try:
@@ -116,6 +121,8 @@ def _needed(
 
 def _written(error: ParameterError, dialect: Dialect) -> str:
     """Return an error in the words of a dialect."""
-    meant = error.allowed.removesuffix(READ_FROM_A_FILE)
+    meant = error.allowed
+    for hint in READERS:
+        meant = meant.removesuffix(hint)
     allowed = dialect.written.get(meant, meant)
     return with_guess(ParameterError(error.name, error.value, allowed))

@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, NoReturn
 
 from hockeystick.errors import HockeystickError, PlanFileError
+from hockeystick.io.blanks import Blanks
 from hockeystick.io.building import CALL, built, parameters_of
 from hockeystick.io.guesses import did_you_mean
 from hockeystick.io.numbers import parse
@@ -84,7 +85,12 @@ def parse_plan(text: str, overrides: Mapping[str, object] | None = None) -> Mech
         >>> print(parse_plan("Laplace(2)**3 @ Gaussian(noise_multiplier=4)"))
         Laplace (scale 2) x 3 and Gaussian (noise multiplier 4)
     """
-    reader = _Reader(text, overrides or {})
+    return plan_of_text(text, overrides or {}, None)
+
+
+def plan_of_text(text: str, overrides: Mapping[str, object], blanks: Blanks | None) -> Mechanism:
+    """Return the plan that a text writes out, with numbers in place of those that it leaves out."""
+    reader = _Reader(text, overrides, blanks)
     try:
         return reader.read()
     except PlanFileError as error:
@@ -94,9 +100,10 @@ def parse_plan(text: str, overrides: Mapping[str, object] | None = None) -> Mech
 class _Reader:
     """What reads one text."""
 
-    def __init__(self, text: str, overrides: Mapping[str, object]) -> None:
+    def __init__(self, text: str, overrides: Mapping[str, object], blanks: Blanks | None) -> None:
         self._text = text.strip()
         self._overrides = overrides
+        self._blanks = blanks
 
     def read(self) -> Mechanism:
         """Return the plan."""
@@ -124,7 +131,8 @@ class _Reader:
         dropped = {ALTERNATIVES.get(name) for name in self._overrides}
         fields = self._fields(node, "DPSGD", DPSGD, 0)
         kept = {name: value for name, value in fields.items() if name not in dropped}
-        return built(DPSGD, {**kept, **self._overrides}, "DPSGD", self._overrides, dialect=CALL)
+        changed = {**kept, **self._overrides}
+        return built(DPSGD, changed, "DPSGD", self._overrides, dialect=CALL, blanks=self._blanks)
 
     def _plan(self, node: ast.expr, depth: int) -> Mechanism:
         """Return the mechanism that a node stands for, or raise."""
@@ -169,7 +177,8 @@ class _Reader:
     def _made(self, node: ast.Call, depth: int, field: str = "") -> object:
         """Return what a call makes, for a field if it is not for itself."""
         name, make = self._made_by(node, field)
-        return built(make, self._fields(node, name, make, depth), name, dialect=CALL)
+        fields = self._fields(node, name, make, depth)
+        return built(make, fields, name, dialect=CALL, blanks=self._blanks)
 
     def _made_by(self, node: ast.Call, field: str = "") -> tuple[str, Callable[..., object]]:
         """Return what a call calls, by its name."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ from typing import Any, Final, final
 
 from hockeystick import _validate
 from hockeystick.errors import IncompatibleError, ParameterError, PlanFileError
+from hockeystick.io.blanks import Blanks
 from hockeystick.io.building import built, refuse_unknown
 from hockeystick.io.guesses import did_you_mean
 from hockeystick.io.numbers import parse_real
@@ -18,6 +20,8 @@ from hockeystick.mechanisms import DPSGD, Composed, Mechanism
 
 MOST_BYTES: Final = 1_000_000
 _DEEPEST: Final = 16
+# A step on a path: a key, or the index of one of several.
+_STEP: Final = re.compile(r"\.?[^.\[\]]+|\[\d+\]")
 _TOP_LEVEL: Final = ("title", "source", "notes", "delta", "epsilon", "dpsgd", "release")
 
 
@@ -81,10 +85,27 @@ def load_plan(
     return plan_in(content_of(name), shown(name), overrides)
 
 
-def plan_in(content: bytes, name: str, overrides: Mapping[str, object] | None = None) -> PlanFile:
-    """Return the plan that the content of a plan file describes; errors begin with the name."""
+def plan_in(
+    content: bytes,
+    name: str,
+    overrides: Mapping[str, object] | None = None,
+    numbers: Mapping[str, object] | None = None,
+    blanks: Blanks | None = None,
+) -> PlanFile:
+    """Return the plan that the content of a plan file describes; errors begin with the name.
+
+    Args:
+        content: What the file holds.
+        name: What to call it.
+        overrides: Fields that replace those of the table ``[dpsgd]``.
+        numbers: What replaces others, by paths such as ``release[0].inner.rate``.
+        blanks: What collects the numbers that the file leaves out; they are errors by default.
+    """
     try:
-        return plan_file_of(_parsed(content), overrides or {})
+        document = _parsed(content)
+        for path, number in (numbers or {}).items():
+            set_at(document, path, number)
+        return plan_file_of(document, overrides or {}, blanks)
     except PlanFileError as error:
         raise PlanFileError(f"{name}: {error}") from None
 
@@ -137,11 +158,38 @@ def _parsed(content: bytes) -> dict[str, Any]:
         raise PlanFileError("the file is nested too deeply") from None
 
 
-def plan_file_of(document: Mapping[str, Any], overrides: Mapping[str, object]) -> PlanFile:
+def set_at(document: dict[str, Any], path: str, value: object) -> None:
+    """Put a value into a document, at a path such as ``release[0].inner.rate``, or raise."""
+    *steps, last = _STEP.findall(path)
+    table: Any = document
+    for done, step in enumerate(steps):
+        table = _inside(table, step)
+        if table is None:
+            there = "".join(steps[: done + 1]).removeprefix(".")
+            raise PlanFileError(f"{path} cannot be set: the file has no {there}")
+    if isinstance(table, list) and _inside(table, last) is not None:
+        table[int(last[1:-1])] = value
+    elif isinstance(table, dict) and not last.startswith("["):
+        table[last.removeprefix(".")] = value
+    else:
+        raise PlanFileError(f"{path} cannot be set: the file has no {path}")
+
+
+def _inside(node: Any, step: str) -> Any:
+    """Return what is one step inside of a node, None where there is nothing."""
+    if step.startswith("["):
+        index = int(step[1:-1])
+        return node[index] if isinstance(node, list) and index < len(node) else None
+    return node.get(step.removeprefix(".")) if isinstance(node, dict) else None
+
+
+def plan_file_of(
+    document: Mapping[str, Any], overrides: Mapping[str, object], blanks: Blanks | None = None
+) -> PlanFile:
     """Return the plan that a document describes."""
     refuse_unknown("the top level", document, _TOP_LEVEL)
     return PlanFile(
-        plan=_plan(document, overrides),
+        plan=_plan(document, overrides, blanks),
         title=text_at(document, "title"),
         source=text_at(document, "source"),
         notes=text_at(document, "notes"),
@@ -150,11 +198,13 @@ def plan_file_of(document: Mapping[str, Any], overrides: Mapping[str, object]) -
     )
 
 
-def _plan(document: Mapping[str, Any], overrides: Mapping[str, object]) -> Mechanism:
+def _plan(
+    document: Mapping[str, Any], overrides: Mapping[str, object], blanks: Blanks | None
+) -> Mechanism:
     """Return the composition of all that a document describes."""
     parts = []
     if "dpsgd" in document:
-        parts.append(_dpsgd(document["dpsgd"], overrides))
+        parts.append(_dpsgd(document["dpsgd"], overrides, blanks))
     elif overrides:
         flags = ", ".join(overrides)
         raise PlanFileError(f"there is no table [dpsgd] in which to override {flags}")
@@ -162,7 +212,7 @@ def _plan(document: Mapping[str, Any], overrides: Mapping[str, object]) -> Mecha
     if not isinstance(releases, list):
         raise PlanFileError("release must be an array of tables: write [[release]]")
     for index, table in enumerate(releases, 1):
-        parts.append(_release(table, f"[[release]] number {index}"))
+        parts.append(_release(table, f"[[release]] number {index}", blanks))
     if not parts:
         raise PlanFileError("a plan file needs a table [dpsgd], or [[release]] at least once")
     try:
@@ -171,23 +221,25 @@ def _plan(document: Mapping[str, Any], overrides: Mapping[str, object]) -> Mecha
         raise PlanFileError(str(error)) from None
 
 
-def _dpsgd(table: object, overrides: Mapping[str, object]) -> Mechanism:
+def _dpsgd(table: object, overrides: Mapping[str, object], blanks: Blanks | None) -> Mechanism:
     """Return the plan of a table [dpsgd]."""
     if not isinstance(table, dict):
         raise PlanFileError("dpsgd must be a table: write [dpsgd]")
     dropped = {ALTERNATIVES.get(name) for name in overrides}
     kept = {name: value for name, value in table.items() if name not in dropped}
-    described = {key: _field(key, value, f"[dpsgd].{key}", 0) for key, value in kept.items()}
-    return built(DPSGD, {**described, **overrides}, "[dpsgd]", overrides)
+    described = {
+        key: _field(key, value, f"[dpsgd].{key}", blanks, 0) for key, value in kept.items()
+    }
+    return built(DPSGD, {**described, **overrides}, "[dpsgd]", overrides, blanks=blanks)
 
 
-def _release(table: object, where: str) -> Mechanism:
+def _release(table: object, where: str, blanks: Blanks | None) -> Mechanism:
     """Return the mechanism of a table [[release]], repeated as it says."""
     if not isinstance(table, dict):
         raise PlanFileError("release must be an array of tables: write [[release]]")
     repeat = table.get("repeat", 1)
     rest = {key: value for key, value in table.items() if key != "repeat"}
-    mechanism = _mechanism(rest, where, extra=("repeat",))
+    mechanism = _mechanism(rest, where, blanks, extra=("repeat",))
     try:
         count = _validate.count("repeat", repeat, _validate.PARAMETERS["count"])
         return mechanism if "repeat" not in table else mechanism**count
@@ -196,7 +248,12 @@ def _release(table: object, where: str) -> Mechanism:
 
 
 def _mechanism(
-    table: Mapping[str, Any], where: str, *, extra: tuple[str, ...] = (), depth: int = 0
+    table: Mapping[str, Any],
+    where: str,
+    blanks: Blanks | None,
+    *,
+    extra: tuple[str, ...] = (),
+    depth: int = 0,
 ) -> Mechanism:
     """Return the mechanism that a table describes by name and fields."""
     if depth > _DEEPEST:
@@ -205,11 +262,12 @@ def _mechanism(
         raise PlanFileError(f"{where}: no file can hold a trade-off function; use Python for FDP")
     name = _named("mechanism", table, where, RELEASES)
     fields = {
-        key: _field(key, value, f"{where}, {key}", depth)
+        key: _field(key, value, f"{where}, {key}", blanks, depth)
         for key, value in table.items()
         if key != "mechanism"
     }
-    return built(RELEASES[name], fields, f"{where} ({name})", extra=("mechanism", *extra))
+    kind, extra = RELEASES[name], ("mechanism", *extra)
+    return built(kind, fields, f"{where} ({name})", extra=extra, blanks=blanks)
 
 
 def _of_a_kind(key: str, table: Mapping[str, Any], where: str) -> object:
@@ -232,14 +290,16 @@ def _named(key: str, table: Mapping[str, Any], where: str, known: Mapping[str, o
     return name
 
 
-def _field(key: str, value: object, where: str, depth: int) -> object:
+def _field(key: str, value: object, where: str, blanks: Blanks | None, depth: int) -> object:
     """Return a field's value, with the tables that describe something made into it."""
     if isinstance(value, dict) and key in KINDS:
         return _of_a_kind(key, value, where)
     if isinstance(value, dict) and "mechanism" in value:
-        return _mechanism(value, where, depth=depth + 1)
+        return _mechanism(value, where, blanks, depth=depth + 1)
     if isinstance(value, list):
-        return tuple(_field("", item, f"{where}[{i}]", depth) for i, item in enumerate(value))
+        return tuple(
+            _field("", item, f"{where}[{i}]", blanks, depth) for i, item in enumerate(value)
+        )
     return value
 
 

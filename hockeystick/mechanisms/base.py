@@ -16,8 +16,14 @@ from hockeystick.mechanisms.scope import Fact, common_facts, refuse_disagreement
 
 _PARTS_SHOWN: Final = 4
 A_MECHANISM: Final = "a mechanism"
-# What is added where the name of a file is given for what it describes.
-READ_FROM_A_FILE: Final = " (hockeystick.load_plan(path).plan reads one from a file)"
+# What is added where something is given from which a mechanism can be read.
+_FROM_A_FILE: Final = " (hockeystick.load_plan(path).plan reads one from a file)"
+_FROM_A_TEXT: Final = " (hockeystick.io.parse_plan(text) reads one from a text)"
+_FROM_AN_EVENT: Final = (
+    " (hockeystick.adapters.dp_accounting.from_event(event, adjacency) reads one from an event of "
+    "dp-accounting, which does not name its neighbours)"
+)
+READERS: Final = (_FROM_A_FILE, _FROM_A_TEXT, _FROM_AN_EVENT)
 
 
 class Mechanism(ABC):
@@ -281,8 +287,24 @@ class Repeated(Mechanism):
 
 
 def checked(name: str, value: object, *, allowed: str = A_MECHANISM) -> Mechanism:
-    """Return the value if it is a mechanism, or raise; for a plan's file, say how it is read."""
+    """Return the value if it is a mechanism, or raise; where one can be read from it, say how."""
     if isinstance(value, Mechanism):
         return value
-    names_a_file = str(value).endswith(".toml") and isinstance(value, str | os.PathLike)
-    raise ParameterError(name, value, allowed + READ_FROM_A_FILE * names_a_file)
+    raise ParameterError(name, value, allowed + _how_to_read(value))
+
+
+def _how_to_read(value: object) -> str:
+    """Return how a mechanism is read from what is none; nothing where that is unknown."""
+    if isinstance(value, str | os.PathLike) and str(value).endswith(".toml"):
+        return _FROM_A_FILE
+    if isinstance(value, str) and "(" in value:
+        return _FROM_A_TEXT
+    kinds = type(value).__mro__
+    # By its name, since dp-accounting need not be there.
+    is_event = any(kind.__name__ == "DpEvent" for kind in kinds if _is_peer(kind))
+    return _FROM_AN_EVENT if is_event else ""
+
+
+def _is_peer(kind: type) -> bool:
+    """Return whether a class is of dp-accounting."""
+    return kind.__module__.partition(".")[0] == "dp_accounting"

@@ -635,3 +635,11 @@ def test_hockeystick_itself_does_not_load_dp_accounting() -> None:
     code = f"import sys, hockeystick, hockeystick.cli; print({seen})"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout == "set()\n"
+
+
+def test_an_event_is_no_plan_and_the_error_says_how_it_becomes_one() -> None:
+    ask: Any = hs.epsilon
+    with pytest.raises(
+        hs.errors.ParameterError, match=r"dp_accounting\.from_event\(event, adjacency\)"
+    ):
+        ask(Times(Poisson(0.01, Gaussian(1.1)), 10), 1e-5)

@@ -99,6 +99,58 @@ def test_what_is_no_plan_is_one_line(run: Run, text: str, reason: str) -> None:
     assert reason in err
 
 
+def test_a_number_is_set_by_its_path_in_the_file_or_in_the_plan(run: Run, write: Write) -> None:
+    content = (
+        "delta = 1e-6\n[dpsgd]\nrate = 0.01\nsteps = 100\nnoise_multiplier = 1\n"
+        + "[[release]]\nmechanism = 'Laplace'\nscale = 2\n"
+        + "[[release]]\nmechanism = 'PoissonSubsampled'\nrate = 0.1\n"
+        + "inner = {mechanism = 'Gaussian', noise_multiplier = 2}\n"
+    )
+    path = write(content)
+
+    def having(*changes: str) -> Any:
+        flags = [word for change in changes for word in ("--set", change)]
+        return told(run, "epsilon", path, *flags)["plan"]["parts"]
+
+    for change in ("release[0].scale=30", "parts[1].scale=30", "scale=30"):
+        assert having(change)[1]["scale"] == 30
+    for change in ("release[1].inner.noise-multiplier=9", "parts[2].inner.noise_multiplier=9"):
+        assert having(change)[2]["inner"]["noise_multiplier"] == 9
+    assert having("dpsgd.epochs=2", "release[0].repeat=3")[0]["epochs"] == 2
+    assert having("release[0].repeat=3")[1]["count"] == 3
+    plan = told(
+        run,
+        "epsilon",
+        "DPSGD(1, examples=1000, batch_size=10, steps=9)",
+        "--delta",
+        "0.1",
+        "--set",
+        "rate=0.5",
+        "--set",
+        "epochs=3",
+    )["plan"]
+    assert (plan["rate"], plan["batch_size"], plan["epochs"]) == (0.5, None, 3)
+    for change, reason in (
+        ("release[5].scale=1", "release[5].scale cannot be set: the file has no release[5]"),
+        (
+            "release[0].scal=3",
+            "unknown key 'scal' in [[release]] number 1 (Laplace) (did you mean 's",
+        ),
+        ("scle=3", "--set scle: this must be a number that the plan gives: parts[0].noise_mult"),
+        ("scle=3", "(did you mean 'scale'?)"),
+        ("rate=0.3", "this must be one of these, written out: parts[0].rate, parts[2].rate"),
+        ("scale=x", "--set takes PATH=NUMBER, such as release[0].scale=3"),
+        ("scale=-1", "scale must be a number >= 0 or inf; got -1"),
+    ):
+        status, out, err = run("epsilon", path, "--set", change)
+        assert (status, out) == (2, "")
+        assert reason in err
+    again = ("epsilon", path, "--set", "scale=1", "--set", "scale=2")
+    assert "scale is set twice; set it once" in run(*again).err
+    written = ("epsilon", "Laplace(2)", "--set", "release[0].scale=3")
+    assert "'Laplace(2)' is no plan file" in run(*written).err
+
+
 def test_help_says_what_a_plan_may_be(run: Run) -> None:
     for command in ("epsilon", "convert", "tradeoff", "solve", "report"):
         assert "the plan itself as it is in Python" in " ".join(run(command, "--help").out.split())

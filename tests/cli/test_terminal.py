@@ -69,13 +69,12 @@ def test_help_holds_no_control_character_written_out(run: Run, command: str) -> 
 
 def test_the_examples_of_solve_can_be_copied_from_its_help(run: Run) -> None:
     shown = run("solve", "--help")[1].splitlines()
-    first = shown.index(
-        "    hockeystick solve examples/mnist-tutorial.toml --parameter noise_multiplier \\"
-    )
-    assert shown[first + 1 : first + 4] == [
+    first = shown.index("    hockeystick solve --examples 60000 --batch-size 256 --epochs 60 \\")
+    assert shown[first + 1 : first + 5] == [
         "        --epsilon 2 --delta 1e-5",
-        "    hockeystick solve --examples 60000 --batch-size 256 --noise-multiplier 1.1 \\",
-        "        --parameter epochs --advantage 0.3",
+        "    hockeystick solve 'Laplace()**10 @ Gaussian(4)' --epsilon 2 --delta 1e-6",
+        "    hockeystick solve examples/mnist-tutorial.toml --parameter epochs --whole \\",
+        "        --advantage 0.3 -o shorter.toml",
     ]
 
 

@@ -160,6 +160,7 @@ FILES = [
         "number 1 needs mechanism, one of AboveThreshold, BallsInBins, Batch",
     ),
     ("[[release]]\nmechanism = 'gaussian'", "got 'gaussian' (did you mean 'Gaussian'?)"),
+    ("[[release]]\nmechanism = 'DP-FedAvg'", "got 'DP-FedAvg' (did you mean 'FedSDP'?)"),
     ("[[release]]\nmechanism = ['Gaussian']", "mechanism must be one of AboveThreshold"),
     ("[[release]]\nmechanism = 'Gaussian'", "(Gaussian) needs noise_multiplier, a number >= 0"),
     (

@@ -6,7 +6,8 @@ import pytest
 
 import hockeystick as hs
 from hockeystick.errors import PlanFileError
-from hockeystick.io import is_call_text, parse_plan
+from hockeystick.io import parse_plan
+from hockeystick.io.call_text import is_call_text
 from hockeystick.io.vocabulary import RELEASES
 from tests.examples import EXAMPLES, documented, made
 

@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Any, Final, final
 
 from hockeystick import _validate
+from hockeystick.calibration.solve.beginning import begun_with
 from hockeystick.calibration.solve.constraints import (
     Achieved,
     Constraint,
@@ -15,7 +16,7 @@ from hockeystick.calibration.solve.constraints import (
     Target,
     constraint_of,
 )
-from hockeystick.calibration.solve.fields import locate
+from hockeystick.calibration.solve.fields import locate, name_of, owner_of
 from hockeystick.calibration.solve.initial_guess import initial_guess
 from hockeystick.calibration.solve.parameter import Parameter
 from hockeystick.calibration.solve.search import Bracket, Search
@@ -88,19 +89,36 @@ class Calibrated:
     spent: Mechanism | None
     misses: Mechanism | None
 
+    @property
+    def extreme(self) -> str:
+        """Which of the values that meet the target this one is: "least" or "most".
+
+        Between two values, the next one misses it. At an end of what is allowed, it is what the
+        plan says of the parameter; a plan that leaves open which way the cost goes has the "last".
+        """
+        if self.bracket[0] < self.bracket[1]:
+            return "most" if self.value == self.bracket[0] else "least"
+        path = locate(self.plan, self.parameter)
+        owner, name = owner_of(self.plan, path), name_of(path)
+        falls = isinstance(owner, Mechanism) and name in owner.falls_with
+        rises = isinstance(owner, Mechanism) and name in owner.rises_with
+        return "least" if falls else "most" if rises else "last"
+
     def __float__(self) -> float:
         """Return the value."""
         return float(self.value)
 
 
 def calibrate(
-    plan: Mechanism,
+    plan: Mechanism | Callable[..., Mechanism],
     parameter: str,
     target: Target,
     *,
     spent: Mechanism | None = None,
     tolerance: float = TOLERANCE,
     accountant: str = "auto",
+    whole: bool = False,
+    **fields: Any,
 ) -> Calibrated:
     """Return the value of one number in a plan with which it just meets a target.
 
@@ -123,8 +141,9 @@ def calibrate(
         theorem's upper end, and the status is "bound".
 
     Args:
-        plan: A mechanism or plan; the number that it has for the parameter is where the search
-            begins, and of no further consequence.
+        plan: A mechanism or plan, of which the number that it has for the parameter is where the
+            search begins, and of no further consequence; or a class of them, such as ``hs.DPSGD``,
+            or a ``functools.partial`` of one, whose other fields are given as keywords.
         parameter: The name of a number in the plan, or its path where several have that name:
             "noise_multiplier", "inner.rate", "parts[1].epsilon", "schedule.end". Where the plan
             gives one of two alternatives (batch_size or rate), it is the one to solve for.
@@ -134,6 +153,8 @@ def calibrate(
         tolerance: Relative width of the bracket of a real value, from 1e-10 to 0.1.
         accountant: An accountant whose answers are proven, for targets read off epsilon or delta;
             "auto" for the others.
+        whole: Whether only whole values count: whole epochs, say. Counts are whole anyway.
+        fields: The fields of the class, all but the one to solve for.
 
     Returns:
         ``Calibrated``, the value rounded to the safe side.
@@ -154,15 +175,30 @@ def calibrate(
         >>> import hockeystick as hs
         >>> plan = hs.DPSGD(noise_multiplier=1, rate=256 / 60_000, steps=14_062)
         >>> found = hs.calibrate(plan, "noise_multiplier", hs.ApproxDP(epsilon=2, delta=1e-5))
-        >>> f"{found.value:.6f}, {found.status}, {found.achieved.upper <= 2}"
-        '1.224145, tight, True'
+        >>> f"{found.extreme} {found.value:.6f}, {found.status}, {found.achieved.upper <= 2}"
+        'least 1.224145, tight, True'
+
+        Of a class, what is solved for is left out:
+
+        >>> found = hs.calibrate(
+        ...     hs.DPSGD,
+        ...     "epochs",
+        ...     hs.ApproxDP(epsilon=2, delta=1e-5),
+        ...     whole=True,
+        ...     examples=60_000,
+        ...     batch_size=256,
+        ...     noise_multiplier=1.1,
+        ... )
+        >>> found.extreme, found.value, found.plan.total_steps
+        ('most', 43, 10079)
     """
-    path = locate(checked("plan", plan), parameter)
+    start = begun_with(plan, parameter, fields)
+    path = locate(start, parameter)
     constraint = constraint_of(target, accountant)
     width = _validate.real("tolerance", tolerance)
     with_spent = _adding_spent(spent)
-    with_spent(plan)
-    unknown = Parameter.of(plan, path)
+    with_spent(start)
+    unknown = Parameter.of(start, path, whole=whole)
     _refuse_no_choice(unknown)
     search = Search(unknown, constraint, with_spent, width)
     found = search.run(*_start(unknown, constraint, with_spent, width))

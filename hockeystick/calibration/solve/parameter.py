@@ -45,10 +45,16 @@ class Parameter:
     safer: int
 
     @classmethod
-    def of(cls, plan: Mechanism, path: Path) -> Parameter:
-        """Return the parameter at a path."""
+    def of(cls, plan: Mechanism, path: Path, *, whole: bool = False) -> Parameter:
+        """Return the parameter at a path, of whole numbers only where that is asked or so anyway.
+
+        Raises:
+            ParameterError: If it may not have whole values.
+        """
         name, value = name_of(path), value_at(plan, path)
-        whole = isinstance(value, int)
+        if whole and not isinstance(value, int):
+            plan = _made(plan, path, max(1, round(min(value, MAX_COUNT))))
+        whole = whole or isinstance(value, int)
         low, high = _ends(plan, path, whole)
         owner = owner_of(plan, path)
         safer = isinstance(owner, Mechanism) and name in owner.falls_with
@@ -66,9 +72,9 @@ class Parameter:
 
     @property
     def one_step(self) -> float | None:
-        """The epochs that make one step, None where the parameter is not epochs."""
+        """The epochs that make one step, None where the parameter is not epochs, or whole ones."""
         training = owner_of(self.plan, self.path)
-        if name_of(self.path) != "epochs" or not isinstance(training, DPSGD):
+        if self.whole or name_of(self.path) != "epochs" or not isinstance(training, DPSGD):
             return None
         return training.sampling_rate
 
@@ -148,6 +154,8 @@ def _ends(plan: Mechanism, path: Path, whole: bool) -> _Ends:
     domain = PARAMETERS.get(name_of(path))
     default = (0.0, float(MAX_COUNT)) if whole else (0.0, math.inf)
     low, high = (domain.low, domain.high) if domain else default
+    if whole:
+        low, high = math.ceil(low), int(min(high, MAX_COUNT))
     inside = float(value_at(plan, path))
 
     def allowed(x: float) -> bool:

@@ -41,7 +41,7 @@ def explore(
 ) -> None:
     """Serve the page until it is interrupted."""
     number = _port(port)
-    given = plan_file is not None or any(text is not None for text in flags.values())
+    given = plan_file is not None or bool(options.written(flags))
     file = options.plan_of(plan_file, flags) if given else None
     from hockeystick.reports import require_libraries
 

@@ -157,7 +157,7 @@ def commit(
     Where only a part of it ran, say which by a plan: PLAN.toml --steps 400. Each of its releases
     must be one that was reserved, no more often. Without a plan all of it counts.
     """
-    given = plan_file is not None or any(text is not None for text in plan.values())
+    given = plan_file is not None or bool(options.written(plan))
     ran = options.plan_of(plan_file, plan).plan if given else None
     held = flags.opened(url, dataset, timeout).reservation(key, by=by)
     held.commit(ran=ran, note=note)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime as dt
 import os
 import shlex
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -22,6 +21,7 @@ from hockeystick.cli.flags import asking, options
 from hockeystick.cli.flags.deciding import MISSED
 from hockeystick.cli.flags.of_ledgers import VARIABLE, named
 from hockeystick.cli.flags.once import Once
+from hockeystick.cli.flags.out_file import out_path, write_whole
 from hockeystick.cli.flags.source import STDIN, Source, source
 from hockeystick.cli.terminal.progress import bar
 from hockeystick.errors import ParameterError
@@ -83,7 +83,9 @@ def report(
     sound, and whether it covers the plan.
     With --budget-epsilon it says whether the plan is within that budget.
     """
-    path = _path(out, force)
+    if out is None:
+        raise click.UsageError(f"Missing -o FILE{_ENDING}, where the page goes")
+    path = out_path(out, _ENDING, force)
     day = _day(date)
     given = None if plan_file is None else source(plan_file)
     file = options.plan_of(given, flags)
@@ -115,10 +117,7 @@ def report(
     with bar("reporting") as tell:
         findings = investigate(subject, tell)
     asking.refuse_infinite(at, findings.answer)
-    try:
-        _write(path, page(findings, day), force)
-    except OSError as error:
-        raise click.ClickException(f"cannot write {path}: {error.strerror}") from None
+    write_whole(path, page(findings, day), force)
     click.echo(f"{path}: {findings.answer}")
     click.get_current_context().exit(_told_of(findings))
 
@@ -167,27 +166,6 @@ def _ledger(url: str | None, dataset: str | None, head: str | None) -> Ledgered 
     return ledgered(hs.Ledger(named(url), dataset, read_only=True), head=head)
 
 
-def _path(out: str | None, force: bool) -> Path:
-    """Return where the page goes, or raise before anything takes its time."""
-    if out is None:
-        raise click.UsageError(f"Missing -o FILE{_ENDING}, where the page goes")
-    path = Path(out)
-    if path.suffix.lower() != _ENDING or "\0" in out:
-        raise ParameterError("out", out, f"a file name that ends in {_ENDING}")
-    if path.is_dir():
-        raise click.ClickException(f"cannot write {out}: Is a directory")
-    if not path.parent.is_dir():
-        raise click.ClickException(f"cannot write {out}: No such file or directory")
-    _refuse_existing(path, force)
-    return path
-
-
-def _refuse_existing(path: Path, force: bool) -> None:
-    """Raise where a file would be replaced that nobody said may be."""
-    if path.exists() and not force:
-        raise click.UsageError(f"{path} is there already; give --force to replace it")
-
-
 def _day(date: str | None) -> dt.date:
     """Return the day that the page bears: the one given, that of the build, or today's."""
     if date is not None:
@@ -220,37 +198,8 @@ def _commands(
     Where the ledger is, they leave to the environment: its URL may hold a password.
     """
     text = None if given is None else _UNNAMED if given.text == STDIN else given.text
-    plan = [*([] if text is None else [text]), *_written(flags)]
+    plan = [*([] if text is None else [text]), *options.written(flags)]
     asked = ["--delta", repr(delta)]
-    page = [*plan, *asked, *_written(besides), "-o", out.name]
+    page = [*plan, *asked, *options.written(besides), "-o", out.name]
     lines = (["epsilon", *plan, *asked], ["report", *page])
     return tuple(shlex.join(["hockeystick", *line]) for line in lines)
-
-
-def _written(flags: Mapping[str, str | None]) -> list[str]:
-    """Return flags that are given as they are written."""
-    given = {name: text for name, text in flags.items() if text is not None}
-    return [part for name, text in given.items() for part in (options._flag(name), text)]
-
-
-def _write(path: Path, text: str, force: bool) -> None:
-    """Write a file all at once: until it is whole, it is not there."""
-    with tempfile.NamedTemporaryFile(
-        "w", encoding="utf-8", newline="\n", dir=path.parent, suffix=".part", delete=False
-    ) as part:
-        try:
-            part.write(text)
-            part.close()
-            _refuse_existing(path, force)
-            os.chmod(part.name, 0o666 & ~_umask())
-            os.replace(part.name, path)
-        except BaseException:
-            Path(part.name).unlink(missing_ok=True)
-            raise
-
-
-def _umask() -> int:
-    """Return the permissions that files do not get, which a temporary file ignores."""
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

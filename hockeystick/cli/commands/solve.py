@@ -12,18 +12,19 @@ from hockeystick.accountants.registry import ACCOUNTANTS
 from hockeystick.answers import document, require_verifier
 from hockeystick.calibration.solve.calibrate import TOLERANCE
 from hockeystick.calibration.solve.constraints import Target
-from hockeystick.calibration.solve.fields import locate, name_of, numeric_paths, spelled
 from hockeystick.cli.commands.verify import end_with, verdict_of
 from hockeystick.cli.describe import fields
 from hockeystick.cli.flags import options
 from hockeystick.cli.flags.once import Once
+from hockeystick.cli.flags.out_file import out_path, write_whole
 from hockeystick.cli.flags.source import load
+from hockeystick.cli.flags.unknown import unknown_of
 from hockeystick.cli.results.solution import Solution
 from hockeystick.cli.terminal.waiting import waiting
 from hockeystick.errors import ParameterError
-from hockeystick.io import did_you_mean, parse
+from hockeystick.io import parse
 from hockeystick.io.plan_file import PlanFile
-from hockeystick.io.vocabulary import ALTERNATIVES
+from hockeystick.io.saving import plan_text
 
 if TYPE_CHECKING:
     from hockeystick.verifier import Verdict
@@ -54,6 +55,7 @@ _TARGET_FLAGS: Final = {
     "reconstruction": ("P", "Meet this chance of reconstruction, at --baseline."),
     "baseline": ("P", "The chance without the release of --reconstruction."),
 }
+_ENDING: Final = ".toml"
 # How the targets name what the flags give.
 _ARGUMENTS: Final = {
     "advantage": "value",
@@ -61,26 +63,18 @@ _ARGUMENTS: Final = {
     "bayes_error": "value",
     "reconstruction": "probability",
 }
-# Where the search begins if flags alone describe the plan and leave out what is solved for.
-_STARTS: Final = {
-    "noise_multiplier": "1",
-    "examples": "1000000",
-    "batch_size": "1",
-    "rate": "0.01",
-    "epochs": "1",
-    "steps": "1000",
-}
-
 _HELP: Final = """Print the value of one parameter with which a plan just meets a target.
 
 The value is on the safe side: the plan with it meets the target by a proven bound, and the next
-value, one tolerance step on, provably does not unless the answer says otherwise.
+value, one tolerance step on, provably does not unless the answer says otherwise. What is solved for
+is the number that the plan leaves out, or --parameter.
 
 \b
-  hockeystick solve examples/mnist-tutorial.toml --parameter noise_multiplier \\
+  hockeystick solve --examples 60000 --batch-size 256 --epochs 60 \\
       --epsilon 2 --delta 1e-5
-  hockeystick solve --examples 60000 --batch-size 256 --noise-multiplier 1.1 \\
-      --parameter epochs --advantage 0.3
+  hockeystick solve 'Laplace()**10 @ Gaussian(4)' --epsilon 2 --delta 1e-6
+  hockeystick solve examples/mnist-tutorial.toml --parameter epochs --whole \\
+      --advantage 0.3 -o shorter.toml
 """
 
 
@@ -97,12 +91,13 @@ def _target_flags(command: Any) -> Any:
 @options.plan_flags
 @click.option(
     "--parameter",
-    required=True,
     metavar="NAME",
-    help="What to solve for: a number in the plan by name, or by its path, as parts[1].epsilon.",
+    help="What to solve for: a number in the plan by name, or by its path, as parts[1].epsilon; by "
+    "default the one that the plan leaves out.",
 )
 @_target_flags
 @click.option("--spent", metavar="PLAN", help="What already ran on the same data.")
+@click.option("--whole", is_flag=True, help="Let only whole values count: whole epochs, say.")
 @click.option(
     "--tolerance",
     metavar="TOL",
@@ -114,38 +109,48 @@ def _target_flags(command: Any) -> Any:
     metavar="NAME",
     help="One of " + ", ".join(n for n, a in ACCOUNTANTS.items() if a.kind != "approximation"),
 )
+@click.option("-o", "--out", metavar="FILE", help="Write the solved plan: a new .toml file.")
+@click.option("--force", is_flag=True, help="Replace the file if it is there already.")
 @options.verify_flag
 @options.json_flag
 def solve(
     plan_file: str | None,
-    parameter: str,
+    parameter: str | None,
     spent: str | None,
+    whole: bool,
     tolerance: str | None,
     accountant: str,
+    out: str | None,
+    force: bool,
     verify: bool,
     as_json: bool,
-    **flags: str | None,
+    **flags: Any,
 ) -> None:
     """Print the value of one parameter with which a plan just meets a target."""
     asked = {name: flags.pop(name) for name in _TARGET_FLAGS}
     if verify:
         require_verifier()
-    file = _plan(plan_file, flags, parameter)
-    _refuse_unknown(parameter, file.plan)
+    path = None if out is None else out_path(out, _ENDING, force)
+    file, name = unknown_of(plan_file, flags, parameter)
+    if path is not None:
+        plan_text(file)
     before = None if spent is None else load(spent)
     target = _target(asked, file)
     width: Any = TOLERANCE if tolerance is None else parse(tolerance)
-    with waiting(f"solving for {parameter}"):
+    with waiting(f"solving for {name}"):
         found = hs.calibrate(
             file.plan,
-            parameter,
+            name,
             target,
             spent=None if before is None else before.plan,
             tolerance=width,
             accountant=accountant,
+            whole=whole,
         )
-    solution = Solution(file, parameter, target, before, found)
+    solution = Solution(file, name, target, before, found, out)
     verdict = verdict_of(found) if verify else None
+    if path is not None:
+        write_whole(path, plan_text(solution.solved), force)
     if as_json:
         click.echo(_json(solution, verdict))
     else:
@@ -153,27 +158,6 @@ def solve(
 
         render.print_plainly(solution_panel.panel(solution))
     end_with(verdict, as_json)
-
-
-def _plan(plan_file: str | None, flags: dict[str, str | None], parameter: str) -> PlanFile:
-    """Return the plan; flags alone may leave out what is solved for."""
-    given = {name for name, text in flags.items() if text is not None}
-    is_left_out = parameter in flags and given.isdisjoint({parameter, ALTERNATIVES.get(parameter)})
-    if plan_file is None and is_left_out:
-        flags = {**flags, parameter: _STARTS.get(parameter)}
-    elif plan_file is None and flags.get("noise_multiplier") is None:
-        raise click.UsageError("Missing --noise-multiplier")
-    return options.plan_of(plan_file, flags)
-
-
-def _refuse_unknown(parameter: str, plan: hs.Mechanism) -> None:
-    """Raise where no number of the plan has the name, with a guess at the one that was meant."""
-    try:
-        locate(plan, parameter)
-    except ParameterError as error:
-        names = [name for path in numeric_paths(plan) for name in (spelled(path), name_of(path))]
-        hint = "" if parameter in names else did_you_mean(parameter, names)
-        raise click.ClickException(f"{error}{hint}") from None
 
 
 def _target(asked: Mapping[str, str | None], file: PlanFile) -> Target:
@@ -208,6 +192,7 @@ def _json(solution: Solution, verdict: Verdict | None) -> str:
     file, found, before = solution.file, solution.found, solution.spent
     told = {
         **document(found),
+        "out": solution.out,
         "title": file.title,
         "source": file.source,
         "notes": file.notes,

@@ -16,7 +16,8 @@ from hockeystick.cli.flags import options
 from hockeystick.cli.flags.once import Once
 from hockeystick.cli.results.attack import PRIOR, Attack
 from hockeystick.cli.terminal.waiting import waiting
-from hockeystick.io import is_call_text, parse
+from hockeystick.io import parse
+from hockeystick.io.call_text import is_call_text
 from hockeystick.io.plan_file import PlanFile
 
 _RATES: Final = (0.1, 1e-2, 1e-3, 1e-4, 1e-5)

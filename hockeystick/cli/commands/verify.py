@@ -14,7 +14,7 @@ from hockeystick.cli.flags import asking, options
 from hockeystick.cli.flags.once import Once
 from hockeystick.cli.flags.source import load
 from hockeystick.cli.terminal.waiting import waiting
-from hockeystick.io import is_call_text
+from hockeystick.io.call_text import is_call_text
 
 if TYPE_CHECKING:
     from hockeystick.verifier import Verdict

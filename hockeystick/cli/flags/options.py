@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, Final, TypeVar
 
 import click
@@ -13,9 +14,11 @@ from hockeystick.accountants.registry import ACCOUNTANTS
 from hockeystick.accountants.summary import LEAST_RATE
 from hockeystick.adjacency import Adjacency
 from hockeystick.cli.flags.once import GIVEN
+from hockeystick.cli.flags.settings import settings
 from hockeystick.cli.flags.source import Source, source
 from hockeystick.errors import IncompatibleError, ParameterError
 from hockeystick.io import parse
+from hockeystick.io.blanks import Blanks
 from hockeystick.io.plan_file import PlanFile
 from hockeystick.io.vocabulary import ALTERNATIVES
 from hockeystick.mechanisms import DPSGD, Clipping, Sampling
@@ -47,6 +50,11 @@ _DROP_LAST: Final[Mapping[str, Any]] = {
     "default": None,
     "help": "Shuffled epochs leave out the examples beyond their last whole batch.",
 }
+_SETTINGS: Final = "settings"
+_SET: Final = (
+    "Set any number of the plan, by its path: release[0].scale=3, parts[1].inner.rate=0.1; may be "
+    "given several times."
+)
 # Stands for every sampling where they are compared.
 EVERY: Final = "all"
 # A flag that has no value.
@@ -72,6 +80,7 @@ def _with_plan(command: _Command, special: Mapping[str, Mapping[str, Any]]) -> _
     for name, (metavar, text) in reversed(_FLAGS.items()):
         how = special.get(name, {"metavar": metavar, "help": text})
         command = click.option(_flag(name), name, **how)(command)
+    command = click.option("--set", _SETTINGS, multiple=True, metavar="PATH=X", help=_SET)(command)
     return click.argument("plan_file", metavar="[PLAN]", required=False)(command)
 
 
@@ -114,17 +123,28 @@ verify_flag = click.option(
 json_flag = click.option("--json", "as_json", is_flag=True, help="Answer in JSON, for programs.")
 
 
-def plan_of(plan: str | Source | None, flags: Mapping[str, str | None]) -> PlanFile:
+def plan_of(
+    plan: str | Source | None, flags: Mapping[str, Any], blanks: Blanks | None = None
+) -> PlanFile:
     """Return the plan that a file, or a text that writes it out, and flags beside it describe."""
-    fields = {
+    texts = {name: text for name, text in flags.items() if name != _SETTINGS and text is not None}
+    numbers = settings(flags.get(_SETTINGS, ()))
+    given_fields = {
         name: True if name == _SAID else text if name in _WORDS else parse(text)
-        for name, text in flags.items()
-        if text is not None
+        for name, text in texts.items()
     }
-    _refuse_both_of_two(flags)
-    if plan is not None:
-        given = source(plan) if isinstance(plan, str) else plan
-        return given.plan_file(fields)
+    fields = {**given_fields, **numbers.of_dpsgd}
+    _refuse_both_of_two(texts)
+    given = source(plan) if isinstance(plan, str) else plan
+    if given is None:
+        file = _of_flags(fields if blanks is None else blanks.filled(DPSGD, fields, []))
+    else:
+        file = given.plan_file(fields, numbers.of_file, blanks)
+    return replace(file, plan=numbers.applied(file.plan))
+
+
+def _of_flags(fields: dict[str, Any]) -> PlanFile:
+    """Return the plan that flags alone describe."""
     if not fields:
         raise click.UsageError(
             "Give a plan file, or --noise-multiplier, --epochs or --steps, and --rate or "
@@ -156,9 +176,8 @@ def _completed() -> str:
     )
 
 
-def _refuse_both_of_two(flags: Mapping[str, str | None]) -> None:
+def _refuse_both_of_two(given: Mapping[str, str]) -> None:
     """Raise where two flags are given that say the same in different ways."""
-    given = {name: text for name, text in flags.items() if text is not None}
     for pair_of_names in ALTERNATIVES.items():
         if given.keys() >= set(pair_of_names):
             pair = {_flag(name): given[name] for name in pair_of_names}
@@ -171,6 +190,17 @@ def _refuse_neither_of_two(error: ParameterError) -> None:
     names = error.name.split(" or ")
     if error.value is None and len(names) == 2:
         raise click.UsageError(f"Missing {' or '.join(map(_flag, names))}") from None
+
+
+def written(flags: Mapping[str, Any]) -> list[str]:
+    """Return flags that are given, as they are written."""
+    given = {name: text for name, text in flags.items() if name != _SETTINGS and text is not None}
+    words = [
+        word
+        for name, text in given.items()
+        for word in ([_flag(name)] if name == _SAID else [_flag(name), text])
+    ]
+    return words + [word for text in flags.get(_SETTINGS, ()) for word in ("--set", text)]
 
 
 def _flag(name: str) -> str:

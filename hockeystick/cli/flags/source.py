@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,8 +10,10 @@ from typing import Final, final
 
 import click
 
-from hockeystick.io import did_you_mean, is_call_text, parse_plan, shown
+from hockeystick.io import did_you_mean, parse_plan, shown
+from hockeystick.io.blanks import Blanks
 from hockeystick.io.building import required_by
+from hockeystick.io.call_text import is_call_text, plan_of_text
 from hockeystick.io.plan_file import MOST_BYTES, PlanFile, content_of, plan_in
 from hockeystick.io.vocabulary import RELEASES
 from hockeystick.notions import NOTIONS, Notion
@@ -36,11 +39,24 @@ class Source:
         """What to call it."""
         return "standard input" if self.text == STDIN else shown(self.text)
 
-    def plan_file(self, overrides: Mapping[str, object] | None = None) -> PlanFile:
-        """Return the plan, with what a file says about it."""
-        if self.content is None:
-            return PlanFile(plan=parse_plan(self.text, overrides))
-        return plan_in(self.content, self.name, overrides)
+    def plan_file(
+        self,
+        overrides: Mapping[str, object] | None = None,
+        numbers: Mapping[str, object] | None = None,
+        blanks: Blanks | None = None,
+    ) -> PlanFile:
+        """Return the plan, with what a file says about it.
+
+        Args:
+            overrides: Fields that replace those of the table [dpsgd], or of a DPSGD.
+            numbers: Numbers that replace others of a plan file, by their paths.
+            blanks: What collects the numbers that the plan leaves out.
+        """
+        if self.content is not None:
+            return plan_in(self.content, self.name, overrides, numbers, blanks)
+        if numbers:
+            raise click.UsageError(f"--set {next(iter(numbers))}: {self.text!r} is no plan file")
+        return PlanFile(plan=plan_of_text(self.text, overrides or {}, blanks))
 
 
 def source(text: str) -> Source:
@@ -68,7 +84,9 @@ def load(text: str) -> PlanFile:
 
 
 def _refuse_bare(text: str) -> None:
-    """Raise where the name of a mechanism is given alone."""
+    """Raise where the name of a mechanism is given alone, and no file has it."""
+    if os.path.exists(text):
+        return
     if text in RELEASES:
         wanted = ", ".join(f"{name}=..." for name in required_by(RELEASES[text])) or "..."
         raise click.UsageError(f"{text} needs its numbers: write '{text}({wanted})'")

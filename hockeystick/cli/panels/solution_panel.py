@@ -20,9 +20,10 @@ def panel(solution: Solution) -> RenderableType:
     """Return the panel: the value, what it achieves, and what is proven of the next one."""
     file, found = solution.file, solution.found
     facts = render.facts_table()
-    facts.add_row(
-        "solved", Text.assemble(f"{solution.parameter} = ", (_value(found.value), "bold"))
-    )
+    value = Text.assemble(f"{found.extreme} {solution.parameter} ", (_value(found.value), "bold"))
+    facts.add_row("solved", value)
+    if solution.parameter.endswith("epochs") and not isinstance(found.value, int):
+        facts.add_row("", Text("--whole solves for whole epochs", style="dim"))
     facts.add_row("target", Text(str(solution.target)))
     facts.add_row("achieved", _achieved(solution))
     style = _STYLES[found.status]
@@ -35,6 +36,8 @@ def panel(solution: Solution) -> RenderableType:
         facts.add_row("and" if index else "spent", Text(line))
     facts.add_row("adjacency", found.plan.adjacency or render.ANY_ADJACENCY)
     render.add_about(facts, file)
+    if solution.out is not None:
+        facts.add_row("written to", render.one_line(solution.out))
     rests = render.listed(render.HOLDS_IF, solution.assumptions)
     return render.framed(file.title, facts, *rests)
 

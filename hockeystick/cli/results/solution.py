@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import final
 
 from hockeystick.calibration import Calibrated
 from hockeystick.calibration.solve.constraints import Target
 from hockeystick.io.plan_file import PlanFile
 from hockeystick.mechanisms import assumptions_of
+from hockeystick.notions import ApproxDP
 
 
 @final
@@ -22,6 +23,7 @@ class Solution:
         target: What had to be met.
         spent: What ran before on the same data, None for nothing.
         found: The answer.
+        out: The file into which the solved plan goes, None for none.
     """
 
     file: PlanFile
@@ -29,6 +31,13 @@ class Solution:
     target: Target
     spent: PlanFile | None
     found: Calibrated
+    out: str | None = None
+
+    @property
+    def solved(self) -> PlanFile:
+        """The plan with the value in place, to be asked at the target's delta."""
+        delta = self.target.delta if isinstance(self.target, ApproxDP) else self.file.delta
+        return replace(self.file, plan=self.found.plan, delta=delta)
 
     @property
     def assumptions(self) -> tuple[str, ...]:

@@ -2,7 +2,8 @@ import math
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import partial
+from typing import Any, Final
 
 import pytest
 from mpmath import erfc, findroot, mp, mpf, sqrt
@@ -236,7 +237,7 @@ def test_a_bound_is_met_by_its_upper_end_and_says_so() -> None:
 
 def test_a_target_that_nothing_misses_ends_at_the_domain() -> None:
     found = hs.calibrate(hs.DPSGD(noise_multiplier=9, rate=0.1, steps=2), "rate", BUDGET)
-    assert (found.value, found.status) == (1.0, Status.END)
+    assert (found.value, found.status, found.extreme) == (1.0, Status.END, "most")
     assert found.bracket == (1.0, 1.0)
     assert found.achieved.upper <= 2
 
@@ -648,3 +649,74 @@ def test_few_hits_and_alike_directions_are_solved_tightly_in_few_evaluations(
     assert found.status == "tight"
     assert found.evaluations <= 3
     assert found.achieved.upper <= target.epsilon
+
+
+SIZES: Final[dict[str, Any]] = {"examples": 60_000, "batch_size": 256}
+
+
+def test_of_a_class_what_is_solved_for_is_left_out() -> None:
+    found = hs.calibrate(hs.DPSGD, "noise_multiplier", BUDGET, **SIZES, epochs=6)
+    plan = hs.DPSGD(noise_multiplier=1, **SIZES, epochs=6)
+    assert found == hs.calibrate(plan, "noise_multiplier", BUDGET)
+    assert found.extreme == "least"
+    part = partial(hs.DPSGD, **SIZES, epochs=6)
+    assert hs.calibrate(part, "noise_multiplier", BUDGET) == found
+    sampled = partial(hs.PoissonSubsampled, hs.Gaussian(1))
+    assert hs.calibrate(sampled, "rate", BUDGET).extreme == "most"
+    inner = hs.calibrate(
+        hs.PoissonSubsampled, "inner.noise_multiplier", BUDGET, inner=hs.Gaussian(1), rate=0.1
+    )
+    assert isinstance(inner.plan, hs.PoissonSubsampled)
+
+
+@pytest.mark.parametrize(
+    ("plan", "fields", "reason"),
+    [
+        (
+            hs.DPSGD,
+            {"epoch": 3},
+            "a field of DPSGD must be one of 'noise_multiplier', ",
+        ),
+        (hs.DPSGD, SIZES, "epochs or steps must be given"),
+        (hs.DPSGD, {**SIZES, "epochs": -1}, "epochs must be a finite number >= 0; got -1"),
+        (hs.PoissonSubsampled, {"inner": hs.Gaussian(1)}, "rate must be given beside PoissonSub"),
+        (
+            hs.Gaussian(1),
+            {"epochs": 3},
+            "epochs must be left out beside a plan, which has",
+        ),
+        (
+            lambda noise_multiplier: hs.Gaussian(2 * noise_multiplier),
+            {},
+            "plan must be a mechanism, ",
+        ),
+        ("Gaussian()", {}, "plan must be a mechanism, or a class of them such as hs.DPSGD"),
+        (hs.Laplace, {"scale": 1}, "parameter must be a number that the plan gives: scale; got"),
+    ],
+)
+def test_the_fields_of_a_class_are_checked_by_their_names(
+    plan: Any, fields: dict[str, Any], reason: str
+) -> None:
+    with pytest.raises(hs.errors.ParameterError) as refusal:
+        hs.calibrate(plan, "noise_multiplier", BUDGET, **fields)
+    assert str(refusal.value).startswith(reason)
+
+
+def test_only_whole_values_count_where_that_is_asked() -> None:
+    plan = hs.DPSGD(noise_multiplier=1.1, **SIZES, epochs=0.5)
+    found = hs.calibrate(plan, "epochs", BUDGET, whole=True)
+    assert (type(found.value), found.status, found.extreme) == (int, "tight", "most")
+    assert found.bracket == (found.value, found.value + 1)
+    assert found.misses is not None
+    assert hs.epsilon(found.misses, BUDGET.delta).lower > BUDGET.epsilon
+    assert hs.calibrate(plan, "epochs", BUDGET).value == pytest.approx(found.value, abs=1)
+    noise = hs.calibrate(plan, "noise_multiplier", BUDGET, whole=True)
+    assert (noise.value, noise.extreme) == (1, "least")
+
+
+def test_whole_epochs_that_the_budget_does_not_cover_are_no_answer() -> None:
+    plan = hs.DPSGD(noise_multiplier=0.6, **SIZES, epochs=1)
+    with pytest.raises(
+        hs.errors.InfeasibleError, match="already at epochs = 1 the plan has epsilon"
+    ):
+        hs.calibrate(plan, "epochs", hs.ApproxDP(1.2, 1e-5), whole=True)

@@ -1,4 +1,5 @@
 import json
+import math
 from collections.abc import Callable
 from pathlib import Path
 
@@ -6,6 +7,7 @@ import pytest
 
 import hockeystick as hs
 from hockeystick.calibration.solve.constraints import Target
+from hockeystick.io import load_plan
 
 Run = Callable[..., tuple[int, str, str]]
 Write = Callable[[str | bytes], str]
@@ -20,7 +22,7 @@ def test_the_panel_has_the_value_with_all_its_digits_and_the_proof(run: Run) -> 
     plan = hs.DPSGD(rate=0.01, steps=1000, noise_multiplier=1)
     found = hs.calibrate(plan, "noise_multiplier", hs.ApproxDP(2, 1e-5))
     assert (status, err) == (0, "")
-    assert f"noise_multiplier = {found.value!r}" in out
+    assert f"least noise_multiplier {found.value!r}" in out
     assert "tight: the next value" in out
     assert "This holds if" in out
 
@@ -81,7 +83,10 @@ def test_what_was_spent_is_read_from_a_file(run: Run, write: Write) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (TARGET, "--parameter"),
+        (
+            TARGET,
+            "Missing --parameter: the plan gives all its numbers, noise_multiplier, rate, steps",
+        ),
         (("--parameter", "rate"), "Give one target"),
         (("--parameter", "rate", "--epsilon", "2"), "--epsilon and --delta"),
         (("--parameter", "rate", "--mu", "1", "--rho", "1"), "Give one target"),
@@ -126,7 +131,7 @@ def test_a_wrong_target_is_named_as_its_flag_is(run: Run, target: str, said: str
     ("parameter", "hint"),
     [
         ("noise", " (did you mean 'noise_multiplier'?)"),
-        ("Noise-Multiplier", " (did you mean 'noise_multiplier'?)"),
+        ("Noise_Multiplier", " (did you mean 'noise_multiplier'?)"),
         ("step", " (did you mean 'steps'?)"),
         ("zebra", ""),
     ],
@@ -179,3 +184,111 @@ def test_what_cannot_be_reached_is_one_line_with_the_best(run: Run, write: Write
     assert (status, out) == (2, "")
     assert "no noise_multiplier reaches epsilon 2 at delta 1e-05: at noise_multiplier = inf" in err
     assert f"{best:.6g}" in err
+
+
+def solved(run: Run, *arguments: str) -> tuple[str, str, float]:
+    status, out, err = run("solve", *arguments, "--json")
+    assert (status, err) == (0, "")
+    told = json.loads(out)
+    return told["parameter"], told["extreme"], told["value"]
+
+
+SIZES = ("--examples", "60000", "--batch-size", "256")
+LEFT_OUT = [
+    ((*SIZES, "--epochs", "6"), ("noise_multiplier", "least")),
+    ((*SIZES, "--noise-multiplier", "1"), ("epochs", "most")),
+    (("--rate", "0.01", "--noise-multiplier", "1"), ("steps", "most")),
+    (("--steps", "1000", "--noise-multiplier", "1"), ("rate", "most")),
+    (("--batch-size", "256", "--steps", "1000", "--noise-multiplier", "1"), ("examples", "least")),
+    (("Laplace() ** 10 @ Gaussian(4)",), ("scale", "least")),
+    (("Laplace() @ Laplace(3)",), ("parts[0].scale", "least")),
+    (("PoissonSubsampled(Gaussian(), rate=0.01) ** 99",), ("noise_multiplier", "least")),
+    (("ZCDP()",), ("rho", "most")),
+]
+
+
+@pytest.mark.parametrize(("plan", "left_out"), LEFT_OUT, ids=[one[1][0] for one in LEFT_OUT])
+def test_what_the_plan_leaves_out_is_solved_for(
+    run: Run, plan: tuple[str, ...], left_out: tuple[str, str]
+) -> None:
+    name, extreme, _ = solved(run, *plan, "--epsilon", "3", "--delta", "1e-5")
+    assert (name, extreme) == left_out
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "[dpsgd]\nrate = 0.01\nsteps = 1000\n",
+        "[[release]]\nmechanism = 'PoissonSubsampled'\nrate = 0.01\nrepeat = 1000\n"
+        "inner = {mechanism = 'Gaussian'}\n",
+    ],
+)
+def test_a_plan_file_may_leave_a_number_out_as_well(run: Run, write: Write, content: str) -> None:
+    name, extreme, value = solved(run, write(content), *TARGET)
+    plan = hs.DPSGD(rate=0.01, steps=1000, noise_multiplier=1)
+    expected = hs.calibrate(plan, "noise_multiplier", hs.ApproxDP(2, 1e-5)).value
+    assert (name, extreme) == ("noise_multiplier", "least")
+    assert value == pytest.approx(expected, rel=3e-9)
+    assert "needs noise_multiplier" in run("epsilon", write(content), "--delta", "1e-5")[2]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (
+            ("Laplace() @ Laplace()",),
+            "The plan leaves out scale and scale; give all but the one to",
+        ),
+        (
+            ("Laplace() ** 9", "--parameter", "count"),
+            "The plan leaves out scale, and --parameter is",
+        ),
+        (("--steps", "10"), "Missing --noise-multiplier"),
+        (("PoissonSubsampled(Gaussian(1))", "--rate", "1"), "no DPSGD alone in which to override"),
+        (("SparseVector()",), "SparseVector needs threshold_scale"),
+    ],
+)
+def test_what_leaves_out_more_than_one_number_is_refused(
+    run: Run, arguments: tuple[str, ...], reason: str
+) -> None:
+    status, out, err = run("solve", *arguments, *TARGET)
+    assert (status, out, err.count("\n")) == (2, "", 1)
+    assert reason in err
+
+
+def test_a_parameter_may_be_spelled_as_its_flag_is(run: Run) -> None:
+    asked = ("--parameter", "noise-multiplier", *TARGET)
+    assert solved(run, *PLAN, *asked)[:2] == ("noise_multiplier", "least")
+
+
+def test_whole_epochs_are_solved_for_where_they_are_asked_for(run: Run) -> None:
+    asked = (*SIZES, "--noise-multiplier", "1.1", *TARGET)
+    name, extreme, value = solved(run, *asked, "--whole")
+    assert (name, extreme, value) == ("epochs", "most", 43)
+    assert value == math.floor(solved(run, *asked)[2])
+    assert "--whole solves for whole epochs" in run("solve", *asked)[1]
+    assert "--whole solves" not in run("solve", *asked, "--whole")[1]
+
+
+def test_the_solved_plan_is_written_as_a_plan_file(run: Run, write: Write, tmp_path: Path) -> None:
+    plan = write("title = 'Held'\ndelta = 1e-3\n[dpsgd]\nrate = 0.01\nsteps = 100\n")
+    out = tmp_path / "solved.toml"
+    asked = ("solve", plan, "--epsilon", "2", "--delta", "1e-5", "-o", str(out))
+    told = json.loads(run(*asked, "--json")[1])
+    file = load_plan(out)
+    assert (file.title, file.delta, told["out"]) == ("Held", 1e-5, str(out))
+    assert file.plan == hs.DPSGD(rate=0.01, steps=100, noise_multiplier=told["value"])
+    assert hs.epsilon(file.plan, 1e-5).upper <= 2
+    before = out.read_bytes()
+    status, printed, err = run(*asked)
+    assert (status, printed, out.read_bytes()) == (2, "", before)
+    assert "give --force to replace it" in err
+    shown = run(*asked, "--force")
+    assert shown[0] == 0
+    assert "written to" in shown[1]
+    for name, reason in (
+        ("solved.txt", "must be a file name that ends in .toml"),
+        ("no/a.toml", "No"),
+    ):
+        assert reason in run(*asked[:-1], str(tmp_path / name))[2]
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["plan.toml", "solved.toml"]

@@ -1,0 +1,79 @@
+"""What ``--set PATH=NUMBER`` says beside a plan: any of its numbers, by a path."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, final
+
+import click
+
+from hockeystick.calibration.solve.fields import locate
+from hockeystick.calibration.sweeps.questions import with_fields
+from hockeystick.errors import ParameterError
+from hockeystick.io import did_you_mean, parse
+from hockeystick.io.vocabulary import ALTERNATIVES
+from hockeystick.mechanisms import DPSGD, Mechanism
+
+_FORM: Final = "--set takes PATH=NUMBER, such as release[0].scale=3 or parts[1].epsilon=0.5"
+_OF_FILE: Final = re.compile(r"release\[.*")
+_OF_DPSGD: Final = re.compile(r"dpsgd\.(\w+)")
+_PATH: Final = re.compile(r"[^\s,:]+")
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Numbers by their paths.
+
+    Args:
+        of_dpsgd: Those of a plan file's ``dpsgd.epochs`` and the like, by their names.
+        of_file: Those by the other paths of a plan file, as ``release[0].scale``.
+        of_plan: Those by the paths of a plan in Python, as ``parts[1].scale``, or by a name alone.
+    """
+
+    of_dpsgd: dict[str, object]
+    of_file: dict[str, object]
+    of_plan: dict[str, object]
+
+    def applied(self, plan: Mechanism) -> Mechanism:
+        """Return the plan with its numbers in place, or raise."""
+        for path in self.of_plan:
+            _refuse_unknown(plan, path)
+        return with_fields(plan, self.of_plan) if self.of_plan else plan
+
+
+def settings(texts: Sequence[str]) -> Settings:
+    """Return what is set, or raise."""
+    found = Settings({}, {}, {})
+    for text in texts:
+        path, _, number = (part.strip() for part in text.partition("="))
+        value = parse(number)
+        if not path or isinstance(value, str):
+            raise click.UsageError(f"{_FORM}; got {text!r}")
+        place, name = _place(found, path.replace("-", "_"))
+        if name in place:
+            raise click.UsageError(f"{path} is set twice; set it once")
+        place[name] = value
+    return found
+
+
+def _place(found: Settings, path: str) -> tuple[dict[str, object], str]:
+    """Return where a number belongs, and under which name."""
+    of_dpsgd = _OF_DPSGD.fullmatch(path)
+    if of_dpsgd is not None:
+        return found.of_dpsgd, of_dpsgd[1]
+    return (found.of_file if _OF_FILE.fullmatch(path) else found.of_plan), path
+
+
+def _refuse_unknown(plan: Mechanism, path: str) -> None:
+    """Raise where a plan has no number at a path, with a guess at the one that was meant."""
+    if isinstance(plan, DPSGD) and path in ALTERNATIVES:
+        return
+    try:
+        locate(plan, path)
+    except ParameterError as error:
+        paths = _PATH.findall(error.allowed.partition(":")[2])
+        hint = did_you_mean(path, [*paths, *(one.rpartition(".")[2] for one in paths)])
+        raise click.UsageError(f"--set {path}: this must be {error.allowed}{hint}") from None

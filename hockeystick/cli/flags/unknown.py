@@ -1,0 +1,83 @@
+"""What is solved for in a plan: the number that is named, or the one that the plan leaves out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+from hockeystick.calibration.solve.fields import (
+    Path,
+    locate,
+    name_of,
+    numeric_paths,
+    owner_of,
+    spelled,
+    value_at,
+)
+from hockeystick.cli.flags import options
+from hockeystick.errors import ParameterError
+from hockeystick.io import did_you_mean
+from hockeystick.io.blanks import Blanks
+from hockeystick.io.plan_file import PlanFile
+from hockeystick.mechanisms import Mechanism
+
+
+def unknown_of(
+    plan: str | None, flags: Mapping[str, Any], parameter: str | None
+) -> tuple[PlanFile, str]:
+    """Return the plan with a number in place of what it leaves out, and what to solve for."""
+    wanted = None if parameter is None else parameter.replace("-", "_")
+    blanks = Blanks(wanted)
+    file = options.plan_of(plan, flags, blanks)
+    left_out = [name for _, name, _ in blanks.found]
+    if len(left_out) > 1:
+        several = " and ".join(left_out)
+        raise click.UsageError(f"The plan leaves out {several}; give all but the one to solve for")
+    if wanted is not None:
+        _refuse_unknown(wanted, file.plan)
+    if not left_out:
+        return file, wanted if wanted is not None else _asked_for(file.plan)
+    path = _path_of(blanks, file.plan)
+    if wanted is not None and locate(file.plan, wanted) != path:
+        raise click.UsageError(f"The plan leaves out {left_out[0]}, and --parameter is {wanted}")
+    return file, wanted or _shortest(file.plan, path)
+
+
+def _asked_for(plan: Mechanism) -> str:
+    """Raise, since nobody says what to solve for."""
+    paths = ", ".join(spelled(path) for path in numeric_paths(plan))
+    raise click.UsageError(f"Missing --parameter: the plan gives all its numbers, {paths}")
+
+
+def _path_of(blanks: Blanks, plan: Mechanism) -> Path:
+    """Return where the number stands that is in place of what a plan leaves out."""
+    (kind, name, start), *_ = blanks.found
+    found = [
+        path
+        for path in numeric_paths(plan)
+        if name_of(path) == name
+        and value_at(plan, path) == start
+        and type(owner_of(plan, path)) is kind
+    ]
+    if len(found) != 1:
+        paths = ", ".join(spelled(path) for path in found)
+        raise click.UsageError(f"Give {name} a number, and say --parameter, one of {paths}")
+    return found[0]
+
+
+def _shortest(plan: Mechanism, path: Path) -> str:
+    """Return the name of a number where only one has it, and else its path."""
+    alike = [one for one in numeric_paths(plan) if name_of(one) == name_of(path)]
+    return name_of(path) if len(alike) == 1 else spelled(path)
+
+
+def _refuse_unknown(parameter: str, plan: Mechanism) -> None:
+    """Raise where no number of the plan has the name, with a guess at the one that was meant."""
+    try:
+        locate(plan, parameter)
+    except ParameterError as error:
+        names = [name for path in numeric_paths(plan) for name in (spelled(path), name_of(path))]
+        hint = "" if parameter in names else did_you_mean(parameter, names)
+        raise click.ClickException(f"{error}{hint}") from None

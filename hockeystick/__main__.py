@@ -1,10 +1,22 @@
-"""``python -m hockeystick``: the same as the command ``hockeystick``."""
+"""``python -m hockeystick``, and the command ``hockeystick``."""
 
 from __future__ import annotations
 
 import sys
 
-from hockeystick.cli import main
+_INTERRUPTED = 130
+
+
+def main() -> int:
+    """Run the command and return its exit status, also where an import is interrupted."""
+    try:
+        from hockeystick.cli import main as answered
+
+        return answered()
+    except KeyboardInterrupt:
+        sys.stderr.write("hockeystick: interrupted\n")
+        return _INTERRUPTED
+
 
 if __name__ == "__main__":
     sys.exit(main())

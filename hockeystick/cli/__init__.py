@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 import click
 
+from hockeystick.cli.commands.completion import completed
 from hockeystick.cli.commands.group import hockeystick
 from hockeystick.cli.wording import on_the_command_line
 from hockeystick.errors import BudgetExhausted, HockeystickError
@@ -67,6 +68,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _invoked(given: list[str]) -> int:
     """Run the command and return the exit status that it chose."""
+    told = completed(hockeystick)
+    if told is not None:
+        return told
     try:
         with hockeystick.make_context("hockeystick", given) as context:
             hockeystick.invoke(context)

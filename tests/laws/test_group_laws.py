@@ -94,7 +94,7 @@ def check_ends(f: hs.tradeoffs.TradeOff) -> None:
     assert (high <= 1.0).all()
 
 
-@pytest.mark.shared(5, 4)
+@pytest.mark.shared(5, 10)
 @pytest.mark.parametrize("size", [2, pytest.param(4, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("plan", PLANS.values(), ids=PLANS.keys())
 def test_both_ends_of_a_group_are_in_order(plan: hs.Mechanism, size: int) -> None:
@@ -104,7 +104,7 @@ def test_both_ends_of_a_group_are_in_order(plan: hs.Mechanism, size: int) -> Non
     assert (f(RATES) <= one.bounds(RATES)[1]).all()
 
 
-@pytest.mark.shared(1, 3)
+@pytest.mark.shared(1, 6)
 @pytest.mark.slow
 @pytest.mark.parametrize("plan", PLANS.values(), ids=PLANS.keys())
 def test_delta_of_a_group_is_at_least_that_of_a_record(plan: hs.Mechanism) -> None:

@@ -183,7 +183,7 @@ def test_every_mechanism_notion_and_adjacency_is_asked() -> None:
         assert shown == set(hs.Adjacency), kind
 
 
-@pytest.mark.shared(4, 4)
+@pytest.mark.shared(4, 12)
 @each_plan
 def test_no_guarantee_is_below_what_the_plan_surely_costs(plan: hs.Mechanism) -> None:
     """Conversions, filters and the odometer; what allows more than another one holds with it."""
@@ -196,7 +196,7 @@ def test_no_guarantee_is_below_what_the_plan_surely_costs(plan: hs.Mechanism) ->
             seen.append(tuple(number * (1 - 1e-12) for number in size))
 
 
-@pytest.mark.shared(2)
+@pytest.mark.shared(2, 4)
 @each_kind
 def test_what_the_accountants_know_of_rho_is_known_to_the_conversion_and_the_filter(
     plan: hs.Mechanism,

@@ -18,6 +18,7 @@ from hockeystick.cli.flags.once import Once
 from hockeystick.cli.terminal.waiting import waiting
 from hockeystick.io import parse
 from hockeystick.io.plan_file import PlanFile
+from hockeystick.numerics.numerals import at_most as rounded_up
 
 _LOADING_SECONDS: Final = 2.0
 _SETTINGS: Final = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
@@ -79,6 +80,7 @@ def hockeystick(context: click.Context) -> None:
 @options.accountant_flags
 @options.gaussian_flags
 @options.verify_flag
+@options.short_flag
 @options.json_flag
 def epsilon(plan_file: str | None, delta: str | None, **flags: Any) -> None:
     """Print the epsilon that a plan costs at a delta."""
@@ -91,6 +93,7 @@ def epsilon(plan_file: str | None, delta: str | None, **flags: Any) -> None:
 @deciding.at_most_flag("delta")
 @options.accountant_flags
 @options.verify_flag
+@options.short_flag
 @options.json_flag
 def delta(plan_file: str | None, epsilon: str | None, **flags: Any) -> None:
     """Print the delta that a plan costs at an epsilon."""
@@ -154,6 +157,7 @@ def _answer(
     tolerance: str | None,
     at_most: str | None,
     verify: bool,
+    short: bool,
     as_json: bool,
     mu: bool = False,
     least_rate: str | None = None,
@@ -162,6 +166,8 @@ def _answer(
     """Print the answer to one question, and what the verifier says of it."""
     if verify:
         hs.answers.require_verifier()
+    if short and (verify or as_json or mu):
+        raise click.UsageError("--short prints one number: leave out --verify, --json and --mu")
     rate = _least_rate(mu, least_rate)
     file = options.plan_of(plan_file, flags)
     at = asking.question(given_name, given, file)
@@ -175,7 +181,9 @@ def _answer(
     with waiting("computing mu"):
         summary = hs.accountants.gaussian_summary(file.plan, rate) if mu else None
     verdict = verdict_of(answer, file.plan, **{at.name: at.value}) if verify else None
-    if as_json:
+    if short:
+        click.echo(_quoted(answer))
+    elif as_json:
         from hockeystick.cli import as_json as programs
 
         click.echo(programs.answer(file, at, answer, hs.__version__, verdict, summary, decided))
@@ -184,6 +192,15 @@ def _answer(
 
         render.print_answer(file, at, answer, summary, decided)
     end_with(verdict, as_json, otherwise=0 if decided is None else decided.exit_status)
+
+
+def _quoted(answer: hs.Certified | hs.Approximate) -> str:
+    """Return the number to quote, rounded up, or raise where nothing is proven."""
+    if isinstance(answer, hs.Approximate):
+        raise click.UsageError(
+            f"--short prints what is proven, and {answer.accountant} proves nothing"
+        )
+    return rounded_up(answer.upper)
 
 
 def _least_rate(mu: bool, given: str | None) -> Any:

@@ -11,6 +11,7 @@ import click
 _ELSEWHERE: Final = {
     "audit": "command",
     "claims": "claims",
+    "completion": "completion",
     "convert": "command",
     "explore": "explore",
     "ledger": "group",

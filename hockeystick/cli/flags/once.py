@@ -8,6 +8,8 @@ import click
 
 # Under this name a context has the words that its command was given.
 GIVEN: Final = "hockeystick.given"
+# More letters than a sentence has.
+_WHOLE: Final = 1000
 _A_PLAN: Final = (
     "PLAN is a plan file, - for one on standard input, or the plan itself as it is in Python: "
     "'Laplace(2)**3 @ Gaussian(4)'."
@@ -28,6 +30,10 @@ class Once(click.Command):
                 name = max(one.opts, key=len)
                 raise click.UsageError(f"{name} is given twice; give it once", ctx)
         return rest
+
+    def get_short_help_str(self, limit: int = 45) -> str:
+        """Return the first sentence of the help, whole."""
+        return super().get_short_help_str(_WHOLE)
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Say what a plan may be, where the command takes one, and what else the command has."""

@@ -13,6 +13,7 @@ from hockeystick.accountants.base import TOLERANCE
 from hockeystick.accountants.registry import ACCOUNTANTS
 from hockeystick.accountants.summary import LEAST_RATE
 from hockeystick.adjacency import Adjacency
+from hockeystick.cli.flags import completing
 from hockeystick.cli.flags.once import GIVEN
 from hockeystick.cli.flags.settings import settings
 from hockeystick.cli.flags.source import Source, source
@@ -59,7 +60,12 @@ _SET: Final = (
 EVERY: Final = "all"
 # A flag that has no value.
 _SAID: Final = "drop_last"
-_WORDS: Final = ("sampling", "adjacency", "clipping")
+# The flags whose value is a name, one of these.
+_NAMES: Final = {
+    "sampling": tuple(Sampling),
+    "adjacency": tuple(Adjacency),
+    "clipping": tuple(Clipping),
+}
 
 
 def plan_flags(command: _Command) -> _Command:
@@ -79,9 +85,12 @@ def _with_plan(command: _Command, special: Mapping[str, Mapping[str, Any]]) -> _
     command = click.option(_flag(_SAID), _SAID, **_DROP_LAST)(command)
     for name, (metavar, text) in reversed(_FLAGS.items()):
         how = special.get(name, {"metavar": metavar, "help": text})
-        command = click.option(_flag(name), name, **how)(command)
+        names = completing.among(_NAMES.get(name, ()))
+        command = click.option(_flag(name), name, shell_complete=names, **how)(command)
     command = click.option("--set", _SETTINGS, multiple=True, metavar="PATH=X", help=_SET)(command)
-    return click.argument("plan_file", metavar="[PLAN]", required=False)(command)
+    return click.argument(
+        "plan_file", metavar="[PLAN]", required=False, shell_complete=completing.files
+    )(command)
 
 
 def question(name: str) -> Callable[[_Command], _Command]:
@@ -101,7 +110,13 @@ def accountant_flags(command: _Command) -> _Command:
     tolerance = f"Relative width of the interval to go for; {TOLERANCE:g} by default."
     command = click.option("--digits", metavar="N", help=digits)(command)
     command = click.option("--tolerance", metavar="TOL", help=tolerance)(command)
-    return click.option("--accountant", default="auto", metavar="NAME", help=names)(command)
+    return click.option(
+        "--accountant",
+        default="auto",
+        metavar="NAME",
+        help=names,
+        shell_complete=completing.among(ACCOUNTANTS),
+    )(command)
 
 
 def gaussian_flags(command: _Command) -> _Command:
@@ -120,6 +135,9 @@ verify_flag = click.option(
     is_flag=True,
     help="Have the answer verified by a second program; the exit status is that of verify.",
 )
+short_flag = click.option(
+    "--short", is_flag=True, help="Print only the number to quote, rounded up, for scripts."
+)
 json_flag = click.option("--json", "as_json", is_flag=True, help="Answer in JSON, for programs.")
 
 
@@ -130,7 +148,7 @@ def plan_of(
     texts = {name: text for name, text in flags.items() if name != _SETTINGS and text is not None}
     numbers = settings(flags.get(_SETTINGS, ()))
     given_fields = {
-        name: True if name == _SAID else text if name in _WORDS else parse(text)
+        name: True if name == _SAID else text if name in _NAMES else parse(text)
         for name, text in texts.items()
     }
     fields = {**given_fields, **numbers.of_dpsgd}

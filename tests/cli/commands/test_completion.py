@@ -1,0 +1,81 @@
+"""A shell completes commands, flags, names and files; what it is told is what there is."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+import hockeystick as hs
+from hockeystick.numerics.numerals import at_most
+from tests.cli.conftest import Run
+
+PLAN = "Gaussian(2)**10"
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("ep",), {"epsilon"}),
+        (("epsilon", "exam"), {"exam"}),
+        (("epsilon", "--adjacency", "re"), {"replace-one"}),
+        (("epsilon", "--accountant", "pr"), {"prv"}),
+        (("completion", ""), {"bash", "zsh", "fish"}),
+    ],
+)
+def test_a_shell_is_told_what_may_follow(
+    run: Run, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], told: set[str]
+) -> None:
+    monkeypatch.setenv("_HOCKEYSTICK_COMPLETE", "bash_complete")
+    monkeypatch.setenv("COMP_WORDS", " ".join(("hockeystick", *words)))
+    monkeypatch.setenv("COMP_CWORD", str(len(words)))
+    status, out, err = run()
+    assert (status, err) == (0, "")
+    assert {line.partition(",")[2] for line in out.splitlines()} == told
+
+
+@pytest.mark.parametrize("shell", ["zsh", "fish"])
+def test_the_script_of_a_shell_asks_the_command(run: Run, shell: str) -> None:
+    status, out, _ = run("completion", shell)
+    assert status == 0
+    assert f"_HOCKEYSTICK_COMPLETE={shell}_complete" in out
+
+
+def test_another_shell_is_refused(run: Run) -> None:
+    assert run("completion", "sh")[::2] == (
+        2,
+        "hockeystick: SHELL must be one of bash, zsh, fish; got 'sh'\n",
+    )
+
+
+def test_short_is_the_number_to_quote(run: Run) -> None:
+    status, out, _ = run("epsilon", PLAN, "--delta", "1e-5", "--short")
+    assert (status, out) == (0, at_most(hs.epsilon(hs.Gaussian(2) ** 10, 1e-5).upper) + "\n")
+    status, _, err = run("epsilon", PLAN, "--delta", "1e-5", "--short", "--accountant", "gdp")
+    assert status == 2
+    assert "gdp proves nothing" in err
+
+
+def test_no_summary_in_the_list_of_commands_is_cut(run: Run) -> None:
+    listed = run("--help")[1].partition("Commands:")[2]
+    assert "completion" in listed
+    assert "..." not in listed
+
+
+def test_an_interrupt_while_the_command_is_imported_is_one_line() -> None:
+    interrupted = (
+        "import sys, builtins\n"
+        "real = builtins.__import__\n"
+        "def stop(name, *rest, **more):\n"
+        "    if name == 'hockeystick.cli':\n"
+        "        raise KeyboardInterrupt\n"
+        "    return real(name, *rest, **more)\n"
+        "from hockeystick.__main__ import main\n"
+        "builtins.__import__ = stop\n"
+        "sys.exit(main())\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", interrupted], check=False, capture_output=True, text=True
+    )
+    assert (done.returncode, done.stderr) == (130, "hockeystick: interrupted\n")

@@ -104,10 +104,14 @@ def level_kernels() -> None:
         noise_levels.total_cgf_estimate(0.01, some, np.full(2, 100.0), removing, 3.0)
 
 
+COMPARISONS = hs.mechanisms.AboveThreshold(
+    5.0, 10.0, queries=3, threshold_noise="gaussian", query_noise="gaussian"
+)
 QUESTIONS: list[Callable[[], Any]] = [
     jump_kernels,
     mass_kernels,
     level_kernels,
+    partial(hs.delta, COMPARISONS, epsilon=1.0),
     *(
         partial(hs.epsilon, plan, delta=1e-5)
         for plan in (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final, final
+from typing import TYPE_CHECKING, Any, Final, TypeVar, final
 
 from hockeystick.accountants.ask import Row, compare, delta, epsilon
 from hockeystick.accountants.summary import GaussianSummary, gaussian_summary
@@ -21,6 +21,7 @@ from hockeystick.results import Certified
 if TYPE_CHECKING:
     from hockeystick import verifier
 
+_Answer = TypeVar("_Answer")
 # How many points a curve has, by the accountant that answers: a lattice takes its time.
 _SPARSE: Final = 7
 _DENSE: Final = 25
@@ -208,18 +209,15 @@ def investigate(
     total = len(deltas) + len(epsilons) + len(stages) + len(sizes) + _ASKED_BESIDES
     count = iter(range(1, total + 1))
 
-    def told(points: Iterable[Point]) -> Iterator[Point]:
-        for point in points:
+    def told(answers: Iterable[_Answer]) -> Iterator[_Answer]:
+        for one in answers:
             tell(next(count), total)
-            yield point
+            yield one
 
     by_delta = tuple(told(Point.of(one, epsilon(plan, one)) for one in deltas))
     by_epsilon = tuple(told(Point.of(one, delta(plan, one)) for one in epsilons))
     spent = tuple(told(Point.of(at, epsilon(stage, subject.delta)) for at, stage in stages))
-    groups = []
-    for size in sizes:
-        groups.append(_group(plan, size, subject.delta))
-        tell(next(count), total)
+    groups = tuple(told(_group(plan, size, subject.delta) for size in sizes))
     attack, no_attack = _attack(plan)
     tell(next(count), total)
     rows = compare(plan, delta=subject.delta)
@@ -233,7 +231,7 @@ def investigate(
         answer=answer,
         decision=None if subject.budget is None else decide(answer, subject.budget),
         cautions=cautions(answer, plan, delta=subject.delta),
-        groups=tuple(groups),
+        groups=groups,
         by_delta=by_delta,
         by_epsilon=by_epsilon,
         attack=attack,

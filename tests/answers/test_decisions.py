@@ -94,6 +94,22 @@ def test_the_command_says_its_decision_by_its_exit_status(
     assert json.loads(capsys.readouterr().out)["budget"]["decision"] == word
 
 
+@pytest.mark.parametrize("budget", ["x", "-1", "nan"])
+@pytest.mark.parametrize(
+    ("command", "flag", "name"),
+    [("epsilon", "--at-most", "at_most"), ("report", "--budget-epsilon", "budget_epsilon")],
+)
+def test_a_budget_that_is_none_is_one_line_and_no_miss(
+    capsys: pytest.CaptureFixture[str], command: str, flag: str, name: str, budget: str
+) -> None:
+    file = ("-o", "never-written.html") if command == "report" else ()
+    assert main((command, *FLAGS, "--delta", "1e-6", f"{flag}={budget}", *file)) == 2
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert told.err.startswith(f"hockeystick: {name} must be a number >= 0 or inf; got ")
+    assert told.err.count("\n") == 1
+
+
 def test_the_command_lets_no_approximation_decide(capsys: pytest.CaptureFixture[str]) -> None:
     asked = ("epsilon", *FLAGS, "--delta", "1e-6", "--at-most", "3", "--accountant", "gdp")
     assert main(asked) == 2

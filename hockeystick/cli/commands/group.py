@@ -172,12 +172,13 @@ def _answer(
     file = options.plan_of(plan_file, flags)
     at = asking.question(given_name, given, file)
     ask = hs.epsilon if given_name == "delta" else hs.delta
+    budget = deciding.budget_of("at_most", at.quantity, at_most)
     count: Any = None if digits is None else parse(digits)
     width: Any = TOLERANCE if tolerance is None else parse(tolerance)
     with waiting(f"computing {ask.__name__}"):
         answer = ask(file.plan, at.value, accountant=accountant, digits=count, tolerance=width)
     asking.refuse_infinite(at, answer)
-    decided = deciding.decided(answer, at_most)
+    decided = deciding.decided(answer, budget)
     with waiting("computing mu"):
         summary = hs.accountants.gaussian_summary(file.plan, rate) if mu else None
     verdict = verdict_of(answer, file.plan, **{at.name: at.value}) if verify else None

@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 from click.core import ParameterSource
 
-from hockeystick import _validate
 from hockeystick.answers import Decision, require_verifier
 from hockeystick.cli.commands.audit import REFUTED
 from hockeystick.cli.commands.ledger import NOT_SOUND
 from hockeystick.cli.describe import steps_rules, words
 from hockeystick.cli.flags import asking, options
-from hockeystick.cli.flags.deciding import MISSED
+from hockeystick.cli.flags.deciding import MISSED, budget_of
 from hockeystick.cli.flags.of_ledgers import VARIABLE, named
 from hockeystick.cli.flags.once import Once
 from hockeystick.cli.flags.out_file import out_path, write_whole
@@ -97,7 +96,6 @@ def report(
         require_verifier()
     audit = {} if scores_file is None else {"audit": scores_file, "confidence": confidence}
     besides = {"budget_epsilon": budget, **audit, "dataset": dataset, "head": head}
-    limit: Any = None if budget is None else parse(budget)
     subject = Subject(
         plan=file.plan,
         delta=at.value,
@@ -109,7 +107,7 @@ def report(
         file_name=None if given is None else _file_name(given),
         file_content=None if given is None else given.content,
         commands=_commands(given, at.value, path, flags, besides),
-        budget=None if limit is None else _validate.real("epsilon", limit),
+        budget=budget_of("budget_epsilon", "epsilon", budget),
         verify=verify,
         audit=_audit(scores_file, confidence),
         ledger=_ledger(url, dataset, head),

@@ -8,9 +8,10 @@ from typing import Any, Final, TypeVar, final
 
 import click
 
+from hockeystick import _validate
 from hockeystick.answers import Decision, decide
 from hockeystick.io import parse
-from hockeystick.results import Approximate, Certified
+from hockeystick.results import Approximate, Certified, Quantity
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 MISSED: Final = 1
@@ -41,14 +42,20 @@ def at_most_flag(quantity: str) -> Callable[[_Command], _Command]:
     return click.option("--at-most", "at_most", metavar=quantity[0].upper(), help=text)
 
 
-def decided(answer: Certified | Approximate, at_most: str | None) -> Decided | None:
+def budget_of(name: str, quantity: Quantity, text: str | None) -> float | None:
+    """Return the budget of a flag, or raise before anything is computed."""
+    if text is None:
+        return None
+    given: Any = parse(text)
+    return _validate.real(name, given, _validate.PARAMETERS[quantity])
+
+
+def decided(answer: Certified | Approximate, at_most: float | None) -> Decided | None:
     """Return whether an answer is within the budget, where there is one."""
     if at_most is None:
         return None
-    given: Any = answer
     if isinstance(answer, Approximate):
         raise click.UsageError(
             f"--at-most needs a proven {answer.quantity}: {answer.accountant} only approximates it"
         )
-    budget: Any = parse(at_most)
-    return Decided(float(budget), decide(given, budget))
+    return Decided(at_most, decide(answer, at_most))

@@ -17,7 +17,7 @@ from hockeystick.reports.figures import (
     LINE,
     MARK,
     MARK_SIZE,
-    PER_CENT,
+    TRADE_OFF,
     Curve,
     Item,
     add_tooltip,
@@ -37,16 +37,7 @@ _DASHES: Final = ("dashed", "dotted", "dashdot", "solid")
 _HEIGHT: Final = 300
 _NOISE_TICKS: Final = (0.5, 1, 2, 5, 10, 20)
 CURVES: Final[Mapping[str, Curve]] = {
-    "trade-off": Curve(
-        points=(),
-        across="false positive rate (%)",
-        up="least false negative rate (%)",
-        across_name="FPR",
-        up_name="FNR",
-        scale=PER_CENT,
-        are_rates=True,
-        safe_side="lower",
-    ),
+    "trade-off": TRADE_OFF,
     "course": Curve(
         points=(),
         across="epochs",

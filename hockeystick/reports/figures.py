@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, final
 
 from hockeystick.numerics.numerals import at_least, at_most, plain
@@ -63,6 +63,19 @@ class Curve:
     are_rates: bool = False
     mark: tuple[float, float] | None = None
     safe_side: str = "upper"
+
+
+# What an attack misses at least over its false positive rate, without its points.
+TRADE_OFF: Final = Curve(
+    points=(),
+    across="false positive rate (%)",
+    up="least false negative rate (%)",
+    across_name="FPR",
+    up_name="FNR",
+    scale=PER_CENT,
+    are_rates=True,
+    safe_side="lower",
+)
 
 
 def figures(findings: Findings) -> dict[str, Item]:
@@ -158,18 +171,7 @@ def _course(findings: Findings) -> Curve:
 
 def _trade_off(attack: Attack) -> Figure:
     """Return the least false negative rate over the false positive rate."""
-    drawn = _drawn(
-        Curve(
-            points=attack.misses,
-            across="false positive rate (%)",
-            up="least false negative rate (%)",
-            across_name="FPR",
-            up_name="FNR",
-            scale=PER_CENT,
-            are_rates=True,
-            safe_side="lower",
-        )
-    )
+    drawn = _drawn(replace(TRADE_OFF, points=attack.misses))
     drawn.line([0, 100], [100, 0], name=GUESS, line_dash="dashed", line_width=1.5)
     bounded(drawn, (0, 100), (0, 101))
     return drawn

@@ -54,6 +54,10 @@ def _stands_alone(text: str) -> bool:
         ("Laplace(2)**3 @ Gaussian(4)", hs.Laplace(2) ** 3 @ hs.Gaussian(4)),
         ("(Laplace(2) @ Gaussian(4)) ** 3", (hs.Laplace(2) @ hs.Gaussian(4)) ** 3),
         (
+            "Gaussian(1) @ Gaussian(2) @ Laplace(3)",
+            hs.Gaussian(1) @ hs.Gaussian(2) @ hs.Laplace(3),
+        ),
+        (
             "Gaussian(1) @ (Gaussian(2) @ Laplace(3))",
             hs.Gaussian(1) @ hs.Gaussian(2) @ hs.Laplace(3),
         ),

@@ -153,10 +153,9 @@ def test_a_group_of_which_nothing_is_known_says_why() -> None:
     plan = hs.DPSGD(
         examples=1_000,
         batch_size=100,
-        epochs=1,
+        steps=1,
         noise_multiplier=1.0,
-        sampling="fixed-size",
-        adjacency="replace-one",
+        clipping="batch",
     )
     found = investigate(Subject(plan=plan, delta=1e-5, words=("one",)))
     assert all(one.answer is None and one.reason for one in found.groups)

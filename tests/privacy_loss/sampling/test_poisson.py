@@ -47,6 +47,7 @@ def stick(noise: float, rate: float, size: int, other: int, epsilon: float) -> A
     return max(mp.quad(lambda x, i=i: excess(x, i), cuts) for i in (0, 1))
 
 
+@pytest.mark.shared(3, 3)
 @each_adjacency
 @pytest.mark.parametrize(("noise", "rate", "size"), [(1.0, 0.1, 2), (2.0, 0.3, 5), (0.7, 0.02, 3)])
 def test_delta_of_one_run_holds_the_quadrature(
@@ -124,6 +125,7 @@ def test_noise_without_end_and_none(adjacency: Adjacency, inner: float) -> None:
     assert answer.upper == pytest.approx(truth, rel=1e-12)
 
 
+@pytest.mark.shared(3)
 @each_adjacency
 def test_rare_counts_are_moved_and_both_ends_stay_together(adjacency: Adjacency) -> None:
     plan = PoissonSubsampledGroup(hs.Gaussian(60.0), Fraction(1, 1000), 200, adjacency) ** 100

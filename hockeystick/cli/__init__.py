@@ -10,14 +10,11 @@ import click
 
 from hockeystick.cli.commands.completion import completed
 from hockeystick.cli.commands.group import hockeystick
-from hockeystick.cli.wording import on_the_command_line
-from hockeystick.errors import BudgetExhausted, HockeystickError
+from hockeystick.cli.refusal import Refusal, wants_json
+from hockeystick.errors import HockeystickError
 
 __all__ = ["main"]
 
-_WRONG_INPUT = 2
-_EXHAUSTED = 4
-_INTERRUPTED = 130
 _NOBODY_READS = 141
 
 
@@ -29,7 +26,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         does not cover, where it was asked, and 1 with a ledger that is not sound; 2 with one line
         on standard error and nothing on standard output where the input is wrong; 4 likewise where
         a ledger's budget does not cover what was asked for; 130 after an interrupt; 141 where
-        whoever reads standard output went away.
+        whoever reads standard output went away. With ``--json``, standard output has the same as
+        one object, under the key ``error``.
 
     Args:
         arguments: What follows the command's name; the process's own by default.
@@ -44,26 +42,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        status = _invoked(given)
-        if sys.stdout is not None:
-            sys.stdout.flush()
-        return status
-    except click.UsageError as error:
-        return _refused(_with_hint(error))
-    except click.ClickException as error:
-        return _refused(str(error))
-    except BudgetExhausted as error:
-        return _refused(on_the_command_line(error), _EXHAUSTED)
-    except HockeystickError as error:
-        return _refused(on_the_command_line(error))
-    except KeyboardInterrupt:
-        return _refused("interrupted", _INTERRUPTED)
+        return _status(given)
     except BrokenPipeError:
         _discard_output()
         return _NOBODY_READS
     except OSError as error:
         _discard_output()
-        return _refused(f"cannot write the answer: {error.strerror}")
+        told = click.ClickException(f"cannot write the answer: {error.strerror}")
+        return Refusal.of(told).tell(as_json=False)
+
+
+def _status(given: list[str]) -> int:
+    """Run the command, or say why there is no answer, and return the exit status."""
+    try:
+        status = _invoked(given)
+        if sys.stdout is not None:
+            sys.stdout.flush()
+        return status
+    except (click.ClickException, HockeystickError, KeyboardInterrupt) as error:
+        return Refusal.of(error).tell(as_json=wants_json(given))
 
 
 def _invoked(given: list[str]) -> int:
@@ -77,20 +74,6 @@ def _invoked(given: list[str]) -> int:
     except click.exceptions.Exit as stop:
         return stop.exit_code
     return 0
-
-
-def _with_hint(error: click.UsageError) -> str:
-    """Return what is wrong with the arguments, and where to read what is right."""
-    command = error.ctx.command_path if error.ctx else "hockeystick"
-    return f"{error.format_message().rstrip('.')} (see {command} --help)"
-
-
-def _refused(message: str, status: int = _WRONG_INPUT) -> int:
-    """Say in one line on standard error why there is no answer, and return the exit status."""
-    line = " ".join(message.split())
-    shown = "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in line)
-    click.echo(f"hockeystick: {shown}".encode(errors="backslashreplace"), err=True)
-    return status
 
 
 def _discard_output() -> None:

@@ -13,4 +13,4 @@ _ACCOUNTANT: Final = re.compile(r"\baccountant='([\w-]+)'")
 
 def on_the_command_line(error: HockeystickError) -> str:
     """Return what an error says, with flags where it names arguments in Python."""
-    return _ACCOUNTANT.sub(r"--accountant \1", with_guess(error))
+    return _ACCOUNTANT.sub(r"--accountant \1", with_guess(error)).replace("replace=True", "--force")

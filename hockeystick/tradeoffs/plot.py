@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 FPR: Final = Domain(symbol="alpha", low=0, high=1, typical=(1e-5, 0.1))
 
 # What a file name may end in, and the metadata that would make two runs differ.
-_FORMATS: Final[dict[str, dict[str, None]]] = {
+FORMATS: Final[dict[str, dict[str, None]]] = {
     ".svg": {"Date": None},
     ".png": {"Software": None},
     ".pdf": {"CreationDate": None},
@@ -139,8 +139,8 @@ def kind_of(path: str | os.PathLike[str]) -> str:
     except TypeError:
         name = ""
     ending = Path(name).suffix.lower() if isinstance(name, str) else ""
-    if ending not in _FORMATS or "\0" in name:
-        *first, last = _FORMATS
+    if ending not in FORMATS or "\0" in name:
+        *first, last = FORMATS
         allowed = f"a file name that ends in {', '.join(first)} or {last}"
         raise ParameterError("path", path, allowed)
     return ending
@@ -222,7 +222,7 @@ def styled() -> Iterator[None]:
 def rendered(figure: Figure, kind: str) -> bytes:
     """Return a figure as the content of a file, all at once, so that no half of one is written."""
     content = io.BytesIO()
-    figure.savefig(content, format=kind[1:], metadata=_FORMATS[kind], dpi=_DOTS_PER_INCH)
+    figure.savefig(content, format=kind[1:], metadata=FORMATS[kind], dpi=_DOTS_PER_INCH)
     return content.getvalue()
 
 

@@ -1,3 +1,4 @@
+import json
 import shlex
 from collections.abc import Callable
 from pathlib import Path
@@ -246,10 +247,14 @@ FILES = [
 ]
 
 
-def assert_refused(ran: tuple[int, str, str], *told: str) -> None:
+def assert_refused(ran: tuple[int, str, str], *told: str, as_json: bool = False) -> None:
     status, out, err = ran
     assert status == 2
-    assert out == ""
+    if as_json:
+        error = json.loads(out)["error"]
+        assert (f"hockeystick: {error['message']}\n", error["exit_status"]) == (err, 2)
+    else:
+        assert out == ""
     assert err.startswith("hockeystick: ")
     assert err.endswith("\n")
     assert len(err.splitlines()) == 1
@@ -262,13 +267,14 @@ def test_a_wrong_flag_is_one_line_and_status_2(run: Run, arguments: str, told: s
     assert_refused(run(*shlex.split(arguments)), told)
 
 
-@pytest.mark.parametrize("as_json", [(), ("--json",)])
+@pytest.mark.parametrize("as_json", [False, True])
 @pytest.mark.parametrize(("content", "told"), FILES)
 def test_a_wrong_file_is_one_line_and_status_2(
-    run: Run, write: Write, content: str | bytes, told: str, as_json: tuple[str, ...]
+    run: Run, write: Write, content: str | bytes, told: str, as_json: bool
 ) -> None:
     path = write(content)
-    assert_refused(run("epsilon", path, "--delta", "1e-5", *as_json), path, told)
+    ran = run("epsilon", path, "--delta", "1e-5", *["--json"] * as_json)
+    assert_refused(ran, path, told, as_json=as_json)
 
 
 @pytest.mark.parametrize(("content", "told"), FILES)

@@ -19,6 +19,11 @@ _MARK: Final = "hockeystick sweep"
 _ABSENT: Final = -1
 
 
+def journal_of(target: Path) -> Path:
+    """Return where the answers of a sweep are until its file is whole."""
+    return target.with_name(target.name + ".journal")
+
+
 @final
 class Memory:
     """Where answers wait for their turn, if there is no file."""
@@ -59,14 +64,16 @@ class Journal:
     first line says what the sweep is of. A last line that was cut off is dropped.
     """
 
-    __slots__ = ("_file", "_grid", "_path", "_places", "_synced", "_target", "answered")
+    __slots__ = ("_file", "_grid", "_path", "_places", "_replace", "_synced", "_target", "answered")
 
     answered: int
 
-    def __init__(self, target: Path, grid: Grid, heading: Mapping[str, str]) -> None:
-        self._target, self._grid = target, grid
-        self._path = target.with_name(target.name + ".journal")
-        if target.exists() and not self._path.exists():
+    def __init__(
+        self, target: Path, grid: Grid, heading: Mapping[str, str], *, replace: bool = False
+    ) -> None:
+        self._target, self._grid, self._replace = target, grid, replace
+        self._path = journal_of(target)
+        if not self._path.exists():
             self._refuse_finished()
         self._places = array("q", [_ABSENT]) * len(grid)
         self._synced = time.monotonic()
@@ -149,7 +156,7 @@ class Journal:
             self._sync()
         else:
             self._refuse(first, expected)
-        if self._target.exists() and self.answered < len(self._grid):
+        if self.answered < len(self._grid):
             self._refuse_finished()
 
     def _scan(self, place: int) -> None:
@@ -163,8 +170,10 @@ class Journal:
         self._file.truncate(place)
 
     def _refuse_finished(self) -> None:
-        """Raise because there is a file, which a sweep would replace."""
-        raise ParameterError("out", str(self._target), "a file that is not there yet")
+        """Raise where there is a file, which a sweep would replace, and nobody said it may."""
+        if self._target.exists() and not self._replace:
+            allowed = "a file that is not there yet, unless replace=True"
+            raise ParameterError("out", str(self._target), allowed)
 
     def _refuse(self, found: bytes, expected: bytes) -> None:
         """Raise because a journal is of something else; say of what."""

@@ -40,6 +40,7 @@ def sweep(
     out: str | os.PathLike[str] | None = None,
     progress: Progress | None = None,
     in_flight: int | None = None,
+    replace: bool = False,
 ) -> Iterator[dict[str, Scalar]]:
     """Ask one question at every cell of a grid, and yield the rows in the grid's order.
 
@@ -63,7 +64,8 @@ def sweep(
         that the library refuses, or whose arithmetic fails (``HockeystickError``, ``ValueError``,
         ``ArithmeticError``), is a row with an ``error``; any other exception ends the sweep, which
         can be taken up again. A journal of another grid, question or version is refused, and so
-        is a file that is there already.
+        is a file that is there already, unless ``replace`` says that it may go: it stays until the
+        new one is whole.
 
     Args:
         grid: Parameters and their values: numbers, texts, or descriptions with a repr.
@@ -76,6 +78,7 @@ def sweep(
             the beginning, then whenever there are more.
         in_flight: The most chunks that the executor has at a time, an integer from 1 to 1000000;
             by default four for each core of this machine.
+        replace: Whether ``out`` may replace a file that is there already.
 
     Returns:
         An iterator of rows.
@@ -103,7 +106,7 @@ def sweep(
         raise ParameterError("executor", executor, "a concurrent.futures.Executor")
     most = _CHUNKS_PER_CORE * (os.cpu_count() or 1)
     chunks = most if in_flight is None else count("in_flight", in_flight, _IN_FLIGHT)
-    opened = Memory if out is None else _journal(out, cells, ask)
+    opened = Memory if out is None else _journal(out, cells, ask, replace)
     return _Sweep(cells, ask, executor, opened, progress or _unseen, chunks).rows()
 
 
@@ -111,7 +114,9 @@ def _unseen(answered: int, cells: int) -> None:
     """Tell nobody."""
 
 
-def _journal(out: str | os.PathLike[str], grid: Grid, ask: Ask) -> Callable[[], Journal]:
+def _journal(
+    out: str | os.PathLike[str], grid: Grid, ask: Ask, replace: bool
+) -> Callable[[], Journal]:
     """Return what opens the journal of a file, with what a sweep before this one left there."""
     try:
         target = Path(os.fsdecode(out))
@@ -119,7 +124,7 @@ def _journal(out: str | os.PathLike[str], grid: Grid, ask: Ask) -> Callable[[], 
         raise ParameterError("out", out, "the name of a file") from None
     kind_of(target)
     heading = {"version": __version__, "grid": grid.identity, "ask": identity_of(ask)}
-    return lambda: Journal(target, grid, heading)
+    return lambda: Journal(target, grid, heading, replace=replace)
 
 
 @final

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, Final
 
 import click
@@ -12,9 +13,9 @@ from hockeystick import _validate
 from hockeystick.adjacency import Adjacency
 from hockeystick.calibration.sweeps.frontier import FrontierPoint
 from hockeystick.cli.as_json import dumped
-from hockeystick.cli.commands.tradeoff import check_picture
 from hockeystick.cli.flags import options
 from hockeystick.cli.flags.once import Once
+from hockeystick.cli.flags.out_file import picture_path, plot_flags, whole
 from hockeystick.cli.results.planned import Planned
 from hockeystick.cli.terminal.progress import bar
 from hockeystick.errors import IncompatibleError
@@ -36,7 +37,7 @@ _ANYTHING: Final = {"noise_multiplier": 1, "epochs": 1}
 @click.option("--sampling", metavar="NAME", help=f"How batches are drawn: {', '.join(Sampling)}.")
 @click.option("--clipping", metavar="NAME", help=f"What is clipped: {', '.join(Clipping)}.")
 @click.option("--adjacency", metavar="NAME", help=f"Which are neighbours: {', '.join(Adjacency)}.")
-@click.option("--plot", metavar="FILE", help="Draw it: a file name in .svg, .png or .pdf.")
+@plot_flags("it")
 @options.json_flag
 def plan(
     examples: str | None,
@@ -45,6 +46,7 @@ def plan(
     epochs: str | None,
     batch_size: str | None,
     plot: str | None,
+    force: bool,
     as_json: bool,
     **flags: str | None,
 ) -> None:
@@ -59,7 +61,7 @@ def plan(
             allowed = _validate.PARAMETERS[name].allowed
             raise click.UsageError(f"Missing --{name}: {allowed}")
     given: dict[str, Any] = {name: parse(text) for name, text in needed.items() if text}
-    check_picture(plot)
+    picture = picture_path(plot, force)
     base = _base(_validate.count("examples", given["examples"]), flags)
     target = hs.ApproxDP(epsilon=given["epsilon"], delta=given["delta"])
     sizes = [size for size in _BATCH_SIZES if size <= given["examples"]] or [given["examples"]]
@@ -73,7 +75,8 @@ def plan(
         )
     done = Planned(base, target, points, plot)
     _refuse_nothing(points)
-    _draw(done)
+    if picture is not None:
+        _draw(done, picture, force)
     if as_json:
         click.echo(_json(done))
     else:
@@ -108,16 +111,12 @@ def _refuse_nothing(points: Sequence[FrontierPoint]) -> None:
         raise IncompatibleError(points[0].reason)
 
 
-def _draw(done: Planned) -> None:
-    """Write the picture, if there is to be one."""
-    if done.plot is None:
-        return
+def _draw(done: Planned, path: Path, force: bool) -> None:
+    """Write the picture."""
     from hockeystick.calibration.sweeps.frontier_plot import draw
 
-    try:
-        draw(done.points, done.plot, done.title)
-    except OSError as error:
-        raise click.ClickException(f"cannot write {done.plot}: {error.strerror}") from None
+    with whole(path, force) as part:
+        draw(done.points, str(part), done.title)
 
 
 def _json(done: Planned) -> str:

@@ -20,7 +20,7 @@ from hockeystick.cli.flags import asking, options
 from hockeystick.cli.flags.deciding import MISSED, budget_of
 from hockeystick.cli.flags.of_ledgers import VARIABLE, named
 from hockeystick.cli.flags.once import Once
-from hockeystick.cli.flags.out_file import out_path, write_whole
+from hockeystick.cli.flags.out_file import out_flags, out_path, write_whole
 from hockeystick.cli.flags.source import STDIN, Source, source
 from hockeystick.cli.terminal.progress import bar
 from hockeystick.errors import ParameterError
@@ -44,8 +44,7 @@ _A_DATE: Final = "a day such as 2026-01-31"
 @options.plan_flags
 @options.question("delta")
 @click.option("--budget-epsilon", "budget", metavar="E", help=_BUDGET)
-@click.option("-o", "--out", metavar="FILE", help="Where the page goes: a new .html file.")
-@click.option("--force", is_flag=True, help="Replace the file if it is there already.")
+@out_flags("Where the page goes: a new .html file.")
 @click.option("--date", metavar="DAY", help=f"The day that the page bears, {_A_DATE}; or today.")
 @options.verify_flag
 @click.option("--audit", "scores_file", metavar="SCORES", help=_SCORES)
@@ -84,7 +83,7 @@ def report(
     """
     if out is None:
         raise click.UsageError(f"Missing -o FILE{_ENDING}, where the page goes")
-    path = out_path(out, _ENDING, force)
+    path = out_path(out, (_ENDING,), force)
     day = _day(date)
     given = None if plan_file is None else source(plan_file)
     file = options.plan_of(given, flags)

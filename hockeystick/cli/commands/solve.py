@@ -16,7 +16,7 @@ from hockeystick.cli.commands.verify import end_with, verdict_of
 from hockeystick.cli.describe import fields
 from hockeystick.cli.flags import options
 from hockeystick.cli.flags.once import Once
-from hockeystick.cli.flags.out_file import out_path, write_whole
+from hockeystick.cli.flags.out_file import out_flags, out_path, write_whole
 from hockeystick.cli.flags.source import load
 from hockeystick.cli.flags.unknown import unknown_of
 from hockeystick.cli.results.solution import Solution
@@ -109,8 +109,7 @@ def _target_flags(command: Any) -> Any:
     metavar="NAME",
     help="One of " + ", ".join(n for n, a in ACCOUNTANTS.items() if a.kind != "approximation"),
 )
-@click.option("-o", "--out", metavar="FILE", help="Write the solved plan: a new .toml file.")
-@click.option("--force", is_flag=True, help="Replace the file if it is there already.")
+@out_flags("Write the solved plan: a new .toml file.")
 @options.verify_flag
 @options.json_flag
 def solve(
@@ -130,7 +129,7 @@ def solve(
     asked = {name: flags.pop(name) for name in _TARGET_FLAGS}
     if verify:
         require_verifier()
-    path = None if out is None else out_path(out, _ENDING, force)
+    path = None if out is None else out_path(out, (_ENDING,), force)
     file, name = unknown_of(plan_file, flags, parameter)
     if path is not None:
         plan_text(file)

@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import Executor
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, Final
 
 import click
@@ -14,10 +15,13 @@ import click
 import hockeystick as hs
 from hockeystick import _validate
 from hockeystick._validate import Domain
+from hockeystick.calibration.sweeps.journal import journal_of
+from hockeystick.calibration.sweeps.table import WRITERS
 from hockeystick.cli.as_json import dumped
 from hockeystick.cli.flags import options
 from hockeystick.cli.flags.grid_file import GridFile, load_grid
 from hockeystick.cli.flags.once import Once
+from hockeystick.cli.flags.out_file import out_flags, out_path
 from hockeystick.cli.results.swept import Swept
 from hockeystick.cli.terminal.progress import bar
 from hockeystick.io import parse
@@ -27,24 +31,26 @@ _WORKERS: Final = Domain(symbol="w", low=1, high=1024, typical=(1, 64), whole=Tr
 
 @click.command(cls=Once)
 @click.argument("grid_file", metavar="GRID.toml")
-@click.option("--out", metavar="FILE", help="Where the rows go: a new .csv or .parquet file.")
+@out_flags("Where the rows go: a new .csv or .parquet file.")
 @click.option("--workers", metavar="N", help="Ask in N processes; by default in this one.")
 @options.json_flag
-def sweep(grid_file: str, out: str | None, workers: str | None, as_json: bool) -> None:
+def sweep(grid_file: str, out: str | None, force: bool, workers: str | None, as_json: bool) -> None:
     """Ask one question at every cell of a grid, and write the answers to a file.
 
     GRID.toml is a plan file with a table [grid] of arrays and ranges, and a table [ask] that says
     what to find: epsilon, delta, or the name of a parameter. A cell that is refused is a row with
     an error. What is interrupted, or killed, goes on where it was when the same command is given
-    again; until all is there, the answers are in FILE.journal.
+    again; until all is there, the answers are in FILE.journal. A FILE that is there already is
+    replaced with --force alone, at the end.
     """
     if out is None:
         raise click.UsageError("Missing --out, the file to write: .csv or .parquet")
     given: Any = "1" if workers is None else workers
     count = _validate.count("workers", parse(given), _WORKERS)
+    path = out_path(out, WRITERS, force or journal_of(Path(out)).exists())
     file = load_grid(grid_file)
     try:
-        done = _swept(file, out, count)
+        done = _swept(file, str(path), count, force)
     except OSError as error:
         raise click.ClickException(f"cannot write {out}: {error.strerror}") from None
     if as_json:
@@ -55,7 +61,7 @@ def sweep(grid_file: str, out: str | None, workers: str | None, as_json: bool) -
         render.print_plainly(sweep_panel.panel(done))
 
 
-def _swept(file: GridFile, out: str, workers: int) -> Swept:
+def _swept(file: GridFile, out: str, workers: int, force: bool) -> Swept:
     """Sweep, and return what became of it."""
     errors = []
     resumed: list[int] = []
@@ -69,9 +75,8 @@ def _swept(file: GridFile, out: str, workers: int) -> Swept:
             tell(answered, cells)
 
         in_flight = None if executor is None else 2 * workers
-        for row in hs.sweep(
-            file.grid, file.question, executor, out=out, progress=progress, in_flight=in_flight
-        ):
+        how: dict[str, Any] = {"in_flight": in_flight, "replace": force}
+        for row in hs.sweep(file.grid, file.question, executor, out=out, progress=progress, **how):
             rows += 1
             if row["error"] is not None:
                 errors.append(str(row["error"]))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, Final
 
 import click
@@ -14,6 +15,7 @@ from hockeystick.cli.as_json import dumped
 from hockeystick.cli.describe import fields
 from hockeystick.cli.flags import options
 from hockeystick.cli.flags.once import Once
+from hockeystick.cli.flags.out_file import picture_path, plot_flags, whole
 from hockeystick.cli.results.attack import PRIOR, Attack
 from hockeystick.cli.terminal.waiting import waiting
 from hockeystick.io import parse
@@ -34,13 +36,14 @@ _NAMELESS: Final = "the plan of the flags"
     metavar="P",
     help="Ask at this false positive rate; may be given several times. The first is read in words.",
 )
-@click.option("--plot", metavar="FILE", help="Draw the curves: a file name in .svg, .png or .pdf.")
+@plot_flags("the curves")
 @options.json_flag
 def tradeoff(
     plan_file: str | None,
     more: tuple[str, ...],
     fpr: tuple[str, ...],
     plot: str | None,
+    force: bool,
     as_json: bool,
     **flags: str | None,
 ) -> None:
@@ -51,7 +54,7 @@ def tradeoff(
     table of every plan file.
     """
     rates, read_at = _rates_of(fpr)
-    check_picture(plot)
+    picture = picture_path(plot, force)
     paths = (plan_file, *more) if plan_file is not None else ()
     files = [options.plan_of(path, flags) for path in paths or (None,)]
     with waiting("computing the trade-off function" + "s" * (len(files) > 1)):
@@ -59,7 +62,8 @@ def tradeoff(
             Attack.on(file, label, rates, read_at)
             for file, label in zip(files, _labels(files, paths), strict=True)
         ]
-        _draw(attacks, plot, read_at)
+        if picture is not None:
+            _draw(attacks, picture, read_at, force)
     if as_json:
         click.echo(_json(attacks, plot))
     else:
@@ -76,20 +80,6 @@ def _rates_of(given: Sequence[str]) -> tuple[tuple[float, ...], float]:
     return (tuple(asked), next(iter(asked))) if asked else (_RATES, _READ_AT)
 
 
-def check_picture(path: str | None) -> None:
-    """Raise where there can be no picture at a path, before anything takes its time."""
-    if path is None:
-        return
-    from hockeystick.errors import ParameterError
-    from hockeystick.tradeoffs.plot import kind_of, require_matplotlib
-
-    try:
-        kind_of(path)
-    except ParameterError as error:
-        raise ParameterError("plot", path, error.allowed) from None
-    require_matplotlib()
-
-
 def _labels(files: Sequence[PlanFile], paths: Sequence[str]) -> list[str]:
     """Return a label for each plan: its title or its file's name, with the path where shared."""
     if not paths:
@@ -102,18 +92,15 @@ def _labels(files: Sequence[PlanFile], paths: Sequence[str]) -> list[str]:
     ]
 
 
-def _draw(attacks: Sequence[Attack], path: str | None, fpr: float) -> None:
+def _draw(attacks: Sequence[Attack], path: Path, fpr: float, force: bool) -> None:
     """Write the picture of all curves."""
-    if path is None:
-        return
     from hockeystick.tradeoffs.plot import plot
 
     title = attacks[0].file.title if len(attacks) == 1 else None
     functions = [one.tradeoff for one in attacks]
-    try:
-        plot(*functions, labels=[one.label for one in attacks], path=path, fpr=fpr, title=title)
-    except OSError as error:
-        raise click.ClickException(f"cannot write {path}: {error.strerror}") from None
+    labels = [one.label for one in attacks]
+    with whole(path, force) as part:
+        plot(*functions, labels=labels, path=part, fpr=fpr, title=title)
 
 
 def _json(attacks: Sequence[Attack], plot: str | None) -> str:

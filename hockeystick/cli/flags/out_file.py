@@ -4,18 +4,49 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any, Final, TypeVar
 
 import click
 
 from hockeystick.errors import ParameterError
 
+_Command = TypeVar("_Command", bound=Callable[..., Any])
 
-def out_path(out: str, ending: str, force: bool) -> Path:
+_PICTURE: Final = "a new file whose name ends in .svg, .png or .pdf."
+
+force_flag = click.option("--force", is_flag=True, help="Replace the file if it is there already.")
+
+
+def out_flags(text: str) -> Callable[[_Command], _Command]:
+    """Return the decorator that adds the file to write, and leave to replace it."""
+
+    def added(command: _Command) -> _Command:
+        out = click.option("-o", "--out", metavar="FILE", help=text)
+        return out(force_flag(command))
+
+    return added
+
+
+def plot_flags(what: str) -> Callable[[_Command], _Command]:
+    """Return the decorator that adds the picture to draw, and leave to replace it."""
+
+    def added(command: _Command) -> _Command:
+        plot = click.option("--plot", metavar="FILE", help=f"Draw {what}: {_PICTURE}")
+        return plot(force_flag(command))
+
+    return added
+
+
+def out_path(out: str, endings: Collection[str], force: bool, name: str = "out") -> Path:
     """Return where a file goes, or raise before anything takes its time."""
     path = Path(out)
-    if path.suffix.lower() != ending or "\0" in out:
-        raise ParameterError("out", out, f"a file name that ends in {ending}")
+    if path.suffix.lower() not in endings or "\0" in out:
+        *others, last = endings
+        listed = f"{', '.join(others)} or {last}" if others else last
+        raise ParameterError(name, out, f"a file name that ends in {listed}")
     if path.is_dir():
         raise click.ClickException(f"cannot write {out}: Is a directory")
     if not path.parent.is_dir():
@@ -24,28 +55,39 @@ def out_path(out: str, ending: str, force: bool) -> Path:
     return path
 
 
+def picture_path(plot: str | None, force: bool) -> Path | None:
+    """Return where a picture goes, if there is to be one, or raise before it takes its time."""
+    if plot is None:
+        return None
+    from hockeystick.tradeoffs.plot import FORMATS, require_matplotlib
+
+    path = out_path(plot, FORMATS, force, "plot")
+    require_matplotlib()
+    return path
+
+
 def write_whole(path: Path, text: str, force: bool) -> None:
-    """Write a file all at once: until it is whole, it is not there."""
+    """Write a text all at once."""
+    with whole(path, force) as part, open(part, "w", encoding="utf-8", newline="\n") as file:
+        file.write(text)
+
+
+@contextmanager
+def whole(path: Path, force: bool) -> Iterator[Path]:
+    """Yield where to write a file that then is there all at once: until it is whole, it is not."""
     try:
-        _replace(path, text, force)
+        descriptor, name = tempfile.mkstemp(dir=path.parent, suffix=f".part{path.suffix}")
+        os.close(descriptor)
+        part = Path(name)
+        try:
+            yield part
+            _refuse_existing(path, force)
+            part.chmod(0o666 & ~_umask())
+            part.replace(path)
+        finally:
+            part.unlink(missing_ok=True)
     except OSError as error:
         raise click.ClickException(f"cannot write {path}: {error.strerror}") from None
-
-
-def _replace(path: Path, text: str, force: bool) -> None:
-    """Write beside a file, and then put that in its place."""
-    with tempfile.NamedTemporaryFile(
-        "w", encoding="utf-8", newline="\n", dir=path.parent, suffix=".part", delete=False
-    ) as part:
-        try:
-            part.write(text)
-            part.close()
-            _refuse_existing(path, force)
-            os.chmod(part.name, 0o666 & ~_umask())
-            os.replace(part.name, path)
-        except BaseException:
-            Path(part.name).unlink(missing_ok=True)
-            raise
 
 
 def _refuse_existing(path: Path, force: bool) -> None:

@@ -80,4 +80,4 @@ def _refuse_unknown(parameter: str, plan: Mechanism) -> None:
     except ParameterError as error:
         names = [name for path in numeric_paths(plan) for name in (spelled(path), name_of(path))]
         hint = "" if parameter in names else did_you_mean(parameter, names)
-        raise click.ClickException(f"{error}{hint}") from None
+        raise click.UsageError(f"{error}{hint}") from None

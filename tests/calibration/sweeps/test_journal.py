@@ -222,6 +222,8 @@ def test_a_file_beside_an_unfinished_journal_is_not_replaced(out: Path) -> None:
     with pytest.raises(hs.errors.ParameterError, match="out must be a file that is not there yet"):
         swept(out)
     assert out.read_text() == "results of a week"
+    assert len(list(hs.sweep(GRID, third, out=out, replace=True))) == 50
+    assert out.read_bytes() != b"results of a week"
 
 
 def started(program: Path) -> subprocess.Popen[bytes]:

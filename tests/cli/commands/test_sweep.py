@@ -186,7 +186,7 @@ def test_a_file_that_is_there_is_not_replaced(run: Run, write: Write, tmp_path: 
     out.write_text("mine")
     status, shown, err = run("sweep", write(SMALL), "--out", str(out))
     assert (status, shown, out.read_text()) == (2, "", "mine")
-    assert "out must be a file that is not there yet" in err
+    assert "is there already; give --force to replace it" in err
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)

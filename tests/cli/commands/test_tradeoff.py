@@ -150,7 +150,7 @@ def test_a_picture_of_all_plans_is_written(
     answer = told(run, *plans, "--plot", str(path))
     assert answer["plot"] == str(path)
     first = path.read_bytes()
-    status, out, _ = run("tradeoff", *plans, "--plot", str(path))
+    status, out, _ = run("tradeoff", *plans, "--plot", str(path), "--force")
     assert status == 0
     assert f"curves.{kind}" in "".join(line.strip("│ ") for line in out.splitlines())
     assert path.read_bytes() == first
@@ -189,7 +189,7 @@ def test_wrong_input_is_one_line(run: Run, plans: list[str], arguments: str, mes
     given = [plans[0] if word == "PLAN" else word for word in shlex.split(arguments)]
     for more in ([], ["--json"]):
         status, out, err = run(*given, *more) if "requires" not in message else run(*given)
-        assert (status, out) == (2, "")
+        assert (status, "error" in out) == (2, "--json" in more)
         assert message in err
         assert len(err.splitlines()) == 1
 
@@ -202,8 +202,10 @@ def test_a_plan_without_an_analysis_is_one_line(
 
     monkeypatch.setattr(hs, "tradeoff", unknown)
     said = "hockeystick: accountant 'contour' cannot account for the plan: nobody knows\n"
-    for more in ([], ["--json"]):
-        assert run("tradeoff", *FULL, *more) == (2, "", said)
+    assert run("tradeoff", *FULL) == (2, "", said)
+    status, out, err = run("tradeoff", *FULL, "--json")
+    assert (status, err) == (2, said)
+    assert json.loads(out)["error"]["reason"] == "nobody knows"
 
 
 def test_a_path_that_cannot_be_written_is_one_line(

@@ -1,0 +1,116 @@
+"""Why there is no answer: one line for people, and one object for programs."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from numbers import Real
+from typing import Any, Final, final
+
+import click
+
+from hockeystick._version import __version__
+from hockeystick.cli.wording import on_the_command_line
+from hockeystick.errors import BudgetExhausted, HockeystickError, ParameterError
+
+_WRONG_INPUT: Final = 2
+_EXHAUSTED: Final = 4
+_INTERRUPTED: Final = 130
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why there is no answer.
+
+    Args:
+        kind: The name of the exception.
+        message: What it says, in the words of the command line.
+        status: The exit status.
+        known: What else is known of it, ready for JSON.
+    """
+
+    kind: str
+    message: str
+    status: int
+    known: Mapping[str, Any]
+
+    @classmethod
+    def of(cls, error: BaseException) -> Refusal:
+        """Return what an exception amounts to."""
+        if isinstance(error, KeyboardInterrupt):
+            return cls("KeyboardInterrupt", str(error) or "interrupted", _INTERRUPTED, {})
+        if isinstance(error, click.UsageError):
+            return cls("UsageError", _with_hint(error), _WRONG_INPUT, _known(error))
+        if isinstance(error, click.ClickException):
+            return cls("OSError", str(error), _WRONG_INPUT, {})
+        status = _EXHAUSTED if isinstance(error, BudgetExhausted) else _WRONG_INPUT
+        said = on_the_command_line(error) if isinstance(error, HockeystickError) else str(error)
+        return cls(type(error).__name__, said, status, _known(error))
+
+    @property
+    def line(self) -> str:
+        """The message on one line, without what could steer a terminal."""
+        words = " ".join(self.message.split())
+        return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in words)
+
+    @property
+    def as_json(self) -> str:
+        """The same for programs, as strict JSON in ASCII."""
+        told = {"type": self.kind, "message": self.line, "exit_status": self.status, **self.known}
+        return json.dumps({"version": __version__, "error": told}, indent=2, allow_nan=False)
+
+    def tell(self, *, as_json: bool) -> int:
+        """Say it on standard error, in JSON on standard output, and return the exit status."""
+        click.echo(f"hockeystick: {self.line}".encode(errors="backslashreplace"), err=True)
+        if as_json:
+            click.echo(self.as_json)
+        return self.status
+
+
+def wants_json(given: list[str]) -> bool:
+    """Return whether JSON was asked for, though the arguments be wrong."""
+    return "--json" in given[: given.index("--") if "--" in given else None]
+
+
+def _with_hint(error: click.UsageError) -> str:
+    """Return what is wrong with the arguments, and where to read what is right."""
+    command = error.ctx.command_path if error.ctx else "hockeystick"
+    return f"{error.format_message().rstrip('.')} (see {command} --help)"
+
+
+def _known(error: BaseException) -> dict[str, Any]:
+    """Return what an exception holds besides what it says, or the one that it puts in words."""
+    option = _option(error)
+    if option:
+        return {"parameter": option.lstrip("-").replace("-", "_")}
+    first = next((one for one in _behind(error) if isinstance(one, ParameterError)), error)
+    held = vars(first) if isinstance(first, HockeystickError) else {}
+    names = {"name": "parameter"}
+    return {names.get(key, key): _told(value) for key, value in held.items() if key[0] != "_"}
+
+
+def _option(error: BaseException) -> str | None:
+    """Return the parameter that arguments are wrong about, as far as that is known."""
+    if isinstance(error, click.NoSuchOption | click.BadOptionUsage):
+        return error.option_name
+    return error.param.name if isinstance(error, click.BadParameter) and error.param else None
+
+
+def _behind(error: BaseException | None) -> Iterator[BaseException]:
+    """Yield an exception, and those on whose account it was raised."""
+    while error is not None:
+        yield error
+        error = error.__context__
+
+
+def _told(value: object) -> Any:
+    """Return a value ready for JSON: as it is if it can be, or else as it is written."""
+    if value is None or isinstance(value, str | int):
+        return value
+    if isinstance(value, float) and math.isfinite(value):
+        return value
+    return str(value) if isinstance(value, Real | Decimal) else repr(value)

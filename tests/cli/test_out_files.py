@@ -1,0 +1,77 @@
+"""One rule for every file that a command writes: nothing is replaced without ``--force``."""
+
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+
+from hockeystick.calibration.sweeps.journal import journal_of
+from hockeystick.cli.commands.group import hockeystick
+
+Run = Callable[..., Any]
+Write = Callable[[str | bytes], str]
+
+PLAN = "--rate 1 --steps 4 --noise-multiplier 5"
+WRITERS = {
+    "plan.svg": "plan --examples 9 --epsilon 3 --delta 1e-3 --epochs 1 --batch-size 3 --plot OUT",
+    "curves.svg": f"tradeoff {PLAN} --plot OUT",
+    "page.html": f"report {PLAN} --delta 1e-5 -o OUT",
+    "solved.toml": "solve 'Laplace()' --epsilon 1 --delta 0 -o OUT",
+    "rows.csv": "sweep GRID -o OUT",
+}
+GRID = "[dpsgd]\nrate = 1\nsteps = 4\n[grid]\nnoise_multiplier = [1, 2]\n[ask]\ndelta = 1e-5\n"
+EXTRAS = {"plan.svg": "matplotlib", "curves.svg": "matplotlib", "page.html": "bokeh"}
+
+
+def commands(group: click.Group) -> list[click.Command]:
+    context = click.Context(group)
+    found = [group.get_command(context, name) for name in group.list_commands(context)]
+    return [one for one in found if one is not None]
+
+
+def test_every_command_that_writes_a_file_has_force() -> None:
+    for command in commands(hockeystick):
+        flags = {flag for one in command.params for flag in one.opts}
+        writes = not flags.isdisjoint({"--out", "--plot"})
+        assert writes == ("--force" in flags), command.name
+        assert ("--out" in flags) == ("-o" in flags), command.name
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_a_file_that_is_there_goes_with_force_alone(
+    run: Run, write: Write, tmp_path: Path, name: str
+) -> None:
+    if name in EXTRAS:
+        pytest.importorskip(EXTRAS[name])
+    out, grid = tmp_path / name, write(GRID)
+    given = [{"OUT": str(out), "GRID": grid}.get(word, word) for word in shlex.split(WRITERS[name])]
+    out.write_text("mine")
+    status, shown, err = run(*given)
+    assert (status, shown, out.read_text()) == (2, "", "mine")
+    assert f"{out} is there already; give --force to replace it" in err
+    assert run(*given, "--force").status == 0
+    assert out.read_text() != "mine"
+    assert {path.name for path in tmp_path.iterdir()} == {name, "plan.toml"}
+    nowhere = [str(tmp_path / "no" / name) if word == str(out) else word for word in given]
+    assert (
+        run(*nowhere).err == f"hockeystick: cannot write {nowhere[-1]}: No such file or directory\n"
+    )
+
+
+def test_a_file_beside_an_unfinished_sweep_goes_with_force_alone(
+    run: Run, write: Write, tmp_path: Path
+) -> None:
+    out, grid = tmp_path / "rows.csv", write(GRID)
+    assert run("sweep", grid, "-o", str(out)).status == 0
+    rows = out.read_bytes()
+    # What a sweep leaves that was killed before its first answer.
+    journal_of(out).write_bytes(b"")
+    out.write_text("mine")
+    status, _, err = run("sweep", grid, "-o", str(out))
+    assert (status, out.read_text()) == (2, "mine")
+    assert "a file that is not there yet, unless --force" in err
+    assert run("sweep", grid, "-o", str(out), "--force").status == 0
+    assert out.read_bytes() == rows

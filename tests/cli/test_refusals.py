@@ -1,0 +1,67 @@
+"""What a program is told under ``--json`` where there is no answer."""
+
+import json
+import shlex
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import hockeystick as hs
+from hockeystick.cli.refusal import Refusal
+
+Run = Callable[..., Any]
+Write = Callable[[str | bytes], str]
+
+TRAINING = "--rate 0.01 --steps 100 --noise-multiplier 1"
+REFUSED = [
+    (f"epsilon {TRAINING} --delta nan", "ParameterError", {"parameter": "delta", "value": "nan"}),
+    (f"epsilon {TRAINING} --delta abc", "ParameterError", {"value": "abc"}),
+    (f"epsilon {TRAINING} --delta 1e-400", "ParameterError", {"value": "1E-400"}),
+    (f"epsilon {TRAINING} --detla 1", "UsageError", {"parameter": "detla"}),
+    (f"epsilon {TRAINING} --delta", "UsageError", {}),
+    ("convert 'GDP(1)'", "UsageError", {"parameter": "to"}),
+    ("nonsense", "UsageError", {}),
+    ("epsilon nowhere.toml", "PlanFileError", {}),
+    ("epsilon 'Laplace(-2)'", "PlanFileError", {"parameter": "scale", "value": -2}),
+    (f"epsilon {TRAINING} --delta 1e-5 --accountant basic", "UnsupportedError", {}),
+    ("epsilon 'Laplace(1)' --delta 0.1 --accountant basic --short", "UsageError", {}),
+    ("verify nowhere.json", "AnswerError", {}),
+    (f"tradeoff {TRAINING} --plot nowhere/a.svg", "OSError", {}),
+    (
+        "solve 'Laplace()' --epsilon 0 --delta 0 --spent 'PureDP(1)'",
+        "InfeasibleError",
+        {"lower": 1.0},
+    ),
+]
+
+
+@pytest.mark.parametrize(("arguments", "kind", "known"), REFUSED)
+def test_a_refusal_is_one_object(
+    run: Run, arguments: str, kind: str, known: dict[str, object]
+) -> None:
+    words = shlex.split(arguments)
+    status, out, err = run(words[0], "--json", *words[1:])
+    error = json.loads(out)["error"]
+    assert (status, error["exit_status"], error["type"]) == (2, 2, kind)
+    assert err == f"hockeystick: {error['message']}\n"
+    assert error.items() >= known.items()
+    # Without --json, standard output stays empty.
+    assert run(*words) == (2, "", err)
+
+
+def test_a_budget_that_does_not_suffice_and_an_interrupt_keep_their_statuses() -> None:
+    spent = Refusal.of(hs.errors.BudgetExhausted(hs.GDP(2), hs.GDP(1), "nothing", "a step"))
+    assert (spent.kind, spent.status, spent.known["left"]) == ("BudgetExhausted", 4, "nothing")
+    stopped = json.loads(Refusal.of(KeyboardInterrupt()).as_json)
+    assert stopped["error"]["exit_status"] == 130
+
+
+def test_a_budget_that_is_missed_is_an_answer_with_status_1(run: Run) -> None:
+    status, out, err = run(*f"epsilon {TRAINING} --delta 1e-5 --at-most 0.1 --json".split())
+    assert (status, err) == (1, "")
+    assert json.loads(out)["budget"]["decision"] == "misses"
+
+
+def test_json_may_be_a_name_behind_two_dashes(run: Run) -> None:
+    assert run("epsilon", "--delta", "1e-5", "--", "--json").out == ""

@@ -143,7 +143,8 @@ def test_a_parameter_that_is_nearly_one_of_the_plan_is_guessed(
     listed = "parameter must be a number that the plan gives: noise_multiplier, rate, steps, \
 examples_per_user"
     assert (status, out) == (2, "")
-    assert err == f"hockeystick: {listed}; got {parameter!r}{hint}\n"
+    read = "(see hockeystick solve --help)"
+    assert err == f"hockeystick: {listed}; got {parameter!r}{hint} {read}\n"
 
 
 def test_an_accountant_that_proves_nothing_is_not_taken_for_a_misspelt_one(run: Run) -> None:
@@ -155,7 +156,7 @@ def test_an_accountant_that_proves_nothing_is_not_taken_for_a_misspelt_one(run: 
 def test_no_epochs_are_no_answer(run: Run) -> None:
     asked = ("solve", TUTORIAL, "--parameter", "epochs", "--epsilon", "1e-9", "--json")
     status, out, err = run(*asked)
-    assert (status, out) == (2, "")
+    assert (status, json.loads(out)["error"]["type"]) == (2, "InfeasibleError")
     assert err.startswith("hockeystick: no epochs above 0 reaches epsilon 1e-09 at delta 1e-05:")
     assert "already at epochs = 0.00426667, one step, the plan has epsilon between" in err
     assert err.count("\n") == 1

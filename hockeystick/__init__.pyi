@@ -61,6 +61,7 @@ from .notions import (
     PureDP as PureDP,
     RenyiDP as RenyiDP,
 )
+from .reports import report as report
 from .results import Approximate as Approximate, Certified as Certified
 
 __all__: list[str]

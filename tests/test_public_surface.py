@@ -61,6 +61,7 @@ def test_the_public_names_are_exactly_these() -> None:
         "mechanisms",
         "notions",
         "release",
+        "report",
         "save_plan",
         "sweep",
         "tradeoff",

@@ -10,6 +10,7 @@ from hockeystick.answers.cautions import Caution, Units, cautions, suggested_del
 from hockeystick.answers.decisions import Decision, decide
 from hockeystick.answers.document import SCHEMA, document
 from hockeystick.answers.verification import load_answer, require_verifier, verify
+from hockeystick.answers.wording import in_words, steps_rules
 
 __all__ = [
     "SCHEMA",
@@ -19,8 +20,10 @@ __all__ = [
     "cautions",
     "decide",
     "document",
+    "in_words",
     "load_answer",
     "require_verifier",
+    "steps_rules",
     "suggested_delta",
     "units_of",
     "verify",

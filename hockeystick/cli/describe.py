@@ -1,20 +1,20 @@
-"""Plans, questions and comparisons in words and numbers, before anyone lays them out."""
+"""Plans, questions and comparisons in numbers, before anyone lays them out."""
 
 from __future__ import annotations
 
 import dataclasses
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import singledispatch
 from typing import Any, Final, final
 
 from hockeystick.accountants import Row
-from hockeystick.mechanisms import DPSGD, Composed, Encoder, Graph, Mechanism, Sampling
+from hockeystick.mechanisms import DPSGD, Encoder, Graph, Mechanism
 from hockeystick.mechanisms.selection.tuning import RunCount
 from hockeystick.mechanisms.training.schedules import Schedule
-from hockeystick.numerics.numerals import jsonable, plain
+from hockeystick.numerics.numerals import jsonable
 from hockeystick.results import Approximate, Certified, Quantity
 from hockeystick.tradeoffs import TradeOff
 
@@ -77,52 +77,6 @@ def fields(mechanism: Mechanism) -> dict[str, Any]:
             if field.compare:
                 known[field.name] = _jsonable(getattr(mechanism, field.name))
     return known | _derived(mechanism)
-
-
-def words(mechanism: Mechanism) -> list[str]:
-    """Return a plan in words, one line for each part."""
-    parts = mechanism.parts if isinstance(mechanism, Composed) else (mechanism,)
-    return [_words(part) for part in parts]
-
-
-def steps_rules(mechanism: Mechanism) -> list[str]:
-    """Return, for each training run in a plan, its number of steps and where it comes from."""
-    parts: Sequence[Mechanism] = (
-        mechanism.parts if isinstance(mechanism, Composed) else (mechanism,)
-    )
-    return [part.steps_rule for part in parts if isinstance(part, DPSGD)]
-
-
-@singledispatch
-def _words(mechanism: Mechanism) -> str:
-    """Return a mechanism in words."""
-    return str(mechanism)
-
-
-@_words.register
-def _(plan: DPSGD) -> str:
-    on = "" if plan.examples is None else f" on {plan.examples:,} examples"
-    if plan.examples_per_user > 1:
-        on += f", up to {plan.examples_per_user:,} of one user"
-    mean = " on average" if plan.sampling is Sampling.POISSON else ""
-    size = "" if plan.batch_size is None else f" of {plan.batch_size:,}{mean}"
-    batches = f"{plan.sampling.capitalize()} batches{size} (rate {plan.sampling_rate:.6g})"
-    length = f"{plan.steps:,} steps" if plan.epochs is None else f"{plain(plan.epochs)} epochs"
-    if plan.drop_last:
-        batches += ", the rest dropped"
-    extra = "" if plan.extra is None else f"; besides, {plan.extra}"
-    noise = f"noise multiplier {plain(plan.noise_multiplier)}"
-    return f"DP-SGD{on}: {batches}, {noise}, {length}{_schedules(plan)}{extra}"
-
-
-def _schedules(plan: DPSGD) -> str:
-    """Return what changes from step to step, by the name of how it does."""
-    changing = {"noise": plan.schedule, "batch": plan.batch_schedule}
-    return "".join(
-        f", {type(schedule).__name__.lower()} {name} schedule"
-        for name, schedule in changing.items()
-        if schedule is not None
-    )
 
 
 @singledispatch

@@ -4,23 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import datetime as dt
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final, final
 
+from hockeystick.answers import in_words
 from hockeystick.errors import HockeystickError, ParameterError
 from hockeystick.explore import answers, told
 from hockeystick.explore.lanes import Lane, Refused, StoppedError
 from hockeystick.explore.state import State, moved
-from hockeystick.mechanisms import Mechanism
 from hockeystick.reports import Subject, investigate, page
 from hockeystick.results import Certified
 
 # A bound that is proven soon is shown where the best answer takes longer than this.
 _PATIENCE_SECONDS: Final = 0.3
 _SOLVED: Final = ("noise_multiplier", "epochs", "steps")
-
-Words = Callable[[Mechanism], Sequence[str]]
 
 
 @final
@@ -29,14 +27,10 @@ class Service:
 
     Args:
         state: What the page begins with.
-        words: A plan in words, one line for each of its parts.
-        rules: Where numbers of steps come from, one line for each training run.
     """
 
-    def __init__(self, state: State, *, words: Words, rules: Words) -> None:
+    def __init__(self, state: State) -> None:
         self.state = state
-        self._words = words
-        self._rules = rules
         self._patient, self._ready = Lane(), Lane()
         self._quick: set[tuple[object, ...]] = set()
         self._warming: asyncio.Task[None] | None = None
@@ -58,7 +52,7 @@ class Service:
         except HockeystickError as error:
             yield told.refused_told("plan", str(error))
             return
-        yield told.plan_told(state, self._words(state.plan), not self._is_quick(state))
+        yield told.plan_told(state, in_words(state.plan), not self._is_quick(state))
         asked = self._parts if self._is_quick(state) else self._slow_parts
         async for part in asked(state, fine):
             yield part
@@ -88,8 +82,6 @@ class Service:
         subject = Subject(
             plan=state.plan,
             delta=state.delta,
-            words=tuple(self._words(state.plan)),
-            steps=tuple(self._rules(state.plan)),
             title=state.file.title,
             source=state.file.source,
             notes=state.file.notes,

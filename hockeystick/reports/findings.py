@@ -49,8 +49,6 @@ class Subject:
     Args:
         plan: The mechanism or plan.
         delta: Where epsilon is asked for, in [0, 1].
-        words: The plan in words, one sentence or phrase for each of its parts.
-        steps: Where numbers of steps come from, one line for each training run.
         title: What to call it; None where nobody does.
         source: Where the plan's numbers come from.
         notes: What a reader should know.
@@ -65,8 +63,6 @@ class Subject:
 
     plan: Mechanism
     delta: float
-    words: tuple[str, ...]
-    steps: tuple[str, ...] = ()
     title: str | None = None
     source: str | None = None
     notes: str | None = None
@@ -194,7 +190,7 @@ def investigate(
     Example:
         >>> import hockeystick as hs
         >>> from hockeystick.reports import Subject, investigate
-        >>> subject = Subject(plan=hs.Gaussian(4) ** 10, delta=1e-5, words=("ten queries",))
+        >>> subject = Subject(plan=hs.Gaussian(4) ** 10, delta=1e-5)
         >>> findings = investigate(subject)
         >>> findings.answer.upper == hs.epsilon(hs.Gaussian(4) ** 10, delta=1e-5).upper
         True

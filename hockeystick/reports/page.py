@@ -42,7 +42,7 @@ def page(findings: Findings, date: dt.date) -> str:
         >>> import datetime
         >>> import hockeystick as hs
         >>> from hockeystick.reports import Subject, investigate, page
-        >>> subject = Subject(plan=hs.Gaussian(4), delta=1e-5, words=("one query",))
+        >>> subject = Subject(plan=hs.Gaussian(4), delta=1e-5)
         >>> text = page(investigate(subject), datetime.date(2026, 1, 31))
         >>> "epsilon is at most 0.926342" in text
         True

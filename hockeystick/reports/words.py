@@ -11,7 +11,7 @@ from typing import Final, final
 from hockeystick.accountants.ask import Row
 from hockeystick.accountants.registry import ACCOUNTANTS
 from hockeystick.accountants.summary import GaussianSummary
-from hockeystick.answers import Decision
+from hockeystick.answers import Decision, in_words, steps_rules
 from hockeystick.mechanisms import Mechanism, assumptions_of
 from hockeystick.numerics.numerals import at_least, at_most, formatted_up, interval, nearest, plain
 from hockeystick.reports.audit_words import AuditTold, audit_told
@@ -126,8 +126,8 @@ def told(findings: Findings) -> Told:
     course = findings.course
     return Told(
         title=subject.title or "A plan without a title",
-        plan=subject.words,
-        steps=tuple(rule.removeprefix("steps = ") for rule in subject.steps),
+        plan=in_words(subject.plan),
+        steps=tuple(rule.removeprefix("steps = ") for rule in steps_rules(subject.plan)),
         source=_paragraph(subject.source),
         notes=_paragraph(subject.notes),
         adjacency=str(subject.plan.adjacency or _ANY_ADJACENCY),

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 import hockeystick as hs
-from hockeystick.cli.describe import steps_rules, words
 from hockeystick.explore import State
 from hockeystick.explore.lanes import Lane, Refused
 from hockeystick.explore.service import Service
@@ -23,7 +22,7 @@ NINE = PlanFile(plan=hs.DPSGD(rate=1, steps=9, noise_multiplier=4), delta=1e-5, 
 
 def served(file: PlanFile, visit: Callable[[Service], Awaitable[None]]) -> None:
     async def run() -> None:
-        service = Service(State(file), words=words, rules=steps_rules)
+        service = Service(State(file))
         try:
             await visit(service)
         finally:

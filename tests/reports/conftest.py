@@ -19,8 +19,6 @@ def found() -> Findings:
         Subject(
             plan=TRAINING,
             delta=1e-5,
-            words=("DP-SGD on 10,000 examples",),
-            steps=(TRAINING.steps_rule,),
             title="A training run",
             source="Somebody, somewhere",
             notes="A note",

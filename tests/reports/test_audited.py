@@ -28,7 +28,7 @@ def audit(deviation: float, **asked: object) -> Audit:
 
 
 def subject(given: Audit | None) -> Subject:
-    return Subject(plan=PLAN, delta=1e-5, words=("one query",), audit=given)
+    return Subject(plan=PLAN, delta=1e-5, audit=given)
 
 
 @pytest.mark.parametrize(("deviation", "refuted"), [(0.4, True), (1.0, False)])

@@ -122,7 +122,7 @@ def test_the_ledger_fits_the_page(browser: Any, tmp_path: Path, width: int) -> N
     with ledger.reserve(hs.Gaussian(9.0) ** 2, key="k" * 200, by="ana", note="n" * 500):
         pass
     found = ledgered(ledger)
-    findings = investigate(Subject(plan=hs.Gaussian(9.0), delta=1e-5, words=("x",), ledger=found))
+    findings = investigate(Subject(plan=hs.Gaussian(9.0), delta=1e-5, ledger=found))
     file = tmp_path / "report.html"
     file.write_text(page(findings, DAY), encoding="utf-8")
     size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 500}

@@ -14,7 +14,7 @@ SHUFFLED = hs.mechanisms.ShuffledReports(users=1000, randomizer=hs.PureDP(epsilo
 
 
 def findings_of(plan: hs.Mechanism, delta: float) -> Findings:
-    return investigate(Subject(plan=plan, delta=delta, words=("it",)))
+    return investigate(Subject(plan=plan, delta=delta))
 
 
 def test_the_headline_is_what_epsilon_answers(found: Findings) -> None:
@@ -70,7 +70,7 @@ def test_every_accountant_has_its_row(found: Findings) -> None:
 
 def test_each_question_is_told_of_once() -> None:
     heard: list[tuple[int, int]] = []
-    subject = Subject(plan=hs.Gaussian(4) ** 3, delta=1e-5, words=("it",))
+    subject = Subject(plan=hs.Gaussian(4) ** 3, delta=1e-5)
     investigate(subject, lambda done, total: heard.append((done, total)))
     total = heard[0][1]
     assert heard == [(done, total) for done in range(1, total + 1)]
@@ -138,7 +138,7 @@ def test_the_mu_that_sums_it_up_is_what_the_library_answers(found: Findings) -> 
 
 def test_a_budget_is_decided_and_people_with_several_examples_are_told_of() -> None:
     plan = hs.DPSGD(examples=10_000, batch_size=100, epochs=1, noise_multiplier=1.0)
-    found = investigate(Subject(plan=plan, delta=1e-3, words=("one",), budget=0.01))
+    found = investigate(Subject(plan=plan, delta=1e-3, budget=0.01))
     assert str(found.decision) == "misses"
     assert [one.about for one in found.cautions] == ["delta"]
     costs = [found.answer.upper, *(one.answer.upper for one in found.groups if one.answer)]
@@ -157,6 +157,6 @@ def test_a_group_of_which_nothing_is_known_says_why() -> None:
         noise_multiplier=1.0,
         clipping="batch",
     )
-    found = investigate(Subject(plan=plan, delta=1e-5, words=("one",)))
+    found = investigate(Subject(plan=plan, delta=1e-5))
     assert all(one.answer is None and one.reason for one in found.groups)
     assert words.told(found).groups[0][1] == "not known"

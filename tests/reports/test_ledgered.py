@@ -38,7 +38,7 @@ def ledger(file: Path) -> hs.Ledger:
 
 def text_of(found: Ledgered | None, plan: hs.Mechanism = PLAN) -> str:
     """Return what the page shows, on one line without tags."""
-    findings = investigate(Subject(plan=plan, delta=1e-5, words=("one query",), ledger=found))
+    findings = investigate(Subject(plan=plan, delta=1e-5, ledger=found))
     shown = page(findings, DAY).split("<script")[0]
     return " ".join(re.sub(r"<[^>]*>", " ", re.sub(r"(?s)<style.*?</style>", " ", shown)).split())
 

@@ -161,8 +161,6 @@ def test_what_a_file_says_cannot_become_part_of_the_page(found: Findings) -> Non
         title=HOSTILE,
         source=HOSTILE,
         notes=HOSTILE,
-        words=(HOSTILE,),
-        steps=(HOSTILE,),
         file_name=HOSTILE,
         file_content=HOSTILE.encode() + b"\xff",
         commands=(HOSTILE,),
@@ -187,7 +185,7 @@ EDGES = [
 @pytest.mark.shared(3, 1)
 @pytest.mark.parametrize(("plan", "delta", "said"), EDGES)
 def test_the_ends_of_the_scale_have_their_page(plan: hs.Mechanism, delta: float, said: str) -> None:
-    subject = Subject(plan=plan, delta=delta, words=("it",))
+    subject = Subject(plan=plan, delta=delta)
     edge = Parsed(page(investigate(subject), DAY))
     assert said in edge.words
     assert "nan" not in edge.words.lower().split()

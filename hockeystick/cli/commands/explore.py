@@ -8,7 +8,6 @@ from typing import Final
 
 import click
 
-from hockeystick.cli.describe import steps_rules, words
 from hockeystick.cli.flags import options
 from hockeystick.cli.flags.once import Once
 from hockeystick.errors import ParameterError
@@ -60,7 +59,7 @@ def explore(
             webbrowser.open(url)
 
     try:
-        asyncio.run(serve(lambda: Service(state, words=words, rules=steps_rules), number, opened))
+        asyncio.run(serve(lambda: Service(state), number, opened))
     except OSError as error:
         raise click.ClickException(f"cannot serve at port {number}: {error.strerror}") from None
 

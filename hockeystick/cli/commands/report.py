@@ -15,7 +15,6 @@ from click.core import ParameterSource
 from hockeystick.answers import Decision, require_verifier
 from hockeystick.cli.commands.audit import REFUTED
 from hockeystick.cli.commands.ledger import NOT_SOUND
-from hockeystick.cli.describe import steps_rules, words
 from hockeystick.cli.flags import asking, options
 from hockeystick.cli.flags.deciding import MISSED, budget_of
 from hockeystick.cli.flags.of_ledgers import VARIABLE, named
@@ -88,7 +87,7 @@ def report(
     given = None if plan_file is None else source(plan_file)
     file = options.plan_of(given, flags)
     at = asking.question("delta", delta, file)
-    from hockeystick.reports import Subject, investigate, page, require_libraries
+    from hockeystick.reports import Report, Subject, investigate, require_libraries
 
     require_libraries()
     if verify:
@@ -98,8 +97,6 @@ def report(
     subject = Subject(
         plan=file.plan,
         delta=at.value,
-        words=tuple(words(file.plan)),
-        steps=tuple(steps_rules(file.plan)),
         title=file.title,
         source=file.source,
         notes=file.notes,
@@ -112,11 +109,11 @@ def report(
         ledger=_ledger(url, dataset, head),
     )
     with bar("reporting") as tell:
-        findings = investigate(subject, tell)
-    asking.refuse_infinite(at, findings.answer)
-    write_whole(path, page(findings, day), force)
-    click.echo(f"{path}: {findings.answer}")
-    click.get_current_context().exit(_told_of(findings))
+        made = Report(investigate(subject, tell), day)
+    asking.refuse_infinite(at, made.answer)
+    write_whole(path, made.html, force)
+    click.echo(f"{path}: {made.answer}")
+    click.get_current_context().exit(_told_of(made.findings))
 
 
 def _told_of(findings: Findings) -> int:
@@ -165,15 +162,14 @@ def _ledger(url: str | None, dataset: str | None, head: str | None) -> Ledgered 
 
 def _day(date: str | None) -> dt.date:
     """Return the day that the page bears: the one given, that of the build, or today's."""
-    if date is not None:
-        try:
-            return dt.date.fromisoformat(date)
-        except ValueError:
-            raise ParameterError("date", date, _A_DATE) from None
-    build = os.environ.get("SOURCE_DATE_EPOCH", "")
-    now = dt.datetime.now(dt.UTC)
-    moment = dt.datetime.fromtimestamp(int(build), dt.UTC) if build.isdecimal() else now
-    return moment.date()
+    if date is None:
+        from hockeystick.reports import day_of_build
+
+        return day_of_build()
+    try:
+        return dt.date.fromisoformat(date)
+    except ValueError:
+        raise ParameterError("date", date, _A_DATE) from None
 
 
 def _file_name(given: Source) -> str | None:

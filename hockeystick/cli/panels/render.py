@@ -15,8 +15,8 @@ from rich.table import Table
 from rich.text import Text
 
 from hockeystick.accountants import GaussianSummary, Row
-from hockeystick.answers import Decision, cautions
-from hockeystick.cli.describe import Question, Truth, quoted, steps_rules, words
+from hockeystick.answers import Decision, cautions, in_words, steps_rules
+from hockeystick.cli.describe import Question, Truth, quoted
 from hockeystick.cli.durations import seconds
 from hockeystick.cli.flags.deciding import Decided
 from hockeystick.io.plan_file import PlanFile
@@ -245,7 +245,7 @@ def picture(path: str | None) -> list[RenderableType]:
 
 def add_plan(facts: Table, file: PlanFile) -> None:
     """Add the plan in words, and where its steps come from."""
-    for index, line in enumerate(words(file.plan)):
+    for index, line in enumerate(in_words(file.plan)):
         facts.add_row("and" if index else "plan", Text(line))
     for rule in steps_rules(file.plan):
         facts.add_row("steps", Text(rule.removeprefix("steps = ")))

@@ -8,7 +8,7 @@ from typing import Final
 from rich.console import RenderableType
 from rich.text import Text
 
-from hockeystick.cli.describe import words
+from hockeystick.answers import in_words
 from hockeystick.cli.panels import render
 from hockeystick.cli.results.solution import Solution
 from hockeystick.numerics import numerals as numerals
@@ -32,7 +32,7 @@ def panel(solution: Solution) -> RenderableType:
         low, high = found.bracket
         facts.add_row("bracket", Text(f"from {_value(low)}\nto   {_value(high)}"))
     render.add_plan(facts, replace(file, plan=found.plan))
-    for index, line in enumerate(words(solution.spent.plan) if solution.spent else ()):
+    for index, line in enumerate(in_words(solution.spent.plan) if solution.spent else ()):
         facts.add_row("and" if index else "spent", Text(line))
     facts.add_row("adjacency", found.plan.adjacency or render.ANY_ADJACENCY)
     render.add_about(facts, file)

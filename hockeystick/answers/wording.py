@@ -1,0 +1,70 @@
+"""Plans in words, as people read them."""
+
+from __future__ import annotations
+
+from functools import singledispatch
+
+from hockeystick.mechanisms import DPSGD, Composed, Mechanism, Sampling
+from hockeystick.numerics.numerals import plain
+
+
+def in_words(plan: Mechanism) -> tuple[str, ...]:
+    """Return a plan in words, one line for each part.
+
+    Example:
+        >>> import hockeystick as hs
+        >>> plan = hs.DPSGD(examples=50_000, batch_size=500, epochs=3, noise_multiplier=1)
+        >>> for line in hs.answers.in_words(plan @ hs.Laplace(2)):
+        ...     print(line)
+        DP-SGD on 50,000 examples: Poisson batches of 500 on average (rate 0.01), noise ...
+        Laplace (scale 2)
+    """
+    return tuple(_words(part) for part in _parts(plan))
+
+
+def steps_rules(plan: Mechanism) -> tuple[str, ...]:
+    """Return, for each training run in a plan, its number of steps and where it comes from.
+
+    Example:
+        >>> import hockeystick as hs
+        >>> hs.answers.steps_rules(hs.DPSGD(rate=0.01, steps=9, noise_multiplier=1))
+        ('steps = 9, as given',)
+    """
+    return tuple(part.steps_rule for part in _parts(plan) if isinstance(part, DPSGD))
+
+
+def _parts(plan: Mechanism) -> tuple[Mechanism, ...]:
+    """Return what a plan is made of, one after the other."""
+    return plan.parts if isinstance(plan, Composed) else (plan,)
+
+
+@singledispatch
+def _words(mechanism: Mechanism) -> str:
+    """Return a mechanism in words."""
+    return str(mechanism)
+
+
+@_words.register
+def _(plan: DPSGD) -> str:
+    on = "" if plan.examples is None else f" on {plan.examples:,} examples"
+    if plan.examples_per_user > 1:
+        on += f", up to {plan.examples_per_user:,} of one user"
+    mean = " on average" if plan.sampling is Sampling.POISSON else ""
+    size = "" if plan.batch_size is None else f" of {plan.batch_size:,}{mean}"
+    batches = f"{plan.sampling.capitalize()} batches{size} (rate {plan.sampling_rate:.6g})"
+    length = f"{plan.steps:,} steps" if plan.epochs is None else f"{plain(plan.epochs)} epochs"
+    if plan.drop_last:
+        batches += ", the rest dropped"
+    extra = "" if plan.extra is None else f"; besides, {plan.extra}"
+    noise = f"noise multiplier {plain(plan.noise_multiplier)}"
+    return f"DP-SGD{on}: {batches}, {noise}, {length}{_schedules(plan)}{extra}"
+
+
+def _schedules(plan: DPSGD) -> str:
+    """Return what changes from step to step, by the name of how it does."""
+    changing = {"noise": plan.schedule, "batch": plan.batch_schedule}
+    return "".join(
+        f", {type(schedule).__name__.lower()} {name} schedule"
+        for name, schedule in changing.items()
+        if schedule is not None
+    )

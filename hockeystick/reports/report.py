@@ -1,0 +1,203 @@
+"""A report from Python: the page of ``hockeystick report``, to be saved or shown in a notebook."""
+
+from __future__ import annotations
+
+import datetime as dt
+import html
+import os
+import shlex
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Final, final
+
+from hockeystick import _validate
+from hockeystick.answers import Caution, suggested_delta, units_of
+from hockeystick.errors import ParameterError, PlanFileError
+from hockeystick.io import PlanFile
+from hockeystick.io.saving import plan_text
+from hockeystick.ledger import Ledger
+from hockeystick.mechanisms import Mechanism
+from hockeystick.mechanisms.base import checked
+from hockeystick.numerics.numerals import plain
+from hockeystick.reports.audited import Audit
+from hockeystick.reports.findings import Findings, Subject, investigate
+from hockeystick.reports.ledgered import ledgered
+from hockeystick.reports.libraries import require_libraries
+from hockeystick.reports.page import page
+from hockeystick.results import Certified
+
+_FILE_NAME: Final = "plan.toml"
+_FRAME: Final = "width: 100%; height: 40rem; border: 1px solid #8888"
+
+
+@final
+@dataclass(frozen=True, repr=False)
+class Report:
+    """What a report says, and its page; a notebook shows the page.
+
+    Guarantees:
+        The page loads nothing from anywhere, and every number on it is rounded to its safe side.
+
+    Args:
+        findings: What it says.
+        date: The day that the page bears.
+    """
+
+    findings: Findings
+    date: dt.date
+
+    @property
+    def answer(self) -> Certified:
+        """Epsilon at the delta that was asked at: the headline."""
+        return self.findings.answer
+
+    @property
+    def cautions(self) -> tuple[Caution, ...]:
+        """What whoever decides should know besides."""
+        return self.findings.cautions
+
+    @cached_property
+    def html(self) -> str:
+        """The page: one HTML text that loads nothing else."""
+        return page(self.findings, self.date)
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write the page to a file, which is replaced if it exists, and return its path.
+
+        Raises:
+            OSError: If the file cannot be written.
+        """
+        file = Path(path)
+        file.write_text(self.html, encoding="utf-8", newline="\n")
+        return file
+
+    def _repr_html_(self) -> str:
+        """Return the page in a frame of its own, for a notebook."""
+        frame = f'sandbox="allow-scripts" style="{_FRAME}"'
+        return f'<iframe title="Report" {frame} srcdoc="{html.escape(self.html)}"></iframe>'
+
+    def __repr__(self) -> str:
+        """Return one line: the page is in ``html``."""
+        return f"<report: {self.answer}>"
+
+
+def report(
+    plan: Mechanism | PlanFile,
+    *,
+    delta: float | None = None,
+    budget_epsilon: float | None = None,
+    title: str | None = None,
+    source: str | None = None,
+    notes: str | None = None,
+    date: dt.date | None = None,
+    verify: bool = False,
+    audit: Audit | None = None,
+    ledger: Ledger | None = None,
+    head: str | None = None,
+) -> Report:
+    """Return the page for whoever has to approve a release, as ``hockeystick report`` writes it.
+
+    It says the plan in words, what is proven of it, what an attacker could learn, how the budget
+    is spent, what must hold, what other accountants say, and how to get it all again.
+
+    Guarantees:
+        Every number is a proven end, rounded to its safe side, but for the rows that say that they
+        are approximations. The page holds the answer for ``hockeystick verify``.
+
+    Edge cases:
+        A plan that no plan file can hold is not on the page as a file, and no command gives the
+        page again.
+
+    Args:
+        plan: A mechanism or plan; or what ``load_plan`` returned, with its title, delta and so on.
+        delta: Where to ask for epsilon, in [0, 1]; by default the plan file's.
+        budget_epsilon: Say whether epsilon is at most this.
+        title: What to call it; by default as the plan file says, and so for the next two.
+        source: Where the plan's numbers come from.
+        notes: What a reader should know.
+        date: The day that the page bears; by default that of SOURCE_DATE_EPOCH, or today.
+        verify: Whether a second program is to verify the headline, which may take its time.
+        audit: The scores of an attack on what ran, to be set against the plan.
+        ledger: The ledger of the dataset that the plan reads, to be shown.
+        head: A head of that ledger that was noted before.
+
+    Returns:
+        The report: ``html``, ``save(path)``, ``answer``, ``cautions`` and all ``findings``.
+
+    Raises:
+        ParameterError: If a parameter is outside its domain, or no delta is given.
+        UnsupportedError: If no accountant has an answer for the plan.
+        LedgerError: If the ledger cannot be read.
+        HockeystickError: If Bokeh or Jinja2 is missing, or python-flint where it is to be verified.
+
+    Example:
+        >>> import hockeystick as hs
+        >>> made = hs.report(hs.Laplace(2), delta=1e-5, title="A count")
+        >>> made
+        <report: epsilon = 0.499980 (proven in [0.49997999..., 0.49997999...]; closed-form)>
+        >>> "A count" in made.html
+        True
+    """
+    require_libraries()
+    file = plan if isinstance(plan, PlanFile) else PlanFile(plan=checked("plan", plan))
+    file = replace(
+        file,
+        title=file.title if title is None else title,
+        source=file.source if source is None else source,
+        notes=file.notes if notes is None else notes,
+    )
+    asked = _delta(file, delta)
+    text = _file_text(file)
+    subject = Subject(
+        plan=file.plan,
+        delta=asked,
+        title=file.title,
+        source=file.source,
+        notes=file.notes,
+        file_name=None if text is None else _FILE_NAME,
+        file_content=None if text is None else text.encode(),
+        commands=() if text is None else _commands(asked, budget_epsilon, audit or ledger),
+        budget=None
+        if budget_epsilon is None
+        else _validate.real("budget_epsilon", budget_epsilon, _validate.PARAMETERS["epsilon"]),
+        verify=verify,
+        audit=audit,
+        ledger=None if ledger is None else ledgered(ledger, head=head),
+    )
+    return Report(investigate(subject), day_of_build() if date is None else date)
+
+
+def day_of_build() -> dt.date:
+    """Return the day that a page bears by default: that of SOURCE_DATE_EPOCH, or today's, UTC."""
+    build = os.environ.get("SOURCE_DATE_EPOCH", "")
+    now = dt.datetime.now(dt.UTC)
+    return (dt.datetime.fromtimestamp(int(build), dt.UTC) if build.isdecimal() else now).date()
+
+
+def _delta(file: PlanFile, given: float | None) -> float:
+    """Return the delta to ask at: the one given, or else the file's."""
+    value = file.delta if given is None else given
+    if value is not None:
+        return _validate.real("delta", value)
+    units = units_of(file.plan)
+    sensible = "" if units is None else f"; for {units}, {plain(suggested_delta(units))} or less"
+    raise ParameterError("delta", None, _validate.PARAMETERS["delta"].allowed + sensible)
+
+
+def _file_text(file: PlanFile) -> str | None:
+    """Return the plan as a file, None where no file can hold it."""
+    try:
+        return plan_text(file)
+    except PlanFileError:
+        return None
+
+
+def _commands(delta: float, budget: float | None, besides: object) -> tuple[str, ...]:
+    """Return what gives the headline again, and the page where that needs nothing besides."""
+    asked = [_FILE_NAME, "--delta", repr(float(delta))]
+    budgeted = [] if budget is None else ["--budget-epsilon", repr(float(budget))]
+    lines = [["epsilon", *asked]]
+    if besides is None:
+        lines.append(["report", *asked, *budgeted, "-o", "report.html"])
+    return tuple(shlex.join(["hockeystick", *line]) for line in lines)

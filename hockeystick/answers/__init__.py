@@ -9,8 +9,9 @@ from __future__ import annotations
 from hockeystick.answers.cautions import Caution, Units, cautions, suggested_delta, units_of
 from hockeystick.answers.decisions import Decision, decide
 from hockeystick.answers.document import SCHEMA, document
+from hockeystick.answers.registration import registration
 from hockeystick.answers.verification import load_answer, require_verifier, verify
-from hockeystick.answers.wording import in_words, steps_rules
+from hockeystick.answers.wording import in_words, protected, steps_rules
 
 __all__ = [
     "SCHEMA",
@@ -22,6 +23,8 @@ __all__ = [
     "document",
     "in_words",
     "load_answer",
+    "protected",
+    "registration",
     "require_verifier",
     "steps_rules",
     "suggested_delta",

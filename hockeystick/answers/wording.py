@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from functools import singledispatch
+from typing import Final
 
-from hockeystick.mechanisms import DPSGD, Composed, Mechanism, Sampling
+from hockeystick.mechanisms import DPSGD, Composed, Mechanism, Sampling, assumptions_of
 from hockeystick.numerics.numerals import plain
+
+_NEIGHBOURS: Final = ("What is protected", "Neighbouring data sets")
 
 
 def in_words(plan: Mechanism) -> tuple[str, ...]:
@@ -31,6 +34,24 @@ def steps_rules(plan: Mechanism) -> tuple[str, ...]:
         ('steps = 9, as given',)
     """
     return tuple(part.steps_rule for part in _parts(plan) if isinstance(part, DPSGD))
+
+
+def protected(plan: Mechanism) -> str:
+    """Return whose data a plan protects, as its assumptions or its adjacency say it.
+
+    Example:
+        >>> import hockeystick as hs
+        >>> hs.answers.protected(hs.DPSGD(rate=0.01, steps=9, noise_multiplier=1))
+        'Neighbouring data sets differ by one example added or removed.'
+    """
+    said = (text for text in assumptions_of(plan) if text.startswith(_NEIGHBOURS))
+    adjacency = plan.adjacency
+    general = (
+        "The plan is described for any two data sets between which its numbers hold."
+        if adjacency is None
+        else adjacency.meaning
+    )
+    return next(said, general)
 
 
 def _parts(plan: Mechanism) -> tuple[Mechanism, ...]:

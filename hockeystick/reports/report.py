@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final, final
 
 from hockeystick import _validate
-from hockeystick.answers import Caution, suggested_delta, units_of
+from hockeystick.answers import Caution, registration, suggested_delta, units_of
 from hockeystick.errors import ParameterError, PlanFileError
 from hockeystick.io import PlanFile
 from hockeystick.io.saving import plan_text
@@ -61,6 +61,13 @@ class Report:
     def html(self) -> str:
         """The page: one HTML text that loads nothing else."""
         return page(self.findings, self.date)
+
+    @property
+    def registration(self) -> str:
+        """An entry for the registry of deployments, as ``answers.registration`` has it."""
+        told = self.findings.subject
+        about = {"title": told.title, "source": told.source, "notes": told.notes}
+        return registration(self.answer, told.plan, delta=told.delta, **about)
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the page to a file, which is replaced if it exists, and return its path.

@@ -11,8 +11,8 @@ from typing import Final, final
 from hockeystick.accountants.ask import Row
 from hockeystick.accountants.registry import ACCOUNTANTS
 from hockeystick.accountants.summary import GaussianSummary
-from hockeystick.answers import Decision, in_words, steps_rules
-from hockeystick.mechanisms import Mechanism, assumptions_of
+from hockeystick.answers import Decision, in_words, protected, steps_rules
+from hockeystick.mechanisms import assumptions_of
 from hockeystick.numerics.numerals import at_least, at_most, formatted_up, interval, nearest, plain
 from hockeystick.reports.audit_words import AuditTold, audit_told
 from hockeystick.reports.findings import Attack, Findings, Group, Point
@@ -22,7 +22,6 @@ from hockeystick.tradeoffs.reading import is_promise, percent_at_most, reading
 
 _ANY_ADJACENCY: Final = "any: the one under which the plan's numbers hold"
 # How the sentences begin that say what neighbouring data sets are.
-_NEIGHBOURS: Final = ("What is protected", "Neighbouring data sets")
 _FEW_DIGITS: Final = 4
 _LARGEST_POWER: Final = 700.0
 _READABLE: Final = 1e7
@@ -173,18 +172,6 @@ def told(findings: Findings) -> Told:
         file_text=_text(subject.file_content),
         commands=subject.commands,
     )
-
-
-def protected(plan: Mechanism) -> str:
-    """Return whose data a plan protects, as its assumptions or its adjacency say it."""
-    said = (text for text in assumptions_of(plan) if text.startswith(_NEIGHBOURS))
-    adjacency = plan.adjacency
-    general = (
-        "The plan is described for any two data sets between which its numbers hold."
-        if adjacency is None
-        else adjacency.meaning
-    )
-    return next(said, general)
 
 
 def per_cent(number: str) -> str:

@@ -14,9 +14,9 @@ import pytest
 
 import hockeystick as hs
 from hockeystick import verifier
-from hockeystick.answers import load_answer
+from hockeystick.answers import load_answer, protected
 from hockeystick.reports import Findings, Subject, investigate, page
-from hockeystick.reports.words import per_cent, protected, told
+from hockeystick.reports.words import per_cent, told
 from tests.reports.conftest import DAY, TRAINING
 
 pytest.importorskip("bokeh", reason="reports need Bokeh")

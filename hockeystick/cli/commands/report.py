@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 from click.core import ParameterSource
 
-from hockeystick.answers import Decision, require_verifier
+from hockeystick.accountants import epsilon
+from hockeystick.answers import Decision, registration, require_verifier
+from hockeystick.answers.registration import BLANK
 from hockeystick.cli.commands.audit import REFUTED
 from hockeystick.cli.commands.ledger import NOT_SOUND
 from hockeystick.cli.flags import asking, options
@@ -23,8 +25,9 @@ from hockeystick.cli.flags.out_file import out_flags, out_path, write_whole
 from hockeystick.cli.flags.source import STDIN, Source, source
 from hockeystick.cli.terminal.progress import bar
 from hockeystick.errors import ParameterError
-from hockeystick.io import parse
+from hockeystick.io import PlanFile, parse
 from hockeystick.numerics.numerals import plain
+from hockeystick.results import Certified
 
 if TYPE_CHECKING:
     from hockeystick.reports import Findings
@@ -36,6 +39,8 @@ _UNNAMED: Final = "plan.toml"
 _SCORES: Final = "The scores of an attack on what ran, to be set against the plan."
 _LEDGER: Final = "The ledger of --dataset; by default what the environment says."
 _BUDGET: Final = "Say whether epsilon is at most this; exit status 1 if that is not proven."
+_REGISTRY: Final = "Write an entry for the registry of deployments, with blanks to be filled in."
+_ENTRIES: Final = (".yaml", ".yml")
 _A_DATE: Final = "a day such as 2026-01-31"
 
 
@@ -45,6 +50,7 @@ _A_DATE: Final = "a day such as 2026-01-31"
 @click.option("--budget-epsilon", "budget", metavar="E", help=_BUDGET)
 @out_flags("Where the page goes: a new .html file.")
 @click.option("--date", metavar="DAY", help=f"The day that the page bears, {_A_DATE}; or today.")
+@click.option("--registry", metavar="FILE.yaml", help=_REGISTRY)
 @options.verify_flag
 @click.option("--audit", "scores_file", metavar="SCORES", help=_SCORES)
 @click.option("--ledger", "url", envvar=VARIABLE, metavar="URL", help=_LEDGER)
@@ -58,6 +64,7 @@ def report(
     delta: str | None,
     budget: str | None,
     out: str | None,
+    registry: str | None,
     force: bool,
     date: str | None,
     verify: bool,
@@ -79,14 +86,23 @@ def report(
     With --dataset it shows the ledger: what is left of the budget, what happened, whether it is
     sound, and whether it covers the plan.
     With --budget-epsilon it says whether the plan is within that budget.
+
+    With --registry it writes, besides or instead, an entry for OpenDP's registry of deployments:
+    what the plan proves is filled in, and what only people know is marked "to be filled in".
     """
-    if out is None:
+    if out is None and (registry is None or verify or scores_file or dataset or budget):
         raise click.UsageError(f"Missing -o FILE{_ENDING}, where the page goes")
-    path = out_path(out, (_ENDING,), force)
+    path = None if out is None else out_path(out, (_ENDING,), force)
+    entry_path = None if registry is None else out_path(registry, _ENTRIES, force, "registry")
     day = _day(date)
     given = None if plan_file is None else source(plan_file)
     file = options.plan_of(given, flags)
     at = asking.question("delta", delta, file)
+    if path is None:
+        answer = epsilon(file.plan, at.value)
+        asking.refuse_infinite(at, answer)
+        _write_entry(entry_path, file, at.value, answer, force)
+        return
     from hockeystick.reports import Report, Subject, investigate, require_libraries
 
     require_libraries()
@@ -113,7 +129,20 @@ def report(
     asking.refuse_infinite(at, made.answer)
     write_whole(path, made.html, force)
     click.echo(f"{path}: {made.answer}")
+    _write_entry(entry_path, file, at.value, made.answer, force)
     click.get_current_context().exit(_told_of(made.findings))
+
+
+def _write_entry(
+    path: Path | None, file: PlanFile, delta: float, answer: Certified, force: bool
+) -> None:
+    """Write an entry for the registry, where one is asked for, and say what it still needs."""
+    if path is None:
+        return
+    about = {"title": file.title, "source": file.source, "notes": file.notes}
+    text = registration(answer, file.plan, delta=delta, **about)
+    write_whole(path, text, force)
+    click.echo(f"{path}: {answer}\n{text.count(BLANK)} blanks to be filled in")
 
 
 def _told_of(findings: Findings) -> int:

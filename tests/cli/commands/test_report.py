@@ -320,3 +320,20 @@ def test_a_ledger_needs_its_dataset_and_the_environment_alone_changes_nothing(
     monkeypatch.setenv("HOCKEYSTICK_LEDGER", "nowhere.db")
     assert run(*asked)[0] == 0
     assert "The ledger of" not in visible(out)
+
+
+def test_an_entry_of_the_registry_needs_no_page(run: Run, write: Write, out: Path) -> None:
+    entry = out.with_suffix(".yaml")
+    plan = write(PLAN)
+    status, said, err = run("report", plan, "--registry", str(entry))
+    answer = hs.epsilon(NINE, delta=1e-5)
+    text = entry.read_text(encoding="utf-8")
+    told = f"{entry}: {answer}\n{text.count('to be filled in: ')} blanks to be filled in\n"
+    assert (status, said, err) == (0, told, "")
+    assert text == hs.answers.registration(answer, NINE, delta=1e-5, title="Nine queries")
+    for given in (("--verify",), ("--budget-epsilon", "3")):
+        status, said, err = run("report", plan, *given, "--registry", str(entry), "--force")
+        assert (status, said) == (2, "")
+        assert "Missing -o FILE.html" in err
+    both = ("-o", str(out), "--registry", str(entry), "--force")
+    assert run("report", plan, *both)[1] == f"{out}: {answer}\n{told}"

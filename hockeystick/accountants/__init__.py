@@ -1,6 +1,7 @@
 """Accountants: one walk over a plan adds up its losses; each accountant reads the sum its way."""
 
-from hockeystick.accountants.ask import Answer, Row, compare, delta, epsilon
+from hockeystick.accountants.ask import Answer, delta, epsilon
+from hockeystick.accountants.comparison import Comparison, Row, compare
 from hockeystick.accountants.directed import Direction, directed_delta, directed_epsilon
 from hockeystick.accountants.monte_carlo import monte_carlo_delta
 from hockeystick.accountants.registry import ACCOUNTANTS
@@ -11,6 +12,7 @@ from hockeystick.accountants.tradeoff import tradeoff
 __all__ = [
     "ACCOUNTANTS",
     "Answer",
+    "Comparison",
     "Direction",
     "GaussianSummary",
     "Row",

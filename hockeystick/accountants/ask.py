@@ -1,26 +1,24 @@
-"""The questions: epsilon, delta, and what every accountant would say."""
+"""The questions: epsilon and delta."""
 
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Final, Literal, TypeAlias, TypedDict, Unpack, final, overload
+from typing import Any, Final, Literal, TypeAlias, TypedDict, Unpack, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hockeystick import _validate
 from hockeystick.accountants.auto import Auto
-from hockeystick.accountants.base import LARGEST_EPSILON, TOLERANCE, Accountant, Kind
+from hockeystick.accountants.base import LARGEST_EPSILON, TOLERANCE, Accountant
 from hockeystick.accountants.closed_forms.closed_form import ClosedForm
 from hockeystick.accountants.closed_forms.total_variation import has_no_epsilon
 from hockeystick.accountants.composition import composition_of
 from hockeystick.accountants.infinity import can_be_infinite
 from hockeystick.accountants.interval import Interval, worse
 from hockeystick.accountants.registry import ACCOUNTANTS
-from hockeystick.errors import ParameterError, UnsupportedError
+from hockeystick.errors import ParameterError
 from hockeystick.mechanisms import Mechanism, assumptions_of
 from hockeystick.mechanisms.base import checked
 from hockeystick.privacy_loss import Composition, largest_loss, least_largest_loss
@@ -182,59 +180,6 @@ def delta(
     return _answer_or_answers(plan, "delta", epsilon, asked, _digits(digits))
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class Row:
-    """What one accountant says of a plan: an answer, or the reason why it has none."""
-
-    accountant: str
-    kind: Kind
-    answer: Answer | None
-    reason: str
-    seconds: float
-
-
-def compare(
-    plan: Mechanism, *, delta: float | None = None, epsilon: float | None = None
-) -> tuple[Row, ...]:
-    """Return what every accountant says of a plan, side by side.
-
-    Args:
-        plan: A mechanism or plan.
-        delta: Where to ask for epsilon, in [0, 1]; or
-        epsilon: where to ask for delta, in [0, inf]: exactly one of the two.
-
-    Returns:
-        One row per accountant other than "auto", each with its kind: "exact" (a narrow proven
-        interval), "bound" or "approximation".
-
-    Raises:
-        ParameterError: If a parameter is outside its domain, or not exactly one is given.
-
-    Example:
-        >>> import hockeystick as hs
-        >>> for row in hs.compare(hs.Gaussian(2) ** 10, delta=1e-5):
-        ...     print(row.accountant, row.kind, row.answer is not None)
-        closed-form exact True
-        contour exact True
-        prv exact True
-        selection exact False
-        parts bound False
-        rdp bound True
-        zcdp bound True
-        moments bound True
-        advanced bound False
-        basic bound False
-        berry-esseen bound True
-        gdp approximation True
-        edgeworth approximation True
-    """
-    name, value = asked(delta, epsilon)
-    checked("plan", plan)
-    others = [one for one in ACCOUNTANTS.values() if not isinstance(one, Auto)]
-    return tuple(_row(plan, name, value, one) for one in others)
-
-
 def asked(delta: float | None, epsilon: float | None) -> tuple[Quantity, float]:
     """Return what is asked for, and where: exactly one of the two is given.
 
@@ -248,18 +193,6 @@ def asked(delta: float | None, epsilon: float | None) -> tuple[Quantity, float]:
     return "delta", _validate.real("epsilon", epsilon)
 
 
-def _row(plan: Mechanism, quantity: Quantity, value: float, accountant: Accountant) -> Row:
-    """Return one accountant's row."""
-    start = time.perf_counter()
-    answer: Answer | None = None
-    reason = ""
-    try:
-        answer = _answers(plan, quantity, (value,), accountant, None)[0]
-    except UnsupportedError as error:
-        reason = error.reason
-    return Row(accountant.name, accountant.kind, answer, reason, time.perf_counter() - start)
-
-
 def _answer_or_answers(
     plan: Mechanism,
     quantity: Quantity,
@@ -271,12 +204,12 @@ def _answer_or_answers(
     name = "delta" if quantity == "epsilon" else "epsilon"
     if not isinstance(given, (Sequence, np.ndarray)) or isinstance(given, str):
         value = _validate.real(name, given)
-        return _answers(plan, quantity, (value,), accountant, digits)[0]
+        return answers_by(plan, quantity, (value,), accountant, digits)[0]
     values = _validate.reals(name, given, _validate.PARAMETERS[name])
-    return _answers(plan, quantity, values, accountant, digits)
+    return answers_by(plan, quantity, values, accountant, digits)
 
 
-def _answers(
+def answers_by(
     plan: Mechanism,
     quantity: Quantity,
     values: Sequence[float],

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, replace
-from typing import Final, final
+from typing import Any, Final, final
 
+from hockeystick._tables import Rows, columns_of
 from hockeystick.accountants.ask import asked, delta, epsilon
 from hockeystick.adjacency import Adjacency
 from hockeystick.errors import IncompatibleError, ParameterError, UnsupportedError
@@ -27,10 +28,20 @@ class SamplingRow:
     reason: str
     seconds: float
 
+    def as_dict(self) -> dict[str, Any]:
+        """Return the row as columns."""
+        return {
+            "sampling": str(self.sampling),
+            "adjacency": str(self.adjacency),
+            **columns_of(self.answer),
+            "reason": self.reason,
+            "seconds": self.seconds,
+        }
+
 
 def compare_samplings(
     plan: DPSGD, *, delta: float | None = None, epsilon: float | None = None
-) -> tuple[SamplingRow, ...]:
+) -> Rows[SamplingRow]:
     """Return what a DP-SGD plan would cost with every sampling, under every adjacency.
 
     All rows have the same noise, batch size and number of steps. The adjacencies protect different
@@ -42,7 +53,8 @@ def compare_samplings(
         epsilon: where to ask for delta, in [0, inf]: exactly one of the two.
 
     Returns:
-        One row per adjacency and sampling, a certified answer or the reason why there is none.
+        One row per adjacency and sampling, a certified answer or the reason why there is none;
+        ``to_dataframe()`` hands them to pandas.
 
     Raises:
         ParameterError: If the plan is not a DP-SGD plan, a parameter is outside its domain, or not
@@ -61,7 +73,7 @@ def compare_samplings(
     name, value = asked(delta, epsilon)
     if not isinstance(plan, DPSGD):
         raise ParameterError("plan", plan, "a DP-SGD plan")
-    return tuple(
+    return Rows(
         _row(plan, sampling, adjacency, name, value)
         for adjacency in Adjacency
         for sampling in _COMPARED

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final, final
 
+from hockeystick._tables import Rows
 from hockeystick.errors import ParameterError
 from hockeystick.literature.data import Asked, Claim, catalogue
 from hockeystick.literature.found import Found, found
@@ -79,7 +80,7 @@ class Checked:
         }
 
 
-def check(*names: str, tell: Tell | None = None) -> tuple[Checked, ...]:
+def check(*names: str, tell: Tell | None = None) -> Rows[Checked]:
     """Return what becomes of the claims of some documents, or of some claims.
 
     Guarantees:
@@ -94,7 +95,7 @@ def check(*names: str, tell: Tell | None = None) -> tuple[Checked, ...]:
         tell: Is told how many of how many claims are checked.
 
     Returns:
-        The claims in the order of the data file.
+        The claims in the order of the data file; ``to_dataframe()`` hands them to pandas.
 
     Raises:
         ParameterError: If a name is of no document and no claim.
@@ -111,7 +112,7 @@ def check(*names: str, tell: Tell | None = None) -> tuple[Checked, ...]:
         if tell is not None:
             tell(done, len(chosen))
         every.append(_checked(claim))
-    return tuple(every)
+    return Rows(every)
 
 
 def _chosen(names: tuple[str, ...]) -> list[Claim]:

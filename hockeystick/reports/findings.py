@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, TypeVar, final
 
-from hockeystick.accountants.ask import Row, compare, delta, epsilon
+from hockeystick.accountants.ask import delta, epsilon
+from hockeystick.accountants.comparison import Row, compare
 from hockeystick.accountants.summary import GaussianSummary, gaussian_summary
 from hockeystick.accountants.tradeoff import tradeoff
 from hockeystick.answers import Caution, Decision, cautions, decide, document, verify

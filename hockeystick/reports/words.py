@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Final, final
 
-from hockeystick.accountants.ask import Row
+from hockeystick.accountants.comparison import Row
 from hockeystick.accountants.registry import ACCOUNTANTS
 from hockeystick.accountants.summary import GaussianSummary
 from hockeystick.answers import Decision, in_words, protected, steps_rules

@@ -7,6 +7,7 @@ from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import Any, Final, final
 
+from hockeystick._tables import Rows
 from hockeystick.calibration.solve.constraints import Target
 from hockeystick.calibration.sweeps.questions import Solve, with_fields
 from hockeystick.calibration.sweeps.sweep import sweep
@@ -47,6 +48,18 @@ class FrontierPoint:
         noise = self.noise_multiplier
         return None if noise is None else noise / self.batch_size
 
+    def as_dict(self) -> dict[str, Any]:
+        """Return the point as columns."""
+        return {
+            "batch_size": self.batch_size,
+            "epochs": self.epochs,
+            "steps": self.steps,
+            "noise_multiplier": self.noise_multiplier,
+            "noise_on_mean": self.noise_on_mean,
+            "achieved": self.achieved,
+            "reason": self.reason,
+        }
+
     @property
     def steps(self) -> int | None:
         """The number of steps."""
@@ -61,7 +74,7 @@ def frontier(
     batch_sizes: Iterable[int],
     executor: Executor | None = None,
     progress: Callable[[int, int], None] | None = None,
-) -> tuple[FrontierPoint, ...]:
+) -> Rows[FrontierPoint]:
     """Return, for each length and batch size, the least noise with which a plan meets a target.
 
     Guarantees:
@@ -81,7 +94,8 @@ def frontier(
         progress: As for ``hs.sweep``.
 
     Returns:
-        The points: by batch size, for each of them by length.
+        The points: by batch size, for each of them by length; ``to_dataframe()`` hands them to
+        pandas.
 
     Raises:
         ParameterError: If the plan is no ``DPSGD``, or there are no lengths or no batch sizes.
@@ -103,7 +117,7 @@ def frontier(
         raise ParameterError("plan", plan, "a DPSGD")
     ask = Solve(plan, "noise_multiplier", target, tolerance=_TOLERANCE)
     grid = {"batch_size": tuple(batch_sizes), "epochs": tuple(epochs)}
-    return tuple(_point(plan, row) for row in sweep(grid, ask, executor, progress=progress))
+    return Rows(_point(plan, row) for row in sweep(grid, ask, executor, progress=progress))
 
 
 def _point(plan: DPSGD, row: dict[str, Any]) -> FrontierPoint:

@@ -1,0 +1,102 @@
+"""Rows of answers: a tuple of them, which can be shown and handed over as a table."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from typing import Any, Protocol, TypeVar
+
+from hockeystick.errors import HockeystickError
+from hockeystick.numerics.numerals import at_most, interval, nearest
+from hockeystick.results import Approximate, Certified
+
+
+class _HasColumns(Protocol):
+    """What a row can say of itself."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the row, by the names of its columns."""
+        ...
+
+
+_Row = TypeVar("_Row", bound=_HasColumns)
+
+
+class Rows(tuple[_Row, ...]):
+    """Rows, in their order: a tuple that also is a table.
+
+    Example:
+        >>> import hockeystick as hs
+        >>> rows = hs.compare(hs.Laplace(2), delta=0.1)
+        >>> rows[0].accountant, len(rows)
+        ('closed-form', 13)
+    """
+
+    __slots__ = ()
+
+    def to_dataframe(self) -> Any:
+        """Return the rows as a ``pandas.DataFrame``, one column for each thing that they say.
+
+        Raises:
+            HockeystickError: If pandas is not installed.
+        """
+        try:
+            pandas = import_module("pandas")
+        except ImportError:
+            message = "data frames need pandas: pip install 'hockeystick[pandas]'"
+            raise HockeystickError(message) from None
+        return pandas.DataFrame([flat(row.as_dict()) for row in self])
+
+
+def flat(row: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Return a row without rows inside of it: what is in one has its name in front.
+
+    Example:
+        >>> from hockeystick._tables import flat
+        >>> flat({"id": "x", "own": {"upper": 2.0}})
+        {'id': 'x', 'own_upper': 2.0}
+    """
+    columns: dict[str, Any] = {}
+    for name, value in row.items():
+        told = flat(value, f"{prefix}{name}_") if isinstance(value, Mapping) else None
+        columns |= {f"{prefix}{name}": value} if told is None else told
+    return columns
+
+
+def columns_of(answer: Certified | Approximate | None) -> dict[str, Any]:
+    """Return an answer as columns: its three numbers, the middle one of which proves nothing."""
+    if isinstance(answer, Certified):
+        return {"lower": answer.lower, "estimate": answer.estimate, "upper": answer.upper}
+    return {"lower": None, "estimate": None if answer is None else answer.value, "upper": None}
+
+
+def cells_of(answer: Certified | Approximate | None, reason: str) -> tuple[str, str]:
+    """Return an answer as two cells: the number to quote, rounded up, and what is proven."""
+    if answer is None:
+        return "", reason
+    if isinstance(answer, Approximate):
+        return f"~ {nearest(answer.value)}", "approximation, no guarantee"
+    lower, upper = interval(answer.lower, answer.upper)
+    return at_most(answer.upper), f"proven in [{lower}, {upper}]"
+
+
+def aligned(rows: Sequence[Mapping[str, str]]) -> str:
+    """Return rows of cells as lines, below their headings."""
+    lines = [tuple(rows[0]), *(tuple(row.values()) for row in rows)] if rows else []
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
+        for line in lines
+    )
+
+
+def as_html(rows: Sequence[Mapping[str, str]]) -> str:
+    """Return rows of cells as a table of HTML."""
+
+    def line(cells: Sequence[str], tag: str) -> str:
+        return f"<tr>{''.join(f'<{tag}>{html.escape(one)}</{tag}>' for one in cells)}</tr>"
+
+    head = line(tuple(rows[0]), "th") if rows else ""
+    body = "".join(line(tuple(row.values()), "td") for row in rows)
+    return f"<table><thead>{head}</thead><tbody>{body}</tbody></table>"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from numbers import Real
@@ -13,8 +13,8 @@ from typing import Any, Final, final
 import click
 
 from hockeystick._version import __version__
-from hockeystick.cli.wording import on_the_command_line
-from hockeystick.errors import BudgetExhausted, HockeystickError, ParameterError
+from hockeystick.cli.wording import on_the_command_line, wrong_parameter
+from hockeystick.errors import BudgetExhausted, HockeystickError
 
 _WRONG_INPUT: Final = 2
 _EXHAUSTED: Final = 4
@@ -87,7 +87,7 @@ def _known(error: BaseException) -> dict[str, Any]:
     option = _option(error)
     if option:
         return {"parameter": option.lstrip("-").replace("-", "_")}
-    first = next((one for one in _behind(error) if isinstance(one, ParameterError)), error)
+    first = wrong_parameter(error) or error
     held = vars(first) if isinstance(first, HockeystickError) else {}
     names = {"name": "parameter"}
     return {names.get(key, key): _told(value) for key, value in held.items() if key[0] != "_"}
@@ -98,13 +98,6 @@ def _option(error: BaseException) -> str | None:
     if isinstance(error, click.NoSuchOption | click.BadOptionUsage):
         return error.option_name
     return error.param.name if isinstance(error, click.BadParameter) and error.param else None
-
-
-def _behind(error: BaseException | None) -> Iterator[BaseException]:
-    """Yield an exception, and those on whose account it was raised."""
-    while error is not None:
-        yield error
-        error = error.__context__
 
 
 def _told(value: object) -> Any:

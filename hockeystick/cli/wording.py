@@ -5,10 +5,17 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from hockeystick.errors import HockeystickError
+from hockeystick.errors import HockeystickError, ParameterError
 from hockeystick.io import with_guess
 
 _ACCOUNTANT: Final = re.compile(r"\baccountant='([\w-]+)'")
+
+
+def wrong_parameter(error: BaseException | None) -> ParameterError | None:
+    """Return the parameter that is wrong, though it be another error that says so."""
+    while error is not None and not isinstance(error, ParameterError):
+        error = error.__context__
+    return error
 
 
 def on_the_command_line(error: HockeystickError) -> str:

@@ -140,7 +140,9 @@ def test_a_number_is_set_by_its_path_in_the_file_or_in_the_plan(run: Run, write:
         ("scle=3", "(did you mean 'scale'?)"),
         ("rate=0.3", "this must be one of these, written out: parts[0].rate, parts[2].rate"),
         ("scale=x", "--set takes PATH=NUMBER, such as release[0].scale=3"),
-        ("scale=-1", "scale must be a number >= 0 or inf; got -1"),
+        ("scale=-1", "hockeystick: --set scale: scale must be a number >= 0 or inf; got -1"),
+        ("release[0].scale=-1", "hockeystick: --set release[0].scale: "),
+        ("dpsgd.steps=-1", "hockeystick: --set dpsgd.steps: steps must be an integer from 0"),
     ):
         status, out, err = run("epsilon", path, "--set", change)
         assert (status, out) == (2, "")

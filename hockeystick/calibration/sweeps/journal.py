@@ -24,6 +24,16 @@ def journal_of(target: Path) -> Path:
     return target.with_name(target.name + ".journal")
 
 
+def kept_for(target: Path) -> int | None:
+    """Return how many answers the journal of a file has; None where there is no journal."""
+    try:
+        with open(journal_of(target), "rb") as file:
+            whole = sum(line.endswith(b"\n") for line in file)
+    except FileNotFoundError:
+        return None
+    return max(0, whole - 1)
+
+
 @final
 class Memory:
     """Where answers wait for their turn, if there is no file."""

@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import Executor
 from contextlib import contextmanager
+from math import prod
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,7 +16,7 @@ import click
 import hockeystick as hs
 from hockeystick import _validate
 from hockeystick._validate import Domain
-from hockeystick.calibration.sweeps.journal import journal_of
+from hockeystick.calibration.sweeps.journal import journal_of, kept_for
 from hockeystick.calibration.sweeps.table import WRITERS
 from hockeystick.cli.as_json import dumped
 from hockeystick.cli.flags import options
@@ -53,12 +54,21 @@ def sweep(grid_file: str, out: str | None, force: bool, workers: str | None, as_
         done = _swept(file, str(path), count, force)
     except OSError as error:
         raise click.ClickException(f"cannot write {out}: {error.strerror}") from None
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(*_what_stays(path, file)) from None
     if as_json:
         click.echo(_json(done))
     else:
         from hockeystick.cli.panels import render, sweep_panel
 
         render.print_plainly(sweep_panel.panel(done))
+
+
+def _what_stays(path: Path, file: GridFile) -> list[str]:
+    """Return what an interrupt leaves, in words; nothing where no sweep was begun."""
+    kept, cells = kept_for(path), prod(map(len, file.grid.values()))
+    where = f"{kept:,} of {cells:,} kept in {journal_of(path)}" if kept is not None else ""
+    return [f"interrupted: {where}; run again to go on"] if where else []
 
 
 def _swept(file: GridFile, out: str, workers: int, force: bool) -> Swept:

@@ -154,11 +154,12 @@ def plan_of(
     fields = {**given_fields, **numbers.of_dpsgd}
     _refuse_both_of_two(texts)
     given = source(plan) if isinstance(plan, str) else plan
-    if given is None:
-        file = _of_flags(fields if blanks is None else blanks.filled(DPSGD, fields, []))
-    else:
-        file = given.plan_file(fields, numbers.of_file, blanks)
-    return replace(file, plan=numbers.applied(file.plan))
+    with numbers.blamed():
+        if given is None:
+            file = _of_flags(fields if blanks is None else blanks.filled(DPSGD, fields, []))
+        else:
+            file = given.plan_file(fields, numbers.of_file, blanks)
+        return replace(file, plan=numbers.applied(file.plan))
 
 
 def _of_flags(fields: dict[str, Any]) -> PlanFile:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final, final
 
@@ -11,7 +12,8 @@ import click
 
 from hockeystick.calibration.solve.fields import locate
 from hockeystick.calibration.sweeps.questions import with_fields
-from hockeystick.errors import ParameterError
+from hockeystick.cli.wording import wrong_parameter
+from hockeystick.errors import HockeystickError, ParameterError
 from hockeystick.io import did_you_mean, parse
 from hockeystick.io.vocabulary import ALTERNATIVES
 from hockeystick.mechanisms import DPSGD, Mechanism
@@ -36,6 +38,26 @@ class Settings:
     of_dpsgd: dict[str, object]
     of_file: dict[str, object]
     of_plan: dict[str, object]
+
+    @contextmanager
+    def blamed(self) -> Iterator[None]:
+        """Name the flag where it is a number of it that is wrong."""
+        try:
+            yield
+        except HockeystickError as error:
+            wrong = wrong_parameter(error)
+            path = None if wrong is None else self._path_of(wrong)
+            if path is None:
+                raise
+            raise click.UsageError(f"--set {path}: {error}") from None
+
+    def _path_of(self, wrong: ParameterError) -> str | None:
+        """Return the path that was given for a parameter and its value, None for none."""
+        of_dpsgd = {f"dpsgd.{name}": value for name, value in self.of_dpsgd.items()}
+        given = {**of_dpsgd, **self.of_file, **self.of_plan}
+        names = wrong.name.split(", ")
+        found = (path for path in given if path.rpartition(".")[2] in names)
+        return next((path for path in found if given[path] == wrong.value), None)
 
     def applied(self, plan: Mechanism) -> Mechanism:
         """Return the plan with its numbers in place, or raise."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
@@ -33,7 +34,10 @@ def unknown_of(
     file = options.plan_of(plan, flags, blanks)
     left_out = [name for _, name, _ in blanks.found]
     if len(left_out) > 1:
-        several = " and ".join(left_out)
+        places = Counter(left_out).items()
+        several = " and ".join(
+            f"{name} in {times} places" if times > 1 else name for name, times in places
+        )
         raise click.UsageError(f"The plan leaves out {several}; give all but the one to solve for")
     if wanted is not None:
         _refuse_unknown(wanted, file.plan)

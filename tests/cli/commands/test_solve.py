@@ -238,7 +238,7 @@ def test_a_plan_file_may_leave_a_number_out_as_well(run: Run, write: Write, cont
     [
         (
             ("Laplace() @ Laplace()",),
-            "The plan leaves out scale and scale; give all but the one to",
+            "The plan leaves out scale in 2 places; give all but the one to",
         ),
         (
             ("Laplace() ** 9", "--parameter", "count"),

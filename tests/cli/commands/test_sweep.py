@@ -279,6 +279,28 @@ def test_an_interrupt_is_one_line_and_the_sweep_is_taken_up(tmp_path: Path, writ
         time.sleep(0.01)
     os.killpg(running.pid, signal.SIGINT)
     shown, err = running.communicate(timeout=60)
-    assert (running.returncode, shown, err) == (130, b"", b"hockeystick: interrupted\n")
+    kept = journal.read_bytes().count(b"\n") - 1
+    told = f"interrupted: {kept} of 600 kept in {journal}; run again to go on"
+    assert (running.returncode, err) == (130, f"hockeystick: {told}\n".encode())
+    assert json.loads(shown)["error"]["message"] == told
     done = subprocess.run(command, cwd=ROOT, capture_output=True, check=True)
-    assert json.loads(done.stdout)["resumed"] >= 49
+    assert json.loads(done.stdout)["resumed"] == kept
+
+
+def test_an_interrupt_says_how_many_answers_are_kept(
+    run: Run, write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out, asked = tmp_path / "rows.csv", []
+    ask = hs.epsilon
+
+    def interrupted(plan: hs.Mechanism, delta: float) -> Any:
+        asked.append(delta)
+        if len(asked) == 3:
+            raise KeyboardInterrupt
+        return ask(plan, delta)
+
+    monkeypatch.setattr(hs, "epsilon", interrupted)
+    status, shown, err = run("sweep", write(SMALL), "--out", str(out))
+    said = f"hockeystick: interrupted: 2 of 4 kept in {out}.journal; run again to go on\n"
+    assert (status, shown, err) == (130, "", said)
+    assert json.loads(run("sweep", write(SMALL), "--out", str(out), "--json")[1])["resumed"] == 2

@@ -13,7 +13,7 @@ from typing import Any, Final, final
 import click
 
 from hockeystick._version import __version__
-from hockeystick.cli.wording import on_the_command_line, wrong_parameter
+from hockeystick.cli.wording import on_one_line, on_the_command_line, wrong_parameter
 from hockeystick.errors import BudgetExhausted, HockeystickError
 
 _WRONG_INPUT: Final = 2
@@ -54,8 +54,7 @@ class Refusal:
     @property
     def line(self) -> str:
         """The message on one line, without what could steer a terminal."""
-        words = " ".join(self.message.split())
-        return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in words)
+        return on_one_line(self.message)
 
     @property
     def as_json(self) -> str:

@@ -11,6 +11,12 @@ from hockeystick.io import with_guess
 _ACCOUNTANT: Final = re.compile(r"\baccountant='([\w-]+)'")
 
 
+def on_one_line(message: str) -> str:
+    """Return a message on one line, without what could steer a terminal."""
+    words = " ".join(message.split())
+    return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in words)
+
+
 def wrong_parameter(error: BaseException | None) -> ParameterError | None:
     """Return the parameter that is wrong, though it be another error that says so."""
     while error is not None and not isinstance(error, ParameterError):

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final, final
 
 from hockeystick import _validate
@@ -108,6 +109,36 @@ def plan_in(
         return plan_file_of(document, overrides or {}, blanks)
     except PlanFileError as error:
         raise PlanFileError(f"{name}: {error}") from None
+
+
+def problems_in(content: bytes) -> list[str]:
+    """Return all that is wrong with the content of a plan file: of each table, the first thing."""
+    try:
+        document = _parsed(content)
+    except PlanFileError as error:
+        return [str(error)]
+    unknown = [
+        partial(refuse_unknown, "the top level", {key: None}, _TOP_LEVEL) for key in document
+    ]
+    texts = [partial(text_at, document, key) for key in _TOP_LEVEL[:3]]
+    places = [partial(_question, document, key) for key in _TOP_LEVEL[3:5]]
+    training = [partial(_dpsgd, document["dpsgd"], {}, None)] if "dpsgd" in document else []
+    given = document.get("release")
+    tables = enumerate(given, 1) if isinstance(given, list) else ()
+    releases = [partial(_release, one, f"[[release]] number {i}", None) for i, one in tables]
+    checks: list[Callable[[], object]] = [*unknown, *texts, *places, *training, *releases]
+    found = [problem for check in checks if (problem := _problem(check))]
+    whole = _problem(partial(plan_file_of, document, {}))
+    return found or ([whole] if whole else [])
+
+
+def _problem(check: Callable[[], object]) -> str:
+    """Return what is wrong, nothing where nothing is."""
+    try:
+        check()
+    except PlanFileError as error:
+        return str(error)
+    return ""
 
 
 def shown(name: str) -> str:

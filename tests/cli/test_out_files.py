@@ -21,6 +21,7 @@ WRITERS = {
     "page.html": f"report {PLAN} --delta 1e-5 -o OUT",
     "solved.toml": "solve 'Laplace()' --epsilon 1 --delta 0 -o OUT",
     "rows.csv": "sweep GRID -o OUT",
+    "begun.toml": "init OUT",
 }
 GRID = "[dpsgd]\nrate = 1\nsteps = 4\n[grid]\nnoise_multiplier = [1, 2]\n[ask]\ndelta = 1e-5\n"
 EXTRAS = {"plan.svg": "matplotlib", "curves.svg": "matplotlib", "page.html": "bokeh"}
@@ -35,7 +36,7 @@ def commands(group: click.Group) -> list[click.Command]:
 def test_every_command_that_writes_a_file_has_force() -> None:
     for command in commands(hockeystick):
         flags = {flag for one in command.params for flag in one.opts}
-        writes = not flags.isdisjoint({"--out", "--plot"})
+        writes = not flags.isdisjoint({"--out", "--plot"}) or command.name == "init"
         assert writes == ("--force" in flags), command.name
         assert ("--out" in flags) == ("-o" in flags), command.name
 

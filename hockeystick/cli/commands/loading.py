@@ -10,10 +10,13 @@ import click
 # The module in this folder, and the command's name in it.
 _ELSEWHERE: Final = {
     "audit": "command",
+    "check": "check",
     "claims": "claims",
     "completion": "completion",
     "convert": "command",
+    "diff": "diff",
     "explore": "explore",
+    "init": "init",
     "ledger": "group",
     "plan": "plan",
     "report": "report",

@@ -1,0 +1,122 @@
+"""The command ``init``: a plan file to begin with."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable
+from typing import Any, Final
+
+import click
+
+from hockeystick._validate import PARAMETERS, real
+from hockeystick.answers import suggested_delta, units_of
+from hockeystick.cli.flags import completing
+from hockeystick.cli.flags.once import Once
+from hockeystick.cli.flags.out_file import force_flag, out_path, write_whole
+from hockeystick.cli.flags.source import STDIN, source
+from hockeystick.errors import ParameterError
+from hockeystick.io import parse
+from hockeystick.io.saving import plan_text
+from hockeystick.io.templates import template_of, training_template
+from hockeystick.io.vocabulary import RELEASES
+from hockeystick.mechanisms import DPSGD
+from hockeystick.numerics.numerals import plain
+
+_ENDING: Final = ".toml"
+_LEFT_OUT: Final = ""
+_QUESTIONS: Final = {
+    "examples": ("How many examples has the training set?", "60000"),
+    "batch_size": ("How many of them are in a batch, on average?", "256"),
+    "epochs": ("How many passes over the data?", "60"),
+    "noise_multiplier": ("Noise over clipping norm? Nothing, to have it solved for", _LEFT_OUT),
+}
+_HELP: Final = """Write a plan file to begin with, every key with a comment.
+
+FILE is a new .toml file, plan.toml by default, or - for standard output. It is for DP-SGD; with
+--like for another mechanism or notion by its name in Python, or a copy of another plan. With --ask,
+a few questions fill it in.
+
+\b
+  hockeystick init my-plan.toml
+  hockeystick init laplace.toml --like Laplace
+  hockeystick init - --like 'Laplace(2)**3 @ Gaussian(4)'
+"""
+
+
+@click.command(cls=Once, help=_HELP, short_help="Write a plan file to begin with.")
+@click.argument("file", metavar="[FILE]", default=f"plan{_ENDING}", shell_complete=completing.files)
+@click.option(
+    "--like",
+    metavar="NAME",
+    help="What to begin with: a mechanism or notion, a plan file, or a plan as it is in Python.",
+    shell_complete=completing.among(RELEASES),
+)
+@click.option("--ask", is_flag=True, help="Ask for the numbers of DP-SGD, on a terminal.")
+@force_flag
+def init(file: str, like: str | None, ask: bool, force: bool) -> None:
+    """Write a plan file to begin with."""
+    if ask and like is not None:
+        raise click.UsageError("--ask is for DP-SGD: leave out --like")
+    path = None if file == STDIN else out_path(file, (_ENDING,), force, "FILE")
+    name = f"plan{_ENDING}" if path is None else file
+    text = _asked(name) if ask else _like(like, name)
+    if path is None:
+        click.echo(text, nl=False)
+        return
+    write_whole(path, text, force)
+    click.echo(f"{path} is written; hockeystick check {path} says what it means")
+
+
+def _like(like: str | None, name: str) -> str:
+    """Return the text to begin with."""
+    if like is None:
+        return training_template(name)
+    if like in RELEASES:
+        return template_of(like, name)
+    given = source(like)
+    plan = given.plan_file()
+    return plan_text(plan) if given.content is None else given.content.decode("utf-8-sig")
+
+
+def _asked(name: str) -> str:
+    """Return the template, with what somebody answered."""
+    if not sys.stdin.isatty():
+        raise click.UsageError("--ask needs a terminal to ask on")
+    given = {key: _answer(key, *question) for key, question in _QUESTIONS.items()}
+    make: Any = DPSGD
+    numbers = {key: parse(text) for key, text in given.items() if text != _LEFT_OUT}
+    units = units_of(make(**{"noise_multiplier": 1} | numbers))
+    sensible = "1e-5" if units is None else plain(suggested_delta(units))
+    given["delta"] = _answer("delta", "At which delta?", sensible)
+    text = training_template(name)
+    for key, value in given.items():
+        text = _filled(text, key, value)
+    return text
+
+
+def _answer(key: str, question: str, default: str) -> str:
+    """Return what somebody answers, once it can be."""
+    return str(click.prompt(question, default, value_proc=_checking(key), err=True))
+
+
+def _checking(key: str) -> Callable[[str], str]:
+    """Return what refuses an answer that cannot be."""
+
+    def checked(text: str) -> str:
+        if text == _LEFT_OUT:
+            return text
+        given: Any = parse(text)
+        try:
+            real(key, given, PARAMETERS[key])
+        except ParameterError as error:
+            raise click.UsageError(str(error)) from None
+        return text
+
+    return checked
+
+
+def _filled(text: str, key: str, value: str) -> str:
+    """Return a template with another value for a key, or without one."""
+    line = f"# {key} = ..." if value == _LEFT_OUT else f"{key} = {value}"
+    return re.sub(rf"(?m)^{key} = \S+ *", lambda found: line.ljust(len(found[0])), text, count=1)

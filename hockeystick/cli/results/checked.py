@@ -1,0 +1,84 @@
+"""What is to be said of a plan file before anything is computed."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any, Final, final
+
+from hockeystick.answers import in_words, steps_rules
+from hockeystick.cli.flags.grid_file import GridFile, load_grid
+from hockeystick.cli.flags.source import source
+from hockeystick.errors import HockeystickError
+from hockeystick.io.plan_file import PlanFile, problems_in
+from hockeystick.numerics.numerals import jsonable, plain
+
+_A_GRID: Final = re.compile(rb"(?m)^\s*\[grid[\].]")
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """A plan, and what is wrong with it.
+
+    Args:
+        name: What was given for it.
+        problems: What is wrong, nothing where it is well-formed.
+        file: The plan, None where something is wrong or it is a grid of plans.
+        grid: The grid, where it is one.
+    """
+
+    name: str
+    problems: tuple[str, ...] = ()
+    file: PlanFile | None = None
+    grid: GridFile | None = None
+
+    @classmethod
+    def of(cls, text: str) -> Checked:
+        """Return what is to be said of a plan file, of - for standard input, or of a text."""
+        try:
+            given = source(text)
+            if given.content is not None and _A_GRID.search(given.content):
+                return cls(given.name, grid=load_grid(text))
+            problems = [] if given.content is None else problems_in(given.content)
+            return cls(given.name, tuple(problems), None if problems else given.plan_file())
+        except HockeystickError as error:
+            return cls(text, (str(error).removeprefix(f"{text}: "),))
+
+    @property
+    def meaning(self) -> list[str]:
+        """What it means, in a few lines."""
+        if self.file is not None:
+            return _plan(self.file)
+        return [] if self.grid is None else _grid(self.grid)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the same, ready for JSON."""
+        asked = (
+            {} if self.file is None else {"delta": self.file.delta, "epsilon": self.file.epsilon}
+        )
+        return {
+            "file": self.name,
+            "well_formed": not self.problems,
+            "problems": list(self.problems),
+            "meaning": self.meaning,
+            **{name: None if x is None else jsonable(x) for name, x in asked.items()},
+        }
+
+
+def _plan(file: PlanFile) -> list[str]:
+    """Return a plan in words, its neighbours, and where it is asked."""
+    asked = {"epsilon": ("delta", file.delta), "delta": ("epsilon", file.epsilon)}
+    found = [
+        f"asks for {what} at {name} = {plain(value)}"
+        for what, (name, value) in asked.items()
+        if value is not None
+    ]
+    neighbours = [] if file.plan.adjacency is None else [f"neighbours: {file.plan.adjacency}"]
+    return [*in_words(file.plan), *steps_rules(file.plan), *neighbours, *found]
+
+
+def _grid(grid: GridFile) -> list[str]:
+    """Return a grid in words."""
+    sizes = [f"{len(values)} of {name}" for name, values in grid.grid.items()]
+    return [f"a grid for hockeystick sweep: {', '.join(sizes)}", f"finds {grid.question.find}"]

@@ -1,0 +1,120 @@
+"""The JSON schema of plan files, for editors, from what is registered."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Mapping
+from enum import Enum
+from inspect import Parameter
+from typing import Any, Final, TypeAlias
+
+from hockeystick._validate import PARAMETERS
+from hockeystick.io.building import parameters_of
+from hockeystick.io.templates import meanings_of
+from hockeystick.io.vocabulary import KINDS, RELEASES
+from hockeystick.mechanisms import DPSGD
+
+Schema: TypeAlias = dict[str, Any]
+
+_DIALECT: Final = "http://json-schema.org/draft-07/schema#"
+_ABOUT: Final[Mapping[str, str]] = {
+    "title": "What to call the plan.",
+    "source": "Where the plan comes from, such as a URL.",
+    "notes": "What a reader should know besides.",
+}
+_PLAIN: Final[Mapping[str, Schema]] = {
+    "float": {"type": "number"},
+    "float | Fraction": {"type": "number"},
+    "int": {"type": "integer"},
+    "bool": {"type": "boolean"},
+    "str": {"type": "string"},
+}
+_MECHANISM: Final[Schema] = {"$ref": "#/definitions/mechanism"}
+_REPEAT: Final[Schema] = {"type": "integer", "minimum": 0, "description": "How often it runs."}
+
+
+def plan_schema() -> Schema:
+    """Return the JSON schema (draft 7) of plan files.
+
+    It knows each key, what it means, and whether it is a number, a text or one of a few words;
+    ``load_plan`` knows more: what numbers may be, and what goes together. No number is required,
+    since ``hockeystick solve`` finds the one that a file leaves out.
+
+    Example:
+        >>> from hockeystick.io.schema import plan_schema
+        >>> sorted(plan_schema()["properties"])
+        ['delta', 'dpsgd', 'epsilon', 'notes', 'release', 'source', 'title']
+    """
+    texts = {name: {"type": "string", "description": told} for name, told in _ABOUT.items()}
+    places: Schema = {
+        "delta": {"type": "number", "description": "Where to ask for epsilon."},
+        "epsilon": {"type": "number", "description": "Where to ask for delta, or what to meet."},
+    }
+    plans: Schema = {
+        "dpsgd": {**_table(DPSGD), "description": "Training by DP-SGD."},
+        "release": {
+            "type": "array",
+            "items": {"oneOf": [_release(name, repeat=_REPEAT) for name in RELEASES]},
+            "description": "Whatever else is released of the same data.",
+        },
+    }
+    mechanism = {"oneOf": [_release(name) for name in RELEASES]}
+    return {
+        "$schema": _DIALECT,
+        "title": "hockeystick plan file",
+        "type": "object",
+        "additionalProperties": False,
+        "properties": {**texts, **places, **plans},
+        "anyOf": [{"required": [name]} for name in plans],
+        "definitions": {"mechanism": mechanism, **_kinds()},
+    }
+
+
+def _kinds() -> Schema:
+    """Return what tables of a kind may be, by the keys under which they stand."""
+    return {
+        key: {"oneOf": [_of_a_kind(kind, make) for kind, make in kinds.items()]}
+        for key, kinds in KINDS.items()
+    }
+
+
+def _release(name: str, **more: Schema) -> Schema:
+    """Return what a table of a mechanism may hold."""
+    return _table(RELEASES[name], mechanism={"const": name}, **more) | {"required": ["mechanism"]}
+
+
+def _of_a_kind(kind: str, make: Callable[..., object]) -> Schema:
+    """Return what a table of one kind may hold."""
+    return _table(make, kind={"const": kind}) | {"required": ["kind"]}
+
+
+def _table(make: Callable[..., object], **first: Schema) -> Schema:
+    """Return what a table may hold that something is made of."""
+    told = meanings_of(make)
+    fields = {
+        name: _field(make, one) | ({"description": told[name]} if name in told else {})
+        for name, one in parameters_of(make).items()
+    }
+    return {"type": "object", "additionalProperties": False, "properties": {**first, **fields}}
+
+
+def _field(make: Callable[..., object], parameter: Parameter) -> Schema:
+    """Return what one field may be; anything, where no more is known than its name."""
+    name, kind = parameter.name, str(parameter.annotation).removesuffix(" | None")
+    if name in KINDS:
+        return {"allOf": [{"$ref": f"#/definitions/{name}"}]}
+    if kind == "Mechanism":
+        return {"allOf": [_MECHANISM]}
+    if name in PARAMETERS and PARAMETERS[name].whole and kind == "float":
+        return {"type": "integer"}
+    words = _words(make, kind)
+    return {"enum": words} if words else dict(_PLAIN.get(kind, {}))
+
+
+def _words(make: Callable[..., object], kind: str) -> list[str]:
+    """Return the few words that an enumeration has, which a type such as ``Sampling | str`` is."""
+    found = re.fullmatch(r"(\w+) \| str", kind)
+    known = vars(sys.modules[make.__module__]).get(found[1]) if found else None
+    is_enumeration = isinstance(known, type) and issubclass(known, Enum)
+    return [str(one) for one in known] if is_enumeration and known else []

@@ -1,0 +1,172 @@
+"""Plan files to begin with: every key with a comment that says what it is."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+import tomllib
+from collections.abc import Mapping
+from doctest import DocTestParser
+from inspect import Parameter, cleandoc
+from typing import Any, Final
+
+from hockeystick.errors import HockeystickError, PlanFileError
+from hockeystick.io.building import parameters_of
+from hockeystick.io.call_text import parse_plan
+from hockeystick.io.saving import plan_text
+from hockeystick.io.vocabulary import RELEASES
+from hockeystick.mechanisms import DPSGD, Mechanism
+
+_WIDTH: Final = 88
+_HEAD: Final = """#:schema ./plan.schema.json
+# For editors: hockeystick check --schema > plan.schema.json
+# For you:     hockeystick check {name}
+
+title = "{title}"
+# source = "https://example.org/report"
+# notes = "What a reader should know besides."
+delta = 1e-5                  # where to ask for epsilon: below 1 / examples
+# epsilon = 2                 # where to ask for delta; what `hockeystick solve` should meet
+"""
+_TRAINING: Final = """
+[dpsgd]
+examples = 60_000             # size of the training set
+batch_size = 256              # expected size of a batch; or rate = 0.004
+epochs = 60                   # passes over the data; or steps = 14_000
+noise_multiplier = 1.1        # noise over clipping norm; left out, `hockeystick solve` finds it
+sampling = "poisson"          # how batches are drawn: as your loader really does
+adjacency = "add-remove"      # which data sets are neighbours
+# examples_per_user = 1       # how many examples one person may have
+
+# Whatever else is released of the same data, as often as needed:
+# [[release]]
+# mechanism = "Gaussian"
+# noise_multiplier = 20
+# repeat = 3
+"""
+# What the example in its docstring does not write out in one call.
+_CALLS: Final[Mapping[str, str]] = {
+    "BatchClipped": "BatchClipped(PoissonSubsampled(Gaussian(1.1), 0.01, 'zero-out'), 1000)",
+    "Composed": "Composed((Gaussian(1), Gaussian(2)))",
+    "FedCDP": "FedCDP(noise_multiplier=1, total_clients=100, clients_per_round=10, "
+    "examples_per_client=100, batch_size=10, local_steps=10, rounds=10, sampling='two-stage')",
+    "GOPA": "GOPA(0.4, 2, Graph.complete(100))",
+    "GossipAveraging": "GossipAveraging(5, Graph.cycle(6), 9, party=2, observers=[0])",
+    "PriFedSync": "PriFedSync(LocalTraining(examples=600, batch_size=16, noise_multiplier=2, "
+    "local_steps=38), rounds=93)",
+    "RandomStopping": "RandomStopping(Gaussian(5), Poisson(10))",
+    "Repeated": "Repeated(Gaussian(2), 30)",
+    "RevealedRound": "RevealedRound(FixedSizeSubsampled(Gaussian(3), 5, 500)**100, rate=0.1)",
+}
+
+
+def training_template(name: str = "plan.toml") -> str:
+    """Return the text of a plan file for DP-SGD, to be filled in.
+
+    Args:
+        name: What the file will be called.
+    """
+    return _HEAD.format(title="My training run", name=name) + _TRAINING
+
+
+def template_of(mechanism: str, name: str = "plan.toml") -> str:
+    """Return the text of a plan file for one mechanism or notion, to be filled in.
+
+    Args:
+        mechanism: Its name.
+        name: What the file will be called.
+
+    Raises:
+        PlanFileError: If its docstring has no example to begin with.
+
+    Example:
+        >>> from hockeystick.io.templates import template_of
+        >>> print(template_of("Laplace").partition("[[release]]")[2].strip())
+        mechanism = "Laplace"
+        # The noise's scale over the sensitivity, in [0, inf].
+        scale = 1.0
+        # How often it runs.
+        # repeat = 1
+    """
+    if mechanism == DPSGD.__name__:
+        return training_template(name)
+    head = _HEAD.format(title=f"My {mechanism}", name=name)
+    return f"{head}\n{_release(mechanism, _example(mechanism))}"
+
+
+def _example(name: str) -> Mechanism:
+    """Return a plan to begin with: the one of the table, or else of the docstring."""
+    if name in _CALLS:
+        return parse_plan(_CALLS[name])
+    for example in DocTestParser().get_examples(RELEASES[name].__doc__ or ""):
+        call = _call(name, example.source)
+        try:
+            return parse_plan(call)
+        except HockeystickError:
+            continue
+    raise PlanFileError(f"there is no template for {name}")
+
+
+def _call(name: str, text: str) -> str:
+    """Return the first call of a name in a text, as far as its brackets go."""
+    start = text.find(f"{name}(")
+    depth = 0
+    for end in range(start + len(name), len(text) if start >= 0 else 0):
+        depth += (text[end] in "([{") - (text[end] in ")]}")
+        if depth == 0:
+            return " ".join(text[start : end + 1].split())
+    return ""
+
+
+def _release(name: str, plan: Mechanism) -> str:
+    """Return the tables of one release, each key of the first under what it means."""
+    import tomli_w
+
+    table = tomllib.loads(plan_text(plan))["release"][0]
+    meanings = meanings_of(RELEASES[name]) if table["mechanism"] == name else {}
+    lines, tables = ["[[release]]"], []
+    for key, value in table.items():
+        text = tomli_w.dumps({key: value}).strip()
+        if text.startswith("["):
+            tables.append("\n" + tomli_w.dumps({"release": {key: value}}).strip())
+        else:
+            lines += [*_comment(meanings.get(key, "")), text]
+    lines += _left_out(RELEASES[name], table, meanings) if meanings else []
+    repeat = [] if "repeat" in table else ["# How often it runs.", "# repeat = 1"]
+    return "\n".join([*lines, *repeat, *tables, ""])
+
+
+def _left_out(kind: Any, table: Mapping[str, Any], meanings: Mapping[str, str]) -> list[str]:
+    """Return, as comments, what may be given besides, and what it is by default."""
+    lines: list[str] = []
+    for key, one in parameters_of(kind).items():
+        if key in table:
+            continue
+        default = _toml(one)
+        lines += _comment(meanings.get(key, ""))
+        lines.append(f"# {key} = {default}" if default else f"# {key} = ...")
+    return lines
+
+
+def _toml(parameter: Parameter) -> str:
+    """Return a default as TOML has it, nothing where it has no such thing."""
+    default = parameter.default
+    if isinstance(default, bool):
+        return str(default).lower()
+    if isinstance(default, str):
+        return f'"{default}"'
+    return repr(default) if isinstance(default, int | float) else ""
+
+
+def meanings_of(kind: object) -> dict[str, str]:
+    """Return what the docstring of a class says of each argument."""
+    found = re.search(r"(?s)\nArgs:\n(.*?)(?:\n\S|\Z)", cleandoc(kind.__doc__ or ""))
+    told = re.findall(r"(?ms)^    (\w+): (.*?)(?=^    \w|\Z)", found[1] if found else "")
+    return {name: " ".join(text.replace("``", "").split()) for name, text in told}
+
+
+def _comment(text: str) -> list[str]:
+    """Return a text as lines of comment."""
+    return textwrap.wrap(
+        text, _WIDTH, initial_indent="# ", subsequent_indent="# ", break_on_hyphens=False
+    )

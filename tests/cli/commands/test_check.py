@@ -1,0 +1,128 @@
+import json
+import tomllib
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hockeystick.io.schema import plan_schema
+from hockeystick.io.templates import template_of
+from hockeystick.io.vocabulary import RELEASES
+
+Run = Callable[..., Any]
+Write = Callable[[str | bytes], str]
+
+ROOT = Path(__file__).parents[3]
+EXAMPLES = sorted((ROOT / "examples").glob("*.toml"))
+TYPES: Mapping[str, Any] = {
+    "object": dict,
+    "array": list,
+    "string": str,
+    "boolean": bool,
+    "number": (int, float),
+    "integer": int,
+}
+BROKEN = """dleta = 1e-5
+epsilon = -2
+zebra = 1
+[dpsgd]
+rate = 2
+steps = 1
+noise_multiplier = 1
+[[release]]
+mechanism = "Gauss"
+[[release]]
+mechanism = "Laplace"
+scale = -1
+"""
+
+
+def fits(value: Any, schema: Mapping[str, Any], root: Mapping[str, Any]) -> bool:
+    """Judge by what of JSON schema the plan files' one is made of."""
+    if "$ref" in schema:
+        return fits(value, root["definitions"][schema["$ref"].rpartition("/")[2]], root)
+    held = value if isinstance(value, dict) else {}
+    properties = schema.get("properties", {})
+    return (
+        isinstance(value, TYPES.get(schema.get("type", ""), object))
+        and value == schema.get("const", value)
+        and value in schema.get("enum", [value])
+        and all(name in held for name in schema.get("required", []))
+        and (schema.get("additionalProperties", True) or held.keys() <= properties.keys())
+        and all(fits(held[name], one, root) for name, one in properties.items() if name in held)
+        and all(fits(value, one, root) for one in schema.get("allOf", []))
+        and ("anyOf" not in schema or any(fits(value, one, root) for one in schema["anyOf"]))
+        and ("oneOf" not in schema or sum(fits(value, one, root) for one in schema["oneOf"]) == 1)
+        and all(
+            fits(one, schema["items"], root)
+            for one in (value if isinstance(value, list) and "items" in schema else [])
+        )
+    )
+
+
+def test_the_schema_is_printed_and_knows_every_plan_and_no_misspelt_key(run: Run) -> None:
+    schema = json.loads(run("check", "--schema").out)
+    assert schema == plan_schema()
+    texts = [path.read_text(encoding="utf-8") for path in EXAMPLES]
+    texts += [template_of(name) for name in RELEASES]
+    for text in texts:
+        assert fits(tomllib.loads(text), schema, schema), text
+    for right, wrong in (
+        ("noise_multiplier = 1.1 ", "noise_multiplyer = 1.1 "),
+        ("delta =", "dleta ="),
+        ('"poisson"', '"poison"'),
+        ("epochs = 60", "epochs = '60'"),
+    ):
+        text = template_of("DPSGD")
+        assert right in text
+        assert not fits(tomllib.loads(text.replace(right, wrong)), schema, schema), wrong
+    nested = "[[release]]\nmechanism='PoissonSubsampled'\nrate=1\ninner={mechanism='Gaussian',s=1}"
+    assert not fits(tomllib.loads(nested), schema, schema)
+
+
+def test_the_schema_is_one_of_the_dialect_that_it_names() -> None:
+    validators = pytest.importorskip("jsonschema").Draft7Validator
+    validators.check_schema(plan_schema())
+    judge = validators(plan_schema())
+    for path in EXAMPLES:
+        judge.validate(tomllib.loads(path.read_text(encoding="utf-8")))
+
+
+def test_a_well_formed_file_says_what_it_means(run: Run) -> None:
+    status, out, err = run("check", str(ROOT / "examples" / "mnist-tutorial.toml"))
+    assert (status, err) == (0, "")
+    assert "mnist-tutorial.toml: well-formed\n  DP-SGD on 60,000 examples: Poisson" in out
+    assert "asks for epsilon at delta = 1e-05" in out
+    grid = run("check", str(ROOT / "examples" / "grids" / "mnist-noise-and-epochs.toml"))
+    assert "10 of noise_multiplier, 6 of epochs, 2 of delta\n  finds epsilon\n" in grid.out
+
+
+def test_all_tables_of_a_broken_file_say_what_is_wrong(run: Run, write: Write) -> None:
+    path = write(BROKEN)
+    told = run("check", path, "Laplace(2)", "nowhere.toml", "--json")
+    broken, fine, missing = json.loads(told.out)["files"]
+    assert (told.status, told.err, broken["well_formed"], fine["well_formed"]) == (
+        1,
+        "",
+        False,
+        True,
+    )
+    beginnings = [" ".join(text.split()[:4]) for text in broken["problems"]]
+    assert beginnings == [
+        "unknown key 'dleta' in",
+        "unknown key 'zebra' in",
+        "epsilon must be a",
+        "[dpsgd]: rate must be",
+        "[[release]] number 1: mechanism",
+        "[[release]] number 2 (Laplace):",
+    ]
+    assert missing["problems"] == ["no such file; give the path of a plan file"]
+    status, out, err = run("check", path)
+    assert (status, err) == (1, "")
+    assert f"{path}: 6 problems\n" in out
+
+
+def test_nothing_to_check_is_wrong_input(run: Run) -> None:
+    assert run("check").status == 2
+    assert run("check", "a.toml", "--schema").status == 2

@@ -1,0 +1,76 @@
+import io
+import sys
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hockeystick.io import load_plan
+from hockeystick.io.plan_file import plan_in
+from hockeystick.io.templates import template_of
+from hockeystick.io.vocabulary import RELEASES
+
+Run = Callable[..., Any]
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_template_is_a_plan_of_which_every_key_has_a_comment(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    status, out, err = run("init", str(path))
+    assert (status, err) == (0, "")
+    assert out == f"{path} is written; hockeystick check {path} says what it means\n"
+    plan = load_plan(path).plan
+    assert (plan.noise_multiplier, plan.epochs) == (1.1, 60)  # type: ignore[attr-defined]
+    table = path.read_text(encoding="utf-8").partition("[dpsgd]\n")[2].partition("\n\n")[0]
+    assert all("  # " in line for line in table.splitlines())
+
+
+@pytest.mark.parametrize("name", RELEASES)
+def test_every_mechanism_and_notion_has_a_template(name: str) -> None:
+    text = template_of(name)
+    assert plan_in(text.encode(), name).delta == 1e-5
+    plain = {"DPSGD": "[dpsgd]", "Composed": "[[release]]", "Repeated": "repeat = 30"}
+    assert plain.get(name, f'mechanism = "{name}"') in text
+
+
+def test_what_is_given_is_copied(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "a.toml"
+    path.write_text("delta = 1e-6 # small\n[[release]]\nmechanism = 'Laplace'\nscale = 2\n")
+    assert run("init", "-", "--like", str(path)).out == path.read_text()
+    written = tomllib.loads(run("init", "-", "--like", "Laplace(2)**3").out)
+    assert written["release"] == [{"mechanism": "Laplace", "scale": 2.0, "repeat": 3}]
+    status, out, err = run("init", "-", "--like", "Laplas")
+    assert (status, out) == (2, "")
+    assert "(did you mean 'Laplace'?)" in err
+
+
+def test_questions_fill_the_template_in(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "asked.toml"
+    assert "--ask needs a terminal" in run("init", str(path), "--ask").err
+    monkeypatch.setattr(sys, "stdin", Terminal("1000\n0\n50\n3\n\n\n"))
+    status, _, err = run("init", str(path), "--ask")
+    assert (status, "batch_size must be an integer from 1" in err) == (0, True)
+    table = tomllib.loads(path.read_text(encoding="utf-8"))
+    assert table["delta"] == 0.0001
+    assert {key: table["dpsgd"].get(key) for key in ("examples", "batch_size", "epochs")} == {
+        "examples": 1000,
+        "batch_size": 50,
+        "epochs": 3,
+    }
+    assert "noise_multiplier" not in table["dpsgd"]
+    solved = run("solve", str(path), "--epsilon", "2")
+    assert "least noise_multiplier" in solved.out
+
+
+def test_a_file_that_is_no_plan_file_is_refused(run: Run, tmp_path: Path) -> None:
+    status, out, err = run("init", str(tmp_path / "plan.txt"))
+    assert (status, out) == (2, "")
+    assert "FILE must be a file name that ends in .toml" in err

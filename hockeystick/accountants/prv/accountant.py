@@ -118,6 +118,8 @@ class PRV(DirectedAccountant):
         if not terms:
             return Interval.point(0.0)
         closed = closed_epsilon_upper(terms, delta)
+        if closed == math.inf and not _all_cells(terms):
+            closed = self._bound(terms, lambda bound: bound.epsilon_of(terms, delta))
         if closed == math.inf:
             found = self._epsilon_of(terms, delta, closed)
             return _sharpened(found, terms, lambda known: self._epsilon_of(known, delta, closed))
@@ -146,6 +148,8 @@ class PRV(DirectedAccountant):
         if epsilon >= largest_loss(terms):
             return Interval.point(0.0)
         closed = closed_delta_upper(terms, epsilon)
+        if closed == math.inf and not _all_cells(terms):
+            closed = self._bound(terms, lambda bound: bound.delta_of(terms, epsilon))
         if closed == math.inf:
             found = self._delta_of(terms, epsilon, closed)
             return _sharpened(found, terms, lambda known: self._delta_of(known, epsilon, closed))
@@ -191,6 +195,12 @@ class PRV(DirectedAccountant):
         asked = (log_delta, gain, self.tolerance, self.step)
         return LatticeTarget(lower, upper, tilt, *asked, for_delta, truncation)
 
+    def _bound(self, terms: Terms, ask: Callable[[RDP], Interval]) -> float:
+        """Return the Renyi bound of losses of which what is attained has cells, or raise."""
+        if len(_attained_cells(terms)) < len(terms):
+            self._cell_terms(terms)  # Refuses.
+        return ask(RDP()).upper
+
     def _cell_terms(self, terms: Terms) -> CellTerms:
         """Return the terms as losses with cells, or raise."""
         cells = []
@@ -228,6 +238,11 @@ def _refined(
             return refined(target, read, retry_zero_lower=retry_zero_lower)
     except ArithmeticError:
         return None
+
+
+def _all_cells(terms: Terms) -> bool:
+    """Return whether masses in cells are known of every loss."""
+    return all(isinstance(loss, CellLoss) for loss, _ in terms)
 
 
 def _attained_cells(terms: Terms) -> Terms:

@@ -26,8 +26,10 @@ class RevealedRound(OnRevealedSample):
 
     Guarantees:
         An upper bound for whoever sees who takes part, by Renyi divergences of all orders; exact
-        where ``inner`` is one run, or nothing but Gaussians. Elsewhere the lower end is that of
-        a single run inside, and far below.
+        where ``inner`` is one run, or nothing but Gaussians. The lower end of runs of a sampled
+        Gaussian is that of the sum of their outputs, which whoever sees them can form: close by
+        where the noise is large, half as much where it is small. Elsewhere it is that of a single
+        run inside, and far below.
 
     Edge cases:
         Rate 0 releases nothing about the data; rate 1 costs what ``inner`` does, by its bounds.

@@ -26,6 +26,7 @@ from hockeystick.privacy_loss.core.terms import cgf_upper, total
 from hockeystick.privacy_loss.core.two_point import (
     RandomizedResponsePairLoss,
 )
+from hockeystick.privacy_loss.federated.summed_runs import summed_runs
 from hockeystick.privacy_loss.guarantees.renyi import RunsBoundLoss
 from hockeystick.privacy_loss.noise.gaussian import GaussianLoss
 from hockeystick.privacy_loss.selection.sparse_vector import UnknownLoss
@@ -43,7 +44,8 @@ _SMALL_ORDER: Final = 1e-9
 class RevealedRoundLoss(RunsBoundLoss):
     """``K(c) <= ln(1 + p (e^(sum of K_i(c)) - 1))``; p is exactly this fraction.
 
-    ``below`` is the loss of one of the runs, where the others are not looked at.
+    ``below`` is what some data attain: the loss of one of the runs, where the others are not looked
+    at, or that of the sum of equal runs.
     """
 
     terms: Terms
@@ -52,7 +54,7 @@ class RevealedRoundLoss(RunsBoundLoss):
 
     @property
     def attained(self) -> PrivacyLoss | None:
-        """That of one run, of the sample that is seen."""
+        """That of one run or of a sum of runs, behind the coin that is seen."""
         return self.below
 
     @property
@@ -135,7 +137,7 @@ def _together(terms: Terms, rate: Fraction) -> PrivacyLoss | None:
         return observed_mixture([(1 - rate, None), (rate, first)])
     if total(terms, _SMALL_ORDER).value == math.inf:
         return UnknownLoss()
-    return RevealedRoundLoss(terms, rate, _of_one(terms, rate))
+    return RevealedRoundLoss(terms, rate, _below(terms, rate))
 
 
 def _joined(terms: Terms) -> Terms:
@@ -154,10 +156,14 @@ def _exact(loss: GaussianLoss) -> Fraction:
     return decimal(noise)
 
 
-def _of_one(terms: Terms, rate: Fraction) -> PrivacyLoss | None:
-    """Return the loss of the run that tells most, alone, as some data attain it."""
-    known = [one for loss, _ in terms if isinstance(one := loss.attained, CellLoss)]
-    if not known or rate <= _LEAST_RATE:
+def _below(terms: Terms, rate: Fraction) -> PrivacyLoss | None:
+    """Return the costliest of what some data attain: a single run, or the sum of equal ones."""
+    if rate <= _LEAST_RATE:
+        return None
+    attained = [(one, count) for loss, count in terms if (one := loss.attained) is not None]
+    known = [one for one, _ in attained if isinstance(one, CellLoss)]
+    known += [added for one, count in attained if (added := summed_runs(one, count)) is not None]
+    if not known:
         return None
     costliest = max(known, key=lambda loss: loss.cgf_estimate(1.0).value)
     return observed_mixture([(1 - rate, None), (rate, costliest)])

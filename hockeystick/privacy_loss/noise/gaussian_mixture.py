@@ -273,7 +273,7 @@ def _loss(mechanism: GaussianMixture, removing: bool) -> PrivacyLoss | None:
 
 
 def mixture_loss(
-    noise_multiplier: float, moves: Mapping[Fraction, Fraction], removing: bool
+    noise_multiplier: float | Fraction, moves: Mapping[Fraction, Fraction], removing: bool
 ) -> PrivacyLoss | None:
     """Return the loss in one direction, of an answer that moves by amounts with these chances.
 
@@ -290,7 +290,10 @@ def mixture_loss(
 
 
 def _moving(
-    noise_multiplier: float, moving: dict[Fraction, Fraction], rate: Fraction, removing: bool
+    noise_multiplier: float | Fraction,
+    moving: dict[Fraction, Fraction],
+    rate: Fraction,
+    removing: bool,
 ) -> PrivacyLoss:
     """Return the loss given that the answer moves."""
     if noise_multiplier == 0.0:

@@ -161,19 +161,21 @@ def _(mechanism: PoissonSubsampledGroup) -> DominatingPair:
         )
     if replaced and noise == 0.0:
         return two_point_pair(0.0, float(1 - (1 - decimal(rate)) ** size))
-    counts = _counts(decimal(rate), size)
-    upper, lower = (_moved(counts, size, up=up) for up in (True, False))
-    one = _opposite if replaced else mixture_loss
+    counts = binomial_counts(decimal(rate), size)
+    upper, lower = (moved_counts(counts, up=up) for up in (True, False))
     losses = []
     for removing in (True, False):
-        dominating = one(noise, upper, removing)
+        dominating, below = (
+            opposite_loss(noise, moves) if replaced else mixture_loss(noise, moves, removing)
+            for moves in (upper, lower)
+        )
         if upper != lower and isinstance(dominating, CellLoss):
-            dominating = DominatedLoss(dominating, one(noise, lower, removing))
+            dominating = DominatedLoss(dominating, below)
         losses.append(dominating)
     return DominatingPair(*losses)
 
 
-def _counts(rate: Fraction, size: int) -> list[Fraction]:
+def binomial_counts(rate: Fraction, size: int) -> list[Fraction]:
     """Return the probability of each number of examples in the sample."""
     return [
         math.comb(size, count) * rate**count * (1 - rate) ** (size - count)
@@ -181,12 +183,15 @@ def _counts(rate: Fraction, size: int) -> list[Fraction]:
     ]
 
 
-def _moved(counts: list[Fraction], size: int, *, up: bool) -> dict[Fraction, Fraction]:
-    """Return the numbers with their probabilities, the rare ones moved up or down.
+def moved_counts(
+    counts: list[Fraction], *, up: bool, rarest: Fraction = _RAREST
+) -> dict[Fraction, Fraction]:
+    """Return the numbers with their probabilities, those rarer than this moved up or down.
 
     Up: rare large ones to the largest, and rare small ones to the least that is not rare.
     """
-    kept = [number for number, chance in enumerate(counts) if chance >= _RAREST]
+    size = len(counts) - 1
+    kept = [number for number, chance in enumerate(counts) if chance >= rarest]
     first, last = kept[0], kept[-1]
     found = {Fraction(number): counts[number] for number in kept}
     below, above = sum(counts[:first], Fraction(0)), sum(counts[last + 1 :], Fraction(0))
@@ -195,17 +200,17 @@ def _moved(counts: list[Fraction], size: int, *, up: bool) -> dict[Fraction, Fra
         if above:
             # As much as a float can have, of which the mode can spare the rest.
             mode = max(found, key=lambda number: found[number])
-            found[mode] -= max(_RAREST - above, Fraction(0))
-            found[Fraction(size)] = found.get(Fraction(size), Fraction(0)) + max(above, _RAREST)
+            found[mode] -= max(rarest - above, Fraction(0))
+            found[Fraction(size)] = found.get(Fraction(size), Fraction(0)) + max(above, rarest)
         return found
     found[Fraction(last)] += above
     if below:
         found[Fraction(0)] = found.get(Fraction(0), Fraction(0)) + below
-    return {number: chance for number, chance in found.items() if chance >= _RAREST or not number}
+    return {number: chance for number, chance in found.items() if chance >= rarest or not number}
 
 
-def _opposite(
-    noise_multiplier: float, moves: dict[Fraction, Fraction], removing: bool
+def opposite_loss(
+    noise_multiplier: float | Fraction, moves: dict[Fraction, Fraction]
 ) -> PrivacyLoss:
     """Return the loss of an answer that moves by these amounts, one way or the other."""
     noise = decimal(noise_multiplier)

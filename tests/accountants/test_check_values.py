@@ -14,6 +14,8 @@ from hockeystick.accountants.contour import Contour
 from hockeystick.privacy_loss import SampledGaussianLoss
 from hockeystick.privacy_loss.bounds.cks_factor import log_cks_factor
 
+pytestmark = pytest.mark.shared(3, 5)
+
 REFERENCE = Path(__file__).parents[1] / "oracles" / "epsilon_reference.json"
 CASES: list[dict[str, Any]] = json.loads(REFERENCE.read_text(encoding="utf-8"))["cases"]
 WORST = [case for case in CASES if case["direction"] == "remove"]

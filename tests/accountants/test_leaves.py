@@ -16,6 +16,8 @@ from hockeystick.mechanisms import MECHANISMS
 from hockeystick.notions import NOTIONS
 from tests.examples import EXAMPLES
 
+pytestmark = pytest.mark.shared(3, 5)
+
 RUNS: Final = 100
 EPSILON: Final = 1.0
 # These compose guarantees, or one release of several, or answer for few plans.

@@ -16,6 +16,8 @@ from hockeystick.accountants.contour import Contour
 from hockeystick.accountants.interval import Interval
 from hockeystick.accountants.prv import PRV
 
+pytestmark = pytest.mark.shared(3, 5)
+
 ORACLES = Path(__file__).parents[1] / "oracles"
 DIRECTIONS = ("remove", "add")
 CONTOUR, LATTICES = Contour(), PRV()

@@ -8,6 +8,8 @@ import pytest
 import hockeystick as hs
 from hockeystick.numerics.multiprecision import mp, mpf
 
+pytestmark = pytest.mark.shared(3, 5)
+
 DELTAS = [0.9988647317924046, 0.9999999999999994, 5e-324]
 PLANS = [
     hs.Gaussian(0.061),

@@ -4,6 +4,8 @@ import pytest
 
 import hockeystick as hs
 
+pytestmark = pytest.mark.shared(3, 5)
+
 PLANS = (
     (1200.0, 0.01, 10**5, 1e-5),
     (7101.0, 0.3, 10**5, 1e-6),

@@ -7,6 +7,8 @@ import pytest
 
 import hockeystick as hs
 
+pytestmark = pytest.mark.shared(3, 5)
+
 RATES = np.array([1e-12, 1e-6, 0.01, 0.3, 0.5, 0.9, 1 - 1e-6, 1 - 1e-12])
 COIN = hs.tradeoffs.discrete_tradeoff([0.2, 0.5, 0.3], [0.4, 0.45, 0.15])
 FUNCTIONS = {

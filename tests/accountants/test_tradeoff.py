@@ -11,6 +11,8 @@ from mpmath import mp
 
 import hockeystick as hs
 
+pytestmark = pytest.mark.shared(3, 5)
+
 TRAINING = hs.PoissonSubsampled(hs.Gaussian(1.0), 0.01) ** 1000
 PLANS = {
     "sampled": TRAINING,

@@ -9,6 +9,8 @@ from hockeystick.accountants.contour import Contour, _smoothed, search
 from hockeystick.accountants.interval import Interval
 from hockeystick.accountants.prv import PRV, _refine
 
+pytestmark = pytest.mark.shared(3, 5)
+
 LEAST = 5e-324
 # Where noise is far out of proportion the best order of a divergence is out of any quadrature's
 # reach, and lower ones do as well. Adding, no loss is above 1.005.

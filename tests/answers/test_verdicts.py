@@ -18,6 +18,8 @@ from hockeystick.mechanisms import schedules
 from tests.examples import EXAMPLES
 from tests.laws.test_laws import DELTA, EPSILON
 
+pytestmark = pytest.mark.shared(3, 5)
+
 STEP: Final = hs.PoissonSubsampled(hs.Gaussian(1.2), rate=0.02)
 SCHEDULED: Final = hs.DPSGD(
     noise_multiplier=1.5, rate=0.01, steps=1000, schedule=schedules.Staircase(0.5, 2)

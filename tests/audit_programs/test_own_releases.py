@@ -12,6 +12,8 @@ import hockeystick as hs
 from hockeystick import audit, release
 from tests.systems.programs import AUDIT, program
 
+pytestmark = pytest.mark.shared(3, 5)
+
 # What computes from reports and plans, or describes what a release returned.
 READ_OUTS = {
     *("Best", "GopaRound", "GossipRun", "GroupFairness", "LocalMean", "Normalisation"),

@@ -12,6 +12,8 @@ from hockeystick.conversions import convert, theorems
 from hockeystick.notions import FDP, GDP, NOTIONS, TCDP, ZCDP, ApproxDP, Notion, PureDP, RenyiDP
 from hockeystick.numerics.multiprecision import mp
 
+pytestmark = pytest.mark.shared(3, 5)
+
 SOURCES: list[Notion] = [
     PureDP(1.2),
     ApproxDP(0.8, 0.0),

@@ -15,6 +15,8 @@ from tests.judge.questions import Question
 from tests.judge.truths import Spec, truth
 from tests.judge.verdicts import Known, Verdict, delta, epsilon, known, power, tests
 
+pytestmark = pytest.mark.shared(3, 5)
+
 SEED = 2
 # Where Hypothesis draws fresh examples, so does this, four times as many, and prints the seed.
 FRESH = os.environ.get("HYPOTHESIS_PROFILE") == "fresh"

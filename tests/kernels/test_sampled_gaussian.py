@@ -16,6 +16,8 @@ from hockeystick.precision.profiles import exact, reciprocal
 from hockeystick.privacy_loss import SampledGaussianLoss
 from hockeystick.privacy_loss.sampling.sampled_gaussian import TrapezoidRule
 
+pytestmark = pytest.mark.shared(3, 5)
+
 RATES: tuple[float | Fraction, ...] = (1e-12, 1e-5, Fraction(256, 60_000), 0.01, 1 / 3, 0.97)
 NOISES = (0.05, 0.3, 0.8, 1.1, 4.0, 300.0)
 both_directions = pytest.mark.parametrize("removing", [True, False], ids=["removing", "adding"])

@@ -20,6 +20,8 @@ from hockeystick.tradeoffs import (
 )
 from tests.examples import EXAMPLES
 
+pytestmark = pytest.mark.shared(3, 5)
+
 PURE: Final = ApproxTradeOff(1.0, 0.0)
 COINS: Final = discrete_tradeoff([0.25, 0.75], [0.75, 0.25])
 LEANING: Final = discrete_tradeoff([0.5, 0.25, 0.25], [0.25, 0.25, 0.5])

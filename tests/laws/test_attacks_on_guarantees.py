@@ -9,6 +9,8 @@ import hockeystick as hs
 from hockeystick.notions import GDP, TCDP, ZCDP, ApproxDP, Notion, PureDP, RenyiDP
 from tests.oracles.sampled_sums import Attack
 
+pytestmark = pytest.mark.shared(3, 5)
+
 ADJACENCIES: Final = ("add-remove", "zero-out", "replace-one")
 RATES: Final = (0.02, 0.5, 0.9, 1.0)
 EPSILONS: Final = (0.0, 0.5, 2.0, 5.0)

@@ -19,6 +19,8 @@ import pytest
 import hockeystick as hs
 from hockeystick.mechanisms import Clipping, Sampling
 
+pytestmark = pytest.mark.shared(3, 5)
+
 Means = tuple[float, ...]
 Outputs = dict[Means, float]
 Data = tuple[float, ...]

@@ -20,6 +20,8 @@ from hockeystick.tradeoffs import ApproxTradeOff, ProfileTradeOff, discrete_trad
 from hockeystick.tradeoffs.functions.laplace import LaplaceTradeOff
 from tests.examples import DESCRIBED
 
+pytestmark = pytest.mark.shared(3, 5)
+
 Rates: TypeAlias = tuple[Any, Any]
 
 RATES = np.array(

@@ -21,6 +21,8 @@ from hockeystick.mechanisms import MECHANISMS
 from hockeystick.notions import GDP, NOTIONS, TCDP, ZCDP, ApproxDP, Notion, PureDP, RenyiDP
 from tests.examples import EXAMPLES
 
+pytestmark = pytest.mark.shared(3, 5)
+
 RATES: Final = (0.0, 0.9, 1.0)
 EPSILONS: Final = (0.7, 3.0)
 DELTA: Final = 1e-5

@@ -24,6 +24,8 @@ from hockeystick.notions import NOTIONS, ZCDP, ApproxDP, PureDP
 from hockeystick.privacy_loss.core.composition import EMPTY
 from tests.examples import DESCRIBED, EXAMPLES, GAUSSIANS, GUARANTEED, STEP, TRAINING
 
+pytestmark = pytest.mark.shared(3, 5)
+
 DELTA: Final = 1e-5
 EPSILON: Final = 0.7
 NO_NUMBER: Final = {"origin", "divergences", "tradeoff"}

@@ -10,6 +10,8 @@ import hockeystick as hs
 from hockeystick.notions import ApproxDP
 from tests.laws.test_group_laws import PLANS
 
+pytestmark = pytest.mark.shared(3, 5)
+
 RATES: Final = np.array(
     [0.0, 1e-300, 1e-12, 1e-5, 1e-3, 0.01, 0.1, 0.2, 0.4, 0.45, 0.5, 0.6, 0.8, 0.99, 1 - 1e-6, 1.0]
 )

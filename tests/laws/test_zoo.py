@@ -29,6 +29,8 @@ from tests.oracles.zoo_laplace import Laplace
 from tests.oracles.zoo_outputs import Pair
 from tests.oracles.zoo_sums import Listed
 
+pytestmark = pytest.mark.shared(3, 5)
+
 Quantity = Literal["epsilon", "delta"]
 ROOT: Final = Path(__file__).parents[2]
 TRUTHS: Final[dict[str, dict[str, dict[str, str]]]] = json.loads(FILE.read_text(encoding="utf-8"))

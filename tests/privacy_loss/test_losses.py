@@ -20,6 +20,8 @@ from hockeystick.privacy_loss import (
 )
 from hockeystick.privacy_loss.core.rates import complement_bounds
 
+pytestmark = pytest.mark.shared(3, 5)
+
 RATES: tuple[float | Fraction, ...] = (1e-20, 1e-6, Fraction(256, 60_000), 0.1, 0.999)
 
 

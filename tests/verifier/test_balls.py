@@ -15,6 +15,8 @@ from hypothesis import strategies as st
 flint = pytest.importorskip("flint")
 from hockeystick.verifier import balls, integrals, moments, plans  # noqa: E402
 
+pytestmark = pytest.mark.shared(3, 5)
+
 SMALL: Final = Fraction(1, 50)
 NOISE: Final = Fraction(11, 10)
 WAYS: Final = ("remove", "add", "replace")

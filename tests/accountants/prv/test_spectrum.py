@@ -11,6 +11,8 @@ from hockeystick.accountants.prv._discretise import TiltedMasses
 from hockeystick.accountants.prv._spectrum import PointMasses, SparseSpectrum, composed_masses
 from hockeystick.numerics.multiprecision import mp
 
+pytestmark = pytest.mark.shared(3, 5)
+
 
 @pytest.mark.parametrize("size", [64, 1000, 2**14, 3**7 * 5, 2**18])
 @pytest.mark.parametrize("shape", ["even", "one", "rough"])

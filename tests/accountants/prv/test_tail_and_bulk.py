@@ -23,6 +23,8 @@ from hockeystick.accountants.prv._truncation import Truncation
 from hockeystick.accountants.prv.lattice import Lattice, _composed
 from hockeystick.privacy_loss import CellLoss, GaussianLoss, SampledGaussianLoss
 
+pytestmark = pytest.mark.shared(3, 5)
+
 STEP = 0.01
 # What falls on points from here on is large.
 LARGE = 30

@@ -11,6 +11,8 @@ from hockeystick.numerics.multiprecision import mp, mpf
 from hockeystick.tradeoffs import GaussianTradeOff, LaplaceTradeOff
 from hockeystick.tradeoffs.operations.mixture import mixture
 
+pytestmark = pytest.mark.shared(3, 5)
+
 INF = math.inf
 GOLDEN = (5**0.5 - 1) / 2
 

@@ -18,6 +18,8 @@ from hockeystick.mechanisms import MECHANISMS
 from tests.examples import DESCRIBED, GUARANTEED
 from tests.shares import rarely
 
+pytestmark = pytest.mark.shared(3, 5)
+
 TUTORIAL = hs.DPSGD(noise_multiplier=1.1, rate=256 / 60_000, steps=14_062)
 SIZED = hs.DPSGD(noise_multiplier=1.2, examples=60_000, batch_size=256, steps=14_062)
 BUDGET = hs.ApproxDP(2, 1e-5)

@@ -10,6 +10,8 @@ import hockeystick as hs
 from hockeystick.mechanisms.selection.tuning import Binomial, Poisson, TruncatedNegativeBinomial
 from hockeystick.numerics.multiprecision import mp
 
+pytestmark = pytest.mark.shared(3, 5)
+
 SHAPES = [-0.9, -0.5, 0.0, 1e-9, 0.5, 1.0, 2.5]
 
 

@@ -17,6 +17,8 @@ from hockeystick.privacy_loss import (
 from hockeystick.privacy_loss.bounds.cumulants import FourCumulants
 from hockeystick.privacy_loss.sampling.fixed_size_gaussian import FixedSizeGaussianLoss
 
+pytestmark = pytest.mark.shared(3, 5)
+
 Truth: TypeAlias = tuple[list[mpf], mpf]
 
 LOSSES: Final[tuple[PrivacyLoss, ...]] = (

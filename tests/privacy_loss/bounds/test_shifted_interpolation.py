@@ -13,6 +13,8 @@ from scipy.optimize import minimize
 from hockeystick.numerics.multiprecision import mp
 from hockeystick.privacy_loss.bounds.shifted_interpolation import LastOfCycle, Powers
 
+pytestmark = pytest.mark.shared(3, 5)
+
 C = [Fraction(1), Fraction(19, 20), Fraction(1, 2), Fraction(1, 10), Fraction(0)]
 ACROSS = [None, Fraction(3, 10), Fraction(1), Fraction(17, 10), Fraction(6)]
 CASES = [

@@ -17,6 +17,8 @@ from hockeystick.precision import series as twin
 from hockeystick.precision.profiles import reciprocal
 from hockeystick.privacy_loss.core import analytic_cgf
 
+pytestmark = pytest.mark.shared(3, 5)
+
 Array = NDArray[np.float64]
 DIGITS = 30
 

@@ -21,6 +21,8 @@ from hockeystick.privacy_loss import (
 from hockeystick.privacy_loss.core.atomic import FewAtoms, NoDecay
 from tests.oracles import zoo_outputs as outputs
 
+pytestmark = pytest.mark.shared(3, 5)
+
 
 @contextmanager
 def workdps(digits: int) -> Iterator[None]:

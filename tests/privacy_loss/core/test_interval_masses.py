@@ -16,6 +16,8 @@ from hockeystick.privacy_loss.core.interval_masses import cells_of
 from hockeystick.privacy_loss.core.log_sums import log_e2, log_psi
 from hockeystick.privacy_loss.sampling.sampled import SampledLoss
 
+pytestmark = pytest.mark.shared(3, 5)
+
 MIXED: Final = ((Fraction(1, 2), Fraction(2)), (Fraction(9, 10), Fraction(1, 10)))
 FAR: Final = ((Fraction(1), Fraction(9)), (Fraction(999, 1000), Fraction(1, 1000)))
 RATES: Final = [0.9, 0.1, 1e-3, 1e-7]

@@ -35,6 +35,8 @@ from hockeystick.privacy_loss.core.outcomes import OutcomesLoss
 from hockeystick.privacy_loss.sampling.sampled import SampledLoss
 from hockeystick.privacy_loss.sampling.sampled_atoms import SampledAtomsLoss
 
+pytestmark = pytest.mark.shared(3, 5)
+
 MIXED: Final = ((Fraction(1, 2), Fraction(2)), (Fraction(9, 10), Fraction(1, 10)))
 SIDES: Final = ("under_p", "under_q")
 

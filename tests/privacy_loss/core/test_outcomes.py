@@ -14,6 +14,8 @@ from hockeystick.notions import FDP, ApproxDP
 from hockeystick.tradeoffs import PiecewiseLinearTradeOff, discrete_tradeoff
 from tests.oracles.outcomes import decimals, delta, knots, runs, together
 
+pytestmark = pytest.mark.shared(3, 5)
+
 Pair = tuple[Sequence[float], Sequence[float]]
 ISSUE: Final[Pair] = ([0.2, 0.2, 0.6, 0.0], [0.5, 0.2, 0.0, 0.3])
 PAIRS: Final[tuple[Pair, ...]] = (

@@ -15,6 +15,8 @@ from hockeystick.privacy_loss import SampledGaussianLoss
 from hockeystick.privacy_loss.core.symmetrized import JoinedLoss
 from hockeystick.privacy_loss.noise.displaced_gaussian import DisplacedGaussianLoss
 
+pytestmark = pytest.mark.shared(3, 5)
+
 CASES = [
     (Fraction(1, 5), 0.8),
     (Fraction(256, 60_000), 1.1),

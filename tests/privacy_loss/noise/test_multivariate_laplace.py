@@ -23,6 +23,8 @@ from hockeystick.privacy_loss import (
 )
 from hockeystick.privacy_loss.core.uncertain_endpoints import UncertainEdges, exact_edges
 
+pytestmark = pytest.mark.shared(3, 5)
+
 # (scale, dimension): two dimensions, where the density rises to the ends; three, where it is cut
 # off; many, at distances of both kinds.
 NOISES = [(1.0, 2), (0.4, 3), (3 / 11, 11), (2.0, 11), (0.1, 101), (0.02, 4)]

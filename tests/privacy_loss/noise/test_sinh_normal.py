@@ -18,6 +18,8 @@ from hockeystick.privacy_loss import (
     dominating_pair,
 )
 
+pytestmark = pytest.mark.shared(3, 5)
+
 # The last but one is at the end of the condition 1/sqrt(rho) <= width, with tails at their worst.
 NOISES = [("0.1", "40"), ("0.01", "10"), ("25", "3"), ("4", "0.5"), ("1e-6", "1e6")]
 each_noise = pytest.mark.parametrize(("rho", "width"), NOISES)

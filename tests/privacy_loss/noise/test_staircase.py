@@ -12,6 +12,8 @@ from hockeystick.numerics.multiprecision import mp
 from hockeystick.privacy_loss import dominating_pair
 from hockeystick.privacy_loss.noise.staircase import StaircaseLoss
 
+pytestmark = pytest.mark.shared(3, 5)
+
 EPSILONS = ("0.5", "1", "3.5")
 GAMMAS = (None, "0.1", "0.25", "0.45", "0.5", "0.75", "1")
 SHIFTS = tuple(mp.mpf(k) / 15 for k in range(1, 16))

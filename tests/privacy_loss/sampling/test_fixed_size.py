@@ -20,6 +20,8 @@ from hockeystick.privacy_loss.core.symmetrized import symmetrized
 from hockeystick.privacy_loss.noise.laplace import LaplaceLoss
 from hockeystick.privacy_loss.sampling.sampled import SampledLoss
 
+pytestmark = pytest.mark.shared(3, 5)
+
 AXIS = np.linspace(-60.0, 60.0, 600_001)
 Mixture = list[tuple[float, float]]
 

@@ -15,6 +15,8 @@ from hockeystick.precision.profiles import exact, reciprocal
 from hockeystick.privacy_loss import Composition, GaussianLoss, PrivacyLoss
 from hockeystick.privacy_loss.sampling.fixed_size_gaussian import FixedSizeGaussianLoss
 
+pytestmark = pytest.mark.shared(3, 5)
+
 CONTOUR = Contour()
 LOSSES = [
     FixedSizeGaussianLoss(0.01, 1.0),

@@ -15,6 +15,8 @@ from hockeystick.mechanisms import PoissonSubsampledGroup
 from hockeystick.numerics.multiprecision import mp
 from hockeystick.privacy_loss import NoAnalysisError, dominating_pair
 
+pytestmark = pytest.mark.shared(3, 5)
+
 each_adjacency = pytest.mark.parametrize("adjacency", list(Adjacency))
 
 

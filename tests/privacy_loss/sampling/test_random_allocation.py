@@ -30,6 +30,8 @@ from hockeystick.privacy_loss.sampling.mean_likelihood_ratio import allocated
 from hockeystick.privacy_loss.sampling.sampled_gaussian import SampledGaussianLoss
 from tests.oracles.random_allocation import confident, few_steps, sampled_losses, two_steps
 
+pytestmark = pytest.mark.shared(3, 5)
+
 each_direction = pytest.mark.parametrize("removing", [True, False])
 
 

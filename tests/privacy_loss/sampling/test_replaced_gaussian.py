@@ -10,6 +10,8 @@ import pytest
 from hockeystick.numerics.multiprecision import mp
 from hockeystick.privacy_loss.sampling.replaced_gaussian import ReplacedGaussianLoss
 
+pytestmark = pytest.mark.shared(3, 5)
+
 CASES = [(0.01, 1.0), (0.5, 0.5), (1e-6, 0.7), (0.9, 20.0), (0.2, 0.15)]
 each = pytest.mark.parametrize(("rate", "noise"), CASES)
 

@@ -29,6 +29,8 @@ from hockeystick.privacy_loss import (
 from hockeystick.privacy_loss.core.uncertain_endpoints import no_atoms
 from hockeystick.privacy_loss.sampling.sampled_atoms import SampledAtomsLoss
 
+pytestmark = pytest.mark.shared(3, 5)
+
 RATES = [1e-6, 0.01, 0.5]
 each_rate = pytest.mark.parametrize("rate", RATES)
 each_direction = pytest.mark.parametrize("removing", [True, False])

@@ -10,6 +10,8 @@ import hockeystick as hs
 from hockeystick.numerics.multiprecision import mp
 from hockeystick.privacy_loss import SampledGaussianLoss
 
+pytestmark = pytest.mark.shared(3, 5)
+
 NOISES: Final = (0.05, 0.1, 0.3, 1.0, 5.0, 20.0)
 RATES: Final = (1e-6, 1e-3, 0.05, 0.5, 0.99)
 ORDERS: Final = (2, 3, 7, 25, 100, 1000)

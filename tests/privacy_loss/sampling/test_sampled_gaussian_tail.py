@@ -15,6 +15,8 @@ from hockeystick.privacy_loss import SampledGaussianLoss
 from hockeystick.privacy_loss.sampling.near_sampled_gaussian import NearSampledGaussianLoss
 from hockeystick.privacy_loss.sampling.sampled_gaussian_tail import SampledGaussianTailSplit
 
+pytestmark = pytest.mark.shared(3, 5)
+
 
 def jumps_of(rate: float | Fraction, noise: float, threshold: float) -> SampledGaussianTailSplit:
     """Return what ``losses`` itself takes apart above a threshold."""

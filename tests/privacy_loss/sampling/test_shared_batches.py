@@ -18,6 +18,8 @@ from hockeystick.privacy_loss.bounds.shared_batches import (
 )
 from hockeystick.tradeoffs.operations.group import group_of
 
+pytestmark = pytest.mark.shared(3, 5)
+
 # (group, batches, examples of a batch)
 SMALL = [(2, 2, 1), (2, 3, 2), (3, 2, 2), (3, 3, 1), (3, 3, 2), (4, 2, 3), (4, 3, 2), (5, 2, 3)]
 

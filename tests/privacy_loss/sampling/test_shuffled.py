@@ -14,6 +14,8 @@ from hockeystick.numerics.multiprecision import mp
 from hockeystick.privacy_loss import DominatedLoss, GaussianLoss, LargestBatchLoss, dominating_pair
 from hockeystick.privacy_loss.sampling.shuffled import Shifts, _curve, _edges, _log_phi, _masses
 
+pytestmark = pytest.mark.shared(3, 5)
+
 REMOVED, ADDED, LESS, REPLACED = Shifts(2, 1), Shifts(1, 2), Shifts(1, 0), Shifts(2, 0)
 BACK = Shifts(0, 2)
 # (noise multiplier, steps, shifts)

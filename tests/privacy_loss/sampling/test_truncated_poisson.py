@@ -14,6 +14,8 @@ from hockeystick.privacy_loss.core.cell_loss import CellLoss
 from hockeystick.privacy_loss.guarantees.least_favourable import ContaminatedLoss
 from hockeystick.privacy_loss.sampling.truncated_poisson import cut_of
 
+pytestmark = pytest.mark.shared(3, 5)
+
 RATES = (Fraction(1, 10), Fraction(1, 3), Fraction(1, 2), Fraction(9, 10))
 
 

@@ -26,6 +26,8 @@ from hockeystick.privacy_loss.core.outcomes import OutcomesLoss
 from hockeystick.privacy_loss.selection.sparse_vector import renyi_bound
 from hockeystick.privacy_loss.selection.threshold_attacks import Queries, revealing_queries
 
+pytestmark = pytest.mark.shared(3, 5)
+
 # Where two neighbours' queries lie above the threshold: P's and Q's, each at most 1 apart.
 RUNS: dict[str, tuple[tuple[float, ...], tuple[float, ...]]] = {
     "one": ((0.5,), (-0.5,)),

@@ -35,6 +35,8 @@ from hockeystick.privacy_loss.selection.tuning_binomial import BinomialTuningLos
 from hockeystick.privacy_loss.selection.tuning_poisson import PoissonTuningLoss
 from hockeystick.privacy_loss.selection.tuning_truncated import TruncatedTuningLoss
 
+pytestmark = pytest.mark.shared(3, 5)
+
 GEOMETRIC = TruncatedNegativeBinomial(1.0, 0.1)
 COUNTS: tuple[RunCount, ...] = (
     GEOMETRIC,

@@ -15,6 +15,8 @@ from hockeystick.numerics.multiprecision import mp
 from hockeystick.privacy_loss import dominating_pair
 from hockeystick.privacy_loss.streams.balls_in_bins import _Products
 
+pytestmark = pytest.mark.shared(3, 5)
+
 each_direction = pytest.mark.parametrize("removing", [True, False], ids=["removing", "adding"])
 
 

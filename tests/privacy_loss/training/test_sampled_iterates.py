@@ -13,6 +13,8 @@ import hockeystick as hs
 from hockeystick.privacy_loss.training.sampled_iterates import SampledIterates
 from tests.privacy_loss.training.test_last_iterate import Grid
 
+pytestmark = pytest.mark.shared(3, 5)
+
 EPSILONS = (0.0, 0.1, 0.3, 0.7, 1.5)
 
 

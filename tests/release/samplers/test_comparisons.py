@@ -15,6 +15,8 @@ from hockeystick.numerics.multiprecision import mp
 from hockeystick.release.samplers import NoisyNumber, RealNoise, noisy_argmax
 from tests.release.bits import none_left, replay, seeded
 
+pytestmark = pytest.mark.shared(3, 5)
+
 NOISES = list(RealNoise)
 
 

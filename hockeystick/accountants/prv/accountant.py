@@ -196,8 +196,12 @@ class PRV(DirectedAccountant):
         return LatticeTarget(lower, upper, tilt, *asked, for_delta, truncation)
 
     def _bound(self, terms: Terms, ask: Callable[[RDP], Interval]) -> float:
-        """Return the Renyi bound of losses of which what is attained has cells, or raise."""
-        if len(_attained_cells(terms)) < len(terms):
+        """Return the Renyi bound where a lattice can tell more of what is attained, or raise.
+
+        Closed forms tell it of losses that have one.
+        """
+        known = _attained_cells(terms)
+        if len(known) < len(terms) or all(loss.closed_form_profile for loss, _ in known):
             self._cell_terms(terms)  # Refuses.
         return ask(RDP()).upper
 

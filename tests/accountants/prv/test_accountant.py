@@ -66,4 +66,4 @@ def test_a_tolerance_outside_its_domain_is_refused(tolerance: Any) -> None:
 
 def test_a_loss_of_which_only_divergences_are_known_is_refused_by_name() -> None:
     with pytest.raises(hs.errors.UnsupportedError, match="prv"):
-        hs.epsilon(hs.RenyiDP([(2, 0.1)]) @ hs.Laplace(2.0), 1e-5, accountant="prv")
+        hs.epsilon(hs.ZCDP(0.1) @ hs.Laplace(2.0), 1e-5, accountant="prv")

@@ -26,11 +26,12 @@ Written by `python -m benchmarks.front --peers PYTHON --out benchmarks/FRONT.md`
 shared cores, so that seconds are rough; each is the first time of asking in a process, with
 machine code compiled before. *Ours* is a proven interval, floating-point error included, or a
 number that is computed from the description alone; peers promise what their pages say.
+*Before* is what this package answered before it had the analysis.
 
 {versions}
 
-| subject | question | ours | width | s | peer | s | published |
-| :-- | :-- | --: | --: | --: | --: | --: | :-- |
+| subject | question | ours | width | s | peer | s | published | before |
+| :-- | :-- | --: | --: | --: | --: | --: | :-- | :-- |
 """
 _VERSIONS: Final = """
 from importlib.metadata import version
@@ -78,7 +79,7 @@ def _line(row: Row, said: dict[str, Any]) -> str:
     theirs = peer.get("said", "") if value is None else f"{_named(row.peer)} {value:.6g}"
     waited = "" if took is None else f"{took:.2g}"
     cells = (row.subject, row.question, answer, width, f"{seconds:.2g}", theirs, waited)
-    return f"| {' | '.join(cells)} | {row.published} |\n"
+    return f"| {' | '.join(cells)} | {row.published} | {row.before} |\n"
 
 
 def main() -> None:

@@ -246,7 +246,7 @@ def _refined(
 
 def _all_cells(terms: Terms) -> bool:
     """Return whether masses in cells are known of every loss."""
-    return all(isinstance(loss, CellLoss) for loss, _ in terms)
+    return all(isinstance(loss, CellLoss) for loss, _ in expanded(terms))
 
 
 def _attained_cells(terms: Terms) -> Terms:

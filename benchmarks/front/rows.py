@@ -140,8 +140,10 @@ def _two_stages(rounds: int) -> tuple[float, float]:
 
 
 def _above_threshold() -> tuple[float, float]:
-    noises = {"threshold_noise": "gaussian", "query_noise": "gaussian"}
-    return _epsilon(hs.mechanisms.AboveThreshold(5.0, 10.0, queries=1_000, **noises), 1e-6)
+    plan = hs.mechanisms.AboveThreshold(
+        5.0, 10.0, threshold_noise="gaussian", query_noise="gaussian", queries=1_000
+    )
+    return _epsilon(plan, 1e-6)
 
 
 def _bits() -> tuple[float, float]:

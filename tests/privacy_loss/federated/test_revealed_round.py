@@ -176,15 +176,22 @@ def test_the_lower_end_is_what_the_sum_of_all_runs_tells() -> None:
     assert the_delta(plan, epsilon).lower == pytest.approx(float(told), rel=2e-4)
 
 
+@pytest.mark.parametrize("adjacency", ["add-remove", "zero-out", "replace-one"])
 @pytest.mark.parametrize(("noise", "epsilon"), [(2.0, 0.02), (0.8, 0.5)])
-def test_both_ends_hold_what_two_runs_behind_a_coin_cost(noise: float, epsilon: float) -> None:
-    plan = hs.federated.RevealedRound(hs.PoissonSubsampled(hs.Gaussian(noise), 0.1) ** 2, 0.1)
-    x = np.linspace(-9, 11, 4001)
-    ratio = 0.9 + 0.1 * np.exp(x / noise - 0.5 / noise**2)
+def test_both_ends_hold_what_two_runs_behind_a_coin_cost(
+    noise: float, epsilon: float, adjacency: str
+) -> None:
+    step = hs.PoissonSubsampled(hs.Gaussian(noise), 0.1, adjacency)
+    found = the_delta(hs.federated.RevealedRound(step**2, 0.1), epsilon)
+    x = np.linspace(-11, 11, 3001)
     mass = np.exp(-0.5 * x * x) / math.sqrt(2 * math.pi) * (x[1] - x[0])
-    excess = np.maximum(np.outer(ratio, ratio) - math.exp(epsilon), 0.0)
-    truth = 0.1 * float(mass @ excess @ mass)
-    found = the_delta(plan, epsilon)
+    there, back = (0.9 + 0.1 * np.exp(m * x / noise - 0.5 / noise**2) for m in (1, -1))
+    other = back if adjacency == "replace-one" else np.ones_like(x)
+    excesses = (
+        np.outer(p, p) - math.exp(epsilon) * np.outer(q, q)
+        for p, q in ((there, other), (other, there))
+    )
+    truth = max(0.1 * float(mass @ np.maximum(excess, 0.0) @ mass) for excess in excesses)
     assert 0.4 * truth < found.lower < truth * (1 + 1e-5)
     assert truth * (1 - 1e-5) < found.upper
 

@@ -81,6 +81,7 @@ def test_the_schema_is_printed_and_knows_every_plan_and_no_misspelt_key(run: Run
     assert not fits(tomllib.loads(nested), schema, schema)
 
 
+@pytest.mark.extras
 def test_the_schema_is_one_of_the_dialect_that_it_names() -> None:
     validators = pytest.importorskip("jsonschema").Draft7Validator
     validators.check_schema(plan_schema())

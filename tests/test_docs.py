@@ -19,6 +19,7 @@ from hockeystick._moved import NAMES
 from hockeystick.accountants import ACCOUNTANTS
 from hockeystick.errors import ParameterError
 from hockeystick.io import vocabulary
+from hockeystick.mechanisms import MECHANISMS
 from tests.documents import (
     ROOT,
     blocks_of,
@@ -42,6 +43,11 @@ LANGUAGES = {"sh", "console", "pycon", "toml", "text"}
 BROUGHT = {"bokeh", "flint", "sqlalchemy"}
 # What it shows takes seconds: it compares all samplings, as an example in their module does.
 SLOW = {"theory/sampling.md"}
+DESCRIBED = re.compile(r"^\.\. autoclass:: hockeystick\.(?:\w+\.)*(\w+)$", re.MULTILINE)
+LISTED = re.compile(
+    r"^\| \[`(\w+)`\]\(mechanisms/(\w+)\.md#[\w.]+\) \| .+ \| \[.+\]\(mechanisms/(\w+)\.md\) \|$",
+    re.MULTILINE,
+)
 
 
 def text_of(page: str) -> str:
@@ -129,6 +135,26 @@ def test_every_public_name_is_in_the_reference(monkeypatch: pytest.MonkeyPatch) 
     rooms = {name for name in hs.__all__ if inspect.ismodule(getattr(hs, name))}
     assert set(missing) <= {*rooms, "G", "tuning"}
     assert "hockeystick.mechanisms.training.schedules\n" in shown
+
+
+def test_every_mechanism_is_on_the_page_of_its_folder_and_in_the_list(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.syspath_prepend(DOCS / "_ext")
+    generated = importlib.import_module("generated")
+    folder = DOCS / "reference" / "mechanisms"
+    shown = {
+        page.stem: DESCRIBED.findall(generated.filled(page.read_text(encoding="utf-8")))
+        for page in folder.glob("*.md")
+    }
+    listed = LISTED.findall(text_of("reference/mechanisms.md"))
+    # What composes others is on the page of plans.
+    homes = {name: kind.__module__.split(".")[2] for name, kind in MECHANISMS.items()}
+    homes = {name: home for name, home in homes.items() if home not in {"base", "parallel"}}
+    assert set(shown) == set(homes.values())
+    for name, home in homes.items():
+        assert [page for page in shown for one in shown[page] if one == name] == [home], name
+    assert sorted(listed) == sorted((name, home, home) for name, home in homes.items())
 
 
 def test_the_plan_file_page_lists_every_kind_of_every_table() -> None:

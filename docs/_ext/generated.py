@@ -1,7 +1,8 @@
 """What pages show of the package itself, filled in when they are read.
 
 A line ``% generated: NAME ARGUMENTS`` in a page is a comment to every other reader of Markdown;
-here it is replaced by what the function of that name returns.
+here it is replaced by what the function of that name returns. What leads others to a page, a link
+to ``page.md#hockeystick.NAME``, leads here to the entry of that name.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 
 _LINE = re.compile(r"^% generated: (\S+)(?: (.*))?$", re.MULTILINE)
+_ENTRY: Final = re.compile(r"\[`([^`\]]+)`\]\([^)\s]*\.md#(hockeystick\.[\w.]+)\)")
 
 
 def setup(app: Any) -> dict[str, bool]:
@@ -24,8 +26,8 @@ def setup(app: Any) -> dict[str, bool]:
 
 
 def _fill(app: Any, document: str, source: list[str]) -> None:
-    """Replace the lines of one page."""
-    source[0] = filled(source[0])
+    """Replace the lines of one page, and have its links to entries followed."""
+    source[0] = _ENTRY.sub(r"{py:obj}`\1 <\2>`", filled(source[0]))
 
 
 def filled(text: str) -> str:
@@ -113,7 +115,7 @@ def others(room: str) -> str:
     """Return the descriptions of the public names of a room that no page lists by name."""
     import hockeystick as hs
 
-    pages = sorted((Path(__file__).parents[1] / "reference").glob("*.md"))
+    pages = sorted((Path(__file__).parents[1] / "reference").rglob("*.md"))
     lines = [found for page in pages for found in _LINE.findall(page.read_text(encoding="utf-8"))]
     named = {name for kind, words in lines if kind == "members" for name in words.split()}
     listed = named.union(*(_names_of(words) for kind, words in lines if kind == "family"))

@@ -5,9 +5,13 @@ from __future__ import annotations
 import contextlib
 import doctest
 import io
+import itertools
 import re
 import shlex
+from functools import cache
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
+from types import ModuleType
 from typing import Any, Final, NamedTuple
 
 from hockeystick.cli import main
@@ -16,6 +20,9 @@ from hockeystick.io import load_plan
 
 ROOT: Final = Path(__file__).parents[1]
 _BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_FENCE = re.compile(r"^(```+).*?^\1$", re.MULTILINE | re.DOTALL)
+_HEADING = re.compile(r"^#{1,3} (.+)$", re.MULTILINE)
+_ENTRY = re.compile(r"^\.\. auto(?:class|data|function|module):: (hockeystick\.\S+)$", re.MULTILINE)
 _FILE_NAME = re.compile(r"# ([\w.-]+\.toml)\n")
 _LINK = re.compile(r"\]\(([^)\s]+)\)")
 _CODE = re.compile(r"`([^`]+)`")
@@ -33,6 +40,49 @@ class Block(NamedTuple):
 def blocks_of(text: str) -> list[Block]:
     """Return the blocks of a document that say their language; directives are none."""
     return [Block(*found) for found in _BLOCK.findall(text)]
+
+
+def dead_links_of(path: Path) -> list[str]:
+    """Return the links of a document that lead to no file, or to no heading or entry of a page."""
+    text = path.read_text(encoding="utf-8")
+    inner = [link for link in links_of(text) if "://" not in link]
+    return [link for link in inner if not _leads_somewhere(path, *link.partition("#"))]
+
+
+def _leads_somewhere(path: Path, name: str, mark: str, anchor: str) -> bool:
+    """Return whether a link of a document leads somewhere: to what a page there has, if marked."""
+    page = path.parent / name if name else path
+    if not mark:
+        return page.exists()
+    if page.suffix != ".md" or not page.is_file():
+        return False
+    text = page.read_text(encoding="utf-8")
+    return anchor in anchors_of(text) or anchor in anchors_of(_generated().filled(text))
+
+
+def anchors_of(text: str) -> set[str]:
+    """Return what a link to a page may lead to: headings of three levels, entries of the package.
+
+    Headings go by the names that code hosts and MyST give them: in lower case, a hyphen for each
+    blank, without punctuation, and numbered where they are the same.
+    """
+    found: set[str] = set(_ENTRY.findall(text))
+    for title in _HEADING.findall(_FENCE.sub("", text)):
+        name = re.sub(r"[^\w\- ]", "", title.strip().lower()).replace(" ", "-")
+        counted = (f"{name}-{n}" if n else name for n in itertools.count())
+        found.add(next(one for one in counted if one not in found))
+    return found
+
+
+@cache
+def _generated() -> ModuleType:
+    """Return the module that fills the pages in, which is in no package."""
+    spec = spec_from_file_location("generated", ROOT / "docs" / "_ext" / "generated.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 def links_of(text: str) -> list[str]:

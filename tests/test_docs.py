@@ -22,13 +22,14 @@ from hockeystick.io import vocabulary
 from hockeystick.mechanisms import MECHANISMS
 from tests.documents import (
     ROOT,
+    anchors_of,
     blocks_of,
     cells_of,
     check_command,
     check_file,
     check_page,
     check_session,
-    links_of,
+    dead_links_of,
     needed_by,
 )
 
@@ -36,6 +37,12 @@ DOCS = ROOT / "docs"
 PAGES = sorted(
     str(path.relative_to(DOCS)) for path in DOCS.rglob("*.md") if "_build" not in str(path)
 )
+# What is not in docs/ has links as well.
+DOCUMENTS = [
+    *(f"docs/{page}" for page in PAGES),
+    *sorted(path.name for path in ROOT.glob("*.md")),
+    *sorted(f"benchmarks/{path.name}" for path in (ROOT / "benchmarks").glob("*.md")),
+]
 FROM_THE_NETWORK = re.compile(r"<(?:script|link|img)[^>]*(?:src|href)=\"(?:https?:)?//")
 # Formulas stand in blocks of text, which nothing runs.
 LANGUAGES = {"sh", "console", "pycon", "toml", "text"}
@@ -88,10 +95,24 @@ def test_every_block_is_of_a_kind_that_is_known(page: str) -> None:
     assert {block.language for block in blocks_of(text_of(page))} <= LANGUAGES
 
 
-@pytest.mark.parametrize("page", PAGES)
-def test_every_link_leads_to_a_page(page: str) -> None:
-    for link in links_of(text_of(page)):
-        assert ((DOCS / page).parent / link.partition("#")[0]).is_file(), link
+@pytest.mark.parametrize("page", DOCUMENTS)
+def test_every_link_leads_to_a_page_and_a_heading_of_it(page: str) -> None:
+    assert dead_links_of(ROOT / page) == []
+
+
+def test_a_link_to_a_heading_or_an_entry_that_is_not_there_is_dead(tmp_path: Path) -> None:
+    headings = "# A page\n\n## What it *is*, `x=`\n\n## Twice\n\n## Twice\n\n#### Deep\n"
+    (tmp_path / "page.md").write_text(f"{headings}\n```sh\n# comment\n```\n", encoding="utf-8")
+    good = ["page.md", "page.md#what-it-is-x", "page.md#twice-1", "#here", "https://a.example/#b"]
+    bad = ["pages.md", "page.md#what", "page.md#twice-2", "page.md#comment", "page.md#deep", "#a"]
+    text = "# Here\n" + "".join(f"[a]({link})\n" for link in [*good, *bad])
+    (tmp_path / "start.md").write_text(text, encoding="utf-8")
+    assert dead_links_of(tmp_path / "start.md") == bad
+
+
+def test_a_generated_entry_is_where_a_link_may_lead() -> None:
+    text = "# Noise\n\n```{eval-rst}\n.. autoclass:: hockeystick.Gaussian\n   :members:\n\n```\n"
+    assert anchors_of(text) == {"noise", "hockeystick.Gaussian"}
 
 
 @pytest.mark.parametrize("name", ACCOUNTANTS)

@@ -48,12 +48,6 @@ def test_the_make_targets_exist() -> None:
         assert re.search(rf"^{target}:", makefile, re.MULTILINE)
 
 
-def test_every_link_leads_somewhere() -> None:
-    links = links_of(README)
-    assert links
-    assert all((ROOT / link).exists() for link in links)
-
-
 SETUP: dict[str, Any] = runpy.run_path(str(ROOT / "setup.py"))
 ADDRESSES: dict[str, str] = SETUP["addresses"]()
 

@@ -17,6 +17,7 @@ PLUGS = {
     "flwr": "flower",
     "opacus": "opacus",
     "optuna": "optuna",
+    "ray": "ray",
     "torch": "torch",
 }
 # Whatever is tested here is left to the run that has every extra.

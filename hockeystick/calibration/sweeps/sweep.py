@@ -72,7 +72,8 @@ def sweep(
         ask: What is called with the parameters as keywords, such as ``AskEpsilon(plan, delta)``.
             An executor of other processes needs one that can be pickled.
         executor: Where to ask: any ``concurrent.futures.Executor``, such as
-            ``distributed.Client().get_executor()``; by default here. It is not shut down.
+            ``distributed.Client().get_executor()`` or ``adapters.ray.RayExecutor()``; by default
+            here. It is not shut down.
         out: A file name that ends in .csv or .parquet (which needs the extra ``parquet``).
         progress: Called with the number of cells that are answered and that of all cells: once at
             the beginning, then whenever there are more.

@@ -1,0 +1,123 @@
+"""An executor of the standard library's kind, whose calls are Ray's tasks."""
+
+from __future__ import annotations
+
+import concurrent.futures
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Executor, Future
+from threading import Lock
+from typing import Any, ParamSpec, TypeVar, final
+
+import ray
+
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
+
+
+@final
+class RayExecutor(Executor):
+    """Run calls as tasks of Ray: a ``concurrent.futures.Executor``, such as ``hs.sweep`` takes.
+
+    Where Ray is not connected yet, the first call connects it: to the cluster that RAY_ADDRESS
+    names, else to one that it starts on this machine. Functions and arguments travel by Ray's
+    serialization, lambdas and what ``__main__`` defines among them.
+
+    Guarantees:
+        What a call raises is what its future raises, the exception itself, with Ray's account of
+        where it happened as its ``__cause__``. ``cancel`` takes a call that waits out of Ray's
+        queue, and interrupts one that runs at its next line of Python; its future is cancelled in
+        either case, unlike a thread's, which can only be kept from beginning.
+
+    Edge cases:
+        A worker that dies fails its call with an error of Ray's, after Ray has tried it again as
+        often as ``max_retries`` says (3 times by default), as it does by itself. ``shutdown``, and
+        the end of ``with``, wait for the calls and leave Ray running, which others may use. A call
+        of which ``ray.shutdown()`` makes an end is never done.
+
+    Args:
+        options: Options of Ray for each task, as ``ray.remote`` takes them: ``num_cpus=2``,
+            ``max_retries=0``, ``resources={...}``, ``runtime_env={...}``.
+
+    Raises:
+        ValueError: If Ray does not know an option.
+        RuntimeError: From ``submit``, after ``shutdown``.
+
+    Example, which ``docs/howto/clusters.md`` runs::
+
+        with RayExecutor() as executor:
+            for row in hs.sweep({"epochs": [1, 2]}, hs.calibration.AskEpsilon(plan), executor):
+                print(row)
+    """
+
+    def __init__(self, **options: Any) -> None:
+        self._task: Any = ray.remote(_called).options(**options)
+        self._lock = Lock()
+        self._unfinished: set[Future[Any]] = set()
+        self._ended = False
+
+    def submit(self, fn: Callable[_P, _T], /, *args: _P.args, **kwargs: _P.kwargs) -> Future[_T]:
+        """Have a call made by a task of Ray's, and return its future."""
+        with self._lock:
+            if self._ended:
+                raise RuntimeError("cannot schedule new futures after shutdown")
+            future: Future[_T] = _TaskFuture(self._task.remote(fn, args, kwargs))
+            self._unfinished.add(future)
+        future.add_done_callback(self._forget)
+        return future
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """Take no more calls; wait for those that there are, or cancel them."""
+        with self._lock:
+            self._ended = True
+            unfinished = list(self._unfinished)
+        if cancel_futures:
+            for future in unfinished:
+                future.cancel()
+        if wait:
+            concurrent.futures.wait(unfinished)
+
+    def _forget(self, future: Future[Any]) -> None:
+        """Let go of a call that is done."""
+        with self._lock:
+            self._unfinished.discard(future)
+
+
+@final
+class _TaskFuture(Future[Any]):
+    """The future of a task of Ray's: pending until that is done, so that it can be cancelled."""
+
+    def __init__(self, task: Any) -> None:
+        super().__init__()
+        self._task = task
+        task.future().add_done_callback(self._settle)
+
+    def cancel(self) -> bool:
+        """Cancel the task, also one that runs, and return whether it was not done yet."""
+        if not super().cancel():
+            return False
+        ray.cancel(self._task)
+        return True
+
+    def _settle(self, told: Future[Any]) -> None:
+        """Take over what Ray says of the task, unless it was cancelled here."""
+        if not self.set_running_or_notify_cancel():
+            return
+        error = told.exception()
+        if error is None:
+            self.set_result(told.result())
+        else:
+            self.set_exception(_raised(error))
+
+
+def _called(fn: Callable[..., _T], args: Sequence[Any], kwargs: Mapping[str, Any]) -> _T:
+    """Call a function; one task for all of them, as Ray keeps each one that it is told of."""
+    return fn(*args, **kwargs)
+
+
+def _raised(error: BaseException) -> BaseException:
+    """Return what a call raised, in place of Ray's error about it."""
+    cause = error.cause if isinstance(error, ray.exceptions.RayTaskError) else None
+    if not isinstance(cause, BaseException):
+        return error
+    cause.__cause__ = error
+    return cause

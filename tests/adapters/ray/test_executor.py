@@ -1,0 +1,209 @@
+"""Ray as an executor: what its tasks answer, what they raise, and how they are called off."""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+import time
+import warnings
+from collections.abc import Iterator
+from concurrent.futures import CancelledError, wait
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import pytest
+
+import hockeystick as hs
+from hockeystick.calibration.sweeps.journal import kept_for
+
+pytest.importorskip("ray", reason="needs the extra ray")
+
+import ray
+
+from hockeystick.adapters.ray import RayExecutor
+
+pytestmark = [
+    # Its sockets and pipes are closed by the garbage collector.
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+
+PLAN = hs.DPSGD(noise_multiplier=1, examples=60_000, batch_size=256, epochs=1)
+GRID = {"epochs": range(1, 21), "noise_multiplier": [1 + 0.05 * k for k in range(10)]}
+PATIENCE_SECONDS = 60
+
+
+class FaultError(Exception):
+    """What is no error of the library's."""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def cluster() -> Iterator[None]:
+    with warnings.catch_warnings():
+        # What Ray and what it loads warn of is theirs.
+        warnings.simplefilter("ignore")
+        ray.init(
+            num_cpus=2,
+            include_dashboard=False,
+            log_to_driver=False,
+            logging_level="ERROR",
+            object_store_memory=100 * 2**20,
+            # Workers unpickle what this file defines.
+            runtime_env={"env_vars": {"PYTHONPATH": os.pathsep.join(_paths())}},
+        )
+        yield
+        ray.shutdown()
+        gc.collect()
+
+
+def _paths() -> list[str]:
+    """Return where workers find this tree before any other."""
+    return [str(Path(__file__).parents[3]), os.environ.get("PYTHONPATH", "")]
+
+
+@pytest.fixture
+def executor() -> Iterator[Any]:
+    with RayExecutor(max_retries=0) as executor:
+        yield executor
+
+
+def until(path: Path) -> None:
+    """Wait until a file is there."""
+    end = time.monotonic() + PATIENCE_SECONDS
+    while not path.exists():
+        assert time.monotonic() < end, path
+        time.sleep(0.01)
+
+
+def test_a_sweep_is_that_of_this_process_byte_for_byte_also_when_it_is_taken_up_again(
+    executor: Any, tmp_path: Path
+) -> None:
+    ask = hs.calibration.AskEpsilon(PLAN, 1e-5)
+    here = list(hs.sweep(GRID, ask, out=tmp_path / "here.csv"))
+    rows: Any = hs.sweep(GRID, ask, executor, out=tmp_path / "ray.csv", in_flight=4)
+    first = [next(rows) for _ in range(50)]
+    rows.close()
+    told: list[int] = []
+    again = hs.sweep(
+        GRID,
+        ask,
+        executor,
+        out=tmp_path / "ray.csv",
+        progress=lambda done, _: told.append(done),
+    )
+    assert list(again) == here
+    assert first == here[:50]
+    assert told[0] >= 50
+    assert (tmp_path / "ray.csv").read_bytes() == (tmp_path / "here.csv").read_bytes()
+
+
+def test_tasks_run_in_processes_of_ray_in_the_tree_of_this_one(executor: Any) -> None:
+    def where() -> tuple[int, str]:
+        return os.getpid(), hs.__file__
+
+    process, file = executor.submit(where).result(PATIENCE_SECONDS)
+    assert process != os.getpid()
+    assert file == hs.__file__
+
+
+def test_what_a_call_raises_is_raised_as_itself(executor: Any) -> None:
+    def fails() -> None:
+        raise FaultError("no such thing", 3)
+
+    error = executor.submit(fails).exception(PATIENCE_SECONDS)
+    assert type(error) is FaultError
+    assert error.args == ("no such thing", 3)
+    assert isinstance(error.__cause__, ray.exceptions.RayTaskError)
+
+    def ask(x: int) -> int:
+        if x > 1:
+            fails()
+        return x
+
+    rows = hs.sweep({"x": range(9)}, ask, executor, in_flight=1)
+    assert [next(rows)["value"] for _ in range(2)] == [0, 1]
+    with pytest.raises(FaultError, match="no such thing"):
+        next(rows)
+
+
+def test_a_refused_cell_is_a_row(executor: Any) -> None:
+    grid = {"noise_multiplier": [1.0, -1.0]}
+    first, second = hs.sweep(grid, hs.calibration.AskEpsilon(PLAN, 1e-5), executor)
+    assert first["error"] is None
+    assert "noise_multiplier must be" in str(second["error"])
+
+
+def test_a_worker_that_dies_fails_its_call_and_no_other(executor: Any) -> None:
+    died = executor.submit(os._exit, 1)
+    assert executor.submit(pow, 2, exp=5).result(PATIENCE_SECONDS) == 32
+    assert list(executor.map(pow, [2, 3], [5, 2])) == [32, 9]
+    assert isinstance(died.exception(PATIENCE_SECONDS), ray.exceptions.WorkerCrashedError)
+
+
+def test_an_interrupted_sweep_stops_what_runs_begins_nothing_else_and_keeps_its_rows(
+    executor: Any, tmp_path: Path
+) -> None:
+    def ask(x: int) -> int:
+        (tmp_path / f"{x} began").touch()
+        end = time.monotonic() + (PATIENCE_SECONDS if x else 0)
+        while time.monotonic() < end:
+            time.sleep(0.01)
+        (tmp_path / f"{x} ended").touch()
+        return x
+
+    def interrupt() -> None:
+        until(tmp_path / "1 began")
+        until(tmp_path / "0 ended")
+        time.sleep(0.3)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    out = tmp_path / "out.csv"
+    Thread(target=interrupt).start()
+    began = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        list(hs.sweep({"x": range(20)}, ask, executor, out=out, in_flight=6))
+    executor.shutdown()
+    assert time.monotonic() - began < PATIENCE_SECONDS / 2
+    assert sorted(tmp_path.glob("* ended")) == [tmp_path / "0 ended"]
+    assert len(list(tmp_path.glob("* began"))) <= 4
+    assert kept_for(out) == 1
+
+
+def test_a_call_that_runs_is_cancelled_and_one_that_is_done_is_not(
+    executor: Any, tmp_path: Path
+) -> None:
+    def runs() -> None:
+        (tmp_path / "began").touch()
+        while True:
+            time.sleep(0.01)
+
+    future = executor.submit(runs)
+    until(tmp_path / "began")
+    assert future.cancel()
+    done, _ = wait([future], PATIENCE_SECONDS)
+    assert done == {future}
+    with pytest.raises(CancelledError):
+        future.result()
+    ready = executor.submit(pow, 2, 3)
+    assert ready.result(PATIENCE_SECONDS) == 8
+    assert not ready.cancel()
+
+
+def test_the_end_waits_for_the_calls_or_cancels_them_and_takes_no_more() -> None:
+    with RayExecutor() as waiting:
+        future = waiting.submit(time.sleep, 0.2)
+    assert future.done()
+    with pytest.raises(RuntimeError, match="after shutdown"):
+        waiting.submit(pow, 2, 3)
+    ending = RayExecutor(num_cpus=2)
+    futures = [ending.submit(time.sleep, 0.5) for _ in range(8)]
+    ending.shutdown(cancel_futures=True)
+    assert all(future.done() for future in futures)
+    assert futures[-1].cancelled()
+
+
+def test_an_option_that_ray_does_not_know_is_refused_at_once() -> None:
+    with pytest.raises(ValueError, match="num_processors"):
+        RayExecutor(num_processors=2)

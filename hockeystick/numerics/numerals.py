@@ -1,4 +1,9 @@
-"""Numbers as text, every end of an interval rounded to its safe side."""
+"""Numbers as text, every end of an interval rounded to its safe side.
+
+Both ends of an interval are those of the floats' own values. A single float that prints with few
+digits stands for these, as in plans: 0.1 is shown as 0.1 and not, for what lies beyond its
+seventeenth digit, as 0.100001.
+"""
 
 from __future__ import annotations
 
@@ -53,12 +58,12 @@ def plain(value: float) -> str:
 
 def at_most(value: float, digits: int = HEADLINE_DIGITS) -> str:
     """Return the value rounded up: true of whatever is at most the value."""
-    return _decimal(value, digits, ROUND_CEILING)
+    return _short(value, digits) or _decimal(value, digits, ROUND_CEILING)
 
 
 def at_least(value: float, digits: int = HEADLINE_DIGITS) -> str:
     """Return the value rounded down: true of whatever is at least the value."""
-    return _decimal(value, digits, ROUND_FLOOR)
+    return _short(value, digits) or _decimal(value, digits, ROUND_FLOOR)
 
 
 def nearest(value: float, digits: int = HEADLINE_DIGITS) -> str:
@@ -73,7 +78,7 @@ def interval(lower: float, upper: float) -> tuple[str, str]:
         gap = _exact(upper).minus(_exact(lower))
         needed = _magnitude(_exact(upper)) - _magnitude(gap) + _DIGITS_BEYOND_GAP
         digits = min(digits, max(needed, HEADLINE_DIGITS))
-    return at_least(lower, digits), at_most(upper, digits)
+    return _decimal(lower, digits, ROUND_FLOOR), _decimal(upper, digits, ROUND_CEILING)
 
 
 def digits_held(value: float) -> int:
@@ -88,7 +93,9 @@ def formatted_up(value: float, spec: str) -> str:
     """Return a value in a format of ``decimal.Decimal``, such as ".3f", rounded up."""
     exact = Decimal("Infinity")
     if value != math.inf:
-        exact = _rounded(_exact(value), digits_held(value) + 40, ROUND_CEILING)
+        exact = _printed(value) or _rounded(
+            _exact(value), digits_held(value) + 40, ROUND_CEILING
+        )
     with localcontext(Context(rounding=ROUND_CEILING, Emin=MIN_EMIN, Emax=MAX_EMAX, traps=[])):
         return format(exact, spec).replace("Infinity", "inf")
 
@@ -135,13 +142,32 @@ def _magnitude(value: Dyadic) -> int:
     return _rounded(value, 1, ROUND_FLOOR).adjusted()
 
 
+def _printed(value: float) -> Decimal | None:
+    """Return the decimal that a float prints as, where it has few digits; None for others."""
+    if is_mpf(value) or not 0.0 < value < math.inf:
+        return None
+    printed = Decimal(repr(value)).normalize()
+    return printed if len(printed.as_tuple().digits) <= HEADLINE_DIGITS else None
+
+
+def _short(value: float, digits: int) -> str:
+    """Return a float as it prints, where that takes no more digits; empty for others."""
+    printed = _printed(value)
+    if printed is None or len(printed.as_tuple().digits) > digits:
+        return ""
+    return _as_text(printed)
+
+
 def _decimal(value: float, digits: int, rounding: str) -> str:
     """Return the value in decimal, rounded in the given direction."""
     if value == math.inf:
         return "inf"
     rounded = _rounded(_exact(value), digits, rounding)
-    if rounded == 0:
-        return "0"
+    return "0" if rounded == 0 else _as_text(rounded)
+
+
+def _as_text(rounded: Decimal) -> str:
+    """Return a decimal > 0, with an exponent where it is very large or small."""
     if _SMALLEST_PLAIN <= rounded.adjusted() < _FLOAT_DIGITS:
         return f"{rounded:f}"
     return f"{rounded:e}"

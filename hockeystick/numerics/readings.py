@@ -82,3 +82,8 @@ class FloatAndDecimal(NamedTuple):
     def of(cls, value: float | Fraction) -> FloatAndDecimal:
         """Return the readings of a float, or a fraction as itself."""
         return cls(Fraction(value), decimal(value))
+
+    @classmethod
+    def over(cls, numerator: int, value: float) -> FloatAndDecimal:
+        """Return a whole number over the readings of a float."""
+        return cls(numerator / Fraction(value), numerator / decimal(value))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
@@ -42,7 +43,7 @@ def quotient_down(value: float, divisor: int) -> float:
     """Return a float >= 0 over a whole number > 0, rounded down."""
     if divisor == 1 or value == math.inf:
         return value
-    return -float_up(-least_reading(value) / divisor)
+    return float_down(least_reading(value) / divisor)
 
 
 def as_mpf(value: Fraction) -> mpf:
@@ -66,6 +67,15 @@ def float_up(value: Fraction) -> float:
     except OverflowError:
         return math.inf
     return nearest if Fraction(nearest) >= value else math.nextafter(nearest, math.inf)
+
+
+def float_down(value: Fraction) -> float:
+    """Return the largest float that is not above an exact number."""
+    try:
+        nearest = float(value)
+    except OverflowError:
+        return sys.float_info.max
+    return nearest if Fraction(nearest) <= value else math.nextafter(nearest, -math.inf)
 
 
 def short_up(value: Fraction) -> Fraction:

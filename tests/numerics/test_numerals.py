@@ -1,5 +1,6 @@
 """Numbers as text: every end of an interval is shown rounded to its safe side."""
 
+from decimal import Decimal
 from fractions import Fraction
 
 import pytest
@@ -38,13 +39,24 @@ def test_an_interval_of_many_digits_shows_them() -> None:
     assert len(low) > 36
 
 
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [(0.1, "0.1"), (1.5, "1.5"), (0.1 + 0.2, "0.300001"), (1e-300, "1e-300"), (1e20, "1e+20")],
+)
+def test_a_float_of_few_digits_is_shown_as_it_prints(value: float, shown: str) -> None:
+    assert numerals.at_most(value) == shown
+    assert numerals.at_most(0.123456, 3) == "0.124"
+    assert numerals.at_least(0.123456, 3) == "0.123"
+
+
 @given(
     st.floats(0, 1e300),
     st.sampled_from([".0f", ".3f", ".6g", ".2e", "12.4f"]),
 )
 def test_a_format_rounds_up(value: float, spec: str) -> None:
     shown = Fraction(numerals.formatted_up(value, spec).strip())
-    assert shown >= Fraction(value)
+    few = len(Decimal(repr(value)).normalize().as_tuple().digits) <= numerals.HEADLINE_DIGITS
+    assert shown >= Fraction(repr(value) if few else value)
     unrounded = Fraction(format(value, spec).strip())
     assert shown - unrounded <= abs(unrounded) / 10 + 1
 

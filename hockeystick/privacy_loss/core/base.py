@@ -78,6 +78,11 @@ class PrivacyLoss(ABC):
         """The largest value that the loss takes, or an upper bound of it; inf where it has none."""
 
     @property
+    def exact_supremum(self) -> FloatAndDecimal | None:
+        """The largest value exactly, which the loss takes; None where ``supremum`` is rounded."""
+        return None
+
+    @property
     def least_supremum(self) -> float:
         """A lower bound of the largest value: the supremum less its rounding, where that is all."""
         return self.supremum * (1.0 - _ROUNDING) if self.supremum < math.inf else math.inf

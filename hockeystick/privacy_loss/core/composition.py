@@ -6,12 +6,14 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import singledispatch
 from itertools import islice
 from typing import Final, TypeAlias, final
 
 from hockeystick.mechanisms import Mechanism, Node, evaluate
-from hockeystick.numerics import ULP, Ball
+from hockeystick.numerics import ULP, Ball, FloatAndDecimal
+from hockeystick.numerics.rounding import float_down, float_up
 from hockeystick.privacy_loss.core.base import CGFEstimate, PrivacyLoss
 from hockeystick.privacy_loss.core.registry import NoAnalysisError, dominating_pair
 
@@ -169,7 +171,13 @@ class ComposedLoss(PrivacyLoss):
     @property
     def supremum(self) -> float:
         """The sum of those of the parts, rounded up."""
-        return math.fsum(runs * loss.supremum for loss, runs in self.parts) * (1.0 + 2.0**-50)
+        return largest_loss(self.parts)
+
+    @property
+    def exact_supremum(self) -> FloatAndDecimal | None:
+        """The sum of those of the parts, where all are known exactly."""
+        exact, others = _exact_suprema(self.parts)
+        return None if others else exact
 
 
 class _Losses:
@@ -305,15 +313,32 @@ def expanded(terms: Terms) -> Terms:
 
 def largest_loss(terms: Terms) -> float:
     """Return an upper bound of the supremum of the sum of a direction's losses; 0 for none."""
-    return math.fsum(count * loss.supremum for loss, count in terms) * (1.0 + 2.0**-50)
+    exact, others = _exact_suprema(terms)
+    if not others:
+        return float_up(max(exact))
+    rest = math.fsum(count * loss.supremum for loss, count in others)
+    return math.fsum((float_up(max(exact)), rest)) * (1.0 + 2.0**-50)
 
 
 def least_largest_loss(terms: Terms) -> float:
     """Return a lower bound of the supremum of the sum of a direction's attained losses."""
     if any(count and loss.attained_gaussian is not None for loss, count in terms):
         return math.inf
-    least = (count * loss.least_supremum for loss, count in attained(terms))
-    return max(math.fsum(least) * (1.0 - 2.0**-50), 0.0)
+    exact, others = _exact_suprema(attained(terms))
+    if not others:
+        return float_down(min(exact))
+    rest = math.fsum(count * loss.least_supremum for loss, count in others)
+    return max(math.fsum((float_down(min(exact)), rest)) * (1.0 - 2.0**-50), 0.0)
+
+
+def _exact_suprema(terms: Terms) -> tuple[FloatAndDecimal, Terms]:
+    """Return the sum of the suprema that are known exactly, and the other terms."""
+    known = [(loss.exact_supremum, loss, count) for loss, count in terms]
+    exact = [(one, count) for one, _, count in known if one is not None]
+    binary = sum((one.binary * count for one, count in exact), Fraction(0))
+    decimal = sum((one.decimal * count for one, count in exact), Fraction(0))
+    others = tuple((loss, count) for one, loss, count in known if one is None)
+    return FloatAndDecimal(binary, decimal), others
 
 
 def attained(terms: Terms) -> Terms:

@@ -89,6 +89,11 @@ class RandomizedResponsePairLoss(AtomicLoss):
         """``eps``, or infinite."""
         return math.inf if self.failure > 0.0 else self.epsilon
 
+    @property
+    def exact_supremum(self) -> FloatAndDecimal | None:
+        """``eps`` without failures."""
+        return FloatAndDecimal.of(self.epsilon) if self.failure == 0.0 else None
+
     def zcdp_line(self) -> ZCDPLine | None:
         """Return the line by the ends; the least there is."""
         return of_ends(-self.epsilon, self.epsilon) if self.failure == 0.0 else None

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, final
 
 import numpy as np
 
-from hockeystick.numerics import ULP, Ball, largest_reading
+from hockeystick.numerics import ULP, Ball, FloatAndDecimal, largest_reading
 from hockeystick.numerics.rounding import float_up
 from hockeystick.numerics.working_precision import working_digits
 from hockeystick.privacy_loss.bounds.zcdp_line import ZCDPLine, of_range
@@ -63,6 +63,11 @@ class BoundedRangeLoss(CellLoss, ProfiledLoss):
     def supremum(self) -> float:
         """The range e, rounded up over its readings: a larger range only allows more."""
         return float_up(largest_reading(self.epsilon))
+
+    @property
+    def exact_supremum(self) -> FloatAndDecimal:
+        """The range e."""
+        return FloatAndDecimal.of(self.epsilon)
 
     @property
     def infimum(self) -> float:

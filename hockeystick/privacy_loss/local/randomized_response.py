@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
 from hockeystick.mechanisms.local.randomized_response import RandomizedResponse
-from hockeystick.numerics import ULP
+from hockeystick.numerics import ULP, FloatAndDecimal
 from hockeystick.privacy_loss.core.atomic import FewAtoms, both
 from hockeystick.privacy_loss.core.registry import DominatingPair, dominating_pair
 from hockeystick.privacy_loss.core.two_point import (
@@ -43,6 +43,11 @@ class RandomizedResponseLoss(FewAtoms):
     def supremum(self) -> float:
         """``eps``."""
         return self.epsilon
+
+    @property
+    def exact_supremum(self) -> FloatAndDecimal:
+        """``eps``."""
+        return FloatAndDecimal.of(self.epsilon)
 
     def exact_atoms(self, perturbation: int = 0) -> AtomList:
         """Return the atoms by mpmath."""

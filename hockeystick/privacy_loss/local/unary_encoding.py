@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, final
 
 from hockeystick.mechanisms.local.unary_encoding import RAPPOR, Encoding, UnaryEncoding
-from hockeystick.numerics import ULP
+from hockeystick.numerics import ULP, FloatAndDecimal
 from hockeystick.privacy_loss.core.atomic import FewAtoms, both
 from hockeystick.privacy_loss.core.registry import DominatingPair, NoAnalysisError, dominating_pair
 from hockeystick.privacy_loss.core.two_point import (
@@ -39,6 +39,11 @@ class UnaryEncodingLoss(FewAtoms):
     def supremum(self) -> float:
         """``eps``."""
         return self.epsilon
+
+    @property
+    def exact_supremum(self) -> FloatAndDecimal:
+        """``eps``."""
+        return FloatAndDecimal.of(self.epsilon)
 
     def exact_atoms(self, perturbation: int = 0) -> AtomList:
         """Return the atoms by mpmath."""

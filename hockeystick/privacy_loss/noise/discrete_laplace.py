@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, final
 import numpy as np
 
 from hockeystick.mechanisms.noise.discrete_laplace import DiscreteLaplace
-from hockeystick.numerics import ULP, decimal
+from hockeystick.numerics import ULP, FloatAndDecimal, decimal
 from hockeystick.privacy_loss.core.atomic import MOST_ATOMS, AtomicLoss, both, read_only_atoms
 from hockeystick.privacy_loss.core.base import Atoms
 from hockeystick.privacy_loss.core.registry import DominatingPair, NoAnalysisError, dominating_pair
@@ -46,6 +46,11 @@ class DiscreteLaplaceLoss(AtomicLoss):
         """``D/b``, rounded up."""
         largest = self.sensitivity / decimal(self.scale)
         return math.nextafter(float(largest), math.inf)
+
+    @property
+    def exact_supremum(self) -> FloatAndDecimal:
+        """``D/b``."""
+        return FloatAndDecimal.over(self.sensitivity, self.scale)
 
     @property
     def opposite(self) -> DiscreteLaplaceLoss:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, final
 import numpy as np
 
 from hockeystick.mechanisms.noise.laplace import Laplace
-from hockeystick.numerics import ULP, Ball, decimal
+from hockeystick.numerics import ULP, Ball, FloatAndDecimal, decimal
 from hockeystick.privacy_loss.core.analytic_cgf import log_values
 from hockeystick.privacy_loss.core.base import (
     AnalyticLoss,
@@ -93,6 +93,11 @@ class LaplaceLoss(DensityLoss, AnalyticLoss, ProfiledLoss):
     def supremum(self) -> float:
         """The largest loss, rounded up over every reading of the scale."""
         return self.reach * (1.0 + 2.0 * ULP)
+
+    @property
+    def exact_supremum(self) -> FloatAndDecimal:
+        """``1/b``."""
+        return FloatAndDecimal.over(1, self.scale)
 
     @property
     def infimum(self) -> float:

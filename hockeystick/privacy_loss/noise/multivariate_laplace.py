@@ -11,7 +11,7 @@ import numpy as np
 
 from hockeystick.mechanisms.noise.laplace import Laplace
 from hockeystick.mechanisms.noise.multivariate_laplace import MultivariateLaplace
-from hockeystick.numerics import ULP, decimal
+from hockeystick.numerics import ULP, FloatAndDecimal, decimal
 from hockeystick.privacy_loss.core.base import Masses, ProfiledLoss
 from hockeystick.privacy_loss.core.infinity_mass import NoiselessLoss
 from hockeystick.privacy_loss.core.registry import DominatingPair, NoAnalysisError, dominating_pair
@@ -60,6 +60,11 @@ class MultivariateLaplaceLoss(DensityLoss, ProfiledLoss):
     def supremum(self) -> float:
         """The largest loss, rounded up over every reading of the scale."""
         return self.reach * (1.0 + 2.0 * ULP)
+
+    @property
+    def exact_supremum(self) -> FloatAndDecimal:
+        """``1/b``."""
+        return FloatAndDecimal.over(1, self.scale)
 
     @property
     def infimum(self) -> float:

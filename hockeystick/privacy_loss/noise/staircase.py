@@ -59,6 +59,11 @@ class StaircaseLoss(FewAtoms):
         """``eps``."""
         return self.epsilon
 
+    @property
+    def exact_supremum(self) -> FloatAndDecimal:
+        """``eps``."""
+        return FloatAndDecimal.of(self.epsilon)
+
     def exact_atoms(self, perturbation: int = 0) -> AtomList:
         """Return the atoms by mpmath; gamma is moved towards 1/2 for a larger loss."""
         from hockeystick.numerics.multiprecision import mp

@@ -93,9 +93,7 @@ def formatted_up(value: float, spec: str) -> str:
     """Return a value in a format of ``decimal.Decimal``, such as ".3f", rounded up."""
     exact = Decimal("Infinity")
     if value != math.inf:
-        exact = _printed(value) or _rounded(
-            _exact(value), digits_held(value) + 40, ROUND_CEILING
-        )
+        exact = _printed(value) or _rounded(_exact(value), digits_held(value) + 40, ROUND_CEILING)
     with localcontext(Context(rounding=ROUND_CEILING, Emin=MIN_EMIN, Emax=MAX_EMAX, traps=[])):
         return format(exact, spec).replace("Infinity", "inf")
 

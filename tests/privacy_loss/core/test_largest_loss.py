@@ -1,4 +1,4 @@
-"""The largest loss of a composition: exact where every part's is a quotient of the plan's numbers."""
+"""The largest loss of a composition: exact where each part's is a quotient of given numbers."""
 
 from fractions import Fraction
 from functools import reduce

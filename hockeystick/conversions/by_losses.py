@@ -12,13 +12,19 @@ from hockeystick.accountants.composition import composition_of
 from hockeystick.conversions.theorems import liu_mu
 from hockeystick.mechanisms import Mechanism
 from hockeystick.numerics import largest_reading, least_reading
-from hockeystick.privacy_loss import CellLoss, GaussianLoss, PrivacyLoss, Terms
+from hockeystick.privacy_loss import (
+    CellLoss,
+    DiscreteGaussianLoss,
+    GaussianLoss,
+    PrivacyLoss,
+    Terms,
+)
 
 _OfLoss: TypeAlias = Callable[[PrivacyLoss], Fraction | None]
 
 
 class Amount(NamedTuple):
-    """What adds up over runs, an upper bound; exact where all of them are Gaussian mechanisms."""
+    """What adds up over runs, an upper bound; exact where all of them attain it."""
 
     value: Fraction
     exact: bool
@@ -32,7 +38,7 @@ def mu_square_of(mechanism: Mechanism) -> Amount | None:
     Raises:
         UnsupportedError: If nothing is known of a part of it.
     """
-    return _worst(mechanism, "f-dp", _mu_square)
+    return _worst(mechanism, "f-dp", _mu_square, (GaussianLoss,))
 
 
 def rho_of(mechanism: Mechanism, omega: float = math.inf) -> Amount | None:
@@ -43,7 +49,8 @@ def rho_of(mechanism: Mechanism, omega: float = math.inf) -> Amount | None:
     Raises:
         UnsupportedError: If nothing is known of a part of it.
     """
-    return _worst(mechanism, "zcdp", partial(_rho, omega=omega))
+    attained = (GaussianLoss, DiscreteGaussianLoss)
+    return _worst(mechanism, "zcdp", partial(_rho, omega=omega), attained)
 
 
 def reveals(mechanism: Mechanism) -> bool:
@@ -75,14 +82,19 @@ def above(value: Fraction) -> float:
     return found
 
 
-def _worst(mechanism: Mechanism, accountant: str, of_loss: _OfLoss) -> Amount | None:
-    """Return the largest sum over the runs, None where one of them is not known."""
+def _worst(
+    mechanism: Mechanism, accountant: str, of_loss: _OfLoss, attained: tuple[type[PrivacyLoss], ...]
+) -> Amount | None:
+    """Return the largest sum over the runs, None where one of them is not known.
+
+    It is exact where the runs are of the losses that attain what is summed.
+    """
     directions = composition_of(mechanism, accountant).directions
     found = [_sum(terms, of_loss) for terms in directions]
     known = [value for value in found if value is not None]
     if len(known) < len(found):
         return None
-    exact = all(isinstance(loss, GaussianLoss) for terms in directions for loss, _ in terms)
+    exact = all(isinstance(loss, attained) for terms in directions for loss, _ in terms)
     return Amount(max(known), exact)
 
 
@@ -108,9 +120,9 @@ def _mu_square(loss: PrivacyLoss) -> Fraction | None:
 
 def _rho(loss: PrivacyLoss, omega: float) -> Fraction | None:
     """Return the rho of one run for orders below omega."""
-    square, line = loss.dominating_mu_squared, loss.zcdp_line()
-    if square is not None:
-        return square / 2
+    rho, line = loss.zcdp_rho, loss.zcdp_line()
+    if rho is not None:
+        return rho
     if line is None or line.omega < omega or line.rho == math.inf:
         return None
     return largest_reading(line.rho)

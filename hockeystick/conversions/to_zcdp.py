@@ -27,6 +27,10 @@ from hockeystick.tradeoffs import GaussianTradeOff, TradeOff
 
 _STEINKE = "Steinke 2024, theorems 4 and 5: rho = eps tanh(eps/2)"
 _GAUSSIAN = "Renyi divergence of normal distributions: alpha mu^2 / 2"
+_NOISE = (
+    "Renyi divergence of normal distributions: alpha mu^2 / 2; at most that of discrete ones an "
+    "integer apart, and just that at order 1 (Canonne, Kamath and Steinke 2020, theorem 4)"
+)
 _LINE = (
     "quasi-convexity: a sample costs at most what the worst of its cases does; and Bun and Steinke "
     "2016, Steinke 2024, Rogers and Steinke 2021 for bounded losses"
@@ -52,7 +56,7 @@ def _of_losses(source: Mechanism, given: Given) -> ZCDP:
     """Return the rho that the losses of a mechanism imply, or else its largest loss."""
     known = rho_of(source)
     if known is not None and (rho := above(known.value)) < math.inf:
-        return exact(ZCDP(rho), _GAUSSIAN) if known.exact else bound(ZCDP(rho), _LINE)
+        return exact(ZCDP(rho), _NOISE) if known.exact else bound(ZCDP(rho), _LINE)
     if reveals(source):
         refuse(source, "ZCDP", NO_NOISE)
     return by_largest_loss(source, given, to_zcdp, "ZCDP", _NO_RHO)

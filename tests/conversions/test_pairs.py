@@ -305,3 +305,21 @@ def test_what_has_no_rho_or_mu_is_refused_with_the_reason() -> None:
         convert(hs.mechanisms.Skellam(10.0), ZCDP)
     with pytest.raises(hs.errors.IncompatibleError, match="no mu is known"):
         convert(hs.DiscreteGaussian(2.0), GDP)
+
+
+@pytest.mark.parametrize(
+    ("plan", "rho"),
+    [
+        (hs.DiscreteGaussian(2.5) ** 7, 0.56),
+        (hs.DiscreteGaussian(2.5, sensitivity=3) @ hs.Gaussian(2.0), 0.72 + 0.125),
+    ],
+    ids=str,
+)
+def test_the_rho_of_discrete_gaussians_is_exact(plan: hs.Mechanism, rho: float) -> None:
+    """``D_1`` is the mean of ``D (2k + D) / (2 sigma^2)``, and the noise k has mean 0."""
+    found = convert(plan, ZCDP)
+    assert rho <= found.rho <= math.nextafter(rho, math.inf)
+    assert found.origin is not None
+    assert found.origin.kind == "exact"
+    divergence = convert(plan, RenyiDP, orders=1 + 1e-6).divergences[0][1]
+    assert rho * (1 - 1e-5) <= divergence <= rho * (1 + 2e-6)

@@ -225,6 +225,12 @@ class PrivacyLoss(ABC):
         """
         return of_gaussian(self.dominating_mu_squared)
 
+    @property
+    def zcdp_rho(self) -> Fraction | None:
+        """A rho with ``D_alpha <= rho alpha`` at all orders, exactly: half the dominating mu^2."""
+        square = self.dominating_mu_squared
+        return None if square is None else square / 2
+
     def cumulants(self) -> Cumulants | None:
         """Return the first four cumulants of one run under P and under Q, fast and unproven.
 

@@ -64,7 +64,12 @@ class DiscreteGaussianLoss(AtomicLoss):
 
     def zcdp_line(self) -> ZCDPLine:
         """Return the continuous one's (Canonne, Kamath and Steinke 2020, theorem 4)."""
-        return ZCDPLine(outward(float(self.sensitivity**2 * self.half)))
+        return ZCDPLine(outward(float(self.zcdp_rho)))
+
+    @property
+    def zcdp_rho(self) -> Fraction:
+        """``D^2 / (2 sigma^2)``, which ``D_1 = E[L]`` attains: the noise has mean 0."""
+        return self.sensitivity**2 * self.half
 
     @property
     def sixth_moment_upper(self) -> float:

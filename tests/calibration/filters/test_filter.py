@@ -52,6 +52,7 @@ def steps_taken(
     [
         (hs.ZCDP(1.0), hs.ZCDP(0.1), 10),
         (hs.ZCDP(1.0), hs.Gaussian(10.0), 200),
+        (hs.ZCDP(0.56), hs.DiscreteGaussian(2.5), 7),
         (hs.ZCDP(0.3), hs.GDP(0.1), 60),
         (hs.TCDP(1.0, 30.0), hs.TCDP(0.1, 30.0), 10),
         (hs.TCDP(1.0, 30.0), hs.TCDP(0.1, 300.0), 10),

@@ -6,13 +6,12 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import Final
 
-from rich import box
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from hockeystick.cli.panels.claims_words import cells, counted
-from hockeystick.cli.panels.render import facts_table, print_plainly, terminal
+from hockeystick.cli.panels.render import bare_table, facts_table, print_plainly, terminal
 from hockeystick.literature import Checked, Verdict, catalogue
 
 _WIDEST: Final = 130
@@ -63,15 +62,14 @@ def claims(checked: Sequence[Checked], *, wide: bool) -> RenderableType:
 
 def _table(rows: Sequence[Checked], wide: bool) -> Table:
     """Return one row per claim; a narrow one stacks in a cell what belongs together."""
-    table = Table(box=box.SIMPLE_HEAD, show_edge=False, header_style="bold", pad_edge=False)
-    table.expand = True
-    table.add_column("claim", overflow="fold", ratio=8)
+    table = bare_table()
+    table.add_column("claim")
     if wide:
-        for column, share in (("paper", 2), ("own", 4), ("certified", 4)):
-            table.add_column(column, overflow="fold", ratio=share)
+        for column in ("paper", "own", "certified"):
+            table.add_column(column)
     else:
-        table.add_column("paper, own, certified", overflow="fold", ratio=7)
-    table.add_column("verdict", overflow="fold", ratio=8)
+        table.add_column("paper, own, certified")
+    table.add_column("verdict")
     before = ""
     for row in rows:
         says = "" if row.claim.says == before else row.claim.says

@@ -86,5 +86,5 @@ def _table(*headings: str) -> Table:
     """Return an empty table whose cells break where they have to."""
     table = render.bare_table()
     for heading in headings:
-        table.add_column(heading, overflow="fold")
+        table.add_column(heading)
     return table

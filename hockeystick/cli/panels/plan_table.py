@@ -39,9 +39,9 @@ def panel(done: Planned) -> RenderableType:
 def _table(done: Planned, value: Callable[[FrontierPoint], float | None]) -> Table:
     """Return one row per length and one column per batch size."""
     table = render.bare_table()
-    table.add_column("epochs \\ batch", justify="right", style="bold", no_wrap=True)
+    table.add_column("epochs", justify="right", style="bold")
     for size in done.batch_sizes:
-        table.add_column(f"{size:,}", justify="right", no_wrap=True)
+        table.add_column(f"batch {size:,}", justify="right")
     at = {(one.epochs, one.batch_size): one for one in done.points}
     for epochs in done.epochs:
         cells = [_cell(value(at[epochs, size])) for size in done.batch_sizes]

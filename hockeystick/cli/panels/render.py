@@ -8,9 +8,7 @@ from collections.abc import Sequence
 from typing import Final
 
 import click
-from rich import box
 from rich.console import Console, Group, RenderableType
-from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
@@ -19,6 +17,9 @@ from hockeystick.answers import Decision, cautions, in_words, steps_rules
 from hockeystick.cli.describe import Question, Truth, quoted
 from hockeystick.cli.durations import seconds
 from hockeystick.cli.flags.deciding import Decided
+from hockeystick.cli.panels.fitting import Framed
+from hockeystick.cli.panels.fitting import bare_table as bare_table
+from hockeystick.cli.panels.fitting import facts_table as facts_table
 from hockeystick.io.plan_file import PlanFile
 from hockeystick.numerics import numerals as numerals
 from hockeystick.results import Approximate, Certified
@@ -27,7 +28,6 @@ _WIDEST: Final = 100
 WIDER: Final = 110
 _WIDEST_TABLE: Final = 130
 _WIDE: Final = 96
-_LABEL_WIDTH: Final = 10
 KIND_STYLES: Final = {"exact": "green", "bound": "yellow", "approximation": "red"}
 HOLDS_IF: Final = "This holds if"
 ANY_ADJACENCY: Final = "any: the one under which the plan's numbers hold"
@@ -88,15 +88,9 @@ def panel(
     return framed(file.title, facts, *listed(supposed, answer.assumptions))
 
 
-def framed(title: str | None, *blocks: RenderableType) -> Panel:
+def framed(title: str | None, *blocks: RenderableType) -> RenderableType:
     """Return a panel of blocks, one under the other."""
-    heading = one_line(title or "hockeystick")
-    return Panel(Group(*blocks), title=heading, title_align="left", padding=(1, 2))
-
-
-def bare_table() -> Table:
-    """Return an empty table without lines between its columns."""
-    return Table(box=box.SIMPLE_HEAD, show_edge=False, header_style="bold", pad_edge=False)
+    return Framed(one_line(title or "hockeystick"), blocks)
 
 
 def comparison(file: PlanFile, at: Question, rows: Sequence[Row], *, wide: bool) -> RenderableType:
@@ -116,14 +110,14 @@ def _table(at: Question, rows: Sequence[Row], wide: bool) -> Table:
     """
     truth = Truth.of(rows)
     table = bare_table()
-    table.add_column("accountant", overflow="fold")
+    table.add_column("accountant")
     if wide:
-        table.add_column("kind", overflow="fold")
-    table.add_column(at.quantity, overflow="fold")
+        table.add_column("kind")
+    table.add_column(at.quantity)
     if wide:
-        table.add_column("proven interval", overflow="fold")
-    table.add_column("next to truth", overflow="fold")
-    table.add_column("time", justify="right", no_wrap=True)
+        table.add_column("proven interval")
+    table.add_column("next to truth")
+    table.add_column("time", justify="right")
     for row in sorted(rows, key=lambda row: row.answer is None):
         table.add_row(*_cells(row, truth, wide), end_section=not wide)
     return table
@@ -184,15 +178,6 @@ def _legend() -> Text:
     for kind, meaning in meanings:
         legend.append(kind, KIND_STYLES[kind]).append(f": {meaning}. ")
     return legend.append("Ratios are to the proven upper end.")
-
-
-def facts_table() -> Table:
-    """Return an empty table of labels and what they stand for."""
-    # On the right alone: before release 15, rich widens the first column by what is on its left.
-    facts = Table.grid(padding=(0, 2, 0, 0))
-    facts.add_column(style="dim", min_width=_LABEL_WIDTH, no_wrap=True)
-    facts.add_column(overflow="fold")
-    return facts
 
 
 def _headline(at: Question, answer: Certified | Approximate) -> Text:

@@ -44,8 +44,8 @@ def _table(at: Question, rows: Sequence[SamplingRow]) -> Table:
     """Return one row per adjacency and sampling."""
     table = bare_table()
     for column in ("adjacency", "sampling", at.quantity, "proven interval, or why there is none"):
-        table.add_column(column, overflow="fold")
-    table.add_column("time", justify="right", no_wrap=True)
+        table.add_column(column)
+    table.add_column("time", justify="right")
     before = None
     for index, row in enumerate(rows):
         last = index + 1 == len(rows) or rows[index + 1].adjacency != row.adjacency

@@ -70,9 +70,9 @@ def _table(attacks: Sequence[Attack]) -> Table:
     several = len(attacks) > 1
     table = render.bare_table()
     if several:
-        table.add_column("plan", overflow="fold")
+        table.add_column("plan")
     for heading in ("at FPR", "TPR at most", "FNR at least"):
-        table.add_column(heading, no_wrap=True)
+        table.add_column(heading)
     for attack in attacks:
         label = render.one_line(attack.label)
         rows = zip(attack.rates, attack.most_found, attack.least_missed, strict=True)

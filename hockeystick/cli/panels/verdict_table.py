@@ -72,8 +72,8 @@ def _told(verdict: Verdict) -> RenderableType:
 def _table(verdict: Verdict) -> Table:
     """Return one row for each claim."""
     table = bare_table()
-    table.add_column("claim", overflow="fold")
-    table.add_column("ball", overflow="fold")
+    table.add_column("claim")
+    table.add_column("ball")
     table.add_column("holds")
     for one in verdict.checks:
         holds = Text("yes", "green") if one.holds else Text("no", "bold red")

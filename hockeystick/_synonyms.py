@@ -54,6 +54,40 @@ _OTHERS: Final = {
     "ZCDP": "cdp zcdp-event zc-dp-event zero-concentrated-dp concentrated-dp concentrated",
 }
 
+# Parameters, and what papers and other libraries call the same; one of them may be several here.
+_OTHER_PARAMETERS: Final = {
+    "batch_size": "b m lot-size expected-batch-size sample-size",
+    "clients_per_round": "cohort-size report-goal",
+    "count": "k n steps num-compositions compositions times repeats",
+    "epsilon": "eps epsilon0 eps0",
+    "examples": "n num-examples number-of-examples num-samples dataset-size source-dataset-size "
+    "population-size data-size",
+    "inner": "mechanism event base-mechanism dp-event",
+    "mu": "gdp-mu",
+    "noise_multiplier": "sigma z std stddev standard-deviation noise-std noise-scale scale noise",
+    "parts": "mechanisms events",
+    "rate": "q p sampling-probability sampling-prob sample-rate sampling-rate "
+    "subsampling-rate probability prob gamma",
+    "rho": "zcdp-rho",
+    "rounds": "num-rounds",
+    "scale": "b beta lam noise-scale noise-multiplier noise-parameter",
+    "sigma": "noise-multiplier scale std stddev standard-deviation",
+    "steps": "t num-steps iterations num-iterations n-iter max-steps compositions",
+    "total_clients": "num-clients population-size",
+}
+# What takes more than another name, by what it is given to; ``{}`` is the value that was given.
+_INSTEAD: Final = {
+    ("DiscreteLaplace", "epsilon"): "scale = sensitivity / epsilon, so 1 / {} at sensitivity 1",
+    ("DiscreteLaplace", "parameter"): "scale = 1 / parameter, so 1 / {}",
+    ("Laplace", "epsilon"): "scale = 1 / epsilon in units of the sensitivity, so 1 / {}",
+    ("Laplace", "sensitivity"): "scale is the noise's scale over the sensitivity",
+    ("Gaussian", "sensitivity"): "noise_multiplier is the standard deviation over the sensitivity",
+    ("Gaussian", "sigma"): "noise_multiplier is sigma over the sensitivity, so {} at sensitivity 1",
+    ("DPSGD", "delta"): "epsilon(plan, delta) asks for a plan's epsilon at delta = {}",
+    ("DPSGD", "maxgradnorm"): "noise_multiplier is in units of the clipping norm, which is no part",
+    ("DPSGD", "l2normclip"): "noise_multiplier is in units of the clipping norm, which is no part",
+}
+
 
 def _letters(name: str) -> str:
     """Return the letters and digits of a name, which all its spellings have in common."""
@@ -64,6 +98,15 @@ SYNONYMS: Final[Mapping[str, str]] = MappingProxyType(
     {_letters(other): name for name, others in _OTHERS.items() for other in others.split()}
 )
 
+_PARAMETERS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
+    {
+        _letters(other): tuple(
+            name for name, others in _OTHER_PARAMETERS.items() if other in others.split()
+        )
+        for other in " ".join(_OTHER_PARAMETERS.values()).split()
+    }
+)
+
 
 def meant(name: str, allowed: Iterable[str]) -> str | None:
     """Return which of the allowed names is meant: by a synonym, or spelled alike, or cut short."""
@@ -71,11 +114,30 @@ def meant(name: str, allowed: Iterable[str]) -> str | None:
     found = SYNONYMS.get(_letters(name))
     if found in alike.values():
         return found
+    for parameter in _PARAMETERS.get(_letters(name), ()):
+        if parameter in alike.values():
+            return parameter
     wanted = _plain(name)
     close = difflib.get_close_matches(wanted, alike, n=1, cutoff=_LEAST_ALIKE)
     longer = [one for one in alike if wanted and one.startswith(wanted)]
     guessed = close or (longer if len(longer) == 1 else [])
     return alike[guessed[0]] if guessed else None
+
+
+def parameter_hint(kind: str, name: str, value: object, allowed: Iterable[str]) -> str:
+    """Return what was meant by a parameter of a class, to follow an error; nothing if unknown.
+
+    Args:
+        kind: What the class is called.
+        name: The parameter that it does not have.
+        value: What was given for it.
+        allowed: The parameters that it has.
+    """
+    instead = _INSTEAD.get((kind, _letters(name)))
+    if instead is not None:
+        return f" ({instead.format(value)})"
+    found = meant(name, allowed)
+    return "" if found is None else f" (did you mean {found!r}?)"
 
 
 def no_attribute(module: str, name: str, public: Mapping[str, str]) -> AttributeError:

@@ -35,7 +35,7 @@ _DOMAINS: Final = {
 }
 
 
-_Kind = TypeVar("_Kind", "type[Certified]", "type[Approximate]")
+_Kind = TypeVar("_Kind", bound=type)
 # What would treat an interval or an approximation as if it were a number.
 _AS_A_NUMBER: Final = (
     *("lt", "le", "gt", "ge", "round", "int", "trunc", "floor", "ceil", "neg", "pos", "abs"),
@@ -43,20 +43,41 @@ _AS_A_NUMBER: Final = (
 )
 
 
-def _refuse(self: Certified | Approximate, *_: object) -> NoReturn:
-    """Raise for what is done to numbers only."""
-    raise TypeError(self._instead)
+def no_number(instead: Callable[[Any], str]) -> Callable[[_Kind], _Kind]:
+    """Return a decorator of a class of answers, of which none is a number.
+
+    Whatever is done to numbers only raises a TypeError with what is to be used instead; so does
+    ``float`` where the class does not have it.
+    """
+
+    def refuse(self: object, *_: object) -> NoReturn:
+        raise TypeError(instead(self))
+
+    def decorated(kind: _Kind) -> _Kind:
+        for name in _AS_A_NUMBER:
+            setattr(kind, f"__{name}__", refuse)
+        if not hasattr(kind, "__float__"):
+            setattr(kind, "__float__", refuse)  # noqa: B010
+        return kind
+
+    return decorated
 
 
-def _no_number(kind: _Kind) -> _Kind:
-    """Return a class of answers, to which nothing can be done that is done to numbers only."""
-    for name in _AS_A_NUMBER:
-        setattr(kind, f"__{name}__", _refuse)
-    return kind
+def _instead_of_certified(answer: Certified) -> str:
+    """Return what to use in place of a number that an interval is not."""
+    return (
+        f"an interval that holds {answer.quantity} is no number: use answer.upper, which is "
+        'proven, or f"{answer:.3f}", which rounds it up'
+    )
+
+
+def _instead_of_approximate(answer: Approximate) -> str:
+    """Return what to use in place of a number that an approximation is not."""
+    return f"an approximation of {answer.quantity} is no bound: nothing proves answer.value"
 
 
 @final
-@_no_number
+@no_number(_instead_of_certified)
 @dataclass(frozen=True, slots=True, init=False, repr=False)
 class Certified:
     """An epsilon, a delta, or what sums them up, as a proven interval: lower <= truth <= upper.
@@ -128,7 +149,10 @@ class Certified:
 
     def __float__(self) -> float:
         """Return the smallest float that is at least ``upper``."""
-        _refuse_percent()
+        refuse_percent(
+            '"%.3f" % answer would round to the nearest, perhaps below what is proven: '
+            'write f"{answer:.3f}", which rounds up'
+        )
         nearest = float(self.upper)
         return nearest if nearest >= self.upper else math.nextafter(nearest, math.inf)
 
@@ -168,14 +192,6 @@ class Certified:
         """Return the same line in brackets: the fields have it whole."""
         return f"<{self}>"
 
-    @property
-    def _instead(self) -> str:
-        """What to use in place of a number that it is not."""
-        return (
-            f"an interval that holds {self.quantity} is no number: use answer.upper, which is "
-            'proven, or f"{answer:.3f}", which rounds it up'
-        )
-
     def _repr_html_(self) -> str:
         """Return the answer for a notebook: the number to quote, and below it what is proven."""
         lower, upper = interval(self.lower, self.upper)
@@ -190,14 +206,14 @@ class Certified:
 
 
 @final
-@_no_number
+@no_number(_instead_of_approximate)
 @dataclass(frozen=True, slots=True, init=False, repr=False)
 class Approximate:
     """An epsilon or a delta that nothing proves: never to be quoted as a guarantee.
 
     Guarantees:
-        None, in either direction. It has no ``float()``, so that it cannot stand in for a bound
-        by mistake; read ``value``.
+        None, in either direction. ``float()`` of it raises a TypeError, as it must not stand in
+        for a bound by mistake; read ``value``.
 
     Args:
         value: The approximation, a float or an ``mpmath.mpf``.
@@ -247,11 +263,6 @@ class Approximate:
         """Return the same line in brackets: the fields have it whole."""
         return f"<{self}>"
 
-    @property
-    def _instead(self) -> str:
-        """What to use in place of a number that it is not."""
-        return f"an approximation of {self.quantity} is no bound: nothing proves answer.value"
-
     def _repr_html_(self) -> str:
         """Return the approximation for a notebook."""
         text = f"{self.quantity} ~ {nearest(self.value)}"
@@ -263,11 +274,11 @@ class Approximate:
         return f"{self.quantity} ~ {value} (approximation, no guarantee; {_source(self)})"
 
 
-def _refuse_percent() -> None:
-    """Raise where a number is asked for by "%.3f" % answer, which rounds it to the nearest.
+def refuse_percent(instead: str) -> None:
+    """Raise, with what to write instead, where "%.3f" % answer asks for a number.
 
-    Such a format asks for ``float(answer)`` first and says nothing of its digits, so that the
-    line that asks is looked at.
+    It would round to the nearest. Such a format asks for ``float(answer)`` first and says nothing
+    of its digits, so that the line that asks is looked at.
     """
     frame = sys._getframe(2)
     code, at = frame.f_code, frame.f_lasti
@@ -275,10 +286,7 @@ def _refuse_percent() -> None:
         return
     running = next(one for one in dis.get_instructions(code) if one.offset == at)
     if running.argrepr in ("%", "%="):
-        raise TypeError(
-            '"%.3f" % answer would round to the nearest, perhaps below what is proven: '
-            'write f"{answer:.3f}", which rounds up'
-        )
+        raise TypeError(instead)
 
 
 def _as_html(headline: str, proven: str, result: Certified | Approximate) -> str:

@@ -251,7 +251,7 @@ def test_json_keeps_the_digits_of_a_long_interval_and_rounds_them_outwards() -> 
 
 def test_an_approximation_has_no_float_and_says_that_it_is_no_guarantee() -> None:
     answer: Any = approximate(2.381596921, adjacency="add-remove")
-    with pytest.raises(TypeError):
+    with pytest.raises(TypeError, match=r"nothing proves answer\.value"):
         float(answer)
     text = "epsilon ~ 2.38160 (approximation, no guarantee; gdp, add-remove)"
     assert str(answer) == text

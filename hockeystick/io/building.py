@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from inspect import Parameter, signature
 from typing import Final, TypeVar
 
+from hockeystick._synonyms import parameter_hint
 from hockeystick.errors import (
     HockeystickError,
     IncompatibleError,
@@ -15,7 +16,7 @@ from hockeystick.errors import (
     PlanFileError,
 )
 from hockeystick.io.blanks import Blanks
-from hockeystick.io.guesses import did_you_mean, with_guess
+from hockeystick.io.guesses import with_guess
 from hockeystick.io.vocabulary import ENCODERS, GRAPHS, RUN_COUNTS, SCHEDULES
 from hockeystick.mechanisms.base import A_MECHANISM, READERS
 from hockeystick.mechanisms.decentralised.graphs import A_GRAPH
@@ -78,7 +79,8 @@ def built(
     blanks: Blanks | None = None,
 ) -> _Built:
     """Return what is made of these fields; say where the plan is wrong if it is."""
-    refuse_unknown(where, fields, (*extra, *parameters_of(make)), dialect)
+    kind = make.__qualname__
+    refuse_unknown(where, fields, (*extra, *parameters_of(make)), dialect, kind=kind)
     required = required_by(make)
     if blanks is not None:
         fields = blanks.filled(make, fields, required)
@@ -96,12 +98,18 @@ def built(
 
 
 def refuse_unknown(
-    where: str, table: Mapping[str, object], allowed: tuple[str, ...], dialect: Dialect = FILE
+    where: str,
+    table: Mapping[str, object],
+    allowed: tuple[str, ...],
+    dialect: Dialect = FILE,
+    *,
+    kind: str = "",
 ) -> None:
-    """Raise for the first key that is not allowed."""
-    for key in table:
+    """Raise for the first key that is not allowed, of a class or of what has no name."""
+    for key, value in table.items():
         if key not in allowed:
-            unknown = f"unknown {dialect.field} {key!r} in {where}{did_you_mean(key, allowed)}"
+            hint = parameter_hint(kind, key, value, allowed)
+            unknown = f"unknown {dialect.field} {key!r} in {where}{hint}"
             raise PlanFileError(f"{unknown}; allowed are {', '.join(allowed)}")
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Final, final
 
 from hockeystick import _validate
+from hockeystick._keywords import explaining
 from hockeystick.adjacency import Adjacency
 from hockeystick.errors import ParameterError
 from hockeystick.mechanisms.registry import registered
@@ -50,6 +51,14 @@ and Gaussian (noise multiplier 20)
     unordered: ClassVar[tuple[str, ...]] = ()
     # Whether the description is for a stated number of examples, as a batch out of n examples is.
     _of_stated_size: ClassVar[bool] = False
+
+    def __init_subclass__(cls, **given: object) -> None:
+        """Let a call with a wrong parameter say which ones there are."""
+        super().__init_subclass__(**given)
+        made_by = vars(cls).get("__init__")
+        # A class with slots is made twice: the second time, of what the first one has.
+        if made_by is not None and not hasattr(made_by, "__wrapped__"):
+            setattr(cls, "__init__", explaining(made_by))  # noqa: B010
 
     @property
     @abstractmethod

@@ -8,6 +8,7 @@ seventeenth digit, as 0.100001.
 from __future__ import annotations
 
 import math
+import re
 from decimal import (
     MAX_EMAX,
     MAX_PREC,
@@ -26,6 +27,9 @@ HEADLINE_DIGITS: Final = 6
 _FLOAT_DIGITS: Final = 17
 _DIGITS_BEYOND_GAP: Final = 2
 _SMALLEST_PLAIN: Final = -5
+# A format: what comes before its width, the width, grouping, precision and type.
+_SPEC: Final = re.compile(r"(.*?)([1-9]\d*)?([_,]?)(\.\d+)?([a-zA-Z%]?)", re.DOTALL)
+_ONE_DIGIT: Final = re.compile(r"([eE][+-])(\d)(?!\d)")
 
 
 class Dyadic(NamedTuple):
@@ -90,12 +94,37 @@ def digits_held(value: float) -> int:
 
 
 def formatted_up(value: float, spec: str) -> str:
-    """Return a value in a format of ``decimal.Decimal``, such as ".3f", rounded up."""
-    exact = Decimal("Infinity")
-    if value != math.inf:
-        exact = _printed(value) or _rounded(_exact(value), digits_held(value) + 40, ROUND_CEILING)
-    with localcontext(Context(rounding=ROUND_CEILING, Emin=MIN_EMIN, Emax=MAX_EMAX, traps=[])):
-        return format(exact, spec).replace("Infinity", "inf")
+    """Return a value in a format of Python, such as ".3f" or ">12", rounded up.
+
+    Without a precision, there are six digits as in ``at_most``, or six places as Python has them.
+    """
+    return _formatted(value, spec, ROUND_CEILING)
+
+
+def formatted_down(value: float, spec: str) -> str:
+    """Return a value in a format, as ``formatted_up`` does, rounded down."""
+    return _formatted(value, spec, ROUND_FLOOR)
+
+
+def _formatted(value: float, spec: str, rounding: str) -> str:
+    """Return a value in a format, rounded in the given direction."""
+    found = _SPEC.fullmatch(spec)
+    if value == math.inf or found is None:
+        return format(float(value), spec)
+    before, width, group, precision, kind = found.groups(default="")
+    exact = _printed(value) or _rounded(_exact(value), digits_held(value) + 40, rounding)
+    if not precision and kind:
+        precision = f".{HEADLINE_DIGITS}"
+    elif not precision:
+        exact = Decimal(_decimal(value, HEADLINE_DIGITS, rounding))
+    with localcontext(Context(rounding=rounding, Emin=MIN_EMIN, Emax=MAX_EMAX, traps=[])):
+        text = format(exact, f"{before}{width}{group}{precision}{kind}")
+        if _ONE_DIGIT.search(text) is None:
+            return text
+        # An exponent has two digits in Python, for which the padding has one place less.
+        narrower = str(int(width) - 1) if width and int(width) > 1 else ""
+        text = format(exact, f"{before}{narrower}{group}{precision}{kind}")
+    return _ONE_DIGIT.sub(r"\g<1>0\g<2>", text)
 
 
 def _man_exp(value: Any) -> tuple[int, int]:

@@ -50,3 +50,15 @@ def test_they_are_found_in_calls_and_rooms() -> None:
         getattr(hs.mechanisms, "FedAvg")  # noqa: B009
     assert meant("DP-FTRL", RELEASES) == "TreeAggregation"
     assert meant("zebra", RELEASES) is None
+
+
+def test_parameters_are_found_by_the_names_that_others_have_for_them() -> None:
+    for text, said in (
+        ("DPSGD(num_examples=9)", r"unknown parameter 'num_examples' .*did you mean 'examples'"),
+        ("PoissonSubsampled(Gaussian(1), sampling_probability=1)", "did you mean 'rate'"),
+        ("DiscreteLaplace(parameter=0.1)", "scale = 1 / parameter, so 1 / 0.1"),
+    ):
+        with pytest.raises(hs.errors.PlanFileError, match=said):
+            parse_plan(text)
+    with pytest.raises(hs.errors.ParameterError, match="did you mean 'examples'"):
+        hs.calibrate(hs.DPSGD, "epochs", hs.ApproxDP(1, 1e-5), n=60_000)

@@ -70,6 +70,7 @@ from hockeystick.mechanisms import (
     tuning,
 )
 from hockeystick.mechanisms.registry import registered
+from hockeystick.notions import PureDP
 from tests import stubs
 from tests.examples import DESCRIBED
 
@@ -310,3 +311,36 @@ def test_what_a_mechanism_can_be_read_from_is_refused_with_the_call_that_reads_i
     ):
         with pytest.raises(ParameterError, match=f"plan must be a mechanism .{call}"):
             ask(given, 1e-5)
+
+
+@pytest.mark.parametrize(
+    ("make", "given", "named", "said"),
+    [
+        (
+            DPSGD,
+            (),
+            {"n": 60_000},
+            r"^DPSGD has no parameter 'n' \(did you mean 'examples'\?\)",
+        ),
+        (
+            DPSGD,
+            (60_000, 256),
+            {},
+            r"^DPSGD takes nothing without a name; got 2 values: write",
+        ),
+        (Gaussian, (), {"sigma": 2}, r"noise_multiplier is sigma over the sensitivity, so 2 at"),
+        (Gaussian, (1, 2), {}, r"^Gaussian takes only noise_multiplier; got 2 values$"),
+        (PoissonSubsampled, (), {"q": 0.1}, r"'rate'\?\); it takes inner, rate, adjacency$"),
+        (Laplace, (), {"sensitivity": 1}, r"scale is the noise's scale over the sensitivity"),
+        (DiscreteLaplace, (), {"epsilon": 0.1}, r"scale = sensitivity / epsilon, so 1 / 0.1 at"),
+        (PureDP, (), {"eps": 1}, r"\(did you mean 'epsilon'\?\); it takes epsilon$"),
+        (Gaussian, (), {}, r"missing 1 required positional argument: 'noise_multiplier'$"),
+    ],
+)
+def test_a_call_with_a_wrong_parameter_says_which_there_are(
+    make: Any, given: Any, named: Any, said: str
+) -> None:
+    with pytest.raises(TypeError, match=said):
+        make(*given, **named)
+    assert "self" not in inspect.signature(make).parameters
+    assert "named" not in inspect.signature(make).parameters

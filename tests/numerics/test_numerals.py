@@ -64,3 +64,22 @@ def test_a_format_rounds_up(value: float, spec: str) -> None:
 @pytest.mark.parametrize(("value", "spec", "shown"), [(2.0, ".3f", "2.000"), (INF, ".3f", "inf")])
 def test_a_format_is_that_of_python(value: float, spec: str, shown: str) -> None:
     assert numerals.formatted_up(value, spec) == shown
+
+
+@pytest.mark.parametrize(
+    ("spec", "up", "down"),
+    [
+        ("g", "0.852980", "0.852979"),
+        ("f", "0.852980", "0.852979"),
+        ("e", "8.529793e-01", "8.529792e-01"),
+        (">12.2e", "    8.53e-01", "    8.52e-01"),
+        (">12", "    0.852980", "    0.852979"),
+        ("<12", "0.852980    ", "0.852979    "),
+        ("%", "85.297923%", "85.297922%"),
+    ],
+)
+def test_a_format_without_a_precision_has_six_digits(spec: str, up: str, down: str) -> None:
+    value = 0.85297922522699982
+    assert (numerals.formatted_up(value, spec), numerals.formatted_down(value, spec)) == (up, down)
+    with pytest.raises(ValueError, match="invalid format string"):
+        numerals.formatted_up(value, "q")

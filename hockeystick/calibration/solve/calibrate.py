@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
@@ -20,12 +21,18 @@ from hockeystick.calibration.solve.fields import locate, name_of, owner_of
 from hockeystick.calibration.solve.initial_guess import initial_guess
 from hockeystick.calibration.solve.parameter import Parameter
 from hockeystick.calibration.solve.search import Bracket, Search
+from hockeystick.calibration.solve.targets import BayesError
 from hockeystick.errors import IncompatibleError
 from hockeystick.mechanisms import Composed, Mechanism
 from hockeystick.mechanisms.base import checked
+from hockeystick.notions import ApproxDP
+from hockeystick.numerics.numerals import at_least, at_most, formatted_down, formatted_up
+from hockeystick.results import no_number, refuse_percent
 
 TOLERANCE: Final = 1e-9
 _STRIDE: Final = 0.7
+# Formats in which a whole number is told exactly.
+_OF_AN_INT: Final = re.compile(r"[^.%a-zA-Z]*[dn]?")
 # A guess this sure, over the tolerance, lies well between two values that are close enough.
 _SURE: Final = 0.35
 # A range narrower than this, relative to its end, is the freedom of rounding.
@@ -52,14 +59,27 @@ _MEANINGS: Final = {
 }
 
 
+def _instead_of_calibrated(found: Calibrated) -> str:
+    """Return what to use in place of a number that the answer is not."""
+    return (
+        f"what calibration found for {found.parameter} is no number: use found.value, which meets "
+        'the target, or f"{found:.3f}", which rounds it to the safe side'
+    )
+
+
 @final
-@dataclass(frozen=True, slots=True)
+@no_number(_instead_of_calibrated)
+@dataclass(frozen=True, slots=True, repr=False)
 class Calibrated:
     """The last value of a parameter that meets a target, with the proof.
 
     Guarantees:
         ``plan`` meets the target: ``achieved``, read off that very plan, is within it by its upper
         end (a Bayes error by its lower end). ``status`` says what is proven of the next value.
+
+        It prints as one line. In a format such as ``f"{found:.3f}"``, and in that line, a least
+        value is rounded up and a most value down, which is where the plan costs less; ``<``,
+        ``max``, ``round`` and arithmetic raise a TypeError, and so does ``"%.3f"``.
 
     Args:
         value: The value, an int where the parameter is a whole number.
@@ -106,7 +126,47 @@ class Calibrated:
 
     def __float__(self) -> float:
         """Return the value."""
+        refuse_percent(
+            '"%.3f" % found would round to the nearest, perhaps to what misses the target: '
+            'write f"{found:.3f}", which rounds to the safe side'
+        )
         return float(self.value)
+
+    def __format__(self, spec: str) -> str:
+        """Return the value, rounded to the safe side, in a format; without one, ``str(found)``."""
+        if not spec:
+            return str(self)
+        if isinstance(self.value, int) and _OF_AN_INT.fullmatch(spec):
+            return format(self.value, spec)
+        rounded = {"least": formatted_up, "most": formatted_down}.get(self.extreme)
+        if rounded is None:
+            raise TypeError(f"{self.parameter} has no safe side to round to: use found.value")
+        return rounded(self.value, spec)
+
+    def __repr__(self) -> str:
+        """Return the same line in brackets: the fields have it whole."""
+        return f"<{self}>"
+
+    def __str__(self) -> str:
+        """Return one line: the value, what is proven of it, and what the plan then has."""
+        return f"{self.extreme} {self.parameter} = {self._shown} ({self.status}; {self._has})"
+
+    @property
+    def _shown(self) -> str:
+        """The value, rounded to the safe side; a whole number, or without such a side, as it is."""
+        rounded = {"least": at_most, "most": at_least}.get(self.extreme)
+        if rounded is None or isinstance(self.value, int):
+            return repr(self.value)
+        return rounded(self.value)
+
+    @property
+    def _has(self) -> str:
+        """What the plan has, by the end that meets the target."""
+        achieved, target = self.achieved, self.target
+        if isinstance(target, BayesError):
+            return f"{achieved.quantity} at least {at_least(achieved.lower)}"
+        where = f" at delta = {target.delta:g}" if isinstance(target, ApproxDP) else ""
+        return f"{achieved.quantity} at most {at_most(achieved.upper)}{where}"
 
 
 def calibrate(
@@ -175,8 +235,10 @@ def calibrate(
         >>> import hockeystick as hs
         >>> plan = hs.DPSGD(noise_multiplier=1, rate=256 / 60_000, steps=14_062)
         >>> found = hs.calibrate(plan, "noise_multiplier", hs.ApproxDP(epsilon=2, delta=1e-5))
-        >>> f"{found.extreme} {found.value:.6f}, {found.status}, {found.achieved.upper <= 2}"
-        'least 1.224145, tight, True'
+        >>> print(found)
+        least noise_multiplier = 1.22415 (tight; epsilon at most 2.00000 at delta = 1e-05)
+        >>> found.achieved.upper <= 2, f"{found:.3f}"
+        (True, '1.225')
 
         Of a class, what is solved for is left out:
 

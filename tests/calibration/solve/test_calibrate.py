@@ -1,4 +1,5 @@
 import math
+import operator
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -722,3 +723,27 @@ def test_whole_epochs_that_the_budget_does_not_cover_are_no_answer() -> None:
         hs.errors.InfeasibleError, match="already at epochs = 1 the plan has epsilon"
     ):
         hs.calibrate(plan, "epochs", hs.ApproxDP(1.2, 1e-5), whole=True)
+
+
+def test_what_was_found_is_one_line_and_rounds_to_the_side_that_meets_the_target() -> None:
+    target = hs.ApproxDP(epsilon=1, delta=1e-5)
+    least = hs.calibrate(hs.Gaussian(1), "noise_multiplier", target)
+    assert str(least) == (
+        "least noise_multiplier = 3.73064 (tight; epsilon at most 1.00000 at delta = 1e-05)"
+    )
+    assert repr(least) == f"<{least}>"
+    assert f"{least:.3f}" == "3.731" != f"{least.value:.2f}"
+    assert hs.epsilon(hs.Gaussian(float(f"{least:.2f}")), 1e-5).upper <= 1
+    step = hs.PoissonSubsampled(hs.Gaussian(4), rate=0.01)
+    most = hs.calibrate(step, "rate", hs.ApproxDP(epsilon=0.1, delta=1e-5))
+    assert float(f"{most:.1e}") < most.value
+    assert hs.epsilon(replace(step, rate=float(f"{most:.1e}")), 1e-5).upper <= 0.1
+    runs = hs.calibrate(hs.Gaussian(100) ** 9, "count", target)
+    assert f"{runs:,} {runs:d}" == f"{runs.value:,} {runs.value}"
+    with pytest.raises(TypeError, match="rounds to the safe side"):
+        "%.2f" % least  # noqa: UP031
+    number: Any = least
+    compares: tuple[Callable[..., Any], ...] = (operator.gt, max, round)
+    for compare in compares:
+        with pytest.raises(TypeError, match=r"use found\.value, which meets"):
+            compare(number, 1)

@@ -3,7 +3,7 @@
 Nothing here validates, raises or knows what a mechanism is; callers pass clean numbers and read
 numbers back. What is integrated on lines has ``mpmath`` twins in ``hockeystick.precision``, and
 everything is tested against ``mpmath``. Kernels take ``njit`` from ``compiled``, which interprets
-them until loading numba pays, and they import nothing of numba themselves.
+them until loading numba pays, or ``njit_at_once``, and they import nothing of numba themselves.
 
 A function that returns several arrays is made ``interruptible``, so that Ctrl-C in the middle of it
 is a ``KeyboardInterrupt`` as everywhere else.

@@ -18,11 +18,11 @@ Where Python or numpy raises, for an overflow, a division by zero or an argument
 function's domain, compiled code may go on with inf or NaN: such a call is made again compiled.
 Results have the types of compiled code: Python's numbers, and arrays.
 
-Kernels whose integers are meant to wrap, or whose work is always large, take numba's own ``njit``.
+Kernels whose integers are meant to wrap, or whose work is always large, take ``njit_at_once``.
 """
 
 from collections.abc import Callable
-from functools import cached_property, update_wrapper
+from functools import cached_property, partial, update_wrapper
 from threading import Event, RLock
 from types import FunctionType
 from typing import Any, Final, Generic, ParamSpec, TypeVar
@@ -36,6 +36,43 @@ R = TypeVar("R")
 
 # Rounds of loops and calls of kernels: some 0.2 s, where loading numba and kernels takes 0.6 s.
 BUDGET: Final = 300_000
+
+
+class Compilations:
+    """Whether numba compiles just now, which it does once after an installation."""
+
+    def __init__(self) -> None:
+        self._watched = False
+        self._under_way = 0
+
+    @property
+    def under_way(self) -> bool:
+        """Whether anything is being compiled, as opposed to loaded or run."""
+        return self._under_way > 0
+
+    def watch(self) -> None:
+        """Have numba tell when it compiles."""
+        if self._watched:
+            return
+        self._watched = True
+        from numba.core import event
+
+        tally = self
+
+        class Listener(event.Listener):
+            """Counts what has begun and not ended."""
+
+            def on_start(self, event: Any) -> None:
+                tally._under_way += 1
+
+            def on_end(self, event: Any) -> None:
+                tally._under_way -= 1
+
+        register: Any = event.register
+        register("numba:compile", Listener())
+
+
+COMPILATIONS: Final = Compilations()
 
 
 class _SpentError(Exception):
@@ -100,10 +137,7 @@ class Kernel(Generic[P, R]):
     @cached_property
     def compiled(self) -> Callable[P, R]:
         """The function in numba's hands: compiled, or loaded from a cache, when it is called."""
-        import numba
-
-        found: Callable[P, R] = numba.njit(**self._options)(self.py_func)
-        return found
+        return in_numba(self.py_func, **self._options)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Return what the kernel computes, interpreted as long as that is cheaper."""
@@ -115,6 +149,28 @@ class Kernel(Generic[P, R]):
             except (_SpentError, ArithmeticError, ValueError):
                 load()
         return self.compiled(*args, **kwargs)
+
+
+def in_numba(function: Callable[P, R], *, cache: bool, nogil: bool = False) -> Callable[P, R]:
+    """Return a function in numba's hands, kept for later processes where a folder can be written.
+
+    Neither can be where a package is installed read-only, for a user without a home.
+    """
+    import numba
+
+    COMPILATIONS.watch()
+    found: Callable[P, R]
+    try:
+        found = numba.njit(cache=cache, nogil=nogil)(function)
+    except RuntimeError:
+        # No folder for it: each process compiles anew.
+        found = numba.njit(cache=False, nogil=nogil)(function)
+    return found
+
+
+def njit_at_once(*, cache: bool, nogil: bool = False) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Return a decorator for what is numba's own from the first call on."""
+    return partial(in_numba, cache=cache, nogil=nogil)
 
 
 _KERNELS: Final[list[Kernel[..., Any]]] = []

@@ -3,8 +3,9 @@
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from hockeystick.kernels.compiled import njit_at_once
 
 Array = NDArray[np.float64]
 
@@ -13,7 +14,7 @@ LANES = 128
 _BLOCK = 1024
 
 
-@njit(cache=True, nogil=True)
+@njit_at_once(cache=True, nogil=True)
 def add_rounded(
     rows: NDArray[Any], scales: Array, weights: Array, sums: Array, squares: Array
 ) -> None:
@@ -40,7 +41,7 @@ def add_rounded(
                             part[j] += integers[j]
 
 
-@njit(cache=True, nogil=True)
+@njit_at_once(cache=True, nogil=True)
 def add_squares(
     row: NDArray[Any], size: int, scale: float, integers: Array, squares: Array
 ) -> None:

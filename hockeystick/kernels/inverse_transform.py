@@ -8,8 +8,9 @@ octave of u, bounds the distance of what it computed from ``scale Q(u)`` for eve
 """
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from hockeystick.kernels.compiled import njit_at_once
 
 Words = NDArray[np.uint64]
 Integers = NDArray[np.int64]
@@ -25,7 +26,7 @@ _UNIT = 2.0**-53
 _UP = 1.0 + 2.0**-40
 
 
-@njit(cache=True)
+@njit_at_once(cache=True)
 def integers(
     words: Words,
     scale: float,
@@ -77,7 +78,7 @@ def integers(
     return count
 
 
-@njit(cache=True)
+@njit_at_once(cache=True)
 def bit_length(word: np.uint64) -> int:
     """Return the number of bits of a word."""
     length = 0

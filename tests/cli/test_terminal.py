@@ -9,12 +9,14 @@ from pathlib import Path
 
 import click
 import pytest
+from numba.core.event import trigger_event
 
 import hockeystick as hs
 from hockeystick.cli import durations, main
 from hockeystick.cli.commands.group import hockeystick
 from hockeystick.cli.terminal.waiting import waiting
 from hockeystick.io import parse
+from hockeystick.kernels.compiled import COMPILATIONS
 
 Run = Callable[..., tuple[int, str, str]]
 Write = Callable[[str | bytes], str]
@@ -176,6 +178,22 @@ def test_waiting_shows_only_when_it_takes_long(monkeypatch: pytest.MonkeyPatch) 
     with waiting("thinking", patience=0):
         while "thinking" not in screen.getvalue():
             pass
+
+
+def test_waiting_says_that_kernels_are_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    screen = Terminal()
+    monkeypatch.setattr(sys, "stderr", screen)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "100")
+    with waiting("thinking", patience=0):
+        while "thinking" not in screen.getvalue():
+            pass
+        assert "compiling" not in screen.getvalue()
+        COMPILATIONS.watch()
+        with trigger_event("numba:compile"):
+            while "compiling, once after installing" not in screen.getvalue():
+                pass
+    assert not COMPILATIONS.under_way
 
 
 def test_waiting_is_silent_in_a_pipe(capsys: pytest.CaptureFixture[str]) -> None:

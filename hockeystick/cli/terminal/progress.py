@@ -64,6 +64,8 @@ def _bar() -> Progress:
     )
     from rich.text import Text
 
+    from hockeystick.cli.terminal.compiling import Compiling
+
     class Rate(ProgressColumn):
         """How many a second."""
 
@@ -81,6 +83,7 @@ def _bar() -> Progress:
         Rate(),
         TimeRemainingColumn(),
         TextColumn("left"),
+        Compiling(),
         console=Console(stderr=True),
         transient=True,
     )

@@ -37,7 +37,14 @@ def _sign(what: str, patience: float, done: threading.Event) -> None:
     from rich.console import Console
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-    columns = SpinnerColumn("line"), TextColumn("{task.description}"), TimeElapsedColumn()
+    from hockeystick.cli.terminal.compiling import Compiling
+
+    columns = (
+        SpinnerColumn("line"),
+        TextColumn("{task.description}"),
+        TimeElapsedColumn(),
+        Compiling(),
+    )
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         progress.add_task(f"{what} (Ctrl-C stops)", total=None)
         done.wait()

@@ -69,17 +69,6 @@ def test_help_holds_no_control_character_written_out(run: Run, command: str) -> 
     assert "\b" not in shown
 
 
-def test_the_examples_of_solve_can_be_copied_from_its_help(run: Run) -> None:
-    shown = run("solve", "--help")[1].splitlines()
-    first = shown.index("    hockeystick solve --examples 60000 --batch-size 256 --epochs 60 \\")
-    assert shown[first + 1 : first + 5] == [
-        "        --epsilon 2 --delta 1e-5",
-        "    hockeystick solve 'Laplace()**10 @ Gaussian(4)' --epsilon 2 --delta 1e-6",
-        "    hockeystick solve examples/mnist-tutorial.toml --parameter epochs --whole \\",
-        "        --advantage 0.3 -o shorter.toml",
-    ]
-
-
 def test_the_version_is_one_line(run: Run) -> None:
     status, out, err = run("--version")
     assert (status, err) == (0, "")

@@ -23,10 +23,6 @@ SCORES has one row for each trial: the score, larger where the attack is surer t
 part, and whether it did. A .csv or .parquet file has columns score and included (1 or 0); an .npz
 file has arrays scores_in and scores_out; an .npy file has shape (m, 2).
 
-\b
-  hockeystick audit scores.csv --plan PLAN.toml
-  hockeystick audit scores.csv --delta 1e-5 --confidence 0.99
-
 Each score comes from a run of its own. With --one-run, all come from one run for which each of
 these records was included or not by a fair coin of its own.
 

@@ -25,10 +25,6 @@ file all tables are looked at, and each says its first problem.
 With --schema, print the JSON schema of plan files, by which editors complete and check them (Taplo,
 Even Better TOML): the first line of a file is then #:schema ./plan.schema.json.
 
-\b
-  hockeystick check examples/*.toml
-  hockeystick check --schema > plan.schema.json
-
 Exit status 0: all are well-formed. 1: some are not.
 """
 

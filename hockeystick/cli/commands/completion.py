@@ -18,11 +18,6 @@ _NAME: Final = "hockeystick"
 _SHELLS: Final = ("bash", "zsh", "fish")
 
 _HELP: Final = """Print the script that makes a shell complete commands, flags, names and files.
-
-\b
-  eval "$(hockeystick completion bash)"      # in ~/.bashrc
-  eval "$(hockeystick completion zsh)"       # in ~/.zshrc
-  hockeystick completion fish > ~/.config/fish/completions/hockeystick.fish
 """
 
 

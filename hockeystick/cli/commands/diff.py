@@ -22,10 +22,6 @@ _HELP: Final = """Print what differs between two plans, and whether one provably
 
 A and B are plan files or plans as they are in Python, asked for epsilon at the same delta: the
 files' own, or --delta.
-
-\b
-  hockeystick diff examples/mnist-tutorial.toml examples/abadi-2016-mnist.toml --delta 1e-5
-  hockeystick diff 'Laplace(2)**3' 'Laplace(3)**4' --delta 1e-6
 """
 
 

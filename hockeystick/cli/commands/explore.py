@@ -22,11 +22,6 @@ _HELP: Final = """Serve a page to play with a plan: sliders, and what is proven 
 The page shows epsilon, what an attacker could learn, how the budget is spent, and the cost at other
 noises; it solves for a target, compares pinned plans, and saves the plan file and the report. It is
 served to this machine alone, and its link opens it once, in one browser. Ctrl-C ends it.
-
-\b
-  hockeystick explore
-  hockeystick explore examples/mnist-tutorial.toml
-  hockeystick explore --examples 60000 --batch-size 256 --epochs 60 --noise-multiplier 1.1
 """
 
 

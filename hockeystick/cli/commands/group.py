@@ -37,16 +37,6 @@ A plan comes from a TOML file (- for standard input), from a text that writes it
 from a file with flags that override its [dpsgd] table.
 
 \b
-  hockeystick epsilon 'Laplace(2)**3 @ Gaussian(4)' --delta 1e-6
-  hockeystick epsilon examples/mnist-tutorial.toml
-  hockeystick epsilon --examples 60000 --batch-size 256 --epochs 60 \\
-      --noise-multiplier 1.1 --delta 1e-5
-  hockeystick compare examples/mnist-tutorial.toml --noise-multiplier 1.3
-  hockeystick solve examples/mnist-tutorial.toml --parameter noise_multiplier --epsilon 2
-  hockeystick plan --examples 60000 --epsilon 2 --delta 1e-5
-  hockeystick verify examples/mnist-tutorial.toml
-
-\b
 Accountants:
 """ + "\n".join(f"  {one.name:<14}{one.summary}" for one in ACCOUNTANTS.values())
 

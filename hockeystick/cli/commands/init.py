@@ -36,11 +36,6 @@ _HELP: Final = """Write a plan file to begin with, every key with a comment.
 FILE is a new .toml file, plan.toml by default, or - for standard output. It is for DP-SGD; with
 --like for another mechanism or notion by its name in Python, or a copy of another plan. With --ask,
 a few questions fill it in.
-
-\b
-  hockeystick init my-plan.toml
-  hockeystick init laplace.toml --like Laplace
-  hockeystick init - --like 'Laplace(2)**3 @ Gaussian(4)'
 """
 
 

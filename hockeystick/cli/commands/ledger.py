@@ -13,6 +13,7 @@ import hockeystick as hs
 from hockeystick.cli.as_json import dumped
 from hockeystick.cli.flags import of_ledgers as flags
 from hockeystick.cli.flags import options
+from hockeystick.cli.flags.examples import Overview
 from hockeystick.cli.flags.once import Once
 from hockeystick.cli.flags.source import load, notion
 from hockeystick.cli.terminal.waiting import waiting
@@ -30,13 +31,6 @@ _HELP: Final = """Keep privacy budgets that jobs and machines share.
 What is to run is reserved first, and charged; what ran is committed. What is never resolved, as
 after a crash, counts in full. Needs the extra ledger (on PostgreSQL, postgres).
 
-\b
-  export HOCKEYSTICK_LEDGER=ledger.db
-  hockeystick ledger init census --budget 'ZCDP(rho=0.5)'
-  hockeystick ledger reserve census PLAN.toml --key run-7 && ./train && \\
-      hockeystick ledger commit census run-7
-  hockeystick ledger status
-
 Exit status 0: done. 1: verify found something wrong. 2: wrong input, or a ledger that cannot be
 used; nothing was written, or the message says under which key. 4: the budget does not cover it.
 """
@@ -44,6 +38,7 @@ used; nothing was written, or the message says under which key. 4: the budget do
 
 @click.group(
     name="ledger",
+    cls=Overview,
     invoke_without_command=True,
     help=_HELP,
     short_help="Keep privacy budgets that jobs and machines share.",

@@ -7,6 +7,8 @@ from typing import Final
 
 import click
 
+from hockeystick.cli.flags.examples import Overview
+
 # The module in this folder, and the command's name in it.
 _ELSEWHERE: Final = {
     "audit": "command",
@@ -27,7 +29,7 @@ _ELSEWHERE: Final = {
 }
 
 
-class Loading(click.Group):
+class Loading(Overview):
     """A group of its own commands and of those in the other files of this folder."""
 
     def list_commands(self, context: click.Context) -> list[str]:

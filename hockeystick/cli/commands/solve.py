@@ -68,13 +68,6 @@ _HELP: Final = """Print the value of one parameter with which a plan just meets 
 The value is on the safe side: the plan with it meets the target by a proven bound, and the next
 value, one tolerance step on, provably does not unless the answer says otherwise. What is solved for
 is the number that the plan leaves out, or --parameter.
-
-\b
-  hockeystick solve --examples 60000 --batch-size 256 --epochs 60 \\
-      --epsilon 2 --delta 1e-5
-  hockeystick solve 'Laplace()**10 @ Gaussian(4)' --epsilon 2 --delta 1e-6
-  hockeystick solve examples/mnist-tutorial.toml --parameter epochs --whole \\
-      --advantage 0.3 -o shorter.toml
 """
 
 

@@ -29,10 +29,6 @@ plan, PLAN.toml or 'Laplace(2)**3', the answer to its question is computed first
 has its own definitions, shares no code with the first, and computes in rigorous ball arithmetic
 (extra verify).
 
-\b
-  hockeystick epsilon examples/mnist-tutorial.toml --json > answer.json
-  hockeystick verify answer.json
-
 Exit status 0: verified. 1: refuted. 3: not covered, which says nothing about the answer. 2: FILE
 holds no answer.
 """

@@ -6,6 +6,8 @@ from typing import Final
 
 import click
 
+from hockeystick.cli.flags.examples import write_examples
+
 # Under this name a context has the words that its command was given.
 GIVEN: Final = "hockeystick.given"
 # More letters than a sentence has.
@@ -36,11 +38,12 @@ class Once(click.Command):
         return super().get_short_help_str(_WHOLE)
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Say what a plan may be, where the command takes one, and what else the command has."""
+        """Say what a plan may be, where the command takes one; end with examples."""
         if any(one.name == "plan_file" for one in self.params):
             formatter.write_paragraph()
             formatter.write_text(_A_PLAN)
         super().format_epilog(ctx, formatter)
+        write_examples(ctx, formatter)
 
 
 def _takes_one_value(parameter: click.Parameter) -> bool:

@@ -46,7 +46,7 @@ def test_a_missing_library_is_one_line(
 def test_the_help_shows_how_to_begin(run: Run) -> None:
     status, out, _ = run("explore", "--help")
     assert status == 0
-    assert "hockeystick explore examples/mnist-tutorial.toml" in out
+    assert "hockeystick explore plan.toml" in out
 
 
 def test_a_port_that_is_taken_is_one_line(run: Run) -> None:

@@ -1,0 +1,161 @@
+"""What ends the help of each command: examples to paste, which run one after the other.
+
+They run in an empty directory. Where they name ``plan.toml``, that is what ``hockeystick init``
+makes; every other file is made by a line above.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import click
+
+_LEDGER: Final = "hockeystick ledger init census --budget 'ZCDP(rho=0.5)' --ledger ledger.db"
+_RESERVED: Final = "hockeystick ledger reserve census 'Gaussian(4)' --key run-7 --ledger ledger.db"
+EXAMPLES: Final[dict[str, tuple[str, ...]]] = {
+    "hockeystick": (
+        "hockeystick init",
+        "hockeystick epsilon plan.toml",
+        "hockeystick solve plan.toml --parameter noise_multiplier --epsilon 2",
+        "hockeystick epsilon 'Laplace(2)**3 @ Gaussian(4)' --delta 1e-6",
+    ),
+    "hockeystick audit": (
+        r"printf 'score,included\n2.1,1\n0.3,0\n1.7,1\n0.2,0\n' > scores.csv",
+        "hockeystick audit scores.csv --plan plan.toml",
+        "hockeystick audit scores.csv --delta 1e-5 --confidence 0.99",
+    ),
+    "hockeystick check": (
+        "hockeystick check plan.toml",
+        "hockeystick check --schema > plan.schema.json",
+    ),
+    "hockeystick claims": (
+        "hockeystick claims --list",
+        "hockeystick claims federated-f-dp/table-1/p1-s1",
+    ),
+    "hockeystick compare": (
+        "hockeystick compare 'Gaussian(4) @ Laplace(2)**3' --delta 1e-6",
+        "hockeystick compare plan.toml --noise-multiplier 1.3",
+    ),
+    "hockeystick completion": (
+        'eval "$(hockeystick completion bash)"  # in ~/.bashrc',
+        'eval "$(hockeystick completion zsh)"   # in ~/.zshrc',
+        "hockeystick completion fish | source   # in ~/.config/fish/config.fish",
+    ),
+    "hockeystick convert": (
+        "hockeystick convert 'ZCDP(rho=0.5)' --to ApproxDP --delta 1e-6",
+        "hockeystick convert 'RenyiDP({2: 0.5, 8: 1.9})' --to ApproxDP --epsilon 2",
+    ),
+    "hockeystick delta": (
+        "hockeystick delta 'Laplace(2)**3 @ Gaussian(4)' --epsilon 2",
+        "hockeystick delta plan.toml --epsilon 3 --at-most 1e-5",
+    ),
+    "hockeystick diff": (
+        "hockeystick diff 'Laplace(2)**3' 'Laplace(3)**4' --delta 1e-6",
+        "hockeystick diff plan.toml 'Gaussian(1)'",
+    ),
+    "hockeystick epsilon": (
+        "hockeystick epsilon 'Laplace(2)**3 @ Gaussian(4)' --delta 1e-6",
+        "hockeystick epsilon plan.toml --epochs 30 --at-most 3",
+        "hockeystick epsilon --rate 0.004 --steps 14000 --noise-multiplier 1.1 --delta 1e-5",
+    ),
+    "hockeystick explore": (
+        "hockeystick explore",
+        "hockeystick explore plan.toml --no-browser",
+    ),
+    "hockeystick init": (
+        "hockeystick init my-plan.toml",
+        "hockeystick init laplace.toml --like Laplace",
+        "hockeystick init - --like 'Laplace(2)**3 @ Gaussian(4)'",
+    ),
+    "hockeystick ledger": (
+        "export HOCKEYSTICK_LEDGER=ledger.db",
+        "hockeystick ledger init census --budget 'ZCDP(rho=0.5)'",
+        "hockeystick ledger reserve census 'Gaussian(4)' --key run-7",
+        "hockeystick ledger commit census run-7",
+        "hockeystick ledger status",
+    ),
+    "hockeystick ledger init": (
+        _LEDGER,
+        "hockeystick ledger init trial --budget 'ApproxDP(2, 1e-6)' --ledger ledger.db",
+    ),
+    "hockeystick ledger status": (_LEDGER, "hockeystick ledger status census --ledger ledger.db"),
+    "hockeystick ledger reserve": (_LEDGER, _RESERVED),
+    "hockeystick ledger commit": (
+        _LEDGER,
+        _RESERVED,
+        "hockeystick ledger commit census run-7 --ledger ledger.db",
+    ),
+    "hockeystick ledger release": (
+        _LEDGER,
+        _RESERVED,
+        "hockeystick ledger release census run-7 --note 'never began' --ledger ledger.db",
+    ),
+    "hockeystick ledger history": (
+        _LEDGER,
+        "hockeystick ledger history census --last 5 --ledger ledger.db",
+    ),
+    "hockeystick ledger verify": (
+        _LEDGER,
+        "hockeystick ledger status --json --ledger ledger.db > heads.json",
+        "hockeystick ledger verify --noted heads.json --ledger ledger.db",
+    ),
+    "hockeystick ledger reprice": (
+        _LEDGER,
+        "hockeystick ledger reprice census --dry-run --ledger ledger.db",
+    ),
+    "hockeystick ledger export": (
+        _LEDGER,
+        "hockeystick ledger export census --format csv --ledger ledger.db > census.csv",
+    ),
+    "hockeystick plan": (
+        "hockeystick plan --examples 60000 --epsilon 2 --delta 1e-5",
+        "hockeystick plan --examples 60000 --epsilon 2 --delta 1e-5 --epochs 5 --batch-size 256",
+    ),
+    "hockeystick report": (
+        "hockeystick report 'Gaussian(4)' --delta 1e-6 -o gaussian.html",
+        "hockeystick report plan.toml -o report.html --budget-epsilon 3",
+    ),
+    "hockeystick solve": (
+        "hockeystick solve 'Laplace()**10 @ Gaussian(4)' --epsilon 2 --delta 1e-6",
+        "hockeystick solve --rate 0.004 --steps 14000 --epsilon 2 --delta 1e-5",
+        "hockeystick solve plan.toml --parameter epochs --whole --epsilon 2 -o shorter.toml",
+    ),
+    "hockeystick sweep": (
+        r"""printf '[dpsgd]\nexamples = 60_000\nbatch_size = 256\nepochs = 1\n' > grid.toml""",
+        r"""printf '[grid]\nnoise_multiplier = [1, 2]\n[ask]\nfind = "epsilon"\n' >> grid.toml""",
+        r"printf 'delta = 1e-5\n' >> grid.toml",
+        "hockeystick sweep grid.toml -o answers.csv",
+    ),
+    "hockeystick tradeoff": (
+        "hockeystick tradeoff 'Gaussian(4)' --fpr 0.01",
+        "hockeystick tradeoff plan.toml 'Gaussian(1)'",
+    ),
+    "hockeystick verify": (
+        "hockeystick epsilon 'Gaussian(4)' --delta 1e-6 --json > answer.json",
+        "hockeystick verify answer.json",
+        "hockeystick verify plan.toml",
+    ),
+}
+
+
+class Overview(click.Group):
+    """A group whose help ends with examples."""
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the examples."""
+        super().format_epilog(ctx, formatter)
+        write_examples(ctx, formatter)
+
+
+def write_examples(ctx: click.Context, formatter: click.HelpFormatter) -> None:
+    """Write the examples of a command, each on a line of its own."""
+    lines = EXAMPLES.get(ctx.command_path, ())
+    if lines:
+        with formatter.section(_heading(lines)):
+            formatter.write("".join(f"  {line}\n" for line in lines))
+
+
+def _heading(lines: tuple[str, ...]) -> str:
+    """Return what the examples are, and where their plan file comes from."""
+    from_init = any("plan.toml" in line for line in lines) and lines[0] != "hockeystick init"
+    return "Examples (hockeystick init makes plan.toml)" if from_init else "Examples"

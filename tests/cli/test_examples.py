@@ -1,0 +1,91 @@
+"""The examples that end every help, run as they stand, in a folder that has plan.toml alone."""
+
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+
+import click
+import pytest
+
+from hockeystick.cli.commands import explore
+from hockeystick.cli.commands.group import hockeystick
+from hockeystick.cli.flags.examples import EXAMPLES
+
+Run = Callable[..., tuple[int, str, str]]
+
+# What these show takes seconds.
+SLOW = {"hockeystick compare", "hockeystick report"}
+
+
+def commands(group: click.Group, path: str) -> dict[str, click.Command]:
+    """Return every command by its path."""
+    context, found = click.Context(group), {path: group}
+    for name in group.list_commands(context):
+        one = group.get_command(context, name)
+        assert one is not None
+        below = f"{path} {name}"
+        found |= commands(one, below) if isinstance(one, click.Group) else {below: one}
+    return found
+
+
+COMMANDS = commands(hockeystick, "hockeystick")
+
+
+def test_every_command_has_examples_and_ends_its_help_with_them(run: Run) -> None:
+    assert set(EXAMPLES) == set(COMMANDS)
+    for path, lines in EXAMPLES.items():
+        assert any(path in line for line in lines)
+        status, out, err = run(*path.split()[1:], "--help")
+        assert (status, err) == (0, "")
+        shown = "".join(f"  {line}\n" for line in lines)
+        assert out.endswith(f":\n{shown}")
+        assert max(map(len, out.splitlines())) <= 100
+
+
+@pytest.mark.parametrize("path", ["hockeystick", "hockeystick ledger"])
+def test_no_summary_is_cut_in_the_list_of_commands(run: Run, path: str) -> None:
+    words = run(*path.split()[1:], "--help")[1].split()
+    shown = " ".join(words[words.index("Commands:") :])
+    for name, one in COMMANDS.items():
+        if name.rpartition(" ")[0] == path:
+            summary = " ".join(one.get_short_help_str(1000).split())
+            assert f"{name.rpartition(' ')[2]} {summary}" in shown
+            assert not summary.endswith("...")
+
+
+@pytest.mark.parametrize(
+    "path",
+    [pytest.param(path, marks=pytest.mark.slow) if path in SLOW else path for path in EXAMPLES],
+)
+def test_every_example_runs(
+    run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, path: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("HOCKEYSTICK_LEDGER", raising=False)
+    monkeypatch.setattr(explore.asyncio, "run", lambda served: served.close())
+    if path != "hockeystick":
+        assert run("init")[0] == 0
+    for line in EXAMPLES[path]:
+        if line.startswith("export "):
+            monkeypatch.setenv(*line.removeprefix("export ").split("="))
+            continue
+        status, err = ran(run, line)
+        assert (status, err) == (0, ""), line
+
+
+def ran(run: Run, line: str) -> tuple[int, str]:
+    """Run a line as a shell does: what it prints may go to a file."""
+    if line.startswith("eval "):
+        line = line.partition("$(")[2].partition(")")[0]
+    words = shlex.split(line.partition(" | source")[0], comments=True)
+    command, file = words, None
+    if words[-2:-1] in ([">"], [">>"]):
+        command, (mode, file) = words[:-2], words[-2:]
+    if command[0] == "printf":
+        status, out, err = 0, command[1].encode().decode("unicode_escape"), ""
+    else:
+        status, out, err = run(*command[1:])
+    if file is not None:
+        with open(file, "a" if mode == ">>" else "w", encoding="utf-8") as written:
+            written.write(out)
+    return status, err

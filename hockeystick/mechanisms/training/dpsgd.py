@@ -196,7 +196,7 @@ a partial last step is a whole release
         *,
         epochs: float,
         noise_multiplier: float,
-        sampling: Sampling | str = Sampling.POISSON,
+        sampling: Sampling | str | None = None,
         accumulate: float = 1,
         **options: Any,
     ) -> DPSGD:
@@ -208,13 +208,16 @@ a partial last step is a whole release
         on n ranks, whose steps have n batches. Batches that are split to fit into memory
         (``BatchMemoryManager``) count as the one that they were.
 
+        A loader cannot know which of the two it is used for, and their costs differ many times:
+        only Opacus's own ``DPDataLoader``, which draws Poisson batches, needs no ``sampling``.
+
         Only lengths and attributes are read: torch is not imported, and no example is drawn.
 
         Args:
             loader: A ``DataLoader`` over a data set with a length, or Opacus's ``DPDataLoader``.
             epochs: Length of the training in passes over the loader, a finite number >= 0.
             noise_multiplier: Standard deviation of the noise over the clipping norm, in [0, inf].
-            sampling: "poisson" or "shuffle".
+            sampling: "poisson" or "shuffle"; must be given unless the loader is a ``DPDataLoader``.
             accumulate: How many shuffled batches one step has, an integer >= 1.
             **options: What else a plan is made of: adjacency, clipping, schedule, extra, ...
 
@@ -230,7 +233,9 @@ a partial last step is a whole release
             ...
             ...     def __len__(self):
             ...         return 98
-            >>> plan = hs.DPSGD.from_loader(DataLoader(), epochs=30, noise_multiplier=0.9)
+            >>> plan = hs.DPSGD.from_loader(
+            ...     DataLoader(), epochs=30, noise_multiplier=0.9, sampling="poisson"
+            ... )
             >>> print(hs.epsilon(plan, delta=1e-5))
             epsilon = 4.01745 (proven in [4.0174410000428, 4.0174410000445]; contour, add-remove)
         """

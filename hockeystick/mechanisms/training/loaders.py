@@ -56,16 +56,30 @@ class _Loader:
 
 
 def numbers_of(
-    loader: Any, sampling: Sampling | str, epochs: float, accumulate: float
+    loader: Any, sampling: Sampling | str | None, epochs: float, accumulate: float
 ) -> dict[str, Any]:
     """Return the fields of a plan that a loader decides, or raise with the reason."""
-    drawn = _validate.choice("sampling", sampling, Sampling)
-    if drawn not in _NUMBERS:
-        allowed = "one of 'poisson', 'shuffle', which are what a loader can draw"
-        raise ParameterError("sampling", sampling, allowed)
+    drawn = _sampling(loader, sampling)
     passes = _validate.real("epochs", epochs)
     several = _validate.count("accumulate", accumulate, _ACCUMULATE)
     return _NUMBERS[drawn](_read(loader), passes, several) | {"sampling": drawn}
+
+
+def _sampling(loader: Any, given: Sampling | str | None) -> Sampling:
+    """Return how batches are drawn, or raise: an ordinary loader is used in either way."""
+    if given is None and getattr(loader, "sample_rate", None) is not None:
+        return Sampling.POISSON
+    if given is None:
+        allowed = (
+            "'poisson' where Opacus draws the batches anew (poisson_sampling=True, its default) or "
+            "'shuffle' where the loader's own batches are trained on, which cost many times as much"
+        )
+        raise ParameterError("sampling", given, allowed)
+    drawn = _validate.choice("sampling", given, Sampling)
+    if drawn not in _NUMBERS:
+        allowed = "one of 'poisson', 'shuffle', which are what a loader can draw"
+        raise ParameterError("sampling", given, allowed)
+    return drawn
 
 
 def _read(loader: Any) -> _Loader:

@@ -59,11 +59,16 @@ def read(loader: Any, sampling: str = "poisson", **options: Any) -> hs.DPSGD:
 
 def test_opacus_draws_at_one_over_the_number_of_batches_and_not_at_their_share() -> None:
     cifar = Loader(range(50_000), 512, 98)
-    plan = hs.DPSGD.from_loader(cifar, epochs=30, noise_multiplier=0.9)
+    plan = hs.DPSGD.from_loader(cifar, epochs=30, noise_multiplier=0.9, sampling="poisson")
     other = hs.DPSGD(examples=50_000, batch_size=512, epochs=30, noise_multiplier=0.9)
     assert (plan.examples, plan.total_steps, plan.adjacency) == (50_000, 2940, "add-remove")
     answers = [hs.epsilon(one, 1e-5).upper for one in (plan, other)]
     assert answers == pytest.approx([4.017441, 4.026049], abs=1e-6)
+
+
+def test_how_an_ordinary_loader_is_used_must_be_said() -> None:
+    with pytest.raises(hs.errors.ParameterError, match="sampling must be 'poisson' where Opacus"):
+        hs.DPSGD.from_loader(Loader(), epochs=2, noise_multiplier=1)
 
 
 def test_the_rate_is_never_below_one_over_the_number_of_batches() -> None:

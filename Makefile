@@ -31,7 +31,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: browser server help run test test-rest test-all test-lowest check coverage bench docs notebooks tables timings clean distclean
+.PHONY: browser server help run test test-rest test-all test-lowest check coverage bench docs gallery notebooks tables timings clean distclean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -75,6 +75,9 @@ timings: $(VENV)/.installed-all ## time single answers of this package and its p
 docs: $(VENV)/.installed-docs ## build docs/_build/html, warnings being errors; claims take a minute
 	@$(BIN)/python -m sphinx -E -W --keep-going -q -b html -d docs/_build/doctrees docs docs/_build/html
 	@echo "Built docs/_build/html/index.html"
+
+gallery: $(VENV)/.installed-test ## make the pictures of docs/gallery.md anew, with Chromium
+	@$(BIN)/python -m tests.gallery.pictures
 
 tables: $(VENV)/.installed-all ## widths, cost over steps and delta, lattices, sweeps, schedules
 	@$(BIN)/python benchmarks/tables.py

@@ -38,6 +38,8 @@ DOCS = ROOT / "docs"
 PAGES = sorted(
     str(path.relative_to(DOCS)) for path in DOCS.rglob("*.md") if "_build" not in str(path)
 )
+# What a page shows is run here, and the gallery's blocks in test_gallery.
+RUN = [page for page in PAGES if page != "gallery.md"]
 # What is not in docs/ has links as well.
 DOCUMENTS = [
     *(f"docs/{page}" for page in PAGES),
@@ -75,7 +77,7 @@ def library_of_the_build() -> None:
             pytest.skip(f"the extra docs is not installed: {name} is missing")
 
 
-@pytest.mark.parametrize("page", [with_its_marks(page) for page in PAGES])
+@pytest.mark.parametrize("page", [with_its_marks(page) for page in RUN])
 def test_a_page_does_what_it_shows(
     page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

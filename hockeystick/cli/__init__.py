@@ -10,7 +10,7 @@ import click
 
 from hockeystick.cli.commands.completion import completed
 from hockeystick.cli.commands.group import hockeystick
-from hockeystick.cli.refusal import Refusal, wants_json
+from hockeystick.cli.refusal import Refusal, notes_of, wants_json
 from hockeystick.errors import HockeystickError
 
 __all__ = ["main"]
@@ -43,12 +43,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if arguments is None else arguments)
     try:
         return _status(given)
-    except BrokenPipeError:
+    except BrokenPipeError as error:
         _discard_output()
+        for note in notes_of(error):
+            click.echo(f"hockeystick: {note}", err=True)
         return _NOBODY_READS
     except OSError as error:
         _discard_output()
         told = click.ClickException(f"cannot write the answer: {error.strerror}")
+        for note in notes_of(error):
+            told.add_note(note)
         return Refusal.of(told).tell(as_json=False)
 
 

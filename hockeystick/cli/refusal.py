@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from numbers import Real
 from typing import Any, Final, final
@@ -40,6 +40,12 @@ class Refusal:
 
     @classmethod
     def of(cls, error: BaseException) -> Refusal:
+        """Return what an exception amounts to, with what was noted of it."""
+        found = cls._of(error)
+        return replace(found, message="; ".join((found.message, *notes_of(error))))
+
+    @classmethod
+    def _of(cls, error: BaseException) -> Refusal:
         """Return what an exception amounts to."""
         if isinstance(error, KeyboardInterrupt):
             return cls("KeyboardInterrupt", str(error) or "interrupted", _INTERRUPTED, {})
@@ -68,6 +74,11 @@ class Refusal:
         if as_json:
             click.echo(self.as_json)
         return self.status
+
+
+def notes_of(error: BaseException) -> tuple[str, ...]:
+    """Return what was noted of an exception on its way: one line says it all."""
+    return tuple(getattr(error, "__notes__", ()))
 
 
 def wants_json(given: list[str]) -> bool:

@@ -1,5 +1,6 @@
 """The examples that end every help, run as they stand, in a folder that has plan.toml alone."""
 
+import asyncio
 import shlex
 from collections.abc import Callable
 from pathlib import Path
@@ -7,7 +8,6 @@ from pathlib import Path
 import click
 import pytest
 
-from hockeystick.cli.commands import explore
 from hockeystick.cli.commands.group import hockeystick
 from hockeystick.cli.flags.examples import EXAMPLES
 
@@ -19,12 +19,13 @@ SLOW = {"hockeystick compare", "hockeystick report"}
 
 def commands(group: click.Group, path: str) -> dict[str, click.Command]:
     """Return every command by its path."""
-    context, found = click.Context(group), {path: group}
+    context = click.Context(group)
+    found: dict[str, click.Command] = {path: group}
     for name in group.list_commands(context):
         one = group.get_command(context, name)
         assert one is not None
         below = f"{path} {name}"
-        found |= commands(one, below) if isinstance(one, click.Group) else {below: one}
+        found.update(commands(one, below) if isinstance(one, click.Group) else {below: one})
     return found
 
 
@@ -62,7 +63,7 @@ def test_every_example_runs(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("HOCKEYSTICK_LEDGER", raising=False)
-    monkeypatch.setattr(explore.asyncio, "run", lambda served: served.close())
+    monkeypatch.setattr(asyncio, "run", lambda served: served.close())
     if path != "hockeystick":
         assert run("init")[0] == 0
     for line in EXAMPLES[path]:

@@ -16,6 +16,7 @@ from hockeystick.cli.terminal.waiting import waiting
 from hockeystick.conversions import TARGETS, convert
 from hockeystick.io import parse
 from hockeystick.io.plan_file import PlanFile
+from hockeystick.numerics.numerals import at_most
 
 _NEEDED: Final = {"ApproxDP": {"delta", "epsilon"}, "TCDP": {"omega"}, "RenyiDP": {"orders"}}
 _FREE: Final = "ApproxDP needs --delta or --epsilon, TCDP --omega, RenyiDP --orders"
@@ -28,9 +29,15 @@ _FREE: Final = "ApproxDP needs --delta or --epsilon, TCDP --omega, RenyiDP --ord
 @click.option("--delta", metavar="D", help="Ask for epsilon at this delta.")
 @click.option("--omega", metavar="W", help="The largest order of a TCDP.")
 @click.option("--orders", metavar="A,B,...", help="The orders of a RenyiDP.")
+@options.short_flag
 @options.json_flag
 def command(
-    plan_file: str, to: str, orders: str | None, as_json: bool, **numbers: str | None
+    plan_file: str,
+    to: str,
+    orders: str | None,
+    short: bool,
+    as_json: bool,
+    **numbers: str | None,
 ) -> None:
     """Print what one notion of differential privacy says in terms of another.
 
@@ -38,6 +45,7 @@ def command(
     other plan; a plan file's delta or epsilon serves where neither is given. Every number of the
     result is rounded to the safe side.
     """
+    options.refuse_beside_short(short, as_json=as_json)
     given_plan = source(plan_file)
     file = given_plan.plan_file()
     given: dict[str, object] = {
@@ -52,7 +60,9 @@ def command(
     with waiting(f"converting to {to}"):
         result = convert(file.plan, to, **given)
     conversion = Conversion(file, given_plan.content is None, tuple(given), result)
-    if as_json:
+    if short:
+        click.echo(_quoted(conversion))
+    elif as_json:
         click.echo(_json(conversion))
     else:
         from hockeystick.cli.panels import conversion_panel, render
@@ -67,6 +77,17 @@ def _with_defaults(to: str, given: dict[str, object], file: PlanFile) -> dict[st
     if file.delta is not None:
         return {**given, "delta": file.delta}
     return given if file.epsilon is None else {**given, "epsilon": file.epsilon}
+
+
+def _quoted(conversion: Conversion) -> str:
+    """Return the one number that was not given, rounded up, or raise where there are several."""
+    numbers = conversion.found
+    if len(numbers) != 1:
+        kind = type(conversion.result).__name__
+        raise click.UsageError(
+            f"--short prints one number, and this {kind} has {len(numbers) or 'none'}"
+        )
+    return at_most(numbers[0])
 
 
 def _json(conversion: Conversion) -> str:

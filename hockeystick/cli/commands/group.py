@@ -156,8 +156,7 @@ def _answer(
     """Print the answer to one question, and what the verifier says of it."""
     if verify:
         hs.answers.require_verifier()
-    if short and (verify or as_json or mu):
-        raise click.UsageError("--short prints one number: leave out --verify, --json and --mu")
+    options.refuse_beside_short(short, verify=verify, as_json=as_json, mu=mu)
     rate = _least_rate(mu, least_rate)
     file = options.plan_of(plan_file, flags)
     at = asking.question(given_name, given, file)

@@ -116,8 +116,9 @@ def reserve(
     """Charge a plan that is about to run, and print its key.
 
     Once the key is printed, the charge is on the disk. The same key with the same plan and datasets
-    is charged once, and standard error says that it was reserved before. One that was committed or
-    released is no leave to run again, and is refused. Exit status 4: the budget does not cover it.
+    is charged once, and standard error (in JSON, "resumed") says that it was reserved before. One
+    that was committed or released is no leave to run again, and is refused. Exit status 4: the
+    budget does not cover it.
     """
     mechanism = options.plan_of(plan_file, plan).plan
     ledger = flags.opened(url, dataset, timeout)
@@ -126,7 +127,7 @@ def reserve(
         made = ledger.reserve(mechanism, key=known, by=by, note=note, also=also)
         _refuse_resolved(made)
         click.echo(_reservation(made) if as_json else made.key)
-    if made.resumed:
+    if made.resumed and not as_json:
         click.echo(f"hockeystick: {made.key!r} was reserved before: charged once", err=True)
 
 

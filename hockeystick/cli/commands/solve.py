@@ -104,6 +104,7 @@ def _target_flags(command: Any) -> Any:
 )
 @out_flags("Write the solved plan: a new .toml file.")
 @options.verify_flag
+@options.short_flag
 @options.json_flag
 def solve(
     plan_file: str | None,
@@ -115,11 +116,13 @@ def solve(
     out: str | None,
     force: bool,
     verify: bool,
+    short: bool,
     as_json: bool,
     **flags: Any,
 ) -> None:
     """Print the value of one parameter with which a plan just meets a target."""
     asked = {name: flags.pop(name) for name in _TARGET_FLAGS}
+    options.refuse_beside_short(short, verify=verify, as_json=as_json)
     if verify:
         require_verifier()
     path = None if out is None else out_path(out, (_ENDING,), force)
@@ -143,7 +146,10 @@ def solve(
     verdict = verdict_of(found) if verify else None
     if path is not None:
         write_whole(path, plan_text(solution.solved), force)
-    if as_json:
+    if short:
+        # Whatever digits were left out, the plan would be another one than the one that is proven.
+        click.echo(repr(found.value))
+    elif as_json:
         click.echo(_json(solution, verdict))
     else:
         from hockeystick.cli.panels import render, solution_panel

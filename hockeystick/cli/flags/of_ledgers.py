@@ -61,10 +61,9 @@ def named(url: str | None) -> str:
 
 @contextmanager
 def told_on_failure(key: str) -> Iterator[None]:
-    """Say on standard error under which key something may be reserved, where it ends badly."""
+    """Add to what is said under which key something may be reserved, where it ends badly."""
     try:
         yield
-    except (KeyboardInterrupt, OSError, LedgerError):
-        asked = "ask again with --key, which charges once"
-        click.echo(f"hockeystick: {key!r} may be reserved: {asked}", err=True)
+    except (KeyboardInterrupt, OSError, LedgerError) as error:
+        error.add_note(f"{key!r} may be reserved: ask again with --key, which charges once")
         raise

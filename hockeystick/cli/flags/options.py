@@ -136,9 +136,19 @@ verify_flag = click.option(
     help="Have the answer verified by a second program; the exit status is that of verify.",
 )
 short_flag = click.option(
-    "--short", is_flag=True, help="Print only the number to quote, rounded up, for scripts."
+    "--short",
+    is_flag=True,
+    help="Print only the number to quote, on its safe side, for scripts.",
 )
 json_flag = click.option("--json", "as_json", is_flag=True, help="Answer in JSON, for programs.")
+
+
+def refuse_beside_short(short: bool, **others: bool) -> None:
+    """Raise where more is asked for than the one number of --short."""
+    if short and any(others.values()):
+        *first, last = (_flag(name.removeprefix("as_")) for name in others)
+        beside = f"{', '.join(first)} and {last}" if first else last
+        raise click.UsageError(f"--short prints one number: leave out {beside}")
 
 
 def plan_of(

@@ -47,6 +47,16 @@ class Conversion:
         plan = self.file.plan
         return () if self.written and isinstance(plan, Notion) else assumptions_of(plan)
 
+    @property
+    def found(self) -> list[float]:
+        """The numbers of the result that were not given, each true of whatever is larger."""
+        if isinstance(self.result, RenyiDP):
+            return [size for _, size in self.result.divergences]
+        if isinstance(self.result, FDP):
+            return []
+        numbers = numbers_of(self.result)
+        return [float(value) for name, value in numbers.items() if name not in self.asked]
+
 
 @singledispatch
 def numbers_of(result: Mechanism) -> dict[str, Any]:

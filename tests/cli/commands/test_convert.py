@@ -10,6 +10,7 @@ import hockeystick as hs
 from hockeystick.cli.flags.source import notion as notion_of
 from hockeystick.conversions import convert
 from hockeystick.notions import GDP, TCDP, ZCDP, ApproxDP, Notion, PureDP, RenyiDP
+from hockeystick.numerics.numerals import at_most
 
 Run = Callable[..., tuple[int, str, str]]
 Write = Callable[[str | bytes], str]
@@ -143,3 +144,19 @@ def test_wrong_input_is_one_line_and_status_2(
     assert err.startswith("hockeystick: ")
     assert len(err.splitlines()) == 1
     assert reason in err
+
+
+def test_short_is_the_one_number_that_was_not_given_rounded_up(run: Run) -> None:
+    zcdp = "convert", "ZCDP(rho=0.5)", "--short", "--to", "ApproxDP"
+    result = hs.convert(hs.ZCDP(rho=0.5), hs.ApproxDP, delta=1e-6)
+    assert run(*zcdp, "--delta", "1e-6") == (0, f"{at_most(float(result.epsilon))}\n", "")
+    status, out, _ = run(*zcdp, "--epsilon", "2")
+    delta = hs.convert(hs.ZCDP(rho=0.5), hs.ApproxDP, epsilon=2).delta
+    assert (status, out) == (0, f"{at_most(float(delta))}\n")
+    one = "convert", "Gaussian(1)", "--short", "--to", "RenyiDP", "--orders"
+    assert run(*one, "2")[0] == 0
+    for wrong in ((*one, "2,3"), (*zcdp, "--delta", "1e-6", "--json")):
+        status, _, err = run(*wrong)
+        assert status == 2
+        assert "--short prints one number" in err
+    assert "this FDP has none" in run("convert", "Gaussian(1)", "--short", "--to", "FDP")[2]

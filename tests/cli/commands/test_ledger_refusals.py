@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sqlite3
 import subprocess
@@ -86,13 +87,31 @@ def test_an_interrupt_says_under_which_key_something_may_be_reserved(
     with monkeypatch.context() as patch:
         patch.setattr(Ledger, "reserve", interrupted)
         status, out, err = run("ledger", "reserve", "census", plan)
-    told, last = err.splitlines()
+    (told,) = err.splitlines()
     key = told.split("'")[1]
-    assert (status, out, last) == (130, "", "hockeystick: interrupted")
-    assert f"{key!r} may be reserved" in told
+    assert (status, out) == (130, "")
+    assert told.startswith(f"hockeystick: interrupted; {key!r} may be reserved: ask again")
     assert len(hs.Ledger(opened, "census").history()) == (2 if when == "after" else 1)
     assert run("ledger", "reserve", "census", plan, "--key", key)[:2] == (0, f"{key}\n")
     assert hs.Ledger(opened, "census").remaining == hs.ZCDP(rho=0.25), "charged once"
+
+
+def test_programs_are_told_once_what_may_be_reserved_and_what_was(
+    run: Run, plan: str, opened: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: Any, **__: Any) -> Any:
+        raise KeyboardInterrupt
+
+    asked = "ledger", "reserve", "census", plan, "--key", "k", "--json"
+    with monkeypatch.context() as patch:
+        patch.setattr(Ledger, "reserve", interrupted)
+        status, out, err = run(*asked)
+    error = json.loads(out)["error"]
+    assert (status, err) == (130, f"hockeystick: {error['message']}\n")
+    assert "'k' may be reserved" in error["message"]
+    for resumed in (False, True):
+        status, out, err = run(*asked)
+        assert (status, err, json.loads(out)["resumed"]) == (0, "", resumed)
 
 
 @pytest.fixture

@@ -293,3 +293,14 @@ def test_the_solved_plan_is_written_as_a_plan_file(run: Run, write: Write, tmp_p
     ):
         assert reason in run(*asked[:-1], str(tmp_path / name))[2]
     assert sorted(one.name for one in tmp_path.iterdir()) == ["plan.toml", "solved.toml"]
+
+
+def test_short_is_the_value_that_is_proven_to_meet_the_target(run: Run) -> None:
+    asked = "solve", "Laplace()**10 @ Gaussian(4)", "--epsilon", "2", "--delta", "1e-6"
+    status, out, err = run(*asked, "--short")
+    found = json.loads(run(*asked, "--json")[1])
+    assert (status, out, err) == (0, f"{found['value']!r}\n", "")
+    plan = hs.Laplace(float(out)) ** 10 @ hs.Gaussian(4)
+    assert hs.epsilon(plan, 1e-6).upper <= 2
+    for flag in ("--json", "--verify"):
+        assert "--short prints one number" in run(*asked, "--short", flag)[2]

@@ -17,6 +17,9 @@ batches and clipped in each, so that a step moves by ``j C``, not by at most C w
 shuffled epoch, if k divides the number of batches (else one would reach into the next epoch, and
 have an example twice). So are the batches of all ranks of a ``DistributedSampler``, which cuts one
 common order into disjoint parts, if the ranks divide the examples; else it repeats some.
+
+Accelerate, and with it transformers' ``Trainer``, makes loaders whose own batch size is None, and
+whose sampler is none that is used: in one process torch's own ``BatchSampler`` has both.
 """
 
 from __future__ import annotations
@@ -92,7 +95,8 @@ def _read(loader: Any) -> _Loader:
             "a loader over an IterableDataset, or another data set without a length, does not say "
             "how examples are drawn: no sampling is known of a stream; use a data set with a length"
         )
-    rate, size = getattr(loader, "sample_rate", None), getattr(loader, "batch_size", None)
+    batching = _batching(loader)
+    rate, size = getattr(loader, "sample_rate", None), getattr(batching, "batch_size", None)
     if size is None and rate is None:
         kind = type(getattr(loader, "batch_sampler", None)).__name__
         raise IncompatibleError(
@@ -106,9 +110,17 @@ def _read(loader: Any) -> _Loader:
         raise ParameterError("loader", loader, _A_LOADER) from None
     if not examples or not batches:
         raise ParameterError("loader", loader, f"{_A_LOADER}, at least one; it has none")
-    dropped = bool(getattr(loader, "drop_last", False))
-    sampler = getattr(loader, "sampler", None)
+    dropped = bool(getattr(batching, "drop_last", False))
+    sampler = getattr(batching, "sampler", None)
     return _Loader(examples, batches, size, dropped, sampler, rate)
+
+
+def _batching(loader: Any) -> Any:
+    """Return what has a loader's batch size, drop_last and sampler: it, or torch's BatchSampler."""
+    given = getattr(loader, "batch_sampler", None)
+    kind = type(given)
+    plain = (kind.__module__, kind.__qualname__) == ("torch.utils.data.sampler", "BatchSampler")
+    return given if plain else loader
 
 
 def _names(value: object) -> set[str]:

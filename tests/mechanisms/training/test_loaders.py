@@ -130,6 +130,26 @@ def test_what_draws_batches_otherwise_is_refused_with_the_way_out(
         read(loader, sampling, accumulate=accumulate)
 
 
+def batched(sampler: Any, module: str = "torch.utils.data.sampler") -> Loader:
+    """Return what Accelerate makes of a loader: its own attributes are not what is drawn."""
+    fields = {"batch_size": 50, "drop_last": True, "sampler": sampler}
+    batches = type("BatchSampler", (), {"__module__": module})()
+    for name, value in fields.items():
+        setattr(batches, name, value)
+    return Loader(batch_size=None, sampler=SequentialSampler(), batch_sampler=batches)
+
+
+def test_a_loader_of_accelerate_is_that_of_its_batch_sampler() -> None:
+    found = batched(RandomSampler())
+    assert read(found, "shuffle") == read(Loader(drop_last=True), "shuffle")
+    assert read(found) == read(Loader())
+    with pytest.raises(HockeystickError, match="sampler is a SequentialSampler"):
+        read(batched(SequentialSampler()), "shuffle")
+    # One of somebody's own may draw whatever it likes.
+    with pytest.raises(HockeystickError, match="batch_size None"):
+        read(batched(RandomSampler(), "mine"), "shuffle")
+
+
 def test_accumulated_poisson_batches_lose_more_than_one_step_on_everything() -> None:
     # An example is in 0, 1 or 2 of two batches of rate 1/2; the event is that the sum exceeds z.
     def above(z: float) -> float:

@@ -10,7 +10,13 @@ from hockeystick.answers.cautions import Caution, Units, cautions, suggested_del
 from hockeystick.answers.decisions import Decision, decide
 from hockeystick.answers.document import SCHEMA, document
 from hockeystick.answers.registration import registration
-from hockeystick.answers.verification import load_answer, require_verifier, verify
+from hockeystick.answers.verification import (
+    altered_in,
+    load_answer,
+    refuted_page,
+    require_verifier,
+    verify,
+)
 from hockeystick.answers.wording import in_words, protected, steps_rules
 
 __all__ = [
@@ -18,12 +24,14 @@ __all__ = [
     "Caution",
     "Decision",
     "Units",
+    "altered_in",
     "cautions",
     "decide",
     "document",
     "in_words",
     "load_answer",
     "protected",
+    "refuted_page",
     "registration",
     "require_verifier",
     "steps_rules",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import singledispatch
 from importlib import import_module
@@ -13,6 +13,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final
 
 from hockeystick.answers.document import document
+from hockeystick.answers.shown import altered
 from hockeystick.calibration import Calibrated
 from hockeystick.errors import AnswerError, HockeystickError, ParameterError
 from hockeystick.mechanisms import Mechanism
@@ -39,7 +40,8 @@ def verify(
 
     Guarantees:
         "verified" and "refuted" are proven, as far as that program and the ball arithmetic are
-        right; "not covered" says nothing about the answer.
+        right; "not covered" says nothing about the answer. A report is refuted as well where it
+        does not show the answer inside it; styles and scripts that hide something are not seen.
 
     Edge cases:
         A solution is verified where the plan meets its target and the one beyond it, if any is
@@ -72,6 +74,8 @@ def verify(
     """
     program = require_verifier()
     text = _text(answer, {"plan": plan, "delta": delta, "epsilon": epsilon})
+    if isinstance(answer, str | os.PathLike) and (reasons := altered_in(answer)):
+        return refuted_page(reasons)
     _refuse_approximation(text)
     with _refusals(program):
         verdict: verifier.Verdict = program.verify(text)
@@ -97,6 +101,26 @@ def load_answer(source: str | bytes | os.PathLike[str]) -> str:
         allowed = "an object in JSON, as --json prints it, or a page with one"
         raise AnswerError(f"an answer must be {allowed}; this begins {text[:_SHOWN]!r}")
     return text
+
+
+def altered_in(source: str | bytes | os.PathLike[str]) -> tuple[str, ...]:
+    """Return what a report shows that is not the answer inside it; nothing where all agrees.
+
+    Args:
+        source: As for ``load_answer``; JSON shows nothing else than itself.
+
+    Raises:
+        AnswerError: As ``load_answer``.
+    """
+    text = _content(source)
+    return altered(text, load_answer(text)) if text.lstrip().startswith("<") else ()
+
+
+def refuted_page(reasons: Sequence[str]) -> verifier.Verdict:
+    """Return the verdict on a page that does not show the answer inside it."""
+    told = "; ".join(reasons)
+    refuted: verifier.Verdict = require_verifier().Verdict(status="refuted", reason=told)
+    return refuted
 
 
 def require_verifier() -> ModuleType:

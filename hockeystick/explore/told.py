@@ -18,7 +18,7 @@ from hockeystick.mechanisms import DPSGD, Sampling
 from hockeystick.numerics.numerals import at_most, interval, plain
 from hockeystick.reports import Point
 from hockeystick.reports.figures import is_wide, shown
-from hockeystick.reports.words import meaning, per_cent
+from hockeystick.reports.words import per_cent
 from hockeystick.results import Certified
 from hockeystick.tradeoffs.reading import percent_at_most
 
@@ -56,7 +56,7 @@ def headline_told(
         "delta": plain(state.delta),
         "interval": f"exactly {upper}" if lower == upper else f"from {lower} to {upper}",
         "accountant": answer.accountant,
-        "meaning": meaning(answer, state.delta),
+        "meaning": meaning(answer.lower, answer.upper, state.delta),
     }
 
 

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from importlib import resources
 from typing import TYPE_CHECKING, Any, Final
 
+from hockeystick.answers import shown
 from hockeystick.reports import words
 from hockeystick.reports.figures import figures, is_wide
 from hockeystick.reports.findings import Findings
@@ -64,7 +65,7 @@ def page(findings: Findings, date: dt.date) -> str:
         script=template_text("paint.js") + template_text("report.js"),
         bokeh=bokeh_script(),
     )
-    return text
+    return shown.sealed(text)
 
 
 def environment(read: Callable[[str], str]) -> Environment:

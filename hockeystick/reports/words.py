@@ -11,9 +11,9 @@ from typing import Final, final
 from hockeystick.accountants.comparison import Row
 from hockeystick.accountants.registry import ACCOUNTANTS
 from hockeystick.accountants.summary import GaussianSummary
-from hockeystick.answers import Decision, in_words, protected, steps_rules
+from hockeystick.answers import Decision, in_words, protected, shown, steps_rules
 from hockeystick.mechanisms import assumptions_of
-from hockeystick.numerics.numerals import at_least, at_most, formatted_up, interval, nearest, plain
+from hockeystick.numerics.numerals import at_least, at_most, interval, nearest, plain
 from hockeystick.reports.audit_words import AuditTold, audit_told
 from hockeystick.reports.findings import Attack, Findings, Group, Point
 from hockeystick.reports.ledger_words import LedgerTold, ledger_told
@@ -23,8 +23,6 @@ from hockeystick.tradeoffs.reading import is_promise, percent_at_most, reading
 _ANY_ADJACENCY: Final = "any: the one under which the plan's numbers hold"
 # How the sentences begin that say what neighbouring data sets are.
 _FEW_DIGITS: Final = 4
-_LARGEST_POWER: Final = 700.0
-_READABLE: Final = 1e7
 _SAME: Final = 1.00005
 _SMALLEST_PLAIN: Final = -5
 _VERIFIED: Final = "each of these claims holds"
@@ -50,9 +48,9 @@ class Told:
     delta: str
     epsilon: str
     is_bounded: bool
-    lower: str
-    upper: str
-    is_exact: bool
+    headline: str
+    claim: str
+    proven: str
     meaning: str
     budget: str
     is_met: bool
@@ -121,7 +119,6 @@ def _gaussian(summary: GaussianSummary) -> GaussianTold | None:
 def told(findings: Findings) -> Told:
     """Return a report in words."""
     subject, answer, attack = findings.subject, findings.answer, findings.attack
-    lower, upper = interval(answer.lower, answer.upper)
     course = findings.course
     return Told(
         title=subject.title or "A plan without a title",
@@ -134,10 +131,10 @@ def told(findings: Findings) -> Told:
         delta=plain(subject.delta),
         epsilon=at_most(answer.upper),
         is_bounded=answer.upper < math.inf,
-        lower=lower,
-        upper=upper,
-        is_exact=lower == upper,
-        meaning=meaning(answer, subject.delta),
+        headline=shown.headline(answer.upper, subject.delta),
+        claim=shown.claimed(answer.lower, answer.upper, subject.delta),
+        proven=shown.proven(answer.lower, answer.upper),
+        meaning=shown.meaning(answer.lower, answer.upper, subject.delta),
         budget=_budget(findings),
         is_met=findings.decision is Decision.MEETS,
         cautions=tuple(one.text for one in findings.cautions),
@@ -184,34 +181,12 @@ def per_cent(number: str) -> str:
     )
 
 
-def meaning(answer: Certified, delta: float) -> str:
-    """Return what the headline bounds."""
-    if answer.lower == math.inf:
-        return "No epsilon is enough at this delta."
-    if answer.upper == math.inf:
-        return "No finite epsilon is proven to be enough at this delta."
-    if answer.upper > _LARGEST_POWER:
-        return "With e^epsilon above 10^300, this is no protection that anyone could measure."
-    power = math.exp(answer.upper) * (1.0 + 2.0**-40)
-    factor = at_most(power, _FEW_DIGITS) if power < _READABLE else formatted_up(power, ".2e")
-    besides = f", plus {plain(delta)}" if delta else ""
-    return (
-        f"Any outcome of the release has on one data set at most {factor} (= e^epsilon) times the "
-        f"probability that it has on a neighbouring one{besides}."
-    )
-
-
 def _budget(findings: Findings) -> str:
     """Return whether the headline is within the budget; nothing where there is none."""
     budget, decision = findings.subject.budget, findings.decision
     if budget is None or decision is None:
         return ""
-    limit = f"epsilon at most {plain(budget)} at delta = {plain(findings.subject.delta)}"
-    return {
-        Decision.MEETS: f"Meets the budget: {limit}.",
-        Decision.MISSES: f"Misses the budget: {limit}.",
-        Decision.UNDECIDED: f"Not proven to meet the budget: {limit} lies between the proven ends.",
-    }[decision]
+    return shown.within_budget(decision, budget, findings.subject.delta)
 
 
 def _group(group: Group) -> tuple[str, str, str]:

@@ -27,7 +27,8 @@ _HELP: Final = """Have an answer verified by a second program, and print what it
 FILE is what epsilon, delta or solve printed with --json, a report, or - for standard input. Of a
 plan, PLAN.toml or 'Laplace(2)**3', the answer to its question is computed first. The second program
 has its own definitions, shares no code with the first, and computes in rigorous ball arithmetic
-(extra verify).
+(extra verify). What is verified is the answer inside a report; a report that shows something else
+is refuted, but what styles or scripts hide is not seen.
 
 Exit status 0: verified. 1: refuted. 3: not covered, which says nothing about the answer. 2: FILE
 holds no answer.
@@ -43,8 +44,11 @@ def verify(file: str, delta: str | None, epsilon: str | None, as_json: bool) -> 
     """Have an answer verified by a second program, and print what it says."""
     hs.answers.require_verifier()
     asked = {"delta": delta, "epsilon": epsilon}
-    text = _computed(file, asked) if _is_plan(file) else _given(file, asked)
-    verdict = verdict_of(text)
+    if _is_plan(file):
+        text, reasons = _computed(file, asked), tuple[str, ...]()
+    else:
+        text, reasons = _given(file, asked)
+    verdict = hs.answers.refuted_page(reasons) if reasons else verdict_of(text)
     if as_json:
         from hockeystick.cli import as_json as programs
 
@@ -53,7 +57,7 @@ def verify(file: str, delta: str | None, epsilon: str | None, as_json: bool) -> 
     else:
         from hockeystick.cli.panels import verdict_table
 
-        verdict_table.print_answer(file, json.loads(text))
+        verdict_table.print_answer(file, json.loads(text), inside=not _is_plan(file))
     end_with(verdict, as_json)
 
 
@@ -92,11 +96,11 @@ def _computed(path: str, asked: dict[str, str | None]) -> str:
     return programs.answer(file, at, answer, hs.__version__)
 
 
-def _given(file: str, asked: dict[str, str | None]) -> str:
-    """Return the document that a file or standard input holds."""
+def _given(file: str, asked: dict[str, str | None]) -> tuple[str, tuple[str, ...]]:
+    """Return the document that a file or standard input holds, and what a page shows else."""
     for name, text in asked.items():
         if text is not None:
             raise click.UsageError(f"--{name} is for plan files: {file} says where it was asked")
-    if file != _STDIN:
-        return hs.answers.load_answer(Path(file))
-    return hs.answers.load_answer(b"" if sys.stdin is None else sys.stdin.buffer.read())
+    piped = b"" if sys.stdin is None or file != _STDIN else sys.stdin.buffer.read()
+    held = piped if file == _STDIN else Path(file)
+    return hs.answers.load_answer(held), hs.answers.altered_in(held)

@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from hockeystick.cli.panels.render import bare_table, facts_table, one_line, print_plainly
+from hockeystick.numerics.numerals import at_most
 
 if TYPE_CHECKING:
     from hockeystick.verifier import Verdict
@@ -19,17 +20,18 @@ _STYLES: Final = {"verified": "bold green", "refuted": "bold red", "not covered"
 _MEANINGS: Final = {
     "verified": "a second program finds that every claim holds",
     "refuted": "do not rely on this answer; please report it",
+    "altered": "do not rely on this page: it does not show the answer inside it",
     "not covered": "the second program says nothing about this answer",
 }
 
 
-def print_answer(name: str, told: dict[str, Any]) -> None:
+def print_answer(name: str, told: dict[str, Any], *, inside: bool) -> None:
     """Print what is about to be judged: the file, and the plan as the answer describes it."""
     facts = facts_table()
     facts.add_row("file", one_line(name))
     plan = spelled(told.get("description"))
     facts.add_row("plan", one_line(textwrap.shorten(plan, _LONGEST, placeholder=" ...")))
-    facts.add_row("claim", one_line(_claim(told)))
+    facts.add_row("answer inside" if inside else "answer", one_line(_claim(told)))
     print_plainly(facts)
 
 
@@ -54,14 +56,23 @@ def _claim(told: dict[str, Any]) -> str:
     if "parameter" in told:
         return f"{told['parameter']} = {told.get('value')} meets {told.get('target')}"
     asked = ", ".join(f"{name} = {value}" for name, value in told.get("at", {}).items())
-    return f"{told.get('quantity')} from {told.get('lower')} to {told.get('upper')} at {asked}"
+    ends = f"proven from {told.get('lower')} to {told.get('upper')}"
+    return f"{told.get('quantity')} at most {_at_most(told.get('upper'))} at {asked}, {ends}"
+
+
+def _at_most(upper: Any) -> str:
+    """Return an upper end in a few digits, or as it is where it is no number."""
+    try:
+        return at_most(float(upper))
+    except (TypeError, ValueError):
+        return str(upper)
 
 
 def _told(verdict: Verdict) -> RenderableType:
     """Return the table of the claims above the verdict."""
-    said = Text.assemble(
-        (verdict.status, _STYLES[verdict.status]), f": {_MEANINGS[verdict.status]}"
-    )
+    of_page = verdict.status == "refuted" and not verdict.checks
+    meaning = _MEANINGS["altered" if of_page else verdict.status]
+    said = Text.assemble((verdict.status, _STYLES[verdict.status]), f": {meaning}")
     facts = facts_table()
     facts.add_row("verdict", said)
     if verdict.reason:

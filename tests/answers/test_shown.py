@@ -1,0 +1,47 @@
+"""A page shows the answer that it holds, or is refuted."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+import pytest
+
+import hockeystick as hs
+from hockeystick.answers import altered_in
+
+pytest.importorskip("bokeh", reason="reports need Bokeh")
+pytest.importorskip("jinja2", reason="reports need Jinja2")
+pytest.importorskip("flint", reason="pages are read by the verifier")
+
+DAY = dt.date(2026, 1, 31)
+ALTERATIONS = (
+    ("epsilon ≤ 3.70864", "epsilon ≤ 1.70864", "as its headline"),
+    ("at delta = 1e-05, and", "at delta = 1e-15, and", "as its claim"),
+    ("Misses the budget: epsilon at most 3 at", "Meets the budget: epsilon at most 3 at", "budget"),
+    ("Misses the budget: epsilon at most 3 at", "Meets the budget: epsilon at most 1 at", "budget"),
+    ("Gaussian (noise multiplier 2) x 3", "Gaussian (noise multiplier 5) x 3", "as its plan"),
+    ("from 3.708", "from 1.708", "as its interval"),
+    ("at most 40.80", "at most 4.80", "as its meaning"),
+    ("<th scope=\"row\">0.1</th>", "<th scope=\"row\">0.2</th>", "some of it was altered"),
+    (' data-shown="', ' data-hidden="', "does not mark"),
+    ("<h1>", "<h1>safe: ", "some of it was altered"),
+    ('"lower":3.7', '"lower":1.7', "as its claim"),
+    ("hockeystick-text", "another-text", "some of it was altered"),
+)
+
+
+def test_what_a_page_shows_beside_its_answer_is_found() -> None:
+    text = hs.report(hs.Gaussian(2) ** 3, delta=1e-5, budget_epsilon=3, date=DAY).html
+    assert altered_in(text) == ()
+    assert altered_in(text.replace("</p>\n", "</p>\n\n  ").replace("<p>", "<P>")) == ()
+    for old, new, said in ALTERATIONS:
+        assert old in text
+        (first, *_) = altered_in(text.replace(old, new))
+        assert said in first, (old, new)
+
+
+def test_pages_without_a_bound_or_a_delta_show_their_answers() -> None:
+    for plan, delta in ((hs.Gaussian(2), 0.0), (hs.Laplace(2), 0.0), (hs.Laplace(2), 0.9)):
+        page = hs.report(plan, delta=delta, date=DAY).html
+        assert altered_in(page) == (), (plan, delta)
+    assert "at most 1 (= e^epsilon)" in page

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import fields
 from typing import Any, Final
 
+from hockeystick.answers.shown import meaning
 from hockeystick.errors import PlanFileError
 from hockeystick.explore.answers import READ_AT, Attack, Solved
 from hockeystick.explore.controls import choices_of, sliders_of

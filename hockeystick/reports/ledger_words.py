@@ -85,6 +85,8 @@ class LedgerTold:
         facts: What is left and spent, each with a label.
         meanings: What the guarantee says, as sentences.
         assumptions: What must hold, as sentences.
+        verdict: Whether it covers the plan.
+        is_covered: Whether that is so.
         is_sound: Whether the verification found nothing wrong.
         problems: What it found.
         entries: The latest entries.
@@ -95,6 +97,8 @@ class LedgerTold:
     facts: tuple[tuple[str, str], ...]
     meanings: tuple[str, ...]
     assumptions: tuple[str, ...]
+    verdict: str
+    is_covered: bool
     is_sound: bool
     problems: tuple[str, ...]
     entries: tuple[EntryTold, ...]
@@ -111,6 +115,8 @@ def ledger_told(found: Ledgered, plan: Mechanism) -> LedgerTold:
         facts=(*status_facts(status), ("this plan", _asked_for(found, plan))),
         meanings=(*_MEANINGS, *of_cap),
         assumptions=_ASSUMPTIONS,
+        verdict=found.verdict(plan),
+        is_covered=found.covers(plan),
         is_sound=found.check.sound,
         problems=found.check.problems,
         entries=entries_told(shown, found.terms),

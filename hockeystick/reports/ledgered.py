@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import final
 
+from hockeystick.errors import HockeystickError
 from hockeystick.ledger import Entry, Ledger, LedgerCheck, LedgerStatus
 from hockeystick.ledger.fractions import Costs, plus
 from hockeystick.ledger.terms import Terms, terms_of
@@ -44,6 +45,18 @@ class Ledgered:
         price = terms.price(plan)
         fits = not any(price) or terms.covers(plus(self.entries[-1].total, price))
         return price, fits
+
+    def covers(self, plan: Mechanism) -> bool:
+        """Return whether this budget covers one more plan, and can be charged for it."""
+        try:
+            return self.asked_for(plan)[1]
+        except HockeystickError:
+            return False
+
+    def verdict(self, plan: Mechanism) -> str:
+        """Return in words whether the budget of the dataset covers one more plan."""
+        covered = "covers" if self.covers(plan) else "does not cover"
+        return f"ledger {self.status.dataset}: {covered} this plan"
 
 
 def ledgered(ledger: Ledger, *, head: str | None = None) -> Ledgered:

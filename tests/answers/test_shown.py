@@ -22,7 +22,7 @@ ALTERATIONS = (
     ("Gaussian (noise multiplier 2) x 3", "Gaussian (noise multiplier 5) x 3", "as its plan"),
     ("from 3.708", "from 1.708", "as its interval"),
     ("at most 40.80", "at most 4.80", "as its meaning"),
-    ("<th scope=\"row\">0.1</th>", "<th scope=\"row\">0.2</th>", "some of it was altered"),
+    ('<th scope="row">0.1</th>', '<th scope="row">0.2</th>', "some of it was altered"),
     (' data-shown="', ' data-hidden="', "does not mark"),
     ("<h1>", "<h1>safe: ", "some of it was altered"),
     ('"lower":3.7', '"lower":1.7', "as its claim"),

@@ -84,7 +84,7 @@ def report(
     The page holds the answer for hockeystick verify. With --verify it also says what came of that.
     With --audit it says whether an attack's scores, as for hockeystick audit, contradict the plan.
     With --dataset it shows the ledger: what is left of the budget, what happened, whether it is
-    sound, and whether it covers the plan.
+    sound, and whether it covers the plan; exit status 1 if it does not.
     With --budget-epsilon it says whether the plan is within that budget.
 
     With --registry it writes, besides or instead, an entry for OpenDP's registry of deployments:
@@ -159,6 +159,9 @@ def _told_of(findings: Findings) -> int:
     if ledger is not None and not ledger.check.sound:
         click.echo(f"ledger not sound: {ledger.check.problems[0]}")
         statuses.append(NOT_SOUND)
+    if ledger is not None:
+        click.echo(ledger.verdict(findings.subject.plan))
+        statuses.append(0 if ledger.covers(findings.subject.plan) else MISSED)
     if verdict is not None:
         click.echo(f"{verdict.status}: {verdict.reason or 'every claim holds'}")
         statuses.append(verdict.exit_status)

@@ -319,7 +319,8 @@ a partial last step is a whole release
             "Fresh Gaussian noise is added to the sum of the clipped gradients in each step; its "
             f"standard deviation is {_noise_words(self)} times the clipping norm.",
             divided_words(self.adjacency, "the size of the drawn batch", "examples"),
-            f"The number of steps is fixed in advance: {self.steps_rule}.",
+            f"The number of steps is fixed in advance: {self.steps_rule}; a run that stops earlier "
+            "because of what it saw costs as much as the whole plan.",
             *_besides(self.extra),
         )
 

@@ -316,6 +316,12 @@ def test_the_ledger_of_a_dataset_is_shown_and_its_password_is_not(
     status, said, _ = run(*asked, "--head", f"1:{'0' * 64}")
     assert status == 1
     assert said.splitlines()[1].startswith("ledger not sound: the head that was noted")
+    assert said.splitlines()[2] == "ledger census: covers this plan"
+    hs.Ledger(file, "small", hs.ZCDP(rho=1e-4))
+    small = (*asked[:-3], "--dataset", "small", "--force", "--budget-epsilon", "1000")
+    status, said, _ = run(*small)
+    assert (status, said.splitlines()[2]) == (1, "ledger small: does not cover this plan")
+    assert "Ledger small: does not cover this plan." in visible(out)
 
 
 def test_a_ledger_needs_its_dataset_and_the_environment_alone_changes_nothing(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from hockeystick.accountants import GaussianSummary, Row, SamplingRow
 from hockeystick.answers import SCHEMA, cautions, document
 from hockeystick.cli.describe import Question, Truth, fields, quoted
+from hockeystick.cli.flags import defaults
 from hockeystick.io.plan_file import PlanFile
 from hockeystick.numerics.numerals import jsonable
 from hockeystick.results import Approximate, Certified
@@ -112,5 +113,7 @@ def _row(row: Row, truth: Truth) -> dict[str, Any]:
 
 
 def dumped(told: Mapping[str, Any]) -> str:
-    """Return strict JSON in ASCII, which every locale can print."""
-    return json.dumps(told, indent=2, allow_nan=False)
+    """Return strict JSON in ASCII, which every locale can print, with what was not given."""
+    known = [one.as_dict() for one in defaults.taken()]
+    besides = {"defaults": known} if known else {}
+    return json.dumps({**told, **besides}, indent=2, allow_nan=False)

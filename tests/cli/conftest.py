@@ -6,6 +6,8 @@ import pytest
 
 from hockeystick.cli import main
 
+_DEFAULTS = "HOCKEYSTICK_DELTA", "HOCKEYSTICK_ADJACENCY"
+
 
 class Ran(NamedTuple):
     status: int
@@ -18,7 +20,7 @@ Run = Callable[..., Ran]
 
 @pytest.fixture(autouse=True)
 def _plain_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("NO_COLOR", "FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE"):
+    for name in ("NO_COLOR", "FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE", *_DEFAULTS):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("COLUMNS", "80")
 

@@ -13,7 +13,7 @@ from hockeystick.accountants.summary import LEAST_RATE
 from hockeystick.cli.commands.loading import Loading
 from hockeystick.cli.commands.verify import end_with, verdict_of
 from hockeystick.cli.describe import Question
-from hockeystick.cli.flags import asking, deciding, options
+from hockeystick.cli.flags import asking, deciding, defaults, options
 from hockeystick.cli.flags.once import Once
 from hockeystick.cli.terminal.waiting import waiting
 from hockeystick.io import parse
@@ -35,6 +35,9 @@ _OVERVIEW: Final = """Differential-privacy accounting whose answers are proven i
 
 A plan comes from a TOML file (- for standard input), from a text that writes it out, from flags, or
 from a file with flags that override its [dpsgd] table.
+
+What none of these says is, of a delta, that of HOCKEYSTICK_DELTA, or of [tool.hockeystick] in the
+nearest pyproject.toml; likewise the adjacency of a plan of flags. The answer then says so.
 
 \b
 Accountants:
@@ -104,7 +107,8 @@ def compare(
     batch size, noise and number of steps.
     """
     every = flags["sampling"] == options.EVERY
-    file = options.plan_of(plan_file, {**flags, "sampling": None} if every else flags)
+    known = {**flags, "sampling": None} if every else defaults.with_adjacency(plan_file, flags)
+    file = options.plan_of(plan_file, known)
     at = asking.one_question({"delta": delta, "epsilon": epsilon}, file)
     if every:
         _compare_samplings(file, at, as_json)
@@ -158,7 +162,7 @@ def _answer(
         hs.answers.require_verifier()
     options.refuse_beside_short(short, verify=verify, as_json=as_json, mu=mu)
     rate = _least_rate(mu, least_rate)
-    file = options.plan_of(plan_file, flags)
+    file = options.plan_of(plan_file, defaults.with_adjacency(plan_file, flags))
     at = asking.question(given_name, given, file)
     ask = hs.epsilon if given_name == "delta" else hs.delta
     budget = deciding.budget_of("at_most", at.quantity, at_most)
@@ -173,6 +177,7 @@ def _answer(
     verdict = verdict_of(answer, file.plan, **{at.name: at.value}) if verify else None
     if short:
         click.echo(_quoted(answer))
+        defaults.tell()
     elif as_json:
         from hockeystick.cli import as_json as programs
 

@@ -17,7 +17,7 @@ from hockeystick.answers import Decision, registration, require_verifier
 from hockeystick.answers.registration import BLANK
 from hockeystick.cli.commands.audit import REFUTED
 from hockeystick.cli.commands.ledger import NOT_SOUND
-from hockeystick.cli.flags import asking, options
+from hockeystick.cli.flags import asking, defaults, options
 from hockeystick.cli.flags.deciding import MISSED, budget_of
 from hockeystick.cli.flags.of_ledgers import VARIABLE, named
 from hockeystick.cli.flags.once import Once
@@ -102,6 +102,7 @@ def report(
         answer = epsilon(file.plan, at.value)
         asking.refuse_infinite(at, answer)
         _write_entry(entry_path, file, at.value, answer, force)
+        defaults.tell()
         return
     from hockeystick.reports import Report, Subject, investigate, require_libraries
 
@@ -129,6 +130,7 @@ def report(
     asking.refuse_infinite(at, made.answer)
     write_whole(path, made.html, force)
     click.echo(f"{path}: {made.answer}")
+    defaults.tell()
     _write_entry(entry_path, file, at.value, made.answer, force)
     click.get_current_context().exit(_told_of(made.findings))
 

@@ -14,7 +14,7 @@ from hockeystick.calibration.solve.calibrate import TOLERANCE
 from hockeystick.calibration.solve.constraints import Target
 from hockeystick.cli.commands.verify import end_with, verdict_of
 from hockeystick.cli.describe import fields
-from hockeystick.cli.flags import options
+from hockeystick.cli.flags import defaults, options
 from hockeystick.cli.flags.once import Once
 from hockeystick.cli.flags.out_file import out_flags, out_path, write_whole
 from hockeystick.cli.flags.source import load
@@ -126,7 +126,7 @@ def solve(
     if verify:
         require_verifier()
     path = None if out is None else out_path(out, (_ENDING,), force)
-    file, name = unknown_of(plan_file, flags, parameter)
+    file, name = unknown_of(plan_file, defaults.with_adjacency(plan_file, flags), parameter)
     if path is not None:
         plan_text(file)
     before = None if spent is None else load(spent)
@@ -149,6 +149,7 @@ def solve(
     if short:
         # Whatever digits were left out, the plan would be another one than the one that is proven.
         click.echo(repr(found.value))
+        defaults.tell()
     elif as_json:
         click.echo(_json(solution, verdict))
     else:
@@ -170,6 +171,9 @@ def _target(asked: Mapping[str, str | None], file: PlanFile) -> Target:
     needed, make = _KINDS[kinds[0]]
     if needed == ("delta",) and "delta" not in given and file.delta is not None:
         given["delta"] = file.delta
+    elif needed == ("delta",) and "delta" not in given:
+        delta = defaults.default("delta")
+        given |= {} if delta is None else {"delta": delta}
     wrong = [name for name in needed if name not in given]
     wrong += [name for name in given if name not in (kinds[0], *needed)]
     if wrong:

@@ -13,7 +13,7 @@ import hockeystick as hs
 from hockeystick import _validate
 from hockeystick.cli.as_json import dumped
 from hockeystick.cli.describe import fields
-from hockeystick.cli.flags import options
+from hockeystick.cli.flags import defaults, options
 from hockeystick.cli.flags.once import Once
 from hockeystick.cli.flags.out_file import picture_path, plot_flags, whole
 from hockeystick.cli.results.attack import PRIOR, Attack
@@ -56,7 +56,8 @@ def tradeoff(
     rates, read_at = _rates_of(fpr)
     picture = picture_path(plot, force)
     paths = (plan_file, *more) if plan_file is not None else ()
-    files = [options.plan_of(path, flags) for path in paths or (None,)]
+    known = defaults.with_adjacency(plan_file, flags)
+    files = [options.plan_of(path, known) for path in paths or (None,)]
     with waiting("computing the trade-off function" + "s" * (len(files) > 1)):
         attacks = [
             Attack.on(file, label, rates, read_at)

@@ -9,6 +9,7 @@ import click
 from hockeystick import _validate
 from hockeystick.answers import suggested_delta, units_of
 from hockeystick.cli.describe import Question
+from hockeystick.cli.flags import defaults
 from hockeystick.errors import ParameterError
 from hockeystick.io import parse
 from hockeystick.io.plan_file import PlanFile
@@ -17,8 +18,10 @@ from hockeystick.results import Approximate, Certified
 
 
 def question(name: str, given: str | None, file: PlanFile) -> Question:
-    """Return the delta or epsilon to ask at: the flag's, or else the file's."""
+    """Return the delta or epsilon to ask at: the flag's, the file's, or else a default delta."""
     value = getattr(file, name) if given is None else parse(given)
+    if value is None and name == "delta":
+        value = defaults.default(name)
     if value is None:
         allowed = _validate.PARAMETERS[name].allowed
         raise click.UsageError(

@@ -16,6 +16,7 @@ from hockeystick.accountants import GaussianSummary, Row
 from hockeystick.answers import Decision, cautions, in_words, steps_rules
 from hockeystick.cli.describe import Question, Truth, quoted
 from hockeystick.cli.durations import seconds
+from hockeystick.cli.flags import defaults
 from hockeystick.cli.flags.deciding import Decided
 from hockeystick.cli.panels.fitting import Framed
 from hockeystick.cli.panels.fitting import bare_table as bare_table
@@ -58,10 +59,15 @@ def print_comparison(file: PlanFile, at: Question, rows: Sequence[Row]) -> None:
 
 
 def print_plainly(renderable: RenderableType, widest: int = _WIDEST) -> None:
-    """Print for whatever standard output is: in its own encoding, without trailing blanks."""
+    """Print for whatever standard output is: in its own encoding, without trailing blanks.
+
+    What was not given, and taken from elsewhere, is said below.
+    """
     console = terminal(widest)
     with console.capture() as captured:
         console.print(renderable)
+        for line in defaults.lines_once():
+            console.print(one_line(line))
     text = "\n".join(line.rstrip() for line in captured.get().splitlines())
     click.echo(text.encode(console.encoding, "replace").decode(console.encoding), color=True)
 

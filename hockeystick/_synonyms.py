@@ -22,7 +22,8 @@ _OTHERS: Final = {
     "FDP": "f-dp",
     "FedSDP": "dp-fedavg fedavg federated-averaging dp-fedsgd user-level-dp client-level-dp",
     "FixedSizeSubsampled": "sampled-without-replacement sampled-without-replacement-dp-event "
-    "without-replacement-subsampled uniform-subsampled subsample-without-replacement",
+    "without-replacement-subsampled uniform-subsampled subsample-without-replacement "
+    "without-replacement",
     "GDP": "gaussian-dp gaussian-differential-privacy mu-gdp",
     "Gaussian": "gaussian-mechanism gaussian-dp-event analytic-gaussian gaussian-analytic "
     "exact-gaussian-mechanism gauss normal gaussian-noise",
@@ -50,7 +51,8 @@ _OTHERS: Final = {
     "single-epoch-tree-aggregation-dp-event",
     "TruncatedPoissonSubsampled": "truncated-subsampled-gaussian-dp-event",
     "UnaryEncoding": "oue sue optimized-unary-encoding symmetric-unary-encoding basic-rappor",
-    "WithReplacementSubsampled": "sampled-with-replacement sampled-with-replacement-dp-event",
+    "WithReplacementSubsampled": "sampled-with-replacement sampled-with-replacement-dp-event "
+    "with-replacement",
     "ZCDP": "cdp zcdp-event zc-dp-event zero-concentrated-dp concentrated-dp concentrated",
 }
 
@@ -118,8 +120,9 @@ def meant(name: str, allowed: Iterable[str]) -> str | None:
         if parameter in alike.values():
             return parameter
     wanted = _plain(name)
-    close = difflib.get_close_matches(wanted, alike, n=1, cutoff=_LEAST_ALIKE)
-    longer = [one for one in alike if wanted and one.startswith(wanted)]
+    fitting = [one for one in alike if _fits(one, wanted)]
+    close = difflib.get_close_matches(wanted, fitting, n=1, cutoff=_LEAST_ALIKE)
+    longer = [one for one in fitting if wanted and one.startswith(wanted)]
     guessed = close or (longer if len(longer) == 1 else [])
     return alike[guessed[0]] if guessed else None
 
@@ -157,3 +160,8 @@ def no_attribute(module: str, name: str, public: Mapping[str, str]) -> Attribute
 def _plain(name: str) -> str:
     """Return a name in the letters that spellings have in common."""
     return name.strip().lower().replace("-", "_")
+
+
+def _fits(one: str, wanted: str) -> bool:
+    """Return whether a name may be meant: one with replacement is alike to those without it."""
+    return "with" not in one or "withr" in wanted.replace("_", "")

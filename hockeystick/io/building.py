@@ -17,7 +17,9 @@ from hockeystick.errors import (
 )
 from hockeystick.io.blanks import Blanks
 from hockeystick.io.guesses import with_guess
-from hockeystick.io.vocabulary import ENCODERS, GRAPHS, RUN_COUNTS, SCHEDULES
+from hockeystick.io.places import TOP_LEVEL, placed, spelled
+from hockeystick.io.vocabulary import ENCODERS, GRAPHS, RUN_COUNTS, SCHEDULES, TOP_KEYS
+from hockeystick.mechanisms import DPSGD
 from hockeystick.mechanisms.base import A_MECHANISM, READERS
 from hockeystick.mechanisms.decentralised.graphs import A_GRAPH
 from hockeystick.mechanisms.federated.prifedsync import A_CLIENT
@@ -26,6 +28,10 @@ from hockeystick.mechanisms.training.dpsgd import AN_EXTRA
 from hockeystick.mechanisms.training.schedules import A_SCHEDULE
 
 _Built = TypeVar("_Built")
+# So many unknown keys of one table are named.
+_LISTED: Final = 5
+# So many first letters of a misspelt name are right.
+_ALIKE: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +98,7 @@ def built(
     except ParameterError as error:
         if not set(error.name.split(", ")).isdisjoint(overrides):
             raise
-        raise PlanFileError(f"{where}: {_written(error, dialect)}") from None
+        raise placed(f"{where}: {_written(error, dialect)}", where, error.name) from None
     except IncompatibleError as error:
         raise PlanFileError(f"{where}: {error}") from None
 
@@ -105,12 +111,37 @@ def refuse_unknown(
     *,
     kind: str = "",
 ) -> None:
-    """Raise for the first key that is not allowed, of a class or of what has no name."""
-    for key, value in table.items():
-        if key not in allowed:
-            hint = parameter_hint(kind, key, value, allowed)
-            unknown = f"unknown {dialect.field} {key!r} in {where}{hint}"
-            raise PlanFileError(f"{unknown}; allowed are {', '.join(allowed)}")
+    """Raise for the keys that are not allowed, of a class or of what has no name."""
+    unknown = [key for key in table if key not in allowed]
+    if not unknown:
+        return
+    hints = [_hint(where, key, table, allowed, dialect, kind) for key in unknown[:_LISTED]]
+    named = [repr(key) for key in unknown[:_LISTED]]
+    if len(unknown) == 1:
+        said = f"unknown {dialect.field} {named[0]} in {where}{hints[0]}"
+    else:
+        more = [f"and {len(unknown) - _LISTED} more"] if len(unknown) > _LISTED else []
+        pairs = [name + hint for name, hint in zip(named, hints, strict=True)]
+        said = f"unknown {dialect.field}s {', '.join([*pairs, *more])} in {where}"
+    raise placed(f"{said}; allowed are {', '.join(allowed)}", where, unknown[0])
+
+
+def _hint(
+    where: str,
+    key: str,
+    table: Mapping[str, object],
+    allowed: tuple[str, ...],
+    dialect: Dialect,
+    kind: str,
+) -> str:
+    """Return what is meant by a key that is not allowed, or where it belongs."""
+    if dialect is FILE and where == TOP_LEVEL and key in parameters_of(DPSGD):
+        return " (it belongs below [dpsgd])"
+    if dialect is FILE and where != TOP_LEVEL and key in TOP_KEYS:
+        return " (it belongs at the top of the file, above all tables)"
+    # Another name of what is given already is none of it; a misspelt name begins alike.
+    free = [one for one in allowed if one not in table or one.startswith(key[:_ALIKE])]
+    return parameter_hint(kind, key, table[key], free)
 
 
 def _needed(
@@ -133,4 +164,6 @@ def _written(error: ParameterError, dialect: Dialect) -> str:
     for hint in READERS:
         meant = meant.removesuffix(hint)
     allowed = dialect.written.get(meant, meant)
+    if dialect is FILE:
+        return with_guess(spelled(error, allowed))
     return with_guess(ParameterError(error.name, error.value, allowed))

@@ -16,14 +16,17 @@ from hockeystick.io.blanks import Blanks
 from hockeystick.io.building import built, refuse_unknown
 from hockeystick.io.guesses import did_you_mean
 from hockeystick.io.numbers import parse_real
-from hockeystick.io.vocabulary import ALTERNATIVES, IN_PYTHON_ONLY, KINDS, RELEASES
+from hockeystick.io.places import TOP_LEVEL, line_of, placed, spelled
+from hockeystick.io.syntax import encoding_error, syntax_error
+from hockeystick.io.vocabulary import ALTERNATIVES, IN_PYTHON_ONLY, KINDS, RELEASES, TOP_KEYS
 from hockeystick.mechanisms import DPSGD, Composed, Mechanism
 
 MOST_BYTES: Final = 1_000_000
 _DEEPEST: Final = 16
 # A step on a path: a key, or the index of one of several.
 _STEP: Final = re.compile(r"\.?[^.\[\]]+|\[\d+\]")
-_TOP_LEVEL: Final = ("title", "source", "notes", "delta", "epsilon", "dpsgd", "release")
+_TABLES: Final = ("dpsgd", "release")
+_TOP_LEVEL: Final = (*TOP_KEYS, *_TABLES)
 
 
 @final
@@ -108,7 +111,8 @@ def plan_in(
             set_at(document, path, number)
         return plan_file_of(document, overrides or {}, blanks)
     except PlanFileError as error:
-        raise PlanFileError(f"{name}: {error}") from None
+        line = None if numbers else line_of(content, error)
+        raise PlanFileError(f"{name if line is None else f'{name}:{line}'}: {error}") from None
 
 
 def problems_in(content: bytes) -> list[str]:
@@ -117,27 +121,28 @@ def problems_in(content: bytes) -> list[str]:
         document = _parsed(content)
     except PlanFileError as error:
         return [str(error)]
-    unknown = [
-        partial(refuse_unknown, "the top level", {key: None}, _TOP_LEVEL) for key in document
+    unknown: list[Callable[[], object]] = [
+        partial(check, {key: one}) for key, one in document.items() for check in _TOP_CHECKS
     ]
-    texts = [partial(text_at, document, key) for key in _TOP_LEVEL[:3]]
-    places = [partial(_question, document, key) for key in _TOP_LEVEL[3:5]]
+    texts = [partial(text_at, document, key) for key in TOP_KEYS[:3]]
+    places = [partial(_question, document, key) for key in TOP_KEYS[3:]]
     training = [partial(_dpsgd, document["dpsgd"], {}, None)] if "dpsgd" in document else []
     given = document.get("release")
     tables = enumerate(given, 1) if isinstance(given, list) else ()
     releases = [partial(_release, one, f"[[release]] number {i}", None) for i, one in tables]
     checks: list[Callable[[], object]] = [*unknown, *texts, *places, *training, *releases]
-    found = [problem for check in checks if (problem := _problem(check))]
-    whole = _problem(partial(plan_file_of, document, {}))
+    found = [problem for check in checks if (problem := _problem(check, content))]
+    whole = _problem(partial(plan_file_of, document, {}), content)
     return found or ([whole] if whole else [])
 
 
-def _problem(check: Callable[[], object]) -> str:
-    """Return what is wrong, nothing where nothing is."""
+def _problem(check: Callable[[], object], content: bytes) -> str:
+    """Return what is wrong, and on which line; nothing where nothing is."""
     try:
         check()
     except PlanFileError as error:
-        return str(error)
+        line = line_of(content, error)
+        return str(error) if line is None else f"line {line}: {error}"
     return ""
 
 
@@ -146,9 +151,9 @@ def shown(name: str) -> str:
     return name if name.strip() else repr(name)
 
 
-def document_of(name: str) -> dict[str, Any]:
-    """Return the tables of a TOML file."""
-    return _parsed(_read(name))
+def document_of(content: bytes) -> dict[str, Any]:
+    """Return the tables that the content of a TOML file has."""
+    return _parsed(content)
 
 
 def content_of(name: str) -> bytes:
@@ -176,13 +181,15 @@ def _read(name: str) -> bytes:
 def _parsed(content: bytes) -> dict[str, Any]:
     """Return the contents of a TOML text."""
     if len(content) > MOST_BYTES:
-        raise PlanFileError(f"a plan file must be at most {MOST_BYTES} bytes long; this is longer")
+        raise PlanFileError("a plan file must be at most 1 MB long; this is longer")
+    text = ""
     try:
-        return tomllib.loads(content.decode("utf-8-sig"), parse_float=parse_real)
+        text = content.decode("utf-8-sig")
+        return tomllib.loads(text, parse_float=parse_real)
     except UnicodeDecodeError as error:
-        raise PlanFileError(f"a plan file must be UTF-8 text; byte {error.start} is not") from None
+        raise PlanFileError(encoding_error(content, error)) from None
     except tomllib.TOMLDecodeError as error:
-        raise PlanFileError(f"a plan file must be valid TOML: {error}") from None
+        raise PlanFileError(syntax_error(text, error)) from None
     except ValueError:
         raise PlanFileError("the file holds a number of too many digits") from None
     except RecursionError:
@@ -218,7 +225,8 @@ def plan_file_of(
     document: Mapping[str, Any], overrides: Mapping[str, object], blanks: Blanks | None = None
 ) -> PlanFile:
     """Return the plan that a document describes."""
-    refuse_unknown("the top level", document, _TOP_LEVEL)
+    for check in _TOP_CHECKS:
+        check(document)
     return PlanFile(
         plan=_plan(document, overrides, blanks),
         title=text_at(document, "title"),
@@ -227,6 +235,26 @@ def plan_file_of(
         delta=_question(document, "delta"),
         epsilon=_question(document, "epsilon"),
     )
+
+
+def _refuse_tables(document: Mapping[str, Any]) -> None:
+    """Raise for a table that a plan file cannot have."""
+    for name, table in document.items():
+        if name in _TOP_LEVEL or not isinstance(table, dict):
+            continue
+        if name == "grid":
+            raise placed("this is a grid file: hockeystick sweep", TOP_LEVEL, name)
+        said = f"unknown table [{name}]{did_you_mean(name, _TABLES)}"
+        raise placed(f"{said}; allowed are [dpsgd] and [[release]]", TOP_LEVEL, name)
+
+
+def _refuse_keys(document: Mapping[str, Any]) -> None:
+    """Raise for the keys of the top level that a plan file cannot have, tables aside."""
+    keys = {key: one for key, one in document.items() if not isinstance(one, dict)}
+    refuse_unknown(TOP_LEVEL, keys, _TOP_LEVEL)
+
+
+_TOP_CHECKS: Final = (_refuse_tables, _refuse_keys)
 
 
 def _plan(
@@ -275,7 +303,7 @@ def _release(table: object, where: str, blanks: Blanks | None) -> Mechanism:
         count = _validate.count("repeat", repeat, _validate.PARAMETERS["count"])
         return mechanism if "repeat" not in table else mechanism**count
     except ParameterError as error:
-        raise PlanFileError(f"{where}: {error}") from None
+        raise placed(f"{where}: {spelled(error)}", where, "repeat") from None
 
 
 def _mechanism(
@@ -317,7 +345,8 @@ def _named(key: str, table: Mapping[str, Any], where: str, known: Mapping[str, o
     name = table[key]
     if not isinstance(name, str) or name not in known:
         hint = did_you_mean(name, known) if isinstance(name, str) else ""
-        raise PlanFileError(f"{where}: {key} must be one of {listed}; got {name!r}{hint}")
+        told = f"{key} must be one of {listed}; got {name!r}"
+        raise placed(f"{where}: {f'unknown {key} {name!r}{hint}' if hint else told}", where, key)
     return name
 
 
@@ -338,7 +367,8 @@ def text_at(document: Mapping[str, Any], key: str) -> str | None:
     """Return a text of the top level, or raise."""
     value = document.get(key)
     if value is not None and not isinstance(value, str):
-        raise PlanFileError(str(ParameterError(key, value, "a text in quotes")))
+        wrong = ParameterError(key, value, "a text in quotes")
+        raise placed(str(spelled(wrong)), TOP_LEVEL, key)
     return value
 
 
@@ -347,4 +377,4 @@ def _question(document: Mapping[str, Any], key: str) -> float | None:
     try:
         return _validate.real(key, document[key]) if key in document else None
     except ParameterError as error:
-        raise PlanFileError(str(error)) from None
+        raise placed(str(spelled(error)), TOP_LEVEL, key) from None

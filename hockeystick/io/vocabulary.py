@@ -22,6 +22,8 @@ from hockeystick.mechanisms.streams.strategies import Strategy
 from hockeystick.mechanisms.training.schedules import Schedule
 from hockeystick.notions import NOTIONS
 
+# What a plan file says beside its tables.
+TOP_KEYS: Final = ("title", "source", "notes", "delta", "epsilon")
 IN_PYTHON_ONLY: Final = "FDP"
 # What a file can describe: a trade-off function is no text.
 RELEASES: Final[Mapping[str, type[Mechanism]]] = {

@@ -128,17 +128,30 @@ FILES = [
     ("title = ", "valid TOML: Invalid value (at end of document)"),
     ("delta = 1e-5\n[dpsgd\nrate = 1", "(at line 2, column 7)"),
     (b"title = '\xff'", "must be UTF-8 text; byte 9 is not"),
-    (DPSGD.encode("utf-16"), "must be UTF-8 text"),
+    (DPSGD.encode("utf-16"), "must be UTF-8 text; this is UTF-16: save it as UTF-8"),
     (b"\0" * 100, "valid TOML"),
-    (b"#" * 2_000_000, "at most 1000000 bytes"),
+    (b"#" * 2_000_000, "at most 1 MB long"),
     ("x = " + "[" * 50_000, "nested too deeply"),
     ("delta = " + "9" * 10_000, "too many digits"),
     (f"dleta = 1e-5\n{DPSGD}", "unknown key 'dleta' in the top level (did you mean 'delta'?)"),
     (f"zebra = 1e-5\n{DPSGD}", "allowed are title, source, notes, delta, epsilon, dpsgd, release"),
+    (DPSGD + "delta = 1e-5", ":5: unknown key 'delta' in [dpsgd] (it belongs at the top of the fi"),
+    (DPSGD + "privacy = {a = 1}\nalso = 2", "unknown keys 'privacy', 'also' in [dpsgd]; allowed"),
+    (f"{DPSGD}[privacy]\nepsilon = 3", ":5: unknown table [privacy]; allowed are [dpsgd] and [["),
+    (f"{DPSGD}[grid]\nrate = [0.1]", ":5: this is a grid file: hockeystick sweep"),
+    (
+        DPSGD.replace("100", "[1.5, true]"),
+        ":3: [dpsgd]: steps must be an integer from 0 to 10^15; ",
+    ),
+    (DPSGD.replace("100", "[1.5, true]"), "got [1.5, true]"),
+    ("[dpsgd]\nsteps = 1\nbatch_size = 2\nnoise_multiplier = 1", "given where batch_size is"),
+    (DPSGD + "sampling = 'sampled_without_replacement'", "(did you mean 'fixed-size'?)"),
+    (DPSGD + "sampling = 'uniform'", "'poisson' draws each example by itself)"),
+    (DPSGD + "adjacency = 'bounded'", "(did you mean 'replace-one'?)"),
     (f"title = 3\n{DPSGD}", "title must be a text in quotes; got 3"),
     (f"delta = 'x'\n{DPSGD}", "delta must be a number from 0 to 1; got 'x'"),
     (f"delta = nan\n{DPSGD}", "delta must be a number from 0 to 1; got nan"),
-    (f"delta = true\n{DPSGD}", "delta must be a number from 0 to 1; got True"),
+    (f"delta = true\n{DPSGD}", ":1: delta must be a number from 0 to 1; got true"),
     (f"epsilon = -1\n{DPSGD}", "epsilon must be a number >= 0 or inf; got -1"),
     ("dpsgd = 3", "dpsgd must be a table"),
     ("[[dpsgd]]\nrate = 1", "dpsgd must be a table"),
@@ -160,8 +173,14 @@ FILES = [
         "[[release]]\nnoise_multiplier = 1",
         "number 1 needs mechanism, one of AboveThreshold, BallsInBins, Batch",
     ),
-    ("[[release]]\nmechanism = 'gaussian'", "got 'gaussian' (did you mean 'Gaussian'?)"),
-    ("[[release]]\nmechanism = 'DP-FedAvg'", "got 'DP-FedAvg' (did you mean 'FedSDP'?)"),
+    (
+        "[[release]]\nmechanism = 'gaussian'",
+        ":2: [[release]] number 1: unknown mechanism 'gaussian' (did you mean 'Gaussian'?)",
+    ),
+    (
+        "[[release]]\nmechanism = 'DP-FedAvg'",
+        "unknown mechanism 'DP-FedAvg' (did you mean 'FedSDP'?)",
+    ),
     ("[[release]]\nmechanism = ['Gaussian']", "mechanism must be one of AboveThreshold"),
     ("[[release]]\nmechanism = 'Gaussian'", "(Gaussian) needs noise_multiplier, a number >= 0"),
     (
@@ -184,7 +203,7 @@ FILES = [
     (
         "[[release]]\nmechanism = 'PoissonSubsampled'\nrate = 0.1\n"
         "inner = {mechanism = 'Gauss', noise_multiplier = 1}",
-        "[[release]] number 1, inner: mechanism must be one of",
+        "[[release]] number 1, inner: unknown mechanism 'Gauss' (did you mean 'Gaussian'?)",
     ),
     (
         DPSGD + "[[release]]\nmechanism = 'PoissonSubsampled'\nrate = 0.1\n"
@@ -222,7 +241,7 @@ FILES = [
         ENCODER,
         "number 1, encoder needs kind, one of banded_inverse, buffered_toeplitz, ",
     ),
-    (ENCODER + "kind = 'square-root'", "got 'square-root' (did you mean 'square_root'?)"),
+    (ENCODER + "kind = 'square-root'", "unknown kind 'square-root' (did you mean 'square_root'?)"),
     (
         ENCODER + "kind = 3",
         "encoder: kind must be one of banded_inverse, buffered_toeplitz, matrix, ",

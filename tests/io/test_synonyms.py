@@ -62,3 +62,12 @@ def test_parameters_are_found_by_the_names_that_others_have_for_them() -> None:
             parse_plan(text)
     with pytest.raises(hs.errors.ParameterError, match="did you mean 'examples'"):
         hs.calibrate(hs.DPSGD, "epochs", hs.ApproxDP(1, 1e-5), n=60_000)
+
+
+def test_without_replacement_is_never_taken_for_with_it() -> None:
+    samplings = ["fixed-size", "with-replacement", "poisson"]
+    for name in ("without_replacement", "WithoutReplacement", "sample w/o replacement", "withoutt"):
+        assert meant(name, samplings) != "with-replacement"
+        assert meant(name, RELEASES) != "WithReplacementSubsampled"
+    assert meant("WithoutReplacement", RELEASES) == "FixedSizeSubsampled"
+    assert meant("with-replacment", samplings) == "with-replacement"

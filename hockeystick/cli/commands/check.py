@@ -62,6 +62,10 @@ def _print(one: Checked) -> None:
     width = min(shutil.get_terminal_size().columns, _WIDEST)
     for line in one.problems or one.meaning:
         shown = textwrap.wrap(
-            on_one_line(line), max(20, width - 1), initial_indent="  ", subsequent_indent="    "
+            on_one_line(line),
+            max(20, width - 1),
+            initial_indent="  ",
+            subsequent_indent="    ",
+            break_on_hyphens=False,
         )
         click.echo("\n".join(shown))

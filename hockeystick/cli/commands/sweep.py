@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import time
-from collections.abc import Iterator
-from concurrent.futures import Executor
-from contextlib import contextmanager
 from math import prod
 from pathlib import Path
 from typing import Any, Final
@@ -25,6 +21,7 @@ from hockeystick.cli.flags.once import Once
 from hockeystick.cli.flags.out_file import out_flags, out_path
 from hockeystick.cli.results.swept import Swept
 from hockeystick.cli.terminal.progress import bar
+from hockeystick.cli.terminal.workers import processes
 from hockeystick.io import parse
 
 _WORKERS: Final = Domain(symbol="w", low=1, high=1024, typical=(1, 64), whole=True)
@@ -77,7 +74,7 @@ def _swept(file: GridFile, out: str, workers: int, force: bool) -> Swept:
     resumed: list[int] = []
     rows = 0
     start = time.perf_counter()
-    with bar("sweeping") as tell, _executor(workers) as executor:
+    with bar("sweeping") as tell, processes(workers) as executor:
 
         def progress(answered: int, cells: int) -> None:
             if not resumed:
@@ -92,41 +89,6 @@ def _swept(file: GridFile, out: str, workers: int, force: bool) -> Swept:
                 errors.append(str(row["error"]))
     seconds = time.perf_counter() - start
     return Swept(file, out, rows, len(errors), next(iter(errors), None), resumed[0], seconds)
-
-
-@contextmanager
-def _executor(workers: int) -> Iterator[Executor | None]:
-    """Yield processes to ask in, None where this one is enough."""
-    if workers == 1:
-        yield None
-        return
-    import multiprocessing
-    from concurrent.futures import ProcessPoolExecutor
-
-    # A fork would copy the locks of this process's threads in whatever state they are.
-    spawning = multiprocessing.get_context("spawn")
-    executor = ProcessPoolExecutor(workers, mp_context=spawning, initializer=_work)
-    try:
-        yield executor
-    finally:
-        executor.shutdown(cancel_futures=True)
-
-
-def _work() -> None:
-    """Prepare a worker: the terminal's interrupts are for its parent, without which it ends."""
-    import multiprocessing
-    import signal
-    import threading
-
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    parent = multiprocessing.parent_process()
-
-    def leave() -> None:
-        if parent is not None:
-            parent.join()
-        os._exit(1)
-
-    threading.Thread(target=leave, daemon=True).start()
 
 
 def _json(done: Swept) -> str:

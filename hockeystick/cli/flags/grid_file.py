@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import islice, product
 from typing import Any, Final, final
@@ -15,9 +15,10 @@ from hockeystick._validate import Domain
 from hockeystick.accountants.registry import ACCOUNTANTS
 from hockeystick.calibration.sweeps.questions import with_fields
 from hockeystick.errors import HockeystickError, ParameterError, PlanFileError
-from hockeystick.io import with_guess
+from hockeystick.io import did_you_mean, with_guess
 from hockeystick.io.building import refuse_unknown
-from hockeystick.io.plan_file import document_of, plan_file_of, shown, text_at
+from hockeystick.io.places import line_of, placed
+from hockeystick.io.plan_file import content_of, document_of, plan_file_of, shown, text_at
 from hockeystick.mechanisms import DPSGD
 from hockeystick.numerics import decimal
 
@@ -121,10 +122,13 @@ def load_grid(path: str | os.PathLike[str]) -> GridFile:
         {'noise_multiplier': 10, 'epochs': 6, 'delta': 2}
     """
     name = os.fspath(path)
+    content = content_of(name)
     try:
-        return _grid_file(document_of(name))
+        return _grid_file(document_of(content))
     except HockeystickError as error:
-        raise PlanFileError(f"{shown(name)}: {with_guess(error)}") from None
+        line = line_of(content, error) if isinstance(error, PlanFileError) else None
+        place = shown(name) if line is None else f"{shown(name)}:{line}"
+        raise PlanFileError(f"{place}: {with_guess(error)}") from None
 
 
 def _grid_file(document: dict[str, Any]) -> GridFile:
@@ -180,6 +184,26 @@ def _check_asked(question: FileQuestion, grid: Mapping[str, object]) -> None:
         raise PlanFileError(f"[grid] cannot have {question.find}, which is what to find")
 
 
+def _refuse_misspelt(document: Mapping[str, Any], names: Iterable[str]) -> None:
+    """Raise for a parameter of the grid that is nowhere in the plan, though one alike may be."""
+    fields = DPSGD.__dataclass_fields__ if isinstance(document.get("dpsgd"), dict) else ()
+    known = dict.fromkeys([*fields, *_AT, *_keys(document)])
+    for name in names:
+        hint = "" if name in known or not name.isidentifier() else did_you_mean(name, known)
+        if hint:
+            raise placed(f"[grid]: the plan has no {name}{hint}", "[grid]", name)
+
+
+def _keys(node: object) -> Iterator[str]:
+    """Yield the keys of all tables in a document."""
+    if isinstance(node, Mapping):
+        yield from node
+        node = list(node.values())
+    if isinstance(node, list):
+        for one in node:
+            yield from _keys(one)
+
+
 def _check_plan(question: FileQuestion, grid: Mapping[str, Iterable[Any]]) -> None:
     """Raise where there is no plan in any of the first cells: then it is the file that is wrong."""
     values = [grid[name] for name in grid if name not in _AT]
@@ -193,6 +217,7 @@ def _check_plan(question: FileQuestion, grid: Mapping[str, Iterable[Any]]) -> No
         else:
             return
     if first is not None:
+        _refuse_misspelt(question.document, names)
         raise first
 
 

@@ -109,14 +109,14 @@ def test_all_tables_of_a_broken_file_say_what_is_wrong(run: Run, write: Write) -
         False,
         True,
     )
-    beginnings = [" ".join(text.split()[:4]) for text in broken["problems"]]
+    beginnings = [" ".join(text.split()[:6]) for text in broken["problems"]]
     assert beginnings == [
-        "unknown key 'dleta' in",
-        "unknown key 'zebra' in",
-        "epsilon must be a",
-        "[dpsgd]: rate must be",
-        "[[release]] number 1: mechanism",
-        "[[release]] number 2 (Laplace):",
+        "line 1: unknown key 'dleta' in",
+        "line 3: unknown key 'zebra' in",
+        "line 2: epsilon must be a",
+        "line 5: [dpsgd]: rate must be",
+        "line 9: [[release]] number 1: unknown",
+        "line 12: [[release]] number 2 (Laplace):",
     ]
     assert missing["problems"] == ["no such file; give the path of a plan file"]
     status, out, err = run("check", path)

@@ -15,6 +15,7 @@ import pytest
 import hockeystick as hs
 from hockeystick.cli.flags.grid_file import load_grid
 from hockeystick.cli.terminal.progress import bar
+from hockeystick.cli.terminal.workers import processes
 
 Run = Callable[..., tuple[int, str, str]]
 Write = Callable[[str | bytes], str]
@@ -147,7 +148,7 @@ def test_a_range_has_both_ends_and_even_steps(
             "delta = 0.1",
             "[grid].epochs.log must be true or false; got 1",
         ),
-        ("epoch = [1]", "delta = 0.1", "must be a number that the plan gives"),
+        ("zebra = [1]", "delta = 0.1", "must be a number that the plan gives"),
         ("epochs = [-1]", "delta = 0.1", "epochs must be"),
     ],
 )
@@ -304,3 +305,22 @@ def test_an_interrupt_says_how_many_answers_are_kept(
     said = f"hockeystick: interrupted: 2 of 4 kept in {out}.journal; run again to go on\n"
     assert (status, shown, err) == (130, "", said)
     assert json.loads(run("sweep", write(SMALL), "--out", str(out), "--json")[1])["resumed"] == 2
+
+
+def test_a_misspelt_parameter_of_the_grid_is_what_is_wrong(write: Write) -> None:
+    text = f"{PLAN}epochs = 2\n[grid]\nnoise_multipler = [1, 2]\n[ask]\ndelta = 1e-5\n"
+    with pytest.raises(hs.errors.PlanFileError) as refusal:
+        load_grid(write(text))
+    said = ":6: [grid]: the plan has no noise_multipler (did you mean 'noise_multiplier'?)"
+    assert str(refusal.value).endswith(said)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(signal, "pthread_sigmask"), reason="Windows blocks no signals")
+def test_no_interrupt_reaches_a_worker_while_it_imports() -> None:
+    mine = signal.pthread_sigmask(signal.SIG_BLOCK, [])
+    with processes(2) as executor:
+        assert executor is not None
+        asked = executor.submit(signal.pthread_sigmask, signal.SIG_BLOCK, [])
+        assert signal.SIGINT in asked.result()
+    assert signal.pthread_sigmask(signal.SIG_BLOCK, []) == mine

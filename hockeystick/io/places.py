@@ -1,0 +1,122 @@
+"""Where in a file an error is: which of its lines has the key that is wrong."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+import tomllib
+from collections.abc import Mapping
+from typing import Any, Final
+
+from hockeystick.errors import ParameterError, PlanFileError
+
+# A longer file, or one with more lines that begin alike, is not gone through.
+_LONGEST: Final = 100_000
+_MOST_LINES: Final = 100
+_RELEASE: Final = re.compile(r"^\[\[(\w+)\]\] number (\d+)")
+_TABLE: Final = re.compile(r"^\[(\w+)\]")
+_STEP: Final = re.compile(r"[.,] ?(\w+)|\[(\d+)\]| \([\w-]+\)")
+TOP_LEVEL: Final = "the top level"
+_PLACE: Final = "_place"
+_LONGER: Final = "_renamed"
+
+
+class _Spelled:
+    """A value whose text is what TOML writes for it."""
+
+    def __init__(self, value: object) -> None:
+        self._value = value
+
+    def __repr__(self) -> str:
+        return in_toml(self._value)
+
+
+def in_toml(value: object) -> str:
+    """Return a value as TOML has it, as far as it is one of what Python writes in another way."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, dt.date | dt.time):
+        return value.isoformat()
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(in_toml, value))}]"
+    if isinstance(value, Mapping):
+        return f"{{{', '.join(f'{key} = {in_toml(one)}' for key, one in value.items())}}}"
+    return repr(value)
+
+
+def spelled(error: ParameterError, allowed: str | None = None) -> ParameterError:
+    """Return an error whose value is spelled as files have it."""
+    value = error.value
+    if isinstance(value, bool | dt.date | dt.time | list | tuple | Mapping):
+        value = _Spelled(value)
+    return ParameterError(error.name, value, error.allowed if allowed is None else allowed)
+
+
+def placed(message: str, where: str, key: str) -> PlanFileError:
+    """Return an error about a key of a table, which says in words where it is."""
+    error = PlanFileError(message)
+    vars(error)[_PLACE] = (where, key)
+    return error
+
+
+def line_of(content: bytes, error: PlanFileError) -> int | None:
+    """Return the line of the key that an error is about; None where it is not certain.
+
+    Guarantees:
+        With another name for the key on this line, the table lacks it.
+    """
+    where, key = vars(error).get(_PLACE, ("", ""))
+    path = _path(where)
+    if not key or path is None or len(content) > _LONGEST:
+        return None
+    text = content.decode("utf-8-sig")
+    lines = text.split("\n")
+    name = re.escape(key)
+    begins = re.compile(
+        rf"""\s*(?:[\w."'-]*\.\s*)?["']?{name}(?=["']?\s*[=.])|\s*\[\s*{name}(?=\s*[\].])"""
+    )
+    alike = [(i, key_of) for i, line in enumerate(lines) if (key_of := begins.match(line))]
+    if len(alike) > _MOST_LINES or not _has(text, path, key):
+        return None
+    found = [i for i, at in alike if not _has(_renamed(lines, i, at.end()), path, key)]
+    return found[0] + 1 if len(found) == 1 else None
+
+
+def _renamed(lines: list[str], index: int, end: int) -> str:
+    """Return a text in which a key, which ends here on a line, has a longer name."""
+    line = lines[index]
+    changed = f"{line[:end]}{_LONGER}{line[end:]}"
+    return "\n".join([*lines[:index], changed, *lines[index + 1 :]])
+
+
+def _path(where: str) -> list[str | int] | None:
+    """Return the keys and indices that lead to a table, None where the words do not say it."""
+    if where == TOP_LEVEL:
+        return []
+    found = _RELEASE.match(where) or _TABLE.match(where)
+    if found is None:
+        return None
+    path: list[str | int] = [found[1]]
+    if found.re is _RELEASE:
+        path.append(int(found[2]) - 1)
+    rest = where[found.end() :]
+    for step in _STEP.finditer(rest):
+        if step[1] is not None:
+            path.append(step[1])
+        elif step[2] is not None:
+            path.append(int(step[2]))
+    return path if _STEP.sub("", rest) == "" else None
+
+
+def _has(text: str, path: list[str | int], key: str) -> bool:
+    """Return whether a text is TOML whose table at a path has a key, or is none."""
+    try:
+        table: Any = tomllib.loads(text)
+    except (ValueError, RecursionError):
+        return True
+    for step in path:
+        try:
+            table = table[step]
+        except (KeyError, IndexError, TypeError):
+            return False
+    return not isinstance(table, dict) or key in table

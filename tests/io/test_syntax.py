@@ -1,0 +1,35 @@
+"""A text that is no TOML is told with its line, and with what to write instead."""
+
+import pytest
+
+from hockeystick.errors import PlanFileError
+from hockeystick.io.plan_file import plan_in
+
+LINES = [
+    ("delta = 0.001%", "'delta = 0.001%': write it as 1e-05"),
+    ("delta = 1/60000", "write the number itself, 1.66666666666667e-05"),
+    ("delta = 1/0", "in 'delta = 1/0'"),
+    ("delta = 10^-5", "write it as 1e-5"),
+    ("examples = 60,000  # all", "write 60000, or a point"),
+    ("rate = 0,004", "write 0.004, with a point"),
+    ("delta = 1e\u22125", "write a plain minus, -"),
+    ("title = \u201cours\u201d", "write straight quotes"),
+    ("epochs\xa0= 60", "write plain spaces"),
+    ("epochs: 60", "write epochs = ..., with = for :"),
+    ("sampling = poisson", 'a text is in quotes: "poisson"'),
+    ("drop_last = True", "write true"),
+    ("[[release]", None),
+    ("[dpsgd", "write [dpsgd]"),
+    ("a = 1\na = 2", "in 'a = 2': a is there twice"),
+    ("[dpsgd]\n[dpsgd]", "in '[dpsgd]': dpsgd is there twice"),
+    ('{"dpsgd": {}}', "this looks like JSON"),
+    ("a = 1\rb = 2", "its lines end in CR alone"),
+    ("DPSGD(epochs=1)", "this is a plan as in Python"),
+]
+
+
+@pytest.mark.parametrize(("text", "hint"), LINES)
+def test_a_syntax_error_shows_its_line_and_what_to_write(text: str, hint: str | None) -> None:
+    with pytest.raises(PlanFileError, match=r"^x: a plan file must be valid TOML: ") as error:
+        plan_in(text.encode() if text[0] == "{" else f"# first\n{text}\n".encode(), "x")
+    assert hint is None or hint in str(error.value)

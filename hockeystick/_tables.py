@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import Any, Protocol, TypeVar
 
 from hockeystick.errors import HockeystickError
-from hockeystick.numerics.numerals import at_most, interval, nearest
+from hockeystick.numerics.numerals import at_least, at_most, interval, nearest
 from hockeystick.results import Approximate, Certified
 
 
@@ -48,6 +48,10 @@ class Rows(tuple[_Row, ...]):
             raise HockeystickError(message) from None
         return pandas.DataFrame([flat(row.as_dict()) for row in self])
 
+    def _repr_html_(self) -> str:
+        """Return the rows for a notebook; proven ends are rounded outwards."""
+        return as_html([_cells(flat(row.as_dict())) for row in self])
+
 
 def flat(row: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     """Return a row without rows inside of it: what is in one has its name in front.
@@ -62,6 +66,19 @@ def flat(row: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
         told = flat(value, f"{prefix}{name}_") if isinstance(value, Mapping) else None
         columns |= {f"{prefix}{name}": value} if told is None else told
     return columns
+
+
+def _cells(columns: Mapping[str, Any]) -> dict[str, str]:
+    """Return columns as texts: a lower end rounded down, an upper one up, what else as it is."""
+    rounded = {"lower": at_least, "upper": at_most}
+
+    def text(name: str, value: Any) -> str:
+        if value is None:
+            return ""
+        write = rounded.get(name.rpartition("_")[2]) if isinstance(value, float) else None
+        return str(value) if write is None else write(value)
+
+    return {name: text(name, value) for name, value in columns.items()}
 
 
 def columns_of(answer: Certified | Approximate | None) -> dict[str, Any]:
@@ -93,9 +110,12 @@ def aligned(rows: Sequence[Mapping[str, str]]) -> str:
 
 def as_html(rows: Sequence[Mapping[str, str]]) -> str:
     """Return rows of cells as a table of HTML."""
+    # Notebooks put texts to the right; "~ 1.1" is not to be broken into two lines.
+    style = ' style="text-align:left"'
 
     def line(cells: Sequence[str], tag: str) -> str:
-        return f"<tr>{''.join(f'<{tag}>{html.escape(one)}</{tag}>' for one in cells)}</tr>"
+        texts = (html.escape(one).replace("~ ", "~&nbsp;") for one in cells)
+        return f"<tr>{''.join(f'<{tag}{style}>{one}</{tag}>' for one in texts)}</tr>"
 
     head = line(tuple(rows[0]), "th") if rows else ""
     body = "".join(line(tuple(row.values()), "td") for row in rows)

@@ -34,8 +34,18 @@ def test_a_comparison_prints_as_a_table_whose_upper_ends_are_rounded_up() -> Non
     wide = hs.Certified(0.1, 0.2, 0.2000000001, quantity="epsilon", accountant="rdp")
     assert cells_of(wide, "")[0] == "0.200001"
     shown = ROWS._repr_html_()
-    assert "<td>&lt;none&gt;</td>" in shown
+    assert ">&lt;none&gt;</td>" in shown
     assert shown.count("<tr>") == len(ROWS) + 1
+
+
+def test_other_rows_are_a_table_in_a_notebook_with_proven_ends_rounded_outwards() -> None:
+    wide = hs.Certified(0.12345678, 0.2, 0.2000000001, quantity="epsilon", accountant="rdp")
+    rows = Rows((Row("rdp", "bound", wide, "", 0.5), *ROWS[1:]))
+    shown = rows._repr_html_()
+    assert ">0.123456</td>" in shown
+    assert ">0.200001</td>" in shown
+    assert shown.count("<tr>") == len(rows) + 1
+    assert "None" not in shown
 
 
 def test_rows_are_tuples_that_can_be_sent_to_other_processes() -> None:

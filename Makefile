@@ -23,8 +23,8 @@ REST := slow or peers or extras
 # Every room, answered and not only imported, for `make test-lowest`.
 LIGHT := hockeystick tests/test_readme.py tests/accountants/test_leaves.py tests/cli/test_answers.py \
     tests/privacy_loss/decentralised/test_gopa.py
-# What the kernels of the notebooks, which pytest's own filter does not reach, take for errors.
-STRICT := error::UserWarning,error::RuntimeWarning,error::FutureWarning
+# With --store, `make notebooks` has the notebooks keep what they show.
+STORE ?=
 SETUP := setup.cfg pyproject.toml
 # Hundreds of processes start in a test run; where no bytecode is kept, each compiles all anew.
 unexport PYTHONDONTWRITEBYTECODE
@@ -60,8 +60,8 @@ check: $(VENV)/.installed-test ## lint, formatting, types and import contracts o
 	@echo "== import contracts"
 	@$(BIN)/lint-imports --no-logo
 
-notebooks: $(VENV)/.installed-all ## run the notebooks: a warning or a claim that is untrue is an error
-	@PYTHONWARNINGS=$(STRICT) $(PYTEST) $(PARALLEL) --nbmake --nbmake-timeout=120 notebooks $(PYTEST_ARGS)
+notebooks: $(VENV)/.installed-all ## run the notebooks: results as stored, claims that hold, no warnings
+	@$(BIN)/python -m tests.notebooks.runs $(STORE)
 
 coverage: $(VENV)/.installed-test ## the usual tests, with the lines they miss
 	@$(PYTEST) $(PARALLEL) --cov $(PYTEST_ARGS)

@@ -1,0 +1,111 @@
+"""The notebooks are stored as they ran, and the same whoever saved them last.
+
+``make notebooks`` runs them, and compares what they show.
+"""
+
+import copy
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.notebooks import runs
+
+PATHS = sorted(runs.FOLDER.glob("*.ipynb"))
+PLAIN = {
+    "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
+    "language_info": {"name": "python"},
+}
+MACHINE = re.compile(r"/(home|root|Users|tmp|work)/|\b0x[0-9a-f]{6,}")
+MOST_LETTERS = 100_000
+
+
+def faults(notebook: dict[str, Any], number: str) -> set[str]:
+    """Return what is wrong with a notebook of some number."""
+    cells = notebook["cells"]
+    code = [cell for cell in cells if cell["cell_type"] == "code"]
+    text = "".join("".join(cell["source"]) for cell in cells)
+    shown = [json.dumps(output) for cell in code for output in cell["outputs"]]
+    plain = {name: one for name, one in notebook["metadata"].items() if name != "hockeystick"}
+    wrong = {
+        "metadata": plain != PLAIN or any(cell["metadata"] for cell in cells),
+        "format": (notebook["nbformat"], notebook["nbformat_minor"]) != (4, 5),
+        "stale": notebook["metadata"].get("hockeystick") != {"code": runs.code_of(notebook)},
+        "silent": len(shown) < len(code) // 2,
+        "large": any(len(one) > MOST_LETTERS for one in shown),
+        "warning": any('"stderr"' in one or '"error"' in one for one in shown),
+        "count": any(cell["execution_count"] is not None for cell in code),
+        "ids": [cell["id"] for cell in cells] != _ids(number, len(cells)),
+        "heading": not "".join(cells[0]["source"]).startswith(f"# {int(number)} "),
+        "claims": "assert " not in text,
+        "machine": MACHINE.search("".join([text, *shown])) is not None,
+    }
+    return {name for name, is_wrong in wrong.items() if is_wrong}
+
+
+def _ids(number: str, count: int) -> list[str]:
+    """Return the names of so many cells."""
+    return [f"{number}-{index:02}" for index in range(1, count + 1)]
+
+
+def test_the_notebooks_are_numbered_from_one() -> None:
+    assert [path.name[:3] for path in PATHS] == [f"{n:02}-" for n in range(1, len(PATHS) + 1)]
+    assert len(PATHS) == 8
+
+
+@pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem)
+def test_a_notebook_is_stored_as_its_code_ran_and_states_claims(path: Path) -> None:
+    assert faults(runs.read(path), path.name[:2]) == set()
+
+
+@pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem)
+def test_a_notebook_is_stored_in_the_usual_layout(path: Path) -> None:
+    assert path.read_text(encoding="utf-8") == runs.written(runs.read(path))
+
+
+def test_a_notebook_that_was_changed_or_saved_elsewhere_is_noticed() -> None:
+    good = runs.read(PATHS[0])
+    ran = next(n for n, cell in enumerate(good["cells"]) if cell["cell_type"] == "code")
+
+    def spoiled(**fields: Any) -> set[str]:
+        notebook = copy.deepcopy(good)
+        notebook["cells"][ran] |= fields
+        return faults(notebook, "01")
+
+    def showing(text: str, name: str = "stdout") -> set[str]:
+        return spoiled(outputs=[{"name": name, "output_type": "stream", "text": [text]}])
+
+    assert spoiled() == set()
+    assert showing("fine") == set()
+    assert showing("a warning", "stderr") == {"warning"}
+    assert showing("<object at 0x7f3a90c1d2e0>") == {"machine"}
+    assert showing("x" * MOST_LETTERS) == {"large"}
+    assert spoiled(execution_count=3) == {"count"}
+    assert spoiled(id="8d1f") == {"ids"}
+    assert spoiled(metadata={"tags": ["x"]}) == {"metadata"}
+    assert spoiled(source=["open('/home/me/data.csv')"]) == {"machine", "stale"}
+    assert faults(good | {"metadata": PLAIN}, "01") == {"stale"}
+    assert faults(good, "02") == {"ids", "heading"}
+
+
+def test_a_formatter_leaves_a_notebook_fresh_and_another_number_does_not() -> None:
+    def code(text: str) -> str:
+        return runs.code_of({"cells": [{"cell_type": "code", "source": [text]}]})
+
+    assert code("f(1, 'a')\n") == code('f(\n    1,\n    "a",\n)')
+    assert code("f(1, 'a')") != code("f(2, 'a')")
+
+
+def test_another_text_is_seen_and_another_last_digit_is_not() -> None:
+    stored = runs.read(PATHS[0])
+
+    def told(old: str, new: str) -> list[str]:
+        ran = json.loads(json.dumps(stored).replace(old, new))
+        return runs.differences(stored, ran)
+
+    assert told("epsilon = 2.38169 (", "epsilon = 2.38169 (") == []
+    assert told("2.38168972614132", "2.38168972614139") == []
+    assert len(told("2.38168972614132", "2.38268972614132")) == 1
+    assert len(told('"image/png"', '"image/svg"')) == 2

@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import Any, Protocol, TypeVar
 
 from hockeystick.errors import HockeystickError
-from hockeystick.numerics.numerals import at_least, at_most, interval, nearest
+from hockeystick.numerics.numerals import at_least, at_most, headline, interval, nearest
 from hockeystick.results import Approximate, Certified
 
 
@@ -95,7 +95,7 @@ def cells_of(answer: Certified | Approximate | None, reason: str) -> tuple[str, 
     if isinstance(answer, Approximate):
         return f"~ {nearest(answer.value)}", "approximation, no guarantee"
     lower, upper = interval(answer.lower, answer.upper)
-    return at_most(answer.upper), f"proven in [{lower}, {upper}]"
+    return headline(answer.lower, answer.upper), f"proven in [{lower}, {upper}]"
 
 
 def aligned(rows: Sequence[Mapping[str, str]]) -> str:

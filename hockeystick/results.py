@@ -18,6 +18,7 @@ from hockeystick.numerics.numerals import (
     at_most,
     digits_held,
     formatted_up,
+    headline,
     interval,
     is_mpf,
     nearest,
@@ -196,13 +197,13 @@ class Certified:
         """Return the answer for a notebook: the number to quote, and below it what is proven."""
         lower, upper = interval(self.lower, self.upper)
         proven = f"proven: exactly {upper}" if lower == upper else f"proven in [{lower}, {upper}]"
-        return _as_html(f"{self.quantity} = {at_most(self.upper)}", proven, self)
+        return _as_html(f"{self.quantity} = {headline(self.lower, self.upper)}", proven, self)
 
     def __str__(self) -> str:
         """Return one line; every upper end is rounded up and every lower end down."""
         lower, upper = interval(self.lower, self.upper)
         proven = f"proven in [{lower}, {upper}]"
-        return f"{self.quantity} = {at_most(self.upper)} ({proven}; {_source(self)})"
+        return f"{self.quantity} = {headline(self.lower, self.upper)} ({proven}; {_source(self)})"
 
 
 @final

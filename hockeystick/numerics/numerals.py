@@ -27,6 +27,7 @@ HEADLINE_DIGITS: Final = 6
 _FLOAT_DIGITS: Final = 17
 _DIGITS_BEYOND_GAP: Final = 2
 _SMALLEST_PLAIN: Final = -5
+_ROUND_OFF: Final = 1e-12
 # A format: what comes before its width, the width, grouping, precision and type.
 _SPEC: Final = re.compile(r"(.*?)([1-9]\d*)?([_,]?)(\.\d+)?([a-zA-Z%]?)", re.DOTALL)
 _ONE_DIGIT: Final = re.compile(r"([eE][+-])(\d)(?!\d)")
@@ -68,6 +69,18 @@ def at_most(value: float, digits: int = HEADLINE_DIGITS) -> str:
 def at_least(value: float, digits: int = HEADLINE_DIGITS) -> str:
     """Return the value rounded down: true of whatever is at least the value."""
     return _short(value, digits) or _decimal(value, digits, ROUND_FLOOR)
+
+
+def headline(lower: float, upper: float) -> str:
+    """Return the number to quote of a proven interval that stands beside it.
+
+    It is the upper end, rounded up; or a number of few digits inside the interval, where that is as
+    narrow as round-off: 2, and not 2.00001, for 1.9999999999999996 to 2.0000000000000004.
+    """
+    if is_mpf(upper) or upper == math.inf or not 0.0 < upper - lower <= _ROUND_OFF * upper:
+        return at_most(upper)
+    few = Decimal(nearest(upper)).normalize()
+    return _as_text(few) if Decimal(lower) <= few <= Decimal(upper) else at_most(upper)
 
 
 def nearest(value: float, digits: int = HEADLINE_DIGITS) -> str:

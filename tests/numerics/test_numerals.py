@@ -49,6 +49,23 @@ def test_a_float_of_few_digits_is_shown_as_it_prints(value: float, shown: str) -
     assert numerals.at_least(0.123456, 3) == "0.123"
 
 
+@pytest.mark.parametrize(
+    ("lower", "upper", "shown"),
+    [
+        (1.0, 1.0 + 2**-52, "1"),
+        (20 - 2**-48, 20 + 2**-48, "20"),
+        (1.0, 1.0 + 1e-11, "1.00001"),
+        (1 + 2**-52, 1 + 2**-51, "1.00001"),
+        (1.0, INF, "inf"),
+        (0.0, 1e-300, "1e-300"),
+    ],
+)
+def test_the_number_to_quote_is_short_where_the_interval_is_as_narrow_as_round_off(
+    lower: float, upper: float, shown: str
+) -> None:
+    assert numerals.headline(lower, upper) == shown
+
+
 @given(
     st.floats(0, 1e300),
     st.sampled_from([".0f", ".3f", ".6g", ".2e", "12.4f"]),

@@ -191,7 +191,7 @@ def _headline(at: Question, answer: Certified | Approximate) -> Text:
     asked = f"  at {at.name} = {numerals.plain(at.value)}"
     if isinstance(answer, Certified):
         style = "bold green" if answer.upper < math.inf else "bold red"
-        return Text.assemble((numerals.at_most(answer.upper), style), asked)
+        return Text.assemble((numerals.headline(answer.lower, answer.upper), style), asked)
     number = numerals.nearest(answer.value)
     return Text.assemble((f"about {number}", "bold red"), asked)
 

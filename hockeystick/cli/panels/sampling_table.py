@@ -62,4 +62,4 @@ def _answer(row: SamplingRow) -> tuple[Text, Text]:
         return Text("none", style="dim"), Text(row.reason, style="dim")
     lower, upper = numerals.interval(row.answer.lower, row.answer.upper)
     proven = f"from {lower} to {upper}" if lower != upper else f"exactly {lower}"
-    return Text(numerals.at_most(row.answer.upper), style="bold"), Text(proven)
+    return Text(numerals.headline(row.answer.lower, row.answer.upper), style="bold"), Text(proven)

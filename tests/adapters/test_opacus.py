@@ -498,7 +498,7 @@ def test_a_plan_of_a_loader_has_the_rate_and_the_steps_of_opacus(examples: int) 
     loader = DataLoader(TensorDataset(torch.zeros(examples, 1)), batch_size=10, drop_last=True)
     drawn = DPDataLoader.from_data_loader(loader)
     for one in (loader, drawn):
-        told = {} if one is drawn else {"sampling": "poisson"}
+        told: dict[str, Any] = {} if one is drawn else {"sampling": "poisson"}
         plan = hs.DPSGD.from_loader(one, epochs=3, noise_multiplier=1, **told)
         assert plan.rate is not None
         assert drawn.sample_rate <= plan.rate <= math.nextafter(drawn.sample_rate, 1)

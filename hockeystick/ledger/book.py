@@ -171,7 +171,7 @@ class Book:
         if short:
             first = short[0]
             step = f"{mechanism} on {', '.join(map(repr, short))}"
-            raise self.terms(first).refusal(prices[first], ends[first].spent, step)
+            raise self.terms(first).refusal(prices[first], ends[first].spent, step, mechanism)
         for name, end in ends.items():
             chains.continued(connection, end, [(one, prices[name], after[name]) for one in events])
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
@@ -22,11 +23,31 @@ from hockeystick.calibration.filters.one_order import expected_order, one_order_
 from hockeystick.calibration.session.runs import EVALUATING
 from hockeystick.errors import BudgetExhausted, IncompatibleError, ParameterError
 from hockeystick.ledger.fractions import Costs, costs_of, plus, storable, text_of
-from hockeystick.mechanisms import Mechanism, runs_of
+from hockeystick.mechanisms import (
+    FixedSizeSubsampled,
+    Mechanism,
+    PoissonSubsampled,
+    TruncatedPoissonSubsampled,
+    WithReplacementSubsampled,
+    runs_of,
+)
 from hockeystick.mechanisms.base import checked
 from hockeystick.notions import ApproxDP, Notion, PureDP
+from hockeystick.numerics import float_below
+from hockeystick.numerics.numerals import at_least, plain
 
 _REMEMBERED: Final = 1024
+_ROUNDED: Final = 1 + Fraction(1, 10**12)
+_SAMPLED: Final = (
+    FixedSizeSubsampled,
+    PoissonSubsampled,
+    TruncatedPoissonSubsampled,
+    WithReplacementSubsampled,
+)
+_UNAMPLIFIED: Final = (
+    "this budget prices sampled training without its amplification: open a new dataset with "
+    "an expected plan (--expected PLAN)"
+)
 
 
 @final
@@ -88,10 +109,33 @@ class Terms:
         with EVALUATING:
             return self.measure.remaining(spent)
 
-    def refusal(self, price: Costs, spent: Costs, step: str) -> BudgetExhausted:
-        """Return the error that says what was asked for, and what there is."""
+    def refusal(
+        self, price: Costs, spent: Costs, step: str, mechanism: Mechanism
+    ) -> BudgetExhausted:
+        """Return the error that says what was asked for, what there is, and what explains it."""
         asked, had = self.guarantee(price), self.guarantee(spent)
-        return BudgetExhausted(asked, had, self.remaining(spent), step)
+        error = BudgetExhausted(asked, had, self.remaining(spent), step)
+        for note in self._notes(plus(spent, price), spent, mechanism):
+            error.add_note(note)
+        return error
+
+    def _notes(self, total: Costs, spent: Costs, mechanism: Mechanism) -> Iterator[str]:
+        """Yield what explains why a budget does not cover a mechanism."""
+        pairs = list(zip(total, self.limits, strict=False))
+        if any(one > most for one, most in pairs) and all(
+            one <= most * _ROUNDED for one, most in pairs
+        ):
+            yield "the excess is below 1e-12 of the budget, which round-off explains"
+        if not isinstance(self.budget, ApproxDP):
+            return
+        if self.order is not None:
+            left = at_least(float_below(max(self.limits[0] - spent[0], Fraction(0))))
+            yield (
+                f"left of the budget's epsilon is {left} at delta {plain(self.budget.delta)}, "
+                "beside what the conversion takes"
+            )
+        elif _is_sampled(mechanism):
+            yield _UNAMPLIFIED
 
     def document(self) -> str:
         """Return the terms as text in JSON."""
@@ -161,6 +205,11 @@ def _measure(
         if order is not None and isinstance(budget, ApproxDP):
             return one_order_measure(budget, slack or 0.0, order)
         return additive_measure(budget, slack, rule)
+
+
+def _is_sampled(mechanism: Mechanism) -> bool:
+    """Return whether a part of a plan reads a random sample of the data."""
+    return any(isinstance(part, _SAMPLED) for part, _ in runs_of(mechanism))
 
 
 @lru_cache(maxsize=_REMEMBERED)

@@ -20,7 +20,6 @@ from hockeystick.reports.ledger_words import LedgerTold, ledger_told
 from hockeystick.results import Certified
 from hockeystick.tradeoffs.reading import is_promise, percent_at_most, reading
 
-_ANY_ADJACENCY: Final = "any: the one under which the plan's numbers hold"
 # How the sentences begin that say what neighbouring data sets are.
 _FEW_DIGITS: Final = 4
 _SAME: Final = 1.00005
@@ -126,7 +125,7 @@ def told(findings: Findings) -> Told:
         steps=tuple(rule.removeprefix("steps = ") for rule in steps_rules(subject.plan)),
         source=_paragraph(subject.source),
         notes=_paragraph(subject.notes),
-        adjacency=str(subject.plan.adjacency or _ANY_ADJACENCY),
+        adjacency=str(subject.plan.adjacency or ""),
         protected=protected(subject.plan),
         delta=plain(subject.delta),
         epsilon=at_most(answer.upper),

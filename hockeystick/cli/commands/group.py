@@ -178,6 +178,8 @@ def _answer(
     if short:
         click.echo(_quoted(answer))
         defaults.tell()
+        for one in hs.answers.cautions(answer, file.plan, **{at.name: at.value}):
+            click.echo(f"hockeystick: caution: {one.text}", err=True)
     elif as_json:
         from hockeystick.cli import as_json as programs
 

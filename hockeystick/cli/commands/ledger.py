@@ -73,7 +73,8 @@ def init(
     """Open a dataset with its budget, in a ledger that is made where there is none.
 
     An expected plan chooses the Renyi order at which an ApproxDP budget is kept, so that sampling
-    counts. What is opened stays as it is: the same again changes nothing, anything else is refused.
+    counts; without one, sampled training is priced without its amplification. What is opened stays
+    as it is: the same again changes nothing, anything else is refused.
     """
     given: dict[str, Any] = {**terms, "budget": notion(budget)}
     if slack is not None:

@@ -47,7 +47,7 @@ _A_DATE: Final = "a day such as 2026-01-31"
 @click.command(cls=Once)
 @options.plan_flags
 @options.question("delta")
-@click.option("--budget-epsilon", "budget", metavar="E", help=_BUDGET)
+@click.option("--budget-epsilon", "--at-most", "budget", metavar="E", help=_BUDGET)
 @out_flags("Where the page goes: a new .html file.")
 @click.option("--date", metavar="DAY", help=f"The day that the page bears, {_A_DATE}; or today.")
 @click.option("--registry", metavar="FILE.yaml", help=_REGISTRY)
@@ -85,7 +85,7 @@ def report(
     With --audit it says whether an attack's scores, as for hockeystick audit, contradict the plan.
     With --dataset it shows the ledger: what is left of the budget, what happened, whether it is
     sound, and whether it covers the plan; exit status 1 if it does not.
-    With --budget-epsilon it says whether the plan is within that budget.
+    With --budget-epsilon (or --at-most) it says whether the plan is within that budget.
 
     With --registry it writes, besides or instead, an entry for OpenDP's registry of deployments:
     what the plan proves is filled in, and what only people know is marked "to be filled in".

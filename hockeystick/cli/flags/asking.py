@@ -45,7 +45,8 @@ def _hint(name: str, file: PlanFile) -> str:
     units = units_of(file.plan)
     if name != "delta" or units is None:
         return ""
-    return f"; for {units}, {plain(suggested_delta(units))} or less is sensible"
+    sensible = f"{plain(suggested_delta(units))} or less is sensible"
+    return f"; for {units}, {sensible}, and always below 1 / {units.count:,}"
 
 
 def refuse_infinite(at: Question, *answers: Certified | Approximate | None) -> None:

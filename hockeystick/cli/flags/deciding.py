@@ -39,7 +39,8 @@ class Decided:
 def at_most_flag(quantity: str) -> Callable[[_Command], _Command]:
     """Return the decorator that adds the flag for the budget of a quantity."""
     text = f"Say whether {quantity} is proven to be at most this; exit status 1 if it is not."
-    return click.option("--at-most", "at_most", metavar=quantity[0].upper(), help=text)
+    names = ("--at-most", "--budget-epsilon") if quantity == "epsilon" else ("--at-most",)
+    return click.option(*names, "at_most", metavar=quantity[0].upper(), help=text)
 
 
 def budget_of(name: str, quantity: Quantity, text: str | None) -> float | None:

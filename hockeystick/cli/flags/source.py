@@ -10,7 +10,7 @@ from typing import Final, final
 
 import click
 
-from hockeystick.io import did_you_mean, parse_plan, shown
+from hockeystick.io import did_you_mean, parse, parse_plan, shown
 from hockeystick.io.blanks import Blanks
 from hockeystick.io.building import required_by
 from hockeystick.io.call_text import is_call_text, plan_of_text
@@ -71,6 +71,9 @@ def source(text: str) -> Source:
 
 def notion(text: str) -> Notion:
     """Return the notion that a text writes out, or raise."""
+    if not isinstance(parse(text), str):
+        example = f"ApproxDP({text.strip()}, 1e-5)"
+        raise click.UsageError(f"{text!r} is only a number: write for example {example!r}")
     plan = parse_plan(text)
     if not isinstance(plan, Notion):
         known = ", ".join(name for name in NOTIONS if name in RELEASES)

@@ -25,7 +25,7 @@ def panel(found: Difference) -> RenderableType:
         facts.add_row("", Text(shown))
     low, high = numerals.interval(*found.ends)
     facts.add_row("verdict", Text(found.verdict, style=_STYLES.get(found.sign, "bold yellow")))
-    facts.add_row("B less A", Text(f"at least {low}\nat most  {high}"))
+    facts.add_row("B minus A", Text(f"at least {low}\nat most  {high}"))
     if found.caution is not None:
         facts.add_row("caution", Text(found.caution, style="yellow"))
     for index, (path, (first, second)) in enumerate(found.changed.items()):

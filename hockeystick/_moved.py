@@ -90,12 +90,12 @@ def moved_name(package: str, name: str) -> object:
     """
     room = NAMES.get(name)
     if room is None:
-        raise no_attribute(package, name, _public(package))
+        raise no_attribute(package, name, public_names(package))
     warn(f"{package}.{name} is now {package}.{room}.{name}", DeprecationWarning, stacklevel=3)
     return getattr(getattr(sys.modules[package], room), name)
 
 
-def _public(package: str) -> dict[str, str]:
+def public_names(package: str) -> dict[str, str]:
     """Return what people may look for at the top of a package, and where each of it is."""
     elsewhere = dict.fromkeys(SYNONYMS.values(), "mechanisms") | NAMES
     there = {name: f"{package}.{room}" for name, room in elsewhere.items()}

@@ -56,8 +56,8 @@ _OTHERS: Final = {
     "ZCDP": "cdp zcdp-event zc-dp-event zero-concentrated-dp concentrated-dp concentrated",
 }
 
-# Parameters, and what papers and other libraries call the same; one of them may be several here.
-_OTHER_PARAMETERS: Final = {
+# Parameters and accountants, and what others call the same; one of them may be several here.
+_OTHER_WORDS: Final = {
     "batch_size": "b m lot-size expected-batch-size sample-size",
     "clients_per_round": "cohort-size report-goal",
     "count": "k n steps num-compositions compositions times repeats",
@@ -67,9 +67,12 @@ _OTHER_PARAMETERS: Final = {
     "inner": "mechanism event base-mechanism dp-event",
     "mu": "gdp-mu",
     "noise_multiplier": "sigma z std stddev standard-deviation noise-std noise-scale scale noise",
+    "moments": "ma moments-accountant",
     "parts": "mechanisms events",
+    "prv": "pld pld-accountant prv-accountant privacy-loss-distribution fft",
     "rate": "q p sampling-probability sampling-prob sample-rate sampling-rate "
     "subsampling-rate probability prob gamma",
+    "rdp": "rdp-accountant renyi",
     "rho": "zcdp-rho",
     "rounds": "num-rounds",
     "scale": "b beta lam noise-scale noise-multiplier noise-parameter",
@@ -90,6 +93,66 @@ _INSTEAD: Final = {
     ("DPSGD", "l2normclip"): "noise_multiplier is in units of the clipping norm, which is no part",
 }
 
+# Functions and classes of other libraries, and what is called in their place.
+_OF_OTHERS: Final = {
+    "hockeystick.epsilon(hockeystick.DPSGD(examples=..., batch_size=..., epochs=..., "
+    "noise_multiplier=...), delta)": "compute-dp-sgd-privacy compute-dp-sgd-privacy-statement "
+    "get-privacy-spent compute-rdp compute-epsilon",
+    'hockeystick.calibrate(hockeystick.DPSGD, "noise_multiplier", hockeystick.ApproxDP(epsilon, '
+    "delta), examples=..., batch_size=..., epochs=...)": "calibrate-dp-mechanism "
+    "get-noise-multiplier find-noise-multiplier get-sigma calibrate-analytic-gaussian-mechanism",
+    "hockeystick.epsilon(plan, delta), or in a loop hockeystick.Accountant()": "rdp-accountant "
+    "pld-accountant prv-accountant gaussian-accountant moments-accountant privacy-accountant "
+    "create-accountant",
+    "hockeystick.epsilon(plan, delta)": "get-epsilon",
+    "hockeystick.delta(plan, epsilon)": "get-delta compute-delta",
+}
+# The same of methods of an accountant.
+_METHODS_OF_OTHERS: Final = {
+    "epsilon(delta)": "get-epsilon get-privacy-spent compute-epsilon",
+    "delta(epsilon)": "get-delta compute-delta",
+    "step(mechanism, count)": "compose compose-event add record",
+}
+
+# What others call the values of a parameter, in letters alone, and what they are here. Each is
+# looked for within what was given, in this order: "without" comes before "with".
+_WITHIN: Final[Mapping[str, Mapping[str, str]]] = {
+    "sampling": {
+        "without": "fixed-size",
+        "noreplac": "fixed-size",
+        "nonreplac": "fixed-size",
+        "woreplac": "fixed-size",
+        "withreplacement": "with-replacement",
+        "poisson": "poisson",
+        "bernoulli": "poisson",
+        "shuffl": "shuffle",
+        "permut": "shuffle",
+        "ballsandbins": "random-allocation",
+        "ballsinbins": "random-allocation",
+        "allocat": "random-allocation",
+        "fullbatch": "full-batch",
+        "fixed": "fixed-size",
+    },
+    "adjacency": {
+        "unbounded": "add-remove",
+        "addor": "add-remove",
+        "adddelete": "add-remove",
+        "bounded": "replace-one",
+        "replacespecial": "zero-out",
+        "zero": "zero-out",
+        "substitut": "replace-one",
+        "replac": "replace-one",
+        "swap": "replace-one",
+        "changeone": "replace-one",
+    },
+}
+# What may mean several of them.
+_SEVERAL: Final = {
+    ("sampling", one): " (a random set without replacement is 'fixed-size', with replacement "
+    "'with-replacement', and 'poisson' draws each example by itself)"
+    for one in ("uniform", "random", "uniformsampling", "randomsampling", "subsampling")
+}
+
 
 def _letters(name: str) -> str:
     """Return the letters and digits of a name, which all its spellings have in common."""
@@ -100,14 +163,21 @@ SYNONYMS: Final[Mapping[str, str]] = MappingProxyType(
     {_letters(other): name for name, others in _OTHERS.items() for other in others.split()}
 )
 
-_PARAMETERS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
-    {
-        _letters(other): tuple(
-            name for name, others in _OTHER_PARAMETERS.items() if other in others.split()
-        )
-        for other in " ".join(_OTHER_PARAMETERS.values()).split()
-    }
-)
+
+def _inverted(table: Mapping[str, str]) -> Mapping[str, tuple[str, ...]]:
+    """Return what a table has others for, by the letters of these."""
+    every = " ".join(table.values()).split()
+    return MappingProxyType(
+        {
+            _letters(other): tuple(name for name, words in table.items() if other in words.split())
+            for other in every
+        }
+    )
+
+
+_WORDS: Final = _inverted(_OTHER_WORDS)
+_CALLS: Final = _inverted(_OF_OTHERS)
+_METHODS: Final = _inverted(_METHODS_OF_OTHERS)
 
 
 def meant(name: str, allowed: Iterable[str]) -> str | None:
@@ -116,15 +186,31 @@ def meant(name: str, allowed: Iterable[str]) -> str | None:
     found = SYNONYMS.get(_letters(name))
     if found in alike.values():
         return found
-    for parameter in _PARAMETERS.get(_letters(name), ()):
-        if parameter in alike.values():
-            return parameter
+    for word in _WORDS.get(_letters(name), ()):
+        if word in alike.values():
+            return word
     wanted = _plain(name)
     fitting = [one for one in alike if _fits(one, wanted)]
     close = difflib.get_close_matches(wanted, fitting, n=1, cutoff=_LEAST_ALIKE)
     longer = [one for one in fitting if wanted and one.startswith(wanted)]
     guessed = close or (longer if len(longer) == 1 else [])
     return alike[guessed[0]] if guessed else None
+
+
+def guess(name: str, value: str, listed: Iterable[str]) -> str:
+    """Return what was meant by the value of a parameter, to follow an error; nothing if unknown."""
+    letters, allowed = _letters(value), list(listed)
+    several = _SEVERAL.get((name.rpartition(".")[2], letters))
+    if several is not None:
+        return several
+    others = _WITHIN.get(name.rpartition(".")[2], {})
+    found = next((others[one] for one in others if one in letters), None)
+    return told(found if found in allowed else meant(value, allowed))
+
+
+def told(found: str | None) -> str:
+    """Return a guess in words."""
+    return "" if found is None else f" (did you mean {found!r}?)"
 
 
 def parameter_hint(kind: str, name: str, value: object, allowed: Iterable[str]) -> str:
@@ -139,8 +225,7 @@ def parameter_hint(kind: str, name: str, value: object, allowed: Iterable[str]) 
     instead = _INSTEAD.get((kind, _letters(name)))
     if instead is not None:
         return f" ({instead.format(value)})"
-    found = meant(name, allowed)
-    return "" if found is None else f" (did you mean {found!r}?)"
+    return told(meant(name, allowed))
 
 
 def no_attribute(module: str, name: str, public: Mapping[str, str]) -> AttributeError:
@@ -152,9 +237,28 @@ def no_attribute(module: str, name: str, public: Mapping[str, str]) -> Attribute
         public: Public names, and where each of them is.
     """
     text = f"module {module!r} has no attribute {name!r}"
+    if _letters(name) in _CALLS and not name.startswith("_"):
+        return AttributeError(f"{text}; use {_CALLS[_letters(name)][0]}", name=name)
     found = None if name.startswith("_") else meant(name, public)
     hint = "" if found is None else f" (did you mean {public[found]}.{found}?)"
     return AttributeError(text + hint, name=name)
+
+
+def called_here(name: str) -> str:
+    """Return what is called in place of a method of other libraries; nothing if unknown."""
+    found = _METHODS.get(_letters(name), ())
+    return f"; use {found[0]}" if found else ""
+
+
+def spelled(value: object, allowed: Iterable[str]) -> object:
+    """Return the allowed text that is written with other capitals or dashes, or is a synonym.
+
+    What is none is returned as it is.
+    """
+    if not isinstance(value, str):
+        return value
+    alike, letters = {_letters(one): one for one in allowed}, _letters(value)
+    return alike.get(letters) or alike.get(_letters(SYNONYMS.get(letters, "")), value)
 
 
 def _plain(name: str) -> str:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from decimal import Decimal
+from typing import Final
+
+from hockeystick._synonyms import guess
 
 _SHOWN_CHARACTERS = 80
 _SHOWN_BITS = 128
+_LISTED: Final = re.compile(r"'([^']+)'")
 
 
 def _shown(value: object) -> str:
@@ -53,7 +58,11 @@ class ParameterError(HockeystickError, ValueError):
         self.allowed = allowed
 
     def __str__(self) -> str:
-        return f"{self.name} must be {self.allowed}; got {_shown(self.value)}"
+        """Return what is wrong, and which of the texts that are allowed was meant."""
+        text = f"{self.name} must be {self.allowed}; got {_shown(self.value)}"
+        if not isinstance(self.value, str):
+            return text
+        return text + guess(self.name, self.value, _LISTED.findall(self.allowed))
 
 
 class IncompatibleError(HockeystickError, ValueError):

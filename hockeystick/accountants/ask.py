@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hockeystick import _validate
+from hockeystick._synonyms import spelled
 from hockeystick.accountants.auto import Auto
 from hockeystick.accountants.base import LARGEST_EPSILON, TOLERANCE, Accountant
 from hockeystick.accountants.closed_forms.closed_form import ClosedForm
@@ -193,6 +194,12 @@ def asked(delta: float | None, epsilon: float | None) -> tuple[Quantity, float]:
     return "delta", _validate.real("epsilon", epsilon)
 
 
+def refuse_swapped(plan: object, name: str, given: object) -> None:
+    """Raise where a plan and a number are given in each other's place."""
+    if isinstance(given, Mechanism) and not isinstance(plan, Mechanism):
+        raise ParameterError(f"plan, {name}", (plan, given), "in this order: they are swapped")
+
+
 def _answer_or_answers(
     plan: Mechanism,
     quantity: Quantity,
@@ -202,6 +209,7 @@ def _answer_or_answers(
 ) -> Answer | tuple[Answer, ...]:
     """Return the answer for a number, or answers for several numbers."""
     name = "delta" if quantity == "epsilon" else "epsilon"
+    refuse_swapped(plan, name, given)
     if not isinstance(given, (Sequence, np.ndarray)) or isinstance(given, str):
         value = _validate.real(name, given)
         return answers_by(plan, quantity, (value,), accountant, digits)[0]
@@ -340,7 +348,8 @@ def _at_the_ends(composition: Composition, quantity: Quantity, value: float) -> 
 
 def accountant_of(name: str, tolerance: float) -> Accountant:
     """Return the accountant of a name that goes for such a relative width, or raise."""
-    asked = ACCOUNTANTS[_validate.one_of("accountant", name, tuple(ACCOUNTANTS))]
+    names = tuple(ACCOUNTANTS)
+    asked = ACCOUNTANTS[_validate.one_of("accountant", spelled(name, names), names)]
     return asked.within(_validate.real("tolerance", tolerance))
 
 

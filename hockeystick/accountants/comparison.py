@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import math
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, final
+from typing import Any, Final, final
 
 from hockeystick._tables import Rows, aligned, as_html, cells_of, columns_of
-from hockeystick.accountants.ask import Answer, answers_by, asked
+from hockeystick.accountants.ask import Answer, answers_by, asked, refuse_swapped
 from hockeystick.accountants.auto import Auto
 from hockeystick.accountants.base import Accountant, Kind
 from hockeystick.accountants.registry import ACCOUNTANTS
 from hockeystick.errors import UnsupportedError
 from hockeystick.mechanisms import Mechanism
 from hockeystick.mechanisms.base import checked
-from hockeystick.results import Quantity
+from hockeystick.results import Certified, Quantity
+
+_INVISIBLE: Final = 1e-6
 
 
 @final
@@ -40,20 +44,91 @@ class Row:
 
 
 @final
+@dataclass(frozen=True, slots=True)
+class Truth:
+    """What is proven of a plan by all certified answers together."""
+
+    lower: float
+    upper: float
+
+    @classmethod
+    def of(cls, rows: Iterable[Row]) -> Truth:
+        """Return the intersection of the certified answers' intervals."""
+        proven = [row.answer for row in rows if isinstance(row.answer, Certified)]
+        lower = max((answer.lower for answer in proven), default=0.0)
+        return cls(lower, min((answer.upper for answer in proven), default=math.inf))
+
+    @property
+    def is_known(self) -> bool:
+        """Return whether the two ends agree for all that a reader can see."""
+        return self.upper == self.lower or self.upper - self.lower <= _INVISIBLE * self.upper
+
+    def ratio(self, value: float) -> float | None:
+        """Return the value over the proven upper end, None where that says nothing."""
+        return value / self.upper if 0 < self.upper < math.inf else None
+
+    def is_above(self, value: float) -> bool:
+        """Return whether the value is too low to be the truth."""
+        return value < self.lower
+
+    def beside(self, value: float) -> str:
+        """Return where a value is, beside the truth, in words."""
+        ratio = self.ratio(value)
+        if ratio == math.inf:
+            return "no bound"
+        times = "" if ratio is None else f"{ratio:.4g} times"
+        if self.is_above(value):
+            return f"{times} below the truth".strip()
+        if value <= self.upper:
+            return "the truth" if self.is_known else "best proven"
+        return "the same to 4 digits" if times == "1 times" else times or "above"
+
+
+def quoted(answer: Answer) -> float:
+    """Return the number that a reader would take from an answer."""
+    return float(answer) if isinstance(answer, Certified) else float(answer.value)
+
+
+def _cells(row: Row, truth: Truth) -> dict[str, str]:
+    """Return a row as texts."""
+    answer, proof = cells_of(row.answer, row.reason)
+    return {
+        "accountant": row.accountant,
+        "kind": row.kind,
+        "answer": answer,
+        "next to truth": "" if row.answer is None else truth.beside(quoted(row.answer)),
+        "proof": proof,
+    }
+
+
+def _width(row: Row) -> float:
+    """Return the width of a certified answer."""
+    return row.answer.width if isinstance(row.answer, Certified) else math.inf
+
+
+@final
 class Comparison(Rows[Row]):
     """What every accountant says of a plan: a tuple of rows, printed and shown as a table.
 
     Example:
         >>> import hockeystick as hs
         >>> print(hs.compare(hs.Gaussian(2), delta=1e-5))
-        accountant    kind           answer     proof
-        closed-form   exact          1.99310    proven in [1.993091..., 1.993091...]
+        accountant    kind           answer     next to truth         proof
+        closed-form   exact          1.99310    the truth             proven in [1.993091..., ...]
         ...
-        gdp           approximation  ~ 1.99309  approximation, no guarantee
+        gdp           approximation  ~ 1.99309  the truth             approximation, no guarantee
         ...
+        >>> hs.compare(hs.Gaussian(2), 1e-5).tightest.accountant
+        'closed-form'
     """
 
     __slots__ = ()
+
+    @property
+    def tightest(self) -> Row | None:
+        """The row of the narrowest certified answer; None where nothing is certified."""
+        proven = [row for row in self if isinstance(row.answer, Certified)]
+        return min(proven, key=_width, default=None)
 
     def __str__(self) -> str:
         """Return the rows as lines, below headings."""
@@ -69,16 +144,13 @@ class Comparison(Rows[Row]):
 
     @property
     def _cells(self) -> list[dict[str, str]]:
-        """The rows as texts."""
-        return [
-            {"accountant": row.accountant, "kind": row.kind}
-            | dict(zip(("answer", "proof"), cells_of(row.answer, row.reason), strict=True))
-            for row in self
-        ]
+        """The rows as texts, those without an answer last."""
+        truth = Truth.of(self)
+        return [_cells(row, truth) for row in sorted(self, key=lambda row: row.answer is None)]
 
 
 def compare(
-    plan: Mechanism, *, delta: float | None = None, epsilon: float | None = None
+    plan: Mechanism, delta: float | None = None, *, epsilon: float | None = None
 ) -> Comparison:
     """Return what every accountant says of a plan, side by side.
 
@@ -113,6 +185,7 @@ def compare(
         gdp approximation True
         edgeworth approximation True
     """
+    refuse_swapped(plan, "delta", delta)
     name, value = asked(delta, epsilon)
     checked("plan", plan)
     others = [one for one in ACCOUNTANTS.values() if not isinstance(one, Auto)]

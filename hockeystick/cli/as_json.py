@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from hockeystick.accountants import GaussianSummary, Row, SamplingRow
+from hockeystick.accountants.comparison import Truth, quoted
 from hockeystick.answers import SCHEMA, cautions, document
-from hockeystick.cli.describe import Question, Truth, fields, quoted
+from hockeystick.cli.describe import Question, fields
 from hockeystick.cli.flags import defaults
 from hockeystick.io.plan_file import PlanFile
 from hockeystick.numerics.numerals import jsonable

@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import singledispatch
-from typing import Any, Final, final
+from typing import Any, final
 
-from hockeystick.accountants import Row
 from hockeystick.mechanisms import DPSGD, Encoder, Graph, Mechanism
 from hockeystick.mechanisms.selection.tuning import RunCount
 from hockeystick.mechanisms.training.schedules import Schedule
 from hockeystick.numerics.numerals import jsonable
-from hockeystick.results import Approximate, Certified, Quantity
+from hockeystick.results import Quantity
 from hockeystick.tradeoffs import TradeOff
-
-_INVISIBLE: Final = 1e-6
 
 
 @final
@@ -33,40 +28,6 @@ class Question:
     def quantity(self) -> Quantity:
         """What the answer is."""
         return "epsilon" if self.name == "delta" else "delta"
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Truth:
-    """What is proven of a plan by all certified answers together."""
-
-    lower: float
-    upper: float
-
-    @classmethod
-    def of(cls, rows: Iterable[Row]) -> Truth:
-        """Return the intersection of the certified answers' intervals."""
-        proven = [row.answer for row in rows if isinstance(row.answer, Certified)]
-        lower = max((answer.lower for answer in proven), default=0.0)
-        return cls(lower, min((answer.upper for answer in proven), default=math.inf))
-
-    @property
-    def is_known(self) -> bool:
-        """Return whether the two ends agree for all that a reader can see."""
-        return self.upper == self.lower or self.upper - self.lower <= _INVISIBLE * self.upper
-
-    def ratio(self, value: float) -> float | None:
-        """Return the value over the proven upper end, None where that says nothing."""
-        return value / self.upper if 0 < self.upper < math.inf else None
-
-    def is_above(self, value: float) -> bool:
-        """Return whether the value is too low to be the truth."""
-        return value < self.lower
-
-
-def quoted(answer: Certified | Approximate) -> float:
-    """Return the number that a reader would take from an answer."""
-    return float(answer) if isinstance(answer, Certified) else float(answer.value)
 
 
 def fields(mechanism: Mechanism) -> dict[str, Any]:

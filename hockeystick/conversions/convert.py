@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Final, TypeVar, overload
 
+from hockeystick._synonyms import spelled
 from hockeystick._validate import one_of
 from hockeystick.conversions._reasons import exact, refuse
 from hockeystick.conversions._strength import strength
@@ -41,7 +42,7 @@ def convert(x: Mechanism, to: type[Notion] | str, **given: object) -> Notion:
 
     Args:
         x: A notion, a mechanism or a plan.
-        to: A class of notions, such as ``hs.ApproxDP``, or its name.
+        to: A class of notions, such as ``hs.ApproxDP``, or its name, as "ZCDP", "zCDP" or "RDP".
         given: The free parameters of the target. ApproxDP: epsilon or delta, one of them;
             RenyiDP: orders, one or several; TCDP: omega; others: none.
 
@@ -84,4 +85,4 @@ def _name(to: object) -> str:
             return name
     if not isinstance(to, str):
         raise ParameterError("to", to, f"a notion: one of {', '.join(TARGETS)}")
-    return one_of("to", to, tuple(TARGETS))
+    return one_of("to", spelled(to, TARGETS), tuple(TARGETS))

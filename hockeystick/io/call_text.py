@@ -142,6 +142,11 @@ class _Reader:
             return self._composed(node, depth)
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow):
             return self._repeated(node, depth)
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
+            self._refuse(node, "is no plan: repeat a mechanism with **, as in 'Laplace(2) ** 3'")
+        several = isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add)
+        if several or isinstance(node, ast.List | ast.Tuple):
+            self._refuse(node, f"is no plan: compose with @; {_EXAMPLE}")
         made = self._made(node, depth) if isinstance(node, ast.Call) else None
         if not isinstance(made, Mechanism):
             self._refuse(node, f"is no mechanism; {_EXAMPLE}")

@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import Final, NoReturn
 
 from hockeystick._modules import import_modules
+from hockeystick._moved import public_names
 from hockeystick._synonyms import no_attribute
 from hockeystick.mechanisms.base import Mechanism, Plan
 from hockeystick.mechanisms.registry import registered_in
@@ -44,4 +45,5 @@ globals().update(_REGISTERED)
 
 def __getattr__(name: str) -> NoReturn:
     """Refuse a name that is not here, with the one that is meant."""
-    raise no_attribute(__name__, name, dict.fromkeys(__all__, __name__))
+    public = public_names("hockeystick") | dict.fromkeys(__all__, __name__)
+    raise no_attribute(__name__, name, public)

@@ -6,7 +6,7 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import ClassVar, Final, final
+from typing import ClassVar, Final, NoReturn, final
 
 from hockeystick import _validate
 from hockeystick._keywords import explaining
@@ -24,7 +24,10 @@ _FROM_AN_EVENT: Final = (
     " (hockeystick.adapters.dp_accounting.from_event(event, adjacency) reads one from an event of "
     "dp-accounting, which does not name its neighbours)"
 )
-READERS: Final = (_FROM_A_FILE, _FROM_A_TEXT, _FROM_AN_EVENT)
+_OF_SEVERAL: Final = " (compose several with @: a @ b)"
+READERS: Final = (_FROM_A_FILE, _FROM_A_TEXT, _FROM_AN_EVENT, _OF_SEVERAL)
+_REPEATED: Final = "repeat a mechanism with **, as in mechanism ** 7"
+_COMPOSED: Final = "compose mechanisms with @, as in a @ b"
 
 
 class Mechanism(ABC):
@@ -123,6 +126,22 @@ and Gaussian (noise multiplier 20)
     def __pow__(self, count: float) -> Repeated:
         """Return the mechanism run ``count`` times on the same data."""
         return Repeated(self, count)
+
+
+def _refuse_times(self: Mechanism, _: object) -> NoReturn:
+    """Raise for a product, which a mechanism has none of."""
+    raise TypeError(_REPEATED)
+
+
+def _refuse_plus(self: Mechanism, _: object) -> NoReturn:
+    """Raise for a sum, which mechanisms have none of."""
+    raise TypeError(_COMPOSED)
+
+
+# Type checkers are to refuse these, so that no class has them in its text.
+for _name, _refuse in (("mul", _refuse_times), ("add", _refuse_plus)):
+    setattr(Mechanism, f"__{_name}__", _refuse)
+    setattr(Mechanism, f"__r{_name}__", _refuse)
 
 
 class AnyAdjacency(Mechanism):
@@ -308,6 +327,8 @@ def _how_to_read(value: object) -> str:
         return _FROM_A_FILE
     if isinstance(value, str) and "(" in value:
         return _FROM_A_TEXT
+    if isinstance(value, list | tuple) and any(isinstance(one, Mechanism) for one in value):
+        return _OF_SEVERAL
     kinds = type(value).__mro__
     # By its name, since dp-accounting need not be there.
     is_event = any(kind.__name__ == "DpEvent" for kind in kinds if _is_peer(kind))

@@ -19,6 +19,7 @@ ORDER: Final = Domain(
     symbol="alpha", low=1, high=math.inf, low_open=True, high_open=True, typical=(1.5, 256)
 )
 DIVERGENCE: Final = Domain(symbol="tau", low=0, high=math.inf, typical=(1e-3, 10))
+_SHOWN: Final = 4
 _ALLOWED: Final = "a mapping from orders > 1 to divergences >= 0, or pairs of such"
 
 
@@ -73,6 +74,9 @@ class RenyiDP(Notion):
         if len(self.divergences) == 1:
             ((order, divergence),) = self.divergences
             return f"({plain(order)}, {plain(divergence)})-RDP"
+        if len(self.divergences) <= _SHOWN:
+            pairs = (f"{plain(order)}: {plain(size)}" for order, size in self.divergences)
+            return f"RDP {{{', '.join(pairs)}}}"
         orders = f"{plain(self.divergences[0][0])} to {plain(self.divergences[-1][0])}"
         return f"RDP of {len(self.divergences)} orders from {orders}"
 

@@ -25,10 +25,10 @@ ROWS = Comparison(
 
 def test_a_comparison_prints_as_a_table_whose_upper_ends_are_rounded_up() -> None:
     assert str(ROWS).splitlines() == [
-        "accountant  kind           answer     proof",
-        "rdp         bound          1.25       proven in [1, 1.25]",
-        "gdp         approximation  ~ 1.10000  approximation, no guarantee",
-        "basic       bound                     <none>",
+        "accountant  kind           answer     next to truth  proof",
+        "rdp         bound          1.25       best proven    proven in [1, 1.25]",
+        "gdp         approximation  ~ 1.10000  best proven    approximation, no guarantee",
+        "basic       bound                                    <none>",
     ]
     assert repr(ROWS) == str(ROWS)
     wide = hs.Certified(0.1, 0.2, 0.2000000001, quantity="epsilon", accountant="rdp")
@@ -93,3 +93,17 @@ def test_pandas_takes_what_is_known() -> None:
     grid = {"epochs": [1, 2]}
     swept = pandas.DataFrame(hs.sweep(grid, hs.calibration.AskEpsilon(plan, delta=1e-5)))
     assert swept["upper"].is_monotonic_increasing
+
+
+def test_a_comparison_shows_what_answers_first_beside_the_truth_and_names_the_tightest() -> None:
+    rows = hs.compare(hs.Gaussian(2), 1e-5)
+    assert rows.tightest is rows[0]
+    lines = str(rows).splitlines()
+    last = [line.split()[0] for line in lines[-4:]]
+    assert last == [row.accountant for row in rows if row.answer is None]
+    assert next(line for line in lines if line.startswith("rdp ")).split()[3:5] == [
+        "1.087",
+        "times",
+    ]
+    with pytest.raises(hs.errors.ParameterError, match="they are swapped"):
+        hs.compare(1e-5, hs.Gaussian(2))  # type: ignore[arg-type]

@@ -643,3 +643,12 @@ def test_an_event_is_no_plan_and_the_error_says_how_it_becomes_one() -> None:
         hs.errors.ParameterError, match=r"dp_accounting\.from_event\(event, adjacency\)"
     ):
         ask(Times(Poisson(0.01, Gaussian(1.1)), 10), 1e-5)
+
+
+def test_neighbours_may_be_those_that_dp_accounting_names() -> None:
+    event = Gaussian(2.0)
+    for relation, adjacency in zip(dpa.NeighboringRelation, Adjacency, strict=False):
+        assert from_event(event, relation) == from_event(event, adjacency)
+    assert from_event(event, dpa.NeighboringRelation.REPLACE_ONE) == hs.Gaussian(1.0)
+    with pytest.raises(hs.errors.ParameterError, match=r"did you mean 'add-remove'\?"):
+        from_event(event, "add_or_remove_one")

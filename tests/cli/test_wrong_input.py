@@ -90,7 +90,7 @@ FLAGS = [
         "got 'add_remove' (did you mean 'add-remove'?)",
     ),
     (f"epsilon {TRAINING} --delta 1e-5 --clipping batches", "(did you mean 'batch'?)"),
-    (f"epsilon {TRAINING} --delta 1e-5 --accountant PRV", "got 'PRV' (did you mean 'prv'?)"),
+    (f"epsilon {TRAINING} --delta 1e-5 --accountant PRVs", "got 'PRVs' (did you mean 'prv'?)"),
     ("plan --examples 9 --epsilon 1 --delta 0.1 --sampling poison", "(did you mean 'poisson'?)"),
     (
         f"epsilon {TRAINING} --delta 1e-5 --accountant basic",

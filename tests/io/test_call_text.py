@@ -94,7 +94,7 @@ def test_a_text_means_what_it_means_in_python(text: str, plan: hs.Mechanism) -> 
         ("Laplace(10**10**10)", "'10' is no mechanism"),
         ("Laplace(2)**3**2", "'3' is no mechanism"),
         ("Laplace(2) ** .5", "count must be an integer from 0 to 10^15; got 0.5"),
-        ("Laplace(2) + Laplace(3)", "is no mechanism; write for example"),
+        ("Laplace(2) + Laplace(3)", "is no plan: compose with @; write for example"),
         ("Laplace(1 / 0)", "'1 / 0' cannot be divided"),
         ("Laplace('a' / 2)", "\"'a'\" is no number"),
         (

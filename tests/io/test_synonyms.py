@@ -71,3 +71,42 @@ def test_without_replacement_is_never_taken_for_with_it() -> None:
         assert meant(name, RELEASES) != "WithReplacementSubsampled"
     assert meant("WithoutReplacement", RELEASES) == "FixedSizeSubsampled"
     assert meant("with-replacment", samplings) == "with-replacement"
+
+
+def test_names_of_other_libraries_lead_to_the_call_that_does_the_same() -> None:
+    package, accountant = hs, hs.Accountant()
+    for where, name, said in (
+        (package, "compute_dp_sgd_privacy", r"; use hockeystick\.epsilon\(.*DPSGD\("),
+        (package, "calibrate_dp_mechanism", r"; use hockeystick\.calibrate\("),
+        (package, "PLDAccountant", r"or in a loop hockeystick\.Accountant\(\)"),
+        (hs.notions, "zCDP", r"did you mean hockeystick\.notions\.ZCDP"),
+        (hs.notions, "Gausian", r"did you mean hockeystick\.Gaussian"),
+        (hs.mechanisms, "PureDp", r"did you mean hockeystick\.PureDP"),
+        (accountant, "compose", r"; use step\(mechanism, count\)"),
+        (accountant, "get_epsilon", r"; use epsilon\(delta\)"),
+    ):
+        with pytest.raises(AttributeError, match=said):
+            getattr(where, name)
+    accountant.step(hs.Gaussian(5), 3)
+    assert accountant.plan == hs.Gaussian(5) ** 3
+
+
+def test_accountants_notions_and_neighbours_are_found_however_they_are_written() -> None:
+    plan = hs.Gaussian(2)
+    assert hs.epsilon(plan, 1e-5, accountant="Closed_Form").accountant == "closed-form"
+    assert hs.convert(plan, "zCDP") == hs.convert(plan, hs.ZCDP)
+    assert hs.convert(plan, "RDP", orders=2) == hs.convert(plan, hs.RenyiDP, orders=2)
+    with pytest.raises(hs.errors.ParameterError, match=r"got 'pld' \(did you mean 'prv'\?\)"):
+        hs.epsilon(plan, 1e-5, accountant="pld")
+    with pytest.raises(hs.errors.ParameterError, match=r"\(did you mean 'replace-one'\?\)"):
+        hs.PoissonSubsampled(plan, 0.1, adjacency="replace_one")
+
+
+def test_a_text_with_times_or_plus_says_how_to_repeat_and_compose() -> None:
+    for text, said in (
+        ("DiscreteGaussian(2.5)*7", r"repeat a mechanism with \*\*"),
+        ("Gaussian(1) + Gaussian(2)", "compose with @"),
+        ("[Gaussian(1), Gaussian(2)]", "compose with @"),
+    ):
+        with pytest.raises(hs.errors.PlanFileError, match=said):
+            parse_plan(text)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from types import MappingProxyType
-from typing import Any, Final, final
+from typing import Any, final
 
 from dp_accounting import dp_event
 from dp_accounting.privacy_accountant import NeighboringRelation, PrivacyAccountant
@@ -11,19 +10,10 @@ from dp_accounting.privacy_accountant import NeighboringRelation, PrivacyAccount
 from hockeystick import _validate
 from hockeystick.accountants.base import TOLERANCE
 from hockeystick.accountants.composition import composition_of
-from hockeystick.adapters.dp_accounting._reading import parts_of, read
-from hockeystick.adjacency import Adjacency
+from hockeystick.adapters.dp_accounting._reading import RELATIONS, parts_of, read
 from hockeystick.calibration.session.accountant import Accountant
 from hockeystick.errors import HockeystickError, ParameterError
 from hockeystick.mechanisms import Repeated
-
-_RELATIONS: Final = MappingProxyType(
-    {
-        NeighboringRelation.ADD_OR_REMOVE_ONE: Adjacency.ADD_REMOVE,
-        NeighboringRelation.REPLACE_ONE: Adjacency.REPLACE_ONE,
-        NeighboringRelation.REPLACE_SPECIAL: Adjacency.ZERO_OUT,
-    }
-)
 
 
 @final
@@ -58,11 +48,11 @@ class HockeystickAccountant(PrivacyAccountant):  # type: ignore[misc]  # theirs 
         neighboring_relation: NeighboringRelation = NeighboringRelation.ADD_OR_REMOVE_ONE,
         tolerance: float = TOLERANCE,
     ) -> None:
-        if neighboring_relation not in _RELATIONS:
+        if neighboring_relation not in RELATIONS:
             allowed = "a NeighboringRelation of dp_accounting"
             raise ParameterError("neighboring_relation", neighboring_relation, allowed)
         super().__init__(neighboring_relation)
-        self._adjacency = _RELATIONS[neighboring_relation]
+        self._adjacency = RELATIONS[neighboring_relation]
         self._tolerance = tolerance
         self._account = Accountant()
 

@@ -174,7 +174,8 @@ def _read(pld: Any) -> tuple[_Losses, float]:
         reason = "it is optimistic: dominated by what it is for, of which no upper end follows"
         raise UnsupportedError("dp-accounting", "the distribution", reason)
     if pmf.size > _MOST_READ:
-        raise ParameterError("pld", pld, f"at most {_MOST_READ} losses; this one has {pmf.size}")
+        has = f"this one has {pmf.size}: give it a larger value_discretization_interval"
+        raise ParameterError("pld", pld, f"of at most {_MOST_READ:,} losses, and {has}")
     dense = pmf.to_dense_pmf()
     masses = np.maximum(np.asarray(dense._probs, dtype=np.float64), 0.0)
     return _Losses(dense._lower_loss, masses, float(dense._infinity_mass)), dense._discretization

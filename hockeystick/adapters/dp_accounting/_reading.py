@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from functools import singledispatch
+from types import MappingProxyType
 from typing import Final, TypeAlias
 
 from dp_accounting import dp_event
+from dp_accounting.privacy_accountant import NeighboringRelation
 
 from hockeystick import _validate
 from hockeystick._validate import Domain, whole_numbers
@@ -33,6 +35,13 @@ from hockeystick.mechanisms import (
 )
 from hockeystick.notions import ZCDP, PureDP, RenyiDP
 
+RELATIONS: Final = MappingProxyType(
+    {
+        NeighboringRelation.ADD_OR_REMOVE_ONE: Adjacency.ADD_REMOVE,
+        NeighboringRelation.REPLACE_ONE: Adjacency.REPLACE_ONE,
+        NeighboringRelation.REPLACE_SPECIAL: Adjacency.ZERO_OUT,
+    }
+)
 _NOTHING: Final = PureDP(0) ** 0
 _NO_PRIVACY: Final = PureDP(math.inf)
 _ADDED_NOISE: Final = Gaussian | Laplace | DiscreteLaplace
@@ -50,7 +59,8 @@ _FixedSize: TypeAlias = (
 
 
 def from_event(
-    event: dp_event.DpEvent, adjacency: Adjacency | str = Adjacency.ADD_REMOVE
+    event: dp_event.DpEvent,
+    adjacency: Adjacency | NeighboringRelation | str = Adjacency.ADD_REMOVE,
 ) -> Mechanism:
     """Return the mechanism that an event of dp-accounting describes.
 
@@ -89,8 +99,9 @@ def from_event(
 
     Args:
         event: The event.
-        adjacency: The neighbours that are meant: "add-remove" (``ADD_OR_REMOVE_ONE``),
-            "replace-one" (``REPLACE_ONE``) or "zero-out" (``REPLACE_SPECIAL``).
+        adjacency: The neighbours that are meant: "add-remove", "replace-one" or "zero-out", or
+            as dp-accounting has them, ``NeighboringRelation.ADD_OR_REMOVE_ONE``, ``REPLACE_ONE``
+            or ``REPLACE_SPECIAL``.
 
     Raises:
         UnsupportedError: If the event, or it under this adjacency, has no counterpart.
@@ -109,7 +120,9 @@ def from_event(
         >>> print(from_event(dp_accounting.SelfComposedDpEvent(step, 1000)))
         Poisson-subsampled Gaussian (noise multiplier 1.1, rate 0.01) x 1000
     """
-    return read(event, _validate.choice("adjacency", adjacency, Adjacency))
+    known = isinstance(adjacency, NeighboringRelation) and adjacency in RELATIONS
+    meant = RELATIONS[adjacency] if known else adjacency
+    return read(event, _validate.choice("adjacency", meant, Adjacency))
 
 
 def parts_of(event: dp_event.DpEvent, count: int) -> Iterator[tuple[dp_event.DpEvent, int]]:

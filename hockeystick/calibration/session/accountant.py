@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Final, Self, Unpack, final, overload
+from typing import TYPE_CHECKING, Any, Final, NoReturn, Self, Unpack, final, overload
 
 from hockeystick import accountants
+from hockeystick._synonyms import called_here
 from hockeystick.accountants import Answer
 from hockeystick.accountants.ask import Precision, Proving
 from hockeystick.accountants.base import TOLERANCE
@@ -77,7 +78,7 @@ class Accountant(Recorder):
     def __init__(self) -> None:
         super().__init__(Runs())
 
-    def step(self, mechanism: Mechanism, *, count: float = 1) -> None:
+    def step(self, mechanism: Mechanism, count: float = 1) -> None:
         """Record that a mechanism has run, or is about to.
 
         Args:
@@ -91,6 +92,13 @@ class Accountant(Recorder):
         once, runs = unrolled(mechanism, count)
         with self._lock:
             self._runs.add(once, runs)
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> NoReturn:
+            """Refuse a name that is not here, with what is called in place of another library's."""
+            text = f"'Accountant' object has no attribute {name!r}{called_here(name)}"
+            raise AttributeError(text, name=name, obj=self)
 
     @property
     def plan(self) -> Mechanism:

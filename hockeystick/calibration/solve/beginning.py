@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Final
 
-from hockeystick._synonyms import parameter_hint
 from hockeystick.errors import ParameterError
 from hockeystick.io.blanks import begun, starts
 from hockeystick.io.building import parameters_of, required_by
@@ -41,9 +40,9 @@ def _of_a_class(
 ) -> Mechanism:
     """Return a mechanism of a class, with a number for the parameter where that is one of it."""
     names = list(parameters_of(make))
-    for name, value in fields.items():
+    for name in fields:
         if name not in names:
-            allowed = ", ".join(map(repr, names)) + parameter_hint(kind, name, value, names)
+            allowed = ", ".join(map(repr, names))
             raise ParameterError(f"a field of {kind}", name, f"one of {allowed}")
     is_open = parameter in names and parameter not in fields
     for name in required_by(make):

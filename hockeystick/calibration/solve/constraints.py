@@ -9,6 +9,7 @@ from functools import singledispatch
 from typing import TYPE_CHECKING, ClassVar, Final, TypeAlias, final
 
 from hockeystick import accountants
+from hockeystick._synonyms import spelled
 from hockeystick._validate import one_of
 from hockeystick.accountants.composition import composition_of
 from hockeystick.accountants.contour import Contour
@@ -345,7 +346,7 @@ def _(target: Reconstruction, accountant: str) -> Constraint:
 def _proving(accountant: str) -> str:
     """Return the name of an accountant whose answers are proven, or raise."""
     names = tuple(name for name, one in ACCOUNTANTS.items() if one.kind != "approximation")
-    return one_of("accountant", accountant, names)
+    return one_of("accountant", spelled(accountant, names), names)
 
 
 def _only_auto(accountant: str) -> str:

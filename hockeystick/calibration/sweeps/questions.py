@@ -177,6 +177,32 @@ class Solve:
         )
 
 
+def refuse_unknown(ask: object, cell: Mapping[str, object]) -> None:
+    """Raise where a question about a plan has a parameter that the plan does not have.
+
+    Where the grid sets a mechanism, what the plan has is seen only when it is asked.
+    """
+    if not isinstance(ask, AskEpsilon | AskDelta | Solve):
+        return
+    if any(isinstance(value, Mechanism) for value in cell.values()):
+        return
+    plan: Any = ask.plan
+    known = {field.name for field in dataclasses.fields(plan)} | _asked_for(ask)
+    for name in cell:
+        if name not in known:
+            locate(ask.plan, name)
+
+
+def _asked_for(ask: AskEpsilon | AskDelta | Solve) -> set[str]:
+    """Return the parameters of a question that are none of the plan's."""
+    if isinstance(ask, Solve):
+        target: Any = ask.target
+        return {field.name for field in dataclasses.fields(target)}
+    if isinstance(ask, AskEpsilon):
+        return {"delta"} if ask.delta is None else set()
+    return {"epsilon"} if ask.epsilon is None else set()
+
+
 def with_fields(plan: Mechanism, values: Mapping[str, Any]) -> Mechanism:
     """Return a plan with other values: of its own fields, then of those that paths lead to.
 

@@ -17,6 +17,7 @@ from hockeystick._validate import Domain, count
 from hockeystick._version import __version__
 from hockeystick.calibration.sweeps.cells import Ask, Columns, Grid, Scalar, answered, identity_of
 from hockeystick.calibration.sweeps.journal import Journal, Memory
+from hockeystick.calibration.sweeps.questions import refuse_unknown
 from hockeystick.calibration.sweeps.table import kind_of
 from hockeystick.errors import ParameterError
 
@@ -85,7 +86,8 @@ def sweep(
         An iterator of rows.
 
     Raises:
-        ParameterError: If an argument is outside its domain, or ``out`` belongs to another sweep.
+        ParameterError: If an argument is outside its domain, a parameter of the grid is none of the
+            plan's that is asked about, or ``out`` belongs to another sweep.
         HockeystickError: If ``out`` is a Parquet file and pyarrow is missing.
         OSError: If ``out`` cannot be written.
 
@@ -108,6 +110,7 @@ def sweep(
     most = _CHUNKS_PER_CORE * (os.cpu_count() or 1)
     chunks = most if in_flight is None else count("in_flight", in_flight, _IN_FLIGHT)
     opened = Memory if out is None else _journal(out, cells, ask, replace)
+    refuse_unknown(ask, dict(zip(cells.names, cells.cell(0), strict=True)))
     return _Sweep(cells, ask, executor, opened, progress or _unseen, chunks).rows()
 
 

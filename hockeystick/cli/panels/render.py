@@ -13,8 +13,9 @@ from rich.table import Table
 from rich.text import Text
 
 from hockeystick.accountants import GaussianSummary, Row
+from hockeystick.accountants.comparison import Truth, quoted
 from hockeystick.answers import Decision, cautions, in_words, steps_rules
-from hockeystick.cli.describe import Question, Truth, quoted
+from hockeystick.cli.describe import Question
 from hockeystick.cli.durations import seconds
 from hockeystick.cli.flags import defaults
 from hockeystick.cli.flags.deciding import Decided

@@ -296,8 +296,10 @@ def test_paths_lead_into_a_composition() -> None:
 
 
 @pytest.mark.parametrize("ask", [hs.calibration.AskEpsilon(PLAN), hs.calibration.AskDelta(PLAN)])
-def test_what_the_plan_has_not_is_refused_in_the_row(ask: Callable[..., object]) -> None:
-    (row,) = hs.sweep({"nose": [1], "delta": [0.1], "epsilon": [1]}, ask)
+def test_a_number_beside_a_mechanism_is_refused_in_the_row(ask: Callable[..., object]) -> None:
+    grid: dict[str, list[Any]] = {"nose": [1], "delta": [0.1], "epsilon": [1]}
+    grid["extra"] = [hs.Laplace(9)]
+    (row,) = hs.sweep(grid, ask)
     assert "number that the plan gives" in str(row["error"])
 
 
@@ -318,3 +320,15 @@ def test_a_solving_question_checks_its_plan_and_travels() -> None:
     assert pickle.loads(pickle.dumps(ask)) == ask
     with pytest.raises(hs.errors.ParameterError, match="plan must be a mechanism"):
         hs.calibration.Solve(3, "epochs", hs.ApproxDP(2, 1e-5))  # type: ignore[arg-type]  # what is refused
+
+
+def test_a_parameter_that_the_plan_does_not_have_is_refused_before_anything_is_asked() -> None:
+    for ask in (
+        hs.calibration.AskEpsilon(hs.Gaussian(1), delta=1e-5),
+        hs.calibration.Solve(hs.Gaussian(1), "noise_multiplier", hs.ApproxDP(1, 1e-5)),
+    ):
+        with pytest.raises(hs.errors.ParameterError, match="got 'sigma'"):
+            hs.sweep({"noise_multiplier": [1], "sigma": [1, 2]}, ask)
+    inside = hs.calibration.AskEpsilon(hs.Gaussian(1) ** 2, delta=1e-5)
+    (row,) = hs.sweep({"inner": [hs.Laplace(9)], "inner.scale": [99.0]}, inside)
+    assert row["error"] is None

@@ -96,7 +96,7 @@ def test_notions_are_read_as_they_are_written_in_python(text: str, notion: Notio
 WRONG = [
     ("'ZCDP(rho=0.5)'", "Missing option '--to'"),
     ("--to GDP", "Missing argument"),
-    ("'ZCDP(0.5)' --to zCDP", "to must be one of 'PureDP', 'ApproxDP'"),
+    ("'ZCDP(0.5)' --to zzCDP", "to must be one of 'PureDP', 'ApproxDP'"),
     ("'ZCDP(0.5)' --to ApproxDP", "ApproxDP needs --delta or --epsilon"),
     ("'ZCDP(0.5)' --to ApproxDP --delta 2", "delta must be a number from 0 to 1; got 2"),
     ("'ZCDP(0.5)' --to ApproxDP --delta x", "delta must be a number from 0 to 1; got 'x'"),
@@ -121,7 +121,7 @@ WRONG = [
     ("'ZCDP(print(1))' --to GDP", "'print' is no mechanism or notion"),
     ("'ZCDP(\"1\")' --to GDP", "rho must be a number >= 0 or inf; got '1'"),
     ("'ZCDP(1)(2)' --to GDP", "'ZCDP(1)' is no name of a mechanism"),
-    ("'ZCDP(1) + 1' --to GDP", "'ZCDP(1) + 1' is no mechanism"),
+    ("'ZCDP(1) + 1' --to GDP", "'ZCDP(1) + 1' is no plan"),
     ("'ZCDP(1' --to GDP", "this is no plan; write for example"),
     ("'ZCDP(1is 2)' --to GDP", "'1is 2' may not stand here"),
     ("'FDP(1)' --to GDP", "no text can hold a trade-off function"),

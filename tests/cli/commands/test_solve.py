@@ -150,7 +150,7 @@ examples_per_user"
 def test_an_accountant_that_proves_nothing_is_not_taken_for_a_misspelt_one(run: Run) -> None:
     asked = ("solve", *PLAN, "--parameter", "rate", *TARGET, "--accountant")
     assert "did you mean" not in run(*asked, "gdp")[2]
-    assert run(*asked, "PRV")[2].endswith("got 'PRV' (did you mean 'prv'?)\n")
+    assert run(*asked, "PRVs")[2].endswith("got 'PRVs' (did you mean 'prv'?)\n")
 
 
 def test_no_epochs_are_no_answer(run: Run) -> None:

@@ -69,6 +69,10 @@ class IncompatibleError(HockeystickError, ValueError):
     """The parts of a plan cannot be accounted together; says why and what to do instead."""
 
 
+class NoGroupFormError(IncompatibleError):
+    """No mechanism is known that costs one record what this one costs a group of records."""
+
+
 class InfeasibleError(HockeystickError):
     """No value of a parameter makes a plan meet a target.
 

@@ -13,7 +13,7 @@ from hockeystick import _validate
 from hockeystick.accountants.auto import Auto
 from hockeystick.accountants.composition import composition_of
 from hockeystick.accountants.profile import profile_of
-from hockeystick.errors import ParameterError
+from hockeystick.errors import NoGroupFormError, ParameterError
 from hockeystick.mechanisms import Composed, Mechanism, PriFedSync
 from hockeystick.mechanisms.base import checked
 from hockeystick.mechanisms.federated.prifedsync import View
@@ -139,8 +139,13 @@ def tensor(factors: Factors) -> TradeOff:
 @operation
 def group_of_release(release: object, size: int) -> TradeOff | None:
     """Return the trade-off function of a plan for groups, None where its loss is not known."""
-    grown = release.for_group(size) if isinstance(release, Mechanism) else None
-    return None if grown is None else tradeoff(grown)
+    if not isinstance(release, Mechanism):
+        return None
+    try:
+        grown = release.for_group(size)
+    except NoGroupFormError:
+        return None
+    return tradeoff(grown)
 
 
 def _worst(directions: Iterable[Terms]) -> Profile:

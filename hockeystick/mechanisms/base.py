@@ -11,7 +11,7 @@ from typing import ClassVar, Final, NoReturn, final
 from hockeystick import _validate
 from hockeystick._keywords import explaining
 from hockeystick.adjacency import Adjacency
-from hockeystick.errors import ParameterError
+from hockeystick.errors import NoGroupFormError, ParameterError
 from hockeystick.mechanisms.registry import registered
 from hockeystick.mechanisms.scope import Fact, common_facts, refuse_disagreement, without_presence
 
@@ -91,7 +91,7 @@ and Gaussian (noise multiplier 20)
         """What must hold in practice for the description to apply, as sentences for a reviewer."""
         return ()
 
-    def for_group(self, size: int) -> Mechanism | None:
+    def for_group(self, size: int) -> Mechanism:
         """Return a mechanism that costs one record what this one costs a group of records.
 
         Neighbours of the result move the query ``size`` times as far as those of the mechanism. No
@@ -99,12 +99,18 @@ and Gaussian (noise multiplier 20)
         that all move it in one direction. Scales are rounded to the side of less privacy.
 
         Returns:
-            The mechanism; None where none is known, as for most that add no noise to a query.
+            The mechanism.
 
         Raises:
+            NoGroupFormError: If none is known, as for most that add no noise to a query.
             IncompatibleError: If what is known of one record says nothing of several.
         """
-        return None
+        if size == 1:
+            return self
+        raise NoGroupFormError(
+            f"no mechanism is known that costs one record what a {self} costs groups of {size}; "
+            f"hockeystick.tradeoff(plan).group({size}) has proven ends of what they cost"
+        )
 
     @abstractmethod
     def _words(self) -> tuple[str, tuple[str, ...]]:
@@ -174,7 +180,7 @@ class Plan(Mechanism):
         """The mechanism that the plan comes down to."""
         return self.mechanism
 
-    def for_group(self, size: int) -> Mechanism | None:
+    def for_group(self, size: int) -> Mechanism:
         """Return what the mechanism that the plan comes down to is for a group."""
         return self.mechanism.for_group(size)
 
@@ -241,10 +247,19 @@ class Composed(Mechanism):
         """What must hold for each of the parts."""
         return tuple(text for part in self.parts for text in part.assumptions)
 
-    def for_group(self, size: int) -> Composed | None:
-        """Return the composition of what each part is for a group."""
-        parts = [grown for part in self.parts if (grown := part.for_group(size)) is not None]
-        return Composed(parts) if len(parts) == len(self.parts) else None
+    def for_group(self, size: int) -> Composed:
+        """Return the composition of what each part is for a group, or raise."""
+        grown: list[Mechanism] = []
+        unknown: NoGroupFormError | None = None
+        for part in self.parts:
+            try:
+                grown.append(part.for_group(size))
+            except NoGroupFormError as error:
+                # A later part may refuse groups altogether.
+                unknown = unknown or error
+        if unknown is not None:
+            raise unknown
+        return Composed(grown)
 
     def _words(self) -> tuple[str, tuple[str, ...]]:
         """Return the parts, the first few where there are many."""
@@ -303,10 +318,9 @@ class Repeated(Mechanism):
         runs = f"There are {self.count:,} runs of this, and no more: {self.inner}."
         return (*self.inner.assumptions, runs)
 
-    def for_group(self, size: int) -> Repeated | None:
+    def for_group(self, size: int) -> Repeated:
         """Return as many runs of what one run is for a group."""
-        once = self.inner.for_group(size)
-        return None if once is None else once**self.count
+        return self.inner.for_group(size) ** self.count
 
     def _words(self) -> tuple[str, tuple[str, ...]]:
         """Return the inner mechanism and the count."""

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from typing import Final, final
 
 from hockeystick import _validate
+from hockeystick.mechanisms import Mechanism
 from hockeystick.notions._amplified import amplified
+from hockeystick.notions._groups import worst_group
 from hockeystick.notions.base import Notion, Origin, checked_origin, group_size
 from hockeystick.numerics import largest_reading
 from hockeystick.numerics.numerals import plain
@@ -86,6 +88,32 @@ class ApproxDP(Notion):
         """
         g = group_size(size)
         return ApproxDP(product_up(g, self.epsilon), self._group_delta(g))
+
+    def for_group(self, size: int) -> Mechanism:
+        """Return the worst release for groups of g records, which some such release attains.
+
+        It is ``(g epsilon, delta')``-DP with the delta' of ``group``, at any other epsilon less
+        than that would allow, and never more than everything.
+
+        Args:
+            size: The number g of records, an integer from 1 to 50.
+
+        Raises:
+            ParameterError: If the size is no such integer.
+            NoGroupFormError: If the group is larger, or ``(g + 1) epsilon`` above 600.
+
+        References:
+            Dong, Roth and Su 2022, theorem 2.14.
+
+        Example:
+            >>> import hockeystick as hs
+            >>> grown = hs.ApproxDP(epsilon=1, delta=1e-10).for_group(4)
+            >>> print(f"{hs.delta(grown, epsilon=4).upper:.3e}")
+            3.119e-09
+        """
+        if group_size(size) == 1 or self.epsilon == math.inf or self.delta == 1.0:
+            return self
+        return worst_group(self, self.epsilon, self.delta, size)
 
     def subsample(self, rate: float) -> ApproxDP:
         """Return the guarantee on a secret random sample: ``(ln(1 + q (e^epsilon - 1)), q delta)``.

@@ -77,6 +77,17 @@ class FDP(Notion):
         """
         return FDP(self.tradeoff.symmetrize().group(group_size(size)))
 
+    def for_group(self, size: int) -> Mechanism:
+        """Return the guarantee for a group, which some f-DP release attains; a plan's for its own.
+
+        Raises:
+            ParameterError: If the size is no integer >= 1.
+        """
+        if group_size(size) == 1:
+            return self
+        release = self.expanded
+        return self.group(size) if release is self else release.for_group(size)
+
     def subsample(self, rate: float) -> FDP:
         """Return the guarantee on a secret sample of fixed size: ``C_q(f)``.
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import final
 
 from hockeystick import _validate
+from hockeystick.mechanisms import Mechanism
 from hockeystick.notions._amplified import amplified
+from hockeystick.notions._groups import worst_group
 from hockeystick.notions.base import Notion, Origin, checked_origin, group_size
 from hockeystick.numerics.numerals import plain
 from hockeystick.numerics.rounding import product_up
@@ -67,6 +70,32 @@ class PureDP(Notion):
             ParameterError: If the size is no such integer.
         """
         return PureDP(product_up(group_size(size), self.epsilon))
+
+    def for_group(self, size: int) -> Mechanism:
+        """Return the worst release for groups of g records, which some epsilon-DP release attains.
+
+        It is told apart like discrete Laplace noise of scale ``1/epsilon`` at distance g: its
+        epsilon at delta 0 is ``g epsilon``, as that of ``group``, and at any other delta less.
+
+        Args:
+            size: The number g of records, an integer from 1 to 50.
+
+        Raises:
+            ParameterError: If the size is no such integer.
+            NoGroupFormError: If the group is larger, or ``(g + 1) epsilon`` above 600.
+
+        References:
+            Dong, Roth and Su, "Gaussian Differential Privacy", JRSS B 2022, theorem 2.14.
+
+        Example:
+            >>> import hockeystick as hs
+            >>> grown = hs.PureDP(0.1).for_group(4)
+            >>> print(f"{hs.delta(grown, epsilon=0.2).upper:.7f}")
+            0.0951626
+        """
+        if group_size(size) == 1 or self.epsilon in (0.0, math.inf):
+            return self
+        return worst_group(self, self.epsilon, 0.0, size)
 
     def subsample(self, rate: float) -> PureDP:
         """Return the guarantee on a secret random sample: ``ln(1 + q (e^epsilon - 1))``.

@@ -9,7 +9,7 @@ from typing import Any, Final, final
 
 from hockeystick import _validate
 from hockeystick._validate import Domain
-from hockeystick.errors import IncompatibleError, ParameterError
+from hockeystick.errors import IncompatibleError, NoGroupFormError, ParameterError
 from hockeystick.notions.base import Notion, Origin, checked_origin, group_size
 from hockeystick.numerics.numerals import plain
 from hockeystick.numerics.rounding import DIGITS, evaluated_down, evaluated_up
@@ -109,6 +109,19 @@ class RenyiDP(Notion):
                 f"{self._guarantee} says nothing of groups of {g}: no order above 1 is left"
             )
         return RenyiDP(left)
+
+    def for_group(self, size: int) -> RenyiDP:
+        """Refuse groups: what ``group`` says of them is a bound, which need not be attained.
+
+        Raises:
+            NoGroupFormError: If the size is above 1.
+        """
+        if group_size(size) == 1:
+            return self
+        raise NoGroupFormError(
+            f"what a {self} costs groups of {size} is known by bounds alone: use "
+            f".group({size}), its guarantee for them"
+        )
 
 
 def _sorted(divergences: object) -> tuple[tuple[float, float], ...]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import final
 
 from hockeystick import _validate
-from hockeystick.errors import IncompatibleError
+from hockeystick.errors import NoGroupFormError
 from hockeystick.notions.base import OMEGA, RHO, Notion, Origin, checked_origin, group_size
 from hockeystick.numerics.numerals import plain
 from hockeystick.numerics.rounding import product_up, quotient_down
@@ -71,21 +71,17 @@ class TCDP(Notion):
 
         Raises:
             ParameterError: If the size is no integer >= 1.
-            IncompatibleError: If it is not below omega, so that no order > 1 is left.
+            NoGroupFormError: If it is not below omega, so that no order > 1 is left.
         """
         g = group_size(size)
         omega = quotient_down(self.omega, g)
         if omega <= 1.0:
-            raise IncompatibleError(
+            raise NoGroupFormError(
                 f"{self._guarantee} says nothing of groups of {g}: no order above 1 is left of "
                 "omega; the size must be below omega"
             )
         return TCDP(product_up(g * g, self.rho), omega)
 
-    def for_group(self, size: int) -> TCDP | None:
-        """Return the guarantee for a group; None where no order is left."""
-        try:
-            return self.group(size)
-        except IncompatibleError:
-            # The trade-off function still says something.
-            return None
+    def for_group(self, size: int) -> TCDP:
+        """Return the guarantee for a group, or raise where no order is left."""
+        return self.group(size)

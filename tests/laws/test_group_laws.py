@@ -70,7 +70,7 @@ PLANS: dict[str, hs.Mechanism] = {
 
 def _says_what_it_is_for_a_group(plan: hs.Mechanism) -> bool:
     try:
-        return not isinstance(plan, hs.mechanisms.Plan) and plan.for_group(2) is not None
+        return not isinstance(plan, hs.mechanisms.Plan) and bool(plan.for_group(2))
     except hs.errors.IncompatibleError:
         return False
 

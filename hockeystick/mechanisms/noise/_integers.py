@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from hockeystick import _validate
-from hockeystick._validate import whole_numbers
+from hockeystick._validate import MAX_COUNT, whole_numbers
+from hockeystick.errors import NoGroupFormError
 
 _SENSITIVITY: Final = whole_numbers("D", 1, (1, 1000))
 
@@ -13,6 +14,16 @@ _SENSITIVITY: Final = whole_numbers("D", 1, (1, 1000))
 def sensitivity_of(value: object) -> int:
     """Return the sensitivity of an integer query as an int, or raise."""
     return _validate.count("sensitivity", value, _SENSITIVITY)
+
+
+def grown(sensitivity: int, size: int) -> int:
+    """Return the sensitivity for a group, or raise where it is above all that are analysed."""
+    moved = sensitivity * size
+    if moved > MAX_COUNT:
+        raise NoGroupFormError(
+            f"a sensitivity of {sensitivity:,} for groups of {size:,} is above {MAX_COUNT:,}"
+        )
+    return moved
 
 
 def assumption(noise: str, sensitivity: int) -> str:

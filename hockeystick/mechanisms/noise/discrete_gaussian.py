@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Final, final
 
 from hockeystick import _validate
-from hockeystick._validate import MAX_COUNT, Domain
+from hockeystick._validate import Domain
 from hockeystick.mechanisms.base import AnyAdjacency
-from hockeystick.mechanisms.noise._integers import assumption, details, sensitivity_of
+from hockeystick.mechanisms.noise._integers import assumption, details, grown, sensitivity_of
 from hockeystick.mechanisms.registry import registered
 from hockeystick.numerics.numerals import plain
 
@@ -67,10 +67,9 @@ class DiscreteGaussian(AnyAdjacency):
         noise = f"discrete Gaussian (sigma {plain(self.sigma)})"
         return (assumption(noise, self.sensitivity),)
 
-    def for_group(self, size: int) -> DiscreteGaussian | None:
+    def for_group(self, size: int) -> DiscreteGaussian:
         """Return the mechanism whose sensitivity is ``size`` times as large."""
-        moved = self.sensitivity * size
-        return DiscreteGaussian(self.sigma, moved) if moved <= MAX_COUNT else None
+        return DiscreteGaussian(self.sigma, grown(self.sensitivity, size))
 
     def _words(self) -> tuple[str, tuple[str, ...]]:
         """Return the name, sigma and the sensitivity."""

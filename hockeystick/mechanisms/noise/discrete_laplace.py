@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from typing import final
 
 from hockeystick import _validate
-from hockeystick._validate import MAX_COUNT
 from hockeystick.mechanisms.base import AnyAdjacency
-from hockeystick.mechanisms.noise._integers import assumption, details, sensitivity_of
+from hockeystick.mechanisms.noise._integers import assumption, details, grown, sensitivity_of
 from hockeystick.mechanisms.registry import registered
 from hockeystick.numerics.numerals import plain
 
@@ -63,10 +62,9 @@ class DiscreteLaplace(AnyAdjacency):
         noise = f"discrete Laplace (scale {plain(self.scale)})"
         return (assumption(noise, self.sensitivity),)
 
-    def for_group(self, size: int) -> DiscreteLaplace | None:
+    def for_group(self, size: int) -> DiscreteLaplace:
         """Return the mechanism whose sensitivity is ``size`` times as large."""
-        moved = self.sensitivity * size
-        return DiscreteLaplace(self.scale, moved) if moved <= MAX_COUNT else None
+        return DiscreteLaplace(self.scale, grown(self.sensitivity, size))
 
     def _words(self) -> tuple[str, tuple[str, ...]]:
         """Return the name, the scale and the sensitivity."""

@@ -8,7 +8,7 @@ from typing import Final, final
 
 from hockeystick import _validate
 from hockeystick._validate import Domain
-from hockeystick.errors import ParameterError
+from hockeystick.errors import NoGroupFormError, ParameterError
 from hockeystick.mechanisms.base import AnyAdjacency
 from hockeystick.mechanisms.registry import registered
 from hockeystick.numerics import decimal
@@ -81,14 +81,17 @@ class SinhNormal(AnyAdjacency):
             "in units of the scalar query's sensitivity.",
         )
 
-    def for_group(self, size: int) -> SinhNormal | None:
+    def for_group(self, size: int) -> SinhNormal:
         """Return the mechanism whose noise is ``size`` times smaller."""
         rho, width = product_up(size * size, self.rho), quotient_down(self.width, size)
         try:
             return SinhNormal(rho, width)
         except ParameterError:
             # Next to the least width, rounding may lead out of the domain.
-            return None
+            raise NoGroupFormError(
+                f"the noise of a {self} is too narrow for groups of {size}: the width over it "
+                "must be that of a sinh-normal mechanism"
+            ) from None
 
     def _words(self) -> tuple[str, tuple[str, ...]]:
         """Return the name, rho and the width."""

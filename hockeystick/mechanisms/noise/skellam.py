@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Final, final
 
 from hockeystick import _validate
-from hockeystick._validate import MAX_COUNT, Domain
+from hockeystick._validate import Domain
 from hockeystick.mechanisms.base import AnyAdjacency
-from hockeystick.mechanisms.noise._integers import assumption, details, sensitivity_of
+from hockeystick.mechanisms.noise._integers import assumption, details, grown, sensitivity_of
 from hockeystick.mechanisms.registry import registered
 from hockeystick.numerics.numerals import plain
 
@@ -65,10 +65,9 @@ class Skellam(AnyAdjacency):
         noise = f"Skellam (variance {plain(self.variance)})"
         return (assumption(noise, self.sensitivity),)
 
-    def for_group(self, size: int) -> Skellam | None:
+    def for_group(self, size: int) -> Skellam:
         """Return the mechanism whose sensitivity is ``size`` times as large."""
-        moved = self.sensitivity * size
-        return Skellam(self.variance, moved) if moved <= MAX_COUNT else None
+        return Skellam(self.variance, grown(self.sensitivity, size))
 
     def _words(self) -> tuple[str, tuple[str, ...]]:
         """Return the name, the variance and the sensitivity."""

@@ -113,8 +113,8 @@ class TruncatedPoissonSubsampled(Mechanism):
             sampling = f"{sampling} {larger} {self.examples:,}."
         return (self.adjacency.meaning, sampling, *self.inner.assumptions)
 
-    def for_group(self, size: int) -> Mechanism | None:
-        """Refuse groups that come or go where the cap may be reached; else nothing is known.
+    def for_group(self, size: int) -> Mechanism:
+        """Refuse groups that come or go where the cap may be reached; else none is known.
 
         The second of two records that go leaves a data set of another size than the stated one,
         from which a cap keeps each record more often: one record's curve does not say what it
@@ -129,7 +129,7 @@ class TruncatedPoissonSubsampled(Mechanism):
                 f"a {self} has no analysis for groups: its guarantee is for data sets of exactly "
                 f"{self.examples:,} examples and one less; leave the cap out"
             )
-        return None
+        return Mechanism.for_group(self, size)
 
     def _words(self) -> tuple[str, tuple[str, ...]]:
         """Return the inner mechanism's words with the sampling added."""

@@ -20,7 +20,8 @@ def test_a_sample_says_that_its_contributions_are_clipped() -> None:
     assert len(CLIPPED.assumptions) == len(plain.assumptions) + 1
     assert any("L2 norm is at most half" in text for text in CLIPPED.assumptions)
     assert CLIPPED != plain
-    assert CLIPPED.for_group(2) is None
+    with pytest.raises(hs.errors.NoGroupFormError, match=r"tradeoff\(plan\)\.group\(2\)"):
+        CLIPPED.for_group(2)
 
 
 def test_a_file_keeps_that_contributions_are_clipped(tmp_path: Path) -> None:

@@ -161,7 +161,8 @@ def test_groups_of_a_capped_sample_are_those_of_a_public_number_of_examples() ->
     with pytest.raises(hs.errors.IncompatibleError, match="leave the cap out"):
         make(hs.Gaussian(2.0), 0.3, 3, 10).for_group(2)
     public = make(hs.Gaussian(2.0), 0.3, 3, 10, "zero-out")
-    assert public.for_group(2) is None
+    with pytest.raises(hs.errors.NoGroupFormError):
+        public.for_group(2)
     assert str(public).endswith("at most 3 of 10, zero-out)")
     assert not any("The larger" in text for text in public.assumptions)
 

@@ -146,6 +146,7 @@ _WITHIN: Final[Mapping[str, Mapping[str, str]]] = {
         "changeone": "replace-one",
     },
 }
+_THOUSANDS: Final = re.compile(r"[1-9]\d{0,2}(?:,\d{3})+")
 # What may mean several of them.
 _SEVERAL: Final = {
     ("sampling", one): " (a random set without replacement is 'fixed-size', with replacement "
@@ -199,6 +200,8 @@ def meant(name: str, allowed: Iterable[str]) -> str | None:
 
 def guess(name: str, value: str, listed: Iterable[str]) -> str:
     """Return what was meant by the value of a parameter, to follow an error; nothing if unknown."""
+    if _THOUSANDS.fullmatch(value):
+        return f" (write {value.replace(',', '')})"
     letters, allowed = _letters(value), list(listed)
     several = _SEVERAL.get((name.rpartition(".")[2], letters))
     if several is not None:

@@ -26,4 +26,5 @@ def wrong_parameter(error: BaseException | None) -> ParameterError | None:
 
 def on_the_command_line(error: HockeystickError) -> str:
     """Return what an error says, with flags where it names arguments in Python."""
-    return _ACCOUNTANT.sub(r"--accountant \1", with_guess(error)).replace("replace=True", "--force")
+    told = _ACCOUNTANT.sub(r"--accountant \1", with_guess(error)).replace("replace=True", "--force")
+    return f"-o/--{told}" if told.startswith("out must be ") else told

@@ -56,7 +56,8 @@ def check(plans: tuple[str, ...], schema: bool, as_json: bool) -> None:
 def _print(one: Checked) -> None:
     """Print what is to be said of one file."""
     many = len(one.problems)
-    verdict = "well-formed" if not many else "1 problem" if many == 1 else f"{many} problems"
+    fine = "well-formed" if one.left_out is None else "well-formed for solve"
+    verdict = fine if not many else "1 problem" if many == 1 else f"{many} problems"
     colour = "red" if many else "green"
     click.echo(f"{on_one_line(one.name)}: {click.style(verdict, fg=colour)}")
     width = min(shutil.get_terminal_size().columns, _WIDEST)

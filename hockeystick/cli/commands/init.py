@@ -40,7 +40,8 @@ a few questions fill it in.
 
 
 @click.command(cls=Once, help=_HELP, short_help="Write a plan file to begin with.")
-@click.argument("file", metavar="[FILE]", default=f"plan{_ENDING}", shell_complete=completing.files)
+@click.argument("file", metavar="[FILE]", required=False, shell_complete=completing.files)
+@click.option("-o", "--out", metavar="FILE", help="The same as FILE.")
 @click.option(
     "--like",
     metavar="NAME",
@@ -49,10 +50,15 @@ a few questions fill it in.
 )
 @click.option("--ask", is_flag=True, help="Ask for the numbers of DP-SGD, on a terminal.")
 @force_flag
-def init(file: str, like: str | None, ask: bool, force: bool) -> None:
+def init(file: str | None, out: str | None, like: str | None, ask: bool, force: bool) -> None:
     """Write a plan file to begin with."""
     if ask and like is not None:
         raise click.UsageError("--ask is for DP-SGD: leave out --like")
+    if file is not None and out is not None:
+        raise click.UsageError("FILE is given twice; give it once")
+    file = file or out or f"plan{_ENDING}"
+    if file in RELEASES and like is None:
+        raise click.UsageError(f"A mechanism's name goes to --like: hockeystick init --like {file}")
     path = None if file == STDIN else out_path(file, (_ENDING,), force, "FILE")
     name = f"plan{_ENDING}" if path is None else file
     text = _asked(name) if ask else _like(like, name)

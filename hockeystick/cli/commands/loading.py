@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
 from importlib import import_module
 from typing import Final
 
 import click
 
 from hockeystick.cli.flags.examples import Overview
+from hockeystick.io.call_text import is_call_text
 
 # The module in this folder, and the command's name in it.
 _ELSEWHERE: Final = {
@@ -35,6 +37,18 @@ class Loading(Overview):
     def list_commands(self, context: click.Context) -> list[str]:
         """Return the names of all commands, in order."""
         return sorted({*super().list_commands(context), *_ELSEWHERE})
+
+    def resolve_command(
+        self, context: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return the command that is given, or raise: of a plan, with the command that it needs."""
+        try:
+            return super().resolve_command(context, args)
+        except click.UsageError:
+            if not args[0].endswith(".toml") and not is_call_text(args[0]):
+                raise
+            asked = shlex.join(["hockeystick", "epsilon", *args])
+            raise click.UsageError(f"No such command {args[0]!r}: {asked}?", context) from None
 
     def get_command(self, context: click.Context, name: str) -> click.Command | None:
         """Return a command by its name, or None."""

@@ -14,7 +14,7 @@ from hockeystick.calibration.solve.calibrate import TOLERANCE
 from hockeystick.calibration.solve.constraints import Target
 from hockeystick.cli.commands.verify import end_with, verdict_of
 from hockeystick.cli.describe import fields
-from hockeystick.cli.flags import defaults, options
+from hockeystick.cli.flags import asking, defaults, options
 from hockeystick.cli.flags.once import Once
 from hockeystick.cli.flags.out_file import out_flags, out_path, write_whole
 from hockeystick.cli.flags.source import load
@@ -174,6 +174,8 @@ def _target(asked: Mapping[str, str | None], file: PlanFile) -> Target:
     elif needed == ("delta",) and "delta" not in given:
         delta = defaults.default("delta")
         given |= {} if delta is None else {"delta": delta}
+    if needed == ("delta",) and "delta" not in given:
+        asking.question("delta", None, file)
     wrong = [name for name in needed if name not in given]
     wrong += [name for name in given if name not in (kinds[0], *needed)]
     if wrong:

@@ -42,7 +42,7 @@ def sweep(grid_file: str, out: str | None, force: bool, workers: str | None, as_
     replaced with --force alone, at the end.
     """
     if out is None:
-        raise click.UsageError("Missing --out, the file to write: .csv or .parquet")
+        raise click.UsageError("Missing -o FILE, where the rows go: .csv or .parquet")
     given: Any = "1" if workers is None else workers
     count = _validate.count("workers", parse(given), _WORKERS)
     path = out_path(out, WRITERS, force or journal_of(Path(out)).exists())

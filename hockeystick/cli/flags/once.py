@@ -6,12 +6,22 @@ from typing import Final
 
 import click
 
+from hockeystick._synonyms import meant
 from hockeystick.cli.flags.examples import write_examples
 
 # Under this name a context has the words that its command was given.
 GIVEN: Final = "hockeystick.given"
 # More letters than a sentence has.
 _WHOLE: Final = 1000
+_TO_ADD_UP: Final = (
+    "to add up runs on the same data, write 'A @ B', or a [[release]] table for each in one file"
+)
+# Flags of one command that belong to another, and flags that others have for what is one here.
+_OTHER_COMMANDS: Final = {
+    ("epsilon", "--epsilon"): ": hockeystick delta asks at an epsilon, hockeystick solve meets one",
+    ("delta", "--delta"): ": hockeystick epsilon asks at a delta, hockeystick solve meets one",
+}
+_OTHER_FLAGS: Final = {"--alpha": "fpr", "--noise": "noise-multiplier", "--output": "out"}
 _A_PLAN: Final = (
     "PLAN is a plan file, - for one on standard input, or the plan itself as it is in Python: "
     "'Laplace(2)**3 @ Gaussian(4)'."
@@ -25,7 +35,7 @@ class Once(click.Command):
         """Parse the arguments, then raise for the first flag that is given twice."""
         given = list(args)
         ctx.meta[GIVEN] = tuple(args)
-        rest = super().parse_args(ctx, args)
+        rest = self._parsed(ctx, args)
         _, _, order = self.make_parser(ctx).parse_args(given)
         for index, one in enumerate(order):
             if _takes_one_value(one) and one in order[:index]:
@@ -33,13 +43,45 @@ class Once(click.Command):
                 raise click.UsageError(f"{name} is given twice; give it once", ctx)
         return rest
 
+    def _parsed(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the arguments, or raise with a guess that is near, or with none."""
+        flags = [flag for one in self.params for flag in one.opts if flag.startswith("--")]
+        try:
+            rest = super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            raise self._unknown(error, flags, ctx) from None
+        except click.UsageError as error:
+            if "unexpected extra argument" not in error.message or not self._takes_a_plan():
+                raise
+            raise click.UsageError(f"{error.message}; {_TO_ADD_UP}", ctx) from None
+        for one in self.params:
+            if _takes_one_value(one) and ctx.params.get(one.name or "") in flags:
+                raise click.UsageError(f"{max(one.opts, key=len)} needs a value", ctx)
+        return rest
+
+    def _unknown(
+        self, error: click.NoSuchOption, flags: list[str], ctx: click.Context
+    ) -> click.NoSuchOption:
+        """Return the error for a flag that there is not, and which one was meant."""
+        name = error.option_name
+        names = [one[2:].replace("-", "_") for one in flags]
+        found = _OTHER_FLAGS.get(name) or meant(name.lstrip("-"), names)
+        flag = f"--{found}".replace("_", "-")
+        hint = f". Did you mean {flag!r}?" if flag in flags else ""
+        hint = _OTHER_COMMANDS.get((self.name or "", name), hint)
+        return click.NoSuchOption(name, f"No such option {name!r}{hint}", ctx=ctx)
+
+    def _takes_a_plan(self) -> bool:
+        """Return whether an argument is a plan."""
+        return any(one.name == "plan_file" for one in self.params)
+
     def get_short_help_str(self, limit: int = 45) -> str:
         """Return the first sentence of the help, whole."""
         return super().get_short_help_str(_WHOLE)
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Say what a plan may be, where the command takes one; end with examples."""
-        if any(one.name == "plan_file" for one in self.params):
+        if self._takes_a_plan():
             formatter.write_paragraph()
             formatter.write_text(_A_PLAN)
         super().format_epilog(ctx, formatter)

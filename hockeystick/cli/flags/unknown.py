@@ -22,7 +22,8 @@ from hockeystick.errors import ParameterError
 from hockeystick.io import did_you_mean
 from hockeystick.io.blanks import Blanks
 from hockeystick.io.plan_file import PlanFile
-from hockeystick.mechanisms import Mechanism
+from hockeystick.io.vocabulary import ALTERNATIVES
+from hockeystick.mechanisms import DPSGD, Mechanism
 
 
 def unknown_of(
@@ -52,7 +53,9 @@ def unknown_of(
 def _asked_for(plan: Mechanism) -> str:
     """Raise, since nobody says what to solve for."""
     paths = ", ".join(spelled(path) for path in numeric_paths(plan))
-    raise click.UsageError(f"Missing --parameter: the plan gives all its numbers, {paths}")
+    first = "noise_multiplier" if "noise_multiplier" in paths.split(", ") else None
+    example = "" if first is None else f"; say which may change, such as --parameter {first}"
+    raise click.UsageError(f"Missing --parameter: the plan gives all its numbers, {paths}{example}")
 
 
 def _path_of(blanks: Blanks, plan: Mechanism) -> Path:
@@ -79,6 +82,12 @@ def _shortest(plan: Mechanism, path: Path) -> str:
 
 def _refuse_unknown(parameter: str, plan: Mechanism) -> None:
     """Raise where no number of the plan has the name, with a guess at the one that was meant."""
+    other = ALTERNATIVES.get(parameter)
+    made: Any = plan
+    if isinstance(plan, DPSGD) and other is not None and getattr(made, other) is not None:
+        given = getattr(made, parameter)
+        if given is None:
+            raise click.UsageError(f"The plan gives {other}, not {parameter}: --parameter {other}")
     try:
         locate(plan, parameter)
     except ParameterError as error:

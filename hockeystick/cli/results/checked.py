@@ -8,8 +8,9 @@ from typing import Any, Final, final
 
 from hockeystick.answers import in_words, steps_rules
 from hockeystick.cli.flags.grid_file import GridFile, load_grid
-from hockeystick.cli.flags.source import source
+from hockeystick.cli.flags.source import Source, source
 from hockeystick.errors import HockeystickError
+from hockeystick.io.blanks import Blanks
 from hockeystick.io.plan_file import PlanFile, problems_in
 from hockeystick.numerics.numerals import jsonable, plain
 
@@ -26,12 +27,14 @@ class Checked:
         problems: What is wrong, nothing where it is well-formed.
         file: The plan, None where something is wrong or it is a grid of plans.
         grid: The grid, where it is one.
+        left_out: The one number that the plan leaves out, to be solved for.
     """
 
     name: str
     problems: tuple[str, ...] = ()
     file: PlanFile | None = None
     grid: GridFile | None = None
+    left_out: str | None = None
 
     @classmethod
     def of(cls, text: str) -> Checked:
@@ -41,6 +44,9 @@ class Checked:
             if given.content is not None and _A_GRID.search(given.content):
                 return cls(given.name, grid=load_grid(text))
             problems = [] if given.content is None else problems_in(given.content)
+            left_out = _left_out(given) if problems else None
+            if left_out is not None:
+                return cls(given.name, left_out=left_out)
             return cls(given.name, tuple(problems), None if problems else given.plan_file())
         except HockeystickError as error:
             return cls(text, (str(error).removeprefix(f"{text}: "),))
@@ -48,6 +54,8 @@ class Checked:
     @property
     def meaning(self) -> list[str]:
         """What it means, in a few lines."""
+        if self.left_out is not None:
+            return [f"{self.left_out} is left out: hockeystick solve finds it"]
         if self.file is not None:
             return _plan(self.file)
         return [] if self.grid is None else _grid(self.grid)
@@ -64,6 +72,16 @@ class Checked:
             "meaning": self.meaning,
             **{name: None if x is None else jsonable(x) for name, x in asked.items()},
         }
+
+
+def _left_out(given: Source) -> str | None:
+    """Return the one number that a plan lacks, None where something else is wrong."""
+    blanks = Blanks()
+    try:
+        given.plan_file(blanks=blanks)
+    except HockeystickError:
+        return None
+    return blanks.found[0][1] if len(blanks.found) == 1 else None
 
 
 def _plan(file: PlanFile) -> list[str]:

@@ -124,6 +124,14 @@ def test_all_tables_of_a_broken_file_say_what_is_wrong(run: Run, write: Write) -
     assert f"{path}: 6 problems\n" in out
 
 
+def test_a_number_that_is_left_out_to_be_solved_for_is_well_formed(run: Run, write: Write) -> None:
+    path = write("[dpsgd]\nexamples = 6000\nbatch_size = 60\nepochs = 1\n")
+    status, out, err = run("check", path)
+    assert (status, err) == (0, "")
+    assert out.startswith(f"{path}: well-formed for solve\n  noise_multiplier is left out")
+    assert run("check", write("[dpsgd]\nexamples = 6000\nbatch_size = 60\n")).status == 1
+
+
 def test_nothing_to_check_is_wrong_input(run: Run) -> None:
     assert run("check").status == 2
     assert run("check", "a.toml", "--schema").status == 2

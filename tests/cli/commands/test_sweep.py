@@ -167,7 +167,7 @@ def test_a_file_that_is_no_grid_is_refused_in_one_line(
 @pytest.mark.parametrize(
     ("flags", "allowed"),
     [
-        ((), "Missing --out, the file to write: .csv or .parquet"),
+        ((), "Missing -o FILE, where the rows go: .csv or .parquet"),
         (("--out", "rows.txt"), "out must be a file name that ends in .csv or .parquet"),
         (("--out", "rows.csv", "--workers", "0"), "workers must be an integer from 1 to 1024"),
         (("--out", "nowhere/rows.csv"), "No such file or directory"),

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final, final
 
 from hockeystick.accountants.ask import Answer, asked
-from hockeystick.mechanisms import Mechanism
+from hockeystick.mechanisms import DPSGD, Gaussian, Mechanism
 from hockeystick.numerics.numerals import at_most, plain
 from hockeystick.results import Certified
 from hockeystick.tradeoffs.reading import is_promise, percent_at_most
@@ -97,8 +97,16 @@ def cautions(
     quantity, at = asked(delta, epsilon)
     told = float(answer if isinstance(answer, Certified) else answer.value)
     at_delta, at_epsilon = (at, told) if quantity == "epsilon" else (told, at)
-    found = (_of_delta(at_delta, plan), _of_epsilon(at_epsilon))
+    found = (_of_delta(at_delta, plan), _of_epsilon(at_epsilon), *_of_nothing(plan))
     return tuple(one for one in found if one is not None)
+
+
+def _of_nothing(plan: Mechanism) -> Iterator[Caution]:
+    """Yield the cautions for a plan that releases nothing, or only noise."""
+    if isinstance(plan, DPSGD) and 0 in (plan.epochs, plan.steps):
+        yield Caution("epsilon", "0 steps: nothing is released.")
+    elif isinstance(plan, DPSGD | Gaussian) and plan.noise_multiplier == math.inf:
+        yield Caution("epsilon", "infinite noise: nothing is learned from the data.")
 
 
 def units_of(plan: Mechanism) -> Units | None:

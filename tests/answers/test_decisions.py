@@ -165,3 +165,12 @@ def test_a_repr_is_one_line_and_a_notebook_shows_the_number_first() -> None:
     assert "a &lt; b" in page
     approximate = hs.Approximate(1.5, quantity="epsilon", accountant="gdp")
     assert "no guarantee" in approximate._repr_html_()
+
+
+def test_a_plan_that_releases_nothing_says_so() -> None:
+    for plan, said in (
+        (hs.DPSGD(rate=0.1, steps=0, noise_multiplier=1), "0 steps: nothing is released."),
+        (hs.Gaussian(math.inf), "infinite noise: nothing is learned from the data."),
+    ):
+        (found,) = hs.answers.cautions(hs.epsilon(plan, 1e-5), plan, delta=1e-5)
+        assert found.text == said

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from hockeystick import _validate
 from hockeystick.adjacency import Adjacency
 from hockeystick.errors import IncompatibleError
 from hockeystick.mechanisms.base import Mechanism, checked
+
+REPLACED: Final = (
+    "Its noise is measured by what replacing one example may move the result by: for contributions "
+    "clipped to a norm, by twice that norm, where a plan of DP-SGD counts noise in once the norm."
+)
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -58,7 +63,7 @@ class OnFixedSizeSample(Mechanism):
     @property
     def assumptions(self) -> tuple[str, ...]:
         """What must hold for the sampling to be as described."""
-        return (self.adjacency.meaning, self._sampling(), *self.inner.assumptions)
+        return (self.adjacency.meaning, self._sampling(), *self.inner.assumptions, REPLACED)
 
     def _words(self) -> tuple[str, tuple[str, ...]]:
         """Return the inner mechanism's words with the sampling added."""

@@ -11,7 +11,7 @@ from hockeystick.errors import IncompatibleError, ParameterError
 from hockeystick.mechanisms.base import Mechanism
 from hockeystick.mechanisms.noise.gaussian import Gaussian
 from hockeystick.mechanisms.registry import registered
-from hockeystick.mechanisms.sampling._fixed_sizes import OnFixedSizeSample
+from hockeystick.mechanisms.sampling._fixed_sizes import REPLACED, OnFixedSizeSample
 
 _CLIPPED: Final = (
     "Each example contributes a vector whose L2 norm is at most half of what replacing one may "
@@ -142,7 +142,8 @@ class FixedSizeSubsampled(OnFixedSizeSample):
     def assumptions(self) -> tuple[str, ...]:
         """What must hold for the sampling to be as described."""
         clipped = (_CLIPPED,) if self.clipped else ()
-        return (self.adjacency.meaning, self._sampling(), *clipped, *self.inner.assumptions)
+        inner = self.inner.assumptions
+        return (self.adjacency.meaning, self._sampling(), *clipped, *inner, REPLACED)
 
     def _words(self) -> tuple[str, tuple[str, ...]]:
         """Return the inner mechanism's words with the sampling added."""

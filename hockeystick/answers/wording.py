@@ -73,12 +73,18 @@ def _(plan: DPSGD) -> str:
     mean = " on average" if plan.sampling is Sampling.POISSON else ""
     size = "" if plan.batch_size is None else f" of {plan.batch_size:,}{mean}"
     batches = f"{plan.sampling.capitalize()} batches{size} (rate {plan.sampling_rate:.6g})"
-    length = f"{plan.steps:,} steps" if plan.epochs is None else f"{plain(plan.epochs)} epochs"
     if plan.drop_last:
         batches += ", the rest dropped"
     extra = "" if plan.extra is None else f"; besides, {plan.extra}"
     noise = f"noise multiplier {plain(plan.noise_multiplier)}"
-    return f"DP-SGD{on}: {batches}, {noise}, {length}{_schedules(plan)}{extra}"
+    return f"DP-SGD{on}: {batches}, {noise}, {_length(plan)}{_schedules(plan)}{extra}"
+
+
+def _length(plan: DPSGD) -> str:
+    """Return the number of steps or epochs as a plan gives it."""
+    if plan.epochs is None:
+        return "1 step" if plan.steps == 1 else f"{plan.steps:,} steps"
+    return "1 epoch" if plan.epochs == 1 else f"{plain(plan.epochs)} epochs"
 
 
 def _schedules(plan: DPSGD) -> str:

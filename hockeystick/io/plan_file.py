@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 import re
 import tomllib
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, final
 
 from hockeystick import _validate
+from hockeystick._synonyms import meant, told
 from hockeystick.errors import IncompatibleError, ParameterError, PlanFileError
 from hockeystick.io.blanks import Blanks
 from hockeystick.io.building import built, refuse_unknown
@@ -23,6 +26,8 @@ from hockeystick.mechanisms import DPSGD, Composed, Mechanism
 
 MOST_BYTES: Final = 1_000_000
 _DEEPEST: Final = 16
+# How much alike the name of a file is to another one that may be meant.
+_LEAST_ALIKE: Final = 0.8
 # A step on a path: a key, or the index of one of several.
 _STEP: Final = re.compile(r"\.?[^.\[\]]+|\[\d+\]")
 _TABLES: Final = ("dpsgd", "release")
@@ -170,12 +175,25 @@ def _read(name: str) -> bytes:
         with open(name, "rb") as file:
             return file.read(MOST_BYTES + 1)
     except FileNotFoundError:
-        raise PlanFileError("no such file; give the path of a plan file") from None
+        hint = _meant_by(name)
+        raise PlanFileError(f"no such file; give the path of a plan file{hint}") from None
     except IsADirectoryError:
         raise PlanFileError("this is a directory; give the path of a plan file") from None
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise PlanFileError(f"the file cannot be read: {reason}") from None
+
+
+def _meant_by(name: str) -> str:
+    """Return which file or mechanism was meant by a name, to follow an error."""
+    folder, last = os.path.split(name)
+    with suppress(OSError):
+        beside = [one for one in os.listdir(folder or ".") if one.endswith(".toml")]
+        close = difflib.get_close_matches(last, beside, n=1, cutoff=_LEAST_ALIKE)
+        if close:
+            return told(os.path.join(folder, close[0]))
+    found = None if folder or "." in last else meant(last, RELEASES)
+    return "" if found is None else f", or write out the mechanism, '{found}(...)'"
 
 
 def _parsed(content: bytes) -> dict[str, Any]:

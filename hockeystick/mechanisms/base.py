@@ -343,6 +343,8 @@ def _how_to_read(value: object) -> str:
         return _FROM_A_TEXT
     if isinstance(value, list | tuple) and any(isinstance(one, Mechanism) for one in value):
         return _OF_SEVERAL
+    if isinstance(getattr(value, "plan", None), Mechanism):
+        return f" (the {type(value).__name__}'s .plan is one)"
     kinds = type(value).__mro__
     # By its name, since dp-accounting need not be there.
     is_event = any(kind.__name__ == "DpEvent" for kind in kinds if _is_peer(kind))

@@ -89,6 +89,7 @@ def test_a_dash_is_a_plan_file_on_standard_input(
         ("Geometric(2)", "'Geometric' is no mechanism or notion (did you mean 'DiscreteLaplace'?)"),
         ("Laplace(-2)", "'Laplace(-2)': Laplace: scale must be a number >= 0 or inf; got -2"),
         ("zebra", "zebra: no such file; give the path of a plan file"),
+        ("DP-FedAvg", "a plan file, or write out the mechanism, 'FedSDP(...)'"),
         ("./Laplace(2)", "./Laplace(2): no such file"),
     ],
 )

@@ -352,6 +352,9 @@ def test_a_path_that_is_no_file_is_named(run: Run, tmp_path: Path) -> None:
     assert_refused(run("epsilon", missing), missing, "no such file")
     assert_refused(run("epsilon", str(tmp_path)), str(tmp_path), "this is a directory")
     assert_refused(run("epsilon", missing + "/" + "x" * 5000), "cannot be read")
+    there = tmp_path / "training.toml"
+    there.touch()
+    assert_refused(run("epsilon", str(tmp_path / "training.tml")), f"(did you mean '{there}'?)")
 
 
 def test_a_name_that_would_break_the_line_is_escaped(run: Run) -> None:

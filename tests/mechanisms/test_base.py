@@ -14,6 +14,7 @@ import pytest
 from hockeystick import epsilon, mechanisms
 from hockeystick._modules import import_modules
 from hockeystick.errors import ParameterError
+from hockeystick.io.plan_file import PlanFile
 from hockeystick.mechanisms import (
     DPSGD,
     GOPA,
@@ -308,6 +309,7 @@ def test_what_a_mechanism_can_be_read_from_is_refused_with_the_call_that_reads_i
         ("plan.toml", r"hockeystick\.load_plan\(path\)\.plan reads one from a file"),
         ("Laplace(2)", r"hockeystick\.io\.parse_plan\(text\) reads one from a text"),
         (event, r"hockeystick\.adapters\.dp_accounting\.from_event\(event, adjacency\) reads one"),
+        (PlanFile(plan=PureDP(1.0)), r"the PlanFile's \.plan is one"),
     ):
         with pytest.raises(ParameterError, match=f"plan must be a mechanism .{call}"):
             ask(given, 1e-5)

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import click
 
+from hockeystick._synonyms import spelled
 from hockeystick._validate import PARAMETERS, real
 from hockeystick.answers import suggested_delta, units_of
 from hockeystick.cli.flags import completing
@@ -73,8 +74,9 @@ def _like(like: str | None, name: str) -> str:
     """Return the text to begin with."""
     if like is None:
         return training_template(name)
-    if like in RELEASES:
-        return template_of(like, name)
+    mechanism = str(spelled(like, RELEASES))
+    if mechanism in RELEASES:
+        return template_of(mechanism, name)
     given = source(like)
     plan = given.plan_file()
     return plan_text(plan) if given.content is None else given.content.decode("utf-8-sig")

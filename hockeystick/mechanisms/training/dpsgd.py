@@ -330,7 +330,7 @@ a partial last step is a whole release
             f"{self.sampling} sampling",
             f"noise multiplier {self.noise_multiplier:g}",
             f"rate {self.sampling_rate:g}",
-            f"{self.total_steps} steps",
+            "1 step" if self.total_steps == 1 else f"{self.total_steps} steps",
             *_options(self),
             self.adjacency,
         )

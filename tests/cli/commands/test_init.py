@@ -39,6 +39,12 @@ def test_every_mechanism_and_notion_has_a_template(name: str) -> None:
     assert plain.get(name, f'mechanism = "{name}"') in text
 
 
+def test_a_mechanism_is_found_by_other_names_as_well(run: Run) -> None:
+    status, out, err = run("init", "-", "--like", "DP-FedAvg")
+    assert (status, err) == (0, "")
+    assert 'mechanism = "FedSDP"' in out
+
+
 def test_what_is_given_is_copied(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "a.toml"
     path.write_text("delta = 1e-6 # small\n[[release]]\nmechanism = 'Laplace'\nscale = 2\n")

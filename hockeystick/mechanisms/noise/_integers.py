@@ -9,6 +9,10 @@ from hockeystick._validate import MAX_COUNT, whole_numbers
 from hockeystick.errors import NoGroupFormError
 
 _SENSITIVITY: Final = whole_numbers("D", 1, (1, 1000))
+_NO_VECTOR: Final = (
+    "; it is one integer, and no vector whose norm changes by as much, which is a composition of "
+    "its entries"
+)
 
 
 def sensitivity_of(value: object) -> int:
@@ -27,10 +31,11 @@ def grown(sensitivity: int, size: int) -> int:
 
 
 def assumption(noise: str, sensitivity: int) -> str:
-    """Return the sentence on fresh integer noise and the query's sensitivity."""
+    """Return what must hold of fresh integer noise and the query's sensitivity."""
+    vector = "" if sensitivity == 1 else _NO_VECTOR
     return (
         f"Fresh {noise} noise is drawn exactly and added to an integer that changes by at most "
-        f"{sensitivity:,} between neighbouring data sets."
+        f"{sensitivity:,} between neighbouring data sets{vector}."
     )
 
 

@@ -6,10 +6,17 @@ import dataclasses
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final, final
+from typing import Any, Final, final
 
 from hockeystick.accountants.ask import Answer, asked
-from hockeystick.mechanisms import DPSGD, Gaussian, Mechanism
+from hockeystick.mechanisms import (
+    DPSGD,
+    Gaussian,
+    MatrixFactorization,
+    Mechanism,
+    PoissonSubsampled,
+    TreeAggregation,
+)
 from hockeystick.numerics.numerals import at_most, plain
 from hockeystick.results import Certified
 from hockeystick.tradeoffs.reading import is_promise, percent_at_most
@@ -22,6 +29,12 @@ _UNITS: Final = {
 }
 # Ponomareva et al. (2023), section 5.2: a larger epsilon is "weak to no formal" protection.
 _WEAK: Final = 10.0
+# Whose rounds are one release, sampled or not as a whole.
+_STREAMS: Final = (MatrixFactorization, TreeAggregation)
+_ONE_SAMPLE: Final = (
+    "all rounds run on one and the same sample. Where each round draws its own, this is not the "
+    "plan: CyclicPoisson and BallsInBins are, for encoders of bands."
+)
 _WEAKLY: Final = "epsilon above 10 is weak or no formal protection (Ponomareva et al. 2023)"
 
 
@@ -97,8 +110,21 @@ def cautions(
     quantity, at = asked(delta, epsilon)
     told = float(answer if isinstance(answer, Certified) else answer.value)
     at_delta, at_epsilon = (at, told) if quantity == "epsilon" else (told, at)
-    found = (_of_delta(at_delta, plan), _of_epsilon(at_epsilon), *_of_nothing(plan))
+    found = (
+        _of_delta(at_delta, plan),
+        *_of_one_sample(plan),
+        _of_epsilon(at_epsilon),
+        *_of_nothing(plan),
+    )
     return tuple(one for one in found if one is not None)
+
+
+def _of_one_sample(plan: Mechanism) -> Iterator[Caution]:
+    """Yield the caution where rounds with correlated noise all run on one and the same sample."""
+    for one in _mechanisms(plan):
+        if isinstance(one, PoissonSubsampled) and isinstance(one.inner, _STREAMS):
+            yield Caution("epsilon", _ONE_SAMPLE)
+            return
 
 
 def _of_nothing(plan: Mechanism) -> Iterator[Caution]:
@@ -165,15 +191,21 @@ def _of_epsilon(epsilon: float) -> Caution | None:
     return Caution("epsilon", f"{_WEAKLY}: {text}.")
 
 
-def _units(plan: object) -> Iterator[Units]:
-    """Yield how many are protected, as the parts of a plan say it."""
+def _mechanisms(plan: object) -> Iterator[Any]:
+    """Yield a plan and the mechanisms that it is made of."""
     if isinstance(plan, tuple):
         for part in plan:
-            yield from _units(part)
-    if not isinstance(plan, Mechanism) or not dataclasses.is_dataclass(plan):
-        return
-    for field in dataclasses.fields(plan):
-        value = getattr(plan, field.name)
-        if field.name in _UNITS and isinstance(value, int):
-            yield Units(-(-value // getattr(plan, "examples_per_user", 1)), _UNITS[field.name])
-        yield from _units(value)
+            yield from _mechanisms(part)
+    if isinstance(plan, Mechanism) and dataclasses.is_dataclass(plan):
+        yield plan
+        for field in dataclasses.fields(plan):
+            yield from _mechanisms(getattr(plan, field.name))
+
+
+def _units(plan: Mechanism) -> Iterator[Units]:
+    """Yield how many are protected, as the parts of a plan say it."""
+    for part in _mechanisms(plan):
+        for name in (field.name for field in dataclasses.fields(part) if field.name in _UNITS):
+            value = getattr(part, name)
+            if isinstance(value, int):
+                yield Units(-(-value // getattr(part, "examples_per_user", 1)), _UNITS[name])

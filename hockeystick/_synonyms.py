@@ -80,6 +80,11 @@ _OTHER_WORDS: Final = {
     "steps": "t num-steps iterations num-iterations n-iter max-steps compositions",
     "total_clients": "num-clients population-size",
 }
+# Where a participant is in several rounds of one tree.
+_IN_ONE_TREE: Final = (
+    "who is in several leaves of one tree is covered by MatrixFactorization and an Encoder with "
+    "participations and separation; ** is for trees that begin anew"
+)
 # What takes more than another name, by what it is given to; ``{}`` is the value that was given.
 _INSTEAD: Final = {
     ("DiscreteLaplace", "epsilon"): "scale = sensitivity / epsilon, so 1 / {} at sensitivity 1",
@@ -88,6 +93,9 @@ _INSTEAD: Final = {
     ("Laplace", "sensitivity"): "scale is the noise's scale over the sensitivity",
     ("Gaussian", "sensitivity"): "noise_multiplier is the standard deviation over the sensitivity",
     ("Gaussian", "sigma"): "noise_multiplier is sigma over the sensitivity, so {} at sensitivity 1",
+    ("TreeAggregation", "participations"): _IN_ONE_TREE,
+    ("TreeAggregation", "separation"): _IN_ONE_TREE,
+    ("TreeAggregation", "minseparation"): _IN_ONE_TREE,
     ("DPSGD", "delta"): "epsilon(plan, delta) asks for a plan's epsilon at delta = {}",
     ("DPSGD", "maxgradnorm"): "noise_multiplier is in units of the clipping norm, which is no part",
     ("DPSGD", "l2normclip"): "noise_multiplier is in units of the clipping norm, which is no part",

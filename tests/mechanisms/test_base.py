@@ -335,6 +335,12 @@ def test_what_a_mechanism_can_be_read_from_is_refused_with_the_call_that_reads_i
         (PoissonSubsampled, (), {"q": 0.1}, r"'rate'\?\); it takes inner, rate, adjacency$"),
         (Laplace, (), {"sensitivity": 1}, r"scale is the noise's scale over the sensitivity"),
         (DiscreteLaplace, (), {"epsilon": 0.1}, r"scale = sensitivity / epsilon, so 1 / 0.1 at"),
+        (
+            TreeAggregation,
+            (1, 7),
+            {"separation": 3},
+            r"covered by MatrixFactorization and an Encoder",
+        ),
         (PureDP, (), {"eps": 1}, r"\(did you mean 'epsilon'\?\); it takes epsilon$"),
         (Gaussian, (), {}, r"missing 1 required positional argument: 'noise_multiplier'$"),
     ],

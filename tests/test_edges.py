@@ -211,7 +211,7 @@ def test_a_value_outside_its_domain_is_refused_by_name_value_and_what_is_allowed
     assert "\n" not in text
 
 
-@pytest.mark.parametrize("value", ["", "Contour", "lattice", None, 3])
+@pytest.mark.parametrize("value", ["", "contours", "lattice", None, 3])
 def test_an_unknown_accountant_is_refused_with_those_there_are(value: Any) -> None:
     with pytest.raises(hs.errors.ParameterError, match=r"^accountant must be one of 'auto'.*'rdp'"):
         hs.epsilon(PLAN, 1e-5, accountant=value)

@@ -60,7 +60,7 @@ def curves(axes: Any) -> list[Any]:
 
 READINGS = [
     (0.01, 0.0402064531, "At FPR 1 %, no attack finds more than 4.03 % of the members"),
-    (1e-5, 1e-5, "At FPR 0.001 %, no attack finds more than 0.00101 % of the members"),
+    (1e-5, 1e-5, "At FPR 0.001 %, no attack finds more than 0.001 % of the members"),
     (0.07, 0.125, "At FPR 7 %, no attack finds more than 12.5 % of the members"),
     (0.01, 0.99955, "At FPR 1 %, no attack finds more than 99.96 % of the members"),
     (0.01, 1.0, "At FPR 1 %, nothing is promised: an attack may find all members"),

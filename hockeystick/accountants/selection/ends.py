@@ -37,6 +37,8 @@ _COARSER: Final = 1.25
 _LEAST_TARGET: Final = 1e-280
 # The largest loss is a knot where it is not much farther than that.
 _NEARLY: Final = 1.1
+# More than what profiles move their ends by.
+_ROUND_OFF: Final = 2.0**-48
 # No knot is farther than this: what is beyond counts as infinite.
 _FARTHEST: Final = 300.0
 
@@ -104,7 +106,8 @@ def _attained_parts(terms: Terms) -> list[tuple[Terms, Terms]]:
 def _reach(terms: Terms, target: float) -> float:
     """Return an epsilon beyond which delta falls no longer, or is below a target."""
     _, finite = split_infinity(terms)
-    largest = largest_loss(finite)
+    # Just beyond it: there the profile's upper end is 0, whatever it is rounded by.
+    largest = largest_loss(finite) * (1.0 + _ROUND_OFF)
     if not finite or largest == 0.0:
         return 0.0
     reach = epsilon_upper(finite, target)

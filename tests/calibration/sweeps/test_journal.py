@@ -383,7 +383,7 @@ def test_two_processes_cannot_sweep_to_one_file(out: Path) -> None:
     next(rows)
     program = (
         "import hockeystick as hs; ask = hs.calibration.AskEpsilon(hs.Gaussian(1), 0.1);"
-        f"list(hs.sweep({{'count': [1]}}, ask, out={str(out)!r}))"
+        f"list(hs.sweep({{'noise_multiplier': [1]}}, ask, out={str(out)!r}))"
     )
     command = [sys.executable, "-c", program]
     other = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -173,7 +173,7 @@ def test_what_a_file_says_cannot_become_part_of_the_page(found: Findings) -> Non
 
 
 EDGES = [
-    (hs.Gaussian(0), 1e-5, "epsilon has no bound at delta = 1e-05 No epsilon is enough"),
+    (hs.Gaussian(0), 1e-5, "epsilon has no bound at delta = 1e-05 "),
     (hs.Gaussian(1) ** 0, 1e-5, "epsilon ≤ 0 at delta"),
     (hs.Laplace(scale=1), 0.0, "epsilon ≤ 1 at delta = 0 "),
     (hs.Gaussian(1), 1.0, "epsilon ≤ 0 at delta = 1"),

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import fcntl
 import gc
 import os
 import signal
+import tempfile
 import time
 import warnings
 from collections.abc import Iterator
@@ -41,7 +43,10 @@ class FaultError(Exception):
 
 @pytest.fixture(scope="module", autouse=True)
 def cluster() -> Iterator[None]:
-    with warnings.catch_warnings():
+    # Two clusters at once, of two processes of tests, would keep tasks of each other waiting.
+    lock = Path(tempfile.gettempdir()) / "hockeystick-tests-ray.lock"
+    with lock.open("w") as held, warnings.catch_warnings():
+        fcntl.flock(held, fcntl.LOCK_EX)
         # What Ray and what it loads warn of is theirs.
         warnings.simplefilter("ignore")
         ray.init(

@@ -86,7 +86,7 @@ def run(path: Path) -> dict[str, Any]:
     from nbformat.v4 import reads
 
     os.environ["PYTHONWARNINGS"] = _STRICT
-    ran: Any = reads(path.read_text(encoding="utf-8"))  # type: ignore[no-untyped-call]
+    ran: Any = reads(path.read_text(encoding="utf-8"))
     folder = {"metadata": {"path": str(path.parent)}}
     told = ["--log-level=ERROR"]
     NotebookClient(ran, timeout=_SECONDS, resources=folder, extra_arguments=told).execute()

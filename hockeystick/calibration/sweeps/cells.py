@@ -24,12 +24,16 @@ Columns: TypeAlias = dict[str, Scalar]
 Ask: TypeAlias = Callable[..., object]
 
 ERROR: Final = "error"
+ACCOUNTANT: Final = "accountant"
+# What a row calls the accountant of its answer where the grid says which one to ask.
+ANSWERED_BY: Final = "answered_by"
 _MOST_CELLS: Final = 10**8
 _ADDRESS: Final = " at 0x"
 _A_GRID: Final = "a mapping from names of parameters to sequences of at least one value"
 _NO_RESULT: Final = "a function that returns a number, an answer, or a mapping of those"
 # What a question may raise because of what it is asked; anything else is a fault of its code.
 _REFUSALS: Final = (HockeystickError, ArithmeticError, ValueError)
+_ANSWERS: Final = (Certified, Approximate)
 
 
 @final
@@ -100,12 +104,19 @@ def _answer(ask: Ask, parameters: Mapping[str, object]) -> Columns:
         found = ask(**parameters)
     except _REFUSALS as error:
         return {ERROR: _reason(error)}
-    told = columns(found)
+    told = _beside(columns(found), parameters) if isinstance(found, _ANSWERS) else columns(found)
     taken = [name for name in told if name in parameters or name == ERROR]
     if taken:
         allowed = f"a function whose answer has no column named {taken[0]!r}, as the grid has"
         raise TypeError(str(ParameterError("ask", ask, allowed)))
     return told
+
+
+def _beside(told: Columns, parameters: Mapping[str, object]) -> Columns:
+    """Return an answer's columns, its accountant under another name where the grid has one."""
+    if ACCOUNTANT not in parameters:
+        return told
+    return {ANSWERED_BY if name == ACCOUNTANT else name: value for name, value in told.items()}
 
 
 def _reason(error: Exception) -> str:
@@ -126,13 +137,13 @@ def _(found: Certified) -> Columns:
         "lower": _end(found.lower, at_least),
         "estimate": _end(found.estimate, nearest),
         "upper": _end(found.upper, at_most),
-        "accountant": found.accountant,
+        ACCOUNTANT: found.accountant,
     }
 
 
 @columns.register
 def _(found: Approximate) -> Columns:
-    return {"approximation": _end(found.value, nearest), "accountant": found.accountant}
+    return {"approximation": _end(found.value, nearest), ACCOUNTANT: found.accountant}
 
 
 @columns.register

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, final
+from typing import Any, Final, final
 
 from hockeystick import _validate
 from hockeystick.accountants import delta as delta_of
@@ -16,10 +16,14 @@ from hockeystick.calibration.solve.calibrate import TOLERANCE as CALIBRATION_TOL
 from hockeystick.calibration.solve.calibrate import Calibrated, calibrate
 from hockeystick.calibration.solve.constraints import Target
 from hockeystick.calibration.solve.fields import locate, rebuilt
+from hockeystick.calibration.sweeps.cells import ACCOUNTANT
 from hockeystick.errors import ParameterError
 from hockeystick.io.vocabulary import ALTERNATIVES
 from hockeystick.mechanisms import DPSGD, Mechanism
 from hockeystick.mechanisms.base import checked
+
+_AUTO: Final = "auto"
+_ONCE: Final = "given once: leave it out of the question, or out of the grid"
 
 
 @final
@@ -29,8 +33,9 @@ class AskEpsilon:
 
     Called with parameters, it returns ``hs.epsilon`` of the plan with these fields, or with these
     numbers where paths lead ("inner.scale", "parts[1].epsilon"). A parameter ``delta`` is where to
-    ask, unless the question has its own. In a ``DPSGD``, setting ``epochs`` takes ``steps`` away,
-    and ``rate`` takes ``batch_size``, and the other way round.
+    ask, unless the question has its own; a parameter ``accountant`` is which one answers. In a
+    ``DPSGD``, setting ``epochs`` takes ``steps`` away, and ``rate`` takes ``batch_size``, and the
+    other way round.
 
     Guarantees:
         Those of ``hs.epsilon``: a ``Certified`` holds the truth between its ends.
@@ -43,7 +48,7 @@ class AskEpsilon:
 
     Raises:
         ParameterError: If an argument is outside its domain; when called, if a parameter is no
-            field of the plan, or outside its domain.
+            field of the plan, outside its domain, or given by question and grid.
 
     Example:
         >>> import hockeystick as hs
@@ -66,8 +71,9 @@ class AskEpsilon:
     def __call__(self, **parameters: Any) -> Answer:
         """Return the epsilon of the plan with these fields."""
         at = _asked_at("delta", self.delta, parameters)
+        accountant = _answered_by(self.accountant, parameters)
         plan = with_fields(self.plan, parameters)
-        return epsilon_of(plan, at, accountant=self.accountant, tolerance=self.tolerance)
+        return epsilon_of(plan, at, accountant=accountant, tolerance=self.tolerance)
 
 
 @final
@@ -90,7 +96,7 @@ class AskDelta:
 
     Raises:
         ParameterError: If an argument is outside its domain; when called, if a parameter is no
-            field of the plan, or outside its domain.
+            field of the plan, outside its domain, or given by question and grid.
 
     Example:
         >>> import hockeystick as hs
@@ -113,8 +119,9 @@ class AskDelta:
     def __call__(self, **parameters: Any) -> Answer:
         """Return the delta of the plan with these fields."""
         at = _asked_at("epsilon", self.epsilon, parameters)
+        accountant = _answered_by(self.accountant, parameters)
         plan = with_fields(self.plan, parameters)
-        return delta_of(plan, at, accountant=self.accountant, tolerance=self.tolerance)
+        return delta_of(plan, at, accountant=accountant, tolerance=self.tolerance)
 
 
 @final
@@ -167,13 +174,14 @@ class Solve:
         target: Any = self.target
         named = {one.name for one in dataclasses.fields(target) if one.init} & parameters.keys()
         target = dataclasses.replace(target, **{name: parameters.pop(name) for name in named})
+        accountant = _answered_by(self.accountant, parameters)
         return calibrate(
             with_fields(self.plan, parameters),
             self.parameter,
             target,
             spent=self.spent,
             tolerance=self.tolerance,
-            accountant=self.accountant,
+            accountant=accountant,
         )
 
 
@@ -188,19 +196,31 @@ def refuse_unknown(ask: object, cell: Mapping[str, object]) -> None:
         return
     plan: Any = ask.plan
     known = {field.name for field in dataclasses.fields(plan)} | _asked_for(ask)
+    _answered_by(ask.accountant, dict(cell))
     for name in cell:
         if name not in known:
-            locate(ask.plan, name)
+            _locate(ask, name)
+
+
+def _locate(ask: AskEpsilon | AskDelta | Solve, name: str) -> None:
+    """Raise unless a plan has a parameter; where the question has it itself, for that reason."""
+    try:
+        locate(ask.plan, name)
+    except ParameterError:
+        own = {AskEpsilon: "delta", AskDelta: "epsilon"}.get(type(ask))
+        if name == own:
+            raise ParameterError(name, getattr(ask, name), _ONCE) from None
+        raise
 
 
 def _asked_for(ask: AskEpsilon | AskDelta | Solve) -> set[str]:
     """Return the parameters of a question that are none of the plan's."""
     if isinstance(ask, Solve):
         target: Any = ask.target
-        return {field.name for field in dataclasses.fields(target)}
+        return {ACCOUNTANT, *(field.name for field in dataclasses.fields(target))}
     if isinstance(ask, AskEpsilon):
-        return {"delta"} if ask.delta is None else set()
-    return {"epsilon"} if ask.epsilon is None else set()
+        return {ACCOUNTANT, "delta"} if ask.delta is None else {ACCOUNTANT}
+    return {ACCOUNTANT, "epsilon"} if ask.epsilon is None else {ACCOUNTANT}
 
 
 def with_fields(plan: Mechanism, values: Mapping[str, Any]) -> Mechanism:
@@ -228,3 +248,13 @@ def _asked_at(name: str, given: float | None, parameters: dict[str, Any]) -> flo
     if given is None and name not in parameters:
         raise ParameterError(name, None, "given, by the question or by the grid")
     return given if given is not None else float(parameters.pop(name))
+
+
+def _answered_by(given: str, parameters: dict[str, Any]) -> str:
+    """Return the accountant: the cell's own, which it then no longer has, or the question's."""
+    if ACCOUNTANT not in parameters:
+        return given
+    if given != _AUTO:
+        raise ParameterError(ACCOUNTANT, given, _ONCE)
+    own: str = parameters.pop(ACCOUNTANT)
+    return own

@@ -16,7 +16,7 @@ from hockeystick.calibration.sweeps.journal import journal_of, kept_for
 from hockeystick.calibration.sweeps.table import WRITERS
 from hockeystick.cli.as_json import dumped
 from hockeystick.cli.flags import options
-from hockeystick.cli.flags.grid_file import GridFile, load_grid
+from hockeystick.cli.flags.grid_file import ASK_KEYS, GRID_KEYS, GRID_VALUES, GridFile, load_grid
 from hockeystick.cli.flags.once import Once
 from hockeystick.cli.flags.out_file import out_flags, out_path
 from hockeystick.cli.results.swept import Swept
@@ -24,10 +24,26 @@ from hockeystick.cli.terminal.progress import bar
 from hockeystick.cli.terminal.workers import processes
 from hockeystick.io import parse
 
+_KEYS: Final = {
+    "Keys of [grid], in which the last changes fastest": GRID_KEYS,
+    "Values of each": GRID_VALUES,
+    "Keys of [ask]": ASK_KEYS,
+}
 _WORKERS: Final = Domain(symbol="w", low=1, high=1024, typical=(1, 64), whole=True)
 
 
-@click.command(cls=Once)
+class _WithKeys(Once):
+    """A command whose help lists what its file has."""
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the keys, then what ends every help."""
+        for heading, keys in _KEYS.items():
+            with formatter.section(heading):
+                formatter.write_dl(list(keys.items()))
+        super().format_epilog(ctx, formatter)
+
+
+@click.command(cls=_WithKeys)
 @click.argument("grid_file", metavar="GRID.toml")
 @out_flags("Where the rows go: a new .csv or .parquet file.")
 @click.option("--workers", metavar="N", help="Ask in N processes; by default in this one.")
@@ -36,10 +52,10 @@ def sweep(grid_file: str, out: str | None, force: bool, workers: str | None, as_
     """Ask one question at every cell of a grid, and write the answers to a file.
 
     GRID.toml is a plan file with a table [grid] of arrays and ranges, and a table [ask] that says
-    what to find: epsilon, delta, or the name of a parameter. A cell that is refused is a row with
-    an error. What is interrupted, or killed, goes on where it was when the same command is given
-    again; until all is there, the answers are in FILE.journal. A FILE that is there already is
-    replaced with --force alone, at the end.
+    what to find: epsilon, delta, or the name of a parameter; see the keys below. A cell that is
+    refused is a row with an error. What is interrupted, or killed, goes on where it was when the
+    same command is given again; until all is there, the answers are in FILE.journal. A FILE that
+    is there already is replaced with --force alone, at the end.
     """
     if out is None:
         raise click.UsageError("Missing -o FILE, where the rows go: .csv or .parquet")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice, product
 from typing import Any, Final, final
@@ -13,6 +13,7 @@ import hockeystick as hs
 from hockeystick import _validate
 from hockeystick._validate import Domain
 from hockeystick.accountants.registry import ACCOUNTANTS
+from hockeystick.calibration.sweeps.cells import ACCOUNTANT
 from hockeystick.calibration.sweeps.questions import with_fields
 from hockeystick.errors import HockeystickError, ParameterError, PlanFileError
 from hockeystick.io import did_you_mean, with_guess
@@ -23,7 +24,6 @@ from hockeystick.mechanisms import DPSGD
 from hockeystick.numerics import decimal
 
 _RANGE: Final = ("from", "to", "count", "log", "whole")
-_ASK: Final = ("find", "delta", "epsilon", "accountant", "tolerance")
 _COUNT: Final = Domain(symbol="n", low=2, high=10**6, typical=(5, 100), whole=True)
 _END: Final = Domain(symbol="x", low=0, high=math.inf, high_open=True, typical=(0.1, 100))
 _POSITIVE: Final = replace(_END, low_open=True)
@@ -36,6 +36,29 @@ _A_RANGE: Final = (
 _FOR_EPSILON: Final = "epsilon"
 _FOR_DELTA: Final = "delta"
 _AT: Final = ("delta", "epsilon")
+# What [grid] has that is no part of the plan.
+_BESIDE: Final = (*_AT, ACCOUNTANT)
+_ONCE: Final = "give it once: at the top, in [ask], or in [grid] where each row has its own"
+
+GRID_KEYS: Final[Mapping[str, str]] = {
+    "epochs, rate, ...": "A field of [dpsgd]; it replaces the file's.",
+    '"parts[1].scale"': "A number of a [[release]], by its path, or its name if that is unique.",
+    "delta, epsilon": "Where to ask, if each row has its own.",
+    "accountant": 'Which one answers, such as ["auto", "rdp", "zcdp"].',
+}
+GRID_VALUES: Final[Mapping[str, str]] = {
+    "[1, 2, 4]": "These.",
+    "{from = 1, to = 8, count = 5}": (
+        "Evenly spaced; log = true: on a logarithmic scale, whole = true: rounded to integers."
+    ),
+}
+ASK_KEYS: Final[Mapping[str, str]] = {
+    "find": '"epsilon" (unless said otherwise), "delta", or the number of the plan to solve for.',
+    "delta": "Where to ask for epsilon; of what is solved for, with epsilon, the target.",
+    "epsilon": "Where to ask for delta; see delta.",
+    "accountant": "Which one answers every row.",
+    "tolerance": "How wide an answer may be, as in Python.",
+}
 # What solving begins with where the file leaves out what is solved for.
 _BEGINNING: Final = 1
 
@@ -61,13 +84,16 @@ class FileQuestion:
         """Return the answer at one cell."""
         own = {name: parameters.pop(name) for name in _AT if name in parameters}
         at: dict[str, Any] = dict(self.at) | own
+        how = dict(self.how)
+        if ACCOUNTANT in parameters:
+            how[ACCOUNTANT] = parameters.pop(ACCOUNTANT)
         plan = self.plan(parameters)
         if self.find == _FOR_EPSILON:
-            return hs.epsilon(plan, at["delta"], **self.how)
+            return hs.epsilon(plan, at["delta"], **how)
         if self.find == _FOR_DELTA:
-            return hs.delta(plan, at["epsilon"], **self.how)
+            return hs.delta(plan, at["epsilon"], **how)
         target = hs.ApproxDP(at["epsilon"], at["delta"])
-        return hs.calibrate(plan, self.find, target, **self.how)
+        return hs.calibrate(plan, self.find, target, **how)
 
     def plan(self, parameters: Mapping[str, Any]) -> hs.Mechanism:
         """Return the file's plan with the parameters of one cell in place."""
@@ -104,7 +130,8 @@ def load_grid(path: str | os.PathLike[str]) -> GridFile:
     ``find``: "epsilon", "delta", or the name of a number in the plan, which is then solved for;
     optionally ``delta`` and ``epsilon``, where to ask, and ``accountant`` and ``tolerance``.
     A parameter of the grid replaces a field of ``[dpsgd]``, or the number of the plan that has
-    that name or path; ``delta`` and ``epsilon`` are where to ask.
+    that name or path; ``delta`` and ``epsilon`` are where to ask, ``accountant`` is whom. None of
+    these three may be given twice.
 
     Args:
         path: The file.
@@ -135,11 +162,12 @@ def _grid_file(document: dict[str, Any]) -> GridFile:
     """Return the object that a document describes, once its plan is checked."""
     grid = _grid(_table(document, "grid"))
     asked = _table(document, "ask")
-    refuse_unknown("[ask]", asked, _ASK)
+    refuse_unknown("[ask]", asked, tuple(ASK_KEYS))
+    _refuse_twice(document, asked, grid)
     plan = {key: value for key, value in document.items() if key not in ("grid", "ask")}
     at = {name: asked.get(name, plan.pop(name, None)) for name in _AT}
     question = _question(plan, asked, {key: one for key, one in at.items() if one is not None})
-    _check_asked(question, grid)
+    _check_asked(question, asked, grid)
     _check_plan(question, grid)
     return GridFile(grid, question, text_at(document, "title"))
 
@@ -171,15 +199,31 @@ def _question(
     return FileQuestion(plan, find, places, how)
 
 
-def _check_asked(question: FileQuestion, grid: Mapping[str, object]) -> None:
+def _refuse_twice(
+    document: Mapping[str, object], asked: Mapping[str, object], grid: Mapping[str, object]
+) -> None:
+    """Raise for what says at more than one place where, or whom, to ask."""
+    for name in _BESIDE:
+        top = name in _AT and name in document
+        places = [("the top level", top), ("[ask]", name in asked), ("[grid]", name in grid)]
+        where = [place for place, given in places if given]
+        if len(where) > 1:
+            said = f"{name} is given twice, in {' and in '.join(where)}; {_ONCE}"
+            raise placed(said, where[-1], name)
+
+
+def _check_asked(
+    question: FileQuestion, asked: Mapping[str, object], grid: Mapping[str, object]
+) -> None:
     """Raise unless file and grid together say where to ask."""
     needed = {_FOR_EPSILON: ("delta",), _FOR_DELTA: ("epsilon",)}.get(question.find, _AT)
     for name in needed:
         if name not in grid and name not in question.at:
             raise PlanFileError(f"[ask] or [grid] needs {name}, to find {question.find}")
     for name in _AT:
-        if name in grid and name not in needed:
-            raise PlanFileError(f"[grid] cannot have {name}, which is what to find")
+        if name not in needed and (name in grid or name in asked):
+            where = "[grid]" if name in grid else "[ask]"
+            raise placed(f"{where} cannot have {name}, which is what to find", where, name)
     if question.find in grid:
         raise PlanFileError(f"[grid] cannot have {question.find}, which is what to find")
 
@@ -187,11 +231,26 @@ def _check_asked(question: FileQuestion, grid: Mapping[str, object]) -> None:
 def _refuse_misspelt(document: Mapping[str, Any], names: Iterable[str]) -> None:
     """Raise for a parameter of the grid that is nowhere in the plan, though one alike may be."""
     fields = DPSGD.__dataclass_fields__ if isinstance(document.get("dpsgd"), dict) else ()
-    known = dict.fromkeys([*fields, *_AT, *_keys(document)])
+    known = dict.fromkeys([*fields, *_BESIDE, *_keys(document)])
     for name in names:
         hint = "" if name in known or not name.isidentifier() else did_you_mean(name, known)
         if hint:
             raise placed(f"[grid]: the plan has no {name}{hint}", "[grid]", name)
+
+
+def _refuse_unplaced(
+    document: Mapping[str, Any], names: Sequence[str], error: HockeystickError
+) -> None:
+    """Raise, in the words of files, where an error is that a name leads to no number of a plan."""
+    if not isinstance(error, ParameterError) or error.name != "parameter":
+        return
+    name = str(error.value)
+    if name not in names:
+        return
+    fields = list(DPSGD.__dataclass_fields__) if isinstance(document.get("dpsgd"), dict) else []
+    numbers = [] if "release" not in document and fields else [error.allowed]
+    allowed = ", ".join([*_BESIDE, *(one for one in fields if one != "origin"), *numbers])
+    raise placed(f"unknown key {name!r} in [grid]; allowed are {allowed}", "[grid]", name)
 
 
 def _keys(node: object) -> Iterator[str]:
@@ -206,8 +265,8 @@ def _keys(node: object) -> Iterator[str]:
 
 def _check_plan(question: FileQuestion, grid: Mapping[str, Iterable[Any]]) -> None:
     """Raise where there is no plan in any of the first cells: then it is the file that is wrong."""
-    values = [grid[name] for name in grid if name not in _AT]
-    names = [name for name in grid if name not in _AT]
+    values = [grid[name] for name in grid if name not in _BESIDE]
+    names = [name for name in grid if name not in _BESIDE]
     first: HockeystickError | None = None
     for cell in islice(product(*values), _TRIED):
         try:
@@ -218,12 +277,16 @@ def _check_plan(question: FileQuestion, grid: Mapping[str, Iterable[Any]]) -> No
             return
     if first is not None:
         _refuse_misspelt(question.document, names)
+        _refuse_unplaced(question.document, names, first)
         raise first
 
 
 def _grid(table: Mapping[str, Any]) -> dict[str, tuple[Any, ...]]:
     """Return the values of each parameter."""
-    return {name: _values(name, given) for name, given in table.items()}
+    grid = {name: _values(name, given) for name, given in table.items()}
+    for one in grid.get(ACCOUNTANT, ()):
+        _validate.one_of(f"[grid].{ACCOUNTANT}", one, tuple(ACCOUNTANTS))
+    return grid
 
 
 def _values(name: str, given: Any) -> tuple[Any, ...]:

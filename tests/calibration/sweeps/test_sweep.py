@@ -332,3 +332,33 @@ def test_a_parameter_that_the_plan_does_not_have_is_refused_before_anything_is_a
     inside = hs.calibration.AskEpsilon(hs.Gaussian(1) ** 2, delta=1e-5)
     (row,) = hs.sweep({"inner": [hs.Laplace(9)], "inner.scale": [99.0]}, inside)
     assert row["error"] is None
+
+
+def test_the_accountant_is_a_parameter_beside_which_a_row_says_who_answered() -> None:
+    plan = hs.Laplace(2.0) ** 3
+    grid: dict[str, list[Any]] = {"accountant": ["auto", "zcdp"], "delta": [1e-6]}
+    auto, zcdp = hs.sweep(grid, hs.calibration.AskEpsilon(plan))
+    exact = hs.epsilon(plan, 1e-6)
+    assert list(auto) == [*grid, "lower", "estimate", "upper", "answered_by", "error"]
+    assert (auto["upper"], auto["answered_by"]) == (exact.upper, exact.accountant)
+    assert zcdp["upper"] == hs.epsilon(plan, 1e-6, accountant="zcdp").upper > exact.upper
+    (one,) = hs.sweep({"accountant": ["rdp"]}, hs.calibration.AskDelta(plan, 1.0))
+    assert one["upper"] == hs.delta(plan, 1.0, accountant="rdp").upper
+    target = hs.ApproxDP(epsilon=2, delta=1e-6)
+    (one,) = hs.sweep({"accountant": ["rdp"]}, hs.calibration.Solve(plan, "scale", target))
+    assert one["value"] == hs.calibrate(plan, "scale", target, accountant="rdp").value
+
+
+@pytest.mark.parametrize(
+    ("name", "ask"),
+    [
+        ("delta", hs.calibration.AskEpsilon(PLAN, 1e-5)),
+        ("epsilon", hs.calibration.AskDelta(PLAN, 1.0)),
+        ("accountant", hs.calibration.AskEpsilon(PLAN, accountant="rdp")),
+    ],
+)
+def test_what_question_and_grid_both_give_is_refused_before_anything_is_asked(
+    name: str, ask: Any
+) -> None:
+    with pytest.raises(hs.errors.ParameterError, match=f"{name} must be given once: leave it out"):
+        hs.sweep({name: [0.5]}, ask)

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import hockeystick as hs
-from hockeystick.cli.flags.grid_file import load_grid
+from hockeystick.cli.flags.grid_file import ASK_KEYS, GRID_KEYS, GRID_VALUES, load_grid
 from hockeystick.cli.terminal.progress import bar
 from hockeystick.cli.terminal.workers import processes
 
@@ -95,6 +95,36 @@ def test_delta_is_found_at_an_epsilon_of_the_file(write: Write) -> None:
     assert row["upper"] == hs.delta(plan, 2.0, accountant="rdp").upper
 
 
+def test_a_grid_compares_accountants(run: Run, write: Write, tmp_path: Path) -> None:
+    text = '[[release]]\nmechanism = "Laplace"\nscale = 2\nrepeat = 3\n[grid]\ndelta = [1e-6]\n'
+    text += 'accountant = ["auto", "zcdp", "basic"]\n[ask]\nfind = "epsilon"\n'
+    out = tmp_path / "rows.csv"
+    assert run("sweep", write(text), "--out", str(out))[0] == 0
+    auto, zcdp, basic = rows_of(out)
+    plan = hs.Laplace(2) ** 3
+    assert (auto["accountant"], auto["answered_by"]) == ("auto", hs.epsilon(plan, 1e-6).accountant)
+    assert zcdp["answered_by"] == zcdp["accountant"] == "zcdp"
+    assert float(zcdp["upper"]) == hs.epsilon(plan, 1e-6, accountant="zcdp").upper
+    assert (basic["accountant"], basic["answered_by"]) == ("basic", "")
+    assert "cannot account for the plan" in basic["error"]
+
+
+def test_help_lists_every_key_of_a_grid_file(run: Run) -> None:
+    shown = run("sweep", "--help")[1]
+    assert all(f"\n  {key} " in shown for key in ASK_KEYS)
+    assert all(key in shown for key in (*GRID_KEYS, *GRID_VALUES, "log = true", "whole = true"))
+
+
+def test_an_unknown_key_of_a_release_is_told_what_the_plan_gives(write: Write) -> None:
+    text = (
+        '[[release]]\nmechanism = "Laplace"\nscale = 2\n[grid]\nzebra = [1]\n[ask]\ndelta = 0.1\n'
+    )
+    with pytest.raises(hs.errors.PlanFileError) as refusal:
+        load_grid(write(text))
+    said = ":5: unknown key 'zebra' in [grid]; allowed are delta, epsilon, accountant, "
+    assert str(refusal.value).endswith(f"{said}a number that the plan gives: scale")
+
+
 def test_a_path_leads_into_a_release(write: Write) -> None:
     text = '[[release]]\nmechanism = "Laplace"\nscale = 1\n[[release]]\nmechanism = "Gaussian"\n'
     text += 'noise_multiplier = 3\n[grid]\nscale = [2.0]\n"parts[1].noise_multiplier" = [4]\n'
@@ -148,7 +178,11 @@ def test_a_range_has_both_ends_and_even_steps(
             "delta = 0.1",
             "[grid].epochs.log must be true or false; got 1",
         ),
-        ("zebra = [1]", "delta = 0.1", "must be a number that the plan gives"),
+        ("zebra = [1]", "delta = 0.1", ":7: unknown key 'zebra' in [grid]; allowed are delta,"),
+        ("delta = [0.2]", "delta = 0.1", ":7: delta is given twice, in [ask] and in [grid]; give"),
+        ('accountant = ["rdp"]', 'delta = 0.1\naccountant = "prv"', "accountant is given twice"),
+        ('accountant = ["rpd"]', "delta = 0.1", "[grid].accountant must be one of"),
+        ("epochs = [1]", "delta = 0.1\nepsilon = 1", ":10: [ask] cannot have epsilon, which is"),
         ("epochs = [-1]", "delta = 0.1", "epochs must be"),
     ],
 )

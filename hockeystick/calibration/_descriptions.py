@@ -19,7 +19,7 @@ from hockeystick.calibration._forms import SPECIAL, Form, by_fields, release_of
 from hockeystick.errors import HockeystickError, ParameterError
 from hockeystick.io.vocabulary import RUN_COUNTS, SCHEDULES, STRATEGIES
 from hockeystick.mechanisms import MECHANISMS, Mechanism
-from hockeystick.mechanisms.base import checked
+from hockeystick.mechanisms.base import Plan, checked
 from hockeystick.notions import NOTIONS
 from hockeystick.tradeoffs import (
     GaussianTradeOff,
@@ -54,7 +54,8 @@ def describe(plan: Mechanism) -> dict[str, Any]:
     of one key: ``{"float": "inf"}``, ``{"fraction": "0x1/0x3"}`` with hexadecimal integers.
 
     Guarantees:
-        Nothing is rounded, and equal plans give the same description.
+        Nothing is rounded, and equal plans give the same description. A plan of a class that is
+        none of the package's is described by the mechanism that it comes down to.
 
     Args:
         plan: A mechanism or plan.
@@ -84,6 +85,8 @@ def encoded(value: Any) -> Json:
         ParameterError: If it holds something that has no such form.
     """
     name = _names().get(type(value))
+    if name is None and isinstance(value, Plan):
+        return encoded(value.mechanism)
     if name is None:
         allowed = "made of what has a form in JSON: numbers, texts and the registered types"
         raise ParameterError("state", value, allowed)

@@ -8,7 +8,7 @@ import click
 
 import hockeystick as hs
 from hockeystick.cli.as_json import dumped
-from hockeystick.cli.flags import options
+from hockeystick.cli.flags import of_group, options
 from hockeystick.cli.flags.once import Once
 from hockeystick.cli.flags.source import source
 from hockeystick.cli.results.conversion import Conversion, numbers_of
@@ -29,12 +29,14 @@ _FREE: Final = "ApproxDP needs --delta or --epsilon, TCDP --omega, RenyiDP --ord
 @click.option("--delta", metavar="D", help="Ask for epsilon at this delta.")
 @click.option("--omega", metavar="W", help="The largest order of a TCDP.")
 @click.option("--orders", metavar="A,B,...", help="The orders of a RenyiDP.")
+@of_group.group_flag
 @options.short_flag
 @options.json_flag
 def command(
     plan_file: str,
     to: str,
     orders: str | None,
+    group: str | None,
     short: bool,
     as_json: bool,
     **numbers: str | None,
@@ -47,7 +49,7 @@ def command(
     """
     options.refuse_beside_short(short, as_json=as_json)
     given_plan = source(plan_file)
-    file = given_plan.plan_file()
+    file = of_group.for_group(given_plan.plan_file(), group)
     given: dict[str, object] = {
         name: parse(text) for name, text in numbers.items() if text is not None
     }

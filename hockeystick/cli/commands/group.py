@@ -13,7 +13,7 @@ from hockeystick.accountants.summary import LEAST_RATE
 from hockeystick.cli.commands.loading import Loading
 from hockeystick.cli.commands.verify import end_with, verdict_of
 from hockeystick.cli.describe import Question
-from hockeystick.cli.flags import asking, deciding, defaults, options
+from hockeystick.cli.flags import asking, deciding, defaults, of_group, options
 from hockeystick.cli.flags.once import Once
 from hockeystick.cli.terminal.waiting import waiting
 from hockeystick.io import parse
@@ -68,6 +68,7 @@ def hockeystick(context: click.Context) -> None:
 
 @hockeystick.command(cls=Once)
 @options.plan_flags
+@of_group.group_flag
 @options.question("delta")
 @deciding.at_most_flag("epsilon")
 @options.accountant_flags
@@ -82,6 +83,7 @@ def epsilon(plan_file: str | None, delta: str | None, **flags: Any) -> None:
 
 @hockeystick.command(cls=Once)
 @options.plan_flags
+@of_group.group_flag
 @options.question("epsilon")
 @deciding.at_most_flag("delta")
 @options.accountant_flags
@@ -95,6 +97,7 @@ def delta(plan_file: str | None, epsilon: str | None, **flags: Any) -> None:
 
 @hockeystick.command(cls=Once)
 @options.comparison_flags
+@of_group.group_flag
 @options.question("delta")
 @options.question("epsilon")
 @options.json_flag

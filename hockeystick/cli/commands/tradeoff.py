@@ -13,7 +13,7 @@ import hockeystick as hs
 from hockeystick import _validate
 from hockeystick.cli.as_json import dumped
 from hockeystick.cli.describe import fields
-from hockeystick.cli.flags import defaults, options
+from hockeystick.cli.flags import defaults, of_group, options
 from hockeystick.cli.flags.once import Once
 from hockeystick.cli.flags.out_file import picture_path, plot_flags, whole
 from hockeystick.cli.results.attack import PRIOR, Attack
@@ -29,6 +29,7 @@ _NAMELESS: Final = "the plan of the flags"
 
 @click.command(cls=Once)
 @options.plan_flags
+@of_group.group_flag
 @click.argument("more", metavar="[PLAN]...", nargs=-1)
 @click.option(
     "--fpr",

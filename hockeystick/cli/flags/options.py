@@ -13,11 +13,11 @@ from hockeystick.accountants.base import TOLERANCE
 from hockeystick.accountants.registry import ACCOUNTANTS
 from hockeystick.accountants.summary import LEAST_RATE
 from hockeystick.adjacency import Adjacency
-from hockeystick.cli.flags import completing
+from hockeystick.cli.flags import completing, of_group
 from hockeystick.cli.flags.once import GIVEN
 from hockeystick.cli.flags.settings import settings
 from hockeystick.cli.flags.source import Source, source
-from hockeystick.errors import IncompatibleError, ParameterError
+from hockeystick.errors import IncompatibleError, ParameterError, PlanFileError
 from hockeystick.io import parse
 from hockeystick.io.blanks import Blanks
 from hockeystick.io.plan_file import PlanFile
@@ -52,6 +52,8 @@ _DROP_LAST: Final[Mapping[str, Any]] = {
     "help": "Shuffled epochs leave out the examples beyond their last whole batch.",
 }
 _SETTINGS: Final = "settings"
+# What is said of any plan, and is no field of DPSGD.
+_OF_ANY: Final = (_SETTINGS, of_group.NAME)
 _SET: Final = (
     "Set any number of the plan, by its path: release[0].scale=3, parts[1].inner.rate=0.1; may be "
     "given several times."
@@ -155,7 +157,7 @@ def plan_of(
     plan: str | Source | None, flags: Mapping[str, Any], blanks: Blanks | None = None
 ) -> PlanFile:
     """Return the plan that a file, or a text that writes it out, and flags beside it describe."""
-    texts = {name: text for name, text in flags.items() if name != _SETTINGS and text is not None}
+    texts = {name: text for name, text in flags.items() if name not in _OF_ANY and text is not None}
     numbers = settings(flags.get(_SETTINGS, ()))
     given_fields = {
         name: True if name == _SAID else text if name in _NAMES else parse(text)
@@ -168,8 +170,12 @@ def plan_of(
         if given is None:
             file = _of_flags(fields if blanks is None else blanks.filled(DPSGD, fields, []))
         else:
-            file = given.plan_file(fields, numbers.of_file, blanks)
-        return replace(file, plan=numbers.applied(file.plan))
+            try:
+                file = given.plan_file(fields, numbers.of_file, blanks)
+            except PlanFileError as error:
+                raise of_group.pointing(error, fields) from None
+        applied = replace(file, plan=numbers.applied(file.plan))
+    return of_group.for_group(applied, flags.get(of_group.NAME))
 
 
 def _of_flags(fields: dict[str, Any]) -> PlanFile:

@@ -1,0 +1,110 @@
+"""The flag ``--group``: what a plan costs several records together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import Any, Final, TypeVar, final
+
+import click
+
+from hockeystick import _validate
+from hockeystick.adjacency import Adjacency
+from hockeystick.errors import PlanFileError
+from hockeystick.io import parse
+from hockeystick.io.plan_file import PlanFile
+from hockeystick.mechanisms import DPSGD, Mechanism, Sampling
+from hockeystick.mechanisms.base import Plan
+from hockeystick.mechanisms.scope import ONE_CLIENT, Fact
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+
+NAME: Final = "group"
+_OF_TRAINING: Final = "examples_per_user"
+# What a plan assumes of a single record, and a group does not.
+_ALONE: Final = "Nobody has more than one "
+# What is said where flags meet a plan without what they override.
+_NOT_THERE: Final = "in which to override"
+SIZE: Final = _validate.whole_numbers("K", 1, (2, 10))
+_HELP: Final = (
+    "Protect any K records together, as those of one person with K of them; by default one."
+)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class OfGroup(Plan):
+    """A plan as it is, asked what it costs any ``size`` of its records together.
+
+    Args:
+        plan: The plan, described for one record.
+        size: How many records change together, an integer >= 2.
+    """
+
+    plan: Mechanism
+    size: int
+
+    @property
+    def mechanism(self) -> Mechanism:
+        """A mechanism that costs one record what the plan costs the group."""
+        return self.plan.for_group(self.size)
+
+    @property
+    def adjacency(self) -> Adjacency | None:
+        """How each record of the group changes."""
+        return self.plan.adjacency
+
+    @property
+    def scope(self) -> tuple[Fact, ...]:
+        """What the plan is about."""
+        return self.plan.scope
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What the plan assumes, and for whom the answer holds."""
+        group = (
+            f"Nobody has more than {self.size} {self._unit}s, and any {self.size} are protected "
+            f"together; what follows describes the plan for a single {self._unit}."
+        )
+        rest = (one for one in self.plan.assumptions if not one.startswith(_ALONE))
+        return (group, *rest)
+
+    @property
+    def _unit(self) -> str:
+        """What the plan protects one of."""
+        return "client" if Fact("unit", ONE_CLIENT) in self.plan.scope else "record"
+
+    def _words(self) -> tuple[str, tuple[str, ...]]:
+        """Return the plan's words, with the group before them."""
+        return f"any {self.size} {self._unit}s together, of {self.plan}", ()
+
+
+def group_flag(command: _Command) -> _Command:
+    """Add the flag for the size of a group."""
+    return click.option("--group", NAME, metavar="K", help=_HELP)(command)
+
+
+def pointing(error: PlanFileError, given: Iterable[str]) -> PlanFileError:
+    """Return an error, with this flag named where another one was tried on a plan without it."""
+    if _NOT_THERE in str(error) and _OF_TRAINING in given:
+        return PlanFileError(f"{error}; --group K is for groups of records under any plan")
+    return error
+
+
+def for_group(file: PlanFile, given: str | None) -> PlanFile:
+    """Return a plan file whose plan is asked about a group, as it is where none is given."""
+    if given is None:
+        return file
+    size = _validate.count(NAME, parse(given), SIZE)
+    return file if size == 1 else replace(file, plan=_grown(file.plan, size))
+
+
+def _grown(plan: Mechanism, size: int) -> Mechanism:
+    """Return a plan that is about a group: training says so itself where it can."""
+    if isinstance(plan, DPSGD) and plan.examples_per_user > 1:
+        raise click.UsageError(
+            f"Give --group or examples_per_user, not both; the plan has {plan.examples_per_user}"
+        )
+    if isinstance(plan, DPSGD) and plan.sampling is Sampling.POISSON:
+        return replace(plan, examples_per_user=size)
+    return OfGroup(plan, size)

@@ -1,0 +1,83 @@
+"""The flag --group: what a plan costs several records together, by every command that has it."""
+
+import json
+import math
+from collections.abc import Callable
+from statistics import NormalDist
+from typing import Any
+
+import pytest
+
+Run = Callable[..., Any]
+
+
+def told(run: Run, *arguments: str) -> Any:
+    status, out, err = run(*arguments, "--json")
+    assert (status, err) == (0, "")
+    return json.loads(out)
+
+
+def test_a_group_moves_the_query_as_far_as_its_records_together(run: Run) -> None:
+    laplace = told(run, "delta", "Laplace(2)", "--epsilon", "1", "--group", "3")
+    assert laplace["lower"] <= 1 - math.exp((1 - 3 / 2) / 2) <= laplace["upper"]
+    gaussian, mu = told(run, "delta", "Gaussian(4)", "--epsilon", "1", "--group", "3"), 0.75
+    phi = NormalDist().cdf
+    truth = phi(mu / 2 - 1 / mu) - math.e * phi(-mu / 2 - 1 / mu)
+    assert gaussian["lower"] - 1e-12 <= truth <= gaussian["upper"] + 1e-12
+
+
+def test_training_on_poisson_batches_is_asked_about_a_user_of_that_many_examples(run: Run) -> None:
+    plan = ("--noise-multiplier", "4", "--rate", "0.01", "--steps", "10", "--delta", "1e-5")
+    group = told(run, "epsilon", *plan, "--group", "2")
+    user = told(run, "epsilon", *plan, "--examples-per-user", "2")
+    assert group["description"] == user["description"]
+    assert group["upper"] == user["upper"]
+
+
+def test_an_answer_says_whom_it_is_for_and_can_be_verified(run: Run) -> None:
+    asked = ("epsilon", "Laplace(2)**3", "--delta", "1e-6", "--group", "3")
+    answer = told(run, *asked, "--verify")
+    assert answer["verification"]["status"] == "verified"
+    assert answer["assumptions"][0].startswith("Nobody has more than 3 records")
+    assert "any 3 records together, of Laplace (scale 2) x 3" in run(*asked).out
+
+
+def test_shuffled_training_does_not_say_that_people_have_one_example(run: Run) -> None:
+    plan = ("--noise-multiplier", "4", "--examples", "100", "--batch-size", "10", "--epochs", "1")
+    shuffled = ("--sampling", "shuffle", "--adjacency", "zero-out", "--delta", "1e-5")
+    assumed = told(run, "epsilon", *plan, *shuffled, "--group", "2")["assumptions"]
+    assert [one for one in assumed if one.startswith("Nobody")] == assumed[:1]
+
+
+def test_other_commands_ask_about_groups_too(run: Run) -> None:
+    pure = told(run, "convert", "Laplace(2)", "--to", "PureDP", "--group", "4")
+    assert pure["result"]["epsilon"] == 2
+    assert (
+        told(run, "compare", "Laplace(2)", "--delta", "0", "--group", "4")["proven"]["upper"] == 2
+    )
+    one = told(run, "tradeoff", "Laplace(2)", "--group", "4")["plans"][0]
+    assert one["advantage_upper"] == pytest.approx(1 - math.exp(-1))
+
+
+def test_a_group_of_one_is_the_plan_itself(run: Run) -> None:
+    asked = ("epsilon", "Gaussian(4)", "--delta", "1e-6")
+    assert told(run, *asked, "--group", "1") == told(run, *asked)
+
+
+@pytest.mark.parametrize(
+    ("plan", "said"),
+    [
+        (("Laplace(2)", "--group", "0"), "group must be an integer from 1 to 10^15; got 0"),
+        (("Laplace(2)", "--group", "two"), "group must be an integer"),
+        (("Laplace(2)", "--examples-per-user", "3"), "--group K is for groups of records under"),
+        (("Exponential(1)", "--group", "2"), "no mechanism is known"),
+        (
+            ("DPSGD(noise_multiplier=1,rate=.1,steps=3,examples_per_user=2)", "--group", "2"),
+            "Give --group or examples_per_user, not both; the plan has 2",
+        ),
+    ],
+)
+def test_wrong_groups_are_one_clear_line(run: Run, plan: tuple[str, ...], said: str) -> None:
+    status, out, err = run("epsilon", *plan, "--delta", "1e-6")
+    assert (status, out) == (2, "")
+    assert said in err

@@ -17,6 +17,7 @@ from hockeystick.results import Approximate, Certified
 
 if TYPE_CHECKING:
     from hockeystick.cli.flags.deciding import Decided
+    from hockeystick.cli.results.verified_rows import VerifiedRows
     from hockeystick.verifier import Verdict
 
 
@@ -57,6 +58,21 @@ def said(verdict: Verdict) -> dict[str, Any]:
             {"claim": one.claim, "ball": one.ball, "holds": one.holds} for one in verdict.checks
         ],
     }
+
+
+def verified_rows(done: VerifiedRows, version: str) -> str:
+    """Return the verdicts on the rows of a sweep as JSON."""
+    listed = [
+        {
+            "row": one.row,
+            "parameters": {name: jsonable(value) for name, value in one.parameters.items()},
+            "status": one.status,
+            "reason": one.reason or None,
+        }
+        for one in done.rows
+    ]
+    heading = {"version": version, "file": done.out, "grid": done.grid, "title": done.title}
+    return dumped({**heading, "status": done.status, "rows": listed})
 
 
 def comparison(file: PlanFile, at: Question, rows: Sequence[Row], version: str) -> str:

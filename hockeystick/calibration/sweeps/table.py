@@ -1,4 +1,4 @@
-"""The rows of a sweep as a file: CSV or Parquet. The only file that knows pyarrow."""
+"""The rows of a sweep in a file, CSV or Parquet, and back. The only file that knows pyarrow."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Final, TypeAlias
 
 from hockeystick.calibration.sweeps.cells import ERROR, Columns, Scalar
-from hockeystick.errors import HockeystickError, ParameterError
+from hockeystick.errors import AnswerError, HockeystickError, ParameterError
 
 Rows: TypeAlias = Callable[[], Iterator[Columns]]
 
@@ -68,6 +68,38 @@ WRITERS: Final[Mapping[str, Callable[[BinaryIO, Rows, Sequence[str]], None]]] = 
     ".csv": _write_csv,
     ".parquet": _write_parquet,
 }
+
+
+def read_rows(path: Path) -> list[dict[str, str]]:
+    """Return the rows of a file that a sweep wrote, each value as a text, "" where there is none.
+
+    Raises:
+        AnswerError: If the file cannot be read, or holds no such rows.
+        HockeystickError: If it is a Parquet file and pyarrow is missing.
+    """
+    try:
+        rows = (_parquet_rows if kind_of(path) == ".parquet" else _csv_rows)(path)
+    except OSError as error:
+        raise AnswerError(f"cannot read {path}: {error.strerror or error}") from None
+    except (ValueError, csv.Error) as error:
+        raise AnswerError(f"cannot read {path}: {' '.join(str(error).split())}") from None
+    if not rows or any(ERROR not in row or None in (*row, *row.values()) for row in rows):
+        raise AnswerError(f"{path} holds no rows of a sweep, each with as many columns")
+    return rows
+
+
+def _csv_rows(path: Path) -> list[dict[str, str]]:
+    """Return the rows of a CSV file."""
+    with open(path, newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file, strict=True))
+
+
+def _parquet_rows(path: Path) -> list[dict[str, str]]:
+    """Return the rows of a Parquet file."""
+    parquet: Any = import_module("pyarrow.parquet")
+    with open(path, "rb") as file:
+        rows = parquet.read_table(file).to_pylist()
+    return [{name: "" if one is None else str(one) for name, one in row.items()} for row in rows]
 
 
 def _types(rows: Iterator[Columns], names: Sequence[str]) -> dict[str, type]:

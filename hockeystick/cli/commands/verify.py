@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 import hockeystick as hs
+from hockeystick.calibration.sweeps.table import WRITERS
 from hockeystick.cli.flags import asking, options
 from hockeystick.cli.flags.once import Once
 from hockeystick.cli.flags.source import load
+from hockeystick.cli.terminal.progress import bar
 from hockeystick.cli.terminal.waiting import waiting
 from hockeystick.io.call_text import is_call_text
 
@@ -25,13 +27,14 @@ _PLAN: Final = ".toml"
 _HELP: Final = """Have an answer verified by a second program, and print what it says.
 
 FILE is what epsilon, delta or solve printed with --json, a report, or - for standard input. Of a
-plan, PLAN.toml or 'Laplace(2)**3', the answer to its question is computed first. The second program
+plan, PLAN.toml or 'Laplace(2)**3', the answer to its question is computed first. Rows of a sweep,
+.csv or .parquet, go with the grid file that was swept, --grid GRID.toml. The second program
 has its own definitions, shares no code with the first, and computes in rigorous ball arithmetic
 (extra verify). What is verified is the answer inside a report; a report that shows something else
 is refuted, but what styles or scripts hide is not seen.
 
 Exit status 0: verified. 1: refuted. 3: not covered, which says nothing about the answer. 2: FILE
-holds no answer.
+holds no answer. Of rows, it is 1 where one is refuted, else 3 where one is not covered.
 """
 
 
@@ -39,11 +42,25 @@ holds no answer.
 @click.argument("file", metavar="FILE")
 @options.question("delta")
 @options.question("epsilon")
+@click.option("--grid", metavar="GRID.toml", help="The grid file, if FILE holds a sweep's rows.")
 @options.json_flag
-def verify(file: str, delta: str | None, epsilon: str | None, as_json: bool) -> None:
+def verify(
+    file: str, delta: str | None, epsilon: str | None, grid: str | None, as_json: bool
+) -> None:
     """Have an answer verified by a second program, and print what it says."""
     hs.answers.require_verifier()
     asked = {"delta": delta, "epsilon": epsilon}
+    if file.lower().endswith(tuple(WRITERS)):
+        _refuse_flags(file, asked)
+        _verify_rows(file, grid, as_json)
+    elif grid is not None:
+        raise click.UsageError(f"--grid is for the rows of a sweep, {' or '.join(WRITERS)}")
+    else:
+        _verify_answer(file, asked, as_json)
+
+
+def _verify_answer(file: str, asked: dict[str, str | None], as_json: bool) -> None:
+    """Print what the verifier says of one answer, and end with its exit status."""
     if _is_plan(file):
         text, reasons = _computed(file, asked), tuple[str, ...]()
     else:
@@ -59,6 +76,28 @@ def verify(file: str, delta: str | None, epsilon: str | None, as_json: bool) -> 
 
         verdict_table.print_answer(file, json.loads(text), inside=not _is_plan(file))
     end_with(verdict, as_json)
+
+
+def _verify_rows(file: str, grid: str | None, as_json: bool) -> None:
+    """Print what the verifier says of each row of a sweep, and end with the exit status of all."""
+    if grid is None:
+        said = "holds rows of a sweep, which do not say of which plan: give the file that was swept"
+        raise click.UsageError(f"{file} {said}, --grid GRID.toml")
+    from hockeystick.cli.flags.grid_file import load_grid
+    from hockeystick.cli.results.verified_rows import verified_rows
+
+    swept = load_grid(grid)
+    with bar("verifying") as tell:
+        done = verified_rows(file, grid, swept, tell)
+    if as_json:
+        from hockeystick.cli import as_json as programs
+
+        click.echo(programs.verified_rows(done, hs.__version__))
+    else:
+        from hockeystick.cli.panels import render, verified_panel
+
+        render.print_plainly(verified_panel.panel(done))
+    click.get_current_context().exit(done.exit_status)
 
 
 def verdict_of(answer: Any, *plan: hs.Mechanism, **asked: Any) -> Verdict:
@@ -98,9 +137,14 @@ def _computed(path: str, asked: dict[str, str | None]) -> str:
 
 def _given(file: str, asked: dict[str, str | None]) -> tuple[str, tuple[str, ...]]:
     """Return the document that a file or standard input holds, and what a page shows else."""
-    for name, text in asked.items():
-        if text is not None:
-            raise click.UsageError(f"--{name} is for plan files: {file} says where it was asked")
+    _refuse_flags(file, asked)
     piped = b"" if sys.stdin is None or file != _STDIN else sys.stdin.buffer.read()
     held = piped if file == _STDIN else Path(file)
     return hs.answers.load_answer(held), hs.answers.altered_in(held)
+
+
+def _refuse_flags(file: str, asked: dict[str, str | None]) -> None:
+    """Raise where it is said where to ask of what says so itself."""
+    for name, text in asked.items():
+        if text is not None:
+            raise click.UsageError(f"--{name} is for plan files: {file} says where it was asked")

@@ -82,11 +82,8 @@ class FileQuestion:
 
     def __call__(self, **parameters: Any) -> Any:
         """Return the answer at one cell."""
-        own = {name: parameters.pop(name) for name in _AT if name in parameters}
-        at: dict[str, Any] = dict(self.at) | own
-        how = dict(self.how)
-        if ACCOUNTANT in parameters:
-            how[ACCOUNTANT] = parameters.pop(ACCOUNTANT)
+        at = self.where(parameters)
+        how = {**self.how, **_chosen(parameters, (ACCOUNTANT,))}
         plan = self.plan(parameters)
         if self.find == _FOR_EPSILON:
             return hs.epsilon(plan, at["delta"], **how)
@@ -95,8 +92,13 @@ class FileQuestion:
         target = hs.ApproxDP(at["epsilon"], at["delta"])
         return hs.calibrate(plan, self.find, target, **how)
 
-    def plan(self, parameters: Mapping[str, Any]) -> hs.Mechanism:
+    def where(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
+        """Return where one cell asks: delta, epsilon or both."""
+        return {**self.at, **_chosen(parameters, _AT)}
+
+    def plan(self, cell: Mapping[str, Any]) -> hs.Mechanism:
         """Return the file's plan with the parameters of one cell in place."""
+        parameters = {name: value for name, value in cell.items() if name not in _BESIDE}
         table: Any = self.document.get("dpsgd")
         fields = DPSGD.__dataclass_fields__ if isinstance(table, dict) else {}
         own = {name: value for name, value in parameters.items() if name in fields}
@@ -120,6 +122,11 @@ class GridFile:
     grid: Mapping[str, tuple[Any, ...]]
     question: FileQuestion
     title: str | None = None
+
+
+def _chosen(parameters: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
+    """Return those of these parameters that a cell has."""
+    return {name: parameters[name] for name in names if name in parameters}
 
 
 def load_grid(path: str | os.PathLike[str]) -> GridFile:
@@ -265,8 +272,8 @@ def _keys(node: object) -> Iterator[str]:
 
 def _check_plan(question: FileQuestion, grid: Mapping[str, Iterable[Any]]) -> None:
     """Raise where there is no plan in any of the first cells: then it is the file that is wrong."""
-    values = [grid[name] for name in grid if name not in _BESIDE]
     names = [name for name in grid if name not in _BESIDE]
+    values = [grid[name] for name in names]
     first: HockeystickError | None = None
     for cell in islice(product(*values), _TRIED):
         try:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from hockeystick.verifier import Verdict
 
 _LONGEST: Final = 600
-_STYLES: Final = {"verified": "bold green", "refuted": "bold red", "not covered": "bold yellow"}
+STYLES: Final = {"verified": "bold green", "refuted": "bold red", "not covered": "bold yellow"}
 _MEANINGS: Final = {
     "verified": "a second program finds that every claim holds",
     "refuted": "do not rely on this answer; please report it",
@@ -72,7 +72,7 @@ def _told(verdict: Verdict) -> RenderableType:
     """Return the table of the claims above the verdict."""
     of_page = verdict.status == "refuted" and not verdict.checks
     meaning = _MEANINGS["altered" if of_page else verdict.status]
-    said = Text.assemble((verdict.status, _STYLES[verdict.status]), f": {meaning}")
+    said = Text.assemble((verdict.status, STYLES[verdict.status]), f": {meaning}")
     facts = facts_table()
     facts.add_row("verdict", said)
     if verdict.reason:

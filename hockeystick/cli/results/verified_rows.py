@@ -1,0 +1,176 @@
+"""What a second program says of the rows of a sweep.
+
+A row has the parameters of its cell and an answer, but not the plan: that is the grid file's, with
+these parameters in place. A row of a proven epsilon or delta claims what such an answer does; one
+of a value that was solved for claims that the plan with this value meets the target, by an epsilon
+between ``achieved_lower`` and ``achieved_upper``, not that it is the least or the most that does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+from pathlib import Path
+from typing import Any, Final, cast, final
+
+import hockeystick as hs
+from hockeystick.calibration.sweeps.cells import ERROR, Grid, scalar
+from hockeystick.calibration.sweeps.table import read_rows
+from hockeystick.cli.flags.grid_file import FileQuestion, GridFile
+from hockeystick.errors import AnswerError, HockeystickError
+from hockeystick.results import Answered
+
+Row = Mapping[str, str]
+Progress = Callable[[int, int], None]
+
+NO_ANSWER: Final = "no answer"
+_NOT_COVERED: Final = "not covered"
+_ASKED_AT: Final = {"epsilon": "delta", "delta": "epsilon"}
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class RowVerdict:
+    """What is said of one row.
+
+    Args:
+        row: Its number, from 1 on, the heading not counted.
+        parameters: Those of its cell.
+        status: "verified", "refuted", "not covered", or "no answer" where the row has none.
+        reason: Why it is not verified.
+    """
+
+    row: int
+    parameters: Mapping[str, Any]
+    status: str
+    reason: str = ""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class VerifiedRows:
+    """What is said of the rows of a sweep.
+
+    Args:
+        out: The file with the rows.
+        grid: The grid file that was swept.
+        title: What the grid file calls it.
+        rows: The verdicts, in the order of the file.
+    """
+
+    out: str
+    grid: str
+    title: str | None
+    rows: tuple[RowVerdict, ...]
+
+    def of(self, status: str) -> list[RowVerdict]:
+        """Return the rows of one status."""
+        return [one for one in self.rows if one.status == status]
+
+    @property
+    def status(self) -> str:
+        """The verdict on all: verified where no row with an answer is anything else."""
+        for status in ("refuted", _NOT_COVERED):
+            if self.of(status):
+                return status
+        return "verified" if self.of("verified") else _NOT_COVERED
+
+    @property
+    def exit_status(self) -> int:
+        """0, 1 or 3, as of one answer."""
+        return {"verified": 0, "refuted": 1, _NOT_COVERED: 3}[self.status]
+
+
+def verified_rows(out: str, grid: str, file: GridFile, progress: Progress) -> VerifiedRows:
+    """Return what the verifier says of each row of a file.
+
+    Raises:
+        AnswerError: If the file cannot be read, or its rows are not those of the grid.
+    """
+    cells, rows = Grid.of(file.grid), read_rows(Path(out))
+    if len(rows) != len(cells):
+        needed = f"as many rows as {grid} has cells, {len(cells):,}; it has {len(rows):,}"
+        raise AnswerError(f"{out} must have {needed}")
+    told = [
+        dict(zip(cells.names, map(scalar, cell), strict=True))
+        for cell in map(cells.cell, range(len(cells)))
+    ]
+    for number, (row, expected) in enumerate(zip(rows, told, strict=True), 1):
+        _check_cell(f"{out}, row {number}", row, expected, grid)
+    found = []
+    for index, row in enumerate(rows):
+        progress(index, len(rows))
+        cell = dict(zip(cells.names, cells.cell(index), strict=True))
+        try:
+            status, reason = _judged(file.question, cell, row)
+        except HockeystickError as error:
+            raise AnswerError(f"{out}, row {index + 1}: {error}") from None
+        found.append(RowVerdict(index + 1, told[index], status, reason))
+    return VerifiedRows(out, grid, file.title, tuple(found))
+
+
+def _check_cell(where: str, row: Row, expected: Mapping[str, object], grid: str) -> None:
+    """Raise unless a row has the parameters of its cell."""
+    for name, value in expected.items():
+        found = row.get(name)
+        if found is None:
+            raise AnswerError(f"{where} has no column {name}: these are not the rows of {grid}")
+        if not _same(found, "" if value is None else str(value)):
+            raise AnswerError(f"{where} has {name} = {found}, but {grid} has {value} there")
+
+
+def _same(one: str, other: str) -> bool:
+    """Return whether two texts are the same, or the same number."""
+    try:
+        return one == other or Decimal(one) == Decimal(other)
+    except InvalidOperation:
+        return False
+
+
+def _judged(question: FileQuestion, parameters: Mapping[str, Any], row: Row) -> tuple[str, str]:
+    """Return the verdict on one row, and the reason."""
+    if row[ERROR]:
+        return NO_ANSWER, row[ERROR]
+    if row.get("approximation"):
+        return _NOT_COVERED, "an approximation claims nothing that could be verified"
+    at = question.where(parameters)
+    if question.find in _ASKED_AT:
+        plan, ends = question.plan(parameters), ("lower", "upper")
+        return _verified(_certified(row, ends, question.find, plan), plan, at)
+    plan = question.plan({**parameters, question.find: _number(row, "value")})
+    achieved = _certified(row, ("achieved_lower", "achieved_upper"), "epsilon", plan)
+    if achieved.upper > at["epsilon"]:
+        return "refuted", f"achieved_upper is above the target, epsilon = {at['epsilon']}"
+    return _verified(achieved, plan, at)
+
+
+def _certified(row: Row, ends: tuple[str, str], quantity: str, plan: hs.Mechanism) -> hs.Certified:
+    """Return what a row proves, as an answer."""
+    lower, upper = (_number(row, name) for name in ends)
+    if lower > upper:
+        raise AnswerError(f"{ends[0]} must be at most {ends[1]}; they are {lower} and {upper}")
+    return hs.Certified(
+        lower,
+        lower,
+        upper,
+        quantity=cast(Answered, quantity),
+        accountant="sweep",
+        adjacency=plan.adjacency,
+    )
+
+
+def _number(row: Row, name: str) -> float:
+    """Return the number in a column, exactly, or raise."""
+    text = row.get(name, "")
+    try:
+        return int(text) if text.isdecimal() else float(text)
+    except ValueError:
+        raise AnswerError(f"{name} must be a number; it is {text!r}") from None
+
+
+def _verified(answer: hs.Certified, plan: hs.Mechanism, at: Mapping[str, float]) -> tuple[str, str]:
+    """Return what the verifier says of an answer."""
+    asked = _ASKED_AT[answer.quantity]
+    verdict = hs.verify(answer, plan, **{asked: at[asked]})
+    return verdict.status, verdict.reason

@@ -16,6 +16,7 @@ from hockeystick.mechanisms import Mechanism
 from hockeystick.notions import GDP, TCDP, ZCDP, ApproxDP, Notion, PureDP, RenyiDP
 from hockeystick.numerics import float_above
 from hockeystick.numerics.numerals import plain
+from hockeystick.reports.in_epsilon import InEpsilon, epsilon_at, in_epsilon
 from hockeystick.reports.ledgered import Ledgered
 
 Rounding: TypeAlias = Callable[[float], str]
@@ -41,6 +42,21 @@ _SOURCES: Final[dict[type[Notion], str]] = {
     GDP: "Smith and Thakurta 2022",
     ApproxDP: "Whitehouse, Ramdas, Rogers and Wu 2023",
 }
+_ADDS_UP: Final[dict[type[Notion], str]] = {
+    PureDP: "epsilon",
+    ZCDP: "rho, of which epsilon is about a root: the first releases look dearest in epsilon",
+    TCDP: "rho, of which epsilon is about a root: the first releases look dearest in epsilon",
+    RenyiDP: "the divergence at each order",
+    GDP: "the square of mu",
+    ApproxDP: (
+        "epsilon, or rho, whichever leaves more; epsilon is about a root of rho, so that the first "
+        "releases look dearest"
+    ),
+}
+_UNAMPLIFIED: Final = (
+    "not counted, so that DP-SGD costs as if each step read all the data; a dataset opened with "
+    "--expected PLAN counts it"
+)
 _MEANINGS: Final = (
     "All that is released by reservations of this dataset together has the guarantee that is its "
     "budget. Mechanisms, their parameters and the time to stop may depend on all that was released "
@@ -71,6 +87,7 @@ class EntryTold:
     what: str
     price: str
     spent: str
+    epsilon: str
     by: str
     note: str
 
@@ -105,21 +122,27 @@ class LedgerTold:
     left_out: int
 
 
-def ledger_told(found: Ledgered, plan: Mechanism) -> LedgerTold:
-    """Return a dataset's ledger in words, and what one more plan would cost."""
+def ledger_told(found: Ledgered, plan: Mechanism, delta: float | None = None) -> LedgerTold:
+    """Return a dataset's ledger in words, and what one more plan would cost.
+
+    Args:
+        found: The ledger as it was.
+        plan: What would be charged.
+        delta: At which delta epsilon is shown, of a budget that has none of its own.
+    """
     status, shown = found.status, found.entries[-_SHOWN_ENTRIES:]
     within = status.within
     of_cap = () if within is None else (_OF_A_CAP.format(whole=within),)
     return LedgerTold(
         dataset=status.dataset,
-        facts=(*status_facts(status), ("this plan", _asked_for(found, plan))),
+        facts=(*status_facts(status, delta), ("this plan", _asked_for(found, plan))),
         meanings=(*_MEANINGS, *of_cap),
         assumptions=_ASSUMPTIONS,
         verdict=found.verdict(plan),
         is_covered=found.covers(plan),
         is_sound=found.check.sound,
         problems=found.check.problems,
-        entries=entries_told(shown, found.terms),
+        entries=entries_told(shown, found.terms, delta),
         left_out=len(found.entries) - len(shown),
     )
 
@@ -134,16 +157,22 @@ def _asked_for(found: Ledgered, plan: Mechanism) -> str:
     return f"{cost_told(price, found.terms)} if it were reserved now: {covered}"
 
 
-def status_facts(status: LedgerStatus) -> tuple[tuple[str, str], ...]:
+def status_facts(status: LedgerStatus, delta: float | None = None) -> tuple[tuple[str, str], ...]:
     """Return what is left and spent of a budget, each with a label."""
     cap = () if status.within is None else (("cap within", status.within),)
     kept = "" if status.order is None else f", kept at Renyi order {plain(status.order)}"
+    found = None if isinstance(status.budget, PureDP) else in_epsilon(status, delta)
+    epsilon = () if found is None else (("in epsilon", spent_of(found)),)
+    is_plain = isinstance(status.budget, ApproxDP) and status.order is None
     return (
         ("budget", f"{amount(status.budget, plain)}{kept}"),
         ("adjacency", str(status.adjacency)),
         *cap,
         ("spent", f"{amount(status.spent, upward)}, as a plan"),
+        *epsilon,
         ("remaining", f"{amount(status.remaining, downward)}, for one more release"),
+        ("adds up", _added_up(status)),
+        *((("sampling", _UNAMPLIFIED),) if is_plain else ()),
         ("unresolved", f"{status.unresolved:,}, counted in full"),
         ("entries", f"{status.entries:,}"),
         ("head", status.head),
@@ -151,14 +180,37 @@ def status_facts(status: LedgerStatus) -> tuple[tuple[str, str], ...]:
     )
 
 
+def spent_of(found: InEpsilon) -> str:
+    """Return how much of a budget is spent and left in epsilon, in words."""
+    budget, spent, left = upward(found.budget), upward(found.spent), downward(found.left)
+    return f"{spent} spent and {left} left of {budget}, at delta {plain(found.delta)}"
+
+
+def _added_up(status: LedgerStatus) -> str:
+    """Return in what the costs of releases add up, and what that means for epsilon."""
+    if status.order is None or not isinstance(status.spent, ApproxDP):
+        return _ADDS_UP[type(status.budget)]
+    told = f"the divergence at order {plain(status.order)}, which each release adds to epsilon"
+    if status.spent.epsilon > 0.0:
+        return told
+    return f"{told}; the first one also adds, once, what the conversion to delta takes"
+
+
 def source_of(status: LedgerStatus) -> str:
     """Return whose theorem a budget's filter is."""
     return _SOURCES[type(status.budget)] if status.order is None else _ONE_ORDER
 
 
-def entries_told(entries: Sequence[Entry], terms: Terms) -> tuple[EntryTold, ...]:
+def entries_told(
+    entries: Sequence[Entry], terms: Terms, delta: float | None = None
+) -> tuple[EntryTold, ...]:
     """Return entries in words, with prices as guarantees rounded up."""
-    return tuple(_entry_told(entry, terms) for entry in entries)
+    return tuple(_entry_told(entry, terms, delta) for entry in entries)
+
+
+def has_epsilon(budget: Notion) -> bool:
+    """Return whether a budget is one of epsilon, which needs no other delta."""
+    return isinstance(budget, PureDP | ApproxDP)
 
 
 def cost_told(costs: Costs, terms: Terms) -> str:
@@ -221,7 +273,7 @@ def _(notion: RenyiDP, rounded: Rounding) -> str:
     return f"divergence {shown}" + (f" and {more} more" if more > 0 else "")
 
 
-def _entry_told(entry: Entry, terms: Terms) -> EntryTold:
+def _entry_told(entry: Entry, terms: Terms, delta: float | None) -> EntryTold:
     """Return one entry in words; what is damaged is said to be so."""
     opened = entry.kind == EntryKind.OPEN
     return EntryTold(
@@ -232,9 +284,19 @@ def _entry_told(entry: Entry, terms: Terms) -> EntryTold:
         what=amount(terms.budget, plain) if opened else _read(lambda: _what(entry)),
         price="" if opened else _read(lambda: cost_told(entry.costs, terms)),
         spent=_read(lambda: cost_told(entry.total, terms)),
+        epsilon=_read(lambda: _epsilon_told(entry.total, terms, delta)),
         by=entry.by,
         note=entry.note,
     )
+
+
+def _epsilon_told(total: Costs, terms: Terms, delta: float | None) -> str:
+    """Return the epsilon of all that is spent; nothing where the amount itself is one."""
+    at = terms.budget.delta if isinstance(terms.budget, ApproxDP) else delta
+    if at is None or (terms.order is None and has_epsilon(terms.budget)):
+        return ""
+    epsilon = epsilon_at(terms.guarantee(total), at)
+    return "" if epsilon is None else f"epsilon {upward(epsilon)}"
 
 
 def _what(entry: Entry) -> str:

@@ -15,7 +15,7 @@ from hockeystick.answers import Decision, in_words, protected, shown, steps_rule
 from hockeystick.mechanisms import assumptions_of
 from hockeystick.numerics.numerals import at_least, at_most, interval, nearest, plain
 from hockeystick.reports.audit_words import AuditTold, audit_told
-from hockeystick.reports.findings import Attack, Findings, Group, Point
+from hockeystick.reports.findings import Attack, Findings, Group, Point, Subject
 from hockeystick.reports.ledger_words import LedgerTold, ledger_told
 from hockeystick.results import Certified
 from hockeystick.tradeoffs.reading import is_promise, percent_at_most, reading
@@ -163,11 +163,21 @@ def told(findings: Findings) -> Told:
         checks=_checks(findings),
         assumptions=assumptions_of(subject.plan),
         audit=None if findings.audited is None else audit_told(findings.audited),
-        ledger=None if subject.ledger is None else ledger_told(subject.ledger, subject.plan),
+        ledger=None
+        if subject.ledger is None
+        else ledger_told(subject.ledger, subject.plan, subject.delta),
         file_name=subject.file_name,
         file_text=_text(subject.file_content),
         commands=subject.commands,
     )
+
+
+def _ledger(subject: Subject) -> LedgerTold | None:
+    """Return the ledger in words, if there is one, at the delta of the page."""
+    if subject.ledger is None:
+        return None
+    delta = subject.delta if 0.0 < subject.delta < 1.0 else None
+    return ledger_told(subject.ledger, subject.plan, delta)
 
 
 def per_cent(number: str) -> str:

@@ -26,6 +26,12 @@ if TYPE_CHECKING:
 NOT_SOUND: Final = 1
 _FORMATS: Final = ("jsonl", "csv")
 _NOTED: Final = "a file that ledger status --json printed"
+_BUDGET: Final = (
+    "Such as 'ApproxDP(2, 1e-6)' (epsilon, delta), 'PureDP(1)', 'ZCDP(0.5)' or 'GDP(1)'."
+)
+_EXPECTED: Final = (
+    "Of an ApproxDP budget: a plan such as most releases will be, if they are sampled."
+)
 _HELP: Final = """Keep privacy budgets that jobs and machines share.
 
 What is to run is reserved first, and charged; what ran is committed. What is never resolved, as
@@ -52,11 +58,11 @@ def group(context: click.Context) -> None:
 
 @group.command(cls=Once, short_help="Open a dataset with its budget.")
 @click.argument("dataset")
-@click.option("--budget", required=True, metavar="NOTION", help="Such as 'ApproxDP(2, 1e-6)'.")
+@click.option("--budget", required=True, metavar="NOTION", help=_BUDGET)
 @click.option("--adjacency", metavar="NAME", help="For which neighbours; add-remove by default.")
 @click.option("--slack", metavar="D", help="Of an ApproxDP budget: the part for the conversion.")
 @click.option("--rule", metavar="NAME", help="Of an ApproxDP budget: concentrated or whitehouse.")
-@click.option("--expected", metavar="PLAN", help="A plan such as most releases will be.")
+@click.option("--expected", metavar="PLAN", help=_EXPECTED)
 @click.option("--within", metavar="DATASET", help="The dataset that this one is a cap of.")
 @flags.place_flags
 @options.json_flag
@@ -72,9 +78,13 @@ def init(
 ) -> None:
     """Open a dataset with its budget, in a ledger that is made where there is none.
 
-    An expected plan chooses the Renyi order at which an ApproxDP budget is kept, so that sampling
-    counts; without one, sampled training is priced without its amplification. What is opened stays
-    as it is: the same again changes nothing, anything else is refused.
+    Give --expected where DP-SGD, or other releases from random samples, will be charged to an
+    ApproxDP budget: one such plan, for example the plan file of a training run. It fixes the Renyi
+    order at which costs add up, so that sampling counts. It is not charged and binds nobody, and
+    other releases may be charged as well. Without it, each step of DP-SGD costs as if it read all
+    the data, often a hundred times as much.
+
+    What is opened stays as it is: the same again changes nothing, anything else is refused.
     """
     given: dict[str, Any] = {**terms, "budget": notion(budget)}
     if slack is not None:
@@ -83,16 +93,25 @@ def init(
         given["expected"] = load(expected).plan
     with waiting("opening"):
         opened = flags.opened(url, dataset, timeout, **given)
-    _print_status([opened], as_json)
+    _print_status([opened], as_json, flags.delta_of(None))
 
 
 @group.command(cls=Once, short_help="Print what is left of budgets.")
 @click.argument("datasets", nargs=-1, metavar="[DATASET]...")
+@flags.delta_flag
 @flags.place_flags
 @options.json_flag
-def status(datasets: tuple[str, ...], url: str | None, timeout: str, as_json: bool) -> None:
-    """Print what is left of budgets; of all where no dataset is named."""
-    _print_status(flags.all_opened(url, datasets, timeout), as_json)
+def status(
+    datasets: tuple[str, ...], delta: str | None, url: str | None, timeout: str, as_json: bool
+) -> None:
+    """Print what is left of budgets; of all where no dataset is named.
+
+    "In epsilon" says how much of the budget's epsilon all that is charged takes together, as a plan
+    fixed in advance, and by how much that may still rise. "Remaining" is what one more release may
+    cost at once, in the budget's own terms.
+    """
+    at = flags.delta_of(delta)
+    _print_status(flags.all_opened(url, datasets, timeout), as_json, at)
 
 
 @group.command(cls=Once)
@@ -187,10 +206,19 @@ def release(
 @group.command(cls=Once, short_help="Print who did what, when and why.")
 @click.argument("dataset")
 @click.option("--last", metavar="N", help="Only the latest entries; all by default.")
+@flags.delta_flag
 @flags.place_flags
 @options.json_flag
-def history(dataset: str, last: str | None, url: str | None, timeout: str, as_json: bool) -> None:
+def history(
+    dataset: str,
+    last: str | None,
+    delta: str | None,
+    url: str | None,
+    timeout: str,
+    as_json: bool,
+) -> None:
     """Print what happened: who reserved, committed and released what, when and why."""
+    at = flags.delta_of(delta)
     shown = None if last is None else _count("last", last)
     entries = flags.opened(url, dataset, timeout, read_only=True).history()
     latest = entries if shown is None else entries[-shown:]
@@ -204,8 +232,10 @@ def history(dataset: str, last: str | None, url: str | None, timeout: str, as_js
     from hockeystick.ledger.terms import terms_of
     from hockeystick.reports.ledger_words import entries_told
 
-    told = entries_told(latest, terms_of(entries[0].content, entries[0].price))
-    render.print_plainly(ledger_panel.history_table(told), ledger_panel.WIDEST)
+    terms = terms_of(entries[0].content, entries[0].price)
+    told = entries_told(latest, terms, at)
+    table = ledger_panel.history_table(told, ledger_panel.history_note(terms, at))
+    render.print_plainly(table, ledger_panel.WIDEST)
 
 
 @group.command(cls=Once, short_help="Check the entries, and heads that were noted.")
@@ -301,21 +331,21 @@ def export(datasets: tuple[str, ...], form: str, url: str | None, timeout: str) 
     click.echo(text.encode(), nl=False)
 
 
-def _print_status(ledgers: list[Ledger], as_json: bool) -> None:
+def _print_status(ledgers: list[Ledger], as_json: bool, delta: float | None) -> None:
     """Print what is left: a panel of one dataset, a table of several."""
     statuses = [one.status for one in ledgers]
     if as_json:
         from hockeystick.cli.results import ledgered
 
-        told = [ledgered.status_as_dict(one) for one in statuses]
+        told = [ledgered.status_as_dict(one, delta) for one in statuses]
         click.echo(dumped({"version": hs.__version__, "datasets": told}))
         return
     from hockeystick.cli.panels import ledger_panel, render
 
     if len(statuses) == 1:
-        render.print_plainly(ledger_panel.status_panel(statuses[0]))
+        render.print_plainly(ledger_panel.status_panel(statuses[0], delta))
     else:
-        render.print_plainly(ledger_panel.status_table(statuses), ledger_panel.WIDEST)
+        render.print_plainly(ledger_panel.status_table(statuses, delta), ledger_panel.WIDEST)
 
 
 def _refuse_resolved(made: Reservation) -> None:

@@ -77,8 +77,14 @@ EXAMPLES: Final[dict[str, tuple[str, ...]]] = {
     "hockeystick ledger init": (
         _LEDGER,
         "hockeystick ledger init trial --budget 'ApproxDP(2, 1e-6)' --ledger ledger.db",
+        "hockeystick init sgd.toml",
+        "hockeystick ledger init sgd --budget 'ApproxDP(2, 1e-6)' --expected sgd.toml "
+        "--ledger ledger.db",
     ),
-    "hockeystick ledger status": (_LEDGER, "hockeystick ledger status census --ledger ledger.db"),
+    "hockeystick ledger status": (
+        _LEDGER,
+        "hockeystick ledger status census --delta 1e-6 --ledger ledger.db",
+    ),
     "hockeystick ledger reserve": (_LEDGER, _RESERVED),
     "hockeystick ledger commit": (
         _LEDGER,

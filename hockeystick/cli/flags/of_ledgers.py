@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import click
 
 import hockeystick as hs
-from hockeystick.errors import LedgerError
+from hockeystick import _validate
+from hockeystick.cli.flags import defaults
+from hockeystick.errors import LedgerError, ParameterError
 from hockeystick.io import parse
 
 if TYPE_CHECKING:
@@ -22,6 +24,11 @@ _URL: Final = (
     "The ledger: a SQLite file, or postgresql://USER@HOST/DATABASE; by default what the "
     f"environment's {VARIABLE} says."
 )
+_DELTA: Final = (
+    "Show rho, mu or divergences in epsilon at this delta too; a budget that has a delta is shown "
+    "at its own."
+)
+delta_flag = click.option("--delta", metavar="D", help=_DELTA)
 by_flag = click.option("--by", metavar="NAME", help="Who asks; by default the system's user.")
 note_flag = click.option("--note", default="", metavar="TEXT", help="Why, for the entry.")
 
@@ -50,6 +57,16 @@ def all_opened(url: str | None, datasets: Iterable[str], timeout: str) -> list[L
     seconds: Any = parse(timeout)
     names = tuple(datasets) or hs.ledger.datasets(named(url), timeout=seconds)
     return [opened(url, name, timeout, read_only=True) for name in dict.fromkeys(names)]
+
+
+def delta_of(text: str | None) -> float | None:
+    """Return the delta at which budgets without one are shown: the flag's, or else a default."""
+    value = defaults.default("delta") if text is None else parse(text)
+    if value is None:
+        return None
+    if not 0.0 < _validate.real("delta", value) < 1.0:
+        raise ParameterError("delta", value, "above 0 and below 1")
+    return float(value)
 
 
 def named(url: str | None) -> str:

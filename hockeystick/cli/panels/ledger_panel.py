@@ -11,48 +11,81 @@ from rich.text import Text
 
 from hockeystick.cli.panels import render
 from hockeystick.ledger import LedgerCheck, LedgerStatus, Repricing
+from hockeystick.ledger.terms import Terms
+from hockeystick.notions import ApproxDP
 from hockeystick.numerics.numerals import plain
-from hockeystick.reports.ledger_words import EntryTold, amount, downward, status_facts, upward
+from hockeystick.reports.in_epsilon import in_epsilon
+from hockeystick.reports.ledger_words import (
+    EntryTold,
+    amount,
+    downward,
+    has_epsilon,
+    spent_of,
+    status_facts,
+    upward,
+)
 
 WIDEST: Final = 150
 _SHOWN: Final = 12
+_ASK: Final = "hockeystick ledger status --delta 1e-6 shows it"
 
 
-def status_panel(status: LedgerStatus) -> RenderableType:
-    """Return the panel of one dataset."""
+def status_panel(status: LedgerStatus, delta: float | None = None) -> RenderableType:
+    """Return the panel of one dataset, in epsilon as well where a delta is known."""
     facts = render.facts_table()
-    for label, text in status_facts(status):
+    for label, text in status_facts(status, delta):
         style = "bold green" if label == "remaining" else ""
         facts.add_row(label, render.one_line(text, style))
+    if delta is None and not has_epsilon(status.budget):
+        facts.add_row("in epsilon", Text(_ASK, "dim"))
     return render.framed(status.dataset, facts)
 
 
-def status_table(statuses: Sequence[LedgerStatus]) -> RenderableType:
+def status_table(statuses: Sequence[LedgerStatus], delta: float | None = None) -> RenderableType:
     """Return one row for each dataset, and its head below."""
-    table = _table("dataset", "budget", "spent", "remaining", "open", "entries")
-    for one in statuses:
+    found = [in_epsilon(one, delta) for one in statuses]
+    shown = ["in epsilon"] if any(found) else []
+    table = _table("dataset", "budget", "spent", *shown, "remaining", "open", "entries")
+    for one, epsilon in zip(statuses, found, strict=True):
         cap = "" if one.within is None else f"\nwithin {one.within}"
         table.add_row(
             Text(f"{one.dataset}{cap}"),
             amount(one.budget, plain),
             amount(one.spent, upward),
+            *(["" if epsilon is None else spent_of(epsilon)] if shown else []),
             Text(amount(one.remaining, downward), "bold green"),
             f"{one.unresolved:,}",
             f"{one.entries:,}",
         )
     heads = [Text(f"{one.dataset}\n  {one.head}", "dim") for one in statuses]
-    return Group(table, Text("\nheads, to be noted where nobody can change them", "bold"), *heads)
+    asks = delta is None and not all(has_epsilon(one.budget) for one in statuses)
+    hint = [Text(f"\nin epsilon, of budgets without a delta: {_ASK}", "dim")] if asks else []
+    note = Text("\nheads, to be noted where nobody can change them", "bold")
+    return Group(table, *hint, note, *heads)
 
 
-def history_table(entries: Sequence[EntryTold]) -> RenderableType:
-    """Return one row for each entry."""
+def history_table(entries: Sequence[EntryTold], note: str) -> RenderableType:
+    """Return one row for each entry, and a note below."""
     table = _table("", "when (UTC)", "", "what counts", "price, then spent", "who, why")
     for one in entries:
         done = Text(one.done, "bold").append(f"\n{one.key}" if one.key else "", "not bold")
         who = Text("\n").join(map(render.one_line, filter(None, (one.by, one.note))))
-        costs = Text("\n").join(map(Text, filter(None, (one.price, one.spent))))
+        spent = f"{one.spent}:\n{one.epsilon}" if one.epsilon else one.spent
+        costs = Text("\n").join(map(Text, filter(None, (one.price, spent))))
         table.add_row(one.seq, one.at, done, render.one_line(one.what), costs, who)
-    return table
+    return Group(table, Text(f"\n{note}", "dim")) if note else table
+
+
+def history_note(terms: Terms, delta: float | None) -> str:
+    """Return what the epsilon in a history is, or how to ask for it; or nothing to add."""
+    budget = terms.budget
+    if has_epsilon(budget) and terms.order is None:
+        return ""
+    at = budget.delta if isinstance(budget, ApproxDP) else delta
+    if at is None:
+        return "in epsilon: hockeystick ledger history --delta 1e-6 shows it"
+    told = "epsilon: of all that is spent by then, as a plan fixed in advance"
+    return f"{told}, at delta {plain(at)}"
 
 
 def check_table(checks: Sequence[LedgerCheck]) -> RenderableType:

@@ -11,10 +11,12 @@ from typing import Any
 
 from hockeystick.calibration import describe
 from hockeystick.ledger import Entry, LedgerCheck, LedgerStatus, Repricing, Reservation
+from hockeystick.reports.in_epsilon import in_epsilon
 
 
-def status_as_dict(status: LedgerStatus) -> dict[str, Any]:
+def status_as_dict(status: LedgerStatus, delta: float | None = None) -> dict[str, Any]:
     """Return a status, ready for JSON; guarantees as ``describe`` writes them."""
+    found = in_epsilon(status, delta)
     return {
         "dataset": status.dataset,
         "budget": describe(status.budget),
@@ -23,6 +25,7 @@ def status_as_dict(status: LedgerStatus) -> dict[str, Any]:
         "order": status.order,
         "spent": describe(status.spent),
         "remaining": describe(status.remaining),
+        "in_epsilon": None if found is None else found.as_dict(),
         "unresolved": status.unresolved,
         "entries": status.entries,
         "head": status.head,

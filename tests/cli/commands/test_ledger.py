@@ -18,6 +18,7 @@ import pytest
 import hockeystick as hs
 from hockeystick.cli.flags.of_ledgers import VARIABLE
 from hockeystick.ledger import EntryKind
+from hockeystick.reports.ledger_words import downward, upward
 
 Run = Callable[..., tuple[int, str, str]]
 Write = Callable[[str | bytes], str]
@@ -152,6 +153,47 @@ def test_several_datasets_are_charged_together(run: Run, plan: str, opened: Path
     ]
     for name in ("2026-02", "census"):
         assert f"{name}\n  {hs.Ledger(opened, name).status.head}\n" in out
+
+
+def test_budgets_without_a_delta_are_shown_in_epsilon_at_one_that_is_named(
+    run: Run, plan: str, opened: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run("ledger", "reserve", "census", plan, "--key", "k")
+    asks = "ledger status --delta 1e-6 shows it"
+    assert asks in words(run("ledger", "status", "census")[1])
+    most, spent = (hs.convert(hs.ZCDP(rho), hs.ApproxDP, delta=1e-5).epsilon for rho in (0.5, 0.25))
+    numbers = (upward(spent), downward(most - spent), upward(most))
+    told = "in epsilon {} spent and {} left of {}, at delta 1e-05".format(*numbers)
+    shown = words(run("ledger", "status", "census", "--delta", "1e-5")[1])
+    assert told in shown
+    assert asks not in shown
+    history = words(run("ledger", "history", "census", "--delta", "1e-5")[1])
+    assert f"epsilon {numbers[0]}" in history
+    assert "as a plan fixed in advance, at delta 1e-05" in history
+    status, _, err = run("ledger", "status", "--delta", "0")
+    assert (status, "above 0 and below 1" in err) == (2, True)
+    monkeypatch.setenv("HOCKEYSTICK_DELTA", "1e-5")
+    (found,) = json.loads(run("ledger", "status", "--json")[1])["datasets"]
+    assert found["in_epsilon"]["delta"] == 1e-5
+
+
+def test_what_is_spent_of_an_order_is_said_in_epsilon_at_the_budgets_delta(
+    run: Run, write: Write, file: Path
+) -> None:
+    training = write(TRAINING)
+    budget = ("--budget", "ApproxDP(8, 1e-5)")
+    out = run("ledger", "init", "images", *budget, "--expected", training)[1]
+    assert "0 spent and 8 left of 8, at delta 1e-05" in words(out)
+    assert "sampling" not in out
+    run("ledger", "reserve", "images", training)
+    (told,) = json.loads(run("ledger", "status", "images", "--json", "--delta", "0.1")[1])[
+        "datasets"
+    ]
+    found = told["in_epsilon"]
+    assert (found["delta"], found["budget"], found["spent"]) == (1e-5, 8, told["spent"]["epsilon"])
+    shown = run("ledger", "history", "images")[1]
+    assert f"epsilon {upward(found['spent'])}" in words(shown)
+    assert "sampling not counted" in words(run("ledger", "init", "plain", *budget)[1])
 
 
 def test_a_status_for_programs_is_exact(run: Run, plan: str, opened: Path) -> None:

@@ -1,0 +1,70 @@
+"""What is spent and left of a ledger's budget, in epsilon."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+
+import mpmath
+import pytest
+
+import hockeystick as hs
+from hockeystick.reports.in_epsilon import in_epsilon
+from hockeystick.reports.ledger_words import status_facts
+
+pytest.importorskip("sqlalchemy", reason="ledgers need SQLAlchemy")
+
+
+def opened(folder: Path, budget: hs.notions.Notion, **how: object) -> hs.Ledger:
+    return hs.Ledger(folder / "ledger.db", "data", budget, **how)  # type: ignore[arg-type]
+
+
+def test_of_mu_spent_is_proven_by_the_profile_of_a_gaussian(tmp_path: Path) -> None:
+    ledger = opened(tmp_path, hs.GDP(1.0))
+    ledger.step(hs.Gaussian(2.0), count=2)
+    found = in_epsilon(ledger.status, 1e-5)
+    assert found is not None
+    with mpmath.workdps(30):
+        for epsilon, mu in ((found.budget, 1), (found.spent, 1 / mpmath.sqrt(2))):
+            high, low = (mpmath.ncdf(-epsilon / mu + sign * mu / 2) for sign in (1, -1))
+            delta = high - mpmath.exp(epsilon) * low
+            assert delta <= mpmath.mpf("1e-5")
+            assert delta == pytest.approx(1e-5, rel=1e-6)
+    assert Fraction(found.left) <= Fraction(found.budget) - Fraction(found.spent)
+    assert found.left == pytest.approx(found.budget - found.spent)
+    assert in_epsilon(ledger.status, None) is None
+
+
+def test_at_one_order_each_further_release_adds_its_divergence_to_epsilon(tmp_path: Path) -> None:
+    ledger = opened(tmp_path, hs.ApproxDP(8.0, 1e-5), expected=hs.Gaussian(8.0) ** 20)
+    order = ledger.status.order
+    assert order is not None
+    seen = []
+    for _ in range(2):
+        ledger.step(hs.Gaussian(8.0))
+        found = in_epsilon(ledger.status, 0.1)
+        assert found is not None
+        assert (found.delta, found.budget) == (1e-5, 8.0)
+        seen.append(found)
+    assert seen[1].spent - seen[0].spent == pytest.approx(order / 128, rel=1e-9)
+    remaining = ledger.status.remaining
+    assert isinstance(remaining, hs.RenyiDP)
+    assert seen[1].left == pytest.approx(remaining.divergences[0][1], rel=1e-9)
+
+
+def test_what_exceeds_the_delta_of_its_budget_proves_no_epsilon_there(tmp_path: Path) -> None:
+    status = opened(tmp_path, hs.ApproxDP(2.0, 1e-6)).status
+    assert in_epsilon(replace(status, spent=hs.ApproxDP(1.0, 2e-6)), None) is None
+    over = in_epsilon(replace(status, spent=hs.ApproxDP(3.0, 1e-6)), None)
+    assert over is not None
+    assert over.left == 0.0
+
+
+def test_epsilons_need_no_second_line(tmp_path: Path) -> None:
+    ledger = opened(tmp_path, hs.PureDP(1.0))
+    ledger.step(hs.PureDP(0.1))
+    found = in_epsilon(ledger.status, 0.5)
+    assert found is not None
+    assert (found.delta, found.spent, found.left) == (0.0, 0.1, 0.9)
+    assert "in epsilon" not in dict(status_facts(ledger.status, 1e-5))

@@ -7,6 +7,7 @@ claims. Its keys and what they mean stay the same as long as its ``schema`` does
 from __future__ import annotations
 
 from hockeystick.answers.cautions import Caution, Units, cautions, suggested_delta, units_of
+from hockeystick.answers.conversion_cautions import conversion_cautions
 from hockeystick.answers.decisions import Decision, decide
 from hockeystick.answers.document import SCHEMA, document
 from hockeystick.answers.registration import registration
@@ -26,6 +27,7 @@ __all__ = [
     "Units",
     "altered_in",
     "cautions",
+    "conversion_cautions",
     "decide",
     "document",
     "in_words",

@@ -6,6 +6,7 @@ import dataclasses
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Final, final
 
 from hockeystick.accountants.ask import Answer, asked
@@ -17,6 +18,7 @@ from hockeystick.mechanisms import (
     PoissonSubsampled,
     TreeAggregation,
 )
+from hockeystick.notions import RenyiDP
 from hockeystick.numerics.numerals import at_most, plain
 from hockeystick.results import Certified
 from hockeystick.tradeoffs.reading import is_promise, percent_at_most
@@ -35,6 +37,12 @@ _ONE_SAMPLE: Final = (
     "all rounds run on one and the same sample. Where each round draws its own, this is not the "
     "plan: CyclicPoisson and BallsInBins are, for encoders of bands."
 )
+_NO_PROMISE: Final = (
+    "a delta of 1 promises nothing: a release that shows all data is (0, 1)-DP. Choose one far "
+    "below one over the number of records."
+)
+# Stated divergences may be upper bounds, each with an error of its own.
+_FALLS: Final = 1.0 - 1e-6
 _WEAKLY: Final = "epsilon above 10 is weak or no formal protection (Ponomareva et al. 2023)"
 
 
@@ -44,7 +52,7 @@ class Caution:
     """What an answer does not say by itself.
 
     Args:
-        about: "delta" or "epsilon".
+        about: "delta", "epsilon", "rho", "mu" or "divergences".
         text: One or two sentences for whoever decides.
     """
 
@@ -81,7 +89,7 @@ def cautions(
         None: these are conventions, not theorems. No caution does not mean that an answer is good.
 
     Edge cases:
-        Where the plan does not say how many records there are, nothing is said of delta.
+        Where the plan does not say how many records there are, nothing is said of a delta below 1.
 
     Args:
         answer: What ``epsilon`` or ``delta`` returned.
@@ -110,13 +118,18 @@ def cautions(
     quantity, at = asked(delta, epsilon)
     told = float(answer if isinstance(answer, Certified) else answer.value)
     at_delta, at_epsilon = (at, told) if quantity == "epsilon" else (told, at)
-    found = (
-        _of_delta(at_delta, plan),
-        *_of_one_sample(plan),
-        _of_epsilon(at_epsilon),
-        *_of_nothing(plan),
-    )
-    return tuple(one for one in found if one is not None)
+    return cautions_at(plan, epsilon=at_epsilon, delta=at_delta)
+
+
+def cautions_at(plan: Mechanism, *, epsilon: float, delta: float) -> tuple[Caution, ...]:
+    """Return the cautions where a plan is said to be (epsilon, delta)-DP."""
+    found = (_of_delta(delta, plan), _of_epsilon(epsilon))
+    return tuple(one for one in (*found, *cautions_of_plan(plan)) if one is not None)
+
+
+def cautions_of_plan(plan: Mechanism) -> tuple[Caution, ...]:
+    """Return the cautions that do not depend on what was asked."""
+    return (*_of_one_sample(plan), *_of_falling(plan), *_of_nothing(plan))
 
 
 def _of_one_sample(plan: Mechanism) -> Iterator[Caution]:
@@ -125,6 +138,22 @@ def _of_one_sample(plan: Mechanism) -> Iterator[Caution]:
         if isinstance(one, PoissonSubsampled) and isinstance(one.inner, _STREAMS):
             yield Caution("epsilon", _ONE_SAMPLE)
             return
+
+
+def _of_falling(plan: Mechanism) -> Iterator[Caution]:
+    """Yield the caution where stated Renyi divergences fall, which none do."""
+    stated = (part for part in _mechanisms(plan) if isinstance(part, RenyiDP))
+    for one in dict.fromkeys(stated):
+        finite = [pair for pair in one.divergences if pair[1] < math.inf]
+        for (low, above), (high, below) in pairwise(finite):
+            if below < above * _FALLS:
+                yield Caution(
+                    "divergences",
+                    f"Renyi divergences never fall as the order grows: the {plain(below)} at order "
+                    f"{plain(high)} holds at order {plain(low)} too, and the {plain(above)} stated "
+                    "there is not used. Is a number mistyped?",
+                )
+                break
 
 
 def _of_nothing(plan: Mechanism) -> Iterator[Caution]:
@@ -162,7 +191,9 @@ def suggested_delta(units: Units) -> float:
 def _of_delta(delta: float, plan: Mechanism) -> Caution | None:
     """Return the caution where delta is at least one over the number of records."""
     units = units_of(plan)
-    if units is None or delta * units.count < 1.0:
+    if units is None:
+        return Caution("delta", _NO_PROMISE) if delta == 1.0 else None
+    if delta * units.count < 1.0:
         return None
     text = (
         f"a delta of {_short(delta)} is not below 1 / {units.count:,}: it allows a release that "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hockeystick.conversions.convert import convert
+from hockeystick.conversions.lower_ends import lower_ends
 from hockeystick.conversions.registry import TARGETS
 
-__all__ = ["TARGETS", "convert"]
+__all__ = ["TARGETS", "convert", "lower_ends"]

@@ -26,17 +26,17 @@ FEW_ORDERS = "divergences of larger orders may be infinite, and the target bound
 
 def exact(notion: _Notion, theorem: str) -> _Notion:
     """Return a result that is the least possible for the class."""
-    return notion.because(Origin("exact", theorem))
+    return told(notion, theorem, tight=True)
 
 
 def bound(notion: _Notion, theorem: str) -> _Notion:
     """Return a result that is proven, but may not be the least."""
-    return notion.because(Origin("bound", theorem))
+    return told(notion, theorem, tight=False)
 
 
-def told(notion: _Notion, theorem: str, *, tight: bool) -> _Notion:
+def told(notion: _Notion, theorem: str, *, tight: bool, lower: tuple[float, ...] = ()) -> _Notion:
     """Return a result that is the least possible for the class, or may not be."""
-    return exact(notion, theorem) if tight else bound(notion, theorem)
+    return notion.because(Origin("exact" if tight else "bound", theorem, lower))
 
 
 def through(step: Notion, result: _Notion) -> _Notion:

@@ -37,6 +37,10 @@ def convert(x: Mechanism, to: type[Notion] | str, **given: object) -> Notion:
         (but for round-off), "bound" that it holds; and by which theorem.
 
     Edge cases:
+        One number for all orders or error rates, as zCDP and GDP have, is as large as the largest
+        losses need, where sampling saves nothing; ``lower_ends`` says how close to it the truth is,
+        and ``hs.accountants.gaussian_summary`` has the mu at error rates that matter.
+
         A guarantee that nothing is released implies the same of every notion; one that allows
         everything implies nothing and is refused. delta = 1 gives epsilon 0.
 

@@ -100,19 +100,28 @@ def _by_orders(source: Notion, curve: RenyiCurve, given: Given) -> ApproxDP:
 def _certified(source: Mechanism, given: Given, answer: Certified, theorem: str) -> ApproxDP:
     """Return the upper end of an interval; exact where it is as narrow as rounding allows."""
     tight = answer.lower == answer.upper or answer.upper - answer.lower <= _TIGHT * answer.upper
-    return _result(source, given, float(answer.upper), theorem, tight=tight)
+    least = float(answer.lower)
+    lower = (0.0, least) if given.delta is None else (least, 0.0)
+    return _result(source, given, float(answer.upper), theorem, tight=tight, lower=lower)
 
 
 def _result(
-    source: Mechanism, given: Given, value: float, theorem: str, *, tight: bool = True
+    source: Mechanism,
+    given: Given,
+    value: float,
+    theorem: str,
+    *,
+    tight: bool = True,
+    lower: tuple[float, ...] = (),
 ) -> ApproxDP:
     """Return the value with what it was asked at, or raise where it says nothing."""
+    tight = tight or value == 0.0
     if given.delta is None:
-        return told(ApproxDP(_asked(given), value), theorem, tight=tight)
+        return told(ApproxDP(_asked(given), value), theorem, tight=tight, lower=lower)
     if value == math.inf:
         reason = f"no finite epsilon has a delta as small as {given.delta:g}"
         refuse(source, "ApproxDP", reason)
-    return told(ApproxDP(value, given.delta), theorem, tight=tight)
+    return told(ApproxDP(value, given.delta), theorem, tight=tight, lower=lower)
 
 
 def _is_inside(source: Mechanism, delta: float) -> bool:

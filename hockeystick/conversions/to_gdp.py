@@ -26,13 +26,9 @@ from hockeystick.tradeoffs import GaussianTradeOff, TradeOff
 
 _LIU = "Liu et al. 2022: the kink of f_(epsilon,0) lies on G_mu, which is convex"
 _GAUSSIAN = "Dong, Roth and Su 2022, theorem 2.7: mu = 1 / noise multiplier"
-_AT_ALL_RATES = (
-    "this mu holds at all error rates, however small, where the largest losses decide; for the one "
-    "at rates that matter, which may be far smaller, ask hockeystick.accountants.gaussian_summary"
-)
 _DOMINATED = (
     "joint convexity: a sample costs at most what the worst of its cases does; and Liu et al. 2022 "
-    f"for bounded losses; {_AT_ALL_RATES}"
+    "for bounded losses"
 )
 _SUM = "Dong, Roth and Su 2022, corollary 3.3: the squares of mu add up"
 _CONCENTRATED = (

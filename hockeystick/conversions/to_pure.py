@@ -14,6 +14,7 @@ from hockeystick.errors import IncompatibleError
 from hockeystick.mechanisms import Mechanism
 from hockeystick.notions import FDP, GDP, TCDP, ZCDP, ApproxDP, Notion, PureDP, RenyiDP
 
+_NO_LARGEST = "its losses have no largest value, or none that is known"
 _Notion = TypeVar("_Notion", bound=Notion)
 
 
@@ -23,8 +24,9 @@ def to_pure(source: Mechanism, given: Given) -> PureDP:
     answer = epsilon(source, delta=0.0)
     upper = float(answer)
     if upper == math.inf:
-        refuse(source, "PureDP", "its losses have no largest value, or none that is known")
-    return told(PureDP(upper), "the largest loss, added up over the plan", tight=False)
+        refuse(source, "PureDP", f"{_NO_LARGEST}; ApproxDP at a small delta says what it costs")
+    theorem, tight = "the largest loss, added up over the plan", answer.lower == answer.upper
+    return told(PureDP(upper), theorem, tight=tight, lower=(float(answer.lower),))
 
 
 @to_pure.register

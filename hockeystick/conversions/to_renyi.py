@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Mapping
 from functools import singledispatch
-from typing import Any
+from types import MappingProxyType
+from typing import Any, Final
 
 from hockeystick.accountants.composition import composition_of
 from hockeystick.conversions._evaluated import evaluated, up_product
@@ -12,9 +14,11 @@ from hockeystick.conversions._given import Given
 from hockeystick.conversions._reasons import FAILS, FEW_ORDERS, bound, exact, refuse, told
 from hockeystick.conversions.theorems import response_divergence
 from hockeystick.conversions.to_approx import points_of
-from hockeystick.mechanisms import Mechanism, Parallel, runs_of
+from hockeystick.errors import UnsupportedError
+from hockeystick.mechanisms import Mechanism, runs_of
 from hockeystick.notions import FDP, GDP, TCDP, ZCDP, ApproxDP, PureDP, RenyiDP
-from hockeystick.privacy_loss import Terms
+from hockeystick.numerics import Ball
+from hockeystick.privacy_loss import PrivacyLoss, Terms, attained
 from hockeystick.tradeoffs import TradeOff
 from hockeystick.tradeoffs.functions.renyi import RenyiTradeOff
 from hockeystick.tradeoffs.operations.renyi_integral import renyi_divergence
@@ -32,6 +36,8 @@ _ONE_WAY = (
     "convert the divergences themselves"
 )
 _TIGHT = 1e-9
+_OUTWARD = 1.0 + 2.0**-49
+_NONE: Final[Mapping[PrivacyLoss, Ball]] = MappingProxyType({})
 
 
 @singledispatch
@@ -45,11 +51,19 @@ def to_renyi(source: Mechanism, given: Given) -> RenyiDP:
         order: _total([(one.divergences[k][1], count) for one, count in steps])
         for k, order in enumerate(given.orders)
     }
-    # The worst part of one release need not be that of another.
-    tight = not any(isinstance(part, Parallel) for part, _ in parts) and all(
-        one.origin is not None and one.origin.kind == "exact" for one, _ in steps
-    )
-    return told(RenyiDP(found), _SUM, tight=tight)
+    tight = all(one.origin is not None and one.origin.kind == "exact" for one, _ in steps)
+    # The worst direction, or part, of one release need not be that of another.
+    together = len(parts) == 1 or (tight and _is_attained(source, found))
+    return told(RenyiDP(found), _SUM, tight=tight and together)
+
+
+def _is_attained(source: Mechanism, found: Mapping[float, float]) -> bool:
+    """Return whether some data attain what the parts of a plan add up to."""
+    try:
+        least = attained_divergences(source, found)
+    except UnsupportedError:
+        return False
+    return all(size - low <= _TIGHT * size for size, low in zip(found.values(), least, strict=True))
 
 
 def _total(sizes: list[tuple[float, int]]) -> float:
@@ -159,10 +173,33 @@ def _on_chord(curve: RenyiPoints, order: float) -> float:
 
 
 def plan_divergence(terms: Terms, order: float) -> tuple[float, float]:
-    """Return ends of the divergence of an order, in one direction."""
+    """Return ends of the divergence of an order, in one direction.
+
+    The lower one is that of the attained losses: where only a dominating pair is known, no data
+    need have its divergences.
+    """
     c = order - 1.0
-    known = [(loss.cgf_bounds(c), count) for loss, count in terms]
-    upper = math.fsum(count * (k.midpoint + k.radius) for k, count in known)
-    lower = math.fsum(count * max(k.midpoint - k.radius, 0.0) for k, count in known)
-    outward = 2.0**-49
-    return lower / c * (1.0 - outward), upper / c * (1.0 + outward)
+    known = {loss: loss.cgf_bounds(c) for loss, _ in terms}
+    upper = math.fsum(count * (known[loss].midpoint + known[loss].radius) for loss, count in terms)
+    return attained_divergence(terms, order, known), upper / c * _OUTWARD
+
+
+def attained_divergence(
+    terms: Terms, order: float, known: Mapping[PrivacyLoss, Ball] = _NONE
+) -> float:
+    """Return a lower bound of the divergence of an order that some data have, in one direction."""
+    c = order - 1.0
+    balls = [(known.get(loss) or loss.cgf_bounds(c), count) for loss, count in attained(terms)]
+    # Where both are infinite, their difference is NaN, which max drops.
+    lower = math.fsum(count * max(0.0, k.midpoint - k.radius) for k, count in balls)
+    return lower / c / _OUTWARD
+
+
+def attained_divergences(source: Mechanism, orders: Iterable[float]) -> list[float]:
+    """Return lower bounds of the divergences of a plan at some orders, in the worst direction.
+
+    Raises:
+        UnsupportedError: If nothing is known of a part of it.
+    """
+    directions = composition_of(source, "rdp").directions
+    return [max(attained_divergence(terms, order) for terms in directions) for order in orders]

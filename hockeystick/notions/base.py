@@ -21,10 +21,18 @@ _SIZE: Final = whole_numbers("g", 1, (1, 100))
 @final
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """How a guarantee came about: by an exact conversion or by a bound, and by which theorem."""
+    """How a guarantee came about: by an exact conversion or by a bound, and by which theorem.
+
+    Args:
+        kind: "exact" or "bound".
+        theorem: Why it holds.
+        lower: What ``hockeystick.conversions.lower_ends`` says, where an accountant's interval is
+            it; empty otherwise.
+    """
 
     kind: Literal["exact", "bound"]
     theorem: str
+    lower: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, init=False)

@@ -13,7 +13,7 @@ from hockeystick.cli.flags.once import Once
 from hockeystick.cli.flags.source import source
 from hockeystick.cli.results.conversion import Conversion, numbers_of
 from hockeystick.cli.terminal.waiting import waiting
-from hockeystick.conversions import TARGETS, convert
+from hockeystick.conversions import TARGETS, convert, lower_ends
 from hockeystick.io import parse
 from hockeystick.io.plan_file import PlanFile
 from hockeystick.numerics.numerals import at_most
@@ -45,7 +45,8 @@ def command(
 
     What is converted is a notion, such as 'ZCDP(rho=0.5)' or 'RenyiDP({2: 0.5, 8: 1.9})', or any
     other plan; a plan file's delta or epsilon serves where neither is given. Every number of the
-    result is rounded to the safe side.
+    result is rounded to the safe side; where it is proven that none below another number holds, the
+    answer says that too.
     """
     options.refuse_beside_short(short, as_json=as_json)
     given_plan = source(plan_file)
@@ -61,7 +62,8 @@ def command(
         raise click.UsageError(f"{to} needs {flags}")
     with waiting(f"converting to {to}"):
         result = convert(file.plan, to, **given)
-    conversion = Conversion(file, given_plan.content is None, tuple(given), result)
+        lower = () if short else lower_ends(file.plan, result)
+    conversion = Conversion(file, given_plan.content is None, tuple(given), result, lower)
     if short:
         click.echo(_quoted(conversion))
     elif as_json:
@@ -100,9 +102,11 @@ def _json(conversion: Conversion) -> str:
         "from": str(conversion.file.plan),
         "to": type(conversion.result).__name__,
         "result": numbers_of(conversion.result),
+        "lower": conversion.least,
         "kind": conversion.kind,
         "theorem": conversion.theorem,
         "adjacency": conversion.file.plan.adjacency,
         "assumptions": list(conversion.assumptions),
+        "cautions": [{"about": one.about, "text": one.text} for one in conversion.cautions],
     }
     return dumped(told)

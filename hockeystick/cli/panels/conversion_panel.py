@@ -22,10 +22,13 @@ _MEANINGS: Final = {
 
 def panel(conversion: Conversion) -> RenderableType:
     """Return the panel: the result, why it holds, and what it came from."""
-    facts = render.facts_table()
+    facts, kind = render.facts_table(), conversion.kind
     for label, value in _lines(conversion.result, conversion.asked):
         facts.add_row(label, value)
-    kind = conversion.kind
+    for caution in conversion.cautions:
+        facts.add_row("caution", Text(caution.text, style="yellow"))
+    for line in _proven(conversion):
+        facts.add_row("proven", line)
     meaning = Text.assemble((kind, render.KIND_STYLES[kind]), f": {_MEANINGS[kind]}")
     facts.add_row("kind", meaning)
     facts.add_row("theorem", Text(conversion.theorem))
@@ -35,6 +38,32 @@ def panel(conversion: Conversion) -> RenderableType:
         render.add_subject(facts, conversion.file, conversion.file.plan.adjacency)
     rests = render.listed(render.HOLDS_IF, conversion.assumptions)
     return render.framed(conversion.file.title, facts, *rests)
+
+
+def _proven(conversion: Conversion) -> list[Text]:
+    """Return the proven ends of what was asked for, unless it is exact or there is no number."""
+    least, upper = conversion.least, conversion.found
+    if not upper or (conversion.kind == "exact" and least is None):
+        return []
+    if isinstance(conversion.result, RenyiDP):
+        lower = [low for _, low in least["divergences"]] if least else [0.0] * len(upper)
+        names = [f"order {numerals.plain(order)}: " for order, _ in conversion.result.divergences]
+    else:
+        lower, names = list((least or {"": 0.0}).values()), [""]
+    rows = [
+        (name, _ends(float(low), high)) for name, low, high in zip(names, lower, upper, strict=True)
+    ]
+    if len(rows) == 1:
+        return [Text("\n".join(rows[0][1]))]
+    return [Text(name + ", ".join(ends).replace("  ", " ")) for name, ends in rows]
+
+
+def _ends(lower: float, upper: float) -> list[str]:
+    """Return the ends of an interval in words; the upper one alone where no lower is known."""
+    if lower == 0.0 < upper:
+        return [f"at most {numerals.at_most(upper)}"]
+    low, high = numerals.interval(lower, upper)
+    return [f"exactly {low}"] if low == high else [f"at least {low}", f"at most  {high}"]
 
 
 @singledispatch

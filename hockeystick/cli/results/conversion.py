@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import singledispatch
 from typing import Any, Final, final
 
+from hockeystick.answers import Caution, conversion_cautions
 from hockeystick.io.plan_file import PlanFile
 from hockeystick.mechanisms import Mechanism, assumptions_of
 from hockeystick.notions import FDP, TCDP, ApproxDP, Notion, RenyiDP
@@ -24,12 +25,19 @@ class Conversion:
         written: Whether the source was written out, and not read from a file.
         asked: The names of the parameters that were given for the result.
         result: The guarantee that it implies.
+        lower: Proven lower ends of the numbers of the result; none where none are known.
     """
 
     file: PlanFile
     written: bool
     asked: tuple[str, ...]
     result: Notion
+    lower: tuple[float, ...] = ()
+
+    @property
+    def cautions(self) -> tuple[Caution, ...]:
+        """What whoever quotes the result should know besides."""
+        return conversion_cautions(self.result, self.file.plan, self.lower)
 
     @property
     def kind(self) -> str:
@@ -56,6 +64,17 @@ class Conversion:
             return []
         numbers = numbers_of(self.result)
         return [float(value) for name, value in numbers.items() if name not in self.asked]
+
+    @property
+    def least(self) -> dict[str, Any] | None:
+        """The proven lower ends of what was asked for, by their names; None where none are."""
+        if not self.lower:
+            return None
+        if isinstance(self.result, RenyiDP):
+            pairs = zip(self.result.divergences, self.lower, strict=True)
+            return {"divergences": [[order, jsonable(low)] for (order, _), low in pairs]}
+        numbers = zip(numbers_of(self.result), self.lower, strict=False)
+        return {name: jsonable(low) for name, low in numbers if name not in self.asked}
 
 
 @singledispatch

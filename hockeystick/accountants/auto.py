@@ -38,7 +38,11 @@ _ORDER: Final = (
 @final
 @dataclass(frozen=True)
 class Auto(Choice):
-    """The first answer that is narrow enough: closed form, contour, lattice; else the narrowest."""
+    """The first answer that is narrow enough: closed form, contour, lattice; else the narrowest.
+
+    References:
+        Those of the accountant that answered, which the answer names.
+    """
 
     order: tuple[Accountant, ...] = _ORDER
     name: ClassVar[str] = "auto"

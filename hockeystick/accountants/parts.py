@@ -25,6 +25,11 @@ class Parts(DirectedAccountant):
     Renyi bound of all, of that part's epsilon plus the largest loss of the rest, and of sums
     ``(eps_1 + eps_2, delta_1 + delta_2)`` over several shares of delta (Dwork and Roth 2014,
     theorem 3.16).
+
+    References:
+        Dwork and Roth, "The Algorithmic Foundations of Differential Privacy", 2014, theorem 3.16
+        (sums); Mironov, "Renyi Differential Privacy", CSF 2017, proposition 1, and Canonne, Kamath
+        and Steinke 2020, proposition 12 (the Renyi bound).
     """
 
     name: ClassVar[str] = "parts"

@@ -11,6 +11,7 @@ from hockeystick.answers.conversion_cautions import conversion_cautions
 from hockeystick.answers.decisions import Decision, decide
 from hockeystick.answers.document import SCHEMA, document
 from hockeystick.answers.registration import registration
+from hockeystick.answers.sources import Source, sources
 from hockeystick.answers.verification import (
     altered_in,
     load_answer,
@@ -24,6 +25,7 @@ __all__ = [
     "SCHEMA",
     "Caution",
     "Decision",
+    "Source",
     "Units",
     "altered_in",
     "cautions",
@@ -36,6 +38,7 @@ __all__ = [
     "refuted_page",
     "registration",
     "require_verifier",
+    "sources",
     "steps_rules",
     "suggested_delta",
     "units_of",

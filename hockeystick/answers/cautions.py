@@ -134,7 +134,7 @@ def cautions_of_plan(plan: Mechanism) -> tuple[Caution, ...]:
 
 def _of_one_sample(plan: Mechanism) -> Iterator[Caution]:
     """Yield the caution where rounds with correlated noise all run on one and the same sample."""
-    for one in _mechanisms(plan):
+    for one in mechanisms_in(plan):
         if isinstance(one, PoissonSubsampled) and isinstance(one.inner, _STREAMS):
             yield Caution("epsilon", _ONE_SAMPLE)
             return
@@ -142,7 +142,7 @@ def _of_one_sample(plan: Mechanism) -> Iterator[Caution]:
 
 def _of_falling(plan: Mechanism) -> Iterator[Caution]:
     """Yield the caution where stated Renyi divergences fall, which none do."""
-    stated = (part for part in _mechanisms(plan) if isinstance(part, RenyiDP))
+    stated = (part for part in mechanisms_in(plan) if isinstance(part, RenyiDP))
     for one in dict.fromkeys(stated):
         finite = [pair for pair in one.divergences if pair[1] < math.inf]
         for (low, above), (high, below) in pairwise(finite):
@@ -222,20 +222,20 @@ def _of_epsilon(epsilon: float) -> Caution | None:
     return Caution("epsilon", f"{_WEAKLY}: {text}.")
 
 
-def _mechanisms(plan: object) -> Iterator[Any]:
+def mechanisms_in(plan: object) -> Iterator[Any]:
     """Yield a plan and the mechanisms that it is made of."""
     if isinstance(plan, tuple):
         for part in plan:
-            yield from _mechanisms(part)
+            yield from mechanisms_in(part)
     if isinstance(plan, Mechanism) and dataclasses.is_dataclass(plan):
         yield plan
         for field in dataclasses.fields(plan):
-            yield from _mechanisms(getattr(plan, field.name))
+            yield from mechanisms_in(getattr(plan, field.name))
 
 
 def _units(plan: Mechanism) -> Iterator[Units]:
     """Yield how many are protected, as the parts of a plan say it."""
-    for part in _mechanisms(plan):
+    for part in mechanisms_in(plan):
         for name in (field.name for field in dataclasses.fields(part) if field.name in _UNITS):
             value = getattr(part, name)
             if isinstance(value, int):

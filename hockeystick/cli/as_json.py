@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from hockeystick.accountants import GaussianSummary, Row, SamplingRow
 from hockeystick.accountants.comparison import Truth, quoted
-from hockeystick.answers import SCHEMA, cautions, document
+from hockeystick.answers import SCHEMA, cautions, document, sources
 from hockeystick.cli.describe import Question, fields
 from hockeystick.cli.flags import defaults
 from hockeystick.io.plan_file import PlanFile
@@ -37,6 +37,8 @@ def answer(
         besides["budget"] = {"at_most": jsonable(decided.at_most), "decision": decided.decision}
     found = cautions(answer, file.plan, **{at.name: at.value})
     besides["cautions"] = [{"about": one.about, "text": one.text} for one in found]
+    theorems = sources(file.plan, answer.accountant)
+    besides["sources"] = [{"of": one.of, "text": one.text} for one in theorems]
     if isinstance(answer, Approximate):
         return dumped({**heading, **answer.as_dict(), **besides})
     asked: Any = {at.name: at.value}

@@ -288,6 +288,10 @@ class Repeated(Mechanism):
     Raises:
         ParameterError: If inner is not a mechanism, or the count is no such integer.
 
+    References:
+        Zhu, Dong and Wang, "Optimal Accounting of Differential Privacy via Characteristic
+        Function", AISTATS 2022, theorem 10.
+
     Example:
         >>> import hockeystick as hs
         >>> (hs.Gaussian(2) ** 10) ** 3

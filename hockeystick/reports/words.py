@@ -11,7 +11,7 @@ from typing import Final, final
 from hockeystick.accountants.comparison import Row
 from hockeystick.accountants.registry import ACCOUNTANTS
 from hockeystick.accountants.summary import GaussianSummary
-from hockeystick.answers import Decision, in_words, protected, shown, steps_rules
+from hockeystick.answers import Decision, in_words, protected, shown, sources, steps_rules
 from hockeystick.mechanisms import assumptions_of
 from hockeystick.numerics.numerals import at_least, at_most, interval, nearest, plain
 from hockeystick.reports.audit_words import AuditTold, audit_told
@@ -70,6 +70,7 @@ class Told:
     halfway: str
     accountant: str
     summary: str
+    sources: tuple[str, ...]
     width: str
     rows: tuple[RowTold, ...]
     kinds: tuple[str, ...]
@@ -153,6 +154,7 @@ def told(findings: Findings) -> Told:
         halfway=_halfway(findings),
         accountant=answer.accountant,
         summary=_summary(answer.accountant),
+        sources=tuple(f"{one.of}: {one.text}" for one in sources(subject.plan, answer.accountant)),
         width=nearest(answer.relative_width, 2)
         if answer.relative_width < math.inf
         else "unbounded",

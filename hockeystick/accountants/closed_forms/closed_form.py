@@ -56,6 +56,13 @@ class ClosedForm(DirectedAccountant):
     and Su 2022, corollary 3.3); (epsilon, delta) guarantees of any number to a sum over atoms
     (Kairouz, Oh and Viswanath 2017, theorem 3.3; Murtagh and Vadhan 2016, theorem 1.5); a single
     run has the profile of its mechanism.
+
+    References:
+        Dong, Roth and Su, "Gaussian differential privacy", JRSS B 2022, corollary 3.3, and Balle
+        and Wang, "Improving the Gaussian Mechanism for Differential Privacy", ICML 2018, theorem 8
+        (Gaussians); Kairouz, Oh and Viswanath, "The Composition Theorem for Differential Privacy",
+        2017, theorem 3.3, and Murtagh and Vadhan, "The Complexity of Computing the Optimal
+        Composition of Differential Privacy", TCC 2016, theorem 1.5 (guarantees).
     """
 
     name: ClassVar[str] = "closed-form"

@@ -55,6 +55,11 @@ class Contour(DirectedAccountant):
     Renyi divergences and of the single run that costs most; unless ``smooths`` is False, it is then
     narrowed by Gaussian smoothing, which may take seconds. A guess of the line proves nothing; it
     saves ``delta`` some time.
+
+    References:
+        Alghamdi, Gomez, Asoodeh, Calmon, Kosut and Sankar, "The Saddle-Point Method in Differential
+        Privacy", ICML 2023, theorem 3.1 (delta as one integral); the bounds of its errors are this
+        package's own.
     """
 
     tolerance: float = TOLERANCE

@@ -39,6 +39,11 @@ class Selection(DirectedAccountant):
     Upper end: the largest divergence over all scores of a finite pair that dominates one run, made
     of proven upper ends of its profile. Lower end: that of a pair that one run dominates, attained
     by some score. Between them is what the profile is known to and the grid leaves open.
+
+    References:
+        The worst order of the outputs is this package's own, proven in its page. Earlier bounds:
+        Papernot and Steinke, "Hyperparameter Tuning with Renyi Differential Privacy", ICLR 2022;
+        Koskela, Redberg and Wang, "Privacy Profiles for Private Selection", ICML 2024.
     """
 
     name: ClassVar[str] = "selection"

@@ -28,6 +28,11 @@ class RDP(DirectedAccountant):
     With ``tau`` the Renyi divergence of order ``alpha``, ``delta = e^((alpha-1)(tau-eps))
     (alpha-1)^(alpha-1) / alpha^alpha`` (Canonne, Kamath and Steinke 2020, proposition 12): an upper
     bound. The lower end is the closed form of that part of the plan that costs most.
+
+    References:
+        Mironov, "Renyi Differential Privacy", CSF 2017, proposition 1 (divergences add up);
+        Canonne, Kamath and Steinke, "The Discrete Gaussian for Differential Privacy", NeurIPS 2020,
+        proposition 12 (the conversion).
     """
 
     name: ClassVar[str] = "rdp"

@@ -14,6 +14,7 @@ from hockeystick.cli.commands.loading import Loading
 from hockeystick.cli.commands.verify import end_with, verdict_of
 from hockeystick.cli.describe import Question
 from hockeystick.cli.flags import asking, deciding, defaults, of_group, options
+from hockeystick.cli.flags.citing import cite_flag
 from hockeystick.cli.flags.once import Once
 from hockeystick.cli.terminal.waiting import waiting
 from hockeystick.io import parse
@@ -73,6 +74,7 @@ def hockeystick(context: click.Context) -> None:
 @deciding.at_most_flag("epsilon")
 @options.accountant_flags
 @options.gaussian_flags
+@cite_flag
 @options.verify_flag
 @options.short_flag
 @options.json_flag
@@ -87,6 +89,7 @@ def epsilon(plan_file: str | None, delta: str | None, **flags: Any) -> None:
 @options.question("epsilon")
 @deciding.at_most_flag("delta")
 @options.accountant_flags
+@cite_flag
 @options.verify_flag
 @options.short_flag
 @options.json_flag
@@ -153,6 +156,7 @@ def _answer(
     digits: str | None,
     tolerance: str | None,
     at_most: str | None,
+    cite: bool,
     verify: bool,
     short: bool,
     as_json: bool,
@@ -163,7 +167,7 @@ def _answer(
     """Print the answer to one question, and what the verifier says of it."""
     if verify:
         hs.answers.require_verifier()
-    options.refuse_beside_short(short, verify=verify, as_json=as_json, mu=mu)
+    options.refuse_beside_short(short, verify=verify, as_json=as_json, mu=mu, cite=cite)
     rate = _least_rate(mu, least_rate)
     file = options.plan_of(plan_file, defaults.with_adjacency(plan_file, flags))
     at = asking.question(given_name, given, file)
@@ -191,6 +195,11 @@ def _answer(
         from hockeystick.cli.panels import render
 
         render.print_answer(file, at, answer, summary, decided)
+        if cite:
+            from hockeystick.cli.panels import sources_list
+
+            found = hs.answers.sources(file.plan, answer.accountant)
+            render.print_plainly(sources_list.listing(found))
     end_with(verdict, as_json, otherwise=0 if decided is None else decided.exit_status)
 
 

@@ -108,7 +108,10 @@ class DPSGD(Plan):
             of batches or epochs, or what else is released is described under another adjacency.
 
     References:
-        Abadi et al., "Deep Learning with Differential Privacy", CCS 2016, algorithm 1.
+        Abadi et al., "Deep Learning with Differential Privacy", CCS 2016, algorithm 1; Zhu, Dong
+        and Wang, "Optimal Accounting of Differential Privacy via Characteristic Function", AISTATS
+        2022, theorem 11 (the pair of a Poisson sample). Other samplings have those of
+        FixedSizeSubsampled, WithReplacementSubsampled, Shuffled and RandomAllocation.
 
     Example:
         >>> import hockeystick as hs

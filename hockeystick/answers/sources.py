@@ -1,0 +1,70 @@
+"""Which theorems an answer rests on: the references in the docstrings of what made it."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import final
+
+from hockeystick.accountants.registry import ACCOUNTANTS
+from hockeystick.answers.cautions import mechanisms_in
+from hockeystick.mechanisms import Mechanism
+
+_SECTION = re.compile(r"^References:\n((?:[ ]+.*\n|\n)+)", re.MULTILINE)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What one part of an answer rests on.
+
+    Args:
+        of: The accountant by its name, or the class of a mechanism or a notion, as "Laplace".
+        text: The papers and their theorems.
+    """
+
+    of: str
+    text: str
+
+
+def sources(plan: Mechanism, accountant: str) -> tuple[Source, ...]:
+    """Return what an answer rests on: the accountant's theorem, then that of each mechanism.
+
+    Edge cases:
+        There are none where Python drops docstrings (``python -OO``).
+
+    Args:
+        plan: What the answer is of.
+        accountant: Who answered, as ``answer.accountant`` says.
+
+    Returns:
+        The References of their docstrings, each once.
+
+    Example:
+        >>> import hockeystick as hs
+        >>> plan = hs.Laplace(2) ** 3
+        >>> for one in hs.answers.sources(plan, hs.epsilon(plan, 1e-5).accountant):
+        ...     print(f"{one.of}: {one.text[:30]}...")
+        contour: Alghamdi, Gomez, Asoodeh, Calm...
+        Repeated: Zhu, Dong and Wang, "Optimal A...
+        Laplace: Dwork, McSherry, Nissim and Sm...
+    """
+    found = dict(_named(plan, accountant))
+    return tuple(Source(of, text) for of, text in found.items() if text)
+
+
+def references_of(documented: type) -> str:
+    """Return the References of a docstring as one paragraph; empty where there are none."""
+    section = _SECTION.search(inspect.cleandoc(documented.__doc__ or "") + "\n")
+    return " ".join(section[1].split()) if section else ""
+
+
+def _named(plan: Mechanism, accountant: str) -> Iterator[tuple[str, str]]:
+    """Yield names and references, the accountant's first."""
+    known = ACCOUNTANTS.get(accountant)
+    if known is not None:
+        yield accountant, references_of(type(known))
+    for part in mechanisms_in(plan):
+        yield type(part).__name__, references_of(type(part))

@@ -1,0 +1,73 @@
+"""Every answer says which theorems it rests on."""
+
+import json
+from html import escape
+
+import pytest
+
+import hockeystick as hs
+from hockeystick.accountants.registry import ACCOUNTANTS
+from hockeystick.answers import Source, sources
+from hockeystick.answers.sources import references_of
+from hockeystick.cli import main
+from hockeystick.mechanisms import MECHANISMS
+from hockeystick.notions import NOTIONS
+
+EVERY: dict[str, type] = {
+    **{name: type(one) for name, one in ACCOUNTANTS.items()},
+    **MECHANISMS,
+    **NOTIONS,
+}
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_every_accountant_mechanism_and_notion_has_references(name: str) -> None:
+    text = references_of(EVERY[name])
+    assert len(text) > 20
+    assert ">>>" not in text
+    assert "\n" not in text
+
+
+def test_the_accountant_comes_first_and_each_mechanism_once() -> None:
+    plan = (hs.PoissonSubsampled(hs.Gaussian(2), 0.1) @ hs.Gaussian(3)) ** 2
+    found = sources(plan, "prv")
+    assert [one.of for one in found] == [
+        "prv",
+        "Repeated",
+        "Composed",
+        "PoissonSubsampled",
+        "Gaussian",
+    ]
+    assert "Gopi, Lee and Wutschitz" in found[0].text
+    assert "theorem 11" in found[3].text
+
+
+def test_what_has_no_references_is_left_out() -> None:
+    class Undocumented:
+        pass
+
+    assert references_of(Undocumented) == ""
+    assert sources(hs.Gaussian(1), "unknown") == (Source("Gaussian", references_of(hs.Gaussian)),)
+
+
+def test_the_command_cites_them_and_programs_always_have_them(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    question = "epsilon", "Laplace(2)", "--delta", "1e-3"
+    assert main([*question, "--cite"]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    found = sources(hs.Laplace(2), "closed-form")
+    for one in found:
+        assert f"- {one.of}: {one.text}" in out
+    assert main([*question, "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["sources"] == [{"of": one.of, "text": one.text} for one in found]
+    assert main(question) == 0
+    assert found[1].text[:20] not in capsys.readouterr().out
+    assert main([*question, "--short", "--cite"]) == 2
+
+
+def test_the_report_names_them() -> None:
+    page = hs.report(hs.Laplace(2), delta=1e-3).html
+    (one, *_) = sources(hs.Laplace(2), "closed-form")
+    assert escape(one.text).replace("&quot;", "&#34;") in page

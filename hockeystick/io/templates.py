@@ -25,7 +25,7 @@ _HEAD: Final = """#:schema ./plan.schema.json
 title = "{title}"
 # source = "https://example.org/report"
 # notes = "What a reader should know besides."
-delta = 1e-5                  # where to ask for epsilon: below 1 / examples
+delta = 1e-5                  # where to ask for epsilon: below 1 / {many}
 # epsilon = 2                 # where to ask for delta; what `hockeystick solve` should meet
 """
 _TRAINING: Final = """
@@ -66,7 +66,7 @@ def training_template(name: str = "plan.toml") -> str:
     Args:
         name: What the file will be called.
     """
-    return _HEAD.format(title="My training run", name=name) + _TRAINING
+    return _HEAD.format(title="My training run", name=name, many="examples") + _TRAINING
 
 
 def template_of(mechanism: str, name: str = "plan.toml") -> str:
@@ -90,8 +90,10 @@ def template_of(mechanism: str, name: str = "plan.toml") -> str:
     """
     if mechanism == DPSGD.__name__:
         return training_template(name)
-    head = _HEAD.format(title=f"My {mechanism}", name=name)
-    return f"{head}\n{_release(mechanism, _example(mechanism))}"
+    example = _example(mechanism)
+    many = "clients" if getattr(example, "unit", None) == "client" else "examples"
+    head = _HEAD.format(title=f"My {mechanism}", name=name, many=many)
+    return f"{head}\n{_release(mechanism, example)}"
 
 
 def _example(name: str) -> Mechanism:

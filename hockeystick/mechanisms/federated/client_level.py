@@ -1,4 +1,4 @@
-"""Fed-SDP: federated training whose noise hides clients."""
+"""Fed-SDP, also DP-FedAvg: federated training whose noise hides clients (user-level privacy)."""
 
 from __future__ import annotations
 
@@ -30,12 +30,22 @@ ROUNDS: Final = whole_numbers("T", 0, (3, 1000))
 @final
 @dataclass(frozen=True, slots=True, init=False)
 class FedSDP(Plan):
-    """Federated training with client-level privacy: the updates of a round, clipped, with noise.
+    """DP-FedAvg: federated training with client-level (user-level) privacy, noise in every round.
 
     In each round some of the clients are drawn, each trains on its own data as it likes, and the
     change of its model is clipped as one vector to the clipping norm C. What is released is their
     sum + N(0, (noise_multiplier * C)^2 I), once a round. The unit of privacy is a client with all
     that it holds: nothing is said about how it trains, and nothing hides a record from a client.
+    DP-FedSGD is the same with one step of training.
+
+    How clients are drawn:
+
+    - "poisson": each client by a coin of its own, so that the number that takes part varies.
+    - "fixed-size": exactly ``clients_per_round``, every choice of that many equally likely, as a
+      server does that picks K of N at random. Under add-remove too another client takes the place
+      of one that is missing, so that the sum moves by up to 2 C: about as costly as "poisson" with
+      half the noise.
+    - "revealed": exactly that many, and whoever sees the releases may know who took part.
 
     Guarantees:
         With sampling "poisson" and "revealed" exact, with "fixed-size" the ends of
@@ -54,7 +64,8 @@ class FedSDP(Plan):
         clients_per_round: How many are drawn in a round, an integer from 1 to total_clients; with
             "poisson", on average.
         rounds: The number T of rounds, an integer >= 0.
-        sampling: "poisson", "fixed-size" or "revealed".
+        sampling: "poisson" (each client by a coin of its own), "fixed-size" (exactly
+            clients_per_round, at random) or "revealed" (it may be known who takes part).
         adjacency: "add-remove", "zero-out" or "replace-one", of clients; not "add-remove" with
             "revealed", where the list of those who take part itself shows that a client exists.
 
@@ -215,6 +226,6 @@ def drawn_words(plan: FedSDP) -> str:
         else "who takes part stays secret, from the server too if it is not trusted"
     )
     return (
-        f"Each round draws one of all sets of {plan.clients_per_round:,} of {plan.total_clients:,} "
-        f"clients, equally likely and afresh; {seen}."
+        f"Each round draws exactly {plan.clients_per_round:,} of {plan.total_clients:,} clients, "
+        f"every choice of that many equally likely and made afresh; {seen}."
     )

@@ -1,4 +1,4 @@
-"""Tree aggregation: running sums from the noisy nodes of a binary tree."""
+"""Tree aggregation, as in DP-FTRL: running sums from the noisy nodes of a binary tree."""
 
 from __future__ import annotations
 
@@ -24,7 +24,12 @@ class TreeAggregation(AnyAdjacency):
     Each example is in one leaf, and so in at most ceil(log2(leaves + 1)) nodes whose leaves are
     all there: one Gaussian mechanism of ``mu = sqrt(ceil(log2(leaves + 1))) / noise_multiplier``,
     also where later rounds depend on the earlier nodes, and however estimates are refined.
-    A tree that starts afresh with each epoch is ``TreeAggregation(...) ** epochs``.
+    What is protected, here called an example, may be a client with all its data: user-level
+    privacy, as in federated DP-FTRL. It then is in one round only.
+
+    **Several participations.** A tree that starts afresh with each epoch is
+    ``TreeAggregation(...) ** epochs``. Whoever is in several leaves of *one* tree is not covered:
+    that is ``MatrixFactorization`` with an encoder's ``participations`` and ``separation``.
 
     Guarantees:
         Exact: the first example is in that many nodes.
@@ -72,7 +77,8 @@ class TreeAggregation(AnyAdjacency):
     def assumptions(self) -> tuple[str, ...]:
         """What must hold in the training code for the release to be as described."""
         return (
-            "Each example contributes to one leaf of one tree, clipped in L2 to the clipping norm.",
+            "Each example (or client, where clients are protected) contributes to one leaf of one "
+            "tree, clipped in L2 to the clipping norm.",
             "Fresh Gaussian noise is added to each node whose leaves are all there; its standard "
             f"deviation is {plain(self.noise_multiplier)} times the most that one example moves a "
             "leaf by in L2: the clipping norm, twice that where an example is replaced.",

@@ -297,3 +297,15 @@ def test_plans_at_the_ends(make: Any) -> None:
     assert hs.epsilon(make(rounds=0), 1e-5).upper == 0.0
     assert hs.epsilon(make(noise_multiplier=math.inf), 1e-5).upper == 0.0
     assert hs.epsilon(make(noise_multiplier=0.0, sampling="poisson"), 1e-9).upper == math.inf
+
+
+def test_help_and_words_speak_of_clients_and_dp_fedavg() -> None:
+    told = hs.federated.FedSDP.__doc__ or ""
+    assert all(word in told for word in ("DP-FedAvg", "user-level", "takes the place"))
+    words = " ".join(fed_sdp().assumptions)
+    assert "draws exactly 10 of 100 clients, every choice of that many equally likely" in words
+    assert "example" not in words
+    tree = hs.mechanisms.TreeAggregation(10.0, leaves=100)
+    assert "(or client, where clients are protected) contributes to one leaf" in tree.assumptions[0]
+    poisson = fed_sdp(sampling="poisson", noise_multiplier=1.5)
+    assert hs.epsilon(fed_sdp(), 1e-3).upper == pytest.approx(hs.epsilon(poisson, 1e-3).upper)

@@ -62,6 +62,30 @@ def test_a_file_that_is_there_goes_with_force_alone(
     )
 
 
+@pytest.mark.parametrize("name", ["rows.csv", "begun.toml"])
+def test_a_symbolic_link_stays_one_and_what_it_leads_to_is_written(
+    run: Run, write: Write, tmp_path: Path, name: str
+) -> None:
+    grid, out, there = write(GRID), tmp_path / name, tmp_path / "there"
+    there.mkdir()
+    given = [{"OUT": str(out), "GRID": grid}.get(word, word) for word in shlex.split(WRITERS[name])]
+    out.symlink_to(there / "real")
+    assert run(*given).status == 0
+    assert out.is_symlink()
+    assert [path.name for path in there.iterdir()] == ["real"]
+    (there / "real").write_text("mine")
+    assert run(*given).status == 2
+    assert (there / "real").read_text() == "mine"
+    assert run(*given, "--force").status == 0
+    assert out.is_symlink()
+    assert (there / "real").read_text() != "mine"
+    for target, why in (("no/real", "No such file or directory"), (name, "Too many levels")):
+        out.unlink()
+        out.symlink_to(target)
+        status, _, err = run(*given)
+        assert (status, why in err, out.is_symlink()) == (2, True, True)
+
+
 def test_a_file_beside_an_unfinished_sweep_goes_with_force_alone(
     run: Run, write: Write, tmp_path: Path
 ) -> None:

@@ -76,6 +76,15 @@ def test_the_version_is_one_line(run: Run) -> None:
     assert len(out.splitlines()) == 1
 
 
+def test_the_version_is_printed_without_loading_the_command(run: Run) -> None:
+    code = (
+        "import sys; from hockeystick.__main__ import main; sys.argv[1:] = ['--version']; "
+        "status = main(); sys.exit(status or bool({'click', 'numpy'} & sys.modules.keys()))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, run("--version")[1], "")
+
+
 def test_nobody_reading_is_no_traceback() -> None:
     reader, writer = os.pipe()
     os.close(reader)

@@ -120,12 +120,14 @@ class Journal:
     def finish(self) -> None:
         """Make the file, all at once, and remove the journal."""
         self._sync()
-        partial = self._target.with_name(self._target.name + ".part")
+        # A symbolic link stays one.
+        target = os.path.realpath(self._target)
+        partial = f"{target}.part"
         with open(partial, "wb") as file:
             WRITERS[self._target.suffix.lower()](file, self._rows, self._grid.names)
             file.flush()
             os.fsync(file.fileno())
-        os.replace(partial, self._target)
+        os.replace(partial, target)
         self._file.close()
         self._path.unlink()
 

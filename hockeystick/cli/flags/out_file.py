@@ -49,7 +49,9 @@ def out_path(out: str, endings: Collection[str], force: bool, name: str = "out")
         raise ParameterError(name, out, f"a file name that ends in {listed}")
     if path.is_dir():
         raise click.ClickException(f"cannot write {out}: Is a directory")
-    if not path.parent.is_dir():
+    if _followed(path).is_symlink():
+        raise click.ClickException(f"cannot write {out}: Too many levels of symbolic links")
+    if not path.parent.is_dir() or not _followed(path).parent.is_dir():
         raise click.ClickException(f"cannot write {out}: No such file or directory")
     _refuse_existing(path, force)
     return path
@@ -74,20 +76,29 @@ def write_whole(path: Path, text: str, force: bool) -> None:
 
 @contextmanager
 def whole(path: Path, force: bool) -> Iterator[Path]:
-    """Yield where to write a file that then is there all at once: until it is whole, it is not."""
+    """Yield where to write a file that then is there all at once: until it is whole, it is not.
+
+    A symbolic link stays one: the file that it leads to is written.
+    """
+    target = _followed(path)
     try:
-        descriptor, name = tempfile.mkstemp(dir=path.parent, suffix=f".part{path.suffix}")
+        descriptor, name = tempfile.mkstemp(dir=target.parent, suffix=f".part{path.suffix}")
         os.close(descriptor)
         part = Path(name)
         try:
             yield part
             _refuse_existing(path, force)
             part.chmod(0o666 & ~_umask())
-            part.replace(path)
+            part.replace(target)
         finally:
             part.unlink(missing_ok=True)
     except OSError as error:
         raise click.ClickException(f"cannot write {path}: {error.strerror}") from None
+
+
+def _followed(path: Path) -> Path:
+    """Return the file that a path leads to, through symbolic links; it need not be there."""
+    return Path(os.path.realpath(path)) if path.is_symlink() else path
 
 
 def _refuse_existing(path: Path, force: bool) -> None:

@@ -89,7 +89,9 @@ def test_the_command_says_its_decision_by_its_exit_status(
 ) -> None:
     asked = ("epsilon", *FLAGS, "--delta", "1e-6", "--at-most", budget)
     assert main(asked) == status
-    assert f"{word} epsilon at most" in capsys.readouterr().out
+    told = capsys.readouterr().out
+    assert f"{word} epsilon at most" in told
+    assert ("solve with --parameter noise_multiplier" in told) == (word == "misses")
     assert main((*asked, "--json")) == status
     assert json.loads(capsys.readouterr().out)["budget"]["decision"] == word
 

@@ -48,7 +48,7 @@ _A_DATE: Final = "a day such as 2026-01-31"
 @options.plan_flags
 @options.question("delta")
 @click.option("--budget-epsilon", "--at-most", "budget", metavar="E", help=_BUDGET)
-@out_flags("Where the page goes: a new .html file.")
+@out_flags("Where the page goes: a new .html file; by default here, named after the plan file.")
 @click.option("--date", metavar="DAY", help=f"The day that the page bears, {_A_DATE}; or today.")
 @click.option("--registry", metavar="FILE.yaml", help=_REGISTRY)
 @options.verify_flag
@@ -91,7 +91,7 @@ def report(
     what the plan proves is filled in, and what only people know is marked "to be filled in".
     """
     if out is None and (registry is None or verify or scores_file or dataset or budget):
-        raise click.UsageError(f"Missing -o FILE{_ENDING}, where the page goes")
+        out = _beside(plan_file if registry is None else None)
     path = None if out is None else out_path(out, (_ENDING,), force)
     entry_path = None if registry is None else out_path(registry, _ENTRIES, force, "registry")
     day = _day(date)
@@ -192,6 +192,13 @@ def _ledger(url: str | None, dataset: str | None, head: str | None) -> Ledgered 
     from hockeystick.reports.ledgered import ledgered
 
     return ledgered(hs.Ledger(named(url), dataset, read_only=True), head=head)
+
+
+def _beside(plan_file: str | None) -> str:
+    """Return the name of a page that is named after its plan file, or raise."""
+    if plan_file is None or not os.path.isfile(plan_file):
+        raise click.UsageError(f"Missing -o FILE{_ENDING}, where the page goes")
+    return Path(plan_file).stem + _ENDING
 
 
 def _day(date: str | None) -> dt.date:

@@ -173,6 +173,10 @@ def plan_of(
             try:
                 file = given.plan_file(fields, numbers.of_file, blanks)
             except PlanFileError as error:
+                left_out = None if blanks else given.left_out(fields, numbers.of_file)
+                if left_out is not None:
+                    hint = "is left out: hockeystick solve finds it"
+                    raise PlanFileError(f"{error}; {left_out} {hint}") from None
                 raise of_group.pointing(error, fields) from None
         applied = replace(file, plan=numbers.applied(file.plan))
     return of_group.for_group(applied, flags.get(of_group.NAME))

@@ -10,6 +10,7 @@ from typing import Final, final
 
 import click
 
+from hockeystick.errors import HockeystickError
 from hockeystick.io import did_you_mean, parse, parse_plan, shown
 from hockeystick.io.blanks import Blanks
 from hockeystick.io.building import required_by
@@ -57,6 +58,19 @@ class Source:
         if numbers:
             raise click.UsageError(f"--set {next(iter(numbers))}: {self.text!r} is no plan file")
         return PlanFile(plan=plan_of_text(self.text, overrides or {}, blanks))
+
+    def left_out(
+        self,
+        overrides: Mapping[str, object] | None = None,
+        numbers: Mapping[str, object] | None = None,
+    ) -> str | None:
+        """Return the one number that the plan lacks, None where something else is wrong."""
+        blanks = Blanks()
+        try:
+            self.plan_file(overrides, numbers, blanks)
+        except HockeystickError:
+            return None
+        return blanks.found[0][1] if len(blanks.found) == 1 else None
 
 
 def source(text: str) -> Source:

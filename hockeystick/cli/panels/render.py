@@ -23,6 +23,7 @@ from hockeystick.cli.panels.fitting import Framed
 from hockeystick.cli.panels.fitting import bare_table as bare_table
 from hockeystick.cli.panels.fitting import facts_table as facts_table
 from hockeystick.io.plan_file import PlanFile
+from hockeystick.mechanisms import DPSGD
 from hockeystick.numerics import numerals as numerals
 from hockeystick.results import Approximate, Certified
 
@@ -85,6 +86,8 @@ def panel(
     facts.add_row(answer.quantity, _headline(at, answer))
     if decided is not None:
         facts.add_row("budget", _decision(answer.quantity, decided))
+        if not decided.meets and isinstance(file.plan, DPSGD):
+            facts.add_row("to meet it", _least_noise(answer.quantity, decided))
     for caution in cautions(answer, file.plan, **at_what):
         facts.add_row("caution", Text(caution.text, style="yellow"))
     facts.add_row("proven", _proven(answer))
@@ -207,6 +210,15 @@ def _decision(quantity: str, decided: Decided) -> Text:
             ("undecided", "bold red"), f": {budget} lies between the proven ends"
         ),
     }[decided.decision]
+
+
+def _least_noise(quantity: str, decided: Decided) -> str:
+    """Return how to find the noise with which training meets a budget."""
+    target = f"--{quantity} {numerals.plain(decided.at_most)}"
+    return (
+        f"hockeystick solve with --parameter noise_multiplier {target} in place of --at-most "
+        "finds the least noise"
+    )
 
 
 def _add_summary(facts: Table, summary: GaussianSummary) -> None:

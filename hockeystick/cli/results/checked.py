@@ -8,9 +8,8 @@ from typing import Any, Final, final
 
 from hockeystick.answers import in_words, steps_rules
 from hockeystick.cli.flags.grid_file import GridFile, load_grid
-from hockeystick.cli.flags.source import Source, source
+from hockeystick.cli.flags.source import source
 from hockeystick.errors import HockeystickError
-from hockeystick.io.blanks import Blanks
 from hockeystick.io.plan_file import PlanFile, problems_in
 from hockeystick.numerics.numerals import jsonable, plain
 
@@ -44,7 +43,7 @@ class Checked:
             if given.content is not None and _A_GRID.search(given.content):
                 return cls(given.name, grid=load_grid(text))
             problems = [] if given.content is None else problems_in(given.content)
-            left_out = _left_out(given) if problems else None
+            left_out = given.left_out() if problems else None
             if left_out is not None:
                 return cls(given.name, left_out=left_out)
             return cls(given.name, tuple(problems), None if problems else given.plan_file())
@@ -72,16 +71,6 @@ class Checked:
             "meaning": self.meaning,
             **{name: None if x is None else jsonable(x) for name, x in asked.items()},
         }
-
-
-def _left_out(given: Source) -> str | None:
-    """Return the one number that a plan lacks, None where something else is wrong."""
-    blanks = Blanks()
-    try:
-        given.plan_file(blanks=blanks)
-    except HockeystickError:
-        return None
-    return blanks.found[0][1] if len(blanks.found) == 1 else None
 
 
 def _plan(file: PlanFile) -> list[str]:

@@ -119,8 +119,19 @@ def test_the_page_has_the_permissions_of_any_new_file(run: Run, write: Write, ou
     assert stat.S_IMODE(out.stat().st_mode) == 0o640
 
 
+def test_the_page_is_named_after_the_plan_file(
+    run: Run, write: Write, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    plan = write(PLAN)
+    monkeypatch.chdir(tmp_path)
+    assert run("report", plan).out.startswith("plan.html: epsilon = ")
+    status, _, err = run("report", plan)
+    assert (status, err.startswith("hockeystick: plan.html is there already")) == (2, True)
+    assert "Missing -o FILE.html" in run("report", "Gaussian(2)", "--delta", "1e-5").err
+
+
 WRONG = [
-    ("", "Missing -o FILE.html, where the page goes"),
+    ("--verify --registry page.yaml", "Missing -o FILE.html, where the page goes"),
     ("-o page.txt", "out must be a file name that ends in .html; got"),
     ("-o nowhere/page.html", "cannot write nowhere/page.html: No such file or directory"),
     ("-o page.html --delta 2", "delta must be a number from 0 to 1; got 2"),

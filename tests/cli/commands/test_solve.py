@@ -232,7 +232,9 @@ def test_a_plan_file_may_leave_a_number_out_as_well(run: Run, write: Write, cont
     expected = hs.calibrate(plan, "noise_multiplier", hs.ApproxDP(2, 1e-5)).value
     assert (name, extreme) == ("noise_multiplier", "least")
     assert value == pytest.approx(expected, rel=3e-9)
-    assert "needs noise_multiplier" in run("epsilon", write(content), "--delta", "1e-5")[2]
+    said = run("epsilon", write(content), "--delta", "1e-5")[2]
+    assert "needs noise_multiplier" in said
+    assert "noise_multiplier is left out: hockeystick solve finds it" in said
 
 
 @pytest.mark.parametrize(

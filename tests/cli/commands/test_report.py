@@ -124,10 +124,10 @@ def test_the_page_is_named_after_the_plan_file(
 ) -> None:
     plan = write(PLAN)
     monkeypatch.chdir(tmp_path)
-    assert run("report", plan).out.startswith("plan.html: epsilon = ")
+    assert run("report", plan)[1].startswith("plan.html: epsilon = ")
     status, _, err = run("report", plan)
     assert (status, err.startswith("hockeystick: plan.html is there already")) == (2, True)
-    assert "Missing -o FILE.html" in run("report", "Gaussian(2)", "--delta", "1e-5").err
+    assert "Missing -o FILE.html" in run("report", "Gaussian(2)", "--delta", "1e-5")[2]
 
 
 WRONG = [

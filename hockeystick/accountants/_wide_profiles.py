@@ -36,6 +36,8 @@ _WIDE: Final = 0.1
 # The most values of a sum of losses that are enumerated, and their tilt.
 _MOST_SUMS: Final = 500
 _TILT: Final = 1.0
+# The most values of a sum of evenly spaced losses.
+_MOST_CONVOLVED: Final = 3000
 # The most atoms of a loss that become knots.
 _MOST_ATOMS: Final = 64
 _ORDERS: Final = 48
@@ -217,7 +219,22 @@ class WideProfile(Profile):
             return None
         from hockeystick.accountants.prv._enumerate import combinations
 
-        return combinations(cells, _TILT, most=_MOST_SUMS)
+        return combinations(cells, _TILT, most=_MOST_SUMS) or self._evenly_spaced
+
+    @cached_property
+    def _is_on_lattice(self) -> bool:
+        """Whether the values are those of a lattice, and too many to list in another way."""
+        return self._sums is not None and self._sums is self._evenly_spaced
+
+    @cached_property
+    def _evenly_spaced(self) -> Combinations | None:
+        """All values of the loss, where they are those of runs of one loss on a lattice."""
+        loss, count = self._terms[0]
+        if len(self._terms) > 1 or not isinstance(loss, CellLoss) or loss.attained is not loss:
+            return None
+        from hockeystick.accountants.prv._convolve import convolved
+
+        return convolved(loss, count, _TILT, most=_MOST_CONVOLVED)
 
     @cached_property
     def _table(self) -> TableProfile:
@@ -237,9 +254,18 @@ class WideProfile(Profile):
         )
 
     def _knots(self, reach: float, count: int) -> Array:
-        """Return epsilons up to a reach, dense near 0, and the breakpoints of delta."""
+        """Return epsilons up to a reach, dense near 0, and the breakpoints of delta.
+
+        Where these are of a lattice, and so too many for others to lie between, two knots are put
+        between each two: delta is linear in ``e^eps`` there, and the table exact.
+        """
         breakpoints = self._breakpoints[self._breakpoints < reach]
-        return np.union1d(reach * np.linspace(0.0, 1.0, count) ** 2, breakpoints)
+        knots = np.union1d(reach * np.linspace(0.0, 1.0, count) ** 2, breakpoints)
+        if not self._is_on_lattice:
+            return knots
+        ends = np.r_[0.0, breakpoints]
+        thirds = [ends[:-1] + share * np.diff(ends) for share in (1.0 / 3.0, 2.0 / 3.0)]
+        return np.unique(np.r_[knots, *thirds])
 
     @cached_property
     def _breakpoints(self) -> Array:
@@ -265,7 +291,7 @@ class WideProfile(Profile):
 
     def _at_knot(self, epsilon: float) -> Interval:
         """Return delta in closed form, or by the values that the loss takes."""
-        if self._is_closed or self._sums is None:
+        if self._sums is None or (self._is_closed and not self._is_on_lattice):
             return self._by_theorem(epsilon)
         low, high = self._sums.lower(epsilon), self._sums.upper(epsilon)
         lower = math.exp(low - _OUTWARD * (abs(low) + 4.0)) if low > -math.inf else 0.0

@@ -46,8 +46,9 @@ def tradeoff(plan: Mechanism, *, view: View | str | None = None) -> TradeOff:
     Guarantees:
         ``f(alpha)`` is a proven lower end, ``f.bounds(alpha)`` holds the truth for the worst pair
         of neighbours, and ``f.power(fpr)`` is a proven upper end of any attack's true positives.
-        The ends are close where the contour accountant draws lines, for single runs and for
-        Gaussians; elsewhere they are what the "rdp" accountant proves.
+        The ends are close where the contour accountant draws lines, for single runs, for
+        Gaussians, and where the runs of one loss on a lattice, such as that of integer noise, add
+        up to a few thousand values; elsewhere they are what the "rdp" accountant proves.
 
     Edge cases:
         A plan that releases nothing has ``1 - alpha``; a release without noise leaves what it

@@ -65,7 +65,7 @@ class Combinations:
         return value, missing, self.log_total - self.tilt * epsilon
 
 
-class _TiltedAtoms(NamedTuple):
+class TiltedAtoms(NamedTuple):
     """The tilted atoms of one loss, without negligible ones."""
 
     loss: Array
@@ -79,7 +79,7 @@ def combinations(
     terms: Sequence[tuple[CellLoss, int]], tilt: float, *, most: int = _MOST
 ) -> Combinations | None:
     """Return every combination of atoms; None for too many, or losses that are not atomic."""
-    kept = [(_tilted_atoms(loss, tilt), count) for loss, count in terms]
+    kept = [(tilted_atoms(loss, tilt), count) for loss, count in terms]
     if any(one is None for one, _ in kept):
         return None
     known = [(one, count) for one, count in kept if one is not None]
@@ -108,7 +108,9 @@ def combinations(
     )
 
 
-def _tilted_atoms(loss: CellLoss, tilt: float) -> _TiltedAtoms | None:
+def tilted_atoms(
+    loss: CellLoss, tilt: float, omitted: float = _OMITTED_LOG_MASS
+) -> TiltedAtoms | None:
     """Return a loss's tilted atoms without negligible ones; None if it is not atomic."""
     if loss.cells(np.array([-math.inf, math.inf])).log_p[0] > -math.inf:
         return None
@@ -117,14 +119,14 @@ def _tilted_atoms(loss: CellLoss, tilt: float) -> _TiltedAtoms | None:
     top = float(exponent.max())
     log_total = top + math.log(float(np.exp(exponent - top).sum()))
     log_mass = exponent - log_total
-    kept = log_mass > -_OMITTED_LOG_MASS
+    kept = log_mass > -omitted
     sizes = np.abs(atoms.log_p) + np.abs(tilt * atoms.loss) + abs(log_total)
     error = float((atoms.error + ULP * (8.0 * sizes + 16.0))[kept].max())
     omitted_mass = float(np.exp(log_mass[~kept]).sum()) * 1.01
-    return _TiltedAtoms(atoms.loss[kept], log_mass[kept], log_total, omitted_mass, error)
+    return TiltedAtoms(atoms.loss[kept], log_mass[kept], log_total, omitted_mass, error)
 
 
-def _multisets(one: _TiltedAtoms, count: int) -> tuple[Array, Array]:
+def _multisets(one: TiltedAtoms, count: int) -> tuple[Array, Array]:
     """Return the sums of ``count`` atoms, one for each multiset, and their masses' logs."""
     from scipy.special import gammaln
 

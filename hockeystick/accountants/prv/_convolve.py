@@ -2,7 +2,8 @@
 
 The tilted masses of n runs are the n-fold convolution of those of one. Nothing is negative in it,
 so that round-off is relative: a convolution with m terms adds less than ``m + 2`` units in the last
-place to what its factors are off by, and that of n runs is made of n - 1 of them at most.
+place to what its factors are off by, and that of n runs is made of n - 1 of them at most. What
+comes near underflow, where round-off is no longer relative, is left out and counted.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
 # Atoms of less tilted mass than exp(-this) are omitted.
 _OMITTED_LOG_MASS: Final = 700.0
+# Sums of less tilted mass than this are left out.
+_LEAST: Final = 1e-295
 # Atoms this close to a lattice, relatively, are taken to be there; the distance is counted.
 _ON_LATTICE: Final = 1e-12
 
@@ -43,7 +46,7 @@ def convolved(loss: CellLoss, count: int, tilt: float, *, most: int) -> Combinat
         loss=count * first + step * np.arange(mass.size, dtype=np.float64),
         mass=mass,
         log_total=count * one.log_total,
-        omitted_mass=expm1_or_inf(count * one.omitted_mass) * (1.0 + 1e-9),
+        omitted_mass=expm1_or_inf(count * (one.omitted_mass + mass.size * _LEAST)) * (1.0 + 1e-9),
         relative_error=count * (one.error + ULP * (mass.size + 4.0)) + ULP * (16.0 * logs + 64.0),
         displacement=count * (off + 32.0 * ULP * largest),
     )
@@ -56,4 +59,5 @@ def _power(mass: Array, count: int) -> Array:
         found = np.convolve(found, found)
         if digit == "1":
             found = np.convolve(found, mass)
+        found[found < _LEAST] = 0.0
     return found

@@ -48,3 +48,11 @@ def test_delta_of_the_sums_holds_that_of_the_noise_added_up(
 )
 def test_many_or_uneven_values_are_not_listed(plan: hs.Mechanism, runs: int, most: int) -> None:
     assert convolved(loss_of(plan), runs, 1.0, most=most) is None
+
+
+def test_what_comes_near_underflow_is_left_out_and_counted() -> None:
+    found = convolved(loss_of(hs.DiscreteGaussian(0.7)), 6, 1.0, most=3000)
+    assert found is not None
+    assert found.mass[found.mass > 0.0].min() > 1e-296
+    assert found.mass[0] == 0.0
+    assert found.omitted_mass > 0.0

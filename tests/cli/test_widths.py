@@ -82,3 +82,15 @@ def test_every_number_is_there_uncut_at_every_width(
     assert shown
     for columns in (40, 60, 80, 120):
         assert shown <= set(NUMBER.findall(lines(columns)))
+
+
+@pytest.mark.parametrize("columns", ["1", "7", "19"])
+def test_a_terminal_too_narrow_for_any_word_is_taken_for_one_of_20_columns(
+    run: Run, monkeypatch: pytest.MonkeyPatch, columns: str
+) -> None:
+    asked = ("epsilon", "Gaussian(4)", "--delta", "1e-6")
+    monkeypatch.setenv("COLUMNS", "20")
+    least = run(*asked)
+    monkeypatch.setenv("COLUMNS", columns)
+    assert run(*asked) == least
+    assert "1.06071" in least[1]

@@ -27,6 +27,8 @@ from hockeystick.mechanisms import DPSGD
 from hockeystick.numerics import numerals as numerals
 from hockeystick.results import Approximate, Certified
 
+# In less, frames would leave no room for words.
+_NARROWEST: Final = 20
 _WIDEST: Final = 100
 WIDER: Final = 110
 _WIDEST_TABLE: Final = 130
@@ -37,9 +39,9 @@ ANY_ADJACENCY: Final = "any: the one under which the plan's numbers hold"
 
 
 def terminal(widest: int) -> Console:
-    """Return the console of standard output, no wider than what reads well."""
+    """Return the console of standard output, no wider and no narrower than what can be read."""
     console = Console(file=sys.stdout, highlight=False, markup=False, emoji=False)
-    console.width = min(console.width, widest)
+    console.width = max(_NARROWEST, min(console.width, widest))
     return console
 
 

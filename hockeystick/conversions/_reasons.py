@@ -53,5 +53,5 @@ def and_bounds(theorem: str, steps: Iterable[Notion]) -> str:
 
 
 def refuse(source: Mechanism, target: str, reason: str) -> NoReturn:
-    """Raise the error that says why a source implies nothing of a target."""
-    raise IncompatibleError(f"a {source} implies no {target}: {reason}")
+    """Raise the error that says why nothing of a target is proven to follow from a source."""
+    raise IncompatibleError(f"no {target} is proven to follow from a {source}: {reason}")

@@ -33,7 +33,7 @@ _DOMINATED = (
 _SUM = "Dong, Roth and Su 2022, corollary 3.3: the squares of mu add up"
 _CONCENTRATED = (
     "sqrt(2 rho)-GDP does not follow, since f of a randomized response with D_alpha <= rho alpha "
-    "falls below it, and no larger mu is proven here; convert to FDP for all that follows"
+    "falls below it, and no larger mu is proven; convert to FDP for all that follows"
 )
 _NO_MU = "no mu is known to bound it: see its trade-off function"
 _UNSEEN = "whether f >= G_mu everywhere cannot be seen at finitely many rates"

@@ -19,7 +19,7 @@ class ZCDP(Notion):
     Guarantees:
         Any function of the output is rho-zCDP too. As part of a plan it costs at most what its
         Renyi divergences allow, and at least what a Gaussian mechanism with ``mu = sqrt(2 rho)``
-        costs, which is rho-zCDP. The converse does not hold: rho-zCDP implies no GDP.
+        costs, which is rho-zCDP. The converse does not hold: rho-zCDP need not be sqrt(2 rho)-GDP.
 
     Edge cases:
         rho 0 releases nothing; inf may release everything.

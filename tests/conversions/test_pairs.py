@@ -66,7 +66,9 @@ def test_a_pair_is_decided_as_the_table_says(source: str, target: str) -> None:
     decided = DECIDED[source].split()[COLUMNS.index(target)]
     given = GIVEN.get(target, {})
     if decided == "x":
-        with pytest.raises(hs.errors.IncompatibleError, match=f"implies no {target}: ..."):
+        with pytest.raises(
+            hs.errors.IncompatibleError, match=f"no {target} is proven to follow from .*: ..."
+        ):
             convert(SOURCES[source], target, **given)
         return
     result = convert(SOURCES[source], NOTIONS[target], **given)

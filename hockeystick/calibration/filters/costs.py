@@ -133,7 +133,7 @@ def _finite(value: float, part: Mechanism, notion: str) -> float:
     """Return a finite number, or raise where everything is released."""
     if value == math.inf:
         raise IncompatibleError(
-            f"a {part} implies no {notion}: it allows everything to be released"
+            f"no {notion} is proven to follow from a {part}: it allows everything"
         )
     return value
 

@@ -527,7 +527,7 @@ def test_rare_sampling_for_a_small_budget_takes_few_proven_answers() -> None:
 def test_a_plan_without_the_targets_quantity_is_refused_with_the_reason(
     target: hs.GDP,
 ) -> None:
-    with pytest.raises(hs.errors.IncompatibleError, match="implies no"):
+    with pytest.raises(hs.errors.IncompatibleError, match="is proven to follow from"):
         hs.calibrate(hs.mechanisms.Skellam(9), "variance", target)
 
 
@@ -588,16 +588,26 @@ def test_every_number_of_every_mechanism_is_solved_or_refused_with_a_reason(
 @pytest.mark.parametrize(
     ("plan", "parameter", "target", "told"),
     [
-        (hs.DiscreteGaussian(2.0), "sigma", hs.GDP(1.0), r"sigma 2\) implies no GDP"),
+        (
+            hs.DiscreteGaussian(2.0),
+            "sigma",
+            hs.GDP(1.0),
+            r"no GDP is proven to follow from .*sigma 2\)",
+        ),
         # The last two say the same of rho; this one searches for it first.
         pytest.param(
             hs.mechanisms.Skellam(20.0),
             "variance",
             hs.ZCDP(1.0),
-            r"variance 20\) implies no ZCDP",
+            r"no ZCDP is proven to follow from .*variance 20\)",
             marks=pytest.mark.slow,
         ),
-        (hs.ApproxDP(1.0, 1e-4), "epsilon", hs.ZCDP(1.0), r"\(1, 0.0001\)-DP release implies no"),
+        (
+            hs.ApproxDP(1.0, 1e-4),
+            "epsilon",
+            hs.ZCDP(1.0),
+            r"to follow from a \(1, 0.0001\)-DP release",
+        ),
         (
             hs.PoissonSubsampled(hs.ApproxDP(1.0, 1e-4), rate=0.01),
             "epsilon",

@@ -103,7 +103,7 @@ WRONG = [
     ("'ZCDP(0.5)' --to ApproxDP --delta x", "delta must be a number from 0 to 1; got 'x'"),
     ("'ZCDP(0.5)' --to ApproxDP --delta 1e-400", "within the range of a float"),
     ("'ZCDP(0.5)' --to ApproxDP --delta 0", "no largest value"),
-    ("'ZCDP(0.5)' --to GDP", "a 0.5-zCDP release implies no GDP"),
+    ("'ZCDP(0.5)' --to GDP", "no GDP is proven to follow from a 0.5-zCDP release"),
     ("'ZCDP(0.5)' --to PureDP --delta 0.1", "delta must be left out"),
     ("'ZCDP(0.5)' --to RenyiDP", "RenyiDP needs --orders"),
     ("'ZCDP(rho=1,rho=2)' --to PureDP", "ZCDP: rho is given twice"),

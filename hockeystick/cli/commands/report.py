@@ -6,6 +6,7 @@ import datetime as dt
 import os
 import shlex
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -49,6 +50,7 @@ _A_DATE: Final = "a day such as 2026-01-31"
 @options.question("delta")
 @click.option("--budget-epsilon", "--at-most", "budget", metavar="E", help=_BUDGET)
 @out_flags("Where the page goes: a new .html file; by default here, named after the plan file.")
+@click.option("--title", metavar="TEXT", help="What to call the plan; by default as its file does.")
 @click.option("--date", metavar="DAY", help=f"The day that the page bears, {_A_DATE}; or today.")
 @click.option("--registry", metavar="FILE.yaml", help=_REGISTRY)
 @options.verify_flag
@@ -66,6 +68,7 @@ def report(
     out: str | None,
     registry: str | None,
     force: bool,
+    title: str | None,
     date: str | None,
     verify: bool,
     scores_file: str | None,
@@ -97,6 +100,7 @@ def report(
     day = _day(date)
     given = None if plan_file is None else source(plan_file)
     file = options.plan_of(given, flags)
+    file = file if title is None else replace(file, title=title)
     at = asking.question("delta", delta, file)
     if path is None:
         answer = epsilon(file.plan, at.value)

@@ -20,8 +20,28 @@ _TO_ADD_UP: Final = (
 _OTHER_COMMANDS: Final = {
     ("epsilon", "--epsilon"): ": hockeystick delta asks at an epsilon, hockeystick solve meets one",
     ("delta", "--delta"): ": hockeystick epsilon asks at a delta, hockeystick solve meets one",
+    ("init", "--rho"): ": a budget is written out, as --budget 'ZCDP(rho=0.5)'",
+    (
+        "init",
+        "--epsilon",
+    ): ": a budget is written out, as --budget 'ApproxDP(epsilon=3, delta=1e-6)'",
 }
-_OTHER_FLAGS: Final = {"--alpha": "fpr", "--noise": "noise-multiplier", "--output": "out"}
+_OTHER_FLAGS: Final = {
+    "--alpha": "fpr",
+    "--noise": "noise-multiplier",
+    "--output": "out",
+    "--zcdp": "rho",
+    "--epsilon": "at-most",
+    "--budget": "at-most",
+}
+_CLIPPING_NORM: Final = ": leave it out, as --noise-multiplier is in units of the clipping norm"
+_CLIPPING_NORMS: Final = (
+    "--clip",
+    "--clip-norm",
+    "--clipping-norm",
+    "--max-grad-norm",
+    "--l2-norm-clip",
+)
 _A_PLAN: Final = (
     "PLAN is a plan file, - for one on standard input, or the plan itself as it is in Python: "
     "'Laplace(2)**3 @ Gaussian(4)'."
@@ -68,6 +88,8 @@ class Once(click.Command):
         found = _OTHER_FLAGS.get(name) or meant(name.lstrip("-"), names)
         flag = f"--{found}".replace("_", "-")
         hint = f". Did you mean {flag!r}?" if flag in flags else ""
+        if name in _CLIPPING_NORMS and "--clipping" in flags:
+            hint = _CLIPPING_NORM
         hint = _OTHER_COMMANDS.get((self.name or "", name), hint)
         return click.NoSuchOption(name, f"No such option {name!r}{hint}", ctx=ctx)
 

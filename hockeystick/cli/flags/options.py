@@ -29,7 +29,11 @@ _Command = TypeVar("_Command", bound=Callable[..., Any])
 _FLAGS: Final = {
     "examples": ("N", "Size of the training set."),
     "batch_size": ("N", "Expected size of a batch (or give --rate)."),
-    "rate": ("Q", "Probability of an example to be in a batch (or give --batch-size)."),
+    "rate": (
+        "Q",
+        "Probability of an example to be in a batch (or give --batch-size); with Opacus, 1/98 for "
+        "a loader of 98 batches.",
+    ),
     "epochs": ("E", "Length of the training in passes over the data (or give --steps)."),
     "steps": ("T", "Length of the training in steps (or give --epochs)."),
     "noise_multiplier": ("Z", "Standard deviation of the noise over the clipping norm."),

@@ -34,6 +34,9 @@ WIDER: Final = 110
 _WIDEST_TABLE: Final = 130
 _WIDE: Final = 96
 KIND_STYLES: Final = {"exact": "green", "bound": "yellow", "approximation": "red"}
+# Ends whose quotient is more than this are far apart.
+_FAR: Final = 1.25
+_FAR_APART: Final = "the truth lies between; no narrower proof is known: quote the upper end"
 HOLDS_IF: Final = "This holds if"
 ANY_ADJACENCY: Final = "any: the one under which the plan's numbers hold"
 
@@ -93,6 +96,8 @@ def panel(
     for caution in cautions(answer, file.plan, **at_what):
         facts.add_row("caution", Text(caution.text, style="yellow"))
     facts.add_row("proven", _proven(answer))
+    if isinstance(answer, Certified) and answer.upper > _FAR * answer.lower:
+        facts.add_row("", _FAR_APART)
     if summary is not None:
         _add_summary(facts, summary)
     add_subject(facts, file, answer.adjacency, ("accountant", answer.accountant))

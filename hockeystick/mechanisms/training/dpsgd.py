@@ -435,7 +435,8 @@ def _check_options(plan: DPSGD) -> None:
             raise ParameterError("examples", None, "given where batch_cap is")
     if plan.drop_last and plan.sampling is not Sampling.SHUFFLE:
         raise IncompatibleError(
-            f"drop_last is about shuffled epochs; sampling {plan.sampling!r} has no last batch"
+            f"drop_last is about shuffled epochs; sampling {plan.sampling!r} has no last batch "
+            "(Opacus samples at rate 1 / len(loader): give that rate)"
         )
     if plan.examples_per_user > 1:
         _check_users(plan)

@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import Final
 
 _LEAST_ALIKE: Final = 0.7
+_NUMBER: Final = re.compile(r"[+-]?\d+(\.\d*)?(e[+-]?\d+)?", re.IGNORECASE)
 # Public names, and what papers and other libraries call the same. Capitals and dashes don't matter.
 _OTHERS: Final = {
     "ApproxDP": "approximate-dp approximate-differential-privacy eps-delta-dp epsilon-delta-dp adp",
@@ -213,6 +214,8 @@ def guess(name: str, value: str, listed: Iterable[str]) -> str:
     """Return what was meant by the value of a parameter, to follow an error; nothing if unknown."""
     if _THOUSANDS.fullmatch(value):
         return f" (write {value.replace(',', '')})"
+    if _NUMBER.fullmatch(value):
+        return f" (write {value}, without quotes)"
     letters, allowed = _letters(value), list(listed)
     several = _SEVERAL.get((name.rpartition(".")[2], letters))
     if several is not None:

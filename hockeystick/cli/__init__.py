@@ -60,8 +60,9 @@ def _status(given: list[str]) -> int:
     """Run the command, or say why there is no answer, and return the exit status."""
     try:
         status = _invoked(given)
-        if sys.stdout is not None:
-            sys.stdout.flush()
+        if sys.stdout is None:
+            raise click.ClickException("cannot write the answer: standard output is closed")
+        sys.stdout.flush()
         return status
     except (click.ClickException, HockeystickError, KeyboardInterrupt) as error:
         return Refusal.of(error).tell(as_json=wants_json(given))

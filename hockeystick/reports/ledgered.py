@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import final
 
 from hockeystick.errors import HockeystickError
 from hockeystick.ledger import Entry, Ledger, LedgerCheck, LedgerStatus
+from hockeystick.ledger.entries import EntryKind, content_of
 from hockeystick.ledger.fractions import Costs, plus
 from hockeystick.ledger.terms import Terms, terms_of
 from hockeystick.mechanisms import Mechanism
@@ -46,15 +48,29 @@ class Ledgered:
         fits = not any(price) or terms.covers(plus(self.entries[-1].total, price))
         return price, fits
 
+    def charged_as(self, plan: Mechanism) -> tuple[str, ...]:
+        """Return the keys under which this very plan is charged already."""
+        last = {one.key: one for one in self.entries if one.key}
+        with suppress(HockeystickError):
+            content = content_of(plan)
+            kept = (key for key, one in last.items() if one.content == content)
+            return tuple(key for key in kept if last[key].kind != EntryKind.RELEASE)
+        return ()
+
     def covers(self, plan: Mechanism) -> bool:
-        """Return whether this budget covers one more plan, and can be charged for it."""
+        """Return whether this budget is charged for a plan, or covers one more and can be."""
+        if self.charged_as(plan):
+            return True
         try:
             return self.asked_for(plan)[1]
         except HockeystickError:
             return False
 
     def verdict(self, plan: Mechanism) -> str:
-        """Return in words whether the budget of the dataset covers one more plan."""
+        """Return in words whether the budget of the dataset is charged for a plan, or covers it."""
+        charged = self.charged_as(plan)
+        if charged:
+            return f"ledger {self.status.dataset}: is charged for this plan, as {charged[-1]}"
         covered = "covers" if self.covers(plan) else "does not cover"
         return f"ledger {self.status.dataset}: {covered} this plan"
 

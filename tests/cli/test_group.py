@@ -34,6 +34,16 @@ def test_training_on_poisson_batches_is_asked_about_a_user_of_that_many_examples
     assert group["upper"] == user["upper"]
 
 
+def test_clients_with_two_devices_are_a_group_on_a_poisson_sample(run: Run) -> None:
+    clients = "total_clients=1000, clients_per_round=10, rounds=5, sampling='poisson'"
+    plan = f"FedSDP(noise_multiplier=2, {clients})"
+    group = told(run, "epsilon", plan, "--delta", "1e-5", "--group", "2")
+    training = ("--noise-multiplier", "2", "--rate", "0.01", "--steps", "5", "--delta", "1e-5")
+    user = told(run, "epsilon", *training, "--examples-per-user", "2")
+    assert (group["lower"], group["upper"]) == (user["lower"], user["upper"])
+    assert group["assumptions"][0].startswith("Nobody has more than 2 clients")
+
+
 def test_an_answer_says_whom_it_is_for_and_can_be_verified(run: Run) -> None:
     asked = ("epsilon", "Laplace(2)**3", "--delta", "1e-6", "--group", "3")
     answer = told(run, *asked, "--verify")

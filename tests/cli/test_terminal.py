@@ -224,3 +224,42 @@ def test_a_number_is_read_without_losing_its_range(text: str, number: object) ->
 )
 def test_a_duration_has_the_unit_that_suits_it(seconds: float, shown: str) -> None:
     assert durations.seconds(seconds) == shown
+
+
+def test_a_closed_standard_output_is_an_error(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "stdout", None)
+    assert main(["epsilon", "Gaussian(4)", "--delta", "1e-6", "--short"]) == 2
+    told = "hockeystick: cannot write the answer: standard output is closed\n"
+    assert capsys.readouterr().err == told
+
+
+def test_a_terminal_without_a_width_has_the_usual_one(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = ("epsilon", "Gaussian(4)", "--delta", "1e-6")
+    monkeypatch.setenv("COLUMNS", "80")
+    usual = run(*asked)
+    monkeypatch.setenv("COLUMNS", "0")
+    assert run(*asked) == usual
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ("help epsilon", "No such command 'help': hockeystick epsilon --help"),
+        ("version", "No such command 'version': hockeystick --version"),
+        (
+            "epsilon --clip 1",
+            "leave it out, as --noise-multiplier is in units of the clipping norm",
+        ),
+        ("report --epsilon 8", "Did you mean '--at-most'?"),
+        ("solve --zcdp 0.5", "Did you mean '--rho'?"),
+        ("ledger init --rho 0.5", "a budget is written out, as --budget 'ZCDP(rho=0.5)'"),
+    ],
+)
+def test_words_of_others_are_led_to_what_there_is(run: Run, asked: str, said: str) -> None:
+    status, out, err = run(*asked.split())
+    assert (status, out) == (2, "")
+    assert said in err

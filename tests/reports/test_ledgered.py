@@ -75,6 +75,17 @@ def test_the_page_says_whether_the_budget_covers_the_plan(ledger: hs.Ledger) -> 
     assert "the budget cannot be charged for it" in text_of(ledgered(pure))
 
 
+def test_a_plan_that_is_charged_already_is_not_said_to_be_beyond_the_budget(
+    ledger: hs.Ledger,
+) -> None:
+    with ledger.reserve(PLAN, key="the last"):
+        pass
+    found = ledgered(ledger)
+    assert found.covers(PLAN)
+    assert found.verdict(PLAN).endswith("is charged for this plan, as the last")
+    assert not found.covers(hs.Gaussian(0.1))
+
+
 def test_what_would_be_reserved_is_what_is_said_to_be_covered(ledger: hs.Ledger) -> None:
     for plan in (hs.Gaussian(1.6), hs.Gaussian(1.7), hs.PureDP(0.0), PLAN**2):
         _, fits = ledgered(ledger).asked_for(plan)

@@ -29,6 +29,8 @@ _ELSEWHERE: Final = {
     "tradeoff": "tradeoff",
     "verify": "verify",
 }
+# What is a flag here, and a command elsewhere.
+_AS_FLAGS: Final = ("help", "version")
 
 
 class Loading(Overview):
@@ -45,6 +47,9 @@ class Loading(Overview):
         try:
             return super().resolve_command(context, args)
         except click.UsageError:
+            if args[0] in _AS_FLAGS:
+                meant = shlex.join(["hockeystick", *args[1:2], f"--{args[0]}"])
+                raise click.UsageError(f"No such command {args[0]!r}: {meant}", context) from None
             if not args[0].endswith(".toml") and not is_call_text(args[0]):
                 raise
             asked = shlex.join(["hockeystick", "epsilon", *args])

@@ -223,6 +223,11 @@ def _check_asked(
     question: FileQuestion, asked: Mapping[str, object], grid: Mapping[str, object]
 ) -> None:
     """Raise unless file and grid together say where to ask."""
+    known = dict.fromkeys([_FOR_EPSILON, _FOR_DELTA, *_fields_in(question.document)])
+    if question.find not in known and question.find.isidentifier():
+        hint = did_you_mean(question.find, known)
+        if hint:
+            raise placed(f"[ask]: there is no {question.find} to find{hint}", "[ask]", "find")
     needed = {_FOR_EPSILON: ("delta",), _FOR_DELTA: ("epsilon",)}.get(question.find, _AT)
     for name in needed:
         if name not in grid and name not in question.at:
@@ -237,8 +242,7 @@ def _check_asked(
 
 def _refuse_misspelt(document: Mapping[str, Any], names: Iterable[str]) -> None:
     """Raise for a parameter of the grid that is nowhere in the plan, though one alike may be."""
-    fields = DPSGD.__dataclass_fields__ if isinstance(document.get("dpsgd"), dict) else ()
-    known = dict.fromkeys([*fields, *_BESIDE, *_keys(document)])
+    known = dict.fromkeys([*_fields_in(document), *_BESIDE])
     for name in names:
         hint = "" if name in known or not name.isidentifier() else did_you_mean(name, known)
         if hint:
@@ -258,6 +262,13 @@ def _refuse_unplaced(
     numbers = [] if "release" not in document and fields else [error.allowed]
     allowed = ", ".join([*_BESIDE, *(one for one in fields if one != "origin"), *numbers])
     raise placed(f"unknown key {name!r} in [grid]; allowed are {allowed}", "[grid]", name)
+
+
+def _fields_in(document: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the fields of DP-SGD, where that is the plan, and all keys of a document."""
+    if isinstance(document.get("dpsgd"), dict):
+        yield from DPSGD.__dataclass_fields__
+    yield from _keys(document)
 
 
 def _keys(node: object) -> Iterator[str]:

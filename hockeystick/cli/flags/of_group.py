@@ -4,16 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import Any, Final, TypeVar, final
+from typing import Any, Final, TypeGuard, TypeVar, final
 
 import click
 
 from hockeystick import _validate
 from hockeystick.adjacency import Adjacency
-from hockeystick.errors import PlanFileError
+from hockeystick.errors import NoGroupFormError, PlanFileError
 from hockeystick.io import parse
 from hockeystick.io.plan_file import PlanFile
-from hockeystick.mechanisms import DPSGD, Mechanism, Sampling
+from hockeystick.mechanisms import (
+    DPSGD,
+    Composed,
+    Gaussian,
+    Mechanism,
+    PoissonSubsampled,
+    PoissonSubsampledGroup,
+    Sampling,
+    runs_of,
+)
 from hockeystick.mechanisms.base import Plan
 from hockeystick.mechanisms.scope import ONE_CLIENT, Fact
 
@@ -47,7 +56,13 @@ class OfGroup(Plan):
     @property
     def mechanism(self) -> Mechanism:
         """A mechanism that costs one record what the plan costs the group."""
-        return self.plan.for_group(self.size)
+        try:
+            return self.plan.for_group(self.size)
+        except NoGroupFormError:
+            runs = runs_of(self.plan)
+            if not any(_is_sampled_gaussian(one) for one, _ in runs):
+                raise
+            return Composed(_part_for_group(one, self.size) ** count for one, count in runs)
 
     @property
     def adjacency(self) -> Adjacency | None:
@@ -77,6 +92,18 @@ class OfGroup(Plan):
     def _words(self) -> tuple[str, tuple[str, ...]]:
         """Return the plan's words, with the group before them."""
         return f"any {self.size} {self._unit}s together, of {self.plan}", ()
+
+
+def _is_sampled_gaussian(one: Mechanism) -> TypeGuard[PoissonSubsampled]:
+    """Return whether a group of several is known on a Poisson sample, as a mechanism of its own."""
+    return isinstance(one, PoissonSubsampled) and isinstance(one.inner, Gaussian)
+
+
+def _part_for_group(one: Mechanism, size: int) -> Mechanism:
+    """Return what costs one record what a part of a plan costs the group."""
+    if _is_sampled_gaussian(one):
+        return PoissonSubsampledGroup(one.inner, one.rate, size, one.adjacency)
+    return one.for_group(size)
 
 
 def group_flag(command: _Command) -> _Command:

@@ -10,7 +10,7 @@ from typing import Final, final
 
 import click
 
-from hockeystick.errors import HockeystickError
+from hockeystick.errors import HockeystickError, PlanFileError
 from hockeystick.io import did_you_mean, parse, parse_plan, shown
 from hockeystick.io.blanks import Blanks
 from hockeystick.io.building import required_by
@@ -88,10 +88,16 @@ def notion(text: str) -> Notion:
     if not isinstance(parse(text), str):
         example = f"ApproxDP({text.strip()}, 1e-5)"
         raise click.UsageError(f"{text!r} is only a number: write for example {example!r}")
-    plan = parse_plan(text)
+    known = ", ".join(name for name in NOTIONS if name in RELEASES)
+    wanted = f"write one of {known} with its numbers, such as 'ApproxDP(epsilon=3, delta=1e-5)'"
+    try:
+        plan = parse_plan(text)
+    except PlanFileError as error:
+        if any(name in text or name in str(error).partition("(did")[2] for name in NOTIONS):
+            raise
+        raise click.UsageError(f"{text!r} is no notion of privacy; {wanted}") from None
     if not isinstance(plan, Notion):
-        known = ", ".join(name for name in NOTIONS if name in RELEASES)
-        raise click.UsageError(f"{text!r} is no notion; write one of {known} with its numbers")
+        raise click.UsageError(f"{text!r} is no notion; {wanted}")
     return plan
 
 

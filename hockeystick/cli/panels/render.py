@@ -29,6 +29,8 @@ from hockeystick.results import Approximate, Certified
 
 # In less, frames would leave no room for words.
 _NARROWEST: Final = 20
+# Where a terminal says that it has no width.
+_USUAL: Final = 80
 _WIDEST: Final = 100
 WIDER: Final = 110
 _WIDEST_TABLE: Final = 130
@@ -44,7 +46,7 @@ ANY_ADJACENCY: Final = "any: the one under which the plan's numbers hold"
 def terminal(widest: int) -> Console:
     """Return the console of standard output, no wider and no narrower than what can be read."""
     console = Console(file=sys.stdout, highlight=False, markup=False, emoji=False)
-    console.width = max(_NARROWEST, min(console.width, widest))
+    console.width = max(_NARROWEST, min(console.width or _USUAL, widest))
     return console
 
 

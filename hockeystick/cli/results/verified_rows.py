@@ -137,7 +137,11 @@ def _judged(question: FileQuestion, parameters: Mapping[str, Any], row: Row) -> 
     at = question.where(parameters)
     if question.find in _ASKED_AT:
         plan, ends = question.plan(parameters), ("lower", "upper")
-        return _verified(_certified(row, ends, question.find, plan), plan, at)
+        answer = _certified(row, ends, question.find, plan)
+        status, reason = _verified(answer, plan, at)
+        if status == "verified" and not answer.lower <= _number(row, "estimate") <= answer.upper:
+            return "refuted", "estimate is not from lower to upper"
+        return status, reason
     plan = question.plan({**parameters, question.find: _number(row, "value")})
     achieved = _certified(row, ("achieved_lower", "achieved_upper"), "epsilon", plan)
     if achieved.upper > at["epsilon"]:

@@ -13,6 +13,7 @@ from hockeystick.errors import IncompatibleError
 from hockeystick.mechanisms.base import Mechanism, checked
 from hockeystick.mechanisms.noise.gaussian import Gaussian
 from hockeystick.mechanisms.registry import registered
+from hockeystick.numerics.numerals import plain
 
 _SIZE: Final = whole_numbers("k", 1, (2, 100))
 
@@ -36,7 +37,9 @@ class PoissonSubsampled(Mechanism):
         no two examples cost more.
 
     Edge cases:
-        Rate 0 releases nothing about the data; rate 1 is the inner mechanism itself.
+        Rate 0 releases nothing about the data; rate 1 is the inner mechanism itself, under
+        replace-one with half the noise multiplier, as replaced examples move a sum by twice their
+        largest contribution.
 
     Args:
         inner: The mechanism that is run on the sample.
@@ -97,7 +100,9 @@ class PoissonSubsampled(Mechanism):
             f"Each example is in each sample independently with probability {float(self.rate):g}, "
             "and the sample, one for a whole run of the inner mechanism, is kept secret."
         )
-        return (self.adjacency.meaning, sampling, *self.inner.assumptions)
+        replaced = self.adjacency is Adjacency.REPLACE_ONE
+        noise = on_contributions(self.inner) if replaced else self.inner.assumptions
+        return (self.adjacency.meaning, sampling, *noise)
 
     def _words(self) -> tuple[str, tuple[str, ...]]:
         """Return the inner mechanism's words with the sampling added."""
@@ -199,7 +204,7 @@ class PoissonSubsampledGroup(Mechanism):
             group_meaning(self.adjacency, self.size),
             f"Each example is in each sample independently with probability {float(self.rate):g}, "
             "and the sample is kept secret.",
-            *self.inner.assumptions,
+            *on_contributions(self.inner),
         )
 
     def _words(self) -> tuple[str, tuple[str, ...]]:
@@ -212,6 +217,17 @@ class PoissonSubsampledGroup(Mechanism):
             *own,
             *(() if default else [self.adjacency]),
         )
+
+
+def on_contributions(inner: Mechanism) -> tuple[str, ...]:
+    """Return what is assumed of noise that is scaled to what one example adds to a sum."""
+    if not isinstance(inner, Gaussian):
+        return inner.assumptions
+    return (
+        "Fresh Gaussian noise is added to a sum over the sample; its standard deviation is "
+        f"{plain(inner.noise_multiplier)} times the largest L2 norm of what one example adds to "
+        "it. Replacing an example may move the sum by twice that norm.",
+    )
 
 
 def group_meaning(neighbours: Adjacency, size: int) -> str:

@@ -12,7 +12,7 @@ from hockeystick.adjacency import Adjacency
 from hockeystick.errors import IncompatibleError
 from hockeystick.mechanisms.base import Mechanism, checked
 from hockeystick.mechanisms.registry import registered
-from hockeystick.mechanisms.sampling.poisson import refuse_other_adjacency
+from hockeystick.mechanisms.sampling.poisson import on_contributions, refuse_other_adjacency
 
 _CAP: Final = whole_numbers("B", 1, (16, 65_536))
 
@@ -111,7 +111,9 @@ class TruncatedPoissonSubsampled(Mechanism):
         if self.adjacency is Adjacency.ADD_REMOVE:
             larger = "The larger of two neighbouring data sets has exactly"
             sampling = f"{sampling} {larger} {self.examples:,}."
-        return (self.adjacency.meaning, sampling, *self.inner.assumptions)
+        replaced = self.adjacency is Adjacency.REPLACE_ONE
+        noise = on_contributions(self.inner) if replaced else self.inner.assumptions
+        return (self.adjacency.meaning, sampling, *noise)
 
     def for_group(self, size: int) -> Mechanism:
         """Refuse groups that come or go where the cap may be reached; else none is known.

@@ -30,6 +30,7 @@ Run = Callable[..., tuple[int, str, str]]
             "'Gaussian(1)' is no notion; write one of PureDP",
         ),
         ("init x", "Missing option '--budget'"),
+        ("init x --budget Fancy(3,1e-5)", "is no notion of privacy; write one of PureDP, ApproxDP"),
         ("reserve census", "Give a plan file, or --noise-multiplier"),
         ("reserve census nowhere.toml", "no such file"),
         ("commit census lost", "key must be that of a reservation"),

@@ -160,6 +160,11 @@ def test_a_range_has_both_ends_and_even_steps(
         ("epochs = [1]", 'find = "rate"\ndelta = 0.1', "needs epsilon, to find rate"),
         ("delta = [1]", 'find = "delta"\nepsilon = 1', "[grid] cannot have delta, which is what"),
         ("epochs = [1]", "find = 3", 'find must be "epsilon", "delta"'),
+        (
+            "epochs = [1]",
+            'find = "epsilom"\ndelta = 0.1',
+            "no epsilom to find (did you mean 'epsilon",
+        ),
         ("epochs = [1]", 'fnd = "epsilon"', "unknown key 'fnd' in [ask] (did you mean 'find'?)"),
         ("epochs = [1]", 'delta = 0.1\naccountant = "x"', "accountant must be one of"),
         ("epochs = [1]", "delta = 2", "delta must be a number from 0 to 1; got 2"),

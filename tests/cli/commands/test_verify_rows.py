@@ -56,6 +56,17 @@ def test_each_row_is_verified_as_the_answer_of_its_cell(
     )
 
 
+def test_an_estimate_outside_the_ends_is_refuted(run: Run, swept: Callable[..., None]) -> None:
+    swept(LAPLACE + "[grid]\nscale = [2]\n[ask]\ndelta = 0.1\n")
+    heading, first = Path("rows.csv").read_text(encoding="utf-8").splitlines()
+    row = dict(zip(heading.split(","), first.split(","), strict=True))
+    row["estimate"] = repr(2 * float(row["estimate"]))
+    Path("rows.csv").write_text(f"{heading}\n{','.join(row.values())}\n", encoding="utf-8")
+    status, out, _ = run("verify", "rows.csv", "--grid", "grid.toml", "--json")
+    assert (status, statuses(out)) == (1, ["refuted"])
+    assert json.loads(out)["rows"][0]["reason"] == "estimate is not from lower to upper"
+
+
 def test_a_value_that_was_solved_for_is_verified_to_meet_the_target(
     run: Run, swept: Callable[..., None]
 ) -> None:

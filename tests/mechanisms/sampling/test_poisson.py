@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from hockeystick.accountants import epsilon
 from hockeystick.adjacency import Adjacency
 from hockeystick.errors import IncompatibleError, ParameterError
 from hockeystick.mechanisms import (
@@ -31,7 +32,7 @@ def test_the_rate_is_kept_as_a_python_float(rate: Any) -> None:
 def test_any_other_rate_is_refused(rate: Any) -> None:
     with pytest.raises(ParameterError) as caught:
         PoissonSubsampled(Gaussian(1), rate)
-    assert str(caught.value) == f"rate must be a number from 0 to 1; got {rate!r}"
+    assert str(caught.value).startswith(f"rate must be a number from 0 to 1; got {rate!r}")
 
 
 @pytest.mark.parametrize("inner", [1.1, None, "Gaussian", Gaussian])
@@ -120,3 +121,14 @@ def test_a_batch_out_of_a_stated_number_is_not_drawn_from_a_random_sample(inner:
 )
 def test_the_text_gives_the_inner_mechanism_and_the_sampling(mechanism: Any, text: Any) -> None:
     assert str(mechanism) == text
+
+
+def test_replaced_examples_move_a_sum_by_twice_the_unit_of_the_noise() -> None:
+    """At rate 1 the noise multiplier counts half, and the assumptions do not speak otherwise."""
+    replaced = PoissonSubsampled(Gaussian(1.1), rate=1, adjacency="replace-one")
+    assert epsilon(replaced, 1e-6).upper == epsilon(Gaussian(0.55), 1e-6).upper
+    assert "what one example adds" in replaced.assumptions[-1]
+    assert not any("sensitivity" in one for one in replaced.assumptions)
+    added = PoissonSubsampled(Gaussian(1.1), rate=1)
+    assert epsilon(added, 1e-6).upper == epsilon(Gaussian(1.1), 1e-6).upper
+    assert "1.1 times the query's L2 sensitivity" in added.assumptions[-1]

@@ -25,7 +25,7 @@ def on_flower(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     pytest.importorskip("flwr")
     path = tmp_path_factory.mktemp("runs") / "found"
     runs = [sys.executable, "-m", "tests.systems.engine_runs", str(path)]
-    done = subprocess.run(runs, cwd=ROOT, capture_output=True, text=True, timeout=600, check=False)
+    done = subprocess.run(runs, cwd=ROOT, capture_output=True, text=True, timeout=1800, check=False)
     assert done.returncode == 0, done.stderr
     found: dict[str, Any] = pickle.loads(path.read_bytes())
     return found

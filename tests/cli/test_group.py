@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from hockeystick.adjacency import Adjacency
+
 Run = Callable[..., Any]
 
 
@@ -34,12 +36,15 @@ def test_training_on_poisson_batches_is_asked_about_a_user_of_that_many_examples
     assert group["upper"] == user["upper"]
 
 
-def test_clients_with_two_devices_are_a_group_on_a_poisson_sample(run: Run) -> None:
+@pytest.mark.parametrize("adjacency", list(Adjacency))
+def test_clients_with_two_devices_are_a_group_on_a_poisson_sample(
+    run: Run, adjacency: Adjacency
+) -> None:
     clients = "total_clients=1000, clients_per_round=10, rounds=5, sampling='poisson'"
-    plan = f"FedSDP(noise_multiplier=2, {clients})"
+    plan = f"FedSDP(noise_multiplier=2, {clients}, adjacency='{adjacency}')"
     group = told(run, "epsilon", plan, "--delta", "1e-5", "--group", "2")
     training = ("--noise-multiplier", "2", "--rate", "0.01", "--steps", "5", "--delta", "1e-5")
-    user = told(run, "epsilon", *training, "--examples-per-user", "2")
+    user = told(run, "epsilon", *training, "--examples-per-user", "2", "--adjacency", adjacency)
     assert (group["lower"], group["upper"]) == (user["lower"], user["upper"])
     assert group["assumptions"][0].startswith("Nobody has more than 2 clients")
 
@@ -81,6 +86,19 @@ def test_a_group_of_one_is_the_plan_itself(run: Run) -> None:
         (("Laplace(2)", "--group", "two"), "group must be an integer"),
         (("Laplace(2)", "--examples-per-user", "3"), "--group K is for groups of records under"),
         (("Exponential(1)", "--group", "2"), "no mechanism is known"),
+        # Records that take turns are not on the same samples.
+        (
+            ("CyclicPoisson(1, coefficients=[1], rounds=4, cycle=2, rate=0.1)", "--group", "2"),
+            "no mechanism is known",
+        ),
+        (
+            (
+                "DPSGD(noise_multiplier=1,rate=.1,steps=3,examples_per_user=2) @ Gaussian(3)",
+                "--group",
+                "2",
+            ),
+            "Give --group or examples_per_user, not both; the plan has 2",
+        ),
         (
             ("DPSGD(noise_multiplier=1,rate=.1,steps=3,examples_per_user=2)", "--group", "2"),
             "Give --group or examples_per_user, not both; the plan has 2",

@@ -4,24 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import Any, Final, TypeGuard, TypeVar, final
+from typing import Any, Final, TypeVar, final
 
 import click
 
 from hockeystick import _validate
 from hockeystick.adjacency import Adjacency
-from hockeystick.errors import NoGroupFormError, PlanFileError
+from hockeystick.errors import PlanFileError
 from hockeystick.io import parse
 from hockeystick.io.plan_file import PlanFile
 from hockeystick.mechanisms import (
     DPSGD,
     Composed,
+    FedSDP,
     Gaussian,
     Mechanism,
     PoissonSubsampled,
     PoissonSubsampledGroup,
+    Repeated,
     Sampling,
-    runs_of,
 )
 from hockeystick.mechanisms.base import Plan
 from hockeystick.mechanisms.scope import ONE_CLIENT, Fact
@@ -56,13 +57,7 @@ class OfGroup(Plan):
     @property
     def mechanism(self) -> Mechanism:
         """A mechanism that costs one record what the plan costs the group."""
-        try:
-            return self.plan.for_group(self.size)
-        except NoGroupFormError:
-            runs = runs_of(self.plan)
-            if not any(_is_sampled_gaussian(one) for one, _ in runs):
-                raise
-            return Composed(_part_for_group(one, self.size) ** count for one, count in runs)
+        return _grown(self.plan, self.size)
 
     @property
     def adjacency(self) -> Adjacency | None:
@@ -94,16 +89,27 @@ class OfGroup(Plan):
         return f"any {self.size} {self._unit}s together, of {self.plan}", ()
 
 
-def _is_sampled_gaussian(one: Mechanism) -> TypeGuard[PoissonSubsampled]:
-    """Return whether a group of several is known on a Poisson sample, as a mechanism of its own."""
-    return isinstance(one, PoissonSubsampled) and isinstance(one.inner, Gaussian)
+def _grown(plan: Mechanism, size: int) -> Mechanism:
+    """Return what costs one record what a plan costs the group, for which all parts have a form.
 
-
-def _part_for_group(one: Mechanism, size: int) -> Mechanism:
-    """Return what costs one record what a part of a plan costs the group."""
-    if _is_sampled_gaussian(one):
-        return PoissonSubsampledGroup(one.inner, one.rate, size, one.adjacency)
-    return one.for_group(size)
+    A plan that stands for another one is not opened, unless all of a group may be in each of its
+    samples: where records take turns, its parts are those of one record, and not of a group.
+    """
+    if isinstance(plan, Composed):
+        return Composed(_grown(part, size) for part in plan.parts)
+    if isinstance(plan, Repeated):
+        return _grown(plan.inner, size) ** plan.count
+    if isinstance(plan, FedSDP):
+        return _grown(plan.mechanism, size)
+    if isinstance(plan, DPSGD) and plan.examples_per_user > 1:
+        raise click.UsageError(
+            f"Give --group or examples_per_user, not both; the plan has {plan.examples_per_user}"
+        )
+    if isinstance(plan, DPSGD) and plan.sampling is Sampling.POISSON:
+        return replace(plan, examples_per_user=size)
+    if isinstance(plan, PoissonSubsampled) and isinstance(plan.inner, Gaussian):
+        return PoissonSubsampledGroup(plan.inner, plan.rate, size, plan.adjacency)
+    return plan.for_group(size)
 
 
 def group_flag(command: _Command) -> _Command:
@@ -123,15 +129,10 @@ def for_group(file: PlanFile, given: str | None) -> PlanFile:
     if given is None:
         return file
     size = _validate.count(NAME, parse(given), SIZE)
-    return file if size == 1 else replace(file, plan=_grown(file.plan, size))
+    return file if size == 1 else replace(file, plan=_of_group(file.plan, size))
 
 
-def _grown(plan: Mechanism, size: int) -> Mechanism:
+def _of_group(plan: Mechanism, size: int) -> Mechanism:
     """Return a plan that is about a group: training says so itself where it can."""
-    if isinstance(plan, DPSGD) and plan.examples_per_user > 1:
-        raise click.UsageError(
-            f"Give --group or examples_per_user, not both; the plan has {plan.examples_per_user}"
-        )
-    if isinstance(plan, DPSGD) and plan.sampling is Sampling.POISSON:
-        return replace(plan, examples_per_user=size)
-    return OfGroup(plan, size)
+    grown = _grown(plan, size)
+    return grown if isinstance(grown, DPSGD) else OfGroup(plan, size)

@@ -1,19 +1,26 @@
-"""A conversion for people: one panel."""
+"""Conversions for people: a panel for one, a table for all."""
 
 from __future__ import annotations
 
 from functools import singledispatch
 from typing import Final
 
-from rich.console import RenderableType
+from rich.console import Group, RenderableType
+from rich.table import Table
 from rich.text import Text
 
 from hockeystick.cli.panels import render
-from hockeystick.cli.results.conversion import Conversion, numbers_of
+from hockeystick.cli.results.conversion import Conversion, Conversions, numbers_of
 from hockeystick.mechanisms import Mechanism
 from hockeystick.notions import FDP, RenyiDP
 from hockeystick.numerics import numerals as numerals
 
+_FUNCTION: Final = "f"
+_LEGEND: Final = (
+    "exact: no smaller number holds. bound: proven; a smaller one may hold. f(x): the least share "
+    "of records that an attack misses at false-positive rate x. Numbers are rounded to the safe "
+    "side; --to shows one notion."
+)
 _MEANINGS: Final = {
     "exact": "no smaller result holds for all that satisfy this",
     "bound": "proven; a smaller result may hold",
@@ -29,15 +36,48 @@ def panel(conversion: Conversion) -> RenderableType:
         facts.add_row("caution", Text(caution.text, style="yellow"))
     for line in _proven(conversion):
         facts.add_row("proven", line)
-    meaning = Text.assemble((kind, render.KIND_STYLES[kind]), f": {_MEANINGS[kind]}")
-    facts.add_row("kind", meaning)
+    facts.add_row("kind", Text.assemble((kind, render.KIND_STYLES[kind]), f": {_MEANINGS[kind]}"))
     facts.add_row("theorem", Text(conversion.theorem))
-    if conversion.written:
-        facts.add_row("from", Text(str(conversion.file.plan)))
-    else:
-        render.add_subject(facts, conversion.file, conversion.file.plan.adjacency)
+    _add_source(facts, conversion)
     rests = render.listed(render.HOLDS_IF, conversion.assumptions)
     return render.framed(conversion.file.title, facts, *rests)
+
+
+def table(every: Conversions) -> RenderableType:
+    """Return one row for each notion, under what is converted: its numbers, or why it has none."""
+    facts, rows = render.facts_table(), render.bare_table()
+    _add_source(facts, every)
+    for heading in ("notion", "says", "kind", "why"):
+        rows.add_column(heading)
+    for name, each in every.found.items():
+        rows.add_row(Text(name), *_cells(each), end_section=True)
+    title = render.one_line(every.file.title or "hockeystick", "bold")
+    legend = Text(_LEGEND, style="dim")
+    rests = render.listed(render.HOLDS_IF, every.assumptions)
+    return Group(title, Text(), facts, Text(), rows, Text(), legend, *rests)
+
+
+def _cells(one: Conversion | str) -> tuple[Text, Text, Text]:
+    """Return what a notion says, how well it is known, and why it holds or says nothing."""
+    if isinstance(one, str):
+        return Text("none", style="dim"), Text(), Text(one, style="dim")
+    lines = [line for line in _lines(one.result, one.asked) if line[0] != _FUNCTION]
+    says = [Text(f"{label} ").append_text(value) for label, value in lines]
+    cautions = [Text(caution.text, style="yellow") for caution in one.cautions]
+    kind = Text(one.kind, style=render.KIND_STYLES[one.kind])
+    return (
+        Text("\n").join([*says, *_proven(one)]),
+        kind,
+        Text("\n").join([Text(one.theorem), *cautions]),
+    )
+
+
+def _add_source(facts: Table, of: Conversion | Conversions) -> None:
+    """Add what is converted: as it was written, or what a plan file says about it."""
+    if of.written:
+        facts.add_row("from", Text(str(of.file.plan)))
+    else:
+        render.add_subject(facts, of.file, of.file.plan.adjacency)
 
 
 def _proven(conversion: Conversion) -> list[Text]:
@@ -91,7 +131,7 @@ def _(result: FDP, asked: tuple[str, ...]) -> list[tuple[str, Text]]:
         )
         for one in told["rates"]
     ]
-    return [("f", Text(told["tradeoff"])), *rows]
+    return [(_FUNCTION, Text(told["tradeoff"])), *rows]
 
 
 def _headline(value: float) -> Text:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import singledispatch
 from typing import Any, Final, final
@@ -51,9 +52,8 @@ class Conversion:
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What must hold for a plan to be as described; for a notion that is the source itself."""
-        plan = self.file.plan
-        return () if self.written and isinstance(plan, Notion) else assumptions_of(plan)
+        """What must hold for the source to be as described."""
+        return _assumptions(self.file, self.written)
 
     @property
     def found(self) -> list[float]:
@@ -75,6 +75,32 @@ class Conversion:
             return {"divergences": [[order, jsonable(low)] for (order, _), low in pairs]}
         numbers = zip(numbers_of(self.result), self.lower, strict=False)
         return {name: jsonable(low) for name, low in numbers if name not in self.asked}
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Conversions:
+    """What every notion says of one source.
+
+    Args:
+        file: The source, with what a plan file says about it.
+        written: Whether the source was written out, and not read from a file.
+        found: The conversion to each notion by the notion's name, or why there is none.
+    """
+
+    file: PlanFile
+    written: bool
+    found: Mapping[str, Conversion | str]
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What must hold for the source to be as described."""
+        return _assumptions(self.file, self.written)
+
+
+def _assumptions(file: PlanFile, written: bool) -> tuple[str, ...]:
+    """Return what must hold for a source to be as described; a written notion is as it is."""
+    return () if written and isinstance(file.plan, Notion) else assumptions_of(file.plan)
 
 
 @singledispatch

@@ -95,7 +95,6 @@ def test_notions_are_read_as_they_are_written_in_python(text: str, notion: Notio
 
 
 WRONG = [
-    ("'ZCDP(rho=0.5)'", "Missing option '--to'"),
     ("--to GDP", "Missing argument"),
     ("'ZCDP(0.5)' --to zzCDP", "to must be one of 'PureDP', 'ApproxDP'"),
     ("'ZCDP(0.5)' --to ApproxDP", "ApproxDP needs --delta or --epsilon"),
@@ -190,3 +189,19 @@ def test_a_rho_far_above_what_the_plan_costs_comes_with_a_caution(run: Run, writ
     assert re.search("caution +rho bounds the divergences of all orders", out)
     assert run("convert", *arguments, "--short") == (0, "50\n", "")
     assert told(run, "ZCDP(0.5)", "--to", "TCDP", "--omega", "3")["cautions"] == []
+
+
+def test_without_to_every_notion_says_the_same_as_alone_or_why_it_says_nothing(run: Run) -> None:
+    every = told(run, "Laplace(2)", "--delta", "1e-6")
+    rows = {row.pop("to"): row for row in every["conversions"]}
+    assert [name for name, row in rows.items() if "none" in row] == ["TCDP", "RenyiDP"]
+    assert rows["TCDP"] == {"none": "TCDP needs --omega"}
+    for name, numbers in (("PureDP", ()), ("ApproxDP", ("--delta", "1e-6")), ("ZCDP", ())):
+        alone = told(run, "Laplace(2)", "--to", name, *numbers)
+        assert {part: alone[part] for part in rows[name]} == rows[name]
+    status, out, err = run("convert", "Laplace(2)")
+    assert (status, err) == (0, "")
+    assert "epsilon 0.5" in out
+    assert max(len(line) for line in out.splitlines()) <= 80
+    assert run("convert", "Laplace(2)", "--short")[0] == 2
+    assert run("convert", "Laplace(2)", "--delta", "2")[0] == 2

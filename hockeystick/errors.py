@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from decimal import Decimal
 from typing import Final
 
@@ -38,6 +39,7 @@ class ParameterError(HockeystickError, ValueError):
         name: The parameter's name in the public interface, or several joined by ", ".
         value: What was given, unchanged.
         allowed: What is allowed, worded to follow "must be".
+        names: Names among which the error guesses what was meant, besides those in quotes.
 
     Example:
         >>> import hockeystick as hs
@@ -51,18 +53,21 @@ class ParameterError(HockeystickError, ValueError):
     value: object
     allowed: str
 
-    def __init__(self, name: str, value: object, allowed: str) -> None:
+    def __init__(
+        self, name: str, value: object, allowed: str, *, names: Iterable[str] = ()
+    ) -> None:
         super().__init__(name, value, allowed)
         self.name = name
         self.value = value
         self.allowed = allowed
+        self._names = tuple(names)
 
     def __str__(self) -> str:
         """Return what is wrong, and which of the texts that are allowed was meant."""
         text = f"{self.name} must be {self.allowed}; got {_shown(self.value)}"
         if not isinstance(self.value, str):
             return text
-        return text + guess(self.name, self.value, _LISTED.findall(self.allowed))
+        return text + guess(self.name, self.value, (*_LISTED.findall(self.allowed), *self._names))
 
 
 class IncompatibleError(HockeystickError, ValueError):

@@ -34,8 +34,11 @@ def locate(plan: Mechanism, parameter: str) -> Path:
     found = [one for one in there if path is not None and one[-len(path) :] == path]
     if len(found) == 1:
         return found[0]
-    what = "one of these, written out" if found else "a number that the plan gives"
-    raise ParameterError("parameter", parameter, f"{what}: {_listed(found or list(there))}")
+    if found:
+        raise ParameterError("parameter", parameter, f"one of these, written out: {_listed(found)}")
+    names = [name for one in there for name in (spelled(one), name_of(one))]
+    allowed = f"a number that the plan gives: {_listed(there)}"
+    raise ParameterError("parameter", parameter, allowed, names=names)
 
 
 def numeric_paths(plan: Mechanism) -> tuple[Path, ...]:

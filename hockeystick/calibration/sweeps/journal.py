@@ -17,6 +17,7 @@ from hockeystick.errors import ParameterError
 _SECONDS_BETWEEN_SYNCS: Final = 1.0
 _MARK: Final = "hockeystick sweep"
 _ABSENT: Final = -1
+_REPLACE: Final = "give replace=True"
 
 
 def journal_of(target: Path) -> Path:
@@ -157,11 +158,9 @@ class Journal:
         """Find what is answered already, or begin."""
         expected = _line(heading)
         first = self._file.readline()
-        if first.endswith(b"\n"):
-            if first != expected:
-                self._refuse(first, expected)
+        if first == expected:
             self._scan(len(first))
-        elif expected.startswith(first):
+        elif _begins(expected, first) or (self._replace and _is_heading(first)):
             self._file.truncate(0)
             self._file.seek(0)
             self._file.write(expected)
@@ -187,17 +186,23 @@ class Journal:
             allowed = "a file that is not there yet, unless replace=True"
             raise ParameterError("out", str(self._target), allowed)
 
+    def _kept(self) -> str:
+        """Return how many answers there are, in words."""
+        kept = kept_for(self._target) or 0
+        return f"with {kept:,} {'answer' if kept == 1 else 'answers'}"
+
     def _refuse(self, found: bytes, expected: bytes) -> None:
         """Raise because a journal is of something else; say of what."""
         try:
             theirs, ours = json.loads(found)[_MARK], json.loads(expected)[_MARK]
             other = [name for name in ours if theirs.get(name) != ours[name]]
-            what = f"a sweep of another {' and '.join(other)}"
+            what = f"a sweep of another {' and '.join(other)}, {self._kept()}"
+            remedy = f"finish that one, {_REPLACE} to begin anew without its answers"
         except (ValueError, TypeError, KeyError, AttributeError):
-            what = "no journal of a sweep"
+            what, remedy = "no journal of a sweep", "remove it"
         allowed = (
             f"the file of the sweep that was begun there; {self._path.name} beside it is {what}: "
-            "finish that one, remove it, or choose another file"
+            f"{remedy}, or choose another file"
         )
         raise ParameterError("out", str(self._target), allowed)
 
@@ -217,6 +222,20 @@ def _opened(path: Path) -> BinaryIO:
         file.close()
         raise ParameterError("out", str(path), "one that no other process is sweeping to") from None
     return file
+
+
+def _begins(expected: bytes, first: bytes) -> bool:
+    """Return whether a first line was cut off while it was written, or is not there yet."""
+    return not first.endswith(b"\n") and expected.startswith(first)
+
+
+def _is_heading(first: bytes) -> bool:
+    """Return whether a line is the first one of some sweep's journal."""
+    try:
+        heading = json.loads(first)
+    except ValueError:
+        return False
+    return isinstance(heading, dict) and _MARK in heading
 
 
 def _line(value: object) -> bytes:

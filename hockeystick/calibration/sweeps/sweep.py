@@ -27,6 +27,10 @@ _Answering: TypeAlias = Generator[_Answers, None, None]
 _Told: TypeAlias = tuple[list[Columns], float]
 
 _IN_FLIGHT: Final = Domain(symbol="w", low=1, high=10**6, typical=(2, 64), whole=True)
+_A_QUESTION: Final = (
+    "a function of the grid's parameters, such as hockeystick.calibration.AskEpsilon(plan, "
+    "delta=1e-5), of AskDelta(plan, epsilon=1), or Solve(plan, parameter, target)"
+)
 _CHUNKS_PER_CORE: Final = 4
 # Long enough that what a task costs on top does not count, short enough to lose.
 _SECONDS_PER_CHUNK: Final = 0.25
@@ -66,8 +70,8 @@ def sweep(
         that the library refuses, or whose arithmetic fails (``HockeystickError``, ``ValueError``,
         ``ArithmeticError``), is a row with an ``error``; any other exception ends the sweep, which
         can be taken up again. A journal of another grid, question or version is refused, and so
-        is a file that is there already, unless ``replace`` says that it may go: it stays until the
-        new one is whole.
+        is a file that is there already, unless ``replace`` says that they may go: such a journal
+        goes at once, the file when the new one is whole.
 
     Args:
         grid: Parameters and their values: numbers, texts, or descriptions with a repr.
@@ -81,7 +85,8 @@ def sweep(
             the beginning, then whenever there are more.
         in_flight: The most chunks that the executor has at a time, an integer from 1 to 1000000;
             by default four for each core of this machine.
-        replace: Whether ``out`` may replace a file that is there already.
+        replace: Whether ``out`` may replace a file that is there already, and the journal of
+            another sweep that was begun there; one of this sweep is taken up all the same.
 
     Returns:
         An iterator of rows.
@@ -105,7 +110,7 @@ def sweep(
     """
     cells = Grid.of(grid)
     if not callable(ask):
-        raise ParameterError("ask", ask, "a function of the grid's parameters")
+        raise ParameterError("ask", ask, _A_QUESTION)
     if executor is not None and not isinstance(executor, Executor):
         raise ParameterError("executor", executor, "a concurrent.futures.Executor")
     most = _CHUNKS_PER_CORE * (os.cpu_count() or 1)

@@ -11,7 +11,6 @@ import click
 
 import hockeystick as hs
 from hockeystick import _validate
-from hockeystick._validate import Domain
 from hockeystick.calibration.sweeps.journal import journal_of, kept_for
 from hockeystick.calibration.sweeps.table import WRITERS
 from hockeystick.cli.as_json import dumped
@@ -21,7 +20,7 @@ from hockeystick.cli.flags.once import Once
 from hockeystick.cli.flags.out_file import out_flags, out_path
 from hockeystick.cli.results.swept import Swept
 from hockeystick.cli.terminal.progress import bar
-from hockeystick.cli.terminal.workers import processes
+from hockeystick.cli.terminal.workers import WORKERS, processes
 from hockeystick.io import parse
 
 _KEYS: Final = {
@@ -29,7 +28,6 @@ _KEYS: Final = {
     "Values of each": GRID_VALUES,
     "Keys of [ask]": ASK_KEYS,
 }
-_WORKERS: Final = Domain(symbol="w", low=1, high=1024, typical=(1, 64), whole=True)
 
 
 class _WithKeys(Once):
@@ -55,12 +53,13 @@ def sweep(grid_file: str, out: str | None, force: bool, workers: str | None, as_
     what to find: epsilon, delta, or the name of a parameter; see the keys below. A cell that is
     refused is a row with an error. What is interrupted, or killed, goes on where it was when the
     same command is given again; until all is there, the answers are in FILE.journal. A FILE that
-    is there already is replaced with --force alone, at the end.
+    is there already is replaced with --force alone, at the end; so is, at once, the FILE.journal of
+    another grid or question.
     """
     if out is None:
         raise click.UsageError("Missing -o FILE, where the rows go: .csv or .parquet")
     given: Any = "1" if workers is None else workers
-    count = _validate.count("workers", parse(given), _WORKERS)
+    count = _validate.count("workers", parse(given), WORKERS)
     path = out_path(out, WRITERS, force or journal_of(Path(out)).exists())
     file = load_grid(grid_file)
     try:

@@ -5,17 +5,21 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import click
 
 import hockeystick as hs
+from hockeystick import _validate
+from hockeystick._validate import Domain
 from hockeystick.calibration.sweeps.table import WRITERS
 from hockeystick.cli.flags import asking, options
 from hockeystick.cli.flags.once import Once
 from hockeystick.cli.flags.source import load
 from hockeystick.cli.terminal.progress import bar
 from hockeystick.cli.terminal.waiting import waiting
+from hockeystick.cli.terminal.workers import WORKERS, processes
+from hockeystick.io import parse
 from hockeystick.io.call_text import is_call_text
 
 if TYPE_CHECKING:
@@ -23,6 +27,10 @@ if TYPE_CHECKING:
 
 _STDIN: Final = "-"
 _PLAN: Final = ".toml"
+_COUNTS: Final = {
+    "sample": Domain(symbol="n", low=1, high=10**8, typical=(10, 1000), whole=True),
+    "workers": WORKERS,
+}
 
 _HELP: Final = """Have an answer verified by a second program, and print what it says.
 
@@ -34,7 +42,9 @@ has its own definitions, shares no code with the first, and computes in rigorous
 is refuted, but what styles or scripts hide is not seen.
 
 Exit status 0: verified. 1: refuted. 3: not covered, which says nothing about the answer. 2: FILE
-holds no answer. Of rows, it is 1 where one is refuted, else 3 where one is not covered.
+holds no answer. Of rows, it is 1 where one is refuted, else 3 where one is not covered, such as an
+approximation, and 0 where each one that was looked at is verified; with --sample, these are N
+answers that the contents of FILE draw.
 """
 
 
@@ -43,19 +53,29 @@ holds no answer. Of rows, it is 1 where one is refuted, else 3 where one is not 
 @options.question("delta")
 @options.question("epsilon")
 @click.option("--grid", metavar="GRID.toml", help="The grid file, if FILE holds a sweep's rows.")
+@click.option("--sample", metavar="N", help="Verify N of the rows' answers; by default all.")
+@click.option("--workers", metavar="N", help="Verify rows in N processes; by default in this one.")
 @options.json_flag
 def verify(
-    file: str, delta: str | None, epsilon: str | None, grid: str | None, as_json: bool
+    file: str,
+    delta: str | None,
+    epsilon: str | None,
+    grid: str | None,
+    sample: str | None,
+    workers: str | None,
+    as_json: bool,
 ) -> None:
     """Have an answer verified by a second program, and print what it says."""
     hs.answers.require_verifier()
     asked = {"delta": delta, "epsilon": epsilon}
     if file.lower().endswith(tuple(WRITERS)):
         _refuse_flags(file, asked)
-        _verify_rows(file, grid, as_json)
-    elif grid is not None:
-        raise click.UsageError(f"--grid is for the rows of a sweep, {' or '.join(WRITERS)}")
+        _verify_rows(file, grid, _count("sample", sample), _count("workers", workers), as_json)
     else:
+        for name, given in (("grid", grid), ("sample", sample), ("workers", workers)):
+            if given is not None:
+                told = f"--{name} is for the rows of a sweep, {' or '.join(WRITERS)}"
+                raise click.UsageError(told)
         _verify_answer(file, asked, as_json)
 
 
@@ -78,7 +98,14 @@ def _verify_answer(file: str, asked: dict[str, str | None], as_json: bool) -> No
     end_with(verdict, as_json)
 
 
-def _verify_rows(file: str, grid: str | None, as_json: bool) -> None:
+def _count(name: str, given: str | None) -> int | None:
+    """Return how many rows or processes are meant, or raise."""
+    return None if given is None else _validate.count(name, cast(Any, parse(given)), _COUNTS[name])
+
+
+def _verify_rows(
+    file: str, grid: str | None, sample: int | None, workers: int | None, as_json: bool
+) -> None:
     """Print what the verifier says of each row of a sweep, and end with the exit status of all."""
     if grid is None:
         said = "holds rows of a sweep, which do not say of which plan: give the file that was swept"
@@ -87,8 +114,8 @@ def _verify_rows(file: str, grid: str | None, as_json: bool) -> None:
     from hockeystick.cli.results.verified_rows import verified_rows
 
     swept = load_grid(grid)
-    with bar("verifying") as tell:
-        done = verified_rows(file, grid, swept, tell)
+    with bar("verifying") as tell, processes(workers or 1) as executor:
+        done = verified_rows(file, grid, swept, tell, executor, sample)
     if as_json:
         from hockeystick.cli import as_json as programs
 

@@ -6,6 +6,7 @@ import math
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from itertools import islice, product
 from typing import Any, Final, final
 
@@ -18,7 +19,7 @@ from hockeystick.calibration.sweeps.questions import with_fields
 from hockeystick.errors import HockeystickError, ParameterError, PlanFileError
 from hockeystick.io import did_you_mean, with_guess
 from hockeystick.io.building import refuse_unknown
-from hockeystick.io.places import line_of, placed
+from hockeystick.io.places import line_of, placed, spelled
 from hockeystick.io.plan_file import content_of, document_of, plan_file_of, shown, text_at
 from hockeystick.mechanisms import DPSGD
 from hockeystick.numerics import decimal
@@ -36,6 +37,7 @@ _A_RANGE: Final = (
 _FOR_EPSILON: Final = "epsilon"
 _FOR_DELTA: Final = "delta"
 _AT: Final = ("delta", "epsilon")
+_NUMBER: Final = "a number"
 # What [grid] has that is no part of the plan.
 _BESIDE: Final = (*_AT, ACCOUNTANT)
 _ONCE: Final = "give it once: at the top, in [ask], or in [grid] where each row has its own"
@@ -301,10 +303,35 @@ def _check_plan(question: FileQuestion, grid: Mapping[str, Iterable[Any]]) -> No
 
 def _grid(table: Mapping[str, Any]) -> dict[str, tuple[Any, ...]]:
     """Return the values of each parameter."""
-    grid = {name: _values(name, given) for name, given in table.items()}
-    for one in grid.get(ACCOUNTANT, ()):
-        _validate.one_of(f"[grid].{ACCOUNTANT}", one, tuple(ACCOUNTANTS))
+    grid = {}
+    for name, given in table.items():
+        try:
+            grid[name] = _values(name, given)
+            _check_kinds(name, grid[name])
+        except ParameterError as error:
+            raise placed(with_guess(spelled(error)), "[grid]", name) from None
     return grid
+
+
+def _check_kinds(name: str, values: Sequence[Any]) -> None:
+    """Raise for a text or a truth value among numbers, and the other way round."""
+    if name == ACCOUNTANT:
+        for one in values:
+            _validate.one_of(f"[grid].{ACCOUNTANT}", one, tuple(ACCOUNTANTS))
+        return
+    kinds = [_kind_of(one) for one in values]
+    kind = _NUMBER if name in _AT or _NUMBER in kinds else kinds[0]
+    for index, (value, own) in enumerate(zip(values, kinds, strict=True)):
+        if own != kind:
+            allowed = kind if name in _AT else f"{kind}, as others of {name} are"
+            raise ParameterError(f"[grid].{name}[{index}]", value, allowed)
+
+
+def _kind_of(value: object) -> str:
+    """Return what a value is, in words."""
+    if isinstance(value, bool):
+        return "true or false"
+    return _NUMBER if isinstance(value, int | float | Decimal) else "a text in quotes"
 
 
 def _values(name: str, given: Any) -> tuple[Any, ...]:

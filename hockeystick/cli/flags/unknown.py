@@ -19,7 +19,6 @@ from hockeystick.calibration.solve.fields import (
 )
 from hockeystick.cli.flags import options
 from hockeystick.errors import ParameterError
-from hockeystick.io import did_you_mean
 from hockeystick.io.blanks import Blanks
 from hockeystick.io.plan_file import PlanFile
 from hockeystick.io.vocabulary import ALTERNATIVES
@@ -91,6 +90,4 @@ def _refuse_unknown(parameter: str, plan: Mechanism) -> None:
     try:
         locate(plan, parameter)
     except ParameterError as error:
-        names = [name for path in numeric_paths(plan) for name in (spelled(path), name_of(path))]
-        hint = "" if parameter in names else did_you_mean(parameter, names)
-        raise click.UsageError(f"{error}{hint}") from None
+        raise click.UsageError(str(error)) from None

@@ -4,18 +4,24 @@ A row has the parameters of its cell and an answer, but not the plan: that is th
 these parameters in place. A row of a proven epsilon or delta claims what such an answer does; one
 of a value that was solved for claims that the plan with this value meets the target, by an epsilon
 between ``achieved_lower`` and ``achieved_upper``, not that it is the least or the most that does.
+A row also claims which accountant answered: one that there is, that proves what the row says is
+proven, and the one that was asked, where one was.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import hashlib
+import random
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor, as_completed
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Any, Final, cast, final
 
 import hockeystick as hs
-from hockeystick.calibration.sweeps.cells import ERROR, Grid, scalar
+from hockeystick.accountants.registry import ACCOUNTANTS
+from hockeystick.calibration.sweeps.cells import ACCOUNTANT, ANSWERED_BY, ERROR, Grid, scalar
 from hockeystick.calibration.sweeps.table import read_rows
 from hockeystick.cli.flags.grid_file import FileQuestion, GridFile
 from hockeystick.errors import AnswerError, HockeystickError
@@ -23,9 +29,13 @@ from hockeystick.results import Answered
 
 Row = Mapping[str, str]
 Progress = Callable[[int, int], None]
+_Asked = tuple[FileQuestion, Mapping[str, Any], Row]
 
 NO_ANSWER: Final = "no answer"
+NOT_DRAWN: Final = "not drawn"
 _NOT_COVERED: Final = "not covered"
+_APPROXIMATION: Final = "approximation"
+_AUTO: Final = "auto"
 _ASKED_AT: Final = {"epsilon": "delta", "delta": "epsilon"}
 
 
@@ -37,7 +47,8 @@ class RowVerdict:
     Args:
         row: Its number, from 1 on, the heading not counted.
         parameters: Those of its cell.
-        status: "verified", "refuted", "not covered", or "no answer" where the row has none.
+        status: "verified", "refuted", "not covered", "no answer" where the row has none, or
+            "not drawn" where it is none of the sample.
         reason: Why it is not verified.
     """
 
@@ -77,13 +88,33 @@ class VerifiedRows:
         return "verified" if self.of("verified") else _NOT_COVERED
 
     @property
+    def answers(self) -> int:
+        """How many answers were looked at."""
+        return sum(len(self.of(one)) for one in ("verified", "refuted", _NOT_COVERED))
+
+    @property
     def exit_status(self) -> int:
         """0, 1 or 3, as of one answer."""
         return {"verified": 0, "refuted": 1, _NOT_COVERED: 3}[self.status]
 
 
-def verified_rows(out: str, grid: str, file: GridFile, progress: Progress) -> VerifiedRows:
+def verified_rows(
+    out: str,
+    grid: str,
+    file: GridFile,
+    progress: Progress,
+    executor: Executor | None = None,
+    sample: int | None = None,
+) -> VerifiedRows:
     """Return what the verifier says of each row of a file.
+
+    Args:
+        out: The file.
+        grid: The file of its grid.
+        file: What that holds.
+        progress: Told how many of how many answers are looked at.
+        executor: Where to verify; here by default.
+        sample: How many of the answers to look at, which the file's contents draw; all by default.
 
     Raises:
         AnswerError: If the file cannot be read, or its rows are not those of the grid.
@@ -98,16 +129,55 @@ def verified_rows(out: str, grid: str, file: GridFile, progress: Progress) -> Ve
     ]
     for number, (row, expected) in enumerate(zip(rows, told, strict=True), 1):
         _check_cell(f"{out}, row {number}", row, expected, grid)
-    found = []
-    for index, row in enumerate(rows):
-        progress(index, len(rows))
-        cell = dict(zip(cells.names, cells.cell(index), strict=True))
-        try:
-            status, reason = _judged(file.question, cell, row)
-        except HockeystickError as error:
-            raise AnswerError(f"{out}, row {index + 1}: {error}") from None
-        found.append(RowVerdict(index + 1, told[index], status, reason))
-    return VerifiedRows(out, grid, file.title, tuple(found))
+    found = [(NO_ANSWER, row[ERROR]) if row[ERROR] else (NOT_DRAWN, "") for row in rows]
+    drawn = _drawn([index for index, row in enumerate(rows) if not row[ERROR]], rows, sample)
+    asked = {
+        index: (file.question, dict(zip(cells.names, cells.cell(index), strict=True)), rows[index])
+        for index in drawn
+    }
+    progress(0, len(drawn))
+    for done, (index, verdict) in enumerate(_verdicts(asked, out, executor), 1):
+        found[index] = verdict
+        progress(done, len(drawn))
+    verdicts = (
+        RowVerdict(index + 1, told[index], status, reason)
+        for index, (status, reason) in enumerate(found)
+    )
+    return VerifiedRows(out, grid, file.title, tuple(verdicts))
+
+
+def _drawn(answers: Sequence[int], rows: Sequence[Row], sample: int | None) -> Sequence[int]:
+    """Return the rows to look at: all, or so many, which the file's contents draw."""
+    if sample is None or sample >= len(answers):
+        return answers
+    contents = hashlib.sha256(repr([list(row.items()) for row in rows]).encode()).digest()
+    return sorted(random.Random(contents).sample(answers, sample))
+
+
+def _verdicts(
+    asked: Mapping[int, _Asked], out: str, executor: Executor | None
+) -> Iterator[tuple[int, tuple[str, str]]]:
+    """Yield the verdict on each row with its index, in whatever order they come."""
+    if executor is None:
+        yield from ((index, _at_row(out, index, *one)) for index, one in asked.items())
+        return
+    running = {executor.submit(_at_row, out, index, *one): index for index, one in asked.items()}
+    try:
+        for future in as_completed(running):
+            yield running[future], future.result()
+    finally:
+        for future in running:
+            future.cancel()
+
+
+def _at_row(
+    out: str, index: int, question: FileQuestion, cell: Mapping[str, Any], row: Row
+) -> tuple[str, str]:
+    """Return the verdict on one row, and the reason; an error says which row it is."""
+    try:
+        return _judged(question, cell, row)
+    except HockeystickError as error:
+        raise AnswerError(f"{out}, row {index + 1}: {error}") from None
 
 
 def _check_cell(where: str, row: Row, expected: Mapping[str, object], grid: str) -> None:
@@ -130,12 +200,13 @@ def _same(one: str, other: str) -> bool:
 
 def _judged(question: FileQuestion, parameters: Mapping[str, Any], row: Row) -> tuple[str, str]:
     """Return the verdict on one row, and the reason."""
-    if row[ERROR]:
-        return NO_ANSWER, row[ERROR]
-    if row.get("approximation"):
+    if row.get(_APPROXIMATION):
         return _NOT_COVERED, "an approximation claims nothing that could be verified"
     at = question.where(parameters)
     if question.find in _ASKED_AT:
+        misnamed = _misnamed(question, parameters, row)
+        if misnamed:
+            return "refuted", misnamed
         plan, ends = question.plan(parameters), ("lower", "upper")
         answer = _certified(row, ends, question.find, plan)
         status, reason = _verified(answer, plan, at)
@@ -147,6 +218,18 @@ def _judged(question: FileQuestion, parameters: Mapping[str, Any], row: Row) -> 
     if achieved.upper > at["epsilon"]:
         return "refuted", f"achieved_upper is above the target, epsilon = {at['epsilon']}"
     return _verified(achieved, plan, at)
+
+
+def _misnamed(question: FileQuestion, parameters: Mapping[str, Any], row: Row) -> str:
+    """Return why the accountant that a row names cannot have proven it; nothing where it can."""
+    column = ANSWERED_BY if ACCOUNTANT in parameters else ACCOUNTANT
+    named = row.get(column, "")
+    asked = parameters.get(ACCOUNTANT, question.how.get(ACCOUNTANT, _AUTO))
+    if named not in ACCOUNTANTS or named == _AUTO:
+        return f"{column} = {named!r} is no accountant's name"
+    if ACCOUNTANTS[named].kind == _APPROXIMATION:
+        return f"{column} = {named!r} proves nothing, so no row with ends is its"
+    return "" if asked in (_AUTO, named) else f"{column} = {named!r}, but {asked} was asked"
 
 
 def _certified(row: Row, ends: tuple[str, str], quantity: str, plan: hs.Mechanism) -> hs.Certified:

@@ -10,7 +10,11 @@ from collections.abc import Iterator
 from concurrent.futures import Executor, ProcessPoolExecutor
 from contextlib import contextmanager
 from multiprocessing.context import SpawnContext, SpawnProcess
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
+
+from hockeystick._validate import Domain
+
+WORKERS: Final = Domain(symbol="w", low=1, high=1024, typical=(1, 64), whole=True)
 
 
 @contextmanager

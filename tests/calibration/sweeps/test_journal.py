@@ -294,11 +294,15 @@ def test_a_journal_of_another_sweep_is_refused_and_kept(
     interrupted(out, 5)
     before = journal_of(out).read_bytes()
     with pytest.raises(
-        hs.errors.ParameterError, match=f"is a sweep of another {what}: finish"
+        hs.errors.ParameterError, match=f"is a sweep of another {what}, with"
     ) as caught:
         list(hs.sweep(grid, ask, out=out))
     assert caught.value.name == "out"
+    assert "with 5 answers: finish that one, give replace=True to begin anew" in str(caught.value)
     assert journal_of(out).read_bytes() == before
+    whole = list(hs.sweep(grid, ask))
+    assert list(hs.sweep(grid, ask, out=out, replace=True)) == whole
+    assert not journal_of(out).exists()
 
 
 def test_functions_of_one_name_are_told_apart_by_what_they_do(out: Path) -> None:
@@ -364,8 +368,9 @@ def test_a_journal_of_another_version_is_refused(
 @pytest.mark.parametrize("content", [b"my notes\n", b"my notes", b"{}\n", b'{"a": 1}', b"[1,2]\n"])
 def test_a_file_of_somebody_else_is_left_alone(out: Path, content: bytes) -> None:
     journal_of(out).write_bytes(content)
-    with pytest.raises(hs.errors.ParameterError, match="no journal of a sweep"):
-        swept(out)
+    for replace in (False, True):
+        with pytest.raises(hs.errors.ParameterError, match="no journal of a sweep"):
+            list(hs.sweep(GRID, third, out=out, replace=replace))
     assert journal_of(out).read_bytes() == content
 
 

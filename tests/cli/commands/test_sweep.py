@@ -189,6 +189,10 @@ def test_a_range_has_both_ends_and_even_steps(
         ('accountant = ["rpd"]', "delta = 0.1", "[grid].accountant must be one of"),
         ("epochs = [1]", "delta = 0.1\nepsilon = 1", ":10: [ask] cannot have epsilon, which is"),
         ("epochs = [-1]", "delta = 0.1", "epochs must be"),
+        ("epochs = [1, '2']", "delta = 0.1", ":7: [grid].epochs[1] must be a number, as others"),
+        ("epochs = [true, 2]", "delta = 0.1", "[grid].epochs[0] must be a number, as others"),
+        ("sampling = ['poisson', 1]", "delta = 0.1", "[grid].sampling[0] must be a number"),
+        ("delta = ['1e-5']", "find = 'epsilon'", "[grid].delta[0] must be a number; got '1e-5' ("),
     ],
 )
 def test_a_file_that_is_no_grid_is_refused_in_one_line(
@@ -352,6 +356,12 @@ def test_a_misspelt_parameter_of_the_grid_is_what_is_wrong(write: Write) -> None
         load_grid(write(text))
     said = ":6: [grid]: the plan has no noise_multipler (did you mean 'noise_multiplier'?)"
     assert str(refusal.value).endswith(said)
+    for ask in (
+        lambda: hs.calibrate(small_plan(epochs=2), "noise", hs.ApproxDP(2, 1e-5)),
+        lambda: hs.sweep({"noise": [1]}, hs.calibration.AskEpsilon(small_plan(epochs=2), 1e-5)),
+    ):
+        with pytest.raises(hs.errors.ParameterError, match=r"did you mean 'noise_multiplier'\?"):
+            ask()
 
 
 @pytest.mark.slow

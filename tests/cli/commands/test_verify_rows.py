@@ -1,5 +1,6 @@
 """The command `verify` of the rows of a sweep, with the grid file that was swept."""
 
+import csv
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -98,6 +99,50 @@ def test_what_is_achieved_above_the_target_is_refuted(run: Run, swept: Callable[
     )
 
 
+def test_a_row_is_refuted_whose_accountant_cannot_have_proven_it(
+    run: Run, swept: Callable[..., None]
+) -> None:
+    swept(LAPLACE + '[grid]\nscale = [2]\naccountant = ["auto"]\n[ask]\ndelta = 0.1\n')
+    whole = Path("rows.csv").read_text(encoding="utf-8")
+    grid = Path("grid.toml").read_text(encoding="utf-8")
+    (row,) = csv.DictReader(whole.splitlines())
+    by = row["answered_by"]
+    for given, asked, said in (
+        ("rdp", "auto", ""),
+        ("wizard", "auto", "answered_by = 'wizard' is no accountant's name"),
+        ("gdp", "auto", "answered_by = 'gdp' proves nothing, so no row with ends is its"),
+        ("rdp", "prv", "answered_by = 'rdp', but prv was asked"),
+    ):
+        text = whole.replace(by, given).replace("\n2,auto", f"\n2,{asked}")
+        Path("rows.csv").write_text(text, encoding="utf-8")
+        Path("grid.toml").write_text(grid.replace("auto", asked), encoding="utf-8")
+        status, out, _ = run("verify", "rows.csv", "--grid", "grid.toml", "--json")
+        told = json.loads(out)["rows"][0]
+        assert (status, told["reason"] or "") == (1 if said else 0, said)
+
+
+def test_a_sample_is_drawn_by_what_the_file_holds(run: Run, swept: Callable[..., None]) -> None:
+    swept(LAPLACE + "[grid]\nscale = [2, -1, 4, 8, 16]\n[ask]\ndelta = 0.1\n")
+    asked = ("verify", "rows.csv", "--grid", "grid.toml")
+    first, second = (run(*asked, "--sample", "2", "--json") for _ in range(2))
+    assert first == second
+    assert sorted(statuses(first[1])) == sorted(
+        ["verified"] * 2 + ["not drawn"] * 2 + ["no answer"]
+    )
+    said = " ".join(run(*asked, "--sample", "2")[1].replace("│", " ").split())
+    assert (
+        "verified: a second program finds that each of 2 answers drawn holds exit status 0" in said
+    )
+    assert "sample must be an integer from 1" in run(*asked, "--sample", "0")[2]
+
+
+@pytest.mark.slow
+def test_worker_processes_say_what_this_one_does(run: Run, swept: Callable[..., None]) -> None:
+    swept(EPSILON)
+    asked = ("verify", "rows.csv", "--grid", "grid.toml")
+    assert run(*asked, "--workers", "2", "--json") == run(*asked, "--json")
+
+
 @pytest.mark.extras
 def test_parquet_is_read_as_well(run: Run, swept: Callable[..., None]) -> None:
     pytest.importorskip("pyarrow", reason="needs the extra parquet")
@@ -118,6 +163,7 @@ def test_rows_of_something_else_are_refused_in_one_line(
     cases = [
         (whole, ("rows.csv",), "give the file that was swept, --grid GRID.toml"),
         (whole, ("grid.toml", "--grid", "grid.toml"), "--grid is for the rows of a sweep"),
+        (whole, ("grid.toml", "--workers", "2"), "--workers is for the rows of a sweep"),
         (whole, ("rows.csv", "--delta", "0.1"), "--delta is for plan files"),
         (f"{heading}\n{first}", (), "must have as many rows as grid.toml has cells, 2; it has 1"),
         (f"{heading}\n{second}\n{first}", (), "row 1 has scale = 4, but grid.toml has 2 there"),

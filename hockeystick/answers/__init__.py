@@ -14,6 +14,7 @@ from hockeystick.answers.registration import registration
 from hockeystick.answers.sources import Source, sources
 from hockeystick.answers.verification import (
     altered_in,
+    filled_in,
     load_answer,
     refuted_page,
     require_verifier,
@@ -32,6 +33,7 @@ __all__ = [
     "conversion_cautions",
     "decide",
     "document",
+    "filled_in",
     "in_words",
     "load_answer",
     "protected",

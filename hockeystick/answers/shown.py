@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 import re
 from collections.abc import Mapping
-from html.parser import HTMLParser
 from typing import Any, Final
 
 from hockeystick.answers.decisions import Decision
+from hockeystick.answers.page_text import Seen, spaced
 from hockeystick.answers.wording import in_words
 from hockeystick.calibration import read_description
 from hockeystick.errors import HockeystickError
 from hockeystick.numerics.numerals import at_most, formatted_up, interval, plain
 
-# The attribute that marks what the answer alone determines, and the name of the meta element with
-# the digest of the page's text.
-_MARK: Final = "data-shown"
-_DIGEST: Final = "hockeystick-text"
-_UNSET: Final = f'<meta name="{_DIGEST}" content="">'
-_UNSEEN: Final = frozenset({"script", "style", "noscript", "template"})
 _FEW_DIGITS: Final = 4
 _LARGEST_POWER: Final = 700.0
 _READABLE: Final = 1e7
@@ -78,16 +71,23 @@ def within_budget(decision: Decision, budget: float, delta: float) -> str:
     }[decision]
 
 
-def sealed(page: str) -> str:
-    """Return a page with the digest of its text in the empty meta element that it has for it."""
-    return page.replace(_UNSET, _UNSET.replace('content=""', f'content="{_digest(page)}"'), 1)
+def filled(page: str) -> dict[str, str]:
+    """Return what people wrote into the blanks of a page, by their names; empty ones are left out.
+
+    Example:
+        >>> from hockeystick.answers.shown import filled
+        >>> filled('<p data-blank="Date">31 <b>May</b></p><p data-blank="Comment"></p>')
+        {'Date': '31 May'}
+    """
+    return Seen(page).filled
 
 
 def altered(page: str, answer: str) -> tuple[str, ...]:
     """Return what a page shows that is not the answer that it holds; nothing where all agrees.
 
     What the answer determines is made again and compared: the headline, both ends, what they mean,
-    the plan's words, and whether a budget is met. All other text is compared with a digest.
+    the plan's words, and whether a budget is met. All other text is compared with a digest, but for
+    what people wrote into the page's blanks, such as who approves it.
 
     Guarantees:
         None against whoever means to deceive: styles and scripts can hide what is compared, and a
@@ -97,7 +97,7 @@ def altered(page: str, answer: str) -> tuple[str, ...]:
         page: A report, as HTML.
         answer: The document that it holds, as text in JSON.
     """
-    seen = _Seen(page)
+    seen = Seen(page)
     try:
         wanted = _wanted(json.loads(answer))
     except (KeyError, TypeError, ValueError, HockeystickError):
@@ -107,9 +107,7 @@ def altered(page: str, answer: str) -> tuple[str, ...]:
     found = [_difference(name, seen.of(name), texts) for name, texts in wanted.items()]
     found.append(_difference_of_budget(seen.of("budget"), json.loads(answer)))
     reasons = tuple(one for one in found if one)
-    if not reasons and seen.digest != _digest(page):
-        reasons = ("the text of the page is not what was written: some of it was altered",)
-    return reasons
+    return reasons or tuple(filter(None, [seen.alteration]))
 
 
 def _wanted(answer: Mapping[str, Any]) -> dict[str, list[str]]:
@@ -128,7 +126,7 @@ def _wanted(answer: Mapping[str, Any]) -> dict[str, list[str]]:
 
 def _difference(name: str, shown: list[str], wanted: list[str]) -> str:
     """Return how what is shown under a mark differs from the answer; nothing where it does not."""
-    if shown == [_spaced(one) for one in wanted]:
+    if shown == [spaced(one) for one in wanted]:
         return ""
     says = "; ".join(shown) or "nothing"
     return f"as its {name} the page shows {says!r}; the answer inside says {'; '.join(wanted)!r}"
@@ -149,56 +147,3 @@ def _difference_of_budget(shown: list[str], answer: Mapping[str, Any]) -> str:
     return _difference(
         "budget", shown, [within_budget(decision, budget, float(answer["at"]["delta"]))]
     )
-
-
-def _spaced(text: str) -> str:
-    """Return a text with single spaces."""
-    return " ".join(text.split())
-
-
-def _digest(page: str) -> str:
-    """Return the SHA-256 of a page's text without its white space."""
-    text = "".join("".join(_Seen(page).texts).split())
-    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
-
-
-class _Seen(HTMLParser):
-    """What a reader sees of a page: its text, and what is marked in it."""
-
-    def __init__(self, page: str) -> None:
-        super().__init__()
-        self.texts: list[str] = []
-        self.marked: list[tuple[str, list[str]]] = []
-        self.digest = ""
-        self._unseen = 0
-        self._open: list[str] = []
-        self.feed(page)
-        self.close()
-
-    def of(self, name: str) -> list[str]:
-        """Return the texts under a mark."""
-        return [_spaced("".join(parts)) for mark, parts in self.marked if mark == name]
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        given = dict(attrs)
-        self._unseen += tag in _UNSEEN
-        if tag == "meta" and given.get("name") == _DIGEST:
-            self.digest = given.get("content") or ""
-        # Marks are never nested; one is open until its own kind of element ends.
-        if given.get(_MARK):
-            self._open = [tag]
-            self.marked.append((str(given[_MARK]), []))
-        elif tag in self._open:
-            self._open.append(tag)
-
-    def handle_endtag(self, tag: str) -> None:
-        self._unseen -= tag in _UNSEEN and self._unseen > 0
-        if tag in self._open:
-            self._open.pop()
-
-    def handle_data(self, data: str) -> None:
-        if self._unseen:
-            return
-        self.texts.append(data)
-        if self._open:
-            self.marked[-1][1].append(data)

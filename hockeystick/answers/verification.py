@@ -13,7 +13,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final
 
 from hockeystick.answers.document import document
-from hockeystick.answers.shown import altered
+from hockeystick.answers.shown import altered, filled
 from hockeystick.calibration import Calibrated
 from hockeystick.errors import AnswerError, HockeystickError, ParameterError
 from hockeystick.mechanisms import Mechanism
@@ -24,6 +24,15 @@ if TYPE_CHECKING:
 
 _MOST_BYTES: Final = 100_000_000
 _SHOWN: Final = 20
+# How files begin that browsers make of a page, which no longer hold the answer as the page does.
+_COPIES: Final = {
+    b"%PDF": "a PDF",
+    b"From: <Saved": 'an archive, MHTML, and not the "Webpage, Complete"',
+}
+_INSTEAD: Final = (
+    "verify the page that it was made of, as in hockeystick verify report.html, or the JSON that "
+    "--json printed, or write the page again, hockeystick report PLAN.toml -o report.html"
+)
 
 
 def verify(
@@ -41,7 +50,8 @@ def verify(
     Guarantees:
         "verified" and "refuted" are proven, as far as that program and the ball arithmetic are
         right; "not covered" says nothing about the answer. A report is refuted as well where it
-        does not show the answer inside it; styles and scripts that hide something are not seen.
+        does not show the answer inside it, or has other text than was written; what people wrote
+        into its blanks is left out, and styles and scripts that hide something are not seen.
 
     Edge cases:
         A solution is verified where the plan meets its target and the one beyond it, if any is
@@ -114,6 +124,24 @@ def altered_in(source: str | bytes | os.PathLike[str]) -> tuple[str, ...]:
     """
     text = _content(source)
     return altered(text, load_answer(text)) if text.lstrip().startswith("<") else ()
+
+
+def filled_in(source: str | bytes | os.PathLike[str]) -> dict[str, str]:
+    """Return what people wrote into the blanks of a report, by their names; nothing verifies it.
+
+    Args:
+        source: As for ``load_answer``; JSON has no blanks.
+
+    Raises:
+        AnswerError: If the file cannot be read.
+
+    Example:
+        >>> import hockeystick as hs
+        >>> hs.answers.filled_in('<p data-blank="Approved by">Ada</p>')
+        {'Approved by': 'Ada'}
+    """
+    text = _content(source)
+    return filled(text) if text.lstrip().startswith("<") else {}
 
 
 def refuted_page(reasons: Sequence[str]) -> verifier.Verdict:
@@ -194,6 +222,9 @@ def _content(source: str | bytes | os.PathLike[str]) -> str:
     name, content = (
         ("the answer", source) if isinstance(source, bytes) else (str(source), _read(Path(source)))
     )
+    for beginning, kind in _COPIES.items():
+        if content.startswith(beginning):
+            raise AnswerError(f"{name} does not hold the answer: it is {kind}; {_INSTEAD}")
     if len(content) > _MOST_BYTES:
         raise AnswerError(f"cannot read {name}: it is larger than {_MOST_BYTES:,} bytes")
     try:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from importlib import resources
 from typing import TYPE_CHECKING, Any, Final
 
-from hockeystick.answers import shown
+from hockeystick.answers.page_text import sealed
 from hockeystick.reports import words
 from hockeystick.reports.figures import figures, is_wide
 from hockeystick.reports.findings import Findings
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 _TEMPLATES: Final = "templates"
+# What people fill in, on the screen or on paper.
+_BLANKS: Final = ("Checked by", "Approved by", "Decision", "Date", "Comment")
 
 
 def page(findings: Findings, date: dt.date) -> str:
@@ -60,12 +62,13 @@ def page(findings: Findings, date: dt.date) -> str:
         document=None if findings.document is None else embeddable(findings.document),
         drawn=frozenset(drawn),
         wide=_wide(findings),
+        blanks=_BLANKS,
         has_found=findings.audited is not None and bool(findings.audited.points),
         style=template_text("report.css"),
         script=template_text("paint.js") + template_text("report.js"),
         bokeh=bokeh_script(),
     )
-    return shown.sealed(text)
+    return sealed(text)
 
 
 def environment(read: Callable[[str], str]) -> Environment:

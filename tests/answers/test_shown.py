@@ -7,7 +7,7 @@ import datetime as dt
 import pytest
 
 import hockeystick as hs
-from hockeystick.answers import altered_in
+from hockeystick.answers import altered_in, filled_in
 
 pytest.importorskip("bokeh", reason="reports need Bokeh")
 pytest.importorskip("jinja2", reason="reports need Jinja2")
@@ -22,12 +22,37 @@ ALTERATIONS = (
     ("Gaussian (noise multiplier 2) x 3", "Gaussian (noise multiplier 5) x 3", "as its plan"),
     ("from 3.708", "from 1.708", "as its interval"),
     ("at most 40.80", "at most 4.80", "as its meaning"),
-    ('<th scope="row">0.1</th>', '<th scope="row">0.2</th>', "some of it was altered"),
+    ('<th scope="row">0.1</th>', '<th scope="row">0.2</th>', "differs from '0.2' on"),
     (' data-shown="', ' data-hidden="', "does not mark"),
-    ("<h1>", "<h1>safe: ", "some of it was altered"),
+    (
+        "<h1>",
+        "<h1>safe: ",
+        "above its first section, it differs from 'safe: A plan without a title'",
+    ),
+    (
+        "</li>\n</ul>\n<div",
+        "</li>\n<li>More.</li>\n</ul>\n<div",
+        "'What must hold', it differs from 'More.'",
+    ),
+    (
+        "Approved by</div>",
+        "Approved by Ada</div>",
+        "'What must hold', it differs from 'Approved by Ada'",
+    ),
+    ("</h1>", '</h1><p data-blank="Note">epsilon 0</p>', "it differs from 'a blank, Note' on"),
+    (' data-blank="Date"', "", "'What must hold', it differs from 'Date' on"),
+    (
+        "Written by hockeystick on 2026-01-31. The page loads nothing and sends nothing.",
+        "",
+        "its end is missing",
+    ),
     ('"lower":3.7', '"lower":1.7', "as its claim"),
     ("hockeystick-text", "another-text", "some of it was altered"),
 )
+FILLED = {
+    "Approved by": "Ada <i>Lovelace</i>",
+    "Comment": "<div>epsilon &lt; 4</div><div>is fine<br></div>",
+}
 
 
 def test_what_a_page_shows_beside_its_answer_is_found() -> None:
@@ -38,6 +63,16 @@ def test_what_a_page_shows_beside_its_answer_is_found() -> None:
         assert old in text
         (first, *_) = altered_in(text.replace(old, new))
         assert said in first, (old, new)
+
+
+def test_what_people_write_into_the_blanks_of_a_page_alters_nothing() -> None:
+    text = hs.report(hs.Gaussian(2) ** 3, delta=1e-5, date=DAY).html
+    for name, written in FILLED.items():
+        before, label, after = text.partition(f'aria-label="{name}">')
+        text = f"{before}{label}{written}{after}"
+    assert altered_in(text) == ()
+    assert filled_in(text) == {"Approved by": "Ada Lovelace", "Comment": "epsilon < 4 is fine"}
+    assert altered_in(text.replace("Lovelace</i>", "Lovelace</i></div><div>and sure"))
 
 
 def test_pages_without_a_bound_or_a_delta_show_their_answers() -> None:

@@ -188,6 +188,24 @@ def test_the_page_prints(opened: Open) -> None:
     assert content.count(b"/Subtype /Image") >= len(CHARTS)
 
 
+def test_a_page_that_was_signed_and_saved_still_shows_its_answer(
+    opened: Open, tmp_path: Path
+) -> None:
+    page = opened()
+    for blank in page.find_elements("css selector", ".blank"):
+        blank.send_keys("Ada <ada@example.org>\nagrees")
+    page.find_element("css selector", ".checks input").click()
+    saved = tmp_path / "saved.html"
+    saved.write_text(page.execute_script("return document.documentElement.outerHTML"), "utf-8")
+    assert hs.answers.altered_in(saved) == ()
+    assert set(hs.answers.filled_in(saved).values()) == {"Ada <ada@example.org> agrees"}
+    page.get(saved.as_uri())  # its "drawn" is saved with it
+    assert page.find_element("css selector", ".checks input").is_selected()
+    assert complaints(page) == []
+    counted = "return [...document.querySelectorAll('.chart')].map((one) => one.children.length)"
+    assert page.execute_script(counted) == [1] * len(CHARTS)
+
+
 def test_the_pointer_shows_both_ends_of_the_nearest_dot(opened: Open, found: Findings) -> None:
     from selenium.webdriver import ActionChains
     from selenium.webdriver.support.ui import WebDriverWait

@@ -39,7 +39,8 @@ plan, PLAN.toml or 'Laplace(2)**3', the answer to its question is computed first
 .csv or .parquet, go with the grid file that was swept, --grid GRID.toml. The second program
 has its own definitions, shares no code with the first, and computes in rigorous ball arithmetic
 (extra verify). What is verified is the answer inside a report; a report that shows something else
-is refuted, but what styles or scripts hide is not seen.
+is refuted, but what styles or scripts hide is not seen, and what people wrote into its blanks (who
+approves it, when, a comment) is left out. A PDF of it holds no answer.
 
 Exit status 0: verified. 1: refuted. 3: not covered, which says nothing about the answer. 2: FILE
 holds no answer. Of rows, it is 1 where one is refuted, else 3 where one is not covered, such as an
@@ -82,9 +83,9 @@ def verify(
 def _verify_answer(file: str, asked: dict[str, str | None], as_json: bool) -> None:
     """Print what the verifier says of one answer, and end with its exit status."""
     if _is_plan(file):
-        text, reasons = _computed(file, asked), tuple[str, ...]()
+        text, reasons, filled = _computed(file, asked), tuple[str, ...](), dict[str, str]()
     else:
-        text, reasons = _given(file, asked)
+        text, reasons, filled = _given(file, asked)
     verdict = hs.answers.refuted_page(reasons) if reasons else verdict_of(text)
     if as_json:
         from hockeystick.cli import as_json as programs
@@ -94,7 +95,8 @@ def _verify_answer(file: str, asked: dict[str, str | None], as_json: bool) -> No
     else:
         from hockeystick.cli.panels import verdict_table
 
-        verdict_table.print_answer(file, json.loads(text), inside=not _is_plan(file))
+        inside = not _is_plan(file)
+        verdict_table.print_answer(file, json.loads(text), inside=inside, filled=filled)
     end_with(verdict, as_json)
 
 
@@ -162,12 +164,13 @@ def _computed(path: str, asked: dict[str, str | None]) -> str:
     return programs.answer(file, at, answer, hs.__version__)
 
 
-def _given(file: str, asked: dict[str, str | None]) -> tuple[str, tuple[str, ...]]:
-    """Return the document that a file or standard input holds, and what a page shows else."""
+def _given(file: str, asked: dict[str, str | None]) -> tuple[str, tuple[str, ...], dict[str, str]]:
+    """Return the document that is given, what a page shows else, and what is in its blanks."""
     _refuse_flags(file, asked)
     piped = b"" if sys.stdin is None or file != _STDIN else sys.stdin.buffer.read()
     held = piped if file == _STDIN else Path(file)
-    return hs.answers.load_answer(held), hs.answers.altered_in(held)
+    answers = hs.answers
+    return answers.load_answer(held), answers.altered_in(held), answers.filled_in(held)
 
 
 def _refuse_flags(file: str, asked: dict[str, str | None]) -> None:

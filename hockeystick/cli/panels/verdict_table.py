@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from rich.console import Group, RenderableType
@@ -20,18 +21,23 @@ STYLES: Final = {"verified": "bold green", "refuted": "bold red", "not covered":
 _MEANINGS: Final = {
     "verified": "a second program finds that every claim holds",
     "refuted": "do not rely on this answer; please report it",
-    "altered": "do not rely on this page: it does not show the answer inside it",
+    "altered": "do not rely on this page: it does not show what was written for its answer",
     "not covered": "the second program says nothing about this answer",
 }
 
 
-def print_answer(name: str, told: dict[str, Any], *, inside: bool) -> None:
-    """Print what is about to be judged: the file, and the plan as the answer describes it."""
+def print_answer(
+    name: str, told: dict[str, Any], *, inside: bool, filled: Mapping[str, str]
+) -> None:
+    """Print what is about to be judged, and what people wrote into the blanks of a page."""
     facts = facts_table()
     facts.add_row("file", one_line(name))
     plan = spelled(told.get("description"))
     facts.add_row("plan", one_line(textwrap.shorten(plan, _LONGEST, placeholder=" ...")))
     facts.add_row("answer inside" if inside else "answer", one_line(_claim(told)))
+    if filled:
+        written = "; ".join(f"{blank}: {text}" for blank, text in filled.items())
+        facts.add_row("written in", one_line(f"{written} (not judged)"))
     print_plainly(facts)
 
 

@@ -16,6 +16,15 @@
     }
   };
 
+  // What is ticked is saved with the page, which draws its curves anew when it is opened.
+  for (const box of document.querySelectorAll(".checks input")) {
+    box.addEventListener("change", () => box.toggleAttribute("checked", box.checked));
+  }
+  for (const chart of document.querySelectorAll(".chart")) {
+    chart.replaceChildren();
+    chart.classList.remove("kept");
+  }
+
   for (const item of JSON.parse(document.getElementById("figures").textContent)) {
     const manager = await Bokeh.embed.embed_item(item);
     views.push(...[...manager].filter((view) => view.model.type === "Figure"));

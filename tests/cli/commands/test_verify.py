@@ -173,6 +173,10 @@ WRONG = [
     (("BROKEN",), ""),
     (("FOREIGN",), "schema"),
     (("BINARY",), "it is no text in UTF-8"),
+    (
+        ("PAGE.pdf",),
+        "PAGE.pdf does not hold the answer: it is a PDF; verify the page that it was made",
+    ),
     (("PLAN.toml", "--delta", "2"), "delta must be a number from 0 to 1"),
     (("PLAN.toml", "--delta", "1e-5", "--epsilon", "1"), "ask at one of them"),
     (("PLAN.toml", "--delta", "0"), "delta must be above 0"),
@@ -193,6 +197,7 @@ def test_wrong_input_is_one_line_and_no_verdict(
     (tmp_path / "BROKEN").write_bytes(content[:-40])
     (tmp_path / "FOREIGN").write_bytes(content.replace(b"-answer/1", b"-answer/99"))
     (tmp_path / "BINARY").write_bytes(b"{\xff}")
+    (tmp_path / "PAGE.pdf").write_bytes(b"%PDF-1.7\n\xff")
     (tmp_path / "PLAN.toml").write_text(PLAN, encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     status, out, err = run("verify", *arguments)

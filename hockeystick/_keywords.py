@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import wraps
+from functools import update_wrapper, wraps
 from inspect import Parameter, signature
-from typing import Any, Final
+from types import FunctionType
+from typing import Any, Final, TypeVar, cast
 
-from hockeystick._synonyms import parameter_hint
+from hockeystick._synonyms import how_called, parameter_hint
+from hockeystick.errors import ParameterError
 
 _BY_PLACE: Final = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
+_ANY: Final = (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
 _SHOWN: Final = 5
+_Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 def explaining(init: Callable[..., None]) -> Callable[..., None]:
@@ -24,31 +28,98 @@ def explaining(init: Callable[..., None]) -> Callable[..., None]:
         try:
             init(self, *given, **named)
         except TypeError:
-            _refuse_wrong_call(init, given, named)
+            kind = init.__qualname__.rpartition(".")[0]
+            _refuse_wrong_call(kind, list(signature(init).parameters.values())[1:], given, named)
+            raise
+        except ParameterError as error:
+            _refuse_swapped(error, init, given)
             raise
 
     return explained
 
 
-def _refuse_wrong_call(
-    init: Callable[..., None], given: tuple[Any, ...], named: Mapping[str, Any]
+def explaining_function(function: _Function) -> _Function:
+    """Return a function that says what it takes where it is called with something else."""
+
+    def refuse(given: tuple[Any, ...], named: Mapping[str, Any]) -> None:
+        parameters = list(signature(function).parameters.values())
+        _refuse_wrong_call(function.__name__, parameters, given, named)
+
+    def explained(*given: Any, **named: Any) -> Any:
+        try:
+            return function(*given, **named)
+        except TypeError:
+            refuse(given, named)
+            raise
+
+    # It is of the function's module, whose examples are looked for in what is of it.
+    code, names = cast(FunctionType, explained), cast(FunctionType, function).__globals__
+    made = FunctionType(code.__code__, names, function.__name__, None, code.__closure__)
+    return cast(_Function, update_wrapper(made, function))
+
+
+def _refuse_swapped(
+    error: ParameterError, init: Callable[..., None], given: tuple[Any, ...]
 ) -> None:
-    """Raise where a parameter has no such name, or too many are given by their place."""
-    kind = init.__qualname__.rpartition(".")[0]
-    _, *parameters = signature(init).parameters.values()
-    names = [one.name for one in parameters if one.name != "origin"]
-    if any(one.kind in (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD) for one in parameters):
-        return
+    """Raise where the first two parameters, a mechanism and a number, are given in turn."""
+    _, *names = signature(init).parameters
+    swapped = len(given) > 1 and hasattr(given[1], "for_group")
+    if error.name == names[0] == "inner" and swapped:
+        text = "in this order: they are swapped"
+        raise ParameterError(", ".join(names[:2]), given[:2], text) from None
+
+
+def _refuse_wrong_call(
+    kind: str, parameters: list[Parameter], given: tuple[Any, ...], named: Mapping[str, Any]
+) -> None:
+    """Raise where a parameter has no such name, is missing, or too many are given by place."""
+    names = [one.name for one in parameters if one.name != "origin" and one.kind not in _ANY]
+    if not any(one.kind in _ANY for one in parameters):
+        _refuse_unknown(kind, names, [one.name for one in parameters], named)
+        _refuse_too_many(kind, parameters, names, given)
+    if how_called(kind):
+        _refuse_missing(kind, parameters, given, named)
+
+
+def _refuse_unknown(
+    kind: str, names: list[str], every: list[str], named: Mapping[str, Any]
+) -> None:
+    """Raise where no parameter has a name that is given."""
     for name, value in named.items():
-        if name not in (one.name for one in parameters):
+        if name not in every:
             hint = parameter_hint(kind, name, value, names)
             text = f"{kind} has no parameter {name!r}{hint}; it takes {', '.join(names)}"
             raise TypeError(text) from None
+
+
+def _refuse_too_many(
+    kind: str, parameters: list[Parameter], names: list[str], given: tuple[Any, ...]
+) -> None:
+    """Raise where more is given by place than there are places."""
     placed = [one.name for one in parameters if one.kind in _BY_PLACE]
-    if len(given) > len(placed):
-        by_name = [f"{name}=..." for name in names if name not in placed]
-        shown = [*by_name[:_SHOWN], "..."] if len(by_name) > _SHOWN else by_name
-        takes = f"only {', '.join(placed)}" if placed else "nothing"
-        where = " without a name" if by_name else ""
-        how = f": write {kind}({', '.join([*placed, *shown])})" if by_name else ""
-        raise TypeError(f"{kind} takes {takes}{where}; got {len(given)} values{how}") from None
+    if len(given) <= len(placed):
+        return
+    by_name = [f"{name}=..." for name in names if name not in placed]
+    shown = [*by_name[:_SHOWN], "..."] if len(by_name) > _SHOWN else by_name
+    takes = f"only {', '.join(placed)}" if placed else "nothing"
+    where = " without a name" if by_name else ""
+    write = f"{kind}({', '.join([*placed, *shown])})" if by_name else how_called(kind)
+    how = f": write {write}" if write else ""
+    raise TypeError(f"{kind} takes {takes}{where}; got {len(given)} values{how}") from None
+
+
+def _refuse_missing(
+    kind: str, parameters: list[Parameter], given: tuple[Any, ...], named: Mapping[str, Any]
+) -> None:
+    """Raise where what has no default is not given."""
+    needed = [
+        one.name
+        for place, one in enumerate(parameters)
+        if one.kind in _BY_PLACE
+        and one.default is Parameter.empty
+        and place >= len(given)
+        and one.name not in named
+    ]
+    if needed:
+        missing = " and ".join(needed)
+        raise TypeError(f"{kind} needs {missing}: write {how_called(kind)}") from None

@@ -12,7 +12,8 @@ _LEAST_ALIKE: Final = 0.7
 _NUMBER: Final = re.compile(r"[+-]?\d+(\.\d*)?(e[+-]?\d+)?", re.IGNORECASE)
 # Public names, and what papers and other libraries call the same. Capitals and dashes don't matter.
 _OTHERS: Final = {
-    "ApproxDP": "approximate-dp approximate-differential-privacy eps-delta-dp epsilon-delta-dp adp",
+    "ApproxDP": "approximate-dp approximate-differential-privacy eps-delta-dp epsilon-delta-dp adp "
+    "epsilon-delta epsilon-delta-dp-event eps-delta",
     "Composed": "composition sequential-composition composed-dp-event composed-mechanism compose",
     "CyclicPoisson": "banded-mf amplified-banded-matrix-factorization bandmf",
     "DPSGD": "noisy-sgd private-sgd dp-adam dp-gd",
@@ -86,6 +87,11 @@ _IN_ONE_TREE: Final = (
     "who is in several leaves of one tree is covered by MatrixFactorization and an Encoder with "
     "participations and separation; ** is for trees that begin anew"
 )
+_OF_THE_PLAN: Final = "it belongs to the plan, as in DPSGD({name}=...)"
+_ORDERS: Final = (
+    "accountant='rdp' takes the best of all orders; what is known at some of them is a plan, "
+    "RenyiDP({{order: divergence}})"
+)
 # What takes more than another name, by what it is given to; ``{}`` is the value that was given.
 _INSTEAD: Final = {
     ("DiscreteLaplace", "epsilon"): "scale = sensitivity / epsilon, so 1 / {} at sensitivity 1",
@@ -101,8 +107,38 @@ _INSTEAD: Final = {
     ("TreeAggregation", "epochs"): _IN_ONE_TREE,
     ("TreeAggregation", "restarts"): _IN_ONE_TREE,
     ("DPSGD", "delta"): "epsilon(plan, delta) asks for a plan's epsilon at delta = {}",
+    **{(asked, "orders"): _ORDERS for asked in ("epsilon", "delta")},
+    **{
+        (asked, letters): _OF_THE_PLAN.format(name=name)
+        for asked in ("epsilon", "delta", "compare")
+        for letters, name in (
+            ("adjacency", "adjacency"),
+            ("neighboringrelation", "adjacency"),
+            ("neighbouringrelation", "adjacency"),
+            ("noisemultiplier", "noise_multiplier"),
+            ("sigma", "noise_multiplier"),
+            ("samplerate", "rate"),
+            ("samplingprobability", "rate"),
+            ("rate", "rate"),
+            ("q", "rate"),
+            ("steps", "steps"),
+            ("epochs", "epochs"),
+        )
+    },
+    ("epsilon", "epsilon"): "delta(plan, epsilon) asks for a plan's delta at epsilon = {}",
+    ("delta", "delta"): "epsilon(plan, delta) asks for a plan's epsilon at delta = {}",
     ("DPSGD", "maxgradnorm"): "noise_multiplier is in units of the clipping norm, which is no part",
     ("DPSGD", "l2normclip"): "noise_multiplier is in units of the clipping norm, which is no part",
+}
+
+# What a call lacks, or has too much of, and what to write, by what is called.
+_CALLED_WITH: Final = {
+    "Composed": "Composed((a, b)), or a @ b",
+    "RenyiDP": "RenyiDP({order: divergence}), or RenyiDP(zip(orders, divergences))",
+    "calibrate": "calibrate(DPSGD, 'noise_multiplier', ApproxDP(epsilon, delta), examples=..., "
+    "batch_size=..., epochs=...): a plan or a class of plans, what to solve for, a target",
+    "epsilon": "epsilon(plan, delta)",
+    "delta": "delta(plan, epsilon)",
 }
 
 # Functions and classes of other libraries, and what is called in their place.
@@ -116,6 +152,14 @@ _OF_OTHERS: Final = {
     "hockeystick.epsilon(plan, delta), or in a loop hockeystick.Accountant()": "rdp-accountant "
     "pld-accountant prv-accountant gaussian-accountant moments-accountant privacy-accountant "
     "create-accountant",
+    "hockeystick.FDP(hockeystick.tradeoffs.discrete_tradeoff(p, q)) for the probabilities of "
+    "outcomes under two neighbours, or hockeystick.adapters.dp_accounting.from_pld(pld)": "pld "
+    "pmf privacy-loss-distribution from-pld from-pmf from-privacy-loss-distribution dense-pld-pmf "
+    "from-two-probability-mass-functions custom-mechanism",
+    "mechanism ** 0, which releases nothing": "no-op no-op-dp-event none-dp-event",
+    "hockeystick.Gaussian(0), whose noise hides nothing": "non-private non-private-dp-event",
+    "hockeystick.Mechanism, or for an event of dp-accounting "
+    "hockeystick.adapters.dp_accounting.from_event(event, adjacency)": "dp-event",
     "hockeystick.epsilon(plan, delta)": "get-epsilon",
     "hockeystick.delta(plan, epsilon)": "get-delta compute-delta",
 }
@@ -243,6 +287,11 @@ def parameter_hint(kind: str, name: str, value: object, allowed: Iterable[str]) 
     if instead is not None:
         return f" ({instead.format(value)})"
     return told(meant(name, allowed))
+
+
+def how_called(kind: str) -> str:
+    """Return what to write in place of a wrong call; nothing if there is no more to say."""
+    return _CALLED_WITH.get(kind, "")
 
 
 def no_attribute(module: str, name: str, public: Mapping[str, str]) -> AttributeError:

@@ -8,6 +8,8 @@ import math
 import sys
 from collections.abc import Callable, Iterable
 from dataclasses import KW_ONLY, dataclass
+from decimal import Decimal
+from numbers import Number
 from typing import Any, Final, Literal, NoReturn, TypeVar, final
 
 from hockeystick._validate import PARAMETERS, Domain, choice, one_of, real
@@ -21,7 +23,9 @@ from hockeystick.numerics.numerals import (
     headline,
     interval,
     is_mpf,
+    jsonable,
     nearest,
+    plain,
 )
 
 # What a plan is asked for, and what an answer may be of.
@@ -33,6 +37,11 @@ _DOMAINS: Final = {
     "delta": PARAMETERS["delta"],
     "mu": Domain(symbol="mu", low=0, high=math.inf, typical=(0.01, 10)),
     "regret": Domain(symbol="kappa", low=0, high=1, typical=(1e-6, 0.1)),
+}
+# At what an answer holds: the name and the domain of it. One direction has a delta at any epsilon.
+_WHERE: Final = {
+    "epsilon": ("delta", PARAMETERS["delta"]),
+    "delta": ("epsilon", Domain(symbol="eps", low=-math.inf, high=math.inf, typical=(0, 20))),
 }
 
 
@@ -47,14 +56,21 @@ _AS_A_NUMBER: Final = (
 def no_number(instead: Callable[[Any], str]) -> Callable[[_Kind], _Kind]:
     """Return a decorator of a class of answers, of which none is a number.
 
-    Whatever is done to numbers only raises a TypeError with what is to be used instead; so does
-    ``float`` where the class does not have it.
+    Whatever is done to numbers only raises a TypeError with what is to be used instead; so do
+    ``==`` with a number, which would always be False, and ``float`` where the class does not have
+    it. Answers compare and hash as before, also with what is no number.
     """
 
     def refuse(self: object, *_: object) -> NoReturn:
         raise TypeError(instead(self))
 
     def decorated(kind: _Kind) -> _Kind:
+        same: Callable[[object, object], bool] = vars(kind)["__eq__"]
+
+        def equal(self: object, other: object) -> bool:
+            return refuse(self) if _is_number(other) else same(self, other)
+
+        setattr(kind, "__eq__", equal)  # noqa: B010
         for name in _AS_A_NUMBER:
             setattr(kind, f"__{name}__", refuse)
         if not hasattr(kind, "__float__"):
@@ -62,6 +78,11 @@ def no_number(instead: Callable[[Any], str]) -> Callable[[_Kind], _Kind]:
         return kind
 
     return decorated
+
+
+def _is_number(value: object) -> bool:
+    """Return whether a value is a number of any kind."""
+    return isinstance(value, (Number, Decimal)) or is_mpf(value)
 
 
 def _instead_of_certified(answer: Certified) -> str:
@@ -89,8 +110,9 @@ class Certified:
         what ``float(answer)`` returns. ``estimate`` is the accountant's best guess in between.
 
         An interval is neither below nor above a number that it holds, and a number rounded to the
-        nearest is no bound: ``<``, ``max``, ``round``, arithmetic and ``"%.3f"`` raise a
-        TypeError that names what to use instead, ``answer.upper`` or ``f"{answer:.3f}"``.
+        nearest is no bound: ``<``, ``== 2.0``, ``max``, ``round``, arithmetic and ``"%.3f"`` raise
+        a TypeError that names what to use instead, ``answer.upper`` or ``f"{answer:.3f}"``. Answers
+        are equal to one another where all that they say is.
 
     Edge cases:
         All three may be 0 or, for an epsilon or a mu, inf. An unknown upper end is inf (epsilon,
@@ -104,19 +126,20 @@ class Certified:
         accountant: Name of the accountant that answered.
         adjacency: The neighbours meant; None where the answer is the same for all.
         assumptions: What must hold in practice for the answer to apply, as sentences.
+        at: The delta at which an epsilon holds, or the epsilon of a delta; None if it is not said.
 
     Raises:
         ParameterError: If an end is no number of the quantity's domain, or they are out of order.
 
     Example:
         >>> import hockeystick as hs
-        >>> answer = hs.Certified(2.0, 2.25, 2.5, quantity="epsilon", accountant="rdp")
+        >>> answer = hs.Certified(2.0, 2.25, 2.5, quantity="epsilon", accountant="rdp", at=1e-5)
         >>> float(answer)
         2.5
         >>> f"{answer:.0f}"
         '3'
         >>> print(answer)
-        epsilon = 2.5 (proven in [2, 2.5]; rdp)
+        epsilon = 2.5 at delta = 1e-05 (proven in [2, 2.5]; rdp)
     """
 
     lower: float
@@ -127,6 +150,7 @@ class Certified:
     accountant: str
     adjacency: Adjacency | None
     assumptions: tuple[str, ...]
+    at: float | None
 
     def __init__(
         self,
@@ -138,8 +162,10 @@ class Certified:
         accountant: str,
         adjacency: Adjacency | str | None = None,
         assumptions: Iterable[str] = (),
+        at: float | None = None,
     ) -> None:
         _set_metadata(self, quantity, accountant, adjacency, assumptions)
+        object.__setattr__(self, "at", _checked_at(at, quantity))
         ends = {"lower": lower, "estimate": estimate, "upper": upper}
         for name, value in ends.items():
             object.__setattr__(self, name, _exact_number(name, value, quantity))
@@ -175,7 +201,7 @@ class Certified:
         return width / self.estimate if self.estimate > 0 and width < math.inf else math.inf
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the answer ready for JSON.
+        """Return the answer ready for JSON; "at" has the delta of an epsilon by its name.
 
         Floats stay numbers; inf becomes the string "inf"; the digits of an ``mpmath.mpf`` are kept
         in a string, rounded outwards (``lower`` down, ``upper`` up).
@@ -197,13 +223,13 @@ class Certified:
         """Return the answer for a notebook: the number to quote, and below it what is proven."""
         lower, upper = interval(self.lower, self.upper)
         proven = f"proven: exactly {upper}" if lower == upper else f"proven in [{lower}, {upper}]"
-        return _as_html(f"{self.quantity} = {headline(self.lower, self.upper)}", proven, self)
+        return _as_html(_headline(self), proven, self)
 
     def __str__(self) -> str:
         """Return one line; every upper end is rounded up and every lower end down."""
         lower, upper = interval(self.lower, self.upper)
         proven = f"proven in [{lower}, {upper}]"
-        return f"{self.quantity} = {headline(self.lower, self.upper)} ({proven}; {_source(self)})"
+        return f"{_headline(self)} ({proven}; {_source(self)})"
 
 
 @final
@@ -222,6 +248,7 @@ class Approximate:
         accountant: Name of the accountant that answered.
         adjacency: The neighbours meant; None where the answer is the same for all.
         assumptions: What must hold in practice for the answer to apply, as sentences.
+        at: The delta at which an epsilon holds, or the epsilon of a delta; None if it is not said.
 
     Raises:
         ParameterError: If the value is no number of the quantity's domain.
@@ -238,6 +265,7 @@ class Approximate:
     accountant: str
     adjacency: Adjacency | None
     assumptions: tuple[str, ...]
+    at: float | None
 
     def __init__(
         self,
@@ -247,8 +275,10 @@ class Approximate:
         accountant: str,
         adjacency: Adjacency | str | None = None,
         assumptions: Iterable[str] = (),
+        at: float | None = None,
     ) -> None:
         _set_metadata(self, quantity, accountant, adjacency, assumptions)
+        object.__setattr__(self, "at", _checked_at(at, quantity))
         object.__setattr__(self, "value", _exact_number("value", value, quantity))
 
     def as_dict(self) -> dict[str, Any]:
@@ -266,13 +296,11 @@ class Approximate:
 
     def _repr_html_(self) -> str:
         """Return the approximation for a notebook."""
-        text = f"{self.quantity} ~ {nearest(self.value)}"
-        return _as_html(text, "approximation, no guarantee", self)
+        return _as_html(_headline(self), "approximation, no guarantee", self)
 
     def __str__(self) -> str:
         """Return one line that says that the value is no guarantee."""
-        value = nearest(self.value)
-        return f"{self.quantity} ~ {value} (approximation, no guarantee; {_source(self)})"
+        return f"{_headline(self)} (approximation, no guarantee; {_source(self)})"
 
 
 def refuse_percent(instead: str) -> None:
@@ -318,9 +346,28 @@ def _set_metadata(
     object.__setattr__(result, "assumptions", sentences)
 
 
+def _checked_at(at: object, quantity: Answered) -> float | None:
+    """Return at what an answer holds, or raise where that is no number of its domain."""
+    if at is None:
+        return None
+    if quantity not in _WHERE:
+        raise ParameterError("at", at, f"None for {quantity}")
+    return real("at", at, _WHERE[quantity][1])
+
+
+def _headline(result: Certified | Approximate) -> str:
+    """Return the number to quote, what it is, and where that is said, at what it holds."""
+    at = "" if result.at is None else f" at {_WHERE[result.quantity][0]} = {plain(result.at)}"
+    if isinstance(result, Certified):
+        return f"{result.quantity} = {headline(result.lower, result.upper)}{at}"
+    return f"{result.quantity} ~ {nearest(result.value)}{at}"
+
+
 def _metadata(result: Certified | Approximate) -> dict[str, Any]:
     """Return the fields that both kinds of answer share, ready for JSON."""
+    at = None if result.at is None else {_WHERE[result.quantity][0]: jsonable(result.at)}
     return {
+        "at": at,
         "accountant": result.accountant,
         "adjacency": None if result.adjacency is None else str(result.adjacency),
         "assumptions": list(result.assumptions),

@@ -3,8 +3,10 @@
 import copy
 import json
 import math
+import operator
 import pickle
 import re
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
@@ -14,6 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import hockeystick as hs
 from hockeystick.adjacency import Adjacency
 from hockeystick.errors import ParameterError
 from hockeystick.results import Approximate, Certified
@@ -227,13 +230,14 @@ def exact_mpf(value: Any) -> Fraction:
 
 
 def test_an_interval_is_ready_for_json() -> None:
-    answer = certified(1, 2, INF, adjacency="zero-out", assumptions=["It rains."])
+    answer = certified(1, 2, INF, adjacency="zero-out", assumptions=["It rains."], at=1e-5)
     assert json.loads(json.dumps(answer.as_dict(), allow_nan=False)) == {
         "kind": "certified",
         "quantity": "epsilon",
         "lower": 1.0,
         "estimate": 2.0,
         "upper": "inf",
+        "at": {"delta": 1e-05},
         "accountant": "contour",
         "adjacency": "zero-out",
         "assumptions": ["It rains."],
@@ -263,6 +267,7 @@ def test_an_approximation_is_ready_for_json_and_of_another_kind() -> None:
         "kind": "approximation",
         "quantity": "epsilon",
         "value": "inf",
+        "at": None,
         "accountant": "gdp",
         "adjacency": None,
         "assumptions": [],
@@ -275,10 +280,39 @@ def test_an_approximation_outside_its_domain_is_refused(value: Any) -> None:
         approximate(value, quantity="delta")
 
 
+def test_an_answer_says_at_what_it_holds() -> None:
+    answer = hs.epsilon(hs.Laplace(2), 1e-5)
+    assert answer.at == 1e-5
+    assert str(answer).startswith("epsilon = 0.499980 at delta = 1e-05 (proven in [0.49997")
+    assert "<strong>epsilon = 0.499980 at delta = 1e-05</strong>" in answer._repr_html_()
+    assert [one.at for one in hs.delta(hs.Laplace(2), [0.25, INF])] == [0.25, INF]
+    assert hs.delta(hs.Laplace(2), INF).as_dict()["at"] == {"epsilon": "inf"}
+    assert hs.accountants.directed_delta(hs.Laplace(2), -0.25, "add").at == -0.25
+    assert hs.tradeoff(hs.Laplace(2)).epsilon(0.1).at == 0.1
+    gdp: Any = hs.epsilon(hs.Gaussian(2), 0.5, accountant="gdp")
+    assert str(gdp).startswith("epsilon ~ 0 at delta = 0.5 (approximation")
+
+
+def test_an_answer_is_equal_to_answers_alone_and_never_silently_unequal_to_a_number() -> None:
+    answers: list[Any] = [certified(1, 2, 3), approximate(2.0)]
+    for answer in answers:
+        for number in (2, 2.0, True, np.float64(2), Fraction(2), Decimal(2), mpmath.mpf(2)):
+            for compare in (operator.eq, operator.ne):
+                for two in ((answer, number), (number, answer)):
+                    with pytest.raises(TypeError, match=r"answer\.(upper|value)"):
+                        compare(*two)
+        assert answer == copy.copy(answer)
+        assert answer in [None, "2", copy.copy(answer)]
+        assert answer not in (None, "2", ())
+        assert {answer: 1}[copy.copy(answer)] == 1
+    assert certified(1, 2, 3, at=1e-5) != certified(1, 2, 3, at=1e-6)
+
+
 @pytest.mark.parametrize("kind", [certified, approximate])
 @pytest.mark.parametrize(
     ("name", "value"),
     [
+        ("at", 1.5),
         ("quantity", "sigma"),
         ("quantity", None),
         ("adjacency", "neighbours"),

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hockeystick import _validate
+from hockeystick._keywords import explaining_function
 from hockeystick._synonyms import spelled
 from hockeystick.accountants.auto import Auto
 from hockeystick.accountants.base import LARGEST_EPSILON, TOLERANCE, Accountant
@@ -70,6 +71,7 @@ def epsilon(
 def epsilon(
     plan: Mechanism, delta: Several, *, accountant: str, **how: Unpack[Precision]
 ) -> tuple[Answer, ...]: ...
+@explaining_function
 def epsilon(
     plan: Mechanism,
     delta: float | Several,
@@ -115,7 +117,7 @@ def epsilon(
         >>> import hockeystick as hs
         >>> step = hs.PoissonSubsampled(hs.Gaussian(1.1), rate=256 / 60_000)
         >>> print(hs.epsilon(step**14_062, delta=1e-5, accountant="contour"))
-        epsilon = 2.38160 (proven in [2.38159692142..., 2.38159692142...]; contour, add-remove)
+        epsilon = 2.38160 at delta = 1e-05 (proven in [2.38159..., 2.38159...]; contour, add-remove)
         >>> [float(f"{answer:.3f}") for answer in hs.epsilon(step**14_062, delta=[1e-5, 1e-6])]
         [2.382, 2.697]
     """
@@ -139,6 +141,7 @@ def delta(
 def delta(
     plan: Mechanism, epsilon: Several, *, accountant: str, **how: Unpack[Precision]
 ) -> tuple[Answer, ...]: ...
+@explaining_function
 def delta(
     plan: Mechanism,
     epsilon: float | Several,
@@ -175,7 +178,7 @@ def delta(
     Example:
         >>> import hockeystick as hs
         >>> print(hs.delta(hs.Gaussian(1), epsilon=1))
-        delta = 0.126937 (proven in [0.126936737506643..., 0.126936737506644...]; closed-form)
+        delta = 0.126937 at epsilon = 1 (proven in [0.1269367..., 0.1269367...]; closed-form)
     """
     asked = accountant_of(accountant, tolerance)
     return _answer_or_answers(plan, "delta", epsilon, asked, _digits(digits))
@@ -241,13 +244,15 @@ def answers_of(
     branches = [_read_all(one, quantity, values, accountant, digits) for one in compositions]
     assumptions = assumptions_of(plan)
     return tuple(
-        _answer(plan, quantity, found, assumptions) for found in zip(*branches, strict=True)
+        _answer(plan, quantity, value, found, assumptions)
+        for value, *found in zip(values, *branches, strict=True)
     )
 
 
 def _answer(
     plan: Mechanism,
     quantity: Quantity,
+    value: float,
     found: Sequence[tuple[Accountant, Interval]],
     assumptions: tuple[str, ...],
 ) -> Answer:
@@ -261,6 +266,7 @@ def _answer(
             accountant=used.name,
             adjacency=plan.adjacency,
             assumptions=assumptions,
+            at=value,
         )
     return Certified(
         *interval.ordered(),
@@ -268,6 +274,7 @@ def _answer(
         accountant=used.name,
         adjacency=plan.adjacency,
         assumptions=assumptions,
+        at=value,
     )
 
 

@@ -207,7 +207,7 @@ def _reflected(other: Answer, epsilon: float) -> Answer:
     def at(delta: float, side: float) -> float:
         return min(max((rest + odds * delta) * (1.0 + side * slack), 0.0), 1.0)
 
-    said: Any = {"quantity": "delta", "accountant": other.accountant}
+    said: Any = {"quantity": "delta", "accountant": other.accountant, "at": epsilon}
     said |= {"adjacency": other.adjacency, "assumptions": other.assumptions}
     if isinstance(other, Approximate):
         return Approximate(at(other.value, 0.0), **said)

@@ -132,6 +132,7 @@ def monte_carlo_delta(
         accountant="monte-carlo",
         adjacency=plan.adjacency,
         assumptions=(*plan.assumptions, procedure),
+        at=level,
     )
 
 

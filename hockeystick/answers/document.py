@@ -78,8 +78,8 @@ def _(answer: Certified, given: Mapping[str, Any]) -> dict[str, Any]:
     _refuse(kind, {answer.quantity: given[answer.quantity]})
     at = _validate.real(name, _needed(kind, name, given[name]))
     return {
-        "at": {name: jsonable(at)},
         **answer.as_dict(),
+        "at": {name: jsonable(at)},
         "description": describe(_needed(kind, "plan", given["plan"])),
     }
 

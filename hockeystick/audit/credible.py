@@ -59,7 +59,7 @@ def credible_epsilon(
     Example:
         >>> from hockeystick import audit
         >>> print(audit.credible_epsilon([1.0] * 300, [0.0] * 300, delta=1e-5, threshold=0.5))
-        epsilon ~ 6.00... (approximation, no guarantee; bayesian credible interval)
+        epsilon ~ 6.00... at delta = 1e-05 (approximation, no guarantee; bayesian credible interval)
     """
     at = real("delta", delta)
     both = checked_scores("scores_in", scores_in), checked_scores("scores_out", scores_out)
@@ -73,6 +73,7 @@ def credible_epsilon(
         quantity="epsilon",
         accountant="bayesian credible interval",
         assumptions=ASSUMPTIONS,
+        at=at,
     )
 
 

@@ -142,7 +142,7 @@ def report(
         >>> import hockeystick as hs
         >>> made = hs.report(hs.Laplace(2), delta=1e-5, title="A count")
         >>> made
-        <report: epsilon = 0.499980 (proven in [0.49997999..., 0.49997999...]; closed-form)>
+        <report: epsilon = 0.499980 at delta = 1e-05 (proven in [0.499..., 0.499...]; closed-form)>
         >>> "A count" in made.html
         True
     """

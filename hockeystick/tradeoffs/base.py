@@ -166,12 +166,13 @@ class TradeOff(ABC):
         """
         value = real("epsilon", epsilon)
         ends = [ends_at(one, value) for one in self._directions]
-        return _certified("delta", ends)
+        return _certified("delta", ends, value)
 
     def epsilon(self, delta: float) -> Certified:
         """Return the least epsilon >= 0 such that f-DP implies (epsilon, delta)-DP."""
         goal = real("delta", delta)
-        return _certified("epsilon", [epsilon_interval(one, goal) for one in self._directions])
+        ends = [epsilon_interval(one, goal) for one in self._directions]
+        return _certified("epsilon", ends, goal)
 
     @property
     def _directions(self) -> tuple[Profile, ...]:
@@ -346,10 +347,10 @@ class SymmetricTradeOff(TradeOff):
         return self
 
 
-def _certified(quantity: Any, ends: list[tuple[float, float, float]]) -> Certified:
+def _certified(quantity: Any, ends: list[tuple[float, float, float]], at: float) -> Certified:
     """Return the larger of several intervals."""
     lower, middle, upper = (max(end) for end in zip(*ends, strict=True))
-    return Certified(lower, middle, upper, quantity=quantity, accountant=_ACCOUNTANT)
+    return Certified(lower, middle, upper, quantity=quantity, accountant=_ACCOUNTANT, at=at)
 
 
 def _falling(x: Array, ends: Ends) -> Ends:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from hockeystick import epsilon, mechanisms
+from hockeystick import calibrate, epsilon, mechanisms
 from hockeystick._modules import import_modules
 from hockeystick.errors import ParameterError
 from hockeystick.io.plan_file import PlanFile
@@ -71,7 +71,7 @@ from hockeystick.mechanisms import (
     tuning,
 )
 from hockeystick.mechanisms.registry import registered
-from hockeystick.notions import PureDP
+from hockeystick.notions import PureDP, RenyiDP
 from tests import stubs
 from tests.examples import DESCRIBED
 
@@ -296,6 +296,15 @@ def test_plans_and_only_plans_stand_for_a_mechanism(mechanism: Any) -> None:
         assert mechanism.assumptions
 
 
+def test_two_parameters_in_each_others_place_are_refused_together() -> None:
+    for kind, name in ((PoissonSubsampled, "inner, rate"), (Repeated, "inner, count")):
+        swapped: Any = kind
+        with pytest.raises(ParameterError, match=f"^{name} must be in this order: they are swapp"):
+            swapped(1, Gaussian(1))
+        with pytest.raises(ParameterError, match=r"^inner must be a mechanism; got 1$"):
+            swapped(1, 1)
+
+
 @names
 def test_assumptions_are_sentences(mechanism: Any) -> None:
     assert all(text.endswith(".") for text in mechanism.assumptions)
@@ -342,6 +351,13 @@ def test_what_a_mechanism_can_be_read_from_is_refused_with_the_call_that_reads_i
             r"covered by MatrixFactorization and an Encoder",
         ),
         (PureDP, (), {"eps": 1}, r"\(did you mean 'epsilon'\?\); it takes epsilon$"),
+        (Composed, (Gaussian(1), Gaussian(2)), {}, r"write Composed\(\(a, b\)\), or a @ b$"),
+        (RenyiDP, ([2], [1]), {}, r"write RenyiDP\(\{order: divergence\}\), or RenyiDP\(zip\("),
+        (epsilon, (Gaussian(1), 1e-5), {"orders": [2]}, r"'orders' \(accountant='rdp' takes"),
+        (epsilon, (Gaussian(1), 1e-5), {"adjacency": 1}, r"it belongs to the plan, as in DPSGD"),
+        (epsilon, (Gaussian(1),), {"epsilon": 1}, r"delta\(plan, epsilon\) asks .* epsilon = 1\)"),
+        (epsilon, (Gaussian(1),), {}, r"^epsilon needs delta: write epsilon\(plan, delta\)$"),
+        (calibrate, (Gaussian,), {"epsilon": 1}, r"^calibrate needs parameter and target: write"),
         (Gaussian, (), {}, r"missing 1 required positional argument: 'noise_multiplier'$"),
     ],
 )

@@ -13,7 +13,7 @@ DP-SGD on Poisson samples, as ``compute_dp_sgd_privacy_statement`` and ``dpsgd_e
 >>> step = dp_accounting.PoissonSampledDpEvent(256 / 60_000, dp_accounting.GaussianDpEvent(1.1))
 >>> event = dp_accounting.SelfComposedDpEvent(step, 14_063)
 >>> print(hs.epsilon(from_event(event), delta=1e-5))
-epsilon = 2.38169 (proven in [2.38168972614..., 2.38168972614...]; contour, add-remove)
+epsilon = 2.38169 at delta = 1e-05 (proven in [2.3816897..., 2.3816897...]; contour, add-remove)
 
 Batches of a fixed size, as ``fixed_dpsgd_event`` builds it, are for a replaced record:
 
@@ -22,7 +22,7 @@ Batches of a fixed size, as ``fixed_dpsgd_event`` builds it, are for a replaced 
 ... )
 >>> event = dp_accounting.SelfComposedDpEvent(step, 1000)
 >>> print(hs.epsilon(from_event(event, "replace-one"), delta=1e-5))
-epsilon = 0.722353 (proven in [0.598685, 0.722353]; contour, replace-one)
+epsilon = 0.722353 at delta = 1e-05 (proven in [0.598685, 0.722353]; contour, replace-one)
 
 Where those libraries take an accountant, as ``calibrate`` of a JAX Privacy configuration does, give
 them ``HockeystickAccountant``, which is called with the neighbours that are meant:
@@ -51,7 +51,7 @@ not have, among them random allocation. That one is said in words of our own:
 ...     sampling="random-allocation",
 ... )
 >>> print(hs.epsilon(plan, delta=1e-5))
-epsilon = 0.633934 (proven in [0.633809, 0.633934]; prv, add-remove)
+epsilon = 0.633934 at delta = 1e-05 (proven in [0.633809, 0.633934]; prv, add-remove)
 """
 
 from hockeystick.adapters import missing

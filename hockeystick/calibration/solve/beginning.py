@@ -13,6 +13,10 @@ from hockeystick.mechanisms import Mechanism
 from hockeystick.mechanisms.base import checked
 
 _A_PLAN: Final = "a mechanism, or a class of them such as hs.DPSGD, with its fields as keywords"
+_INSTEAD_OF_A_FUNCTION: Final = (
+    " (in place of a function, a plan with any number in the parameter's place: "
+    "hs.calibrate(hs.Gaussian(1) ** 10, 'noise_multiplier', target))"
+)
 
 
 def begun_with(
@@ -30,7 +34,7 @@ def begun_with(
     given = {**plan.keywords, **fields} if isinstance(plan, partial) else dict(fields)
     kind = plan.func if isinstance(plan, partial) else plan
     if not (isinstance(kind, type) and issubclass(kind, Mechanism)):
-        return checked("plan", plan, allowed=_A_PLAN)
+        return checked("plan", plan, allowed=_A_PLAN + _INSTEAD_OF_A_FUNCTION * callable(plan))
     make = partial(kind, *plan.args) if isinstance(plan, partial) and plan.args else kind
     return _of_a_class(kind.__name__, make, parameter, given)
 

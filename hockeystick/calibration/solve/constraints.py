@@ -290,6 +290,8 @@ def constraint_of(target: object, accountant: str) -> Constraint:
         "ApproxDP, PureDP, GDP, ZCDP, TCDP, RenyiDP, TruePositiveRate, Advantage, BayesError or "
         "Reconstruction"
     )
+    if isinstance(target, tuple | list) and len(target) == len(("epsilon", "delta")):
+        allowed += f" (write ApproxDP({target[0]!r}, {target[1]!r}))"
     raise ParameterError("target", target, allowed)
 
 

@@ -80,12 +80,12 @@ def limit_epsilon(plan: PriFedSync, delta: float) -> Approximate:
         ...     examples=600, batch_size=16, noise_multiplier=2.0, local_steps=38
         ... )
         >>> print(limit_epsilon(hs.federated.PriFedSync(clients=local, rounds=93), delta=1e-5))
-        epsilon ~ 14.6393 (approximation, no guarantee; federated-limit, replace-one)
+        epsilon ~ 14.6393 at delta = 1e-05 (approximation, no guarantee; federated-limit, ...)
     """
     probability = _validate.real("delta", delta, _DELTA)
     mu = limit_mu(plan)
     value = ClosedForm().epsilon_of(_run(mu), probability).estimate if 0.0 < mu < math.inf else mu
-    return _answer(plan, value, "epsilon")
+    return _answer(plan, value, "epsilon", probability)
 
 
 def limit_delta(plan: PriFedSync, epsilon: float) -> Approximate:
@@ -111,12 +111,12 @@ def limit_delta(plan: PriFedSync, epsilon: float) -> Approximate:
         ...     examples=60_000, batch_size=6, noise_multiplier=1.0, local_steps=10
         ... )
         >>> print(limit_delta(hs.federated.PriFedSync(clients=local, rounds=10), epsilon=2.0))
-        delta ~ 0 (approximation, no guarantee; federated-limit, replace-one)
+        delta ~ 0 at epsilon = 2 (approximation, no guarantee; federated-limit, replace-one)
     """
     at = _validate.real("epsilon", epsilon, _EPSILON)
     mu = limit_mu(plan)
     value = ClosedForm().delta_of(_run(mu), at).estimate if 0.0 < mu < math.inf else min(mu, 1.0)
-    return _answer(plan, value, "delta")
+    return _answer(plan, value, "delta", at)
 
 
 def _mu_of(local: LocalTraining, rounds: int) -> float:
@@ -137,7 +137,7 @@ def _run(mu: float) -> tuple[tuple[GaussianLoss, int], ...]:
     return ((GaussianLoss(1.0 / mu), 1),)
 
 
-def _answer(plan: PriFedSync, value: float, quantity: Quantity) -> Approximate:
+def _answer(plan: PriFedSync, value: float, quantity: Quantity, at: float) -> Approximate:
     """Return an approximation with what it rests on."""
     return Approximate(
         value,
@@ -145,4 +145,5 @@ def _answer(plan: PriFedSync, value: float, quantity: Quantity) -> Approximate:
         accountant=_NAME,
         adjacency=plan.adjacency,
         assumptions=plan.assumptions,
+        at=at,
     )

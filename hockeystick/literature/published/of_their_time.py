@@ -82,6 +82,7 @@ def tensorflow_privacy_epsilon(plan: Mechanism, delta: float) -> Certified:
         accountant=accountant.name,
         adjacency=plan.adjacency,
         assumptions=assumptions_of(plan),
+        at=probability,
     )
 
 

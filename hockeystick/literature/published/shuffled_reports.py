@@ -64,7 +64,7 @@ def clones_epsilon(randomizer_epsilon: float, users: int, delta: float) -> Certi
         between 0.1182 and 0.1182
     """
     at = _validate.real("delta", delta, _DELTA)
-    return _certified(randomizer_epsilon, users, "epsilon", lambda t: PRV().epsilon_of(t, at))
+    return _certified(randomizer_epsilon, users, "epsilon", at, lambda t: PRV().epsilon_of(t, at))
 
 
 def clones_delta(randomizer_epsilon: float, users: int, epsilon: float) -> Certified:
@@ -92,11 +92,11 @@ def clones_delta(randomizer_epsilon: float, users: int, epsilon: float) -> Certi
         9.7242811e-08
     """
     at = _validate.real("epsilon", epsilon)
-    return _certified(randomizer_epsilon, users, "delta", lambda t: PRV().delta_of(t, at))
+    return _certified(randomizer_epsilon, users, "delta", at, lambda t: PRV().delta_of(t, at))
 
 
 def _certified(
-    local: float, users: int, quantity: Quantity, read: Callable[[Terms], Interval]
+    local: float, users: int, quantity: Quantity, at: float, read: Callable[[Terms], Interval]
 ) -> Certified:
     """Return epsilon or delta of the pair."""
     own = _validate.real("randomizer_epsilon", local, _LOCAL)
@@ -111,6 +111,7 @@ def _certified(
         accountant="stronger clones",
         adjacency=Adjacency.REPLACE_ONE,
         assumptions=(Adjacency.REPLACE_ONE.meaning,),
+        at=at,
     )
 
 

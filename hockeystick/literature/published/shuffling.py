@@ -64,12 +64,12 @@ def limit_epsilon(
 
     Example:
         >>> print(limit_epsilon(3.0, epochs=10, delta=1e-5))
-        epsilon ~ 5.23415 (approximation, no guarantee; shuffling-limit)
+        epsilon ~ 5.23415 at delta = 1e-05 (approximation, no guarantee; shuffling-limit)
     """
     probability = _validate.real("delta", delta, _DELTA)
     mu = _limiting_mu(noise_multiplier, epochs, side)
     value = ClosedForm().epsilon_of(_run(mu), probability).estimate if mu > 0.0 else 0.0
-    return Approximate(value, quantity="epsilon", accountant=_NAME)
+    return Approximate(value, quantity="epsilon", accountant=_NAME, at=probability)
 
 
 def limit_delta(
@@ -93,12 +93,12 @@ def limit_delta(
 
     Example:
         >>> print(limit_delta(3.0, epochs=10, epsilon=5.0))
-        delta ~ 0.0000233015 (approximation, no guarantee; shuffling-limit)
+        delta ~ 0.0000233015 at epsilon = 5 (approximation, no guarantee; shuffling-limit)
     """
     at = _validate.real("epsilon", epsilon, _EPSILON)
     mu = _limiting_mu(noise_multiplier, epochs, side)
     value = ClosedForm().delta_of(_run(mu), at).estimate if mu > 0.0 else 0.0
-    return Approximate(value, quantity="delta", accountant=_NAME)
+    return Approximate(value, quantity="delta", accountant=_NAME, at=at)
 
 
 def shuffled_group(

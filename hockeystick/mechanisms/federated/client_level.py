@@ -90,7 +90,7 @@ class FedSDP(Plan):
         ...     sampling="poisson",
         ... )
         >>> print(hs.epsilon(plan, delta=1e-5))
-        epsilon = 0.615679 (proven in [0.61567801376..., 0.61567801376...]; contour, add-remove)
+        epsilon = 0.615679 at delta = 1e-05 (proven in [0.6156..., 0.6156...]; contour, add-remove)
         >>> plan.unit
         'client'
     """

@@ -85,7 +85,7 @@ class FedCDP(LocalSteps):
         ...     sampling="poisson",
         ... )
         >>> print(hs.epsilon(plan, delta=1e-5))
-        epsilon = 0.600854 (proven in [0.60085339306..., 0.60085339306...]; contour, add-remove)
+        epsilon = 0.600854 at delta = 1e-05 (proven in [0.6008..., 0.6008...]; contour, add-remove)
         >>> plan.unit, float(plan.rate)
         ('instance', 0.01)
     """

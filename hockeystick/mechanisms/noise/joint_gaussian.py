@@ -48,7 +48,7 @@ class JointGaussian(AnyAdjacency):
         >>> print(step**1000)
         Poisson-subsampled joint Gaussian (noise multipliers 1.01 and 7.2, rate 0.01) x 1000
         >>> print(hs.epsilon(step**1000, delta=1e-5))
-        epsilon = 1.82745 (proven in [1.82744583222..., 1.82744583222...]; contour, add-remove)
+        epsilon = 1.82745 at delta = 1e-05 (proven in [1.82744..., 1.82744...]; contour, add-remove)
     """
 
     noise_multipliers: tuple[float, ...]

@@ -62,7 +62,7 @@ class PrivateCovariance(Mechanism):
     Example:
         >>> import hockeystick as hs
         >>> print(hs.epsilon(hs.mechanisms.PrivateCovariance(4.0, columns=30), delta=1e-6))
-        epsilon = 1.06071 (proven in [1.06070186232..., 1.06070186232...]; closed-form, add-remove)
+        epsilon = 1.06071 at delta = 1e-06 (proven in [1.060..., 1.060...]; closed-form, add-remove)
     """
 
     rises_with = ("columns",)

@@ -240,7 +240,7 @@ a partial last step is a whole release
             ...     DataLoader(), epochs=30, noise_multiplier=0.9, sampling="poisson"
             ... )
             >>> print(hs.epsilon(plan, delta=1e-5))
-            epsilon = 4.01745 (proven in [4.0174410000428, 4.0174410000445]; contour, add-remove)
+            epsilon = 4.01745 at delta = 1e-05 (proven in [4.017..., 4.017...]; contour, add-remove)
         """
         numbers = numbers_of(loader, sampling, epochs, accumulate)
         return cls(noise_multiplier=noise_multiplier, **numbers, **options)

@@ -113,7 +113,7 @@ class LastIterate(Mechanism):
         ...     step_size=0.05, smoothness=20.0, convexity=0.004,
         ... )
         >>> print(hs.epsilon(run, delta=1e-5))
-        epsilon = 4.32079 (proven in [4.3207869807824916, 4.3207869807824944]; closed-form, \
+        epsilon = 4.32079 at delta = 1e-05 (proven in [4.3207869..., 4.3207869...]; closed-form, \
 replace-one)
     """
 

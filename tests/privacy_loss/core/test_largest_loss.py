@@ -53,7 +53,7 @@ def test_at_delta_0_the_ends_are_the_exact_sum_rounded_once(drawn: Any) -> None:
     ids=str,
 )
 def test_where_the_sum_has_few_digits_these_are_shown(plan: Any, shown: str) -> None:
-    assert str(hs.epsilon(plan, delta=0)).startswith(f"epsilon = {shown} (proven in [")
+    assert str(hs.epsilon(plan, delta=0)).startswith(f"epsilon = {shown} at delta = 0 (proven in [")
 
 
 def test_a_part_known_up_to_rounding_only_is_rounded_up() -> None:

@@ -263,14 +263,33 @@ def leaves(description: Fields, count: int = 1) -> Iterator[tuple[Fields, int]]:
             )
     elif kind == "DPSGD":
         yield from training(description, count)
+    elif kind == "FedSDP":
+        yield client_round(description), count * field(description, "rounds", int)
     else:
         yield description, count
 
 
 def noisy(kind: str, noise: Any, plan: Fields, **fields: Any) -> Fields:
     """Return the description of a noisy sum over a sample."""
-    inner = {"type": "Gaussian", "noise_multiplier": noise}
+    inner = {"type": "Gaussian", "noise_multiplier": "inf" if noise == math.inf else noise}
     return {"type": kind, "inner": inner, "adjacency": among(plan, "adjacency"), **fields}
+
+
+def client_round(plan: Fields) -> Fields:
+    """Return a round of DP-FedAvg: a noisy sum of clipped changes over a sample of clients.
+
+    A client that is replaced moves the sum by 2, and so does one in whose place another is drawn.
+    """
+    sampling, noise = field(plan, "sampling", str), number(plan, "noise_multiplier")
+    total = limited("total_clients", field(plan, "total_clients", int), 1, math.inf)
+    drawn = limited("clients_per_round", field(plan, "clients_per_round", int), 1, total)
+    if drawn == total or sampling == "poisson":
+        return noisy("PoissonSubsampled", noise, plan, rate=Fraction(drawn, total))
+    if sampling != "fixed-size":
+        raise NotCovered(f"clients whose sampling is {sampling} are not verified")
+    clipped = among(plan, "adjacency") == "zero-out"
+    sizes = {"batch_size": drawn, "examples": total, "clipped": clipped}
+    return noisy("FixedSizeSubsampled", noise / 2, plan, **sizes)
 
 
 def training(plan: Fields, count: int) -> Iterator[tuple[Fields, int]]:

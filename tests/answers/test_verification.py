@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,9 @@ import hockeystick as hs
 from hockeystick import verifier
 from hockeystick.answers import document, load_answer
 from hockeystick.errors import AnswerError, HockeystickError, ParameterError
+from hockeystick.verifier import plans
+from hockeystick.verifier.answers import parsed, values
+from hockeystick.verifier.balls import NotCovered
 
 PLAN = hs.DPSGD(rate=0.01, steps=1000, noise_multiplier=1)
 ANSWER = hs.epsilon(PLAN, delta=1e-5)
@@ -140,3 +145,49 @@ def test_without_python_flint_it_says_what_to_install(monkeypatch: pytest.Monkey
     monkeypatch.setitem(sys.modules, "flint", None)
     with pytest.raises(HockeystickError, match=r"install hockeystick\[verify\]"):
         hs.verify(TOLD)
+
+
+@pytest.mark.parametrize("noise", [3, math.inf])
+@pytest.mark.parametrize("clients", [8, 40])
+@pytest.mark.parametrize("sampling", ["poisson", "fixed-size"])
+@pytest.mark.parametrize("adjacency", list(hs.Adjacency))
+def test_a_round_of_clients_loses_in_the_verifier_what_it_loses_here(
+    adjacency: hs.Adjacency, sampling: str, clients: int, noise: float
+) -> None:
+    plan = clients_drawn(sampling, adjacency, clients=clients, noise=noise)
+    if (adjacency, sampling, clients) == ("zero-out", "fixed-size", 40):
+        with pytest.raises(NotCovered, match="under zero-out"):
+            plans.run_of(plans.client_round(described(plan)))
+        return
+    ours, theirs = described(plan.mechanism)["inner"], plans.client_round(described(plan))
+    sampled = clients > 8 and noise < math.inf
+    told = values if sampled else plans.run_of
+    assert repr(told(ours)) == repr(told(theirs))
+
+
+def test_an_answer_on_rounds_of_clients_is_verified_and_a_smaller_one_refuted() -> None:
+    plan = clients_drawn("fixed-size", hs.Adjacency.ADD_REMOVE, clients=40, noise=4)
+    answer = hs.delta(plan, epsilon=1)
+    assert hs.verify(answer, plan, epsilon=1).status == "verified"
+    less = replace(answer, upper=0.9 * answer.lower, estimate=0, lower=0)
+    assert hs.verify(less, plan, epsilon=1).status == "refuted"
+
+
+def clients_drawn(
+    sampling: str, adjacency: hs.Adjacency, *, clients: int, noise: float
+) -> hs.federated.FedSDP:
+    """200 rounds of 8 clients."""
+    return hs.federated.FedSDP(
+        noise_multiplier=noise,
+        total_clients=clients,
+        clients_per_round=8,
+        rounds=200,
+        sampling=sampling,
+        adjacency=adjacency,
+    )
+
+
+def described(plan: hs.Mechanism) -> Any:
+    """A plan as the verifier reads it from an answer."""
+    found = replace(hs.delta(hs.Gaussian(1), epsilon=9), adjacency=plan.adjacency)
+    return parsed(json.dumps(document(found, plan, epsilon=9)))["description"]

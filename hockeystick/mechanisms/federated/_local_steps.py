@@ -159,6 +159,21 @@ class LocalSteps(Plan):
             f"There are {self.rounds:,} rounds of {self.local_steps:,} local steps, fixed in "
             "advance; whatever is sent or published is computed from the noisy sums.",
             _noise_added(noise),
+            self._seen(),
+        )
+
+    def _seen(self) -> str:
+        """Return who is trusted, a sentence."""
+        if self.sampling is RecordSampling.POISSON:
+            return (
+                "Whoever is not trusted sees the noisy sums of all steps, and so every model, but "
+                "neither whose they are nor anything without the noise: a server that knows whose "
+                "update it gets is trusted."
+            )
+        return (
+            "Whoever is not trusted, be it the server and all other clients together, sees what a "
+            "client sends and who takes part, but nothing without the noise: a client is trusted "
+            "with its own records alone."
         )
 
     def _drawn(self) -> tuple[str, ...]:

@@ -11,10 +11,12 @@ from hockeystick._validate import whole_numbers
 from hockeystick.adjacency import Adjacency
 from hockeystick.errors import IncompatibleError, ParameterError
 from hockeystick.mechanisms._divisor import divided_words
+from hockeystick.mechanisms._trusted import seen_of_clients
 from hockeystick.mechanisms.base import Mechanism, Plan
 from hockeystick.mechanisms.federated.units import ClientSampling, Unit
 from hockeystick.mechanisms.noise.gaussian import Gaussian
 from hockeystick.mechanisms.registry import registered
+from hockeystick.mechanisms.sampling._fixed_sizes import twice_moved
 from hockeystick.mechanisms.sampling.fixed_size import FixedSizeSubsampled
 from hockeystick.mechanisms.sampling.poisson import PoissonSubsampled
 from hockeystick.mechanisms.sampling.revealed_sample import RevealedSample
@@ -182,6 +184,7 @@ class FedSDP(Plan):
             f"standard deviation is {plain(self.noise_multiplier)} times the clipping norm.",
             divided_words(self.adjacency, "how many clients were drawn", "clients"),
             f"There are {self.rounds:,} rounds, and every release counts as one.",
+            seen_of_clients(drawn_seen=self.sampling is ClientSampling.REVEALED),
         )
 
     def _words(self) -> tuple[str, tuple[str, ...]]:
@@ -225,7 +228,9 @@ def drawn_words(plan: FedSDP) -> str:
         if plan.sampling is ClientSampling.REVEALED
         else "who takes part stays secret, from the server too if it is not trusted"
     )
+    fixed = plan.sampling is ClientSampling.FIXED_SIZE
     return (
         f"Each round draws exactly {plan.clients_per_round:,} of {plan.total_clients:,} clients, "
         f"every choice of that many equally likely and made afresh; {seen}."
+        f"{twice_moved(plan.adjacency, 'client') if fixed else ''}"
     )

@@ -128,6 +128,8 @@ class FederatedClustering(AnyAdjacency, Plan):
             f"{plain(self.noise.scale)} times the radius.",
             f"The radius, {plain(self.radius)}, is public and bounds the L2 distance between what "
             "the client may have sent instead and what it sent, whatever its data.",
+            "Whoever is not trusted, the server included, sees what the client sends, but nothing "
+            "without the noise.",
         )
 
     def _words(self) -> tuple[str, tuple[str, ...]]:

@@ -163,6 +163,9 @@ class PriFedSync(Plan):
             *(text for local in dict.fromkeys(self.settings) for text in local.assumptions),
             "Each record is at one client; whatever else the clients and the server compute "
             "depends on it only through the noisy sums of that client's steps.",
+            "Whoever is not trusted, be it the server and all other clients together, sees the "
+            "models that a client sends, but nothing without its noise: a client is trusted with "
+            "its own records alone.",
             *self._same_clients(),
             f"There are {self.rounds:,} rounds, and no more. A client is drawn in each with "
             f"probability {plain(self.client_rate)}, whatever the data; the answer, its lower end "

@@ -17,6 +17,20 @@ REPLACED: Final = (
 )
 
 
+def twice_moved(adjacency: Adjacency, one: str) -> str:
+    """Return why clipped sums over sets of a fixed size cost more than by coins, as a sentence.
+
+    Nothing under zero-out, where who is zeroed is still drawn.
+    """
+    if adjacency is Adjacency.ZERO_OUT:
+        return ""
+    return (
+        f" Another {one} takes the place of one that is missing or replaced, so that a sum moves "
+        "by up to twice the clipping norm and the noise counts half: sampling 'poisson', a coin "
+        f"for each {one}, costs less."
+    )
+
+
 @dataclass(frozen=True, slots=True, init=False)
 class OnFixedSizeSample(Mechanism):
     """A mechanism run on a secret sample of a fixed size, for which one example is replaced."""

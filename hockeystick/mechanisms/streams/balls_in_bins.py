@@ -12,6 +12,7 @@ from hockeystick._validate import Domain
 from hockeystick.adjacency import Adjacency
 from hockeystick.errors import IncompatibleError
 from hockeystick.mechanisms._divisor import divided_words
+from hockeystick.mechanisms._trusted import noisy_seen
 from hockeystick.mechanisms.base import Mechanism
 from hockeystick.mechanisms.registry import registered
 from hockeystick.numerics.numerals import plain
@@ -128,6 +129,7 @@ class BallsInBins(Mechanism):
             f"deviation is {plain(self.noise_multiplier)} times the clipping norm.",
             divided_words(self.adjacency, "the size of the bin", "examples"),
             f"There are at most {self.rounds:,} rounds.",
+            noisy_seen("the noisy entries of all rounds", alone="contributions and batches"),
         )
 
     def _words(self) -> tuple[str, tuple[str, ...]]:

@@ -38,6 +38,7 @@ from hockeystick._validate import Domain
 from hockeystick.adjacency import Adjacency
 from hockeystick.errors import IncompatibleError
 from hockeystick.mechanisms._divisor import divided_words
+from hockeystick.mechanisms._trusted import noisy_seen
 from hockeystick.mechanisms.base import Composed, Mechanism, Plan
 from hockeystick.mechanisms.registry import registered
 from hockeystick.mechanisms.sampling.poisson import PoissonSubsampled
@@ -190,6 +191,7 @@ rate 0.02) x 500
             f"deviation is {plain(self.noise_multiplier)} times the clipping norm.",
             divided_words(self.adjacency, "the size of the drawn batch", "examples"),
             f"There are at most {self.rounds:,} rounds.",
+            noisy_seen("the noisy entries of all rounds", alone="contributions and batches"),
         )
 
     def _words(self) -> tuple[str, tuple[str, ...]]:

@@ -7,6 +7,7 @@ from typing import final
 
 from hockeystick import _validate
 from hockeystick.errors import ParameterError
+from hockeystick.mechanisms._trusted import noisy_seen
 from hockeystick.mechanisms.base import AnyAdjacency
 from hockeystick.mechanisms.registry import registered
 from hockeystick.mechanisms.streams.encoders import Encoder
@@ -79,6 +80,7 @@ class MatrixFactorization(AnyAdjacency):
             "Gaussian noise is added to each entry of what the encoder gives; its standard "
             f"deviation is {plain(self.noise_multiplier)} times the most that one participant "
             "moves a round's sum by in L2: the clipping norm, twice that where one is replaced.",
+            noisy_seen("the noisy entries of all rounds"),
         )
 
     def for_group(self, size: int) -> MatrixFactorization:

@@ -7,6 +7,7 @@ from typing import Final, final
 
 from hockeystick import _validate
 from hockeystick._validate import whole_numbers
+from hockeystick.mechanisms._trusted import noisy_seen
 from hockeystick.mechanisms.base import AnyAdjacency
 from hockeystick.mechanisms.registry import registered
 from hockeystick.numerics.numerals import plain
@@ -83,6 +84,7 @@ class TreeAggregation(AnyAdjacency):
             f"deviation is {plain(self.noise_multiplier)} times the most that one example moves a "
             "leaf by in L2: the clipping norm, twice that where an example is replaced.",
             f"A tree has at most {self.leaves:,} leaves.",
+            noisy_seen("the noisy nodes of all trees"),
         )
 
     def for_group(self, size: int) -> TreeAggregation:

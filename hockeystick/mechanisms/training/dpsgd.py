@@ -14,6 +14,7 @@ from hockeystick._validate import Domain, whole_numbers
 from hockeystick.adjacency import Adjacency
 from hockeystick.errors import IncompatibleError, ParameterError
 from hockeystick.mechanisms._divisor import divided_words
+from hockeystick.mechanisms._trusted import noisy_seen
 from hockeystick.mechanisms.base import Composed, Mechanism, Plan, checked
 from hockeystick.mechanisms.registry import registered
 from hockeystick.mechanisms.sampling.clipping import Clipping
@@ -324,6 +325,7 @@ a partial last step is a whole release
             divided_words(self.adjacency, "the size of the drawn batch", "examples"),
             f"The number of steps is fixed in advance: {self.steps_rule}; a run that stops earlier "
             "because of what it saw costs as much as the whole plan.",
+            noisy_seen("the noisy sums of all steps", alone="gradients and batches"),
             *_besides(self.extra),
         )
 

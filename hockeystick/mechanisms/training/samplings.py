@@ -15,6 +15,7 @@ import numpy as np
 from hockeystick.adjacency import Adjacency
 from hockeystick.errors import IncompatibleError
 from hockeystick.mechanisms.noise.gaussian import Gaussian
+from hockeystick.mechanisms.sampling._fixed_sizes import twice_moved
 from hockeystick.mechanisms.sampling.clipping import Clipping
 from hockeystick.mechanisms.sampling.fixed_size import FixedSizeSubsampled
 from hockeystick.mechanisms.sampling.gaussian_sequence import FEW_LEVELS, GaussianSequence
@@ -177,15 +178,19 @@ class _FixedSize(Scheme):
         if batches.rate == 1:
             return _EVERY
         size, examples = batches.sizes
+        zeroed = batches.adjacency is Adjacency.ZERO_OUT
         neighbour = (
             "an example that is zeroed is still drawn"
-            if batches.adjacency is Adjacency.ZERO_OUT
+            if zeroed
             else "another example takes the place of a missing one"
         )
-        return (
+        drawn = (
             f"Each step draws one of all sets of {size:,} of {examples:,} examples, equally "
-            f"likely, afresh in each step, and the batches stay secret; {neighbour}."
+            "likely, afresh in each step, and the batches stay secret"
         )
+        if zeroed or batches.clipping is Clipping.BATCH:
+            return f"{drawn}; {neighbour}."
+        return f"{drawn}.{twice_moved(batches.adjacency, 'example')}"
 
 
 @final

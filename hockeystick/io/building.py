@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from inspect import Parameter, signature
@@ -100,7 +101,8 @@ def built(
             raise
         raise placed(f"{where}: {_written(error, dialect)}", where, error.name) from None
     except IncompatibleError as error:
-        raise PlanFileError(f"{where}: {error}") from None
+        told = [key for key in fields if re.search(rf"\b{re.escape(key)}\b", str(error))]
+        raise placed(f"{where}: {error}", where, ", ".join(told)) from None
 
 
 def refuse_unknown(

@@ -59,13 +59,26 @@ def placed(message: str, where: str, key: str) -> PlanFileError:
     return error
 
 
-def line_of(content: bytes, error: PlanFileError) -> int | None:
-    """Return the line of the key that an error is about; None where it is not certain.
+def said_at(content: bytes, error: PlanFileError) -> tuple[int | None, str]:
+    """Return the line that an error is about, and what it says; if about several, which they are.
+
+    None stands for no line, where it is not certain.
+    """
+    where, keys = vars(error).get(_PLACE, ("", ""))
+    found = {key: _line_of(content, where, key) for key in keys.split(", ")}
+    lines = {key: line for key, line in found.items() if line is not None}
+    if len(found) == 1 or len(lines) < len(found):
+        return next(iter(lines.values()), None), str(error)
+    every = ", ".join(f"{key} on line {line}" for key, line in lines.items())
+    return min(lines.values()), f"{error} ({every})"
+
+
+def _line_of(content: bytes, where: str, key: str) -> int | None:
+    """Return the line of a key of a table; None where it is not certain.
 
     Guarantees:
         With another name for the key on this line, the table lacks it.
     """
-    where, key = vars(error).get(_PLACE, ("", ""))
     path = _path(where)
     if not key or path is None or len(content) > _LONGEST:
         return None

@@ -19,7 +19,7 @@ from hockeystick.io.blanks import Blanks
 from hockeystick.io.building import built, refuse_unknown
 from hockeystick.io.guesses import did_you_mean
 from hockeystick.io.numbers import parse_real
-from hockeystick.io.places import TOP_LEVEL, line_of, placed, spelled
+from hockeystick.io.places import TOP_LEVEL, placed, said_at, spelled
 from hockeystick.io.syntax import encoding_error, syntax_error
 from hockeystick.io.vocabulary import ALTERNATIVES, IN_PYTHON_ONLY, KINDS, RELEASES, TOP_KEYS
 from hockeystick.mechanisms import DPSGD, Composed, Mechanism
@@ -116,8 +116,8 @@ def plan_in(
             set_at(document, path, number)
         return plan_file_of(document, overrides or {}, blanks)
     except PlanFileError as error:
-        line = None if numbers else line_of(content, error)
-        raise PlanFileError(f"{name if line is None else f'{name}:{line}'}: {error}") from None
+        line, said = (None, str(error)) if numbers else said_at(content, error)
+        raise PlanFileError(f"{name if line is None else f'{name}:{line}'}: {said}") from None
 
 
 def problems_in(content: bytes) -> list[str]:
@@ -146,8 +146,8 @@ def _problem(check: Callable[[], object], content: bytes) -> str:
     try:
         check()
     except PlanFileError as error:
-        line = line_of(content, error)
-        return str(error) if line is None else f"line {line}: {error}"
+        line, said = said_at(content, error)
+        return said if line is None else f"line {line}: {said}"
     return ""
 
 

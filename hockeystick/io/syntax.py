@@ -25,21 +25,30 @@ def encoding_error(content: bytes, error: UnicodeDecodeError) -> str:
     """Return what is wrong with the content of a file that is no UTF-8 text."""
     if content.startswith(_UTF_16):
         return "a plan file must be UTF-8 text; this is UTF-16: save it as UTF-8"
+    if b"\0" in content:
+        return "a plan file must be UTF-8 text; this is no text"
     line = content.count(b"\n", 0, error.start) + 1
-    return f"a plan file must be UTF-8 text; byte {error.start} is not (line {line})"
+    return (
+        f"a plan file must be UTF-8 text; byte {error.start} is not (line {line}): save it as UTF-8"
+    )
 
 
 def _shown(text: str, said: str) -> str:
     """Return the line where a text stops to be TOML, and a hint."""
     if text.lstrip().startswith("{"):
         return "; this looks like JSON: write key = value, and tables as [dpsgd]"
+    if text.lstrip().startswith("<"):
+        return "; this looks like XML or HTML: write key = value, and tables as [dpsgd]"
+    if "\0" in text:
+        return "; this is UTF-16, or no text: save it as UTF-8"
+    if text.startswith("---"):
+        return f"; {_YAML}"
     if "\r" in text.replace("\r\n", ""):
         return "; its lines end in CR alone: save it with LF, or with CR and LF"
     place = _PLACE.search(said)
-    if place is None:
-        return ""
-    lines = text.replace("\r\n", "\n").split("\n")
-    line = lines[min(int(place[1]), len(lines)) - 1]
+    lines = text.replace("\r\n", "\n").rstrip().split("\n")
+    # Without a place, it is the end of the document that is wrong.
+    line = lines[min(int(place[1]), len(lines)) - 1] if place else lines[-1]
     hint = _of_a_line(line, said)
     if len(line) > _LONGEST:
         line = line[: _LONGEST - 3] + "..."
@@ -51,7 +60,7 @@ def _of_a_line(line: str, said: str) -> str:
     named = _TABLE.match(line) or _KEY.match(line)
     if _TWICE.match(said) and named is not None:
         return f"{named[1]} is there twice"
-    before_comment = line.partition("#")[0]
+    before_comment = line if "\\" in line else line.partition("#")[0]
     for pattern, hint in _HINTS:
         found = pattern.search(before_comment)
         if found is not None:
@@ -75,11 +84,46 @@ def _value(rest: str) -> re.Pattern[str]:
     return re.compile(rf"""^\s*[\w."'-]+\s*=\s*{rest}\s*$""")
 
 
+def _times_a_unit(found: re.Match[str]) -> str:
+    """Return what to write for a number of thousands or millions."""
+    times = {"k": 1000, "m": 10**6, "b": 10**9}[found[2].lower()]
+    return f"write {_number(Decimal(found[1]) * times)}"
+
+
+_YAML: Final = "this looks like YAML: write key = value, and tables as [dpsgd]"
 _DIGITS: Final = r"(\d[\d_]*(?:\.\d+)?)"
 _HINTS: Final[tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], str]], ...]] = (
     (re.compile("[“”„‘’]"), lambda _: 'write straight quotes, "'),
     (re.compile("[−–—]"), lambda _: "write a plain minus, -"),
     (re.compile("[\u00a0\u2000-\u200b\u202f\ufeff]"), lambda _: "write plain spaces"),
+    (re.compile(r"^\s*[\w.-]+\s*=\s*$"), lambda _: "the value behind = is missing"),
+    (_value(r"""("[^"]*|'[^']*)"""), lambda it: f"end the text with {it[1][0]}, on the same line"),
+    (_value(r"""([^\s"'][^"']*)(["'])"""), lambda it: f"begin the text with {it[2]}"),
+    (_value(r'"[^"]*\\[^"]*"'), lambda _: r"write each \ twice, or the text in single quotes"),
+    (_value(r"(\S.*?)\s*//.*"), lambda _: "a comment begins with #"),
+    (_value(r"(\S.*?)\s*[;,]+"), lambda it: f"write {it[1]}, and nothing behind it"),
+    (
+        _value(r"""("[^"]*"|[^\s"'\[{,]+)[\s,;]+[\w.-]+\s*=.*"""),
+        lambda _: "write each key on a line of its own",
+    ),
+    (_value(r"([+-]?)(\.\d[\d_]*(?:[eE][+-]?\d+)?)"), lambda it: f"write {it[1]}0{it[2]}"),
+    (
+        _value(r"([+-]?\d[\d_]*)\.((?:[eE][+-]?\d+)?)"),
+        lambda it: f"write {it[1]}.0{it[2]}, or {it[1]}{it[2]}",
+    ),
+    (_value(rf"{_DIGITS}\s*([kKmMbB])"), _times_a_unit),
+    (_value(r"0[0_]*([1-9][\d_]*)"), lambda it: f"write {it[1]}, without a zero before it"),
+    (_value(r"(\d[\d_]*?)_+"), lambda it: f"write {it[1]}"),
+    (
+        _value(r"([1-9]\d{0,2}(?: \d{3})+)"),
+        lambda it: f"write {it[1].replace(' ', '')}, or {it[1].replace(' ', '_')}",
+    ),
+    (_value(r"([+-]?[\d._]+)[eE]\^(-?\d+)"), lambda it: f"write {it[1]}e{it[2]}"),
+    (_value(r"([+-]?[\d._]+)[eE]"), lambda it: f"write {it[1]}, or an exponent behind the e"),
+    (
+        _value("(?:None|null|nil|NULL|NA|N/A)"),
+        lambda _: "leave the line out where there is no value",
+    ),
     (_value(rf"{_DIGITS}\s*%"), lambda it: f"write it as {_number(Decimal(it[1]) / 100)}"),
     (_value(rf"{_DIGITS}\s*/\s*{_DIGITS}"), _quotient),
     (_value(r"10\s*(?:\^|\*\*)\s*(-?\d+)"), lambda it: f"write it as 1e{it[1]}"),
@@ -90,8 +134,13 @@ _HINTS: Final[tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], str]], ...]
     (_value(r"(-?\d+),(\d+)"), lambda it: f"write {it[1]}.{it[2]}, with a point"),
     (_value("True|False"), lambda it: f"write {it[0].split()[-1].lower()}"),
     (_value(r"([A-Za-z][\w-]*)"), lambda it: f'a text is in quotes: "{it[1]}"'),
+    (re.compile(r"^\s*(dpsgd|release|grid|ask)\s*:\s*$"), lambda _: _YAML),
     (re.compile(r"^\s*[\w.-]+\s*:"), lambda it: f"write {it[0].strip(' :')} = ..., with = for :"),
     (re.compile(r"^\s*(\[+)\s*([\w.]+)\s*$"), lambda it: f"write {it[1]}{it[2]}{']' * len(it[1])}"),
+    (
+        re.compile(r"^\s*([A-Za-z_]\w*)\s+([-+.\d\"'\[{]\S*)\s*$"),
+        lambda it: f"write {it[1]} = {it[2]}",
+    ),
     (
         re.compile(r"^\s*[A-Za-z][\w.]*\s*\("),
         lambda _: "this is a plan as in Python: give the text itself, or write TOML",

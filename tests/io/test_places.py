@@ -3,7 +3,7 @@
 import pytest
 
 from hockeystick.errors import PlanFileError
-from hockeystick.io.places import line_of, placed
+from hockeystick.io.places import placed, said_at
 from hockeystick.io.plan_file import plan_in
 
 TEXT = '''notes = """
@@ -39,12 +39,15 @@ noise_multiplier = 9
     ],
 )
 def test_the_line_of_a_key_is_the_one_that_gives_the_table_that_key(where: str, line: int) -> None:
-    assert line_of(TEXT.encode(), placed("wrong", where, "noise_multiplier")) == line
+    assert said_at(TEXT.encode(), placed("wrong", where, "noise_multiplier")) == (line, "wrong")
 
 
 def test_the_line_stands_before_what_is_wrong_with_it() -> None:
     text = "[[release]]\nmechanism = 'Laplace'\nscale = 1\n" * 2 + "repeat = -3"
     with pytest.raises(PlanFileError, match=r"^x:7: \[\[release\]\] number 2: repeat must be an"):
         plan_in(text.encode(), "x")
+    both = "[dpsgd]\nsteps = 1\nrate = 0.1\nnoise_multiplier = 1\nepochs = 2"
+    with pytest.raises(PlanFileError, match=r"^x:2: .*\(steps on line 2, epochs on line 5\)$"):
+        plan_in(both.encode(), "x")
     with pytest.raises(PlanFileError, match=r"^x: \[\[release\]\] number 1 \(Laplace\): scale"):
         plan_in(text.replace("-3", "1").encode(), "x", numbers={"release[0].scale": -1})

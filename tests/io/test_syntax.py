@@ -19,6 +19,29 @@ LINES = [
     ("sampling = poisson", 'a text is in quotes: "poisson"'),
     ("drop_last = True", "write true"),
     ("[[release]", None),
+    ("delta = .00001", "write 0.00001"),
+    ("delta = -1.e-5", "write -1.0e-5, or -1e-5"),
+    ("delta = 10e^-5", "write 10e-5"),
+    ("delta = 1e", "write 1, or an exponent behind the e"),
+    ("examples = 60k  # all", "write 60000"),
+    ("examples = 1.5M", "write 1500000"),
+    ("examples = 60 000", "write 60000, or 60_000"),
+    ("examples = 60_", "write 60"),
+    ("batch_size = 0256", "write 256, without a zero before it"),
+    ("batch_size =  # later", "the value behind = is missing"),
+    ('title = "ours', 'end the text with ", on the same line'),
+    ("title = 'ours", "end the text with ', on the same line"),
+    ("title = ours'", "begin the text with '"),
+    (r'title = "C:\#new"', r"write each \ twice, or the text in single quotes"),
+    ("epochs = 10;", "write 10, and nothing behind it"),
+    ("epochs = 10, steps = 5", "write each key on a line of its own"),
+    ('title = "a" steps = 5', "write each key on a line of its own"),
+    ("epochs = 10 // passes", "a comment begins with #"),
+    ("epochs = None", "leave the line out where there is no value"),
+    ("epochs 10", "write epochs = 10"),
+    ("dpsgd:\n  epochs: 1", "this looks like YAML"),
+    ("<plan/>", "this looks like XML or HTML"),
+    ("a\0 \0=\0 \x001\0", "this is UTF-16, or no text"),
     ("[dpsgd", "write [dpsgd]"),
     ("a = 1\na = 2", "in 'a = 2': a is there twice"),
     ("[dpsgd]\n[dpsgd]", "in '[dpsgd]': dpsgd is there twice"),
@@ -31,5 +54,5 @@ LINES = [
 @pytest.mark.parametrize(("text", "hint"), LINES)
 def test_a_syntax_error_shows_its_line_and_what_to_write(text: str, hint: str | None) -> None:
     with pytest.raises(PlanFileError, match=r"^x: a plan file must be valid TOML: ") as error:
-        plan_in(text.encode() if text[0] == "{" else f"# first\n{text}\n".encode(), "x")
+        plan_in(text.encode() if text[0] in "{<" else f"# first\n{text}\n".encode(), "x")
     assert hint is None or hint in str(error.value)

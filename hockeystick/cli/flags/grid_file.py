@@ -19,7 +19,7 @@ from hockeystick.calibration.sweeps.questions import with_fields
 from hockeystick.errors import HockeystickError, ParameterError, PlanFileError
 from hockeystick.io import did_you_mean, with_guess
 from hockeystick.io.building import refuse_unknown
-from hockeystick.io.places import line_of, placed, spelled
+from hockeystick.io.places import placed, said_at, spelled
 from hockeystick.io.plan_file import content_of, document_of, plan_file_of, shown, text_at
 from hockeystick.mechanisms import DPSGD
 from hockeystick.numerics import decimal
@@ -162,9 +162,11 @@ def load_grid(path: str | os.PathLike[str]) -> GridFile:
     try:
         return _grid_file(document_of(content))
     except HockeystickError as error:
-        line = line_of(content, error) if isinstance(error, PlanFileError) else None
+        line, said = None, with_guess(error)
+        if isinstance(error, PlanFileError):
+            line, said = said_at(content, error)
         place = shown(name) if line is None else f"{shown(name)}:{line}"
-        raise PlanFileError(f"{place}: {with_guess(error)}") from None
+        raise PlanFileError(f"{place}: {said}") from None
 
 
 def _grid_file(document: dict[str, Any]) -> GridFile:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,7 +17,7 @@ from hockeystick.cli.as_json import dumped
 from hockeystick.cli.describe import fields
 from hockeystick.cli.flags import defaults, of_group, options
 from hockeystick.cli.flags.once import Once
-from hockeystick.cli.flags.out_file import picture_path, plot_flags, whole
+from hockeystick.cli.flags.out_file import out_path, picture_path, plot_flags, whole, write_whole
 from hockeystick.cli.results.attack import PRIOR, Attack
 from hockeystick.cli.terminal.waiting import waiting
 from hockeystick.io import parse
@@ -23,6 +25,8 @@ from hockeystick.io.call_text import is_call_text
 from hockeystick.io.plan_file import PlanFile
 
 _RATES: Final = (0.1, 1e-2, 1e-3, 1e-4, 1e-5)
+# Those of a curve: twenty for each power of ten, then every hundredth.
+_CURVE: Final = (0.0, *(10 ** (k / 20 - 6) for k in range(100)), *(k / 100 for k in range(10, 101)))
 _READ_AT: Final = 0.01
 _NAMELESS: Final = "the plan of the flags"
 
@@ -35,7 +39,13 @@ _NAMELESS: Final = "the plan of the flags"
     "--fpr",
     multiple=True,
     metavar="P",
-    help="Ask at this false positive rate; may be given several times. The first is read in words.",
+    help="Ask at this false positive rate; several: 0.01,0.1. The first is read in words.",
+)
+@click.option(
+    "-o",
+    "--out",
+    metavar="FILE",
+    help="Write the numbers: a new .csv file with a row per rate, of --fpr or all from 0 to 1.",
 )
 @plot_flags("the curves")
 @options.json_flag
@@ -43,6 +53,7 @@ def tradeoff(
     plan_file: str | None,
     more: tuple[str, ...],
     fpr: tuple[str, ...],
+    out: str | None,
     plot: str | None,
     force: bool,
     as_json: bool,
@@ -56,6 +67,7 @@ def tradeoff(
     """
     rates, read_at = _rates_of(fpr)
     picture = picture_path(plot, force)
+    table = None if out is None else out_path(out, (".csv",), force)
     paths = (plan_file, *more) if plan_file is not None else ()
     known = defaults.with_adjacency(plan_file, flags)
     files = [options.plan_of(path, known) for path in paths or (None,)]
@@ -66,19 +78,22 @@ def tradeoff(
         ]
         if picture is not None:
             _draw(attacks, picture, read_at, force)
+        if table is not None:
+            write_whole(table, _csv(attacks, rates if fpr else _CURVE), force)
     if as_json:
-        click.echo(_json(attacks, plot))
+        click.echo(_json(attacks, plot, out))
     else:
         from hockeystick.cli.panels import render, tradeoff_table
 
-        render.print_plainly(tradeoff_table.panel(attacks, plot))
+        render.print_plainly(tradeoff_table.panel(attacks, plot, out))
 
 
 def _rates_of(given: Sequence[str]) -> tuple[tuple[float, ...], float]:
     """Return the false positive rates to ask at, and the one to read in words."""
     from hockeystick.tradeoffs.plot import FPR
 
-    asked = dict.fromkeys(_validate.real("fpr", parse(text), FPR) for text in given)
+    texts = [part.strip() for text in given for part in text.split(",")]
+    asked = dict.fromkeys(_validate.real("fpr", parse(text), FPR) for text in texts)
     return (tuple(asked), next(iter(asked))) if asked else (_RATES, _READ_AT)
 
 
@@ -105,12 +120,25 @@ def _draw(attacks: Sequence[Attack], path: Path, fpr: float, force: bool) -> Non
         plot(*functions, labels=labels, path=part, fpr=fpr, title=title)
 
 
-def _json(attacks: Sequence[Attack], plot: str | None) -> str:
+def _csv(attacks: Sequence[Attack], rates: Sequence[float]) -> str:
+    """Return the curves as CSV: every float with all its digits, and what each row is of."""
+    text = io.StringIO()
+    rows = csv.writer(text, lineterminator="\n")
+    rows.writerow(("plan", "fpr", "tpr_upper", "fnr_lower", "adjacency", "version"))
+    for one in attacks:
+        found, missed = one.tradeoff.power(rates).tolist(), one.tradeoff(rates).tolist()
+        about = one.file.plan.adjacency, hs.__version__
+        rows.writerows((one.label, *row, *about) for row in zip(rates, found, missed, strict=True))
+    return text.getvalue()
+
+
+def _json(attacks: Sequence[Attack], plot: str | None, out: str | None) -> str:
     """Return what an attacker could learn as strict JSON in ASCII."""
     told = {
         "version": hs.__version__,
         "plans": [_told(one) for one in attacks],
         "plot": plot,
+        "out": out,
     }
     return dumped(told)
 

@@ -5,7 +5,7 @@ the longest word in it, so that no word and no number is ever cut or broken; add
 files may be. Where they cannot, each row becomes a table of its own, one line per column: its
 heading, then the cell. A line of such labels and cells whose longest word is too long for what is
 right of the label has the label above the cell, where only a word that is longer than a whole line
-is broken: an address after a slash, say.
+is broken: an address after a slash, say. Below 40 columns no frame takes any of them.
 """
 
 from __future__ import annotations
@@ -34,6 +34,8 @@ _UNBOUNDED: Final = 100_000
 # What a panel and its padding take on both sides, and the line next to its title.
 _FRAME: Final = 6
 _INDENT: Final = 2
+# With fewer columns there is no frame.
+_NARROW: Final = 40
 _WORD: Final = re.compile(r"\S+")
 _BREAK_AFTER: Final = "/=(;_"
 
@@ -179,7 +181,10 @@ class Framed:
     blocks: tuple[RenderableType, ...]
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Yield the panel."""
+        """Yield the panel; what is in it alone where a frame would take the room of a number."""
+        if options.max_width < _NARROW:
+            yield Group(Text.assemble(self.title, style="bold"), Text(), *self.blocks)
+            return
         inside = self.title.cell_len + _FRAME > options.max_width
         heading = (Text.assemble(self.title, style="bold"), Text()) if inside else ()
         blocks = Group(*heading, *self.blocks)

@@ -162,6 +162,8 @@ def _number(row: Row) -> Text:
 
 def _detail(row: Row) -> Text:
     """Return the proven interval, or why there is none."""
+    if isinstance(row.answer, Certified) and row.answer.lower < row.answer.upper == math.inf:
+        return Text(f"at least {numerals.at_least(row.answer.lower)}\nno upper end follows here")
     if isinstance(row.answer, Certified):
         lower, upper = numerals.interval(row.answer.lower, row.answer.upper)
         return Text(f"from {lower}\nto   {upper}" if lower != upper else f"exactly {lower}")
@@ -189,7 +191,7 @@ def _distance(row: Row, truth: Truth) -> Text:
 def _legend() -> Text:
     """Return the meanings of the words in the table."""
     meanings = (
-        ("exact", "proven, and as narrow as floating point allows"),
+        ("exact", "proven, and as narrow as floating point or the tolerance allows"),
         ("bound", "proven, but loose"),
         ("approximation", "no guarantee"),
     )
@@ -249,10 +251,10 @@ def _proven(answer: Certified | Approximate) -> Text:
     return Text(f"at least {lower}\nat most  {upper}")
 
 
-def picture(path: str | None) -> list[RenderableType]:
-    """Return where a picture is, if there is one."""
+def picture(path: str | None, label: str = "plot") -> list[RenderableType]:
+    """Return where a picture is, or a file with the numbers, if there is one."""
     facts = facts_table()
-    facts.add_row("plot", one_line(path or ""))
+    facts.add_row(label, one_line(path or ""))
     return [] if path is None else [Text(), facts]
 
 

@@ -23,7 +23,7 @@ _LEGEND: Final = (
 )
 
 
-def panel(attacks: Sequence[Attack], plot: str | None) -> RenderableType:
+def panel(attacks: Sequence[Attack], plot: str | None, out: str | None = None) -> RenderableType:
     """Return the panel: facts of each plan, one table of all, and what they rest on."""
     one = len(attacks) == 1
     blocks: list[RenderableType] = []
@@ -32,7 +32,7 @@ def panel(attacks: Sequence[Attack], plot: str | None) -> RenderableType:
             blocks += [render.one_line(attack.label, "bold")]
         blocks += [_facts(attack, first=index == 0, alone=one), Text()]
     blocks += [_table(attacks), Text(), Text(_LEGEND, style="dim")]
-    blocks += render.picture(plot) + _assumptions(attacks)
+    blocks += render.picture(plot) + render.picture(out, "numbers") + _assumptions(attacks)
     return render.framed(attacks[0].file.title if one else None, *blocks)
 
 

@@ -1,3 +1,4 @@
+import csv
 import json
 import shlex
 import sys
@@ -49,6 +50,25 @@ def rows(out: str) -> list[list[str]]:
     start = next(i for i, line in enumerate(words) if line == ["FNR", "at", "least"])
     end = next(i for i, line in enumerate(out.splitlines()) if " TPR: true" in line)
     return [line for line in words[start:end] if len(line) == 3 and line[0][0] in "01"]
+
+
+def test_the_numbers_of_the_curves_go_to_a_file_at_the_rates_asked_or_all(
+    run: Run, plans: list[str], tmp_path: Path
+) -> None:
+    out = tmp_path / "curve.csv"
+    assert run("tradeoff", *plans[:2], "--fpr", "0.01,0.1", "-o", str(out))[0] == 0
+    rows = list(csv.DictReader(out.read_text().splitlines()))
+    assert [(row["plan"], row["fpr"]) for row in rows] == [
+        (label, fpr) for label in ("plan-2.toml", "Named") for fpr in ("0.01", "0.1")
+    ]
+    f = hs.tradeoff(hs.Gaussian(2) ** 4)
+    assert (float(rows[0]["tpr_upper"]), float(rows[0]["fnr_lower"])) == (f.power(0.01), f(0.01))
+    assert (rows[0]["adjacency"], rows[0]["version"]) == ("add-remove", hs.__version__)
+    assert "give --force to replace it" in run("tradeoff", plans[0], "-o", str(out))[2]
+    assert run("tradeoff", plans[0], "-o", str(out), "--force")[0] == 0
+    rates = [float(row["fpr"]) for row in csv.DictReader(out.read_text().splitlines())]
+    assert (len(rates), rates) == (192, sorted(set(rates)))
+    assert (rates[0], rates[-1]) == (0, 1)
 
 
 @pytest.mark.parametrize("flags", [FULL, SAMPLED])

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import partial, singledispatch
 from inspect import isfunction
 from types import CodeType, FunctionType
-from typing import Any, Final, TypeAlias, final
+from typing import Any, Final, Protocol, TypeAlias, final, runtime_checkable
 
 from hockeystick.calibration.solve.calibrate import Calibrated
 from hockeystick.errors import HockeystickError, ParameterError
@@ -22,6 +22,15 @@ from hockeystick.results import Approximate, Certified
 Scalar: TypeAlias = bool | int | float | str | None
 Columns: TypeAlias = dict[str, Scalar]
 Ask: TypeAlias = Callable[..., object]
+
+
+@runtime_checkable
+class Describing(Protocol):
+    """A question whose rows say of themselves what they are of."""
+
+    def about(self, parameters: Mapping[str, Any]) -> Columns:
+        """Return the columns that say so of the answer at one cell."""
+
 
 ERROR: Final = "error"
 ACCOUNTANT: Final = "accountant"
@@ -105,6 +114,8 @@ def _answer(ask: Ask, parameters: Mapping[str, object]) -> Columns:
     except _REFUSALS as error:
         return {ERROR: _reason(error)}
     told = _beside(columns(found), parameters) if isinstance(found, _ANSWERS) else columns(found)
+    if isinstance(ask, Describing):
+        told |= ask.about(parameters)
     taken = [name for name in told if name in parameters or name == ERROR]
     if taken:
         allowed = f"a function whose answer has no column named {taken[0]!r}, as the grid has"

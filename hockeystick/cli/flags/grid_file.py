@@ -94,6 +94,17 @@ class FileQuestion:
         target = hs.ApproxDP(at["epsilon"], at["delta"])
         return hs.calibrate(plan, self.find, target, **how)
 
+    def about(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
+        """Return what a row says besides its cell and its answer: what was asked, and where."""
+        where = self.where(parameters)
+        at = {name: where[name] for name in _needed(self.find)}
+        told = {"quantity": self.find, **at, "adjacency": self.plan(parameters).adjacency}
+        return {
+            name: value
+            for name, value in {**told, "version": hs.__version__}.items()
+            if name not in parameters
+        }
+
     def where(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
         """Return where one cell asks: delta, epsilon or both."""
         return {**self.at, **_chosen(parameters, _AT)}
@@ -232,7 +243,7 @@ def _check_asked(
         hint = did_you_mean(question.find, known)
         if hint:
             raise placed(f"[ask]: there is no {question.find} to find{hint}", "[ask]", "find")
-    needed = {_FOR_EPSILON: ("delta",), _FOR_DELTA: ("epsilon",)}.get(question.find, _AT)
+    needed = _needed(question.find)
     for name in needed:
         if name not in grid and name not in question.at:
             raise PlanFileError(f"[ask] or [grid] needs {name}, to find {question.find}")
@@ -242,6 +253,11 @@ def _check_asked(
             raise placed(f"{where} cannot have {name}, which is what to find", where, name)
     if question.find in grid:
         raise PlanFileError(f"[grid] cannot have {question.find}, which is what to find")
+
+
+def _needed(find: str) -> tuple[str, ...]:
+    """Return what says where to ask for this."""
+    return {_FOR_EPSILON: ("delta",), _FOR_DELTA: ("epsilon",)}.get(find, _AT)
 
 
 def _refuse_misspelt(document: Mapping[str, Any], names: Iterable[str]) -> None:

@@ -36,6 +36,7 @@ NOT_DRAWN: Final = "not drawn"
 _NOT_COVERED: Final = "not covered"
 _APPROXIMATION: Final = "approximation"
 _AUTO: Final = "auto"
+_VERSION: Final = "version"
 _ASKED_AT: Final = {"epsilon": "delta", "delta": "epsilon"}
 
 
@@ -128,7 +129,10 @@ def verified_rows(
         for cell in map(cells.cell, range(len(cells)))
     ]
     for number, (row, expected) in enumerate(zip(rows, told, strict=True), 1):
-        _check_cell(f"{out}, row {number}", row, expected, grid)
+        where = f"{out}, row {number}"
+        _check_cell(where, row, expected, grid)
+        if not row[ERROR]:
+            _check_asked(where, row, file.question.about(expected), grid)
     found = [(NO_ANSWER, row[ERROR]) if row[ERROR] else (NOT_DRAWN, "") for row in rows]
     drawn = _drawn([index for index, row in enumerate(rows) if not row[ERROR]], rows, sample)
     asked = {
@@ -187,6 +191,14 @@ def _check_cell(where: str, row: Row, expected: Mapping[str, object], grid: str)
         if found is None:
             raise AnswerError(f"{where} has no column {name}: these are not the rows of {grid}")
         if not _same(found, "" if value is None else str(value)):
+            raise AnswerError(f"{where} has {name} = {found}, but {grid} has {value} there")
+
+
+def _check_asked(where: str, row: Row, expected: Mapping[str, object], grid: str) -> None:
+    """Raise where a row says that something else was asked; older files do not say it."""
+    for name, value in expected.items():
+        found = row.get(name, "")
+        if name != _VERSION and found and not _same(found, str(value)):
             raise AnswerError(f"{where} has {name} = {found}, but {grid} has {value} there")
 
 

@@ -11,7 +11,7 @@ from hockeystick.answers.conversion_cautions import conversion_cautions
 from hockeystick.answers.decisions import Decision, decide
 from hockeystick.answers.document import SCHEMA, document
 from hockeystick.answers.registration import registration
-from hockeystick.answers.sources import Source, sources
+from hockeystick.answers.sources import Source, sources, sources_of_all
 from hockeystick.answers.verification import (
     altered_in,
     filled_in,
@@ -41,6 +41,7 @@ __all__ = [
     "registration",
     "require_verifier",
     "sources",
+    "sources_of_all",
     "steps_rules",
     "suggested_delta",
     "units_of",

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import final
 
+from hockeystick.accountants.comparison import Row
 from hockeystick.accountants.registry import ACCOUNTANTS
 from hockeystick.answers.cautions import mechanisms_in
 from hockeystick.mechanisms import Mechanism
@@ -53,6 +54,18 @@ def sources(plan: Mechanism, accountant: str) -> tuple[Source, ...]:
     """
     found = dict(_named(plan, accountant))
     return tuple(Source(of, text) for of, text in found.items() if text)
+
+
+def sources_of_all(plan: Mechanism, rows: Iterable[Row]) -> tuple[Source, ...]:
+    """Return what the answers of a comparison rest on: every accountant's theorem, then the plan's.
+
+    Args:
+        plan: What was compared.
+        rows: What ``hs.compare`` said of it; those without an answer rest on nothing.
+    """
+    every = [sources(plan, row.accountant) for row in rows if row.answer is not None]
+    named = {one.of: one for found in every for one in found}
+    return tuple(sorted(named.values(), key=lambda one: one.of not in ACCOUNTANTS))
 
 
 def references_of(documented: type) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from hockeystick.accountants import GaussianSummary, Row, SamplingRow
 from hockeystick.accountants.comparison import Truth, quoted
-from hockeystick.answers import SCHEMA, cautions, document, sources
+from hockeystick.answers import SCHEMA, cautions, document, sources, sources_of_all
 from hockeystick.cli.describe import Question, fields
 from hockeystick.cli.flags import defaults
 from hockeystick.io.plan_file import PlanFile
@@ -82,7 +82,9 @@ def comparison(file: PlanFile, at: Question, rows: Sequence[Row], version: str) 
     truth = Truth.of(rows)
     proven = {"lower": jsonable(truth.lower), "upper": jsonable(truth.upper)}
     listed = [_row(row, truth) for row in rows]
-    return dumped({**_heading(file, at, version), "proven": proven, "accountants": listed})
+    theorems = [{"of": one.of, "text": one.text} for one in sources_of_all(file.plan, rows)]
+    told = {"proven": proven, "accountants": listed, "sources": theorems}
+    return dumped({**_heading(file, at, version), **told})
 
 
 def samplings(file: PlanFile, at: Question, rows: Sequence[SamplingRow], version: str) -> str:

@@ -103,9 +103,15 @@ def delta(plan_file: str | None, epsilon: str | None, **flags: Any) -> None:
 @of_group.group_flag
 @options.question("delta")
 @options.question("epsilon")
+@cite_flag
 @options.json_flag
 def compare(
-    plan_file: str | None, delta: str | None, epsilon: str | None, as_json: bool, **flags: Any
+    plan_file: str | None,
+    delta: str | None,
+    epsilon: str | None,
+    cite: bool,
+    as_json: bool,
+    **flags: Any,
 ) -> None:
     """Print what each accountant says of a plan, and how far that is from the truth.
 
@@ -117,6 +123,8 @@ def compare(
     file = options.plan_of(plan_file, known)
     at = asking.one_question({"delta": delta, "epsilon": epsilon}, file)
     if every:
+        if cite:
+            raise click.UsageError("--cite is for accountants side by side, not for samplings")
         _compare_samplings(file, at, as_json)
         return
     with waiting("asking each accountant"):
@@ -130,6 +138,10 @@ def compare(
         from hockeystick.cli.panels import render
 
         render.print_comparison(file, at, rows)
+        if cite:
+            from hockeystick.cli.panels import sources_list
+
+            render.print_plainly(sources_list.listing(hs.answers.sources_of_all(file.plan, rows)))
 
 
 def _compare_samplings(file: PlanFile, at: Question, as_json: bool) -> None:

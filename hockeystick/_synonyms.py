@@ -88,6 +88,10 @@ _IN_ONE_TREE: Final = (
     "participations and separation; ** is for trees that begin anew"
 )
 _OF_THE_PLAN: Final = "it belongs to the plan, as in DPSGD({name}=...)"
+_A_STEP: Final = (
+    "a step of DP-SGD is step(PoissonSubsampled(Gaussian(noise_multiplier), rate)); "
+    "step(noise_multiplier=..., sample_rate=...) is of adapters.opacus.HockeystickAccountant"
+)
 _ORDERS: Final = (
     "accountant='rdp' takes the best of all orders; what is known at some of them is a plan, "
     "RenyiDP({{order: divergence}})"
@@ -106,6 +110,8 @@ _INSTEAD: Final = {
     ("TreeAggregation", "maxparticipations"): _IN_ONE_TREE,
     ("TreeAggregation", "epochs"): _IN_ONE_TREE,
     ("TreeAggregation", "restarts"): _IN_ONE_TREE,
+    ("Shuffled", "users"): "reports that each person randomizes: ShuffledReports(randomizer, {})",
+    **{("step", letters): _A_STEP for letters in ("noisemultiplier", "samplerate", "rate")},
     ("DPSGD", "delta"): "epsilon(plan, delta) asks for a plan's epsilon at delta = {}",
     **{(asked, "orders"): _ORDERS for asked in ("epsilon", "delta")},
     **{
@@ -202,6 +208,7 @@ _WITHIN: Final[Mapping[str, Mapping[str, str]]] = {
         "changeone": "replace-one",
     },
 }
+_QUOTIENT: Final = re.compile(r"\d{1,15}/[1-9]\d{0,14}")
 _THOUSANDS: Final = re.compile(r"[1-9]\d{0,2}(?:,\d{3})+")
 # What may mean several of them.
 _SEVERAL: Final = {
@@ -209,6 +216,9 @@ _SEVERAL: Final = {
     "'with-replacement', and 'poisson' draws each example by itself)"
     for one in ("uniform", "random", "uniformsampling", "randomsampling", "subsampling")
 }
+_SEVERAL_OF_CLIENTS: Final = (
+    " (a random set without replacement is 'fixed-size', and 'poisson' draws each by itself)"
+)
 
 
 def _letters(name: str) -> str:
@@ -261,12 +271,21 @@ def guess(name: str, value: str, listed: Iterable[str]) -> str:
     if _NUMBER.fullmatch(value):
         return f" (write {value}, without quotes)"
     letters, allowed = _letters(value), list(listed)
+    if _QUOTIENT.fullmatch(value):
+        above, _, below = value.partition("/")
+        return f" (write {int(above) / int(below)!r}, without quotes)"
     several = _SEVERAL.get((name.rpartition(".")[2], letters))
-    if several is not None:
-        return several
+    if several is not None and "fixed-size" in allowed:
+        return several if "with-replacement" in allowed else _SEVERAL_OF_CLIENTS
     others = _WITHIN.get(name.rpartition(".")[2], {})
     found = next((others[one] for one in others if one in letters), None)
     return told(found if found in allowed else meant(value, allowed))
+
+
+def guess_number(name: str, value: object) -> str:
+    """Return what was meant by a number that is not allowed, to follow an error."""
+    batches = name.rpartition(".")[2] == "rate" and isinstance(value, int) and 1 < value < 10**9
+    return f" (did you mean 1/{value}?)" if batches else ""
 
 
 def told(found: str | None) -> str:

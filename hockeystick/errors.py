@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from decimal import Decimal
 from typing import Final
 
-from hockeystick._synonyms import guess
+from hockeystick._synonyms import guess, guess_number
 
 _SHOWN_CHARACTERS = 80
 _SHOWN_BITS = 128
@@ -66,7 +66,7 @@ class ParameterError(HockeystickError, ValueError):
         """Return what is wrong, and which of the texts that are allowed was meant."""
         text = f"{self.name} must be {self.allowed}; got {_shown(self.value)}"
         if not isinstance(self.value, str):
-            return text
+            return text + guess_number(self.name, self.value)
         return text + guess(self.name, self.value, (*_LISTED.findall(self.allowed), *self._names))
 
 

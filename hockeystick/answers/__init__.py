@@ -20,7 +20,7 @@ from hockeystick.answers.verification import (
     require_verifier,
     verify,
 )
-from hockeystick.answers.wording import in_words, protected, steps_rules
+from hockeystick.answers.wording import in_words, protected, steps_rules, titled
 
 __all__ = [
     "SCHEMA",
@@ -44,6 +44,7 @@ __all__ = [
     "sources_of_all",
     "steps_rules",
     "suggested_delta",
+    "titled",
     "units_of",
     "verify",
 ]

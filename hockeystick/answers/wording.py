@@ -25,6 +25,18 @@ def in_words(plan: Mechanism) -> tuple[str, ...]:
     return tuple(_words(part) for part in _parts(plan))
 
 
+def titled(plan: Mechanism) -> str:
+    """Return what to call a plan that has no title: its first part in words.
+
+    Example:
+        >>> import hockeystick as hs
+        >>> hs.answers.titled(hs.Gaussian(3) @ hs.Laplace(2))
+        'Gaussian (noise multiplier 3), and 1 more'
+    """
+    first, *others = in_words(plan)
+    return f"{first}, and {len(others)} more" if others else first
+
+
 def steps_rules(plan: Mechanism) -> tuple[str, ...]:
     """Return, for each training run in a plan, its number of steps and where it comes from.
 

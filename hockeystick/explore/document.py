@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from importlib import resources
 from typing import Any, Final
 
+from hockeystick.answers import titled
 from hockeystick.explore.controls import choices_of, sliders_of
 from hockeystick.explore.figures import CURVES, PINS, items
 from hockeystick.explore.state import State
@@ -69,7 +70,7 @@ def document(state: State) -> str:
         environment(_own)
         .get_template("explore.html")
         .render(
-            title=state.file.title or "A plan without a title",
+            title=state.file.title or titled(state.file.plan),
             sliders=[(one, plain(one.value), one.values.index(one.value)) for one in sliders],
             choices=choices_of(state),
             examples=None if training is None else training.examples,

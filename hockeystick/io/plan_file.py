@@ -275,6 +275,17 @@ def _refuse_keys(document: Mapping[str, Any]) -> None:
 _TOP_CHECKS: Final = (_refuse_tables, _refuse_keys)
 
 
+def _set_by_path(document: Mapping[str, Any], overrides: Mapping[str, object]) -> str:
+    """Return how the first of the numbers that a [[release]] has is set; nothing if none has."""
+    releases = document.get("release")
+    for index, table in enumerate(releases if isinstance(releases, list) else ()):
+        for name in overrides:
+            if isinstance(table, dict) and name in table:
+                path = f"release[{index}].{name}"
+                return f"; a [[release]] has it: --set '{path}={overrides[name]}'"
+    return ""
+
+
 def _plan(
     document: Mapping[str, Any], overrides: Mapping[str, object], blanks: Blanks | None
 ) -> Mechanism:
@@ -284,7 +295,8 @@ def _plan(
         parts.append(_dpsgd(document["dpsgd"], overrides, blanks))
     elif overrides:
         flags = ", ".join(overrides)
-        raise PlanFileError(f"there is no table [dpsgd] in which to override {flags}")
+        how = _set_by_path(document, overrides)
+        raise PlanFileError(f"there is no table [dpsgd] in which to override {flags}{how}")
     releases = document.get("release", [])
     if not isinstance(releases, list):
         raise PlanFileError("release must be an array of tables: write [[release]]")

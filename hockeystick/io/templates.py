@@ -52,6 +52,8 @@ _CALLS: Final[Mapping[str, str]] = {
     "examples_per_client=100, batch_size=10, local_steps=10, rounds=10, sampling='two-stage')",
     "GOPA": "GOPA(0.4, 2, Graph.complete(100))",
     "GossipAveraging": "GossipAveraging(5, Graph.cycle(6), 9, party=2, observers=[0])",
+    "MatrixFactorization": "MatrixFactorization(4.0, Encoder.square_root(1000, participations=2, "
+    "separation=500))",
     "PriFedSync": "PriFedSync(LocalTraining(examples=600, batch_size=16, noise_multiplier=2, "
     "local_steps=38), rounds=93)",
     "RandomStopping": "RandomStopping(Gaussian(5), Poisson(10))",

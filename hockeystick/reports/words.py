@@ -11,7 +11,7 @@ from typing import Final, final
 from hockeystick.accountants.comparison import Row
 from hockeystick.accountants.registry import ACCOUNTANTS
 from hockeystick.accountants.summary import GaussianSummary
-from hockeystick.answers import Decision, in_words, protected, shown, sources, steps_rules
+from hockeystick.answers import Decision, in_words, protected, shown, sources, steps_rules, titled
 from hockeystick.mechanisms import assumptions_of
 from hockeystick.numerics.numerals import at_least, at_most, interval, nearest, plain
 from hockeystick.reports.audit_words import AuditTold, audit_told
@@ -121,7 +121,7 @@ def told(findings: Findings) -> Told:
     subject, answer, attack = findings.subject, findings.answer, findings.attack
     course = findings.course
     return Told(
-        title=subject.title or "A plan without a title",
+        title=subject.title or titled(subject.plan),
         plan=in_words(subject.plan),
         steps=tuple(rule.removeprefix("steps = ") for rule in steps_rules(subject.plan)),
         source=_paragraph(subject.source),

@@ -27,7 +27,7 @@ ALTERATIONS = (
     (
         "<h1>",
         "<h1>safe: ",
-        "above its first section, it differs from 'safe: A plan without a title'",
+        "above its first section, it differs from 'safe: Gaussian (noise multiplier 2) x 3'",
     ),
     (
         "</li>\n</ul>\n<div",

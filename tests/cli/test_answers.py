@@ -274,7 +274,9 @@ def test_an_override_needs_a_table_to_override(run: Run, write: Write) -> None:
     path = write("delta = 1e-5\n[[release]]\nmechanism = 'Gaussian'\nnoise_multiplier = 1\n")
     status, _, err = run("epsilon", path, "--rate", "0.5")
     assert status == 2
-    assert "no table [dpsgd] in which to override rate" in err
+    assert err.endswith("no table [dpsgd] in which to override rate\n")
+    _, _, err = run("epsilon", path, "--noise-multiplier", "2")
+    assert "to override noise_multiplier; a [[release]] has it: --set 'release[0].noise_mult" in err
 
 
 def test_a_plan_is_told_with_the_schedules_that_it_follows(run: Run, tmp_path: Path) -> None:

@@ -54,6 +54,8 @@ FLAGS = [
     ),
     (f"epsilon {TRAINING} --delta 1e-5 --examples 0", "examples must be an integer from 1"),
     (f"epsilon {TRAINING} --delta 1e-5 --epsilon 1", "--epsilon"),
+    ("epsilon --clients 9 --rounds 9 --delta 1e-5", "hockeystick init clients.toml --like FedSDP"),
+    ("epsilon --rate 98 --steps 9 --noise-multiplier 1 --delta 1e-5", "(did you mean 1/98?)"),
     (f"epsilon {TRAINING} --detla 1e-5", "--detla"),
     (f"epsilon {TRAINING} --delta 1e-5 one.toml two.toml", "two.toml"),
     (

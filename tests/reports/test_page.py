@@ -14,7 +14,7 @@ import pytest
 
 import hockeystick as hs
 from hockeystick import verifier
-from hockeystick.answers import load_answer, protected
+from hockeystick.answers import load_answer, protected, titled
 from hockeystick.reports import Findings, Subject, investigate, page
 from hockeystick.reports.words import per_cent, told
 from tests.reports.conftest import DAY, TRAINING
@@ -201,7 +201,7 @@ def test_without_a_trade_off_function_or_a_title_the_page_says_so(found: Finding
     )
     words = Parsed(page(without, DAY)).words
     assert "This is not known: nobody knows" in words
-    assert "A plan without a title" in words
+    assert f"<h1>{titled(without.subject.plan)}</h1>" in page(without, DAY)
     assert "SHA-256" not in words
 
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, NoReturn, Self, Unpack, final, overload
 
 from hockeystick import accountants
+from hockeystick._keywords import explaining_function
 from hockeystick._synonyms import called_here
 from hockeystick.accountants import Answer
 from hockeystick.accountants.ask import Precision, Proving
@@ -78,6 +79,7 @@ class Accountant(Recorder):
     def __init__(self) -> None:
         super().__init__(Runs())
 
+    @explaining_function
     def step(self, mechanism: Mechanism, count: float = 1) -> None:
         """Record that a mechanism has run, or is about to.
 

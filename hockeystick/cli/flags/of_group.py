@@ -37,7 +37,8 @@ _ALONE: Final = "Nobody has more than one "
 _NOT_THERE: Final = "in which to override"
 SIZE: Final = _validate.whole_numbers("K", 1, (2, 10))
 _HELP: Final = (
-    "Protect any K records together, as those of one person with K of them; by default one."
+    "Protect any K records (or clients) together, under any plan, as those of one person with K of "
+    "them; by default one."
 )
 
 

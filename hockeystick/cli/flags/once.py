@@ -42,6 +42,21 @@ _CLIPPING_NORMS: Final = (
     "--max-grad-norm",
     "--l2-norm-clip",
 )
+_OF_CLIENTS: Final = (
+    "--clients",
+    "--total-clients",
+    "--num-clients",
+    "--clients-per-round",
+    "--rounds",
+    "--num-rounds",
+    "--local-steps",
+    "--local-epochs",
+)
+_CLIENTS: Final = (
+    ": flags describe DP-SGD; clients are a plan, written out as 'FedSDP(total_clients=10000, "
+    'clients_per_round=100, rounds=1000, noise_multiplier=1, sampling="poisson")\', or a file: '
+    "hockeystick init clients.toml --like FedSDP"
+)
 _A_PLAN: Final = (
     "PLAN is a plan file, - for one on standard input, or the plan itself as it is in Python: "
     "'Laplace(2)**3 @ Gaussian(4)'."
@@ -90,6 +105,8 @@ class Once(click.Command):
         hint = f". Did you mean {flag!r}?" if flag in flags else ""
         if name in _CLIPPING_NORMS and "--clipping" in flags:
             hint = _CLIPPING_NORM
+        if name in _OF_CLIENTS and "--batch-size" in flags:
+            hint = _CLIENTS
         hint = _OTHER_COMMANDS.get((self.name or "", name), hint)
         return click.NoSuchOption(name, f"No such option {name!r}{hint}", ctx=ctx)
 

@@ -34,7 +34,11 @@ _FLAGS: Final = {
         "Probability of an example to be in a batch (or give --batch-size); with Opacus, 1/98 for "
         "a loader of 98 batches.",
     ),
-    "epochs": ("E", "Length of the training in passes over the data (or give --steps)."),
+    "epochs": (
+        "E",
+        "Length of the training in passes over the data (or give --steps); for several lengths at "
+        "once, hockeystick sweep.",
+    ),
     "steps": ("T", "Length of the training in steps (or give --epochs)."),
     "noise_multiplier": ("Z", "Standard deviation of the noise over the clipping norm."),
     "sampling": ("NAME", f"How batches are drawn: {', '.join(Sampling)}; the first by default."),
@@ -42,7 +46,8 @@ _FLAGS: Final = {
     "batch_cap": ("N", "Most examples that a Poisson batch keeps; by default all."),
     "examples_per_user": (
         "K",
-        "Most examples that one user has; what is protected is all of them.",
+        "Most examples that one user has: protects all of them, and is part of a plan of DP-SGD; "
+        "--group is for any plan.",
     ),
     "adjacency": (
         "NAME",

@@ -15,6 +15,7 @@ from hockeystick.mechanisms.noise.gaussian import Gaussian
 from hockeystick.mechanisms.registry import registered
 from hockeystick.mechanisms.sampling.clipping import Clipping
 from hockeystick.mechanisms.sampling.last_batch import LastBatch
+from hockeystick.mechanisms.scope import EVERYBODY_REPORTS
 from hockeystick.numerics.numerals import plain
 
 _STEPS: Final = whole_numbers("T", 1, (10, 10_000))
@@ -209,6 +210,11 @@ class Shuffled(Mechanism):
 def _gaussian(inner: Mechanism) -> Gaussian:
     """Return the inner mechanism if it is one that shuffling is analysed for, or raise."""
     if not isinstance(inner, Gaussian):
+        if EVERYBODY_REPORTS in inner.scope:
+            raise IncompatibleError(
+                f"shuffling is of batches of examples here; reports that each person sends, "
+                f"{inner}, are shuffled by ShuffledReports(randomizer, users)"
+            )
         raise IncompatibleError(
             f"shuffling is analysed for Gaussian noise on a sum in each batch, not for {inner}; "
             "account for one run of the inner mechanism per epoch instead: an example takes part "

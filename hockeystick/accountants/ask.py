@@ -95,7 +95,8 @@ def epsilon(
         the record was sampled at all.
 
     Args:
-        plan: A mechanism or plan.
+        plan: A mechanism or plan; an event of dp-accounting is read by
+            ``hockeystick.adapters.dp_accounting.from_event``, for records added or removed.
         delta: In [0, 1]; or several, as a sequence or an array of one dimension: a thousand cost
             about as much as forty alone.
         accountant: "auto", "closed-form", "contour", "prv", "selection", "parts", "rdp", "zcdp",
@@ -228,8 +229,9 @@ def answers_by(
     digits: int | None,
 ) -> tuple[Answer, ...]:
     """Return the answers of one accountant, with what they rest on."""
-    composition = composition_of(checked("plan", plan), accountant.name)
-    return answers_of(plan, composition.branches, quantity, values, accountant, digits)
+    known = checked("plan", plan)
+    branches = composition_of(known, accountant.name).branches
+    return answers_of(known, branches, quantity, values, accountant, digits)
 
 
 def answers_of(

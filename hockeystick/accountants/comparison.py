@@ -189,9 +189,9 @@ def compare(
     """
     refuse_swapped(plan, "delta", delta)
     name, value = asked(delta, epsilon)
-    checked("plan", plan)
+    known = checked("plan", plan)
     others = [one for one in ACCOUNTANTS.values() if not isinstance(one, Auto)]
-    return Comparison(_row(plan, name, value, one) for one in others)
+    return Comparison(_row(known, name, value, one) for one in others)
 
 
 def _row(plan: Mechanism, quantity: Quantity, value: float, accountant: Accountant) -> Row:

@@ -193,10 +193,11 @@ def _read(
 ) -> Answer:
     """Return the answer for the losses of one direction, wherever the record is."""
     chosen = accountant_of(accountant, tolerance)
-    whole = composition_of(checked("plan", plan), chosen.name)
+    known = checked("plan", plan)
+    whole = composition_of(known, chosen.name)
     terms = [direction.terms_of(one) for one in whole.branches]
     alone = [Composition(one, one) for one in dict.fromkeys(terms)]
-    return answers_of(plan, alone, quantity, (value,), chosen)[0]
+    return answers_of(known, alone, quantity, (value,), chosen)[0]
 
 
 def _reflected(other: Answer, epsilon: float) -> Answer:

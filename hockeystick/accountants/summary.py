@@ -9,6 +9,7 @@ from hockeystick import _validate
 from hockeystick._validate import Domain
 from hockeystick.accountants.tradeoff import tradeoff
 from hockeystick.mechanisms import Mechanism, assumptions_of
+from hockeystick.mechanisms.base import checked
 from hockeystick.numerics.numerals import plain
 from hockeystick.results import Certified
 from hockeystick.tradeoffs.operations.gaussian_fit import Fit, least_mu, regret
@@ -102,11 +103,12 @@ def gaussian_summary(plan: Mechanism, least_rate: float = LEAST_RATE) -> Gaussia
         107.8
     """
     rate = _validate.real("least_rate", least_rate, _RATE)
-    f = tradeoff(plan)
+    known = checked("plan", plan)
+    f = tradeoff(known)
     mu = least_mu(f, rate)
     return GaussianSummary(
-        mu=_certified(plan, "mu", mu),
-        regret=_certified(plan, "regret", regret(f, mu.upper)),
+        mu=_certified(known, "mu", mu),
+        regret=_certified(known, "regret", regret(f, mu.upper)),
         least_rate=rate,
     )
 

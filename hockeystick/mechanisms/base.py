@@ -6,6 +6,7 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass
+from importlib import import_module
 from typing import ClassVar, Final, NoReturn, final
 
 from hockeystick import _validate
@@ -20,12 +21,10 @@ A_MECHANISM: Final = "a mechanism"
 # What is added where something is given from which a mechanism can be read.
 _FROM_A_FILE: Final = " (hockeystick.load_plan(path).plan reads one from a file)"
 _FROM_A_TEXT: Final = " (hockeystick.io.parse_plan(text) reads one from a text)"
-_FROM_AN_EVENT: Final = (
-    " (hockeystick.adapters.dp_accounting.from_event(event, adjacency) reads one from an event of "
-    "dp-accounting, which does not name its neighbours)"
-)
 _OF_SEVERAL: Final = " (compose several with @: a @ b)"
-READERS: Final = (_FROM_A_FILE, _FROM_A_TEXT, _FROM_AN_EVENT, _OF_SEVERAL)
+# Not imported above: what is plugged in stands on mechanisms, not they on it.
+_READS_EVENTS: Final = "hockeystick.adapters.dp_accounting"
+READERS: Final = (_FROM_A_FILE, _FROM_A_TEXT, _OF_SEVERAL)
 _REPEATED: Final = "repeat a mechanism with **, as in mechanism ** 7"
 _COMPOSED: Final = "compose mechanisms with @, as in a @ b"
 
@@ -333,9 +332,15 @@ class Repeated(Mechanism):
 
 
 def checked(name: str, value: object, *, allowed: str = A_MECHANISM) -> Mechanism:
-    """Return the value if it is a mechanism, or raise; where one can be read from it, say how."""
+    """Return the value if it is a mechanism, or raise; where one can be read from it, say how.
+
+    An event of dp-accounting is read as ``from_event`` does for records that are added or removed.
+    """
     if isinstance(value, Mechanism):
         return value
+    if _is_event(value):
+        read: Mechanism = import_module(_READS_EVENTS).from_event(value)
+        return read
     raise ParameterError(name, value, allowed + _how_to_read(value))
 
 
@@ -349,12 +354,12 @@ def _how_to_read(value: object) -> str:
         return _OF_SEVERAL
     if isinstance(getattr(value, "plan", None), Mechanism):
         return f" (the {type(value).__name__}'s .plan is one)"
-    kinds = type(value).__mro__
-    # By its name, since dp-accounting need not be there.
-    is_event = any(kind.__name__ == "DpEvent" for kind in kinds if _is_peer(kind))
-    return _FROM_AN_EVENT if is_event else ""
+    return ""
 
 
-def _is_peer(kind: type) -> bool:
-    """Return whether a class is of dp-accounting."""
-    return kind.__module__.partition(".")[0] == "dp_accounting"
+def _is_event(value: object) -> bool:
+    """Return whether a value is an event of dp-accounting, by names, as that need not be there."""
+    return any(
+        kind.__name__ == "DpEvent" and kind.__module__.partition(".")[0] == "dp_accounting"
+        for kind in type(value).__mro__
+    )

@@ -3,6 +3,7 @@
 import math
 import subprocess
 import sys
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
@@ -637,14 +638,6 @@ def test_hockeystick_itself_does_not_load_dp_accounting() -> None:
     assert found.stdout == "set()\n"
 
 
-def test_an_event_is_no_plan_and_the_error_says_how_it_becomes_one() -> None:
-    ask: Any = hs.epsilon
-    with pytest.raises(
-        hs.errors.ParameterError, match=r"dp_accounting\.from_event\(event, adjacency\)"
-    ):
-        ask(Times(Poisson(0.01, Gaussian(1.1)), 10), 1e-5)
-
-
 def test_neighbours_may_be_those_that_dp_accounting_names() -> None:
     event = Gaussian(2.0)
     for relation, adjacency in zip(dpa.NeighboringRelation, Adjacency, strict=False):
@@ -652,3 +645,24 @@ def test_neighbours_may_be_those_that_dp_accounting_names() -> None:
     assert from_event(event, dpa.NeighboringRelation.REPLACE_ONE) == hs.Gaussian(1.0)
     with pytest.raises(hs.errors.ParameterError, match=r"did you mean 'add-remove'\?"):
         from_event(event, "add_or_remove_one")
+
+
+def test_every_question_takes_an_event_as_what_is_read_from_it() -> None:
+    event = Times(Poisson(0.01, Gaussian(1.1)), 30)
+    plan = from_event(event)
+    questions: tuple[Callable[[Any], Any], ...] = (
+        lambda known: hs.epsilon(known, delta=1e-5),
+        lambda known: hs.delta(known, epsilon=1),
+        lambda known: hs.convert(known, hs.ZCDP),
+        lambda known: hs.tradeoff(known)(0.1),
+        hs.accountants.gaussian_summary,
+        lambda known: [(row.accountant, row.answer) for row in hs.compare(known, delta=1e-5)],
+        lambda known: hs.accountants.directed_epsilon(known, 1e-5, "add"),
+        lambda known: hs.calibrate(known, "noise_multiplier", hs.ApproxDP(1, 1e-5)).value,
+        lambda known: next(iter(hs.sweep({"delta": [1e-5]}, hs.calibration.AskEpsilon(known)))),
+    )
+    for ask in questions:
+        assert ask(event) == ask(plan)
+    assert "add-remove" in str(hs.epsilon(event, delta=1e-5))
+    with pytest.raises(hs.errors.UnsupportedError, match="UnsupportedDpEvent"):
+        hs.epsilon(dp_event.UnsupportedDpEvent(), delta=1e-5)

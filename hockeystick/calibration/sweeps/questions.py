@@ -64,7 +64,7 @@ class AskEpsilon:
 
     def __post_init__(self) -> None:
         """Check what is given."""
-        checked("plan", self.plan)
+        object.__setattr__(self, "plan", checked("plan", self.plan))
         if self.delta is not None:
             _validate.real("delta", self.delta)
 
@@ -112,7 +112,7 @@ class AskDelta:
 
     def __post_init__(self) -> None:
         """Check what is given."""
-        checked("plan", self.plan)
+        object.__setattr__(self, "plan", checked("plan", self.plan))
         if self.epsilon is not None:
             _validate.real("epsilon", self.epsilon)
 
@@ -167,7 +167,7 @@ class Solve:
 
     def __post_init__(self) -> None:
         """Check what is given."""
-        checked("plan", self.plan)
+        object.__setattr__(self, "plan", checked("plan", self.plan))
 
     def __call__(self, **parameters: Any) -> Calibrated:
         """Return the value for the plan and the target with these fields."""

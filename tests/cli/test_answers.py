@@ -312,3 +312,12 @@ def test_a_rate_without_mu_is_refused(run: Run) -> None:
     status, out, err = run(*asked)
     assert (status, out) == (2, "")
     assert "--least-rate says where --mu is to hold" in err
+
+
+def test_what_only_one_part_assumes_names_the_part(run: Run) -> None:
+    _, out, _ = run(
+        "epsilon", "DPSGD(rate=0.1, steps=9, noise_multiplier=2) @ Laplace(4)", "--delta", "1e-6"
+    )
+    assert "- Part 1: Each step draws its batch" in out
+    assert "- Part 2: " in out
+    assert "- Neighbouring data sets differ" in out

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from hockeystick.accountants import GaussianSummary, Row
 from hockeystick.accountants.comparison import Truth, quoted
-from hockeystick.answers import Decision, cautions, in_words, steps_rules
+from hockeystick.answers import Decision, cautions, in_words, protected, steps_rules
 from hockeystick.cli.describe import Question
 from hockeystick.cli.durations import seconds
 from hockeystick.cli.flags import defaults
@@ -23,7 +23,7 @@ from hockeystick.cli.panels.fitting import Framed
 from hockeystick.cli.panels.fitting import bare_table as bare_table
 from hockeystick.cli.panels.fitting import facts_table as facts_table
 from hockeystick.io.plan_file import PlanFile
-from hockeystick.mechanisms import DPSGD
+from hockeystick.mechanisms import DPSGD, Composed, Mechanism
 from hockeystick.numerics import numerals as numerals
 from hockeystick.results import Approximate, Certified
 
@@ -41,6 +41,8 @@ _FAR: Final = 1.25
 _FAR_APART: Final = "the truth lies between; no narrower proof is known: quote the upper end"
 HOLDS_IF: Final = "This holds if"
 ANY_ADJACENCY: Final = "any: the one under which the plan's numbers hold"
+# More parts are not told apart.
+_PARTS_TOLD: Final = 20
 
 
 def terminal(widest: int) -> Console:
@@ -104,7 +106,7 @@ def panel(
         _add_summary(facts, summary)
     add_subject(facts, file, answer.adjacency, ("accountant", answer.accountant))
     supposed = HOLDS_IF if isinstance(answer, Certified) else "Even an approximation supposes that"
-    return framed(file.title, facts, *listed(supposed, answer.assumptions))
+    return framed(file.title, facts, *listed(supposed, of_parts(file.plan, answer.assumptions)))
 
 
 def framed(title: str | None, *blocks: RenderableType) -> RenderableType:
@@ -286,6 +288,27 @@ def add_text(facts: Table, label: str, text: str | None) -> None:
     """Add a text of the plan file, if there is one."""
     if text:
         facts.add_row(label, one_line(text))
+
+
+def of_parts(plan: Mechanism, sentences: Sequence[str]) -> Sequence[str]:
+    """Return sentences about a plan, each with the parts that it is about, unless with all.
+
+    The first that the parts agree in, whose data are protected, is about all of them.
+    """
+    parts = plan.parts if isinstance(plan, Composed) else ()
+    if not 1 < len(parts) <= _PARTS_TOLD:
+        return sentences
+    stated = [set(part.assumptions) for part in parts]
+    about = [
+        [str(place) for place, own in enumerate(stated, 1) if sentence in own]
+        for sentence in sentences
+    ]
+    return [
+        sentence
+        if len(places) in (0, len(parts)) or sentence == protected(plan)
+        else f"Part {', '.join(places)}: {sentence}"
+        for sentence, places in zip(sentences, about, strict=True)
+    ]
 
 
 def listed(heading: str, sentences: Sequence[str]) -> list[RenderableType]:

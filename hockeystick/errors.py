@@ -133,21 +133,28 @@ class BudgetExhausted(HockeystickError):  # noqa: N818 - named as the guarantee 
         spent: What has been spent before it.
         left: What one more step may cost.
         step: What was to run, in words.
+        told: What there is and what to do, in words, in place of the three guarantees.
     """
 
     asked: object
     spent: object
     left: object
     step: str
+    _told: str
 
-    def __init__(self, asked: object, spent: object, left: object, step: str) -> None:
-        super().__init__(asked, spent, left, step)
+    def __init__(
+        self, asked: object, spent: object, left: object, step: str, told: str = ""
+    ) -> None:
+        super().__init__(asked, spent, left, step, told)
+        self._told = told
         self.asked = asked
         self.spent = spent
         self.left = left
         self.step = step
 
     def __str__(self) -> str:
+        if self._told:
+            return f"the budget does not cover {self.step}: {self._told}"
         return (
             f"the budget does not cover {self.step}: it would cost {_amount(self.asked)}; spent "
             f"are {_amount(self.spent)}, and left for one step {_amount(self.left)}"

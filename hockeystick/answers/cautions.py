@@ -31,6 +31,8 @@ _UNITS: Final = {
 }
 # Ponomareva et al. (2023), section 5.2: a larger epsilon is "weak to no formal" protection.
 _WEAK: Final = 10.0
+# A delta of more than this over the number of records is of its order.
+_OF_ORDER: Final = 0.1
 # Whose rounds are one release, sampled or not as a whole.
 _STREAMS: Final = (MatrixFactorization, TreeAggregation)
 _ONE_SAMPLE: Final = (
@@ -54,10 +56,12 @@ class Caution:
     Args:
         about: "delta", "epsilon", "rho", "mu" or "divergences".
         text: One or two sentences for whoever decides.
+        is_mild: Whether it is a matter of what is usual rather than of what is promised.
     """
 
     about: str
     text: str
+    is_mild: bool = False
 
 
 @final
@@ -82,8 +86,9 @@ def cautions(
     """Return what whoever decides by an answer should know besides.
 
     A delta of at least one over the number of records allows a release that shows one of them in
-    full, whatever epsilon is (Dwork and Roth 2014, section 2.3). An epsilon above 10 is "weak to
-    no formal" protection (Ponomareva et al. 2023, section 5.2).
+    full, whatever epsilon is, and one of that order is far from usual (Dwork and Roth 2014, section
+    2.3): above a tenth of it, the caution is a mild one. An epsilon above 10 is "weak to no formal"
+    protection (Ponomareva et al. 2023, section 5.2).
 
     Guarantees:
         None: these are conventions, not theorems. No caution does not mean that an answer is good.
@@ -123,8 +128,8 @@ def cautions(
 
 def cautions_at(plan: Mechanism, *, epsilon: float, delta: float) -> tuple[Caution, ...]:
     """Return the cautions where a plan is said to be (epsilon, delta)-DP."""
-    found = (_of_delta(delta, plan), _of_epsilon(epsilon))
-    return tuple(one for one in (*found, *cautions_of_plan(plan)) if one is not None)
+    found = (_of_delta(delta, plan), _of_epsilon(epsilon), *cautions_of_plan(plan))
+    return tuple(sorted(filter(None, found), key=lambda one: one.is_mild))
 
 
 def cautions_of_plan(plan: Mechanism) -> tuple[Caution, ...]:
@@ -189,12 +194,21 @@ def suggested_delta(units: Units) -> float:
 
 
 def _of_delta(delta: float, plan: Mechanism) -> Caution | None:
-    """Return the caution where delta is at least one over the number of records."""
+    """Return the caution where delta is not well below one over the number of records."""
     units = units_of(plan)
     if units is None:
         return Caution("delta", _NO_PROMISE) if delta == 1.0 else None
-    if delta * units.count < 1.0:
+    expected = delta * units.count
+    if expected <= _OF_ORDER:
         return None
+    if expected < 1.0:
+        return Caution(
+            "delta",
+            f"a delta of {_short(delta)} times {units} is {expected:.2g}: usual is one "
+            f"well below 1 / {units.count:,} (Dwork and Roth 2014, section 2.3), such as "
+            f"{plain(suggested_delta(units))}.",
+            is_mild=True,
+        )
     text = (
         f"a delta of {_short(delta)} is not below 1 / {units.count:,}: it allows a release that "
         f"shows one of the {units.name} in full. Choose one far below, such as "

@@ -11,8 +11,9 @@ from typing import final
 from hockeystick.accountants.comparison import Row
 from hockeystick.accountants.registry import ACCOUNTANTS
 from hockeystick.answers.cautions import mechanisms_in
-from hockeystick.mechanisms import Mechanism
+from hockeystick.mechanisms import DPSGD, Mechanism, Sampling
 
+_OTHERS = " Other samplings have those of "
 _SECTION = re.compile(r"^References:\n((?:[ ]+.*\n|\n)+)", re.MULTILINE)
 
 
@@ -80,4 +81,18 @@ def _named(plan: Mechanism, accountant: str) -> Iterator[tuple[str, str]]:
     if known is not None:
         yield accountant, references_of(type(known))
     for part in mechanisms_in(plan):
-        yield type(part).__name__, references_of(type(part))
+        if isinstance(part, DPSGD):
+            yield from _of_training(part)
+        else:
+            yield type(part).__name__, references_of(type(part))
+
+
+def _of_training(plan: DPSGD) -> Iterator[tuple[str, str]]:
+    """Yield the references of DP-SGD, and those of the one sampling that a plan has."""
+    text, _, others = references_of(DPSGD).partition(_OTHERS)
+    algorithm, _, poisson = text.partition("; ")
+    is_poisson = plan.sampling is Sampling.POISSON
+    yield "DPSGD", f"{algorithm}; {poisson}" if is_poisson else f"{algorithm}."
+    for part in mechanisms_in(plan.mechanism):
+        if type(part).__name__ in others:
+            yield type(part).__name__, references_of(type(part))

@@ -6,13 +6,20 @@ from collections.abc import Iterable
 
 from hockeystick._synonyms import meant, told
 from hockeystick.errors import HockeystickError, ParameterError
+from hockeystick.io.numbers import as_written_here
 
 
 def with_guess(error: HockeystickError) -> str:
-    """Return what an error says, its guess at what was meant included; of None, only that."""
-    if isinstance(error, ParameterError) and not isinstance(error.value, str):
+    """Return what an error says, its guess at what was meant included; of None, only that.
+
+    Of a number that is written as elsewhere, it also says how to write it here.
+    """
+    if not isinstance(error, ParameterError):
+        return str(error)
+    if not isinstance(error.value, str):
         return str(error).removesuffix("; got None")
-    return str(error)
+    here = as_written_here(error.value)
+    return f"{error}; write {here}" if here else str(error)
 
 
 def did_you_mean(key: str, allowed: Iterable[str]) -> str:

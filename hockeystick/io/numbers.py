@@ -5,6 +5,14 @@ from __future__ import annotations
 import math
 import re
 from decimal import Decimal
+from typing import Final
+
+# How people write numbers elsewhere: in per cent, as a power, with a comma, with a long minus.
+_PER_CENT: Final = re.compile(r"([\d.]+)\s*(?:%|percent|per cent)")
+_POWER: Final = re.compile(r"(?:([\d.]+)\s*[*x×·]\s*)?10\s*(?:\^|\*\*)\s*\(?([-−+]?\d+)\)?")
+_THOUSANDS: Final = re.compile(r"\d{1,3}(?:,\d{3})+")
+_COMMA: Final = re.compile(r"\d*,\d+")
+_LONG_MINUS: Final = re.compile(r"[\d.]+[eE]−\d+|−[\d.]+")
 
 
 def parse(text: str) -> float | Decimal | str:
@@ -39,3 +47,28 @@ def parse_real(text: str) -> float | Decimal | str:
     overflowed = math.isinf(value) and "inf" not in text.lower()
     vanished = value == 0 and re.search("[1-9]", text.lower().partition("e")[0])
     return Decimal(text) if overflowed or vanished else value
+
+
+def as_written_here(text: str) -> str:
+    """Return how a number that is written as elsewhere is written here; nothing for other texts.
+
+    Example:
+        >>> from hockeystick.io.numbers import as_written_here
+        >>> [as_written_here(text) for text in ("1%", "10^-5", "2,5", "60,000", "one")]
+        ['0.01', '1e-5', '2.5', '60000, or 60.000', '']
+    """
+    text = text.strip()
+    try:
+        if found := _PER_CENT.fullmatch(text):
+            return f"{Decimal(found[1]).scaleb(-2).normalize()}".replace("E", "e")
+        if found := _POWER.fullmatch(text):
+            exponent = int(found[2].replace("−", "-"))
+            return f"{Decimal(found[1] or 1).normalize():f}e{exponent}"
+    except ArithmeticError:
+        return ""
+    if _THOUSANDS.fullmatch(text):
+        whole = text.replace(",", "")
+        return whole if text.count(",") > 1 else f"{whole}, or {text.replace(',', '.')}"
+    if _COMMA.fullmatch(text):
+        return text.replace(",", ".")
+    return text.replace("−", "-") if _LONG_MINUS.fullmatch(text) else ""

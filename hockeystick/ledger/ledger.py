@@ -23,7 +23,11 @@ from hockeystick.notions import ApproxDP, Notion
 if TYPE_CHECKING:
     from hockeystick.ledger.book import Book
 
-_NO_ORDER = "left out: the dataset was opened without an expected plan"
+_NO_ORDER = (
+    "left out: the dataset was opened without an expected plan, and that stays. Open "
+    "another dataset with it, whose budget counts beside this one where both hold the same people; "
+    "this one can still be charged"
+)
 _AS_OPENED = "that with which the dataset was opened, {!r}; what is fixed in advance stays"
 
 

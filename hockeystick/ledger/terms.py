@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any, Final, final
@@ -22,6 +21,7 @@ from hockeystick.calibration.filters.measures import AdditiveMeasure
 from hockeystick.calibration.filters.one_order import expected_order, one_order_measure
 from hockeystick.calibration.session.runs import EVALUATING
 from hockeystick.errors import BudgetExhausted, IncompatibleError, ParameterError
+from hockeystick.ledger.amounts import amount, upward
 from hockeystick.ledger.fractions import Costs, costs_of, plus, storable, text_of
 from hockeystick.mechanisms import (
     FixedSizeSubsampled,
@@ -33,8 +33,7 @@ from hockeystick.mechanisms import (
 )
 from hockeystick.mechanisms.base import checked
 from hockeystick.notions import ApproxDP, Notion, PureDP
-from hockeystick.numerics import float_below
-from hockeystick.numerics.numerals import at_least, plain
+from hockeystick.numerics.numerals import plain
 
 _REMEMBERED: Final = 1024
 _ROUNDED: Final = 1 + Fraction(1, 10**12)
@@ -47,6 +46,9 @@ _SAMPLED: Final = (
 _UNAMPLIFIED: Final = (
     "this budget prices sampled training without its amplification: open a new dataset with "
     "an expected plan (--expected PLAN)"
+)
+_LESS: Final = (
+    "fewer runs or more noise are charged less, and what was reserved and never ran can be released"
 )
 
 
@@ -113,29 +115,32 @@ class Terms:
         self, price: Costs, spent: Costs, step: str, mechanism: Mechanism
     ) -> BudgetExhausted:
         """Return the error that says what was asked for, what there is, and what explains it."""
-        asked, had = self.guarantee(price), self.guarantee(spent)
-        error = BudgetExhausted(asked, had, self.remaining(spent), step)
-        for note in self._notes(plus(spent, price), spent, mechanism):
-            error.add_note(note)
+        asked, had, total = self.guarantee(price), self.guarantee(spent), plus(spent, price)
+        found = [amount(self._at_delta(one), upward) for one in (self.guarantee(total), had)]
+        unamplified = isinstance(self.budget, ApproxDP) and self.order is None
+        told = (
+            f"with it all would cost {found[0]}, of which {found[1]} is spent, and the budget is "
+            f"{amount(self.budget, plain)}; "
+            f"{_UNAMPLIFIED if unamplified and _is_sampled(mechanism) else _LESS}"
+        )
+        error = BudgetExhausted(asked, had, self.remaining(spent), step, told)
+        if self._is_round_off(total):
+            error.add_note("the excess is below 1e-12 of the budget, which round-off explains")
         return error
 
-    def _notes(self, total: Costs, spent: Costs, mechanism: Mechanism) -> Iterator[str]:
-        """Yield what explains why a budget does not cover a mechanism."""
+    def _at_delta(self, spent: Notion) -> Notion:
+        """Return what is spent at the budget's delta, where that is no smaller than its own."""
+        budget = self.budget
+        if isinstance(spent, ApproxDP) and isinstance(budget, ApproxDP):
+            return replace(spent, delta=max(spent.delta, budget.delta))
+        return spent
+
+    def _is_round_off(self, total: Costs) -> bool:
+        """Return whether a sum is above its limit by no more than round-off explains."""
         pairs = list(zip(total, self.limits, strict=False))
-        if any(one > most for one, most in pairs) and all(
+        return any(one > most for one, most in pairs) and all(
             one <= most * _ROUNDED for one, most in pairs
-        ):
-            yield "the excess is below 1e-12 of the budget, which round-off explains"
-        if not isinstance(self.budget, ApproxDP):
-            return
-        if self.order is not None:
-            left = at_least(float_below(max(self.limits[0] - spent[0], Fraction(0))))
-            yield (
-                f"left of the budget's epsilon is {left} at delta {plain(self.budget.delta)}, "
-                "beside what the conversion takes"
-            )
-        elif _is_sampled(mechanism):
-            yield _UNAMPLIFIED
+        )
 
     def document(self) -> str:
         """Return the terms as text in JSON."""

@@ -17,6 +17,7 @@ from hockeystick.mechanisms import DPSGD, Mechanism
 from hockeystick.reports.audited import Audit, Audited, audited
 from hockeystick.reports.course import Course, course_of
 from hockeystick.reports.ledgered import Ledgered
+from hockeystick.reports.remedies import remedies
 from hockeystick.results import Certified
 
 if TYPE_CHECKING:
@@ -134,6 +135,7 @@ class Findings:
         subject: What it is about.
         answer: Epsilon at the subject's delta.
         decision: Whether it is within the subject's budget; None where there is none.
+        remedies: What would meet that budget, a sentence each; nothing where it is met.
         cautions: What whoever decides should know besides.
         groups: Epsilon at the subject's delta for a person with several examples.
         by_delta: Epsilon at several deltas.
@@ -152,6 +154,7 @@ class Findings:
     subject: Subject
     answer: Certified
     decision: Decision | None
+    remedies: tuple[str, ...]
     cautions: tuple[Caution, ...]
     groups: tuple[Group, ...]
     by_delta: tuple[Point, ...]
@@ -227,6 +230,7 @@ def investigate(
         subject=subject,
         answer=answer,
         decision=None if subject.budget is None else decide(answer, subject.budget),
+        remedies=_remedies(subject, answer),
         cautions=cautions(answer, plan, delta=subject.delta),
         groups=groups,
         by_delta=by_delta,
@@ -241,6 +245,14 @@ def investigate(
         not_verified=not_verified,
         audited=shown,
     )
+
+
+def _remedies(subject: Subject, answer: Certified) -> tuple[str, ...]:
+    """Return what would meet a budget that an answer does not."""
+    if subject.budget is None or decide(answer, subject.budget) is Decision.MEETS:
+        return ()
+    quick = answer.accountant in _QUICK
+    return remedies(subject.plan, epsilon=subject.budget, delta=subject.delta, quick=quick)
 
 
 def _has_groups(plan: Mechanism) -> bool:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from decimal import ROUND_CEILING, ROUND_FLOOR, Context
-from functools import singledispatch
-from typing import Final, TypeAlias, final
+from typing import Final, final
 
 from hockeystick.errors import HockeystickError
 from hockeystick.ledger import Entry, EntryKind, LedgerStatus
+from hockeystick.ledger.amounts import amount, downward, upward
 from hockeystick.ledger.fractions import Costs
 from hockeystick.ledger.terms import Terms
 from hockeystick.mechanisms import Mechanism
@@ -17,12 +16,8 @@ from hockeystick.notions import GDP, TCDP, ZCDP, ApproxDP, Notion, PureDP, Renyi
 from hockeystick.numerics import float_above
 from hockeystick.numerics.numerals import plain
 from hockeystick.reports.in_epsilon import InEpsilon, epsilon_at, in_epsilon
-from hockeystick.reports.ledgered import Ledgered
+from hockeystick.reports.ledgered import Ledgered, room_of
 
-Rounding: TypeAlias = Callable[[float], str]
-
-_SHOWN_ORDERS: Final = 3
-_DIGITS: Final = 6
 _SHOWN_ENTRIES: Final = 200
 _UNREADABLE: Final = "cannot be read"
 _NOTHING: Final = "nothing"
@@ -56,6 +51,10 @@ _ADDS_UP: Final[dict[type[Notion], str]] = {
 _UNAMPLIFIED: Final = (
     "not counted, so that DP-SGD costs as if each step read all the data; a dataset opened with "
     "--expected PLAN counts it"
+)
+_PRICES: Final = (
+    "above what hockeystick epsilon says of one plan alone: they hold for releases that are chosen "
+    "as one goes, and a part of delta, the slack (--slack), is kept for converting their sum"
 )
 _MEANINGS: Final = (
     "All that is released by reservations of this dataset together has the guarantee that is its "
@@ -135,7 +134,10 @@ def ledger_told(found: Ledgered, plan: Mechanism, delta: float | None = None) ->
     of_cap = () if within is None else (_OF_A_CAP.format(whole=within),)
     return LedgerTold(
         dataset=status.dataset,
-        facts=(*status_facts(status, delta), ("this plan", _asked_for(found, plan))),
+        facts=(
+            *status_facts(status, delta, room_of(found.entries)),
+            ("this plan", _asked_for(found, plan)),
+        ),
         meanings=(*_MEANINGS, *of_cap),
         assumptions=_ASSUMPTIONS,
         verdict=found.verdict(plan),
@@ -157,27 +159,57 @@ def _asked_for(found: Ledgered, plan: Mechanism) -> str:
     return f"{cost_told(price, found.terms)} if it were reserved now: {covered}"
 
 
-def status_facts(status: LedgerStatus, delta: float | None = None) -> tuple[tuple[str, str], ...]:
-    """Return what is left and spent of a budget, each with a label."""
+def status_facts(
+    status: LedgerStatus, delta: float | None = None, room: tuple[Mechanism, int] | None = None
+) -> tuple[tuple[str, str], ...]:
+    """Return what is left and spent of a budget, each with a label, what is asked most first.
+
+    Args:
+        status: The budget and what is spent of it.
+        delta: At which delta epsilon is shown, of a budget that has none of its own.
+        room: What was reserved last, and how often it is covered again.
+    """
     cap = () if status.within is None else (("cap within", status.within),)
     kept = "" if status.order is None else f", kept at Renyi order {plain(status.order)}"
     found = None if isinstance(status.budget, PureDP) else in_epsilon(status, delta)
-    epsilon = () if found is None else (("in epsilon", spent_of(found)),)
-    is_plain = isinstance(status.budget, ApproxDP) and status.order is None
+    approximate = isinstance(status.budget, ApproxDP)
+    epsilon = () if found is None or approximate else (("in epsilon", spent_of(found)),)
+    is_plain = approximate and status.order is None
+    spent = amount(status.spent, upward)
+    if found is not None and approximate:
+        spent = f"epsilon {upward(found.spent)} at delta {plain(found.delta)}"
     return (
+        ("left", _left(status, found)),
+        *_room(status, room),
         ("budget", f"{amount(status.budget, plain)}{kept}"),
         ("adjacency", str(status.adjacency)),
         *cap,
-        ("spent", f"{amount(status.spent, upward)}, as a plan"),
+        ("spent", f"{spent}, as a plan fixed in advance"),
         *epsilon,
-        ("remaining", f"{amount(status.remaining, downward)}, for one more release"),
+        ("next release", f"at most {amount(status.remaining, downward)}"),
         ("adds up", _added_up(status)),
+        *((("prices", _PRICES),) if approximate else ()),
         *((("sampling", _UNAMPLIFIED),) if is_plain else ()),
         ("unresolved", f"{status.unresolved:,}, counted in full"),
         ("entries", f"{status.entries:,}"),
         ("head", status.head),
         ("theorem", source_of(status)),
     )
+
+
+def _left(status: LedgerStatus, found: InEpsilon | None) -> str:
+    """Return what is left of a budget, in epsilon where one is known."""
+    if found is None:
+        return f"{amount(status.remaining, downward)} of {amount(status.budget, plain)}"
+    told = f"epsilon {downward(found.left)} of {upward(found.budget)} at delta {plain(found.delta)}"
+    return told if has_epsilon(status.budget) else f"{amount(status.remaining, downward)}; {told}"
+
+
+def _room(status: LedgerStatus, room: tuple[Mechanism, int] | None) -> tuple[tuple[str, str], ...]:
+    """Return how often what was reserved last is covered again; of a cap, its whole decides too."""
+    if room is None or status.within is not None:
+        return ()
+    return (("room for", f"{room[1]:,} more like the one reserved last, {room[0]}"),)
 
 
 def spent_of(found: InEpsilon) -> str:
@@ -222,55 +254,6 @@ def cost_told(costs: Costs, terms: Terms) -> str:
         return amount(terms.guarantee(costs), upward)
     divergence = amount(RenyiDP([(terms.order, float_above(costs[0]))]), upward)
     return divergence + (f" and delta {upward(float_above(costs[1]))}" if costs[1] else "")
-
-
-def upward(value: float) -> str:
-    """Return a number rounded up, taken as the decimal that it prints as, as filters take it."""
-    return plain(float(Context(prec=_DIGITS, rounding=ROUND_CEILING).create_decimal(repr(value))))
-
-
-def downward(value: float) -> str:
-    """Return a number rounded down, taken likewise."""
-    return plain(float(Context(prec=_DIGITS, rounding=ROUND_FLOOR).create_decimal(repr(value))))
-
-
-@singledispatch
-def amount(notion: Notion, rounded: Rounding) -> str:
-    """Return a guarantee in a few words, its numbers rounded."""
-    raise NotImplementedError(type(notion).__name__)
-
-
-@amount.register
-def _(notion: PureDP, rounded: Rounding) -> str:
-    return f"epsilon {rounded(notion.epsilon)}"
-
-
-@amount.register
-def _(notion: ApproxDP, rounded: Rounding) -> str:
-    return f"epsilon {rounded(notion.epsilon)} at delta {rounded(notion.delta)}"
-
-
-@amount.register
-def _(notion: ZCDP, rounded: Rounding) -> str:
-    return f"rho {rounded(notion.rho)}"
-
-
-@amount.register
-def _(notion: TCDP, rounded: Rounding) -> str:
-    return f"rho {rounded(notion.rho)} up to order {plain(notion.omega)}"
-
-
-@amount.register
-def _(notion: GDP, rounded: Rounding) -> str:
-    return f"mu {rounded(notion.mu)}"
-
-
-@amount.register
-def _(notion: RenyiDP, rounded: Rounding) -> str:
-    pairs = [f"{rounded(size)} at order {plain(order)}" for order, size in notion.divergences]
-    more = len(pairs) - _SHOWN_ORDERS
-    shown = ", ".join(pairs[:_SHOWN_ORDERS])
-    return f"divergence {shown}" + (f" and {more} more" if more > 0 else "")
 
 
 def _entry_told(entry: Entry, terms: Terms, delta: float | None) -> EntryTold:

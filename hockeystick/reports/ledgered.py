@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import final
+from typing import Final, final
 
 from hockeystick.errors import HockeystickError
 from hockeystick.ledger import Entry, Ledger, LedgerCheck, LedgerStatus
@@ -12,6 +14,8 @@ from hockeystick.ledger.entries import EntryKind, content_of
 from hockeystick.ledger.fractions import Costs, plus
 from hockeystick.ledger.terms import Terms, terms_of
 from hockeystick.mechanisms import Mechanism
+
+_MOST: Final = 1_000_000
 
 
 @final
@@ -73,6 +77,39 @@ class Ledgered:
             return f"ledger {self.status.dataset}: is charged for this plan, as {charged[-1]}"
         covered = "covers" if self.covers(plan) else "does not cover"
         return f"ledger {self.status.dataset}: {covered} this plan"
+
+
+def room_of(entries: Sequence[Entry]) -> tuple[Mechanism, int] | None:
+    """Return what was reserved last, and how often the budget covers it again, up to a million.
+
+    None where nothing was reserved, it cost nothing, or an entry is damaged.
+
+    Args:
+        entries: All entries of a dataset, in their order.
+
+    Example:
+        >>> import hockeystick as hs
+        >>> from pathlib import Path
+        >>> from tempfile import TemporaryDirectory
+        >>> from hockeystick.reports.ledgered import room_of
+        >>> with TemporaryDirectory() as folder:
+        ...     ledger = hs.Ledger(Path(folder) / "ledger.db", "census", hs.ZCDP(rho=0.5))
+        ...     ledger.step(hs.Gaussian(2.0))
+        ...     room_of(ledger.history())[1]
+        3
+    """
+    with suppress(HockeystickError, ValueError):
+        asked = [one for one in entries if one.kind == EntryKind.RESERVE]
+        if not asked or asked[-1].mechanism is None or not any(asked[-1].costs):
+            return None
+        terms, total = terms_of(entries[0].content, entries[0].price), entries[-1].total
+
+        def fits(count: int) -> bool:
+            return terms.covers(plus(total, tuple(count * cost for cost in asked[-1].costs)))
+
+        covered = bisect_left(range(1, _MOST + 1), True, key=lambda count: not fits(count))
+        return asked[-1].mechanism, covered
+    return None
 
 
 def ledgered(ledger: Ledger, *, head: str | None = None) -> Ledgered:

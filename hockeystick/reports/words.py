@@ -11,7 +11,16 @@ from typing import Final, final
 from hockeystick.accountants.comparison import Row
 from hockeystick.accountants.registry import ACCOUNTANTS
 from hockeystick.accountants.summary import GaussianSummary
-from hockeystick.answers import Decision, in_words, protected, shown, sources, steps_rules, titled
+from hockeystick.answers import (
+    Caution,
+    Decision,
+    in_words,
+    protected,
+    shown,
+    sources,
+    steps_rules,
+    titled,
+)
 from hockeystick.mechanisms import assumptions_of
 from hockeystick.numerics.numerals import at_least, at_most, interval, nearest, plain
 from hockeystick.reports.audit_words import AuditTold, audit_told
@@ -53,7 +62,8 @@ class Told:
     meaning: str
     budget: str
     is_met: bool
-    cautions: tuple[str, ...]
+    remedies: tuple[str, ...]
+    cautions: tuple[Caution, ...]
     groups: tuple[tuple[str, str, str], ...]
     by_delta: tuple[tuple[str, str, str], ...]
     by_epsilon: tuple[tuple[str, str, str], ...]
@@ -136,8 +146,9 @@ def told(findings: Findings) -> Told:
         proven=shown.proven(answer.lower, answer.upper),
         meaning=shown.meaning(answer.lower, answer.upper, subject.delta),
         budget=_budget(findings),
+        remedies=findings.remedies,
         is_met=findings.decision is Decision.MEETS,
-        cautions=tuple(one.text for one in findings.cautions),
+        cautions=findings.cautions,
         groups=tuple(_group(one) for one in findings.groups),
         by_delta=_lines(_some(findings.by_delta, subject.delta)),
         by_epsilon=_lines(findings.by_epsilon),

@@ -46,10 +46,20 @@ def test_a_budget_that_is_none_is_refused(budget: Any) -> None:
         decide(BETWEEN, budget)
 
 
-@pytest.mark.parametrize(("delta", "about"), [(2e-5, ["delta"]), (1.99e-5, [])])
-def test_a_delta_of_one_over_the_examples_is_cautioned_of(delta: float, about: list[str]) -> None:
+@pytest.mark.parametrize(
+    ("delta", "about"),
+    [
+        (2e-5, [("delta", False)]),
+        (1.99e-5, [("delta", True)]),
+        (2.1e-6, [("delta", True)]),
+        (2e-6, []),
+    ],
+)
+def test_a_delta_near_one_over_the_examples_is_cautioned_of(
+    delta: float, about: list[tuple[str, bool]]
+) -> None:
     found = cautions(hs.epsilon(TRAINING, delta), TRAINING, delta=delta)
-    assert [one.about for one in found] == about
+    assert [(one.about, one.is_mild) for one in found] == about
 
 
 @pytest.mark.parametrize(("upper", "said"), [(10.0, 0), (10.5, 1), (math.inf, 1)])

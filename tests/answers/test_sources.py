@@ -87,3 +87,28 @@ def test_the_report_names_them() -> None:
     page = hs.report(hs.Laplace(2), delta=1e-3).html
     (one, *_) = sources(hs.Laplace(2), "closed-form")
     assert escape(one.text).replace("&quot;", "&#34;") in page
+
+
+@pytest.mark.parametrize(
+    ("sampling", "adjacency", "cited"),
+    [
+        ("poisson", "add-remove", ["DPSGD"]),
+        ("fixed-size", "replace-one", ["DPSGD", "FixedSizeSubsampled"]),
+        ("random-allocation", "add-remove", ["DPSGD", "RandomAllocation"]),
+    ],
+)
+def test_training_names_the_sampling_that_it_has(
+    sampling: str, adjacency: str, cited: list[str]
+) -> None:
+    plan = hs.DPSGD(
+        examples=640,
+        batch_size=64,
+        epochs=1,
+        noise_multiplier=1.0,
+        sampling=sampling,
+        adjacency=adjacency,
+    )
+    found = sources(plan, "contour")[1:]
+    assert [one.of for one in found] == cited
+    assert "Other samplings" not in found[0].text
+    assert ("Poisson" in found[0].text) == (sampling == "poisson")

@@ -20,7 +20,7 @@ REFUSED = [
     (f"epsilon {TRAINING} --delta 1e-400", "ParameterError", {"value": "1E-400"}),
     (f"epsilon {TRAINING} --detla 1", "UsageError", {"parameter": "detla"}),
     (f"epsilon {TRAINING} --delta", "UsageError", {}),
-    ("convert 'GDP(1)'", "UsageError", {"parameter": "to"}),
+    ("convert 'GDP(1)' --delta", "UsageError", {}),
     ("nonsense", "UsageError", {}),
     ("epsilon nowhere.toml", "PlanFileError", {}),
     ("epsilon 'Laplace(-2)'", "PlanFileError", {"parameter": "scale", "value": -2}),
@@ -68,6 +68,24 @@ def test_json_may_be_a_name_behind_two_dashes(run: Run) -> None:
 
 def test_only_an_option_of_near_spelling_is_offered(run: Run) -> None:
     assert "Did you mean" not in run("check", "plan.toml", "--epsilon", "3")[2]
+
+
+WRITTEN_ELSEWHERE = [
+    ("epsilon FLAGS --delta 1%", "got '1%'; write 0.01"),
+    ("epsilon FLAGS --delta 2x10^-6", "got '2x10^-6'; write 2e-6"),
+    ("epsilon FLAGS --delta 1e\u22125", "; write 1e-5"),
+    ("epsilon FLAGS --delta 1e-5 --at-most 2,5", "got '2,5'; write 2.5"),
+    ("epsilon FLAGS --delta 1e-5 --max-epsilon 3", "Did you mean '--at-most'?"),
+    ("epsilon FLAGS --examples 60,000 --delta 1e-5", "write 60000, or 60.000"),
+    ("check plan.toml --epsilon 3", "hockeystick epsilon PLAN --at-most E"),
+    ("plan plan.toml", "hockeystick epsilon says what a plan costs, and hockeystick check what it"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "said"), WRITTEN_ELSEWHERE)
+def test_what_newcomers_write_is_told_how_to_write_it(run: Run, arguments: str, said: str) -> None:
+    status, _, err = run(*arguments.replace("FLAGS", TRAINING).split())
+    assert (status, said in err) == (2, True), err
     assert "--noise-multiplier" in run("epsilon", "plan.toml", "--noise-multiplyer", "3")[2]
 
 

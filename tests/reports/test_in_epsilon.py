@@ -12,6 +12,7 @@ import pytest
 import hockeystick as hs
 from hockeystick.reports.in_epsilon import in_epsilon
 from hockeystick.reports.ledger_words import status_facts
+from hockeystick.reports.ledgered import room_of
 
 pytest.importorskip("sqlalchemy", reason="ledgers need SQLAlchemy")
 
@@ -68,3 +69,20 @@ def test_epsilons_need_no_second_line(tmp_path: Path) -> None:
     assert found is not None
     assert (found.delta, found.spent, found.left) == (0.0, 0.1, 0.9)
     assert "in epsilon" not in dict(status_facts(ledger.status, 1e-5))
+
+
+def test_what_is_left_comes_first_and_how_often_the_last_plan_fits_again(tmp_path: Path) -> None:
+    ledger = opened(tmp_path, hs.ApproxDP(2.0, 1e-6))
+    ledger.step(hs.Gaussian(20.0))
+    facts = dict(status_facts(ledger.status, room=(found := room_of(ledger.history()))))
+    assert list(facts)[:2] == ["left", "room for"]
+    assert facts["left"].endswith(" of 2 at delta 1e-06")
+    assert found is not None
+    for _ in range(found[1]):
+        ledger.step(hs.Gaussian(20.0))
+    with pytest.raises(hs.errors.BudgetExhausted, match="; fewer runs or more noise") as refused:
+        ledger.step(hs.Gaussian(20.0))
+    told = str(refused.value)
+    assert "with it all would cost epsilon 2.0" in told
+    assert "the budget is epsilon 2 at delta 1e-06" in told
+    assert "ApproxDP" not in told

@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 import hockeystick as hs
+from hockeystick.ledger.amounts import amount, downward, upward
 from hockeystick.reports import Subject, investigate, page
-from hockeystick.reports.ledger_words import amount, downward, ledger_told, upward
+from hockeystick.reports.ledger_words import ledger_told
 from hockeystick.reports.ledgered import Ledgered, ledgered
 
 pytest.importorskip("bokeh", reason="reports need Bokeh")
@@ -55,7 +56,7 @@ def test_the_page_says_what_is_left_and_what_happened(ledger: hs.Ledger) -> None
         "The ledger of census Sound : the hashes",
         "Budget rho 0.3",
         "Spent rho 0.125, as a plan",
-        "Remaining rho 0.175, for one more release",
+        "Next release at most rho 0.175",
         f"Head {ledger.status.head}",
         "Theorem Feldman and Zrnic 2021",
         "only the budget is a guarantee",

@@ -8,7 +8,6 @@ import click
 
 import hockeystick as hs
 from hockeystick.accountants.base import TOLERANCE
-from hockeystick.accountants.registry import ACCOUNTANTS
 from hockeystick.accountants.summary import LEAST_RATE
 from hockeystick.cli.commands.loading import Loading
 from hockeystick.cli.commands.verify import end_with, verdict_of
@@ -39,10 +38,7 @@ from a file with flags that override its [dpsgd] table.
 
 What none of these says is, of a delta, that of HOCKEYSTICK_DELTA, or of [tool.hockeystick] in the
 nearest pyproject.toml; likewise the adjacency of a plan of flags. The answer then says so.
-
-\b
-Accountants:
-""" + "\n".join(f"  {one.name:<14}{one.summary}" for one in ACCOUNTANTS.values())
+"""
 
 
 @click.group(
@@ -79,7 +75,10 @@ def hockeystick(context: click.Context) -> None:
 @options.short_flag
 @options.json_flag
 def epsilon(plan_file: str | None, delta: str | None, **flags: Any) -> None:
-    """Print the epsilon that a plan costs at a delta."""
+    """Print the epsilon that a plan costs at a delta.
+
+    Which epsilon is usual, of published releases: docs/howto/usual.md.
+    """
     _answer("delta", delta, plan_file, **flags)
 
 
@@ -198,7 +197,8 @@ def _answer(
         click.echo(_quoted(answer))
         defaults.tell()
         for one in hs.answers.cautions(answer, file.plan, **{at.name: at.value}):
-            click.echo(f"hockeystick: caution: {one.text}", err=True)
+            if not one.is_mild:
+                click.echo(f"hockeystick: caution: {one.text}", err=True)
     elif as_json:
         from hockeystick.cli import as_json as programs
 

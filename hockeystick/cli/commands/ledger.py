@@ -106,9 +106,9 @@ def status(
 ) -> None:
     """Print what is left of budgets; of all where no dataset is named.
 
-    "In epsilon" says how much of the budget's epsilon all that is charged takes together, as a plan
-    fixed in advance, and by how much that may still rise. "Remaining" is what one more release may
-    cost at once, in the budget's own terms.
+    "Left" says by how much the epsilon of all that is charged together, as a plan fixed in advance,
+    may still rise; "room for", how often the budget covers what was reserved last once more.
+    "Next release" is what one more release may cost at once, in the budget's own terms.
     """
     at = flags.delta_of(delta)
     _print_status(flags.all_opened(url, datasets, timeout), as_json, at)
@@ -343,7 +343,10 @@ def _print_status(ledgers: list[Ledger], as_json: bool, delta: float | None) -> 
     from hockeystick.cli.panels import ledger_panel, render
 
     if len(statuses) == 1:
-        render.print_plainly(ledger_panel.status_panel(statuses[0], delta))
+        from hockeystick.reports.ledgered import room_of
+
+        room = room_of(ledgers[0].history()[: statuses[0].entries])
+        render.print_plainly(ledger_panel.status_panel(statuses[0], delta, room))
     else:
         render.print_plainly(ledger_panel.status_table(statuses, delta), ledger_panel.WIDEST)
 

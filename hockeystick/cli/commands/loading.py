@@ -8,6 +8,7 @@ from typing import Final
 
 import click
 
+from hockeystick.accountants.registry import ACCOUNTANTS
 from hockeystick.cli.flags.examples import Overview
 from hockeystick.io.call_text import is_call_text
 
@@ -54,6 +55,12 @@ class Loading(Overview):
                 raise
             asked = shlex.join(["hockeystick", "epsilon", *args])
             raise click.UsageError(f"No such command {args[0]!r}: {asked}?", context) from None
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the accountants, below the commands; end with examples."""
+        with formatter.section("Accountants"):
+            formatter.write_dl([(one.name, one.summary) for one in ACCOUNTANTS.values()])
+        super().format_epilog(ctx, formatter)
 
     def get_command(self, context: click.Context, name: str) -> click.Command | None:
         """Return a command by its name, or None."""

@@ -155,7 +155,8 @@ def _told_of(findings: Findings) -> int:
     """Print what audit, ledger and verifier say, and return the first exit status that is not 0."""
     statuses, ledger, verdict = [0], findings.subject.ledger, findings.verdict
     for caution in findings.cautions:
-        click.echo(f"caution: {caution.text}")
+        if not caution.is_mild:
+            click.echo(f"caution: {caution.text}")
     if findings.decision is not None:
         click.echo(f"{findings.decision}: epsilon at most {plain(findings.subject.budget or 0.0)}")
         statuses.append(0 if findings.decision is Decision.MEETS else MISSED)

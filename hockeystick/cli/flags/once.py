@@ -16,10 +16,19 @@ _WHOLE: Final = 1000
 _TO_ADD_UP: Final = (
     "to add up runs on the same data, write 'A @ B', or a [[release]] table for each in one file"
 )
+_CHECK: Final = (
+    ": hockeystick epsilon PLAN --at-most E says whether a plan is within a budget; check "
+    "computes nothing"
+)
+_NO_PLAN: Final = (
+    "; hockeystick plan finds plans for a budget: hockeystick epsilon says what a plan costs, and "
+    "hockeystick check what it means"
+)
 # Flags of one command that belong to another, and flags that others have for what is one here.
 _OTHER_COMMANDS: Final = {
     ("epsilon", "--epsilon"): ": hockeystick delta asks at an epsilon, hockeystick solve meets one",
     ("delta", "--delta"): ": hockeystick epsilon asks at a delta, hockeystick solve meets one",
+    **{("check", flag): _CHECK for flag in ("--epsilon", "--at-most", "--max-epsilon", "--budget")},
     ("init", "--rho"): ": a budget is written out, as --budget 'ZCDP(rho=0.5)'",
     (
         "init",
@@ -33,6 +42,9 @@ _OTHER_FLAGS: Final = {
     "--zcdp": "rho",
     "--epsilon": "at-most",
     "--budget": "at-most",
+    "--epsilon-budget": "at-most",
+    "--max-epsilon": "at-most",
+    "--target-epsilon": "at-most",
 }
 _CLIPPING_NORM: Final = ": leave it out, as --noise-multiplier is in units of the clipping norm"
 _CLIPPING_NORMS: Final = (
@@ -86,7 +98,11 @@ class Once(click.Command):
         except click.NoSuchOption as error:
             raise self._unknown(error, flags, ctx) from None
         except click.UsageError as error:
-            if "unexpected extra argument" not in error.message or not self._takes_a_plan():
+            if "unexpected extra argument" not in error.message:
+                raise
+            if self.name == "plan":
+                raise click.UsageError(f"{error.message}{_NO_PLAN}", ctx) from None
+            if not self._takes_a_plan():
                 raise
             raise click.UsageError(f"{error.message}; {_TO_ADD_UP}", ctx) from None
         for one in self.params:

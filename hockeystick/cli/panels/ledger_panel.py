@@ -11,18 +11,17 @@ from rich.text import Text
 
 from hockeystick.cli.panels import render
 from hockeystick.ledger import LedgerCheck, LedgerStatus, Repricing
+from hockeystick.ledger.amounts import amount, downward, upward
 from hockeystick.ledger.terms import Terms
+from hockeystick.mechanisms import Mechanism
 from hockeystick.notions import ApproxDP
 from hockeystick.numerics.numerals import plain
 from hockeystick.reports.in_epsilon import in_epsilon
 from hockeystick.reports.ledger_words import (
     EntryTold,
-    amount,
-    downward,
     has_epsilon,
     spent_of,
     status_facts,
-    upward,
 )
 
 WIDEST: Final = 150
@@ -30,11 +29,13 @@ _SHOWN: Final = 12
 _ASK: Final = "hockeystick ledger status --delta 1e-6 shows it"
 
 
-def status_panel(status: LedgerStatus, delta: float | None = None) -> RenderableType:
+def status_panel(
+    status: LedgerStatus, delta: float | None = None, room: tuple[Mechanism, int] | None = None
+) -> RenderableType:
     """Return the panel of one dataset, in epsilon as well where a delta is known."""
     facts = render.facts_table()
-    for label, text in status_facts(status, delta):
-        style = "bold green" if label == "remaining" else ""
+    for label, text in status_facts(status, delta, room):
+        style = "bold green" if label == "left" else ""
         facts.add_row(label, render.one_line(text, style))
     if delta is None and not has_epsilon(status.budget):
         facts.add_row("in epsilon", Text(_ASK, "dim"))
@@ -72,7 +73,7 @@ def history_table(entries: Sequence[EntryTold], note: str) -> RenderableType:
         who = Text("\n").join(map(render.one_line, filter(None, (one.by, one.note))))
         spent = f"{one.spent}:\n{one.epsilon}" if one.epsilon else one.spent
         costs = Text("\n").join(map(Text, filter(None, (one.price, spent))))
-        table.add_row(one.seq, one.at, done, render.one_line(one.what), costs, who)
+        table.add_row(f"entry {one.seq}", one.at, done, render.one_line(one.what), costs, who)
     return Group(table, Text(f"\n{note}", "dim")) if note else table
 
 

@@ -18,7 +18,7 @@ import pytest
 import hockeystick as hs
 from hockeystick.cli.flags.of_ledgers import VARIABLE
 from hockeystick.ledger import EntryKind
-from hockeystick.reports.ledger_words import downward, upward
+from hockeystick.ledger.amounts import downward, upward
 
 Run = Callable[..., tuple[int, str, str]]
 Write = Callable[[str | bytes], str]
@@ -43,7 +43,7 @@ def test_what_is_opened_is_shown_and_stays(run: Run, file: Path) -> None:
         status, out, err = run("ledger", "init", "census", "--budget", "ZCDP(rho=0.3)")
         assert (status, err) == (0, "")
         assert "budget rho 0.3" in words(out)
-        assert "remaining rho 0.3, for one more release" in words(out)
+        assert "left rho 0.3 of rho 0.3" in words(out)
     status, out, err = run("ledger", "init", "census", "--budget", "ZCDP(rho=0.4)")
     assert (status, out) == (2, "")
     assert "what is fixed in advance stays" in err
@@ -183,7 +183,7 @@ def test_what_is_spent_of_an_order_is_said_in_epsilon_at_the_budgets_delta(
     training = write(TRAINING)
     budget = ("--budget", "ApproxDP(8, 1e-5)")
     out = run("ledger", "init", "images", *budget, "--expected", training)[1]
-    assert "0 spent and 8 left of 8, at delta 1e-05" in words(out)
+    assert "left epsilon 8 of 8 at delta 1e-05" in words(out)
     assert "sampling" not in out
     run("ledger", "reserve", "images", training)
     (told,) = json.loads(run("ledger", "status", "images", "--json", "--delta", "0.1")[1])[

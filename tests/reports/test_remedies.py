@@ -1,0 +1,21 @@
+"""What would meet a budget does, by proof; where nothing is solved for, a command says how."""
+
+import hockeystick as hs
+from hockeystick.reports.remedies import remedies
+
+TRAINING = hs.DPSGD(rate=0.01, steps=1000, noise_multiplier=1.0)
+
+
+def test_the_noise_and_the_length_that_are_named_meet_the_budget() -> None:
+    noise, length = remedies(TRAINING, epsilon=1.0, delta=1e-5, quick=True)
+    louder = hs.DPSGD(rate=0.01, steps=1000, noise_multiplier=float(noise.split()[2]))
+    shorter = hs.DPSGD(rate=0.01, steps=int(length.split()[2]), noise_multiplier=1.0)
+    for plan in (louder, shorter):
+        assert 0.99 < hs.epsilon(plan, delta=1e-5).upper <= 1.0
+
+
+def test_of_other_plans_the_command_is_named() -> None:
+    (one,) = remedies(hs.Gaussian(1.0), epsilon=1.0, delta=1e-5, quick=True)
+    assert "--parameter noise_multiplier --epsilon 1 --delta 1e-05 finds" in one
+    (several,) = remedies(TRAINING, epsilon=1.0, delta=1e-5, quick=False)
+    assert "NAME being one of" in several

@@ -2,7 +2,7 @@
 
 The text is parsed by Python's own parser, and only these are taken from it: names of mechanisms,
 notions and what they are made of, called with numbers, texts, sequences of them and each other;
-``**`` with a count, ``@``, brackets, and one number over another.
+``**`` with a count, ``@``, brackets, and numbers computed of others, ``2 * sqrt(3)``.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, NoReturn
 
 from hockeystick.errors import HockeystickError, PlanFileError
+from hockeystick.io.arithmetic import computed, is_arithmetic
 from hockeystick.io.blanks import Blanks
 from hockeystick.io.building import CALL, built, parameters_of
 from hockeystick.io.guesses import did_you_mean
@@ -64,8 +65,9 @@ def parse_plan(text: str, overrides: Mapping[str, object] | None = None) -> Mech
         ``**`` are all that is taken from it.
 
     Edge cases:
-        Rooms may be named or left out: ``hs.mechanisms.Skellam(9)`` is ``Skellam(9)``. One number
-        over another is a number, ``256 / 60_000``. An override of one of a pair of alternatives,
+        Rooms may be named or left out: ``hs.mechanisms.Skellam(9)`` is ``Skellam(9)``. A number may
+        be computed, as ``256 / 60_000`` or ``2 * sqrt(3)``, with ``+ - * / **``: it is the float
+        that Python computes. An override of one of a pair of alternatives,
         such as ``rate``, also drops the other one, ``batch_size``.
 
     Args:
@@ -240,12 +242,12 @@ class _Reader:
             return [tuple(self._value(one, depth + 1) for one in pair) for pair in pairs]
         if isinstance(node, ast.List | ast.Tuple | ast.Set):
             return tuple(self._value(one, depth + 1) for one in node.elts)
+        if is_arithmetic(node):
+            return self._computed(node)
         if isinstance(node, ast.Call):
             return self._made(node, depth + 1, field)
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult | ast.Pow):
             return self._plan(node, depth)
-        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
-            return self._quotient(node)
         return self._constant(node)
 
     def _constant(self, node: ast.expr | None) -> object:
@@ -279,13 +281,12 @@ class _Reader:
             self._refuse(node, "is no number")
         return found
 
-    def _quotient(self, node: ast.BinOp) -> float:
-        """Return one number over another, as Python has it."""
-        above, below = self._number(node.left), self._number(node.right)
+    def _computed(self, node: ast.expr | None) -> Any:
+        """Return what is computed of numbers, as Python has it."""
         try:
-            return float(above / below)
-        except (ArithmeticError, TypeError):
-            self._refuse(node, "cannot be divided")
+            return None if node is None else computed(node, self._number)
+        except (ArithmeticError, TypeError, ValueError):
+            self._refuse(node, "cannot be computed")
 
     def _refuse(self, node: ast.expr | None, why: str) -> NoReturn:
         """Raise for what may not stand where it does."""

@@ -7,6 +7,8 @@ import re
 from decimal import Decimal
 from typing import Final
 
+from hockeystick.io.arithmetic import number_of
+
 # How people write numbers elsewhere: in per cent, as a power, with a comma, with a long minus.
 _PER_CENT: Final = re.compile(r"([\d.]+)\s*(?:%|percent|per cent)")
 _POWER: Final = re.compile(r"(?:([\d.]+)\s*[*x×·]\s*)?10\s*(?:\^|\*\*)\s*\(?([-−+]?\d+)\)?")
@@ -18,13 +20,17 @@ _LONG_MINUS: Final = re.compile(r"[\d.]+[eE]−\d+|−[\d.]+")
 def parse(text: str) -> float | Decimal | str:
     """Return the number that a text stands for; the text itself where it is none.
 
-    A quotient of two, as 1/60000, is a float next to it. A number that a float would turn into
+    A quotient of two, as 1/60000, is a float next to it, and so is what has a root or a power, as
+    2*sqrt(3). A number that a float would turn into
     inf or 0 comes as a ``Decimal``. The library's own checks then refuse it, as they refuse the
     text, by the name of the parameter.
     """
     try:
         return int(text)
     except ValueError:
+        found = number_of(text)
+        if found is not None:
+            return found
         above, stroke, below = text.partition("/")
         return _quotient(text, above, below) if stroke else parse_real(text)
 

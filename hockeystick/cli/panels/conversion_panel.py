@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import singledispatch
 from typing import Final
 
@@ -16,6 +17,9 @@ from hockeystick.notions import FDP, RenyiDP
 from hockeystick.numerics import numerals as numerals
 
 _FUNCTION: Final = "f"
+# How near to few digits a number is shown with all that it has: 0.5000000000000001.
+_ROUND_OFF: Final = 1e-12
+_ALL_DIGITS: Final = 16
 _LEGEND: Final = (
     "exact: no smaller number holds. bound: proven; a smaller one may hold. f(x): the least share "
     "of records that an attack misses at false-positive rate x. Numbers are rounded to the safe "
@@ -135,5 +139,9 @@ def _(result: FDP, asked: tuple[str, ...]) -> list[tuple[str, Text]]:
 
 
 def _headline(value: float) -> Text:
-    """Return a number rounded up, to quote."""
-    return Text(numerals.at_most(float(value)), style="bold green")
+    """Return a number rounded up, to quote; as it is, where it is by round-off above few digits."""
+    number = float(value)
+    few = float(numerals.nearest(number))
+    off = number != few and abs(number - few) <= _ROUND_OFF * number < math.inf
+    digits = _ALL_DIGITS if off else numerals.HEADLINE_DIGITS
+    return Text(numerals.at_most(number, digits), style="bold green")

@@ -117,7 +117,7 @@ WRONG = [
     ("'ZCDP(*[1])' --to GDP", "'*[1]' may not stand here"),
     ("'ZCDP(rho=1, origin=1)' --to GDP", "unknown parameter 'origin'"),
     ("'ZCDP(True)' --to GDP", "rho must be a number >= 0 or inf; got True"),
-    ("'ZCDP(1 + 1)' --to GDP", "'1 + 1' may not stand here"),
+    ("'ZCDP(1 + a)' --to GDP", "'a' may not stand here"),
     ("'ZCDP(print(1))' --to GDP", "'print' is no mechanism or notion"),
     ("'ZCDP(\"1\")' --to GDP", "rho must be a number >= 0 or inf; got '1'"),
     ("'ZCDP(1)(2)' --to GDP", "'ZCDP(1)' is no name of a mechanism"),

@@ -39,7 +39,8 @@ if TYPE_CHECKING:
 
 _TINY: Final = 5e-324
 _LN_2: Final = math.log(2.0)
-_LOG_2PI: Final = math.log(2.0 * math.pi)
+_SQRT_HALF: Final = math.sqrt(0.5)
+_SQRT_2_OVER_PI: Final = math.sqrt(2.0 / math.pi)
 # Decimal digits beyond those that cancel.
 _DIGITS: Final = 30
 # Up to this, ``exp(c g)`` times a mass so many deviations out is negligible in an estimate.
@@ -82,7 +83,7 @@ class AboveThresholdGaussianLoss(UnboundedLoss):
 
     def _estimate(self, c: float) -> CGFEstimate:
         """Return K and two derivatives where the tails have next to no probability, in floats."""
-        from scipy.special import log_ndtr
+        from scipy.special import erfcx, log_ndtr
 
         mu, k = mu_of(self.noise_multiplier), c + 0.5
         found = [self.middle.cgf_estimate(c)]
@@ -92,9 +93,9 @@ class AboveThresholdGaussianLoss(UnboundedLoss):
             quantile = side * mu * k - (self.inner - self.shift) / mu
             exponent = 0.5 * mu * mu * (k * k - 0.25) + (side * k - 0.5) * self.shift
             log_below = float(log_ndtr(quantile))
-            hazard = math.exp(-0.5 * (quantile * quantile + _LOG_2PI) - log_below)
+            hazard = _SQRT_2_OVER_PI / float(erfcx(-quantile * _SQRT_HALF))
             slope = step + side * mu * hazard
-            bend = mu * mu * (1.0 - hazard * (quantile + hazard))
+            bend = mu * mu * max(1.0 - hazard * (quantile + hazard), 0.0)
             found.append(CGFEstimate(exponent + log_below, slope, bend))
         most = max(one.value for one in found)
         weights = [math.exp(one.value - most) for one in found]

@@ -383,6 +383,22 @@ def test_the_cumulants_are_the_derivatives_of_k_which_vanishes_at_0(
         assert at.value == pytest.approx(c * at.first_derivative, rel=1e-7)
 
 
+def test_slopes_at_large_orders_are_those_of_many_digits() -> None:
+    plan = hs.mechanisms.AboveThreshold(
+        4, 8, threshold_noise="gaussian", query_noise="gaussian", queries=50, monotone=True
+    )
+    whole = dominating_pair(plan).removing
+    assert isinstance(whole, DominatedLoss)
+    loss = whole.dominating
+    assert isinstance(loss, AboveThresholdGaussianLoss)
+    # Where the tails have next to no probability, and decide all the same.
+    for c in (1e3, 1e8):
+        _, slope, _ = loss._cumulants(c)
+        assert loss.cgf_estimate(c).first_derivative == pytest.approx(float(slope), rel=1e-6)
+    slopes = [loss.cgf_estimate(10.0**digits).first_derivative for digits in range(8, 60)]
+    assert slopes == sorted(slopes)
+
+
 MANY = [
     (1.0, 2.0, 1),
     (2.0, 4.0, 3),

@@ -36,8 +36,8 @@ def document(
     Args:
         answer: A ``Certified``, or a ``Calibrated``, which knows its plan and its target.
         plan: What a ``Certified`` is of.
-        delta: Where that was asked, if it is an epsilon.
-        epsilon: Where that was asked, if it is a delta.
+        delta: Where an epsilon was asked; by default where it says that it was.
+        epsilon: Where a delta was asked; by default where it says that it was.
 
     Returns:
         What ``hockeystick epsilon --json``, ``delta --json`` and ``solve --json`` say, without what
@@ -51,7 +51,7 @@ def document(
         >>> import hockeystick as hs
         >>> from hockeystick.answers import document
         >>> plan = hs.Gaussian(2.0)
-        >>> found = document(hs.epsilon(plan, delta=1e-5), plan, delta=1e-5)
+        >>> found = document(hs.epsilon(plan, delta=1e-5), plan)
         >>> found["schema"], found["description"]
         ('hockeystick-answer/1', {'type': 'Gaussian', 'noise_multiplier': 2.0})
     """
@@ -76,7 +76,8 @@ def _(answer: Certified, given: Mapping[str, Any]) -> dict[str, Any]:
     if name is None:
         raise ParameterError("answer", answer, "of an epsilon or a delta, which can be checked")
     _refuse(kind, {answer.quantity: given[answer.quantity]})
-    at = _validate.real(name, _needed(kind, name, given[name]))
+    at = given[name] if given[name] is not None else answer.at
+    at = _validate.real(name, _needed(kind, name, at))
     return {
         **answer.as_dict(),
         "at": {name: jsonable(at)},

@@ -62,8 +62,8 @@ def verify(
         answer: A ``Certified`` or a ``Calibrated``; a document, as an object or as text in JSON; or
             the path of a file that holds one: what ``--json`` printed, or a report.
         plan: What a ``Certified`` is of; None otherwise.
-        delta: Where a ``Certified`` epsilon was asked; None otherwise.
-        epsilon: Where a ``Certified`` delta was asked; None otherwise.
+        delta: Where a ``Certified`` epsilon was asked, if that does not say it; None otherwise.
+        epsilon: Where a ``Certified`` delta was asked, if that does not say it; None otherwise.
 
     Returns:
         The verdict: ``status``, ``reason`` where it is not "verified", and ``checks``, each a
@@ -79,7 +79,7 @@ def verify(
         >>> import hockeystick as hs
         >>> plan = hs.DPSGD(rate=0.01, steps=1000, noise_multiplier=1)
         >>> answer = hs.epsilon(plan, delta=1e-5)
-        >>> hs.verify(answer, plan, delta=1e-5).status
+        >>> hs.verify(answer, plan).status
         'verified'
     """
     program = require_verifier()

@@ -109,7 +109,11 @@ WRONG: list[tuple[Any, dict[str, Any], str]] = [
     (1.0, {}, "answer must be a Certified or a Calibrated; got 1.0"),
     (hs.epsilon(STEP, delta=0.1, accountant="gdp"), {}, "an approximation claims nothing"),
     (hs.epsilon(STEP, delta=0.1), {"delta": 0.1}, "plan must be given beside a Certified epsilon"),
-    (hs.epsilon(STEP, delta=0.1), {"plan": STEP}, "delta must be given beside a Certified epsilon"),
+    (
+        hs.Certified(1.0, 1.0, 1.0, quantity="epsilon", accountant="rdp"),
+        {"plan": STEP},
+        "delta must be given beside a Certified epsilon",
+    ),
     (
         hs.epsilon(STEP, delta=0.1),
         {"plan": STEP, "delta": 0.1, "epsilon": 1.0},

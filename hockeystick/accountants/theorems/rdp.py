@@ -9,10 +9,13 @@ from hockeystick.accountants.base import DirectedAccountant, Kind
 from hockeystick.accountants.closed_forms.closed_form import least_delta, least_epsilon
 from hockeystick.accountants.interval import Interval
 from hockeystick.accountants.orders import candidate_orders, optimal_order, optimal_order_at
-from hockeystick.numerics import log_readings
+from hockeystick.numerics import ULP, log_readings
 from hockeystick.privacy_loss import Terms, largest_loss
 from hockeystick.privacy_loss.bounds.cks_factor import log_cks_factor
-from hockeystick.privacy_loss.core.terms import sum_of_bounds
+from hockeystick.privacy_loss.core.terms import breakpoints, largest_order, sum_of_bounds
+from hockeystick.privacy_loss.guarantees.renyi import ConcentratedLoss, RenyiCurveLoss
+from hockeystick.tradeoffs.profiles.one_order import delta_by_orders, epsilon_by_orders
+from hockeystick.tradeoffs.profiles.renyi_curve import RenyiPoints
 
 _OUTWARD = 2.0**-46
 # The largest c epsilon at which the round-off of an exponent keeps a bound of delta useful.
@@ -27,12 +30,15 @@ class RDP(DirectedAccountant):
 
     With ``tau`` the Renyi divergence of order ``alpha``, ``delta = e^((alpha-1)(tau-eps))
     (alpha-1)^(alpha-1) / alpha^alpha`` (Canonne, Kamath and Steinke 2020, proposition 12): an upper
-    bound. The lower end is the closed form of that part of the plan that costs most.
+    bound. Of guarantees that state divergences at some orders, all that the best of these proves
+    (Asoodeh et al. 2021, theorem 3). The lower end is the closed form of that part of the plan that
+    costs most.
 
     References:
         Mironov, "Renyi Differential Privacy", CSF 2017, proposition 1 (divergences add up);
         Canonne, Kamath and Steinke, "The Discrete Gaussian for Differential Privacy", NeurIPS 2020,
-        proposition 12 (the conversion).
+        proposition 12 (the conversion); Asoodeh, Liao, Calmon, Kosut and Sankar, "Three Variants of
+        Differential Privacy", 2021, theorem 3 (that of stated divergences).
     """
 
     name: ClassVar[str] = "rdp"
@@ -43,17 +49,38 @@ class RDP(DirectedAccountant):
         """Return epsilon of one direction, the upper end from the best order."""
         if not terms:
             return Interval.point(0.0)
-        lower = least_epsilon(terms, delta)
-        upper = max(epsilon_upper(terms, delta), lower)
+        lower, stated = least_epsilon(terms, delta), _stated(terms)
+        by_points = epsilon_by_orders(stated, delta) if stated else math.inf
+        upper = max(min(epsilon_upper(terms, delta), by_points), lower)
         return Interval(lower, upper, upper)
 
     def delta_of(self, terms: Terms, epsilon: float) -> Interval:
         """Return delta of one direction, the upper end from the best order."""
         if epsilon >= largest_loss(terms):
             return Interval.point(0.0)
-        lower = least_delta(terms, epsilon)
-        upper = max(delta_upper(terms, epsilon), lower)
+        lower, stated = least_delta(terms, epsilon), _stated(terms)
+        by_points = delta_by_orders(stated, epsilon) if stated else 1.0
+        upper = max(min(delta_upper(terms, epsilon), by_points), lower)
         return Interval(lower, upper, upper)
+
+
+def _stated(terms: Terms) -> RenyiPoints | None:
+    """Return the divergences of guarantees that state them at some orders; None of other losses.
+
+    They bound both orders of a pair, of which the best conversion of one order makes use.
+    """
+    if not all(isinstance(loss, RenyiCurveLoss | ConcentratedLoss) for loss, _ in terms):
+        return None
+    last = largest_order(terms)
+    # A divergence increases with its order, which is rounded down.
+    orders = {c: (1.0 + c) * (1.0 - 2.0 * ULP) for c in breakpoints(terms) if c <= last}
+    points = [
+        (order, sum_of_bounds(terms, c) / c * (1.0 + 4.0 * ULP))
+        for c, order in orders.items()
+        if order > 1.0
+    ]
+    known = [(order, size) for order, size in points if size < math.inf]
+    return RenyiPoints(known) if known else None
 
 
 def epsilon_upper(terms: Terms, delta: float) -> float:

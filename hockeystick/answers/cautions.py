@@ -204,7 +204,7 @@ def _of_delta(delta: float, plan: Mechanism) -> Caution | None:
     if expected < 1.0:
         return Caution(
             "delta",
-            f"a delta of {_short(delta)} times {units} is {expected:.2g}: usual is one "
+            f"a delta of {_short(delta)} times {units} is {expected:.3g}: usual is one "
             f"well below 1 / {units.count:,} (Dwork and Roth 2014, section 2.3), such as "
             f"{plain(suggested_delta(units))}.",
             is_mild=True,
@@ -252,5 +252,6 @@ def _units(plan: Mechanism) -> Iterator[Units]:
     for part in mechanisms_in(plan):
         for name in (field.name for field in dataclasses.fields(part) if field.name in _UNITS):
             value = getattr(part, name)
+            each = getattr(part, "examples_per_user", 1)
             if isinstance(value, int):
-                yield Units(-(-value // getattr(part, "examples_per_user", 1)), _UNITS[name])
+                yield Units(-(-value // each), _UNITS[name] if each == 1 else "users")

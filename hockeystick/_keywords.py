@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import update_wrapper, wraps
 from inspect import Parameter, signature
 from types import FunctionType
@@ -77,7 +77,7 @@ def _refuse_wrong_call(
     names = [one.name for one in parameters if one.name != "origin" and one.kind not in _ANY]
     if not any(one.kind in _ANY for one in parameters):
         _refuse_unknown(kind, names, [one.name for one in parameters], named)
-        _refuse_too_many(kind, parameters, names, given)
+        refuse_too_many(kind, parameters, given)
     if how_called(kind):
         _refuse_missing(kind, parameters, given, named)
 
@@ -93,10 +93,9 @@ def _refuse_unknown(
             raise TypeError(text) from None
 
 
-def _refuse_too_many(
-    kind: str, parameters: list[Parameter], names: list[str], given: tuple[Any, ...]
-) -> None:
+def refuse_too_many(kind: str, parameters: list[Parameter], given: Sequence[Any]) -> None:
     """Raise where more is given by place than there are places."""
+    names = [one.name for one in parameters if one.name != "origin" and one.kind not in _ANY]
     placed = [one.name for one in parameters if one.kind in _BY_PLACE]
     if len(given) <= len(placed):
         return

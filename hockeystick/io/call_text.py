@@ -14,6 +14,7 @@ import warnings
 from collections.abc import Callable, Mapping
 from typing import Any, Final, NoReturn
 
+from hockeystick._keywords import refuse_too_many
 from hockeystick.errors import HockeystickError, PlanFileError
 from hockeystick.io.arithmetic import computed, is_arithmetic
 from hockeystick.io.blanks import Blanks
@@ -217,10 +218,12 @@ class _Reader:
         self, node: ast.Call, name: str, make: Callable[..., object], depth: int
     ) -> dict[str, object]:
         """Return the fields that a call gives, by their names."""
-        names = list(parameters_of(make))
-        if len(node.args) > len(names):
-            takes = ", ".join(names)
-            raise PlanFileError(f"{name} takes {takes}; got {len(node.args)} values")
+        parameters = parameters_of(make)
+        try:
+            refuse_too_many(name, list(parameters.values()), node.args)
+        except TypeError as error:
+            raise PlanFileError(str(error)) from None
+        names = list(parameters)
         given = [*zip(names, node.args, strict=False)]
         for keyword in node.keywords:
             if keyword.arg is None:

@@ -27,6 +27,7 @@ from hockeystick.mechanisms import DPSGD, Composed, Mechanism
 MOST_BYTES: Final = 1_000_000
 _DEEPEST: Final = 16
 # How much alike the name of a file is to another one that may be meant.
+_A_PAGE: Final = re.compile(rb"\s*<(!doctype|html)", re.IGNORECASE)
 _LEAST_ALIKE: Final = 0.8
 # A step on a path: a key, or the index of one of several.
 _STEP: Final = re.compile(r"\.?[^.\[\]]+|\[\d+\]")
@@ -198,6 +199,8 @@ def _meant_by(name: str) -> str:
 
 def _parsed(content: bytes) -> dict[str, Any]:
     """Return the contents of a TOML text."""
+    if _A_PAGE.match(content):
+        raise PlanFileError("this is a page, no plan file: hockeystick verify judges a report")
     if len(content) > MOST_BYTES:
         raise PlanFileError("a plan file must be at most 1 MB long; this is longer")
     text = ""

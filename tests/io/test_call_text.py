@@ -111,6 +111,7 @@ def test_a_text_means_what_it_means_in_python(text: str, plan: hs.Mechanism) -> 
             "Gaussian(noise=1)",
             "unknown parameter 'noise' in Gaussian (did you mean 'noise_multiplier'",
         ),
+        ('FedSDP(100, 10000, 1000, 1, "poisson")', "takes nothing without a name; got 5 values"),
         ("Linear(end=1)", "'Linear' is no mechanism or notion"),
         ("Gaussian(4) @ 3", "'3' is no mechanism"),
         ("Repeated(" * 30 + "Laplace(1)" + ", 2)" * 30, "nested at most 16 deep"),

@@ -14,7 +14,8 @@ GIVEN: Final = "hockeystick.given"
 # More letters than a sentence has.
 _WHOLE: Final = 1000
 _TO_ADD_UP: Final = (
-    "to add up runs on the same data, write 'A @ B', or a [[release]] table for each in one file"
+    "hockeystick diff compares two plans; to add up runs on the same data, write 'A @ B', or a "
+    "[[release]] table for each in one file"
 )
 _CHECK: Final = (
     ": hockeystick epsilon PLAN --at-most E says whether a plan is within a budget; check "

@@ -104,8 +104,9 @@ def test_an_encoder_is_a_table_of_its_kind(
     assert load_plan(write(nested)).plan == hs.PoissonSubsampled(plan, 0.5)
 
 
-def test_a_page_is_told_who_judges_it(tmp_path: Path) -> None:
-    page = tmp_path / "report.html"
-    page.write_bytes(b"\n<!DOCTYPE html>\n<html></html>")
-    with pytest.raises(PlanFileError, match="no plan file: hockeystick verify judges a report"):
+def test_a_page_is_told_who_judges_it(write: Write) -> None:
+    page = write("\n<!DOCTYPE html>\n<html></html>")
+    with pytest.raises(
+        hs.errors.PlanFileError, match="no plan file: hockeystick verify judges a report"
+    ):
         load_plan(page)

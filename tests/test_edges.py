@@ -104,6 +104,7 @@ def _with_adjacency(plan: hs.Mechanism) -> hs.Certified:
         accountant=bare.accountant,
         adjacency=labelled.adjacency,
         assumptions=labelled.assumptions,
+        at=1e-5,
     )
 
 

@@ -174,9 +174,7 @@ def test_a_refusal_says_why_sampling_did_not_count_and_what_is_left(
         "ledger", "reserve", "expecting", *flags[:2], *flags[4:], "--steps", "9000"
     )
     assert (status, "amplification" in err) == (4, False)
-    assert re.search(
-        r"of which epsilon 2\.\d+ at delta 1e-05 is spent, and the budget is epsilon 3", err
-    )
+    assert re.search(r"of which epsilon 2\.\d+ at delta 1e-05 is spent, and the budget is", err)
     status, _, err = run("ledger", "init", "other", "--budget", "3")
     assert (status, "write for example 'ApproxDP(3, 1e-5)'" in err) == (2, True)
 

@@ -61,7 +61,13 @@ FILE: Final = Dialect(
         A_SCHEDULE: f"a table that names its kind, one of {', '.join(SCHEDULES)}",
     },
 )
-CALL: Final = Dialect(field="parameter", written={A_MECHANISM: "a mechanism such as Gaussian(4)"})
+CALL: Final = Dialect(
+    field="parameter",
+    written={
+        A_MECHANISM: "a mechanism such as Gaussian(4)",
+        "an Encoder": "an Encoder such as Encoder.square_root(99); a tree is TreeAggregation(...)",
+    },
+)
 
 
 def parameters_of(make: Callable[..., object]) -> dict[str, Parameter]:

@@ -130,7 +130,9 @@ class _Reader:
         """Return a DPSGD with other fields."""
         if not isinstance(node, ast.Call) or self._made_by(node)[1] is not DPSGD:
             flags = ", ".join(self._overrides)
-            raise PlanFileError(f"there is no DPSGD alone in which to override {flags}")
+            raise PlanFileError(
+                f"there is no DPSGD alone in which to override {flags}: change the text itself"
+            )
         dropped = {ALTERNATIVES.get(name) for name in self._overrides}
         fields = self._fields(node, "DPSGD", DPSGD, 0)
         kept = {name: value for name, value in fields.items() if name not in dropped}

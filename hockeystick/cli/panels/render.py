@@ -38,7 +38,7 @@ _WIDE: Final = 96
 KIND_STYLES: Final = {"exact": "green", "bound": "yellow", "approximation": "red"}
 # Ends whose quotient is more than this are far apart.
 _FAR: Final = 1.25
-_FAR_APART: Final = "the truth lies between; no narrower proof is known: quote the upper end"
+_FAR_APART: Final = "the truth lies between; nothing narrower is proven here: quote the upper end"
 HOLDS_IF: Final = "This holds if"
 ANY_ADJACENCY: Final = "any: the one under which the plan's numbers hold"
 # More parts are not told apart.

@@ -78,7 +78,7 @@ class TreeAggregation(AnyAdjacency):
     def assumptions(self) -> tuple[str, ...]:
         """What must hold in the training code for the release to be as described."""
         return (
-            "Each example (or client, where clients are protected) contributes to one leaf of one "
+            "Each example (or client, where clients are protected) contributes to one leaf of each "
             "tree, clipped in L2 to the clipping norm.",
             "Fresh Gaussian noise is added to each node whose leaves are all there; its standard "
             f"deviation is {plain(self.noise_multiplier)} times the most that one example moves a "

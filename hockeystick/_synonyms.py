@@ -209,6 +209,8 @@ _WITHIN: Final[Mapping[str, Mapping[str, str]]] = {
     },
 }
 _QUOTIENT: Final = re.compile(r"\d{1,15}/[1-9]\d{0,14}")
+_LIST: Final = re.compile(r"[\d.e-]+(?:,\s*[\d.e-]+){2,}")
+_PER_CENT: Final = 100
 _THOUSANDS: Final = re.compile(r"[1-9]\d{0,2}(?:,\d{3})+")
 # What may mean several of them.
 _SEVERAL: Final = {
@@ -270,6 +272,8 @@ def guess(name: str, value: str, listed: Iterable[str]) -> str:
         return f" (write {value.replace(',', '')})"
     if _NUMBER.fullmatch(value):
         return f" (write {value}, without quotes)"
+    if _LIST.fullmatch(value):
+        return " (several values at once: hockeystick sweep, or hockeystick plan)"
     letters, allowed = _letters(value), list(listed)
     if _QUOTIENT.fullmatch(value):
         above, _, below = value.partition("/")
@@ -284,8 +288,12 @@ def guess(name: str, value: str, listed: Iterable[str]) -> str:
 
 def guess_number(name: str, value: object) -> str:
     """Return what was meant by a number that is not allowed, to follow an error."""
-    batches = name.rpartition(".")[2] == "rate" and isinstance(value, int) and 1 < value < 10**9
-    return f" (did you mean 1/{value}?)" if batches else ""
+    if name.rpartition(".")[2] != "rate" or not isinstance(value, int) or not 1 < value < 10**9:
+        return ""
+    if value <= _PER_CENT:
+        part = f"{value / _PER_CENT!r}, for {value} percent"
+        return f" (did you mean {part}, or 1/{value}, for a loader of {value} batches?)"
+    return f" (did you mean 1/{value}?)"
 
 
 def told(found: str | None) -> str:

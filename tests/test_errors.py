@@ -32,7 +32,11 @@ def test_parameter_error_names_the_parameter_the_value_and_what_is_allowed() -> 
 def test_a_quotient_in_quotes_and_a_number_of_batches_are_hinted_at() -> None:
     rate = "a number from 0 to 1"
     assert str(ParameterError("rate", "1/4", rate)).endswith("(write 0.25, without quotes)")
-    assert str(ParameterError("rate", 98, rate)).endswith("; got 98 (did you mean 1/98?)")
+    assert str(ParameterError("rate", 98, rate)) == (
+        "rate must be a number from 0 to 1; got 98 (did you mean 0.98, for 98 percent, "
+        "or 1/98, for a loader of 98 batches?)"
+    )
+    assert str(ParameterError("rate", 391, rate)).endswith("; got 391 (did you mean 1/391?)")
     assert str(ParameterError("delta", 98, rate)).endswith("; got 98")
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import Any, Final, final
 
 from hockeystick._tables import Rows, columns_of
@@ -40,7 +42,11 @@ class SamplingRow:
 
 
 def compare_samplings(
-    plan: DPSGD, *, delta: float | None = None, epsilon: float | None = None
+    plan: DPSGD,
+    *,
+    delta: float | None = None,
+    epsilon: float | None = None,
+    progress: Callable[[int, int, str], None] | None = None,
 ) -> Rows[SamplingRow]:
     """Return what a DP-SGD plan would cost with every sampling, under every adjacency.
 
@@ -51,6 +57,7 @@ def compare_samplings(
         plan: A DP-SGD plan with its batch size and number of examples.
         delta: Where to ask for epsilon, in [0, 1]; or
         epsilon: where to ask for delta, in [0, inf]: exactly one of the two.
+        progress: Called before each row with how many are answered, of how many, and which is next.
 
     Returns:
         One row per adjacency and sampling, a certified answer or the reason why there is none;
@@ -73,11 +80,13 @@ def compare_samplings(
     name, value = asked(delta, epsilon)
     if not isinstance(plan, DPSGD):
         raise ParameterError("plan", plan, "a DP-SGD plan")
-    return Rows(
-        _row(plan, sampling, adjacency, name, value)
-        for adjacency in Adjacency
-        for sampling in _COMPARED
-    )
+    every = list(product(Adjacency, _COMPARED))
+    rows: list[SamplingRow] = []
+    for adjacency, sampling in every:
+        if progress is not None:
+            progress(len(rows), len(every), f"{sampling}, {adjacency}")
+        rows.append(_row(plan, sampling, adjacency, name, value))
+    return Rows(rows)
 
 
 def _row(

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Collection
 from decimal import Decimal
-from typing import Final
+from typing import Any, Final
 
 from hockeystick.io.arithmetic import number_of
 
@@ -33,6 +34,24 @@ def parse(text: str) -> float | Decimal | str:
             return found
         above, stroke, below = text.partition("/")
         return _quotient(text, above, below) if stroke else parse_real(text)
+
+
+def computed_in(node: Any, but: Collection[str] = ()) -> Any:
+    """Return what a file holds, quotients, roots and powers in quotes computed, but for some keys.
+
+    Other texts stay, a number in quotes among them.
+
+    Example:
+        >>> from hockeystick.io.numbers import computed_in
+        >>> computed_in({"rate": "1/98", "grid": ["2**0.5", "1.5", "1/0", "a/b"]})
+        {'rate': 0.01020408163265306, 'grid': [1.4142135623730951, '1.5', '1/0', 'a/b']}
+    """
+    if isinstance(node, dict):
+        return {key: one if key in but else computed_in(one) for key, one in node.items()}
+    if isinstance(node, list):
+        return [computed_in(one) for one in node]
+    is_operation = isinstance(node, str) and ("/" in node or number_of(node) is not None)
+    return parse(node) if is_operation else node
 
 
 def _quotient(text: str, above: str, below: str) -> float | str:

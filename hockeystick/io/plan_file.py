@@ -18,7 +18,7 @@ from hockeystick.errors import IncompatibleError, ParameterError, PlanFileError
 from hockeystick.io.blanks import Blanks
 from hockeystick.io.building import built, refuse_unknown
 from hockeystick.io.guesses import did_you_mean
-from hockeystick.io.numbers import parse_real
+from hockeystick.io.numbers import computed_in, parse_real
 from hockeystick.io.places import TOP_LEVEL, placed, said_at, spelled
 from hockeystick.io.syntax import encoding_error, syntax_error
 from hockeystick.io.vocabulary import ALTERNATIVES, IN_PYTHON_ONLY, KINDS, RELEASES, TOP_KEYS
@@ -206,7 +206,8 @@ def _parsed(content: bytes) -> dict[str, Any]:
     text = ""
     try:
         text = content.decode("utf-8-sig")
-        return tomllib.loads(text, parse_float=parse_real)
+        document = tomllib.loads(text, parse_float=parse_real)
+        return dict(computed_in(document, but=TOP_KEYS[:3]))
     except UnicodeDecodeError as error:
         raise PlanFileError(encoding_error(content, error)) from None
     except tomllib.TOMLDecodeError as error:

@@ -55,7 +55,10 @@ FLAGS = [
     (f"epsilon {TRAINING} --delta 1e-5 --examples 0", "examples must be an integer from 1"),
     (f"epsilon {TRAINING} --delta 1e-5 --epsilon 1", "--epsilon"),
     ("epsilon --clients 9 --rounds 9 --delta 1e-5", "hockeystick init clients.toml --like FedSDP"),
-    ("epsilon --rate 98 --steps 9 --noise-multiplier 1 --delta 1e-5", "(did you mean 1/98?)"),
+    (
+        "epsilon --rate 98 --steps 9 --noise-multiplier 1 --delta 1e-5",
+        "0.98, for 98 percent, or 1/98, for a loader of 98 batches?)",
+    ),
     (f"epsilon {TRAINING} --detla 1e-5", "--detla"),
     (f"epsilon {TRAINING} --delta 1e-5 one.toml two.toml", "two.toml"),
     (
@@ -99,7 +102,14 @@ FLAGS = [
         "(PureDP, ApproxDP), or use --accountant auto",
     ),
     (f"epsilon {TRAINING} --delta 1e-5 --accountant basic --digits 9", "use --accountant auto"),
-    (f"epsilon {TRAINING} --delta 1e-5 --steps 5", "--steps is given twice; give it once"),
+    (
+        f"epsilon {TRAINING} --delta 1e-5 --steps 5",
+        "give it once (several at once: hockeystick sweep",
+    ),
+    (
+        f"epsilon {TRAINING} --delta 1e-5,1e-6,1e-7",
+        "(several values at once: hockeystick sweep, or",
+    ),
     (f"delta {TRAINING} --epsilon 1 --epsilon 1", "--epsilon is given twice"),
     (f"compare {TRAINING} --delta 1e-5 --sampling --sampling poisson", "--sampling is given twice"),
     ("report plan.toml -o a.html --out b.html", "--out is given twice; give it once (see hockeys"),

@@ -31,8 +31,12 @@ class Describing(Protocol):
     def about(self, parameters: Mapping[str, Any]) -> Columns:
         """Return the columns that say so of the answer at one cell."""
 
+    def caution(self, parameters: Mapping[str, Any], found: Any) -> str | None:
+        """Return what the answer at one cell does not say by itself; None for nothing."""
+
 
 ERROR: Final = "error"
+CAUTION: Final = "caution"
 ACCOUNTANT: Final = "accountant"
 # What a row calls the accountant of its answer where the grid says which one to ask.
 ANSWERED_BY: Final = "answered_by"
@@ -115,7 +119,7 @@ def _answer(ask: Ask, parameters: Mapping[str, object]) -> Columns:
         return {ERROR: _reason(error)}
     told = _beside(columns(found), parameters) if isinstance(found, _ANSWERS) else columns(found)
     if isinstance(ask, Describing):
-        told |= ask.about(parameters)
+        told |= {**ask.about(parameters), CAUTION: ask.caution(parameters, found)}
     taken = [name for name in told if name in parameters or name == ERROR]
     if taken:
         allowed = f"a function whose answer has no column named {taken[0]!r}, as the grid has"

@@ -10,7 +10,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, Final, TypeAlias
 
-from hockeystick.calibration.sweeps.cells import ERROR, Columns, Scalar
+from hockeystick.calibration.sweeps.cells import CAUTION, ERROR, Columns, Scalar
 from hockeystick.errors import AnswerError, HockeystickError, ParameterError
 
 Rows: TypeAlias = Callable[[], Iterator[Columns]]
@@ -103,13 +103,15 @@ def _parquet_rows(path: Path) -> list[dict[str, str]]:
 
 
 def _types(rows: Iterator[Columns], names: Sequence[str]) -> dict[str, type]:
-    """Return all columns, parameters first and errors last, each with what holds all its values."""
+    """Return all columns, cautions and errors last, each with what holds all its values."""
     found: dict[str, type | None] = dict.fromkeys(names)
     for row in rows:
         for name, value in row.items():
             found[name] = _wider(found.get(name), value)
-    errors = found.pop(ERROR)
-    return {name: kind or float for name, kind in {**found, ERROR: errors or str}.items()}
+    texts: dict[str, type | None] = {
+        name: found.pop(name) or str for name in (CAUTION, ERROR) if name in found
+    }
+    return {name: kind or float for name, kind in {**found, **texts}.items()}
 
 
 def _wider(kind: type | None, value: Scalar) -> type | None:

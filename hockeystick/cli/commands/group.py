@@ -15,6 +15,7 @@ from hockeystick.cli.describe import Question
 from hockeystick.cli.flags import asking, deciding, defaults, of_group, options
 from hockeystick.cli.flags.citing import cite_flag
 from hockeystick.cli.flags.once import Once
+from hockeystick.cli.terminal.progress import bar
 from hockeystick.cli.terminal.waiting import waiting
 from hockeystick.io import parse
 from hockeystick.io.plan_file import PlanFile
@@ -115,7 +116,7 @@ def compare(
     """Print what each accountant says of a plan, and how far that is from the truth.
 
     With --sampling alone, print what each way of drawing batches would cost instead, for the same
-    batch size, noise and number of steps.
+    batch size, noise and number of steps; of a long training that may take minutes.
     """
     every = flags["sampling"] == options.EVERY
     known = {**flags, "sampling": None} if every else defaults.with_adjacency(plan_file, flags)
@@ -146,8 +147,8 @@ def compare(
 def _compare_samplings(file: PlanFile, at: Question, as_json: bool) -> None:
     """Print what each way of drawing batches would cost."""
     plan: Any = file.plan
-    with waiting("asking for each sampling"):
-        rows = hs.accountants.compare_samplings(plan, **{at.name: at.value})
+    with bar("asking for each sampling") as tell:
+        rows = hs.accountants.compare_samplings(plan, **{at.name: at.value}, progress=tell)
     if as_json:
         from hockeystick.cli import as_json as programs
 

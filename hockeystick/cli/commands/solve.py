@@ -142,7 +142,7 @@ def solve(
             accountant=accountant,
             whole=whole,
         )
-    solution = Solution(file, name, target, before, found, out)
+    solution = Solution(file, name, target, before, found, out, spent)
     verdict = verdict_of(found) if verify else None
     if path is not None:
         write_whole(path, plan_text(solution.solved), force)
@@ -201,6 +201,7 @@ def _json(solution: Solution, verdict: Verdict | None) -> str:
         "source": file.source,
         "notes": file.notes,
         "plan": fields(found.plan),
+        "cautions": [{"about": one.about, "text": one.text} for one in solution.cautions],
         "spent": None if before is None else fields(before.plan),
     }
     return programs.dumped({**told, **programs.verification(verdict)})

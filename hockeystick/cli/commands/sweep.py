@@ -11,6 +11,7 @@ import click
 
 import hockeystick as hs
 from hockeystick import _validate
+from hockeystick.calibration.sweeps.cells import CAUTION
 from hockeystick.calibration.sweeps.journal import journal_of, kept_for
 from hockeystick.calibration.sweeps.table import WRITERS
 from hockeystick.cli.as_json import dumped
@@ -79,13 +80,16 @@ def sweep(grid_file: str, out: str | None, force: bool, workers: str | None, as_
 def _what_stays(path: Path, file: GridFile) -> list[str]:
     """Return what an interrupt leaves, in words; nothing where no sweep was begun."""
     kept, cells = kept_for(path), prod(map(len, file.grid.values()))
-    where = f"{kept:,} of {cells:,} kept in {journal_of(path)}" if kept is not None else ""
-    return [f"interrupted: {where}; run again to go on"] if where else []
+    if kept is None:
+        return []
+    if not kept:
+        return ["interrupted: stopped before the first answer; run again to begin anew"]
+    return [f"interrupted: {kept:,} of {cells:,} kept in {journal_of(path)}; run again to go on"]
 
 
 def _swept(file: GridFile, out: str, workers: int, force: bool) -> Swept:
     """Sweep, and return what became of it."""
-    errors = []
+    errors, told = [], []
     resumed: list[int] = []
     rows = 0
     start = time.perf_counter()
@@ -102,8 +106,11 @@ def _swept(file: GridFile, out: str, workers: int, force: bool) -> Swept:
             rows += 1
             if row["error"] is not None:
                 errors.append(str(row["error"]))
+            if row.get(CAUTION) is not None:
+                told.append(str(row[CAUTION]))
     seconds = time.perf_counter() - start
-    return Swept(file, out, rows, len(errors), next(iter(errors), None), resumed[0], seconds)
+    why, caution = (next(iter(one), None) for one in (errors, told))
+    return Swept(file, out, rows, len(errors), why, len(told), caution, resumed[0], seconds)
 
 
 def _json(done: Swept) -> str:
@@ -118,6 +125,8 @@ def _json(done: Swept) -> str:
         "rows": done.rows,
         "errors": done.errors,
         "first_error": done.first_error,
+        "cautions": done.cautions,
+        "first_caution": done.first_caution,
         "resumed": done.resumed,
         "seconds": done.seconds,
     }

@@ -2,41 +2,36 @@
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from decimal import Decimal
 from itertools import islice, product
 from typing import Any, Final, final
 
 import hockeystick as hs
 from hockeystick import _validate
-from hockeystick._validate import Domain
 from hockeystick.accountants.registry import ACCOUNTANTS
+from hockeystick.answers import cautions
+from hockeystick.calibration import Calibrated
 from hockeystick.calibration.sweeps.cells import ACCOUNTANT
 from hockeystick.calibration.sweeps.questions import with_fields
+from hockeystick.cli.flags.ranges import values_of
 from hockeystick.errors import HockeystickError, ParameterError, PlanFileError
 from hockeystick.io import did_you_mean, with_guess
 from hockeystick.io.building import refuse_unknown
 from hockeystick.io.places import placed, said_at, spelled
 from hockeystick.io.plan_file import content_of, document_of, plan_file_of, shown, text_at
 from hockeystick.mechanisms import DPSGD
-from hockeystick.numerics import decimal
+from hockeystick.results import Approximate, Certified
 
-_RANGE: Final = ("from", "to", "count", "log", "whole")
-_COUNT: Final = Domain(symbol="n", low=2, high=10**6, typical=(5, 100), whole=True)
-_END: Final = Domain(symbol="x", low=0, high=math.inf, high_open=True, typical=(0.1, 100))
-_POSITIVE: Final = replace(_END, low_open=True)
 # So many cells are looked at before a file is said to describe no plan.
 _TRIED: Final = 100
-_A_RANGE: Final = (
-    "an array of at least one value, or a table {from = 0.5, to = 8, count = 10}, optionally with "
-    "log = true (even on a logarithmic scale) and whole = true (rounded to whole numbers)"
-)
 _FOR_EPSILON: Final = "epsilon"
 _FOR_DELTA: Final = "delta"
 _AT: Final = ("delta", "epsilon")
+# With these to find, the length of a training is known before the answer.
+_STEPS_STAY: Final = (_FOR_EPSILON, _FOR_DELTA, "noise_multiplier")
 _NUMBER: Final = "a number"
 # What [grid] has that is no part of the plan.
 _BESIDE: Final = (*_AT, ACCOUNTANT)
@@ -98,12 +93,25 @@ class FileQuestion:
         """Return what a row says besides its cell and its answer: what was asked, and where."""
         where = self.where(parameters)
         at = {name: where[name] for name in _needed(self.find)}
-        told = {"quantity": self.find, **at, "adjacency": self.plan(parameters).adjacency}
+        plan = self.plan(parameters)
+        told = {"quantity": self.find, **at, "adjacency": plan.adjacency}
+        if isinstance(plan, DPSGD) and self.find in _STEPS_STAY:
+            told["total_steps"] = plan.total_steps
         return {
             name: value
             for name, value in {**told, "version": hs.__version__}.items()
             if name not in parameters
         }
+
+    def caution(self, parameters: Mapping[str, Any], found: Any) -> str | None:
+        """Return what whoever decides by the answer at one cell should know besides."""
+        at = self.where(parameters)
+        asked = {name: at[name] for name in _needed(self.find)[:1]}
+        solved = isinstance(found, Calibrated)
+        answer, plan = (found.achieved, found.plan) if solved else (found, self.plan(parameters))
+        if not isinstance(answer, Certified | Approximate):
+            return None
+        return " ".join(one.text for one in cautions(answer, plan, **asked)) or None
 
     def where(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
         """Return where one cell asks: delta, epsilon or both."""
@@ -324,7 +332,7 @@ def _grid(table: Mapping[str, Any]) -> dict[str, tuple[Any, ...]]:
     grid = {}
     for name, given in table.items():
         try:
-            grid[name] = _values(name, given)
+            grid[name] = values_of(name, given)
             _check_kinds(name, grid[name])
         except ParameterError as error:
             raise placed(with_guess(spelled(error)), "[grid]", name) from None
@@ -350,45 +358,3 @@ def _kind_of(value: object) -> str:
     if isinstance(value, bool):
         return "true or false"
     return _NUMBER if isinstance(value, int | float | Decimal) else "a text in quotes"
-
-
-def _values(name: str, given: Any) -> tuple[Any, ...]:
-    """Return the values of one parameter, or raise."""
-    if isinstance(given, list) and given and not any(isinstance(x, dict | list) for x in given):
-        return tuple(given)
-    if not isinstance(given, dict):
-        raise ParameterError(f"[grid].{name}", given, _A_RANGE)
-    refuse_unknown(f"[grid].{name}", given, _RANGE)
-    missing = [key for key in _RANGE[:3] if key not in given]
-    if missing:
-        raise PlanFileError(f"[grid].{name} needs {missing[0]}; it must be {_A_RANGE}")
-    flags = [_flag(name, key, given.get(key, False)) for key in ("log", "whole")]
-    return _range(name, given, *flags)
-
-
-def _range(name: str, given: Mapping[str, Any], log: bool, whole: bool) -> tuple[Any, ...]:
-    """Return evenly spaced values, both ends exactly as they are given."""
-    where, ends = f"[grid].{name}", _POSITIVE if log else _END
-    low, high = (_validate.real(f"{where}.{end}", given[end], ends) for end in ("from", "to"))
-    last = _validate.count(f"{where}.count", given["count"], _COUNT) - 1
-    inner = _logarithmic if log else _even
-    spaced = [low, *(inner(low, high, k, last) for k in range(1, last)), high]
-    return tuple(dict.fromkeys(round(x) for x in spaced)) if whole else tuple(spaced)
-
-
-def _even(low: float, high: float, k: int, last: int) -> float:
-    """Return the k-th of evenly spaced numbers: the float next to what the decimals mean."""
-    first, step = decimal(low), decimal(high) - decimal(low)
-    return float(first + step * k / last)
-
-
-def _logarithmic(low: float, high: float, k: int, last: int) -> float:
-    """Return the k-th of numbers, each as many times the one before."""
-    return math.exp(math.log(low) + (math.log(high) - math.log(low)) * k / last)
-
-
-def _flag(name: str, key: str, value: object) -> bool:
-    """Return a truth value of a range, or raise."""
-    if not isinstance(value, bool):
-        raise ParameterError(f"[grid].{name}.{key}", value, "true or false")
-    return value

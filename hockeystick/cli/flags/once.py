@@ -27,7 +27,10 @@ _NO_PLAN: Final = (
 )
 # Flags of one command that belong to another, and flags that others have for what is one here.
 _OTHER_COMMANDS: Final = {
-    ("epsilon", "--epsilon"): ": hockeystick delta asks at an epsilon, hockeystick solve meets one",
+    (
+        "epsilon",
+        "--epsilon",
+    ): ": hockeystick delta asks at an epsilon, hockeystick solve meets one, --at-most checks one",
     ("delta", "--delta"): ": hockeystick epsilon asks at a delta, hockeystick solve meets one",
     **{("check", flag): _CHECK for flag in ("--epsilon", "--at-most", "--max-epsilon", "--budget")},
     ("init", "--rho"): ": a budget is written out, as --budget 'ZCDP(rho=0.5)'",
@@ -47,6 +50,9 @@ _OTHER_FLAGS: Final = {
     "--max-epsilon": "at-most",
     "--target-epsilon": "at-most",
 }
+# What is often asked for at several values.
+SWEPT: Final = ("epochs", "steps", "noise_multiplier", "batch_size", "rate", "delta")
+_SWEPT: Final = " (several at once: hockeystick sweep, or hockeystick plan)"
 _CLIPPING_NORM: Final = ": leave it out, as --noise-multiplier is in units of the clipping norm"
 _CLIPPING_NORMS: Final = (
     "--clip",
@@ -88,7 +94,8 @@ class Once(click.Command):
         for index, one in enumerate(order):
             if _takes_one_value(one) and one in order[:index]:
                 name = max(one.opts, key=len)
-                raise click.UsageError(f"{name} is given twice; give it once", ctx)
+                hint = _SWEPT if one.name in SWEPT and self._takes_a_plan() else ""
+                raise click.UsageError(f"{name} is given twice; give it once{hint}", ctx)
         return rest
 
     def _parsed(self, ctx: click.Context, args: list[str]) -> list[str]:

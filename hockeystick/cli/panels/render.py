@@ -146,7 +146,10 @@ def _table(at: Question, rows: Sequence[Row], wide: bool) -> Table:
 
 def _cells(row: Row, truth: Truth, wide: bool) -> list[Text]:
     """Return the cells of one accountant's row."""
-    first = [Text(row.accountant), Text(row.kind, style=KIND_STYLES[row.kind])]
+    first = [Text(row.accountant)]
+    if wide or row.answer is not None:
+        kind = row.kind if row.answer is not None else ""
+        first.append(Text(kind, style=KIND_STYLES[row.kind]))
     second = [_number(row), _detail(row)]
     last = [_distance(row, truth), Text(seconds(row.seconds), style="dim")]
     if wide:

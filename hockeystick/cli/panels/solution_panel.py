@@ -26,6 +26,8 @@ def panel(solution: Solution) -> RenderableType:
         facts.add_row("", Text("--whole solves for whole epochs", style="dim"))
     facts.add_row("target", Text(str(solution.target)))
     facts.add_row("achieved", _achieved(solution))
+    for caution in solution.cautions:
+        facts.add_row("caution", Text(caution.text, style="yellow"))
     style = _STYLES[found.status]
     facts.add_row("proven", Text.assemble((found.status, style), f": {found.status.meaning}"))
     if found.bracket[0] != found.bracket[1]:

@@ -19,6 +19,9 @@ def panel(done: Swept) -> RenderableType:
     if done.errors:
         facts.add_row("no answer", Text(f"in {done.errors:,} of them", style="yellow"))
         facts.add_row("", render.one_line(f"first: {done.first_error}"))
+    if done.first_caution is not None:
+        many = f"in {done.cautions:,} of {done.rows:,} rows, in the first of these:"
+        facts.add_row("caution", Text(f"{many} {done.first_caution}", style="yellow"))
     places = [f"{name} = {numerals.plain(value)}" for name, value in file.question.at.items()]
     at = f" at {', '.join(places)}" if places else ""
     facts.add_row("found", render.one_line(file.question.find + at))

@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import final
 
+from hockeystick.answers import Caution, cautions
 from hockeystick.calibration import Calibrated
 from hockeystick.calibration.solve.constraints import Target
 from hockeystick.io.plan_file import PlanFile
 from hockeystick.mechanisms import assumptions_of
 from hockeystick.notions import ApproxDP
+from hockeystick.results import Certified
 
 
 @final
@@ -22,6 +24,7 @@ class Solution:
         parameter: What was solved for, as it was given.
         target: What had to be met.
         spent: What ran before on the same data, None for nothing.
+        spent_as: What was given for it.
         found: The answer.
         out: The file into which the solved plan goes, None for none.
     """
@@ -32,12 +35,31 @@ class Solution:
     spent: PlanFile | None
     found: Calibrated
     out: str | None = None
+    spent_as: str | None = None
 
     @property
     def solved(self) -> PlanFile:
         """The plan with the value in place, to be asked at the target's delta."""
         delta = self.target.delta if isinstance(self.target, ApproxDP) else self.file.delta
-        return replace(self.file, plan=self.found.plan, delta=delta)
+        return replace(self.file, plan=self.found.plan, delta=delta, notes=self._notes)
+
+    @property
+    def _notes(self) -> str | None:
+        """What a reader of the solved plan should know: of what ran before it, too."""
+        if self.spent is None:
+            return self.file.notes
+        before = f"solved beside what was spent before, {self.spent_as}"
+        told = f"{before}: both together meet {self.target}, this plan alone is less"
+        return told if self.file.notes is None else f"{self.file.notes} ({told})"
+
+    @property
+    def cautions(self) -> tuple[Caution, ...]:
+        """What whoever decides by it should know besides, of an epsilon at a delta."""
+        achieved = self.found.achieved
+        if not isinstance(self.target, ApproxDP) or not isinstance(achieved, Certified):
+            return ()
+        plan = self.found.plan if self.spent is None else self.spent.plan @ self.found.plan
+        return cautions(achieved, plan, delta=self.target.delta)
 
     @property
     def assumptions(self) -> tuple[str, ...]:

@@ -19,6 +19,8 @@ class Swept:
         rows: How many rows it has.
         errors: How many of them have no answer.
         first_error: Why the first of these has none.
+        cautions: How many answers come with a caution.
+        first_caution: The first of these.
         resumed: How many were answered before.
         seconds: What the others took.
     """
@@ -28,6 +30,8 @@ class Swept:
     rows: int
     errors: int
     first_error: str | None
+    cautions: int
+    first_caution: str | None
     resumed: int
     seconds: float
 

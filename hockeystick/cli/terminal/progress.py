@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -14,8 +14,15 @@ if TYPE_CHECKING:
 _PATIENCE_SECONDS: Final = 2.0
 
 
+class Tell(Protocol):
+    """What is told how many of how many are done, and optionally what is under way."""
+
+    def __call__(self, done: int, total: int, now: str = "", /) -> None:
+        """Show it."""
+
+
 @contextmanager
-def bar(what: str, patience: float = _PATIENCE_SECONDS) -> Iterator[Callable[[int, int], None]]:
+def bar(what: str, patience: float = _PATIENCE_SECONDS) -> Iterator[Tell]:
     """Yield what to tell how many of how many are done; show it once the patience is over.
 
     It goes to standard error, only where that is a terminal, and is wiped out at the end.
@@ -29,8 +36,10 @@ def bar(what: str, patience: float = _PATIENCE_SECONDS) -> Iterator[Callable[[in
     timer.daemon = True
     known = False
 
-    def tell(done: int, total: int) -> None:
+    def tell(done: int, total: int, now: str = "", /) -> None:
         nonlocal known
+        if now:
+            progress.update(task, description=f"{what}: {now} (Ctrl-C stops)")
         if known:
             progress.update(task, completed=done)
             return
@@ -47,7 +56,7 @@ def bar(what: str, patience: float = _PATIENCE_SECONDS) -> Iterator[Callable[[in
         progress.stop()
 
 
-def _unseen(done: int, total: int) -> None:
+def _unseen(done: int, total: int, now: str = "", /) -> None:
     """Tell nobody."""
 
 

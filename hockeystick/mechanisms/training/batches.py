@@ -88,7 +88,9 @@ class Batches:
     def sizes(self) -> tuple[int, int]:
         """The sizes of a batch and of the data, or an error where they are not known."""
         if self.batch_size is None or self.examples is None:
-            raise IncompatibleError(
-                "only Poisson sampling knows a rate without sizes; give examples and batch_size"
-            )
+            how = "give examples and batch_size"
+            if self.examples is not None:
+                near = max(1, round(self.rate * self.examples))
+                how = f"give batch_size in place of rate, about {near}"
+            raise IncompatibleError(f"only Poisson sampling knows a rate without sizes; {how}")
         return self.batch_size, self.examples

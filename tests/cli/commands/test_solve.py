@@ -78,6 +78,11 @@ def test_what_was_spent_is_read_from_a_file(run: Run, write: Write) -> None:
     assert told["spent"]["mechanism"] == "Gaussian"
     assert told["value"] > json.loads(run(*asked, "--json")[1])["value"]
     assert "spent" in run(*asked, "--spent", spent)[1]
+    rest = str(Path(spent).with_name("rest.toml"))
+    assert run(*asked, "--spent", spent, "--out", rest)[0] == 0
+    assert f"beside what was spent before, {spent}: both together meet" in str(
+        load_plan(rest).notes
+    )
 
 
 @pytest.mark.parametrize(

@@ -59,6 +59,36 @@ def test_a_grid_file_is_swept_into_a_file(run: Run, write: Write, tmp_path: Path
         assert float(row["upper"]) == hs.epsilon(plan, float(row["delta"])).upper
 
 
+def test_rows_and_panel_have_the_cautions_of_their_answers(
+    run: Run, write: Write, tmp_path: Path
+) -> None:
+    grid, out = write(SMALL.replace("[1e-5, 1e-6]", "[1e-2, 1e-6]")), tmp_path / "rows.csv"
+    assert "in 2 of 4 rows" in run("sweep", grid, "--out", str(out))[1]
+    rows = rows_of(out)
+    plan = small_plan(epochs=2)
+    (told,) = hs.answers.cautions(hs.epsilon(plan, 1e-2), plan, delta=1e-2)
+    assert [row["caution"] for row in rows] == [told.text, "", told.text, ""]
+    assert {row["total_steps"] for row in rows} == {"200"}
+    old = [{name: one for name, one in row.items() if name != "caution"} for row in rows]
+    for some in (rows, old):
+        with open(out, "w", newline="", encoding="utf-8") as file:
+            table = csv.DictWriter(file, list(some[0]))
+            table.writeheader()
+            table.writerows(some)
+        assert run("verify", str(out), "--grid", grid)[0] == 0
+
+
+def test_a_quotient_in_quotes_is_a_number_of_a_file(write: Write) -> None:
+    text = 'title = "1/98"\n[dpsgd]\nsteps = 9\nnoise_multiplier = "3/2"\n[grid]\nrate = ["1/98"]\n'
+    file = load_grid(
+        write(f'{text}delta = {{from = "1/1000", to = 0.1, count = 2}}\n[ask]\nfind = "epsilon"')
+    )
+    assert (file.title, file.grid) == ("1/98", {"rate": (1 / 98,), "delta": (0.001, 0.1)})
+    assert file.question.plan({"rate": 1 / 98}) == hs.DPSGD(
+        steps=9, noise_multiplier=1.5, rate=1 / 98
+    )
+
+
 def test_json_says_what_became_of_it(run: Run, write: Write, tmp_path: Path) -> None:
     out = str(tmp_path / "rows.csv")
     text = SMALL.replace("[1, 2]", "[1, -2]").replace("delta = [1e-5, 1e-6]", "")

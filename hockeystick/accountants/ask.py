@@ -3,8 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Any, Final, Literal, TypeAlias, TypedDict, Unpack, overload
+from collections.abc import Callable, Sequence
+from functools import wraps
+from typing import (
+    Any,
+    Final,
+    Literal,
+    TypeAlias,
+    TypedDict,
+    TypeVar,
+    Unpack,
+    cast,
+    overload,
+)
+from warnings import warn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +38,7 @@ from hockeystick.mechanisms.base import checked
 from hockeystick.privacy_loss import Composition, largest_loss, least_largest_loss
 from hockeystick.results import Approximate, Certified, Quantity
 
+_Function = TypeVar("_Function", bound=Callable[..., Any])
 Answer: TypeAlias = Certified | Approximate
 Several: TypeAlias = Sequence[float] | NDArray[np.float64]
 Proving: TypeAlias = Literal[
@@ -51,8 +64,27 @@ class Precision(TypedDict, total=False):
     tolerance: float
 
 
+# An epsilon below this looks like a delta.
+_TINY: Final = 1e-3
 # An answer below 2 to this is refused: its digits could be told, but not its exponent.
 _SMALLEST_EXPONENT: Final = -3_400_000
+
+
+def _warning_of_tiny(function: _Function) -> _Function:
+    """Return a function that warns where the epsilon given by place looks like a delta."""
+
+    @wraps(function)
+    def warning(*given: Any, **named: Any) -> Any:
+        at = given[1] if len(given) > 1 else None
+        if isinstance(at, float) and 0.0 < at < _TINY:
+            text = (
+                f"delta at epsilon = {at:g} was asked; for the epsilon at this delta write "
+                f"hockeystick.epsilon(plan, delta={at:g}); epsilon={at:g} by name does not warn"
+            )
+            warn(text, UserWarning, stacklevel=3)
+        return function(*given, **named)
+
+    return cast(_Function, warning)
 
 
 @overload
@@ -143,6 +175,7 @@ def delta(
     plan: Mechanism, epsilon: Several, *, accountant: str, **how: Unpack[Precision]
 ) -> tuple[Answer, ...]: ...
 @explaining_function
+@_warning_of_tiny
 def delta(
     plan: Mechanism,
     epsilon: float | Several,
@@ -160,7 +193,8 @@ def delta(
         As for ``epsilon``. The interval is narrow relative to delta itself, down to 1e-300.
 
     Edge cases:
-        epsilon = inf gives 0 unless a release without noise can show the record.
+        epsilon = inf gives 0 unless a release without noise can show the record. An epsilon between
+        0 and 0.001 that is given without its name warns, as it may be meant as a delta.
 
     Args:
         plan: A mechanism or plan.

@@ -29,7 +29,7 @@ def to_approx(source: Mechanism, given: Given) -> ApproxDP:
     if given.delta is not None:
         answer = accountants.epsilon(source, given.delta)
     else:
-        answer = accountants.delta(source, _asked(given))
+        answer = accountants.delta(source, epsilon=_asked(given))
     return _certified(source, given, answer, f"accountant {answer.accountant!r}")
 
 

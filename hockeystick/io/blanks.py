@@ -40,7 +40,7 @@ def begun(make: Callable[..., Mechanism], fields: Mapping[str, Any], name: str) 
     return None
 
 
-def starts(make: Callable[..., Mechanism], name: str) -> Iterator[float]:
+def starts(make: Callable[..., object], name: str) -> Iterator[float]:
     """Return numbers that a field may have, the likeliest first."""
     if make is DPSGD and name in _STARTS:
         yield _STARTS[name]

@@ -16,7 +16,7 @@ from hockeystick.errors import (
     ParameterError,
     PlanFileError,
 )
-from hockeystick.io.blanks import Blanks
+from hockeystick.io.blanks import Blanks, starts
 from hockeystick.io.guesses import with_guess
 from hockeystick.io.places import TOP_LEVEL, placed, spelled
 from hockeystick.io.vocabulary import ENCODERS, GRAPHS, RUN_COUNTS, SCHEDULES, TOP_KEYS
@@ -99,6 +99,9 @@ def built(
         fields = blanks.filled(make, fields, required)
     missing = [name for name in required if name not in fields]
     if missing:
+        wrong = _wrong_already(make, fields, missing)
+        if wrong is not None:
+            raise placed(f"{where}: {_written(wrong, dialect)}", where, wrong.name)
         raise PlanFileError(f"{where} needs {_needed(make, fields, missing, dialect)}")
     try:
         return make(**fields)
@@ -150,6 +153,26 @@ def _hint(
     # Another name of what is given already is none of it; a misspelt name begins alike.
     free = [one for one in allowed if one not in table or one.startswith(key[:_ALIKE])]
     return parameter_hint(kind, key, table[key], free)
+
+
+def _wrong_already(
+    make: Callable[..., object], fields: Mapping[str, object], missing: list[str]
+) -> ParameterError | None:
+    """Return what is wrong with what is given, whatever the one missing number may be."""
+    if len(missing) > 1:
+        return None
+    found: dict[str, ParameterError] = {}
+    for start in starts(make, missing[0]):
+        try:
+            make(**fields, **{missing[0]: start})
+        except ParameterError as error:
+            if missing[0] not in error.name.split(", "):
+                found[str(error)] = error
+        except (HockeystickError, TypeError):
+            return None
+        else:
+            return None
+    return next(iter(found.values())) if len(found) == 1 else None
 
 
 def _needed(

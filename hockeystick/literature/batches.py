@@ -41,7 +41,7 @@ def resampled_delta(
 ) -> Certified:
     """Return delta of batches drawn afresh: a mixture over the number of rounds with the record."""
     step = RevealedSample(Gaussian(noise_multiplier), 1.0 / batches)
-    return delta_of(step ** (batches * epochs), epsilon)
+    return delta_of(step ** (batches * epochs), epsilon=epsilon)
 
 
 @way
@@ -67,7 +67,7 @@ def shuffled_delta(*, noise_multiplier: float, epochs: int, epsilon: float) -> C
     Each epoch has the record in exactly one batch, whose release is Gaussian; of the others it is
     independent. The integral along a line is asked, not the sum of squares.
     """
-    return delta_of(Gaussian(noise_multiplier) ** epochs, epsilon, accountant="contour")
+    return delta_of(Gaussian(noise_multiplier) ** epochs, epsilon=epsilon, accountant="contour")
 
 
 @way
@@ -116,7 +116,7 @@ def less_noise_at_the_end_delta(
     """Return delta where the last of E shuffled epochs has noise ``sigma/sqrt(E + 1)``."""
     last = Gaussian(noise_multiplier / math.sqrt(epochs + 1.0))
     plan = Gaussian(noise_multiplier) ** (epochs - 1) @ last
-    return delta_of(plan, epsilon, accountant="contour")
+    return delta_of(plan, epsilon=epsilon, accountant="contour")
 
 
 @way

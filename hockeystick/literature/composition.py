@@ -39,7 +39,7 @@ def sum_of_deltas(*, delta: float, runs: int) -> float:
 @way
 def exact_delta(*, epsilon: float, delta: float, runs: int) -> Certified:
     """Return the worst delta at ``k epsilon`` of k (epsilon, delta)-DP mechanisms."""
-    return delta_of(ApproxDP(epsilon, delta) ** runs, runs * epsilon)
+    return delta_of(ApproxDP(epsilon, delta) ** runs, epsilon=runs * epsilon)
 
 
 @way

@@ -52,7 +52,7 @@ def composed_mu(
     answer = epsilon_of(_step(noise_multiplier, batch_size / examples) ** steps, delta)
     # gaussian_mu is rounded down: go up until the Gaussian is proven to cost more.
     upper = gaussian_mu(answer.upper, delta)
-    while delta_of(GDP(upper), answer.upper).lower < delta:
+    while delta_of(GDP(upper), epsilon=answer.upper).lower < delta:
         upper *= 1.0 + 2.0**-45
     shown = f"{delta:g}".replace("e-0", "e-")
     return between(gaussian_mu(answer.lower, delta), upper, f"of the bound, at delta {shown}")
@@ -77,7 +77,7 @@ def limiting_delta(
         local_steps=steps,
         rounds=1,
     )
-    value = float(delta_of(GDP(one.upper), epsilon).estimate)
+    value = float(delta_of(GDP(one.upper), epsilon=epsilon).estimate)
     return Found(value, value, "approximation", "delta")
 
 
@@ -87,7 +87,7 @@ def trained_delta(
 ) -> Certified:
     """Return delta of the local steps themselves; the lower end is what some data lose."""
     step = FixedSizeSubsampled(Gaussian(noise_multiplier), batch_size, examples)
-    return delta_of(step**steps, epsilon)
+    return delta_of(step**steps, epsilon=epsilon)
 
 
 @way
@@ -151,7 +151,7 @@ def composed_delta(
     *, noise_multiplier: float, examples: int, batch_size: int, steps: int, epsilon: float
 ) -> Certified:
     """Return delta of ``C_(B/n)(G_(1/s))^(x steps)``, the bound of theorem 2."""
-    return delta_of(_step(noise_multiplier, batch_size / examples) ** steps, epsilon)
+    return delta_of(_step(noise_multiplier, batch_size / examples) ** steps, epsilon=epsilon)
 
 
 @way
@@ -208,7 +208,7 @@ def one_round_delta(*, mu: float, client_rate: float, epsilon: float) -> Found:
 
     Joint convexity over who is sampled; it is attained where the two are distinguishable.
     """
-    answer, share = delta_of(GDP(mu), epsilon), client_rate**2
+    answer, share = delta_of(GDP(mu), epsilon=epsilon), client_rate**2
     return between(
         float(answer.lower) * share * (1 - 1e-15), float(answer) * share * (1 + 1e-15), "delta"
     )

@@ -26,8 +26,8 @@ def classical_delta(*, epsilon: float, delta: float, sensitivity: float = 1.0) -
     """
     noise = math.sqrt(2.0 * math.log(1.25 / delta)) / epsilon / sensitivity
     # Round-off of the formula: four operations, and ln of a number far from 1.
-    most = delta_of(Gaussian(noise * (1.0 - 1e-14)), epsilon)
-    least = delta_of(Gaussian(noise * (1.0 + 1e-14)), epsilon)
+    most = delta_of(Gaussian(noise * (1.0 - 1e-14)), epsilon=epsilon)
+    least = delta_of(Gaussian(noise * (1.0 + 1e-14)), epsilon=epsilon)
     return between(float(least.lower), float(most), "delta")
 
 
@@ -41,7 +41,7 @@ def plain_profile(*, mu: float, epsilon: float) -> float:
 @way
 def profile(*, mu: float, epsilon: float) -> Certified:
     """Return delta of mu-Gaussian differential privacy."""
-    return delta_of(GDP(mu), epsilon)
+    return delta_of(GDP(mu), epsilon=epsilon)
 
 
 @way
@@ -151,8 +151,8 @@ def covariance_delta(*, epsilon: float, delta: float, radius: float, columns: in
     ``c = sqrt(2 ln(1.25/delta))``, p the norm that records are clipped to.
     """
     noise = math.sqrt(2.0 * math.log(1.25 / delta)) / (epsilon * radius)
-    most = delta_of(PrivateCovariance(noise * (1.0 - 1e-14), columns), epsilon)
-    least = delta_of(PrivateCovariance(noise * (1.0 + 1e-14), columns), epsilon)
+    most = delta_of(PrivateCovariance(noise * (1.0 - 1e-14), columns), epsilon=epsilon)
+    least = delta_of(PrivateCovariance(noise * (1.0 + 1e-14), columns), epsilon=epsilon)
     return between(float(least.lower), float(most), "delta")
 
 

@@ -99,7 +99,9 @@ def average_delta(*, users: int, epsilon: float, delta: float) -> Found:
     """
     variance = 2.0 * math.log(1.25 / delta) / (users * epsilon**2)
     noise = math.sqrt(users * variance)
-    least, most = (delta_of(Gaussian(noise * (1.0 + part)), epsilon) for part in (1e-14, -1e-14))
+    least, most = (
+        delta_of(Gaussian(noise * (1.0 + part)), epsilon=epsilon) for part in (1e-14, -1e-14)
+    )
     return between(float(least.lower), float(most), "delta")
 
 

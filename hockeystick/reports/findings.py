@@ -215,7 +215,7 @@ def investigate(
             yield one
 
     by_delta = tuple(told(Point.of(one, epsilon(plan, one)) for one in deltas))
-    by_epsilon = tuple(told(Point.of(one, delta(plan, one)) for one in epsilons))
+    by_epsilon = tuple(told(Point.of(one, delta(plan, epsilon=one)) for one in epsilons))
     spent = tuple(told(Point.of(at, epsilon(stage, subject.delta)) for at, stage in stages))
     groups = tuple(told(_group(plan, size, subject.delta) for size in sizes))
     attack, no_attack = _attack(plan)

@@ -1,6 +1,7 @@
 """Several deltas or epsilons at once: what each says alone, in any order, and refused alike."""
 
 import math
+import warnings
 from itertools import pairwise
 from typing import Any
 
@@ -105,3 +106,16 @@ def test_other_accountants_answer_one_by_one() -> None:
 def test_what_is_no_delta_is_refused(deltas: object) -> None:
     with pytest.raises(ParameterError, match="delta"):
         hs.epsilon(PLANS[0], deltas)  # type: ignore[call-overload]
+
+
+def test_an_epsilon_by_place_that_looks_like_a_delta_warns() -> None:
+    plan = hs.Gaussian(1)
+    with pytest.warns(
+        UserWarning, match=r"write hockeystick\.epsilon\(plan, delta=1e-05\)"
+    ) as seen:
+        found = hs.delta(plan, 1e-5)
+    assert seen[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert hs.delta(plan, epsilon=1e-5) == found
+        assert hs.delta(plan, 0.0) != hs.delta(plan, 1e-3)

@@ -109,3 +109,12 @@ def test_wrong_groups_are_one_clear_line(run: Run, plan: tuple[str, ...], said: 
     status, out, err = run("epsilon", *plan, "--delta", "1e-6")
     assert (status, out) == (2, "")
     assert said in err
+
+
+def test_what_else_is_released_is_for_the_group_too(run: Run) -> None:
+    steps = "DPSGD(noise_multiplier=4,rate=.01,steps=10"
+    inside = told(run, "epsilon", f"{steps},extra=Gaussian(6))", "--delta", "1e-5", "--group", "3")
+    beside = told(run, "epsilon", f"{steps})@Gaussian(6)", "--delta", "1e-5", "--group", "3")
+    assert inside["lower"] <= beside["upper"]
+    assert beside["lower"] <= inside["upper"]
+    assert inside["lower"] > 1

@@ -59,6 +59,11 @@ FLAGS = [
         "epsilon --rate 98 --steps 9 --noise-multiplier 1 --delta 1e-5",
         "0.98, for 98 percent, or 1/98, for a loader of 98 batches?)",
     ),
+    (
+        "solve DiscreteGaussian(sensitivity=1.4142) --rho 0.1",
+        "changed by 1: DiscreteGaussian(sigma)",
+    ),
+    ("solve DiscreteGaussian(sensitivity=2.5) --rho 0.1", "sensitivity must be an integer"),
     (f"epsilon {TRAINING} --detla 1e-5", "--detla"),
     (f"epsilon {TRAINING} --delta 1e-5 one.toml two.toml", "two.toml"),
     (

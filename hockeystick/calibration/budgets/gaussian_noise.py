@@ -132,4 +132,4 @@ def classical_gaussian_noise(epsilon: float, delta: float) -> float:
 
 def _delta(noise: float, epsilon: float) -> float:
     """Return the upper end of delta of Gaussian noise."""
-    return delta_of(Gaussian(noise), epsilon, accountant="closed-form").upper
+    return delta_of(Gaussian(noise), epsilon=epsilon, accountant="closed-form").upper

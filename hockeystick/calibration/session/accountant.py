@@ -168,7 +168,7 @@ class Accountant(Recorder):
         plan = self.plan
         with EVALUATING:
             found = accountants.delta(
-                plan, epsilon, accountant=accountant, digits=digits, tolerance=tolerance
+                plan, epsilon=epsilon, accountant=accountant, digits=digits, tolerance=tolerance
             )
         return _planned(found)
 

@@ -193,8 +193,8 @@ class BayesErrorConstraint(Constraint):
         # 1 - p is off by half an ulp where prior > 1/2, which is far less than this slack.
         epsilon, slack = math.log1p(-p) - math.log(p), 2.0**-46
         low, high = max(epsilon - slack * (1.0 + epsilon), 0.0), epsilon + slack * (1.0 + epsilon)
-        most = _certified(accountants.delta(plan, low, accountant=self.accountant)).upper
-        least = _certified(accountants.delta(plan, high, accountant=self.accountant)).lower
+        most = _certified(accountants.delta(plan, epsilon=low, accountant=self.accountant)).upper
+        least = _certified(accountants.delta(plan, epsilon=high, accountant=self.accountant)).lower
         lower = max(p * (1.0 - most) * (1.0 - _OUTWARD) - _OUTWARD * p, 0.0) if most else p
         upper = min(p * (1.0 - least) * (1.0 + _OUTWARD) + _OUTWARD * p, p)
         return Measured(min(lower, upper), upper, self.quantity)

@@ -121,7 +121,7 @@ class AskDelta:
         at = _asked_at("epsilon", self.epsilon, parameters)
         accountant = _answered_by(self.accountant, parameters)
         plan = with_fields(self.plan, parameters)
-        return delta_of(plan, at, accountant=accountant, tolerance=self.tolerance)
+        return delta_of(plan, epsilon=at, accountant=accountant, tolerance=self.tolerance)
 
 
 @final

@@ -85,7 +85,7 @@ class FileQuestion:
         if self.find == _FOR_EPSILON:
             return hs.epsilon(plan, at["delta"], **how)
         if self.find == _FOR_DELTA:
-            return hs.delta(plan, at["epsilon"], **how)
+            return hs.delta(plan, epsilon=at["epsilon"], **how)
         target = hs.ApproxDP(at["epsilon"], at["delta"])
         return hs.calibrate(plan, self.find, target, **how)
 

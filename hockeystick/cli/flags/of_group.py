@@ -107,7 +107,8 @@ def _grown(plan: Mechanism, size: int) -> Mechanism:
             f"Give --group or examples_per_user, not both; the plan has {plan.examples_per_user}"
         )
     if isinstance(plan, DPSGD) and plan.sampling is Sampling.POISSON:
-        return replace(plan, examples_per_user=size)
+        extra = None if plan.extra is None else _grown(plan.extra, size)
+        return replace(plan, examples_per_user=size, extra=extra)
     if isinstance(plan, PoissonSubsampled) and isinstance(plan.inner, Gaussian):
         return PoissonSubsampledGroup(plan.inner, plan.rate, size, plan.adjacency)
     return plan.for_group(size)
@@ -134,6 +135,7 @@ def for_group(file: PlanFile, given: str | None) -> PlanFile:
 
 
 def _of_group(plan: Mechanism, size: int) -> Mechanism:
-    """Return a plan that is about a group: training says so itself where it can."""
+    """Return a plan that is about a group: training says so itself where it is all of the plan."""
     grown = _grown(plan, size)
-    return grown if isinstance(grown, DPSGD) else OfGroup(plan, size)
+    alone = isinstance(grown, DPSGD) and grown.extra is None
+    return grown if alone else OfGroup(plan, size)

@@ -6,7 +6,7 @@ from typing import Final
 
 from hockeystick import _validate
 from hockeystick._validate import MAX_COUNT, whole_numbers
-from hockeystick.errors import NoGroupFormError
+from hockeystick.errors import NoGroupFormError, ParameterError
 
 _SENSITIVITY: Final = whole_numbers("D", 1, (1, 1000))
 _NO_VECTOR: Final = (
@@ -15,9 +15,20 @@ _NO_VECTOR: Final = (
 )
 
 
-def sensitivity_of(value: object) -> int:
-    """Return the sensitivity of an integer query as an int, or raise."""
-    return _validate.count("sensitivity", value, _SENSITIVITY)
+def sensitivity_of(value: object, of_one: str) -> int:
+    """Return the sensitivity of an integer query as an int, or raise.
+
+    Args:
+        value: What was given for it.
+        of_one: The mechanism at sensitivity 1, as it is written.
+    """
+    try:
+        return _validate.count("sensitivity", value, _SENSITIVITY)
+    except ParameterError as error:
+        if not isinstance(value, float) or not 0 < value < MAX_COUNT:
+            raise
+        told = f" (a record in k cells, each changed by 1: {of_one} ** k)"
+        raise ParameterError(error.name, value, error.allowed + told) from None
 
 
 def grown(sensitivity: int, size: int) -> int:

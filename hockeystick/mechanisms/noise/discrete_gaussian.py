@@ -36,7 +36,8 @@ class DiscreteGaussian(AnyAdjacency):
     Args:
         sigma: Square root of the parameter sigma^2, in [0, inf], in units of the integer itself;
             the standard deviation is slightly below it.
-        sensitivity: How far the integer moves between neighbours, an integer from 1 to 10^15.
+        sensitivity: How far the integer moves between neighbours, an integer from 1 to 10^15;
+            a record in k cells, each changed by 1, is ``DiscreteGaussian(sigma) ** k``.
 
     Raises:
         ParameterError: If a parameter is outside its domain.
@@ -59,7 +60,9 @@ class DiscreteGaussian(AnyAdjacency):
 
     def __init__(self, sigma: float, sensitivity: int = 1) -> None:
         object.__setattr__(self, "sigma", _validate.real("sigma", sigma, _SIGMA))
-        object.__setattr__(self, "sensitivity", sensitivity_of(sensitivity))
+        object.__setattr__(
+            self, "sensitivity", sensitivity_of(sensitivity, "DiscreteGaussian(sigma)")
+        )
 
     @property
     def assumptions(self) -> tuple[str, ...]:

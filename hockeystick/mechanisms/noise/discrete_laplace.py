@@ -31,7 +31,8 @@ class DiscreteLaplace(AnyAdjacency):
 
     Args:
         scale: Scale of the noise, in [0, inf], in units of the integer itself.
-        sensitivity: How far the integer moves between neighbours, an integer from 1 to 10^15.
+        sensitivity: How far the integer moves between neighbours, an integer from 1 to 10^15;
+            a record in k cells, each changed by 1, is ``DiscreteLaplace(scale) ** k``.
 
     Raises:
         ParameterError: If a parameter is outside its domain.
@@ -54,7 +55,9 @@ class DiscreteLaplace(AnyAdjacency):
 
     def __init__(self, scale: float, sensitivity: int = 1) -> None:
         object.__setattr__(self, "scale", _validate.real("scale", scale))
-        object.__setattr__(self, "sensitivity", sensitivity_of(sensitivity))
+        object.__setattr__(
+            self, "sensitivity", sensitivity_of(sensitivity, "DiscreteLaplace(scale)")
+        )
 
     @property
     def assumptions(self) -> tuple[str, ...]:

@@ -34,7 +34,8 @@ class Skellam(AnyAdjacency):
 
     Args:
         variance: Variance of the noise, in [0, inf], in units of the integer itself, squared.
-        sensitivity: How far the integer moves between neighbours, an integer from 1 to 10^15.
+        sensitivity: How far the integer moves between neighbours, an integer from 1 to 10^15;
+            a record in k cells, each changed by 1, is ``Skellam(variance) ** k``.
 
     Raises:
         ParameterError: If a parameter is outside its domain.
@@ -57,7 +58,7 @@ class Skellam(AnyAdjacency):
 
     def __init__(self, variance: float, sensitivity: int = 1) -> None:
         object.__setattr__(self, "variance", _validate.real("variance", variance, _VARIANCE))
-        object.__setattr__(self, "sensitivity", sensitivity_of(sensitivity))
+        object.__setattr__(self, "sensitivity", sensitivity_of(sensitivity, "Skellam(variance)"))
 
     @property
     def assumptions(self) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from typing import Final, final
 from hockeystick import _validate
 from hockeystick._validate import whole_numbers
 from hockeystick.adjacency import Adjacency
-from hockeystick.errors import IncompatibleError
+from hockeystick.errors import IncompatibleError, NoGroupFormError
 from hockeystick.mechanisms.base import Mechanism, checked
 from hockeystick.mechanisms.noise.gaussian import Gaussian
 from hockeystick.mechanisms.registry import registered
@@ -103,6 +103,16 @@ class PoissonSubsampled(Mechanism):
         replaced = self.adjacency is Adjacency.REPLACE_ONE
         noise = on_contributions(self.inner) if replaced else self.inner.assumptions
         return (self.adjacency.meaning, sampling, *noise)
+
+    def for_group(self, size: int) -> Mechanism:
+        """Return itself for one record, or raise with what is accounted for groups."""
+        try:
+            return Mechanism.for_group(self, size)
+        except NoGroupFormError as error:
+            if not isinstance(self.inner, Gaussian):
+                raise
+            told = f"{error}, and mechanisms.PoissonSubsampledGroup describes one sample for them"
+            raise NoGroupFormError(told) from None
 
     def _words(self) -> tuple[str, tuple[str, ...]]:
         """Return the inner mechanism's words with the sampling added."""

@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from hockeystick.mechanisms.training.schedules import Array
 
 _CAP: Final = whole_numbers("B", 1, (16, 65_536))
+# Larger groups are described and not accounted.
+_MOST_OF_A_GROUP: Final = 1000
 _PER_USER: Final = whole_numbers("k", 1, (1, 100))
 AN_EXTRA: Final = "a mechanism, or several in a tuple"
 
@@ -285,6 +287,18 @@ a partial last step is a whole release
     def mechanism(self) -> Mechanism:
         """The steps as one mechanism, and what else is released."""
         return self._steps if self.extra is None else Composed((self._steps, self.extra))
+
+    def for_group(self, size: int) -> Mechanism:
+        """Return the plan for users with ``size`` examples, where its batches are Poisson samples.
+
+        Exact: all of a group may be in each of these. What else is released is for a group too.
+        """
+        alone = self.examples_per_user == 1 and self.batch_cap is None
+        known = alone and self.clipping is Clipping.INDIVIDUAL and 1 < size <= _MOST_OF_A_GROUP
+        if self.sampling is not Sampling.POISSON or not known or size > (self.examples or size):
+            return Plan.for_group(self, size)
+        extra = None if self.extra is None else self.extra.for_group(size)
+        return replace(self, examples_per_user=size, extra=extra)
 
     @property
     def _steps(self) -> Mechanism:

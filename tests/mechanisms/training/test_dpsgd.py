@@ -395,3 +395,15 @@ def test_users_keep_their_examples_with_schedules() -> None:
     )
     parts = plan.mechanism.expanded
     assert "groups of 3" in str(parts)
+
+
+def test_a_group_has_what_one_user_with_so_many_examples_costs() -> None:
+    plan = hs.DPSGD(noise_multiplier=2.0, rate=0.01, steps=5, extra=hs.Gaussian(9.0))
+    grown = plan.for_group(3)
+    assert grown == hs.DPSGD(
+        noise_multiplier=2.0, rate=0.01, steps=5, examples_per_user=3, extra=hs.Gaussian(3.0)
+    )
+    step = hs.mechanisms.PoissonSubsampledGroup(hs.Gaussian(2.0), Fraction(1, 100), 3)
+    assert grown.expanded == step**5 @ hs.Gaussian(3.0)
+    with pytest.raises(hs.errors.NoGroupFormError, match="PoissonSubsampledGroup describes"):
+        hs.PoissonSubsampled(hs.Gaussian(2.0), 0.01).for_group(3)

@@ -98,6 +98,9 @@ _ORDERS: Final = (
 )
 # What takes more than another name, by what it is given to; ``{}`` is the value that was given.
 _INSTEAD: Final = {
+    ("sweep", "delta"): "write hs.sweep(grid, hs.calibration.AskEpsilon(plan, delta={}))",
+    ("sweep", "epsilon"): "write hs.sweep(grid, hs.calibration.AskDelta(plan, epsilon={}))",
+    ("sweep", "plan"): "write hs.sweep(grid, hs.calibration.AskEpsilon(plan, delta=1e-5))",
     ("DiscreteLaplace", "epsilon"): "scale = sensitivity / epsilon, so 1 / {} at sensitivity 1",
     ("DiscreteLaplace", "parameter"): "scale = 1 / parameter, so 1 / {}",
     ("Laplace", "epsilon"): "scale = 1 / epsilon in units of the sensitivity, so 1 / {}",
@@ -143,6 +146,7 @@ _CALLED_WITH: Final = {
     "RenyiDP": "RenyiDP({order: divergence}), or RenyiDP(zip(orders, divergences))",
     "calibrate": "calibrate(DPSGD, 'noise_multiplier', ApproxDP(epsilon, delta), examples=..., "
     "batch_size=..., epochs=...): a plan or a class of plans, what to solve for, a target",
+    "sweep": "hs.sweep(grid, hs.calibration.AskEpsilon(plan, delta=1e-5)), or AskDelta, or Solve",
     "epsilon": "epsilon(plan, delta)",
     "delta": "delta(plan, epsilon)",
 }

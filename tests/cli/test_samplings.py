@@ -112,3 +112,14 @@ def test_a_shuffled_run_without_an_adjacency_is_refused_with_the_command_that_wo
     )
     assert [one["plan"]["drop_last"] for one in told] == [False, True]
     assert [one["upper"] for one in told] == [hs.epsilon(plan, 1e-5).upper] * 2
+
+
+def test_whoever_waits_for_all_samplings_is_told_which_is_asked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    told: list[tuple[int, int, str]] = []
+    monkeypatch.setattr("hockeystick.accountants.samplings._row", lambda *_: None)
+    plan = hs.DPSGD(examples=100, batch_size=10, epochs=1, noise_multiplier=4)
+    hs.accountants.compare_samplings(plan, delta=1e-6, progress=lambda *one: told.append(one))
+    assert told[:2] == [(0, 15, "poisson, add-remove"), (1, 15, "fixed-size, add-remove")]
+    assert [done for done, _, _ in told] == list(range(15))

@@ -22,7 +22,9 @@ from hockeystick.io import did_you_mean, with_guess
 from hockeystick.io.building import refuse_unknown
 from hockeystick.io.places import placed, said_at, spelled
 from hockeystick.io.plan_file import content_of, document_of, plan_file_of, shown, text_at
+from hockeystick.io.vocabulary import ALTERNATIVES
 from hockeystick.mechanisms import DPSGD
+from hockeystick.numerics.numerals import plain
 from hockeystick.results import Approximate, Certified
 
 # So many cells are looked at before a file is said to describe no plan.
@@ -143,6 +145,17 @@ class GridFile:
     grid: Mapping[str, tuple[Any, ...]]
     question: FileQuestion
     title: str | None = None
+
+    @property
+    def replaced(self) -> list[str]:
+        """What the file says and its grid replaces by something else, in words."""
+        table = self.question.document.get("dpsgd", {})
+        pairs = ((name, ALTERNATIVES.get(name)) for name in self.grid)
+        return [
+            f"{name} replaces the file's {other} = {plain(table[other])}"
+            for name, other in pairs
+            if other in table and name not in table
+        ]
 
 
 def _chosen(parameters: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:

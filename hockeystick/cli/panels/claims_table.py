@@ -28,7 +28,9 @@ _LEGEND: Final = (
     "The paper's value is as printed, own that by the document's own method, certified what is "
     "proven of the truth, rounding included. Where a bound is stated, own or the printed value is "
     "the bound. What is consistent is a multiple of own, fitted. Numbers have six digits; a ~ "
-    "marks an approximation, of which nothing is proven."
+    "marks an approximation, of which nothing is proven. A mu of the bound is "
+    "that of the Gaussian mechanism whose epsilon, at the delta named, is that of the steps' "
+    "composition, which bounds the training."
 )
 
 

@@ -29,6 +29,8 @@ def panel(done: Swept) -> RenderableType:
         many = f"{len(values)} values, {values[0]} to {values[-1]}"
         shown = ", ".join(map(str, values)) if len(values) <= 4 else many
         facts.add_row("" if index else "grid", render.one_line(f"{name}: {shown}"))
+    for told in file.replaced:
+        facts.add_row("", render.one_line(told))
     facts.add_row("time", Text(_time(done)))
     return render.framed(file.title, facts)
 

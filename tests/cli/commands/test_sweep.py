@@ -89,6 +89,17 @@ def test_a_quotient_in_quotes_is_a_number_of_a_file(write: Write) -> None:
     )
 
 
+def test_the_panel_says_what_the_grid_replaces(run: Run, write: Write, tmp_path: Path) -> None:
+    text = f"{PLAN}epochs = 2\nnoise_multiplier = 9\n[grid]\nrate = [0.5]\ndelta = [1e-6]\n"
+    asked = (
+        "sweep",
+        write(f'{text}[ask]\nfind = "epsilon"\n'),
+        "--out",
+        str(tmp_path / "rows.csv"),
+    )
+    assert "rate replaces the file's batch_size = 60" in run(*asked)[1]
+
+
 def test_json_says_what_became_of_it(run: Run, write: Write, tmp_path: Path) -> None:
     out = str(tmp_path / "rows.csv")
     text = SMALL.replace("[1, 2]", "[1, -2]").replace("delta = [1e-5, 1e-6]", "")

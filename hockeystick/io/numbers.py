@@ -12,6 +12,7 @@ from hockeystick.io.arithmetic import number_of
 
 # How people write numbers elsewhere: in per cent, as a power, with a comma, with a long minus.
 _PER_CENT: Final = re.compile(r"([\d.]+)\s*(?:%|percent|per cent)")
+_TIMES_A_UNIT: Final = re.compile(r"(\d+(?:\.\d+)?)\s*([kKmM])")
 _POWER: Final = re.compile(r"(?:([\d.]+)\s*[*x×·]\s*)?10\s*(?:\^|\*\*)\s*\(?([-−+]?\d+)\)?")
 _THOUSANDS: Final = re.compile(r"\d{1,3}(?:,\d{3})+")
 _COMMA: Final = re.compile(r"\d*,\d+")
@@ -79,13 +80,15 @@ def as_written_here(text: str) -> str:
 
     Example:
         >>> from hockeystick.io.numbers import as_written_here
-        >>> [as_written_here(text) for text in ("1%", "10^-5", "2,5", "60,000", "one")]
-        ['0.01', '1e-5', '2.5', '60000, or 60.000', '']
+        >>> [as_written_here(text) for text in ("1%", "10^-5", "2,5", "60k", "one")]
+        ['0.01', '1e-5', '2.5', '60000', '']
     """
     text = text.strip()
     try:
         if found := _PER_CENT.fullmatch(text):
             return f"{Decimal(found[1]).scaleb(-2).normalize()}".replace("E", "e")
+        if found := _TIMES_A_UNIT.fullmatch(text):
+            return f"{(Decimal(found[1]).scaleb(3 if found[2] in 'kK' else 6)).normalize():f}"
         if found := _POWER.fullmatch(text):
             exponent = int(found[2].replace("−", "-"))
             return f"{Decimal(found[1] or 1).normalize():f}e{exponent}"

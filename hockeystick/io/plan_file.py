@@ -199,6 +199,8 @@ def _meant_by(name: str) -> str:
 
 def _parsed(content: bytes) -> dict[str, Any]:
     """Return the contents of a TOML text."""
+    if not content.strip():
+        raise PlanFileError("this file is empty; hockeystick init writes one to begin with")
     if _A_PAGE.match(content):
         raise PlanFileError("this is a page, no plan file: hockeystick verify judges a report")
     if len(content) > MOST_BYTES:

@@ -11,6 +11,7 @@ from typing import Final
 _PLACE: Final = re.compile(r"\(at line (\d+), column \d+\)")
 _TWICE: Final = re.compile(r"Cannot (?:overwrite a value|mutate immutable|declare)")
 _KEY: Final = re.compile(r"""\s*([\w."'-]+)\s*=""")
+_COLON: Final = re.compile(r"\s*(?:- )?[\w-]+\s*:(?:\s|$)")
 _TABLE: Final = re.compile(r"\s*\[+\s*([^\]]+?)\s*\]")
 _LONGEST: Final = 60
 _UTF_16: Final = (b"\xff\xfe", b"\xfe\xff")
@@ -41,7 +42,7 @@ def _shown(text: str, said: str) -> str:
         return "; this looks like XML or HTML: write key = value, and tables as [dpsgd]"
     if "\0" in text:
         return "; this is UTF-16, or no text: save it as UTF-8"
-    if text.startswith("---"):
+    if text.startswith("---") or _is_mostly_yaml(text):
         return f"; {_YAML}"
     if "\r" in text.replace("\r\n", ""):
         return "; its lines end in CR alone: save it with LF, or with CR and LF"
@@ -53,6 +54,13 @@ def _shown(text: str, said: str) -> str:
     if len(line) > _LONGEST:
         line = line[: _LONGEST - 3] + "..."
     return f", in {line.strip()!r}{hint and ': '}{hint}"
+
+
+def _is_mostly_yaml(text: str) -> bool:
+    """Return whether most lines are a key before a colon, and none before an equals sign."""
+    lines = [one for one in text.splitlines() if one.strip() and not one.lstrip().startswith("#")]
+    with_colon = sum(_COLON.match(one) is not None for one in lines)
+    return 2 < len(lines) < 2 * with_colon and not any(map(_KEY.match, lines))
 
 
 def _of_a_line(line: str, said: str) -> str:
@@ -134,6 +142,7 @@ _HINTS: Final[tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], str]], ...]
     (_value(r"(-?\d+),(\d+)"), lambda it: f"write {it[1]}.{it[2]}, with a point"),
     (_value("True|False"), lambda it: f"write {it[0].split()[-1].lower()}"),
     (_value(r"([A-Za-z][\w-]*)"), lambda it: f'a text is in quotes: "{it[1]}"'),
+    (_value(r"([A-Za-z][^\"'=]* [^\"'=]*)"), lambda it: f'a text is in quotes: "{it[1].strip()}"'),
     (re.compile(r"^\s*(dpsgd|release|grid|ask)\s*:\s*$"), lambda _: _YAML),
     (re.compile(r"^\s*[\w.-]+\s*:"), lambda it: f"write {it[0].strip(' :')} = ..., with = for :"),
     (re.compile(r"^\s*(\[+)\s*([\w.]+)\s*$"), lambda it: f"write {it[1]}{it[2]}{']' * len(it[1])}"),

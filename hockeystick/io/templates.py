@@ -54,8 +54,8 @@ _CALLS: Final[Mapping[str, str]] = {
     "GossipAveraging": "GossipAveraging(5, Graph.cycle(6), 9, party=2, observers=[0])",
     "MatrixFactorization": "MatrixFactorization(4.0, Encoder.square_root(1000, participations=2, "
     "separation=500))",
-    "PriFedSync": "PriFedSync(LocalTraining(examples=600, batch_size=16, noise_multiplier=2, "
-    "local_steps=38), rounds=93)",
+    "PriFedSync": "PriFedSync(clients=LocalTraining(examples=600, batch_size=16, "
+    "noise_multiplier=2, local_steps=38), rounds=93)",
     "RandomStopping": "RandomStopping(Gaussian(5), Poisson(10))",
     "Repeated": "Repeated(Gaussian(2), 30)",
     "RevealedRound": "RevealedRound(FixedSizeSubsampled(Gaussian(3), 5, 500)**100, rate=0.1)",

@@ -168,7 +168,7 @@ FACTORIZATION = "[[release]]\nmechanism = 'MatrixFactorization'\nnoise_multiplie
 ENCODER = FACTORIZATION + "[release.encoder]\n"
 
 FILES = [
-    ("", "needs a table [dpsgd], or [[release]]"),
+    ("", "this file is empty; hockeystick init writes one"),
     ("title = 'empty'", "needs a table [dpsgd], or [[release]]"),
     ("title = ", "valid TOML: Invalid value (at end of document)"),
     ("delta = 1e-5\n[dpsgd\nrate = 1", "(at line 2, column 7)"),

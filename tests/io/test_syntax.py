@@ -17,6 +17,8 @@ LINES = [
     ("epochs\xa0= 60", "write plain spaces"),
     ("epochs: 60", "write epochs = ..., with = for :"),
     ("sampling = poisson", 'a text is in quotes: "poisson"'),
+    ("title = MNIST, two releases", 'a text is in quotes: "MNIST, two releases"'),
+    ("delta: 1e-5\ndpsgd:\n  rate: 0.01\n  steps: 100", "this looks like YAML"),
     ("drop_last = True", "write true"),
     ("[[release]", None),
     ("delta = .00001", "write 0.00001"),

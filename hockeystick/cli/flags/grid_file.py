@@ -219,7 +219,9 @@ def _table(document: Mapping[str, Any], name: str) -> dict[str, Any]:
     """Return a table of a document, or raise."""
     found = document.get(name)
     if not isinstance(found, dict) or not found:
-        what = "ranges of parameters" if name == "grid" else 'find = "epsilon", say'
+        what = (
+            "ranges of parameters" if name == "grid" else 'find = "epsilon", say, and delta = 1e-6'
+        )
         raise PlanFileError(f"a grid file needs a table [{name}] with {what}")
     return found
 

@@ -15,6 +15,7 @@ from hockeystick.calibration.sweeps.questions import with_fields
 from hockeystick.cli.wording import wrong_parameter
 from hockeystick.errors import HockeystickError, ParameterError
 from hockeystick.io import did_you_mean, parse
+from hockeystick.io.building import parameters_of
 from hockeystick.io.vocabulary import ALTERNATIVES
 from hockeystick.mechanisms import DPSGD, Mechanism
 
@@ -85,6 +86,10 @@ def _place(found: Settings, path: str) -> tuple[dict[str, object], str]:
     """Return where a number belongs, and under which name."""
     of_dpsgd = _OF_DPSGD.fullmatch(path)
     if of_dpsgd is not None:
+        known = parameters_of(DPSGD)
+        if of_dpsgd[1] not in known:
+            hint = did_you_mean(of_dpsgd[1], known)
+            raise click.UsageError(f"--set {path}: [dpsgd] has no {of_dpsgd[1]}{hint}")
         return found.of_dpsgd, of_dpsgd[1]
     return (found.of_file if _OF_FILE.fullmatch(path) else found.of_plan), path
 

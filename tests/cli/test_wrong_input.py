@@ -271,7 +271,7 @@ FILES = [
     ),
     (
         "[[release]]\nmechanism = 'SinhNormal'\nrho = -0.5",
-        "(SinhNormal) needs width",
+        "(SinhNormal): rho must be a number > 0",
     ),
     (
         "[[release]]\nmechanism = 'Composed'",

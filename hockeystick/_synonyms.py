@@ -26,6 +26,7 @@ _OTHERS: Final = {
     "FixedSizeSubsampled": "sampled-without-replacement sampled-without-replacement-dp-event "
     "without-replacement-subsampled uniform-subsampled subsample-without-replacement "
     "without-replacement",
+    "GaussianMixture": "mixture-of-gaussians mixture-of-gaussians-dp-event",
     "GDP": "gaussian-dp gaussian-differential-privacy mu-gdp",
     "Gaussian": "gaussian-mechanism gaussian-dp-event analytic-gaussian gaussian-analytic "
     "exact-gaussian-mechanism gauss normal gaussian-noise",
@@ -63,7 +64,8 @@ _OTHER_WORDS: Final = {
     "batch_size": "b m lot-size expected-batch-size sample-size",
     "clients_per_round": "cohort-size report-goal",
     "count": "k n steps num-compositions compositions times repeats",
-    "epsilon": "eps epsilon0 eps0",
+    "delta": "target-delta",
+    "epsilon": "eps epsilon0 eps0 target-epsilon",
     "examples": "n num-examples number-of-examples num-samples dataset-size source-dataset-size "
     "population-size data-size",
     "inner": "mechanism event base-mechanism dp-event",
@@ -115,6 +117,15 @@ _INSTEAD: Final = {
     ("TreeAggregation", "restarts"): _IN_ONE_TREE,
     ("Shuffled", "users"): "reports that each person randomizes: ShuffledReports(randomizer, {})",
     **{("step", letters): _A_STEP for letters in ("noisemultiplier", "samplerate", "rate")},
+    ("DPSGD", "targetdelta"): "epsilon(plan, delta) asks for a plan's epsilon at delta = {}",
+    ("DPSGD", "targetepsilon"): "calibrate(DPSGD, 'noise_multiplier', ApproxDP({}, delta), ...) "
+    "solves for the noise that meets it",
+    **{
+        ("RandomizedResponse", letters): "epsilon = ln(p / (1 - p)) with two categories, so "
+        "math.log({0} / (1 - {0}))"
+        for letters in ("probability", "prob", "p")
+    },
+    **{(asked, "group"): "plan.for_group({})" for asked in ("epsilon", "delta", "compare")},
     ("DPSGD", "delta"): "epsilon(plan, delta) asks for a plan's epsilon at delta = {}",
     **{(asked, "orders"): _ORDERS for asked in ("epsilon", "delta")},
     **{
@@ -143,6 +154,9 @@ _INSTEAD: Final = {
 # What a call lacks, or has too much of, and what to write, by what is called.
 _CALLED_WITH: Final = {
     "Composed": "Composed((a, b)), or a @ b",
+    "FDP": "FDP(tradeoffs.discrete_tradeoff(p, q)) of the probabilities of outcomes, or "
+    "FDP(tradeoffs.G(mu))",
+    "Parallel": "Parallel((a, b, c), 'region')",
     "RenyiDP": "RenyiDP({order: divergence}), or RenyiDP(zip(orders, divergences))",
     "calibrate": "calibrate(DPSGD, 'noise_multiplier', ApproxDP(epsilon, delta), examples=..., "
     "batch_size=..., epochs=...): a plan or a class of plans, what to solve for, a target",
@@ -166,6 +180,8 @@ _OF_OTHERS: Final = {
     "outcomes under two neighbours, or hockeystick.adapters.dp_accounting.from_pld(pld)": "pld "
     "pmf privacy-loss-distribution from-pld from-pmf from-privacy-loss-distribution dense-pld-pmf "
     "from-two-probability-mass-functions custom-mechanism",
+    "hockeystick.DiscreteLaplace(scale=sensitivity / epsilon)": "geometric geometric-mechanism "
+    "two-sided-geometric",
     "mechanism ** 0, which releases nothing": "no-op no-op-dp-event none-dp-event",
     "hockeystick.Gaussian(0), whose noise hides nothing": "non-private non-private-dp-event",
     "hockeystick.Mechanism, or for an event of dp-accounting "

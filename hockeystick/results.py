@@ -232,6 +232,18 @@ class Certified:
         return f"{_headline(self)} ({proven}; {_source(self)})"
 
 
+def _no_attribute(answer: Certified, name: str) -> NoReturn:
+    """Raise for an attribute that an interval does not have; say where its number is."""
+    text = f"{type(answer).__name__!r} object has no attribute {name!r}"
+    known = name in ("value", "epsilon", "delta", "mu")
+    told = "; its number is answer.upper, or float(answer)" if known else ""
+    raise AttributeError(text + told, name=name, obj=answer)
+
+
+# Type checkers are to refuse these, so that the class does not have it in its text.
+setattr(Certified, "__getattr__", _no_attribute)  # noqa: B010
+
+
 @final
 @no_number(_instead_of_approximate)
 @dataclass(frozen=True, slots=True, init=False, repr=False)

@@ -122,7 +122,7 @@ def test_a_number_is_set_by_its_path_in_the_file_or_in_the_plan(run: Run, write:
     plan = told(
         run,
         "epsilon",
-        "DPSGD(1, examples=1000, batch_size=10, steps=9)",
+        "DPSGD(noise_multiplier=1, examples=1000, batch_size=10, steps=9)",
         "--delta",
         "0.1",
         "--set",

@@ -1,11 +1,18 @@
 """Names that others use lead to the public one."""
 
+import re
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 
 import hockeystick as hs
 from hockeystick._synonyms import SYNONYMS, meant
 from hockeystick.io import parse_plan
 from hockeystick.io.vocabulary import RELEASES
+
+# As type checkers refuse these calls themselves.
+ANYTHING: Any = hs
 
 
 def test_a_synonym_is_no_public_name_and_stands_for_one() -> None:
@@ -17,7 +24,6 @@ def test_a_synonym_is_no_public_name_and_stands_for_one() -> None:
 @pytest.mark.parametrize(
     ("name", "here"),
     [
-        ("Geometric", "DiscreteLaplace"),
         ("GaussianMechanism", "Gaussian"),
         ("LaplaceMechanism", "Laplace"),
         ("DiscreteGaussianMechanism", "DiscreteGaussian"),
@@ -115,3 +121,33 @@ def test_a_text_with_times_or_plus_says_how_to_repeat_and_compose() -> None:
     ):
         with pytest.raises(hs.errors.PlanFileError, match=said):
             parse_plan(text)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        (lambda: ANYTHING.epsilon(ANYTHING.Gaussian(1), 1e-5, group=4), "plan.for_group(4)"),
+        (
+            lambda: ANYTHING.epsilon(ANYTHING.Gaussian(1), target_delta=1e-5),
+            "did you mean 'delta'?",
+        ),
+        (lambda: ANYTHING.DPSGD(target_epsilon=2), "ApproxDP(2, delta)"),
+        (lambda: ANYTHING.RandomizedResponse(probability=0.75), "math.log(0.75 / (1 - 0.75))"),
+        (
+            lambda: ANYTHING.Parallel(
+                ANYTHING.Gaussian(1), ANYTHING.Gaussian(2), ANYTHING.Gaussian(3)
+            ),
+            "'region')",
+        ),
+        (lambda: ANYTHING.FDP([0.5, 0.5], [0.3, 0.7]), "discrete_tradeoff(p, q)"),
+        (lambda: ANYTHING.Geometric(0.1), "DiscreteLaplace(scale=sensitivity / epsilon)"),
+        (lambda: ANYTHING.mechanisms.MixtureOfGaussians, "GaussianMixture"),
+        (
+            lambda: ANYTHING.epsilon(ANYTHING.Gaussian(1), 1e-5).epsilon,
+            "its number is answer.upper",
+        ),
+    ],
+)
+def test_what_newcomers_write_is_told_what_to_write(wrong: Callable[[], Any], said: str) -> None:
+    with pytest.raises((TypeError, AttributeError), match=re.escape(said)):
+        wrong()

@@ -96,9 +96,10 @@ def _row(
     start = time.perf_counter()
     answer: Certified | None = None
     reason = ""
-    ask = epsilon if quantity == "epsilon" else delta
+    ask: Any = epsilon if quantity == "epsilon" else delta
+    at = {"delta" if quantity == "epsilon" else "epsilon": value}
     try:
-        answer = ask(replace(plan, sampling=sampling, adjacency=adjacency), value)
+        answer = ask(replace(plan, sampling=sampling, adjacency=adjacency), **at)
     except IncompatibleError as error:
         reason = str(error)
     except UnsupportedError as error:

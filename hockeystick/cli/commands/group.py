@@ -183,12 +183,13 @@ def _answer(
     rate = _least_rate(mu, least_rate)
     file = options.plan_of(plan_file, defaults.with_adjacency(plan_file, flags))
     at = asking.question(given_name, given, file)
-    ask = hs.epsilon if given_name == "delta" else hs.delta
+    ask: Any = hs.epsilon if given_name == "delta" else hs.delta
     budget = deciding.budget_of("at_most", at.quantity, at_most)
     count: Any = None if digits is None else parse(digits)
     width: Any = TOLERANCE if tolerance is None else parse(tolerance)
     with waiting(f"computing {ask.__name__}"):
-        answer = ask(file.plan, at.value, accountant=accountant, digits=count, tolerance=width)
+        how = {at.name: at.value, "accountant": accountant, "digits": count, "tolerance": width}
+        answer = ask(file.plan, **how)
     asking.refuse_infinite(at, answer)
     decided = deciding.decided(answer, budget)
     with waiting("computing mu"):

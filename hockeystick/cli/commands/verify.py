@@ -155,9 +155,9 @@ def _computed(path: str, asked: dict[str, str | None]) -> str:
     """Return the answer to the question about a plan, as a document."""
     file = load(path)
     at = asking.one_question(asked, file)
-    ask = hs.epsilon if at.quantity == "epsilon" else hs.delta
+    ask: Any = hs.epsilon if at.quantity == "epsilon" else hs.delta
     with waiting(f"computing {at.quantity}"):
-        answer = ask(file.plan, at.value)
+        answer = ask(file.plan, **{at.name: at.value})
     asking.refuse_infinite(at, answer)
     from hockeystick.cli import as_json as programs
 

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -98,6 +99,17 @@ def test_the_panel_says_what_the_grid_replaces(run: Run, write: Write, tmp_path:
         str(tmp_path / "rows.csv"),
     )
     assert "rate replaces the file's batch_size = 60" in run(*asked)[1]
+
+
+def test_a_small_epsilon_is_asked_by_name_and_warns_nobody(run: Run, write: Write) -> None:
+    text = f"{PLAN}steps = 1\n[grid]\nnoise_multiplier = [9]\nepsilon = [1e-4]\n"
+    file = load_grid(write(f'{text}[ask]\nfind = "delta"'))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert run("delta", "Gaussian(4)", "--epsilon", "1e-4", "--short")[0] == 0
+        (row,) = hs.sweep(file.grid, file.question)
+        hs.calibration.AskDelta(hs.Gaussian(4))(epsilon=1e-4)
+    assert row["error"] is None
 
 
 def test_json_says_what_became_of_it(run: Run, write: Write, tmp_path: Path) -> None:

@@ -92,7 +92,7 @@ def _(found: ZCDP | TCDP, plan: Mechanism, lower: tuple[float, ...]) -> Iterator
 def _(found: GDP, plan: Mechanism, lower: tuple[float, ...]) -> Iterator[Caution]:
     if found.origin is None or found.origin.kind == "exact":
         return
-    text = "mu holds at all error rates, however small, where the largest losses decide."
+    text = "mu is proven for every release with losses as large; a smaller one may hold."
     mu = _least(found, found.mu, lower)
     if (cost := _far_below(0.5 * mu * mu, plan)) is not None:
         text = (

@@ -67,6 +67,7 @@ def test_shuffled_training_does_not_say_that_people_have_one_example(run: Run) -
 def test_other_commands_ask_about_groups_too(run: Run) -> None:
     pure = told(run, "convert", "Laplace(2)", "--to", "PureDP", "--group", "4")
     assert pure["result"]["epsilon"] == 2
+    assert "for 4 records, each part's own form for a group" in pure["theorem"]
     assert (
         told(run, "compare", "Laplace(2)", "--delta", "0", "--group", "4")["proven"]["upper"] == 2
     )

@@ -35,6 +35,10 @@ _OF_TRAINING: Final = "examples_per_user"
 _ALONE: Final = "Nobody has more than one "
 # What is said where flags meet a plan without what they override.
 _NOT_THERE: Final = "in which to override"
+_THEOREMS: Final = (
+    "Gaussian noise: k times less of it; rho-zCDP: k^2 rho, Bun and Steinke 2016, proposition 1.9; "
+    "samples: PoissonSubsampledGroup"
+)
 SIZE: Final = _validate.whole_numbers("K", 1, (2, 10))
 _HELP: Final = (
     "Protect any K records (or clients) together, under any plan, as those of one person with K of "
@@ -64,6 +68,11 @@ class OfGroup(Plan):
     def adjacency(self) -> Adjacency | None:
         """How each record of the group changes."""
         return self.plan.adjacency
+
+    @property
+    def theorem(self) -> str:
+        """Why the group costs no more than the mechanism."""
+        return f"for {self.size} {self._unit}s, each part's own form for a group ({_THEOREMS})"
 
     @property
     def scope(self) -> tuple[Fact, ...]:

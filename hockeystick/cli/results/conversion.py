@@ -8,6 +8,7 @@ from functools import singledispatch
 from typing import Any, Final, final
 
 from hockeystick.answers import Caution, conversion_cautions
+from hockeystick.cli.flags.of_group import OfGroup
 from hockeystick.io.plan_file import PlanFile
 from hockeystick.mechanisms import Mechanism, assumptions_of
 from hockeystick.notions import FDP, TCDP, ApproxDP, Notion, RenyiDP
@@ -47,8 +48,10 @@ class Conversion:
 
     @property
     def theorem(self) -> str:
-        """Why the result holds."""
-        return "" if self.result.origin is None else self.result.origin.theorem
+        """Why the result holds, and for a group why that is the group's."""
+        found = "" if self.result.origin is None else self.result.origin.theorem
+        plan = self.file.plan
+        return f"{found}; {plan.theorem}" if isinstance(plan, OfGroup) else found
 
     @property
     def assumptions(self) -> tuple[str, ...]:

@@ -27,8 +27,8 @@ from hockeystick.tradeoffs import GaussianTradeOff, TradeOff
 _LIU = "Liu et al. 2022: the kink of f_(epsilon,0) lies on G_mu, which is convex"
 _GAUSSIAN = "Dong, Roth and Su 2022, theorem 2.7: mu = 1 / noise multiplier"
 _DOMINATED = (
-    "Liu et al. 2022 for bounded losses; a sample costs at most what the worst of its cases does, by "
-    "joint convexity"
+    "Liu et al. 2022 for bounded losses; a sample costs at most what the worst of its cases does, "
+    "by joint convexity"
 )
 _SUM = "Dong, Roth and Su 2022, corollary 3.3: the squares of mu add up"
 _CONCENTRATED = (

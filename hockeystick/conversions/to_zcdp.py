@@ -32,8 +32,8 @@ _NOISE = (
     "integer apart, and just that at order 1 (Canonne, Kamath and Steinke 2020, theorem 4)"
 )
 _LINE = (
-    "Bun and Steinke 2016, Steinke 2024, Rogers and Steinke 2021 for bounded losses; a sample costs "
-    "at most what the worst of its cases does, by quasi-convexity"
+    "Bun and Steinke 2016, Steinke 2024, Rogers and Steinke 2021 for bounded losses; a sample "
+    "costs at most what the worst of its cases does, by quasi-convexity"
 )
 _SUM = "Bun and Steinke 2016, lemma 1.7: rho adds up"
 _NO_RHO = "no rho is known to bound all its Renyi divergences"

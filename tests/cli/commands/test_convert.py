@@ -111,7 +111,7 @@ WRONG = [
     ("'ZCDP(-1)' --to GDP", "rho must be a number >= 0 or inf; got -1"),
     ("'ZCDP(nan)' --to GDP", "rho must be a number >= 0 or inf; got nan"),
     ("'ZCDP(1e400)' --to GDP", "got 1E+400"),
-    ("'ZCDP(1, 2)' --to GDP", "ZCDP takes rho; got 2 values"),
+    ("'ZCDP(1, 2)' --to GDP", "ZCDP takes only rho; got 2 values"),
     ("'ZCDP(sigma=1)' --to GDP", "unknown parameter 'sigma' in ZCDP; allowed are rho"),
     ("'ZCDP(**{})' --to GDP", "write each parameter out, without **"),
     ("'ZCDP(*[1])' --to GDP", "'*[1]' may not stand here"),

@@ -100,6 +100,7 @@ class DPSGD(Plan):
             Poisson and full batches with individual clipping and no cap.
         extra: What else is released of the same data, as the statistics of a private normalisation
             or the runs that tuned this one: a mechanism, or several in a tuple; None for nothing.
+            Its noise is in units of what moves with whoever is protected: all examples of a user.
         drop_last: Whether shuffled epochs leave out the examples beyond their last whole batch;
             else these are a smaller batch.
 
@@ -340,7 +341,7 @@ a partial last step is a whole release
             f"The number of steps is fixed in advance: {self.steps_rule}; a run that stops earlier "
             "because of what it saw costs as much as the whole plan.",
             noisy_seen("the noisy sums of all steps", alone="gradients and batches"),
-            *_besides(self.extra),
+            *_besides(self.extra, self.examples_per_user),
         )
 
     def _words(self) -> tuple[str, tuple[str, ...]]:
@@ -405,9 +406,14 @@ def _one_example(plan: DPSGD) -> tuple[str, ...]:
     )
 
 
-def _besides(extra: Mechanism | None) -> tuple[str, ...]:
+def _besides(extra: Mechanism | None, examples_per_user: int) -> tuple[str, ...]:
     """Return what must hold for what else is released."""
-    return () if extra is None else (f"Besides, the data are used for {extra}.", *extra.assumptions)
+    if extra is None:
+        return ()
+    used = f"Besides, the data are used for {extra}."
+    if examples_per_user > 1:
+        used += " Its noise is counted for all examples of a user together."
+    return (used, *extra.assumptions)
 
 
 def _extra(extra: object) -> Mechanism | None:

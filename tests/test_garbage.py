@@ -30,6 +30,7 @@ import hockeystick as hs
 from hockeystick.accountants import ACCOUNTANTS
 from math import inf, nan
 warnings.simplefilter("error")
+warnings.filterwarnings("ignore", "delta at epsilon")
 def verdict(answer):
     if isinstance(answer, tuple):
         said = [verdict(row.answer) for row in answer if row.answer is not None]

@@ -75,7 +75,7 @@ def test_a_dash_is_a_plan_file_on_standard_input(
     standard_input(b"")
     status, out, err = run("epsilon", "-")
     assert (status, out) == (2, "")
-    assert err.startswith("hockeystick: standard input: a plan file needs a table [dpsgd]")
+    assert err.startswith("hockeystick: standard input: this file is empty")
 
 
 @pytest.mark.parametrize(

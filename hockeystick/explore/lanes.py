@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import multiprocessing
 import signal
 import traceback
 from collections.abc import Callable
@@ -12,6 +11,7 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from typing import Any, Final, final
 
+from hockeystick._spawning import Spawning
 from hockeystick.errors import HockeystickError
 
 # How long a question may go on that nobody waits for any longer: what is quick takes less, even
@@ -78,7 +78,7 @@ class Lane:
     def _start(self) -> None:
         """Start a process."""
         self.is_warm = False
-        context = multiprocessing.get_context("spawn")
+        context = Spawning()
         self._ours, theirs = context.Pipe()
         self._process = context.Process(target=_answer_all, args=(theirs,), daemon=True)
         self._process.start()

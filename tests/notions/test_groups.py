@@ -63,7 +63,7 @@ def test_no_group_is_answered_by_none() -> None:
         hs.RandomizedResponse(1.0),
         hs.RenyiDP({2.0: 0.5}),
         hs.PureDP(1.0).for_group(1) @ hs.RandomizedResponse(1.0),
-        hs.DPSGD(noise_multiplier=1.0, rate=0.1, steps=3),
+        hs.PoissonSubsampled(hs.Gaussian(1.0), rate=0.1),
         hs.TCDP(0.1, 1.5),
         hs.PureDP(0.1).group(51) @ hs.RandomizedResponse(1.0),
         hs.DiscreteLaplace(1.0, sensitivity=10**15),

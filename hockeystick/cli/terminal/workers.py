@@ -9,9 +9,9 @@ import threading
 from collections.abc import Iterator
 from concurrent.futures import Executor, ProcessPoolExecutor
 from contextlib import contextmanager
-from multiprocessing.context import SpawnContext, SpawnProcess
-from typing import Any, ClassVar, Final
+from typing import Final
 
+from hockeystick._spawning import Spawning
 from hockeystick._validate import Domain
 
 WORKERS: Final = Domain(symbol="w", low=1, high=1024, typical=(1, 64), whole=True)
@@ -23,36 +23,11 @@ def processes(workers: int) -> Iterator[Executor | None]:
     if workers == 1:
         yield None
         return
-    executor = ProcessPoolExecutor(workers, mp_context=_Spawning(), initializer=_work)
+    executor = ProcessPoolExecutor(workers, mp_context=Spawning(), initializer=_work)
     try:
         yield executor
     finally:
         executor.shutdown(cancel_futures=True)
-
-
-class _Worker(SpawnProcess):
-    """A process that is started without interrupts, so that none stops it while it imports."""
-
-    def start(self) -> None:
-        """Start it; what interrupts this process meanwhile waits until then."""
-        if not hasattr(signal, "pthread_sigmask"):
-            super().start()
-            return
-        from multiprocessing.resource_tracker import ensure_running
-
-        # It unblocks interrupts where it starts, so it is there before.
-        ensure_running()
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-        try:
-            super().start()
-        finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-class _Spawning(SpawnContext):
-    """Starts workers anew: a fork would copy the locks of threads in whatever state they are."""
-
-    Process: ClassVar[Any] = _Worker
 
 
 def _work() -> None:

@@ -407,3 +407,17 @@ def test_a_group_has_what_one_user_with_so_many_examples_costs() -> None:
     assert grown.expanded == step**5 @ hs.Gaussian(3.0)
     with pytest.raises(hs.errors.NoGroupFormError, match="PoissonSubsampledGroup describes"):
         hs.PoissonSubsampled(hs.Gaussian(2.0), 0.01).for_group(3)
+
+
+@pytest.mark.parametrize("adjacency", ["add-remove", "replace-one", "zero-out"])
+def test_a_groups_training_costs_its_steps_and_what_else_is_released_for_the_group(
+    adjacency: str,
+) -> None:
+    steps: dict[str, Any] = {"noise_multiplier": 4.0, "rate": 0.1, "steps": 5}
+    plan = hs.DPSGD(**steps, adjacency=adjacency, extra=hs.Gaussian(6.0))
+    one = hs.mechanisms.PoissonSubsampledGroup(hs.Gaussian(4.0), 0.1, 3, adjacency)
+    whole = hs.epsilon(plan.for_group(3), 1e-5)
+    apart = hs.epsilon(one**5 @ hs.Gaussian(2.0), 1e-5)
+    assert whole.lower <= apart.upper
+    assert apart.lower <= whole.upper
+    assert whole.lower > hs.epsilon(plan, 1e-5).upper

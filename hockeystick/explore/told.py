@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import fields
 from typing import Any, Final
 
+from hockeystick.answers.cautions import cautions_at
 from hockeystick.answers.shown import meaning
 from hockeystick.errors import PlanFileError
 from hockeystick.explore.answers import READ_AT, Attack, Solved
@@ -44,9 +45,10 @@ def plan_told(state: State, words: Sequence[str], is_slow: bool) -> Told:
 def headline_told(
     state: State, answer: Certified, *, is_final: bool = True, is_slow: bool = False
 ) -> Told:
-    """Return epsilon: its upper end to quote, and the proven interval."""
+    """Return epsilon: its upper end to quote, the proven interval, and what to know besides."""
     lower, upper = interval(answer.lower, answer.upper)
     is_bounded = answer.upper < math.inf
+    known = cautions_at(state.plan, epsilon=answer.upper, delta=state.delta)
     return {
         "part": "headline",
         "final": is_final,
@@ -58,6 +60,7 @@ def headline_told(
         "interval": f"exactly {upper}" if lower == upper else f"from {lower} to {upper}",
         "accountant": answer.accountant,
         "meaning": meaning(answer.lower, answer.upper, state.delta),
+        "cautions": [{"text": one.text, "mild": one.is_mild} for one in known],
     }
 
 

@@ -88,6 +88,18 @@
     if (document.activeElement !== number) number.value = text;
   };
 
+  // The answer, which stays in sight, has only the grave ones beside it.
+  const warn = (cautions) => {
+    const lines = { cautions: [], remarks: [] };
+    for (const { text, mild } of cautions) {
+      const line = document.createElement("p");
+      line.className = mild ? "small" : "bad";
+      line.textContent = `Caution: ${text}`;
+      lines[mild ? "remarks" : "cautions"].push(line);
+    }
+    for (const [id, found] of Object.entries(lines)) byId(id).replaceChildren(...found);
+  };
+
   const show = {
     plan: (part) => {
       slow = part.slow;
@@ -108,6 +120,8 @@
         ? `proven: ${part.interval} (${part.accountant})`
         : `a first bound (${part.accountant}); computing a better one`);
       say("meaning", part.meaning);
+      // A first bound may be far above epsilon: what it would be warned of may not hold.
+      if (part.final) warn(part.cautions);
     },
     "trade-off": (part) => {
       drawCurve("trade-off", part);

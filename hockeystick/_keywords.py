@@ -43,7 +43,7 @@ def explaining_function(function: _Function) -> _Function:
 
     def refuse(given: tuple[Any, ...], named: Mapping[str, Any]) -> None:
         parameters = list(signature(function).parameters.values())
-        bound = parameters[0].name == "self"
+        bound = parameters[0].name in ("self", "cls")
         _refuse_wrong_call(function.__name__, parameters[bound:], given[bound:], named)
 
     def explained(*given: Any, **named: Any) -> Any:

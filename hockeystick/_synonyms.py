@@ -71,6 +71,7 @@ _OTHER_WORDS: Final = {
     "inner": "mechanism event base-mechanism dp-event",
     "mu": "gdp-mu",
     "noise_multiplier": "sigma z std stddev standard-deviation noise-std noise-scale scale noise",
+    "leaves": "rounds steps num-rounds num-steps total-steps t",
     "moments": "ma moments-accountant",
     "parts": "mechanisms events",
     "prv": "pld pld-accountant prv-accountant privacy-loss-distribution fft",
@@ -86,8 +87,9 @@ _OTHER_WORDS: Final = {
 }
 # Where a participant is in several rounds of one tree.
 _IN_ONE_TREE: Final = (
-    "who is in several leaves of one tree is covered by MatrixFactorization and an Encoder with "
-    "participations and separation; ** is for trees that begin anew"
+    "who is in several leaves of one tree: MatrixFactorization(noise_multiplier, "
+    "mechanisms.Encoder.tree(leaves, participations=..., separation=...)); ** is for trees that "
+    "begin anew"
 )
 _OF_THE_PLAN: Final = "it belongs to the plan, as in DPSGD({name}=...)"
 _A_STEP: Final = (
@@ -154,6 +156,8 @@ _INSTEAD: Final = {
 # What a call lacks, or has too much of, and what to write, by what is called.
 _CALLED_WITH: Final = {
     "Composed": "Composed((a, b)), or a @ b",
+    "Encoder": "Encoder.tree(rounds, participations=..., separation=...), "
+    "Encoder.square_root(rounds), Encoder.of(strategy, rounds) or Encoder.of_matrix(matrix)",
     "FDP": "FDP(tradeoffs.discrete_tradeoff(p, q)) of the probabilities of outcomes, or "
     "FDP(tradeoffs.G(mu))",
     "Parallel": "Parallel((a, b, c), 'region')",

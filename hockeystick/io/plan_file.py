@@ -66,8 +66,8 @@ def load_plan(
     the questions ``delta`` and ``epsilon``. A table ``[dpsgd]`` has the fields of ``DPSGD``; each
     ``[[release]]`` has a ``mechanism`` by name, its fields, and optionally ``repeat``. A field
     that is itself a mechanism is a table of the same form. An ``Encoder`` is a table that has a
-    ``kind`` ("matrix", "square_root", "toeplitz", "banded_inverse" or "buffered_toeplitz") and what
-    the function of that name takes, and so are a schedule ("exponential", "piecewise", ...) and a
+    ``kind`` ("tree", "square_root", "toeplitz", "banded_inverse", "buffered_toeplitz" or "matrix")
+    and what the function of that name takes, and so are a schedule ("exponential", ...) and a
     distribution of runs ("binomial", "poisson", "truncated-negative-binomial"). All of them
     together are the plan.
 

@@ -146,11 +146,7 @@ def _graph(graph: Graph) -> dict[str, Any]:
 
 def _encoder(encoder: Encoder) -> dict[str, Any]:
     """Return the table of an encoder, made of its strategy and its pattern of participation."""
-    strategy = encoder.strategy
-    if strategy is None:
-        raise PlanFileError("encoder: no file can hold one made from a matrix; use Python")
-    kind = next(kind for kind, made in STRATEGIES.items() if made is type(strategy))
-    own = {name: getattr(strategy, name) for name in signature(type(strategy)).parameters}
+    kind, own = _strategy(encoder)
     pattern = {"participations": encoder.participations, "separation": encoder.separation}
     return {
         "kind": kind,
@@ -158,6 +154,17 @@ def _encoder(encoder: Encoder) -> dict[str, Any]:
         "rounds": encoder.rounds,
         **{name: value for name, value in pattern.items() if value != 1},
     }
+
+
+def _strategy(encoder: Encoder) -> tuple[str, dict[str, Any]]:
+    """Return the kind of an encoder, and the numbers that are its own."""
+    strategy = encoder.strategy
+    if encoder.words == "tree":
+        return "tree", {}
+    if strategy is None:
+        raise PlanFileError("encoder: no file can hold one made from a matrix; use Python")
+    kind = next(kind for kind, made in STRATEGIES.items() if made is type(strategy))
+    return kind, {name: getattr(strategy, name) for name in signature(type(strategy)).parameters}
 
 
 def _exactly(name: str, value: Any) -> Any:

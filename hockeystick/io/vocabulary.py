@@ -35,6 +35,7 @@ ENCODERS: Final[Mapping[str, Callable[..., Encoder]]] = {
     "matrix": Encoder.of_matrix,
     "square_root": Encoder.square_root,
     "toeplitz": Encoder.toeplitz,
+    "tree": Encoder.tree,
 }
 STRATEGIES: Final[Mapping[str, type[Strategy]]] = {
     "banded_inverse": BandedInverse,

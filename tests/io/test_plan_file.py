@@ -88,6 +88,10 @@ def test_a_byte_order_mark_and_windows_line_ends_are_read(write: Write) -> None:
             hs.mechanisms.Encoder.buffered_toeplitz([0.5], [0.25], 9),
         ),
         (
+            "{kind = 'tree', rounds = 100, participations = 3, separation = 30}",
+            hs.mechanisms.Encoder.tree(100, participations=3, separation=30),
+        ),
+        (
             "{kind = 'matrix', matrix = [[1, 0], [-1, 2.5]], participations = 2}",
             hs.mechanisms.Encoder.of_matrix([[1, 0], [-1, 2.5]], participations=2),
         ),

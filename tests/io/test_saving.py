@@ -42,6 +42,7 @@ PLANS = (
             Encoder.toeplitz([1, 0.1 + 0.2], 20, participations=2),
             Encoder.banded_inverse([1, -0.5, 1e-300], 20, separation=5),
             Encoder.buffered_toeplitz([0.1, 0.3], [0.7, 0.99], 20, participations=3),
+            Encoder.tree(20, participations=3, separation=6),
         )
     ),
 )

@@ -64,7 +64,8 @@ def test_parameters_are_found_by_the_names_that_others_have_for_them() -> None:
         ("DPSGD(num_examples=9)", r"unknown parameter 'num_examples' .*did you mean 'examples'"),
         ("PoissonSubsampled(Gaussian(1), sampling_probability=1)", "did you mean 'rate'"),
         ("DiscreteLaplace(parameter=0.1)", "scale = 1 / parameter, so 1 / 0.1"),
-        ("TreeAggregation(10, 1000, max_participations=4)", "covered by MatrixFactorization"),
+        ("TreeAggregation(10, 1000, max_participations=4)", r"mechanisms\.Encoder\.tree\(leaves"),
+        ("TreeAggregation(10, rounds=1000)", "did you mean 'leaves'"),
         ("TreeAggregation(10, 1000, epochs=4)", r"\*\* is for trees that begin anew"),
     ):
         with pytest.raises(hs.errors.PlanFileError, match=said):

@@ -345,7 +345,7 @@ def test_what_a_mechanism_can_be_read_from_is_refused_with_the_call_that_reads_i
             TreeAggregation,
             (1, 7),
             {"separation": 3},
-            r"covered by MatrixFactorization and an Encoder",
+            r"one tree: MatrixFactorization\(noise_multiplier, mechanisms.Encoder.tree\(",
         ),
         (PureDP, (), {"eps": 1}, r"\(did you mean 'epsilon'\?\); it takes epsilon$"),
         (Composed, (Gaussian(1), Gaussian(2)), {}, r"write Composed\(\(a, b\)\), or a @ b$"),

@@ -9,6 +9,7 @@ from fractions import Fraction
 from typing import Final, final
 
 from hockeystick import _validate
+from hockeystick._keywords import explaining, explaining_function
 from hockeystick._validate import Domain
 from hockeystick.errors import ParameterError
 from hockeystick.mechanisms.registry import registered
@@ -30,6 +31,7 @@ from hockeystick.mechanisms.streams.strategies import (
     checked_strategy,
     exact_row,
 )
+from hockeystick.mechanisms.streams.tree_squares import of_tree
 
 _MATRIX: Final = "a matrix of finite numbers: rows of one length, at least one"
 
@@ -54,8 +56,8 @@ class Encoder:
     most 1, where C_i is what round i adds. A participant takes part at most ``participations``
     times, any two of them at least ``separation`` rounds apart. Made by ``of`` a strategy, for
     which there are shorthands (``toeplitz``, ``square_root``, ``banded_inverse``,
-    ``buffered_toeplitz``), or by ``of_matrix``; only a strategy is kept, of which noise can be
-    drawn. Encoders are equal if what is known of them is.
+    ``buffered_toeplitz``), by ``of_matrix``, or by ``tree``, the nodes of a binary tree; only a
+    strategy is kept, of which noise can be drawn. Encoders are equal if what is known of them is.
 
     Guarantees:
         Exact for one participation (the largest column norm), for columns that share no row where
@@ -88,6 +90,7 @@ class Encoder:
     square: Fraction = field(repr=False)
     strategy: Strategy | None = field(repr=False)
 
+    @explaining
     def __init__(
         self,
         words: str,
@@ -166,6 +169,42 @@ class Encoder:
         pattern = _pattern(participations, separation)
         columns = _columns(matrix)
         return cls("matrix", len(columns), pattern, of_columns(columns, pattern))
+
+    @classmethod
+    @explaining_function
+    def tree(cls, rounds: float, *, participations: float = 1, separation: float = 1) -> Encoder:
+        """Return the sensitivity of the nodes of one binary tree over the rounds, as in DP-FTRL.
+
+        The nodes are those whose leaves are all there, as in ``TreeAggregation``, which this is
+        with one participation.
+
+        Args:
+            rounds: The number of leaves, an integer from 1 to 10^6.
+            participations: The most rounds that one participant takes part in, an integer >= 1.
+            separation: The least distance of two of them in rounds, an integer >= 1.
+
+        Returns:
+            The sensitivity: exact where the separation is a power of two, or a small multiple of
+            one and the participations few; else two-sided, mostly within a few per cent.
+
+        Raises:
+            ParameterError: If a count is outside its domain.
+
+        References:
+            Kairouz, McMahan, Song, Thakkar, Thakurta and Xu, "Practical and Private (Deep)
+            Learning without Sampling or Shuffling", 2021, appendix D.
+
+        Example:
+            >>> import hockeystick as hs
+            >>> encoder = hs.mechanisms.Encoder.tree(1000, participations=10, separation=100)
+            >>> encoder.square
+            Fraction(143, 1)
+            >>> print(encoder)
+            tree, 1000 rounds, 10 participations, 100 rounds apart
+        """
+        size = _validate.count("rounds", rounds, _ROUNDS)
+        pattern = _pattern(participations, separation)
+        return cls("tree", size, pattern, of_tree(size, pattern))
 
     @classmethod
     def toeplitz(

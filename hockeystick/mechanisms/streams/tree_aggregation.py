@@ -29,8 +29,8 @@ class TreeAggregation(AnyAdjacency):
     privacy, as in federated DP-FTRL. It then is in one round only.
 
     **Several participations.** A tree that starts afresh with each epoch is
-    ``TreeAggregation(...) ** epochs``. Whoever is in several leaves of *one* tree is not covered:
-    that is ``MatrixFactorization`` with an encoder's ``participations`` and ``separation``.
+    ``TreeAggregation(...) ** epochs``. Where someone is in several leaves of *one* tree, it is
+    ``MatrixFactorization(noise_multiplier, Encoder.tree(leaves, participations=, separation=))``.
 
     Guarantees:
         Exact: the first example is in that many nodes.

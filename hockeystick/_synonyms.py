@@ -297,7 +297,7 @@ def guess(name: str, value: str, listed: Iterable[str]) -> str:
     if _NUMBER.fullmatch(value):
         return f" (write {value}, without quotes)"
     if _LIST.fullmatch(value):
-        return " (several values at once: hockeystick sweep, or hockeystick plan)"
+        return " (several values at once: hockeystick epsilon or sweep, or hockeystick plan)"
     letters, allowed = _letters(value), list(listed)
     if _QUOTIENT.fullmatch(value):
         above, _, below = value.partition("/")

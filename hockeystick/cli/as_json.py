@@ -17,6 +17,7 @@ from hockeystick.results import Approximate, Certified
 
 if TYPE_CHECKING:
     from hockeystick.cli.flags.deciding import Decided
+    from hockeystick.cli.results.rows import Rows
     from hockeystick.cli.results.verified_rows import VerifiedRows
     from hockeystick.verifier import Verdict
 
@@ -31,8 +32,33 @@ def answer(
     decided: Decided | None = None,
 ) -> str:
     """Return the answer to one question as JSON; what is proven, as a document to check."""
-    heading = _heading(file, at, version)
     besides: dict[str, Any] = {} if summary is None else {"gaussian": summary.as_dict()}
+    told = _answer(file, at, answer, version, decided, besides)
+    return dumped({**told, **verification(verdict)})
+
+
+def rows(found: Rows, version: str) -> str:
+    """Return an answer for each combination of values as JSON, each of them a document to check."""
+    listed = []
+    for one in found.rows:
+        told: dict[str, Any] = {"parameters": dict(one.told), "error": one.error}
+        if one.file is not None and one.at is not None and one.answer is not None:
+            told |= _answer(one.file, one.at, one.answer, version, one.decided, {})
+        listed.append(told)
+    grid = {one.name: [one.told(value) for value in one.values] for one in found.several}
+    return dumped({"version": version, "title": found.title, "grid": grid, "rows": listed})
+
+
+def _answer(
+    file: PlanFile,
+    at: Question,
+    answer: Certified | Approximate,
+    version: str,
+    decided: Decided | None,
+    besides: dict[str, Any],
+) -> dict[str, Any]:
+    """Return the answer to one question; what is proven, as a document to check."""
+    heading = _heading(file, at, version)
     if decided is not None:
         besides["budget"] = {"at_most": jsonable(decided.at_most), "decision": decided.decision}
     found = cautions(answer, file.plan, **{at.name: at.value})
@@ -40,10 +66,9 @@ def answer(
     theorems = sources(file.plan, answer.accountant)
     besides["sources"] = [{"of": one.of, "text": one.text} for one in theorems]
     if isinstance(answer, Approximate):
-        return dumped({**heading, **answer.as_dict(), **besides})
+        return {**heading, **answer.as_dict(), **besides}
     asked: Any = {at.name: at.value}
-    told = {"schema": SCHEMA, **heading, **document(answer, file.plan, **asked)}
-    return dumped({**told, **besides, **verification(verdict)})
+    return {"schema": SCHEMA, **heading, **document(answer, file.plan, **asked), **besides}
 
 
 def verification(verdict: Verdict | None) -> dict[str, Any]:

@@ -109,11 +109,39 @@ FLAGS = [
     (f"epsilon {TRAINING} --delta 1e-5 --accountant basic --digits 9", "use --accountant auto"),
     (
         f"epsilon {TRAINING} --delta 1e-5 --steps 5",
-        "give it once (several at once: hockeystick sweep",
+        "give it once (several at once: --steps A,B,C)",
     ),
     (
-        f"epsilon {TRAINING} --delta 1e-5,1e-6,1e-7",
-        "(several values at once: hockeystick sweep, or",
+        f"tradeoff {TRAINING} --steps 5",
+        "give it once (several at once: hockeystick epsilon, hockeystick sweep, or",
+    ),
+    (
+        f"compare {TRAINING} --delta 1e-5,1e-6,1e-7",
+        "(several values at once: hockeystick epsilon or sweep, or",
+    ),
+    (
+        f"epsilon {TRAINING} --delta 1e-5 1e-6 1e-7",
+        "argument (1e-7); several values of a flag go with commas between, as --epochs 10,20,30",
+    ),
+    (
+        f"delta {TRAINING} --epsilon 1,2",
+        "--epsilon: 1,2 is one number with a comma, or two numbers: write 1.2 for the one, or "
+        "'1, 2' for the two",
+    ),
+    (
+        "epsilon --steps 14,500 --rate 0.1 --noise-multiplier 1",
+        "write 14500 for the one, or '14, 500' for",
+    ),
+    (f"delta {TRAINING} --epsilon 1,x,3", "--epsilon takes one value, or several with commas"),
+    (f"delta {TRAINING} --epsilon 1,2,", "--epsilon takes one value, or several with commas"),
+    (
+        f"epsilon {TRAINING} --delta {','.join(f'1e-{k}' for k in range(1, 1002))}",
+        "these are 1,001 combinations: up to 1,000 are printed, and hockeystick sweep writes",
+    ),
+    (f"epsilon {TRAINING} --delta 1e-5,1e-6 --verify", "--verify is for one answer: give each"),
+    (
+        "epsilon --rate 2,3,4 --steps 1 --noise-multiplier 1 --delta 1e-6",
+        "rate = 2: rate must be a number from 0 to 1",
     ),
     (f"delta {TRAINING} --epsilon 1 --epsilon 1", "--epsilon is given twice"),
     (f"compare {TRAINING} --delta 1e-5 --sampling --sampling poisson", "--sampling is given twice"),

@@ -15,6 +15,7 @@ from hockeystick.cli.describe import Question
 from hockeystick.cli.flags import asking, deciding, defaults, of_group, options
 from hockeystick.cli.flags.citing import cite_flag
 from hockeystick.cli.flags.once import Once
+from hockeystick.cli.flags.several import several_in
 from hockeystick.cli.terminal.progress import bar
 from hockeystick.cli.terminal.waiting import waiting
 from hockeystick.io import parse
@@ -78,6 +79,8 @@ def hockeystick(context: click.Context) -> None:
 def epsilon(plan_file: str | None, delta: str | None, **flags: Any) -> None:
     """Print the epsilon that a plan costs at a delta.
 
+    Where flags have several values, as in --epochs 10,20,30, it prints a row for each combination.
+
     Which epsilon is usual, of published releases: docs/howto/usual.md.
     """
     _answer("delta", delta, plan_file, **flags)
@@ -94,7 +97,10 @@ def epsilon(plan_file: str | None, delta: str | None, **flags: Any) -> None:
 @options.short_flag
 @options.json_flag
 def delta(plan_file: str | None, epsilon: str | None, **flags: Any) -> None:
-    """Print the delta that a plan costs at an epsilon."""
+    """Print the delta that a plan costs at an epsilon.
+
+    Where flags have several values, as in --epochs 10,20,30, it prints a row for each combination.
+    """
     _answer("epsilon", epsilon, plan_file, **flags)
 
 
@@ -177,6 +183,25 @@ def _answer(
     **flags: str | None,
 ) -> None:
     """Print the answer to one question, and what the verifier says of it."""
+    several = several_in({**flags, given_name: given})
+    if several:
+        from hockeystick.cli.commands.rows import answer_rows, refuse_of_one
+
+        refuse_of_one(cite=cite, verify=verify, mu=mu, least_rate=least_rate is not None)
+        known = {**defaults.with_adjacency(plan_file, flags), given_name: given}
+        status = answer_rows(
+            given_name,
+            plan_file,
+            several,
+            known,
+            accountant=accountant,
+            digits=digits,
+            tolerance=tolerance,
+            at_most=at_most,
+            short=short,
+            as_json=as_json,
+        )
+        click.get_current_context().exit(status)
     if verify:
         hs.answers.require_verifier()
     options.refuse_beside_short(short, verify=verify, as_json=as_json, mu=mu, cite=cite)

@@ -56,6 +56,7 @@ EXAMPLES: Final[dict[str, tuple[str, ...]]] = {
     "hockeystick epsilon": (
         "hockeystick epsilon 'Laplace(2)**3 @ Gaussian(4)' --delta 1e-6",
         "hockeystick epsilon plan.toml --epochs 30 --at-most 3",
+        "hockeystick epsilon plan.toml --epochs 10,20,30 --noise-multiplier 0.8,1.0,1.2",
         "hockeystick epsilon --rate 0.004 --steps 14000 --noise-multiplier 1.1 --delta 1e-5",
     ),
     "hockeystick explore": (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 import click
@@ -52,7 +53,10 @@ _OTHER_FLAGS: Final = {
 }
 # What is often asked for at several values.
 SWEPT: Final = ("epochs", "steps", "noise_multiplier", "batch_size", "rate", "delta")
-_SWEPT: Final = " (several at once: hockeystick sweep, or hockeystick plan)"
+_SWEPT: Final = " (several at once: hockeystick epsilon, hockeystick sweep, or hockeystick plan)"
+_ROWS: Final = ("epsilon", "delta")
+_WITH_COMMAS: Final = "several values of a flag go with commas between, as --epochs 10,20,30"
+_NUMBERS: Final = re.compile(r"\([\d\s.,e-]+\)$")
 _CLIPPING_NORM: Final = ": leave it out, as --noise-multiplier is in units of the clipping norm"
 _CLIPPING_NORMS: Final = (
     "--clip",
@@ -94,9 +98,15 @@ class Once(click.Command):
         for index, one in enumerate(order):
             if _takes_one_value(one) and one in order[:index]:
                 name = max(one.opts, key=len)
-                hint = _SWEPT if one.name in SWEPT and self._takes_a_plan() else ""
-                raise click.UsageError(f"{name} is given twice; give it once{hint}", ctx)
+                told = f"{name} is given twice; give it once{self._at_once(one.name, name)}"
+                raise click.UsageError(told, ctx)
         return rest
+
+    def _at_once(self, name: str | None, flag: str) -> str:
+        """Return how to ask at several values of a flag, where that is often asked."""
+        if name not in SWEPT or not self._takes_a_plan():
+            return ""
+        return f" (several at once: {flag} A,B,C)" if self.name in _ROWS else _SWEPT
 
     def _parsed(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse the arguments, or raise with a guess that is near, or with none."""
@@ -112,7 +122,9 @@ class Once(click.Command):
                 raise click.UsageError(f"{error.message}{_NO_PLAN}", ctx) from None
             if not self._takes_a_plan():
                 raise
-            raise click.UsageError(f"{error.message}; {_TO_ADD_UP}", ctx) from None
+            of_a_flag = self.name in _ROWS and _NUMBERS.search(error.message)
+            hint = _WITH_COMMAS if of_a_flag else _TO_ADD_UP
+            raise click.UsageError(f"{error.message}; {hint}", ctx) from None
         for one in self.params:
             if _takes_one_value(one) and ctx.params.get(one.name or "") in flags:
                 raise click.UsageError(f"{max(one.opts, key=len)} needs a value", ctx)

@@ -36,8 +36,8 @@ _FLAGS: Final = {
     ),
     "epochs": (
         "E",
-        "Length of the training in passes over the data (or give --steps); for several lengths at "
-        "once, hockeystick sweep.",
+        "Length of the training in passes over the data (or give --steps); in epsilon and delta, "
+        "several as 10,20,30, and so with any number.",
     ),
     "steps": ("T", "Length of the training in steps (or give --epochs)."),
     "noise_multiplier": ("Z", "Standard deviation of the noise over the clipping norm."),

@@ -8,6 +8,7 @@ from inspect import Parameter, signature
 from types import FunctionType
 from typing import Any, Final, TypeVar, cast
 
+from hockeystick._instead import TOO_MANY
 from hockeystick._synonyms import how_called, parameter_hint
 from hockeystick.errors import ParameterError
 
@@ -17,7 +18,7 @@ _SHOWN: Final = 5
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
-def explaining(init: Callable[..., None]) -> Callable[..., None]:
+def explaining(init: _Function) -> _Function:
     """Return an ``__init__`` that says what it takes where it is called with something else.
 
     Nothing is looked at unless the call fails, and the signature stays as it is written.
@@ -35,7 +36,7 @@ def explaining(init: Callable[..., None]) -> Callable[..., None]:
             _refuse_swapped(error, init, given)
             raise
 
-    return explained
+    return cast(_Function, explained)
 
 
 def explaining_function(function: _Function) -> _Function:
@@ -77,6 +78,7 @@ def _refuse_wrong_call(
     names = [one.name for one in parameters if one.name != "origin" and one.kind not in _ANY]
     if not any(one.kind in _ANY for one in parameters):
         _refuse_unknown(kind, names, [one.name for one in parameters], named)
+    if not any(one.kind is Parameter.VAR_POSITIONAL for one in parameters):
         refuse_too_many(kind, parameters, given)
     if how_called(kind):
         _refuse_missing(kind, parameters, given, named)
@@ -89,7 +91,9 @@ def _refuse_unknown(
     for name, value in named.items():
         if name not in every:
             hint = parameter_hint(kind, name, value, names)
-            text = f"{kind} has no parameter {name!r}{hint}; it takes {', '.join(names)}"
+            text = (
+                f"{kind} has no parameter {name!r}{hint}; it takes {', '.join(names) or 'nothing'}"
+            )
             raise TypeError(text) from None
 
 
@@ -104,6 +108,7 @@ def refuse_too_many(kind: str, parameters: list[Parameter], given: Sequence[Any]
     takes = f"only {', '.join(placed)}" if placed else "nothing"
     where = " without a name" if by_name else ""
     write = f"{kind}({', '.join([*placed, *shown])})" if by_name else how_called(kind)
+    write = TOO_MANY.get(kind, write)
     how = f": write {write}" if write else ""
     raise TypeError(f"{kind} takes {takes}{where}; got {len(given)} values{how}") from None
 

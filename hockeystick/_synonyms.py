@@ -4,11 +4,23 @@ from __future__ import annotations
 
 import difflib
 import re
+import sys
 from collections.abc import Iterable, Mapping
-from types import MappingProxyType
+from opcode import opmap
+from types import FrameType, MappingProxyType
 from typing import Final
 
+from hockeystick._instead import (
+    CALLED_WITH,
+    INSTEAD,
+    METHODS_OF_MECHANISMS,
+    METHODS_OF_OTHERS,
+    OF_OTHERS,
+)
+
 _LEAST_ALIKE: Final = 0.7
+# Functions between a module that lacks a name and whoever asked it.
+_ASKING: Final = ("no_attribute", "moved_name", "__getattr__")
 _NUMBER: Final = re.compile(r"[+-]?\d+(\.\d*)?(e[+-]?\d+)?", re.IGNORECASE)
 # Public names, and what papers and other libraries call the same. Capitals and dashes don't matter.
 _OTHERS: Final = {
@@ -46,8 +58,8 @@ _OTHERS: Final = {
     "RenyiDP": "rdp renyi renyi-differential-privacy",
     "Repeated": "self-composed self-composed-dp-event repeat",
     "ReportNoisyMax": "noisy-max noisy-argmax rnm report-noisy-max-dp-event",
-    "Shuffled": "shuffle shuffling shuffled-sgd",
-    "ShuffledReports": "shuffle-model shuffler amplification-by-shuffling",
+    "Shuffled": "shuffled-sgd",
+    "ShuffledReports": "shuffle shuffling shuffle-model shuffler amplification-by-shuffling",
     "SparseVector": "svt sparse-vector-technique",
     "TCDP": "truncated-cdp truncated-concentrated-dp",
     "TreeAggregation": "dp-ftrl ftrl binary-tree tree-mechanism binary-mechanism "
@@ -61,6 +73,8 @@ _OTHERS: Final = {
 
 # Parameters and accountants, and what others call the same; one of them may be several here.
 _OTHER_WORDS: Final = {
+    "adjacency": "neighboring-relation neighbouring-relation neighbor-relation neighborhood "
+    "neighbours neighbors relation",
     "batch_size": "b m lot-size expected-batch-size sample-size",
     "clients_per_round": "cohort-size report-goal",
     "count": "k n steps num-compositions compositions times repeats",
@@ -68,6 +82,7 @@ _OTHER_WORDS: Final = {
     "epsilon": "eps epsilon0 eps0 target-epsilon",
     "examples": "n num-examples number-of-examples num-samples dataset-size source-dataset-size "
     "population-size data-size",
+    "geometric": "discrete-laplace two-sided-geometric discrete-laplacian",
     "inner": "mechanism event base-mechanism dp-event",
     "mu": "gdp-mu",
     "noise_multiplier": "sigma z std stddev standard-deviation noise-std noise-scale scale noise",
@@ -85,121 +100,6 @@ _OTHER_WORDS: Final = {
     "steps": "t num-steps iterations num-iterations n-iter max-steps compositions",
     "total_clients": "num-clients population-size",
 }
-# Where a participant is in several rounds of one tree.
-_IN_ONE_TREE: Final = (
-    "who is in several leaves of one tree: MatrixFactorization(noise_multiplier, "
-    "mechanisms.Encoder.tree(leaves, participations=..., separation=...)); ** is for trees that "
-    "begin anew"
-)
-_OF_THE_PLAN: Final = "it belongs to the plan, as in DPSGD({name}=...)"
-_A_STEP: Final = (
-    "a step of DP-SGD is step(PoissonSubsampled(Gaussian(noise_multiplier), rate)); "
-    "step(noise_multiplier=..., sample_rate=...) is of adapters.opacus.HockeystickAccountant"
-)
-_ORDERS: Final = (
-    "accountant='rdp' takes the best of all orders; what is known at some of them is a plan, "
-    "RenyiDP({{order: divergence}})"
-)
-# What takes more than another name, by what it is given to; ``{}`` is the value that was given.
-_INSTEAD: Final = {
-    ("sweep", "delta"): "write hs.sweep(grid, hs.calibration.AskEpsilon(plan, delta={}))",
-    ("sweep", "epsilon"): "write hs.sweep(grid, hs.calibration.AskDelta(plan, epsilon={}))",
-    ("sweep", "plan"): "write hs.sweep(grid, hs.calibration.AskEpsilon(plan, delta=1e-5))",
-    ("DiscreteLaplace", "epsilon"): "scale = sensitivity / epsilon, so 1 / {} at sensitivity 1",
-    ("DiscreteLaplace", "parameter"): "scale = 1 / parameter, so 1 / {}",
-    ("Laplace", "epsilon"): "scale = 1 / epsilon in units of the sensitivity, so 1 / {}",
-    ("Laplace", "sensitivity"): "scale is the noise's scale over the sensitivity",
-    ("Gaussian", "sensitivity"): "noise_multiplier is the standard deviation over the sensitivity",
-    ("Gaussian", "sigma"): "noise_multiplier is sigma over the sensitivity, so {} at sensitivity 1",
-    ("TreeAggregation", "participations"): _IN_ONE_TREE,
-    ("TreeAggregation", "separation"): _IN_ONE_TREE,
-    ("TreeAggregation", "minseparation"): _IN_ONE_TREE,
-    ("TreeAggregation", "maxparticipations"): _IN_ONE_TREE,
-    ("TreeAggregation", "epochs"): _IN_ONE_TREE,
-    ("TreeAggregation", "restarts"): _IN_ONE_TREE,
-    ("Shuffled", "users"): "reports that each person randomizes: ShuffledReports(randomizer, {})",
-    **{("step", letters): _A_STEP for letters in ("noisemultiplier", "samplerate", "rate")},
-    ("DPSGD", "targetdelta"): "epsilon(plan, delta) asks for a plan's epsilon at delta = {}",
-    ("DPSGD", "targetepsilon"): "calibrate(DPSGD, 'noise_multiplier', ApproxDP({}, delta), ...) "
-    "solves for the noise that meets it",
-    **{
-        ("RandomizedResponse", letters): "epsilon = ln(p / (1 - p)) with two categories, so "
-        "math.log({0} / (1 - {0}))"
-        for letters in ("probability", "prob", "p")
-    },
-    **{(asked, "group"): "plan.for_group({})" for asked in ("epsilon", "delta", "compare")},
-    ("DPSGD", "delta"): "epsilon(plan, delta) asks for a plan's epsilon at delta = {}",
-    **{(asked, "orders"): _ORDERS for asked in ("epsilon", "delta")},
-    **{
-        (asked, letters): _OF_THE_PLAN.format(name=name)
-        for asked in ("epsilon", "delta", "compare")
-        for letters, name in (
-            ("adjacency", "adjacency"),
-            ("neighboringrelation", "adjacency"),
-            ("neighbouringrelation", "adjacency"),
-            ("noisemultiplier", "noise_multiplier"),
-            ("sigma", "noise_multiplier"),
-            ("samplerate", "rate"),
-            ("samplingprobability", "rate"),
-            ("rate", "rate"),
-            ("q", "rate"),
-            ("steps", "steps"),
-            ("epochs", "epochs"),
-        )
-    },
-    ("epsilon", "epsilon"): "delta(plan, epsilon) asks for a plan's delta at epsilon = {}",
-    ("delta", "delta"): "epsilon(plan, delta) asks for a plan's epsilon at delta = {}",
-    ("DPSGD", "maxgradnorm"): "noise_multiplier is in units of the clipping norm, which is no part",
-    ("DPSGD", "l2normclip"): "noise_multiplier is in units of the clipping norm, which is no part",
-}
-
-# What a call lacks, or has too much of, and what to write, by what is called.
-_CALLED_WITH: Final = {
-    "Composed": "Composed((a, b)), or a @ b",
-    "Encoder": "Encoder.tree(rounds, participations=..., separation=...), "
-    "Encoder.square_root(rounds), Encoder.of(strategy, rounds) or Encoder.of_matrix(matrix)",
-    "FDP": "FDP(tradeoffs.discrete_tradeoff(p, q)) of the probabilities of outcomes, or "
-    "FDP(tradeoffs.G(mu))",
-    "Parallel": "Parallel((a, b, c), 'region')",
-    "RenyiDP": "RenyiDP({order: divergence}), or RenyiDP(zip(orders, divergences))",
-    "calibrate": "calibrate(DPSGD, 'noise_multiplier', ApproxDP(epsilon, delta), examples=..., "
-    "batch_size=..., epochs=...): a plan or a class of plans, what to solve for, a target",
-    "sweep": "hs.sweep(grid, hs.calibration.AskEpsilon(plan, delta=1e-5)), or AskDelta, or Solve",
-    "epsilon": "epsilon(plan, delta)",
-    "delta": "delta(plan, epsilon)",
-}
-
-# Functions and classes of other libraries, and what is called in their place.
-_OF_OTHERS: Final = {
-    "hockeystick.epsilon(hockeystick.DPSGD(examples=..., batch_size=..., epochs=..., "
-    "noise_multiplier=...), delta)": "compute-dp-sgd-privacy compute-dp-sgd-privacy-statement "
-    "get-privacy-spent compute-rdp compute-epsilon",
-    'hockeystick.calibrate(hockeystick.DPSGD, "noise_multiplier", hockeystick.ApproxDP(epsilon, '
-    "delta), examples=..., batch_size=..., epochs=...)": "calibrate-dp-mechanism "
-    "get-noise-multiplier find-noise-multiplier get-sigma calibrate-analytic-gaussian-mechanism",
-    "hockeystick.epsilon(plan, delta), or in a loop hockeystick.Accountant()": "rdp-accountant "
-    "pld-accountant prv-accountant gaussian-accountant moments-accountant privacy-accountant "
-    "create-accountant",
-    "hockeystick.FDP(hockeystick.tradeoffs.discrete_tradeoff(p, q)) for the probabilities of "
-    "outcomes under two neighbours, or hockeystick.adapters.dp_accounting.from_pld(pld)": "pld "
-    "pmf privacy-loss-distribution from-pld from-pmf from-privacy-loss-distribution dense-pld-pmf "
-    "from-two-probability-mass-functions custom-mechanism",
-    "hockeystick.DiscreteLaplace(scale=sensitivity / epsilon)": "geometric geometric-mechanism "
-    "two-sided-geometric",
-    "mechanism ** 0, which releases nothing": "no-op no-op-dp-event none-dp-event",
-    "hockeystick.Gaussian(0), whose noise hides nothing": "non-private non-private-dp-event",
-    "hockeystick.Mechanism, or for an event of dp-accounting "
-    "hockeystick.adapters.dp_accounting.from_event(event, adjacency)": "dp-event",
-    "hockeystick.epsilon(plan, delta)": "get-epsilon",
-    "hockeystick.delta(plan, epsilon)": "get-delta compute-delta",
-}
-# The same of methods of an accountant.
-_METHODS_OF_OTHERS: Final = {
-    "epsilon(delta)": "get-epsilon get-privacy-spent compute-epsilon",
-    "delta(epsilon)": "get-delta compute-delta",
-    "step(mechanism, count)": "compose compose-event add record",
-}
-
 # What others call the values of a parameter, in letters alone, and what they are here. Each is
 # looked for within what was given, in this order: "without" comes before "with".
 _WITHIN: Final[Mapping[str, Mapping[str, str]]] = {
@@ -269,8 +169,9 @@ def _inverted(table: Mapping[str, str]) -> Mapping[str, tuple[str, ...]]:
 
 
 _WORDS: Final = _inverted(_OTHER_WORDS)
-_CALLS: Final = _inverted(_OF_OTHERS)
-_METHODS: Final = _inverted(_METHODS_OF_OTHERS)
+_CALLS: Final = _inverted(OF_OTHERS)
+_METHODS: Final = _inverted(METHODS_OF_OTHERS)
+_OF_MECHANISMS: Final = _inverted(METHODS_OF_MECHANISMS)
 
 
 def meant(name: str, allowed: Iterable[str]) -> str | None:
@@ -334,7 +235,7 @@ def parameter_hint(kind: str, name: str, value: object, allowed: Iterable[str]) 
         value: What was given for it.
         allowed: The parameters that it has.
     """
-    instead = _INSTEAD.get((kind, _letters(name)))
+    instead = INSTEAD.get((kind, _letters(name)))
     if instead is not None:
         return f" ({instead.format(value)})"
     return told(meant(name, allowed))
@@ -342,28 +243,51 @@ def parameter_hint(kind: str, name: str, value: object, allowed: Iterable[str]) 
 
 def how_called(kind: str) -> str:
     """Return what to write in place of a wrong call; nothing if there is no more to say."""
-    return _CALLED_WITH.get(kind, "")
+    return CALLED_WITH.get(kind, "")
 
 
-def no_attribute(module: str, name: str, public: Mapping[str, str]) -> AttributeError:
-    """Return the error for a name that a module does not have.
+def no_attribute(module: str, name: str, public: Mapping[str, str]) -> Exception:
+    """Return the error for a name that a module does not have: an ImportError where it is imported.
 
     Args:
         module: The module.
         name: What was looked for in it.
         public: Public names, and where each of them is.
     """
-    text = f"module {module!r} has no attribute {name!r}"
-    if _letters(name) in _CALLS and not name.startswith("_"):
-        return AttributeError(f"{text}; use {_CALLS[_letters(name)][0]}", name=name)
-    found = None if name.startswith("_") else meant(name, public)
-    hint = "" if found is None else f" (did you mean {public[found]}.{found}?)"
-    return AttributeError(text + hint, name=name)
+    hint = "" if name.startswith("_") else _meant_by(name, public)
+    # Python replaces the text of an AttributeError where a name is imported.
+    if hint and _is_imported():
+        return ImportError(f"cannot import name {name!r} from {module!r}{hint}", name=module)
+    return AttributeError(f"module {module!r} has no attribute {name!r}{hint}", name=name)
+
+
+def _meant_by(name: str, public: Mapping[str, str]) -> str:
+    """Return what was meant by a name that a module does not have, to follow an error."""
+    # A function and a class may differ in capitals alone.
+    called = _CALLS.get(_letters(name)) or _CALLS.get(f"function{name}")
+    if called:
+        return f"; use {called[0]}"
+    found = meant(name, public)
+    return "" if found is None else f" (did you mean {public[found]}.{found}?)"
+
+
+def _is_imported() -> bool:
+    """Return whether whoever asked a module for a name is ``from module import name``."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and frame.f_code.co_name in _ASKING:
+        frame = frame.f_back
+    return frame is not None and frame.f_code.co_code[frame.f_lasti] == opmap["IMPORT_FROM"]
 
 
 def called_here(name: str) -> str:
     """Return what is called in place of a method of other libraries; nothing if unknown."""
     found = _METHODS.get(_letters(name), ())
+    return f"; use {found[0]}" if found else ""
+
+
+def instead_of_method(name: str) -> str:
+    """Return what is called in place of a mechanism's method in other libraries."""
+    found = _OF_MECHANISMS.get(_letters(name), ())
     return f"; use {found[0]}" if found else ""
 
 

@@ -10,7 +10,7 @@ from decimal import Decimal
 from enum import StrEnum
 from fractions import Fraction
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, TypeGuard, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeGuard, TypeVar
 
 import numpy as np
 
@@ -31,6 +31,12 @@ class WordEnum(StrEnum):
 
     def __repr__(self) -> str:
         return repr(self.value)
+
+    @classmethod
+    def _missing_(cls, value: object) -> NoReturn:
+        """Refuse another text as it is refused where the parameter is named."""
+        one_of(cls.__name__.lower(), value, tuple(member.value for member in cls))
+        raise AssertionError(value)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

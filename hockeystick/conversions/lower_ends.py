@@ -10,7 +10,7 @@ from typing import Final
 from hockeystick.accountants.closed_forms.closed_form import least_delta, least_epsilon
 from hockeystick.accountants.composition import composition_of
 from hockeystick.conversions.to_renyi import attained_divergence, attained_divergences
-from hockeystick.errors import UnsupportedError
+from hockeystick.errors import ParameterError, UnsupportedError
 from hockeystick.mechanisms import Mechanism
 from hockeystick.mechanisms.base import checked
 from hockeystick.notions import GDP, TCDP, ZCDP, ApproxDP, Notion, RenyiDP
@@ -18,6 +18,7 @@ from hockeystick.notions import GDP, TCDP, ZCDP, ApproxDP, Notion, RenyiDP
 _A_SOURCE: Final = "a notion or a plan, such as hs.ZCDP(rho=0.5)"
 # Orders less one: a line above all divergences mostly touches them at an end.
 _LARGE_SMALL_REST: Final = (2.0**24, 2.0**-10, 2.0**16, 2.0**10, 64.0, 8.0, 1.0)
+_FOUND: Final = "what convert made of x, such as convert(x, hs.ZCDP)"
 _CLOSE: Final = 1.0 - 1e-4
 _DOWN: Final = 1.0 - 2.0**-50
 
@@ -49,7 +50,7 @@ def lower_ends(x: Mechanism, found: Notion) -> tuple[float, ...]:
         Lower ends of epsilon and delta, of mu, of rho, or of each divergence; or none.
 
     Raises:
-        ParameterError: If x is neither a notion nor a plan.
+        ParameterError: If x is neither a notion nor a plan, or found is no notion.
 
     References:
         Bun and Steinke 2016, definition 1.1; Dong, Roth and Su 2022, theorem 2.7 and corollary B.6.
@@ -63,6 +64,8 @@ def lower_ends(x: Mechanism, found: Notion) -> tuple[float, ...]:
         True
     """
     source = checked("x", x, allowed=_A_SOURCE)
+    if not isinstance(found, Notion):
+        raise ParameterError("found", found, _FOUND)
     if found.origin is not None and (found.origin.lower or found.origin.kind == "exact"):
         return found.origin.lower
     try:

@@ -87,9 +87,21 @@ class Terms:
         total = self.nothing
         with EVALUATING:
             for part, count in runs_of(mechanism):
-                one = _price_of_part(self.measure, part)
+                one = self._price_of_one(part)
                 total = plus(total, tuple(cost * count for cost in one))
         return total
+
+    def _price_of_one(self, part: Mechanism) -> Costs:
+        """Return the price of one run; of a stated guarantee without one, say what has one."""
+        try:
+            return _price_of_part(self.measure, part)
+        except IncompatibleError as error:
+            if not isinstance(part, ApproxDP):
+                raise
+            raise IncompatibleError(
+                f"{error}; charge the mechanism itself, such as Gaussian(noise_multiplier), or a "
+                "dataset whose budget is an ApproxDP"
+            ) from None
 
     @property
     def nothing(self) -> Costs:

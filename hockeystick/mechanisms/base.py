@@ -11,6 +11,7 @@ from typing import ClassVar, Final, NoReturn, final
 
 from hockeystick import _validate
 from hockeystick._keywords import explaining
+from hockeystick._synonyms import instead_of_method
 from hockeystick.adjacency import Adjacency
 from hockeystick.errors import NoGroupFormError, ParameterError
 from hockeystick.mechanisms.registry import registered
@@ -131,6 +132,16 @@ and Gaussian (noise multiplier 20)
     def __pow__(self, count: float) -> Repeated:
         """Return the mechanism run ``count`` times on the same data."""
         return Repeated(self, count)
+
+
+def _no_attribute(self: Mechanism, name: str) -> NoReturn:
+    """Raise for an attribute that there is not, with what is called in place of others' methods."""
+    text = f"{type(self).__name__!r} object has no attribute {name!r}{instead_of_method(name)}"
+    raise AttributeError(text, name=name, obj=self)
+
+
+# Type checkers are to refuse these, so that the class does not have it in its text.
+setattr(Mechanism, "__getattr__", _no_attribute)  # noqa: B010
 
 
 def _refuse_times(self: Mechanism, _: object) -> NoReturn:

@@ -21,6 +21,7 @@ ORDER: Final = Domain(
 DIVERGENCE: Final = Domain(symbol="tau", low=0, high=math.inf, typical=(1e-3, 10))
 _SHOWN: Final = 4
 _ALLOWED: Final = "a mapping from orders > 1 to divergences >= 0, or pairs of such"
+_OF_A_PLAN: Final = "; those of a plan are convert(plan, RenyiDP, orders=[2, 4, 8])"
 
 
 @final
@@ -132,7 +133,7 @@ def _sorted(divergences: object) -> tuple[tuple[float, float], ...]:
     try:
         listed = [pair if isinstance(pair, str) else tuple(pair) for pair in _iterable(pairs)]
     except TypeError:
-        raise ParameterError("divergences", divergences, _ALLOWED) from None
+        raise ParameterError("divergences", divergences, _ALLOWED + _OF_A_PLAN) from None
     least: dict[float, float] = {}
     for pair in listed:
         if len(pair) != 2:

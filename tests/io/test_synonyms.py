@@ -141,6 +141,42 @@ def test_a_text_with_times_or_plus_says_how_to_repeat_and_compose() -> None:
             "'region')",
         ),
         (lambda: ANYTHING.FDP([0.5, 0.5], [0.3, 0.7]), "discrete_tradeoff(p, q)"),
+        (lambda: ANYTHING.rdp(ANYTHING.Gaussian(1)), "orders=[2, 4, 8]) for the divergences"),
+        (lambda: ANYTHING.RenyiDP([2, 4]), "are convert(plan, RenyiDP, orders="),
+        (lambda: ANYTHING.Gaussian(1).get_epsilon(1e-5), "; use hockeystick.epsilon(plan, delta)"),
+        (lambda: ANYTHING.Gaussian(1).self_compose(3), "; use plan ** count"),
+        (lambda: ANYTHING.Gaussian(1).compose(3), "; use a @ b"),
+        (lambda: ANYTHING.Adjacency("ADD_OR_REMOVE_ONE"), "did you mean 'add-remove'?"),
+        (lambda: ANYTHING.DPSGD(neighboring_relation=1), 'adjacency="add-remove"'),
+        (lambda: ANYTHING.Accountant(neighboring_relation=1), "as in DPSGD(adjacency=...)"),
+        (lambda: ANYTHING.Accountant(accountant="rdp"), "epsilon(delta, accountant='rdp')"),
+        (lambda: ANYTHING.Accountant("rdp"), "write Accountant(), then"),
+        (lambda: ANYTHING.tradeoff(ANYTHING.Gaussian(1), 0.05), "write tradeoff(plan)(alpha)"),
+        (lambda: ANYTHING.tradeoff(ANYTHING.Gaussian(1), alpha=0.05), "tradeoff(plan)(0.05)"),
+        (
+            lambda: ANYTHING.calibrate(ANYTHING.DPSGD, "noise_multiplier", 2, 1e-5),
+            "ApproxDP(epsilon=2, delta=1e-5)): the target is one guarantee",
+        ),
+        (
+            lambda: ANYTHING.calibrate(ANYTHING.Gaussian, "noise_multiplier", 2),
+            "ApproxDP(2, delta=1e-5)",
+        ),
+        (lambda: ANYTHING.solve(1), "; use hockeystick.calibrate("),
+        (
+            lambda: ANYTHING.conversions.lower_ends(ANYTHING.Gaussian(1), ANYTHING.ZCDP),
+            "such as convert(x, hs.ZCDP)",
+        ),
+        (lambda: ANYTHING.mechanisms.ShuffledReports(3, 9), "such as RandomizedResponse("),
+        (lambda: ANYTHING.Shuffle(3), "ShuffledReports(randomizer, users)"),
+        (
+            lambda: ANYTHING.release.discrete_laplace(3),
+            "did you mean hockeystick.release.geometric",
+        ),
+        (lambda: ANYTHING.release.discrete_gaussian(3, sigma=2), "DiscreteGaussian(sigma=2)"),
+        (lambda: ANYTHING.release.laplace(3, 1), "laplace(Laplace(scale), value, sensitivity"),
+        (lambda: ANYTHING.Ledger(budget=0.5), "write Ledger('ledger.db', 'census', budget="),
+        (lambda: ANYTHING.calibration.Filter(0.5), "write ZCDP(rho=0.5)"),
+        (lambda: ANYTHING.calibration.Filter("ZCDP(0.5)"), "without quotes"),
         (lambda: ANYTHING.Geometric(0.1), "DiscreteLaplace(scale=sensitivity / epsilon)"),
         (lambda: ANYTHING.mechanisms.MixtureOfGaussians, "GaussianMixture"),
         (
@@ -150,5 +186,19 @@ def test_a_text_with_times_or_plus_says_how_to_repeat_and_compose() -> None:
     ],
 )
 def test_what_newcomers_write_is_told_what_to_write(wrong: Callable[[], Any], said: str) -> None:
-    with pytest.raises((TypeError, AttributeError), match=re.escape(said)):
+    with pytest.raises((TypeError, AttributeError, ValueError), match=re.escape(said)):
         wrong()
+
+
+def test_names_that_are_imported_are_told_what_to_write_too() -> None:
+    for text, said in (
+        ("from hockeystick import PLDAccountant", "use hockeystick.epsilon(plan, delta)"),
+        ("from hockeystick import Shuffle", "ShuffledReports(randomizer, users)"),
+        ("from hockeystick.mechanisms import DPFTRL", "hockeystick.mechanisms.TreeAggregation?"),
+        ("from hockeystick.notions import zCDP", "did you mean hockeystick.notions.ZCDP?"),
+        ("from hockeystick.release import discrete_laplace", "hockeystick.release.geometric?"),
+        ("from hockeystick import Zebra", "cannot import name 'Zebra'"),
+    ):
+        with pytest.raises(ImportError, match=re.escape(said)):
+            exec(text)
+    assert not hasattr(hs, "PLDAccountant")

@@ -108,8 +108,17 @@ def _(budget: RenyiDP) -> bool:
 def checked_budget(budget: object) -> Notion:
     """Return the budget if it is a guarantee that bounds something, or raise."""
     if not isinstance(budget, Notion) or not _is_finite(budget):
-        raise ParameterError("budget", budget, _FINITE)
+        raise ParameterError("budget", budget, _FINITE + _as_a_guarantee(budget))
     return budget
+
+
+def _as_a_guarantee(budget: object) -> str:
+    """Return how a number or a text is written as a guarantee; nothing for what is neither."""
+    if isinstance(budget, str):
+        return ", such as ZCDP(rho=0.5), without quotes (io.parse_plan(text) reads one from a text)"
+    if isinstance(budget, int | float):
+        return f" (write ZCDP(rho={budget!r}), or ApproxDP(epsilon={budget!r}, delta=1e-5))"
+    return ""
 
 
 def checked_options(

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, NoReturn, Self, Unpack, final, overload
 
 from hockeystick import accountants
-from hockeystick._keywords import explaining_function
+from hockeystick._keywords import explaining, explaining_function
 from hockeystick._synonyms import called_here
 from hockeystick.accountants import Answer
 from hockeystick.accountants.ask import Precision, Proving
@@ -76,6 +76,7 @@ class Accountant(Recorder):
 
     __slots__ = ()
 
+    @explaining
     def __init__(self) -> None:
         super().__init__(Runs())
 

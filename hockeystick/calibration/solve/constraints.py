@@ -292,6 +292,8 @@ def constraint_of(target: object, accountant: str) -> Constraint:
     )
     if isinstance(target, tuple | list) and len(target) == len(("epsilon", "delta")):
         allowed += f" (write ApproxDP({target[0]!r}, {target[1]!r}))"
+    elif isinstance(target, int | float):
+        allowed += f" (write ApproxDP({target!r}, delta=1e-5), or PureDP({target!r}))"
     raise ParameterError("target", target, allowed)
 
 

@@ -14,6 +14,10 @@ from hockeystick.mechanisms.registry import registered
 
 _USERS: Final = whole_numbers("n", 1, (100, 10**7))
 
+_RANDOMIZER: Final = (
+    "a mechanism that each person runs, such as RandomizedResponse(epsilon=1) or PureDP(epsilon=1)"
+)
+
 
 @registered
 @final
@@ -107,7 +111,8 @@ class ShuffledReports(Mechanism):
     users: int
 
     def __init__(self, randomizer: Mechanism, users: float) -> None:
-        object.__setattr__(self, "randomizer", _local(checked("randomizer", randomizer)))
+        given = checked("randomizer", randomizer, allowed=_RANDOMIZER)
+        object.__setattr__(self, "randomizer", _local(given))
         object.__setattr__(self, "users", _validate.count("users", users, _USERS))
 
     @property

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from hockeystick import _validate
+from hockeystick._keywords import explaining_function
 from hockeystick._validate import Domain, whole_numbers
 from hockeystick.mechanisms.base import Mechanism
 from hockeystick.mechanisms.noise.discrete_gaussian import DiscreteGaussian
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 ENTRIES: Final = whole_numbers("k", 1, (1, 100))
 
 
+@explaining_function
 def discrete_gaussian(
     mechanism: DiscreteGaussian,
     value: Any,
@@ -85,6 +87,7 @@ def discrete_gaussian(
     return _released(own, value, entries, charge, noise)
 
 
+@explaining_function
 def geometric(
     mechanism: DiscreteLaplace,
     value: Any,
@@ -135,6 +138,7 @@ def geometric(
     return _released(own, value, entries, charge, noise)
 
 
+@explaining_function
 def skellam(
     mechanism: Skellam,
     value: Any,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from hockeystick._keywords import explaining_function
 from hockeystick.mechanisms.noise.gaussian import Gaussian
 from hockeystick.mechanisms.noise.laplace import Laplace
 from hockeystick.release._values import numbers, of_kind
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
+@explaining_function
 def gaussian(
     mechanism: Gaussian,
     value: Any,
@@ -99,6 +101,7 @@ def gaussian(
     )
 
 
+@explaining_function
 def laplace(
     mechanism: Laplace,
     value: Any,

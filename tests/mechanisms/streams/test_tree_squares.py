@@ -67,6 +67,6 @@ def test_wrong_calls_are_told_what_to_write() -> None:
     with pytest.raises(TypeError, match=r"\(did you mean 'separation'\?\); it takes rounds, part"):
         Encoder.tree(9, min_separation=3)  # type: ignore[call-arg]
     with pytest.raises(TypeError, match=r"write Encoder\.tree\(rounds, participations="):
-        Encoder([[1]])
+        Encoder([[1]])  # type: ignore[arg-type,call-arg]
     with pytest.raises(hs.errors.ParameterError, match="separation"):
         Encoder.tree(9, separation=0)

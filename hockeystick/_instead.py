@@ -1,0 +1,169 @@
+"""What to write in place of calls that are of other libraries, or in part wrong."""
+
+from __future__ import annotations
+
+from typing import Final
+
+# Where a participant is in several rounds of one tree.
+_IN_ONE_TREE: Final = (
+    "who is in several leaves of one tree: MatrixFactorization(noise_multiplier, "
+    "mechanisms.Encoder.tree(leaves, participations=..., separation=...)); ** is for trees that "
+    "begin anew"
+)
+_NEIGHBOURS: Final = 'write adjacency="add-remove", "replace-one" or "zero-out"'
+_OF_THE_PLAN: Final = "it belongs to the plan, as in DPSGD({name}=...)"
+_A_STEP: Final = (
+    "a step of DP-SGD is step(PoissonSubsampled(Gaussian(noise_multiplier), rate)); "
+    "step(noise_multiplier=..., sample_rate=...) is of adapters.opacus.HockeystickAccountant"
+)
+_ORDERS: Final = (
+    "accountant='rdp' takes the best of all orders; what is known at some of them is a plan, "
+    "RenyiDP({{order: divergence}})"
+)
+# What takes more than another name, by what it is given to; ``{}`` is the value that was given.
+INSTEAD: Final = {
+    ("sweep", "delta"): "write hs.sweep(grid, hs.calibration.AskEpsilon(plan, delta={}))",
+    ("sweep", "epsilon"): "write hs.sweep(grid, hs.calibration.AskDelta(plan, epsilon={}))",
+    ("sweep", "plan"): "write hs.sweep(grid, hs.calibration.AskEpsilon(plan, delta=1e-5))",
+    ("DiscreteLaplace", "epsilon"): "scale = sensitivity / epsilon, so 1 / {} at sensitivity 1",
+    ("DiscreteLaplace", "parameter"): "scale = 1 / parameter, so 1 / {}",
+    ("Laplace", "epsilon"): "scale = 1 / epsilon in units of the sensitivity, so 1 / {}",
+    ("Laplace", "sensitivity"): "scale is the noise's scale over the sensitivity",
+    ("Gaussian", "sensitivity"): "noise_multiplier is the standard deviation over the sensitivity",
+    ("Gaussian", "sigma"): "noise_multiplier is sigma over the sensitivity, so {} at sensitivity 1",
+    ("TreeAggregation", "participations"): _IN_ONE_TREE,
+    ("TreeAggregation", "separation"): _IN_ONE_TREE,
+    ("TreeAggregation", "minseparation"): _IN_ONE_TREE,
+    ("TreeAggregation", "maxparticipations"): _IN_ONE_TREE,
+    ("TreeAggregation", "epochs"): _IN_ONE_TREE,
+    ("TreeAggregation", "restarts"): _IN_ONE_TREE,
+    ("Accountant", "neighboringrelation"): _OF_THE_PLAN.format(name="adjacency"),
+    ("Accountant", "adjacency"): _OF_THE_PLAN.format(name="adjacency"),
+    ("Accountant", "accountant"): "it is asked for: accountant.epsilon(delta, accountant={!r})",
+    ("DPSGD", "neighboringrelation"): _NEIGHBOURS,
+    ("DPSGD", "neighbouringrelation"): _NEIGHBOURS,
+    ("discrete_gaussian", "sigma"): "it is of the mechanism: DiscreteGaussian(sigma={})",
+    ("gaussian", "sigma"): "the mechanism has the noise: Gaussian(sigma / sensitivity)",
+    ("gaussian", "noisemultiplier"): "it is of the mechanism: Gaussian(noise_multiplier={})",
+    ("geometric", "scale"): "it is of the mechanism: DiscreteLaplace(scale={})",
+    ("geometric", "epsilon"): "the mechanism has the noise: DiscreteLaplace(sensitivity / {})",
+    ("laplace", "scale"): "the mechanism has the noise: Laplace(scale / sensitivity)",
+    ("laplace", "epsilon"): "the mechanism has the noise: Laplace(1 / {})",
+    ("tradeoff", "alpha"): "write tradeoff(plan)({})",
+    ("Shuffled", "users"): "reports that each person randomizes: ShuffledReports(randomizer, {})",
+    **{("step", letters): _A_STEP for letters in ("noisemultiplier", "samplerate", "rate")},
+    ("DPSGD", "targetdelta"): "epsilon(plan, delta) asks for a plan's epsilon at delta = {}",
+    ("DPSGD", "targetepsilon"): "calibrate(DPSGD, 'noise_multiplier', ApproxDP({}, delta), ...) "
+    "solves for the noise that meets it",
+    **{
+        ("RandomizedResponse", letters): "epsilon = ln(p / (1 - p)) with two categories, so "
+        "math.log({0} / (1 - {0}))"
+        for letters in ("probability", "prob", "p")
+    },
+    **{(asked, "group"): "plan.for_group({})" for asked in ("epsilon", "delta", "compare")},
+    ("DPSGD", "delta"): "epsilon(plan, delta) asks for a plan's epsilon at delta = {}",
+    **{(asked, "orders"): _ORDERS for asked in ("epsilon", "delta")},
+    **{
+        (asked, letters): _OF_THE_PLAN.format(name=name)
+        for asked in ("epsilon", "delta", "compare")
+        for letters, name in (
+            ("adjacency", "adjacency"),
+            ("neighboringrelation", "adjacency"),
+            ("neighbouringrelation", "adjacency"),
+            ("noisemultiplier", "noise_multiplier"),
+            ("sigma", "noise_multiplier"),
+            ("samplerate", "rate"),
+            ("samplingprobability", "rate"),
+            ("rate", "rate"),
+            ("q", "rate"),
+            ("steps", "steps"),
+            ("epochs", "epochs"),
+        )
+    },
+    ("epsilon", "epsilon"): "delta(plan, epsilon) asks for a plan's delta at epsilon = {}",
+    ("delta", "delta"): "epsilon(plan, delta) asks for a plan's epsilon at delta = {}",
+    ("DPSGD", "maxgradnorm"): "noise_multiplier is in units of the clipping norm, which is no part",
+    ("DPSGD", "l2normclip"): "noise_multiplier is in units of the clipping norm, which is no part",
+}
+
+# What a call lacks, or has too much of, and what to write, by what is called.
+CALLED_WITH: Final = {
+    "Accountant": "Accountant(), then accountant.step(mechanism) and accountant.epsilon(delta)",
+    "Composed": "Composed((a, b)), or a @ b",
+    "Encoder": "Encoder.tree(rounds, participations=..., separation=...), "
+    "Encoder.square_root(rounds), Encoder.of(strategy, rounds) or Encoder.of_matrix(matrix)",
+    "FDP": "FDP(tradeoffs.discrete_tradeoff(p, q)) of the probabilities of outcomes, or "
+    "FDP(tradeoffs.G(mu))",
+    "Ledger": "Ledger('ledger.db', 'census', budget=ZCDP(rho=0.5)): a file or a database's URL, "
+    "the name of a dataset, a budget",
+    "Parallel": "Parallel((a, b, c), 'region')",
+    "RenyiDP": "RenyiDP({order: divergence}), or RenyiDP(zip(orders, divergences))",
+    "calibrate": "calibrate(DPSGD, 'noise_multiplier', ApproxDP(epsilon, delta), examples=..., "
+    "batch_size=..., epochs=...): a plan or a class of plans, what to solve for, a target",
+    "sweep": "hs.sweep(grid, hs.calibration.AskEpsilon(plan, delta=1e-5)), or AskDelta, or Solve",
+    "epsilon": "epsilon(plan, delta)",
+    "delta": "delta(plan, epsilon)",
+    "discrete_gaussian": "discrete_gaussian(DiscreteGaussian(sigma), value, charge=...)",
+    "gaussian": "gaussian(Gaussian(noise_multiplier), value, sensitivity, charge=...)",
+    "geometric": "geometric(DiscreteLaplace(scale), value, charge=...)",
+    "laplace": "laplace(Laplace(scale), value, sensitivity, charge=...)",
+    "skellam": "skellam(Skellam(variance), value, charge=...)",
+    "tradeoff": "tradeoff(plan)",
+}
+
+# Where more is given by place than there are places, and what else than naming it is meant.
+TOO_MANY: Final = {
+    "calibrate": "calibrate(plan, 'noise_multiplier', ApproxDP(epsilon=2, delta=1e-5)): the target "
+    "is one guarantee",
+    "tradeoff": "tradeoff(plan)(alpha), the least false negative rate at a false positive rate",
+}
+
+# Functions and classes of other libraries, and what is called in their place.
+OF_OTHERS: Final = {
+    "hockeystick.epsilon(hockeystick.DPSGD(examples=..., batch_size=..., epochs=..., "
+    "noise_multiplier=...), delta)": "compute-dp-sgd-privacy compute-dp-sgd-privacy-statement "
+    "get-privacy-spent compute-epsilon",
+    "hockeystick.convert(plan, hockeystick.RenyiDP, orders=[2, 4, 8]) for the divergences at some "
+    'orders, or hockeystick.epsilon(plan, delta, accountant="rdp") for the best of all': "get-rdp "
+    "compute-rdp function-rdp renyi-divergence renyi-divergences",
+    "hockeystick.mechanisms.ShuffledReports(randomizer, users) for reports that each person "
+    "randomizes, or hockeystick.Shuffled(inner, steps) for training in shuffled "
+    "order": "shuffle shuffling shuffler shuffle-model",
+    'hockeystick.calibrate(hockeystick.DPSGD, "noise_multiplier", hockeystick.ApproxDP(epsilon, '
+    "delta), examples=..., batch_size=..., epochs=...)": "calibrate-dp-mechanism "
+    "get-noise-multiplier find-noise-multiplier get-sigma calibrate-analytic-gaussian-mechanism "
+    "solve find-noise calibrate-noise",
+    "hockeystick.epsilon(plan, delta), or in a loop hockeystick.Accountant()": "rdp-accountant "
+    "pld-accountant prv-accountant gaussian-accountant moments-accountant privacy-accountant "
+    "create-accountant",
+    "hockeystick.FDP(hockeystick.tradeoffs.discrete_tradeoff(p, q)) for the probabilities of "
+    "outcomes under two neighbours, or hockeystick.adapters.dp_accounting.from_pld(pld)": "pld "
+    "pmf privacy-loss-distribution from-pld from-pmf from-privacy-loss-distribution dense-pld-pmf "
+    "from-two-probability-mass-functions custom-mechanism",
+    "hockeystick.DiscreteLaplace(scale=sensitivity / epsilon)": "geometric geometric-mechanism "
+    "two-sided-geometric",
+    "mechanism ** 0, which releases nothing": "no-op no-op-dp-event none-dp-event",
+    "hockeystick.Gaussian(0), whose noise hides nothing": "non-private non-private-dp-event",
+    "hockeystick.Mechanism, or for an event of dp-accounting "
+    "hockeystick.adapters.dp_accounting.from_event(event, adjacency)": "dp-event",
+    "hockeystick.epsilon(plan, delta)": "get-epsilon",
+    "hockeystick.delta(plan, epsilon)": "get-delta compute-delta",
+}
+# The same of methods of an accountant.
+METHODS_OF_OTHERS: Final = {
+    "epsilon(delta)": "get-epsilon get-privacy-spent compute-epsilon",
+    "delta(epsilon)": "get-delta compute-delta",
+    "step(mechanism, count)": "compose compose-event add record",
+}
+# The same of methods of a mechanism.
+METHODS_OF_MECHANISMS: Final = {
+    "hockeystick.epsilon(plan, delta)": "epsilon get-epsilon get-epsilon-for-delta compute-epsilon "
+    "get-privacy-spent approx-dp get-approx-dp",
+    "hockeystick.delta(plan, epsilon)": "delta get-delta get-delta-for-epsilon compute-delta",
+    "plan ** count": "self-compose repeat times",
+    "a @ b": "compose then and-then",
+    "hockeystick.convert(plan, hockeystick.RenyiDP, orders=[2, 4, 8])": "rdp get-rdp renyi-div",
+    "hockeystick.tradeoff(plan)": "tradeoff get-tradeoff fdp get-f-dp",
+    "what hockeystick.release has for it, as hockeystick.release.gaussian(mechanism, value, "
+    "sensitivity)": "release sample randomize randomise add-noise privatize privatise",
+}

@@ -16,6 +16,8 @@ _TIMES_A_UNIT: Final = re.compile(r"(\d+(?:\.\d+)?)\s*([kKmM])")
 _POWER: Final = re.compile(r"(?:([\d.]+)\s*[*x×·]\s*)?10\s*(?:\^|\*\*)\s*\(?([-−+]?\d+)\)?")
 _THOUSANDS: Final = re.compile(r"\d{1,3}(?:,\d{3})+")
 _COMMA: Final = re.compile(r"\d*,\d+")
+# 10,20 is as likely two numbers.
+_MAY_BE_TWO: Final = re.compile(r"[1-9]\d+,[1-9]\d+")
 _LONG_MINUS: Final = re.compile(r"[\d.]+[eE]−\d+|−[\d.]+")
 
 
@@ -98,5 +100,7 @@ def as_written_here(text: str) -> str:
         whole = text.replace(",", "")
         return whole if text.count(",") > 1 else f"{whole}, or {text.replace(',', '.')}"
     if _COMMA.fullmatch(text):
-        return text.replace(",", ".")
+        before, _, after = text.partition(",")
+        one = f", or one value: {before}" if _MAY_BE_TWO.fullmatch(text) else ""
+        return f"{before}.{after}{one}"
     return text.replace("−", "-") if _LONG_MINUS.fullmatch(text) else ""

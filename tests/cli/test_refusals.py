@@ -72,7 +72,10 @@ def test_only_an_option_of_near_spelling_is_offered(run: Run) -> None:
 
 WRITTEN_ELSEWHERE = [
     ("epsilon FLAGS --delta 1%", "got '1%'; write 0.01"),
-    ("solve FLAGS --epsilon 10,20", "write 10.20, or one value: 10"),
+    (
+        "solve --rate 0.1 --noise-multiplier 1 --steps 10,20",
+        "got '10,20'; write 10.20, or one value: 10",
+    ),
     ("epsilon FLAGS --delta 2x10^-6", "got '2x10^-6'; write 2e-6"),
     ("epsilon FLAGS --delta 1e\u22125", "; write 1e-5"),
     ("epsilon FLAGS --delta 1e-5 --at-most 2,5", "got '2,5'; write 2.5"),

@@ -3,6 +3,7 @@
 import json
 import math
 from collections.abc import Callable
+from pathlib import Path
 from statistics import NormalDist
 from typing import Any
 
@@ -119,3 +120,51 @@ def test_what_else_is_released_is_for_the_group_too(run: Run) -> None:
     assert inside["lower"] <= beside["upper"]
     assert beside["lower"] <= inside["upper"]
     assert inside["lower"] > 1
+
+
+def test_what_is_solved_for_a_group_meets_the_target_for_that_group_and_hardly_anything_less(
+    run: Run,
+) -> None:
+    target = ("--epsilon", "2", "--delta", "1e-6", "--group", "3")
+    spent = ("--spent", "Gaussian(20)")
+    for before, run_before in ((), ""), (spent, " @ Gaussian(20)"):
+        found = told(run, "solve", "Gaussian()", *target, *before)
+        asked = ("--delta", "1e-6", "--group", "3")
+        of_it = told(run, "epsilon", f"Gaussian({found['value']!r}){run_before}", *asked)
+        assert 2 - 1e-6 <= of_it["lower"] <= of_it["upper"] <= 2
+        assert found["plan"]["size"] == 3
+    pure = told(run, "solve", "Laplace() ** 2", "--epsilon", "1", "--delta", "0", "--group", "5")
+    assert pure["value"] == pytest.approx(10, rel=1e-8)
+    assert pure["value"] >= 10
+
+
+def test_a_solved_plan_is_written_for_one_record_with_a_note_of_the_group(
+    run: Run, tmp_path: Path
+) -> None:
+    out = str(tmp_path / "solved.toml")
+    target = ("--epsilon", "1", "--delta", "1e-6", "--group", "2", "-o", out)
+    assert run("solve", "Gaussian() ** 4", *target).status == 0
+    assert "for any 2 records together: ask with --group 2" in Path(out).read_text()
+    at = ("--delta", "1e-6", "--group", "2")
+    assert float(run("epsilon", out, *at, "--short").out) == 1
+    assert run("verify", out, *at).status == 0
+    refused = run("solve", "Laplace()", *target[:-2], "--verify")
+    assert "hockeystick verify FILE.toml --group 2" in refused.err
+
+
+@pytest.mark.extras
+def test_a_page_about_a_group_has_the_epsilon_of_the_group(run: Run, tmp_path: Path) -> None:
+    plan = ("--noise-multiplier", "4", "--rate", "0.01", "--steps", "10", "--delta", "1e-5")
+    epsilon = run("epsilon", *plan, "--group", "2", "--short").out.strip()
+    done = run("report", *plan, "--group", "2", "-o", str(tmp_path / "page.html"))
+    assert f"epsilon = {epsilon} at delta" in done.out
+    assert "--group 2" in (tmp_path / "page.html").read_text()
+
+
+def test_a_page_about_a_group_of_other_plans_is_told_what_answers(run: Run) -> None:
+    status, _, err = run("report", "Laplace(3)", "--group", "2", "--delta", "0", "-o", "page.html")
+    assert status == 2
+    assert "hockeystick epsilon 'Laplace(3)' --group 2" in err
+    assert run("verify", "answer.json", "--group", "2").err.startswith(
+        "hockeystick: --group is for plan files: answer.json says for whom it is"
+    )

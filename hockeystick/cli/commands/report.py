@@ -18,7 +18,7 @@ from hockeystick.answers import Decision, registration, require_verifier
 from hockeystick.answers.registration import BLANK
 from hockeystick.cli.commands.audit import REFUTED
 from hockeystick.cli.commands.ledger import NOT_SOUND
-from hockeystick.cli.flags import asking, defaults, options
+from hockeystick.cli.flags import asking, defaults, of_group, options
 from hockeystick.cli.flags.deciding import MISSED, budget_of
 from hockeystick.cli.flags.of_ledgers import VARIABLE, named
 from hockeystick.cli.flags.once import Once
@@ -47,6 +47,7 @@ _A_DATE: Final = "a day such as 2026-01-31"
 
 @click.command(cls=Once)
 @options.plan_flags
+@of_group.group_flag
 @options.question("delta")
 @click.option("--budget-epsilon", "--at-most", "budget", metavar="E", help=_BUDGET)
 @out_flags("Where the page goes: a new .html file; by default here, named after the plan file.")
@@ -100,6 +101,7 @@ def report(
     day = _day(date)
     given = None if plan_file is None else source(plan_file)
     file = options.plan_of(given, flags)
+    of_group.refuse_on_a_page(file.plan, flags[of_group.NAME], plan_file or "PLAN")
     file = file if title is None else replace(file, title=title)
     at = asking.question("delta", delta, file)
     if path is None:

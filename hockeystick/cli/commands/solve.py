@@ -14,7 +14,7 @@ from hockeystick.calibration.solve.calibrate import TOLERANCE
 from hockeystick.calibration.solve.constraints import Target
 from hockeystick.cli.commands.verify import end_with, verdict_of
 from hockeystick.cli.describe import fields
-from hockeystick.cli.flags import asking, defaults, options
+from hockeystick.cli.flags import asking, defaults, of_group, options
 from hockeystick.cli.flags.once import Once
 from hockeystick.cli.flags.out_file import out_flags, out_path, write_whole
 from hockeystick.cli.flags.source import load
@@ -82,6 +82,7 @@ def _target_flags(command: Any) -> Any:
 
 @click.command(cls=Once, help=_HELP)
 @options.plan_flags
+@of_group.group_flag
 @click.option(
     "--parameter",
     metavar="NAME",
@@ -127,9 +128,15 @@ def solve(
         require_verifier()
     path = None if out is None else out_path(out, (_ENDING,), force)
     file, name = unknown_of(plan_file, defaults.with_adjacency(plan_file, flags), parameter)
+    if verify and isinstance(file.plan, of_group.OfGroup):
+        size = file.plan.size
+        raise click.UsageError(
+            f"--verify does not know what is solved for a group: write the plan with -o FILE.toml, "
+            f"and then hockeystick verify FILE.toml --group {size}"
+        )
     if path is not None:
-        plan_text(file)
-    before = None if spent is None else load(spent)
+        plan_text(of_group.for_one(file))
+    before = None if spent is None else of_group.for_group(load(spent), flags[of_group.NAME])
     target = _target(asked, file)
     width: Any = TOLERANCE if tolerance is None else parse(tolerance)
     with waiting(f"solving for {name}"):
@@ -145,7 +152,7 @@ def solve(
     solution = Solution(file, name, target, before, found, out, spent)
     verdict = verdict_of(found) if verify else None
     if path is not None:
-        write_whole(path, plan_text(solution.solved), force)
+        write_whole(path, plan_text(of_group.for_one(solution.solved)), force)
     if short:
         # Whatever digits were left out, the plan would be another one than the one that is proven.
         click.echo(repr(found.value))
@@ -189,13 +196,20 @@ def _target(asked: Mapping[str, str | None], file: PlanFile) -> Target:
         raise ParameterError(name, error.value, error.allowed) from None
 
 
+def _document(solution: Solution) -> dict[str, Any]:
+    """Return the answer as a document; of a group, one that says of itself that it is none."""
+    told = document(solution.found)
+    is_checkable = not isinstance(solution.file.plan, of_group.OfGroup)
+    return told if is_checkable else {**told, "schema": None}
+
+
 def _json(solution: Solution, verdict: Verdict | None) -> str:
     """Return the answer as strict JSON in ASCII, a document to check."""
     from hockeystick.cli import as_json as programs
 
     file, found, before = solution.file, solution.found, solution.spent
     told = {
-        **document(found),
+        **_document(solution),
         "out": solution.out,
         "title": file.title,
         "source": file.source,

@@ -13,7 +13,7 @@ import hockeystick as hs
 from hockeystick import _validate
 from hockeystick._validate import Domain
 from hockeystick.calibration.sweeps.table import WRITERS
-from hockeystick.cli.flags import asking, options
+from hockeystick.cli.flags import asking, of_group, options
 from hockeystick.cli.flags.once import Once
 from hockeystick.cli.flags.source import load
 from hockeystick.cli.terminal.progress import bar
@@ -51,6 +51,7 @@ answers that the contents of FILE draw.
 
 @click.command(cls=Once, help=_HELP)
 @click.argument("file", metavar="FILE")
+@of_group.group_flag
 @options.question("delta")
 @options.question("epsilon")
 @click.option("--grid", metavar="GRID.toml", help="The grid file, if FILE holds a sweep's rows.")
@@ -59,6 +60,7 @@ answers that the contents of FILE draw.
 @options.json_flag
 def verify(
     file: str,
+    group: str | None,
     delta: str | None,
     epsilon: str | None,
     grid: str | None,
@@ -68,7 +70,7 @@ def verify(
 ) -> None:
     """Have an answer verified by a second program, and print what it says."""
     hs.answers.require_verifier()
-    asked = {"delta": delta, "epsilon": epsilon}
+    asked = {"delta": delta, "epsilon": epsilon, of_group.NAME: group}
     if file.lower().endswith(tuple(WRITERS)):
         _refuse_flags(file, asked)
         _verify_rows(file, grid, _count("sample", sample), _count("workers", workers), as_json)
@@ -153,8 +155,9 @@ def _is_plan(file: str) -> bool:
 
 def _computed(path: str, asked: dict[str, str | None]) -> str:
     """Return the answer to the question about a plan, as a document."""
-    file = load(path)
-    at = asking.one_question(asked, file)
+    questions = {name: text for name, text in asked.items() if name != of_group.NAME}
+    file = of_group.for_group(load(path), asked[of_group.NAME])
+    at = asking.one_question(questions, file)
     ask: Any = hs.epsilon if at.quantity == "epsilon" else hs.delta
     with waiting(f"computing {at.quantity}"):
         answer = ask(file.plan, **{at.name: at.value})
@@ -174,7 +177,8 @@ def _given(file: str, asked: dict[str, str | None]) -> tuple[str, tuple[str, ...
 
 
 def _refuse_flags(file: str, asked: dict[str, str | None]) -> None:
-    """Raise where it is said where to ask of what says so itself."""
+    """Raise where it is said where to ask, or for whom, of what says so itself."""
     for name, text in asked.items():
         if text is not None:
-            raise click.UsageError(f"--{name} is for plan files: {file} says where it was asked")
+            says = "for whom it is" if name == of_group.NAME else "where it was asked"
+            raise click.UsageError(f"--{name} is for plan files: {file} says {says}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Final, TypeVar, final
@@ -72,7 +73,7 @@ class OfGroup(Plan):
     @property
     def theorem(self) -> str:
         """Why the group costs no more than the mechanism."""
-        return f"for {self.size} {self._unit}s, each part's own form for a group ({_THEOREMS})"
+        return f"for {self.size} {self.unit}s, each part's own form for a group ({_THEOREMS})"
 
     @property
     def scope(self) -> tuple[Fact, ...]:
@@ -83,20 +84,20 @@ class OfGroup(Plan):
     def assumptions(self) -> tuple[str, ...]:
         """What the plan assumes, and for whom the answer holds."""
         group = (
-            f"Nobody has more than {self.size} {self._unit}s, and any {self.size} are protected "
-            f"together; what follows describes the plan for a single {self._unit}."
+            f"Nobody has more than {self.size} {self.unit}s, and any {self.size} are protected "
+            f"together; what follows describes the plan for a single {self.unit}."
         )
         rest = (one for one in self.plan.assumptions if not one.startswith(_ALONE))
         return (group, *rest)
 
     @property
-    def _unit(self) -> str:
+    def unit(self) -> str:
         """What the plan protects one of."""
         return "client" if Fact("unit", ONE_CLIENT) in self.plan.scope else "record"
 
     def _words(self) -> tuple[str, tuple[str, ...]]:
         """Return the plan's words, with the group before them."""
-        return f"any {self.size} {self._unit}s together, of {self.plan}", ()
+        return f"any {self.size} {self.unit}s together, of {self.plan}", ()
 
 
 def _grown(plan: Mechanism, size: int) -> Mechanism:
@@ -141,6 +142,26 @@ def for_group(file: PlanFile, given: str | None) -> PlanFile:
         return file
     size = _validate.count(NAME, parse(given), SIZE)
     return file if size == 1 else replace(file, plan=_of_group(file.plan, size))
+
+
+def for_one(file: PlanFile) -> PlanFile:
+    """Return a plan file that can be written: the plan for one record, and a note of the group."""
+    plan = file.plan
+    if not isinstance(plan, OfGroup):
+        return file
+    note = f"for any {plan.size} {plan.unit}s together: ask with --group {plan.size}"
+    notes = note if file.notes is None else f"{file.notes} ({note})"
+    return replace(file, plan=plan.plan, notes=notes)
+
+
+def refuse_on_a_page(plan: Mechanism, given: str | None, text: str) -> None:
+    """Raise for a page about a group, unless the plan itself says that it is about one."""
+    if isinstance(plan, OfGroup):
+        asked = shlex.join(["hockeystick", "epsilon", text, "--group", str(given)])
+        raise click.UsageError(
+            "a page about a group is for training with Poisson batches, as --examples-per-user "
+            f"says; of this plan: {asked}"
+        )
 
 
 def _of_group(plan: Mechanism, size: int) -> Mechanism:

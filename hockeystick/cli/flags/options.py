@@ -47,7 +47,7 @@ _FLAGS: Final = {
     "examples_per_user": (
         "K",
         "Most examples that one user has: protects all of them, and is part of a plan of DP-SGD; "
-        "--group of epsilon is for any plan.",
+        "--group is for any plan.",
     ),
     "adjacency": (
         "NAME",

@@ -18,6 +18,7 @@ from hockeystick.calibration.solve.fields import (
     value_at,
 )
 from hockeystick.cli.flags import options
+from hockeystick.cli.flags.of_group import OfGroup
 from hockeystick.errors import ParameterError
 from hockeystick.io.blanks import Blanks
 from hockeystick.io.plan_file import PlanFile
@@ -39,10 +40,12 @@ def unknown_of(
             f"{name} in {times} places" if times > 1 else name for name, times in places
         )
         raise click.UsageError(f"The plan leaves out {several}; give all but the one to solve for")
+    # The size of a group is given, and no number of the plan.
+    plan_itself = file.plan.plan if isinstance(file.plan, OfGroup) else file.plan
     if wanted is not None:
-        _refuse_unknown(wanted, file.plan)
+        _refuse_unknown(wanted, plan_itself)
     if not left_out:
-        return file, wanted if wanted is not None else _asked_for(file.plan)
+        return file, wanted if wanted is not None else _asked_for(plan_itself)
     path = _path_of(blanks, file.plan)
     if wanted is not None and locate(file.plan, wanted) != path:
         raise click.UsageError(f"The plan leaves out {left_out[0]}, and --parameter is {wanted}")

@@ -1,5 +1,9 @@
 """Differential-privacy accounting whose answers are proven intervals.
 
+``epsilon``, ``delta``, ``convert`` and ``tradeoff`` ask, ``calibrate`` solves, ``Ledger`` keeps
+budgets, and ``release`` adds the noise. ``print(hockeystick.mechanisms.index())`` lists every
+mechanism that a plan is made of, by what it is for.
+
 >>> import hockeystick as hs
 >>> plan = hs.DPSGD(examples=60_000, batch_size=256, epochs=60, noise_multiplier=1.1)
 >>> float(hs.epsilon(plan, delta=1e-5)) < 2.39

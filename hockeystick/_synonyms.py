@@ -246,15 +246,18 @@ def how_called(kind: str) -> str:
     return CALLED_WITH.get(kind, "")
 
 
-def no_attribute(module: str, name: str, public: Mapping[str, str]) -> Exception:
+def no_attribute(
+    module: str, name: str, public: Mapping[str, str], otherwise: str = ""
+) -> Exception:
     """Return the error for a name that a module does not have: an ImportError where it is imported.
 
     Args:
         module: The module.
         name: What was looked for in it.
         public: Public names, and where each of them is.
+        otherwise: What to say where nothing is known that may be meant.
     """
-    hint = "" if name.startswith("_") else _meant_by(name, public)
+    hint = "" if name.startswith("_") else _meant_by(name, public) or otherwise
     # Python replaces the text of an AttributeError where a name is imported.
     if hint and _is_imported():
         return ImportError(f"cannot import name {name!r} from {module!r}{hint}", name=module)

@@ -201,7 +201,9 @@ class _Reader:
         if name == IN_PYTHON_ONLY:
             raise PlanFileError("no text can hold a trade-off function; use Python for FDP")
         if name not in _CALLABLE:
-            hint = did_you_mean(name, _CALLABLE) or f"; there are {', '.join(RELEASES)}"
+            hint = did_you_mean(name, _CALLABLE) or (
+                f"; there are {', '.join(RELEASES)} (hockeystick init --list says what each is)"
+            )
             raise PlanFileError(f"{name!r} is no mechanism or notion{hint}")
         return name, _CALLABLE[name]
 

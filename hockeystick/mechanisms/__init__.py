@@ -14,6 +14,7 @@ from hockeystick._modules import import_modules
 from hockeystick._moved import public_names
 from hockeystick._synonyms import no_attribute
 from hockeystick.mechanisms.base import Mechanism, Plan
+from hockeystick.mechanisms.listing import index
 from hockeystick.mechanisms.registry import registered_in
 from hockeystick.mechanisms.selection import tuning
 from hockeystick.mechanisms.structure import Algebra, Node, assumptions_of, evaluate, runs_of
@@ -34,6 +35,7 @@ __all__ = [
     "Plan",
     "assumptions_of",
     "evaluate",
+    "index",
     "runs_of",
     "schedules",
     "tuning",
@@ -46,4 +48,4 @@ globals().update(_REGISTERED)
 def __getattr__(name: str) -> NoReturn:
     """Refuse a name that is not here, with the one that is meant."""
     public = public_names("hockeystick") | dict.fromkeys(__all__, __name__)
-    raise no_attribute(__name__, name, public)
+    raise no_attribute(__name__, name, public, "; print(hockeystick.mechanisms.index()) lists all")

@@ -23,6 +23,7 @@ from hockeystick.mechanisms.federated.units import ClientSampling as ClientSampl
 from hockeystick.mechanisms.federated.units import RecordSampling as RecordSampling
 from hockeystick.mechanisms.federated.units import Sensitivity as Sensitivity
 from hockeystick.mechanisms.federated.units import Unit as Unit
+from hockeystick.mechanisms.listing import index as index
 from hockeystick.mechanisms.local.randomized_response import RandomizedResponse as RandomizedResponse
 from hockeystick.mechanisms.local.shuffled_reports import ShuffledReports as ShuffledReports
 from hockeystick.mechanisms.local.unary_encoding import Encoding as Encoding

@@ -21,7 +21,9 @@ from hockeystick.io import parse
 from hockeystick.io.saving import plan_text
 from hockeystick.io.templates import template_of, training_template
 from hockeystick.io.vocabulary import RELEASES
-from hockeystick.mechanisms import DPSGD
+from hockeystick.mechanisms import DPSGD, index
+from hockeystick.mechanisms.listing import first_sentence
+from hockeystick.notions import NOTIONS
 from hockeystick.numerics.numerals import plain
 
 _ENDING: Final = ".toml"
@@ -36,7 +38,7 @@ _HELP: Final = """Write a plan file to begin with, every key with a comment.
 
 FILE is a new .toml file, plan.toml by default, or - for standard output. It is for DP-SGD; with
 --like for another mechanism or notion by its name in Python, or a copy of another plan. With --ask,
-a few questions fill it in.
+a few questions fill it in. --list says which mechanisms and notions there are.
 """
 
 
@@ -49,10 +51,18 @@ a few questions fill it in.
     help="What to begin with: a mechanism or notion, a plan file, or a plan as it is in Python.",
     shell_complete=completing.among(RELEASES),
 )
+@click.option("--list", "listed", is_flag=True, help="Only list all mechanisms and notions.")
 @click.option("--ask", is_flag=True, help="Ask for the numbers of DP-SGD, on a terminal.")
 @force_flag
-def init(file: str | None, out: str | None, like: str | None, ask: bool, force: bool) -> None:
+def init(
+    file: str | None, out: str | None, like: str | None, listed: bool, ask: bool, force: bool
+) -> None:
     """Write a plan file to begin with."""
+    if listed:
+        if (file, out, like, ask, force) != (None, None, None, False, False):
+            raise click.UsageError("--list lists mechanisms and notions, and takes nothing else")
+        click.echo(_listed())
+        return
     if ask and like is not None:
         raise click.UsageError("--ask is for DP-SGD: leave out --like")
     if file is not None and out is not None:
@@ -68,6 +78,13 @@ def init(file: str | None, out: str | None, like: str | None, ask: bool, force: 
         return
     write_whole(path, text, force)
     click.echo(f"{path} is written; hockeystick check {path} says what it means")
+
+
+def _listed() -> str:
+    """Return every mechanism and notion, and what each is."""
+    notions = [f"  {name}: {first_sentence(kind)}" for name, kind in NOTIONS.items()]
+    stated = "\n".join(["Guarantees, of which no mechanism is known", *notions])
+    return f"{index()}\n\n{stated}"
 
 
 def _like(like: str | None, name: str) -> str:

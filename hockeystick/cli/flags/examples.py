@@ -15,6 +15,7 @@ _RESERVED: Final = "hockeystick ledger reserve census 'Gaussian(4)' --key run-7 
 EXAMPLES: Final[dict[str, tuple[str, ...]]] = {
     "hockeystick": (
         "hockeystick init",
+        "hockeystick init --list",
         "hockeystick epsilon plan.toml",
         "hockeystick solve plan.toml --parameter noise_multiplier --epsilon 2",
         "hockeystick epsilon 'Laplace(2)**3 @ Gaussian(4)' --delta 1e-6",
@@ -64,6 +65,7 @@ EXAMPLES: Final[dict[str, tuple[str, ...]]] = {
         "hockeystick explore plan.toml --no-browser",
     ),
     "hockeystick init": (
+        "hockeystick init --list",
         "hockeystick init my-plan.toml",
         "hockeystick init laplace.toml --like Laplace",
         "hockeystick init - --like 'Laplace(2)**3 @ Gaussian(4)'",

@@ -30,7 +30,12 @@ _LEGEND: Final = (
     "the bound. What is consistent is a multiple of own, fitted. Numbers have six digits; a ~ "
     "marks an approximation, of which nothing is proven. A mu of the bound is "
     "that of the Gaussian mechanism whose epsilon, at the delta named, is that of the steps' "
-    "composition, which bounds the training."
+    "composition, which bounds the training. Of the verdicts, reproduces says that the own "
+    "method gives what is printed, or that a statement is proven at the parameters named; "
+    "consistent, that some value of a number that was not published does; reproduces only with, "
+    "that it does under a condition that the document does not name; does not reproduce, that it "
+    "gives something else; statement invalid, that what is proven contradicts it; undecided, that "
+    "proven ends are too far apart to tell."
 )
 
 

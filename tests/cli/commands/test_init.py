@@ -80,3 +80,13 @@ def test_a_file_that_is_no_plan_file_is_refused(run: Run, tmp_path: Path) -> Non
     status, out, err = run("init", str(tmp_path / "plan.txt"))
     assert (status, out) == (2, "")
     assert "FILE must be a file name that ends in .toml" in err
+
+
+def test_all_mechanisms_and_notions_are_listed(run: Run) -> None:
+    status, out, err = run("init", "--list")
+    assert (status, err) == (0, "")
+    named = {line.strip().partition(":")[0] for line in out.splitlines() if line[:2] == "  "}
+    assert named == {*RELEASES, "FDP"}
+    status, out, err = run("init", "x.toml", "--list")
+    assert (status, out) == (2, "")
+    assert "takes nothing else" in err

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from hockeystick._validate import PARAMETERS
@@ -187,28 +188,74 @@ def liu_mu(epsilon: float) -> float:
     own = finite("epsilon", epsilon, PARAMETERS["epsilon"])
     if own == 0.0:
         return 0.0
+    from hockeystick.numerics.multiprecision import mp
+
+    with working_digits(DIGITS):
+        # Phi(-mu/2) <= 1/(1 + e^eps), or erf(mu / sqrt 8) >= tanh(eps/2) where both are near 1/2.
+        if own < 1.0:
+            return _mu_of_advantage(mp.tanh(mp.mpf(own) / 2))
+        return _mu_of_log_rate(-own - mp.log1p(mp.exp(-mp.mpf(own))))
+
+
+def laplace_mu(epsilon: float) -> float:
+    """Return ``mu = -2 Phi^-1(e^(-eps/2) / 2)``, the least of Laplace noise with largest loss eps.
+
+    The scale is 1/eps times the sensitivity. Its trade-off function and ``G_mu`` meet where both
+    error rates are ``e^(-eps/2) / 2`` (``conversions._least_mu`` has the proof). Exact.
+
+    Args:
+        epsilon: Finite and >= 0.
+
+    Returns:
+        mu, rounded up.
+
+    Raises:
+        ParameterError: If epsilon is no such number.
+
+    References:
+        Dong, Roth and Su 2022, proposition A.6, for the trade-off function.
+
+    Example:
+        >>> from hockeystick.conversions.theorems import laplace_mu
+        >>> round(laplace_mu(1), 12)
+        1.030063997624
+    """
+    own = finite("epsilon", epsilon, PARAMETERS["epsilon"])
+    if own == 0.0:
+        return 0.0
+    from hockeystick.numerics.multiprecision import mp
+
+    with working_digits(DIGITS):
+        if own < 1.0:
+            return _mu_of_advantage(-mp.expm1(-mp.mpf(own) / 2))
+        return _mu_of_log_rate(-mp.mpf(own) / 2 - mp.log(2))
+
+
+def _mu_of_advantage(advantage: mpf) -> float:
+    """Return the least mu with ``erf(mu / sqrt 8) >= advantage``, rounded up."""
+    from hockeystick.numerics.multiprecision import mp
+
+    root, goal = mp.sqrt(8), advantage * (1 + _MARGIN)
+    return _first_float(float(root * mp.erfinv(advantage)), lambda mu: mp.erf(mu / root) >= goal)
+
+
+def _mu_of_log_rate(log_rate: mpf) -> float:
+    """Return the least mu with ``ln Phi(-mu/2)`` at most a number < -1/2, rounded up."""
     from scipy.special import ndtri_exp
 
     from hockeystick.numerics.multiprecision import mp
 
-    with working_digits(DIGITS):
-        small = own < 1.0
-        # Phi(-mu/2) <= 1/(1 + e^eps), or erf(mu / sqrt 8) >= tanh(eps/2) where both are near 1/2.
-        goal = mp.tanh(mp.mpf(own) / 2) if small else -own - mp.log1p(mp.exp(-mp.mpf(own)))
-        mu = float(mp.sqrt(8) * mp.erfinv(goal) if small else -2.0 * ndtri_exp(float(goal)))
+    root, goal = mp.sqrt(8), log_rate * (1 + _MARGIN)
+    mu = -2.0 * float(ndtri_exp(float(log_rate)))
+    return _first_float(mu, lambda mu: mp.log(mp.erfc(mu / root) / 2) <= goal)
 
-        def short(size: float) -> bool:
-            x = size / mp.sqrt(8)
-            return bool(
-                mp.erf(x) < goal * (1 + _MARGIN)
-                if small
-                else mp.log(mp.erfc(x) / 2) > goal * (1 + _MARGIN)
-            )
 
-        slack = math.ulp(0.5)
-        while short(mu):
-            mu, slack = math.nextafter(mu * (1.0 + slack), math.inf), 2.0 * slack
-        return mu
+def _first_float(mu: float, holds: Callable[[float], Any]) -> float:
+    """Return a float from mu upward, by growing steps, for which a condition holds."""
+    slack = math.ulp(0.5)
+    while not holds(mu):
+        mu, slack = math.nextafter(mu * (1.0 + slack), math.inf), 2.0 * slack
+    return mu
 
 
 def steinke_rho(epsilon: float) -> float:

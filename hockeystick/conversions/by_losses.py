@@ -3,54 +3,73 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import partial
-from typing import NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from hockeystick.accountants.composition import composition_of
-from hockeystick.conversions.theorems import liu_mu
+from hockeystick.conversions._least_mu import is_least, least_mu
 from hockeystick.mechanisms import Mechanism
 from hockeystick.numerics import largest_reading, least_reading
 from hockeystick.privacy_loss import (
-    CellLoss,
     DiscreteGaussianLoss,
+    DiscreteLaplaceLoss,
     GaussianLoss,
+    LaplaceLoss,
     PrivacyLoss,
+    RandomizedResponsePairLoss,
     Terms,
+    WideDiscreteGaussianLoss,
 )
+
+# Losses that attain the rho of a normal distribution, and those whose rho is D_1.
+NORMAL: Final = (GaussianLoss, DiscreteGaussianLoss, WideDiscreteGaussianLoss)
+_LARGEST_AT_ORDER_1: Final = (LaplaceLoss, DiscreteLaplaceLoss, RandomizedResponsePairLoss)
 
 _OfLoss: TypeAlias = Callable[[PrivacyLoss], Fraction | None]
 
 
 class Amount(NamedTuple):
-    """What adds up over runs, an upper bound; exact where all of them attain it."""
+    """What adds up over runs, an upper bound; exact where all of them attain it.
+
+    ``losses`` are the types of the losses that it is of.
+    """
 
     value: Fraction
     exact: bool
+    losses: frozenset[type[PrivacyLoss]]
 
 
 def mu_square_of(mechanism: Mechanism) -> Amount | None:
     """Return ``sum mu_i^2`` of Gaussians that dominate the runs, in the worst direction and place.
 
-    A bounded loss has the mu of its largest absolute value. None where a run has no mu.
+    It is exact where all are Gaussian, or where a single run has its own least mu. A bounded loss
+    has the mu of its largest absolute value. None where a run has no mu.
 
     Raises:
         UnsupportedError: If nothing is known of a part of it.
     """
-    return _worst(mechanism, "f-dp", _mu_square, (GaussianLoss,))
+    directions = composition_of(mechanism, "f-dp").directions
+    found = _worst(directions, _mu_square, (GaussianLoss,))
+    if found is None or found.exact:
+        return found
+    one_run = all(sum(count for _, count in terms) <= 1 for terms in directions)
+    return found._replace(
+        exact=one_run and all(is_least(loss) for terms in directions for loss, _ in terms)
+    )
 
 
 def rho_of(mechanism: Mechanism, omega: float = math.inf) -> Amount | None:
     """Return the sum of the least known rhos with ``D_alpha <= rho alpha`` for alpha below omega.
 
-    None where a run has no such line.
+    It is exact where all runs attain theirs at order 1. None where a run has no such line.
 
     Raises:
         UnsupportedError: If nothing is known of a part of it.
     """
-    attained = (GaussianLoss, DiscreteGaussianLoss)
-    return _worst(mechanism, "zcdp", partial(_rho, omega=omega), attained)
+    directions = composition_of(mechanism, "zcdp").directions
+    return _worst(directions, partial(_rho, omega=omega), (*NORMAL, *_LARGEST_AT_ORDER_1))
 
 
 def reveals(mechanism: Mechanism) -> bool:
@@ -83,19 +102,18 @@ def above(value: Fraction) -> float:
 
 
 def _worst(
-    mechanism: Mechanism, accountant: str, of_loss: _OfLoss, attained: tuple[type[PrivacyLoss], ...]
+    directions: Sequence[Terms], of_loss: _OfLoss, attained: tuple[type[PrivacyLoss], ...]
 ) -> Amount | None:
     """Return the largest sum over the runs, None where one of them is not known.
 
     It is exact where the runs are of the losses that attain what is summed.
     """
-    directions = composition_of(mechanism, accountant).directions
     found = [_sum(terms, of_loss) for terms in directions]
     known = [value for value in found if value is not None]
     if len(known) < len(found):
         return None
-    exact = all(isinstance(loss, attained) for terms in directions for loss, _ in terms)
-    return Amount(max(known), exact)
+    losses = frozenset(type(loss) for terms in directions for loss, _ in terms)
+    return Amount(max(known), all(issubclass(one, attained) for one in losses), losses)
 
 
 def _sum(terms: Terms, of_loss: _OfLoss) -> Fraction | None:
@@ -112,10 +130,9 @@ def _sum(terms: Terms, of_loss: _OfLoss) -> Fraction | None:
 def _mu_square(loss: PrivacyLoss) -> Fraction | None:
     """Return the square of the mu of one run."""
     square = loss.dominating_mu_squared
-    largest = max(loss.supremum, -loss.infimum) if isinstance(loss, CellLoss) else math.inf
-    if square is not None or largest == math.inf:
+    if square is not None or (mu := least_mu(loss)) == math.inf:
         return square
-    return largest_reading(liu_mu(largest)) ** 2
+    return largest_reading(mu) ** 2
 
 
 def _rho(loss: PrivacyLoss, omega: float) -> Fraction | None:

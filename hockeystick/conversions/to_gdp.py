@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from functools import singledispatch
 
 from hockeystick.conversions._evaluated import evaluated
@@ -22,15 +23,32 @@ from hockeystick.conversions.theorems import liu_mu
 from hockeystick.conversions.to_pure import by_largest_loss
 from hockeystick.mechanisms import Mechanism, runs_of
 from hockeystick.notions import FDP, GDP, TCDP, ZCDP, ApproxDP, PureDP, RenyiDP
-from hockeystick.tradeoffs import GaussianTradeOff, TradeOff
+from hockeystick.privacy_loss import (
+    GaussianLoss,
+    LaplaceLoss,
+    PrivacyLoss,
+    RandomizedResponsePairLoss,
+)
+from hockeystick.tradeoffs import GaussianTradeOff, LaplaceTradeOff, TradeOff
 
 _LIU = "Liu et al. 2022: the kink of f_(epsilon,0) lies on G_mu, which is convex"
+_LAPLACE = (
+    "Dong, Roth and Su 2022, proposition A.6: f of Laplace noise falls farthest where both error "
+    "rates are e^(-eps/2) / 2, as ln Phi is concave"
+)
+_POLYGON = "f is a polygon: G_mu, which is convex, is below it where it is below its vertices"
+_OF_ONE_RUN = (_LIU, _LAPLACE, _POLYGON)
 _GAUSSIAN = "Dong, Roth and Su 2022, theorem 2.7: mu = 1 / noise multiplier"
 _DOMINATED = (
     "Liu et al. 2022 for bounded losses; a sample costs at most what the worst of its cases does, "
     "by joint convexity"
 )
 _SUM = "Dong, Roth and Su 2022, corollary 3.3: the squares of mu add up"
+_BY_LOSS: Mapping[type[PrivacyLoss], str] = {
+    GaussianLoss: _GAUSSIAN,
+    LaplaceLoss: _LAPLACE,
+    RandomizedResponsePairLoss: _LIU,
+}
 _CONCENTRATED = (
     "sqrt(2 rho)-GDP does not follow, since f of a randomized response with D_alpha <= rho alpha "
     "falls below it, and no larger mu is proven; convert to FDP for all that follows"
@@ -92,16 +110,26 @@ def _of_losses(source: Mechanism, given: Given) -> GDP:
     """Return the mu that the losses of a mechanism imply, or else its largest loss."""
     known = mu_square_of(source)
     if known is not None and (mu := root_up(known.value)) < math.inf:
-        return exact(GDP(mu), _GAUSSIAN) if known.exact else bound(GDP(mu), _DOMINATED)
+        return exact(GDP(mu), _reason(known.losses)) if known.exact else bound(GDP(mu), _DOMINATED)
     if reveals(source):
         refuse(source, "GDP", NO_NOISE)
     return by_largest_loss(source, given, to_gdp, "GDP", _NO_MU)
 
 
+def _reason(losses: frozenset[type[PrivacyLoss]]) -> str:
+    """Return why no smaller mu holds of some losses: Gaussian ones, or single other ones."""
+    return "; ".join(dict.fromkeys(_BY_LOSS.get(one, _POLYGON) for one in _sorted(losses)))
+
+
+def _sorted(losses: frozenset[type[PrivacyLoss]]) -> list[type[PrivacyLoss]]:
+    """Return the types in the order of their names."""
+    return sorted(losses, key=lambda one: one.__name__)
+
+
 def _is_gaussian(step: GDP) -> bool:
     """Return whether a part is a Gaussian mechanism, or may be one."""
     origin = step.origin
-    return origin is not None and origin.kind == "exact" and origin.theorem != _LIU
+    return origin is not None and origin.kind == "exact" and origin.theorem not in _OF_ONE_RUN
 
 
 @singledispatch
@@ -115,3 +143,8 @@ def _of_function(f: TradeOff, source: FDP, given: Given) -> GDP:
 @_of_function.register
 def _(f: GaussianTradeOff, source: FDP, given: Given) -> GDP:
     return exact(GDP(f.mu), "Dong, Roth and Su 2022, definition 2.6")
+
+
+@_of_function.register
+def _(f: LaplaceTradeOff, source: FDP, given: Given) -> GDP:
+    return _of_losses(source, given)

@@ -17,19 +17,23 @@ from hockeystick.conversions._reasons import (
     refuse,
     told,
 )
-from hockeystick.conversions.by_losses import above, reveals, rho_of
+from hockeystick.conversions.by_losses import NORMAL, above, reveals, rho_of
 from hockeystick.conversions.theorems import steinke_rho
 from hockeystick.conversions.to_gdp import to_gdp
 from hockeystick.conversions.to_pure import by_largest_loss
 from hockeystick.mechanisms import Mechanism, runs_of
 from hockeystick.notions import FDP, GDP, TCDP, ZCDP, ApproxDP, PureDP, RenyiDP
-from hockeystick.tradeoffs import GaussianTradeOff, TradeOff
+from hockeystick.tradeoffs import GaussianTradeOff, LaplaceTradeOff, TradeOff
 
 _STEINKE = "Steinke 2024, theorems 4 and 5: rho = eps tanh(eps/2)"
 _GAUSSIAN = "Renyi divergence of normal distributions: alpha mu^2 / 2"
 _NOISE = (
     "Renyi divergence of normal distributions: alpha mu^2 / 2; at most that of discrete ones an "
     "integer apart, and just that at order 1 (Canonne, Kamath and Steinke 2020, theorem 4)"
+)
+_FALLS = (
+    "D_alpha / alpha falls from the Kullback-Leibler divergence at order 1: the logarithms of the "
+    "moments are concave in (alpha - 1/2)^2"
 )
 _LINE = (
     "Bun and Steinke 2016, Steinke 2024, Rogers and Steinke 2021 for bounded losses; a sample "
@@ -56,7 +60,10 @@ def _of_losses(source: Mechanism, given: Given) -> ZCDP:
     """Return the rho that the losses of a mechanism imply, or else its largest loss."""
     known = rho_of(source)
     if known is not None and (rho := above(known.value)) < math.inf:
-        return exact(ZCDP(rho), _NOISE) if known.exact else bound(ZCDP(rho), _LINE)
+        normal = all(issubclass(one, NORMAL) for one in known.losses)
+        if known.exact:
+            return exact(ZCDP(rho), _NOISE if normal else _FALLS)
+        return bound(ZCDP(rho), _LINE)
     if reveals(source):
         refuse(source, "ZCDP", NO_NOISE)
     return by_largest_loss(source, given, to_zcdp, "ZCDP", _NO_RHO)
@@ -112,3 +119,8 @@ def _of_function(f: TradeOff, source: FDP, given: Given) -> ZCDP:
 @_of_function.register
 def _(f: GaussianTradeOff, source: FDP, given: Given) -> ZCDP:
     return to_zcdp(to_gdp(source, given), given)
+
+
+@_of_function.register
+def _(f: LaplaceTradeOff, source: FDP, given: Given) -> ZCDP:
+    return _of_losses(source, given)

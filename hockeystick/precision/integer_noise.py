@@ -28,6 +28,10 @@ _BUCKET = 320
 _REACH = 24
 _FALLEN = 420
 _FEW = 4
+# From this sigma on sums are made by their integrals, up to k = sigma^2 over the bits of a number,
+# or over this many: then the terms of the expansion fall below its last bit.
+_WIDE = 10_000
+_WIDEST = 200
 
 
 def bucket() -> int:
@@ -121,6 +125,8 @@ def _gaussian_tail(sigma: Fraction, k: int) -> mpf:
     if k <= 0:
         return 1 - _gaussian_tail(sigma, 1 - k)
     norm = _gaussian_norm(sigma, bucket())
+    if _WIDE < sigma and max(k, sigma) * max(_WIDEST, mp.prec) < sigma * sigma:
+        return _smooth_sum(sigma, k) / norm
     if sigma < _FEW or k >= _REACH * sigma:
         return _gaussian_sum(sigma, k) / norm
     sums, bits = _gaussian_table(sigma, bucket())
@@ -158,6 +164,36 @@ def _gaussian_sum(sigma: Fraction, k: int) -> mpf:
             term, ratio = term * ratio >> bits, ratio * fall >> bits
         value = mp.ldexp(first * total, -bits)
     return +value
+
+
+def _smooth_sum(sigma: Fraction, k: int) -> mpf:
+    """Return the same sum for a large sigma, by Euler and Maclaurin's formula.
+
+    With ``f(y) = exp(-y^2 / (2 sigma^2))`` it is ``Int_k^inf f + f(k)/2 - sum over j <= m of
+    B_2j / (2j)! f^(2j-1)(k)``, where ``f^(n)(k) = (-1/sigma)^n He_n(k/sigma) f(k)``, but for at
+    most ``4 (2 pi)^-2m Int_k^inf |f^(2m)|``. On a circle of radius r around y, f is at most
+    ``exp((r^2 - y^2 + 2 r y) / (2 sigma^2))``, so that Cauchy's estimate with ``r = sigma q`` gives
+
+        Int_k^inf |f^(n)| <= n! (sigma q)^-n e^(q^2) sigma Int_(k/sigma)^inf e^(-(x-q)^2 / 2) dx.
+
+    q is the least of 1 and ``sigma / k``. The last integral is at most ``e^2`` times that at q = 0,
+    as the hazard rate of a normal distribution at x >= 0 is at most ``x + 1``.
+    """
+    with mp.extraprec(GUARD):
+        s = exact(sigma)
+        x = k / s
+        whole = s * mp.sqrt(mp.pi / 2) * mp.erfc(x / mp.sqrt(2))
+        own = mp.exp(-x * x / 2)
+        ratio = max(x, mp.one) / (2 * mp.pi * s)
+        total, m, rest = whole + own / 2, 0, mp.inf
+        hermite, last = x, mp.one
+        while rest > mp.eps:
+            m += 1
+            total += mp.bernoulli(2 * m) / mp.factorial(2 * m) * hermite * own / s ** (2 * m - 1)
+            for n in (2 * m - 1, 2 * m):
+                hermite, last = x * hermite - n * last, hermite
+            rest = 4 * mp.e**3 * mp.factorial(2 * m) * ratio ** (2 * m)
+    return +total
 
 
 @lru_cache(maxsize=4)

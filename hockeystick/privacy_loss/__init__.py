@@ -68,7 +68,10 @@ from hockeystick.privacy_loss.local.randomized_response import RandomizedRespons
 from hockeystick.privacy_loss.local.shuffled_reports import CountLoss
 from hockeystick.privacy_loss.local.stronger_clones import StrongerClonesLoss
 from hockeystick.privacy_loss.local.unary_encoding import RAPPORLoss, UnaryEncodingLoss
-from hockeystick.privacy_loss.noise.discrete_gaussian import DiscreteGaussianLoss
+from hockeystick.privacy_loss.noise.discrete_gaussian import (
+    DiscreteGaussianLoss,
+    WideDiscreteGaussianLoss,
+)
 from hockeystick.privacy_loss.noise.discrete_laplace import DiscreteLaplaceLoss
 from hockeystick.privacy_loss.noise.gaussian import GaussianLoss
 from hockeystick.privacy_loss.noise.gaussian_mixture import GaussianMixtureLoss
@@ -147,6 +150,7 @@ __all__ = [
     "TunedLoss",
     "UnaryEncodingLoss",
     "UnknownLoss",
+    "WideDiscreteGaussianLoss",
     "attained",
     "compose",
     "dominating_pair",

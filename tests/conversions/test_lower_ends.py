@@ -48,7 +48,7 @@ def test_a_truncated_rho_is_that_of_its_largest_order() -> None:
 
 
 def test_bounded_losses_need_the_slope_of_small_orders() -> None:
-    plan = hs.Laplace(2)
+    plan = hs.Parallel((hs.Laplace(2), hs.RandomizedResponse(0.1, categories=9)))
     (rho,) = lower_ends(plan, convert(plan, ZCDP))
     with mp.workdps(40):
         order = 1 + mp.mpf(2) ** -10
@@ -93,7 +93,7 @@ def test_parts_that_are_worst_for_different_records_are_a_bound_together() -> No
         (RenyiDP({2: 0.5, 8: 1.9}), TCDP, {"omega": 4}),
         (hs.mechanisms.ReportNoisyMax(1.5) ** 3, ApproxDP, {"delta": 1e-5}),
         (hs.mechanisms.ReportNoisyMax(1.5), PureDP, {}),
-        (FDP(hs.tradeoffs.LaplaceTradeOff(1.0)), ZCDP, {}),
+        (hs.RandomizedResponse(1.0, categories=9), ZCDP, {}),
     ],
     ids=str,
 )

@@ -1,5 +1,6 @@
 """Every pair of notions is decided: converted, exactly or by a bound, or refused with a reason."""
 
+import itertools
 import math
 from typing import Any, Final
 
@@ -19,6 +20,7 @@ from hockeystick.notions import (
     PureDP,
     RenyiDP,
 )
+from hockeystick.numerics.multiprecision import mp
 
 SOURCES: dict[str, Notion] = {
     "PureDP": PureDP(0.75),
@@ -253,13 +255,15 @@ def test_nothing_released_by_a_plan_is_nothing() -> None:
 
 
 TANH: Final = 0.5 * math.tanh(0.25)
+KL: Final = 0.5 - 1.0 + math.exp(-0.5)
 
 
 @pytest.mark.parametrize(
     ("plan", "rho"),
     [
         (hs.DiscreteGaussian(2.0), 1 / 8),
-        (hs.Laplace(2.0), TANH),
+        (hs.Laplace(2.0), KL),
+        (FDP(hs.tradeoffs.LaplaceTradeOff(2.0)), KL),
         (hs.DiscreteLaplace(2.0), TANH),
         (hs.RandomizedResponse(0.5), TANH),
         (hs.Exponential(1.0), 1 / 8),
@@ -268,7 +272,7 @@ TANH: Final = 0.5 * math.tanh(0.25)
         (hs.FixedSizeSubsampled(hs.Gaussian(2.0), 3, 30), 1 / 8),
         (hs.Parallel((hs.Gaussian(2.0) ** 3, hs.Laplace(2.0))) ** 2, 6 / 8),
         (hs.federated.RevealedRound(hs.PoissonSubsampled(hs.Gaussian(2.0), 0.1) ** 3, 0.5), 3 / 8),
-        (hs.Laplace(2.0) ** 3 @ hs.Gaussian(2.0), 3 * TANH + 1 / 8),
+        (hs.Laplace(2.0) ** 3 @ hs.Gaussian(2.0), 3 * KL + 1 / 8),
     ],
     ids=str,
 )
@@ -284,9 +288,9 @@ def test_what_the_losses_tell_of_rho_is_told_and_charged(plan: hs.Mechanism, rho
     ("plan", "epsilon"),
     [
         (hs.RandomizedResponse(0.7), 0.7),
-        (hs.Laplace(2.0), 0.5),
         (hs.Exponential(1.0), 1.0),
-        (hs.PoissonSubsampled(hs.Laplace(2.0), 1.0), 0.5),
+        (hs.DiscreteLaplace(3.0), 1 / 3),
+        (hs.DiscreteLaplace(5.0, sensitivity=10**5), 2e4),
     ],
     ids=str,
 )
@@ -309,9 +313,133 @@ def test_what_has_no_rho_or_mu_is_refused_with_the_reason() -> None:
         convert(hs.DiscreteGaussian(2.0), GDP)
 
 
+def normal_quantile(rate: Any) -> Any:
+    """Return the quantile by the inverse error function."""
+    return mp.sqrt(2) * mp.erfinv(2 * rate - 1)
+
+
+def largest_mu(first: list[Any], second: list[Any]) -> Any:
+    """Return the largest mu of the tests that reject above an output, by probabilities of each."""
+    return max(
+        normal_quantile(mp.fsum(first[k:])) - normal_quantile(mp.fsum(second[k:]))
+        for k in range(1, len(first))
+    )
+
+
+def laplace_mu(scale: Any, rate: Any) -> Any:
+    """Return the mu that the test at one false-positive rate < 1/2 needs of Laplace noise."""
+    place = -scale * mp.log(2 * rate) - 1
+    tail = mp.exp(-abs(place) / scale) / 2
+    return normal_quantile(tail if place > 0 else 1 - tail) - normal_quantile(rate)
+
+
+@pytest.mark.parametrize("scale", [0.2, 1.0, 2.0, 30.0])
+def test_the_mu_of_laplace_noise_is_that_of_its_best_test(scale: float) -> None:
+    found = convert(hs.Laplace(scale), GDP)
+    with mp.workdps(40):
+        size = mp.mpf(repr(scale))
+        best = mp.exp(-1 / (2 * size)) / 2
+        assert laplace_mu(size, best) <= found.mu <= laplace_mu(size, best) * (1 + 1e-14)
+        for rate in [best * k / 40 for k in range(1, 40)] + [best**k for k in range(2, 12)]:
+            assert laplace_mu(size, rate) < found.mu
+    assert found.origin is not None
+    assert (found.origin.kind, found.mu < theorems.liu_mu(1 / scale)) == ("exact", True)
+    together = convert(hs.Laplace(scale) ** 2, GDP)
+    assert together.mu == pytest.approx(math.sqrt(2) * found.mu, rel=1e-12)
+    assert together.origin is not None
+    assert together.origin.kind == "bound"
+    sampled = convert(hs.PoissonSubsampled(hs.Laplace(scale), rate=0.9), GDP)
+    assert sampled.mu <= found.mu * (1 + 1e-12)
+
+
+@pytest.mark.parametrize(
+    "plan",
+    [
+        hs.RandomizedResponse(1.0, categories=5),
+        hs.RandomizedResponse(8.0, categories=1000),
+        hs.RandomizedResponse(1e-10, categories=4),
+        hs.DiscreteLaplace(2.0, sensitivity=3),
+        hs.DiscreteLaplace(2.0, sensitivity=4),
+        hs.DiscreteLaplace(0.5, sensitivity=7),
+    ],
+    ids=str,
+)
+def test_the_mu_of_few_outcomes_is_that_of_the_best_test(plan: hs.Mechanism) -> None:
+    with mp.workdps(60):
+        if isinstance(plan, hs.RandomizedResponse):
+            grown, other = mp.exp(mp.mpf(repr(plan.epsilon))), plan.categories - 2
+            total = grown + other + 1
+            first = [1 / total, other / total, grown / total]
+            truth = largest_mu(first, first[::-1])
+        else:
+            assert isinstance(plan, hs.DiscreteLaplace)
+            shift, scale = plan.sensitivity, mp.mpf(repr(plan.scale))
+            places = range(-int(60 * scale), int(60 * scale) + shift)
+            weights = [mp.exp(-abs(k) / scale) for k in places]
+            norm = mp.coth(1 / (2 * scale))
+            centres = [(k, mp.exp(-abs(k - shift) / scale) / norm) for k in places]
+            tests = [
+                normal_quantile(mp.fsum(p for k, p in centres if k >= least))
+                - normal_quantile(
+                    mp.fsum(w / norm for k, w in zip(places, weights, strict=True) if k >= least)
+                )
+                for least in range(-2, shift + 3)
+            ]
+            truth = max(tests)
+    found = convert(plan, GDP)
+    assert truth * (1 - 1e-15) <= found.mu <= truth * (1 + 1e-13)
+    assert found.origin is not None
+    assert found.origin.kind == "exact"
+
+
+@pytest.mark.parametrize(
+    "plan",
+    [
+        hs.Laplace(0.05),
+        hs.Laplace(1.0),
+        hs.Laplace(1e9),
+        hs.DiscreteLaplace(2.0, sensitivity=7),
+        hs.DiscreteLaplace(0.3, sensitivity=2),
+        hs.RandomizedResponse(2.0),
+        hs.RandomizedResponse(0.3) ** 2 @ hs.Laplace(2.0) @ hs.Gaussian(3.0),
+    ],
+    ids=str,
+)
+def test_the_rho_is_that_of_order_1_and_no_order_needs_more(plan: hs.Mechanism) -> None:
+    found = convert(plan, ZCDP)
+    near = 1 + 2.0**-30
+    orders = [near, *(1 + 2.0**k for k in range(-12, 12))]
+    slopes = [d / a for a, d in convert(plan, RenyiDP, orders=orders).divergences]
+    assert all(later <= slope * (1 + 1e-14) for slope, later in itertools.pairwise(slopes))
+    assert slopes[0] * (1 - 1e-12) <= found.rho <= slopes[0] * (1 + 1e-7)
+    assert found.origin is not None
+    assert found.origin.kind == "exact"
+
+
+@pytest.mark.parametrize("scale", [1e-300, 1e-5, 1e5, 1e300])
+def test_extreme_laplace_noise_has_its_rho_and_mu(scale: float) -> None:
+    rho, mu = convert(hs.Laplace(scale), ZCDP).rho, convert(hs.Laplace(scale), GDP).mu
+    reach = 1 / scale
+    assert rho == pytest.approx(reach if reach > 1 else reach / 2 * reach, rel=1e-4, abs=1e-320)
+    guess = 2 * math.sqrt(reach) if reach > 1 else math.sqrt(math.pi / 2) * reach
+    assert mu == pytest.approx(guess, rel=1e-3)
+
+
+@pytest.mark.parametrize("epsilon", [0.3, 0.7, 1.0, 2.3])
+@pytest.mark.parametrize("categories", [2, 6])
+def test_the_epsilon_of_a_randomized_response_is_exact(epsilon: float, categories: int) -> None:
+    for runs in (1, 7):
+        found = convert(hs.RandomizedResponse(epsilon, categories) ** runs, PureDP)
+        assert found.epsilon == pytest.approx(runs * epsilon, rel=1e-14)
+        assert found.origin is not None
+        assert found.origin.kind == "exact"
+
+
 @pytest.mark.parametrize(
     ("plan", "rho"),
     [
+        (hs.DiscreteGaussian(20_000.0), 1.25e-9),
+        (hs.DiscreteGaussian(2e7, sensitivity=10**7) ** 2 @ hs.Laplace(2.0), 0.25 + KL),
         (hs.DiscreteGaussian(2.5) ** 7, 0.56),
         (hs.DiscreteGaussian(2.5, sensitivity=3) @ hs.Gaussian(2.0), 0.72 + 0.125),
     ],
@@ -320,7 +448,7 @@ def test_what_has_no_rho_or_mu_is_refused_with_the_reason() -> None:
 def test_the_rho_of_discrete_gaussians_is_exact(plan: hs.Mechanism, rho: float) -> None:
     """``D_1`` is the mean of ``D (2k + D) / (2 sigma^2)``, and the noise k has mean 0."""
     found = convert(plan, ZCDP)
-    assert rho <= found.rho <= math.nextafter(rho, math.inf)
+    assert rho <= found.rho <= rho * (1 + 2e-14)
     assert found.origin is not None
     assert found.origin.kind == "exact"
     divergence = convert(plan, RenyiDP, orders=1 + 1e-6).divergences[0][1]

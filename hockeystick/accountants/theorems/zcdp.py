@@ -23,7 +23,8 @@ class ZeroConcentrated(DirectedAccountant):
 
     - Gaussian noise, sampled or not: ``rho = 1 / (2 sigma^2)``; discrete Gaussian noise:
       ``rho = D^2 / (2 sigma^2)``.
-    - A bounded loss, and (eps, 0)-DP: ``rho = eps tanh(eps/2)``.
+    - Laplace noise: ``rho = eps - 1 + e^-eps``, discrete or not the divergence of order 1.
+    - Another bounded loss, and (eps, 0)-DP: ``rho = eps tanh(eps/2)``.
     - Bounded range, such as the exponential mechanism: ``rho = eps^2 / 8``.
     - A (rho, omega)-tCDP guarantee and Renyi divergences of orders up to omega: at these orders
       alone, so that the whole is known up to the least omega.

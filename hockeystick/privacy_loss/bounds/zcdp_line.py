@@ -3,6 +3,18 @@
 From the ends of the loss, from its range, from a Gaussian that dominates it, and from values of K
 at many orders: K is convex and 0 at 0, so that it is below the chords between proven values at
 ascending orders, and the least rho with ``chords <= rho c (c+1)`` holds up to the last of them.
+
+For some losses that are the same in both directions, ``D_alpha / alpha`` falls with alpha, so that
+the least rho is the Kullback-Leibler divergence D_1. With ``s = c + 1/2`` and the measure
+``R = sqrt(P Q)``, on which the loss is symmetric,
+
+    M = E_P[e^(c L)] = integral of cosh(s L) dR = sum over k of m_k u^k / (2k)!,    u = s^2,
+
+m_k being the integral of ``L^(2k)``. Where ``ln M`` is concave in u it is below its tangent at
+``u = 1/4``, which is c = 0, where it is 0: ``K <= (u - 1/4) K'(0) = c (c+1) D_1``. It is concave
+where ``M'/M`` falls with u, and so wherever ``m_(k+1) / ((2k+1) m_k)`` falls with k, that is the
+ratio of the coefficients of the series of M' and M (Biernacki and Krzyz 1955); or where M has, as a
+function of s, imaginary zeros only: by Hadamard it is then a product of factors ``1 + u/y^2``.
 """
 
 from __future__ import annotations

@@ -219,9 +219,9 @@ class PrivacyLoss(ABC):
 
         ``D_alpha(P||Q)`` and ``D_alpha(Q||P)`` are at most ``rho alpha`` for alpha in (1, omega),
         rounding included (Bun and Steinke 2016, definition 1.1; Bun, Dwork, Rothblum and Steinke
-        2018, definition 1). It is the least rho for Gaussians, sampled or not, for binary
-        randomized response and for guarantees; an upper bound elsewhere. A loss with infinity mass
-        has none, nor has one that is neither bounded nor dominated by a Gaussian.
+        2018, definition 1). It is the least rho for Gaussians, sampled or not, for Laplace noise,
+        binary randomized response and guarantees; an upper bound elsewhere. A loss with infinity
+        mass has none, nor has one that is neither bounded nor dominated by a Gaussian.
         """
         return of_gaussian(self.dominating_mu_squared)
 

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final, NamedTuple, final
+from typing import TYPE_CHECKING, Final, NamedTuple, Self, final
 
 import numpy as np
 
@@ -21,8 +21,13 @@ from hockeystick.privacy_loss.core.atomic import (
     both,
     read_only_atoms,
 )
-from hockeystick.privacy_loss.core.base import Atoms, CGFEstimate
-from hockeystick.privacy_loss.core.registry import DominatingPair, NoAnalysisError, dominating_pair
+from hockeystick.privacy_loss.core.base import Atoms, CGFEstimate, PrivacyLoss, ProfiledLoss
+from hockeystick.privacy_loss.core.registry import (
+    DominatingPair,
+    NoAnalysisError,
+    dominating_pair,
+    sampled_loss,
+)
 from hockeystick.privacy_loss.core.two_point import (
     infinity_mass_pair,
 )
@@ -39,9 +44,7 @@ _TERMS: Final = 32
 _UNDERFLOW: Final = 745.0
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class DiscreteGaussianLoss(AtomicLoss):
+class _ShiftedNoise(ProfiledLoss):
     """``D (2k + D) / (2 sigma^2)`` with the probability of the noise k, in both directions.
 
     Completing the square, with ``theta(x) = sum over integers k of exp(-(k - x)^2 / (2 sigma^2))``,
@@ -53,6 +56,8 @@ class DiscreteGaussianLoss(AtomicLoss):
     References:
         Canonne, Kamath and Steinke 2020, theorems 4 (zCDP) and 7 (the profile).
     """
+
+    __slots__ = ()
 
     sigma: float
     sensitivity: int
@@ -72,47 +77,14 @@ class DiscreteGaussianLoss(AtomicLoss):
         return self.sensitivity**2 * self.half
 
     @property
-    def sixth_moment_upper(self) -> float:
-        """That of ``D (2|k| + 3D) / (2 sigma^2)``: ``E[k^6] <= 2 * 3! (2 sigma^2)^3``."""
-        half, shift = float(self.half), float(self.sensitivity)
-        spread = 12.0 / half**3
-        first, second = sixth_power(3.0 * shift * shift * half), sixth_power(2.0 * shift * half)
-        return 32.0 * (first + second * spread)
-
-    @property
     def half(self) -> Fraction:
         """``1 / (2 sigma^2)``, exactly."""
         return 1 / (2 * decimal(self.sigma) ** 2)
 
     @property
-    def opposite(self) -> DiscreteGaussianLoss:
+    def opposite(self) -> Self:
         """The same."""
         return self
-
-    def atoms(self) -> Atoms:
-        """Return the losses, and the probabilities as far as they count."""
-        return _atoms(self.sigma, self.sensitivity)
-
-    def nodes(self, first: int, count: int) -> tuple[list[mpf], list[mpf]]:
-        """Return some of the atoms by mpmath."""
-        from hockeystick.precision.integer_noise import discrete_gaussian_nodes
-
-        least = -_reach(self.half) - self.sensitivity
-        sigma = decimal(self.sigma)
-        return discrete_gaussian_nodes(sigma, self.sensitivity, least + first, count)
-
-    def log_omitted_moment(self, c: float) -> float:
-        """Return ln of the geometric series above the tail of ``p e^(c loss)``, beyond the atoms.
-
-        Below the atoms the losses are negative, and only their probability counts.
-        """
-        half, shift, last = float(self.half), self.sensitivity, _reach(self.half) + 1
-        fall = (2.0 * last + 1.0 - 2.0 * c * shift) * half
-        if not fall > 0.0:
-            return math.inf
-        grown, fallen = half * c * shift * (2.0 * last + shift), half * float(last) ** 2
-        above = grown - fallen - math.log(-math.expm1(-fall)) - _log_norm(self.half)[0]
-        return max(above + 1e-12 * (grown + fallen + 100.0), LOG_LEAST_MASS) + math.log(2.0)
 
     def cgf_upper(self, c: float) -> float:
         """Return ``c (c+1) D^2 / (2 sigma^2)``, rounded up."""
@@ -155,6 +127,57 @@ class DiscreteGaussianLoss(AtomicLoss):
         if half <= 0.5 / _DUAL:
             return _by_dual_sum(half, self.sensitivity, c)
         return _by_sum(half, self.sensitivity, c)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class DiscreteGaussianLoss(_ShiftedNoise, AtomicLoss):
+    """The loss with its atoms."""
+
+    sigma: float
+    sensitivity: int
+
+    @property
+    def sixth_moment_upper(self) -> float:
+        """That of ``D (2|k| + 3D) / (2 sigma^2)``: ``E[k^6] <= 2 * 3! (2 sigma^2)^3``."""
+        half, shift = float(self.half), float(self.sensitivity)
+        spread = 12.0 / half**3
+        first, second = sixth_power(3.0 * shift * shift * half), sixth_power(2.0 * shift * half)
+        return 32.0 * (first + second * spread)
+
+    def atoms(self) -> Atoms:
+        """Return the losses, and the probabilities as far as they count."""
+        return _atoms(self.sigma, self.sensitivity)
+
+    def nodes(self, first: int, count: int) -> tuple[list[mpf], list[mpf]]:
+        """Return some of the atoms by mpmath."""
+        from hockeystick.precision.integer_noise import discrete_gaussian_nodes
+
+        least = -_reach(self.half) - self.sensitivity
+        sigma = decimal(self.sigma)
+        return discrete_gaussian_nodes(sigma, self.sensitivity, least + first, count)
+
+    def log_omitted_moment(self, c: float) -> float:
+        """Return ln of the geometric series above the tail of ``p e^(c loss)``, beyond the atoms.
+
+        Below the atoms the losses are negative, and only their probability counts.
+        """
+        half, shift, last = float(self.half), self.sensitivity, _reach(self.half) + 1
+        fall = (2.0 * last + 1.0 - 2.0 * c * shift) * half
+        if not fall > 0.0:
+            return math.inf
+        grown, fallen = half * c * shift * (2.0 * last + shift), half * float(last) ** 2
+        above = grown - fallen - math.log(-math.expm1(-fall)) - _log_norm(self.half)[0]
+        return max(above + 1e-12 * (grown + fallen + 100.0), LOG_LEAST_MASS) + math.log(2.0)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class WideDiscreteGaussianLoss(_ShiftedNoise):
+    """The loss where its atoms are too many: known by K and by the profile of one run."""
+
+    sigma: float
+    sensitivity: int
 
 
 class _Moment(NamedTuple):
@@ -279,11 +302,20 @@ def _(mechanism: DiscreteGaussian) -> DominatingPair:
     if sigma == 0.0:
         return infinity_mass_pair()
     half = 1 / (2 * decimal(sigma) ** 2)
-    # 80 sigma outputs have all but exp(-800).
-    if sensitivity + 80.0 * sigma > MOST_ATOMS or sensitivity**2 * half > _LARGEST:
+    if sensitivity**2 * half > _LARGEST:
         raise NoAnalysisError(
-            f"discrete Gaussian noise is analysed for up to {MOST_ATOMS:,} outputs (80 sigma and "
-            f"the sensitivity) and for losses below {_LARGEST:g}; "
+            f"discrete Gaussian noise is analysed for losses below {_LARGEST:g}; "
             "ZCDP(sensitivity^2 / (2 sigma^2)) bounds it"
         )
+    # 80 sigma outputs have all but exp(-800).
+    if sensitivity + 80.0 * sigma > MOST_ATOMS:
+        return both(WideDiscreteGaussianLoss(sigma, sensitivity))
     return both(DiscreteGaussianLoss(sigma, sensitivity))
+
+
+@sampled_loss.register
+def _(loss: WideDiscreteGaussianLoss, rate: float | Fraction, removing: bool) -> PrivacyLoss:
+    raise NoAnalysisError(
+        f"samples with discrete Gaussian noise are analysed for up to {MOST_ATOMS:,} outputs (80 "
+        "sigma and the sensitivity)"
+    )

@@ -12,6 +12,9 @@ import numpy as np
 
 from hockeystick.mechanisms.noise.discrete_laplace import DiscreteLaplace
 from hockeystick.numerics import ULP, FloatAndDecimal, decimal
+from hockeystick.numerics.rounding import as_mpf
+from hockeystick.numerics.working_precision import working_digits
+from hockeystick.privacy_loss.bounds.zcdp_line import ZCDPLine, outward
 from hockeystick.privacy_loss.core.atomic import MOST_ATOMS, AtomicLoss, both, read_only_atoms
 from hockeystick.privacy_loss.core.base import Atoms
 from hockeystick.privacy_loss.core.registry import DominatingPair, NoAnalysisError, dominating_pair
@@ -24,6 +27,7 @@ if TYPE_CHECKING:
     from mpmath import mpf
 
 _LARGEST: Final = 1e300
+_DIGITS: Final = 40
 
 
 @final
@@ -33,6 +37,16 @@ class DiscreteLaplaceLoss(AtomicLoss):
 
     ``t = e^(-1/b)``; beyond the two centres, at distance D, the loss does not depend on the output.
     The same in both directions.
+
+    The least rho is ``D_1``: on ``sqrt(P Q)`` all losses have the same mass, but those at the ends
+    ``1/(1-t)`` times as much, so that M is, but for a factor, at ``s = i b y``
+
+        2 t cos(D y) + (1-t) sin((D+1) y)/sin(y) = (1+t) cos(D y) + (1-t) cot(y) sin(D y).
+
+    That has the sign ``(-1)^k`` at ``y = pi k / D`` for k = 0..D, and so D zeros in (0, pi), which
+    are all that a polynomial of degree D in ``e^(2 i y)`` has: all zeros of M are imaginary (see
+    ``bounds.zcdp_line``). As ``E|y - D| - E|y| = D - 2 t (1 - t^D) / (1 - t^2)``,
+    ``D_1`` is this over b.
 
     References:
         Ghosh, Roughgarden and Sundararajan 2009, section 2 (the mechanism).
@@ -68,12 +82,30 @@ class DiscreteLaplaceLoss(AtomicLoss):
         scale = decimal(self.scale)
         return discrete_laplace_nodes(scale, self.sensitivity, first, count)
 
+    def zcdp_line(self) -> ZCDPLine:
+        """Return the line of ``D_1``; the least there is."""
+        return ZCDPLine(_divergence(self.scale, self.sensitivity))
+
     def delta(self, epsilon: mpf, perturbation: int = 0) -> mpf:
         """Return the profile, by geometric sums."""
         from hockeystick.precision.integer_noise import discrete_laplace_delta
 
         scale = decimal(self.scale) * (1 - perturbation * Fraction(ULP))
         return discrete_laplace_delta(epsilon, scale, self.sensitivity)
+
+
+@lru_cache(maxsize=256)
+def _divergence(scale: float, sensitivity: int) -> float:
+    """Return ``D_1``, rounded up."""
+    from hockeystick.numerics.multiprecision import mp
+
+    slope = 1 / decimal(scale)
+    # What cancels is of the size of D next to D^2/b.
+    lost = max(0, math.ceil(-math.log10(slope))) if slope < 1 else 0
+    with working_digits(_DIGITS + lost):
+        h = as_mpf(slope)
+        fallen = 2 * mp.exp(-h) * mp.expm1(-sensitivity * h) / mp.expm1(-2 * h)
+        return outward(float(h * (sensitivity - fallen)))
 
 
 @lru_cache(maxsize=16)

@@ -13,6 +13,7 @@ import numpy as np
 
 from hockeystick.mechanisms.noise.laplace import Laplace
 from hockeystick.numerics import ULP, Ball, FloatAndDecimal, decimal
+from hockeystick.privacy_loss.bounds.zcdp_line import ZCDPLine, outward
 from hockeystick.privacy_loss.core.analytic_cgf import log_values
 from hockeystick.privacy_loss.core.base import (
     AnalyticLoss,
@@ -71,6 +72,14 @@ class LaplaceLoss(DensityLoss, AnalyticLoss, ProfiledLoss):
         M(z) - 1 = ((1+z) e2(z e) + z e2(-(1+z) e)) / (1 + 2z),
 
     where nothing of first order in e is left to cancel.
+
+    The least rho is ``D_1 = e - 1 + exp(-e)``: on ``sqrt(P Q)`` the loss has atoms of ``x/2`` at
+    either end and the density ``x/4`` between, ``x = exp(-e/2)``, so that ``m_k`` is
+    ``e^(2k) (1 + e/(2 (2k+1)))`` but for a factor, and
+
+        m_(k+1) / ((2k+1) m_k) = e^2 (4k + 6 + e) / ((2k+3) (4k + 2 + e))
+
+    falls with k (see ``bounds.zcdp_line``).
 
     References:
         Mironov, "Renyi Differential Privacy", CSF 2017, proposition 6 (the moments).
@@ -167,6 +176,10 @@ class LaplaceLoss(DensityLoss, AnalyticLoss, ProfiledLoss):
         """Return that of Laplace noise, between all readings of the scale."""
         scale = float(self.scale)
         return IntervalProfile(LaplaceProfile(scale * MORE), LaplaceProfile(scale * LESS))
+
+    def zcdp_line(self) -> ZCDPLine:
+        """Return the line of ``D_1 = e - 1 + exp(-e)``; the least there is."""
+        return ZCDPLine(outward(_e2(-self.reach)))
 
     def quadrature_available(self, c: float) -> bool:
         """Every c is in reach."""

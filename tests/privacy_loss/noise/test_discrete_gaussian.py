@@ -1,12 +1,15 @@
 """The loss of discrete Gaussian noise."""
 
 import math
+from fractions import Fraction
 
+import numpy as np
 import pytest
 
 import hockeystick as hs
 from hockeystick.numerics.multiprecision import mp
-from hockeystick.privacy_loss import DiscreteGaussianLoss
+from hockeystick.precision.integer_noise import discrete_gaussian_delta, discrete_gaussian_tail
+from hockeystick.privacy_loss import DiscreteGaussianLoss, WideDiscreteGaussianLoss
 from hockeystick.privacy_loss.core.atomic import LOG_LEAST_MASS
 
 
@@ -149,3 +152,38 @@ def test_the_bound_on_what_is_omitted_holds_the_tail(c: float) -> None:
         assert mp.log(tail) <= loss.log_omitted_moment(c)
         assert loss.log_omitted_moment(c) <= max(mp.log(tail), LOG_LEAST_MASS) + 1
     assert loss.log_omitted_moment(90.0) == math.inf
+
+
+@pytest.mark.parametrize(("digits", "k"), [(15, 1), (60, 900), (15, 12_500), (40, 190_000)])
+def test_the_integrals_of_wide_noise_are_its_sums(digits: int, k: int) -> None:
+    """Of losses above that at k - 1/2, the least is that of the output k."""
+    sigma, half = Fraction(10_001), 1 / (2 * Fraction(10_001) ** 2)
+    with mp.workdps(digits):
+        epsilon = mp.mpf(2 * k * half.numerator) / half.denominator
+        own, other = (discrete_gaussian_tail(sigma, one) for one in (k, k + 1))
+        found = discrete_gaussian_delta(epsilon, sigma, 1)
+        assert abs(found / (own - mp.exp(epsilon) * other) - 1) < mp.mpf(10) ** (9 - digits)
+
+
+@pytest.mark.parametrize(("shift", "epsilon"), [(1, 1e-4), (20_000, 0.0), (20_000, 4.0)])
+def test_wide_noise_has_the_profile_of_its_outputs(shift: int, epsilon: float) -> None:
+    sigma = 20_000.0
+    found = hs.delta(hs.DiscreteGaussian(sigma, sensitivity=shift), epsilon)
+    k = np.arange(-200_000, 200_000, dtype=np.longdouble)
+    own = np.exp(-k * k / (2 * np.longdouble(sigma) ** 2))
+    own /= own.sum()
+    loss = (2 * k + shift) * shift / (2 * np.longdouble(sigma) ** 2)
+    truth = float((own * -np.expm1(np.minimum(epsilon - loss, 0))).sum())
+    assert found.lower * (1 - 1e-12) <= truth <= found.upper * (1 + 1e-12)
+    assert found.upper - found.lower <= 1e-9 * truth
+
+
+def test_of_wide_noise_many_runs_are_bounded_and_samples_refused() -> None:
+    wide = hs.DiscreteGaussian(30_000.0, sensitivity=30_000)
+    one, four = hs.epsilon(wide, 1e-6), hs.epsilon(wide**4, 1e-6)
+    exact = hs.epsilon(hs.Gaussian(1.0) ** 4, 1e-6)
+    assert one.lower <= four.lower < exact.upper < four.upper < 1.2 * exact.upper
+    many = hs.delta(wide, 3.0, digits=30)
+    assert many.upper - many.lower < 1e-29 * many.lower
+    near = DiscreteGaussianLoss(12_000.0, 12_000).cgf_bounds(0.7)
+    assert WideDiscreteGaussianLoss(12_000.0, 12_000).cgf_bounds(0.7) == near

@@ -215,10 +215,12 @@ def guess_number(name: str, value: object) -> str:
     """Return what was meant by a number that is not allowed, to follow an error."""
     if name.rpartition(".")[2] != "rate" or not isinstance(value, int) or not 1 < value < 10**9:
         return ""
-    if value <= _PER_CENT:
-        part = f"{value / _PER_CENT!r}, for {value} percent"
-        return f" (did you mean {part}, or 1/{value}, for a loader of {value} batches?)"
-    return f" (did you mean 1/{value}?)"
+    batches = f"1/{value} for a loader of {value} batches"
+    per_cent = f"{value / _PER_CENT!r} for {value} percent, " if value <= _PER_CENT else ""
+    return (
+        f" (a rate is batch size / examples: write {per_cent}{value}/N for batches of {value} of N "
+        f"examples, or {batches})"
+    )
 
 
 def told(found: str | None) -> str:

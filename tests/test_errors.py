@@ -33,10 +33,12 @@ def test_a_quotient_in_quotes_and_a_number_of_batches_are_hinted_at() -> None:
     rate = "a number from 0 to 1"
     assert str(ParameterError("rate", "1/4", rate)).endswith("(write 0.25, without quotes)")
     assert str(ParameterError("rate", 98, rate)) == (
-        "rate must be a number from 0 to 1; got 98 (did you mean 0.98, for 98 percent, "
-        "or 1/98, for a loader of 98 batches?)"
+        "rate must be a number from 0 to 1; got 98 (a rate is batch size / examples: write 0.98 "
+        "for 98 percent, 98/N for batches of 98 of N examples, or 1/98 for a loader of 98 batches)"
     )
-    assert str(ParameterError("rate", 391, rate)).endswith("; got 391 (did you mean 1/391?)")
+    assert str(ParameterError("rate", 391, rate)).endswith(
+        "write 391/N for batches of 391 of N examples, or 1/391 for a loader of 391 batches)"
+    )
     assert str(ParameterError("delta", 98, rate)).endswith("; got 98")
 
 

@@ -12,10 +12,13 @@ from typing import Any, Final, final
 from hockeystick.accountants.ask import Answer, asked
 from hockeystick.mechanisms import (
     DPSGD,
+    DiscreteLaplace,
     Gaussian,
+    Laplace,
     MatrixFactorization,
     Mechanism,
     PoissonSubsampled,
+    Sampling,
     TreeAggregation,
 )
 from hockeystick.notions import RenyiDP
@@ -45,6 +48,14 @@ _NO_PROMISE: Final = (
 )
 # Stated divergences may be upper bounds, each with an error of its own.
 _FALLS: Final = 1.0 - 1e-6
+# One release of Laplace noise with a smaller scale has an epsilon of 5 and more.
+_SMALL_SCALE: Final = 0.2
+# No tree that is of use has as much noise, and more than it has leaves.
+_MUCH_NOISE: Final = 100.0
+_SHUFFLED: Final = (
+    "the plan's notes speak of shuffling, and the answer is that of Poisson sampling: of shuffled "
+    "batches it proves nothing (hockeystick compare PLAN --sampling shows what others cost)."
+)
 _WEAKLY: Final = "epsilon above 10 is weak or no formal protection (Ponomareva et al. 2023)"
 
 
@@ -54,7 +65,7 @@ class Caution:
     """What an answer does not say by itself.
 
     Args:
-        about: "delta", "epsilon", "rho", "mu" or "divergences".
+        about: "delta", "epsilon", "rho", "mu", "divergences", "noise" or "sampling".
         text: One or two sentences for whoever decides.
         is_mild: Whether it is a matter of what is usual rather than of what is promised.
     """
@@ -134,7 +145,29 @@ def cautions_at(plan: Mechanism, *, epsilon: float, delta: float) -> tuple[Cauti
 
 def cautions_of_plan(plan: Mechanism) -> tuple[Caution, ...]:
     """Return the cautions that do not depend on what was asked."""
-    return (*_of_one_sample(plan), *_of_falling(plan), *_of_nothing(plan))
+    return (
+        *_of_one_sample(plan),
+        *_of_falling(plan),
+        *_of_nothing(plan),
+        *_of_scale(plan),
+        *_of_swapped(plan),
+    )
+
+
+def caution_of_notes(plan: Mechanism, notes: str | None) -> Caution | None:
+    """Return the caution where notes on a plan doubt that its batches are Poisson samples.
+
+    Example:
+        >>> import hockeystick as hs
+        >>> from hockeystick.answers.cautions import caution_of_notes
+        >>> plan = hs.DPSGD(rate=0.01, steps=9, noise_multiplier=1)
+        >>> caution_of_notes(plan, "The loader shuffles.").about
+        'sampling'
+    """
+    trainings = (one for one in mechanisms_in(plan) if isinstance(one, DPSGD))
+    is_poisson = any(one.sampling is Sampling.POISSON for one in trainings)
+    doubted = is_poisson and "shuffl" in (notes or "").lower()
+    return Caution("sampling", _SHUFFLED) if doubted else None
 
 
 def _of_one_sample(plan: Mechanism) -> Iterator[Caution]:
@@ -167,6 +200,34 @@ def _of_nothing(plan: Mechanism) -> Iterator[Caution]:
         yield Caution("epsilon", "0 steps: nothing is released.")
     elif isinstance(plan, DPSGD | Gaussian) and plan.noise_multiplier == math.inf:
         yield Caution("epsilon", "infinite noise: nothing is learned from the data.")
+
+
+def _of_scale(plan: Mechanism) -> Iterator[Caution]:
+    """Yield the caution where the scale of Laplace noise looks like the epsilon that was meant."""
+    for one in mechanisms_in(plan):
+        if isinstance(one, Laplace | DiscreteLaplace) and 0.0 < one.scale <= _SMALL_SCALE:
+            moved = getattr(one, "sensitivity", 1)
+            text = (
+                f"a scale of {plain(one.scale)} is epsilon {at_most(moved / one.scale)} in one "
+                f"release; epsilon {plain(one.scale)} is a scale of {at_most(moved / one.scale)}."
+            )
+            yield Caution("noise", text)
+            return
+
+
+def _of_swapped(plan: Mechanism) -> Iterator[Caution]:
+    """Yield the caution where the numbers of a tree look as if in each other's place."""
+    for one in mechanisms_in(plan):
+        if isinstance(one, TreeAggregation) and max(_MUCH_NOISE, one.leaves) < one.noise_multiplier:
+            if one.leaves == 0 or one.noise_multiplier == math.inf:
+                continue
+            noise = plain(one.noise_multiplier)
+            text = (
+                f"a noise multiplier of {noise} and {one.leaves} leaves: were they meant the other "
+                f"way round, TreeAggregation(noise_multiplier={one.leaves}, leaves={noise})?"
+            )
+            yield Caution("noise", text)
+            return
 
 
 def units_of(plan: Mechanism) -> Units | None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from hockeystick.accountants import GaussianSummary, Row, SamplingRow
 from hockeystick.accountants.comparison import Truth, quoted
 from hockeystick.answers import SCHEMA, cautions, document, sources, sources_of_all
+from hockeystick.answers.cautions import caution_of_notes
 from hockeystick.cli.describe import Question, fields
 from hockeystick.cli.flags import defaults
 from hockeystick.io.plan_file import PlanFile
@@ -61,7 +62,8 @@ def _answer(
     heading = _heading(file, at, version)
     if decided is not None:
         besides["budget"] = {"at_most": jsonable(decided.at_most), "decision": decided.decision}
-    found = cautions(answer, file.plan, **{at.name: at.value})
+    doubt = None if decided is None else caution_of_notes(file.plan, file.notes)
+    found = (*([doubt] if doubt else []), *cautions(answer, file.plan, **{at.name: at.value}))
     besides["cautions"] = [{"about": one.about, "text": one.text} for one in found]
     theorems = sources(file.plan, answer.accountant)
     besides["sources"] = [{"of": one.of, "text": one.text} for one in theorems]

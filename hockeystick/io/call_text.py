@@ -223,6 +223,7 @@ class _Reader:
     ) -> dict[str, object]:
         """Return the fields that a call gives, by their names."""
         parameters = parameters_of(make)
+        self._refuse_loose_parts(node, name, list(parameters))
         try:
             refuse_too_many(name, list(parameters.values()), node.args)
         except TypeError as error:
@@ -239,6 +240,23 @@ class _Reader:
                 raise PlanFileError(f"{name}: {key} is given twice")
             fields[key] = self._value(value, depth, key)
         return fields
+
+    def _refuse_loose_parts(self, node: ast.Call, name: str, parameters: list[str]) -> None:
+        """Raise, with what to write, where mechanisms that belong in brackets come one by one."""
+        if parameters[:1] != ["parts"] or not node.args:
+            return
+        loose = [one for one in node.args if isinstance(one, ast.Call | ast.BinOp)]
+        if loose and node.args[0] is loose[0]:
+            parts = ", ".join(self._written(one) for one in loose)
+            rest = [self._written(one) for one in node.args if one not in loose]
+            rest += [self._written(one) for one in node.keywords]
+            form = f"{name}({', '.join([f'[{parts}]', *rest])})"
+            quoted = f'"{form}"' if "'" in form else f"'{form}'"
+            raise PlanFileError(f"{name} takes its parts in brackets: write {quoted}")
+
+    def _written(self, node: ast.expr | ast.keyword) -> str:
+        """Return the text of a node."""
+        return ast.get_source_segment(self._text, node) or "..."
 
     def _value(self, node: ast.expr | None, depth: int, field: str = "") -> object:
         """Return the number, text, mechanism or sequence that a node stands for, or raise."""

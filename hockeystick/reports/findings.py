@@ -12,6 +12,7 @@ from hockeystick.accountants.comparison import Row, compare
 from hockeystick.accountants.summary import GaussianSummary, gaussian_summary
 from hockeystick.accountants.tradeoff import tradeoff
 from hockeystick.answers import Caution, Decision, cautions, decide, document, verify
+from hockeystick.answers.cautions import caution_of_notes
 from hockeystick.errors import HockeystickError
 from hockeystick.mechanisms import DPSGD, Mechanism
 from hockeystick.reports.audited import Audit, Audited, audited
@@ -231,7 +232,7 @@ def investigate(
         answer=answer,
         decision=None if subject.budget is None else decide(answer, subject.budget),
         remedies=_remedies(subject, answer),
-        cautions=cautions(answer, plan, delta=subject.delta),
+        cautions=_cautions(subject, answer),
         groups=groups,
         by_delta=by_delta,
         by_epsilon=by_epsilon,
@@ -245,6 +246,13 @@ def investigate(
         not_verified=not_verified,
         audited=shown,
     )
+
+
+def _cautions(subject: Subject, answer: Certified) -> tuple[Caution, ...]:
+    """Return what whoever decides should know: beside a verdict, also what notes doubt."""
+    found = cautions(answer, subject.plan, delta=subject.delta)
+    doubt = None if subject.budget is None else caution_of_notes(subject.plan, subject.notes)
+    return found if doubt is None else (doubt, *found)
 
 
 def _remedies(subject: Subject, answer: Certified) -> tuple[str, ...]:

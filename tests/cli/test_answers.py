@@ -321,3 +321,16 @@ def test_what_only_one_part_assumes_names_the_part(run: Run) -> None:
     assert "- Part 1: Each step draws its batch" in out
     assert "- Part 2: " in out
     assert "- Neighbouring data sets differ" in out
+
+
+def test_a_budget_that_is_met_comes_with_what_the_notes_doubt(run: Run) -> None:
+    example = str(EXAMPLES[0].parent / "mnist-tutorial.toml")
+    met = told(run, "epsilon", example, "--at-most", "3")
+    assert met["budget"]["decision"] == "meets"
+    assert met["cautions"][0]["text"].startswith("the plan's notes speak of shuffling")
+    assert "shuffling" in " ".join(run("epsilon", example, "--at-most", "3")[1].split())
+
+
+def test_steps_that_are_given_say_how_many_passes_they_are(run: Run) -> None:
+    short = ("--rate", "0.01", "--steps", "30", "--noise-multiplier", "1", "--delta", "1e-5")
+    assert "30, as given: 0.3 passes over the data" in run("epsilon", *short)[1]

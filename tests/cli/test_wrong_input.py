@@ -57,7 +57,11 @@ FLAGS = [
     ("epsilon --clients 9 --rounds 9 --delta 1e-5", "hockeystick init clients.toml --like FedSDP"),
     (
         "epsilon --rate 98 --steps 9 --noise-multiplier 1 --delta 1e-5",
-        "0.98, for 98 percent, or 1/98, for a loader of 98 batches?)",
+        "write 0.98 for 98 percent, 98/N for batches of 98 of N examples, or 1/98 for a loader of",
+    ),
+    (
+        "epsilon 'Parallel(Gaussian(2), Laplace(1), split=\"ward\")' --delta 1e-5",
+        "write 'Parallel([Gaussian(2), Laplace(1)], split=\"ward\")'",
     ),
     (
         "solve DiscreteGaussian(sensitivity=1.4142) --rho 0.1",

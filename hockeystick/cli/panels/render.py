@@ -15,6 +15,7 @@ from rich.text import Text
 from hockeystick.accountants import GaussianSummary, Row
 from hockeystick.accountants.comparison import Truth, quoted
 from hockeystick.answers import Decision, cautions, in_words, protected, steps_rules
+from hockeystick.answers.cautions import caution_of_notes
 from hockeystick.cli.describe import Question
 from hockeystick.cli.durations import seconds
 from hockeystick.cli.flags import defaults
@@ -97,7 +98,8 @@ def panel(
         facts.add_row("budget", _decision(answer.quantity, decided))
         if not decided.meets and isinstance(file.plan, DPSGD):
             facts.add_row("to meet it", _least_noise(answer.quantity, decided))
-    for caution in cautions(answer, file.plan, **at_what):
+    doubt = None if decided is None else caution_of_notes(file.plan, file.notes)
+    for caution in (*([doubt] if doubt else []), *cautions(answer, file.plan, **at_what)):
         facts.add_row("caution", Text(caution.text, style="yellow"))
     facts.add_row("proven", _proven(answer))
     if isinstance(answer, Certified) and answer.upper > _FAR * answer.lower:
@@ -268,7 +270,14 @@ def add_plan(facts: Table, file: PlanFile) -> None:
     for index, line in enumerate(in_words(file.plan)):
         facts.add_row("and" if index else "plan", Text(line))
     for rule in steps_rules(file.plan):
-        facts.add_row("steps", Text(rule.removeprefix("steps = ")))
+        facts.add_row("steps", Text(rule.removeprefix("steps = ") + _passes(file.plan)))
+
+
+def _passes(plan: Mechanism) -> str:
+    """Return how often training goes through the data, where its steps are given."""
+    if not isinstance(plan, DPSGD) or plan.steps is None or plan.rate is None:
+        return ""
+    return f": {plan.steps * plan.rate:.3g} passes over the data"
 
 
 def add_subject(

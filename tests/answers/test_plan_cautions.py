@@ -1,0 +1,46 @@
+"""What is said of plans whose numbers look like another plan's."""
+
+import pytest
+
+import hockeystick as hs
+from hockeystick.answers.cautions import caution_of_notes, cautions_of_plan
+
+TRAINING = hs.DPSGD(rate=0.01, steps=9, noise_multiplier=1)
+
+
+@pytest.mark.parametrize(
+    ("plan", "said"),
+    [
+        (hs.Laplace(0.1) ** 3, "a scale of 0.1 is epsilon 10 in one release; epsilon 0.1 is a sc"),
+        (hs.DiscreteLaplace(0.2, 3), "is epsilon 15 in one release; epsilon 0.2 is a scale of 15"),
+        (
+            hs.mechanisms.TreeAggregation(1024, 5),
+            "way round, TreeAggregation(noise_multiplier=5, leaves",
+        ),
+    ],
+)
+def test_numbers_that_look_like_another_are_doubted(plan: hs.Mechanism, said: str) -> None:
+    (found,) = cautions_of_plan(plan @ hs.Gaussian(4))
+    assert said in found.text
+
+
+@pytest.mark.parametrize(
+    "plan",
+    [
+        hs.Laplace(0.21),
+        hs.Laplace(0),
+        hs.mechanisms.TreeAggregation(99, 5),
+        hs.mechanisms.TreeAggregation(1000, 1000),
+        hs.mechanisms.TreeAggregation(1000, 0),
+        hs.mechanisms.TreeAggregation(float("inf"), 5),
+    ],
+)
+def test_usual_numbers_are_not_doubted(plan: hs.Mechanism) -> None:
+    assert cautions_of_plan(plan) == ()
+
+
+def test_notes_doubt_poisson_sampling_alone() -> None:
+    assert caution_of_notes(TRAINING @ hs.Laplace(1), "The loader Shuffles.") is not None
+    assert caution_of_notes(TRAINING, "Batches are Poisson samples.") is None
+    assert caution_of_notes(TRAINING, None) is None
+    assert caution_of_notes(hs.Laplace(1), "shuffled") is None

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import hockeystick as hs
-from hockeystick.conversions import TARGETS, convert, theorems
+from hockeystick.conversions import TARGETS, convert, lower_ends, theorems
 from hockeystick.notions import (
     FDP,
     GDP,
@@ -414,6 +414,28 @@ def test_the_rho_is_that_of_order_1_and_no_order_needs_more(plan: hs.Mechanism) 
     assert slopes[0] * (1 - 1e-12) <= found.rho <= slopes[0] * (1 + 1e-7)
     assert found.origin is not None
     assert found.origin.kind == "exact"
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "categories"), [(1.0, 3), (8.0, 1000), (3.0, 10**6), (20.0, 10), (0.01, 50)]
+)
+def test_no_order_needs_more_than_the_rho_of_many_categories(
+    epsilon: float, categories: int
+) -> None:
+    plan = hs.RandomizedResponse(epsilon, categories)
+    found = convert(plan, ZCDP)
+    with mp.workdps(40):
+        grown = mp.exp(mp.mpf(repr(epsilon)))
+        total = grown + categories - 1
+
+        def slope(c: Any) -> Any:
+            moment = grown ** (c + 1) + (categories - 2) + grown**-c
+            return mp.log(moment / total) / (c * (c + 1))
+
+        truth = max(slope(mp.mpf(2) ** (mp.mpf(k) / 32)) for k in range(-960, 640))
+    assert truth <= found.rho <= truth * (1 + 2e-4)
+    (lower,) = lower_ends(plan, found)
+    assert lower <= truth * (1 + 2e-4)
 
 
 @pytest.mark.parametrize("scale", [1e-300, 1e-5, 1e5, 1e300])

@@ -24,6 +24,8 @@ class ZeroConcentrated(DirectedAccountant):
     - Gaussian noise, sampled or not: ``rho = 1 / (2 sigma^2)``; discrete Gaussian noise:
       ``rho = D^2 / (2 sigma^2)``.
     - Laplace noise: ``rho = eps - 1 + e^-eps``, discrete or not the divergence of order 1.
+    - Randomized response of several categories and other losses of few values that are the same in
+      both directions: by chords of K, within about 2e-4 of the least.
     - Another bounded loss, and (eps, 0)-DP: ``rho = eps tanh(eps/2)``.
     - Bounded range, such as the exponential mechanism: ``rho = eps^2 / 8``.
     - A (rho, omega)-tCDP guarantee and Renyi divergences of orders up to omega: at these orders

@@ -36,6 +36,11 @@ _NEAR: Final = 1e-12
 _FIRST: Final = 1e-3
 _LAST: Final = 1e3
 _TO_TEN: Final = 12
+# Of a whole curve: the first order minus 1, the relative steps from one to the next, and the most.
+_FIRST_OF_CURVE: Final = 2.0**-15
+_STEP: Final = 2.0**-6
+_LARGEST_STEP: Final = 0.5
+_MOST: Final = 2000
 # The largest growth of rho relative to that of the first order.
 _GROWTH: Final = 1.05
 
@@ -119,6 +124,26 @@ def by_orders(loss: _WithCGF) -> ZCDPLine | None:
             break
         last, rho = point, max(rho, slope)
     return ZCDPLine(outward(rho), 1.0 + last[0]) if last[0] > 0.0 else None
+
+
+@lru_cache(maxsize=256)
+def of_curve(loss: _WithCGF, largest: float) -> ZCDPLine | None:
+    """Return the least rho above the chords of K, for a loss that is the same in both directions.
+
+    Beyond the last order ``D_alpha`` is at most the largest loss, and ``D_alpha / alpha`` below
+    rho. None where that takes too many orders.
+    """
+    last, rho, c = (0.0, 0.0), 0.0, _FIRST_OF_CURVE
+    for _ in range(_MOST):
+        found = loss.cgf_bounds(c)
+        point = (c, found.midpoint + found.radius)
+        slope = steepest_slope(last, point) if point[1] < math.inf else math.inf
+        rho, last = max(rho, slope), point
+        if largest <= rho * (1.0 + c):
+            return ZCDPLine(outward(rho)) if rho < math.inf else None
+        # Where K is a parabola, its chords are too high by about ``min(c, 1) step^2 / 4``.
+        c *= 1.0 + min(_STEP / math.sqrt(min(c, 1.0)), _LARGEST_STEP)
+    return None
 
 
 def steepest_slope(left: tuple[float, float], right: tuple[float, float]) -> float:

@@ -12,6 +12,7 @@ import numpy as np
 
 from hockeystick.numerics import ULP, Ball
 from hockeystick.numerics.working_precision import working_digits
+from hockeystick.privacy_loss.bounds.zcdp_line import ZCDPLine, lowest, of_curve
 from hockeystick.privacy_loss.core.analytic_cgf import log_values, mgf_line
 from hockeystick.privacy_loss.core.base import (
     AnalyticLoss,
@@ -241,6 +242,11 @@ class FewAtoms(AtomicLoss):
     def supremum(self) -> float:
         """The largest loss, rounded up."""
         return math.nextafter(float(self.atoms().loss[-1]), math.inf)
+
+    def zcdp_line(self) -> ZCDPLine | None:
+        """Return the line by the ends, or by chords of K where both directions are the same."""
+        by_curve = of_curve(self, self.supremum) if self.opposite == self else None
+        return lowest((super().zcdp_line(), by_curve))
 
     def delta(self, epsilon: mpf, perturbation: int = 0) -> mpf:
         """Return ``sum p (1 - e^(epsilon - loss))`` over the losses above epsilon."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, TypeVar, final
 
@@ -172,7 +172,7 @@ class Findings:
 
 
 def investigate(
-    subject: Subject, tell: Callable[[int, int], None] = lambda done, total: None
+    subject: Subject, tell: Callable[..., None] = lambda done, total, now="": None
 ) -> Findings:
     """Return all that a report says of its subject.
 
@@ -182,7 +182,7 @@ def investigate(
 
     Args:
         subject: What the report is about.
-        tell: Is told how many questions of how many are answered.
+        tell: Is told how many questions of how many are answered, and what is under way.
 
     Returns:
         The findings.
@@ -208,25 +208,25 @@ def investigate(
     stages = () if course is None else course.stages
     sizes = _GROUPS if _has_groups(plan) else ()
     total = len(deltas) + len(epsilons) + len(stages) + len(sizes) + _ASKED_BESIDES
-    count = iter(range(1, total + 1))
+    done = 0
 
-    def told(answers: Iterable[_Answer]) -> Iterator[_Answer]:
+    def told(now: str, answers: Iterator[_Answer]) -> Iterator[_Answer]:
+        nonlocal done
+        tell(done, total, now)
         for one in answers:
-            tell(next(count), total)
+            done += 1
+            tell(done, total, now)
             yield one
 
-    by_delta = tuple(told(Point.of(one, epsilon(plan, one)) for one in deltas))
-    by_epsilon = tuple(told(Point.of(one, delta(plan, epsilon=one)) for one in epsilons))
-    spent = tuple(told(Point.of(at, epsilon(stage, subject.delta)) for at, stage in stages))
-    groups = tuple(told(_group(plan, size, subject.delta) for size in sizes))
-    attack, no_attack = _attack(plan)
-    tell(next(count), total)
-    rows = compare(plan, delta=subject.delta)
-    tell(next(count), total)
-    held, verdict, not_verified = _verified(subject, answer)
-    tell(next(count), total)
-    shown = _audited(subject)
-    tell(next(count), total)
+    at = subject.delta
+    by_delta = tuple(told("epsilons", (Point.of(one, epsilon(plan, one)) for one in deltas)))
+    by_epsilon = tuple(told("deltas", (Point.of(e, delta(plan, epsilon=e)) for e in epsilons)))
+    spent = tuple(told("its course", (Point.of(t, epsilon(one, at)) for t, one in stages)))
+    groups = tuple(told("groups", (_group(plan, size, at) for size in sizes)))
+    ((attack, no_attack),) = told("attacks", map(_attack, [plan]))
+    (rows,) = told("other accountants", (compare(one, delta=at) for one in [plan]))
+    ((held, verdict, not_verified),) = told("verifier", map(_verified, [subject], [answer]))
+    (shown,) = told("audit", map(_audited, [subject]))
     return Findings(
         subject=subject,
         answer=answer,

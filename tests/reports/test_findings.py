@@ -68,12 +68,17 @@ def test_every_accountant_has_its_row(found: Findings) -> None:
     ]
 
 
-def test_each_question_is_told_of_once() -> None:
-    heard: list[tuple[int, int]] = []
+def test_each_question_is_told_of_once_and_what_is_under_way_before_it_begins() -> None:
+    heard: list[tuple[int, int, str]] = []
     subject = Subject(plan=hs.Gaussian(4) ** 3, delta=1e-5)
-    investigate(subject, lambda done, total: heard.append((done, total)))
+    investigate(subject, lambda *told: heard.append(told))
     total = heard[0][1]
-    assert heard == [(done, total) for done in range(1, total + 1)]
+    numbers = [done for done, _, _ in heard]
+    assert numbers == sorted(numbers)
+    assert sorted(set(numbers)) == list(range(total + 1))
+    assert {one[1] for one in heard} == {total}
+    before = next(done for done, _, now in heard if now == "attacks")
+    assert (before + 1, total, "attacks") in heard
 
 
 def test_a_wide_answer_has_both_of_its_ends_and_fewer_points(found: Findings) -> None:

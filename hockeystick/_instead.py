@@ -98,6 +98,7 @@ CALLED_WITH: Final = {
     "the name of a dataset, a budget",
     "Parallel": "Parallel((a, b, c), 'region')",
     "RenyiDP": "RenyiDP({order: divergence}), or RenyiDP(zip(orders, divergences))",
+    "ShuffledReports": "ShuffledReports(RandomizedResponse(epsilon=1), users=1000)",
     "calibrate": "calibrate(DPSGD, 'noise_multiplier', ApproxDP(epsilon, delta), examples=..., "
     "batch_size=..., epochs=...): a plan or a class of plans, what to solve for, a target",
     "sweep": "hs.sweep(grid, hs.calibration.AskEpsilon(plan, delta=1e-5)), or AskDelta, or Solve",

@@ -25,7 +25,7 @@ _NUMBER: Final = re.compile(r"[+-]?\d+(\.\d*)?(e[+-]?\d+)?", re.IGNORECASE)
 # Public names, and what papers and other libraries call the same. Capitals and dashes don't matter.
 _OTHERS: Final = {
     "ApproxDP": "approximate-dp approximate-differential-privacy eps-delta-dp epsilon-delta-dp adp "
-    "epsilon-delta epsilon-delta-dp-event eps-delta",
+    "dp epsilon-delta epsilon-delta-dp-event eps-delta",
     "Composed": "composition sequential-composition composed-dp-event composed-mechanism compose",
     "CyclicPoisson": "banded-mf amplified-banded-matrix-factorization bandmf",
     "DPSGD": "noisy-sgd private-sgd dp-adam dp-gd",
@@ -197,6 +197,8 @@ def guess(name: str, value: str, listed: Iterable[str]) -> str:
         return f" (write {value.replace(',', '')})"
     if _NUMBER.fullmatch(value):
         return f" (write {value}, without quotes)"
+    if name == "accountant" and "," in value:
+        return " (several side by side: hockeystick compare)"
     if _LIST.fullmatch(value):
         return " (several values at once: hockeystick epsilon or sweep, or hockeystick plan)"
     letters, allowed = _letters(value), list(listed)

@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, NoReturn
 
 from hockeystick._keywords import refuse_too_many
+from hockeystick._synonyms import how_called, meant
 from hockeystick.errors import HockeystickError, PlanFileError
 from hockeystick.io.arithmetic import computed, is_arithmetic
 from hockeystick.io.blanks import Blanks
@@ -201,7 +202,7 @@ class _Reader:
         if name == IN_PYTHON_ONLY:
             raise PlanFileError("no text can hold a trade-off function; use Python for FDP")
         if name not in _CALLABLE:
-            hint = did_you_mean(name, _CALLABLE) or (
+            hint = _meant(name) or (
                 f"; there are {', '.join(RELEASES)} (hockeystick init --list says what each is)"
             )
             raise PlanFileError(f"{name!r} is no mechanism or notion{hint}")
@@ -317,6 +318,12 @@ class _Reader:
         """Raise for what may not stand where it does."""
         segment = None if node is None else ast.get_source_segment(self._text, node)
         raise PlanFileError(f"{_shown(segment or '**')} {why}")
+
+
+def _meant(name: str) -> str:
+    """Return which mechanism was meant, and how it is written where that is not plain."""
+    form = how_called(meant(name, _CALLABLE) or "")
+    return did_you_mean(name, _CALLABLE) + (f"; write {form}" if form else "")
 
 
 def _is_number(value: object) -> bool:

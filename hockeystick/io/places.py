@@ -59,12 +59,24 @@ def placed(message: str, where: str, key: str) -> PlanFileError:
     return error
 
 
+def place_of(error: PlanFileError) -> tuple[str, str]:
+    """Return the table that an error is about, and which key of it; empty texts where none is.
+
+    Example:
+        >>> from hockeystick.io.places import place_of, placed
+        >>> place_of(placed("epochs must be >= 0", "[dpsgd]", "epochs"))
+        ('[dpsgd]', 'epochs')
+    """
+    where, key = vars(error).get(_PLACE, ("", ""))
+    return where, key
+
+
 def said_at(content: bytes, error: PlanFileError) -> tuple[int | None, str]:
     """Return the line that an error is about, and what it says; if about several, which they are.
 
     None stands for no line, where it is not certain.
     """
-    where, keys = vars(error).get(_PLACE, ("", ""))
+    where, keys = place_of(error)
     found = {key: _line_of(content, where, key) for key in keys.split(", ")}
     lines = {key: line for key, line in found.items() if line is not None}
     if len(found) == 1 or len(lines) < len(found):

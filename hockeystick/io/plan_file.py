@@ -19,7 +19,7 @@ from hockeystick.io.blanks import Blanks
 from hockeystick.io.building import built, refuse_unknown
 from hockeystick.io.guesses import did_you_mean
 from hockeystick.io.numbers import computed_in, parse_real
-from hockeystick.io.places import TOP_LEVEL, placed, said_at, spelled
+from hockeystick.io.places import TOP_LEVEL, place_of, placed, said_at, spelled
 from hockeystick.io.syntax import encoding_error, syntax_error
 from hockeystick.io.vocabulary import ALTERNATIVES, IN_PYTHON_ONLY, KINDS, RELEASES, TOP_KEYS
 from hockeystick.mechanisms import DPSGD, Composed, Mechanism
@@ -122,7 +122,7 @@ def plan_in(
 
 
 def problems_in(content: bytes) -> list[str]:
-    """Return all that is wrong with the content of a plan file: of each table, the first thing."""
+    """Return all that is wrong with the content of a plan file, as far as it can be told apart."""
     try:
         document = _parsed(content)
     except PlanFileError as error:
@@ -132,14 +132,49 @@ def problems_in(content: bytes) -> list[str]:
     ]
     texts = [partial(text_at, document, key) for key in TOP_KEYS[:3]]
     places = [partial(_question, document, key) for key in TOP_KEYS[3:]]
-    training = [partial(_dpsgd, document["dpsgd"], {}, None)] if "dpsgd" in document else []
     given = document.get("release")
     tables = enumerate(given, 1) if isinstance(given, list) else ()
-    releases = [partial(_release, one, f"[[release]] number {i}", None) for i, one in tables]
-    checks: list[Callable[[], object]] = [*unknown, *texts, *places, *training, *releases]
+    checks: list[Callable[[], object]] = [*unknown, *texts, *places]
     found = [problem for check in checks if (problem := _problem(check, content))]
+    if "dpsgd" in document:
+        found += _problems_of(document["dpsgd"], "[dpsgd]", content)
+    for i, one in tables:
+        found += _problems_of(one, f"[[release]] number {i}", content)
     whole = _problem(partial(plan_file_of, document, {}), content)
     return found or ([whole] if whole else [])
+
+
+def _problems_of(table: Any, where: str, content: bytes) -> list[str]:
+    """Return what is wrong with a table: what is, is left out, and the rest looked at again."""
+    found: list[str] = []
+    rest = table
+    while True:
+        blanks = Blanks() if found else None
+        try:
+            if where == "[dpsgd]":
+                _dpsgd(rest, {}, blanks)
+            else:
+                _release(rest, where, blanks)
+        except PlanFileError as error:
+            place, key = place_of(error)
+            inside = re.sub(r" \(\w+\)$", "", place) == where
+            about_a_field = inside and isinstance(rest, dict) and key in rest
+            # What is left out may be what others need.
+            is_of_its_own = not isinstance(error.__context__, IncompatibleError)
+            if found and not (about_a_field and is_of_its_own):
+                return found
+            found.append(_told(error, content))
+            if not about_a_field:
+                return found
+            rest = {name: value for name, value in rest.items() if name != key}
+        else:
+            return found
+
+
+def _told(error: PlanFileError, content: bytes) -> str:
+    """Return an error, and on which line it is."""
+    line, said = said_at(content, error)
+    return said if line is None else f"line {line}: {said}"
 
 
 def _problem(check: Callable[[], object], content: bytes) -> str:
@@ -147,8 +182,7 @@ def _problem(check: Callable[[], object], content: bytes) -> str:
     try:
         check()
     except PlanFileError as error:
-        line, said = said_at(content, error)
-        return said if line is None else f"line {line}: {said}"
+        return _told(error, content)
     return ""
 
 

@@ -63,6 +63,14 @@ FLAGS = [
         "epsilon 'Parallel(Gaussian(2), Laplace(1), split=\"ward\")' --delta 1e-5",
         "write 'Parallel([Gaussian(2), Laplace(1)], split=\"ward\")'",
     ),
+    ("mechanisms", "No such command 'mechanisms': hockeystick init --list"),
+    ("solve plan.toml --target-epsilon 3", "Did you mean '--epsilon'?"),
+    ("epsilon plan.toml --target-epsilon 3", "--parameter noise_multiplier --epsilon E finds what"),
+    (f"epsilon {TRAINING} --delta 1e-5 --accountant rdp,prv", "side by side: hockeystick compare"),
+    (
+        "epsilon 'Shuffle(RandomizedResponse(1), 100)' --delta 1e-5",
+        "write ShuffledReports(RandomizedResponse(epsilon=1), users=1000)",
+    ),
     (
         "solve DiscreteGaussian(sensitivity=1.4142) --rho 0.1",
         "changed by 1: DiscreteGaussian(sigma)",

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import sys
 import textwrap
 from typing import Final
 
@@ -17,10 +19,11 @@ from hockeystick.cli.wording import on_one_line
 
 _BROKEN: Final = 1
 _WIDEST: Final = 100
+_UNBOUNDED: Final = 1_000_000
 _HELP: Final = """Say whether plan files are well-formed and what they mean; nothing is computed.
 
 PLAN is a plan file, a grid file, - for standard input, or a plan as it is in Python. Of a broken
-file all tables are looked at, and each says its first problem.
+file all tables are looked at, and each says all problems that can be told apart.
 
 With --schema, print the JSON schema of plan files, by which editors complete and check them (Taplo,
 Even Better TOML): the first line of a file is then #:schema ./plan.schema.json.
@@ -53,6 +56,12 @@ def check(plans: tuple[str, ...], schema: bool, as_json: bool) -> None:
         click.get_current_context().exit(_BROKEN)
 
 
+def _width() -> int:
+    """Return how wide a line may be: as wide as it is where no terminal shows it."""
+    is_seen = sys.stdout.isatty() or "COLUMNS" in os.environ
+    return min(shutil.get_terminal_size().columns, _WIDEST) if is_seen else _UNBOUNDED
+
+
 def _print(one: Checked) -> None:
     """Print what is to be said of one file."""
     many = len(one.problems)
@@ -60,7 +69,7 @@ def _print(one: Checked) -> None:
     verdict = fine if not many else "1 problem" if many == 1 else f"{many} problems"
     colour = "red" if many else "green"
     click.echo(f"{on_one_line(one.name)}: {click.style(verdict, fg=colour)}")
-    width = min(shutil.get_terminal_size().columns, _WIDEST)
+    width = _width()
     for line in one.problems or one.meaning:
         shown = textwrap.wrap(
             on_one_line(line),

@@ -30,6 +30,11 @@ _ELSEWHERE: Final = {
     "tradeoff": "tradeoff",
     "verify": "verify",
 }
+# What is listed, and where.
+_LISTED: Final = {
+    **dict.fromkeys(("mechanisms", "list", "index"), "hockeystick init --list"),
+    "accountants": "hockeystick --help",
+}
 # What is a flag here, and a command elsewhere.
 _AS_FLAGS: Final = ("help", "version")
 
@@ -50,6 +55,9 @@ class Loading(Overview):
         except click.UsageError:
             if args[0] in _AS_FLAGS:
                 meant = shlex.join(["hockeystick", *args[1:2], f"--{args[0]}"])
+                raise click.UsageError(f"No such command {args[0]!r}: {meant}", context) from None
+            if args[0] in _LISTED:
+                meant = _LISTED[args[0]]
                 raise click.UsageError(f"No such command {args[0]!r}: {meant}", context) from None
             if not args[0].endswith(".toml") and not is_call_text(args[0]):
                 raise

@@ -24,7 +24,7 @@ from hockeystick.io import parse
 from hockeystick.io.call_text import is_call_text
 from hockeystick.io.plan_file import PlanFile
 
-_RATES: Final = (0.1, 1e-2, 1e-3, 1e-4, 1e-5)
+_RATES: Final = (0.1, 0.05, 1e-2, 1e-3, 1e-4, 1e-5)
 # Those of a curve: twenty for each power of ten, then every hundredth.
 _CURVE: Final = (0.0, *(10 ** (k / 20 - 6) for k in range(100)), *(k / 100 for k in range(10, 101)))
 _READ_AT: Final = 0.01

@@ -34,6 +34,11 @@ _OTHER_COMMANDS: Final = {
     ): ": hockeystick delta asks at an epsilon, hockeystick solve meets one, --at-most checks one",
     ("delta", "--delta"): ": hockeystick epsilon asks at a delta, hockeystick solve meets one",
     **{("check", flag): _CHECK for flag in ("--epsilon", "--at-most", "--max-epsilon", "--budget")},
+    (
+        "epsilon",
+        "--target-epsilon",
+    ): ": hockeystick solve PLAN --parameter noise_multiplier --epsilon E finds what meets it, and "
+    "--at-most E says whether the plan does",
     ("init", "--rho"): ": a budget is written out, as --budget 'ZCDP(rho=0.5)'",
     (
         "init",
@@ -51,6 +56,7 @@ _OTHER_FLAGS: Final = {
     "--max-epsilon": "at-most",
     "--target-epsilon": "at-most",
 }
+_TARGET: Final = "--target-"
 # What is often asked for at several values.
 SWEPT: Final = ("epochs", "steps", "noise_multiplier", "batch_size", "rate", "delta")
 _SWEPT: Final = " (several at once: hockeystick epsilon, hockeystick sweep, or hockeystick plan)"
@@ -137,6 +143,8 @@ class Once(click.Command):
         name = error.option_name
         names = [one[2:].replace("-", "_") for one in flags]
         found = _OTHER_FLAGS.get(name) or meant(name.lstrip("-"), names)
+        if name.startswith(_TARGET) and f"--{found}" not in flags:
+            found = name.removeprefix(_TARGET)
         flag = f"--{found}".replace("_", "-")
         hint = f". Did you mean {flag!r}?" if flag in flags else ""
         if name in _CLIPPING_NORMS and "--clipping" in flags:

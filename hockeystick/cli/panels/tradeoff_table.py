@@ -18,8 +18,8 @@ _FPR: Final = (
     "Members are those whose records were."
 )
 _LEGEND: Final = (
-    "TPR: true positive rate, the share of the members that are found. "
-    "FNR: false negative rate, the share that is missed."
+    "TPR: true positive rate, or power, the share of the members that are found. "
+    "FNR: false negative rate, or type II error, the share that is missed: 1 - TPR."
 )
 
 

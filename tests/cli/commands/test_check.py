@@ -135,3 +135,20 @@ def test_a_number_that_is_left_out_to_be_solved_for_is_well_formed(run: Run, wri
 def test_nothing_to_check_is_wrong_input(run: Run) -> None:
     assert run("check").status == 2
     assert run("check", "a.toml", "--schema").status == 2
+
+
+def test_all_that_is_wrong_with_a_table_is_listed_and_nothing_that_only_follows_from_it(
+    run: Run, write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("COLUMNS")
+    training = 'examples = -5\nbatch_size = 0\nepochs = -1\nnoise_multiplier = "x"\n'
+    release = '[[release]]\nmechanism = "Gaussian"\nnoise_multiplier = -3\nrepeat = -2\n'
+    status, out, _ = run("check", write(f"[dpsgd]\n{training}adjacency = 'nope'\n{release}"))
+    assert status == 1
+    _, *problems = out.splitlines()
+    assert sorted(int(line.split()[1].rstrip(":")) for line in problems) == [2, 3, 4, 5, 6, 9, 10]
+    # Without its sampling, the rest would be at odds: that is nobody's mistake.
+    shuffled = "examples = 60\nbatch_size = 10\nepochs = 1\nnoise_multiplier = 1\n"
+    misspelt = "sampling = 'shufle'\nadjacency = 'zero-out'\ndrop_last = true\n"
+    _, *problems = run("check", write(f"[dpsgd]\n{shuffled}{misspelt}"))[1].splitlines()
+    assert [line.split()[1] for line in problems] == ["6:"]

@@ -16,7 +16,7 @@ Run = Callable[..., tuple[int, str, str]]
 
 FULL = ("--rate", "1", "--steps", "9", "--noise-multiplier", "4")
 SAMPLED = ("--rate", "0.1", "--steps", "100", "--noise-multiplier", "2")
-DEFAULT_RATES = [0.1, 0.01, 0.001, 0.0001, 0.00001]
+DEFAULT_RATES = [0.1, 0.05, 0.01, 0.001, 0.0001, 0.00001]
 EXAMPLES = Path(__file__).parents[3] / "examples"
 
 
@@ -125,7 +125,7 @@ def test_several_plans_each_have_their_rows_and_a_label_of_their_own(
     labels = ["plan-2.toml", f"Named ({plans[1]})", f"Named ({plans[2]})"]
     assert [plan["label"] for plan in answer] == labels
     assert [plan["title"] for plan in answer] == [None, "Named", "Named"]
-    found = [plan["rates"][1]["tpr_upper"] for plan in answer]
+    found = [plan["rates"][2]["tpr_upper"] for plan in answer]
     assert found == sorted(found, reverse=True)
     _, out, _ = run("tradeoff", *plans)
     assert len(rows(out)) == 3 * len(DEFAULT_RATES)

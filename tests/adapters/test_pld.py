@@ -1,5 +1,6 @@
 """Privacy-loss distributions of dp-accounting: of plans, on both sides, and as guarantees."""
 
+import math
 from functools import cache
 from typing import Any
 
@@ -12,7 +13,7 @@ from dp_accounting.pld import privacy_loss_distribution as peer  # noqa: E402
 
 import hockeystick as hs  # noqa: E402
 from hockeystick.accountants import directed_delta  # noqa: E402
-from hockeystick.adapters.dp_accounting import from_pld, to_pld  # noqa: E402
+from hockeystick.adapters.dp_accounting import _distributions, from_pld, to_pld  # noqa: E402
 from hockeystick.errors import ParameterError, UnsupportedError  # noqa: E402
 
 PLANS = {
@@ -102,6 +103,37 @@ def test_what_is_read_has_the_divergences_that_it_is_of(pld: Any) -> None:
     theirs = pld.self_compose(2).get_epsilon_for_delta(2e-3)
     # Probabilities under Q are rounded down, and their sums are floats.
     assert twice.lower - 1e-12 <= theirs <= twice.upper + 1e-6
+
+
+@pytest.mark.parametrize(
+    ("sigma", "how"),
+    [(1.0, {}), (0.5, {}), (2.0, {"use_connect_dots": False})],
+    ids=["connected", "little-noise", "rounded"],
+)
+def test_what_the_peer_makes_of_gaussian_noise_is_read_close_by_and_above(
+    sigma: float, how: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_distributions, "_MOST_READ", 600)
+    pld = peer.from_gaussian_mechanism(sigma, value_discretization_interval=1e-2, **how)
+    plan = from_pld(pld)
+    for epsilon in (0.0, 0.5, 2.0, 4.0):
+        found = directed_delta(plan, epsilon, "remove")
+        truth = hs.delta(hs.Gaussian(sigma), epsilon)
+        known = float(pld._pmf_remove.get_delta_for_epsilon(epsilon))
+        # The peer's own round-off is not counted.
+        assert truth.lower * (1 - 1e-12) <= found.upper
+        assert known * (1 - 1e-12) <= found.upper <= known * (1 + 2e-2)
+
+
+def test_losses_below_zero_are_lumped_to_a_pair_whose_divergences_are_no_less() -> None:
+    # Probabilities of losses -3, -2, ..., 1: those under Q sum to 1.6, those under P to 1.0005.
+    masses = {-3: 0.04, -2: 0.03, -1: 0.2, 0: 0.2305, 1: 0.5}
+    pld = peer.PrivacyLossDistribution.create_from_rounded_probability(masses, 0.0, 1.0)
+    plan = from_pld(pld)
+    for epsilon in (0.0, 0.4, 0.9):
+        known = sum(p * max(1 - math.exp(epsilon - loss), 0) for loss, p in masses.items())
+        assert directed_delta(plan, epsilon, "remove").upper >= known
+        assert directed_delta(plan, epsilon, "remove").upper <= known * (1 + 1e-9)
 
 
 def test_what_is_written_can_be_read_again() -> None:

@@ -26,8 +26,8 @@ _MOST_POINTS: Final = 1_000_000
 # The largest loss whose odds a float holds.
 _LARGEST_LOSS: Final = 600.0
 _MOST_READ: Final = 10_000
-# How far probabilities may be from the sum 1.
-_ROUNDING: Final = 1e-12
+# How far probabilities may be from the sum 1: those that dp-accounting finds are.
+_OFF: Final = 1e-3
 # The largest factor that makes up for round-off.
 _NEAR: Final = 1.0 + 1e-6
 
@@ -121,16 +121,18 @@ def from_pld(pld: PrivacyLossDistribution) -> FDP:
 
     Guarantees:
         What is f-DP for the result's f includes all that the distribution dominates, and answers
-        are for the worst of that: their lower ends are none of what the distribution is for. A
-        distribution that dp-accounting has composed is off by round-off that it does not count;
-        read one run, and compose here.
+        are for the worst of that: their lower ends are none of what the distribution is for. What
+        dp-accounting computes is off by round-off that it does not count, about 1e-13 of one run
+        of Gaussian noise, and more of what it has composed: read one run, and compose here.
 
     Edge cases:
-        Probabilities whose sum is off 1, by 1e-12 at most, leave the difference to an infinite
-        loss; where it is above 1, the divergences beyond 1/2 hold up to that difference.
+        What probabilities lack of the sum 1, 1e-3 at most, counts as an infinite loss. Where they
+        exceed it, or those under Q do, as dp-accounting's own of Gaussian noise do by round-off in
+        the lowest losses, what is below some loss counts as that one, which changes no delta at
+        epsilons from there on. More than 10,000 losses are split between those of a coarser grid.
 
     Args:
-        pld: A distribution with at most 10,000 losses, each in units of its step.
+        pld: A distribution with at most 10^6 losses, each in units of its step.
 
     Raises:
         ParameterError: If it is none, has more losses, or its probabilities are not those of a
@@ -147,21 +149,12 @@ def from_pld(pld: PrivacyLossDistribution) -> FDP:
         >>> print(f"{hs.epsilon(from_pld(pld) ** 2, delta=1e-3):.4f}")
         0.9962
     """
-    losses, step = _read(pld)
-    shown = np.append(losses.masses, losses.infinite)
-    places = step * (losses.first + np.arange(losses.masses.size))
-    hidden = losses.masses * np.exp(-places) * (1.0 - 16.0 * ULP * (1.0 + np.abs(places)))
+    masses, places, infinite = _lumped(*_read(pld))
+    hidden = masses * np.exp(-places) * (1.0 - 32.0 * ULP * (1.0 + np.abs(places)))
     rest = 1.0 - math.fsum(hidden.tolist())
-    missing = 1.0 - math.fsum(shown.tolist())
-    if abs(missing) > _ROUNDING or rest < -_ROUNDING:
-        allowed = "a distribution: probabilities of sum 1, under Q at most 1"
-        raise ParameterError("pld", pld, allowed)
-    # A sum above 1 is divided out: as much more of the infinite loss outweighs that for deltas
-    # up to 1/2.
-    shown[-1] += abs(missing)
     # T(Q, P): the first has nothing of the infinite loss, and the rest where P has nothing.
     first = np.r_[hidden, 0.0, max(rest, 0.0)]
-    second = np.r_[shown, 0.0]
+    second = np.r_[masses, infinite, 0.0]
     return FDP(discrete_tradeoff(*(one / math.fsum(one.tolist()) for one in (first, second))))
 
 
@@ -173,12 +166,61 @@ def _read(pld: Any) -> tuple[_Losses, float]:
     if not pmf._pessimistic_estimate:
         reason = "it is optimistic: dominated by what it is for, of which no upper end follows"
         raise UnsupportedError("dp-accounting", "the distribution", reason)
-    if pmf.size > _MOST_READ:
+    if pmf.size > _MOST_POINTS:
         has = f"this one has {pmf.size}: give it a larger value_discretization_interval"
-        raise ParameterError("pld", pld, f"of at most {_MOST_READ:,} losses, and {has}")
+        raise ParameterError("pld", pld, f"of at most {_MOST_POINTS:,} losses, and {has}")
     dense = pmf.to_dense_pmf()
     masses = np.maximum(np.asarray(dense._probs, dtype=np.float64), 0.0)
-    return _Losses(dense._lower_loss, masses, float(dense._infinity_mass)), dense._discretization
+    infinite = float(dense._infinity_mass)
+    missing = 1.0 - infinite - math.fsum(masses.tolist())
+    if abs(missing) > _OFF:
+        raise ParameterError("pld", pld, f"a distribution: probabilities of sum 1, to {_OFF:g}")
+    losses = _Losses(dense._lower_loss, masses, infinite + max(missing, 0.0))
+    return _coarser(losses, dense._discretization)
+
+
+def _coarser(losses: _Losses, step: float) -> tuple[_Losses, float]:
+    """Return at most so many losses, each split between its neighbours on a coarser grid.
+
+    Both probabilities of an outcome are those of the two into which it is split, so that who joins
+    these again has the former pair: the new one dominates it.
+    """
+    count = -(-losses.masses.size // (_MOST_READ - 2))
+    if count == 1:
+        return losses, step
+    below, away = np.divmod(losses.first + np.arange(losses.masses.size), count)
+    above = losses.masses * (np.expm1(-step * away) / math.expm1(-step * count))
+    above = np.minimum(above, losses.masses)
+    first = int(below[0])
+    coarse: Array = np.zeros(int(below[-1]) - first + 2)
+    coarse += np.bincount(below - first, losses.masses - above, coarse.size)
+    coarse += np.bincount(below - first + 1, above, coarse.size)
+    return _Losses(first, coarse, losses.infinite), step * count
+
+
+def _lumped(losses: _Losses, step: float) -> tuple[Array, Array, float]:
+    """Return probabilities under P, their losses, and that of an infinite one, of a proper pair.
+
+    What is below some loss counts as that loss, the lowest one for which the probabilities under Q
+    sum to at most 1. With ``x = e^epsilon``, the pair's delta is that of the distribution from
+    there on, and a line from delta 1 at x = 0 before, above which no convex delta is.
+    """
+    places: Array = step * (losses.first + np.arange(losses.masses.size, dtype=np.float64))
+    rest = 1.0 - losses.infinite - _after(losses.masses)
+    hidden = _after(losses.masses * np.exp(-places)) + rest * np.exp(-places)
+    fits = np.flatnonzero((rest >= 0.0) & (hidden <= 1.0))
+    if not fits.size:
+        raise ParameterError("pld", losses, "a distribution: probabilities under Q at most 1")
+    lowest = int(fits[0])
+    masses = losses.masses[lowest:].copy()
+    masses[0] = max(1.0 - math.fsum([losses.infinite, *masses[1:].tolist()]), 0.0)
+    return masses, places[lowest:], losses.infinite
+
+
+def _after(values: Array) -> Array:
+    """Return, for each value, the sum of those after it."""
+    found: Array = np.append(np.cumsum(values[:0:-1])[::-1], 0.0)
+    return found
 
 
 def _last_point(profile: Profile, step: float, least: float) -> int:

@@ -186,7 +186,7 @@ def status_facts(
         *cap,
         ("spent", f"{spent}, as a plan fixed in advance"),
         *epsilon,
-        ("next release", f"at most {amount(status.remaining, downward)}"),
+        ("next release", f"at most {amount(status.remaining, downward)}{_part_of_delta(status)}"),
         ("adds up", _added_up(status)),
         *((("prices", _PRICES),) if approximate else ()),
         *((("sampling", _UNAMPLIFIED),) if is_plain else ()),
@@ -195,6 +195,14 @@ def status_facts(
         ("head", status.head),
         ("theorem", source_of(status)),
     )
+
+
+def _part_of_delta(status: LedgerStatus) -> str:
+    """Return why the delta of a release is less than that of the budget, where it is."""
+    budget, left = status.budget, status.remaining
+    if not isinstance(budget, ApproxDP) or not isinstance(left, ApproxDP):
+        return ""
+    return ", what is left of delta beside the slack" if left.delta < budget.delta else ""
 
 
 def _left(status: LedgerStatus, found: InEpsilon | None) -> str:

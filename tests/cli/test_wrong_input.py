@@ -63,6 +63,11 @@ FLAGS = [
         "epsilon 'Parallel(Gaussian(2), Laplace(1), split=\"ward\")' --delta 1e-5",
         "write 'Parallel([Gaussian(2), Laplace(1)], split=\"ward\")'",
     ),
+    (
+        "epsilon --examples 99 --batch-size 9 --epochs 1 --noise-multiplier 2 --delta 1e-5 "
+        "--sampling fixed-size --adjacency replace-one --group 2",
+        "; of training with Poisson batches (--sampling poisson), --group answers",
+    ),
     ("mechanisms", "No such command 'mechanisms': hockeystick init --list"),
     ("solve plan.toml --target-epsilon 3", "Did you mean '--epsilon'?"),
     ("epsilon plan.toml --target-epsilon 3", "--parameter noise_multiplier --epsilon E finds what"),

@@ -11,7 +11,7 @@ import click
 
 from hockeystick import _validate
 from hockeystick.adjacency import Adjacency
-from hockeystick.errors import PlanFileError
+from hockeystick.errors import NoGroupFormError, PlanFileError
 from hockeystick.io import parse
 from hockeystick.io.plan_file import PlanFile
 from hockeystick.mechanisms import (
@@ -40,6 +40,7 @@ _THEOREMS: Final = (
     "Gaussian noise: k times less of it; rho-zCDP: k^2 rho, Bun and Steinke 2016, proposition 1.9; "
     "samples: PoissonSubsampledGroup"
 )
+_POISSON: Final = "; of training with Poisson batches (--sampling poisson), --group answers"
 SIZE: Final = _validate.whole_numbers("K", 1, (2, 10))
 _HELP: Final = (
     "Protect any K records (or clients) together, under any plan, as those of one person with K of "
@@ -141,7 +142,14 @@ def for_group(file: PlanFile, given: str | None) -> PlanFile:
     if given is None:
         return file
     size = _validate.count(NAME, parse(given), SIZE)
-    return file if size == 1 else replace(file, plan=_of_group(file.plan, size))
+    if size == 1:
+        return file
+    try:
+        return replace(file, plan=_of_group(file.plan, size))
+    except NoGroupFormError as error:
+        said = str(error).replace("; hockeystick.", "; in Python, hockeystick.")
+        is_sampled = isinstance(file.plan, DPSGD) and file.plan.sampling is not Sampling.POISSON
+        raise NoGroupFormError(said + (_POISSON if is_sampled else "")) from None
 
 
 def for_one(file: PlanFile) -> PlanFile:

@@ -21,6 +21,7 @@ _named, __dir__, _names = lazy_loader.attach_stub(__name__, __file__)
 # The rest of the rooms are there by name, and no import with a star takes them.
 _ROOMS = {
     "accountants",
+    "adapters",
     "answers",
     "audit",
     "conversions",

@@ -1,6 +1,7 @@
 # The public names and where they are: type checkers read it, and `import hockeystick` loads by it.
 from . import (
     accountants as accountants,
+    adapters as adapters,
     answers as answers,
     audit as audit,
     calibration as calibration,

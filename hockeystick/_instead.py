@@ -40,6 +40,7 @@ INSTEAD: Final = {
     ("Accountant", "neighboringrelation"): _OF_THE_PLAN.format(name="adjacency"),
     ("Accountant", "adjacency"): _OF_THE_PLAN.format(name="adjacency"),
     ("Accountant", "accountant"): "it is asked for: accountant.epsilon(delta, accountant={!r})",
+    ("Accountant", "orders"): "write accountant.epsilon(delta, accountant='rdp'): the best order",
     ("DPSGD", "neighboringrelation"): _NEIGHBOURS,
     ("DPSGD", "neighbouringrelation"): _NEIGHBOURS,
     ("discrete_gaussian", "sigma"): "it is of the mechanism: DiscreteGaussian(sigma={})",
@@ -119,6 +120,9 @@ TOO_MANY: Final = {
     "tradeoff": "tradeoff(plan)(alpha), the least false negative rate at a false positive rate",
 }
 
+# What reads an event of dp-accounting.
+FROM_EVENT: Final = "hockeystick.adapters.dp_accounting.from_event(event, adjacency)"
+
 # Functions and classes of other libraries, and what is called in their place.
 OF_OTHERS: Final = {
     "hockeystick.epsilon(hockeystick.DPSGD(examples=..., batch_size=..., epochs=..., "
@@ -147,6 +151,10 @@ OF_OTHERS: Final = {
     "hockeystick.Gaussian(0), whose noise hides nothing": "non-private non-private-dp-event",
     "hockeystick.Mechanism, or for an event of dp-accounting "
     "hockeystick.adapters.dp_accounting.from_event(event, adjacency)": "dp-event",
+    FROM_EVENT: "from-event from-dp-event read-event",
+    "adjacency='add-remove', 'replace-one' or 'zero-out' of a plan": "neighboring-relation "
+    "neighbouring-relation neighbor-relation",
+    "plan.for_group(size), as in plan.for_group(3)": "group group-privacy",
     "hockeystick.epsilon(plan, delta)": "get-epsilon",
     "hockeystick.delta(plan, epsilon)": "get-delta compute-delta",
 }

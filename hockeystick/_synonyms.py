@@ -12,6 +12,7 @@ from typing import Final
 
 from hockeystick._instead import (
     CALLED_WITH,
+    FROM_EVENT,
     INSTEAD,
     METHODS_OF_MECHANISMS,
     METHODS_OF_OTHERS,
@@ -275,7 +276,10 @@ def _meant_by(name: str, public: Mapping[str, str]) -> str:
     if called:
         return f"; use {called[0]}"
     found = meant(name, public)
-    return "" if found is None else f" (did you mean {public[found]}.{found}?)"
+    if found is None:
+        return ""
+    event = f" An event itself is read by {FROM_EVENT}" if name.endswith("DpEvent") else ""
+    return f" (did you mean {public[found]}.{found}?{event})"
 
 
 def _is_imported() -> bool:

@@ -105,8 +105,13 @@ def _loaded_after(code: str) -> set[str]:
 
 
 def test_importing_the_package_loads_only_what_is_used() -> None:
-    code = "import hockeystick\nassert not {'numpy', 'hockeystick.mechanisms'} & sys.modules.keys()"
+    loaded = "{'numpy', 'hockeystick.mechanisms', 'hockeystick.adapters'} & sys.modules.keys()"
+    code = f"import hockeystick as hs\nassert not {loaded}\n"
     assert _loaded_after(code) == set()
+
+
+def test_an_adapter_is_loaded_when_it_is_named() -> None:
+    assert not {*PEERS} & _loaded_after("import hockeystick as hs\nhs.adapters.loop.Account")
 
 
 @pytest.mark.parametrize("room", ROOMS)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from warnings import warn
 
 from hockeystick._modules import import_modules
+from hockeystick._synonyms import no_attribute
 from hockeystick.numerics import Ball, FloatAndDecimal
 from hockeystick.privacy_loss.core.atomic import AtomicLoss
 from hockeystick.privacy_loss.core.base import (
@@ -181,7 +182,7 @@ if not TYPE_CHECKING:
     def __getattr__(name: str) -> Any:
         """Return what has a former name."""
         if name not in _FORMER:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+            raise no_attribute(__name__, name, dict.fromkeys(__all__, __name__))
         said, found = _FORMER[name]
         warn(f"{__name__}.{name} is now {said}", DeprecationWarning, stacklevel=2)
         return found

@@ -33,7 +33,7 @@ def test_a_synonym_is_no_public_name_and_stands_for_one() -> None:
         ("DPFedAvg", "federated.FedSDP"),
         ("DPFTRL", "mechanisms.TreeAggregation"),
         ("zCDP", "ZCDP"),
-        ("EpsilonDeltaDpEvent", "ApproxDP"),
+        ("EpsilonDelta", "ApproxDP"),
         ("RDP", "RenyiDP"),
         ("Renyi", "RenyiDP"),
         ("epsilom", "epsilon"),
@@ -91,6 +91,12 @@ def test_names_of_other_libraries_lead_to_the_call_that_does_the_same() -> None:
         (package, "PLDAccountant", r"or in a loop hockeystick\.Accountant\(\)"),
         (package, "PrivacyLossDistribution", r"discrete_tradeoff\(p, q\)\) for .*from_pld\(pld\)$"),
         (package, "NoOpDpEvent", r"; use mechanism \*\* 0, which releases nothing$"),
+        (package, "from_dp_event", r"; use hockeystick\.adapters\.dp_accounting\.from_event\("),
+        (package, "GaussianDpEvent", r"hockeystick\.Gaussian\? An event itself .*\.from_event\("),
+        (package, "NeighboringRelation", r"; use adjacency='add-remove', .* or 'zero-out'"),
+        (package, "group", r"; use plan\.for_group\(size\)"),
+        (hs.privacy_loss, "from_two_probability_mass_functions", r"discrete_tradeoff\(p, q\)"),
+        (hs.adapters, "tensorflow", r"; it has dp_accounting, flower, loop, opacus"),
         (hs.notions, "zCDP", r"did you mean hockeystick\.notions\.ZCDP"),
         (hs.notions, "Gausian", r"did you mean hockeystick\.Gaussian"),
         (hs.mechanisms, "PureDp", r"did you mean hockeystick\.PureDP"),
@@ -99,6 +105,8 @@ def test_names_of_other_libraries_lead_to_the_call_that_does_the_same() -> None:
     ):
         with pytest.raises(AttributeError, match=said):
             getattr(where, name)
+    with pytest.raises(TypeError, match=r"epsilon\(delta, accountant='rdp'\)"):
+        ANYTHING.Accountant(orders=[2, 4])
     accountant.step(hs.Gaussian(5), 3)
     assert accountant.plan == hs.Gaussian(5) ** 3
 

@@ -123,3 +123,12 @@ def test_whoever_waits_for_all_samplings_is_told_which_is_asked(
     hs.accountants.compare_samplings(plan, delta=1e-6, progress=lambda *one: told.append(one))
     assert told[:2] == [(0, 15, "poisson, add-remove"), (1, 15, "fixed-size, add-remove")]
     assert [done for done, _, _ in told] == list(range(15))
+
+
+def test_what_a_rate_alone_cannot_answer_is_said_once(run: Run) -> None:
+    status, out, _ = run(
+        "compare", *shlex.split("--rate 1 --steps 1 --noise-multiplier 2 --delta 0.1 --sampling")
+    )
+    assert status == 0
+    assert out.count("only Poisson sampling knows a rate without sizes") == 1
+    assert out.count("said below") == 12

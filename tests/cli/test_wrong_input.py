@@ -40,7 +40,11 @@ FLAGS = [
     (f"epsilon {TRAINING} --delta 1e-5 --adjacency x", "adjacency must be one of 'add-remove'"),
     (
         f"epsilon {TRAINING} --delta 1e-5 --sampling shuffle",
-        "only Poisson sampling knows a rate without sizes",
+        "as hockeystick epsilon --examples N --batch-size B --steps 100 ",
+    ),
+    (
+        f"epsilon {TRAINING} --examples 900 --delta 1e-5 --sampling shuffle",
+        "as hockeystick epsilon --batch-size 9 --steps 100 ",
     ),
     (f"epsilon {TRAINING} --delta 1e-5 --clipping microbatch", "twice the clipping norm"),
     (f"compare {TRAINING} --delta 1e-5 --sampling nonsense", "sampling must be one of"),

@@ -208,20 +208,37 @@ def _of_flags(fields: dict[str, Any]) -> PlanFile:
         raise
     except IncompatibleError as error:
         if fields.get("sampling") == Sampling.SHUFFLE and "adjacency" not in fields:
-            raise IncompatibleError(f"{error}{_completed()}") from None
+            raise IncompatibleError(f"{error}{_completed(fields)}") from None
         raise
 
 
-def _completed() -> str:
-    """Return the command that was given with the adjacency that shuffled batches need."""
+def _completed(fields: Mapping[str, Any]) -> str:
+    """Return the command that was given with the sizes and the adjacency of shuffled batches."""
     context = click.get_current_context(silent=True)
     if context is None or GIVEN not in context.meta:
         return ""
-    words = ["hockeystick", str(context.info_name), *context.meta[GIVEN]]
+    given = list(context.meta[GIVEN])
+    if "rate" in fields:
+        given = _with_sizes(given, fields["rate"], fields.get("examples"))
+    words = ["hockeystick", str(context.info_name), *given]
     return (
         f", as {shlex.join([*words, '--adjacency', 'zero-out'])} (and --drop-last if the loader "
         "leaves out its last batch)"
     )
+
+
+def _with_sizes(words: list[str], rate: Any, examples: Any) -> list[str]:
+    """Return the words of a command with sizes in place of its rate: N and B are to be filled in.
+
+    Where the number of examples is given, the size of a batch is the nearest to the rate.
+    """
+    flag = _flag("rate")
+    at = next(place for place, word in enumerate(words) if word.partition("=")[0] == flag)
+    if examples is None:
+        sizes = [_flag("examples"), "N", _flag("batch_size"), "B"]
+    else:
+        sizes = [_flag("batch_size"), str(max(1, round(rate * examples)))]
+    return words[:at] + sizes + words[at + (1 if "=" in words[at] else 2) :]
 
 
 def _refuse_both_of_two(given: Mapping[str, str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
@@ -22,6 +23,8 @@ from hockeystick.cli.panels.render import (
 from hockeystick.io.plan_file import PlanFile
 from hockeystick.numerics import numerals as numerals
 
+# What is said of more rows than these is said once.
+_OFTEN: Final = 4
 _LEGEND: Final = (
     "All rows have the plan's noise, batch size and number of steps. An adjacency says what is "
     "protected: compare samplings under one of them. An epsilon is proven for batches that are "
@@ -37,10 +40,18 @@ def panel(file: PlanFile, at: Question, rows: Sequence[SamplingRow]) -> Renderab
     add_text(facts, "notes", file.notes)
     heading = one_line(file.title or "hockeystick", "bold")
     legend = Text(_LEGEND, style="dim")
-    return Group(heading, Text(), facts, Text(), _table(at, rows), Text(), legend)
+    often = _often(rows)
+    notes = [Text(f"\nnone: {reason}.") for reason in often]
+    return Group(heading, Text(), facts, Text(), _table(at, rows, often), *notes, Text(), legend)
 
 
-def _table(at: Question, rows: Sequence[SamplingRow]) -> Table:
+def _often(rows: Sequence[SamplingRow]) -> list[str]:
+    """Return why so many rows have no answer that it is said once, below them."""
+    counted = Counter(row.reason for row in rows if row.answer is None)
+    return [reason for reason, times in counted.items() if times > _OFTEN]
+
+
+def _table(at: Question, rows: Sequence[SamplingRow], often: Sequence[str]) -> Table:
     """Return one row per adjacency and sampling."""
     table = bare_table()
     for column in ("adjacency", "sampling", at.quantity, "proven interval, or why there is none"):
@@ -51,15 +62,16 @@ def _table(at: Question, rows: Sequence[SamplingRow]) -> Table:
         last = index + 1 == len(rows) or rows[index + 1].adjacency != row.adjacency
         name = "" if row.adjacency == before else row.adjacency
         time = Text(seconds(row.seconds), style="dim")
-        table.add_row(Text(name), Text(row.sampling), *_answer(row), time, end_section=last)
+        table.add_row(Text(name), Text(row.sampling), *_answer(row, often), time, end_section=last)
         before = row.adjacency
     return table
 
 
-def _answer(row: SamplingRow) -> tuple[Text, Text]:
+def _answer(row: SamplingRow, often: Sequence[str]) -> tuple[Text, Text]:
     """Return the number to quote, and what is proven of it."""
     if row.answer is None:
-        return Text("none", style="dim"), Text(row.reason, style="dim")
+        told = "said below" if row.reason in often else row.reason
+        return Text("none", style="dim"), Text(told, style="dim")
     lower, upper = numerals.interval(row.answer.lower, row.answer.upper)
     proven = f"from {lower} to {upper}" if lower != upper else f"exactly {lower}"
     return Text(numerals.headline(row.answer.lower, row.answer.upper), style="bold"), Text(proven)

@@ -59,7 +59,7 @@ INSTEAD: Final = {
     **{
         ("RandomizedResponse", letters): "epsilon = ln(p / (1 - p)) with two categories, so "
         "math.log({0} / (1 - {0}))"
-        for letters in ("probability", "prob", "p")
+        for letters in ("probability", "prob", "p", "truth", "ptruth", "truthprobability")
     },
     **{(asked, "group"): "plan.for_group({})" for asked in ("epsilon", "delta", "compare")},
     ("DPSGD", "delta"): "epsilon(plan, delta) asks for a plan's epsilon at delta = {}",

@@ -1,4 +1,4 @@
-"""Numbers that are written as ``2 * sqrt(3)`` or ``1 / 2**0.5``: computed as Python would."""
+"""Numbers that are written as ``2 * sqrt(3)``, ``log(3)`` or ``1 / 2**0.5``, as Python has them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,12 @@ from typing import Any, Final
 from hockeystick.errors import PlanFileError
 
 _DEEPEST: Final = 16
-_ROOTS: Final = ("sqrt", "math.sqrt", "np.sqrt")
+_FUNCTIONS: Final[Mapping[str, Callable[[Any], float]]] = {
+    f"{module}{name}": function
+    for module in ("", "math.", "np.")
+    for name, function in (("sqrt", math.sqrt), ("log", math.log), ("exp", math.exp))
+}
+_MARKS: Final = ("sqrt(", "log(", "exp(", "**")
 # The largest power of integers that is computed exactly, and no base needs more bits.
 _LARGEST_POWER: Final = 64
 _BITS: Final = 64
@@ -38,7 +43,7 @@ _OPERATIONS: Final[Mapping[type, Callable[[Any, Any], Any]]] = {
 
 
 def is_arithmetic(node: ast.expr | None) -> bool:
-    """Return whether a node computes a number: its first operand is one, or it is a root.
+    """Return whether a node computes a number: its first operand is one, or of a function.
 
     Example:
         >>> import ast
@@ -52,7 +57,7 @@ def is_arithmetic(node: ast.expr | None) -> bool:
             return False
         first = first.left if isinstance(first, ast.BinOp) else first.operand
     if isinstance(first, ast.Call):
-        return _is_root(first)
+        return _is_function(first)
     return isinstance(first, ast.Constant) and _holds_operation(node)
 
 
@@ -60,19 +65,20 @@ def computed(node: ast.expr, number: Callable[[ast.expr], Any], depth: int = 0) 
     """Return the number that a node computes, each step rounded to the nearest float.
 
     Args:
-        node: Sums, differences, products, quotients, powers and square roots.
+        node: Sums, differences, products, quotients, powers, square roots, natural logarithms and
+            exponentials.
         number: What reads a number that is written out.
         depth: How deep the node is nested.
 
     Raises:
         PlanFileError: If it is nested too deep.
         ArithmeticError: If a step has no result among the finite floats.
-        ValueError: If it is the root of a negative number.
+        ValueError: If it is the root or logarithm of a number that has none.
     """
     if depth > _DEEPEST:
         raise PlanFileError(f"values may be nested at most {_DEEPEST} deep")
-    if isinstance(node, ast.Call) and _is_root(node):
-        return math.sqrt(computed(node.args[0], number, depth + 1))
+    if isinstance(node, ast.Call) and _is_function(node):
+        return _FUNCTIONS[ast.unparse(node.func)](computed(node.args[0], number, depth + 1))
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) and is_arithmetic(node):
         return -computed(node.operand, number, depth + 1)
     if not (isinstance(node, ast.BinOp) and type(node.op) in _OPERATIONS):
@@ -85,14 +91,14 @@ def computed(node: ast.expr, number: Callable[[ast.expr], Any], depth: int = 0) 
 
 
 def number_of(text: str) -> float | None:
-    """Return the number that a text with a root or a power computes; None where it is none.
+    """Return the number that a text with a function or a power computes; None where it is none.
 
     Example:
         >>> from hockeystick.io.arithmetic import number_of
         >>> number_of("2 * sqrt(2)"), number_of("1/2**0.5"), number_of("2024-01-01")
         (2.8284271247461903, 0.7071067811865475, None)
     """
-    if "sqrt(" not in text and "**" not in text:
+    if not any(mark in text for mark in _MARKS):
         return None
     try:
         node = ast.parse(text.strip(), mode="eval").body
@@ -119,6 +125,6 @@ def _holds_operation(node: ast.expr | None) -> bool:
     return isinstance(node, ast.BinOp)
 
 
-def _is_root(node: ast.Call) -> bool:
-    """Return whether a call is a square root of one thing."""
-    return ast.unparse(node.func) in _ROOTS and len(node.args) == 1 and not node.keywords
+def _is_function(node: ast.Call) -> bool:
+    """Return whether a call is one of the functions, of one thing."""
+    return ast.unparse(node.func) in _FUNCTIONS and len(node.args) == 1 and not node.keywords

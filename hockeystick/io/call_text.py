@@ -68,9 +68,9 @@ def parse_plan(text: str, overrides: Mapping[str, object] | None = None) -> Mech
 
     Edge cases:
         Rooms may be named or left out: ``hs.mechanisms.Skellam(9)`` is ``Skellam(9)``. A number may
-        be computed, as ``256 / 60_000`` or ``2 * sqrt(3)``, with ``+ - * / **``: it is the float
-        that Python computes. An override of one of a pair of alternatives,
-        such as ``rate``, also drops the other one, ``batch_size``.
+        be computed, as ``256 / 60_000``, ``2 * sqrt(3)`` or ``log(3)``, with ``+ - * / **``: it is
+        the float that Python computes. An override of one of a pair of alternatives, such as
+        ``rate``, also drops the other one, ``batch_size``.
 
     Args:
         text: A call such as ``ZCDP(rho=0.5)``, or calls with ``@``, ``**`` and brackets; at most
@@ -148,7 +148,7 @@ class _Reader:
             return self._composed(node, depth)
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow):
             return self._repeated(node, depth)
-        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult | ast.BitXor):
             self._refuse(node, "is no plan: repeat a mechanism with **, as in 'Laplace(2) ** 3'")
         several = isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add)
         if several or isinstance(node, ast.List | ast.Tuple):
@@ -287,7 +287,8 @@ class _Reader:
             found = self._exactly(inner)
         else:
             why = "may not stand here: give a number, a text or a mechanism"
-            self._refuse(node, f"{why}; {_EXAMPLE}")
+            left_out = "; what is to be solved for is left out" * isinstance(inner, ast.Name)
+            self._refuse(node, f"{why}{left_out}; {_EXAMPLE}")
         if inner is node:
             return found
         if not _is_number(found):

@@ -32,7 +32,7 @@ from hockeystick.mechanisms import (
     runs_of,
 )
 from hockeystick.mechanisms.base import checked
-from hockeystick.notions import ApproxDP, Notion, PureDP
+from hockeystick.notions import GDP, ZCDP, ApproxDP, Notion, PureDP
 from hockeystick.numerics.numerals import plain
 
 _REMEMBERED: Final = 1024
@@ -43,9 +43,14 @@ _SAMPLED: Final = (
     TruncatedPoissonSubsampled,
     WithReplacementSubsampled,
 )
+_WITHOUT_SAMPLES: Final = (GDP, PureDP, ZCDP)
 _UNAMPLIFIED: Final = (
     "this budget prices sampled training without its amplification: open a new dataset with "
     "an expected plan (--expected PLAN)"
+)
+_UNCOUNTED: Final = (
+    "a budget of this kind prices each step of sampled training as if it read all data: a dataset "
+    "with a budget ApproxDP(epsilon, delta) and an expected plan (--expected PLAN) counts samples"
 )
 _LESS: Final = (
     "fewer runs or more noise are charged less, and what was reserved and never ran can be released"
@@ -129,16 +134,23 @@ class Terms:
         """Return the error that says what was asked for, what there is, and what explains it."""
         asked, had, total = self.guarantee(price), self.guarantee(spent), plus(spent, price)
         found = [amount(self._at_delta(one), upward) for one in (self.guarantee(total), had)]
-        unamplified = isinstance(self.budget, ApproxDP) and self.order is None
         told = (
             f"with it all would cost {found[0]}, of which {found[1]} is spent, and the budget is "
             f"{amount(self.budget, plain)}; "
-            f"{_UNAMPLIFIED if unamplified and _is_sampled(mechanism) else _LESS}"
+            f"{self._cure(mechanism)}"
         )
         error = BudgetExhausted(asked, had, self.remaining(spent), step, told)
         if self._is_round_off(total):
             error.add_note("the excess is below 1e-12 of the budget, which round-off explains")
         return error
+
+    def _cure(self, mechanism: Mechanism) -> str:
+        """Return what makes a release cheaper: above all that its samples count."""
+        if not _is_sampled(mechanism) or self.order is not None:
+            return _LESS
+        if isinstance(self.budget, ApproxDP):
+            return _UNAMPLIFIED
+        return _UNCOUNTED if isinstance(self.budget, _WITHOUT_SAMPLES) else _LESS
 
     def _at_delta(self, spent: Notion) -> Notion:
         """Return what is spent at the budget's delta, where that is no smaller than its own."""

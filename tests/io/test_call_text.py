@@ -96,6 +96,10 @@ def test_a_text_means_what_it_means_in_python(text: str, plan: hs.Mechanism) -> 
         ("Laplace(10**10**10)", "'10**10**10' cannot be computed"),
         ("Laplace(2)**sqrt(2)", "count must be an integer from 0 to 10^15; got 1.41421"),
         ("Gaussian(sqrt(-1))", "'sqrt(-1)' cannot be computed"),
+        ("Gaussian(log(0))", "'log(0)' cannot be computed"),
+        ("Gaussian(4)^10", "repeat a mechanism with **"),
+        ("Gaussian(sigma)", "what is to be solved for is left out"),
+        ("DiscreteGaussian(3, sqrt(2))", "a record in 2 cells, each changed by 1"),
         ("Gaussian((-8) ** 0.5)", "cannot be computed"),
         ("Laplace(2) ** .5", "count must be an integer from 0 to 10^15; got 0.5"),
         ("Laplace(2) + Laplace(3)", "is no plan: compose with @; write for example"),
@@ -137,6 +141,7 @@ def test_nothing_else_is_read_and_the_error_says_what_is_wrong(text: str, reason
 def test_a_number_may_be_computed_of_others_as_in_python() -> None:
     for text, number in (
         ("2 * sqrt(3)", 2 * math.sqrt(3)),
+        ("math.log(3) / exp(0.5)", math.log(3) / math.exp(0.5)),
         ("1 / 2**0.5", 1 / 2**0.5),
         ("math.sqrt(2) - -1 / 3", math.sqrt(2) + 1 / 3),
         ("-(1 - 3)", 2.0),

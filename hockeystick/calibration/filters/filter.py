@@ -303,12 +303,14 @@ class Filter(Recorder):
 
     def _refusal(self, asked: Mechanism, cost: Costs) -> BudgetExhausted:
         """Return the error that says what was asked for, and what there is."""
-        return BudgetExhausted(
-            self._guarantee(cost),
-            self._guarantee(self._runs.spent),
-            self._remaining(self._runs.spent),
-            str(asked),
-        )
+        spent = self._runs.spent
+        one, had, left = self._guarantee(cost), self._guarantee(spent), self._remaining(spent)
+        told = ""
+        if type(left) is not type(one):
+            # A single step at one order costs far less than it says beside the budget's delta.
+            total = self._guarantee(_plus(spent, cost))
+            told = f"with it all would cost {total!r}, of which {had!r} is spent"
+        return BudgetExhausted(one, had, left, str(asked), told)
 
 
 def _plus(first: Costs, second: Costs) -> Costs:

@@ -123,6 +123,9 @@ def compare(
 
     With --sampling alone, print what each way of drawing batches would cost instead, for the same
     batch size, noise and number of steps; of a long training that may take minutes.
+
+    Opacus's RDPAccountant and TensorFlow Privacy are the row rdp, on orders of their own; Opacus's
+    PRVAccountant is prv, plus its eps_error at most.
     """
     every = flags["sampling"] == options.EVERY
     known = {**flags, "sampling": None} if every else defaults.with_adjacency(plan_file, flags)

@@ -195,6 +195,13 @@ def _distance(row: Row, truth: Truth) -> Text:
     return Text(shown or "above", style="yellow")
 
 
+# Which of the rows other libraries print.
+_ELSEWHERE: Final = (
+    "Opacus's RDPAccountant and TensorFlow Privacy compute rdp, on orders of their own, and so "
+    "print it or a little more; Opacus's PRVAccountant prints up to its eps_error, 0.01, above prv."
+)
+
+
 def _legend() -> Text:
     """Return the meanings of the words in the table."""
     meanings = (
@@ -205,7 +212,7 @@ def _legend() -> Text:
     legend = Text(style="dim")
     for kind, meaning in meanings:
         legend.append(kind, KIND_STYLES[kind]).append(f": {meaning}. ")
-    return legend.append("Ratios are to the proven upper end.")
+    return legend.append(f"Ratios are to the proven upper end. {_ELSEWHERE}")
 
 
 def _headline(at: Question, answer: Certified | Approximate) -> Text:

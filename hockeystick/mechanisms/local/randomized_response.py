@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Final, final
 
@@ -69,10 +70,11 @@ class RandomizedResponse(AnyAdjacency):
     @property
     def assumptions(self) -> tuple[str, ...]:
         """What must hold for the answer to be as described."""
-        ratio = f"e^{plain(self.epsilon)} times the probability of each other one"
+        truth = 1.0 / (1.0 + (self.categories - 1) * math.exp(-self.epsilon))
         return (
             "Each report is the answer of one person; neighbours are any two answers of theirs.",
-            f"Every report of a category is drawn afresh, the true one with {ratio}.",
+            f"Every report of a category is drawn afresh, the true one with probability {truth:g}, "
+            f"which is e^{plain(self.epsilon)} times that of each other one.",
         )
 
     def _words(self) -> tuple[str, tuple[str, ...]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Final
 
 from hockeystick import _validate
@@ -27,7 +28,9 @@ def sensitivity_of(value: object, of_one: str) -> int:
     except ParameterError as error:
         if not isinstance(value, float) or not 0 < value < MAX_COUNT:
             raise
-        told = f" (a record in k cells, each changed by 1: {of_one} ** k)"
+        cells = round(value * value)
+        k = cells if math.isclose(value * value, cells, rel_tol=1e-6) else "k"
+        told = f" (a record in {k} cells, each changed by 1: {of_one} ** {k})"
         raise ParameterError(error.name, value, error.allowed + told) from None
 
 

@@ -165,6 +165,9 @@ def test_a_refusal_says_why_sampling_did_not_count_and_what_is_left(
     assert (status, "prices sampled training without its amplification" in err) == (4, True)
     assert "(--expected PLAN)" in err
     assert "amplification" not in run("ledger", "reserve", "plain", "Laplace(0.01)")[2]
+    run("ledger", "init", "rho", "--budget", "ZCDP(0.5)")
+    assert "as if it read all data" in run("ledger", "reserve", "rho", *flags)[2]
+    assert "as if it read all data" not in run("ledger", "reserve", "rho", "Gaussian(0.1)")[2]
     training = tmp_path / "training.toml"
     training.write_text("[dpsgd]\nrate = 0.01\nsteps = 1000\nnoise_multiplier = 1\n", "utf-8")
     expected = ("--budget", "ApproxDP(3, 1e-5)", "--expected", str(training))

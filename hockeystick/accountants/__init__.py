@@ -3,6 +3,7 @@
 from hockeystick.accountants.ask import Answer, delta, epsilon
 from hockeystick.accountants.comparison import Comparison, Row, compare
 from hockeystick.accountants.directed import Direction, directed_delta, directed_epsilon
+from hockeystick.accountants.limits.gdp import central_limit_mu
 from hockeystick.accountants.monte_carlo import monte_carlo_delta
 from hockeystick.accountants.registry import ACCOUNTANTS
 from hockeystick.accountants.samplings import SamplingRow, compare_samplings
@@ -17,6 +18,7 @@ __all__ = [
     "GaussianSummary",
     "Row",
     "SamplingRow",
+    "central_limit_mu",
     "compare",
     "compare_samplings",
     "delta",

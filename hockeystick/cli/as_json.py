@@ -6,8 +6,9 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from hockeystick.accountants import GaussianSummary, Row, SamplingRow
+from hockeystick.accountants import GaussianSummary, Row, SamplingRow, central_limit_mu
 from hockeystick.accountants.comparison import Truth, quoted
+from hockeystick.accountants.limits.gdp import GaussianLimit
 from hockeystick.answers import SCHEMA, cautions, document, sources, sources_of_all
 from hockeystick.answers.cautions import caution_of_notes
 from hockeystick.cli.describe import Question, fields
@@ -67,6 +68,8 @@ def _answer(
     besides["cautions"] = [{"about": one.about, "text": one.text} for one in found]
     theorems = sources(file.plan, answer.accountant)
     besides["sources"] = [{"of": one.of, "text": one.text} for one in theorems]
+    if answer.accountant == GaussianLimit.name:
+        besides["mu"] = jsonable(central_limit_mu(file.plan).value)
     if isinstance(answer, Approximate):
         return {**heading, **answer.as_dict(), **besides}
     asked: Any = {at.name: at.value}

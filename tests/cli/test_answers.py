@@ -148,6 +148,7 @@ def test_json_of_an_approximation_has_no_bounds(run: Run) -> None:
     assert answer["kind"] == "approximation"
     assert "upper" not in answer
     assert answer["value"] > 0
+    assert answer["mu"] == pytest.approx(0.1 * math.sqrt(100 * math.expm1(1)))
 
 
 def test_json_spells_inf_as_text(run: Run) -> None:
@@ -208,6 +209,7 @@ def test_comparison_for_people_labels_every_row(
     _, out, _ = run("compare", *TRAINING, "--delta", "1e-5")
     for word in ("closed-form", "contour", "rdp", "gdp", "exact", "bound", "approximation"):
         assert word in out
+    assert "mu of gdp about 1.31083 (central limit theorem: no bound)" in " ".join(out.split())
     assert "the truth" in out
     assert "below the truth" in " ".join(out.split())
     assert "the same" in out

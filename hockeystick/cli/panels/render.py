@@ -12,8 +12,9 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from hockeystick.accountants import GaussianSummary, Row
+from hockeystick.accountants import GaussianSummary, Row, central_limit_mu
 from hockeystick.accountants.comparison import Truth, quoted
+from hockeystick.accountants.limits.gdp import GaussianLimit
 from hockeystick.answers import Decision, cautions, in_words, protected, steps_rules
 from hockeystick.answers.cautions import caution_of_notes
 from hockeystick.cli.describe import Question
@@ -104,6 +105,8 @@ def panel(
     facts.add_row("proven", _proven(answer))
     if isinstance(answer, Certified) and answer.upper > _FAR * answer.lower:
         facts.add_row("", _FAR_APART)
+    if answer.accountant == GaussianLimit.name:
+        facts.add_row("mu", _limiting_mu(file))
     if summary is not None:
         _add_summary(facts, summary)
     add_subject(facts, file, answer.adjacency, ("accountant", answer.accountant))
@@ -123,6 +126,8 @@ def comparison(file: PlanFile, at: Question, rows: Sequence[Row], *, wide: bool)
     add_plan(facts, file)
     add_text(facts, "notes", file.notes)
     heading = one_line(file.title or "hockeystick", "bold")
+    if any(row.accountant == GaussianLimit.name and row.answer is not None for row in rows):
+        facts.add_row("mu of gdp", _limiting_mu(file))
     return Group(heading, Text(), facts, Text(), _table(at, rows, wide), Text(), _legend())
 
 
@@ -193,6 +198,12 @@ def _distance(row: Row, truth: Truth) -> Text:
     if shown == "1 times":
         return Text("the same\nto 4 digits", style="green")
     return Text(shown or "above", style="yellow")
+
+
+def _limiting_mu(file: PlanFile) -> Text:
+    """Return the mu of the central limit theorem, which accountant "gdp" reads."""
+    mu = numerals.nearest(central_limit_mu(file.plan).value)
+    return Text(f"about {mu} (central limit theorem: no bound)")
 
 
 # Which of the rows other libraries print.

@@ -9,6 +9,7 @@ from typing import Final
 import numpy as np
 import pytest
 
+import hockeystick as hs
 from hockeystick.accountants.base import DirectedAccountant
 from hockeystick.accountants.closed_forms.closed_form import ClosedForm
 from hockeystick.accountants.contour import Contour
@@ -66,6 +67,14 @@ each_epsilon = pytest.mark.parametrize("epsilon", EPSILONS)
 each_expanding = pytest.mark.parametrize(
     "accountant", [Edgeworth(), BerryEsseen()], ids=["edgeworth", "berry-esseen"]
 )
+
+
+def test_the_mu_of_a_plan_is_that_of_its_formula_and_of_its_worst_part() -> None:
+    sampled = hs.DPSGD(rate=0.01, noise_multiplier=1, steps=1000)
+    mu = hs.accountants.central_limit_mu(sampled)
+    assert mu.value == pytest.approx(0.01 * math.sqrt(1000 * math.expm1(1)))
+    parts = hs.Parallel((hs.Gaussian(4), hs.Gaussian(2)), "region")
+    assert hs.accountants.central_limit_mu(parts).value == 0.5
 
 
 def responses_delta(terms: Terms, epsilon: float) -> float:

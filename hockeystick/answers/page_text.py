@@ -94,7 +94,7 @@ class Seen(HTMLParser):
                 section = f"in its section {within!r}" if within else "above its first section"
                 text = run if run[0] != "\0" else f"a blank, {run.strip(chr(0))}"
                 words = text if len(text) <= _LONGEST else f"{text[:_LONGEST]} ..."
-                return f"{section}, it differs from {words!r} on"
+                return f"{section}, the page shows {words!r} where another text was written"
         return _SOME
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:

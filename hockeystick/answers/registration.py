@@ -26,7 +26,7 @@ from hockeystick.numerics.numerals import at_most, interval, plain
 from hockeystick.results import Certified
 
 BLANK: Final = "to be filled in: "
-_HEAD: Final = """\
+REGISTRY_HEAD: Final = """\
 An entry for the registry of differential privacy deployments:
 https://github.com/opendp/deployments-registry-data, folder deployments.
 What the plan proves is filled in; what only people know is marked "to be filled in".
@@ -113,7 +113,7 @@ def registration(
             },
         },
     }
-    return yaml_text(entry, _HEAD)
+    return yaml_text(entry, REGISTRY_HEAD)
 
 
 def _basic(title: str | None) -> Mapping[str, Any]:

@@ -13,6 +13,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final
 
 from hockeystick.answers.document import document
+from hockeystick.answers.registration import REGISTRY_HEAD
 from hockeystick.answers.shown import altered, filled
 from hockeystick.calibration import Calibrated
 from hockeystick.errors import AnswerError, HockeystickError, ParameterError
@@ -107,6 +108,11 @@ def load_answer(source: str | bytes | os.PathLike[str]) -> str:
         verifier = require_verifier()
         with _refusals(verifier):
             text = verifier.answer_in(text)
+    if REGISTRY_HEAD.splitlines()[0] in text.partition("\n")[0]:
+        raise AnswerError(
+            "this is an entry for the registry of deployments, which holds no answer: verify the "
+            "page of report, or the plan, hockeystick verify PLAN.toml"
+        )
     if not text.lstrip().startswith("{"):
         allowed = "an object in JSON, as --json prints it, or a page with one"
         raise AnswerError(f"an answer must be {allowed}; this begins {text[:_SHOWN]!r}")

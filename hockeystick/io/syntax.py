@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import json
 import re
 import tomllib
 from collections.abc import Callable
 from decimal import Decimal
 from typing import Final
 
+from hockeystick.io.vocabulary import RELEASES
+
 _PLACE: Final = re.compile(r"\(at line (\d+), column \d+\)")
 _TWICE: Final = re.compile(r"Cannot (?:overwrite a value|mutate immutable|declare)")
 _KEY: Final = re.compile(r"""\s*([\w."'-]+)\s*=""")
 _COLON: Final = re.compile(r"\s*(?:- )?[\w-]+\s*:(?:\s|$)")
 _TABLE: Final = re.compile(r"\s*\[+\s*([^\]]+?)\s*\]")
+_CONFLICT: Final = re.compile(r"(?m)^(?:<{7}|>{7})(?: .*)?$")
+_BETWEEN: Final = "======="
+_SEPARATORS: Final = ",;\t"
+# What the answers that --json prints have, and no plan.
+_OF_ANSWERS: Final = ("schema", "plan")
 _LONGEST: Final = 60
 _UTF_16: Final = (b"\xff\xfe", b"\xfe\xff")
 
@@ -36,14 +44,20 @@ def encoding_error(content: bytes, error: UnicodeDecodeError) -> str:
 
 def _shown(text: str, said: str) -> str:
     """Return the line where a text stops to be TOML, and a hint."""
+    conflict = _CONFLICT.search(text)
+    if conflict is not None:
+        number = text.count("\n", 0, conflict.start()) + 1
+        return f"; a merge conflict is left in the file, {conflict[0].strip()!r} on line {number}"
     if text.lstrip().startswith("{"):
-        return "; this looks like JSON: write key = value, and tables as [dpsgd]"
+        return f"; {_of_json(text)}"
     if text.lstrip().startswith("<"):
         return "; this looks like XML or HTML: write key = value, and tables as [dpsgd]"
     if "\0" in text:
         return "; this is UTF-16, or no text: save it as UTF-8"
     if text.startswith("---") or _is_mostly_yaml(text):
         return f"; {_YAML}"
+    if _is_csv(text):
+        return f"; this looks like CSV; {_INIT}"
     if "\r" in text.replace("\r\n", ""):
         return "; its lines end in CR alone: save it with LF, or with CR and LF"
     place = _PLACE.search(said)
@@ -54,6 +68,31 @@ def _shown(text: str, said: str) -> str:
     if len(line) > _LONGEST:
         line = line[: _LONGEST - 3] + "..."
     return f", in {line.strip()!r}{hint and ': '}{hint}"
+
+
+def _of_json(text: str) -> str:
+    """Return what to write in place of an object in JSON, or that it is an answer."""
+    try:
+        told = json.loads(text)
+    except (ValueError, RecursionError):
+        told = {}
+    if all(key in told for key in _OF_ANSWERS):
+        return (
+            "this is an answer of hockeystick, not a plan: give the plan file that it came from "
+            "(hockeystick verify ANSWER.json verifies it)"
+        )
+    return "this looks like JSON: write key = value, and tables as [dpsgd]"
+
+
+def _is_csv(text: str) -> bool:
+    """Return whether all lines have equally many separators, and none an equals sign."""
+    lines = [one for one in text.splitlines() if one.strip() and not one.startswith("#")]
+    if len(lines) < len(("names", "values")) or "=" in text:
+        return False
+    return any(
+        len(found := {line.count(one) for line in lines}) == 1 and 0 not in found
+        for one in _SEPARATORS
+    )
 
 
 def _is_mostly_yaml(text: str) -> bool:
@@ -68,12 +107,32 @@ def _of_a_line(line: str, said: str) -> str:
     named = _TABLE.match(line) or _KEY.match(line)
     if _TWICE.match(said) and named is not None:
         return f"{named[1]} is there twice"
+    if line.strip() == _BETWEEN:
+        return "a merge conflict is left in the file"
     before_comment = line if "\\" in line else line.partition("#")[0]
     for pattern, hint in _HINTS:
         found = pattern.search(before_comment)
         if found is not None:
             return hint(found)
     return ""
+
+
+def _python(found: re.Match[str]) -> str:
+    """Return what to write in place of Python: a plan can be given as it is."""
+    if RELEASES.keys() & set(re.findall(r"\w+", found[0])):
+        return "this is a plan as in Python: give the text itself, or write TOML"
+    return f"this looks like Python; {_INIT}"
+
+
+def _inline(found: re.Match[str]) -> str:
+    """Return what to write in place of an inline table over several lines."""
+    said = "an inline table is on one line"
+    return f"{said}: write [{found[1]}] and its keys below" if found[1] in _TOP_TABLES else said
+
+
+def _table_for(name: str) -> str:
+    """Return the table that may stand in place of an inline one, to follow a hint."""
+    return f", or a [{name}] table" if name in _TOP_TABLES else ""
 
 
 def _number(value: Decimal) -> str:
@@ -99,6 +158,8 @@ def _times_a_unit(found: re.Match[str]) -> str:
 
 
 _YAML: Final = "this looks like YAML: write key = value, and tables as [dpsgd]"
+_INIT: Final = "a plan file is TOML, and hockeystick init writes one"
+_TOP_TABLES: Final = ("dpsgd", "grid", "ask")
 _DIGITS: Final = r"(\d[\d_]*(?:\.\d+)?)"
 _HINTS: Final[tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], str]], ...]] = (
     (re.compile("[“”„‘’]"), lambda _: 'write straight quotes, "'),
@@ -109,6 +170,12 @@ _HINTS: Final[tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], str]], ...]
     (_value(r"""([^\s"'][^"']*)(["'])"""), lambda it: f"begin the text with {it[2]}"),
     (_value(r'"[^"]*\\[^"]*"'), lambda _: r"write each \ twice, or the text in single quotes"),
     (_value(r"(\S.*?)\s*//.*"), lambda _: "a comment begins with #"),
+    (re.compile(r"^\s*//"), lambda _: "a comment begins with #"),
+    (
+        re.compile(r"""^\s*([\w.-]+)\s*=\s*\{\s*["']?[\w-]+["']?\s*:"""),
+        lambda it: f"write = in place of :{_table_for(it[1])}",
+    ),
+    (re.compile(r"^\s*([\w.-]+)\s*=\s*\{[^}]*$"), _inline),
     (_value(r"(\S.*?)\s*[;,]+"), lambda it: f"write {it[1]}, and nothing behind it"),
     (
         _value(r"""("[^"]*"|[^\s"'\[{,]+)[\s,;]+[\w.-]+\s*=.*"""),
@@ -151,7 +218,7 @@ _HINTS: Final[tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], str]], ...]
         lambda it: f"write {it[1]} = {it[2]}",
     ),
     (
-        re.compile(r"^\s*[A-Za-z][\w.]*\s*\("),
-        lambda _: "this is a plan as in Python: give the text itself, or write TOML",
+        re.compile(r"^\s*(?:[A-Za-z][\w.]*\s*\(.*|(?:import|from|def|class|if|for)\s+\w.*)"),
+        _python,
     ),
 )

@@ -73,6 +73,8 @@ FLAGS = [
         "; of training with Poisson batches (--sampling poisson), --group answers",
     ),
     ("mechanisms", "No such command 'mechanisms': hockeystick init --list"),
+    ("chek plan.toml", "No such command 'chek' (did you mean 'check'?)"),
+    ("init plan.toml --examples 60000", "init takes no numbers: write them into the file"),
     ("solve plan.toml --target-epsilon 3", "Did you mean '--epsilon'?"),
     ("epsilon plan.toml --target-epsilon 3", "--parameter noise_multiplier --epsilon E finds what"),
     (f"epsilon {TRAINING} --delta 1e-5 --accountant rdp,prv", "side by side: hockeystick compare"),

@@ -8,6 +8,7 @@ from typing import Final
 
 import click
 
+from hockeystick._synonyms import meant, told
 from hockeystick.accountants.registry import ACCOUNTANTS
 from hockeystick.cli.flags.examples import Overview
 from hockeystick.io.call_text import is_call_text
@@ -54,13 +55,14 @@ class Loading(Overview):
             return super().resolve_command(context, args)
         except click.UsageError:
             if args[0] in _AS_FLAGS:
-                meant = shlex.join(["hockeystick", *args[1:2], f"--{args[0]}"])
-                raise click.UsageError(f"No such command {args[0]!r}: {meant}", context) from None
+                flag = shlex.join(["hockeystick", *args[1:2], f"--{args[0]}"])
+                raise click.UsageError(f"No such command {args[0]!r}: {flag}", context) from None
             if args[0] in _LISTED:
-                meant = _LISTED[args[0]]
-                raise click.UsageError(f"No such command {args[0]!r}: {meant}", context) from None
+                place = _LISTED[args[0]]
+                raise click.UsageError(f"No such command {args[0]!r}: {place}", context) from None
             if not args[0].endswith(".toml") and not is_call_text(args[0]):
-                raise
+                found = told(meant(args[0], self.list_commands(context)))
+                raise click.UsageError(f"No such command {args[0]!r}{found}", context) from None
             asked = shlex.join(["hockeystick", "epsilon", *args])
             raise click.UsageError(f"No such command {args[0]!r}: {asked}?", context) from None
 

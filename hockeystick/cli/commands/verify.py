@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import sys
+from codecs import BOM_UTF8
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, cast, final
 
 import click
 
@@ -49,6 +52,24 @@ answers that the contents of FILE draw.
 """
 
 
+@final
+@dataclass(frozen=True, slots=True)
+class _Given:
+    """What is to be verified.
+
+    Args:
+        text: The document, in JSON.
+        altered: What a page shows that is not the answer inside it.
+        filled: What people wrote into its blanks.
+        is_page: Whether it is in a page.
+    """
+
+    text: str
+    altered: tuple[str, ...] = ()
+    filled: Mapping[str, str] = field(default_factory=dict)
+    is_page: bool = False
+
+
 @click.command(cls=Once, help=_HELP)
 @click.argument("file", metavar="FILE")
 @of_group.group_flag
@@ -84,11 +105,9 @@ def verify(
 
 def _verify_answer(file: str, asked: dict[str, str | None], as_json: bool) -> None:
     """Print what the verifier says of one answer, and end with its exit status."""
-    if _is_plan(file):
-        text, reasons, filled = _computed(file, asked), tuple[str, ...](), dict[str, str]()
-    else:
-        text, reasons, filled = _given(file, asked)
-    verdict = hs.answers.refuted_page(reasons) if reasons else verdict_of(text)
+    given = _Given(_computed(file, asked)) if _is_plan(file) else _given(file, asked)
+    altered = given.altered
+    verdict = hs.answers.refuted_page(altered) if altered else verdict_of(given.text)
     if as_json:
         from hockeystick.cli import as_json as programs
 
@@ -97,8 +116,13 @@ def _verify_answer(file: str, asked: dict[str, str | None], as_json: bool) -> No
     else:
         from hockeystick.cli.panels import verdict_table
 
-        inside = not _is_plan(file)
-        verdict_table.print_answer(file, json.loads(text), inside=inside, filled=filled)
+        verdict_table.print_answer(
+            file,
+            json.loads(given.text),
+            inside=not _is_plan(file),
+            filled=given.filled,
+            agrees=given.is_page and not altered,
+        )
     end_with(verdict, as_json)
 
 
@@ -167,13 +191,16 @@ def _computed(path: str, asked: dict[str, str | None]) -> str:
     return programs.answer(file, at, answer, hs.__version__)
 
 
-def _given(file: str, asked: dict[str, str | None]) -> tuple[str, tuple[str, ...], dict[str, str]]:
-    """Return the document that is given, what a page shows else, and what is in its blanks."""
+def _given(file: str, asked: dict[str, str | None]) -> _Given:
+    """Return what a file holds, or standard input."""
     _refuse_flags(file, asked)
     piped = b"" if sys.stdin is None or file != _STDIN else sys.stdin.buffer.read()
     held = piped if file == _STDIN else Path(file)
     answers = hs.answers
-    return answers.load_answer(held), answers.altered_in(held), answers.filled_in(held)
+    text = answers.load_answer(held)
+    content = piped if file == _STDIN else Path(file).read_bytes()
+    is_page = content.removeprefix(BOM_UTF8).lstrip().startswith(b"<")
+    return _Given(text, answers.altered_in(held), answers.filled_in(held), is_page)
 
 
 def _refuse_flags(file: str, asked: dict[str, str | None]) -> None:

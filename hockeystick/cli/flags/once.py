@@ -26,6 +26,20 @@ _NO_PLAN: Final = (
     "; hockeystick plan finds plans for a budget: hockeystick epsilon says what a plan costs, and "
     "hockeystick check what it means"
 )
+_NO_NUMBERS: Final = (
+    ": init takes no numbers: write them into the file that it makes, or let --ask ask for them, "
+    "on a terminal"
+)
+# Numbers of plans that are flags of other commands.
+_NUMBERS_OF_PLANS: Final = (
+    "--examples",
+    "--batch-size",
+    "--rate",
+    "--epochs",
+    "--steps",
+    "--noise-multiplier",
+    "--delta",
+)
 # Flags of one command that belong to another, and flags that others have for what is one here.
 _OTHER_COMMANDS: Final = {
     (
@@ -152,6 +166,8 @@ class Once(click.Command):
         if name in _OF_CLIENTS and "--batch-size" in flags:
             hint = _CLIENTS
         hint = _OTHER_COMMANDS.get((self.name or "", name), hint)
+        if name in _NUMBERS_OF_PLANS and "--like" in flags:
+            hint = _NO_NUMBERS
         return click.NoSuchOption(name, f"No such option {name!r}{hint}", ctx=ctx)
 
     def _takes_a_plan(self) -> bool:

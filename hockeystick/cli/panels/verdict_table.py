@@ -27,14 +27,16 @@ _MEANINGS: Final = {
 
 
 def print_answer(
-    name: str, told: dict[str, Any], *, inside: bool, filled: Mapping[str, str]
+    name: str, told: dict[str, Any], *, inside: bool, filled: Mapping[str, str], agrees: bool
 ) -> None:
-    """Print what is about to be judged, and what people wrote into the blanks of a page."""
+    """Print what is about to be judged, and of a page what is in its blanks and if it agrees."""
     facts = facts_table()
     facts.add_row("file", one_line(name))
     plan = spelled(told.get("description"))
     facts.add_row("plan", one_line(textwrap.shorten(plan, _LONGEST, placeholder=" ...")))
     facts.add_row("answer inside" if inside else "answer", one_line(_claim(told)))
+    if agrees:
+        facts.add_row("page", "it shows the answer inside, and its text fits its own digest")
     if filled:
         written = "; ".join(f"{blank}: {text}" for blank, text in filled.items())
         facts.add_row("written in", one_line(f"{written} (not judged)"))

@@ -287,13 +287,16 @@ def test_a_page_can_be_verified_later(run: Run, write: Write, out: Path) -> None
     words = visible(out)
     assert "not checked" in words
     assert "this was not asked for" in words
-    assert run("verify", str(out))[0] == 0
+    status, said, _ = run("verify", str(out))
+    assert status == 0
+    assert "it shows the answer inside, and its text fits its own digest" in " ".join(said.split())
     text = out.read_text(encoding="utf-8")
     epsilon = re.findall(r"epsilon ≤ ([\d.]+)", text)[0]
     out.write_text(text.replace(epsilon, "0.125"), encoding="utf-8")
     status, said, err = run("verify", str(out))
     assert (status, err) == (1, "")
     words = " ".join(said.split())
+    assert "its own digest" not in words
     assert f"answer inside epsilon at most {epsilon} at delta = 1e-05" in words
     assert "the page shows 'epsilon ≤ 0.125 at delta = 1e-05'; the answer inside says" in words
     assert hs.verify(out).status == "refuted"

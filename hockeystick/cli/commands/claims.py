@@ -16,8 +16,13 @@ from hockeystick.cli.terminal.progress import bar
 @click.argument("documents", metavar="[DOCUMENT]...", nargs=-1)
 @click.option("--list", "listed", is_flag=True, help="Only list the documents.")
 @click.option("--markdown", is_flag=True, help="Print the table as a page of documentation.")
+@click.option(
+    "--cite", is_flag=True, help="Also print each document's source, and how to cite a finding."
+)
 @options.json_flag
-def claims(documents: tuple[str, ...], listed: bool, markdown: bool, as_json: bool) -> None:
+def claims(
+    documents: tuple[str, ...], listed: bool, markdown: bool, cite: bool, as_json: bool
+) -> None:
     """Recompute published figures and say what becomes of each.
 
     For every figure or statement of five documents: the value as printed, the value by the
@@ -26,8 +31,11 @@ def claims(documents: tuple[str, ...], listed: bool, markdown: bool, as_json: bo
     """
     if markdown and as_json:
         raise click.UsageError("--markdown and --json are both given; choose one of them")
+    if cite and (markdown or as_json):
+        other = "--markdown" if markdown else "--json"
+        raise click.UsageError(f"--cite is for the tables: {other} has the sources in any case")
     if listed:
-        _list(documents, markdown=markdown, as_json=as_json)
+        _list(documents, markdown=markdown, as_json=as_json, cite=cite)
         return
     from hockeystick.literature import check
 
@@ -45,6 +53,8 @@ def claims(documents: tuple[str, ...], listed: bool, markdown: bool, as_json: bo
         from hockeystick.cli.panels import claims_table
 
         claims_table.print_claims(checked)
+        if cite:
+            claims_table.print_sources(checked, hs.__version__)
 
 
 def _list(documents: tuple[str, ...], **other: Any) -> None:

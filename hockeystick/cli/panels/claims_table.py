@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from hockeystick.cli.panels.claims_words import cells, counted
-from hockeystick.cli.panels.render import bare_table, facts_table, print_plainly, terminal
+from hockeystick.cli.panels.render import bare_table, facts_table, listed, print_plainly, terminal
 from hockeystick.literature import Checked, Verdict, catalogue
 
 _WIDEST: Final = 130
@@ -43,6 +43,18 @@ def print_claims(checked: Sequence[Checked]) -> None:
     """Print one table for each document."""
     wide = terminal(_WIDEST).width >= _WIDE
     print_plainly(claims(checked, wide=wide), _WIDEST)
+
+
+def print_sources(checked: Sequence[Checked], version: str) -> None:
+    """Print where the documents of claims were published, and how to cite what became of one."""
+    keys = dict.fromkeys(one.claim.document for one in checked)
+    documents = [catalogue().documents[key] for key in keys]
+    sources = [f'{one.authors}, "{one.title}", {one.published}' for one in documents]
+    first, ids = checked[0], [one.claim.id for one in checked]
+    found = f'hockeystick {version}, claim "{first.claim.id}": {first.words}'
+    others = "" if len(ids) == 1 else " (the other ids: hockeystick claims --json)"
+    blocks = [*listed("Sources", sources), *listed("To cite a finding", [f"{found}{others}"])]
+    print_plainly(Group(*blocks), _WIDEST)
 
 
 def print_documents() -> None:

@@ -160,3 +160,12 @@ def test_the_command_is_in_the_overview(run: Run) -> None:
     status, out, _ = run("--help")
     assert status == 0
     assert "Recompute published figures" in out
+
+
+def test_the_source_and_the_finding_can_be_cited(run: Run) -> None:
+    claim = "sense-and-sensitivity/section-3.5/query-noise"
+    out = _words(run("claims", claim, "--cite")[1])
+    assert 'Sources - Filippo Galli, "Sense and Sensitivity: ' in out
+    assert 'Machine Learning", doctoral thesis, Scuola Normale Superiore, 2023/2024 To cite' in out
+    assert out.endswith(f'- hockeystick {hs.__version__}, claim "{claim}": reproduces')
+    assert "--json has the sources in any case" in run("claims", claim, "--cite", "--json")[2]

@@ -22,6 +22,10 @@ _ORDERS: Final = (
 )
 # What takes more than another name, by what it is given to; ``{}`` is the value that was given.
 INSTEAD: Final = {
+    **{
+        ("FedSDP", letters): "the rate is clients_per_round / total_clients"
+        for letters in ("rate", "samplerate", "samplingrate", "q", "clientrate", "fractionfit")
+    },
     ("sweep", "delta"): "write hs.sweep(grid, hs.calibration.AskEpsilon(plan, delta={}))",
     ("sweep", "epsilon"): "write hs.sweep(grid, hs.calibration.AskDelta(plan, epsilon={}))",
     ("sweep", "plan"): "write hs.sweep(grid, hs.calibration.AskEpsilon(plan, delta=1e-5))",

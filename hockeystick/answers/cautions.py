@@ -13,6 +13,7 @@ from hockeystick.accountants.ask import Answer, asked
 from hockeystick.mechanisms import (
     DPSGD,
     DiscreteLaplace,
+    FedSDP,
     Gaussian,
     Laplace,
     MatrixFactorization,
@@ -50,6 +51,8 @@ _NO_PROMISE: Final = (
 _FALLS: Final = 1.0 - 1e-6
 # One release of Laplace noise with a smaller scale has an epsilon of 5 and more.
 _SMALL_SCALE: Final = 0.2
+# With less noise on the sum of many clients' changes, next to nothing hides one of them.
+_NOISE_ON_THE_MEAN: Final = 0.1
 # No tree that is of use has as much noise, and more than it has leaves.
 _MUCH_NOISE: Final = 100.0
 _SHUFFLED: Final = (
@@ -150,6 +153,7 @@ def cautions_of_plan(plan: Mechanism) -> tuple[Caution, ...]:
         *_of_falling(plan),
         *_of_nothing(plan),
         *_of_scale(plan),
+        *_of_mean(plan),
         *_of_swapped(plan),
     )
 
@@ -210,6 +214,20 @@ def _of_scale(plan: Mechanism) -> Iterator[Caution]:
             text = (
                 f"a scale of {plain(one.scale)} is epsilon {at_most(moved / one.scale)} in one "
                 f"release; epsilon {plain(one.scale)} is a scale of {at_most(moved / one.scale)}."
+            )
+            yield Caution("noise", text)
+            return
+
+
+def _of_mean(plan: Mechanism) -> Iterator[Caution]:
+    """Yield the caution where the noise of federated training looks like that on the average."""
+    for one in mechanisms_in(plan):
+        if isinstance(one, FedSDP) and 0.0 < one.noise_multiplier < _NOISE_ON_THE_MEAN:
+            each = one.clients_per_round
+            text = (
+                f"the noise multiplier, {plain(one.noise_multiplier)}, is of the sum of the "
+                "clients' changes: noise on their average is multiplied by clients_per_round "
+                f"first, here {plain(one.noise_multiplier)} times {each:,}."
             )
             yield Caution("noise", text)
             return

@@ -1,10 +1,13 @@
 """What is said of plans whose numbers look like another plan's."""
 
+from typing import Any
+
 import pytest
 
 import hockeystick as hs
 from hockeystick.answers.cautions import caution_of_notes, cautions_of_plan
 
+CLIENTS: Any = {"total_clients": 1000, "clients_per_round": 50, "rounds": 9, "sampling": "poisson"}
 TRAINING = hs.DPSGD(rate=0.01, steps=9, noise_multiplier=1)
 
 
@@ -12,6 +15,7 @@ TRAINING = hs.DPSGD(rate=0.01, steps=9, noise_multiplier=1)
     ("plan", "said"),
     [
         (hs.Laplace(0.1) ** 3, "a scale of 0.1 is epsilon 10 in one release; epsilon 0.1 is a sc"),
+        (hs.federated.FedSDP(noise_multiplier=0.02, **CLIENTS), "first, here 0.02 times 50."),
         (hs.DiscreteLaplace(0.2, 3), "is epsilon 15 in one release; epsilon 0.2 is a scale of 15"),
         (
             hs.mechanisms.TreeAggregation(1024, 5),
@@ -28,6 +32,8 @@ def test_numbers_that_look_like_another_are_doubted(plan: hs.Mechanism, said: st
     "plan",
     [
         hs.Laplace(0.21),
+        hs.federated.FedSDP(noise_multiplier=0.1, **CLIENTS),
+        hs.federated.FedSDP(noise_multiplier=0, **CLIENTS),
         hs.Laplace(0),
         hs.mechanisms.TreeAggregation(99, 5),
         hs.mechanisms.TreeAggregation(1000, 1000),

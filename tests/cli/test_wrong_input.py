@@ -58,6 +58,7 @@ FLAGS = [
     ),
     (f"epsilon {TRAINING} --delta 1e-5 --examples 0", "examples must be an integer from 1"),
     (f"epsilon {TRAINING} --delta 1e-5 --epsilon 1", "--epsilon"),
+    ("epsilon --clients 9 --delta 1e-5", "written out, for example 'FedSDP(total"),
     ("epsilon --clients 9 --rounds 9 --delta 1e-5", "hockeystick init clients.toml --like FedSDP"),
     (
         "epsilon --rate 98 --steps 9 --noise-multiplier 1 --delta 1e-5",

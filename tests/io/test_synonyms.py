@@ -65,6 +65,8 @@ def test_parameters_are_found_by_the_names_that_others_have_for_them() -> None:
         ("PoissonSubsampled(Gaussian(1), sampling_probability=1)", "did you mean 'rate'"),
         ("DiscreteLaplace(parameter=0.1)", "scale = 1 / parameter, so 1 / 0.1"),
         ("TreeAggregation(10, 1000, max_participations=4)", r"mechanisms\.Encoder\.tree\(leaves"),
+        ("FedSDP(rate=0.01)", "the rate is clients_per_round / total_clients"),
+        ("MatrixFactorization(4, Encoder.square_root(99, bandwidth=3))", "did you mean 'bands'"),
         ("TreeAggregation(10, rounds=1000)", "did you mean 'leaves'"),
         ("TreeAggregation(10, 1000, epochs=4)", r"\*\* is for trees that begin anew"),
     ):

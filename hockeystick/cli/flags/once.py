@@ -96,7 +96,8 @@ _OF_CLIENTS: Final = (
     "--local-epochs",
 )
 _CLIENTS: Final = (
-    ": flags describe DP-SGD; clients are a plan, written out as 'FedSDP(total_clients=10000, "
+    ": flags describe DP-SGD; clients are a plan, written out, for example "
+    "'FedSDP(total_clients=10000, "
     'clients_per_round=100, rounds=1000, noise_multiplier=1, sampling="poisson")\', or a file: '
     "hockeystick init clients.toml --like FedSDP"
 )

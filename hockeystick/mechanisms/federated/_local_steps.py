@@ -14,6 +14,7 @@ from hockeystick._validate import whole_numbers
 from hockeystick.adjacency import Adjacency
 from hockeystick.errors import ParameterError
 from hockeystick.mechanisms._divisor import divided_words
+from hockeystick.mechanisms._stopping import STOPPED_EARLIER
 from hockeystick.mechanisms.base import Composed, Mechanism, Plan
 from hockeystick.mechanisms.federated.client_level import of_clients
 from hockeystick.mechanisms.federated.revealed_round import RevealedRound
@@ -157,7 +158,8 @@ class LocalSteps(Plan):
             "is never scaled by anything computed from the batch.",
             divided_words(self.adjacency, "the size of the drawn batch", "records"),
             f"There are {self.rounds:,} rounds of {self.local_steps:,} local steps, fixed in "
-            "advance; whatever is sent or published is computed from the noisy sums.",
+            f"advance; {STOPPED_EARLIER} Whatever is sent or published is computed from the noisy "
+            "sums.",
             _noise_added(noise),
             self._seen(),
         )

@@ -11,6 +11,7 @@ from hockeystick._validate import whole_numbers
 from hockeystick.adjacency import Adjacency
 from hockeystick.errors import IncompatibleError, ParameterError
 from hockeystick.mechanisms._divisor import divided_words
+from hockeystick.mechanisms._stopping import STOPPED_EARLIER
 from hockeystick.mechanisms._trusted import seen_of_clients
 from hockeystick.mechanisms.base import Mechanism, Plan
 from hockeystick.mechanisms.federated.units import ClientSampling, Unit
@@ -183,7 +184,8 @@ class FedSDP(Plan):
             "Fresh Gaussian noise is added to the sum of the clipped changes in each round; its "
             f"standard deviation is {plain(self.noise_multiplier)} times the clipping norm.",
             divided_words(self.adjacency, "how many clients were drawn", "clients"),
-            f"There are {self.rounds:,} rounds, and every release counts as one.",
+            f"The number of rounds is fixed in advance, {self.rounds:,}, and every release counts "
+            f"as one; {STOPPED_EARLIER}",
             seen_of_clients(drawn_seen=self.sampling is ClientSampling.REVEALED),
         )
 

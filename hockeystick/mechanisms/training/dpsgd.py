@@ -14,6 +14,7 @@ from hockeystick._validate import Domain, whole_numbers
 from hockeystick.adjacency import Adjacency
 from hockeystick.errors import IncompatibleError, ParameterError
 from hockeystick.mechanisms._divisor import divided_words
+from hockeystick.mechanisms._stopping import STOPPED_EARLIER
 from hockeystick.mechanisms._trusted import noisy_seen
 from hockeystick.mechanisms.base import Composed, Mechanism, Plan, checked
 from hockeystick.mechanisms.registry import registered
@@ -338,8 +339,7 @@ a partial last step is a whole release
             "Fresh Gaussian noise is added to the sum of the clipped gradients in each step; its "
             f"standard deviation is {_noise_words(self)} times the clipping norm.",
             divided_words(self.adjacency, "the size of the drawn batch", "examples"),
-            f"The number of steps is fixed in advance: {self.steps_rule}; a run that stops earlier "
-            "because of what it saw costs as much as the whole plan.",
+            f"The number of steps is fixed in advance: {self.steps_rule}; {STOPPED_EARLIER}",
             noisy_seen("the noisy sums of all steps", alone="gradients and batches"),
             *_besides(self.extra, self.examples_per_user),
         )

@@ -158,6 +158,9 @@ def _privacy_loss(answer: Certified, plan: Mechanism, delta: float) -> Mapping[s
 def _unit(plan: Mechanism) -> str:
     """Return whose data is protected, as far as the plan says it."""
     asked = "what that is, such as a person, a household or a visit, and how many one person has"
+    together = getattr(plan, "together", None)
+    if together is not None:
+        return f"{together.capitalize()}; {BLANK}{asked}"
     several = getattr(plan, "examples_per_user", 1)
     if several > 1:
         return f"All of one user's examples, of which there are at most {several}"

@@ -62,6 +62,8 @@ class Subject:
         verify: Whether a second program is to verify the headline, which may take its time.
         audit: The scores of an attack on what ran; None where there are none.
         ledger: What the ledger of the data says; None where there is none.
+        group: Several records together of which the plan is the cost, described as the plan for
+            one record and what it assumes; None where the plan is about one record itself.
     """
 
     plan: Mechanism
@@ -76,6 +78,12 @@ class Subject:
     verify: bool = False
     audit: Audit | None = None
     ledger: Ledgered | None = None
+    group: Mechanism | None = None
+
+    @property
+    def described(self) -> Mechanism:
+        """What the words and assumptions are of: as the plan, and with the same answers."""
+        return self.plan if self.group is None else self.group
 
 
 @final
@@ -201,7 +209,7 @@ def investigate(
         True
     """
     plan = subject.plan
-    answer = epsilon(plan, subject.delta)
+    answer = epsilon(subject.described, subject.delta)
     most = _DENSE if answer.accountant in _QUICK else _SPARSE
     deltas, epsilons = _deltas(subject.delta, most), _epsilons(answer.upper, most)
     course = course_of(plan, most)
@@ -250,14 +258,16 @@ def investigate(
 
 def _cautions(subject: Subject, answer: Certified) -> tuple[Caution, ...]:
     """Return what whoever decides should know: beside a verdict, also what notes doubt."""
-    found = cautions(answer, subject.plan, delta=subject.delta)
-    doubt = None if subject.budget is None else caution_of_notes(subject.plan, subject.notes)
+    found = cautions(answer, subject.described, delta=subject.delta)
+    doubt = None if subject.budget is None else caution_of_notes(subject.described, subject.notes)
     return found if doubt is None else (doubt, *found)
 
 
 def _remedies(subject: Subject, answer: Certified) -> tuple[str, ...]:
     """Return what would meet a budget that an answer does not."""
     if subject.budget is None or decide(answer, subject.budget) is Decision.MEETS:
+        return ()
+    if subject.group is not None:
         return ()
     quick = answer.accountant in _QUICK
     return remedies(subject.plan, epsilon=subject.budget, delta=subject.delta, quick=quick)

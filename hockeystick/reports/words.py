@@ -131,13 +131,13 @@ def told(findings: Findings) -> Told:
     subject, answer, attack = findings.subject, findings.answer, findings.attack
     course = findings.course
     return Told(
-        title=subject.title or titled(subject.plan),
+        title=subject.title or titled(subject.described),
         plan=in_words(subject.plan),
-        steps=tuple(rule.removeprefix("steps = ") for rule in steps_rules(subject.plan)),
+        steps=tuple(rule.removeprefix("steps = ") for rule in steps_rules(subject.described)),
         source=_paragraph(subject.source),
         notes=_paragraph(subject.notes),
         adjacency=str(subject.plan.adjacency or ""),
-        protected=protected(subject.plan),
+        protected=protected(subject.described),
         delta=plain(subject.delta),
         epsilon=at_most(answer.upper),
         is_bounded=answer.upper < math.inf,
@@ -174,7 +174,7 @@ def told(findings: Findings) -> Told:
         verdict="not checked" if findings.verdict is None else findings.verdict.status,
         verified=_verified(findings),
         checks=_checks(findings),
-        assumptions=assumptions_of(subject.plan),
+        assumptions=assumptions_of(subject.described),
         audit=None if findings.audited is None else audit_told(findings.audited),
         ledger=None
         if subject.ledger is None

@@ -101,13 +101,14 @@ def report(
     day = _day(date)
     given = None if plan_file is None else source(plan_file)
     file = options.plan_of(given, flags)
-    of_group.refuse_on_a_page(file.plan, flags[of_group.NAME], plan_file or "PLAN")
     file = file if title is None else replace(file, title=title)
+    file, group = of_group.on_a_page(file, {"--audit": scores_file, "--dataset": dataset})
+    described = file.plan if group is None else group
     at = asking.question("delta", delta, file)
     if path is None:
-        answer = epsilon(file.plan, at.value)
+        answer = epsilon(described, at.value)
         asking.refuse_infinite(at, answer)
-        _write_entry(entry_path, file, at.value, answer, force)
+        _write_entry(entry_path, replace(file, plan=described), at.value, answer, force)
         defaults.tell()
         return
     from hockeystick.reports import Report, Subject, investigate, require_libraries
@@ -130,6 +131,7 @@ def report(
         verify=verify,
         audit=_audit(scores_file, confidence),
         ledger=_ledger(url, dataset, head),
+        group=group,
     )
     with bar("reporting") as tell:
         made = Report(investigate(subject, tell), day)
@@ -137,7 +139,7 @@ def report(
     write_whole(path, made.html, force)
     click.echo(f"{path}: {made.answer}")
     defaults.tell()
-    _write_entry(entry_path, file, at.value, made.answer, force)
+    _write_entry(entry_path, replace(file, plan=described), at.value, made.answer, force)
     click.get_current_context().exit(_told_of(made.findings))
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import shlex
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final, TypeVar, final
 
@@ -85,11 +84,16 @@ class OfGroup(Plan):
     def assumptions(self) -> tuple[str, ...]:
         """What the plan assumes, and for whom the answer holds."""
         group = (
-            f"Nobody has more than {self.size} {self.unit}s, and any {self.size} are protected "
-            f"together; what follows describes the plan for a single {self.unit}."
+            f"What is protected is {self.together}: nobody has more than {self.size}.",
+            f"What follows describes the plan for a single {self.unit}.",
         )
         rest = (one for one in self.plan.assumptions if not one.startswith(_ALONE))
-        return (group, *rest)
+        return (*group, *rest)
+
+    @property
+    def together(self) -> str:
+        """What the plan protects all of."""
+        return f"any {self.size} {self.unit}s together"
 
     @property
     def unit(self) -> str:
@@ -98,7 +102,7 @@ class OfGroup(Plan):
 
     def _words(self) -> tuple[str, tuple[str, ...]]:
         """Return the plan's words, with the group before them."""
-        return f"any {self.size} {self.unit}s together, of {self.plan}", ()
+        return f"{self.together}, of {self.plan}", ()
 
 
 def _grown(plan: Mechanism, size: int) -> Mechanism:
@@ -157,19 +161,33 @@ def for_one(file: PlanFile) -> PlanFile:
     plan = file.plan
     if not isinstance(plan, OfGroup):
         return file
-    note = f"for any {plan.size} {plan.unit}s together: ask with --group {plan.size}"
+    note = f"for {plan.together}: ask with --group {plan.size}"
     notes = note if file.notes is None else f"{file.notes} ({note})"
     return replace(file, plan=plan.plan, notes=notes)
 
 
-def refuse_on_a_page(plan: Mechanism, given: str | None, text: str) -> None:
-    """Raise for a page about a group, unless the plan itself says that it is about one."""
-    if isinstance(plan, OfGroup):
-        asked = shlex.join(["hockeystick", "epsilon", text, "--group", str(given)])
-        raise click.UsageError(
-            "a page about a group is for training with Poisson batches, as --examples-per-user "
-            f"says; of this plan: {asked}"
-        )
+def on_a_page(file: PlanFile, besides: Mapping[str, object]) -> tuple[PlanFile, OfGroup | None]:
+    """Return what a page is about, and the group where it is about one: title and notes say whom.
+
+    The page shows and holds the plan that costs one record what the file's costs the group.
+
+    Args:
+        file: A plan file.
+        besides: By its flag, what is asked besides of the plan, which is about one record.
+
+    Raises:
+        click.UsageError: If anything of that is given for a group.
+    """
+    plan = file.plan
+    if not isinstance(plan, OfGroup):
+        return file, None
+    for flag, given in besides.items():
+        if given is not None:
+            raise click.UsageError(f"Give --group or {flag}, not both: {flag} is about one record")
+    note = f"The numbers are for {plan}, by its form for a group: {plan.theorem}."
+    notes = note if file.notes is None else f"{file.notes} {note}"
+    title = None if file.title is None else f"{file.title} (for {plan.together})"
+    return replace(file, plan=plan.mechanism, title=title, notes=notes), plan
 
 
 def _of_group(plan: Mechanism, size: int) -> Mechanism:

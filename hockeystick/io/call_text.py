@@ -240,7 +240,16 @@ class _Reader:
             if key in fields:
                 raise PlanFileError(f"{name}: {key} is given twice")
             fields[key] = self._value(value, depth, key)
+        self._refuse_swapped(node, name, fields)
         return fields
+
+    def _refuse_swapped(self, node: ast.Call, name: str, fields: Mapping[str, object]) -> None:
+        """Raise, as Python does, where a mechanism and the number behind it are given in turn."""
+        names = list(fields)[: len(node.args)][:2]
+        turned = [isinstance(fields[one], Mechanism) for one in names] == [False, True]
+        if turned and names[0] == "inner":
+            order = f"{', '.join(names)} must be in this order: they are swapped"
+            raise PlanFileError(f"{name}: {order}")
 
     def _refuse_loose_parts(self, node: ast.Call, name: str, parameters: list[str]) -> None:
         """Raise, with what to write, where mechanisms that belong in brackets come one by one."""

@@ -19,7 +19,7 @@ ORDER: Final = Domain(
     symbol="alpha", low=1, high=math.inf, low_open=True, high_open=True, typical=(1.5, 256)
 )
 DIVERGENCE: Final = Domain(symbol="tau", low=0, high=math.inf, typical=(1e-3, 10))
-_SHOWN: Final = 4
+_SHOWN: Final = 8
 _ALLOWED: Final = "a mapping from orders > 1 to divergences >= 0, or pairs of such"
 _OF_A_PLAN: Final = "; those of a plan are convert(plan, RenyiDP, orders=[2, 4, 8])"
 

@@ -193,6 +193,11 @@ FLAGS = [
     (f"epsilon {TRAINING} --dataset-size 1", "Did you mean '--examples'?"),
     (f"epsilon {TRAINING} --sample-rate 1", "Did you mean '--rate'?"),
     (f"epsilon {TRAINING} --zebra 1", "No such option '--zebra' (see hockeystick epsilon --help)"),
+    (
+        f"convert {TRAINING} --to GDP",
+        "write the plan out: hockeystick convert 'DPSGD(rate=0.01, steps=100, noise_multiplier=1)' "
+        "--to GDP (see",
+    ),
     (f"tradeoff {TRAINING} --alpha 1", "Did you mean '--fpr'?"),
     (f"epsilon {TRAINING} --epsilon 1", "No such option '--epsilon': hockeystick delta asks at an"),
     (

@@ -110,6 +110,10 @@ def test_a_text_means_what_it_means_in_python(text: str, plan: hs.Mechanism) -> 
             "Gaussian: noise_multiplier must be a number >= 0 or inf; got -4",
         ),
         ("Laplace()", "Laplace needs scale, a number >= 0 or inf"),
+        (
+            "PoissonSubsampled(0.1, Gaussian(2))",
+            "inner, rate must be in this order: they are",
+        ),
         ("PoissonSubsampled(2, 0.1)", "inner must be a mechanism such as Gaussian(4); got 2"),
         (
             "Gaussian(noise=1)",

@@ -96,7 +96,7 @@ def test_the_size_of_a_group_is_a_count(notion: Notion, size: Any) -> None:
         (TCDP(0.1, 50), "(0.1, 50)-tCDP"),
         (RenyiDP({10: 1}), "(10, 1)-RDP"),
         (RenyiDP({10: 1, 2: 0.5}), "RDP {2: 0.5, 10: 1}"),
-        (RenyiDP(dict.fromkeys(range(2, 7), 1)), "RDP of 5 orders from 2 to 6"),
+        (RenyiDP(dict.fromkeys(range(2, 11), 1)), "RDP of 9 orders from 2 to 10"),
     ],
     ids=repr,
 )

@@ -188,6 +188,10 @@ def _target(asked: Mapping[str, str | None], file: PlanFile) -> Target:
     if wrong:
         needs = " and ".join(f"--{name.replace('_', '-')}" for name in (kinds[0], *needed))
         raise click.UsageError(f"A target of {needs}: give all of that, and no other target")
+    if kinds == ["epsilon"] and given["delta"] == 1:
+        raise click.UsageError(
+            "at delta = 1 every plan is (epsilon, delta)-DP: are --epsilon and --delta swapped?"
+        )
     arguments = {_ARGUMENTS.get(name, name): name for name in given}
     try:
         return make(**{argument: given[name] for argument, name in arguments.items()})

@@ -9,6 +9,7 @@ import click
 
 from hockeystick._synonyms import meant
 from hockeystick.cli.flags.examples import write_examples
+from hockeystick.cli.flags.written_out import written_out
 
 # Under this name a context has the words that its command was given.
 GIVEN: Final = "hockeystick.given"
@@ -166,6 +167,8 @@ class Once(click.Command):
             hint = _CLIPPING_NORM
         if name in _OF_CLIENTS and "--batch-size" in flags:
             hint = _CLIENTS
+        if self.name == "convert":
+            hint = written_out(ctx.meta[GIVEN], name) or hint
         hint = _OTHER_COMMANDS.get((self.name or "", name), hint)
         if name in _NUMBERS_OF_PLANS and "--like" in flags:
             hint = _NO_NUMBERS

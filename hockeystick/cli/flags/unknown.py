@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 import click
 
@@ -24,6 +24,9 @@ from hockeystick.io.blanks import Blanks
 from hockeystick.io.plan_file import PlanFile
 from hockeystick.io.vocabulary import ALTERNATIVES
 from hockeystick.mechanisms import DPSGD, Mechanism
+
+# What a plan is found to have, and no number in it: the notion that says it.
+_NOTIONS: Final = {"mu": "GDP", "rho": "ZCDP"}
 
 
 def unknown_of(
@@ -93,4 +96,8 @@ def _refuse_unknown(parameter: str, plan: Mechanism) -> None:
     try:
         locate(plan, parameter)
     except ParameterError as error:
-        raise click.UsageError(str(error)) from None
+        hint = ""
+        if parameter in _NOTIONS:
+            convert = f"hockeystick convert PLAN --to {_NOTIONS[parameter]}"
+            hint = f"; for the least {parameter}: {convert}"
+        raise click.UsageError(f"{error}{hint}") from None

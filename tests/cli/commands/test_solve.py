@@ -99,6 +99,10 @@ def test_what_was_spent_is_read_from_a_file(run: Run, write: Write) -> None:
         ),
         (("--parameter", "rate", "--mu", "1", "--rho", "1"), "Give one target"),
         (("--parameter", "rate", "--mu", "1", "--fpr", "0.1"), "--mu"),
+        (
+            ("--parameter", "rate", "--epsilon", "1e-5", "--delta", "1"),
+            "at delta = 1 every plan is (epsilon, delta)-DP: are --epsilon and --delta swapped?",
+        ),
         (("--parameter", "nothing", *TARGET), "parameter must be"),
         (("--parameter", "rate", "--epsilon", "-1", "--delta", "1e-5"), "epsilon must be"),
         (("--parameter", "rate", *TARGET, "--tolerance", "0"), "tolerance must be"),
@@ -142,6 +146,7 @@ def test_a_wrong_target_is_named_as_its_flag_is(run: Run, target: str, said: str
         ("Noise_Multiplier", " (did you mean 'noise_multiplier'?)"),
         ("step", " (did you mean 'steps'?)"),
         ("zebra", ""),
+        ("mu", "; for the least mu: hockeystick convert PLAN --to GDP"),
     ],
 )
 def test_a_parameter_that_is_nearly_one_of_the_plan_is_guessed(

@@ -14,11 +14,10 @@ from hockeystick.errors import (
     HockeystickError,
     IncompatibleError,
     ParameterError,
-    PlanFileError,
 )
 from hockeystick.io.blanks import Blanks, starts
 from hockeystick.io.guesses import with_guess
-from hockeystick.io.places import TOP_LEVEL, placed, spelled
+from hockeystick.io.places import HEADER, TOP_LEVEL, placed, spelled
 from hockeystick.io.vocabulary import ENCODERS, GRAPHS, RUN_COUNTS, SCHEDULES, TOP_KEYS
 from hockeystick.mechanisms import DPSGD
 from hockeystick.mechanisms.base import A_MECHANISM, READERS
@@ -31,6 +30,11 @@ from hockeystick.mechanisms.training.schedules import A_SCHEDULE
 _Built = TypeVar("_Built")
 # So many unknown keys of one table are named.
 _LISTED: Final = 5
+# Flags that take several values, with commas between.
+_SWEPT: Final = ("epochs", "steps", "noise_multiplier", "batch_size", "rate")
+# Which mechanism an inner one is that has this key.
+_OF_INNER: Final = {"noise_multiplier": "Gaussian", "scale": "Laplace"}
+_AT_RELEASE: Final = re.compile(r"\[\[release\]\] number \d+ \(\w+\)")
 # So many first letters of a misspelt name are right.
 _ALIKE: Final = 3
 
@@ -102,13 +106,15 @@ def built(
         wrong = _wrong_already(make, fields, missing)
         if wrong is not None:
             raise placed(f"{where}: {_written(wrong, dialect)}", where, wrong.name)
-        raise PlanFileError(f"{where} needs {_needed(make, fields, missing, dialect)}")
+        raise placed(f"{where} needs {_needed(make, fields, missing, dialect)}", where, HEADER)
     try:
         return make(**fields)
     except ParameterError as error:
         if not set(error.name.split(", ")).isdisjoint(overrides):
             raise
-        raise placed(f"{where}: {_written(error, dialect)}", where, error.name) from None
+        several = _several(error) if make is DPSGD and dialect is FILE else ""
+        said = f"{where}: {_written(error, dialect)}{several}"
+        raise placed(said, where, error.name) from None
     except IncompatibleError as error:
         told = [key for key in fields if re.search(rf"\b{re.escape(key)}\b", str(error))]
         raise placed(f"{where}: {error}", where, ", ".join(told)) from None
@@ -150,9 +156,22 @@ def _hint(
         return " (it belongs below [dpsgd])"
     if dialect is FILE and where != TOP_LEVEL and key in TOP_KEYS:
         return " (it belongs at the top of the file, above all tables)"
+    lacks_inner = "inner" in allowed and "inner" not in table
+    if dialect is FILE and lacks_inner and key in _OF_INNER and _AT_RELEASE.fullmatch(where):
+        inner = f'[release.inner], with mechanism = "{_OF_INNER[key]}"'
+        return f" (inner is missing: it belongs below {inner})"
     # Another name of what is given already is none of it; a misspelt name begins alike.
     free = [one for one in allowed if one not in table or one.startswith(key[:_ALIKE])]
     return parameter_hint(kind, key, table[key], free)
+
+
+def _several(error: ParameterError) -> str:
+    """Return how to ask at several values, where an error is that there are several."""
+    several = error.value
+    if not isinstance(several, list | tuple) or error.name not in _SWEPT:
+        return ""
+    flag = f"--{error.name.replace('_', '-')} {','.join(map(str, several))}"
+    return f"; for several values: {flag}, or a [grid] for hockeystick sweep"
 
 
 def _wrong_already(

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import datetime as dt
+import math
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from hockeystick.errors import ParameterError, PlanFileError
@@ -17,6 +18,9 @@ _RELEASE: Final = re.compile(r"^\[\[(\w+)\]\] number (\d+)")
 _TABLE: Final = re.compile(r"^\[(\w+)\]")
 _STEP: Final = re.compile(r"[.,] ?(\w+)|\[(\d+)\]| \([\w-]+\)")
 TOP_LEVEL: Final = "the top level"
+# In place of a key: the line where its table begins.
+HEADER: Final = "[]"
+_LINE: Final = re.compile(r"line (\d+): ")
 _PLACE: Final = "_place"
 _LONGER: Final = "_renamed"
 
@@ -85,6 +89,18 @@ def said_at(content: bytes, error: PlanFileError) -> tuple[int | None, str]:
     return min(lines.values()), f"{error} ({every})"
 
 
+def by_line(problems: Iterable[str]) -> list[str]:
+    """Return problems in the order of their lines, once each; what has no line comes last.
+
+    Example:
+        >>> from hockeystick.io.places import by_line
+        >>> by_line(["too few", "line 12: wrong", "line 3: wrong", "line 12: wrong"])
+        ['line 3: wrong', 'line 12: wrong', 'too few']
+    """
+    found = {one: _LINE.match(one) for one in problems}
+    return sorted(found, key=lambda one: int(at[1]) if (at := found[one]) else math.inf)
+
+
 def _line_of(content: bytes, where: str, key: str) -> int | None:
     """Return the line of a key of a table; None where it is not certain.
 
@@ -92,19 +108,37 @@ def _line_of(content: bytes, where: str, key: str) -> int | None:
         With another name for the key on this line, the table lacks it.
     """
     path = _path(where)
+    if key == HEADER:
+        return _header_of(content, path)
     if not key or path is None or len(content) > _LONGEST:
         return None
     text = content.decode("utf-8-sig")
     lines = text.split("\n")
     name = re.escape(key)
     begins = re.compile(
-        rf"""\s*(?:[\w."'-]*\.\s*)?["']?{name}(?=["']?\s*[=.])|\s*\[\s*{name}(?=\s*[\].])"""
+        rf"""\s*(?:[\w."'-]*\.\s*)?["']?{name}(?=["']?\s*[=.])|\s*\[\[?\s*{name}(?=\s*[\].])"""
     )
     alike = [(i, key_of) for i, line in enumerate(lines) if (key_of := begins.match(line))]
     if len(alike) > _MOST_LINES or not _has(text, path, key):
         return None
     found = [i for i, at in alike if not _has(_renamed(lines, i, at.end()), path, key)]
     return found[0] + 1 if len(found) == 1 else None
+
+
+def _header_of(content: bytes, path: list[str | int] | None) -> int | None:
+    """Return the line of the header of a table of the top level; None where it is not certain."""
+    if not path or len(content) > _LONGEST:
+        return None
+    name, *rest = path
+    index = rest[0] if rest else 0
+    if len(rest) > 1 or not isinstance(index, int):
+        return None
+    text = content.decode("utf-8-sig")
+    begins = re.compile(rf"\s*\[{{{len(path)}}}\s*{name}\s*\]")
+    lines = [i for i, line in enumerate(text.split("\n"), 1) if begins.match(line)]
+    tables: Any = tomllib.loads(text).get(str(name))
+    many = len(tables) if rest and isinstance(tables, list) else 1
+    return lines[index] if index < len(lines) == many else None
 
 
 def _renamed(lines: list[str], index: int, end: int) -> str:

@@ -6,7 +6,7 @@ import difflib
 import os
 import re
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -16,10 +16,19 @@ from hockeystick import _validate
 from hockeystick._synonyms import meant, told
 from hockeystick.errors import IncompatibleError, ParameterError, PlanFileError
 from hockeystick.io.blanks import Blanks
-from hockeystick.io.building import built, refuse_unknown
+from hockeystick.io.building import built, parameters_of, refuse_unknown
 from hockeystick.io.guesses import did_you_mean
 from hockeystick.io.numbers import computed_in, parse_real
-from hockeystick.io.places import TOP_LEVEL, place_of, placed, said_at, spelled
+from hockeystick.io.places import (
+    HEADER,
+    TOP_LEVEL,
+    by_line,
+    in_toml,
+    place_of,
+    placed,
+    said_at,
+    spelled,
+)
 from hockeystick.io.syntax import encoding_error, syntax_error
 from hockeystick.io.vocabulary import ALTERNATIVES, IN_PYTHON_ONLY, KINDS, RELEASES, TOP_KEYS
 from hockeystick.mechanisms import DPSGD, Composed, Mechanism
@@ -32,6 +41,9 @@ _LEAST_ALIKE: Final = 0.8
 # A step on a path: a key, or the index of one of several.
 _STEP: Final = re.compile(r"\.?[^.\[\]]+|\[\d+\]")
 _TABLES: Final = ("dpsgd", "release")
+_ARRAY: Final = "release must be an array of tables: write [[release]]"
+# Tables that are part of a mechanism.
+_PARTS: Final = (*KINDS, "inner", "extra")
 _TOP_LEVEL: Final = (*TOP_KEYS, *_TABLES)
 
 
@@ -138,10 +150,12 @@ def problems_in(content: bytes) -> list[str]:
     found = [problem for check in checks if (problem := _problem(check, content))]
     if "dpsgd" in document:
         found += _problems_of(document["dpsgd"], "[dpsgd]", content)
+        clashes = (_told(one, content) for one in _clashes(document["dpsgd"]))
+        found += [one for one in clashes if one not in found]
     for i, one in tables:
         found += _problems_of(one, f"[[release]] number {i}", content)
     whole = _problem(partial(plan_file_of, document, {}), content)
-    return found or ([whole] if whole else [])
+    return by_line(found or ([whole] if whole else []))
 
 
 def _problems_of(table: Any, where: str, content: bytes) -> list[str]:
@@ -169,6 +183,15 @@ def _problems_of(table: Any, where: str, content: bytes) -> list[str]:
             rest = {name: value for name, value in rest.items() if name != key}
         else:
             return found
+
+
+def _clashes(table: Any) -> Iterator[PlanFileError]:
+    """Yield what is wrong where both of two alternatives are in a table."""
+    for one, other in (("batch_size", "rate"), ("epochs", "steps")):
+        if isinstance(table, dict) and one in table and other in table:
+            got = ", ".join(f"{key} = {in_toml(table[key])}" for key in (one, other))
+            said = f"[dpsgd]: give {one} or {other}, not both; got {got}"
+            yield placed(said, "[dpsgd]", f"{one}, {other}")
 
 
 def _told(error: PlanFileError, content: bytes) -> str:
@@ -302,8 +325,17 @@ def _refuse_tables(document: Mapping[str, Any]) -> None:
             continue
         if name == "grid":
             raise placed("this is a grid file: hockeystick sweep", TOP_LEVEL, name)
-        said = f"unknown table [{name}]{did_you_mean(name, _TABLES)}"
+        said = f"unknown table [{name}]{_one_level_up(name) or did_you_mean(name, _TABLES)}"
         raise placed(f"{said}; allowed are [dpsgd] and [[release]]", TOP_LEVEL, name)
+
+
+def _one_level_up(name: str) -> str:
+    """Return where a table belongs that describes part of a mechanism; nothing if it is none."""
+    if name not in _PARTS:
+        return ""
+    key = "kind" if name in KINDS else "mechanism"
+    within = "dpsgd" if name in parameters_of(DPSGD) else "release"
+    return f" (write [{within}.{name}] with {key} = ...)"
 
 
 def _refuse_keys(document: Mapping[str, Any]) -> None:
@@ -339,7 +371,7 @@ def _plan(
         raise PlanFileError(f"there is no table [dpsgd] in which to override {flags}{how}")
     releases = document.get("release", [])
     if not isinstance(releases, list):
-        raise PlanFileError("release must be an array of tables: write [[release]]")
+        raise placed(_ARRAY, TOP_LEVEL, "release")
     for index, table in enumerate(releases, 1):
         parts.append(_release(table, f"[[release]] number {index}", blanks))
     if not parts:
@@ -353,7 +385,7 @@ def _plan(
 def _dpsgd(table: object, overrides: Mapping[str, object], blanks: Blanks | None) -> Mechanism:
     """Return the plan of a table [dpsgd]."""
     if not isinstance(table, dict):
-        raise PlanFileError("dpsgd must be a table: write [dpsgd]")
+        raise placed("dpsgd must be a table: write [dpsgd]", TOP_LEVEL, "dpsgd")
     dropped = {ALTERNATIVES.get(name) for name in overrides}
     kept = {name: value for name, value in table.items() if name not in dropped}
     described = {
@@ -365,7 +397,7 @@ def _dpsgd(table: object, overrides: Mapping[str, object], blanks: Blanks | None
 def _release(table: object, where: str, blanks: Blanks | None) -> Mechanism:
     """Return the mechanism of a table [[release]], repeated as it says."""
     if not isinstance(table, dict):
-        raise PlanFileError("release must be an array of tables: write [[release]]")
+        raise placed(_ARRAY, TOP_LEVEL, "release")
     repeat = table.get("repeat", 1)
     rest = {key: value for key, value in table.items() if key != "repeat"}
     mechanism = _mechanism(rest, where, blanks, extra=("repeat",))
@@ -411,7 +443,7 @@ def _named(key: str, table: Mapping[str, Any], where: str, known: Mapping[str, o
     """Return the name that a table has under a key, or raise if it is none of the known ones."""
     listed = ", ".join(known)
     if key not in table:
-        raise PlanFileError(f"{where} needs {key}, one of {listed}")
+        raise placed(f"{where} needs {key}, one of {listed}", where, HEADER)
     name = table[key]
     if not isinstance(name, str) or name not in known:
         hint = did_you_mean(name, known) if isinstance(name, str) else ""

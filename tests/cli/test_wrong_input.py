@@ -240,6 +240,16 @@ FILES = [
     (DPSGD + "delta = 1e-5", ":5: unknown key 'delta' in [dpsgd] (it belongs at the top of the fi"),
     (DPSGD + "privacy = {a = 1}\nalso = 2", "unknown keys 'privacy', 'also' in [dpsgd]; allowed"),
     (f"{DPSGD}[privacy]\nepsilon = 3", ":5: unknown table [privacy]; allowed are [dpsgd] and [["),
+    (DPSGD.replace("100", "[10, 20]"), ":3: [dpsgd]: steps must be an integer from 0 to 10^15; go"),
+    (DPSGD.replace("100", "[10, 20]"), "for several values: --steps 10,20, or a [grid] for hock"),
+    (f"{DPSGD}[inner]\nscale = 1", "[inner] (write [release.inner] with mechanism = ...)"),
+    (
+        "[[release]]\nmechanism = 'PoissonSubsampled'\nrate = 1\nscale = 1",
+        ":4: unknown key 'scale' in [[release]] number 1 (PoissonSubsampled) (inner is missing: it",
+    ),
+    ("[release]\nscale = 1", ":1: release must be an array of tables: write [[release]]"),
+    ("[[dpsgd]]\nrate = 1", ":1: dpsgd must be a table: write [dpsgd]"),
+    (f"{DPSGD}[[release]]\nscale = 1", ":5: [[release]] number 1 needs mechanism, one of "),
     (f"{DPSGD}[grid]\nrate = [0.1]", ":5: this is a grid file: hockeystick sweep"),
     (
         DPSGD.replace("100", "[1.5, true]"),

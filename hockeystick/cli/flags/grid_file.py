@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import partial
 from itertools import islice, product
 from typing import Any, Final, final
 
@@ -20,7 +21,7 @@ from hockeystick.cli.flags.ranges import values_of
 from hockeystick.errors import HockeystickError, ParameterError, PlanFileError
 from hockeystick.io import did_you_mean, with_guess
 from hockeystick.io.building import refuse_unknown
-from hockeystick.io.places import placed, said_at, spelled
+from hockeystick.io.places import by_line, placed, said_at, spelled
 from hockeystick.io.plan_file import content_of, document_of, plan_file_of, shown, text_at
 from hockeystick.io.vocabulary import ALTERNATIVES
 from hockeystick.mechanisms import DPSGD
@@ -199,6 +200,44 @@ def load_grid(path: str | os.PathLike[str]) -> GridFile:
             line, said = said_at(content, error)
         place = shown(name) if line is None else f"{shown(name)}:{line}"
         raise PlanFileError(f"{place}: {said}") from None
+
+
+def problems_in_grid(content: bytes) -> list[str]:
+    """Return all that is wrong with a grid file, as far as it can be told apart."""
+    try:
+        document = document_of(content)
+    except PlanFileError as error:
+        return [str(error)]
+    tables = [document.get(name) for name in ("grid", "ask")]
+    grid, asked = ({} if not isinstance(one, dict) else one for one in tables)
+    plan = {key: value for key, value in document.items() if key not in ("grid", "ask")}
+    at = {name: one for name in _AT if (one := asked.get(name, document.get(name))) is not None}
+    checks: list[Callable[[], object]] = [
+        *(partial(_grid, {name: one}) for name, one in grid.items()),
+        *(partial(_refuse_misspelt, plan, [name]) for name in grid),
+        *(partial(refuse_unknown, "[ask]", {key: 0}, tuple(ASK_KEYS)) for key in asked),
+        *(partial(_question, {}, {key: one}, {}) for key, one in asked.items() if key not in _AT),
+        *(partial(_question, {}, {}, {key: one}) for key, one in at.items()),
+        partial(_refuse_twice, document, asked, grid),
+    ]
+    find = asked.get("find", _FOR_EPSILON)
+    if isinstance(find, str):
+        checks.append(partial(_check_asked, FileQuestion(plan, find, at, {}), asked, grid))
+    found = [problem for check in checks if (problem := _problem(check, content))]
+    whole = "" if found else _problem(partial(_grid_file, document), content)
+    return by_line(found or ([whole] if whole else []))
+
+
+def _problem(check: Callable[[], object], content: bytes) -> str:
+    """Return what is wrong, and on which line; nothing where nothing is."""
+    try:
+        check()
+    except HockeystickError as error:
+        line, said = None, with_guess(error)
+        if isinstance(error, PlanFileError):
+            line, said = said_at(content, error)
+        return said if line is None else f"line {line}: {said}"
+    return ""
 
 
 def _grid_file(document: dict[str, Any]) -> GridFile:

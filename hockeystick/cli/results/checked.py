@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final, final
 
 from hockeystick.answers import in_words, steps_rules
-from hockeystick.cli.flags.grid_file import GridFile, load_grid
+from hockeystick.cli.flags.grid_file import GridFile, load_grid, problems_in_grid
 from hockeystick.cli.flags.source import source
 from hockeystick.errors import HockeystickError
 from hockeystick.io.plan_file import PlanFile, problems_in
@@ -41,7 +41,8 @@ class Checked:
         try:
             given = source(text)
             if given.content is not None and _A_GRID.search(given.content):
-                return cls(given.name, grid=load_grid(text))
+                told = tuple(problems_in_grid(given.content))
+                return cls(given.name, told, grid=None if told else load_grid(text))
             problems = [] if given.content is None else problems_in(given.content)
             left_out = given.left_out() if problems else None
             if left_out is not None:
@@ -54,7 +55,8 @@ class Checked:
     def meaning(self) -> list[str]:
         """What it means, in a few lines."""
         if self.left_out is not None:
-            return [f"{self.left_out} is left out: hockeystick solve finds it"]
+            asks = f"; epsilon needs {self.left_out}"
+            return [f"{self.left_out} is left out: hockeystick solve finds it{asks}"]
         if self.file is not None:
             return _plan(self.file)
         return [] if self.grid is None else _grid(self.grid)
@@ -82,6 +84,7 @@ def _plan(file: PlanFile) -> list[str]:
         if value is not None
     ]
     neighbours = [] if file.plan.adjacency is None else [f"neighbours: {file.plan.adjacency}"]
+    found = found or ["no delta: give --delta"]
     return [*in_words(file.plan), *steps_rules(file.plan), *neighbours, *found]
 
 

@@ -112,8 +112,8 @@ def test_all_tables_of_a_broken_file_say_what_is_wrong(run: Run, write: Write) -
     beginnings = [" ".join(text.split()[:6]) for text in broken["problems"]]
     assert beginnings == [
         "line 1: unknown key 'dleta' in",
-        "line 3: unknown key 'zebra' in",
         "line 2: epsilon must be a",
+        "line 3: unknown key 'zebra' in",
         "line 5: [dpsgd]: rate must be",
         "line 9: [[release]] number 1: unknown",
         "line 12: [[release]] number 2 (Laplace):",
@@ -129,6 +129,7 @@ def test_a_number_that_is_left_out_to_be_solved_for_is_well_formed(run: Run, wri
     status, out, err = run("check", path)
     assert (status, err) == (0, "")
     assert out.startswith(f"{path}: well-formed for solve\n  noise_multiplier is left out")
+    assert "solve finds it; epsilon needs noise_multiplier" in " ".join(out.split())
     assert run("check", write("[dpsgd]\nexamples = 6000\nbatch_size = 60\n")).status == 1
 
 
@@ -152,3 +153,24 @@ def test_all_that_is_wrong_with_a_table_is_listed_and_nothing_that_only_follows_
     misspelt = "sampling = 'shufle'\nadjacency = 'zero-out'\ndrop_last = true\n"
     _, *problems = run("check", write(f"[dpsgd]\n{shuffled}{misspelt}"))[1].splitlines()
     assert [line.split()[1] for line in problems] == ["6:"]
+    both = "noise_multiplier = -1\nexamples = 9\nepochs = 2\nsteps = 1\nrate = 0.1\n"
+    _, *problems = run("check", write(f"[dpsgd]\n{both}"))[1].splitlines()
+    assert [line.split()[1] for line in problems] == ["2:", "4:"]
+    assert "give epochs or steps, not both" in problems[1]
+
+
+def test_all_that_is_wrong_with_a_grid_is_listed_by_line(
+    run: Run, write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("COLUMNS")
+    grid = "[grid]\nnoise_multplier = [1, 2]\nepochs = 3\nrate = ['a', 1]\n"
+    asked = "[ask]\nfind = 'epsilom'\nfoo = 3\ndelta = 7\n"
+    status, out, _ = run("check", write(f"[dpsgd]\nexamples = 6000\n{grid}{asked}"))
+    assert status == 1
+    _, *problems = out.splitlines()
+    assert [line.split()[1] for line in problems[:-1]] == ["4:", "5:", "6:", "8:", "9:"]
+    assert problems[-1].startswith("  delta must be a number from 0 to 1")
+
+
+def test_a_plan_that_says_not_where_it_is_asked_says_so(run: Run) -> None:
+    assert run("check", "Laplace(2)").out.endswith("  no delta: give --delta\n")

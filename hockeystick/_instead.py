@@ -61,8 +61,8 @@ INSTEAD: Final = {
     ("DPSGD", "targetepsilon"): "calibrate(DPSGD, 'noise_multiplier', ApproxDP({}, delta), ...) "
     "solves for the noise that meets it",
     **{
-        ("RandomizedResponse", letters): "epsilon = ln(p / (1 - p)) with two categories, so "
-        "math.log({0} / (1 - {0}))"
+        ("RandomizedResponse", letters): "epsilon = ln(p / (1 - p)) where a true answer to two "
+        "categories has probability p, so math.log({0} / (1 - {0}))"
         for letters in ("probability", "prob", "p", "truth", "ptruth", "truthprobability")
     },
     **{(asked, "group"): "plan.for_group({})" for asked in ("epsilon", "delta", "compare")},

@@ -33,6 +33,8 @@ _OTHERS: Final = {
     "DiscreteGaussian": "discrete-gaussian-mechanism discrete-gaussian-dp-event",
     "DiscreteLaplace": "geometric geometric-mechanism two-sided-geometric "
     "discrete-laplace-mechanism discrete-laplace-dp-event",
+    "Encoder.buffered_toeplitz": "encoder-blt encoder-buffered-linear-toeplitz",
+    "Encoder.toeplitz": "encoder-banded encoder-banded-toeplitz",
     "Exponential": "exponential-mechanism em exponential-mechanism-dp-event",
     "FDP": "f-dp",
     "FedSDP": "dp-fedavg fedavg federated-averaging dp-fedsgd user-level-dp client-level-dp",

@@ -19,6 +19,7 @@ from hockeystick.mechanisms import (
     MatrixFactorization,
     Mechanism,
     PoissonSubsampled,
+    RandomizedResponse,
     Sampling,
     TreeAggregation,
 )
@@ -51,6 +52,8 @@ _NO_PROMISE: Final = (
 _FALLS: Final = 1.0 - 1e-6
 # One release of Laplace noise with a smaller scale has an epsilon of 5 and more.
 _SMALL_SCALE: Final = 0.2
+# A true answer to a question is more likely than this.
+_EVEN: Final = 0.5
 # With less noise on the sum of many clients' changes, next to nothing hides one of them.
 _NOISE_ON_THE_MEAN: Final = 0.1
 # No tree that is of use has as much noise, and more than it has leaves.
@@ -153,6 +156,8 @@ def cautions_of_plan(plan: Mechanism) -> tuple[Caution, ...]:
         *_of_falling(plan),
         *_of_nothing(plan),
         *_of_scale(plan),
+        *_of_truth(plan),
+        *_of_rounds(plan),
         *_of_mean(plan),
         *_of_swapped(plan),
     )
@@ -217,6 +222,35 @@ def _of_scale(plan: Mechanism) -> Iterator[Caution]:
             )
             yield Caution("noise", text)
             return
+
+
+def _of_truth(plan: Mechanism) -> Iterator[Caution]:
+    """Yield the caution where an epsilon looks like the probability of a true answer."""
+    for one in mechanisms_in(plan):
+        if isinstance(one, RandomizedResponse) and _EVEN < one.epsilon < 1.0:
+            told, others = plain(one.epsilon), one.categories - 1
+            odds = f"{told} / (1 - {told})" if others == 1 else f"{told} * {others} / (1 - {told})"
+            text = (
+                f"{told} is read as epsilon; where a true answer has the probability {told}, write "
+                f"RandomizedResponse(log({odds})) in its place."
+            )
+            yield Caution("epsilon", text, is_mild=True)
+            return
+
+
+def _of_rounds(plan: Mechanism) -> Iterator[Caution]:
+    """Yield the caution where fewer participations fit into the rounds than are stated."""
+    for one in mechanisms_in(plan):
+        if isinstance(one, MatrixFactorization):
+            encoder = one.encoder
+            fit = 1 + (encoder.rounds - 1) // encoder.separation
+            if fit < encoder.participations:
+                text = (
+                    f"only {fit:,} of {encoder.participations:,} participations fit into "
+                    f"{encoder.rounds:,} rounds, {encoder.separation:,} rounds apart."
+                )
+                yield Caution("noise", text, is_mild=True)
+                return
 
 
 def _of_mean(plan: Mechanism) -> Iterator[Caution]:

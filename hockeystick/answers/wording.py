@@ -43,7 +43,7 @@ def steps_rules(plan: Mechanism) -> tuple[str, ...]:
     Example:
         >>> import hockeystick as hs
         >>> hs.answers.steps_rules(hs.DPSGD(rate=0.01, steps=9, noise_multiplier=1))
-        ('steps = 9, as given',)
+        ('steps = 9, as planned',)
     """
     return tuple(part.steps_rule for part in _parts(plan) if isinstance(part, DPSGD))
 

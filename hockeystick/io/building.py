@@ -69,7 +69,7 @@ CALL: Final = Dialect(
     field="parameter",
     written={
         A_MECHANISM: "a mechanism such as Gaussian(4)",
-        "an Encoder": "an Encoder such as Encoder.square_root(99); a tree is TreeAggregation(...)",
+        "an Encoder": "an Encoder, as encoder=Encoder.square_root(99) or encoder=Encoder.tree(99)",
     },
 )
 

@@ -172,6 +172,8 @@ class _Reader:
 
     def _repeated(self, node: ast.BinOp, depth: int) -> Mechanism:
         """Return a repetition."""
+        if isinstance(node.right, ast.BinOp) and isinstance(node.right.op, ast.Pow):
+            self._refuse(node, "needs brackets: Python takes the powers from the right")
         once, count = self._plan(node.left, depth + 1), self._value(node.right, depth)
         times: Any = count
         return self._checked(lambda: once**times)

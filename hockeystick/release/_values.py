@@ -16,7 +16,7 @@ import numpy as np
 from hockeystick import _validate
 from hockeystick._validate import Domain
 from hockeystick.errors import ParameterError
-from hockeystick.mechanisms.base import Mechanism
+from hockeystick.mechanisms import DiscreteGaussian, DiscreteLaplace, Mechanism, Skellam
 from hockeystick.numerics import largest_reading
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 
 _Kind = TypeVar("_Kind", bound=Mechanism)
+_OF_INTEGERS: Final = (DiscreteGaussian, DiscreteLaplace, Skellam)
 
 _SENSITIVITY: Final = Domain(
     symbol="D", low=0, high=math.inf, low_open=True, high_open=True, typical=(0.01, 100)
@@ -34,12 +35,15 @@ MOST: Final = 2**62
 _EXACT: Final = 2**53
 _NUMBERS: Final = "finite numbers of at most 64 bits, integers up to 2^53 in size"
 _INTEGERS: Final = "integers of at most 2^62 in size"
+_SEVERAL: Final = " itself, with entries=k where a record changes k of the values"
 
 
 def of_kind(mechanism: Any, kind: type[_Kind]) -> _Kind:
     """Return a mechanism of the kind that a function is for, or raise."""
     if not isinstance(mechanism, kind):
-        raise ParameterError("mechanism", mechanism, f"a {kind.__name__}")
+        inner = getattr(mechanism, "inner", None)
+        several = _SEVERAL * (kind in _OF_INTEGERS and isinstance(inner, kind))
+        raise ParameterError("mechanism", mechanism, f"a {kind.__name__}{several}")
     return mechanism
 
 

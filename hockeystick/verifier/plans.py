@@ -333,7 +333,7 @@ def training(plan: Fields, count: int) -> Iterator[tuple[Fields, int]]:
 
 
 def steps(plan: Fields, rate: Fraction) -> int:
-    """Return the steps, as given or ``ceil(epochs / rate)``.
+    """Return the steps, as planned or ``ceil(epochs / rate)``.
 
     A rate, or a number of epochs with a fraction, that is the float nearest to one of a whole
     number of steps stands for that.

@@ -16,6 +16,13 @@ TRAINING = hs.DPSGD(rate=0.01, steps=9, noise_multiplier=1)
     [
         (hs.Laplace(0.1) ** 3, "a scale of 0.1 is epsilon 10 in one release; epsilon 0.1 is a sc"),
         (hs.federated.FedSDP(noise_multiplier=0.02, **CLIENTS), "first, here 0.02 times 50."),
+        (hs.RandomizedResponse(0.75), "write RandomizedResponse(log(0.75 / (1 - 0.75))) in its"),
+        (
+            hs.mechanisms.MatrixFactorization(
+                5, hs.mechanisms.Encoder.tree(2048, participations=4, separation=1024)
+            ),
+            "only 2 of 4 participations fit into 2,048 rounds, 1,024 rounds apart.",
+        ),
         (hs.DiscreteLaplace(0.2, 3), "is epsilon 15 in one release; epsilon 0.2 is a scale of 15"),
         (
             hs.mechanisms.TreeAggregation(1024, 5),
@@ -32,6 +39,11 @@ def test_numbers_that_look_like_another_are_doubted(plan: hs.Mechanism, said: st
     "plan",
     [
         hs.Laplace(0.21),
+        hs.RandomizedResponse(0.5),
+        hs.RandomizedResponse(1),
+        hs.mechanisms.MatrixFactorization(
+            5, hs.mechanisms.Encoder.tree(2048, participations=2, separation=2047)
+        ),
         hs.federated.FedSDP(noise_multiplier=0.1, **CLIENTS),
         hs.federated.FedSDP(noise_multiplier=0, **CLIENTS),
         hs.Laplace(0),

@@ -123,7 +123,7 @@ def test_json_has_all_that_a_program_needs(run: Run) -> None:
     assert answer["plan"]["noise_multiplier"] == 1
     assert answer["plan"]["batch_size"] is None
     assert answer["plan"]["total_steps"] == 100
-    assert answer["plan"]["steps_rule"] == "steps = 100, as given"
+    assert answer["plan"]["steps_rule"] == "steps = 100, as planned"
     assert isinstance(answer["version"], str)
 
 
@@ -335,4 +335,4 @@ def test_a_budget_that_is_met_comes_with_what_the_notes_doubt(run: Run) -> None:
 
 def test_steps_that_are_given_say_how_many_passes_they_are(run: Run) -> None:
     short = ("--rate", "0.01", "--steps", "30", "--noise-multiplier", "1", "--delta", "1e-5")
-    assert "30, as given: 0.3 passes over the data" in run("epsilon", *short)[1]
+    assert "30, as planned: 0.3 passes over the data" in run("epsilon", *short)[1]

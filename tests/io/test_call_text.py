@@ -97,6 +97,7 @@ def test_a_text_means_what_it_means_in_python(text: str, plan: hs.Mechanism) -> 
         ("Laplace(2)**sqrt(2)", "count must be an integer from 0 to 10^15; got 1.41421"),
         ("Gaussian(sqrt(-1))", "'sqrt(-1)' cannot be computed"),
         ("Gaussian(log(0))", "'log(0)' cannot be computed"),
+        ("Gaussian(4) ** 2 ** 10", "needs brackets"),
         ("Gaussian(4)^10", "repeat a mechanism with **"),
         ("Gaussian(sigma)", "what is to be solved for is left out"),
         ("DiscreteGaussian(3, sqrt(2))", "a record in 2 cells, each changed by 1"),
@@ -151,7 +152,7 @@ def test_a_number_may_be_computed_of_others_as_in_python() -> None:
         ("-(1 - 3)", 2.0),
     ):
         assert parse_plan(f"Gaussian({text})") == hs.Gaussian(number)
-    assert parse_plan("Laplace(2) ** 3**2") == hs.Laplace(2) ** 9
+    assert parse_plan("Laplace(2) ** (9 / 3)") == hs.Laplace(2) ** 3
     assert (parse("2**0.5"), parse("1-2"), parse("sqrt(a)")) == (2**0.5, "1-2", "sqrt(a)")
 
 

@@ -125,7 +125,7 @@ def compare(
     batch size, noise and number of steps; of a long training that may take minutes.
 
     Opacus's RDPAccountant and TensorFlow Privacy are the row rdp, on orders of their own; Opacus's
-    PRVAccountant is prv, plus its eps_error at most.
+    PRVAccountant is usually some 0.01 above prv, its eps_error.
     """
     every = flags["sampling"] == options.EVERY
     known = {**flags, "sampling": None} if every else defaults.with_adjacency(plan_file, flags)

@@ -209,7 +209,8 @@ def _limiting_mu(file: PlanFile) -> Text:
 # Which of the rows other libraries print.
 _ELSEWHERE: Final = (
     "Opacus's RDPAccountant and TensorFlow Privacy compute rdp, on orders of their own, and so "
-    "print it or a little more; Opacus's PRVAccountant prints up to its eps_error, 0.01, above prv."
+    "print it or a little more; Opacus's PRVAccountant usually prints some 0.01, its eps_error, "
+    "more than prv."
 )
 
 

@@ -36,7 +36,7 @@ class Length(Protocol):
 
     @property
     def steps(self) -> int | None:
-        """The number of batches, as given."""
+        """The number of batches, as planned."""
 
     @property
     def total_steps(self) -> int:
@@ -89,7 +89,7 @@ def steps_of(plan: Length) -> tuple[int, str]:
     """Return the number of steps and the rule that it comes from."""
     if plan.epochs is None:
         steps = int(plan.steps or 0)
-        return steps, f"steps = {steps}, as given"
+        return steps, f"steps = {steps}, as planned"
     return _steps_in(plan.epochs, plan.batch_size, plan.examples, plan.rate)
 
 

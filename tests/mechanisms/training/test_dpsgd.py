@@ -236,8 +236,8 @@ def test_a_rate_and_a_batch_size_that_say_the_same_give_the_same_steps(
             "a partial last step is a whole release",
         ),
         ({"epochs": 0}, "steps = epochs * examples / batch_size = 0 * 60000 / 256 = 0"),
-        ({"epochs": None, "steps": 14_062}, "steps = 14062, as given"),
-        ({"epochs": None, "steps": 0}, "steps = 0, as given"),
+        ({"epochs": None, "steps": 14_062}, "steps = 14062, as planned"),
+        ({"epochs": None, "steps": 0}, "steps = 0, as planned"),
     ],
 )
 def test_the_rule_for_the_steps_is_said_with_its_numbers(changes: Any, rule: Any) -> None:

@@ -35,6 +35,11 @@ _SWEPT: Final = ("epochs", "steps", "noise_multiplier", "batch_size", "rate")
 # Which mechanism an inner one is that has this key.
 _OF_INNER: Final = {"noise_multiplier": "Gaussian", "scale": "Laplace"}
 _AT_RELEASE: Final = re.compile(r"\[\[release\]\] number \d+ \(\w+\)")
+# What a table [dpsgd] has no place for: what to write or to ask instead.
+_TARGETS: Final = {
+    "target_delta": "write delta = {} at the top of the file, above all tables",
+    "target_epsilon": "hockeystick solve --epsilon {} finds the noise that meets it",
+}
 # So many first letters of a misspelt name are right.
 _ALIKE: Final = 3
 
@@ -105,7 +110,7 @@ def built(
     if missing:
         wrong = _wrong_already(make, fields, missing)
         if wrong is not None:
-            raise placed(f"{where}: {_written(wrong, dialect)}", where, wrong.name)
+            raise placed(f"{where}: {_written(wrong, dialect)}", where, _key_of(wrong))
         raise placed(f"{where} needs {_needed(make, fields, missing, dialect)}", where, HEADER)
     try:
         return make(**fields)
@@ -114,7 +119,7 @@ def built(
             raise
         several = _several(error) if make is DPSGD and dialect is FILE else ""
         said = f"{where}: {_written(error, dialect)}{several}"
-        raise placed(said, where, error.name) from None
+        raise placed(said, where, _key_of(error)) from None
     except IncompatibleError as error:
         told = [key for key in fields if re.search(rf"\b{re.escape(key)}\b", str(error))]
         raise placed(f"{where}: {error}", where, ", ".join(told)) from None
@@ -134,13 +139,18 @@ def refuse_unknown(
         return
     hints = [_hint(where, key, table, allowed, dialect, kind) for key in unknown[:_LISTED]]
     named = [repr(key) for key in unknown[:_LISTED]]
+    pairs = list(zip(named, hints, strict=True))
+    listed = f"; allowed are {', '.join(allowed)}"
+    each = [
+        placed(f"unknown {dialect.field} {name} in {where}{hint}{listed}", where, key)
+        for key, (name, hint) in zip(unknown, pairs, strict=False)
+    ]
     if len(unknown) == 1:
-        said = f"unknown {dialect.field} {named[0]} in {where}{hints[0]}"
-    else:
-        more = [f"and {len(unknown) - _LISTED} more"] if len(unknown) > _LISTED else []
-        pairs = [name + hint for name, hint in zip(named, hints, strict=True)]
-        said = f"unknown {dialect.field}s {', '.join([*pairs, *more])} in {where}"
-    raise placed(f"{said}; allowed are {', '.join(allowed)}", where, unknown[0])
+        raise each[0]
+    more = [f"and {len(unknown) - _LISTED} more"] if len(unknown) > _LISTED else []
+    every = ", ".join([*(name + hint for name, hint in pairs), *more])
+    said = f"unknown {dialect.field}s {every} in {where}{listed}"
+    raise placed(said, where, ", ".join(unknown[:_LISTED]), each)
 
 
 def _hint(
@@ -154,8 +164,11 @@ def _hint(
     """Return what is meant by a key that is not allowed, or where it belongs."""
     if dialect is FILE and where == TOP_LEVEL and key in parameters_of(DPSGD):
         return " (it belongs below [dpsgd])"
-    if dialect is FILE and where != TOP_LEVEL and key in TOP_KEYS:
+    plain = key.lower()
+    if dialect is FILE and where != TOP_LEVEL and plain in TOP_KEYS and plain not in allowed:
         return " (it belongs at the top of the file, above all tables)"
+    if dialect is FILE and kind == DPSGD.__qualname__ and plain in _TARGETS:
+        return f" ({_TARGETS[plain].format(table[key])})"
     lacks_inner = "inner" in allowed and "inner" not in table
     if dialect is FILE and lacks_inner and key in _OF_INNER and _AT_RELEASE.fullmatch(where):
         inner = f'[release.inner], with mechanism = "{_OF_INNER[key]}"'
@@ -163,6 +176,11 @@ def _hint(
     # Another name of what is given already is none of it; a misspelt name begins alike.
     free = [one for one in allowed if one not in table or one.startswith(key[:_ALIKE])]
     return parameter_hint(kind, key, table[key], free)
+
+
+def _key_of(error: ParameterError) -> str:
+    """Return the key that an error is about; the header of its table where that lacks it."""
+    return HEADER if error.value is None else error.name
 
 
 def _several(error: ParameterError) -> str:

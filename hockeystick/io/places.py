@@ -22,6 +22,8 @@ TOP_LEVEL: Final = "the top level"
 HEADER: Final = "[]"
 _LINE: Final = re.compile(r"line (\d+): ")
 _PLACE: Final = "_place"
+_EACH: Final = "_each"
+_ALLOWED: Final = "; allowed are "
 _LONGER: Final = "_renamed"
 
 
@@ -56,11 +58,21 @@ def spelled(error: ParameterError, allowed: str | None = None) -> ParameterError
     return ParameterError(error.name, value, error.allowed if allowed is None else allowed)
 
 
-def placed(message: str, where: str, key: str) -> PlanFileError:
-    """Return an error about a key of a table, which says in words where it is."""
+def placed(message: str, where: str, key: str, each: Iterable[PlanFileError] = ()) -> PlanFileError:
+    """Return an error about a key of a table, which says in words where it is.
+
+    One about several keys also has what to say of each by itself.
+    """
     error = PlanFileError(message)
     vars(error)[_PLACE] = (where, key)
+    vars(error)[_EACH] = tuple(each)
     return error
+
+
+def each_of(error: PlanFileError) -> tuple[PlanFileError, ...]:
+    """Return what to say of each key that an error is about; the error where that is one."""
+    each: tuple[PlanFileError, ...] = vars(error).get(_EACH, ())
+    return each or (error,)
 
 
 def place_of(error: PlanFileError) -> tuple[str, str]:
@@ -86,11 +98,14 @@ def said_at(content: bytes, error: PlanFileError) -> tuple[int | None, str]:
     if len(found) == 1 or len(lines) < len(found):
         return next(iter(lines.values()), None), str(error)
     every = ", ".join(f"{key} on line {line}" for key, line in lines.items())
-    return min(lines.values()), f"{error} ({every})"
+    said, sign, allowed = str(error).partition(_ALLOWED)
+    return min(lines.values()), f"{said} ({every}){sign}{allowed}"
 
 
 def by_line(problems: Iterable[str]) -> list[str]:
     """Return problems in the order of their lines, once each; what has no line comes last.
+
+    A list of what is allowed is told once.
 
     Example:
         >>> from hockeystick.io.places import by_line
@@ -98,7 +113,14 @@ def by_line(problems: Iterable[str]) -> list[str]:
         ['line 3: wrong', 'line 12: wrong', 'too few']
     """
     found = {one: _LINE.match(one) for one in problems}
-    return sorted(found, key=lambda one: int(at[1]) if (at := found[one]) else math.inf)
+    ordered = sorted(found, key=lambda one: int(at[1]) if (at := found[one]) else math.inf)
+    told: set[str] = set()
+    shortened = []
+    for one in ordered:
+        said, _, allowed = one.partition(_ALLOWED)
+        shortened.append(said if allowed in told else one)
+        told |= {allowed} - {""}
+    return shortened
 
 
 def _line_of(content: bytes, where: str, key: str) -> int | None:

@@ -23,6 +23,7 @@ from hockeystick.io.places import (
     HEADER,
     TOP_LEVEL,
     by_line,
+    each_of,
     in_toml,
     place_of,
     placed,
@@ -170,19 +171,24 @@ def _problems_of(table: Any, where: str, content: bytes) -> list[str]:
             else:
                 _release(rest, where, blanks)
         except PlanFileError as error:
-            place, key = place_of(error)
-            inside = re.sub(r" \(\w+\)$", "", place) == where
-            about_a_field = inside and isinstance(rest, dict) and key in rest
+            each = each_of(error)
+            keys = {key for place, key in map(place_of, each) if _without_kind(place) == where}
+            about_a_field = isinstance(rest, dict) and not keys.isdisjoint(rest)
             # What is left out may be what others need.
             is_of_its_own = not isinstance(error.__context__, IncompatibleError)
             if found and not (about_a_field and is_of_its_own):
                 return found
-            found.append(_told(error, content))
+            found += [_told(one, content) for one in each]
             if not about_a_field:
                 return found
-            rest = {name: value for name, value in rest.items() if name != key}
+            rest = {name: value for name, value in rest.items() if name not in keys}
         else:
             return found
+
+
+def _without_kind(place: str) -> str:
+    """Return where a table is, without the name of its mechanism."""
+    return re.sub(r" \(\w+\)$", "", place)
 
 
 def _clashes(table: Any) -> Iterator[PlanFileError]:

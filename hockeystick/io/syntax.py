@@ -9,10 +9,12 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import Final
 
-from hockeystick.io.vocabulary import RELEASES
+from hockeystick.io.building import parameters_of
+from hockeystick.io.vocabulary import RELEASES, TOP_KEYS
 
 _PLACE: Final = re.compile(r"\(at line (\d+), column \d+\)")
-_TWICE: Final = re.compile(r"Cannot (?:overwrite a value|mutate immutable|declare)")
+_TWICE: Final = re.compile(r"Cannot (?:overwrite a value|mutate immutable)")
+_DECLARED: Final = re.compile(r"Cannot declare \((.*)\) twice")
 _KEY: Final = re.compile(r"""\s*([\w."'-]+)\s*=""")
 _COLON: Final = re.compile(r"\s*(?:- )?[\w-]+\s*:(?:\s|$)")
 _TABLE: Final = re.compile(r"\s*\[+\s*([^\]]+?)\s*\]")
@@ -27,7 +29,8 @@ _UTF_16: Final = (b"\xff\xfe", b"\xfe\xff")
 
 def syntax_error(text: str, error: tomllib.TOMLDecodeError) -> str:
     """Return what is wrong with a text, its line in quotes, and a hint where there is one."""
-    return f"a plan file must be valid TOML: {error}{_shown(text, str(error))}"
+    said = _DECLARED.sub(_declared, str(error))
+    return f"a plan file must be valid TOML: {said}{_shown(text, said)}"
 
 
 def encoding_error(content: bytes, error: UnicodeDecodeError) -> str:
@@ -40,6 +43,12 @@ def encoding_error(content: bytes, error: UnicodeDecodeError) -> str:
     return (
         f"a plan file must be UTF-8 text; byte {error.start} is not (line {line}): save it as UTF-8"
     )
+
+
+def _declared(found: re.Match[str]) -> str:
+    """Return in words that a table is there twice."""
+    names = re.findall("'([^']*)'", found[1])
+    return f"[{'.'.join(names)}] is there twice"
 
 
 def _shown(text: str, said: str) -> str:
@@ -151,6 +160,16 @@ def _value(rest: str) -> re.Pattern[str]:
     return re.compile(rf"""^\s*[\w."'-]+\s*=\s*{rest}\s*$""")
 
 
+def _boolean(found: re.Match[str]) -> str:
+    """Return what to write for a truth value of Python: a number where the key holds one."""
+    key, _, value = map(str.strip, found[0].partition("="))
+    kinds = [parameters_of(kind) for kind in RELEASES.values()]
+    held = {str(one[key].annotation) for one in kinds if key in one}
+    if key in _QUESTIONS or (held and all(map(_REAL.fullmatch, held))):
+        return "write a number"
+    return f"write {value.lower()}"
+
+
 def _times_a_unit(found: re.Match[str]) -> str:
     """Return what to write for a number of thousands or millions."""
     times = {"k": 1000, "m": 10**6, "b": 10**9}[found[2].lower()]
@@ -160,6 +179,8 @@ def _times_a_unit(found: re.Match[str]) -> str:
 _YAML: Final = "this looks like YAML: write key = value, and tables as [dpsgd]"
 _INIT: Final = "a plan file is TOML, and hockeystick init writes one"
 _TOP_TABLES: Final = ("dpsgd", "grid", "ask")
+_QUESTIONS: Final = TOP_KEYS[3:]
+_REAL: Final = re.compile(r"(?:<class ')?(?:float|int)(?:'>)?(?: \| (?:float|int|None))*")
 _DIGITS: Final = r"(\d[\d_]*(?:\.\d+)?)"
 _HINTS: Final[tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], str]], ...]] = (
     (re.compile("[“”„‘’]"), lambda _: 'write straight quotes, "'),
@@ -207,7 +228,9 @@ _HINTS: Final[tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], str]], ...]
         lambda it: f"write {it[1].replace(',', '')}, or a point where the comma is a decimal one",
     ),
     (_value(r"(-?\d+),(\d+)"), lambda it: f"write {it[1]}.{it[2]}, with a point"),
-    (_value("True|False"), lambda it: f"write {it[0].split()[-1].lower()}"),
+    (_value("(?:True|False)"), _boolean),
+    (_value("([+-]?)(?i:inf|infinity)"), lambda it: f"write {it[1]}inf, in lower case"),
+    (_value("[+-]?(?i:nan)"), lambda _: "nan is no number to plan with: write a number"),
     (_value(r"([A-Za-z][\w-]*)"), lambda it: f'a text is in quotes: "{it[1]}"'),
     (_value(r"([A-Za-z][^\"'=]* [^\"'=]*)"), lambda it: f'a text is in quotes: "{it[1].strip()}"'),
     (re.compile(r"^\s*(dpsgd|release|grid|ask)\s*:\s*$"), lambda _: _YAML),
@@ -220,5 +243,9 @@ _HINTS: Final[tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], str]], ...]
     (
         re.compile(r"^\s*(?:[A-Za-z][\w.]*\s*\(.*|(?:import|from|def|class|if|for)\s+\w.*)"),
         _python,
+    ),
+    (
+        re.compile(r"^\s*([A-Za-z_]\w*(?:[ \t]+[A-Za-z_]\w*)+)\s*="),
+        lambda it: f"write {'_'.join(it[1].split())}",
     ),
 )

@@ -238,7 +238,16 @@ FILES = [
     (f"dleta = 1e-5\n{DPSGD}", "unknown key 'dleta' in the top level (did you mean 'delta'?)"),
     (f"zebra = 1e-5\n{DPSGD}", "allowed are title, source, notes, delta, epsilon, dpsgd, release"),
     (DPSGD + "delta = 1e-5", ":5: unknown key 'delta' in [dpsgd] (it belongs at the top of the fi"),
-    (DPSGD + "privacy = {a = 1}\nalso = 2", "unknown keys 'privacy', 'also' in [dpsgd]; allowed"),
+    (DPSGD + "Delta = 1e-5", "'Delta' in [dpsgd] (it belongs at the top of the file"),
+    (
+        DPSGD + "target_delta = 1e-5",
+        "(write delta = 1e-05 at the top of the file, above all tables)",
+    ),
+    (
+        DPSGD + "privacy = {a = 1}\nalso = 2",
+        ":5: unknown keys 'privacy', 'also' in [dpsgd] (privacy on line 5, also on line 6); allow",
+    ),
+    (DPSGD.replace("steps = 100\n", ""), ":1: [dpsgd]: epochs or steps must be given"),
     (f"{DPSGD}[privacy]\nepsilon = 3", ":5: unknown table [privacy]; allowed are [dpsgd] and [["),
     (DPSGD.replace("100", "[10, 20]"), ":3: [dpsgd]: steps must be an integer from 0 to 10^15; go"),
     (DPSGD.replace("100", "[10, 20]"), "for several values: --steps 10,20, or a [grid] for hock"),

@@ -1,4 +1,5 @@
 import json
+import re
 import tomllib
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -122,6 +123,16 @@ def test_all_tables_of_a_broken_file_say_what_is_wrong(run: Run, write: Write) -
     status, out, err = run("check", path)
     assert (status, err) == (1, "")
     assert f"{path}: 6 problems\n" in out
+
+
+def test_each_unknown_key_is_told_once_with_its_own_line(run: Run, write: Write) -> None:
+    text = (
+        "[dpsgd]\nrate = 0.1\nsteps = 9\nnoise_multiplier = 1\ntitle = 'x'\nzebra = 1\nlemur = 2\n"
+    )
+    out = run("check", write(text)).out
+    said = re.findall(r"line (\d): unknown key '(\w+)' in \[dpsgd\]", out)
+    assert said == [("5", "title"), ("6", "zebra"), ("7", "lemur")]
+    assert out.count("allowed are") == 1
 
 
 def test_a_number_that_is_left_out_to_be_solved_for_is_well_formed(run: Run, write: Write) -> None:

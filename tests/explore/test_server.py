@@ -56,6 +56,8 @@ def visited(visit: Callable[[server.Door, Ask], Awaitable[None]]) -> None:
                 headers=headers,
                 follow_redirects=False,
                 raise_error=False,
+                connect_timeout=120,
+                request_timeout=120,
             )
 
         try:

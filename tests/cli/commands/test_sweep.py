@@ -361,7 +361,7 @@ def test_a_killed_sweep_leaves_no_workers_and_is_taken_up(tmp_path: Path, write:
 
 @pytest.mark.slow
 def test_an_interrupt_is_one_line_and_the_sweep_is_taken_up(tmp_path: Path, write: Write) -> None:
-    text = SMALL.replace("[1, 2]", "{from = 1, to = 3, count = 300}")
+    text = SMALL.replace("[1, 2]", "{from = 1, to = 3, count = 450}")
     out = tmp_path / "rows.csv"
     command = [sys.executable, "-m", "hockeystick", "sweep", write(text), "--out", str(out)]
     command += ["--workers", "2", "--json"]
@@ -377,7 +377,7 @@ def test_an_interrupt_is_one_line_and_the_sweep_is_taken_up(tmp_path: Path, writ
     os.killpg(running.pid, signal.SIGINT)
     shown, err = running.communicate(timeout=60)
     kept = journal.read_bytes().count(b"\n") - 1
-    told = f"interrupted: {kept} of 600 kept in {journal}; run again to go on"
+    told = f"interrupted: {kept} of 900 kept in {journal}; run again to go on"
     assert (running.returncode, err) == (130, f"hockeystick: {told}\n".encode())
     assert json.loads(shown)["error"]["message"] == told
     done = subprocess.run(command, cwd=ROOT, capture_output=True, check=True)

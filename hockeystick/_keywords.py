@@ -30,7 +30,10 @@ def explaining(init: _Function) -> _Function:
             init(self, *given, **named)
         except TypeError:
             kind = init.__qualname__.rpartition(".")[0]
-            _refuse_wrong_call(kind, list(signature(init).parameters.values())[1:], given, named)
+            parameters = list(signature(init).parameters.values())[1:]
+            _refuse_wrong_call(kind, parameters, given, named)
+            if hasattr(self, "falls_with"):
+                _refuse_open(type(self), parameters, given, named)
             raise
         except ParameterError as error:
             _refuse_swapped(error, init, given)
@@ -117,14 +120,42 @@ def _refuse_missing(
     kind: str, parameters: list[Parameter], given: tuple[Any, ...], named: Mapping[str, Any]
 ) -> None:
     """Raise where what has no default is not given."""
-    needed = [
-        one.name
-        for place, one in enumerate(parameters)
-        if one.kind in _BY_PLACE
-        and one.default is Parameter.empty
-        and place >= len(given)
-        and one.name not in named
-    ]
+    needed = _missing(parameters, given, named)
     if needed:
         missing = " and ".join(needed)
         raise TypeError(f"{kind} needs {missing}: write {how_called(kind)}") from None
+
+
+def _refuse_open(
+    mechanism: type[Any],
+    parameters: list[Parameter],
+    given: tuple[Any, ...],
+    named: Mapping[str, Any],
+) -> None:
+    """Raise where a mechanism lacks a number: what to write, also where it is solved for."""
+    needed, kind = _missing(parameters, given, named), mechanism.__name__
+    if not needed:
+        return
+    text = f"{kind} needs {' and '.join(needed)}"
+    if len(needed) == 1 and needed[0] in (*mechanism.falls_with, *mechanism.rises_with):
+        there = [one.name for one in parameters[: len(given)]] + list(named)
+        others = "".join(f", {name}=..." for name in there)
+        text += (
+            f"; to solve for it, give the class: calibrate({kind}, {needed[0]!r}, target{others}); "
+            "within a larger plan any number will do"
+        )
+    raise TypeError(text) from None
+
+
+def _missing(
+    parameters: list[Parameter], given: tuple[Any, ...], named: Mapping[str, Any]
+) -> list[str]:
+    """Return the names of what has no default and is not given."""
+    return [
+        one.name
+        for place, one in enumerate(parameters)
+        if one.kind not in _ANY
+        and one.default is Parameter.empty
+        and (place >= len(given) or one.kind is Parameter.KEYWORD_ONLY)
+        and one.name not in named
+    ]

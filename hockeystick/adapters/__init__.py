@@ -1,10 +1,26 @@
-"""Plugs for training libraries; one module or package for each, loaded when it is first named."""
+"""Plugs for training libraries; one module or package for each, loaded when it is first named.
+
+``hockeystick.adapters.opacus`` needs ``pip install 'hockeystick[opacus]'``, and so do ``torch``,
+``flower``, ``optuna`` and ``ray`` the extra of their name; ``dp_accounting`` is in the extra
+``peers``, and ``loop`` needs nothing. ``help`` of this module and ``dir`` list those that can be
+loaded; what lacks its library says which extra to install.
+"""
 
 from importlib import import_module
+from importlib.util import find_spec
 from types import ModuleType
 from typing import Final
 
-_PLUGS: Final = ("dp_accounting", "flower", "loop", "opacus", "optuna", "ray", "torch")
+# The plugs, and the library that each is for.
+_PLUGS: Final = {
+    "dp_accounting": "dp_accounting",
+    "flower": "flwr",
+    "loop": "numpy",
+    "opacus": "opacus",
+    "optuna": "optuna",
+    "ray": "ray",
+    "torch": "torch",
+}
 
 
 def __getattr__(name: str) -> ModuleType:
@@ -21,8 +37,16 @@ def __getattr__(name: str) -> ModuleType:
 
 
 def __dir__() -> list[str]:
-    """Return what is here, and the plugs that aren't loaded."""
-    return sorted({*globals(), *_PLUGS})
+    """Return what is here and the plugs that can be loaded: ``help`` loads all that it lists."""
+    return sorted({*globals(), *(plug for plug in _PLUGS if _is_there(_PLUGS[plug]))})
+
+
+def _is_there(library: str) -> bool:
+    """Return whether a library is installed, without loading it."""
+    try:
+        return find_spec(library) is not None
+    except (ImportError, ValueError):
+        return False
 
 
 def missing(error: ModuleNotFoundError, library: str, extra: str) -> ModuleNotFoundError:

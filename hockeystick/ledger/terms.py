@@ -16,6 +16,7 @@ from hockeystick.calibration.filters.choice import (
     additive_measure,
     checked_budget,
     checked_options,
+    is_sampled,
 )
 from hockeystick.calibration.filters.measures import AdditiveMeasure
 from hockeystick.calibration.filters.one_order import expected_order, one_order_measure
@@ -23,26 +24,13 @@ from hockeystick.calibration.session.runs import EVALUATING
 from hockeystick.errors import BudgetExhausted, IncompatibleError, ParameterError
 from hockeystick.ledger.amounts import amount, upward
 from hockeystick.ledger.fractions import Costs, costs_of, plus, storable, text_of
-from hockeystick.mechanisms import (
-    FixedSizeSubsampled,
-    Mechanism,
-    PoissonSubsampled,
-    TruncatedPoissonSubsampled,
-    WithReplacementSubsampled,
-    runs_of,
-)
+from hockeystick.mechanisms import Mechanism, runs_of
 from hockeystick.mechanisms.base import checked
 from hockeystick.notions import GDP, ZCDP, ApproxDP, Notion, PureDP
 from hockeystick.numerics.numerals import plain
 
 _REMEMBERED: Final = 1024
 _ROUNDED: Final = 1 + Fraction(1, 10**12)
-_SAMPLED: Final = (
-    FixedSizeSubsampled,
-    PoissonSubsampled,
-    TruncatedPoissonSubsampled,
-    WithReplacementSubsampled,
-)
 _WITHOUT_SAMPLES: Final = (GDP, PureDP, ZCDP)
 _UNAMPLIFIED: Final = (
     "this budget prices sampled training without its amplification: open a new dataset with "
@@ -146,7 +134,7 @@ class Terms:
 
     def _cure(self, mechanism: Mechanism) -> str:
         """Return what makes a release cheaper: above all that its samples count."""
-        if not _is_sampled(mechanism) or self.order is not None:
+        if not is_sampled(mechanism) or self.order is not None:
             return _LESS
         if isinstance(self.budget, ApproxDP):
             return _UNAMPLIFIED
@@ -234,11 +222,6 @@ def _measure(
         if order is not None and isinstance(budget, ApproxDP):
             return one_order_measure(budget, slack or 0.0, order)
         return additive_measure(budget, slack, rule)
-
-
-def _is_sampled(mechanism: Mechanism) -> bool:
-    """Return whether a part of a plan reads a random sample of the data."""
-    return any(isinstance(part, _SAMPLED) for part, _ in runs_of(mechanism))
 
 
 @lru_cache(maxsize=_REMEMBERED)

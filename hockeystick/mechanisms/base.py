@@ -25,6 +25,12 @@ _FROM_A_TEXT: Final = " (hockeystick.io.parse_plan(text) reads one from a text)"
 _OF_SEVERAL: Final = " (compose several with @: a @ b)"
 # Not imported above: what is plugged in stands on mechanisms, not they on it.
 _READS_EVENTS: Final = "hockeystick.adapters.dp_accounting"
+_OF_OPACUS: Final = (
+    " (each (noise_multiplier, sample_rate, steps) of Opacus's history is "
+    "PoissonSubsampled(Gaussian(noise_multiplier), sample_rate) ** steps; join several by @)"
+)
+# How many numbers such a tuple has: without the last it is one step.
+_IN_A_STEP: Final = (2, 3)
 READERS: Final = (_FROM_A_FILE, _FROM_A_TEXT, _OF_SEVERAL)
 _REPEATED: Final = "repeat a mechanism with **, as in mechanism ** 7"
 _COMPOSED: Final = "compose mechanisms with @, as in a @ b"
@@ -365,7 +371,20 @@ def _how_to_read(value: object) -> str:
         return _OF_SEVERAL
     if isinstance(getattr(value, "plan", None), Mechanism):
         return f" (the {type(value).__name__}'s .plan is one)"
-    return ""
+    return _of_opacus(value)
+
+
+def _of_opacus(value: object) -> str:
+    """Return how steps are written that are given as Opacus keeps them; nothing for others."""
+    if isinstance(value, list) and value and all(map(_of_opacus, value)):
+        return _OF_OPACUS
+    if not isinstance(value, tuple) or len(value) not in _IN_A_STEP:
+        return ""
+    if not all(isinstance(one, float | int) for one in value):
+        return ""
+    noise, rate, *steps = value
+    often = "".join(f" ** {one!r}" for one in steps)
+    return f" (a step of DP-SGD is PoissonSubsampled(Gaussian({noise!r}), {rate!r}){often})"
 
 
 def _is_event(value: object) -> bool:

@@ -460,3 +460,14 @@ def test_a_plug_without_its_library_names_the_extra() -> None:
             "dp_accounting": "peers",
         }.items()
     ]
+
+
+def test_help_of_the_plugs_lists_those_that_can_be_loaded() -> None:
+    listing = _WITHOUT.partition("for plug")[0] + "help(hs.adapters); print(dir(hs.adapters))"
+    ended = subprocess.run(
+        [sys.executable, "-c", listing], check=True, capture_output=True, text=True
+    )
+    assert "Plugs for training libraries" in ended.stdout
+    listed = ended.stdout.splitlines()[-1]
+    assert all(f"'{plug}'" in listed for plug in ("loop", "ray"))
+    assert not any(f"'{plug}'" in listed for plug in ("torch", "opacus", "dp_accounting"))

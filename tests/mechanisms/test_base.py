@@ -355,7 +355,28 @@ def test_what_a_mechanism_can_be_read_from_is_refused_with_the_call_that_reads_i
         (epsilon, (Gaussian(1),), {"epsilon": 1}, r"delta\(plan, epsilon\) asks .* epsilon = 1\)"),
         (epsilon, (Gaussian(1),), {}, r"^epsilon needs delta: write epsilon\(plan, delta\)$"),
         (calibrate, (Gaussian,), {"epsilon": 1}, r"^calibrate needs parameter and target: write"),
-        (Gaussian, (), {}, r"missing 1 required positional argument: 'noise_multiplier'$"),
+        (
+            Gaussian,
+            (),
+            {},
+            r"^Gaussian needs noise_multiplier; to solve for it, give the class: "
+            r"calibrate\(Gaussian, 'noise_multiplier', target\); within "
+            r"a larger plan any number will do$",
+        ),
+        (
+            DPSGD,
+            (),
+            {"examples": 60_000, "batch_size": 256, "steps": 9},
+            r"^DPSGD needs noise_multiplier; .*: calibrate\(DPSGD, 'noise_multiplier', target, "
+            r"examples=..., batch_size=..., steps=...\); within",
+        ),
+        (
+            PoissonSubsampled,
+            (Gaussian(1),),
+            {},
+            r"^PoissonSubsampled needs rate; .*PoissonSubsampled, 'rate', target, inner=...\)",
+        ),
+        (PoissonSubsampled, (), {}, r"^PoissonSubsampled needs inner and rate$"),
     ],
 )
 def test_a_call_with_a_wrong_parameter_says_which_there_are(

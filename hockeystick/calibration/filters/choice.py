@@ -24,12 +24,26 @@ from hockeystick.calibration.filters.one_order import (
     one_order_measure,
 )
 from hockeystick.errors import IncompatibleError, ParameterError
+from hockeystick.mechanisms import (
+    FixedSizeSubsampled,
+    Mechanism,
+    PoissonSubsampled,
+    TruncatedPoissonSubsampled,
+    WithReplacementSubsampled,
+    runs_of,
+)
 from hockeystick.mechanisms.base import checked
 from hockeystick.notions import GDP, TCDP, ZCDP, ApproxDP, Notion, PureDP, RenyiDP
 from hockeystick.numerics import decimal
 
 ORDER: Final = Domain(
     symbol="alpha", low=1, high=math.inf, low_open=True, high_open=True, typical=(1.25, 64.0)
+)
+_SAMPLED: Final = (
+    FixedSizeSubsampled,
+    PoissonSubsampled,
+    TruncatedPoissonSubsampled,
+    WithReplacementSubsampled,
 )
 _NO_ORDER: Final = "left out: only an ApproxDP budget without a rule has an order"
 _FINITE: Final = "a guarantee that bounds something: its numbers finite, delta below 1"
@@ -170,3 +184,8 @@ def recorded_order(budget: Notion, state: Mapping[str, Any]) -> float | None:
     if not isinstance(budget, ApproxDP) or state["rule"] is not None:
         raise ParameterError("order", state["order"], _NO_ORDER)
     return _validate.real("order", state["order"], ORDER)
+
+
+def is_sampled(mechanism: Mechanism) -> bool:
+    """Return whether a part of a plan reads a random sample of the data."""
+    return any(isinstance(part, _SAMPLED) for part, _ in runs_of(mechanism))

@@ -40,6 +40,12 @@ class Accountant(Recorder):
 
         M_1 ** n_1 @ M_2 ** n_2 @ ...
 
+    It is told what ran, and runs nothing. For a training loop whose plan is known, see
+    ``hockeystick.adapters.loop``: its ``Account`` counts the steps of a ``DPSGD`` before their
+    noise is drawn, stops at a budget and goes on from a journal, its ``Sampler`` draws the batches.
+    ``hockeystick.adapters.torch`` trains with all of it, ``hockeystick.adapters.opacus`` counts the
+    steps of Opacus.
+
     Guarantees:
         Those of ``hs.epsilon``, ``hs.delta`` and ``hs.tradeoff`` of ``accountant.plan``. They hold
         for *planned* releases: each mechanism may depend on all earlier outputs (on the model so

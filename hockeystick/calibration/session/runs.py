@@ -13,7 +13,7 @@ from hockeystick import _validate
 from hockeystick.calibration._descriptions import Json, encoded, read_description
 from hockeystick.errors import ParameterError
 from hockeystick.mechanisms import Composed, Mechanism, Repeated
-from hockeystick.mechanisms.base import checked
+from hockeystick.mechanisms.base import A_MECHANISM, checked
 from hockeystick.mechanisms.scope import refuse_disagreement, states_more
 from hockeystick.notions import PureDP
 
@@ -29,12 +29,17 @@ if hasattr(os, "register_at_fork"):  # all systems but Windows
         after_in_child=EVALUATING.release,
     )
 VERSION: Final = 1
+_A_STEP_OF_NUMBERS: Final = (
+    f"{A_MECHANISM} (a step of DP-SGD is PoissonSubsampled(Gaussian(noise_multiplier), rate))"
+)
 _STEP: Final = ("mechanism", "count")
 
 
 def unrolled(mechanism: object, count: object) -> tuple[Mechanism, int]:
     """Return the mechanism and its number of runs, a repetition unrolled; or raise."""
-    once, runs = checked("mechanism", mechanism), _validate.count("count", count)
+    allowed = _A_STEP_OF_NUMBERS if isinstance(mechanism, float | int) else A_MECHANISM
+    once = checked("mechanism", mechanism, allowed=allowed)
+    runs = _validate.count("count", count)
     if isinstance(once, Repeated):
         return once.inner, _validate.count("count", once.count * runs)
     return once, runs

@@ -251,6 +251,18 @@ def test_a_refusal_says_what_was_asked_spent_and_left_and_charges_nothing() -> N
     assert spending.step(hs.Gaussian(2)) == hs.ZCDP(0.0)
 
 
+def test_a_refused_sampled_step_says_what_an_expected_plan_does() -> None:
+    budget = hs.ApproxDP(3, 1e-5)
+    hint = "; without expected= sampling hardly lowers .*expected=plan"
+    step = hs.PoissonSubsampled(hs.Gaussian(1.1), rate=256 / 60_000)
+    with pytest.raises(hs.errors.BudgetExhausted, match=rf"epsilon=4.379.*epsilon=3.0.*{hint}"):
+        hs.calibration.Filter(budget).step(step)
+    for refused, expected in ((hs.Gaussian(0.5), None), (step**20_000, step**14_000)):
+        with pytest.raises(hs.errors.BudgetExhausted) as found:
+            hs.calibration.Filter(budget, expected=expected).step(refused)
+        assert "expected=" not in str(found.value)
+
+
 @pytest.mark.parametrize("order", [1.25, 2.0, 17.0, 64.0])
 def test_renyi_costs_of_sampled_noise_are_above_a_quadrature_and_close(order: float) -> None:
     spending = hs.calibration.Filter(hs.RenyiDP({order: 1e6}))

@@ -294,6 +294,21 @@ def units_of(plan: Mechanism) -> Units | None:
     return max(_units(plan), key=lambda one: one.count, default=None)
 
 
+def reservation(delta: float, units: Units | None) -> str:
+    """Return why meeting a budget at a delta says little; nothing where it does not.
+
+    Example:
+        >>> from hockeystick.answers.cautions import Units, reservation
+        >>> reservation(0.4, Units(60_000, "examples"))
+        'a delta of 0.4 promises little: it is not below 1 / 60,000'
+    """
+    if delta == 1.0:
+        return "a delta of 1 promises nothing"
+    if units is None or delta * units.count < 1.0:
+        return ""
+    return f"a delta of {_short(delta)} promises little: it is not below 1 / {units.count:,}"
+
+
 def suggested_delta(units: Units) -> float:
     """Return the largest power of ten that is at most a tenth of one over the number of records.
 

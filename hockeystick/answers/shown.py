@@ -8,6 +8,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
+from hockeystick.answers.cautions import Units, reservation, units_of
 from hockeystick.answers.decisions import Decision
 from hockeystick.answers.page_text import Seen, spaced
 from hockeystick.answers.wording import in_words
@@ -19,6 +20,7 @@ _FEW_DIGITS: Final = 4
 _LARGEST_POWER: Final = 700.0
 _READABLE: Final = 1e7
 _LIMIT: Final = re.compile(r"epsilon at most (\S+) at delta")
+_COUNT: Final = re.compile(r"not below 1 / (\d[\d,]*)\.")
 _NO_MARKS: Final = (
     "the page does not mark what it shows of its answer: it was altered, or written by another "
     "version; write it again"
@@ -61,11 +63,12 @@ def meaning(lower: float, upper: float, delta: float) -> str:
     )
 
 
-def within_budget(decision: Decision, budget: float, delta: float) -> str:
-    """Return whether the headline is within a budget, as a sentence."""
+def within_budget(decision: Decision, budget: float, delta: float, units: Units | None) -> str:
+    """Return whether the headline is within a budget, and why that says little, as a sentence."""
     limit = f"epsilon at most {plain(budget)} at delta = {plain(delta)}"
+    but = reservation(delta, units)
     return {
-        Decision.MEETS: f"Meets the budget: {limit}.",
+        Decision.MEETS: f"Meets the budget: {limit}{but and f', but {but}'}.",
         Decision.MISSES: f"Misses the budget: {limit}.",
         Decision.UNDECIDED: f"Not proven to meet the budget: {limit} lies between the proven ends.",
     }[decision]
@@ -144,6 +147,12 @@ def _difference_of_budget(shown: list[str], answer: Mapping[str, Any]) -> str:
     lower, upper = float(answer["lower"]), float(answer["upper"])
     decision = Decision.MEETS if upper <= budget else Decision.UNDECIDED
     decision = Decision.MISSES if lower > budget else decision
-    return _difference(
-        "budget", shown, [within_budget(decision, budget, float(answer["at"]["delta"]))]
-    )
+    delta, units = float(answer["at"]["delta"]), _units(" ".join(shown), answer)
+    return _difference("budget", shown, [within_budget(decision, budget, delta, units)])
+
+
+def _units(shown: str, answer: Mapping[str, Any]) -> Units | None:
+    """Return how many are protected: as the plan says it, or else, as of a group's, the page."""
+    stated = _COUNT.search(shown)
+    known = units_of(read_description(answer["description"]))
+    return known or (Units(int(stated[1].replace(",", "")), "records") if stated else None)

@@ -62,7 +62,11 @@ def _answer(
     """Return the answer to one question; what is proven, as a document to check."""
     heading = _heading(file, at, version)
     if decided is not None:
-        besides["budget"] = {"at_most": jsonable(decided.at_most), "decision": decided.decision}
+        besides["budget"] = {
+            "at_most": jsonable(decided.at_most),
+            "decision": decided.decision,
+            "reservation": decided.reservation or None,
+        }
     doubt = None if decided is None else caution_of_notes(file.plan, file.notes)
     found = (*([doubt] if doubt else []), *cautions(answer, file.plan, **{at.name: at.value}))
     besides["cautions"] = [{"about": one.about, "text": one.text} for one in found]

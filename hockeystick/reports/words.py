@@ -20,7 +20,9 @@ from hockeystick.answers import (
     sources,
     steps_rules,
     titled,
+    units_of,
 )
+from hockeystick.answers.cautions import reservation
 from hockeystick.mechanisms import assumptions_of
 from hockeystick.numerics.numerals import at_least, at_most, interval, nearest, plain
 from hockeystick.reports.audit_words import AuditTold, audit_told
@@ -147,7 +149,7 @@ def told(findings: Findings) -> Told:
         meaning=shown.meaning(answer.lower, answer.upper, subject.delta),
         budget=_budget(findings),
         remedies=findings.remedies,
-        is_met=findings.decision is Decision.MEETS,
+        is_met=findings.decision is Decision.MEETS and not _reservation(findings),
         cautions=findings.cautions,
         groups=tuple(_group(one) for one in findings.groups),
         by_delta=_lines(_some(findings.by_delta, subject.delta)),
@@ -208,7 +210,13 @@ def _budget(findings: Findings) -> str:
     budget, decision = findings.subject.budget, findings.decision
     if budget is None or decision is None:
         return ""
-    return shown.within_budget(decision, budget, findings.subject.delta)
+    units = units_of(findings.subject.described)
+    return shown.within_budget(decision, budget, findings.subject.delta, units)
+
+
+def _reservation(findings: Findings) -> str:
+    """Return why a budget that is met promises little; nothing where it does not."""
+    return reservation(findings.subject.delta, units_of(findings.subject.described))
 
 
 def _group(group: Group) -> tuple[str, str, str]:

@@ -106,6 +106,38 @@ def test_the_command_says_its_decision_by_its_exit_status(
     assert json.loads(capsys.readouterr().out)["budget"]["decision"] == word
 
 
+@pytest.mark.parametrize(
+    ("asked", "budget", "but"),
+    [
+        (("epsilon", "--delta", ".4"), "3", "a delta of 0.4 promises little: it is not below"),
+        (("epsilon", "--delta", "1"), "3", "a delta of 1 promises nothing"),
+        (
+            ("delta", "--epsilon", "0"),
+            ".9",
+            "a delta of 0.0506700 promises little: it is not below",
+        ),
+        (("epsilon", "--delta", "2e-6"), "3", None),
+        (("epsilon", "--delta", ".4"), "0", "a delta of 0.4 promises little: it is not below"),
+        (("delta", "--epsilon", "0"), ".05", None),
+    ],
+)
+def test_a_budget_that_is_met_at_a_large_delta_says_so_in_its_verdict(
+    capsys: pytest.CaptureFixture[str], asked: tuple[str, ...], budget: str, but: str | None
+) -> None:
+    command, *at = asked
+    main((command, *FLAGS, *at, "--at-most", budget))
+    shown = " ".join(capsys.readouterr().out.replace("│", " ").split())
+    verdict = shown.partition("budget ")[2].partition(" caution")[0].partition(" proven")[0]
+    main((command, *FLAGS, *at, "--at-most", budget, "--json"))
+    told = json.loads(capsys.readouterr().out)["budget"]["reservation"]
+    if but is None:
+        assert told is None
+        assert "promises" not in verdict
+    else:
+        assert told.startswith(but)
+        assert verdict.endswith(f", but {told}")
+
+
 @pytest.mark.parametrize("budget", ["x", "-1", "nan"])
 @pytest.mark.parametrize(
     ("command", "flag", "name"),

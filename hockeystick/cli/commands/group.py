@@ -219,7 +219,7 @@ def _answer(
         how = {at.name: at.value, "accountant": accountant, "digits": count, "tolerance": width}
         answer = ask(file.plan, **how)
     asking.refuse_infinite(at, answer)
-    decided = deciding.decided(answer, budget)
+    decided = deciding.decided(answer, file.plan, at, budget)
     with waiting("computing mu"):
         summary = hs.accountants.gaussian_summary(file.plan, rate) if mu else None
     verdict = verdict_of(answer, file.plan, **{at.name: at.value}) if verify else None

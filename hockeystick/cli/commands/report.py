@@ -14,7 +14,8 @@ import click
 from click.core import ParameterSource
 
 from hockeystick.accountants import epsilon
-from hockeystick.answers import Decision, registration, require_verifier
+from hockeystick.answers import Decision, registration, require_verifier, units_of
+from hockeystick.answers.cautions import reservation
 from hockeystick.answers.registration import BLANK
 from hockeystick.cli.commands.audit import REFUTED
 from hockeystick.cli.commands.ledger import NOT_SOUND
@@ -162,7 +163,7 @@ def _told_of(findings: Findings) -> int:
         if not caution.is_mild:
             click.echo(f"caution: {caution.text}")
     if findings.decision is not None:
-        click.echo(f"{findings.decision}: epsilon at most {plain(findings.subject.budget or 0.0)}")
+        click.echo(_decision(findings))
         statuses.append(0 if findings.decision is Decision.MEETS else MISSED)
     if findings.audited is not None and findings.audited.is_refuted:
         click.echo(str(findings.audited.verdict))
@@ -177,6 +178,14 @@ def _told_of(findings: Findings) -> int:
         click.echo(f"{verdict.status}: {verdict.reason or 'every claim holds'}")
         statuses.append(verdict.exit_status)
     return next((one for one in statuses if one), 0)
+
+
+def _decision(findings: Findings) -> str:
+    """Return the verdict on the budget, and why one that is met promises little, if it does."""
+    subject = findings.subject
+    told = f"{findings.decision}: epsilon at most {plain(subject.budget or 0.0)}"
+    but = reservation(subject.delta, units_of(subject.described))
+    return f"{told}, but {but}" if but and findings.decision is Decision.MEETS else told
 
 
 def _audit(scores_file: str | None, confidence: str) -> Audit | None:

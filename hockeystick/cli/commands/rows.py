@@ -78,7 +78,8 @@ def _row(
         asking.refuse_infinite(at, answer)
     except HockeystickError as error:
         return Row(cell.values, cell.told, error=on_the_command_line(error))
-    return Row(cell.values, cell.told, file, at, answer, deciding.decided(answer, budget))
+    decided = deciding.decided(answer, file.plan, at, budget)
+    return Row(cell.values, cell.told, file, at, answer, decided)
 
 
 def _print(found: Rows, *, short: bool, as_json: bool) -> None:

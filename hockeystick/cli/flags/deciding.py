@@ -9,8 +9,11 @@ from typing import Any, Final, TypeVar, final
 import click
 
 from hockeystick import _validate
-from hockeystick.answers import Decision, decide
+from hockeystick.answers import Decision, decide, units_of
+from hockeystick.answers.cautions import reservation
+from hockeystick.cli.describe import Question
 from hockeystick.io import parse
+from hockeystick.mechanisms import Mechanism
 from hockeystick.results import Approximate, Certified, Quantity
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
@@ -20,10 +23,11 @@ MISSED: Final = 1
 @final
 @dataclass(frozen=True, slots=True)
 class Decided:
-    """A budget, and whether an answer is within it."""
+    """A budget, whether an answer is within it, and why that says little, if it does."""
 
     at_most: float
     decision: Decision
+    reservation: str = ""
 
     @property
     def meets(self) -> bool:
@@ -51,7 +55,9 @@ def budget_of(name: str, quantity: Quantity, text: str | None) -> float | None:
     return _validate.real(name, given, _validate.PARAMETERS[quantity])
 
 
-def decided(answer: Certified | Approximate, at_most: float | None) -> Decided | None:
+def decided(
+    answer: Certified | Approximate, plan: Mechanism, at: Question, at_most: float | None
+) -> Decided | None:
     """Return whether an answer is within the budget, where there is one."""
     if at_most is None:
         return None
@@ -59,4 +65,8 @@ def decided(answer: Certified | Approximate, at_most: float | None) -> Decided |
         raise click.UsageError(
             f"--at-most needs a proven {answer.quantity}: {answer.accountant} only approximates it"
         )
-    return Decided(at_most, decide(answer, at_most))
+    decision = decide(answer, at_most)
+    if decision is not Decision.MEETS:
+        return Decided(at_most, decision)
+    delta = float(answer.upper if answer.quantity == "delta" else at.value)
+    return Decided(at_most, decision, reservation(delta, units_of(plan)))

@@ -240,6 +240,8 @@ def _headline(at: Question, answer: Certified | Approximate) -> Text:
 def _decision(quantity: str, decided: Decided) -> Text:
     """Return whether the answer is within the budget."""
     budget = f"{quantity} at most {numerals.plain(decided.at_most)}"
+    if decided.reservation:
+        return Text.assemble(("meets", "bold yellow"), f" {budget}, but {decided.reservation}")
     return {
         Decision.MEETS: Text.assemble(("meets", "bold green"), f" {budget}"),
         Decision.MISSES: Text.assemble(("misses", "bold red"), f" {budget}"),

@@ -91,6 +91,8 @@ def _decision(row: Row) -> Text:
     if row.decided is None:
         return Text("none", style="red")
     decision = row.decided.decision
+    if row.decided.reservation:
+        return Text(f"{decision}, but promises little", style="yellow")
     return Text(str(decision), style=_DECISIONS[decision])
 
 

@@ -23,6 +23,7 @@ Write = Callable[[str | bytes], str]
 ROOT = Path(__file__).parents[3]
 PLAN = "title = 'Nine queries'\ndelta = 1e-5\n[dpsgd]\nrate = 1\nsteps = 9\nnoise_multiplier = 4\n"
 FLAGS = ("--rate", "1", "--steps", "4", "--noise-multiplier", "5", "--delta", "1e-6")
+LARGE = ("--examples=1000", "--batch-size=100", "--epochs=1", "--noise-multiplier=2", "--delta=.4")
 NINE = hs.DPSGD(rate=1, steps=9, noise_multiplier=4)
 
 
@@ -34,6 +35,13 @@ def out(tmp_path: Path) -> Path:
 def visible(path: Path) -> str:
     text = re.sub(r"(?s)<(script|style).*?</\1>", " ", path.read_text(encoding="utf-8"))
     return " ".join(re.sub(r"<[^>]*>", " ", text).split())
+
+
+def test_the_command_says_that_a_budget_is_met_at_a_large_delta_alone(run: Run, out: Path) -> None:
+    status, told, _ = run("report", *LARGE, "--budget-epsilon", "3", "-o", str(out))
+    assert status == 0
+    but = "a delta of 0.4 promises little: it is not below 1 / 1,000"
+    assert told.splitlines()[-1] == f"meets: epsilon at most 3, but {but}"
 
 
 def test_a_plan_file_becomes_a_page(run: Run, write: Write, out: Path) -> None:

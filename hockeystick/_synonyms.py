@@ -219,6 +219,8 @@ def guess(name: str, value: str, listed: Iterable[str]) -> str:
 
 def guess_number(name: str, value: object) -> str:
     """Return what was meant by a number that is not allowed, to follow an error."""
+    if isinstance(value, float) and (share := share_of(name, value)):
+        return share
     if name.rpartition(".")[2] != "rate" or not isinstance(value, int) or not 1 < value < 10**9:
         return ""
     batches = f"1/{value} for a loader of {value} batches"
@@ -227,6 +229,13 @@ def guess_number(name: str, value: object) -> str:
         f" (a rate is batch size / examples: write {per_cent}{value}/N for batches of {value} of N "
         f"examples, or {batches})"
     )
+
+
+def share_of(name: str, value: float) -> str:
+    """Return that the share of the examples in a batch is a rate; nothing of other numbers."""
+    if name.rpartition(".")[2] != "batch_size" or not 0.0 < value < 1.0:
+        return ""
+    return f" (a share of the examples is a rate: write rate={float(value)!r} in its place)"
 
 
 def told(found: str | None) -> str:

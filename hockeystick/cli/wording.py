@@ -9,6 +9,7 @@ from hockeystick.errors import HockeystickError, ParameterError
 from hockeystick.io import with_guess
 
 _ACCOUNTANT: Final = re.compile(r"\baccountant='([\w-]+)'")
+_RATE: Final = re.compile(r"\bwrite rate=(\S+) in its place\)")
 
 
 def on_one_line(message: str) -> str:
@@ -27,4 +28,6 @@ def wrong_parameter(error: BaseException | None) -> ParameterError | None:
 def on_the_command_line(error: HockeystickError) -> str:
     """Return what an error says, with flags where it names arguments in Python."""
     told = _ACCOUNTANT.sub(r"--accountant \1", with_guess(error)).replace("replace=True", "--force")
+    if isinstance(error, ParameterError):
+        told = _RATE.sub(r"write --rate \1 in its place)", told)
     return f"-o/--{told}" if told.startswith("out must be ") else told

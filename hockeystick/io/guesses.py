@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Final
 
-from hockeystick._synonyms import meant, told
+from hockeystick._synonyms import meant, share_of, told
 from hockeystick.errors import HockeystickError, ParameterError
 from hockeystick.io.numbers import as_written_here
+
+WHOLE: Final = "an integer"
 
 
 def with_guess(error: HockeystickError) -> str:
@@ -18,8 +21,24 @@ def with_guess(error: HockeystickError) -> str:
         return str(error)
     if not isinstance(error.value, str):
         return str(error).removesuffix("; got None")
-    here = as_written_here(error.value)
-    return f"{error}; write {here}" if here else str(error)
+    here, said = as_written_here(error.value), str(error)
+    if error.allowed.startswith(WHOLE):
+        return said + _of_count(error.name, here, is_told="(write " in said)
+    return f"{said.partition(' (write ')[0]}; write {here}" if here else said
+
+
+def _of_count(name: str, here: str, *, is_told: bool) -> str:
+    """Return how to write a whole number, or a share where one was given; nothing for others."""
+    _, _, one = here.partition(", or one value: ")
+    if one:
+        return f"; write one value: {one}"
+    try:
+        value = float(here)
+    except ValueError:
+        return ""
+    if value.is_integer() and not is_told:
+        return f"; write {here}"
+    return share_of(name, value)
 
 
 def did_you_mean(key: str, allowed: Iterable[str]) -> str:

@@ -9,7 +9,10 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import Final
 
+from hockeystick._synonyms import share_of
+from hockeystick._validate import PARAMETERS
 from hockeystick.io.building import parameters_of
+from hockeystick.io.guesses import WHOLE
 from hockeystick.io.vocabulary import RELEASES, TOP_KEYS
 
 _PLACE: Final = re.compile(r"\(at line (\d+), column \d+\)")
@@ -176,6 +179,25 @@ def _times_a_unit(found: re.Match[str]) -> str:
     return f"write {_number(Decimal(found[1]) * times)}"
 
 
+def _per_cent(found: re.Match[str]) -> str:
+    """Return what to write for a number in per cent: of a batch, the rate that it stands for."""
+    share = _number(Decimal(found[1]) / 100)
+    return share_of(_key(found), float(share)).strip(" ()") or f"write it as {share}"
+
+
+def _thousands(found: re.Match[str]) -> str:
+    """Return what to write for a number with a comma before three digits."""
+    whole = f"write {found[1].replace(',', '')}"
+    domain = PARAMETERS.get(_key(found))
+    is_count = domain is not None and domain.allowed.startswith(WHOLE)
+    return whole if is_count else f"{whole}, or a point where the comma is a decimal one"
+
+
+def _key(found: re.Match[str]) -> str:
+    """Return the key of a line."""
+    return found[0].partition("=")[0].strip()
+
+
 _YAML: Final = "this looks like YAML: write key = value, and tables as [dpsgd]"
 _INIT: Final = "a plan file is TOML, and hockeystick init writes one"
 _TOP_TABLES: Final = ("dpsgd", "grid", "ask")
@@ -220,13 +242,10 @@ _HINTS: Final[tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], str]], ...]
         _value("(?:None|null|nil|NULL|NA|N/A)"),
         lambda _: "leave the line out where there is no value",
     ),
-    (_value(rf"{_DIGITS}\s*%"), lambda it: f"write it as {_number(Decimal(it[1]) / 100)}"),
+    (_value(rf"{_DIGITS}\s*%"), _per_cent),
     (_value(rf"{_DIGITS}\s*/\s*{_DIGITS}"), _quotient),
     (_value(r"10\s*(?:\^|\*\*)\s*(-?\d+)"), lambda it: f"write it as 1e{it[1]}"),
-    (
-        _value(r"([1-9]\d{0,2}(?:,\d{3})+)"),
-        lambda it: f"write {it[1].replace(',', '')}, or a point where the comma is a decimal one",
-    ),
+    (_value(r"([1-9]\d{0,2}(?:,\d{3})+)"), _thousands),
     (_value(r"(-?\d+),(\d+)"), lambda it: f"write {it[1]}.{it[2]}, with a point"),
     (_value("(?:True|False)"), _boolean),
     (_value("([+-]?)(?i:inf|infinity)"), lambda it: f"write {it[1]}inf, in lower case"),

@@ -70,17 +70,28 @@ def test_only_an_option_of_near_spelling_is_offered(run: Run) -> None:
     assert "Did you mean" not in run("check", "plan.toml", "--epsilon", "3")[2]
 
 
+SIZES = "--examples 60000 --epochs 1 --noise-multiplier 1 --delta 1e-6"
 WRITTEN_ELSEWHERE = [
     ("epsilon FLAGS --delta 1%", "got '1%'; write 0.01"),
     (
         "solve --rate 0.1 --noise-multiplier 1 --steps 10,20",
-        "got '10,20'; write 10.20, or one value: 10",
+        "got '10,20'; write one value: 10",
     ),
     ("epsilon FLAGS --delta 2x10^-6", "got '2x10^-6'; write 2e-6"),
     ("epsilon FLAGS --delta 1e\u22125", "; write 1e-5"),
     ("epsilon FLAGS --delta 1e-5 --at-most 2,5", "got '2,5'; write 2.5"),
     ("epsilon FLAGS --delta 1e-5 --max-epsilon 3", "Did you mean '--at-most'?"),
-    ("epsilon FLAGS --examples 60,000 --delta 1e-5", "write 60000, or 60.000"),
+    ("epsilon FLAGS --examples 60,000 --delta 1e-5", "got '60,000' (write 60000)\n"),
+    ("epsilon FLAGS --delta 1e-5 --at-most 1,500", "got '1,500'; write 1500, or 1.500"),
+    (
+        "epsilon SIZES --batch-size 0.4%",
+        "got '0.4%' (a share of the examples is a rate: write --rate 0.004 in its place)",
+    ),
+    (
+        "epsilon SIZES --batch-size 0.004",
+        "got 0.004 (a share of the examples is a rate: write --rate 0.004 in its place)",
+    ),
+    ("epsilon FLAGS --examples 6%", "got '6%'\n"),
     ("check plan.toml --epsilon 3", "hockeystick epsilon PLAN --at-most E"),
     ("plan plan.toml", "hockeystick epsilon says what a plan costs, and hockeystick check what it"),
 ]
@@ -88,7 +99,7 @@ WRITTEN_ELSEWHERE = [
 
 @pytest.mark.parametrize(("arguments", "said"), WRITTEN_ELSEWHERE)
 def test_what_newcomers_write_is_told_how_to_write_it(run: Run, arguments: str, said: str) -> None:
-    status, _, err = run(*arguments.replace("FLAGS", TRAINING).split())
+    status, _, err = run(*arguments.replace("FLAGS", TRAINING).replace("SIZES", SIZES).split())
     assert (status, said in err) == (2, True), err
     assert "--noise-multiplier" in run("epsilon", "plan.toml", "--noise-multiplyer", "3")[2]
 

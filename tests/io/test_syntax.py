@@ -10,7 +10,9 @@ LINES = [
     ("delta = 1/60000", "write the number itself, 1.66666666666667e-05"),
     ("delta = 1/0", "in 'delta = 1/0'"),
     ("delta = 10^-5", "write it as 1e-5"),
-    ("examples = 60,000  # all", "write 60000, or a point"),
+    ("examples = 60,000  # all", "write 60000"),
+    ("epochs = 1,500", "write 1500, or a point where the comma is a decimal one"),
+    ("batch_size = 0.4%", "a share of the examples is a rate: write rate=0.004 in its place"),
     ("rate = 0,004", "write 0.004, with a point"),
     ("delta = 1e\u22125", "write a plain minus, -"),
     ("title = \u201cours\u201d", "write straight quotes"),
@@ -71,3 +73,8 @@ def test_a_syntax_error_shows_its_line_and_what_to_write(text: str, hint: str | 
     with pytest.raises(PlanFileError, match=r"^x: a plan file must be valid TOML: ") as error:
         plan_in(text.encode() if text[0] in "{<" else f"# first\n{text}\n".encode(), "x")
     assert hint is None or hint in str(error.value)
+
+
+def test_a_count_with_a_comma_is_told_one_spelling_alone() -> None:
+    with pytest.raises(PlanFileError, match=r"write 60000$"):
+        plan_in(b"examples = 60,000", "x")

@@ -91,6 +91,7 @@ WRITTEN_ELSEWHERE = [
         "epsilon SIZES --batch-size 0.004",
         "got 0.004 (a share of the examples is a rate: write --rate 0.004 in its place)",
     ),
+    ("solve --rate 0.1 --noise-multiplier 1 --steps 1,234,567", "(write 1234567)\n"),
     ("epsilon FLAGS --examples 6%", "got '6%'\n"),
     ("check plan.toml --epsilon 3", "hockeystick epsilon PLAN --at-most E"),
     ("plan plan.toml", "hockeystick epsilon says what a plan costs, and hockeystick check what it"),

@@ -144,7 +144,10 @@ def _line_of(content: bytes, where: str, key: str) -> int | None:
     if len(alike) > _MOST_LINES or not _has(text, path, key):
         return None
     found = [i for i, at in alike if not _has(_renamed(lines, i, at.end()), path, key)]
-    return found[0] + 1 if len(found) == 1 else None
+    if len(found) == 1:
+        return found[0] + 1
+    # The tables inside of one hold its name too.
+    return _header_of(content, [key]) if where == TOP_LEVEL else None
 
 
 def _header_of(content: bytes, path: list[str | int] | None) -> int | None:
@@ -156,7 +159,7 @@ def _header_of(content: bytes, path: list[str | int] | None) -> int | None:
     if len(rest) > 1 or not isinstance(index, int):
         return None
     text = content.decode("utf-8-sig")
-    begins = re.compile(rf"\s*\[{{{len(path)}}}\s*{name}\s*\]")
+    begins = re.compile(rf"\s*\[{{{len(path)}}}\s*{re.escape(str(name))}\s*\]")
     lines = [i for i, line in enumerate(text.split("\n"), 1) if begins.match(line)]
     tables: Any = tomllib.loads(text).get(str(name))
     many = len(tables) if rest and isinstance(tables, list) else 1

@@ -18,6 +18,14 @@ from hockeystick.errors import IncompatibleError, ParameterError, PlanFileError
 from hockeystick.io.blanks import Blanks
 from hockeystick.io.building import built, parameters_of, refuse_unknown
 from hockeystick.io.guesses import did_you_mean
+from hockeystick.io.headers import (
+    PARTS,
+    TABLES,
+    hint_of,
+    is_table,
+    mended,
+    said_of_release,
+)
 from hockeystick.io.numbers import computed_in, parse_real
 from hockeystick.io.places import (
     HEADER,
@@ -41,11 +49,7 @@ _A_PAGE: Final = re.compile(rb"\s*<(!doctype|html)", re.IGNORECASE)
 _LEAST_ALIKE: Final = 0.8
 # A step on a path: a key, or the index of one of several.
 _STEP: Final = re.compile(r"\.?[^.\[\]]+|\[\d+\]")
-_TABLES: Final = ("dpsgd", "release")
-_ARRAY: Final = "release must be an array of tables: write [[release]]"
-# Tables that are part of a mechanism.
-_PARTS: Final = (*KINDS, "inner", "extra")
-_TOP_LEVEL: Final = (*TOP_KEYS, *_TABLES)
+_TOP_LEVEL: Final = (*TOP_KEYS, *TABLES)
 
 
 @final
@@ -140,6 +144,15 @@ def problems_in(content: bytes) -> list[str]:
         document = _parsed(content)
     except PlanFileError as error:
         return [str(error)]
+    found, changed = _problems(document, content), mended(content, document)
+    if changed is not None:
+        with suppress(PlanFileError):
+            found += _problems(_parsed(changed), changed)
+    return by_line(found)
+
+
+def _problems(document: Mapping[str, Any], content: bytes) -> list[str]:
+    """Return all that is wrong with a document."""
     unknown: list[Callable[[], object]] = [
         partial(check, {key: one}) for key, one in document.items() for check in _TOP_CHECKS
     ]
@@ -147,7 +160,8 @@ def problems_in(content: bytes) -> list[str]:
     places = [partial(_question, document, key) for key in TOP_KEYS[3:]]
     given = document.get("release")
     tables = enumerate(given, 1) if isinstance(given, list) else ()
-    checks: list[Callable[[], object]] = [*unknown, *texts, *places]
+    whole_release = partial(_refuse_release, document)
+    checks: list[Callable[[], object]] = [*unknown, *texts, *places, whole_release]
     found = [problem for check in checks if (problem := _problem(check, content))]
     if "dpsgd" in document:
         found += _problems_of(document["dpsgd"], "[dpsgd]", content)
@@ -156,7 +170,7 @@ def problems_in(content: bytes) -> list[str]:
     for i, one in tables:
         found += _problems_of(one, f"[[release]] number {i}", content)
     whole = _problem(partial(plan_file_of, document, {}), content)
-    return by_line(found or ([whole] if whole else []))
+    return found or ([whole] if whole else [])
 
 
 def _problems_of(table: Any, where: str, content: bytes) -> list[str]:
@@ -327,17 +341,20 @@ def plan_file_of(
 def _refuse_tables(document: Mapping[str, Any]) -> None:
     """Raise for a table that a plan file cannot have."""
     for name, table in document.items():
-        if name in _TOP_LEVEL or not isinstance(table, dict):
+        if name in _TOP_LEVEL or not is_table(table):
             continue
         if name == "grid":
             raise placed("this is a grid file: hockeystick sweep", TOP_LEVEL, name)
-        said = f"unknown table [{name}]{_one_level_up(name) or did_you_mean(name, _TABLES)}"
-        raise placed(f"{said}; allowed are [dpsgd] and [[release]]", TOP_LEVEL, name)
+        hint = _one_level_up(name) or hint_of(name, table)
+        is_array = isinstance(table, list)
+        said = f"unknown table {f'[[{name}]]' if is_array else f'[{name}]'}{hint}"
+        place = (f"[[{name}]] number 1", HEADER) if is_array else (TOP_LEVEL, name)
+        raise placed(f"{said}; allowed are [dpsgd] and [[release]]", *place)
 
 
 def _one_level_up(name: str) -> str:
     """Return where a table belongs that describes part of a mechanism; nothing if it is none."""
-    if name not in _PARTS:
+    if name not in PARTS:
         return ""
     key = "kind" if name in KINDS else "mechanism"
     within = "dpsgd" if name in parameters_of(DPSGD) else "release"
@@ -346,8 +363,15 @@ def _one_level_up(name: str) -> str:
 
 def _refuse_keys(document: Mapping[str, Any]) -> None:
     """Raise for the keys of the top level that a plan file cannot have, tables aside."""
-    keys = {key: one for key, one in document.items() if not isinstance(one, dict)}
+    keys = {key: one for key, one in document.items() if not is_table(one)}
     refuse_unknown(TOP_LEVEL, keys, _TOP_LEVEL)
+
+
+def _refuse_release(document: Mapping[str, Any]) -> None:
+    """Raise where the releases are no array of tables."""
+    given = document.get("release", [])
+    if not isinstance(given, list):
+        raise placed(said_of_release(given), TOP_LEVEL, "release")
 
 
 _TOP_CHECKS: Final = (_refuse_tables, _refuse_keys)
@@ -375,10 +399,8 @@ def _plan(
         flags = ", ".join(overrides)
         how = _set_by_path(document, overrides)
         raise PlanFileError(f"there is no table [dpsgd] in which to override {flags}{how}")
-    releases = document.get("release", [])
-    if not isinstance(releases, list):
-        raise placed(_ARRAY, TOP_LEVEL, "release")
-    for index, table in enumerate(releases, 1):
+    _refuse_release(document)
+    for index, table in enumerate(document.get("release", []), 1):
         parts.append(_release(table, f"[[release]] number {index}", blanks))
     if not parts:
         raise PlanFileError("a plan file needs a table [dpsgd], or [[release]] at least once")
@@ -403,7 +425,7 @@ def _dpsgd(table: object, overrides: Mapping[str, object], blanks: Blanks | None
 def _release(table: object, where: str, blanks: Blanks | None) -> Mechanism:
     """Return the mechanism of a table [[release]], repeated as it says."""
     if not isinstance(table, dict):
-        raise placed(_ARRAY, TOP_LEVEL, "release")
+        raise placed(said_of_release(table), TOP_LEVEL, "release")
     repeat = table.get("repeat", 1)
     rest = {key: value for key, value in table.items() if key != "repeat"}
     mechanism = _mechanism(rest, where, blanks, extra=("repeat",))

@@ -185,3 +185,75 @@ def test_all_that_is_wrong_with_a_grid_is_listed_by_line(
 
 def test_a_plan_that_says_not_where_it_is_asked_says_so(run: Run) -> None:
     assert run("check", "Laplace(2)").out.endswith("  no delta: give --delta\n")
+
+
+TRAINING = "examples = 600\nbatch_size = 10\nepochs = 1\nnoise_multiplier = -1\n"
+WRONG_TABLES = [
+    (
+        f"[release.dpsgd]\n{TRAINING}",
+        ["1: release must be an array of tables: write [dpsgd] in place of [release.dpsgd]"],
+    ),
+    (f"[dpsg]\n{TRAINING}", ["1: unknown table [dpsg] (did you mean 'dpsgd'?)"]),
+    (f"[my-run]\n{TRAINING}", ["1: unknown table [my-run] (did you mean 'dpsgd'?)"]),
+    (
+        f"[run.dpsgd]\n{TRAINING}",
+        ["1: unknown table [run] (write [dpsgd] in place of [run.dpsgd])"],
+    ),
+    (f"[[dpsgd]]\n{TRAINING}", ["1: dpsgd must be a table: write [dpsgd]"]),
+    (
+        f"[DPSGD]\n{TRAINING}[DPSGD.schedule]\nkind = 'exponentia'",
+        [
+            "1: unknown table [DPSGD] (did you mean 'dpsgd'?)",
+            "7: [dpsgd].schedule: unknown kind 'exponentia' (did you mean 'exponential'?)",
+        ],
+    ),
+    (
+        "[[releases]]\nmechanism = 'Laplac'\n[[releases]]\nmechanism = 'Laplace'\nscale = -1",
+        [
+            "1: unknown table [[releases]] (did you mean 'release'?)",
+            "2: [[release]] number 1: unknown mechanism 'Laplac'",
+            "5: [[release]] number 2 (Laplace): scale must be a number >= 0",
+        ],
+    ),
+    (
+        "delta = 2\n[release]\nmechanism = 'Laplace'\nscale = -1",
+        [
+            "1: delta must be a number from 0 to 1",
+            "2: release must be an array of tables: write [[release]]",
+            "4: [[release]] number 1 (Laplace): scale must be a number >= 0",
+        ],
+    ),
+    (
+        "[release.laplace]\nscale = 3",
+        [
+            "1: release must be an array of tables: write [[release]] with mechanism = "
+            '"Laplace" in place of [release.laplace]'
+        ],
+    ),
+    ("[privacy]\nepsilon = 3", ["1: unknown table [privacy]; allowed are"]),
+]
+
+
+def problems_of(run: Run, path: str) -> list[str]:
+    """Return what is wrong with a file, a line each."""
+    (found,) = json.loads(run("check", path, "--json").out)["files"]
+    problems: list[str] = found["problems"]
+    return problems
+
+
+@pytest.mark.parametrize(("text", "told"), WRONG_TABLES)
+def test_a_table_of_a_wrong_name_is_told_and_its_keys_are_looked_at_too(
+    run: Run, write: Write, text: str, told: list[str]
+) -> None:
+    if text.endswith(TRAINING):
+        told = [*told, "5: [dpsgd]: noise_multiplier must be a number >= 0 or inf; got -1"]
+    problems = problems_of(run, write(text))
+    assert len(problems) == len(told)
+    pairs = zip(problems, told, strict=True)
+    assert all(one.startswith(f"line {wanted}") for one, wanted in pairs), problems
+
+
+def test_a_table_of_a_wrong_name_beside_the_right_one_is_told_alone(run: Run, write: Write) -> None:
+    text = f"[dpsgd]\n{TRAINING.replace('-1', '1')}[dpsg]\nepochs = -1"
+    (one,) = problems_of(run, write(text))
+    assert one.startswith("line 6: unknown table [dpsg] (did you mean 'dpsgd'?)")

@@ -90,8 +90,8 @@ def _of_json(text: str) -> str:
         told = {}
     if all(key in told for key in _OF_ANSWERS):
         return (
-            "this is an answer of hockeystick, not a plan: give the plan file that it came from "
-            "(hockeystick verify ANSWER.json verifies it)"
+            "this is an answer of hockeystick, not a plan: hockeystick init plan.toml --like "
+            "ANSWER.json writes its plan (hockeystick verify ANSWER.json verifies it)"
         )
     return "this looks like JSON: write key = value, and tables as [dpsgd]"
 

@@ -157,3 +157,59 @@ def test_a_number_is_set_by_its_path_in_the_file_or_in_the_plan(run: Run, write:
 def test_help_says_what_a_plan_may_be(run: Run) -> None:
     for command in ("epsilon", "convert", "tradeoff", "solve", "report"):
         assert "the plan itself as it is in Python" in " ".join(run(command, "--help").out.split())
+
+
+TRAINING = ["--examples", "600", "--batch-size", "10", "--epochs", "3", "--noise-multiplier", "1.1"]
+TABLES = {"delta": 1e-4, "dpsgd": {"rate": "1/60", "steps": 180, "noise_multiplier": 1.1}}
+
+
+def test_an_answer_in_json_stands_for_its_plan(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "answer.json"
+    path.write_text(run("epsilon", *TRAINING, "--delta", "1e-4", "--json").out)
+    asked = run("epsilon", *TRAINING, "--delta", "1e-4", "--short")
+    assert asked == run("epsilon", str(path), "--short")
+    assert run("epsilon", str(path), "--short", "--noise-multiplier", "2") != asked
+    plan = str(tmp_path / "plan.toml")
+    assert run("init", plan, "--like", str(path)).status == 0
+    assert run("epsilon", plan, "--short") == asked
+    assert run("check", str(path)).out.startswith(f"the plan of {path}: well-formed")
+    wrong = run("epsilon", str(path), "--examples", "5").err
+    assert wrong.startswith(f"hockeystick: the plan of {path}: [dpsgd]: batch_size must be at most")
+
+
+def test_a_solution_in_json_stands_for_the_plan_that_was_found(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "found.json"
+    asked = ("--parameter", "noise_multiplier", "--epsilon", "2", "--delta", "1e-4")
+    path.write_text(run("solve", *TRAINING[:-2], *asked, "--json").out)
+    assert run("epsilon", str(path), "--at-most", "2").status == 0
+
+
+def test_a_plan_in_json_has_the_tables_of_a_plan_file(run: Run, write: Write) -> None:
+    plan = write(json.dumps({**TABLES, "title": None}))
+    asked = run(
+        "epsilon", *TRAINING[:-2], "--noise-multiplier", "1.1", "--delta", "1e-4", "--short"
+    )
+    assert run("epsilon", plan, "--short") == asked
+    description = hs.calibration.describe(hs.Laplace(2) ** 3)
+    assert run("epsilon", write(json.dumps(description)), "--delta", "0", "--short").out == "1.5\n"
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ('{"dpsgd": {"rate": 1, "rate": 2}}', "'rate' is there twice"),
+        ('{"dpsgd": {"rate": 1, "steps": 1}}', "[dpsgd] needs noise_multiplier"),
+        ('{"release": [{"mechanism": "Laplace", "scale": 1e-400}]}', "within the range of a float"),
+        ('{"type": "Laplac"}', "type must be a registered one"),
+        ('{"a": 1}', "this looks like JSON"),
+        ('{"dpsgd": ', "this looks like JSON"),
+        ('{"description": {}, "plan": {"mechanism": "OfGroup", "size": 2}}', "of, and --group 2"),
+    ],
+)
+def test_json_that_stands_for_no_plan_is_refused_by_name(
+    run: Run, write: Write, content: str, said: str
+) -> None:
+    path = write(content)
+    status, _, err = run("epsilon", path, "--delta", "1e-5")
+    assert (status, said in err, err.count("\n")) == (2, True, 1), err
+    assert err.startswith(f"hockeystick: {path}: ")

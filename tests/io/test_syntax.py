@@ -61,7 +61,7 @@ LINES = [
     ("a,b,c\n1,2,3", "this looks like CSV; a plan file is TOML"),
     ("<<<<<<< HEAD\na = 1", "a merge conflict is left in the file, '<<<<<<< HEAD' on line 1"),
     ("a = 1\n=======\na = 2", "a merge conflict is left in the file"),
-    ('{"schema": "hockeystick-answer/1", "plan": {}}', "this is an answer of hockeystick, not a"),
+    ('{"schema": "hockeystick-answer/1", "plan": {}}', "--like ANSWER.json writes its plan"),
     ("// my run", "a comment begins with #"),
     ('dpsgd = {"examples": 60000}', "write = in place of :, or a [dpsgd] table"),
     ("dpsgd = {\n epochs = 1\n}", "an inline table is on one line: write [dpsgd] and its keys"),

@@ -24,7 +24,7 @@ from hockeystick.cli.flags.deciding import MISSED, budget_of
 from hockeystick.cli.flags.of_ledgers import VARIABLE, named
 from hockeystick.cli.flags.once import Once
 from hockeystick.cli.flags.out_file import out_flags, out_path, write_whole
-from hockeystick.cli.flags.source import STDIN, Source, source
+from hockeystick.cli.flags.source import Source, source
 from hockeystick.cli.terminal.progress import bar
 from hockeystick.errors import ParameterError
 from hockeystick.io import PlanFile, parse
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from hockeystick.reports.ledgered import Ledgered
 
 _ENDING: Final = ".html"
-_UNNAMED: Final = "plan.toml"
 _SCORES: Final = "The scores of an attack on what ran, to be set against the plan."
 _LEDGER: Final = "The ledger of --dataset; by default what the environment says."
 _BUDGET: Final = "Say whether epsilon is at most this; exit status 1 if that is not proven."
@@ -125,7 +124,7 @@ def report(
         title=file.title,
         source=file.source,
         notes=file.notes,
-        file_name=None if given is None else _file_name(given),
+        file_name=None if given is None else _base_name(given.file_name),
         file_content=None if given is None else given.content,
         commands=_commands(given, at.value, path, flags, besides),
         budget=budget_of("budget_epsilon", "epsilon", budget),
@@ -231,11 +230,9 @@ def _day(date: str | None) -> dt.date:
         raise ParameterError("date", date, _A_DATE) from None
 
 
-def _file_name(given: Source) -> str | None:
-    """Return the name of the plan file; of what standard input held, the one to keep it under."""
-    if given.content is None:
-        return None
-    return _UNNAMED if given.text == STDIN else os.path.basename(given.text)
+def _base_name(path: str | None) -> str | None:
+    """Return the name of a file without its folders."""
+    return None if path is None else os.path.basename(path)
 
 
 def _commands(
@@ -249,7 +246,7 @@ def _commands(
 
     Where the ledger is, they leave to the environment: its URL may hold a password.
     """
-    text = None if given is None else _UNNAMED if given.text == STDIN else given.text
+    text = None if given is None else given.file_name or given.text
     plan = [*([] if text is None else [text]), *options.written(flags)]
     asked = ["--delta", repr(delta)]
     page = [*plan, *asked, *options.written(besides), "-o", out.name]

@@ -1,8 +1,9 @@
-"""Where a plan comes from: a plan file, standard input, or a text that writes it out."""
+"""Where a plan comes from: a plan file, JSON, standard input, or a text that writes it out."""
 
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -20,6 +21,9 @@ from hockeystick.io.vocabulary import RELEASES
 from hockeystick.notions import NOTIONS, Notion
 
 STDIN: Final = "-"
+# What a plan file may be called whose plan comes from elsewhere.
+UNNAMED: Final = "plan.toml"
+_JSON: Final = b"{"
 
 
 @final
@@ -30,15 +34,25 @@ class Source:
     Args:
         text: What was given for it.
         content: What the file or standard input holds; None where the text itself is the plan.
+        is_json: Whether that was JSON, of which the content is the plan as a plan file has it.
     """
 
     text: str
     content: bytes | None
+    is_json: bool = False
 
     @property
     def name(self) -> str:
         """What to call it."""
-        return "standard input" if self.text == STDIN else shown(self.text)
+        name = "standard input" if self.text == STDIN else shown(self.text)
+        return f"the plan of {name}" if self.is_json else name
+
+    @property
+    def file_name(self) -> str | None:
+        """The name of the plan file, or of one that would have this plan; None of a text."""
+        if self.content is None:
+            return None
+        return UNNAMED if self.text == STDIN or self.is_json else self.text
 
     def plan_file(
         self,
@@ -54,7 +68,14 @@ class Source:
             blanks: What collects the numbers that the plan leaves out.
         """
         if self.content is not None:
-            return plan_in(self.content, self.name, overrides, numbers, blanks)
+            try:
+                return plan_in(self.content, self.name, overrides, numbers, blanks)
+            except PlanFileError as error:
+                if not self.is_json:
+                    raise
+                # The lines are those of a plan file that is not there.
+                said = re.sub(rf"^({re.escape(self.name)}):\d+:", r"\1:", str(error))
+                raise PlanFileError(said) from None
         if numbers:
             raise click.UsageError(f"--set {next(iter(numbers))}: {self.text!r} is no plan file")
         return PlanFile(plan=plan_of_text(self.text, overrides or {}, blanks))
@@ -78,9 +99,20 @@ def source(text: str) -> Source:
     if is_call_text(text):
         return Source(text, None)
     if text == STDIN:
-        return Source(text, b"" if sys.stdin is None else sys.stdin.buffer.read(MOST_BYTES + 1))
+        piped = b"" if sys.stdin is None else sys.stdin.buffer.read(MOST_BYTES + 1)
+        return _of_content(text, piped, "standard input")
     _refuse_bare(text)
-    return Source(text, content_of(text))
+    return _of_content(text, content_of(text), shown(text))
+
+
+def _of_content(text: str, content: bytes, name: str) -> Source:
+    """Return a source that holds a plan file, or JSON that stands for one."""
+    if not content.lstrip().startswith(_JSON):
+        return Source(text, content)
+    from hockeystick.cli.flags.from_json import toml_of
+
+    written = toml_of(content, name)
+    return Source(text, content) if written is None else Source(text, written, is_json=True)
 
 
 def notion(text: str) -> Notion:

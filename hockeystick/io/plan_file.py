@@ -55,7 +55,7 @@ _TOP_LEVEL: Final = (*TOP_KEYS, *TABLES)
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanFile:
-    """A plan, with what its file says about it.
+    """A plan, with what its file says about it: what ``load_plan`` returns and ``save_plan`` takes.
 
     Args:
         plan: The mechanism or plan.
@@ -97,16 +97,27 @@ def load_plan(
         overrides: Fields that replace those of the table ``[dpsgd]``.
 
     Returns:
-        The plan, with what the file says about it.
+        A ``PlanFile``: ``.plan``, and what the file says about it, ``.delta``, ``.epsilon``,
+        ``.title``, ``.source`` and ``.notes``, each None where it says nothing.
 
     Raises:
         PlanFileError: If the file cannot be read or does not describe a plan.
         ParameterError: If an override is outside its domain.
 
     Example:
-        >>> from hockeystick.io import load_plan
-        >>> print(load_plan("examples/abadi-2016-mnist.toml").plan)
+        >>> import hockeystick as hs
+        >>> file = hs.load_plan("examples/abadi-2016-mnist.toml")
+        >>> print(file.plan)
         DP-SGD (poisson sampling, noise multiplier 4, rate 0.01, 10000 steps, add-remove)
+        >>> file.delta
+        1e-05
+        >>> print(f"{hs.epsilon(file.plan, file.delta):.4f}")
+        0.9469
+        >>> larger = hs.load_plan("examples/abadi-2016-mnist.toml", {"steps": 20_000})
+        >>> larger.plan.steps, larger.delta
+        (20000, 1e-05)
+
+        ``hs.save_plan(hs.io.PlanFile(plan=plan, delta=1e-5), path)`` writes such a file.
     """
     name = os.fspath(path)
     return plan_in(content_of(name), shown(name), overrides)

@@ -30,8 +30,10 @@ def save_plan(plan: Mechanism | PlanFile, path: str | os.PathLike[str]) -> None:
         sensitivity alone.
 
     Args:
-        plan: A mechanism or plan, or a ``PlanFile``, which has a title and the like besides.
-        path: Where to write it.
+        plan: A mechanism or plan; or a ``hockeystick.io.PlanFile``, which besides has a title,
+            notes, and the delta or epsilon at which to ask.
+        path: Where to write it. JSON is written and read by ``hockeystick.calibration.describe``
+            and ``read_description``, which keep the plan alone.
 
     Raises:
         ParameterError: If it is no plan.
@@ -49,6 +51,18 @@ def save_plan(plan: Mechanism | PlanFile, path: str | os.PathLike[str]) -> None:
         noise_multiplier = 2.0
         rate = 0.01
         steps = 1000
+
+        With a delta, there and back:
+
+        >>> plan = hs.DPSGD(rate=0.01, steps=1000, noise_multiplier=2.0)
+        >>> with TemporaryDirectory() as folder:
+        ...     file = Path(folder) / "plan.toml"
+        ...     hs.save_plan(hs.io.PlanFile(plan=plan, title="Digits", delta=1e-5), file)
+        ...     again = hs.load_plan(file)
+        >>> again.plan == plan, again.title, again.delta
+        (True, 'Digits', 1e-05)
+        >>> print(f"{hs.epsilon(again.plan, again.delta):.3f}")
+        0.623
     """
     text = plan_text(plan)
     try:

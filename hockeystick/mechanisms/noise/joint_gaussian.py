@@ -25,6 +25,9 @@ class JointGaussian(AnyAdjacency):
     be asked of the same Poisson sample, ``PoissonSubsampled(JointGaussian(...), rate)``, as the
     gradients of a batch and what steers their clipping are.
 
+    One record is what the sensitivities are for: an example, or a client with all its data where
+    the queries add up updates of clients. Of either, ``PoissonSubsampled`` speaks as an example.
+
     Guarantees:
         Exact where one record moves every query by its sensitivity; an upper bound elsewhere.
 
@@ -63,7 +66,9 @@ class JointGaussian(AnyAdjacency):
         listed = ", ".join(plain(noise) for noise in self.noise_multipliers)
         return (
             "Fresh Gaussian noise is added to each of the queries, all asked of the same data; "
-            f"its standard deviations are {listed} times the queries' own L2 sensitivities.",
+            f"its standard deviations are {listed} times the queries' own L2 sensitivities to one "
+            "record: an example, or a client with all its data where the queries add up what "
+            "clients send.",
         )
 
     def _words(self) -> tuple[str, tuple[str, ...]]:

@@ -20,6 +20,16 @@ _ORDERS: Final = (
     "accountant='rdp' takes the best of all orders; what is known at some of them is a plan, "
     "RenyiDP({{order: divergence}})"
 )
+_A_TARGET: Final = "calibrate({}, 'noise_multiplier', ApproxDP({{}}, delta)) solves for the noise"
+_PRECISION: Final = "tolerance= is the relative width of the interval, and digits= computes in more"
+_CLIPPING_NORM: Final = "noise_multiplier is in units of the clipping norm, which is no part"
+_AVERAGES: Final = "means of microbatches have no plan of their own: clip each example alone"
+_SAVED: Final = "write report(plan, delta=1e-5).save({!r})"
+_WORKERS: Final = "write executor=concurrent.futures.ProcessPoolExecutor({})"
+_OTHER_LENGTH: Final = (
+    "for a number of steps write DPSGD(examples=..., batch_size=..., steps={}, "
+    "noise_multiplier=...)"
+)
 # What takes more than another name, by what it is given to; ``{}`` is the value that was given.
 INSTEAD: Final = {
     **{
@@ -67,7 +77,6 @@ INSTEAD: Final = {
     },
     **{(asked, "group"): "plan.for_group({})" for asked in ("epsilon", "delta", "compare")},
     ("DPSGD", "delta"): "epsilon(plan, delta) asks for a plan's epsilon at delta = {}",
-    **{(asked, "orders"): _ORDERS for asked in ("epsilon", "delta")},
     **{
         (asked, letters): _OF_THE_PLAN.format(name=name)
         for asked in ("epsilon", "delta", "compare")
@@ -87,12 +96,95 @@ INSTEAD: Final = {
     },
     ("epsilon", "epsilon"): "delta(plan, epsilon) asks for a plan's delta at epsilon = {}",
     ("delta", "delta"): "epsilon(plan, delta) asks for a plan's epsilon at delta = {}",
-    ("DPSGD", "maxgradnorm"): "noise_multiplier is in units of the clipping norm, which is no part",
-    ("DPSGD", "l2normclip"): "noise_multiplier is in units of the clipping norm, which is no part",
+    **{
+        (asked, letters): _CLIPPING_NORM
+        for asked in ("DPSGD", "epsilon", "delta")
+        for letters in (
+            "maxgradnorm",
+            "l2normclip",
+            "clippingnorm",
+            "clipnorm",
+            "clippingthreshold",
+            "maxnorm",
+            "gradnorm",
+        )
+    },
+    ("DPSGD", "accountant"): "it is asked for: epsilon(plan, delta, accountant={!r})",
+    ("DPSGD", "poissonsampling"): "write sampling='poisson' or 'shuffle'",
+    ("DPSGD", "shuffle"): "write sampling='shuffle'",
+    ("DPSGD", "microbatches"): _AVERAGES,
+    ("DPSGD", "nummicrobatches"): _AVERAGES,
+    ("DPSGD", "usedmicrobatching"): _AVERAGES,
+    ("from_loader", "targetepsilon"): "make a plan with any noise; "
+    "calibrate(plan, 'noise_multiplier', ApproxDP({}, delta)) solves for what meets it",
+    ("from_loader", "steps"): _OTHER_LENGTH,
+    ("from_loader", "numsteps"): _OTHER_LENGTH,
+    ("Gaussian", "epsilon"): _A_TARGET.format("Gaussian"),
+    ("Gaussian", "mu"): "noise_multiplier = 1 / mu, so 1 / {}",
+    ("Gaussian", "rho"): "noise_multiplier = 1 / sqrt(2 rho), so 1 / math.sqrt(2 * {})",
+    ("Gaussian", "adjacency"): "its sensitivity is that of the neighbours meant",
+    ("Gaussian", "count"): "write Gaussian(noise_multiplier) ** {}",
+    **{
+        (asked, letters): "write plan ** {}"
+        for asked in ("epsilon", "delta", "tradeoff")
+        for letters in ("count", "compositions", "numcompositions", "times", "repeat")
+    },
+    **{
+        (asked, letters): _PRECISION
+        for asked in ("epsilon", "delta")
+        for letters in (
+            "epserror",
+            "deltaerror",
+            "valuediscretizationinterval",
+            "meshsize",
+            "gridstep",
+        )
+    },
+    **{
+        (asked, letters): _ORDERS
+        for asked in ("epsilon", "delta", "AskEpsilon", "AskDelta")
+        for letters in ("orders", "alphas", "rdporders")
+    },
+    ("AskEpsilon", "epsilon"): "write AskDelta(plan, epsilon={})",
+    ("AskDelta", "delta"): "write AskEpsilon(plan, delta={})",
+    **{
+        ("Solve", letters): "the target is one guarantee, such as ApproxDP(epsilon, delta)"
+        for letters in ("epsilon", "delta", "targetepsilon", "targetdelta")
+    },
+    ("Accountant", "mechanism"): "it is asked for: accountant.epsilon(delta, accountant={!r})",
+    ("Accountant", "delta"): "it is asked for: accountant.epsilon(delta={})",
+    ("Accountant", "noisemultiplier"): _A_STEP,
+    ("Accountant", "samplerate"): _A_STEP,
+    ("Accountant", "history"): _A_STEP,
+    ("tradeoff", "fpr"): "write tradeoff(plan)({})",
+    ("tradeoff", "group"): "write tradeoff(plan.for_group({}))",
+    ("tradeoff", "delta"): "write tradeoff(plan).epsilon({})",
+    ("tradeoff", "epsilon"): "write tradeoff(plan).delta({})",
+    **{("report", letters): _SAVED for letters in ("out", "path", "file", "filename", "output")},
+    ("report", "epsilon"): "whether epsilon is at most this: budget_epsilon={}",
+    **{("sweep", letters): _WORKERS for letters in ("njobs", "workers", "maxworkers", "processes")},
+    **{
+        ("sweep", letters): f"write hs.sweep({{{{{name!r}: {{}}}}}}, "
+        "hs.calibration.AskEpsilon(plan, delta=1e-5))"
+        for letters, name in (
+            ("noisemultiplier", "noise_multiplier"),
+            ("sigma", "noise_multiplier"),
+            ("rate", "rate"),
+            ("samplerate", "rate"),
+            ("steps", "steps"),
+            ("epochs", "epochs"),
+            ("batchsize", "batch_size"),
+        )
+    },
 }
 
 # What a call lacks, or has too much of, and what to write, by what is called.
 CALLED_WITH: Final = {
+    "Accountant.delta": "accountant.delta(epsilon)",
+    "Accountant.epsilon": "accountant.epsilon(delta)",
+    "Accountant.tradeoff": "accountant.tradeoff()",
+    "AskDelta": "AskDelta(plan, epsilon=1)",
+    "AskEpsilon": "AskEpsilon(plan, delta=1e-5)",
     "Accountant": "Accountant(), then accountant.step(mechanism) and accountant.epsilon(delta)",
     "Composed": "Composed((a, b)), or a @ b",
     "Encoder": "Encoder.tree(rounds, participations=..., separation=...), "
@@ -106,6 +198,15 @@ CALLED_WITH: Final = {
     "ShuffledReports": "ShuffledReports(RandomizedResponse(epsilon=1), users=1000)",
     "calibrate": "calibrate(DPSGD, 'noise_multiplier', ApproxDP(epsilon, delta), examples=..., "
     "batch_size=..., epochs=...): a plan or a class of plans, what to solve for, a target",
+    "convert": "convert(plan, hockeystick.ZCDP), or convert(plan, hockeystick.ApproxDP, "
+    "delta=1e-5)",
+    "from_loader": "DPSGD.from_loader(loader, epochs=..., noise_multiplier=..., "
+    "sampling='poisson' or 'shuffle')",
+    "report": "report(plan, delta=1e-5), and .save('report.html') of it",
+    "step": "step(mechanism), or step(mechanism, count)",
+    "Solve": "Solve(plan, 'noise_multiplier', ApproxDP(epsilon=2, delta=1e-5))",
+    "verify": "verify(answer, plan) of what epsilon(plan, delta) answered, or "
+    "verify('report.html')",
     "sweep": "hs.sweep(grid, hs.calibration.AskEpsilon(plan, delta=1e-5)), or AskDelta, or Solve",
     "epsilon": "epsilon(plan, delta)",
     "delta": "delta(plan, epsilon)",
@@ -119,6 +220,14 @@ CALLED_WITH: Final = {
 
 # Where more is given by place than there are places, and what else than naming it is meant.
 TOO_MANY: Final = {
+    "Accountant.tradeoff": "accountant.tradeoff()(alpha), the least false negative rate at a false "
+    "positive rate",
+    "Gaussian": "Gaussian(sigma / sensitivity)",
+    "convert": "convert(x, hockeystick.ApproxDP, delta=1e-5)",
+    "epsilon": "epsilon(plan, delta, accountant=..., digits=..., tolerance=...) of a plan such as "
+    "DPSGD(noise_multiplier=..., rate=..., steps=...)",
+    "report": "report(plan, delta=1e-5), and .save('report.html') of it",
+    "step": "step(PoissonSubsampled(Gaussian(noise_multiplier), rate), count)",
     "calibrate": "calibrate(plan, 'noise_multiplier', ApproxDP(epsilon=2, delta=1e-5)): the target "
     "is one guarantee",
     "tradeoff": "tradeoff(plan)(alpha), the least false negative rate at a false positive rate",
@@ -167,6 +276,8 @@ METHODS_OF_OTHERS: Final = {
     "epsilon(delta)": "get-epsilon get-privacy-spent compute-epsilon",
     "delta(epsilon)": "get-delta compute-delta",
     "step(mechanism, count)": "compose compose-event add record",
+    "plan": "history dp-event event ledger",
+    "hockeystick.adapters.opacus.HockeystickAccountant": "get-optimizer-hook-fn",
 }
 # The same of methods of a mechanism.
 METHODS_OF_MECHANISMS: Final = {

@@ -48,7 +48,8 @@ def explaining_function(function: _Function) -> _Function:
     def refuse(given: tuple[Any, ...], named: Mapping[str, Any]) -> None:
         parameters = list(signature(function).parameters.values())
         bound = parameters[0].name in ("self", "cls")
-        _refuse_wrong_call(function.__name__, parameters[bound:], given[bound:], named)
+        kind = function.__qualname__ if how_called(function.__qualname__) else function.__name__
+        _refuse_wrong_call(kind, parameters[bound:], given[bound:], named)
 
     def explained(*given: Any, **named: Any) -> Any:
         try:
@@ -61,6 +62,20 @@ def explaining_function(function: _Function) -> _Function:
     code, names = cast(FunctionType, explained), cast(FunctionType, function).__globals__
     made = FunctionType(code.__code__, names, function.__name__, None, code.__closure__)
     return cast(_Function, update_wrapper(made, function))
+
+
+class Explained:
+    """A dataclass with slots that says what it takes where it is made of something else."""
+
+    __slots__ = ()
+
+    def __init_subclass__(cls, **given: object) -> None:
+        """Let a call with a wrong parameter say which ones there are."""
+        super().__init_subclass__(**given)
+        made_by = vars(cls).get("__init__")
+        # A class with slots is made twice: the second time, of what the first one has.
+        if made_by is not None and not hasattr(made_by, "__wrapped__"):
+            setattr(cls, "__init__", explaining(made_by))  # noqa: B010
 
 
 def _refuse_swapped(
@@ -123,7 +138,20 @@ def _refuse_missing(
     needed = _missing(parameters, given, named)
     if needed:
         missing = " and ".join(needed)
-        raise TypeError(f"{kind} needs {missing}: write {how_called(kind)}") from None
+        hint = _hint_for_missing(kind, parameters, named, needed)
+        raise TypeError(f"{kind} needs {missing}{hint}: write {how_called(kind)}") from None
+
+
+def _hint_for_missing(
+    kind: str, parameters: list[Parameter], named: Mapping[str, Any], needed: list[str]
+) -> str:
+    """Return what was given under another name in place of what is missing; nothing if unknown."""
+    known = {one.name for one in parameters}
+    for name, value in named.items():
+        hint = parameter_hint(kind, name, value, needed)
+        if name not in known and hint:
+            return f"; got {name}{hint}"
+    return ""
 
 
 def _refuse_open(

@@ -76,6 +76,7 @@ _OTHERS: Final = {
 
 # Parameters and accountants, and what others call the same; one of them may be several here.
 _OTHER_WORDS: Final = {
+    "accountant": "method accounting accountant-type accounting-mode",
     "adjacency": "neighboring-relation neighbouring-relation neighbor-relation neighborhood "
     "neighbours neighbors relation",
     "bands": "bandwidth num-bands number-of-bands",
@@ -86,9 +87,11 @@ _OTHER_WORDS: Final = {
     "epsilon": "eps epsilon0 eps0 target-epsilon",
     "examples": "n num-examples number-of-examples num-samples dataset-size source-dataset-size "
     "population-size data-size",
+    "epochs": "num-epochs n-epochs number-of-epochs",
     "geometric": "discrete-laplace two-sided-geometric discrete-laplacian",
     "inner": "mechanism event base-mechanism dp-event",
     "mu": "gdp-mu",
+    "orders": "alphas alpha order",
     "noise_multiplier": "sigma z std stddev standard-deviation noise-std noise-scale scale noise",
     "leaves": "rounds steps num-rounds num-steps total-steps t",
     "moments": "ma moments-accountant",
@@ -252,10 +255,14 @@ def parameter_hint(kind: str, name: str, value: object, allowed: Iterable[str]) 
         value: What was given for it.
         allowed: The parameters that it has.
     """
-    instead = INSTEAD.get((kind, _letters(name)))
-    if instead is not None:
-        return f" ({instead.format(value)})"
-    return told(meant(name, allowed))
+    return instead_of(kind, name, value) or told(meant(name, allowed))
+
+
+def instead_of(kind: str, name: str, value: object) -> str:
+    """Return what takes more than another name, to follow an error; nothing if unknown."""
+    # Of a method, what is said of the function of its name.
+    known = INSTEAD.get((kind.rpartition(".")[2], _letters(name)))
+    return "" if known is None else f" ({known.format(value)})"
 
 
 def how_called(kind: str) -> str:

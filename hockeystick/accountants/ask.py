@@ -392,6 +392,9 @@ def _at_the_ends(composition: Composition, quantity: Quantity, value: float) -> 
 def accountant_of(name: str, tolerance: float) -> Accountant:
     """Return the accountant of a name that goes for such a relative width, or raise."""
     names = tuple(ACCOUNTANTS)
+    if isinstance(name, list | tuple):
+        allowed = "one name (several side by side: hockeystick.compare(plan, delta=1e-5))"
+        raise ParameterError("accountant", name, allowed)
     asked = ACCOUNTANTS[_validate.one_of("accountant", spelled(name, names), names)]
     return asked.within(_validate.real("tolerance", tolerance))
 

@@ -62,7 +62,9 @@ def document(
 @singledispatch
 def _told(answer: object, given: Mapping[str, Any]) -> dict[str, Any]:
     """Return what an answer claims, and of what."""
-    raise ParameterError("answer", answer, "a Certified or a Calibrated")
+    asked = isinstance(answer, Mechanism)
+    hint = " (what hockeystick.epsilon(plan, delta) returns, with the plan beside it)" * asked
+    raise ParameterError("answer", answer, f"a Certified or a Calibrated{hint}")
 
 
 @_told.register

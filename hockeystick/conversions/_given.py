@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import final
 
+from hockeystick._synonyms import parameter_hint
 from hockeystick._validate import real
 from hockeystick.errors import ParameterError
 from hockeystick.notions.base import OMEGA
@@ -75,5 +76,6 @@ def _refuse_others(target: str, given: Mapping[str, object], known: tuple[str, .
     """Raise where a parameter is given that the target does not have."""
     for name, value in given.items():
         if name not in known:
-            has = f"; its own are {', '.join(known)}" if known else ""
+            hint = parameter_hint("convert", name, value, known)
+            has = f"; its own are {', '.join(known)}{hint}" if known else ""
             raise ParameterError(name, value, f"left out: {target} has no such parameter{has}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Final, TypeVar, overload
 
+from hockeystick._keywords import explaining_function
 from hockeystick._synonyms import spelled
 from hockeystick._validate import one_of
 from hockeystick.conversions._reasons import exact, refuse
@@ -23,6 +24,7 @@ _A_SOURCE: Final = "a notion or a plan, such as hs.ZCDP(rho=0.5)"
 def convert(x: Mechanism, to: type[_Notion], **given: object) -> _Notion: ...
 @overload
 def convert(x: Mechanism, to: str, **given: object) -> Notion: ...
+@explaining_function
 def convert(x: Mechanism, to: type[Notion] | str, **given: object) -> Notion:
     """Return the guarantee of one notion that another one, or a plan, implies.
 
@@ -88,5 +90,14 @@ def _name(to: object) -> str:
         if to is target.notion:
             return name
     if not isinstance(to, str):
-        raise ParameterError("to", to, f"a notion: one of {', '.join(TARGETS)}")
+        raise ParameterError("to", to, f"a notion: one of {', '.join(TARGETS)}{_instead_of(to)}")
     return one_of("to", spelled(to, TARGETS), tuple(TARGETS))
+
+
+def _instead_of(to: object) -> str:
+    """Return what is meant by a guarantee or a number in place of a notion."""
+    if isinstance(to, Notion):
+        return f" (give the class, hockeystick.{type(to).__name__}, and its numbers by name)"
+    if isinstance(to, float | int):
+        return f" (write convert(x, hockeystick.ApproxDP, delta={to!r}))"
+    return ""

@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import ClassVar, Final, NoReturn, final
 
 from hockeystick import _validate
-from hockeystick._keywords import explaining
+from hockeystick._keywords import Explained
 from hockeystick._synonyms import instead_of_method
 from hockeystick.adjacency import Adjacency
 from hockeystick.errors import NoGroupFormError, ParameterError
@@ -36,7 +36,7 @@ _REPEATED: Final = "repeat a mechanism with **, as in mechanism ** 7"
 _COMPOSED: Final = "compose mechanisms with @, as in a @ b"
 
 
-class Mechanism(ABC):
+class Mechanism(Explained, ABC):
     """A randomised release of something about the data: a frozen description, no accounting.
 
     Mechanisms are values: they compare and hash by what they say, can be pickled and copied, and
@@ -60,14 +60,6 @@ and Gaussian (noise multiplier 20)
     unordered: ClassVar[tuple[str, ...]] = ()
     # Whether the description is for a stated number of examples, as a batch out of n examples is.
     _of_stated_size: ClassVar[bool] = False
-
-    def __init_subclass__(cls, **given: object) -> None:
-        """Let a call with a wrong parameter say which ones there are."""
-        super().__init_subclass__(**given)
-        made_by = vars(cls).get("__init__")
-        # A class with slots is made twice: the second time, of what the first one has.
-        if made_by is not None and not hasattr(made_by, "__wrapped__"):
-            setattr(cls, "__init__", explaining(made_by))  # noqa: B010
 
     @property
     @abstractmethod
@@ -369,6 +361,8 @@ def _how_to_read(value: object) -> str:
         return _FROM_A_TEXT
     if isinstance(value, list | tuple) and any(isinstance(one, Mechanism) for one in value):
         return _OF_SEVERAL
+    if isinstance(value, type) and issubclass(value, Mechanism):
+        return f" (that is a class: call it, {value.__name__}(...))"
     if isinstance(getattr(value, "plan", None), Mechanism):
         return f" (the {type(value).__name__}'s .plan is one)"
     return _of_opacus(value)

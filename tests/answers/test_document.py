@@ -107,6 +107,7 @@ def test_where_nothing_provably_misses_the_target_no_plan_is_named() -> None:
 
 WRONG: list[tuple[Any, dict[str, Any], str]] = [
     (1.0, {}, "answer must be a Certified or a Calibrated; got 1.0"),
+    (STEP, {}, "Calibrated (what hockeystick.epsilon(plan, delta) returns, with the plan beside"),
     (hs.epsilon(STEP, delta=0.1, accountant="gdp"), {}, "an approximation claims nothing"),
     (hs.epsilon(STEP, delta=0.1), {"delta": 0.1}, "plan must be given beside a Certified epsilon"),
     (

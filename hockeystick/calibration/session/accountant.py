@@ -124,6 +124,7 @@ class Accountant(Recorder):
     ) -> Certified: ...
     @overload
     def epsilon(self, delta: float, *, accountant: str, **how: Unpack[Precision]) -> Answer: ...
+    @explaining_function
     def epsilon(
         self,
         delta: float,
@@ -155,6 +156,7 @@ class Accountant(Recorder):
     ) -> Certified: ...
     @overload
     def delta(self, epsilon: float, *, accountant: str, **how: Unpack[Precision]) -> Answer: ...
+    @explaining_function
     def delta(
         self,
         epsilon: float,
@@ -179,6 +181,7 @@ class Accountant(Recorder):
             )
         return _planned(found)
 
+    @explaining_function
     def tradeoff(self) -> TradeOff:
         """Return the trade-off function of what is recorded, if it was planned.
 

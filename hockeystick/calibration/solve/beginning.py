@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Final
 
+from hockeystick._synonyms import instead_of, meant, parameter_hint
 from hockeystick.errors import ParameterError
 from hockeystick.io.blanks import begun, starts
 from hockeystick.io.building import parameters_of, required_by
@@ -13,6 +14,7 @@ from hockeystick.mechanisms import Mechanism
 from hockeystick.mechanisms.base import checked
 
 _A_PLAN: Final = "a mechanism, or a class of them such as hs.DPSGD, with its fields as keywords"
+_OPTIONS: Final = ("spent", "tolerance", "accountant", "whole")
 _INSTEAD_OF_A_FUNCTION: Final = (
     " (in place of a function, a plan with any number in the parameter's place: "
     "hs.calibrate(hs.Gaussian(1) ** 10, 'noise_multiplier', target))"
@@ -29,7 +31,9 @@ def begun_with(
     """
     if isinstance(plan, Mechanism):
         for name, value in fields.items():
-            raise ParameterError(name, value, "left out beside a plan, which has its numbers")
+            hint = parameter_hint("calibrate", name, value, _OPTIONS)
+            allowed = f"left out beside a plan, which has its numbers{hint}"
+            raise ParameterError(name, value, allowed)
         return plan
     given = {**plan.keywords, **fields} if isinstance(plan, partial) else dict(fields)
     kind = plan.func if isinstance(plan, partial) else plan
@@ -46,11 +50,14 @@ def _of_a_class(
     names = list(parameters_of(make))
     for name in fields:
         if name not in names:
-            allowed = ", ".join(map(repr, names))
-            raise ParameterError(f"a field of {kind}", name, f"one of {allowed}")
+            instead = instead_of(kind, name, fields[name])
+            allowed = f"one that it has{instead}" if instead else f"one of {str(names)[1:-1]}"
+            raise ParameterError(f"a field of {kind}", name, allowed)
     is_open = parameter in names and parameter not in fields
     for name in required_by(make):
         if name not in fields and not (is_open and name == parameter):
+            if parameter not in names and meant(parameter, [name]):
+                raise ParameterError("parameter", parameter, f"{name!r}, as {kind} calls it")
             raise ParameterError(name, None, f"given beside {kind}")
     if not is_open:
         return make(**fields)

@@ -16,6 +16,7 @@ from typing import Any, Final, Protocol, TypeAlias, final, runtime_checkable
 
 from hockeystick.calibration.solve.calibrate import Calibrated
 from hockeystick.errors import HockeystickError, ParameterError
+from hockeystick.mechanisms import Mechanism
 from hockeystick.numerics.numerals import at_least, at_most, digits_held, is_mpf, nearest
 from hockeystick.results import Approximate, Certified
 
@@ -43,6 +44,10 @@ ANSWERED_BY: Final = "answered_by"
 _MOST_CELLS: Final = 10**8
 _ADDRESS: Final = " at 0x"
 _A_GRID: Final = "a mapping from names of parameters to sequences of at least one value"
+_ASKED: Final = (
+    " (a plan is in the question: hs.sweep({'steps': [100, 200]}, "
+    "hs.calibration.AskEpsilon(plan, delta=1e-5)))"
+)
 _NO_RESULT: Final = "a function that returns a number, an answer, or a mapping of those"
 # What a question may raise because of what it is asked; anything else is a fault of its code.
 _REFUSALS: Final = (HockeystickError, ArithmeticError, ValueError)
@@ -61,7 +66,8 @@ class Grid:
     def of(cls, grid: object) -> Grid:
         """Return the grid that a mapping describes, or raise."""
         if not isinstance(grid, Mapping) or not all(isinstance(name, str) for name in grid):
-            raise ParameterError("grid", grid, _A_GRID)
+            asked = _ASKED * isinstance(grid, Mechanism)
+            raise ParameterError("grid", grid, _A_GRID + asked)
         if ERROR in grid:
             raise ParameterError("grid", grid, f"without {ERROR!r}, which is a column of its own")
         made = cls(tuple(grid), tuple(_values(name, given) for name, given in grid.items()))

@@ -8,13 +8,14 @@ from dataclasses import dataclass
 from typing import Any, Final, final
 
 from hockeystick import _validate
+from hockeystick._keywords import Explained
 from hockeystick.accountants import delta as delta_of
 from hockeystick.accountants import epsilon as epsilon_of
 from hockeystick.accountants.ask import Answer
 from hockeystick.accountants.base import TOLERANCE
 from hockeystick.calibration.solve.calibrate import TOLERANCE as CALIBRATION_TOLERANCE
 from hockeystick.calibration.solve.calibrate import Calibrated, calibrate
-from hockeystick.calibration.solve.constraints import Target
+from hockeystick.calibration.solve.constraints import Target, constraint_of
 from hockeystick.calibration.solve.fields import locate, rebuilt
 from hockeystick.calibration.sweeps.cells import ACCOUNTANT
 from hockeystick.errors import ParameterError
@@ -28,7 +29,7 @@ _ONCE: Final = "given once: leave it out of the question, or out of the grid"
 
 @final
 @dataclass(frozen=True, slots=True)
-class AskEpsilon:
+class AskEpsilon(Explained):
     """The epsilon of a plan, of which the grid sets fields.
 
     Called with parameters, it returns ``hs.epsilon`` of the plan with these fields, or with these
@@ -78,7 +79,7 @@ class AskEpsilon:
 
 @final
 @dataclass(frozen=True, slots=True)
-class AskDelta:
+class AskDelta(Explained):
     """The delta of a plan, of which the grid sets fields.
 
     Called with parameters, it returns ``hs.delta`` of the plan with these fields. A parameter
@@ -126,7 +127,7 @@ class AskDelta:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Solve:
+class Solve(Explained):
     """The value of one parameter that meets a target; the grid sets fields of plan and target.
 
     Called with parameters, it returns ``hs.calibrate`` of the plan with these fields. A parameter
@@ -144,7 +145,8 @@ class Solve:
         accountant: As for ``hs.calibrate``.
 
     Raises:
-        ParameterError: If the plan is none; when called, as ``hs.calibrate`` does.
+        ParameterError: If the plan, the target or what was spent is none; when called, as
+            ``hs.calibrate`` does.
 
     Example:
         >>> import hockeystick as hs
@@ -168,6 +170,9 @@ class Solve:
     def __post_init__(self) -> None:
         """Check what is given."""
         object.__setattr__(self, "plan", checked("plan", self.plan))
+        constraint_of(self.target, self.accountant)
+        if self.spent is not None:
+            object.__setattr__(self, "spent", checked("spent", self.spent))
 
     def __call__(self, **parameters: Any) -> Calibrated:
         """Return the value for the plan and the target with these fields."""

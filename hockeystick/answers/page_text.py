@@ -18,6 +18,8 @@ _MARK: Final = "data-shown"
 _BLANK: Final = "data-blank"
 _DIGEST: Final = "hockeystick-text"
 _UNSET: Final = f'<meta name="{_DIGEST}" content="">'
+# Of a number that stays in one line: it ends no run.
+_UNBROKEN: Final = ("span", "unbroken")
 _UNSEEN: Final = frozenset({"script", "style", "noscript", "template"})
 _DIGITS: Final = 4
 _LONGEST: Final = 100
@@ -50,6 +52,8 @@ class Seen(HTMLParser):
         self._unseen = 0
         self._heading = False
         self._open: list[str] = []
+        # Of each span that is open, whether it is one of a number.
+        self._spans: list[bool] = []
         self._filled: list[str] = []
         self.feed(page)
         self.close()
@@ -100,7 +104,10 @@ class Seen(HTMLParser):
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """Open what is marked, blank or not seen."""
         given = dict(attrs)
-        self._end_run()
+        inside = (tag, given.get("class")) == _UNBROKEN
+        self._spans += [inside] * (tag == "span")
+        if not inside:
+            self._end_run()
         self._unseen += tag in _UNSEEN
         if self._filled:
             self._filled += [tag] * (tag == self._filled[0])
@@ -121,7 +128,9 @@ class Seen(HTMLParser):
 
     def handle_endtag(self, tag: str) -> None:
         """Close what an element opened."""
-        self._end_run()
+        inside = tag == "span" and bool(self._spans) and self._spans.pop()
+        if not inside:
+            self._end_run()
         self._unseen -= tag in _UNSEEN and self._unseen > 0
         if self._filled:
             self._filled = self._filled[tag == self._filled[0] :]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import hashlib
 import json
+import re
 from collections.abc import Callable
 from importlib import resources
 from typing import TYPE_CHECKING, Any, Final
@@ -21,6 +22,12 @@ if TYPE_CHECKING:
 _TEMPLATES: Final = "templates"
 # What people fill in, on the screen or on paper.
 _BLANKS: Final = ("Checked by", "Approved by", "Decision", "Date", "Comment")
+
+# What is left as it is, or a number in the text: a digit of it begins no word, and ends none.
+_UNBROKEN: Final = re.compile(
+    r"<(script|style|title|option)\b.*?</\1>|<[^>]*>|(?<![\w.,])(\d[\d.,]*(?:e[-+]\d+(?: %)?| %))",
+    re.DOTALL,
+)
 
 
 def page(findings: Findings, date: dt.date) -> str:
@@ -68,7 +75,24 @@ def page(findings: Findings, date: dt.date) -> str:
         script=template_text("paint.js") + template_text("report.js"),
         bokeh=bokeh_script(),
     )
-    return sealed(text)
+    return sealed(unbroken(text))
+
+
+def unbroken(page: str) -> str:
+    """Return a page whose numbers with an exponent, or per cent, each stay in one line.
+
+    Browsers break "1e-05" behind its hyphen, and "1 %" at its blank. The text stays what it is, so
+    that it is copied as it was.
+
+    Example:
+        >>> from hockeystick.reports.page import unbroken
+        >>> unbroken('<p title="1e-05">1e-05</p>')
+        '<p title="1e-05"><span class="unbroken">1e-05</span></p>'
+    """
+    return _UNBROKEN.sub(
+        lambda found: found[0] if found[2] is None else f'<span class="unbroken">{found[2]}</span>',
+        page,
+    )
 
 
 def environment(read: Callable[[str], str]) -> Environment:

@@ -16,7 +16,12 @@ pytest.importorskip("flint", reason="pages are read by the verifier")
 DAY = dt.date(2026, 1, 31)
 ALTERATIONS = (
     ("epsilon ≤ 3.70864", "epsilon ≤ 1.70864", "as its headline"),
-    ("at delta = 1e-05, and", "at delta = 1e-15, and", "as its claim"),
+    ("1e-05</span>, and", "1e-15</span>, and", "as its claim"),
+    (
+        'At FPR <span class="unbroken">1 %',
+        'At FPR <span class="unbroken">2 %',
+        "above its first section, the page shows 'At FPR 2 %, no attack finds more than",
+    ),
     ("Misses the budget: epsilon at most 3 at", "Meets the budget: epsilon at most 3 at", "budget"),
     ("Misses the budget: epsilon at most 3 at", "Meets the budget: epsilon at most 1 at", "budget"),
     ("Gaussian (noise multiplier 2) x 3", "Gaussian (noise multiplier 5) x 3", "as its plan"),

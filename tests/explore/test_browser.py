@@ -13,7 +13,7 @@ import hockeystick as hs
 from hockeystick.io import load_plan
 from hockeystick.numerics.numerals import at_most
 from tests.explore.serving import served
-from tests.reports.browsers import complaints, running
+from tests.reports.browsers import BROKEN, complaints, running
 
 pytest.importorskip("selenium", reason="pages are looked at by Selenium")
 pytest.importorskip("bokeh", reason="the page needs Bokeh")
@@ -234,6 +234,14 @@ def test_nothing_sticks_out_and_the_number_stays_in_sight(page: Any, width: int)
     box = "return JSON.stringify(document.getElementById('headline').getBoundingClientRect())"
     seen = json.loads(page.execute_script(box))
     assert 0 <= seen["top"] < seen["bottom"] <= 900
+
+
+def test_no_number_is_broken_over_two_lines(page: Any) -> None:
+    for width in range(320, 440, 8):
+        look(page, width)
+        assert page.execute_script(BROKEN) == [], width
+    assert page.execute_script("return document.querySelectorAll('#shown .unbroken').length") > 3
+    assert page.execute_script("return document.querySelector('#headline .unbroken').textContent")
 
 
 def test_the_dark_scheme_is_dark_and_its_text_has_contrast(page: Any) -> None:

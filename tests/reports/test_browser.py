@@ -10,7 +10,7 @@ import pytest
 import hockeystick as hs
 from hockeystick.reports import Findings, Subject, investigate, page
 from hockeystick.reports.ledgered import ledgered
-from tests.reports.browsers import complaints, running
+from tests.reports.browsers import BROKEN, complaints, running
 from tests.reports.conftest import DAY
 
 pytest.importorskip("selenium", reason="pages are looked at by Selenium")
@@ -113,6 +113,15 @@ def test_nothing_sticks_out_to_the_right(opened: Open, width: int) -> None:
         "document.querySelectorAll('details').forEach((one) => { one.open = true })"
     )
     assert page.execute_script("return document.documentElement.scrollWidth") <= width
+
+
+@pytest.mark.parametrize("media", ["", "print"])
+def test_no_number_is_broken_over_two_lines(opened: Open, media: str) -> None:
+    page = opened(320, media=media)
+    for width in range(320, 440, 4):
+        size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": True}
+        page.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+        assert page.execute_script(BROKEN) == [], width
 
 
 @pytest.mark.parametrize("width", [320, 1200])

@@ -3,10 +3,19 @@
   // A logarithmic axis without points is no reason to complain.
   Bokeh.set_log_level("error");
   const byId = (id) => document.getElementById(id);
-  const say = (id, text) => {
-    const one = byId(id);
-    if (one.textContent !== text) one.textContent = text;
+  // Browsers break "1e-05" behind its hyphen, and "1 %" at its blank: each stays in one line.
+  const NUMBER = /(\d[\d.,]*(?:e[-+]\d+(?: %)?| %))/;
+  const unbroken = (text) => text.split(NUMBER).map((part, k) => {
+    if (k % 2 === 0) return part;
+    const number = document.createElement("span");
+    number.className = "unbroken";
+    number.textContent = part;
+    return number;
+  });
+  const write = (one, text) => {
+    if (one.textContent !== text) one.replaceChildren(...unbroken(text));
   };
+  const say = (id, text) => write(byId(id), text);
   const all = (what) => [...document.querySelectorAll(what)];
   const config = JSON.parse(byId("config").textContent);
   // How long a slow plan has to rest before it is asked, and any plan before it is drawn finely.
@@ -94,7 +103,7 @@
     for (const { text, mild } of cautions) {
       const line = document.createElement("p");
       line.className = mild ? "small" : "bad";
-      line.textContent = `Caution: ${text}`;
+      write(line, `Caution: ${text}`);
       lines[mild ? "remarks" : "cautions"].push(line);
     }
     for (const [id, found] of Object.entries(lines)) byId(id).replaceChildren(...found);
@@ -114,8 +123,8 @@
       const line = byId("headline");
       line.classList.toggle("bad", !part.bounded);
       const small = document.createElement("span");
-      small.textContent = ` at delta = ${part.delta}`;
-      line.replaceChildren(part.bounded ? `epsilon ≤ ${part.epsilon}` : "epsilon has no bound", small);
+      write(small, ` at delta = ${part.delta}`);
+      line.replaceChildren(...unbroken(part.bounded ? `epsilon ≤ ${part.epsilon}` : "epsilon has no bound"), small);
       say("interval", part.final
         ? `proven: ${part.interval} (${part.accountant})`
         : `a first bound (${part.accountant}); computing a better one`);
@@ -126,8 +135,7 @@
     "trade-off": (part) => {
       drawCurve("trade-off", part);
       for (const [rate, found] of Object.entries(part.finds)) {
-        const one = document.querySelector(`[data-find="${rate}"]`);
-        if (one.textContent !== found) one.textContent = found;
+        write(document.querySelector(`[data-find="${rate}"]`), found);
       }
       say("advantage", part.advantage);
       const at = part.columns.at.indexOf(1);
@@ -148,7 +156,7 @@
       if (part.part === "plan" || part.part === "headline") refuse(part.refused);
       else {
         const said = document.querySelector(`[data-state="${part.part}"]`);
-        if (said) said.textContent = `Not known: ${part.refused}`;
+        if (said) write(said, `Not known: ${part.refused}`);
       }
       return;
     }
@@ -297,7 +305,7 @@
       try {
         const response = await post("/solve", { values, name: button.dataset.solve, target });
         const found = await response.json();
-        said.textContent = found.refused ?? found.words;
+        write(said, found.refused ?? found.words);
         if (found.refused === undefined) {
           values[found.name] = found.value;
           changed();
@@ -340,12 +348,12 @@
       swatch.className = "swatch";
       swatch.dataset.pin = one.slot;
       const label = one.parts.plan.words.join("; ");
-      head.append(swatch, label);
+      head.append(swatch, ...unbroken(label));
       row.append(head);
       const { headline, "trade-off": attack } = one.parts;
-      cell(row, "Epsilon, at most", `${headline.bounded ? headline.epsilon : "no bound"} at delta = ${headline.delta}`);
-      cell(row, "TPR at FPR 1 %", attack ? attack.finds["1 %"] : "not known");
-      cell(row, "Advantage", attack ? attack.advantage : "not known");
+      cell(row, "Epsilon, at most", ...unbroken(`${headline.bounded ? headline.epsilon : "no bound"} at delta = ${headline.delta}`));
+      cell(row, "TPR at FPR 1 %", ...unbroken(attack ? attack.finds["1 %"] : "not known"));
+      cell(row, "Advantage", ...unbroken(attack ? attack.advantage : "not known"));
       cell(
         row, "",
         action("Show", label, () => { values = { ...one.values }; slow = true; changed(); }),

@@ -198,11 +198,19 @@ def status_facts(
 
 
 def _part_of_delta(status: LedgerStatus) -> str:
-    """Return why the delta of a release is less than that of the budget, where it is."""
-    budget, left = status.budget, status.remaining
-    if not isinstance(budget, ApproxDP) or not isinstance(left, ApproxDP):
+    """Return which delta that of a release is, where it is less than that of the budget."""
+    budget = status.budget
+    if not isinstance(budget, ApproxDP) or not has_delta_of_its_own(status):
         return ""
-    return ", what is left of delta beside the slack" if left.delta < budget.delta else ""
+    whole = f"the budget's, {plain(budget.delta)}, is for all releases and the slack together"
+    return f", a delta of its own: {whole}"
+
+
+def has_delta_of_its_own(status: LedgerStatus) -> bool:
+    """Return whether the delta that a release may have is less than that of the budget."""
+    budget, left = status.budget, status.remaining
+    known = isinstance(budget, ApproxDP) and isinstance(left, ApproxDP)
+    return known and left.delta < budget.delta
 
 
 def _left(status: LedgerStatus, found: InEpsilon | None) -> str:

@@ -37,9 +37,12 @@ _NAMELESS: Final = "the plan of the flags"
 @click.argument("more", metavar="[PLAN]...", nargs=-1)
 @click.option(
     "--fpr",
+    "--alpha",
+    "fpr",
     multiple=True,
     metavar="P",
-    help="Ask at this false positive rate; several: 0.01,0.1. The first is read in words.",
+    help="Ask at this false positive rate (alpha, the type I error); several: 0.01,0.1. The first "
+    "is read in words.",
 )
 @click.option(
     "-o",

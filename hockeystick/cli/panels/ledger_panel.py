@@ -19,6 +19,7 @@ from hockeystick.numerics.numerals import plain
 from hockeystick.reports.in_epsilon import in_epsilon
 from hockeystick.reports.ledger_words import (
     EntryTold,
+    has_delta_of_its_own,
     has_epsilon,
     spent_of,
     status_facts,
@@ -26,6 +27,10 @@ from hockeystick.reports.ledger_words import (
 
 WIDEST: Final = 150
 _SHOWN: Final = 12
+_REMAINING: Final = (
+    "remaining: what the next release may cost, at a delta of its own; the budget's is for all "
+    "releases and the slack together"
+)
 _ASK: Final = "hockeystick ledger status --delta 1e-6 shows it"
 
 
@@ -61,6 +66,8 @@ def status_table(statuses: Sequence[LedgerStatus], delta: float | None = None) -
     heads = [Text(f"{one.dataset}\n  {one.head}", "dim") for one in statuses]
     asks = delta is None and not all(has_epsilon(one.budget) for one in statuses)
     hint = [Text(f"\nin epsilon, of budgets without a delta: {_ASK}", "dim")] if asks else []
+    if any(map(has_delta_of_its_own, statuses)):
+        hint.append(Text(f"\n{_REMAINING}", "dim"))
     note = Text("\nheads, to be noted where nobody can change them", "bold")
     return Group(table, *hint, note, *heads)
 

@@ -14,12 +14,12 @@ from hockeystick.cli.results.attack import Attack
 from hockeystick.numerics import numerals as numerals
 
 _FPR: Final = (
-    "FPR, the false positive rate: the share that is accused of those whose records were not used. "
-    "Members are those whose records were."
+    "FPR, the false positive rate (alpha, the type I error): the share that is accused of "
+    "those whose records were not used. Members are those whose records were."
 )
 _LEGEND: Final = (
-    "TPR: true positive rate, or power, the share of the members that are found. "
-    "FNR: false negative rate, or type II error, the share that is missed: 1 - TPR."
+    "TPR: true positive rate (power), the share of the members that are found. "
+    "FNR: false negative rate (beta, the type II error), the share that is missed: 1 - TPR."
 )
 
 

@@ -50,6 +50,18 @@ def test_what_is_opened_is_shown_and_stays(run: Run, file: Path) -> None:
     assert hs.Ledger(file, "census").status.entries == 1
 
 
+def test_the_delta_of_the_next_release_is_told_from_that_of_the_budget(
+    run: Run, file: Path
+) -> None:
+    own = "a delta of its own: the budget's, 1e-05, is for all releases and the slack together"
+    out = run("ledger", "init", "census", "--budget", "ApproxDP(3, 1e-5)")[1]
+    assert f"next release at most epsilon 3 at delta 5e-06, {own}" in words(out)
+    assert run("ledger", "init", "other", "--budget", "ZCDP(1)")[0] == 0
+    told = "remaining: what the next release may cost, at a delta of its own; the budget's is for"
+    assert told in words(run("ledger", "status")[1])
+    assert "a delta of its own" not in run("ledger", "status", "other")[1]
+
+
 def test_all_terms_reach_the_ledger(run: Run, write: Write, file: Path) -> None:
     training = write(TRAINING)
     init = ("ledger", "init")

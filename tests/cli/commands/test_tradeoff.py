@@ -154,6 +154,15 @@ def test_the_panel_fits_the_terminal(
     assert "\x1b" not in out
 
 
+def test_the_rate_has_one_word_whose_other_name_is_told_once_and_is_a_flag_too(run: Run) -> None:
+    status, out, err = run("tradeoff", *FULL, "--alpha", "0.2")
+    assert (status, err) == (0, "")
+    shown = " ".join(out.replace("│", " ").split())
+    assert shown.count("FPR, the false positive rate (alpha, the type I error)") == 1
+    assert shown.count("type I error") == shown.count("type II error") == 1
+    assert out == run("tradeoff", *FULL, "--fpr", "0.2")[1]
+
+
 def test_help_names_every_flag(run: Run) -> None:
     status, out, err = run("tradeoff", "--help")
     assert (status, err) == (0, "")

@@ -80,6 +80,11 @@ class Described(Protocol):
         ...
 
 
+def unit_of(plan: Described) -> str:
+    """Return what a plan protects one of, as far as it says: a client, or else a record."""
+    return "client" if Fact("unit", ONE_CLIENT) in plan.scope else "record"
+
+
 def facts_of(part: Described) -> tuple[Fact, ...]:
     """Return all that a part states, its adjacency included."""
     if part.adjacency is None:

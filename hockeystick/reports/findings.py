@@ -64,6 +64,8 @@ class Subject:
         ledger: What the ledger of the data says; None where there is none.
         group: Several records together of which the plan is the cost, described as the plan for
             one record and what it assumes; None where the plan is about one record itself.
+        one: The plan for one of them, in which a remedy changes a number.
+        size: How many they are.
     """
 
     plan: Mechanism
@@ -79,6 +81,8 @@ class Subject:
     audit: Audit | None = None
     ledger: Ledgered | None = None
     group: Mechanism | None = None
+    one: Mechanism | None = None
+    size: int = 1
 
     @property
     def described(self) -> Mechanism:
@@ -267,10 +271,14 @@ def _remedies(subject: Subject, answer: Certified) -> tuple[str, ...]:
     """Return what would meet a budget that an answer does not."""
     if subject.budget is None or decide(answer, subject.budget) is Decision.MEETS:
         return ()
-    if subject.group is not None:
-        return ()
-    quick = answer.accountant in _QUICK
-    return remedies(subject.plan, epsilon=subject.budget, delta=subject.delta, quick=quick)
+    plan = subject.plan if subject.one is None else subject.one
+    return remedies(
+        plan,
+        epsilon=subject.budget,
+        delta=subject.delta,
+        quick=answer.accountant in _QUICK,
+        group=subject.size,
+    )
 
 
 def _has_groups(plan: Mechanism) -> bool:

@@ -15,7 +15,9 @@ from hockeystick.numerics.numerals import plain
 _MOST_NAMED: Final = 6
 
 
-def remedies(plan: Mechanism, *, epsilon: float, delta: float, quick: bool) -> tuple[str, ...]:
+def remedies(
+    plan: Mechanism, *, epsilon: float, delta: float, quick: bool, group: int = 1
+) -> tuple[str, ...]:
     """Return what would meet a budget, a sentence each: for training, with values.
 
     Guarantees:
@@ -26,6 +28,7 @@ def remedies(plan: Mechanism, *, epsilon: float, delta: float, quick: bool) -> t
         epsilon: The budget's epsilon.
         delta: Its delta.
         quick: Whether an answer for the plan takes so little that many may be asked for.
+        group: How many records together are to meet the budget: of several, a command says how.
 
     Example:
         >>> import hockeystick as hs
@@ -36,8 +39,8 @@ def remedies(plan: Mechanism, *, epsilon: float, delta: float, quick: bool) -> t
         With noise_multiplier 1.41462 or more in place of 1 it meets that budget.
         With steps 254 or fewer in place of 1000 it meets that budget.
     """
-    found = tuple(_values(plan, ApproxDP(epsilon, delta))) if quick else ()
-    return found or _command(plan, epsilon, delta)
+    found = tuple(_values(plan, ApproxDP(epsilon, delta))) if quick and group == 1 else ()
+    return found or _command(plan, epsilon, delta, group)
 
 
 def _values(plan: Mechanism, target: ApproxDP) -> list[str]:
@@ -55,12 +58,13 @@ def _values(plan: Mechanism, target: ApproxDP) -> list[str]:
     return told
 
 
-def _command(plan: Mechanism, epsilon: float, delta: float) -> tuple[str, ...]:
+def _command(plan: Mechanism, epsilon: float, delta: float, group: int) -> tuple[str, ...]:
     """Return the command that finds what meets a budget; nothing where no number may change."""
     names = [spelled(path) for path in numeric_paths(plan)]
     if not names:
         return ()
     which = "" if len(names) == 1 else f", NAME being one of {', '.join(names[:_MOST_NAMED])}"
     parameter = names[0] if len(names) == 1 else "NAME"
-    asked = f"--parameter {parameter} --epsilon {plain(epsilon)} --delta {plain(delta)}"
+    together = "" if group == 1 else f"--group {group} "
+    asked = f"{together}--parameter {parameter} --epsilon {plain(epsilon)} --delta {plain(delta)}"
     return (f"hockeystick solve plan.toml {asked} finds what meets that budget{which}.",)

@@ -24,6 +24,7 @@ from hockeystick.answers import (
 )
 from hockeystick.answers.cautions import reservation
 from hockeystick.mechanisms import assumptions_of
+from hockeystick.mechanisms.scope import unit_of
 from hockeystick.numerics.numerals import at_least, at_most, interval, nearest, plain
 from hockeystick.reports.audit_words import AuditTold, audit_told
 from hockeystick.reports.findings import Attack, Findings, Group, Point, Subject
@@ -55,6 +56,7 @@ class Told:
     notes: str | None
     adjacency: str
     protected: str
+    whose: WhoseTold
     delta: str
     epsilon: str
     is_bounded: bool
@@ -109,6 +111,24 @@ class GaussianTold:
 
 @final
 @dataclass(frozen=True, slots=True)
+class WhoseTold:
+    """Of whom an attacker guesses whether they were used: one, several that were not, others."""
+
+    one: str
+    not_used: str
+    used: str
+
+
+_WHOSE: Final = {
+    "record": WhoseTold("a certain record was", "records that were not", "those that were"),
+    "client": WhoseTold(
+        "the data of a certain client were", "clients whose data were not", "the other clients"
+    ),
+}
+
+
+@final
+@dataclass(frozen=True, slots=True)
 class RowTold:
     """What one accountant says, in words."""
 
@@ -140,6 +160,7 @@ def told(findings: Findings) -> Told:
         notes=_paragraph(subject.notes),
         adjacency=str(subject.plan.adjacency or ""),
         protected=protected(subject.described),
+        whose=_WHOSE[unit_of(subject.described)],
         delta=plain(subject.delta),
         epsilon=at_most(answer.upper),
         is_bounded=answer.upper < math.inf,

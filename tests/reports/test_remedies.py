@@ -19,3 +19,5 @@ def test_of_other_plans_the_command_is_named() -> None:
     assert "--parameter noise_multiplier --epsilon 1 --delta 1e-05 finds" in one
     (several,) = remedies(TRAINING, epsilon=1.0, delta=1e-5, quick=False)
     assert "NAME being one of" in several
+    (together,) = remedies(TRAINING, epsilon=1.0, delta=1e-5, quick=True, group=2)
+    assert "hockeystick solve plan.toml --group 2 --parameter NAME --epsilon 1" in together

@@ -132,6 +132,8 @@ def report(
         audit=_audit(scores_file, confidence),
         ledger=_ledger(url, dataset, head),
         group=group,
+        one=None if group is None else group.plan,
+        size=1 if group is None else group.size,
     )
     with bar("reporting") as tell:
         made = Report(investigate(subject, tell), day)

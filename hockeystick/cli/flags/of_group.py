@@ -25,7 +25,7 @@ from hockeystick.mechanisms import (
     Sampling,
 )
 from hockeystick.mechanisms.base import Plan
-from hockeystick.mechanisms.scope import ONE_CLIENT, Fact
+from hockeystick.mechanisms.scope import Fact, unit_of
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -98,7 +98,7 @@ class OfGroup(Plan):
     @property
     def unit(self) -> str:
         """What the plan protects one of."""
-        return "client" if Fact("unit", ONE_CLIENT) in self.plan.scope else "record"
+        return unit_of(self.plan)
 
     def _words(self) -> tuple[str, tuple[str, ...]]:
         """Return the plan's words, with the group before them."""

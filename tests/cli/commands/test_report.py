@@ -37,6 +37,25 @@ def visible(path: Path) -> str:
     return " ".join(re.sub(r"<[^>]*>", " ", text).split())
 
 
+def test_a_page_for_a_group_of_clients_speaks_of_clients_and_names_what_meets_the_budget(
+    run: Run, write: Write, out: Path
+) -> None:
+    plan = write(
+        "[[release]]\nmechanism = 'FedSDP'\nnoise_multiplier = 6\ntotal_clients = 100\n"
+        "clients_per_round = 100\nrounds = 9\nsampling = 'poisson'\n"
+    )
+    asked = ("--delta", "1e-5", "--budget-epsilon", "1", "--group", "2")
+    assert run("report", plan, *asked, "-o", str(out))[0] == 1
+    page = out.read_text("utf-8")
+    assert "guesses whether the data of a certain client were used. Some of the clients" in page
+    assert "here 1 % of the clients whose data were not used are accused" in page
+    assert "record was" not in page
+    remedy = "hockeystick solve plan.toml --group 2 --parameter NAME --epsilon 1 --delta 1e-05"
+    assert f"<p>{remedy} finds what meets that budget" in page
+    solved = remedy.replace("plan.toml", plan).replace("NAME", "noise_multiplier").split()[1:]
+    assert run(*solved)[0] == 0
+
+
 def test_the_command_says_that_a_budget_is_met_at_a_large_delta_alone(run: Run, out: Path) -> None:
     status, told, _ = run("report", *LARGE, "--budget-epsilon", "3", "-o", str(out))
     assert status == 0

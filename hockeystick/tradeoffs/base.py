@@ -245,6 +245,14 @@ class TradeOff(ABC):
         one is the worst such mechanism's where f is a function alone, and where f is a plan's that
         of the plan for a single record. See ``hockeystick.tradeoffs.operations.group``.
 
+        Of a plan with a form for groups this is the function of ``plan.for_group(size)``, as of a
+        ``DPSGD`` with Poisson batches. A ``PoissonSubsampled`` that is written out has none, and
+        the rule for any mechanism is taken; the pair of its groups, which ``--group`` of the
+        command asks, is ``mechanisms.PoissonSubsampledGroup(inner, rate, size) ** steps``. The
+        lower ends of both are proven, and neither is the higher one at all rates and error rates:
+        the larger of the two holds. For an epsilon ask ``hockeystick.epsilon`` of that pair, or of
+        ``plan.for_group(size)``, whose ends are mostly closer than ``group(size).epsilon``.
+
         Args:
             size: The number g of records, an integer from 1 to 10^15.
 

@@ -157,3 +157,10 @@ def test_a_group_of_a_budget_has_the_known_profile() -> None:
 def test_only_counts_will_do(size: Any) -> None:
     with pytest.raises(hs.errors.ParameterError, match="size must be an integer from 1"):
         group(hs.tradeoffs.GaussianTradeOff(1.0), size)
+
+
+def test_a_group_of_a_plan_is_of_its_own_form_and_a_sample_written_out_has_none() -> None:
+    training = hs.DPSGD(noise_multiplier=1.1, rate=0.004, steps=100)
+    assert hs.tradeoff(training).group(4).release == training.for_group(4)
+    written_out = hs.PoissonSubsampled(hs.Gaussian(1.1), rate=0.004) ** 100
+    assert hs.tradeoff(written_out).group(4).release is None

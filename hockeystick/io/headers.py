@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any, Final
 
 from hockeystick._synonyms import meant, told
@@ -89,7 +90,7 @@ def mended(content: bytes, document: Mapping[str, Any]) -> bytes | None:
     for name, table in _wrong(document):
         path = r"\s*\.\s*".join(map(re.escape, name.split(".")))
         header = re.compile(rf"(?m)^[ \t]*(\[\[?)\s*{path}\s*(\.[^\]\n]*)?\]\]?")
-        text = header.sub(lambda found, to=table: _header(found, to), text)
+        text = header.sub(partial(_header, table=table), text)
     return None if text == given else text.encode()
 
 

@@ -209,8 +209,9 @@ def _part_of_delta(status: LedgerStatus) -> str:
 def has_delta_of_its_own(status: LedgerStatus) -> bool:
     """Return whether the delta that a release may have is less than that of the budget."""
     budget, left = status.budget, status.remaining
-    known = isinstance(budget, ApproxDP) and isinstance(left, ApproxDP)
-    return known and left.delta < budget.delta
+    if not isinstance(budget, ApproxDP) or not isinstance(left, ApproxDP):
+        return False
+    return left.delta < budget.delta
 
 
 def _left(status: LedgerStatus, found: InEpsilon | None) -> str:

@@ -56,10 +56,10 @@ def _plan_file(told: Mapping[str, Any]) -> PlanFile | None:
     """Return the plan of an object; None where it has none."""
     if "description" in told:
         _refuse_group(told.get("plan"))
-        texts = {key: told[key] for key in _TEXTS if isinstance(told.get(key), str)}
         at = _asked(told)
-        questions = {key: float(at[key]) for key in _QUESTIONS if key in at}
-        return PlanFile(plan=read_description(told["description"]), **texts, **questions)
+        said: dict[str, Any] = {key: told[key] for key in _TEXTS if isinstance(told.get(key), str)}
+        said |= {key: float(at[key]) for key in _QUESTIONS if key in at}
+        return PlanFile(plan=read_description(told["description"]), **said)
     if "type" in told:
         return PlanFile(plan=read_description(told))
     if any(name in told for name in TABLES):

@@ -6,6 +6,7 @@ Usually the same ones every time. With HYPOTHESIS_PROFILE=fresh they are other o
 
 import os
 import random
+import signal
 from collections import defaultdict
 from zlib import crc32
 
@@ -26,7 +27,11 @@ settings.load_profile(PROFILE)
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
-    """Draw the seed, before Hypothesis reads it and before other processes are given it."""
+    """Draw the seed, before Hypothesis reads it and before other processes are given it.
+
+    Interrupts are taken, also in runs in the background, in which the shell has them ignored.
+    """
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     if PROFILE == "fresh" and config.option.hypothesis_seed is None:
         config.option.hypothesis_seed = str(random.SystemRandom().randrange(2**32))
 

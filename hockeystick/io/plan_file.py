@@ -2,51 +2,36 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import re
-import tomllib
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Final, final
 
 from hockeystick import _validate
-from hockeystick._synonyms import meant, told
 from hockeystick.errors import IncompatibleError, ParameterError, PlanFileError
 from hockeystick.io.blanks import Blanks
 from hockeystick.io.building import built, parameters_of, refuse_unknown
+from hockeystick.io.contents import content_of, document_of, shown
 from hockeystick.io.guesses import did_you_mean
 from hockeystick.io.headers import (
     PARTS,
     TABLES,
     hint_of,
     is_table,
-    mended,
     said_of_release,
 )
-from hockeystick.io.numbers import computed_in, parse_real
 from hockeystick.io.places import (
     HEADER,
     TOP_LEVEL,
-    by_line,
-    each_of,
-    in_toml,
-    place_of,
     placed,
     said_at,
     spelled,
 )
-from hockeystick.io.syntax import encoding_error, syntax_error
 from hockeystick.io.vocabulary import ALTERNATIVES, IN_PYTHON_ONLY, KINDS, RELEASES, TOP_KEYS
 from hockeystick.mechanisms import DPSGD, Composed, Mechanism
 
-MOST_BYTES: Final = 1_000_000
 _DEEPEST: Final = 16
-# How much alike the name of a file is to another one that may be meant.
-_A_PAGE: Final = re.compile(rb"\s*<(!doctype|html)", re.IGNORECASE)
-_LEAST_ALIKE: Final = 0.8
 # A step on a path: a key, or the index of one of several.
 _STEP: Final = re.compile(r"\.?[^.\[\]]+|\[\d+\]")
 _TOP_LEVEL: Final = (*TOP_KEYS, *TABLES)
@@ -140,172 +125,13 @@ def plan_in(
         blanks: What collects the numbers that the file leaves out; they are errors by default.
     """
     try:
-        document = _parsed(content)
+        document = document_of(content)
         for path, number in (numbers or {}).items():
             set_at(document, path, number)
         return plan_file_of(document, overrides or {}, blanks)
     except PlanFileError as error:
         line, said = (None, str(error)) if numbers else said_at(content, error)
         raise PlanFileError(f"{name if line is None else f'{name}:{line}'}: {said}") from None
-
-
-def problems_in(content: bytes) -> list[str]:
-    """Return all that is wrong with the content of a plan file, as far as it can be told apart."""
-    try:
-        document = _parsed(content)
-    except PlanFileError as error:
-        return [str(error)]
-    found, changed = _problems(document, content), mended(content, document)
-    if changed is not None:
-        with suppress(PlanFileError):
-            found += _problems(_parsed(changed), changed)
-    return by_line(found)
-
-
-def _problems(document: Mapping[str, Any], content: bytes) -> list[str]:
-    """Return all that is wrong with a document."""
-    unknown: list[Callable[[], object]] = [
-        partial(check, {key: one}) for key, one in document.items() for check in _TOP_CHECKS
-    ]
-    texts = [partial(text_at, document, key) for key in TOP_KEYS[:3]]
-    places = [partial(_question, document, key) for key in TOP_KEYS[3:]]
-    given = document.get("release")
-    tables = enumerate(given, 1) if isinstance(given, list) else ()
-    whole_release = partial(_refuse_release, document)
-    checks: list[Callable[[], object]] = [*unknown, *texts, *places, whole_release]
-    found = [problem for check in checks if (problem := _problem(check, content))]
-    if "dpsgd" in document:
-        found += _problems_of(document["dpsgd"], "[dpsgd]", content)
-        clashes = (_told(one, content) for one in _clashes(document["dpsgd"]))
-        found += [one for one in clashes if one not in found]
-    for i, one in tables:
-        found += _problems_of(one, f"[[release]] number {i}", content)
-    whole = _problem(partial(plan_file_of, document, {}), content)
-    return found or ([whole] if whole else [])
-
-
-def _problems_of(table: Any, where: str, content: bytes) -> list[str]:
-    """Return what is wrong with a table: what is, is left out, and the rest looked at again."""
-    found: list[str] = []
-    rest = table
-    while True:
-        blanks = Blanks() if found else None
-        try:
-            if where == "[dpsgd]":
-                _dpsgd(rest, {}, blanks)
-            else:
-                _release(rest, where, blanks)
-        except PlanFileError as error:
-            each = each_of(error)
-            keys = {key for place, key in map(place_of, each) if _without_kind(place) == where}
-            about_a_field = isinstance(rest, dict) and not keys.isdisjoint(rest)
-            # What is left out may be what others need.
-            is_of_its_own = not isinstance(error.__context__, IncompatibleError)
-            if found and not (about_a_field and is_of_its_own):
-                return found
-            found += [_told(one, content) for one in each]
-            if not about_a_field:
-                return found
-            rest = {name: value for name, value in rest.items() if name not in keys}
-        else:
-            return found
-
-
-def _without_kind(place: str) -> str:
-    """Return where a table is, without the name of its mechanism."""
-    return re.sub(r" \(\w+\)$", "", place)
-
-
-def _clashes(table: Any) -> Iterator[PlanFileError]:
-    """Yield what is wrong where both of two alternatives are in a table."""
-    for one, other in (("batch_size", "rate"), ("epochs", "steps")):
-        if isinstance(table, dict) and one in table and other in table:
-            got = ", ".join(f"{key} = {in_toml(table[key])}" for key in (one, other))
-            said = f"[dpsgd]: give {one} or {other}, not both; got {got}"
-            yield placed(said, "[dpsgd]", f"{one}, {other}")
-
-
-def _told(error: PlanFileError, content: bytes) -> str:
-    """Return an error, and on which line it is."""
-    line, said = said_at(content, error)
-    return said if line is None else f"line {line}: {said}"
-
-
-def _problem(check: Callable[[], object], content: bytes) -> str:
-    """Return what is wrong, and on which line; nothing where nothing is."""
-    try:
-        check()
-    except PlanFileError as error:
-        return _told(error, content)
-    return ""
-
-
-def shown(name: str) -> str:
-    """Return the name of a file so that it can be seen, though it be blank."""
-    return name if name.strip() else repr(name)
-
-
-def document_of(content: bytes) -> dict[str, Any]:
-    """Return the tables that the content of a TOML file has."""
-    return _parsed(content)
-
-
-def content_of(name: str) -> bytes:
-    """Return what a file holds, a little more than a plan file may hold at most."""
-    try:
-        return _read(name)
-    except PlanFileError as error:
-        raise PlanFileError(f"{shown(name)}: {error}") from None
-
-
-def _read(name: str) -> bytes:
-    """Return what a file holds, or raise."""
-    try:
-        with open(name, "rb") as file:
-            return file.read(MOST_BYTES + 1)
-    except FileNotFoundError:
-        hint = _meant_by(name)
-        raise PlanFileError(f"no such file; give the path of a plan file{hint}") from None
-    except IsADirectoryError:
-        raise PlanFileError("this is a directory; give the path of a plan file") from None
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise PlanFileError(f"the file cannot be read: {reason}") from None
-
-
-def _meant_by(name: str) -> str:
-    """Return which file or mechanism was meant by a name, to follow an error."""
-    folder, last = os.path.split(name)
-    with suppress(OSError):
-        beside = [one for one in os.listdir(folder or ".") if one.endswith(".toml")]
-        close = difflib.get_close_matches(last, beside, n=1, cutoff=_LEAST_ALIKE)
-        if close:
-            return told(os.path.join(folder, close[0]))
-    found = None if folder or "." in last else meant(last, RELEASES)
-    return "" if found is None else f", or write out the mechanism, '{found}(...)'"
-
-
-def _parsed(content: bytes) -> dict[str, Any]:
-    """Return the contents of a TOML text."""
-    if not content.strip():
-        raise PlanFileError("this file is empty; hockeystick init writes one to begin with")
-    if _A_PAGE.match(content):
-        raise PlanFileError("this is a page, no plan file: hockeystick verify judges a report")
-    if len(content) > MOST_BYTES:
-        raise PlanFileError("a plan file must be at most 1 MB long; this is longer")
-    text = ""
-    try:
-        text = content.decode("utf-8-sig")
-        document = tomllib.loads(text, parse_float=parse_real)
-        return dict(computed_in(document, but=TOP_KEYS[:3]))
-    except UnicodeDecodeError as error:
-        raise PlanFileError(encoding_error(content, error)) from None
-    except tomllib.TOMLDecodeError as error:
-        raise PlanFileError(syntax_error(text, error)) from None
-    except ValueError:
-        raise PlanFileError("the file holds a number of too many digits") from None
-    except RecursionError:
-        raise PlanFileError("the file is nested too deeply") from None
 
 
 def set_at(document: dict[str, Any], path: str, value: object) -> None:
@@ -337,15 +163,15 @@ def plan_file_of(
     document: Mapping[str, Any], overrides: Mapping[str, object], blanks: Blanks | None = None
 ) -> PlanFile:
     """Return the plan that a document describes."""
-    for check in _TOP_CHECKS:
+    for check in TOP_CHECKS:
         check(document)
     return PlanFile(
         plan=_plan(document, overrides, blanks),
         title=text_at(document, "title"),
         source=text_at(document, "source"),
         notes=text_at(document, "notes"),
-        delta=_question(document, "delta"),
-        epsilon=_question(document, "epsilon"),
+        delta=question_at(document, "delta"),
+        epsilon=question_at(document, "epsilon"),
     )
 
 
@@ -378,14 +204,14 @@ def _refuse_keys(document: Mapping[str, Any]) -> None:
     refuse_unknown(TOP_LEVEL, keys, _TOP_LEVEL)
 
 
-def _refuse_release(document: Mapping[str, Any]) -> None:
+def refuse_release(document: Mapping[str, Any]) -> None:
     """Raise where the releases are no array of tables."""
     given = document.get("release", [])
     if not isinstance(given, list):
         raise placed(said_of_release(given), TOP_LEVEL, "release")
 
 
-_TOP_CHECKS: Final = (_refuse_tables, _refuse_keys)
+TOP_CHECKS: Final = (_refuse_tables, _refuse_keys)
 
 
 def _set_by_path(document: Mapping[str, Any], overrides: Mapping[str, object]) -> str:
@@ -405,14 +231,14 @@ def _plan(
     """Return the composition of all that a document describes."""
     parts = []
     if "dpsgd" in document:
-        parts.append(_dpsgd(document["dpsgd"], overrides, blanks))
+        parts.append(dpsgd_of(document["dpsgd"], overrides, blanks))
     elif overrides:
         flags = ", ".join(overrides)
         how = _set_by_path(document, overrides)
         raise PlanFileError(f"there is no table [dpsgd] in which to override {flags}{how}")
-    _refuse_release(document)
+    refuse_release(document)
     for index, table in enumerate(document.get("release", []), 1):
-        parts.append(_release(table, f"[[release]] number {index}", blanks))
+        parts.append(release_of(table, f"[[release]] number {index}", blanks))
     if not parts:
         raise PlanFileError("a plan file needs a table [dpsgd], or [[release]] at least once")
     try:
@@ -421,7 +247,7 @@ def _plan(
         raise PlanFileError(str(error)) from None
 
 
-def _dpsgd(table: object, overrides: Mapping[str, object], blanks: Blanks | None) -> Mechanism:
+def dpsgd_of(table: object, overrides: Mapping[str, object], blanks: Blanks | None) -> Mechanism:
     """Return the plan of a table [dpsgd]."""
     if not isinstance(table, dict):
         raise placed("dpsgd must be a table: write [dpsgd]", TOP_LEVEL, "dpsgd")
@@ -433,7 +259,7 @@ def _dpsgd(table: object, overrides: Mapping[str, object], blanks: Blanks | None
     return built(DPSGD, {**described, **overrides}, "[dpsgd]", overrides, blanks=blanks)
 
 
-def _release(table: object, where: str, blanks: Blanks | None) -> Mechanism:
+def release_of(table: object, where: str, blanks: Blanks | None) -> Mechanism:
     """Return the mechanism of a table [[release]], repeated as it says."""
     if not isinstance(table, dict):
         raise placed(said_of_release(table), TOP_LEVEL, "release")
@@ -513,7 +339,7 @@ def text_at(document: Mapping[str, Any], key: str) -> str | None:
     return value
 
 
-def _question(document: Mapping[str, Any], key: str) -> float | None:
+def question_at(document: Mapping[str, Any], key: str) -> float | None:
     """Return the delta or epsilon to ask at, or raise."""
     try:
         return _validate.real(key, document[key]) if key in document else None

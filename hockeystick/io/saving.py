@@ -11,7 +11,8 @@ from inspect import signature
 from typing import Any
 
 from hockeystick.errors import PlanFileError
-from hockeystick.io.plan_file import PlanFile, shown
+from hockeystick.io.contents import shown
+from hockeystick.io.plan_file import PlanFile
 from hockeystick.io.vocabulary import KINDS, RELEASES, STRATEGIES
 from hockeystick.mechanisms import DPSGD, Composed, Encoder, Graph, Mechanism, Repeated
 from hockeystick.mechanisms.base import checked

@@ -21,8 +21,9 @@ from hockeystick.cli.flags.ranges import values_of
 from hockeystick.errors import HockeystickError, ParameterError, PlanFileError
 from hockeystick.io import did_you_mean, with_guess
 from hockeystick.io.building import refuse_unknown
+from hockeystick.io.contents import content_of, document_of, shown
 from hockeystick.io.places import by_line, placed, said_at, spelled
-from hockeystick.io.plan_file import content_of, document_of, plan_file_of, shown, text_at
+from hockeystick.io.plan_file import plan_file_of, text_at
 from hockeystick.io.vocabulary import ALTERNATIVES
 from hockeystick.mechanisms import DPSGD
 from hockeystick.numerics.numerals import plain

@@ -16,7 +16,8 @@ from hockeystick.io import did_you_mean, parse, parse_plan, shown
 from hockeystick.io.blanks import Blanks
 from hockeystick.io.building import required_by
 from hockeystick.io.call_text import is_call_text, plan_of_text
-from hockeystick.io.plan_file import MOST_BYTES, PlanFile, content_of, plan_in
+from hockeystick.io.contents import MOST_BYTES, content_of
+from hockeystick.io.plan_file import PlanFile, plan_in
 from hockeystick.io.vocabulary import RELEASES
 from hockeystick.notions import NOTIONS, Notion
 

@@ -10,7 +10,8 @@ from hockeystick.answers import in_words, steps_rules
 from hockeystick.cli.flags.grid_file import GridFile, load_grid, problems_in_grid
 from hockeystick.cli.flags.source import source
 from hockeystick.errors import HockeystickError
-from hockeystick.io.plan_file import PlanFile, problems_in
+from hockeystick.io.plan_file import PlanFile
+from hockeystick.io.problems import problems_in
 from hockeystick.numerics.numerals import jsonable, plain
 
 _A_GRID: Final = re.compile(rb"(?m)^\s*\[grid[\].]")

@@ -248,7 +248,8 @@ OF_OTHERS: Final = {
     "randomizes, or hockeystick.Shuffled(inner, steps) for training in shuffled "
     "order": "shuffle shuffling shuffler shuffle-model",
     'hockeystick.calibrate(hockeystick.DPSGD, "noise_multiplier", hockeystick.ApproxDP(epsilon, '
-    "delta), examples=..., batch_size=..., epochs=...)": "calibrate-dp-mechanism "
+    "delta), rate=sample_rate, steps=...), or with examples=..., batch_size=..., epochs=... in "
+    "place of both": "calibrate-dp-mechanism "
     "get-noise-multiplier find-noise-multiplier get-sigma calibrate-analytic-gaussian-mechanism "
     "solve find-noise calibrate-noise",
     "hockeystick.epsilon(plan, delta), or in a loop hockeystick.Accountant()": "rdp-accountant "

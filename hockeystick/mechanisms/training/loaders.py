@@ -166,7 +166,7 @@ def _shuffled(loader: _Loader, epochs: float, accumulate: int) -> dict[str, Any]
 def _check_order(loader: _Loader) -> None:
     """Raise unless each epoch is in a new order of all examples, once each."""
     sampler, names = loader.sampler, _names(loader.sampler)
-    kind, data = type(sampler).__name__, loader.examples
+    data = loader.examples
     if "DistributedSampler" in names:
         if not getattr(sampler, "shuffle", True):
             raise IncompatibleError("the loader's DistributedSampler has shuffle=False; set it")
@@ -176,9 +176,11 @@ def _check_order(loader: _Loader) -> None:
                 "examples; leave out so many that the ranks divide them"
             )
     elif "RandomSampler" not in names:
+        kind = type(sampler).__name__
+        which = "it has none" if sampler is None else f"this one's sampler is a {kind}"
         raise IncompatibleError(
             f"sampling 'shuffle' needs a loader with shuffle=True, which draws a new order for "
-            f"each epoch; this one's sampler is a {kind}"
+            f"each epoch, by its sampler; {which}"
         )
     elif getattr(sampler, "replacement", False) or getattr(sampler, "num_samples", data) != data:
         raise IncompatibleError(

@@ -145,6 +145,8 @@ def test_a_loader_of_accelerate_is_that_of_its_batch_sampler() -> None:
     assert read(found) == read(Loader())
     with pytest.raises(HockeystickError, match="sampler is a SequentialSampler"):
         read(batched(SequentialSampler()), "shuffle")
+    with pytest.raises(HockeystickError, match="by its sampler; it has none"):
+        read(Loader(sampler=None), "shuffle")
     # One of somebody's own may draw whatever it likes.
     with pytest.raises(HockeystickError, match="batch_size None"):
         read(batched(RandomSampler(), "mine"), "shuffle")

@@ -71,7 +71,7 @@ _OTHERS: Final = {
     "UnaryEncoding": "oue sue optimized-unary-encoding symmetric-unary-encoding basic-rappor",
     "WithReplacementSubsampled": "sampled-with-replacement sampled-with-replacement-dp-event "
     "with-replacement",
-    "ZCDP": "cdp zcdp-event zc-dp-event zero-concentrated-dp concentrated-dp concentrated",
+    "ZCDP": "zcdp-event zc-dp-event zero-concentrated-dp",
 }
 
 # Parameters and accountants, and what others call the same; one of them may be several here.

@@ -14,7 +14,6 @@ from hockeystick.mechanisms import (
     DPSGD,
     DiscreteLaplace,
     FedSDP,
-    Gaussian,
     Laplace,
     MatrixFactorization,
     Mechanism,
@@ -22,6 +21,7 @@ from hockeystick.mechanisms import (
     RandomizedResponse,
     Sampling,
     TreeAggregation,
+    runs_of,
 )
 from hockeystick.notions import RenyiDP
 from hockeystick.numerics.numerals import at_most, plain
@@ -207,8 +207,14 @@ def _of_nothing(plan: Mechanism) -> Iterator[Caution]:
     """Yield the cautions for a plan that releases nothing, or only noise."""
     if isinstance(plan, DPSGD) and 0 in (plan.epochs, plan.steps):
         yield Caution("epsilon", "0 steps: nothing is released.")
-    elif isinstance(plan, DPSGD | Gaussian) and plan.noise_multiplier == math.inf:
+    elif (runs := runs_of(plan)) and all(_noise_of(part) == math.inf for part, _ in runs):
         yield Caution("epsilon", "infinite noise: nothing is learned from the data.")
+
+
+def _noise_of(part: Mechanism) -> float | None:
+    """Return the number of a mechanism that says how much noise it adds, None where none does."""
+    names = ("noise_multiplier", "sigma", "scale")
+    return next((value for name in names if (value := getattr(part, name, None)) is not None), None)
 
 
 def _of_scale(plan: Mechanism) -> Iterator[Caution]:

@@ -13,7 +13,7 @@ from hockeystick.errors import ParameterError
 from hockeystick.notions.base import OMEGA
 from hockeystick.notions.renyi import ORDER
 
-_ORDERS: str = "an order > 1, or several in a list"
+_ORDERS: str = "an order > 1, or several: --orders 2,4 or orders=[2, 4]"
 
 
 @final

@@ -15,8 +15,8 @@ _FUNCTIONS: Final[Mapping[str, Callable[[Any], float]]] = {
     f"{module}{name}": function
     for module in ("", "math.", "np.")
     for name, function in (("sqrt", math.sqrt), ("log", math.log), ("exp", math.exp))
-}
-_MARKS: Final = ("sqrt(", "log(", "exp(", "**")
+} | {"ln": math.log}
+_MARKS: Final = ("sqrt(", "log(", "ln(", "exp(", "**")
 # The largest power of integers that is computed exactly, and no base needs more bits.
 _LARGEST_POWER: Final = 64
 _BITS: Final = 64

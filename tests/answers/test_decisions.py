@@ -215,6 +215,7 @@ def test_a_plan_that_releases_nothing_says_so() -> None:
     for plan, said in (
         (hs.DPSGD(rate=0.1, steps=0, noise_multiplier=1), "0 steps: nothing is released."),
         (hs.Gaussian(math.inf), "infinite noise: nothing is learned from the data."),
+        (hs.DiscreteLaplace(math.inf) ** 10, "infinite noise: nothing is learned from the data."),
     ):
         (found,) = hs.answers.cautions(hs.epsilon(plan, 1e-5), plan, delta=1e-5)
         assert found.text == said

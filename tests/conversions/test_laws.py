@@ -225,3 +225,22 @@ def test_the_claim_of_more_digits_is_checked_at_the_float_returned() -> None:
         cks = mp.exp((a - 1) * (a / 2 - epsilon)) * (a - 1) ** (a - 1) / a**a
         # Proposition 12 is looser by less than 1e-4 here, and by more than nothing.
         assert mp.mpf(1e-5) < cks < mp.mpf(1e-5) * (1 + mp.mpf("1e-4"))
+
+
+@pytest.mark.parametrize(
+    ("plan", "rho"),
+    [
+        (hs.Gaussian(10) ** 100, 0.5),
+        (hs.DiscreteGaussian(10) ** 102, 0.51),
+        (hs.Gaussian(10) ** 30 @ hs.DiscreteGaussian(10) ** 70, 0.5),
+        (hs.Gaussian(10) ** 100 @ hs.ZCDP(0.25), 0.75),
+    ],
+)
+def test_the_rhos_of_runs_add_up_before_they_are_rounded(plan: hs.Mechanism, rho: float) -> None:
+    assert hs.convert(plan, hs.ZCDP).rho == rho
+    assert not hs.convert(plan @ hs.Gaussian(1e6), hs.ZCDP).rho <= rho
+
+
+def test_as_many_runs_fit_a_rho_as_the_sum_says() -> None:
+    found = hs.calibrate(hs.Gaussian(10) ** 1, "count", hs.ZCDP(0.5))
+    assert found.value == 100

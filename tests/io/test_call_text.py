@@ -147,6 +147,7 @@ def test_a_number_may_be_computed_of_others_as_in_python() -> None:
     for text, number in (
         ("2 * sqrt(3)", 2 * math.sqrt(3)),
         ("math.log(3) / exp(0.5)", math.log(3) / math.exp(0.5)),
+        ("2 * ln(3)", 2 * math.log(3)),
         ("1 / 2**0.5", 1 / 2**0.5),
         ("math.sqrt(2) - -1 / 3", math.sqrt(2) + 1 / 3),
         ("-(1 - 3)", 2.0),

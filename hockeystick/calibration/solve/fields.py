@@ -19,6 +19,8 @@ Path: TypeAlias = tuple[str | int, ...]
 _NODES: Final = (Mechanism, RunCount, Schedule)
 _SEGMENT: Final = re.compile(r"[A-Za-z_]\w*(?:\[\d+\])*")
 _SHOWN: Final = 12
+# What people ask for who mean the number of runs of a plan that says none.
+_OF_RUNS: Final = ("count", "runs", "releases", "repeat", "times", "k")
 
 
 def locate(plan: Mechanism, parameter: str) -> Path:
@@ -38,6 +40,8 @@ def locate(plan: Mechanism, parameter: str) -> Path:
         raise ParameterError("parameter", parameter, f"one of these, written out: {_listed(found)}")
     names = [name for one in there for name in (spelled(one), name_of(one))]
     allowed = f"a number that the plan gives: {_listed(there)}"
+    if parameter in _OF_RUNS:
+        allowed += "; for how many runs, write the mechanism as M ** 1 and ask for count"
     raise ParameterError("parameter", parameter, allowed, names=names)
 
 

@@ -56,7 +56,7 @@ def command(
         name: parse(text) for name, text in numbers.items() if text is not None
     }
     if orders is not None:
-        given["orders"] = [parse(one.strip()) for one in orders.split(",")]
+        given["orders"] = [parse(one.strip()) for one in orders.strip("[]()").split(",")]
     if to is None:
         _print_all(file, given_plan.content is None, given, short=short, as_json=as_json)
         return

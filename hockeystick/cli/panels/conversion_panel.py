@@ -29,6 +29,7 @@ _MEANINGS: Final = {
     "exact": "no smaller result holds for all that satisfy this",
     "bound": "proven; a smaller result may hold",
 }
+_A_LARGER_F: Final = "proven; a larger f may hold"
 
 
 def panel(conversion: Conversion) -> RenderableType:
@@ -40,7 +41,9 @@ def panel(conversion: Conversion) -> RenderableType:
         facts.add_row("caution", Text(caution.text, style="yellow"))
     for line in _proven(conversion):
         facts.add_row("proven", line)
-    facts.add_row("kind", Text.assemble((kind, render.KIND_STYLES[kind]), f": {_MEANINGS[kind]}"))
+    of_f = kind == "bound" and isinstance(conversion.result, FDP)
+    meaning = _A_LARGER_F if of_f else _MEANINGS[kind]
+    facts.add_row("kind", Text.assemble((kind, render.KIND_STYLES[kind]), f": {meaning}"))
     facts.add_row("theorem", Text(conversion.theorem))
     _add_source(facts, conversion)
     rests = render.listed(render.HOLDS_IF, conversion.assumptions)

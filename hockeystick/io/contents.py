@@ -40,6 +40,9 @@ def _read(name: str) -> bytes:
         with open(name, "rb") as file:
             return file.read(MOST_BYTES + 1)
     except FileNotFoundError:
+        if os.path.islink(name):
+            aim = shown(os.readlink(name))
+            raise PlanFileError(f"this link leads to {aim}, where no file is") from None
         hint = _meant_by(name)
         raise PlanFileError(f"no such file; give the path of a plan file{hint}") from None
     except IsADirectoryError:

@@ -23,6 +23,7 @@ _COLON: Final = re.compile(r"\s*(?:- )?[\w-]+\s*:(?:\s|$)")
 _TABLE: Final = re.compile(r"\s*\[+\s*([^\]]+?)\s*\]")
 _CONFLICT: Final = re.compile(r"(?m)^(?:<{7}|>{7})(?: .*)?$")
 _BETWEEN: Final = "======="
+_COMMA: Final = re.compile(r",\s*([}\]])")
 _SEPARATORS: Final = ",;\t"
 # What the answers that --json prints have, and no plan.
 _OF_ANSWERS: Final = ("schema", "plan")
@@ -34,6 +35,31 @@ def syntax_error(text: str, error: tomllib.TOMLDecodeError) -> str:
     """Return what is wrong with a text, its line in quotes, and a hint where there is one."""
     said = _DECLARED.sub(_declared, str(error))
     return f"a plan file must be valid TOML: {said}{_shown(text, said)}"
+
+
+def json_error(error: json.JSONDecodeError) -> tuple[int, str]:
+    """Return on which line a text stops to be JSON, and what is wrong there.
+
+    Example:
+        >>> import json
+        >>> from hockeystick.io.syntax import json_error
+        >>> try:
+        ...     json.loads('{"rate": 0.1,}')
+        ... except json.JSONDecodeError as error:
+        ...     print(json_error(error)[1])
+        what begins with { must be valid JSON: leave out the comma before }, in '{"rate": 0.1,}'
+    """
+    text, place = error.doc, error.pos
+    comma = _COMMA.match(text, max(0, text.rfind(",", 0, place + 1)))
+    if comma is not None and comma.end() > place:
+        place, said = comma.start(), f"leave out the comma before {comma[1]}"
+    elif not text[place:].strip():
+        place, said = len(text.rstrip()), "the text ends before the JSON does"
+    else:
+        said = f"{error.msg[:1].lower()}{error.msg[1:]}"
+    number = text.count("\n", 0, place) + 1
+    line = _shortened(text.split("\n")[number - 1])
+    return number, f"what begins with {{ must be valid JSON: {said}, in {line.strip()!r}"
 
 
 def encoding_error(content: bytes, error: UnicodeDecodeError) -> str:
@@ -77,9 +103,12 @@ def _shown(text: str, said: str) -> str:
     # Without a place, it is the end of the document that is wrong.
     line = lines[min(int(place[1]), len(lines)) - 1] if place else lines[-1]
     hint = _of_a_line(line, said)
-    if len(line) > _LONGEST:
-        line = line[: _LONGEST - 3] + "..."
-    return f", in {line.strip()!r}{hint and ': '}{hint}"
+    return f", in {_shortened(line).strip()!r}{hint and ': '}{hint}"
+
+
+def _shortened(line: str) -> str:
+    """Return the beginning of a line."""
+    return line if len(line) <= _LONGEST else line[: _LONGEST - 3] + "..."
 
 
 def _of_json(text: str) -> str:

@@ -194,6 +194,36 @@ def test_a_plan_in_json_has_the_tables_of_a_plan_file(run: Run, write: Write) ->
     assert run("epsilon", write(json.dumps(description)), "--delta", "0", "--short").out == "1.5\n"
 
 
+def test_answers_for_several_plans_are_told_how_to_be_one(run: Run, tmp_path: Path) -> None:
+    path, plan = tmp_path / "rows.json", str(tmp_path / "plan.toml")
+    numbers = ("--noise-multiplier", "1.1,1.2", "--delta", "1e-4")
+    path.write_text(run("epsilon", *TRAINING[:-2], *numbers, "--json").out)
+    status, _, err = run("init", plan, "--like", str(path))
+    assert (status, err) == (
+        2,
+        f"hockeystick: {path}: this holds several plans, in 2 rows, and one is wanted: ask for one "
+        "value of each flag, such as --noise-multiplier 1.1, and give that answer\n",
+    )
+
+
+@pytest.mark.parametrize(
+    ("content", "line", "said"),
+    [
+        ('{"dpsgd": {', 1, "the text ends before the JSON does, in '{\"dpsgd\": {'"),
+        ('{"dpsgd": {\n"rate": 1,\n}}', 2, "leave out the comma before }, in '\"rate\": 1,'"),
+        ('{"release": [1,\n\n]}', 1, "leave out the comma before ], in '{\"release\": [1,'"),
+        ('{"rate": 1\n "steps": 2}', 2, "expecting ',' delimiter, in '\"steps\": 2}'"),
+    ],
+)
+def test_broken_json_is_told_as_json_with_its_line(
+    run: Run, write: Write, content: str, line: int, said: str
+) -> None:
+    path = write(content)
+    told = f"what begins with {{ must be valid JSON: {said}"
+    assert run("epsilon", path).err == f"hockeystick: {path}:{line}: {told}\n"
+    assert f" line {line}: {told} " in " ".join([*run("check", path).out.split(), ""])
+
+
 @pytest.mark.parametrize(
     ("content", "said"),
     [
@@ -202,7 +232,8 @@ def test_a_plan_in_json_has_the_tables_of_a_plan_file(run: Run, write: Write) ->
         ('{"release": [{"mechanism": "Laplace", "scale": 1e-400}]}', "within the range of a float"),
         ('{"type": "Laplac"}', "type must be a registered one"),
         ('{"a": 1}', "this looks like JSON"),
-        ('{"dpsgd": ', "this looks like JSON"),
+        ('{"rows": [{"a": 1}]}', "this looks like JSON"),
+        ('{"rows": [{"parameters": {"release[0].scale": 3}}]}', "--set 'release[0].scale=3', and"),
         ('{"description": {}, "plan": {"mechanism": "OfGroup", "size": 2}}', "of, and --group 2"),
     ],
 )

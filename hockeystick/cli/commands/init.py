@@ -37,8 +37,9 @@ _QUESTIONS: Final = {
 _HELP: Final = """Write a plan file to begin with, every key with a comment.
 
 FILE is a new .toml file, plan.toml by default, or - for standard output. It is for DP-SGD; with
---like for another mechanism or notion by its name in Python, or a copy of another plan. With --ask,
-a few questions fill it in. --list says which mechanisms and notions there are.
+--like for another mechanism or notion by its name in Python, or a copy of another plan: of a plan
+file, or of the answer or solution that --json printed. With --ask, a few questions fill it in.
+--list says which mechanisms and notions there are.
 """
 
 
@@ -48,7 +49,8 @@ a few questions fill it in. --list says which mechanisms and notions there are.
 @click.option(
     "--like",
     metavar="NAME",
-    help="What to begin with: a mechanism or notion, a plan file, or a plan as it is in Python.",
+    help="What to begin with: a mechanism or notion, a plan file, what --json printed, or a plan "
+    "as it is in Python.",
     shell_complete=completing.among(RELEASES),
 )
 @click.option("--list", "listed", is_flag=True, help="Only list all mechanisms and notions.")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from itertools import starmap
 from typing import Any, Final
 
 from hockeystick.calibration import read_description
@@ -13,6 +14,7 @@ from hockeystick.io.headers import TABLES
 from hockeystick.io.numbers import computed_in, parse_real
 from hockeystick.io.plan_file import PlanFile, plan_file_of
 from hockeystick.io.saving import plan_text
+from hockeystick.io.syntax import json_error
 from hockeystick.io.vocabulary import TOP_KEYS
 
 _TEXTS: Final = TOP_KEYS[:3]
@@ -36,6 +38,9 @@ def toml_of(content: bytes, name: str) -> bytes | None:
         told = json.loads(content, parse_float=parse_real, object_pairs_hook=_once)
         file = _plan_file(told)
         return None if file is None else plan_text(file).encode()
+    except json.JSONDecodeError as error:
+        line, said = json_error(error)
+        raise PlanFileError(f"{name}:{line}: {said}") from None
     except HockeystickError as error:
         raise PlanFileError(f"{name}: {error}") from None
     except (ValueError, RecursionError):
@@ -64,7 +69,27 @@ def _plan_file(told: Mapping[str, Any]) -> PlanFile | None:
         return PlanFile(plan=read_description(told))
     if any(name in told for name in TABLES):
         return plan_file_of(computed_in(_given(told), but=_TEXTS), {})
+    _refuse_rows(told.get("rows"))
     return None
+
+
+def _refuse_rows(rows: object) -> None:
+    """Raise for answers at several values, which are of as many plans."""
+    if not isinstance(rows, list):
+        return
+    of_each = [one["parameters"] for one in rows if isinstance(one, dict) and "parameters" in one]
+    if of_each and all(isinstance(one, dict) and one for one in of_each):
+        flags = " ".join(starmap(_flag, of_each[0].items()))
+        raise PlanFileError(
+            f"this holds several plans, in {len(rows)} rows, and one is wanted: ask for one value "
+            f"of each flag, such as {flags}, and give that answer"
+        )
+
+
+def _flag(name: str, value: object) -> str:
+    """Return how one value of a parameter is asked for."""
+    is_path = not name.isidentifier()
+    return f"--set '{name}={value}'" if is_path else f"--{name.replace('_', '-')} {value}"
 
 
 def _refuse_group(plan: object) -> None:

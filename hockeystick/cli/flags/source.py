@@ -45,7 +45,7 @@ class Source:
     @property
     def name(self) -> str:
         """What to call it."""
-        name = "standard input" if self.text == STDIN else shown(self.text)
+        name = name_of(self.text)
         return f"the plan of {name}" if self.is_json else name
 
     @property
@@ -95,15 +95,20 @@ class Source:
         return blanks.found[0][1] if len(blanks.found) == 1 else None
 
 
+def name_of(text: str) -> str:
+    """Return what to call what was given for a plan."""
+    return "standard input" if text == STDIN else shown(text)
+
+
 def source(text: str) -> Source:
     """Return a source, of which a file is read."""
     if is_call_text(text):
         return Source(text, None)
     if text == STDIN:
         piped = b"" if sys.stdin is None else sys.stdin.buffer.read(MOST_BYTES + 1)
-        return _of_content(text, piped, "standard input")
+        return _of_content(text, piped, name_of(text))
     _refuse_bare(text)
-    return _of_content(text, content_of(text), shown(text))
+    return _of_content(text, content_of(text), name_of(text))
 
 
 def _of_content(text: str, content: bytes, name: str) -> Source:

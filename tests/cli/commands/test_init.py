@@ -51,6 +51,7 @@ def test_what_is_given_is_copied(run: Run, tmp_path: Path) -> None:
     assert run("init", "-", "--like", str(path)).out == path.read_text()
     written = tomllib.loads(run("init", "-", "--like", "Laplace(2)**3").out)
     assert written["release"] == [{"mechanism": "Laplace", "scale": 2.0, "repeat": 3}]
+    assert "a plan file, what --json printed" in " ".join(run("init", "--help").out.split())
     status, out, err = run("init", "-", "--like", "Laplas")
     assert (status, out) == (2, "")
     assert "(did you mean 'Laplace'?)" in err

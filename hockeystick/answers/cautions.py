@@ -12,6 +12,7 @@ from typing import Any, Final, final
 from hockeystick.accountants.ask import Answer, asked
 from hockeystick.mechanisms import (
     DPSGD,
+    Composed,
     DiscreteLaplace,
     FedSDP,
     Laplace,
@@ -48,6 +49,7 @@ _NO_PROMISE: Final = (
     "a delta of 1 promises nothing: a release that shows all data is (0, 1)-DP. Choose one far "
     "below one over the number of records."
 )
+_NEEDS_DELTA: Final = "at a delta of 0, this plan's epsilon is infinite: choose a delta above 0."
 # Stated divergences may be upper bounds, each with an error of its own.
 _FALLS: Final = 1.0 - 1e-6
 # One release of Laplace noise with a smaller scale has an epsilon of 5 and more.
@@ -161,6 +163,31 @@ def cautions_of_plan(plan: Mechanism) -> tuple[Caution, ...]:
         *_of_mean(plan),
         *_of_swapped(plan),
     )
+
+
+def caution_of_question(plan: Mechanism, delta: float) -> Caution | None:
+    """Return the caution on the delta of a question about a plan, before it is answered.
+
+    Example:
+        >>> import hockeystick as hs
+        >>> from hockeystick.answers.cautions import caution_of_question
+        >>> caution_of_question(hs.Gaussian(2), 0.0).text
+        "at a delta of 0, this plan's epsilon is infinite: choose a delta above 0."
+    """
+    parts = plan.parts if isinstance(plan, Composed) else (plan,)
+    if delta == 0.0 and any(map(_needs_delta, parts)):
+        return Caution("delta", _NEEDS_DELTA)
+    return _of_delta(delta, plan)
+
+
+def _needs_delta(part: Mechanism) -> bool:
+    """Return whether a part surely releases something with Gaussian noise."""
+    if isinstance(part, DPSGD):
+        is_plain = part.schedule is None and part.batch_schedule is None
+        releases = is_plain and part.total_steps > 0 and part.sampling_rate > 0
+    else:
+        releases = isinstance(part, Gaussian)
+    return releases and part.noise_multiplier < math.inf
 
 
 def caution_of_notes(plan: Mechanism, notes: str | None) -> Caution | None:

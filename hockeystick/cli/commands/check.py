@@ -71,7 +71,8 @@ def _print(one: Checked) -> None:
     colour = "red" if many else "green"
     click.echo(f"{on_one_line(one.name)}: {click.style(verdict, fg=colour)}")
     width = _width()
-    for line in one.problems or one.meaning:
+    cautions = [f"caution: {caution.text}" for caution in one.cautions]
+    for line in one.problems or [*one.meaning, *cautions]:
         shown = textwrap.wrap(
             on_one_line(line),
             max(20, width - 1),

@@ -6,9 +6,10 @@ import re
 from dataclasses import dataclass
 from typing import Any, Final, final
 
-from hockeystick.answers import in_words, steps_rules
+from hockeystick.answers import Caution, in_words, steps_rules
+from hockeystick.answers.cautions import caution_of_question
 from hockeystick.cli.flags.grid_file import GridFile, load_grid, problems_in_grid
-from hockeystick.cli.flags.source import source
+from hockeystick.cli.flags.source import name_of, source
 from hockeystick.errors import HockeystickError
 from hockeystick.io.plan_file import PlanFile
 from hockeystick.io.problems import problems_in
@@ -50,7 +51,7 @@ class Checked:
                 return cls(given.name, left_out=left_out)
             return cls(given.name, tuple(problems), None if problems else given.plan_file())
         except HockeystickError as error:
-            return cls(text, (str(error).removeprefix(f"{text}: "),))
+            return cls(text, (_without_name(str(error), text),))
 
     @property
     def meaning(self) -> list[str]:
@@ -62,6 +63,14 @@ class Checked:
             return _plan(self.file)
         return [] if self.grid is None else _grid(self.grid)
 
+    @property
+    def cautions(self) -> list[Caution]:
+        """What whoever decides should know of where it is asked."""
+        if self.file is None or self.file.delta is None:
+            return []
+        found = caution_of_question(self.file.plan, self.file.delta)
+        return [] if found is None else [found]
+
     def as_dict(self) -> dict[str, Any]:
         """Return the same, ready for JSON."""
         asked = (
@@ -72,8 +81,15 @@ class Checked:
             "well_formed": not self.problems,
             "problems": list(self.problems),
             "meaning": self.meaning,
+            "cautions": [{"about": one.about, "text": one.text} for one in self.cautions],
             **{name: None if x is None else jsonable(x) for name, x in asked.items()},
         }
+
+
+def _without_name(said: str, text: str) -> str:
+    """Return an error without the name of its file, its line in words."""
+    at_line = re.sub(rf"^{re.escape(name_of(text))}:(\d+): ", r"line \1: ", said)
+    return at_line.removeprefix(f"{name_of(text)}: ")
 
 
 def _plan(file: PlanFile) -> list[str]:

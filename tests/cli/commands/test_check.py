@@ -144,6 +144,35 @@ def test_a_number_that_is_left_out_to_be_solved_for_is_well_formed(run: Run, wri
     assert run("check", write("[dpsgd]\nexamples = 6000\nbatch_size = 60\n")).status == 1
 
 
+@pytest.mark.parametrize(
+    ("delta", "noise", "said"),
+    [
+        ("1", 1, "a delta of 1 is not below 1 / 6,000: it allows a release"),
+        ("1e-4", 1, "a delta of 0.0001 times 6,000 examples is 0.6: usual is one well below"),
+        ("0", 1, "at a delta of 0, this plan's epsilon is infinite: choose a delta above 0."),
+        ("0", "inf", ""),
+        ("1e-6", 1, ""),
+    ],
+)
+def test_a_delta_that_promises_little_has_the_caution_of_its_answer(
+    run: Run, write: Write, delta: str, noise: object, said: str
+) -> None:
+    numbers = f"examples = 6000\nbatch_size = 60\nepochs = 1\nnoise_multiplier = {noise}\n"
+    path = write(f"delta = {delta}\n[dpsgd]\n{numbers}")
+    shown = " ".join(run("check", path).out.split())
+    told = json.loads(run("check", path, "--json").out)["files"][0]["cautions"]
+    assert (f" caution: {said}" in shown, "caution" in shown) == (bool(said), bool(said))
+    assert [(one["about"], one["text"][: len(said)]) for one in told] == (
+        [("delta", said)] if said else []
+    )
+
+
+def test_a_link_to_nowhere_is_told_apart_from_no_file(run: Run, tmp_path: Path) -> None:
+    link = tmp_path / "dead.toml"
+    link.symlink_to("/nonexistent")
+    assert " this link leads to /nonexistent, where no file is" in run("check", str(link)).out
+
+
 def test_nothing_to_check_is_wrong_input(run: Run) -> None:
     assert run("check").status == 2
     assert run("check", "a.toml", "--schema").status == 2

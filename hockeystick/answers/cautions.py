@@ -15,6 +15,7 @@ from hockeystick.mechanisms import (
     Composed,
     DiscreteLaplace,
     FedSDP,
+    Gaussian,
     Laplace,
     MatrixFactorization,
     Mechanism,

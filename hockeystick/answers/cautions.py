@@ -185,10 +185,10 @@ def _needs_delta(part: Mechanism) -> bool:
     """Return whether a part surely releases something with Gaussian noise."""
     if isinstance(part, DPSGD):
         is_plain = part.schedule is None and part.batch_schedule is None
-        releases = is_plain and part.total_steps > 0 and part.sampling_rate > 0
-    else:
-        releases = isinstance(part, Gaussian)
-    return releases and part.noise_multiplier < math.inf
+        releases = part.total_steps > 0 and part.sampling_rate > 0
+        return is_plain and releases and part.noise_multiplier < math.inf
+    runs = runs_of(part)
+    return any(n and isinstance(one, Gaussian) and _noise_of(one) != math.inf for one, n in runs)
 
 
 def caution_of_notes(plan: Mechanism, notes: str | None) -> Caution | None:

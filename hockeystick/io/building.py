@@ -60,7 +60,10 @@ class Dialect:
 FILE: Final = Dialect(
     field="key",
     written={
-        A_MECHANISM: "a table that names its mechanism",
+        A_MECHANISM: (
+            "a table that names its mechanism, such as "
+            '{mechanism = "Gaussian", noise_multiplier = 2}'
+        ),
         "one or more mechanisms, in a tuple": "an array of tables that name their mechanisms",
         "an Encoder": f"a table that names its kind, one of {', '.join(ENCODERS)}",
         A_GRAPH: f"a table that names its kind, one of {', '.join(GRAPHS)}",
@@ -165,6 +168,9 @@ def _hint(
     if dialect is FILE and where == TOP_LEVEL and key in parameters_of(DPSGD):
         return " (it belongs below [dpsgd])"
     plain = key.lower()
+    if where == "[dpsgd]" and key == "release" and isinstance(table[key], dict | tuple):
+        header = "[dpsgd.release]" if isinstance(table[key], dict) else "[[dpsgd.release]]"
+        return f" (write [[release]] in place of {header})"
     if dialect is FILE and where != TOP_LEVEL and plain in TOP_KEYS and plain not in allowed:
         return " (it belongs at the top of the file, above all tables)"
     target = _TARGETS.get(re.sub(r"[\W_]", "", plain))
@@ -181,7 +187,7 @@ def _hint(
 
 def _key_of(error: ParameterError) -> str:
     """Return the key that an error is about; the header of its table where that lacks it."""
-    return HEADER if error.value is None else error.name
+    return HEADER if error.value is None else re.sub(r"\[\d+\]", "", error.name)
 
 
 def _several(error: ParameterError) -> str:

@@ -138,14 +138,20 @@ def _line_of(content: bytes, where: str, key: str) -> int | None:
     lines = text.split("\n")
     name = re.escape(key)
     begins = re.compile(
-        rf"""\s*(?:[\w."'-]*\.\s*)?["']?{name}(?=["']?\s*[=.])|\s*\[\[?\s*{name}(?=\s*[\].])"""
+        rf"""\s*(?:[\w."'-]*\.\s*)?["']?{name}(?=["']?\s*[=.])"""
+        rf"""|\s*\[\[?\s*(?:[\w."'-]*\.\s*)?["']?{name}(?=["']?\s*[\].])"""
     )
     alike = [(i, key_of) for i, line in enumerate(lines) if (key_of := begins.match(line))]
     if len(alike) > _MOST_LINES or not _has(text, path, key):
         return None
-    found = [i for i, at in alike if not _has(_renamed(lines, i, at.end()), path, key)]
+    # Tables of one array have one header.
+    alone: dict[object, list[tuple[int, int]]] = {}
+    for i, at in alike:
+        header = at[0].strip() if at[0].lstrip().startswith("[[") else i
+        alone.setdefault(header, []).append((i, at.end()))
+    found = [one for one in alone.values() if not _has(_renamed(lines, one), path, key)]
     if len(found) == 1:
-        return found[0] + 1
+        return found[0][0][0] + 1
     # The tables inside of one hold its name too.
     return _header_of(content, [key]) if where == TOP_LEVEL else None
 
@@ -166,11 +172,12 @@ def _header_of(content: bytes, path: list[str | int] | None) -> int | None:
     return lines[index] if index < len(lines) == many else None
 
 
-def _renamed(lines: list[str], index: int, end: int) -> str:
-    """Return a text in which a key, which ends here on a line, has a longer name."""
-    line = lines[index]
-    changed = f"{line[:end]}{_LONGER}{line[end:]}"
-    return "\n".join([*lines[:index], changed, *lines[index + 1 :]])
+def _renamed(lines: list[str], places: Iterable[tuple[int, int]]) -> str:
+    """Return a text in which a key, which ends on these lines there, has a longer name."""
+    changed = list(lines)
+    for index, end in places:
+        changed[index] = f"{lines[index][:end]}{_LONGER}{lines[index][end:]}"
+    return "\n".join(changed)
 
 
 def _path(where: str) -> list[str | int] | None:

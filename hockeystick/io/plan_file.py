@@ -24,6 +24,8 @@ from hockeystick.io.headers import (
 from hockeystick.io.places import (
     HEADER,
     TOP_LEVEL,
+    each_of,
+    place_of,
     placed,
     said_at,
     spelled,
@@ -131,7 +133,8 @@ def plan_in(
         return plan_file_of(document, overrides or {}, blanks)
     except PlanFileError as error:
         line, said = (None, str(error)) if numbers else said_at(content, error)
-        raise PlanFileError(f"{name if line is None else f'{name}:{line}'}: {said}") from None
+        begin = name if line is None else f"{name}:{line}"
+        raise placed(f"{begin}: {said}", *place_of(error), each_of(error)) from None
 
 
 def set_at(document: dict[str, Any], path: str, value: object) -> None:

@@ -314,7 +314,8 @@ FILES = [
     ),
     (
         "[[release]]\nmechanism = 'PoissonSubsampled'\nrate = 0.1\ninner = 'Gaussian'",
-        "(PoissonSubsampled): inner must be a table that names its mechanism; got 'Gaussian'",
+        "(PoissonSubsampled): inner must be a table that names its mechanism, such as "
+        "{mechanism = \"Gaussian\", noise_multiplier = 2}; got 'Gaussian'",
     ),
     (
         "[[release]]\nmechanism = 'PoissonSubsampled'\nrate = 2\n"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,7 +18,9 @@ from hockeystick.io.blanks import Blanks
 from hockeystick.io.building import required_by
 from hockeystick.io.call_text import is_call_text, plan_of_text
 from hockeystick.io.contents import MOST_BYTES, content_of
+from hockeystick.io.places import TOP_LEVEL, each_of, place_of
 from hockeystick.io.plan_file import PlanFile, plan_in
+from hockeystick.io.problems import problems_in
 from hockeystick.io.vocabulary import RELEASES
 from hockeystick.notions import NOTIONS, Notion
 
@@ -73,6 +76,10 @@ class Source:
                 return plan_in(self.content, self.name, overrides, numbers, blanks)
             except PlanFileError as error:
                 if not self.is_json:
+                    # A grid file is fine where it belongs.
+                    is_grid = place_of(error) == (TOP_LEVEL, "grid")
+                    if not (overrides or numbers or blanks or is_grid):
+                        _note_others(self, error)
                     raise
                 # The lines are those of a plan file that is not there.
                 said = re.sub(rf"^({re.escape(self.name)}):\d+:", r"\1:", str(error))
@@ -93,6 +100,15 @@ class Source:
         except HockeystickError:
             return None
         return blanks.found[0][1] if len(blanks.found) == 1 else None
+
+
+def _note_others(given: Source, error: PlanFileError) -> None:
+    """Note of an error of a plan file that there are others, and what lists them."""
+    more = len(problems_in(given.content or b"")) - len(each_of(error))
+    if more > 0:
+        named = shlex.quote(given.text)
+        verb = "lists them" if more > 1 else "tells it"
+        error.add_note(f"{more} more: hockeystick check {named} {verb}")
 
 
 def name_of(text: str) -> str:

@@ -167,6 +167,55 @@ def test_a_delta_that_promises_little_has_the_caution_of_its_answer(
     )
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            "[[dpsgd.release]]\nmechanism = 'Laplace'\nscale = 2\n[[dpsgd.release]]\n[[release]]\n",
+            "line 5: unknown key 'release' in [dpsgd] (write [[release]] in place of "
+            "[[dpsgd.release]]); allowed",
+        ),
+        ("[dpsgd.release]\nscale = 2\n", "line 5: unknown key 'release' in [dpsgd] (write [["),
+        ("[dpsgd.sampling]\nkind = 'poisson'\n", "line 5: [dpsgd]: sampling must be one of"),
+        (
+            "[[release]]\nmechanism = 'Composed'\nparts = ['Gaussian']\n",
+            "line 7: [[release]] number 1 (Composed): parts[0] must be a table that names its "
+            "mechanism, such as {mechanism = \"Gaussian\", noise_multiplier = 2}; got 'Gaussian'",
+        ),
+    ],
+)
+def test_a_table_in_a_wrong_place_is_told_with_its_line(
+    run: Run, write: Write, text: str, said: str
+) -> None:
+    path = write(f"[dpsgd]\nrate = 0.1\nsteps = 9\nnoise_multiplier = 1\n{text}")
+    assert said in " ".join(run("check", path).out.split())
+
+
+def test_the_one_error_of_a_command_says_what_lists_the_others(run: Run, write: Write) -> None:
+    numbers = "rate = 2\nsteps = 9\nnoise_multiplier = -1\n"
+    path = write(f"delta = 2\n[dpsgd]\n{numbers}")
+    status, _, err = run("epsilon", path)
+    assert (status, err.count("\n")) == (2, 1)
+    assert err.endswith(f"; 2 more: hockeystick check {path} lists them\n")
+    one = write(f"[dpsgd]\n{numbers}")
+    assert run("epsilon", one).err.endswith(f"; 1 more: hockeystick check {one} tells it\n")
+    unknown = write("[dpsgd]\nrate = 0.1\nsteps = 9\nnoise_multiplier = 1\nzebra = 1\nlemur = 2\n")
+    assert "more:" not in run("epsilon", unknown).err
+    assert "more:" not in run("epsilon", one, "--rate", "0.1").err
+    grid = ROOT / "examples" / "grids" / "mnist-noise-and-epochs.toml"
+    assert "more:" not in run("epsilon", str(grid)).err
+
+
+def test_a_delta_of_zero_is_cautioned_against_where_any_part_is_gaussian(
+    run: Run, write: Write
+) -> None:
+    parts = "delta = 0\n[[release]]\nmechanism = 'Laplace'\nscale = 2\n"
+    assert "caution" not in run("check", write(parts)).out
+    parts += "[[release]]\nmechanism = 'Gaussian'\nnoise_multiplier = 2\nrepeat = "
+    assert "caution: at a delta of 0" in run("check", write(f"{parts}3")).out
+    assert "caution" not in run("check", write(f"{parts}0")).out
+
+
 def test_a_link_to_nowhere_is_told_apart_from_no_file(run: Run, tmp_path: Path) -> None:
     link = tmp_path / "dead.toml"
     link.symlink_to("/nonexistent")

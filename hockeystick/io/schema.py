@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import sys
 from collections.abc import Callable, Mapping
@@ -12,7 +13,7 @@ from typing import Any, Final, TypeAlias
 from hockeystick._validate import PARAMETERS
 from hockeystick.io.building import parameters_of
 from hockeystick.io.templates import meanings_of
-from hockeystick.io.vocabulary import KINDS, RELEASES
+from hockeystick.io.vocabulary import ALTERNATIVES, KINDS, RELEASES
 from hockeystick.mechanisms import DPSGD
 
 Schema: TypeAlias = dict[str, Any]
@@ -30,15 +31,18 @@ _PLAIN: Final[Mapping[str, Schema]] = {
     "bool": {"type": "boolean"},
     "str": {"type": "string"},
 }
+_NUMBERS: Final = ("float", "float | Fraction", "int")
 _MECHANISM: Final[Schema] = {"$ref": "#/definitions/mechanism"}
-_REPEAT: Final[Schema] = {"type": "integer", "minimum": 0, "description": "How often it runs."}
+_PAIRS: Final = sorted({tuple(sorted(pair)) for pair in ALTERNATIVES.items()})
 
 
 def plan_schema() -> Schema:
     """Return the JSON schema (draft 7) of plan files.
 
-    It knows each key, what it means, and whether it is a number, a text or one of a few words;
-    ``load_plan`` knows more: what numbers may be, and what goes together. No number is required,
+    It knows each key, what it means, whether it is a number, a text or one of a few words, between
+    which ends numbers of its name are, and that epochs and steps, or batch_size and rate, exclude
+    one another; ``load_plan`` knows more: what a mechanism asks of its numbers, and what goes
+    together. No number is required,
     since ``hockeystick solve`` finds the one that a file leaves out.
 
     Example:
@@ -48,14 +52,18 @@ def plan_schema() -> Schema:
     """
     texts = {name: {"type": "string", "description": told} for name, told in _ABOUT.items()}
     places: Schema = {
-        "delta": {"type": "number", "description": "Where to ask for epsilon."},
-        "epsilon": {"type": "number", "description": "Where to ask for delta, or what to meet."},
+        "delta": {**_number("delta"), "description": "Where to ask for epsilon."},
+        "epsilon": {
+            **_number("epsilon"),
+            "description": "Where to ask for delta; what to meet.",
+        },
     }
+    repeat = {**_number("count"), "description": "How often it runs."}
     plans: Schema = {
         "dpsgd": {**_table(DPSGD), "description": "Training by DP-SGD."},
         "release": {
             "type": "array",
-            "items": {"oneOf": [_release(name, repeat=_REPEAT) for name in RELEASES]},
+            "items": {"oneOf": [_release(name, repeat=repeat) for name in RELEASES]},
             "description": "Whatever else is released of the same data.",
         },
     }
@@ -96,7 +104,20 @@ def _table(make: Callable[..., object], **first: Schema) -> Schema:
         name: _field(make, one) | ({"description": told[name]} if name in told else {})
         for name, one in parameters_of(make).items()
     }
-    return {"type": "object", "additionalProperties": False, "properties": {**first, **fields}}
+    table = {"type": "object", "additionalProperties": False, "properties": {**first, **fields}}
+    if make is DPSGD:
+        table["allOf"] = [{"not": {"required": list(pair)}} for pair in _PAIRS]
+    return table
+
+
+def _number(name: str) -> Schema:
+    """Return what numbers of a name may be: their domain, in which an end at infinity is none."""
+    domain = PARAMETERS[name]
+    lower = "exclusiveMinimum" if domain.low_open else "minimum"
+    upper = "exclusiveMaximum" if domain.high_open else "maximum"
+    ends = {lower: domain.low, upper: domain.high}
+    finite = {end: value for end, value in ends.items() if math.isfinite(value)}
+    return {"type": "integer" if domain.whole else "number", **finite}
 
 
 def _field(make: Callable[..., object], parameter: Parameter) -> Schema:
@@ -106,8 +127,8 @@ def _field(make: Callable[..., object], parameter: Parameter) -> Schema:
         return {"allOf": [{"$ref": f"#/definitions/{name}"}]}
     if kind == "Mechanism":
         return {"allOf": [_MECHANISM]}
-    if name in PARAMETERS and PARAMETERS[name].whole and kind == "float":
-        return {"type": "integer"}
+    if name in PARAMETERS and kind in _NUMBERS:
+        return _number(name)
     words = _words(make, kind)
     return {"enum": words} if words else dict(_PLAIN.get(kind, {}))
 

@@ -1,4 +1,5 @@
 import json
+import math
 import re
 import tomllib
 from collections.abc import Callable, Mapping
@@ -7,6 +8,9 @@ from typing import Any
 
 import pytest
 
+import hockeystick as hs
+from hockeystick.errors import PlanFileError
+from hockeystick.io.places import in_toml
 from hockeystick.io.schema import plan_schema
 from hockeystick.io.templates import template_of
 from hockeystick.io.vocabulary import RELEASES
@@ -39,6 +43,15 @@ scale = -1
 """
 
 
+def is_between(value: Any, schema: Mapping[str, Any]) -> bool:
+    """Judge by the ends of numbers."""
+    return isinstance(value, bool | str | dict | list) or (
+        schema.get("minimum", value) <= value <= schema.get("maximum", value)
+        and schema.get("exclusiveMinimum", -math.inf) < value
+        and (value < schema["exclusiveMaximum"] if "exclusiveMaximum" in schema else True)
+    )
+
+
 def fits(value: Any, schema: Mapping[str, Any], root: Mapping[str, Any]) -> bool:
     """Judge by what of JSON schema the plan files' one is made of."""
     if "$ref" in schema:
@@ -48,6 +61,8 @@ def fits(value: Any, schema: Mapping[str, Any], root: Mapping[str, Any]) -> bool
     return (
         isinstance(value, TYPES.get(schema.get("type", ""), object))
         and value == schema.get("const", value)
+        and is_between(value, schema)
+        and ("not" not in schema or not fits(value, schema["not"], root))
         and value in schema.get("enum", [value])
         and all(name in held for name in schema.get("required", []))
         and (schema.get("additionalProperties", True) or held.keys() <= properties.keys())
@@ -74,12 +89,35 @@ def test_the_schema_is_printed_and_knows_every_plan_and_no_misspelt_key(run: Run
         ("delta =", "dleta ="),
         ('"poisson"', '"poison"'),
         ("epochs = 60", "epochs = '60'"),
+        ("epochs = 60", "epochs = 60\nsteps = 9"),
+        ("batch_size = 256", "batch_size = 256\nrate = 0.1"),
+        ("noise_multiplier = 1.1 ", "noise_multiplier = -1.1 "),
+        ("batch_size = 256", "batch_size = 0"),
+        ("delta = 1e-5 ", "delta = 1.5 "),
     ):
         text = template_of("DPSGD")
         assert right in text
         assert not fits(tomllib.loads(text.replace(right, wrong)), schema, schema), wrong
     nested = "[[release]]\nmechanism='PoissonSubsampled'\nrate=1\ninner={mechanism='Gaussian',s=1}"
     assert not fits(tomllib.loads(nested), schema, schema)
+
+
+def test_no_number_beyond_an_end_of_the_schema_is_a_plan_s(tmp_path: Path) -> None:
+    beyond = {"minimum": -1, "maximum": 1}
+    path, judged = tmp_path / "plan.toml", 0
+    for release in plan_schema()["properties"]["release"]["items"]["oneOf"]:
+        name = release["properties"]["mechanism"]["const"]
+        document = tomllib.loads(template_of(name))
+        fields = document.get("release", [document.get("dpsgd")])[0]
+        for key, schema in release["properties"].items():
+            for end, step in beyond.items():
+                if end in schema and key in fields:
+                    wrong = {"release": [{**fields, "mechanism": name, key: schema[end] + step}]}
+                    path.write_text(in_toml(wrong)[1:-1])
+                    with pytest.raises(PlanFileError, match=key):
+                        hs.load_plan(path)
+                    judged += 1
+    assert judged > 60
 
 
 @pytest.mark.extras

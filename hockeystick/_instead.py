@@ -12,6 +12,9 @@ _IN_ONE_TREE: Final = (
 )
 _NEIGHBOURS: Final = 'write adjacency="add-remove", "replace-one" or "zero-out"'
 _OF_THE_PLAN: Final = "it belongs to the plan, as in DPSGD({name}=...)"
+_OF_THE_EVENT: Final = (
+    ", or for an event of dp-accounting: adapters.dp_accounting.from_event(event, 'replace-one')"
+)
 _A_STEP: Final = (
     "a step of DP-SGD is step(PoissonSubsampled(Gaussian(noise_multiplier), rate)); "
     "step(noise_multiplier=..., sample_rate=...) is of adapters.opacus.HockeystickAccountant"
@@ -81,9 +84,6 @@ INSTEAD: Final = {
         (asked, letters): _OF_THE_PLAN.format(name=name)
         for asked in ("epsilon", "delta", "compare")
         for letters, name in (
-            ("adjacency", "adjacency"),
-            ("neighboringrelation", "adjacency"),
-            ("neighbouringrelation", "adjacency"),
             ("noisemultiplier", "noise_multiplier"),
             ("sigma", "noise_multiplier"),
             ("samplerate", "rate"),
@@ -93,6 +93,11 @@ INSTEAD: Final = {
             ("steps", "steps"),
             ("epochs", "epochs"),
         )
+    },
+    **{
+        (asked, letters): _OF_THE_PLAN.format(name="adjacency") + _OF_THE_EVENT
+        for asked in ("epsilon", "delta", "compare")
+        for letters in ("adjacency", "neighboringrelation", "neighbouringrelation")
     },
     ("epsilon", "epsilon"): "delta(plan, epsilon) asks for a plan's delta at epsilon = {}",
     ("delta", "delta"): "epsilon(plan, delta) asks for a plan's epsilon at delta = {}",

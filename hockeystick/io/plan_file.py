@@ -218,11 +218,15 @@ TOP_CHECKS: Final = (_refuse_tables, _refuse_keys)
 
 
 def _set_by_path(document: Mapping[str, Any], overrides: Mapping[str, object]) -> str:
-    """Return how the first of the numbers that a [[release]] has is set; nothing if none has."""
+    """Return how the first of what a [[release]] has, or may have, is set; nothing if none has."""
     releases = document.get("release")
     for index, table in enumerate(releases if isinstance(releases, list) else ()):
+        if not isinstance(table, dict):
+            continue
+        kind = RELEASES.get(str(table.get("mechanism")))
+        known = {*table, *(() if kind is None else parameters_of(kind))}
         for name in overrides:
-            if isinstance(table, dict) and name in table:
+            if name in known:
                 path = f"release[{index}].{name}"
                 return f"; a [[release]] has it: --set '{path}={overrides[name]}'"
     return ""

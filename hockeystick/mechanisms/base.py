@@ -20,6 +20,7 @@ from hockeystick.mechanisms.scope import Fact, common_facts, refuse_disagreement
 _PARTS_SHOWN: Final = 4
 A_MECHANISM: Final = "a mechanism"
 # What is added where something is given from which a mechanism can be read.
+_FROM_A_PLD: Final = " (hockeystick.adapters.dp_accounting.from_pld(pld) reads a distribution)"
 _FROM_A_FILE: Final = " (hockeystick.load_plan(path).plan reads one from a file)"
 _FROM_A_TEXT: Final = " (hockeystick.io.parse_plan(text) reads one from a text)"
 _OF_SEVERAL: Final = " (compose several with @: a @ b)"
@@ -365,6 +366,8 @@ def _how_to_read(value: object) -> str:
         return f" (that is a class: call it, {value.__name__}(...))"
     if isinstance(getattr(value, "plan", None), Mechanism):
         return f" (the {type(value).__name__}'s .plan is one)"
+    if type(value).__module__.startswith("dp_accounting.pld"):
+        return _FROM_A_PLD
     return _of_opacus(value)
 
 

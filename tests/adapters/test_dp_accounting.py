@@ -19,6 +19,7 @@ pytest.importorskip("dp_accounting")
 import dp_accounting as dpa
 from dp_accounting import dp_event
 from dp_accounting.pld import PLDAccountant
+from dp_accounting.pld.privacy_loss_distribution import from_gaussian_mechanism
 from dp_accounting.rdp import RdpAccountant
 
 from hockeystick.adapters.dp_accounting import (
@@ -666,3 +667,11 @@ def test_every_question_takes_an_event_as_what_is_read_from_it() -> None:
     assert "add-remove" in str(hs.epsilon(event, delta=1e-5))
     with pytest.raises(hs.errors.UnsupportedError, match="UnsupportedDpEvent"):
         hs.epsilon(dp_event.UnsupportedDpEvent(), delta=1e-5)
+
+
+def test_what_is_no_event_or_needs_another_adjacency_is_told_what_to_write() -> None:
+    with pytest.raises(hs.errors.ParameterError, match=r"from_pld\(pld\) reads a distribution"):
+        hs.epsilon(from_gaussian_mechanism(1.0), 1e-5)
+    tree = dp_event.SingleEpochTreeAggregationDpEvent(3.0, 64)
+    with pytest.raises(hs.errors.UnsupportedError, match=r"from_event\(event, 'zero-out'\)"):
+        hs.epsilon(tree, 1e-5)

@@ -154,6 +154,18 @@ def test_a_number_is_set_by_its_path_in_the_file_or_in_the_plan(run: Run, write:
     assert "'Laplace(2)' is no plan file" in run(*written).err
 
 
+def test_choices_of_a_file_are_set_and_flags_of_dpsgd_say_how(run: Run, write: Write) -> None:
+    text = "delta = 1e-5\n[[release]]\nmechanism = 'FedSDP'\ntotal_clients = 1000\nrounds = 5\n"
+    path = write(f"{text}clients_per_round = 10\nnoise_multiplier = 1\nsampling = 'poisson'\n")
+    for flag, word in (("sampling", "fixed-size"), ("adjacency", "zero-out")):
+        how = f"release[0].{flag}={word}"
+        status, _, err = run("epsilon", path, f"--{flag}", word)
+        assert (status, f"a [[release]] has it: --set '{how}'" in err) == (2, True)
+        assert told(run, "epsilon", path, "--set", how)["plan"][flag] == word
+    assert "did you mean 'zero-out'?" in run("epsilon", path, "--set", f"{how}s").err
+    assert "--set 'release[0].rounds=400'" in run("epsilon", path, "--rounds", "9").err
+
+
 def test_help_says_what_a_plan_may_be(run: Run) -> None:
     for command in ("epsilon", "convert", "tradeoff", "solve", "report"):
         assert "the plan itself as it is in Python" in " ".join(run(command, "--help").out.split())

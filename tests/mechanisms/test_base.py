@@ -352,6 +352,7 @@ def test_what_a_mechanism_can_be_read_from_is_refused_with_the_call_that_reads_i
         (RenyiDP, ([2], [1]), {}, r"write RenyiDP\(\{order: divergence\}\), or RenyiDP\(zip\("),
         (epsilon, (Gaussian(1), 1e-5), {"orders": [2]}, r"'orders' \(accountant='rdp' takes"),
         (epsilon, (Gaussian(1), 1e-5), {"adjacency": 1}, r"it belongs to the plan, as in DPSGD"),
+        (epsilon, (Gaussian(1), 1e-5), {"adjacency": 1}, r"from_event\(event, 'replace-one'\)"),
         (epsilon, (Gaussian(1),), {"epsilon": 1}, r"delta\(plan, epsilon\) asks .* epsilon = 1\)"),
         (epsilon, (Gaussian(1),), {}, r"^epsilon needs delta: write epsilon\(plan, delta\)$"),
         (calibrate, (Gaussian,), {"epsilon": 1}, r"^calibrate needs parameter and target: write"),

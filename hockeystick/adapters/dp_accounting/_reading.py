@@ -145,7 +145,10 @@ def _refused(event: object, reason: str) -> UnsupportedError:
 def _only_under(needed: Adjacency, adjacency: Adjacency, event: object) -> None:
     """Raise unless this adjacency is meant."""
     if adjacency is not needed:
-        reason = f"it has a counterpart under {needed} alone, not under {adjacency}"
+        reason = (
+            f"it has a counterpart under {needed} alone, not under {adjacency}: write "
+            f"hockeystick.adapters.dp_accounting.from_event(event, '{needed}')"
+        )
         raise _refused(event, reason)
 
 

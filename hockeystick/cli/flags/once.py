@@ -100,7 +100,8 @@ _CLIENTS: Final = (
     ": flags describe DP-SGD; clients are a plan, written out, for example "
     "'FedSDP(total_clients=10000, "
     'clients_per_round=100, rounds=1000, noise_multiplier=1, sampling="poisson")\', or a file: '
-    "hockeystick init clients.toml --like FedSDP"
+    "hockeystick init clients.toml --like FedSDP; numbers of such a file are set by their paths: "
+    "--set 'release[0].rounds=400'"
 )
 _A_PLAN: Final = (
     "PLAN is a plan file, - for one on standard input, or the plan itself as it is in Python: "

@@ -23,6 +23,8 @@ _FORM: Final = "--set takes PATH=NUMBER, such as release[0].scale=3 or parts[1].
 _OF_FILE: Final = re.compile(r"release\[.*")
 _OF_DPSGD: Final = re.compile(r"dpsgd\.(\w+)")
 _PATH: Final = re.compile(r"[^\s,:]+")
+# A choice by its name, as a file has sampling = "fixed-size".
+_WORD: Final = re.compile(r"[a-z]+(-[a-z]+)*")
 
 
 @final
@@ -73,9 +75,10 @@ def settings(texts: Sequence[str]) -> Settings:
     for text in texts:
         path, _, number = (part.strip() for part in text.partition("="))
         value = parse(number)
-        if not path or isinstance(value, str):
-            raise click.UsageError(f"{_FORM}; got {text!r}")
         place, name = _place(found, path.replace("-", "_"))
+        is_choice = place is not found.of_plan and _WORD.fullmatch(number)
+        if not path or (isinstance(value, str) and not is_choice):
+            raise click.UsageError(f"{_FORM}; got {text!r}")
         if name in place:
             raise click.UsageError(f"{path} is set twice; set it once")
         place[name] = value

@@ -198,7 +198,7 @@ FLAGS = [
         "write the plan out: hockeystick convert 'DPSGD(rate=0.01, steps=100, noise_multiplier=1)' "
         "--to GDP (see",
     ),
-    (f"tradeoff {TRAINING} --alpha 1", "Did you mean '--fpr'?"),
+    (f"tradeoff {TRAINING} --alpha 2", "fpr must be a number from 0 to 1; got 2"),
     (f"epsilon {TRAINING} --epsilon 1", "No such option '--epsilon': hockeystick delta asks at an"),
     (
         "epsilon --rate 0.1 --steps 9 --noise-multiplier --delta 1e-5",

@@ -22,6 +22,11 @@ class FDP(Notion):
         Any function of the output is f-DP too. An asymmetric f is for one order of each two
         neighbours, always the same, and its inverse for the other.
 
+    A mechanism of your own, by the probabilities p and q of its outcomes under two neighbours, is
+    ``FDP(tradeoffs.discrete_tradeoff(p, q))``; by its (epsilon, delta) pairs,
+    ``FDP(tradeoffs.tradeoff_of_deltas(pairs))``; by a distribution of losses of dp-accounting,
+    ``adapters.dp_accounting.from_pld(pld)``.
+
     Args:
         tradeoff: The trade-off function f.
         origin: How a conversion came to it.

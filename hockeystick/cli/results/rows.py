@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, final
 
 from hockeystick.answers import cautions
+from hockeystick.answers.cautions import caution_of_notes
 from hockeystick.cli.describe import Question
 from hockeystick.cli.flags.deciding import MISSED, Decided
 from hockeystick.cli.flags.several import Several
@@ -43,7 +44,9 @@ class Row:
         if self.answer is None or self.file is None or self.at is None:
             return ()
         at = {self.at.name: self.at.value}
-        return tuple(one.text for one in cautions(self.answer, self.file.plan, **at))
+        doubt = None if self.decided is None else caution_of_notes(self.file.plan, self.file.notes)
+        found = cautions(self.answer, self.file.plan, **at)
+        return tuple(one.text for one in (*([] if doubt is None else [doubt]), *found))
 
     @property
     def assumptions(self) -> tuple[str, ...]:

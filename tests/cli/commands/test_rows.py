@@ -74,3 +74,9 @@ def test_rows_fit_the_terminal(run: Run, monkeypatch: pytest.MonkeyPatch, column
     assert max(map(len, out.splitlines())) <= columns
     assert "Every row holds if" in out
     assert "rows 1 to 2: Fresh Gaussian noise" in out or columns == 60
+
+
+def test_rows_that_are_judged_show_what_notes_doubt(run: Run) -> None:
+    asked = ("epsilon", "examples/mnist-tutorial.toml", "--epochs", "1,2")
+    said = [" ".join(run(*asked, *more)[1].split()) for more in ((), ("--at-most", "9"))]
+    assert ["notes speak of shuffling" in one for one in said] == [False, True]

@@ -13,6 +13,7 @@ from hockeystick.accountants.ask import Answer, asked
 from hockeystick.mechanisms import (
     DPSGD,
     Composed,
+    DiscreteGaussian,
     DiscreteLaplace,
     FedSDP,
     Gaussian,
@@ -30,6 +31,8 @@ from hockeystick.numerics.numerals import at_most, plain
 from hockeystick.results import Certified
 from hockeystick.tradeoffs.reading import is_promise, percent_at_most
 
+# Other mechanisms may release more than what they add this noise to.
+_NOISES: Final = (Gaussian, DiscreteGaussian, Laplace, DiscreteLaplace)
 # The fields of mechanisms that say how many are protected, and what one of these is called.
 _UNITS: Final = {
     "examples": "examples",
@@ -188,7 +191,8 @@ def _needs_delta(part: Mechanism) -> bool:
         releases = part.total_steps > 0 and part.sampling_rate > 0
         return is_plain and releases and part.noise_multiplier < math.inf
     runs = runs_of(part)
-    return any(n and isinstance(one, Gaussian) and _noise_of(one) != math.inf for one, n in runs)
+    noises = (one.noise_multiplier for one, n in runs if n and isinstance(one, Gaussian))
+    return any(noise < math.inf for noise in noises)
 
 
 def caution_of_notes(plan: Mechanism, notes: str | None) -> Caution | None:
@@ -235,14 +239,16 @@ def _of_nothing(plan: Mechanism) -> Iterator[Caution]:
     """Yield the cautions for a plan that releases nothing, or only noise."""
     if isinstance(plan, DPSGD) and 0 in (plan.epochs, plan.steps):
         yield Caution("epsilon", "0 steps: nothing is released.")
-    elif (runs := runs_of(plan)) and all(_noise_of(part) == math.inf for part, _ in runs):
+    elif (runs := runs_of(plan)) and all(_is_noise_alone(part) for part, _ in runs):
         yield Caution("epsilon", "infinite noise: nothing is learned from the data.")
 
 
-def _noise_of(part: Mechanism) -> float | None:
-    """Return the number of a mechanism that says how much noise it adds, None where none does."""
+def _is_noise_alone(part: Mechanism) -> bool:
+    """Return whether infinite noise hides all that a mechanism releases."""
+    if isinstance(part, DPSGD):
+        return part.extra is None and part.noise_multiplier == math.inf
     names = ("noise_multiplier", "sigma", "scale")
-    return next((value for name in names if (value := getattr(part, name, None)) is not None), None)
+    return isinstance(part, _NOISES) and math.inf in (getattr(part, name, 0) for name in names)
 
 
 def _of_scale(plan: Mechanism) -> Iterator[Caution]:

@@ -50,6 +50,7 @@ def test_numbers_that_look_like_another_are_doubted(plan: hs.Mechanism, said: st
         hs.mechanisms.TreeAggregation(99, 5),
         hs.mechanisms.TreeAggregation(1000, 1000),
         hs.mechanisms.TreeAggregation(1000, 0),
+        hs.mechanisms.TreeAggregation(float("inf"), 5),
     ],
 )
 def test_usual_numbers_are_not_doubted(plan: hs.Mechanism) -> None:

@@ -80,7 +80,7 @@ _OTHER_WORDS: Final = {
     "adjacency": "neighboring-relation neighbouring-relation neighbor-relation neighborhood "
     "neighbours neighbors relation",
     "bands": "bandwidth num-bands number-of-bands",
-    "batch_size": "b m lot-size expected-batch-size sample-size",
+    "batch_size": "b m batch batches lot-size expected-batch-size sample-size",
     "clients_per_round": "cohort-size report-goal",
     "count": "k n steps num-compositions compositions times repeats",
     "delta": "target-delta",

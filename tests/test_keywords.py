@@ -95,6 +95,7 @@ def from_loader(*given: Any, **named: Any) -> Any:
         (lambda: ANYTHING.DPSGD(clipping_norm=1), "in units of the clipping norm, which is no"),
         (lambda: ANYTHING.DPSGD(poisson_sampling=True), "(write sampling='poisson' or 'shuffle')"),
         (lambda: ANYTHING.DPSGD(num_epochs=3), "did you mean 'epochs'?"),
+        (lambda: ANYTHING.DPSGD(batch=3), "did you mean 'batch_size'?"),
         (lambda: from_loader(DataLoader()), "from_loader needs epochs and noise_multiplier: write"),
         (lambda: from_loader(DataLoader(), 30, 0.9), "takes only loader without a name; got 3"),
         (

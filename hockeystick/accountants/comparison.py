@@ -72,6 +72,11 @@ class Truth:
         """Return whether the value is too low to be the truth."""
         return value < self.lower
 
+    def looks_equal(self, value: float) -> bool:
+        """Return whether the value and the proven upper end have the same four digits."""
+        ratio = self.ratio(value)
+        return ratio is not None and f"{ratio:.4g}" == "1"
+
     def beside(self, value: float) -> str:
         """Return where a value is, beside the truth, in words."""
         ratio = self.ratio(value)
@@ -79,10 +84,11 @@ class Truth:
             return "no bound"
         times = "" if ratio is None else f"{ratio:.4g} times"
         if self.is_above(value):
-            return f"{times} below the truth".strip()
+            above = "just" if self.looks_equal(value) else times
+            return f"{above} below the truth".strip()
         if value <= self.upper:
             return "the truth" if self.is_known else "best proven"
-        return "the same to 4 digits" if times == "1 times" else times or "above"
+        return "the same to 4 digits" if self.looks_equal(value) else times or "above"
 
 
 def quoted(answer: Answer) -> float:

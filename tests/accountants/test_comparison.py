@@ -1,5 +1,6 @@
 """Rows of answers are tuples, tables, and data frames where pandas is installed."""
 
+import math
 import pickle
 import sys
 from types import SimpleNamespace
@@ -10,6 +11,7 @@ import pytest
 import hockeystick as hs
 from hockeystick._tables import Rows, aligned, as_html, cells_of, flat
 from hockeystick.accountants import Comparison, Row
+from hockeystick.accountants.comparison import Truth
 from hockeystick.errors import HockeystickError
 
 PROVEN = hs.Certified(1.0, 1.0, 1.25, quantity="epsilon", accountant="rdp")
@@ -36,6 +38,23 @@ def test_a_comparison_prints_as_a_table_whose_upper_ends_are_rounded_up() -> Non
     shown = ROWS._repr_html_()
     assert ">&lt;none&gt;</td>" in shown
     assert shown.count("<tr>") == len(ROWS) + 1
+
+
+@pytest.mark.parametrize(
+    ("value", "told"),
+    [
+        (0.5, "0.4 times below the truth"),
+        (1.2, "0.96 times below the truth"),
+        # A last digit more or less, as libraries of functions differ.
+        (math.nextafter(1.25, 0), "just below the truth"),
+        (1.25, "the truth"),
+        (math.nextafter(1.25, 2), "the same to 4 digits"),
+        (1.26, "1.008 times"),
+        (math.inf, "no bound"),
+    ],
+)
+def test_a_value_is_told_where_it_is_beside_the_truth(value: float, told: str) -> None:
+    assert Truth(1.25, 1.25).beside(value) == told
 
 
 def test_other_rows_are_a_table_in_a_notebook_with_proven_ends_rounded_outwards() -> None:

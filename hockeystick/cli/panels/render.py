@@ -183,21 +183,15 @@ def _detail(row: Row) -> Text:
 
 
 def _distance(row: Row, truth: Truth) -> Text:
-    """Return the distance of a row from the proven interval."""
+    """Return the distance of a row from the proven interval, in a narrow column."""
     if row.answer is None:
         return Text("")
     value = quoted(row.answer)
-    ratio = truth.ratio(value)
-    if ratio == math.inf:
-        return Text("no bound", style="yellow")
-    shown = f"{ratio:.4g} times" if ratio is not None else ""
+    told = truth.beside(value).replace(" below", "\nbelow").replace(" to 4", "\nto 4")
     if truth.is_above(value):
-        return Text(f"{shown}\nbelow the truth".strip(), style="bold red")
-    if value <= truth.upper:
-        return Text("the truth" if truth.is_known else "best proven", style="green")
-    if shown == "1 times":
-        return Text("the same\nto 4 digits", style="green")
-    return Text(shown or "above", style="yellow")
+        return Text(told, style="bold red")
+    alike = value <= truth.upper or truth.looks_equal(value)
+    return Text(told, style="green" if alike else "yellow")
 
 
 def _limiting_mu(file: PlanFile) -> Text:

@@ -44,6 +44,8 @@ _WHERE: Final = {
     "delta": ("epsilon", Domain(symbol="eps", low=-math.inf, high=math.inf, typical=(0, 20))),
 }
 
+# Proven ends whose quotient is more than this are far apart.
+_WIDE: Final = 1.01
 
 _Kind = TypeVar("_Kind", bound=type)
 # What would treat an interval or an approximation as if it were a number.
@@ -230,6 +232,11 @@ class Certified:
         lower, upper = interval(self.lower, self.upper)
         proven = f"proven in [{lower}, {upper}]"
         return f"{_headline(self)} ({proven}; {_source(self)})"
+
+
+def is_wide(answer: Certified) -> bool:
+    """Return whether the proven ends are further apart than readers of the upper one expect."""
+    return answer.upper > _WIDE * answer.lower
 
 
 def _no_attribute(answer: Certified, name: str) -> NoReturn:

@@ -17,7 +17,7 @@ from hockeystick.accountants.registry import ACCOUNTANTS
 from hockeystick.errors import UnsupportedError
 from hockeystick.mechanisms import Mechanism
 from hockeystick.mechanisms.base import checked
-from hockeystick.results import Certified, Quantity
+from hockeystick.results import Certified, Quantity, is_wide
 
 _INVISIBLE: Final = 1e-6
 
@@ -25,7 +25,11 @@ _INVISIBLE: Final = 1e-6
 @final
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What one accountant says of a plan: an answer, or the reason why it has none."""
+    """What one accountant says of a plan: an answer, or the reason why it has none.
+
+    The ``kind`` is that of the answer: "bound" where an exact accountant has an interval whose
+    ends are far apart, and that of the accountant where it has no answer.
+    """
 
     accountant: str
     kind: Kind
@@ -77,8 +81,12 @@ class Truth:
         ratio = self.ratio(value)
         return ratio is not None and f"{ratio:.4g}" == "1"
 
-    def beside(self, value: float) -> str:
-        """Return where a value is, beside the truth, in words."""
+    def beside(self, answer: Answer) -> str:
+        """Return where an answer's number is, beside the truth, in words.
+
+        An approximation proves nothing: by chance it may lie between the proven ends.
+        """
+        value = quoted(answer)
         ratio = self.ratio(value)
         if ratio == math.inf:
             return "no bound"
@@ -86,8 +94,10 @@ class Truth:
         if self.is_above(value):
             above = "just" if self.looks_equal(value) else times
             return f"{above} below the truth".strip()
+        if value <= self.upper and self.is_known:
+            return "the truth"
         if value <= self.upper:
-            return "the truth" if self.is_known else "best proven"
+            return "best proven" if isinstance(answer, Certified) else "between the proven ends"
         return "the same to 4 digits" if self.looks_equal(value) else times or "above"
 
 
@@ -103,7 +113,7 @@ def _cells(row: Row, truth: Truth) -> dict[str, str]:
         "accountant": row.accountant,
         "kind": row.kind,
         "answer": answer,
-        "next to truth": "" if row.answer is None else truth.beside(quoted(row.answer)),
+        "next to truth": "" if row.answer is None else truth.beside(row.answer),
         "proof": proof,
     }
 
@@ -168,9 +178,9 @@ def compare(
         epsilon: where to ask for delta, in [0, inf]: exactly one of the two.
 
     Returns:
-        One row per accountant other than "auto", each with its kind: "exact" (a narrow proven
-        interval), "bound" or "approximation". The rows are a tuple that prints as a table, and
-        ``to_dataframe()`` hands them to pandas.
+        One row per accountant other than "auto", each with its kind: "exact" (a proven interval
+        of at most 1 %), "bound" or "approximation". The rows are a tuple that prints as a table,
+        and ``to_dataframe()`` hands them to pandas.
 
     Raises:
         ParameterError: If a parameter is outside its domain, or not exactly one is given.
@@ -209,4 +219,11 @@ def _row(plan: Mechanism, quantity: Quantity, value: float, accountant: Accounta
         answer = answers_by(plan, quantity, (value,), accountant, None)[0]
     except UnsupportedError as error:
         reason = error.reason
-    return Row(accountant.name, accountant.kind, answer, reason, time.perf_counter() - start)
+    kind = _kind(accountant, answer)
+    return Row(accountant.name, kind, answer, reason, time.perf_counter() - start)
+
+
+def _kind(accountant: Accountant, answer: Answer | None) -> Kind:
+    """Return the kind of an accountant's answer: ends that are far apart are a bound."""
+    far_apart = isinstance(answer, Certified) and is_wide(answer)
+    return "bound" if far_apart else accountant.kind

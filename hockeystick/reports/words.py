@@ -310,16 +310,18 @@ def _row(row: Row, lower: float, upper: float) -> RowTold:
         value = float(row.answer.value)
         number, detail = f"about {nearest(value)}", "nothing is proven"
     below = value < lower
-    return RowTold(row.accountant, row.kind, number, detail, _verdict(value, upper, below), below)
+    best = "best proven" if isinstance(row.answer, Certified) else "between the proven ends"
+    verdict = _verdict(value, upper, below, best)
+    return RowTold(row.accountant, row.kind, number, detail, verdict, below)
 
 
-def _verdict(value: float, upper: float, below: bool) -> str:
+def _verdict(value: float, upper: float, below: bool, best: str) -> str:
     """Return how a number compares with the best that is proven."""
     ratio = f"{value / upper:.4g} times" if 0.0 < upper < math.inf else ""
     if below:
         return f"{ratio}: too small".removeprefix(": ")
     if value <= upper:
-        return "best proven"
+        return best
     if value <= upper * _SAME:
         return "the same to 4 digits"
     return "no bound" if value == math.inf else ratio

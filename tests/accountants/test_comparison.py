@@ -25,12 +25,21 @@ ROWS = Comparison(
 )
 
 
+def estimate(value: float) -> hs.Approximate:
+    return hs.Approximate(value, quantity="epsilon", accountant="gdp")
+
+
+def proven(lower: float, upper: float) -> hs.Certified:
+    return hs.Certified(lower, upper, upper, quantity="epsilon", accountant="rdp")
+
+
 def test_a_comparison_prints_as_a_table_whose_upper_ends_are_rounded_up() -> None:
     assert str(ROWS).splitlines() == [
-        "accountant  kind           answer     next to truth  proof",
-        "rdp         bound          1.25       best proven    proven in [1, 1.25]",
-        "gdp         approximation  ~ 1.10000  best proven    approximation, no guarantee",
-        "basic       bound                                    <none>",
+        "accountant  kind           answer     next to truth            proof",
+        "rdp         bound          1.25       best proven              proven in [1, 1.25]",
+        "gdp         approximation  ~ 1.10000  between the proven ends  "
+        "approximation, no guarantee",
+        "basic       bound                                              <none>",
     ]
     assert repr(ROWS) == str(ROWS)
     wide = hs.Certified(0.1, 0.2, 0.2000000001, quantity="epsilon", accountant="rdp")
@@ -54,7 +63,46 @@ def test_a_comparison_prints_as_a_table_whose_upper_ends_are_rounded_up() -> Non
     ],
 )
 def test_a_value_is_told_where_it_is_beside_the_truth(value: float, told: str) -> None:
-    assert Truth(1.25, 1.25).beside(value) == told
+    assert Truth(1.25, 1.25).beside(estimate(value)) == told
+    assert Truth(1.25, 1.25).beside(proven(0.0, value)) == told
+
+
+@pytest.mark.parametrize(
+    ("lower", "estimated", "certified"),
+    [
+        (1.0, "between the proven ends", "best proven"),
+        (1.24999, "between the proven ends", "best proven"),
+        # As far as six digits show it.
+        (1.249999, "the truth", "the truth"),
+    ],
+)
+def test_an_estimate_between_proven_ends_is_not_called_proven(
+    lower: float, estimated: str, certified: str
+) -> None:
+    truth = Truth(lower, 1.25)
+    assert truth.beside(estimate(1.25)) == estimated
+    assert truth.beside(estimate(lower)) == estimated
+    assert truth.beside(proven(lower, 1.25)) == certified
+
+
+@pytest.mark.parametrize(
+    ("plan", "kind"),
+    [
+        (hs.mechanisms.Exponential(0.5), "exact"),
+        (hs.mechanisms.Exponential(0.5) ** 3, "bound"),
+        (hs.mechanisms.Exponential(0.5) ** 30, "bound"),
+        (hs.Gaussian(2) ** 30, "exact"),
+    ],
+)
+def test_a_proven_interval_is_called_exact_only_where_it_is_narrow(
+    plan: hs.Mechanism, kind: str
+) -> None:
+    rows = {row.accountant: row for row in hs.compare(plan, delta=1e-6)}
+    answer = rows["prv"].answer
+    assert isinstance(answer, hs.Certified)
+    assert (rows["prv"].kind, answer.relative_width > 0.01) == (kind, kind == "bound")
+    # An accountant without an answer has the kind of those that it gives.
+    assert (rows["selection"].answer, rows["selection"].kind) == (None, "exact")
 
 
 def test_other_rows_are_a_table_in_a_notebook_with_proven_ends_rounded_outwards() -> None:

@@ -223,6 +223,17 @@ def test_a_ratio_never_hides_a_number_below_the_truth(found: Findings) -> None:
     assert rows["contour"].verdict == "best proven"
 
 
+def test_an_estimate_between_the_proven_ends_is_not_called_proven(found: Findings) -> None:
+    rows = [row for row in found.rows if row.accountant in ("gdp", "zcdp")]
+    answer = next(row.answer for row in rows if row.accountant == "gdp")
+    assert isinstance(answer, hs.Approximate)
+    inside = replace(found.answer, lower=0.5, estimate=answer.value, upper=answer.value)
+    around = replace(found, answer=inside, rows=tuple(rows))
+    by_name = {row.accountant: row for row in told(around).rows}
+    assert by_name["gdp"].verdict == "between the proven ends"
+    assert not by_name["gdp"].is_below
+
+
 def test_accountants_without_an_answer_come_last_in_their_order(found: Findings) -> None:
     names = [row.accountant for row in told(found).rows]
     answered = [row.accountant for row in found.rows if row.answer is not None]

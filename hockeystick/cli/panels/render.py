@@ -17,6 +17,7 @@ from hockeystick.accountants.comparison import Truth, quoted
 from hockeystick.accountants.limits.gdp import GaussianLimit
 from hockeystick.answers import Decision, cautions, in_words, protected, steps_rules
 from hockeystick.answers.cautions import caution_of_notes
+from hockeystick.answers.widths import far_apart
 from hockeystick.cli.describe import Question
 from hockeystick.cli.durations import seconds
 from hockeystick.cli.flags import defaults
@@ -27,7 +28,7 @@ from hockeystick.cli.panels.fitting import facts_table as facts_table
 from hockeystick.io.plan_file import PlanFile
 from hockeystick.mechanisms import DPSGD, Composed, Mechanism
 from hockeystick.numerics import numerals as numerals
-from hockeystick.results import Approximate, Certified
+from hockeystick.results import Approximate, Certified, is_wide
 
 # In less, frames would leave no room for words.
 _NARROWEST: Final = 20
@@ -38,9 +39,6 @@ WIDER: Final = 110
 _WIDEST_TABLE: Final = 130
 _WIDE: Final = 96
 KIND_STYLES: Final = {"exact": "green", "bound": "yellow", "approximation": "red"}
-# Ends whose quotient is more than this are far apart.
-_FAR: Final = 1.25
-_FAR_APART: Final = "the truth lies between; nothing narrower is proven here: quote the upper end"
 HOLDS_IF: Final = "This holds if"
 ANY_ADJACENCY: Final = "any: the one under which the plan's numbers hold"
 # More parts are not told apart.
@@ -103,8 +101,8 @@ def panel(
     for caution in (*([doubt] if doubt else []), *cautions(answer, file.plan, **at_what)):
         facts.add_row("caution", Text(caution.text, style="yellow"))
     facts.add_row("proven", _proven(answer))
-    if isinstance(answer, Certified) and answer.upper > _FAR * answer.lower:
-        facts.add_row("", _FAR_APART)
+    if isinstance(answer, Certified) and is_wide(answer):
+        facts.add_row("", Text(far_apart(file.plan)))
     if answer.accountant == GaussianLimit.name:
         facts.add_row("mu", _limiting_mu(file))
     if summary is not None:
@@ -187,7 +185,9 @@ def _distance(row: Row, truth: Truth) -> Text:
     if row.answer is None:
         return Text("")
     value = quoted(row.answer)
-    told = truth.beside(value).replace(" below", "\nbelow").replace(" to 4", "\nto 4")
+    told = truth.beside(row.answer)
+    for words in ("below", "to 4", "proven ends"):
+        told = told.replace(f" {words}", f"\n{words}")
     if truth.is_above(value):
         return Text(told, style="bold red")
     alike = value <= truth.upper or truth.looks_equal(value)

@@ -183,6 +183,25 @@ INSTEAD: Final = {
     },
 }
 
+# What two parameters of a class come to together, where another has the place of both; of each,
+# its value in the order of the names.
+TOGETHER: Final = {
+    **{
+        ("Gaussian", letters, "sensitivity"): "noise_multiplier is the standard deviation over the "
+        "sensitivity, so {} / {}"
+        for letters in ("sigma", "scale", "std", "stddev", "standarddeviation")
+    },
+    ("Laplace", "scale", "sensitivity"): "scale is the noise's scale over the sensitivity, so "
+    "{} / {}",
+    ("DiscreteLaplace", "sensitivity", "epsilon"): "scale = sensitivity / epsilon, so {} / {}",
+}
+
+# How others call a mechanism that has another number here, and what that becomes.
+OTHER_NUMBERS: Final = {
+    "geometric": "DiscreteLaplace(scale=sensitivity / epsilon), which for noise of a parameter "
+    "alpha is DiscreteLaplace(-1 / ln(alpha))",
+}
+
 # What a call lacks, or has too much of, and what to write, by what is called.
 CALLED_WITH: Final = {
     "Accountant.delta": "accountant.delta(epsilon)",
@@ -264,7 +283,7 @@ OF_OTHERS: Final = {
     "outcomes under two neighbours, or hockeystick.adapters.dp_accounting.from_pld(pld)": "pld "
     "pmf privacy-loss-distribution from-pld from-pmf from-privacy-loss-distribution dense-pld-pmf "
     "from-two-probability-mass-functions custom-mechanism",
-    "hockeystick.DiscreteLaplace(scale=sensitivity / epsilon)": "geometric geometric-mechanism "
+    f"hockeystick.{OTHER_NUMBERS['geometric']}": "geometric geometric-mechanism "
     "two-sided-geometric",
     "mechanism ** 0, which releases nothing": "no-op no-op-dp-event none-dp-event",
     "hockeystick.Gaussian(0), whose noise hides nothing": "non-private non-private-dp-event",

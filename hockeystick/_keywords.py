@@ -108,7 +108,7 @@ def _refuse_unknown(
     """Raise where no parameter has a name that is given."""
     for name, value in named.items():
         if name not in every:
-            hint = parameter_hint(kind, name, value, names)
+            hint = parameter_hint(kind, name, value, names, named)
             text = (
                 f"{kind} has no parameter {name!r}{hint}; it takes {', '.join(names) or 'nothing'}"
             )

@@ -17,6 +17,8 @@ from hockeystick._instead import (
     METHODS_OF_MECHANISMS,
     METHODS_OF_OTHERS,
     OF_OTHERS,
+    OTHER_NUMBERS,
+    TOGETHER,
 )
 
 _LEAST_ALIKE: Final = 0.7
@@ -246,7 +248,13 @@ def told(found: str | None) -> str:
     return "" if found is None else f" (did you mean {found!r}?)"
 
 
-def parameter_hint(kind: str, name: str, value: object, allowed: Iterable[str]) -> str:
+def parameter_hint(
+    kind: str,
+    name: str,
+    value: object,
+    allowed: Iterable[str],
+    given: Mapping[str, object] = MappingProxyType({}),
+) -> str:
     """Return what was meant by a parameter of a class, to follow an error; nothing if unknown.
 
     Args:
@@ -254,8 +262,19 @@ def parameter_hint(kind: str, name: str, value: object, allowed: Iterable[str]) 
         name: The parameter that it does not have.
         value: What was given for it.
         allowed: The parameters that it has.
+        given: All that is given by name: what it takes may be made of two of them.
     """
-    return instead_of(kind, name, value) or told(meant(name, allowed))
+    both = _together(kind, name, given)
+    return both or instead_of(kind, name, value) or told(meant(name, allowed))
+
+
+def _together(kind: str, name: str, given: Mapping[str, object]) -> str:
+    """Return what a parameter and another that is given come to; nothing if unknown."""
+    values = {_letters(one): value for one, value in given.items()}
+    for (of, *names), known in TOGETHER.items():
+        if of == kind and _letters(name) in names and values.keys() >= set(names):
+            return f" ({known.format(*(values[one] for one in names))})"
+    return ""
 
 
 def instead_of(kind: str, name: str, value: object) -> str:
@@ -307,6 +326,11 @@ def _is_imported() -> bool:
     while frame is not None and frame.f_code.co_name in _ASKING:
         frame = frame.f_back
     return frame is not None and frame.f_code.co_code[frame.f_lasti] == opmap["IMPORT_FROM"]
+
+
+def other_number(name: str) -> str:
+    """Return what is written for a mechanism of other libraries whose number is another here."""
+    return OTHER_NUMBERS.get(_letters(name), "")
 
 
 def called_here(name: str) -> str:

@@ -142,6 +142,8 @@ def refuse_unknown(
         return
     hints = [_hint(where, key, table, allowed, dialect, kind) for key in unknown[:_LISTED]]
     named = [repr(key) for key in unknown[:_LISTED]]
+    # What is said of two together is said once.
+    hints = [hint if hint not in hints[:place] else "" for place, hint in enumerate(hints)]
     pairs = list(zip(named, hints, strict=True))
     listed = f"; allowed are {', '.join(allowed)}"
     each = [
@@ -182,7 +184,7 @@ def _hint(
         return f" (inner is missing: it belongs below {inner})"
     # Another name of what is given already is none of it; a misspelt name begins alike.
     free = [one for one in allowed if one not in table or one.startswith(key[:_ALIKE])]
-    return parameter_hint(kind, key, table[key], free)
+    return parameter_hint(kind, key, table[key], free, table)
 
 
 def _key_of(error: ParameterError) -> str:

@@ -15,14 +15,14 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, NoReturn
 
 from hockeystick._keywords import refuse_too_many
-from hockeystick._synonyms import how_called, meant
+from hockeystick._synonyms import how_called, meant, other_number
 from hockeystick.errors import HockeystickError, PlanFileError
 from hockeystick.io.arithmetic import computed, is_arithmetic
 from hockeystick.io.blanks import Blanks
 from hockeystick.io.building import CALL, built, parameters_of
 from hockeystick.io.guesses import did_you_mean
 from hockeystick.io.numbers import parse
-from hockeystick.io.vocabulary import ALTERNATIVES, IN_PYTHON_ONLY, KINDS, RELEASES
+from hockeystick.io.vocabulary import ALTERNATIVES, IN_PYTHON_ONLY, KINDS, NO_ADJACENCY, RELEASES
 from hockeystick.mechanisms import DPSGD, Composed, Mechanism
 
 _LONGEST: Final = 10_000
@@ -131,6 +131,8 @@ class _Reader:
         """Return a DPSGD with other fields."""
         if not isinstance(node, ast.Call) or self._made_by(node)[1] is not DPSGD:
             flags = ", ".join(self._overrides)
+            if flags == "adjacency" and self._plan(node, 0).adjacency is None:
+                raise PlanFileError(NO_ADJACENCY)
             raise PlanFileError(
                 f"there is no DPSGD alone in which to override {flags}: change the text itself"
             )
@@ -334,7 +336,7 @@ class _Reader:
 
 def _meant(name: str) -> str:
     """Return which mechanism was meant, and how it is written where that is not plain."""
-    form = how_called(meant(name, _CALLABLE) or "")
+    form = other_number(name) or how_called(meant(name, _CALLABLE) or "")
     return did_you_mean(name, _CALLABLE) + (f"; write {form}" if form else "")
 
 

@@ -30,7 +30,14 @@ from hockeystick.io.places import (
     said_at,
     spelled,
 )
-from hockeystick.io.vocabulary import ALTERNATIVES, IN_PYTHON_ONLY, KINDS, RELEASES, TOP_KEYS
+from hockeystick.io.vocabulary import (
+    ALTERNATIVES,
+    IN_PYTHON_ONLY,
+    KINDS,
+    NO_ADJACENCY,
+    RELEASES,
+    TOP_KEYS,
+)
 from hockeystick.mechanisms import DPSGD, Composed, Mechanism
 
 _DEEPEST: Final = 16
@@ -239,6 +246,8 @@ def _plan(
     parts = []
     if "dpsgd" in document:
         parts.append(dpsgd_of(document["dpsgd"], overrides, blanks))
+    elif list(overrides) == ["adjacency"] and _plan(document, {}, blanks).adjacency is None:
+        raise PlanFileError(NO_ADJACENCY)
     elif overrides:
         flags = ", ".join(overrides)
         how = _set_by_path(document, overrides)

@@ -25,6 +25,12 @@ from hockeystick.notions import NOTIONS
 # What a plan file says beside its tables.
 TOP_KEYS: Final = ("title", "source", "notes", "delta", "epsilon")
 IN_PYTHON_ONLY: Final = "FDP"
+# What is said where the adjacency of a plan is to be another, and the plan has none.
+NO_ADJACENCY: Final = (
+    "this plan has no adjacency: its numbers are those of the neighbours meant, as noise is "
+    "over the sensitivity for them (sqrt(2) of a histogram where one record is replaced); "
+    "leave adjacency out"
+)
 # What a file can describe: a trade-off function is no text.
 RELEASES: Final[Mapping[str, type[Mechanism]]] = {
     name: kind for name, kind in {**MECHANISMS, **NOTIONS}.items() if name != IN_PYTHON_ONLY

@@ -281,6 +281,25 @@ def test_an_override_needs_a_table_to_override(run: Run, write: Write) -> None:
     assert "to override noise_multiplier; a [[release]] has it: --set 'release[0].noise_mult" in err
 
 
+@pytest.mark.parametrize("command", ["epsilon", "solve"])
+def test_noise_alone_has_no_adjacency_to_override(run: Run, write: Write, command: str) -> None:
+    asked = ("--delta", "1e-5", *(("--epsilon", "1") if command == "solve" else ()))
+    text = "Gaussian(5/sqrt(2))" if command == "epsilon" else "Gaussian()"
+    number = "noise_multiplier = 1\n" if command == "epsilon" else ""
+    path = write(f"[[release]]\nmechanism = 'Gaussian'\n{number}")
+    for plan in (text, path):
+        status, out, err = run(command, plan, *asked, "--adjacency", "replace-one")
+        assert (status, out) == (2, "")
+        assert err.endswith(
+            "this plan has no adjacency: its numbers are those of the neighbours meant, as noise "
+            "is over the sensitivity for them (sqrt(2) of a histogram where one record is "
+            "replaced); leave adjacency out\n"
+        )
+    sampled = "PoissonSubsampled(Gaussian(1), 0.1)"
+    _, _, err = run("epsilon", sampled, "--delta", "1e-5", "--adjacency", "replace-one")
+    assert "no DPSGD alone in which to override adjacency: change the text itself" in err
+
+
 def test_a_plan_is_told_with_the_schedules_that_it_follows(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "plan.toml"
     kind = '{ kind = "exponential", end = 0.5 }'
@@ -336,3 +355,33 @@ def test_a_budget_that_is_met_comes_with_what_the_notes_doubt(run: Run) -> None:
 def test_steps_that_are_given_say_how_many_passes_they_are(run: Run) -> None:
     short = ("--rate", "0.01", "--steps", "30", "--noise-multiplier", "1", "--delta", "1e-5")
     assert "30, as planned: 0.3 passes over the data" in run("epsilon", *short)[1]
+
+
+@pytest.mark.parametrize(
+    ("plan", "why"),
+    [
+        ("Exponential(0.5)**30", "of selections that may depend on what came before"),
+        ("ZCDP(2.56)", "of the ZCDP release nothing but that guarantee is known"),
+        ("ZCDP(0.1) @ PureDP(0.5)", "of the ZCDP release nothing but that guarantee is known"),
+        ("Gaussian(2)", None),
+        ("Exponential(0.5)", None),
+    ],
+)
+def test_an_interval_wider_than_expected_is_told_as_such(
+    run: Run, monkeypatch: pytest.MonkeyPatch, plan: str, why: str | None
+) -> None:
+    monkeypatch.setenv("COLUMNS", "100")
+    _, out, _ = run("epsilon", plan, "--delta", "1e-10")
+    words = " ".join(out.replace("│", " ").split())
+    assert ("nothing narrower is proven here" in words) == (why is not None)
+    assert why is None or f"here, as {why}" in words
+
+
+def test_a_comparison_calls_a_wide_interval_a_bound_and_no_estimate_proven(run: Run) -> None:
+    answer = told(run, "compare", "Exponential(0.5)**30", "--delta", "1e-6")
+    assert {row["accountant"]: row["kind"] for row in answer["accountants"]}["prv"] == "bound"
+    _, out, _ = run("compare", "Exponential(0.5)**30", "--delta", "1e-6")
+    assert out.count("best proven") == 2
+    assert out.count("between the") == 2
+    (below,) = (line for line in out.splitlines() if line.startswith("gdp "))
+    assert below.split()[2:4] == ["between", "the"]

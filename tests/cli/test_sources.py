@@ -88,7 +88,18 @@ def test_a_dash_is_a_plan_file_on_standard_input(
             "Geometric",
             "'Geometric' is neither a plan file nor a mechanism (did you mean 'Di",
         ),
-        ("Geometric(2)", "'Geometric' is no mechanism or notion (did you mean 'DiscreteLaplace'?)"),
+        (
+            "Geometric(0.5)**4",
+            "'Geometric' is no mechanism or notion (did you mean 'DiscreteLaplace'?); write "
+            "DiscreteLaplace(scale=sensitivity / epsilon), which for noise of a parameter alpha is "
+            "DiscreteLaplace(-1 / ln(alpha))",
+        ),
+        (
+            "Gaussian(sigma=5, sensitivity=sqrt(2))",
+            "'sigma' (noise_multiplier is the standard deviation over the sensitivity, so 5 / "
+            "1.4142135623730951), 'sensitivity' in Gaussian; allowed are noise_multiplier",
+        ),
+        ("Gaussian(sigma=5)", "is sigma over the sensitivity, so 5 at sensitivity 1)"),
         ("Laplace(-2)", "'Laplace(-2)': Laplace: scale must be a number >= 0 or inf; got -2"),
         ("zebra", "zebra: no such file; give the path of a plan file"),
         ("DP-FedAvg", "a plan file, or write out the mechanism, 'FedSDP(...)'"),

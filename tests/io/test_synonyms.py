@@ -189,6 +189,19 @@ def test_a_text_with_times_or_plus_says_how_to_repeat_and_compose() -> None:
         (lambda: ANYTHING.calibration.Filter(0.5), "write ZCDP(rho=0.5)"),
         (lambda: ANYTHING.calibration.Filter("ZCDP(0.5)"), "without quotes"),
         (lambda: ANYTHING.Geometric(0.1), "DiscreteLaplace(scale=sensitivity / epsilon)"),
+        (lambda: ANYTHING.Geometric(0.1), "alpha is DiscreteLaplace(-1 / ln(alpha))"),
+        # Two numbers that one has the place of: either alone would be another mechanism.
+        (
+            lambda: ANYTHING.Gaussian(sigma=5, sensitivity=1.5),
+            "is the standard deviation over the sensitivity, so 5 / 1.5)",
+        ),
+        (lambda: ANYTHING.Gaussian(sensitivity=1.5, std=5), "sensitivity, so 5 / 1.5)"),
+        (lambda: ANYTHING.Gaussian(sigma=5), "sigma over the sensitivity, so 5 at sensitivity 1)"),
+        (lambda: ANYTHING.Laplace(scale=5, sensitivity=1.5), "the sensitivity, so 5 / 1.5)"),
+        (
+            lambda: ANYTHING.mechanisms.DiscreteLaplace(epsilon=0.5, sensitivity=2),
+            "scale = sensitivity / epsilon, so 2 / 0.5)",
+        ),
         (lambda: ANYTHING.mechanisms.MixtureOfGaussians, "GaussianMixture"),
         (
             lambda: ANYTHING.epsilon(ANYTHING.Gaussian(1), 1e-5).epsilon,

@@ -40,6 +40,8 @@ _TARGETS: Final = {
     "targetdelta": "write delta = {} at the top of the file, above all tables",
     "targetepsilon": "hockeystick solve --epsilon {} finds the noise that meets it",
 }
+# A quotient that an error says to write: TOML has it in quotes alone.
+_QUOTIENT: Final = re.compile(r"\b\d+/(?:N|\d+)\b(?= for )")
 # So many first letters of a misspelt name are right.
 _ALIKE: Final = 3
 
@@ -71,6 +73,7 @@ FILE: Final = Dialect(
         A_CLIENT: "a table whose mechanism is LocalTraining, or an array of such tables",
         A_DISTRIBUTION: f"a table that names its kind, one of {', '.join(RUN_COUNTS)}",
         A_SCHEDULE: f"a table that names its kind, one of {', '.join(SCHEDULES)}",
+        "True or False": "true or false",
     },
 )
 CALL: Final = Dialect(
@@ -242,5 +245,5 @@ def _written(error: ParameterError, dialect: Dialect) -> str:
         meant = meant.removesuffix(hint)
     allowed = dialect.written.get(meant, meant)
     if dialect is FILE:
-        return with_guess(spelled(error, allowed))
+        return _QUOTIENT.sub(r'rate = "\g<0>", in quotes,', with_guess(spelled(error, allowed)))
     return with_guess(ParameterError(error.name, error.value, allowed))

@@ -24,13 +24,20 @@ _ABOUT: Final[Mapping[str, str]] = {
     "source": "Where the plan comes from, such as a URL.",
     "notes": "What a reader should know besides.",
 }
+_WHOLE: Final[Schema] = {"type": "integer"}
+# A file may also have a quotient, a root or a power in quotes.
+_COMPUTED: Final[Schema] = {
+    "type": ["number", "string"],
+    "pattern": r"\d\s*/\s*[\d.]|\*\*|(?:sqrt|log|ln|exp)\(",
+}
 _PLAIN: Final[Mapping[str, Schema]] = {
-    "float": {"type": "number"},
-    "float | Fraction": {"type": "number"},
-    "int": {"type": "integer"},
+    "float": _COMPUTED,
+    "float | Fraction": _COMPUTED,
+    "int": _WHOLE,
     "bool": {"type": "boolean"},
     "str": {"type": "string"},
 }
+_AN_INTEGER: Final = re.compile(r", an integer (?:from|>=) (\d+)(?: to 10\^(\d+)\b)?")
 _NUMBERS: Final = ("float", "float | Fraction", "int")
 _MECHANISM: Final[Schema] = {"$ref": "#/definitions/mechanism"}
 _PAIRS: Final = sorted({tuple(sorted(pair)) for pair in ALTERNATIVES.items()})
@@ -74,7 +81,10 @@ def plan_schema() -> Schema:
         "type": "object",
         "additionalProperties": False,
         "properties": {**texts, **places, **plans},
-        "anyOf": [{"required": [name]} for name in plans],
+        "anyOf": [
+            {"required": ["dpsgd"]},
+            {"required": ["release"], "properties": {"release": {"minItems": 1}}},
+        ],
         "definitions": {"mechanism": mechanism, **_kinds()},
     }
 
@@ -101,7 +111,9 @@ def _table(make: Callable[..., object], **first: Schema) -> Schema:
     """Return what a table may hold that something is made of."""
     told = meanings_of(make)
     fields = {
-        name: _field(make, one) | ({"description": told[name]} if name in told else {})
+        name: _field(make, one)
+        | _whole(told.get(name, ""))
+        | ({"description": told[name]} if name in told else {})
         for name, one in parameters_of(make).items()
     }
     table = {"type": "object", "additionalProperties": False, "properties": {**first, **fields}}
@@ -117,7 +129,16 @@ def _number(name: str) -> Schema:
     upper = "exclusiveMaximum" if domain.high_open else "maximum"
     ends = {lower: domain.low, upper: domain.high}
     finite = {end: value for end, value in ends.items() if math.isfinite(value)}
-    return {"type": "integer" if domain.whole else "number", **finite}
+    return {**(_WHOLE if domain.whole else _COMPUTED), **finite}
+
+
+def _whole(meaning: str) -> Schema:
+    """Return the type and the ends of a whole number, as far as what is said of it has them."""
+    found = _AN_INTEGER.search(meaning)
+    if found is None:
+        return {}
+    high = found[2] and {"maximum": 10 ** int(found[2])}
+    return {**_WHOLE, "minimum": int(found[1]), **(high or {})}
 
 
 def _field(make: Callable[..., object], parameter: Parameter) -> Schema:

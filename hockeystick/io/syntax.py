@@ -184,7 +184,8 @@ def _number(value: Decimal) -> str:
 def _quotient(found: re.Match[str]) -> str:
     """Return what to write for one number over another."""
     above, below = Decimal(found[1]), Decimal(found[2])
-    return f"write the number itself, {_number(above / below)}" if below else ""
+    itself = f"write the number itself, {_number(above / below)}" if below else ""
+    return itself and f'{itself}, or the quotient in quotes, "{found[1]}/{found[2]}"'
 
 
 def _value(rest: str) -> re.Pattern[str]:

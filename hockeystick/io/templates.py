@@ -60,6 +60,16 @@ _CALLS: Final[Mapping[str, str]] = {
     "Repeated": "Repeated(Gaussian(2), 30)",
     "RevealedRound": "RevealedRound(FixedSizeSubsampled(Gaussian(3), 5, 500)**100, rate=0.1)",
 }
+# What docstrings say in the words of Python, and what a file has in its place.
+_IN_TOML: Final = (
+    (r"\bNone for\b", "left out:"),
+    (r"\bin a tuple\b", "in an array"),
+    (r"\btuples list\b", "arrays list"),
+    (r"; a Fraction is kept exact\b", ""),
+    (r"A mapping from (.*), to (.*), or an iterable of such pairs\b", r"Pairs of \1, and \2"),
+    (r" Kept as a tuple of pairs in order\.", ""),
+    (r"\bFalse\b", "false"),
+)
 
 
 def training_template(name: str = "plan.toml") -> str:
@@ -166,7 +176,15 @@ def meanings_of(kind: object) -> dict[str, str]:
     """Return what the docstring of a class says of each argument."""
     found = re.search(r"(?s)\nArgs:\n(.*?)(?:\n\S|\Z)", cleandoc(kind.__doc__ or ""))
     told = re.findall(r"(?ms)^    (\w+): (.*?)(?=^    \w|\Z)", found[1] if found else "")
-    return {name: " ".join(text.replace("``", "").split()) for name, text in told}
+    return {name: _as_a_file_has_it(text) for name, text in told}
+
+
+def _as_a_file_has_it(text: str) -> str:
+    """Return what a docstring says, on one line, in the words of TOML in place of Python's."""
+    said = " ".join(text.replace("``", "").split())
+    for pattern, written in _IN_TOML:
+        said = re.sub(pattern, written, said)
+    return said
 
 
 def _comment(text: str) -> list[str]:

@@ -340,6 +340,15 @@ FILES = [
         + "}" * 21,
         "nested at most 16 deep",
     ),
+    (
+        "[dpsgd]\nrate = 98\nsteps = 9\nnoise_multiplier = 1",
+        'write 0.98 for 98 percent, rate = "98/N", in quotes, for batches of 98 of N examples, or '
+        'rate = "1/98", in quotes, for a loader of 98 batches)',
+    ),
+    (
+        "[[release]]\nmechanism = 'SparseVector'\nthreshold_scale = 1\nquery_scale = 1\nmonotone = 'yes'",
+        "monotone must be true or false; got 'yes'",
+    ),
     ("[[release]]\nmechanism = 'FDP'", "no file can hold a trade-off function; use Python for FDP"),
     ("[[release]]\nmechanism = 'Skellam'", "(Skellam) needs variance, a number >= 0 or inf"),
     (

@@ -8,6 +8,7 @@ from hockeystick.io.plan_file import plan_in
 LINES = [
     ("delta = 0.001%", "'delta = 0.001%': write it as 1e-05"),
     ("delta = 1/60000", "write the number itself, 1.66666666666667e-05"),
+    ("rate = 1/98", 'the number itself, 0.0102040816326531, or the quotient in quotes, "1/98"'),
     ("delta = 1/0", "in 'delta = 1/0'"),
     ("delta = 10^-5", "write it as 1e-5"),
     ("examples = 60,000  # all", "write 60000"),

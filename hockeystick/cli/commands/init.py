@@ -28,6 +28,7 @@ from hockeystick.numerics.numerals import plain
 
 _ENDING: Final = ".toml"
 _LEFT_OUT: Final = ""
+_NO_FILE: Final = " In Python only."
 _QUESTIONS: Final = {
     "examples": ("How many examples has the training set?", "60000"),
     "batch_size": ("How many of them are in a batch, on average?", "256"),
@@ -84,7 +85,10 @@ def init(
 
 def _listed() -> str:
     """Return every mechanism and notion, and what each is."""
-    notions = [f"  {name}: {first_sentence(kind)}" for name, kind in NOTIONS.items()]
+    notions = [
+        f"  {name}: {first_sentence(kind)}{'' if name in RELEASES else _NO_FILE}"
+        for name, kind in NOTIONS.items()
+    ]
     stated = "\n".join(["Guarantees, of which no mechanism is known", *notions])
     return f"{index()}\n\n{stated}"
 

@@ -21,13 +21,18 @@ from hockeystick.io.contents import MOST_BYTES, content_of
 from hockeystick.io.places import TOP_LEVEL, each_of, place_of
 from hockeystick.io.plan_file import PlanFile, plan_in
 from hockeystick.io.problems import problems_in
-from hockeystick.io.vocabulary import RELEASES
+from hockeystick.io.vocabulary import IN_PYTHON_ONLY, RELEASES
 from hockeystick.notions import NOTIONS, Notion
 
 STDIN: Final = "-"
 # What a plan file may be called whose plan comes from elsewhere.
 UNNAMED: Final = "plan.toml"
 _JSON: Final = b"{"
+_NO_FILE: Final = (
+    f"{IN_PYTHON_ONLY} states a trade-off function, which no plan file and no text can hold: use "
+    f"it in Python, hs.{IN_PYTHON_ONLY}(...); of guarantees, they hold "
+    f"{', '.join(name for name in NOTIONS if name in RELEASES)}"
+)
 
 
 @final
@@ -167,6 +172,8 @@ def _refuse_bare(text: str) -> None:
     if text in RELEASES:
         wanted = ", ".join(f"{name}=..." for name in required_by(RELEASES[text])) or "..."
         raise click.UsageError(f"{text} needs its numbers: write '{text}({wanted})'")
+    if text.upper() == IN_PYTHON_ONLY:
+        raise click.UsageError(_NO_FILE)
     hint = did_you_mean(text, RELEASES) if text.isidentifier() else ""
     if hint:
         raise click.UsageError(f"{text!r} is neither a plan file nor a mechanism{hint}")

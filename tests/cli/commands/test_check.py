@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import hockeystick as hs
@@ -45,7 +46,9 @@ scale = -1
 
 def is_between(value: Any, schema: Mapping[str, Any]) -> bool:
     """Judge by the ends of numbers."""
-    return isinstance(value, bool | str | dict | list) or (
+    if isinstance(value, str):
+        return re.search(schema.get("pattern", ""), value) is not None
+    return isinstance(value, bool | dict | list) or (
         schema.get("minimum", value) <= value <= schema.get("maximum", value)
         and schema.get("exclusiveMinimum", -math.inf) < value
         and (value < schema["exclusiveMaximum"] if "exclusiveMaximum" in schema else True)
@@ -57,9 +60,9 @@ def fits(value: Any, schema: Mapping[str, Any], root: Mapping[str, Any]) -> bool
     if "$ref" in schema:
         return fits(value, root["definitions"][schema["$ref"].rpartition("/")[2]], root)
     held = value if isinstance(value, dict) else {}
-    properties = schema.get("properties", {})
+    properties, kinds = schema.get("properties", {}), schema.get("type", "")
     return (
-        isinstance(value, TYPES.get(schema.get("type", ""), object))
+        any(isinstance(value, TYPES.get(one, object)) for one in np.atleast_1d(kinds))
         and value == schema.get("const", value)
         and is_between(value, schema)
         and ("not" not in schema or not fits(value, schema["not"], root))
@@ -70,6 +73,7 @@ def fits(value: Any, schema: Mapping[str, Any], root: Mapping[str, Any]) -> bool
         and all(fits(value, one, root) for one in schema.get("allOf", []))
         and ("anyOf" not in schema or any(fits(value, one, root) for one in schema["anyOf"]))
         and ("oneOf" not in schema or sum(fits(value, one, root) for one in schema["oneOf"]) == 1)
+        and (not isinstance(value, list) or len(value) >= schema.get("minItems", 0))
         and all(
             fits(one, schema["items"], root)
             for one in (value if isinstance(value, list) and "items" in schema else [])
@@ -100,6 +104,32 @@ def test_the_schema_is_printed_and_knows_every_plan_and_no_misspelt_key(run: Run
         assert not fits(tomllib.loads(text.replace(right, wrong)), schema, schema), wrong
     nested = "[[release]]\nmechanism='PoissonSubsampled'\nrate=1\ninner={mechanism='Gaussian',s=1}"
     assert not fits(tomllib.loads(nested), schema, schema)
+
+
+@pytest.mark.parametrize(
+    ("text", "is_fine"),
+    [
+        ('[dpsgd]\nrate = "1/98"\nsteps = 9\nnoise_multiplier = "2*sqrt(3)"\n', True),
+        ('[dpsgd]\nrate = "a/b"\nsteps = 9\nnoise_multiplier = 1\n', False),
+        ('[dpsgd]\nrate = "0.01"\nsteps = 9\nnoise_multiplier = 1\n', False),
+        ("release = []\n[dpsgd]\nrate = 0.1\nsteps = 9\nnoise_multiplier = 1\n", True),
+        ("release = []\n", False),
+        ("[[release]]\nmechanism = 'TreeAggregation'\nnoise_multiplier = 9\nleaves = 10\n", True),
+        ("[[release]]\nmechanism = 'TreeAggregation'\nnoise_multiplier = 9\nleaves = 9.5\n", False),
+        ("[[release]]\nmechanism = 'TreeAggregation'\nnoise_multiplier = 9\nleaves = -1\n", False),
+    ],
+)
+def test_the_schema_and_check_agree(run: Run, write: Write, text: str, *, is_fine: bool) -> None:
+    schema = plan_schema()
+    assert fits(tomllib.loads(text), schema, schema) == is_fine
+    assert (run("check", write(text)).status == 0) == is_fine
+
+
+def test_the_schema_describes_keys_in_the_words_of_toml() -> None:
+    told = json.dumps(plan_schema())
+    assert not re.search(r"\bNone for\b|\btuples?\b|Fraction|\bFalse\b", told)
+    assert "an integer >= 1; left out: all." in told
+    assert "a mechanism, or several in an array; left out: nothing." in told
 
 
 def test_no_number_beyond_an_end_of_the_schema_is_a_plan_s(tmp_path: Path) -> None:

@@ -105,6 +105,73 @@ def test_what_is_read_has_the_divergences_that_it_is_of(pld: Any) -> None:
     assert twice.lower - 1e-12 <= theirs <= twice.upper + 1e-6
 
 
+@pytest.mark.parametrize("step", [1e-4, 1e-2])
+@pytest.mark.parametrize("runs", [1, 3])
+def test_a_randomized_response_stays_pure(step: float, runs: int) -> None:
+    pld = peer.from_randomized_response(0.5, 2, value_discretization_interval=step)
+    plan = hs.RandomizedResponse(math.log(3)) ** runs
+    for delta in (0.0, 1e-6, 1e-2):
+        truth, found = hs.epsilon(plan, delta), hs.epsilon(from_pld(pld) ** runs, delta)
+        assert truth.lower <= found.upper <= truth.upper + 2 * runs * step
+
+
+# Probabilities of losses on a grid, an infinite one last, and what is left under Q: asymmetric.
+PAIRS = {
+    "asymmetric": ({-2: 0.05, -1: 0.1, 0: 0.2, 1: 0.25, 3: 0.4}, 0.0),
+    "infinite": ({-2: 0.05, -1: 0.1, 0: 0.2, 1: 0.25, 3: 0.37}, 0.03),
+    "one-sided": ({-1: 0.1, 0: 0.3, 2: 0.6}, 0.0),
+}
+
+
+@pytest.mark.parametrize("coarse", [1, 2, 5])
+@pytest.mark.parametrize("name", PAIRS)
+def test_what_adding_tells_of_removing_leaves_every_divergence_covered(
+    name: str, coarse: int
+) -> None:
+    known, infinite = PAIRS[name]
+    step = 0.25
+    other = {k: p * math.exp(-step * k) for k, p in known.items()}
+    left = 1.0 - sum(other.values())
+    assert left > 0.0
+    # Losses rounded up to a coarser grid dominate: then both directions are of different pairs.
+    remove, add = {}, {}
+    for k, p in known.items():
+        remove[-(-k // coarse)] = remove.get(-(-k // coarse), 0.0) + p
+        add[-(k // coarse)] = add.get(-(k // coarse), 0.0) + other[k]
+    pld = peer.PrivacyLossDistribution.create_from_rounded_probability(
+        remove,
+        infinite,
+        step * coarse,
+        rounded_probability_mass_function_add=add,
+        infinity_mass_add=left,
+        symmetric=False,
+    )
+    plan = from_pld(pld)
+    for epsilon in (-2.0, -0.5, -0.2, 0.0, 0.1, 0.33, 0.8, 3.0):
+        removing = infinite + sum(
+            p * max(1 - math.exp(epsilon - step * k), 0.0) for k, p in known.items()
+        )
+        adding = left + sum(
+            p * max(1 - math.exp(epsilon + step * k), 0.0) for k, p in other.items()
+        )
+        for direction, truth in (("remove", removing), ("add", adding)):
+            found = directed_delta(plan, epsilon, direction)
+            assert truth * (1 - 1e-11) <= found.upper
+            assert coarse > 1 or found.lower <= truth * (1 + 1e-9) + 1e-11
+            # Away from 0 it is no more than either distribution tells.
+            told = getattr(pld, f"_pmf_{direction}").get_delta_for_epsilon(epsilon)
+            assert epsilon < step * coarse or found.lower <= told * (1 + 1e-9) + 1e-11
+
+
+def test_what_fits_into_no_loss_is_an_infinite_one_and_both_sums_stay_1() -> None:
+    nothing = np.zeros(0)
+    some, none = (_distributions._Side(nothing, nothing, nothing, mass) for mass in (0.5, 0.0))
+    for removing, adding in ((none, some), (some, none)):
+        first, second = _distributions._joined_sides(removing, adding)
+        assert (first.sum(), second.sum()) == (1.0, 1.0)
+        assert first[second == 0.0].sum() == second[first == 0.0].sum() == 0.5
+
+
 @pytest.mark.parametrize(
     ("sigma", "how"),
     [(1.0, {}), (0.5, {}), (2.0, {"use_connect_dots": False})],
@@ -125,7 +192,7 @@ def test_what_the_peer_makes_of_gaussian_noise_is_read_close_by_and_above(
         assert known * (1 - 1e-12) <= found.upper <= known * (1 + 2e-2)
 
 
-def test_losses_below_zero_are_lumped_to_a_pair_whose_divergences_are_no_less() -> None:
+def test_losses_below_zero_that_are_of_no_distribution_change_no_delta_above() -> None:
     # Probabilities of losses -3, -2, ..., 1: those under Q sum to 1.6, those under P to 1.0005.
     masses = {-3: 0.04, -2: 0.03, -1: 0.2, 0: 0.2305, 1: 0.5}
     pld = peer.PrivacyLossDistribution.create_from_rounded_probability(masses, 0.0, 1.0)

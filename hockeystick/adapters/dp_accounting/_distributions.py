@@ -43,6 +43,18 @@ class _Losses(NamedTuple):
     infinite: float
 
 
+class _Side(NamedTuple):
+    """Positive losses of one direction, their probabilities under both, and an infinite one's.
+
+    Losses are rounded up and probabilities under the other distribution down.
+    """
+
+    places: Array
+    own: Array
+    other: Array
+    infinite: float
+
+
 def to_pld(
     plan: Mechanism,
     *,
@@ -116,8 +128,9 @@ def to_pld(
 def from_pld(pld: PrivacyLossDistribution) -> FDP:
     """Return the guarantee that a pessimistic privacy-loss distribution of dp-accounting gives.
 
-    Its probabilities p of losses l are those of a pair P, ``Q = p e^-l`` that dominates whatever it
-    was computed for, removing a record; that pair's trade-off function is for adding one as well.
+    In each direction the probabilities p of its positive losses l, with ``p e^-l`` under the other
+    distribution, tell delta at every ``epsilon >= 0``. The result is the trade-off function of a
+    pair that has both, in between a line.
 
     Guarantees:
         What is f-DP for the result's f includes all that the distribution dominates, and answers
@@ -126,10 +139,10 @@ def from_pld(pld: PrivacyLossDistribution) -> FDP:
         of Gaussian noise, and more of what it has composed: read one run, and compose here.
 
     Edge cases:
-        What probabilities lack of the sum 1, 1e-3 at most, counts as an infinite loss. Where they
-        exceed it, or those under Q do, as dp-accounting's own of Gaussian noise do by round-off in
-        the lowest losses, what is below some loss counts as that one, which changes no delta at
-        epsilons from there on. More than 10,000 losses are split between those of a coarser grid.
+        What probabilities lack of the sum 1, 1e-3 at most, counts as an infinite loss. Such a loss,
+        however rare, as dp-accounting's own of 1e-16 for Laplace noise, leaves no finite epsilon
+        at delta 0. More than 10,000 losses are split between those of a coarser grid: give
+        dp-accounting a ``value_discretization_interval`` of 1e-3 or more for quicker answers.
 
     Args:
         pld: A distribution with at most 10^6 losses, each in units of its step.
@@ -149,20 +162,21 @@ def from_pld(pld: PrivacyLossDistribution) -> FDP:
         >>> print(f"{hs.epsilon(from_pld(pld) ** 2, delta=1e-3):.4f}")
         0.9962
     """
-    masses, places, infinite = _lumped(*_read(pld))
-    hidden = masses * np.exp(-places) * (1.0 - 32.0 * ULP * (1.0 + np.abs(places)))
-    rest = 1.0 - math.fsum(hidden.tolist())
-    # T(Q, P): the first has nothing of the infinite loss, and the rest where P has nothing.
-    first = np.r_[hidden, 0.0, max(rest, 0.0)]
-    second = np.r_[masses, infinite, 0.0]
-    return FDP(discrete_tradeoff(*(one / math.fsum(one.tolist()) for one in (first, second))))
+    removing, adding = (_side_of(*_coarser(*one)) for one in _read(pld))
+    # T(Q, P) of sums that are 1 but for round-off.
+    sides = _joined_sides(removing, adding)
+    return FDP(discrete_tradeoff(*(one / math.fsum(one.tolist()) for one in sides)))
 
 
-def _read(pld: Any) -> tuple[_Losses, float]:
-    """Return the losses of removing a record, and their step, or raise."""
+def _read(pld: Any) -> list[tuple[_Losses, float]]:
+    """Return the losses of removing a record and of adding one, and their steps, or raise."""
     if not isinstance(pld, PrivacyLossDistribution):
         raise ParameterError("pld", pld, "a PrivacyLossDistribution of dp_accounting")
-    pmf = pld._pmf_remove
+    return [_losses_of(pld, pmf) for pmf in (pld._pmf_remove, pld._pmf_add)]
+
+
+def _losses_of(pld: PrivacyLossDistribution, pmf: Any) -> tuple[_Losses, float]:
+    """Return the losses of one direction, and their step, or raise."""
     if not pmf._pessimistic_estimate:
         reason = "it is optimistic: dominated by what it is for, of which no upper end follows"
         raise UnsupportedError("dp-accounting", "the distribution", reason)
@@ -176,7 +190,7 @@ def _read(pld: Any) -> tuple[_Losses, float]:
     if abs(missing) > _OFF:
         raise ParameterError("pld", pld, f"a distribution: probabilities of sum 1, to {_OFF:g}")
     losses = _Losses(dense._lower_loss, masses, infinite + max(missing, 0.0))
-    return _coarser(losses, dense._discretization)
+    return losses, dense._discretization
 
 
 def _coarser(losses: _Losses, step: float) -> tuple[_Losses, float]:
@@ -185,9 +199,9 @@ def _coarser(losses: _Losses, step: float) -> tuple[_Losses, float]:
     Both probabilities of an outcome are those of the two into which it is split, so that who joins
     these again has the former pair: the new one dominates it.
     """
-    count = -(-losses.masses.size // (_MOST_READ - 2))
-    if count == 1:
+    if np.count_nonzero(losses.masses) <= _MOST_READ:
         return losses, step
+    count = -(-losses.masses.size // (_MOST_READ - 2))
     below, away = np.divmod(losses.first + np.arange(losses.masses.size), count)
     above = losses.masses * (np.expm1(-step * away) / math.expm1(-step * count))
     above = np.minimum(above, losses.masses)
@@ -198,28 +212,52 @@ def _coarser(losses: _Losses, step: float) -> tuple[_Losses, float]:
     return _Losses(first, coarse, losses.infinite), step * count
 
 
-def _lumped(losses: _Losses, step: float) -> tuple[Array, Array, float]:
-    """Return probabilities under P, their losses, and that of an infinite one, of a proper pair.
-
-    What is below some loss counts as that loss, the lowest one for which the probabilities under Q
-    sum to at most 1. With ``x = e^epsilon``, the pair's delta is that of the distribution from
-    there on, and a line from delta 1 at x = 0 before, above which no convex delta is.
-    """
+def _side_of(losses: _Losses, step: float) -> _Side:
+    """Return what the positive losses of one direction say."""
     places: Array = step * (losses.first + np.arange(losses.masses.size, dtype=np.float64))
-    rest = 1.0 - losses.infinite - _after(losses.masses)
-    hidden = _after(losses.masses * np.exp(-places)) + rest * np.exp(-places)
-    fits = np.flatnonzero((rest >= 0.0) & (hidden <= 1.0))
-    if not fits.size:
-        raise ParameterError("pld", losses, "a distribution: probabilities under Q at most 1")
-    lowest = int(fits[0])
-    masses = losses.masses[lowest:].copy()
-    masses[0] = max(1.0 - math.fsum([losses.infinite, *masses[1:].tolist()]), 0.0)
-    return masses, places[lowest:], losses.infinite
+    kept = (places > 0.0) & (losses.masses > 0.0)
+    own, places = losses.masses[kept], places[kept]
+    round_off = 32.0 * ULP * (1.0 + places)
+    other = own * np.exp(-places) * (1.0 - round_off)
+    return _Side(places + round_off, own, other, losses.infinite)
 
 
-def _after(values: Array) -> Array:
-    """Return, for each value, the sum of those after it."""
-    found: Array = np.append(np.cumsum(values[:0:-1])[::-1], 0.0)
+def _joined_sides(removing: _Side, adding: _Side) -> tuple[Array, Array]:
+    """Return probabilities under Q and P of one pair that has what is known of both directions.
+
+    With ``x = e^epsilon``, delta of removing is known above x = 1 by its own losses, and below it
+    by those of adding. Being convex, it is below any line between a point of the one and a point of
+    the other: two outcomes, with the losses at its ends, have what P and Q have in the middle. The
+    ends move outward until both have what they must; what fits nowhere is an infinite loss.
+    """
+    ups, downs = (np.r_[0.0, side.places] for side in (removing, adding))
+    up_own, up_other = _from_each_on(removing.own), _from_each_on(removing.other)
+    down_own, down_other = _from_each_on(adding.own), _from_each_on(adding.other)
+    i = j = 0
+    while True:
+        p = 1.0 - removing.infinite - up_own[i] - down_other[j]
+        q = 1.0 - adding.infinite - up_other[i] - down_own[j]
+        outward = min(p, q) < 0.0
+        up = i + 1 < ups.size and (outward or q < p * math.exp(-ups[i]))
+        down = j + 1 < downs.size and (outward or q > p * math.exp(downs[j]))
+        if not up and not down:
+            break
+        i, j = i + up, j + down
+    p = 1.0 - math.fsum([removing.infinite, *removing.own[i:], *adding.other[j:]])
+    q = 1.0 - math.fsum([adding.infinite, *removing.other[i:], *adding.own[j:]])
+    p, q, least, most = max(p, 0.0), max(q, 0.0), math.exp(-ups[i]), math.exp(downs[j])
+    infinite, rest = max(p - q / least, 0.0), max(q - p * most, 0.0)
+    p -= infinite
+    share = min(max((q - p * least) / (most - least), 0.0), p) if most > least else p
+    first = [removing.other[i:], [(p - share) * least, share * most], adding.own[j:]]
+    second = [removing.own[i:], [p - share, share], adding.other[j:]]
+    ends = [[0.0, adding.infinite + rest], [removing.infinite + infinite, 0.0]]
+    return np.concatenate([*first, ends[0]]), np.concatenate([*second, ends[1]])
+
+
+def _from_each_on(values: Array) -> Array:
+    """Return, for each value and for none, the sum of it and those after it."""
+    found: Array = np.append(np.cumsum(values[::-1])[::-1], 0.0)
     return found
 
 

@@ -9,9 +9,11 @@ pair conditioned on it has a loss l of its own, and
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from itertools import accumulate
 from typing import TYPE_CHECKING, Final, final
 
 from hockeystick.numerics import ULP, Ball, FloatAndDecimal
@@ -28,6 +30,9 @@ if TYPE_CHECKING:
     from hockeystick.tradeoffs.functions.outcomes import Masses, Outcomes
 
 _DIGITS: Final = 30
+# Bits beyond those asked for, at first and at most: next to a loss, delta is a small difference.
+_GUARD: Final = 64
+_MOST_GUARD: Final = 4096
 
 
 @final
@@ -59,17 +64,22 @@ class OutcomesLoss(FewAtoms):
     @property
     def supremum(self) -> float:
         """The largest loss, rounded up."""
-        return _rounded(float(self.atoms().loss[-1]), self.relative_error, 1.0)
+        return self._extreme(-1, 1.0)
 
     @property
     def least_supremum(self) -> float:
         """The largest loss, rounded down."""
-        return _rounded(float(self.atoms().loss[-1]), self.relative_error, -1.0)
+        return self._extreme(-1, -1.0)
 
     @property
     def infimum(self) -> float:
         """The least loss, rounded down."""
-        return _rounded(float(self.atoms().loss[0]), self.relative_error, -1.0)
+        return self._extreme(0, -1.0)
+
+    def _extreme(self, place: int, side: float) -> float:
+        """Return the least or the largest loss, rounded to one side."""
+        with working_digits(_DIGITS):
+            return _rounded(float(_log(self._ratios[place])), self.relative_error, side)
 
     def exact_atoms(self, perturbation: int = 0) -> AtomList:
         """Return the atoms by mpmath; a perturbation rounds them outward."""
@@ -85,17 +95,51 @@ class OutcomesLoss(FewAtoms):
         """The atoms found so far, by precision and perturbation."""
         return {}
 
+    def delta(self, epsilon: mpf, perturbation: int = 0) -> mpf:
+        """Return ``P(L > epsilon) - e^epsilon Q(L > epsilon)``, of sums known exactly."""
+        from hockeystick.numerics.multiprecision import mp
+
+        guard, off = _GUARD, perturbation * 2 * mp.mpf(self.relative_error)
+        while True:
+            with mp.extraprec(guard):
+                odds = mp.exp(epsilon - 2 * off)
+                tail = self._tails[bisect_right(self._ratios, odds, key=as_mpf)]
+                own, other = as_mpf(tail[0]), odds * as_mpf(tail[1])
+                value = max(own - other, mp.zero) * (1 + off)
+            if mp.mag(own) - mp.mag(value) < guard // 2 or not own or guard >= _MOST_GUARD:
+                return +value
+            guard *= 2
+
+    @cached_property
+    def _ratios(self) -> list[Fraction]:
+        """The likelihood ratio of each outcome, rising."""
+        own, other = self._sums
+        return [p * other / (q * own) for p, q in self.masses]
+
+    @cached_property
+    def _tails(self) -> list[tuple[Fraction, Fraction]]:
+        """The probabilities under P and Q of the outcomes from each one on, and of none."""
+        tails = []
+        for sum_, masses in zip(self._sums, zip(*reversed(self.masses), strict=True), strict=True):
+            tails.append([tail / sum_ for tail in accumulate(masses, initial=Fraction(0))][::-1])
+        return list(zip(*tails, strict=True))
+
+    @cached_property
+    def _sums(self) -> tuple[Fraction, Fraction]:
+        """The sums of the masses."""
+        first, second = zip(*self.masses, strict=True)
+        return sum(first, Fraction(0)), sum(second, Fraction(0))
+
     def _atoms_of(self, perturbation: int) -> AtomList:
         """Return the atoms to the current precision."""
         from hockeystick.numerics.multiprecision import mp
 
-        own = sum((p for p, _ in self.masses), Fraction(0))
-        other = sum((q for _, q in self.masses), Fraction(0))
-        off, found = perturbation * 2 * mp.mpf(self.relative_error), []
-        for p, q in self.masses:
-            ratio = p * other / (q * own)
-            found.append((_log(ratio) + 2 * off, as_mpf(p / own) * (1 + off)))
-        return found
+        own, _ = self._sums
+        off = perturbation * 2 * mp.mpf(self.relative_error)
+        return [
+            (_log(ratio) + 2 * off, as_mpf(p / own) * (1 + off))
+            for ratio, (p, _) in zip(self._ratios, self.masses, strict=True)
+        ]
 
 
 @final

@@ -67,20 +67,21 @@ def in_epsilon(status: LedgerStatus, delta: float | None) -> InEpsilon | None:
         >>> told.budget, told.spent, told.left
         (4.377178095681225, 1.9930914044151198, 2.384086691266105)
     """
-    budget = status.budget
-    if isinstance(budget, PureDP):
-        at = 0.0
-    elif isinstance(budget, ApproxDP):
-        at = budget.delta
-    elif delta is None:
+    budget, at = status.budget, delta_shown(status.budget, delta)
+    if at is None:
         return None
-    else:
-        at = delta
     most, spent = epsilon_at(budget, at), epsilon_at(status.spent, at)
     if most is None or spent is None:
         return None
     left = max(decimal(most) - decimal(spent), Fraction(0))
     return InEpsilon(at, most, spent, float_below(left))
+
+
+def delta_shown(budget: Notion, delta: float | None) -> float | None:
+    """Return at which delta a budget is shown in epsilon: its own, or else the one named."""
+    if isinstance(budget, PureDP):
+        return 0.0
+    return budget.delta if isinstance(budget, ApproxDP) else delta
 
 
 def epsilon_at(notion: Notion, delta: float) -> float | None:

@@ -16,7 +16,7 @@ from hockeystick.notions import GDP, TCDP, ZCDP, ApproxDP, Notion, PureDP, Renyi
 from hockeystick.numerics import float_above
 from hockeystick.numerics.numerals import plain
 from hockeystick.reports.in_epsilon import InEpsilon, epsilon_at, in_epsilon
-from hockeystick.reports.ledgered import Ledgered, room_of
+from hockeystick.reports.ledgered import Ledgered, Room, added_epsilon, rooms_of
 
 _SHOWN_ENTRIES: Final = 200
 _UNREADABLE: Final = "cannot be read"
@@ -53,8 +53,9 @@ _UNAMPLIFIED: Final = (
     "--expected PLAN counts it"
 )
 _PRICES: Final = (
-    "above what hockeystick epsilon says of one plan alone: they hold for releases that are chosen "
-    "as one goes, and a part of delta, the slack (--slack), is kept for converting their sum"
+    "no epsilons of one plan alone, as hockeystick epsilon says them, which may be more or less: "
+    "they add up, also where releases are chosen as one goes, and a part of delta, the slack "
+    "(--slack), is kept for converting their sum"
 )
 _MEANINGS: Final = (
     "All that is released by reservations of this dataset together has the guarantee that is its "
@@ -135,8 +136,8 @@ def ledger_told(found: Ledgered, plan: Mechanism, delta: float | None = None) ->
     return LedgerTold(
         dataset=status.dataset,
         facts=(
-            *status_facts(status, delta, room_of(found.entries)),
-            ("this plan", _asked_for(found, plan)),
+            *status_facts(status, delta, rooms_of(found.entries, delta)),
+            ("this plan", _asked_for(found, plan, delta)),
         ),
         meanings=(*_MEANINGS, *of_cap),
         assumptions=_ASSUMPTIONS,
@@ -149,25 +150,30 @@ def ledger_told(found: Ledgered, plan: Mechanism, delta: float | None = None) ->
     )
 
 
-def _asked_for(found: Ledgered, plan: Mechanism) -> str:
+def _asked_for(found: Ledgered, plan: Mechanism, delta: float | None) -> str:
     """Return what a plan would cost if it were reserved now, and whether the budget covers it."""
+    terms = found.terms
     try:
         price, fits = found.asked_for(plan)
+        adds = added_epsilon(terms, found.entries[-1].total, price, delta)
     except HockeystickError as error:
         return f"the budget cannot be charged for it: {error}"
     covered = "the budget covers it" if fits else "the budget does not cover it"
-    return f"{cost_told(price, found.terms)} if it were reserved now: {covered}"
+    cost = cost_told(price, terms)
+    if adds is not None and not isinstance(terms.budget, PureDP):
+        cost = f"adds epsilon {upward(adds)} to what is spent ({cost})"
+    return f"{cost} if it were reserved now: {covered}"
 
 
 def status_facts(
-    status: LedgerStatus, delta: float | None = None, room: tuple[Mechanism, int] | None = None
+    status: LedgerStatus, delta: float | None = None, rooms: Sequence[Room] = ()
 ) -> tuple[tuple[str, str], ...]:
     """Return what is left and spent of a budget, each with a label, what is asked most first.
 
     Args:
         status: The budget and what is spent of it.
         delta: At which delta epsilon is shown, of a budget that has none of its own.
-        room: What was reserved last, and how often it is covered again.
+        rooms: How often what was reserved is covered again, the latest first.
     """
     cap = () if status.within is None else (("cap within", status.within),)
     kept = "" if status.order is None else f", kept at Renyi order {plain(status.order)}"
@@ -180,13 +186,13 @@ def status_facts(
         spent = f"epsilon {upward(found.spent)} at delta {plain(found.delta)}"
     return (
         ("left", _left(status, found)),
-        *_room(status, room),
+        *_rooms(status, rooms),
         ("budget", f"{amount(status.budget, plain)}{kept}"),
         ("adjacency", str(status.adjacency)),
         *cap,
         ("spent", f"{spent}, as a plan fixed in advance"),
         *epsilon,
-        ("next release", f"at most {amount(status.remaining, downward)}{_part_of_delta(status)}"),
+        ("next release", _next_release(status, found)),
         ("adds up", _added_up(status)),
         *((("prices", _PRICES),) if approximate else ()),
         *((("sampling", _UNAMPLIFIED),) if is_plain else ()),
@@ -195,6 +201,17 @@ def status_facts(
         ("head", status.head),
         ("theorem", source_of(status)),
     )
+
+
+def _next_release(status: LedgerStatus, found: InEpsilon | None) -> str:
+    """Return what one more release may cost: at one order, what it may add to epsilon."""
+    remaining = status.remaining
+    if found is None or not isinstance(remaining, RenyiDP) or status.order is None:
+        return f"at most {amount(status.remaining, downward)}{_part_of_delta(status)}"
+    told = "covered where it adds at most {} to the epsilon spent"
+    if found.spent > 0.0:
+        return told.format(downward(min(found.left, remaining.divergences[0][1])))
+    return f"{told.format(downward(found.left))}, with what the conversion to delta takes, once"
 
 
 def _part_of_delta(status: LedgerStatus) -> str:
@@ -222,11 +239,22 @@ def _left(status: LedgerStatus, found: InEpsilon | None) -> str:
     return told if has_epsilon(status.budget) else f"{amount(status.remaining, downward)}; {told}"
 
 
-def _room(status: LedgerStatus, room: tuple[Mechanism, int] | None) -> tuple[tuple[str, str], ...]:
-    """Return how often what was reserved last is covered again; of a cap, its whole decides too."""
-    if room is None or status.within is not None:
+def _rooms(status: LedgerStatus, rooms: Sequence[Room]) -> tuple[tuple[str, str], ...]:
+    """Return how often what was reserved is covered again; of a cap, its whole decides too."""
+    if status.within is not None:
         return ()
-    return (("room for", f"{room[1]:,} more like the one reserved last, {room[0]}"),)
+    return tuple(
+        ("and for" if place else "room for", f"{one.more:,} more of {one.mechanism}: {_added(one)}")
+        for place, one in enumerate(rooms)
+    )
+
+
+def _added(room: Room) -> str:
+    """Return what a next one of a kind adds to what is spent."""
+    if room.adds is None:
+        return f"each costs {amount(room.alone, upward)}"
+    verb = "adds" if room.more else "would add"
+    return f"a next one {verb} {upward(room.adds)} to the epsilon spent"
 
 
 def spent_of(found: InEpsilon) -> str:
@@ -239,7 +267,7 @@ def _added_up(status: LedgerStatus) -> str:
     """Return in what the costs of releases add up, and what that means for epsilon."""
     if status.order is None or not isinstance(status.spent, ApproxDP):
         return _ADDS_UP[type(status.budget)]
-    told = f"the divergence at order {plain(status.order)}, which each release adds to epsilon"
+    told = f"the divergence at Renyi order {plain(status.order)}, that each release adds to epsilon"
     if status.spent.epsilon > 0.0:
         return told
     return f"{told}; the first one also adds, once, what the conversion to delta takes"

@@ -6,6 +6,7 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Final, final
 
 from hockeystick.errors import HockeystickError
@@ -14,8 +15,13 @@ from hockeystick.ledger.entries import EntryKind, content_of
 from hockeystick.ledger.fractions import Costs, plus
 from hockeystick.ledger.terms import Terms, terms_of
 from hockeystick.mechanisms import Mechanism
+from hockeystick.notions import Notion
+from hockeystick.numerics import decimal, float_above
+from hockeystick.reports.in_epsilon import delta_shown, epsilon_at
 
 _MOST: Final = 1_000_000
+# More kinds of plans are not told: the latest are asked for most.
+_KINDS: Final = 5
 
 
 @final
@@ -79,37 +85,84 @@ class Ledgered:
         return f"ledger {self.status.dataset}: {covered} this plan"
 
 
-def room_of(entries: Sequence[Entry]) -> tuple[Mechanism, int] | None:
-    """Return what was reserved last, and how often the budget covers it again, up to a million.
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Room:
+    """How often a budget covers once more what it was charged for before.
 
-    None where nothing was reserved, it cost nothing, or an entry is damaged.
+    Args:
+        mechanism: What was reserved.
+        more: How often it is covered again, up to a million.
+        alone: The guarantee of one in the measure of the budget, which adds up there.
+        adds: What a next one would add to the epsilon that is spent, rounded up; None where no
+            delta is known, or no finite epsilon is proven.
+    """
+
+    mechanism: Mechanism
+    more: int
+    alone: Notion
+    adds: float | None
+
+
+def rooms_of(entries: Sequence[Entry], delta: float | None = None) -> tuple[Room, ...]:
+    """Return for the latest five kinds of plans that were reserved how often each is covered again.
+
+    Empty where nothing that costs was reserved, or an entry is damaged.
 
     Args:
         entries: All entries of a dataset, in their order.
+        delta: At which delta epsilon is told, of a budget that has none of its own.
 
     Example:
         >>> import hockeystick as hs
         >>> from pathlib import Path
         >>> from tempfile import TemporaryDirectory
-        >>> from hockeystick.reports.ledgered import room_of
+        >>> from hockeystick.reports.ledgered import rooms_of
         >>> with TemporaryDirectory() as folder:
         ...     ledger = hs.Ledger(Path(folder) / "ledger.db", "census", hs.ZCDP(rho=0.5))
         ...     ledger.step(hs.Gaussian(2.0))
-        ...     room_of(ledger.history())[1]
-        3
+        ...     [(one.more, one.alone) for one in rooms_of(ledger.history())]
+        [(3, ZCDP(rho=0.125))]
     """
     with suppress(HockeystickError, ValueError):
-        asked = [one for one in entries if one.kind == EntryKind.RESERVE]
-        if not asked or asked[-1].mechanism is None or not any(asked[-1].costs):
-            return None
+        kinds = {one.content: one for one in reversed(entries) if one.kind == EntryKind.RESERVE}
+        latest = [one for one in kinds.values() if any(one.costs)][:_KINDS]
         terms, total = terms_of(entries[0].content, entries[0].price), entries[-1].total
+        return tuple(_room(one, terms, total, delta) for one in latest)
+    return ()
 
-        def fits(count: int) -> bool:
-            return terms.covers(plus(total, tuple(count * cost for cost in asked[-1].costs)))
 
-        covered = bisect_left(range(1, _MOST + 1), True, key=lambda count: not fits(count))
-        return asked[-1].mechanism, covered
-    return None
+def _room(asked: Entry, terms: Terms, total: Costs, delta: float | None) -> Room:
+    """Return how often what was reserved is covered again, and what a next one adds."""
+
+    def with_more(count: int) -> Costs:
+        return plus(total, tuple(count * cost for cost in asked.costs))
+
+    more = bisect_left(
+        range(1, _MOST + 1), True, key=lambda count: not terms.covers(with_more(count))
+    )
+    adds, alone = added_epsilon(terms, total, asked.costs, delta), terms.guarantee(asked.costs)
+    return Room(mechanism=asked.reserved, more=more, alone=alone, adds=adds)
+
+
+def added_epsilon(terms: Terms, total: Costs, price: Costs, delta: float | None) -> float | None:
+    """Return what a price adds to the epsilon that is spent, rounded up; None where none is known.
+
+    Args:
+        terms: Those of the dataset.
+        total: What is spent.
+        price: What is added.
+        delta: At which delta, of a budget that has none of its own.
+    """
+    at = delta_shown(terms.budget, delta)
+    if at is None:
+        return None
+    before, after = (
+        epsilon_at(terms.guarantee(costs), at) for costs in (total, plus(total, price))
+    )
+    if before is None or after is None:
+        return None
+    return float_above(max(decimal(after) - decimal(before), Fraction(0)))
 
 
 def ledgered(ledger: Ledger, *, head: str | None = None) -> Ledgered:

@@ -68,7 +68,7 @@ def test_the_page_says_what_is_left_and_what_happened(ledger: hs.Ledger) -> None
 
 
 def test_the_page_says_whether_the_budget_covers_the_plan(ledger: hs.Ledger) -> None:
-    assert "rho 0.125 if it were reserved now: the budget covers it" in text_of(ledgered(ledger))
+    assert "(rho 0.125) if it were reserved now: the budget covers it" in text_of(ledgered(ledger))
     with ledger.reserve(PLAN, key="more"):
         pass
     assert "if it were reserved now: the budget does not cover it" in text_of(ledgered(ledger))
@@ -132,7 +132,8 @@ def test_at_one_order_prices_are_divergences_that_add_up(file: Path) -> None:
     assert [line.price for line in told.entries[1:3]] == [one, one]
     assert [line.spent for line in told.entries[1:3]] == [one, two]
     assert told.entries[3].price == f"divergence 0 at order {order:g} and delta 1e-07"
-    assert told.facts[-1] == ("this plan", f"{one} if it were reserved now: the budget covers it")
+    adds = f"adds epsilon {upward(order / 128)} to what is spent ({one})"
+    assert told.facts[-1] == ("this plan", f"{adds} if it were reserved now: the budget covers it")
 
 
 def test_a_cap_says_that_the_guarantee_is_that_of_the_whole(ledger: hs.Ledger) -> None:

@@ -107,7 +107,8 @@ def status(
     """Print what is left of budgets; of all where no dataset is named.
 
     "Left" says by how much the epsilon of all that is charged together, as a plan fixed in advance,
-    may still rise; "room for", how often the budget covers what was reserved last once more.
+    may still rise; "room for", how often the budget covers once more what was reserved, of the
+    latest five kinds of plans, and what a next one adds to the epsilon spent.
     "Next release" is what one more release may cost at once, in the budget's own terms.
     """
     at = flags.delta_of(delta)
@@ -343,10 +344,10 @@ def _print_status(ledgers: list[Ledger], as_json: bool, delta: float | None) -> 
     from hockeystick.cli.panels import ledger_panel, render
 
     if len(statuses) == 1:
-        from hockeystick.reports.ledgered import room_of
+        from hockeystick.reports.ledgered import rooms_of
 
-        room = room_of(ledgers[0].history()[: statuses[0].entries])
-        render.print_plainly(ledger_panel.status_panel(statuses[0], delta, room))
+        rooms = rooms_of(ledgers[0].history()[: statuses[0].entries], delta)
+        render.print_plainly(ledger_panel.status_panel(statuses[0], delta, rooms))
     else:
         render.print_plainly(ledger_panel.status_table(statuses, delta), ledger_panel.WIDEST)
 

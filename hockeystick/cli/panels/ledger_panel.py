@@ -13,7 +13,6 @@ from hockeystick.cli.panels import render
 from hockeystick.ledger import LedgerCheck, LedgerStatus, Repricing
 from hockeystick.ledger.amounts import amount, downward, upward
 from hockeystick.ledger.terms import Terms
-from hockeystick.mechanisms import Mechanism
 from hockeystick.notions import ApproxDP
 from hockeystick.numerics.numerals import plain
 from hockeystick.reports.in_epsilon import in_epsilon
@@ -24,6 +23,7 @@ from hockeystick.reports.ledger_words import (
     spent_of,
     status_facts,
 )
+from hockeystick.reports.ledgered import Room
 
 WIDEST: Final = 150
 _SHOWN: Final = 12
@@ -35,11 +35,11 @@ _ASK: Final = "hockeystick ledger status --delta 1e-6 shows it"
 
 
 def status_panel(
-    status: LedgerStatus, delta: float | None = None, room: tuple[Mechanism, int] | None = None
+    status: LedgerStatus, delta: float | None = None, rooms: Sequence[Room] = ()
 ) -> RenderableType:
     """Return the panel of one dataset, in epsilon as well where a delta is known."""
     facts = render.facts_table()
-    for label, text in status_facts(status, delta, room):
+    for label, text in status_facts(status, delta, rooms):
         style = "bold green" if label == "left" else ""
         facts.add_row(label, render.one_line(text, style))
     if delta is None and not has_epsilon(status.budget):

@@ -385,3 +385,12 @@ def test_a_comparison_calls_a_wide_interval_a_bound_and_no_estimate_proven(run: 
     assert out.count("between the") == 2
     (below,) = (line for line in out.splitlines() if line.startswith("gdp "))
     assert below.split()[2:4] == ["between", "the"]
+
+
+def test_batches_that_a_loader_would_round_come_with_the_rate_that_it_has(run: Run) -> None:
+    sizes = ("--examples", "50000", "--steps", "3", "--noise-multiplier", "3", "--delta", "1e-6")
+    out = run("epsilon", *sizes, "--batch-size", "4096")[1]
+    words = " ".join(out.replace("│", " ").split())
+    assert "= 13 of them: for it give --rate 1/13, or with drop_last --rate 1/12" in words
+    assert "loader" not in run("epsilon", *sizes, "--batch-size", "500")[1]
+    assert run("epsilon", *sizes, "--batch-size", "4096", "--short")[1].count("\n") == 1

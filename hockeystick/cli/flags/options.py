@@ -28,7 +28,11 @@ _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 _FLAGS: Final = {
     "examples": ("N", "Size of the training set."),
-    "batch_size": ("N", "Expected size of a batch (or give --rate)."),
+    "batch_size": (
+        "N",
+        "Expected size of a batch (or give --rate). A loader (Opacus) with batches of B of N "
+        "examples has ceil(N/B): for it give --rate 1/13 if these are 13.",
+    ),
     "rate": (
         "Q",
         "Probability of an example to be in a batch (or give --batch-size); with Opacus, 1/98 for "

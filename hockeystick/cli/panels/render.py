@@ -18,6 +18,7 @@ from hockeystick.accountants.limits.gdp import GaussianLimit
 from hockeystick.answers import Decision, cautions, in_words, protected, steps_rules
 from hockeystick.answers.cautions import caution_of_notes
 from hockeystick.answers.widths import far_apart
+from hockeystick.answers.wording import loader_notes
 from hockeystick.cli.describe import Question
 from hockeystick.cli.durations import seconds
 from hockeystick.cli.flags import defaults
@@ -280,12 +281,14 @@ def picture(path: str | None, label: str = "plot") -> list[RenderableType]:
     return [] if path is None else [Text(), facts]
 
 
-def add_plan(facts: Table, file: PlanFile) -> None:
-    """Add the plan in words, and where its steps come from."""
+def add_plan(facts: Table, file: PlanFile, *, solved_size: bool = False) -> None:
+    """Add the plan in words, where its steps come from, and what a loader makes of its batches."""
     for index, line in enumerate(in_words(file.plan)):
         facts.add_row("and" if index else "plan", Text(line))
     for rule in steps_rules(file.plan):
         facts.add_row("steps", Text(rule.removeprefix("steps = ") + _passes(file.plan)))
+    for note in loader_notes(file.plan, solved=solved_size):
+        facts.add_row("loader", Text(note))
 
 
 def _passes(plan: Mechanism) -> str:

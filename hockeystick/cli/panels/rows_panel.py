@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from hockeystick.answers import Decision, in_words
+from hockeystick.answers.wording import loader_notes
 from hockeystick.cli.panels import render
 from hockeystick.cli.results.rows import Row, Rows
 from hockeystick.numerics import numerals as numerals
@@ -114,10 +115,9 @@ def _about(found: Rows) -> Table:
         facts.add_row(
             "and" if index else "plan", Text(line if index else f"of row {place}: {line}")
         )
+    _add_loaders(facts, found)
     adjacencies = _grouped(found.answered, _adjacency)
-    accountants = _grouped(
-        found.answered, lambda one: (one.answer.accountant,) if one.answer else ()
-    )
+    accountants = _grouped(found.answered, _accountant)
     for label, grouped in (("adjacency", adjacencies), ("accountant", accountants)):
         for text, rows in grouped.items():
             one = text if len(grouped) == 1 else f"{_rows(found, rows)}: {text}"
@@ -126,9 +126,23 @@ def _about(found: Rows) -> Table:
     return facts
 
 
+def _add_loaders(facts: Table, found: Rows) -> None:
+    """Add what loaders make of the batches, of the first size alone where there are many."""
+    notes = list(_grouped(found.answered, _loaders).items())
+    several = len(notes) <= _MOST_SENTENCES
+    others = "" if several else f"; and likewise for {len(notes) - 1} other sizes"
+    for text, rows in notes if several else notes[:1]:
+        facts.add_row("loader", f"{_rows(found, rows)}: {text}{others}")
+
+
 def _adjacency(row: Row) -> tuple[str, ...]:
     """Return the neighbours of a row."""
     return () if row.answer is None else (row.answer.adjacency or render.ANY_ADJACENCY,)
+
+
+def _loaders(row: Row) -> tuple[str, ...]:
+    """Return what a loader makes of a row's batches."""
+    return () if row.file is None else loader_notes(row.file.plan)
 
 
 def _accountant(row: Row) -> tuple[str, ...]:

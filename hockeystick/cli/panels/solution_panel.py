@@ -13,6 +13,8 @@ from hockeystick.cli.panels import render
 from hockeystick.cli.results.solution import Solution
 from hockeystick.numerics import numerals as numerals
 
+# What a loader rounds.
+_SIZES: Final = ("batch_size", "examples")
 _STYLES: Final = {"tight": "green", "bound": "yellow", "end of domain": "yellow"}
 
 
@@ -33,7 +35,8 @@ def panel(solution: Solution) -> RenderableType:
     if found.bracket[0] != found.bracket[1]:
         low, high = found.bracket
         facts.add_row("bracket", Text(f"from {_value(low)}\nto   {_value(high)}"))
-    render.add_plan(facts, replace(file, plan=found.plan))
+    solved_size = solution.parameter.endswith(_SIZES)
+    render.add_plan(facts, replace(file, plan=found.plan), solved_size=solved_size)
     for index, line in enumerate(in_words(solution.spent.plan) if solution.spent else ()):
         facts.add_row("and" if index else "spent", Text(line))
     facts.add_row("adjacency", found.plan.adjacency or render.ANY_ADJACENCY)

@@ -80,3 +80,20 @@ def test_rows_that_are_judged_show_what_notes_doubt(run: Run) -> None:
     asked = ("epsilon", "examples/mnist-tutorial.toml", "--epochs", "1,2")
     said = [" ".join(run(*asked, *more)[1].split()) for more in ((), ("--at-most", "9"))]
     assert ["notes speak of shuffling" in one for one in said] == [False, True]
+
+
+@pytest.mark.parametrize(
+    ("batch_sizes", "said"),
+    [
+        ("500,4096,2048", ["row 2: a loader with", "row 3: a loader with"]),
+        ("4001,4002,4003,4004,4005,4006,4007", ["row 1: a loader with", "for 6 other sizes"]),
+    ],
+)
+def test_each_size_that_a_loader_would_round_is_told_unless_there_are_many(
+    run: Run, batch_sizes: str, said: list[str]
+) -> None:
+    flags = ("--examples", "50000", "--steps", "1", "--noise-multiplier", "3", "--delta", "1e-6")
+    _, out, _ = run("epsilon", *flags, "--batch-size", batch_sizes)
+    words = " ".join(out.replace("│", " ").split())
+    assert [one in words for one in said] == [True, True]
+    assert words.count("a loader with batches of") == len(said) - ("other" in said[1])

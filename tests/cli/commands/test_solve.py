@@ -318,3 +318,13 @@ def test_short_is_the_value_that_is_proven_to_meet_the_target(run: Run) -> None:
     assert hs.epsilon(plan, 1e-6).upper <= 2
     for flag in ("--json", "--verify"):
         assert "--short prints one number" in run(*asked, "--short", flag)[2]
+
+
+def test_a_size_that_is_solved_for_comes_with_the_rate_of_a_loader(run: Run) -> None:
+    flags = ("--examples", "500", "--steps", "1", "--noise-multiplier", "3", "--batch-size", "1")
+    asked = ("--epsilon", "0.1", "--delta", "1e-4", "--parameter", "batch_size")
+    value = json.loads(run("solve", *flags, *asked, "--json")[1])["value"]
+    words = " ".join(run("solve", *flags, *asked)[1].replace("│", " ").split())
+    batches = math.ceil(500 / value)
+    assert f"(Opacus) has ceil(500 / {value}) = {batches} of them" in words
+    assert f"ask hockeystick epsilon with --rate 1/{batches}, or with drop_last" in words

@@ -11,6 +11,7 @@ from typing import Final
 
 from hockeystick._synonyms import share_of
 from hockeystick._validate import PARAMETERS
+from hockeystick.io.arithmetic import number_of
 from hockeystick.io.building import parameters_of
 from hockeystick.io.guesses import WHOLE
 from hockeystick.io.vocabulary import RELEASES, TOP_KEYS
@@ -21,6 +22,12 @@ _DECLARED: Final = re.compile(r"Cannot declare \((.*)\) twice")
 _KEY: Final = re.compile(r"""\s*([\w."'-]+)\s*=""")
 _COLON: Final = re.compile(r"\s*(?:- )?[\w-]+\s*:(?:\s|$)")
 _TABLE: Final = re.compile(r"\s*\[+\s*([^\]]+?)\s*\]")
+_HEADER: Final = re.compile(r"(?m)^\s*\[[\w .-]+\]\s*$")
+_TABLE_TWICE: Final = re.compile(r"\[.*\] is there twice")
+# A line that begins an array or a text, and has no end of it.
+_OPEN: Final = re.compile(
+    r"""\s*[\w."'-]+\s*=\s*(?:\[[^\]]*|'[^']*|"{3}(?!.*"{3}).*|'{3}(?!.*'{3}).*)$"""
+)
 _CONFLICT: Final = re.compile(r"(?m)^(?:<{7}|>{7})(?: .*)?$")
 _BETWEEN: Final = "======="
 _COMMA: Final = re.compile(r",\s*([}\]])")
@@ -28,6 +35,8 @@ _SEPARATORS: Final = ",;\t"
 # What the answers that --json prints have, and no plan.
 _OF_ANSWERS: Final = ("schema", "plan")
 _LONGEST: Final = 60
+# A longer line is no number, and patterns that go back and forth would take long on it.
+_HINTED: Final = 1000
 _UTF_16: Final = (b"\xff\xfe", b"\xfe\xff")
 
 
@@ -93,17 +102,25 @@ def _shown(text: str, said: str) -> str:
     if "\0" in text:
         return "; this is UTF-16, or no text: save it as UTF-8"
     if text.startswith("---") or _is_mostly_yaml(text):
-        return f"; {_YAML}"
+        return f"; {_of_yaml(text)}"
     if _is_csv(text):
         return f"; this looks like CSV; {_INIT}"
     if "\r" in text.replace("\r\n", ""):
         return "; its lines end in CR alone: save it with LF, or with CR and LF"
     place = _PLACE.search(said)
     lines = text.replace("\r\n", "\n").rstrip().split("\n")
-    # Without a place, it is the end of the document that is wrong.
-    line = lines[min(int(place[1]), len(lines)) - 1] if place else lines[-1]
+    # Without a place, the document ends before something does that one of the lines begins.
+    number = min(int(place[1]), len(lines)) if place else _left_open(lines)
+    line = lines[number - 1]
+    where = "" if place else f" on line {number}"
     hint = _of_a_line(line, said)
-    return f", in {_shortened(line).strip()!r}{hint and ': '}{hint}"
+    return f", in {_shortened(line).strip()!r}{where}{hint and ': '}{hint}"
+
+
+def _left_open(lines: list[str]) -> int:
+    """Return the number of the last line that begins a value and does not end it, else the last."""
+    found = [number for number, line in enumerate(lines, 1) if _OPEN.match(line)]
+    return found[-1] if found else len(lines)
 
 
 def _shortened(line: str) -> str:
@@ -143,13 +160,25 @@ def _is_mostly_yaml(text: str) -> bool:
     return 2 < len(lines) < 2 * with_colon and not any(map(_KEY.match, lines))
 
 
+def _of_yaml(text: str) -> str:
+    """Return what to write in place of YAML or INI, and which tables are meant."""
+    if _HEADER.search(text):
+        return _INI
+    tables = [table for key, table in _TABLES_OF_YAML if key.search(text)] or ["[dpsgd]"]
+    return f"this looks like YAML: write key = value, and tables as {' and '.join(tables)}"
+
+
 def _of_a_line(line: str, said: str) -> str:
     """Return what to write instead of a line; nothing where that is unknown."""
     named = _TABLE.match(line) or _KEY.match(line)
     if _TWICE.match(said) and named is not None:
         return f"{named[1]} is there twice"
+    if _TABLE_TWICE.match(said):
+        return _ONE_PLAN if said.startswith("[dpsgd]") else ""
     if line.strip() == _BETWEEN:
         return "a merge conflict is left in the file"
+    if len(line) > _HINTED:
+        return ""
     before_comment = line if "\\" in line else line.partition("#")[0]
     for pattern, hint in _HINTS:
         found = pattern.search(before_comment)
@@ -186,6 +215,16 @@ def _quotient(found: re.Match[str]) -> str:
     above, below = Decimal(found[1]), Decimal(found[2])
     itself = f"write the number itself, {_number(above / below)}" if below else ""
     return itself and f'{itself}, or the quotient in quotes, "{found[1]}/{found[2]}"'
+
+
+def _product(found: re.Match[str]) -> str:
+    """Return what to write for one number times another."""
+    return f"write the number itself, {_number(Decimal(found[1]) * Decimal(found[2]))}"
+
+
+def _in_quotes(found: re.Match[str]) -> str:
+    """Return what to write for a root, a logarithm or a power of numbers."""
+    return f'write it in quotes, "{found[1]}"' if number_of(found[1]) is not None else ""
 
 
 def _value(rest: str) -> re.Pattern[str]:
@@ -228,32 +267,64 @@ def _key(found: re.Match[str]) -> str:
     return found[0].partition("=")[0].strip()
 
 
-_YAML: Final = "this looks like YAML: write key = value, and tables as [dpsgd]"
+_INI: Final = (
+    "this looks like INI: write = in place of :, texts in quotes, and what is below [DEFAULT] at "
+    "the top, without a header"
+)
+_ONE_PLAN: Final = "one plan per file; another release of the same data is a [[release]]"
+_TABLES_OF_YAML: Final = (
+    (re.compile(r"(?m)^\s*dpsgd\s*:"), "[dpsgd]"),
+    (re.compile(r"(?m)^\s*(?:releases?|-\s+mechanism)\s*:"), "[[release]]"),
+)
 _INIT: Final = "a plan file is TOML, and hockeystick init writes one"
 _TOP_TABLES: Final = ("dpsgd", "grid", "ask")
 _QUESTIONS: Final = TOP_KEYS[3:]
 _REAL: Final = re.compile(r"(?:<class ')?(?:float|int)(?:'>)?(?: \| (?:float|int|None))*")
+# Of an array or an inline table.
+_ONE_VALUE: Final = r"""(?:"[^"]*"|'[^']*'|[^\s,"'{}\[\]=]+)"""
 _DIGITS: Final = r"(\d[\d_]*(?:\.\d+)?)"
 _HINTS: Final[tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], str]], ...]] = (
     (re.compile("[“”„‘’]"), lambda _: 'write straight quotes, "'),
     (re.compile("[−–—]"), lambda _: "write a plain minus, -"),
     (re.compile("[\u00a0\u2000-\u200b\u202f\ufeff]"), lambda _: "write plain spaces"),
     (re.compile(r"^\s*[\w.-]+\s*=\s*$"), lambda _: "the value behind = is missing"),
+    (
+        re.compile(r"^\s*([\w.-]+)\s*==\s*(.+?)\s*$"),
+        lambda it: f"write {it[1]} = {it[2]}, with one =",
+    ),
+    (_value(r"""("{3}|'{3})(?!.*\1).*"""), lambda it: f"end the text with {it[1]}"),
     (_value(r"""("[^"]*|'[^']*)"""), lambda it: f"end the text with {it[1][0]}, on the same line"),
     (_value(r"""([^\s"'][^"']*)(["'])"""), lambda it: f"begin the text with {it[2]}"),
     (_value(r'"[^"]*\\[^"]*"'), lambda _: r"write each \ twice, or the text in single quotes"),
     (_value(r"(\S.*?)\s*//.*"), lambda _: "a comment begins with #"),
-    (re.compile(r"^\s*//"), lambda _: "a comment begins with #"),
+    (re.compile(r"^\s*(?://|;)"), lambda _: "a comment begins with #"),
     (
         re.compile(r"""^\s*([\w.-]+)\s*=\s*\{\s*["']?[\w-]+["']?\s*:"""),
         lambda it: f"write = in place of :{_table_for(it[1])}",
     ),
     (re.compile(r"^\s*([\w.-]+)\s*=\s*\{[^}]*$"), _inline),
+    (re.compile(r",\s*\}"), lambda _: "leave out the comma before }"),
+    (re.compile(r"^\s*\{[^}]*$"), lambda _: "an inline table is on one line"),
+    (
+        re.compile(rf"""\{{.*=\s*{_ONE_VALUE}\s+([\w-]+)\s*="""),
+        lambda it: f"write a comma before {it[1]}",
+    ),
+    (
+        re.compile(r"^\s*\{.*\}\s*,?\s*$"),
+        lambda _: "write a comma between the tables of an array, and ] behind the last",
+    ),
+    (
+        re.compile(rf"\[\s*(?:{_ONE_VALUE}\s*,\s*)*{_ONE_VALUE}\s+{_ONE_VALUE}"),
+        lambda _: "write a comma between the values of an array",
+    ),
+    (re.compile(r"^\s*[\w.-]+\s*=\s*\[[^\]]*$"), lambda _: "write ] where the array ends"),
+    (re.compile(r"^\s*\[+[\w.]+\]+\s*$"), lambda _: "an array above it lacks its ]"),
     (_value(r"(\S.*?)\s*[;,]+"), lambda it: f"write {it[1]}, and nothing behind it"),
     (
         _value(r"""("[^"]*"|[^\s"'\[{,]+)[\s,;]+[\w.-]+\s*=.*"""),
         lambda _: "write each key on a line of its own",
     ),
+    (_value(r"(\S.*?)\s+;.*"), lambda _: "a comment begins with #"),
     (_value(r"([+-]?)(\.\d[\d_]*(?:[eE][+-]?\d+)?)"), lambda it: f"write {it[1]}0{it[2]}"),
     (
         _value(r"([+-]?\d[\d_]*)\.((?:[eE][+-]?\d+)?)"),
@@ -274,7 +345,14 @@ _HINTS: Final[tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], str]], ...]
     ),
     (_value(rf"{_DIGITS}\s*%"), _per_cent),
     (_value(rf"{_DIGITS}\s*/\s*{_DIGITS}"), _quotient),
-    (_value(r"10\s*(?:\^|\*\*)\s*(-?\d+)"), lambda it: f"write it as 1e{it[1]}"),
+    (_value(r"10\s*(?:\^|\*\*)\s*\(?(-?\d+)\)?"), lambda it: f"write it as 1e{it[1]}"),
+    (
+        _value(rf"{_DIGITS}\s*[*x×·]\s*10\s*(?:\^|\*\*|(?=-))\s*\(?(-?\d+)\)?"),
+        lambda it: f"write it as {it[1]}e{it[2]}",
+    ),
+    (_value(rf"{_DIGITS}\s*[*x×·]\s*{_DIGITS}"), _product),
+    (_value(r"([^\"'{\[]*(?:\b(?:sqrt|log|ln|exp)\(|\*\*)[^\"']*)"), _in_quotes),
+    (_value(rf"{_DIGITS}\s+([A-Za-z]+)"), lambda it: f"write {it[1]}, without {it[2]}"),
     (_value(r"([1-9]\d{0,2}(?:,\d{3})+)"), _thousands),
     (_value(r"(-?\d+),(\d+)"), lambda it: f"write {it[1]}.{it[2]}, with a point"),
     (_value("(?:True|False)"), _boolean),
@@ -282,7 +360,7 @@ _HINTS: Final[tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], str]], ...]
     (_value("[+-]?(?i:nan)"), lambda _: "nan is no number to plan with: write a number"),
     (_value(r"([A-Za-z][\w-]*)"), lambda it: f'a text is in quotes: "{it[1]}"'),
     (_value(r"([A-Za-z][^\"'=]* [^\"'=]*)"), lambda it: f'a text is in quotes: "{it[1].strip()}"'),
-    (re.compile(r"^\s*(dpsgd|release|grid|ask)\s*:\s*$"), lambda _: _YAML),
+    (re.compile(r"^\s*(dpsgd|release|grid|ask)\s*:\s*$"), lambda it: _of_yaml(it[0])),
     (re.compile(r"^\s*[\w.-]+\s*:"), lambda it: f"write {it[0].strip(' :')} = ..., with = for :"),
     (re.compile(r"^\s*(\[+)\s*([\w.]+)\s*$"), lambda it: f"write {it[1]}{it[2]}{']' * len(it[1])}"),
     (

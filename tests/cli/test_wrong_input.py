@@ -346,7 +346,8 @@ FILES = [
         'rate = "1/98", in quotes, for a loader of 98 batches)',
     ),
     (
-        "[[release]]\nmechanism = 'SparseVector'\nthreshold_scale = 1\nquery_scale = 1\nmonotone = 'yes'",
+        "[[release]]\nmechanism = 'SparseVector'\nthreshold_scale = 1\nquery_scale = 1\n"
+        "monotone = 'yes'",
         "monotone must be true or false; got 'yes'",
     ),
     ("[[release]]\nmechanism = 'FDP'", "no file can hold a trade-off function; use Python for FDP"),

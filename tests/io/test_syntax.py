@@ -49,7 +49,7 @@ LINES = [
     ("a\0 \0=\0 \x001\0", "this is UTF-16, or no text"),
     ("[dpsgd", "write [dpsgd]"),
     ("a = 1\na = 2", "in 'a = 2': a is there twice"),
-    ("[dpsgd]\n[dpsgd]", "[dpsgd] is there twice (at line 3, column 7), in '[dpsgd]'"),
+    ("[dpsgd]\n[dpsgd]", "[dpsgd] is there twice (at line 3, column 7), in '[dpsgd]': one plan"),
     ("rate = Infinity", "write inf, in lower case"),
     ("rate = NaN", "nan is no number to plan with: write a number"),
     ("batch_size = True", "write a number"),
@@ -65,6 +65,37 @@ LINES = [
     ('{"schema": "hockeystick-answer/1", "plan": {}}', "--like ANSWER.json writes its plan"),
     ("// my run", "a comment begins with #"),
     ('dpsgd = {"examples": 60000}', "write = in place of :, or a [dpsgd] table"),
+    ("; my run", "a comment begins with #"),
+    ("epochs = 60 ; passes", "a comment begins with #"),
+    ("epochs = 60 passes", "write 60, without passes"),
+    ("epochs == 60", "write epochs = 60, with one ="),
+    ("delta = 10**(-5)", "write it as 1e-5"),
+    ("delta = 1*10^-6", "write it as 1e-6"),
+    ("delta = 2.5 x 10-6", "write it as 2.5e-6"),
+    ("examples = 6*10_000", "write the number itself, 60000"),
+    ("scale = 2*sqrt(3)", 'write it in quotes, "2*sqrt(3)"'),
+    ("release = [\n  { scale = 2,\n repeat = 3 }]", "an inline table is on one line"),
+    ("release = [\n  { scale = 2, },\n]", "leave out the comma before }"),
+    ("release = [\n  { scale = 2 repeat = 3 },\n]", "write a comma before repeat"),
+    (
+        "release = [\n  { scale = 2 }\n  { scale = 3 }\n]",
+        "in '{ scale = 3 }': write a comma between the tables of an array, and ] behind the last",
+    ),
+    ("release = [\n  { scale = 2 },", "in 'release = [' on line 2: write ] where the array ends"),
+    ("orders = [\n 2,\n[dpsgd]\nsteps = 3", "in '[dpsgd]': an array above it lacks its ]"),
+    ("orders = [2 3]", "write a comma between the values of an array"),
+    ("title = 'ours\nrate = 1", "in \"title = 'ours\" on line 2: end the text with ', on the same"),
+    ('title = """ours\nrate = 1', 'ours\' on line 2: end the text with """'),
+    ("[DEFAULT]\ntitle: x\n[dpsgd]\nrate: 0.1\nsteps: 9", "this looks like INI: write = in"),
+    (
+        "delta: 1e-5\nrelease:\n  - mechanism: Laplace\n    scale: 1",
+        "this looks like YAML: write key = value, and tables as [[release]]",
+    ),
+    (
+        "dpsgd:\n  steps: 9\nreleases:\n  - mechanism: Laplace\n    scale: 1",
+        "and tables as [dpsgd] and [[release]]",
+    ),
+    ("[dpsgd]\nsteps = 1\n[dpsgd]", "one plan per file; another release of the same data is a"),
     ("dpsgd = {\n epochs = 1\n}", "an inline table is on one line: write [dpsgd] and its keys"),
 ]
 
@@ -79,3 +110,9 @@ def test_a_syntax_error_shows_its_line_and_what_to_write(text: str, hint: str | 
 def test_a_count_with_a_comma_is_told_one_spelling_alone() -> None:
     with pytest.raises(PlanFileError, match=r"write 60000$"):
         plan_in(b"examples = 60,000", "x")
+
+
+def test_a_long_line_is_told_soon() -> None:
+    text = f"a = [{'{ b = 1 ' * 100_000}"
+    with pytest.raises(PlanFileError, match=r"in 'a = \[\{ b = 1 .*\.\.\.'$"):
+        plan_in(text.encode(), "x")

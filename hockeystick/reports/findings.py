@@ -276,8 +276,9 @@ def _remedies(subject: Subject, answer: Certified) -> tuple[str, ...]:
         plan,
         epsilon=subject.budget,
         delta=subject.delta,
-        quick=answer.accountant in _QUICK,
-        group=subject.size,
+        quick=answer.accountant in _QUICK and subject.size == 1,
+        asked=subject.commands,
+        has_file=subject.file_name is not None,
     )
 
 

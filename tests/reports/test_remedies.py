@@ -16,8 +16,24 @@ def test_the_noise_and_the_length_that_are_named_meet_the_budget() -> None:
 
 def test_of_other_plans_the_command_is_named() -> None:
     (one,) = remedies(hs.Gaussian(1.0), epsilon=1.0, delta=1e-5, quick=True)
-    assert "--parameter noise_multiplier --epsilon 1 --delta 1e-05 finds" in one
-    (several,) = remedies(TRAINING, epsilon=1.0, delta=1e-5, quick=False)
-    assert "NAME being one of" in several
-    (together,) = remedies(TRAINING, epsilon=1.0, delta=1e-5, quick=True, group=2)
-    assert "hockeystick solve plan.toml --group 2 --parameter NAME --epsilon 1" in together
+    call = 'hs.calibrate(plan, "noise_multiplier", hs.ApproxDP(1, 1e-05)) finds'
+    assert one.startswith(call)
+    asked = ("hockeystick epsilon 'my plan.toml' --group 2 --delta 1e-05", "hockeystick report x")
+    (several,) = remedies(TRAINING, epsilon=1.0, delta=1e-5, quick=False, asked=asked)
+    named = "solve 'my plan.toml' --group 2 --delta 1e-05 --parameter NAME --epsilon 1 finds"
+    assert named in several
+    assert several.endswith(", NAME being one of noise_multiplier, rate, steps, examples_per_user.")
+
+
+def test_numbers_are_named_as_solve_takes_them_and_as_the_file_has_them() -> None:
+    plan, asked = hs.Laplace(2.0) ** 5, ("hockeystick epsilon B.toml --delta 1e-07",)
+    asks = {"epsilon": 1.0, "delta": 1e-7, "quick": True}
+    (of_file,) = remedies(plan, **asks, asked=asked, has_file=True)
+    assert of_file.startswith("hockeystick solve B.toml --delta 1e-07 --parameter NAME")
+    assert of_file.endswith(", NAME being one of scale, count (repeat in the file).")
+    (of_text,) = remedies(plan, **asks, asked=asked)
+    assert of_text.endswith(", NAME being one of scale, count.")
+    (two,) = remedies(hs.Laplace(2.0) @ hs.Laplace(3.0), **asks, asked=asked, has_file=True)
+    assert two.endswith(", NAME being one of parts[0].scale, parts[1].scale.")
+    for name in ("scale", "count"):
+        hs.calibrate(plan, name, hs.ApproxDP(1.0, 1e-7))

@@ -51,9 +51,9 @@ def test_a_page_for_a_group_of_clients_speaks_of_clients_and_names_what_meets_th
     shown = re.sub("</?span[^>]*>", "", page)
     assert "here 1 % of the clients whose data were not used are accused" in shown
     assert "record was" not in page
-    remedy = "hockeystick solve plan.toml --group 2 --parameter NAME --epsilon 1 --delta 1e-05"
+    remedy = f"hockeystick solve {plan} --group 2 --delta 1e-05 --parameter NAME --epsilon 1"
     assert f"<p>{remedy} finds what meets that budget" in shown
-    solved = remedy.replace("plan.toml", plan).replace("NAME", "noise_multiplier").split()[1:]
+    solved = remedy.replace("NAME", "noise_multiplier").split()[1:]
     assert run(*solved)[0] == 0
 
 

@@ -19,7 +19,7 @@ from hockeystick.cli.flags.once import Once
 from hockeystick.cli.flags.out_file import out_flags, out_path, write_whole
 from hockeystick.cli.flags.source import load
 from hockeystick.cli.flags.unknown import unknown_of
-from hockeystick.cli.results.solution import Solution
+from hockeystick.cli.results.solution import AsPlanned, Solution
 from hockeystick.cli.terminal.waiting import waiting
 from hockeystick.errors import ParameterError
 from hockeystick.io import parse
@@ -127,7 +127,9 @@ def solve(
     if verify:
         require_verifier()
     path = None if out is None else out_path(out, (_ENDING,), force)
-    file, name = unknown_of(plan_file, defaults.with_adjacency(plan_file, flags), parameter)
+    file, name, is_given = unknown_of(
+        plan_file, defaults.with_adjacency(plan_file, flags), parameter
+    )
     if verify and isinstance(file.plan, of_group.OfGroup):
         size = file.plan.size
         raise click.UsageError(
@@ -149,7 +151,12 @@ def solve(
             accountant=accountant,
             whole=whole,
         )
-    solution = Solution(file, name, target, before, found, out, spent)
+        # What is printed alone has no room for it.
+        planned = None
+        if is_given and not short:
+            ran = None if before is None else before.plan
+            planned = AsPlanned.of(file.plan, name, target, ran, accountant)
+    solution = Solution(file, name, target, before, found, out, spent, planned)
     verdict = verdict_of(found) if verify else None
     if path is not None:
         write_whole(path, plan_text(of_group.for_one(solution.solved)), force)
@@ -221,5 +228,6 @@ def _json(solution: Solution, verdict: Verdict | None) -> str:
         "plan": fields(found.plan),
         "cautions": [{"about": one.about, "text": one.text} for one in solution.cautions],
         "spent": None if before is None else fields(before.plan),
+        "as_planned": None if solution.as_planned is None else solution.as_planned.as_dict(),
     }
     return programs.dumped({**told, **programs.verification(verdict)})

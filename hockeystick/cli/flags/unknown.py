@@ -31,8 +31,11 @@ _NOTIONS: Final = {"mu": "GDP", "rho": "ZCDP"}
 
 def unknown_of(
     plan: str | None, flags: Mapping[str, Any], parameter: str | None
-) -> tuple[PlanFile, str]:
-    """Return the plan with a number in place of what it leaves out, and what to solve for."""
+) -> tuple[PlanFile, str, bool]:
+    """Return a plan, what to solve for, and whether the plan gives that itself.
+
+    In place of a number that it leaves out it has one to begin with.
+    """
     wanted = None if parameter is None else parameter.replace("-", "_")
     blanks = Blanks(wanted)
     file = options.plan_of(plan, flags, blanks)
@@ -48,11 +51,11 @@ def unknown_of(
     if wanted is not None:
         _refuse_unknown(wanted, plan_itself)
     if not left_out:
-        return file, wanted if wanted is not None else _asked_for(plan_itself)
+        return file, wanted if wanted is not None else _asked_for(plan_itself), True
     path = _path_of(blanks, file.plan)
     if wanted is not None and locate(file.plan, wanted) != path:
         raise click.UsageError(f"The plan leaves out {left_out[0]}, and --parameter is {wanted}")
-    return file, wanted or _shortest(file.plan, path)
+    return file, wanted or _shortest(file.plan, path), False
 
 
 def _asked_for(plan: Mechanism) -> str:

@@ -8,13 +8,19 @@ from typing import Final
 from rich.console import RenderableType
 from rich.text import Text
 
-from hockeystick.answers import in_words
+from hockeystick.answers import Decision, in_words
+from hockeystick.calibration.solve.targets import BayesError
 from hockeystick.cli.panels import render
-from hockeystick.cli.results.solution import Solution
+from hockeystick.cli.results.solution import AsPlanned, Solution
 from hockeystick.numerics import numerals as numerals
 
 # What a loader rounds.
 _SIZES: Final = ("batch_size", "examples")
+_DECISIONS: Final = {
+    Decision.MEETS: ("meets", "green"),
+    Decision.MISSES: ("misses", "red"),
+    Decision.UNDECIDED: ("is not shown to meet", "yellow"),
+}
 _STYLES: Final = {"tight": "green", "bound": "yellow", "end of domain": "yellow"}
 
 
@@ -28,6 +34,8 @@ def panel(solution: Solution) -> RenderableType:
         facts.add_row("", Text("--whole solves for whole epochs", style="dim"))
     facts.add_row("target", Text(str(solution.target)))
     facts.add_row("achieved", _achieved(solution))
+    if solution.as_planned is not None:
+        facts.add_row("as planned", _planned(solution, solution.as_planned))
     for caution in solution.cautions:
         facts.add_row("caution", Text(caution.text, style="yellow"))
     style = _STYLES[found.status]
@@ -45,6 +53,21 @@ def panel(solution: Solution) -> RenderableType:
         facts.add_row("written to", render.one_line(solution.out))
     rests = render.listed(render.HOLDS_IF, solution.assumptions)
     return render.framed(file.title, facts, *rests)
+
+
+def _planned(solution: Solution, planned: AsPlanned) -> Text:
+    """Return what the plan has as it is, by the end that decides, and whether that is enough."""
+    found, decision = planned.achieved, planned.decision
+    has_least = isinstance(solution.target, BayesError)
+    is_missed = decision is Decision.MISSES
+    if is_missed == has_least:
+        end = f"at most {numerals.at_most(found.upper)}"
+    else:
+        end = f"at least {numerals.at_least(found.lower)}"
+    words, style = _DECISIONS[decision]
+    value = _value(planned.value).removesuffix(".0")
+    about = f"{solution.parameter} {value}, {found.quantity} {end}: "
+    return Text.assemble(about, (words, style), " the target")
 
 
 def _value(value: float) -> str:

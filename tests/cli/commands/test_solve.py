@@ -328,3 +328,50 @@ def test_a_size_that_is_solved_for_comes_with_the_rate_of_a_loader(run: Run) -> 
     batches = math.ceil(500 / value)
     assert f"(Opacus) has ceil(500 / {value}) = {batches} of them" in words
     assert f"ask hockeystick epsilon with --rate 1/{batches}, or with drop_last" in words
+
+
+@pytest.mark.parametrize(
+    ("flags", "row"),
+    [
+        (("--epsilon", "2"), "epsilon at most 1.82824: meets the target"),
+        (("--epsilon", "1"), "epsilon at least 1.82823: misses the target"),
+        (("--rho", "0.001"), "rho at most {}: is not shown to meet the target"),
+        (("--bayes-error", "0.3", "--prior", "0.5"), "Bayes error at least {}: meets the target"),
+        (("--bayes-error", "0.45", "--prior", "0.5"), "Bayes error at most {}: misses the target"),
+    ],
+)
+def test_what_the_plan_has_as_it_is_stands_beside_what_is_solved_for(
+    run: Run, flags: tuple[str, ...], row: str
+) -> None:
+    delta = ("--delta", "1e-5") if "--epsilon" in flags else ()
+    asked = ("solve", *PLAN, "--parameter", "noise_multiplier", *flags, *delta)
+    shown = " ".join(run(*asked)[1].replace("│", " ").split())
+    told = shown.partition("as planned noise_multiplier 1, ")[2]
+    first, _, last = row.partition("{}")
+    assert told.startswith(first)
+    assert last in told[: len(row) + 20]
+    found = json.loads(run(*asked, "--json")[1])["as_planned"]
+    words = {"meets the": "meets", "misses the": "misses", "is not": "undecided"}
+    (decision,) = [word for start, word in words.items() if start in row]
+    assert (found["value"], found["decision"]) == (1, decision)
+
+
+def test_whole_epochs_are_told_as_planned_too_and_what_a_plan_leaves_out_is_not(run: Run) -> None:
+    sizes = ("--examples", "60000", "--batch-size", "600", "--noise-multiplier", "1.1")
+    asked = ("solve", *sizes, *TARGET, "--whole")
+    assert (
+        "as planned  epochs 5, epsilon at most "
+        in run(*asked, "--epochs", "5", "--parameter", "epochs")[1]
+    )
+    assert "as planned" not in run(*asked)[1]
+    assert json.loads(run(*asked, "--json")[1])["as_planned"] is None
+
+
+def test_what_ran_before_counts_in_what_the_plan_has_as_it_is(run: Run) -> None:
+    asked = ("solve", "Gaussian(5)", "--parameter", "noise_multiplier", *TARGET)
+    found = json.loads(run(*asked, "--spent", "Gaussian(4)", "--json")[1])["as_planned"]
+    together = hs.epsilon(hs.Gaussian(4) @ hs.Gaussian(5), 1e-5)
+    assert found["achieved"]["upper"] == pytest.approx(together.upper, rel=1e-6)
+    infinite = ("solve", "Gaussian(0)", "--parameter", "noise_multiplier", *TARGET)
+    ends = json.loads(run(*infinite, "--json")[1])["as_planned"]["achieved"]
+    assert (ends["lower"], ends["upper"]) == ("inf", "inf")

@@ -27,6 +27,7 @@ from hockeystick.numerics.numerals import plain
 CLIENTS: Final = whole_numbers("N", 1, (100, 10_000))
 DRAWN: Final = whole_numbers("K", 1, (5, 1000))
 ROUNDS: Final = whole_numbers("T", 0, (3, 1000))
+_SECRET: Final = "who takes part stays secret, from the server too if it is not trusted"
 
 
 @registered
@@ -49,6 +50,17 @@ class FedSDP(Plan):
       of one that is missing, so that the sum moves by up to 2 C: about as costly as "poisson" with
       half the noise.
     - "revealed": exactly that many, and whoever sees the releases may know who took part.
+
+    Clients that drop out of a round cost nothing: each counts as a change of zero, with "poisson"
+    as a smaller probability of taking part. This holds also where a client drops out because of
+    its own data, unless it may be seen who takes part, but not where another client takes its
+    place. What does matter is the noise: where clients or other parties each add a share of it,
+    one that drops out takes its share away. With 10 % of equal shares lost, noise 1.5 counts as
+    ``1.5 * sqrt(0.9)``, which is 1.423.
+
+    With adaptive clipping (Andrew et al.), which releases in each round also how many changes were
+    clipped, noise z on the sum and z_b on that count, each over its own sensitivity, are together
+    ``JointGaussian([z, z_b])``: here ``noise_multiplier = (z**-2 + z_b**-2)**-0.5``.
 
     Guarantees:
         With sampling "poisson" and "revealed" exact, with "fixed-size" the ends of
@@ -79,9 +91,11 @@ class FedSDP(Plan):
     References:
         Geyer, Klein and Nabi, "Differentially Private Federated Learning: A Client Level
         Perspective", 2017; McMahan, Ramage, Talwar and Zhang, "Learning Differentially Private
-        Recurrent Language Models", ICLR 2018. Wei, Liu, Zhou, Chow and Wu, "Securing Distributed
-        SGD against Gradient Leakage Threats", 2023, call it Fed-SDP; their figures for it are
-        those of Poisson sampling and one round more than is stated.
+        Recurrent Language Models", ICLR 2018. Andrew, Thakkar, McMahan and Ramaswamy,
+        "Differentially Private Learning with Adaptive Clipping", NeurIPS 2021, theorem 1. Wei, Liu,
+        Zhou, Chow and Wu, "Securing Distributed SGD against Gradient Leakage Threats", 2023, call
+        it Fed-SDP; their figures for it are those of Poisson sampling and one round more than is
+        stated.
 
     Example:
         >>> import hockeystick as hs
@@ -182,8 +196,10 @@ class FedSDP(Plan):
             "The change of a client's model is clipped as one vector to the clipping norm in L2; "
             "where each of M layers is clipped on its own, the norm meant is sqrt(M) times theirs.",
             "Fresh Gaussian noise is added to the sum of the clipped changes in each round; its "
-            f"standard deviation is {plain(self.noise_multiplier)} times the clipping norm.",
-            divided_words(self.adjacency, "how many clients were drawn", "clients"),
+            f"standard deviation is {plain(self.noise_multiplier)} times the clipping norm. Where "
+            "each client or other party adds a share of it, one that drops out takes its share "
+            "away: the shares that arrive must make up all of it.",
+            divided_words(self.adjacency, "how many clients took part", "clients"),
             f"The number of rounds is fixed in advance, {self.rounds:,}, and every release counts "
             f"as one; {STOPPED_EARLIER}",
             seen_of_clients(drawn_seen=self.sampling is ClientSampling.REVEALED),
@@ -216,23 +232,36 @@ def of_clients(total_clients: float, clients_per_round: float, rounds: float) ->
 
 
 def drawn_words(plan: FedSDP) -> str:
-    """Return the description of the sampling of clients, a sentence."""
+    """Return the description of the sampling of clients, and who may drop out, a sentence or two.
+
+    By coins, a client that takes part with probability p <= q, given all that happened before, has
+    ``(1 - p) P + p Q``, which is ``(1 - q) P + q Q`` with some of its releases drawn anew from P: p
+    may depend on its own data, as P does not. Of sets of a fixed size, one that drops out has a
+    change of zero, which is within the clipping norm.
+    """
     if plan.participation == 1:
-        return "Every client takes part in every round."
+        return (
+            "Every client takes part in every round; one that drops out, though not because of "
+            "its data where that is seen, counts as a change of zero."
+        )
     if plan.sampling is ClientSampling.POISSON:
         return (
-            "Each client takes part in each round independently with probability "
-            f"{float(plan.participation):.6g}, and who takes part stays secret, from the server "
-            "too if it is not trusted."
+            "Each client takes part in each round independently with probability at most "
+            f"{float(plan.participation):.6g}: one that drops out, even because of its own data, "
+            "only lowers its own, as long as this changes nothing for the others; and "
+            f"{_SECRET}."
         )
-    seen = (
-        "who takes part may be known"
-        if plan.sampling is ClientSampling.REVEALED
-        else "who takes part stays secret, from the server too if it is not trusted"
-    )
-    fixed = plan.sampling is ClientSampling.FIXED_SIZE
-    return (
+    drawn = (
         f"Each round draws exactly {plan.clients_per_round:,} of {plan.total_clients:,} clients, "
-        f"every choice of that many equally likely and made afresh; {seen}."
-        f"{twice_moved(plan.adjacency, 'client') if fixed else ''}"
+        "every choice of that many equally likely and made afresh; "
+    )
+    if plan.sampling is ClientSampling.REVEALED:
+        return (
+            f"{drawn}who takes part may be known. One that is drawn and drops out, though not "
+            "because of its data, counts as a change of zero, as long as no other takes its place."
+        )
+    return (
+        f"{drawn}{_SECRET}. One that is drawn and drops out, by chance or because of its own data, "
+        "counts as a change of zero, as long as no other takes its place."
+        f"{twice_moved(plan.adjacency, 'client')}"
     )

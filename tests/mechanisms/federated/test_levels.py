@@ -1,10 +1,12 @@
 """Fed-SDP, Fed-CDP and Fed-alphaCDP: what they come down to, and what is refused."""
 
 import dataclasses
+import itertools
 import math
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
 import pytest
 
 import hockeystick as hs
@@ -309,3 +311,51 @@ def test_help_and_words_speak_of_clients_and_dp_fedavg() -> None:
     assert "(or client, where clients are protected) contributes to one leaf" in tree.assumptions[0]
     poisson = fed_sdp(sampling="poisson", noise_multiplier=1.5)
     assert hs.epsilon(fed_sdp(), 1e-3).upper == pytest.approx(hs.epsilon(poisson, 1e-3).upper)
+
+
+DROPPED = "counts as a change of zero"
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"sampling": "poisson"}, "independently with probability at most 0.1: one that drops out"),
+        ({"sampling": "poisson"}, "even because of its own data, only lowers its own"),
+        ({"sampling": "fixed-size"}, f"or because of its own data, {DROPPED}, as long as no other"),
+        (
+            {"sampling": "revealed", "adjacency": "zero-out"},
+            f"drops out, though not because of its data, {DROPPED}, as long as no other",
+        ),
+        ({"clients_per_round": 100}, f"not because of its data where that is seen, {DROPPED}"),
+        ({}, "one that drops out takes its share away: the shares that arrive must make up all"),
+    ],
+)
+def test_assumptions_say_what_clients_that_drop_out_change(changes: Any, words: str) -> None:
+    assert words in " ".join(fed_sdp(**changes).assumptions)
+
+
+def test_help_says_what_a_lost_share_of_the_noise_costs() -> None:
+    told = " ".join((hs.federated.FedSDP.__doc__ or "").split())
+    assert "With 10 % of equal shares lost, noise 1.5 counts as ``1.5 * sqrt(0.9)``" in told
+    assert f"which is {1.5 * math.sqrt(0.9):.3f}." in told
+    assert "``noise_multiplier = (z**-2 + z_b**-2)**-0.5``" in told
+
+
+@pytest.mark.parametrize("adjacency", ["add-remove", "replace-one"])
+@pytest.mark.parametrize("epsilon", [0.02, 0.3, 1.0])
+def test_clients_may_drop_out_because_of_their_own_data(adjacency: str, epsilon: float) -> None:
+    # One round: both data sets have a probability of their own to take part, at most 0.1.
+    plan = fed_sdp(sampling="poisson", rounds=1, noise_multiplier=1.0, adjacency=adjacency)
+    bound = hs.delta(plan, epsilon).upper
+    x = np.linspace(-12.0, 12.0, 40_001)
+
+    def density(rate: float, change: float) -> np.ndarray:
+        normal = np.exp(-0.5 * (x - change) ** 2), np.exp(-0.5 * x**2)
+        return (rate * normal[0] + (1.0 - rate) * normal[1]) / math.sqrt(2.0 * math.pi)
+
+    rates = (0.0, 0.03, 0.07, 0.1)
+    for first, second in itertools.product(rates, rates):
+        other = density(second, -1.0) if adjacency == "replace-one" else density(0.0, 0.0)
+        for p, q in ((density(first, 1.0), other), (other, density(first, 1.0))):
+            over = np.maximum(p - math.exp(epsilon) * q, 0.0)
+            assert float(over.sum() * (x[1] - x[0])) <= bound * (1.0 + 1e-6)

@@ -38,11 +38,17 @@ from hockeystick.io.vocabulary import (
     RELEASES,
     TOP_KEYS,
 )
-from hockeystick.mechanisms import DPSGD, Composed, Mechanism
+from hockeystick.mechanisms import DPSGD, Composed, FedSDP, Mechanism
 
 _DEEPEST: Final = 16
 # A step on a path: a key, or the index of one of several.
 _STEP: Final = re.compile(r"\.?[^.\[\]]+|\[\d+\]")
+# What sizes of DP-SGD are called where clients take the place of examples, and rounds of steps.
+OF_CLIENTS: Final = {
+    "examples": "total_clients",
+    "batch_size": "clients_per_round",
+    "steps": "rounds",
+}
 _TOP_LEVEL: Final = (*TOP_KEYS, *TABLES)
 
 
@@ -225,17 +231,23 @@ TOP_CHECKS: Final = (_refuse_tables, _refuse_keys)
 
 
 def _set_by_path(document: Mapping[str, Any], overrides: Mapping[str, object]) -> str:
-    """Return how the first of what a [[release]] has, or may have, is set; nothing if none has."""
+    """Return how what a [[release]] has, or may have, is set; nothing if none has any of it."""
     releases = document.get("release")
     for index, table in enumerate(releases if isinstance(releases, list) else ()):
         if not isinstance(table, dict):
             continue
         kind = RELEASES.get(str(table.get("mechanism")))
         known = {*table, *(() if kind is None else parameters_of(kind))}
-        for name in overrides:
-            if name in known:
-                path = f"release[{index}].{name}"
-                return f"; a [[release]] has it: --set '{path}={overrides[name]}'"
+        of_clients = OF_CLIENTS if kind is FedSDP else {}
+        its = {name: name if name in known else of_clients.get(name) for name in overrides}
+        settings = [
+            f"--set 'release[{index}].{path}={overrides[name]}'"
+            for name, path in its.items()
+            if path is not None
+        ]
+        if settings:
+            has = "has it" if len(settings) == 1 else "has them"
+            return f"; a [[release]] {has}: {' '.join(settings)}"
     return ""
 
 

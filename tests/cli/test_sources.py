@@ -269,3 +269,38 @@ def test_json_that_stands_for_no_plan_is_refused_by_name(
     status, _, err = run("epsilon", path, "--delta", "1e-5")
     assert (status, said in err, err.count("\n")) == (2, True, 1), err
     assert err.startswith(f"hockeystick: {path}: ")
+
+
+CLIENTS_FILE = (
+    "delta = 1e-5\n[[release]]\nmechanism = 'FedSDP'\ntotal_clients = 1000\nrounds = 5\n"
+    "clients_per_round = 10\nnoise_multiplier = 1\nsampling = 'poisson'\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("flags", "how"),
+    [
+        (("--noise-multiplier", "1,1.5,2"), "it: --set 'release[0].noise_multiplier=1, 1.5, 2'"),
+        (("--examples", "3400"), "it: --set 'release[0].total_clients=3400'"),
+        (("--batch-size", "10, 20"), "it: --set 'release[0].clients_per_round=10, 20'"),
+        (
+            ("--examples", "3400", "--steps", "20,30"),
+            "them: --set 'release[0].total_clients=3400' --set 'release[0].rounds=20, 30'",
+        ),
+    ],
+)
+def test_flags_of_dpsgd_are_told_all_that_sets_the_same_of_clients(
+    run: Run, write: Write, flags: tuple[str, ...], how: str
+) -> None:
+    path = write(CLIENTS_FILE)
+    status, out, err = run("epsilon", path, *flags)
+    assert (status, out, f"; a [[release]] has {how}" in err) == (2, "", True)
+    settings = [word for part in how.split("--set '")[1:] for word in ("--set", part.split("'")[0])]
+    assert run("epsilon", path, *settings).status == 0
+
+
+def test_help_of_set_says_that_several_values_give_a_row_each(run: Run, write: Write) -> None:
+    told_of_it = " ".join(run("epsilon", "--help").out.split())
+    assert "several values give a row each: release[0].scale=1,2,3." in told_of_it
+    err = run("epsilon", write(CLIENTS_FILE), "--set", "release[0].rounds=2,x").err
+    assert "such as --set 'release[0].rounds=1.0,2.0'; got '2,x'" in err

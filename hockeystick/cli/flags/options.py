@@ -69,7 +69,8 @@ _SETTINGS: Final = "settings"
 _OF_ANY: Final = (_SETTINGS, of_group.NAME)
 _SET: Final = (
     "Set any number of the plan, by its path: release[0].scale=3, parts[1].inner.rate=0.1; may be "
-    "given several times."
+    "given several times. Of epsilon and delta, several values give a row each: "
+    "release[0].scale=1,2,3."
 )
 # Stands for every sampling where they are compared.
 EVERY: Final = "all"

@@ -121,7 +121,7 @@ def _values(name: str, text: str) -> tuple[str, ...]:
     if wrong:
         raise click.UsageError(
             f"{_shown(name)} takes one value, or several with commas between, such as "
-            f"{_shown(name)} {_example(name)}; got {text!r}"
+            f"{_example(name)}; got {text!r}"
         )
     return tuple(dict.fromkeys(parts))
 
@@ -152,8 +152,8 @@ def _shown(name: str) -> str:
 
 
 def _example(name: str) -> str:
-    """Return several values."""
+    """Return how several values of a flag are given; of ``--set``, with the path."""
     examples = {"delta": "1e-5,1e-6", "rate": "0.01,0.02", "noise_multiplier": "0.8,1.0,1.2"}
-    if name in _NAMES:
-        return "A,B"
-    return examples.get(name, "10,20,30" if name in _WHOLE else "1.0,2.0")
+    named = "A,B" if name in _NAMES else "10,20,30" if name in _WHOLE else "1.0,2.0"
+    values, shown = examples.get(name, named), _shown(name)
+    return f"--set '{name}={values}'" if shown.startswith("--set") else f"{shown} {values}"

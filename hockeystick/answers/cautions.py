@@ -23,9 +23,12 @@ from hockeystick.mechanisms import (
     PoissonSubsampled,
     RandomizedResponse,
     Sampling,
+    SquareRoot,
+    Toeplitz,
     TreeAggregation,
     runs_of,
 )
+from hockeystick.mechanisms.streams.encoders import rounds_word
 from hockeystick.notions import RenyiDP
 from hockeystick.numerics.numerals import at_most, plain
 from hockeystick.results import Certified
@@ -164,6 +167,7 @@ def cautions_of_plan(plan: Mechanism) -> tuple[Caution, ...]:
         *_of_scale(plan),
         *_of_truth(plan),
         *_of_rounds(plan),
+        *_of_separation(plan),
         *_of_mean(plan),
         *_of_swapped(plan),
     )
@@ -285,12 +289,39 @@ def _of_rounds(plan: Mechanism) -> Iterator[Caution]:
             encoder = one.encoder
             fit = 1 + (encoder.rounds - 1) // encoder.separation
             if fit < encoder.participations:
+                apart = f"{encoder.separation:,} {rounds_word(encoder.separation)} apart"
                 text = (
                     f"only {fit:,} of {encoder.participations:,} participations fit into "
-                    f"{encoder.rounds:,} rounds, {encoder.separation:,} rounds apart."
+                    f"{encoder.rounds:,} {rounds_word(encoder.rounds)}, {apart}."
                 )
                 yield Caution("noise", text, is_mild=True)
                 return
+
+
+def _of_separation(plan: Mechanism) -> Iterator[Caution]:
+    """Yield the caution where participations overlap in bands that they may be as far apart as."""
+    for one in mechanisms_in(plan):
+        if not isinstance(one, MatrixFactorization):
+            continue
+        encoder, bands = one.encoder, _bands(one.encoder.strategy)
+        # As many rounds apart as there are bands, participations share no row, if they fit.
+        fits = (encoder.participations - 1) * bands < encoder.rounds
+        if encoder.participations > 1 and encoder.separation < bands and fits:
+            least = encoder.separation
+            again = "in neighbouring rounds" if least == 1 else f"again {least:,} rounds later"
+            text = (
+                f"a participant may take part {again}: with separation={bands}, as many as bands, "
+                "it costs less; say it where participations are that far apart."
+            )
+            yield Caution("noise", text, is_mild=True)
+            return
+
+
+def _bands(strategy: object) -> int:
+    """Return how many diagonals a banded strategy has; 0 where it is none."""
+    if isinstance(strategy, Toeplitz):
+        return len(strategy.coefficients)
+    return (strategy.bands or 0) if isinstance(strategy, SquareRoot) else 0
 
 
 def _of_mean(plan: Mechanism) -> Iterator[Caution]:

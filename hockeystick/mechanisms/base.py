@@ -108,7 +108,8 @@ and Gaussian (noise multiplier 20)
             return self
         raise NoGroupFormError(
             f"no mechanism is known that costs one record what a {self} costs groups of {size}; "
-            f"hockeystick.tradeoff(plan).group({size}) has proven ends of what they cost"
+            f"hockeystick.tradeoff(plan).group({size}).delta(epsilon) has proven ends of what they "
+            "cost, mostly in seconds; its epsilon(delta) may take minutes"
         )
 
     @abstractmethod

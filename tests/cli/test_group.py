@@ -89,6 +89,17 @@ def test_a_group_of_one_is_the_plan_itself(run: Run) -> None:
         (("Laplace(2)", "--group", "two"), "group must be an integer"),
         (("Laplace(2)", "--examples-per-user", "3"), "--group K is for groups of records under"),
         (("Exponential(1)", "--group", "2"), "no mechanism is known"),
+        (
+            (
+                "FedSDP(noise_multiplier=6, total_clients=1000, clients_per_round=100, rounds=9, "
+                "sampling='fixed-size')",
+                "--group",
+                "3",
+            ),
+            "in Python, hockeystick.tradeoff(plan).group(3).delta(epsilon) has proven ends of what "
+            "they cost, mostly in seconds; its epsilon(delta) may take minutes; where clients are "
+            "drawn by coins (sampling='poisson'), --group answers in seconds",
+        ),
         # Records that take turns are not on the same samples.
         (
             ("CyclicPoisson(1, coefficients=[1], rounds=4, cycle=2, rate=0.1)", "--group", "2"),

@@ -15,6 +15,7 @@ from hockeystick.io import parse
 from hockeystick.io.plan_file import PlanFile
 from hockeystick.mechanisms import (
     DPSGD,
+    ClientSampling,
     Composed,
     FedSDP,
     Gaussian,
@@ -40,6 +41,9 @@ _THEOREMS: Final = (
     "samples: PoissonSubsampledGroup"
 )
 _POISSON: Final = "; of training with Poisson batches (--sampling poisson), --group answers"
+_COINS: Final = (
+    "; where clients are drawn by coins (sampling='poisson'), --group answers in seconds"
+)
 SIZE: Final = _validate.whole_numbers("K", 1, (2, 10))
 _HELP: Final = (
     "Protect any K records (or clients) together, under any plan, as those of one person with K of "
@@ -152,8 +156,16 @@ def for_group(file: PlanFile, given: str | None) -> PlanFile:
         return replace(file, plan=_of_group(file.plan, size))
     except NoGroupFormError as error:
         said = str(error).replace("; hockeystick.", "; in Python, hockeystick.")
-        is_sampled = isinstance(file.plan, DPSGD) and file.plan.sampling is not Sampling.POISSON
-        raise NoGroupFormError(said + (_POISSON if is_sampled else "")) from None
+        raise NoGroupFormError(said + _answered(file.plan)) from None
+
+
+def _answered(plan: Mechanism) -> str:
+    """Return with which sampling --group answers, where the plan's own is why it does not."""
+    if isinstance(plan, DPSGD) and plan.sampling is not Sampling.POISSON:
+        return _POISSON
+    if isinstance(plan, FedSDP) and plan.sampling is ClientSampling.FIXED_SIZE:
+        return _COINS
+    return ""
 
 
 def for_one(file: PlanFile) -> PlanFile:

@@ -368,7 +368,13 @@ class Encoder:
         words = f"{self.words}, {self.rounds} rounds"
         if self.participations == 1:
             return words
-        return f"{words}, {self.participations} participations, {self.separation} rounds apart"
+        apart = f"{self.separation} {rounds_word(self.separation)} apart"
+        return f"{words}, {self.participations} participations, {apart}"
+
+
+def rounds_word(count: int) -> str:
+    """Return what so many rounds are called: one is a round."""
+    return "round" if count == 1 else "rounds"
 
 
 def _pattern(participations: float, separation: float) -> Pattern:

@@ -10,7 +10,7 @@ from hockeystick.errors import ParameterError
 from hockeystick.mechanisms._trusted import noisy_seen
 from hockeystick.mechanisms.base import AnyAdjacency
 from hockeystick.mechanisms.registry import registered
-from hockeystick.mechanisms.streams.encoders import Encoder
+from hockeystick.mechanisms.streams.encoders import Encoder, rounds_word
 from hockeystick.numerics.numerals import plain
 from hockeystick.numerics.rounding import quotient_down
 
@@ -70,9 +70,9 @@ class MatrixFactorization(AnyAdjacency):
     def assumptions(self) -> tuple[str, ...]:
         """What must hold in the training code for the release to be as described."""
         times, apart = self.encoder.participations, self.encoder.separation
-        taking_part = f"Each participant takes part in at most {times:,} rounds"
+        taking_part = f"Each participant takes part in at most {times:,} {rounds_word(times)}"
         if times > 1:
-            taking_part += f", any two of them at least {apart:,} rounds apart"
+            taking_part += f", any two of them at least {apart:,} {rounds_word(apart)} apart"
         return (
             "Each participant's contribution to a round is clipped in L2, and the encoder is "
             f"applied to the rounds' sums ({self.encoder}).",

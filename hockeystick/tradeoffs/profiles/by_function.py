@@ -122,11 +122,12 @@ def _concave_maximum(x: Array, low: Array, high: Array) -> Array:
     width = np.diff(x, axis=0)
     empty = width <= 0.0
     safe = np.where(empty, 1.0, width)
-    # Upper bounds of the derivative in the previous cell, and of minus that in the next one.
-    rise = np.where(empty, np.inf, (high[1:] - low[:-1]) / safe)
-    drop = np.where(empty, np.inf, (high[:-1] - low[1:]) / safe)
     edge = np.full_like(x[:1], np.inf)
+    # Next to 0, a width may be so small that a quotient is infinite, which still is a bound.
     with np.errstate(over="ignore", invalid="ignore"):
+        # Upper bounds of the derivative in the previous cell, and of minus that in the next one.
+        rise = np.where(empty, np.inf, (high[1:] - low[:-1]) / safe)
+        drop = np.where(empty, np.inf, (high[:-1] - low[1:]) / safe)
         up = np.maximum(np.vstack([edge, rise[:-1]]) * width, 0.0) * _ROUND
         down = np.maximum(np.vstack([drop[1:], edge]) * width, 0.0) * _ROUND
     left, right = high[:-1] + up, high[1:] + down

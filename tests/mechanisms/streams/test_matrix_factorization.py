@@ -243,6 +243,12 @@ def test_encoders_and_mechanisms_are_values() -> None:
         "4 participations, 16 rounds apart)"
     )
     assert "at most 4 rounds" in hs.mechanisms.MatrixFactorization(2.5, two).assumptions[1]
+    near = hs.mechanisms.Encoder.square_root(64, participations=4)
+    assert str(near).endswith("4 participations, 1 round apart")
+    told = hs.mechanisms.MatrixFactorization(2.5, near).assumptions[1]
+    assert "in at most 4 rounds, any two of them at least 1 round apart" in told
+    told = hs.mechanisms.MatrixFactorization(2.5, one).assumptions[1]
+    assert "in at most 1 round, whatever the data are" in told
     assert hs.mechanisms.MatrixFactorization(2.5, two).adjacency is None
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from hockeystick._synonyms import meant, share_of, told
+from hockeystick._validate import PARAMETERS
 from hockeystick.errors import HockeystickError, ParameterError
 from hockeystick.io.numbers import as_written_here
 
@@ -24,7 +25,16 @@ def with_guess(error: HockeystickError) -> str:
     here, said = as_written_here(error.value), str(error)
     if error.allowed.startswith(WHOLE):
         return said + _of_count(error.name, here, is_told="(write " in said)
-    return f"{said.partition(' (write ')[0]}; write {here}" if here else said
+    if not here:
+        return said
+    fitting = ", or ".join(one for one in here.split(", or ") if _may_be(error.name, one))
+    return said.partition(" (write ")[0] + (f"; write {fitting}" if fitting else "")
+
+
+def _may_be(name: str, written: str) -> bool:
+    """Return whether a parameter may have the value that is guessed at, as far as that is known."""
+    domain = PARAMETERS.get(name.rpartition(".")[2])
+    return domain is None or domain.contains(float(written.removeprefix("one value: ")))
 
 
 def _of_count(name: str, here: str, *, is_told: bool) -> str:

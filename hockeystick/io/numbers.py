@@ -14,7 +14,7 @@ from hockeystick.io.arithmetic import number_of
 _PER_CENT: Final = re.compile(r"([\d.]+)\s*(?:%|percent|per cent)")
 _TIMES_A_UNIT: Final = re.compile(r"(\d+(?:\.\d+)?)\s*([kKmM])")
 _POWER: Final = re.compile(r"(?:([\d.]+)\s*[*x×·]\s*)?10\s*(?:\^|\*\*)\s*\(?([-−+]?\d+)\)?")
-_THOUSANDS: Final = re.compile(r"\d{1,3}(?:,\d{3})+")
+_THOUSANDS: Final = re.compile(r"[1-9]\d{0,2}(?:,\d{3})+")
 _COMMA: Final = re.compile(r"\d*,\d+")
 # 10,20 is as likely two numbers.
 _MAY_BE_TWO: Final = re.compile(r"[1-9]\d+,[1-9]\d+")

@@ -394,3 +394,14 @@ def test_batches_that_a_loader_would_round_come_with_the_rate_that_it_has(run: R
     assert "= 13 of them: for it give --rate 1/13, or with drop_last --rate 1/12" in words
     assert "loader" not in run("epsilon", *sizes, "--batch-size", "500")[1]
     assert run("epsilon", *sizes, "--batch-size", "4096", "--short")[1].count("\n") == 1
+
+
+@pytest.mark.parametrize("command", ["epsilon", "delta"])
+def test_the_help_of_json_names_the_number_to_quote(run: Run, command: str) -> None:
+    words = " ".join(run(command, "--help")[1].split())
+    assert "the number to quote is its .upper (jq -r .upper)" in words
+    at = {"epsilon": "--delta", "delta": "--epsilon"}[command]
+    short = run(command, *TRAINING, at, "0.01", "--short")[1]
+    assert float(short) >= told(run, command, *TRAINING, at, "0.01")["upper"]
+    rows = told(run, command, *TRAINING, at, "0.01,0.02")["rows"]
+    assert all("upper" in row for row in rows)

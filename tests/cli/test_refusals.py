@@ -83,6 +83,9 @@ WRITTEN_ELSEWHERE = [
     ("epsilon FLAGS --delta 1e-5 --max-epsilon 3", "Did you mean '--at-most'?"),
     ("epsilon FLAGS --examples 60,000 --delta 1e-5", "got '60,000' (write 60000)\n"),
     ("epsilon FLAGS --delta 1e-5 --at-most 1,500", "got '1,500'; write 1500, or 1.500"),
+    ("epsilon FLAGS --delta 0,004", "got '0,004'; write 0.004\n"),
+    ("delta --rate 12,000 --steps 9 --noise-multiplier 1", "to 1; got '12,000'\n"),
+    ("delta --rate 250% --steps 9 --noise-multiplier 1", "to 1; got '250%'\n"),
     (
         "epsilon SIZES --batch-size 0.4%",
         "got '0.4%' (a share of the examples is a rate: write --rate 0.004 in its place)",

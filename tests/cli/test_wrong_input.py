@@ -73,6 +73,35 @@ FLAGS = [
         "--sampling fixed-size --adjacency replace-one --group 2",
         "; of training with Poisson batches (--sampling poisson), --group answers",
     ),
+    (
+        f"epsilon {TRAINING} --physical-batch-size 128",
+        "BatchMemoryManager does, count as the one",
+    ),
+    (
+        f"epsilon {TRAINING} --accumulate 32",
+        "each drawn anew and added up are no such batch",
+    ),
+    (
+        f"delta {TRAINING} --n-accumulation-steps 3",
+        "--batch-size is the whole of it, or --rate 1/LEN",
+    ),
+    (
+        f"solve {TRAINING} --accumulation-steps 3",
+        "added up are no such batch, and have no plan",
+    ),
+    (f"epsilon {TRAINING} --world-size 2", "what all processes draw for a step is one batch"),
+    (f"epsilon {TRAINING} --gpus 2", "--rate 1/LEN for a loader of LEN batches that make_private"),
+    (f"epsilon {TRAINING} --logical-batch-size 2", "Did you mean '--batch-size'?"),
+    (f"tradeoff {TRAINING} --delta 1e-5", ": leave it out: a trade-off curve holds at every delta"),
+    (f"tradeoff {TRAINING} --epsilon 1", "at every epsilon, and hockeystick delta asks at one"),
+    (
+        "epsilon --batch-size 4096 --epochs 3 --noise-multiplier 1 --delta 1e-6",
+        "Missing --examples, as --batch-size is a size; or, in place of both, --rate 1/LEN for a l",
+    ),
+    (
+        "epsilon --rate 0.1 --batch-cap 99 --epochs 3 --noise-multiplier 1 --delta 1e-6",
+        "examples must be given where batch_cap is",
+    ),
     ("mechanisms", "No such command 'mechanisms': hockeystick init --list"),
     ("chek plan.toml", "No such command 'chek' (did you mean 'check'?)"),
     ("init plan.toml --examples 60000", "init takes no numbers: write them into the file"),
@@ -105,7 +134,10 @@ FLAGS = [
     ("epsilon --delta 1e-5 --rate 0.1 --steps 9 --noise-multiplier -1", "noise_multiplier must b"),
     ("epsilon --delta 1e-5 --rate 0.1 --steps 9 --noise-multiplier 1e400", "got 1E+400"),
     ("epsilon --delta 1e-5 --rate 1e-400 --steps 9 --noise-multiplier 1", "got 1E-400"),
-    ("epsilon --delta 1e-5 --batch-size 9 --steps 9 --noise-multiplier 1", "examples must be giv"),
+    (
+        "epsilon --delta 1e-5 --batch-size 9 --steps 9 --noise-multiplier 1",
+        "Missing --examples, as -",
+    ),
     (f"delta {TRAINING}", "epsilon must be given, as --epsilon or in the plan file: a number >= 0"),
     (f"delta {TRAINING} --epsilon -1", "epsilon must be a number >= 0 or inf; got -1"),
     (f"delta {TRAINING} --epsilon nan", "epsilon must be a number >= 0 or inf; got nan"),

@@ -75,7 +75,7 @@ def hockeystick(context: click.Context) -> None:
 @cite_flag
 @options.verify_flag
 @options.short_flag
-@options.json_flag
+@options.answer_json_flag
 def epsilon(plan_file: str | None, delta: str | None, **flags: Any) -> None:
     """Print the epsilon that a plan costs at a delta.
 
@@ -95,7 +95,7 @@ def epsilon(plan_file: str | None, delta: str | None, **flags: Any) -> None:
 @cite_flag
 @options.verify_flag
 @options.short_flag
-@options.json_flag
+@options.answer_json_flag
 def delta(plan_file: str | None, epsilon: str | None, **flags: Any) -> None:
     """Print the delta that a plan costs at an epsilon.
 

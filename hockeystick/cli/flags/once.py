@@ -54,6 +54,10 @@ _OTHER_COMMANDS: Final = {
         "--target-epsilon",
     ): ": hockeystick solve PLAN --parameter noise_multiplier --epsilon E finds what meets it, and "
     "--at-most E says whether the plan does",
+    ("tradeoff", "--delta"): ": leave it out: a trade-off curve holds at every delta, and "
+    "hockeystick epsilon asks at one",
+    ("tradeoff", "--epsilon"): ": leave it out: a trade-off curve holds at every epsilon, and "
+    "hockeystick delta asks at one",
     ("init", "--rho"): ": a budget is written out, as --budget 'ZCDP(rho=0.5)'",
     (
         "init",
@@ -62,6 +66,7 @@ _OTHER_COMMANDS: Final = {
 }
 _OTHER_FLAGS: Final = {
     "--alpha": "fpr",
+    "--logical-batch-size": "batch-size",
     "--noise": "noise-multiplier",
     "--output": "out",
     "--zcdp": "rho",
@@ -86,6 +91,46 @@ _CLIPPING_NORMS: Final = (
     "--max-grad-norm",
     "--l2-norm-clip",
 )
+_WHOLE_BATCH: Final = "--batch-size is the whole of it, or --rate 1/LEN for a loader of LEN batches"
+_SPLIT: Final = (
+    ": leave it out: parts into which a batch is split to fit into memory, as Opacus's "
+    f"BatchMemoryManager does, count as the one batch that was drawn: {_WHOLE_BATCH}"
+)
+_ADDED_UP: Final = (
+    f"{_SPLIT}; batches that are each drawn anew and added up are no such batch, and have no plan"
+)
+_PROCESSES: Final = (
+    ": leave it out: what all processes draw for a step is one batch, and nothing else counts: "
+    f"{_WHOLE_BATCH} that make_private was given"
+)
+# How a step is computed, which changes no cost.
+_COMPUTED: Final = {
+    **dict.fromkeys(
+        (
+            "--physical-batch-size",
+            "--max-physical-batch-size",
+            "--micro-batch-size",
+            "--virtual-batch-size",
+        ),
+        _SPLIT,
+    ),
+    **dict.fromkeys(
+        (
+            "--accumulate",
+            "--accumulate-grad-batches",
+            "--accumulation",
+            "--accumulation-steps",
+            "--grad-accumulation-steps",
+            "--gradient-accumulation-steps",
+            "--n-accumulation-steps",
+        ),
+        _ADDED_UP,
+    ),
+    **dict.fromkeys(
+        ("--world-size", "--gpus", "--num-gpus", "--n-gpus", "--devices", "--ranks", "--nproc"),
+        _PROCESSES,
+    ),
+}
 _OF_CLIENTS: Final = (
     "--clients",
     "--total-clients",
@@ -166,6 +211,8 @@ class Once(click.Command):
         hint = f". Did you mean {flag!r}?" if flag in flags else ""
         if name in _CLIPPING_NORMS and "--clipping" in flags:
             hint = _CLIPPING_NORM
+        if name in _COMPUTED and "--batch-size" in flags:
+            hint = _COMPUTED[name]
         if name in _OF_CLIENTS and "--batch-size" in flags:
             hint = _CLIENTS
         if self.name == "convert":

@@ -74,6 +74,10 @@ _SET: Final = (
 )
 # Stands for every sampling where they are compared.
 EVERY: Final = "all"
+# What the size of a batch is a share of, and what says the share itself.
+_BESIDE_SIZE: Final = (
+    ", as --batch-size is a size; or, in place of both, --rate 1/LEN for a loader of LEN batches"
+)
 # A flag that has no value.
 _SAID: Final = "drop_last"
 # The flags whose value is a name, one of these.
@@ -156,6 +160,13 @@ short_flag = click.option(
     is_flag=True,
     help="Print only the number to quote, on its safe side, for scripts.",
 )
+answer_json_flag = click.option(
+    "--json",
+    "as_json",
+    is_flag=True,
+    help="Answer in JSON, for programs: the number to quote is its .upper (jq -r .upper), and with "
+    "several values each .rows[].upper.",
+)
 json_flag = click.option("--json", "as_json", is_flag=True, help="Answer in JSON, for programs.")
 
 
@@ -210,6 +221,8 @@ def _of_flags(fields: dict[str, Any]) -> PlanFile:
         return PlanFile(plan=make(**fields))
     except ParameterError as error:
         _refuse_neither_of_two(error)
+        if error.name == "examples" and error.value is None and "batch_size" in fields:
+            raise click.UsageError(f"Missing --examples{_BESIDE_SIZE}") from None
         raise
     except IncompatibleError as error:
         if fields.get("sampling") == Sampling.SHUFFLE and "adjacency" not in fields:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import datetime as dt
+import json
 import math
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from enum import Enum, auto
+from typing import Any, Final, NamedTuple
 
 from hockeystick.errors import ParameterError, PlanFileError
 
@@ -25,6 +28,29 @@ _PLACE: Final = "_place"
 _EACH: Final = "_each"
 _ALLOWED: Final = "; allowed are "
 _LONGER: Final = "_renamed"
+
+
+class _Form(NamedTuple):
+    """How a text is read, and what a key with a NAME begins with in it."""
+
+    read: Callable[[str], Any]
+    begins: str
+
+
+_TOML: Final = _Form(
+    tomllib.loads,
+    r"""(?:^\s*|[{,]\s*)(?:[\w."'-]*\.\s*)?["']?NAME(?=["']?\s*[=.])"""
+    r"""|^\s*\[\[?\s*(?:[\w."'-]*\.\s*)?["']?NAME(?=["']?\s*[\].])""",
+)
+_JSON: Final = _Form(json.loads, r'"NAME(?="\s*:)')
+
+
+class _Left(Enum):
+    """What is left of a table and its key where something has another name."""
+
+    ALL = auto()
+    TABLE = auto()
+    NOTHING = auto()
 
 
 class _Spelled:
@@ -123,42 +149,82 @@ def by_line(problems: Iterable[str]) -> list[str]:
     return shortened
 
 
+def line_in_json(content: bytes, error: PlanFileError) -> int | None:
+    """Return the line of JSON, which holds the tables of a plan file, that an error is about.
+
+    Example:
+        >>> from hockeystick.io.places import line_in_json, placed
+        >>> wrong = placed("too few", "[dpsgd]", "epochs")
+        >>> line_in_json(b'{"title": "epochs", "dpsgd": {"epochs": -1}}', wrong)
+        1
+    """
+    where, key = place_of(error)
+    path = path_of(where)
+    if path is None or not key or len(content) > _LONGEST:
+        return None
+    with suppress(ValueError, RecursionError):  # where it is no UTF-8
+        begin = _begin_of(content, path, _JSON) if key == HEADER else None
+        return begin or _line_at(content, path, key, _JSON)
+    return None
+
+
 def _line_of(content: bytes, where: str, key: str) -> int | None:
-    """Return the line of a key of a table; None where it is not certain.
+    """Return the line of a key of a table; None where it is not certain."""
+    path = path_of(where)
+    if path is None or not key or len(content) > _LONGEST:
+        return None
+    with suppress(ValueError, RecursionError):  # where it is no TOML
+        if key == HEADER:
+            return _header_of(content, path) or _begin_of(content, path, _TOML)
+        found = _line_at(content, path, key, _TOML)
+        # The tables inside of one hold its name too.
+        return found or (_header_of(content, [key]) if where == TOP_LEVEL else None)
+    return None
+
+
+def _line_at(content: bytes, path: list[str | int], key: str, form: _Form) -> int | None:
+    """Return the line of a key of the table at a path; None where it is not certain.
 
     Guarantees:
         With another name for the key on this line, the table lacks it.
     """
-    path = _path(where)
-    if key == HEADER:
-        return _header_of(content, path)
-    if not key or path is None or len(content) > _LONGEST:
-        return None
     text = content.decode("utf-8-sig")
     lines = text.split("\n")
-    name = re.escape(key)
-    begins = re.compile(
-        rf"""\s*(?:[\w."'-]*\.\s*)?["']?{name}(?=["']?\s*[=.])"""
-        rf"""|\s*\[\[?\s*(?:[\w."'-]*\.\s*)?["']?{name}(?=["']?\s*[\].])"""
-    )
-    alike = [(i, key_of) for i, line in enumerate(lines) if (key_of := begins.match(line))]
-    if len(alike) > _MOST_LINES or not _has(text, path, key):
+    begins = re.compile(form.begins.replace("NAME", re.escape(key)))
+    alike = [(i, key_of) for i, line in enumerate(lines) for key_of in begins.finditer(line)]
+    if len(alike) > _MOST_LINES or _left_of(form.read(text), path, key) is not _Left.ALL:
         return None
     # Tables of one array have one header.
     alone: dict[object, list[tuple[int, int]]] = {}
     for i, at in alike:
-        header = at[0].strip() if at[0].lstrip().startswith("[[") else i
+        header = at[0].strip() if at[0].lstrip().startswith("[[") else (i, at.end())
         alone.setdefault(header, []).append((i, at.end()))
-    found = [one for one in alone.values() if not _has(_renamed(lines, one), path, key)]
-    if len(found) == 1:
-        return found[0][0][0] + 1
-    # The tables inside of one hold its name too.
-    return _header_of(content, [key]) if where == TOP_LEVEL else None
+    left: list[tuple[_Left, int]] = []
+    for one in alone.values():
+        with suppress(ValueError, RecursionError):
+            changed = form.read(_renamed(lines, one))
+            left.append((_left_of(changed, path, key), one[0][0] + 1))
+    # Another name for a table takes its keys away too: that of the key alone is what is looked for.
+    found = [line for one, line in left if one is _Left.TABLE]
+    found = found or [line for one, line in left if one is _Left.NOTHING]
+    return found[0] if len(found) == 1 else None
+
+
+def _begin_of(content: bytes, path: list[str | int], form: _Form) -> int | None:
+    """Return the line on which a table within others begins; None where it is not certain."""
+    if not path:
+        return None
+    *outer, last = path
+    if isinstance(last, str):
+        return _line_at(content, outer, last, form)
+    table = _at(form.read(content.decode("utf-8-sig")), path)
+    first = next(iter(table), None) if isinstance(table, dict) else None
+    return None if first is None else _line_at(content, path, first, form)
 
 
 def _header_of(content: bytes, path: list[str | int] | None) -> int | None:
     """Return the line of the header of a table of the top level; None where it is not certain."""
-    if not path or len(content) > _LONGEST:
+    if not path:
         return None
     name, *rest = path
     index = rest[0] if rest else 0
@@ -180,7 +246,7 @@ def _renamed(lines: list[str], places: Iterable[tuple[int, int]]) -> str:
     return "\n".join(changed)
 
 
-def _path(where: str) -> list[str | int] | None:
+def path_of(where: str) -> list[str | int] | None:
     """Return the keys and indices that lead to a table, None where the words do not say it."""
     if where == TOP_LEVEL:
         return []
@@ -199,15 +265,20 @@ def _path(where: str) -> list[str | int] | None:
     return path if _STEP.sub("", rest) == "" else None
 
 
-def _has(text: str, path: list[str | int], key: str) -> bool:
-    """Return whether a text is TOML whose table at a path has a key, or is none."""
-    try:
-        table: Any = tomllib.loads(text)
-    except (ValueError, RecursionError):
-        return True
+def _left_of(document: Any, path: list[str | int], key: str) -> _Left:
+    """Return what a document has of a table at a path and its key."""
+    table = _at(document, path)
+    if table is None:
+        return _Left.NOTHING
+    return _Left.ALL if not isinstance(table, dict) or key in table else _Left.TABLE
+
+
+def _at(document: Any, path: list[str | int]) -> Any:
+    """Return what a document has at a path, None where it has nothing."""
+    found = document
     for step in path:
         try:
-            table = table[step]
+            found = found[step]
         except (KeyError, IndexError, TypeError):
-            return False
-    return not isinstance(table, dict) or key in table
+            return None
+    return found

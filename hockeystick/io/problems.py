@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 from hockeystick.errors import IncompatibleError, PlanFileError
 from hockeystick.io.blanks import Blanks
 from hockeystick.io.contents import document_of
 from hockeystick.io.headers import mended
-from hockeystick.io.places import by_line, each_of, in_toml, place_of, placed, said_at
+from hockeystick.io.places import (
+    by_line,
+    each_of,
+    in_toml,
+    path_of,
+    place_of,
+    placed,
+    said_at,
+)
 from hockeystick.io.plan_file import (
     TOP_CHECKS,
     dpsgd_of,
@@ -23,6 +30,9 @@ from hockeystick.io.plan_file import (
     text_at,
 )
 from hockeystick.io.vocabulary import TOP_KEYS
+
+# What says what a table describes.
+_NAMES: Final = ("mechanism", "kind")
 
 
 def problems_in(content: bytes) -> list[str]:
@@ -73,23 +83,43 @@ def _problems_of(table: Any, where: str, content: bytes) -> list[str]:
                 release_of(rest, where, blanks)
         except PlanFileError as error:
             each = each_of(error)
-            keys = {key for place, key in map(place_of, each) if _without_kind(place) == where}
-            about_a_field = isinstance(rest, dict) and not keys.isdisjoint(rest)
+            less = rest
+            for one in each:
+                less = _without(less, _steps_to(one, where))
             # What is left out may be what others need.
             is_of_its_own = not isinstance(error.__context__, IncompatibleError)
-            if found and not (about_a_field and is_of_its_own):
+            if found and (less == rest or not is_of_its_own):
                 return found
             found += [_told(one, content) for one in each]
-            if not about_a_field:
+            if less == rest:
                 return found
-            rest = {name: value for name, value in rest.items() if name not in keys}
+            rest = less
         else:
             return found
 
 
-def _without_kind(place: str) -> str:
-    """Return where a table is, without the name of its mechanism."""
-    return re.sub(r" \(\w+\)$", "", place)
+def _steps_to(error: PlanFileError, where: str) -> list[str | int]:
+    """Return the steps from a table to the key in it that an error is about; none if unknown."""
+    place, key = place_of(error)
+    outer, path = path_of(where) or [], path_of(place)
+    if path is None or path[: len(outer)] != outer:
+        return []
+    inner = path[len(outer) :]
+    # Without the name of what it describes, a table within says nothing.
+    return [] if inner and key in _NAMES else [*inner, key]
+
+
+def _without(table: Any, steps: list[str | int]) -> Any:
+    """Return a table without what is at the end of some steps, itself where it lacks that."""
+    if not steps:
+        return table
+    first, *rest = steps
+    if isinstance(table, list) and isinstance(first, int) and first < len(table) and rest:
+        return [_without(one, rest) if i == first else one for i, one in enumerate(table)]
+    if not isinstance(table, dict) or first not in table:
+        return table
+    changed = {first: _without(table[first], rest)} if rest else {}
+    return {key: one for key, one in table.items() if key != first} | changed
 
 
 def _clashes(table: Any) -> Iterator[PlanFileError]:

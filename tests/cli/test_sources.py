@@ -268,7 +268,7 @@ def test_json_that_stands_for_no_plan_is_refused_by_name(
     path = write(content)
     status, _, err = run("epsilon", path, "--delta", "1e-5")
     assert (status, said in err, err.count("\n")) == (2, True, 1), err
-    assert err.startswith(f"hockeystick: {path}: ")
+    assert re.match(rf"hockeystick: {re.escape(path)}(:1)?: ", err)
 
 
 CLIENTS_FILE = (
@@ -304,3 +304,16 @@ def test_help_of_set_says_that_several_values_give_a_row_each(run: Run, write: W
     assert "several values give a row each: release[0].scale=1,2,3." in told_of_it
     err = run("epsilon", write(CLIENTS_FILE), "--set", "release[0].rounds=2,x").err
     assert "such as --set 'release[0].rounds=1.0,2.0'; got '2,x'" in err
+
+
+def test_a_delta_of_zero_is_told_where_it_stands(
+    run: Run, write: Write, standard_input: Callable[[bytes], None]
+) -> None:
+    gaussian = "delta = 0\n[[release]]\nmechanism = 'Gaussian'\nnoise_multiplier = 2\n"
+    path = write(gaussian)
+    said = "this plan's epsilon is infinite; got 0"
+    held = f"{said}; it is that of {path}:1, and --delta gives another\n"
+    assert run("epsilon", path).err.endswith(held)
+    assert run("epsilon", path, "--delta", "0").err.endswith(f"{said}\n")
+    standard_input(gaussian.encode())
+    assert "that of standard input, and --delta" in run("epsilon", "-").err

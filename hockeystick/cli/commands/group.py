@@ -218,7 +218,7 @@ def _answer(
     with waiting(f"computing {ask.__name__}"):
         how = {at.name: at.value, "accountant": accountant, "digits": count, "tolerance": width}
         answer = ask(file.plan, **how)
-    asking.refuse_infinite(at, answer)
+    asking.refuse_infinite(at, answer, held=plan_file if given is None else None)
     decided = deciding.decided(answer, file.plan, at, budget)
     with waiting("computing mu"):
         summary = hs.accountants.gaussian_summary(file.plan, rate) if mu else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 
 import click
 
@@ -10,8 +11,11 @@ from hockeystick import _validate
 from hockeystick.answers import suggested_delta, units_of
 from hockeystick.cli.describe import Question
 from hockeystick.cli.flags import defaults
+from hockeystick.cli.flags.source import name_of
 from hockeystick.errors import ParameterError
 from hockeystick.io import parse
+from hockeystick.io.contents import content_of
+from hockeystick.io.places import TOP_LEVEL, placed, said_at
 from hockeystick.io.plan_file import PlanFile
 from hockeystick.numerics.numerals import plain
 from hockeystick.results import Approximate, Certified
@@ -49,9 +53,28 @@ def _hint(name: str, file: PlanFile) -> str:
     return f"; for {units}, {sensible}, and always below 1 / {units.count:,}"
 
 
-def refuse_infinite(at: Question, *answers: Certified | Approximate | None) -> None:
-    """Raise where delta 0 is asked for and nothing but an infinite epsilon has it."""
+def refuse_infinite(
+    at: Question, *answers: Certified | Approximate | None, held: str | None = None
+) -> None:
+    """Raise where delta 0 is asked for and nothing but an infinite epsilon has it.
+
+    Args:
+        at: Where it is asked.
+        answers: What came of it.
+        held: The plan file that asks there, if no flag does.
+    """
     if at == Question("delta", 0.0) and any(
         isinstance(answer, Certified) and answer.lower == math.inf for answer in answers
     ):
-        raise ParameterError("delta", at.value, "above 0: at 0, this plan's epsilon is infinite")
+        error = ParameterError("delta", 0, "above 0: at 0, this plan's epsilon is infinite")
+        if held is not None:
+            error.add_note(f"it is that of {_place_of(at.name, held)}, and --delta gives another")
+        raise error
+
+
+def _place_of(name: str, held: str) -> str:
+    """Return where a plan file has a question: its name, and the line where that is certain."""
+    # A pipe is read once.
+    content = content_of(held) if os.path.isfile(held) else b""
+    line, _ = said_at(content, placed("", TOP_LEVEL, name))
+    return name_of(held) if line is None else f"{name_of(held)}:{line}"

@@ -12,6 +12,7 @@ from hockeystick.cli.flags.of_group import OfGroup
 from hockeystick.errors import HockeystickError, PlanFileError
 from hockeystick.io.headers import TABLES
 from hockeystick.io.numbers import computed_in, parse_real
+from hockeystick.io.places import line_in_json
 from hockeystick.io.plan_file import PlanFile, plan_file_of
 from hockeystick.io.saving import plan_text
 from hockeystick.io.syntax import json_error
@@ -42,7 +43,8 @@ def toml_of(content: bytes, name: str) -> bytes | None:
         line, said = json_error(error)
         raise PlanFileError(f"{name}:{line}: {said}") from None
     except HockeystickError as error:
-        raise PlanFileError(f"{name}: {error}") from None
+        line = line_in_json(content, error) if isinstance(error, PlanFileError) else None
+        raise PlanFileError(f"{name if line is None else f'{name}:{line}'}: {error}") from None
     except (ValueError, RecursionError):
         return None
 

@@ -16,6 +16,8 @@ from hockeystick.io.problems import problems_in
 from hockeystick.numerics.numerals import jsonable, plain
 
 _A_GRID: Final = re.compile(rb"(?m)^\s*\[grid[\].]")
+# How a problem says where it is.
+_LINE: Final = re.compile(r"^line (\d+): |\(at line (\d+), |\(line (\d+)\)|\bon line (\d+)\b")
 
 
 @final
@@ -80,10 +82,17 @@ class Checked:
             "file": self.name,
             "well_formed": not self.problems,
             "problems": list(self.problems),
+            "lines": [_line_in(one) for one in self.problems],
             "meaning": self.meaning,
             "cautions": [{"about": one.about, "text": one.text} for one in self.cautions],
             **{name: None if x is None else jsonable(x) for name, x in asked.items()},
         }
+
+
+def _line_in(problem: str) -> int | None:
+    """Return the line that a problem names; of several the first, None where it names none."""
+    found = _LINE.search(problem)
+    return None if found is None else int(next(filter(None, found.groups())))
 
 
 def _without_name(said: str, text: str) -> str:

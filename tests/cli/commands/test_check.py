@@ -193,6 +193,18 @@ def test_all_tables_of_a_broken_file_say_what_is_wrong(run: Run, write: Write) -
     assert f"{path}: 6 problems (more may show once mended)\n" in out
 
 
+def test_a_program_is_told_the_line_of_each_problem(run: Run, write: Write) -> None:
+    text = "delta = 2\n[dpsgd]\nrate = 0.1\nsteps = 9\nnoise_multiplier = -1\n[[release]]\n"
+    broken = "delta = 1e-6\nepochs == 60\n"
+    left_open = "delta = 1e-6\ntitle = 'ours\n"
+    told = run("check", *map(write, (text,)), "nowhere.toml", "--json")
+    fine, missing = json.loads(told.out)["files"]
+    assert (fine["lines"], missing["lines"]) == ([1, 5, 6], [None])
+    for one in (broken, left_open):
+        (found,) = json.loads(run("check", write(one), "--json").out)["files"]
+        assert found["lines"] == [2]
+
+
 def test_each_unknown_key_is_told_once_with_its_own_line(run: Run, write: Write) -> None:
     text = (
         "[dpsgd]\nrate = 0.1\nsteps = 9\nnoise_multiplier = 1\ntitle = 'x'\nzebra = 1\nlemur = 2\n"
@@ -403,3 +415,48 @@ def test_a_table_of_a_wrong_name_beside_the_right_one_is_told_alone(run: Run, wr
     text = f"[dpsgd]\n{TRAINING.replace('-1', '1')}[dpsg]\nepochs = -1"
     (one,) = problems_of(run, write(text))
     assert one.startswith("line 6: unknown table [dpsg] (did you mean 'dpsgd'?)")
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (
+            "[[release]]\nmechanism = 'PoissonSubsampled'\nrate = 2\nrepeat = -1\n[release.inner]\n"
+            "mechanism = 'Laplace'\nscale = 'big'",
+            [
+                "3: [[release]] number 1 (PoissonSubsampled): rate",
+                "4: [[release]] number 1: repeat",
+                "7: [[release]] number 1, inner (Laplace): scale",
+            ],
+        ),
+        (
+            "[[release]]\nmechanism = 'RandomStopping'\n[release.inner]\nmechanism = 'Gaussian'\n"
+            "noise_multiplier = -5\n[release.distribution]\nkind = 'poisson'\nmeen = 3",
+            [
+                "5: [[release]] number 1, inner (Gaussian): noise_multiplier",
+                "8: unknown key 'meen' in [[release]] number 1, distribution (poisson)",
+            ],
+        ),
+        (
+            "[[release]]\nmechanism = 'Composed'\nrepeat = -1\nparts = [\n"
+            "{mechanism = 'Laplace', scale = -1},\n{mechanism = 'Laplace', scale = -2},\n]",
+            [
+                "3: [[release]] number 1: repeat",
+                "5: [[release]] number 1, parts[0] (Laplace): scale",
+                "6: [[release]] number 1, parts[1] (Laplace): scale",
+            ],
+        ),
+        (
+            "[[release]]\nmechanism = 'PoissonSubsampled'\nrate = 2\n[release.inner]\n"
+            "mechanism = 'Lapl'\nscale = 1",
+            ["5: [[release]] number 1, inner: unknown mechanism 'Lapl'"],
+        ),
+    ],
+)
+def test_what_is_wrong_inside_of_a_table_hides_nothing_else_of_it(
+    run: Run, write: Write, text: str, told: list[str]
+) -> None:
+    problems = problems_of(run, write(text))
+    assert len(problems) == len(told), problems
+    for one, wanted in zip(problems, told, strict=True):
+        assert one.startswith(f"line {wanted}")

@@ -295,6 +295,8 @@ OF_OTHERS: Final = {
     "plan.for_group(size), as in plan.for_group(3)": "group group-privacy",
     "hockeystick.epsilon(plan, delta)": "get-epsilon",
     "hockeystick.delta(plan, epsilon)": "get-delta compute-delta",
+    "hockeystick.adapters.opacus.PrivacyEngine() in place of Opacus's, or without one "
+    "hockeystick.epsilon(plan, delta)": "privacy-engine",
 }
 # The same of methods of an accountant.
 METHODS_OF_OTHERS: Final = {

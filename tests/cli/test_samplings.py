@@ -98,6 +98,7 @@ def test_a_shuffled_run_without_an_adjacency_is_refused_with_the_command_that_wo
     )
     status, out, err = run("epsilon", *asked)
     assert (status, out, err.count("\n")) == (2, "", 1)
+    assert "nearest to the add-remove of Poisson batches; replace-one: it is exchanged for" in err
     working = err.partition("or replace-one, as hockeystick ")[2].partition(" (and --drop-last")[0]
     command, *words = shlex.split(working)
     assert (command, words) == ("epsilon", [*asked, "--adjacency", "zero-out"])

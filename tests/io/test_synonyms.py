@@ -97,6 +97,14 @@ def test_names_of_other_libraries_lead_to_the_call_that_does_the_same() -> None:
         (package, "from_dp_event", r"; use hockeystick\.adapters\.dp_accounting\.from_event\("),
         (package, "GaussianDpEvent", r"hockeystick\.Gaussian\? An event itself .*\.from_event\("),
         (package, "NeighboringRelation", r"; use adjacency='add-remove', .* or 'zero-out'"),
+        (
+            package,
+            "PrivacyEngine",
+            r"; use hockeystick\.adapters\.opacus\.PrivacyEngine\(\) in place",
+        ),
+        (hs.accountants, "RDPAccountant", r"; use hockeystick\.epsilon\(plan, delta\), or in a lo"),
+        (hs.accountants, "PRVAccountant", r"or in a loop hockeystick\.Accountant\(\)$"),
+        (hs.accountants, "epsilo", r"\(did you mean hockeystick\.accountants\.epsilon\?\)"),
         (package, "group", r"; use plan\.for_group\(size\)"),
         (hs.privacy_loss, "from_two_probability_mass_functions", r"discrete_tradeoff\(p, q\)"),
         (hs.adapters, "tensorflow", r"; it has dp_accounting, flower, loop, opacus"),
@@ -204,6 +212,14 @@ def test_a_text_with_times_or_plus_says_how_to_repeat_and_compose() -> None:
         ),
         (lambda: ANYTHING.mechanisms.MixtureOfGaussians, "GaussianMixture"),
         (
+            lambda: ANYTHING.epsilon(ANYTHING.Gaussian(1), 1e-5).get_epsilon(1e-6),
+            "float(answer); at another delta, hockeystick.epsilon(plan, delta)",
+        ),
+        (
+            lambda: ANYTHING.delta(ANYTHING.Gaussian(1), 1).get_delta(2),
+            "float(answer); at another epsilon, hockeystick.delta(plan, epsilon)",
+        ),
+        (
             lambda: ANYTHING.epsilon(ANYTHING.Gaussian(1), 1e-5).epsilon,
             "its number is answer.upper",
         ),
@@ -221,6 +237,10 @@ def test_names_that_are_imported_are_told_what_to_write_too() -> None:
         ("from hockeystick.mechanisms import DPFTRL", "hockeystick.mechanisms.TreeAggregation?"),
         ("from hockeystick.notions import zCDP", "did you mean hockeystick.notions.ZCDP?"),
         ("from hockeystick.release import discrete_laplace", "hockeystick.release.geometric?"),
+        (
+            "from hockeystick.accountants import RDPAccountant",
+            "use hockeystick.epsilon(plan, delta)",
+        ),
         ("from hockeystick import Zebra", "cannot import name 'Zebra'"),
     ):
         with pytest.raises(ImportError, match=re.escape(said)):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from importlib import import_module
 from typing import Final
@@ -36,6 +37,40 @@ _LISTED: Final = {
     **dict.fromkeys(("mechanisms", "list", "index"), "hockeystick init --list"),
     "accountants": "hockeystick --help",
 }
+_COSTS: Final = (
+    "hockeystick epsilon says what a plan costs, as hockeystick epsilon --rate 0.01 --steps 2000 "
+    "--noise-multiplier 1 --delta 1e-6"
+)
+_LEAST_NOISE: Final = (
+    "hockeystick solve finds the least noise, as hockeystick solve --rate 0.01 --steps 2000 "
+    "--epsilon 3 --delta 1e-6"
+)
+# What functions of other libraries are called here, in their letters alone.
+_FUNCTIONS: Final = {
+    **dict.fromkeys(
+        (
+            "accountant",
+            "computedpsgdprivacy",
+            "computedpsgdprivacystatement",
+            "computeepsilon",
+            "getepsilon",
+            "getprivacyspent",
+            "privacyengine",
+        ),
+        _COSTS,
+    ),
+    **dict.fromkeys(
+        (
+            "calibrate",
+            "calibratedpmechanism",
+            "findnoisemultiplier",
+            "getnoisemultiplier",
+            "getsigma",
+            "noisemultiplier",
+        ),
+        _LEAST_NOISE,
+    ),
+}
 # What is a flag here, and a command elsewhere.
 _AS_FLAGS: Final = ("help", "version")
 
@@ -60,6 +95,10 @@ class Loading(Overview):
             if args[0] in _LISTED:
                 place = _LISTED[args[0]]
                 raise click.UsageError(f"No such command {args[0]!r}: {place}", context) from None
+            letters = re.sub(r"[\W_]", "", args[0]).lower()
+            if letters in _FUNCTIONS:
+                said = f"No such command {args[0]!r}: {_FUNCTIONS[letters]}"
+                raise click.UsageError(said, context) from None
             if not args[0].endswith(".toml") and not is_call_text(args[0]):
                 found = told(meant(args[0], self.list_commands(context)))
                 raise click.UsageError(f"No such command {args[0]!r}{found}", context) from None

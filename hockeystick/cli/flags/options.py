@@ -78,6 +78,11 @@ EVERY: Final = "all"
 _BESIDE_SIZE: Final = (
     ", as --batch-size is a size; or, in place of both, --rate 1/LEN for a loader of LEN batches"
 )
+# Which adjacency to take for shuffled batches.
+_WHICH: Final = (
+    "; zero-out: a record's gradient counts as nothing, which is nearest to the add-remove of "
+    "Poisson batches; replace-one: it is exchanged for any other, which costs more"
+)
 # A flag that has no value.
 _SAID: Final = "drop_last"
 # The flags whose value is a name, one of these.
@@ -226,7 +231,7 @@ def _of_flags(fields: dict[str, Any]) -> PlanFile:
         raise
     except IncompatibleError as error:
         if fields.get("sampling") == Sampling.SHUFFLE and "adjacency" not in fields:
-            raise IncompatibleError(f"{error}{_completed(fields)}") from None
+            raise IncompatibleError(f"{error}{_completed(fields)}{_WHICH}") from None
         raise
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Final
 
@@ -11,6 +12,9 @@ from hockeystick.errors import HockeystickError, ParameterError
 from hockeystick.io.numbers import as_written_here
 
 WHOLE: Final = "an integer"
+# What is no share of anything, where it may be infinite; --at-most of a delta may not.
+_EPSILONS: Final = ("epsilon", "at_most", "budget_epsilon")
+_PER_CENT: Final = re.compile(r"\s*([\d.]+)\s*(?:%|percent|per cent)\s*")
 
 
 def with_guess(error: HockeystickError) -> str:
@@ -23,6 +27,9 @@ def with_guess(error: HockeystickError) -> str:
     if not isinstance(error.value, str):
         return str(error).removesuffix("; got None")
     here, said = as_written_here(error.value), str(error)
+    percentage = _PER_CENT.fullmatch(error.value)
+    if percentage and error.name.rpartition(".")[2] in _EPSILONS and "inf" in error.allowed:
+        return f"{said}; epsilon is no percentage: write {percentage[1]}"
     if error.allowed.startswith(WHOLE):
         return said + _of_count(error.name, here, is_told="(write " in said)
     if not here:

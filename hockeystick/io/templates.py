@@ -16,8 +16,10 @@ from hockeystick.io.call_text import parse_plan
 from hockeystick.io.saving import plan_text
 from hockeystick.io.vocabulary import RELEASES
 from hockeystick.mechanisms import DPSGD, Mechanism
+from hockeystick.mechanisms.scope import unit_of
 
 _WIDTH: Final = 88
+_REPEAT: Final = "How often it runs."
 _HEAD: Final = """#:schema ./plan.schema.json
 # For editors: hockeystick check --schema > plan.schema.json
 # For you:     hockeystick check {name}
@@ -108,6 +110,43 @@ def template_of(mechanism: str, name: str = "plan.toml") -> str:
     return f"{head}\n{_release(mechanism, example)}"
 
 
+def template_of_plan(plan: Mechanism, name: str = "plan.toml") -> str:
+    """Return the text of a plan file that holds a plan, each key with a comment.
+
+    Args:
+        plan: The plan.
+        name: What the file will be called.
+
+    Raises:
+        PlanFileError: If no file can hold it.
+
+    Example:
+        >>> import hockeystick as hs
+        >>> from hockeystick.io.templates import template_of_plan
+        >>> print(template_of_plan(hs.Laplace(2.0) ** 5).partition("[[release]]")[2].strip())
+        mechanism = "Laplace"
+        # The noise's scale over the sensitivity, in [0, inf].
+        scale = 2.0
+        # How often it runs.
+        repeat = 5
+    """
+    tables = tomllib.loads(plan_text(plan))
+    releases = tables.get("release", [])
+    kinds = [*(["DPSGD"] if "dpsgd" in tables else []), *(one["mechanism"] for one in releases)]
+    title = f"My {kinds[0]}" if len(kinds) == 1 else "My plan"
+    many = "clients" if unit_of(plan) == "client" else "examples"
+    head = _HEAD.format(title=title, name=name, many=many)
+    told = [
+        _table(kind, one) for kind, one in zip(kinds, [*_first(tables), *releases], strict=True)
+    ]
+    return "\n".join([head, *told])
+
+
+def _first(tables: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the table of training, if there is one."""
+    return [tables["dpsgd"]] if "dpsgd" in tables else []
+
+
 def _example(name: str) -> Mechanism:
     """Return a plan to begin with: the one of the table, or else of the docstring."""
     if name in _CALLS:
@@ -134,19 +173,26 @@ def _call(name: str, text: str) -> str:
 
 def _release(name: str, plan: Mechanism) -> str:
     """Return the tables of one release, each key of the first under what it means."""
+    return _table(name, tomllib.loads(plan_text(plan))["release"][0])
+
+
+def _table(name: str, table: Mapping[str, Any]) -> str:
+    """Return the table of training or a release, each key under what it means for a mechanism."""
     import tomli_w
 
-    table = tomllib.loads(plan_text(plan))["release"][0]
-    meanings = meanings_of(RELEASES[name]) if table["mechanism"] == name else {}
-    lines, tables = ["[[release]]"], []
+    is_training = "mechanism" not in table
+    above = "dpsgd" if is_training else "release"
+    is_known = table.get("mechanism", name) == name
+    meanings = meanings_of(RELEASES[name]) if is_known else {}
+    lines, tables = [f"[{above}]" if is_training else f"[[{above}]]"], []
     for key, value in table.items():
         text = tomli_w.dumps({key: value}).strip()
         if text.startswith("["):
-            tables.append("\n" + tomli_w.dumps({"release": {key: value}}).strip())
+            tables.append("\n" + tomli_w.dumps({above: {key: value}}).strip())
         else:
-            lines += [*_comment(meanings.get(key, "")), text]
-    lines += _left_out(RELEASES[name], table, meanings) if meanings else []
-    repeat = [] if "repeat" in table else ["# How often it runs.", "# repeat = 1"]
+            lines += [*_comment(_REPEAT if key == "repeat" else meanings.get(key, "")), text]
+    lines += _left_out(RELEASES[name], table, meanings) if is_known else []
+    repeat = [] if "repeat" in table or is_training else [*_comment(_REPEAT), "# repeat = 1"]
     return "\n".join([*lines, *repeat, *tables, ""])
 
 

@@ -73,6 +73,9 @@ def test_only_an_option_of_near_spelling_is_offered(run: Run) -> None:
 SIZES = "--examples 60000 --epochs 1 --noise-multiplier 1 --delta 1e-6"
 WRITTEN_ELSEWHERE = [
     ("epsilon FLAGS --delta 1%", "got '1%'; write 0.01"),
+    ("epsilon FLAGS --delta 1e-5 --at-most 4%", "got '4%'; epsilon is no percentage: write 4\n"),
+    ("delta FLAGS --epsilon 4.5%", "got '4.5%'; epsilon is no percentage: write 4.5\n"),
+    ("delta FLAGS --epsilon 1 --at-most 4%", "got '4%'; write 0.04\n"),
     (
         "solve --rate 0.1 --noise-multiplier 1 --steps 10,20",
         "got '10,20'; write one value: 10",
@@ -96,6 +99,14 @@ WRITTEN_ELSEWHERE = [
     ),
     ("solve --rate 0.1 --noise-multiplier 1 --steps 1,234,567", "(write 1234567)\n"),
     ("epsilon FLAGS --examples 6%", "got '6%'\n"),
+    (
+        "verify a.json b.json",
+        "argument (b.json); verify takes one file at a time: after the first, hockeystick verify "
+        "b.json (see",
+    ),
+    ("diff a.toml", "Missing the second plan: diff compares two, as hockeystick diff a.toml other"),
+    ("diff", "Missing argument 'A'"),
+    ("diff a.toml b.toml c.toml", "argument (c.toml); diff compares two plans: each of the others"),
     ("check plan.toml --epsilon 3", "hockeystick epsilon PLAN --at-most E"),
     ("plan plan.toml", "hockeystick epsilon says what a plan costs, and hockeystick check what it"),
 ]

@@ -18,8 +18,7 @@ from hockeystick.cli.flags.out_file import force_flag, out_path, write_whole
 from hockeystick.cli.flags.source import STDIN, source
 from hockeystick.errors import ParameterError
 from hockeystick.io import parse
-from hockeystick.io.saving import plan_text
-from hockeystick.io.templates import template_of, training_template
+from hockeystick.io.templates import template_of, template_of_plan, training_template
 from hockeystick.io.vocabulary import RELEASES
 from hockeystick.mechanisms import DPSGD, index
 from hockeystick.mechanisms.listing import first_sentence
@@ -101,8 +100,12 @@ def _like(like: str | None, name: str) -> str:
     if mechanism in RELEASES:
         return template_of(mechanism, name)
     given = source(like)
-    plan = given.plan_file()
-    return plan_text(plan) if given.content is None else given.content.decode("utf-8-sig")
+    plan = given.plan_file().plan
+    if given.content is not None:
+        return given.content.decode("utf-8-sig")
+    units = units_of(plan)
+    text = template_of_plan(plan, name)
+    return text if units is None else _filled(text, "delta", plain(suggested_delta(units)))
 
 
 def _asked(name: str) -> str:

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from hockeystick.reports.ledgered import Ledgered
 
 _ENDING: Final = ".html"
+_PDF: Final = ".pdf"
 _SCORES: Final = "The scores of an attack on what ran, to be set against the plan."
 _LEDGER: Final = "The ledger of --dataset; by default what the environment says."
 _BUDGET: Final = "Say whether epsilon is at most this; exit status 1 if that is not proven."
@@ -94,13 +95,14 @@ def report(
     With --registry it writes, besides or instead, an entry for OpenDP's registry of deployments:
     what the plan proves is filled in, and what only people know is marked "to be filled in".
     """
+    given = None if plan_file is None else source(plan_file)
+    # A page given for a plan is told so, before it is told to be there already.
+    file = options.plan_of(given, flags)
     if out is None and (registry is None or verify or scores_file or dataset or budget):
         out = _beside(plan_file if registry is None else None)
-    path = None if out is None else out_path(out, (_ENDING,), force)
+    path = None if out is None else _page_path(out, force)
     entry_path = None if registry is None else out_path(registry, _ENTRIES, force, "registry")
     day = _day(date)
-    given = None if plan_file is None else source(plan_file)
-    file = options.plan_of(given, flags)
     file = file if title is None else replace(file, title=title)
     file, group = of_group.on_a_page(file, {"--audit": scores_file, "--dataset": dataset})
     described = file.plan if group is None else group
@@ -218,6 +220,17 @@ def _beside(plan_file: str | None) -> str:
     if plan_file is None or not os.path.isfile(plan_file):
         raise click.UsageError(f"Missing -o FILE{_ENDING}, where the page goes")
     return Path(plan_file).stem + _ENDING
+
+
+def _page_path(out: str, force: bool) -> Path:
+    """Return where the page goes, or raise; of a PDF, say how to make one of the page."""
+    try:
+        return out_path(out, (_ENDING,), force)
+    except ParameterError as error:
+        if Path(out).suffix.lower() == _PDF:
+            page = shlex.quote(f"{out[: -len(_PDF)]}{_ENDING}")
+            error.add_note(f"write -o {page}, open that in a browser, and print it to a PDF")
+        raise
 
 
 def _day(date: str | None) -> dt.date:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from typing import Final
 
 import click
@@ -31,6 +32,12 @@ _NO_NUMBERS: Final = (
     ": init takes no numbers: write them into the file that it makes, or let --ask ask for them, "
     "on a terminal"
 )
+# What is wrong with the number of files, by command: one too many, or one too few.
+_TOO_MANY: Final = {
+    "verify": "verify takes one file at a time: after the first, hockeystick verify {}",
+    "diff": "diff compares two plans: each of the others goes with a diff of its own",
+}
+_ONE_PLAN: Final = "Missing the second plan: diff compares two, as hockeystick diff {} other.toml"
 # Numbers of plans that are flags of other commands.
 _NUMBERS_OF_PLANS: Final = (
     "--examples",
@@ -184,19 +191,29 @@ class Once(click.Command):
         except click.NoSuchOption as error:
             raise self._unknown(error, flags, ctx) from None
         except click.UsageError as error:
-            if "unexpected extra argument" not in error.message:
-                raise
-            if self.name == "plan":
-                raise click.UsageError(f"{error.message}{_NO_PLAN}", ctx) from None
-            if not self._takes_a_plan():
-                raise
-            of_a_flag = self.name in _ROWS and _NUMBERS.search(error.message)
-            hint = _WITH_COMMAS if of_a_flag else _TO_ADD_UP
-            raise click.UsageError(f"{error.message}; {hint}", ctx) from None
+            raise self._of_number(error, ctx) from None
         for one in self.params:
             if _takes_one_value(one) and ctx.params.get(one.name or "") in flags:
                 raise click.UsageError(f"{max(one.opts, key=len)} needs a value", ctx)
         return rest
+
+    def _of_number(self, error: click.UsageError, ctx: click.Context) -> click.UsageError:
+        """Return an error; where files or plans are too many or too few, with what to write."""
+        first = ctx.params.get("first")
+        if isinstance(error, click.MissingParameter) and self.name == "diff" and first is not None:
+            return click.UsageError(_ONE_PLAN.format(shlex.quote(first)), ctx)
+        if "unexpected extra argument" not in error.message:
+            return error
+        if self.name == "plan":
+            return click.UsageError(f"{error.message}{_NO_PLAN}", ctx)
+        if self.name in _TOO_MANY:
+            extra = error.message.partition("(")[2].rstrip(")").split(" ")[0]
+            return click.UsageError(f"{error.message}; {_TOO_MANY[self.name].format(extra)}", ctx)
+        if not self._takes_a_plan():
+            return error
+        of_a_flag = self.name in _ROWS and _NUMBERS.search(error.message)
+        hint = _WITH_COMMAS if of_a_flag else _TO_ADD_UP
+        return click.UsageError(f"{error.message}; {hint}", ctx)
 
     def _unknown(
         self, error: click.NoSuchOption, flags: list[str], ctx: click.Context

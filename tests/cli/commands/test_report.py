@@ -394,3 +394,21 @@ def test_an_entry_of_the_registry_needs_no_page(run: Run, write: Write, out: Pat
         assert "Missing -o FILE.html" in err
     both = ("-o", str(out), "--registry", str(entry), "--force")
     assert run("report", plan, *both)[1] == f"{out}: {answer}\n{told}"
+
+
+def test_a_page_in_place_of_a_plan_is_told_so_though_a_page_is_there_already(
+    run: Run, write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "A.html").write_text("<!doctype html><title>A</title>", encoding="utf-8")
+    status, out, err = run("report", "A.html", "--delta", "1e-5")
+    assert (status, out) == (2, "")
+    said = "this is a page, no plan file: hockeystick verify judges a report"
+    assert err == f"hockeystick: A.html: {said}\n"
+
+
+def test_whoever_wants_a_pdf_is_told_how_to_make_one_of_the_page(run: Run, write: Write) -> None:
+    status, out, err = run("report", write(PLAN), "-o", "A.pdf")
+    assert (status, out) == (2, "")
+    told = "; write -o A.html, open that in a browser, and print it to a PDF\n"
+    assert err.endswith(f"ends in .html; got 'A.pdf'{told}")

@@ -10,13 +10,11 @@ from itertools import pairwise
 from typing import Any, Final, final
 
 from hockeystick.accountants.ask import Answer, asked
+from hockeystick.answers.extremes import has_noise, needs_delta, why_infinite, why_zero
 from hockeystick.mechanisms import (
     DPSGD,
-    Composed,
-    DiscreteGaussian,
     DiscreteLaplace,
     FedSDP,
-    Gaussian,
     Laplace,
     MatrixFactorization,
     Mechanism,
@@ -34,8 +32,6 @@ from hockeystick.numerics.numerals import at_most, plain
 from hockeystick.results import Certified
 from hockeystick.tradeoffs.reading import is_promise, percent_at_most
 
-# Other mechanisms may release more than what they add this noise to.
-_NOISES: Final = (Gaussian, DiscreteGaussian, Laplace, DiscreteLaplace)
 # The fields of mechanisms that say how many are protected, and what one of these is called.
 _UNITS: Final = {
     "examples": "examples",
@@ -70,6 +66,9 @@ _MUCH_NOISE: Final = 100.0
 _SHUFFLED: Final = (
     "the plan's notes speak of shuffling, and the answer is that of Poisson sampling: of shuffled "
     "batches it proves nothing (hockeystick compare PLAN --sampling shows what others cost)."
+)
+_NO_GUARANTEE: Final = (
+    "an infinite epsilon is no guarantee: it also holds for a release that shows all data."
 )
 _WEAKLY: Final = "epsilon above 10 is weak or no formal protection (Ponomareva et al. 2023)"
 
@@ -154,7 +153,7 @@ def cautions(
 
 def cautions_at(plan: Mechanism, *, epsilon: float, delta: float) -> tuple[Caution, ...]:
     """Return the cautions where a plan is said to be (epsilon, delta)-DP."""
-    found = (_of_delta(delta, plan), _of_epsilon(epsilon), *cautions_of_plan(plan))
+    found = (_of_delta(delta, plan), _of_epsilon(epsilon, plan, delta), *cautions_of_plan(plan))
     return tuple(sorted(filter(None, found), key=lambda one: one.is_mild))
 
 
@@ -173,8 +172,8 @@ def cautions_of_plan(plan: Mechanism) -> tuple[Caution, ...]:
     )
 
 
-def caution_of_question(plan: Mechanism, delta: float) -> Caution | None:
-    """Return the caution on the delta of a question about a plan, before it is answered.
+def caution_of_question(plan: Mechanism, delta: float | None) -> Caution | None:
+    """Return the caution on a question about a plan at a delta, before it is answered.
 
     Example:
         >>> import hockeystick as hs
@@ -182,21 +181,14 @@ def caution_of_question(plan: Mechanism, delta: float) -> Caution | None:
         >>> caution_of_question(hs.Gaussian(2), 0.0).text
         "at a delta of 0, this plan's epsilon is infinite: choose a delta above 0."
     """
-    parts = plan.parts if isinstance(plan, Composed) else (plan,)
-    if delta == 0.0 and any(map(_needs_delta, parts)):
+    # Without a delta, only what is so at all below 1 is told.
+    at = math.nextafter(1.0, 0.0) if delta is None else delta
+    exactly = why_zero(plan) or why_infinite(plan, at)
+    if exactly:
+        return Caution("epsilon", exactly)
+    if delta == 0.0 and needs_delta(plan):
         return Caution("delta", _NEEDS_DELTA)
-    return _of_delta(delta, plan)
-
-
-def _needs_delta(part: Mechanism) -> bool:
-    """Return whether a part surely releases something with Gaussian noise."""
-    if isinstance(part, DPSGD):
-        is_plain = part.schedule is None and part.batch_schedule is None
-        releases = part.total_steps > 0 and part.sampling_rate > 0
-        return is_plain and releases and part.noise_multiplier < math.inf
-    runs = runs_of(part)
-    noises = (one.noise_multiplier for one, n in runs if n and isinstance(one, Gaussian))
-    return any(noise < math.inf for noise in noises)
+    return None if delta is None else _of_delta(delta, plan)
 
 
 def caution_of_notes(plan: Mechanism, notes: str | None) -> Caution | None:
@@ -241,8 +233,8 @@ def _of_falling(plan: Mechanism) -> Iterator[Caution]:
 
 def _of_nothing(plan: Mechanism) -> Iterator[Caution]:
     """Yield the cautions for a plan that releases nothing, or only noise."""
-    if isinstance(plan, DPSGD) and 0 in (plan.epochs, plan.steps):
-        yield Caution("epsilon", "0 steps: nothing is released.")
+    if never := why_zero(plan):
+        yield Caution("epsilon", never)
     elif (runs := runs_of(plan)) and all(_is_noise_alone(part) for part, _ in runs):
         yield Caution("epsilon", "infinite noise: nothing is learned from the data.")
 
@@ -251,8 +243,7 @@ def _is_noise_alone(part: Mechanism) -> bool:
     """Return whether infinite noise hides all that a mechanism releases."""
     if isinstance(part, DPSGD):
         return part.extra is None and part.noise_multiplier == math.inf
-    names = ("noise_multiplier", "sigma", "scale")
-    return isinstance(part, _NOISES) and math.inf in (getattr(part, name, 0) for name in names)
+    return has_noise(part, math.inf)
 
 
 def _of_scale(plan: Mechanism) -> Iterator[Caution]:
@@ -421,10 +412,12 @@ def _short(value: float) -> str:
     return min(plain(value), at_most(value), key=len)
 
 
-def _of_epsilon(epsilon: float) -> Caution | None:
-    """Return the caution where epsilon promises hardly anything."""
+def _of_epsilon(epsilon: float, plan: Mechanism, delta: float) -> Caution | None:
+    """Return the caution where epsilon promises hardly anything, or nothing."""
     if epsilon <= _WEAK:
         return None
+    if epsilon == math.inf:
+        return Caution("epsilon", why_infinite(plan, delta) or _NO_GUARANTEE)
     right = math.nextafter(1.0 / (1.0 + math.exp(-epsilon)), 2.0)
     text = (
         f"of two equally likely data sets, an attacker may guess the right one up to "

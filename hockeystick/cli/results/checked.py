@@ -68,7 +68,7 @@ class Checked:
     @property
     def cautions(self) -> list[Caution]:
         """What whoever decides should know of where it is asked."""
-        if self.file is None or self.file.delta is None:
+        if self.file is None:
             return []
         found = caution_of_question(self.file.plan, self.file.delta)
         return [] if found is None else [found]

@@ -296,6 +296,30 @@ def test_a_delta_of_zero_is_cautioned_against_where_any_part_is_gaussian(
     assert "caution" not in run("check", write(f"{parts}0")).out
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("delta = 1e-6\n[dpsgd]\nrate = 0.1\nsteps = 9\nnoise_multiplier = 0", "noise 0 hides no"),
+        ("delta = 0\n[[release]]\nmechanism = 'Laplace'\nscale = 0", "noise 0 hides nothing: eps"),
+        ("[[release]]\nmechanism = 'Gaussian'\nnoise_multiplier = 0", "noise 0 hides nothing: eps"),
+        ("[dpsgd]\nrate = 0.1\nsteps = 0\nnoise_multiplier = 1", "0 steps: nothing is released."),
+        (
+            "[[release]]\nmechanism = 'Laplace'\nscale = 2\nrepeat = 0",
+            "0 runs: nothing is released.",
+        ),
+        ("[dpsgd]\nrate = 0.1\nsteps = 9\nnoise_multiplier = 0", ""),
+    ],
+)
+def test_an_epsilon_of_zero_or_inf_that_numbers_show_is_said_before_it_is_computed(
+    run: Run, write: Write, text: str, said: str
+) -> None:
+    path = write(text)
+    shown = " ".join(run("check", path).out.split())
+    assert ("caution" in shown, f" caution: {said}" in shown) == (bool(said), bool(said))
+    (found,) = json.loads(run("check", path, "--json").out)["files"]
+    assert [one["about"] for one in found["cautions"]] == (["epsilon"] if said else [])
+
+
 def test_a_link_to_nowhere_is_told_apart_from_no_file(run: Run, tmp_path: Path) -> None:
     link = tmp_path / "dead.toml"
     link.symlink_to("/nonexistent")

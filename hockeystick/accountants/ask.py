@@ -128,7 +128,8 @@ def epsilon(
 
     Args:
         plan: A mechanism or plan; an event of dp-accounting is read by
-            ``hockeystick.adapters.dp_accounting.from_event``, for records added or removed.
+            ``hockeystick.adapters.dp_accounting.from_event``, for records added or removed, so that
+            one with samples of a fixed size is refused.
         delta: In [0, 1]; or several, as a sequence or an array of one dimension: a thousand cost
             about as much as forty alone.
         accountant: "auto", "closed-form", "contour", "prv", "selection", "parts", "rdp", "zcdp",

@@ -3,7 +3,8 @@
 Keras and JAX users have such events already: TensorFlow Privacy 0.9 accounts for DP-SGD by one, and
 JAX Privacy 2 has them in ``jax_privacy.accounting`` and its execution plans (``plan.dp_event``).
 They are plain descriptions, so that nothing of those libraries is needed to read one, and they name
-no neighbours: say which are meant (``plan.neighboring_relation``), or have add-remove.
+no neighbours: say which are meant (``plan.neighboring_relation``), or have add-remove. For batches
+of a fixed size they must be said.
 
 DP-SGD on Poisson samples, as ``compute_dp_sgd_privacy_statement`` and ``dpsgd_event`` build it:
 

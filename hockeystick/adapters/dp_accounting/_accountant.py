@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, final
+from collections.abc import Sequence
+from typing import Any, Final, final
 
 from dp_accounting import dp_event
 from dp_accounting.privacy_accountant import NeighboringRelation, PrivacyAccountant
@@ -10,10 +11,12 @@ from dp_accounting.privacy_accountant import NeighboringRelation, PrivacyAccount
 from hockeystick import _validate
 from hockeystick.accountants.base import TOLERANCE
 from hockeystick.accountants.composition import composition_of
-from hockeystick.adapters.dp_accounting._reading import RELATIONS, parts_of, read
+from hockeystick.adapters.dp_accounting._reading import RELATIONS, parts_of, read, refuse_unnamed
 from hockeystick.calibration.session.accountant import Accountant
 from hockeystick.errors import HockeystickError, ParameterError
 from hockeystick.mechanisms import Repeated
+
+_NO_ORDERS: Final = " (no orders are given: the best of all real ones is taken)"
 
 
 @final
@@ -28,7 +31,9 @@ class HockeystickAccountant(PrivacyAccountant):  # type: ignore[misc]  # theirs 
         not supported; ``compose`` says why, and changes nothing.
 
     Args:
-        neighboring_relation: Which data sets are neighbours, as dp-accounting means it.
+        neighboring_relation: Which data sets are neighbours, as dp-accounting means it. None for
+            ``ADD_OR_REMOVE_ONE``, as their accountants have it, under which samples of a fixed
+            size are not supported then.
         tolerance: The relative width that is asked of the interval, from 1e-10 to 0.1.
 
     Raises:
@@ -45,14 +50,15 @@ class HockeystickAccountant(PrivacyAccountant):  # type: ignore[misc]  # theirs 
 
     def __init__(
         self,
-        neighboring_relation: NeighboringRelation = NeighboringRelation.ADD_OR_REMOVE_ONE,
+        neighboring_relation: NeighboringRelation | None = None,
         tolerance: float = TOLERANCE,
     ) -> None:
-        if neighboring_relation not in RELATIONS:
-            allowed = "a NeighboringRelation of dp_accounting"
-            raise ParameterError("neighboring_relation", neighboring_relation, allowed)
-        super().__init__(neighboring_relation)
-        self._adjacency = RELATIONS[neighboring_relation]
+        self._is_named = neighboring_relation is not None
+        meant = neighboring_relation if self._is_named else NeighboringRelation.ADD_OR_REMOVE_ONE
+        if not isinstance(meant, NeighboringRelation) or meant not in RELATIONS:
+            raise ParameterError("neighboring_relation", meant, _allowed(meant))
+        super().__init__(meant)
+        self._adjacency = RELATIONS[meant]
         self._tolerance = tolerance
         self._account = Accountant()
 
@@ -97,6 +103,14 @@ class HockeystickAccountant(PrivacyAccountant):  # type: ignore[misc]  # theirs 
 
     def _run(self, event: dp_event.DpEvent, count: int) -> Repeated:
         """Return runs of the mechanism that an event describes, or raise where none is known."""
+        if not self._is_named:
+            refuse_unnamed(event)
         mechanism = read(event, self._adjacency)
         composition_of(mechanism, "auto")
         return mechanism**count
+
+
+def _allowed(given: object) -> str:
+    """Return what is allowed where something else is given as a relation."""
+    has_orders = isinstance(given, Sequence) and not isinstance(given, str)
+    return "a NeighboringRelation of dp_accounting" + (_NO_ORDERS if has_orders else "")

@@ -53,6 +53,18 @@ _SHAPE: Final = Domain(symbol="eta", low=0, high=math.inf, typical=(0, 2))
 # Orders from 1.004 to a million: between them convexity loses next to nothing.
 _ORDERS: Final = tuple(1.0 + 2.0 ** (k / 16) for k in range(-128, 321))
 _SIZE: Final = whole_numbers("n", 0, (9, 99))
+# What says how many records it draws from.
+_OF_STATED_SIZE: Final = (
+    dp_event.SampledWithoutReplacementDpEvent
+    | dp_event.SampledWithReplacementDpEvent
+    | dp_event.TruncatedSubsampledGaussianDpEvent
+)
+_UNNAMED: Final = (
+    "dp-accounting has samples of a fixed size for a replaced record alone, which can cost more "
+    "than an added one: write from_event(event, 'replace-one') or "
+    "HockeystickAccountant(NeighboringRelation.REPLACE_ONE) of hockeystick.adapters.dp_accounting, "
+    "or name 'add-remove' where that is meant"
+)
 _FixedSize: TypeAlias = (
     dp_event.SampledWithoutReplacementDpEvent | dp_event.SampledWithReplacementDpEvent
 )
@@ -60,7 +72,7 @@ _FixedSize: TypeAlias = (
 
 def from_event(
     event: dp_event.DpEvent,
-    adjacency: Adjacency | NeighboringRelation | str = Adjacency.ADD_REMOVE,
+    adjacency: Adjacency | NeighboringRelation | str | None = None,
 ) -> Mechanism:
     """Return the mechanism that an event of dp-accounting describes.
 
@@ -94,14 +106,17 @@ def from_event(
         No noise is no privacy. ``DiscreteLaplaceDpEvent(0, C)``, which is no distribution, is read
         as dp-accounting does: no privacy. Sampling what releases nothing releases nothing, and so
         does a sample of size 0. In a Poisson sample nothing can be drawn from a given number of
-        records, since its size is random: that is refused. A ``ZCDpEvent`` is for the neighbours
+        records, since its size is random: that is refused. So are samples of a fixed size where
+        nobody says which neighbours are meant: dp-accounting has them for a replaced record only,
+        which can cost more than one added. A ``ZCDpEvent`` is for the neighbours
         that are meant, whatever noise it was computed from.
 
     Args:
         event: The event.
         adjacency: The neighbours that are meant: "add-remove", "replace-one" or "zero-out", or
             as dp-accounting has them, ``NeighboringRelation.ADD_OR_REMOVE_ONE``, ``REPLACE_ONE``
-            or ``REPLACE_SPECIAL``.
+            or ``REPLACE_SPECIAL``. None for records added or removed, where no sample of a fixed
+            size is drawn.
 
     Raises:
         UnsupportedError: If the event, or it under this adjacency, has no counterpart.
@@ -120,6 +135,9 @@ def from_event(
         >>> print(from_event(dp_accounting.SelfComposedDpEvent(step, 1000)))
         Poisson-subsampled Gaussian (noise multiplier 1.1, rate 0.01) x 1000
     """
+    if adjacency is None:
+        refuse_unnamed(event)
+        return read(event, Adjacency.ADD_REMOVE)
     known = isinstance(adjacency, NeighboringRelation) and adjacency in RELATIONS
     meant = RELATIONS[adjacency] if known else adjacency
     return read(event, _validate.choice("adjacency", meant, Adjacency))
@@ -165,23 +183,27 @@ def _inside(event: dp_event.DpEvent, adjacency: Adjacency) -> Mechanism | None:
     return read(event, adjacency) if parts else None
 
 
-def _draws_from_so_many(event: dp_event.DpEvent) -> bool:
-    """Return whether an event, or one inside it, says how many records it draws from."""
+def refuse_unnamed(event: dp_event.DpEvent) -> None:
+    """Raise where nobody says which neighbours are meant, and that is not records added alone."""
+    if any(isinstance(one, dp_event.SampledWithoutReplacementDpEvent) for one in _all_of(event)):
+        raise _refused(event, _UNNAMED)
+
+
+def _all_of(event: dp_event.DpEvent) -> Iterator[dp_event.DpEvent]:
+    """Yield an event and all events inside it."""
+    yield event
     match event:
-        case dp_event.SampledWithoutReplacementDpEvent() | dp_event.SampledWithReplacementDpEvent():
-            return True
-        case dp_event.TruncatedSubsampledGaussianDpEvent():
-            return True
         case dp_event.ComposedDpEvent(events=several):
-            return any(map(_draws_from_so_many, several))
+            for one in several:
+                yield from _all_of(one)
         case (
             dp_event.SelfComposedDpEvent(event=inner)
             | dp_event.PoissonSampledDpEvent(event=inner)
+            | dp_event.SampledWithoutReplacementDpEvent(event=inner)
+            | dp_event.SampledWithReplacementDpEvent(event=inner)
             | dp_event.RepeatAndSelectDpEvent(event=inner)
         ):
-            return _draws_from_so_many(inner)
-        case _:
-            return False
+            yield from _all_of(inner)
 
 
 def _draws(event: _FixedSize) -> bool:
@@ -269,7 +291,7 @@ def _(event: dp_event.SelfComposedDpEvent, adjacency: Adjacency) -> Mechanism:
 def _(event: dp_event.PoissonSampledDpEvent, adjacency: Adjacency) -> Mechanism:
     """Return the mechanism on a Poisson sample, a Gaussian's noise in units of contributions."""
     units = Adjacency.ADD_REMOVE if adjacency is Adjacency.REPLACE_ONE else adjacency
-    if _draws_from_so_many(event.event):
+    if any(isinstance(one, _OF_STATED_SIZE) for one in _all_of(event.event)):
         raise _refused(event, "a Poisson sample has a random size, and not the one stated inside")
     inner = _inside(event.event, units)
     rate = _validate.real("rate", event.sampling_probability)

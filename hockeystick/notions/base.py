@@ -16,6 +16,10 @@ MU: Final = Domain(symbol="mu", low=0, high=math.inf, typical=(0.01, 10))
 RHO: Final = Domain(symbol="rho", low=0, high=math.inf, typical=(1e-3, 10))
 OMEGA: Final = Domain(symbol="omega", low=1, high=math.inf, low_open=True, typical=(2, 1000))
 _SIZE: Final = whole_numbers("g", 1, (1, 100))
+_OF_THE_WORST: Final = (
+    "A lower end is for the worst release within the guarantee: a mechanism that has it may cost "
+    "less."
+)
 
 
 @final
@@ -55,8 +59,9 @@ class Notion(Mechanism):
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """The guarantee itself: nothing else is known of the release."""
-        return (f"The release is {self._guarantee}: nothing else is known of it.",)
+        """The guarantee itself, of which nothing else is known, and what a lower end is for."""
+        known = f"The release is {self._guarantee}: nothing else is known of it. "
+        return (known + _OF_THE_WORST,)
 
     @property
     @abstractmethod

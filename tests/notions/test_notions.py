@@ -102,7 +102,10 @@ def test_the_size_of_a_group_is_a_count(notion: Notion, size: Any) -> None:
 )
 def test_a_notion_says_what_it_is_as_people_write_it(notion: Notion, words: str) -> None:
     assert str(notion) == f"{words} release"
-    assert notion.assumptions == (f"The release is {words}: nothing else is known of it.",)
+    worst = "A lower end is for the worst release within the guarantee: a mechanism that has it may"
+    assert notion.assumptions == (
+        f"The release is {words}: nothing else is known of it. {worst} cost less.",
+    )
 
 
 BAD_NUMBERS = [-1, -1e-300, math.nan, True, None, "1", 1j, 10**400]

@@ -259,12 +259,18 @@ TOO_MANY: Final = {
 
 # What reads an event of dp-accounting.
 FROM_EVENT: Final = "hockeystick.adapters.dp_accounting.from_event(event, adjacency)"
+# What its classes end in, and what is written where only texts are read.
+EVENT: Final = "DpEvent"
+IN_PLACE_OF_EVENTS: Final = (
+    f" but an event of dp-accounting: write PoissonSubsampled(Gaussian(1.1), rate=0.01)**1000 or "
+    f"alike, or in Python {FROM_EVENT}"
+)
 
 # Functions and classes of other libraries, and what is called in their place.
 OF_OTHERS: Final = {
     "hockeystick.epsilon(hockeystick.DPSGD(examples=..., batch_size=..., epochs=..., "
     "noise_multiplier=...), delta)": "compute-dp-sgd-privacy compute-dp-sgd-privacy-statement "
-    "get-privacy-spent compute-epsilon",
+    "apply-dp-sgd-analysis get-privacy-spent compute-epsilon",
     "hockeystick.convert(plan, hockeystick.RenyiDP, orders=[2, 4, 8]) for the divergences at some "
     'orders, or hockeystick.epsilon(plan, delta, accountant="rdp") for the best of all': "get-rdp "
     "compute-rdp function-rdp renyi-divergence renyi-divergences",
@@ -275,7 +281,7 @@ OF_OTHERS: Final = {
     "delta), rate=sample_rate, steps=...), or with examples=..., batch_size=..., epochs=... in "
     "place of both": "calibrate-dp-mechanism "
     "get-noise-multiplier find-noise-multiplier get-sigma calibrate-analytic-gaussian-mechanism "
-    "solve find-noise calibrate-noise",
+    "solve find-noise calibrate-noise compute-noise",
     "hockeystick.epsilon(plan, delta), or in a loop hockeystick.Accountant()": "rdp-accountant "
     "pld-accountant prv-accountant gaussian-accountant moments-accountant privacy-accountant "
     "create-accountant",
@@ -285,13 +291,15 @@ OF_OTHERS: Final = {
     "from-two-probability-mass-functions custom-mechanism",
     f"hockeystick.{OTHER_NUMBERS['geometric']}": "geometric geometric-mechanism "
     "two-sided-geometric",
+    "hockeystick.Gaussian(noise_multiplier=stddev / l2_norm_clip)": "gaussian-sum-query "
+    "gaussian-average-query",
     "mechanism ** 0, which releases nothing": "no-op no-op-dp-event none-dp-event",
     "hockeystick.Gaussian(0), whose noise hides nothing": "non-private non-private-dp-event",
     "hockeystick.Mechanism, or for an event of dp-accounting "
     "hockeystick.adapters.dp_accounting.from_event(event, adjacency)": "dp-event",
     FROM_EVENT: "from-event from-dp-event read-event",
     "adjacency='add-remove', 'replace-one' or 'zero-out' of a plan": "neighboring-relation "
-    "neighbouring-relation neighbor-relation",
+    "neighbouring-relation neighbor-relation neighbor-rel",
     "plan.for_group(size), as in plan.for_group(3)": "group group-privacy",
     "hockeystick.epsilon(plan, delta)": "get-epsilon",
     "hockeystick.delta(plan, epsilon)": "get-delta compute-delta",

@@ -12,6 +12,7 @@ from typing import Final
 
 from hockeystick._instead import (
     CALLED_WITH,
+    EVENT,
     FROM_EVENT,
     INSTEAD,
     METHODS_OF_MECHANISMS,
@@ -316,7 +317,7 @@ def _meant_by(name: str, public: Mapping[str, str]) -> str:
     found = meant(name, public)
     if found is None:
         return ""
-    event = f" An event itself is read by {FROM_EVENT}" if name.endswith("DpEvent") else ""
+    event = f" An event itself is read by {FROM_EVENT}" if name.endswith(EVENT) else ""
     return f" (did you mean {public[found]}.{found}?{event})"
 
 

@@ -14,6 +14,7 @@ import warnings
 from collections.abc import Callable, Mapping
 from typing import Any, Final, NoReturn
 
+from hockeystick._instead import EVENT, IN_PLACE_OF_EVENTS
 from hockeystick._keywords import refuse_too_many
 from hockeystick._synonyms import how_called, meant, other_number
 from hockeystick.errors import HockeystickError, PlanFileError
@@ -336,6 +337,8 @@ class _Reader:
 
 def _meant(name: str) -> str:
     """Return which mechanism was meant, and how it is written where that is not plain."""
+    if name.endswith(EVENT):
+        return IN_PLACE_OF_EVENTS
     form = other_number(name) or how_called(meant(name, _CALLABLE) or "")
     return did_you_mean(name, _CALLABLE) + (f"; write {form}" if form else "")
 

@@ -21,6 +21,10 @@ _PARTS_SHOWN: Final = 4
 A_MECHANISM: Final = "a mechanism"
 # What is added where something is given from which a mechanism can be read.
 _FROM_A_PLD: Final = " (hockeystick.adapters.dp_accounting.from_pld(pld) reads a distribution)"
+_FROM_AN_ACCOUNTANT: Final = (
+    " (give what it composed: hockeystick.adapters.dp_accounting.from_event(accountant.ledger, "
+    "accountant.neighboring_relation))"
+)
 _FROM_A_FILE: Final = " (hockeystick.load_plan(path).plan reads one from a file)"
 _FROM_A_TEXT: Final = " (hockeystick.io.parse_plan(text) reads one from a text)"
 _OF_SEVERAL: Final = " (compose several with @: a @ b)"
@@ -349,7 +353,7 @@ def checked(name: str, value: object, *, allowed: str = A_MECHANISM) -> Mechanis
     """
     if isinstance(value, Mechanism):
         return value
-    if _is_event(value):
+    if _is_of_dp_accounting(value, "DpEvent"):
         read: Mechanism = import_module(_READS_EVENTS).from_event(value)
         return read
     raise ParameterError(name, value, allowed + _how_to_read(value))
@@ -367,6 +371,8 @@ def _how_to_read(value: object) -> str:
         return f" (that is a class: call it, {value.__name__}(...))"
     if isinstance(getattr(value, "plan", None), Mechanism):
         return f" (the {type(value).__name__}'s .plan is one)"
+    if _is_of_dp_accounting(value, "PrivacyAccountant"):
+        return _FROM_AN_ACCOUNTANT
     if type(value).__module__.startswith("dp_accounting.pld"):
         return _FROM_A_PLD
     return _of_opacus(value)
@@ -385,9 +391,9 @@ def _of_opacus(value: object) -> str:
     return f" (a step of DP-SGD is PoissonSubsampled(Gaussian({noise!r}), {rate!r}){often})"
 
 
-def _is_event(value: object) -> bool:
-    """Return whether a value is an event of dp-accounting, by names, as that need not be there."""
+def _is_of_dp_accounting(value: object, name: str) -> bool:
+    """Return whether a value is of a class of dp-accounting, by names: it need not be there."""
     return any(
-        kind.__name__ == "DpEvent" and kind.__module__.partition(".")[0] == "dp_accounting"
+        kind.__name__ == name and kind.__module__.partition(".")[0] == "dp_accounting"
         for kind in type(value).__mro__
     )

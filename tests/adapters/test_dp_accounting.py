@@ -217,7 +217,7 @@ def test_what_releases_nothing_releases_nothing_in_a_sample() -> None:
     inside = [dp_event.NoOpDpEvent(), Times(Gaussian(1.0), 0), Both([])]
     for event in inside:
         assert from_event(Poisson(0.5, event)) == NOTHING
-        assert from_event(dp_event.SampledWithoutReplacementDpEvent(9, 3, event)) == NOTHING
+        assert from_event(Without(9, 3, event), REPLACE) == NOTHING
     assert from_event(Both([])) == NOTHING
     assert from_event(Without(9, 0, Gaussian(1.0)), REPLACE) == NOTHING
     assert from_event(With(9, 0, Gaussian(1.0)), REPLACE) == NOTHING
@@ -388,6 +388,31 @@ def test_what_has_no_counterpart_is_refused_with_the_reason_and_not_supported(
     assert accountant.ledger == Gaussian(2.0)
 
 
+@pytest.mark.parametrize(
+    "event",
+    [
+        Without(60_000, 256, Gaussian(2.2)),
+        Times(Both([Gaussian(1.0), Without(60_000, 256, Gaussian(2.2))]), 3),
+        dp_event.RepeatAndSelectDpEvent(Without(9, 3, Gaussian(1.0)), 5.0, 1.0),
+    ],
+)
+def test_a_sample_of_a_fixed_size_is_read_only_for_the_neighbours_that_are_named(
+    event: Any,
+) -> None:
+    # RdpAccountant has it under REPLACE_ONE alone; what costs less is never answered in silence.
+    name = r"write from_event\(event, 'replace-one'\) or HockeystickAccountant\(NeighboringRelati"
+    for ask in (from_event, lambda one: hs.epsilon(one, 1e-5)):
+        with pytest.raises(hs.errors.UnsupportedError, match=name):
+            ask(event)
+    assert not RdpAccountant().supports(event)
+    assert not HockeystickAccountant().supports(event)
+    with pytest.raises(dpa.UnsupportedEventError, match=name):
+        HockeystickAccountant().compose(event)
+    for adjacency in (ADD, REPLACE):
+        assert from_event(event, adjacency).adjacency is adjacency
+        assert HockeystickAccountant(RELATION[adjacency]).supports(event)
+
+
 @pytest.mark.parametrize("adjacency", [ADD, REPLACE, ZERO])
 @pytest.mark.parametrize(
     "inside",
@@ -518,6 +543,8 @@ def test_what_is_no_event_and_no_mechanism_is_refused() -> None:
         from_event(Gaussian(1.0), "add")
     with pytest.raises(hs.errors.ParameterError, match="neighboring_relation must be"):
         HockeystickAccountant("add-remove")
+    with pytest.raises(hs.errors.ParameterError, match="the best of all real ones is taken"):
+        HockeystickAccountant([2, 4, 8])
     with pytest.raises(TypeError, match="DpEvent"):
         HockeystickAccountant().compose(hs.Gaussian(1))
 
@@ -672,6 +699,12 @@ def test_every_question_takes_an_event_as_what_is_read_from_it() -> None:
 def test_what_is_no_event_or_needs_another_adjacency_is_told_what_to_write() -> None:
     with pytest.raises(hs.errors.ParameterError, match=r"from_pld\(pld\) reads a distribution"):
         hs.epsilon(from_gaussian_mechanism(1.0), 1e-5)
+    for accountant in (RdpAccountant(), HockeystickAccountant()):
+        composed: Any = accountant.compose(Gaussian(2.0), 3)
+        with pytest.raises(hs.errors.ParameterError, match=r"from_event\(accountant\.ledger, "):
+            hs.epsilon(composed, 1e-5)
+        plan = from_event(composed.ledger, composed.neighboring_relation)
+        assert plan == hs.Gaussian(2) ** 3
     tree = dp_event.SingleEpochTreeAggregationDpEvent(3.0, 64)
     with pytest.raises(hs.errors.UnsupportedError, match=r"from_event\(event, 'zero-out'\)"):
         hs.epsilon(tree, 1e-5)

@@ -100,6 +100,12 @@ def test_a_dash_is_a_plan_file_on_standard_input(
             "1.4142135623730951), 'sensitivity' in Gaussian; allowed are noise_multiplier",
         ),
         ("Gaussian(sigma=5)", "is sigma over the sensitivity, so 5 at sensitivity 1)"),
+        (
+            "SelfComposedDpEvent(PoissonSampledDpEvent(0.01, GaussianDpEvent(1.1)), 1000)",
+            "'SelfComposedDpEvent' is no mechanism or notion but an event of dp-accounting: write "
+            "PoissonSubsampled(Gaussian(1.1), rate=0.01)**1000 or alike, or in Python "
+            "hockeystick.adapters.dp_accounting.from_event(event, adjacency)",
+        ),
         ("Laplace(-2)", "'Laplace(-2)': Laplace: scale must be a number >= 0 or inf; got -2"),
         ("zebra", "zebra: no such file; give the path of a plan file"),
         ("DP-FedAvg", "a plan file, or write out the mechanism, 'FedSDP(...)'"),

@@ -90,6 +90,9 @@ def test_names_of_other_libraries_lead_to_the_call_that_does_the_same() -> None:
     package, accountant = hs, hs.Accountant()
     for where, name, said in (
         (package, "compute_dp_sgd_privacy", r"; use hockeystick\.epsilon\(.*DPSGD\("),
+        (package, "apply_dp_sgd_analysis", r"; use hockeystick\.epsilon\(.*DPSGD\("),
+        (package, "compute_noise", r"; use hockeystick\.calibrate\("),
+        (package, "GaussianSumQuery", r"; use hockeystick\.Gaussian\(noise_multiplier=stddev / l2"),
         (package, "calibrate_dp_mechanism", r"; use hockeystick\.calibrate\("),
         (package, "PLDAccountant", r"or in a loop hockeystick\.Accountant\(\)"),
         (package, "PrivacyLossDistribution", r"discrete_tradeoff\(p, q\)\) for .*from_pld\(pld\)$"),

@@ -476,8 +476,8 @@ def _check_users(plan: DPSGD) -> None:
     several = f"examples_per_user {plan.examples_per_user}"
     if plan.sampling not in (Sampling.POISSON, Sampling.FULL_BATCH):
         raise IncompatibleError(
-            f"{several} has no analysis with sampling {plan.sampling!r}; use 'poisson', or ask for "
-            "a group of records of the plan without it"
+            f"{several} has no analysis with sampling {plan.sampling!r}; use 'poisson', or leave "
+            f"it out and ask for a group of records: {_asked_of_a_group(plan)}"
         )
     if plan.batch_cap is not None or plan.clipping is not Clipping.INDIVIDUAL:
         raise IncompatibleError(
@@ -487,6 +487,14 @@ def _check_users(plan: DPSGD) -> None:
     if plan.examples is not None and plan.examples_per_user > plan.examples:
         allowed = f"at most the number of examples, {plan.examples:,}"
         raise ParameterError("examples_per_user", plan.examples_per_user, allowed)
+
+
+def _asked_of_a_group(plan: DPSGD) -> str:
+    """Return what is written to ask for a group as large as a user's examples."""
+    size = plan.examples_per_user
+    if plan.sampling is Sampling.SHUFFLE:
+        return f"--group {size}, or in Python plan.for_group({size})"
+    return f"in Python, hockeystick.tradeoff(plan).group({size})"
 
 
 def _check_epochs(plan: DPSGD) -> None:

@@ -371,8 +371,12 @@ def test_a_full_batch_holds_all_of_a_user(adjacency: str) -> None:
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
-        ({"sampling": "fixed-size"}, "no analysis with sampling 'fixed-size'"),
-        ({"sampling": "shuffle", "adjacency": "zero-out"}, "no analysis with sampling 'shuffle'"),
+        ({"sampling": "fixed-size"}, r"sampling 'fixed-size'.* in Python, .*tradeoff\(plan\)\.gro"),
+        (
+            {"sampling": "shuffle", "adjacency": "zero-out"},
+            r"no analysis with sampling 'shuffle'.* ask for a group of records: --group 2, or in "
+            r"Python plan\.for_group\(2\)$",
+        ),
         ({"batch_cap": 20}, "leave out batch_cap"),
         ({"clipping": "batch"}, "clip each example on its own"),
         ({"examples_per_user": 1001}, "at most the number of examples, 1,000"),

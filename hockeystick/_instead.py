@@ -20,8 +20,8 @@ _A_STEP: Final = (
     "step(noise_multiplier=..., sample_rate=...) is of adapters.opacus.HockeystickAccountant"
 )
 _ORDERS: Final = (
-    "accountant='rdp' takes the best of all orders; what is known at some of them is a plan, "
-    "RenyiDP({{order: divergence}})"
+    "accountant='rdp' takes the best of all orders, accountants.best_order(plan, delta); what is "
+    "known at some of them is a plan, RenyiDP({{order: divergence}})"
 )
 _A_TARGET: Final = "calibrate({}, 'noise_multiplier', ApproxDP({{}}, delta)) solves for the noise"
 _PRECISION: Final = "tolerance= is the relative width of the interval, and digits= computes in more"
@@ -308,6 +308,7 @@ OF_OTHERS: Final = {
 }
 # The same of methods of an accountant.
 METHODS_OF_OTHERS: Final = {
+    "hockeystick.accountants.best_order(accountant.plan, delta)": "get-epsilon-and-optimal-order",
     "epsilon(delta)": "get-epsilon get-privacy-spent compute-epsilon",
     "delta(epsilon)": "get-delta compute-delta",
     "step(mechanism, count)": "compose compose-event add record",

@@ -11,6 +11,7 @@ from hockeystick.accountants.monte_carlo import monte_carlo_delta
 from hockeystick.accountants.registry import ACCOUNTANTS
 from hockeystick.accountants.samplings import SamplingRow, compare_samplings
 from hockeystick.accountants.summary import GaussianSummary, gaussian_summary
+from hockeystick.accountants.theorems.best_order import best_order
 from hockeystick.accountants.tradeoff import tradeoff
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "GaussianSummary",
     "Row",
     "SamplingRow",
+    "best_order",
     "central_limit_mu",
     "compare",
     "compare_samplings",

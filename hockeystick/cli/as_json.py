@@ -6,9 +6,10 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from hockeystick.accountants import GaussianSummary, Row, SamplingRow, central_limit_mu
+from hockeystick.accountants import GaussianSummary, Row, SamplingRow, best_order, central_limit_mu
 from hockeystick.accountants.comparison import Truth, quoted
 from hockeystick.accountants.limits.gdp import GaussianLimit
+from hockeystick.accountants.theorems.rdp import RDP
 from hockeystick.answers import SCHEMA, cautions, document, sources, sources_of_all
 from hockeystick.answers.cautions import caution_of_notes
 from hockeystick.cli.describe import Question, fields
@@ -74,6 +75,8 @@ def _answer(
     besides["sources"] = [{"of": one.of, "text": one.text} for one in theorems]
     if answer.accountant == GaussianLimit.name:
         besides["mu"] = jsonable(central_limit_mu(file.plan).value)
+    if answer.accountant == RDP.name and answer.quantity == "epsilon":
+        besides["order"] = jsonable(best_order(file.plan, at.value))
     if isinstance(answer, Approximate):
         return {**heading, **answer.as_dict(), **besides}
     asked: Any = {at.name: at.value}

@@ -614,6 +614,17 @@ def test_an_accountant_answers_with_the_upper_ends_of_its_plan() -> None:
     assert HockeystickAccountant().compose(accountant.ledger).account.plan == plan
 
 
+def test_the_best_order_is_theirs_on_a_fine_grid() -> None:
+    orders = [1.05 + 0.05 * k for k in range(500)]
+    for event in (Times(Poisson(0.01, Gaussian(1.1)), 1000), Times(Gaussian(5.0), 20)):
+        theirs = RdpAccountant(orders).compose(event).get_epsilon_and_optimal_order(1e-6)
+        ours = HockeystickAccountant().compose(event)
+        epsilon, order = ours.get_epsilon_and_optimal_order(1e-6)
+        assert epsilon == hs.epsilon(ours.account.plan, 1e-6, accountant="rdp").upper
+        assert (epsilon, order) == pytest.approx(theirs, rel=5e-3)
+        assert ours.get_epsilon(1e-6) < epsilon <= theirs[0]
+
+
 def test_nothing_costs_nothing_and_no_privacy_is_infinite() -> None:
     accountant = HockeystickAccountant()
     assert (accountant.get_epsilon(1e-5), accountant.get_delta(1.0)) == (0.0, 0.0)

@@ -143,6 +143,18 @@ def test_json_says_how_far_a_participant_moves_an_encoder(run: Run) -> None:
     assert Fraction(math.nextafter(sensitivity, 0)) ** 2 < square
 
 
+def test_answers_by_renyi_divergences_say_the_best_order(run: Run) -> None:
+    asked = ("epsilon", *TRAINING, "--delta", "1e-5", "--accountant", "rdp")
+    plan = hs.DPSGD(rate=0.1, steps=100, noise_multiplier=1)
+    order = hs.accountants.best_order(plan, 1e-5)
+    assert told(run, *asked)["order"] == order
+    _, out, _ = run(*asked)
+    assert f"best order  {order:.4g} " in out
+    _, out, _ = run(*asked[:-1], "contour")
+    assert "best order" not in out
+    assert "order" not in told(run, "delta", *TRAINING, "--epsilon", "1", "--accountant", "rdp")
+
+
 def test_json_of_an_approximation_has_no_bounds(run: Run) -> None:
     answer = told(run, "epsilon", *TRAINING, "--delta", "1e-5", "--accountant", "gdp")
     assert answer["kind"] == "approximation"

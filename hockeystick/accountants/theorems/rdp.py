@@ -14,7 +14,7 @@ from hockeystick.privacy_loss import Terms, largest_loss
 from hockeystick.privacy_loss.bounds.cks_factor import log_cks_factor
 from hockeystick.privacy_loss.core.terms import breakpoints, largest_order, sum_of_bounds
 from hockeystick.privacy_loss.guarantees.renyi import ConcentratedLoss, RenyiCurveLoss
-from hockeystick.tradeoffs.profiles.one_order import delta_by_orders, epsilon_by_orders
+from hockeystick.tradeoffs.profiles.one_order import delta_by_orders, epsilon_and_c
 from hockeystick.tradeoffs.profiles.renyi_curve import RenyiPoints
 
 _OUTWARD = 2.0**-46
@@ -49,9 +49,8 @@ class RDP(DirectedAccountant):
         """Return epsilon of one direction, the upper end from the best order."""
         if not terms:
             return Interval.point(0.0)
-        lower, stated = least_epsilon(terms, delta), _stated(terms)
-        by_points = epsilon_by_orders(stated, delta) if stated else math.inf
-        upper = max(min(epsilon_upper(terms, delta), by_points), lower)
+        lower = least_epsilon(terms, delta)
+        upper = max(epsilon_and_order(terms, delta)[0], lower)
         return Interval(lower, upper, upper)
 
     def delta_of(self, terms: Terms, epsilon: float) -> Interval:
@@ -83,13 +82,27 @@ def _stated(terms: Terms) -> RenyiPoints | None:
     return RenyiPoints(known) if known else None
 
 
+def epsilon_and_order(terms: Terms, delta: float) -> tuple[float, float]:
+    """Return a proven upper bound of epsilon, and the order alpha that it is from."""
+    stated = _stated(terms)
+    by_points = epsilon_and_c(stated, delta) if stated else (math.inf, math.inf)
+    epsilon, c = min(_epsilon_and_c(terms, delta), by_points)
+    return epsilon, 1.0 + c
+
+
 def epsilon_upper(terms: Terms, delta: float) -> float:
     """Return a proven upper bound of epsilon, from the best order."""
+    return _epsilon_and_c(terms, delta)[0]
+
+
+def _epsilon_and_c(terms: Terms, delta: float) -> tuple[float, float]:
+    """Return a proven upper bound of epsilon, and the c of its order; inf of the largest losses."""
     log_delta, _ = log_readings(delta)
     orders = candidate_orders(terms, optimal_order(terms, log_delta))
-    best = min(_epsilon_upper(terms, log_delta, c) for c in orders)
+    best, c = min((_epsilon_upper(terms, log_delta, c), c) for c in orders)
     # Epsilon is at most the sum of the largest losses.
-    return max(min(best, largest_loss(terms)), 0.0)
+    most = largest_loss(terms)
+    return max(min(best, most), 0.0), c if best < most else math.inf
 
 
 def delta_upper(terms: Terms, epsilon: float) -> float:

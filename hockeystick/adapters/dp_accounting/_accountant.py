@@ -9,6 +9,7 @@ from dp_accounting import dp_event
 from dp_accounting.privacy_accountant import NeighboringRelation, PrivacyAccountant
 
 from hockeystick import _validate
+from hockeystick.accountants import best_order
 from hockeystick.accountants.base import TOLERANCE
 from hockeystick.accountants.composition import composition_of
 from hockeystick.adapters.dp_accounting._reading import RELATIONS, parts_of, read, refuse_unnamed
@@ -78,6 +79,25 @@ class HockeystickAccountant(PrivacyAccountant):  # type: ignore[misc]  # theirs 
         """
         at = _validate.one("delta", target_delta)
         return float(self._account.epsilon(at, tolerance=self._tolerance).upper)
+
+    def get_epsilon_and_optimal_order(self, target_delta: float) -> tuple[float, float]:
+        """Return the epsilon that Renyi divergences prove, and the best order, as RdpAccountant.
+
+        ``get_epsilon`` is at most that: it does not stop at Renyi divergences.
+
+        Args:
+            target_delta: In [0, 1].
+
+        Returns:
+            The upper end of accountant "rdp", and ``hs.accountants.best_order``.
+
+        Raises:
+            ParameterError: If it is no such number.
+            UnsupportedError: If divergences of a part of what is composed are not known.
+        """
+        at = _validate.one("delta", target_delta)
+        found = self._account.epsilon(at, accountant="rdp", tolerance=self._tolerance)
+        return float(found.upper), best_order(self._account.plan, at)
 
     def get_delta(self, target_epsilon: float) -> float:
         """Return the proven upper end of delta.

@@ -12,9 +12,10 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from hockeystick.accountants import GaussianSummary, Row, central_limit_mu
+from hockeystick.accountants import GaussianSummary, Row, best_order, central_limit_mu
 from hockeystick.accountants.comparison import Truth, quoted
 from hockeystick.accountants.limits.gdp import GaussianLimit
+from hockeystick.accountants.theorems.rdp import RDP
 from hockeystick.answers import Decision, cautions, in_words, protected, steps_rules
 from hockeystick.answers.cautions import caution_of_notes
 from hockeystick.answers.widths import far_apart
@@ -106,6 +107,8 @@ def panel(
         facts.add_row("", Text(far_apart(file.plan)))
     if answer.accountant == GaussianLimit.name:
         facts.add_row("mu", _limiting_mu(file))
+    if answer.accountant == RDP.name and answer.quantity == "epsilon":
+        facts.add_row("best order", f"{best_order(file.plan, at.value):.4g}")
     if summary is not None:
         _add_summary(facts, summary)
     add_subject(facts, file, answer.adjacency, ("accountant", answer.accountant))

@@ -89,7 +89,12 @@ def delta_by_orders(curve: RenyiCurve, epsilon: float) -> float:
 
 
 def epsilon_by_orders(curve: RenyiCurve, delta: float) -> float:
-    """Return the least upper bound of epsilon by a single order of the curve, rounded up.
+    """Return the least upper bound of epsilon by a single order of the curve, rounded up."""
+    return epsilon_and_c(curve, delta)[0]
+
+
+def epsilon_and_c(curve: RenyiCurve, delta: float) -> tuple[float, float]:
+    """Return the same bound, and the ``c = alpha - 1`` of its order.
 
     Each round takes the best order at the last epsilon, and then the epsilon of that order's bound.
     """
@@ -112,7 +117,10 @@ def epsilon_by_orders(curve: RenyiCurve, delta: float) -> float:
         curve, _best_at_order(curve, first, epsilon, _FINAL_TOLERANCE)[1], log_delta, epsilon
     )
     with working_digits(_digits(curve)):
-        return min(_certified_epsilon(curve, *one, delta) for one in ((found, epsilon), rival))
+        return min(
+            (_certified_epsilon(curve, bound, start, delta), bound.c)
+            for bound, start in ((found, epsilon), rival)
+        )
 
 
 def _certified_epsilon(

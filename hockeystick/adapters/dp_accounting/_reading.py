@@ -204,6 +204,8 @@ def _all_of(event: dp_event.DpEvent) -> Iterator[dp_event.DpEvent]:
             | dp_event.RepeatAndSelectDpEvent(event=inner)
         ):
             yield from _all_of(inner)
+        case _:
+            return
 
 
 def _draws(event: _FixedSize) -> bool:

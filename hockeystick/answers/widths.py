@@ -9,6 +9,7 @@ from hockeystick.mechanisms import (
     MaxNoise,
     Mechanism,
     ReportNoisyMax,
+    ShuffledReports,
     runs_of,
 )
 from hockeystick.notions import TCDP, ZCDP, RenyiDP
@@ -18,6 +19,7 @@ _CLASSES: Final = (RenyiDP, TCDP, ZCDP)
 _SELECTIONS: Final = (
     "of selections that may depend on what came before, the worst is known by a bound only"
 )
+_SHUFFLED: Final = "of shuffled reports, the data that cost the most are known by a bound only"
 
 
 def far_apart(plan: Mechanism) -> str:
@@ -41,6 +43,8 @@ def _reason(plan: Mechanism) -> str | None:
     for one, _ in runs:
         if isinstance(one, _CLASSES):
             return f"of the {type(one).__name__} release nothing but that guarantee is known"
+        if isinstance(one, ShuffledReports):
+            return _SHUFFLED
     several = sum(count for _, count in runs) > 1
     return _SELECTIONS if several and any(_is_of_range(one) for one, _ in runs) else None
 

@@ -27,6 +27,10 @@ SELECTIONS = (
         (Exponential(0.5) ** 3, SELECTIONS),
         (Exponential(0.5) @ hs.Gaussian(2), SELECTIONS),
         (ReportNoisyMax(0.5) ** 2, SELECTIONS),
+        (
+            hs.mechanisms.ShuffledReports(hs.RandomizedResponse(1, categories=2), users=20_000),
+            ", as of shuffled reports, the data that cost the most are known by a bound only",
+        ),
         # One of them is known exactly.
         (Exponential(0.5), ""),
         (Exponential(0.5) @ hs.ZCDP(0.1) ** 0, ""),

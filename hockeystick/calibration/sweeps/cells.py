@@ -164,7 +164,14 @@ def _(found: Certified) -> Columns:
 
 @columns.register
 def _(found: Approximate) -> Columns:
-    return {"approximation": _end(found.value, nearest), ACCOUNTANT: found.accountant}
+    value = _end(found.value, nearest)
+    return {
+        "lower": None,
+        "estimate": value,
+        "upper": None,
+        "approximation": value,
+        ACCOUNTANT: found.accountant,
+    }
 
 
 @columns.register

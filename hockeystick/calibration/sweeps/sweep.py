@@ -54,9 +54,10 @@ def sweep(
     The grid is the product of the parameters' values, the last of which changes fastest. A row has
     the parameters, then what the question's answer consists of (``lower``, ``estimate``, ``upper``
     and ``accountant`` of a ``Certified``, which is ``answered_by`` where the grid has
-    ``accountant``; ``value``, ``achieved_lower``, ``achieved_upper`` and ``status`` of a
-    ``Calibrated``; a number is ``value``; a mapping is its own columns), then ``error``: None, or
-    why this cell has no answer.
+    ``accountant``; of an ``Approximate``, which proves nothing, ``lower`` and ``upper`` are None,
+    and its number is ``estimate`` and, beside it, ``approximation``; ``value``, ``achieved_lower``,
+    ``achieved_upper`` and ``status`` of a ``Calibrated``; a number is ``value``; a mapping is its
+    own columns), then ``error``: None, or why this cell has no answer.
 
     Guarantees:
         With ``out``, each answer is on its way to the disk before the next one is asked for (that

@@ -166,7 +166,9 @@ def report(
         notes=file.notes,
         file_name=None if text is None else _FILE_NAME,
         file_content=None if text is None else text.encode(),
-        commands=() if text is None else _commands(asked, budget_epsilon, audit or ledger),
+        commands=()
+        if text is None
+        else _commands(asked, budget_epsilon, audit or ledger, verify=verify),
         budget=None
         if budget_epsilon is None
         else _validate.real("budget_epsilon", budget_epsilon, _validate.PARAMETERS["epsilon"]),
@@ -202,11 +204,14 @@ def _file_text(file: PlanFile) -> str | None:
         return None
 
 
-def _commands(delta: float, budget: float | None, besides: object) -> tuple[str, ...]:
+def _commands(
+    delta: float, budget: float | None, besides: object, *, verify: bool
+) -> tuple[str, ...]:
     """Return what gives the headline again, and the page where that needs nothing besides."""
     asked = [_FILE_NAME, "--delta", repr(float(delta))]
     budgeted = [] if budget is None else ["--budget-epsilon", repr(float(budget))]
     lines = [["epsilon", *asked]]
     if besides is None:
-        lines.append(["report", *asked, *budgeted, "-o", "report.html"])
+        verified = ["--verify"] if verify else []
+        lines.append(["report", *asked, *budgeted, *verified, "-o", "report.html"])
     return tuple(shlex.join(["hockeystick", *line]) for line in lines)

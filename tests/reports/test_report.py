@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import hockeystick as hs
+from hockeystick import verifier
 from hockeystick.errors import ParameterError
 from hockeystick.io import PlanFile, load_plan
 from hockeystick.reports import Audit, Report, day_of_build
@@ -91,3 +92,10 @@ def test_a_plan_that_no_file_can_hold_has_a_page_all_the_same() -> None:
     made = hs.report(hs.FDP(hs.tradeoffs.GaussianTradeOff(mu=1.0)), delta=1e-5)
     subject = made.findings.subject
     assert (subject.file_content, subject.commands) == (None, ())
+
+
+def test_what_was_verified_is_verified_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    verdict = verifier.Verdict(status="verified", reason="", checks=())
+    monkeypatch.setattr(verifier, "verify", lambda text: verdict)
+    commands = hs.report(FILE, verify=True, date=DAY).findings.subject.commands
+    assert commands[1] == "hockeystick report plan.toml --delta 1e-05 --verify -o report.html"

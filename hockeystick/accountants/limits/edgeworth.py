@@ -35,11 +35,12 @@ class Edgeworth(DirectedAccountant):
     function, ``f = F_P(F_Q^-1(1-a))``, for i.i.d. runs.
 
     Guarantees:
-        None: an approximation, exact for Gaussians without sampling. It is good for many runs and a
-        moderate delta, and no better than the central limit theorem far out, where the expansion
-        may fall below 0 or rise again. There, delta(eps) is the largest value, at least 0 and at
-        most 1, that the expansion takes from eps on, and epsilon(delta) the last point at which it
-        exceeds delta, or 0: both fall, each is the other's inverse, and neither is ever no number.
+        None, on either side of the truth; exact for Gaussians without sampling. It is good for many
+        runs and a moderate delta, and no better than the central limit theorem far out, where the
+        expansion may fall below 0 or rise again. There, delta(eps) is the largest value, at least 0
+        and at most 1, that the expansion takes from eps on, and epsilon(delta) the last point at
+        which it exceeds delta, or 0: both fall, each is the other's inverse, and neither is ever no
+        number.
 
     Edge cases:
         No runs cost 0. Losses with no moments in reach of floats are refused.
@@ -51,7 +52,9 @@ class Edgeworth(DirectedAccountant):
 
     name: ClassVar[str] = "edgeworth"
     kind: ClassVar[Kind] = "approximation"
-    summary: ClassVar[str] = "Edgeworth expansion; no guarantee, closer than the limit theorem"
+    summary: ClassVar[str] = (
+        "Edgeworth expansion; no guarantee, on either side of the truth, mostly closer than gdp"
+    )
 
     def epsilon_of(self, terms: Terms, delta: float) -> Interval:
         """Return where the expansion of one direction last exceeds delta."""

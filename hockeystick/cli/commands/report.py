@@ -128,7 +128,7 @@ def report(
         notes=file.notes,
         file_name=None if given is None else _base_name(given.file_name),
         file_content=None if given is None else given.content,
-        commands=_commands(given, at.value, path, flags, besides),
+        commands=_commands(given, at.value, path, flags, besides, verify=verify),
         budget=budget_of("budget_epsilon", "epsilon", budget),
         verify=verify,
         audit=_audit(scores_file, confidence),
@@ -256,6 +256,8 @@ def _commands(
     out: Path,
     flags: Mapping[str, str | None],
     besides: Mapping[str, str | None],
+    *,
+    verify: bool,
 ) -> tuple[str, ...]:
     """Return what gives the headline again, and what gives the page.
 
@@ -264,6 +266,7 @@ def _commands(
     text = None if given is None else given.file_name or given.text
     plan = [*([] if text is None else [text]), *options.written(flags)]
     asked = ["--delta", repr(delta)]
-    page = [*plan, *asked, *options.written(besides), "-o", out.name]
+    verified = ["--verify"] if verify else []
+    page = [*plan, *asked, *options.written(besides), *verified, "-o", out.name]
     lines = (["epsilon", *plan, *asked], ["report", *page])
     return tuple(shlex.join(["hockeystick", *line]) for line in lines)

@@ -494,4 +494,6 @@ def test_a_loss_out_of_reach_is_refused_by_name(
 
 def test_each_says_what_it_is() -> None:
     assert (GaussianLimit.kind, Edgeworth.kind) == ("approximation", "approximation")
+    for limit in (GaussianLimit, Edgeworth):
+        assert "no guarantee, on either side of the truth" in limit.summary
     assert BerryEsseen.kind == "bound"

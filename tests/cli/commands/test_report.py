@@ -305,6 +305,7 @@ def test_a_page_that_is_to_be_verified_says_what_came_of_it(
     verdict = verifier.Verdict(status=status, reason=reason, checks=())
     monkeypatch.setattr(verifier, "verify", lambda text: verdict)
     found, said, err = run("report", write(PLAN), "-o", str(out), "--verify")
+    assert "--delta 1e-05 --verify -o report.html" in visible(out)
     assert (found, err) == (told, "")
     assert said.splitlines()[1] == f"{status}: {reason or 'every claim holds'}"
     assert ("Do not rely on it" in visible(out)) == (status == "refuted")

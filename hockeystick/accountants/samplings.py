@@ -51,7 +51,9 @@ def compare_samplings(
     """Return what a DP-SGD plan would cost with every sampling, under every adjacency.
 
     All rows have the same noise, batch size and number of steps. The adjacencies protect different
-    things: compare samplings within one of them.
+    things: compare samplings within one of them. Of a fixed size, a batch without an example has
+    another one in its place, so that the sum moves by up to twice the clipping norm: it costs more
+    than Poisson batches, of which such a one is only smaller.
 
     Args:
         plan: A DP-SGD plan with its batch size and number of examples.

@@ -44,7 +44,11 @@ def test_people_get_a_table_with_a_reason_where_there_is_no_answer(
     monkeypatch.setenv("COLUMNS", columns)
     status, out, err = run("compare", *shlex.split(f"{TRAINING} --sampling"))
     assert (status, err) == (0, "")
-    assert "drawn as its row says" in " ".join(out.split())
+    words = " ".join(out.split())
+    assert "drawn as its row says" in words
+    assert (
+        "has another one in its place, so that the sum moves by up to twice the clipping" in words
+    )
     for sampling in Sampling:
         assert (sampling in out) == (sampling is not Sampling.FULL_BATCH) or int(columns) < 80
 

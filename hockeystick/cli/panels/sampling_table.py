@@ -21,6 +21,7 @@ from hockeystick.cli.panels.render import (
     one_line,
 )
 from hockeystick.io.plan_file import PlanFile
+from hockeystick.mechanisms import Sampling
 from hockeystick.numerics import numerals as numerals
 
 # What is said of more rows than these is said once.
@@ -29,6 +30,11 @@ _LEGEND: Final = (
     "All rows have the plan's noise, batch size and number of steps. An adjacency says what is "
     "protected: compare samplings under one of them. An epsilon is proven for batches that are "
     "drawn as its row says, and for no others."
+)
+_FIXED_SIZE: Final = (
+    "Of a fixed size, a batch without an example has another one in its place, so that the sum "
+    "moves by up to twice the clipping norm: with the same noise it costs more than poisson, where "
+    "the batch is only smaller."
 )
 
 
@@ -39,7 +45,8 @@ def panel(file: PlanFile, at: Question, rows: Sequence[SamplingRow]) -> Renderab
     add_plan(facts, file)
     add_text(facts, "notes", file.notes)
     heading = one_line(file.title or "hockeystick", "bold")
-    legend = Text(_LEGEND, style="dim")
+    fixed = any(row.sampling is Sampling.FIXED_SIZE and row.answer is not None for row in rows)
+    legend = Text(f"{_LEGEND}\n{_FIXED_SIZE}" if fixed else _LEGEND, style="dim")
     often = _often(rows)
     notes = [Text(f"\nnone: {reason}.") for reason in often]
     return Group(heading, Text(), facts, Text(), _table(at, rows, often), *notes, Text(), legend)

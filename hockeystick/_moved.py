@@ -1,4 +1,4 @@
-"""Old names of rooms, of modules and of names: they work for one release, with a warning."""
+"""Other names of rooms, of modules and of names: old ones for one release, with a warning."""
 
 from __future__ import annotations
 
@@ -20,6 +20,12 @@ MODULES: Final = {
     f"{old}.{name}": f"literature.published.{name}"
     for old in ("accountants", "accountants.published")
     for name in ("federated_limit", "of_their_time", "shuffled_reports", "shuffling")
+}
+
+# Modules that the package has under a shorter name, which can be imported by it as well.
+SHORTER: Final = {
+    "federated": "mechanisms.federated",
+    "schedules": "mechanisms.training.schedules",
 }
 
 NAMES: Final = {
@@ -59,27 +65,30 @@ NAMES: Final = {
 }
 
 
-class _Moved(ModuleType):
-    """The old name of a room or a module, which loads it when something is taken from it."""
+class _Elsewhere(ModuleType):
+    """Another name of a room or a module, which loads it when something is taken from it."""
 
-    def __init__(self, old: str, new: str) -> None:
-        super().__init__(old, f"``{new}`` under its old name.")
+    def __init__(self, name: str, new: str, *, is_old: bool) -> None:
+        super().__init__(name, f"``{new}`` under {'its old' if is_old else 'a shorter'} name.")
         self._new = new
+        self._is_old = is_old
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") and name != "__all__":
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
-        warn(f"{self.__name__} is now {self._new}", DeprecationWarning, stacklevel=2)
+        if self._is_old:
+            warn(f"{self.__name__} is now {self._new}", DeprecationWarning, stacklevel=2)
         return getattr(import_module(self._new), name)
 
 
 def install(package: ModuleType) -> None:
-    """Make the old names importable from a package."""
-    for old, new in (ROOMS | MODULES).items():
-        moved = _Moved(f"{package.__name__}.{old}", f"{package.__name__}.{new}")
-        sys.modules[moved.__name__] = moved
-        if old in ROOMS:
-            setattr(package, old, moved)
+    """Make the old names importable from a package, and the shorter ones that it has."""
+    for other, new in (ROOMS | MODULES | SHORTER).items():
+        name = f"{package.__name__}.{other}"
+        known = _Elsewhere(name, f"{package.__name__}.{new}", is_old=other not in SHORTER)
+        sys.modules[name] = known
+        if other in ROOMS:
+            setattr(package, other, known)
 
 
 def moved_name(package: str, name: str) -> object:

@@ -6,6 +6,7 @@ Every module of the families is imported here, and what it registers is a name o
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final, NoReturn
@@ -19,6 +20,9 @@ from hockeystick.mechanisms.registry import registered_in
 from hockeystick.mechanisms.selection import tuning
 from hockeystick.mechanisms.structure import Algebra, Node, assumptions_of, evaluate, runs_of
 from hockeystick.mechanisms.training import schedules
+
+# They are names of this package, and can be imported by them as well.
+sys.modules.update({f"{__name__}.schedules": schedules, f"{__name__}.tuning": tuning})
 
 import_modules(__name__)
 _REGISTERED: Final = registered_in(__name__)

@@ -19,6 +19,17 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
+__all__ = [
+    "Constant",
+    "Cyclic",
+    "Exponential",
+    "Linear",
+    "Piecewise",
+    "Schedule",
+    "Staircase",
+    "Values",
+]
+
 # The factors of more steps are not listed.
 MOST_STEPS: Final = 10_000_000
 A_SCHEDULE: Final = "a Schedule, as schedules.Exponential(end=0.5)"

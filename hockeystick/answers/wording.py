@@ -134,7 +134,8 @@ def _words(mechanism: Mechanism) -> str:
 
 @_words.register
 def _(plan: DPSGD) -> str:
-    on = "" if plan.examples is None else f" on {plan.examples:,} examples"
+    units = "example" if plan.examples == 1 else "examples"
+    on = "" if plan.examples is None else f" on {plan.examples:,} {units}"
     if plan.examples_per_user > 1:
         on += f", up to {plan.examples_per_user:,} of one user"
     mean = " on average" if plan.sampling is Sampling.POISSON else ""

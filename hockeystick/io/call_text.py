@@ -30,6 +30,15 @@ _LONGEST: Final = 10_000
 _DEEPEST: Final = 16
 _SHOWN: Final = 60
 _EXAMPLE: Final = "write for example 'Laplace(2)**3 @ Gaussian(4)'"
+# What Python says of brackets, and what there is to write.
+_BRACKETS: Final = {
+    "'(' was never closed": "a ) is missing",
+    "'[' was never closed": "a ] is missing",
+    "unmatched ')'": "it has a ) too many",
+    "unmatched ']'": "it has a ] too many",
+    "does not match opening parenthesis '('": "a ) is missing",
+    "does not match opening parenthesis '['": "a ] is missing",
+}
 _FILE: Final = ".toml"
 _A_CALL: Final = re.compile(r"[\s(]*[A-Za-z_][\w.]*\s*\(")
 # Where Python has the mechanisms: a call may name the room or leave it out.
@@ -125,7 +134,10 @@ class _Reader:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 return ast.parse(self._text, mode="eval").body
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
+        except SyntaxError as error:
+            said = next((f": {_BRACKETS[one]}" for one in _BRACKETS if one in error.msg), "")
+            raise PlanFileError(f"this is no plan{said}; {_EXAMPLE}") from None
+        except (ValueError, RecursionError, MemoryError):
             raise PlanFileError(f"this is no plan; {_EXAMPLE}") from None
 
     def _overridden(self, node: ast.expr) -> Mechanism:

@@ -69,7 +69,10 @@ def document_of(content: bytes) -> dict[str, Any]:
     if not content.strip():
         raise PlanFileError("this file is empty; hockeystick init writes one to begin with")
     if _A_PAGE.match(content):
-        raise PlanFileError("this is a page, no plan file: hockeystick verify judges a report")
+        raise PlanFileError(
+            "this is a page, no plan file: hockeystick verify judges a report, hockeystick init "
+            "writes a plan file"
+        )
     if len(content) > MOST_BYTES:
         raise PlanFileError("a plan file must be at most 1 MB long; this is longer")
     text = ""

@@ -102,6 +102,11 @@ FLAGS = [
         "epsilon --rate 0.1 --batch-cap 99 --epochs 3 --noise-multiplier 1 --delta 1e-6",
         "examples must be given where batch_cap is",
     ),
+    ("schema", "No such command 'schema': hockeystick check --schema"),
+    ("check --plan plan.toml", "a plan file is given without a flag: hockeystick check plan.toml"),
+    ("epsilon --file plan.toml", "is given without a flag: hockeystick epsilon plan.toml"),
+    ("check plan.toml --delta 1e-6", "'--delta': hockeystick epsilon PLAN --delta D asks there"),
+    ("epsilon 'Laplace(1'", "this is no plan: a ) is missing; write for example"),
     ("mechanisms", "No such command 'mechanisms': hockeystick init --list"),
     (
         "get_noise_multiplier",

@@ -134,7 +134,11 @@ def test_a_text_means_what_it_means_in_python(text: str, plan: hs.Mechanism) -> 
         ("Laplace(-None)", "'-None' is no number"),
         ("Laplace(" + "1" * 11_000 + ")", "at most 10000 characters"),
         ("Laplace(" + "1" * 5_000 + ")", "this is no plan"),
-        ("Laplace(\0)", "this is no plan"),
+        ("Laplace(\0)", "this is no plan; write for example"),
+        ("Gaussian(1) @ Laplace(1", "this is no plan: a ) is missing; write for example"),
+        ("JointGaussian([1, 2)", "this is no plan: a ] is missing; write for example"),
+        ("Laplace(1)) @ Gaussian(1)", "this is no plan: it has a ) too many; write for example"),
+        ("Laplace(1]", "this is no plan: a ) is missing; write for example"),
     ],
 )
 def test_nothing_else_is_read_and_the_error_says_what_is_wrong(text: str, reason: str) -> None:

@@ -67,7 +67,8 @@ def _print(one: Checked) -> None:
     many = len(one.problems)
     fine = "well-formed" if one.left_out is None else "well-formed for solve"
     problems = "1 problem" if many == 1 else f"{many} problems"
-    verdict = f"{problems} (more may show once mended)" if many else fine
+    hidden = " (more may show once mended)" if one.is_there else ""
+    verdict = f"{problems}{hidden}" if many else fine
     colour = "red" if many else "green"
     click.echo(f"{on_one_line(one.name)}: {click.style(verdict, fg=colour)}")
     width = _width()

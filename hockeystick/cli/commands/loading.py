@@ -36,6 +36,7 @@ _ELSEWHERE: Final = {
 _LISTED: Final = {
     **dict.fromkeys(("mechanisms", "list", "index"), "hockeystick init --list"),
     "accountants": "hockeystick --help",
+    "schema": "hockeystick check --schema",
 }
 _COSTS: Final = (
     "hockeystick epsilon says what a plan costs, as hockeystick epsilon --rate 0.01 --steps 2000 "

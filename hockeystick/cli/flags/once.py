@@ -61,6 +61,11 @@ _OTHER_COMMANDS: Final = {
         "--target-epsilon",
     ): ": hockeystick solve PLAN --parameter noise_multiplier --epsilon E finds what meets it, and "
     "--at-most E says whether the plan does",
+    (
+        "check",
+        "--delta",
+    ): ": hockeystick epsilon PLAN --delta D asks there; check tells the delta of "
+    "the file, and computes nothing",
     ("tradeoff", "--delta"): ": leave it out: a trade-off curve holds at every delta, and "
     "hockeystick epsilon asks at one",
     ("tradeoff", "--epsilon"): ": leave it out: a trade-off curve holds at every epsilon, and "
@@ -71,6 +76,9 @@ _OTHER_COMMANDS: Final = {
         "--epsilon",
     ): ": a budget is written out, as --budget 'ApproxDP(epsilon=3, delta=1e-6)'",
 }
+# Elsewhere a plan file may have a flag.
+_OF_A_FILE: Final = ("--plan", "--plan-file", "--file", "--input", "--config")
+_BARE: Final = ": a plan file is given without a flag: hockeystick {} plan.toml"
 _OTHER_FLAGS: Final = {
     "--alpha": "fpr",
     "--logical-batch-size": "batch-size",
@@ -155,6 +163,8 @@ _CLIENTS: Final = (
     "hockeystick init clients.toml --like FedSDP; numbers of such a file are set by their paths: "
     "--set 'release[0].rounds=400'"
 )
+# What the arguments of commands are called that are plans.
+_PLANS: Final = ("plan_file", "plans")
 _A_PLAN: Final = (
     "PLAN is a plan file, - for one on standard input, or the plan itself as it is in Python: "
     "'Laplace(2)**3 @ Gaussian(4)'."
@@ -226,6 +236,8 @@ class Once(click.Command):
             found = name.removeprefix(_TARGET)
         flag = f"--{found}".replace("_", "-")
         hint = f". Did you mean {flag!r}?" if flag in flags else ""
+        if name in _OF_A_FILE and any(one.name in _PLANS for one in self.params):
+            hint = _BARE.format(self.name)
         if name in _CLIPPING_NORMS and "--clipping" in flags:
             hint = _CLIPPING_NORM
         if name in _COMPUTED and "--batch-size" in flags:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass
 from typing import Any, Final, final
@@ -9,8 +10,9 @@ from typing import Any, Final, final
 from hockeystick.answers import Caution, in_words, steps_rules
 from hockeystick.answers.cautions import caution_of_question
 from hockeystick.cli.flags.grid_file import GridFile, load_grid, problems_in_grid
-from hockeystick.cli.flags.source import name_of, source
+from hockeystick.cli.flags.source import STDIN, name_of, source
 from hockeystick.errors import HockeystickError
+from hockeystick.io.call_text import is_call_text
 from hockeystick.io.plan_file import PlanFile
 from hockeystick.io.problems import problems_in
 from hockeystick.numerics.numerals import jsonable, plain
@@ -31,6 +33,7 @@ class Checked:
         file: The plan, None where something is wrong or it is a grid of plans.
         grid: The grid, where it is one.
         left_out: The one number that the plan leaves out, to be solved for.
+        is_there: Whether there is anything that could be looked at.
     """
 
     name: str
@@ -38,6 +41,7 @@ class Checked:
     file: PlanFile | None = None
     grid: GridFile | None = None
     left_out: str | None = None
+    is_there: bool = True
 
     @classmethod
     def of(cls, text: str) -> Checked:
@@ -53,7 +57,8 @@ class Checked:
                 return cls(given.name, left_out=left_out)
             return cls(given.name, tuple(problems), None if problems else given.plan_file())
         except HockeystickError as error:
-            return cls(text, (_without_name(str(error), text),))
+            is_there = text == STDIN or is_call_text(text) or os.path.isfile(text)
+            return cls(text, (_without_name(str(error), text),), is_there=is_there)
 
     @property
     def meaning(self) -> list[str]:

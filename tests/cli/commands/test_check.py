@@ -484,3 +484,22 @@ def test_what_is_wrong_inside_of_a_table_hides_nothing_else_of_it(
     assert len(problems) == len(told), problems
     for one, wanted in zip(problems, told, strict=True):
         assert one.startswith(f"line {wanted}")
+
+
+def test_what_is_not_there_hides_no_more_problems(
+    run: Run, write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("COLUMNS")
+    for one in ("nowhere.toml", str(tmp_path)):
+        assert run("check", one).out.startswith(f"{one}: 1 problem\n")
+    for one in (write("{"), "Laplace(-1)"):
+        assert run("check", one).out.startswith(f"{one}: 1 problem (more may show once mended)\n")
+
+
+def test_one_example_is_no_examples(run: Run) -> None:
+    plan = "DPSGD(examples=1, batch_size=1, epochs=1, noise_multiplier=1)"
+    assert "DP-SGD on 1 example: Poisson" in run("check", plan).out
+    assert (
+        "DP-SGD on 2 examples: Poisson"
+        in run("check", plan.replace("examples=1", "examples=2")).out
+    )

@@ -124,7 +124,7 @@ WRONG = [
     ("'ZCDP(\"1\")' --to GDP", "rho must be a number >= 0 or inf; got '1'"),
     ("'ZCDP(1)(2)' --to GDP", "'ZCDP(1)' is no name of a mechanism"),
     ("'ZCDP(1) + 1' --to GDP", "'ZCDP(1) + 1' is no plan"),
-    ("'ZCDP(1' --to GDP", "this is no plan; write for example"),
+    ("'ZCDP(1' --to GDP", "this is no plan: a ) is missing; write for example"),
     ("'ZCDP(1is 2)' --to GDP", "'1is 2' may not stand here"),
     ("'FDP(1)' --to GDP", "no text can hold a trade-off function"),
     ("'exec(1)' --to GDP", "'exec' is no mechanism or notion"),

@@ -404,7 +404,8 @@ def test_a_page_in_place_of_a_plan_is_told_so_though_a_page_is_there_already(
     (tmp_path / "A.html").write_text("<!doctype html><title>A</title>", encoding="utf-8")
     status, out, err = run("report", "A.html", "--delta", "1e-5")
     assert (status, out) == (2, "")
-    said = "this is a page, no plan file: hockeystick verify judges a report"
+    said = "this is a page, no plan file: hockeystick verify judges a report, "
+    said += "hockeystick init writes a plan file"
     assert err == f"hockeystick: A.html: {said}\n"
 
 

@@ -7,9 +7,11 @@ from typing import Final
 
 from hockeystick.errors import HockeystickError, ParameterError
 from hockeystick.io import with_guess
+from hockeystick.numerics.numerals import plain
 
 _ACCOUNTANT: Final = re.compile(r"\baccountant='([\w-]+)'")
 _RATE: Final = re.compile(r"\bwrite rate=(\S+) in its place\)")
+_MU: Final = re.compile(r"\bcalibrate\(GDP, 'mu', ApproxDP\((\S+), (\S+)\)\)\.value")
 
 
 def on_one_line(message: str) -> str:
@@ -28,6 +30,13 @@ def wrong_parameter(error: BaseException | None) -> ParameterError | None:
 def on_the_command_line(error: HockeystickError) -> str:
     """Return what an error says, with flags where it names arguments in Python."""
     told = _ACCOUNTANT.sub(r"--accountant \1", with_guess(error)).replace("replace=True", "--force")
+    told = _MU.sub(_solve_mu, told)
     if isinstance(error, ParameterError):
         told = _RATE.sub(r"write --rate \1 in its place)", told)
     return f"-o/--{told}" if told.startswith("out must be ") else told
+
+
+def _solve_mu(found: re.Match[str]) -> str:
+    """Return the command that solves for the mu of a Gaussian."""
+    epsilon, delta = (plain(float(one)) for one in found.groups())
+    return f"hockeystick solve 'GDP()' --epsilon {epsilon} --delta {delta}"

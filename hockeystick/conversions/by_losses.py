@@ -11,7 +11,7 @@ from typing import Final, NamedTuple, TypeAlias
 from hockeystick.accountants.composition import composition_of
 from hockeystick.conversions._least_mu import is_least, least_mu
 from hockeystick.mechanisms import Mechanism
-from hockeystick.numerics import largest_reading, least_reading
+from hockeystick.numerics import decimal, largest_reading, least_reading
 from hockeystick.privacy_loss import (
     DiscreteGaussianLoss,
     DiscreteLaplaceLoss,
@@ -90,13 +90,21 @@ def root_up(square: Fraction) -> float:
     return root
 
 
-def above(value: Fraction) -> float:
-    """Return a float that is no less than an exact number >= 0, however it is read."""
+def above(value: Fraction, in_decimals: Fraction | None = None) -> float:
+    """Return the least float that is no less than an exact number >= 0, however it is read.
+
+    Args:
+        value: The number.
+        in_decimals: What it is where floats are read as the decimals that they print as; by
+            default the same. Of two readings of a sum, each is compared with its own: ``16 * 0.2``
+            is 3.2 in both, though one of the floats is above its decimal.
+    """
+    as_decimal = value if in_decimals is None else in_decimals
     try:
-        found = float(value)
+        found = float(min(value, as_decimal))
     except OverflowError:
         return math.inf
-    while found < math.inf and least_reading(found) < value:
+    while found < math.inf and (Fraction(found) < value or decimal(found) < as_decimal):
         found = math.nextafter(found, math.inf)
     return found
 

@@ -53,6 +53,7 @@ _CONCENTRATED = (
     "sqrt(2 rho)-GDP does not follow, since f of a randomized response with D_alpha <= rho alpha "
     "falls below it, and no larger mu is proven; convert to FDP for all that follows"
 )
+_MEETS = "; the mu of a Gaussian that meets it is calibrate(GDP, 'mu', ApproxDP({!r}, {!r})).value"
 _NO_MU = "no mu is known to bound it: see its trade-off function"
 _UNSEEN = "whether f >= G_mu everywhere cannot be seen at finitely many rates"
 
@@ -77,7 +78,7 @@ def _(source: PureDP, given: Given) -> GDP:
 @to_gdp.register
 def _(source: ApproxDP, given: Given) -> GDP:
     if source.delta > 0.0:
-        refuse(source, "GDP", FAILS)
+        refuse(source, "GDP", FAILS + _MEETS.format(source.epsilon, source.delta))
     return to_gdp(PureDP(source.epsilon), given)
 
 

@@ -24,7 +24,7 @@ from hockeystick.conversions.to_gdp import to_gdp
 from hockeystick.conversions.to_pure import by_largest_loss
 from hockeystick.mechanisms import Mechanism, runs_of
 from hockeystick.notions import FDP, GDP, TCDP, ZCDP, ApproxDP, PureDP, RenyiDP
-from hockeystick.numerics.readings import largest_reading
+from hockeystick.numerics import FloatAndDecimal
 from hockeystick.tradeoffs import GaussianTradeOff, LaplaceTradeOff, TradeOff
 
 _STEINKE = "Steinke 2024, theorems 4 and 5: rho = eps tanh(eps/2)"
@@ -55,16 +55,17 @@ def to_zcdp(source: Mechanism, given: Given) -> ZCDP:
     each = [to_zcdp(part, given) for part, _ in parts]
     rho = math.inf
     if all(one.rho < math.inf for one in each):
-        exactly = (
-            count * _before_rounding(part, one.rho)
+        exactly = [
+            (count, _before_rounding(part, one.rho))
             for (part, count), one in zip(parts, each, strict=True)
-        )
-        rho = above(sum(exactly, Fraction(0)))
+        ]
+        binary = sum((count * one.binary for count, one in exactly), Fraction(0))
+        rho = above(binary, sum((count * one.decimal for count, one in exactly), Fraction(0)))
     tight = all(one.origin is not None and one.origin.kind == "exact" for one in each)
     return told(ZCDP(rho), and_bounds(_SUM, each), tight=tight)
 
 
-def _before_rounding(part: Mechanism, rho: float) -> Fraction:
+def _before_rounding(part: Mechanism, rho: float) -> FloatAndDecimal:
     """Return the rho of a part as it was before it was rounded up to a float, if that is known.
 
     100 runs of Gaussian noise 10 have rho 1/2; 100 times the float above 1/200 is more.
@@ -72,8 +73,8 @@ def _before_rounding(part: Mechanism, rho: float) -> Fraction:
     if to_zcdp.dispatch(type(part)) is to_zcdp.dispatch(Mechanism):
         known = rho_of(part)
         if known is not None and above(known.value) == rho:
-            return known.value
-    return largest_reading(rho)
+            return FloatAndDecimal(known.value, known.value)
+    return FloatAndDecimal.of(rho)
 
 
 def _of_losses(source: Mechanism, given: Given) -> ZCDP:

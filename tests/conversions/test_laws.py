@@ -2,14 +2,19 @@
 
 import itertools
 import math
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given as drawn
+from hypothesis import strategies as st
 
 import hockeystick as hs
 from hockeystick.conversions import convert, theorems
+from hockeystick.mechanisms import Exponential
 from hockeystick.notions import FDP, GDP, NOTIONS, TCDP, ZCDP, ApproxDP, Notion, PureDP, RenyiDP
+from hockeystick.numerics import decimal
 from hockeystick.numerics.multiprecision import mp
 
 pytestmark = pytest.mark.shared(3, 5)
@@ -234,11 +239,26 @@ def test_the_claim_of_more_digits_is_checked_at_the_float_returned() -> None:
         (hs.DiscreteGaussian(10) ** 102, 0.51),
         (hs.Gaussian(10) ** 30 @ hs.DiscreteGaussian(10) ** 70, 0.5),
         (hs.Gaussian(10) ** 100 @ hs.ZCDP(0.25), 0.75),
+        # 0.2 as a float is above 1/5, and 16 times of it as much above 16/5.
+        (hs.ZCDP(0.2) ** 16, 3.2),
+        (Exponential(0.5) ** 30, 0.9375),
     ],
 )
 def test_the_rhos_of_runs_add_up_before_they_are_rounded(plan: hs.Mechanism, rho: float) -> None:
     assert hs.convert(plan, hs.ZCDP).rho == rho
     assert not hs.convert(plan @ hs.Gaussian(1e6), hs.ZCDP).rho <= rho
+
+
+@drawn(st.lists(st.floats(1e-3, 10), min_size=2, max_size=4), st.integers(1, 50))
+def test_a_sum_of_rhos_is_the_least_float_above_it_in_both_readings(
+    rhos: list[float], count: int
+) -> None:
+    found = hs.convert(hs.Composed([hs.ZCDP(rho) for rho in rhos]) ** count, hs.ZCDP).rho
+    binary, decimals = (count * sum(map(read, rhos)) for read in (Fraction, decimal))
+    assert Fraction(found) >= binary
+    assert decimal(found) >= decimals
+    smaller = math.nextafter(found, 0.0)
+    assert Fraction(smaller) < binary or decimal(smaller) < decimals
 
 
 def test_as_many_runs_fit_a_rho_as_the_sum_says() -> None:

@@ -13,6 +13,7 @@ from hockeystick.cli.flags.once import Once
 from hockeystick.cli.flags.source import source
 from hockeystick.cli.results.conversion import Conversion, Conversions, numbers_of
 from hockeystick.cli.terminal.waiting import waiting
+from hockeystick.cli.wording import on_the_command_line
 from hockeystick.conversions import TARGETS, convert, lower_ends
 from hockeystick.errors import IncompatibleError, UnsupportedError
 from hockeystick.io import parse
@@ -95,8 +96,10 @@ def _print_all(
         its = {name: value for name, value in given.items() if name in _NEEDED.get(to, ())}
         try:
             found[to] = _converted(file, written, to, its, with_lower=True)
-        except (click.UsageError, IncompatibleError, UnsupportedError) as error:
+        except click.UsageError as error:
             found[to] = str(error)
+        except (IncompatibleError, UnsupportedError) as error:
+            found[to] = on_the_command_line(error)
     every = Conversions(file, written, found)
     if as_json:
         click.echo(_json_of_all(every))

@@ -29,6 +29,7 @@ _MEANINGS: Final = {
     "exact": "no smaller result holds for all that satisfy this",
     "bound": "proven; a smaller result may hold",
 }
+_ROUNDED_UP: Final = ", but for the last digits, which are rounded up"
 _A_LARGER_F: Final = "proven; a larger f may hold"
 
 
@@ -43,6 +44,8 @@ def panel(conversion: Conversion) -> RenderableType:
         facts.add_row("proven", line)
     of_f = kind == "bound" and isinstance(conversion.result, FDP)
     meaning = _A_LARGER_F if of_f else _MEANINGS[kind]
+    if kind == "exact" and any(map(_is_off, conversion.found)):
+        meaning += _ROUNDED_UP
     facts.add_row("kind", Text.assemble((kind, render.KIND_STYLES[kind]), f": {meaning}"))
     facts.add_row("theorem", Text(conversion.theorem))
     _add_source(facts, conversion)
@@ -108,9 +111,11 @@ def _proven(conversion: Conversion) -> list[Text]:
 def _ends(lower: float, upper: float) -> list[str]:
     """Return the ends of an interval in words; the upper one alone where no lower is known."""
     if lower == 0.0 < upper:
-        return [f"at most {numerals.at_most(upper)}"]
+        return [f"at most {_quoted(upper)}"]
     low, high = numerals.interval(lower, upper)
-    return [f"exactly {low}"] if low == high else [f"at least {low}", f"at most  {high}"]
+    if low == high:
+        return [f"exactly {low}"]
+    return [f"at least {low}", f"at most  {_quoted(upper) if _is_off(upper) else high}"]
 
 
 @singledispatch
@@ -125,7 +130,7 @@ def _lines(result: Mechanism, asked: tuple[str, ...]) -> list[tuple[str, Text]]:
 @_lines.register
 def _(result: RenyiDP, asked: tuple[str, ...]) -> list[tuple[str, Text]]:
     pairs = result.divergences
-    return [(f"order {numerals.plain(order)}", _headline(size)) for order, size in pairs]
+    return [(f"tau at order {numerals.plain(order)}", _headline(size)) for order, size in pairs]
 
 
 @_lines.register
@@ -142,9 +147,18 @@ def _(result: FDP, asked: tuple[str, ...]) -> list[tuple[str, Text]]:
 
 
 def _headline(value: float) -> Text:
-    """Return a number rounded up, to quote; as it is, where it is by round-off above few digits."""
+    """Return a number rounded up, to quote."""
+    return Text(_quoted(value), style="bold green")
+
+
+def _quoted(value: float) -> str:
+    """Return a number rounded up; as it is, where it is by round-off above few digits."""
+    digits = _ALL_DIGITS if _is_off(value) else numerals.HEADLINE_DIGITS
+    return numerals.at_most(float(value), digits)
+
+
+def _is_off(value: float) -> bool:
+    """Return whether a number is one of few digits but for round-off."""
     number = float(value)
     few = float(numerals.nearest(number))
-    off = number != few and abs(number - few) <= _ROUND_OFF * number < math.inf
-    digits = _ALL_DIGITS if off else numerals.HEADLINE_DIGITS
-    return Text(numerals.at_most(number, digits), style="bold green")
+    return number != few and abs(number - few) <= _ROUND_OFF * number < math.inf

@@ -25,7 +25,8 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Final, NamedTuple, Protocol
 
-from hockeystick.numerics import Ball
+from hockeystick.numerics import Ball, up
+from hockeystick.numerics.rounding import float_up
 
 # Covers the few roundings of each formula, and the readings of its parameters.
 _OUTWARD: Final = 2.0**-47
@@ -89,7 +90,7 @@ def of_ends(infimum: float, supremum: float) -> ZCDPLine | None:
     if farther == math.inf:
         return None
     by_ends = outward(farther * math.tanh(0.5 * farther))
-    return ZCDPLine(min(by_ends, of_range(supremum - infimum).rho))
+    return ZCDPLine(min(by_ends, of_range(up(supremum - infimum)).rho))
 
 
 def of_range(width: float) -> ZCDPLine:
@@ -98,7 +99,7 @@ def of_range(width: float) -> ZCDPLine:
     K'' is a variance of the tilted loss, at most ``width^2 / 4``, so that ``K - width^2 c (c+1)/8``
     is concave; it is 0 at c = -1 and 0, and negative beyond (Rogers and Steinke 2021).
     """
-    return ZCDPLine(outward(0.125 * width * width))
+    return ZCDPLine(width if width == math.inf else float_up(Fraction(width) ** 2 / 8))
 
 
 @lru_cache(maxsize=256)

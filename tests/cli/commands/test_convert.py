@@ -174,6 +174,7 @@ def test_what_is_no_exact_result_shows_its_proven_ends(run: Run) -> None:
     many = "ReportNoisyMax(1.5)", "--to", "RenyiDP", "--orders", "2,8"
     pairs = told(run, *many)["lower"]["divergences"]
     assert [order for order, _ in pairs] == [2.0, 8.0]
+    assert re.search(r"│ +tau at order 8 +\d", run("convert", *many)[1])
     assert f"order 8: at least {at_least(pairs[1][1])}, at most " in run("convert", *many)[1]
     assert told(run, "GDP(1)", "--to", "ZCDP")["lower"] is None
     assert "proven  " not in run("convert", "GDP(1)", "--to", "ZCDP")[1]
@@ -207,3 +208,47 @@ def test_without_to_every_notion_says_the_same_as_alone_or_why_it_says_nothing(r
     assert max(len(line) for line in out.splitlines()) <= 80
     assert run("convert", "Laplace(2)", "--short")[0] == 2
     assert run("convert", "Laplace(2)", "--delta", "2")[0] == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "shown"),
+    [
+        (("ZCDP(0.2)", "--group", "4"), ("rho 3.2 kind", "for all that satisfy this theorem")),
+        # 0.3 is below the sum of the floats, though not below that of the decimals.
+        (
+            ("ZCDP(0.1) @ ZCDP(0.2)",),
+            ("rho 0.3000000000000001 kind", "this, but for the last digits, which are rounded up"),
+        ),
+        (("Exponential(0.5)**30",), ("rho 0.9375 proven", "at most 0.9375 kind")),
+        (
+            ("Exponential(0.3)**30",),
+            ("rho 0.3375000000000002 proven", "at most 0.3375000000000002 kind"),
+        ),
+    ],
+)
+def test_a_sum_of_rhos_is_shown_alike_everywhere_and_as_it_is(
+    run: Run, arguments: tuple[str, ...], shown: tuple[str, ...]
+) -> None:
+    _, out, _ = run("convert", *arguments, "--to", "ZCDP")
+    words = " ".join(out.replace("│", " ").split())
+    for text in shown:
+        assert text in words
+
+
+def test_what_is_no_gaussian_says_which_gaussian_meets_it(run: Run) -> None:
+    status, _, err = run("convert", "ApproxDP(1, 1e-8)", "--to", "GDP")
+    command = "hockeystick solve 'GDP()' --epsilon 1 --delta 1e-08"
+    assert status == 2
+    assert err.endswith(f"; the mu of a Gaussian that meets it is {command}\n")
+    _, out, _ = run("convert", "ApproxDP(1, 1e-8)", "--json")
+    gdp = next(one for one in json.loads(out)["conversions"] if one["to"] == "GDP")
+    assert gdp["none"].endswith(command)
+    source = ApproxDP(1, 1e-8)
+    written = "hs.calibrate(hs.GDP, 'mu', hs.ApproxDP(1.0, 1e-08)).value"
+    with pytest.raises(hs.errors.IncompatibleError) as refused:
+        convert(source, GDP)
+    assert str(refused.value).endswith(written.replace("hs.", ""))
+    _, *rest = shlex.split(command)
+    status, out, _ = run(*rest)
+    assert status == 0
+    assert f"most mu {eval(written)!r}" in out

@@ -322,7 +322,10 @@ METHODS_OF_MECHANISMS: Final = {
     "hockeystick.delta(plan, epsilon)": "delta get-delta get-delta-for-epsilon compute-delta",
     "plan ** count": "self-compose repeat times",
     "a @ b": "compose then and-then",
-    "hockeystick.convert(plan, hockeystick.RenyiDP, orders=[2, 4, 8])": "rdp get-rdp renyi-div",
+    "hockeystick.convert(plan, hockeystick.RenyiDP, orders=[2, 4, 8])": "rdp get-rdp renyi-div "
+    "tau divergences",
+    "hockeystick.convert(plan, hockeystick.ZCDP).rho": "rho",
+    "hockeystick.convert(plan, hockeystick.GDP).mu": "mu",
     "hockeystick.tradeoff(plan)": "tradeoff get-tradeoff fdp get-f-dp",
     "what hockeystick.release has for it, as hockeystick.release.gaussian(mechanism, value, "
     "sensitivity)": "release sample randomize randomise add-noise privatize privatise",

@@ -25,6 +25,7 @@ from hockeystick.io.guesses import did_you_mean
 from hockeystick.io.numbers import parse
 from hockeystick.io.vocabulary import ALTERNATIVES, IN_PYTHON_ONLY, KINDS, NO_ADJACENCY, RELEASES
 from hockeystick.mechanisms import DPSGD, Composed, Mechanism
+from hockeystick.notions import NOTIONS
 
 _LONGEST: Final = 10_000
 _DEEPEST: Final = 16
@@ -62,6 +63,9 @@ def _parts() -> dict[str, Callable[..., object]]:
 
 
 _CALLABLE: Final[Mapping[str, Callable[..., object]]] = {**_parts(), **RELEASES}
+
+# Papers write zCDP and tCDP.
+_NOTIONS: Final = {name.lower(): name for name in NOTIONS if name in RELEASES}
 
 
 def is_call_text(text: str) -> bool:
@@ -214,6 +218,7 @@ class _Reader:
         while len(path) > 1 and path[0] in _ROOMS:
             path = path[1:]
         name = ".".join(path)
+        name = _NOTIONS.get(name.lower(), name)
         in_module = f"{_MODULES.get(field)}.{name}"
         name = in_module if in_module in _CALLABLE else name
         if name == IN_PYTHON_ONLY:

@@ -161,6 +161,13 @@ def test_a_number_may_be_computed_of_others_as_in_python() -> None:
     assert (parse("2**0.5"), parse("1-2"), parse("sqrt(a)")) == (2**0.5, "1-2", "sqrt(a)")
 
 
+def test_a_notion_may_be_written_as_papers_write_it() -> None:
+    assert parse_plan("zCDP(0.5) @ tCDP(0.1, omega=9)") == hs.ZCDP(0.5) @ hs.notions.TCDP(0.1, 9)
+    assert parse_plan("hs.notions.zCDP(0.5)") == hs.ZCDP(0.5)
+    with pytest.raises(PlanFileError, match="'laplace' is no mechanism or notion"):
+        parse_plan("laplace(0.5)")
+
+
 def test_an_override_replaces_its_alternative_and_is_blamed_itself() -> None:
     text = "DPSGD(noise_multiplier=1, examples=1000, batch_size=10, epochs=3)"
     plan = hs.DPSGD(noise_multiplier=1, examples=1000, rate=0.02, epochs=3)

@@ -38,6 +38,8 @@ _NAMELESS: Final = "the plan of the flags"
 @click.option(
     "--fpr",
     "--alpha",
+    "--type-1",
+    "--type-i",
     "fpr",
     multiple=True,
     metavar="P",

@@ -156,6 +156,8 @@ def test_the_panel_fits_the_terminal(
 
 def test_the_rate_has_one_word_whose_other_name_is_told_once_and_is_a_flag_too(run: Run) -> None:
     status, out, err = run("tradeoff", *FULL, "--alpha", "0.2")
+    assert run("tradeoff", *FULL, "--type-1", "0.2") == (status, out, err)
+    assert run("tradeoff", *FULL, "--type-i", "0.2") == (status, out, err)
     assert (status, err) == (0, "")
     shown = " ".join(out.replace("│", " ").split())
     assert shown.count("FPR, the false positive rate (alpha, the type I error)") == 1

@@ -14,6 +14,7 @@ from numba.core.event import trigger_event
 import hockeystick as hs
 from hockeystick.cli import durations, main
 from hockeystick.cli.commands.group import hockeystick
+from hockeystick.cli.terminal import progress
 from hockeystick.cli.terminal.waiting import waiting
 from hockeystick.io import parse
 from hockeystick.kernels.compiled import COMPILATIONS
@@ -263,3 +264,17 @@ def test_words_of_others_are_led_to_what_there_is(run: Run, asked: str, said: st
     status, out, err = run(*asked.split())
     assert (status, out) == (2, "")
     assert said in err
+
+
+def test_a_captured_run_says_on_lines_ever_more_rarely_how_far_it_is(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    now = 100.0
+    monkeypatch.setattr(progress.time, "monotonic", lambda: now)
+    with progress.bar("reporting") as tell:
+        for now in (101.0, 119.0, 121.0, 125.0, 141.0, 143.0):
+            tell(int(now) - 100, 74, "groups")
+    assert capsys.readouterr().err == (
+        "hockeystick: reporting: groups, 21 of 74 done after 21 s\n"
+        "hockeystick: reporting: groups, 43 of 74 done after 43 s\n"
+    )

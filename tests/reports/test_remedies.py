@@ -1,5 +1,7 @@
 """What would meet a budget does, by proof; where nothing is solved for, a command says how."""
 
+from typing import Any
+
 import hockeystick as hs
 from hockeystick.reports.remedies import remedies
 
@@ -27,7 +29,7 @@ def test_of_other_plans_the_command_is_named() -> None:
 
 def test_numbers_are_named_as_solve_takes_them_and_as_the_file_has_them() -> None:
     plan, asked = hs.Laplace(2.0) ** 5, ("hockeystick epsilon B.toml --delta 1e-07",)
-    asks = {"epsilon": 1.0, "delta": 1e-7, "quick": True}
+    asks: Any = {"epsilon": 1.0, "delta": 1e-7, "quick": True}
     (of_file,) = remedies(plan, **asks, asked=asked, has_file=True)
     assert of_file.startswith("hockeystick solve B.toml --delta 1e-07 --parameter NAME")
     assert of_file.endswith(", NAME being one of scale, count (repeat in the file).")

@@ -1,17 +1,25 @@
-"""A bar on the terminal, with rate and time left, for what takes longer than a moment."""
+"""A bar on the terminal, with rate and time left, for what takes longer than a moment.
+
+Where standard error is no terminal, as in a captured run, a few lines say how far things are.
+"""
 
 from __future__ import annotations
 
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, Protocol
+
+import click
 
 if TYPE_CHECKING:
     from rich.progress import Progress
 
 _PATIENCE_SECONDS: Final = 2.0
+# Nobody watches a file: less is said there, and each line comes after twice the time of the last.
+_FIRST_LINE_SECONDS: Final = 20.0
 
 
 class Tell(Protocol):
@@ -22,13 +30,16 @@ class Tell(Protocol):
 
 
 @contextmanager
-def bar(what: str, patience: float = _PATIENCE_SECONDS) -> Iterator[Tell]:
+def bar(
+    what: str, patience: float = _PATIENCE_SECONDS, first_line: float = _FIRST_LINE_SECONDS
+) -> Iterator[Tell]:
     """Yield what to tell how many of how many are done; show it once the patience is over.
 
-    It goes to standard error, only where that is a terminal, and is wiped out at the end.
+    It goes to standard error, and is wiped out at the end where that is a terminal; elsewhere it is
+    a line, the first after some seconds more.
     """
     if sys.stderr is None or not sys.stderr.isatty():
-        yield _unseen
+        yield _unseen if sys.stderr is None else _lines(what, first_line)
         return
     progress = _bar()
     task = progress.add_task(f"{what} (Ctrl-C stops)", total=None)
@@ -58,6 +69,23 @@ def bar(what: str, patience: float = _PATIENCE_SECONDS) -> Iterator[Tell]:
 
 def _unseen(done: int, total: int, now: str = "", /) -> None:
     """Tell nobody."""
+
+
+def _lines(what: str, first: float) -> Tell:
+    """Return what says on a line of its own how many are done, ever more rarely."""
+    began, after = time.monotonic(), first
+
+    def tell(done: int, total: int, now: str = "", /) -> None:
+        nonlocal after
+        spent = time.monotonic() - began
+        if spent < after:
+            return
+        after = 2.0 * spent
+        about = f": {now}" if now else ""
+        told = f"hockeystick: {what}{about}, {done:,} of {total:,} done after {spent:.0f} s"
+        click.echo(told, err=True)
+
+    return tell
 
 
 def _bar() -> Progress:

@@ -1,12 +1,14 @@
 """Where a plan's numbers show why its epsilon is 0 or infinite, the reason is said."""
 
+from typing import Any
+
 import pytest
 
 import hockeystick as hs
 from hockeystick.answers import cautions
 from hockeystick.answers.extremes import why_infinite, why_zero
 
-SHORT = {"rate": 0.01, "noise_multiplier": 1.0}
+SHORT: Any = {"rate": 0.01, "noise_multiplier": 1.0}
 NO_NOISE = "noise 0 hides nothing: epsilon is infinite, and there is no guarantee."
 
 

@@ -40,8 +40,8 @@ def toml_of(content: bytes, name: str) -> bytes | None:
         file = _plan_file(told)
         return None if file is None else plan_text(file).encode()
     except json.JSONDecodeError as error:
-        line, said = json_error(error)
-        raise PlanFileError(f"{name}:{line}: {said}") from None
+        number, said = json_error(error)
+        raise PlanFileError(f"{name}:{number}: {said}") from None
     except HockeystickError as error:
         line = line_in_json(content, error) if isinstance(error, PlanFileError) else None
         raise PlanFileError(f"{name if line is None else f'{name}:{line}'}: {error}") from None

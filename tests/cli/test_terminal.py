@@ -3,6 +3,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
@@ -195,7 +196,31 @@ def test_waiting_says_that_kernels_are_compiled(monkeypatch: pytest.MonkeyPatch)
     assert not COMPILATIONS.under_way
 
 
-def test_waiting_is_silent_in_a_pipe(capsys: pytest.CaptureFixture[str]) -> None:
+def test_waiting_says_on_lines_ever_more_rarely_for_how_long_where_nobody_watches(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    captured = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", captured)
+    with waiting("thinking", first_line=0.4):
+        until = time.monotonic() + 30
+        while captured.getvalue().count("\n") < 3 and time.monotonic() < until:
+            time.sleep(0.01)
+    assert captured.getvalue() == (
+        "hockeystick: thinking, under way for 0 s\n"
+        "hockeystick: thinking, under way for 1 s\n"
+        "hockeystick: thinking, under way for 2 s\n"
+    )
+
+
+def test_waiting_goes_on_where_its_lines_go_nowhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    closed = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", closed)
+    with waiting("thinking", first_line=0.01):
+        closed.close()
+        time.sleep(0.1)
+
+
+def test_waiting_is_silent_in_a_pipe_at_first(capsys: pytest.CaptureFixture[str]) -> None:
     with waiting("thinking", patience=0):
         pass
     assert capsys.readouterr().err == ""

@@ -1,4 +1,7 @@
-"""A sign of life on the terminal, for what takes longer than a moment."""
+"""A sign of life on the terminal, for what takes longer than a moment.
+
+Where standard error is no terminal, as in a captured run, a few lines say for how long it runs.
+"""
 
 from __future__ import annotations
 
@@ -8,26 +11,46 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
+import click
+
 _PATIENCE_SECONDS: Final = 2.0
+# Nobody watches a file: less is said there, and each line comes after twice the time of the last.
+_FIRST_LINE_SECONDS: Final = 30.0
 
 
 @contextmanager
-def waiting(what: str, patience: float = _PATIENCE_SECONDS) -> Iterator[None]:
+def waiting(
+    what: str, patience: float = _PATIENCE_SECONDS, first_line: float = _FIRST_LINE_SECONDS
+) -> Iterator[None]:
     """Show what is under way, and for how long, once it has taken longer than the patience.
 
-    It goes to standard error, only where that is a terminal, and is wiped out at the end.
+    It goes to standard error, and is wiped out at the end where that is a terminal; elsewhere it is
+    a line, the first after some seconds more.
     """
-    if sys.stderr is None or not sys.stderr.isatty():
+    if sys.stderr is None:
         yield
         return
     done = threading.Event()
-    sign = threading.Thread(target=_sign, args=(what, patience, done), daemon=True)
+    shown, after = (_sign, patience) if sys.stderr.isatty() else (_lines, first_line)
+    sign = threading.Thread(target=shown, args=(what, after, done), daemon=True)
     sign.start()
     try:
         yield
     finally:
         done.set()
         sign.join()
+
+
+def _lines(what: str, first: float, done: threading.Event) -> None:
+    """Say on a line of its own for how long it runs, ever more rarely, until all is done."""
+    spent, more = 0.0, first
+    while not done.wait(more):
+        spent += more
+        more = spent
+        try:
+            click.echo(f"hockeystick: {what}, under way for {spent:.0f} s", err=True)
+        except (OSError, ValueError):  # nobody reads it: the answer does not depend on it
+            return
 
 
 def _sign(what: str, patience: float, done: threading.Event) -> None:

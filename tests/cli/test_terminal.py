@@ -295,7 +295,7 @@ def test_a_captured_run_says_on_lines_ever_more_rarely_how_far_it_is(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     now = 100.0
-    monkeypatch.setattr(progress.time, "monotonic", lambda: now)
+    monkeypatch.setattr("time.monotonic", lambda: now)
     with progress.bar("reporting") as tell:
         for now in (101.0, 119.0, 121.0, 125.0, 141.0, 143.0):
             tell(int(now) - 100, 74, "groups")

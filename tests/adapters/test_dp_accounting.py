@@ -655,6 +655,33 @@ def test_their_calibration_finds_the_noise_that_ours_does(adjacency: Adjacency) 
     assert noise == pytest.approx(float(ours), abs=2e-6)
 
 
+def test_a_sample_of_a_fixed_size_without_noise_shows_whoever_is_in_it() -> None:
+    for sampled, chance in ((Without, 0.01), (With, 1 - (1 - Fraction(1, 1000)) ** 10)):
+        for count in (1, 3):
+            event = Times(sampled(1000, 10, Gaussian(0.0)), count)
+            accountant = HockeystickAccountant(RELATION[REPLACE]).compose(event)
+            truth = float(1 - (1 - Fraction(chance)) ** count)
+            assert accountant.get_epsilon(truth * 0.999) == math.inf
+            assert accountant.get_epsilon(truth * 1.001) == 0.0
+            for epsilon in (0.0, 5.0):
+                assert accountant.get_delta(epsilon) == pytest.approx(truth, rel=1e-9)
+                assert accountant.get_delta(epsilon) >= truth
+    assert HockeystickAccountant(RELATION[ZERO]).supports(Without(1000, 10, Gaussian(0.0)))
+
+
+def test_their_calibration_begins_without_noise_in_samples_of_a_fixed_size_too() -> None:
+    # As JAX Privacy calibrates its fixed_dpsgd_event; the bracket of theirs begins at 0.
+    noise = dpa.calibrate_dp_mechanism(
+        lambda: HockeystickAccountant(RELATION[REPLACE]),
+        lambda noise: Without(1000, 10, Gaussian(noise)),
+        target_epsilon=2.0,
+        target_delta=1e-5,
+        tol=1e-3,
+    )
+    plan = from_event(Without(1000, 10, Gaussian(noise)), REPLACE)
+    assert 1.9 < hs.epsilon(plan, 1e-5).upper <= 2.0
+
+
 def test_their_calibration_finds_the_number_of_steps_that_ours_does() -> None:
     steps = dpa.calibrate_dp_mechanism(
         HockeystickAccountant,

@@ -13,6 +13,9 @@ from hockeystick.numerics.multiprecision import mp
 from hockeystick.numerics.rounding import DIGITS, as_mpf, evaluated_down, evaluated_up, float_up
 from hockeystick.numerics.working_precision import working_digits
 
+# Covers the few roundings of a chance.
+_OUTWARD: Final = 1.0 + 2.0**-46
+
 # More than what the search for a given mean is off.
 _MORE_RUNS: Final = 1.0 + 1e-11
 
@@ -43,6 +46,13 @@ def inverse_up(value: float) -> float:
 def chance_up(rate: float | Fraction) -> float:
     """Return a rate in [0, 1] as a float, rounded up."""
     return rate if isinstance(rate, float) else float_up(rate)
+
+
+def chance_of_any(size: int, examples: int) -> float:
+    """Return the chance to be drawn in any of some draws with replacement, rounded up."""
+    if examples == 1:
+        return 1.0
+    return min(-math.expm1(size * math.log1p(-1.0 / examples)) * _OUTWARD, 1.0)
 
 
 def together(noises: Iterable[tuple[float, int]]) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from fractions import Fraction
 from functools import singledispatch
 from types import MappingProxyType
 from typing import Final, TypeAlias
@@ -33,7 +34,8 @@ from hockeystick.mechanisms import (
     WithReplacementSubsampled,
     tuning,
 )
-from hockeystick.notions import ZCDP, PureDP, RenyiDP
+from hockeystick.notions import ZCDP, ApproxDP, PureDP, RenyiDP
+from hockeystick.numerics import up
 
 RELATIONS: Final = MappingProxyType(
     {
@@ -44,6 +46,7 @@ RELATIONS: Final = MappingProxyType(
 )
 _NOTHING: Final = PureDP(0) ** 0
 _NO_PRIVACY: Final = PureDP(math.inf)
+_NO_NOISE: Final = Gaussian(0)
 _ADDED_NOISE: Final = Gaussian | Laplace | DiscreteLaplace
 _NOISE: Final = Domain(symbol="a", low=0, high=math.inf, typical=(0.1, 10))
 _CHANCE: Final = Domain(symbol="p", low=0, high=1, typical=(0.01, 0.99))
@@ -103,9 +106,10 @@ def from_event(
         divergences ``xi + rho alpha`` with xi > 0 are stated at 449 orders.
 
     Edge cases:
-        No noise is no privacy. ``DiscreteLaplaceDpEvent(0, C)``, which is no distribution, is read
-        as dp-accounting does: no privacy. Sampling what releases nothing releases nothing, and so
-        does a sample of size 0. In a Poisson sample nothing can be drawn from a given number of
+        No noise is no privacy; in a sample of a fixed size it is ``ApproxDP(0, q)`` with the chance
+        q to be drawn. ``DiscreteLaplaceDpEvent(0, C)``, which is no distribution, is read as
+        dp-accounting does: no privacy. Sampling what releases nothing releases nothing, and so does
+        a sample of size 0. In a Poisson sample nothing can be drawn from a given number of
         records, since its size is random: that is refused. So are samples of a fixed size where
         nobody says which neighbours are meant: dp-accounting has them for a replaced record only,
         which can cost more than one added. A ``ZCDpEvent`` is for the neighbours
@@ -208,6 +212,11 @@ def _all_of(event: dp_event.DpEvent) -> Iterator[dp_event.DpEvent]:
             return
 
 
+def _shown(chance: float | Fraction) -> Mechanism:
+    """Return what shows a record where it is drawn, with this chance, and else says nothing."""
+    return ApproxDP(0, min(up(_numbers.chance_up(chance)), 1.0))
+
+
 def _draws(event: _FixedSize) -> bool:
     """Return whether a sample of a fixed size has any record."""
     return _validate.count("sample_size", event.sample_size, _SIZE) > 0
@@ -308,7 +317,10 @@ def _(event: dp_event.SampledWithoutReplacementDpEvent, adjacency: Adjacency) ->
         raise _refused(event, f"what runs inside is not known under replace-one but {adjacency}")
     sizes = event.sample_size, event.source_dataset_size
     clipped = adjacency is Adjacency.ZERO_OUT and isinstance(inner, Gaussian)
-    return FixedSizeSubsampled(inner, *sizes, adjacency, clipped) if inner else _NOTHING
+    if inner is None:
+        return _NOTHING
+    sampled = FixedSizeSubsampled(inner, *sizes, adjacency, clipped)
+    return _shown(sampled.rate) if inner == _NO_NOISE else sampled
 
 
 @read.register
@@ -316,8 +328,11 @@ def _(event: dp_event.SampledWithReplacementDpEvent, adjacency: Adjacency) -> Me
     """Return the mechanism on a sample drawn with replacement."""
     _only_under(Adjacency.REPLACE_ONE, adjacency, event)
     inner = _inside(event.event, adjacency) if _draws(event) else None
-    sizes = event.sample_size, event.source_dataset_size
-    return WithReplacementSubsampled(inner, *sizes) if inner else _NOTHING
+    if inner is None:
+        return _NOTHING
+    size, examples = event.sample_size, event.source_dataset_size
+    sampled = WithReplacementSubsampled(inner, size, examples)
+    return _shown(_numbers.chance_of_any(size, examples)) if inner == _NO_NOISE else sampled
 
 
 @read.register

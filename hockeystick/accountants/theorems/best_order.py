@@ -62,7 +62,7 @@ def best_order(plan: Mechanism, delta: float) -> float:
         >>> import hockeystick as hs
         >>> plan = hs.PoissonSubsampled(hs.Gaussian(1.1), rate=0.01) ** 1000
         >>> round(hs.accountants.best_order(plan, delta=1e-6), 2)
-        9.84
+        9.79
     """
     at = _validate.real("delta", delta)
     branches = composition_of(checked("plan", plan), RDP.name).branches

@@ -1,6 +1,7 @@
 """Privacy-loss distributions of dp-accounting: of plans, on both sides, and as guarantees."""
 
 import math
+from collections import defaultdict
 from functools import cache
 from typing import Any
 
@@ -134,10 +135,10 @@ def test_what_adding_tells_of_removing_leaves_every_divergence_covered(
     left = 1.0 - sum(other.values())
     assert left > 0.0
     # Losses rounded up to a coarser grid dominate: then both directions are of different pairs.
-    remove, add = {}, {}
+    remove, add = defaultdict[int, float](float), defaultdict[int, float](float)
     for k, p in known.items():
-        remove[-(-k // coarse)] = remove.get(-(-k // coarse), 0.0) + p
-        add[-(k // coarse)] = add.get(-(k // coarse), 0.0) + other[k]
+        remove[-(-k // coarse)] += p
+        add[-(k // coarse)] += other[k]
     pld = peer.PrivacyLossDistribution.create_from_rounded_probability(
         remove,
         infinite,

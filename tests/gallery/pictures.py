@@ -34,10 +34,9 @@ _TAG: Final = re.compile(r"<[^>]+>")
 _DAY: Final = "1769817600"
 # What a coordinate may differ by, in points, where another processor rounds otherwise.
 _TOLERANCE: Final = 0.05
-_READY: Final = """
-const state = document.documentElement.dataset.state;
-return document.readyState === "complete" && (state === undefined || state === "settled");
-"""
+_LOADED: Final = 'return document.readyState === "complete"'
+# A page to play with asks for its numbers once it is there.
+_SETTLED: Final = 'return document.documentElement.dataset.state === "settled"'
 _SIZE: Final = {"width": 1180, "height": 860, "deviceScaleFactor": 1, "mobile": False}
 
 
@@ -119,14 +118,14 @@ def main() -> None:
             if name.endswith(".svg"):
                 (STORED / name).write_bytes(Path(name).read_bytes())
         report = Path("report.html").resolve()
-        _see("report.png", report.as_uri(), report.read_text(encoding="utf-8"))
+        _see("report.png", report.as_uri(), report.read_text(encoding="utf-8"), _LOADED)
     with served(PLAN) as (_, url):
-        _see("explore.png", url, page_to_play_with())
+        _see("explore.png", url, page_to_play_with(), _SETTLED)
     sys.stdout.write("".join(f"{STORED / name}\n" for name in pictures_of(text)))
 
 
-def _see(name: str, url: str, html: str) -> None:
-    """Store what a page looks like, with the words that it has."""
+def _see(name: str, url: str, html: str, is_ready: str) -> None:
+    """Store what a page looks like once a script finds it ready, with the words that it has."""
     from PIL import Image, PngImagePlugin
     from selenium.webdriver.support.ui import WebDriverWait
 
@@ -135,7 +134,7 @@ def _see(name: str, url: str, html: str) -> None:
     for browser in running():
         browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", _SIZE)
         browser.get(url)
-        WebDriverWait(browser, 300).until(lambda one: one.execute_script(_READY))
+        WebDriverWait(browser, 300).until(lambda one: one.execute_script(is_ready))
         browser.save_screenshot(str(STORED / name))
     said = PngImagePlugin.PngInfo()
     said.add_text("words", words_of(html))

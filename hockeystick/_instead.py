@@ -189,7 +189,14 @@ TOGETHER: Final = {
     **{
         ("Gaussian", letters, "sensitivity"): "noise_multiplier is the standard deviation over the "
         "sensitivity, so {} / {}"
-        for letters in ("sigma", "scale", "std", "stddev", "standarddeviation")
+        for letters in (
+            "sigma",
+            "scale",
+            "std",
+            "stddev",
+            "standarddeviation",
+            "noisemultiplier",
+        )
     },
     ("Laplace", "scale", "sensitivity"): "scale is the noise's scale over the sensitivity, so "
     "{} / {}",

@@ -28,8 +28,8 @@ _ASKING: Final = ("no_attribute", "moved_name", "__getattr__")
 _NUMBER: Final = re.compile(r"[+-]?\d+(\.\d*)?(e[+-]?\d+)?", re.IGNORECASE)
 # Public names, and what papers and other libraries call the same. Capitals and dashes don't matter.
 _OTHERS: Final = {
-    "ApproxDP": "approximate-dp approximate-differential-privacy eps-delta-dp epsilon-delta-dp adp "
-    "dp epsilon-delta epsilon-delta-dp-event eps-delta",
+    "ApproxDP": "epsilon approximate-dp approximate-differential-privacy eps-delta-dp "
+    "epsilon-delta-dp adp dp epsilon-delta epsilon-delta-dp-event eps-delta",
     "Composed": "composition sequential-composition composed-dp-event composed-mechanism compose",
     "CyclicPoisson": "banded-mf amplified-banded-matrix-factorization bandmf",
     "DPSGD": "noisy-sgd private-sgd dp-adam dp-gd",
@@ -45,7 +45,7 @@ _OTHERS: Final = {
     "without-replacement-subsampled uniform-subsampled subsample-without-replacement "
     "without-replacement",
     "GaussianMixture": "mixture-of-gaussians mixture-of-gaussians-dp-event",
-    "GDP": "gaussian-dp gaussian-differential-privacy mu-gdp",
+    "GDP": "mu gaussian-dp gaussian-differential-privacy mu-gdp",
     "Gaussian": "gaussian-mechanism gaussian-dp-event analytic-gaussian gaussian-analytic "
     "exact-gaussian-mechanism gauss normal gaussian-noise",
     "Laplace": "laplace-mechanism laplace-dp-event laplacian exact-laplace-mechanism laplace-noise",
@@ -74,7 +74,7 @@ _OTHERS: Final = {
     "UnaryEncoding": "oue sue optimized-unary-encoding symmetric-unary-encoding basic-rappor",
     "WithReplacementSubsampled": "sampled-with-replacement sampled-with-replacement-dp-event "
     "with-replacement",
-    "ZCDP": "zcdp-event zc-dp-event zero-concentrated-dp",
+    "ZCDP": "rho zcdp-event zc-dp-event zero-concentrated-dp",
 }
 
 # Parameters and accountants, and what others call the same; one of them may be several here.

@@ -40,6 +40,7 @@ _BRACKETS: Final = {
     "does not match opening parenthesis '('": "a ) is missing",
     "does not match opening parenthesis '['": "a ] is missing",
 }
+_PERCENT: Final = re.compile(r"(\d+(?:\.\d+)?)\s*%")
 _FILE: Final = ".toml"
 _A_CALL: Final = re.compile(r"[\s(]*[A-Za-z_][\w.]*\s*\(")
 # Where Python has the mechanisms: a call may name the room or leave it out.
@@ -140,6 +141,8 @@ class _Reader:
                 return ast.parse(self._text, mode="eval").body
         except SyntaxError as error:
             said = next((f": {_BRACKETS[one]}" for one in _BRACKETS if one in error.msg), "")
+            if percent := _PERCENT.search(self._text):
+                said = f": write {float(percent[1]) / 100!r} for {percent[0]}"
             raise PlanFileError(f"this is no plan{said}; {_EXAMPLE}") from None
         except (ValueError, RecursionError, MemoryError):
             raise PlanFileError(f"this is no plan; {_EXAMPLE}") from None

@@ -99,6 +99,12 @@ def test_a_dash_is_a_plan_file_on_standard_input(
             "'sigma' (noise_multiplier is the standard deviation over the sensitivity, so 5 / "
             "1.4142135623730951), 'sensitivity' in Gaussian; allowed are noise_multiplier",
         ),
+        ("Gaussian(5, sensitivity=2)", "deviation over the sensitivity, so 5 / 2); allowed are"),
+        (
+            "PoissonSubsampled(Gaussian(2), 2.5%)",
+            "this is no plan: write 0.025 for 2.5%; write",
+        ),
+        ("rho=2.56", "'rho=2.56' is neither a plan file nor a mechanism: write 'ZCDP(rho=2.56)'"),
         ("Gaussian(sigma=5)", "is sigma over the sensitivity, so 5 at sensitivity 1)"),
         (
             "SelfComposedDpEvent(PoissonSampledDpEvent(0.01, GaussianDpEvent(1.1)), 1000)",

@@ -126,6 +126,10 @@ FLAGS = [
         "epsilon 'Shuffle(RandomizedResponse(1), 100)' --delta 1e-5",
         "write ShuffledReports(RandomizedResponse(epsilon=1), users=1000)",
     ),
+    ("epsilon --rho 2.56 --delta 1e-9", "a zCDP budget is a plan as well, written out: 'ZCDP("),
+    ("tradeoff --mu 2", "a GDP budget is a plan as well, written out: 'GDP(mu=0.5)'"),
+    ("solve 'DiscreteGaussian()' --sensitivity 2 --rho 1", "as 'DiscreteGaussian(4, sensitivity"),
+    ("convert 'Gaussian(3)' --adjacency add-remove --to GDP", "noise alone has no adjacency"),
     (
         "solve DiscreteGaussian(sensitivity=1.4142) --rho 0.1",
         "changed by 1: DiscreteGaussian(sigma)",

@@ -70,6 +70,19 @@ _OTHER_COMMANDS: Final = {
     "hockeystick epsilon asks at one",
     ("tradeoff", "--epsilon"): ": leave it out: a trade-off curve holds at every epsilon, and "
     "hockeystick delta asks at one",
+    **{
+        (command, flag): hint
+        for command in ("epsilon", "delta", "tradeoff", "report", "compare", "convert")
+        for flag, hint in (
+            ("--rho", ": a zCDP budget is a plan as well, written out: 'ZCDP(rho=0.5)'"),
+            ("--mu", ": a GDP budget is a plan as well, written out: 'GDP(mu=0.5)'"),
+        )
+    },
+    **{
+        (command, "--sensitivity"): ": it is in the plan, as 'DiscreteGaussian(4, sensitivity=2)' "
+        "or, over the sensitivity, 'Gaussian(4 / 2)'"
+        for command in ("epsilon", "delta", "solve", "tradeoff", "report", "compare", "convert")
+    },
     ("init", "--rho"): ": a budget is written out, as --budget 'ZCDP(rho=0.5)'",
     (
         "init",

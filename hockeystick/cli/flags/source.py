@@ -28,6 +28,9 @@ STDIN: Final = "-"
 # What a plan file may be called whose plan comes from elsewhere.
 UNNAMED: Final = "plan.toml"
 _JSON: Final = b"{"
+# Notions of which a number is often given alone.
+_NOTIONS_OF: Final = {"rho": "ZCDP", "mu": "GDP"}
+_OF_A_NOTION: Final = re.compile(r"\s*(rho|mu)\s*=\s*(\S+)\s*", re.IGNORECASE)
 _NO_FILE: Final = (
     f"{IN_PYTHON_ONLY} states a trade-off function, which no plan file and no text can hold: use "
     f"it in Python, hs.{IN_PYTHON_ONLY}(...); of guarantees, they hold "
@@ -174,6 +177,9 @@ def _refuse_bare(text: str) -> None:
         raise click.UsageError(f"{text} needs its numbers: write '{text}({wanted})'")
     if text.upper() == IN_PYTHON_ONLY:
         raise click.UsageError(_NO_FILE)
+    if number := _OF_A_NOTION.fullmatch(text):
+        wanted = f"{_NOTIONS_OF[number[1].lower()]}({number[1].lower()}={number[2]})"
+        raise click.UsageError(f"{text!r} is neither a plan file nor a mechanism: write {wanted!r}")
     hint = did_you_mean(text, RELEASES) if text.isidentifier() else ""
     if hint:
         raise click.UsageError(f"{text!r} is neither a plan file nor a mechanism{hint}")

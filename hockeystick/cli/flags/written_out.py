@@ -18,6 +18,10 @@ _NUMBERS: Final = (
 )
 _NAMES: Final = ("sampling", "clipping", "adjacency")
 _SAID: Final = "drop_last"
+_IN_THE_PLAN: Final = (
+    ": what the plan says itself is changed there; noise alone has no adjacency, but the "
+    "sensitivity of the neighbours meant, as Gaussian(5 / sqrt(2))"
+)
 
 
 def written_out(words: Sequence[str], flag: str) -> str:
@@ -43,5 +47,7 @@ def written_out(words: Sequence[str], flag: str) -> str:
         fields[field] = value if field in _NUMBERS else f'"{value}"'
     if flag.removeprefix("--").replace("-", "_") not in fields:
         return ""
+    if any("(" in word or word.endswith(".toml") for word in rest):
+        return _IN_THE_PLAN
     plan = f"DPSGD({', '.join(f'{name}={value}' for name, value in fields.items())})"
     return f": write the plan out: {shlex.join(['hockeystick', 'convert', plan, *rest])}"

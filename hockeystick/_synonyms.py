@@ -107,6 +107,7 @@ _OTHER_WORDS: Final = {
     "rounds": "num-rounds",
     "scale": "b beta lam noise-scale noise-multiplier noise-parameter",
     "sigma": "noise-multiplier scale std stddev standard-deviation",
+    "square_root": "banded band-mf bandmf banded-square-root",
     "steps": "t num-steps iterations num-iterations n-iter max-steps compositions",
     "total_clients": "num-clients population-size",
 }

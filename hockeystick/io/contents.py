@@ -57,7 +57,8 @@ def _meant_by(name: str) -> str:
     folder, last = os.path.split(name)
     with suppress(OSError):
         beside = [one for one in os.listdir(folder or ".") if one.endswith(".toml")]
-        close = difflib.get_close_matches(last, beside, n=1, cutoff=_LEAST_ALIKE)
+        same = [one for one in beside if one.lower() == last.lower()]
+        close = same or difflib.get_close_matches(last, beside, n=1, cutoff=_LEAST_ALIKE)
         if close:
             return told(os.path.join(folder, close[0]))
     found = None if folder or "." in last else meant(last, RELEASES)

@@ -315,13 +315,16 @@ def _mechanism(
     if table.get("mechanism") == IN_PYTHON_ONLY:
         raise PlanFileError(f"{where}: no file can hold a trade-off function; use Python for FDP")
     name = _named("mechanism", table, where, RELEASES)
+    kind, extra = RELEASES[name], ("mechanism", *extra)
+    named = f"{where} ({name})"
+    # Before what is inside of them is asked for.
+    refuse_unknown(named, table, (*extra, *parameters_of(kind)), kind=kind.__qualname__)
     fields = {
         key: _field(key, value, f"{where}, {key}", blanks, depth)
         for key, value in table.items()
         if key != "mechanism"
     }
-    kind, extra = RELEASES[name], ("mechanism", *extra)
-    return built(kind, fields, f"{where} ({name})", extra=extra, blanks=blanks)
+    return built(kind, fields, named, extra=extra, blanks=blanks)
 
 
 def _of_a_kind(key: str, table: Mapping[str, Any], where: str) -> object:

@@ -23,6 +23,7 @@ _KEY: Final = re.compile(r"""\s*([\w."'-]+)\s*=""")
 _COLON: Final = re.compile(r"\s*(?:- )?[\w-]+\s*:(?:\s|$)")
 _TABLE: Final = re.compile(r"\s*\[+\s*([^\]]+?)\s*\]")
 _HEADER: Final = re.compile(r"(?m)^\s*\[[\w .-]+\]\s*$")
+_DPSGD: Final = re.compile(r"(?m)^\s*\[dpsgd\]")
 _TABLE_TWICE: Final = re.compile(r"\[.*\] is there twice")
 # A line that begins an array or a text, and has no end of it.
 _OPEN: Final = re.compile(
@@ -113,7 +114,7 @@ def _shown(text: str, said: str) -> str:
     number = min(int(place[1]), len(lines)) if place else _left_open(lines)
     line = lines[number - 1]
     where = "" if place else f" on line {number}"
-    hint = _of_a_line(line, said)
+    hint = _of_a_line(line, said, text)
     return f", in {_shortened(line).strip()!r}{where}{hint and ': '}{hint}"
 
 
@@ -168,13 +169,13 @@ def _of_yaml(text: str) -> str:
     return f"this looks like YAML: write key = value, and tables as {' and '.join(tables)}"
 
 
-def _of_a_line(line: str, said: str) -> str:
-    """Return what to write instead of a line; nothing where that is unknown."""
+def _of_a_line(line: str, said: str, text: str) -> str:
+    """Return what to write instead of a line of a text; nothing where that is unknown."""
     named = _TABLE.match(line) or _KEY.match(line)
     if _TWICE.match(said) and named is not None:
         return f"{named[1]} is there twice"
     if _TABLE_TWICE.match(said):
-        return _ONE_PLAN if said.startswith("[dpsgd]") else ""
+        return _of_two_tables(said, text)
     if line.strip() == _BETWEEN:
         return "a merge conflict is left in the file"
     if len(line) > _HINTED:
@@ -185,6 +186,20 @@ def _of_a_line(line: str, said: str) -> str:
         if found is not None:
             return hint(found)
     return ""
+
+
+def _of_two_tables(said: str, text: str) -> str:
+    """Return what to write where a table is there twice."""
+    if said.startswith("[release]"):
+        return "write [[release]] above each release"
+    if not said.startswith("[dpsgd]"):
+        return ""
+    return _ONE_PLAN if len(_DPSGD.findall(text)) > 1 else _DOTTED
+
+
+def _header(name: str) -> str:
+    """Return the header of a table, which stands alone or in an array."""
+    return f"write [[{name}]]" if name == "release" else f"write [{name}]"
 
 
 def _python(found: re.Match[str]) -> str:
@@ -272,6 +287,7 @@ _INI: Final = (
     "the top, without a header"
 )
 _ONE_PLAN: Final = "one plan per file; another release of the same data is a [[release]]"
+_DOTTED: Final = "write what begins with dpsgd. below [dpsgd], without that"
 _TABLES_OF_YAML: Final = (
     (re.compile(r"(?m)^\s*dpsgd\s*:"), "[dpsgd]"),
     (re.compile(r"(?m)^\s*(?:releases?|-\s+mechanism)\s*:"), "[[release]]"),
@@ -318,6 +334,10 @@ _HINTS: Final[tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], str]], ...]
         lambda _: "write a comma between the values of an array",
     ),
     (re.compile(r"^\s*[\w.-]+\s*=\s*\[[^\]]*$"), lambda _: "write ] where the array ends"),
+    (
+        re.compile(r"^\s*(?:\[\[\s*([\w.]+)\s*\]|\[\s*([\w.]+)\s*\]\]|\[\s+\[\s*([\w.]+).*)\s*$"),
+        lambda it: _header(it[1] or it[2] or it[3]),
+    ),
     (re.compile(r"^\s*\[+[\w.]+\]+\s*$"), lambda _: "an array above it lacks its ]"),
     (_value(r"(\S.*?)\s*[;,]+"), lambda it: f"write {it[1]}, and nothing behind it"),
     (

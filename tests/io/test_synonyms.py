@@ -58,6 +58,7 @@ def test_they_are_found_in_calls_and_rooms() -> None:
         getattr(hs.mechanisms, "FedAvg")  # noqa: B009
     assert meant("DP-FTRL", RELEASES) == "TreeAggregation"
     assert meant("zebra", RELEASES) is None
+    assert meant("banded", ("banded_inverse", "square_root", "tree")) == "square_root"
 
 
 def test_parameters_are_found_by_the_names_that_others_have_for_them() -> None:

@@ -19,7 +19,10 @@ from hockeystick.io.building import parameters_of
 from hockeystick.io.vocabulary import ALTERNATIVES
 from hockeystick.mechanisms import DPSGD, Mechanism
 
-_FORM: Final = "--set takes PATH=NUMBER, such as release[0].scale=3 or parts[1].epsilon=0.5"
+_FORM: Final = (
+    "--set takes PATH=NUMBER, such as release[0].scale=3 or parts[1].epsilon=0.5, and a choice by "
+    "its path in a file, such as release[0].sampling=fixed-size"
+)
 _OF_FILE: Final = re.compile(r"release\[.*")
 _OF_DPSGD: Final = re.compile(r"dpsgd\.(\w+)")
 _PATH: Final = re.compile(r"[^\s,:]+")

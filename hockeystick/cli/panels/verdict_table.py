@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from hockeystick.verifier import Verdict
 
 _LONGEST: Final = 600
+_PAGE: Final = (
+    "it shows the answer inside, and its text fits its own digest; what its figures draw is not "
+    "looked at"
+)
 STYLES: Final = {"verified": "bold green", "refuted": "bold red", "not covered": "bold yellow"}
 _MEANINGS: Final = {
     "verified": "a second program finds that every claim holds",
@@ -36,7 +40,7 @@ def print_answer(
     facts.add_row("plan", one_line(textwrap.shorten(plan, _LONGEST, placeholder=" ...")))
     facts.add_row("answer inside" if inside else "answer", one_line(_claim(told)))
     if agrees:
-        facts.add_row("page", "it shows the answer inside, and its text fits its own digest")
+        facts.add_row("page", _PAGE)
     if filled:
         written = "; ".join(f"{blank}: {text}" for blank, text in filled.items())
         facts.add_row("written in", one_line(f"{written} (not judged)"))

@@ -32,6 +32,8 @@ def pytest_configure(config: pytest.Config) -> None:
     Interrupts are taken, also in runs in the background, in which the shell has them ignored.
     """
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    # On a slow machine, captured runs would say how far they are.
+    os.environ["HOCKEYSTICK_PROGRESS"] = "off"
     if PROFILE == "fresh" and config.option.hypothesis_seed is None:
         config.option.hypothesis_seed = str(random.SystemRandom().randrange(2**32))
 

@@ -296,10 +296,15 @@ def test_a_captured_run_says_on_lines_ever_more_rarely_how_far_it_is(
 ) -> None:
     now = 100.0
     monkeypatch.setattr("time.monotonic", lambda: now)
-    with progress.bar("reporting") as tell:
-        for now in (101.0, 119.0, 121.0, 125.0, 141.0, 143.0):
-            tell(int(now) - 100, 74, "groups")
-    assert capsys.readouterr().err == (
-        "hockeystick: reporting: groups, 21 of 74 done after 21 s\n"
-        "hockeystick: reporting: groups, 43 of 74 done after 43 s\n"
-    )
+    monkeypatch.delenv("HOCKEYSTICK_PROGRESS")
+    for wanted in (True, False):
+        now = 100.0
+        with progress.bar("reporting") as tell:
+            for now in (101.0, 129.0, 131.0, 145.0, 161.0, 163.0):
+                tell(int(now) - 100, 74, "groups")
+        lines = (
+            "hockeystick: reporting: groups, 31 of 74 done after 31 s\n"
+            "hockeystick: reporting: groups, 63 of 74 done after 63 s\n"
+        )
+        assert capsys.readouterr().err == (lines if wanted else "")
+        monkeypatch.setenv("HOCKEYSTICK_PROGRESS", "off")

@@ -12,14 +12,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-import click
+from hockeystick.cli.terminal.captured import first_line_seconds, say
 
 if TYPE_CHECKING:
     from rich.progress import Progress
 
 _PATIENCE_SECONDS: Final = 2.0
-# Nobody watches a file: less is said there, and each line comes after twice the time of the last.
-_FIRST_LINE_SECONDS: Final = 20.0
 
 
 class Tell(Protocol):
@@ -31,7 +29,7 @@ class Tell(Protocol):
 
 @contextmanager
 def bar(
-    what: str, patience: float = _PATIENCE_SECONDS, first_line: float = _FIRST_LINE_SECONDS
+    what: str, patience: float = _PATIENCE_SECONDS, first_line: float | None = None
 ) -> Iterator[Tell]:
     """Yield what to tell how many of how many are done; show it once the patience is over.
 
@@ -39,7 +37,8 @@ def bar(
     a line, the first after some seconds more.
     """
     if sys.stderr is None or not sys.stderr.isatty():
-        yield _unseen if sys.stderr is None else _lines(what, first_line)
+        first = first_line_seconds() if first_line is None else first_line
+        yield _unseen if sys.stderr is None else _lines(what, first)
         return
     progress = _bar()
     task = progress.add_task(f"{what} (Ctrl-C stops)", total=None)
@@ -82,8 +81,7 @@ def _lines(what: str, first: float) -> Tell:
             return
         after = 2.0 * spent
         about = f": {now}" if now else ""
-        told = f"hockeystick: {what}{about}, {done:,} of {total:,} done after {spent:.0f} s"
-        click.echo(told, err=True)
+        say(f"{what}{about}, {done:,} of {total:,} done after {spent:.0f} s")
 
     return tell
 

@@ -5,22 +5,21 @@ Where standard error is no terminal, as in a captured run, a few lines say for h
 
 from __future__ import annotations
 
+import math
 import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
-import click
+from hockeystick.cli.terminal.captured import first_line_seconds, say
 
 _PATIENCE_SECONDS: Final = 2.0
-# Nobody watches a file: less is said there, and each line comes after twice the time of the last.
-_FIRST_LINE_SECONDS: Final = 30.0
 
 
 @contextmanager
 def waiting(
-    what: str, patience: float = _PATIENCE_SECONDS, first_line: float = _FIRST_LINE_SECONDS
+    what: str, patience: float = _PATIENCE_SECONDS, first_line: float | None = None
 ) -> Iterator[None]:
     """Show what is under way, and for how long, once it has taken longer than the patience.
 
@@ -31,7 +30,8 @@ def waiting(
         yield
         return
     done = threading.Event()
-    shown, after = (_sign, patience) if sys.stderr.isatty() else (_lines, first_line)
+    first = first_line_seconds() if first_line is None else first_line
+    shown, after = (_sign, patience) if sys.stderr.isatty() else (_lines, first)
     sign = threading.Thread(target=shown, args=(what, after, done), daemon=True)
     sign.start()
     try:
@@ -44,13 +44,10 @@ def waiting(
 def _lines(what: str, first: float, done: threading.Event) -> None:
     """Say on a line of its own for how long it runs, ever more rarely, until all is done."""
     spent, more = 0.0, first
-    while not done.wait(more):
+    while not done.wait(more if more < math.inf else None):
         spent += more
         more = spent
-        try:
-            click.echo(f"hockeystick: {what}, under way for {spent:.0f} s", err=True)
-        except (OSError, ValueError):  # nobody reads it: the answer does not depend on it
-            return
+        say(f"{what}, under way for {spent:.0f} s")
 
 
 def _sign(what: str, patience: float, done: threading.Event) -> None:

@@ -16,6 +16,7 @@ import hockeystick as hs
 from hockeystick.cli import durations, main
 from hockeystick.cli.commands.group import hockeystick
 from hockeystick.cli.terminal import progress
+from hockeystick.cli.terminal.captured import say
 from hockeystick.cli.terminal.waiting import waiting
 from hockeystick.io import parse
 from hockeystick.kernels.compiled import COMPILATIONS
@@ -212,12 +213,16 @@ def test_waiting_says_on_lines_ever_more_rarely_for_how_long_where_nobody_watche
     )
 
 
-def test_waiting_goes_on_where_its_lines_go_nowhere(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lines_that_nobody_reads_stop_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     closed = io.StringIO()
     monkeypatch.setattr(sys, "stderr", closed)
-    with waiting("thinking", first_line=0.01):
+    with progress.bar("reporting", first_line=0.0) as tell:
+        say("thinking")
+        assert closed.getvalue() == "hockeystick: thinking\n"
         closed.close()
-        time.sleep(0.1)
+        # Each would raise, and the answer be lost.
+        say("thinking")
+        tell(1, 2)
 
 
 def test_waiting_is_silent_in_a_pipe_at_first(capsys: pytest.CaptureFixture[str]) -> None:

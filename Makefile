@@ -17,48 +17,62 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check -qq install
 PYTEST := $(BIN)/python -m pytest
 # Each process takes neighbouring tests, which share what they cache, and the idle one takes over.
 PARALLEL := -n $(WORKERS) --dist worksteal
-# Every test is in exactly one of these two, the second of which needs all extras.
-USUAL := not slow and not peers and not extras
-REST := slow or peers or extras
+# Every test is in exactly one of these three, of which the last two need all extras.
+QUICK := not slow and not extras
+EXTRAS := extras and not slow
+SLOW := slow
+# One real run of each engine, though it is slow.
+ENGINES :=
+# Of the slow tests, one in ONE_IN; another DRAW draws other ones.
+ONE_IN ?= 10
+DRAW ?= $(shell git rev-parse --short HEAD)
 # Every room, answered and not only imported, for `make test-lowest`.
 LIGHT := hockeystick tests/test_readme.py tests/accountants/test_leaves.py tests/cli/test_answers.py \
     tests/privacy_loss/decentralised/test_gopa.py
+LINT := echo "== ruff, import contracts" && $(BIN)/python -m ruff check -q && \
+    $(BIN)/python -m ruff format -q --check && $(BIN)/lint-imports --no-logo
+TYPES := echo "== mypy" && $(BIN)/python -m mypy
 # With --store, `make notebooks` has the notebooks keep what they show.
 STORE ?=
 SETUP := setup.cfg pyproject.toml
 # Hundreds of processes start in a test run; where no bytecode is kept, each compiles all anew.
 unexport PYTHONDONTWRITEBYTECODE
+# Compiled kernels do not notice that a kernel which they call has changed, so all are compiled then.
+KERNELS := $(shell cat hockeystick/kernels/*.py | cksum | cut -d ' ' -f 1)
+export NUMBA_CACHE_DIR ?= $(CURDIR)/$(VENV)/numba-$(KERNELS)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: browser server help run test test-rest test-all test-lowest check coverage bench docs gallery notebooks tables timings clean distclean
+.PHONY: browser server help run test test-extras test-slow test-all test-lowest check coverage bench docs gallery notebooks tables timings clean distclean
 
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 run: $(VENV)/.installed ## install, then print epsilon for an example plan
 	@$(BIN)/hockeystick epsilon $(PLAN)
 
-test: check ## install, then lint, types, import contracts and the usual tests
-	@$(PYTEST) $(PARALLEL) -m "$(USUAL)" $(PYTEST_ARGS)
+test: $(VENV)/.installed-test ## install, then lint, types, import contracts and the quick tests
+	@$(LINT)
+	@$(TYPES) >$(VENV)/types 2>&1 & types=$$!; \
+	$(PYTEST) $(PARALLEL) -m "$(QUICK)" $(PYTEST_ARGS); status=$$?; \
+	wait $$types || status=1; cat $(VENV)/types; exit $$status
 
-test-rest: $(VENV)/.installed-all ## with every extra, only what `make test` leaves out
-	@$(PYTEST) $(PARALLEL) -m "$(REST)" hockeystick tests benchmarks $(PYTEST_ARGS)
+test-extras: $(VENV)/.installed-all ## with every extra, the quick tests that need one and a run of each engine
+	@$(PYTEST) $(PARALLEL) -m "$(EXTRAS)" hockeystick tests benchmarks $(PYTEST_ARGS)
+	@$(PYTEST) -m "" $(ENGINES)
 
-test-all: $(VENV)/.installed-all check ## the same with every extra, and the slow, peer and benchmark code too
+test-slow: $(VENV)/.installed-all ## with every extra, a tenth of the slow tests: ONE_IN=1 for all of them
+	@$(PYTEST) $(PARALLEL) -m "$(SLOW)" --one-in $(ONE_IN) --draw "$(DRAW)" hockeystick tests benchmarks $(PYTEST_ARGS)
+
+test-all: $(VENV)/.installed-all check ## with every extra, all tests, and fresh examples
 	@HYPOTHESIS_PROFILE=fresh $(PYTEST) $(PARALLEL) -m "" hockeystick tests benchmarks $(PYTEST_ARGS)
 
 test-lowest: $(LOWEST)/.installed ## with the lowest releases that setup.cfg allows, a light part of the tests
-	@NUMBA_CACHE_DIR=$(LOWEST)/numba $(LOWEST)/bin/python -m pytest $(PARALLEL) $(LIGHT) $(PYTEST_ARGS)
+	@NUMBA_CACHE_DIR=$(LOWEST)/numba-$(KERNELS) $(LOWEST)/bin/python -m pytest $(PARALLEL) $(LIGHT) $(PYTEST_ARGS)
 
 check: $(VENV)/.installed-test ## lint, formatting, types and import contracts only
-	@echo "== ruff"
-	@$(BIN)/python -m ruff check
-	@$(BIN)/python -m ruff format --check
-	@echo "== mypy"
-	@$(BIN)/python -m mypy
-	@echo "== import contracts"
-	@$(BIN)/lint-imports --no-logo
+	@$(LINT)
+	@$(TYPES)
 
 notebooks: $(VENV)/.installed-all ## run the notebooks: results as stored, claims that hold, no warnings
 	@$(BIN)/python -m tests.notebooks.runs $(STORE)

@@ -31,7 +31,7 @@ from benchmarks.planting import PACKAGE, Copy, place_of
 HERE: Final = Path(__file__).parent
 LISTED: Final = HERE / "mutants.toml"
 NOTICED: Final = HERE / "mutants.json"
-USUAL: Final = "not slow and not peers and not extras"
+USUAL: Final = "not slow and not extras"
 # What pytest ends with: all passed, some failed, and nothing there to be run.
 PASSED, FAILED, NO_SUCH_TEST, NO_TESTS = 0, 1, 4, 5
 

@@ -7,20 +7,14 @@ Usually the same ones every time. With HYPOTHESIS_PROFILE=fresh they are other o
 import os
 import random
 import signal
-from collections import defaultdict
-from zlib import crc32
 
 import pytest
 from hypothesis import HealthCheck, settings
 
-# How long drawing takes says how busy the machine is, and nothing of what is tested.
-_PATIENT = [HealthCheck.too_slow]
-settings.register_profile(
-    "repeatable", derandomize=True, database=None, suppress_health_check=_PATIENT
-)
-settings.register_profile(
-    "fresh", derandomize=False, database=None, print_blob=True, suppress_health_check=_PATIENT
-)
+# How long anything takes says how busy the machine is, and nothing of what is tested.
+_PATIENT = {"deadline": None, "database": None, "suppress_health_check": [HealthCheck.too_slow]}
+settings.register_profile("repeatable", derandomize=True, **_PATIENT)
+settings.register_profile("fresh", derandomize=False, print_blob=True, **_PATIENT)
 PROFILE = os.environ.get("HYPOTHESIS_PROFILE", "repeatable")
 settings.load_profile(PROFILE)
 
@@ -36,35 +30,6 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ["HOCKEYSTICK_PROGRESS"] = "off"
     if PROFILE == "fresh" and config.option.hypothesis_seed is None:
         config.option.hypothesis_seed = str(random.SystemRandom().randrange(2**32))
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Share the cases of a test between the usual run, the rest, and fresh examples only."""
-    tests = defaultdict[tuple[str, tuple[int, ...]], list[pytest.Item]](list)
-    for item in items:
-        if mark := item.get_closest_marker("shared"):
-            tests[item.nodeid.partition("[")[0], mark.args].append(item)
-    gone = {item for (_, given), cases in tests.items() for item in _left_over(cases, *given)}
-    if gone and PROFILE != "fresh":
-        config.hook.pytest_deselected(items=[item for item in items if item in gone])
-        items[:] = [item for item in items if item not in gone]
-
-
-def _left_over(cases: list[pytest.Item], usual: int, rest: int = 2) -> list[pytest.Item]:
-    """Mark as slow what the usual run leaves to the rest; return what both leave out.
-
-    The cases are dealt as a fixed shuffle has them: in their own order, every third one may be all
-    that one of their parameters has for one value. What is slow already stays so.
-    """
-    cases = sorted(cases, key=lambda item: crc32(item.name.encode()))
-    slow = [item for item in cases if item.get_closest_marker("slow")]
-    quick = [item for item in cases if not item.get_closest_marker("slow")]
-    others = [item for place, item in enumerate(quick) if place % usual]
-    for item in others:
-        item.add_marker(pytest.mark.slow)
-    others = slow + others
-    return [item for place, item in enumerate(others) if place % rest]
 
 
 def pytest_report_header(config: pytest.Config) -> str:

@@ -140,7 +140,6 @@ def worker() -> Iterator[Worker]:
     found.end()
 
 
-@pytest.mark.slow
 def test_a_worker_survives_errors_endless_loops_and_its_own_death(worker: Worker) -> None:
     assert worker.ask(5.0, int, "7").answer == 7
     assert worker.ask(5.0, int, "seven").failure == "ValueError"
@@ -208,7 +207,6 @@ def test_the_readme_shows_the_summary_of_the_report() -> None:
     assert "](benchmarks/report/width.svg)" in readme
 
 
-@pytest.mark.slow
 def test_a_quick_report_has_all_sections_and_pictures(tmp_path: Path) -> None:
     subprocess.run(_command(tmp_path), check=True, capture_output=True, cwd=tmp_path)
     text = (tmp_path / "REPORT.md").read_text(encoding="utf-8")
@@ -225,7 +223,6 @@ def test_a_quick_report_has_all_sections_and_pictures(tmp_path: Path) -> None:
     assert own.groups() == ("0", "0"), "an end of ours on the wrong side of the truth"
 
 
-@pytest.mark.slow
 def test_an_interrupted_report_leaves_the_last_one_and_no_process(tmp_path: Path) -> None:
     (tmp_path / "REPORT.md").write_text("the last one", encoding="utf-8")
     with subprocess.Popen(_command(tmp_path), stderr=subprocess.PIPE, text=True) as running:

@@ -51,8 +51,6 @@ FROM_THE_NETWORK = re.compile(r"<(?:script|link|img)[^>]*(?:src|href)=\"(?:https
 LANGUAGES = {"sh", "console", "pycon", "toml", "text"}
 # What the extra `test` brings along; the blocks of a page may need more than that.
 BROUGHT = {"bokeh", "flint", "sqlalchemy"}
-# What it shows takes seconds: it compares all samplings, as an example in their module does.
-SLOW = {"theory/sampling.md"}
 DESCRIBED = re.compile(r"^\.\. autoclass:: hockeystick\.(?:\w+\.)*(\w+)$", re.MULTILINE)
 LISTED = re.compile(
     r"^\| \[`(\w+)`\]\(mechanisms/(\w+)\.md#[\w.]+\) \| .+ \| \[.+\]\(mechanisms/(\w+)\.md\) \|$",
@@ -65,10 +63,9 @@ def text_of(page: str) -> str:
 
 
 def with_its_marks(page: str) -> Any:
-    """Return a page as a parameter, marked where its blocks need time or another extra."""
+    """Return a page as a parameter, marked where its blocks need another extra."""
     needs_more = set(needed_by(text_of(page))) - BROUGHT
-    marks = [pytest.mark.extras] * bool(needs_more) + [pytest.mark.slow] * (page in SLOW)
-    return pytest.param(page, marks=marks)
+    return pytest.param(page, marks=[pytest.mark.extras] * bool(needs_more))
 
 
 def library_of_the_build() -> None:
@@ -211,7 +208,6 @@ def test_a_table_in_a_docstring_becomes_rows(monkeypatch: pytest.MonkeyPatch) ->
     assert found[9:] == ["", "Two | three."]
 
 
-@pytest.mark.slow
 @pytest.mark.extras
 def test_sphinx_builds_the_pages_without_a_warning(tmp_path: Path) -> None:
     library_of_the_build()

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-PATIENCE = 60.0  # seconds: a hang guard, far beyond what any call should take
+PATIENCE = 600.0  # seconds: a hang guard, far beyond what any call should take
 
 WORKER = """
 import json, math, sys, warnings
@@ -106,7 +106,7 @@ class Caller:
 def caller() -> Iterator[Caller]:
     second = Caller()
     warm = "hs.compare(hs.PoissonSubsampled(hs.Gaussian(1), 0.01) ** 10, delta=1e-5)"
-    assert second.complaint(warm, patience=240.0) is None  # compiles
+    assert second.complaint(warm, patience=1800.0) is None  # compiles
     yield second
     second.stop()
 
@@ -114,7 +114,6 @@ def caller() -> Iterator[Caller]:
 # Without shrinking: it would wait for every hang again.
 relaxed = settings(
     max_examples=60,
-    deadline=None,
     phases=(Phase.explicit, Phase.generate),
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
@@ -242,7 +241,6 @@ def test_extreme_numbers_get_an_ordered_answer_in_time(caller: Caller, call: str
     assert caller.complaint(call) is None, call
 
 
-@pytest.mark.slow
 @given(call=extreme_calls())
 @settings(relaxed, max_examples=60)
 def test_many_extreme_numbers_get_an_ordered_answer_in_time(caller: Caller, call: str) -> None:

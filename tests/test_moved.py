@@ -58,7 +58,7 @@ def test_what_was_never_there_is_an_error_under_the_old_name_too() -> None:
 
 def test_a_room_is_not_loaded_before_something_is_taken_from_it() -> None:
     code = "import sys, hockeystick.claims; sys.exit('hockeystick.literature' in sys.modules)"
-    subprocess.run([sys.executable, "-W", "error", "-c", code], check=True, timeout=60)
+    subprocess.run([sys.executable, "-W", "error", "-c", code], check=True, timeout=600)
 
 
 @pytest.mark.parametrize(("name", "room"), NAMES.items())

@@ -1,11 +1,11 @@
-"""`make test` and `make test-rest` share the tests between them: none runs in both."""
+"""What is slow is measured, a share of it is drawn, and what cannot run here says so."""
 
 import ast
 import os
 import re
+import shutil
 import subprocess
 import sys
-from collections.abc import Iterable
 from configparser import ConfigParser
 from functools import cache
 from importlib.util import find_spec
@@ -15,70 +15,9 @@ import pytest
 
 from tests.documents import ROOT
 
-MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
-PEERS = ("dp_accounting", "opacus", "prv_accountant", "sklearn", "torch")
-# Collects as though some packages were missing; prints what is taken, what is left, what is shared.
-COLLECT = """
-import sys
-from importlib.machinery import PathFinder
-import pytest
-missing, *arguments = sys.argv[1:]
-class Without(PathFinder):
-    @classmethod
-    def find_spec(cls, name, *given):
-        return None if name in missing.split() else super().find_spec(name, *given)
-sys.meta_path[sys.meta_path.index(PathFinder)] = Without
-class Listed:
-    taken, left = [], []
-    def pytest_collection_finish(self, session): self.taken += session.items
-    def pytest_deselected(self, items): self.left += items
-status = pytest.main(["--collect-only", "-qq", *arguments], plugins=[Listed()])
-print("\\f", *(one.nodeid for one in Listed.taken), sep="\\n")
-print("\\f", *(one.nodeid for one in Listed.left), sep="\\n")
-shared = (one for one in Listed.taken + Listed.left if one.get_closest_marker("shared"))
-print("\\f", *(one.nodeid for one in shared), sep="\\n")
-sys.exit(status)
-"""
-
-
-def _selection(name: str) -> str:
-    """Return the expression that the Makefile gives to `-m`."""
-    (found,) = re.findall(rf"^{name} := (.+)$", MAKEFILE, re.MULTILINE)
-    return str(found)
-
-
-def _collected(expression: str, *paths: str, missing: tuple[str, ...] = ()) -> list[list[str]]:
-    """Return the names of tests that are selected, of those that are not, and of shared ones."""
-    command = [sys.executable, "-c", COLLECT, " ".join(missing), "-m", expression, *paths]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
-    assert done.returncode == 0, done.stdout.partition("\f")[0] + done.stderr
-    return [sorted(part.split("\n")[1:-1]) for part in done.stdout.split("\f")[1:]]
-
-
-def _functions(tests: Iterable[str]) -> set[str]:
-    """Return the names of tests without those of their cases."""
-    return {test.partition("[")[0] for test in tests}
-
-
-@pytest.mark.slow
-@pytest.mark.extras
-def test_every_test_runs_in_one_of_the_two_runs_but_some_shared_cases() -> None:
-    if not all(map(find_spec, PEERS)):
-        pytest.skip("not every extra is installed")
-    everywhere = ("hockeystick", "tests", "benchmarks")
-    usual, *_ = _collected(_selection("USUAL"), missing=PEERS)
-    rest, not_in_the_rest, shared = _collected(_selection("REST"), *everywhere)
-    assert len(set(usual)) == len(usual) > 5_000
-    assert len(set(rest)) == len(rest) > 500
-    assert set(usual) <= set(not_in_the_rest)
-    left_to_fresh_examples = set(not_in_the_rest) - set(usual)
-    assert (
-        _functions(left_to_fresh_examples)
-        <= _functions(shared)
-        <= _functions(usual) | _functions(rest)
-    )
-
-
+# What `make test` does not install.
+EXTRAS = ("dp_accounting", "flwr", "jax", "opacus", "optuna", "prv_accountant", "psycopg", "ray")
+EXTRAS += ("sklearn", "torch", "transformers")
 SKIPPING = """
 import pytest
 
@@ -89,19 +28,103 @@ def test_what_is_marked():
 def test_what_is_not():
     pytest.skip("no matplotlib")
 """
+TIMED = """
+import sys, time
+import pytest
+
+@pytest.fixture(scope="module")
+def dear():
+    burn(9.0)
+
+def burn(seconds):
+    end = time.process_time() + seconds
+    while time.process_time() < end:
+        pass
+
+@pytest.mark.parametrize("seconds", [0.0, 0.3, 9.0])
+def test_burns(seconds):
+    burn(seconds)
+
+def test_waits():
+    time.sleep(0.5)
+
+def test_stands_on_what_is_dear(dear):
+    pass
+
+@pytest.mark.parametrize("case", range(300))
+def test_of_many(case):
+    pass
+"""
+
+
+def _ran(folder: Path, *arguments: str, ci: str = "") -> str:
+    """Return the last line of a run of pytest in a folder that has the settings of this one."""
+    (folder / "tests").mkdir(exist_ok=True)
+    for name in ("conftest.py", "setup.cfg"):
+        shutil.copy(ROOT / name, folder)
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments]
+    env = os.environ | {"PYTHONPATH": str(ROOT), "CI": ci}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=env, cwd=folder)
+    return done.stdout
+
+
+@pytest.mark.parametrize("processes", ["0", "2"])
+def test_what_is_slow_is_measured_stopped_and_left_out(tmp_path: Path, processes: str) -> None:
+    (tmp_path / "test_timed.py").write_text(TIMED, encoding="utf-8")
+    assert "1 failed, 303 passed, 1 error" in _ran(
+        tmp_path, "--retime", "-n", processes, "test_timed.py"
+    )
+    assert (tmp_path / "tests/slow.txt").read_text(encoding="utf-8").splitlines() == [
+        "test_timed.py",
+        " test_burns[0.3]",
+        " test_burns[9.0]",
+        " test_stands_on_what_is_dear",
+    ]
+    assert "302 passed, 3 deselected" in _ran(tmp_path, "test_timed.py")
+    # Measured again, a case that has become quick is listed no more, and others stay.
+    (tmp_path / "test_timed.py").write_text(
+        TIMED.replace("    burn(seconds)", "    burn(seconds / 9)"), encoding="utf-8"
+    )
+    _ran(tmp_path, "--retime", "-m", "", "test_timed.py::test_burns")
+    listed = (tmp_path / "tests/slow.txt").read_text(encoding="utf-8")
+    assert listed.split() == ["test_timed.py", "test_burns[9.0]", "test_stands_on_what_is_dear"]
+
+
+def test_a_share_is_the_same_for_the_same_draw_and_another_for_another(tmp_path: Path) -> None:
+    (tmp_path / "test_timed.py").write_text(TIMED, encoding="utf-8")
+    drawn = [
+        _ran(tmp_path, "--one-in", "10", "--draw", draw, "-vv", "test_timed.py::test_of_many")
+        for draw in ("a", "a", "b")
+    ]
+    first, again, other = (set(re.findall(r"test_of_many\[\d+\]", text)) for text in drawn)
+    assert first == again != other
+    assert 10 < len(first) < 60
+
+
+def test_what_is_listed_as_slow_is_there() -> None:
+    file = ""
+    for line in (ROOT / "tests/slow.txt").read_text(encoding="utf-8").splitlines():
+        if not line.startswith(" "):
+            file = (ROOT / line).read_text(encoding="utf-8")
+        elif not line.startswith(" hockeystick"):  # an example in a docstring
+            assert f"def {line[1:].partition('[')[0]}(" in file, line
+
+
+def test_a_module_that_needs_an_extra_is_marked_so() -> None:
+    for path in (ROOT / "tests").rglob("test_*.py"):
+        text = path.read_text(encoding="utf-8")
+        needed = re.findall(r'^(?:\w+ = )?pytest\.importorskip\("(\w+)', text, re.MULTILINE)
+        if set(needed) & set(EXTRAS) and "adapters" not in path.parts:
+            assert re.search(r"^pytestmark = .*pytest\.mark\.extras", text, re.MULTILINE), path
 
 
 def test_in_ci_nothing_but_extras_skips_itself(tmp_path: Path) -> None:
     (tmp_path / "test_skipping.py").write_text(SKIPPING, encoding="utf-8")
-    settings = ["-c", str(ROOT / "setup.cfg"), "-p", "conftest"]
-    command = [sys.executable, "-m", "pytest", *settings, str(tmp_path)]
-    where = os.environ | {"PYTHONPATH": str(ROOT)}
-    for ci, said in (("", "2 skipped in"), ("true", "1 failed, 1 skipped in")):
-        env = where | {"CI": ci}
-        done = subprocess.run(command, capture_output=True, text=True, check=False, env=env)
-        assert said in done.stdout
-    assert "skipped, and not marked extras" in done.stdout
-    assert "no matplotlib" in done.stdout
+    assert "2 skipped in" in _ran(tmp_path, "test_skipping.py")
+    said = _ran(tmp_path, "test_skipping.py", ci="true")
+    assert "1 failed, 1 skipped in" in said
+    assert "skipped, and not marked extras" in said
+    assert "no matplotlib" in said
 
 
 @cache
@@ -127,5 +150,5 @@ def test_the_type_checker_never_looks_into_a_package_that_may_be_missing() -> No
         if title.startswith("mypy-") and section.get("follow_imports") == "skip"
         for package in title.removeprefix("mypy-").split(",")
     }
-    present = {package for package in _imported() if package not in PEERS and find_spec(package)}
+    present = {package for package in _imported() if package not in EXTRAS and find_spec(package)}
     assert _imported() - present <= skipped

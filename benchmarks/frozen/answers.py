@@ -1,7 +1,8 @@
 """A question as text, its answer as words and numbers, and the processor time that it took.
 
-An answer is a line of words: ``lower<estimate<upper`` for an interval, a number, or a name. What is
-refused is ``!`` with the class of the error and the first words of its message.
+An answer is a line of words: ``lower<estimate<upper`` for an interval, a number, or a name, which
+has no space. What is refused is ``!`` with the class of the error. Sentences are left out, so that
+they may change.
 """
 
 from __future__ import annotations
@@ -30,7 +31,6 @@ import hockeystick as hs
 
 ROOT: Final = Path(__file__).parents[2]
 POINTS: Final = np.array([1e-6, 0.01, 0.3])
-_FIRST_WORDS: Final = 5
 _ENOUGH: Final = 50.0  # milliseconds, after which no answer is asked for again
 
 
@@ -120,7 +120,7 @@ def _parts(answer: Any) -> Iterator[str]:
         case bool() | None:
             yield str(answer)
         case str():
-            yield "-".join(answer.split()) or "-"
+            yield from [answer or "-"] if " " not in answer else ()
         case float() | int() | np.number() | mpf():
             yield _number(answer)
         case (first, second) if _is_interval(first, second):
@@ -165,8 +165,7 @@ def told(question: str) -> str:
             warnings.simplefilter("ignore", DeprecationWarning)
             answer = " ".join(words(eval(question, dict(NAMES))))
     except Exception as error:  # whatever it is, it is what the package answers
-        message = " ".join(str(error).split()[:_FIRST_WORDS])
-        return f"! {type(error).__name__}: {message}"
+        return f"! {type(error).__name__}"
     return answer or "-"
 
 

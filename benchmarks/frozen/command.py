@@ -2,8 +2,9 @@
 
 --write asks every question anew, --write --missing only those that the table lacks: the latter goes
 on where an interrupted run ended. --check says what changed, and exits with 1 where an answer is
-neither the same nor narrower. Times are only reported: the kinds of answers that take more than 1.1
-times as long, also when asked again.
+neither the same nor narrower; with --slack 1e-12 any end may be so far from where it was, as it is
+from machine to machine, and with --wider 1e-9 an interval may become so wide. Times are only
+reported: the kinds of answers that take more than 1.1 times as long, also when asked again.
 """
 
 from __future__ import annotations
@@ -46,6 +47,7 @@ def main() -> int:
     parser.add_argument("--sample", type=int, help="check so many, drawn at random")
     parser.add_argument("--seed", type=int, default=time.time_ns() % 10**6)
     parser.add_argument("--slack", type=Decimal, default=Decimal(0), help="relative, for any end")
+    parser.add_argument("--wider", type=Decimal, default=Decimal(0), help="relative, to a width")
     parser.add_argument("--limit", type=float, default=2.0, help="seconds; slower is not written")
     parser.add_argument("--asks", type=int, default=3, help="how often, where that is quick")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
@@ -103,7 +105,7 @@ def _check(table: dict[str, Frozen], asked: Sequence[Frozen], given: argparse.Na
         for before, found in _in_processes(asked, ask, given.workers):
             answer = "! it takes minutes" if found is None else found.answer
             truth = known.get(same_number(before.question))
-            right, change = difference(before, answer, given.slack, truth)
+            right, change = difference(before, answer, given.slack, truth, given.wider)
             if found is not None:
                 new[before.question] = found
             changes[change or "the same"] += 1

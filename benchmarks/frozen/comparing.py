@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 from typing import Final
 
@@ -12,31 +12,39 @@ from benchmarks.frozen.answers import Frozen
 
 # A question to whichever accountant: all who answer it speak of the same number.
 _ACCOUNTANT: Final = re.compile(r", (accountant='[^']*'|tolerance=1e-08|digits=20)(?=\)$)")
+# A number of a question, and how closely it asks.
+_NUMBER: Final = re.compile(r"(?<![\w.])\d[\d.]*(?:e[+-]?\d+)?(?![\w.])")
+_CLOSELY: Final = re.compile(r"digits=|tolerance=(\S+?)[,)]")
+_RIGHT: Final = ("", "narrower", "within the slack", "a little wider")
+_NONE: Final = Decimal(0)
 Ends = tuple[Decimal, Decimal]
 
 
-def difference(before: Frozen, after: str, slack: Decimal, truth: Ends | None) -> tuple[bool, str]:
+def difference(
+    before: Frozen, after: str, slack: Decimal, truth: Ends | None, wider: Decimal = _NONE
+) -> tuple[bool, str]:
     """Return whether an answer is as it was or better, and in words what changed, "" for nothing.
 
     Better is an interval inside the one before that still meets the truth: the intersection of all
-    that the table says of the same number.
+    that the table says of the same number. An interval may be wider by a given part of its value
+    where nobody asked for one that is closer, unless it then reaches 0, 1 or a number that the
+    question names, such as a budget.
     """
     if before.answer == after:
         return True, ""
-    if before.answer.startswith("!") and after.startswith("!"):
-        kept = before.answer.split(":")[0] == after.split(":")[0]
-        return kept, "other words" if kept else "another error"
     old, new = before.answer.split(), after.split()
-    if len(old) != len(new):
+    if len(old) != len(new) or "!" in (old[0], new[0]):
         return False, "another answer"
-    told = [_word(*pair, slack) for pair in zip(old, new, strict=True)]
+    limits = [Decimal(one) for one in ("0", "1", *_NUMBER.findall(before.question))]
+    leave = _NONE if _is_asked_closely(before.question, wider) else wider
+    told = [_word(*pair, slack, leave, limits) for pair in zip(old, new, strict=True)]
     if truth is not None and "narrower" in told and not _meets(new[0], truth):
         return False, "beside what others prove"
-    wrong = [one for one in told if one not in ("", "narrower", "within the slack")]
+    wrong = [one for one in told if one not in _RIGHT]
     return not wrong, (wrong or [one for one in told if one] or [""])[0]
 
 
-def _word(old: str, new: str, slack: Decimal) -> str:
+def _word(old: str, new: str, slack: Decimal, wider: Decimal, limits: Iterable[Decimal]) -> str:
     """Return what became of one word of an answer."""
     if old == new:
         return ""
@@ -49,7 +57,26 @@ def _word(old: str, new: str, slack: Decimal) -> str:
         return "within the slack"
     if len(after) > 1 and before[0] <= after[0] and after[-1] <= before[-1]:
         return "narrower"
-    return "moved"
+    return "a little wider" if _is_little_wider(before, after, wider, limits) else "moved"
+
+
+def _is_asked_closely(question: str, wider: Decimal) -> bool:
+    """Return whether a question asks for an interval that is closer than a given part."""
+    found = _CLOSELY.search(question)
+    return found is not None and Decimal(found[1] or 0) < wider
+
+
+def _is_little_wider(
+    before: Sequence[Decimal], after: Sequence[Decimal], wider: Decimal, limits: Iterable[Decimal]
+) -> bool:
+    """Return whether a number moved, or an interval around the same number is wide, by a part."""
+    old, new = (before[0], before[-1]), (after[0], after[-1])
+    if not all(end.is_finite() for end in (*old, *new)):
+        return False
+    width = new[1] - new[0] if len(after) > 1 else abs(new[0] - old[0])
+    meets = len(after) == 1 or (new[0] <= old[1] and old[0] <= new[1])
+    crosses = any(new[0] < one <= old[0] or old[1] <= one < new[1] for one in limits)
+    return meets and not crosses and width <= wider * max(map(abs, new))
 
 
 def _is_near(end: Decimal, before: Decimal, slack: Decimal) -> bool:

@@ -11,8 +11,6 @@ import hockeystick as hs
 from hockeystick.accountants import directed_delta, directed_epsilon
 from hockeystick.errors import ParameterError
 
-pytestmark = pytest.mark.shared(3, 5)
-
 DIRECTIONS = ("remove", "add")
 PLANS = {
     "gaussian": hs.Gaussian(1.5) ** 2,

@@ -16,8 +16,6 @@ from hockeystick.mechanisms import MECHANISMS
 from hockeystick.notions import NOTIONS
 from tests.examples import EXAMPLES
 
-pytestmark = pytest.mark.shared(3, 5)
-
 RUNS: Final = 100
 EPSILON: Final = 1.0
 # These compose guarantees, or one release of several, or answer for few plans.
@@ -97,23 +95,7 @@ SAMPLED: Final[tuple[tuple[hs.Mechanism, set[str]], ...]] = (
 )
 BY_NAME: Final = {type(example).__name__: example for example in EXAMPLES}
 
-# A hundred runs of these take longest, and are not further from a leaf than those of others.
-HEAVY: Final = {
-    "BallsInBins",
-    "BatchClipped",
-    "FixedSizeSubsampled",
-    "LocalTraining",
-    "PriFedSync",
-    "RandomAllocation",
-    "ShuffledReports",
-    "TruncatedPoissonSubsampled",
-    "WithReplacementSubsampled",
-}
-
-each_name = pytest.mark.parametrize(
-    "name",
-    [pytest.param(name, marks=[pytest.mark.slow] * (name in HEAVY)) for name in sorted(BY_NAME)],
-)
+each_name = pytest.mark.parametrize("name", sorted(BY_NAME))
 each_sampled = pytest.mark.parametrize(
     ("inner", "missing"), SAMPLED, ids=[str(inner) for inner, _ in SAMPLED]
 )
@@ -143,7 +125,6 @@ def test_every_accountant_that_applies_to_a_mechanism_answers(name: str) -> None
     assert refusing(BY_NAME[name] ** RUNS) == expected, "ANSWERED and MISSING say otherwise"
 
 
-@pytest.mark.shared(4)
 @each_sampled
 def test_every_accountant_that_applies_to_a_sample_answers(
     inner: hs.Mechanism, missing: set[str]
@@ -151,7 +132,6 @@ def test_every_accountant_that_applies_to_a_sample_answers(
     assert refusing(hs.PoissonSubsampled(inner, 0.1) ** RUNS) == NARROW | missing
 
 
-@pytest.mark.shared(4)
 @each_sampled
 def test_the_accountants_of_a_sample_do_not_contradict_each_other(
     inner: hs.Mechanism, missing: set[str]
@@ -167,7 +147,6 @@ def test_the_accountants_of_a_sample_do_not_contradict_each_other(
     assert lowest <= highest
 
 
-@pytest.mark.shared(4)
 @each_sampled
 def test_the_expansion_of_many_small_losses_is_next_to_the_truth(
     inner: hs.Mechanism, missing: set[str]

@@ -14,8 +14,6 @@ from hockeystick.accountants.composition import composition_of
 from hockeystick.errors import ParameterError
 from hockeystick.kernels import contour_sums
 
-pytestmark = pytest.mark.shared(3, 5)
-
 PLANS = [
     hs.DPSGD(noise_multiplier=1.1, examples=60_000, batch_size=256, epochs=10),
     hs.PoissonSubsampled(hs.Gaussian(0.8), 1e-4) ** 300,

@@ -16,8 +16,6 @@ from hockeystick.accountants.contour import Contour
 from hockeystick.accountants.interval import Interval
 from hockeystick.accountants.prv import PRV
 
-pytestmark = pytest.mark.shared(3, 5)
-
 ORACLES = Path(__file__).parents[1] / "oracles"
 DIRECTIONS = ("remove", "add")
 CONTOUR, LATTICES = Contour(), PRV()
@@ -39,21 +37,18 @@ def interval_and_truth(
     return accountant.epsilon_of(terms, plan["delta"]), float(plan[direction]["epsilon"])
 
 
-@pytest.mark.shared(30, 12)
 @pytest.mark.parametrize(("plan", "direction"), cases("random_plans.json"))
 def test_the_truth_lies_in_the_interval(plan: Any, direction: str) -> None:
     found, truth = interval_and_truth(plan, direction)
     assert found.lower <= truth <= found.upper
 
 
-@pytest.mark.shared(30, 12)
 @pytest.mark.parametrize(("plan", "direction"), cases("random_plans.json"))
 def test_the_truth_lies_between_the_lattices(plan: Any, direction: str) -> None:
     found, truth = interval_and_truth(plan, direction, LATTICES)
     assert found.lower <= truth <= found.upper
 
 
-@pytest.mark.shared(2)
 @pytest.mark.parametrize(("plan", "direction"), cases("special_plans.json"))
 def test_hard_plans_have_narrow_intervals(plan: Any, direction: str) -> None:
     found, truth = interval_and_truth(plan, direction)

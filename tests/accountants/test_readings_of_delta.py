@@ -8,8 +8,6 @@ import pytest
 import hockeystick as hs
 from hockeystick.numerics.multiprecision import mp, mpf
 
-pytestmark = pytest.mark.shared(3, 5)
-
 DELTAS = [0.9988647317924046, 0.9999999999999994, 5e-324]
 PLANS = [
     hs.Gaussian(0.061),
@@ -51,7 +49,6 @@ def profile(plan: hs.Mechanism, epsilon: mpf) -> mpf:
     return mp.fsum(-p * mp.expm1(epsilon - loss) for loss, p in sums if loss > epsilon)
 
 
-@pytest.mark.shared(6)
 @pytest.mark.parametrize("delta", DELTAS)
 @pytest.mark.parametrize("plan", PLANS, ids=str)
 def test_epsilon_holds_for_both_readings_of_delta(plan: hs.Mechanism, delta: float) -> None:

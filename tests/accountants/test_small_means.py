@@ -4,13 +4,11 @@ import pytest
 
 import hockeystick as hs
 
-pytestmark = pytest.mark.shared(3, 5)
-
 PLANS = (
     (1200.0, 0.01, 10**5, 1e-5),
     (7101.0, 0.3, 10**5, 1e-6),
-    pytest.param(1e5, 0.5, 10**8, 1e-9, marks=pytest.mark.slow),
-    pytest.param(9e5, 0.9, 10**9, 1e-5, marks=pytest.mark.slow),
+    (1e5, 0.5, 10**8, 1e-9),
+    (9e5, 0.9, 10**9, 1e-5),
 )
 
 

@@ -15,8 +15,6 @@ from hockeystick.accountants import GaussianSummary, gaussian_summary
 from hockeystick.errors import ParameterError
 from tests.oracles import gaussian_fit as oracle
 
-pytestmark = pytest.mark.shared(3, 5)
-
 MNIST = hs.DPSGD(examples=60_000, batch_size=256, epochs=60, noise_multiplier=1.1)
 # The example of the documentation of gdpnum.
 PUBLISHED = hs.PoissonSubsampled(hs.Gaussian(9.4), rate=0.328) ** 2000

@@ -7,8 +7,6 @@ import pytest
 
 import hockeystick as hs
 
-pytestmark = pytest.mark.shared(3, 5)
-
 RATES = np.array([1e-12, 1e-6, 0.01, 0.3, 0.5, 0.9, 1 - 1e-6, 1 - 1e-12])
 COIN = hs.tradeoffs.discrete_tradeoff([0.2, 0.5, 0.3], [0.4, 0.45, 0.15])
 FUNCTIONS = {
@@ -48,7 +46,6 @@ def test_no_factor_at_all_is_the_identity(f: hs.tradeoffs.TradeOff) -> None:
     assert_agree(f**0, hs.tradeoffs.IDENTITY)
 
 
-@pytest.mark.shared(3)
 @pytest.mark.parametrize(
     ("f", "g"),
     [pytest.param(*(FUNCTIONS[name] for name in pair), id=" and ".join(pair)) for pair in PAIRS],
@@ -57,7 +54,6 @@ def test_the_order_does_not_matter(f: hs.tradeoffs.TradeOff, g: hs.tradeoffs.Tra
     assert_agree(f @ g, g @ f)
 
 
-@pytest.mark.shared(4)
 @pytest.mark.parametrize("f", [FUNCTIONS[name] for name in QUICK], ids=QUICK)
 def test_brackets_do_not_matter(f: hs.tradeoffs.TradeOff) -> None:
     g, h = hs.tradeoffs.G(0.5), hs.tradeoffs.G(1.0).subsample(0.05)

@@ -11,8 +11,6 @@ from mpmath import mp
 
 import hockeystick as hs
 
-pytestmark = pytest.mark.shared(3, 5)
-
 TRAINING = hs.PoissonSubsampled(hs.Gaussian(1.0), 0.01) ** 1000
 PLANS = {
     "sampled": TRAINING,
@@ -47,7 +45,7 @@ def point(plan: hs.Mechanism, epsilon: float) -> tuple[float, float]:
 
 @pytest.mark.parametrize(
     "plan",
-    [pytest.param(TRAINING, marks=pytest.mark.slow), PLANS["mixed"]],
+    [TRAINING, PLANS["mixed"]],
     ids=PLANS.keys(),
 )
 @pytest.mark.parametrize("epsilon", [0.25, 2.5])
@@ -95,7 +93,6 @@ def test_nothing_released_is_the_identity() -> None:
     assert np.allclose(hs.tradeoff(TRAINING**0)([0.1, 0.7]), [0.9, 0.3], rtol=1e-12)
 
 
-@pytest.mark.slow
 def test_a_rarely_sampled_plan_keeps_valid_if_wide_bounds() -> None:
     plan = hs.PoissonSubsampled(hs.Gaussian(1.5), 3.2e-4) ** 109
     f = hs.tradeoff(plan)

@@ -9,8 +9,6 @@ from hockeystick.accountants.contour import Contour, _smoothed, search
 from hockeystick.accountants.interval import Interval
 from hockeystick.accountants.prv import PRV, _refine
 
-pytestmark = pytest.mark.shared(3, 5)
-
 LEAST = 5e-324
 # Where noise is far out of proportion the best order of a divergence is out of any quadrature's
 # reach, and lower ones do as well. Adding, no loss is above 1.005.
@@ -36,7 +34,6 @@ def fail(*_: object, **__: object) -> None:
     raise AssertionError
 
 
-@pytest.mark.shared(5)
 @pytest.mark.parametrize("accountant", ["auto", "contour", "prv", "rdp"])
 @pytest.mark.parametrize(("plan", "epsilon"), QUESTIONS, ids=str)
 def test_a_delta_below_all_floats_is_known_as_such(
@@ -57,7 +54,6 @@ def test_neither_lattices_nor_smoothing_are_asked_where_no_float_is_left(
     assert (found.lower, found.upper) == (0.0, LEAST)
 
 
-@pytest.mark.shared(5)
 @pytest.mark.parametrize("accountant", [PRV(), Contour()], ids=["prv", "contour"])
 @pytest.mark.parametrize(("plan", "epsilon"), QUESTIONS, ids=str)
 def test_who_is_asked_alone_goes_no_further_either(

@@ -561,7 +561,7 @@ PLD_SUPPORTS: list[tuple[Any, Adjacency]] = [
 ]
 
 
-@pytest.mark.peers
+@pytest.mark.extras
 @pytest.mark.parametrize(("event", "adjacency"), PLD_SUPPORTS)
 def test_epsilon_is_that_of_their_loss_distributions(event: Any, adjacency: Adjacency) -> None:
     ours = HockeystickAccountant(RELATION[adjacency]).compose(event, 3)
@@ -570,7 +570,7 @@ def test_epsilon_is_that_of_their_loss_distributions(event: Any, adjacency: Adja
     assert ours.get_delta(1.0) == pytest.approx(theirs.get_delta(1.0), rel=2e-3)
 
 
-@pytest.mark.peers
+@pytest.mark.extras
 @pytest.mark.parametrize("shape", [0.5, 1.0, math.inf])
 def test_epsilon_is_at_most_that_of_their_renyi_divergences(shape: float) -> None:
     tuned = dp_event.RepeatAndSelectDpEvent(Gaussian(3.0), 10.0, shape)
@@ -582,7 +582,7 @@ def test_epsilon_is_at_most_that_of_their_renyi_divergences(shape: float) -> Non
         assert 0.5 * theirs.get_epsilon(1e-5) <= ours <= theirs.get_epsilon(1e-5)
 
 
-@pytest.mark.peers
+@pytest.mark.extras
 def test_replacing_one_record_moves_a_sum_by_twice_the_contribution() -> None:
     event = dp_event.SampledWithoutReplacementDpEvent(1000, 50, Gaussian(2.0))
     ours = HockeystickAccountant(RELATION[REPLACE]).compose(event, 3)

@@ -72,7 +72,6 @@ def test_what_an_example_plans_costs_no_more_than_its_budget(name: str, examples
     assert 2.99 <= hs.epsilon(plan, 1e-4).upper <= 3.0
 
 
-@pytest.mark.slow
 def test_digits_are_read_rightly_at_the_budget() -> None:
     text = _printed(_loaded("train_digits"))
     found = _accuracies(text)
@@ -81,7 +80,6 @@ def test_digits_are_read_rightly_at_the_budget() -> None:
     assert "epsilon 3.000" in text
 
 
-@pytest.mark.slow
 def test_sentences_are_told_apart_far_above_the_most_frequent_label_at_the_budget(
     text_example: Any,
 ) -> None:
@@ -93,7 +91,6 @@ def test_sentences_are_told_apart_far_above_the_most_frequent_label_at_the_budge
     assert "epsilon 3.000" in text
 
 
-@pytest.mark.slow
 def test_the_steps_that_ran_cost_no_more_than_the_budget(text_example: Any) -> None:
     from rich.progress import Progress
 
@@ -107,7 +104,6 @@ def test_the_steps_that_ran_cost_no_more_than_the_budget(text_example: Any) -> N
     assert spent.upper == hs.epsilon(found, 1e-4).upper <= 3.0
 
 
-@pytest.mark.slow
 def test_a_sentence_is_there_once_and_seen_in_training_or_not(text_example: Any) -> None:
     said = [one for library in text_example.LIBRARIES for one in text_example.sentences(library)]
     seen, unseen = text_example.texts()
@@ -161,7 +157,6 @@ def test_ways_to_add_noise_are_within_one_budget() -> None:
         assert module.EPSILON * 0.99 <= spent.upper <= module.EPSILON
 
 
-@pytest.mark.slow
 def test_each_way_to_add_noise_trains_some_steps() -> None:
     text = _printed(_loaded("dp_ftrl_digits"), "--runs", "1", "--steps", "3")
     rows = [line for line in text.splitlines() if line.count("%") == 3]

@@ -211,7 +211,6 @@ def test_the_recipe_trains_adapters_and_nothing_else_within_its_budget() -> None
     assert all("lora_" in name or "modules_to_save" in name for name in changed)
 
 
-@pytest.mark.slow
 def test_the_recipe_tells_texts_apart_at_its_budget(capsys: pytest.CaptureFixture[str]) -> None:
     recipe = _recipe()
     torch.manual_seed(0)

@@ -80,7 +80,7 @@ def test_a_step_beyond_the_plan_is_refused_before_it_runs() -> None:
     "plan",
     [
         pytest.param(POISSON, id="poisson"),
-        pytest.param(ALLOCATED, id="allocated", marks=pytest.mark.slow),
+        pytest.param(ALLOCATED, id="allocated"),
     ],
 )
 def test_a_budget_stops_the_loop_before_the_step_that_would_overspend(plan: hs.DPSGD) -> None:
@@ -319,7 +319,6 @@ for place in ("between", "gradients", "noise", "optimizer"):
 """
 
 
-@pytest.mark.slow
 def test_wherever_a_kill_strikes_the_journal_has_every_release(tmp_path: Path) -> None:
     command = [sys.executable, "-c", _KILLED_AT, os.fspath(tmp_path)]
     ended = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
@@ -333,7 +332,6 @@ def test_wherever_a_kill_strikes_the_journal_has_every_release(tmp_path: Path) -
         assert _counted(tmp_path / place) == 3
 
 
-@pytest.mark.slow
 def test_after_a_kill_the_account_is_never_less_than_what_was_released(tmp_path: Path) -> None:
     path = tmp_path / "run.account"
     command = [sys.executable, "-c", _TRAINING, os.fspath(path)]

@@ -283,7 +283,6 @@ def test_a_gradient_is_clipped_to_the_norm_whatever_its_size(
     assert found == pytest.approx(expected, rel=2e-6, abs=0)
 
 
-@pytest.mark.slow
 def test_a_gradient_of_many_equal_entries_is_clipped_to_the_norm() -> None:
     gradients = {"w": torch.ones(1, 2 * 10**8)}
     sums, _ = clipped_sum(gradients, 1.0, [["w"]], Real(), Constant(1.0))

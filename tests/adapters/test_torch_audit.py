@@ -65,13 +65,11 @@ def _certified() -> float:
     return hs.epsilon(plan, DELTA).upper
 
 
-@pytest.mark.slow
 def test_an_attack_finds_less_than_is_certified() -> None:
     found = _audited()
     assert 0.0 < found < _certified()
 
 
-@pytest.mark.slow
 def test_the_same_attack_catches_a_clip_that_does_not_clip(monkeypatch: pytest.MonkeyPatch) -> None:
     def unclipped(gradients: Any, norm: float, *_: Any) -> Any:
         return {name: one.sum(dim=0) * 2**22 / norm for name, one in gradients.items()}, {}
@@ -80,7 +78,6 @@ def test_the_same_attack_catches_a_clip_that_does_not_clip(monkeypatch: pytest.M
     assert _audited() > _certified()
 
 
-@pytest.mark.slow
 def test_with_a_noisy_quantile_the_gradients_have_the_noise_that_pays_for_it() -> None:
     clip = Quantile(1.0, rate=0.0, bit_noise=1.1)
     released = _released(0.0, clip, 3).double()

@@ -161,7 +161,6 @@ def test_layers_that_are_clipped_one_by_one_are_within_the_norm_together(rows: s
         assert _square(one) <= UNITS**2
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("rows", ROWS)
 def test_nor_does_one_of_ten_million_entries(rows: str) -> None:
     for one in _integers({"w": ROWS[rows](10**7, torch.float32)}, 1.0, [["w"]]):

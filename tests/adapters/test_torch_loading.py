@@ -205,7 +205,7 @@ def test_workers_fetch_ahead_while_a_step_runs(tmp_path: Path) -> None:
     )
     private = _loop(Places(touched), plan=plan, loading=WORKERS | {"prefetch_factor": 5})
     first = next(iter(private.loader))
-    until = time.monotonic() + 60
+    until = time.monotonic() + 600
     while len(list(tmp_path.iterdir())) < EXAMPLES and time.monotonic() < until:
         time.sleep(0.01)
     assert len(list(tmp_path.iterdir())) == EXAMPLES > len(first)

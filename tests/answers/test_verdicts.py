@@ -18,8 +18,6 @@ from hockeystick.mechanisms import schedules
 from tests.examples import EXAMPLES
 from tests.laws.test_laws import DELTA, EPSILON
 
-pytestmark = pytest.mark.shared(3, 5)
-
 STEP: Final = hs.PoissonSubsampled(hs.Gaussian(1.2), rate=0.02)
 SCHEDULED: Final = hs.DPSGD(
     noise_multiplier=1.5, rate=0.01, steps=1000, schedule=schedules.Staircase(0.5, 2)
@@ -44,15 +42,10 @@ COVERED: Final[tuple[hs.Mechanism, ...]] = (
     STEP**500 @ hs.Gaussian(8.0) @ hs.PoissonSubsampled(hs.Gaussian(2.0), rate=0.1) ** 10,
 )
 LONG: Final[tuple[hs.Mechanism, ...]] = (hs.FixedSizeSubsampled(hs.Gaussian(2.0), 10, 1000) ** 50,)
-PLANS: Final = (*COVERED, *(pytest.param(plan, marks=pytest.mark.slow) for plan in LONG))
+PLANS: Final = (*COVERED, *LONG)
 # One run of these has so wide a tail that a verdict takes minutes.
 WIDE: Final = (hs.FixedSizeSubsampled,)
-SLOW: Final = (hs.mechanisms.GaussianSequence, hs.PoissonSubsampled)
-OF_EVERY_KIND: Final = tuple(
-    pytest.param(plan, marks=pytest.mark.slow) if isinstance(plan, SLOW) else plan
-    for plan in EXAMPLES
-    if not isinstance(plan, WIDE)
-)
+OF_EVERY_KIND: Final = tuple(plan for plan in EXAMPLES if not isinstance(plan, WIDE))
 # Of which one is given, the other one asked for.
 QUANTITIES: Final = ("delta", "epsilon")
 # By how much an end is off, relatively, and absolutely where it is 0.
@@ -86,7 +79,6 @@ def outcome(text: str) -> str:
     return "refused"
 
 
-@pytest.mark.shared(4, 4)
 @pytest.mark.parametrize("name", QUANTITIES)
 @pytest.mark.parametrize("plan", PLANS, ids=str)
 def test_an_answer_of_what_is_covered_is_verified(plan: hs.Mechanism, name: str) -> None:
@@ -96,7 +88,6 @@ def test_an_answer_of_what_is_covered_is_verified(plan: hs.Mechanism, name: str)
     assert all(check.holds for check in verdict.checks)
 
 
-@pytest.mark.shared(4, 4)
 @pytest.mark.parametrize("name", QUANTITIES)
 @pytest.mark.parametrize("plan", OF_EVERY_KIND, ids=str)
 def test_no_answer_of_any_mechanism_is_refuted(plan: hs.Mechanism, name: str) -> None:
@@ -107,7 +98,6 @@ def test_no_answer_of_any_mechanism_is_refuted(plan: hs.Mechanism, name: str) ->
         assert "\n" not in verdict.reason
 
 
-@pytest.mark.shared(5, 5)
 @pytest.mark.parametrize("name", QUANTITIES)
 @pytest.mark.parametrize("plan", PLANS, ids=str)
 def test_an_end_on_the_wrong_side_of_the_truth_is_refuted(plan: hs.Mechanism, name: str) -> None:
@@ -314,7 +304,6 @@ STRANGE: Final[tuple[tuple[dict[str, Any], float, float, float, str], ...]] = (
 )
 
 
-@pytest.mark.shared(3, 1)
 @pytest.mark.parametrize(("description", "delta", "lower", "upper", "expected"), STRANGE)
 def test_what_no_plan_of_this_library_says_is_judged_by_its_truth(
     description: dict[str, Any], delta: float, lower: float, upper: float, expected: str
@@ -349,7 +338,6 @@ TOO_SMALL: Final = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "printed", [each for rows in TOO_SMALL.values() for each in rows], ids=lambda row: f"{row[-1]}"
 )

@@ -26,8 +26,6 @@ from hockeystick.audit._region import (
 )
 from hockeystick.audit._rules import at_rank
 
-pytestmark = pytest.mark.shared(3, 5)
-
 EPSILON = 1.0
 RATE = 1.0 / (1.0 + math.e)
 

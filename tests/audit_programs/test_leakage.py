@@ -111,7 +111,6 @@ def test_decays_cost_the_same_and_move_the_leak_to_later_rounds(leakage: Any) ->
         assert leakage.named(first) < leakage.named(leakage.CONSTANT) < leakage.named(last)
 
 
-@pytest.mark.slow
 def test_it_prints_and_draws(
     leakage: Any,
     tmp_path: Path,

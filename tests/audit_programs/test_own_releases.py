@@ -12,8 +12,6 @@ import hockeystick as hs
 from hockeystick import audit, release
 from tests.systems.programs import AUDIT, program
 
-pytestmark = pytest.mark.shared(3, 5)
-
 # What computes from reports and plans, or describes what a release returned.
 READ_OUTS = {
     *("Best", "GopaRound", "GossipRun", "GroupFairness", "LocalMean", "Normalisation"),
@@ -66,7 +64,6 @@ def test_releases_are_consistent_with_their_plans(family: Any) -> None:
         assert found.verdict.epsilon.value <= AUDITED.certified(found.audited.plan)
 
 
-@pytest.mark.slow
 @pytest.mark.extras
 @pytest.mark.parametrize("family", LONG, ids=lambda family: family.__name__)
 def test_numbers_loops_and_rounds_are_consistent_with_their_plans(family: Any) -> None:
@@ -85,7 +82,6 @@ def test_a_planted_bug_is_refuted_and_the_same_release_without_it_is_not(bug: An
     assert without.trials == found.trials
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("bug", OFTEN, ids=lambda one: one.name)
 def test_a_planted_bug_of_choices_is_refuted(bug: Any) -> None:
     ((_, found, without),) = MISTAKES.caught([bug], confidence=SURE)

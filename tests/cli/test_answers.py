@@ -11,7 +11,6 @@ import pytest
 import hockeystick as hs
 from hockeystick.accountants.registry import ACCOUNTANTS
 from hockeystick.io import load_plan
-from tests.shares import rarely
 
 Run = Callable[..., tuple[int, str, str]]
 Write = Callable[[str | bytes], str]
@@ -42,12 +41,6 @@ PUBLISHED = {
 }
 # What is proven of several samples of a fixed size, and of shuffled reports of any randomizer.
 WIDE = {"prifedsync-mnist": 0.25, "prifedsync-mnist-sampled": 0.25, "shuffled-reports": 0.15}
-# Answers about these take seconds, by every accountant far longer.
-SLOW = {"fed-alpha-cdp", "prifedsync-mnist", "prifedsync-mnist-sampled"}
-ANSWERED = [
-    *(path for path in EXAMPLES if path.stem not in SLOW),
-    *rarely(path for path in EXAMPLES if path.stem in SLOW),
-]
 # An answer about an example is shown by several tests.
 WORKED_OUT = cache(hs.epsilon), cache(hs.compare)
 TRAINING = ("--rate", "0.1", "--steps", "100", "--noise-multiplier", "1")
@@ -76,7 +69,7 @@ def worked_out_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("worked_out_once")
-@pytest.mark.parametrize("path", ANSWERED, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_an_example_says_where_it_comes_from_and_has_a_proven_answer(run: Run, path: Path) -> None:
     file = load_plan(path)
     assert file.title
@@ -89,14 +82,12 @@ def test_an_example_says_where_it_comes_from_and_has_a_proven_answer(run: Run, p
     assert told(run, "epsilon", str(path))["upper"] == answer.upper
 
 
-@pytest.mark.shared(3)
 @pytest.mark.usefixtures("worked_out_once")
 @pytest.mark.parametrize(
     ("command", "path"),
     [
-        *(("epsilon", path) for path in EXAMPLES if path.stem not in SLOW),
-        # The lines of the others are as long, and take far longer to work out.
-        *(("compare", path) for path in EXAMPLES if path.stem not in SLOW),
+        *(("epsilon", path) for path in EXAMPLES),
+        *(("compare", path) for path in EXAMPLES),
     ],
     ids=lambda given: getattr(given, "stem", given),
 )

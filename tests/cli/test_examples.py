@@ -13,9 +13,6 @@ from hockeystick.cli.flags.examples import EXAMPLES
 
 Run = Callable[..., tuple[int, str, str]]
 
-# What these show takes seconds.
-SLOW = {"hockeystick compare", "hockeystick report"}
-
 
 def commands(group: click.Group, path: str) -> dict[str, click.Command]:
     """Return every command by its path."""
@@ -54,10 +51,7 @@ def test_no_summary_is_cut_in_the_list_of_commands(run: Run, path: str) -> None:
             assert not summary.endswith("...")
 
 
-@pytest.mark.parametrize(
-    "path",
-    [pytest.param(path, marks=pytest.mark.slow) if path in SLOW else path for path in EXAMPLES],
-)
+@pytest.mark.parametrize("path", EXAMPLES)
 def test_every_example_runs(
     run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, path: str
 ) -> None:

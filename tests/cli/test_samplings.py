@@ -20,7 +20,6 @@ def worked_out_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hs.accountants, "compare_samplings", WORKED_OUT)
 
 
-@pytest.mark.shared(2, 1)
 @pytest.mark.parametrize("flag", ["--sampling", "--sampling all"])
 def test_every_sampling_has_a_row_under_every_adjacency(run: Run, flag: str) -> None:
     status, out, err = run("compare", *shlex.split(f"{TRAINING} --json {flag}"))

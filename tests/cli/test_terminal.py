@@ -120,7 +120,6 @@ def test_an_interrupt_is_one_line_and_status_130(run: Run, monkeypatch: pytest.M
     assert run("epsilon", *TRAINING) == (130, "", "hockeystick: interrupted\n")
 
 
-@pytest.mark.shared(3, 1)
 @pytest.mark.parametrize("encoding", ["ascii", "iso8859-1", "utf-8"])
 def test_any_encoding_of_the_terminal_will_do(write: Write, encoding: str) -> None:
     path = write("title = 'Größe ∂'\n[dpsgd]\nrate = 0.1\nsteps = 100\nnoise_multiplier = 1\n")
@@ -148,7 +147,6 @@ def test_colour_is_for_terminals_unless_refused(
     assert ("\x1b[1;32m" in screen.getvalue()) == coloured
 
 
-@pytest.mark.shared(3, 1)
 @pytest.mark.parametrize("columns", ["1", "20", "40", "500"])
 @pytest.mark.parametrize("command", ["epsilon", "compare"])
 def test_no_width_is_too_odd(
@@ -203,7 +201,7 @@ def test_waiting_says_on_lines_ever_more_rarely_for_how_long_where_nobody_watche
     captured = io.StringIO()
     monkeypatch.setattr(sys, "stderr", captured)
     with waiting("thinking", first_line=0.4):
-        until = time.monotonic() + 30
+        until = time.monotonic() + 600
         while captured.getvalue().count("\n") < 3 and time.monotonic() < until:
             time.sleep(0.01)
     assert captured.getvalue() == (

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 import hockeystick as hs
-from tests.shares import rarely
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -41,13 +40,10 @@ ASKED: tuple[tuple[str, ...], ...] = (
     ("claims", "--list"),
     ("epsilon", "Gaussian(4)", "--delta", "1e-6", "--digits", "20"),
 )
-# The others are as long, and take far longer to work out.
-SLOW = {"fed-alpha-cdp", "prifedsync-mnist", "prifedsync-mnist-sampled", "shuffled-reports"}
 EVERY = [
     (command, str(path))
     for path in sorted(EXAMPLES.glob("*.toml"))
     for command in ("epsilon", "compare")
-    if path.stem not in SLOW
 ]
 NUMBER = re.compile(r"(?<![\w.])\d[\d,]*(?:\.\d+)?(?:e[+-]?\d+)?(?!\w)")
 # Of another run, these are others.
@@ -64,7 +60,7 @@ def _worked_out_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize(
     "arguments",
-    [*ASKED, *rarely([(given,) for given in EVERY], rest=4)],
+    [*ASKED, *EVERY],
     ids=lambda given: f"{given[0]}-{Path(given[-1]).stem}",
 )
 def test_every_number_is_there_uncut_at_every_width(

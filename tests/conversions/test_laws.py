@@ -17,8 +17,6 @@ from hockeystick.notions import FDP, GDP, NOTIONS, TCDP, ZCDP, ApproxDP, Notion,
 from hockeystick.numerics import decimal
 from hockeystick.numerics.multiprecision import mp
 
-pytestmark = pytest.mark.shared(3, 5)
-
 SOURCES: list[Notion] = [
     PureDP(1.2),
     ApproxDP(0.8, 0.0),

@@ -11,8 +11,6 @@ from hockeystick.conversions import theorems as t
 from hockeystick.numerics.multiprecision import mp
 from hockeystick.tradeoffs.rounding import down, up
 
-pytestmark = pytest.mark.shared(3, 5)
-
 PRINTED: list[tuple[Callable[[], float], str]] = [
     (lambda: t.balle_wang(1, epsilon=1), "0.126936737506643945800829624758"),
     (lambda: t.balle_wang(0.5, epsilon=5), "4.41544347029961926997758165125e-24"),

@@ -56,8 +56,8 @@ def visited(visit: Callable[[server.Door, Ask], Awaitable[None]]) -> None:
                 headers=headers,
                 follow_redirects=False,
                 raise_error=False,
-                connect_timeout=120,
-                request_timeout=120,
+                connect_timeout=600,
+                request_timeout=600,
             )
 
         try:

@@ -16,7 +16,6 @@ from hockeystick.numerics.numerals import at_most
 
 pytest.importorskip("bokeh", reason="the page needs Bokeh")
 
-pytestmark = pytest.mark.slow
 NINE = PlanFile(plan=hs.DPSGD(rate=1, steps=9, noise_multiplier=4), delta=1e-5, title="Nine")
 
 

@@ -15,7 +15,6 @@ REMAKE = "make the pictures anew by make gallery"
 MOST_BYTES = 200_000
 
 
-@pytest.mark.slow
 def test_every_picture_is_what_the_lines_beside_it_draw(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -15,8 +15,6 @@ from tests.judge.questions import Question
 from tests.judge.truths import Spec, truth
 from tests.judge.verdicts import Known, Verdict, delta, epsilon, known, power, tests
 
-pytestmark = pytest.mark.shared(3, 5)
-
 SEED = 2
 # Where Hypothesis draws fresh examples, so does this, four times as many, and prints the seed.
 FRESH = os.environ.get("HYPOTHESIS_PROFILE") == "fresh"
@@ -48,7 +46,6 @@ def test_no_end_of_90_random_answers_is_on_the_wrong_side(part: int) -> None:
     assert sum(one.lower for one in found) > 3
 
 
-@pytest.mark.slow
 def test_no_end_of_many_more_answers_is_on_the_wrong_side(
     capsys: pytest.CaptureFixture[str],
 ) -> None:

@@ -17,8 +17,6 @@ from hockeystick.precision import jumps as twin
 from hockeystick.precision import sampled_gaussian as exact_nodes
 from hockeystick.precision.profiles import reciprocal
 
-pytestmark = pytest.mark.shared(3, 5)
-
 Array = NDArray[np.float64]
 ULP = 2.0**-52
 DIGITS = 30

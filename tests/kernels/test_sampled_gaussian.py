@@ -16,14 +16,11 @@ from hockeystick.precision.profiles import exact, reciprocal
 from hockeystick.privacy_loss import SampledGaussianLoss
 from hockeystick.privacy_loss.sampling.sampled_gaussian import TrapezoidRule
 
-pytestmark = pytest.mark.shared(3, 5)
-
 RATES: tuple[float | Fraction, ...] = (1e-12, 1e-5, Fraction(256, 60_000), 0.01, 1 / 3, 0.97)
 NOISES = (0.05, 0.3, 0.8, 1.1, 4.0, 300.0)
 both_directions = pytest.mark.parametrize("removing", [True, False], ids=["removing", "adding"])
 
 
-@pytest.mark.shared(6)
 @both_directions
 @pytest.mark.parametrize("rate", RATES, ids=str)
 @pytest.mark.parametrize("noise", NOISES)
@@ -67,7 +64,6 @@ LINES = [
 ]
 
 
-@pytest.mark.shared(3)
 @pytest.mark.parametrize(("rate", "noise", "removing", "c_high", "y_high"), LINES)
 @pytest.mark.parametrize("log_tolerance", [-38.0, -12.0])
 def test_the_trapezoid_rule_errs_by_no_more_than_it_claims(
@@ -157,7 +153,6 @@ def falls(loss: SampledGaussianLoss, c: float) -> tuple[np.ndarray[Any, Any], li
     return largest_beyond, [decay.exponent(float(y)) for y in heights]
 
 
-@pytest.mark.shared(10, 3)
 @pytest.mark.parametrize(("rate", "noise", "c", "removing"), GRID)
 def test_the_proven_decay_never_exceeds_the_true_one(
     rate: float, noise: float, c: float, removing: bool

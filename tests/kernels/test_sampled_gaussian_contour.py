@@ -10,8 +10,6 @@ from hockeystick.kernels import sampled_gaussian_contour as kernel
 from hockeystick.kernels.sampled_gaussian_saddle import saddle
 from hockeystick.precision.sampled_gaussian import cumulant_sums
 
-pytestmark = pytest.mark.shared(3, 5)
-
 FAR = (4.7, -20.0, 0.005)
 WORK = 1e6
 # Rates, noise multipliers and counts.

@@ -145,7 +145,6 @@ CASES = [
 ]
 
 
-@pytest.mark.shared(3)
 @pytest.mark.parametrize(("rate", "noise", "removing", "c", "step"), CASES)
 def test_the_claimed_error_of_a_line_covers_that_of_its_nodes(
     rate: float, noise: float, removing: bool, c: float, step: float

@@ -20,8 +20,6 @@ from hockeystick.tradeoffs import (
 )
 from tests.examples import EXAMPLES
 
-pytestmark = pytest.mark.shared(3, 5)
-
 PURE: Final = ApproxTradeOff(1.0, 0.0)
 COINS: Final = discrete_tradeoff([0.25, 0.75], [0.75, 0.25])
 LEANING: Final = discrete_tradeoff([0.5, 0.25, 0.25], [0.25, 0.25, 0.5])
@@ -72,7 +70,6 @@ def test_the_function_itself_says_the_same(f: TradeOff, truth: float, reached: b
     assert truth <= found.upper * (1.0 + 2.0**-52)
 
 
-@pytest.mark.shared(3)
 @pytest.mark.parametrize("plan", EXAMPLES, ids=str)
 def test_a_loss_that_is_reached_still_has_a_delta_below_it(plan: hs.Mechanism) -> None:
     found = hs.epsilon(plan, 0.0)

@@ -9,8 +9,6 @@ import hockeystick as hs
 from hockeystick.notions import GDP, TCDP, ZCDP, ApproxDP, Notion, PureDP, RenyiDP
 from tests.oracles.sampled_sums import Attack
 
-pytestmark = pytest.mark.shared(3, 5)
-
 ADJACENCIES: Final = ("add-remove", "zero-out", "replace-one")
 RATES: Final = (0.02, 0.5, 0.9, 1.0)
 EPSILONS: Final = (0.0, 0.5, 2.0, 5.0)
@@ -51,7 +49,6 @@ def test_the_attack_is_the_exact_delta_of_gaussian_noise_but_for_its_cells() -> 
         assert attack.divergence(2.0) == pytest.approx(1.0, rel=1e-3)
 
 
-@pytest.mark.shared(3)
 @each_rate
 @each_adjacency
 @pytest.mark.parametrize("steps", [1, STEPS])
@@ -79,7 +76,6 @@ BUDGETS: Final[tuple[tuple[Notion, dict[str, Any]], ...]] = (
 )
 
 
-@pytest.mark.shared(3)
 @each_rate
 @each_adjacency
 @pytest.mark.parametrize(("budget", "options"), BUDGETS, ids=str)
@@ -92,7 +88,6 @@ def test_no_attack_exceeds_what_a_filter_has_charged(
     holds(spending.spent, Attack(NOISE, rate, adjacency), STEPS)
 
 
-@pytest.mark.shared(3)
 @each_rate
 @each_adjacency
 @pytest.mark.parametrize(

@@ -19,8 +19,6 @@ import pytest
 import hockeystick as hs
 from hockeystick.mechanisms import Clipping, Sampling
 
-pytestmark = pytest.mark.shared(3, 5)
-
 Means = tuple[float, ...]
 Outputs = dict[Means, float]
 Data = tuple[float, ...]
@@ -266,14 +264,11 @@ def check(plan: hs.DPSGD, epsilons: Sequence[float]) -> None:
             assert answer.lower <= bound * (1 + 2e-3) + 1e-7
 
 
-@pytest.mark.shared(3)
 @pytest.mark.parametrize("plan", FEW, ids=named)
 def test_no_end_is_wrong_for_one_or_two_examples(plan: hs.DPSGD) -> None:
     check(plan, EPSILONS[:1])
 
 
-@pytest.mark.shared(1, 8)
-@pytest.mark.slow
 @pytest.mark.parametrize("plan", FEW + MORE, ids=named)
 def test_no_end_is_wrong_for_few_examples(plan: hs.DPSGD) -> None:
     check(plan, EPSILONS)

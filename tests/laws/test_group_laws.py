@@ -20,8 +20,6 @@ from hockeystick.tradeoffs import ApproxTradeOff, ProfileTradeOff, discrete_trad
 from hockeystick.tradeoffs.functions.laplace import LaplaceTradeOff
 from tests.examples import DESCRIBED
 
-pytestmark = pytest.mark.shared(3, 5)
-
 Rates: TypeAlias = tuple[Any, Any]
 
 RATES = np.array(
@@ -96,8 +94,7 @@ def check_ends(f: hs.tradeoffs.TradeOff) -> None:
     assert (high <= 1.0).all()
 
 
-@pytest.mark.shared(5, 10)
-@pytest.mark.parametrize("size", [2, pytest.param(4, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("size", [2, 4])
 @pytest.mark.parametrize("plan", PLANS.values(), ids=PLANS.keys())
 def test_both_ends_of_a_group_are_in_order(plan: hs.Mechanism, size: int) -> None:
     one = hs.tradeoff(plan)
@@ -106,8 +103,6 @@ def test_both_ends_of_a_group_are_in_order(plan: hs.Mechanism, size: int) -> Non
     assert (f(RATES) <= one.bounds(RATES)[1]).all()
 
 
-@pytest.mark.shared(1, 6)
-@pytest.mark.slow
 @pytest.mark.parametrize("plan", PLANS.values(), ids=PLANS.keys())
 def test_delta_of_a_group_is_at_least_that_of_a_record(plan: hs.Mechanism) -> None:
     one = hs.tradeoff(plan)
@@ -246,23 +241,7 @@ ATTACKS = {
 }
 
 
-# Larger groups, or more steps, than another attack of their kind.
-SLOW = {
-    "responses",
-    "one of three examples",
-    "three come, one goes",
-    "of many steps one",
-    "all three examples",
-}
-
-
-@pytest.mark.parametrize(
-    "attack",
-    [
-        pytest.param(attack, id=name, marks=[pytest.mark.slow] * (name in SLOW))
-        for name, attack in ATTACKS.items()
-    ],
-)
+@pytest.mark.parametrize("attack", ATTACKS.values(), ids=ATTACKS.keys())
 def test_no_attack_on_a_group_beats_the_lower_end(attack: Attack) -> None:
     alpha, power = attack.tests()
     f = hs.tradeoff(attack.plan).group(attack.size)

@@ -21,8 +21,6 @@ from hockeystick.mechanisms import MECHANISMS
 from hockeystick.notions import GDP, NOTIONS, TCDP, ZCDP, ApproxDP, Notion, PureDP, RenyiDP
 from tests.examples import EXAMPLES
 
-pytestmark = pytest.mark.shared(3, 5)
-
 RATES: Final = (0.0, 0.9, 1.0)
 EPSILONS: Final = (0.7, 3.0)
 DELTA: Final = 1e-5
@@ -102,28 +100,18 @@ def _nested() -> Iterator[hs.Mechanism]:
 PLANS: Final = tuple(
     dict.fromkeys([*(one for plan in EXAMPLES for one in _variants(plan)), *_nested()])
 )
-# Where the noise is counted in units of half of what a record moves; all others take minutes.
-QUICK: Final = frozenset(plan for plan in _nested() if plan.adjacency is hs.Adjacency.REPLACE_ONE)
 
 
 def _each(plans: Iterable[hs.Mechanism]) -> pytest.MarkDecorator:
-    """Ask of each of some plans, of those that are not quick in the slow run."""
     return pytest.mark.parametrize(
         "plan",
-        [
-            pytest.param(
-                plan,
-                id=f"{plan} {plan.adjacency or ''}".strip(),
-                marks=[pytest.mark.slow] * (plan not in QUICK),
-            )
-            for plan in plans
-        ],
+        [pytest.param(plan, id=f"{plan} {plan.adjacency or ''}".strip()) for plan in plans],
     )
 
 
 each_plan = _each(PLANS)
 # Whether a rule applies is the business of the mechanism, hardly of its rate.
-each_kind = _each(plan for plan in PLANS if plan in QUICK or plan in EXAMPLES)
+each_kind = _each(dict.fromkeys([*EXAMPLES, *_nested()]))
 
 
 @cache
@@ -185,7 +173,6 @@ def test_every_mechanism_notion_and_adjacency_is_asked() -> None:
         assert shown == set(hs.Adjacency), kind
 
 
-@pytest.mark.shared(4, 12)
 @each_plan
 def test_no_guarantee_is_below_what_the_plan_surely_costs(plan: hs.Mechanism) -> None:
     """Conversions, filters and the odometer; what allows more than another one holds with it."""
@@ -198,7 +185,6 @@ def test_no_guarantee_is_below_what_the_plan_surely_costs(plan: hs.Mechanism) ->
             seen.append(tuple(number * (1 - 1e-12) for number in size))
 
 
-@pytest.mark.shared(2, 4)
 @each_kind
 def test_what_the_accountants_know_of_rho_is_known_to_the_conversion_and_the_filter(
     plan: hs.Mechanism,

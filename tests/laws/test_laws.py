@@ -25,8 +25,6 @@ from hockeystick.privacy_loss.core.composition import EMPTY
 from hockeystick.results import is_wide
 from tests.examples import DESCRIBED, EXAMPLES, GAUSSIANS, GUARANTEED, STEP, TRAINING
 
-pytestmark = pytest.mark.shared(3, 5)
-
 DELTA: Final = 1e-5
 EPSILON: Final = 0.7
 NO_NUMBER: Final = {"origin", "divergences", "tradeoff"}
@@ -268,13 +266,11 @@ def test_every_field_of_a_notion_is_on_a_ladder_or_no_number() -> None:
 
 
 # A parameter is the business of the losses: they are read exactly, and some as a Renyi curve.
-@pytest.mark.shared(4, 4)
 @pytest.mark.parametrize(("plan", "name"), LADDERS, ids=str)
 def test_the_cost_is_monotone_in_every_parameter(plan: Any, name: str) -> None:
     check_ladder(plan, name, "auto")
 
 
-@pytest.mark.shared(6, 4)
 @pytest.mark.parametrize(("plan", "name"), LADDERS, ids=str)
 def test_the_cost_by_renyi_divergences_is_monotone_in_every_parameter(plan: Any, name: str) -> None:
     check_ladder(plan, name, "rdp")
@@ -303,7 +299,6 @@ def test_a_larger_delta_costs_less_and_a_larger_epsilon_leaves_less(
             assert all(at_most(less, more) for more, less in pairwise(found))
 
 
-@pytest.mark.shared(8, 4)
 @pytest.mark.parametrize("plan", EXAMPLES + COMPOSITIONS, ids=str, scope="module")
 @pytest.mark.parametrize("question", [("epsilon", DELTA), ("delta", EPSILON)], ids=str)
 def test_no_proven_interval_contradicts_another(
@@ -316,7 +311,6 @@ def test_no_proven_interval_contradicts_another(
         assert all(one.lower <= other.upper for other in found)
 
 
-@pytest.mark.shared(3)
 @each_proven
 @each_composition
 @pytest.mark.parametrize("delta", [1e-3, 1e-5, 1e-12])

@@ -15,9 +15,8 @@ from hockeystick.tradeoffs.operations.group import GroupTradeOff, group
 from hockeystick.tradeoffs.operations.mixture import mixture
 from hockeystick.tradeoffs.operations.order import at_least
 from hockeystick.tradeoffs.profiles.by_function import FunctionProfile
-from tests.shares import FRESH
 
-laws = settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+laws = settings(max_examples=25, suppress_health_check=list(HealthCheck))
 RATES = np.array([0.0, 1e-12, 1e-5, 0.01, 0.1, 0.25, 0.4, 0.6, 0.8, 0.95, 1 - 1e-6, 1.0])
 EPSILONS = np.array([0.0, 0.01, 0.3, 1.0, 2.5, 6.0])
 ROUND = 1e-13
@@ -106,7 +105,7 @@ def test_the_function_leads_to_its_profile(f: hs.tradeoffs.TradeOff) -> None:
     assert (values.upper - values.lower <= 1e-7 * values.upper + 1e-9).all()
 
 
-@settings(laws, max_examples=25 if FRESH else 4)
+@settings(laws, max_examples=4)
 @given(families)
 def test_the_profile_leads_to_the_function(f: hs.tradeoffs.TradeOff) -> None:
     other = ProfileTradeOff((f.forward, f.backward))

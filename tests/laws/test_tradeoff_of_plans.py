@@ -10,8 +10,6 @@ import hockeystick as hs
 from hockeystick.notions import ApproxDP
 from tests.laws.test_group_laws import PLANS
 
-pytestmark = pytest.mark.shared(3, 5)
-
 RATES: Final = np.array(
     [0.0, 1e-300, 1e-12, 1e-5, 1e-3, 0.01, 0.1, 0.2, 0.4, 0.45, 0.5, 0.6, 0.8, 0.99, 1 - 1e-6, 1.0]
 )
@@ -19,7 +17,7 @@ EPSILONS: Final = (0.0, 0.5, 2.0)
 # What chords between the epsilons that were asked about may lose.
 CHORDS: Final = 1e-3
 
-QUICK: Final = {
+EVERY: Final = PLANS | {
     "Laplace": hs.Laplace(2.0),
     "Laplace, thrice": hs.Laplace(2.0) ** 3,
     "responses": hs.RandomizedResponse(1.0, categories=3) ** 2,
@@ -31,24 +29,15 @@ QUICK: Final = {
     ** 3,
     "concentrated": hs.ZCDP(0.125),
     "shown, and Laplace": hs.PoissonSubsampled(hs.Gaussian(0.0), 0.1) @ hs.Laplace(2.0),
-}
-SLOW: Final = {name: plan for name, plan in PLANS.items() if name not in QUICK} | {
     "with a failure": ApproxDP(1.0, 1e-3) @ hs.mechanisms.SparseVector(2.0, 4.0),
     "rarely sampled, little noise": hs.PoissonSubsampled(hs.Gaussian(0.5), 0.01) ** 100,
     "revealed rounds": hs.federated.RevealedRound(hs.PoissonSubsampled(hs.Gaussian(1.0), 0.1), 0.5)
     ** 3,
     "multivariate": hs.mechanisms.MultivariateLaplace(1.0, 3) ** 4,
 }
-each_plan = pytest.mark.parametrize(
-    "plan",
-    [
-        *(pytest.param(plan, id=name) for name, plan in QUICK.items()),
-        *(pytest.param(plan, id=name, marks=pytest.mark.slow) for name, plan in SLOW.items()),
-    ],
-)
+each_plan = pytest.mark.parametrize("plan", EVERY.values(), ids=EVERY.keys())
 
 
-@pytest.mark.shared(2, 5)
 @each_plan
 def test_both_ends_fall_and_are_in_order(plan: hs.Mechanism) -> None:
     f = hs.tradeoff(plan)
@@ -62,7 +51,6 @@ def test_both_ends_fall_and_are_in_order(plan: hs.Mechanism) -> None:
     assert (np.diff(singly, axis=0) <= 1e-9).all()
 
 
-@pytest.mark.shared(2, 5)
 @each_plan
 def test_it_is_no_weaker_than_the_deltas_of_the_plan(plan: hs.Mechanism) -> None:
     f = hs.tradeoff(plan)
@@ -76,7 +64,6 @@ def test_it_is_no_weaker_than_the_deltas_of_the_plan(plan: hs.Mechanism) -> None
         assert answer.lower <= found.upper <= answer.upper * (1.0 + CHORDS) + 1e-12
 
 
-@pytest.mark.shared(2, 5)
 @each_plan
 def test_its_upper_end_is_no_stronger_than_the_deltas_of_the_plan(plan: hs.Mechanism) -> None:
     f = hs.tradeoff(plan)

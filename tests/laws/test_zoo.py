@@ -29,8 +29,6 @@ from tests.oracles.zoo_laplace import Laplace
 from tests.oracles.zoo_outputs import Pair
 from tests.oracles.zoo_sums import Listed
 
-pytestmark = pytest.mark.shared(3, 5)
-
 Quantity = Literal["epsilon", "delta"]
 ROOT: Final = Path(__file__).parents[2]
 TRUTHS: Final[dict[str, dict[str, dict[str, str]]]] = json.loads(FILE.read_text(encoding="utf-8"))
@@ -304,7 +302,6 @@ def test_plans_with_the_same_losses_have_the_same_truth(case: Case) -> None:
     assert TRUTHS[FIRST[composition_of(case.plan, "auto")].row] == TRUTHS[case.row]
 
 
-@pytest.mark.shared(5, 4)
 @each_exact
 @each_count
 @each_quantity
@@ -314,7 +311,6 @@ def test_the_truth_is_inside_a_narrow_interval(case: Case, runs: int, quantity: 
     check_width(case, runs, quantity)
 
 
-@pytest.mark.shared(8, 6)
 @each_exact
 @each_count
 @each_quantity
@@ -326,7 +322,6 @@ def test_the_truth_is_inside_an_interval_as_narrow_as_asked(
     check_width(case, runs, quantity, ASKED)
 
 
-@pytest.mark.shared(2)
 @each_class
 @each_count
 @each_quantity
@@ -372,7 +367,6 @@ def check_tiny(plan: hs.Mechanism, curve: Laplace | Listed, quantity: Quantity) 
     assert found.relative_width <= 1e-6
 
 
-@pytest.mark.shared(6)
 @each_case
 def test_one_hundred_runs_cost_what_as_many_composed_do(case: Case) -> None:
     power = answer(case, 100, "epsilon")

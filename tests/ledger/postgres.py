@@ -79,7 +79,7 @@ class Server:
                 stdout=nothing,
                 stderr=subprocess.PIPE if name == "initdb" else nothing,
                 cwd=self.folder,
-                timeout=60,
+                timeout=600,
                 check=False,
                 **who,
             )

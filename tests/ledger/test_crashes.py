@@ -73,13 +73,11 @@ def test_processes_that_are_killed_never_overspend(folder: Path) -> None:
     assert done["released"] > 2
 
 
-@pytest.mark.slow
 def test_eight_processes_that_are_killed_never_overspend(folder: Path) -> None:
     done = stressed(str(folder / "l.db"), folder, operations=100, life=0.5, kills=40, budget=5.0)
     assert done["refused"] > 20
 
 
-@pytest.mark.slow
 @pytest.mark.extras
 def test_eight_processes_never_overspend_on_a_server(server: postgres.Server, folder: Path) -> None:
     url = server.new_database(f"stress-{next(_NUMBERS)}")
@@ -87,7 +85,6 @@ def test_eight_processes_never_overspend_on_a_server(server: postgres.Server, fo
     assert done["refused"] > 20
 
 
-@pytest.mark.slow
 def test_two_hundred_kills_leave_a_ledger_that_is_whole(folder: Path) -> None:
     done = stressed(
         str(folder / "l.db"), folder, processes=4, operations=300, life=0.1, kills=200, budget=100.0
@@ -100,7 +97,7 @@ def stopped(group: int) -> Iterator[None]:
     """Stop all processes of a group where they are, and let them go on later."""
     os.killpg(group, signal.SIGSTOP)
     try:
-        until = time.monotonic() + 20
+        until = time.monotonic() + 600
         while not all(state in "TZ" for state in states(group)):
             assert time.monotonic() < until
             time.sleep(0.001)
@@ -123,7 +120,7 @@ def states(group: int) -> list[str]:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads states of processes as Linux tells them")
-@pytest.mark.parametrize("cuts", [5, pytest.param(40, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("cuts", [5, 40])
 def test_copies_at_random_moments_have_all_that_was_acknowledged(folder: Path, cuts: int) -> None:
     draw, live = random.Random(cuts), folder / "live"
     (live / "logs").mkdir(parents=True)

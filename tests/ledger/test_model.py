@@ -169,9 +169,7 @@ class LedgerMachine(RuleBasedStateMachine):
             assert status.unresolved == sum(one.state == "reserved" for one in own)
 
 
-@pytest.mark.parametrize(
-    ("examples", "steps"), [(4, 12), pytest.param(40, 30, marks=pytest.mark.slow)]
-)
+@pytest.mark.parametrize(("examples", "steps"), [(4, 12), (40, 30)])
 def test_a_ledger_does_what_a_plain_model_of_it_does(examples: int, steps: int) -> None:
-    how = settings(max_examples=examples, stateful_step_count=steps, deadline=None)
+    how = settings(max_examples=examples, stateful_step_count=steps)
     run_state_machine_as_test(LedgerMachine, settings=how)

@@ -81,7 +81,6 @@ def test_a_week_is_where_the_budget_first_fails(example: Any) -> None:
     assert (row.stops, row.further) == (9, 0)
 
 
-@pytest.mark.slow
 def test_the_page_shows_what_the_program_prints(example: Any, folder: Path) -> None:
     asked = example.requests()
     ledger, done = example.two_years(folder / "ledger.db", asked)

@@ -152,7 +152,6 @@ def test_a_bound_that_is_moved_past_the_truth_changes_its_verdict() -> None:
     assert _checked(dataclasses.replace(example, published="0.13")).verdict is Verdict.REPRODUCES
 
 
-@pytest.mark.shared(3, 1)
 @pytest.mark.parametrize("id_", list(catalogue().claims))
 def test_the_verdict_of_each_claim_is_as_it_was(id_: str) -> None:
     (one,) = check(id_)

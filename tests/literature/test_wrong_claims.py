@@ -155,7 +155,6 @@ def _told(one: Checked, claimed: float, *, both: bool = False) -> Verdict:
     )
 
 
-@pytest.mark.shared(3, 1)
 @pytest.mark.parametrize("id_", STATEMENTS)
 def test_a_changed_parameter_changes_the_verdict(id_: str) -> None:
     claim = CLAIMS[id_]

@@ -51,7 +51,6 @@ def truth(rows: Matrix, place: int) -> Fraction:
     return sum((one[place] ** 2 / dot(one, one) for one in orthogonal(rows)), Fraction(0))
 
 
-@settings(deadline=None)
 @given(MATRICES)
 def test_the_truth_is_between_narrow_ends(rows: Matrix) -> None:
     span = span_of(rows)
@@ -63,7 +62,6 @@ def test_the_truth_is_between_narrow_ends(rows: Matrix) -> None:
         assert (least == most) or 0 < exact < 1
 
 
-@settings(deadline=None)
 @given(MATRICES, st.data())
 def test_the_ends_hold_whatever_is_put_in(rows: Matrix, data: st.DataObject) -> None:
     span = span_of(rows)
@@ -75,7 +73,7 @@ def test_the_ends_hold_whatever_is_put_in(rows: Matrix, data: st.DataObject) -> 
             assert truth(rows, place) <= 1 - span._orthogonal(place, near)
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(MATRICES, st.integers(-3, 3))
 def test_the_ends_hold_where_few_digits_are_put_in(
     monkeypatch: pytest.MonkeyPatch, rows: Matrix, bits: int
@@ -87,7 +85,6 @@ def test_the_ends_hold_where_few_digits_are_put_in(
         assert least <= truth(rows, place) <= most
 
 
-@settings(deadline=None)
 @given(MATRICES)
 def test_rows_are_a_reduced_form_of_what_was_given(rows: Matrix) -> None:
     span = span_of(rows)
@@ -97,7 +94,6 @@ def test_rows_are_a_reduced_form_of_what_was_given(rows: Matrix) -> None:
         assert len(orthogonal([*rows, row.tolist()])) == span.rank
 
 
-@settings(deadline=None)
 @given(MATRICES)
 def test_lengths_are_those_of_integer_vectors_of_the_complement(rows: Matrix) -> None:
     span = span_of(rows)

@@ -5,14 +5,12 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-import pytest
 from mpmath import mp
 
 from tests.oracles.lattice import lattice
 from tests.oracles.levy import Direction, Plan, deltas, epsilons, two_tails
 
 # Whoever changes an oracle asks these: what they are for is stored.
-pytestmark = pytest.mark.slow
 
 REFERENCE = Path(__file__).parent / "epsilon_reference.json"
 

@@ -26,7 +26,6 @@ from tests.oracles.zoo_outputs import Pair, Real
 from tests.oracles.zoo_sums import Listed, equally_spaced, multisets, on_a_lattice
 
 # Whoever changes an oracle asks these: what they are for is stored.
-pytestmark = pytest.mark.slow
 
 
 @contextmanager
@@ -185,7 +184,6 @@ def test_the_sinh_normal_mechanism_has_its_renyi_divergences() -> None:
         assert same(mp.log(mp.fsum(terms)) / (order - 1), known, 13)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
     [

@@ -57,7 +57,6 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return built
 
 
-@pytest.mark.slow
 @pytest.mark.extras
 def test_the_wheel_holds_every_file_of_the_package_and_nothing_else(wheel: Path) -> None:
     names = set(ZipFile(wheel).namelist())
@@ -66,7 +65,6 @@ def test_the_wheel_holds_every_file_of_the_package_and_nothing_else(wheel: Path)
     assert "hockeystick/reports/templates/report.html" in ours
 
 
-@pytest.mark.slow
 @pytest.mark.extras
 def test_the_metadata_of_the_wheel_has_no_link_that_is_dead_elsewhere(wheel: Path) -> None:
     (name,) = (one for one in ZipFile(wheel).namelist() if one.endswith("/METADATA"))
@@ -76,7 +74,6 @@ def test_the_metadata_of_the_wheel_has_no_link_that_is_dead_elsewhere(wheel: Pat
     assert text.count("Project-URL: ") == 4
 
 
-@pytest.mark.slow
 @pytest.mark.extras
 def test_commands_work_from_the_wheel_alone(wheel: Path, tmp_path: Path) -> None:
     ZipFile(wheel).extractall(tmp_path / "site")

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from hockeystick.kernels import noise_levels as kernel
@@ -16,7 +16,6 @@ eighths = st.lists(st.integers(-24, 24), min_size=1, max_size=30).map(
 )
 
 
-@settings(deadline=None)
 @given(eighths, st.sampled_from([1, 2, 9, 40]))
 def test_chebyshev_sums_are_those_of_the_polynomials(
     points: np.ndarray[tuple[int], np.dtype[np.float64]], count: int
@@ -29,7 +28,6 @@ def test_chebyshev_sums_are_those_of_the_polynomials(
             assert abs(one - exact) <= weights.sum() * ULP * (8 + 8 * n * n)
 
 
-@settings(deadline=None)
 @given(eighths, st.integers(1, 8))
 @example(np.array([0.5]), 3)
 @example(np.array([-1.0, -1.0, 2.0]), 3)
@@ -44,7 +42,6 @@ def test_the_recurrence_is_that_of_the_orthogonal_polynomials(
     assert beside[:used] == pytest.approx([float(one) for one in exact[1]], abs=1e-9)
 
 
-@settings(deadline=None)
 @given(eighths, st.integers(0, 24).map(lambda width: width / 8.0))
 def test_cells_end_where_the_next_point_is_too_far(
     points: np.ndarray[tuple[int], np.dtype[np.float64]], width: float

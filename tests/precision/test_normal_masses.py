@@ -15,7 +15,7 @@ ULP = 2.0**-52
 halves = st.floats(-12, -1).map(lambda x: 10.0**x)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(st.one_of(st.floats(0, 5), st.floats(0, 1000), st.floats(0, 1e7)), halves)
 @example(1.0 / 0.1, 0.1)
 @example(math.nextafter(10.0, 0.0), 0.1)

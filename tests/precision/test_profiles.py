@@ -40,7 +40,6 @@ def test_a_gaussian_of_any_mu_has_its_delta_at_so_many_deviations(seed: int) -> 
     assert abs(found - truth) < mp.mpf(10) ** -26 * truth
 
 
-@pytest.mark.shared(3)
 @pytest.mark.parametrize("seed", range(40))
 def test_a_replaced_example_has_its_delta_however_little_noise_there_is(seed: int) -> None:
     source = random.Random(seed)

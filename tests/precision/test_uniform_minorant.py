@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from hockeystick.kernels import uniform_minorant as kernel
@@ -19,7 +19,6 @@ means = st.floats(-2, 1).map(lambda x: 10.0**x)
 powers = st.one_of(st.floats(-30, 60), st.floats(-2, 2))
 
 
-@settings(deadline=None)
 @given(rates, means, powers, st.floats(-40, 40))
 def test_the_density_and_its_slope_are_the_formulas(
     p: float, mu: float, w: float, u: float
@@ -37,7 +36,6 @@ def test_the_density_and_its_slope_are_the_formulas(
         assert abs(truth - by_definition) <= mp.mpf(10) ** -15 * parts
 
 
-@settings(deadline=None)
 @given(rates, means, powers)
 @example(1e-4, 4.0, 7.0)
 def test_the_density_rises_to_each_mode_and_falls_to_the_cut(p: float, mu: float, w: float) -> None:
@@ -93,7 +91,6 @@ def test_layers_lie_below_the_density_and_hold_most_of_it(p: float, mu: float, w
 layer_lists = st.lists(st.tuples(st.floats(0, 30), st.floats(1e-9, 1)), min_size=1, max_size=6)
 
 
-@settings(deadline=None)
 @given(layer_lists, st.floats(0, 20), st.floats(0.01, 30))
 @example([(1.0, 1.0)], 2 * 2.55, math.inf)
 @example([(1.0, 1.0)], 2 * 0.3, math.inf)

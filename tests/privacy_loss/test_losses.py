@@ -20,8 +20,6 @@ from hockeystick.privacy_loss import (
 )
 from hockeystick.privacy_loss.core.rates import complement_bounds
 
-pytestmark = pytest.mark.shared(3, 5)
-
 RATES: tuple[float | Fraction, ...] = (1e-20, 1e-6, Fraction(256, 60_000), 0.1, 0.999)
 
 
@@ -66,7 +64,6 @@ def test_beyond_the_reach_of_quadrature_the_convex_bound_holds_the_truth(
         assert abs(mp.mpf(found.midpoint) - truth) <= found.radius
 
 
-@pytest.mark.shared(3)
 @pytest.mark.parametrize("noise", [0.5, 1.0, 3.0])
 @pytest.mark.parametrize("rate", [1e-6, 0.01, 0.5])
 @pytest.mark.parametrize("c", [0.01, 0.5, 2.0, 15.0])

@@ -121,7 +121,6 @@ def test_the_decays_do_not_reach_the_budget_of_table_eight_where_it_says() -> No
     assert reported(decaying(exponential[:96])) < 0.65
 
 
-@pytest.mark.slow
 def test_the_cyclic_decay_passes_the_budget_after_77_rounds_and_then_loses_everything() -> None:
     wave = (0.5 * (np.cos(np.pi * np.arange(100) / 100) + 1)).tolist()
     # Printed: 80 rounds.

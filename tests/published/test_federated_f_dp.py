@@ -144,7 +144,6 @@ def test_the_first_row_far_out(epsilon: float, delta: float, limit: float) -> No
         assert exact.lower <= delta <= exact.upper
 
 
-@pytest.mark.shared(2, 1)
 @pytest.mark.parametrize("epsilon", [8.0, 12.0])
 def test_the_plan_of_the_first_row_costs_at_most_theorem_2_and_less_than_the_limit(
     epsilon: float,

@@ -65,7 +65,6 @@ def test_the_largest_budget_at_noise_multiplier_3_is_less_with_a_delta() -> None
     assert 21.3 < found.lower <= found.upper < 21.4
 
 
-@pytest.mark.slow
 def test_n_over_nu_says_nothing_of_a_million_parameters_though_there_is_something_to_say() -> None:
     # The network for images has 1,206,590 parameters; nu = 1000 gives n/nu = 1206.59 a round.
     plan = hs.federated.FederatedClustering(1000.0, dimension=1_206_590, radius=1.0, rounds=1)

@@ -17,7 +17,7 @@ pytest.importorskip("selenium", reason="pages are looked at by Selenium")
 pytest.importorskip("bokeh", reason="reports need Bokeh")
 
 pytestmark = pytest.mark.extras
-PATIENCE_SECONDS = 30
+PATIENCE_SECONDS = 300
 CHARTS = ("epsilon-of-delta", "delta-of-epsilon", "trade-off", "low-rates", "course")
 # The mean brightness of what a chart draws over the page, and how much of it is drawn at all.
 INK = """

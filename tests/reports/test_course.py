@@ -33,26 +33,17 @@ PLANS = [
     (hs.DPSGD(**OF_EPOCHS, epochs=3, sampling="shuffle", adjacency="replace-one"), "epochs", None),
     (hs.DPSGD(**OF_EPOCHS, epochs=3, extra=hs.Gaussian(9)), "epochs", [1, 2, 3]),
     (hs.federated.FedSDP(**CLIENTS, sampling="poisson"), "rounds", [1, 2, 3]),
-    pytest.param(
-        hs.federated.FedCDP(**RECORDS, sampling="poisson"),
-        "rounds",
-        [1, 2, 3],
-        marks=pytest.mark.slow,
-    ),
-    pytest.param(
+    (hs.federated.FedCDP(**RECORDS, sampling="poisson"), "rounds", [1, 2, 3]),
+    (
         hs.federated.FedAlphaCDP(**RECORDS, sampling="poisson", schedule=DECAY),
         "rounds",
         [1, 2, 3],
-        marks=pytest.mark.slow,
     ),
-    pytest.param(
-        hs.federated.PriFedSync(clients=LOCAL, rounds=2), "rounds", [1, 2], marks=pytest.mark.slow
-    ),
+    (hs.federated.PriFedSync(clients=LOCAL, rounds=2), "rounds", [1, 2]),
     (hs.Gaussian(8) @ hs.Gaussian(9) ** 3 @ hs.Laplace(30) ** 2, "runs", [1, 2, 3]),
 ]
 
 
-@pytest.mark.shared(3)
 @pytest.mark.parametrize(("plan", "unit", "after"), PLANS)
 def test_the_last_stage_costs_what_the_plan_does_and_no_stage_less_than_one_before(
     plan: hs.Mechanism, unit: str, after: list[int] | None

@@ -96,7 +96,7 @@ def test_a_wide_answer_has_both_of_its_ends_and_fewer_points(found: Findings) ->
         (hs.Gaussian(1) ** 0, 1e-5, 0.0),
         (hs.Gaussian(1), 1.0, 0.0),
         (hs.Gaussian(1), 0.0, math.inf),
-        pytest.param(hs.Gaussian(1), 1e-300, None, marks=pytest.mark.slow),
+        (hs.Gaussian(1), 1e-300, None),
     ],
 )
 def test_the_ends_of_the_scale_are_answered(

@@ -185,7 +185,6 @@ EDGES = [
 ]
 
 
-@pytest.mark.shared(3, 1)
 @pytest.mark.parametrize(("plan", "delta", "said"), EDGES)
 def test_the_ends_of_the_scale_have_their_page(plan: hs.Mechanism, delta: float, said: str) -> None:
     subject = Subject(plan=plan, delta=delta)

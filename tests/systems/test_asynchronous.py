@@ -15,9 +15,7 @@ pytestmark = pytest.mark.extras
 pytest.importorskip("sklearn")
 
 
-@pytest.mark.parametrize(
-    "sizes", [pytest.param("increasing", marks=pytest.mark.slow), "constant", "fixed"]
-)
+@pytest.mark.parametrize("sizes", ["increasing", "constant", "fixed"])
 def test_it_learns_within_its_budget_though_clients_are_killed(sizes: str) -> None:
     outcome = program("asynchronous").run(seed=1, sizes=sizes)
     assert outcome.checks == {"rounds": True, "batches": True, "all of the plan": True}

@@ -31,7 +31,6 @@ def on_flower(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("run", [run for run in RUNS if run is not lost])
 def test_a_seed_gives_the_same_numbers_on_flower_as_in_a_loop(
     run: Any, on_flower: dict[str, Any]
@@ -51,7 +50,7 @@ def told(answers: Any) -> Any:
     ]
 
 
-@pytest.mark.parametrize("engine", ["loop", pytest.param("flower", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("engine", ["loop", "flower"])
 def test_a_client_that_is_lost_keeps_what_it_had_and_errors_are_raised(
     engine: str, request: pytest.FixtureRequest
 ) -> None:

@@ -21,7 +21,9 @@ DECAYS = ("constant", "linear", "staircase", "exponential", "cyclic")
     [
         "constant",
         "staircase",
-        *(pytest.param(one, marks=pytest.mark.slow) for one in ("linear", "exponential", "cyclic")),
+        "linear",
+        "exponential",
+        "cyclic",
     ],
 )
 def test_it_learns_within_its_budget(decay: str) -> None:

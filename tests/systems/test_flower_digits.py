@@ -11,6 +11,7 @@ import pytest
 
 import hockeystick as hs
 
+pytestmark = pytest.mark.extras
 pytest.importorskip("ray")
 pytest.importorskip("flwr")
 pytest.importorskip("torch")
@@ -26,8 +27,6 @@ OPEN = re.compile(r"^open, hides nothing +accuracy ([\d.]+) +no privacy$", re.MU
 DELTA = 1e-5
 
 
-@pytest.mark.extras
-@pytest.mark.slow
 def test_ten_clients_train_for_twenty_rounds_and_cost_what_their_plans_cost() -> None:
     program = ROOT / "examples" / "systems" / "flower_digits.py"
     ran = subprocess.run(

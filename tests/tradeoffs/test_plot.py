@@ -168,7 +168,6 @@ def test_several_curves_are_read_line_by_line_and_told_apart(matplotlib: Any) ->
     assert [text[-2:] for text in legend(plot(*[G(1)] * 3))[1][:3]] == ["f1", "f2", "f3"]
 
 
-@pytest.mark.shared(3)
 @pytest.mark.parametrize("mu", [0.0, 0.05, 1.0, 8.0, 40.0])
 @pytest.mark.parametrize("count", [1, 3, 12])
 def test_nothing_overlaps(matplotlib: Any, mu: float, count: int) -> None:
@@ -185,7 +184,6 @@ def test_nothing_overlaps(matplotlib: Any, mu: float, count: int) -> None:
     assert box.x0 + box.y0 > 1  # above 1 - alpha, where no curve can be
 
 
-@pytest.mark.shared(3, 1)
 @pytest.mark.parametrize("title", ["100 % $", "日本語", "_", "", "\x00\ud800"])
 def test_any_title_and_label_can_be_drawn(matplotlib: Any, tmp_path: Path, title: str) -> None:
     plot(G(1), labels=[title], title=title, path=tmp_path / "curve.svg")

@@ -15,8 +15,6 @@ from hypothesis import strategies as st
 flint = pytest.importorskip("flint")
 from hockeystick.verifier import balls, integrals, moments, plans  # noqa: E402
 
-pytestmark = pytest.mark.shared(3, 5)
-
 SMALL: Final = Fraction(1, 50)
 NOISE: Final = Fraction(11, 10)
 WAYS: Final = ("remove", "add", "replace")
@@ -64,7 +62,6 @@ def moment_of_sampled_gaussian(way: str, start: float | None = None) -> Callable
     return moment
 
 
-@pytest.mark.shared(3)
 @pytest.mark.parametrize("z", PLACES, ids=str)
 @pytest.mark.parametrize("way", WAYS)
 def test_the_moment_of_a_sampled_gaussian_is_in_its_ball(way: str, z: complex) -> None:
@@ -114,7 +111,7 @@ def test_the_moment_of_sampled_laplace_noise_is_in_its_ball(way: str, z: complex
     c=st.floats(-3.0, 12.0),
     y=st.floats(0.0, 60.0),
 )
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 def test_no_path_excludes_the_moment(
     way: str, height: float, join: float, c: float, y: float
 ) -> None:
@@ -177,7 +174,6 @@ def delta_of_laplace(a: Any, count: int, epsilon: Any) -> Any:
     return inner + ends + mpmath.exp(-a) * delta_of_laplace(a, count - 1, epsilon + a) / 2
 
 
-@pytest.mark.shared(3, 1)
 @pytest.mark.parametrize("epsilon", [Fraction(0), Fraction(3, 10), Fraction(1, 2)])
 @pytest.mark.parametrize("count", [1, 2, 3])
 def test_a_few_runs_of_laplace_noise_are_a_finite_sum(count: int, epsilon: Fraction) -> None:

@@ -30,8 +30,6 @@ from hockeystick.numerics import FloatAndDecimal
 from hockeystick.privacy_loss import GaussianLoss, NearLoss, SampledGaussianLoss, compose
 from hockeystick.privacy_loss.sampling.near_sampled_gaussian import NearSampledGaussianLoss
 
-pytestmark = pytest.mark.shared(3, 5)
-
 Array = NDArray[np.float64]
 
 

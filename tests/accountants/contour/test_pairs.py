@@ -13,8 +13,6 @@ from hockeystick.accountants.contour._pairs import AnalyticPairs
 from hockeystick.accountants.interval import Interval, SettledInterval, worse
 from hockeystick.privacy_loss import compose
 
-pytestmark = pytest.mark.shared(3, 5)
-
 STEP = 1e-3
 
 

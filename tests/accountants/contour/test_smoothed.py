@@ -20,7 +20,6 @@ PLANS = {
 }
 
 
-@pytest.mark.shared(2)
 @pytest.mark.parametrize("plan", PLANS.values(), ids=PLANS.keys())
 @pytest.mark.parametrize("delta", [1e-3, 1e-9])
 def test_losses_that_do_not_fall_along_a_line_are_certified_as_narrow_as_asked(

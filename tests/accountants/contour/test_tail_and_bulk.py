@@ -55,7 +55,6 @@ def sampled(split: TailSplit) -> NearSampledGaussianLoss:
     return split.small
 
 
-@pytest.mark.shared(3, 1)
 @plans
 def test_the_bulk_is_below_the_accuracy_asked_for(
     plan: Plan, epsilon: float, delta: float, accuracy: float
@@ -106,7 +105,6 @@ def transform_of(loss: NearSampledGaussianLoss, c: float, v: float, side: int) -
     return twin.integral(loss.rate, mu, w, loss.edge, loss.width, side)
 
 
-@pytest.mark.shared(3, 1)
 @plans
 def test_the_bulk_bounds_the_outcomes_without_a_large_loss(
     plan: Plan, epsilon: float, delta: float, accuracy: float
@@ -156,7 +154,6 @@ def test_the_bound_of_chernoff_is_at_its_sharpest(
     assert found.log_bulk == pytest.approx(bulk, abs=1e-4)
 
 
-@pytest.mark.shared(3, 1)
 @pytest.mark.parametrize(
     ("plan", "epsilon", "delta", "accuracy"), [PLANS[k] for k in (0, 5, 8)], ids=str
 )

@@ -273,7 +273,6 @@ def exact_delta(terms: Terms, epsilon: float) -> Interval:
     return Contour().delta_of(terms, max(epsilon, 1e-9))
 
 
-@pytest.mark.shared(3)
 @each_plan
 @each_epsilon
 def test_the_interval_holds_the_truth(terms: Terms, epsilon: float) -> None:

@@ -18,7 +18,6 @@ PLANS = {
 each_plan = pytest.mark.parametrize("plan", PLANS.values(), ids=PLANS.keys())
 
 
-@pytest.mark.shared(3)
 @each_plan
 @pytest.mark.parametrize("tolerance", [1e-4, 1e-6])
 @pytest.mark.parametrize("question", [("epsilon", 1e-3), ("epsilon", 1e-9), ("delta", 0.9)])

@@ -11,8 +11,6 @@ from hockeystick.accountants.prv._discretise import TiltedMasses
 from hockeystick.accountants.prv._spectrum import PointMasses, SparseSpectrum, composed_masses
 from hockeystick.numerics.multiprecision import mp
 
-pytestmark = pytest.mark.shared(3, 5)
-
 
 @pytest.mark.parametrize("size", [64, 1000, 2**14, 3**7 * 5, 2**18])
 @pytest.mark.parametrize("shape", ["even", "one", "rough"])
@@ -50,7 +48,6 @@ def both_forms(count: int, rotation: int, size: int = 2**12) -> tuple[SparseSpec
     return few, PointMasses(np.roll(irfft(spectrum, size), -rotation), few.round_off)
 
 
-@pytest.mark.shared(5)
 @pytest.mark.parametrize("first", [0, 1, 1000, 2047, 4090, 4096])
 @pytest.mark.parametrize(("c", "step"), [(0.3, 1e-3), (2.0, 0.01), (80.0, 1e-3), (3.0, 2.0)])
 @pytest.mark.parametrize("inside", [0.0, 0.4, 1.0, 3.7])

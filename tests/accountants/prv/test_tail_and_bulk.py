@@ -23,8 +23,6 @@ from hockeystick.accountants.prv._truncation import Truncation
 from hockeystick.accountants.prv.lattice import Lattice, _composed
 from hockeystick.privacy_loss import CellLoss, GaussianLoss, SampledGaussianLoss
 
-pytestmark = pytest.mark.shared(3, 5)
-
 STEP = 0.01
 # What falls on points from here on is large.
 LARGE = 30
@@ -222,7 +220,6 @@ WIDE_ONCE = [
 ]
 
 
-@pytest.mark.shared(8, 3)
 @pytest.mark.parametrize(("rate", "noise", "steps", "delta"), WIDE_ONCE)
 def test_few_runs_of_rare_sampling_are_known_to_four_digits(
     rate: float, noise: float, steps: int, delta: float

@@ -37,7 +37,6 @@ def test_what_counts_is_left_as_it_is() -> None:
     assert optimal_order(terms, -12.0) == optimal_order([(loss, 10)], -12.0)
 
 
-@pytest.mark.slow
 def test_many_hits_that_are_next_to_impossible_do_not_widen_the_answer() -> None:
     plan = hs.mechanisms.WithReplacementSubsampled(hs.Gaussian(2.0), 50, 5000) ** 100
     found = hs.epsilon(plan, 1e-6)

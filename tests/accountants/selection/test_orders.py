@@ -100,7 +100,7 @@ def test_no_order_of_a_few_outcomes_costs_more_than_the_upper_end(
         assert worst <= ranked.upper(growth) * (1 + 1e-12)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.integers(0, 10**6), st.sampled_from(COUNTS), st.floats(1.0, 30.0))
 def test_no_order_of_random_pieces_costs_more_than_the_upper_end(
     seed: int, count: RunCount, growth: float

@@ -118,7 +118,7 @@ PARTS = st.lists(
 
 
 @given(PARTS, st.sampled_from([0.0, 0.02, 0.4, 1.1, 3.0]))
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 def test_different_guarantees_are_the_sum_over_all_subsets(
     parts: list[tuple[float, float]], epsilon: float
 ) -> None:
@@ -135,7 +135,6 @@ def test_different_guarantees_are_the_sum_over_all_subsets(
 
 
 @given(PARTS, st.sampled_from([1e-9, 1e-6, 0.02, 0.5]))
-@settings(deadline=None)
 def test_the_epsilon_of_different_guarantees_returns_their_delta(
     parts: list[tuple[float, float]], delta: float
 ) -> None:
@@ -273,7 +272,6 @@ def test_the_third_form_is_the_least_for_a_large_delta() -> None:
 
 
 @given(PARTS, st.sampled_from([1e-9, 1e-6, 0.02, 0.5]))
-@settings(deadline=None)
 def test_no_theorem_undercuts_the_exact_composition(
     parts: list[tuple[float, float]], delta: float
 ) -> None:

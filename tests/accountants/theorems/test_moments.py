@@ -115,7 +115,6 @@ def test_the_moments_are_those_of_the_paper_in_both_directions(order: int) -> No
         assert found == pytest.approx(float(exact), rel=1e-11)
 
 
-@pytest.mark.shared(2, 1)
 @pytest.mark.parametrize(("rate", "noise"), [(0.01, 4.0), (0.01, 1.0), (0.1, 0.8), (0.5, 2.0)])
 def test_removing_has_the_larger_moments_so_that_the_paper_takes_the_same(
     rate: float, noise: float
@@ -126,7 +125,6 @@ def test_removing_has_the_larger_moments_so_that_the_paper_takes_the_same(
         assert more.midpoint - more.radius > less.midpoint + less.radius
 
 
-@pytest.mark.shared(2)
 @each_plan
 @pytest.mark.parametrize("delta", [1e-3, 1e-9])
 def test_it_is_never_below_the_renyi_accountant_or_the_truth(

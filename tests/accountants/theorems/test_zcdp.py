@@ -11,8 +11,6 @@ from hockeystick.numerics.multiprecision import mp, mpf
 from hockeystick.tradeoffs import GaussianTradeOff, LaplaceTradeOff
 from hockeystick.tradeoffs.operations.mixture import mixture
 
-pytestmark = pytest.mark.shared(3, 5)
-
 INF = math.inf
 GOLDEN = (5**0.5 - 1) / 2
 
@@ -76,7 +74,6 @@ def room(rho: float, omega: float, at: mpf, target: float) -> mpf:
     return -min(inside, excess(net[best]))
 
 
-@pytest.mark.shared(3, 1)
 @pytest.mark.parametrize(
     ("rho", "omega", "target"),
     [
@@ -184,7 +181,6 @@ def test_epsilon_holds_the_truth(plan: hs.Mechanism, target: float) -> None:
     assert found.lower <= found.estimate == found.upper
 
 
-@pytest.mark.shared(2)
 @pytest.mark.parametrize("plan", PLANS, ids=str)
 @pytest.mark.parametrize("at", [0.0, 0.2, 1.0, 4.0, 1e6])
 def test_delta_holds_the_truth(plan: hs.Mechanism, at: float) -> None:

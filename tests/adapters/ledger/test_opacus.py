@@ -201,7 +201,6 @@ for die in (True, False):
 """
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL")
 def test_a_kill_within_a_step_leaves_it_counted(ledger: hs.Ledger, tmp_path: Path) -> None:
     command = [sys.executable, "-c", _KILLED, os.fspath(tmp_path)]

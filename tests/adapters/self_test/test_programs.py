@@ -200,7 +200,6 @@ def test_a_sound_program_passes() -> None:
     assert dict(found.measured)["sensitivity"] > 0.9
 
 
-@pytest.mark.slow
 def test_a_program_whose_workers_fetch_batches_ahead_is_replayed() -> None:
     class WithWorkers(Opacus):
         def __call__(self, data: Any) -> None:

@@ -42,7 +42,7 @@ def test_the_least_gaussian_noise_is_met_from_above(
     assert 0 <= mp.mpf(found) / mp.mpf(least) - 1 < 5e-15
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.floats(-3, 3), st.floats(-200, -0.31))
 def test_the_noise_returned_is_proven_and_a_little_less_is_not_enough(
     log_epsilon: float, log_delta: float
@@ -90,7 +90,7 @@ def test_the_classical_formula_fails_from_epsilon_8_42_on_as_the_docstring_says(
 
 
 @given(st.floats(1e-3, 0.999), st.floats(1e-12, 0.99))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_the_classical_noise_is_enough_below_1(epsilon: float, delta: float) -> None:
     noise = hs.calibration.classical_gaussian_noise(epsilon, delta)
     assert hs.delta(hs.Gaussian(noise), epsilon).upper <= delta

@@ -213,7 +213,7 @@ def test_its_state_comes_back_with_its_order() -> None:
             hs.calibration.Filter.from_state_dict(spending.state_dict() | change)
 
 
-@settings(max_examples=5, deadline=None)
+@settings(max_examples=5)
 @given(
     epsilon=st.floats(0.8, 6.0),
     steps=st.lists(

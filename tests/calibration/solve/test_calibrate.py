@@ -17,9 +17,6 @@ from hockeystick.calibration.solve.initial_guess import InitialGuess
 from hockeystick.calibration.solve.parameter import Parameter
 from hockeystick.mechanisms import MECHANISMS
 from tests.examples import DESCRIBED, GUARANTEED
-from tests.shares import rarely
-
-pytestmark = pytest.mark.shared(3, 5)
 
 TUTORIAL = hs.DPSGD(noise_multiplier=1.1, rate=256 / 60_000, steps=14_062)
 SIZED = hs.DPSGD(noise_multiplier=1.2, examples=60_000, batch_size=256, steps=14_062)
@@ -193,13 +190,12 @@ def test_thirty_random_targets_are_met_and_one_step_less_misses() -> None:
     assert share_of_tight_answers(EXTREME, seed=1, number=6) == 1.0
 
 
-@pytest.mark.slow
 def test_fifty_random_targets_are_met_and_one_step_less_misses() -> None:
     assert share_of_tight_answers(USUAL, seed=2, number=40) >= 0.95
     assert share_of_tight_answers(EXTREME, seed=2, number=10) >= 0.95
 
 
-@pytest.mark.parametrize("epsilon", [0.01, 0.3, 20.0, pytest.param(500.0, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("epsilon", [0.01, 0.3, 20.0, 500.0])
 @pytest.mark.parametrize("delta", [1e-3, 1e-12, 1e-30])
 def test_the_corners_of_the_range_are_met(epsilon: float, delta: float) -> None:
     found = calibrated_tightly(TUTORIAL, "noise_multiplier", hs.ApproxDP(epsilon, delta))
@@ -464,9 +460,7 @@ def test_an_error_above_the_prior_is_out_of_reach() -> None:
         hs.calibrate(hs.Gaussian(1), "noise_multiplier", hs.calibration.BayesError(0.2, prior=0.1))
 
 
-@pytest.mark.parametrize(
-    "prior", [0.5, *(pytest.param(one, marks=pytest.mark.slow) for one in (0.1, 0.9))]
-)
+@pytest.mark.parametrize("prior", [0.5, 0.1, 0.9])
 def test_an_error_as_large_as_the_prior_takes_infinite_noise(prior: float) -> None:
     least = hs.calibration.BayesError(min(prior, 1.0 - prior), prior=prior)
     found = hs.calibrate(hs.Gaussian(1), "noise_multiplier", least)
@@ -501,7 +495,6 @@ def test_few_hits_are_solved_by_few_integrals(
     assert len(asked) <= 3
 
 
-@pytest.mark.slow
 def test_a_loose_bound_at_the_end_of_the_domain_does_not_hide_the_limit() -> None:
     # At 10^15 examples nothing better than 18 is proven of epsilon, which is far below 0.05.
     plan = hs.DPSGD(noise_multiplier=1, examples=60_000, batch_size=6000, epochs=3)
@@ -511,7 +504,6 @@ def test_a_loose_bound_at_the_end_of_the_domain_does_not_hide_the_limit() -> Non
     assert 2.5e8 < found.value < 2.54e8
 
 
-@pytest.mark.slow
 def test_rare_sampling_for_a_small_budget_takes_few_proven_answers() -> None:
     # The saddle point says nothing here: far losses that hardly ever happen are all of a moment.
     plan, epsilon, delta = hs.DPSGD(noise_multiplier=1.1, rate=0.004, steps=10_000), 0.01, 1e-6
@@ -531,18 +523,6 @@ def test_a_plan_without_the_targets_quantity_is_refused_with_the_reason(
         hs.calibrate(hs.mechanisms.Skellam(9), "variance", target)
 
 
-# Mechanisms that take seconds for one answer.
-SLOW = (
-    "GaussianSequence",
-    "LocalTraining",
-    "MultivariateLaplace",
-    "PriFedSync",
-    "RandomAllocation",
-    "TruncatedPoissonSubsampled",
-    "WithReplacementSubsampled",
-)
-
-
 def _paths(plan: hs.Mechanism) -> list[Path]:
     """Up to four numbers of a plan, one of which is a part's: that part has its own turn."""
     paths = numeric_paths(plan)
@@ -551,10 +531,6 @@ def _paths(plan: hs.Mechanism) -> list[Path]:
 
 
 NUMBERS = [(plan, spelled(path)) for plan in (*DESCRIBED, *GUARANTEED) for path in _paths(plan)]
-EVERY = [
-    *(one for one in NUMBERS if type(one[0]).__name__ not in SLOW),
-    *rarely((one for one in NUMBERS if type(one[0]).__name__ in SLOW), 3),
-]
 
 
 def solved_or_refused(
@@ -570,8 +546,7 @@ def test_every_registered_mechanism_has_a_number_to_solve_for() -> None:
     assert {type(plan).__name__ for plan in DESCRIBED if numeric_paths(plan)} == set(MECHANISMS)
 
 
-@pytest.mark.shared(4, 4)
-@pytest.mark.parametrize(("plan", "parameter"), EVERY, ids=str)
+@pytest.mark.parametrize(("plan", "parameter"), NUMBERS, ids=str)
 def test_every_number_of_every_mechanism_is_solved_or_refused_with_a_reason(
     plan: hs.Mechanism, parameter: str
 ) -> None:
@@ -594,13 +569,11 @@ def test_every_number_of_every_mechanism_is_solved_or_refused_with_a_reason(
             hs.GDP(1.0),
             r"no GDP is proven to follow from .*sigma 2\)",
         ),
-        # The last two say the same of rho; this one searches for it first.
-        pytest.param(
+        (
             hs.mechanisms.Skellam(20.0),
             "variance",
             hs.ZCDP(1.0),
             r"no ZCDP is proven to follow from .*variance 20\)",
-            marks=pytest.mark.slow,
         ),
         (
             hs.ApproxDP(1.0, 1e-4),

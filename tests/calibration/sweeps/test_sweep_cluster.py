@@ -9,7 +9,6 @@ import pytest
 import hockeystick as hs
 
 pytestmark = [
-    pytest.mark.slow,
     # Its sockets and event loops are closed by the garbage collector, some of them after the test.
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),

@@ -16,7 +16,7 @@ from tests.explore.serving import served
 
 Run = Callable[..., tuple[int, str, str]]
 
-PATIENCE_SECONDS = 20
+PATIENCE_SECONDS = 300
 
 
 def all_ended(group: int) -> bool:
@@ -60,7 +60,6 @@ def test_a_port_that_is_taken_is_one_line(run: Run) -> None:
     assert (status, out, err) == (2, "", said)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
 def test_it_serves_whoever_has_the_link_until_it_is_ended_and_leaves_nothing(how: int) -> None:
     pytest.importorskip("bokeh", reason="the page needs Bokeh")
@@ -74,6 +73,6 @@ def test_it_serves_whoever_has_the_link_until_it_is_ended_and_leaves_nothing(how
         with browser.open(url) as page:
             assert "<h1>" in page.read().decode()
         process.send_signal(how)
-        _, err = process.communicate(timeout=60)
+        _, err = process.communicate(timeout=600)
         assert (process.returncode, err) == (0, "")
         assert all_ended(process.pid)

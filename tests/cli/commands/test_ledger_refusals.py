@@ -137,7 +137,7 @@ def test_ctrl_c_ends_what_waits_for_another(holder: Any, plan: str, opened: Path
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=600,
     )
     assert done.returncode == 130
     assert done.stdout == ""

@@ -245,7 +245,7 @@ def test_an_interrupt_leaves_no_half_page(write: Write, out: Path) -> None:
     )
     time.sleep(0.6)
     running.send_signal(signal.SIGINT)
-    running.communicate(timeout=300)
+    running.communicate(timeout=600)
     assert [one.name for one in out.parent.iterdir() if one.name != "report.html"] == ["plan.toml"]
     if out.exists():  # it was quicker
         assert out.read_text(encoding="utf-8").rstrip().endswith("</html>")

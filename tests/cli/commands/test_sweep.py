@@ -124,7 +124,6 @@ def test_json_says_what_became_of_it(run: Run, write: Write, tmp_path: Path) -> 
     assert told["grid"] == {"noise_multiplier": [1, -2]}
 
 
-@pytest.mark.slow
 def test_worker_processes_write_the_same_file(run: Run, write: Write, tmp_path: Path) -> None:
     one, two = tmp_path / "one.csv", tmp_path / "two.csv"
     assert run("sweep", write(SMALL), "--out", str(one))[0] == 0
@@ -328,7 +327,6 @@ def test_what_is_over_soon_shows_nothing(
     assert terminal.getvalue() == ""
 
 
-@pytest.mark.slow
 def test_a_killed_sweep_leaves_no_workers_and_is_taken_up(tmp_path: Path, write: Write) -> None:
     text = SMALL.replace("[1, 2]", "{from = 1, to = 3, count = 300}")
     out = tmp_path / "rows.csv"
@@ -336,7 +334,7 @@ def test_a_killed_sweep_leaves_no_workers_and_is_taken_up(tmp_path: Path, write:
     command += ["--workers", "2", "--json"]
     running = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, process_group=0)
     journal = tmp_path / "rows.csv.journal"
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + 600
     while not journal.exists() or journal.read_bytes().count(b"\n") < 50:
         assert running.poll() is None
         assert time.monotonic() < deadline
@@ -359,7 +357,6 @@ def test_a_killed_sweep_leaves_no_workers_and_is_taken_up(tmp_path: Path, write:
     assert len(rows_of(out)) == 600
 
 
-@pytest.mark.slow
 def test_an_interrupt_is_one_line_and_the_sweep_is_taken_up(tmp_path: Path, write: Write) -> None:
     text = SMALL.replace("[1, 2]", "{from = 1, to = 3, count = 450}")
     out = tmp_path / "rows.csv"
@@ -369,13 +366,13 @@ def test_an_interrupt_is_one_line_and_the_sweep_is_taken_up(tmp_path: Path, writ
         command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, process_group=0
     )
     journal = tmp_path / "rows.csv.journal"
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + 600
     while not journal.exists() or journal.read_bytes().count(b"\n") < 50:
         assert running.poll() is None
         assert time.monotonic() < deadline
         time.sleep(0.01)
     os.killpg(running.pid, signal.SIGINT)
-    shown, err = running.communicate(timeout=60)
+    shown, err = running.communicate(timeout=600)
     kept = journal.read_bytes().count(b"\n") - 1
     told = f"interrupted: {kept} of 900 kept in {journal}; run again to go on"
     assert (running.returncode, err) == (130, f"hockeystick: {told}\n".encode())
@@ -417,7 +414,6 @@ def test_a_misspelt_parameter_of_the_grid_is_what_is_wrong(write: Write) -> None
             ask()
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(signal, "pthread_sigmask"), reason="Windows blocks no signals")
 def test_no_interrupt_reaches_a_worker_while_it_imports() -> None:
     mine = signal.pthread_sigmask(signal.SIG_BLOCK, [])

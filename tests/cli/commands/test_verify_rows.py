@@ -154,7 +154,6 @@ def test_a_sample_is_drawn_by_what_the_file_holds(run: Run, swept: Callable[...,
     assert "sample must be an integer from 1" in run(*asked, "--sample", "0")[2]
 
 
-@pytest.mark.slow
 def test_worker_processes_say_what_this_one_does(run: Run, swept: Callable[..., None]) -> None:
     swept(EPSILON)
     asked = ("verify", "rows.csv", "--grid", "grid.toml")

@@ -132,7 +132,7 @@ def test_weak_and_strong_federated_dp_have_the_same_function() -> None:
     assert weak == strong == hs.tradeoff(PLAN)
 
 
-@pytest.mark.parametrize("batch_size", [60, pytest.param(3, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("batch_size", [60, 3])
 def test_the_function_of_several_clients_lies_below_each_ones(batch_size: int) -> None:
     clients = tuple(
         hs.federated.LocalTraining(
@@ -155,7 +155,6 @@ def test_a_view_that_there_is_not_is_refused(view: Any) -> None:
         hs.tradeoff(PLAN, view=view)
 
 
-@pytest.mark.slow
 def test_noise_for_a_budget_is_found_for_all_clients_or_for_one() -> None:
     budget = hs.ApproxDP(3.0, 1e-5)
     found = hs.calibrate(PLAN, "noise_multiplier", budget)

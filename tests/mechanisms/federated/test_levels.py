@@ -165,7 +165,6 @@ def test_the_published_decays_are_the_schedules(rounds: int) -> None:
     assert waves.tolist() == exact(published, rel=1e-9, abs=1e-15)
 
 
-@pytest.mark.slow
 def test_the_cyclic_decay_needs_a_floor_and_leaves_nothing_without_one() -> None:
     with pytest.raises(hs.errors.ParameterError, match="floor"):
         schedules.Cyclic(floor=0.0, cycles=1)

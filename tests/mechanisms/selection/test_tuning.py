@@ -10,8 +10,6 @@ import hockeystick as hs
 from hockeystick.mechanisms.selection.tuning import Binomial, Poisson, TruncatedNegativeBinomial
 from hockeystick.numerics.multiprecision import mp
 
-pytestmark = pytest.mark.shared(3, 5)
-
 SHAPES = [-0.9, -0.5, 0.0, 1e-9, 0.5, 1.0, 2.5]
 
 
@@ -24,7 +22,6 @@ def chance(eta: float, gamma: float, runs: int) -> Any:
     return (1 - g) ** runs / (g**-e - 1) * product
 
 
-@pytest.mark.shared(3)
 @pytest.mark.parametrize("eta", SHAPES)
 @pytest.mark.parametrize("gamma", [0.1, 0.6])
 def test_the_mean_is_that_of_the_definition(eta: float, gamma: float) -> None:

@@ -303,7 +303,6 @@ def test_groups_cost_as_much_more_as_one_of_them_may_meet_in_a_batch() -> None:
     assert hs.tradeoff(in_groups) == hs.tradeoffs.G(2.0 * (group * epochs) ** 0.5 / noise)
 
 
-@pytest.mark.shared(5, 2)
 @pytest.mark.parametrize(
     "schedule",
     [
@@ -387,7 +386,6 @@ def test_a_plan_with_a_schedule_can_be_changed(name: str) -> None:
     assert changed.schedule == scheduled.schedule
 
 
-@pytest.mark.slow
 def test_comparing_samplings_answers_or_gives_the_reason() -> None:
     few = partial(plan, examples=20, batch_size=5, noise_multiplier=4.0, epochs=1)
     rows = hs.accountants.compare_samplings(few(), delta=1e-5)

@@ -17,8 +17,6 @@ from hockeystick.privacy_loss import (
 from hockeystick.privacy_loss.bounds.cumulants import FourCumulants
 from hockeystick.privacy_loss.sampling.fixed_size_gaussian import FixedSizeGaussianLoss
 
-pytestmark = pytest.mark.shared(3, 5)
-
 Truth: TypeAlias = tuple[list[mpf], mpf]
 
 LOSSES: Final[tuple[PrivacyLoss, ...]] = (
@@ -95,7 +93,6 @@ def integral(f: Callable[[mpf], mpf], low: mpf, high: mpf, corners: list[mpf]) -
     return mp.quad(f, [low, *inner, high])
 
 
-@pytest.mark.shared(3)
 @each_loss
 @each_side
 def test_the_cumulants_are_those_of_quadrature_without_cancellation(

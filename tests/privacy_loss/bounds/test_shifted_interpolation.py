@@ -13,8 +13,6 @@ from scipy.optimize import minimize
 from hockeystick.numerics.multiprecision import mp
 from hockeystick.privacy_loss.bounds.shifted_interpolation import LastOfCycle, Powers
 
-pytestmark = pytest.mark.shared(3, 5)
-
 C = [Fraction(1), Fraction(19, 20), Fraction(1, 2), Fraction(1, 10), Fraction(0)]
 ACROSS = [None, Fraction(3, 10), Fraction(1), Fraction(17, 10), Fraction(6)]
 CASES = [
@@ -72,7 +70,6 @@ def cheapest_shifts(
     return best
 
 
-@pytest.mark.shared(4)
 @pytest.mark.parametrize(("c", "steps", "period", "across"), CASES)
 def test_no_shifts_that_a_solver_finds_cost_less_and_some_cost_as_little(
     c: Fraction, steps: int, period: int, across: Fraction | None

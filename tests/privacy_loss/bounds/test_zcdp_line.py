@@ -133,7 +133,6 @@ def test_bounded_range_has_an_eighth_of_the_square(epsilon: float) -> None:
     assert 0.8 < ratio <= 1
 
 
-@pytest.mark.shared(6, 2)
 @pytest.mark.parametrize("noise", [0.3, 1.0, 6.0, 1e5])
 @pytest.mark.parametrize("rate", [0.001, 0.3, 0.999])
 def test_a_sampled_gaussian_stays_below_the_line_of_the_gaussian(rate: float, noise: float) -> None:

@@ -17,8 +17,6 @@ from hockeystick.precision import series as twin
 from hockeystick.precision.profiles import reciprocal
 from hockeystick.privacy_loss.core import analytic_cgf
 
-pytestmark = pytest.mark.shared(3, 5)
-
 Array = NDArray[np.float64]
 DIGITS = 30
 
@@ -72,7 +70,6 @@ CASES = [
 ]
 
 
-@pytest.mark.shared(3)
 @pytest.mark.parametrize(("rate", "noise", "removing", "c", "step"), CASES)
 def test_the_claimed_error_covers_that_of_the_nodes(
     rate: float, noise: float, removing: bool, c: float, step: float

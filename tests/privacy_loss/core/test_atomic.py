@@ -21,8 +21,6 @@ from hockeystick.privacy_loss import (
 from hockeystick.privacy_loss.core.atomic import FewAtoms, NoDecay
 from tests.oracles import zoo_outputs as outputs
 
-pytestmark = pytest.mark.shared(3, 5)
-
 
 @contextmanager
 def workdps(digits: int) -> Iterator[None]:
@@ -80,7 +78,6 @@ def loss_of(plan: hs.Mechanism) -> AtomicLoss:
     return removing
 
 
-@pytest.mark.shared(3, 1)
 @each_case
 def test_delta_is_that_of_the_outputs_in_both_directions(plan: Any, pair: Any) -> None:
     loss = loss_of(plan)

@@ -16,8 +16,6 @@ from hockeystick.privacy_loss.core.interval_masses import cells_of
 from hockeystick.privacy_loss.core.log_sums import log_e2, log_psi
 from hockeystick.privacy_loss.sampling.sampled import SampledLoss
 
-pytestmark = pytest.mark.shared(3, 5)
-
 MIXED: Final = ((Fraction(1, 2), Fraction(2)), (Fraction(9, 10), Fraction(1, 10)))
 FAR: Final = ((Fraction(1), Fraction(9)), (Fraction(999, 1000), Fraction(1, 1000)))
 RATES: Final = [0.9, 0.1, 1e-3, 1e-7]
@@ -65,7 +63,6 @@ def mixture(x: Any, parameters: Any = MIXED) -> tuple[Any, Any]:
     return with_record, mp.npdf(x)
 
 
-@pytest.mark.shared(3)
 @each_direction
 @each_rate
 @each_order
@@ -88,7 +85,6 @@ def test_the_moments_of_sampled_laplace_noise_are_known_to_a_part_in_a_million(
         assert found.radius <= 1e-6 * found.midpoint
 
 
-@pytest.mark.shared(6)
 @each_direction
 @pytest.mark.parametrize("rate", [1.0, 0.3, 1e-4])
 @each_order
@@ -113,7 +109,6 @@ def test_the_moments_of_mixtures_are_known_to_a_part_in_a_million(
         assert found.radius <= 1e-6 * found.midpoint
 
 
-@pytest.mark.shared(3)
 @each_direction
 @pytest.mark.parametrize("c", [0.5, 4.0, 30.0])
 def test_moments_far_beyond_what_ever_occurs_are_reached(c: float, removing: bool) -> None:

@@ -35,8 +35,6 @@ from hockeystick.privacy_loss.core.outcomes import OutcomesLoss
 from hockeystick.privacy_loss.sampling.sampled import SampledLoss
 from hockeystick.privacy_loss.sampling.sampled_atoms import SampledAtomsLoss
 
-pytestmark = pytest.mark.shared(3, 5)
-
 MIXED: Final = ((Fraction(1, 2), Fraction(2)), (Fraction(9, 10), Fraction(1, 10)))
 SIDES: Final = ("under_p", "under_q")
 
@@ -165,7 +163,6 @@ def truth(loss: CellLoss, side: str) -> tuple[list[Any], Any, Any]:
         return [mean, second, third, fourth - 3 * second**2], absolute, sixth
 
 
-@pytest.mark.shared(3)
 @each_loss
 @each_side
 def test_the_cumulants_are_those_over_the_output(loss: CellLoss, side: str) -> None:

@@ -6,7 +6,7 @@ from operator import matmul
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import hockeystick as hs
@@ -29,7 +29,6 @@ parts = st.lists(
 )
 
 
-@settings(deadline=None)
 @given(parts)
 def test_at_delta_0_the_ends_are_the_exact_sum_rounded_once(drawn: Any) -> None:
     plan = reduce(matmul, (getattr(hs, name)(value) ** runs for name, value, runs in drawn))

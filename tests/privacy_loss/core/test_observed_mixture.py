@@ -134,7 +134,6 @@ def test_what_tells_nothing_is_an_atom_at_0_and_equal_atoms_add_up() -> None:
     assert np.isneginf(loss.cells(np.array([-math.inf, math.inf])).log_p).all()
 
 
-@pytest.mark.shared(2, 1)
 @pytest.mark.parametrize("epsilon", [0.0, 0.5, 3.0, 20.0])
 def test_the_profile_is_the_mean_of_the_profiles(epsilon: float) -> None:
     loss = gaussians()

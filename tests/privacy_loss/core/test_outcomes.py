@@ -14,8 +14,6 @@ from hockeystick.notions import FDP, ApproxDP
 from hockeystick.tradeoffs import PiecewiseLinearTradeOff, discrete_tradeoff
 from tests.oracles.outcomes import decimals, delta, knots, runs, together
 
-pytestmark = pytest.mark.shared(3, 5)
-
 Pair = tuple[Sequence[float], Sequence[float]]
 ISSUE: Final[Pair] = ([0.2, 0.2, 0.6, 0.0], [0.5, 0.2, 0.0, 0.3])
 PAIRS: Final[tuple[Pair, ...]] = (
@@ -65,7 +63,6 @@ def holds_epsilon(plan: hs.Mechanism, truth: Sequence[Any], goal: float) -> None
         assert delta(truth, below) >= asked * (1 - close)
 
 
-@pytest.mark.shared(3)
 @each_pair
 @pytest.mark.parametrize("count", [1, 3, 5])
 def test_delta_of_runs_is_what_enumeration_says(pair: Pair, count: int) -> None:
@@ -85,7 +82,6 @@ def test_delta_of_runs_is_what_enumeration_says(pair: Pair, count: int) -> None:
             holds_delta(plan, truth, epsilon, 1e-4)
 
 
-@pytest.mark.shared(6)
 @each_pair
 @pytest.mark.parametrize("count", [1, 3])
 def test_epsilon_of_runs_is_what_enumeration_says(pair: Pair, count: int) -> None:
@@ -98,7 +94,6 @@ def test_epsilon_of_runs_is_what_enumeration_says(pair: Pair, count: int) -> Non
             holds_epsilon(plan, truth, float(delta(truth, loss)))
 
 
-@pytest.mark.shared(2)
 @pytest.mark.parametrize("seed", range(24))
 def test_any_two_distributions_together_with_another_guarantee(seed: int) -> None:
     pair, draw = drawn(seed), random.Random(seed)

@@ -177,7 +177,6 @@ def test_a_walk_costs_less_with_more_parties_and_more_with_more_observers() -> N
     assert ladder[-1] == pytest.approx(3 * 4 * 0.02, rel=1e-12)
 
 
-@pytest.mark.slow
 def test_a_walk_costs_no_more_than_released_steps() -> None:
     walk = hs.mechanisms.TokenWalk(10.0, 100, **STEPS)
     one = hs.epsilon(walk, 1e-6)

@@ -25,8 +25,6 @@ from hockeystick.privacy_loss.core.base import PrivacyLoss
 from hockeystick.privacy_loss.local.privacy_blanket import BlanketLoss
 from hockeystick.privacy_loss.local.shuffled_reports import BitsLoss
 
-pytestmark = pytest.mark.shared(3, 5)
-
 # (epsilon of the randomizer, users, epsilons)
 PAIRS = [
     (1.0, 2, (0.0, 0.5, 0.9)),

@@ -15,8 +15,6 @@ from hockeystick.privacy_loss import SampledGaussianLoss
 from hockeystick.privacy_loss.core.symmetrized import JoinedLoss
 from hockeystick.privacy_loss.noise.displaced_gaussian import DisplacedGaussianLoss
 
-pytestmark = pytest.mark.shared(3, 5)
-
 CASES = [
     (Fraction(1, 5), 0.8),
     (Fraction(256, 60_000), 1.1),
@@ -87,7 +85,6 @@ def mass(rate: Fraction | float, noise: float, levels: tuple[float, float]) -> t
     return float(found[0]), float(found[1])
 
 
-@pytest.mark.shared(2)
 @pytest.mark.parametrize(("rate", "noise"), CASES)
 def test_its_masses_are_those_between_the_crossings_of_the_densities(
     rate: Fraction | float, noise: float
@@ -119,7 +116,6 @@ def test_its_least_loss_is_that_of_the_densities(rate: Fraction | float, noise: 
     assert found == pytest.approx(least, rel=1e-12)
 
 
-@pytest.mark.shared(2)
 @pytest.mark.parametrize("epsilon", [0.0, 1e-9, 0.1, 1.0, 5.0])
 @pytest.mark.parametrize(("rate", "noise"), CASES)
 def test_its_profile_is_the_integral_of_the_excess(

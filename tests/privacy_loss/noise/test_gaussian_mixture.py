@@ -21,8 +21,6 @@ from hockeystick.privacy_loss import (
 )
 from hockeystick.privacy_loss.noise import gaussian_mixture
 
-pytestmark = pytest.mark.shared(3, 5)
-
 MIXTURES: list[tuple[Any, Any]] = [
     ((Fraction(1, 2), Fraction(2)), (Fraction(9, 10), Fraction(1, 10))),
     (

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import hockeystick as hs
@@ -84,7 +84,6 @@ def test_the_atoms_are_the_outputs_beyond_the_centres(scale: float) -> None:
             assert abs(atoms.loss[index] - (2 * index - 1) / b) <= 2**-52 / b
 
 
-@settings(deadline=None)
 @given(st.floats(-3, 12), st.floats(-6, 4))
 def test_the_moments_hold_the_closed_form_in_many_digits(log_scale: float, log_c: float) -> None:
     scale, c = 10.0**log_scale, 10.0**log_c

@@ -23,8 +23,6 @@ from hockeystick.privacy_loss import (
 )
 from hockeystick.privacy_loss.core.uncertain_endpoints import UncertainEdges, exact_edges
 
-pytestmark = pytest.mark.shared(3, 5)
-
 # (scale, dimension): two dimensions, where the density rises to the ends; three, where it is cut
 # off; many, at distances of both kinds.
 NOISES = [(1.0, 2), (0.4, 3), (3 / 11, 11), (2.0, 11), (0.1, 101), (0.02, 4)]
@@ -65,7 +63,6 @@ def other_tail(level: Any, scale: float, n: int) -> Any:
     return mean_over_lengths(term, (e + level) / 2, n)
 
 
-@pytest.mark.shared(2)
 @each_noise
 def test_the_profile_is_that_of_quadrature_over_the_length(scale: float, dimension: int) -> None:
     with mp.workdps(40):
@@ -77,7 +74,6 @@ def test_the_profile_is_that_of_quadrature_over_the_length(scale: float, dimensi
             assert abs(found - truth) <= mp.mpf(10) ** -24 * own
 
 
-@pytest.mark.shared(3)
 @each_noise
 def test_the_cells_are_those_of_quadrature_over_the_length(scale: float, dimension: int) -> None:
     loss = MultivariateLaplaceLoss(scale, dimension)

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hockeystick.numerics.multiprecision import mp
@@ -28,7 +28,6 @@ def log_mass(low: Any, high: Any) -> Any:
     return mp.log((mp.erfc(low / root) - beyond) / 2)
 
 
-@settings(deadline=None)
 @given(positions, st.floats(-9, 1.3))
 def test_a_cell_has_its_mass_however_narrow_or_far_out(low: float, log_width: float) -> None:
     edges = np.array([low, low + 10.0**log_width])
@@ -46,7 +45,6 @@ def test_the_two_ends_are_the_tails(edge: float) -> None:
         assert abs(value[1] - log_mass(edge, mp.inf)) <= error[1] < 2e-12
 
 
-@settings(deadline=None)
 @given(positions, st.floats(-6, 1), st.floats(-12, -4), st.sampled_from([-1.0, 1.0]))
 def test_the_error_covers_every_move_of_an_edge(
     low: float, log_width: float, log_shift: float, side: float

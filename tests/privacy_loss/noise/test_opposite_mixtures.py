@@ -10,8 +10,6 @@ import pytest
 from hockeystick.numerics.multiprecision import mp
 from hockeystick.privacy_loss import OppositeMixturesLoss
 
-pytestmark = pytest.mark.shared(3, 5)
-
 MIXTURES: list[tuple[Any, Any]] = [
     ((Fraction(0), Fraction(1, 2)), (Fraction(9, 10), Fraction(1, 10))),
     (

@@ -18,8 +18,6 @@ from hockeystick.privacy_loss import (
     dominating_pair,
 )
 
-pytestmark = pytest.mark.shared(3, 5)
-
 # The last but one is at the end of the condition 1/sqrt(rho) <= width, with tails at their worst.
 NOISES = [("0.1", "40"), ("0.01", "10"), ("25", "3"), ("4", "0.5"), ("1e-6", "1e6")]
 each_noise = pytest.mark.parametrize(("rho", "width"), NOISES)
@@ -91,7 +89,6 @@ def log_moment(rho: str, width: str, c: Any, power: int = 0) -> Any:
     return deep + mp.log(weight)
 
 
-@pytest.mark.shared(3)
 @pytest.mark.parametrize("epsilon", ["0", "0.3", "2.5", "20"])
 @each_noise
 def test_one_run_has_this_profile(rho: str, width: str, epsilon: str) -> None:
@@ -155,7 +152,6 @@ def test_the_divergences_are_the_published_check_values(
         assert abs(found.midpoint - truth) <= found.radius < 1e-13 * found.midpoint
 
 
-@pytest.mark.shared(3)
 @pytest.mark.parametrize("share", [0.001, 0.1, 0.6, 0.99])
 @each_noise
 def test_the_moments_hold_the_mean_over_the_output(rho: str, width: str, share: float) -> None:
@@ -167,7 +163,6 @@ def test_the_moments_hold_the_mean_over_the_output(rho: str, width: str, share: 
         assert abs(found.midpoint - truth) <= found.radius < 2e-11 * found.midpoint
 
 
-@pytest.mark.shared(4)
 @each_noise
 def test_the_cumulants_are_those_of_the_tilted_loss(rho: str, width: str) -> None:
     loss = loss_of(rho, width)
@@ -267,7 +262,6 @@ class Line:
         return float(terms.real.sum() - 0.5 * terms[0].real) * step / math.pi
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("count", "rate"), [(3, 1.0), (100, 0.1)])
 def test_many_runs_have_the_epsilon_of_the_inversion(count: int, rate: float) -> None:
     step = hs.mechanisms.SinhNormal(0.1, 40)

@@ -72,7 +72,6 @@ def test_the_bound_on_what_is_omitted_holds_the_tail(c: float) -> None:
         assert mp.log(tail) <= loss.log_omitted_moment(c)
 
 
-@pytest.mark.shared(3, 1)
 @pytest.mark.parametrize("epsilon", ["0.01", "0.5", "2", "4"])
 @pytest.mark.parametrize(("variance", "shift"), [(3.0, 1), (40.0, 5)])
 def test_delta_is_a_sum_over_bessel_functions(variance: float, shift: int, epsilon: str) -> None:

@@ -12,8 +12,6 @@ from hockeystick.numerics.multiprecision import mp
 from hockeystick.privacy_loss import dominating_pair
 from hockeystick.privacy_loss.noise.staircase import StaircaseLoss
 
-pytestmark = pytest.mark.shared(3, 5)
-
 EPSILONS = ("0.5", "1", "3.5")
 GAMMAS = (None, "0.1", "0.25", "0.45", "0.5", "0.75", "1")
 SHIFTS = tuple(mp.mpf(k) / 15 for k in range(1, 16))
@@ -91,7 +89,6 @@ def test_delta_is_the_integral_of_the_densities_one_sensitivity_apart(
             assert found.upper - found.lower <= 1e-13 * found.upper
 
 
-@pytest.mark.shared(3)
 @each_epsilon
 @each_gamma
 def test_no_smaller_distance_costs_more(epsilon: str, gamma: str | None) -> None:

@@ -20,8 +20,6 @@ from hockeystick.privacy_loss.core.symmetrized import symmetrized
 from hockeystick.privacy_loss.noise.laplace import LaplaceLoss
 from hockeystick.privacy_loss.sampling.sampled import SampledLoss
 
-pytestmark = pytest.mark.shared(3, 5)
-
 AXIS = np.linspace(-60.0, 60.0, 600_001)
 Mixture = list[tuple[float, float]]
 
@@ -48,7 +46,6 @@ def ends(plan: hs.Mechanism, epsilon: float) -> tuple[float, float]:
     return found.lower, found.upper
 
 
-@pytest.mark.shared(3)
 @pytest.mark.parametrize("epsilon", [0.0, 0.1, 0.7, 2.0])
 @pytest.mark.parametrize(("batch", "examples", "noise"), [(2, 10, 0.5), (3, 4, 1.0), (1, 50, 0.3)])
 def test_no_three_examples_cost_more_than_a_sample_of_a_fixed_size(
@@ -66,7 +63,6 @@ def test_no_three_examples_cost_more_than_a_sample_of_a_fixed_size(
     assert lower == pytest.approx(upper, rel=1e-10)
 
 
-@pytest.mark.shared(3)
 @pytest.mark.parametrize("epsilon", [0.0, 0.1, 0.7, 2.0])
 @pytest.mark.parametrize(("batch", "examples", "noise"), [(2, 10, 0.5), (3, 4, 1.0), (4, 4, 0.7)])
 def test_no_zeroed_example_costs_more_than_a_replaced_one(
@@ -92,7 +88,6 @@ def test_no_zeroed_example_costs_more_than_a_replaced_one(
         )
 
 
-@pytest.mark.shared(3)
 @pytest.mark.parametrize("epsilon", [0.0, 0.1, 0.7, 2.0])
 @pytest.mark.parametrize(("batch", "examples", "noise"), [(2, 10, 0.5), (3, 4, 1.0), (1, 50, 0.3)])
 def test_a_zeroed_vector_costs_what_it_does_among_opposite_ones(
@@ -220,7 +215,6 @@ def test_zeroed_examples_of_other_noise_have_an_upper_end() -> None:
     assert found.lower == 0.0
 
 
-@pytest.mark.shared(2, 1)
 @pytest.mark.parametrize("epsilon", [0.05, 0.5, 2.0])
 @pytest.mark.parametrize(("batch", "examples", "noise"), [(3, 20, 0.6), (5, 5, 2.0)])
 def test_sampling_with_replacement_lies_between_its_attack_and_its_theorem(
@@ -256,7 +250,6 @@ def test_sampling_with_replacement_lies_between_its_attack_and_its_theorem(
         assert got == pytest.approx(exact, rel=1e-6, abs=1e-12)
 
 
-@pytest.mark.shared(3)
 @pytest.mark.parametrize("epsilon", [0.5, 2.0])
 def test_many_hits_that_are_counted_together_cost_no_less_than_one_by_one(epsilon: float) -> None:
     batch, examples, noise = 40, 4, 8.0
@@ -276,8 +269,7 @@ def test_many_hits_that_are_counted_together_cost_no_less_than_one_by_one(epsilo
     assert lower <= theorem <= upper <= 1.5 * theorem
 
 
-@pytest.mark.shared(2, 1)
-@pytest.mark.parametrize("tolerance", [1e-3, 1e-6, pytest.param(1e-9, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("tolerance", [1e-3, 1e-6, 1e-9])
 def test_a_run_with_replacement_keeps_its_theorem_at_any_tolerance(tolerance: float) -> None:
     plan = hs.mechanisms.WithReplacementSubsampled(hs.Gaussian(1.0), 10, 1000)
     found = hs.delta(plan, 1.0, tolerance=tolerance)
@@ -309,7 +301,6 @@ def test_shuffled_epochs_have_the_upper_end_of_their_gaussian() -> None:
         assert 0.0 < found.lower < found.upper
 
 
-@pytest.mark.shared(3)
 @pytest.mark.parametrize("epsilon", [0.0, 0.3, 1.5])
 @pytest.mark.parametrize(("cap", "rate"), [(1, 0.3), (2, 0.3), (3, 0.1), (5, 0.4)])
 def test_no_attack_on_truncated_samples_costs_more(epsilon: float, cap: int, rate: float) -> None:

@@ -127,7 +127,6 @@ def test_a_bin_falls_no_faster_than_each_of_its_runs_alone(removing: bool) -> No
             assert 0.5 * min(own) < fallen <= min(own)
 
 
-@pytest.mark.shared(2, 1)
 @each_direction
 @pytest.mark.parametrize(("rate", "end", "steps"), [(0.02, 0.6, 60), (0.01, 0.5, 100)])
 def test_a_sequence_costs_what_its_runs_do_one_by_one(

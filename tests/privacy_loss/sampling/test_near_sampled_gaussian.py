@@ -14,8 +14,6 @@ from hockeystick.precision.profiles import exact, reciprocal
 from hockeystick.privacy_loss import NearLoss, SampledGaussianLoss
 from hockeystick.privacy_loss.sampling.near_sampled_gaussian import NearSampledGaussianLoss
 
-pytestmark = pytest.mark.shared(3, 5)
-
 # Rate, noise, direction, the loss beyond which outputs are far, and the order c of a line.
 CUTS = [
     (2e-5, 1.22, True, 0.05, 200.0),

@@ -15,8 +15,6 @@ from hockeystick.mechanisms import PoissonSubsampledGroup
 from hockeystick.numerics.multiprecision import mp
 from hockeystick.privacy_loss import NoAnalysisError, dominating_pair
 
-pytestmark = pytest.mark.shared(3, 5)
-
 each_adjacency = pytest.mark.parametrize("adjacency", list(Adjacency))
 
 
@@ -49,7 +47,6 @@ def stick(noise: float, rate: float, size: int, other: int, epsilon: float) -> A
     return max(mp.quad(lambda x, i=i: excess(x, i), cuts) for i in (0, 1))
 
 
-@pytest.mark.shared(3, 3)
 @each_adjacency
 @pytest.mark.parametrize(("noise", "rate", "size"), [(1.0, 0.1, 2), (2.0, 0.3, 5), (0.7, 0.02, 3)])
 def test_delta_of_one_run_holds_the_quadrature(
@@ -127,7 +124,6 @@ def test_noise_without_end_and_none(adjacency: Adjacency, inner: float) -> None:
     assert answer.upper == pytest.approx(truth, rel=1e-12)
 
 
-@pytest.mark.shared(3)
 @each_adjacency
 def test_rare_counts_are_moved_and_both_ends_stay_together(adjacency: Adjacency) -> None:
     plan = PoissonSubsampledGroup(hs.Gaussian(60.0), Fraction(1, 1000), 200, adjacency) ** 100
@@ -145,7 +141,7 @@ def test_groups_beyond_reach_are_refused() -> None:
         PoissonSubsampledGroup(hs.Laplace(1.0), 0.1, 2)
 
 
-@pytest.mark.peers
+@pytest.mark.extras
 def test_a_peer_s_estimate_of_the_same_mixture_is_close() -> None:
     from dp_accounting import dp_event
     from dp_accounting.pld import pld_privacy_accountant

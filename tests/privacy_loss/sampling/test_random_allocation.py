@@ -30,8 +30,6 @@ from hockeystick.privacy_loss.sampling.mean_likelihood_ratio import allocated
 from hockeystick.privacy_loss.sampling.sampled_gaussian import SampledGaussianLoss
 from tests.oracles.random_allocation import confident, few_steps, sampled_losses, two_steps
 
-pytestmark = pytest.mark.shared(3, 5)
-
 each_direction = pytest.mark.parametrize("removing", [True, False])
 
 
@@ -65,7 +63,6 @@ def test_the_published_value_of_two_steps_lies_inside() -> None:
     assert found.lower <= truth <= found.upper
 
 
-@pytest.mark.shared(3, 1)
 @each_direction
 @pytest.mark.parametrize(
     ("noise", "steps", "epsilon", "width"),
@@ -91,7 +88,6 @@ def test_one_epoch_of_a_thousand_steps_agrees_with_chance() -> None:
             assert high - low < 0.5 * found.upper
 
 
-@pytest.mark.slow
 def test_ten_epochs_of_a_thousand_steps_agree_with_chance() -> None:
     for removing in (True, False):
         losses = sampled_losses(1.0, 1000, 10, removing=removing, draws=20_000)

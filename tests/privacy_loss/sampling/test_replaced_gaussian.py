@@ -10,8 +10,6 @@ import pytest
 from hockeystick.numerics.multiprecision import mp
 from hockeystick.privacy_loss.sampling.replaced_gaussian import ReplacedGaussianLoss
 
-pytestmark = pytest.mark.shared(3, 5)
-
 CASES = [(0.01, 1.0), (0.5, 0.5), (1e-6, 0.7), (0.9, 20.0), (0.2, 0.15)]
 each = pytest.mark.parametrize(("rate", "noise"), CASES)
 
@@ -37,7 +35,6 @@ def tail(x: Any) -> Any:
     return mp.erfc(x / mp.sqrt(2)) / 2
 
 
-@pytest.mark.shared(6)
 @each
 @pytest.mark.parametrize("width", [1e-7, 1e-3, 0.3])
 def test_cells_have_the_masses_of_both_mixtures(rate: float, noise: float, width: float) -> None:

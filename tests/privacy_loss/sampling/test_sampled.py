@@ -7,7 +7,7 @@ from typing import Any, final
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import hockeystick as hs
@@ -28,8 +28,6 @@ from hockeystick.privacy_loss import (
 )
 from hockeystick.privacy_loss.core.uncertain_endpoints import no_atoms
 from hockeystick.privacy_loss.sampling.sampled_atoms import SampledAtomsLoss
-
-pytestmark = pytest.mark.shared(3, 5)
 
 RATES = [1e-6, 0.01, 0.5]
 each_rate = pytest.mark.parametrize("rate", RATES)
@@ -111,7 +109,6 @@ def inside(inner: CellLoss, rate: float, removing: bool, count: int) -> Any:
     return edges if removing else -edges[::-1]
 
 
-@pytest.mark.shared(3)
 @each_rate
 @each_direction
 @each_inner
@@ -170,7 +167,6 @@ def test_atoms_map_to_atoms(epsilon: float, rate: float, removing: bool) -> None
             assert abs(atoms.loss[index] - exact) <= 8 * 2.0**-52 * abs(exact)
 
 
-@settings(deadline=None)
 @given(st.floats(-9, -0.001), st.floats(-8, 8), st.booleans())
 def test_the_ends_are_the_images_of_the_ends(log_rate: float, log_e: float, adding: bool) -> None:
     rate, inner = 10.0**log_rate, LaplaceLoss(10.0**log_e)

@@ -10,8 +10,6 @@ import hockeystick as hs
 from hockeystick.numerics.multiprecision import mp
 from hockeystick.privacy_loss import SampledGaussianLoss
 
-pytestmark = pytest.mark.shared(3, 5)
-
 NOISES: Final = (0.05, 0.1, 0.3, 1.0, 5.0, 20.0)
 RATES: Final = (1e-6, 1e-3, 0.05, 0.5, 0.99)
 ORDERS: Final = (2, 3, 7, 25, 100, 1000)
@@ -50,7 +48,6 @@ def ends(noise: float, rate: float, order: float, removing: bool) -> tuple[float
     return found.midpoint - found.radius, found.midpoint + found.radius
 
 
-@pytest.mark.shared(3, 1)
 @pytest.mark.parametrize("order", ORDERS)
 def test_sums_over_the_sampled_are_inside_narrow_ends(order: int) -> None:
     with mp.workdps(40):
@@ -61,7 +58,6 @@ def test_sums_over_the_sampled_are_inside_narrow_ends(order: int) -> None:
             assert high - low <= 1e-8 * high, (noise, rate)
 
 
-@pytest.mark.shared(5)
 @pytest.mark.parametrize("order", BETWEEN)
 @pytest.mark.parametrize("removing", [True, False])
 def test_orders_between_and_the_other_direction_are_inside(order: float, removing: bool) -> None:
@@ -73,7 +69,6 @@ def test_orders_between_and_the_other_direction_are_inside(order: float, removin
             assert low - slack <= truth <= high + slack, (noise, rate)
 
 
-@pytest.mark.shared(3, 1)
 @pytest.mark.parametrize("noise", [0.001, 0.02, 0.05])
 def test_noise_out_of_reach_of_a_quadrature_still_has_close_ends(noise: float) -> None:
     with mp.workdps(40):

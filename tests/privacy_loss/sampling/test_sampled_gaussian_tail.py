@@ -15,8 +15,6 @@ from hockeystick.privacy_loss import SampledGaussianLoss
 from hockeystick.privacy_loss.sampling.near_sampled_gaussian import NearSampledGaussianLoss
 from hockeystick.privacy_loss.sampling.sampled_gaussian_tail import SampledGaussianTailSplit
 
-pytestmark = pytest.mark.shared(3, 5)
-
 
 def jumps_of(rate: float | Fraction, noise: float, threshold: float) -> SampledGaussianTailSplit:
     """Return what ``losses`` itself takes apart above a threshold."""
@@ -135,7 +133,6 @@ LINES = [
 lines = pytest.mark.parametrize(("rate", "noise", "threshold", "c", "y", "slack"), LINES)
 
 
-@pytest.mark.shared(3, 1)
 @lines
 def test_the_share_of_large_losses_is_never_above_its_bound(
     rate: float | Fraction, noise: float, threshold: float, c: float, y: float, slack: float
@@ -242,7 +239,6 @@ def split_between(
     return near, split
 
 
-@pytest.mark.shared(3, 1)
 @pytest.mark.parametrize(("rate", "noise", "low", "high", "c", "y"), BETWEEN)
 def test_what_lies_between_two_windows_is_that_of_quadrature(
     rate: float, noise: float, low: float, high: float, c: float, y: float

@@ -18,8 +18,6 @@ from hockeystick.privacy_loss.bounds.shared_batches import (
 )
 from hockeystick.tradeoffs.operations.group import group_of
 
-pytestmark = pytest.mark.shared(3, 5)
-
 # (group, batches, examples of a batch)
 SMALL = [(2, 2, 1), (2, 3, 2), (3, 2, 2), (3, 3, 1), (3, 3, 2), (4, 2, 3), (4, 3, 2), (5, 2, 3)]
 
@@ -200,7 +198,6 @@ def test_groups_of_plans_are_read_from_their_epochs() -> None:
     assert hs.tradeoff(SHUFFLED).group(5).release == grown
 
 
-@pytest.mark.slow
 def test_the_function_of_a_group_is_above_the_iterated_one() -> None:
     known, iterated = hs.tradeoff(SHUFFLED).group(3), group_of(hs.tradeoff(SHUFFLED), 3)
     assert known(0.1) > iterated(0.1) + 0.07

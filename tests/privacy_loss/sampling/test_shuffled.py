@@ -14,8 +14,6 @@ from hockeystick.numerics.multiprecision import mp
 from hockeystick.privacy_loss import DominatedLoss, GaussianLoss, LargestBatchLoss, dominating_pair
 from hockeystick.privacy_loss.sampling.shuffled import Shifts, _curve, _edges, _log_phi, _masses
 
-pytestmark = pytest.mark.shared(3, 5)
-
 REMOVED, ADDED, LESS, REPLACED = Shifts(2, 1), Shifts(1, 2), Shifts(1, 0), Shifts(2, 0)
 BACK = Shifts(0, 2)
 # (noise multiplier, steps, shifts)
@@ -85,7 +83,6 @@ def test_the_logarithm_of_the_normal_distribution_function_is_within_its_error()
     assert value.tolist() == log_ndtr(at).tolist()
 
 
-@pytest.mark.shared(2, 1)
 @each_case
 def test_masses_of_the_largest_sum_are_within_their_errors(
     noise: float, steps: int, shifts: Shifts
@@ -109,7 +106,6 @@ def test_masses_of_the_largest_sum_are_within_their_errors(
         assert float(np.median(error)) < 1e-10
 
 
-@pytest.mark.shared(3)
 @each_case
 @pytest.mark.parametrize("epsilon", [0.0, 0.3, 2.0])
 def test_one_run_costs_a_little_less_than_the_best_event(

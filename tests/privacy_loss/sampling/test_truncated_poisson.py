@@ -14,8 +14,6 @@ from hockeystick.privacy_loss.core.cell_loss import CellLoss
 from hockeystick.privacy_loss.guarantees.least_favourable import ContaminatedLoss
 from hockeystick.privacy_loss.sampling.truncated_poisson import cut_of
 
-pytestmark = pytest.mark.shared(3, 5)
-
 RATES = (Fraction(1, 10), Fraction(1, 3), Fraction(1, 2), Fraction(9, 10))
 
 
@@ -98,7 +96,6 @@ def test_no_data_exceed_the_upper_end_of_a_capped_sample(examples: int, rate: fl
             assert cost <= answer.upper * (1 + 1e-9)
 
 
-@pytest.mark.shared(3)
 @pytest.mark.parametrize("adjacency", ["zero-out", "replace-one"])
 @pytest.mark.parametrize(("examples", "rate"), [(1, 0.2), (2, 0.7), (3, 0.2), (4, 0.5)])
 def test_no_vectors_exceed_the_upper_end_of_a_capped_sample_of_a_public_size(

@@ -26,8 +26,6 @@ from hockeystick.privacy_loss.core.outcomes import OutcomesLoss
 from hockeystick.privacy_loss.selection.sparse_vector import renyi_bound
 from hockeystick.privacy_loss.selection.threshold_attacks import Queries, revealing_queries
 
-pytestmark = pytest.mark.shared(3, 5)
-
 # Where two neighbours' queries lie above the threshold: P's and Q's, each at most 1 apart.
 RUNS: dict[str, tuple[tuple[float, ...], tuple[float, ...]]] = {
     "one": ((0.5,), (-0.5,)),
@@ -123,7 +121,6 @@ def pair_of(kind: str, run: str, scales: tuple[float, float]) -> tuple[list[Any]
     return first, second
 
 
-@pytest.mark.shared(3)
 @each_run
 @each_scale
 @pytest.mark.parametrize("kind", ["laplace", "mixed"])
@@ -141,7 +138,6 @@ def test_no_run_exceeds_the_dominating_loss(
         assert stick(q, p, epsilon) <= most
 
 
-@pytest.mark.shared(3)
 @each_run
 @each_scale
 @pytest.mark.parametrize("kind", ["laplace", "mixed"])
@@ -350,7 +346,6 @@ def test_the_cells_hold_their_masses(loss: AboveThresholdGaussianLoss) -> None:
         assert inside.max() < 1e-12
 
 
-@pytest.mark.shared(4)
 @each_tailed
 @pytest.mark.parametrize("c", [1e-6, 0.5, 3.0, 12.0])
 def test_the_moments_are_those_of_atoms_and_cells(
@@ -407,7 +402,6 @@ MANY = [
 ]
 
 
-@pytest.mark.shared(3)
 @each_run
 @pytest.mark.parametrize("scales", [(1.0, 2.0), (0.7, 1.1)], ids=str)
 @pytest.mark.parametrize("c", [0.2, 1.0, 4.0])

@@ -17,8 +17,6 @@ from hockeystick.privacy_loss.selection.threshold_bound import (
     laplace_bound,
 )
 
-pytestmark = pytest.mark.shared(3, 5)
-
 Array = NDArray[np.float64]
 NODES = 2001
 

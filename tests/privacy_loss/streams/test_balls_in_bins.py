@@ -15,8 +15,6 @@ from hockeystick.numerics.multiprecision import mp
 from hockeystick.privacy_loss import dominating_pair
 from hockeystick.privacy_loss.streams.balls_in_bins import _Products
 
-pytestmark = pytest.mark.shared(3, 5)
-
 each_direction = pytest.mark.parametrize("removing", [True, False], ids=["removing", "adding"])
 
 
@@ -198,7 +196,6 @@ def drift(j: int, y: Any) -> Any:
     return 0.3 * np.tanh(y[j - 1]) if j else 0.0
 
 
-@pytest.mark.slow
 @each_direction
 @pytest.mark.parametrize("base", [nothing, drift])
 @pytest.mark.parametrize("move", [always, back, onto, odd])

@@ -113,7 +113,6 @@ def drift(j: int, y: Any) -> Any:
     return 0.3 * np.tanh(y[j - 1]) if j else 0.0
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("group", [0, 1])
 @pytest.mark.parametrize("base", [nothing, drift])
 @pytest.mark.parametrize("move", [always, back, onto])
@@ -125,7 +124,6 @@ def test_no_adaptive_example_of_any_group_costs_more(move: Any, base: Any, group
         assert found >= upper * 0.998
 
 
-@pytest.mark.slow
 def test_an_example_whose_noise_is_not_over_costs_more_than_its_blocks() -> None:
     """With more diagonals than groups: the oracle sees what the refusal is for."""
     blocks = hs.PoissonSubsampled(hs.Gaussian(Z / math.sqrt(1.25)), RATE) ** 4
@@ -183,7 +181,7 @@ def test_nothing_or_everything_is_released(
     assert float(hs.epsilon(plan, 1e-5)) == epsilon
 
 
-@pytest.mark.peers
+@pytest.mark.extras
 def test_dp_accounting_has_the_same_of_the_same_events() -> None:
     from dp_accounting import dp_event
     from dp_accounting.pld import pld_privacy_accountant as pld

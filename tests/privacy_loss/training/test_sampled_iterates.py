@@ -13,8 +13,6 @@ import hockeystick as hs
 from hockeystick.privacy_loss.training.sampled_iterates import SampledIterates
 from tests.privacy_loss.training.test_last_iterate import Grid
 
-pytestmark = pytest.mark.shared(3, 5)
-
 EPSILONS = (0.0, 0.1, 0.3, 0.7, 1.5)
 
 
@@ -44,7 +42,6 @@ def laws(
 
 
 # Noise 1 and gradients of norm 1/4: a noise multiplier of 4.
-@pytest.mark.shared(4)
 @pytest.mark.parametrize("rate", [Fraction(1, 4), Fraction(3, 4)])
 @pytest.mark.parametrize("steps", [1, 2, 5, 12])
 @pytest.mark.parametrize("pulls", [(0.25, -0.25), (0.25, 0.0), (-0.25, 0.25)])
@@ -128,7 +125,6 @@ def test_the_exact_law_of_quadratic_losses_is_between_the_ends(
         assert found.lower <= truth + 1e-6 or 0 < c < 1
 
 
-@pytest.mark.shared(4)
 @pytest.mark.parametrize("convexity", [0.0, 0.4, 2.0])
 @pytest.mark.parametrize("steps", [1, 50, 3000])
 def test_all_models_cost_no_less(convexity: float, steps: int) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy import stats
@@ -60,7 +60,6 @@ def test_the_last_model_has_the_noise_of_all_steps() -> None:
     assert abs(np.mean(drawn)) < 5 * expected / math.sqrt(2000)
 
 
-@settings(deadline=None)
 @given(POINTS, POINTS, st.floats(0, 4), st.floats(1, 4))
 def test_rounded_steps_move_models_apart_by_no_more_than_is_covered(
     first: list[float], second: list[float], size: float, radius: float

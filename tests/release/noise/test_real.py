@@ -88,7 +88,7 @@ def test_rounding_may_move_neighbours_beyond_the_sensitivity_and_the_noise_cover
     assert Fraction(own.scale) >= 2 * own.sensitivity
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(
     first=st.lists(st.floats(-1e3, 1e3), min_size=1, max_size=9),
     moves=st.lists(st.floats(-1, 1), min_size=9, max_size=9),

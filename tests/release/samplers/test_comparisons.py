@@ -15,8 +15,6 @@ from hockeystick.numerics.multiprecision import mp
 from hockeystick.release.samplers import NoisyNumber, RealNoise, noisy_argmax
 from tests.release.bits import none_left, replay, seeded
 
-pytestmark = pytest.mark.shared(3, 5)
-
 NOISES = list(RealNoise)
 
 
@@ -38,7 +36,7 @@ def ones(count: Any) -> Any:
 
 
 @pytest.mark.parametrize("noise", NOISES)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     words=st.lists(st.integers(2**20, 2**64 - 2**20), min_size=2, max_size=2),
     gap=st.fractions(-3, 3, max_denominator=1000),

@@ -42,7 +42,7 @@ def survival(name: Any, x: Any) -> Any:
 
 
 @pytest.mark.parametrize("name", LAWS)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(
     position=st.integers(0, 2**63 - 1) | st.integers(0, 62).map(lambda e: 2**e),
     sign=st.integers(0, 1),
@@ -149,7 +149,7 @@ def test_tables_do_not_depend_on_the_precision_that_others_set(name: Any) -> Non
 
 
 @pytest.mark.parametrize("name", LAWS)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(x=st.fractions(0, 40, max_denominator=10**9), bits=st.integers(64, 300))
 def test_enclosures_of_survival_functions_hold(name: Any, x: Any, bits: Any) -> None:
     low, high = laws.enclosure(LAWS[name], x, bits)

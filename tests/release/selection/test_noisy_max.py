@@ -40,7 +40,7 @@ class Asked:
 
 
 @every
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(
     scores=st.lists(st.floats(-1e6, 1e6) | st.integers(-50, 50), min_size=1, max_size=5),
     moves=st.lists(st.floats(-1, 1), min_size=5, max_size=5),

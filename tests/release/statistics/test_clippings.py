@@ -45,7 +45,7 @@ def share_of(clipping: Any, after: Any) -> Any:
     return clipping.quantile - math.log(after.norm / clipping.norm) / clipping.step_size
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(rows=BATCH, norm=st.floats(1e-3, 1e2))
 def test_an_example_moves_the_sum_by_the_norm_and_the_bits_by_half(rows: Any, norm: Any) -> None:
     clipping = by_quantile(norm)
@@ -56,7 +56,7 @@ def test_an_example_moves_the_sum_by_the_norm_and_the_bits_by_half(rows: Any, no
     assert abs(shares[0] - shares[1]) == pytest.approx(0.5, abs=1e-9)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(rows=BATCH, norm=st.floats(1e-3, 1e2))
 def test_an_example_moves_both_of_the_online_sums_by_one_unit(rows: Any, norm: Any) -> None:
     pair = [online(norm).step(one, expected=SIZE) for one in (rows, rows[1:])]
@@ -70,7 +70,7 @@ def test_an_example_moves_both_of_the_online_sums_by_one_unit(rows: Any, norm: A
     assert moved == pytest.approx(min(length, norm), abs=1e-5 * norm)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(rows=BATCH, seed=st.integers(0, 99))
 def test_an_example_moves_the_scaled_sum_by_one_whatever_the_scales_are(
     rows: Any, seed: Any

@@ -24,7 +24,7 @@ def told(noise: Any, columns: Any, adjacency: Any = "add-remove") -> Any:
     return PrivateCovariance(noise, columns, adjacency)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(
     rows=st.lists(st.lists(st.floats(-9, 9), min_size=3, max_size=3), min_size=2, max_size=2),
     bits=st.sampled_from([10, 14, 18]),

@@ -24,7 +24,7 @@ ROWS = st.lists(st.lists(st.floats(-1e6, 1e6), min_size=3, max_size=3), min_size
 MOVES = {"add-remove": 1, "zero-out": 1, "replace-one": 2}
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(rows=ROWS, other=ROWS, bound=st.floats(1e-3, 1e3))
 def test_a_record_moves_the_exact_sum_by_at_most_the_bound(
     rows: Any, other: Any, bound: Any

@@ -21,7 +21,7 @@ ROWS = st.lists(st.lists(st.floats(-20, 20), min_size=4, max_size=4), min_size=1
 )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(rows=ROWS, norm=st.floats(1e-2, 1e2), seed=st.integers(0, 9))
 def test_an_example_moves_a_randomly_pruned_sum_by_at_most_the_norm(
     rows: Any, norm: Any, seed: Any

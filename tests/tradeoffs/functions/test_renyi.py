@@ -73,7 +73,6 @@ def test_the_profile_holds_the_best_conversion(divergences: dict[float, float]) 
         assert found.lower[k] <= best <= found.upper[k] * (1 + 1e-12)
 
 
-@pytest.mark.shared(3, 1)
 @pytest.mark.parametrize("rho", [1e-3, 0.5, 5.0])
 def test_a_line_is_as_good_as_a_dense_net_of_its_orders(rho: float) -> None:
     f = RenyiTradeOff(RenyiLine(rho))
@@ -95,7 +94,6 @@ def test_a_line_lies_below_the_gaussian_and_above_the_chernoff_bound(rho: float)
             assert f.power(rate) <= chernoff * (1 + 1e-11)
 
 
-@pytest.mark.shared(2, 1)
 @pytest.mark.parametrize("curve", [*CURVES, RenyiLine(0.3), RenyiLine(0.3, 4)], ids=str)
 def test_it_is_symmetric_falls_and_is_dual_to_its_profile(curve: RenyiCurve) -> None:
     f = RenyiTradeOff(curve)

@@ -46,7 +46,6 @@ def biconjugate(mu: float, rate: float, alpha: float) -> Any:
     return max(line((low + high) / 2), mp.mpf(0))
 
 
-@pytest.mark.shared(3, 1)
 @pairs
 def test_it_is_the_double_conjugate_to_twelve_digits(mu: float, rate: float) -> None:
     f = SampledGaussianTradeOff(mu, rate)
@@ -66,7 +65,6 @@ def quantile(log_rate: Any, guess: Any, tolerance: float) -> Any:
     return mp.findroot(lambda x: mp.log(mp.ncdf(x)) - log_rate, guess, tol=tolerance)
 
 
-@pytest.mark.shared(3, 1)
 @pairs
 def test_its_power_is_that_of_f_p_where_it_is_steep(mu: float, rate: float) -> None:
     f = SampledGaussianTradeOff(mu, rate)
@@ -145,7 +143,6 @@ def test_no_parameter_breaks_it(mu: float, rate: float) -> None:
     assert (lower[1:] <= upper[:-1]).all()
 
 
-@pytest.mark.shared(3, 1)
 @pairs
 def test_next_to_one_the_relative_digits_stay(mu: float, rate: float) -> None:
     f = SampledGaussianTradeOff(mu, rate)

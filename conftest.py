@@ -154,7 +154,9 @@ class _Retiming:
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
         """Stop the clock."""
         report = yield
-        if call.excinfo is not None and call.excinfo.errisinstance(Stopped):
+        # What a fixture was stopped in may have caught that, and raised something else.
+        broken = call.when == "setup" and report.failed
+        if broken or (call.excinfo is not None and call.excinfo.errisinstance(Stopped)):
             report.user_properties.append(("processor", 2.0 * QUICK))
         if call.when == "teardown":
             signal.setitimer(signal.ITIMER_PROF, 0.0)
@@ -165,7 +167,9 @@ class _Retiming:
         """Gather what every process measured."""
         for name, seconds in report.user_properties:
             if name == "processor":
-                self.took[report.nodeid] = max(self.took.get(report.nodeid, 0.0), float(seconds))
+                self.took[report.nodeid] = max(
+                    self.took.get(report.nodeid, 0.0), float(str(seconds))
+                )
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """List what was measured anew, and the rest as it was."""

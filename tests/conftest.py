@@ -12,9 +12,9 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 # How long anything takes says how busy the machine is, and nothing of what is tested.
-_PATIENT = {"deadline": None, "database": None, "suppress_health_check": [HealthCheck.too_slow]}
-settings.register_profile("repeatable", derandomize=True, **_PATIENT)
-settings.register_profile("fresh", derandomize=False, print_blob=True, **_PATIENT)
+_PATIENT = settings(deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("repeatable", _PATIENT, derandomize=True)
+settings.register_profile("fresh", _PATIENT, derandomize=False, print_blob=True)
 PROFILE = os.environ.get("HYPOTHESIS_PROFILE", "repeatable")
 settings.load_profile(PROFILE)
 

@@ -16,8 +16,10 @@ import pytest
 from tests.documents import ROOT
 
 # What `make test` does not install.
-EXTRAS = ("dp_accounting", "flwr", "jax", "opacus", "optuna", "prv_accountant", "psycopg", "ray")
-EXTRAS += ("sklearn", "torch", "transformers")
+EXTRAS = (
+    *("dp_accounting", "flwr", "jax", "opacus", "optuna", "prv_accountant", "psycopg", "ray"),
+    *("sklearn", "torch", "transformers"),
+)
 SKIPPING = """
 import pytest
 

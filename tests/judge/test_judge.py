@@ -38,12 +38,9 @@ def _faults(found: list[Outcome]) -> str:
     return "\n".join(f"{one.line}  # {one.faults[0]}" for one in found if one.faults)
 
 
-@pytest.mark.parametrize("part", range(3))
-def test_no_end_of_90_random_answers_is_on_the_wrong_side(part: int) -> None:
-    found = [asked(SEED, index, seconds=0.5) for index in range(30 * part, 30 * part + 30)]
-    assert not _faults(found)
-    assert sum(one.upper for one in found) > 8
-    assert sum(one.lower for one in found) > 3
+@pytest.mark.parametrize("index", range(90))
+def test_no_end_of_a_random_answer_is_on_the_wrong_side(index: int) -> None:
+    assert not _faults([asked(SEED, index, seconds=0.5)])
 
 
 def test_no_end_of_many_more_answers_is_on_the_wrong_side(

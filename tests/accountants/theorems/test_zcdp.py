@@ -143,7 +143,7 @@ def test_a_guarantee_costs_what_it_converts_to(plan: hs.notions.Notion, target: 
         ),
         (hs.Gaussian(4.0) @ hs.TCDP(0.02, 9.0) @ hs.TCDP(0.03, 70.0), 0.08125, 9.0),
         (hs.RenyiDP({2.0: 0.2, 8.0: 0.4}) ** 2, 0.4, 8.0),
-        (hs.FDP(LaplaceTradeOff(2.0)), 0.5 * math.tanh(0.25), INF),
+        (hs.FDP(LaplaceTradeOff(2.0)), math.exp(-0.5) - 0.5, INF),
         (hs.FDP(GaussianTradeOff(0.7)), 0.245, INF),
         (hs.PoissonSubsampled(hs.Gaussian(5.0), 0.01) ** 10, 0.2, INF),
     ],

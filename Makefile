@@ -21,8 +21,10 @@ PARALLEL := -n $(WORKERS) --dist worksteal
 QUICK := not slow and not extras
 EXTRAS := extras and not slow
 SLOW := slow
-# One real run of each engine, though it is slow.
-ENGINES :=
+# One real run of each engine, though it is slow: Flower, Ray, PostgreSQL and a browser.
+ENGINES := tests/adapters/flower/test_killed_server.py tests/adapters/ray/test_executor.py \
+    tests/ledger/test_crashes.py tests/reports/test_browser.py
+REAL := killed_server or byte_for_byte or a_server_that_crashes or (curve_is_drawn and 1200-light)
 # Of the slow tests, one in ONE_IN; another DRAW draws other ones.
 ONE_IN ?= 10
 DRAW ?= $(shell git rev-parse --short HEAD)
@@ -59,7 +61,7 @@ test: $(VENV)/.installed-test ## install, then lint, types, import contracts and
 
 test-extras: $(VENV)/.installed-all ## with every extra, the quick tests that need one and a run of each engine
 	@$(PYTEST) $(PARALLEL) -m "$(EXTRAS)" hockeystick tests benchmarks $(PYTEST_ARGS)
-	@$(PYTEST) -m "" $(ENGINES)
+	@$(PYTEST) -m "" -k "$(REAL)" $(ENGINES)
 
 test-slow: $(VENV)/.installed-all ## with every extra, a tenth of the slow tests: ONE_IN=1 for all of them
 	@$(PYTEST) $(PARALLEL) -m "$(SLOW)" --one-in $(ONE_IN) --draw "$(DRAW)" hockeystick tests benchmarks $(PYTEST_ARGS)

@@ -51,3 +51,9 @@ def test_without_noise_any_width_is_allowed() -> None:
 
 def test_the_text_gives_rho_and_the_width() -> None:
     assert str(SinhNormal(0.1, 40)) == "sinh-normal (rho 0.1, width 40)"
+
+
+def test_for_a_group_the_noise_is_as_many_times_smaller() -> None:
+    group = SinhNormal(0.1, 40.0).for_group(3)
+    # The variance is 1/(2 rho) of a square, and the width a length.
+    assert (group.rho, group.width) == pytest.approx((0.9, 40.0 / 3.0), rel=1e-15)

@@ -44,6 +44,7 @@ from hockeystick.privacy_loss.core.registry import (
     dominating_pair_of_tradeoff,
 )
 from hockeystick.privacy_loss.guarantees.bounded_range import BoundedRangeLoss
+from hockeystick.privacy_loss.selection.sparse_vector import AboveThresholdRenyiLoss
 from hockeystick.tradeoffs import LaplaceTradeOff, PiecewiseLinearTradeOff
 
 ORDERS = [1e-9, 1e-4, 0.01, 0.1, 0.5, 1, 2, 5, 10, 33, 100, 1000]
@@ -310,6 +311,13 @@ def test_many_queries_with_gaussian_noise_attain_their_line_at_the_lowest_orders
     line = line_of(loss)
     ratios = [sum(loss.cgf_bounds(c)) / (c * (c + 1.0)) for c in (1e-9, 1e-3, 0.1, 1.0, 10.0, 1e3)]
     assert (1.0 - 1e-6) * line.rho <= max(ratios) <= (1.0 + 1e-12) * line.rho
+
+
+def test_a_line_above_two_bounds_touches_what_is_convex_below_both() -> None:
+    # The tangent through 0 of rho c (c+1) + ln N, with a slope of rho + 2 sqrt(rho ln N) at 0.
+    loss = AboveThresholdRenyiLoss(40.0, 0.02, 3.0, None)
+    ratios = [loss.bound(c) / (c * (c + 1.0)) for c in (1e-9, 1e-3, 0.1, 1.0, 10.0, 1e3)]
+    assert (1.0 - 1e-6) * loss.zcdp_line().rho <= max(ratios) <= loss.zcdp_line().rho
 
 
 def test_a_line_gives_what_the_orders_below_its_end_give() -> None:

@@ -77,8 +77,8 @@ def test_the_bound_on_what_is_omitted_holds_the_tail(c: float) -> None:
 def test_delta_is_a_sum_over_bessel_functions(variance: float, shift: int, epsilon: str) -> None:
     with mp.workdps(40):
         level, v = mp.mpf(epsilon), mp.mpf(variance)
-        p = [mp.besseli(k, v) * mp.exp(-v) for k in range(1800)]
-        terms = (p[abs(k)] - mp.exp(level) * p[abs(k + shift)] for k in range(-20, 1700))
+        p = [mp.besseli(k, v) * mp.exp(-v) for k in range(400)]
+        terms = (p[abs(k)] - mp.exp(level) * p[abs(k + shift)] for k in range(-20, 350))
         truth = mp.fsum(max(term, 0) for term in terms)
         found = SkellamLoss(variance, shift).delta(level)
         assert abs(found - truth) < mp.mpf(10) ** -35 * truth

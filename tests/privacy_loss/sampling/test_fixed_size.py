@@ -250,23 +250,40 @@ def test_sampling_with_replacement_lies_between_its_attack_and_its_theorem(
         assert got == pytest.approx(exact, rel=1e-6, abs=1e-12)
 
 
-@pytest.mark.parametrize("epsilon", [0.5, 2.0])
-def test_many_hits_that_are_counted_together_cost_no_less_than_one_by_one(epsilon: float) -> None:
-    batch, examples, noise = 40, 4, 8.0
+FORTY_OF_FOUR = hs.mechanisms.WithReplacementSubsampled(hs.Gaussian(8.0), 40, 4)
+
+
+def one_by_one(batch: int, examples: int, noise: float, epsilon: float) -> float:
+    """Return delta where each number of hits is a Gaussian of its own."""
     with mp.workdps(30):
         share = mp.mpf(1) / examples
         inner = mp.log1p(mp.expm1(epsilon) / (1 - (1 - share) ** batch))
-        theorem = mp.fsum(
-            mp.binomial(batch, k)
-            * share**k
-            * (1 - share) ** (batch - k)
-            * GaussianLoss(Fraction(noise) / k).delta(inner)
-            for k in range(1, batch + 1)
+        return float(
+            mp.fsum(
+                mp.binomial(batch, k)
+                * share**k
+                * (1 - share) ** (batch - k)
+                * GaussianLoss(Fraction(noise) / k).delta(inner)
+                for k in range(1, batch + 1)
+            )
         )
-    lower, upper = ends(
-        hs.mechanisms.WithReplacementSubsampled(hs.Gaussian(noise), batch, examples), epsilon
-    )
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 2.0])
+def test_many_hits_that_are_counted_together_cost_no_less_than_one_by_one(epsilon: float) -> None:
+    theorem = one_by_one(40, 4, 8.0, epsilon)
+    lower, upper = ends(FORTY_OF_FOUR, epsilon)
     assert lower <= theorem <= upper <= 1.5 * theorem
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 2.0])
+def test_the_cell_above_an_epsilon_costs_no_less_than_hits_one_by_one(epsilon: float) -> None:
+    loss = dominating_pair(FORTY_OF_FOUR).removing
+    assert isinstance(loss, CellLoss)
+    cell = loss.cells(np.array([epsilon, math.inf]))
+    found = math.exp(cell.log_p[0]) - math.exp(epsilon) * math.exp(cell.log_q[0])
+    theorem = one_by_one(40, 4, 8.0, epsilon)
+    assert theorem * (1 - 1e-9) <= found <= 1.5 * theorem
 
 
 @pytest.mark.parametrize("tolerance", [1e-3, 1e-6, 1e-9])

@@ -96,13 +96,14 @@ class ReservedRun:
             raise ParameterError("journal", journal, _A_PATH)
         self.journal, self._most = journal, most
 
-    def open(self, title: str, first: Callable[[int], Any], most: int) -> CountedRun:
+    def open(self, title: str, first: Callable[[int], Any], most: int, *earlier: str) -> CountedRun:
         """Reserve a plan, or take up its reservation, and return what counts its steps.
 
         Args:
             title: What the journal is of.
             first: From a number of steps to the mechanism of the first so many.
             most: How many steps are planned.
+            *earlier: What earlier versions called the same journal.
 
         Raises:
             BudgetExhausted: If a budget does not cover the plan; nothing is charged then.
@@ -113,7 +114,7 @@ class ReservedRun:
             LedgerError: If the ledger cannot be written.
         """
         known = most if self._most is None else min(self._most, most)
-        counting = self._counting(f"{title} {self._name()}")
+        counting = self._counting(*(f"{one} {self._name()}" for one in (title, *earlier)))
         try:
             reservation = self._reserved(counting, first(known))
         except BaseException:
@@ -121,9 +122,9 @@ class ReservedRun:
             raise
         return CountedRun(counting, reservation, first, known)
 
-    def _counting(self, title: str) -> Journal | _Memory:
+    def _counting(self, *titles: str) -> Journal | _Memory:
         """Return what counts, open for this process alone."""
-        return _Memory() if self.journal is None else Journal(self.journal, title)
+        return _Memory() if self.journal is None else Journal(self.journal, *titles)
 
     def _name(self) -> str:
         """Return a text that differs for other datasets and keys."""

@@ -13,6 +13,7 @@ import hockeystick as hs
 from hockeystick.answers import load_answer
 from hockeystick.calibration import read_description
 from hockeystick.calibration.sweeps.table import read_rows
+from hockeystick.mechanisms import MECHANISMS
 from tests.corpus.kept import (
     ASK,
     COSTS,
@@ -53,6 +54,19 @@ def test_runs_go_on_with_their_journals(name: str, folder: Path) -> None:
     again = run_of(name, folder)
     assert again.counted > COSTS[name][0]
     again.close(final=False)
+
+
+@pytest.mark.parametrize("name", [name for name in RUNS if name not in ON_LEDGER])
+def test_what_is_renamed_refuses_no_run(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Descriptions stay what they are; how plans are shown and accountants write may change."""
+    counted(run_of(name, tmp_path), 1).close(final=False)
+    monkeypatch.setattr("hockeystick.calibration.session.runs.VERSION", 9)
+    monkeypatch.setattr("hockeystick.calibration.session.accountant.VERSION", 9)
+    for kind in MECHANISMS.values():
+        monkeypatch.setattr(kind, "__repr__", object.__repr__)
+    run_of(name, tmp_path).close(final=False)
 
 
 @pytest.mark.parametrize("name", ON_LEDGER)

@@ -63,7 +63,7 @@ class LedgerCharge:
         self._book.charge(self.datasets, whole, by=self.by, note=self.note)
 
     def reserve(self, mechanism: Mechanism, *, key: str, told: str) -> Reservation:
-        """Reserve a mechanism as ``Ledger.reserve`` does, by whom and why this charge has.
+        """Reserve a mechanism, or resume that, as ``Ledger.reserve`` does, for whom this has.
 
         Args:
             mechanism: What is to run.
@@ -74,7 +74,7 @@ class LedgerCharge:
             HockeystickError: As ``Ledger.reserve``; nothing is charged then.
         """
         plan, note = checked("mechanism", mechanism), inputs.note(f"{self.note} {told}".strip())
-        return self._book.reserve(self.datasets, plan, key=key, by=self.by, note=note)
+        return self._book.reserve(self.datasets, plan, key=key, by=self.by, note=note, resume=True)
 
     def reservation(self, key: str) -> Reservation:
         """Return a reservation that was made before, as ``Ledger.reservation`` does.

@@ -15,7 +15,7 @@ from hockeystick.errors import IncompatibleError, ParameterError
 from hockeystick.ledger import inputs
 from hockeystick.ledger.charge import LedgerCharge
 from hockeystick.ledger.ledger import Ledger
-from hockeystick.ledger.reservation import Reservation, ReservationState
+from hockeystick.ledger.reservation import Reservation
 from hockeystick.release.journal import Journal, OpensJournal
 
 _RUN: Final = re.compile(r"\[run ([0-9a-f]{32})\]\Z")
@@ -146,11 +146,6 @@ class ReservedRun:
             )
             path = None if self.journal is None else os.fspath(self.journal)
             raise ParameterError("journal", path, allowed)
-        if reservation.state is not ReservationState.RESERVED:
-            raise IncompatibleError(
-                f"the run {self.key!r} was {reservation.state} before, and is over; another run "
-                "needs another key, and another journal"
-            )
         return reservation
 
     def _check_known(self, counting: Journal | _Memory) -> None:

@@ -26,19 +26,23 @@ def locked(path: str | os.PathLike[str], name: str, mode: int = 0o666) -> FileIO
     file does not end it. A forked process would hold it too, and after its parent's death alone:
     it closes its copy at once. So the process that opened the file holds it, until it ends.
 
-    Args:
-        path: The file.
-        name: The parameter that it is.
-        mode: The permissions of a new file.
-
     Raises:
-        ParameterError: If it is locked, or cannot be.
+        ParameterError: If it is locked, or cannot be; of that name.
         OSError: If it cannot be opened.
     """
     flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0)
     file = FileIO(os.open(path, flags, mode), "r+")
     try:
-        _lock(file.fileno())
+        if sys.platform == "win32":
+            import msvcrt
+
+            file.seek(2**30)  # beyond all that is written: the lock is about the file as a whole
+            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
+            file.seek(0)
+        else:
+            import fcntl
+
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
         file.close()
         taken = error.errno in (errno.EAGAIN, errno.EACCES, errno.EDEADLK)
@@ -46,21 +50,6 @@ def locked(path: str | os.PathLike[str], name: str, mode: int = 0o666) -> FileIO
         raise ParameterError(name, os.fspath(path), allowed) from error
     _LOCKED.add(file)
     return file
-
-
-def _lock(descriptor: int) -> None:
-    """Lock a file at once, or raise."""
-    if sys.platform == "win32":
-        import msvcrt
-
-        # A byte beyond all that are written: the lock is about the file as a whole.
-        os.lseek(descriptor, 2**30, os.SEEK_SET)
-        msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
-        os.lseek(descriptor, 0, os.SEEK_SET)
-    else:
-        import fcntl
-
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def _leave_to_parent() -> None:

@@ -28,10 +28,11 @@ def test_a_file_is_locked_until_it_is_closed(tmp_path: Path) -> None:
 def test_a_file_system_without_locks_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def unsupported(_: int) -> None:
+    def unsupported(*_: object) -> None:
         raise OSError(95, "Operation not supported")
 
-    monkeypatch.setattr(_files, "_lock", unsupported)
+    fcntl = pytest.importorskip("fcntl", reason="files are locked otherwise on Windows")
+    monkeypatch.setattr(fcntl, "flock", unsupported)
     with pytest.raises(ParameterError, match=r"^out must be on a file system that locks files"):
         _files.locked(tmp_path / "file", "out")
 

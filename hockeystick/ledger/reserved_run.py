@@ -114,17 +114,14 @@ class ReservedRun:
             LedgerError: If the ledger cannot be written.
         """
         known = most if self._most is None else min(self._most, most)
-        counting = self._counting(*(f"{one} {self._name()}" for one in (title, *earlier)))
+        titles = (f"{one} {self._name()}" for one in (title, *earlier))
+        counting = _Memory() if self.journal is None else Journal(self.journal, *titles)
         try:
             reservation = self._reserved(counting, first(known))
         except BaseException:
             counting.close()
             raise
         return CountedRun(counting, reservation, first, known)
-
-    def _counting(self, *titles: str) -> Journal | _Memory:
-        """Return what counts, open for this process alone."""
-        return _Memory() if self.journal is None else Journal(self.journal, *titles)
 
     def _name(self) -> str:
         """Return a text that differs for other datasets and keys."""

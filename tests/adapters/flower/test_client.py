@@ -176,7 +176,7 @@ def test_an_error_tells_the_server_nothing_of_the_records(
     with pytest.raises(IncompatibleError, match="failed, by KeyError") as other:
         train_locally(_message(), **(given | {"dataset": records, "loss_fn": failing}))
     with pytest.raises(IncompatibleError, match="failed, by ParameterError") as third:
-        train_locally(_message(), **(given | {"dataset": ["Carol"] * 3}))
+        train_locally(_message(), **(given | {"dataset": ["Carol"] * 300}))
     said = " ".join(str(one.value) for one in (caught, other, third))
     assert not any(name in said for name in ("Alice", "Bob", "Carol"))
     assert "record of Alice" in caplog.text

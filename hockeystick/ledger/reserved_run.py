@@ -133,7 +133,7 @@ class ReservedRun:
         if counting.counted:
             self._check_known(counting)
         told = f"[run {counting.run}]"
-        reservation = self._charge.reserve(plan, key=self.key, told=told)
+        reservation = self._charge.reserve(plan, key=self.key, told=told, resume=True)
         found = _RUN.search(reservation.note)
         if found is None or found.group(1) != counting.run:
             allowed = (

@@ -85,6 +85,8 @@ def test_a_job_started_again_has_no_leave_to_release_on_the_same_charge(
     job()
     with pytest.raises(hs.errors.ParameterError, match=r"^key must be one that was not reserved"):
         job()
+    with pytest.raises(hs.errors.ParameterError, match=r"^key must be one that was not reserved"):
+        ledger.charging().reserve(STEP, key="job", told="")
     assert (released, ledger.remaining) == ([STEP], hs.ZCDP(rho=0.375))
     job(resume=True)
     assert ledger.remaining == hs.ZCDP(rho=0.375)

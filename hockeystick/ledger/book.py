@@ -28,6 +28,10 @@ _KIND: Final = {
     ReservationState.COMMITTED: EntryKind.COMMIT,
     ReservationState.RELEASED: EntryKind.RELEASE,
 }
+_A_NEW_KEY: Final = (
+    "one that was not reserved before, as one charge covers one release; resume=True (--resume) "
+    "where that release goes on, or nothing of it was released"
+)
 
 
 @final
@@ -85,7 +89,14 @@ class Book:
         return tuple(sorted(found))
 
     def reserve(
-        self, datasets: Sequence[str], mechanism: Mechanism, *, key: str | None, by: str, note: str
+        self,
+        datasets: Sequence[str],
+        mechanism: Mechanism,
+        *,
+        key: str | None,
+        by: str,
+        note: str,
+        resume: bool,
     ) -> Reservation:
         """Charge datasets and the wholes that they are caps of: all of them, or none."""
         new, key = key is None, key or uuid.uuid4().hex
@@ -96,12 +107,11 @@ class Book:
             ends = self.locked(connection, together)
             known = [] if new else [[*chains.entries_of(connection, one, key)] for one in together]
             if any(known):
-                _check_same(event, known)
+                _check_same(event, known, resume)
             else:
                 self._charge(connection, ends, [event], prices, mechanism)
         resolve = partial(self._resolve, together, by=by)
-        state = state_of(known[0] if known else [])
-        told = known[0][0].note if any(known) else note
+        state, told = ReservationState.RESERVED, known[0][0].note if any(known) else note
         return Reservation(key, mechanism, together, state, resolve, resumed=any(known), note=told)
 
     def charge(self, datasets: Sequence[str], mechanism: Mechanism, *, by: str, note: str) -> None:
@@ -262,8 +272,8 @@ def _check_neighbours(cap: Terms, whole: Terms) -> None:
         raise ParameterError("adjacency", str(cap.adjacency), allowed)
 
 
-def _check_same(event: Event, known: list[list[Entry]]) -> None:
-    """Raise where a key stands for something else than what is asked for."""
+def _check_same(event: Event, known: list[list[Entry]], resume: bool) -> None:
+    """Raise where a key stands for something else than what is asked for, or is no leave to run."""
     for entries in known:
         first = entries[0] if entries else None
         if first is None or first.datasets != event.together:
@@ -272,11 +282,14 @@ def _check_same(event: Event, known: list[list[Entry]]) -> None:
         if event.content not in (first.content, content_of(first.reserved)):
             allowed = f"a key of its own: it stands for {first.reserved}"
             raise ParameterError("key", event.key, allowed)
-        if state_of(entries) is ReservationState.RELEASED:
+        state = state_of(entries)
+        if state is not ReservationState.RESERVED:
             raise IncompatibleError(
-                f"the reservation {event.key!r} was released before, so that nothing is charged "
-                "for it, and is no leave to run; another run needs another key"
+                f"the reservation {event.key!r} was {state} before, and is no leave to run; "
+                "another run needs another key, and another journal"
             )
+    if not resume:
+        raise ParameterError("key", event.key, _A_NEW_KEY)
 
 
 def _is_resolved(known: list[Entry], state: ReservationState, content: str | None) -> bool:

@@ -62,19 +62,24 @@ class LedgerCharge:
         whole = runs if count == 1 else runs**count
         self._book.charge(self.datasets, whole, by=self.by, note=self.note)
 
-    def reserve(self, mechanism: Mechanism, *, key: str, told: str) -> Reservation:
+    def reserve(
+        self, mechanism: Mechanism, *, key: str, told: str, resume: bool = False
+    ) -> Reservation:
         """Reserve a mechanism as ``Ledger.reserve`` does, by whom and why this charge has.
 
         Args:
             mechanism: What is to run.
             key: What the run is called.
             told: What the note ends with.
+            resume: As there.
 
         Raises:
             HockeystickError: As ``Ledger.reserve``; nothing is charged then.
         """
         plan, note = checked("mechanism", mechanism), inputs.note(f"{self.note} {told}".strip())
-        return self._book.reserve(self.datasets, plan, key=key, by=self.by, note=note)
+        return self._book.reserve(
+            self.datasets, plan, key=key, by=self.by, note=note, resume=resume
+        )
 
     def reservation(self, key: str) -> Reservation:
         """Return a reservation that was made before, as ``Ledger.reservation`` does.

@@ -19,7 +19,7 @@ from hockeystick.ledger.tables import VERSION, bring_up, has_other_tables, schem
 
 _A_URL: Final = "the path of a file, or a URL: sqlite:///FILE or postgresql://USER@HOST/DATABASE"
 _POSTGRES: Final = ("postgresql", "postgresql+psycopg", "postgres")
-_SAME_KEY: Final = "whoever asks again with the same key is charged once"
+_SAME_KEY: Final = "whoever asks again with the same key, to resume it, is charged once"
 
 
 @final

@@ -74,11 +74,11 @@ class Ledger:
     Edge cases:
         A ledger is a ``charge`` of the functions of ``hs.release``: see ``charging``.
 
-        The same key with the same mechanism and datasets is the same reservation, charged once;
-        with others, or once it was released, it is refused. All reservations of a dataset must
-        protect the same (records or clients) from the same observers, as parts of a plan. What
-        costs nothing always fits. A budget that has no filter (f-DP), and a mechanism without a
-        price in the budget's measure (Gaussian noise for ``PureDP``), are refused.
+        A key that was reserved before is refused unless ``reserve`` resumes it, with the same
+        mechanism and datasets. All reservations of a dataset must protect the same (records or
+        clients) from the same observers, as parts of a plan. What costs nothing always fits. A
+        budget that has no filter (f-DP), and a mechanism without a price in the budget's measure
+        (Gaussian noise for ``PureDP``), are refused.
 
         A file is made with permissions 0600 and is no file for network file systems that do not
         lock; a ledger at rest is that one file. Any number of threads may use one object,
@@ -182,6 +182,7 @@ class Ledger:
         by: str | None = None,
         note: str = "",
         also: Iterable[str] = (),
+        resume: bool = False,
     ) -> Reservation:
         """Charge a mechanism that is about to run, or refuse it.
 
@@ -191,12 +192,14 @@ class Ledger:
 
         Args:
             mechanism: What is to run, with every run: ``step ** 1000``.
-            key: What the run is called, up to 200 characters. Whoever asks again with the same
-                key, mechanism and datasets is given the same reservation, ``resumed``, and charged
-                once, for one release; without a key each call is a reservation of its own.
+            key: What the run is called, up to 200 characters; without a key each call is a
+                reservation of its own.
             by: Who asks; by default the user of the operating system.
             note: Why, up to 10,000 characters.
             also: Further datasets of this ledger that the mechanism reads, charged in full as well.
+            resume: True to be given the reservation that the key may have by now, ``resumed`` and
+                charged once, for one release: where that goes on, as from a checkpoint, or nothing
+                of it was released.
 
         Returns:
             The reservation.
@@ -205,10 +208,10 @@ class Ledger:
             BudgetExhausted: If a budget does not cover it, which names the datasets; nothing is
                 charged then.
             ParameterError: If an argument is outside its domain, a dataset is not in the ledger, or
-                the key stands for something else.
+                the key was reserved before and is not resumed, or stands for something else.
             IncompatibleError: If the mechanism has no price in a budget's measure, is described
                 for other neighbours, or protects something else than what counts already; or the
-                key is that of a reservation that was released.
+                key is that of a reservation that was committed or released.
             UnsupportedError: If nothing is known of a part of it.
             LedgerError: If the ledger cannot be written.
         """
@@ -218,6 +221,7 @@ class Ledger:
             key=None if key is None else inputs.name("key", key),
             by=inputs.person(by),
             note=inputs.note(note),
+            resume=resume,
         )
 
     def charging(

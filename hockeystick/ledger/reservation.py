@@ -37,7 +37,7 @@ class Reservation:
 
     Edge cases:
         Resolving again in the same way changes nothing; resolving in another way is refused, also
-        all of it after a part of it. A reservation that was taken up again by its key has
+        all of it after a part of it. A reservation that ``reserve`` was told to resume has
         ``resumed`` True, and entering it is refused, as entering any a second time: what it is for
         may have been released, as by a job that crashed, and it covers no second release. Where
         nothing was, ``release`` it and reserve under another key; where the same release goes on,

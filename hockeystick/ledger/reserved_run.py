@@ -15,7 +15,7 @@ from hockeystick.errors import IncompatibleError, ParameterError
 from hockeystick.ledger import inputs
 from hockeystick.ledger.charge import LedgerCharge
 from hockeystick.ledger.ledger import Ledger
-from hockeystick.ledger.reservation import Reservation, ReservationState
+from hockeystick.ledger.reservation import Reservation
 from hockeystick.release.journal import Journal, OpensJournal
 
 _RUN: Final = re.compile(r"\[run ([0-9a-f]{32})\]\Z")
@@ -96,13 +96,14 @@ class ReservedRun:
             raise ParameterError("journal", journal, _A_PATH)
         self.journal, self._most = journal, most
 
-    def open(self, title: str, first: Callable[[int], Any], most: int) -> CountedRun:
+    def open(self, title: str, first: Callable[[int], Any], most: int, *earlier: str) -> CountedRun:
         """Reserve a plan, or take up its reservation, and return what counts its steps.
 
         Args:
             title: What the journal is of.
             first: From a number of steps to the mechanism of the first so many.
             most: How many steps are planned.
+            *earlier: What earlier versions called the same journal.
 
         Raises:
             BudgetExhausted: If a budget does not cover the plan; nothing is charged then.
@@ -113,17 +114,14 @@ class ReservedRun:
             LedgerError: If the ledger cannot be written.
         """
         known = most if self._most is None else min(self._most, most)
-        counting = self._counting(f"{title} {self._name()}")
+        titles = (f"{one} {self._name()}" for one in (title, *earlier))
+        counting = _Memory() if self.journal is None else Journal(self.journal, *titles)
         try:
             reservation = self._reserved(counting, first(known))
         except BaseException:
             counting.close()
             raise
         return CountedRun(counting, reservation, first, known)
-
-    def _counting(self, title: str) -> Journal | _Memory:
-        """Return what counts, open for this process alone."""
-        return _Memory() if self.journal is None else Journal(self.journal, title)
 
     def _name(self) -> str:
         """Return a text that differs for other datasets and keys."""
@@ -135,7 +133,7 @@ class ReservedRun:
         if counting.counted:
             self._check_known(counting)
         told = f"[run {counting.run}]"
-        reservation = self._charge.reserve(plan, key=self.key, told=told)
+        reservation = self._charge.reserve(plan, key=self.key, told=told, resume=True)
         found = _RUN.search(reservation.note)
         if found is None or found.group(1) != counting.run:
             allowed = (
@@ -145,11 +143,6 @@ class ReservedRun:
             )
             path = None if self.journal is None else os.fspath(self.journal)
             raise ParameterError("journal", path, allowed)
-        if reservation.state is not ReservationState.RESERVED:
-            raise IncompatibleError(
-                f"the run {self.key!r} was {reservation.state} before, and is over; another run "
-                "needs another key, and another journal"
-            )
         return reservation
 
     def _check_known(self, counting: Journal | _Memory) -> None:

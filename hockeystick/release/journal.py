@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import errno
+import hashlib
+import json
 import os
+import re
 import secrets
-import sys
 import weakref
 from collections.abc import Callable
 from typing import Any, Final, Protocol, final
 
+from hockeystick import _files
 from hockeystick.errors import ParameterError
 
 _OF_THIS: Final = (
@@ -17,8 +19,6 @@ _OF_THIS: Final = (
     "arithmetic, and on the same ledger by the same key, or on none"
 )
 _A_JOURNAL: Final = "the path of a file, an hs.ledger.ReservedRun, or None"
-_FREE: Final = "one that no other loop has open, in this process or another one"
-_LOCKING: Final = "on a file system that locks files, so that no other process counts there"
 
 
 class Counting(Protocol):
@@ -47,7 +47,7 @@ class Counting(Protocol):
 class OpensJournal(Protocol):
     """What may be given in the place of a journal's path: ``hs.ledger.ReservedRun``."""
 
-    def open(self, title: str, first: Callable[[int], Any], most: int) -> Counting:
+    def open(self, title: str, first: Callable[[int], Any], most: int, *earlier: str) -> Counting:
         """Return what counts the first of a run's steps, or raise."""
 
 
@@ -56,6 +56,7 @@ def opened(
     title: str,
     first: Callable[[int], Any],
     most: int,
+    *earlier: str,
 ) -> Counting:
     """Return what counts a run, for this process alone.
 
@@ -64,15 +65,16 @@ def opened(
         title: What the journal is of.
         first: From a number of steps to the plan of the first so many.
         most: How many steps there are.
+        *earlier: What earlier versions called the same.
 
     Raises:
         ParameterError: If the journal is another run's, or in use, or none.
     """
     if isinstance(journal, str | os.PathLike):
-        return Journal(journal, title)
+        return Journal(journal, title, *earlier)
     if not callable(getattr(journal, "open", None)):
         raise ParameterError("journal", journal, _A_JOURNAL)
-    return journal.open(title, first, most)
+    return journal.open(title, first, most, *earlier)
 
 
 @final
@@ -86,86 +88,64 @@ class Journal:
     millisecond to some milliseconds, where all else of an entry is a microsecond.
     """
 
-    __slots__ = ("__weakref__", "_descriptor", "close", "counted", "path", "run")
+    __slots__ = ("__weakref__", "_file", "close", "counted", "path", "run")
 
-    def __init__(self, path: str | os.PathLike[str], title: str) -> None:
+    def __init__(self, path: str | os.PathLike[str], title: str, *earlier: str) -> None:
         self.path = os.fspath(path)
-        flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0)
-        self._descriptor = os.open(path, flags, 0o600)
-        self.close = weakref.finalize(self, os.close, self._descriptor)
+        self._file = _files.locked(path, "journal", 0o600)
+        self.close = weakref.finalize(self, self._file.close)
         try:
-            _lock(self._descriptor, self.path)
-            self.run, self.counted = self._begun(title)
-            _force_folder(self.path)
+            self.run, self.counted = self._begun(title, *earlier)
+            _files.force_name(self.path)
         except (ParameterError, OSError):
             self.close()
             raise
 
     def add(self, steps: int) -> None:
         """Count further steps, possibly none."""
-        self._write(b"." * steps)
+        if steps:
+            self._write(b"." * steps)
 
     def finish(self) -> None:
         """Write nothing: a count is one at its end as well."""
 
     def _write(self, text: bytes) -> None:
         """Write all of a text to the disk, or raise: one nearly full takes a part and says so."""
-        if not text:
-            return
         while text:
-            text = text[os.write(self._descriptor, text) :]
-        _force(self._descriptor)
+            text = text[self._file.write(text) :]
+        _files.force(self._file.fileno())
 
-    def _begun(self, title: str) -> tuple[str, int]:
-        """Return the run of a file and its count, or begin one; or raise."""
-        with os.fdopen(os.dup(self._descriptor), "rb") as file:
-            file.seek(0)
-            found = file.read()
-        if not found:
-            run = secrets.token_hex(16)
-            self._write(f"{title} {run}\n".encode())
-            return run, 0
-        line, _, dots = found.partition(b"\n")
-        said, _, run = line.decode(errors="replace").rpartition(" ")
-        if said != title or dots.strip(b"."):
+    def _begun(self, *titles: str) -> tuple[str, int]:
+        """Return the run of a file and its count, or begin one; or raise.
+
+        Nothing was counted before the first line was on the disk: where it has no end, as after a
+        full disk or a loss of power, the file is begun anew.
+        """
+        found = self._file.readall()
+        whole = re.fullmatch(rb"(.*) ([0-9a-f]{32})\n(\.*)", found)
+        if whole is not None and whole[1].decode(errors="replace") in titles:
+            return whole[2].decode(), len(whole[3])
+        if not any(_is_cut(found, title) for title in titles):
             raise ParameterError("journal", self.path, _OF_THIS)
-        return run, len(dots)
+        self._file.seek(0)
+        self._file.truncate()
+        run = secrets.token_hex(16)
+        self._write(f"{titles[0]} {run}\n".encode())
+        return run, 0
 
 
-def _force(descriptor: int) -> None:
-    """Have the system put what was written on the disk, and ask it not to leave that to a cache."""
-    if sys.platform == "darwin":
-        import fcntl
-
-        fcntl.fcntl(descriptor, fcntl.F_FULLFSYNC)
-    else:
-        os.fsync(descriptor)
+def _is_cut(found: bytes, title: str) -> bool:
+    """Return whether a file ends within its first line, as one without anything does."""
+    head = f"{title} ".encode()
+    run = re.escape(head) + rb"[0-9a-f]{0,32}"
+    return head.startswith(found) or re.fullmatch(run, found) is not None
 
 
-def _force_folder(path: str | bytes) -> None:
-    """Have the system put a new file's name on the disk; Windows does so by itself."""
-    if sys.platform == "win32":
-        return
-    folder = os.open(os.path.dirname(path) or ".", os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
+def fingerprint(plan: Any) -> str:
+    """Return a text that differs for plans that differ: a hash of what ``describe`` says of one."""
+    from hockeystick.calibration import describe
 
-
-def _lock(descriptor: int, path: str) -> None:
-    """Take a file for this process until it is closed, or raise."""
-    try:
-        if sys.platform == "win32":
-            import msvcrt
-
-            # A byte beyond all that are written: the lock is about the file as a whole.
-            os.lseek(descriptor, 2**30, os.SEEK_SET)
-            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
-        else:
-            import fcntl
-
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        taken = error.errno in (errno.EAGAIN, errno.EACCES, errno.EDEADLK)
-        raise ParameterError("journal", path, _FREE if taken else _LOCKING) from error
+    # In the form in which accountants record a plan that ran once.
+    steps = [{"count": 1, "mechanism": describe(plan)}]
+    text = json.dumps({"kind": "Accountant", "steps": steps, "version": 1}, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()

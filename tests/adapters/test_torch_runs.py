@@ -19,6 +19,7 @@ from torch.nn import functional
 from torch.utils.data import TensorDataset
 
 import hockeystick as hs
+from hockeystick import _files
 from hockeystick.adapters.loop._account import Account
 from hockeystick.adapters.torch import Online, make_private
 from hockeystick.errors import IncompatibleError, ParameterError
@@ -104,10 +105,19 @@ def test_a_checkpoint_without_its_journal_or_of_something_else_is_refused(tmp_pa
             call()
 
 
+def test_a_checkpoint_is_on_the_disk_once_it_is_saved(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    private, forced = _loop(checkpoint=tmp_path / "run.pt"), list[int]()
+    monkeypatch.setattr(_files, "force", lambda one: forced.append(os.fstat(one).st_ino))
+    private.save()
+    assert forced == [(tmp_path / "run.pt").stat().st_ino]
+
+
 def test_a_journal_is_one_loops_at_a_time(tmp_path: Path) -> None:
     path = tmp_path / "run.journal"
     first = _loop(journal=path)
-    with pytest.raises(ParameterError, match="no other loop has open"):
+    with pytest.raises(ParameterError, match="no other run has open"):
         _loop(journal=path)
     _step(first)
     first.close()

@@ -46,7 +46,7 @@ class Worker:
         ledger = self.draw.choice(self.ledgers)
         also = ("block",) if self.draw.random() < 0.2 else ()
         try:
-            held = ledger.reserve(mechanism, key=key, by=self.name, also=also)
+            held = ledger.reserve(mechanism, key=key, by=self.name, also=also, resume=True)
         except hs.errors.BudgetExhausted:
             self.note("refused")
             return
@@ -55,7 +55,7 @@ class Worker:
             return
         where = f"{ledger.dataset} {key}"
         self.note("reserved", where)
-        if held.resumed or held.state != "reserved":
+        if held.resumed:
             return
         self.resolve(held, mechanism, where)
 

@@ -160,7 +160,7 @@ def test_a_server_that_crashes_has_all_that_was_acknowledged(folder: Path) -> No
             ledger.reserve(hs.Gaussian(2.0), key="during")
         server.start()
         assert hs.Ledger(server.url("crash"), "d").verify(head=head).sound
-        held = ledger.reserve(hs.Gaussian(2.0), key="before")
+        held = ledger.reserve(hs.Gaussian(2.0), key="before", resume=True)
         assert held.resumed
         assert ledger.remaining == hs.ZCDP(rho=0.375)
         ledger.close()

@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from fractions import Fraction
+from itertools import product
 from pathlib import Path
 from typing import Any, Final
 
@@ -61,13 +62,33 @@ def test_ten_tenths_are_one_whatever_their_order(url: str) -> None:
     assert ledger.history()[-1].total == (Fraction(1),)
 
 
-def test_the_same_key_is_the_same_reservation(ledger: hs.Ledger) -> None:
-    first = ledger.reserve(STEP, key="run 7", by="ana")
-    again = ledger.reserve(STEP, key="run 7", by="bea")
+def test_the_same_key_is_the_same_reservation_once_it_is_resumed(ledger: hs.Ledger) -> None:
+    first = ledger.reserve(STEP, key="run 7", by="ana", resume=True)
+    again = ledger.reserve(STEP, key="run 7", by="bea", resume=True)
     assert (first.resumed, again.resumed) == (False, True)
     assert len(ledger.history()) == 2
-    with pytest.raises(hs.errors.ParameterError, match="stands for Gaussian"):
-        ledger.reserve(STEP**2, key="run 7")
+    for resume in (False, True):
+        with pytest.raises(hs.errors.ParameterError, match="stands for Gaussian"):
+            ledger.reserve(STEP**2, key="run 7", resume=resume)
+    assert ledger.remaining == hs.ZCDP(rho=0.375)
+
+
+def test_a_job_started_again_has_no_leave_to_release_on_the_same_charge(
+    ledger: hs.Ledger, url: str
+) -> None:
+    released = []
+
+    def job(**how: Any) -> None:
+        hs.Ledger(url, "census").reserve(STEP, key="job", **how)
+        released.append(STEP)  # and is killed before it commits
+
+    job()
+    with pytest.raises(hs.errors.ParameterError, match=r"^key must be one that was not reserved"):
+        job()
+    with pytest.raises(hs.errors.ParameterError, match=r"^key must be one that was not reserved"):
+        ledger.charging().reserve(STEP, key="job", told="")
+    assert (released, ledger.remaining) == ([STEP], hs.ZCDP(rho=0.375))
+    job(resume=True)
     assert ledger.remaining == hs.ZCDP(rho=0.375)
 
 
@@ -103,7 +124,7 @@ def test_of_what_stops_early_only_what_ran_counts(ledger: hs.Ledger) -> None:
     with ledger.reserve(plan, key="early") as held:
         held.commit(ran=STEP)
     assert ledger.remaining == hs.ZCDP(rho=0.375)
-    assert ledger.reserve(plan, key="early").state is ReservationState.COMMITTED
+    assert ledger.reservation("early").state is ReservationState.COMMITTED
     assert ledger.history()[-1].mechanism == STEP
 
 
@@ -150,13 +171,15 @@ def test_a_resolved_key_is_no_leave_to_run(ledger: hs.Ledger) -> None:
     kept, given = reserved(ledger, "kept", "given")
     kept.commit()
     given.release()
-    for key in ("kept", "given"):
+    for key, resume in product(("kept", "given"), (False, True)):
         with pytest.raises(hs.errors.IncompatibleError, match="no leave to run"):
-            ledger.reserve(STEP, key=key).__enter__()
+            ledger.reserve(STEP, key=key, resume=resume)
+        with pytest.raises(hs.errors.IncompatibleError, match="no leave to run"):
+            ledger.reservation(key).__enter__()
 
 
 def test_of_what_was_committed_in_part_all_is_not_taken_for_the_same(ledger: hs.Ledger) -> None:
-    first, second = (ledger.reserve(STEP**3, key="k") for _ in range(2))
+    first, second = (ledger.reserve(STEP**3, key="k", resume=True) for _ in range(2))
     first.commit(ran=STEP)
     with pytest.raises(hs.errors.IncompatibleError, match="committed before, as Gaussian"):
         second.commit()
@@ -164,19 +187,11 @@ def test_of_what_was_committed_in_part_all_is_not_taken_for_the_same(ledger: hs.
     assert ledger.remaining == hs.ZCDP(rho=0.375)
 
 
-def test_what_was_released_is_never_reserved_without_a_charge(ledger: hs.Ledger) -> None:
-    ledger.reserve(STEP, key="k").release()
-    with pytest.raises(hs.errors.IncompatibleError, match="nothing is charged"):
-        ledger.reserve(STEP, key="k")
-    ledger.reserve(STEP, key="another")
-    assert ledger.remaining == hs.ZCDP(rho=0.375)
-
-
 def test_a_job_that_crashed_does_not_release_again_on_the_same_charge(ledger: hs.Ledger) -> None:
     runs = []
 
     def job() -> None:
-        with ledger.reserve(STEP, key="job"):
+        with ledger.reserve(STEP, key="job", resume=True):
             runs.append(STEP)
             raise ConnectionError
 

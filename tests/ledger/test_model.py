@@ -86,12 +86,14 @@ class LedgerMachine(RuleBasedStateMachine):
             assert (held.state, held.resumed) == ("reserved", False)
             self.model[key] = Held(noise, runs, together)
         elif (known.noise, known.runs, known.together) == (noise, runs, together):
-            if known.state == "released":
-                with pytest.raises(hs.errors.IncompatibleError, match="was released before"):
-                    self.ledgers[name].reserve(mechanism, key=key, also=also)
+            if known.state != "reserved":
+                with pytest.raises(hs.errors.IncompatibleError, match="is no leave to run"):
+                    self.ledgers[name].reserve(mechanism, key=key, also=also, resume=True)
                 return
-            held = self.ledgers[name].reserve(mechanism, key=key, also=also)
-            assert (held.state, held.resumed) == (known.state, True)
+            with pytest.raises(hs.errors.ParameterError, match="not reserved before"):
+                self.ledgers[name].reserve(mechanism, key=key, also=also)
+            held = self.ledgers[name].reserve(mechanism, key=key, also=also, resume=True)
+            assert (held.state, held.resumed) == ("reserved", True)
         elif known.together & together:
             with pytest.raises(hs.errors.ParameterError, match="key must be a key of its own"):
                 self.ledgers[name].reserve(mechanism, key=key, also=also)

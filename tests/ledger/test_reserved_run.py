@@ -246,7 +246,7 @@ def test_a_state_of_the_run_takes_nothing_back(ledger: hs.Ledger, folder: Path) 
 
 def test_one_journal_counts_for_one_process_at_a_time(ledger: hs.Ledger, folder: Path) -> None:
     run = account(ledger, folder / "journal")
-    with pytest.raises(ParameterError, match="no other loop has open"):
+    with pytest.raises(ParameterError, match="no other run has open"):
         account(ledger, folder / "journal")
     counted(run, 2).close()
     assert rho(ledger) == 2 / 32
@@ -266,7 +266,7 @@ def test_a_ledger_that_is_busy_at_the_end_is_told_later(
             run.close()
     with pytest.raises(IncompatibleError, match="closed"):
         run.count()
-    with pytest.raises(ParameterError, match="no other loop has open"):
+    with pytest.raises(ParameterError, match="no other run has open"):
         account(ledger, folder / "journal")
     run.close()
     assert rho(ledger) == 3 / 32

@@ -472,7 +472,7 @@ def test_the_words_of_another_version_do_not_make_another_reservation(
     before = ledger.reserve(mechanism, key="worded")
     seq = len(ledger.history()) - 1
     forge(file, seq, {"content": spaced}, to_the_end=True)
-    assert ledger.reserve(mechanism, key="worded").resumed
+    assert ledger.reserve(mechanism, key="worded", resume=True).resumed
     with pytest.raises(hs.errors.ParameterError, match="stands for Gaussian"):
         ledger.reserve(mechanism**2, key="worded")
     assert before.key == "worded"

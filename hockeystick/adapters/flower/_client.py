@@ -62,7 +62,8 @@ def train_locally(
         loss_fn: As for the loop's ``step``.
         steps: How many steps of the plan a round runs, an integer >= 1.
         journal: The file in which this client's steps are counted, one for each client.
-        **options: Further arguments of ``make_private``, as ``clipping`` and ``budget``.
+        **options: Further arguments of ``make_private``, as ``clipping``, ``budget``, or ``ledger``
+            and ``key``: the ledger then reserves the plan in the first round, which counts in full.
 
     Returns:
         The answer: "arrays", and "metrics" with "num-examples" and the number of counted "steps".
@@ -98,7 +99,7 @@ def train_locally(
         try:
             _train(private, loss_fn, wanted)
         finally:
-            private.close()
+            private.close(final=False)  # the next round goes on with it
         metrics = MetricRecord({"num-examples": int(plan.examples or 1), "steps": private.steps})
     arrays = ArrayRecord(model.state_dict())
     return Message(RecordDict({"arrays": arrays, "metrics": metrics}), reply_to=message)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
 import secrets
 from collections.abc import Callable, Mapping
@@ -14,7 +12,7 @@ from typing import Any, Final, NoReturn, final
 
 import hockeystick as hs
 from hockeystick.errors import BudgetExhausted, IncompatibleError, ParameterError
-from hockeystick.release.journal import Counting, OpensJournal, opened
+from hockeystick.release.journal import Counting, OpensJournal, fingerprint, opened
 
 VERSION: Final = 2
 _FIELDS: Final = frozenset({"kind", "version", "plan", "not_private", "arithmetic", "run", "steps"})
@@ -246,11 +244,3 @@ class Account:
 def _told(arithmetic: str) -> str:
     """Return what a journal says of the arithmetic; nothing of floats, as before there was more."""
     return "" if arithmetic == "real" else f"-{arithmetic}"
-
-
-def fingerprint(plan: hs.Mechanism) -> str:
-    """Return a text that differs for plans that differ."""
-    accountant = hs.Accountant()
-    accountant.step(plan)
-    text = json.dumps(accountant.state_dict(), sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from itertools import chain
 from typing import Any, Final
 
 import torch
 
+from hockeystick import _files
 from hockeystick.errors import ParameterError
 
 _FIELDS: Final = frozenset({"model", "optimizer", "private"})
@@ -25,22 +25,27 @@ def digest(model: Any) -> str:
 
 
 def save(path: str, model: Any, optimizer: Any, private: dict[str, Any]) -> None:
-    """Write a checkpoint, which is there whole or as it was before."""
+    """Write a checkpoint, which is on the disk: whole, or as it was before."""
     found = {
         "model": model.state_dict(),
         "optimizer": optimizer.state_dict(),
         "private": private,
     }
-    unfinished = f"{path}.new"
-    torch.save(found, unfinished)
-    os.replace(unfinished, path)
+    with _files.replacing(path) as part:
+        torch.save(found, part)
 
 
 def load(path: str, model: Any, optimizer: Any) -> Any:
     """Read weights into model and optimizer, and return what is left: the state of the account."""
-    found = torch.load(path, map_location="cpu", weights_only=True)
+    allowed = "a file that private.save wrote"
+    try:
+        found = torch.load(path, map_location="cpu", weights_only=True)
+    except OSError:
+        raise
+    except Exception as error:  # torch's own differ by where a file is cut
+        raise ParameterError("checkpoint", path, allowed) from error
     if not isinstance(found, dict) or set(found) != _FIELDS:
-        raise ParameterError("checkpoint", path, "a file that private.save wrote")
+        raise ParameterError("checkpoint", path, allowed)
     model.load_state_dict(found["model"])
     optimizer.load_state_dict(found["optimizer"])
     return found["private"]

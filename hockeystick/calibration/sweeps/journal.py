@@ -7,9 +7,11 @@ import os
 import time
 from array import array
 from collections.abc import Iterable, Iterator, Mapping
+from io import BufferedRandom
 from pathlib import Path
-from typing import BinaryIO, Final, final
+from typing import Final, final
 
+from hockeystick import _files
 from hockeystick.calibration.sweeps.cells import Columns, Grid
 from hockeystick.calibration.sweeps.table import WRITERS
 from hockeystick.errors import ParameterError
@@ -89,7 +91,7 @@ class Journal:
         self._places = array("q", [_ABSENT]) * len(grid)
         self._synced = time.monotonic()
         self.answered = 0
-        self._file: BinaryIO = _opened(self._path)
+        self._file = BufferedRandom(_files.locked(self._path, "out"))
         try:
             self._take_up({_MARK: {**heading, "cells": str(len(grid))}})
         except BaseException:
@@ -121,14 +123,8 @@ class Journal:
     def finish(self) -> None:
         """Make the file, all at once, and remove the journal."""
         self._sync()
-        # A symbolic link stays one.
-        target = os.path.realpath(self._target)
-        partial = f"{target}.part"
-        with open(partial, "wb") as file:
+        with _files.replacing(self._target) as part, open(part, "wb") as file:
             WRITERS[self._target.suffix.lower()](file, self._rows, self._grid.names)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(partial, target)
         self._file.close()
         self._path.unlink()
 
@@ -151,7 +147,7 @@ class Journal:
     def _sync(self) -> None:
         """Make the disk catch up."""
         self._file.flush()
-        os.fsync(self._file.fileno())
+        _files.force(self._file.fileno())
         self._synced = time.monotonic()
 
     def _take_up(self, heading: object) -> None:
@@ -205,23 +201,6 @@ class Journal:
             f"{remedy}, or choose another file"
         )
         raise ParameterError("out", str(self._target), allowed)
-
-
-def _opened(path: Path) -> BinaryIO:
-    """Return a journal, for this process alone."""
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o666)
-    file = os.fdopen(descriptor, "r+b")
-    try:
-        import fcntl
-    except ImportError:  # not every system has it; there, nothing tells two processes apart
-        return file
-    try:
-        # This lock, unlike flock, is not passed on to worker processes, which may outlive a kill.
-        fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        file.close()
-        raise ParameterError("out", str(path), "one that no other process is sweeping to") from None
-    return file
 
 
 def _begins(expected: bytes, first: bytes) -> bool:

@@ -17,7 +17,7 @@ from hockeystick.cli.flags.examples import Overview
 from hockeystick.cli.flags.once import Once
 from hockeystick.cli.flags.source import load, notion
 from hockeystick.cli.terminal.waiting import waiting
-from hockeystick.errors import IncompatibleError, ParameterError
+from hockeystick.errors import ParameterError
 from hockeystick.io import parse
 
 if TYPE_CHECKING:
@@ -120,6 +120,7 @@ def status(
 @options.plan_flags
 @click.option("--key", metavar="KEY", help="What the run is called; a new name by default.")
 @click.option("--also", multiple=True, metavar="DATASET", help="A further dataset that it reads.")
+@click.option("--resume", is_flag=True, help="Take up a KEY that was reserved before.")
 @flags.writing_flags
 @options.json_flag
 def reserve(
@@ -127,6 +128,7 @@ def reserve(
     plan_file: str | None,
     key: str | None,
     also: tuple[str, ...],
+    resume: bool,
     by: str | None,
     note: str,
     url: str | None,
@@ -136,17 +138,16 @@ def reserve(
 ) -> None:
     """Charge a plan that is about to run, and print its key.
 
-    Once the key is printed, the charge is on the disk. The same key with the same plan and datasets
-    is charged once, and standard error (in JSON, "resumed") says that it was reserved before. One
-    that was committed or released is no leave to run again, and is refused. Exit status 4: the
-    budget does not cover it.
+    Once the key is printed, the charge is on the disk. A key that was reserved before is no leave
+    to run again, and is refused. With --resume it is charged once, and standard error (in JSON,
+    "resumed") says so: for a job whose release goes on, as from a checkpoint, or never began. Exit
+    status 4: the budget does not cover it.
     """
     mechanism = options.plan_of(plan_file, plan).plan
     ledger = flags.opened(url, dataset, timeout)
     known = key if key is not None else uuid.uuid4().hex
     with flags.told_on_failure(known):
-        made = ledger.reserve(mechanism, key=known, by=by, note=note, also=also)
-        _refuse_resolved(made)
+        made = ledger.reserve(mechanism, key=known, by=by, note=note, also=also, resume=resume)
         click.echo(_reservation(made) if as_json else made.key)
     if made.resumed and not as_json:
         click.echo(f"hockeystick: {made.key!r} was reserved before: charged once", err=True)
@@ -350,15 +351,6 @@ def _print_status(ledgers: list[Ledger], as_json: bool, delta: float | None) -> 
         render.print_plainly(ledger_panel.status_panel(statuses[0], delta, rooms))
     else:
         render.print_plainly(ledger_panel.status_table(statuses, delta), ledger_panel.WIDEST)
-
-
-def _refuse_resolved(made: Reservation) -> None:
-    """Raise where a key was resolved before: it is no leave to run."""
-    if made.state != "reserved":
-        raise IncompatibleError(
-            f"the reservation {made.key!r} was {made.state} before, and is no leave to run; "
-            "another run needs another key"
-        )
 
 
 def _reservation(one: Reservation) -> str:

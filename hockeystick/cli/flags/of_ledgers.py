@@ -82,5 +82,7 @@ def told_on_failure(key: str) -> Iterator[None]:
     try:
         yield
     except (KeyboardInterrupt, OSError, LedgerError) as error:
-        error.add_note(f"{key!r} may be reserved: ask again with --key, which charges once")
+        error.add_note(
+            f"{key!r} may be reserved: ask again with --key and --resume, which charges once"
+        )
         raise

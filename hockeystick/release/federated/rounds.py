@@ -15,9 +15,9 @@ from hockeystick.errors import IncompatibleError
 from hockeystick.mechanisms.federated.instance_level import FedAlphaCDP
 from hockeystick.mechanisms.training.schedules import Values, factors_of
 from hockeystick.release.charging import ChargedRun
-from hockeystick.release.journal import Counting, OpensJournal, opened
+from hockeystick.release.journal import Counting, OpensJournal, fingerprint, opened
 
-_KIND: Final = "hockeystick.release.federated 1"
+_KIND: Final = "hockeystick.release.federated"
 
 
 class HasRounds(Protocol):
@@ -75,9 +75,10 @@ class RoundCount(ChargedRun):
         self._rounds, self._counted, self._lock = plan.rounds, 0, Lock()
         self._journal: Counting | None = None
         if journal is not None:
-            text = repr((plan, *who)).encode()
-            title = f"{_KIND} {hashlib.sha256(text).hexdigest()}"
-            self._journal = opened(journal, title, partial(first_rounds, plan), plan.rounds)
+            title = " ".join((f"{_KIND} 2 {fingerprint(plan)}", *map(repr, who)))
+            earlier = f"{_KIND} 1 {hashlib.sha256(repr((plan, *who)).encode()).hexdigest()}"
+            first = partial(first_rounds, plan)
+            self._journal = opened(journal, title, first, plan.rounds, earlier)
             self._counted = min(self._journal.counted, plan.rounds)
 
     @property

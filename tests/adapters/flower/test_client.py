@@ -118,6 +118,18 @@ def test_a_budget_ends_the_rounds_earlier(tmp_path: Path) -> None:
         _answer(journal, budget=budget)
 
 
+def test_rounds_go_on_with_the_ledger_that_the_first_one_charged(tmp_path: Path) -> None:
+    ledger = hs.Ledger(tmp_path / "ledger.db", "client", hs.ZCDP(rho=9))
+    rounds: dict[str, Any] = {"ledger": ledger, "key": "all rounds"}
+    answers = [_answer(tmp_path / "client", **rounds) for _ in range(3)]
+    assert [_counted(answer) for answer in answers] == [4, 8, 10]
+    with pytest.raises(BudgetExhausted):
+        _answer(tmp_path / "client", **rounds)
+    (reserved,) = ledger.history()[1:]
+    assert reserved.mechanism == PLAN
+    ledger.reservation("all rounds").commit()
+
+
 def test_bad_input_is_refused_and_nothing_is_counted(tmp_path: Path) -> None:
     journal = tmp_path / "client"
     weights = ArrayRecord(_model().state_dict())
@@ -164,7 +176,7 @@ def test_an_error_tells_the_server_nothing_of_the_records(
     with pytest.raises(IncompatibleError, match="failed, by KeyError") as other:
         train_locally(_message(), **(given | {"dataset": records, "loss_fn": failing}))
     with pytest.raises(IncompatibleError, match="failed, by ParameterError") as third:
-        train_locally(_message(), **(given | {"dataset": ["Carol"] * 3}))
+        train_locally(_message(), **(given | {"dataset": ["Carol"] * 300}))
     said = " ".join(str(one.value) for one in (caught, other, third))
     assert not any(name in said for name in ("Alice", "Bob", "Carol"))
     assert "record of Alice" in caplog.text

@@ -287,7 +287,7 @@ def test_7_a_journal_of_two_loops(monkeypatch: Patch, tmp_path: Path) -> None:
         for loop in loops:
             loop.close()
 
-    with pytest.raises(ParameterError, match="no other loop has open"):
+    with pytest.raises(ParameterError, match="no other run has open"):
         record(_loop(), train=train, **FEW)
     monkeypatch.setattr("hockeystick.release.journal._lock", lambda descriptor, path: None)
     assert Rule.COUNT in record(_loop(), train=train, **FEW).names

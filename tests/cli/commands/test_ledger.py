@@ -95,10 +95,14 @@ def test_the_key_is_printed_once_the_charge_is_on_the_disk(
     assert told["mechanism"] == hs.calibration.describe(QUARTER)
 
 
-def test_the_same_key_is_charged_once_and_said_to_be_so(run: Run, plan: str, opened: Path) -> None:
+def test_the_same_key_is_resumed_alone_and_charged_once(run: Run, plan: str, opened: Path) -> None:
     asked = ("ledger", "reserve", "census", plan, "--key", "k")
     assert run(*asked) == (0, "k\n", "")
-    assert run(*asked) == (0, "k\n", "hockeystick: 'k' was reserved before: charged once\n")
+    status, out, err = run(*asked)
+    assert (status, out) == (2, "")
+    assert "key must be one that was not reserved before" in err
+    resumed = run(*asked, "--resume")
+    assert resumed == (0, "k\n", "hockeystick: 'k' was reserved before: charged once\n")
     assert hs.Ledger(opened, "census").remaining == hs.ZCDP(rho=0.25)
 
 
@@ -109,9 +113,10 @@ def test_a_resolved_key_is_no_leave_to_run(
     asked = ("ledger", "reserve", "census", plan, "--key", "k")
     run(*asked)
     assert run("ledger", resolved, "census", "k")[0] == 0
-    status, out, err = run(*asked)
-    assert (status, out) == (2, "")
-    assert "is no leave to run" in err
+    for more in ((), ("--resume",)):
+        status, out, err = run(*asked, *more)
+        assert (status, out) == (2, "")
+        assert "is no leave to run" in err
 
 
 def test_what_no_budget_covers_ends_with_status_4(run: Run, plan: str, opened: Path) -> None:

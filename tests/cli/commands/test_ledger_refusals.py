@@ -94,7 +94,8 @@ def test_an_interrupt_says_under_which_key_something_may_be_reserved(
     assert (status, out) == (130, "")
     assert told.startswith(f"hockeystick: interrupted; {key!r} may be reserved: ask again")
     assert len(hs.Ledger(opened, "census").history()) == (2 if when == "after" else 1)
-    assert run("ledger", "reserve", "census", plan, "--key", key)[:2] == (0, f"{key}\n")
+    again = run("ledger", "reserve", "census", plan, "--key", key, "--resume")
+    assert again[:2] == (0, f"{key}\n")
     assert hs.Ledger(opened, "census").remaining == hs.ZCDP(rho=0.25), "charged once"
 
 
@@ -104,7 +105,7 @@ def test_programs_are_told_once_what_may_be_reserved_and_what_was(
     def interrupted(*_: Any, **__: Any) -> Any:
         raise KeyboardInterrupt
 
-    asked = "ledger", "reserve", "census", plan, "--key", "k", "--json"
+    asked = "ledger", "reserve", "census", plan, "--key", "k", "--resume", "--json"
     with monkeypatch.context() as patch:
         patch.setattr(Ledger, "reserve", interrupted)
         status, out, err = run(*asked)

@@ -52,7 +52,7 @@ def test_a_journal_goes_on_where_a_run_was_left(tmp_path: Path) -> None:
         run.draw()
     again = ClientRounds(PLAN, size=1, norm=1.0, journal=path)
     assert again.counted == 2
-    with pytest.raises(ParameterError, match="no other loop has open"):
+    with pytest.raises(ParameterError, match="no other run has open"):
         ClientRounds(PLAN, size=1, norm=1.0, journal=path)
     again.close()
     with pytest.raises(ParameterError, match="of this very plan"):

@@ -18,7 +18,6 @@ from torch.utils import _pytree as trees
 import hockeystick as hs
 from hockeystick import _validate
 from hockeystick._validate import Domain, whole_numbers
-from hockeystick.adapters.loop._account import fingerprint
 from hockeystick.adapters.torch import _checkpoint, _checks, _guard
 from hockeystick.adapters.torch._arithmetic import Real
 from hockeystick.adapters.torch._clipping import Constant, Tensors, joined
@@ -41,7 +40,7 @@ from hockeystick.adapters.torch._random import normals
 from hockeystick.errors import IncompatibleError, ParameterError
 from hockeystick.mechanisms import CyclicPoisson, MatrixFactorization
 from hockeystick.release import CorrelatedNoise
-from hockeystick.release.journal import Counting, opened
+from hockeystick.release.journal import Counting, fingerprint, opened
 
 _BATCH: Final = Domain(
     symbol="m", low=0, high=math.inf, low_open=True, high_open=True, typical=(16, 16_384)

@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 from warnings import warn
 
-# Imported so that their operations are there when functions are.
-from hockeystick.tradeoffs import plot  # noqa: F401 - registers the operation
 from hockeystick.tradeoffs.base import Ends, TradeOff
 from hockeystick.tradeoffs.functions.by_profile import ProfileTradeOff
 from hockeystick.tradeoffs.functions.gaussian import GaussianTradeOff
@@ -20,7 +18,6 @@ from hockeystick.tradeoffs.functions.piecewise import (
 )
 from hockeystick.tradeoffs.functions.renyi import RenyiTradeOff
 from hockeystick.tradeoffs.functions.sampled_gaussian import SampledGaussianTradeOff
-from hockeystick.tradeoffs.operations import order, renyi_integral, subsample  # noqa: F401
 from hockeystick.tradeoffs.operations.group import GroupTradeOff
 from hockeystick.tradeoffs.operations.mixture import mixture
 from hockeystick.tradeoffs.profiles.profile import (

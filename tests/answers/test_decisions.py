@@ -200,8 +200,9 @@ def test_an_answer_is_formatted_and_logged_like_any_number(
         assert "%.2f" % answer == number  # noqa: UP031
         assert f"{answer:.2f}" == up
         assert json.dumps(float(answer)) == repr(float(answer))
+    approximate: Any = hs.Approximate(1.0, quantity="epsilon", accountant="gdp")
     with pytest.raises(TypeError, match="no bound"):
-        _ = "%.2f" % hs.Approximate(1.0, quantity="epsilon", accountant="gdp")  # noqa: UP031
+        _ = "%.2f" % approximate  # noqa: UP031
 
 
 def test_a_repr_is_one_line_and_a_notebook_shows_the_number_first() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 from warnings import warn
 
+from hockeystick.tradeoffs import plot  # noqa: F401 - as a name of this room
 from hockeystick.tradeoffs.base import Ends, TradeOff
 from hockeystick.tradeoffs.functions.by_profile import ProfileTradeOff
 from hockeystick.tradeoffs.functions.gaussian import GaussianTradeOff

@@ -173,18 +173,6 @@ def test_a_text_with_times_or_plus_says_how_to_repeat_and_compose() -> None:
         (lambda: ANYTHING.GDP(1).tau, "; use hockeystick.convert(plan, hockeystick.RenyiDP, ord"),
         (lambda: ANYTHING.Gaussian(1).epsilon, "; use hockeystick.epsilon(plan, delta)"),
         (lambda: ANYTHING.Gaussian(1).delta, "; use hockeystick.delta(plan, epsilon)"),
-        (
-            lambda: sum([ANYTHING.Gaussian(1), ANYTHING.Gaussian(2)]),
-            "a @ b, or a list of them as hockeystick.Composed([a, b, c])",
-        ),
-        (lambda: ANYTHING.Gaussian(1) - ANYTHING.Gaussian(2), "nothing is subtracted from a plan"),
-        (
-            lambda: ANYTHING.ZCDP(1) - ANYTHING.ZCDP(0.1),
-            "what is left of a budget is the remaining of a hockeystick.Ledger; of two numbers it "
-            "is ZCDP(budget.rho - spent.rho)",
-        ),
-        (lambda: ANYTHING.GDP(1) - ANYTHING.GDP(0.1), "GDP(math.sqrt(budget.mu**2 - spent.mu**2))"),
-        (lambda: 1 - ANYTHING.ApproxDP(1, 1e-5), "guarantees are not subtracted: what is left"),
         (lambda: ANYTHING.Gaussian(1).compose(3), "; use a @ b"),
         (lambda: ANYTHING.Adjacency("ADD_OR_REMOVE_ONE"), "did you mean 'add-remove'?"),
         (lambda: ANYTHING.DPSGD(neighboring_relation=1), 'adjacency="add-remove"'),

@@ -14,7 +14,8 @@ import sys
 
 import lazy_loader
 
-from hockeystick._moved import install, moved_name
+from hockeystick._moved import install, public_names
+from hockeystick._synonyms import no_attribute
 
 _named, __dir__, _names = lazy_loader.attach_stub(__name__, __file__)
 
@@ -37,5 +38,7 @@ install(sys.modules[__name__])
 
 
 def __getattr__(name: str) -> object:
-    """Return a public name, loaded when it is first used, or what has moved, with a warning."""
-    return _named(name) if name in _names else moved_name(__name__, name)
+    """Return a public name, loaded when it is first used."""
+    if name not in _names:
+        raise no_attribute(__name__, name, public_names(__name__))
+    return _named(name)

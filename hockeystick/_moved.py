@@ -1,4 +1,4 @@
-"""Other names of rooms, of modules and of names: old ones for one release, with a warning."""
+"""Modules that can be imported under a shorter name, and where public names are."""
 
 from __future__ import annotations
 
@@ -6,28 +6,15 @@ import sys
 from importlib import import_module
 from types import ModuleType
 from typing import Any, Final
-from warnings import warn
 
-from hockeystick._synonyms import SYNONYMS, no_attribute
+from hockeystick._synonyms import SYNONYMS
 
-ROOMS: Final = {
-    "claims": "literature",
-    "losses": "privacy_loss",
-    "randomizers": "release",
-}
-
-MODULES: Final = {
-    f"{old}.{name}": f"literature.published.{name}"
-    for old in ("accountants", "accountants.published")
-    for name in ("federated_limit", "of_their_time", "shuffled_reports", "shuffling")
-}
-
-# Modules that the package has under a shorter name, which can be imported by it as well.
 SHORTER: Final = {
     "federated": "mechanisms.federated",
     "schedules": "mechanisms.training.schedules",
 }
 
+# Names of the rooms, by their room.
 NAMES: Final = {
     name: room
     for room, names in {
@@ -66,42 +53,23 @@ NAMES: Final = {
 
 
 class _Elsewhere(ModuleType):
-    """Another name of a room or a module, which loads it when something is taken from it."""
+    """A module under a shorter name, which loads it when something is taken from it."""
 
-    def __init__(self, name: str, new: str, *, is_old: bool) -> None:
-        super().__init__(name, f"``{new}`` under {'its old' if is_old else 'a shorter'} name.")
-        self._new = new
-        self._is_old = is_old
+    def __init__(self, name: str, module: str) -> None:
+        super().__init__(name, f"``{module}`` under a shorter name.")
+        self._module = module
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") and name != "__all__":
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
-        if self._is_old:
-            warn(f"{self.__name__} is now {self._new}", DeprecationWarning, stacklevel=2)
-        return getattr(import_module(self._new), name)
+        return getattr(import_module(self._module), name)
 
 
 def install(package: ModuleType) -> None:
-    """Make the old names importable from a package, and the shorter ones that it has."""
-    for other, new in (ROOMS | MODULES | SHORTER).items():
-        name = f"{package.__name__}.{other}"
-        known = _Elsewhere(name, f"{package.__name__}.{new}", is_old=other not in SHORTER)
-        sys.modules[name] = known
-        if other in ROOMS:
-            setattr(package, other, known)
-
-
-def moved_name(package: str, name: str) -> object:
-    """Return what was at the top of a package under a name, with a warning that says where it is.
-
-    Raises:
-        AttributeError: If nothing was.
-    """
-    room = NAMES.get(name)
-    if room is None:
-        raise no_attribute(package, name, public_names(package))
-    warn(f"{package}.{name} is now {package}.{room}.{name}", DeprecationWarning, stacklevel=3)
-    return getattr(getattr(sys.modules[package], room), name)
+    """Make the modules of a package importable under their shorter names."""
+    for shorter, module in SHORTER.items():
+        name = f"{package.__name__}.{shorter}"
+        sys.modules[name] = _Elsewhere(name, f"{package.__name__}.{module}")
 
 
 def public_names(package: str) -> dict[str, str]:

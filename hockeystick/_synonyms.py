@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import difflib
 import re
-import sys
 from collections.abc import Iterable, Mapping
-from opcode import opmap
-from types import FrameType, MappingProxyType
+from types import MappingProxyType
 from typing import Final
 
 from hockeystick._instead import (
@@ -23,8 +21,6 @@ from hockeystick._instead import (
 )
 
 _LEAST_ALIKE: Final = 0.7
-# Functions between a module that lacks a name and whoever asked it.
-_ASKING: Final = ("no_attribute", "moved_name", "__getattr__")
 _NUMBER: Final = re.compile(r"[+-]?\d+(\.\d*)?(e[+-]?\d+)?", re.IGNORECASE)
 # Public names, and what papers and other libraries call the same. Capitals and dashes don't matter.
 _OTHERS: Final = {
@@ -293,8 +289,8 @@ def how_called(kind: str) -> str:
 
 def no_attribute(
     module: str, name: str, public: Mapping[str, str], otherwise: str = ""
-) -> Exception:
-    """Return the error for a name that a module does not have: an ImportError where it is imported.
+) -> AttributeError:
+    """Return the error for a name that a module does not have.
 
     Args:
         module: The module.
@@ -303,9 +299,6 @@ def no_attribute(
         otherwise: What to say where nothing is known that may be meant.
     """
     hint = "" if name.startswith("_") else _meant_by(name, public) or otherwise
-    # Python replaces the text of an AttributeError where a name is imported.
-    if hint and _is_imported():
-        return ImportError(f"cannot import name {name!r} from {module!r}{hint}", name=module)
     return AttributeError(f"module {module!r} has no attribute {name!r}{hint}", name=name)
 
 
@@ -320,14 +313,6 @@ def _meant_by(name: str, public: Mapping[str, str]) -> str:
         return ""
     event = f" An event itself is read by {FROM_EVENT}" if name.endswith(EVENT) else ""
     return f" (did you mean {public[found]}.{found}?{event})"
-
-
-def _is_imported() -> bool:
-    """Return whether whoever asked a module for a name is ``from module import name``."""
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None and frame.f_code.co_name in _ASKING:
-        frame = frame.f_back
-    return frame is not None and frame.f_code.co_code[frame.f_lasti] == opmap["IMPORT_FROM"]
 
 
 def other_number(name: str) -> str:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import dis
 import html
 import math
-import sys
 from collections.abc import Callable, Iterable
 from dataclasses import KW_ONLY, dataclass
 from decimal import Decimal
@@ -112,9 +110,10 @@ class Certified:
         what ``float(answer)`` returns. ``estimate`` is the accountant's best guess in between.
 
         An interval is neither below nor above a number that it holds, and a number rounded to the
-        nearest is no bound: ``<``, ``== 2.0``, ``max``, ``round``, arithmetic and ``"%.3f"`` raise
-        a TypeError that names what to use instead, ``answer.upper`` or ``f"{answer:.3f}"``. Answers
-        are equal to one another where all that they say is.
+        nearest is no bound: ``<``, ``== 2.0``, ``max``, ``round`` and arithmetic raise a TypeError
+        that names what to use instead, ``answer.upper`` or ``f"{answer:.3f}"``, which rounds up;
+        ``"%.3f" % answer`` rounds ``float(answer)`` to the nearest, perhaps below what is proven.
+        Answers are equal to one another where all that they say is.
 
     Edge cases:
         All three may be 0 or, for an epsilon or a mu, inf. An unknown upper end is inf (epsilon,
@@ -178,10 +177,6 @@ class Certified:
 
     def __float__(self) -> float:
         """Return the smallest float that is at least ``upper``."""
-        refuse_percent(
-            '"%.3f" % answer would round to the nearest, perhaps below what is proven: '
-            'write f"{answer:.3f}", which rounds up'
-        )
         nearest = float(self.upper)
         return nearest if nearest >= self.upper else math.nextafter(nearest, math.inf)
 
@@ -335,21 +330,6 @@ class Approximate:
     def __str__(self) -> str:
         """Return one line that says that the value is no guarantee."""
         return f"{_headline(self)} (approximation, no guarantee; {_source(self)})"
-
-
-def refuse_percent(instead: str) -> None:
-    """Raise, with what to write instead, where "%.3f" % answer asks for a number.
-
-    It would round to the nearest. Such a format asks for ``float(answer)`` first and says nothing
-    of its digits, so that the line that asks is looked at.
-    """
-    frame = sys._getframe(2)
-    code, at = frame.f_code, frame.f_lasti
-    if dis.opname[code.co_code[at]] != "BINARY_OP":
-        return
-    running = next(one for one in dis.get_instructions(code) if one.offset == at)
-    if running.argrepr in ("%", "%="):
-        raise TypeError(instead)
 
 
 def _as_html(headline: str, proven: str, result: Certified | Approximate) -> str:

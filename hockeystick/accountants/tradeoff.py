@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from functools import reduce, singledispatch
 from typing import Final, TypeGuard
@@ -33,7 +33,6 @@ from hockeystick.tradeoffs import (
     ProfileTradeOff,
     TradeOff,
 )
-from hockeystick.tradeoffs.base import Factors, operation
 
 _NAME: Final = "f-dp"
 
@@ -125,8 +124,7 @@ def _(plan: PriFedSync) -> tuple[View, ...]:
     return tuple(View)
 
 
-@operation
-def tensor(factors: Factors) -> TradeOff:
+def tensor(factors: Sequence[tuple[TradeOff, int]]) -> TradeOff:
     """Return the tensor product of trade-off functions: that of a plan that has it."""
     gaussians = [(Fraction(f.mu), n) for f, n in factors if isinstance(f, GaussianTradeOff)]
     if len(gaussians) == len(factors):
@@ -139,7 +137,6 @@ def tensor(factors: Factors) -> TradeOff:
     return ProfileTradeOff((profile_of(removing, Auto()), profile_of(adding, Auto())), release=plan)
 
 
-@operation
 def group_of_release(release: object, size: int) -> TradeOff | None:
     """Return the trade-off function of a plan for groups, None where its loss is not known."""
     if not isinstance(release, Mechanism):

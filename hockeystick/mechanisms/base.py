@@ -37,11 +37,6 @@ _OF_OPACUS: Final = (
 # How many numbers such a tuple has: without the last it is one step.
 _IN_A_STEP: Final = (2, 3)
 READERS: Final = (_FROM_A_FILE, _FROM_A_TEXT, _OF_SEVERAL)
-_REPEATED: Final = "repeat a mechanism with **, as in mechanism ** 7"
-_COMPOSED: Final = (
-    "compose mechanisms with @, as in a @ b, or a list of them as hockeystick.Composed([a, b, c])"
-)
-_TAKEN_BACK: Final = "nothing is subtracted from a plan: write out the parts that it is to have"
 
 
 class Mechanism(Explained, ABC):
@@ -147,29 +142,8 @@ def _no_attribute(self: Mechanism, name: str) -> NoReturn:
     raise AttributeError(text, name=name, obj=self)
 
 
-# Type checkers are to refuse these, so that the class does not have it in its text.
+# Type checkers are to refuse it, so that the class does not have it in its text.
 setattr(Mechanism, "__getattr__", _no_attribute)  # noqa: B010
-
-
-def _refuse_times(self: Mechanism, _: object) -> NoReturn:
-    """Raise for a product, which a mechanism has none of."""
-    raise TypeError(_REPEATED)
-
-
-def _refuse_plus(self: Mechanism, _: object) -> NoReturn:
-    """Raise for a sum, which mechanisms have none of."""
-    raise TypeError(_COMPOSED)
-
-
-def _refuse_minus(self: Mechanism, _: object) -> NoReturn:
-    """Raise for a difference, which mechanisms have none of."""
-    raise TypeError(_TAKEN_BACK)
-
-
-# Type checkers are to refuse these, so that no class has them in its text.
-for _name, _refuse in (("mul", _refuse_times), ("add", _refuse_plus), ("sub", _refuse_minus)):
-    setattr(Mechanism, f"__{_name}__", _refuse)
-    setattr(Mechanism, f"__r{_name}__", _refuse)
 
 
 class AnyAdjacency(Mechanism):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from dataclasses import dataclass, field, replace
-from typing import Final, Literal, NoReturn, Self, final
+from typing import Final, Literal, Self, final
 
 from hockeystick import _validate
 from hockeystick._validate import Domain, whole_numbers
@@ -15,16 +15,6 @@ from hockeystick.mechanisms.base import Mechanism
 MU: Final = Domain(symbol="mu", low=0, high=math.inf, typical=(0.01, 10))
 RHO: Final = Domain(symbol="rho", low=0, high=math.inf, typical=(1e-3, 10))
 OMEGA: Final = Domain(symbol="omega", low=1, high=math.inf, low_open=True, typical=(2, 1000))
-_REMAINING: Final = (
-    "guarantees are not subtracted: what is left of a budget is the remaining of a "
-    "hockeystick.Ledger"
-)
-# What is left of a budget where the numbers of releases add up, or their squares do.
-_LEFT: Final = {
-    "PureDP": "PureDP(budget.epsilon - spent.epsilon)",
-    "GDP": "GDP(math.sqrt(budget.mu**2 - spent.mu**2))",
-    "ZCDP": "ZCDP(budget.rho - spent.rho)",
-}
 _SIZE: Final = whole_numbers("g", 1, (1, 100))
 _OF_THE_WORST: Final = (
     "A lower end is for the worst release within the guarantee: a mechanism that has it may cost "
@@ -89,17 +79,6 @@ class Notion(Mechanism):
     def _words(self) -> tuple[str, tuple[str, ...]]:
         """Return the guarantee."""
         return f"{self._guarantee} release", ()
-
-
-def _refuse_minus(self: Notion, _: object) -> NoReturn:
-    """Raise for a difference of guarantees, with what has what is left of a budget."""
-    by_hand = _LEFT.get(type(self).__name__)
-    raise TypeError(_REMAINING + (f"; of two numbers it is {by_hand}" if by_hand else ""))
-
-
-# Type checkers are to refuse it, so that the class does not have it in its text.
-for _name in ("__sub__", "__rsub__"):
-    setattr(Notion, _name, _refuse_minus)
 
 
 def checked_origin(origin: object) -> Origin | None:

@@ -23,7 +23,6 @@ from hockeystick.notions.zcdp import ZCDP
 from hockeystick.numerics.rounding import DIGITS, evaluated_up, float_up
 from hockeystick.numerics.working_precision import working_digits
 from hockeystick.tradeoffs import MaximumProfile, ProfileTradeOff, TradeOff
-from hockeystick.tradeoffs.base import OPERATIONS
 
 _Notion = TypeVar("_Notion", bound=Notion)
 _ALLOWED = "guarantees of one notion, at least one"
@@ -131,7 +130,7 @@ def _(first: RenyiDP, parts: Sequence[RenyiDP], changed: int) -> RenyiDP:
 def _(first: FDP, parts: Sequence[FDP], changed: int) -> FDP:
     functions = [one.tradeoff for one in parts]
     if changed == 2:
-        functions = [OPERATIONS.tensor(((f, 1), (g, 1))) for f, g in combinations(functions, 2)]
+        functions = [f @ g for f, g in combinations(functions, 2)]
     return FDP(reduce(_worse, functions))
 
 

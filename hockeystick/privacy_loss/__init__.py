@@ -7,9 +7,7 @@ Every accountant is a way of reading these losses.
 
 from __future__ import annotations
 
-from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Final
-from warnings import warn
+from typing import TYPE_CHECKING, NoReturn
 
 from hockeystick._modules import import_modules
 from hockeystick._synonyms import no_attribute
@@ -165,24 +163,8 @@ __all__ = [
 
 import_modules(__name__)
 
-# Names of the release before: they work, and say what they are called now.
-_FORMER: Final = {
-    "FirstOfManyLoss": ("AboveThresholdRenyiLoss", AboveThresholdRenyiLoss),
-    "FoldedGaussianLoss": ("AboveThresholdGaussianLoss", AboveThresholdGaussianLoss),
-    "ObservedMixtureProfiledLoss": ("ObservedMixtureLoss", ObservedMixtureLoss),
-    "SampledProfiledLoss": ("SampledLoss", SampledLoss),
-    "closed_form_dominating_loss": (
-        "a property of each loss",
-        attrgetter("closed_form_dominating_loss"),
-    ),
-}
-
 if not TYPE_CHECKING:
 
-    def __getattr__(name: str) -> Any:
-        """Return what has a former name."""
-        if name not in _FORMER:
-            raise no_attribute(__name__, name, dict.fromkeys(__all__, __name__))
-        said, found = _FORMER[name]
-        warn(f"{__name__}.{name} is now {said}", DeprecationWarning, stacklevel=2)
-        return found
+    def __getattr__(name: str) -> NoReturn:
+        """Refuse a name that is not here, with the one that is meant."""
+        raise no_attribute(__name__, name, dict.fromkeys(__all__, __name__))

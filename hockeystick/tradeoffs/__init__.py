@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
-from warnings import warn
-
-# Imported so that their operations are there when functions are.
-from hockeystick.tradeoffs import plot  # noqa: F401 - registers the operation
+from hockeystick.tradeoffs import plot  # noqa: F401 - as a name of this room
 from hockeystick.tradeoffs.base import Ends, TradeOff
 from hockeystick.tradeoffs.functions.by_profile import ProfileTradeOff
 from hockeystick.tradeoffs.functions.gaussian import GaussianTradeOff
@@ -20,7 +16,6 @@ from hockeystick.tradeoffs.functions.piecewise import (
 )
 from hockeystick.tradeoffs.functions.renyi import RenyiTradeOff
 from hockeystick.tradeoffs.functions.sampled_gaussian import SampledGaussianTradeOff
-from hockeystick.tradeoffs.operations import order, renyi_integral, subsample  # noqa: F401
 from hockeystick.tradeoffs.operations.group import GroupTradeOff
 from hockeystick.tradeoffs.operations.mixture import mixture
 from hockeystick.tradeoffs.profiles.profile import (
@@ -63,19 +58,3 @@ __all__ = [
     "mixture",
     "tradeoff_of_deltas",
 ]
-
-# Names of the release before: they work, and say what they are called now.
-_FORMER: Final = {
-    "NoLoss": "PerfectPrivacy",
-    "WiderProfile": "IntervalProfile",
-    "WorseProfile": "MaximumProfile",
-}
-
-if not TYPE_CHECKING:
-
-    def __getattr__(name: str) -> Any:
-        """Return a class by its former name."""
-        if name not in _FORMER:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        warn(f"{__name__}.{name} is now {_FORMER[name]}", DeprecationWarning, stacklevel=2)
-        return globals()[_FORMER[name]]

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, ParamSpec, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 
 import numpy as np
 
-from hockeystick._validate import Domain, count, real
+from hockeystick._validate import Domain, count, real, whole_numbers
 from hockeystick.errors import ParameterError
 from hockeystick.numerics import ULP
 from hockeystick.results import Certified
@@ -25,11 +24,8 @@ _PROBABILITY: Final = Domain(symbol="pi", low=0, high=1, typical=(0.01, 0.99))
 _SLOPE: Final = Domain(
     symbol="y", low=-math.inf, high=math.inf, low_open=True, high_open=True, typical=(-10, 0)
 )
+_SIZE: Final = whole_numbers("g", 1, (1, 100))
 _DOWN: Final = 1.0 - 2.0**-48
-
-
-Arguments = ParamSpec("Arguments")
-Answer = TypeVar("Answer")
 
 
 class Ends(NamedTuple):
@@ -215,7 +211,9 @@ class TradeOff(ABC):
 
         It is what f-DP means for both orders of every pair of neighbours.
         """
-        return OPERATIONS.symmetrize(self)
+        from hockeystick.tradeoffs.operations.subsample import symmetrize
+
+        return symmetrize(self)
 
     def subsample(self, rate: float) -> TradeOff:
         """Return ``C_p(f) = min(f_p, f_p^-1)**`` with ``f_p = p f + (1-p) (1 - alpha)``.
@@ -234,8 +232,15 @@ class TradeOff(ABC):
         References:
             Dong, Roth and Su 2022, theorem 4.2. One step is tight; a composition of the result is
             valid, but not attained.
+
+        Example:
+            >>> import hockeystick as hs
+            >>> hs.tradeoffs.GaussianTradeOff(1.0).subsample(0.1)
+            SampledGaussianTradeOff(mu=1.0, rate=0.1)
         """
-        return OPERATIONS.subsample(self, real("rate", rate))
+        from hockeystick.tradeoffs.operations.subsample import subsample
+
+        return subsample(self, real("rate", rate))
 
     def group(self, size: int) -> TradeOff:
         """Return ``1 - (1 - f)^og``, the trade-off function for groups of g records.
@@ -243,7 +248,9 @@ class TradeOff(ABC):
         Exact for Gaussians and Laplace, and for plans of which the loss at distance g is known;
         proven ends otherwise. The lower end of f holds for every mechanism that is f-DP; the upper
         one is the worst such mechanism's where f is a function alone, and where f is a plan's that
-        of the plan for a single record. See ``hockeystick.tradeoffs.operations.group``.
+        of the plan for a single record. It is for groups in one order: all of g pairs of neighbours
+        have f, none of them its inverse. For groups of which some records come and others go,
+        symmetrize f.
 
         Of a plan with a form for groups this is the function of ``plan.for_group(size)``, as of a
         ``DPSGD`` with Poisson batches. A ``PoissonSubsampled`` that is written out has none, and
@@ -254,26 +261,47 @@ class TradeOff(ABC):
         ``plan.for_group(size)``, whose ends are mostly closer than ``group(size).epsilon``.
 
         Args:
-            size: The number g of records, an integer from 1 to 10^15.
+            size: The number g of records, an integer from 1 to 10^15. Where there is no closed form
+                the work grows with it until the power reaches 1, which after 5,000 steps it counts
+                as.
 
         Raises:
             ParameterError: If the size is no such integer.
 
         References:
             Dong, Roth and Su 2022, theorem 2.14.
+
+        Example:
+            >>> import hockeystick as hs
+            >>> hs.tradeoffs.GaussianTradeOff(0.5).group(3)
+            GaussianTradeOff(mu=1.5)
+            >>> print(f"{hs.tradeoffs.ApproxTradeOff(1.0, 1e-6).group(3).power(0.0):.10e}")
+            1.1107337927e-05
         """
-        return OPERATIONS.group(self, size)
+        from hockeystick.tradeoffs.operations.group import group_of
+
+        g = count("size", size, _SIZE)
+        if g == 1:
+            return self
+        known = None
+        if self.release is not None:
+            from hockeystick.accountants.tradeoff import group_of_release
+
+            known = group_of_release(self.release, g)
+        return known or group_of(self, g)
 
     def renyi_divergence(self, order: float) -> tuple[float, float]:
         """Return both ends of the larger Renyi divergence of both directions, at an order > 1."""
-        lower, upper = OPERATIONS.renyi_divergence(self, order)
+        from hockeystick.tradeoffs.operations.renyi_integral import renyi_divergence
+
+        lower, upper = renyi_divergence(self, order)
         return lower, upper
 
     def __ge__(self, other: TradeOff) -> bool:
         """Return whether f >= g is proven for all rates from 1e-300 on: f is as private as g."""
         if not isinstance(other, TradeOff):
             return NotImplemented
-        return OPERATIONS.at_least(self, other) is True
+        return self.compare(other) is True
 
     def __le__(self, other: TradeOff) -> bool:
         """Return whether g >= f is proven for all rates from 1e-300 on: g is as private as f."""
@@ -283,11 +311,15 @@ class TradeOff(ABC):
         """Return whether f >= g everywhere: True and False are proven, None is undecided."""
         if not isinstance(other, TradeOff):
             raise ParameterError("other", other, "a trade-off function")
-        return OPERATIONS.at_least(self, other)
+        from hockeystick.tradeoffs.operations.order import at_least
+
+        return at_least(self, other)
 
     def plot(self, *others: TradeOff, **how: Any) -> Any:
         """Draw this function, and others over it; see ``hockeystick.tradeoffs.plot.plot``."""
-        return OPERATIONS.plot(self, *others, **how)
+        from hockeystick.tradeoffs.plot import plot
+
+        return plot(self, *others, **how)
 
     def __matmul__(self, other: TradeOff) -> TradeOff:
         """Return the tensor product ``T(P x P', Q x Q')``, that of both releases together.
@@ -297,11 +329,15 @@ class TradeOff(ABC):
         """
         if not isinstance(other, TradeOff):
             raise ParameterError("the right side of @", other, "a trade-off function")
-        return OPERATIONS.tensor(((self, 1), (other, 1)))
+        from hockeystick.accountants.tradeoff import tensor
+
+        return tensor(((self, 1), (other, 1)))
 
     def __pow__(self, runs: float) -> TradeOff:
         """Return the tensor product of several copies, that of independent runs."""
-        return OPERATIONS.tensor(((self, count("count", runs)),))
+        from hockeystick.accountants.tradeoff import tensor
+
+        return tensor(((self, count("count", runs)),))
 
     @property
     def advantage(self) -> float:
@@ -375,35 +411,3 @@ def _logs(ends: Ends) -> Ends:
     with np.errstate(divide="ignore"):
         lower, upper = np.log(np.maximum(ends.lower, 0.0)), np.log(np.minimum(ends.upper, 1.0))
     return Ends(lower - 4.0 * ULP * np.abs(lower), upper + 4.0 * ULP * np.abs(upper))
-
-
-Factors = tuple[tuple[TradeOff, int], ...]
-
-
-class Operations:
-    """Operations on trade-off functions, implemented by modules that stand above this one.
-
-    Each registers itself when it is loaded: ``hockeystick.tradeoffs`` loads its own, and
-    ``hockeystick.accountants`` the tensor product and the groups of a release, for composing is
-    their business.
-    """
-
-    symmetrize: Callable[[TradeOff], TradeOff]
-    subsample: Callable[[TradeOff, float], TradeOff]
-    group: Callable[[TradeOff, int], TradeOff]
-    renyi_divergence: Callable[[TradeOff, float], tuple[float, float]]
-    at_least: Callable[[TradeOff, TradeOff], bool | None]
-    plot: Callable[..., Any]
-    tensor: Callable[[Factors], TradeOff]
-    group_of_release: Callable[[object, int], TradeOff | None]
-
-
-OPERATIONS: Final = Operations()
-
-
-def operation(function: Callable[Arguments, Answer]) -> Callable[Arguments, Answer]:
-    """Let a function compute the operation of its name."""
-    if function.__name__ not in Operations.__annotations__:
-        raise TypeError(f"{function.__name__} is none of the operations")
-    setattr(OPERATIONS, function.__name__, function)
-    return function

@@ -18,7 +18,7 @@ import numpy as np
 
 from hockeystick._validate import Domain, real
 from hockeystick.errors import HockeystickError, ParameterError
-from hockeystick.tradeoffs.base import TradeOff, operation
+from hockeystick.tradeoffs.base import TradeOff
 from hockeystick.tradeoffs.profiles.profile import Array
 from hockeystick.tradeoffs.reading import MORE_THAN, at_fpr, percent_at_most, reading
 
@@ -67,7 +67,6 @@ _INSET: Final = (0.6, 0.59, 0.4, 0.4)
 _VISIBLE: Final = 0.004
 
 
-@operation
 def plot(
     f: TradeOff,
     *others: TradeOff,

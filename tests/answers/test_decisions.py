@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import math
 from collections.abc import Callable
 from typing import Any
@@ -189,15 +190,19 @@ def test_an_interval_is_not_taken_for_a_number(done: Callable[[Any], object]) ->
         done(hs.Approximate(1.0, quantity="epsilon", accountant="gdp"))
 
 
-def test_a_percent_format_that_would_round_down_is_refused_and_a_float_is_not() -> None:
-    answer: Any = BETWEEN
-    with pytest.raises(TypeError, match="rounds up"):
-        _ = "%.3f" % answer  # noqa: UP031
-    with pytest.raises(TypeError, match="rounds up"):
-        _ = "%s: %.3f" % ("epsilon", answer)  # noqa: UP031
-    assert float(answer) % 2 == 0.0
-    assert [float(one) for one in (answer,)] == [2.0]
-    assert "%s" % answer == str(answer)  # noqa: UP031
+def test_an_answer_is_formatted_and_logged_like_any_number(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    noise = hs.calibrate(hs.Gaussian(1), "noise_multiplier", hs.ApproxDP(1, 1e-5))
+    for answer, number, up in ((BETWEEN, "2.00", "2.00"), (noise, "3.73", "3.74")):
+        logging.warning("%.2f, %s", answer, answer)
+        assert caplog.messages.pop() == f"{number}, {answer}"
+        assert "%.2f" % answer == number  # noqa: UP031
+        assert f"{answer:.2f}" == up
+        assert json.dumps(float(answer)) == repr(float(answer))
+    approximate: Any = hs.Approximate(1.0, quantity="epsilon", accountant="gdp")
+    with pytest.raises(TypeError, match="no bound"):
+        _ = "%.2f" % approximate  # noqa: UP031
 
 
 def test_a_repr_is_one_line_and_a_notebook_shows_the_number_first() -> None:

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import click
 import pytest
@@ -200,6 +201,7 @@ def test_waiting_says_on_lines_ever_more_rarely_for_how_long_where_nobody_watche
 ) -> None:
     captured = io.StringIO()
     monkeypatch.setattr(sys, "stderr", captured)
+    monkeypatch.delenv("HOCKEYSTICK_PROGRESS")
     with waiting("thinking", first_line=0.4):
         until = time.monotonic() + 600
         while captured.getvalue().count("\n") < 3 and time.monotonic() < until:
@@ -211,9 +213,26 @@ def test_waiting_says_on_lines_ever_more_rarely_for_how_long_where_nobody_watche
     )
 
 
+@pytest.mark.parametrize("sign", [waiting, progress.bar])
+def test_a_captured_run_says_once_that_kernels_are_compiled(
+    monkeypatch: pytest.MonkeyPatch, sign: Callable[..., Any]
+) -> None:
+    captured = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", captured)
+    monkeypatch.delenv("HOCKEYSTICK_PROGRESS")
+    COMPILATIONS.watch()
+    with sign("thinking", patience=0.0), trigger_event("numba:compile"):
+        until = time.monotonic() + 600
+        while not captured.getvalue() and time.monotonic() < until:
+            time.sleep(0.01)
+        time.sleep(0.6)
+    assert captured.getvalue() == "hockeystick: compiling, once after installing\n"
+
+
 def test_lines_that_nobody_reads_stop_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     closed = io.StringIO()
     monkeypatch.setattr(sys, "stderr", closed)
+    monkeypatch.delenv("HOCKEYSTICK_PROGRESS")
     with progress.bar("reporting", first_line=0.0) as tell:
         say("thinking")
         assert closed.getvalue() == "hockeystick: thinking\n"

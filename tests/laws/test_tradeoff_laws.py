@@ -11,7 +11,7 @@ from hockeystick.tradeoffs import ProfileTradeOff
 from hockeystick.tradeoffs.functions.laplace import LaplaceTradeOff
 from hockeystick.tradeoffs.functions.piecewise import IDENTITY, ApproxTradeOff, discrete_tradeoff
 from hockeystick.tradeoffs.functions.sampled_gaussian import SampledGaussianTradeOff
-from hockeystick.tradeoffs.operations.group import GroupTradeOff, group
+from hockeystick.tradeoffs.operations.group import GroupTradeOff
 from hockeystick.tradeoffs.operations.mixture import mixture
 from hockeystick.tradeoffs.operations.order import at_least
 from hockeystick.tradeoffs.profiles.by_function import FunctionProfile
@@ -129,14 +129,14 @@ def test_every_function_is_between_the_identity_and_itself(f: hs.tradeoffs.Trade
 @laws
 @given(families)
 def test_a_group_of_one_is_the_function(f: hs.tradeoffs.TradeOff) -> None:
-    assert group(f, 1) is f
+    assert f.group(1) is f
 
 
 @laws
 @given(distances, st.integers(1, 6))
 def test_a_group_of_gaussians_is_a_gaussian(mu: float, size: int) -> None:
     walked = GroupTradeOff(SampledGaussianTradeOff(mu, 1.0), size)
-    grown = group(hs.tradeoffs.GaussianTradeOff(mu), size)
+    grown = hs.tradeoffs.GaussianTradeOff(mu).group(size)
     assert isinstance(grown, hs.tradeoffs.GaussianTradeOff)
     assert mu * size <= grown.mu <= mu * size * (1.0 + 2.0**-51)
     assert overlap(walked.bounds(RATES), grown.bounds(RATES))
@@ -145,7 +145,7 @@ def test_a_group_of_gaussians_is_a_gaussian(mu: float, size: int) -> None:
 @laws
 @given(families, st.integers(2, 4))
 def test_larger_groups_are_less_private(f: hs.tradeoffs.TradeOff, size: int) -> None:
-    assert (group(f, size)(RATES) <= f.bounds(RATES)[1]).all()
+    assert (f.group(size)(RATES) <= f.bounds(RATES)[1]).all()
 
 
 @laws

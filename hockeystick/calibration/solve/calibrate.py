@@ -28,7 +28,7 @@ from hockeystick.mechanisms import Composed, Mechanism
 from hockeystick.mechanisms.base import checked
 from hockeystick.notions import ApproxDP
 from hockeystick.numerics.numerals import at_least, at_most, formatted_down, formatted_up
-from hockeystick.results import no_number, refuse_percent
+from hockeystick.results import no_number
 
 TOLERANCE: Final = 1e-9
 _STRIDE: Final = 0.7
@@ -80,7 +80,8 @@ class Calibrated:
 
         It prints as one line. In a format such as ``f"{found:.3f}"``, and in that line, a least
         value is rounded up and a most value down, which is where the plan costs less; ``<``,
-        ``max``, ``round`` and arithmetic raise a TypeError, and so does ``"%.3f"``.
+        ``max``, ``round`` and arithmetic raise a TypeError. ``"%.3f" % found`` rounds ``value`` to
+        the nearest, perhaps to what misses the target.
 
     Args:
         value: The value, an int where the parameter is a whole number.
@@ -127,10 +128,6 @@ class Calibrated:
 
     def __float__(self) -> float:
         """Return the value."""
-        refuse_percent(
-            '"%.3f" % found would round to the nearest, perhaps to what misses the target: '
-            'write f"{found:.3f}", which rounds to the safe side'
-        )
         return float(self.value)
 
     def __format__(self, spec: str) -> str:

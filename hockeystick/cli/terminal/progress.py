@@ -5,6 +5,7 @@ Where standard error is no terminal, as in a captured run, a few lines say how f
 
 from __future__ import annotations
 
+import math
 import sys
 import threading
 import time
@@ -12,7 +13,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from hockeystick.cli.terminal.captured import first_line_seconds, say
+from hockeystick.cli.terminal.captured import FIRST_LINE_SECONDS, say
+from hockeystick.cli.terminal.waiting import waiting
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -29,7 +31,7 @@ class Tell(Protocol):
 
 @contextmanager
 def bar(
-    what: str, patience: float = _PATIENCE_SECONDS, first_line: float | None = None
+    what: str, patience: float = _PATIENCE_SECONDS, first_line: float = FIRST_LINE_SECONDS
 ) -> Iterator[Tell]:
     """Yield what to tell how many of how many are done; show it once the patience is over.
 
@@ -37,8 +39,8 @@ def bar(
     a line, the first after some seconds more.
     """
     if sys.stderr is None or not sys.stderr.isatty():
-        first = first_line_seconds() if first_line is None else first_line
-        yield _unseen if sys.stderr is None else _lines(what, first)
+        with waiting(what, patience, first_line=math.inf):
+            yield _unseen if sys.stderr is None else _lines(what, first_line)
         return
     progress = _bar()
     task = progress.add_task(f"{what} (Ctrl-C stops)", total=None)

@@ -1,25 +1,26 @@
 """A sign of life on the terminal, for what takes longer than a moment.
 
-Where standard error is no terminal, as in a captured run, a few lines say for how long it runs.
+Where standard error is no terminal, as in a captured run, a few lines say for how long it runs, and
+one that kernels are compiled, where that takes longer than a moment.
 """
 
 from __future__ import annotations
 
-import math
 import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Final
 
-from hockeystick.cli.terminal.captured import first_line_seconds, say
+from hockeystick.cli.terminal.captured import FIRST_LINE_SECONDS, say
 
 _PATIENCE_SECONDS: Final = 2.0
 
 
 @contextmanager
 def waiting(
-    what: str, patience: float = _PATIENCE_SECONDS, first_line: float | None = None
+    what: str, patience: float = _PATIENCE_SECONDS, first_line: float = FIRST_LINE_SECONDS
 ) -> Iterator[None]:
     """Show what is under way, and for how long, once it has taken longer than the patience.
 
@@ -30,9 +31,8 @@ def waiting(
         yield
         return
     done = threading.Event()
-    first = first_line_seconds() if first_line is None else first_line
-    shown, after = (_sign, patience) if sys.stderr.isatty() else (_lines, first)
-    sign = threading.Thread(target=shown, args=(what, after, done), daemon=True)
+    shown = _sign if sys.stderr.isatty() else partial(_lines, first=first_line)
+    sign = threading.Thread(target=shown, args=(what, patience, done), daemon=True)
     sign.start()
     try:
         yield
@@ -41,13 +41,20 @@ def waiting(
         sign.join()
 
 
-def _lines(what: str, first: float, done: threading.Event) -> None:
-    """Say on a line of its own for how long it runs, ever more rarely, until all is done."""
-    spent, more = 0.0, first
-    while not done.wait(more if more < math.inf else None):
-        spent += more
-        more = spent
-        say(f"{what}, under way for {spent:.0f} s")
+def _lines(what: str, patience: float, done: threading.Event, *, first: float) -> None:
+    """Say once that kernels are compiled, and ever more rarely for how long all of it runs."""
+    from hockeystick.kernels.compiled import COMPILATIONS
+
+    spent, after, step, compiling = 0.0, first, min(first, 0.5), 0.0
+    while not done.wait(step):
+        spent += step
+        if COMPILATIONS.under_way and compiling <= patience:
+            compiling += step
+            if compiling > patience:
+                say("compiling, once after installing")
+        if spent >= after:
+            after = 2.0 * spent
+            say(f"{what}, under way for {spent:.0f} s")
 
 
 def _sign(what: str, patience: float, done: threading.Event) -> None:

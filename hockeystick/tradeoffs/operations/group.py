@@ -10,10 +10,8 @@ from typing import Final, NamedTuple, Protocol, final, runtime_checkable
 
 import numpy as np
 
-from hockeystick import _validate
-from hockeystick._validate import whole_numbers
 from hockeystick.numerics import ULP
-from hockeystick.tradeoffs.base import OPERATIONS, Ends, TradeOff, operation
+from hockeystick.tradeoffs.base import Ends, TradeOff
 from hockeystick.tradeoffs.functions.gaussian import GaussianTradeOff
 from hockeystick.tradeoffs.functions.laplace import LaplaceTradeOff
 from hockeystick.tradeoffs.functions.piecewise import IdentityTradeOff
@@ -26,7 +24,6 @@ from hockeystick.tradeoffs.profiles.table import IntervalProfile
 # A complement below this is not resolved: the type II error is between 0 and this.
 _TINY: Final = 1e-300
 _STEPS: Final = 5_000
-SIZE: Final = whole_numbers("g", 1, (1, 100))
 
 
 @runtime_checkable
@@ -175,53 +172,6 @@ class GroupTradeOff(TradeOff):
         lost = complemented & (number < _TINY)
         number[lost] = 0.0 if up else _TINY
         return _Rates(number, complemented)
-
-
-@operation
-def group(f: TradeOff, size: int) -> TradeOff:
-    """Return ``1 - (1 - f)^og``, the trade-off function for groups of g records.
-
-    A mechanism that is f-DP for one record is that for any g records; with f Gaussian or Laplace
-    it is again of that kind, with g times the distance. Where f is the function of a plan whose
-    loss at distance g is known, as that of noise on a query that moves g times as far, the answer
-    is the trade-off function of that.
-
-    Guarantees:
-        Exact for the kinds named, proven ends otherwise; what each end promises is told in
-        ``GroupTradeOff``. It is for groups in one order: all of g pairs of neighbours have f, none
-        of them its inverse. For groups of which some records come and others go, symmetrize f.
-
-    Edge cases:
-        Size 1 is f itself.
-
-    Args:
-        f: The trade-off function for one record.
-        size: The number g of records, an integer from 1 to 10^15. Where there is no closed form the
-            work grows with it until the power reaches 1, which after 5,000 steps it counts as.
-
-    Returns:
-        The function; its call returns proven lower ends, as always.
-
-    Raises:
-        ParameterError: If the size is no such integer.
-
-    References:
-        Dong, Roth and Su, "Gaussian Differential Privacy", JRSS B 2022, theorem 2.14.
-
-    Example:
-        >>> import hockeystick as hs
-        >>> from hockeystick.tradeoffs.operations.group import group
-        >>> from hockeystick.tradeoffs.functions.piecewise import ApproxTradeOff
-        >>> group(hs.tradeoffs.GaussianTradeOff(0.5), 3)
-        GaussianTradeOff(mu=1.5)
-        >>> print(f"{group(ApproxTradeOff(1.0, 1e-6), 3).power(0.0):.10e}")
-        1.1107337927e-05
-    """
-    g = _validate.count("size", size, SIZE)
-    if g == 1:
-        return f
-    known = None if f.release is None else OPERATIONS.group_of_release(f.release, g)
-    return known or group_of(f, g)
 
 
 @singledispatch

@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 
 from hockeystick.numerics import ULP
-from hockeystick.tradeoffs.base import TradeOff, operation
+from hockeystick.tradeoffs.base import TradeOff
 from hockeystick.tradeoffs.functions.gaussian import GaussianTradeOff
 from hockeystick.tradeoffs.functions.piecewise import ApproxTradeOff, PiecewiseLinearTradeOff
 from hockeystick.tradeoffs.profiles.dominating_gaussian import dominating_mu
@@ -36,7 +36,6 @@ class _Verdict(Enum):
     OPEN = "open"
 
 
-@operation
 def at_least(f: TradeOff, g: TradeOff) -> bool | None:
     """Return whether ``f >= g`` everywhere: f is at least as private as g.
 

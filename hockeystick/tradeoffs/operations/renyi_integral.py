@@ -16,7 +16,7 @@ import numpy as np
 from hockeystick import _validate
 from hockeystick._validate import Domain
 from hockeystick.numerics import ULP
-from hockeystick.tradeoffs.base import TradeOff, operation
+from hockeystick.tradeoffs.base import TradeOff
 from hockeystick.tradeoffs.functions.gaussian import GaussianTradeOff
 from hockeystick.tradeoffs.profiles.dominating_gaussian import dominating_mu
 from hockeystick.tradeoffs.profiles.profile import Array, Profile
@@ -42,7 +42,6 @@ class Divergence(NamedTuple):
     upper: float
 
 
-@operation
 def renyi_divergence(f: TradeOff, order: float) -> Divergence:
     """Return the Renyi divergence of an order > 1 of the pair with this trade-off function.
 

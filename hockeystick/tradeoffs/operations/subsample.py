@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hockeystick.tradeoffs.base import TradeOff, operation
+from hockeystick.tradeoffs.base import TradeOff
 from hockeystick.tradeoffs.functions.by_profile import ProfileTradeOff
 from hockeystick.tradeoffs.functions.gaussian import GaussianTradeOff
 from hockeystick.tradeoffs.functions.piecewise import IDENTITY
@@ -14,42 +14,23 @@ from hockeystick.tradeoffs.profiles.profile import (
 )
 
 
-@operation
 def symmetrize(f: TradeOff) -> TradeOff:
-    """Return ``min(f, f^-1)**``: the larger of both profiles, in both directions.
-
-    Example:
-        >>> from hockeystick.tradeoffs import GaussianTradeOff
-        >>> from hockeystick.tradeoffs.operations.subsample import symmetrize
-        >>> symmetrize(GaussianTradeOff(1.0))
-        GaussianTradeOff(mu=1.0)
-    """
+    """Return ``min(f, f^-1)**``: the larger of both profiles, in both directions."""
     if f.is_symmetric:
         return f
     profile = MaximumProfile(f.forward, f.backward)
     return ProfileTradeOff((profile, profile))
 
 
-@operation
 def subsample(f: TradeOff, rate: float) -> TradeOff:
     """Return ``C_p(f) = min(f_p, f_p^-1)**`` with ``f_p = p f + (1-p) (1 - alpha)``.
 
     That of a Gaussian is in closed form, any other by its profiles: the forward one of f_p is
     ``delta_p(ln(1 + p (e^eps - 1))) = p delta(eps)``. f counts as symmetrized.
 
-    Args:
-        f: The trade-off function of one run, under replace-one.
-        rate: The probability p, in [0, 1].
-
     References:
         Dong, Roth and Su 2022, theorem 4.2 and its supplement; Balle, Barthe and Gaboardi 2018,
         theorem 2.
-
-    Example:
-        >>> from hockeystick.tradeoffs import GaussianTradeOff
-        >>> from hockeystick.tradeoffs.operations.subsample import subsample
-        >>> subsample(GaussianTradeOff(1.0), 0.1)
-        SampledGaussianTradeOff(mu=1.0, rate=0.1)
     """
     both = symmetrize(f)
     if rate == 1.0 or (isinstance(both, GaussianTradeOff) and both.mu == 0.0):

@@ -11,7 +11,7 @@ from hockeystick.numerics.multiprecision import mp
 from hockeystick.tradeoffs.functions.laplace import LaplaceTradeOff
 from hockeystick.tradeoffs.functions.piecewise import IDENTITY, ApproxTradeOff, discrete_tradeoff
 from hockeystick.tradeoffs.functions.sampled_gaussian import SampledGaussianTradeOff
-from hockeystick.tradeoffs.operations.group import GroupTradeOff, group
+from hockeystick.tradeoffs.operations.group import GroupTradeOff
 from hockeystick.tradeoffs.profiles.by_function import FunctionProfile
 
 RATES = np.array([1e-250, 1e-12, 1e-3, 0.1, 0.3, 0.5, 0.7, 0.9, 1 - 1e-6, 1 - 1e-12])
@@ -31,13 +31,13 @@ EXAMPLES: dict[str, hs.tradeoffs.TradeOff] = {
 def test_the_walk_agrees_with_the_gaussian_closed_form(size: int) -> None:
     walk = GroupTradeOff(SampledGaussianTradeOff(0.3, 1.0), size)
     lower, upper = walk.bounds(RATES)
-    low, high = group(hs.tradeoffs.GaussianTradeOff(0.3), size).bounds(RATES)
+    low, high = hs.tradeoffs.GaussianTradeOff(0.3).group(size).bounds(RATES)
     assert (lower <= high).all()
     assert (low <= upper).all()
     assert np.allclose(lower, upper, rtol=1e-8, atol=0.0)
     power, closed = (
         walk._power(RATES),
-        group(hs.tradeoffs.GaussianTradeOff(0.3), size)._power(RATES),
+        hs.tradeoffs.GaussianTradeOff(0.3).group(size)._power(RATES),
     )
     assert (power.lower <= closed.upper).all()
     assert (closed.lower <= power.upper).all()
@@ -46,7 +46,7 @@ def test_the_walk_agrees_with_the_gaussian_closed_form(size: int) -> None:
 
 @pytest.mark.parametrize("size", [2, 5])
 def test_the_walk_agrees_with_the_laplace_closed_form(size: int) -> None:
-    walk, closed = GroupTradeOff(LaplaceTradeOff(2.0), size), group(LaplaceTradeOff(2.0), size)
+    walk, closed = GroupTradeOff(LaplaceTradeOff(2.0), size), LaplaceTradeOff(2.0).group(size)
     assert isinstance(closed, LaplaceTradeOff)
     assert 2.0 / size * (1 - 2**-51) <= closed.scale <= 2.0 / size
     lower, upper = walk.bounds(RATES)
@@ -57,7 +57,7 @@ def test_the_walk_agrees_with_the_laplace_closed_form(size: int) -> None:
 
 
 def test_three_records_of_a_budget_have_the_known_delta() -> None:
-    f = group(ApproxTradeOff(1.0, 1e-6), 3)
+    f = ApproxTradeOff(1.0, 1e-6).group(3)
     value = mp.mpf("1.11073379273896954625907e-5")
     with mp.workdps(30):
         power = f._power(np.zeros(1))
@@ -74,7 +74,7 @@ def test_it_is_the_function_iterated(seed: int, size: int) -> None:
         low, high = alpha, alpha
         for _ in range(size):
             low, high = 1.0 - f.bounds(low)[1], 1.0 - f.bounds(high)[0]
-        lower, upper = group(f, size).bounds(alpha)
+        lower, upper = f.group(size).bounds(alpha)
         assert lower <= 1.0 - low + 1e-15
         assert upper >= 1.0 - high - 1e-15
         assert upper - lower <= 1e-12
@@ -84,9 +84,9 @@ def test_it_is_the_function_iterated(seed: int, size: int) -> None:
 def test_a_group_of_one_is_the_function_and_groups_of_groups_multiply(
     f: hs.tradeoffs.TradeOff,
 ) -> None:
-    assert group(f, 1) is f
-    lower, upper = group(group(f, 2), 3).bounds(RATES)
-    low, high = group(f, 6).bounds(RATES)
+    assert f.group(1) is f
+    lower, upper = f.group(2).group(3).bounds(RATES)
+    low, high = f.group(6).bounds(RATES)
     assert (lower <= high).all()
     assert (low <= upper).all()
 
@@ -95,7 +95,7 @@ def test_a_group_of_one_is_the_function_and_groups_of_groups_multiply(
 def test_a_group_is_less_private_and_its_inverse_is_that_of_the_inverse(
     f: hs.tradeoffs.TradeOff,
 ) -> None:
-    grown = group(f, 3)
+    grown = f.group(3)
     assert (grown(RATES) <= f.bounds(RATES)[1]).all()
     # Strictly between the ends f falls; there the inverse leads back.
     alpha = np.array([1e-3, 0.05, 0.2])
@@ -108,14 +108,14 @@ def test_a_group_is_less_private_and_its_inverse_is_that_of_the_inverse(
 @pytest.mark.parametrize("mu", [0.1, 0.3, 1.7])
 def test_the_mu_of_a_group_is_rounded_up(mu: float) -> None:
     for size in range(2, 100):
-        grown = group(hs.tradeoffs.GaussianTradeOff(mu), size)
+        grown = hs.tradeoffs.GaussianTradeOff(mu).group(size)
         assert isinstance(grown, hs.tradeoffs.GaussianTradeOff)
         exact = size * Fraction(mu)
         assert exact <= Fraction(grown.mu) <= exact * (1 + Fraction(2) ** -51)
 
 
 def test_thousands_of_records_end_at_no_privacy() -> None:
-    f = group(SampledGaussianTradeOff(1.0, 0.1), 4000)
+    f = SampledGaussianTradeOff(1.0, 0.1).group(4000)
     lower, upper = f.bounds(np.array([0.0, 1e-6, 0.5, 1.0]))
     assert lower[0] == pytest.approx(1.0)
     assert (upper[1:] <= 1e-280).all()
@@ -123,7 +123,7 @@ def test_thousands_of_records_end_at_no_privacy() -> None:
 
 
 def test_beyond_the_steps_that_are_walked_the_answer_stays_a_bound() -> None:
-    f = group(ApproxTradeOff(0.0, 0.0), 10**15)
+    f = ApproxTradeOff(0.0, 0.0).group(10**15)
     lower, upper = f.bounds(0.25)
     assert lower == 0.0
     assert upper >= 0.75
@@ -144,7 +144,7 @@ def test_the_profile_from_the_function_is_that_of_the_closed_form(epsilon: float
 
 
 def test_a_group_of_a_budget_has_the_known_profile() -> None:
-    f = group(ApproxTradeOff(1.0, 1e-6), 3)
+    f = ApproxTradeOff(1.0, 1e-6).group(3)
     value = 1.11073379273896954625907e-5
     values = f.forward.at(np.array([3.0, 4.0, 700.0]))
     assert (values.lower <= value * (1 + 1e-9)).all()
@@ -156,7 +156,7 @@ def test_a_group_of_a_budget_has_the_known_profile() -> None:
 @pytest.mark.parametrize("size", [0, -1, 1.5, float("nan"), "2", None, 10**16])
 def test_only_counts_will_do(size: Any) -> None:
     with pytest.raises(hs.errors.ParameterError, match="size must be an integer from 1"):
-        group(hs.tradeoffs.GaussianTradeOff(1.0), size)
+        hs.tradeoffs.GaussianTradeOff(1.0).group(size)
 
 
 def test_a_group_of_a_plan_is_of_its_own_form_and_a_sample_written_out_has_none() -> None:

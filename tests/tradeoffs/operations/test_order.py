@@ -13,7 +13,6 @@ from hockeystick.tradeoffs.functions.piecewise import (
     discrete_tradeoff,
 )
 from hockeystick.tradeoffs.functions.sampled_gaussian import SampledGaussianTradeOff
-from hockeystick.tradeoffs.operations.group import group
 from hockeystick.tradeoffs.operations.mixture import mixture
 from hockeystick.tradeoffs.operations.order import at_least
 
@@ -72,11 +71,11 @@ def test_gaussians_are_compared_by_mu(first: float, second: float) -> None:
 def test_what_is_at_least_a_gaussian_by_its_making_is_so() -> None:
     assert at_least(SampledGaussianTradeOff(1.0, 0.999), hs.tradeoffs.GaussianTradeOff(1.0)) is True
     assert (
-        at_least(group(SampledGaussianTradeOff(0.5, 0.1), 3), hs.tradeoffs.GaussianTradeOff(1.5))
+        at_least(SampledGaussianTradeOff(0.5, 0.1).group(3), hs.tradeoffs.GaussianTradeOff(1.5))
         is True
     )
     assert (
-        at_least(group(SampledGaussianTradeOff(0.5, 0.1), 3), hs.tradeoffs.GaussianTradeOff(0.1))
+        at_least(SampledGaussianTradeOff(0.5, 0.1).group(3), hs.tradeoffs.GaussianTradeOff(0.1))
         is False
     )
 

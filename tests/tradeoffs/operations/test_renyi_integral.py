@@ -12,7 +12,6 @@ from hockeystick.tradeoffs import GaussianProfile, ProfileTradeOff
 from hockeystick.tradeoffs.functions.laplace import LaplaceTradeOff
 from hockeystick.tradeoffs.functions.piecewise import IDENTITY, ApproxTradeOff, discrete_tradeoff
 from hockeystick.tradeoffs.functions.sampled_gaussian import SampledGaussianTradeOff
-from hockeystick.tradeoffs.operations.group import group
 from hockeystick.tradeoffs.operations.renyi_integral import by_integral, renyi_divergence
 
 
@@ -86,7 +85,7 @@ def test_discrete_outcomes_have_the_sum_of_the_worse_order(seed: int) -> None:
 
 
 def test_a_group_has_that_of_its_closed_form() -> None:
-    f = group(SampledGaussianTradeOff(0.5, 1.0), 2)
+    f = SampledGaussianTradeOff(0.5, 1.0).group(2)
     assert_holds(renyi_divergence(f, 2.0), mp.mpf(1))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import wraps
 from typing import (
     Any,
@@ -35,6 +36,7 @@ from hockeystick.accountants.registry import ACCOUNTANTS
 from hockeystick.errors import ParameterError
 from hockeystick.mechanisms import Mechanism, assumptions_of
 from hockeystick.mechanisms.base import checked
+from hockeystick.mechanisms.structure import with_least_encoders
 from hockeystick.privacy_loss import Composition, largest_loss, least_largest_loss
 from hockeystick.results import Approximate, Certified, Quantity
 
@@ -266,7 +268,14 @@ def answers_by(
     """Return the answers of one accountant, with what they rest on."""
     known = checked("plan", plan)
     branches = composition_of(known, accountant.name).branches
-    return answers_of(known, branches, quantity, values, accountant, digits)
+    answers = answers_of(known, branches, quantity, values, accountant, digits)
+    least = known if digits is None else with_least_encoders(known)
+    if least is known:
+        return answers
+    branches = composition_of(least, accountant.name).branches
+    below = answers_of(least, branches, quantity, values, accountant, digits)
+    pairs: Any = zip(answers, below, strict=True)
+    return tuple(replace(one, lower=other.lower) for one, other in pairs)
 
 
 def answers_of(

@@ -27,6 +27,7 @@ from hockeystick.tradeoffs.profiles.renyi_curve import RenyiCurve
 
 WHOLE: Final = whole_numbers("k", 1, (1, 100))
 _RATE: Final = Domain(symbol="alpha", low=0, high=1, typical=(0.01, 0.99))
+_ROUNDED: Final = Fraction(1, 2**200)
 _RATIO: Final = Domain(symbol="r", low=0, high=float("inf"), typical=(0.1, 10))
 
 
@@ -87,7 +88,9 @@ def _encoder(
         participations=pattern.participations,
         separation=pattern.separation,
     )
-    if (made.words, made.least_square, made.square) != (words, *squares):
+    # Descriptions of other versions may be rounded otherwise.
+    ends = zip(squares, (made.least_square, made.square), strict=True)
+    if made.words != words or any(abs(one - own) > own * _ROUNDED for one, own in ends):
         raise ParameterError("square", square, f"that of the strategy, {made.square}")
     return made
 

@@ -15,11 +15,11 @@ import click
 
 from hockeystick._version import __version__
 from hockeystick.cli.wording import on_one_line, on_the_command_line, wrong_parameter
-from hockeystick.errors import BudgetExhausted, HockeystickError
+from hockeystick.errors import BudgetExhausted, HockeystickError, InfeasibleError
 
 _NEAR: Final = 0.75
 _WRONG_INPUT: Final = 2
-_EXHAUSTED: Final = 4
+_STATUSES: Final = {InfeasibleError: 1, BudgetExhausted: 4}
 _INTERRUPTED: Final = 130
 
 
@@ -55,7 +55,7 @@ class Refusal:
             return cls("UsageError", _with_hint(error), _WRONG_INPUT, _known(error))
         if isinstance(error, click.ClickException):
             return cls("OSError", str(error), _WRONG_INPUT, {})
-        status = _EXHAUSTED if isinstance(error, BudgetExhausted) else _WRONG_INPUT
+        status = _STATUSES.get(type(error), _WRONG_INPUT)
         said = on_the_command_line(error) if isinstance(error, HockeystickError) else str(error)
         return cls(type(error).__name__, said, status, _known(error))
 

@@ -181,7 +181,9 @@ def plan_divergence(terms: Terms, order: float) -> tuple[float, float]:
     c = order - 1.0
     known = {loss: loss.cgf_bounds(c) for loss, _ in terms}
     upper = math.fsum(count * (known[loss].midpoint + known[loss].radius) for loss, count in terms)
-    return attained_divergence(terms, order, known), upper / c * _OUTWARD
+    # What underflows is not nothing.
+    least = math.ulp(0.0) if terms else 0.0
+    return attained_divergence(terms, order, known), max(upper / c * _OUTWARD, least)
 
 
 def attained_divergence(

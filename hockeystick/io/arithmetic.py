@@ -1,4 +1,4 @@
-"""Numbers that are written as ``2 * sqrt(3)``, ``log(3)`` or ``1 / 2**0.5``, as Python has them."""
+"""Numbers that are written as ``2 * sqrt(3)`` or ``Fraction(1, 3)``, as Python has them."""
 
 from __future__ import annotations
 
@@ -6,17 +6,18 @@ import ast
 import math
 import operator
 from collections.abc import Callable, Mapping
+from fractions import Fraction
 from typing import Any, Final
 
 from hockeystick.errors import PlanFileError
 
 _DEEPEST: Final = 16
-_FUNCTIONS: Final[Mapping[str, Callable[[Any], float]]] = {
+_FUNCTIONS: Final[Mapping[str, Callable[..., Any]]] = {
     f"{module}{name}": function
     for module in ("", "math.", "np.")
     for name, function in (("sqrt", math.sqrt), ("log", math.log), ("exp", math.exp))
-} | {"ln": math.log}
-_MARKS: Final = ("sqrt(", "log(", "ln(", "exp(", "**")
+} | {"ln": math.log, "Fraction": Fraction}
+_MARKS: Final = ("sqrt(", "log(", "ln(", "exp(", "**", "Fraction(")
 # The largest power of integers that is computed exactly, and no base needs more bits.
 _LARGEST_POWER: Final = 64
 _BITS: Final = 64
@@ -66,7 +67,7 @@ def computed(node: ast.expr, number: Callable[[ast.expr], Any], depth: int = 0) 
 
     Args:
         node: Sums, differences, products, quotients, powers, square roots, natural logarithms and
-            exponentials.
+            exponentials; fractions are exact.
         number: What reads a number that is written out.
         depth: How deep the node is nested.
 
@@ -78,7 +79,8 @@ def computed(node: ast.expr, number: Callable[[ast.expr], Any], depth: int = 0) 
     if depth > _DEEPEST:
         raise PlanFileError(f"values may be nested at most {_DEEPEST} deep")
     if isinstance(node, ast.Call) and _is_function(node):
-        return _FUNCTIONS[ast.unparse(node.func)](computed(node.args[0], number, depth + 1))
+        given = [computed(one, number, depth + 1) for one in node.args]
+        return _FUNCTIONS[ast.unparse(node.func)](*given)
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) and is_arithmetic(node):
         return -computed(node.operand, number, depth + 1)
     if not (isinstance(node, ast.BinOp) and type(node.op) in _OPERATIONS):
@@ -90,7 +92,7 @@ def computed(node: ast.expr, number: Callable[[ast.expr], Any], depth: int = 0) 
     return found
 
 
-def number_of(text: str) -> float | None:
+def number_of(text: str) -> float | Fraction | None:
     """Return the number that a text with a function or a power computes; None where it is none.
 
     Example:
@@ -105,7 +107,7 @@ def number_of(text: str) -> float | None:
         found = computed(node, _written) if is_arithmetic(node) else None
     except (SyntaxError, ValueError, TypeError, ArithmeticError, RecursionError, PlanFileError):
         return None
-    return found if found else None
+    return found if found or isinstance(found, Fraction) else None
 
 
 def _written(node: ast.expr) -> Any:
@@ -126,5 +128,7 @@ def _holds_operation(node: ast.expr | None) -> bool:
 
 
 def _is_function(node: ast.Call) -> bool:
-    """Return whether a call is one of the functions, of one thing."""
-    return ast.unparse(node.func) in _FUNCTIONS and len(node.args) == 1 and not node.keywords
+    """Return whether a call is one of the functions, of one thing, or of two for a fraction."""
+    name = ast.unparse(node.func)
+    most = 2 if name == "Fraction" else 1
+    return name in _FUNCTIONS and 1 <= len(node.args) <= most and not node.keywords

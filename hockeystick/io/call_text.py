@@ -84,8 +84,8 @@ def parse_plan(text: str, overrides: Mapping[str, object] | None = None) -> Mech
     Edge cases:
         Rooms may be named or left out: ``hs.mechanisms.Skellam(9)`` is ``Skellam(9)``. A number may
         be computed, as ``256 / 60_000``, ``2 * sqrt(3)`` or ``log(3)``, with ``+ - * / **``: it is
-        the float that Python computes. An override of one of a pair of alternatives, such as
-        ``rate``, also drops the other one, ``batch_size``.
+        the float that Python computes; ``Fraction(1, 3)`` is exact. An override of one of a pair of
+        alternatives, such as ``rate``, also drops the other one, ``batch_size``.
 
     Args:
         text: A call such as ``ZCDP(rho=0.5)``, or calls with ``@``, ``**`` and brackets; at most

@@ -13,7 +13,7 @@ from hockeystick._synonyms import meant, told
 from hockeystick.errors import PlanFileError
 from hockeystick.io.numbers import computed_in, parse_real
 from hockeystick.io.syntax import encoding_error, syntax_error
-from hockeystick.io.vocabulary import RELEASES, TOP_KEYS
+from hockeystick.io.vocabulary import RELEASES
 
 MOST_BYTES: Final = 1_000_000
 _A_PAGE: Final = re.compile(rb"\s*<(!doctype|html)", re.IGNORECASE)
@@ -80,7 +80,7 @@ def document_of(content: bytes) -> dict[str, Any]:
     try:
         text = content.decode("utf-8-sig")
         document = tomllib.loads(text, parse_float=parse_real)
-        return dict(computed_in(document, but=TOP_KEYS[:3]))
+        return dict(computed_in(document))
     except UnicodeDecodeError as error:
         raise PlanFileError(encoding_error(content, error)) from None
     except tomllib.TOMLDecodeError as error:

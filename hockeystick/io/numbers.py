@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection
 from decimal import Decimal
+from fractions import Fraction
 from typing import Any, Final
 
 from hockeystick.io.arithmetic import number_of
+from hockeystick.io.vocabulary import TEXTS
 
 # How people write numbers elsewhere: in per cent, as a power, with a comma, with a long minus.
 _PER_CENT: Final = re.compile(r"([\d.]+)\s*(?:%|percent|per cent)")
@@ -21,11 +22,11 @@ _MAY_BE_TWO: Final = re.compile(r"[1-9]\d+,[1-9]\d+")
 _LONG_MINUS: Final = re.compile(r"[\d.]+[eE]−\d+|−[\d.]+")
 
 
-def parse(text: str) -> float | Decimal | str:
+def parse(text: str) -> float | Fraction | Decimal | str:
     """Return the number that a text stands for; the text itself where it is none.
 
     A quotient of two, as 1/60000, is a float next to it, and so is what has a root or a power, as
-    2*sqrt(3). A number that a float would turn into
+    2*sqrt(3); ``Fraction(1, 60000)`` is exact. A number that a float would turn into
     inf or 0 comes as a ``Decimal``. The library's own checks then refuse it, as they refuse the
     text, by the name of the parameter.
     """
@@ -39,10 +40,10 @@ def parse(text: str) -> float | Decimal | str:
         return _quotient(text, above, below) if stroke else parse_real(text)
 
 
-def computed_in(node: Any, but: Collection[str] = ()) -> Any:
-    """Return what a file holds, quotients, roots and powers in quotes computed, but for some keys.
+def computed_in(node: Any) -> Any:
+    """Return what a file holds, quotients, roots and powers in quotes computed.
 
-    Other texts stay, a number in quotes among them.
+    Other texts stay, a number in quotes among them, and so do the names that people give.
 
     Example:
         >>> from hockeystick.io.numbers import computed_in
@@ -50,7 +51,7 @@ def computed_in(node: Any, but: Collection[str] = ()) -> Any:
         {'rate': 0.01020408163265306, 'grid': [1.4142135623730951, '1.5', '1/0', 'a/b']}
     """
     if isinstance(node, dict):
-        return {key: one if key in but else computed_in(one) for key, one in node.items()}
+        return {key: one if key in TEXTS else computed_in(one) for key, one in node.items()}
     if isinstance(node, list):
         return [computed_in(one) for one in node]
     is_operation = isinstance(node, str) and ("/" in node or number_of(node) is not None)

@@ -8,7 +8,7 @@ from dataclasses import fields, is_dataclass
 from enum import Enum
 from fractions import Fraction
 from inspect import signature
-from typing import Any
+from typing import Any, Final
 
 from hockeystick.errors import PlanFileError
 from hockeystick.io.contents import shown
@@ -16,7 +16,8 @@ from hockeystick.io.plan_file import PlanFile
 from hockeystick.io.vocabulary import KINDS, RELEASES, STRATEGIES
 from hockeystick.mechanisms import DPSGD, Composed, Encoder, Graph, Mechanism, Repeated
 from hockeystick.mechanisms.base import checked
-from hockeystick.numerics import decimal
+
+_LONG: Final = 1000
 
 
 def save_plan(plan: Mechanism | PlanFile, path: str | os.PathLike[str]) -> None:
@@ -26,9 +27,8 @@ def save_plan(plan: Mechanism | PlanFile, path: str | os.PathLike[str]) -> None:
         ``load_plan(path).plan`` equals the plan.
 
     Edge cases:
-        A file that exists is replaced. What no file can hold is refused: trade-off functions,
-        fractions that are no floats, and encoders made from a whole matrix, of which they keep the
-        sensitivity alone.
+        A file that exists is replaced. What no file can hold is refused: trade-off functions, and
+        encoders made from a whole matrix, of which they keep the sensitivity alone.
 
     Args:
         plan: A mechanism or plan; or a ``hockeystick.io.PlanFile``, which besides has a title,
@@ -89,8 +89,13 @@ def plan_text(plan: Mechanism | PlanFile) -> str:
 
     file = plan if isinstance(plan, PlanFile) else PlanFile(plan=checked("plan", plan))
     about = {name: getattr(file, name) for name in ("title", "source", "notes", "delta", "epsilon")}
-    known = {name: value for name, value in about.items() if value is not None}
-    return tomli_w.dumps({**known, **_tables(file.plan)})
+    known = {name: _written(name, value) for name, value in about.items() if value is not None}
+    text = tomli_w.dumps({**known, **_tables(file.plan)})
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise PlanFileError(f"no file can hold the text {error.object[error.start]!r}") from None
+    return text
 
 
 def _tables(plan: Mechanism) -> dict[str, Any]:
@@ -136,9 +141,9 @@ def _written(name: str, value: Any) -> Any:
     if isinstance(value, Enum):
         return value.value
     if isinstance(value, Fraction):
-        if decimal(float(value)) != value and Fraction(float(value)) != value:
-            raise PlanFileError(f"{name}: no file can hold the fraction {value}; use Python")
-        return float(value)
+        # Of decimals, Python reads a few thousand digits.
+        form = "#x" if len(f"{value.numerator * value.denominator:x}") > _LONG else "d"
+        return f"Fraction({value.numerator:{form}}, {value.denominator:{form}})"
     if isinstance(value, tuple | list):
         return [_written(name, one) for one in value]
     if isinstance(value, frozenset):
@@ -165,7 +170,7 @@ def _encoder(encoder: Encoder) -> dict[str, Any]:
     pattern = {"participations": encoder.participations, "separation": encoder.separation}
     return {
         "kind": kind,
-        **{name: _exactly(name, value) for name, value in own.items() if value is not None},
+        **{name: _written(name, value) for name, value in own.items() if value is not None},
         "rounds": encoder.rounds,
         **{name: value for name, value in pattern.items() if value != 1},
     }
@@ -180,15 +185,6 @@ def _strategy(encoder: Encoder) -> tuple[str, dict[str, Any]]:
         raise PlanFileError("encoder: no file can hold one made from a matrix; use Python")
     kind = next(kind for kind, made in STRATEGIES.items() if made is type(strategy))
     return kind, {name: getattr(strategy, name) for name in signature(type(strategy)).parameters}
-
-
-def _exactly(name: str, value: Any) -> Any:
-    """Return numbers that a file holds as they are, to the last bit."""
-    if isinstance(value, tuple):
-        return [_exactly(name, one) for one in value]
-    if isinstance(value, Fraction):
-        raise PlanFileError(f"{name}: no file can hold the fraction {value}; use Python")
-    return value
 
 
 def _of_a_kind(name: str, value: Any) -> dict[str, Any]:

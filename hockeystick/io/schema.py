@@ -25,10 +25,10 @@ _ABOUT: Final[Mapping[str, str]] = {
     "notes": "What a reader should know besides.",
 }
 _WHOLE: Final[Schema] = {"type": "integer"}
-# A file may also have a quotient, a root or a power in quotes.
+# A file may also have a quotient, a root, a power or a fraction in quotes.
 _COMPUTED: Final[Schema] = {
     "type": ["number", "string"],
-    "pattern": r"\d\s*/\s*[\d.]|\*\*|(?:sqrt|log|ln|exp)\(",
+    "pattern": r"\d\s*/\s*[\d.]|\*\*|(?:sqrt|log|ln|exp|Fraction)\(",
 }
 _PLAIN: Final[Mapping[str, Schema]] = {
     "float": _COMPUTED,

@@ -24,6 +24,8 @@ from hockeystick.notions import NOTIONS
 
 # What a plan file says beside its tables.
 TOP_KEYS: Final = ("title", "source", "notes", "delta", "epsilon")
+# Keys of texts, in which nothing is computed.
+TEXTS: Final = (*TOP_KEYS[:3], "split")
 IN_PYTHON_ONLY: Final = "FDP"
 # What is said where the adjacency of a plan is to be another, and the plan has none.
 NO_ADJACENCY: Final = (

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, Protocol, TypeAlias, TypeVar
+from dataclasses import fields, is_dataclass, replace
+from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from hockeystick.adjacency import Adjacency
 from hockeystick.mechanisms.base import Composed, Mechanism, Plan, Repeated
 from hockeystick.mechanisms.parallel import Parallel
 from hockeystick.mechanisms.sampling.poisson import PoissonSubsampled
+from hockeystick.mechanisms.streams.encoders import Encoder
+from hockeystick.mechanisms.streams.sensitivity import Pattern, Squares
 
 Runs: TypeAlias = tuple[tuple[Mechanism, int], ...]
 Value = TypeVar("Value")
@@ -99,6 +102,25 @@ class _Runs:
 def runs_of(mechanism: Mechanism) -> Runs:
     """Return the single releases that a plan composes, each with how often it runs."""
     return evaluate(mechanism, _Runs())
+
+
+def with_least_encoders(part: Any) -> Any:
+    """Return a plan, or a part of it, whose encoders move no more than somebody is known to."""
+    if isinstance(part, tuple):
+        return tuple(map(with_least_encoders, part))
+    if isinstance(part, Encoder):
+        pattern = Pattern(part.participations, part.separation)
+        ends = Squares(part.least_square, part.least_square)
+        return Encoder(part.words, part.rounds, pattern, ends, part.strategy)
+    if not isinstance(part, Mechanism) or not is_dataclass(part):
+        return part
+    changed = {}
+    for one in fields(part):
+        value = getattr(part, one.name)
+        least = with_least_encoders(value)
+        if least is not value and least != value:
+            changed[one.name] = least
+    return replace(part, **changed) if changed else part
 
 
 def assumptions_of(mechanism: Mechanism) -> tuple[str, ...]:

@@ -53,7 +53,8 @@ def log_of(value: Fraction) -> float:
     """Return the logarithm of a fraction in (0, 1] to a few ulp, next to 1 too."""
     if 2 * value > 1:
         return math.log1p(-float(1 - value))
-    return math.log(value.numerator) - math.log(value.denominator)
+    exponent = value.numerator.bit_length() - value.denominator.bit_length()
+    return math.log(float(value / Fraction(2) ** exponent)) + exponent * math.log(2.0)
 
 
 def log_readings(value: float) -> tuple[float, float]:

@@ -185,6 +185,18 @@ def test_an_encoder_is_checked_when_it_is_read(change: Callable[[dict[str, Any]]
         read_description(spoiled(change))
 
 
+def test_an_encoder_whose_square_was_rounded_otherwise_is_read() -> None:
+    """As it was written where both ends were the square of diagonals in fixed point."""
+    plan = hs.mechanisms.MatrixFactorization(4.0, hs.mechanisms.Encoder.square_root(1000))
+    found = encoded(plan)
+    unit = "0x4" + 63 * "0"
+    whole = "0xd0f5cf7b34f3287a05b2178ff24bf23b568cc4eae18e2dc1eb5214e7403e7c97"
+    found["encoder"].update(
+        {name: {"fraction": f"{whole}/{unit}"} for name in ("least_square", "square")}
+    )
+    assert read_description(found) == plan
+
+
 def test_an_encoder_that_was_written_without_its_strategy_is_read() -> None:
     found = read_description(spoiled(lambda one: one.pop("strategy")))
     assert isinstance(found, hs.mechanisms.MatrixFactorization)

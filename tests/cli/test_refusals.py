@@ -42,11 +42,12 @@ def test_a_refusal_is_one_object(
     words = shlex.split(arguments)
     status, out, err = run(words[0], "--json", *words[1:])
     error = json.loads(out)["error"]
-    assert (status, error["exit_status"], error["type"]) == (2, 2, kind)
+    expected = 1 if kind == "InfeasibleError" else 2
+    assert (status, error["exit_status"], error["type"]) == (expected, expected, kind)
     assert err == f"hockeystick: {error['message']}\n"
     assert error.items() >= known.items()
     # Without --json, standard output stays empty.
-    assert run(*words) == (2, "", err)
+    assert run(*words) == (expected, "", err)
 
 
 def test_a_budget_that_does_not_suffice_and_an_interrupt_keep_their_statuses() -> None:

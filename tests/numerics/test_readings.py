@@ -26,6 +26,15 @@ def test_next_to_1_the_readings_differ_from_their_first_digits_on() -> None:
     assert most == pytest.approx(-5.5511e-16, rel=1e-4)
 
 
+@pytest.mark.parametrize("bits", [60, 300, 3000])
+def test_logarithms_of_fractions_with_long_terms_are_right_to_a_few_ulp(bits: int) -> None:
+    for share in (0.4, 0.03, 1e-300):
+        value = Fraction(share) + Fraction(1, 3**bits)
+        with mp.workdps(60):
+            true = mp.log(mp.mpf(value.numerator) / value.denominator)
+            assert abs(log_of(value) - true) <= 2 * mp.mpf(2) ** -52 * abs(true)
+
+
 def test_the_logarithm_of_1_is_0() -> None:
     assert log_of(Fraction(1)) == 0.0
     assert log_of(Fraction(1, 10**400)) == pytest.approx(-400 * math.log(10.0))

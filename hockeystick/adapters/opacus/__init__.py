@@ -10,8 +10,15 @@ from hockeystick.adapters import missing
 try:
     from hockeystick.adapters.opacus._accountant import HockeystickAccountant, drawn_rate
     from hockeystick.adapters.opacus._engine import PrivacyEngine
+    from hockeystick.adapters.opacus._noise import get_noise_multiplier
     from hockeystick.adapters.opacus._replay import program
 except ModuleNotFoundError as error:
     raise missing(error, "opacus", "opacus") from error
 
-__all__ = ["HockeystickAccountant", "PrivacyEngine", "drawn_rate", "program"]
+__all__ = [
+    "HockeystickAccountant",
+    "PrivacyEngine",
+    "drawn_rate",
+    "get_noise_multiplier",
+    "program",
+]

@@ -33,8 +33,8 @@ _DOUBLES: Final = 2**53
 class HockeystickAccountant(IAccountant):  # type: ignore[misc]  # theirs has no types
     """Opacus's accounting by proven intervals: epsilon is the upper end.
 
-    ``PrivacyEngine`` of this module has it, and ``get_noise_multiplier(...,
-    accountant="hockeystick")`` finds it once the module has been imported. What is recorded is
+    ``PrivacyEngine`` of this module has it, and so has ``get_noise_multiplier(...,
+    accountant="hockeystick")``. What is recorded is
 
         PoissonSubsampled(Gaussian(noise_multiplier), sample_rate) ** steps
 
@@ -46,8 +46,6 @@ class HockeystickAccountant(IAccountant):  # type: ignore[misc]  # theirs has no
 
         Opacus's own engine does not tell an accountant which batches were left out, put together or
         drawn in another way, so that its steps are refused: use ``PrivacyEngine`` of this module.
-        ``get_noise_multiplier(epochs=...)`` takes ``int(epochs / sample_rate)`` steps, in floats
-        (48 for one epoch at 1/49): give it ``steps``.
 
     Edge cases:
         Nothing recorded costs 0, no noise inf. ``len`` is the number of steps, where Opacus's RDP

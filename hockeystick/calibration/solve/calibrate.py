@@ -195,7 +195,8 @@ def calibrate(
     Edge cases:
         A parameter that changes nothing is refused, and so is one that is found not to be
         monotone. Where every value meets the target, the end of the domain is returned. Where only
-        0 epochs, steps or runs do, that is no answer but an ``InfeasibleError``. Targets
+        0 epochs, steps or runs do, or only infinite noise, as Gaussian noise at delta 0, that is no
+        answer but an ``InfeasibleError``. Targets
         that only theorems connect to the plan (GDP, ZCDP, TCDP of a sampled plan) are met by the
         theorem's upper end, and the status is "bound".
 

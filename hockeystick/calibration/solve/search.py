@@ -365,16 +365,18 @@ class Search:
         )
 
     def _refuse_nothing(self, found: Bracket) -> None:
-        """Raise where the target leaves room for no step, no epoch, no run at all."""
-        parameter, outside = self.parameter, found.outside
-        if found.inside.x != 0.0 or outside is None or not parameter.is_amount:
+        """Raise where the target leaves room for no run at all, or takes infinite noise."""
+        parameter, (inside, outside) = self.parameter, found
+        endless = inside.x == math.inf
+        if outside is None or not (endless or (inside.x == 0.0 and parameter.is_amount)):
             return
-        least = parameter.one_step or outside.x
+        least = outside.x if endless else parameter.one_step or outside.x
         answer = self.achieved(least)
         amount = f"{parameter.name} = {least:g}{', one step,' if parameter.one_step else ''}"
         proven = "has" if self.constraint.violates(answer) else "is only proven to have"
         raise InfeasibleError(
-            f"no {parameter.name} above 0 reaches {self.constraint.sentence}: already at {amount} "
+            f"no {'finite ' * endless}{parameter.name}{'' if endless else ' above 0'} reaches "
+            f"{self.constraint.sentence}: {'even' if endless else 'already'} at {amount} "
             f"the plan {proven} {self._between(answer)}",
             least,
             answer.lower,

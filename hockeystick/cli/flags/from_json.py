@@ -70,7 +70,7 @@ def _plan_file(told: Mapping[str, Any]) -> PlanFile | None:
     if "type" in told:
         return PlanFile(plan=read_description(told))
     if any(name in told for name in TABLES):
-        return plan_file_of(computed_in(_given(told), but=_TEXTS), {})
+        return plan_file_of(computed_in(_given(told)), {})
     _refuse_rows(told.get("rows"))
     return None
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Final, final
@@ -14,12 +14,12 @@ from hockeystick._validate import Domain
 from hockeystick.errors import ParameterError
 from hockeystick.mechanisms.registry import registered
 from hockeystick.mechanisms.streams.sensitivity import (
-    BITS,
     Pattern,
     Squares,
     of_columns,
     of_toeplitz,
     square_root,
+    widened,
 )
 from hockeystick.mechanisms.streams.strategies import (
     MOST_ROUNDS,
@@ -65,7 +65,8 @@ class Encoder:
         the column norms), and for Toeplitz matrices whose coefficients are nonnegative and fall.
         Otherwise between the square of a concrete participant and an upper bound, the largest sum
         of the sizes of the columns' inner products: over every pattern where these are few, else
-        bounded by dynamic programming, each round with the worst pattern of its own.
+        bounded by dynamic programming, each round with the worst pattern of its own. Strategies
+        that are kept in fixed point have two ends, which agree to 60 digits.
 
     Edge cases:
         An encoder of zeros has sensitivity 0. Beyond the largest float, ``sensitivity`` is inf.
@@ -100,10 +101,7 @@ class Encoder:
         strategy: Strategy | None = None,
     ) -> None:
         values = (words, rounds, pattern.participations, pattern.separation)
-        ends = (_shortened(squares.least, up=False), _shortened(squares.most, up=True))
-        if squares.least == squares.most:
-            ends = (ends[1], ends[1])
-        for name, value in zip(Encoder.__slots__, (*values, *ends, strategy), strict=True):
+        for name, value in zip(Encoder.__slots__, (*values, *squares, strategy), strict=True):
             object.__setattr__(self, name, value)
 
     @classmethod
@@ -141,7 +139,13 @@ class Encoder:
         size = _validate.count("rounds", rounds, _ROUNDS)
         pattern = _pattern(participations, separation)
         plainest = checked_strategy(strategy).within(size)
-        squares = of_toeplitz(plainest.diagonals(size), size, pattern)
+        diagonals, error = plainest.enclosed(size)
+        squares = of_toeplitz(diagonals, size, pattern)
+        if error:
+            # No more than the sum of what the columns of a pattern are off.
+            off = error * len(pattern.earliest(size)) * (math.isqrt(size) + 1)
+            least, most = widened(squares, off)
+            squares = Squares(_shortened(least, math.floor), _shortened(most, math.ceil))
         return cls(plainest.words(size), size, pattern, squares, plainest)
 
     @classmethod
@@ -262,7 +266,7 @@ class Encoder:
             separation: The least distance of two of them in rounds, an integer >= 1.
 
         Returns:
-            The sensitivity, exact: the coefficients fall.
+            The sensitivity, to 60 digits: the coefficients fall.
 
         Raises:
             ParameterError: If a parameter is outside its domain.
@@ -336,7 +340,7 @@ class Encoder:
             separation: The least distance of two of them in rounds, an integer >= 1.
 
         Returns:
-            The sensitivity, exact where the scales sum to at most 1: the diagonals fall.
+            The sensitivity, to 60 digits where the scales sum to at most 1: the diagonals fall.
 
         Raises:
             ParameterError: If a parameter is outside its domain.
@@ -395,9 +399,7 @@ def _columns(matrix: object) -> list[tuple[Fraction, ...]]:
     return list(zip(*rows, strict=True))
 
 
-def _shortened(square: Fraction, *, up: bool) -> Fraction:
-    """Return a fraction rounded to one side, to far more digits than a float has."""
-    shift = 2 * BITS + square.denominator.bit_length() - square.numerator.bit_length()
-    scaled = square * Fraction(2) ** shift
-    rounded = math.ceil(scaled) if up else math.floor(scaled)
-    return Fraction(rounded) / Fraction(2) ** shift
+def _shortened(square: Fraction, rounding: Callable[[Fraction], int]) -> Fraction:
+    """Return a fraction in 256 binary digits, far more than a float has."""
+    unit = Fraction(2) ** (square.numerator.bit_length() - square.denominator.bit_length() - 256)
+    return rounding(square / unit) * unit

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
 # The most additions that enumerating the patterns of participation may take.
 _AFFORDABLE: Final = 300_000
-# Squares are kept to twice this number of binary digits, far more than a float has.
-BITS: Final = 128
 # A root is what an answer of a thousand digits is computed from.
 _ROOT_BITS: Final = 3500
 
@@ -113,6 +111,17 @@ def _earliest_square(coefficients: Sequence[Fraction], rounds: int, pattern: Pat
         former = total[row - apart] if row >= apart else 0
         total.append(former + value - (whole[row - end] if row >= end else 0))
     return Fraction(sum(value * value for value in total), unit * unit)
+
+
+def widened(squares: Squares, move: Fraction) -> Squares:
+    """Return ends of ``s^2`` where s may be off by a move h: ``2 s h <= h (s^2 / c + c)``."""
+    size = squares.most.numerator.bit_length() - squares.most.denominator.bit_length()
+    c = Fraction(2) ** (size // 2)
+    least, most = (
+        square + sign * move * (square / c + c)
+        for sign, square in zip((-1, 1), squares, strict=True)
+    )
+    return Squares(max(least, Fraction(0)), most + move * move)
 
 
 def of_columns(columns: Sequence[Sequence[Fraction]], pattern: Pattern) -> Squares:

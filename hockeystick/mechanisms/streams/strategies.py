@@ -2,10 +2,8 @@
 
 Each is known by its diagonals ``c_0, c_1, ...`` from the main one down. Strategies of few numbers
 have an inverse that is applied in little memory, so that noise ``C^-1 Z`` can be drawn as it is
-needed. Diagonals that are no binary fractions of moderate length are kept in fixed point, in units
-of ``2^-256``. Where a recurrence has no negative factor, each step rounds up, so that by induction
-no diagonal, and by that no sensitivity, is below the true one; all others are rounded by at most
-one unit a step.
+needed. Diagonals that are not given are kept in fixed point, in units of about ``2^-256 c_0``, with
+a bound of what is lost by that.
 """
 
 from __future__ import annotations
@@ -41,6 +39,9 @@ class Strategy(ABC):
     """A lower triangular Toeplitz matrix for any number of rounds."""
 
     @abstractmethod
+    def enclosed(self, rounds: int) -> tuple[list[Fraction], Fraction]:
+        """Return the diagonals in fixed point, and the most that one of them is off."""
+
     def diagonals(self, rounds: int) -> list[Fraction]:
         """Return the diagonals from the main one down, at most one for each round.
 
@@ -49,16 +50,17 @@ class Strategy(ABC):
         Args:
             rounds: The number of rounds, an integer >= 1.
         """
+        return self.enclosed(rounds)[0]
 
     def inverse(self, rounds: int) -> list[Fraction]:
         """Return the diagonals of the inverse, one for each round, to 200 binary digits.
 
-        By forward substitution, each step of which rounds up to a unit of ``2^-256``.
+        By forward substitution, each step of which rounds up to a unit.
 
         Raises:
             ZeroDivisionError: If the main diagonal is 0.
         """
-        return _substituted(self.diagonals(rounds), rounds)
+        return _substituted(self.diagonals(rounds), rounds)[0]
 
     @abstractmethod
     def words(self, rounds: int) -> str:
@@ -100,9 +102,9 @@ class Toeplitz(Strategy):
         given = exact_row("coefficients", coefficients, _COEFFICIENTS)
         object.__setattr__(self, "coefficients", tuple(map(_plain, given)))
 
-    def diagonals(self, rounds: int) -> list[Fraction]:
+    def enclosed(self, rounds: int) -> tuple[list[Fraction], Fraction]:
         """Return the coefficients, exactly."""
-        return [Fraction(value) for value in self.coefficients[:rounds]]
+        return [Fraction(value) for value in self.coefficients[:rounds]], Fraction(0)
 
     def words(self, rounds: int) -> str:
         """Return what it is."""
@@ -140,21 +142,20 @@ class SquareRoot(Strategy):
         if self.bands is not None:
             object.__setattr__(self, "bands", _validate.count("bands", self.bands, _BANDS))
 
-    def diagonals(self, rounds: int) -> list[Fraction]:
-        """Return the diagonals in fixed point.
-
-        Each step loses less than one unit, next to coefficients above ``2^-11``.
-        """
+    def enclosed(self, rounds: int) -> tuple[list[Fraction], Fraction]:
+        """Return the diagonals: a step that rounds loses less than one unit, and none grows."""
         kept = rounds if self.bands is None else min(self.bands, rounds)
-        found = [_UNIT]
+        found, lost = [_UNIT], 0
         for k in range(1, kept):
-            found.append(found[-1] * (2 * k - 1) // (2 * k))
-        return [Fraction(value, _UNIT) for value in found]
+            value, rest = divmod(found[-1] * (2 * k - 1), 2 * k)
+            found.append(value)
+            lost += rest > 0
+        return [Fraction(value, _UNIT) for value in found], Fraction(lost, _UNIT)
 
     def inverse(self, rounds: int) -> list[Fraction]:
         """Return those of ``sqrt(1 - x)`` for the whole square root, else by substitution."""
         if self.within(rounds) != SquareRoot():
-            return _substituted(self.diagonals(rounds), rounds)
+            return Strategy.inverse(self, rounds)
         found = [_UNIT]
         for k in range(1, rounds):
             found.append(found[-1] * (2 * k - 3) // (2 * k))
@@ -225,8 +226,8 @@ class BandedInverse(Strategy):
             found.append(found[-1] * (2 * k - 3) / (2 * k))
         return cls(found)
 
-    def diagonals(self, rounds: int) -> list[Fraction]:
-        """Return the diagonals of C in fixed point, rounded up."""
+    def enclosed(self, rounds: int) -> tuple[list[Fraction], Fraction]:
+        """Return the diagonals of C, rounded up."""
         return _substituted([Fraction(value) for value in self.coefficients], rounds)
 
     def inverse(self, rounds: int) -> list[Fraction]:
@@ -247,7 +248,7 @@ class BufferedToeplitz(Strategy):
 
     Its noise takes a memory of one row for each buffer, whatever the number of rounds:
     ``w_t = z_t - sum_j omega_j p_j`` with ``p_j`` next ``theta_j p_j + w_t``. The diagonals fall
-    where the scales sum to at most 1, and sensitivities are exact there. They are kept to 200
+    where the scales sum to at most 1, and sensitivities are known there. They are kept to 200
     binary digits, rounded up.
 
     Args:
@@ -283,16 +284,17 @@ class BufferedToeplitz(Strategy):
         object.__setattr__(self, "scales", given)
         object.__setattr__(self, "decays", rates)
 
-    def diagonals(self, rounds: int) -> list[Fraction]:
-        """Return the diagonals in fixed point, rounded up."""
-        total = [_UNIT, *[0] * (rounds - 1)]
+    def enclosed(self, rounds: int) -> tuple[list[Fraction], Fraction]:
+        """Return the diagonals, rounded up: a step adds less than one unit to a buffer."""
+        total, added = [_UNIT, *[0] * (rounds - 1)], 0
         for scale, decay in zip(self.scales, self.decays, strict=True):
-            factor, shift = _binary(decay)
-            value = math.ceil(Fraction(scale) * _UNIT)
+            (numerator, bits), (factor, shift) = _binary(scale), _binary(decay)
+            value, rest = divmod(numerator * _UNIT, 1 << bits)
             for t in range(1, rounds):
+                value, added = value + (rest > 0), added + (rest > 0)
                 total[t] += value
-                value = -(-value * factor >> shift)
-        return [Fraction(value, _UNIT) for value in total]
+                value, rest = divmod(value * factor, 1 << shift)
+        return [Fraction(value, _UNIT) for value in total], Fraction(added, _UNIT)
 
     def inverse(self, rounds: int) -> list[Fraction]:
         """Return the diagonals of the inverse in fixed point, by the buffers."""
@@ -311,15 +313,25 @@ class BufferedToeplitz(Strategy):
         return f"buffered Toeplitz matrix with {len(self.scales)} buffers"
 
 
-def _substituted(diagonals: Sequence[Fraction], rounds: int) -> list[Fraction]:
-    """Return the diagonals of a Toeplitz matrix's inverse in fixed point, each step rounded up."""
+def _substituted(diagonals: Sequence[Fraction], rounds: int) -> tuple[list[Fraction], Fraction]:
+    """Return the diagonals of a Toeplitz matrix's inverse in fixed point, each step rounded up.
+
+    With steps rounded by ``r_t < u``, ``D c = (1, 0, ...) + d_0 r``, so that no ``c_t`` is off by
+    more than ``u |d_0| sum |c_t|``: with this u, less than ``2^-254`` times the sum of those found.
+    """
     unit = math.lcm(*(value.denominator for value in diagonals))
     first, *rest = (int(value * unit) for value in diagonals)
-    found = [-(-unit * _UNIT // first)]
+    bits = _BITS + first.bit_length() - unit.bit_length()
+    value, lost = divmod(-unit << max(bits, 0), first << max(-bits, 0))
+    found = [-value]
     for _ in range(1, rounds):
         total = sum(d * c for d, c in zip(rest, reversed(found[-len(rest) :]), strict=False))
-        found.append(-(total // first))
-    return [Fraction(value, _UNIT) for value in found]
+        value, over = divmod(total, first)
+        found.append(-value)
+        lost = lost or over
+    scale = Fraction(2) ** -bits
+    most = sum(map(abs, found)) * scale / 2 ** (_BITS - 2) if lost else Fraction(0)
+    return [value * scale for value in found], most
 
 
 def checked_strategy(value: object) -> Strategy:

@@ -7,7 +7,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Final
 
-from hockeystick.numerics import ULP, decimal
+from hockeystick.numerics import ULP, decimal, log_of
 from hockeystick.numerics.rounding import short_up
 
 # Factors that cover every reading of a parameter, and a few roundings.
@@ -19,10 +19,7 @@ def log_complement(rate: float | Fraction) -> float:
     """Return ``ln(1-p)`` of a rate below 1, also where its float is 1."""
     if rate < 0.99:
         return math.log1p(-float(rate))
-    rest = 1 - Fraction(rate)
-    if rest > 1e-300:
-        return math.log(float(rest))
-    return math.log(rest.numerator) - math.log(rest.denominator)
+    return log_of(1 - Fraction(rate))
 
 
 @lru_cache(maxsize=256, typed=True)

@@ -92,11 +92,14 @@ class SampledGaussianLoss(DensityLoss, AnalyticLoss, ProfiledLoss):
     rate: float | Fraction
     noise_multiplier: float | Fraction
     removing: bool
+    # A float means the decimal that it prints as: it is no fraction that equals it.
+    is_fraction: bool = field(init=False, repr=False)
     # The rate and the distance of the means in units of the noise, as floats: asked very often.
     p: float = field(init=False, repr=False, compare=False)
     mu: float = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "is_fraction", isinstance(self.rate, Fraction))
         object.__setattr__(self, "p", float(self.rate))
         object.__setattr__(self, "mu", mu_of(self.noise_multiplier))
 

@@ -47,7 +47,7 @@ from hockeystick.mechanisms.selection.partition_selection import CountNoise
 from hockeystick.numerics import Ball, FloatAndDecimal, largest_reading, least_reading
 from hockeystick.numerics.rounding import DIGITS, as_mpf
 from hockeystick.numerics.working_precision import working_digits
-from hockeystick.privacy_loss.core.base import NO_INFINITY_MASS, CGFEstimate, PrivacyLoss
+from hockeystick.privacy_loss.core.base import CGFEstimate, PrivacyLoss
 from hockeystick.privacy_loss.core.composition import (
     ALONE,
     KIND,
@@ -77,14 +77,18 @@ _GROWTH: Final = 3
 @final
 @dataclass(frozen=True, slots=True)
 class UnseenPartitionLoss(PrivacyLoss):
-    """Infinite with probability p, else ``ln(1 - p)``; no lower end relies on it."""
+    """Infinite with probability p, else ``ln(1 - p)``.
+
+    Upper ends take p as ``rate``, lower ends as ``least``: 0 where they do not rely on it.
+    """
 
     rate: Fraction
+    least: Fraction = Fraction(0)
 
     @property
-    def attained(self) -> None:
-        """Nothing: it is part of what dominates, and other data are worse."""
-        return
+    def attained(self) -> NoiselessLoss | None:
+        """That of the least p; where it is 0, other data are worse."""
+        return NoiselessLoss(self.least, True) if self.least else None
 
     @property
     def infinity_mass(self) -> FloatAndDecimal:
@@ -93,13 +97,16 @@ class UnseenPartitionLoss(PrivacyLoss):
 
     @property
     def attained_infinity_mass(self) -> FloatAndDecimal:
-        """None."""
-        return NO_INFINITY_MASS
+        """The least p."""
+        return FloatAndDecimal.of(self.least)
 
     @property
     def finite(self) -> ConstantLoss | None:
-        """``ln(1 - p)``; None where the partition is always shown."""
-        return None if self.rate == 1 else ConstantLoss(*complement_bounds(self.rate))
+        """``ln(1 - p)`` for either p; None where the partition is always shown."""
+        below_1 = [p for p in (self.rate, self.least or self.rate) if p < 1]
+        if not below_1:
+            return None
+        return ConstantLoss(complement_bounds(below_1[0])[0], complement_bounds(below_1[-1])[1])
 
     @property
     def supremum(self) -> float:
@@ -161,18 +168,11 @@ class _Kinds:
 
     def exactly(self, shared: int, alone: int) -> Composition:
         """Return the losses of neighbours with so many partitions of either kind."""
-        p = self.least
-        losses = (NoiselessLoss(p, True), NoiselessLoss(p, False)) if p > 0 else ()
-        return self._of(shared, alone, losses)
+        return self._of(shared, alone, self.least)
 
     def together(self, shared: int, alone: int) -> Composition:
         """Return losses that dominate; lower ends are those without partitions of users alone."""
-        p = self.most
-        if p == 0:
-            return self._of(shared, alone, ())
-        removing = UnseenPartitionLoss(p)
-        adding = removing if p == 1 else ConstantLoss(0.0, largest_when_adding(p))
-        return self._of(shared, alone, (removing, adding))
+        return self._of(shared, alone, Fraction(0))
 
     def by_blocks(self, k: int) -> Iterator[Composition]:
         """Return the losses of all neighbours, those with similar numbers of partitions as one."""
@@ -182,8 +182,16 @@ class _Kinds:
             else:
                 yield self.together(k - least, most)
 
-    def _of(self, shared: int, alone: int, losses: tuple[PrivacyLoss, ...]) -> Composition:
-        """Return the terms of both directions."""
+    def _of(self, shared: int, alone: int, least: Fraction) -> Composition:
+        """Return the terms of both directions, p being at least so much for lower ends."""
+        losses: tuple[PrivacyLoss, ...] = ()
+        p = self.most
+        if p == 1:
+            # Adding, a p of almost 1 is no infinity mass that is attained.
+            losses = UnseenPartitionLoss(p, least), UnseenPartitionLoss(p, Fraction(least == 1))
+        elif p > 0:
+            constant = ConstantLoss(-complement_bounds(least)[1], largest_when_adding(p))
+            losses = UnseenPartitionLoss(p, least), constant
         if self.adjacency is Adjacency.REPLACE_ONE:
             both = _runs(losses, alone) + _times(once(self.noise.removing), shared)
             both += _times(once(self.noise.adding), shared)

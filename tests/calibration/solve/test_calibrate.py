@@ -460,12 +460,26 @@ def test_an_error_above_the_prior_is_out_of_reach() -> None:
         hs.calibrate(hs.Gaussian(1), "noise_multiplier", hs.calibration.BayesError(0.2, prior=0.1))
 
 
-@pytest.mark.parametrize("prior", [0.5, 0.1, 0.9])
-def test_an_error_as_large_as_the_prior_takes_infinite_noise(prior: float) -> None:
-    least = hs.calibration.BayesError(min(prior, 1.0 - prior), prior=prior)
-    found = hs.calibrate(hs.Gaussian(1), "noise_multiplier", least)
-    assert found.value == math.inf
-    assert found.achieved.lower == found.achieved.upper == least.value
+@pytest.mark.parametrize(
+    ("plan", "parameter", "target"),
+    [
+        (hs.Gaussian(1), "noise_multiplier", hs.calibration.BayesError(0.5, prior=0.5)),
+        (hs.Gaussian(1), "noise_multiplier", hs.calibration.Advantage(0.0)),
+        (hs.Gaussian(1), "noise_multiplier", hs.calibration.TruePositiveRate(0.2, fpr=0.2)),
+        (hs.Gaussian(1), "noise_multiplier", hs.ApproxDP(1.0, 0.0)),
+        (hs.Gaussian(1), "noise_multiplier", hs.RenyiDP({3.0: 0.0})),
+        (hs.Gaussian(1), "noise_multiplier", hs.ZCDP(0.0)),
+        (hs.Gaussian(1), "noise_multiplier", hs.GDP(0.0)),
+        (hs.Laplace(1), "scale", hs.PureDP(0.0)),
+        (hs.DiscreteGaussian(1), "sigma", hs.PureDP(3.0)),
+        (hs.Laplace(2) @ hs.Gaussian(1), "noise_multiplier", hs.PureDP(3.0)),
+        (hs.mechanisms.TreeAggregation(1.0, leaves=9), "noise_multiplier", hs.PureDP(3.0)),
+    ],
+    ids=str,
+)
+def test_infinite_noise_is_no_answer(plan: hs.Mechanism, parameter: str, target: Any) -> None:
+    with pytest.raises(hs.errors.InfeasibleError, match=f"no finite .*{parameter} reaches"):
+        hs.calibrate(plan, parameter, target)
 
 
 @pytest.mark.parametrize(

@@ -79,7 +79,7 @@ def test_buffers_for_several_participations(error: str) -> None:
     found = optimise_buffered(200, 2, **pattern, error=error)
     assert isinstance(found.strategy, BufferedToeplitz)
     assert sum(found.strategy.scales) < 1
-    assert found.least_square == found.square
+    assert found.square - found.least_square < found.square / 2**200
     assert (found.participations, found.separation) == (4, 50)
     root = Encoder.square_root(200, **pattern)
     assert sums_error(found, error).loss < sums_error(root, error).loss

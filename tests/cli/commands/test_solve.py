@@ -169,10 +169,17 @@ def test_an_accountant_that_proves_nothing_is_not_taken_for_a_misspelt_one(run: 
 def test_no_epochs_are_no_answer(run: Run) -> None:
     asked = ("solve", TUTORIAL, "--parameter", "epochs", "--epsilon", "1e-9", "--json")
     status, out, err = run(*asked)
-    assert (status, json.loads(out)["error"]["type"]) == (2, "InfeasibleError")
+    assert (status, json.loads(out)["error"]["type"]) == (1, "InfeasibleError")
     assert err.startswith("hockeystick: no epochs above 0 reaches epsilon 1e-09 at delta 1e-05:")
     assert "already at epochs = 0.00426667, one step, the plan has epsilon between" in err
     assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize("plan", ["Gaussian()", "DPSGD(rate=0.01, steps=100)"])
+def test_infinite_noise_is_no_answer(run: Run, plan: str) -> None:
+    status, out, err = run("solve", plan, "--epsilon", "1", "--delta", "0")
+    assert (status, out, err.count("\n")) == (1, "", 1)
+    assert err.startswith("hockeystick: no finite noise_multiplier reaches epsilon 1 at delta 0: ")
 
 
 def test_epochs_are_told_with_the_steps_that_they_make(run: Run) -> None:
@@ -194,7 +201,7 @@ def test_what_cannot_be_reached_is_one_line_with_the_best(run: Run, write: Write
     asked = ("solve", *PLAN, "--parameter", "noise_multiplier", *TARGET, "--spent", spent)
     status, out, err = run(*asked)
     best = float(hs.epsilon(hs.Gaussian(1), 1e-5))
-    assert (status, out) == (2, "")
+    assert (status, out) == (1, "")
     assert "no noise_multiplier reaches epsilon 2 at delta 1e-05: at noise_multiplier = inf" in err
     assert f"{best:.6g}" in err
 

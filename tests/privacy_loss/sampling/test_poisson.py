@@ -13,7 +13,7 @@ import hockeystick as hs
 from hockeystick.adjacency import Adjacency
 from hockeystick.mechanisms import PoissonSubsampledGroup
 from hockeystick.numerics.multiprecision import mp
-from hockeystick.privacy_loss import NoAnalysisError, dominating_pair
+from hockeystick.privacy_loss import NoAnalysisError, compose, dominating_pair
 
 each_adjacency = pytest.mark.parametrize("adjacency", list(Adjacency))
 
@@ -158,3 +158,10 @@ def test_a_peer_s_estimate_of_the_same_mixture_is_close() -> None:
     answer = hs.epsilon(plan, 1e-6)
     assert isinstance(answer, hs.Certified)
     assert estimate == pytest.approx(answer.upper, rel=1e-3)
+
+
+def test_a_fraction_is_another_rate_than_the_float_that_equals_it() -> None:
+    """The float 0.1 means 1/10, and ``Fraction(0.1)`` a little more."""
+    one, other = (hs.PoissonSubsampled(hs.Gaussian(4.0), rate) for rate in (0.1, Fraction(0.1)))
+    assert one == other
+    assert len(compose(one**10 @ other**10).removing) == 2

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import random
 from collections.abc import Iterator
 from typing import Any
 
@@ -230,6 +231,21 @@ def test_a_user_alone_is_shown_with_this_probability(noise: Any, threshold: floa
         assert as_mpf(low) <= known * (1 + mp.mpf(10) ** -20)
         assert known * (1 - mp.mpf(10) ** -20) <= as_mpf(high)
         assert float(high) <= float(low) * (1 + 1e-14)
+
+
+def test_a_user_alone_in_all_partitions_is_between_both_ends() -> None:
+    """At epsilon 50 noise of this much hides all else: ``1 - (1 - p)^k`` in 50 digits or more."""
+    draw = random.Random(7)
+    for _ in range(20):
+        laplace, scale, k = draw.random() < 0.5, draw.uniform(1.5, 9.0), draw.randint(1, 3)
+        threshold = 1.0 + scale * draw.uniform(-0.1, 18.0)
+        noise = hs.Laplace(scale) if laplace else hs.Gaussian(scale)
+        answer = hs.delta(PartitionSelection(noise, threshold, k), epsilon=50)
+        with mp.workdps(120):
+            at = (mp.mpf(repr(threshold)) - 1) / mp.mpf(repr(scale))
+            tail = mp.exp(-abs(at)) / 2 if laplace else mp.erfc(abs(at) / mp.sqrt(2)) / 2
+            truth = -mp.expm1(k * mp.log1p(-(tail if at > 0 else 1 - tail)))
+            assert answer.lower <= truth <= answer.upper <= answer.lower * (1 + 1e-12)
 
 
 @pytest.mark.parametrize("k", [1, 2, 8, 9, 30, 1000, 10**9])

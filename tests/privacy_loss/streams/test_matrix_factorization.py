@@ -13,6 +13,7 @@ from hockeystick.privacy_loss import DominatingPair, GaussianLoss, NoiselessLoss
 from hockeystick.privacy_loss.core.dominated import DominatedLoss
 
 ROOT = hs.mechanisms.Encoder.square_root(1000)
+THIRD: Any = Fraction(1, 3)
 
 
 def gaussian_delta(mu: Any, epsilon: Any) -> Any:
@@ -46,6 +47,41 @@ def test_the_interval_of_a_factorization_holds_the_truth(noise: float) -> None:
         truth = gaussian_delta(mp.sqrt(square) / mp.mpf(repr(noise)), mp.mpf("1.25"))
         assert answer.lower <= truth <= answer.upper
     assert answer.relative_width < 1e-12
+
+
+@pytest.mark.parametrize(
+    ("noise", "encoder", "same"),
+    [
+        (1.0, hs.mechanisms.Encoder.of_matrix([[THIRD]]), 3.0),
+        (1.0, hs.mechanisms.Encoder.banded_inverse([Fraction(3)], 5), 3.0),
+        (1.0, hs.mechanisms.Encoder.banded_inverse([Fraction(3), Fraction(-3)], 9), 1.0),
+        (2.0, hs.mechanisms.Encoder.buffered_toeplitz([1e-300], [0.1], 2), 2.0),
+        (1e100, hs.mechanisms.Encoder.banded_inverse([Fraction(10) ** -100], 5), 1.0),
+    ],
+)
+def test_in_100_digits_it_is_the_gaussian_mechanism_that_it_is(
+    noise: float, encoder: hs.mechanisms.Encoder, same: float
+) -> None:
+    plan, gaussian = hs.mechanisms.MatrixFactorization(noise, encoder), hs.Gaussian(same)
+    for one, other in (
+        (plan, gaussian),
+        (hs.mechanisms.RevealedSample(plan, 0.1), hs.mechanisms.RevealedSample(gaussian, 0.1)),
+    ):
+        found, known = (hs.delta(each, 0.7, digits=100) for each in (one, other))
+        assert found.lower <= known.upper
+        assert known.lower <= found.upper
+
+
+def test_in_100_digits_a_rounded_encoder_has_two_ends() -> None:
+    plan = hs.mechanisms.MatrixFactorization(2.0, ROOT)
+    answer = hs.delta(plan, 1.25, digits=100)
+    with mp.workdps(110):
+        square, term = mp.one, mp.one
+        for k in range(1, 1000):
+            term *= mp.mpf(2 * k - 1) / (2 * k)
+            square += term**2
+        assert answer.lower < gaussian_delta(mp.sqrt(square) / 2, mp.mpf("1.25")) < answer.upper
+        assert 0 < answer.upper - answer.lower < mp.mpf(10) ** -65
 
 
 def test_epochs_with_fresh_trees_are_repetitions() -> None:

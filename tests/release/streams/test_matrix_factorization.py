@@ -138,7 +138,8 @@ def test_neighbours_are_no_further_apart_than_the_noise_is_for(
         other.keep(needed, released - y)
         square += sum(int(a) ** 2 for a in fresh - needed)
     assert math.sqrt(square) <= grid.scale * (encoder.sensitivity / z) * (1 + 1e-12)
-    if encoder.least_square == encoder.square and strategy != STRATEGIES[2]:
+    known = encoder.square - encoder.least_square < encoder.square / 2**200
+    if known and strategy != STRATEGIES[2]:
         assert math.sqrt(square) > grid.scale * (encoder.sensitivity / z) * (1 - 1e-3)
 
 

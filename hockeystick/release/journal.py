@@ -112,7 +112,7 @@ class Journal:
     def _write(self, text: bytes) -> None:
         """Write all of a text to the disk, or raise: one nearly full takes a part and says so."""
         while text:
-            text = text[self._file.write(text) :]
+            text = text[os.write(self._file.fileno(), text) :]
         _files.force(self._file.fileno())
 
     def _begun(self, *titles: str) -> tuple[str, int]:

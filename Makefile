@@ -25,9 +25,9 @@ SLOW := slow
 ENGINES := tests/adapters/flower/test_killed_server.py tests/adapters/ray/test_executor.py \
     tests/ledger/test_crashes.py tests/reports/test_browser.py
 REAL := killed_server or byte_for_byte or a_server_that_crashes or (curve_is_drawn and 1200-light)
-# Of the slow tests, one in ONE_IN; another DRAW draws other ones.
+# Of the slow tests, one in ONE_IN: every day others, and those of another day by its date as DRAW.
 ONE_IN ?= 10
-DRAW ?= $(shell git rev-parse --short HEAD)
+DRAW ?= $(shell date -u +%F)
 # Every room, answered and not only imported, for `make test-lowest`.
 LIGHT := hockeystick tests/test_readme.py tests/accountants/test_leaves.py tests/cli/test_answers.py \
     tests/privacy_loss/decentralised/test_gopa.py

@@ -33,6 +33,7 @@ LIGHT := hockeystick tests/test_readme.py tests/accountants/test_leaves.py tests
     tests/privacy_loss/decentralised/test_gopa.py
 LINT := echo "== ruff, import contracts" && $(BIN)/python -m ruff check -q && \
     $(BIN)/python -m ruff format -q --check && $(BIN)/lint-imports --no-logo
+# Without more, all that setup.cfg names: the tests and benchmarks as well.
 TYPES := echo "== mypy" && $(BIN)/python -m mypy
 # With --store, `make notebooks` has the notebooks keep what they show.
 STORE ?=
@@ -55,9 +56,9 @@ run: $(VENV)/.installed ## install, then print epsilon for an example plan
 
 # Plain assertions halve what collecting costs in a fresh clone; what fails is run again by itself,
 # with its values shown.
-test: $(VENV)/.installed-test ## install, then lint, types, import contracts and the quick tests
+test: $(VENV)/.installed-test ## install, then lint, the package's types and imports, and the quick tests
 	@$(LINT)
-	@$(TYPES) >$(VENV)/types 2>&1 & types=$$!; \
+	@$(TYPES) hockeystick >$(VENV)/types 2>&1 & types=$$!; \
 	$(PYTEST) $(PARALLEL) --assert=plain -m "$(QUICK)" $(PYTEST_ARGS); status=$$?; \
 	[ $$status != 1 ] || $(PYTEST) --last-failed --last-failed-no-failures none -m "$(QUICK)"; \
 	wait $$types || status=1; cat $(VENV)/types; exit $$status

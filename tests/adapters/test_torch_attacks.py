@@ -309,9 +309,9 @@ def test_a_model_that_became_half_precise_is_refused_before_a_step_is_counted() 
 
 
 def test_a_mask_of_dropout_is_not_decided_by_a_seed_that_others_know() -> None:
-    model = nn.Sequential(nn.Dropout(0.5), nn.Linear(50, 1))
     found = []
     for _ in range(2):
+        model = nn.Sequential(nn.Dropout(0.5), nn.Linear(50, 1))
         torch.manual_seed(3)
         before = torch.get_rng_state()
         found.append(_sum(model, [torch.ones(50)] * 2))
@@ -358,7 +358,7 @@ class Shrinking(nn.Module):  # type: ignore[misc]  # torch may have no types
 @pytest.mark.parametrize("through_data", [False, True])
 def test_a_model_that_writes_to_its_weights_is_refused(through_data: bool) -> None:
     private = _loop(model=Shrinking(through_data=through_data))
-    with pytest.raises(ParameterError, match=r"^model must be free of weights that its forward"):
+    with pytest.raises(ParameterError, match=r"got 'weight layer.weight'$"):
         _step(private)
     assert private.steps == 0
 
@@ -366,7 +366,7 @@ def test_a_model_that_writes_to_its_weights_is_refused(through_data: bool) -> No
 @pytest.mark.parametrize("in_place", [False, True])
 def test_a_model_that_keeps_what_it_saw_in_a_buffer_is_refused(in_place: bool) -> None:
     private = _loop(model=Remembering(in_place=in_place))
-    with pytest.raises((ParameterError, RuntimeError), match=r"buffer mean|mutate a captured"):
+    with pytest.raises((ParameterError, IncompatibleError), match=r"buffer mean|write in place"):
         _step(private)
     assert private.steps == 0
     assert torch.equal(private.model.mean, torch.zeros(3, device=DEVICE))

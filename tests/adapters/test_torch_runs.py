@@ -6,6 +6,7 @@ import copy
 import os
 import pickle
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -185,7 +186,7 @@ def test_the_optimizer_is_free_after_the_loop_is_gone() -> None:
 
 def test_two_loops_may_share_an_optimizer() -> None:
     first = _loop()
-    second = make_private(first.model, first.optimizer, _data(), FULL)
+    second = make_private(first.model, first.optimizer, _data(), replace(FULL, extra=FULL))
     _step(first)
     _step(second)
     assert (first.steps, second.steps) == (1, 1)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -56,6 +57,14 @@ def check_model(model: Any) -> None:
                 "eval() of these layers, and no max_norm"
             )
             raise ParameterError("model", found, allowed)
+        if getattr(module, "sparse", False) is True:
+            raise ParameterError("model", f"{found} with sparse=True", "of dense gradients")
+        if getattr(module, "gradient_checkpointing", False) is True:
+            allowed = (
+                "without activation checkpointing, which torch.func does not take of single "
+                "examples; a smaller microbatch= saves memory as well"
+            )
+            raise ParameterError("model", f"{found} with gradient_checkpointing", allowed)
 
 
 def trained(model: Any) -> Tensors:
@@ -86,6 +95,8 @@ def check_optimizer(optimizer: Any, model: Any) -> None:
         raise ParameterError("optimizer", type(optimizer).__name__, "a torch.optim.Optimizer")
     if isinstance(optimizer, torch.optim.LBFGS):
         raise ParameterError("optimizer", "LBFGS", "one that takes one gradient for each step")
+    if isinstance(optimizer, torch.optim.SparseAdam):
+        raise ParameterError("optimizer", "SparseAdam", "one that takes dense gradients, as Adam")
     check_groups(optimizer, model)
 
 
@@ -115,37 +126,55 @@ def examples_of(dataset: Any) -> int:
     return len(dataset)
 
 
-class Buffers:
-    """A model's buffers and weights as they are, to be found so again."""
+@contextmanager
+def untouched(model: Any) -> Iterator[None]:
+    """Put back what a model keeps as it was before its forward, and raise if that wrote to tensors.
 
-    __slots__ = ("_found", "_weights")
-
-    def __init__(self, model: Any) -> None:
-        self._found = [
-            (module, name, buffer)
-            for module in model.modules()
-            for name, buffer in module._buffers.items()
-        ]
-        self._weights = [(*one, one[1]._version) for one in model.named_parameters()]
-
-    def check(self) -> None:
-        """Put back what the model's forward replaced, and raise if it did or wrote to weights."""
-        changed = [one for one in self._found if one[0]._buffers.get(one[1]) is not one[2]]
-        for module, name, buffer in changed:
-            module._buffers[name] = buffer
+    What goes on from one microbatch to the next tells how many there were, and so how large a
+    secret batch is, if it does not tell of the examples themselves.
+    """
+    modules = [(one, dict(one.__dict__), dict(one._buffers)) for one in model.modules()]
+    tensors = [(f"buffer {name}", one, one.detach().clone()) for name, one in model.named_buffers()]
+    tensors += [(f"weight {name}", one, None) for name, one in model.named_parameters()]
+    versions = [_version(one) for _, one, _ in tensors]
+    try:
+        yield
+    finally:
+        changed = []
+        for module, attributes, buffers in modules:
+            changed += [
+                f"buffer {name} of {type(module).__name__}"
+                for name in buffers.keys() | module._buffers.keys()
+                if buffers.get(name) is not module._buffers.get(name)
+            ]
+            for kept, before in ((module.__dict__, attributes), (module._buffers, buffers)):
+                kept.clear()
+                kept.update(before)
+        for (name, tensor, copied), version in zip(tensors, versions, strict=True):
+            if _version(tensor) != version or (copied is not None and not _same(tensor, copied)):
+                changed.append(name)
+                if copied is not None:
+                    tensor.detach().copy_(copied)
         if changed:
-            module, name, _ = changed[0]
             allowed = (
-                "free of buffers that its forward sets: they keep of examples what no noise hides"
+                "free of buffers and weights that its forward writes: they keep of examples, or of "
+                "how many there were, what no noise hides; write to them between steps, or let "
+                "eval() of the layer leave them be"
             )
-            raise ParameterError("model", f"buffer {name} of {type(module).__name__}", allowed)
-        for name, value, version in self._weights:
-            if value._version != version:
-                allowed = (
-                    "free of weights that its forward writes to, once for each microbatch: how "
-                    "often tells how large a secret batch is; write to them between steps"
-                )
-                raise ParameterError("model", f"weight {name}", allowed)
+            raise ParameterError("model", changed[0], allowed)
+
+
+def _version(tensor: Any) -> int:
+    """Return how often a tensor was written, for what torch counts."""
+    return 0 if tensor.is_inference() else tensor._version
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Return whether two tensors have the same bits, also of NaN."""
+    if one.layout is not torch.strided:
+        return True  # no more is known than how often it was written
+    first, second = (x.detach().reshape(-1).view(torch.uint8) for x in (one, other))
+    return bool(torch.equal(first, second))
 
 
 def _repeats(dataset: Any) -> bool:

@@ -15,6 +15,7 @@ from torch.utils import _pytree as trees
 from hockeystick.adapters.torch._arithmetic import Arithmetic
 from hockeystick.adapters.torch._clipping import Clip, Tensors
 from hockeystick.adapters.torch._single import single_gradients
+from hockeystick.errors import IncompatibleError
 
 LossFn = Callable[..., Any]
 Examples = tuple[Any, ...]
@@ -67,6 +68,7 @@ def individual(
     each = vmap(partial(grad_and_value(_loss(model, loss_fn)), params), randomness="different")
     with single_gradients(model):
         found, losses = each(*chunk)
+        _check_all_reached(model, losses)
     return {name: one.detach() for name, one in found.items()}, losses.detach().sum()
 
 
@@ -79,6 +81,7 @@ def whole(model: Any, loss_fn: LossFn, params: Tensors, chunk: Examples) -> tupl
 
     with single_gradients(model):
         found, losses = grad_and_value(total)(params)
+        _check_all_reached(model, losses)
     return {name: one.detach() for name, one in found.items()}, losses.detach()
 
 
@@ -101,16 +104,41 @@ def chunks(examples: Examples, size: int | None) -> Iterator[Examples]:
         yield trees.tree_map(itemgetter(block), examples)
 
 
-def _loss(model: Any, loss_fn: LossFn) -> Callable[..., Any]:
-    """Return the loss of one example as a function of the parameters."""
+class _WithLoss(torch.nn.Module):  # type: ignore[misc]  # torch may have no types
+    """A model with its loss, which finds the parameters that are differentiated in the model."""
 
-    def loss(params: Tensors, first: Any, *targets: Any) -> Any:
-        given, *rest = trees.tree_map(lambda part: part.unsqueeze(0), (first, *targets))
+    def __init__(self, model: Any, loss_fn: LossFn) -> None:
+        super().__init__()
+        self.model, self._loss_fn = model, (loss_fn,)
+
+    def forward(self, given: Any, *targets: Any) -> Any:
         named = given if isinstance(given, dict) else {}
         places = () if isinstance(given, dict) else given if isinstance(given, tuple) else (given,)
-        return loss_fn(functional_call(model, params, places, named), *rest).sum()
+        return self._loss_fn[0](self.model(*places, **named), *targets).sum()
+
+
+def _loss(model: Any, loss_fn: LossFn) -> Callable[..., Any]:
+    """Return the loss of one example as a function of the parameters."""
+    together = _WithLoss(model, loss_fn)
+
+    def loss(params: Tensors, *example: Any) -> Any:
+        given = trees.tree_map(lambda part: part.unsqueeze(0), example)
+        return functional_call(together, {f"model.{n}": one for n, one in params.items()}, given)
 
     return loss
+
+
+def _check_all_reached(model: Any, losses: Any) -> None:
+    """Raise where the losses depend on parameters by a way that no gradient was taken along."""
+    if not losses.requires_grad:
+        return
+    own = [one for one in model.parameters() if one.requires_grad]
+    past = torch.autograd.grad(losses.sum(), own, allow_unused=True)
+    if any(one is not None for one in past):
+        raise IncompatibleError(
+            "loss_fn uses parameters of the model that were taken out of it before, whose gradient "
+            "would be lost: read them from the model inside loss_fn, or detach() them"
+        )
 
 
 def _lengths(rows: Any, limit: float) -> Any:
@@ -120,9 +148,14 @@ def _lengths(rows: Any, limit: float) -> Any:
     width = rows.shape[1]
     whole = width - width % _BLOCK
     if whole == 0:
-        return _length(rows).double()
-    blocks = _length(rows[:, :whole].unflatten(1, (-1, _BLOCK))).double()
-    return _length(torch.cat([blocks, _length(rows[:, whole:]).double().unsqueeze(1)], dim=1))
+        found = _length(rows).double()
+    else:
+        blocks = _length(rows[:, :whole].unflatten(1, (-1, _BLOCK))).double()
+        found = _length(torch.cat([blocks, _length(rows[:, whole:]).double().unsqueeze(1)], dim=1))
+    if not bool(torch.isfinite(found).all()):  # squares of 10^19 are infinite in single precision
+        largest = rows.abs().amax(dim=1).double().clamp(min=1.0)
+        found = largest * _length(rows.double() / largest.unsqueeze(1))
+    return found
 
 
 def _length(rows: Any) -> Any:

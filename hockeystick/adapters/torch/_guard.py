@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, Final
+from dataclasses import dataclass
+from typing import Any, Final, final
 
 import torch
+from torch.utils.weak import WeakIdKeyDictionary
 
+import hockeystick as hs
 from hockeystick.adapters.loop._random import numbers
 from hockeystick.adapters.torch._random import keyed
 from hockeystick.errors import IncompatibleError
+from hockeystick.mechanisms import Composed
 
+# What the loops of this process released of each parameter, by the names of their runs.
+_RELEASED: Final[Any] = WeakIdKeyDictionary()
 _STEPPING: Final[weakref.WeakSet[Any]] = weakref.WeakSet()
 _SEEDS: Final = 2**63
 
@@ -39,6 +45,62 @@ def _refuse_open_step(optimizer: Any, arguments: Any, options: Any) -> None:
             "the optimizer of a private loop steps by private.step alone: this step would use "
             "gradients without clipping and noise, and not be counted; close the loop first"
         )
+
+
+@final
+@dataclass(slots=True)
+class Release:
+    """What one loop released of the parameters that it trains.
+
+    Args:
+        run: The name of the run.
+        plan: What it is planned to release.
+        first: From a number of steps to the plan of so many.
+        joined: Whether a ledger adds it to what else is released, or no account covers it.
+    """
+
+    run: str
+    plan: hs.mechanisms.Mechanism
+    first: Callable[[int], hs.mechanisms.Mechanism]
+    joined: bool
+    steps: int = 0
+
+    def check(self, model: Any) -> None:
+        """Raise where another loop trained the same parameters, whose cost is not in this plan."""
+        runs = [_RELEASED.get(one, {}) for one in model.parameters()]
+        others = {run: one for found in runs for run, one in found.items() if run != self.run}
+        beside = _beside(self.plan)
+        for other in others.values():
+            covered = [one for one in beside if one in (other.plan, other.first(other.steps))]
+            if covered:
+                beside.remove(covered[0])
+            elif not (self.joined and other.joined):
+                raise IncompatibleError(
+                    "another private loop trained these parameters, and what both cost adds up: "
+                    "let this plan have extra= the other loop's .plan, or give both a ledger "
+                    "(ledger=, key=); or train a new model"
+                )
+
+    def note(self, model: Any, steps: int) -> None:
+        """Note how many steps of this loop the parameters have seen."""
+        self.steps = steps
+        for one in model.parameters() if steps else ():
+            _RELEASED.setdefault(one, {})[self.run] = self
+
+
+def _beside(plan: Any) -> list[hs.mechanisms.Mechanism]:
+    """Return what a plan says is released besides its steps, and besides that."""
+    extra = getattr(plan, "extra", None)
+    if extra is None:
+        return []
+    parts = extra.parts if isinstance(extra, Composed) else (extra,)
+    return [found for part in parts for found in (part, *_beside(part))]
+
+
+def forget(model: Any) -> None:
+    """Forget what was released of parameters that were overwritten since."""
+    for one in model.parameters():
+        _RELEASED.pop(one, None)
 
 
 def check_precision(device: Any) -> None:

@@ -13,9 +13,9 @@ import torch
 import hockeystick as hs
 from hockeystick import _validate
 from hockeystick._validate import Domain, whole_numbers
-from hockeystick.adapters.loop._account import Account
+from hockeystick.adapters.loop._account import Account, first_steps
 from hockeystick.adapters.loop._sampler import Sampler, checked_plan
-from hockeystick.adapters.torch import _checkpoint, _checks
+from hockeystick.adapters.torch import _checkpoint, _checks, _guard
 from hockeystick.adapters.torch._arithmetic import Arithmetic, Real
 from hockeystick.adapters.torch._clipping import Clip, Constant, extremes, not_accounted
 from hockeystick.adapters.torch._exact import Exact
@@ -86,6 +86,10 @@ def make_private(
         with a secret key of 128 bits, 63 on an accelerator, which are not cryptographic. What that
         rounding tells is not covered, and ``spent`` says "in real arithmetic".
 
+        What several loops release of one set of parameters adds up. A second loop on parameters
+        that another one trained in this process is refused, unless its plan has ``extra=`` the
+        other's ``private.plan``, or both have a ledger; a process does not know of others.
+
         Losses, gradients before noise, batches and their sizes are not private: release none,
         not even by a ``loss_fn`` that writes them down. Buffers, learning rates and the model's
         structure must not depend on the data, nor may the model keep what it saw; and
@@ -146,16 +150,17 @@ def make_private(
         The loop: ``for batch in private.loader: private.step(loss_fn, batch)``.
 
     Raises:
-        ParameterError: If a layer mixes examples, the model is spread over devices or compiled,
-            nothing is trained, the dataset has no length or not that of the plan where it must, a
-            journal is another run's or in use, a key stands for something else, a seed is given
-            and not said to be not private, or another argument is outside its domain.
+        ParameterError: If a layer mixes examples or has sparse gradients, the model is spread over
+            devices, compiled or checkpoints its activations, nothing is trained, the dataset has no
+            length or not that of the plan where it must, a journal is another run's or in use, a
+            key stands for something else, a seed is given and not said to be not private, or
+            another argument is outside its domain.
         BudgetExhausted: If the ledger does not cover the plan; nothing is trained then.
         OSError: In a step, if the operating system has no random bits; one that was counted by
             then stays counted, and nothing of it is released.
         IncompatibleError: If the clipping has no account under the plan or within the budget, a
-            seed comes with a budget or a ledger, the run was committed to the ledger before, or
-            processes differ or have lost one another.
+            seed comes with a budget or a ledger, the run was committed to the ledger before,
+            another loop trained the same parameters, or processes differ or have lost one another.
         LedgerError: If the ledger cannot be written.
     """
     processes, model = Processes(), _checks.unwrapped(model)
@@ -196,6 +201,13 @@ def make_private(
             arithmetic=computed.name,
         )
     account.run, account.counted = processes.from_first((account.run, account.counted))
+    release = _guard.Release(
+        account.run, counted, partial(first_steps, counted), joined=ledger is not None
+    )
+    with processes.together("make_private"):
+        if fixed is None:
+            release.check(model)
+    release.note(model, account.counted)
     # Its subclasses may make of several places at once what mixes them.
     at_once = type(dataset) is torch.utils.data.TensorDataset and not loading
     tensors = dataset if at_once and collate is None and length is None else None
@@ -211,7 +223,18 @@ def make_private(
     )
     replay = partial(PrivateReplay, dataset=dataset, again=again, plan=known, clip=clip, seed=fixed)
     return Private(
-        model, optimizer, clip, computed, account, loader, size, fixed, path, processes, replay
+        model,
+        optimizer,
+        clip,
+        computed,
+        account,
+        release,
+        loader,
+        size,
+        fixed,
+        path,
+        processes,
+        replay,
     )
 
 

@@ -70,6 +70,7 @@ class Private:
         "_norm",
         "_path",
         "_processes",
+        "_release",
         "_replay",
         "_seed",
         "_unguard",
@@ -85,6 +86,7 @@ class Private:
         clip: Clip,
         arithmetic: Arithmetic,
         account: Account,
+        release: _guard.Release,
         loader: Loader,
         microbatch: int | Literal["auto"] | None,
         seed: int | None,
@@ -96,6 +98,7 @@ class Private:
         self._account, self._arithmetic, self._clip = account, arithmetic, clip
         self._microbatch, self._seed, self._path = microbatch, seed, path
         self._processes, self._replay = processes, replay
+        self._release = release
         self._norm: float = clip.norm
         self._memory: Tensors = {}
         self._loss: tuple[Any, int] = (0.0, 0)
@@ -152,22 +155,27 @@ class Private:
 
         Whoever stops because of what was released has the epsilon of the whole plan, or the
         budget's: they hold for every stop on the way. Unless the arithmetic is exact, the answer
-        says that it is one "in real arithmetic". In exact arithmetic it assumes, unless
-        ``microbatch`` is 1, that an example's gradient is not rounded otherwise beside others.
+        says that it is one "in real arithmetic". In exact arithmetic it says, unless ``microbatch``
+        is 1, that it assumes "gradients that no microbatch changes": an example's gradient is not
+        rounded otherwise beside others.
         """
         answer = hs.epsilon(self.plan, _validate.one("delta", delta))
-        if self._arithmetic.name == "exact":
-            more = () if self._microbatch == 1 else (_ALONE,)
-            return replace(answer, assumptions=answer.assumptions + more)
-        name = f"{answer.accountant} in real arithmetic"
-        return replace(answer, accountant=name, assumptions=(*answer.assumptions, _IN_REAL))
+        if self._arithmetic.name == "real":
+            more, how = _IN_REAL, "in real arithmetic"
+        elif self._microbatch != 1:
+            more, how = _ALONE, "assuming gradients that no microbatch changes"
+        else:
+            return answer
+        name = f"{answer.accountant} {how}"
+        return replace(answer, accountant=name, assumptions=(*answer.assumptions, more))
 
     def step(self, loss_fn: LossFn, batch: Batch) -> None:
         """Do one step: the batch's clipped gradients, counted, noised, and used by the optimizer.
 
         Args:
             loss_fn: ``loss_fn(output, *targets)`` for a batch of one example, a function of these
-                alone: neither of the batch's size nor of its other examples.
+                and of the model, which it may call and whose parameters it may read: neither of
+                the batch's size nor of its other examples.
             batch: What ``loader`` gave last.
 
         Raises:
@@ -175,7 +183,9 @@ class Private:
             ParameterError: If the batch is another one, used before or changed, or the model or
                 the optimizer have become such as ``make_private`` refuses; nothing is released.
             IncompatibleError: If it runs under autocast, during another step, in a process that was
-                forked, or after ``close``, or another process stopped; nothing is released.
+                forked, or after ``close``, or another process stopped; if another loop trained the
+                same parameters, ``loss_fn`` uses some that were taken out of the model before, or
+                torch takes no single gradients of a part of it; nothing is released.
         """
         if not self._free.acquire(blocking=False):
             raise IncompatibleError("a step of this loop is under way: one runs at a time")
@@ -196,12 +206,13 @@ class Private:
             params = _checks.trained(self.model)
             device = next(iter(params.values())).device
             _guard.check_precision(device)
-            buffers = _checks.Buffers(self.model)
-            try:
-                with _guard.secret_randomness(self._seed, batch.step, device):
-                    sums, queried = self._summed(loss_fn, batch, params)
-            finally:
-                buffers.check()
+            if self._seed is None:
+                self._release.check(self.model)
+            with (
+                _checks.untouched(self.model),
+                _guard.secret_randomness(self._seed, batch.step, device),
+            ):
+                sums, queried = self._summed(loss_fn, batch, params)
         sums = processes.summed(sums)
         queried = processes.summed(queried, largest=self._clip.largest)
         # From here on a kill leaves a step that is counted, whether or not it was released.
@@ -214,6 +225,7 @@ class Private:
             else:
                 self._account.count()  # what the first one did
                 gradients, answers = _blank(sums, params), _blank(queried, params)
+        self._release.note(self.model, self.steps)
         self._use(processes.sent(gradients), processes.sent(answers))
 
     def _facts(self, params: Tensors) -> dict[str, Any]:

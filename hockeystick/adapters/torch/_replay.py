@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, final
 
 import numpy as np
-import torch
 
 import hockeystick as hs
 from hockeystick.adapters.loop._account import first_steps
@@ -24,7 +23,7 @@ Train = Callable[[Any], object]
 SINGLE: Final = 2.0**-24
 SLACK: Final = 1e-4
 _QUIET: Final = (
-    "The model's layers are in eval mode in replays, but for normalisation: what they draw in "
+    "Layers without buffers are in eval mode in replays: what they draw in "
     "training, as dropout does, is not looked at. What examples draw is the same in all replays.",
 )
 
@@ -127,8 +126,7 @@ class PrivateReplay:
     ) -> None:
         self._found = copy.deepcopy((model, optimizer))
         for module in self._found[0].modules():
-            if not isinstance(module, torch.nn.modules.batchnorm._NormBase):
-                module.training = False
+            module.training = module.training and bool(module._buffers)
         self._dataset, self._again, self._train = dataset, again, train
         self._seed, self._clip = seed, clip
         self.plan, self.examples = plan, len(dataset)

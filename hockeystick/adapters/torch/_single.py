@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.nn.utils import parametrize
 
 from hockeystick.errors import IncompatibleError
 
@@ -19,8 +20,14 @@ def single_gradients(model: Any) -> Iterator[None]:
     """Compute each layer of a model in a way that is known for an example alone.
 
     Raises:
-        IncompatibleError: If the model or the loss asks for the value of a tensor.
+        IncompatibleError: If the model or the loss asks for the value of a tensor, or torch takes
+            no single gradients of a part of them.
     """
+    if parametrize._cache_enabled:
+        raise IncompatibleError(
+            "private.step runs outside torch.nn.utils.parametrize.cached(): weights that are kept "
+            "from one microbatch to the next lose their gradients"
+        )
     with ExitStack() as stack:
         stack.enter_context(sdpa_kernel(SDPBackend.MATH))  # the fused kernels have no such rule
         stack.enter_context(_masks_as_traced())
@@ -28,11 +35,17 @@ def single_gradients(model: Any) -> Iterator[None]:
         try:
             yield
         except RuntimeError as error:
-            if "data-dependent control flow" not in str(error):
+            if "data-dependent control flow" in str(error):
+                raise IncompatibleError(
+                    "the model or loss_fn decides by the values of a tensor (by if or .item()): "
+                    "single gradients are taken of all examples at once; use torch.where, or masks"
+                ) from error
+            if "torch.func" not in str(error) and "transform" not in str(error):
                 raise
             raise IncompatibleError(
-                "the model or loss_fn decides by the values of a tensor (by if or .item()): single "
-                "gradients are taken of all examples at once; use torch.where, or masks"
+                "the model or loss_fn does what torch.func takes no single gradients of, such as "
+                "activation checkpointing, an autograd.Function without setup_context, or a write "
+                f"in place: {str(error).splitlines()[0]}"
             ) from error
 
 

@@ -134,7 +134,8 @@ def make_correlated(
     Raises:
         ParameterError: If an argument is outside its domain, a layer mixes examples, or a journal
             is another run's or in use.
-        IncompatibleError: If an example would take part more often than the plan says.
+        IncompatibleError: If an example would take part more often than the plan says, or another
+            loop trained the same parameters.
 
     References:
         Kairouz, McMahan, Song, Thakkar, Thakurta and Xu, "Practical and Private (Deep) Learning
@@ -192,6 +193,7 @@ class Correlated:
         "_noise",
         "_plan",
         "_process",
+        "_release",
         "_steps",
         "_unguard",
         "_usable",
@@ -226,6 +228,11 @@ class Correlated:
             self._journal = opened(journal, title, partial(first_rounds, plan), rounds_of(plan))
             self.run, self._steps = self._journal.run, self._journal.counted
             self._usable = self._steps == 0
+        # No other loop's plan has a place here.
+        self._release = _guard.Release(self.run, plan, partial(first_rounds, plan), joined=False)
+        if fixed is None:
+            self._release.check(model)
+        self._release.note(model, self._steps)
         self._process, self._free = os.getpid(), Lock()
         self._unguard = weakref.finalize(self, _guard.guarded(optimizer).remove)
 
@@ -272,15 +279,14 @@ class Correlated:
         """Do one step: the batch's clipped gradients, counted, noised, and used by the optimizer.
 
         Args:
-            loss_fn: ``loss_fn(output, *targets)`` for a batch of one example, a function of these
-                alone.
+            loss_fn: As for ``make_private``'s ``step``.
 
         Raises:
             ParameterError: If the model or the optimizer have become such as ``make_correlated``
                 refuses; nothing is released.
             IncompatibleError: If the plan is done, the loop closed or ended by an error, a state
-                is to be loaded first, or it runs under autocast, during another step or in a
-                process that was forked; nothing is released.
+                is to be loaded first, another loop trained the same parameters, or it runs under
+                autocast, during another step or in a process that was forked; nothing is released.
         """
         if not self._free.acquire(blocking=False):
             raise IncompatibleError("a step of this loop is under way: one runs at a time")
@@ -300,17 +306,19 @@ class Correlated:
             raise ParameterError("model", "other trained parameters", allowed)
         device = next(iter(params.values())).device
         _guard.check_precision(device)
-        buffers = _checks.Buffers(self.model)
-        try:
-            with _guard.secret_randomness(self._batches.seed, self._steps, device):
-                sums = self._summed(loss_fn, params)
-        finally:
-            buffers.check()
+        if self._batches.seed is None:
+            self._release.check(self.model)
+        with (
+            _checks.untouched(self.model),
+            _guard.secret_randomness(self._batches.seed, self._steps, device),
+        ):
+            sums = self._summed(loss_fn, params)
         self._usable = False  # unless the step comes to its end
         rows = self._rows(self._steps, params)
         if self._journal is not None:
             self._journal.add(1)
         self._steps += 1
+        self._release.note(self.model, self._steps)
         for name, value in self.model.named_parameters():
             noisy = (sums[name] + rows[name]).div_(self._divisor) if name in rows else None
             value.grad = None if noisy is None else noisy.to(value)

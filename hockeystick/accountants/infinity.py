@@ -38,6 +38,8 @@ from hockeystick.privacy_loss import (
 
 # Covers the few roundings of each step below.
 _SLACK: Final = 2.0**-48
+# Below this, 1 - s is far less than 1 - delta of any delta < 1, and soon no float.
+_FAR: Final = -600.0
 # At most this many runs have an exact infinity mass.
 _MOST_EXACT_RUNS: Final = 64
 # Where the loss of the rest is negative, epsilon is searched for to this relative width.
@@ -100,7 +102,7 @@ class InfinityMass:
             return -1.0, -1.0
         most_infinite = -math.expm1(self.low) * (1.0 + _SLACK)
         least_infinite = -math.expm1(self.high) * (1.0 - _SLACK)
-        least = (delta - most_infinite) / math.exp(self.low) if self.low > -math.inf else -1.0
+        least = (delta - most_infinite) / math.exp(self.low) if self.low > _FAR else -1.0
         most = (delta - least_infinite) / math.exp(self.high)
         return least - _SLACK * abs(least), most + _SLACK * abs(most)
 

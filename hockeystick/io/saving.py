@@ -69,9 +69,10 @@ def save_plan(plan: Mechanism | PlanFile, path: str | os.PathLike[str]) -> None:
     try:
         with open(path, "w", encoding="utf-8") as out:
             out.write(text)
-    except OSError as error:
+    except (OSError, ValueError) as error:  # ValueError: a name with a null byte
         raise PlanFileError(
-            f"{shown(os.fspath(path))}: the file cannot be written: {error.strerror}"
+            f"{shown(os.fspath(path))}: the file cannot be written: "
+            f"{getattr(error, 'strerror', error)}"
         ) from None
 
 

@@ -49,6 +49,13 @@ def profile(plan: hs.Mechanism, epsilon: mpf) -> mpf:
     return mp.fsum(-p * mp.expm1(epsilon - loss) for loss, p in sums if loss > epsilon)
 
 
+@pytest.mark.parametrize("epsilon", [2.125000000000001, 4.125000000000002, 6.125000000000002])
+def test_delta_of_floats_holds_what_digits_say_next_to_an_atom(epsilon: float) -> None:
+    plan = hs.DiscreteGaussian(2.0)
+    floats, known = hs.delta(plan, epsilon), hs.delta(plan, epsilon, digits=25)
+    assert floats.lower <= known.lower <= known.upper <= floats.upper
+
+
 @pytest.mark.parametrize("delta", DELTAS)
 @pytest.mark.parametrize("plan", PLANS, ids=str)
 def test_epsilon_holds_for_both_readings_of_delta(plan: hs.Mechanism, delta: float) -> None:

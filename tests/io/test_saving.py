@@ -152,6 +152,7 @@ def test_what_is_no_plan_is_refused(path: Path) -> None:
         hs.save_plan("plan", path)  # type: ignore[arg-type]
 
 
-def test_a_folder_that_is_missing_is_named(path: Path) -> None:
+@pytest.mark.parametrize("name", ["nowhere/plan.toml", "plan\0.toml"])
+def test_a_place_where_no_file_can_be_is_named(path: Path, name: str) -> None:
     with pytest.raises(hs.errors.PlanFileError, match="cannot be written"):
-        hs.save_plan(TRAINING, path / "nowhere")
+        hs.save_plan(TRAINING, path / name)

@@ -98,7 +98,9 @@ class ClosedForm(DirectedAccountant):
         from hockeystick.numerics.multiprecision import mp
 
         with working_digits(_WORKING_DIGITS):
-            low, middle, high = (float(profile.delta(mp.mpf(epsilon), n)) for n in (-1, 0, 1))
+            low = float(profile.delta(as_mpf(largest_reading(epsilon)), -1))
+            middle = float(profile.delta(mp.mpf(epsilon), 0))
+            high = float(profile.delta(as_mpf(least_reading(epsilon)), 1))
         return Interval(down(low), middle, min(up(high), 1.0)).ordered()
 
     def digits(

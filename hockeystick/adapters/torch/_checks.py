@@ -134,9 +134,9 @@ def untouched(model: Any) -> Iterator[None]:
     secret batch is, if it does not tell of the examples themselves.
     """
     modules = [(one, dict(one.__dict__), dict(one._buffers)) for one in model.modules()]
-    tensors = [(f"buffer {name}", one, one.detach().clone()) for name, one in model.named_buffers()]
-    tensors += [(f"weight {name}", one, None) for name, one in model.named_parameters()]
-    versions = [_version(one) for _, one, _ in tensors]
+    named = [(f"buffer {name}", one) for name, one in model.named_buffers()]
+    named += [(f"weight {name}", one) for name, one in model.named_parameters()]
+    tensors = [(name, one, _contents(one)) for name, one in named]
     try:
         yield
     finally:
@@ -150,11 +150,11 @@ def untouched(model: Any) -> Iterator[None]:
             for kept, before in ((module.__dict__, attributes), (module._buffers, buffers)):
                 kept.clear()
                 kept.update(before)
-        for (name, tensor, copied), version in zip(tensors, versions, strict=True):
-            if _version(tensor) != version or (copied is not None and not _same(tensor, copied)):
+        for name, tensor, before in tensors:
+            if not _same(_contents(tensor), before):
                 changed.append(name)
-                if copied is not None:
-                    tensor.detach().copy_(copied)
+                if not isinstance(before, int):
+                    tensor.detach().copy_(before)
         if changed:
             allowed = (
                 "free of buffers and weights that its forward writes: they keep of examples, or of "
@@ -164,16 +164,18 @@ def untouched(model: Any) -> Iterator[None]:
             raise ParameterError("model", changed[0], allowed)
 
 
-def _version(tensor: Any) -> int:
-    """Return how often a tensor was written, for what torch counts."""
-    return 0 if tensor.is_inference() else tensor._version
+def _contents(tensor: Any) -> Any:
+    """Return a copy of a buffer; of weights and what is sparse, how often they were written."""
+    if tensor.layout is torch.strided and not isinstance(tensor, torch.nn.Parameter):
+        return tensor.detach().clone()
+    return tensor._version
 
 
 def _same(one: Any, other: Any) -> bool:
-    """Return whether two tensors have the same bits, also of NaN."""
-    if one.layout is not torch.strided:
-        return True  # no more is known than how often it was written
-    first, second = (x.detach().reshape(-1).view(torch.uint8) for x in (one, other))
+    """Return whether contents are the same, bit by bit, also those of NaN."""
+    if isinstance(one, int):
+        return bool(one == other)
+    first, second = (part.reshape(-1).view(torch.uint8) for part in (one, other))
     return bool(torch.equal(first, second))
 
 

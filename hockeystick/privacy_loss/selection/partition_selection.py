@@ -65,8 +65,9 @@ if TYPE_CHECKING:
 
 # Probabilities are computed to DIGITS digits and widened by this share.
 _SHARE: Final = 1e-25
-# Noise that is farther away than this many scales is rarer than all that counts.
-_FARTHEST: Final = 1_000_000
+# Noise that is farther away than this many scales is rarer than _LEAST.
+_FARTHEST: Final = 1_000
+_FARTHEST_OF_GAUSSIANS: Final = 40
 # Smaller ones are rounded up to this, and down to 0.
 _LEAST: Final = Fraction(1, 10**300)
 # Up to this many partitions every j is looked at; beyond, blocks grow by the other factor.
@@ -245,7 +246,8 @@ def _tail(noise: CountNoise, scale: Fraction, gap: Fraction) -> mpf:
     from hockeystick.precision.integer_noise import discrete_gaussian_tail, discrete_laplace_tail
     from hockeystick.precision.profiles import phi
 
-    if abs(gap) > _FARTHEST * scale:
+    far = _FARTHEST_OF_GAUSSIANS if isinstance(noise, Gaussian | DiscreteGaussian) else _FARTHEST
+    if abs(gap) > far * scale:
         return mp.zero if gap > 0 else mp.one
     if isinstance(noise, DiscreteGaussian):
         return discrete_gaussian_tail(scale, math.ceil(gap))

@@ -267,6 +267,9 @@ def test_every_number_of_partitions_is_in_one_block(k: int) -> None:
         (PartitionSelection(hs.DiscreteLaplace(math.inf), 5, 2), math.inf, 0.75),
         # A far threshold hides whoever is alone: the noise is what it costs.
         (PartitionSelection(hs.Gaussian(4.0), 1e9), None, None),
+        (PartitionSelection(hs.Gaussian(4.0), 1e6), None, None),
+        # Of so many partitions one is shown, but for a chance that is no float.
+        (PartitionSelection(hs.Gaussian(0.5), 1.0, 1100), math.inf, 1.0),
     ],
 )
 def test_edge_cases(said: Any, epsilon: float | None, delta: float | None) -> None:

@@ -26,7 +26,7 @@ from typing import Any, Final
 
 from rich.console import Console
 
-from benchmarks.planting import PACKAGE, Copy, place_of
+from benchmarks.planting import PACKAGE, Copy, changed
 
 HERE: Final = Path(__file__).parent
 LISTED: Final = HERE / "mutants.toml"
@@ -38,12 +38,17 @@ PASSED, FAILED, NO_SUCH_TEST, NO_TESTS = 0, 1, 4, 5
 
 @dataclass(frozen=True, slots=True)
 class Mutant:
-    """One bug: the text of the package that it replaces."""
+    """One bug: what it replaces of which definition."""
 
     room: str
     name: str
+    of: str
     old: str
     new: str
+
+    def place(self, root: Path) -> Path:
+        """Return the file that it changes."""
+        return changed(self.of, self.old, self.new, root)[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +63,9 @@ class Found:
 def search(copy: Copy, mutant: Mutant, known: str | None, given: argparse.Namespace) -> Found:
     """Return the first test that fails with a bug."""
     began, passed = time.monotonic(), []
-    stages = list(_stages(copy.root, place_of(mutant.old, copy.root), known))
+    stages = list(_stages(copy.root, mutant.place(copy.root), known))
     stages = stages[: 2 if known else 0] if given.quick else stages
-    with copy.planted(mutant.old, mutant.new) as environment:
+    with copy.planted(mutant.of, mutant.old, mutant.new) as environment:
         for name, chosen in stages:
             try:
                 failed = first_failure(copy, environment, chosen, given.limit)

@@ -25,7 +25,7 @@ from typing import Any, Final
 from rich.console import Console
 from rich.progress import track
 
-from benchmarks.planting import PACKAGE, ROOT, Copy, place_of
+from benchmarks.planting import PACKAGE, ROOT, Copy, changed
 from hockeystick.verifier import AnswerError, Check, verify
 
 HERE: Final = Path(__file__).parent
@@ -83,6 +83,7 @@ class Mutant:
     """One bug: the text of the package that it replaces, a question, and what to expect."""
 
     term: str
+    of: str
     old: str
     new: str
     asked: str
@@ -91,7 +92,7 @@ class Mutant:
     @property
     def file(self) -> str:
         """The file that it is in, below the package."""
-        return place_of(self.old).relative_to(ROOT / PACKAGE).as_posix()
+        return changed(self.of, self.old, self.new)[0].relative_to(ROOT / PACKAGE).as_posix()
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +114,7 @@ class Row:
 def answered(copy: Copy, mutant: Mutant) -> subprocess.CompletedProcess[str]:
     """Return the process that printed the document of the answer with a bug, or an error."""
     command = [sys.executable, "-c", ASK, mutant.asked]
-    with copy.planted(mutant.old, mutant.new) as environment:
+    with copy.planted(mutant.of, mutant.old, mutant.new) as environment:
         return subprocess.run(
             command, cwd=copy.root, env=environment, capture_output=True, text=True, check=False
         )

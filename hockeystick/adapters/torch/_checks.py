@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import copy
+import inspect
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from itertools import chain
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -30,6 +33,10 @@ _WRAPPERS: Final[Mapping[str, str]] = MappingProxyType(
         "OptimizedModule": _AS_WRITTEN,
         "ScriptModule": _AS_WRITTEN,
     }
+)
+READ_ONLY: Final = (
+    "free of buffers, weights and modules that its forward sets: they keep of examples, or of how "
+    "many there were, what no noise hides; set them between steps, or by eval() of the layer"
 )
 Tensors = dict[str, Any]
 
@@ -79,6 +86,8 @@ def trained(model: Any) -> Tensors:
         if value.dtype not in _PRECISE:
             wrong = f"{value.dtype} at {name}"
             raise ParameterError("model", wrong, "of float32 or float64, in which norms are kept")
+        if value._backward_hooks or value._post_accumulate_grad_hooks:
+            raise ParameterError("model", f"a hook on {name}", "free of hooks on its gradients")
         if type(value.data).__name__ == "DTensor":
             raise ParameterError("model", f"distributed parameter {name}", _EACH_ITS_OWN)
     places = {value.device for value in found.values()}
@@ -86,15 +95,19 @@ def trained(model: Any) -> Tensors:
         there = " and ".join(sorted(map(str, places)))
         allowed = "on one device that knows double precision, in which noise is drawn"
         raise ParameterError("model", f"parameters on {there}", allowed)
-    return {name: value.detach() for name, value in found.items()}
+    return found
 
 
 def check_optimizer(optimizer: Any, model: Any) -> None:
     """Raise unless the optimizer steps once for each gradient, and only by those of the model."""
     if not isinstance(optimizer, torch.optim.Optimizer):
         raise ParameterError("optimizer", type(optimizer).__name__, "a torch.optim.Optimizer")
-    if isinstance(optimizer, torch.optim.LBFGS):
-        raise ParameterError("optimizer", "LBFGS", "one that takes one gradient for each step")
+    closure = inspect.signature(type(optimizer).step).parameters.get("closure")
+    if closure is not None and closure.default is inspect.Parameter.empty:
+        allowed = "one that takes one gradient for each step"
+        raise ParameterError("optimizer", type(optimizer).__name__, allowed)
+    if any(group.get("differentiable") for group in optimizer.param_groups):
+        raise ParameterError("optimizer", "differentiable=True", "one whose step is not")
     if isinstance(optimizer, torch.optim.SparseAdam):
         raise ParameterError("optimizer", "SparseAdam", "one that takes dense gradients, as Adam")
     check_groups(optimizer, model)
@@ -126,57 +139,54 @@ def examples_of(dataset: Any) -> int:
     return len(dataset)
 
 
-@contextmanager
-def untouched(model: Any) -> Iterator[None]:
-    """Put back what a model keeps as it was before its forward, and raise if that wrote to tensors.
+def copies(model: Any) -> tuple[Tensors, Tensors]:
+    """Return copies of the parameters that a step trains and of a model's other tensors, or raise.
 
-    What goes on from one microbatch to the next tells how many there were, and so how large a
-    secret batch is, if it does not tell of the examples themselves.
+    A forward is given these, so that it can reach nothing else.
     """
-    modules = [(one, dict(one.__dict__), dict(one._buffers)) for one in model.modules()]
-    named = [(f"buffer {name}", one) for name, one in model.named_buffers()]
-    named += [(f"weight {name}", one) for name, one in model.named_parameters()]
-    tensors = [(name, one, _contents(one)) for name, one in named]
+    names = trained(model)
+    both = chain(model.named_parameters(), model.named_buffers())
+    found = {name: one.detach().clone() for name, one in both}
+    return {name: found.pop(name) for name in names}, found
+
+
+@contextmanager
+def untouched(modules: list[Any], given: Tensors) -> Iterator[None]:
+    """Put back what modules keep as it was before a microbatch; raise if tensors were written.
+
+    What goes on from one microbatch to the next lets an example move the gradients of others, or
+    tells how many there are.
+    """
+    before = [(one, _kept(one)) for one in modules]
+    versions = [one._version for one in given.values()]
     try:
         yield
     finally:
-        changed = []
-        for module, attributes, buffers in modules:
-            changed += [
-                f"buffer {name} of {type(module).__name__}"
-                for name in buffers.keys() | module._buffers.keys()
-                if buffers.get(name) is not module._buffers.get(name)
-            ]
-            for kept, before in ((module.__dict__, attributes), (module._buffers, buffers)):
-                kept.clear()
-                kept.update(before)
-        for name, tensor, before in tensors:
-            if not _same(_contents(tensor), before):
-                changed.append(name)
-                if not isinstance(before, int):
-                    tensor.detach().copy_(before)
+        changed = [
+            f"{kind[1:-1]} {name} of {type(module).__name__}"
+            for module, (_, held) in before
+            for kind in ("_buffers", "_parameters", "_modules")
+            for name in held[kind].keys() | getattr(module, kind).keys()
+            if held[kind].get(name) is not getattr(module, kind).get(name)
+        ]
+        for module, (attributes, held) in before:
+            module.__dict__.clear()
+            module.__dict__.update(attributes)
+            for name, contents in held.items():
+                own = attributes[name]
+                own.clear()
+                (own.extend if isinstance(own, list) else own.update)(contents)
+        written = zip(given.items(), versions, strict=True)
+        changed += [name for (name, one), version in written if one._version != version]
         if changed:
-            allowed = (
-                "free of buffers and weights that its forward writes: they keep of examples, or of "
-                "how many there were, what no noise hides; write to them between steps, or let "
-                "eval() of the layer leave them be"
-            )
-            raise ParameterError("model", changed[0], allowed)
+            raise ParameterError("model", changed[0], READ_ONLY)
 
 
-def _contents(tensor: Any) -> Any:
-    """Return a copy of a buffer; of weights and what is sparse, how often they were written."""
-    if tensor.layout is torch.strided and not isinstance(tensor, torch.nn.Parameter):
-        return tensor.detach().clone()
-    return tensor._version
-
-
-def _same(one: Any, other: Any) -> bool:
-    """Return whether contents are the same, bit by bit, also those of NaN."""
-    if isinstance(one, int):
-        return bool(one == other)
-    first, second = (part.reshape(-1).view(torch.uint8) for part in (one, other))
-    return bool(torch.equal(first, second))
+def _kept(module: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return a module's attributes, and what those hold that are dictionaries, lists or sets."""
+    own = dict(module.__dict__)
+    holders = {name: one for name, one in own.items() if isinstance(one, dict | list | set)}
+    return own, {name: copy.copy(one) for name, one in holders.items()}
 
 
 def _repeats(dataset: Any) -> bool:

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from functools import partial
+from contextlib import contextmanager
 from operator import itemgetter
 from typing import Any, Final
 
 import torch
+from torch import nn
 from torch.func import functional_call, grad_and_value, vmap
 from torch.utils import _pytree as trees
 
 from hockeystick.adapters.torch._arithmetic import Arithmetic
+from hockeystick.adapters.torch._checks import READ_ONLY, untouched
 from hockeystick.adapters.torch._clipping import Clip, Tensors
 from hockeystick.adapters.torch._single import single_gradients
-from hockeystick.errors import IncompatibleError
+from hockeystick.errors import IncompatibleError, ParameterError
 
 LossFn = Callable[..., Any]
 Examples = tuple[Any, ...]
@@ -62,27 +64,47 @@ def clipped_sum(
 
 
 def individual(
-    model: Any, loss_fn: LossFn, params: Tensors, chunk: Examples
+    model: Any, loss_fn: LossFn, params: Tensors, kept: Tensors, chunk: Examples
 ) -> tuple[Tensors, Any]:
-    """Return the examples' gradients in rows, and the sum of their losses."""
-    each = vmap(partial(grad_and_value(_loss(model, loss_fn)), params), randomness="different")
-    with single_gradients(model):
-        found, losses = each(*chunk)
+    """Return the examples' gradients in rows, and the sum of their losses.
+
+    Args:
+        model: The model.
+        loss_fn: The loss of its outputs.
+        params: What is differentiated by, by name.
+        kept: The other tensors of the model.
+        chunk: The examples.
+    """
+    places = (None, None, *(0 for _ in chunk))
+    each = vmap(grad_and_value(_loss(model, loss_fn)), places, randomness="different")
+    with _one_microbatch(model, loss_fn, params | kept):
+        found, losses = each(params, kept, *chunk)
         _check_all_reached(model, losses)
     return {name: one.detach() for name, one in found.items()}, losses.detach().sum()
 
 
-def whole(model: Any, loss_fn: LossFn, params: Tensors, chunk: Examples) -> tuple[Tensors, Any]:
+def whole(
+    model: Any, loss_fn: LossFn, params: Tensors, kept: Tensors, chunk: Examples
+) -> tuple[Tensors, Any]:
     """Return the gradient of the sum of the examples' losses, unclipped, and that sum."""
-    loss = _loss(model, loss_fn)
+    places = (None, None, *(0 for _ in chunk))
+    each = vmap(_loss(model, loss_fn), places, randomness="different")
 
-    def total(given: Tensors) -> Any:
-        return vmap(partial(loss, given), randomness="different")(*chunk).sum()
+    def total(given: Tensors, beside: Tensors) -> Any:
+        return each(given, beside, *chunk).sum()
 
-    with single_gradients(model):
-        found, losses = grad_and_value(total)(params)
+    with _one_microbatch(model, loss_fn, params | kept):
+        found, losses = grad_and_value(total)(params, kept)
         _check_all_reached(model, losses)
     return {name: one.detach() for name, one in found.items()}, losses.detach()
+
+
+@contextmanager
+def _one_microbatch(model: Any, loss_fn: LossFn, given: Tensors) -> Iterator[None]:
+    """Let nothing of a microbatch be there for the next one."""
+    modules = [*model.modules(), *(loss_fn.modules() if isinstance(loss_fn, nn.Module) else ())]
+    with untouched(modules, given), torch.enable_grad(), single_gradients(model):
+        yield
 
 
 def sensible(params: Tensors) -> int:
@@ -97,14 +119,14 @@ def sensible(params: Tensors) -> int:
 
 
 def chunks(examples: Examples, size: int | None) -> Iterator[Examples]:
-    """Return the examples in blocks."""
+    """Return copies of the examples in blocks, which a forward may write to."""
     count = len(trees.tree_leaves(examples)[0])
     for start in range(0, count, size or count):
         block = slice(start, start + (size or count))
-        yield trees.tree_map(itemgetter(block), examples)
+        yield trees.tree_map(torch.clone, trees.tree_map(itemgetter(block), examples))
 
 
-class _WithLoss(torch.nn.Module):  # type: ignore[misc]  # torch may have no types
+class _WithLoss(nn.Module):  # type: ignore[misc]  # torch may have no types
     """A model with its loss, which finds the parameters that are differentiated in the model."""
 
     def __init__(self, model: Any, loss_fn: LossFn) -> None:
@@ -114,16 +136,25 @@ class _WithLoss(torch.nn.Module):  # type: ignore[misc]  # torch may have no typ
     def forward(self, given: Any, *targets: Any) -> Any:
         named = given if isinstance(given, dict) else {}
         places = () if isinstance(given, dict) else given if isinstance(given, tuple) else (given,)
-        return self._loss_fn[0](self.model(*places, **named), *targets).sum()
+        found = self._loss_fn[0](self.model(*places, **named), *targets)
+        if not isinstance(found, torch.Tensor) or found.is_complex():
+            raise ParameterError("loss_fn", type(found).__name__, "one that returns a real tensor")
+        return found.sum()
 
 
 def _loss(model: Any, loss_fn: LossFn) -> Callable[..., Any]:
-    """Return the loss of one example as a function of the parameters."""
+    """Return the loss of one example as a function of the parameters and other tensors."""
     together = _WithLoss(model, loss_fn)
 
-    def loss(params: Tensors, *example: Any) -> Any:
-        given = trees.tree_map(lambda part: part.unsqueeze(0), example)
-        return functional_call(together, {f"model.{n}": one for n, one in params.items()}, given)
+    def loss(params: Tensors, kept: Tensors, *example: Any) -> Any:
+        one = trees.tree_map(lambda part: part.unsqueeze(0), example)
+        given = {f"model.{name}": value for name, value in (params | kept).items()}
+        before = dict(given)
+        found = functional_call(together, given, one)
+        for name, value in before.items():
+            if given[name] is not value:  # functional_call says here what was put in its place
+                raise ParameterError("model", name.removeprefix("model."), READ_ONLY)
+        return found
 
     return loss
 

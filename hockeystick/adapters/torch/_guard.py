@@ -56,13 +56,13 @@ class Release:
         run: The name of the run.
         plan: What it is planned to release.
         first: From a number of steps to the plan of so many.
-        joined: Whether a ledger adds it to what else is released, or no account covers it.
+        joined: The ledger that adds it to what else is released, and the data set there; or None.
     """
 
     run: str
     plan: hs.mechanisms.Mechanism
     first: Callable[[int], hs.mechanisms.Mechanism]
-    joined: bool
+    joined: object
     steps: int = 0
 
     def check(self, model: Any) -> None:
@@ -74,10 +74,10 @@ class Release:
             covered = [one for one in beside if one in (other.plan, other.first(other.steps))]
             if covered:
                 beside.remove(covered[0])
-            elif not (self.joined and other.joined):
+            elif self.joined is None or self.joined != other.joined:
                 raise IncompatibleError(
                     "another private loop trained these parameters, and what both cost adds up: "
-                    "let this plan have extra= the other loop's .plan, or give both a ledger "
+                    "let this plan have extra= the other loop's .plan, or give both one ledger "
                     "(ledger=, key=); or train a new model"
                 )
 
@@ -85,6 +85,8 @@ class Release:
         """Note how many steps of this loop the parameters have seen."""
         self.steps = steps
         for one in model.parameters() if steps else ():
+            if not one.requires_grad:
+                continue
             _RELEASED.setdefault(one, {})[self.run] = self
 
 
@@ -104,7 +106,9 @@ def forget(model: Any) -> None:
 
 
 def check_precision(device: Any) -> None:
-    """Raise where autocast would compute clipped sums in 16 bits."""
+    """Raise where autocast would compute clipped sums in 16 bits, or nothing is differentiated."""
+    if torch.is_inference_mode_enabled():
+        raise IncompatibleError("private.step runs outside torch.inference_mode()")
     if any(torch.is_autocast_enabled(kind) for kind in {"cpu", device.type}):
         raise IncompatibleError(
             "private.step runs outside autocast: norms and clipped sums in 16 bits are not within "

@@ -88,7 +88,7 @@ def make_private(
 
         What several loops release of one set of parameters adds up. A second loop on parameters
         that another one trained in this process is refused, unless its plan has ``extra=`` the
-        other's ``private.plan``, or both have a ledger; a process does not know of others.
+        other's ``private.plan``, or both have one ledger; a process does not know of others.
 
         Losses, gradients before noise, batches and their sizes are not private: release none,
         not even by a ``loss_fn`` that writes them down. Buffers, learning rates and the model's
@@ -201,9 +201,7 @@ def make_private(
             arithmetic=computed.name,
         )
     account.run, account.counted = processes.from_first((account.run, account.counted))
-    release = _guard.Release(
-        account.run, counted, partial(first_steps, counted), joined=ledger is not None
-    )
+    release = _guard.Release(account.run, counted, partial(first_steps, counted), _place_on(ledger))
     with processes.together("make_private"):
         if fixed is None:
             release.check(model)
@@ -236,6 +234,14 @@ def make_private(
         processes,
         replay,
     )
+
+
+def _place_on(ledger: hs.Ledger | LedgerCharge | None) -> object:
+    """Return what two loops have in common whose releases one ledger adds up."""
+    if ledger is None:
+        return None
+    charge = ledger.charging() if isinstance(ledger, hs.Ledger) else ledger
+    return charge._book.database.shown, charge.datasets
 
 
 def _checked_training(model: Any, optimizer: Any, dataset: Any, plan: hs.DPSGD) -> int:

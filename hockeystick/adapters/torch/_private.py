@@ -203,16 +203,13 @@ class Private:
             self.loader.check(batch)
             _checks.check_model(self.model)
             _checks.check_groups(self.optimizer, self.model)
-            params = _checks.trained(self.model)
+            params, kept = _checks.copies(self.model)
             device = next(iter(params.values())).device
             _guard.check_precision(device)
             if self._seed is None:
                 self._release.check(self.model)
-            with (
-                _checks.untouched(self.model),
-                _guard.secret_randomness(self._seed, batch.step, device),
-            ):
-                sums, queried = self._summed(loss_fn, batch, params)
+            with _guard.secret_randomness(self._seed, batch.step, device):
+                sums, queried = self._summed(loss_fn, batch, params, kept)
         sums = processes.summed(sums)
         queried = processes.summed(queried, largest=self._clip.largest)
         # From here on a kill leaves a step that is counted, whether or not it was released.
@@ -357,7 +354,9 @@ class Private:
             raise ParameterError("checkpoint", None, "a path given to make_private")
         return self._path
 
-    def _summed(self, loss_fn: LossFn, batch: Batch, params: Tensors) -> tuple[Tensors, Tensors]:
+    def _summed(
+        self, loss_fn: LossFn, batch: Batch, params: Tensors, kept: Tensors
+    ) -> tuple[Tensors, Tensors]:
         """Return the clipped sum of a batch's gradients, and that of the second query."""
         device = next(iter(params.values())).device
         examples = trees.tree_map(lambda part: part.to(device, non_blocking=True), batch.examples)
@@ -371,7 +370,7 @@ class Private:
         size = sensible(params) if self._microbatch == "auto" else self._microbatch
         for chunk in chunks(examples, size):
             computed = whole if by_batch else individual
-            found, losses = computed(self.model, loss_fn, params, chunk)
+            found, losses = computed(self.model, loss_fn, params, kept, chunk)
             total += losses
             if by_batch:
                 sums = joined(sums, found)

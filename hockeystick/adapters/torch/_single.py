@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from typing import Any
+from typing import Any, Final
 
 import torch
 from torch import nn
@@ -13,6 +13,9 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.utils import parametrize
 
 from hockeystick.errors import IncompatibleError
+
+# Words of what torch says where it takes no gradients of examples one by one.
+_OF_TORCH_FUNC: Final = ("torch.func", "functorch", "vmap", "transform", "data pointer")
 
 
 @contextmanager
@@ -35,17 +38,18 @@ def single_gradients(model: Any) -> Iterator[None]:
         try:
             yield
         except RuntimeError as error:
-            if "data-dependent control flow" in str(error):
+            said = str(error)
+            if "data-dependent control flow" in said:
                 raise IncompatibleError(
                     "the model or loss_fn decides by the values of a tensor (by if or .item()): "
                     "single gradients are taken of all examples at once; use torch.where, or masks"
                 ) from error
-            if "torch.func" not in str(error) and "transform" not in str(error):
+            if not any(word in said for word in _OF_TORCH_FUNC):
                 raise
             raise IncompatibleError(
                 "the model or loss_fn does what torch.func takes no single gradients of, such as "
                 "activation checkpointing, an autograd.Function without setup_context, or a write "
-                f"in place: {str(error).splitlines()[0]}"
+                f"in place: {said.splitlines()[0]}"
             ) from error
 
 
@@ -69,7 +73,9 @@ def _states_of_their_own(model: Any) -> Iterator[None]:
 
     The layers of oneDNN, which have no rule for single examples, are turned off meanwhile.
     """
-    found = [module for module in model.modules() if isinstance(module, nn.RNNBase)]
+    found = [
+        module for module in model.modules() if isinstance(module, nn.RNNBase | nn.RNNCellBase)
+    ]
     if not found:
         yield
         return
@@ -93,6 +99,9 @@ def _first_state(module: Any, given: tuple[Any, ...], named: dict[str, Any]) -> 
         )
     if state and state[0] is not None:
         return None
+    if isinstance(module, nn.RNNCellBase):
+        hidden = rows.new_zeros(*rows.shape[:-1], module.hidden_size)
+        return (rows, (hidden, hidden) if isinstance(module, nn.LSTMCell) else hidden), {}
     layers = module.num_layers * (2 if module.bidirectional else 1)
     sizes = () if rows.dim() == 2 else (rows.shape[0 if module.batch_first else 1],)
     hidden = rows.new_zeros(layers, *sizes, module.proj_size or module.hidden_size)

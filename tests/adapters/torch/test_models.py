@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
@@ -78,7 +79,7 @@ class Counting(nn.Module):  # type: ignore[misc]  # torch may have no types
 def test_calls_that_a_buffer_counts_are_refused_and_forgotten(where: str) -> None:
     private = _loop(Counting(where), microbatch=1)
     before = dict(private.model.state_dict())
-    refused = r"^model must be free of buffers .*got 'buffer |a write in place"
+    refused = "^model must be free of buffers, weights and modules|a write in place"
     with pytest.raises((ParameterError, IncompatibleError), match=refused):
         _step(private)
     assert private.steps == 0
@@ -91,6 +92,71 @@ def test_an_attribute_is_as_it_was_before_each_step() -> None:
     _step(private)
     assert private.steps == 1
     assert private.model.seen == 0
+
+
+class Memory(nn.Module):  # type: ignore[misc]  # torch may have no types
+    """A model in which an example finds what those before it left, in one of several places."""
+
+    def __init__(self, where: str) -> None:
+        super().__init__()
+        self.layer, self.where = nn.Linear(4, 3), where
+        self.count = 0
+        self.cache: Any = None
+        self.listed: list[Any] = []
+        self.named = {"calls": 0}
+
+    def forward(self, rows: Any) -> Any:
+        self.count += 1
+        self.named["calls"] += 1
+        self.listed.append(rows)
+        seen = {"count": self.count, "dict": self.named["calls"], "list": len(self.listed)}
+        if self.where == "cache":
+            if self.cache is None:
+                self.cache = 2 * self.layer.weight
+            return rows @ self.cache.T
+        return self.layer(rows) * (-1.0) ** seen[self.where]
+
+
+@pytest.mark.parametrize("where", ["count", "dict", "list", "cache"])
+def test_no_example_moves_the_gradient_of_a_later_one(where: str) -> None:
+    found = []
+    for microbatch in (1, 3, 40):
+        torch.manual_seed(0)
+        model = Memory(where)
+        found.append(_update(lambda out, target: out.sum(), model, microbatch=microbatch))
+        assert (model.count, model.named, model.listed, model.cache) == (0, {"calls": 0}, [], None)
+    for other in found[1:]:
+        torch.testing.assert_close(found[0], other, rtol=1e-5, atol=1e-6)
+    assert float(found[0].norm()) > 0
+
+
+class Growing(nn.Module):  # type: ignore[misc]  # torch may have no types
+    """A model that keeps data where torch keeps weights and modules."""
+
+    def __init__(self, where: str) -> None:
+        super().__init__()
+        self.layer, self.where = nn.Linear(4, 3), where
+
+    def forward(self, rows: Any) -> Any:
+        if self.where == "parameter":
+            self.register_parameter("kept", nn.Parameter(rows.detach(), requires_grad=False))
+        elif self.where == "module":
+            self.add_module("kept", nn.Identity())
+        elif self.where == "weight":
+            with torch.no_grad():
+                self.layer.weight.mul_(0.5)
+        return self.layer(rows)
+
+
+@pytest.mark.parametrize("where", ["parameter", "module", "weight"])
+def test_a_refused_step_leaves_the_model_as_it_was(where: str) -> None:
+    private = _loop(Growing(where), microbatch=1)
+    before = digest(private.model)
+    with pytest.raises((ParameterError, IncompatibleError)):
+        _step(private)
+    assert private.steps == 0
+    assert digest(private.model) == before
+    assert not hasattr(private.model, "kept")
 
 
 class Ring(nn.Module):  # type: ignore[misc]  # torch may have no types
@@ -117,7 +183,7 @@ class First(nn.Module):  # type: ignore[misc]  # torch may have no types
         self.layer, self.times = layer, times
 
     def forward(self, rows: Any) -> Any:
-        words = rows.unsqueeze(1)
+        words = rows if isinstance(self.layer, nn.RNNCellBase) else rows.unsqueeze(1)
         return self.layer(*[words] * self.times)[0].squeeze(1)
 
 
@@ -174,6 +240,7 @@ ZOO: Final[dict[str, Callable[[], Any]]] = {
     ),
     "lstm": lambda: _in(First(nn.LSTM(6, 6, batch_first=True), 1)),
     "gru": lambda: _in(First(nn.GRU(6, 6, batch_first=True), 1)),
+    "lstm cell": lambda: _in(First(nn.LSTMCell(6, 6), 1)),
     "attention": lambda: _in(First(nn.MultiheadAttention(6, 2, batch_first=True), 3)),
     "transformer": lambda: _in(
         nn.Unflatten(1, (1, 6)), nn.TransformerEncoderLayer(6, 2, 8, batch_first=True), nn.Flatten()
@@ -246,10 +313,22 @@ def test_layers_without_a_shape_yet_are_refused() -> None:
         make_private(nn.LazyLinear(3), torch.optim.SGD([torch.zeros(1)], lr=0.1), _data(), PLAN)
 
 
-def test_optimizers_of_sparse_gradients_are_refused() -> None:
+@pytest.mark.parametrize(
+    ("kind", "options"),
+    [("SparseAdam", {}), ("LBFGS", {}), ("SGD", {"differentiable": True, "lr": 0.1})],
+)
+def test_optimizers_that_no_noisy_gradient_suits_are_refused(kind: str, options: Any) -> None:
     model = nn.Linear(4, 3)
-    with pytest.raises(ParameterError, match=r"^optimizer must be one that takes dense gradients"):
-        make_private(model, torch.optim.SparseAdam(list(model.parameters())), _data(), PLAN)
+    optimizer = getattr(torch.optim, kind)(list(model.parameters()), **options)
+    with pytest.raises(ParameterError, match=r"^optimizer must be one "):
+        make_private(model, optimizer, _data(), PLAN)
+
+
+def test_a_hook_on_a_gradient_which_would_not_be_called_is_refused() -> None:
+    model = nn.Linear(4, 3)
+    model.weight.register_hook(lambda gradient: 0 * gradient)
+    with pytest.raises(ParameterError, match="free of hooks on its gradients"):
+        _loop(model)
 
 
 class Checkpointed(nn.Module):  # type: ignore[misc]  # torch may have no types
@@ -347,6 +426,31 @@ def test_a_loss_that_reads_parameters_taken_out_before_is_refused(clipping: Any)
     _step(private, lambda out, target: LOSS(out, target) + weight.detach().square().sum())
 
 
+def test_a_lost_gradient_is_seen_under_no_grad_too() -> None:
+    model = nn.Linear(4, 3)
+    weight, private = model.weight, _loop(model)
+    with torch.no_grad(), pytest.raises(IncompatibleError, match="taken out of it before"):
+        _step(private, lambda out, target: LOSS(out, target) + weight.square().sum())
+    with torch.inference_mode(), pytest.raises(IncompatibleError, match="inference_mode"):
+        _step(private)
+
+
+@pytest.mark.parametrize(
+    "returned", [1.0, None, (torch.ones(1),), torch.ones(1, dtype=torch.cfloat)]
+)
+def test_a_loss_that_is_no_real_tensor_is_refused(returned: Any) -> None:
+    with pytest.raises(ParameterError, match=r"^loss_fn must be one that returns a real tensor"):
+        _step(_loop(nn.Linear(4, 3)), lambda out, target: returned)
+
+
+def test_an_input_that_the_model_writes_to_stays_as_it_was_drawn() -> None:
+    private = _loop(nn.Sequential(nn.ReLU(inplace=True), nn.Linear(4, 3)))
+    batch = next(iter(private.loader))
+    with pytest.raises(ZeroDivisionError):
+        private.step(lambda out, target: 1 / 0, batch)
+    private.step(LOSS, batch)
+
+
 def test_gradients_that_are_long_in_single_precision_count() -> None:
     for width, size in ((4, 1e20), (3000, 1e19), (3000, 1e35)):
         plan = hs.DPSGD(examples=1, sampling="full-batch", steps=1, noise_multiplier=0)
@@ -378,9 +482,7 @@ def test_a_second_loop_on_the_same_parameters_is_refused() -> None:
 
 def test_a_second_loop_whose_plan_has_the_first_tells_what_both_cost() -> None:
     def both(one: Any) -> hs.DPSGD:
-        return hs.DPSGD(
-            examples=40, sampling="full-batch", steps=5, noise_multiplier=5, extra=one.plan
-        )
+        return replace(PLAN, extra=one.plan)
 
     one, two = _twice(PLAN, both, microbatch=1)
     _step(two)
@@ -393,16 +495,14 @@ def test_a_second_loop_whose_plan_has_the_first_tells_what_both_cost() -> None:
     _step(_loop(two.model, plan=three))
 
 
-def test_of_two_equal_loops_a_third_names_both() -> None:
-    extra = hs.DPSGD(examples=40, sampling="full-batch", steps=5, noise_multiplier=5)
+def test_a_loop_that_was_made_before_another_one_trained_is_refused() -> None:
     model = nn.Linear(4, 3)
     one, two = _loop(model), _loop(model)
     _step(one)
     with pytest.raises(IncompatibleError, match="another private loop"):
         _step(two)
     assert two.steps == 0
-    own = hs.DPSGD(examples=40, sampling="full-batch", steps=5, noise_multiplier=5, extra=extra)
-    _step(_loop(model, plan=own))
+    _step(_loop(model, plan=replace(PLAN, extra=PLAN)))
     with pytest.raises(IncompatibleError, match="another private loop"):
         _step(one)
 
@@ -431,14 +531,34 @@ def test_a_correlated_loop_and_another_one_are_refused_together() -> None:
             made()
 
 
+def test_two_ledgers_do_not_add_up(tmp_path: Any) -> None:
+    model = nn.Linear(4, 3)
+    for name in ("one", "two"):
+        ledger = hs.Ledger(tmp_path / f"{name}.db", "d", hs.ApproxDP(50, 1e-5))
+        if name == "two":
+            with pytest.raises(IncompatibleError, match="another private loop"):
+                _loop(model, ledger=ledger, key="run")
+        else:
+            with _loop(model, ledger=ledger, key="run") as private:
+                _step(private)
+
+
+def test_a_second_head_on_a_backbone_that_nobody_trained_is_new() -> None:
+    backbone = nn.Linear(4, 4).requires_grad_(False)
+    for _ in range(2):
+        _step(_loop(nn.Sequential(backbone, nn.Linear(4, 3))))
+
+
 def test_two_loops_on_a_ledger_go_on_as_it_adds_them(tmp_path: Any) -> None:
     ledger = hs.Ledger(tmp_path / "ledger.db", "d", hs.ApproxDP(50, 1e-5))
     model = nn.Linear(4, 3)
     for key in ("one", "two"):
         with _loop(model, ledger=ledger, key=key) as private:
             _step(private)
-    with pytest.raises(IncompatibleError, match="another private loop"):
-        _loop(model)
+    for beside in (None, PLAN):
+        with pytest.raises(IncompatibleError, match="another private loop"):
+            _loop(model, plan=replace(PLAN, extra=beside))
+    _step(_loop(model, plan=replace(PLAN, extra=PLAN @ PLAN)))
 
 
 def test_a_run_that_goes_on_in_the_same_process_is_the_same(tmp_path: Any) -> None:

@@ -229,7 +229,7 @@ class Correlated:
             self.run, self._steps = self._journal.run, self._journal.counted
             self._usable = self._steps == 0
         # No other loop's plan has a place here.
-        self._release = _guard.Release(self.run, plan, partial(first_rounds, plan), joined=False)
+        self._release = _guard.Release(self.run, plan, partial(first_rounds, plan), None)
         if fixed is None:
             self._release.check(model)
         self._release.note(model, self._steps)
@@ -300,7 +300,7 @@ class Correlated:
         self._check()
         _checks.check_model(self.model)
         _checks.check_groups(self.optimizer, self.model)
-        params = _checks.trained(self.model)
+        params, kept = _checks.copies(self.model)
         if self._noise and set(self._noise) != set(params):
             allowed = "the module whose parameters the first step trained: noise goes on with each"
             raise ParameterError("model", "other trained parameters", allowed)
@@ -308,11 +308,8 @@ class Correlated:
         _guard.check_precision(device)
         if self._batches.seed is None:
             self._release.check(self.model)
-        with (
-            _checks.untouched(self.model),
-            _guard.secret_randomness(self._batches.seed, self._steps, device),
-        ):
-            sums = self._summed(loss_fn, params)
+        with _guard.secret_randomness(self._batches.seed, self._steps, device):
+            sums = self._summed(loss_fn, params, kept)
         self._usable = False  # unless the step comes to its end
         rows = self._rows(self._steps, params)
         if self._journal is not None:
@@ -343,14 +340,14 @@ class Correlated:
         if self.left == 0:
             raise IncompatibleError(f"all {self.steps:,} rounds of the plan are done")
 
-    def _summed(self, loss_fn: LossFn, params: Tensors) -> Tensors:
+    def _summed(self, loss_fn: LossFn, params: Tensors, kept: Tensors) -> Tensors:
         """Return the clipped sum of the gradients of the next step's batch, in doubles."""
         sums = {name: torch.zeros_like(value).double() for name, value in params.items()}
         found = self._batches.examples(self._steps)
         device = next(iter(params.values())).device
         examples = trees.tree_map(lambda part: part.to(device), found)
         for chunk in chunks(examples, self._microbatch or sensible(params)) if examples else ():
-            gradients, _ = individual(self.model, loss_fn, params, chunk)
+            gradients, _ = individual(self.model, loss_fn, params, kept, chunk)
             names = list(gradients)
             parts = layers(names) if self._clip.per_layer else [names]
             part, _ = clipped_sum(gradients, self._clip.norm, parts, _REAL, self._clip)

@@ -313,7 +313,10 @@ def test_a_file_that_was_replaced_is_not_charged_by_the_terms_of_the_old_one(
     assert small.dataset == "d"
 
 
-def test_a_file_of_several_names_is_refused(ledger: hs.Ledger, file: Path) -> None:
+def test_a_file_of_several_names_is_refused(
+    ledger: hs.Ledger, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(database, "_SECONDS_OF_TWO_NAMES", 0.01)
     second = file.parent / "second.db"
     os.link(file, second)
     for name in (file, second):

@@ -4,18 +4,34 @@ from __future__ import annotations
 
 import errno
 import os
+import secrets
+import shutil
+import stat
 import sys
 import weakref
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from io import FileIO
 from typing import Final
 
 from hockeystick.errors import ParameterError
 
+_A_FILE: Final = "the path of a file"
 _FREE: Final = "one that no other run has open, in this process or another one"
 _LOCKING: Final = "on a file system that locks files, so that no other process writes there"
 _LOCKED: Final = weakref.WeakSet[FileIO]()
+
+
+def check_path(path: str | os.PathLike[str], name: str) -> None:
+    """Raise where a path is that of something else than a file, or of nothing that may be one."""
+    try:
+        found = bool(os.fspath(path)) and stat.S_ISREG(os.stat(path).st_mode)
+    except OSError:  # it is not there, or cannot be reached: whoever opens it says which
+        return
+    except ValueError:
+        found = False
+    if not found:
+        raise ParameterError(name, os.fspath(path), _A_FILE)
 
 
 def locked(path: str | os.PathLike[str], name: str, mode: int = 0o666) -> FileIO:
@@ -27,9 +43,10 @@ def locked(path: str | os.PathLike[str], name: str, mode: int = 0o666) -> FileIO
     it closes its copy at once. So the process that opened the file holds it, until it ends.
 
     Raises:
-        ParameterError: If it is locked, or cannot be; of that name.
+        ParameterError: If it is locked, or cannot be, or is no file; of that name.
         OSError: If it cannot be opened.
     """
+    check_path(path, name)
     flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0)
     file = FileIO(os.open(path, flags, mode), "r+")
     try:
@@ -48,8 +65,19 @@ def locked(path: str | os.PathLike[str], name: str, mode: int = 0o666) -> FileIO
         taken = error.errno in (errno.EAGAIN, errno.EACCES, errno.EDEADLK)
         allowed = _FREE if taken else _LOCKING
         raise ParameterError(name, os.fspath(path), allowed) from error
+    if not _is_at(path, file):  # whoever had it before has removed or replaced it meanwhile
+        file.close()
+        return locked(path, name, mode)
     _LOCKED.add(file)
     return file
+
+
+def _is_at(path: str | os.PathLike[str], file: FileIO) -> bool:
+    """Return whether a file still has the name that it was opened by."""
+    try:
+        return os.path.samestat(os.stat(path), os.fstat(file.fileno()))
+    except FileNotFoundError:
+        return False
 
 
 def _leave_to_parent() -> None:
@@ -87,12 +115,20 @@ def force_name(path: str | os.PathLike[str]) -> None:
 def replacing(path: str | os.PathLike[str]) -> Iterator[str]:
     """Yield where to write a file that is then on the disk: whole, or else as it was before.
 
-    A symbolic link stays one.
+    A symbolic link stays one, and so does the mode of what is replaced.
     """
     target = os.path.realpath(path)
-    part = f"{target}.part"
-    yield part
-    with open(part, "r+b") as file:
-        force(file.fileno())
-    os.replace(part, target)
+    part = f"{target}.{secrets.token_hex(4)}.part"
+    os.close(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
+    try:
+        with suppress(FileNotFoundError):
+            shutil.copymode(target, part)
+        yield part
+        with open(part, "r+b") as file:
+            force(file.fileno())
+        os.replace(part, target)
+    except BaseException:
+        with suppress(FileNotFoundError):
+            os.unlink(part)
+        raise
     force_name(target)

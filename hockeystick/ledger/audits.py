@@ -118,6 +118,7 @@ def _record(connection: Connection, end: Chain, changes: _Changes, *, by: str, n
     """Add an entry for each price that has changed."""
     events, spent = [], end.spent
     for entry, price in changes:
+        entry.check()
         spent = plus(minus(spent, entry.costs), price)
         event = Event.after(entry, EntryKind.REPRICE, entry.content, by=by, note=note)
         events.append((event, price, spent))

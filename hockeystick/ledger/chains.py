@@ -87,18 +87,22 @@ def _chain(connection: Connection, row: dict[str, object]) -> Chain:
     last = query.where(ENTRIES.c.dataset == name).order_by(ENTRIES.c.seq.desc()).limit(1)
     entry = connection.execute(last).one_or_none()
     told = (row["entries"], row["head"], row["spent"])
-    if entry is None or (entry.seq + 1, entry.hash, entry.spent) != told:
+    if (
+        entry is None
+        or not isinstance(entry.seq, int)
+        or (entry.seq + 1, entry.hash, entry.spent) != told
+    ):
         raise LedgerError(
             f"the ledger is damaged: dataset {name!r} should have {row['entries']} entries up to "
             f"{row['head']}, and they are not what it has; nothing was written"
         )
     try:
-        spent = costs_of(entry.spent)
+        spent, unresolved = costs_of(entry.spent), int(str(row["unresolved"]))
     except ValueError as error:
         raise LedgerError(
             f"the ledger is damaged: what dataset {name!r} has spent is no number"
         ) from error
-    return Chain(name, entry.seq + 1, entry.hash, spent, int(str(row["unresolved"])))
+    return Chain(name, entry.seq + 1, entry.hash, spent, unresolved)
 
 
 def opening_of(connection: Connection, dataset: str) -> str | None:
@@ -109,12 +113,15 @@ def opening_of(connection: Connection, dataset: str) -> str | None:
 
 
 def entries_of(connection: Connection, dataset: str, key: str | None = None) -> Iterator[Entry]:
-    """Yield the entries of a dataset, or of one reservation in it, in their order."""
+    """Yield the entries of a dataset, or those of one reservation once checked, in their order."""
     query = select(ENTRIES).where(ENTRIES.c.dataset == dataset)
     if key is not None:
         query = query.where(ENTRIES.c.key == key)
     for row in connection.execute(query.order_by(ENTRIES.c.seq)).mappings():
-        yield Entry.of_row(row)
+        entry = Entry.of_row(row)
+        if key is not None:
+            entry.check()
+        yield entry
 
 
 def first_entry(connection: Connection, dataset: str) -> Entry | None:
@@ -150,6 +157,11 @@ def continued(
         entries.append(entry)
         unresolved = chain.unresolved + _COUNTED.get(event.kind, 0)
         chain = Chain(chain.dataset, entry.seq + 1, entry.hash, spent, unresolved)
+        if any(one < 0 for one in spent):
+            raise LedgerError(
+                f"the ledger is damaged: dataset {chain.dataset!r} would have spent less than "
+                "nothing; nothing was written"
+            )
     connection.execute(insert(ENTRIES), [_row(entry) for entry in entries])
     values = {
         "entries": chain.entries,

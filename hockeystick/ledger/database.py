@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import tempfile
+import time
 import weakref
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, Final, final
 from urllib.parse import quote
 
@@ -14,11 +16,14 @@ from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 from sqlalchemy.pool import NullPool
 
-from hockeystick.errors import LedgerError, ParameterError
+from hockeystick import _files
+from hockeystick.errors import HockeystickError, LedgerError, ParameterError
 from hockeystick.ledger.tables import VERSION, bring_up, has_other_tables, schema_version
 
 _A_URL: Final = "the path of a file, or a URL: sqlite:///FILE or postgresql://USER@HOST/DATABASE"
 _POSTGRES: Final = ("postgresql", "postgresql+psycopg", "postgres")
+# While a ledger is made, its file has a second name for a moment.
+_SECONDS_OF_TWO_NAMES: Final = 0.5
 _SAME_KEY: Final = "whoever asks again with the same key, to resume it, is charged once"
 
 
@@ -42,6 +47,7 @@ class Database:
         if self._path is None:
             self._engine = _postgres(found, read_only, timeout)
         else:
+            _files.check_path(self._path, "url")
             self._engine = _sqlite(self._path, read_only, timeout)
         self._process = os.getpid()
         weakref.finalize(self, self._engine.dispose)
@@ -58,6 +64,7 @@ class Database:
                 raise LedgerError(f"there is no ledger at {self.shown}; a budget begins one")
             self._make_file(self._path)
         self._refuse_other_places()
+        self._refuse_cut()
         with self._errors():
             version = schema_version(self._engine)
         if version == VERSION:
@@ -127,6 +134,8 @@ class Database:
             yield
         except SQLAlchemyError as error:
             raise LedgerError(f"the ledger {self.shown} {self._said(error)}") from error
+        except UnicodeDecodeError as error:
+            raise LedgerError(f"the ledger {self.shown} is damaged: {error}") from error
 
     def _said(self, error: SQLAlchemyError) -> str:
         """Return what went wrong, to follow the ledger's name."""
@@ -145,14 +154,25 @@ class Database:
         return f"cannot be used now ({' '.join(str(cause).split())}); {_SAME_KEY}"
 
     def _make_file(self, path: str) -> None:
-        """Make an empty file that only its owner reads; another process or thread may come first.
+        """Make a file of all tables that only its owner reads; another one may come first.
 
+        It gets its name once it is whole, so that what is there and is not was cut off.
         A file that is there stays closed: closing it would end the locks of all its connections.
         """
+        real = os.path.realpath(path)
         try:
-            os.close(os.open(os.path.realpath(path), os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-        except FileExistsError:
-            return
+            descriptor, made = tempfile.mkstemp(
+                ".new", f"{os.path.basename(real)}.", os.path.dirname(real)
+            )
+            try:
+                os.close(descriptor)
+                with self._errors(), _sqlite(made, False, self.timeout).begin() as connection:
+                    bring_up(connection)
+                with suppress(FileExistsError):
+                    os.link(made, real)
+            finally:
+                os.unlink(made)
+            _files.force_name(real)
         except OSError as error:
             raise LedgerError(f"no ledger can be made at {path}: {error.strerror}") from error
 
@@ -160,7 +180,9 @@ class Database:
         """Raise where others may not see the journal that SQLite keeps beside a file."""
         if self._path is None or not os.path.isfile(self._path):
             return
-        real = os.path.realpath(self._path)
+        real, until = os.path.realpath(self._path), time.monotonic() + _SECONDS_OF_TWO_NAMES
+        while os.stat(real).st_nlink > 1 and time.monotonic() < until:
+            time.sleep(0.01)
         found, beside = os.stat(real), os.stat(os.path.dirname(real))
         why = ""
         if found.st_nlink > 1:
@@ -172,6 +194,16 @@ class Database:
                 f"after a crash others could read {self.shown} half written, since they would not "
                 f"find the journal beside it: {why}"
             )
+
+    def _refuse_cut(self) -> None:
+        """Raise where a file has less than its pages, or none; SQLite takes the rest for zeros."""
+        if self._path is None:
+            return
+        with self.reading() as connection:
+            asked = (connection.exec_driver_sql(f"PRAGMA page_{one}") for one in ("count", "size"))
+            pages, size = (one.scalar_one() for one in asked)
+            if not pages or os.path.getsize(self._path) < pages * size:
+                raise LedgerError(f"the ledger {self.shown} is damaged: it is cut off, or empty")
 
     def _refuse_foreign(self, *, create: bool) -> None:
         """Raise where no ledger is to be made in a database, since it is something else's."""
@@ -268,9 +300,13 @@ def _postgres(url: URL, read_only: bool, timeout: float) -> Engine:
         "keepalives_count": 2,
         "tcp_user_timeout": milliseconds,
     }
-    return create_engine(
-        url.set(drivername="postgresql+psycopg"),
-        connect_args=arguments,
-        pool_pre_ping=True,
-        isolation_level="READ COMMITTED",
-    )
+    try:
+        return create_engine(
+            url.set(drivername="postgresql+psycopg"),
+            connect_args=arguments,
+            pool_pre_ping=True,
+            isolation_level="READ COMMITTED",
+        )
+    except ImportError as error:
+        message = "a ledger on PostgreSQL needs psycopg: install hockeystick[postgres]"
+        raise HockeystickError(message) from error

@@ -76,8 +76,19 @@ class Entry:
 
     @classmethod
     def of_row(cls, row: Mapping[str, Any]) -> Self:
-        """Return the entry of a row of the table."""
+        """Return the entry of a row of the table, or raise where it has what no entry has."""
+        for name, value in row.items():
+            if not isinstance(value, int if name == "seq" else str):
+                where = f"entry {row['seq']} of dataset {row['dataset']!r}"
+                raise LedgerError(f"{where} is damaged: its {name} cannot be read")
         return cls(**row)
+
+    def check(self) -> None:
+        """Raise where it is not what was written."""
+        if self.digest() != self.hash:
+            raise LedgerError(
+                f"{self._where} was changed: its hash is another one; nothing was written"
+            )
 
     @property
     def mechanism(self) -> Mechanism | None:
@@ -94,16 +105,19 @@ class Entry:
         """The mechanism of an entry that has one, or raise as ``mechanism``."""
         try:
             return read_description(json.loads(self.content))
-        except (ValueError, HockeystickError) as error:
+        except (ValueError, TypeError, RecursionError, HockeystickError) as error:
             raise LedgerError(
-                f"entry {self.seq} of dataset {self.dataset!r} cannot be read: it was written by "
-                f"hockeystick {self.version}, or is damaged ({error})"
+                f"{self._where} cannot be read: it was written by hockeystick "
+                f"{self.version}, or is damaged ({error})"
             ) from error
 
     @property
     def datasets(self) -> tuple[str, ...]:
         """The datasets that are charged for it together."""
-        return tuple(json.loads(self.together))
+        try:
+            return tuple(map(str, json.loads(self.together)))
+        except (ValueError, TypeError, RecursionError) as error:
+            raise LedgerError(f"{self._where} is damaged: it has no datasets") from error
 
     @property
     def costs(self) -> Costs:
@@ -125,13 +139,17 @@ class Entry:
         text = json.dumps(values, ensure_ascii=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()
 
+    @property
+    def _where(self) -> str:
+        """Which entry of which dataset."""
+        return f"entry {self.seq} of dataset {self.dataset!r}"
+
     def _exact(self, text: str) -> Costs:
         """Return the fractions of a text, or raise."""
         try:
             return costs_of(text)
         except ValueError as error:
-            where = f"entry {self.seq} of dataset {self.dataset!r}"
-            raise LedgerError(f"{where} is damaged: it has no exact price") from error
+            raise LedgerError(f"{self._where} is damaged: it has no exact price") from error
 
 
 def content_of(mechanism: Mechanism) -> str:

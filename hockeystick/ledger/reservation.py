@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Callable
+from threading import Lock
 from types import TracebackType
-from typing import TYPE_CHECKING, Self, final
+from typing import TYPE_CHECKING, NoReturn, Self, final
 
 from hockeystick._validate import WordEnum
 from hockeystick.errors import IncompatibleError
+from hockeystick.ledger import inputs
 from hockeystick.mechanisms import Mechanism, runs_of
 
 if TYPE_CHECKING:
@@ -41,7 +44,8 @@ class Reservation:
         ``resumed`` True, and entering it is refused, as entering any a second time: what it is for
         may have been released, as by a job that crashed, and it covers no second release. Where
         nothing was, ``release`` it and reserve under another key; where the same release goes on,
-        as from a checkpoint, go on without ``with``, and ``commit`` in the end.
+        as from a checkpoint, go on without ``with``, and ``commit`` in the end. It is entered in
+        the process that made it, and never copied.
 
     Example:
         >>> import hockeystick as hs
@@ -57,6 +61,8 @@ class Reservation:
 
     __slots__ = (
         "_entered",
+        "_lock",
+        "_process",
         "_resolve",
         "_state",
         "key",
@@ -84,7 +90,15 @@ class Reservation:
         self.note = note
         self._state = state
         self._entered = resumed
+        self._process, self._lock = os.getpid(), Lock()
         self._resolve = resolve
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        """Refuse to be copied or pickled."""
+        raise IncompatibleError(
+            "a reservation is not copied or pickled: each copy would be leave to run once more; "
+            "ledger.reservation(key) resolves it anywhere"
+        )
 
     @property
     def state(self) -> ReservationState:
@@ -111,7 +125,7 @@ class Reservation:
             ParameterError: If an argument is outside its domain.
             LedgerError: If the ledger cannot be written.
         """
-        self._resolve(self.key, ReservationState.COMMITTED, ran, note)
+        self._resolve(self.key, ReservationState.COMMITTED, ran, inputs.note(note))
         self._state = ReservationState.COMMITTED
 
     def release(self, *, note: str = "") -> None:
@@ -127,23 +141,29 @@ class Reservation:
             ParameterError: If the note is no text.
             LedgerError: If the ledger cannot be written.
         """
-        self._resolve(self.key, ReservationState.RELEASED, None, note)
+        self._resolve(self.key, ReservationState.RELEASED, None, inputs.note(note))
         self._state = ReservationState.RELEASED
 
     def __enter__(self) -> Self:
-        """Return it, or raise where it is resolved, or was made or entered before."""
+        """Return it, or raise where it is resolved, or was made elsewhere or entered before."""
+        if os.getpid() != self._process:
+            raise IncompatibleError(
+                f"the reservation {self.key!r} was made in process {self._process}, which may "
+                "enter it as well: it is leave to run there alone"
+            )
         if self._state is not ReservationState.RESERVED:
             raise IncompatibleError(
                 f"the reservation {self.key!r} was {self._state} before, and is no leave to run; "
                 "another run needs another key"
             )
-        if self._entered:
+        with self._lock:
+            entered, self._entered = self._entered, True
+        if entered:
             raise IncompatibleError(
                 f"the reservation {self.key!r} was made or entered before, and what it is for may "
                 "have been released: it covers no second release. Where nothing was, release() it "
                 "and reserve under another key; else commit() it"
             )
-        self._entered = True
         return self
 
     def __exit__(

@@ -11,6 +11,8 @@ from collections.abc import Callable
 from threading import Lock
 from typing import Any, Final, final
 
+from hockeystick import _validate
+from hockeystick._validate import whole_numbers
 from hockeystick.errors import IncompatibleError, ParameterError
 from hockeystick.ledger import inputs
 from hockeystick.ledger.charge import LedgerCharge
@@ -21,6 +23,7 @@ from hockeystick.release.journal import Journal, OpensJournal
 _RUN: Final = re.compile(r"\[run ([0-9a-f]{32})\]\Z")
 _A_LEDGER: Final = "an hs.Ledger, or what its charging() returns, where a key is given"
 _A_KEY: Final = "given, where a ledger is: what the run is called there"
+_MOST: Final = whole_numbers("n", 0, (1, 10**6))
 _A_PATH: Final = "the path of a file, or None; the ledger is named beside it"
 
 
@@ -94,7 +97,8 @@ class ReservedRun:
         self.key = inputs.name("key", key)
         if journal is not None and not isinstance(journal, str | os.PathLike):
             raise ParameterError("journal", journal, _A_PATH)
-        self.journal, self._most = journal, most
+        self.journal = journal
+        self._most = None if most is None else _validate.count("most", most, _MOST)
 
     def open(self, title: str, first: Callable[[int], Any], most: int, *earlier: str) -> CountedRun:
         """Reserve a plan, or take up its reservation, and return what counts its steps.
@@ -169,10 +173,10 @@ class CountedRun:
         "_first",
         "_left",
         "_lock",
-        "_most",
         "_over",
         "_process",
         "counted",
+        "most",
         "reservation",
     )
 
@@ -184,7 +188,7 @@ class CountedRun:
         most: int,
     ) -> None:
         self._counting, self.reservation = counting, reservation
-        self._first, self._most = first, most
+        self._first, self.most = first, most
         self._process, self._lock = os.getpid(), Lock()
         self._over = self._left = False
         self.counted = counting.counted
@@ -200,11 +204,12 @@ class CountedRun:
         return self._counting.path
 
     def add(self, steps: int) -> None:
-        """Count further steps, possibly none, or raise where the run is over."""
+        """Count further steps, possibly none, or raise where the run or its reservation is over."""
         self._check_process()
         with self._lock:
             if self._over:
                 raise IncompatibleError("this run is over: no step of it is counted any more")
+            self._check_reserved(self.counted + steps)
             # First, so that a write that fails half-way counts as well.
             self.counted += steps
             self._counting.add(steps)
@@ -225,14 +230,22 @@ class CountedRun:
             if self._left:
                 return
             self._over = True
-            ran = min(self.counted, self._most)
-            self.reservation.commit(ran=self._first(ran), note=f"{ran} of {self._most} ran")
+            ran = min(self.counted, self.most)
+            self.reservation.commit(ran=self._first(ran), note=f"{ran} of {self.most} ran")
 
     def close(self) -> None:
-        """Count no more, and leave the journal to others."""
-        with self._lock:
-            self._over = self._left = True
-            self._counting.close()
+        """Count no more, and leave the journal to others; a forked process has left it already."""
+        if os.getpid() == self._process:
+            with self._lock:
+                self._over = self._left = True
+                self._counting.close()
+
+    def _check_reserved(self, steps: int) -> None:
+        """Raise where the first steps are more than is reserved, which may be of whole epochs."""
+        if steps > self.most and self._first(steps) != self.reservation.mechanism:
+            raise IncompatibleError(
+                f"the {self.most:,} steps that are reserved have run, and each is counted"
+            )
 
     def _check_process(self) -> None:
         """Raise in a process that was forked from the run's own."""

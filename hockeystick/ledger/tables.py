@@ -83,7 +83,7 @@ def schema_version(engine: Engine) -> int | None:
         if SCHEMA.name not in found:
             raise LedgerError("the ledger is damaged: it has lost the table of its version")
         version: int | None = connection.execute(select(func.max(SCHEMA.c.version))).scalar()
-    if version is None:
+    if version is None or version < 1:
         raise LedgerError("the ledger is damaged: it does not say its version")
     return version
 

@@ -7,6 +7,7 @@ import json
 import os
 import re
 import secrets
+import sys
 import weakref
 from collections.abc import Callable
 from typing import Any, Final, Protocol, final
@@ -18,6 +19,7 @@ _OF_THIS: Final = (
     "an account of this very plan, of a run that is private or not as this one is, in the same "
     "arithmetic, and on the same ledger by the same key, or on none"
 )
+_WHOLE: Final = "a file without NULs: this one is damaged, as by a loss of power"
 _A_JOURNAL: Final = "the path of a file, an hs.ledger.ReservedRun, or None"
 
 
@@ -33,6 +35,10 @@ class Counting(Protocol):
     @property
     def path(self) -> str | None:
         """The file, where there is one."""
+
+    @property
+    def most(self) -> int:
+        """How many steps may be counted; what the last of them is a part of counts in full."""
 
     def add(self, steps: int) -> None:
         """Count further steps."""
@@ -90,13 +96,15 @@ class Journal:
 
     __slots__ = ("__weakref__", "_file", "close", "counted", "path", "run")
 
+    most: Final = sys.maxsize
+
     def __init__(self, path: str | os.PathLike[str], title: str, *earlier: str) -> None:
         self.path = os.fspath(path)
         self._file = _files.locked(path, "journal", 0o600)
         self.close = weakref.finalize(self, self._file.close)
         try:
             self.run, self.counted = self._begun(title, *earlier)
-            _files.force_name(self.path)
+            _files.force_name(os.path.realpath(self.path))
         except (ParameterError, OSError):
             self.close()
             raise
@@ -126,7 +134,7 @@ class Journal:
         if whole is not None and whole[1].decode(errors="replace") in titles:
             return whole[2].decode(), len(whole[3])
         if not any(_is_cut(found, title) for title in titles):
-            raise ParameterError("journal", self.path, _OF_THIS)
+            raise ParameterError("journal", self.path, _WHOLE if b"\0" in found else _OF_THIS)
         self._file.seek(0)
         self._file.truncate()
         run = secrets.token_hex(16)

@@ -8,6 +8,7 @@ import os
 import re
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -20,7 +21,7 @@ import pytest
 
 import hockeystick as hs
 from hockeystick.adapters.loop import Account, Sampler, noisy_sum
-from hockeystick.errors import BudgetExhausted, ParameterError
+from hockeystick.errors import BudgetExhausted, IncompatibleError, ParameterError
 
 UNIT = 2.0**-22
 
@@ -65,6 +66,59 @@ def test_two_threads_count_no_more_steps_than_are_planned() -> None:
     with ThreadPoolExecutor(2) as threads:
         assert sorted(threads.map(counted, range(2))) == [False, True]
     assert account.counted == 1
+
+
+def test_a_state_that_is_loaded_beside_a_count_takes_nothing_back(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    account = Account(hs.DPSGD(noise_multiplier=1, examples=8, batch_size=4, steps=9))
+    begun = threading.Event()
+
+    def slow(*given: int) -> int:
+        begun.set()
+        time.sleep(0.02)
+        return given[0]
+
+    monkeypatch.setattr("hockeystick.adapters.loop._account.max", slow, raising=False)
+    with ThreadPoolExecutor(1) as threads:
+        loaded = threads.submit(account.load, account.state())
+        begun.wait()
+        account.count()
+        loaded.result()
+    assert account.counted == 1
+
+
+def test_a_loop_that_is_closed_loads_nothing(tmp_path: Path) -> None:
+    plan = hs.DPSGD(
+        examples=30, batch_size=10, epochs=4, noise_multiplier=1, sampling="random-allocation"
+    )
+    account = Account(plan, journal=tmp_path / "run.journal")
+    account.count()
+    state = account.state()
+    account.close()
+    with pytest.raises(IncompatibleError, match="closed"):
+        account.load(state)
+    assert account.counted == 1
+
+
+@pytest.mark.parametrize("given", ["a\nb", "\ud800", 3])
+def test_an_arithmetic_is_named_on_one_line(given: Any) -> None:
+    plan = hs.DPSGD(noise_multiplier=1, examples=8, batch_size=4, steps=1)
+    with pytest.raises(ParameterError, match=r"^arithmetic must be"):
+        Account(plan, arithmetic=given)
+
+
+@pytest.mark.parametrize("name", ["", ".", "a\0b", "pipe"])
+def test_what_can_be_no_file_is_no_journal(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    os.mkfifo("pipe")
+    plan = hs.DPSGD(noise_multiplier=1, examples=8, batch_size=4, steps=1)
+    with pytest.raises(ParameterError, match=r"^journal must be the path of a file"):
+        Account(plan, journal=name)
+    with pytest.raises(ParameterError, match=r"^url must be the path of a file"):
+        hs.Ledger(name, "d", hs.ZCDP(rho=1))
 
 
 @pytest.mark.parametrize("norm", [1e-24, 0.3, 1.0, 1e6])

@@ -106,6 +106,12 @@ def test_a_checkpoint_without_its_journal_or_of_something_else_is_refused(tmp_pa
             call()
 
 
+def test_a_checkpoint_is_no_journal(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(tmp_path / "run")
+    with pytest.raises(ParameterError, match="journal must be another file"):
+        _loop(checkpoint=tmp_path / "run", journal=tmp_path / "link")
+
+
 def test_a_checkpoint_is_on_the_disk_once_it_is_saved(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -59,23 +59,30 @@ OTHERS: list[Callable[[bytes], bytes]] = [
     lambda _: b"notes",
     lambda _: b"abc123",
     lambda _: b"\n",
-    lambda stored: b"\0" * len(stored),
     lambda stored: stored.partition(b"\n")[0][:-RUN] + b" a word",
     lambda stored: stored.partition(b"\n")[0] + b"0",
     lambda stored: stored.partition(b"\n")[0][:-1] + b"\n...",
-    lambda stored: stored + b"\0",
     lambda stored: stored + stored,
     lambda stored: b" " + stored,
 ]
 
 
-@pytest.mark.parametrize("made", OTHERS)
+DAMAGED: list[Callable[[bytes], bytes]] = [
+    lambda stored: b"\0" * len(stored),
+    lambda stored: stored + b"\0",
+]
+
+
+@pytest.mark.parametrize(
+    ("made", "said"),
+    [(one, "of this very plan") for one in OTHERS] + [(one, "is damaged") for one in DAMAGED],
+)
 def test_what_is_no_journal_or_cut_one_is_refused_and_left_alone(
-    made: Callable[[bytes], bytes], tmp_path: Path
+    made: Callable[[bytes], bytes], said: str, tmp_path: Path
 ) -> None:
     stored = (STORED / "steps.journal").read_bytes()
     (tmp_path / "steps.journal").write_bytes(made(stored))
-    with pytest.raises(ParameterError, match="of this very plan"):
+    with pytest.raises(ParameterError, match=said):
         run_of("steps", tmp_path)
     assert (tmp_path / "steps.journal").read_bytes() == made(stored)
 

@@ -37,6 +37,34 @@ def test_a_file_system_without_locks_is_refused(
         _files.locked(tmp_path / "file", "out")
 
 
+def test_a_file_that_was_removed_before_it_was_locked_is_made_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fcntl = pytest.importorskip("fcntl", reason="files are locked otherwise on Windows")
+    path, lock = tmp_path / "file", fcntl.flock
+
+    def late(file: Any, how: int) -> None:
+        monkeypatch.setattr(fcntl, "flock", lock)
+        path.unlink()
+        lock(file, how)
+
+    monkeypatch.setattr(fcntl, "flock", late)
+    with _files.locked(path, "out") as file:
+        file.write(b"once")
+    assert path.read_bytes() == b"once"
+
+
+def test_two_that_replace_one_file_write_in_two(tmp_path: Path) -> None:
+    target = tmp_path / "file"
+    target.touch()
+    target.chmod(0o600)
+    with _files.replacing(target) as one, _files.replacing(target) as two:
+        Path(one).write_text("whole")
+        Path(two).write_text("cut")
+    assert target.read_text() == "whole"
+    assert target.stat().st_mode & 0o777 == 0o600
+
+
 @needs_fork
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
 def test_a_fork_neither_writes_nor_holds_what_its_killed_parent_had_locked(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 
 import hockeystick as hs
 
-CALLS: Final = "openat,pwrite64,write,ftruncate,fsync,fdatasync,unlink"
+CALLS: Final = "openat,pwrite64,write,ftruncate,fsync,fdatasync,unlink,link,linkat"
 STRACE: Final = ["strace", "-y", "-xx", "-s", "100000", "-e", f"trace={CALLS}"]
 SECTOR: Final = 512
 
@@ -24,7 +24,7 @@ _TEXT: Final = re.compile(r"<((?:\\x..)*)>|\"((?:\\x..)*)\"")
 
 
 class Event(NamedTuple):
-    """What a program did: ``create``, ``write``, ``truncate``, ``sync`` or ``unlink``."""
+    """What a program did: ``create``, ``write``, ``truncate``, ``sync``, ``unlink`` or ``link``."""
 
     kind: str
     path: str
@@ -58,6 +58,9 @@ def _of_call(call: str, arguments: str, texts: list[bytes]) -> Iterator[Event]:
         yield Event("sync", path)
     elif call == "unlink":
         yield Event("unlink", path)
+    elif call in ("link", "linkat"):
+        old, new = [one for one in map(os.fsdecode, texts) if not os.path.isdir(one)]
+        yield Event("link", new, data=old.encode())
 
 
 class Disk:
@@ -82,6 +85,9 @@ class Disk:
         elif event.kind == "unlink":
             del self.names[path]
             self.changes.append((path, None))
+        elif event.kind == "link":
+            self.names[path] = self.names[event.data.decode()]
+            self.changes.append((path, self.names[path]))
         elif event.kind == "sync" and path == self.folder:
             self.kept, self.changes = dict(self.names), []
         elif event.kind == "sync":

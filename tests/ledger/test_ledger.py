@@ -1,7 +1,9 @@
 """Ledgers: what is charged, what is refused, what is given back, on both databases."""
 
+import copy
 import math
 import os
+import pickle
 import signal
 import socket
 import sys
@@ -19,6 +21,7 @@ from hockeystick.calibration.session.runs import EVALUATING
 from hockeystick.ledger import EntryKind, ReservationState
 from hockeystick.ledger.database import Database
 from tests.ledger import postgres
+from tests.ledger.forks import outcome
 
 HALF = hs.ZCDP(rho=0.5)
 STEP = hs.Gaussian(2.0)  # rho 1/8
@@ -212,6 +215,16 @@ def test_one_reservation_is_entered_once(ledger: hs.Ledger) -> None:
     assert ledger.remaining == hs.ZCDP(rho=0.375)
 
 
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+def test_one_reservation_is_one_leave_in_one_process(ledger: hs.Ledger) -> None:
+    held = ledger.reserve(STEP, key="k")
+    assert outcome(held.__enter__) == 1
+    for made in (copy.copy, copy.deepcopy, pickle.dumps):
+        with pytest.raises(hs.errors.IncompatibleError, match="not copied or pickled"):
+            made(held)
+    held.__enter__()
+
+
 def test_several_datasets_are_charged_all_or_none(url: str) -> None:
     january = hs.Ledger(url, "2026-01", HALF)
     february = hs.Ledger(url, "2026-02", hs.ZCDP(rho=0.2))
@@ -384,6 +397,19 @@ def test_what_is_no_name_or_note_is_refused_by_name(folder: Path, name: str, val
     with pytest.raises(hs.errors.ParameterError, match=r"^mechanism must be"):
         ledger.reserve("Gaussian")  # type: ignore[arg-type]
     assert len(ledger.history()) == 1
+    if name == "note":
+        held = ledger.reserve(STEP)
+        for settled in (held.commit, held.release):
+            settle: Any = settled
+            with pytest.raises(hs.errors.ParameterError, match=r"^note must be"):
+                settle(**given)
+        assert len(ledger.history()) == 2
+
+
+def test_without_psycopg_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    with pytest.raises(hs.HockeystickError, match=r"install hockeystick\[postgres\]"):
+        hs.Ledger("postgresql://somewhere/d", "d", HALF)
 
 
 @pytest.mark.parametrize(

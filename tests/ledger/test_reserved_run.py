@@ -1,6 +1,8 @@
 """Runs that are reserved as a whole: one charge, one run, and never less than was released."""
 
+import signal
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +21,7 @@ from hockeystick.ledger import EntryKind, ReservationState, ReservedRun
 from hockeystick.ledger.reservation import is_part
 from hockeystick.mechanisms import schedules
 from hockeystick.release.federated import ClientRounds
+from tests.ledger.forks import outcome
 from tests.ledger.runs import PLAN, account, counted, rho
 
 ROUNDS = hs.federated.FedSDP(
@@ -314,6 +317,47 @@ def test_rounds_of_clients_are_reserved_and_committed(folder: Path) -> None:
         rounds()
 
 
+EPOCHS = hs.DPSGD(
+    examples=60, batch_size=12, epochs=3, noise_multiplier=2, sampling="random-allocation"
+)
+
+
+def _count(plan: hs.DPSGD, run: ReservedRun) -> Callable[[], None]:
+    return Account(plan, journal=run).count
+
+
+@pytest.mark.parametrize(
+    ("opened", "runs", "error"),
+    [
+        (lambda run: _count(PLAN, run), 3, BudgetExhausted),
+        (lambda run: _count(EPOCHS, run), 5, BudgetExhausted),
+        (lambda run: ClientRounds(ROUNDS, 2, 1.0, journal=run)._begin, 3, IncompatibleError),
+        (
+            lambda run: partial(run.open("", hs.Gaussian(4.0).__pow__, 8).add, 1),
+            3,
+            IncompatibleError,
+        ),
+    ],
+)
+def test_no_more_runs_than_is_reserved(
+    ledger: hs.Ledger,
+    opened: Callable[[ReservedRun], Callable[[], object]],
+    runs: int,
+    error: type[Exception],
+) -> None:
+    count = opened(ReservedRun(ledger, "k", most=3))
+    for _ in range(runs):
+        count()
+    with pytest.raises(error):
+        count()
+
+
+@pytest.mark.parametrize("most", [-1, 2.5, "x", True])
+def test_what_is_no_number_of_steps_is_refused(ledger: hs.Ledger, most: Any) -> None:
+    with pytest.raises(ParameterError, match=r"^most must be"):
+        ReservedRun(ledger, "k", most=most)
+
+
 @pytest.mark.parametrize(
     ("arguments", "name"),
     [
@@ -336,6 +380,27 @@ def test_what_is_no_such_argument_is_named(
 def test_what_opens_no_journal_is_refused() -> None:
     with pytest.raises(ParameterError, match="journal must be the path of a file"):
         Account(PLAN, journal=3)  # type: ignore[arg-type]
+
+
+def _alone(work: Callable[[], object]) -> Callable[[], object]:
+    """Return work that is killed where it waits for ever."""
+    return lambda: (signal.alarm(3), work())
+
+
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+@pytest.mark.parametrize(("name", "status"), [("count", 1), ("close", 0), ("load", 1)])
+def test_a_fork_waits_for_no_lock_that_it_took_along(name: str, status: int) -> None:
+    run = Account(PLAN)
+    work = {"count": run.count, "close": run.close, "load": lambda: run.load(run.state())}[name]
+    with run._lock:
+        assert outcome(_alone(work)) == status
+
+
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+def test_a_fork_leaves_a_run_without_waiting(ledger: hs.Ledger) -> None:
+    run, rounds = ReservedRun(ledger, "k").open("", PLAN.__pow__, 1), ClientRounds(ROUNDS, 2, 1.0)
+    with run._lock, rounds._lock:
+        assert outcome(_alone(run.close)) == outcome(_alone(rounds.close)) == 0
 
 
 def test_the_state_is_that_of_the_reservation(ledger: hs.Ledger) -> None:

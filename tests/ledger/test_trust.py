@@ -17,7 +17,7 @@ import pytest
 import hockeystick as hs
 from hockeystick.calibration.filters.choice import additive_measure
 from hockeystick.errors import LedgerError
-from hockeystick.ledger import Entry, terms
+from hockeystick.ledger import Entry, database, terms
 from hockeystick.ledger.fractions import costs_of, storable, text_of
 from tests.ledger import auditor, postgres
 from tests.ledger.version_1 import STORED
@@ -127,6 +127,70 @@ def test_a_chain_made_anew_with_other_contents_is_found(
     found = " ".join(ledger.verify().problems)
     assert said.replace("the price is none", "price is none") in found
     assert "hash" not in found
+
+
+@pytest.mark.parametrize(
+    "used",
+    [
+        lambda ledger: ledger.reservation("open").release(),
+        lambda ledger: ledger.reserve(STEP, key="open", resume=True),
+        lambda ledger: ledger.reprice(),
+    ],
+)
+def test_a_price_that_was_changed_frees_nothing(
+    ledger: hs.Ledger, file: Path, used: Callable[[hs.Ledger], object]
+) -> None:
+    run(file, f"UPDATE {ENTRIES} SET price = '[\"5/20\"]' WHERE key = 'open'")
+    with pytest.raises(LedgerError, match="entry 11 of dataset 'd' was changed"):
+        used(ledger)
+    assert ledger.remaining == hs.ZCDP(rho=0.3125)
+
+
+def test_less_than_nothing_is_never_spent(ledger: hs.Ledger, file: Path) -> None:
+    forge(file, 11, {"price": '["9/20"]'}, to_the_end=True)
+    with pytest.raises(LedgerError, match="less than nothing"):
+        ledger.reservation("open").release()
+
+
+@pytest.mark.parametrize(
+    ("statement", "said"),
+    [
+        (f"UPDATE {ENTRIES} SET together = '{{' WHERE seq = 3", "entry 3 of dataset 'd'"),
+        (f"UPDATE {ENTRIES} SET note = x'ff' WHERE seq = 3", "entry 3 of dataset 'd'"),
+        ("UPDATE hockeystick_datasets SET unresolved = 'x'", "'d' has spent is no number"),
+        ("UPDATE hockeystick_schema SET version = 0", "does not say its version"),
+        (
+            "UPDATE sqlite_master SET sql = 'x', name = CAST(x'ff' AS TEXT) WHERE type = 'table'",
+            "is damaged",
+        ),
+    ],
+)
+def test_what_cannot_be_read_is_said_to_be_damaged(
+    ledger: hs.Ledger, file: Path, statement: str, said: str
+) -> None:
+    run(file, "PRAGMA writable_schema = ON", statement)
+    with pytest.raises(LedgerError, match=said):
+        hs.Ledger(file, "d").verify()
+
+
+@pytest.mark.parametrize("left", [0, 1, -100])
+def test_a_file_that_was_cut_off_is_not_begun_anew(
+    ledger: hs.Ledger, file: Path, left: int
+) -> None:
+    file.write_bytes(file.read_bytes()[:left])
+    with pytest.raises(LedgerError, match="cut off"):
+        hs.Ledger(file, "d", HALF)
+
+
+def test_a_file_has_its_name_once_it_has_its_tables(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patched:
+        patched.setattr(database, "bring_up", lambda _: 1 // 0)
+        with pytest.raises(ZeroDivisionError):
+            hs.Ledger(file, "d", HALF)
+    assert os.listdir(file.parent) == []
+    assert hs.Ledger(file, "d", HALF).verify().sound
 
 
 def test_an_entry_whose_own_hash_is_made_anew_is_found(ledger: hs.Ledger, file: Path) -> None:
@@ -249,7 +313,10 @@ def test_a_file_that_was_replaced_is_not_charged_by_the_terms_of_the_old_one(
     assert small.dataset == "d"
 
 
-def test_a_file_of_several_names_is_refused(ledger: hs.Ledger, file: Path) -> None:
+def test_a_file_of_several_names_is_refused(
+    ledger: hs.Ledger, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(database, "_SECONDS_OF_TWO_NAMES", 0.01)
     second = file.parent / "second.db"
     os.link(file, second)
     for name in (file, second):
@@ -330,7 +397,7 @@ def test_a_ledger_that_is_missing_is_not_made_without_a_budget(file: Path) -> No
     assert not file.exists()
     with pytest.raises(LedgerError, match="no ledger can be made"):
         hs.Ledger(file.parent / "nowhere" / "ledger.db", "d", HALF)
-    with pytest.raises(LedgerError, match="cannot be opened"):
+    with pytest.raises(hs.errors.ParameterError, match=r"^url must be the path of a file"):
         hs.Ledger(file.parent, "d", HALF)
 
 

@@ -71,6 +71,13 @@ def test_a_name_without_a_folder_is_one_in_this_folder(
     assert disk.kept(tmp_path / "steps") > 0
 
 
+def test_a_link_leads_to_a_name_on_the_disk(tmp_path: Path, disk: Disk) -> None:
+    (tmp_path / "far").mkdir()
+    (tmp_path / "near").symlink_to("far/steps")
+    Journal(tmp_path / "near", "plan").close()
+    assert disk.kept(tmp_path / "far" / "steps") > 0
+
+
 def test_a_round_is_on_the_disk_before_its_cohort_is_known(
     tmp_path: Path, disk: Disk, monkeypatch: pytest.MonkeyPatch
 ) -> None:

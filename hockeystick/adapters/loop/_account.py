@@ -97,6 +97,7 @@ class Account:
         "_closed",
         "_journal",
         "_lock",
+        "_most",
         "_process",
         "arithmetic",
         "budget",
@@ -116,13 +117,16 @@ class Account:
         not_private: bool = False,
         arithmetic: str = "exact",
     ) -> None:
+        if not isinstance(arithmetic, str) or not arithmetic.isprintable():
+            raise ParameterError("arithmetic", arithmetic, "a text that can be printed")
         self.plan, self.budget, self.not_private = plan, budget, not_private
         self.arithmetic = arithmetic
         length = plan.steps_per_epoch or 1
         epochs = affordable(
             lambda parts: first_steps(plan, parts * length), -(-plan.total_steps // length), budget
         )
-        self.limit = min(epochs * length, plan.total_steps)
+        self._most = plan.total_steps
+        self.limit = min(epochs * length, self._most)
         self.counted = 0
         self._process, self._closed, self._lock = os.getpid(), False, Lock()
         self._journal: Counting | None = None
@@ -132,6 +136,8 @@ class Account:
             title = f"{_KIND}{told} {VERSION} {fingerprint(plan)}"
             self._journal = opened(journal, title, partial(first_steps, plan), self.limit)
             self.run = self._journal.run
+            self._most = first_steps(plan, self._journal.most).total_steps
+            self.limit = min(self.limit, self._most)
             self._go_on(min(self._journal.counted, plan.total_steps), self._journal.counted)
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
@@ -148,6 +154,18 @@ class Account:
 
     def check(self) -> None:
         """Raise where the next step is not covered, or another process counts."""
+        self._check_open()
+        if self.counted >= self.limit:
+            raise refusal(
+                partial(first_steps, self.plan),
+                self.counted,
+                self._most,
+                self.budget,
+                "steps",
+            )
+
+    def _check_open(self) -> None:
+        """Raise where another process counts, or nobody does."""
         if os.getpid() != self._process:
             raise IncompatibleError(
                 f"this process was forked from {self._process}, which goes on with the same steps: "
@@ -155,17 +173,10 @@ class Account:
             )
         if self._closed:
             raise IncompatibleError("this loop is closed: no step is counted any more")
-        if self.counted >= self.limit:
-            raise refusal(
-                partial(first_steps, self.plan),
-                self.counted,
-                self.plan.total_steps,
-                self.budget,
-                "steps",
-            )
 
     def count(self) -> None:
         """Count a step that is about to be released, in the journal first, for any thread."""
+        self._check_open()  # first: a fork may have the lock as another thread held it
         with self._lock:
             self.check()
             if self._journal is not None:
@@ -179,8 +190,9 @@ class Account:
             final: False where another process is to go on with the run, for whose reservation in a
                 ledger nothing is committed then.
         """
-        with self._lock:
-            self._closed = True
+        if os.getpid() == self._process:
+            with self._lock:
+                self._closed = True
         if self._journal is not None:
             if final:
                 self._journal.finish()
@@ -203,6 +215,7 @@ class Account:
 
         Of another run, nobody here knows what was released after the state was taken.
         """
+        self._check_open()
         if isinstance(state, Mapping):
             state = {"arithmetic": "real"} | dict(state)  # as all was before it was said
         if not isinstance(state, Mapping) or set(state) != _FIELDS or state["kind"] != _KIND:
@@ -228,7 +241,9 @@ class Account:
             )
             path = None if self._journal is None else self._journal.path
             raise ParameterError("journal", path, allowed)
-        self._go_on(steps, self.counted)
+        with self._lock:
+            self._check_open()
+            self._go_on(steps, self.counted)
 
     def _go_on(self, steps: int, written: int) -> None:
         """Count from a number of steps on, and never from less than before.

@@ -11,7 +11,7 @@ from typing import Any, Final, Literal
 import torch
 
 import hockeystick as hs
-from hockeystick import _validate
+from hockeystick import _files, _validate
 from hockeystick._validate import Domain, whole_numbers
 from hockeystick.adapters.loop._account import Account, first_steps
 from hockeystick.adapters.loop._sampler import Sampler, checked_plan
@@ -285,6 +285,10 @@ def _paths(
     if checkpoint is None:
         return None, journal
     path = os.fspath(checkpoint)
+    if isinstance(journal, str | os.PathLike):
+        _files.check_path(journal, "journal")
+        if os.path.realpath(journal) == os.path.realpath(path):
+            raise ParameterError("journal", journal, "another file than the checkpoint")
     return path, f"{path}.journal" if journal is None else journal
 
 

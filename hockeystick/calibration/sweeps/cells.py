@@ -10,8 +10,8 @@ import time
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial, singledispatch
-from inspect import isfunction
-from types import CodeType, FunctionType
+from inspect import isfunction, signature
+from types import FunctionType
 from typing import Any, Final, Protocol, TypeAlias, final, runtime_checkable
 
 from hockeystick.calibration.solve.calibrate import Calibrated
@@ -47,6 +47,10 @@ _A_GRID: Final = "a mapping from names of parameters to sequences of at least on
 _ASKED: Final = (
     " (a plan is in the question: hs.sweep({'steps': [100, 200]}, "
     "hs.calibration.AskEpsilon(plan, delta=1e-5)))"
+)
+_NAMED: Final = (
+    "made of functions with names where there is a file: a sweep that is taken up again must know "
+    "what it is of"
 )
 _NO_RESULT: Final = "a function that returns a number, an answer, or a mapping of those"
 # What a question may raise because of what it is asked; anything else is a fault of its code.
@@ -239,16 +243,20 @@ def _values(name: str, given: object) -> tuple[object, ...]:
 
 
 def _described(ask: Any, inside: tuple[Any, ...] = ()) -> str:
-    """Return a question in words: a function by name, code and what it holds, else the repr."""
+    """Return a question in words: a function by name, parameters and what it holds, else the repr.
+
+    What it does is not read: whoever changes that asks for another file.
+    """
     if isinstance(ask, partial):
         inner = _described(ask.func, inside)
         return f"{inner} of {ask.args!r} and {sorted(ask.keywords.items())!r}"
     if isfunction(ask) and ask in inside:
         return ask.__qualname__
     if isfunction(ask):
+        if ask.__name__ == "<lambda>":
+            raise ParameterError("ask", ask, _NAMED)
         held = [_described(value, (*inside, ask)) for value in _held(ask)]
-        preset = (ask.__defaults__, sorted((ask.__kwdefaults__ or {}).items()))
-        return f"{ask.__module__}.{ask.__qualname__} {_code(ask.__code__)} {preset!r} {held}"
+        return f"{ask.__module__}.{ask.__qualname__}{signature(ask)} {held}"
     return repr(ask)
 
 
@@ -261,12 +269,6 @@ def _held(function: FunctionType) -> Iterator[object]:
             continue
         if isinstance(value, Hashable):
             yield value
-
-
-def _code(code: CodeType) -> list[object]:
-    """Return what a function does, without where its objects lie in memory."""
-    constants = [_code(one) if isinstance(one, CodeType) else one for one in code.co_consts]
-    return [code.co_code, code.co_names, code.co_varnames, constants]
 
 
 def _digest(name: str, text: str) -> str:

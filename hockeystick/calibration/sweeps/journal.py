@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 import time
 from array import array
 from collections.abc import Iterable, Iterator, Mapping
@@ -125,8 +126,10 @@ class Journal:
         self._sync()
         with _files.replacing(self._target) as part, open(part, "wb") as file:
             WRITERS[self._target.suffix.lower()](file, self._rows, self._grid.names)
-        self._file.close()
+        if sys.platform == "win32":  # which removes no file that is open
+            self._file.close()
         self._path.unlink()
+        self._file.close()
 
     def close(self) -> None:
         """Let go of the file; what is written stays."""
@@ -194,7 +197,7 @@ class Journal:
             other = [name for name in ours if theirs.get(name) != ours[name]]
             what = f"a sweep of another {' and '.join(other)}, {self._kept()}"
             remedy = f"finish that one, {_REPLACE} to begin anew without its answers"
-        except (ValueError, TypeError, KeyError, AttributeError):
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
             what, remedy = "no journal of a sweep", "remove it"
         allowed = (
             f"the file of the sweep that was begun there; {self._path.name} beside it is {what}: "
@@ -212,7 +215,7 @@ def _is_heading(first: bytes) -> bool:
     """Return whether a line is the first one of some sweep's journal."""
     try:
         heading = json.loads(first)
-    except ValueError:
+    except (ValueError, RecursionError):
         return False
     return isinstance(heading, dict) and _MARK in heading
 
@@ -226,7 +229,7 @@ def _index(line: bytes, cells: int) -> int | None:
     """Return the cell that a line answers, None where it is no whole line."""
     try:
         index, columns = json.loads(line)
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, RecursionError):
         return None
     whole = line.endswith(b"\n") and isinstance(index, int) and isinstance(columns, dict)
     return index if whole and 0 <= index < cells else None

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Final, TypeAlias, final
 from uuid import uuid4
 
+from hockeystick import _files
 from hockeystick._keywords import explaining_function
 from hockeystick._validate import Domain, count
 from hockeystick._version import __version__
@@ -74,7 +75,8 @@ def sweep(
         ``ArithmeticError``), is a row with an ``error``; any other exception ends the sweep, which
         can be taken up again. A journal of another grid, question or version is refused, and so
         is a file that is there already, unless ``replace`` says that they may go: such a journal
-        goes at once, the file when the new one is whole.
+        goes at once, the file when the new one is whole. A function is known by its name, its
+        parameters and what it holds, not by what it does: whoever changes that says ``replace``.
 
     Args:
         grid: Parameters and their values: numbers, texts, or descriptions with a repr.
@@ -132,10 +134,11 @@ def _journal(
 ) -> Callable[[], Journal]:
     """Return what opens the journal of a file, with what a sweep before this one left there."""
     try:
-        target = Path(os.fsdecode(out))
+        target = Path(os.fsdecode(out)).absolute()
     except TypeError:
         raise ParameterError("out", out, "the name of a file") from None
     kind_of(target)
+    _files.check_path(target, "out")
     heading = {"version": __version__, "grid": grid.identity, "ask": identity_of(ask)}
     return lambda: Journal(target, grid, heading, replace=replace)
 

@@ -80,6 +80,7 @@ class RoundCount(ChargedRun):
             first = partial(first_rounds, plan)
             self._journal = opened(journal, title, first, plan.rounds, earlier)
             self._counted = min(self._journal.counted, plan.rounds)
+            self._rounds = min(plan.rounds, self._journal.most)
 
     @property
     def counted(self) -> int:
@@ -93,8 +94,9 @@ class RoundCount(ChargedRun):
             final: False where another process is to go on with the run, for whose reservation in a
                 ledger nothing is committed then.
         """
-        with self._lock:
-            self._rounds = 0
+        if os.getpid() == self._process:  # another one may have forked the lock as it was held
+            with self._lock:
+                self._rounds = 0
         if self._journal is not None:
             if final:
                 self._journal.finish()

@@ -10,6 +10,7 @@ import textwrap
 import time
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +53,16 @@ def third(k: int, j: int) -> dict[str, object]:
     if k % 7 == 6:
         return {"late": math.inf, "value": None}
     return {"value": k / 3, "whole": k, "word": f"é,\n{k}", "yes": k > j, "big": 10**k}
+
+
+def third_of(j: int, k: int) -> dict[str, object]:
+    """Have the same with parameters in another order."""
+    return third(k, j)
+
+
+def lone(k: int) -> int:
+    """Have one column."""
+    return k
 
 
 GRID = {"j": [0, 2], "k": range(25)}
@@ -168,7 +179,9 @@ def test_a_sweep_that_is_killed_twice_keeps_what_it_did_in_between(tmp_path: Pat
     assert told[0] == 30
 
 
-@pytest.mark.parametrize("garbage", [b"\0" * 50, b"[3]\n", b"[99,{}]\n[1", b"[true,3]\n", b"{}\n"])
+@pytest.mark.parametrize(
+    "garbage", [b"\0" * 50, b"[3]\n", b"[99,{}]\n[1", b"[true,3]\n", b"{}\n", b"[" * 100_000]
+)
 def test_what_is_no_answer_is_dropped_from_the_journal(tmp_path: Path, garbage: bytes) -> None:
     out, whole = tmp_path / "a.csv", tmp_path / "b.csv"
     swept(whole)
@@ -214,6 +227,38 @@ def test_a_kill_between_the_file_and_the_end_of_its_journal_does_no_harm(
     assert told == [(50, 50)]
     assert out.read_bytes() == before
     assert not journal_of(out).exists()
+
+
+def test_nobody_takes_up_a_sweep_while_its_journal_is_removed(
+    out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    remove = Path.unlink
+
+    def refused(path: Path) -> None:
+        with pytest.raises(hs.errors.ParameterError, match="no other run has open"):
+            swept(out)
+        remove(path)
+
+    monkeypatch.setattr(Path, "unlink", refused)
+    swept(out)
+    assert os.listdir(out.parent) == [out.name]
+
+
+def test_a_sweep_stays_in_the_folder_where_it_began(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    rows = hs.sweep({"k": range(3)}, lone, out="a.csv")
+    (tmp_path / "other").mkdir()
+    monkeypatch.chdir("other")
+    list(rows)
+    assert sorted(os.listdir(tmp_path)) == ["a.csv", "other"]
+
+
+def test_a_folder_is_no_file_of_a_sweep(out: Path) -> None:
+    out.mkdir()
+    with pytest.raises(hs.errors.ParameterError, match="out must be the path of a file"):
+        swept(out, replace=True)
 
 
 def test_a_file_beside_an_unfinished_journal_is_not_replaced(out: Path) -> None:
@@ -283,7 +328,7 @@ def test_a_sweep_killed_in_the_middle_is_taken_up_with_nothing_lost(
         ({"j": [0, 2], "k": range(24)}, third, "grid and cells"),
         ({"j": [0, 3], "k": range(25)}, third, "grid"),
         ({"k": range(25), "j": [0, 2]}, third, "grid"),
-        (GRID, lambda k, j: k, "ask"),
+        (GRID, third_of, "ask"),
         ({"j": [0.0, 2], "k": range(25)}, third, "grid"),
     ],
 )
@@ -304,12 +349,19 @@ def test_a_journal_of_another_sweep_is_refused_and_kept(
     assert not journal_of(out).exists()
 
 
-def test_functions_of_one_name_are_told_apart_by_what_they_do(out: Path) -> None:
-    sums, differences = (lambda k, j: k + j), (lambda k, j: k - j)
-    assert sums.__qualname__ == differences.__qualname__
-    next(hs.sweep(GRID, sums, out=out))
-    with pytest.raises(hs.errors.ParameterError, match="is a sweep of another ask"):
-        next(hs.sweep(GRID, differences, out=out))
+def holding(asked: Callable[[int, int], float]) -> Callable[..., float]:
+    """Return a question that asks another one."""
+
+    def ask(k: int, j: int) -> float:
+        return asked(k, j)
+
+    return ask
+
+
+@pytest.mark.parametrize("made", [partial, holding])
+def test_functions_without_names_have_no_file(out: Path, made: Callable[..., Any]) -> None:
+    with pytest.raises(hs.errors.ParameterError, match="ask must be made of functions with names"):
+        hs.sweep(GRID, made(lambda k, j: k + j), out=out)
 
 
 def times(factor: float) -> Callable[..., float]:
@@ -340,11 +392,12 @@ def test_functions_of_one_code_are_told_apart_by_what_they_hold(
     assert len(list(hs.sweep(GRID, made(2.0), out=out))) == 50
 
 
-def test_functions_of_one_code_are_told_apart_by_the_names_of_their_parameters(out: Path) -> None:
-    one, other = (lambda k, j: k - j), (lambda j, k: j - k)
-    next(hs.sweep(GRID, one, out=out))
-    with pytest.raises(hs.errors.ParameterError, match="is a sweep of another ask"):
-        next(hs.sweep(GRID, other, out=out))
+def test_what_a_function_does_is_not_read(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    interrupted(out, 5)
+    monkeypatch.setattr(third, "__code__", (lambda k, j: 0).__code__)
+    told: list[int] = []
+    swept(out, progress=lambda done, _: told.append(done))
+    assert told[0] == 5
 
 
 def test_a_function_that_calls_itself_is_taken_up(out: Path) -> None:

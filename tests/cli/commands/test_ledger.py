@@ -152,6 +152,16 @@ def test_without_a_plan_all_of_it_is_committed(run: Run, plan: str, opened: Path
     assert (last.kind, last.by, last.mechanism) == (EntryKind.COMMIT, "bea", QUARTER)
 
 
+@pytest.mark.parametrize("word", ["commit", "release"])
+def test_a_note_that_is_no_text_ends_with_status_2(
+    run: Run, plan: str, opened: Path, word: str
+) -> None:
+    run("ledger", "reserve", "census", plan, "--key", "k")
+    status, out, err = run("ledger", word, "census", "k", "--note", "\udcff")
+    assert (status, out, err.count("\n")) == (2, "", 1)
+    assert "note must be a text" in err
+
+
 def test_what_is_given_back_counts_no_more(run: Run, plan: str, opened: Path) -> None:
     run("ledger", "reserve", "census", plan, "--key", "k")
     assert run("ledger", "release", "census", "k", "--note", "n") == (0, "k: released\n", "")

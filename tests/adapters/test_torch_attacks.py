@@ -322,56 +322,6 @@ def test_a_mask_of_dropout_is_not_decided_by_a_seed_that_others_know() -> None:
 # Models.
 
 
-class Remembering(nn.Module):  # type: ignore[misc]  # torch may have no types
-    """A model that keeps a running mean of what it saw."""
-
-    def __init__(self, *, in_place: bool) -> None:
-        super().__init__()
-        self.layer, self.in_place = nn.Linear(3, 2), in_place
-        self.mean: Any
-        self.register_buffer("mean", torch.zeros(3))
-
-    def forward(self, rows: Any) -> Any:
-        if self.in_place:
-            self.mean.mul_(0.9).add_(rows.detach().mean(dim=0))
-        else:
-            self.mean = 0.9 * self.mean + 0.1 * rows.detach().mean(dim=0)
-        return self.layer(rows)
-
-
-class Shrinking(nn.Module):  # type: ignore[misc]  # torch may have no types
-    """A model whose weights tell how often it was called."""
-
-    def __init__(self, *, through_data: bool) -> None:
-        super().__init__()
-        self.layer, self.through_data = nn.Linear(3, 2), through_data
-
-    def forward(self, rows: Any) -> Any:
-        if self.through_data:
-            self.layer.weight.data.mul_(0.5)
-        else:
-            with torch.no_grad():
-                self.layer.weight.mul_(0.5)
-        return self.layer(rows)
-
-
-@pytest.mark.parametrize("through_data", [False, True])
-def test_a_model_that_writes_to_its_weights_is_refused(through_data: bool) -> None:
-    private = _loop(model=Shrinking(through_data=through_data))
-    with pytest.raises(ParameterError, match=r"got 'weight layer.weight'$"):
-        _step(private)
-    assert private.steps == 0
-
-
-@pytest.mark.parametrize("in_place", [False, True])
-def test_a_model_that_keeps_what_it_saw_in_a_buffer_is_refused(in_place: bool) -> None:
-    private = _loop(model=Remembering(in_place=in_place))
-    with pytest.raises((ParameterError, IncompatibleError), match=r"buffer mean|write in place"):
-        _step(private)
-    assert private.steps == 0
-    assert torch.equal(private.model.mean, torch.zeros(3, device=DEVICE))
-
-
 @pytest.fixture
 def group(tmp_path: Path) -> Iterator[None]:
     """Have a group of one process."""

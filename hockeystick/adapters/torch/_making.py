@@ -200,7 +200,9 @@ def make_private(
             not_private=fixed is not None,
             arithmetic=computed.name,
         )
-    account.run, account.counted = processes.from_first((account.run, account.counted))
+    account.run, account.counted, account.limit = processes.from_first(
+        (account.run, account.counted, account.limit)
+    )
     release = _guard.Release(account.run, counted, partial(first_steps, counted), _place_on(ledger))
     with processes.together("make_private"):
         if fixed is None:

@@ -145,10 +145,12 @@ class Growing(nn.Module):  # type: ignore[misc]  # torch may have no types
         elif self.where == "weight":
             with torch.no_grad():
                 self.layer.weight.mul_(0.5)
+        elif self.where == "data of a weight":
+            self.layer.weight.data.mul_(0.5)
         return self.layer(rows)
 
 
-@pytest.mark.parametrize("where", ["parameter", "module", "weight"])
+@pytest.mark.parametrize("where", ["parameter", "module", "weight", "data of a weight"])
 def test_a_refused_step_leaves_the_model_as_it_was(where: str) -> None:
     private = _loop(Growing(where), microbatch=1)
     before = digest(private.model)

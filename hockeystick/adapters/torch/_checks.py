@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import inspect
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -186,7 +185,7 @@ def _kept(module: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return a module's attributes, and what those hold that are dictionaries, lists or sets."""
     own = dict(module.__dict__)
     holders = {name: one for name, one in own.items() if isinstance(one, dict | list | set)}
-    return own, {name: copy.copy(one) for name, one in holders.items()}
+    return own, {name: one.copy() for name, one in holders.items()}
 
 
 def _repeats(dataset: Any) -> bool:

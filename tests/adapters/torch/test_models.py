@@ -23,6 +23,7 @@ from torch.utils.data import TensorDataset
 import hockeystick as hs
 from hockeystick.adapters.torch import make_correlated, make_private
 from hockeystick.adapters.torch._checkpoint import digest
+from hockeystick.audit import record
 from hockeystick.errors import IncompatibleError, ParameterError
 
 PLAN: Final = hs.DPSGD(examples=40, sampling="full-batch", steps=5, noise_multiplier=5)
@@ -301,6 +302,12 @@ def test_a_layer_keeps_nothing_of_a_batch_or_is_refused(name: str) -> None:
             _kept(name, 40)
     else:
         assert _kept(name, 40) == _kept(name, 41)
+
+
+def test_the_self_test_sees_what_a_layer_writes_while_it_trains() -> None:
+    private = _loop(parametrizations.spectral_norm(nn.Linear(4, 3)))
+    with pytest.raises((ParameterError, IncompatibleError), match=r"^model must be free|in place"):
+        record(private.as_replay(LOSS), records=1, trials=2, draws=2)
 
 
 def test_a_cache_of_weights_that_would_lose_their_gradients_is_refused() -> None:

@@ -317,6 +317,12 @@ def test_a_cache_of_weights_that_would_lose_their_gradients_is_refused() -> None
     assert private.steps == 0
 
 
+@pytest.mark.parametrize("kind", [nn.Embedding, nn.EmbeddingBag])
+def test_layers_of_sparse_gradients_are_refused_at_once(kind: Any) -> None:
+    with pytest.raises(ParameterError, match="must be of dense gradients"):
+        _loop(kind(10, 2, sparse=True))
+
+
 def test_layers_without_a_shape_yet_are_refused() -> None:
     with pytest.raises(ParameterError, match="lazy parameter"):
         make_private(nn.LazyLinear(3), torch.optim.SGD([torch.zeros(1)], lr=0.1), _data(), PLAN)

@@ -287,19 +287,6 @@ def test_the_bound_of_the_rule_counts_what_lies_outside_the_range(
             assert abs(value - case.integral(height)) <= mp.exp(log_error)
 
 
-@pytest.mark.parametrize("depth", [6.48, 4.6656, 3.359232])
-def test_the_bound_of_the_rule_is_sharp_for_a_plain_normal_density(depth: float) -> None:
-    case = Case(1e-8, 0.05, 1.01, 0.0, 500.0, 50.0, -1)
-    log_tolerance = -0.5 * depth * depth + 1.4
-    step, log_error = kernel.widest_window_step(*case.arguments, -12.0, 12.0, log_tolerance)
-    assert 2.0 * math.pi / step == pytest.approx(depth, rel=0.02)
-    with mp.workdps(20):
-        first = math.floor(-12.0 / step)
-        value = case.sum(first, 1 - 2 * first, step)[0]
-        real_error = float(mp.log(abs(value - case.integral(0.0))))
-    assert real_error <= log_error <= real_error + 0.25
-
-
 LEFT_OUT = [
     (Case(1e-4, 2 / 3, 6.0, 0.0, 6.0, 0.18, 1), -6.0, 10.0),
     (Case(0.3, 10.0, 1.01, 0.0, 5.4, 0.1, 1), -4.0, 14.0),

@@ -12,16 +12,13 @@ import pytest
 
 from hockeystick.numerics.multiprecision import mp, mpf
 from hockeystick.privacy_loss import (
-    AboveThresholdGaussianLoss,
     BoundedRangeLoss,
     CellLoss,
     DiscreteGaussianLoss,
-    DominatedLoss,
     GaussianLoss,
     GaussianMixtureLoss,
     LaplaceLoss,
     RandomizedResponseLoss,
-    SampledGaussianLoss,
     SinhNormalLoss,
     SkellamLoss,
 )
@@ -29,9 +26,7 @@ from hockeystick.privacy_loss.bounds.moment_bounds import MomentBounds
 from hockeystick.privacy_loss.bounds.sixth_moments import tail_moment
 from hockeystick.privacy_loss.core.interval_moments import (
     moment_bounds,
-    signed_parts,
 )
-from hockeystick.privacy_loss.core.outcomes import OutcomesLoss
 from hockeystick.privacy_loss.sampling.sampled import SampledLoss
 from hockeystick.privacy_loss.sampling.sampled_atoms import SampledAtomsLoss
 
@@ -211,36 +206,6 @@ def test_cells_of_a_gaussian_enclose_its_moments(mu: float) -> None:
         assert found.variance_lower <= mu * mu <= found.variance_upper
         absolute = 2 * math.sqrt(2 / math.pi) * mu**3
         assert absolute <= found.third_upper <= 1.003 * absolute
-
-
-@pytest.mark.parametrize("rate", [1e-4, 0.3])
-@pytest.mark.parametrize("removing", [True, False])
-def test_cells_of_a_sampled_gaussian_agree_with_its_own_enclosures(
-    rate: float, removing: bool
-) -> None:
-    loss = SampledGaussianLoss(rate, 0.8, removing)
-    for side in SIDES:
-        found, own = getattr(by_cells(loss), side), getattr(loss.moment_bounds(), side)
-        assert found.mean_lower <= own.mean_upper
-        assert own.mean_lower <= found.mean_upper
-        assert found.variance_lower <= own.variance_upper
-        assert own.variance_lower <= found.variance_upper
-        assert found.third_upper == pytest.approx(own.third_upper, rel=4e-3)
-
-
-def test_a_dominated_loss_has_the_moments_of_the_dominating_one() -> None:
-    one, three = Fraction(1), Fraction(3)
-    folded = AboveThresholdGaussianLoss(
-        Fraction(2), 0.3, 1.2, OutcomesLoss(((one, three), (three, one)))
-    )
-    assert DominatedLoss(folded, None).moment_bounds() == folded.moment_bounds()
-    assert math.fsum(mass for half in signed_parts(folded)[:2] for mass in half.p) == pytest.approx(
-        1
-    )
-    # E[L^6] by the cells, which is no more than a bound of every part of it.
-    above, below, _ = signed_parts(folded)
-    sixth = sum(float((half.p * half.size**6).sum()) for half in (above, below))
-    assert sixth <= folded.sixth_moment_upper
 
 
 @pytest.mark.parametrize("power", [1, 2, 3])

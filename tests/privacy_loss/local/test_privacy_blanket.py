@@ -130,16 +130,6 @@ def test_the_blanket_is_never_above_the_clones(randomizer: Randomizer, users: in
         assert profile(loss, epsilon) <= profile(clones, epsilon) * (1 + 1e-9) + 1e-120
 
 
-def test_reports_of_three_categories_or_more_are_known_to_a_part_in_a_thousand() -> None:
-    for plan in (
-        hs.mechanisms.ShuffledReports(hs.RandomizedResponse(1.0, 4), 10_000),
-        hs.mechanisms.ShuffledReports(hs.RandomizedResponse(4.0, 3), 100_000),
-    ):
-        found = hs.epsilon(plan, 1e-6)
-        assert isinstance(found, hs.Certified)
-        assert found.upper <= 1.001 * found.lower
-
-
 def test_the_masses_of_a_blanket_are_the_least_densities() -> None:
     for randomizer in (*RESPONSES, *ENCODINGS):
         found, w = blanket_of(randomizer), least_densities(randomizer)

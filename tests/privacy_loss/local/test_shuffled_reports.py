@@ -336,15 +336,6 @@ def test_a_million_users_are_known_to_one_part_in_a_thousand(local: float, sprea
     assert truth * (1 - 1e-8) <= high <= low * (1 + 1e-3)
 
 
-def test_rounds_compose() -> None:
-    plan = hs.mechanisms.ShuffledReports(hs.RandomizedResponse(4.0, 3), 10_000)
-    once, rounds = (hs.epsilon(plan**k, 1e-6) for k in (1, 20))
-    assert isinstance(once, hs.Certified)
-    assert isinstance(rounds, hs.Certified)
-    assert 3.0 * once.upper < rounds.upper < 20.0 * once.upper
-    assert rounds.upper < 1.1 * rounds.lower
-
-
 def test_both_ends_of_a_pair_are_known_in_the_losses() -> None:
     pair = dominating_pair(hs.mechanisms.ShuffledReports(hs.RandomizedResponse(2.0, 3), 50))
     found: PrivacyLoss | None = pair.removing

@@ -175,25 +175,3 @@ def test_no_bent_losses_cost_more_than_the_bound(period: int) -> None:
     curved: dict[str, Any] = {"step_size": 1.0, "smoothness": 1.0, "convexity": 0.1}
     plan = last(2.0, steps, examples=period, batch_size=1, batches="cyclic", **curved)
     assert costs_no_more(plan, *laws) > 0.5 * hs.delta(plan, 0.0).upper
-
-
-@pytest.mark.parametrize("diameter", [0.5, 2.0, 6.0])
-@pytest.mark.parametrize("period", [1, 3])
-def test_no_linear_losses_in_an_interval_cost_more_than_the_bound(
-    diameter: float, period: int
-) -> None:
-    grid = Grid(diameter / 2 + 8.0)
-    steps = 20 * period
-    ends = (-diameter / 2, diameter / 2)
-    laws = []
-    for pull in (0.25, -0.25):
-        mass = grid.start(0.0)
-        for t in range(steps):
-            used = (steps - 1 - t) % period == 0
-            mass = grid.after(mass, grid.axis + (pull if used else 0.0), ends)
-        laws.append(mass)
-    flat: dict[str, Any] = {"batch_size": 1, "step_size": 1.0, "smoothness": 1.0}
-    plan = last(4.0, steps, examples=period, diameter=diameter, gradient_bound=0.25, **flat)
-    assert costs_no_more(plan, *laws) > 0.15 * hs.delta(plan, 0.0).upper
-    released = last(4.0, steps, examples=period, **flat)
-    assert hs.delta(plan, 0.5).upper <= hs.delta(released, 0.5).upper

@@ -5,8 +5,6 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from hockeystick.mechanisms import Gaussian, PoissonSubsampled
 from hockeystick.numerics.multiprecision import mp
@@ -18,7 +16,6 @@ from hockeystick.privacy_loss import (
     SampledGaussianLoss,
     dominating_pair,
 )
-from hockeystick.privacy_loss.core.rates import complement_bounds
 
 RATES: tuple[float | Fraction, ...] = (1e-20, 1e-6, Fraction(256, 60_000), 0.1, 0.999)
 
@@ -191,12 +188,3 @@ def test_the_largest_loss_when_adding_is_rounded_up(rate: Any) -> None:
         truth = mp.log(exact.denominator) - mp.log(exact.denominator - exact.numerator)
         for loss in (SampledGaussianLoss(rate, 1.0, False), NoiselessLoss(rate, False)):
             assert truth <= loss.supremum <= truth * (1 + mp.mpf(10) ** -7)
-
-
-@given(st.floats(1e-12, 1 - 1e-12))
-def test_the_bounds_of_ln_1_minus_p_hold(rate: float) -> None:
-    low, high = complement_bounds(rate)
-    with mp.workdps(50):
-        assert low <= mp.log(1 - mp.mpf(rate)) <= high
-        assert low <= mp.log(1 - mp.mpf(repr(rate))) <= high
-    assert high - low <= 1e-13 * abs(low) + 2**-49 / (1 - rate)

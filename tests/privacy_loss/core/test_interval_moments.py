@@ -1,6 +1,5 @@
 """Moments from atoms and cells, against quadrature over the output and sums by mpmath."""
 
-import math
 from collections.abc import Callable
 from fractions import Fraction
 from functools import cache
@@ -22,11 +21,7 @@ from hockeystick.privacy_loss import (
     SinhNormalLoss,
     SkellamLoss,
 )
-from hockeystick.privacy_loss.bounds.moment_bounds import MomentBounds
 from hockeystick.privacy_loss.bounds.sixth_moments import tail_moment
-from hockeystick.privacy_loss.core.interval_moments import (
-    moment_bounds,
-)
 from hockeystick.privacy_loss.sampling.sampled import SampledLoss
 from hockeystick.privacy_loss.sampling.sampled_atoms import SampledAtomsLoss
 
@@ -189,23 +184,6 @@ def test_the_enclosures_hold_the_truth_and_are_narrow(loss: CellLoss, side: str)
 @each_side
 def test_the_sixth_moment_is_below_its_bound(loss: CellLoss, side: str) -> None:
     assert truth(loss, side)[2] <= loss.sixth_moment_upper
-
-
-def by_cells(loss: CellLoss) -> MomentBounds:
-    """The enclosures from cells, also of a loss that has its own."""
-    found = moment_bounds(loss, loss.sixth_moment_upper)
-    assert found is not None
-    return found
-
-
-@pytest.mark.parametrize("mu", [0.3, 2.0])
-def test_cells_of_a_gaussian_enclose_its_moments(mu: float) -> None:
-    for side, sign in zip(SIDES, (1, -1), strict=True):
-        found = getattr(by_cells(GaussianLoss(1 / mu)), side)
-        assert found.mean_lower <= sign * mu * mu / 2 <= found.mean_upper
-        assert found.variance_lower <= mu * mu <= found.variance_upper
-        absolute = 2 * math.sqrt(2 / math.pi) * mu**3
-        assert absolute <= found.third_upper <= 1.003 * absolute
 
 
 @pytest.mark.parametrize("power", [1, 2, 3])

@@ -10,13 +10,11 @@ import numpy as np
 import pytest
 
 import hockeystick as hs
-from hockeystick.accountants.prv import PRV
 from hockeystick.numerics.multiprecision import mp
 from hockeystick.privacy_loss import (
     CellLoss,
     DominatedLoss,
     GaussianLoss,
-    LaplaceLoss,
     RandomizedResponsePairLoss,
 )
 from hockeystick.privacy_loss.core.observed_mixture import (
@@ -53,16 +51,6 @@ def mean(of_mu: Callable[[Any], Any], of_nothing: Any) -> Any:
     return exact(NO_INFINITY_MASS) * of_nothing + mp.fsum(
         exact(w) * of_mu(exact(mu)) for w, mu in pairs
     )
-
-
-def delta(mu: Any, epsilon: Any) -> Any:
-    """Return a Gaussian's delta by quadrature of its loss's density."""
-
-    def density(x: Any) -> Any:
-        return mp.npdf(x, mu * mu / 2, mu) * -mp.expm1(epsilon - x)
-
-    far = epsilon + mu * mu + 20 * mu
-    return mp.quad(density, mp.linspace(epsilon, far, 33))
 
 
 @pytest.mark.parametrize("c", [1e-3, 0.7, 3.0, 40.0, 300.0, 1e5])
@@ -130,38 +118,6 @@ def test_what_tells_nothing_is_an_atom_at_0_and_equal_atoms_add_up() -> None:
             assert abs(mp.log(mass) - log_p) <= error <= 2e-14
     assert loss.supremum == 1.5 == -loss.infimum
     assert np.isneginf(loss.cells(np.array([-math.inf, math.inf])).log_p).all()
-
-
-def test_below_0_what_tells_nothing_counts() -> None:
-    profile = gaussians().closed_form_profile
-    assert profile is not None
-    with mp.workdps(30):
-        # Reflection of a symmetric pair: delta(-e) = 1 - e^-e + e^-e delta(e).
-        e = mp.mpf("0.7")
-        truth = -mp.expm1(-e) + mp.exp(-e) * profile(e)
-        assert abs(profile(-e) / truth - 1) < mp.mpf("1e-26")
-
-
-def test_two_runs_on_the_lattice_are_sums_of_independent_choices() -> None:
-    with mp.workdps(30):
-        truth = mean(
-            lambda mu: mean(lambda nu: delta(mp.hypot(mu, nu), mp.mpf(2)), delta(mu, mp.mpf(2))), 0
-        ) + exact(NO_INFINITY_MASS) * mean(lambda mu: delta(mu, mp.mpf(2)), 0)
-    found = PRV().delta_of(((gaussians(), 2),), 2.0)
-    assert found.lower <= truth <= found.upper <= found.lower * (1.0 + 2e-4)
-
-
-def test_weights_that_are_floats_give_no_profile() -> None:
-    assert gaussians(as_floats=True).closed_form_profile is None
-    assert gaussians().closed_form_profile is not None
-
-
-def test_equal_losses_are_one_component() -> None:
-    loss = GaussianLoss(2.0)
-    half = Fraction(1, 2)
-    assert observed_mixture([(half, loss), (0.5, loss)]) is loss
-    assert observed_mixture([(0.5, None), (0.5, None)]) is None
-    assert observed_mixture([(half, loss), (0, LaplaceLoss(1.0)), (half, loss)]) is loss
 
 
 @pytest.mark.parametrize(

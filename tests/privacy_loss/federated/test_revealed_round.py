@@ -91,19 +91,6 @@ def test_gaussians_are_one_gaussian_and_exact() -> None:
         assert abs(mp.mpf(noise.numerator) / noise.denominator / truth - 1) < 1e-30
 
 
-def test_one_run_is_the_revealed_sample() -> None:
-    for inner in (STEP, hs.Laplace(0.5), hs.Gaussian(2.0)):
-        assert dominating_pair(hs.federated.RevealedRound(inner, 0.25)) == dominating_pair(
-            hs.mechanisms.RevealedSample(inner, 0.25)
-        )
-
-
-def test_steps_that_share_a_coin_cost_more_than_steps_with_coins_of_their_own() -> None:
-    rounds = hs.delta(hs.federated.RevealedRound(hs.Gaussian(4.0) ** 16, 0.1) ** 10, 2.0)
-    steps = hs.delta(hs.mechanisms.RevealedSample(hs.Gaussian(4.0), 0.1) ** 160, 2.0)
-    assert rounds.lower > 1.5 * steps.upper
-
-
 def test_the_ends() -> None:
     assert dominating_pair(hs.federated.RevealedRound(STEP**5, 0.0)) == (None, None)
     assert dominating_pair(hs.federated.RevealedRound(hs.Gaussian(math.inf) ** 5, 0.5)) == (

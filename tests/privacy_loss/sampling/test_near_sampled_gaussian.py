@@ -11,7 +11,7 @@ import pytest
 from hockeystick.numerics.multiprecision import mp
 from hockeystick.precision import jumps as twin
 from hockeystick.precision.profiles import exact, reciprocal
-from hockeystick.privacy_loss import NearLoss, SampledGaussianLoss
+from hockeystick.privacy_loss import SampledGaussianLoss
 from hockeystick.privacy_loss.sampling.near_sampled_gaussian import NearSampledGaussianLoss
 
 # Rate, noise, direction, the loss beyond which outputs are far, and the order c of a line.
@@ -135,16 +135,6 @@ def test_the_bound_of_far_powers_is_one_and_is_close(
     assert loss.log_far_power(order) >= truth - 1e-9
     if order * threshold < 100.0 and order * rate < 10.0:
         assert loss.log_far_power(order) <= truth + 2.0
-
-
-def test_both_directions_are_cut_at_a_threshold_in_range() -> None:
-    removing, adding = (SampledGaussianLoss(0.01, 1.0, way) for way in (True, False))
-    assert removing.opposite == adding
-    assert adding.opposite == removing
-    for loss in (removing, adding):
-        assert isinstance(loss.near_outputs(1.0, 50.0), NearLoss)
-        assert loss.near_outputs(0.0, 50.0) is None
-        assert loss.near_outputs(1e4, 50.0) is None
 
 
 def test_of_adding_only_the_mass_under_its_own_p_is_told() -> None:

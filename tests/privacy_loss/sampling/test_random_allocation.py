@@ -17,10 +17,7 @@ from hockeystick.precision import doubling as twin
 from hockeystick.privacy_loss import (
     AllocationLoss,
     CellLoss,
-    GaussianLoss,
     NoiselessLoss,
-    attained,
-    compose,
     dominating_pair,
 )
 from hockeystick.privacy_loss.sampling.mean_likelihood_ratio import allocated
@@ -71,17 +68,6 @@ def test_the_best_threshold_on_the_largest_output_is_no_worse() -> None:
     found = delta(noise, steps, epsilon, True)
     assert gained.max() <= found.upper
     assert gained[0] <= found.lower
-
-
-def jensen(noise: float, steps: int, epsilon: float) -> float:
-    """Return the bound of adding by the geometric mean of the likelihood ratios."""
-    shift = (1.0 - 1.0 / steps) / (2.0 * noise * noise)
-    with mp.workdps(30):
-        return float(GaussianLoss(noise * math.sqrt(steps)).delta(mpf(epsilon - shift)))
-
-
-def test_the_published_value_of_the_geometric_mean() -> None:
-    assert jensen(1.0, 100, 0.6) == pytest.approx(7.96952057314604526e-3, rel=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -206,13 +192,3 @@ def test_both_ends_are_within_two_hundredths_of_simulations(
     found = hs.epsilon(allocation(noise, steps, times), 1e-3)
     assert simulated * 0.98 <= found.lower <= found.upper <= simulated * 1.025
     assert found.upper <= found.lower * 1.012
-
-
-def test_the_whole_is_attained_once_where_it_has_two_parts() -> None:
-    once, twice = (compose(plan) for plan in (allocation(1.0, 10, 4), allocation(1.0, 10, 4) ** 2))
-    whole = AllocationLoss(1.0, 10, 4, True, above=False)
-    assert attained(once.removing) == ((whole, 1),)
-    assert attained(twice.removing) == ((whole, 2),)
-    alone = compose(allocation(2.0, 15, 8)).removing
-    assert attained(alone) == ((AllocationLoss(2.0, 15, 8, True, above=False), 1),)
-    assert [count for _, count in alone] == [1, 1]

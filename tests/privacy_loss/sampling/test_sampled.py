@@ -196,17 +196,6 @@ def test_the_sampled_gaussian_has_the_cells_of_the_general_rule(
     assert np.array_equal(own.log_q, general.log_q)
 
 
-@each_rate
-@each_direction
-def test_the_profile_of_a_gaussian_is_the_one_known_for_it(rate: float, removing: bool) -> None:
-    profile = SampledLoss(GaussianLoss(1.5), rate, removing).closed_form_profile
-    assert profile is not None
-    with mp.workdps(40):
-        for epsilon in (mp.zero, rate * mp.mpf("0.3"), mp.mpf("0.4")):
-            truth = SampledGaussianLoss(rate, 1.5, removing).delta(epsilon)
-            assert abs(profile(epsilon) - truth) <= mp.mpf(10) ** -35 * truth
-
-
 @pytest.mark.parametrize(
     ("inner", "rate", "removing", "epsilon", "value"),
     [
@@ -254,12 +243,6 @@ def test_the_profile_is_the_mean_over_the_output(share: float, rate: float, remo
         found = profile(epsilon)
         assert abs(found - exact) <= mp.mpf(10) ** -25
         assert profile(epsilon, -1) <= found <= profile(epsilon, 1)
-
-
-def test_removing_a_loss_of_nothing_known_keeps_its_profile_out() -> None:
-    loss = SampledLoss(Plain(1.0), 0.1, True)
-    assert loss.closed_form_profile is None
-    assert loss.attained is loss
 
 
 @pytest.mark.parametrize(

@@ -228,14 +228,6 @@ def test_the_lower_loss_of_extreme_scales_is_one_query_halfway(
         assert float(mp.log(p[0] / p[1])) == pytest.approx(float(attained.epsilon), rel=1e-6)
 
 
-def test_equal_scales_are_the_limit_of_unequal_ones() -> None:
-    equal = loss_of(hs.mechanisms.AboveThreshold(0.05, 0.05)).attained
-    close = loss_of(hs.mechanisms.AboveThreshold(0.05, 0.050000000000001)).attained
-    assert isinstance(equal, RandomizedResponsePairLoss)
-    assert isinstance(close, RandomizedResponsePairLoss)
-    assert float(equal.epsilon) == pytest.approx(float(close.epsilon), rel=1e-12)
-
-
 THREE = OutcomesLoss(tuple((Fraction(one), Fraction(4 - one)) for one in (1, 2, 3)))
 TAILED = (
     AboveThresholdGaussianLoss(Fraction(3, 2), 0.5, 1.2, THREE),

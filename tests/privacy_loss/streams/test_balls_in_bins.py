@@ -143,16 +143,6 @@ def test_no_adaptive_example_costs_more_than_the_pair(move: Any, base: Any, remo
         assert found >= truth * 0.996
 
 
-def test_bins_that_interfere_are_no_more_than_known_ones() -> None:
-    plan = BallsInBins(4.0, (1.0, 0.5, 0.375), rounds=9, bins=3)
-    encoder = hs.mechanisms.Encoder.toeplitz((1, 0.5, 0.375), 9, participations=3, separation=3)
-    known = hs.delta(hs.mechanisms.MatrixFactorization(4.0, encoder), 0.5)
-    found = hs.delta(plan, 0.5)
-    assert isinstance(found, hs.Certified)
-    assert found.upper == pytest.approx(float(known), rel=1e-9)
-    assert 0.0 < found.lower < found.upper
-
-
 @pytest.mark.parametrize(
     ("noise", "coefficients", "epsilon"),
     [(math.inf, (1.0, 0.5), 0.0), (2.0, (0.0, 0.0), 0.0), (0.0, (1.0,), math.inf)],

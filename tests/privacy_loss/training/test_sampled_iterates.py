@@ -11,7 +11,6 @@ from scipy.special import ndtr
 
 import hockeystick as hs
 from hockeystick.privacy_loss.training.sampled_iterates import SampledIterates
-from tests.privacy_loss.training.test_last_iterate import Grid
 
 EPSILONS = (0.0, 0.1, 0.3, 0.7, 1.5)
 
@@ -22,36 +21,6 @@ def last(noise: float, steps: int, **numbers: Any) -> hs.Mechanism:
 
 def divergence(one: Any, other: Any, epsilon: float) -> float:
     return float(np.maximum(one - math.exp(epsilon) * other, 0.0).sum())
-
-
-def laws(
-    steps: int, rate: float, pulls: tuple[float, float], bend: float, ends: Any = None
-) -> list[Any]:
-    """Return the last models of two data sets: others pull by -1/4, the record as stated."""
-    grid = Grid(12.0)
-    found = []
-    for pull in pulls:
-        mass = grid.start(0.0)
-        for t in range(steps):
-            centre = 0.5 * (-1) ** t
-            moved = grid.axis - bend * np.clip(grid.axis - centre, -1.5, 1.5) - 0.25
-            without = grid.after(mass, moved, ends)
-            mass = (1 - rate) * without + rate * grid.after(mass, moved + 0.25 + pull, ends)
-        found.append(mass)
-    return found
-
-
-@pytest.mark.parametrize("diameter", [0.5, 3.0])
-def test_no_linear_losses_in_an_interval_cost_more_than_the_bound(diameter: float) -> None:
-    one, other = laws(15, 0.5, (0.25, -0.25), 0.0, (-diameter / 2, diameter / 2))
-    numbers: dict[str, Any] = {"examples": 2, "batch_size": 1, "step_size": 1.0, "smoothness": 1.0}
-    plan = last(4.0, 15, diameter=diameter, gradient_bound=0.25, **numbers)
-    free = last(4.0, 15, **numbers)
-    for epsilon in EPSILONS[:3]:
-        found = hs.delta(plan, epsilon)
-        assert divergence(one, other, epsilon) <= found.upper + 1e-3
-        assert found.lower == 0.0
-        assert found.upper <= hs.delta(free, epsilon).upper * (1 + 1e-6)
 
 
 @pytest.mark.parametrize("adjacency", ["replace-one", "zero-out"])

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from scipy.special import log_ndtr, logsumexp
 
 from hockeystick.kernels import jumps as kernel
 from hockeystick.kernels import near_outputs, sampled_gaussian
@@ -261,6 +262,28 @@ def test_the_trapezoid_rule_errs_by_no_more_than_it_claims(
         found = case.sum(first, count, step, len(heights))
         for value, height in zip(found, heights, strict=True):
             assert abs(value - case.integral(height)) <= mp.exp(log_error)
+
+
+# Of each sign of the height, and where the powers of r decide.
+STEEP = [
+    (5e-4, 3.0, 7.7, 0.0, 0.83, 4.5, 1.8, math.inf, 1.0),
+    (3e-3, 2.7, 2.7, -5.0, 0.95, 5.8, 0.44, math.inf, 1.0),
+    (4e-4, 1.9, 1.25, 20.0, 1.35, 2.1, 0.58, math.inf, 1.0),
+    (2e-4, 0.6, 10.5, 20.0, 0.9, -1e9, 1e6, -1.9, 0.47),
+]
+
+
+@pytest.mark.parametrize("given", STEEP, ids=str)
+def test_the_bound_along_a_line_is_never_below_the_integral(given: tuple[float, ...]) -> None:
+    p, mu, w, height, shift, edge, width, top, top_width = given
+    low, high = -12.0, max(w * mu, edge) + 12.0
+    u = np.linspace(low, high, 20_001)
+    ratio = 1.0 - p + p * np.exp(mu * (u + 1j * shift) - 0.5 * mu * mu)
+    logs = w * np.log(np.abs(ratio)) + height * np.angle(ratio) - 0.5 * u * u
+    logs += log_ndtr((u - edge) / width) + log_ndtr((top - u) / top_width)
+    truth = float(logsumexp(logs)) + math.log((u[1] - u[0]) / math.sqrt(2.0 * math.pi))
+    truth += 0.5 * shift * shift * (1.0 + 1.0 / width**2 + (top < math.inf) / top_width**2)
+    assert truth <= kernel.log_window_bound(*given, low, high)
 
 
 # Most of each integral lies outside these ranges: above the first three, below the others.

@@ -207,6 +207,28 @@ def test_no_answer_costs_an_endless_line() -> None:
     assert loss.supremum == math.inf
 
 
+def test_the_bound_of_the_integrand_holds_in_a_box_and_is_near_in_a_small_one() -> None:
+    rng = np.random.default_rng(6)
+    least = math.inf
+    for _ in range(120):
+        p, mu, c = 10.0 ** rng.uniform((-4, -1, -1), (-0.1, 0.4, 1.2))
+        height = rng.choice((0.0, 8.0 * c))
+        x, y = rng.uniform(0.0, 6.0), rng.uniform(0.0, 0.9) * math.pi / mu
+        size = rng.choice((1e-6, 0.1))
+        bound = kernel.log_box_bound(p, mu, c, height, x - size, x + size, max(y - size, 0.0), y)
+        place = x + rng.uniform(-size, size, 9) + 1j * rng.uniform(max(y - size, 0.0), y, 9)
+        place[:2] = x + size + 1j * y, x - size + 1j * y
+        a = np.log1p(p * np.expm1(mu * place))
+        # The turn of r counts most where the imaginary part of z has the sign of its power.
+        for z in (c + 1j * height, c - 1j * height):
+            logs = (-0.5 * (place + 0.5 * mu) ** 2).real - 0.5 * math.log(2.0 * math.pi)
+            with np.errstate(divide="ignore"):
+                logs += np.log(np.abs(np.expm1((1.0 + z) * a) * np.expm1(-z * a)))
+            assert float(logs.max()) <= bound
+            least = min(least, bound - float(logs.max()))
+    assert least < 0.05
+
+
 def test_the_quadrature_of_a_panel_errs_less_than_its_bound() -> None:
     p, mu, c, count = 0.1, 1.3, 3.0, 6
     offset, weight = (np.array(one, dtype=float) for one in reference.gauss_legendre(count))

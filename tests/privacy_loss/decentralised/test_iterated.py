@@ -92,28 +92,6 @@ def test_the_chances_of_a_walk_are_those_of_its_steps(parties: int, observers: i
         assert float(walk.between_observers_tail(steps)) == pytest.approx(truth, abs=1e-14)
 
 
-def test_a_walk_seen_between_observers_is_what_simulation_says() -> None:
-    # 20,000 walks, seed 5: a mean of 2 steps in 3 at p = 2/5 and 1/5 is 2.5 + 5 - 1 = 6.5.
-    draw = np.random.default_rng(5)
-    lengths = []
-    for _ in range(20_000):
-        length = 0
-        while True:
-            party = draw.integers(5)
-            length = 0 if party == 0 else length + 1
-            if party == 1:
-                break
-        while draw.integers(5) != 0:
-            length += 1
-        lengths.append(length)
-    walk = _Walk(5, 1)
-    for steps in (1, 3, 6, 12):
-        chance = float(walk.between_observers_tail(steps))
-        share = np.mean(np.array(lengths) > steps)
-        # Five standard deviations: fails by chance less than once in a million.
-        assert abs(share - chance) < 5 * math.sqrt(chance * (1 - chance) / 20_000)
-
-
 @pytest.mark.parametrize(
     ("parties", "observers"), [(2, 1), (10, 1), (100, 1), (30, 10), (10**5, 1)]
 )

@@ -1,7 +1,6 @@
 """The loss of multivariate Laplace noise: against quadrature over the length of the noise."""
 
 import math
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,6 @@ import hockeystick as hs
 from hockeystick.numerics.multiprecision import mp
 from hockeystick.precision.multivariate_laplace import (
     kappa_of,
-    multivariate_laplace_delta,
 )
 from hockeystick.privacy_loss import (
     DominatingPair,
@@ -183,15 +181,6 @@ def test_moments_are_quotients_of_bessel_functions(order: float) -> None:
         truth = mp.log(total(a * (1 + 2 * mp.mpf(order))) / total(a))
         assert abs(found.midpoint - truth) <= found.radius
     assert found.radius < 1e-5 * found.midpoint
-
-
-def test_beyond_the_largest_loss_nothing_is_left_and_below_0_both_directions_agree() -> None:
-    with mp.workdps(30):
-        assert multivariate_laplace_delta(mp.mpf(2), Fraction(2), 5) == 0
-        below_0 = multivariate_laplace_delta(-mp.mpf("0.5"), Fraction(2), 5)
-        own, other = (mp.mpf("0.5") * k for k in (-1, 1))
-        mirrored = multivariate_laplace_delta(other, Fraction(2), 5)
-        assert abs(below_0 - (1 - mp.exp(own) + mp.exp(own) * mirrored)) < mp.mpf(10) ** -28
 
 
 def test_in_one_dimension_it_is_laplace_noise() -> None:

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from functools import cache
 
 import numpy as np
 import pytest
@@ -11,7 +10,7 @@ from hockeystick.accountants.contour import Contour
 from hockeystick.kernels import fixed_size_gaussian as kernel
 from hockeystick.numerics.multiprecision import mp, mpc, mpf
 from hockeystick.precision import fixed_size_gaussian as reference
-from hockeystick.precision.profiles import exact, reciprocal
+from hockeystick.precision.profiles import exact
 from hockeystick.privacy_loss.sampling.fixed_size_gaussian import FixedSizeGaussianLoss
 
 CONTOUR = Contour()
@@ -23,47 +22,6 @@ LOSSES = [
     FixedSizeGaussianLoss(0.5, 7.0),
     FixedSizeGaussianLoss(0.9999, 0.6),
 ]
-
-
-@cache
-def outcomes(
-    loss: FixedSizeGaussianLoss, reach: float, step: float, _: int
-) -> tuple[list[mpf], list[mpf]]:
-    """Return ``ln r`` and ``phi du`` on the half line, by the trapezoid rule in ``ln(e^x - 1)``."""
-    p, mu = exact(loss.rate), reciprocal(loss.noise_multiplier)
-    ratio, mass = [], []
-    s = mp.mpf(-110)
-    while s < reach:
-        x = mp.log1p(mp.exp(s))
-        ratio.append(mp.log1p(p * mp.expm1(mu * x)))
-        mass.append(step * mp.npdf(x + mu / 2) / (1 + mp.exp(-s)))
-        s += step
-    return ratio, mass
-
-
-def samples(loss: FixedSizeGaussianLoss, c: mpf, height: mpf) -> tuple[list[mpf], list[mpf]]:
-    """Return the outcomes far and fine enough for M(c + i y) up to a height."""
-    reach = 18.0 + math.ceil((1.0 + abs(float(mp.re(c)))) * loss.mu)
-    turning = 1.0 + float(height) * loss.mu / 25.0
-    return outcomes(loss, reach, 0.1 / max(1.0, loss.mu / 1.5) / turning, mp.prec)
-
-
-def atom(loss: FixedSizeGaussianLoss) -> mpf:
-    """Return the mass of the outcomes without a loss."""
-    mu = reciprocal(loss.noise_multiplier)
-    return (1 - exact(loss.rate)) * (1 - 2 * mp.ncdf(-mu / 2))
-
-
-def mgf_line(loss: FixedSizeGaussianLoss, c: mpf, step: mpf, count: int) -> list[mpc]:
-    """Return ``M(c + i k step)`` as the two masses and the atom give it, nothing rewritten."""
-    totals = [mp.mpc(atom(loss))] * count
-    for a, mass in zip(*samples(loss, c, step * count), strict=True):
-        forth, back, turn = mass * mp.exp((1 + c) * a), mass * mp.exp(-c * a), mp.expj(step * a)
-        for k in range(count):
-            totals[k] += forth + back
-            forth *= turn
-            back /= turn
-    return totals
 
 
 def covers(real: float, imag: float, error: float, truth: mpc) -> bool:
@@ -89,32 +47,6 @@ def test_the_renyi_divergence_has_its_known_values(
     value, error = loss.cgf_bounds(order - 1.0)
     assert abs(value / (order - 1.0) - divergence) <= error + 1e-16 * divergence
     assert error < 1e-11 * value
-
-
-@pytest.mark.parametrize(
-    ("loss", "c", "height", "modest"),
-    [
-        (LOSSES[0], 12.0, 60.0, 1e-12),
-        (LOSSES[1], 3.0, 90.0, 1e-12),
-        (LOSSES[2], 8.0, 150.0, 1e-12),
-        (LOSSES[3], 1.5, 8.0, 1e-11),
-        (LOSSES[4], 30.0, 40.0, 1e-11),
-        (LOSSES[5], 2.0, 9.0, 1e-11),
-    ],
-)
-def test_a_line_is_within_its_error(
-    loss: FixedSizeGaussianLoss, c: float, height: float, modest: float
-) -> None:
-    rule = loss.rule(1.2 * c, height, loss.cgf_estimate(c).value - 40.0)
-    assert rule is not None
-    count, step = 7, height / 6.0
-    real, imag, error = rule.line(c, step, count)
-    with mp.workdps(45):
-        truth = [mp.log(one) for one in mgf_line(loss, mp.mpf(c), mp.mpf(step), count)]
-        for k in range(count):
-            assert covers(real[k], imag[k], error[k], truth[k])
-            # Relative to M(c), the error is round-off and nothing else.
-            assert error[k] * mp.exp(truth[k].real - truth[0].real) < modest * (1 + height)
 
 
 @pytest.mark.parametrize("loss", LOSSES, ids=str)

@@ -40,31 +40,6 @@ def near_of(
     return found
 
 
-def transform(loss: NearSampledGaussianLoss, z: Any) -> Any:
-    """Return A(z) by quadrature."""
-    mu = reciprocal(loss.noise_multiplier)
-    w = 1 + mp.mpmathify(z) if loss.removing else -mp.mpmathify(z)
-    return twin.integral(loss.rate, mu, w, loss.edge, loss.width, -1)
-
-
-@cuts
-def test_lines_lie_within_their_errors(
-    rate: float | Fraction, noise: float, removing: bool, threshold: float, c: float
-) -> None:
-    loss = near_of(rate, noise, removing, threshold)
-    y = 8.0 * c
-    rule = loss.rule(1.3 * c, y, -34.0)
-    assert rule is not None
-    values = rule.line(c, 0.5 * y, 3)
-    with mp.workdps(25):
-        for k in range(3):
-            off = mp.mpc(float(values.real[k]), float(values.imag[k]))
-            off -= mp.log(transform(loss, mp.mpc(c, 0.5 * y * k)))
-            off -= mp.mpc(0, 2 * mp.pi * mp.nint(mp.im(off) / (2 * mp.pi)))
-            assert abs(off) <= values.error[k]
-    assert values.error[0] < 1e-11
-
-
 @cuts
 @pytest.mark.parametrize("log_tolerance", [-6.0, -16.0])
 def test_a_rule_errs_by_no_more_than_it_claims_on_the_line_and_left_of_it(

@@ -9,48 +9,8 @@ import pytest
 
 import hockeystick as hs
 from hockeystick.mechanisms import CyclicPoisson
-from hockeystick.numerics.multiprecision import mp
 
 Z, RATE, TWO = 1.25, 0.3, (1.0, 0.5)
-
-
-def sampled_delta(mu: Any, rate: Any, epsilon: Any) -> Any:
-    """Return E_P[(1 - e^eps Q/P)_+] of ``(1-q) N(0,1) + q N(mu,1)`` against N(0,1), any epsilon."""
-    level = mp.exp(epsilon) - 1 + rate
-    if level <= 0:
-        return 1 - mp.exp(epsilon)
-    edge = mp.log(level / rate) / mu + mu / 2
-    return (1 - rate - mp.exp(epsilon)) * mp.ncdf(-edge) + rate * mp.ncdf(mu - edge)
-
-
-def two_blocks(mus: tuple[Any, Any], rate: Any, epsilon: Any) -> Any:
-    """Return the same of two independent blocks, one integrated over, the other in closed form."""
-    first, second = mus
-
-    def inside(x: Any) -> Any:
-        ratio = 1 - rate + rate * mp.exp(first * x - first * first / 2)
-        return mp.npdf(x) * ratio * sampled_delta(second, rate, epsilon - mp.log(ratio))
-
-    return mp.quad(inside, mp.linspace(-14, 18, 65))
-
-
-def norm(coefficients: tuple[float, ...]) -> Any:
-    """Return the norm of a column."""
-    return mp.sqrt(mp.fsum(mp.mpf(value) ** 2 for value in coefficients))
-
-
-@pytest.mark.parametrize(("rounds", "last"), [(4, TWO), (3, TWO[:1])])
-def test_two_blocks_cost_what_an_integral_over_their_outputs_says(
-    rounds: int, last: tuple[float, ...]
-) -> None:
-    plan = CyclicPoisson(Z, TWO, rounds=rounds, cycle=2, rate=RATE)
-    found = hs.delta(plan, 0.5)
-    assert isinstance(found, hs.Certified)
-    with mp.workdps(25):
-        truth = two_blocks((norm(TWO) / Z, norm(last) / Z), mp.mpf("0.3"), mp.mpf("0.5"))
-        assert found.lower <= truth * (1 + mp.mpf("1e-12"))
-        assert truth * (1 - mp.mpf("1e-12")) <= found.upper
-    assert found.relative_width < 1e-8
 
 
 # The game of four rounds, an output a grid's point: row i is base_i + sum_j C_ij x_j + noise.

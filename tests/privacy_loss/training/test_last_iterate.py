@@ -3,7 +3,6 @@
 import math
 from typing import Any, cast
 
-import numpy as np
 import pytest
 
 import hockeystick as hs
@@ -103,57 +102,3 @@ def test_quadratics_that_turn_around_in_each_step_have_no_lower_end() -> None:
     assert mus(last(2.0, 9, convexity=10.0, **turning))[0] == 0.0
     low, high = mus(last(2.0, 9, convexity=9.0, **turning))
     assert low == high
-
-
-class Grid:
-    """Runs of one number on a grid, by convolution: runs that are no Gaussian."""
-
-    def __init__(self, reach: float, size: int = 1601) -> None:
-        self.axis = np.linspace(-reach, reach, size)
-        kernel = np.exp(-0.5 * (self.axis[:, None] - self.axis) ** 2)
-        self.kernel = kernel / kernel.sum(axis=0)
-
-    def after(self, mass: Any, moved: Any, ends: tuple[float, float] | None = None) -> Any:
-        """Return the masses after a step to ``moved``, noise of deviation 1, and a projection."""
-        mass = self.kernel @ np.bincount(self._at(moved), mass, minlength=self.axis.size)
-        if ends is None:
-            return mass
-        kept = np.clip(self.axis, *ends)
-        return np.bincount(self._at(kept), mass, minlength=self.axis.size)
-
-    def start(self, at: float) -> Any:
-        """Return the masses of a model at a place."""
-        return np.bincount(self._at(np.array([at])), [1.0], minlength=self.axis.size)
-
-    def _at(self, values: Any) -> Any:
-        step = self.axis[1] - self.axis[0]
-        places = np.rint((values - self.axis[0]) / step).astype(int)
-        return np.clip(places, 0, self.axis.size - 1)
-
-
-def costs_no_more(plan: hs.Mechanism, one: Any, other: Any) -> float:
-    """Assert that two laws are within a plan's bound; return their delta at epsilon 0."""
-    for first, second in ((one, other), (other, one)):
-        for epsilon in (0.0, 0.2, 0.5, 1.0, 2.0):
-            delta = float(np.maximum(first - math.exp(epsilon) * second, 0.0).sum())
-            assert delta <= hs.delta(plan, epsilon).upper + 1e-3
-    return float(np.maximum(one - other, 0.0).sum())
-
-
-@pytest.mark.parametrize("period", [1, 3])
-def test_no_bent_losses_cost_more_than_the_bound(period: int) -> None:
-    # Objectives of curvatures 0.1 and 1, eta = 1; a record pulls by 1/2, here or there.
-    grid = Grid(12.0)
-    steps = 4 * period
-    laws = []
-    for pull in (0.5, -0.5):
-        mass = grid.start(0.0)
-        for t in range(steps):
-            centre = 0.7 * (-1) ** t
-            moved = 0.9 * grid.axis - 0.9 * np.clip(grid.axis - centre, -1.0, 1.0)
-            used = (steps - 1 - t) % period == 0
-            mass = grid.after(mass, moved + (pull if used else 0.0))
-        laws.append(mass)
-    curved: dict[str, Any] = {"step_size": 1.0, "smoothness": 1.0, "convexity": 0.1}
-    plan = last(2.0, steps, examples=period, batch_size=1, batches="cyclic", **curved)
-    assert costs_no_more(plan, *laws) > 0.5 * hs.delta(plan, 0.0).upper

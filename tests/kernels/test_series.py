@@ -187,3 +187,14 @@ def test_a_value_that_is_hardly_known_has_a_size_that_covers_it(modulus: float) 
     half = (np.array([modulus - 1.0]), np.zeros(1), np.array([0.4 * modulus]), 0.0)
     log, _, error = (float(one[0]) for one in series.logs_of_line(*half))
     assert log - error <= math.log(0.6 * modulus)
+
+
+def test_what_losses_are_off_is_counted_along_a_line() -> None:
+    loss, log_weight = some_nodes(random.Random(5), 0.4, size=8)
+    off, nothing = np.full(8, 1e-7), np.zeros(8)
+    moved = loss + off * np.where(loss > 0.0, 1.0, -1.0)
+    found = series.mgf_line(moved, log_weight, off, nothing, 1.5, 7.0, 5)
+    with mp.workdps(DIGITS):
+        weight = [mp.exp(mp.mpf(float(one))) for one in log_weight]
+        truth = twin.mgf_line([mp.mpf(float(one)) for one in loss], weight, 1.5, 7.0, 5)
+        assert 0.05 < worst_share(found, truth) <= 1.0

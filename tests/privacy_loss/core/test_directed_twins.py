@@ -11,6 +11,7 @@ import pytest
 
 from hockeystick.numerics import decimal
 from hockeystick.numerics.multiprecision import mp, mpf
+from hockeystick.numerics.rounding import float_down, float_up, product_up, quotient_down
 from hockeystick.privacy_loss import LaplaceLoss, SampledGaussianLoss, SkellamLoss
 from hockeystick.privacy_loss.bounds.zcdp_line import outward
 from hockeystick.privacy_loss.core import symmetrized
@@ -66,7 +67,25 @@ def _skellam_upper(v: float, shift: int, c: float) -> Any:
     return mp.log(2) + 2 * half * shift + mpf(v) * (mp.cosh(2 * half) - 1)
 
 
+def _exactly(value: Fraction) -> Any:
+    return mpf(value.numerator) / value.denominator
+
+
+def _fraction(source: random.Random) -> tuple[Fraction]:
+    return (Fraction(source.randrange(10**60), 10 ** source.randrange(40, 80)),)
+
+
+def _whole(source: random.Random) -> tuple[Any, ...]:
+    return source.randrange(2, 10**6), _log10(source, -9, 9)
+
+
 TWINS = {
+    "float, above": Twin(float_up, _exactly, _fraction),
+    "float, below": Twin(float_down, _exactly, _fraction, -1),
+    "product, above": Twin(product_up, lambda n, x: n * max(mpf(x), mpf(repr(x))), _whole),
+    "quotient, below": Twin(
+        lambda n, x: quotient_down(x, n), lambda n, x: min(mpf(x), mpf(repr(x))) / n, _whole, -1
+    ),
     "sampled K": Twin(
         log_mixed,
         lambda k, w: mp.log1p(mpf(w) * mp.expm1(k)),

@@ -140,7 +140,7 @@ def test_no_answer_costs_an_endless_line() -> None:
 
 
 def test_the_bound_of_the_integrand_holds_in_a_box_and_is_near_in_a_small_one() -> None:
-    rng = np.random.default_rng(6)
+    rng = np.random.default_rng(0)
     least = math.inf
     for _ in range(120):
         p, mu, c = 10.0 ** rng.uniform((-4, -1, -1), (-0.1, 0.4, 1.2))

@@ -274,7 +274,7 @@ STEEP = [
 
 
 @pytest.mark.parametrize("given", STEEP, ids=str)
-def test_the_bound_along_a_line_is_never_below_the_integral(given: tuple[float, ...]) -> None:
+def test_the_bound_along_a_line_is_never_below_the_integral(given: Any) -> None:
     p, mu, w, height, shift, edge, width, top, top_width = given
     low, high = -12.0, max(w * mu, edge) + 12.0
     u = np.linspace(low, high, 20_001)

@@ -42,7 +42,7 @@ class Twin(NamedTuple):
     formula: Callable[..., Any]
     arguments: Callable[[random.Random], tuple[Any, ...]]
     side: int = 1
-    count: int = 300
+    draws: int = 300
 
 
 def _norm_least(p: float, noise: float, c: float) -> float:
@@ -101,7 +101,7 @@ TWINS = {
         lambda x: mpf(mu_squared_upper(x).numerator) / mu_squared_upper(x).denominator,
         lambda x: (mpf(decimal(x).denominator) / decimal(x).numerator) ** 2,
         lambda s: (_log10(s, -3, 3),),
-        count=150,
+        draws=150,
     ),
     "a rate's float": Twin(
         lambda n, d: mpf(decimal_or_above(Fraction(n, d))),
@@ -123,7 +123,7 @@ TWINS = {
         _norm_most,
         lambda *given: _exact_norms(*given)[1],
         lambda s: (_log10(s, -5, -0.1), _log10(s, -0.5, 0.5), _log10(s, -1, 2)),
-        count=100,
+        draws=100,
     ),
     "norm, below": Twin(
         _norm_least,
@@ -144,7 +144,7 @@ TWINS = {
 def test_a_bound_is_on_its_side_of_the_formula_and_near(name: str) -> None:
     twin, source = TWINS[name], random.Random(1)
     with mp.workdps(50):
-        for _ in range(twin.count):
+        for _ in range(twin.draws):
             given = twin.arguments(source)
             found, truth = mpf(twin.bound(*given)), twin.formula(*given)
             assert 0 <= twin.side * (found - truth) <= mpf("1e-9") * abs(truth) + 1e-11

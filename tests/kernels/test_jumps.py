@@ -4,7 +4,7 @@ import math
 import random
 from fractions import Fraction
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import pytest
@@ -264,8 +264,9 @@ def test_the_trapezoid_rule_errs_by_no_more_than_it_claims(
             assert abs(value - case.integral(height)) <= mp.exp(log_error)
 
 
+Nine: TypeAlias = tuple[float, float, float, float, float, float, float, float, float]
 # Of each sign of the height, and where the powers of r decide.
-STEEP = [
+STEEP: list[Nine] = [
     (5e-4, 3.0, 7.7, 0.0, 0.83, 4.5, 1.8, math.inf, 1.0),
     (3e-3, 2.7, 2.7, -5.0, 0.95, 5.8, 0.44, math.inf, 1.0),
     (4e-4, 1.9, 1.25, 20.0, 1.35, 2.1, 0.58, math.inf, 1.0),
@@ -274,7 +275,7 @@ STEEP = [
 
 
 @pytest.mark.parametrize("given", STEEP, ids=str)
-def test_the_bound_along_a_line_is_never_below_the_integral(given: Any) -> None:
+def test_the_bound_along_a_line_is_never_below_the_integral(given: Nine) -> None:
     p, mu, w, height, shift, edge, width, top, top_width = given
     low, high = -12.0, max(w * mu, edge) + 12.0
     u = np.linspace(low, high, 20_001)

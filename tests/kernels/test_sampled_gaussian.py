@@ -3,7 +3,7 @@
 import math
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pytest
@@ -144,7 +144,8 @@ def integrand(
     return np.asarray(0.5 * density * np.abs(a) ** 2 * (modulus**2 + modulus) * power)
 
 
-STRIPS = [
+Six: TypeAlias = tuple[float, float, float, float, float, float]
+STRIPS: list[Six] = [
     (0.01, 1.0, 4.0, 3.2, 0.0, 0.0),
     (0.01, 1.0, -3.0, 50.0, 40.0, 1.2),
     (0.3, 0.4, 6.0, 5.0, 0.0, 0.9),
@@ -158,7 +159,7 @@ STRIPS = [
 
 
 @pytest.mark.parametrize("given", STRIPS, ids=str)
-def test_the_bounds_along_a_line_are_never_below_the_integral(given: Any) -> None:
+def test_the_bounds_along_a_line_are_never_below_the_integral(given: Six) -> None:
     mu, w = given[1:3]
     high = (2.0 + max(w, 1.0)) * mu + 1.0
     low = min(-1.0, (abs(min(w, 0.0)) + 1.0) * -mu)

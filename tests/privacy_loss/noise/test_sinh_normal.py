@@ -67,28 +67,6 @@ def mass(low: Any, high: Any) -> Any:
     return mp.ncdf(-low) - mp.ncdf(-high) if low > 0 else mp.ncdf(high) - mp.ncdf(low)
 
 
-@pytest.mark.parametrize("epsilon", ["0", "0.3", "2.5", "20"])
-@each_noise
-def test_one_run_has_this_profile(rho: str, width: str, epsilon: str) -> None:
-    with mp.workdps(30):
-        level, a = mp.mpf(epsilon), mp.mpf(width)
-        scale, half = a * mp.sqrt(2 * mp.mpf(rho)), mp.mpf(1) / 2
-        start = normal(rho, width, output_of(rho, width, level) - half)
-
-        def gain(n: Any) -> Any:
-            """The likelihood ratio's gain, at the normal coordinate n next to the mean 1."""
-            loss = loss_at(rho, width, a * mp.asinh(n / scale) + half)
-            return -mp.exp((start - n) * (start + n) / 2) * mp.expm1(level - loss)
-
-        reach = 80 / start if start > 6 else 14 + max(-2 * start, 0)
-        integral = mp.quad(gain, [start + reach * k / 20 for k in range(21)])
-        truth = mp.npdf(start) * integral
-        found = [loss_of(rho, width).delta(level, perturbation) for perturbation in (-1, 0, 1)]
-        assert abs(found[1] / truth - 1) < 1e-20
-        room = mp.mpf("1e-13") * (1 + start**2)
-        assert found[0] < truth < found[2] < found[0] * (1 + room)
-
-
 @each_noise
 def test_a_perturbation_covers_every_other_reading_of_the_parameters(rho: str, width: str) -> None:
     half_unit = Fraction(1, 2**53)

@@ -70,7 +70,7 @@ def test_truncation_and_aliases_widen_the_ends() -> None:
     real, imag, error = line()
     weight = contour_sums.weights(C, STEP, SIZE)
     values = weight, np.zeros(SIZE), real, imag, 0.0 * error, np.array([2.0])
-    order, gap = 6.0, 30.0
+    order, gap = 6.0, 2.0
     aliases = np.array([[order, 0.5 * order * (1.0 + order), gap]])
     (narrow, _), (wide, _) = (
         contour_sums.deltas((C, STEP, rest), one, *values)

@@ -3,7 +3,7 @@
 import math
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pytest
@@ -126,6 +126,70 @@ def test_the_rule_agrees_with_its_own_twin(
     with mp.workdps(30):
         for k, truth in enumerate(rule.reference_line(c_high, y_high / 5, 6)):
             assert abs(values.real[k] - mp.re(truth)) <= values.error[k]
+
+
+def integrand(
+    u: np.ndarray[Any, Any],
+    p: float,
+    mu: float,
+    w: float,
+    modulus: float,
+    height: float,
+    shift: float,
+) -> np.ndarray[Any, Any]:
+    """Return what ``|F|`` is at most along ``Im u = shift``, for every z in use."""
+    a = np.log1p(p * np.expm1(mu * (u + 1j * shift) - 0.5 * mu * mu))
+    power = np.exp(height * a.imag + np.maximum(a.real * max(w, 1.0), a.real * min(w, 0.0)))
+    density = np.exp(0.5 * (shift * shift - u * u)) / math.sqrt(2.0 * math.pi)
+    return np.asarray(0.5 * density * np.abs(a) ** 2 * (modulus**2 + modulus) * power)
+
+
+Six: TypeAlias = tuple[float, float, float, float, float, float]
+STRIPS: list[Six] = [
+    (0.01, 1.0, 4.0, 3.2, 0.0, 0.0),
+    (0.01, 1.0, -3.0, 50.0, 40.0, 1.2),
+    (0.3, 0.4, 6.0, 5.0, 0.0, 0.9),
+    (0.7, 0.1, 30.0, 31.0, 10.0, 3.0),
+    (1e-4, 2.0, 1.01, 0.01, 0.0, 1.0),
+    (0.9, 1.0, -9.0, 9.0, 0.0, 2.0),
+    (0.96, 1.0, -19.0, 3.0, 0.0, 0.87),
+    (0.956, 1.46, -0.4, 3.0, 0.0, 0.58),
+    (5e-4, 1.75, 1.15, 3.0, 0.0, 0.0),
+]
+
+
+@pytest.mark.parametrize("given", STRIPS, ids=str)
+def test_the_bounds_along_a_line_are_never_below_the_integral(given: Six) -> None:
+    mu, w = given[1:3]
+    high = (2.0 + max(w, 1.0)) * mu + 1.0
+    low = min(-1.0, (abs(min(w, 0.0)) + 1.0) * -mu)
+    u = np.linspace(low - 15.0, high + 15.0, 20_001)
+    mass = integrand(u, *given) * (u[1] - u[0])
+    assert math.log(mass.sum()) <= kernel.log_strip_bound(*given, low, high, 400)
+    # In turn nearly all of what is outside lies above a range, and below it.
+    for ends in ((low - 9.0, high), (low, high + 9.0)):
+        outside = math.log(mass[(u < ends[0]) | (u > ends[1])].sum())
+        assert outside <= kernel.log_tails(*given, *ends)
+
+
+def test_what_lies_outside_a_narrow_range_counts_in_the_bound_along_a_line() -> None:
+    given = 0.3, 0.01, 1.01, 0.5, 0.0, 0.1
+    u = np.linspace(-15.0, 15.0, 20_001)
+    mass = integrand(u, *given) * (u[1] - u[0])
+    assert math.log(mass.sum()) <= kernel.log_strip_bound(*given, -0.01, 0.04, 20)
+
+
+def test_a_step_is_cut_and_its_error_rounded_up() -> None:
+    source = np.random.default_rng(8)
+    for _ in range(300):
+        wanted, shift, log_norm = 10.0 ** source.uniform((-4, -1, -2), (1, 1, 2))
+        step, log_error = kernel.exact_step(wanted, shift, log_norm)
+        assert 0.99 * wanted < step <= wanted
+        mantissa = math.frexp(step)[0] * 2.0**9
+        assert mantissa == math.floor(mantissa)
+        turns = 2.0 * math.pi * shift / step
+        truth = math.log(2.0) + log_norm - turns - math.log(-math.expm1(-turns))
+        assert truth <= log_error <= truth + 0.01
 
 
 GRID = [

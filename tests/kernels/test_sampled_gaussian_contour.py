@@ -8,7 +8,6 @@ from mpmath import mp
 
 from hockeystick.kernels import sampled_gaussian_contour as kernel
 from hockeystick.kernels.sampled_gaussian_saddle import saddle
-from hockeystick.precision.sampled_gaussian import cumulant_sums
 
 FAR = (4.7, -20.0, 0.005)
 WORK = 1e6
@@ -87,21 +86,6 @@ def test_the_rest_of_the_line_is_below_its_bound(removing: bool) -> None:
     assert 0.0 < beyond < truncation < math.exp(-3.0)
 
 
-@pytest.mark.parametrize("removing", DIRECTIONS)
-def test_the_saddle_is_that_of_the_goal(removing: bool) -> None:
-    run = PLANS[0][0]
-    p, noise, count = (np.array([float(one)]) for one in run)
-    for at_epsilon, goal in ((True, 1.5), (False, math.log(1e-7))):
-        c = saddle(p, 1.0 / noise, count, removing, goal, at_epsilon, 1.0, FAR)
-        with mp.workdps(20):
-            value, first, second = _cumulants(run, removing, mp.mpf(c))
-        epsilon = first - 1.0 / c - 1.0 / (1.0 + c)
-        curvature = second + 1.0 / c**2 + 1.0 / (1.0 + c) ** 2
-        log_delta = value - epsilon * c - math.log(c) - math.log1p(c)
-        log_delta -= 0.5 * math.log(2.0 * math.pi * curvature)
-        assert (epsilon if at_epsilon else log_delta) == pytest.approx(goal, rel=0.01)
-
-
 def test_a_long_line_gives_way_to_one_further_left() -> None:
     run = [(256 / 60_000, 1.196, 1395)]
     p, noise, count = (np.array(column, dtype=float) for column in zip(*run, strict=True))
@@ -121,14 +105,6 @@ def test_an_order_at_which_hits_decide_costs_no_long_quadrature() -> None:
     assert c < line[3]
     # At the order of the least window, that of 1.9 c, it takes 2,600.
     assert nodes.shape[1] < 400
-
-
-def _cumulants(run: tuple[float, float, int], removing: bool, c: mp.mpf) -> list[float]:
-    """Return K and two derivatives of all runs of one loss."""
-    p, noise, count = run
-    excess, first, second = cumulant_sums(mp.mpf(p), 1 / mp.mpf(noise), removing, c)
-    slope = first / (1 + excess)
-    return [float(count * x) for x in (mp.log1p(excess), slope, second / (1 + excess) - slope**2)]
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """The sums over nodes, against the same sums by mpmath at 40 digits."""
 
+import math
 import random
 from typing import Any
 
@@ -163,3 +164,37 @@ def test_the_claimed_error_is_not_idle() -> None:
     nodes = sampled_gaussian.nodes(0.01, 1.0, True, -45, 120, 0.1875)
     real, _, error = series.mgf_line(*nodes, 2.0, 0.5, 4)
     assert (error < 1e-12 * np.abs(real)).all()
+
+
+def test_what_a_rule_errs_by_is_counted_at_every_order() -> None:
+    loss, log_weight = some_nodes(random.Random(4), 0.4)
+    log_weight -= np.log(np.exp(log_weight).sum())
+    nothing = np.zeros(loss.size)
+    orders = np.array([0.1, 2.0])
+    values, errors = series.logs_at(loss, log_weight, nothing, nothing, math.log(1e-4), orders)
+    for c, value, error in zip(orders, values, errors, strict=True):
+        assert error == pytest.approx(1e-4 * math.exp(-value), rel=2e-3)
+        line = series.log_line(loss, log_weight, nothing, nothing, math.log(1e-4), c, 0.5, 2)
+        assert line[2][0] == pytest.approx(error, rel=2e-3)
+
+
+@pytest.mark.parametrize("modulus", [1.0, 0.3])
+def test_a_value_that_is_hardly_known_has_a_size_that_covers_it(modulus: float) -> None:
+    given = (np.array([modulus - 1.0]), np.zeros(1), np.array([0.9 * modulus]), 0.0)
+    log, _, error = (float(one[0]) for one in series.logs_of_line(*given))
+    assert log >= math.log(1.9 * modulus)
+    assert error >= 2.0
+    half = (np.array([modulus - 1.0]), np.zeros(1), np.array([0.4 * modulus]), 0.0)
+    log, _, error = (float(one[0]) for one in series.logs_of_line(*half))
+    assert log - error <= math.log(0.6 * modulus)
+
+
+def test_what_losses_are_off_is_counted_along_a_line() -> None:
+    loss, log_weight = some_nodes(random.Random(5), 0.4, size=8)
+    off, nothing = np.full(8, 1e-7), np.zeros(8)
+    moved = loss + off * np.where(loss > 0.0, 1.0, -1.0)
+    found = series.mgf_line(moved, log_weight, off, nothing, 1.5, 7.0, 5)
+    with mp.workdps(DIGITS):
+        weight = [mp.exp(mp.mpf(float(one))) for one in log_weight]
+        truth = twin.mgf_line([mp.mpf(float(one)) for one in loss], weight, 1.5, 7.0, 5)
+        assert 0.05 < worst_share(found, truth) <= 1.0

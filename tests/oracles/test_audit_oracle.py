@@ -51,11 +51,6 @@ def test_the_oracle_has_the_check_values() -> None:
     assert mp.almosteq(audits.gaussian_epsilon(mu, "1e-5"), mp.mpf("7.973944530928489950"), 1e-18)
 
 
-def test_the_oracle_of_one_run_has_the_check_values() -> None:
-    known = "1.111916097955780101939643e-3"
-    assert mp.almosteq(audits.one_run_bound(1000, 100, 95, "1e-5", 1.5), mp.mpf(known), 1e-20)
-
-
 def test_clopper_and_pearson_at_a_threshold_have_the_check_values() -> None:
     a, b = scores(700, 5, 1000)
     said = {"threshold": 0.5, "method": "clopper-pearson"}
@@ -82,17 +77,6 @@ def test_the_recursion_has_the_check_value() -> None:
     assert below(found, mp.mpf("0.786811814682") + mp.mpf("5e-13"))
     known = audits.gaussian_epsilon(mp.mpf(found), "1e-5")
     assert abs(known - mp.mpf("3.3233")) < 1e-4
-
-
-@pytest.mark.parametrize("correct", [17, 20])
-def test_one_run_is_what_the_formulas_say_for_few_guesses(correct: int) -> None:
-    guesses = Guesses(50, 20, correct)
-    mu = largest_rejected(guesses, 0.05, of_gaussians)
-    known = audits.one_run_mu(50, 20, correct, "0.05")
-    assert below(mu, known) or mu == 0.0 > known - mp.mpf("1e-5")
-    epsilon = epsilon_by_binomial(guesses, 1e-4, 0.05)
-    known = audits.one_run_epsilon(50, 20, correct, "1e-4", "0.05")
-    assert below(epsilon, known, 1e-6) or epsilon == known == 0.0
 
 
 def test_the_recursion_for_approximate_privacy_is_what_its_formula_says() -> None:

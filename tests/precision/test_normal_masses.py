@@ -28,6 +28,19 @@ def test_a_narrow_cell_has_its_mass_within_its_error(centre: float, half: float)
     assert error <= 1e-13 * (1.0 + centre * centre)
 
 
+@pytest.mark.parametrize(("shift", "wider"), [(1e-6, 0.0), (0.0, 1e-6)])
+@pytest.mark.parametrize("half", [1e-3, 0.1])
+@pytest.mark.parametrize("centre", [0.5, 9.0, 40.0])
+def test_a_cell_that_is_moved_or_widened_is_covered_and_hardly_more(
+    centre: float, half: float, shift: float, wider: float
+) -> None:
+    value, error = kernel.narrow(centre, half, shift, wider)
+    with mp.workdps(30):
+        truth = twin.narrow(mp.mpf(centre) + shift, mp.mpf(half) * (1 + mp.mpf(wider)))
+        assert 0.3 * error <= abs(truth - value) <= error
+    assert kernel.narrow(centre, half, 0.0, 0.06)[1] == math.inf
+
+
 def test_neighbouring_cells_have_their_masses_within_their_errors() -> None:
     edges = np.array([-3e8, -40.0, -2.0, -1.9, -1.75, 0.0, 0.125, 0.25, 7.0, 7.0625, 3e8, 4e8])
     nothing = np.zeros(edges.size)

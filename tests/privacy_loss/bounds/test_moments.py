@@ -1,12 +1,9 @@
-"""The cumulants of losses and their enclosures, against raw moments by quadrature in 30 digits."""
+"""The cumulants of losses and their enclosures, against stored ones by quadrature."""
 
-from collections.abc import Callable
-from functools import cache
 from typing import Final, TypeAlias
 
 import pytest
 
-from hockeystick.numerics.multiprecision import mp, mpf
 from hockeystick.privacy_loss import (
     GaussianLoss,
     NoiselessLoss,
@@ -17,7 +14,7 @@ from hockeystick.privacy_loss import (
 from hockeystick.privacy_loss.bounds.cumulants import FourCumulants
 from hockeystick.privacy_loss.sampling.fixed_size_gaussian import FixedSizeGaussianLoss
 
-Truth: TypeAlias = tuple[list[mpf], mpf]
+Truth: TypeAlias = tuple[list[float], float]
 
 LOSSES: Final[tuple[PrivacyLoss, ...]] = (
     SampledGaussianLoss(0.01, 1.0, removing=True),
@@ -37,60 +34,39 @@ each_loss = pytest.mark.parametrize("loss", LOSSES, ids=str)
 each_side = pytest.mark.parametrize("side", SIDES)
 
 
-@cache
+# The first four cumulants and the third absolute central moment of each loss, under P and under Q
+# where that is no mirror image: by mpmath's quadrature over the output in 30 digits.
+STORED: Final = """
+8.38122076508318e-5 0.000171630506247414 1.25317964498e-5 2.1832594681e-6 1.29181108901451e-5
+-8.18897691406258e-5 0.000160086647696336 1.06483852594e-5 1.62580743916e-6 1.10120205579163e-5
+8.59136270749805e-13 1.71826789807522e-12 -1.39301913073e-17 3.27498685844e-22 1.43020459864849e-17
+-8.59138592475648e-13 1.71828182843028e-12 -1.3930518816e-17 3.27518627196e-22 1.43023758505531e-17
+0.552601952176894 2.64401055729424 9.43281561242 32.1224939667 10.2891936281242
+-0.210250476323913 0.145310928969453 0.29459996852 0.816215061128 0.297995582556433
+0.00765584717728385 0.0153093025096972 -7.21068154935e-6 -1.41058123599e-7 0.00302252739417401
+-0.00765703726145549 0.0153164430537667 -7.07079698676e-6 -1.38715741821e-7 0.00302464634479161
+0.000140009718682043 0.000280326526151448 1.84671120323e-6 3.73536079868e-6 2.35542470308666e-5
+=
+5.29237267147487e-11 1.0584906714506e-10 9.72309987057e-15 1.9859064842e-14 3.00153058340982e-13
+=
+0.0121143583600011 0.0242518229300313 0.000138561962088 0.000276371061861 0.00641824928259201
+=
+0.004995837495788 0.00997504160771568 -9.96673737717e-5 -0.000198007066145 0.00099999377078654
+=
+2.7154447609346 1.62635975031284 -8.83258012676 42.6786747866 8.87647648939776
+=
+1.0204081632653061 2.0408163265306122 0 0 4.65238810954863
+=
+"""
+
+
 def truth(loss: PrivacyLoss, side: str) -> Truth:
     """Return the first four cumulants and the third absolute central moment."""
-    with mp.workdps(30):
-        expected = expectation(loss, side == "under_p")
-        m1, m2, m3, m4 = (expected(lambda x, k=k: x**k) for k in (1, 2, 3, 4))
-        k2 = m2 - m1**2
-        k3 = m3 - 3 * m1 * m2 + 2 * m1**3
-        k4 = m4 - 4 * m1 * m3 + 6 * m1**2 * m2 - 3 * m1**4 - 3 * k2**2
-        return [m1, k2, k3, k4], expected(lambda x: abs(x - m1) ** 3)
-
-
-def expectation(loss: PrivacyLoss, by_p: bool) -> Callable[[Callable[..., mpf]], mpf]:
-    """Return the expectation of functions of the loss under one of its distributions."""
-    if isinstance(loss, RandomizedResponsePairLoss):
-        eps = mpf(repr(loss.epsilon))
-        likely = 1 / (1 + mp.exp(-eps if by_p else eps))
-        return lambda g: likely * g(eps) + (1 - likely) * g(-eps)
-    assert isinstance(loss, GaussianLoss | SampledGaussianLoss | FixedSizeGaussianLoss)
-    mu = 1 / mpf(repr(loss.noise_multiplier))
-    if isinstance(loss, GaussianLoss):
-        mean = mu * mu / 2 if by_p else -mu * mu / 2
-        return lambda g: integral(lambda u: mp.npdf(u) * g(mean + mu * u), -15, 15, [-mean / mu])
-    p = mpf(repr(loss.rate))
-
-    @cache
-    def at(u: mpf) -> tuple[mpf, mpf, mpf]:
-        ratio = 1 + p * mp.expm1(mu * u - mu * mu / 2)
-        return mp.npdf(u), ratio, mp.log(ratio)
-
-    if isinstance(loss, SampledGaussianLoss):
-        sign = 1 if loss.removing else -1
-        mixed = loss.removing == by_p
-
-        def one(g: Callable[..., mpf], u: mpf) -> mpf:
-            density, ratio, log = at(u)
-            return density * (ratio if mixed else 1) * g(sign * log)
-
-        return lambda g: integral(lambda u: one(g, u), -13, 13 + 4 * mu, [mu / 2])
-    atom = (1 - p) * mp.erf(mu / mp.sqrt(8))
-    sign = 1 if by_p else -1
-
-    def both(g: Callable[..., mpf], u: mpf) -> mpf:
-        density, ratio, log = at(u)
-        return density * (ratio * g(sign * log) + g(-sign * log))
-
-    return lambda g: atom * g(mpf(0)) + integral(lambda u: both(g, u), mu / 2, 13 + 4 * mu, [])
-
-
-def integral(f: Callable[[mpf], mpf], low: mpf, high: mpf, corners: list[mpf]) -> mpf:
-    """Return an integral over panels of length about 2."""
-    whole = [mpf(k) for k in range(int(mp.floor(low)), int(mp.ceil(high)) + 1, 2)]
-    inner = [x for x in sorted(whole + corners) if low < x < high]
-    return mp.quad(f, [low, *inner, high])
+    own, other = STORED.split("\n")[1:-1][2 * LOSSES.index(loss) :][:2]
+    sign = -1 if side == "under_q" and other == "=" else 1
+    row = own if side == "under_p" or other == "=" else other
+    mean, variance, third, fourth, absolute = map(float, row.split())
+    return [sign * mean, variance, sign * third, fourth], absolute
 
 
 @each_loss

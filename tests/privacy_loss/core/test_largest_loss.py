@@ -1,44 +1,12 @@
 """The largest loss of a composition: exact where each part's is a quotient of given numbers."""
 
 from fractions import Fraction
-from functools import reduce
-from operator import matmul
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import hockeystick as hs
 from hockeystick.numerics.rounding import float_down, float_up
-
-# Every exact largest loss, of a float's own value or of the decimal that it prints as.
-LARGEST: dict[str, Any] = {
-    "PureDP": lambda value: value,
-    "RandomizedResponse": lambda value: value,
-    "Laplace": lambda value: 1 / value,
-}
-parts = st.lists(
-    st.tuples(
-        st.sampled_from(sorted(LARGEST)),
-        st.floats(1e-3, 1e3),
-        st.integers(1, 10**6),
-    ),
-    min_size=1,
-    max_size=4,
-)
-
-
-@given(parts)
-def test_at_delta_0_the_ends_are_the_exact_sum_rounded_once(drawn: Any) -> None:
-    plan = reduce(matmul, (getattr(hs, name)(value) ** runs for name, value, runs in drawn))
-    sums = [
-        sum(runs * LARGEST[name](reading(value)) for name, value, runs in drawn)
-        for reading in (Fraction, lambda value: Fraction(repr(value)))
-    ]
-    answer = hs.epsilon(plan, delta=0)
-    assert answer.lower == float_down(min(sums))
-    assert answer.upper == float_up(max(sums))
 
 
 @pytest.mark.parametrize(

@@ -10,16 +10,12 @@ import numpy as np
 import pytest
 
 import hockeystick as hs
-from hockeystick.accountants.closed_forms.closed_form import ClosedForm
-from hockeystick.accountants.prv import PRV
 from hockeystick.numerics.multiprecision import mp
 from hockeystick.privacy_loss import (
     CellLoss,
     DominatedLoss,
     GaussianLoss,
-    LaplaceLoss,
     RandomizedResponsePairLoss,
-    dominating_pair,
 )
 from hockeystick.privacy_loss.core.observed_mixture import (
     log_sum,
@@ -55,16 +51,6 @@ def mean(of_mu: Callable[[Any], Any], of_nothing: Any) -> Any:
     return exact(NO_INFINITY_MASS) * of_nothing + mp.fsum(
         exact(w) * of_mu(exact(mu)) for w, mu in pairs
     )
-
-
-def delta(mu: Any, epsilon: Any) -> Any:
-    """Return a Gaussian's delta by quadrature of its loss's density."""
-
-    def density(x: Any) -> Any:
-        return mp.npdf(x, mu * mu / 2, mu) * -mp.expm1(epsilon - x)
-
-    far = epsilon + mu * mu + 20 * mu
-    return mp.quad(density, mp.linspace(epsilon, far, 33))
 
 
 @pytest.mark.parametrize("c", [1e-3, 0.7, 3.0, 40.0, 300.0, 1e5])
@@ -134,61 +120,6 @@ def test_what_tells_nothing_is_an_atom_at_0_and_equal_atoms_add_up() -> None:
     assert np.isneginf(loss.cells(np.array([-math.inf, math.inf])).log_p).all()
 
 
-@pytest.mark.parametrize("epsilon", [0.0, 0.5, 3.0, 20.0])
-def test_the_profile_is_the_mean_of_the_profiles(epsilon: float) -> None:
-    loss = gaussians()
-    profile = loss.closed_form_profile
-    assert profile is not None
-    # The quadrature stops at an absolute error.
-    with mp.workdps(60):
-        truth = mean(lambda mu: delta(mu, mp.mpf(epsilon)), 0)
-    with mp.workdps(30):
-        assert abs(profile(mp.mpf(epsilon)) / truth - 1) < mp.mpf("1e-25")
-        assert profile(mp.mpf(epsilon), -1) < truth < profile(mp.mpf(epsilon), 1)
-        below = ClosedForm().delta_of(((loss, 1),), epsilon)
-        assert below.lower <= truth <= below.upper <= below.lower * (1 + 1e-13)
-
-
-def test_below_0_what_tells_nothing_counts() -> None:
-    profile = gaussians().closed_form_profile
-    assert profile is not None
-    with mp.workdps(30):
-        # Reflection of a symmetric pair: delta(-e) = 1 - e^-e + e^-e delta(e).
-        e = mp.mpf("0.7")
-        truth = -mp.expm1(-e) + mp.exp(-e) * profile(e)
-        assert abs(profile(-e) / truth - 1) < mp.mpf("1e-26")
-
-
-@pytest.mark.parametrize("as_floats", [False, True])
-def test_the_lattice_encloses_the_profile(as_floats: bool) -> None:
-    with mp.workdps(30):
-        truth = mean(lambda mu: delta(mu, mp.mpf(3)), 0)
-    found = PRV().delta_of(((gaussians(as_floats), 1),), 3.0)
-    assert found.lower <= truth <= found.upper <= found.lower * (1.0 + 2e-4)
-
-
-def test_two_runs_on_the_lattice_are_sums_of_independent_choices() -> None:
-    with mp.workdps(30):
-        truth = mean(
-            lambda mu: mean(lambda nu: delta(mp.hypot(mu, nu), mp.mpf(2)), delta(mu, mp.mpf(2))), 0
-        ) + exact(NO_INFINITY_MASS) * mean(lambda mu: delta(mu, mp.mpf(2)), 0)
-    found = PRV().delta_of(((gaussians(), 2),), 2.0)
-    assert found.lower <= truth <= found.upper <= found.lower * (1.0 + 2e-4)
-
-
-def test_weights_that_are_floats_give_no_profile() -> None:
-    assert gaussians(as_floats=True).closed_form_profile is None
-    assert gaussians().closed_form_profile is not None
-
-
-def test_equal_losses_are_one_component() -> None:
-    loss = GaussianLoss(2.0)
-    half = Fraction(1, 2)
-    assert observed_mixture([(half, loss), (0.5, loss)]) is loss
-    assert observed_mixture([(0.5, None), (0.5, None)]) is None
-    assert observed_mixture([(half, loss), (0, LaplaceLoss(1.0)), (half, loss)]) is loss
-
-
 @pytest.mark.parametrize(
     "weights", [(0.5, 0.4), (1.5, -0.5), (1.0, 1e-310), (math.nan, 1.0), (0.5, 0.5 + 1e-13)]
 )
@@ -219,17 +150,3 @@ def test_infinite_errors_stay_infinite_and_hidden_ones_do_not_matter() -> None:
     assert value.tolist() == [-1.0, -1.0, -math.inf]
     assert error[0] < 1e-14
     assert error[1:].tolist() == [math.inf, 0.0]
-
-
-def test_sampling_a_mixture_samples_its_components() -> None:
-    # A Poisson sample of a mixture with a public choice is the mixture of the samples.
-    half = Fraction(1, 2)
-    pair = dominating_pair(hs.PoissonSubsampled(hs.Gaussian(1.0), 0.1))
-    assert isinstance(pair.removing, CellLoss)
-    whole = observed_mixture([(half, pair.removing), (half, None)])
-    assert whole is not None
-    with mp.workdps(30):
-        truth = 0.5 * (
-            0.1 * float(delta(mp.one, mp.log1p(mp.expm1(mp.mpf("0.3")) / mp.mpf("0.1"))))
-        )
-    assert float(PRV().delta_of(((whole, 1),), 0.3).upper) == pytest.approx(truth, rel=2e-4)

@@ -138,14 +138,6 @@ def test_corners_of_a_polygon_are_outcomes_too() -> None:
             holds_delta(FDP(f) ** 3, truth, epsilon, 1e-9)
 
 
-def test_the_inverse_function_composes_the_same_releases() -> None:
-    f = discrete_tradeoff(*ISSUE)
-    for epsilon in (0.0, 1.0):
-        one, other = (hs.delta(FDP(g) ** 3, epsilon) for g in (f, f.inverse()))
-        assert one.lower <= other.upper
-        assert other.lower <= one.upper
-
-
 def test_numbers_far_from_a_sum_of_one_are_taken_over_it() -> None:
     third = [1 / 3] * 3
     f = discrete_tradeoff(third, [0.5, 0.25, 0.25])

@@ -22,31 +22,6 @@ CURVES = st.dictionaries(st.floats(1.001, 1e4), st.floats(1e-8, 1e3), min_size=1
 )
 
 
-def envelope(points: list[tuple[Fraction, Fraction]], c: Fraction) -> Fraction:
-    """Return the lower convex envelope at c as the least chord between any two points."""
-    best = None
-    for left, low in points:
-        for right, high in points:
-            if left <= c <= right and left < right:
-                value = low + (high - low) * (c - left) / (right - left)
-                best = value if best is None else min(best, value)
-    assert best is not None
-    return best
-
-
-@given(CURVES, st.floats(0.001, 0.999))
-def test_the_bound_is_the_least_chord_of_what_is_known(notion: RenyiDP, share: float) -> None:
-    loss = RenyiCurveLoss.of(notion.divergences)
-    c = share * loss.largest_order
-    points = [(Fraction(0), Fraction(0))]
-    points += [(Fraction(a) - 1, (Fraction(a) - 1) * Fraction(t)) for a, t in notion.divergences]
-    truth = envelope(points, Fraction(c))
-    found = loss.cgf_bounds(c)
-    assert Fraction(found.midpoint) + Fraction(found.radius) >= truth
-    assert found.midpoint + found.radius <= float(truth) * (1 + 1e-9)
-    assert found.midpoint - found.radius <= 0.0
-
-
 @given(CURVES)
 def test_the_gaussian_within_a_curve_keeps_to_it(notion: RenyiDP) -> None:
     inside = RenyiCurveLoss.of(notion.divergences).attained

@@ -29,12 +29,6 @@ def test_the_masses_are_those_of_the_definition(epsilon: float, categories: int)
             assert abs(log_p - mp.log(truth)) <= error
 
 
-def test_more_categories_cost_less() -> None:
-    deltas = [hs.delta(hs.RandomizedResponse(1, k), 0.5).upper for k in (2, 3, 10, 1000)]
-    assert deltas == sorted(deltas, reverse=True)
-    assert len(set(deltas)) == 4
-
-
 def test_two_categories_are_the_loss_of_a_pure_guarantee() -> None:
     assert dominating_pair(hs.RandomizedResponse(0.8)) == dominating_pair(hs.PureDP(0.8))
     assert dominating_pair(hs.RandomizedResponse(0.8)).removing == RandomizedResponsePairLoss(0.8)

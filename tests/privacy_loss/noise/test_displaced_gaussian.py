@@ -10,7 +10,6 @@ from scipy.optimize import brentq, minimize_scalar
 
 import hockeystick as hs
 from hockeystick.numerics.multiprecision import mp, mpf
-from hockeystick.precision.profiles import displaced_gaussian_delta
 from hockeystick.privacy_loss import SampledGaussianLoss
 from hockeystick.privacy_loss.core.symmetrized import JoinedLoss
 from hockeystick.privacy_loss.noise.displaced_gaussian import DisplacedGaussianLoss
@@ -106,54 +105,6 @@ def test_its_masses_are_those_between_the_crossings_of_the_densities(
     below = loss.cells(np.array([-math.inf, 3.0 * least, least]))
     assert (below.log_p == -math.inf).all()
     assert (below.error == 0.0).all()
-
-
-@pytest.mark.parametrize(("rate", "noise"), CASES)
-def test_its_least_loss_is_that_of_the_densities(rate: Fraction | float, noise: float) -> None:
-    found = DisplacedGaussianLoss(rate, noise).infimum
-    least = float(log_ratio(rate, noise, lowest(rate, noise)))
-    assert found <= least
-    assert found == pytest.approx(least, rel=1e-12)
-
-
-@pytest.mark.parametrize("epsilon", [0.0, 1e-9, 0.1, 1.0, 5.0])
-@pytest.mark.parametrize(("rate", "noise"), CASES)
-def test_its_profile_is_the_integral_of_the_excess(
-    rate: Fraction | float, noise: float, epsilon: float
-) -> None:
-    with mp.workdps(40):
-        start = crossings(rate, noise, epsilon)[-1]
-        grid = [start + k for k in range(40)]
-
-        def excess(x: mpf) -> mpf:
-            p, q = densities(rate, noise, x)
-            return p - mp.exp(epsilon) * q
-
-        area = mp.quad(excess, [*grid, start + 200])
-        found = displaced_gaussian_delta(mp.mpf(epsilon), exact(rate), 1 / mp.mpf(repr(noise)))
-        assert found == pytest.approx(area, rel=1e-12)
-    asked = DisplacedGaussianLoss(rate, noise)
-    assert float(asked.delta(mp.mpf(epsilon))) == pytest.approx(float(found), rel=1e-12)
-    assert asked.delta(mp.mpf(epsilon), -1) <= asked.delta(mp.mpf(epsilon), 1)
-    assert asked.delta(mp.inf) == 0
-
-
-@pytest.mark.parametrize("order", [0.5, 9.0])
-@pytest.mark.parametrize(("rate", "noise"), CASES[:1])
-def test_its_moments_hold_the_integral(rate: Fraction | float, noise: float, order: float) -> None:
-    with mp.workdps(30):
-
-        def power(x: mpf) -> mpf:
-            p, q = densities(rate, noise, x)
-            return p * (p / q) ** order
-
-        grid = [mp.mpf(k) / 2 for k in range(-40, 80)]
-        found = float(mp.log(mp.quad(power, grid)))
-    loss = DisplacedGaussianLoss(rate, noise)
-    bounds = loss.cgf_bounds(order)
-    assert abs(bounds.midpoint - found) <= bounds.radius
-    assert bounds.radius <= 1e-3 * found
-    assert loss.cgf_upper(order) >= found
 
 
 def worst(rate: float, noise: float, epsilon: float) -> float:

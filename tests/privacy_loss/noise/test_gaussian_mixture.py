@@ -120,38 +120,6 @@ def test_the_cells_add_up_to_one(distances: Any, weights: Any, removing: bool) -
     assert masses.error[masses.log_p > -700].max() < 1e-10
 
 
-@each_direction
-@each_mixture
-@pytest.mark.parametrize("c", [0.5, 4.0])
-def test_the_moments_hold_the_mean_over_the_output(
-    distances: Any, weights: Any, removing: bool, c: float
-) -> None:
-    loss = GaussianMixtureLoss(distances, weights, removing)
-    with mp.workdps(25):
-
-        def term(x: Any) -> Any:
-            mixed, alone = densities(distances, weights, x)
-            own, other = (mixed, alone) if removing else (alone, mixed)
-            return own * (own / other) ** mp.mpf(c)
-
-        truth = mp.log(mp.quad(term, [mp.mpf(k) for k in range(-30, 36, 3)]))
-        found = loss.cgf_bounds(c)
-        assert abs(found.midpoint - truth) <= found.radius < math.inf
-        assert loss.cgf_estimate(c).value == pytest.approx(float(truth), rel=1e-4)
-
-
-def test_the_limit_is_the_chi_square_divergence() -> None:
-    loss = GaussianMixtureLoss(*MIXTURES[0], removing=True)
-    with mp.workdps(25):
-
-        def term(x: Any) -> Any:
-            mixed, alone = densities(*MIXTURES[0], x)
-            return mixed * mixed / alone
-
-        truth = float(mp.quad(term, list(range(-20, 26, 2))) - 1)
-    assert loss.clt_mu_squared == pytest.approx(truth, rel=1e-12)
-
-
 @pytest.mark.parametrize(
     ("mechanism", "pair"),
     [
@@ -199,19 +167,3 @@ def test_a_random_sensitivity_has_this_pair(mechanism: hs.Mechanism, pair: Domin
 def test_what_floats_cannot_hold_is_refused() -> None:
     with pytest.raises(NoAnalysisError, match="out of the reach of floats"):
         dominating_pair(hs.mechanisms.GaussianMixture(1e-300, (0.5, 1), (0.5, 0.5)))
-
-
-@pytest.mark.parametrize("count", [1, 20])
-def test_the_answer_is_between_those_of_its_extremes(count: int) -> None:
-    middle = hs.epsilon(
-        hs.mechanisms.GaussianMixture(2, (0, 1, 1.5), (0.9, 0.05, 0.05)) ** count, 1e-5
-    )
-    ends = [
-        hs.epsilon(hs.mechanisms.GaussianMixture(2, (0, move), (0.9, 0.1)) ** count, 1e-5)
-        for move in (1, 1.5)
-    ]
-    assert isinstance(middle, hs.Certified)
-    assert isinstance(ends[0], hs.Certified)
-    assert isinstance(ends[1], hs.Certified)
-    assert ends[0].lower <= middle.upper
-    assert middle.lower <= ends[1].upper

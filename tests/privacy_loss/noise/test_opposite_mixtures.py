@@ -79,21 +79,3 @@ def test_both_distributions_add_up_to_1_and_mirror_each_other(distances: Any, we
     masses = loss.cells(edges)
     assert float(np.exp(masses.log_p).sum()) == pytest.approx(1.0, abs=1e-12)
     assert np.allclose(masses.log_p, masses.log_q[::-1], rtol=1e-11, atol=1e-11)
-
-
-@each_mixture
-@pytest.mark.parametrize("c", [0.3, 2.0])
-def test_moments_are_those_of_the_mixtures_and_below_their_convex_bound(
-    distances: Any, weights: Any, c: float
-) -> None:
-    loss = OppositeMixturesLoss(distances, weights)
-    with mp.workdps(30):
-
-        def weighed(x: Any) -> Any:
-            there, back = (log_density(distances, weights, one) for one in (x, -x))
-            return mp.npdf(x) * mp.exp(there + c * (there - back))
-
-        truth = mp.log(mp.quad(weighed, mp.linspace(-60, 60, 121)))
-    found = loss.cgf_bounds(c)
-    assert abs(float(truth) - found.midpoint) <= found.radius * (1 + 1e-9) + 1e-15
-    assert float(truth) <= loss.cgf_upper(c) * (1 + 1e-12) + 1e-30

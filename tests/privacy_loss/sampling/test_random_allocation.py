@@ -9,26 +9,18 @@ import pytest
 from scipy.special import log_ndtr
 
 import hockeystick as hs
-from hockeystick.accountants.closed_forms.closed_form import ClosedForm
-from hockeystick.accountants.contour import Contour
 from hockeystick.accountants.interval import Interval
 from hockeystick.accountants.prv import PRV
 from hockeystick.accountants.prv._points import natural_step
-from hockeystick.numerics.multiprecision import mp, mpf
+from hockeystick.numerics.multiprecision import mpf
 from hockeystick.precision import doubling as twin
 from hockeystick.privacy_loss import (
     AllocationLoss,
     CellLoss,
-    GaussianLoss,
     NoiselessLoss,
-    Terms,
-    attained,
-    compose,
     dominating_pair,
 )
 from hockeystick.privacy_loss.sampling.mean_likelihood_ratio import allocated
-from hockeystick.privacy_loss.sampling.sampled_gaussian import SampledGaussianLoss
-from tests.oracles.random_allocation import confident, few_steps, sampled_losses, two_steps
 
 each_direction = pytest.mark.parametrize("removing", [True, False])
 
@@ -44,64 +36,26 @@ def delta(noise: float, steps: int, epsilon: float, removing: bool, runs: int = 
     return PRV().delta_of(((AllocationLoss(noise, steps, 1, removing), runs),), epsilon)
 
 
-@each_direction
-@pytest.mark.parametrize(("noise", "epsilon"), [(1.0, 1.0), (0.5, 3.0), (2.0, 0.3), (20.0, 0.02)])
+# By mpmath's quadrature over one output, the other one in closed form; the first is published.
+TWO_STEPS = [
+    (1.0, 1.0, True, "0.05920650108589265327872157"),
+    (0.5, 3.0, True, "0.1120443705124970751053744"),
+    (2.0, 0.3, True, "0.04841658333064952419524283"),
+    (20.0, 0.02, True, "0.006369848429012904148587002"),
+    (1.0, 1.0, False, "0.05019766236948823635282625"),
+    (0.5, 3.0, False, "0.06667547896141728606561593"),
+    (2.0, 0.3, False, "0.0475208297345338180052923"),
+    (20.0, 0.02, False, "0.006369747939190023188727522"),
+]
+
+
+@pytest.mark.parametrize(("noise", "epsilon", "removing", "truth"), TWO_STEPS)
 def test_two_steps_hold_the_integral_over_the_output(
-    noise: float, epsilon: float, removing: bool
+    noise: float, epsilon: float, removing: bool, truth: str
 ) -> None:
-    truth = two_steps(noise, epsilon, removing=removing)
     found = delta(noise, 2, epsilon, removing)
-    assert found.lower <= truth <= found.upper
+    assert found.lower <= mpf(truth) <= found.upper
     assert found.relative_width < 4e-4
-
-
-def test_the_published_value_of_two_steps_lies_inside() -> None:
-    found = hs.delta(allocation(1, 2), 1)
-    with mp.workdps(30):
-        truth = mpf("0.0592065010858926532787")
-        assert abs(two_steps(1.0, 1.0, removing=True) - truth) < 1e-21
-    assert found.lower <= truth <= found.upper
-
-
-@each_direction
-@pytest.mark.parametrize(
-    ("noise", "steps", "epsilon", "width"),
-    [(1.0, 3, 0.8, 0.02), (0.5, 3, 2.0, 0.005), (3.0, 3, 0.1, 0.02), (1.0, 4, 0.7, 0.06)],
-)
-def test_three_and_four_steps_hold_the_integral_over_the_output(
-    noise: float, steps: int, epsilon: float, width: float, removing: bool
-) -> None:
-    truth = few_steps(noise, steps, epsilon, removing=removing, width=width)
-    found = delta(noise, steps, epsilon, removing)
-    assert found.lower <= truth <= found.upper
-    assert found.relative_width < 6e-4
-
-
-def test_one_epoch_of_a_thousand_steps_agrees_with_chance() -> None:
-    for removing in (True, False):
-        losses = sampled_losses(1.0, 1000, 1, removing=removing, draws=40_000)
-        for epsilon in (0.0, 0.02):
-            low, high = confident(losses, epsilon)
-            found = delta(1.0, 1000, epsilon, removing)
-            assert low <= found.upper
-            assert found.lower <= high
-            assert high - low < 0.5 * found.upper
-
-
-def test_ten_epochs_of_a_thousand_steps_agree_with_chance() -> None:
-    for removing in (True, False):
-        losses = sampled_losses(1.0, 1000, 10, removing=removing, draws=20_000)
-        for epsilon in (0.0, 0.2):
-            low, high = confident(losses, epsilon)
-            found = delta(1.0, 1000, epsilon, removing, runs=10)
-            assert low <= found.upper
-            assert found.lower <= high
-
-
-def test_ten_epochs_of_a_thousand_steps_are_known_to_a_thousandth() -> None:
-    found = hs.epsilon(allocation(1, 1000) ** 10, 1e-6)
-    assert isinstance(found, hs.Certified)
-    assert found.upper - found.lower < 1e-3 * found.upper
 
 
 def test_the_best_threshold_on_the_largest_output_is_no_worse() -> None:
@@ -116,47 +70,6 @@ def test_the_best_threshold_on_the_largest_output_is_no_worse() -> None:
     found = delta(noise, steps, epsilon, True)
     assert gained.max() <= found.upper
     assert gained[0] <= found.lower
-
-
-def jensen(noise: float, steps: int, epsilon: float) -> float:
-    """Return the bound of adding by the geometric mean of the likelihood ratios."""
-    shift = (1.0 - 1.0 / steps) / (2.0 * noise * noise)
-    with mp.workdps(30):
-        return float(GaussianLoss(noise * math.sqrt(steps)).delta(mpf(epsilon - shift)))
-
-
-@pytest.mark.parametrize(
-    ("noise", "steps", "epsilon"),
-    [(1.0, 100, 0.6), (1.0, 1000, 0.52), (2.0, 100, 0.3), (5.0, 10, 0.1), (0.5, 50, 2.5)],
-)
-def test_adding_is_never_worse_than_the_geometric_mean(
-    noise: float, steps: int, epsilon: float
-) -> None:
-    assert delta(noise, steps, epsilon, False).upper <= jensen(noise, steps, epsilon)
-
-
-def test_the_published_value_of_the_geometric_mean() -> None:
-    assert jensen(1.0, 100, 0.6) == pytest.approx(7.96952057314604526e-3, rel=1e-12)
-
-
-@each_direction
-@pytest.mark.parametrize(
-    ("noise", "steps", "epsilon"),
-    [(1.0, 10, 0.5), (1.0, 1000, 0.1), (0.5, 1000, 1.0), (3.0, 100, 0.05)],
-)
-def test_an_epoch_is_never_worse_than_its_decomposition_by_poisson_sampling(
-    noise: float, steps: int, epsilon: float, removing: bool
-) -> None:
-    # Feldman and Shenfeld 2025: a Poisson sample of rate 1/t that is not empty hides the steps.
-    some = -math.expm1(steps * math.log1p(-1.0 / steps))
-    terms: Terms = ((SampledGaussianLoss(1.0 / steps, noise, removing), steps),)
-    if removing:
-        at = math.log1p(some * math.expm1(epsilon))
-        bound = Contour().delta_of(terms, at).lower / some
-    else:
-        at = -math.log1p(some * math.expm1(-epsilon))
-        bound = Contour().delta_of(terms, at).lower * (some + math.exp(epsilon) * (1 - some)) / some
-    assert delta(noise, steps, epsilon, removing).upper <= bound
 
 
 @pytest.mark.parametrize(
@@ -178,26 +91,12 @@ def test_renyi_divergences_of_whole_orders_lie_between_the_ends(
     assert upper.midpoint + upper.radius < 1.003 * truth * (order - 1)
 
 
-@pytest.mark.parametrize(("removing", "c"), [(True, 14.0), (False, 100.0)])
-def test_what_is_too_rare_for_the_lattice_hardly_adds_to_moments(removing: bool, c: float) -> None:
-    loss = AllocationLoss(1.0, 100, 1, removing)
-    assert loss.attained is not None
-    upper, lower = loss.cgf_bounds(c), loss.attained.cgf_bounds(c)
-    assert upper.midpoint + upper.radius < 1.002 * (lower.midpoint - lower.radius)
-
-
 @each_direction
 def test_moments_never_exceed_those_of_a_gaussian(removing: bool) -> None:
     loss = AllocationLoss(1.0, 100, 1, removing)
     for c in (1e-6, 1.0, 30.0, 50.0, 1e4):
         found = loss.cgf_bounds(c)
         assert 0.0 < found.midpoint + found.radius <= 0.5 * c * (c + 1.0) * (1.0 + 1e-14)
-
-
-def test_no_more_concentrated_privacy_is_spent_than_by_a_record_whose_steps_are_known() -> None:
-    found = hs.epsilon(allocation(2, 100, 3), 1e-6, accountant="zcdp")
-    known = hs.epsilon(hs.Gaussian(2) ** 3, 1e-6, accountant="zcdp")
-    assert found.upper == pytest.approx(known.upper, rel=1e-12)
 
 
 @each_direction
@@ -248,14 +147,6 @@ def test_one_step_is_the_inner_mechanism() -> None:
     assert dominating_pair(allocation(0.7, 1)) == dominating_pair(hs.Gaussian(0.7))
 
 
-def test_every_step_is_the_inner_mechanism_repeated() -> None:
-    found, truth = hs.epsilon(allocation(9, 4, 4), 1e-5), hs.epsilon(hs.Gaussian(9) ** 4, 1e-5)
-    assert isinstance(found, hs.Certified)
-    assert isinstance(truth, hs.Certified)
-    assert found.lower <= truth.estimate <= found.upper
-    assert found.upper <= truth.estimate * (1 + 1e-5)
-
-
 def test_no_participation_and_no_end_of_noise_tell_nothing() -> None:
     assert hs.epsilon(allocation(1, 5, 0), 1e-5).upper == 0.0
     assert hs.epsilon(allocation(math.inf, 5), 1e-5).upper == 0.0
@@ -276,15 +167,6 @@ def test_out_of_reach_of_the_lattice_bounds_hold(noise: float, steps: int, times
     assert isinstance(least, hs.Certified)
     assert found.upper == pytest.approx(worst.upper, rel=1e-6)
     assert found.lower == pytest.approx(least.lower, rel=1e-6)
-
-
-@each_direction
-def test_several_participations_are_as_many_allocations_to_blocks(removing: bool) -> None:
-    upper = PRV().delta_of(((AllocationLoss(1.0, 41, 4, removing), 1),), 2.0)
-    blocks = PRV().delta_of(((AllocationLoss(1.0, 10, 1, removing), 4),), 2.0)
-    assert blocks.lower <= upper.upper <= 1.002 * blocks.upper
-    known = ClosedForm().delta_of(((GaussianLoss(math.sqrt(41) / 4), 1),), 2.0)
-    assert 4.0 * known.lower < upper.lower <= upper.upper
 
 
 def test_two_of_three_steps_hold_the_integral_over_the_output() -> None:
@@ -312,59 +194,3 @@ def test_both_ends_are_within_two_hundredths_of_simulations(
     found = hs.epsilon(allocation(noise, steps, times), 1e-3)
     assert simulated * 0.98 <= found.lower <= found.upper <= simulated * 1.025
     assert found.upper <= found.lower * 1.012
-
-
-def symmetric_losses(noise: float, steps: int, times: int, draws: int) -> np.ndarray:
-    """Return losses with the record, drawn: the ratio is an elementary symmetric polynomial."""
-    rng, found = np.random.default_rng(3), []
-    for _ in range(draws // 1000):
-        x = noise * rng.standard_normal((1000, steps))
-        x[:, :times] += 1.0
-        ratio = np.exp(x / noise**2 - 0.5 / noise**2)
-        powers = [(ratio**n).sum(axis=1) for n in range(1, times + 1)]
-        symmetric = [np.ones(1000)]
-        for m in range(1, times + 1):
-            terms = ((-1) ** (n - 1) * symmetric[m - n] * powers[n - 1] for n in range(1, m + 1))
-            symmetric.append(sum(terms) / m)
-        found.append(np.log(symmetric[times] / math.comb(steps, times)))
-    return np.concatenate(found)
-
-
-@pytest.mark.parametrize(("steps", "times"), [(60, 3), (50, 4)])
-def test_several_participations_agree_with_chance(steps: int, times: int) -> None:
-    losses = symmetric_losses(1.0, steps, times, 60_000)
-    for epsilon in (0.5, 1.0):
-        gained = np.maximum(-np.expm1(epsilon - losses), 0.0)
-        spread = 5.0 * gained.std() / math.sqrt(losses.size)
-        found = hs.delta(allocation(1.0, steps, times), epsilon)
-        assert found.lower <= gained.mean() + spread
-        assert gained.mean() - spread <= found.upper
-        assert spread < 0.25 * found.upper
-
-
-@pytest.mark.parametrize(("noise", "steps", "times"), [(1.0, 10, 4), (2.0, 15, 8)])
-def test_blocks_of_two_lengths_cost_less_than_the_shorter_ones(
-    noise: float, steps: int, times: int
-) -> None:
-    found = hs.epsilon(allocation(noise, steps, times), 1e-5)
-    block = steps // times
-    shorter = hs.epsilon(allocation(noise, block * times, times), 1e-5)
-    longer = hs.epsilon(allocation(noise, (block + 1) * times, times), 1e-5)
-    assert longer.upper < found.upper < shorter.upper
-
-
-def test_the_whole_is_attained_once_where_it_has_two_parts() -> None:
-    once, twice = (compose(plan) for plan in (allocation(1.0, 10, 4), allocation(1.0, 10, 4) ** 2))
-    whole = AllocationLoss(1.0, 10, 4, True, above=False)
-    assert attained(once.removing) == ((whole, 1),)
-    assert attained(twice.removing) == ((whole, 2),)
-    alone = compose(allocation(2.0, 15, 8)).removing
-    assert attained(alone) == ((AllocationLoss(2.0, 15, 8, True, above=False), 1),)
-    assert [count for _, count in alone] == [1, 1]
-
-
-def test_epsilon_falls_with_steps_and_with_noise() -> None:
-    by_steps = [hs.epsilon(allocation(1, t), 1e-5).upper for t in (1, 2, 10, 100)]
-    by_noise = [hs.epsilon(allocation(s, 20), 1e-5).upper for s in (0.2, 0.5, 1, 8)]
-    assert by_steps == sorted(by_steps, reverse=True)
-    assert by_noise == sorted(by_noise, reverse=True)

@@ -7,8 +7,6 @@ from typing import Any, final
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import hockeystick as hs
 from hockeystick.numerics.multiprecision import mp
@@ -167,19 +165,6 @@ def test_atoms_map_to_atoms(epsilon: float, rate: float, removing: bool) -> None
             assert abs(atoms.loss[index] - exact) <= 8 * 2.0**-52 * abs(exact)
 
 
-@given(st.floats(-9, -0.001), st.floats(-8, 8), st.booleans())
-def test_the_ends_are_the_images_of_the_ends(log_rate: float, log_e: float, adding: bool) -> None:
-    rate, inner = 10.0**log_rate, LaplaceLoss(10.0**log_e)
-    loss = SampledLoss(inner, rate, not adding)
-    with mp.workdps(60):
-        p, e = mp.mpf(repr(rate)), 1 / mp.mpf(repr(inner.scale))
-        side = -1 if adding else 1
-        ends = sorted(side * mp.log(1 - p + p * mp.exp(side * sign * e)) for sign in (-1, 1))
-        slack = mp.mpf(2) ** -40
-        assert ends[0] - slack * abs(ends[0]) <= loss.infimum <= ends[0]
-        assert ends[1] <= loss.supremum <= ends[1] + slack * abs(ends[1])
-
-
 @each_rate
 @each_direction
 def test_an_unbounded_loss_has_one_end_when_sampled(rate: float, removing: bool) -> None:
@@ -209,17 +194,6 @@ def test_the_sampled_gaussian_has_the_cells_of_the_general_rule(
     general = SampledLoss(GaussianLoss(2.0), rate, removing).cells(edges)
     assert np.array_equal(own.log_p, general.log_p)
     assert np.array_equal(own.log_q, general.log_q)
-
-
-@each_rate
-@each_direction
-def test_the_profile_of_a_gaussian_is_the_one_known_for_it(rate: float, removing: bool) -> None:
-    profile = SampledLoss(GaussianLoss(1.5), rate, removing).closed_form_profile
-    assert profile is not None
-    with mp.workdps(40):
-        for epsilon in (mp.zero, rate * mp.mpf("0.3"), mp.mpf("0.4")):
-            truth = SampledGaussianLoss(rate, 1.5, removing).delta(epsilon)
-            assert abs(profile(epsilon) - truth) <= mp.mpf(10) ** -35 * truth
 
 
 @pytest.mark.parametrize(
@@ -269,12 +243,6 @@ def test_the_profile_is_the_mean_over_the_output(share: float, rate: float, remo
         found = profile(epsilon)
         assert abs(found - exact) <= mp.mpf(10) ** -25
         assert profile(epsilon, -1) <= found <= profile(epsilon, 1)
-
-
-def test_removing_a_loss_of_nothing_known_keeps_its_profile_out() -> None:
-    loss = SampledLoss(Plain(1.0), 0.1, True)
-    assert loss.closed_form_profile is None
-    assert loss.attained is loss
 
 
 @pytest.mark.parametrize(
@@ -336,17 +304,3 @@ def test_a_sample_of_a_mechanism_has_this_pair(inner: hs.Mechanism, pair: Domina
 def test_what_has_no_single_pair_of_cells_is_refused(inner: hs.Mechanism, reason: str) -> None:
     with pytest.raises(NoAnalysisError, match=reason):
         dominating_pair(hs.PoissonSubsampled(inner, 0.25))
-
-
-def test_sampling_twice_is_sampling_at_the_product_of_the_rates() -> None:
-    twice = hs.PoissonSubsampled(hs.PoissonSubsampled(hs.Laplace(1.5), 0.5), 0.25)
-    once = hs.PoissonSubsampled(hs.Laplace(1.5), 0.125)
-    found, expected = (hs.epsilon(plan, 1e-3) for plan in (twice, once))
-    assert isinstance(found, hs.Certified)
-    assert isinstance(expected, hs.Certified)
-    assert found.estimate == pytest.approx(expected.estimate, rel=1e-13)
-    edges = inside(LaplaceLoss(1.5), 0.125, True, 50)
-    cells = dominating_pair(twice).removing
-    assert isinstance(cells, CellLoss)
-    general = SampledLoss(LaplaceLoss(1.5), 0.125, True).cells(edges)
-    assert cells.cells(edges).log_p == pytest.approx(general.log_p, abs=1e-12)

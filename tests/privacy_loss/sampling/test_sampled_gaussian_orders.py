@@ -13,7 +13,6 @@ from hockeystick.privacy_loss import SampledGaussianLoss
 NOISES: Final = (0.05, 0.1, 0.3, 1.0, 5.0, 20.0)
 RATES: Final = (1e-6, 1e-3, 0.05, 0.5, 0.99)
 ORDERS: Final = (2, 3, 7, 25, 100, 1000)
-BETWEEN: Final = (1.1, 1.5, 2.5, 12.25, 300.5)
 
 
 def by_binomial_sum(noise: float, rate: float, order: int) -> Any:
@@ -24,22 +23,6 @@ def by_binomial_sum(noise: float, rate: float, order: int) -> Any:
         terms.append(chance * mp.exp((k * k - k) / (2 * s * s)))
         chance *= q / (1 - q) * (order - k) / (k + 1)
     return mp.log(mp.fsum(terms))
-
-
-def by_integral(noise: float, rate: float, order: float, removing: bool) -> Any:
-    """``ln E[r^w]`` over N(0, 1): a trapezoid sum, far finer than its convergence needs."""
-    s, q, w = mp.mpf(repr(noise)), mp.mpf(repr(rate)), mp.mpf(order)
-    power, mu = (w if removing else 1 - w), 1 / s
-    far = max(power * mu, 0) + 16
-    step = min(mp.mpf(1) / 8, 1 / (8 * mu))
-
-    def term(j: int) -> Any:
-        u = j * step
-        ratio = 1 - q + q * mp.exp(mu * u - mu * mu / 2)
-        return mp.exp(power * mp.log(ratio) - u * u / 2)
-
-    nodes = range(-int(16 / step), int(far / step) + 1)
-    return mp.log(step / mp.sqrt(2 * mp.pi) * mp.fsum(term(j) for j in nodes))
 
 
 def ends(noise: float, rate: float, order: float, removing: bool) -> tuple[float, float]:
@@ -56,17 +39,6 @@ def test_sums_over_the_sampled_are_inside_narrow_ends(order: int) -> None:
             truth = by_binomial_sum(noise, rate, order)
             assert low <= truth <= high, (noise, rate)
             assert high - low <= 1e-8 * high, (noise, rate)
-
-
-@pytest.mark.parametrize("order", BETWEEN)
-@pytest.mark.parametrize("removing", [True, False])
-def test_orders_between_and_the_other_direction_are_inside(order: float, removing: bool) -> None:
-    with mp.workdps(25):
-        for noise, rate in itertools.product((0.3, 1.0, 5.0), (1e-3, 0.05, 0.5)):
-            low, high = ends(noise, rate, order, removing)
-            truth = by_integral(noise, rate, order, removing)
-            slack = mp.mpf(10) ** -18 * (1 + abs(truth))
-            assert low - slack <= truth <= high + slack, (noise, rate)
 
 
 @pytest.mark.parametrize("noise", [0.001, 0.02, 0.05])

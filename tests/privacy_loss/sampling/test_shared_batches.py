@@ -11,12 +11,10 @@ import pytest
 import hockeystick as hs
 from hockeystick.numerics.multiprecision import mp
 from hockeystick.privacy_loss.bounds.shared_batches import (
-    LARGEST_GROUP,
     _thinned,
     exact_law,
     squares_of_batches,
 )
-from hockeystick.tradeoffs.operations.group import group_of
 
 # (group, batches, examples of a batch)
 SMALL = [(2, 2, 1), (2, 3, 2), (3, 2, 2), (3, 3, 1), (3, 3, 2), (4, 2, 3), (4, 3, 2), (5, 2, 3)]
@@ -100,38 +98,6 @@ def test_delta_is_that_of_all_allocations_and_covers_every_size_of_batches(
             assert found.lower <= theirs
 
 
-@pytest.mark.parametrize("noise", [1.0, 4.0])
-@pytest.mark.parametrize("clipping", ["individual", "batch"])
-def test_a_group_of_one_costs_what_an_example_does(noise: float, clipping: str) -> None:
-    one = hs.Shuffled(hs.Gaussian(noise), 20, clipping=clipping)
-    assert one.for_group(1) == one
-    assert hs.epsilon(hs.Shuffled(hs.Gaussian(noise), 20, clipping=clipping, group=1), 1e-5) == (
-        hs.epsilon(one, 1e-5)
-    )
-
-
-@pytest.mark.parametrize("clipping", ["individual", "batch"])
-@pytest.mark.parametrize("batches", [1, 2, 30])
-def test_cost_rises_with_the_group_and_stays_below_that_of_all_in_one_batch(
-    clipping: str, batches: int
-) -> None:
-    unit = 2 if clipping == "batch" else 1
-    before = 0.0
-    for group in (1, 2, 12, LARGEST_GROUP + 1):
-        plan = hs.Shuffled(hs.Gaussian(40.0), batches, clipping=clipping).for_group(group)
-        found = hs.epsilon(plan, 1e-6)
-        together = hs.epsilon(hs.Gaussian(40.0 / (group * unit)), 1e-6)
-        root = hs.epsilon(hs.GDP(unit * math.sqrt(min(group, batches)) / 40.0), 1e-6)
-        assert before * (1.0 - 1e-6) <= found.upper <= together.upper * (1.0 + 1e-4)
-        assert found.lower <= found.upper
-        if clipping == "batch":
-            assert found.upper == pytest.approx(root.upper, rel=1e-4)
-        elif 1 < group <= LARGEST_GROUP:
-            # Even among many batches it is above the root, which is what the paper prints.
-            assert found.upper >= hs.epsilon(hs.GDP(math.sqrt(group) / 40.0), 1e-6).lower
-        before = found.upper
-
-
 def test_the_printed_root_is_below_what_examples_that_are_clipped_one_by_one_lose() -> None:
     # Ten epochs of 100 batches, sigma = 4, groups of 4, to whoever sees the batches.
     printed = hs.epsilon(hs.GDP(math.sqrt(4 * 10) / 4.0), 1e-5)
@@ -180,27 +146,6 @@ def test_what_is_unlikely_is_counted_with_what_is_larger() -> None:
     tiny = Fraction(1, 10**260)
     law = ((4, 1 - 2 * tiny), (6, tiny), (16, tiny))
     assert _thinned(law) == ((4, 1 - Fraction(1, 10**250)), (16, Fraction(1, 10**250)))
-
-
-SHUFFLED = hs.DPSGD(
-    noise_multiplier=6.0,
-    examples=1000,
-    batch_size=10,
-    epochs=2,
-    sampling="shuffle",
-    adjacency="zero-out",
-)
-
-
-def test_groups_of_plans_are_read_from_their_epochs() -> None:
-    grown = hs.Shuffled(hs.Gaussian(6.0), 100).for_group(5) ** 2
-    assert SHUFFLED.for_group(5) == grown
-    assert hs.tradeoff(SHUFFLED).group(5).release == grown
-
-
-def test_the_function_of_a_group_is_above_the_iterated_one() -> None:
-    known, iterated = hs.tradeoff(SHUFFLED).group(3), group_of(hs.tradeoff(SHUFFLED), 3)
-    assert known(0.1) > iterated(0.1) + 0.07
 
 
 def test_ends_have_their_answers() -> None:

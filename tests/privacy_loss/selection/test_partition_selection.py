@@ -2,7 +2,6 @@
 
 import itertools
 import math
-import random
 from collections.abc import Iterator
 from typing import Any
 
@@ -73,129 +72,6 @@ def test_no_data_exceed_one_run_and_some_reach_it(noise: Any, threshold: int) ->
         assert answer.upper <= answer.lower * (1 + 1e-6)
 
 
-def test_one_run_is_the_worst_of_all_numbers_of_partitions_alone() -> None:
-    """The formula for Gaussian noise, with integrals in place of distribution functions."""
-    sigma, threshold, k = 5.0, 22.0, 4
-    said = PartitionSelection(hs.Gaussian(sigma), threshold, k)
-    with mp.workdps(25):
-        shown = mp.quad(mp.npdf, [(threshold - 1) / sigma, 10, 40])
-        for epsilon in (0.05, 1.2):
-            worst = mp.zero
-            for j in range(k + 1):
-                mu, kept = mp.sqrt(k - j) / sigma, (1 - shown) ** j
-                for direction in (1, -1):
-                    at = epsilon - direction * mp.log(kept)
-
-                    def excess(x: Any, mu: Any = mu, at: Any = at) -> Any:
-                        return max(mp.npdf(x, mu) - mp.exp(at) * mp.npdf(x), 0)
-
-                    start = at / mu + mu / 2 if j < k else mp.zero
-                    rest = (
-                        mp.quad(excess, mp.linspace(start, start + 20, 9))
-                        if j < k
-                        else max(1 - mp.exp(at), 0)
-                    )
-                    worst = max(worst, 1 - kept + kept * rest if direction == 1 else rest)
-            answer = hs.delta(said, epsilon=epsilon)
-            assert answer.lower * (1 - 1e-12) <= worst <= answer.upper * (1 + 1e-12)
-
-
-def test_an_adaptive_second_run_may_do_worse_than_any_plan_made_before() -> None:
-    """The kind of the second run's partition is chosen by the outcome of the first one."""
-    noise, threshold, epsilon = hs.DiscreteLaplace(1.0), 4, 1.1
-    once = PartitionSelection(noise, threshold)
-    pairs = {
-        kind: (outputs(noise, threshold, count + 1), outputs(noise, threshold, count))
-        for kind, count in (("alone", 0), ("shared", 40))
-    }
-
-    def second(p: float, q: float) -> list[float]:
-        """Return what each kind of second run adds at an outcome of the first."""
-        return [
-            float(np.maximum(p * own - math.exp(epsilon) * q * other, 0.0).sum())
-            for own, other in pairs.values()
-        ]
-
-    chosen, planned = 0.0, 0.0
-    for own, other in pairs.values():
-        added = np.array([second(p, q) for p, q in zip(own, other, strict=True)])
-        chosen = max(chosen, added.max(axis=1).sum())
-        planned = max(planned, *added.sum(axis=0))
-    answer = hs.delta(once**2, epsilon=epsilon)
-    assert planned > answer.lower * (1 - 1e-9)
-    assert chosen > planned * 1.03
-    assert chosen <= answer.upper
-
-
-@pytest.mark.parametrize("adjacency", ["add-remove", "zero-out", "replace-one"])
-def test_two_runs_are_between_data_and_all_at_once(adjacency: str) -> None:
-    noise, threshold = hs.DiscreteLaplace(2.0), 12
-    said = PartitionSelection(noise, threshold, 1, adjacency) ** 2
-    counts = [(1, 0), (5, 4), (41, 40)]
-    if adjacency == "replace-one":
-        singles = [(a, b) for a in counts for b in [(y, x) for x, y in counts]]
-        pairs = [
-            tuple(np.outer(*(outputs(noise, threshold, c[side]) for c in both)) for side in (0, 1))
-            for both in singles
-        ]
-    else:
-        pairs = [tuple(outputs(noise, threshold, c) for c in one) for one in counts]
-    pairs += [(q, p) for p, q in pairs]
-    for epsilon in (0.3, 1.0):
-        answer = hs.delta(said, epsilon=epsilon)
-        found = 0.0
-        for (p1, q1), (p2, q2) in itertools.combinations_with_replacement(pairs, 2):
-            # The losses of one run, merged by what they are, make the second run's short.
-            found = max(found, _two(p1, q1, p2, q2, epsilon))
-        assert answer.lower * (1 - 1e-9) <= found * (1 + 1e-9)
-        assert found <= answer.upper * (1 + 1e-9)
-
-
-def _two(p1: Any, q1: Any, p2: Any, q2: Any, epsilon: float) -> float:
-    """Return the hockey-stick divergence of a product, equal likelihood ratios merged."""
-    merged = []
-    for p, q in ((p1, q1), (p2, q2)):
-        p, q = p.ravel(), q.ravel()
-        some = (p > 0) | (q > 0)
-        with np.errstate(divide="ignore"):
-            key = np.round(np.log(p[some]) - np.log(q[some]), 9)
-        _, place = np.unique(key, return_inverse=True)
-        merged.append([np.bincount(place, weights=one[some]) for one in (p, q)])
-    (a, b), (c, d) = merged
-    return hockey_stick(np.outer(a, c), np.outer(b, d), epsilon)
-
-
-def test_the_upper_end_of_runs_is_that_of_both_kinds_at_once() -> None:
-    """k partitions alone and k with others in each of 2 runs: the formula for Gaussian noise."""
-    sigma, threshold, k, epsilon = 10.0, 45.0, 3, 0.9
-    answer = hs.delta(PartitionSelection(hs.Gaussian(sigma), threshold, k) ** 2, epsilon=epsilon)
-    with mp.workdps(25):
-        kept = mp.ncdf((threshold - 1) / sigma) ** (2 * k)
-        mu, at = mp.sqrt(2 * k) / sigma, epsilon - mp.log(kept)
-        rest = mp.ncdf(mu / 2 - at / mu) - mp.exp(at) * mp.ncdf(-mu / 2 - at / mu)
-        assert answer.upper == pytest.approx(float(1 - kept + kept * rest), rel=1e-12)
-
-
-def test_both_ends_survive_next_to_sampled_training() -> None:
-    training = hs.DPSGD(noise_multiplier=1.1, rate=0.01, steps=1000)
-    said = PartitionSelection(hs.Gaussian(20.0), 135, partitions=4)
-    both = hs.epsilon(said @ training, delta=1e-5)
-    noise_alone = hs.epsilon(hs.Gaussian(20.0) ** 4 @ training, delta=1e-5)
-    assert both.lower >= noise_alone.lower * (1 - 1e-9)
-    assert both.upper <= both.lower * 1.001
-    shown_at_once = hs.epsilon(PartitionSelection(hs.Gaussian(20.0), 60, 4) @ training, delta=1e-5)
-    assert shown_at_once.lower == math.inf
-
-
-def test_a_lone_run_is_no_more_than_one_among_others() -> None:
-    said = PartitionSelection(hs.Gaussian(10.0), 56, partitions=4)
-    alone = hs.delta(said, epsilon=1.0)
-    assert hs.delta(said**1, epsilon=1.0).upper == alone.upper
-    assert hs.delta(hs.Composed((said,)), epsilon=1.0).upper == alone.upper
-    with_nothing = hs.delta(said @ hs.Gaussian(math.inf), epsilon=1.0)
-    assert with_nothing.lower <= alone.upper <= with_nothing.upper
-
-
 @pytest.mark.parametrize(
     ("noise", "threshold"),
     [
@@ -231,21 +107,6 @@ def test_a_user_alone_is_shown_with_this_probability(noise: Any, threshold: floa
         assert as_mpf(low) <= known * (1 + mp.mpf(10) ** -20)
         assert known * (1 - mp.mpf(10) ** -20) <= as_mpf(high)
         assert float(high) <= float(low) * (1 + 1e-14)
-
-
-def test_a_user_alone_in_all_partitions_is_between_both_ends() -> None:
-    """At epsilon 50 noise of this much hides all else: ``1 - (1 - p)^k`` in 50 digits or more."""
-    draw = random.Random(7)
-    for _ in range(20):
-        laplace, scale, k = draw.random() < 0.5, draw.uniform(1.5, 9.0), draw.randint(1, 3)
-        threshold = 1.0 + scale * draw.uniform(-0.1, 18.0)
-        noise = hs.Laplace(scale) if laplace else hs.Gaussian(scale)
-        answer = hs.delta(PartitionSelection(noise, threshold, k), epsilon=50)
-        with mp.workdps(120):
-            at = (mp.mpf(repr(threshold)) - 1) / mp.mpf(repr(scale))
-            tail = mp.exp(-abs(at)) / 2 if laplace else mp.erfc(abs(at) / mp.sqrt(2)) / 2
-            truth = -mp.expm1(k * mp.log1p(-(tail if at > 0 else 1 - tail)))
-            assert answer.lower <= truth <= answer.upper <= answer.lower * (1 + 1e-12)
 
 
 @pytest.mark.parametrize("k", [1, 2, 8, 9, 30, 1000, 10**9])
@@ -291,11 +152,3 @@ def test_it_is_not_accounted_inside_of_another_mechanism(around: Any) -> None:
     plan = around(PartitionSelection(hs.Gaussian(10.0), 56))
     with pytest.raises(UnsupportedError, match="a selection of partitions is accounted by itself"):
         hs.epsilon(plan, delta=1e-5)
-
-
-def test_in_a_part_of_the_data_it_is_one_part_among_others() -> None:
-    said, other = PartitionSelection(hs.Gaussian(10.0), 56), hs.Gaussian(1.0)
-    split = hs.Parallel((said, other), split="country")
-    assert hs.epsilon(split, delta=1e-5).upper == hs.epsilon(other, delta=1e-5).upper
-    both = hs.epsilon(said @ split, delta=1e-5)
-    assert both.upper >= hs.epsilon(hs.Gaussian(10.0) @ other, delta=1e-5).lower

@@ -6,14 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import hockeystick as hs
 from hockeystick.mechanisms import BallsInBins
 from hockeystick.numerics.multiprecision import mp
-from hockeystick.privacy_loss import dominating_pair
-from hockeystick.privacy_loss.streams.balls_in_bins import _Products
 
 each_direction = pytest.mark.parametrize("removing", [True, False], ids=["removing", "adding"])
 
@@ -78,67 +74,6 @@ def test_the_truth_of_two_bins_is_inside(
     assert float(truth) * (1 - 1e-9) <= found.upper
     if (coefficients, rounds) == ((1.0,), 6):
         assert found.upper <= 1.01 * found.lower
-
-
-def by_chance(
-    products: Any, noise: float, epsilon: float, *, removing: bool
-) -> tuple[float, float]:
-    """Return delta and its standard error, of a million outputs."""
-    rng = np.random.default_rng(3)
-    half = np.linalg.cholesky(products / noise**2 + 1e-12 * np.eye(len(products)))
-    exponents = rng.standard_normal((1_000_000, len(products))) @ half.T
-    ratio = np.exp(exponents - 0.5 * np.diag(products) / noise**2).mean(axis=1)
-    terms = np.maximum(ratio - math.exp(epsilon) if removing else 1 - math.exp(epsilon) * ratio, 0)
-    return float(terms.mean()), float(terms.std() / 1000.0)
-
-
-@each_direction
-@pytest.mark.parametrize(
-    ("coefficients", "rounds", "bins"),
-    [
-        ((1.0, 0.5), 12, 6),
-        ((1.0, 0.5), 11, 7),
-        ((1.0, 0.9), 30, 5),
-        ((1.0, 1.0, 1.0), 9, 9),
-        ((1.0, 1.0, 1.0), 21, 7),
-        ((1.0, 0.5, 0.375), 8, 3),
-        (tuple(0.8**k for k in range(20)), 20, 4),
-    ],
-)
-def test_the_truth_of_many_bins_is_inside(
-    coefficients: tuple[float, ...], rounds: int, bins: int, removing: bool
-) -> None:
-    plan = BallsInBins(2.0, coefficients, rounds, bins)
-    found = hs.accountants.directed_delta(plan, 0.4, direction(removing))
-    truth, error = by_chance(gram(coefficients, rounds, bins), 2.0, 0.4, removing=removing)
-    assert found.lower <= truth + 4 * error
-    assert truth - 4 * error <= found.upper
-
-
-@given(
-    st.lists(st.integers(0, 5), min_size=1, max_size=6).filter(any),
-    st.integers(1, 14),
-    st.integers(1, 8),
-)
-def test_allocations_have_products_on_the_stated_side(
-    coefficients: list[int], rounds: int, bins: int
-) -> None:
-    if not any(coefficients[:rounds]):
-        return
-    plan = BallsInBins(1.0, coefficients, rounds, bins)
-    truth, products = gram(coefficients, rounds, bins), _Products(plan)
-    steps, square, scale = products.above()
-    assert truth.max() <= square * scale**2 * (1 + 1e-12)
-    # Some spacing leaves so many bins at least in each class, all orthogonal.
-    spacings = [d for d in range(1, bins + 1) if bins // d == steps]
-    classes = [[range(r, bins, d) for r in range(d)] for d in spacings]
-    assert steps == 1 or any(
-        all(truth[i, j] == 0 for one in split for i in one for j in one if i != j)
-        for split in classes
-    )
-    for steps, square, scale in products.below():
-        block = np.kron(np.eye(steps), np.ones((bins // steps, bins // steps)))
-        assert (square * scale**2 * block <= truth * (1 + 1e-12)).all()
 
 
 # The game of four rounds and two bins, an output a grid's point.
@@ -206,39 +141,6 @@ def test_no_adaptive_example_costs_more_than_the_pair(move: Any, base: Any, remo
     assert found <= truth * 1.004
     if move is always:
         assert found >= truth * 0.996
-
-
-def test_one_diagonal_in_whole_epochs_is_random_allocation() -> None:
-    plan = BallsInBins(2.0, (1.0,), rounds=300, bins=100)
-    same = hs.mechanisms.RandomAllocation(hs.Gaussian(2.0 / math.sqrt(3.0)), 100)
-    found, known = hs.delta(plan, 0.5), hs.delta(same, 0.5)
-    assert isinstance(found, hs.Certified)
-    assert float(found) == pytest.approx(float(known), rel=1e-9)
-    assert found.relative_width < 0.01
-    assert dominating_pair(BallsInBins(2.0, (1.0,), 10, 10)) == dominating_pair(
-        hs.mechanisms.RandomAllocation(hs.Gaussian(2.0), 10)
-    )
-
-
-def test_bins_that_interfere_are_no_more_than_known_ones() -> None:
-    plan = BallsInBins(4.0, (1.0, 0.5, 0.375), rounds=9, bins=3)
-    encoder = hs.mechanisms.Encoder.toeplitz((1, 0.5, 0.375), 9, participations=3, separation=3)
-    known = hs.delta(hs.mechanisms.MatrixFactorization(4.0, encoder), 0.5)
-    found = hs.delta(plan, 0.5)
-    assert isinstance(found, hs.Certified)
-    assert found.upper == pytest.approx(float(known), rel=1e-9)
-    assert 0.0 < found.lower < found.upper
-
-
-@pytest.mark.parametrize("scale", [1e-300, 1e-3, 7.0, 1e300])
-def test_the_unit_of_the_matrix_does_not_matter(scale: float) -> None:
-    coefficients = tuple(scale * c for c in (1.0, 0.5))
-    found = hs.delta(BallsInBins(4.0 * scale, coefficients, rounds=20, bins=10), 0.5)
-    same = hs.delta(BallsInBins(4.0, (1.0, 0.5), rounds=20, bins=10), 0.5)
-    assert isinstance(found, hs.Certified)
-    assert isinstance(same, hs.Certified)
-    assert found.upper == pytest.approx(same.upper, rel=1e-6)
-    assert found.lower == pytest.approx(same.lower, rel=1e-6)
 
 
 @pytest.mark.parametrize(

@@ -84,13 +84,6 @@ def test_in_100_digits_a_rounded_encoder_has_two_ends() -> None:
         assert 0 < answer.upper - answer.lower < mp.mpf(10) ** -65
 
 
-def test_epochs_with_fresh_trees_are_repetitions() -> None:
-    three = hs.epsilon(hs.mechanisms.TreeAggregation(10.0, leaves=1000) ** 3, 1e-5)
-    assert float(three) == pytest.approx(
-        float(hs.epsilon(hs.Gaussian(10.0) ** 30, 1e-5)), rel=1e-13
-    )
-
-
 def test_a_bounded_sensitivity_has_a_concrete_participant_below() -> None:
     encoder = hs.mechanisms.Encoder.of_matrix([[1, -1], [0, 1]], participations=2)
     # ||C_1 u + C_2 v||^2 is at most 1 + 2 + 2 = 5; u = v reaches 1, u and v at right angles 3.

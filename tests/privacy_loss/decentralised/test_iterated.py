@@ -71,6 +71,29 @@ def test_no_quadratic_losses_after_the_record_cost_more_than_the_bound(shrink: f
     assert signal / math.sqrt(variance) > 0.99 * bound or shrink < 1.0
 
 
+def test_no_bent_losses_cost_more_than_the_bound() -> None:
+    # Huber losses with other centres, by convolution on a grid: a run that is no Gaussian.
+    axis = np.linspace(-14.0, 14.0, 1401)
+    kernel = np.exp(-0.5 * (axis[:, None] - axis) ** 2)
+    kernel /= kernel.sum(axis=0)
+
+    def density(first: float) -> Any:
+        mass = kernel[:, np.argmin(np.abs(axis - first))]
+        for centre in (0.0, 0.5, -0.5):
+            moved = axis - np.clip(axis - centre, -0.5, 0.5)
+            places = np.rint((moved - axis[0]) / (axis[1] - axis[0])).astype(int)
+            mass = kernel @ np.bincount(places, mass, minlength=axis.size)
+        return mass
+
+    one, other = density(0.5), density(-0.5)
+    # eta L = 1/2 and eta s L = 1: noise multiplier 2, and four steps.
+    plan = hs.mechanisms.NoisyIterations(2.0, 4, 1, **STEPS)
+    for epsilon in (0.0, 0.2, 0.5, 1.0):
+        delta = float(np.maximum(one - math.exp(epsilon) * other, 0.0).sum())
+        assert delta <= hs.delta(plan, epsilon).upper + 1e-4
+        assert delta > 0.0
+
+
 @pytest.mark.parametrize("distance", [1, 3, 9])
 def test_on_the_ring_the_distance_decides(distance: int) -> None:
     low, high = mus(hs.mechanisms.TokenWalk(4.0, 10, "ring", distance=distance, **STEPS))
@@ -90,6 +113,28 @@ def test_the_chances_of_a_walk_are_those_of_its_steps(parties: int, observers: i
             for a in range(1, steps + 1)
         )
         assert float(walk.between_observers_tail(steps)) == pytest.approx(truth, abs=1e-14)
+
+
+def test_a_walk_seen_between_observers_is_what_simulation_says() -> None:
+    # 20,000 walks, seed 5: a mean of 2 steps in 3 at p = 2/5 and 1/5 is 2.5 + 5 - 1 = 6.5.
+    draw = np.random.default_rng(5)
+    lengths = []
+    for _ in range(20_000):
+        length = 0
+        while True:
+            party = draw.integers(5)
+            length = 0 if party == 0 else length + 1
+            if party == 1:
+                break
+        while draw.integers(5) != 0:
+            length += 1
+        lengths.append(length)
+    walk = _Walk(5, 1)
+    for steps in (1, 3, 6, 12):
+        chance = float(walk.between_observers_tail(steps))
+        share = np.mean(np.array(lengths) > steps)
+        # Five standard deviations: fails by chance less than once in a million.
+        assert abs(share - chance) < 5 * math.sqrt(chance * (1 - chance) / 20_000)
 
 
 @pytest.mark.parametrize(
@@ -115,6 +160,27 @@ def test_the_mixture_is_a_little_above_the_series(parties: int, observers: int, 
     assert exact <= (found.midpoint + found.radius) * (1 + 1e-9)
     assert found.midpoint <= exact * 1.25
     assert below.midpoint - below.radius < exact
+
+
+def test_a_walk_costs_less_with_more_parties_and_more_with_more_observers() -> None:
+    def moment(parties: int, observers: int) -> float:
+        loss = dominating_pair(
+            hs.mechanisms.TokenWalk(10.0, parties, observers=observers, **STEPS)
+        ).removing
+        assert loss is not None
+        return loss.cgf_bounds(3.0).midpoint
+
+    ladder = [moment(parties, 1) for parties in (2, 5, 20, 100, 1000)]
+    assert ladder == sorted(ladder, reverse=True)
+    ladder = [moment(100, observers) for observers in (1, 3, 20, 99)]
+    assert ladder == sorted(ladder)
+    assert ladder[-1] == pytest.approx(3 * 4 * 0.02, rel=1e-12)
+
+
+def test_a_walk_costs_no_more_than_released_steps() -> None:
+    walk = hs.mechanisms.TokenWalk(10.0, 100, **STEPS)
+    one = hs.epsilon(walk, 1e-6)
+    assert 0.3 < one.lower < one.upper < hs.epsilon(hs.Gaussian(5.0), 1e-6).lower
 
 
 def test_noise_whose_mu_is_no_float_is_refused() -> None:

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import hockeystick as hs
 from hockeystick.numerics.multiprecision import mp
@@ -33,6 +35,19 @@ def single_run(loss: Any, end: float, c: Any) -> Any:
     e, t = mp.mpf(end), mp.mpf(loss)
     p = (mp.exp(e) - mp.exp(t)) / mp.expm1(e)
     return mp.log(p * mp.exp(c * t) + (1 - p) * mp.exp(c * (t - e)))
+
+
+@given(st.integers(0, 10**6))
+def test_no_selection_between_neighbours_exceeds_the_profile(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    epsilon, size = float(rng.uniform(0.05, 4.0)), int(rng.integers(2, 6))
+    scores = rng.normal(0.0, 3.0, size)
+    moved = scores + rng.choice([-1.0, 1.0, 0.3], size)
+    p, q = selection(scores, epsilon), selection(moved, epsilon)
+    with mp.workdps(40):
+        for at in (-0.7, 0.0, 0.1, 0.5, 0.9):
+            bound = BoundedRangeLoss(epsilon).delta(mp.mpf(at * epsilon))
+            assert stick(p, q, at * epsilon) <= bound * (1 + mp.mpf(10) ** -14)
 
 
 @pytest.mark.parametrize("epsilon", RANGES)

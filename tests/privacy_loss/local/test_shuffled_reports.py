@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from scipy.optimize import linprog
 from scipy.stats import binom
 
 import hockeystick as hs
@@ -16,9 +17,12 @@ from hockeystick.precision import shuffled_reports as slow
 from hockeystick.privacy_loss import (
     CellLoss,
     CountLoss,
+    DominatedLoss,
     StrongerClonesLoss,
     dominating_pair,
 )
+from hockeystick.privacy_loss.core.base import PrivacyLoss
+from hockeystick.privacy_loss.local.privacy_blanket import BlanketLoss
 from hockeystick.privacy_loss.local.shuffled_reports import BitsLoss
 
 # (epsilon of the randomizer, users, epsilons)
@@ -185,6 +189,30 @@ def enumerated(matrix: NDArray[np.float64], users: int, epsilon: float) -> float
     return worst
 
 
+def extremal(rng: np.random.Generator, inputs: int, local: float) -> NDArray[np.float64]:
+    """Return a random extremal randomizer: each column takes two values, as e^local to 1."""
+    ones = np.array(list(itertools.product((1.0, math.exp(local)), repeat=inputs))).T
+    columns = ones[:, rng.permutation(ones.shape[1])]
+    solve: Any = linprog
+    solved = solve(rng.normal(size=columns.shape[1]), A_eq=columns, b_eq=np.ones(inputs))
+    matrix = columns * solved.x
+    return np.asarray(matrix[:, solved.x > 1e-12])
+
+
+@pytest.mark.parametrize("users", [2, 3, 4, 5])
+def test_no_random_extremal_randomizer_costs_more_than_the_clones(users: int) -> None:
+    rng = np.random.default_rng(20_230 + users)
+    for _ in range(40 if users < 5 else 8):
+        local = float(rng.uniform(0.2, 3.0))
+        matrix = extremal(rng, int(rng.integers(2, 4)), local)
+        if matrix.shape[1] ** users > 4000:
+            continue
+        loss = StrongerClonesLoss(local, 2, users, above=True)
+        for share in (0.0, 0.3, 0.7, 0.95):
+            truth = enumerated(matrix, users, share * local)
+            assert truth <= profile(loss, share * local) * (1 + 1e-9) + 1e-13
+
+
 def response(local: float, categories: int) -> NDArray[np.float64]:
     """Return randomized response as a matrix."""
     matrix = np.ones((categories, categories)) + np.diag(np.full(categories, math.expm1(local)))
@@ -204,6 +232,17 @@ def test_randomized_response_lies_inside_its_interval(
         assert found.lower <= truth * (1 + 1e-9)
         assert truth <= found.upper * (1 + 1e-9)
         assert found.lower > 0.0
+
+
+def test_next_to_the_randomizers_epsilon_binary_response_attains_the_clones() -> None:
+    local, users = 1.0, 6
+    for epsilon in (0.9, 0.99):
+        truth = enumerated(response(local, 2), users, epsilon)
+        assert profile(StrongerClonesLoss(local, 2, users, above=True), epsilon) == pytest.approx(
+            truth, rel=1e-9
+        )
+        count = CountLoss(local, 2, users, shared=True, held=True)
+        assert profile(count, epsilon) == pytest.approx(truth, rel=1e-9)
 
 
 def test_others_who_share_the_datum_cost_more_than_the_variation_ratio_says() -> None:
@@ -240,6 +279,16 @@ def test_no_amplification_is_credited_to_a_randomizer_beyond_its_range() -> None
         found = hs.epsilon(hs.mechanisms.ShuffledReports(hs.PureDP(local), 10**6), 1e-30)
         assert isinstance(found, hs.Certified)
         assert local * (1 - 1e-9) <= found.upper <= local * (1 + 1e-9)
+
+
+def test_other_randomizers_have_the_clones_upper_end_and_no_lower_one() -> None:
+    bloom = hs.mechanisms.RAPPOR(flip=0.75, hashes=1)
+    bits = hs.delta(hs.mechanisms.ShuffledReports(bloom, 100), 0.3)
+    pure = hs.delta(hs.mechanisms.ShuffledReports(hs.PureDP(2 * math.log(5 / 3)), 100), 0.3)
+    assert isinstance(bits, hs.Certified)
+    assert isinstance(pure, hs.Certified)
+    assert bits.upper == pytest.approx(pure.upper, rel=1e-9)
+    assert bits.lower == 0.0 < pure.lower
 
 
 @pytest.mark.parametrize(
@@ -285,3 +334,22 @@ def test_a_million_users_are_known_to_one_part_in_a_thousand(local: float, sprea
     low, high = profile(below, epsilon), profile(above, epsilon)
     assert low <= truth * (1 + 1e-8)
     assert truth * (1 - 1e-8) <= high <= low * (1 + 1e-3)
+
+
+def test_rounds_compose() -> None:
+    plan = hs.mechanisms.ShuffledReports(hs.RandomizedResponse(4.0, 3), 10_000)
+    once, rounds = (hs.epsilon(plan**k, 1e-6) for k in (1, 20))
+    assert isinstance(once, hs.Certified)
+    assert isinstance(rounds, hs.Certified)
+    assert 3.0 * once.upper < rounds.upper < 20.0 * once.upper
+    assert rounds.upper < 1.1 * rounds.lower
+
+
+def test_both_ends_of_a_pair_are_known_in_the_losses() -> None:
+    pair = dominating_pair(hs.mechanisms.ShuffledReports(hs.RandomizedResponse(2.0, 3), 50))
+    found: PrivacyLoss | None = pair.removing
+    assert isinstance(found, DominatedLoss)
+    assert found == pair.adding
+    assert found.dominating == BlanketLoss(hs.RandomizedResponse(2.0, 3), 50)
+    assert isinstance(found.attained_case, StrongerClonesLoss | CountLoss)
+    assert found.supremum == pytest.approx(2.0, rel=1e-9)

@@ -1,6 +1,7 @@
 """Shuffled epochs whose batches do not divide the examples: integrals, enumerations, attacks."""
 
 import math
+from itertools import permutations
 from typing import Any
 
 import numpy as np
@@ -94,6 +95,26 @@ def test_the_curve_of_a_dropped_rest_is_that_of_mpmath(
         exact = mp.log(mixed) + (steps - 1) * log_phi(mp.mpf(at))
         assert abs(exact - mp.mpf(value)) <= error
         assert error < 1e-8
+
+
+@pytest.mark.parametrize("dropped", [False, True])
+@pytest.mark.parametrize(("size", "whole", "rest"), [(4, 1, 1), (3, 2, 1), (2, 2, 1), (3, 1, 2)])
+def test_a_group_that_is_seen_in_its_batches_loses_no_more_than_is_accounted(
+    size: int, whole: int, rest: int, dropped: bool
+) -> None:
+    group, steps = 3, whole + (not dropped)
+    epoch = hs.Shuffled(
+        hs.Gaussian(2.0), steps, last_batch="dropped" if dropped else "smaller"
+    ).for_group(group)
+    placed = list(permutations(range(whole * size + rest), group))
+    for epsilon in EPSILONS:
+        lost = 0.0
+        for places in placed:
+            counts = np.bincount([place // size for place in places], minlength=whole + 1)
+            square = int((counts[:steps] ** 2).sum())
+            lost += gaussian_delta(math.sqrt(square) / 2.0, epsilon) if square else 0.0
+        upper = hs.delta(epoch, epsilon).upper
+        assert lost / len(placed) <= upper * (1 + 1e-9)
 
 
 def test_equal_chances_for_a_smaller_batch_would_be_no_bound_for_a_group() -> None:

@@ -9,6 +9,9 @@ import numpy as np
 import pytest
 
 import hockeystick as hs
+from hockeystick.privacy_loss.core.base import Atoms
+from hockeystick.privacy_loss.core.cell_loss import CellLoss
+from hockeystick.privacy_loss.guarantees.least_favourable import ContaminatedLoss
 from hockeystick.privacy_loss.sampling.truncated_poisson import cut_of
 
 RATES = (Fraction(1, 10), Fraction(1, 3), Fraction(1, 2), Fraction(9, 10))
@@ -30,6 +33,16 @@ def test_the_chances_of_a_cut_hold_the_exact_ones(examples: int, rate: Fraction)
         for ends, exact in ((found.full, full), (found.kept, kept)):
             assert ends.low <= exact <= ends.high
             assert ends.high - ends.low <= exact * Fraction(1, 10**9)
+
+
+def test_the_chances_of_a_cut_of_large_data_are_those_of_the_normal_limit() -> None:
+    found = cut_of(10**9, 10**7, Fraction(1, 100))
+    assert float(found.full.low) == pytest.approx(0.5, abs=1e-3)
+    assert float(found.full.high - found.full.low) < 1e-9
+    rare = cut_of(60_000, 1100, Fraction(256, 60_000))
+    assert 0 <= rare.full.low <= rare.full.high < 1e-200
+    vast = cut_of(10**15, 10**13, Fraction(1, 100))
+    assert vast.full.low < 0.5 < vast.full.high
 
 
 Mixture = list[tuple[float, float]]
@@ -131,6 +144,15 @@ def test_a_generous_cap_costs_what_none_does_and_a_tight_one_a_sample_of_its_siz
     assert tight == pytest.approx(hs.delta(fixed, 0.5).upper, rel=1e-3)
 
 
+def test_the_cost_goes_neither_way_with_the_cap() -> None:
+    ends = [
+        hs.delta(hs.mechanisms.TruncatedPoissonSubsampled(hs.Gaussian(2.0), 0.05, cap, 1000), 0.5)
+        for cap in (10, 40, 200)
+    ]
+    assert ends[0].upper < ends[1].upper > ends[2].upper
+    assert hs.mechanisms.TruncatedPoissonSubsampled.unordered == ("cap", "examples")
+
+
 def test_groups_of_a_capped_sample_are_those_of_a_public_number_of_examples() -> None:
     make = hs.mechanisms.TruncatedPoissonSubsampled
     with pytest.raises(hs.errors.IncompatibleError, match="leave the cap out"):
@@ -142,7 +164,50 @@ def test_groups_of_a_capped_sample_are_those_of_a_public_number_of_examples() ->
     assert not any("The larger" in text for text in public.assumptions)
 
 
+def test_a_cap_far_below_what_is_drawn_costs_what_samples_of_that_size_do() -> None:
+    plan = hs.DPSGD(examples=50_000, batch_size=1024, noise_multiplier=4, steps=10, batch_cap=256)
+    fixed = hs.FixedSizeSubsampled(hs.Gaussian(2.0), 256, 50_000, "add-remove") ** 10
+    same = hs.epsilon(fixed, 1e-5).upper
+    assert same <= hs.epsilon(plan, 1e-5).upper <= same * (1 + 1e-4)
+
+
 def test_a_cap_that_is_next_to_never_reached_has_an_answer() -> None:
     plan = hs.DPSGD(examples=60_000, batch_size=256, noise_multiplier=1, steps=10, batch_cap=1100)
     free = hs.DPSGD(examples=60_000, batch_size=256, noise_multiplier=1, steps=10)
     assert hs.epsilon(plan, 1e-5).upper == pytest.approx(hs.epsilon(free, 1e-5).upper, rel=1e-3)
+
+
+class Listed(CellLoss):
+    """A loss of a few outcomes."""
+
+    supremum, infimum = math.inf, -math.inf
+
+    def __init__(self, p: np.ndarray, q: np.ndarray) -> None:
+        self.p, self.q = p, q
+
+    def atoms(self) -> Atoms:
+        loss = np.log(self.p / self.q)
+        order = np.argsort(loss)
+        return Atoms(loss[order], np.log(self.p)[order], np.full(self.p.size, 1e-15))
+
+    def cells(self, edges: np.ndarray) -> None:  # type: ignore[override]
+        raise NotImplementedError
+
+
+@pytest.mark.parametrize("share", [1e-9, 1e-3, 0.05, 0.2])
+def test_no_contamination_loses_less_than_the_least_favourable_pair(share: float) -> None:
+    random = np.random.default_rng(0)
+    for _ in range(50):
+        p, q = (random.dirichlet(np.full(6, 0.7)) + 1e-12 for _ in range(2))
+        p, q = p / p.sum(), q / q.sum()
+        loss, log_p, _ = ContaminatedLoss(Listed(p, q), share).atoms()
+        for epsilon in np.linspace(-2.0, 4.0, 13):
+            least = float((np.exp(log_p) * np.maximum(1 - np.exp(epsilon - loss), 0.0)).sum())
+            # What hides most has all mass where the other distribution has more.
+            for towards in range(6):
+                for against in range(6):
+                    one, other = (1 - share) * p, (1 - share) * q
+                    one[towards] += share
+                    other[against] += share
+                    cost = float(np.maximum(one - math.exp(epsilon) * other, 0.0).sum())
+                    assert least <= cost + 1e-12

@@ -138,6 +138,26 @@ def test_no_run_exceeds_the_dominating_loss(
         assert stick(q, p, epsilon) <= most
 
 
+@each_run
+@each_scale
+@pytest.mark.parametrize("kind", ["laplace", "mixed"])
+def test_queries_that_move_one_way_cost_half_their_share(
+    kind: str, run: str, scales: tuple[float, float]
+) -> None:
+    noise = "gaussian" if kind == "mixed" else "laplace"
+    bound = bound_of(hs.mechanisms.AboveThreshold(*scales, threshold_noise=noise, monotone=True))
+    of_threshold, of_query, reach = KINDS[kind]
+    noises = of_threshold(scales[0]), of_query(scales[1])
+    lower = RUNS[run][0]
+    upper = [one + (1.0, 0.6)[place % 2] for place, one in enumerate(lower)]
+    with mp.workdps(15):
+        p, q = (outcomes(one, *noises, reach * scales[0]) for one in (lower, upper))
+    for epsilon in (-0.5, -0.1, 0.0, 0.2, 0.7):
+        most = profile(bound, epsilon) + 1e-9
+        assert stick(p, q, epsilon) <= most
+        assert stick(q, p, epsilon) <= most
+
+
 @each_scale
 def test_the_largest_loss_is_the_classical_one_and_runs_come_near_it(
     scales: tuple[float, float],
@@ -149,6 +169,17 @@ def test_the_largest_loss_is_the_classical_one_and_runs_come_near_it(
     assert bound_of(
         hs.mechanisms.AboveThreshold(threshold, query, monotone=True)
     ).supremum == pytest.approx(1 / threshold + 1 / query, rel=4e-15)
+
+
+def test_runs_come_near_the_largest_loss() -> None:
+    # Three "below" from far above the threshold, then one "above" from far below it.
+    lower, upper = (12.0, 12.0, 12.0, -25.0), (13.0, 13.0, 13.0, -26.0)
+    with mp.workdps(20):
+        noises = laplace(3.0), laplace(2.0)
+        p, q = (outcomes(one, *noises, 150.0) for one in (lower, upper))
+        reached = float(mp.log(p[3] / q[3]))
+    bound = bound_of(hs.mechanisms.AboveThreshold(3.0, 2.0))
+    assert 0.98 * bound.supremum < reached < bound.supremum
 
 
 def attacked_masses(
@@ -228,6 +259,35 @@ def test_the_lower_loss_of_extreme_scales_is_one_query_halfway(
         assert float(mp.log(p[0] / p[1])) == pytest.approx(float(attained.epsilon), rel=1e-6)
 
 
+def test_a_pair_is_attained_by_what_later_queries_reveal() -> None:
+    plan = hs.mechanisms.SparseVector(20.0, 40.0, positives=10)
+    one = hs.mechanisms.SparseVector(20.0, 40.0, positives=10, queries=1)
+    many, single = hs.epsilon(plan, 1e-6), hs.epsilon(one, 1e-6)
+    assert isinstance(many, hs.Certified)
+    assert isinstance(single, hs.Certified)
+    assert many.lower > 2.2 * single.lower
+    assert many.upper < 1.0
+
+
+def test_every_accountant_knows_of_many_runs_what_the_queries_reveal() -> None:
+    plan = hs.mechanisms.SparseVector(
+        40.0, 80.0, positives=30, queries=50, threshold_noise="gaussian"
+    )
+    for accountant in ("rdp", "moments", "prv"):
+        answer = hs.epsilon(plan, 1e-5, accountant=accountant)
+        assert isinstance(answer, hs.Certified)
+        # One query halfway, thirty times, cost 0.14916.
+        assert answer.lower > 0.14915
+
+
+def test_equal_scales_are_the_limit_of_unequal_ones() -> None:
+    equal = loss_of(hs.mechanisms.AboveThreshold(0.05, 0.05)).attained
+    close = loss_of(hs.mechanisms.AboveThreshold(0.05, 0.050000000000001)).attained
+    assert isinstance(equal, RandomizedResponsePairLoss)
+    assert isinstance(close, RandomizedResponsePairLoss)
+    assert float(equal.epsilon) == pytest.approx(float(close.epsilon), rel=1e-12)
+
+
 THREE = OutcomesLoss(tuple((Fraction(one), Fraction(4 - one)) for one in (1, 2, 3)))
 TAILED = (
     AboveThresholdGaussianLoss(Fraction(3, 2), 0.5, 1.2, THREE),
@@ -287,6 +347,22 @@ def test_the_cells_hold_their_masses(loss: AboveThresholdGaussianLoss) -> None:
 
 
 @each_tailed
+@pytest.mark.parametrize("c", [1e-6, 0.5, 3.0, 12.0])
+def test_the_moments_are_those_of_atoms_and_cells(
+    loss: AboveThresholdGaussianLoss, c: float
+) -> None:
+    atoms = loss.atoms()
+    with mp.workdps(30):
+        truth = truth_of(loss, -mp.inf, mp.inf, c)
+        for one, log_p in zip(atoms.loss, atoms.log_p, strict=True):
+            truth += mp.exp(mp.mpf(float(log_p)) + c * mp.mpf(float(one)))
+        found = loss.cgf_bounds(c)
+        # The atoms' logarithms are floats, so that near c = 0 the sum has an absolute error.
+        assert abs(mp.log(truth) - found.midpoint) <= 1e-13 * (1 + c) + 1e-13 * found.midpoint
+    assert found.radius <= 1e-15 * found.midpoint + 5e-324
+
+
+@each_tailed
 @pytest.mark.parametrize("c", [1e-9, 1e-3, 0.5, 12.0])
 def test_the_cumulants_are_the_derivatives_of_k_which_vanishes_at_0(
     loss: AboveThresholdGaussianLoss, c: float
@@ -302,12 +378,50 @@ def test_the_cumulants_are_the_derivatives_of_k_which_vanishes_at_0(
         assert at.value == pytest.approx(c * at.first_derivative, rel=1e-7)
 
 
+def test_slopes_at_large_orders_are_those_of_many_digits() -> None:
+    plan = hs.mechanisms.AboveThreshold(
+        4, 8, threshold_noise="gaussian", query_noise="gaussian", queries=50, monotone=True
+    )
+    whole = dominating_pair(plan).removing
+    assert isinstance(whole, DominatedLoss)
+    loss = whole.dominating
+    assert isinstance(loss, AboveThresholdGaussianLoss)
+    # Where the tails have next to no probability, and decide all the same.
+    for c in (1e3, 1e8):
+        _, slope, _ = loss._cumulants(c)
+        assert loss.cgf_estimate(c).first_derivative == pytest.approx(float(slope), rel=1e-6)
+    slopes = [loss.cgf_estimate(10.0**digits).first_derivative for digits in range(8, 60)]
+    assert slopes == sorted(slopes)
+
+
 MANY = [
     (1.0, 2.0, 1),
     (2.0, 4.0, 3),
     (10.0, 20.0, 1000),
     (3.0, 1.0, 50),
 ]
+
+
+@each_run
+@pytest.mark.parametrize("scales", [(1.0, 2.0), (0.7, 1.1)], ids=str)
+@pytest.mark.parametrize("c", [0.2, 1.0, 4.0])
+def test_no_run_with_gaussian_noise_exceeds_the_bound(
+    run: str, scales: tuple[float, float], c: float
+) -> None:
+    mechanism = hs.mechanisms.AboveThreshold(
+        *scales,
+        threshold_noise="gaussian",
+        query_noise="gaussian",
+        queries=len(RUNS[run][0]),
+    )
+    loss = renyi_bound(mechanism, Fraction(2), None)
+    p, q = pair_of("gaussian", run, scales)
+    for first, second in ((p, q), (q, p)):
+        pairs = zip(first, second, strict=True)
+        moment = mp.fsum(a * (a / b) ** c for a, b in pairs)
+        assert mp.log(moment) <= loss.bound(c) + 1e-12
+        found = loss_of(mechanism).cgf_bounds(c)
+        assert mp.log(moment) <= found.midpoint + found.radius + 1e-12
 
 
 @pytest.mark.parametrize(("threshold", "query", "queries"), MANY)
@@ -379,6 +493,26 @@ def test_without_noise_nothing_is_proven_but_everything_is_possible(
     delta = hs.delta(hs.mechanisms.AboveThreshold(*scales), 1.0, accountant="rdp")
     assert isinstance(delta, hs.Certified)
     assert (delta.lower, delta.upper) == (0.0, 1.0)
+
+
+@pytest.mark.parametrize("positives", [1, 7])
+def test_a_sparse_vector_is_as_many_runs_and_never_costs_more_than_their_sum(
+    positives: int,
+) -> None:
+    plan = hs.mechanisms.SparseVector(20.0, 40.0, positives=positives)
+    once = hs.mechanisms.AboveThreshold(20.0, 40.0)
+    assert plan.mechanism == once**positives
+    found = hs.epsilon(plan, 1e-9, accountant="rdp")
+    assert isinstance(found, hs.Certified)
+    assert 0.0 < found.lower < found.upper <= positives * 0.1 * (1 + 1e-14)
+    assert found.upper == hs.epsilon(once**positives, 1e-9, accountant="rdp").upper
+
+
+def test_many_positives_cost_less_than_their_sum() -> None:
+    many = hs.epsilon(
+        hs.mechanisms.SparseVector(200.0, 400.0, positives=400), 1e-5, accountant="rdp"
+    )
+    assert float(many) < 0.5 * 400 * 0.01
 
 
 def bounds_of_both_directions(kind: str, scales: tuple[float, float], x: Any) -> Any:

@@ -88,6 +88,18 @@ def test_no_queries_that_a_search_finds_exceed_the_bound(
         assert found <= profile(bound, x) + 2e-4
 
 
+@pytest.mark.parametrize("monotone", [False, True])
+@pytest.mark.parametrize("scales", [(2.0, 4.0), (1.0, 6.0)], ids=str)
+def test_no_queries_with_a_gaussian_threshold_exceed_the_bound(
+    scales: tuple[float, float], monotone: bool
+) -> None:
+    threshold, query = scales
+    bound = gaussian_bound(Fraction(threshold), 1 / query, monotone)
+    for seed, epsilon in enumerate((0.0, 0.05, 0.1, 0.2, 0.4, 0.6)):
+        found = largest_found(threshold, query, math.exp(epsilon), monotone, True, seed)
+        assert found <= profile(bound.middle, math.exp(epsilon)) + 2e-4
+
+
 @pytest.mark.parametrize(
     "attack", [((-0.78, -0.3, -0.1, 0.3, 0.8), (1, -1, 1, 1, -1)), ((-0.4, 0.0), (1, -1))], ids=str
 )
@@ -116,6 +128,13 @@ def test_the_pair_is_its_own_mirror_image_and_is_bounded(
     largest = scales[0] + (1 if monotone else 2) * scales[1]
     assert bound.supremum == pytest.approx(largest, rel=4e-15)
     assert bound.supremum >= largest
+
+
+def test_more_noise_reveals_less() -> None:
+    for x in (1.0, 1.02, 1.07):
+        values = [profile(laplace_bound(0.05, one, False), x) for one in (0.01, 0.02, 0.03)]
+        assert values == sorted(values)
+        assert profile(laplace_bound(0.05, 0.02, True), x) <= values[1] + 1e-15
 
 
 def test_without_noise_of_the_threshold_to_shift_only_the_queries_count() -> None:

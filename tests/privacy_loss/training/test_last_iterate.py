@@ -3,6 +3,7 @@
 import math
 from typing import Any, cast
 
+import numpy as np
 import pytest
 
 import hockeystick as hs
@@ -65,6 +66,12 @@ def test_regularised_logistic_regression_costs_what_the_papers_program_says() ->
     assert found == [4.34, 5.60, 7.58, 4.32, 5.51, 7.09]
 
 
+def test_small_steps_leave_an_interval() -> None:
+    run = last(3.0, 2000, convexity=0.004, smoothness=2.0, **MNIST)
+    low, high = mus(run)
+    assert 0.7 < low < high == mus(last(3.0, 2000, convexity=0.004, smoothness=20.0, **MNIST))[1]
+
+
 def test_a_partial_epoch_has_the_uses_of_the_last_batch() -> None:
     assert mus(last(2.0, 41, **CYCLE))[1] == mus(last(2.0, 50, **CYCLE))[1]
     assert mus(last(2.0, 7, **CYCLE)) == (1.0, 1.0)
@@ -102,3 +109,91 @@ def test_quadratics_that_turn_around_in_each_step_have_no_lower_end() -> None:
     assert mus(last(2.0, 9, convexity=10.0, **turning))[0] == 0.0
     low, high = mus(last(2.0, 9, convexity=9.0, **turning))
     assert low == high
+
+
+def test_digits_of_an_exact_answer_are_those_of_the_closed_form() -> None:
+    found = hs.epsilon(last(3.0, 7, **FULL), 1e-5, digits=200)
+    with mp.workdps(230):
+        mu = 2 * mp.sqrt(7) / 3
+        target = mp.mpf(10) ** -5
+        for end, sign in ((found.lower, 1), (found.upper, -1)):
+            eps = mp.mpf(end)
+            delta = mp.ncdf(mu / 2 - eps / mu) - mp.exp(eps) * mp.ncdf(-mu / 2 - eps / mu)
+            assert sign * (delta - target) >= 0
+        assert mp.mpf(found.upper) - mp.mpf(found.lower) < mp.mpf(10) ** -195
+
+
+class Grid:
+    """Runs of one number on a grid, by convolution: runs that are no Gaussian."""
+
+    def __init__(self, reach: float, size: int = 1601) -> None:
+        self.axis = np.linspace(-reach, reach, size)
+        kernel = np.exp(-0.5 * (self.axis[:, None] - self.axis) ** 2)
+        self.kernel = kernel / kernel.sum(axis=0)
+
+    def after(self, mass: Any, moved: Any, ends: tuple[float, float] | None = None) -> Any:
+        """Return the masses after a step to ``moved``, noise of deviation 1, and a projection."""
+        mass = self.kernel @ np.bincount(self._at(moved), mass, minlength=self.axis.size)
+        if ends is None:
+            return mass
+        kept = np.clip(self.axis, *ends)
+        return np.bincount(self._at(kept), mass, minlength=self.axis.size)
+
+    def start(self, at: float) -> Any:
+        """Return the masses of a model at a place."""
+        return np.bincount(self._at(np.array([at])), [1.0], minlength=self.axis.size)
+
+    def _at(self, values: Any) -> Any:
+        step = self.axis[1] - self.axis[0]
+        places = np.rint((values - self.axis[0]) / step).astype(int)
+        return np.clip(places, 0, self.axis.size - 1)
+
+
+def costs_no_more(plan: hs.Mechanism, one: Any, other: Any) -> float:
+    """Assert that two laws are within a plan's bound; return their delta at epsilon 0."""
+    for first, second in ((one, other), (other, one)):
+        for epsilon in (0.0, 0.2, 0.5, 1.0, 2.0):
+            delta = float(np.maximum(first - math.exp(epsilon) * second, 0.0).sum())
+            assert delta <= hs.delta(plan, epsilon).upper + 1e-3
+    return float(np.maximum(one - other, 0.0).sum())
+
+
+@pytest.mark.parametrize("period", [1, 3])
+def test_no_bent_losses_cost_more_than_the_bound(period: int) -> None:
+    # Objectives of curvatures 0.1 and 1, eta = 1; a record pulls by 1/2, here or there.
+    grid = Grid(12.0)
+    steps = 4 * period
+    laws = []
+    for pull in (0.5, -0.5):
+        mass = grid.start(0.0)
+        for t in range(steps):
+            centre = 0.7 * (-1) ** t
+            moved = 0.9 * grid.axis - 0.9 * np.clip(grid.axis - centre, -1.0, 1.0)
+            used = (steps - 1 - t) % period == 0
+            mass = grid.after(mass, moved + (pull if used else 0.0))
+        laws.append(mass)
+    curved: dict[str, Any] = {"step_size": 1.0, "smoothness": 1.0, "convexity": 0.1}
+    plan = last(2.0, steps, examples=period, batch_size=1, batches="cyclic", **curved)
+    assert costs_no_more(plan, *laws) > 0.5 * hs.delta(plan, 0.0).upper
+
+
+@pytest.mark.parametrize("diameter", [0.5, 2.0, 6.0])
+@pytest.mark.parametrize("period", [1, 3])
+def test_no_linear_losses_in_an_interval_cost_more_than_the_bound(
+    diameter: float, period: int
+) -> None:
+    grid = Grid(diameter / 2 + 8.0)
+    steps = 20 * period
+    ends = (-diameter / 2, diameter / 2)
+    laws = []
+    for pull in (0.25, -0.25):
+        mass = grid.start(0.0)
+        for t in range(steps):
+            used = (steps - 1 - t) % period == 0
+            mass = grid.after(mass, grid.axis + (pull if used else 0.0), ends)
+        laws.append(mass)
+    flat: dict[str, Any] = {"batch_size": 1, "step_size": 1.0, "smoothness": 1.0}
+    plan = last(4.0, steps, examples=period, diameter=diameter, gradient_bound=0.25, **flat)
+    assert costs_no_more(plan, *laws) > 0.15 * hs.delta(plan, 0.0).upper
+    released = last(4.0, steps, examples=period, **flat)
+    assert hs.delta(plan, 0.5).upper <= hs.delta(released, 0.5).upper

@@ -208,21 +208,6 @@ def test_the_printed_interval_is_hardly_wider_than_the_interval(lower: Any, rela
     assert printed_upper - printed_lower <= 1.25 * answer.width
 
 
-@given(st.integers(1, 10**60), st.integers(-2000, 300), st.integers(1, 10**9))
-def test_long_intervals_print_as_many_digits_as_their_width_needs(
-    mantissa: Any, exponent: Any, gap: Any
-) -> None:
-    with mpmath.workdps(80):
-        lower = mpmath.mpf(mantissa) * mpmath.mpf(10) ** exponent
-        upper = lower * (1 + gap * mpmath.mpf(10) ** -60)
-        answer = certified(lower, lower, upper)
-        _, printed_lower, printed_upper = printed(answer)
-        assert exact(printed_lower) <= exact_mpf(lower)
-        assert exact(printed_upper) >= exact_mpf(upper)
-        spread = exact(printed_upper) - exact(printed_lower)
-        assert 0 < spread <= Fraction(5, 4) * (exact_mpf(upper) - exact_mpf(lower))
-
-
 def exact_mpf(value: Any) -> Fraction:
     """Return an mpf exactly."""
     mantissa, exponent = value.man_exp

@@ -104,14 +104,6 @@ def test_the_steps_that_ran_cost_no_more_than_the_budget(text_example: Any) -> N
     assert spent.upper == hs.epsilon(found, 1e-4).upper <= 3.0
 
 
-def test_a_sentence_is_there_once_and_seen_in_training_or_not(text_example: Any) -> None:
-    said = [one for library in text_example.LIBRARIES for one in text_example.sentences(library)]
-    seen, unseen = text_example.texts()
-    assert len(seen) + len(unseen) == len(set(said)) < len(said)
-    assert len(seen) > 10_000
-    assert abs(len(seen) - 4 * len(unseen)) < 5
-
-
 def test_prose_is_cut_into_sentences_without_headings_and_code(text_example: Any) -> None:
     docstring = """Return the eigenvalues of a matrix.
 
@@ -155,10 +147,3 @@ def test_ways_to_add_noise_are_within_one_budget() -> None:
     for way in module.TUNED:
         spent = hs.epsilon(way.planned(1437), module.DELTA)
         assert module.EPSILON * 0.99 <= spent.upper <= module.EPSILON
-
-
-def test_each_way_to_add_noise_trains_some_steps() -> None:
-    text = _printed(_loaded("dp_ftrl_digits"), "--runs", "1", "--steps", "3")
-    rows = [line for line in text.splitlines() if line.count("%") == 3]
-    assert len(rows) == 3
-    assert "1 trainings each within (1, 0.0001)-DP" in text

@@ -237,13 +237,3 @@ def test_bad_input_is_named(name: str, value: Any) -> None:
 def test_what_is_none_cannot_be_read() -> None:
     with pytest.raises(ParameterError, match="a PrivacyLossDistribution"):
         from_pld(hs.Gaussian(1))
-
-
-def test_ends_that_are_not_convex_do_not_make_it_a_multiple_of_a_distribution() -> None:
-    plan = hs.PoissonSubsampled(hs.Gaussian(1), 0.1) ** 10
-    pld = to_pld(plan, step=0.01)
-    for pmf in (pld._pmf_remove, pld._pmf_add):
-        assert 1.0 <= pmf.to_dense_pmf()._probs.sum() + pmf._infinity_mass <= 1.0 + 1e-9
-    for epsilon in (0.0, 0.5, 2.0, 4.0):
-        truth = hs.delta(plan, epsilon)
-        assert truth.lower <= pld.get_delta_for_epsilon(epsilon) <= truth.upper * (1.0 + 1e-6)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import random
 import signal
-import time
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,7 @@ import pytest
 pytest.importorskip("torch")
 
 import torch
-from torch.utils.data import Dataset, TensorDataset, get_worker_info
+from torch.utils.data import Dataset, get_worker_info
 
 import hockeystick as hs
 from hockeystick.adapters.torch import make_private
@@ -85,12 +84,6 @@ def test_workers_fetch_the_batches_that_are_drawn(sampling: str) -> None:
     assert _drawn(other) == expected
     assert torch.equal(private.model.weight, other.model.weight)
     other.close()
-
-
-def test_workers_fetch_batches_without_an_example_too() -> None:
-    plan = hs.DPSGD(examples=EXAMPLES, rate=1e-9, steps=3, noise_multiplier=1)
-    private = _loop(plan=plan, loading=WORKERS)
-    assert _drawn(private) == [[]] * 3
 
 
 def _interrupting() -> Any:
@@ -177,15 +170,6 @@ def test_a_state_that_is_ahead_is_gone_on_with(tmp_path: Path) -> None:
     first.close()
 
 
-def test_several_examples_at_once_are_asked_of_torchs_own_tensors_alone() -> None:
-    data = TensorDataset(torch.ones(EXAMPLES, 2), torch.zeros(EXAMPLES, dtype=torch.long))
-    options: dict[str, Any] = {"seed": 3, "not_private": True}
-    private, other = _loop(data, **options), _loop(data, loading=WORKERS, **options)
-    assert _drawn(private) == _drawn(other)
-    assert torch.equal(private.model.weight, other.model.weight)
-    other.close()
-
-
 @pytest.mark.parametrize(
     "loading",
     [{"batch_size": 3}, {"num_workers": -1}, {"prefetch_factor": 2}, {"num_workers": "2"}, 2, None],
@@ -194,22 +178,6 @@ def test_several_examples_at_once_are_asked_of_torchs_own_tensors_alone() -> Non
 def test_options_that_decide_what_is_drawn_or_are_none_are_refused(loading: Any) -> None:
     with pytest.raises(ParameterError, match=r"loading must be .* DataLoader"):
         _loop(loading=loading)
-
-
-def test_workers_fetch_ahead_while_a_step_runs(tmp_path: Path) -> None:
-    def touched(place: int) -> None:
-        (tmp_path / f"{place}").touch()
-
-    plan = hs.DPSGD(
-        examples=EXAMPLES, batch_size=5, epochs=1, noise_multiplier=1, sampling="random-allocation"
-    )
-    private = _loop(Places(touched), plan=plan, loading=WORKERS | {"prefetch_factor": 5})
-    first = next(iter(private.loader))
-    until = time.monotonic() + 600
-    while len(list(tmp_path.iterdir())) < EXAMPLES and time.monotonic() < until:
-        time.sleep(0.01)
-    assert len(list(tmp_path.iterdir())) == EXAMPLES > len(first)
-    private.close()
 
 
 class Augmented(Places):

@@ -224,11 +224,3 @@ def test_a_plan_that_releases_nothing_says_so() -> None:
     ):
         (found,) = hs.answers.cautions(hs.epsilon(plan, 1e-5), plan, delta=1e-5)
         assert found.text == said
-
-
-def test_rounds_that_all_run_on_one_sample_are_told_from_rounds_that_draw_their_own() -> None:
-    tree = hs.mechanisms.TreeAggregation(10, leaves=7)
-    for plan in (hs.PoissonSubsampled(tree, 0.1), hs.PoissonSubsampled(tree, 0.1) @ hs.Laplace(9)):
-        (found,) = hs.answers.cautions(hs.epsilon(plan, 1e-5), plan, delta=1e-5)
-        assert found.text.startswith("all rounds run on one and the same sample")
-    assert hs.answers.cautions(hs.epsilon(tree, 1e-5), tree, delta=1e-5) == ()

@@ -98,13 +98,6 @@ def test_a_pure_budget_has_delta_0() -> None:
     assert told["budget"] == {"epsilon": 1.0, "delta": 0.0}
 
 
-def test_where_nothing_provably_misses_the_target_no_plan_is_named() -> None:
-    at_end = hs.calibrate(STEP, "rate", hs.ApproxDP(epsilon=9, delta=1e-5))
-    assert at_end.status == "end of domain"
-    assert at_end.misses is None
-    assert document(at_end)["misses"] is None
-
-
 WRONG: list[tuple[Any, dict[str, Any], str]] = [
     (1.0, {}, "answer must be a Certified or a Calibrated; got 1.0"),
     (STEP, {}, "Calibrated (what hockeystick.epsilon(plan, delta) returns, with the plan beside"),

@@ -139,20 +139,6 @@ def test_a_whole_number_that_was_solved_for_is_verified() -> None:
     assert hs.verify(told).status == "refuted"
 
 
-def test_what_was_spent_before_is_verified_with_the_rest() -> None:
-    budget = hs.ApproxDP(epsilon=2, delta=1e-5)
-    spent = hs.Gaussian(5.0)
-    found = hs.calibrate(STEP**100, "noise_multiplier", budget, spent=spent)
-    assert hs.verify(found).status == "verified"
-
-
-def test_users_with_several_examples_are_not_covered() -> None:
-    plan = hs.DPSGD(rate=0.01, steps=10, noise_multiplier=2.0, examples_per_user=3)
-    verdict = hs.verify(document_of(plan, "delta"))
-    assert (verdict.status, verdict.exit_status) == ("not covered", 3)
-    assert "users with several examples" in verdict.reason
-
-
 def test_another_target_is_not_covered() -> None:
     found = hs.calibrate(hs.Gaussian(1.0), "noise_multiplier", hs.GDP(0.5))
     verdict = hs.verify(found)

@@ -134,18 +134,6 @@ def test_json_says_how_far_a_participant_moves_an_encoder(run: Run) -> None:
     assert Fraction(math.nextafter(sensitivity, 0)) ** 2 < square
 
 
-def test_answers_by_renyi_divergences_say_the_best_order(run: Run) -> None:
-    asked = ("epsilon", *TRAINING, "--delta", "1e-5", "--accountant", "rdp")
-    plan = hs.DPSGD(rate=0.1, steps=100, noise_multiplier=1)
-    order = hs.accountants.best_order(plan, 1e-5)
-    assert told(run, *asked)["order"] == order
-    _, out, _ = run(*asked)
-    assert f"best order  {order:.4g} " in out
-    _, out, _ = run(*asked[:-1], "contour")
-    assert "best order" not in out
-    assert "order" not in told(run, "delta", *TRAINING, "--epsilon", "1", "--accountant", "rdp")
-
-
 def test_json_of_an_approximation_has_no_bounds(run: Run) -> None:
     answer = told(run, "epsilon", *TRAINING, "--delta", "1e-5", "--accountant", "gdp")
     assert answer["kind"] == "approximation"
@@ -161,24 +149,6 @@ def test_json_spells_inf_as_text(run: Run) -> None:
     assert answer["plan"]["noise_multiplier"] == "inf"
     loud = ("--rate", "0.5", "--steps", "9", "--noise-multiplier", "0")
     assert told(run, "epsilon", *loud, "--delta", "1e-5")["upper"] == "inf"
-
-
-def test_a_user_s_examples_are_in_the_answer_for_people_and_programs(run: Run) -> None:
-    asked = (*TRAINING, "--examples", "1000", "--delta", "1e-6", "--examples-per-user", "3")
-    status, out, err = run("epsilon", *asked)
-    assert (status, err) == (0, "")
-    words = " ".join(line.strip("│ ") for line in out.splitlines())
-    assert "1,000 examples, up to 3 of one user" in words
-    assert "up to 3 examples, all of one user" in words
-    assert told(run, "epsilon", *asked)["plan"]["examples_per_user"] == 3
-
-
-def test_digits_are_all_in_the_answer(run: Run) -> None:
-    asked = (*TRAINING, "--delta", "1e-5", "--digits", "30")
-    answer = told(run, "epsilon", *asked)
-    assert answer["lower"][:28] == answer["upper"][:28]
-    _, out, _ = run("epsilon", *asked)
-    assert answer["lower"][:28] in out
 
 
 def test_delta_answers_what_epsilon_was_asked(run: Run) -> None:
@@ -202,26 +172,6 @@ def test_comparison_has_a_row_for_each_accountant_and_marks_what_is_too_low(run:
     assert rows["gdp"]["kind"] == "approximation"
     assert rows["gdp"]["below_the_truth"]
     assert answer["proven"]["upper"] == rows["contour"]["answer"]["upper"]
-
-
-@pytest.mark.parametrize("columns", ["60", "100"])
-def test_comparison_for_people_labels_every_row(
-    run: Run, monkeypatch: pytest.MonkeyPatch, columns: str
-) -> None:
-    monkeypatch.setenv("COLUMNS", columns)
-    _, out, _ = run("compare", *TRAINING, "--delta", "1e-5")
-    for word in ("closed-form", "contour", "rdp", "gdp", "exact", "bound", "approximation"):
-        assert word in out
-    assert "mu of gdp about 1.31083 (central limit theorem: no bound)" in " ".join(out.split())
-    assert "the truth" in out
-    assert "below the truth" in " ".join(out.split())
-    assert "the same" in out
-    assert " 1 times" not in out
-    # A narrow terminal has a block for each row, which begins with its label.
-    lines = [line.removeprefix("accountant ") for line in out.splitlines()]
-    names = [words[0] for line in lines if (words := line.split())]
-    answered = [names.index(name) for name in ("contour", "rdp", "gdp", "edgeworth")]
-    assert max(answered) < names.index("closed-form") < names.index("basic")
 
 
 def test_the_headline_is_rounded_up_and_the_interval_outwards(run: Run) -> None:
@@ -303,34 +253,6 @@ def test_noise_alone_has_no_adjacency_to_override(run: Run, write: Write, comman
     assert "no DPSGD alone in which to override adjacency: change the text itself" in err
 
 
-def test_a_plan_is_told_with_the_schedules_that_it_follows(run: Run, tmp_path: Path) -> None:
-    path = tmp_path / "plan.toml"
-    kind = '{ kind = "exponential", end = 0.5 }'
-    path.write_text(
-        "delta = 1e-5\n[dpsgd]\nrate = 0.01\nsteps = 10\nnoise_multiplier = 2\n"
-        f"schedule = {kind}\nbatch_schedule = {kind}\n",
-        encoding="utf-8",
-    )
-    _, out, _ = run("epsilon", str(path))
-    words = " ".join(out.replace("│", " ").split())
-    assert "10 steps, exponential noise schedule, exponential batch schedule" in words
-
-
-def test_mu_is_a_second_answer_beside_epsilon(run: Run) -> None:
-    asked = ("epsilon", *TRAINING, "--delta", "1e-5")
-    plan = hs.DPSGD(rate=0.1, steps=100, noise_multiplier=1)
-    summary = hs.accountants.gaussian_summary(plan, least_rate=1e-4)
-    found = told(run, *asked, "--mu", "--least-rate", "1e-4")
-    assert found["gaussian"] == summary.as_dict()
-    assert found["upper"] == told(run, *asked)["upper"]
-    assert "gaussian" not in told(run, *asked)
-    status, out, _ = run(*asked, "--mu", "--least-rate", "1e-4")
-    assert status == 0
-    assert f"mu          {summary.mu.upper:.6g}"[:-1] in out
-    assert "at error rates from 0.0001 on" in out
-    assert "regret" in out
-
-
 def test_a_rate_without_mu_is_refused(run: Run) -> None:
     asked = ("epsilon", *TRAINING, "--delta", "1e-5", "--least-rate", "1e-4")
     status, out, err = run(*asked)
@@ -378,25 +300,6 @@ def test_an_interval_wider_than_expected_is_told_as_such(
     words = " ".join(out.replace("│", " ").split())
     assert ("nothing narrower is proven here" in words) == (why is not None)
     assert why is None or f"here, as {why}" in words
-
-
-def test_a_comparison_calls_a_wide_interval_a_bound_and_no_estimate_proven(run: Run) -> None:
-    answer = told(run, "compare", "Exponential(0.5)**30", "--delta", "1e-6")
-    assert {row["accountant"]: row["kind"] for row in answer["accountants"]}["prv"] == "bound"
-    _, out, _ = run("compare", "Exponential(0.5)**30", "--delta", "1e-6")
-    assert out.count("best proven") == 2
-    assert out.count("between the") == 2
-    (below,) = (line for line in out.splitlines() if line.startswith("gdp "))
-    assert below.split()[2:4] == ["between", "the"]
-
-
-def test_batches_that_a_loader_would_round_come_with_the_rate_that_it_has(run: Run) -> None:
-    sizes = ("--examples", "50000", "--steps", "3", "--noise-multiplier", "3", "--delta", "1e-6")
-    out = run("epsilon", *sizes, "--batch-size", "4096")[1]
-    words = " ".join(out.replace("│", " ").split())
-    assert "= 13 of them: for it give --rate 1/13, or with drop_last --rate 1/12" in words
-    assert "loader" not in run("epsilon", *sizes, "--batch-size", "500")[1]
-    assert run("epsilon", *sizes, "--batch-size", "4096", "--short")[1].count("\n") == 1
 
 
 @pytest.mark.parametrize("command", ["epsilon", "delta"])

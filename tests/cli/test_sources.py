@@ -34,21 +34,6 @@ def told(run: Run, *arguments: str) -> Any:
     return json.loads(out)
 
 
-def test_a_plan_is_written_out_for_each_command(run: Run, tmp_path: Path) -> None:
-    epsilon = hs.epsilon(PLAN, 1e-6).upper
-    assert told(run, "epsilon", TEXT, "--delta", "1e-6")["upper"] == epsilon
-    assert told(run, "delta", TEXT, "--epsilon", "1")["upper"] == hs.delta(PLAN, 1).upper
-    assert told(run, "compare", TEXT, "--delta", "1e-6")["proven"]["upper"] == epsilon
-    assert told(run, "tradeoff", TEXT, "--fpr", "0.1")["plans"][0]["label"] == TEXT
-    asked = ("solve", TEXT, "--parameter", "scale", "--epsilon", "3", "--delta", "1e-6")
-    assert told(run, *asked)["achieved"]["upper"] <= 3
-    assert told(run, "convert", "Laplace(2)", "--to", "PureDP")["result"]["epsilon"] >= 0.5
-    assert told(run, "verify", "Laplace(2)", "--epsilon", "0.3")["status"] == "verified"
-    page = tmp_path / "page.html"
-    assert run("report", TEXT, "--delta", "1e-6", "-o", str(page)).status == 0
-    assert "hockeystick epsilon &#39;Laplace(2)**3 @ Gaussian(4)&#39;" in page.read_text("utf-8")
-
-
 def test_what_holds_for_a_mechanism_is_said_where_it_is_converted(run: Run) -> None:
     assert told(run, "convert", "Laplace(2)", "--to", "PureDP")["assumptions"]
     assert not told(run, "convert", "PureDP(2)", "--to", "ZCDP")["assumptions"]
@@ -177,18 +162,6 @@ def test_a_number_is_set_by_its_path_in_the_file_or_in_the_plan(run: Run, write:
     assert "scale is set twice; set it once" in run(*again).err
     written = ("epsilon", "Laplace(2)", "--set", "release[0].scale=3")
     assert "'Laplace(2)' is no plan file" in run(*written).err
-
-
-def test_choices_of_a_file_are_set_and_flags_of_dpsgd_say_how(run: Run, write: Write) -> None:
-    text = "delta = 1e-5\n[[release]]\nmechanism = 'FedSDP'\ntotal_clients = 1000\nrounds = 5\n"
-    path = write(f"{text}clients_per_round = 10\nnoise_multiplier = 1\nsampling = 'poisson'\n")
-    for flag, word in (("sampling", "fixed-size"), ("adjacency", "zero-out")):
-        how = f"release[0].{flag}={word}"
-        status, _, err = run("epsilon", path, f"--{flag}", word)
-        assert (status, f"a [[release]] has it: --set '{how}'" in err) == (2, True)
-        assert told(run, "epsilon", path, "--set", how)["plan"][flag] == word
-    assert "did you mean 'zero-out'?" in run("epsilon", path, "--set", f"{how}s").err
-    assert "--set 'release[0].rounds=400'" in run("epsilon", path, "--rounds", "9").err
 
 
 def test_help_says_what_a_plan_may_be(run: Run) -> None:

@@ -121,20 +121,6 @@ def test_an_interrupt_is_one_line_and_status_130(run: Run, monkeypatch: pytest.M
     assert run("epsilon", *TRAINING) == (130, "", "hockeystick: interrupted\n")
 
 
-@pytest.mark.parametrize("encoding", ["ascii", "iso8859-1", "utf-8"])
-def test_any_encoding_of_the_terminal_will_do(write: Write, encoding: str) -> None:
-    path = write("title = 'Größe ∂'\n[dpsgd]\nrate = 0.1\nsteps = 100\nnoise_multiplier = 1\n")
-    run = process("epsilon", path, "--delta", "1e-5", PYTHONIOENCODING=encoding)
-    assert (run.returncode, run.stderr) == (0, b"")
-    out = run.stdout.decode(encoding)
-    assert ("╭" in out) == (encoding == "utf-8")
-    assert ("Größe" in out) == (encoding != "ascii")
-    refused = process("epsilon", path + "∂", PYTHONIOENCODING=encoding)
-    assert refused.returncode == 2
-    assert refused.stdout == b""
-    assert len(refused.stderr.splitlines()) == 1
-
-
 @pytest.mark.parametrize(("no_color", "coloured"), [("", True), ("1", False)])
 def test_colour_is_for_terminals_unless_refused(
     monkeypatch: pytest.MonkeyPatch, no_color: str, coloured: bool

@@ -38,18 +38,6 @@ def test_true_positive_rates_and_the_advantage_are_upper_ends() -> None:
     assert found.advantage == hs.delta(QUERIES.plan, epsilon=0).upper
 
 
-def test_curves_are_epsilons_of_the_plan_so_far_and_at_other_noises() -> None:
-    state = State(PlanFile(plan=hs.DPSGD(rate=1, steps=9, noise_multiplier=4), delta=1e-5))
-    unit, stages = answers.stages_of(state, True)
-    course = answers.points(stages, state.delta)
-    assert unit == "epochs"
-    assert course[-1].upper == hs.epsilon(state.plan, delta=1e-5).upper
-    noises = answers.points(answers.noises_of(state, False), state.delta)
-    for one in noises[::4]:
-        plan = hs.DPSGD(rate=1, steps=9, noise_multiplier=one.at)
-        assert one.upper == hs.epsilon(plan, delta=1e-5).upper
-
-
 @pytest.mark.parametrize("parts", [(), (hs.Gaussian(30),)])
 @pytest.mark.parametrize(("name", "target"), [("noise_multiplier", 1.7), ("steps", 1.1)])
 def test_what_is_solved_for_meets_the_target(

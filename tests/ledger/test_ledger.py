@@ -341,13 +341,6 @@ def test_a_cap_is_for_the_neighbours_of_its_whole(url: str) -> None:
     assert hs.ledger.datasets(url) == ("cap", "whole")
 
 
-def test_an_expected_plan_is_not_passed_over_in_silence(folder: Path) -> None:
-    budget = hs.ApproxDP(8.0, 1e-5)
-    hs.Ledger(folder / "l.db", "d", budget)
-    with pytest.raises(hs.errors.ParameterError, match="without an expected plan"):
-        hs.Ledger(folder / "l.db", "d", budget, expected=TRAINING)
-
-
 def test_a_dataset_stays_as_it_was_opened(url: str) -> None:
     hs.Ledger(url, "d", hs.ApproxDP(1.0, 1e-6), slack=2e-7)
     assert hs.Ledger(url, "d").status.budget == hs.ApproxDP(1.0, 1e-6)
@@ -424,21 +417,6 @@ def test_what_is_no_place_for_a_ledger_is_refused(url: Any) -> None:
 def test_both_forms_of_a_file_are_one(folder: Path) -> None:
     hs.Ledger(f"sqlite:///{folder / 'a b%.db'}", "d", HALF)
     assert hs.ledger.datasets(folder / "a b%.db") == ("d",)
-
-
-def test_the_price_of_all_as_a_plan_is_that_of_the_accountant(url: str) -> None:
-    ledger = hs.Ledger(url, "d", hs.ApproxDP(9.0, 1e-6))
-    ledger.reserve(STEP, key="a").commit()
-    ledger.reserve(STEP**2, key="b").commit(ran=STEP)
-    ledger.reserve(STEP**2, key="c").release()
-    ledger.reserve(hs.Laplace(5.0), key="d")
-    recorded = hs.Accountant()
-    recorded.step(STEP, count=2)
-    recorded.step(hs.Laplace(5.0))
-    assert ledger.price() == recorded.epsilon(1e-6)
-    assert ledger.price(delta=1e-4, accountant="rdp") == recorded.epsilon(1e-4, accountant="rdp")
-    with pytest.raises(hs.errors.ParameterError, match="delta must be given"):
-        hs.Ledger(url, "e", HALF).price()
 
 
 def test_threads_share_one_ledger(ledger: hs.Ledger) -> None:

@@ -418,30 +418,6 @@ def test_a_ledger_opened_to_be_read_tells_all_and_writes_nothing(
     assert file.read_bytes() == before
 
 
-@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
-def test_a_file_that_may_not_be_written_is_said_to_be_read_only(
-    ledger: hs.Ledger, file: Path
-) -> None:
-    file.parent.chmod(0o755)
-    file.chmod(0o444)
-    ledger.history()
-    pid = os.fork()
-    if pid == 0:
-        try:
-            if os.geteuid() == 0:
-                os.setuid(NOBODY)
-            other = hs.Ledger(file, "d")
-            assert other.history() == ledger.history()
-            with pytest.raises(LedgerError, match="cannot be written, only read"):
-                other.reserve(STEP)
-            os._exit(0)
-        finally:
-            os._exit(1)
-    assert os.waitpid(pid, 0)[1] == 0
-    file.chmod(0o600)
-    assert len(ledger.history()) == 12
-
-
 def test_who_waits_too_long_is_told_so(ledger: hs.Ledger, file: Path) -> None:
     other = sqlite3.connect(file, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
@@ -598,17 +574,3 @@ def test_a_state_of_an_unknown_mechanism_is_said_to_be_so(ledger: hs.Ledger, fil
     with pytest.raises(LedgerError, match="cannot be read"):
         ledger.reprice()
     assert ledger.status.unresolved == 1
-
-
-def test_without_sqlalchemy_the_extra_is_named() -> None:
-    code = (
-        "import sys\nsys.modules['sqlalchemy'] = None\nimport hockeystick as hs\n"
-        "try:\n    hs.Ledger('never.db', 'd', hs.ZCDP(1))\n"
-        "except hs.HockeystickError as error:\n    sys.exit(str(error))\n"
-    )
-    command = [sys.executable, "-c", code]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr.strip()) == (
-        1,
-        "a ledger needs SQLAlchemy: install hockeystick[ledger]",
-    )

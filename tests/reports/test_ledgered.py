@@ -67,15 +67,6 @@ def test_the_page_says_what_is_left_and_what_happened(ledger: hs.Ledger) -> None
         assert told in text, told
 
 
-def test_the_page_says_whether_the_budget_covers_the_plan(ledger: hs.Ledger) -> None:
-    assert "(rho 0.125) if it were reserved now: the budget covers it" in text_of(ledgered(ledger))
-    with ledger.reserve(PLAN, key="more"):
-        pass
-    assert "if it were reserved now: the budget does not cover it" in text_of(ledgered(ledger))
-    pure = hs.Ledger(ledger._book.database.shown, "pure", hs.PureDP(1.0))
-    assert "the budget cannot be charged for it" in text_of(ledgered(pure))
-
-
 def test_a_plan_that_is_charged_already_is_not_said_to_be_beyond_the_budget(
     ledger: hs.Ledger,
 ) -> None:
@@ -85,17 +76,6 @@ def test_a_plan_that_is_charged_already_is_not_said_to_be_beyond_the_budget(
     assert found.covers(PLAN)
     assert found.verdict(PLAN).endswith("is charged for this plan, as the last")
     assert not found.covers(hs.Gaussian(0.1))
-
-
-def test_what_would_be_reserved_is_what_is_said_to_be_covered(ledger: hs.Ledger) -> None:
-    for plan in (hs.Gaussian(1.6), hs.Gaussian(1.7), hs.PureDP(0.0), PLAN**2):
-        _, fits = ledgered(ledger).asked_for(plan)
-        try:
-            ledger.reserve(plan).release()
-        except hs.errors.BudgetExhausted:
-            assert not fits
-        else:
-            assert fits
 
 
 def test_a_damaged_ledger_is_shown_as_damaged(ledger: hs.Ledger, file: Path) -> None:
@@ -118,34 +98,6 @@ def test_of_many_entries_the_latest_are_shown(ledger: hs.Ledger) -> None:
     many = Ledgered(status=found.status, entries=found.entries * 100, check=found.check)
     told = ledger_told(many, PLAN)
     assert (len(told.entries), told.left_out) == (200, 100)
-
-
-def test_at_one_order_prices_are_divergences_that_add_up(file: Path) -> None:
-    made = hs.Ledger(file, "images", hs.ApproxDP(8.0, 1e-5), expected=hs.Gaussian(8.0) ** 20)
-    order = made.status.order
-    assert order is not None
-    for _ in range(2):
-        made.reserve(hs.Gaussian(8.0))
-    made.reserve(hs.ApproxDP(0.0, 1e-7))
-    told = ledger_told(ledgered(made), hs.Gaussian(8.0))
-    one, two = (f"divergence {upward(k * order / 128)} at order {order:g}" for k in (1, 2))
-    assert [line.price for line in told.entries[1:3]] == [one, one]
-    assert [line.spent for line in told.entries[1:3]] == [one, two]
-    assert told.entries[3].price == f"divergence 0 at order {order:g} and delta 1e-07"
-    adds = f"adds epsilon {upward(order / 128)} to what is spent ({one})"
-    assert told.facts[-1] == ("this plan", f"{adds} if it were reserved now: the budget covers it")
-
-
-def test_a_cap_says_that_the_guarantee_is_that_of_the_whole(ledger: hs.Ledger) -> None:
-    shown = ledger._book.database.shown
-    cap = hs.Ledger(shown, "census/team", hs.ZCDP(rho=0.1), within="census")
-    text = text_of(ledgered(cap))
-    assert "Cap within census" in text
-    assert "the guarantee is that of the whole" in text
-
-
-def test_a_page_without_a_ledger_has_no_word_of_one() -> None:
-    assert "ledger" not in text_of(None).lower()
 
 
 @pytest.mark.parametrize(

@@ -1,11 +1,9 @@
 """Clipping norms chosen in five ways: what one image moves, the noise, and what a grid costs."""
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
-from scipy import stats
 
 import hockeystick as hs
 from tests.systems.programs import program
@@ -66,13 +64,6 @@ def test_one_image_moves_an_update_by_the_norm_and_no_more(example: Any, method:
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_the_noise_of_an_update_is_what_its_plan_leaves_it(example: Any, method: Any) -> None:
-    build, norm, rate, noise = updates(example, 4000)[method]
-    drawn = build()(np.zeros((0, 4000)), SIZE, words(2)) * SIZE / rate / (norm * noise)
-    assert 1e-6 < stats.chi2.sf(float((drawn**2).sum()), 4000) < 1 - 1e-6
-
-
-@pytest.mark.parametrize("method", METHODS)
 def test_a_grid_runs_as_it_is_accounted(example: Any, method: Any) -> None:
     found = example.run(3, method=method, steps=2)
     assert set(found.checks) == {"steps", "budget", "joint noise", "batches"}
@@ -121,14 +112,3 @@ def replace_noise(clipping: Any, noise: float) -> Any:
     return hs.release.OnlineClipping(
         clipping.norm, clipping.learning_rate, clipping.gradient_noise, noise
     )
-
-
-def test_a_plan_beyond_the_budget_is_seen(example: Any) -> None:
-    plan = example.planned("online", 1438, steps=2)
-    loud = replace(plan, noise_multiplier=plan.noise_multiplier / 2)
-    assert not example.run(3, method="online", steps=2, plan=loud).checks["budget"]
-
-
-def test_the_online_search_learns_at_a_budget(example: Any) -> None:
-    assert example.run(0, method="online").result["accuracy"] > 0.8
-    assert example.without_privacy() > 0.93

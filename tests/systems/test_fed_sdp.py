@@ -27,12 +27,6 @@ def test_it_learns_within_its_budget(noise_at: str, least: float, most: float) -
     assert outcome.plan == str(plan)
 
 
-def test_without_noise_it_has_no_guarantee() -> None:
-    outcome = program("fed_sdp").run(seed=1, noise_at="nobody")
-    assert outcome.epsilon == float("inf")
-    assert outcome.result["accuracy"] > 0.9
-
-
 def noted(models: list[np.ndarray], weights: np.ndarray) -> list[np.ndarray]:
     """Return models with one more."""
     models.append(weights)

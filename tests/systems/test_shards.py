@@ -67,17 +67,3 @@ def test_a_private_run_is_as_accounted_too(name: str, settings: dict[str, str]) 
     assert outcome.checks
     assert all(outcome.checks.values())
     assert outcome.epsilon < 8.001
-
-
-@pytest.mark.parametrize("name", ["fed_sdp", "shuffled"])
-def test_a_program_says_what_came_out(
-    name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    system = program(name)
-    monkeypatch.setattr("sys.argv", [name, "--seed", "3"])
-    for changed in {"ROUNDS", "LOCAL"} & set(vars(system)):
-        monkeypatch.setattr(system, changed, 3 if changed == "ROUNDS" else {"one": 1.0})
-    system.main()
-    shown = capsys.readouterr().out.splitlines()
-    assert len(shown) == 3
-    assert all("as accounted" in text and "NOT" not in text for text in shown)

@@ -20,17 +20,6 @@ def test_the_shuffler_lowers_the_cost_and_nothing_else() -> None:
     assert mixed.epsilon == hs.epsilon(system.planned(2.0, 1438), 1e-6).upper
 
 
-def test_a_curator_of_the_same_cost_errs_less() -> None:
-    system = program("shuffled")
-    errors = {
-        view: np.mean(
-            [system.run(seed, local=1.0, view=view).result["largest error"] for seed in range(4)]
-        )
-        for view in ("shuffled", "central")
-    }
-    assert errors["central"] < errors["shuffled"]
-
-
 def test_without_noise_the_histogram_is_exact_and_the_order_is_not_told() -> None:
     system = program("shuffled")
     outcome = system.run(1, local=float("inf"))

@@ -116,10 +116,6 @@ def test_what_is_not_as_accounted_is_seen(
     assert checks["runs"] == (wrong != "runs")
 
 
-def test_a_plan_beyond_the_budget_is_seen(example: Any) -> None:
-    assert not example.run(1, method="grid", plan=plan(60)).checks["budget"]
-
-
 def test_one_image_moves_a_score_by_one_and_its_noise_is_what_is_charged(example: Any) -> None:
     """The same noise with the first image and without it; with weights that read it rightly."""
     data = example.digits()
@@ -169,10 +165,6 @@ def test_plans_meet_their_budget_by_as_little_noise_as_runs_ask_for(example: Any
 def test_a_search_for_free_costs_several_times_what_is_quoted(example: Any) -> None:
     total = example.whole(FREE, example.planned(FREE, EXAMPLES))
     assert hs.epsilon(total, example.DELTA).upper > 20
-
-
-def test_a_random_search_learns(example: Any) -> None:
-    assert example.run(0, method=RANDOM[1]).result["accuracy"] > 0.85
 
 
 def test_where_no_run_is_drawn_nothing_is_released(

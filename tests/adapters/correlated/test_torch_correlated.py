@@ -152,14 +152,6 @@ def test_the_account_is_the_plans_and_that_of_its_first_rounds(plan: Any) -> Non
         private.step(cross_entropy)
 
 
-def test_a_seed_has_no_finite_epsilon_and_repeats_all() -> None:
-    first, second = (done(loop(CYCLIC, seed=7, not_private=True)) for _ in range(2))
-    assert torch.equal(first, second)
-    private = loop(CYCLIC, seed=7, not_private=True)
-    assert float(private.spent(1e-5)) == math.inf
-    assert not torch.equal(done(loop(CYCLIC)), done(loop(CYCLIC)))
-
-
 @each_plan
 def test_another_process_goes_on_with_the_same_noise(plan: Any, tmp_path: Path) -> None:
     whole = done(loop(plan, seed=11, not_private=True))

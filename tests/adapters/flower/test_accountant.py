@@ -80,12 +80,6 @@ def test_twenty_rounds_of_nine_clients_in_ten_cost_what_a_displaced_client_costs
     assert 4.46 < _composed(POISSON).get_epsilon(DELTA) < 4.462
 
 
-def test_without_anybody_to_displace_nothing_is_amplified() -> None:
-    accountant = HockeystickAccountant(CONFIG)
-    accountant.compose(GaussianPrivacyEvent(4.0, 10, 10), 20)
-    assert accountant.get_epsilon(DELTA) == _composed(cohorts="seen").get_epsilon(DELTA)
-
-
 def test_flowers_own_takes_a_replaced_client_to_move_the_sum_by_one_norm() -> None:
     everybody = GaussianPrivacyEvent(4.0, 10, 10)
     told = []

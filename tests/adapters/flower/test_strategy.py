@@ -304,44 +304,6 @@ def test_it_stops_where_plan_or_budget_end() -> None:
             more()
 
 
-def test_clients_are_told_the_round_and_the_callers_config_is_left_as_it_is() -> None:
-    strategy, config = _strategy(EVERYBODY), ConfigRecord({"lr": 0.1})
-    messages = list(strategy.configure_train(7, zeros(), config, Clients(2, lambda *_: None)))
-    assert [dict(message.content["config"]) for message in messages] == [
-        {"lr": 0.1, "server-round": 7}
-    ] * 2
-    assert dict(config) == {"lr": 0.1}
-    assert [message.metadata.message_type for message in messages] == ["train", "train"]
-
-
-def test_a_seed_repeats_a_run_and_makes_it_cost_everything() -> None:
-    clients = Clients(10, first_moved(lambda place: 1))
-    runs = []
-    for seed in (1, 1, 2):
-        strategy = _strategy(seed=seed, not_private=True)
-        runs.append(strategy.start(clients, zeros()).arrays["w"].numpy())
-        assert strategy.spent(DELTA).upper == math.inf
-    assert np.array_equal(runs[0], runs[1])
-    assert not np.array_equal(runs[0], runs[2])
-    secret = [_strategy().start(clients, zeros()).arrays["w"].numpy() for _ in range(2)]
-    assert not np.array_equal(*secret)
-
-
-@pytest.mark.parametrize("adjacency", ["add-remove", "zero-out", "replace-one"])
-def test_every_adjacency_of_the_plan_runs_and_is_accounted_as_it_is(adjacency: str) -> None:
-    plan = hs.federated.FedSDP(
-        noise_multiplier=4,
-        total_clients=10,
-        clients_per_round=5,
-        rounds=3,
-        sampling="poisson",
-        adjacency=adjacency,
-    )
-    strategy = _strategy(plan)
-    strategy.start(Clients(9, first_moved(lambda place: 1)), zeros())
-    assert strategy.spent(DELTA).upper == hs.epsilon(plan, DELTA).upper > 0
-
-
 def test_bad_input_is_refused_by_name() -> None:
     made: Any = PrivateFedAvg
     sampled = hs.federated.FedSDP(

@@ -76,16 +76,6 @@ def test_markdown_is_the_same_table(run: Run) -> None:
     assert r"`sense-and-sensitivity/section-5.2/variance`<br>section 5.2" in rows[0]
 
 
-def test_markdown_has_no_markup_from_the_data() -> None:
-    page = markdown_page(check("federated-f-dp/theorem-1", "considerations/section-5.2"))
-    assert r"epsilon\_1" in markdown_page(check("privacy-preserving-ml/composition/doubled-root"))
-    assert r"| \~6.52895e-08 |" in markdown_page(check("considerations/section-4.7/lower"))
-    assert "whose account does not use the rate" in page
-    assert r"sigma/sqrt(E + 1)" in page
-    table = [line for line in page.splitlines() if line.startswith("| `")]
-    assert len(table) == 2
-
-
 def test_the_list_has_every_document(run: Run) -> None:
     status, out, err = run("claims", "--list")
     assert (status, err) == (0, "")
@@ -139,14 +129,6 @@ def test_a_fitted_number_is_shown_as_multiples(run: Run, monkeypatch: pytest.Mon
     assert "2 claims: reproduces 1, consistent 1" in out
     assert "multiples of 0.4" in out
     assert "consistent, as 25 % of" in _words(out)
-
-
-def test_a_budget_that_is_not_spent_is_shown_with_what_is(
-    run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("COLUMNS", "200")
-    _, out, _ = run("claims", "fed-alpha-cdp/table-8/mnist-exponential", "--markdown")
-    assert "| inf (all rounds spend 0.642 of 0.823) |" in out
 
 
 def test_what_is_stated_without_the_condition_is_shown(run: Run) -> None:

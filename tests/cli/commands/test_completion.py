@@ -7,8 +7,6 @@ import sys
 
 import pytest
 
-import hockeystick as hs
-from hockeystick.numerics.numerals import at_most
 from tests.cli.conftest import Run
 
 PLAN = "Gaussian(2)**10"
@@ -47,14 +45,6 @@ def test_another_shell_is_refused(run: Run) -> None:
         2,
         "hockeystick: SHELL must be one of bash, zsh, fish; got 'sh'\n",
     )
-
-
-def test_short_is_the_number_to_quote(run: Run) -> None:
-    status, out, _ = run("epsilon", PLAN, "--delta", "1e-5", "--short")
-    assert (status, out) == (0, at_most(hs.epsilon(hs.Gaussian(2) ** 10, 1e-5).upper) + "\n")
-    status, _, err = run("epsilon", PLAN, "--delta", "1e-5", "--short", "--accountant", "gdp")
-    assert status == 2
-    assert "gdp proves nothing" in err
 
 
 def test_no_summary_in_the_list_of_commands_is_cut(run: Run) -> None:

@@ -9,9 +9,9 @@ import pytest
 
 import hockeystick as hs
 from hockeystick.cli.flags.source import notion as notion_of
-from hockeystick.conversions import convert, lower_ends
+from hockeystick.conversions import convert
 from hockeystick.notions import GDP, TCDP, ZCDP, ApproxDP, Notion, PureDP, RenyiDP
-from hockeystick.numerics.numerals import at_least, at_most
+from hockeystick.numerics.numerals import at_most
 
 Run = Callable[..., tuple[int, str, str]]
 Write = Callable[[str | bytes], str]
@@ -164,26 +164,6 @@ def test_short_is_the_one_number_that_was_not_given_rounded_up(run: Run) -> None
     assert "this FDP has none" in run("convert", "Gaussian(1)", "--short", "--to", "FDP")[2]
 
 
-def test_what_is_no_exact_result_shows_its_proven_ends(run: Run) -> None:
-    zcdp = "ZCDP(rho=0.5)", "--to", "ApproxDP", "--delta", "1e-6"
-    (least, _) = lower_ends(hs.ZCDP(0.5), hs.convert(hs.ZCDP(0.5), hs.ApproxDP, delta=1e-6))
-    assert told(run, *zcdp)["lower"] == {"epsilon": least}
-    _, out, _ = run("convert", *zcdp)
-    assert f"at least {at_least(least)}" in out
-    assert "at most  5.22154" in out
-    many = "ReportNoisyMax(1.5)", "--to", "RenyiDP", "--orders", "2,8"
-    pairs = told(run, *many)["lower"]["divergences"]
-    assert [order for order, _ in pairs] == [2.0, 8.0]
-    assert re.search(r"│ +tau at order 8 +\d", run("convert", *many)[1])
-    assert f"order 8: at least {at_least(pairs[1][1])}, at most " in run("convert", *many)[1]
-    assert told(run, "GDP(1)", "--to", "ZCDP")["lower"] is None
-    assert "proven  " not in run("convert", "GDP(1)", "--to", "ZCDP")[1]
-    unknown = "RandomStopping(Gaussian(9), Poisson(mean=4))", "--to", "RenyiDP"
-    assert told(run, *unknown, "--orders", "2")["lower"] is None
-    out = run("convert", *unknown, "--orders", "2")[1]
-    assert re.search("proven +at most ", out)
-
-
 def test_a_rho_far_above_what_the_plan_costs_comes_with_a_caution(run: Run, write: Write) -> None:
     arguments = write(PLAN), "--to", "ZCDP"
     (one,) = told(run, *arguments)["cautions"]
@@ -192,22 +172,6 @@ def test_a_rho_far_above_what_the_plan_costs_comes_with_a_caution(run: Run, writ
     assert re.search("caution +rho bounds the divergences of all orders", out)
     assert run("convert", *arguments, "--short") == (0, "50\n", "")
     assert told(run, "ZCDP(0.5)", "--to", "TCDP", "--omega", "3")["cautions"] == []
-
-
-def test_without_to_every_notion_says_the_same_as_alone_or_why_it_says_nothing(run: Run) -> None:
-    every = told(run, "Laplace(2)", "--delta", "1e-6")
-    rows = {row.pop("to"): row for row in every["conversions"]}
-    assert [name for name, row in rows.items() if "none" in row] == ["TCDP", "RenyiDP"]
-    assert rows["TCDP"] == {"none": "TCDP needs --omega"}
-    for name, numbers in (("PureDP", ()), ("ApproxDP", ("--delta", "1e-6")), ("ZCDP", ())):
-        alone = told(run, "Laplace(2)", "--to", name, *numbers)
-        assert {part: alone[part] for part in rows[name]} == rows[name]
-    status, out, err = run("convert", "Laplace(2)")
-    assert (status, err) == (0, "")
-    assert "epsilon 0.5" in out
-    assert max(len(line) for line in out.splitlines()) <= 80
-    assert run("convert", "Laplace(2)", "--short")[0] == 2
-    assert run("convert", "Laplace(2)", "--delta", "2")[0] == 2
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,4 @@
 import json
-import math
 from collections.abc import Callable
 from pathlib import Path
 
@@ -166,15 +165,6 @@ def test_an_accountant_that_proves_nothing_is_not_taken_for_a_misspelt_one(run: 
     assert run(*asked, "PRVs")[2].endswith("got 'PRVs' (did you mean 'prv'?)\n")
 
 
-def test_no_epochs_are_no_answer(run: Run) -> None:
-    asked = ("solve", TUTORIAL, "--parameter", "epochs", "--epsilon", "1e-9", "--json")
-    status, out, err = run(*asked)
-    assert (status, json.loads(out)["error"]["type"]) == (1, "InfeasibleError")
-    assert err.startswith("hockeystick: no epochs above 0 reaches epsilon 1e-09 at delta 1e-05:")
-    assert "already at epochs = 0.00426667, one step, the plan has epsilon between" in err
-    assert err.count("\n") == 1
-
-
 @pytest.mark.parametrize("plan", ["Gaussian()", "DPSGD(rate=0.01, steps=100)"])
 def test_infinite_noise_is_no_answer(run: Run, plan: str) -> None:
     status, out, err = run("solve", plan, "--epsilon", "1", "--delta", "0")
@@ -283,15 +273,6 @@ def test_a_parameter_may_be_spelled_as_its_flag_is(run: Run) -> None:
     assert solved(run, *PLAN, *asked)[:2] == ("noise_multiplier", "least")
 
 
-def test_whole_epochs_are_solved_for_where_they_are_asked_for(run: Run) -> None:
-    asked = (*SIZES, "--noise-multiplier", "1.1", *TARGET)
-    name, extreme, value = solved(run, *asked, "--whole")
-    assert (name, extreme, value) == ("epochs", "most", 43)
-    assert value == math.floor(solved(run, *asked)[2])
-    assert "--whole solves for whole epochs" in run("solve", *asked)[1]
-    assert "--whole solves" not in run("solve", *asked, "--whole")[1]
-
-
 def test_the_solved_plan_is_written_as_a_plan_file(run: Run, write: Write, tmp_path: Path) -> None:
     plan = write("title = 'Held'\ndelta = 1e-3\n[dpsgd]\nrate = 0.01\nsteps = 100\n")
     out = tmp_path / "solved.toml"
@@ -327,16 +308,6 @@ def test_short_is_the_value_that_is_proven_to_meet_the_target(run: Run) -> None:
         assert "--short prints one number" in run(*asked, "--short", flag)[2]
 
 
-def test_a_size_that_is_solved_for_comes_with_the_rate_of_a_loader(run: Run) -> None:
-    flags = ("--examples", "500", "--steps", "1", "--noise-multiplier", "3", "--batch-size", "1")
-    asked = ("--epsilon", "0.1", "--delta", "1e-4", "--parameter", "batch_size")
-    value = json.loads(run("solve", *flags, *asked, "--json")[1])["value"]
-    words = " ".join(run("solve", *flags, *asked)[1].replace("│", " ").split())
-    batches = math.ceil(500 / value)
-    assert f"(Opacus) has ceil(500 / {value}) = {batches} of them" in words
-    assert f"ask hockeystick epsilon with --rate 1/{batches}, or with drop_last" in words
-
-
 @pytest.mark.parametrize(
     ("flags", "row"),
     [
@@ -361,24 +332,3 @@ def test_what_the_plan_has_as_it_is_stands_beside_what_is_solved_for(
     words = {"meets the": "meets", "misses the": "misses", "is not": "undecided"}
     (decision,) = [word for start, word in words.items() if start in row]
     assert (found["value"], found["decision"]) == (1, decision)
-
-
-def test_whole_epochs_are_told_as_planned_too_and_what_a_plan_leaves_out_is_not(run: Run) -> None:
-    sizes = ("--examples", "60000", "--batch-size", "600", "--noise-multiplier", "1.1")
-    asked = ("solve", *sizes, *TARGET, "--whole")
-    assert (
-        "as planned  epochs 5, epsilon at most "
-        in run(*asked, "--epochs", "5", "--parameter", "epochs")[1]
-    )
-    assert "as planned" not in run(*asked)[1]
-    assert json.loads(run(*asked, "--json")[1])["as_planned"] is None
-
-
-def test_what_ran_before_counts_in_what_the_plan_has_as_it_is(run: Run) -> None:
-    asked = ("solve", "Gaussian(5)", "--parameter", "noise_multiplier", *TARGET)
-    found = json.loads(run(*asked, "--spent", "Gaussian(4)", "--json")[1])["as_planned"]
-    together = hs.epsilon(hs.Gaussian(4) @ hs.Gaussian(5), 1e-5)
-    assert found["achieved"]["upper"] == pytest.approx(together.upper, rel=1e-6)
-    infinite = ("solve", "Gaussian(0)", "--parameter", "noise_multiplier", *TARGET)
-    ends = json.loads(run(*infinite, "--json")[1])["as_planned"]["achieved"]
-    assert (ends["lower"], ends["upper"]) == ("inf", "inf")

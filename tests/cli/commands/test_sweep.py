@@ -60,25 +60,6 @@ def test_a_grid_file_is_swept_into_a_file(run: Run, write: Write, tmp_path: Path
         assert float(row["upper"]) == hs.epsilon(plan, float(row["delta"])).upper
 
 
-def test_rows_and_panel_have_the_cautions_of_their_answers(
-    run: Run, write: Write, tmp_path: Path
-) -> None:
-    grid, out = write(SMALL.replace("[1e-5, 1e-6]", "[1e-2, 1e-6]")), tmp_path / "rows.csv"
-    assert "in 2 of 4 rows" in run("sweep", grid, "--out", str(out))[1]
-    rows = rows_of(out)
-    plan = small_plan(epochs=2)
-    (told,) = hs.answers.cautions(hs.epsilon(plan, 1e-2), plan, delta=1e-2)
-    assert [row["caution"] for row in rows] == [told.text, "", told.text, ""]
-    assert {row["total_steps"] for row in rows} == {"200"}
-    old = [{name: one for name, one in row.items() if name != "caution"} for row in rows]
-    for some in (rows, old):
-        with open(out, "w", newline="", encoding="utf-8") as file:
-            table = csv.DictWriter(file, list(some[0]))
-            table.writeheader()
-            table.writerows(some)
-        assert run("verify", str(out), "--grid", grid)[0] == 0
-
-
 def test_a_quotient_in_quotes_is_a_number_of_a_file(write: Write) -> None:
     text = 'title = "1/98"\n[dpsgd]\nsteps = 9\nnoise_multiplier = "3/2"\n[grid]\nrate = ["1/98"]\n'
     file = load_grid(
@@ -145,20 +126,6 @@ def test_delta_is_found_at_an_epsilon_of_the_file(write: Write) -> None:
     (row,) = hs.sweep(file.grid, file.question)
     plan = small_plan(noise_multiplier=1.5, steps=3)
     assert row["upper"] == hs.delta(plan, 2.0, accountant="rdp").upper
-
-
-def test_a_grid_compares_accountants(run: Run, write: Write, tmp_path: Path) -> None:
-    text = '[[release]]\nmechanism = "Laplace"\nscale = 2\nrepeat = 3\n[grid]\ndelta = [1e-6]\n'
-    text += 'accountant = ["auto", "zcdp", "basic"]\n[ask]\nfind = "epsilon"\n'
-    out = tmp_path / "rows.csv"
-    assert run("sweep", write(text), "--out", str(out))[0] == 0
-    auto, zcdp, basic = rows_of(out)
-    plan = hs.Laplace(2) ** 3
-    assert (auto["accountant"], auto["answered_by"]) == ("auto", hs.epsilon(plan, 1e-6).accountant)
-    assert zcdp["answered_by"] == zcdp["accountant"] == "zcdp"
-    assert float(zcdp["upper"]) == hs.epsilon(plan, 1e-6, accountant="zcdp").upper
-    assert (basic["accountant"], basic["answered_by"]) == ("basic", "")
-    assert "cannot account for the plan" in basic["error"]
 
 
 def test_help_lists_every_key_of_a_grid_file(run: Run) -> None:

@@ -187,17 +187,6 @@ def test_a_picture_of_all_plans_is_written(
     assert path.read_bytes() == first
 
 
-def test_the_picture_has_the_labels_and_the_reading(
-    run: Run, matplotlib: Any, plans: list[str], tmp_path: Path
-) -> None:
-    path = tmp_path / "curves.svg"
-    run("tradeoff", *plans, "--plot", str(path), "--fpr", "0.001")
-    drawn = path.read_text(encoding="utf-8")  # each text is in a comment above its outlines
-    assert "At FPR 0.1 %, no attack finds more than" in drawn
-    share = hs.tradeoff(hs.Gaussian(2) ** 4).power(0.001)
-    assert f"{reading(0.001, share).partition('than ')[2]}: plan-2.toml" in drawn
-
-
 WRONG = [
     ("tradeoff", "Give a plan file, or --noise-multiplier"),
     ("tradeoff nowhere.toml", "nowhere.toml: no such file"),
@@ -237,15 +226,6 @@ def test_a_plan_without_an_analysis_is_one_line(
     status, out, err = run("tradeoff", *FULL, "--json")
     assert (status, err) == (2, said)
     assert json.loads(out)["error"]["reason"] == "nobody knows"
-
-
-def test_a_path_that_cannot_be_written_is_one_line(
-    run: Run, matplotlib: Any, tmp_path: Path
-) -> None:
-    path = tmp_path / "nowhere" / "curve.svg"
-    refused = run("tradeoff", *FULL, "--plot", str(path))
-    said = f"hockeystick: cannot write {path}: No such file or directory\n"
-    assert refused == (2, "", said)
 
 
 def test_a_missing_matplotlib_is_one_line(

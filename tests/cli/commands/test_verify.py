@@ -218,17 +218,6 @@ def test_without_python_flint_it_says_what_to_install_before_anything_else(
     assert err == "hockeystick: verifying needs python-flint: install hockeystick[verify]\n"
 
 
-def test_an_approximation_claims_nothing_that_could_be_verified(run: Run, tmp_path: Path) -> None:
-    status, out, err = run(*ASKED, "--accountant", "gdp", "--verify")
-    assert (status, out) == (2, "")
-    assert "an approximation claims nothing" in err
-    path = tmp_path / "gdp.json"
-    path.write_text(run(*ASKED, "--accountant", "gdp", "--json")[1], encoding="utf-8")
-    status, out, err = run("verify", str(path))
-    assert (status, out) == (2, "")
-    assert "an approximation claims nothing" in err
-
-
 @pytest.mark.parametrize("columns", ["40", "60", "100"])
 def test_the_table_fits_the_terminal(
     run: Run, answer: Path, monkeypatch: pytest.MonkeyPatch, columns: str

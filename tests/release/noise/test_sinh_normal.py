@@ -64,15 +64,6 @@ def test_the_distribution_is_the_mechanisms(chi_square: Any) -> None:
     assert found > 1e-6
 
 
-def test_the_account_is_charged_first_and_for_all_entries() -> None:
-    account = hs.Accountant()
-    sinh_normal(NOISE, [1.0, 2.0], 1, entries=2, charge=account)
-    assert account.plan == NOISE**2
-    spending = hs.calibration.Filter(hs.ApproxDP(0.1, 1e-6))
-    with pytest.raises(hs.errors.HockeystickError):
-        sinh_normal(NOISE, [1.0, 2.0], 1, charge=spending, bits=none_left)
-
-
 def test_without_noise_the_numbers_come_out() -> None:
     assert sinh_normal(SinhNormal(math.inf, 1.0), [0.1], 1, bits=none_left).tolist() == [0.1]
 

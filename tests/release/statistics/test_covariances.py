@@ -74,32 +74,6 @@ def test_without_noise_it_is_the_covariance_about_the_center() -> None:
     assert np.allclose(found, np.cov(rows.T, bias=True), atol=1e-3)
 
 
-@pytest.mark.parametrize("noise", [2.0**20, 2.0**23])
-def test_much_noise_is_drawn_on_a_coarser_grid(noise: Any) -> None:
-    drawn = covariance(told(noise, 30), np.zeros((1, 30)), bound=1, size=1, bits=seeded(5))
-    scaled = np.diagonal(drawn) / noise
-    assert 1e-6 < stats.chi2.sf(float((scaled**2).sum()), 30) < 1 - 1e-6
-
-
-def test_components_are_the_eigenvectors_of_what_is_released() -> None:
-    rows, own = np.random.default_rng(3).normal(size=(400, 5)) * [3, 1, 2, 0.1, 0.5], told(1, 5)
-    given: Any = {"bound": 8, "size": 400}
-    matrix = covariance(own, rows, bits=seeded(6), **given)
-    found = principal_components(own, rows, components=2, bits=seeded(6), **given)
-    assert np.allclose(found.vectors @ found.vectors.T, np.eye(2))
-    assert np.allclose(found.vectors @ matrix, found.variances[:, None] * found.vectors)
-    assert np.allclose(found.variances, np.linalg.eigvalsh(matrix)[:-3:-1])
-    scores = found.transform(rows)
-    assert np.allclose(found.transform(found.restore(scores)), scores)
-
-
-@pytest.mark.parametrize("release", [covariance, principal_components])
-def test_the_mechanism_is_charged_once(release: Any) -> None:
-    account, more = hs.Accountant(), {} if release is covariance else {"components": 1}
-    release(told(2, 2), [[1.0, 0.0]], bound=1, size=1, charge=account, **more)
-    assert str(account.plan) == str(told(2, 2))
-
-
 WRONG: Any = [
     (hs.Gaussian(1), {}, "mechanism"),
     (told(1, 3), {}, "mechanism"),

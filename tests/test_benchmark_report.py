@@ -7,7 +7,6 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from decimal import Decimal
-from importlib.metadata import version
 from itertools import repeat
 from pathlib import Path
 from string import Template
@@ -62,30 +61,6 @@ def test_every_place_of_the_template_is_filled_and_none_is_made_for_nothing() ->
     filled = page._settings(found) | page._tables(found)
     assert set(Template(TEMPLATE).get_identifiers()) == set(filled)
     assert "$" not in page.page(found)
-
-
-def test_the_page_names_versions_machine_and_who_was_absent() -> None:
-    text = page.page(_measured())
-    for library in ("hockeystick", "numpy"):
-        assert f"| {library} | {version(library)} |" in text
-    assert f"{os.cpu_count()} cores" in text
-    assert "Not installed, so not asked: Opacus PRV." in text
-
-
-def test_a_number_below_the_truth_is_shown_with_its_plan_and_its_proof() -> None:
-    text = page.page(_measured())
-    row = "| Opacus GDP | 0.01 | 1.5 | 100 | 1e-05 | 0.25 | 0.500000000 | [0.5, 0.5] | yes |"
-    assert row in text
-
-
-def test_a_time_over_the_limit_is_shown_as_such() -> None:
-    assert f"| hockeystick | 10 ms | {TOO_LONG} |" in page.page(_measured())
-
-
-def test_a_cell_shows_its_time_and_its_width_and_the_worst_ones_are_named() -> None:
-    text = page.page(_measured())
-    assert "| 1e+01 | 10 ms (2e-01) |" in text
-    assert "The slowest cell takes 10 ms, the widest is 2e-01 wide." in text
 
 
 @pytest.mark.parametrize(
@@ -178,25 +153,6 @@ def test_a_side_that_ran_out_of_time_is_not_asked_for_more() -> None:
 def _command(out: Path) -> list[str]:
     """Return the command that asks little."""
     return [sys.executable, str(ROOT / "benchmarks" / "report.py"), "--quick", "--out", str(out)]
-
-
-def test_the_summary_is_put_between_its_marks_and_nowhere_else() -> None:
-    report = f"# A report\n{page.BEGIN}\nnew\n{page.END}\n"
-    text = f"before\n{page.BEGIN}\nold\n{page.END}\nafter old\n"
-    assert page.with_summary(text, report) == f"before\n{page.BEGIN}\nnew\n{page.END}\nafter old\n"
-    with pytest.raises(ValueError, match="no <!-- end"):
-        page.with_summary(f"{page.BEGIN}\nold", report)
-
-
-def test_bounds_are_rounded_up() -> None:
-    assert page.rounded_up(2.38170351, 6) == "2.38171"
-    assert page.rounded_up(0.5, 6) == "0.5"
-
-
-def test_the_summary_counts_a_number_below_the_truth_as_too_small_and_not_as_close() -> None:
-    rows = [line.split(" | ") for line in page.summary(_measured()).splitlines()[2:]]
-    standing = {row[0].strip("| "): [cell.strip("| ") for cell in row[4:]] for row in rows}
-    assert standing == {"hockeystick": ["1 of 1", "0", "1"], "Opacus GDP": ["1 of 1", "1", "0"]}
 
 
 def test_the_readme_shows_the_summary_of_the_report() -> None:

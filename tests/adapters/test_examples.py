@@ -9,7 +9,6 @@ from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
-from zlib import crc32
 
 import pytest
 
@@ -102,48 +101,3 @@ def test_the_steps_that_ran_cost_no_more_than_the_budget(text_example: Any) -> N
     with Progress(disable=True) as progress:
         spent = text_example.train_privately(text_example.MeanOfWords(), dataset, found, progress)
     assert spent.upper == hs.epsilon(found, 1e-4).upper <= 3.0
-
-
-def test_prose_is_cut_into_sentences_without_headings_and_code(text_example: Any) -> None:
-    docstring = """Return the eigenvalues of a matrix.
-
-    The matrix is symmetric, or it is read as such. It is not
-    changed by any of this in place. Too short.
-
-    Returns
-    -------
-    A row that is no sentence of prose at all.
-
-    >>> f(1) is an example and so not a sentence.
-    """
-    assert list(text_example.prose(docstring)) == [
-        "return the eigenvalues of a matrix",
-        "the matrix is symmetric or it is read as such",
-        "it is not changed by any of this in place",
-    ]
-
-
-def test_a_word_has_the_bucket_of_its_own_letters_alone(text_example: Any) -> None:
-    row = text_example.buckets("the matrix the")
-    assert len(row) == text_example.LONGEST
-    assert row[:3] == [1 + crc32(word) % 2047 for word in (b"the", b"matrix", b"the")]
-    assert set(row[3:]) == {text_example.NO_WORD}
-    assert text_example.NO_WORD not in row[:3]
-
-
-def test_what_is_no_word_has_no_part_in_the_score(text_example: Any) -> None:
-    model = text_example.MeanOfWords()
-    row = torch.tensor([text_example.buckets("what a bucket of words says")])
-    scores = model(row)
-    with torch.no_grad():
-        mean = model.embedding.weight[row[0, :6]].mean(dim=0)
-        model.embedding.weight[text_example.NO_WORD] = 1e6
-    assert torch.allclose(model(row), scores)
-    assert torch.allclose(model.classifier(mean), scores[0], atol=1e-6)
-
-
-def test_ways_to_add_noise_are_within_one_budget() -> None:
-    module = _loaded("dp_ftrl_digits")
-    for way in module.TUNED:
-        spent = hs.epsilon(way.planned(1437), module.DELTA)
-        assert module.EPSILON * 0.99 <= spent.upper <= module.EPSILON

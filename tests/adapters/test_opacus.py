@@ -1,9 +1,7 @@
 """Opacus on our accounts: its engine, its calibration and its checkpoints."""
 
 import math
-from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -321,21 +319,6 @@ def test_their_checkpoint_is_resumed_by_an_engine_of_ours(tmp_path: Path) -> Non
     assert resumed.get_epsilon(1e-5) == hs.epsilon(_step(1.0, 0.25) ** 4, 1e-5).upper
 
 
-def test_a_state_is_a_copy_and_comes_back_from_json() -> None:
-    import json
-
-    accountant = HockeystickAccountant()
-    accountant.step(noise_multiplier=1 / 3, sample_rate=0.1)
-    state = accountant.state_dict()
-    accountant.step(noise_multiplier=1 / 3, sample_rate=0.1)
-    assert (state["history"], state["mechanism"]) == ([(1 / 3, 0.1, 1)], "hockeystick")
-    other = HockeystickAccountant()
-    other.load_state_dict(json.loads(json.dumps(state)))
-    assert other.history == [(1 / 3, 0.1, 1)]
-    destination: OrderedDict[str, object] = OrderedDict()
-    assert other.state_dict(destination) is destination
-
-
 @pytest.mark.parametrize(
     ("state", "named"),
     [
@@ -388,70 +371,3 @@ def test_their_calibration_meets_its_target_by_the_proven_end_and_tightly(epsilo
         **asked, epochs=60, accountant="hockeystick", epsilon_tolerance=1e-3, adjacency="zero-out"
     )
     assert by_epochs == noise
-
-
-def test_an_engine_is_made_private_with_an_epsilon() -> None:
-    engine = PrivacyEngine()
-    model = torch.nn.Linear(3, 2)
-    model, optimizer, loader = engine.make_private_with_epsilon(
-        module=model,
-        optimizer=torch.optim.SGD(model.parameters(), lr=0.1),
-        data_loader=torch.utils.data.DataLoader(_dataset(), batch_size=10),
-        target_epsilon=3.0,
-        target_delta=1e-4,
-        epochs=2,
-        max_grad_norm=1.0,
-    )
-    _train(model, optimizer, loader)
-    _train(model, optimizer, loader)
-    assert 2.999 <= engine.get_epsilon(1e-4) <= 3.0
-
-
-def test_the_ends_have_answers() -> None:
-    accountant = HockeystickAccountant()
-    assert (len(accountant), accountant.get_epsilon(1e-5)) == (0, 0.0)
-    accountant.step(noise_multiplier=0.0, sample_rate=0.5)
-    assert accountant.get_epsilon(1e-5) == math.inf
-    assert accountant.get_epsilon(1.0) == 0.0
-
-
-def test_a_negative_epsilon_of_theirs_is_zero() -> None:
-    accountant = HockeystickAccountant()
-    accountant.history = [(50.0, 0.001, 10)]
-    assert accountant.get_epsilon(0.01) == 0.0
-    assert _by_rdp(accountant).get_epsilon(0.01) < 0.0
-
-
-@pytest.mark.parametrize("rate", [0.25, 1 / 3, 1 / 235, 1e-9, 1.0, 0.0, 1 - 2**-30, 0.125 + 2**-55])
-def test_the_rate_recorded_is_no_less_than_that_of_their_sampler(rate: float) -> None:
-    drawn = drawn_rate(rate)
-    assert rate <= drawn <= min(rate * (1 + 2**-24) + 2**-24, 1.0)
-    # Uniform numbers of torch are k 2^-24, all k from 0 on alike: as many are below the rate as
-    # the first k that is not.
-    nearest = math.floor(rate * 2**24)
-    near = range(max(nearest - 3, 0), min(nearest + 4, 2**24))
-    below = [k for k in near if bool(torch.tensor(k / 2**24, dtype=torch.float32) < rate)]
-    assert (below[-1] + 1 if below else 0) <= drawn * 2**24
-    # Where float64 is the default, uniform numbers are k 2^-53, and the rate is not rounded.
-    assert Fraction(math.ceil(Fraction(rate) * 2**53), 2**53) <= Fraction(drawn)
-    for dtype, places in ((torch.float32, 24), (torch.float64, 53)):
-        generator = torch.Generator().manual_seed(3)
-        scaled = torch.rand(1000, generator=generator, dtype=dtype).to(torch.float64) * 2**places
-        assert torch.equal(scaled, torch.floor(scaled))
-
-
-@pytest.mark.parametrize("examples", [100, 103, 990])
-def test_a_plan_of_a_loader_has_the_rate_and_the_steps_of_opacus(examples: int) -> None:
-    from opacus.data_loader import DPDataLoader
-    from torch.utils.data import DataLoader, TensorDataset
-
-    loader = DataLoader(TensorDataset(torch.zeros(examples, 1)), batch_size=10, drop_last=True)
-    drawn = DPDataLoader.from_data_loader(loader)
-    for one in (loader, drawn):
-        told: dict[str, Any] = {} if one is drawn else {"sampling": "poisson"}
-        plan = hs.DPSGD.from_loader(one, epochs=3, noise_multiplier=1, **told)
-        assert plan.rate is not None
-        assert drawn.sample_rate <= plan.rate <= math.nextafter(drawn.sample_rate, 1)
-        # Opacus has int(1 / (1 / 99)) = 98 steps.
-        assert plan.total_steps == 3 * len(one)
-        assert len(one) in (len(drawn), len(drawn) + 1)

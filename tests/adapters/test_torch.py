@@ -17,11 +17,9 @@ from torch.nn import functional
 import hockeystick as hs
 from hockeystick.adapters.torch import (
     Constant,
-    Online,
     Quantile,
     make_private,
 )
-from hockeystick.adapters.torch._gradients import sensible
 from hockeystick.errors import IncompatibleError, ParameterError
 
 # The same tests run on a GPU where there is one; the data stay on the CPU, as usual.
@@ -290,30 +288,6 @@ def test_the_clipping_norm_follows_the_quantile(arithmetic: str) -> None:
     assert lengths[3] < private.clipping_norm < lengths[8]
 
 
-@pytest.mark.parametrize("arithmetic", ["exact", "real"])
-def test_the_online_norm_pays_for_directions_and_moves_by_its_rate(arithmetic: str) -> None:
-    clip = Online(1e-3, rate=0.1)
-    noise = hs.calibration.joint_noise(2.0, inflation=1.01)
-    assert (clip.multiplier(2.0), clip.noise(2.0)) == (noise.gradient, noise.query)
-    assert noise.query == pytest.approx(2 * 7.1239907201718425, rel=1e-12)
-    options: dict[str, Any] = {"plan": {"steps": 6}, "arithmetic": arithmetic}
-    private, _model, _inputs, _targets = made(clipping=clip, noise_multiplier=1e-3, **options)
-    norms = [private.clipping_norm]
-    for batch in private.loader:
-        private.step(functional.cross_entropy, batch)
-        norms.append(private.clipping_norm)
-    # Everything is clipped, so that a larger norm goes along with the gradient in each step.
-    assert norms == pytest.approx([1e-3 * math.exp(0.1 * max(t - 1, 0)) for t in range(7)])
-
-
-@pytest.mark.parametrize("clip", [Quantile(1.0, bit_noise=5.0), Online(1.0)], ids=["q", "oso"])
-def test_rules_that_follow_lengths_need_noise_and_single_gradients(clip: Any) -> None:
-    with pytest.raises(IncompatibleError, match="single gradients"):
-        made(clipping=clip, noise_multiplier=1.0, plan={"clipping": "batch"})
-    with pytest.raises(ParameterError, match="noise_multiplier"):
-        made(clipping=clip, noise_multiplier=0.0)
-
-
 def test_a_quantile_is_refused_where_examples_are_zeroed() -> None:
     with pytest.raises(IncompatibleError, match="zeroed"):
         made(
@@ -389,12 +363,3 @@ def test_only_the_batch_that_was_given_last_is_used_and_once() -> None:
     with pytest.raises(ParameterError, match="used once"):
         private.step(functional.cross_entropy, batch)
     assert private.steps == 1
-
-
-@pytest.mark.parametrize(("entries", "size"), [(2**4, 2**18), (2**16, 2**6), (2**22, 8)])
-def test_how_many_gradients_are_computed_at_once_goes_with_the_models_size(
-    entries: int, size: int
-) -> None:
-    halves = {"weight": torch.empty(entries), "bias": torch.empty(entries)}
-    assert sensible(halves) == size
-    assert sensible({"weight": torch.empty(entries, dtype=torch.float64)}) == size

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections import UserDict
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 import pytest
 
 pytest.importorskip("torch")
@@ -142,28 +140,6 @@ def test_an_example_that_is_a_mapping_is_all_of_the_input() -> None:
     assert _same(found, _slow(model, alone))
 
 
-def test_targets_may_be_trees_and_several() -> None:
-    torch.manual_seed(1)
-    model = Two()
-    rows = [_numbers(place) for place in range(EXAMPLES)]
-    examples = [(left, {"label": label}, np.float32(0.5)) for left, _, label in rows]
-
-    def loss(output: Any, target: Any, weight: Any) -> Any:
-        assert output.shape == (1, 4)
-        assert target["label"].shape == weight.shape == (1,)
-        return weight * LOSS(output, target["label"], reduction="none")
-
-    def alone(place: int) -> Any:
-        left, _, label = rows[place]
-        target = torch.tensor([label], device=DEVICE)
-        return 0.5 * LOSS(model(left[None].to(DEVICE)), target)
-
-    found = _step(model, examples, loss)
-    expected = _slow(model, alone)
-    expected = {name: one for name, one in expected.items() if name.startswith("left")}
-    assert _same(found, expected)
-
-
 class Recurrent(nn.Module):  # type: ignore[misc]  # torch may have no types
     """A recurrent layer between an embedding and a head."""
 
@@ -249,18 +225,6 @@ def test_padding_that_a_mask_names_changes_no_gradient() -> None:
     assert _same(found, _slow(model, alone))
 
 
-def test_padding_of_a_mapping_fills_what_has_a_length_and_leaves_labels_out() -> None:
-    example = {"words": [1, 2], "labels": [3, 4], "weight": 0.5}
-    plan = hs.DPSGD(examples=1, sampling="full-batch", steps=1, noise_multiplier=1)
-    model = Two()
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.0)
-    private = make_private(model, optimizer, Examples([example]), plan, pad_to=4)
-    (given,) = next(iter(private.loader)).examples
-    assert given["words"].tolist() == [[1, 2, 0, 0]]
-    assert given["labels"].tolist() == [[3, 4, -100, -100]]
-    assert given["weight"].tolist() == [0.5]
-
-
 def test_an_example_more_moves_the_sum_by_no_more_than_the_clipping_norm() -> None:
     rows = [_numbers(place) for place in range(EXAMPLES)]
     examples = [({"left": left, "right": right}, label) for left, right, label in rows]
@@ -319,34 +283,3 @@ def test_a_batch_with_a_part_that_was_changed_is_refused() -> None:
     with pytest.raises(ParameterError, match="as it was drawn"):
         private.step(LOSS, batch)
     assert private.steps == 0
-
-
-@pytest.mark.parametrize("clipping", ["individual", "batch"])
-@pytest.mark.parametrize("microbatch", [None, 2])
-def test_the_loss_is_the_mean_of_the_examples_before_the_step(
-    clipping: str, microbatch: int | None
-) -> None:
-    torch.manual_seed(1)
-    model = nn.Linear(3, 4).to(DEVICE)
-    rows, labels = torch.randn(EXAMPLES, 3), torch.randint(4, (EXAMPLES,))
-    plan = hs.DPSGD(
-        examples=EXAMPLES, sampling="full-batch", steps=1, noise_multiplier=1, clipping=clipping
-    )
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-    data = torch.utils.data.TensorDataset(rows, labels)
-    private = make_private(model, optimizer, data, plan, microbatch=microbatch)
-    assert math.isnan(private.not_private_loss)
-    with torch.no_grad():
-        expected = float(LOSS(model(rows.to(DEVICE)), labels.to(DEVICE)))
-    private.step(LOSS, next(iter(private.loader)))
-    assert private.not_private_loss == pytest.approx(expected, rel=1e-5)
-    assert "loss" not in private.state_dict()
-
-
-def test_a_batch_without_an_example_has_no_loss() -> None:
-    model = nn.Linear(3, 4).to(DEVICE)
-    plan = hs.DPSGD(examples=EXAMPLES, rate=1e-9, steps=1, noise_multiplier=1)
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-    private = make_private(model, optimizer, Examples([torch.ones(3)] * EXAMPLES), plan)
-    private.step(torch.sum, next(iter(private.loader)))
-    assert math.isnan(private.not_private_loss)

@@ -14,7 +14,6 @@ import torch
 import hockeystick as hs
 from hockeystick.adapters.loop import Sampler
 from hockeystick.adapters.torch import make_private
-from hockeystick.errors import ParameterError
 
 # The same tests run on a GPU where there is one; the data stay on the CPU, as usual.
 DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
@@ -125,12 +124,6 @@ def test_a_shuffle_cuts_each_epoch_into_batches_of_one_size() -> None:
     assert _close(rows.sum(dim=0), epochs, 1 / length)
 
 
-def test_a_full_batch_is_every_example() -> None:
-    sampler = _sampler(examples=7, steps=1, sampling="full-batch")
-    assert sampler.draw(0).tolist() == list(range(7))
-    assert sampler.expected(0) == 7
-
-
 def test_batches_differ_from_run_to_run_and_a_seed_repeats_them() -> None:
     fields: dict[str, Any] = {"examples": 1000, "batch_size": 500, "steps": 5}
     assert _sampler(**fields).draw(0).tolist() != _sampler(**fields).draw(0).tolist()
@@ -158,18 +151,3 @@ def _loop(kind: str) -> Any:
     plan = hs.DPSGD(examples=8, sampling="full-batch", steps=2, noise_multiplier=1)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     return make_private(model, optimizer, Pictures(kind), plan)
-
-
-def test_examples_are_stacked_with_their_targets() -> None:
-    batch = next(iter(_loop("pair").loader))
-    inputs, targets = batch.examples
-    assert inputs.shape == (8, 2)
-    assert targets.tolist() == [0, 1] * 4
-    private = _loop("one")
-    private.step(lambda output: output.square().sum(), next(iter(private.loader)))
-    assert private.steps == 1
-
-
-def test_what_does_not_stack_into_tensors_is_refused() -> None:
-    with pytest.raises(ParameterError, match="a tuple of tensors"):
-        next(iter(_loop("text").loader))

@@ -34,23 +34,6 @@ def test_one_number_for_all_orders_of_a_sampled_plan_is_explained(
     assert "sampling saves little" in one.text
 
 
-def test_where_the_number_is_not_far_above_the_plan_nothing_is_said() -> None:
-    assert said(SAMPLED, "TCDP", omega=2.5) == ()
-    assert said(SAMPLED, "RenyiDP", orders=[2, 8]) == ()
-    assert said(SAMPLED, "FDP") == ()
-    for plan in (hs.Gaussian(1), hs.Laplace(1), hs.mechanisms.ReportNoisyMax(1), hs.ZCDP(1)):
-        assert said(plan, "ZCDP") == ()
-
-
-def test_the_two_mus_are_told_apart_by_what_asks_for_them() -> None:
-    for plan in (SAMPLED, hs.Laplace(2) ** 3):
-        (one,) = said(plan, "GDP")
-        assert "`hockeystick epsilon --mu`" in one.text
-        assert "hs.accountants.gaussian_summary" in one.text
-    assert hasattr(hs.accountants, "gaussian_summary")
-    assert said(hs.Gaussian(2), "GDP") == ()
-
-
 def test_a_delta_of_one_promises_nothing() -> None:
     for found in (
         said(hs.ZCDP(0.5), "ApproxDP", delta=1),

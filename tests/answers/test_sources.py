@@ -1,14 +1,11 @@
 """Every answer says which theorems it rests on."""
 
-import json
-
 import pytest
 
 import hockeystick as hs
 from hockeystick.accountants.registry import ACCOUNTANTS
-from hockeystick.answers import Source, sources
+from hockeystick.answers import sources
 from hockeystick.answers.sources import references_of
-from hockeystick.cli import main
 from hockeystick.mechanisms import MECHANISMS
 from hockeystick.notions import NOTIONS
 
@@ -39,31 +36,6 @@ def test_the_accountant_comes_first_and_each_mechanism_once() -> None:
     ]
     assert "Gopi, Lee and Wutschitz" in found[0].text
     assert "theorem 11" in found[3].text
-
-
-def test_what_has_no_references_is_left_out() -> None:
-    class Undocumented:
-        pass
-
-    assert references_of(Undocumented) == ""
-    assert sources(hs.Gaussian(1), "unknown") == (Source("Gaussian", references_of(hs.Gaussian)),)
-
-
-def test_the_command_cites_them_and_programs_always_have_them(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    question = "epsilon", "Laplace(2)", "--delta", "1e-3"
-    assert main([*question, "--cite"]) == 0
-    out = " ".join(capsys.readouterr().out.split())
-    found = sources(hs.Laplace(2), "closed-form")
-    for one in found:
-        assert f"- {one.of}: {one.text}" in out
-    assert main([*question, "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert told["sources"] == [{"of": one.of, "text": one.text} for one in found]
-    assert main(question) == 0
-    assert found[1].text[:20] not in capsys.readouterr().out
-    assert main([*question, "--short", "--cite"]) == 2
 
 
 @pytest.mark.parametrize(

@@ -55,12 +55,6 @@ def test_who_adds_noise_decides_which_type_leaks(leakage: Any) -> None:
     assert error(leakage, steps, 2) > 0.4
 
 
-def test_the_first_layer_gives_a_digit_away_without_a_search(leakage: Any) -> None:
-    batch = leakage.digits(1)
-    _, seen = leakage.systems(0.0)[3].seen(2, batch, np.random.default_rng(0))
-    assert leakage.first_layer(seen.numpy()) == pytest.approx(batch.pixels[0], abs=1e-9)
-
-
 def test_the_noise_of_an_update_is_that_of_its_steps(leakage: Any) -> None:
     """Fed-CDP's update is noised by LOCAL_STEPS draws of z C, over the batch, times the rate."""
     batch, noise = leakage.digits(3), 100.0

@@ -66,20 +66,6 @@ def test_no_record_moves_the_weights_of_the_canary() -> None:
     assert np.flatnonzero(found).tolist() == [found.size - 1]
 
 
-def test_on_a_linear_model_noisy_neighbours_say_the_opposite(
-    few: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Its loss is convex in the pixels: the score is a curvature, less where the model is sure."""
-    trainings = program("trainings", AUDIT)
-    monkeypatch.setattr(trainings, "features", lambda pixels: pixels)
-    records = trainings.digits()
-    trained = trainings.simulate(trainings.Recipe(100, 1.0), records, 30, seed=0)
-    at = trainings.losses(trained.weights, records.pixels, records.labels)
-    scores = attacks.neighbour_scores(at, few.neighbour_losses(trained, records, 0.3))
-    assert attacks.auc(scores[trained.included], scores[~trained.included]) < 0.45
-    assert attacks.auc(-at[trained.included], -at[~trained.included]) > 0.6
-
-
 def test_the_canarys_area_is_that_of_the_certified_curve(private: Any, few: Any) -> None:
     mu = np.sqrt(few.TRAINING.steps) / NOISE
     best = stats.norm.cdf(mu / np.sqrt(2))

@@ -67,17 +67,6 @@ def test_other_commands_ask_about_groups_too(run: Run) -> None:
         (("Laplace(2)", "--group", "two"), "group must be an integer"),
         (("Laplace(2)", "--examples-per-user", "3"), "--group K is for groups of records under"),
         (("Exponential(1)", "--group", "2"), "no mechanism is known"),
-        (
-            (
-                "FedSDP(noise_multiplier=6, total_clients=1000, clients_per_round=100, rounds=9, "
-                "sampling='fixed-size')",
-                "--group",
-                "3",
-            ),
-            "in Python, hockeystick.tradeoff(plan).group(3).delta(epsilon) has proven ends of what "
-            "they cost, mostly in seconds; its epsilon(delta) may take minutes; where clients are "
-            "drawn by coins (sampling='poisson'), --group answers in seconds",
-        ),
         # Records that take turns are not on the same samples.
         (
             ("CyclicPoisson(1, coefficients=[1], rounds=4, cycle=2, rate=0.1)", "--group", "2"),
@@ -117,13 +106,6 @@ def test_what_is_solved_for_a_group_meets_the_target_for_that_group_and_hardly_a
     pure = told(run, "solve", "Laplace() ** 2", "--epsilon", "1", "--delta", "0", "--group", "5")
     assert pure["value"] == pytest.approx(10, rel=1e-8)
     assert pure["value"] >= 10
-
-
-def test_what_is_about_one_record_is_not_on_a_page_about_a_group(run: Run) -> None:
-    asked = ("report", "Laplace(3)", "--group", "2", "--delta", "0", "-o", "page.html")
-    status, _, err = run(*asked, "--audit", "scores.csv")
-    assert status == 2
-    assert "Give --group or --audit, not both: --audit is about one record" in err
 
 
 def test_the_verifier_is_told_of_a_group_by_the_answer_itself(run: Run) -> None:

@@ -67,57 +67,7 @@ def test_json_may_be_a_name_behind_two_dashes(run: Run) -> None:
     assert run("epsilon", "--delta", "1e-5", "--", "--json").out == ""
 
 
-def test_only_an_option_of_near_spelling_is_offered(run: Run) -> None:
-    assert "Did you mean" not in run("check", "plan.toml", "--epsilon", "3")[2]
-
-
 SIZES = "--examples 60000 --epochs 1 --noise-multiplier 1 --delta 1e-6"
-WRITTEN_ELSEWHERE = [
-    ("epsilon FLAGS --delta 1%", "got '1%'; write 0.01"),
-    ("epsilon FLAGS --delta 1e-5 --at-most 4%", "got '4%'; epsilon is no percentage: write 4\n"),
-    ("delta FLAGS --epsilon 4.5%", "got '4.5%'; epsilon is no percentage: write 4.5\n"),
-    ("delta FLAGS --epsilon 1 --at-most 4%", "got '4%'; write 0.04\n"),
-    (
-        "solve --rate 0.1 --noise-multiplier 1 --steps 10,20",
-        "got '10,20'; write one value: 10",
-    ),
-    ("epsilon FLAGS --delta 2x10^-6", "got '2x10^-6'; write 2e-6"),
-    ("epsilon FLAGS --delta 1e\u22125", "; write 1e-5"),
-    ("epsilon FLAGS --delta 1e-5 --at-most 2,5", "got '2,5'; write 2.5"),
-    ("epsilon FLAGS --delta 1e-5 --max-epsilon 3", "Did you mean '--at-most'?"),
-    ("epsilon FLAGS --examples 60,000 --delta 1e-5", "got '60,000' (write 60000)\n"),
-    ("epsilon FLAGS --delta 1e-5 --at-most 1,500", "got '1,500'; write 1500, or 1.500"),
-    ("epsilon FLAGS --delta 0,004", "got '0,004'; write 0.004\n"),
-    ("delta --rate 12,000 --steps 9 --noise-multiplier 1", "to 1; got '12,000'\n"),
-    ("delta --rate 250% --steps 9 --noise-multiplier 1", "to 1; got '250%'\n"),
-    (
-        "epsilon SIZES --batch-size 0.4%",
-        "got '0.4%' (a share of the examples is a rate: write --rate 0.004 in its place)",
-    ),
-    (
-        "epsilon SIZES --batch-size 0.004",
-        "got 0.004 (a share of the examples is a rate: write --rate 0.004 in its place)",
-    ),
-    ("solve --rate 0.1 --noise-multiplier 1 --steps 1,234,567", "(write 1234567)\n"),
-    ("epsilon FLAGS --examples 6%", "got '6%'\n"),
-    (
-        "verify a.json b.json",
-        "argument (b.json); verify takes one file at a time: after the first, hockeystick verify "
-        "b.json (see",
-    ),
-    ("diff a.toml", "Missing the second plan: diff compares two, as hockeystick diff a.toml other"),
-    ("diff", "Missing argument 'A'"),
-    ("diff a.toml b.toml c.toml", "argument (c.toml); diff compares two plans: each of the others"),
-    ("check plan.toml --epsilon 3", "hockeystick epsilon PLAN --at-most E"),
-    ("plan plan.toml", "hockeystick epsilon says what a plan costs, and hockeystick check what it"),
-]
-
-
-@pytest.mark.parametrize(("arguments", "said"), WRITTEN_ELSEWHERE)
-def test_what_newcomers_write_is_told_how_to_write_it(run: Run, arguments: str, said: str) -> None:
-    status, _, err = run(*arguments.replace("FLAGS", TRAINING).replace("SIZES", SIZES).split())
-    assert (status, said in err) == (2, True), err
-    assert "--noise-multiplier" in run("epsilon", "plan.toml", "--noise-multiplyer", "3")[2]
 
 
 def test_one_budget_has_both_names_and_a_short_answer_its_cautions(run: Run) -> None:

@@ -34,11 +34,6 @@ def told(run: Run, *arguments: str) -> Any:
     return json.loads(out)
 
 
-def test_what_holds_for_a_mechanism_is_said_where_it_is_converted(run: Run) -> None:
-    assert told(run, "convert", "Laplace(2)", "--to", "PureDP")["assumptions"]
-    assert not told(run, "convert", "PureDP(2)", "--to", "ZCDP")["assumptions"]
-
-
 def test_flags_override_a_dpsgd_that_is_written_out(run: Run) -> None:
     text = "DPSGD(noise_multiplier=1, rate=0.01, steps=100)"
     plan = told(run, "epsilon", text, "--delta", "1e-5", "--steps", "50")["plan"]
@@ -68,38 +63,14 @@ def test_a_dash_is_a_plan_file_on_standard_input(
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("Gaussian", "Gaussian needs its numbers: write 'Gaussian(noise_multiplier=...)'"),
-        (
-            "Geometric",
-            "'Geometric' is neither a plan file nor a mechanism (did you mean 'Di",
-        ),
-        (
-            "Geometric(0.5)**4",
-            "'Geometric' is no mechanism or notion (did you mean 'DiscreteLaplace'?); write "
-            "DiscreteLaplace(scale=sensitivity / epsilon), which for noise of a parameter alpha is "
-            "DiscreteLaplace(-1 / ln(alpha))",
-        ),
         (
             "Gaussian(sigma=5, sensitivity=sqrt(2))",
             "'sigma' (noise_multiplier is the standard deviation over the sensitivity, so 5 / "
             "1.4142135623730951), 'sensitivity' in Gaussian; allowed are noise_multiplier",
         ),
         ("Gaussian(5, sensitivity=2)", "deviation over the sensitivity, so 5 / 2); allowed are"),
-        (
-            "PoissonSubsampled(Gaussian(2), 2.5%)",
-            "this is no plan: write 0.025 for 2.5%; write",
-        ),
-        ("rho=2.56", "'rho=2.56' is neither a plan file nor a mechanism: write 'ZCDP(rho=2.56)'"),
         ("Gaussian(sigma=5)", "is sigma over the sensitivity, so 5 at sensitivity 1)"),
-        (
-            "SelfComposedDpEvent(PoissonSampledDpEvent(0.01, GaussianDpEvent(1.1)), 1000)",
-            "'SelfComposedDpEvent' is no mechanism or notion but an event of dp-accounting: write "
-            "PoissonSubsampled(Gaussian(1.1), rate=0.01)**1000 or alike, or in Python "
-            "hockeystick.adapters.dp_accounting.from_event(event, adjacency)",
-        ),
         ("Laplace(-2)", "'Laplace(-2)': Laplace: scale must be a number >= 0 or inf; got -2"),
-        ("zebra", "zebra: no such file; give the path of a plan file"),
-        ("DP-FedAvg", "a plan file, or write out the mechanism, 'FedSDP(...)'"),
         ("./Laplace(2)", "./Laplace(2): no such file"),
     ],
 )
@@ -164,11 +135,6 @@ def test_a_number_is_set_by_its_path_in_the_file_or_in_the_plan(run: Run, write:
     assert "'Laplace(2)' is no plan file" in run(*written).err
 
 
-def test_help_says_what_a_plan_may_be(run: Run) -> None:
-    for command in ("epsilon", "convert", "tradeoff", "solve", "report"):
-        assert "the plan itself as it is in Python" in " ".join(run(command, "--help").out.split())
-
-
 TRAINING = ["--examples", "600", "--batch-size", "10", "--epochs", "3", "--noise-multiplier", "1.1"]
 TABLES = {"delta": 1e-4, "dpsgd": {"rate": "1/60", "steps": 180, "noise_multiplier": 1.1}}
 
@@ -204,36 +170,6 @@ def test_a_plan_in_json_has_the_tables_of_a_plan_file(run: Run, write: Write) ->
     assert run("epsilon", write(json.dumps(description)), "--delta", "0", "--short").out == "1.5\n"
 
 
-def test_answers_for_several_plans_are_told_how_to_be_one(run: Run, tmp_path: Path) -> None:
-    path, plan = tmp_path / "rows.json", str(tmp_path / "plan.toml")
-    numbers = ("--noise-multiplier", "1.1,1.2", "--delta", "1e-4")
-    path.write_text(run("epsilon", *TRAINING[:-2], *numbers, "--json").out)
-    status, _, err = run("init", plan, "--like", str(path))
-    assert (status, err) == (
-        2,
-        f"hockeystick: {path}: this holds several plans, in 2 rows, and one is wanted: ask for one "
-        "value of each flag, such as --noise-multiplier 1.1, and give that answer\n",
-    )
-
-
-@pytest.mark.parametrize(
-    ("content", "line", "said"),
-    [
-        ('{"dpsgd": {', 1, "the text ends before the JSON does, in '{\"dpsgd\": {'"),
-        ('{"dpsgd": {\n"rate": 1,\n}}', 2, "leave out the comma before }, in '\"rate\": 1,'"),
-        ('{"release": [1,\n\n]}', 1, "leave out the comma before ], in '{\"release\": [1,'"),
-        ('{"rate": 1\n "steps": 2}', 2, "expecting ',' delimiter, in '\"steps\": 2}'"),
-    ],
-)
-def test_broken_json_is_told_as_json_with_its_line(
-    run: Run, write: Write, content: str, line: int, said: str
-) -> None:
-    path = write(content)
-    told = f"what begins with {{ must be valid JSON: {said}"
-    assert run("epsilon", path).err == f"hockeystick: {path}:{line}: {told}\n"
-    assert f" line {line}: {told} " in " ".join([*run("check", path).out.split(), ""])
-
-
 @pytest.mark.parametrize(
     ("content", "said"),
     [
@@ -241,8 +177,6 @@ def test_broken_json_is_told_as_json_with_its_line(
         ('{"dpsgd": {"rate": 1, "steps": 1}}', "[dpsgd] needs noise_multiplier"),
         ('{"release": [{"mechanism": "Laplace", "scale": 1e-400}]}', "within the range of a float"),
         ('{"type": "Laplac"}', "type must be a registered one"),
-        ('{"a": 1}', "this looks like JSON"),
-        ('{"rows": [{"a": 1}]}', "this looks like JSON"),
         ('{"rows": [{"parameters": {"release[0].scale": 3}}]}', "--set 'release[0].scale=3', and"),
         ('{"description": {}, "plan": {"mechanism": "OfGroup", "size": 2}}', "of, and --group 2"),
     ],
@@ -254,51 +188,3 @@ def test_json_that_stands_for_no_plan_is_refused_by_name(
     status, _, err = run("epsilon", path, "--delta", "1e-5")
     assert (status, said in err, err.count("\n")) == (2, True, 1), err
     assert re.match(rf"hockeystick: {re.escape(path)}(:1)?: ", err)
-
-
-CLIENTS_FILE = (
-    "delta = 1e-5\n[[release]]\nmechanism = 'FedSDP'\ntotal_clients = 1000\nrounds = 5\n"
-    "clients_per_round = 10\nnoise_multiplier = 1\nsampling = 'poisson'\n"
-)
-
-
-@pytest.mark.parametrize(
-    ("flags", "how"),
-    [
-        (("--noise-multiplier", "1,1.5,2"), "it: --set 'release[0].noise_multiplier=1, 1.5, 2'"),
-        (("--examples", "3400"), "it: --set 'release[0].total_clients=3400'"),
-        (("--batch-size", "10, 20"), "it: --set 'release[0].clients_per_round=10, 20'"),
-        (
-            ("--examples", "3400", "--steps", "20,30"),
-            "them: --set 'release[0].total_clients=3400' --set 'release[0].rounds=20, 30'",
-        ),
-    ],
-)
-def test_flags_of_dpsgd_are_told_all_that_sets_the_same_of_clients(
-    run: Run, write: Write, flags: tuple[str, ...], how: str
-) -> None:
-    path = write(CLIENTS_FILE)
-    status, out, err = run("epsilon", path, *flags)
-    assert (status, out, f"; a [[release]] has {how}" in err) == (2, "", True)
-    settings = [word for part in how.split("--set '")[1:] for word in ("--set", part.split("'")[0])]
-    assert run("epsilon", path, *settings).status == 0
-
-
-def test_help_of_set_says_that_several_values_give_a_row_each(run: Run, write: Write) -> None:
-    told_of_it = " ".join(run("epsilon", "--help").out.split())
-    assert "several values give a row each: release[0].scale=1,2,3." in told_of_it
-    err = run("epsilon", write(CLIENTS_FILE), "--set", "release[0].rounds=2,x").err
-    assert "such as --set 'release[0].rounds=1.0,2.0'; got '2,x'" in err
-
-
-def test_a_delta_of_zero_is_told_where_it_stands(
-    run: Run, write: Write, standard_input: Callable[[bytes], None]
-) -> None:
-    gaussian = "delta = 0\n[[release]]\nmechanism = 'Gaussian'\nnoise_multiplier = 2\n"
-    path = write(gaussian)
-    said = "this plan's epsilon is infinite; got 0"
-    held = f"{said}; it is that of {path}:1, and --delta gives another\n"
-    assert run("epsilon", path).err.endswith(held)
-    assert run("epsilon", path, "--delta", "0").err.endswith(f"{said}\n")
-    standard_input(gaussian.encode())
-    assert "that of standard input, and --delta" in run("epsilon", "-").err

@@ -54,11 +54,6 @@ def test_what_is_solved_for_meets_the_target(
     assert found.upper > 0.9 * target
 
 
-def test_a_refusal_to_solve_is_the_library_own() -> None:
-    with pytest.raises(hs.errors.ParameterError, match="epsilon must be"):
-        answers.solved(State(USUAL), "epochs", -1.0)
-
-
 def test_every_end_is_rounded_outward() -> None:
     state = State(QUERIES)
     answer = hs.Certified(1.23456789, 1.2345679, 1.23456791, quantity="epsilon", accountant="prv")
@@ -76,38 +71,8 @@ def test_every_end_is_rounded_outward() -> None:
     assert columns["least"] == [at_least(one.lower) for one in course]
 
 
-def test_an_infinite_epsilon_is_told_and_has_no_dot() -> None:
-    state = State(PlanFile(plan=hs.Gaussian(4) ** 2, delta=0.0))
-    words = told.headline_told(state, answers.headline(state.plan, 0.0))
-    assert (words["bounded"], words["number"]) == (False, None)
-    points = answers.points(answers.stages_of(state, True)[1], 0.0)
-    assert told.curve_told("course", points)["columns"]["at"] == []
-
-
-@pytest.mark.parametrize(
-    ("plan", "flags"),
-    [
-        (USUAL.plan, "--noise-multiplier 1.1 --examples 60000 --batch-size 256 --epochs 60"),
-        (
-            hs.DPSGD(rate=0.1, steps=7, noise_multiplier=2, adjacency="replace-one"),
-            "--noise-multiplier 2 --rate 0.1 --steps 7 --adjacency replace-one",
-        ),
-        (hs.DPSGD(rate=0.1, steps=7, noise_multiplier=2, extra=hs.Gaussian(3)), "plan.toml"),
-        (hs.Gaussian(2) ** 2, "plan.toml"),
-    ],
-)
-def test_the_command_line_gives_the_same(plan: hs.Mechanism, flags: str) -> None:
-    command = told.command_of(State(PlanFile(plan=plan, delta=1e-5)))
-    assert command == f"hockeystick epsilon {flags} --delta 1e-05"
-
-
 def test_the_plan_file_holds_the_plan(tmp_path: Path) -> None:
     state = State(PlanFile(plan=hs.Composed([USUAL.plan, hs.Gaussian(3) ** 2]), delta=1e-5))
     path = tmp_path / "plan.toml"
     path.write_text(told.plan_told(state, (), False)["toml"], encoding="utf-8")
     assert load_plan(path) == state.file
-
-
-def test_a_plan_that_no_file_can_hold_has_none() -> None:
-    plan = hs.FDP(hs.tradeoff(hs.Gaussian(3)))
-    assert told.plan_told(State(PlanFile(plan=plan, delta=1e-5)), (), False)["toml"] is None

@@ -40,15 +40,6 @@ def test_of_a_plan_without_one_training_run_delta_alone_moves(plan: hs.Mechanism
         moved(state, {"noise_multiplier": 2})
 
 
-def test_a_full_batch_holds_every_example() -> None:
-    full = moved(STATE, {"sampling": "full-batch", "examples": 70_000, "batch_size": 5})
-    assert full.training is not None
-    assert full.training.batch_size == 70_000
-    by_rate = moved(State(PlanFile(plan=RUN)), {"sampling": "full-batch"})
-    assert by_rate.training is not None
-    assert by_rate.training.rate == 1.0
-
-
 @pytest.mark.parametrize(
     ("values", "error", "message"),
     [

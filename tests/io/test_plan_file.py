@@ -106,11 +106,3 @@ def test_an_encoder_is_a_table_of_its_kind(
     sampled = f"{{mechanism = 'MatrixFactorization', noise_multiplier = 4, encoder = {table}}}"
     nested = f"[[release]]\nmechanism = 'PoissonSubsampled'\nrate = 0.5\ninner = {sampled}"
     assert load_plan(write(nested)).plan == hs.PoissonSubsampled(plan, 0.5)
-
-
-def test_a_page_is_told_who_judges_it(write: Write) -> None:
-    page = write("\n<!DOCTYPE html>\n<html></html>")
-    with pytest.raises(
-        hs.errors.PlanFileError, match="no plan file: hockeystick verify judges a report"
-    ):
-        load_plan(page)

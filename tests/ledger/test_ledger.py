@@ -399,12 +399,6 @@ def test_what_is_no_name_or_note_is_refused_by_name(folder: Path, name: str, val
         assert len(ledger.history()) == 2
 
 
-def test_without_psycopg_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "psycopg", None)
-    with pytest.raises(hs.HockeystickError, match=r"install hockeystick\[postgres\]"):
-        hs.Ledger("postgresql://somewhere/d", "d", HALF)
-
-
 @pytest.mark.parametrize(
     "url",
     ["", 7, "mysql://host/x", "sqlite://", "sqlite:///:memory:", "://", b"x", "postgres:x://"],
@@ -412,11 +406,6 @@ def test_without_psycopg_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> 
 def test_what_is_no_place_for_a_ledger_is_refused(url: Any) -> None:
     with pytest.raises(hs.errors.ParameterError, match=r"^url must be"):
         hs.Ledger(url, "d", HALF)
-
-
-def test_both_forms_of_a_file_are_one(folder: Path) -> None:
-    hs.Ledger(f"sqlite:///{folder / 'a b%.db'}", "d", HALF)
-    assert hs.ledger.datasets(folder / "a b%.db") == ("d",)
 
 
 def test_threads_share_one_ledger(ledger: hs.Ledger) -> None:

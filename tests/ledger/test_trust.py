@@ -507,20 +507,6 @@ def test_prices_that_take_long_keep_nobody_waiting(
     assert [one.key for one in repriced.changed] == ["k"]
 
 
-def test_the_words_of_another_version_do_not_make_another_reservation(
-    ledger: hs.Ledger, file: Path
-) -> None:
-    spaced = '{"noise_multiplier":10.0,"type":"Gaussian"}'
-    mechanism = hs.Gaussian(10.0)
-    before = ledger.reserve(mechanism, key="worded")
-    seq = len(ledger.history()) - 1
-    forge(file, seq, {"content": spaced}, to_the_end=True)
-    assert ledger.reserve(mechanism, key="worded", resume=True).resumed
-    with pytest.raises(hs.errors.ParameterError, match="stands for Gaussian"):
-        ledger.reserve(mechanism**2, key="worded")
-    assert before.key == "worded"
-
-
 def test_a_library_that_proves_less_is_taken_at_its_word(
     ledger: hs.Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -565,12 +551,3 @@ def test_sums_stay_short_however_odd_the_prices() -> None:
 def test_what_is_no_exact_number_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="no exact numbers"):
         costs_of(text)
-
-
-def test_a_state_of_an_unknown_mechanism_is_said_to_be_so(ledger: hs.Ledger, file: Path) -> None:
-    run(file, f'UPDATE {ENTRIES} SET content = \'{{"type": "Later"}}\' WHERE seq = 11')
-    with pytest.raises(LedgerError, match=r"entry 11 of dataset 'd' cannot be read"):
-        _ = ledger.history()[-1].mechanism
-    with pytest.raises(LedgerError, match="cannot be read"):
-        ledger.reprice()
-    assert ledger.status.unresolved == 1

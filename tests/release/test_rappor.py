@@ -89,13 +89,6 @@ def test_reports_of_two_values_are_as_far_apart_as_the_account_says() -> None:
     assert chi2.ppf(RARE, 15) < statistic < chi2.ppf(1 - RARE, 15)
 
 
-@pytest.mark.parametrize(("first", "second"), [(0.1, 0.3), (1e-20, 1e-20), (0.7, 1.0), (0.0, 0.3)])
-def test_the_flip_of_two_responses_is_rounded_to_less_privacy(first: float, second: float) -> None:
-    exact = 1 - (1 - Fraction(first)) * (1 - Fraction(second))
-    found = Fraction(rappor_once(RAPPOR(first, 2), second).flip)
-    assert exact * (1 - Fraction(1, 2**52)) <= found <= exact
-
-
 def test_edges_have_their_answers() -> None:
     plain, silent = RAPPOR(0.0, 2), RAPPOR(1.0, 2)
     filters = rappor_filters(plain, COLOURS, SIZE)

@@ -14,20 +14,6 @@ from hockeystick.release import unary_error, unary_frequencies, unary_reports
 KINDS = ["symmetric", "optimized"]
 
 
-@pytest.mark.parametrize(
-    ("kind", "share", "error"),
-    [
-        ("optimized", 0.0, 3.68269437683116927578e-3),
-        ("optimized", 0.3, 3.98269437683116927578e-3),
-        ("symmetric", 0.0, 3.91769808903276376e-3),
-        ("symmetric", 0.6, 3.91769808903276376e-3),
-    ],
-)
-def test_the_error_has_its_check_values(kind: str, share: float, error: float) -> None:
-    found = unary_error(hs.mechanisms.UnaryEncoding(1.0, kind), 1000, share)
-    assert found == pytest.approx(error, rel=1e-14)
-
-
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("local", [0.001, 0.7, 6.0])
 @pytest.mark.parametrize("share", [0.0, 0.25, 1.0])

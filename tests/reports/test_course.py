@@ -85,13 +85,6 @@ def test_a_batch_schedule_is_cut_and_not_rescaled() -> None:
     assert hs.epsilon(first, delta=1e-5).upper == pytest.approx(expected.upper, rel=1e-9)
 
 
-def test_a_partial_last_batch_of_an_epoch_is_a_whole_step() -> None:
-    course = course_of(hs.DPSGD(examples=10, batch_size=4, epochs=3, noise_multiplier=1), 10)
-    assert course is not None
-    steps = [stage.total_steps for _, stage in course.stages if isinstance(stage, hs.DPSGD)]
-    assert steps == [3, 5, 8]
-
-
 def test_what_else_is_released_is_counted_in_full_from_the_start() -> None:
     extra = hs.Gaussian(noise_multiplier=3)
     for plan in (

@@ -1,18 +1,12 @@
 """What a report says is what the library answers."""
 
-import math
-
 import pytest
 
 import hockeystick as hs
-from hockeystick.reports import Findings, Subject, investigate
+from hockeystick.reports import Findings
 from tests.reports.conftest import TRAINING
 
 SHUFFLED = hs.mechanisms.ShuffledReports(users=1000, randomizer=hs.PureDP(epsilon=2))
-
-
-def findings_of(plan: hs.Mechanism, delta: float) -> Findings:
-    return investigate(Subject(plan=plan, delta=delta))
 
 
 def test_the_headline_is_what_epsilon_answers(found: Findings) -> None:
@@ -46,24 +40,3 @@ def test_every_accountant_has_its_row(found: Findings) -> None:
     assert [(row.accountant, row.kind, row.answer, row.reason) for row in found.rows] == [
         (row.accountant, row.kind, row.answer, row.reason) for row in rows
     ]
-
-
-@pytest.mark.parametrize(
-    ("plan", "delta", "upper"),
-    [
-        (hs.Gaussian(0), 1e-5, math.inf),
-        (hs.Laplace(scale=1), 0.0, None),
-        (hs.Gaussian(1) ** 0, 1e-5, 0.0),
-        (hs.Gaussian(1), 1.0, 0.0),
-        (hs.Gaussian(1), 0.0, math.inf),
-        (hs.Gaussian(1), 1e-300, None),
-    ],
-)
-def test_the_ends_of_the_scale_are_answered(
-    plan: hs.Mechanism, delta: float, upper: float | None
-) -> None:
-    edge = findings_of(plan, delta)
-    assert edge.answer.upper == hs.epsilon(plan, delta=delta).upper
-    if upper is not None:
-        assert edge.answer.upper == upper
-    assert all(one.lower <= one.upper for one in (*edge.by_delta, *edge.by_epsilon))

@@ -63,15 +63,6 @@ def test_what_exceeds_the_delta_of_its_budget_proves_no_epsilon_there(tmp_path: 
     assert over.left == 0.0
 
 
-def test_epsilons_need_no_second_line(tmp_path: Path) -> None:
-    ledger = opened(tmp_path, hs.PureDP(1.0))
-    ledger.step(hs.PureDP(0.1))
-    found = in_epsilon(ledger.status, 0.5)
-    assert found is not None
-    assert (found.delta, found.spent, found.left) == (0.0, 0.1, 0.9)
-    assert "in epsilon" not in dict(status_facts(ledger.status, 1e-5))
-
-
 def test_what_a_next_one_of_each_kind_adds_is_what_it_adds(tmp_path: Path) -> None:
     training = hs.DPSGD(noise_multiplier=0.9, rate=0.01, steps=500)
     ledger = opened(tmp_path, hs.ApproxDP(7.0, 1e-6), expected=training)

@@ -11,9 +11,7 @@ from pathlib import Path
 import pytest
 
 import hockeystick as hs
-from hockeystick.ledger.amounts import amount, downward, upward
 from hockeystick.reports import Subject, investigate, page
-from hockeystick.reports.ledger_words import ledger_told
 from hockeystick.reports.ledgered import Ledgered, ledgered
 
 pytest.importorskip("bokeh", reason="reports need Bokeh")
@@ -91,46 +89,3 @@ def test_a_damaged_ledger_is_shown_as_damaged(ledger: hs.Ledger, file: Path) -> 
 def test_a_head_that_was_noted_is_looked_for(ledger: hs.Ledger) -> None:
     assert ledgered(ledger, head=ledger.status.head).check.sound
     assert not ledgered(ledger, head=f"2:{'0' * 64}").check.sound
-
-
-def test_of_many_entries_the_latest_are_shown(ledger: hs.Ledger) -> None:
-    found = ledgered(ledger)
-    many = Ledgered(status=found.status, entries=found.entries * 100, check=found.check)
-    told = ledger_told(many, PLAN)
-    assert (len(told.entries), told.left_out) == (200, 100)
-
-
-@pytest.mark.parametrize(
-    ("value", "low", "high"),
-    [
-        (0.1, "0.1", "0.1"),
-        (0.3, "0.3", "0.3"),
-        (1.23456789, "1.23456", "1.23457"),
-        (5e-7, "5e-07", "5e-07"),
-        (float("inf"), "inf", "inf"),
-        (0.0, "0", "0"),
-    ],
-)
-def test_numbers_are_rounded_as_the_decimals_they_print_as(
-    value: float, low: str, high: str
-) -> None:
-    assert (downward(value), upward(value)) == (low, high)
-
-
-@pytest.mark.parametrize(
-    ("notion", "told"),
-    [
-        (hs.PureDP(0.5), "epsilon 0.5"),
-        (hs.ApproxDP(0.5, 1e-6), "epsilon 0.5 at delta 1e-06"),
-        (hs.TCDP(0.5, 8), "rho 0.5 up to order 8"),
-        (hs.GDP(0.5), "mu 0.5"),
-        (hs.RenyiDP({2: 0.5}), "divergence 0.5 at order 2"),
-        (
-            hs.RenyiDP({2: 0.5, 3: 0.6, 4: 0.7, 5: 0.8}),
-            "divergence 0.5 at order 2, 0.6 at order 3, 0.7 at order 4 and 1 more",
-        ),
-    ],
-    ids=str,
-)
-def test_guarantees_in_a_few_words(notion: hs.notions.Notion, told: str) -> None:
-    assert amount(notion, upward) == told

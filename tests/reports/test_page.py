@@ -12,8 +12,7 @@ import hockeystick as hs
 from hockeystick import verifier
 from hockeystick.answers import protected
 from hockeystick.reports import Findings, Subject, investigate, page
-from hockeystick.reports.page import unbroken
-from hockeystick.reports.words import per_cent, told
+from hockeystick.reports.words import told
 from tests.reports.conftest import DAY, TRAINING
 
 pytest.importorskip("bokeh", reason="reports need Bokeh")
@@ -157,27 +156,6 @@ def test_an_estimate_between_the_proven_ends_is_not_called_proven(found: Finding
 )
 def test_the_unit_of_privacy_is_the_plans_own(plan: hs.Mechanism, beginning: str) -> None:
     assert protected(plan).startswith(beginning)
-
-
-@pytest.mark.parametrize(
-    ("number", "shown"),
-    [("0.5", "50 %"), ("1", "100 %"), ("0", "0 %"), ("0.0402065", "4.02065 %"), ("1e-9", "1e-7 %")],
-)
-def test_per_cent_keeps_the_digits(number: str, shown: str) -> None:
-    assert per_cent(number) == shown
-
-
-def test_numbers_stay_in_one_line_and_their_text_is_what_it_was() -> None:
-    for written, kept in (
-        ("at delta = 1e-05, at FPR 1 %.", ["1e-05", "1 %"]),
-        ("[1.5e-07, 2E3] and 3.25e-10 % of 60,000 %", ["1.5e-07", "3.25e-10 %", "60,000 %"]),
-        ("a1e-5 b.2 % 10^-5 2026-01-31 &#39;5 per cent", []),
-    ):
-        made = unbroken(f"<p title='{written}'>{written}</p>")
-        assert re.findall('<span class="unbroken">(.*?)</span>', made) == kept
-        assert re.sub("</?span[^>]*>", "", made) == f"<p title='{written}'>{written}</p>"
-    for left in ("<script>1e-05 < 2</script>", "<title>1e-05</title>", "<style>1e-05 %</style>"):
-        assert unbroken(left) == left
 
 
 CHECK = verifier.Check(claim="delta(1.5) <= 1e-05, remove", ball="[2e-5 +/- 1e-20]", holds=False)

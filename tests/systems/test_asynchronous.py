@@ -24,13 +24,6 @@ def test_it_learns_within_its_budget_though_clients_are_killed(sizes: str) -> No
     assert outcome.result["accuracy"] > 0.75
 
 
-def test_batches_grow_from_round_to_round() -> None:
-    system = program("asynchronous")
-    plan = system.planned("increasing")
-    rates = [float(Sampler(plan, 118).rate(step)) for step in (0, 59)]
-    assert rates == pytest.approx([10 / 118, 40 / 118])
-
-
 def made(path: Path, rows: Any, **changes: Any) -> Any:
     """Return one client of a plan without noise that draws all records."""
     system = program("asynchronous")

@@ -71,12 +71,6 @@ def test_a_grid_runs_as_it_is_accounted(example: Any, method: Any) -> None:
     assert found.epsilon == pytest.approx(3.0, rel=1e-3)
 
 
-def test_methods_with_more_settings_to_try_have_more_noise(example: Any) -> None:
-    noises = [example.planned(method, 1438, steps=2).noise_multiplier for method in METHODS]
-    assert noises[0] == noises[3] == noises[4]
-    assert noises[1] == noises[2] > noises[0]
-
-
 def test_adaclip_scales_each_coordinate_by_what_was_released_and_costs_the_same(
     example: Any,
 ) -> None:

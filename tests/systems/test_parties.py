@@ -31,24 +31,6 @@ def test_what_ran_is_what_was_accounted(programs: Any, name: str) -> None:
     assert {one.name for one in fields(outcome)} >= {"system", "result", "plan", "epsilon"}
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_a_system_says_what_it_is(programs: Any, name: str) -> None:
-    system = programs[name].SYSTEM
-    assert set(system) == {"name", "paper", "algorithm", "command", "check"}
-    assert system["command"] == f"python examples/systems/{name}.py --seed 0"
-
-
-def test_the_paper_is_too_small_where_distance_is_large(programs: Any) -> None:
-    gossip = programs["gossip"]
-    path = hs.mechanisms.Graph.path(8)
-    assert gossip.exact_square(path, 7, 0, 7) == 1.0
-    assert gossip.papers_squares(path, 7, 0)[7] < 1e-5
-    cube = gossip.hypercube(6)
-    assert gossip.exact_square(cube, 6, 0, 63) == 1.0
-    assert gossip.exact_square(cube, 6, 0, 7) == pytest.approx(0.3, rel=1e-12)
-    assert gossip.papers_squares(cube, 6, 0)[63] < 0.02
-
-
 def test_a_wrong_covariance_is_noticed(programs: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     gopa = programs["gopa"]
     assert gopa.covariance_agrees(0)

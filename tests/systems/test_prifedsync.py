@@ -45,27 +45,6 @@ def test_one_record_moves_what_its_client_sends_by_its_clipped_gradient() -> Non
     assert moved[2] == 0.0
 
 
-def test_far_more_clients_are_reached_than_theorem_1_counts() -> None:
-    """The chance of being drawn in or after the other's first round, by hand for each pair."""
-    system = program("prifedsync")
-    rate, rounds = 0.05, 40
-    share = np.mean([system.reach(rate, rounds, seed=seed) for seed in range(20)])
-    first = rate * (1 - rate) ** np.arange(rounds)
-    exact = float((first * (1 - (1 - rate) ** np.arange(rounds, 0, -1))).sum())
-    assert share == pytest.approx(exact, abs=0.03)
-    assert exact > 0.6 > 0.1 > system.claimed_reach(rate, rounds)
-
-
-def test_an_empty_round_changes_nothing() -> None:
-    system = program("prifedsync")
-    plan = replace(system.planned(), client_rate=1e-9)
-    data = system.digits(system.CLIENTS, "label", 1, system.EXAMPLES)
-    model, told = system.trained(plan, data, seed=7)
-    assert not model.any()
-    assert list(told) == list(range(system.CLIENTS))
-    assert not any(told.values())
-
-
 def test_a_helper_model_is_part_own_and_part_global_and_stays_at_the_client() -> None:
     """What a client keeps is its helper model; what it sends is what it trained."""
     system = program("prifedsync")

@@ -65,7 +65,3 @@ def test_more_coordinates_than_are_to_be_sent_are_seen(
     monkeypatch.setitem(example.METHODS, "a tenth, at random", (all_of_them, *own[1:]))
     found = example.run(1, method="a tenth, at random", steps=2)
     assert not found.checks["coordinates"]
-
-
-def test_selection_by_the_gradients_shows_single_images(example: Any) -> None:
-    assert example.shown_by_selection(64) > 0.5

@@ -5,7 +5,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hockeystick.errors import ParameterError
 from hockeystick.mechanisms import SinhNormal
 from tests.systems.programs import program
 
@@ -57,8 +56,3 @@ def test_what_is_not_as_accounted_is_seen(
 
     monkeypatch.setattr(example, "released", released)
     assert not example.run(1, method="sinh-normal, width 40").checks[name]
-
-
-def test_a_budget_out_of_reach_of_a_width_is_told(example: Any) -> None:
-    with pytest.raises(ParameterError, match="what noise of width 40 can reach"):
-        example.planned("sinh-normal, width 40", 0.01)

@@ -56,16 +56,6 @@ def test_the_page_has_every_system_with_every_column() -> None:
     assert Counter(row[5] == "no privacy" for row in rows)[True] <= 1
 
 
-@pytest.mark.parametrize("name", sorted(set(systems()) - {"flower_digits"}))
-def test_the_page_has_every_setting_of_a_system(name: str) -> None:
-    table, own = program("table"), systems()[name]
-    expected = {
-        f"[{own['name']}]({name}.md): {one}" for one in table.private(program(name).settings())
-    }
-    rows = cells(PAGE.read_text(encoding="utf-8"))
-    assert {row[0] for row in rows if f"({name}.md)" in row[0]} == expected
-
-
 def fake(runs: list[int], fails: int = -1) -> Any:
     """Return a system of two settings, and of one without privacy; a run of one seed is wrong."""
     outcome = program("outcomes")
@@ -122,23 +112,6 @@ def test_a_row_has_medians_beside_those_without_privacy(
     ]
 
 
-def test_rows_of_one_system_are_written_anew_and_the_others_stay(
-    table: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    ran(table, monkeypatch, fake([]))
-    before = table.PAGE.read_text(encoding="utf-8")
-    others = [before.splitlines()[-1].replace("(fake.md)", f"({name}.md)") for name in "az"]
-    old = [*before.splitlines()[:-2], others[1], "| [A system](fake.md): old | |", others[0]]
-    table.PAGE.write_text("\n".join(old) + "\n", encoding="utf-8")
-    monkeypatch.setattr(table, "programs", lambda: ["a", "fake", "z"])
-    ran(table, monkeypatch, fake([]), "--only", "fake", "--page")
-    lines = before.splitlines()
-    expected = [*lines[:-2], others[0], *lines[-2:], others[1]]
-    assert table.PAGE.read_text(encoding="utf-8").splitlines() == expected
-    with pytest.raises(SystemExit, match="no page of 2 seeds"):
-        ran(table, monkeypatch, fake([]), "--only", "fake", "--page", "--seeds", "2")
-
-
 def test_a_run_that_is_not_as_accounted_fails_the_command_and_is_named(
     table: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -172,14 +145,6 @@ def test_after_an_interrupt_it_goes_on_from_the_rows_that_were_saved(
     ran(table, monkeypatch, fake(runs), *given)
     assert len(cells(table.PAGE.read_text(encoding="utf-8"))) == 2
     assert len(runs) == 4  # two of the setting that was left, two without privacy
-
-
-def test_a_file_of_something_else_is_told(
-    table: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    (tmp_path / "rows.json").write_text('[{"name": 1}]', encoding="utf-8")
-    with pytest.raises(SystemExit, match="holds no rows of this program"):
-        ran(table, monkeypatch, fake([]), "--json", str(tmp_path / "rows.json"))
 
 
 def test_a_system_that_runs_has_its_row(

@@ -18,7 +18,7 @@ from hockeystick.errors import BudgetExhausted, IncompatibleError, ParameterErro
 
 pytest.importorskip("flwr")
 
-from flwr.app import Array, ArrayRecord, ConfigRecord, Message, RecordDict
+from flwr.app import Array, ArrayRecord, ConfigRecord
 
 from hockeystick.adapters.flower import PrivateFedAvg
 from hockeystick.adapters.loop._random import bits
@@ -187,15 +187,6 @@ def test_what_is_no_update_counts_as_nothing_and_the_round_goes_on(
     assert weights[0] * 10 == pytest.approx(9 * NORM, rel=1e-6)
     assert strategy.counted == 1
     assert any(f"an answer of node {FIRST + 4} counts as 0: " in line for line in caplog.messages)
-
-
-def test_several_records_of_arrays_count_as_nothing() -> None:
-    strategy, grid = _strategy(SILENT), Clients(1, first_moved(lambda place: 1))
-    (message,) = strategy.configure_train(1, zeros(), ConfigRecord(), grid)
-    content = RecordDict({"arrays": record({"w": np.ones(3)}), "more": record({"w": np.ones(3)})})
-    found, _ = strategy.aggregate_train(1, [Message(content, reply_to=message)])
-    assert found is not None
-    assert np.array_equal(found["w"].numpy(), np.zeros(3))
 
 
 def test_a_client_that_answers_twice_counts_once_by_its_first_answer() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from typing import Any
 
@@ -11,9 +10,8 @@ import pytest
 
 import hockeystick as hs
 from hockeystick.adapters.loop import Sampler, noisy_sum
-from hockeystick.audit import PlainLoop, Rule, SelfTest, record
+from hockeystick.audit import PlainLoop, Rule, record
 from hockeystick.audit.recording.tails import binomial_at_most
-from hockeystick.audit.recording.violations import MEANING
 from hockeystick.errors import ParameterError
 
 EXAMPLES, WIDTH = 40, 6
@@ -305,19 +303,6 @@ def test_a_sound_loop_fails_no_more_often_than_the_confidence_says() -> None:
     assert binomial_at_most(300 - failed, 300, 0.9) > 1e-4
 
 
-def test_a_sound_loop_has_a_result_that_says_how_sure_it_is() -> None:
-    found = _tested(draw=_poisson, trials=20, draws=30, confidence=1 - 1e-9)
-    assert isinstance(found, SelfTest)
-    assert str(found).startswith("no violation found of DP-SGD")
-    assert "tests at confidence" in str(found)
-    assert any("no proof of privacy" in one for one in found.assumptions)
-    assert json.loads(found.to_json())["consistent"] is True
-
-
-def test_every_rule_has_a_meaning() -> None:
-    assert set(MEANING) == set(Rule)
-
-
 @pytest.mark.parametrize(
     ("options", "name"),
     [
@@ -357,13 +342,6 @@ def test_a_plan_without_noise_has_its_sums_tested_alone() -> None:
     plan = hs.DPSGD(examples=EXAMPLES, batch_size=10, steps=8, noise_multiplier=0)
     assert _tested(_without_noise, plan=plan).names == ()
     assert Rule.MIXED in _tested(_clips_by_largest, plan=plan).names
-
-
-@pytest.mark.parametrize("kind", ["float32", "int64"])
-def test_data_may_be_of_other_kinds(kind: str) -> None:
-    data = (10 * DATA).astype(kind)
-    loop = PlainLoop(PLAN, data, _sound, norm=1.0)
-    assert record(loop, confidence=1 - 1e-9).names == ()
 
 
 def test_what_cannot_be_replayed_is_refused() -> None:

@@ -33,26 +33,6 @@ def test_a_shell_is_told_what_may_follow(
     assert {line.partition(",")[2] for line in out.splitlines()} == told
 
 
-@pytest.mark.parametrize("shell", ["zsh", "fish"])
-def test_the_script_of_a_shell_asks_the_command(run: Run, shell: str) -> None:
-    status, out, _ = run("completion", shell)
-    assert status == 0
-    assert f"_HOCKEYSTICK_COMPLETE={shell}_complete" in out
-
-
-def test_another_shell_is_refused(run: Run) -> None:
-    assert run("completion", "sh")[::2] == (
-        2,
-        "hockeystick: SHELL must be one of bash, zsh, fish; got 'sh'\n",
-    )
-
-
-def test_no_summary_in_the_list_of_commands_is_cut(run: Run) -> None:
-    listed = run("--help")[1].partition("Commands:")[2]
-    assert "completion" in listed
-    assert "..." not in listed
-
-
 def test_an_interrupt_while_the_command_is_imported_is_one_line() -> None:
     interrupted = (
         "import sys, builtins\n"

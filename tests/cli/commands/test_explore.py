@@ -43,12 +43,6 @@ def test_a_missing_library_is_one_line(
     assert run("explore", "--no-browser") == (2, "", said)
 
 
-def test_the_help_shows_how_to_begin(run: Run) -> None:
-    status, out, _ = run("explore", "--help")
-    assert status == 0
-    assert "hockeystick explore plan.toml" in out
-
-
 def test_a_port_that_is_taken_is_one_line(run: Run) -> None:
     pytest.importorskip("bokeh", reason="the page needs Bokeh")
     with closing(socket()) as taken:

@@ -55,12 +55,6 @@ def test_a_batch_that_is_no_plan_is_none_with_its_reason(run: Run) -> None:
     assert "none: batch_size must be" in " ".join(out.split())
 
 
-def test_the_defaults_are_batches_that_there_are_examples_for(run: Run) -> None:
-    answer = told(run, *BUDGET, "--epochs", "10")
-    assert [one["batch_size"] for one in answer["points"]] == [64, 256, 1024, 4096]
-    assert [one["epochs"] for one in answer["points"]] == [10] * 4
-
-
 def test_other_neighbours_are_planned_for_if_asked(run: Run) -> None:
     flags = ("--epochs", "5", "--batch-size", "60", "--adjacency", "zero-out")
     answer = told(run, *BUDGET, *flags)
@@ -81,7 +75,6 @@ def test_other_neighbours_are_planned_for_if_asked(run: Run) -> None:
     [
         (BUDGET[2:], "Missing --examples: an integer from 1 to 10^15"),
         (BUDGET[:2] + BUDGET[4:], "Missing --epsilon: a number >= 0 or inf"),
-        (BUDGET[:4], "Missing --delta: a number from 0 to 1"),
         ((*BUDGET, "--epochs", "1,-3"), "epochs must be"),
         ((*BUDGET, "--batch-size", "1,x"), "batch_size must be"),
         ((*BUDGET, "--batch-size", "7000"), "batch_size must be"),

@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 import time
-import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,8 +13,7 @@ from typing import Any
 import pytest
 
 import hockeystick as hs
-from hockeystick.cli.flags.grid_file import ASK_KEYS, GRID_KEYS, GRID_VALUES, load_grid
-from hockeystick.cli.terminal.progress import bar
+from hockeystick.cli.flags.grid_file import load_grid
 from hockeystick.cli.terminal.workers import processes
 
 Run = Callable[..., tuple[int, str, str]]
@@ -71,28 +69,6 @@ def test_a_quotient_in_quotes_is_a_number_of_a_file(write: Write) -> None:
     )
 
 
-def test_the_panel_says_what_the_grid_replaces(run: Run, write: Write, tmp_path: Path) -> None:
-    text = f"{PLAN}epochs = 2\nnoise_multiplier = 9\n[grid]\nrate = [0.5]\ndelta = [1e-6]\n"
-    asked = (
-        "sweep",
-        write(f'{text}[ask]\nfind = "epsilon"\n'),
-        "--out",
-        str(tmp_path / "rows.csv"),
-    )
-    assert "rate replaces the file's batch_size = 60" in run(*asked)[1]
-
-
-def test_a_small_epsilon_is_asked_by_name_and_warns_nobody(run: Run, write: Write) -> None:
-    text = f"{PLAN}steps = 1\n[grid]\nnoise_multiplier = [9]\nepsilon = [1e-4]\n"
-    file = load_grid(write(f'{text}[ask]\nfind = "delta"'))
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        assert run("delta", "Gaussian(4)", "--epsilon", "1e-4", "--short")[0] == 0
-        (row,) = hs.sweep(file.grid, file.question)
-        hs.calibration.AskDelta(hs.Gaussian(4))(epsilon=1e-4)
-    assert row["error"] is None
-
-
 def test_json_says_what_became_of_it(run: Run, write: Write, tmp_path: Path) -> None:
     out = str(tmp_path / "rows.csv")
     text = SMALL.replace("[1, 2]", "[1, -2]").replace("delta = [1e-5, 1e-6]", "")
@@ -126,22 +102,6 @@ def test_delta_is_found_at_an_epsilon_of_the_file(write: Write) -> None:
     (row,) = hs.sweep(file.grid, file.question)
     plan = small_plan(noise_multiplier=1.5, steps=3)
     assert row["upper"] == hs.delta(plan, 2.0, accountant="rdp").upper
-
-
-def test_help_lists_every_key_of_a_grid_file(run: Run) -> None:
-    shown = run("sweep", "--help")[1]
-    assert all(f"\n  {key} " in shown for key in ASK_KEYS)
-    assert all(key in shown for key in (*GRID_KEYS, *GRID_VALUES, "log = true", "whole = true"))
-
-
-def test_an_unknown_key_of_a_release_is_told_what_the_plan_gives(write: Write) -> None:
-    text = (
-        '[[release]]\nmechanism = "Laplace"\nscale = 2\n[grid]\nzebra = [1]\n[ask]\ndelta = 0.1\n'
-    )
-    with pytest.raises(hs.errors.PlanFileError) as refusal:
-        load_grid(write(text))
-    said = ":5: unknown key 'zebra' in [grid]; allowed are delta, epsilon, accountant, "
-    assert str(refusal.value).endswith(f"{said}a number that the plan gives: scale")
 
 
 def test_a_path_leads_into_a_release(write: Write) -> None:
@@ -179,12 +139,6 @@ def test_a_range_has_both_ends_and_even_steps(
         ("epochs = [1]", 'find = "rate"\ndelta = 0.1', "needs epsilon, to find rate"),
         ("delta = [1]", 'find = "delta"\nepsilon = 1', "[grid] cannot have delta, which is what"),
         ("epochs = [1]", "find = 3", 'find must be "epsilon", "delta"'),
-        (
-            "epochs = [1]",
-            'find = "epsilom"\ndelta = 0.1',
-            "no epsilom to find (did you mean 'epsilon",
-        ),
-        ("epochs = [1]", 'fnd = "epsilon"', "unknown key 'fnd' in [ask] (did you mean 'find'?)"),
         ("epochs = [1]", 'delta = 0.1\naccountant = "x"', "accountant must be one of"),
         ("epochs = [1]", "delta = 2", "delta must be a number from 0 to 1; got 2"),
         ("epochs = []", "delta = 0.1", "[grid].epochs must be an array of at least one value"),
@@ -207,7 +161,6 @@ def test_a_range_has_both_ends_and_even_steps(
         ('accountant = ["rdp"]', 'delta = 0.1\naccountant = "prv"', "accountant is given twice"),
         ('accountant = ["rpd"]', "delta = 0.1", "[grid].accountant must be one of"),
         ("epochs = [1]", "delta = 0.1\nepsilon = 1", ":10: [ask] cannot have epsilon, which is"),
-        ("epochs = [-1]", "delta = 0.1", "epochs must be"),
         ("epochs = [1, '2']", "delta = 0.1", ":7: [grid].epochs[1] must be a number, as others"),
         ("epochs = [true, 2]", "delta = 0.1", "[grid].epochs[0] must be a number, as others"),
         ("sampling = ['poisson', 1]", "delta = 0.1", "[grid].sampling[0] must be a number"),
@@ -259,39 +212,6 @@ def test_an_example_has_answers_in_its_first_cells(path: Path) -> None:
     first = {name: values[:1] for name, values in file.grid.items()}
     (row,) = hs.sweep(first, file.question)
     assert row["error"] is None
-
-
-def test_the_bar_comes_after_a_while_with_rate_and_time_left(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    terminal = Terminal()
-    monkeypatch.setattr(sys, "stderr", terminal)
-    monkeypatch.setenv("TERM", "xterm")
-    monkeypatch.setenv("COLUMNS", "120")
-    with bar("sweeping", patience=0.0) as tell:
-        for done in range(500, 520):
-            tell(done, 1000)
-            time.sleep(0.03)
-    shown = terminal.getvalue()
-    assert "sweeping (Ctrl-C stops)" in shown
-    assert "519/1000" in shown
-    # What was there from the beginning is no part of the rate: 20 in 0.6 s.
-    rates = [float(word[:-2].split("m")[-1]) for word in shown.split() if word.endswith("/s")]
-    assert rates
-    assert all(rate < 100 for rate in rates)
-    assert "0:00:" in shown
-
-
-@pytest.mark.parametrize("is_terminal", [True, False])
-def test_what_is_over_soon_shows_nothing(
-    monkeypatch: pytest.MonkeyPatch, is_terminal: bool
-) -> None:
-    terminal = Terminal() if is_terminal else io.StringIO()
-    monkeypatch.setattr(sys, "stderr", terminal)
-    with bar("sweeping", patience=2.0 if is_terminal else 0.0) as tell:
-        tell(0, 10)
-        tell(10, 10)
-    assert terminal.getvalue() == ""
 
 
 def test_a_killed_sweep_leaves_no_workers_and_is_taken_up(tmp_path: Path, write: Write) -> None:
@@ -365,20 +285,6 @@ def test_an_interrupt_says_how_many_answers_are_kept(
     said = f"hockeystick: interrupted: 2 of 4 kept in {out}.journal; run again to go on\n"
     assert (status, shown, err) == (130, "", said)
     assert json.loads(run("sweep", write(SMALL), "--out", str(out), "--json")[1])["resumed"] == 2
-
-
-def test_a_misspelt_parameter_of_the_grid_is_what_is_wrong(write: Write) -> None:
-    text = f"{PLAN}epochs = 2\n[grid]\nnoise_multipler = [1, 2]\n[ask]\ndelta = 1e-5\n"
-    with pytest.raises(hs.errors.PlanFileError) as refusal:
-        load_grid(write(text))
-    said = ":6: [grid]: the plan has no noise_multipler (did you mean 'noise_multiplier'?)"
-    assert str(refusal.value).endswith(said)
-    for ask in (
-        lambda: hs.calibrate(small_plan(epochs=2), "noise", hs.ApproxDP(2, 1e-5)),
-        lambda: hs.sweep({"noise": [1]}, hs.calibration.AskEpsilon(small_plan(epochs=2), 1e-5)),
-    ):
-        with pytest.raises(hs.errors.ParameterError, match=r"did you mean 'noise_multiplier'\?"):
-            ask()
 
 
 @pytest.mark.skipif(not hasattr(signal, "pthread_sigmask"), reason="Windows blocks no signals")

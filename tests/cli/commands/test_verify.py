@@ -218,16 +218,6 @@ def test_without_python_flint_it_says_what_to_install_before_anything_else(
     assert err == "hockeystick: verifying needs python-flint: install hockeystick[verify]\n"
 
 
-@pytest.mark.parametrize("columns", ["40", "60", "100"])
-def test_the_table_fits_the_terminal(
-    run: Run, answer: Path, monkeypatch: pytest.MonkeyPatch, columns: str
-) -> None:
-    monkeypatch.setenv("COLUMNS", columns)
-    monkeypatch.setattr(verifier, "verify", lambda text: VERDICTS["refuted"][1])
-    _, out, _ = run("verify", str(answer))
-    assert max(map(len, out.splitlines())) <= int(columns)
-
-
 def test_a_file_cannot_steer_the_terminal(
     run: Run, answer: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

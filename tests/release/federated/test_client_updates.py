@@ -152,38 +152,6 @@ def test_a_client_that_is_no_number_is_refused_and_nothing_is_taken(client: Any)
     assert cohort.answered == ()
 
 
-class Scalar:
-    """A number as arrays of some libraries have it: equal ones are different keys."""
-
-    def __init__(self, number: int) -> None:
-        self.number = number
-
-    def __index__(self) -> int:
-        return self.number
-
-    def __eq__(self, other: object) -> bool:
-        return other == self.number
-
-    __hash__ = object.__hash__
-
-
-def test_a_client_counts_once_whatever_type_says_its_number() -> None:
-    plan = planned("fixed-size", noise_multiplier=0.0)
-    cohort = ClientRounds(plan, size=1, norm=1.0).draw()
-    one, other = cohort.clients
-    alike: list[Any] = [Scalar(one), one, np.int64(one)]
-    strangers: list[Any] = [float(other), str(other), None]
-    cohort.accept(alike[0], [1.0])
-    for again in alike:
-        with pytest.raises(ParameterError, match="has not answered"):
-            cohort.accept(again, [1.0])
-    for stranger in strangers:
-        with pytest.raises(ParameterError, match="was drawn"):
-            cohort.accept(stranger, [1.0])
-    assert cohort.answered == (one,)
-    assert (cohort.release() * 2).round(3).tolist() == [1.0]
-
-
 def test_a_round_counts_when_it_is_drawn_and_there_are_no_more_than_planned() -> None:
     plan = planned()
     run = ClientRounds(plan, size=1, norm=1.0)

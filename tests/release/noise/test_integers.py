@@ -124,14 +124,3 @@ def test_bad_arguments_are_named(
     with pytest.raises(ParameterError, match=f"^{wrong} must be"):
         release(mechanism, value, **given)
     assert len(account) == 0
-
-
-@every
-@pytest.mark.parametrize("parameter", [math.inf, 2.0**45])
-def test_noise_that_cannot_be_drawn_is_refused_before_the_charge(
-    release: Any, kind: Any, sampler: Any, name: Any, parameter: Any
-) -> None:
-    account = hs.Accountant()
-    with pytest.raises(ParameterError, match=f"^{name} must be"):
-        release(kind(parameter), 1, charge=account, bits=none_left)
-    assert len(account) == 0

@@ -139,22 +139,6 @@ def test_the_largest_is_found_at_either_end_of_the_floats(
             assert found == int(sums[1] > sums[0])
 
 
-def test_noise_is_known_by_its_word() -> None:
-    words = np.array([2**64 - 2**40, 2**40], dtype=np.uint64)  # of u next to 1 and next to 0
-    for noise, largest in (("gumbel", 0), ("exponential", 1)):
-        found: Any = noise
-        assert noisy_argmax([Fraction(0)] * 2, found, Fraction(1), bits=lambda _: words) == largest
-        first, second = (
-            NoisyNumber(Fraction(0), found, Fraction(1), int(word), ones) for word in words
-        )
-        assert first.exceeds(second) == (largest == 0)
-
-
-def test_no_number_with_noise_exceeds_itself() -> None:
-    number = NoisyNumber(Fraction(0), RealNoise.LAPLACE, Fraction(1), 5, none_left)
-    assert not number.exceeds(number)
-
-
 @pytest.mark.parametrize(
     ("name", "values", "noise", "scale"),
     [("values", [], "gumbel", 1), ("noise", [1], "normal", 1), ("scale", [1], "gumbel", -1)],

@@ -1,7 +1,6 @@
 """Rounded noise: the kernel decides as interval arithmetic does, boundaries included."""
 
 from dataclasses import replace
-from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
@@ -156,12 +155,3 @@ def test_tables_do_not_depend_on_the_precision_that_others_set(name: Any) -> Non
 def test_bad_arguments_are_named(sampler: Any, name: Any, arguments: Any) -> None:
     with pytest.raises(ParameterError, match=f"^{name} must be"):
         sampler(*arguments)
-
-
-def test_exact_fractions_of_scales() -> None:
-    """The scale is the float's own value, not its decimal."""
-    assert Fraction(0.1) != Fraction(1, 10)
-    with mp.workprec(400):
-        step = int(mp.floor(mp.ldexp(mp.exp(-1 / mp.mpf(0.1)), 63)))
-    assert decided(laws.EXPONENTIAL, 0.1, 0.0, 2 * (step + 1), none_left) == 0
-    assert decided(laws.EXPONENTIAL, 0.1, 0.0, 2 * (step - 1), none_left) == 1

@@ -95,23 +95,6 @@ def test_with_infinite_epsilon_the_first_of_the_best_is_selected(
 
 
 @every
-@pytest.mark.parametrize(
-    ("scores", "sensitivity", "epsilon"),
-    [
-        ([-1e308, 1e308], 1e-300, 1.0),
-        ([0.0, 5e-324], 5e-324, 2000.0),
-        ([0, 2**53], 1e-9, 1e-3),
-        ([-1.7e308, 1.7e308, 0], 5e-324, 1e300),
-    ],
-)
-def test_numbers_at_the_ends_of_floats_are_compared(
-    release: Any, kind: Any, noise: Any, scores: Any, sensitivity: Any, epsilon: Any
-) -> None:
-    assert release(kind(epsilon), scores, sensitivity) == 1
-    assert release(kind(5e-324), scores, 1.7e308) in range(len(scores))
-
-
-@every
 def test_the_charge_comes_first_and_a_refusal_draws_nothing(
     release: Any, kind: Any, noise: Any
 ) -> None:

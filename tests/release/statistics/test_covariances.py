@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import hockeystick as hs
-from hockeystick.errors import IncompatibleError, ParameterError
+from hockeystick.errors import ParameterError
 from hockeystick.mechanisms import PrivateCovariance
 from hockeystick.release import covariance, principal_components
 from hockeystick.release.statistics.clipped import clipped_integers
@@ -95,16 +95,3 @@ def test_bad_input_is_refused_before_anything_is_charged(
     with pytest.raises(ParameterError, match=f"^{name}"):
         principal_components(mechanism, **(good | {"charge": account, "bits": none_left} | given))
     assert account.plan == hs.Accountant().plan
-
-
-def test_a_private_size_is_not_divided_by() -> None:
-    with pytest.raises(IncompatibleError, match="public size"):
-        covariance(told(1, 1), [[1.0]], bound=1, bits=none_left)
-
-
-def test_what_is_projected_has_the_columns_of_the_components() -> None:
-    found = principal_components(told(0, 2, "zero-out"), [[1.0, 0.0]], bound=1, components=1)
-    with pytest.raises(ParameterError, match=r"^rows"):
-        found.transform([[1.0]])
-    with pytest.raises(ParameterError, match=r"^scores"):
-        found.restore([[1.0, 2.0]])

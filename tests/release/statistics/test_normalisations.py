@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 import hockeystick as hs
-from hockeystick.errors import IncompatibleError, ParameterError
+from hockeystick.errors import ParameterError
 from hockeystick.mechanisms import JointGaussian
 from hockeystick.release import normalisation
 from hockeystick.release.statistics import normalisations
@@ -78,11 +78,6 @@ def test_bad_input_is_refused_before_anything_is_charged(
     with pytest.raises(ParameterError, match=f"^{name}"):
         normalisation(mechanism, **(good | {"charge": account, "bits": none_left} | given))
     assert account.plan == hs.Accountant().plan
-
-
-def test_what_is_divided_by_is_said_once() -> None:
-    with pytest.raises(IncompatibleError):
-        normalisation(JointGaussian((1, 1, 1)), [[0.5]], bound=1, size=1, bits=none_left)
 
 
 def test_other_rows_have_as_many_features() -> None:

@@ -61,25 +61,6 @@ def test_the_inverse_is_exact_in_fractions() -> None:
     assert found.tolist() == [float(one) for one in expected]
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES)
-def test_what_becomes_of_a_row_does_not_matter_to_the_next(strategy: Strategy) -> None:
-    fresh = np.random.default_rng(3).normal(size=(12, 2))
-    noise, found = CorrelatedNoise(Encoder.of(strategy, 12)), []
-    for one in fresh:
-        given = one.copy()
-        row = noise.next(given)
-        found.append(row.copy())
-        row *= math.nan
-        given *= math.nan
-    assert np.array_equal(found, rows_of(strategy, fresh))
-
-
-@pytest.mark.parametrize("strategy", STRATEGIES)
-def test_kinds_of_numbers_stay(strategy: Strategy) -> None:
-    fresh = np.ones((3, 2), dtype=np.float32)
-    assert rows_of(strategy, fresh).dtype == np.float32
-
-
 def test_rows_end_with_the_rounds() -> None:
     noise = CorrelatedNoise(Encoder.square_root(2))
     assert noise.encoder == Encoder.square_root(2)
@@ -117,15 +98,6 @@ HUGE: Any = [1e-308, 1e308]
 def test_what_has_no_inverse_is_refused(encoder: Any) -> None:
     with pytest.raises(ParameterError, match=r"^encoder must be an Encoder of a strategy"):
         CorrelatedNoise(encoder)
-
-
-@pytest.mark.extras
-@pytest.mark.parametrize("strategy", STRATEGIES)
-def test_tensors_of_torch_are_rows_too(strategy: Strategy) -> None:
-    torch = pytest.importorskip("torch")
-    noise = CorrelatedNoise(Encoder.of(strategy, 20))
-    found = torch.stack([noise.next(one) for one in torch.eye(20, dtype=torch.float64)])
-    assert np.abs(found.numpy() - rows_of(strategy, np.eye(20))).max() < 1e-14
 
 
 def test_correlated_noise_cancels_in_the_sums() -> None:

@@ -47,7 +47,6 @@ def _rows() -> Iterator[Any]:
 
 
 def test_two_threads_count_no_more_steps_than_are_planned() -> None:
-    """The journal waits, as a disk does, so that the other thread asks meanwhile."""
 
     class Slow:
         def add(self, _steps: int) -> None:
@@ -214,7 +213,6 @@ def test_a_loop_of_jax_learns_digits_within_its_budget() -> None:
 def test_a_nearly_full_disk_cuts_no_count_short(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A write that takes a part is gone on with; the rest of an epoch left out is many steps."""
     plan = hs.DPSGD(
         examples=30, batch_size=10, epochs=4, noise_multiplier=1, sampling="random-allocation"
     )

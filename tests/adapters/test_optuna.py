@@ -73,7 +73,6 @@ def test_samplers_that_look_back_are_for_a_fixed_number_of_trials() -> None:
 
 
 def test_a_seed_does_not_tell_which_trial_was_the_best() -> None:
-    """By randomized response, a hit at trial i says (i - 2) eps of misses before it."""
     seen: list[float] = []
 
     def kept(trial: Any) -> float:
@@ -88,7 +87,6 @@ def test_a_seed_does_not_tell_which_trial_was_the_best() -> None:
 
 @pytest.mark.parametrize("independent", [True, False])
 def test_independent_trials_are_not_pruned_by_what_others_reported(independent: bool) -> None:
-    """Of falling scores Optuna's pruner stops every one after the fifth."""
     pruned: list[bool] = []
 
     def falling(trial: Any) -> float:

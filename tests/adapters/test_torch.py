@@ -15,11 +15,7 @@ from torch import nn
 from torch.nn import functional
 
 import hockeystick as hs
-from hockeystick.adapters.torch import (
-    Constant,
-    Quantile,
-    make_private,
-)
+from hockeystick.adapters.torch import Constant, Quantile, make_private
 from hockeystick.errors import IncompatibleError, ParameterError
 
 # The same tests run on a GPU where there is one; the data stay on the CPU, as usual.
@@ -93,13 +89,7 @@ def _scaled() -> tuple[Any, Any]:
     return Scaled(), torch.randn(EXAMPLES, 6)
 
 
-MODELS = {
-    "mlp": _mlp,
-    "cnn": _cnn,
-    "text": _text,
-    "transformer": _transformer,
-    "scaled": _scaled,
-}
+MODELS = {"mlp": _mlp, "cnn": _cnn, "text": _text, "transformer": _transformer, "scaled": _scaled}
 
 
 def made(

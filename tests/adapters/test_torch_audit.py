@@ -49,10 +49,7 @@ def _share(count: int, *, upper: bool) -> float:
 
 
 def _audited(clipping: Clip | float = 1.0) -> float:
-    """Return a lower bound on the epsilon of one step, from trials with the canary and without.
-
-    The threshold is fixed in advance, where no gradient is rare and a clipped one is not yet.
-    """
+    """Return a lower bound on the epsilon of one step, from trials with the canary and without."""
     present = int((_released(1000.0, clipping, 1) > 3.5).sum())
     absent = int((_released(0.0, clipping, 2) > 3.5).sum())
     power = _share(present, upper=False) - DELTA

@@ -176,7 +176,6 @@ class Augmented(Places):
 def test_what_examples_draw_is_not_decided_by_seeds_that_others_know(
     loading: Any, collated: bool
 ) -> None:
-    """One example more would move what all after it draw; known draws tell how many there are."""
 
     def noisy(examples: Any) -> Any:
         ((rows, target),) = examples

@@ -14,8 +14,6 @@ from hockeystick.answers.yaml_text import Number, yaml_text
 TRAINING = hs.DPSGD(examples=60_000, batch_size=256, epochs=15, noise_multiplier=1.1)
 SHUFFLED = hs.mechanisms.ShuffledReports(hs.PureDP(epsilon=1), users=1000)
 REPORT = hs.RandomizedResponse(epsilon=1, categories=4)
-# The properties of schemas/deployments-schema.yaml, github.com/opendp/deployments-registry-data,
-# commit 3e9c812a (July 2026); MIT License.
 KEYS = {
     "basic": "name data_curators intended_use data_product_type data_product_region description "
     "publication_date data_product_sector",

@@ -306,8 +306,6 @@ def test_what_no_plan_of_this_library_says_is_judged_by_its_truth(
     assert outcome(json.dumps(told)) == expected
 
 
-# Printed by other accountants for Poisson-sampled Gaussian noise, and below the truth:
-# rate, noise multiplier, steps, delta, epsilon (benchmarks/REPORT.md).
 TOO_SMALL: Final = {
     "dp-accounting PLD": [
         (0.0005995280322870442, 4.735544032541466, 89276, 7.231599113552978e-22, 0.273893761),

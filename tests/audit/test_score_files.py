@@ -95,7 +95,6 @@ def test_what_cannot_be_read_is_named(
 
 
 def test_rows_without_scores_are_no_rows_of_another_length(tmp_path: Path) -> None:
-    """A row with too many cells is not cut short in silence."""
     file = written(tmp_path, "a.csv", "score,included\n1,1,0\n")
     with pytest.raises(hs.errors.HockeystickError, match="line 2 has more cells than columns"):
         load_scores(file)

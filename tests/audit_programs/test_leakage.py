@@ -45,7 +45,6 @@ def test_without_privacy_every_type_gives_the_digits_away(leakage: Any, kind: in
 
 
 def test_who_adds_noise_decides_which_type_leaks(leakage: Any) -> None:
-    """Wei et al., section 4: Fed-SDP's server hides type 0 alone, its clients not type 2."""
     _, server, client, steps = leakage.systems(1.0)
     assert error(leakage, server, 0) > 0.4
     assert error(leakage, server, 1) < 0.01
@@ -56,7 +55,6 @@ def test_who_adds_noise_decides_which_type_leaks(leakage: Any) -> None:
 
 
 def test_the_noise_of_an_update_is_that_of_its_steps(leakage: Any) -> None:
-    """Fed-CDP's update is noised by LOCAL_STEPS draws of z C, over the batch, times the rate."""
     batch, noise = leakage.digits(3), 100.0
     system = leakage.systems(noise)[3]
     _, noisy = system.seen(0, batch, np.random.default_rng(1))

@@ -37,7 +37,6 @@ def areas(attacked: Any) -> dict[str, float]:
 
 
 def test_the_adversary_trains_as_who_is_audited_does() -> None:
-    """Without noise and canaries both trainings end at the same weights, to what a grid rounds."""
     trainings = program("trainings", AUDIT)
     recipe = trainings.Recipe(steps=4, learning_rate=6.0, norm=0.3)
     records = trainings.digits()

@@ -20,10 +20,7 @@ FLAGS = [
     ("epsilon --delta 1e-5 --rate 0.1 --steps 9", "--noise-multiplier"),
     (f"epsilon {TRAINING}", "delta must be given, as --delta or in the plan file: a number from 0"),
     (f"epsilon {TRAINING} --delta nan", "delta must be a number from 0 to 1; got nan"),
-    (
-        f"epsilon {TRAINING} --delta 1e-400",
-        "within the range of a float; got 1E-400",
-    ),
+    (f"epsilon {TRAINING} --delta 1e-400", "within the range of a float; got 1E-400"),
     (f"epsilon {TRAINING} --delta", "'--delta' requires an argument"),
     (f"epsilon {TRAINING} --delta 1e-5 --digits 0", "digits must be an integer from 1 to 1000"),
     (f"epsilon {TRAINING} --delta 1e-5 --digits 2.5", "digits must be an integer from 1 to 1000"),
@@ -99,10 +96,7 @@ FLAGS = [
     ("explore --port x", "port must be an integer from 0 to 65535; got 'x'"),
     ("explore --rate 0.1", "Missing --noise-multiplier"),
     (f"tradeoff {TRAINING} --alpha 2", "fpr must be a number from 0 to 1; got 2"),
-    (
-        "epsilon --rate 0.1 --steps 9 --noise-multiplier --delta 1e-5",
-        "--noise-multiplier needs a",
-    ),
+    ("epsilon --rate 0.1 --steps 9 --noise-multiplier --delta 1e-5", "--noise-multiplier needs a"),
     (
         "solve 'DPSGD(examples=9, batch_size=1, epochs=1, noise_multiplier=1)' --parameter steps",
         "The plan gives epochs, not steps: --parameter epochs",
@@ -190,27 +184,15 @@ FILES = [
     ),
     ("[[release]]\nmechanism = 'FDP'", "no file can hold a trade-off function; use Python for FDP"),
     ("[[release]]\nmechanism = 'Skellam'", "(Skellam) needs variance, a number >= 0 or inf"),
-    (
-        "[[release]]\nmechanism = 'SinhNormal'\nrho = 0.5",
-        "(SinhNormal) needs width, ",
-    ),
-    (
-        "[[release]]\nmechanism = 'SinhNormal'\nrho = -0.5",
-        "(SinhNormal): rho must be a number > 0",
-    ),
+    ("[[release]]\nmechanism = 'SinhNormal'\nrho = 0.5", "(SinhNormal) needs width, "),
+    ("[[release]]\nmechanism = 'SinhNormal'\nrho = -0.5", "(SinhNormal): rho must be a number > 0"),
     (
         "[[release]]\nmechanism = 'Composed'",
         "(Composed) needs parts, an array of tables that name their mechanisms",
     ),
     (FACTORIZATION, "needs encoder, a table that names its kind, one of banded_inverse,"),
-    (
-        FACTORIZATION + "encoder = 'x'",
-        "encoder must be a table that names its kind, one of band",
-    ),
-    (
-        ENCODER,
-        "number 1, encoder needs kind, one of banded_inverse, buffered_toeplitz, ",
-    ),
+    (FACTORIZATION + "encoder = 'x'", "encoder must be a table that names its kind, one of band"),
+    (ENCODER, "number 1, encoder needs kind, one of banded_inverse, buffered_toeplitz, "),
     (
         ENCODER + "kind = 3",
         "encoder: kind must be one of banded_inverse, buffered_toeplitz, matrix, ",

@@ -18,9 +18,7 @@ UNWRITTEN = {"FDP", "GOPA", "GossipAveraging", "MatrixFactorization"}
 
 
 @pytest.mark.parametrize("plan", EXAMPLES, ids=lambda plan: type(plan).__name__)
-def test_every_mechanism_is_read_from_the_text_that_python_shows_for_it(
-    plan: hs.Mechanism,
-) -> None:
+def test_every_mechanism_is_read_from_the_text_that_python_shows_for_it(plan: hs.Mechanism) -> None:
     if type(plan).__name__ in UNWRITTEN:
         with pytest.raises(PlanFileError):
             parse_plan(repr(plan))
@@ -55,10 +53,7 @@ def _stands_alone(text: str) -> bool:
     [
         ("Laplace(2)**3 @ Gaussian(4)", hs.Laplace(2) ** 3 @ hs.Gaussian(4)),
         ("(Laplace(2) @ Gaussian(4)) ** 3", (hs.Laplace(2) @ hs.Gaussian(4)) ** 3),
-        (
-            "Gaussian(1) @ Gaussian(2) @ Laplace(3)",
-            hs.Gaussian(1) @ hs.Gaussian(2) @ hs.Laplace(3),
-        ),
+        ("Gaussian(1) @ Gaussian(2) @ Laplace(3)", hs.Gaussian(1) @ hs.Gaussian(2) @ hs.Laplace(3)),
         (
             "Gaussian(1) @ (Gaussian(2) @ Laplace(3))",
             hs.Gaussian(1) @ hs.Gaussian(2) @ hs.Laplace(3),
@@ -110,10 +105,7 @@ def test_a_text_means_what_it_means_in_python(text: str, plan: hs.Mechanism) -> 
             "Gaussian: noise_multiplier must be a number >= 0 or inf; got -4",
         ),
         ("Laplace()", "Laplace needs scale, a number >= 0 or inf"),
-        (
-            "PoissonSubsampled(0.1, Gaussian(2))",
-            "inner, rate must be in this order: they are",
-        ),
+        ("PoissonSubsampled(0.1, Gaussian(2))", "inner, rate must be in this order: they are"),
         ("PoissonSubsampled(2, 0.1)", "inner must be a mechanism such as Gaussian(4); got 2"),
         ('FedSDP(100, 10000, 1000, 1, "poisson")', "takes nothing without a name; got 5 values"),
         ("Linear(end=1)", "'Linear' is no mechanism or notion"),

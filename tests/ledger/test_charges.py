@@ -111,7 +111,6 @@ def test_who_is_killed_as_the_noise_is_drawn_has_been_charged(folder: Path) -> N
 def test_between_the_two_entries_nothing_can_be_left(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Killed within the transaction, it has neither entry, and nothing was released."""
     ledger = hs.Ledger(folder / "ledger.db", "census", hs.ZCDP(rho=0.5))
     continued = chains.continued
 

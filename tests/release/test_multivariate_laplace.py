@@ -1,7 +1,4 @@
-"""Multivariate Laplace noise that is drawn: its length, its direction, its variance, its density.
-
-Each random test fails by chance with a probability of 1e-4 at most; the seeds are fixed.
-"""
+"""Multivariate Laplace noise that is drawn: its length, its direction, its variance, its density."""
 
 import math
 from typing import Any
@@ -92,10 +89,7 @@ def test_edge_cases_of_a_draw() -> None:
     assert not draw_multivariate_laplace(hs.mechanisms.MultivariateLaplace(0.0, 3), 1.0, rng).any()
     assert draw_multivariate_laplace(
         hs.mechanisms.MultivariateLaplace(1.0, 3), 1.0, rng, draws=0
-    ).shape == (
-        0,
-        3,
-    )
+    ).shape == (0, 3)
 
 
 @pytest.mark.parametrize(

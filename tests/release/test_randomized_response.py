@@ -96,7 +96,6 @@ def test_shares_and_numbers_outside_their_domains_are_refused() -> None:
 def test_exact_reports_are_true_where_a_uniform_number_is_below_their_probability(
     local: float, categories: int
 ) -> None:
-    """The words next to it too, where further bits decide: u is value 2^-64 and more."""
     with mp.workprec(300):
         exact = mp.exp(local) / (mp.exp(local) + categories - 1)
         cell = int(mp.floor(mp.ldexp(exact, 64)))

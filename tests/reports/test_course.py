@@ -34,11 +34,7 @@ PLANS = [
     (hs.DPSGD(**OF_EPOCHS, epochs=3, extra=hs.Gaussian(9)), "epochs", [1, 2, 3]),
     (hs.federated.FedSDP(**CLIENTS, sampling="poisson"), "rounds", [1, 2, 3]),
     (hs.federated.FedCDP(**RECORDS, sampling="poisson"), "rounds", [1, 2, 3]),
-    (
-        hs.federated.FedAlphaCDP(**RECORDS, sampling="poisson", schedule=DECAY),
-        "rounds",
-        [1, 2, 3],
-    ),
+    (hs.federated.FedAlphaCDP(**RECORDS, sampling="poisson", schedule=DECAY), "rounds", [1, 2, 3]),
     (hs.federated.PriFedSync(clients=LOCAL, rounds=2), "rounds", [1, 2]),
     (hs.Gaussian(8) @ hs.Gaussian(9) ** 3 @ hs.Laplace(30) ** 2, "runs", [1, 2, 3]),
 ]

@@ -42,7 +42,6 @@ def answer(client: Any, kept: Any = None, **sent: Any) -> Any:
 def test_a_record_moves_a_round_that_is_interrupted_by_its_own_gradient_alone(
     place: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Drawn without it, the others are read with the models that they were read with before."""
     rng = np.random.default_rng(4)
     rows, model = rng.normal(size=(6, 65)), rng.normal(size=650) / 100
     sums = []
@@ -65,7 +64,6 @@ def test_a_global_model_takes_effect_in_the_middle_of_a_round(tmp_path: Path) ->
 
 
 def test_a_killed_round_is_counted_and_never_run_again(tmp_path: Path) -> None:
-    """What follows reads the journal anew, as a new process does."""
     rows, kept, reported = np.ones((6, 65)), dict[str, Any](), list[int]()
     for dies in (False, True, False):
         with pytest.raises(program("engines").LostError) if dies else nullcontext():

@@ -20,11 +20,7 @@ def example() -> Any:
 
 
 def updates(example: Any, columns: int, noise: Any = NOISE) -> Any:
-    """Return each method's update with its first norm and its rate of change.
-
-    AdaClip's first scale is ``v^(1/2) sqrt(d)`` in each of d coordinates, with a variance v of
-    ``sqrt(h_1 h_2) = 1e-4``.
-    """
+    """Return each method's update with its first norm and its rate of change."""
     split = hs.calibration.joint_noise(noise, inflation=1.01)
     own = example.by_quantile(noise, 0.5).gradient_noise
     step = example.ADAM_STEP
@@ -52,7 +48,6 @@ def words(seed: int) -> Any:
 
 @pytest.mark.parametrize("method", METHODS)
 def test_one_image_moves_an_update_by_the_norm_and_no_more(example: Any, method: Any) -> None:
-    """The same noise with the first image and without it."""
     data = example.digits()
     weights = np.zeros(10 * data.rows.shape[1])
     rows = program("one_budget").gradients(weights, data.rows[:5], data.labels[:5])
@@ -74,7 +69,6 @@ def test_a_grid_runs_as_it_is_accounted(example: Any, method: Any) -> None:
 def test_adaclip_scales_each_coordinate_by_what_was_released_and_costs_the_same(
     example: Any,
 ) -> None:
-    """After some steps scales differ, and one image moves the scaled sum by 1 and no more."""
     data, weights = example.digits(), np.zeros(10 * 65)
     rows = program("one_budget").gradients(weights, data.rows[:SIZE], data.labels[:SIZE])
     clipping = example.of_coordinates(0.01, 650)
@@ -90,7 +84,6 @@ def test_adaclip_scales_each_coordinate_by_what_was_released_and_costs_the_same(
 def test_noise_for_another_query_than_accounted_is_seen(
     example: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As in the thesis's line 13: the gradients' noise on the sum of directions."""
     right = example.by_descent
 
     def as_printed(noise: float, rate: float) -> Any:

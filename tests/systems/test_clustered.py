@@ -25,7 +25,6 @@ def message(setting: str, points: Any, values: Any, folder: Path) -> Any:
 
 
 def test_whatever_the_data_messages_differ_by_no_more_than_the_radius(tmp_path: Path) -> None:
-    """The noise of the same bits cancels: it depends on no data."""
     system = program("clustered")
     points = np.random.default_rng(1).normal(size=(1, 10, 2))
     values = [np.full((1, 10), size) for size in (0.0, 1e9, -1e9)]
@@ -40,7 +39,6 @@ def test_whatever_the_data_messages_differ_by_no_more_than_the_radius(tmp_path: 
 
 
 def test_the_published_noise_tells_the_length_of_the_update(tmp_path: Path) -> None:
-    """A client whose data the hypothesis fits already sends its parameters as they are."""
     points = np.random.default_rng(1).normal(size=(1, 10, 2))
     fitted = points @ np.array([0.0, 1.0])
     sent = message("as published", points, fitted, tmp_path / "fitted")
@@ -59,7 +57,6 @@ def test_each_client_takes_part_as_often_as_it_is_accounted_for() -> None:
 
 
 def test_a_client_sends_no_more_messages_than_its_journal_allows(tmp_path: Path) -> None:
-    """Also in a new process that has its journal alone; a message is counted before it is made."""
     system = program("clustered")
     points, values, _ = system.people(1, np.random.default_rng(2))
     plan, sent = system.planned("within distance 2"), {"hypotheses": system.begun(2), "round": 0}

@@ -16,16 +16,7 @@ pytest.importorskip("sklearn")
 DECAYS = ("constant", "linear", "staircase", "exponential", "cyclic")
 
 
-@pytest.mark.parametrize(
-    "decay",
-    [
-        "constant",
-        "staircase",
-        "linear",
-        "exponential",
-        "cyclic",
-    ],
-)
+@pytest.mark.parametrize("decay", ["constant", "staircase", "linear", "exponential", "cyclic"])
 def test_it_learns_within_its_budget(decay: str) -> None:
     system = program("fed_cdp")
     outcome = system.run(seed=1, decay=decay)
@@ -45,7 +36,6 @@ def test_with_a_coin_for_each_record_the_account_is_exact(decay: str) -> None:
 
 
 def test_the_noises_are_those_of_the_papers_decays() -> None:
-    """With rounds t from 0; Fed-CDP's noise is constant."""
     plans = {decay: program("fed_cdp").planned(decay).noise_multipliers for decay in DECAYS}
     shares = {decay: noise / noise[0] for decay, noise in plans.items()}
     t, end = np.arange(25), 4.85 / 15
@@ -58,7 +48,6 @@ def test_the_noises_are_those_of_the_papers_decays() -> None:
 
 
 def test_one_record_moves_a_round_by_its_clipped_gradient() -> None:
-    """One step without noise; the same bits draw the same batches, with and without the record."""
     system = program("fed_cdp")
     plan = replace(system.planned("none"), rounds=1, local_steps=1)
     data, models = system.digits(plan.total_clients, "writer"), list[np.ndarray]()

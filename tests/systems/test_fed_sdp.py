@@ -37,7 +37,6 @@ def noted(models: list[np.ndarray], weights: np.ndarray) -> list[np.ndarray]:
 def test_one_client_moves_a_round_by_the_clipping_norm_over_the_cohort(
     noise_at: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One round without noise; the same bits draw the same cohort, with and without its data."""
     system, models = program("fed_sdp"), list[np.ndarray]()
     plan = replace(system.planned("nobody"), rounds=1, adjacency="zero-out", sampling="revealed")
     monkeypatch.setattr(system, "accuracy", lambda weights, *_: float(len(noted(models, weights))))

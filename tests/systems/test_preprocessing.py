@@ -47,7 +47,6 @@ def test_statistics_leave_less_for_the_training(example: Any) -> None:
 def test_one_image_moves_the_statistics_within_their_noise(
     example: Any, method: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The same without noise, with and without the first image."""
     data, columns = example.digits(), example.PIXELS
     monkeypatch.setattr(example, "STATISTICS", hs.mechanisms.JointGaussian((0, 0)))
     monkeypatch.setattr(example, "MOMENTS", hs.mechanisms.PrivateCovariance(0, columns=columns))

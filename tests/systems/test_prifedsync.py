@@ -28,7 +28,6 @@ def test_each_client_pays_for_the_rounds_that_it_ran() -> None:
 
 
 def test_one_record_moves_what_its_client_sends_by_its_clipped_gradient() -> None:
-    """One step of all records without noise, in a federation of which all take part."""
     system = program("prifedsync")
     local = hs.federated.LocalTraining(
         examples=system.EXAMPLES, batch_size=system.EXAMPLES, noise_multiplier=0, local_steps=1
@@ -46,7 +45,6 @@ def test_one_record_moves_what_its_client_sends_by_its_clipped_gradient() -> Non
 
 
 def test_a_helper_model_is_part_own_and_part_global_and_stays_at_the_client() -> None:
-    """What a client keeps is its helper model; what it sends is what it trained."""
     system = program("prifedsync")
     plan = replace(system.planned(), rounds=1, client_rate=1)
     data = system.digits(system.CLIENTS, "label", 1, system.EXAMPLES)

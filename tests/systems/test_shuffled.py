@@ -33,7 +33,6 @@ def test_without_noise_the_histogram_is_exact_and_the_order_is_not_told() -> Non
 
 @pytest.mark.parametrize("local", [0.5, 2.0])
 def test_a_report_is_true_as_often_as_the_mechanism_says(local: float) -> None:
-    """Each category e^epsilon times as likely from its own holder as from any other."""
     system = program("shuffled")
     shares = []
     for category in (3, 4):

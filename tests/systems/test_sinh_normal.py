@@ -42,7 +42,6 @@ def test_a_mean_is_released_as_it_is_accounted(example: Any, method: str) -> Non
 def test_what_is_not_as_accounted_is_seen(
     example: Any, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Charged as the number's own noise; of twice the rho; drawn with less noise."""
     right = example.released
 
     def released(noise: Any, total: Any, charge: Any, bits: Any) -> Any:

@@ -87,7 +87,6 @@ def test_there_are_as_many_runs_as_drawn_and_all_are_charged_first(
 def test_what_is_not_as_accounted_is_seen(
     example: Any, wrong: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A search charged when it is over, one with a run more, one with longer runs."""
     right = example.search
 
     def search(method: str, runs: Any, bits: Any) -> Any:
@@ -110,7 +109,6 @@ def test_what_is_not_as_accounted_is_seen(
 
 
 def test_one_image_moves_a_score_by_one_and_its_noise_is_what_is_charged(example: Any) -> None:
-    """The same noise with the first image and without it; with weights that read it rightly."""
     data = example.digits()
     weights = np.zeros((10, 65))
     weights[data.labels[0], -1] = 1.0

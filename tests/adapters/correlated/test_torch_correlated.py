@@ -95,7 +95,6 @@ def test_samples_are_of_the_group_whose_turn_it_is_at_the_rate() -> None:
 
 @each_plan
 def test_noise_is_what_the_encoder_turns_into_independent_noise(plan: Any) -> None:
-    """Without gradients all that is released is noise: C times it has the stated deviation."""
     torch.manual_seed(1)
     model = torch.nn.Linear(400, 30)
     data = torch.utils.data.TensorDataset(torch.zeros(6, 400), torch.zeros(6, dtype=torch.long))
@@ -117,7 +116,6 @@ def test_noise_is_what_the_encoder_turns_into_independent_noise(plan: Any) -> No
 
 
 def test_a_release_is_the_sum_of_clipped_gradients_and_noise_over_the_divisor() -> None:
-    """Beside the same noise, by a seed, one example more moves what is released by its gradient."""
     data = Tracked(4)
     data.inputs *= 100.0
     groups = np.array([0, 0, 0, 0])

@@ -209,7 +209,6 @@ def test_a_client_that_was_not_asked_counts_as_nothing() -> None:
 
 
 def test_a_round_is_counted_before_anybody_is_asked(tmp_path: Path) -> None:
-    """Whoever breaks it off, there or where the noise is drawn, leaves it counted."""
     journal, seen = tmp_path / "rounds", list[bytes]()
 
     def answer(place: int, weights: Any) -> Any:
@@ -241,7 +240,6 @@ def test_a_round_is_counted_before_anybody_is_asked(tmp_path: Path) -> None:
 
 
 def test_it_trains_as_the_rounds_of_a_loop_do_bit_by_bit() -> None:
-    """The same bits draw the same cohorts and noise; late, wrong and doubled answers included."""
     plan, size = replace(PLAN, rounds=6), 40
     pulls = np.random.default_rng(7).normal(size=(10, size))
 

@@ -28,8 +28,6 @@ pytestmark = [
 ]
 LOSS = torch.nn.functional.cross_entropy
 FEW: dict[str, Any] = {"records": 1, "trials": 20, "draws": 40, "confidence": 1 - 1e-9}
-# Beside any number of examples Opacus divides by int(examples/ceil(examples/batch)), and a record
-# without a finite gradient makes the whole sum undefined.
 OF_OPACUS = {Rule.SCALE, Rule.NOT_FINITE}
 
 
@@ -85,7 +83,6 @@ def test_the_divisor_of_opacus_counts_the_examples(engine: Any, names: set[Rule]
 
 
 def test_a_divisor_that_neighbours_share_is_not_named() -> None:
-    """Of 36, 37 and 38 examples in batches of 10 Opacus divides by 9."""
     found = _tested(Opacus(PrivacyEngine), 37)
     assert found.consistent
     assert dict(found.measured)["sensitivity"] <= 1 + 1e-4

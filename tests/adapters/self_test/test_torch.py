@@ -1,7 +1,4 @@
-"""The self-test of private loops of torch: ours pass, and each way to a wrong guarantee is named.
-
-The twelve ways are those that the loop was found to have and refuses since; each is undone here.
-"""
+"""The self-test of private loops of torch: ours pass, and each way to a wrong guarantee is named."""
 
 from __future__ import annotations
 

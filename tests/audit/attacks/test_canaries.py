@@ -27,7 +27,6 @@ def projections(noise: Any, rate: float, seed: int) -> tuple[Any, Any]:
 def test_the_ratio_finds_the_curve_of_poisson_sampling_and_no_more(
     rate: float, noise: float
 ) -> None:
-    """Under add-remove the curve is that of this test where the ratio is above 1."""
     steps = 5
     seen, inside = projections(np.full(steps, noise), rate, seed=1)
     scores = attacks.canary_scores(seen, noise_multiplier=noise, rate=rate)
@@ -59,7 +58,6 @@ def test_the_ratio_is_that_of_a_mixture_of_normal_densities() -> None:
 
 @pytest.mark.parametrize("kind", ["dirac", "random"])
 def test_a_canary_in_exact_noisy_sums_is_found_as_often_as_the_curve_allows(kind: str) -> None:
-    """Other gradients are orthogonal to it, so that the best test is that of one Gaussian."""
     norm, noise, size = 0.5, 0.7, 20
     direction = (
         attacks.dirac_direction(size, 3)
@@ -143,7 +141,6 @@ def test_a_layer_without_a_trace_is_refused(weights: Any, biases: Any, named: st
 
 @pytest.mark.parametrize("noise", [0.3, 1.0, 4.0])
 def test_no_candidate_is_named_more_often_than_the_curve_allows(noise: float) -> None:
-    """Orthogonal gradients of the clipping norm's length are the worst case of N candidates."""
     random, count = np.random.default_rng(5), 30
     candidates, truth = np.eye(count), random.integers(count, size=TRIALS)
     seen = candidates[truth] + noise * random.standard_normal((TRIALS, count))

@@ -37,7 +37,6 @@ def test_the_rate_at_few_false_positives_is_the_best_threshold_that_has_no_more(
 
 
 def test_rates_are_those_that_a_decimal_names() -> None:
-    """3/10 is allowed where 0.3 is asked for, though the float is a little less."""
     outside = np.arange(10.0)
     assert attacks.tpr_at([6.5, 6.9, 7.0], outside, fpr=0.3) == 1.0
     assert attacks.tpr_at([6.5, 6.9, 7.0], outside, fpr=0.29) == 0.0

@@ -23,11 +23,7 @@ def points(scores_in: Any, scores_out: Any, above: float = -np.inf) -> tuple[Any
 
 
 def beats(f: hs.tradeoffs.TradeOff, scores_in: Any, scores_out: Any) -> float:
-    """Return by how much an observed curve lies above ``1 - f``, in standard deviations of it.
-
-    That of a rate is at most ``1/(2 sqrt(n))``; a shift of the FPR counts by the slope of f, which
-    is why the curve is asked at an FPR a little larger.
-    """
+    """Return by how much an observed curve lies above ``1 - f``, in standard deviations of it."""
     fpr, tpr = points(scores_in, scores_out)
     deviation = 0.5 / np.sqrt(len(scores_in))
     excess = tpr - f.power(np.minimum(fpr + 4 * deviation, 1.0))
@@ -51,7 +47,6 @@ def shadows(mean: Any, deviation: float, models: int, seed: int) -> tuple[Any, A
 
 @pytest.mark.parametrize("score", [attacks.lira_online, attacks.lira_offline])
 def test_on_normal_statistics_the_ratio_finds_the_gaussian_curve_and_no_more(score: Any) -> None:
-    """Each record has a mean of its own; the best test of one of them is G_{1/deviation}."""
     random, deviation = np.random.default_rng(1), 0.5
     mean = 3 * random.standard_normal(200)
     shadow, included = shadows(mean, deviation, 2000, seed=2)
@@ -149,7 +144,6 @@ def test_neighbours_scores_by_hand() -> None:
 
 
 def test_neighbours_are_as_far_as_gaussian_noise_is() -> None:
-    """Not sigma sqrt(n), the thesis's (4.7), which is the root of the mean square."""
     records, sigma = np.arange(8.0).reshape(2, 4), 0.3
     found = attacks.noisy_neighbours(records, sigma, copies=20_000, seed=7)
     apart = np.linalg.norm(found - records, axis=2)

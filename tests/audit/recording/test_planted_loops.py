@@ -295,7 +295,6 @@ def test_our_own_sampler_and_sum_pass_under_each_sampling(fields: dict[str, Any]
 
 
 def test_a_sound_loop_fails_no_more_often_than_the_confidence_says() -> None:
-    """Of 300 sound loops at confidence 0.9 no more than 30 fail, up to 1 in 10^4 simulations."""
     failed = sum(
         not _tested(draw=_poisson, confidence=0.9, records=1, trials=30, draws=40).consistent
         for _ in range(300)

@@ -103,7 +103,6 @@ def test_copies_are_named() -> None:
 
 
 def test_a_record_that_is_drawn_more_often_than_others_is_named() -> None:
-    """Record 7 is in half of the batches, and the others in fewer, so that all together fit."""
     source = np.random.default_rng(2)
     rates = np.full(EXAMPLES, 9.5 / 39)
     rates[7] = 0.5

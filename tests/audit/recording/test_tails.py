@@ -59,7 +59,6 @@ def test_correlations_are_no_less_likely_than_in_truth(correlation: float, numbe
 
 
 def test_hypergeometric_sums_are_bounded() -> None:
-    """The chance of 10 and of 0 in common of 10 of 40, three times over, is below the bound."""
     one = np.array([comb(10, k) * comb(30, 10 - k) / comb(40, 10) for k in range(11)])
     law = np.convolve(np.convolve(one, one), one)
     for count in (0, 2, 16, 30):

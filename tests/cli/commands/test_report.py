@@ -132,11 +132,7 @@ def test_a_missing_library_is_one_line(
 
 @pytest.mark.parametrize("failure", [KeyboardInterrupt(), OSError(28, "No space left on device")])
 def test_what_stops_while_writing_leaves_nothing(
-    run: Run,
-    write: Write,
-    out: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    failure: BaseException,
+    run: Run, write: Write, out: Path, monkeypatch: pytest.MonkeyPatch, failure: BaseException
 ) -> None:
     def stopped(*_: object) -> None:
         raise failure
@@ -153,12 +149,7 @@ def test_what_stops_while_writing_leaves_nothing(
 def test_an_interrupt_leaves_no_half_page(write: Write, out: Path) -> None:
     plan = write(PLAN)
     command = [sys.executable, "-m", "hockeystick", "report", plan, "-o", str(out)]
-    running = subprocess.Popen(
-        command,
-        cwd=ROOT,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    )
+    running = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     time.sleep(0.6)
     running.send_signal(signal.SIGINT)
     running.communicate(timeout=600)

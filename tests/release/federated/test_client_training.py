@@ -88,7 +88,6 @@ def test_a_step_has_the_plans_noise_over_the_expected_size(plan: Any) -> None:
 
 
 def test_a_record_moves_a_step_by_the_clipping_norm_and_no_further() -> None:
-    """Without noise: every step's change, times the batch size, is the sum of its rows."""
     plan = planned(noise_multiplier=0.0, local_steps=1, batch_size=6)
     for row, least, most in (([1e9, 0.0], 0.4999, 0.5), ([0.0, 0.3], 0.2999, 0.3001)):
         rows = np.zeros((6, 2))
@@ -125,7 +124,6 @@ def test_clients_of_prifedsync_have_their_own_settings() -> None:
 
 
 def test_a_model_that_gradients_are_of_changes_by_the_noisy_sum_alone() -> None:
-    """What computes gradients may write into the weights it was given."""
 
     def spoils(weights: Any, chosen: Any) -> Any:
         weights += 100.0

@@ -52,7 +52,6 @@ def _sum_of(plan: hs.federated.FedSDP, updates: list[list[float]], *, norm: floa
 
 
 def test_a_client_moves_the_sum_by_the_clipping_norm_and_no_further() -> None:
-    """Without noise, so that the distance is seen; the same bits draw the same cohort."""
     plan = planned("fixed-size", noise_multiplier=0.0)
     still = _sum_of(plan, [[0.1, 0.2]], norm=0.5)
     for update in ([1e9, 0.0], [-3.0, 4.0], [0.5, 0.0]):

@@ -28,7 +28,6 @@ def test_what_is_sent_before_noise_stays_within_the_radius_of_anything_else() ->
 
 @pytest.mark.parametrize("radius", [1e-300, 1e-170, 1e-162, 1e150, 1e308])
 def test_lengths_whose_squares_are_no_floats_are_clipped_too(radius: float) -> None:
-    """Exactly, in fractions."""
     plan = hs.federated.FederatedClustering(0.0, dimension=2, radius=radius, rounds=1)
     for far in ([radius, 0.0], [0.4 * radius, -0.4 * radius], [1e-5, 1.0]):
         sent = [Fraction(one) for one in sanitized(plan, far, [0.0, 0.0]).tolist()]
@@ -36,7 +35,6 @@ def test_lengths_whose_squares_are_no_floats_are_clipped_too(radius: float) -> N
 
 
 def test_the_length_of_the_noise_is_gamma_with_the_plans_mean() -> None:
-    """Shape n and scale nu r / n, directions uniform."""
     bits = seeded(7)
     center = np.array([5.0, 5.0, 5.0])
     noise = np.array([sanitized(PLAN, center, center, bits=bits) - center for _ in range(3000)])

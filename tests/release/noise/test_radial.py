@@ -18,7 +18,6 @@ NOISE = hs.mechanisms.MultivariateLaplace(1.5, dimension=5)
 
 
 def test_what_comes_out_is_the_rounded_value_plus_rounded_noise_of_the_right_scale() -> None:
-    """Five numbers, each rounded by half a step, are moved by at most ceil(sqrt(5)) = 3 steps."""
     value = np.array([3.25, -1.0, math.pi, 1e6 / 3, 0.0])
     for seed in range(5):
         found = multivariate_laplace(NOISE, value, 1, bits=seeded(seed))

@@ -47,7 +47,6 @@ def test_what_comes_out_is_the_rounded_value_plus_rounded_noise(release: Any, ki
 
 
 def test_rounding_may_move_neighbours_beyond_the_sensitivity_and_the_noise_covers_it() -> None:
-    """Two arrays whose rounded values are further from each other: by nearly a step in each."""
     sensitivity, step = 1 + 2.0**-28, float(STEP)
     first = np.full(4, step / 2 * (1 - 2.0**-10))
     second = np.full(4, 0.5 + step / 2 * (1 + 2.0**-10))
@@ -73,7 +72,6 @@ def test_rounding_may_move_neighbours_beyond_the_sensitivity_and_the_noise_cover
 def test_the_noise_is_at_least_the_mechanisms_on_the_grid(
     first: Any, moves: Any, noise: Any, norm: Any
 ) -> None:
-    """For every two arrays, with the sensitivity that they have."""
     second = [a + m for a, m in zip(first, moves, strict=False)]
     gaps = [abs(Fraction(b) - Fraction(a)) for a, b in zip(first, second, strict=True)]
     exact = sum(gap**norm for gap in gaps)
@@ -100,7 +98,6 @@ def test_the_noise_is_at_least_the_mechanisms_on_the_grid(
 
 @pytest.mark.parametrize(("release", "kind"), BOTH)
 def test_neighbours_reach_the_same_floats(release: Any, kind: Any) -> None:
-    """All multiples of the step that are near, from numbers that have no bits in common."""
     reached = [
         {float(release(kind(8 * 2.0**-20), value, 1)) for _ in range(3000)}
         for value in (0.1 * 2.0**-20, (1 + math.pi / 10) * 2.0**-20)
@@ -112,10 +109,7 @@ def test_neighbours_reach_the_same_floats(release: Any, kind: Any) -> None:
 
 @pytest.mark.parametrize("epsilon", [0.1, 0.5, 1.0, 2.0])
 def test_the_account_holds_of_what_is_released(epsilon: Any) -> None:
-    """The exact delta of neighbours on the grid, for the set of all integers from some m on.
-
-    With noise for the sensitivity alone, rounding would break the account.
-    """
+    """The exact delta of neighbours on the grid, for the set of all integers from some m on."""
     z, size = 1.5, 4
     own = grid(z, 1, 2)
     said = hs.delta(hs.Gaussian(z), epsilon)

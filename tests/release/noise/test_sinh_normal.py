@@ -37,7 +37,6 @@ def test_what_comes_out_is_the_rounded_value_plus_rounded_noise(rho: Any, width:
 
 
 def test_a_word_on_a_boundary_takes_more_bits() -> None:
-    """The word at which the real noise is half way between two steps."""
     with mp.workprec(400):
         z = mp.sinh((mp.mpf(2**20) - 0.5) / (8 * (2**20 + 1))) * 8 * mp.sqrt(0.5)
         exact = mp.ldexp(mp.erfc(z / mp.sqrt(2)), 63)

@@ -54,7 +54,6 @@ def test_a_shift_that_is_not_spread_evenly_is_covered() -> None:
 def test_what_is_charged_covers_vectors_whose_cost_is_exact(
     rho: Any, width: Any, entries: Any
 ) -> None:
-    """A shift of 1/sqrt(n) in each of n entries is n runs of a scaled mechanism."""
     bound = sinh_normal_divergences(SinhNormal(rho, width))
     spread = SinhNormal(rho / entries, width * math.sqrt(entries)) ** entries
     for delta in (1e-2, 1e-5, 1e-9):
@@ -85,7 +84,6 @@ def test_what_is_charged_is_the_bound_for_vectors() -> None:
     ],
 )
 def test_a_filter_that_refuses_leaves_nothing_released(budget: Any, error: Any) -> None:
-    """By a filter of divergences; one of epsilon and delta has no account of a few orders."""
     charge = hs.calibration.Filter(budget)
     with pytest.raises(error):
         sinh_normal_vector(SinhNormal(0.3, 5), [1.0], 1, charge=charge, bits=none_left)

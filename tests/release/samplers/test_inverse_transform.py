@@ -1,5 +1,6 @@
 """Rounded noise: the kernel decides as interval arithmetic does, boundaries included."""
 
+import math
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any
@@ -65,7 +66,6 @@ def test_the_kernel_draws_what_interval_arithmetic_draws(
 def test_the_words_that_give_an_integer_are_those_of_its_probability(
     name: Any, scale: Any, shift: Any
 ) -> None:
-    """The map from u to integers steps exactly at ``S((k - shift)/s)``."""
     sizes = sorted({1, 2, *(int(x * scale) + 1 for x in (0.1, 0.5, 1, 2, 4, 6))})
     for k in sizes:
         with mp.workprec(400):
@@ -135,7 +135,6 @@ def test_the_errors_of_the_table_bound_the_polynomials(name: Any) -> None:
 
 @pytest.mark.parametrize("name", LAWS)
 def test_tables_do_not_depend_on_the_precision_that_others_set(name: Any) -> None:
-    """mpmath's precision is the whole process's: any thread may set it at any time."""
 
     def disturbed(u: Any) -> Any:
         mpmath.mp.prec = 20
@@ -155,3 +154,13 @@ def test_tables_do_not_depend_on_the_precision_that_others_set(name: Any) -> Non
 def test_bad_arguments_are_named(sampler: Any, name: Any, arguments: Any) -> None:
     with pytest.raises(ParameterError, match=f"^{name} must be"):
         sampler(*arguments)
+
+
+def test_discrete_laplace_noise_is_the_difference_of_two_whole_parts() -> None:
+    words = [2**63 + 1, 2**61, 2**62, 2**60 + 1, 2**63, 2**59 + 1]
+    first, second = (
+        [int(-math.log((word >> 1) / 2**63) * 3.7) for word in half]
+        for half in (words[:3], words[3:])
+    )
+    expected = [a - b for a, b in zip(first, second, strict=True)]
+    assert discrete_laplace(3.7, 3, bits=replay(words)).tolist() == expected

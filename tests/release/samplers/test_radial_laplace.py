@@ -30,7 +30,6 @@ def test_coordinates_are_the_rounded_products_of_the_words_gaussians(dimension: 
 
 
 def test_what_few_bits_leave_open_is_decided_by_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With Gaussians known to 2^-11 only; the same words decide as with all their bits."""
     words = [seeded(k)(5) for k in range(40)]
     usual = [rounded_multivariate_laplace(1e4, 2, bits=replay(one.tolist())) for one in words]
     monkeypatch.setattr(radial_laplace, "_FINE", 10)

@@ -21,9 +21,9 @@ from hockeystick.release.samplers import (
     skellam,
     uniform_integers,
 )
-from hockeystick.release.samplers.discrete_gaussian import NarrowGaussian
+from hockeystick.release.samplers.discrete_gaussian import NarrowGaussian, _accepted, _ratio
 from hockeystick.release.samplers.poisson import Poisson, point_mass
-from tests.release.bits import replay, seeded
+from tests.release.bits import none_left, replay, seeded
 
 TOP = 2**64 - 1
 
@@ -139,7 +139,6 @@ def acceptance(k: Any, s: Any) -> Any:
 @pytest.mark.parametrize("s", [64.0, 1000.5])
 @pytest.mark.parametrize("far", [0.02, 1.0, 4.0, 6.5])
 def test_wide_proposals_are_accepted_as_often_as_the_proof_says(s: Any, far: Any) -> None:
-    """A proposal k is kept for the words below ``2^64 I(0)/I(k)``, and refused for the others."""
     from hockeystick.release.samplers.rounded import rounded_gaussian
 
     k = -int(far * s)
@@ -226,3 +225,10 @@ def test_a_source_that_repeats_itself_is_refused(draw: Any, word: Any) -> None:
 def test_bad_arguments_are_named(draw: Any, name: Any) -> None:
     with pytest.raises(ParameterError, match=f"^{name} must be"):
         draw()
+
+
+def test_a_wide_proposal_of_a_uniform_number_next_to_1_is_refused() -> None:
+    k, s = 640, 64.0
+    low, high = _ratio(k, s, 64)
+    assert _accepted(k, s, low - 1, none_left)
+    assert not _accepted(k, s, high, none_left)

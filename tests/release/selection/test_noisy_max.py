@@ -46,11 +46,7 @@ class Asked:
 def test_ratios_of_probabilities_stay_below_exp_epsilon(
     release: Any, kind: Any, noise: Any, scores: Any, moves: Any, epsilon: Any, monotone: Any
 ) -> None:
-    """In rational arithmetic, of exactly what is compared, for neighbours as far as they may be.
-
-    With the scale b, shifts of all scores by x to y change the log of every ratio of the
-    exponential mechanism by at most (y - x) / b; the largest noise moves by as much.
-    """
+    """In rational arithmetic, of exactly what is compared, for neighbours as far as they may be."""
     if monotone:
         moves = [abs(move) for move in moves]
     others = [score + move for score, move in zip(scores, moves, strict=False)]

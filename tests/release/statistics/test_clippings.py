@@ -12,12 +12,7 @@ from scipy import stats
 import hockeystick as hs
 from hockeystick.errors import ParameterError
 from hockeystick.mechanisms import JointGaussian
-from hockeystick.release import (
-    CoordinateClipping,
-    OnlineClipping,
-    QuantileClipping,
-    layered_sum,
-)
+from hockeystick.release import CoordinateClipping, OnlineClipping, QuantileClipping, layered_sum
 from tests.release.bits import none_left, seeded
 
 SIZE = 50
@@ -114,7 +109,6 @@ def test_a_norm_finds_its_quantile() -> None:
 
 
 def test_online_steps_are_those_of_the_algorithm() -> None:
-    """Lines 6 to 15 of the thesis's algorithm 3, in floats and without noise."""
     signs = np.array([1, 1, -1, -1, 1, -1, 1, 1, -1])[:, None, None]
     drawn = np.random.default_rng(2).normal(size=(9, 30, 4)) + signs * np.array([3.0, 0, 0, 0])
     clipping, norm, rate, before = online(), 2.0, 0.5, (np.zeros(4), np.zeros(4))

@@ -38,7 +38,6 @@ def test_a_record_moves_the_exact_products_by_at_most_the_square(rows: Any, bits
 
 @pytest.mark.parametrize(("adjacency", "most"), MOVES.items())
 def test_neighbours_reach_the_sensitivity_of_the_mechanism(adjacency: Any, most: Any) -> None:
-    """Rows on the axes, three times as long as the bound."""
     row = np.array([[6.0, 0.0]])
     other = {"add-remove": np.zeros((0, 2)), "zero-out": 0 * row}.get(adjacency, row[:, ::-1])
     own = told(0, 2, adjacency)
@@ -63,7 +62,6 @@ def test_the_noise_is_symmetric_with_half_the_variance_above_the_diagonal(adjace
 
 
 def test_sums_of_products_are_exact_beyond_the_integers_of_floats() -> None:
-    """The sum passes 2^53, where floats would skip odd integers."""
     rows = np.full((2**18 + 3, 1), 2.0**18 - 1)
     assert int(products(rows, 18)[0, 0]) == (2**18 + 3) * (2**18 - 1) ** 2
 

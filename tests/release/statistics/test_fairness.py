@@ -39,7 +39,6 @@ def test_differences_are_the_largest_less_the_least() -> None:
 
 
 def test_one_record_is_in_one_cell() -> None:
-    """Which is what noise on the counts is charged for."""
     predictions, labels, groups = records()
     whole = GroupFairness.count(predictions, labels, groups)
     moved = whole - GroupFairness.count(predictions[1:], labels[1:], groups[1:])

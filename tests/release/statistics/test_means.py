@@ -49,7 +49,6 @@ def _near_halves(steps: int) -> Any:
 
 
 def test_a_row_is_rounded_alone_as_beside_another_however_they_are_stored() -> None:
-    """Columns stored together, as a data frame's are; each would move 150 entries by one."""
     other = np.r_[np.ones(150), np.zeros(50)]
     for steps in range(-40, 40):
         pair = np.asfortranarray([_near_halves(steps), other])

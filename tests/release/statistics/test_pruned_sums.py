@@ -47,7 +47,6 @@ def test_the_noise_is_the_mechanisms(release: Any) -> None:
 
 
 def test_what_is_chosen_by_the_gradients_themselves_shows_one_example() -> None:
-    """Without noise, as published, the chosen set is a function of the data."""
     rows = np.array([[0.5, 0.4], [0.0, 0.3]])
     chosen = [
         np.flatnonzero(selective_sum(NONE, one, norm=1, keep=0.5)).tolist()

@@ -44,7 +44,6 @@ def rows_of(strategy: Strategy, fresh: Any) -> Any:
 @pytest.mark.parametrize("strategy", STRATEGIES)
 @pytest.mark.parametrize("rounds", [1, 2, 40])
 def test_unit_vectors_become_the_inverse(strategy: Strategy, rounds: int) -> None:
-    """Row t of C^-1 I: so the noise is linear in Z, of covariance C^-1 C^-T, and causal."""
     found = rows_of(strategy, np.eye(rounds))
     assert np.abs(dense(strategy, rounds) @ found - np.eye(rounds)).max() < 1e-12
     assert np.abs(found - np.linalg.inv(dense(strategy, rounds))).max() < 1e-12
@@ -52,7 +51,6 @@ def test_unit_vectors_become_the_inverse(strategy: Strategy, rounds: int) -> Non
 
 
 def test_the_inverse_is_exact_in_fractions() -> None:
-    """By another route: the inverse's first column, in fractions, where floats have no error."""
     found = rows_of(Toeplitz([1, 0.5, 0.25]), np.eye(20))[:, 0]
     expected = [Fraction(1)]
     for t in range(1, 20):
@@ -101,7 +99,6 @@ def test_what_has_no_inverse_is_refused(encoder: Any) -> None:
 
 
 def test_correlated_noise_cancels_in_the_sums() -> None:
-    """Sums of 200 rows have less noise than those of independent rows, by their covariance."""
     rounds = 200
     encoder = Encoder.square_root(rounds)
     inverse = rows_of(SquareRoot(), np.eye(rounds))

@@ -76,7 +76,6 @@ def test_encoded_noise_is_the_fresh_noise_but_for_the_stated_rounding(
 @pytest.mark.parametrize("strategy", STRATEGIES)
 @pytest.mark.parametrize("most", [2**36, 2**50])
 def test_the_largest_noise_of_the_worst_signs_has_room(strategy: Strategy, most: int) -> None:
-    """As large as can be, with the signs of the inverse: the last row is as large as any."""
     rounds = 60
     impulse = np.zeros((rounds, 1), dtype=np.int64)
     impulse[0] = 2**40
@@ -105,7 +104,6 @@ def test_the_noise_covers_the_rounding_of_rows_and_of_noise(strategy: Strategy) 
 def test_neighbours_are_no_further_apart_than_the_noise_is_for(
     strategy: Strategy, way: int
 ) -> None:
-    """What was released is fixed, and the fresh noise of each data set is worked out from it."""
     rounds, entries, z = 24, 2, 1.7
     encoder = Encoder.of(strategy, rounds, participations=3, separation=8)
     mechanism = MatrixFactorization(z, encoder)

@@ -16,7 +16,6 @@ import transformers
 
 import hockeystick as hs
 from hockeystick.adapters.torch import make_private
-from hockeystick.errors import ParameterError
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::FutureWarning"),  # theirs, of their own names
@@ -158,9 +157,3 @@ def test_a_step_is_the_slow_loops_clipped_sum(name: str, attention: str) -> None
     assert max(float(one.abs().max()) for one in expected.values()) > 1e-3
     for one, value in expected.items():
         assert torch.allclose(found[one].double() * EXAMPLES, value, atol=2e-6), one
-
-
-def test_texts_of_several_lengths_are_refused_without_one() -> None:
-    private = _loop(_bert("eager"), _texts(next_word=False))
-    with pytest.raises(ParameterError, match="pad_to gives"):
-        next(iter(private.loader))

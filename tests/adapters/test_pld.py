@@ -56,16 +56,6 @@ def test_compositions_stay_on_their_sides(name: str) -> None:
     assert truth.lower <= upper <= truth.upper + STEP
 
 
-def test_it_is_no_wider_than_connecting_the_dots_by_the_peer() -> None:
-    other = peer.from_gaussian_mechanism(
-        1.1, sampling_prob=0.01, value_discretization_interval=STEP
-    )
-    own = ends("sampled")[1]
-    for epsilon in (0.0, 0.3, 0.9):
-        found, known = (one.get_delta_for_epsilon(epsilon) for one in (own, other))
-        assert found == pytest.approx(known, rel=1e-9)
-
-
 @pytest.mark.parametrize(
     "pld",
     [
@@ -89,16 +79,6 @@ def test_what_is_read_has_the_divergences_that_it_is_of(pld: Any) -> None:
     theirs = pld.self_compose(2).get_epsilon_for_delta(2e-3)
     # Probabilities under Q are rounded down, and their sums are floats.
     assert twice.lower - 1e-12 <= theirs <= twice.upper + 1e-6
-
-
-@pytest.mark.parametrize("step", [1e-4, 1e-2])
-@pytest.mark.parametrize("runs", [1, 3])
-def test_a_randomized_response_stays_pure(step: float, runs: int) -> None:
-    pld = peer.from_randomized_response(0.5, 2, value_discretization_interval=step)
-    plan = hs.RandomizedResponse(math.log(3)) ** runs
-    for delta in (0.0, 1e-6, 1e-2):
-        truth, found = hs.epsilon(plan, delta), hs.epsilon(from_pld(pld) ** runs, delta)
-        assert truth.lower <= found.upper <= truth.upper + 2 * runs * step
 
 
 # Probabilities of losses on a grid, an infinite one last, and what is left under Q: asymmetric.

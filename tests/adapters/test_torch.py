@@ -16,7 +16,7 @@ from torch.nn import functional
 
 import hockeystick as hs
 from hockeystick.adapters.torch import Constant, Quantile, make_private
-from hockeystick.errors import IncompatibleError, ParameterError
+from hockeystick.errors import ParameterError
 
 # The same tests run on a GPU where there is one; the data stay on the CPU, as usual.
 DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
@@ -276,15 +276,6 @@ def test_the_clipping_norm_follows_the_quantile(arithmetic: str) -> None:
     for batch in private.loader:
         private.step(functional.cross_entropy, batch)
     assert lengths[3] < private.clipping_norm < lengths[8]
-
-
-def test_a_quantile_is_refused_where_examples_are_zeroed() -> None:
-    with pytest.raises(IncompatibleError, match="zeroed"):
-        made(
-            clipping=Quantile(1.0, bit_noise=5.0),
-            noise_multiplier=1.0,
-            plan={"adjacency": "zero-out"},
-        )
 
 
 def _wrong(**changes: Any) -> None:

@@ -188,25 +188,6 @@ def test_recurrent_layers_keep_examples_apart(kind: str, options: dict[str, Any]
     assert _same(found, _slow(model, alone))
 
 
-@pytest.mark.filterwarnings("ignore:There is a performance drop:UserWarning")  # torch's own
-def test_packed_sequences_are_refused() -> None:
-    class Packed(nn.GRU):  # type: ignore[misc]  # torch may have no types
-        def forward(self, rows: Any) -> Any:
-            return super().forward(rows)[1]
-
-    class Packing(nn.Module):  # type: ignore[misc]  # torch may have no types
-        def __init__(self) -> None:
-            super().__init__()
-            self.layer = Packed(3, 4)
-
-        def forward(self, rows: Any) -> Any:
-            lengths = torch.ones(rows.shape[1], dtype=torch.long)
-            return self.layer(nn.utils.rnn.pack_padded_sequence(rows, lengths))
-
-    with pytest.raises(IncompatibleError, match="packed sequence"):
-        _step(Packing(), [torch.ones(2, 3)] * EXAMPLES, torch.sum)
-
-
 def test_padding_that_a_mask_names_changes_no_gradient() -> None:
     torch.manual_seed(1)
     model = Masked()

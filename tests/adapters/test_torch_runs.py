@@ -198,21 +198,6 @@ def test_a_parameter_that_was_added_later_is_refused() -> None:
     assert private.steps == 0
 
 
-@pytest.mark.parametrize("clipping", [1.0, Online(1.0)], ids=["constant", "online"])
-def test_layers_may_thaw_and_freeze_between_steps(clipping: Any) -> None:
-    model = nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 2))
-    private = _loop(model=model, clipping=clipping)
-    for trained in (False, True, False):
-        model[0].requires_grad_(trained)
-        weight = model[0].weight.detach().clone()
-        _step(private)
-        assert torch.equal(model[0].weight, weight) is not trained
-    model.requires_grad_(False)
-    with pytest.raises(ParameterError, match="requires a gradient"):
-        _step(private)
-    assert private.steps == 3
-
-
 def test_a_loop_that_leaves_out_batches_ends_with_an_error() -> None:
     plan = hs.DPSGD(examples=EXAMPLES, rate=1e-9, steps=5, noise_multiplier=1)
     private = _loop(plan)

@@ -85,16 +85,6 @@ def test_fixed_sizes_are_sets_that_hold_each_example_as_often() -> None:
     assert _close(rows.sum(dim=0), steps, 0.25)
 
 
-def test_places_with_replacement_hold_any_example() -> None:
-    steps, examples = 3000, 20
-    fields: dict[str, Any] = {"sampling": "with-replacement", "adjacency": "replace-one"}
-    sampler = _sampler(examples=examples, batch_size=5, steps=steps, **fields)
-    rows = _included(sampler, steps, examples)
-    assert bool((rows.sum(dim=1) == 5).all())
-    assert float(rows.max()) > 1
-    assert _close(rows.sum(dim=0), 5 * steps, 1 / examples)
-
-
 def test_an_allocation_puts_each_example_into_one_step_of_each_epoch_independently() -> None:
     epochs, examples, length = 2000, 20, 4
     plan: dict[str, Any] = {"examples": examples, "batch_size": 5, "epochs": epochs}
@@ -120,13 +110,6 @@ def test_a_shuffle_cuts_each_epoch_into_batches_of_one_size() -> None:
     assert bool((rows.sum(dim=1) == 1).all())
     assert bool((rows.sum(dim=2) == 5).all())
     assert _close(rows.sum(dim=0), epochs, 1 / length)
-
-
-def test_batches_differ_from_run_to_run_and_a_seed_repeats_them() -> None:
-    fields: dict[str, Any] = {"examples": 1000, "batch_size": 500, "steps": 5}
-    assert _sampler(**fields).draw(0).tolist() != _sampler(**fields).draw(0).tolist()
-    seeded = [_sampler(7, **fields).draw(step).tolist() for step in (3, 3, 4)]
-    assert seeded[0] == seeded[1] != seeded[2]
 
 
 class Pictures(torch.utils.data.Dataset):  # type: ignore[misc]  # torch may have no types

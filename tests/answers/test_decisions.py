@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 import hockeystick as hs
-from hockeystick.answers import Decision, Units, cautions, decide, suggested_delta, units_of
+from hockeystick.answers import Decision, Units, cautions, decide, suggested_delta
 from hockeystick.cli import main
 from hockeystick.errors import ParameterError
 
@@ -66,15 +65,6 @@ def test_a_delta_near_one_over_the_examples_is_cautioned_of(
 def test_an_epsilon_above_ten_is_cautioned_of(upper: float, said: int) -> None:
     answer = hs.Certified(1.0, 1.0, upper, quantity="epsilon", accountant="rdp")
     assert len(cautions(answer, hs.Gaussian(1.0), delta=1e-5)) == said
-
-
-def test_what_is_protected_is_counted_wherever_it_is_said() -> None:
-    users = hs.DPSGD(
-        examples=50_001, batch_size=500, epochs=1, noise_multiplier=1.0, examples_per_user=2
-    )
-    assert units_of(users) == Units(50_001, "examples")
-    assert units_of(hs.Laplace(1.0) @ TRAINING) == Units(50_000, "examples")
-    assert units_of(hs.Gaussian(1.0) ** 3) is None
 
 
 @pytest.mark.parametrize(
@@ -135,25 +125,3 @@ def test_the_command_lets_no_approximation_decide(capsys: pytest.CaptureFixture[
     asked = ("epsilon", *FLAGS, "--delta", "1e-6", "--at-most", "3", "--accountant", "gdp")
     assert main(asked) == 2
     assert "gdp only approximates it" in capsys.readouterr().err
-
-
-# What is done to numbers, and to intervals by mistake.
-AS_A_NUMBER: list[Callable[[Any], object]] = [
-    lambda answer: answer < 3,
-    lambda answer: 3 >= answer,
-    lambda answer: max(answer, answer),
-    lambda answer: sorted([answer, answer]),
-    lambda answer: round(answer, 2),
-    lambda answer: answer + 1,
-    lambda answer: 2 * answer,
-    lambda answer: sum([answer]),
-    int,
-]
-
-
-@pytest.mark.parametrize("done", AS_A_NUMBER)
-def test_an_interval_is_not_taken_for_a_number(done: Callable[[Any], object]) -> None:
-    with pytest.raises(TypeError, match=r"answer\.upper"):
-        done(BETWEEN)
-    with pytest.raises(TypeError, match="no bound"):
-        done(hs.Approximate(1.0, quantity="epsilon", accountant="gdp"))

@@ -36,28 +36,3 @@ def test_the_accountant_comes_first_and_each_mechanism_once() -> None:
     ]
     assert "Gopi, Lee and Wutschitz" in found[0].text
     assert "theorem 11" in found[3].text
-
-
-@pytest.mark.parametrize(
-    ("sampling", "adjacency", "cited"),
-    [
-        ("poisson", "add-remove", ["DPSGD"]),
-        ("fixed-size", "replace-one", ["DPSGD", "FixedSizeSubsampled"]),
-        ("random-allocation", "add-remove", ["DPSGD", "RandomAllocation"]),
-    ],
-)
-def test_training_names_the_sampling_that_it_has(
-    sampling: str, adjacency: str, cited: list[str]
-) -> None:
-    plan = hs.DPSGD(
-        examples=640,
-        batch_size=64,
-        epochs=1,
-        noise_multiplier=1.0,
-        sampling=sampling,
-        adjacency=adjacency,
-    )
-    found = sources(plan, "contour")[1:]
-    assert [one.of for one in found] == cited
-    assert "Other samplings" not in found[0].text
-    assert ("Poisson" in found[0].text) == (sampling == "poisson")

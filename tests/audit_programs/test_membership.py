@@ -85,19 +85,3 @@ def test_the_account_is_not_refuted_and_that_of_three_times_the_noise_is(
     quieter = replace(few.TRAINING, noise_multiplier=3 * NOISE)
     found = few.refuting(private, quieter.plan)
     assert {"canary, one weight", "canary, random direction"} <= set(found)
-
-
-def test_the_record_of_a_model_is_fixed_beforehand(few: Any) -> None:
-    models = np.arange(50)
-    scores = np.arange(50.0 * 100).reshape(50, 100)
-    included = np.random.default_rng(0).random(scores.shape) < 0.5
-    found = few._split("by hand", scores, included)
-    own = models % 20
-    truth = included[models, own]
-    assert found.trials_in.tolist() == scores[models, own][truth].tolist()
-    assert found.trials_out.tolist() == scores[models, own][~truth].tolist()
-
-
-def test_an_estimate_is_the_largest_ratio_of_the_trials(few: Any) -> None:
-    found = few.Found("by hand", None, None, np.array([3.0, 2.0, 2.0, 0.0]), np.array([2.0, 1.0]))
-    assert found.estimate == pytest.approx(np.log((0.75 - few.DELTA) / 0.5))

@@ -8,8 +8,6 @@ from typing import Any
 
 import pytest
 
-from hockeystick.adjacency import Adjacency
-
 Run = Callable[..., Any]
 
 
@@ -28,36 +26,12 @@ def test_a_group_moves_the_query_as_far_as_its_records_together(run: Run) -> Non
     assert gaussian["lower"] - 1e-12 <= truth <= gaussian["upper"] + 1e-12
 
 
-@pytest.mark.parametrize("adjacency", list(Adjacency))
-def test_clients_with_two_devices_are_a_group_on_a_poisson_sample(
-    run: Run, adjacency: Adjacency
-) -> None:
-    clients = "total_clients=1000, clients_per_round=10, rounds=5, sampling='poisson'"
-    plan = f"FedSDP(noise_multiplier=2, {clients}, adjacency='{adjacency}')"
-    group = told(run, "epsilon", plan, "--delta", "1e-5", "--group", "2")
-    training = ("--noise-multiplier", "2", "--rate", "0.01", "--steps", "5", "--delta", "1e-5")
-    user = told(run, "epsilon", *training, "--examples-per-user", "2", "--adjacency", adjacency)
-    assert (group["lower"], group["upper"]) == (user["lower"], user["upper"])
-    assert group["assumptions"][0].startswith("What is protected is any 2 clients together")
-
-
 def test_an_answer_says_whom_it_is_for_and_can_be_verified(run: Run) -> None:
     asked = ("epsilon", "Laplace(2)**3", "--delta", "1e-6", "--group", "3")
     answer = told(run, *asked, "--verify")
     assert answer["verification"]["status"] == "verified"
     assert answer["assumptions"][0].endswith("any 3 records together: nobody has more than 3.")
     assert "any 3 records together, of Laplace (scale 2) x 3" in run(*asked).out
-
-
-def test_other_commands_ask_about_groups_too(run: Run) -> None:
-    pure = told(run, "convert", "Laplace(2)", "--to", "PureDP", "--group", "4")
-    assert pure["result"]["epsilon"] == 2
-    assert "for 4 records, each part's own form for a group" in pure["theorem"]
-    assert (
-        told(run, "compare", "Laplace(2)", "--delta", "0", "--group", "4")["proven"]["upper"] == 2
-    )
-    one = told(run, "tradeoff", "Laplace(2)", "--group", "4")["plans"][0]
-    assert one["advantage_upper"] == pytest.approx(1 - math.exp(-1))
 
 
 @pytest.mark.parametrize(

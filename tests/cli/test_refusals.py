@@ -63,29 +63,4 @@ def test_a_budget_that_is_missed_is_an_answer_with_status_1(run: Run) -> None:
     assert json.loads(out)["budget"]["decision"] == "misses"
 
 
-def test_json_may_be_a_name_behind_two_dashes(run: Run) -> None:
-    assert run("epsilon", "--delta", "1e-5", "--", "--json").out == ""
-
-
 SIZES = "--examples 60000 --epochs 1 --noise-multiplier 1 --delta 1e-6"
-
-
-def test_one_budget_has_both_names_and_a_short_answer_its_cautions(run: Run) -> None:
-    plan = ["--rate", "0.01", "--steps", "100", "--noise-multiplier", "1", "--delta", "1e-5"]
-    for name in ("--at-most", "--budget-epsilon"):
-        assert run("epsilon", *plan, name, "0.01")[0] == 1
-    few = [
-        "--examples",
-        "100",
-        "--batch-size",
-        "1",
-        "--steps",
-        "100",
-        "--noise-multiplier",
-        "1",
-        "--delta",
-        "0.4",
-    ]
-    status, out, err = run("epsilon", *few, "--at-most", "3", "--short")
-    assert (status, out) == (0, "0\n")
-    assert err.startswith("hockeystick: caution: a delta of 0.4 is not below 1 / 100")

@@ -34,15 +34,6 @@ def told(run: Run, *arguments: str) -> Any:
     return json.loads(out)
 
 
-def test_flags_override_a_dpsgd_that_is_written_out(run: Run) -> None:
-    text = "DPSGD(noise_multiplier=1, rate=0.01, steps=100)"
-    plan = told(run, "epsilon", text, "--delta", "1e-5", "--steps", "50")["plan"]
-    assert (plan["steps"], plan["rate"]) == (50, 0.01)
-    status, out, err = run("epsilon", TEXT, "--delta", "1e-5", "--steps", "50")
-    assert (status, out) == (2, "")
-    assert "no DPSGD alone in which to override steps" in err
-
-
 def test_a_dash_is_a_plan_file_on_standard_input(
     run: Run, standard_input: Callable[[bytes], None], tmp_path: Path
 ) -> None:
@@ -151,13 +142,6 @@ def test_an_answer_in_json_stands_for_its_plan(run: Run, tmp_path: Path) -> None
     assert run("check", str(path)).out.startswith(f"the plan of {path}: well-formed")
     wrong = run("epsilon", str(path), "--examples", "5").err
     assert wrong.startswith(f"hockeystick: the plan of {path}: [dpsgd]: batch_size must be at most")
-
-
-def test_a_solution_in_json_stands_for_the_plan_that_was_found(run: Run, tmp_path: Path) -> None:
-    path = tmp_path / "found.json"
-    asked = ("--parameter", "noise_multiplier", "--epsilon", "2", "--delta", "1e-4")
-    path.write_text(run("solve", *TRAINING[:-2], *asked, "--json").out)
-    assert run("epsilon", str(path), "--at-most", "2").status == 0
 
 
 def test_a_plan_in_json_has_the_tables_of_a_plan_file(run: Run, write: Write) -> None:

@@ -13,9 +13,6 @@ import pytest
 import hockeystick as hs
 from hockeystick.cli import main
 from hockeystick.cli.commands.group import hockeystick
-from hockeystick.cli.terminal import progress
-from hockeystick.cli.terminal.captured import say
-from hockeystick.cli.terminal.waiting import waiting
 from hockeystick.io import parse
 
 Run = Callable[..., tuple[int, str, str]]
@@ -62,15 +59,6 @@ def test_help_is_an_answer(run: Run, arguments: tuple[str, ...]) -> None:
     assert out.startswith("Usage: hockeystick")
 
 
-def test_the_version_is_printed_without_loading_the_command(run: Run) -> None:
-    code = (
-        "import sys; from hockeystick.__main__ import main; sys.argv[1:] = ['--version']; "
-        "status = main(); sys.exit(status or bool({'click', 'numpy'} & sys.modules.keys()))"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout, done.stderr) == (0, run("--version")[1], "")
-
-
 def test_nobody_reading_is_no_traceback() -> None:
     reader, writer = os.pipe()
     os.close(reader)
@@ -101,53 +89,6 @@ def test_an_interrupt_is_one_line_and_status_130(run: Run, monkeypatch: pytest.M
     monkeypatch.setattr(hs, "epsilon", interrupted)
     interrupted.__name__ = "epsilon"
     assert run("epsilon", *TRAINING) == (130, "", "hockeystick: interrupted\n")
-
-
-@pytest.mark.parametrize(("no_color", "coloured"), [("", True), ("1", False)])
-def test_colour_is_for_terminals_unless_refused(
-    monkeypatch: pytest.MonkeyPatch, no_color: str, coloured: bool
-) -> None:
-    screen = Terminal()
-    monkeypatch.setattr(sys, "stdout", screen)
-    monkeypatch.setenv("TERM", "xterm-256color")
-    if no_color:
-        monkeypatch.setenv("NO_COLOR", no_color)
-    assert main(["epsilon", *TRAINING]) == 0
-    assert ("\x1b[1;32m" in screen.getvalue()) == coloured
-
-
-def test_a_plan_file_cannot_steer_the_terminal(run: Run, write: Write) -> None:
-    text = "title = '[bold]x[/bold]'\nnotes = \"a\\u001b[31mb\\nc\"\n"
-    path = write(f"{text}[dpsgd]\nrate = 0.1\nsteps = 100\nnoise_multiplier = 1\n")
-    _, out, _ = run("epsilon", path, "--delta", "1e-5")
-    assert "\x1b" not in out
-    assert "[bold]x[/bold]" in out
-    assert "a[31mb c" in out
-
-
-def test_waiting_shows_only_when_it_takes_long(monkeypatch: pytest.MonkeyPatch) -> None:
-    screen = Terminal()
-    monkeypatch.setattr(sys, "stderr", screen)
-    monkeypatch.setenv("TERM", "xterm")
-    with waiting("thinking", patience=60):
-        pass
-    assert screen.getvalue() == ""
-    with waiting("thinking", patience=0):
-        while "thinking" not in screen.getvalue():
-            pass
-
-
-def test_lines_that_nobody_reads_stop_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    closed = io.StringIO()
-    monkeypatch.setattr(sys, "stderr", closed)
-    monkeypatch.delenv("HOCKEYSTICK_PROGRESS")
-    with progress.bar("reporting", first_line=0.0) as tell:
-        say("thinking")
-        assert closed.getvalue() == "hockeystick: thinking\n"
-        closed.close()
-        # Each would raise, and the answer be lost.
-        say("thinking")
-        tell(1, 2)
 
 
 @pytest.mark.parametrize(

@@ -19,17 +19,14 @@ FLAGS = [
     ("epsilon", "--noise-multiplier"),
     ("epsilon --delta 1e-5 --rate 0.1 --steps 9", "--noise-multiplier"),
     (f"epsilon {TRAINING}", "delta must be given, as --delta or in the plan file: a number from 0"),
-    (f"epsilon {TRAINING} --delta nan", "delta must be a number from 0 to 1; got nan"),
     (f"epsilon {TRAINING} --delta 1e-400", "within the range of a float; got 1E-400"),
     (f"epsilon {TRAINING} --delta", "'--delta' requires an argument"),
     (f"epsilon {TRAINING} --delta 1e-5 --digits 0", "digits must be an integer from 1 to 1000"),
-    (f"epsilon {TRAINING} --delta 1e-5 --digits 2.5", "digits must be an integer from 1 to 1000"),
     (f"epsilon {TRAINING} --delta 1e-5 --accountant no", "accountant must be one of 'auto'"),
     (f"epsilon {TRAINING} --delta 1e-5 --accountant gdp --digits 9", "accountant 'gdp' cannot"),
     (f"epsilon {TRAINING} --delta 1e-5 --sampling fixed", "sampling must be one of 'poisson'"),
     (f"epsilon {TRAINING} --delta 1e-5 --adjacency x", "adjacency must be one of 'add-remove'"),
     (f"epsilon {TRAINING} --delta 1e-5 --clipping microbatch", "twice the clipping norm"),
-    (f"compare {TRAINING} --delta 1e-5 --sampling nonsense", "sampling must be one of"),
     (
         f"epsilon {TRAINING} --delta 1e-5 --epochs 2",
         "Give --epochs or --steps, not both; got --epochs 2 and --steps 100",
@@ -50,10 +47,6 @@ FLAGS = [
         "--batch-size is the whole of it, or --rate 1/LEN",
     ),
     (f"epsilon {TRAINING} --world-size 2", "what all processes draw for a step is one batch"),
-    (
-        "epsilon --rate 0.1 --batch-cap 99 --epochs 3 --noise-multiplier 1 --delta 1e-6",
-        "examples must be given where batch_cap is",
-    ),
     ("epsilon plan.toml --target-epsilon 3", "--parameter noise_multiplier --epsilon E finds what"),
     ("solve 'DiscreteGaussian()' --sensitivity 2 --rho 1", "as 'DiscreteGaussian(4, sensitivity"),
     ("convert 'Gaussian(3)' --adjacency add-remove --to GDP", "noise alone has no adjacency"),
@@ -66,7 +59,6 @@ FLAGS = [
     (f"epsilon {TRAINING} --delta 1e-5 one.toml two.toml", "two.toml"),
     ("epsilon --delta 1e-5 --rate 1.1 --steps 9 --noise-multiplier 1", "rate must be a number fr"),
     ("epsilon --delta 1e-5 --rate 0.1 --steps 0.5 --noise-multiplier 1", "steps must be an integ"),
-    ("epsilon --delta 1e-5 --rate 0.1 --steps -1 --noise-multiplier 1", "steps must be an intege"),
     ("epsilon --delta 1e-5 --rate 0.1 --epochs inf --noise-multiplier 1", "epochs must be a fini"),
     ("epsilon --delta 1e-5 --rate 0.1 --steps 9 --noise-multiplier -1", "noise_multiplier must b"),
     ("epsilon --delta 1e-5 --rate 0.1 --steps 9 --noise-multiplier 1e400", "got 1E+400"),
@@ -76,7 +68,6 @@ FLAGS = [
         "Missing --examples, as -",
     ),
     (f"delta {TRAINING}", "epsilon must be given, as --epsilon or in the plan file: a number >= 0"),
-    (f"delta {TRAINING} --epsilon -1", "epsilon must be a number >= 0 or inf; got -1"),
     (f"compare {TRAINING} --delta 1e-5 --epsilon 2", "delta and epsilon are both given"),
     (
         f"epsilon {TRAINING} --delta 1e-5 --accountant basic",
@@ -86,15 +77,8 @@ FLAGS = [
     (f"delta {TRAINING} --epsilon 1,x,3", "--epsilon takes one value, or several with commas"),
     (f"delta {TRAINING} --epsilon 1,2,", "--epsilon takes one value, or several with commas"),
     (f"epsilon {TRAINING} --delta 1e-5,1e-6 --verify", "--verify is for one answer: give each"),
-    (
-        "epsilon --rate 2,3,4 --steps 1 --noise-multiplier 1 --delta 1e-6",
-        "rate = 2: rate must be a number from 0 to 1",
-    ),
     (f"delta {TRAINING} --epsilon 1 --epsilon 1", "--epsilon is given twice"),
-    (f"compare {TRAINING} --delta 1e-5 --sampling --sampling poisson", "--sampling is given twice"),
     ("explore --port 70000", "port must be an integer from 0 to 65535; got 70000"),
-    ("explore --port x", "port must be an integer from 0 to 65535; got 'x'"),
-    ("explore --rate 0.1", "Missing --noise-multiplier"),
     (f"tradeoff {TRAINING} --alpha 2", "fpr must be a number from 0 to 1; got 2"),
     ("epsilon --rate 0.1 --steps 9 --noise-multiplier --delta 1e-5", "--noise-multiplier needs a"),
     (
@@ -122,34 +106,22 @@ FILES = [
     (f"zebra = 1e-5\n{DPSGD}", "allowed are title, source, notes, delta, epsilon, dpsgd, release"),
     (DPSGD + "delta = 1e-5", ":5: unknown key 'delta' in [dpsgd] (it belongs at the top of the fi"),
     (DPSGD + "Delta = 1e-5", "'Delta' in [dpsgd] (it belongs at the top of the file"),
-    (
-        DPSGD + "privacy = {a = 1}\nalso = 2",
-        ":5: unknown keys 'privacy', 'also' in [dpsgd] (privacy on line 5, also on line 6); allow",
-    ),
     (DPSGD.replace("steps = 100\n", ""), ":1: [dpsgd]: epochs or steps must be given"),
     (f"{DPSGD}[privacy]\nepsilon = 3", ":5: unknown table [privacy]; allowed are [dpsgd] and [["),
-    (DPSGD.replace("100", "[10, 20]"), ":3: [dpsgd]: steps must be an integer from 0 to 10^15; go"),
     (f"{DPSGD}[[release]]\nscale = 1", ":5: [[release]] number 1 needs mechanism, one of "),
     (DPSGD.replace("100", "[1.5, true]"), "got [1.5, true]"),
     ("[dpsgd]\nsteps = 1\nbatch_size = 2\nnoise_multiplier = 1", "given where batch_size is"),
     (DPSGD + "sampling = 'uniform'", "'poisson' draws each example by itself)"),
     (f"title = 3\n{DPSGD}", "title must be a text in quotes; got 3"),
     (f"delta = 'x'\n{DPSGD}", "delta must be a number from 0 to 1; got 'x'"),
-    (f"delta = nan\n{DPSGD}", "delta must be a number from 0 to 1; got nan"),
     (f"epsilon = -1\n{DPSGD}", "epsilon must be a number >= 0 or inf; got -1"),
     ("dpsgd = 3", "dpsgd must be a table"),
-    ("[[dpsgd]]\nrate = 1", "dpsgd must be a table"),
     ("[dpsgd]\nrate = 0.1\nsteps = 9", "[dpsgd] needs noise_multiplier, a number >= 0 or inf"),
     (DPSGD + "sampling = 'shufle'", "[dpsgd]: sampling must be one of"),
     (DPSGD + "batch_size = 3", "[dpsgd]: give batch_size or rate, not both; got batch"),
     (DPSGD.replace("0.01", "nan"), "[dpsgd]: rate must be a number from 0 to 1; got nan"),
     (DPSGD.replace("0.01", "1e-400"), "from 0 to 1, within the range of a float; got 1E-400"),
-    (
-        "[[release]]\nnoise_multiplier = 1",
-        "number 1 needs mechanism, one of AboveThreshold, BallsInBins, Batch",
-    ),
     ("[[release]]\nmechanism = ['Gaussian']", "mechanism must be one of AboveThreshold"),
-    ("[[release]]\nmechanism = 'Gaussian'", "(Gaussian) needs noise_multiplier, a number >= 0"),
     (
         "[[release]]\nmechanism = 'Gaussian'\nnoise_multiplier = 1\nrepeat = 0.5",
         "[[release]] number 1: repeat must be an integer from 0 to 10^15; got 0.5",
@@ -158,11 +130,6 @@ FILES = [
         "[[release]]\nmechanism = 'PoissonSubsampled'\nrate = 0.1\ninner = 'Gaussian'",
         "(PoissonSubsampled): inner must be a table that names its mechanism, such as "
         "{mechanism = \"Gaussian\", noise_multiplier = 2}; got 'Gaussian'",
-    ),
-    (
-        "[[release]]\nmechanism = 'PoissonSubsampled'\nrate = 2\n"
-        "inner = {mechanism = 'Gaussian', noise_multiplier = 1}",
-        "rate must be a number from 0 to 1; got 2",
     ),
     (
         DPSGD + "[[release]]\nmechanism = 'PoissonSubsampled'\nrate = 0.1\n"
@@ -250,11 +217,6 @@ def test_the_library_says_the_same_of_a_wrong_file(
     with pytest.raises(hs.errors.PlanFileError) as refusal:
         load_plan(write(content))
     assert told in str(refusal.value)
-
-
-def test_flags_that_exclude_each_other_are_not_blamed_on_the_file(run: Run, write: Write) -> None:
-    ran = run("epsilon", write(DPSGD), "--delta", "1e-5", "--epochs", "5", "--steps", "5")
-    assert_refused(ran, "hockeystick: Give --epochs or --steps, not both; got --epochs 5 and --st")
 
 
 def test_a_flag_that_may_be_given_several_times_still_may(run: Run) -> None:

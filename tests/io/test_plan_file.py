@@ -46,16 +46,6 @@ def test_a_file_can_say_everything(write: Write) -> None:
     )
 
 
-def test_a_table_alone_is_the_plan_itself(write: Write) -> None:
-    plan = load_plan(write("[dpsgd]\nrate = 0.01\nsteps = 9\nnoise_multiplier = inf")).plan
-    assert plan == hs.DPSGD(rate=0.01, steps=9, noise_multiplier=float("inf"))
-
-
-def test_a_release_alone_is_the_plan_itself(write: Write) -> None:
-    plan = load_plan(write("[[release]]\nmechanism = 'Gaussian'\nnoise_multiplier = 2")).plan
-    assert plan == hs.Gaussian(2)
-
-
 def test_repeat_0_releases_nothing(write: Write) -> None:
     text = "[[release]]\nmechanism = 'Gaussian'\nnoise_multiplier = 2\nrepeat = 0"
     assert load_plan(write(text)).plan == hs.Gaussian(2) ** 0

@@ -140,14 +140,3 @@ def test_an_encoder_of_a_matrix_is_refused(path: Path) -> None:
         with pytest.raises(hs.errors.PlanFileError, match="encoder: no file can hold one made fr"):
             hs.save_plan(plan, path)
     assert not path.exists()
-
-
-def test_what_is_no_plan_is_refused(path: Path) -> None:
-    with pytest.raises(hs.errors.ParameterError, match="plan"):
-        hs.save_plan("plan", path)  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize("name", ["nowhere/plan.toml", "plan\0.toml"])
-def test_a_place_where_no_file_can_be_is_named(path: Path, name: str) -> None:
-    with pytest.raises(hs.errors.PlanFileError, match="cannot be written"):
-        hs.save_plan(TRAINING, path / name)

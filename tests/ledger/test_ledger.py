@@ -1,7 +1,6 @@
 """Ledgers: what is charged, what is refused, what is given back, on both databases."""
 
 import copy
-import math
 import os
 import pickle
 import signal
@@ -279,14 +278,6 @@ def test_a_mechanism_without_a_price_is_refused_with_the_reason(
     assert len(ledger.history()) == 1
 
 
-@pytest.mark.parametrize(
-    "budget", [hs.FDP(hs.tradeoff(STEP)), hs.PureDP(math.inf), hs.ApproxDP(1.0, 1.0), STEP, 1.0]
-)
-def test_what_no_filter_keeps_is_no_budget(folder: Path, budget: Any) -> None:
-    with pytest.raises((hs.errors.IncompatibleError, hs.errors.ParameterError)):
-        hs.Ledger(folder / "l.db", "d", budget)
-
-
 def test_mechanisms_for_other_neighbours_are_refused(folder: Path) -> None:
     step = hs.DPSGD(rate=0.1, steps=2, noise_multiplier=9.0, adjacency="replace-one")
     ledger = hs.Ledger(folder / "l.db", "d", hs.ApproxDP(2.0, 1e-5))
@@ -351,14 +342,6 @@ def test_a_dataset_stays_as_it_was_opened(url: str) -> None:
     for changed in changes:
         with pytest.raises(hs.errors.ParameterError, match=f"^{next(iter(changed))} must be that"):
             hs.Ledger(url, "d", **changed)
-
-
-def test_a_dataset_that_is_not_there_is_named_beside_those_that_are(url: str) -> None:
-    hs.Ledger(url, "one", HALF)
-    with pytest.raises(hs.errors.ParameterError, match=r"dataset must be one of this .*'one'"):
-        hs.Ledger(url, "two")
-    with pytest.raises(hs.errors.ParameterError, match="'one'"):
-        hs.Ledger(url, "one").reserve(STEP, also=["two"])
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Multivariate Laplace noise that is drawn: its length, its direction, its variance, its density."""
+"""Multivariate Laplace noise that is drawn: its length, direction, variance and density."""
 
 import math
 from typing import Any
@@ -114,18 +114,3 @@ def test_wrong_values_are_named(arguments: Any, name: str) -> None:
         with pytest.raises(hs.errors.ParameterError) as caught:
             call()
         assert caught.value.name == name
-
-
-def test_what_only_one_function_takes_is_checked_too() -> None:
-    noise = hs.mechanisms.MultivariateLaplace(1.0, 3)
-    rng: Any = np.random.RandomState(0)
-    with pytest.raises(hs.errors.ParameterError, match="rng"):
-        draw_multivariate_laplace(noise, 1.0, rng)
-    with pytest.raises(hs.errors.ParameterError, match="draws"):
-        draw_multivariate_laplace(noise, 1.0, np.random.default_rng(0), draws=-1)
-    with pytest.raises(hs.errors.ParameterError, match="points"):
-        multivariate_laplace_log_density(noise, 1.0, np.zeros(4))
-    with pytest.raises(hs.errors.ParameterError, match="there is no density"):
-        multivariate_laplace_log_density(
-            hs.mechanisms.MultivariateLaplace(0.0, 3), 1.0, np.zeros(3)
-        )

@@ -80,11 +80,6 @@ def test_what_is_no_category_is_refused(bad: object) -> None:
         response_frequencies(mechanism, bad)  # type: ignore[arg-type]
 
 
-def test_no_report_is_no_estimate() -> None:
-    with pytest.raises(hs.errors.ParameterError, match="at least one report"):
-        response_frequencies(hs.RandomizedResponse(1.0, 3), np.array([], dtype=int))
-
-
 def test_shares_and_numbers_outside_their_domains_are_refused() -> None:
     for users, share in ((0, 0.5), (10, -0.1), (10, 1.1), (10, math.nan)):
         with pytest.raises(hs.errors.ParameterError):

@@ -101,12 +101,6 @@ def test_edges_have_their_answers() -> None:
         rappor_shares(silent, coins)
 
 
-@pytest.mark.parametrize("bad", [["red", 0.5], [True], [], "red", [["red"]], [None], 3])
-def test_what_are_no_values_is_refused_before_coins_are_drawn(bad: Any) -> None:
-    with pytest.raises(hs.errors.ParameterError, match="values must be a row of texts"):
-        rappor_reports(RAPPOR(0.5, 2), bad, SIZE, bits=none_left)
-
-
 @pytest.mark.parametrize("bad", [[True], [[0, 1]], [[0.5]], np.zeros((0, 3), dtype=bool)])
 def test_what_are_no_bits_is_refused(bad: Any) -> None:
     noise = RAPPOR(0.5, 2)

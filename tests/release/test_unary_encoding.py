@@ -47,25 +47,6 @@ def test_bits_and_estimates_follow_the_mechanism_at_the_level_of_one_in_a_millio
         assert chi2.ppf(1e-6, rounds) < statistic < chi2.ppf(1 - 1e-6, rounds)
 
 
-def test_edges_have_their_answers() -> None:
-    rng, data = np.random.default_rng(3), np.array([0, 2])
-    bits = unary_reports(hs.mechanisms.UnaryEncoding(math.inf), data, 3, rng)
-    assert bits.tolist() == [[True, False, False], [False, False, True]]
-    assert unary_frequencies(hs.mechanisms.UnaryEncoding(math.inf), bits).tolist() == [
-        0.5,
-        0.0,
-        0.5,
-    ]
-    assert unary_error(hs.mechanisms.UnaryEncoding(math.inf), 10, 0.3) == 0.0
-    assert unary_error(
-        hs.mechanisms.UnaryEncoding(math.inf, "optimized"), 10, 0.3
-    ) == pytest.approx(0.03)
-    for least in (0.0, 1e-200):
-        assert unary_error(hs.mechanisms.UnaryEncoding(least), 10, 0.3) == math.inf
-    with pytest.raises(hs.errors.ParameterError, match="epsilon must be a number > 0"):
-        unary_frequencies(hs.mechanisms.UnaryEncoding(0.0), bits)
-
-
 @pytest.mark.parametrize("bad", [[3], [-1], [0.5], "ab"])
 def test_what_is_no_category_is_refused(bad: Any) -> None:
     with pytest.raises(hs.errors.ParameterError, match="values must be a row of integers"):

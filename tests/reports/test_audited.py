@@ -50,10 +50,3 @@ def test_one_run_has_a_verdict_and_no_curve() -> None:
     assert found.points == ()
     assert found.bound is not None
     assert found.bound.value > 0.0
-
-
-def test_something_must_be_asked() -> None:
-    with pytest.raises(hs.errors.ParameterError, match="delta must be given where no plan is"):
-        audited(audit(1.0))
-    with pytest.raises(hs.errors.ParameterError, match="threshold must be left out"):
-        audited(audit(1.0, in_one_run=True, threshold=0.5), delta=1e-5)

@@ -8,7 +8,6 @@ import pytest
 
 import hockeystick as hs
 from hockeystick.reports import course_of
-from hockeystick.reports.course import _spread
 
 LOCAL = hs.federated.LocalTraining(examples=600, batch_size=16, noise_multiplier=2, local_steps=4)
 CLIENTS: dict[str, Any] = {
@@ -70,17 +69,6 @@ def test_a_schedule_is_cut_and_not_rescaled() -> None:
         )
 
 
-def test_a_batch_schedule_is_cut_and_not_rescaled() -> None:
-    plan = hs.DPSGD(**OF_EPOCHS, steps=4, batch_schedule=DECAY)
-    course = course_of(plan, 10)
-    assert course is not None
-    rates = hs.schedules.Linear(end=0.5).factors(4)
-    first = course.stages[1][1]
-    steps = [hs.PoissonSubsampled(hs.Gaussian(2), rate=0.1 * one) for one in rates[:2]]
-    expected = hs.epsilon(steps[0] @ steps[1], delta=1e-5)
-    assert hs.epsilon(first, delta=1e-5).upper == pytest.approx(expected.upper, rel=1e-9)
-
-
 def test_what_else_is_released_is_counted_in_full_from_the_start() -> None:
     extra = hs.Gaussian(noise_multiplier=3)
     for plan in (
@@ -93,30 +81,3 @@ def test_what_else_is_released_is_counted_in_full_from_the_start() -> None:
         expected = hs.epsilon(hs.DPSGD(**OF_EPOCHS, epochs=1) @ extra, delta=1e-5)
         first = hs.epsilon(course.stages[0][1], delta=1e-5)
         assert first.upper == pytest.approx(expected.upper, rel=1e-9)
-
-
-@pytest.mark.parametrize(
-    "plan",
-    [
-        hs.Gaussian(1),
-        hs.Gaussian(1) ** 1,
-        hs.Gaussian(1) ** 0,
-        hs.Gaussian(1) @ hs.Laplace(2),
-        hs.DPSGD(rate=0.0, steps=0, noise_multiplier=1),
-        hs.DPSGD(rate=0.1, steps=1, noise_multiplier=1),
-        hs.mechanisms.TreeAggregation(leaves=8, noise_multiplier=2),
-    ],
-)
-def test_one_release_has_no_stages(plan: hs.Mechanism) -> None:
-    assert course_of(plan, 10) is None
-
-
-@pytest.mark.parametrize("last", [0, 1, 2, 9, 10, 11, 60, 100, 14_063, 10**12])
-@pytest.mark.parametrize("most", [7, 25])
-def test_stages_are_few_and_reach_the_end(last: int, most: int) -> None:
-    spread = _spread(last, most)
-    assert len(spread) <= most + 1
-    assert spread == sorted(set(spread))
-    if last:
-        assert (spread[0], spread[-1]) == (1, last)
-        assert len(spread) >= min(last, most // 3)

@@ -65,17 +65,6 @@ def test_the_page_says_what_is_left_and_what_happened(ledger: hs.Ledger) -> None
         assert told in text, told
 
 
-def test_a_plan_that_is_charged_already_is_not_said_to_be_beyond_the_budget(
-    ledger: hs.Ledger,
-) -> None:
-    with ledger.reserve(PLAN, key="the last"):
-        pass
-    found = ledgered(ledger)
-    assert found.covers(PLAN)
-    assert found.verdict(PLAN).endswith("is charged for this plan, as the last")
-    assert not found.covers(hs.Gaussian(0.1))
-
-
 def test_a_damaged_ledger_is_shown_as_damaged(ledger: hs.Ledger, file: Path) -> None:
     change(file, "UPDATE hockeystick_entries SET price = '[\"1/0\"]' WHERE seq = 1")
     found = ledgered(ledger)
@@ -84,8 +73,3 @@ def test_a_damaged_ledger_is_shown_as_damaged(ledger: hs.Ledger, file: Path) -> 
     assert "Not sound : do not rely on its numbers" in text
     assert "entry 1: it was changed: its hash is another one" in text
     assert "cannot be read" in text
-
-
-def test_a_head_that_was_noted_is_looked_for(ledger: hs.Ledger) -> None:
-    assert ledgered(ledger, head=ledger.status.head).check.sound
-    assert not ledgered(ledger, head=f"2:{'0' * 64}").check.sound

@@ -10,7 +10,6 @@ import pytest
 
 import hockeystick as hs
 from hockeystick import verifier
-from hockeystick.answers import protected
 from hockeystick.reports import Findings, Subject, investigate, page
 from hockeystick.reports.words import told
 from tests.reports.conftest import DAY, TRAINING
@@ -135,27 +134,6 @@ def test_an_estimate_between_the_proven_ends_is_not_called_proven(found: Finding
     by_name = {row.accountant: row for row in told(around).rows}
     assert by_name["gdp"].verdict == "between the proven ends"
     assert not by_name["gdp"].is_below
-
-
-@pytest.mark.parametrize(
-    ("plan", "beginning"),
-    [
-        (TRAINING, "Neighbouring data sets differ by one example"),
-        (
-            hs.federated.FedSDP(
-                noise_multiplier=6,
-                total_clients=100,
-                clients_per_round=10,
-                rounds=3,
-                sampling="poisson",
-            ),
-            "What is protected is a client",
-        ),
-        (hs.Gaussian(1), "The plan is described for any two data sets"),
-    ],
-)
-def test_the_unit_of_privacy_is_the_plans_own(plan: hs.Mechanism, beginning: str) -> None:
-    assert protected(plan).startswith(beginning)
 
 
 CHECK = verifier.Check(claim="delta(1.5) <= 1e-05, remove", ball="[2e-5 +/- 1e-20]", holds=False)

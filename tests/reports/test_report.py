@@ -1,6 +1,5 @@
 """`hs.report` makes the page that the command writes."""
 
-import datetime as dt
 import html
 from pathlib import Path
 
@@ -9,7 +8,7 @@ import pytest
 
 import hockeystick as hs
 from hockeystick.io import PlanFile, load_plan
-from hockeystick.reports import Audit, Report, day_of_build
+from hockeystick.reports import Audit, Report
 from tests.reports.conftest import DAY
 
 pytest.importorskip("bokeh", reason="reports need Bokeh")
@@ -62,8 +61,3 @@ def test_the_scores_and_the_ledger_are_on_the_page(tmp_path: Path) -> None:
     assert made.findings.audited.is_refuted
     assert "census" in made.html
     assert len(made.findings.subject.commands) == 1
-
-
-def test_the_day_is_that_of_the_build(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SOURCE_DATE_EPOCH", "86400")
-    assert day_of_build() == dt.date(1970, 1, 2)

@@ -38,15 +38,6 @@ def test_whatever_the_data_messages_differ_by_no_more_than_the_radius(tmp_path: 
     assert max(distances) <= radius * (1 + 1e-6)  # rounded to the grid of the noise
 
 
-def test_the_published_noise_tells_the_length_of_the_update(tmp_path: Path) -> None:
-    points = np.random.default_rng(1).normal(size=(1, 10, 2))
-    fitted = points @ np.array([0.0, 1.0])
-    sent = message("as published", points, fitted, tmp_path / "fitted")
-    assert sent == pytest.approx([0.0, 1.0], abs=1e-9)
-    far = message("as published", points, fitted + 100, tmp_path / "far")
-    assert np.linalg.norm(far - [0.0, 1.0]) > 1
-
-
 def test_each_client_takes_part_as_often_as_it_is_accounted_for() -> None:
     system = program("clustered")
     data = system.people(10, np.random.default_rng(2))

@@ -110,9 +110,3 @@ def test_servers_average_who_answers_rightly(name: str) -> None:
     model = system.serve(plan, *several)[0]
     assert asked
     assert np.isfinite(model).all()
-
-
-def test_a_client_and_the_server_have_words_of_their_own() -> None:
-    source = program("shards").source
-    first = {(whose, int(source(7, *whose)())) for whose in [(), (0,), (0, 0), (0, 1), (1, 0)]}
-    assert len({word for _, word in first}) == 5

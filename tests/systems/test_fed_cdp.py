@@ -35,18 +35,6 @@ def test_with_a_coin_for_each_record_the_account_is_exact(decay: str) -> None:
     assert found.upper - found.lower < 1e-6
 
 
-def test_the_noises_are_those_of_the_papers_decays() -> None:
-    plans = {decay: program("fed_cdp").planned(decay).noise_multipliers for decay in DECAYS}
-    shares = {decay: noise / noise[0] for decay, noise in plans.items()}
-    t, end = np.arange(25), 4.85 / 15
-    assert set(shares["constant"]) == {1.0}
-    assert shares["linear"] == pytest.approx(1 - (1 - end) / 24 * t)
-    assert shares["staircase"] == pytest.approx(1 - (1 - end) / 4 * (t // 5))
-    assert shares["exponential"] == pytest.approx(end ** (t / 24))
-    wave = (np.cos(np.pi * (t % 13) / 13) + 1) / 2
-    assert shares["cyclic"] == pytest.approx(end + (1 - end) * wave)
-
-
 def test_one_record_moves_a_round_by_its_clipped_gradient() -> None:
     system = program("fed_cdp")
     plan = replace(system.planned("none"), rounds=1, local_steps=1)

@@ -1,7 +1,5 @@
 """PriFedSync on digits: personal models, what each client pays, and what theorem 1 leaves out."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -42,13 +40,3 @@ def test_one_record_moves_what_its_client_sends_by_its_clipped_gradient() -> Non
     assert moved[1] == pytest.approx(0.05, rel=1e-3)
     assert moved[1] <= 0.05 * (1 + 1e-9)
     assert moved[2] == 0.0
-
-
-def test_a_helper_model_is_part_own_and_part_global_and_stays_at_the_client() -> None:
-    system = program("prifedsync")
-    plan = replace(system.planned(), rounds=1, client_rate=1)
-    data = system.digits(system.CLIENTS, "label", 1, system.EXAMPLES)
-    model, told = system.trained(plan, data, own_share=0.25, seed=7)
-    for own in told.values():
-        assert np.array_equal(own["helper"], 0.25 * own["own"] + 0.75 * model)
-    assert model == pytest.approx(np.mean([own["own"] for own in told.values()], axis=0))

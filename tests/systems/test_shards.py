@@ -21,11 +21,6 @@ def test_each_record_is_at_one_client_and_no_test_record_is(split: str) -> None:
     assert (kinds < 4) == (split == "label")
 
 
-def test_a_split_that_is_not_is_told() -> None:
-    with pytest.raises(SystemExit, match="--split must be writer, label or even"):
-        program("shards").digits(24, "nobody")
-
-
 def test_gradients_are_those_of_the_loss() -> None:
     shards = program("shards")
     rng = np.random.default_rng(1)

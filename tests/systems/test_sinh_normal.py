@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import numpy as np
 import pytest
 
 from hockeystick.mechanisms import SinhNormal
@@ -16,18 +15,6 @@ METHODS = ("Gaussian", "sinh-normal, width 40", "sinh-normal, width 80", "sinh-n
 @pytest.fixture(scope="module")
 def example() -> Any:
     return program("sinh_normal")
-
-
-def test_leaving_out_a_vector_moves_the_sum_by_its_clipped_length_exactly(example: Any) -> None:
-    _, rows = example.vectors(0)
-    rows = rows[:300]
-    assert 0.05 < (np.linalg.norm(rows, axis=1) > 1).mean() < 0.5
-    moved = [
-        example.clipped_sum(rows) - example.clipped_sum(np.delete(rows, k, 0)) for k in range(300)
-    ]
-    lengths = np.array([np.square(one * 2**22).sum() for one in moved])
-    assert lengths.max() <= 2.0**44
-    assert lengths.max() > (1 - 1e-5) ** 2 * 2.0**44
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 from typing import Any
 
@@ -259,10 +258,3 @@ def test_more_rounds_than_participations_are_refused() -> None:
     private = loop(once, data)
     done(private)
     assert sorted(data.asked) == list(range(EXAMPLES))
-
-
-def test_groups_that_are_given_may_be_under_add_remove() -> None:
-    plan = dataclasses.replace(CYCLIC, adjacency=hs.Adjacency.ADD_REMOVE)
-    private = loop(plan, groups=[0] * EXAMPLES)
-    done(private)
-    assert private.spent(1e-5).upper == hs.epsilon(plan, 1e-5).upper

@@ -24,7 +24,6 @@ from flwr.serverapp import (
 )
 from flwr.serverapp.exception import PrivacyBudgetExhausted
 from flwr.serverapp.strategy import (
-    DifferentialPrivacyServerSideAdaptiveClipping,
     DifferentialPrivacyServerSideFixedClipping,
     FedAvg,
 )
@@ -79,14 +78,6 @@ def test_twenty_rounds_of_nine_clients_in_ten_cost_what_a_displaced_client_costs
     assert 4.46 < _composed(POISSON).get_epsilon(DELTA) < 4.462
 
 
-def test_it_is_the_plan_that_the_library_has_for_it() -> None:
-    plan = hs.federated.FedSDP(
-        noise_multiplier=4, total_clients=10, clients_per_round=9, rounds=20, sampling="fixed-size"
-    )
-    assert _composed().account.plan == plan.mechanism
-    assert _composed().get_epsilon(DELTA) == hs.epsilon(plan, DELTA).upper
-
-
 def test_in_flower_a_client_that_joins_displaces_another_one_and_moves_the_sum_by_two_norms() -> (
     None
 ):
@@ -100,41 +91,6 @@ def test_in_flower_a_client_that_joins_displaces_another_one_and_moves_the_sum_b
 
     without, with_it = summed(slice(0, 9)), summed(slice(1, 10))
     assert with_it - without == pytest.approx(2 * CLIPPING_NORM, rel=1e-12)
-
-
-def test_flower_adds_noise_of_the_multiplier_to_the_sum() -> None:
-    strategy = _theirs()
-    result = strategy.start(Clients(10, first_moved(lambda node: 1.0)), zeros(20_001), 1)
-    noise = result.arrays["w"].numpy()[1:] * 9
-    assert np.std(noise) == pytest.approx(4 * CLIPPING_NORM, rel=5 / math.sqrt(2 * 20_000))
-
-
-def test_flower_lets_undefined_updates_through_its_clipping_and_stops_at_a_zero() -> None:
-    undefined = Clients(10, first_moved(lambda node: math.nan))
-    result = _theirs().start(undefined, zeros(), 1)
-    assert np.isnan(result.arrays["w"].numpy()).any()
-    with pytest.raises(ZeroDivisionError):
-        _theirs().start(Clients(10, first_moved(lambda node: 0.0)), zeros(), 1)
-    assumed = " ".join(_composed().spent().assumptions)
-    assert "stops at a zero, and lets NaN through" in assumed
-
-
-def _adaptive(noise: float, rate: float) -> Any:
-    """Return Flower's strategy that adapts the clipping norm, from 1 on."""
-    averaging = FedAvg(fraction_evaluate=0.0, min_available_nodes=10)
-    return DifferentialPrivacyServerSideAdaptiveClipping(
-        averaging, noise, 10, initial_clipping_norm=1.0, clip_norm_lr=rate
-    )
-
-
-def test_flowers_adaptive_noise_is_scaled_to_the_next_norm() -> None:
-    strategy = _adaptive(0.5, 2.0)
-    clients = Clients(10, first_moved(lambda place: 100.0))
-    noise = strategy.start(clients, zeros(20_001), 1).arrays["w"].numpy()[1:] * 10
-    # The updates were clipped to a norm of 1.
-    added = strategy.noise_multiplier * strategy.clipping_norm
-    assert np.std(noise) == pytest.approx(added, rel=5 / math.sqrt(2 * 20_000))
-    assert added < 0.6 * strategy.noise_multiplier
 
 
 def test_a_strategy_of_flowers_takes_it_in_place_of_its_own() -> None:

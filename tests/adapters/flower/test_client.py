@@ -80,11 +80,6 @@ def test_what_leaves_is_the_weights_and_the_plans_number_of_examples(tmp_path: P
     assert answer.metadata.src_node_id == 7
 
 
-def test_a_client_that_is_asked_twice_counts_twice(tmp_path: Path) -> None:
-    journal, message = tmp_path / "client", _message()
-    assert [_counted(_answer(journal, message)) for _ in range(2)] == [4, 8]
-
-
 def test_a_client_that_is_killed_in_a_step_has_counted_it(tmp_path: Path) -> None:
     journal = tmp_path / "client"
     noise = "hockeystick.adapters.torch._private.Private._noised"

@@ -120,13 +120,6 @@ def test_what_a_call_raises_is_raised_as_itself(executor: Any) -> None:
         next(rows)
 
 
-def test_a_worker_that_dies_fails_its_call_and_no_other(executor: Any) -> None:
-    died = executor.submit(os._exit, 1)
-    assert executor.submit(pow, 2, exp=5).result(PATIENCE_SECONDS) == 32
-    assert list(executor.map(pow, [2, 3], [5, 2])) == [32, 9]
-    assert isinstance(died.exception(PATIENCE_SECONDS), ray.exceptions.WorkerCrashedError)
-
-
 def test_an_interrupted_sweep_stops_what_runs_begins_nothing_else_and_keeps_its_rows(
     executor: Any, tmp_path: Path
 ) -> None:

@@ -1,4 +1,4 @@
-"""The self-test of private loops of torch: ours pass, and each way to a wrong guarantee is named."""
+"""The self-test of private loops of torch: ours pass, each way to a wrong guarantee is named."""
 
 from __future__ import annotations
 

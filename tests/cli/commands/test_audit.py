@@ -113,22 +113,3 @@ def test_wrong_input_is_one_line(
     status, out, err = run("audit", file(AS_PLANNED), *arguments)
     assert (status, out, err.count("\n")) == (2, "", 1)
     assert message in err
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        ("score,included\n1,1\n2,1\n", "scores_out must be"),
-        ("score,included\nnan,1\n2,0\n", "scores_in must be"),
-        ("score,included\n", "scores_in must be"),
-        ("score\n1\n", "must have columns 'score' and 'included'"),
-    ],
-)
-def test_scores_that_cannot_be_audited_are_told(
-    run: Run, tmp_path: Path, content: str, message: str
-) -> None:
-    path = tmp_path / "scores.csv"
-    path.write_text(content, encoding="utf-8")
-    status, out, err = run("audit", str(path), "--delta", "1e-5")
-    assert (status, out, err.count("\n")) == (2, "", 1)
-    assert message in err

@@ -122,15 +122,6 @@ def test_the_schema_and_check_agree(run: Run, write: Write, text: str, *, is_fin
     assert (run("check", write(text)).status == 0) == is_fine
 
 
-def test_a_well_formed_file_says_what_it_means(run: Run) -> None:
-    status, out, err = run("check", str(ROOT / "examples" / "mnist-tutorial.toml"))
-    assert (status, err) == (0, "")
-    assert "mnist-tutorial.toml: well-formed\n  DP-SGD on 60,000 examples: Poisson" in out
-    assert "asks for epsilon at delta = 1e-05" in out
-    grid = run("check", str(ROOT / "examples" / "grids" / "mnist-noise-and-epochs.toml"))
-    assert "10 of noise_multiplier, 6 of epochs, 2 of delta\n  finds epsilon\n" in grid.out
-
-
 def test_all_tables_of_a_broken_file_say_what_is_wrong(run: Run, write: Write) -> None:
     path = write(BROKEN)
     told = run("check", path, "Laplace(2)", "nowhere.toml", "--json")
@@ -154,27 +145,6 @@ def test_all_tables_of_a_broken_file_say_what_is_wrong(run: Run, write: Write) -
     status, out, err = run("check", path)
     assert (status, err) == (1, "")
     assert f"{path}: 6 problems (more may show once mended)\n" in out
-
-
-def test_a_program_is_told_the_line_of_each_problem(run: Run, write: Write) -> None:
-    text = "delta = 2\n[dpsgd]\nrate = 0.1\nsteps = 9\nnoise_multiplier = -1\n[[release]]\n"
-    broken = "delta = 1e-6\nepochs == 60\n"
-    left_open = "delta = 1e-6\ntitle = 'ours\n"
-    told = run("check", *map(write, (text,)), "nowhere.toml", "--json")
-    fine, missing = json.loads(told.out)["files"]
-    assert (fine["lines"], missing["lines"]) == ([1, 5, 6], [None])
-    for one in (broken, left_open):
-        (found,) = json.loads(run("check", write(one), "--json").out)["files"]
-        assert found["lines"] == [2]
-
-
-def test_a_number_that_is_left_out_to_be_solved_for_is_well_formed(run: Run, write: Write) -> None:
-    path = write("[dpsgd]\nexamples = 6000\nbatch_size = 60\nepochs = 1\n")
-    status, out, err = run("check", path)
-    assert (status, err) == (0, "")
-    assert out.startswith(f"{path}: well-formed for solve\n  noise_multiplier is left out")
-    assert "solve finds it; epsilon needs noise_multiplier" in " ".join(out.split())
-    assert run("check", write("[dpsgd]\nexamples = 6000\nbatch_size = 60\n")).status == 1
 
 
 def test_nothing_to_check_is_wrong_input(run: Run) -> None:
@@ -201,19 +171,6 @@ def test_all_that_is_wrong_with_a_table_is_listed_and_nothing_that_only_follows_
     _, *problems = run("check", write(f"[dpsgd]\n{both}"))[1].splitlines()
     assert [line.split()[1] for line in problems] == ["2:", "4:"]
     assert "give epochs or steps, not both" in problems[1]
-
-
-def test_all_that_is_wrong_with_a_grid_is_listed_by_line(
-    run: Run, write: Write, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delenv("COLUMNS")
-    grid = "[grid]\nnoise_multplier = [1, 2]\nepochs = 3\nrate = ['a', 1]\n"
-    asked = "[ask]\nfind = 'epsilom'\nfoo = 3\ndelta = 7\n"
-    status, out, _ = run("check", write(f"[dpsgd]\nexamples = 6000\n{grid}{asked}"))
-    assert status == 1
-    _, *problems = out.splitlines()
-    assert [line.split()[1] for line in problems[:-1]] == ["4:", "5:", "6:", "8:", "9:"]
-    assert problems[-1].startswith("  delta must be a number from 0 to 1")
 
 
 TRAINING = "examples = 600\nbatch_size = 10\nepochs = 1\nnoise_multiplier = -1\n"

@@ -5,8 +5,7 @@ import json
 import pytest
 
 import hockeystick as hs
-from hockeystick.cli.panels.claims_words import counted, shown
-from hockeystick.literature import Found, check
+from hockeystick.literature import check
 from tests.cli.conftest import Run
 
 SOME = "sense-and-sensitivity/section-5.2"
@@ -61,18 +60,3 @@ def test_wrong_arguments_are_one_line_and_status_two(
     assert (status, "error" in out) == (2, "--json" in arguments)
     assert why in err
     assert len(err.splitlines()) == 1
-
-
-def test_numbers_are_rounded_outward_where_they_are_intervals() -> None:
-    assert shown(Found(1.0, 1.0, "exact")) == "1"
-    assert shown(Found(-0.0, -0.0, "exact")) == "0"
-    assert shown(Found(0.1234567, 0.1234567, "approximation", "delta")) == "~0.123457 (delta)"
-    assert shown(Found(0.12345671, 0.2345671, "proven", "delta")) == "0.123456 to 0.234568 (delta)"
-    assert shown(Found(-2.0, -1.00000001, "proven")) == "-2 to -1.00000"
-    assert shown(Found(2.5999999999, 2.6, "proven")) == "2.6"
-    assert shown(Found(float("inf"), float("inf"), "exact")) == "inf"
-    assert shown(Found(2.0, float("inf"), "proven")) == "2 to inf"
-
-
-def test_claims_are_counted_by_verdict() -> None:
-    assert counted(check(SOME)) == "2 claims: reproduces 1, only with a condition 1"

@@ -1,5 +1,4 @@
 import json
-import math
 import shlex
 from collections.abc import Callable
 from typing import Any
@@ -7,9 +6,8 @@ from typing import Any
 import pytest
 
 import hockeystick as hs
-from hockeystick.cli.flags.source import notion as notion_of
 from hockeystick.conversions import convert
-from hockeystick.notions import GDP, TCDP, ZCDP, ApproxDP, Notion, PureDP, RenyiDP
+from hockeystick.notions import ApproxDP
 from hockeystick.numerics.numerals import at_most
 
 Run = Callable[..., tuple[int, str, str]]
@@ -24,14 +22,6 @@ def told(run: Run, *arguments: str) -> dict[str, Any]:
     answer = json.loads(out, parse_constant=pytest.fail)
     assert isinstance(answer, dict)
     return answer
-
-
-def test_the_panel_says_what_how_and_why(run: Run) -> None:
-    status, out, err = run("convert", "ZCDP(rho=0.5)", "--to", "ApproxDP", "--delta", "1e-6")
-    assert (status, err) == (0, "")
-    for text in ("5.22154", "at delta", "1e-06", "bound: proven", "Asoodeh", "0.5-zCDP"):
-        assert text in out
-    assert max(len(line) for line in out.splitlines()) <= 80
 
 
 @pytest.mark.parametrize(
@@ -77,38 +67,18 @@ def test_a_plan_file_is_a_source_too_and_its_delta_serves(run: Run, write: Write
     assert "This holds if" in out
 
 
-@pytest.mark.parametrize(
-    ("text", "notion"),
-    [
-        ("PureDP(1)", PureDP(1)),
-        ("ApproxDP(1, delta=1e-6)", ApproxDP(1, 1e-6)),
-        ("GDP(mu=0.5)", GDP(0.5)),
-        ("ZCDP(rho=1_000)", ZCDP(1000)),
-        ("TCDP(0.1, inf)", TCDP(0.1, math.inf)),
-        ("RenyiDP({2: .5, 8: 1.9})", RenyiDP({2: 0.5, 8: 1.9})),
-        ("RenyiDP([(2, .5)])", RenyiDP({2: 0.5})),
-        ("hs.notions.GDP(-0.0)", GDP(0)),
-    ],
-)
-def test_notions_are_read_as_they_are_written_in_python(text: str, notion: Notion) -> None:
-    assert notion_of(text) == notion
-
-
 WRONG = [
     ("--to GDP", "Missing argument"),
     ("'ZCDP(0.5)' --to zzCDP", "to must be one of 'PureDP', 'ApproxDP'"),
     ("'ZCDP(0.5)' --to ApproxDP", "ApproxDP needs --delta or --epsilon"),
     ("'ZCDP(0.5)' --to ApproxDP --delta 2", "delta must be a number from 0 to 1; got 2"),
-    ("'ZCDP(0.5)' --to ApproxDP --delta x", "delta must be a number from 0 to 1; got 'x'"),
     ("'ZCDP(0.5)' --to ApproxDP --delta 1e-400", "within the range of a float"),
     ("'ZCDP(0.5)' --to ApproxDP --delta 0", "no largest value"),
     ("'ZCDP(0.5)' --to GDP", "no GDP is proven to follow from a 0.5-zCDP release"),
     ("'ZCDP(0.5)' --to RenyiDP", "RenyiDP needs --orders"),
     ("'ZCDP(rho=1,rho=2)' --to PureDP", "ZCDP: rho is given twice"),
     ("'ZCDP(0.5)' --to RenyiDP --orders 2,1", "orders must be a finite number > 1; got 1"),
-    ("'ZCDP(0.5)' --to RenyiDP --orders 2,,3", "orders must be a finite number > 1; got ''"),
     ("'ZCDP(-1)' --to GDP", "rho must be a number >= 0 or inf; got -1"),
-    ("'ZCDP(nan)' --to GDP", "rho must be a number >= 0 or inf; got nan"),
     ("'ZCDP(1e400)' --to GDP", "got 1E+400"),
     ("'ZCDP(1, 2)' --to GDP", "ZCDP takes only rho; got 2 values"),
     ("'ZCDP(sigma=1)' --to GDP", "unknown parameter 'sigma' in ZCDP; allowed are rho"),

@@ -1,5 +1,4 @@
 import io
-import sys
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
@@ -86,39 +85,3 @@ def test_a_plan_that_is_written_out_becomes_a_file_with_title_delta_and_comments
 def _nested(lines: list[str]) -> int | None:
     """Return where the first table within a release begins: its keys have no comments."""
     return next((at for at, one in enumerate(lines) if one.startswith("[release.")), None)
-
-
-def test_questions_fill_the_template_in(
-    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = tmp_path / "asked.toml"
-    assert "--ask needs a terminal" in run("init", str(path), "--ask").err
-    monkeypatch.setattr(sys, "stdin", Terminal("1000\n0\n50\n3\n\n\n"))
-    status, _, err = run("init", str(path), "--ask")
-    assert (status, "batch_size must be an integer from 1" in err) == (0, True)
-    table = tomllib.loads(path.read_text(encoding="utf-8"))
-    assert table["delta"] == 0.0001
-    assert {key: table["dpsgd"].get(key) for key in ("examples", "batch_size", "epochs")} == {
-        "examples": 1000,
-        "batch_size": 50,
-        "epochs": 3,
-    }
-    assert "noise_multiplier" not in table["dpsgd"]
-    solved = run("solve", str(path), "--epsilon", "2")
-    assert "least noise_multiplier" in solved.out
-
-
-def test_a_file_that_is_no_plan_file_is_refused(run: Run, tmp_path: Path) -> None:
-    status, out, err = run("init", str(tmp_path / "plan.txt"))
-    assert (status, out) == (2, "")
-    assert "FILE must be a file name that ends in .toml" in err
-
-
-def test_all_mechanisms_and_notions_are_listed(run: Run) -> None:
-    status, out, err = run("init", "--list")
-    assert (status, err) == (0, "")
-    named = {line.strip().partition(":")[0] for line in out.splitlines() if line[:2] == "  "}
-    assert named == {*RELEASES, "FDP"}
-    status, out, err = run("init", "x.toml", "--list")
-    assert (status, out) == (2, "")
-    assert "takes nothing else" in err

@@ -14,8 +14,6 @@ from pathlib import Path
 import pytest
 
 import hockeystick as hs
-from hockeystick.cli.flags.of_ledgers import VARIABLE
-from hockeystick.ledger import EntryKind
 
 Run = Callable[..., tuple[int, str, str]]
 Write = Callable[[str | bytes], str]
@@ -117,24 +115,6 @@ def test_a_part_is_committed_by_the_flags_of_a_plan(run: Run, write: Write, file
     assert (last.costs[0], last.note) == (full * 400 / 1000, "early")
 
 
-def test_without_a_plan_all_of_it_is_committed(run: Run, plan: str, opened: Path) -> None:
-    run("ledger", "reserve", "census", plan, "--key", "k")
-    told = json.loads(run("ledger", "commit", "census", "k", "--by", "bea", "--json")[1])
-    assert (told["state"], told["datasets"]) == ("committed", ["census"])
-    last = hs.Ledger(opened, "census").history()[-1]
-    assert (last.kind, last.by, last.mechanism) == (EntryKind.COMMIT, "bea", QUARTER)
-
-
-@pytest.mark.parametrize("word", ["commit", "release"])
-def test_a_note_that_is_no_text_ends_with_status_2(
-    run: Run, plan: str, opened: Path, word: str
-) -> None:
-    run("ledger", "reserve", "census", plan, "--key", "k")
-    status, out, err = run("ledger", word, "census", "k", "--note", "\udcff")
-    assert (status, out, err.count("\n")) == (2, "", 1)
-    assert "note must be a text" in err
-
-
 def test_what_is_given_back_counts_no_more(run: Run, plan: str, opened: Path) -> None:
     run("ledger", "reserve", "census", plan, "--key", "k")
     assert run("ledger", "release", "census", "k", "--note", "n") == (0, "k: released\n", "")
@@ -184,14 +164,6 @@ def test_a_sound_ledger_ends_with_status_0_and_a_damaged_one_with_1(
     assert (status, json.loads(out)["datasets"][0]["sound"]) == (1, False)
 
 
-def test_a_chain_that_lost_its_end_cannot_even_be_read(run: Run, plan: str, opened: Path) -> None:
-    run("ledger", "reserve", "census", plan, "--key", "k")
-    change(opened, "DELETE FROM hockeystick_entries WHERE seq = 1")
-    status, out, err = run("ledger", "verify")
-    assert (status, out) == (2, "")
-    assert "the ledger is damaged: dataset 'census' should have 2 entries" in err
-
-
 def test_heads_that_were_noted_show_what_was_taken_away(
     run: Run, plan: str, opened: Path, tmp_path: Path
 ) -> None:
@@ -237,13 +209,3 @@ def test_the_export_can_be_checked_without_this_library(run: Run, plan: str, ope
     rows = list(csv.DictReader(io.StringIO(run("ledger", "export", "--format", "csv")[1])))
     assert [{**row, "seq": int(row["seq"])} for row in rows] == entries
     assert f"2:{before}" == hs.Ledger(opened, "census").status.head
-
-
-def test_a_ledger_is_named_by_flag_or_environment(
-    run: Run, monkeypatch: pytest.MonkeyPatch, opened: Path
-) -> None:
-    monkeypatch.delenv(VARIABLE)
-    status, out, err = run("ledger", "status")
-    assert (status, out) == (2, "")
-    assert f"Missing --ledger, or {VARIABLE} in the environment" in err
-    assert run("ledger", "status", "--ledger", str(opened))[0] == 0

@@ -130,21 +130,3 @@ def test_ctrl_c_ends_what_waits_for_another(holder: Any, plan: str, opened: Path
     assert done.stderr.splitlines()[-1] == "hockeystick: interrupted"
     holder.execute("ROLLBACK")
     assert hs.Ledger(opened, "census").status.entries == 1
-
-
-def test_a_busy_ledger_is_one_error_that_says_for_how_long(
-    run: Run, holder: Any, plan: str, opened: Path
-) -> None:
-    status, out, err = run("ledger", "reserve", "census", plan, "--timeout", "0.2")
-    assert (status, out) == (2, "")
-    assert "was busy for 0.2 s: nothing was written" in err
-    assert len(err.splitlines()) == 1, "nothing can be reserved before the ledger is open"
-
-
-def test_an_excess_by_round_off_is_called_so(
-    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("HOCKEYSTICK_LEDGER", str(tmp_path / "tiny.db"))
-    run("ledger", "init", "tiny", "--budget", "PureDP(0.3)")
-    assert "round-off" in run("ledger", "reserve", "tiny", "PureDP(0.30000000000000004)")[2]
-    assert "round-off" not in run("ledger", "reserve", "tiny", "PureDP(0.3001)")[2]

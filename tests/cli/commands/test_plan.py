@@ -49,27 +49,6 @@ def test_json_has_the_frontier_of_the_library(run: Run) -> None:
     assert answer["version"] == hs.__version__
 
 
-def test_a_batch_that_is_no_plan_is_none_with_its_reason(run: Run) -> None:
-    status, out, _ = run("plan", *BUDGET, "--epochs", "5", "--batch-size", "60,7000")
-    assert status == 0
-    assert "none: batch_size must be" in " ".join(out.split())
-
-
-def test_other_neighbours_are_planned_for_if_asked(run: Run) -> None:
-    flags = ("--epochs", "5", "--batch-size", "60", "--adjacency", "zero-out")
-    answer = told(run, *BUDGET, *flags)
-    assert (answer["sampling"], answer["adjacency"]) == ("poisson", "zero-out")
-    (point,) = answer["points"]
-    plan = hs.DPSGD(
-        noise_multiplier=point["noise_multiplier"],
-        examples=6000,
-        batch_size=60,
-        epochs=5,
-        adjacency="zero-out",
-    )
-    assert hs.epsilon(plan, 1e-5).upper == point["epsilon_upper"] <= 3
-
-
 @pytest.mark.parametrize(
     ("arguments", "allowed"),
     [

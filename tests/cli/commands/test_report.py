@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 import hockeystick as hs
-from hockeystick import reports
 from hockeystick.numerics.numerals import at_most
 
 pytest.importorskip("bokeh", reason="reports need Bokeh")
@@ -104,19 +103,6 @@ def test_wrong_input_is_one_line_and_no_page(
     assert [one.name for one in tmp_path.iterdir()] == ["plan.toml"]
 
 
-def test_without_a_delta_it_says_where_to_give_one(run: Run, out: Path) -> None:
-    status, _, err = run("report", *FLAGS[:-2], "-o", str(out))
-    assert status == 2
-    assert "delta must be given, as --delta or in the plan file" in err
-
-
-def test_a_directory_is_no_page(run: Run, write: Write, tmp_path: Path) -> None:
-    directory = tmp_path / "pages.html"
-    directory.mkdir()
-    status, _, err = run("report", write(PLAN), "-o", str(directory), "--force")
-    assert (status, err) == (2, f"hockeystick: cannot write {directory}: Is a directory\n")
-
-
 @pytest.mark.parametrize("missing", ["bokeh", "jinja2"])
 def test_a_missing_library_is_one_line(
     run: Run, write: Write, out: Path, monkeypatch: pytest.MonkeyPatch, missing: str
@@ -156,18 +142,6 @@ def test_an_interrupt_leaves_no_half_page(write: Write, out: Path) -> None:
     assert [one.name for one in out.parent.iterdir() if one.name != "report.html"] == ["plan.toml"]
     if out.exists():  # it was quicker
         assert out.read_text(encoding="utf-8").rstrip().endswith("</html>")
-
-
-def test_a_plan_without_an_analysis_is_one_line(
-    run: Run, write: Write, out: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def unknown(*_: object) -> reports.Findings:
-        raise hs.errors.UnsupportedError("auto", "the plan", "nobody knows")
-
-    monkeypatch.setattr(reports, "investigate", unknown)
-    said = "hockeystick: accountant 'auto' cannot account for the plan: nobody knows\n"
-    assert run("report", write(PLAN), "-o", str(out)) == (2, "", said)
-    assert not out.exists()
 
 
 def test_a_page_can_be_verified_later(run: Run, write: Write, out: Path) -> None:

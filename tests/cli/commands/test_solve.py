@@ -61,15 +61,6 @@ def test_each_target_has_its_flags(
     assert (told["value"], told["target"]) == (found.value, str(target))
 
 
-def test_the_plan_file_says_where_to_ask_and_flags_may_leave_out_what_is_solved(run: Run) -> None:
-    of_file = run("solve", TUTORIAL, "--parameter", "epochs", "--epsilon", "2", "--json")
-    assert json.loads(of_file[1])["achieved"]["upper"] <= 2
-    flags = ("--rate", "0.01", "--steps", "1000")
-    bare = run("solve", *flags, "--parameter", "noise_multiplier", *TARGET, "--json")
-    full = run("solve", *PLAN, "--parameter", "noise_multiplier", *TARGET, "--json")
-    assert json.loads(bare[1])["value"] == pytest.approx(json.loads(full[1])["value"], rel=2e-9)
-
-
 def test_what_was_spent_is_read_from_a_file(run: Run, write: Write) -> None:
     spent = write('[[release]]\nmechanism = "Gaussian"\nnoise_multiplier = 4\n')
     asked = ("solve", *PLAN, "--parameter", "noise_multiplier", *TARGET)
@@ -162,25 +153,6 @@ def test_what_the_plan_leaves_out_is_solved_for(
 ) -> None:
     name, extreme, _ = solved(run, *plan, "--epsilon", "3", "--delta", "1e-5")
     assert (name, extreme) == left_out
-
-
-@pytest.mark.parametrize(
-    "content",
-    [
-        "[dpsgd]\nrate = 0.01\nsteps = 1000\n",
-        "[[release]]\nmechanism = 'PoissonSubsampled'\nrate = 0.01\nrepeat = 1000\n"
-        "inner = {mechanism = 'Gaussian'}\n",
-    ],
-)
-def test_a_plan_file_may_leave_a_number_out_as_well(run: Run, write: Write, content: str) -> None:
-    name, extreme, value = solved(run, write(content), *TARGET)
-    plan = hs.DPSGD(rate=0.01, steps=1000, noise_multiplier=1)
-    expected = hs.calibrate(plan, "noise_multiplier", hs.ApproxDP(2, 1e-5)).value
-    assert (name, extreme) == ("noise_multiplier", "least")
-    assert value == pytest.approx(expected, rel=3e-9)
-    said = run("epsilon", write(content), "--delta", "1e-5")[2]
-    assert "needs noise_multiplier" in said
-    assert "noise_multiplier is left out: hockeystick solve finds it" in said
 
 
 @pytest.mark.parametrize(

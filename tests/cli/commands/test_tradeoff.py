@@ -1,7 +1,5 @@
-import csv
 import json
 import shlex
-import sys
 from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
@@ -52,25 +50,6 @@ def rows(out: str) -> list[list[str]]:
     return [line for line in words[start:end] if len(line) == 3 and line[0][0] in "01"]
 
 
-def test_the_numbers_of_the_curves_go_to_a_file_at_the_rates_asked_or_all(
-    run: Run, plans: list[str], tmp_path: Path
-) -> None:
-    out = tmp_path / "curve.csv"
-    assert run("tradeoff", *plans[:2], "--fpr", "0.01,0.1", "-o", str(out))[0] == 0
-    rows = list(csv.DictReader(out.read_text().splitlines()))
-    assert [(row["plan"], row["fpr"]) for row in rows] == [
-        (label, fpr) for label in ("plan-2.toml", "Named") for fpr in ("0.01", "0.1")
-    ]
-    f = hs.tradeoff(hs.Gaussian(2) ** 4)
-    assert (float(rows[0]["tpr_upper"]), float(rows[0]["fnr_lower"])) == (f.power(0.01), f(0.01))
-    assert (rows[0]["adjacency"], rows[0]["version"]) == ("add-remove", hs.__version__)
-    assert "give --force to replace it" in run("tradeoff", plans[0], "-o", str(out))[2]
-    assert run("tradeoff", plans[0], "-o", str(out), "--force")[0] == 0
-    rates = [float(row["fpr"]) for row in csv.DictReader(out.read_text().splitlines())]
-    assert (len(rates), rates) == (192, sorted(set(rates)))
-    assert (rates[0], rates[-1]) == (0, 1)
-
-
 @pytest.mark.parametrize("flags", [FULL, SAMPLED])
 def test_json_has_what_the_trade_off_function_says(run: Run, flags: tuple[str, ...]) -> None:
     answer = told(run, *flags)
@@ -105,40 +84,6 @@ def test_every_number_is_rounded_to_its_safe_side(run: Run) -> None:
     assert Decimal(error) <= Decimal(plan["bayes_error_lower"])
 
 
-def test_several_plans_each_have_their_rows_and_a_label_of_their_own(
-    run: Run, plans: list[str]
-) -> None:
-    answer = told(run, *plans)["plans"]
-    labels = ["plan-2.toml", f"Named ({plans[1]})", f"Named ({plans[2]})"]
-    assert [plan["label"] for plan in answer] == labels
-    assert [plan["title"] for plan in answer] == [None, "Named", "Named"]
-    found = [plan["rates"][2]["tpr_upper"] for plan in answer]
-    assert found == sorted(found, reverse=True)
-    _, out, _ = run("tradeoff", *plans)
-    assert len(rows(out)) == 3 * len(DEFAULT_RATES)
-    assert out.count("no attack finds more than") == 3
-    assert out.count("holds if") == 4  # what all share, and what is each plan's own
-
-
-def test_flags_override_every_plan(run: Run, plans: list[str]) -> None:
-    answer = told(run, *plans, "--noise-multiplier", "5")["plans"]
-    assert [plan["plan"]["noise_multiplier"] for plan in answer] == [5, 5, 5]
-
-
-@pytest.mark.parametrize("kind", ["svg", "png", "pdf"])
-def test_a_picture_of_all_plans_is_written(
-    run: Run, matplotlib: Any, plans: list[str], tmp_path: Path, kind: str
-) -> None:
-    path = tmp_path / f"curves.{kind}"
-    answer = told(run, *plans, "--plot", str(path))
-    assert answer["plot"] == str(path)
-    first = path.read_bytes()
-    status, out, _ = run("tradeoff", *plans, "--plot", str(path), "--force")
-    assert status == 0
-    assert f"curves.{kind}" in "".join(line.strip("│ ") for line in out.splitlines())
-    assert path.read_bytes() == first
-
-
 WRONG = [
     ("tradeoff", "Give a plan file, or --noise-multiplier"),
     ("tradeoff nowhere.toml", "nowhere.toml: no such file"),
@@ -162,34 +107,3 @@ def test_wrong_input_is_one_line(run: Run, plans: list[str], arguments: str, mes
         assert (status, "error" in out) == (2, bool(more) and "requires" not in message)
         assert message in err
         assert len(err.splitlines()) == 1
-
-
-def test_a_plan_without_an_analysis_is_one_line(
-    run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    def unknown(plan: hs.Mechanism) -> hs.tradeoffs.TradeOff:
-        raise hs.errors.UnsupportedError("contour", "the plan", "nobody knows")
-
-    monkeypatch.setattr(hs, "tradeoff", unknown)
-    said = "hockeystick: accountant 'contour' cannot account for the plan: nobody knows\n"
-    assert run("tradeoff", *FULL) == (2, "", said)
-    status, out, err = run("tradeoff", *FULL, "--json")
-    assert (status, err) == (2, said)
-    assert json.loads(out)["error"]["reason"] == "nobody knows"
-
-
-def test_a_missing_matplotlib_is_one_line(
-    run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    for name in [name for name in sys.modules if name.partition(".")[0] == "matplotlib"]:
-        monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    refused = run("tradeoff", *FULL, "--plot", str(tmp_path / "curve.svg"))
-    said = "hockeystick: pictures need matplotlib: install hockeystick[plot]\n"
-    assert refused == (2, "", said)
-    assert run("tradeoff", *FULL)[0] == 0
-
-
-def test_an_example_costs_what_the_readme_says(run: Run) -> None:
-    (plan,) = told(run, str(EXAMPLES / "mnist-tutorial.toml"), "--fpr", "0.01")["plans"]
-    assert plan["reading"] == "At FPR 1 %, no attack finds more than 4.03 % of the members"

@@ -96,18 +96,6 @@ def test_an_answer_is_printed_with_what_the_verifier_says_of_it(
     assert f"verdict {judged.status}: " in in_words(out.removeprefix(alone))
 
 
-@pytest.mark.parametrize("asked", [ASKED, ("delta", *FLAGS, "--epsilon", "1"), SOLVED])
-def test_in_json_the_verdict_is_a_key_beside_the_answer(
-    run: Run, judged: verifier.Verdict, asked: tuple[str, ...]
-) -> None:
-    alone = json.loads(run(*asked, "--json")[1])
-    status, out, err = run(*asked, "--verify", "--json")
-    told = json.loads(out)
-    assert (status, err) == (status_of(judged), "")
-    assert told.pop("verification")["status"] == judged.status
-    assert told == alone
-
-
 def test_what_is_verified_is_what_is_printed(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[dict[str, object]] = []
 
@@ -142,25 +130,6 @@ def test_standard_input_and_a_report_hold_answers_too(
     assert len(texts) == 1
     assert "answer inside epsilon at most " in in_words(texts.pop())
     assert "the page does not mark what it shows" in in_words(shown[1])
-
-
-def test_of_a_plan_file_the_answer_to_its_question_is_verified(
-    run: Run, write: Write, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    seen: list[dict[str, object]] = []
-
-    def verify(text: str) -> verifier.Verdict:
-        seen.append(json.loads(text))
-        return VERDICTS["verified"][1]
-
-    monkeypatch.setattr(verifier, "verify", verify)
-    assert run("verify", write(PLAN))[0] == 0
-    assert run("verify", write(PLAN), "--delta", "1e-6")[0] == 0
-    assert run("verify", write(PLAN), "--epsilon", "1")[0] == 0
-    plan = hs.DPSGD(rate=0.01, steps=1000, noise_multiplier=1)
-    assert [one["at"] for one in seen] == [{"delta": 1e-5}, {"delta": 1e-6}, {"epsilon": 1.0}]
-    assert seen[0]["upper"] == hs.epsilon(plan, delta=1e-5).upper
-    assert seen[2]["upper"] == hs.delta(plan, epsilon=1).upper
 
 
 WRONG = [
@@ -216,14 +185,3 @@ def test_without_python_flint_it_says_what_to_install_before_anything_else(
     status, out, err = run(*given)
     assert (status, out) == (2, "")
     assert err == "hockeystick: verifying needs python-flint: install hockeystick[verify]\n"
-
-
-def test_a_file_cannot_steer_the_terminal(
-    run: Run, answer: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    told = json.loads(answer.read_text(encoding="utf-8"))
-    told["description"]["sampling"] = "\x1b[31mred\n"
-    told["quantity"] = "\x1b[31mred"
-    answer.write_text(json.dumps(told), encoding="utf-8")
-    monkeypatch.setattr(verifier, "verify", lambda text: VERDICTS["verified"][1])
-    assert "\x1b" not in run("verify", str(answer))[1]

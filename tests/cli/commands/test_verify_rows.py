@@ -105,24 +105,6 @@ def test_a_row_is_refuted_whose_accountant_cannot_have_proven_it(
         assert (status, told["reason"] or "") == (1 if said else 0, said)
 
 
-def test_rows_say_what_was_asked_and_where_and_older_ones_need_not(
-    run: Run, swept: Callable[..., None]
-) -> None:
-    swept(f"epsilon = 3\n{LAPLACE}[grid]\nscale = [2]\n[ask]\ndelta = 0.1\n")
-    whole = Path("rows.csv").read_text(encoding="utf-8")
-    (row,) = csv.DictReader(whole.splitlines())
-    assert "epsilon" not in row
-    about = {"quantity": "epsilon", "delta": "0.1", "adjacency": "", "version": hs.__version__}
-    assert about.items() <= row.items()
-    alter("epsilon,0.1,", "epsilon,0.2,")
-    said = run("verify", "rows.csv", "--grid", "grid.toml")[2]
-    assert "row 1 has delta = 0.2, but grid.toml has 0.1 there" in said
-    older = [name for name in row if name not in about]
-    text = f"{','.join(older)}\n{','.join(row[name] for name in older)}\n"
-    Path("rows.csv").write_text(text, encoding="utf-8")
-    assert run("verify", "rows.csv", "--grid", "grid.toml")[0] == 0
-
-
 @pytest.mark.extras
 def test_parquet_is_read_as_well(run: Run, swept: Callable[..., None]) -> None:
     pytest.importorskip("pyarrow", reason="needs the extra parquet")

@@ -126,18 +126,3 @@ def test_a_party_contributes_as_often_as_is_charged() -> None:
     expected = -0.25 * np.where(run.contributed, run.path / 20, 0.0)
     moved = np.diff([*run.models[:, 0], run.last[0]])
     assert moved == pytest.approx(expected, abs=1e-6)
-
-
-def test_on_the_ring_the_model_goes_round() -> None:
-    run = walked(TokenWalk(0.0, 6, "ring", distance=2, **STEPS), steps=15)
-    assert run.path.tolist() == [0, 1, 2, 3, 4, 5, 0, 1, 2, 3, 4, 5, 0, 1, 2]
-    assert run.seen_by([2]).tolist() == [2, 8, 14]
-    assert run.seen_by([0, 1]).tolist() == [0, 1, 6, 7, 12, 13]
-
-
-@pytest.mark.parametrize(
-    ("settings", "name"), [({"steps": -1}, "steps"), ({"visits": 0}, "visits")]
-)
-def test_a_walk_names_what_is_wrong(settings: dict[str, Any], name: str) -> None:
-    with pytest.raises(hs.errors.ParameterError, match=f"^{name} must be"):
-        walked(TokenWalk(1.0, 5, **STEPS), **settings)

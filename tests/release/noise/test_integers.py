@@ -77,17 +77,6 @@ def test_all_entries_that_may_differ_are_charged(
 
 
 @every
-def test_without_noise_the_integers_come_out(
-    release: Any, kind: Any, sampler: Any, name: Any
-) -> None:
-    small, none = np.array([200], np.uint8), np.zeros((0, 2), np.int32)
-    for value in (3, [1, 2], [[2**62, -(2**62)]], small, none):
-        found = release(kind(0.0), value, bits=none_left)
-        assert found.dtype == np.int64
-        assert found.tolist() == np.asarray(value).tolist()
-
-
-@every
 def test_a_refused_charge_draws_nothing(release: Any, kind: Any, sampler: Any, name: Any) -> None:
     spending = hs.calibration.Filter(hs.ZCDP(1e-6))
     # a filter of rho knows nothing of Skellam noise, and refuses it in other words

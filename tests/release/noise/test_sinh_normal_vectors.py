@@ -10,8 +10,8 @@ from scipy import integrate
 import hockeystick as hs
 from hockeystick.errors import BudgetExhausted, IncompatibleError, ParameterError
 from hockeystick.mechanisms import SinhNormal
-from hockeystick.release import sinh_normal, sinh_normal_divergences, sinh_normal_vector
-from tests.release.bits import none_left, seeded
+from hockeystick.release import sinh_normal_divergences, sinh_normal_vector
+from tests.release.bits import none_left
 
 CASES = [(0.1, 40.0), (0.1, 10.0), (0.5, 5.0), (0.04, 5.0), (0.9, 2.0), (3.0, 1.0)]
 
@@ -58,14 +58,6 @@ def test_what_is_charged_covers_vectors_whose_cost_is_exact(
     spread = SinhNormal(rho / entries, width * math.sqrt(entries)) ** entries
     for delta in (1e-2, 1e-5, 1e-9):
         assert hs.epsilon(spread, delta).lower <= hs.epsilon(bound, delta).upper
-
-
-def test_one_entry_is_drawn_as_a_number_is() -> None:
-    noise = SinhNormal(0.3, 5)
-    one, many = (
-        release(noise, [2.5], 1, bits=seeded(1)) for release in (sinh_normal, sinh_normal_vector)
-    )
-    assert np.array_equal(one, many)
 
 
 def test_what_is_charged_is_the_bound_for_vectors() -> None:

@@ -1,7 +1,6 @@
 """Private means: how far one record moves them, the noise, what is divided by, and the charge."""
 
 import math
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -130,8 +129,3 @@ def test_bad_input_is_refused_before_anything_is_charged(
     with pytest.raises(ParameterError, match=f"^{name}"):
         mean(mechanism, **(GOOD | {"charge": account, "bits": none_left} | given))
     assert account.plan == hs.Accountant().plan
-
-
-def test_values_on_the_grid_are_released_exactly() -> None:
-    found = mean(hs.Gaussian(0), [[0.75], [0.5]], bound=2, size=1)
-    assert Fraction(float(found[0])) == Fraction(5, 4)

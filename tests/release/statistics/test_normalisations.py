@@ -78,9 +78,3 @@ def test_bad_input_is_refused_before_anything_is_charged(
     with pytest.raises(ParameterError, match=f"^{name}"):
         normalisation(mechanism, **(good | {"charge": account, "bits": none_left} | given))
     assert account.plan == hs.Accountant().plan
-
-
-def test_other_rows_have_as_many_features() -> None:
-    found = normalisation(JointGaussian((0, 0)), [[0.5]], bound=1, size=1)
-    with pytest.raises(ParameterError, match=r"^rows"):
-        found.apply([[1.0, 2.0]])

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import hockeystick as hs
-from hockeystick.errors import IncompatibleError, ParameterError
+from hockeystick.errors import ParameterError
 from hockeystick.mechanisms import BandedInverse, BufferedToeplitz, Encoder, SquareRoot, Toeplitz
 from hockeystick.mechanisms.streams.strategies import Strategy
 from hockeystick.release import CorrelatedNoise
@@ -57,25 +57,6 @@ def test_the_inverse_is_exact_in_fractions() -> None:
         before = expected[t - 2] if t > 1 else Fraction(0)
         expected.append(-expected[t - 1] / 2 - before / 4)
     assert found.tolist() == [float(one) for one in expected]
-
-
-def test_rows_end_with_the_rounds() -> None:
-    noise = CorrelatedNoise(Encoder.square_root(2))
-    assert noise.encoder == Encoder.square_root(2)
-    for rows in (1, 2):
-        noise.next(np.zeros(1))
-        assert noise.rows == rows
-    with pytest.raises(IncompatibleError, match="for 2 rounds"):
-        noise.next(np.zeros(1))
-    assert noise.rows == 2
-
-
-def test_rows_of_another_shape_are_refused() -> None:
-    noise = CorrelatedNoise(Encoder.square_root(9))
-    noise.next(np.zeros(3))
-    with pytest.raises(ParameterError, match=r"^fresh must be of shape \(3,\)"):
-        noise.next(np.zeros(1))
-    assert noise.rows == 1
 
 
 HUGE: Any = [1e-308, 1e308]

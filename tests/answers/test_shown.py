@@ -8,6 +8,7 @@ import pytest
 
 import hockeystick as hs
 from hockeystick.answers import altered_in, filled_in
+from hockeystick.answers.shown import _difference
 
 pytest.importorskip("bokeh", reason="reports need Bokeh")
 pytest.importorskip("jinja2", reason="reports need Jinja2")
@@ -78,3 +79,8 @@ def test_what_people_write_into_the_blanks_of_a_page_alters_nothing() -> None:
     assert altered_in(text) == ()
     assert filled_in(text) == {"Approved by": "Ada Lovelace", "Comment": "epsilon < 4 is fine"}
     assert altered_in(text.replace("Lovelace</i>", "Lovelace</i></div><div>and sure"))
+
+
+def test_what_is_shown_otherwise_than_the_answer_says_is_a_difference() -> None:
+    assert _difference("headline", ["epsilon ≤ 1"], ["epsilon  ≤ 1"]) == ""
+    assert "epsilon ≤ 2" in _difference("headline", ["epsilon ≤ 1"], ["epsilon ≤ 2"])

@@ -96,3 +96,19 @@ def test_an_encoder_is_a_table_of_its_kind(
     sampled = f"{{mechanism = 'MatrixFactorization', noise_multiplier = 4, encoder = {table}}}"
     nested = f"[[release]]\nmechanism = 'PoissonSubsampled'\nrate = 0.5\ninner = {sampled}"
     assert load_plan(write(nested)).plan == hs.PoissonSubsampled(plan, 0.5)
+
+
+TRAINING = "[dpsgd]\nrate = 0.01\nsteps = 100\nnoise_multiplier = 1\n"
+
+
+@pytest.mark.parametrize(
+    "text", [f"zebra = 1\n{TRAINING}", f"{TRAINING}zebra = 1\n"], ids=["top", "table"]
+)
+def test_a_key_that_no_table_has_is_refused(write: Write, text: str) -> None:
+    with pytest.raises(hs.errors.PlanFileError, match="unknown key 'zebra'"):
+        load_plan(write(text))
+
+
+def test_an_override_takes_the_place_of_a_value_of_the_file(write: Write) -> None:
+    plan = load_plan(write(TRAINING), {"rate": 0.02}).plan
+    assert plan == hs.DPSGD(rate=0.02, steps=100, noise_multiplier=1)

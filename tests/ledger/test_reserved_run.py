@@ -1,5 +1,6 @@
 """Runs that are reserved as a whole: one charge, one run, and never less than was released."""
 
+import os
 import signal
 from collections.abc import Callable
 from functools import partial
@@ -400,3 +401,13 @@ def test_a_fork_leaves_a_run_without_waiting(ledger: hs.Ledger) -> None:
 def test_the_state_is_that_of_the_reservation(ledger: hs.Ledger) -> None:
     counted(account(ledger, None), 1).close()
     assert ledger.reservation("model").state is ReservationState.COMMITTED
+
+
+def test_another_process_neither_counts_nor_commits(
+    ledger: hs.Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = ReservedRun(ledger, "k").open("", hs.Gaussian(4.0).__pow__, 8)
+    monkeypatch.setattr(os, "getpid", lambda: 0)
+    for asked in (partial(run.add, 1), run.finish):
+        with pytest.raises(IncompatibleError, match="was forked from"):
+            asked()

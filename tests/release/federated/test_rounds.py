@@ -17,6 +17,7 @@ import pytest
 import hockeystick as hs
 from hockeystick.errors import IncompatibleError, ParameterError
 from hockeystick.release.federated import ClientRounds, ClientTraining, first_rounds
+from hockeystick.release.federated.rounds import RoundCount
 
 CLIENTS: dict[str, Any] = {"total_clients": 4, "clients_per_round": 2}
 PLAN = hs.federated.FedSDP(noise_multiplier=2, **CLIENTS, rounds=5, sampling="poisson")
@@ -143,3 +144,11 @@ def test_two_threads_do_not_run_one_round_twice() -> None:
     with ThreadPoolExecutor(2) as threads:
         assert sorted(threads.map(ran, range(2))) == [False, True]
     assert run.counted == 1
+
+
+def test_a_round_that_was_left_out_is_never_begun() -> None:
+    run = RoundCount(PLAN, None)
+    assert run._begin(2) == 2
+    for begun in (1, 2):
+        with pytest.raises(IncompatibleError, match="has begun already, or was left out"):
+            run._begin(begun)

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.stats import kstest
+from scipy.stats import chi2, kstest
 
 import hockeystick as hs
 from hockeystick.numerics.multiprecision import mp
@@ -69,3 +69,16 @@ def test_what_is_no_randomizer_is_refused(
 ) -> None:
     with pytest.raises(hs.errors.ParameterError):
         kind(*bad)
+
+
+@each_kind
+def test_estimates_are_off_by_their_error_at_the_level_of_one_in_a_million(
+    kind: type[LocalMean],
+) -> None:
+    mean, rng, rounds = kind(1.2, 0.0, 5.0), np.random.default_rng(31), 400
+    data = np.repeat(DATA, 200)
+    found = np.array([mean.estimate(mean.reports(data, rng)) for _ in range(rounds)])
+    error = mean.error(data)
+    assert abs(found.mean() - data.mean()) < 5.0 * math.sqrt(error / rounds)
+    statistic = float(np.square(found - data.mean()).sum()) / error
+    assert chi2.ppf(1e-6, rounds) < statistic < chi2.ppf(1 - 1e-6, rounds)

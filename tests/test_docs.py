@@ -18,14 +18,10 @@ import pytest
 import hockeystick as hs
 from hockeystick._moved import NAMES
 from hockeystick.accountants import ACCOUNTANTS
-from hockeystick.errors import ParameterError
 from hockeystick.mechanisms import MECHANISMS
 from tests.documents import (
     ROOT,
-    check_command,
-    check_file,
     check_page,
-    check_session,
     dead_links_of,
     needed_by,
 )
@@ -167,16 +163,3 @@ def test_sphinx_builds_the_pages_without_a_warning(tmp_path: Path) -> None:
 
 
 TABLE = "| a | you now write |\n|---|---|\n| b | `hs.Gaussian(-1)` |\n"
-
-
-def test_the_checks_can_fail(tmp_path: Path) -> None:
-    with pytest.raises(AssertionError):
-        check_session(">>> 1 + 1\n3\n", {}, "a page")
-    with pytest.raises(AssertionError):
-        check_command("$ hockeystick --version\nhockeystick 9.9.9\n")
-    with pytest.raises(AssertionError):
-        check_page("```pycon\n>>> x = 1\n>>> x\n2\n```\n", tmp_path, "a page")
-    with pytest.raises(ParameterError):
-        check_page(f"```pycon\n>>> import hockeystick as hs\n```\n{TABLE}", tmp_path, "a page")
-    with pytest.raises(hs.errors.PlanFileError):
-        check_file("[dpsgd]\nnoise = 1\n", tmp_path)

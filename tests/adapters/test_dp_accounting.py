@@ -287,37 +287,6 @@ def test_every_class_of_events_is_in_the_tables_here_or_refused_by_name() -> Non
         assert one in tested or read.dispatch(one) is unknown
 
 
-@pytest.mark.parametrize(
-    ("mechanism", "adjacency", "reason"),
-    [
-        (hs.mechanisms.Skellam(9), None, "dp-accounting has no event for it"),
-        (hs.PureDP(1), None, "dp-accounting has no event for it"),
-        (hs.Gaussian(1) @ hs.GDP(1), None, "dp-accounting has no event for it"),
-        (hs.RandomizedResponse(1), None, "under replace-one alone"),
-        (hs.mechanisms.TreeAggregation(1, 3), None, "under zero-out alone"),
-        (hs.PoissonSubsampled(hs.Gaussian(1), 0.5), ZERO, "under add-remove, not under zero-out"),
-        (hs.FixedSizeSubsampled(hs.Gaussian(1), 2, 9, ZERO), None, "clipped to that norm, say so"),
-        (
-            hs.mechanisms.RandomStopping(
-                hs.Gaussian(1), tuning.TruncatedNegativeBinomial(-0.5, 0.1)
-            ),
-            None,
-            "an event's shape is at least 0",
-        ),
-        (
-            hs.mechanisms.RandomStopping(hs.Gaussian(1), tuning.Binomial(4, 0.5)),
-            None,
-            "truncated negative binomial or Poisson",
-        ),
-    ],
-)
-def test_a_mechanism_without_an_event_is_refused_with_the_reason(
-    mechanism: hs.Mechanism, adjacency: Adjacency | None, reason: str
-) -> None:
-    with pytest.raises(hs.errors.UnsupportedError, match=reason):
-        to_event(mechanism, adjacency)
-
-
 PLD_SUPPORTS: list[tuple[Any, Adjacency]] = [
     (Gaussian(1.3), ADD),
     (Gaussian(1.3), REPLACE),

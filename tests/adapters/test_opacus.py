@@ -244,21 +244,6 @@ def test_a_checkpoint_never_lowers_the_count(tmp_path: Path) -> None:
     assert len(other.accountant) == 4
 
 
-def test_adaptive_clipping_is_refused_by_name() -> None:
-    engine = PrivacyEngine()
-    model, optimizer, loader = _private(
-        engine,
-        clipping="adaptive",
-        target_unclipped_quantile=0.5,
-        clipbound_learning_rate=0.2,
-        max_clipbound=10,
-        min_clipbound=0.1,
-        unclipped_num_std=2.0,
-    )
-    with pytest.raises(hs.errors.IncompatibleError, match="adaptive clipping in Opacus"):
-        _train(model, optimizer, loader)
-
-
 def test_a_checkpoint_of_an_engine_keeps_the_account(tmp_path: Path) -> None:
     engine = PrivacyEngine()
     model, optimizer, loader = _private(engine, noise_multiplier=0.9)

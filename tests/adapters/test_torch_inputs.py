@@ -140,54 +140,6 @@ def test_an_example_that_is_a_mapping_is_all_of_the_input() -> None:
     assert _same(found, _slow(model, alone))
 
 
-class Recurrent(nn.Module):  # type: ignore[misc]  # torch may have no types
-    """A recurrent layer between an embedding and a head."""
-
-    def __init__(self, kind: str, *, named: bool = False, **options: Any) -> None:
-        super().__init__()
-        self.words, self.named = nn.Embedding(7, 3), named
-        self.layer = getattr(nn, kind)(3, 4, **options)
-        self.head = nn.LazyLinear(4)
-
-    def forward(self, words: Any) -> Any:
-        rows = self.words(words)
-        if not self.layer.batch_first:
-            rows = rows.transpose(0, 1)
-        found = self.layer(input=rows) if self.named else self.layer(rows, None)
-        return self.head(found[0].mean(dim=1 if self.layer.batch_first else 0))
-
-
-@pytest.mark.filterwarnings("ignore:LSTM with projections:UserWarning")  # torch's own
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"batch_first": True},
-        {"num_layers": 2, "bidirectional": True, "named": True},
-        {"batch_first": True, "bidirectional": True, "bias": False},
-    ],
-    ids=["plain", "deep", "without-bias"],
-)
-@pytest.mark.parametrize("kind", ["RNN", "GRU", "LSTM", "projected LSTM"])
-def test_recurrent_layers_keep_examples_apart(kind: str, options: dict[str, Any]) -> None:
-    torch.manual_seed(1)
-    projected, _, kind = kind.rpartition(" ")
-    if projected:
-        options = options | {"proj_size": 2}
-    model = Recurrent(kind, **options).to(DEVICE)
-    words, labels = torch.randint(7, (EXAMPLES, 6)), torch.randint(4, (EXAMPLES,))
-    model(words.to(DEVICE))  # which initialises the head
-    enabled = torch.backends.mkldnn.set_flags()[0]
-    found = _step(model, list(zip(words, labels, strict=True)), LOSS)
-    assert torch.backends.mkldnn.set_flags()[0] == enabled
-    assert not model.layer._forward_pre_hooks
-
-    def alone(place: int) -> Any:
-        one = slice(place, place + 1)
-        return LOSS(model(words[one].to(DEVICE)), labels[one].to(DEVICE))
-
-    assert _same(found, _slow(model, alone))
-
-
 def test_padding_that_a_mask_names_changes_no_gradient() -> None:
     torch.manual_seed(1)
     model = Masked()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from typing import Any
 
 import pytest
@@ -35,14 +34,6 @@ def test_a_document_has_the_plan_of_every_kind_exactly(plan: hs.Mechanism) -> No
     assert (told["schema"], told["version"]) == (SCHEMA, hs.__version__)
     assert (told["lower"], told["upper"]) == (0.5, 0.7)
     assert (told["quantity"], told["at"]) == ("delta", {"epsilon": 0.25})
-
-
-def test_what_is_infinite_is_a_text() -> None:
-    loud = hs.Gaussian(0.0)
-    told = through_json(document(hs.epsilon(loud, delta=0.5), loud, delta=0.5))
-    assert (told["lower"], told["upper"]) == ("inf", "inf")
-    told = through_json(document(hs.delta(loud, epsilon=math.inf), loud, epsilon=math.inf))
-    assert told["at"] == {"epsilon": "inf"}
 
 
 def test_a_solution_has_the_plan_that_meets_the_target_and_the_one_that_misses_it() -> None:

@@ -139,12 +139,6 @@ def test_a_whole_number_that_was_solved_for_is_verified() -> None:
     assert hs.verify(told).status == "refuted"
 
 
-def test_another_target_is_not_covered() -> None:
-    found = hs.calibrate(hs.Gaussian(1.0), "noise_multiplier", hs.GDP(0.5))
-    verdict = hs.verify(found)
-    assert (verdict.status, verdict.exit_status) == ("not covered", 3)
-
-
 def test_an_answer_of_another_plan_is_refuted() -> None:
     told = document_of(STEP**1000, "delta")
     for change in ({"count": 1001}, {"count": 999}):
@@ -227,16 +221,6 @@ def test_what_is_no_answer_is_refused_by_the_name_of_the_field(key: str, value: 
             hs.verify(broken)
         assert key in str(caught.value)
         assert "\n" not in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    "text",
-    ["{", "{}", '{"schema": NaN}', '{"a":' * 100_000, '{"upper": 1e999999999}', "{" + "1" * 5000],
-    ids=["cut", "empty", "nan", "deep", "large", "digits"],
-)
-def test_what_is_no_json_is_refused(text: str) -> None:
-    with pytest.raises(AnswerError):
-        hs.verify(text)
 
 
 def test_infinite_ends_are_claims_like_others() -> None:

@@ -76,9 +76,3 @@ def test_a_key_or_value_that_cannot_be_is_one_line_with_its_file(
     assert str(project) in err
     assert said in err
     assert run("epsilon", "Laplace(2)", "--delta", "1e-6")[0] == 0, "the file is not needed"
-
-
-def test_a_wrong_variable_is_named(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HOCKEYSTICK_DELTA", "many")
-    _, _, err = run("epsilon", "Laplace(2)")
-    assert "HOCKEYSTICK_DELTA: delta must be a number from 0 to 1; got 'many'" in err

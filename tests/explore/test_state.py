@@ -1,8 +1,5 @@
-import pytest
-
 import hockeystick as hs
 from hockeystick.explore import State, moved
-from hockeystick.explore.controls import sliders_of
 from hockeystick.explore.state import USUAL
 from hockeystick.io import PlanFile
 
@@ -27,13 +24,3 @@ def test_the_one_training_run_of_a_composition_is_moved_in_its_place() -> None:
     state = moved(State(PlanFile(plan=plan)), {"steps": 10})
     run = hs.DPSGD(rate=0.01, steps=10, noise_multiplier=1.237)
     assert state.plan == hs.Composed([hs.Gaussian(4), run, hs.Gaussian(5)])
-
-
-@pytest.mark.parametrize("file", [USUAL, PlanFile(plan=RUN, delta=3.3e-7)])
-def test_sliders_stop_at_increasing_numbers_and_at_the_plan_own_one(file: PlanFile) -> None:
-    state = State(file)
-    for slider in sliders_of(state):
-        assert list(slider.values) == sorted(set(slider.values))
-        assert slider.value in slider.values
-        assert moved(state, {slider.name: slider.values[0]}) is not None
-        assert moved(state, {slider.name: slider.values[-1]}) is not None

@@ -3,7 +3,6 @@
 from itertools import pairwise
 from typing import Any
 
-import numpy as np
 import pytest
 
 import hockeystick as hs
@@ -55,18 +54,6 @@ def test_the_last_stage_costs_what_the_plan_does_and_no_stage_less_than_one_befo
     for before, now in pairwise(answers):
         assert before.lower <= now.upper
         assert before.estimate < now.estimate
-
-
-def test_a_schedule_is_cut_and_not_rescaled() -> None:
-    plan = hs.DPSGD(**OF_EPOCHS, epochs=5, schedule=DECAY)
-    course = course_of(plan, 10)
-    assert course is not None
-    for epochs, stage in course.stages:
-        assert isinstance(stage, hs.DPSGD)
-        assert stage.total_steps == 10 * epochs
-        np.testing.assert_array_equal(
-            stage.noise_multipliers, plan.noise_multipliers[: 10 * epochs]
-        )
 
 
 def test_what_else_is_released_is_counted_in_full_from_the_start() -> None:

@@ -11,7 +11,6 @@ import pytest
 import hockeystick as hs
 from hockeystick import verifier
 from hockeystick.reports import Findings, Subject, investigate, page
-from hockeystick.reports.words import told
 from tests.reports.conftest import DAY, TRAINING
 
 pytest.importorskip("bokeh", reason="reports need Bokeh")
@@ -123,17 +122,6 @@ def test_the_ends_of_the_scale_have_their_page(plan: hs.Mechanism, delta: float,
     assert said in edge.words
     assert "nan" not in edge.words.lower().split()
     assert "NaN" not in json.dumps(items(edge))
-
-
-def test_an_estimate_between_the_proven_ends_is_not_called_proven(found: Findings) -> None:
-    rows = [row for row in found.rows if row.accountant in ("gdp", "zcdp")]
-    answer = next(row.answer for row in rows if row.accountant == "gdp")
-    assert isinstance(answer, hs.Approximate)
-    inside = replace(found.answer, lower=0.5, estimate=answer.value, upper=answer.value)
-    around = replace(found, answer=inside, rows=tuple(rows))
-    by_name = {row.accountant: row for row in told(around).rows}
-    assert by_name["gdp"].verdict == "between the proven ends"
-    assert not by_name["gdp"].is_below
 
 
 CHECK = verifier.Check(claim="delta(1.5) <= 1e-05, remove", ball="[2e-5 +/- 1e-20]", holds=False)

@@ -52,17 +52,6 @@ def test_a_record_moves_a_round_that_is_interrupted_by_its_own_gradient_alone(
     assert 0.99 < np.linalg.norm(sums[0] - sums[1]) <= 1.0 + 1e-9
 
 
-def test_a_global_model_takes_effect_in_the_middle_of_a_round(tmp_path: Path) -> None:
-    rng = np.random.default_rng(4)
-    rows, model = rng.normal(size=(6, 65)), rng.normal(size=650)
-    sent: list[dict[str, Any]] = [{"within": model}, {}, {"within": model, "cut": 0}]
-    interrupted, whole, late = (
-        answer(made(tmp_path / str(n), rows), **own) for n, own in enumerate(sent)
-    )
-    assert not np.allclose(interrupted, whole)
-    assert not np.allclose(interrupted, late)
-
-
 def test_a_killed_round_is_counted_and_never_run_again(tmp_path: Path) -> None:
     rows, kept, reported = np.ones((6, 65)), dict[str, Any](), list[int]()
     for dies in (False, True, False):

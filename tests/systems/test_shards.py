@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from hockeystick.release.samplers import secret_bits
 from tests.systems.programs import program
 
 pytestmark = pytest.mark.extras
@@ -36,12 +35,6 @@ def test_gradients_are_those_of_the_loss() -> None:
         moved[place] = 1e-6
         slope = (loss(weights + moved) - loss(weights - moved)) / 2e-6
         assert found[:, place] == pytest.approx(slope, abs=1e-8)
-
-
-def test_without_a_seed_noise_is_the_operating_systems_and_with_one_it_is_repeated() -> None:
-    source = program("shards").source
-    assert source(None) is secret_bits
-    assert source(5)(4).tolist() == source(5)(4).tolist() != source(6)(4).tolist()
 
 
 @pytest.mark.parametrize(

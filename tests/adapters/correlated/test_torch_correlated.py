@@ -247,14 +247,3 @@ def test_a_step_that_fails_before_its_noise_may_be_done_again() -> None:
         private.step(wrong)
     assert private.steps == 0
     assert len(done(private)) == 12
-
-
-def test_more_rounds_than_participations_are_refused() -> None:
-    encoder = hs.mechanisms.Encoder.square_root(12, participations=3, separation=3)
-    with pytest.raises(IncompatibleError, match="takes part in 4 of 12 rounds"):
-        loop(hs.mechanisms.MatrixFactorization(2.0, encoder))
-    once = hs.mechanisms.MatrixFactorization(2.0, hs.mechanisms.Encoder.square_root(12))
-    data = Tracked()
-    private = loop(once, data)
-    done(private)
-    assert sorted(data.asked) == list(range(EXAMPLES))

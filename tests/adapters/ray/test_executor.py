@@ -10,7 +10,6 @@ import tempfile
 import time
 import warnings
 from collections.abc import Iterator
-from concurrent.futures import CancelledError, wait
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -147,23 +146,3 @@ def test_an_interrupted_sweep_stops_what_runs_begins_nothing_else_and_keeps_its_
     assert sorted(tmp_path.glob("* ended")) == [tmp_path / "0 ended"]
     assert len(list(tmp_path.glob("* began"))) <= 4
     assert kept_for(out) == 1
-
-
-def test_a_call_that_runs_is_cancelled_and_one_that_is_done_is_not(
-    executor: Any, tmp_path: Path
-) -> None:
-    def runs() -> None:
-        (tmp_path / "began").touch()
-        while True:
-            time.sleep(0.01)
-
-    future = executor.submit(runs)
-    until(tmp_path / "began")
-    assert future.cancel()
-    done, _ = wait([future], PATIENCE_SECONDS)
-    assert done == {future}
-    with pytest.raises(CancelledError):
-        future.result()
-    ready = executor.submit(pow, 2, 3)
-    assert ready.result(PATIENCE_SECONDS) == 8
-    assert not ready.cancel()

@@ -166,25 +166,6 @@ def _sound(data: Any) -> None:
         optimizer.step()
 
 
-def test_a_program_whose_workers_fetch_batches_ahead_is_replayed() -> None:
-    class WithWorkers(Opacus):
-        def __call__(self, data: Any) -> None:
-            model = torch.nn.Linear(3, 2)
-            model, optimizer, loader = TheirEngine().make_private(
-                module=model,
-                optimizer=torch.optim.SGD(model.parameters(), lr=0.1),
-                data_loader=DataLoader(data, batch_size=10, num_workers=1),
-                noise_multiplier=2.0,
-                max_grad_norm=1.0,
-            )
-            for _ in range(4):
-                self.train(model, optimizer, loader)
-
-    found = _tested(WithWorkers(), 38, trials=8, draws=20)
-    assert set(found.names) == {Rule.NOT_FINITE}
-    assert dict(found.measured)["sensitivity"] > 0.9
-
-
 def test_a_program_that_forgets_the_clip_is_named() -> None:
     def train(data: Any) -> None:
         weights = torch.zeros(3, requires_grad=True)

@@ -103,22 +103,6 @@ def test_our_loops_pass_under_each_sampling(fields: dict[str, Any]) -> None:
     assert record(_loop(plan), LOSS, **FEW).names == ()
 
 
-def test_layers_of_dropout_and_data_that_are_turned_at_random_pass() -> None:
-    class Turned(torch.utils.data.Dataset):  # type: ignore[misc]  # torch may have no types
-        def __len__(self) -> int:
-            return EXAMPLES
-
-        def __getitem__(self, place: int) -> Any:
-            row, label = _ROWS[place]
-            return row + torch.randn(3), label
-
-    model = nn.Sequential(nn.Linear(3, 4), nn.Dropout(0.5), nn.Linear(4, 2))
-    assert record(_loop(model=model, dataset=Turned()), LOSS, **FEW).names == ()
-
-
-_ROWS = _data()
-
-
 def test_a_self_test_changes_nothing_of_the_loop(tmp_path: Path) -> None:
     private = _loop(checkpoint=tmp_path / "run.pt")
     _step(private)

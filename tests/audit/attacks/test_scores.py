@@ -113,16 +113,6 @@ def test_bad_arguments_are_named(changed: dict[str, Any], named: str) -> None:
         attacks.lira_online(**{**good, **changed})
 
 
-def test_neighbours_scores_by_hand() -> None:
-    losses = np.array([[1.0, 2.0], [0.0, 0.5]])
-    near = np.array([losses + 1, losses + np.array([[0.0, 1.0], [2.0, 3.0]]), losses + 1])
-    assert attacks.neighbour_scores(losses, near) == pytest.approx(
-        np.array([[2 / 3, 1.0], [4 / 3, 5 / 3]])
-    )
-    with pytest.raises(ParameterError, match=r"neighbour_losses must be .*\(k, 2, 2\)"):
-        attacks.neighbour_scores(losses, near[:, 0])
-
-
 def test_neighbours_are_as_far_as_gaussian_noise_is() -> None:
     records, sigma = np.arange(8.0).reshape(2, 4), 0.3
     found = attacks.noisy_neighbours(records, sigma, copies=20_000, seed=7)

@@ -1,5 +1,4 @@
 import io
-import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -37,18 +36,6 @@ def test_every_mechanism_and_notion_has_a_template(name: str) -> None:
     assert plan_in(text.encode(), name).delta == 1e-5
     plain = {"DPSGD": "[dpsgd]", "Composed": "[[release]]", "Repeated": "repeat = 30"}
     assert plain.get(name, f'mechanism = "{name}"') in text
-
-
-def test_what_is_given_is_copied(run: Run, tmp_path: Path) -> None:
-    path = tmp_path / "a.toml"
-    path.write_text("delta = 1e-6 # small\n[[release]]\nmechanism = 'Laplace'\nscale = 2\n")
-    assert run("init", "-", "--like", str(path)).out == path.read_text()
-    written = tomllib.loads(run("init", "-", "--like", "Laplace(2)**3").out)
-    assert written["release"] == [{"mechanism": "Laplace", "scale": 2.0, "repeat": 3}]
-    assert "a plan file, what --json printed" in " ".join(run("init", "--help").out.split())
-    status, out, err = run("init", "-", "--like", "Laplas")
-    assert (status, out) == (2, "")
-    assert "(did you mean 'Laplace'?)" in err
 
 
 PLANS = (

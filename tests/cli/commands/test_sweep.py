@@ -146,24 +146,6 @@ def test_a_file_that_is_no_grid_is_refused_in_one_line(
     assert not list(tmp_path.glob("rows*"))
 
 
-@pytest.mark.parametrize(
-    ("flags", "allowed"),
-    [
-        ((), "Missing -o FILE, where the rows go: .csv or .parquet"),
-        (("--out", "rows.txt"), "out must be a file name that ends in .csv or .parquet"),
-        (("--out", "rows.csv", "--workers", "0"), "workers must be an integer from 1 to 1024"),
-        (("--out", "nowhere/rows.csv"), "No such file or directory"),
-    ],
-)
-def test_bad_flags_are_refused_in_one_line(
-    run: Run, write: Write, flags: tuple[str, ...], allowed: str
-) -> None:
-    status, out, err = run("sweep", write(SMALL), *flags)
-    assert (status, out) == (2, "")
-    assert err.count("\n") == 1
-    assert allowed in err
-
-
 def test_a_file_that_is_there_is_not_replaced(run: Run, write: Write, tmp_path: Path) -> None:
     out = tmp_path / "rows.csv"
     out.write_text("mine")

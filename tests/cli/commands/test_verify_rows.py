@@ -105,17 +105,6 @@ def test_a_row_is_refuted_whose_accountant_cannot_have_proven_it(
         assert (status, told["reason"] or "") == (1 if said else 0, said)
 
 
-@pytest.mark.extras
-def test_parquet_is_read_as_well(run: Run, swept: Callable[..., None]) -> None:
-    pytest.importorskip("pyarrow", reason="needs the extra parquet")
-    swept(EPSILON, "rows.parquet")
-    status, out, _ = run("verify", "rows.parquet", "--grid", "grid.toml", "--json")
-    assert (status, statuses(out)[0]) == (3, "verified")
-    Path("rows.parquet").write_bytes(b"PAR1")
-    status, out, err = run("verify", "rows.parquet", "--grid", "grid.toml")
-    assert (status, out, err.count("\n")) == (2, "", 1)
-
-
 def test_rows_of_something_else_are_refused_in_one_line(
     run: Run, swept: Callable[..., None]
 ) -> None:

@@ -47,16 +47,6 @@ def test_the_noise_of_both_sums_has_the_deviations_that_are_charged(
         assert 1e-6 < stats.chi2.sf(float(((drawn / scale) ** 2).sum()), 3000) < 1 - 1e-6
 
 
-def test_without_noise_features_come_out_with_mean_0_and_deviation_1() -> None:
-    rows = np.random.default_rng(4).normal(size=(800, 3)) * [1, 0.2, 0.5] + [3, 0, -1]
-    found = normalisation(
-        JointGaussian((0, 0)), rows, bound=9, center=[3, 0, -1], adjacency="replace-one"
-    )
-    normalised = found.apply(rows)
-    assert np.allclose(normalised.mean(axis=0), 0, atol=1e-2)
-    assert np.allclose(normalised.std(axis=0), 1, atol=1e-2)
-
-
 WRONG: Any = [
     (hs.Gaussian(1), {}, "mechanism"),
     (JointGaussian((1,)), {}, "mechanism"),

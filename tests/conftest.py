@@ -21,10 +21,7 @@ settings.load_profile(PROFILE)
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
-    """Draw the seed, before Hypothesis reads it and before other processes are given it.
-
-    Interrupts are taken, also in runs in the background, in which the shell has them ignored.
-    """
+    """Draw the seed, before Hypothesis reads it and before other processes are given it."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
     # On a slow machine, captured runs would say how far they are.
     os.environ["HOCKEYSTICK_PROGRESS"] = "off"

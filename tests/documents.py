@@ -61,11 +61,7 @@ def _leads_somewhere(path: Path, name: str, mark: str, anchor: str) -> bool:
 
 
 def anchors_of(text: str) -> set[str]:
-    """Return what a link to a page may lead to: headings of three levels, entries of the package.
-
-    Headings go by the names that code hosts and MyST give them: in lower case, a hyphen for each
-    blank, without punctuation, and numbered where they are the same.
-    """
+    """Return what a link to a page may lead to: headings and entries of the package."""
     found: set[str] = set(_ENTRY.findall(text))
     for title in _HEADING.findall(_FENCE.sub("", text)):
         name = re.sub(r"[^\w\- ]", "", title.strip().lower()).replace(" ", "-")

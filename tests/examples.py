@@ -1,7 +1,4 @@
-"""Plans for the laws: an example of every registered mechanism and of every notion.
-
-What has none among the chosen ones is asked as the example in its docstring makes it.
-"""
+"""Plans for the laws: an example of every registered mechanism and of every notion."""
 
 import ast
 import math

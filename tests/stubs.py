@@ -1,7 +1,4 @@
-"""What type checkers and editors read of the packages whose names are registered.
-
-``python -m tests.stubs`` writes the ``__init__.pyi`` of each; a test sees that they are up to date.
-"""
+"""What type checkers and editors read of the packages whose names are registered."""
 
 from __future__ import annotations
 

@@ -7,17 +7,15 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from decimal import Decimal
-from importlib.metadata import version
 from itertools import repeat
 from pathlib import Path
-from string import Template
 
 import pytest
 
-from benchmarks.reporting import cost, machine, measured, page, soundness, timing
-from benchmarks.reporting.sides import SIDES, Question, here, is_answer
+from benchmarks.reporting import cost, page, soundness, timing
+from benchmarks.reporting.sides import Question, here, is_answer
 from benchmarks.reporting.soundness import Judged
-from benchmarks.reporting.worker import TOO_LONG, Crew, Outcome, Worker
+from benchmarks.reporting.worker import TOO_LONG, Outcome, Worker
 
 ROOT = Path(__file__).parents[1]
 TEMPLATE = page.TEMPLATE.read_text(encoding="utf-8")
@@ -28,64 +26,6 @@ CASE = soundness.Case(PLAN, Decimal("0.5000000000000000000"))
 def _judged(lower: float, upper: float) -> Judged:
     """Return an answer to the plan whose epsilon is a half."""
     return soundness.judged(CASE, Outcome((lower, upper), 0.01))
-
-
-def _measured() -> measured.Measured:
-    """Return findings that nobody measured, with one number below the truth."""
-    ran = timing.Timed(0.01, 3, (0.4, 0.5), "")
-    late = timing.Timed(5.0, 1, None, TOO_LONG)
-    absent = ("Opacus PRV",)
-    names = [side.name for side in SIDES if side.name not in absent]
-    return measured.Measured(
-        effort=measured.QUICK,
-        machine=machine.described(),
-        versions=machine.versions(),
-        usual={"a plan": dict.fromkeys(names, ran)},
-        judged={"hockeystick": [_judged(0.5, 0.5)], "Opacus GDP": [_judged(0.0, 0.25)]},
-        widths=[_judged(0.5, 0.5)],
-        growth=[timing.Curve("steps", {"hockeystick": {100.0: ran, 1000.0: late}})],
-        costs=[cost.CostTable("steps", 1.0, (0.01,), {10.0: [cost.Cell(PLAN, ran, 0.2)]})],
-        solved={"hockeystick": timing.Solved(ran._replace(answer=1.25), (1.9, 2.5))},
-        training={"mlp": (0.002, 0.003)},
-        absent=absent,
-    )
-
-
-def test_the_template_holds_no_figure() -> None:
-    assert not re.search(r"\d", TEMPLATE)
-    words = r"\b(two|three|four|five|six|seven|eight|nine|ten|percent|half|twice|faster|slower)\b"
-    assert not re.search(words, TEMPLATE.lower())
-
-
-def test_every_place_of_the_template_is_filled_and_none_is_made_for_nothing() -> None:
-    found = _measured()
-    filled = page._settings(found) | page._tables(found)
-    assert set(Template(TEMPLATE).get_identifiers()) == set(filled)
-    assert "$" not in page.page(found)
-
-
-def test_the_page_names_versions_machine_and_who_was_absent() -> None:
-    text = page.page(_measured())
-    for library in ("hockeystick", "numpy"):
-        assert f"| {library} | {version(library)} |" in text
-    assert f"{os.cpu_count()} cores" in text
-    assert "Not installed, so not asked: Opacus PRV." in text
-
-
-def test_a_number_below_the_truth_is_shown_with_its_plan_and_its_proof() -> None:
-    text = page.page(_measured())
-    row = "| Opacus GDP | 0.01 | 1.5 | 100 | 1e-05 | 0.25 | 0.500000000 | [0.5, 0.5] | yes |"
-    assert row in text
-
-
-def test_a_time_over_the_limit_is_shown_as_such() -> None:
-    assert f"| hockeystick | 10 ms | {TOO_LONG} |" in page.page(_measured())
-
-
-def test_a_cell_shows_its_time_and_its_width_and_the_worst_ones_are_named() -> None:
-    text = page.page(_measured())
-    assert "| 1e+01 | 10 ms (2e-01) |" in text
-    assert "The slowest cell takes 10 ms, the widest is 2e-01 wide." in text
 
 
 @pytest.mark.parametrize(
@@ -125,13 +65,6 @@ def test_a_number_is_judged_to_the_last_bit(
     assert bool(found.failure) is not found.answered
 
 
-def test_the_truths_are_the_larger_of_both_directions() -> None:
-    first = soundness.cases()[0]
-    assert first.truth == Decimal("15.626431048905853013")
-    chosen = soundness.chosen(3, 2)
-    assert [case.usual for case in chosen] == [True] * 3 + [False] * 2
-
-
 @pytest.fixture
 def worker() -> Iterator[Worker]:
     """Return a process without any accounting library of others."""
@@ -149,62 +82,9 @@ def test_a_worker_survives_errors_endless_loops_and_its_own_death(worker: Worker
     assert worker.ask(5.0, int, "8").answer == 8
 
 
-def test_what_takes_long_is_asked_once_and_the_rest_in_turns() -> None:
-    asked = []
-
-    def ask(name: str, seconds: float) -> timing.Ask:
-        def answer(k: int) -> Outcome:
-            asked.append((name, k))
-            return Outcome((0.0, 1.0), seconds + k)
-
-        return answer
-
-    found = timing.medians({"fast": ask("fast", 0.0), "slow": ask("slow", 90.0)}, 3, 100.0)
-    assert asked == [("fast", 0), ("slow", 0), ("fast", 1), ("fast", 2)]
-    assert (found["fast"].seconds, found["fast"].runs) == (1.0, 3)
-    assert (found["slow"].seconds, found["slow"].runs) == (90.0, 1)
-
-
-def test_a_side_that_ran_out_of_time_is_not_asked_for_more() -> None:
-    def asks(size: float) -> dict[str, timing.Ask]:
-        failure = TOO_LONG if size > 1.0 else ""
-        return {"one": lambda _: Outcome((0.0, 1.0), 1.0, failure)}
-
-    with Crew() as crew:
-        found = timing.grown(crew, (1.0, 2.0, 3.0), asks, 1, 1.0, lambda items: items)
-    assert list(found["one"]) == [1.0, 2.0]
-
-
 def _command(out: Path) -> list[str]:
     """Return the command that asks little."""
     return [sys.executable, str(ROOT / "benchmarks" / "report.py"), "--quick", "--out", str(out)]
-
-
-def test_the_summary_is_put_between_its_marks_and_nowhere_else() -> None:
-    report = f"# A report\n{page.BEGIN}\nnew\n{page.END}\n"
-    text = f"before\n{page.BEGIN}\nold\n{page.END}\nafter old\n"
-    assert page.with_summary(text, report) == f"before\n{page.BEGIN}\nnew\n{page.END}\nafter old\n"
-    with pytest.raises(ValueError, match="no <!-- end"):
-        page.with_summary(f"{page.BEGIN}\nold", report)
-
-
-def test_bounds_are_rounded_up() -> None:
-    assert page.rounded_up(2.38170351, 6) == "2.38171"
-    assert page.rounded_up(0.5, 6) == "0.5"
-
-
-def test_the_summary_counts_a_number_below_the_truth_as_too_small_and_not_as_close() -> None:
-    rows = [line.split(" | ") for line in page.summary(_measured()).splitlines()[2:]]
-    standing = {row[0].strip("| "): [cell.strip("| ") for cell in row[4:]] for row in rows}
-    assert standing == {"hockeystick": ["1 of 1", "0", "1"], "Opacus GDP": ["1 of 1", "1", "0"]}
-
-
-def test_the_readme_shows_the_summary_of_the_report() -> None:
-    report = (ROOT / "benchmarks" / "REPORT.md").read_text(encoding="utf-8")
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert page.quoted(readme) == page.quoted(report)
-    assert "| hockeystick | interval |" in page.quoted(readme)
-    assert "](benchmarks/report/width.svg)" in readme
 
 
 def test_a_quick_report_has_all_sections_and_pictures(tmp_path: Path) -> None:

@@ -241,14 +241,6 @@ def test_a_composition_of_nothing_or_of_no_mechanisms_is_refused(parts: Any) -> 
         hs.Composed(parts)
 
 
-@pytest.mark.parametrize("given", [{}, {"delta": 1e-5, "epsilon": 1.0}])
-def test_a_comparison_needs_exactly_one_question(given: dict[str, float]) -> None:
-    with pytest.raises(
-        hs.errors.ParameterError, match=r"^delta, epsilon must be given one without"
-    ):
-        hs.compare(PLAN, **given)
-
-
 @pytest.mark.parametrize("call", [hs.epsilon, hs.delta])
 def test_sampling_of_a_composition_is_refused_by_path_and_reason(call: Any) -> None:
     inner = hs.Composed((hs.Gaussian(1), hs.Gaussian(2)))

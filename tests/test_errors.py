@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-import hockeystick as hs
 from hockeystick.errors import (
     HockeystickError,
     IncompatibleError,
@@ -27,37 +26,6 @@ def test_parameter_error_names_the_parameter_the_value_and_what_is_allowed() -> 
     error = ParameterError("rate", 1.5, "a number from 0 to 1")
     assert str(error) == "rate must be a number from 0 to 1; got 1.5"
     assert (error.name, error.value, error.allowed) == ("rate", 1.5, "a number from 0 to 1")
-
-
-def test_a_quotient_in_quotes_and_a_number_of_batches_are_hinted_at() -> None:
-    rate = "a number from 0 to 1"
-    assert str(ParameterError("rate", "1/4", rate)).endswith("(write 0.25, without quotes)")
-    assert str(ParameterError("rate", 98, rate)) == (
-        "rate must be a number from 0 to 1; got 98 (a rate is batch size / examples: write 0.98 "
-        "for 98 percent, 98/N for batches of 98 of N examples, or 1/98 for a loader of 98 batches)"
-    )
-    assert str(ParameterError("rate", 391, rate)).endswith(
-        "write 391/N for batches of 391 of N examples, or 1/391 for a loader of 391 batches)"
-    )
-    assert str(ParameterError("delta", 98, rate)).endswith("; got 98")
-
-
-def test_no_sampling_is_guessed_that_is_refused() -> None:
-    for listed in (("poisson", "fixed-size", "revealed"), ("poisson", "two-stage")):
-        allowed = f"one of {', '.join(map(repr, listed))}"
-        told = str(ParameterError("sampling", "uniform", allowed)).partition("got")[2]
-        assert "with-replacement" not in told
-        assert ("fixed-size" in told) == ("fixed-size" in listed)
-
-
-def test_a_step_by_numbers_names_what_counts_it() -> None:
-    with pytest.raises(TypeError, match=r"HockeystickAccountant\); it takes mechanism, count$"):
-        hs.Accountant().step(noise_multiplier=1, sample_rate=0.01)  # type: ignore[call-arg]
-
-
-def test_shuffled_reports_are_named_where_batches_are_shuffled() -> None:
-    with pytest.raises(IncompatibleError, match=r"ShuffledReports\(randomizer, users\)"):
-        hs.mechanisms.Shuffled(hs.RandomizedResponse(1), 100)
 
 
 def test_unsupported_error_names_the_accountant_the_place_and_the_reason() -> None:

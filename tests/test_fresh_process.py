@@ -1,8 +1,4 @@
-"""What is asked first in a fresh process is answered as in one that has loaded everything.
-
-A server loads what the package computes with, and one room of the package, and forks for each
-question: whatever else an answer takes, it must load itself.
-"""
+"""What is asked first in a fresh process is answered as in one that has loaded everything."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""Garbage and extreme numbers: a documented error or an ordered interval, and never a hang.
-
-Every call is made in a second process, as text, so that a call that hangs can be given up and a
-failure can be copied from the report.
-"""
+"""Garbage and extreme numbers: a documented error or an ordered interval, and never a hang."""
 
 import json
 import queue

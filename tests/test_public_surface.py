@@ -116,7 +116,6 @@ def test_an_adapter_is_loaded_when_it_is_named() -> None:
 
 @pytest.mark.parametrize("room", ROOMS)
 def test_each_room_can_be_imported_first(room: str) -> None:
-    """What a room needs it imports itself."""
     command = [sys.executable, "-c", f"import {room}"]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)
     assert (done.returncode, done.stderr) == (0, "")

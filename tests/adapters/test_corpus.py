@@ -1,7 +1,4 @@
-"""What loops of torch, Opacus and Flower leave on disks, and that it is gone on with.
-
-Made by ``python -m tests.adapters.test_corpus FOLDER``, as the rest in ``tests/corpus`` was.
-"""
+"""What loops of torch, Opacus and Flower leave on disks, and that it is gone on with."""
 
 from __future__ import annotations
 
@@ -20,12 +17,7 @@ pytest.importorskip("flwr")
 
 import torch
 from flwr.app import ArrayRecord, Message, RecordDict
-from flwr.serverapp import (
-    GaussianPrivacyEvent,
-    NeighboringRelation,
-    PrivacyConfig,
-    SamplingMethod,
-)
+from flwr.serverapp import GaussianPrivacyEvent, NeighboringRelation, PrivacyConfig, SamplingMethod
 from torch.nn.functional import cross_entropy
 
 import hockeystick as hs

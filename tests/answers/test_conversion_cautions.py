@@ -34,43 +34,6 @@ def test_one_number_for_all_orders_of_a_sampled_plan_is_explained(
     assert "sampling saves little" in one.text
 
 
-def test_where_the_number_is_not_far_above_the_plan_nothing_is_said() -> None:
-    assert said(SAMPLED, "TCDP", omega=2.5) == ()
-    assert said(SAMPLED, "RenyiDP", orders=[2, 8]) == ()
-    assert said(SAMPLED, "FDP") == ()
-    for plan in (hs.Gaussian(1), hs.Laplace(1), hs.mechanisms.ReportNoisyMax(1), hs.ZCDP(1)):
-        assert said(plan, "ZCDP") == ()
-
-
-def test_a_rho_that_is_only_a_loose_bound_is_not_explained_by_large_orders() -> None:
-    plan = hs.mechanisms.SparseVector(
-        threshold_scale=40.0, query_scale=80.0, positives=30, queries=50
-    )
-    assert said(plan, "ZCDP") == ()
-
-
-def test_the_two_mus_are_told_apart_by_what_asks_for_them() -> None:
-    for plan in (SAMPLED, hs.Laplace(2) ** 3):
-        (one,) = said(plan, "GDP")
-        assert "`hockeystick epsilon --mu`" in one.text
-        assert "hs.accountants.gaussian_summary" in one.text
-    assert hasattr(hs.accountants, "gaussian_summary")
-    assert said(hs.Gaussian(2), "GDP") == ()
-
-
-def test_divergences_that_fall_are_pointed_out_wherever_they_are_asked_about() -> None:
-    falling = hs.RenyiDP({2: 1.5, 4: float("inf"), 8: 1.2})
-    texts = {one.text for one in said(falling, "ApproxDP", delta=1e-5)}
-    texts |= {one.text for one in said(falling, "TCDP", omega=4)}
-    texts |= {one.text for one in cautions(hs.epsilon(falling, 1e-5), falling, delta=1e-5)}
-    (text,) = texts
-    assert "the 1.2 at order 8 holds at order 2 too, and the 1.5 stated there is not used" in text
-    # It is not used: only the other one counts.
-    assert convert(falling, hs.RenyiDP, orders=2).divergences[0][1] == pytest.approx(1.2)
-    for rising in ({2: 1.5, 8: 1.5}, {2: 1.5, 8: 1.5 * (1 - 1e-9)}, {2: float("inf"), 8: 1.0}):
-        assert said(hs.RenyiDP(rising), "ApproxDP", delta=1e-5) == ()
-
-
 def test_a_delta_of_one_promises_nothing() -> None:
     for found in (
         said(hs.ZCDP(0.5), "ApproxDP", delta=1),

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 import hockeystick as hs
-from hockeystick.answers.cautions import caution_of_notes, cautions_of_plan
+from hockeystick.answers.cautions import cautions_of_plan
 
 CLIENTS: Any = {"total_clients": 1000, "clients_per_round": 50, "rounds": 9, "sampling": "poisson"}
 TRAINING = hs.DPSGD(rate=0.01, steps=9, noise_multiplier=1)
@@ -83,10 +83,3 @@ def test_numbers_that_look_like_another_are_doubted(plan: hs.Mechanism, said: st
 )
 def test_usual_numbers_are_not_doubted(plan: hs.Mechanism) -> None:
     assert cautions_of_plan(plan) == ()
-
-
-def test_notes_doubt_poisson_sampling_alone() -> None:
-    assert caution_of_notes(TRAINING @ hs.Laplace(1), "The loader Shuffles.") is not None
-    assert caution_of_notes(TRAINING, "Batches are Poisson samples.") is None
-    assert caution_of_notes(TRAINING, None) is None
-    assert caution_of_notes(hs.Laplace(1), "shuffled") is None

@@ -1,6 +1,5 @@
 """An entry of the registry has its keys and words, what is proven, and blanks for the rest."""
 
-import json
 from collections.abc import Iterator, Mapping
 from importlib import import_module
 from typing import Any
@@ -9,13 +8,10 @@ import pytest
 
 import hockeystick as hs
 from hockeystick.answers.registration import BLANK
-from hockeystick.answers.yaml_text import Number, yaml_text
 
 TRAINING = hs.DPSGD(examples=60_000, batch_size=256, epochs=15, noise_multiplier=1.1)
 SHUFFLED = hs.mechanisms.ShuffledReports(hs.PureDP(epsilon=1), users=1000)
 REPORT = hs.RandomizedResponse(epsilon=1, categories=4)
-# The properties of schemas/deployments-schema.yaml, github.com/opendp/deployments-registry-data,
-# commit 3e9c812a (July 2026); MIT License.
 KEYS = {
     "basic": "name data_curators intended_use data_product_type data_product_region description "
     "publication_date data_product_sector",
@@ -91,20 +87,3 @@ def test_what_the_plan_knows_is_filled_in() -> None:
     cautions = hs.answers.cautions(answer, TRAINING, delta=1e-3)
     assert cautions
     assert all(one.text in details for one in cautions)
-
-
-def test_what_one_user_has_and_an_epsilon_of_which_nothing_is_proven_are_said() -> None:
-    plan = hs.DPSGD(rate=0.1, steps=2, noise_multiplier=0, examples_per_user=3)
-    told = entry_of(plan, 1e-5)[0]["deployment"]["privacy_loss"]
-    assert told["privacy_unit"] == "All of one user's examples, of which there are at most 3"
-    assert told["privacy_parameters"]["epsilon"].startswith(BLANK)
-
-
-def test_texts_and_numbers_come_back_as_they_are() -> None:
-    table = {f"t{index}": text for index, text in enumerate(HOSTILE)}
-    assert read(yaml_text({"x": table, "y": {"z": list(HOSTILE)}}, "a\nb: c")) == {
-        "x": table,
-        "y": {"z": list(HOSTILE)},
-    }
-    for digits in ("1e-05", "1.5e-300", "0.5", "3", "12345600000", "1e+22", "0"):
-        assert read(yaml_text({"n": Number(digits)}))["n"] == json.loads(digits)

@@ -1,15 +1,9 @@
 """Every answer says which theorems it rests on."""
 
-import json
-from html import escape
-
 import pytest
 
-import hockeystick as hs
 from hockeystick.accountants.registry import ACCOUNTANTS
-from hockeystick.answers import Source, sources
 from hockeystick.answers.sources import references_of
-from hockeystick.cli import main
 from hockeystick.mechanisms import MECHANISMS
 from hockeystick.notions import NOTIONS
 
@@ -26,89 +20,3 @@ def test_every_accountant_mechanism_and_notion_has_references(name: str) -> None
     assert len(text) > 20
     assert ">>>" not in text
     assert "\n" not in text
-
-
-def test_the_accountant_comes_first_and_each_mechanism_once() -> None:
-    plan = (hs.PoissonSubsampled(hs.Gaussian(2), 0.1) @ hs.Gaussian(3)) ** 2
-    found = sources(plan, "prv")
-    assert [one.of for one in found] == [
-        "prv",
-        "Repeated",
-        "Composed",
-        "PoissonSubsampled",
-        "Gaussian",
-    ]
-    assert "Gopi, Lee and Wutschitz" in found[0].text
-    assert "theorem 11" in found[3].text
-
-
-def test_what_has_no_references_is_left_out() -> None:
-    class Undocumented:
-        pass
-
-    assert references_of(Undocumented) == ""
-    assert sources(hs.Gaussian(1), "unknown") == (Source("Gaussian", references_of(hs.Gaussian)),)
-
-
-def test_the_command_cites_them_and_programs_always_have_them(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    question = "epsilon", "Laplace(2)", "--delta", "1e-3"
-    assert main([*question, "--cite"]) == 0
-    out = " ".join(capsys.readouterr().out.split())
-    found = sources(hs.Laplace(2), "closed-form")
-    for one in found:
-        assert f"- {one.of}: {one.text}" in out
-    assert main([*question, "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert told["sources"] == [{"of": one.of, "text": one.text} for one in found]
-    assert main(question) == 0
-    assert found[1].text[:20] not in capsys.readouterr().out
-    assert main([*question, "--short", "--cite"]) == 2
-
-
-def test_a_comparison_cites_each_accountant_that_answered_and_the_plan_once(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    question = "compare", "Laplace(2)", "--delta", "1e-3"
-    assert main([*question, "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    answered = [one["accountant"] for one in told["accountants"] if one["answer"]]
-    cited = [one["of"] for one in told["sources"]]
-    assert cited[-1] == "Laplace"
-    assert set(cited[:-1]) <= set(answered)
-    assert len(cited) == len(set(cited)) > 2
-    assert main([*question, "--cite"]) == 0
-    out = " ".join(capsys.readouterr().out.split())
-    assert all(f"- {one['of']}: {one['text']}" in out for one in told["sources"])
-
-
-def test_the_report_names_them() -> None:
-    page = hs.report(hs.Laplace(2), delta=1e-3).html
-    (one, *_) = sources(hs.Laplace(2), "closed-form")
-    assert escape(one.text).replace("&quot;", "&#34;") in page
-
-
-@pytest.mark.parametrize(
-    ("sampling", "adjacency", "cited"),
-    [
-        ("poisson", "add-remove", ["DPSGD"]),
-        ("fixed-size", "replace-one", ["DPSGD", "FixedSizeSubsampled"]),
-        ("random-allocation", "add-remove", ["DPSGD", "RandomAllocation"]),
-    ],
-)
-def test_training_names_the_sampling_that_it_has(
-    sampling: str, adjacency: str, cited: list[str]
-) -> None:
-    plan = hs.DPSGD(
-        examples=640,
-        batch_size=64,
-        epochs=1,
-        noise_multiplier=1.0,
-        sampling=sampling,
-        adjacency=adjacency,
-    )
-    found = sources(plan, "contour")[1:]
-    assert [one.of for one in found] == cited
-    assert "Other samplings" not in found[0].text
-    assert ("Poisson" in found[0].text) == (sampling == "poisson")

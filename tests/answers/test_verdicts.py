@@ -139,26 +139,6 @@ def test_a_whole_number_that_was_solved_for_is_verified() -> None:
     assert hs.verify(told).status == "refuted"
 
 
-def test_what_was_spent_before_is_verified_with_the_rest() -> None:
-    budget = hs.ApproxDP(epsilon=2, delta=1e-5)
-    spent = hs.Gaussian(5.0)
-    found = hs.calibrate(STEP**100, "noise_multiplier", budget, spent=spent)
-    assert hs.verify(found).status == "verified"
-
-
-def test_users_with_several_examples_are_not_covered() -> None:
-    plan = hs.DPSGD(rate=0.01, steps=10, noise_multiplier=2.0, examples_per_user=3)
-    verdict = hs.verify(document_of(plan, "delta"))
-    assert (verdict.status, verdict.exit_status) == ("not covered", 3)
-    assert "users with several examples" in verdict.reason
-
-
-def test_another_target_is_not_covered() -> None:
-    found = hs.calibrate(hs.Gaussian(1.0), "noise_multiplier", hs.GDP(0.5))
-    verdict = hs.verify(found)
-    assert (verdict.status, verdict.exit_status) == ("not covered", 3)
-
-
 def test_an_answer_of_another_plan_is_refuted() -> None:
     told = document_of(STEP**1000, "delta")
     for change in ({"count": 1001}, {"count": 999}):
@@ -243,16 +223,6 @@ def test_what_is_no_answer_is_refused_by_the_name_of_the_field(key: str, value: 
         assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    "text",
-    ["{", "{}", '{"schema": NaN}', '{"a":' * 100_000, '{"upper": 1e999999999}', "{" + "1" * 5000],
-    ids=["cut", "empty", "nan", "deep", "large", "digits"],
-)
-def test_what_is_no_json_is_refused(text: str) -> None:
-    with pytest.raises(AnswerError):
-        hs.verify(text)
-
-
 def test_infinite_ends_are_claims_like_others() -> None:
     loud = hs.Gaussian(0.0)
     told = document(hs.epsilon(loud, delta=0.5), loud, delta=0.5)
@@ -320,8 +290,6 @@ def test_what_no_plan_of_this_library_says_is_judged_by_its_truth(
     assert outcome(json.dumps(told)) == expected
 
 
-# Printed by other accountants for Poisson-sampled Gaussian noise, and below the truth:
-# rate, noise multiplier, steps, delta, epsilon (benchmarks/REPORT.md).
 TOO_SMALL: Final = {
     "dp-accounting PLD": [
         (0.0005995280322870442, 4.735544032541466, 89276, 7.231599113552978e-22, 0.273893761),

@@ -57,22 +57,6 @@ def test_the_order_is_flag_then_file_then_environment_then_project(
     assert (answer["at"], "defaults" in answer) == ({"delta": 1e-9}, False)
 
 
-def test_people_read_once_what_was_taken(run: Run, project: Path) -> None:
-    line = f"delta = 1e-06: not given, taken from [tool.hockeystick] of {project}"
-    for asked in ("epsilon Laplace(2)", "compare Laplace(2)", "diff Laplace(2) Laplace(3)"):
-        status, out, err = run(*asked.split())
-        assert (status, err) == (0, "")
-        assert " ".join(out.split()).replace(" ", "").count(line.replace(" ", "")) == 1
-    status, out, _ = run("solve", "Laplace()", "--epsilon", "1")
-    assert status == 0
-    assert line.replace(" ", "") in "".join(out.split())
-    status, out, err = run("epsilon", "Laplace(2)", "--short")
-    assert (status, len(out.splitlines()), err) == (0, 1, f"hockeystick: {line}\n")
-    # Nothing is taken where nothing is asked for, nor is it said.
-    assert run("delta", "Laplace(2)", "--epsilon", "0.1", "--short")[2] == ""
-    assert "zero-out" not in run("epsilon", "Gaussian(2)", "--delta", "1e-5")[1]
-
-
 @pytest.mark.parametrize(
     ("text", "said"),
     [
@@ -92,9 +76,3 @@ def test_a_key_or_value_that_cannot_be_is_one_line_with_its_file(
     assert str(project) in err
     assert said in err
     assert run("epsilon", "Laplace(2)", "--delta", "1e-6")[0] == 0, "the file is not needed"
-
-
-def test_a_wrong_variable_is_named(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HOCKEYSTICK_DELTA", "many")
-    _, _, err = run("epsilon", "Laplace(2)")
-    assert "HOCKEYSTICK_DELTA: delta must be a number from 0 to 1; got 'many'" in err

@@ -3,13 +3,10 @@
 import json
 import math
 from collections.abc import Callable
-from pathlib import Path
 from statistics import NormalDist
 from typing import Any
 
 import pytest
-
-from hockeystick.adjacency import Adjacency
 
 Run = Callable[..., Any]
 
@@ -29,57 +26,12 @@ def test_a_group_moves_the_query_as_far_as_its_records_together(run: Run) -> Non
     assert gaussian["lower"] - 1e-12 <= truth <= gaussian["upper"] + 1e-12
 
 
-def test_training_on_poisson_batches_is_asked_about_a_user_of_that_many_examples(run: Run) -> None:
-    plan = ("--noise-multiplier", "4", "--rate", "0.01", "--steps", "10", "--delta", "1e-5")
-    group = told(run, "epsilon", *plan, "--group", "2")
-    user = told(run, "epsilon", *plan, "--examples-per-user", "2")
-    assert group["description"] == user["description"]
-    assert group["upper"] == user["upper"]
-
-
-@pytest.mark.parametrize("adjacency", list(Adjacency))
-def test_clients_with_two_devices_are_a_group_on_a_poisson_sample(
-    run: Run, adjacency: Adjacency
-) -> None:
-    clients = "total_clients=1000, clients_per_round=10, rounds=5, sampling='poisson'"
-    plan = f"FedSDP(noise_multiplier=2, {clients}, adjacency='{adjacency}')"
-    group = told(run, "epsilon", plan, "--delta", "1e-5", "--group", "2")
-    training = ("--noise-multiplier", "2", "--rate", "0.01", "--steps", "5", "--delta", "1e-5")
-    user = told(run, "epsilon", *training, "--examples-per-user", "2", "--adjacency", adjacency)
-    assert (group["lower"], group["upper"]) == (user["lower"], user["upper"])
-    assert group["assumptions"][0].startswith("What is protected is any 2 clients together")
-
-
 def test_an_answer_says_whom_it_is_for_and_can_be_verified(run: Run) -> None:
     asked = ("epsilon", "Laplace(2)**3", "--delta", "1e-6", "--group", "3")
     answer = told(run, *asked, "--verify")
     assert answer["verification"]["status"] == "verified"
     assert answer["assumptions"][0].endswith("any 3 records together: nobody has more than 3.")
     assert "any 3 records together, of Laplace (scale 2) x 3" in run(*asked).out
-
-
-def test_shuffled_training_does_not_say_that_people_have_one_example(run: Run) -> None:
-    plan = ("--noise-multiplier", "4", "--examples", "100", "--batch-size", "10", "--epochs", "1")
-    shuffled = ("--sampling", "shuffle", "--adjacency", "zero-out", "--delta", "1e-5")
-    assumed = told(run, "epsilon", *plan, *shuffled, "--group", "2")["assumptions"]
-    assert "nobody has more than 2" in assumed[0]
-    assert not any(one.startswith("Nobody has more than one") for one in assumed)
-
-
-def test_other_commands_ask_about_groups_too(run: Run) -> None:
-    pure = told(run, "convert", "Laplace(2)", "--to", "PureDP", "--group", "4")
-    assert pure["result"]["epsilon"] == 2
-    assert "for 4 records, each part's own form for a group" in pure["theorem"]
-    assert (
-        told(run, "compare", "Laplace(2)", "--delta", "0", "--group", "4")["proven"]["upper"] == 2
-    )
-    one = told(run, "tradeoff", "Laplace(2)", "--group", "4")["plans"][0]
-    assert one["advantage_upper"] == pytest.approx(1 - math.exp(-1))
-
-
-def test_a_group_of_one_is_the_plan_itself(run: Run) -> None:
-    asked = ("epsilon", "Gaussian(4)", "--delta", "1e-6")
-    assert told(run, *asked, "--group", "1") == told(run, *asked)
 
 
 @pytest.mark.parametrize(
@@ -89,17 +41,6 @@ def test_a_group_of_one_is_the_plan_itself(run: Run) -> None:
         (("Laplace(2)", "--group", "two"), "group must be an integer"),
         (("Laplace(2)", "--examples-per-user", "3"), "--group K is for groups of records under"),
         (("Exponential(1)", "--group", "2"), "no mechanism is known"),
-        (
-            (
-                "FedSDP(noise_multiplier=6, total_clients=1000, clients_per_round=100, rounds=9, "
-                "sampling='fixed-size')",
-                "--group",
-                "3",
-            ),
-            "in Python, hockeystick.tradeoff(plan).group(3).delta(epsilon) has proven ends of what "
-            "they cost, mostly in seconds; its epsilon(delta) may take minutes; where clients are "
-            "drawn by coins (sampling='poisson'), --group answers in seconds",
-        ),
         # Records that take turns are not on the same samples.
         (
             ("CyclicPoisson(1, coefficients=[1], rounds=4, cycle=2, rate=0.1)", "--group", "2"),
@@ -125,15 +66,6 @@ def test_wrong_groups_are_one_clear_line(run: Run, plan: tuple[str, ...], said: 
     assert said in err
 
 
-def test_what_else_is_released_is_for_the_group_too(run: Run) -> None:
-    steps = "DPSGD(noise_multiplier=4,rate=.01,steps=10"
-    inside = told(run, "epsilon", f"{steps},extra=Gaussian(6))", "--delta", "1e-5", "--group", "3")
-    beside = told(run, "epsilon", f"{steps})@Gaussian(6)", "--delta", "1e-5", "--group", "3")
-    assert inside["lower"] <= beside["upper"]
-    assert beside["lower"] <= inside["upper"]
-    assert inside["lower"] > 1
-
-
 def test_what_is_solved_for_a_group_meets_the_target_for_that_group_and_hardly_anything_less(
     run: Run,
 ) -> None:
@@ -148,55 +80,6 @@ def test_what_is_solved_for_a_group_meets_the_target_for_that_group_and_hardly_a
     pure = told(run, "solve", "Laplace() ** 2", "--epsilon", "1", "--delta", "0", "--group", "5")
     assert pure["value"] == pytest.approx(10, rel=1e-8)
     assert pure["value"] >= 10
-
-
-def test_a_solved_plan_is_written_for_one_record_with_a_note_of_the_group(
-    run: Run, tmp_path: Path
-) -> None:
-    out = str(tmp_path / "solved.toml")
-    target = ("--epsilon", "1", "--delta", "1e-6", "--group", "2", "-o", out)
-    assert run("solve", "Gaussian() ** 4", *target).status == 0
-    assert "for any 2 records together: ask with --group 2" in Path(out).read_text()
-    at = ("--delta", "1e-6", "--group", "2")
-    assert float(run("epsilon", out, *at, "--short").out) == 1
-    assert run("verify", out, *at).status == 0
-    refused = run("solve", "Laplace()", *target[:-2], "--verify")
-    assert "hockeystick verify FILE.toml --group 2" in refused.err
-
-
-@pytest.mark.extras
-def test_a_page_about_a_group_has_the_epsilon_of_the_group(run: Run, tmp_path: Path) -> None:
-    plan = ("--noise-multiplier", "4", "--rate", "0.01", "--steps", "10", "--delta", "1e-5")
-    epsilon = run("epsilon", *plan, "--group", "2", "--short").out.strip()
-    done = run("report", *plan, "--group", "2", "-o", str(tmp_path / "page.html"))
-    assert f"epsilon = {epsilon} at delta" in done.out
-    assert "--group 2" in (tmp_path / "page.html").read_text()
-
-
-@pytest.mark.extras
-def test_a_page_of_two_clients_says_for_whom_it_is_and_is_verified(
-    run: Run, tmp_path: Path
-) -> None:
-    # Where all take part in every round, the answer is a quick one.
-    clients = "total_clients=10, clients_per_round=10, rounds=2, sampling='poisson'"
-    asked = (f"FedSDP(noise_multiplier=4, {clients})", "--group", "2", "--delta", "1e-5")
-    page, entry, whom = tmp_path / "page.html", tmp_path / "entry.yaml", "any 2 clients together"
-    files = ("-o", str(page), "--registry", str(entry), "--title", "Ours")
-    out = run("report", *asked, *files).out
-    epsilon = run("epsilon", *asked, "--short").out.strip()
-    assert f"page.html: epsilon = {epsilon} at delta" in out
-    shown = page.read_text()
-    assert f"<h1>Ours (for {whom})</h1>" in shown
-    assert f"<dt>Unit of privacy</dt><dd>What is protected is {whom}" in shown
-    assert f'privacy_unit: "{whom.capitalize()}; ' in entry.read_text()
-    assert told(run, "verify", str(page))["status"] == "verified"
-
-
-def test_what_is_about_one_record_is_not_on_a_page_about_a_group(run: Run) -> None:
-    asked = ("report", "Laplace(3)", "--group", "2", "--delta", "0", "-o", "page.html")
-    status, _, err = run(*asked, "--audit", "scores.csv")
-    assert status == 2
-    assert "Give --group or --audit, not both: --audit is about one record" in err
 
 
 def test_the_verifier_is_told_of_a_group_by_the_answer_itself(run: Run) -> None:

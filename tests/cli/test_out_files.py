@@ -8,7 +8,6 @@ from typing import Any
 import click
 import pytest
 
-from hockeystick.calibration.sweeps.journal import journal_of
 from hockeystick.cli.commands.group import hockeystick
 
 Run = Callable[..., Any]
@@ -84,19 +83,3 @@ def test_a_symbolic_link_stays_one_and_what_it_leads_to_is_written(
         out.symlink_to(target)
         status, _, err = run(*given)
         assert (status, why in err, out.is_symlink()) == (2, True, True)
-
-
-def test_a_file_beside_an_unfinished_sweep_goes_with_force_alone(
-    run: Run, write: Write, tmp_path: Path
-) -> None:
-    out, grid = tmp_path / "rows.csv", write(GRID)
-    assert run("sweep", grid, "-o", str(out)).status == 0
-    rows = out.read_bytes()
-    # What a sweep leaves that was killed before its first answer.
-    journal_of(out).write_bytes(b"")
-    out.write_text("mine")
-    status, _, err = run("sweep", grid, "-o", str(out))
-    assert (status, out.read_text()) == (2, "mine")
-    assert "a file that is not there yet, unless --force" in err
-    assert run("sweep", grid, "-o", str(out), "--force").status == 0
-    assert out.read_bytes() == rows

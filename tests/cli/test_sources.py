@@ -34,35 +34,6 @@ def told(run: Run, *arguments: str) -> Any:
     return json.loads(out)
 
 
-def test_a_plan_is_written_out_for_each_command(run: Run, tmp_path: Path) -> None:
-    epsilon = hs.epsilon(PLAN, 1e-6).upper
-    assert told(run, "epsilon", TEXT, "--delta", "1e-6")["upper"] == epsilon
-    assert told(run, "delta", TEXT, "--epsilon", "1")["upper"] == hs.delta(PLAN, 1).upper
-    assert told(run, "compare", TEXT, "--delta", "1e-6")["proven"]["upper"] == epsilon
-    assert told(run, "tradeoff", TEXT, "--fpr", "0.1")["plans"][0]["label"] == TEXT
-    asked = ("solve", TEXT, "--parameter", "scale", "--epsilon", "3", "--delta", "1e-6")
-    assert told(run, *asked)["achieved"]["upper"] <= 3
-    assert told(run, "convert", "Laplace(2)", "--to", "PureDP")["result"]["epsilon"] >= 0.5
-    assert told(run, "verify", "Laplace(2)", "--epsilon", "0.3")["status"] == "verified"
-    page = tmp_path / "page.html"
-    assert run("report", TEXT, "--delta", "1e-6", "-o", str(page)).status == 0
-    assert "hockeystick epsilon &#39;Laplace(2)**3 @ Gaussian(4)&#39;" in page.read_text("utf-8")
-
-
-def test_what_holds_for_a_mechanism_is_said_where_it_is_converted(run: Run) -> None:
-    assert told(run, "convert", "Laplace(2)", "--to", "PureDP")["assumptions"]
-    assert not told(run, "convert", "PureDP(2)", "--to", "ZCDP")["assumptions"]
-
-
-def test_flags_override_a_dpsgd_that_is_written_out(run: Run) -> None:
-    text = "DPSGD(noise_multiplier=1, rate=0.01, steps=100)"
-    plan = told(run, "epsilon", text, "--delta", "1e-5", "--steps", "50")["plan"]
-    assert (plan["steps"], plan["rate"]) == (50, 0.01)
-    status, out, err = run("epsilon", TEXT, "--delta", "1e-5", "--steps", "50")
-    assert (status, out) == (2, "")
-    assert "no DPSGD alone in which to override steps" in err
-
-
 def test_a_dash_is_a_plan_file_on_standard_input(
     run: Run, standard_input: Callable[[bytes], None], tmp_path: Path
 ) -> None:
@@ -83,38 +54,14 @@ def test_a_dash_is_a_plan_file_on_standard_input(
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("Gaussian", "Gaussian needs its numbers: write 'Gaussian(noise_multiplier=...)'"),
-        (
-            "Geometric",
-            "'Geometric' is neither a plan file nor a mechanism (did you mean 'Di",
-        ),
-        (
-            "Geometric(0.5)**4",
-            "'Geometric' is no mechanism or notion (did you mean 'DiscreteLaplace'?); write "
-            "DiscreteLaplace(scale=sensitivity / epsilon), which for noise of a parameter alpha is "
-            "DiscreteLaplace(-1 / ln(alpha))",
-        ),
         (
             "Gaussian(sigma=5, sensitivity=sqrt(2))",
             "'sigma' (noise_multiplier is the standard deviation over the sensitivity, so 5 / "
             "1.4142135623730951), 'sensitivity' in Gaussian; allowed are noise_multiplier",
         ),
         ("Gaussian(5, sensitivity=2)", "deviation over the sensitivity, so 5 / 2); allowed are"),
-        (
-            "PoissonSubsampled(Gaussian(2), 2.5%)",
-            "this is no plan: write 0.025 for 2.5%; write",
-        ),
-        ("rho=2.56", "'rho=2.56' is neither a plan file nor a mechanism: write 'ZCDP(rho=2.56)'"),
         ("Gaussian(sigma=5)", "is sigma over the sensitivity, so 5 at sensitivity 1)"),
-        (
-            "SelfComposedDpEvent(PoissonSampledDpEvent(0.01, GaussianDpEvent(1.1)), 1000)",
-            "'SelfComposedDpEvent' is no mechanism or notion but an event of dp-accounting: write "
-            "PoissonSubsampled(Gaussian(1.1), rate=0.01)**1000 or alike, or in Python "
-            "hockeystick.adapters.dp_accounting.from_event(event, adjacency)",
-        ),
         ("Laplace(-2)", "'Laplace(-2)': Laplace: scale must be a number >= 0 or inf; got -2"),
-        ("zebra", "zebra: no such file; give the path of a plan file"),
-        ("DP-FedAvg", "a plan file, or write out the mechanism, 'FedSDP(...)'"),
         ("./Laplace(2)", "./Laplace(2): no such file"),
     ],
 )
@@ -179,23 +126,6 @@ def test_a_number_is_set_by_its_path_in_the_file_or_in_the_plan(run: Run, write:
     assert "'Laplace(2)' is no plan file" in run(*written).err
 
 
-def test_choices_of_a_file_are_set_and_flags_of_dpsgd_say_how(run: Run, write: Write) -> None:
-    text = "delta = 1e-5\n[[release]]\nmechanism = 'FedSDP'\ntotal_clients = 1000\nrounds = 5\n"
-    path = write(f"{text}clients_per_round = 10\nnoise_multiplier = 1\nsampling = 'poisson'\n")
-    for flag, word in (("sampling", "fixed-size"), ("adjacency", "zero-out")):
-        how = f"release[0].{flag}={word}"
-        status, _, err = run("epsilon", path, f"--{flag}", word)
-        assert (status, f"a [[release]] has it: --set '{how}'" in err) == (2, True)
-        assert told(run, "epsilon", path, "--set", how)["plan"][flag] == word
-    assert "did you mean 'zero-out'?" in run("epsilon", path, "--set", f"{how}s").err
-    assert "--set 'release[0].rounds=400'" in run("epsilon", path, "--rounds", "9").err
-
-
-def test_help_says_what_a_plan_may_be(run: Run) -> None:
-    for command in ("epsilon", "convert", "tradeoff", "solve", "report"):
-        assert "the plan itself as it is in Python" in " ".join(run(command, "--help").out.split())
-
-
 TRAINING = ["--examples", "600", "--batch-size", "10", "--epochs", "3", "--noise-multiplier", "1.1"]
 TABLES = {"delta": 1e-4, "dpsgd": {"rate": "1/60", "steps": 180, "noise_multiplier": 1.1}}
 
@@ -214,13 +144,6 @@ def test_an_answer_in_json_stands_for_its_plan(run: Run, tmp_path: Path) -> None
     assert wrong.startswith(f"hockeystick: the plan of {path}: [dpsgd]: batch_size must be at most")
 
 
-def test_a_solution_in_json_stands_for_the_plan_that_was_found(run: Run, tmp_path: Path) -> None:
-    path = tmp_path / "found.json"
-    asked = ("--parameter", "noise_multiplier", "--epsilon", "2", "--delta", "1e-4")
-    path.write_text(run("solve", *TRAINING[:-2], *asked, "--json").out)
-    assert run("epsilon", str(path), "--at-most", "2").status == 0
-
-
 def test_a_plan_in_json_has_the_tables_of_a_plan_file(run: Run, write: Write) -> None:
     plan = write(json.dumps({**TABLES, "title": None}))
     asked = run(
@@ -231,36 +154,6 @@ def test_a_plan_in_json_has_the_tables_of_a_plan_file(run: Run, write: Write) ->
     assert run("epsilon", write(json.dumps(description)), "--delta", "0", "--short").out == "1.5\n"
 
 
-def test_answers_for_several_plans_are_told_how_to_be_one(run: Run, tmp_path: Path) -> None:
-    path, plan = tmp_path / "rows.json", str(tmp_path / "plan.toml")
-    numbers = ("--noise-multiplier", "1.1,1.2", "--delta", "1e-4")
-    path.write_text(run("epsilon", *TRAINING[:-2], *numbers, "--json").out)
-    status, _, err = run("init", plan, "--like", str(path))
-    assert (status, err) == (
-        2,
-        f"hockeystick: {path}: this holds several plans, in 2 rows, and one is wanted: ask for one "
-        "value of each flag, such as --noise-multiplier 1.1, and give that answer\n",
-    )
-
-
-@pytest.mark.parametrize(
-    ("content", "line", "said"),
-    [
-        ('{"dpsgd": {', 1, "the text ends before the JSON does, in '{\"dpsgd\": {'"),
-        ('{"dpsgd": {\n"rate": 1,\n}}', 2, "leave out the comma before }, in '\"rate\": 1,'"),
-        ('{"release": [1,\n\n]}', 1, "leave out the comma before ], in '{\"release\": [1,'"),
-        ('{"rate": 1\n "steps": 2}', 2, "expecting ',' delimiter, in '\"steps\": 2}'"),
-    ],
-)
-def test_broken_json_is_told_as_json_with_its_line(
-    run: Run, write: Write, content: str, line: int, said: str
-) -> None:
-    path = write(content)
-    told = f"what begins with {{ must be valid JSON: {said}"
-    assert run("epsilon", path).err == f"hockeystick: {path}:{line}: {told}\n"
-    assert f" line {line}: {told} " in " ".join([*run("check", path).out.split(), ""])
-
-
 @pytest.mark.parametrize(
     ("content", "said"),
     [
@@ -268,8 +161,6 @@ def test_broken_json_is_told_as_json_with_its_line(
         ('{"dpsgd": {"rate": 1, "steps": 1}}', "[dpsgd] needs noise_multiplier"),
         ('{"release": [{"mechanism": "Laplace", "scale": 1e-400}]}', "within the range of a float"),
         ('{"type": "Laplac"}', "type must be a registered one"),
-        ('{"a": 1}', "this looks like JSON"),
-        ('{"rows": [{"a": 1}]}', "this looks like JSON"),
         ('{"rows": [{"parameters": {"release[0].scale": 3}}]}', "--set 'release[0].scale=3', and"),
         ('{"description": {}, "plan": {"mechanism": "OfGroup", "size": 2}}', "of, and --group 2"),
     ],
@@ -281,51 +172,3 @@ def test_json_that_stands_for_no_plan_is_refused_by_name(
     status, _, err = run("epsilon", path, "--delta", "1e-5")
     assert (status, said in err, err.count("\n")) == (2, True, 1), err
     assert re.match(rf"hockeystick: {re.escape(path)}(:1)?: ", err)
-
-
-CLIENTS_FILE = (
-    "delta = 1e-5\n[[release]]\nmechanism = 'FedSDP'\ntotal_clients = 1000\nrounds = 5\n"
-    "clients_per_round = 10\nnoise_multiplier = 1\nsampling = 'poisson'\n"
-)
-
-
-@pytest.mark.parametrize(
-    ("flags", "how"),
-    [
-        (("--noise-multiplier", "1,1.5,2"), "it: --set 'release[0].noise_multiplier=1, 1.5, 2'"),
-        (("--examples", "3400"), "it: --set 'release[0].total_clients=3400'"),
-        (("--batch-size", "10, 20"), "it: --set 'release[0].clients_per_round=10, 20'"),
-        (
-            ("--examples", "3400", "--steps", "20,30"),
-            "them: --set 'release[0].total_clients=3400' --set 'release[0].rounds=20, 30'",
-        ),
-    ],
-)
-def test_flags_of_dpsgd_are_told_all_that_sets_the_same_of_clients(
-    run: Run, write: Write, flags: tuple[str, ...], how: str
-) -> None:
-    path = write(CLIENTS_FILE)
-    status, out, err = run("epsilon", path, *flags)
-    assert (status, out, f"; a [[release]] has {how}" in err) == (2, "", True)
-    settings = [word for part in how.split("--set '")[1:] for word in ("--set", part.split("'")[0])]
-    assert run("epsilon", path, *settings).status == 0
-
-
-def test_help_of_set_says_that_several_values_give_a_row_each(run: Run, write: Write) -> None:
-    told_of_it = " ".join(run("epsilon", "--help").out.split())
-    assert "several values give a row each: release[0].scale=1,2,3." in told_of_it
-    err = run("epsilon", write(CLIENTS_FILE), "--set", "release[0].rounds=2,x").err
-    assert "such as --set 'release[0].rounds=1.0,2.0'; got '2,x'" in err
-
-
-def test_a_delta_of_zero_is_told_where_it_stands(
-    run: Run, write: Write, standard_input: Callable[[bytes], None]
-) -> None:
-    gaussian = "delta = 0\n[[release]]\nmechanism = 'Gaussian'\nnoise_multiplier = 2\n"
-    path = write(gaussian)
-    said = "this plan's epsilon is infinite; got 0"
-    held = f"{said}; it is that of {path}:1, and --delta gives another\n"
-    assert run("epsilon", path).err.endswith(held)
-    assert run("epsilon", path, "--delta", "0").err.endswith(f"{said}\n")
-    standard_input(gaussian.encode())
-    assert "that of standard input, and --delta" in run("epsilon", "-").err

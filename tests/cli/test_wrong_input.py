@@ -19,35 +19,14 @@ FLAGS = [
     ("epsilon", "--noise-multiplier"),
     ("epsilon --delta 1e-5 --rate 0.1 --steps 9", "--noise-multiplier"),
     (f"epsilon {TRAINING}", "delta must be given, as --delta or in the plan file: a number from 0"),
-    (f"epsilon {TRAINING} --delta nan", "delta must be a number from 0 to 1; got nan"),
-    (f"epsilon {TRAINING} --delta -1e-5", "delta must be a number from 0 to 1; got -1e-05"),
-    (f"epsilon {TRAINING} --delta 1.5", "delta must be a number from 0 to 1; got 1.5"),
-    (f"epsilon {TRAINING} --delta inf", "delta must be a number from 0 to 1; got inf"),
-    (f"epsilon {TRAINING} --delta abc", "delta must be a number from 0 to 1; got 'abc'"),
-    (f"epsilon {TRAINING} --delta ''", "delta must be a number from 0 to 1; got ''"),
-    (
-        f"epsilon {TRAINING} --delta 1e-400",
-        "within the range of a float; got 1E-400",
-    ),
-    (f"epsilon {TRAINING} --delta 0", "delta must be above 0"),
-    (f"compare {TRAINING} --delta 0", "delta must be above 0"),
+    (f"epsilon {TRAINING} --delta 1e-400", "within the range of a float; got 1E-400"),
     (f"epsilon {TRAINING} --delta", "'--delta' requires an argument"),
     (f"epsilon {TRAINING} --delta 1e-5 --digits 0", "digits must be an integer from 1 to 1000"),
-    (f"epsilon {TRAINING} --delta 1e-5 --digits 2.5", "digits must be an integer from 1 to 1000"),
     (f"epsilon {TRAINING} --delta 1e-5 --accountant no", "accountant must be one of 'auto'"),
     (f"epsilon {TRAINING} --delta 1e-5 --accountant gdp --digits 9", "accountant 'gdp' cannot"),
     (f"epsilon {TRAINING} --delta 1e-5 --sampling fixed", "sampling must be one of 'poisson'"),
     (f"epsilon {TRAINING} --delta 1e-5 --adjacency x", "adjacency must be one of 'add-remove'"),
-    (
-        f"epsilon {TRAINING} --delta 1e-5 --sampling shuffle",
-        "as hockeystick epsilon --examples N --batch-size B --steps 100 ",
-    ),
-    (
-        f"epsilon {TRAINING} --examples 900 --delta 1e-5 --sampling shuffle",
-        "as hockeystick epsilon --batch-size 9 --steps 100 ",
-    ),
     (f"epsilon {TRAINING} --delta 1e-5 --clipping microbatch", "twice the clipping norm"),
-    (f"compare {TRAINING} --delta 1e-5 --sampling nonsense", "sampling must be one of"),
     (
         f"epsilon {TRAINING} --delta 1e-5 --epochs 2",
         "Give --epochs or --steps, not both; got --epochs 2 and --steps 100",
@@ -58,76 +37,17 @@ FLAGS = [
     ),
     (f"epsilon {TRAINING} --delta 1e-5 --examples 0", "examples must be an integer from 1"),
     (f"epsilon {TRAINING} --delta 1e-5 --epsilon 1", "--epsilon"),
-    ("epsilon --clients 9 --delta 1e-5", "written out, for example 'FedSDP(total"),
-    ("epsilon --clients 9 --rounds 9 --delta 1e-5", "hockeystick init clients.toml --like FedSDP"),
-    (
-        "epsilon --rate 98 --steps 9 --noise-multiplier 1 --delta 1e-5",
-        "write 0.98 for 98 percent, 98/N for batches of 98 of N examples, or 1/98 for a loader of",
-    ),
-    (
-        "epsilon 'Parallel(Gaussian(2), Laplace(1), split=\"ward\")' --delta 1e-5",
-        "write 'Parallel([Gaussian(2), Laplace(1)], split=\"ward\")'",
-    ),
     (
         "epsilon --examples 99 --batch-size 9 --epochs 1 --noise-multiplier 2 --delta 1e-5 "
         "--sampling fixed-size --adjacency replace-one --group 2",
         "; of training with Poisson batches (--sampling poisson), --group answers",
     ),
     (
-        f"epsilon {TRAINING} --physical-batch-size 128",
-        "BatchMemoryManager does, count as the one",
-    ),
-    (
-        f"epsilon {TRAINING} --accumulate 32",
-        "each drawn anew and added up are no such batch",
-    ),
-    (
         f"delta {TRAINING} --n-accumulation-steps 3",
         "--batch-size is the whole of it, or --rate 1/LEN",
     ),
-    (
-        f"solve {TRAINING} --accumulation-steps 3",
-        "added up are no such batch, and have no plan",
-    ),
     (f"epsilon {TRAINING} --world-size 2", "what all processes draw for a step is one batch"),
-    (f"epsilon {TRAINING} --gpus 2", "--rate 1/LEN for a loader of LEN batches that make_private"),
-    (f"epsilon {TRAINING} --logical-batch-size 2", "Did you mean '--batch-size'?"),
-    (f"tradeoff {TRAINING} --delta 1e-5", ": leave it out: a trade-off curve holds at every delta"),
-    (f"tradeoff {TRAINING} --epsilon 1", "at every epsilon, and hockeystick delta asks at one"),
-    (
-        "epsilon --batch-size 4096 --epochs 3 --noise-multiplier 1 --delta 1e-6",
-        "Missing --examples, as --batch-size is a size; or, in place of both, --rate 1/LEN for a l",
-    ),
-    (
-        "epsilon --rate 0.1 --batch-cap 99 --epochs 3 --noise-multiplier 1 --delta 1e-6",
-        "examples must be given where batch_cap is",
-    ),
-    ("schema", "No such command 'schema': hockeystick check --schema"),
-    ("check --plan plan.toml", "a plan file is given without a flag: hockeystick check plan.toml"),
-    ("epsilon --file plan.toml", "is given without a flag: hockeystick epsilon plan.toml"),
-    ("check plan.toml --delta 1e-6", "'--delta': hockeystick epsilon PLAN --delta D asks there"),
-    ("epsilon 'Laplace(1'", "this is no plan: a ) is missing; write for example"),
-    ("mechanisms", "No such command 'mechanisms': hockeystick init --list"),
-    (
-        "get_noise_multiplier",
-        "hockeystick solve finds the least noise, as hockeystick solve --rate",
-    ),
-    ("get-noise-multiplier", "No such command 'get-noise-multiplier': hockeystick solve finds the"),
-    ("calibrate", "No such command 'calibrate': hockeystick solve finds the least noise"),
-    ("get_epsilon", "hockeystick epsilon says what a plan costs, as hockeystick epsilon --rate"),
-    ("compute_dp_sgd_privacy", "hockeystick epsilon says what a plan costs, as hockeystick eps"),
-    ("accountant", "No such command 'accountant': hockeystick epsilon says what a plan costs"),
-    ("chek plan.toml", "No such command 'chek' (did you mean 'check'?)"),
-    ("init plan.toml --examples 60000", "init takes no numbers: write them into the file"),
-    ("solve plan.toml --target-epsilon 3", "Did you mean '--epsilon'?"),
     ("epsilon plan.toml --target-epsilon 3", "--parameter noise_multiplier --epsilon E finds what"),
-    (f"epsilon {TRAINING} --delta 1e-5 --accountant rdp,prv", "side by side: hockeystick compare"),
-    (
-        "epsilon 'Shuffle(RandomizedResponse(1), 100)' --delta 1e-5",
-        "write ShuffledReports(RandomizedResponse(epsilon=1), users=1000)",
-    ),
-    ("epsilon --rho 2.56 --delta 1e-9", "a zCDP budget is a plan as well, written out: 'ZCDP("),
-    ("tradeoff --mu 2", "a GDP budget is a plan as well, written out: 'GDP(mu=0.5)'"),
     ("solve 'DiscreteGaussian()' --sensitivity 2 --rho 1", "as 'DiscreteGaussian(4, sensitivity"),
     ("convert 'Gaussian(3)' --adjacency add-remove --to GDP", "noise alone has no adjacency"),
     (
@@ -137,17 +57,8 @@ FLAGS = [
     ("solve DiscreteGaussian(sensitivity=2.5) --rho 0.1", "sensitivity must be an integer"),
     (f"epsilon {TRAINING} --detla 1e-5", "--detla"),
     (f"epsilon {TRAINING} --delta 1e-5 one.toml two.toml", "two.toml"),
-    (
-        "epsilon --delta 1e-5 --steps 9 --noise-multiplier 1",
-        "Missing --batch-size or --rate (see hockeystick epsilon --help)",
-    ),
-    (
-        "epsilon --delta 1e-5 --rate 0.1 --noise-multiplier 1",
-        "Missing --epochs or --steps (see hockeystick epsilon --help)",
-    ),
     ("epsilon --delta 1e-5 --rate 1.1 --steps 9 --noise-multiplier 1", "rate must be a number fr"),
     ("epsilon --delta 1e-5 --rate 0.1 --steps 0.5 --noise-multiplier 1", "steps must be an integ"),
-    ("epsilon --delta 1e-5 --rate 0.1 --steps -1 --noise-multiplier 1", "steps must be an intege"),
     ("epsilon --delta 1e-5 --rate 0.1 --epochs inf --noise-multiplier 1", "epochs must be a fini"),
     ("epsilon --delta 1e-5 --rate 0.1 --steps 9 --noise-multiplier -1", "noise_multiplier must b"),
     ("epsilon --delta 1e-5 --rate 0.1 --steps 9 --noise-multiplier 1e400", "got 1E+400"),
@@ -157,116 +68,24 @@ FLAGS = [
         "Missing --examples, as -",
     ),
     (f"delta {TRAINING}", "epsilon must be given, as --epsilon or in the plan file: a number >= 0"),
-    (f"delta {TRAINING} --epsilon -1", "epsilon must be a number >= 0 or inf; got -1"),
-    (f"delta {TRAINING} --epsilon nan", "epsilon must be a number >= 0 or inf; got nan"),
-    (f"compare {TRAINING}", "delta must be given"),
     (f"compare {TRAINING} --delta 1e-5 --epsilon 2", "delta and epsilon are both given"),
-    (
-        f"epsilon {TRAINING} --delta 1e-5 --sampling shufle",
-        "got 'shufle' (did you mean 'shuffle'?)",
-    ),
-    (
-        f"epsilon {TRAINING} --delta 1e-5 --sampling Fixed",
-        "(did you mean 'fixed-size'?)",
-    ),
-    (
-        f"epsilon {TRAINING} --delta 1e-5 --adjacency add_remove",
-        "got 'add_remove' (did you mean 'add-remove'?)",
-    ),
-    (f"epsilon {TRAINING} --delta 1e-5 --clipping batches", "(did you mean 'batch'?)"),
-    (f"epsilon {TRAINING} --delta 1e-5 --accountant PRVs", "got 'PRVs' (did you mean 'prv'?)"),
-    ("plan --examples 9 --epsilon 1 --delta 0.1 --sampling poison", "(did you mean 'poisson'?)"),
     (
         f"epsilon {TRAINING} --delta 1e-5 --accountant basic",
         "(PureDP, ApproxDP), or use --accountant auto",
     ),
     (f"epsilon {TRAINING} --delta 1e-5 --accountant basic --digits 9", "use --accountant auto"),
-    (
-        f"epsilon {TRAINING} --delta 1e-5 --steps 5",
-        "give it once (several at once: --steps A,B,C)",
-    ),
-    (
-        f"tradeoff {TRAINING} --steps 5",
-        "give it once (several at once: hockeystick epsilon, hockeystick sweep, or",
-    ),
-    (
-        f"compare {TRAINING} --delta 1e-5,1e-6,1e-7",
-        "(several values at once: hockeystick epsilon or sweep, or",
-    ),
-    (
-        f"epsilon {TRAINING} --delta 1e-5 1e-6 1e-7",
-        "argument (1e-7); several values of a flag go with commas between, as --epochs 10,20,30",
-    ),
-    (
-        f"delta {TRAINING} --epsilon 1,2",
-        "--epsilon: 1,2 is one number with a comma, or two numbers: write 1.2 for the one, or "
-        "'1, 2' for the two",
-    ),
-    (
-        "epsilon --steps 14,500 --rate 0.1 --noise-multiplier 1",
-        "write 14500 for the one, or '14, 500' for",
-    ),
     (f"delta {TRAINING} --epsilon 1,x,3", "--epsilon takes one value, or several with commas"),
     (f"delta {TRAINING} --epsilon 1,2,", "--epsilon takes one value, or several with commas"),
-    (
-        f"epsilon {TRAINING} --delta {','.join(f'1e-{k}' for k in range(1, 1002))}",
-        "these are 1,001 combinations: up to 1,000 are printed, and hockeystick sweep writes",
-    ),
     (f"epsilon {TRAINING} --delta 1e-5,1e-6 --verify", "--verify is for one answer: give each"),
-    (
-        "epsilon --rate 2,3,4 --steps 1 --noise-multiplier 1 --delta 1e-6",
-        "rate = 2: rate must be a number from 0 to 1",
-    ),
     (f"delta {TRAINING} --epsilon 1 --epsilon 1", "--epsilon is given twice"),
-    (f"compare {TRAINING} --delta 1e-5 --sampling --sampling poisson", "--sampling is given twice"),
-    ("report plan.toml -o a.html --out b.html", "--out is given twice; give it once (see hockeys"),
-    ("explore --port 1 --port 2", "--port is given twice; give it once (see hockeystick explore"),
     ("explore --port 70000", "port must be an integer from 0 to 65535; got 70000"),
-    ("explore --port x", "port must be an integer from 0 to 65535; got 'x'"),
-    ("explore --delta 2", "delta must be a number from 0 to 1; got 2"),
-    ("explore nowhere.toml", "nowhere.toml: no such file; give the path of a plan file"),
-    ("explore --rate 0.1", "Missing --noise-multiplier"),
-    ("sweep grid.toml --out a.csv --out b.csv", "--out is given twice"),
-    ("convert 'GDP(1)' --to PureDP --to ZCDP", "--to is given twice"),
-    ("plan --examples 9 --examples 10", "--examples is given twice"),
-    (f"solve {TRAINING} --parameter rate --mu 1 --mu 2", "--mu is given twice"),
-    (f"tradeoff {TRAINING} --rate 0.02", "--rate is given twice"),
-    ("epsilon ''", "hockeystick: '': no such file; give the path of a plan file"),
-    ("epsilon ' '", "hockeystick: ' ': no such file; give the path of a plan file"),
-    ("sweep '' --out a.csv", "hockeystick: '': no such file; give the path of a plan file"),
-    (
-        f"epsilon {TRAINING} --noise 1",
-        "No such option '--noise'. Did you mean '--noise-mult",
-    ),
-    (f"epsilon {TRAINING} --sigma 1", "Did you mean '--noise-multiplier'?"),
-    (f"epsilon {TRAINING} --n 1", "Did you mean '--examples'?"),
-    (f"epsilon {TRAINING} --dataset-size 1", "Did you mean '--examples'?"),
-    (f"epsilon {TRAINING} --sample-rate 1", "Did you mean '--rate'?"),
-    (f"epsilon {TRAINING} --zebra 1", "No such option '--zebra' (see hockeystick epsilon --help)"),
-    (
-        f"convert {TRAINING} --to GDP",
-        "write the plan out: hockeystick convert 'DPSGD(rate=0.01, steps=100, noise_multiplier=1)' "
-        "--to GDP (see",
-    ),
     (f"tradeoff {TRAINING} --alpha 2", "fpr must be a number from 0 to 1; got 2"),
-    (f"epsilon {TRAINING} --epsilon 1", "No such option '--epsilon': hockeystick delta asks at an"),
-    (
-        "epsilon --rate 0.1 --steps 9 --noise-multiplier --delta 1e-5",
-        "--noise-multiplier needs a",
-    ),
-    (
-        "epsilon one.toml two.toml",
-        "to add up runs on the same data, write 'A @ B', or a [[",
-    ),
-    ("plan.toml", "No such command 'plan.toml': hockeystick epsilon plan.toml?"),
-    ("init DPSGD", "A mechanism's name goes to --like: hockeystick init --like DPSGD"),
-    ("epsilon --examples 50,000 --batch-size 9 --epochs 1 --noise-multiplier 1", "(write 50000)"),
+    ("epsilon --rate 0.1 --steps 9 --noise-multiplier --delta 1e-5", "--noise-multiplier needs a"),
     (
         "solve 'DPSGD(examples=9, batch_size=1, epochs=1, noise_multiplier=1)' --parameter steps",
         "The plan gives epochs, not steps: --parameter epochs",
     ),
     ("solve 'Gaussian(1)' --epsilon 2", "say which may change, such as --parameter noise_multipl"),
-    ("solve 'Gaussian(1)' --epsilon 2 --parameter noise_multiplier", "delta must be given, as --d"),
     ("accountant", "accountant"),
     ("--no-such-flag", "--no-such-flag"),
 ]
@@ -275,7 +94,6 @@ FACTORIZATION = "[[release]]\nmechanism = 'MatrixFactorization'\nnoise_multiplie
 ENCODER = FACTORIZATION + "[release.encoder]\n"
 
 FILES = [
-    ("", "this file is empty; hockeystick init writes one"),
     ("title = 'empty'", "needs a table [dpsgd], or [[release]]"),
     ("title = ", "valid TOML: Invalid value (at end of document)"),
     ("delta = 1e-5\n[dpsgd\nrate = 1", "(at line 2, column 7)"),
@@ -285,79 +103,25 @@ FILES = [
     (b"#" * 2_000_000, "at most 1 MB long"),
     ("x = " + "[" * 50_000, "nested too deeply"),
     ("delta = " + "9" * 10_000, "too many digits"),
-    (f"dleta = 1e-5\n{DPSGD}", "unknown key 'dleta' in the top level (did you mean 'delta'?)"),
     (f"zebra = 1e-5\n{DPSGD}", "allowed are title, source, notes, delta, epsilon, dpsgd, release"),
     (DPSGD + "delta = 1e-5", ":5: unknown key 'delta' in [dpsgd] (it belongs at the top of the fi"),
     (DPSGD + "Delta = 1e-5", "'Delta' in [dpsgd] (it belongs at the top of the file"),
-    (
-        DPSGD + "target-Delta = 1e-5",
-        "(write delta = 1e-05 at the top of the file, above all tables)",
-    ),
-    (
-        DPSGD + "privacy = {a = 1}\nalso = 2",
-        ":5: unknown keys 'privacy', 'also' in [dpsgd] (privacy on line 5, also on line 6); allow",
-    ),
     (DPSGD.replace("steps = 100\n", ""), ":1: [dpsgd]: epochs or steps must be given"),
     (f"{DPSGD}[privacy]\nepsilon = 3", ":5: unknown table [privacy]; allowed are [dpsgd] and [["),
-    (DPSGD.replace("100", "[10, 20]"), ":3: [dpsgd]: steps must be an integer from 0 to 10^15; go"),
-    (DPSGD.replace("100", "[10, 20]"), "for several values: --steps 10,20, or a [grid] for hock"),
-    (f"{DPSGD}[inner]\nscale = 1", "[inner] (write [release.inner] with mechanism = ...)"),
-    (
-        "[[release]]\nmechanism = 'PoissonSubsampled'\nrate = 1\nscale = 1",
-        ":4: unknown key 'scale' in [[release]] number 1 (PoissonSubsampled) (inner is missing: it",
-    ),
-    ("[release]\nscale = 1", ":1: release must be an array of tables: write [[release]]"),
-    ("[[dpsgd]]\nrate = 1", ":1: dpsgd must be a table: write [dpsgd]"),
     (f"{DPSGD}[[release]]\nscale = 1", ":5: [[release]] number 1 needs mechanism, one of "),
-    (f"{DPSGD}[grid]\nrate = [0.1]", ":5: this is a grid file: hockeystick sweep"),
-    (
-        DPSGD.replace("100", "[1.5, true]"),
-        ":3: [dpsgd]: steps must be an integer from 0 to 10^15; ",
-    ),
     (DPSGD.replace("100", "[1.5, true]"), "got [1.5, true]"),
     ("[dpsgd]\nsteps = 1\nbatch_size = 2\nnoise_multiplier = 1", "given where batch_size is"),
-    (DPSGD + "sampling = 'sampled_without_replacement'", "(did you mean 'fixed-size'?)"),
     (DPSGD + "sampling = 'uniform'", "'poisson' draws each example by itself)"),
-    (DPSGD + "adjacency = 'bounded'", "(did you mean 'replace-one'?)"),
     (f"title = 3\n{DPSGD}", "title must be a text in quotes; got 3"),
     (f"delta = 'x'\n{DPSGD}", "delta must be a number from 0 to 1; got 'x'"),
-    (f"delta = nan\n{DPSGD}", "delta must be a number from 0 to 1; got nan"),
-    (f"delta = true\n{DPSGD}", ":1: delta must be a number from 0 to 1; got true"),
     (f"epsilon = -1\n{DPSGD}", "epsilon must be a number >= 0 or inf; got -1"),
     ("dpsgd = 3", "dpsgd must be a table"),
-    ("[[dpsgd]]\nrate = 1", "dpsgd must be a table"),
     ("[dpsgd]\nrate = 0.1\nsteps = 9", "[dpsgd] needs noise_multiplier, a number >= 0 or inf"),
-    (DPSGD + "batchsize = 3", "unknown key 'batchsize' in [dpsgd] (did you mean 'batch_size'?)"),
     (DPSGD + "sampling = 'shufle'", "[dpsgd]: sampling must be one of"),
-    (DPSGD + "sampling = 'shufle'", "got 'shufle' (did you mean 'shuffle'?)"),
-    (DPSGD + "batch-size = 3", "(did you mean 'batch_size'?)"),
     (DPSGD + "batch_size = 3", "[dpsgd]: give batch_size or rate, not both; got batch"),
-    (DPSGD.replace("100", "'100'"), "[dpsgd]: steps must be an integer from 0 to 10^15; got '100'"),
-    (DPSGD.replace("100", "1.5"), "[dpsgd]: steps must be an integer from 0 to 10^15; got 1.5"),
-    (DPSGD.replace("100", "{a = 1}"), "[dpsgd]: steps must be an integer"),
-    (DPSGD.replace("100", "2020-02-02"), "[dpsgd]: steps must be an integer"),
     (DPSGD.replace("0.01", "nan"), "[dpsgd]: rate must be a number from 0 to 1; got nan"),
     (DPSGD.replace("0.01", "1e-400"), "from 0 to 1, within the range of a float; got 1E-400"),
-    ("[release]\nmechanism = 'Gaussian'", "write [[release]]"),
-    ("release = [3]", "write [[release]]"),
-    (
-        "[[release]]\nnoise_multiplier = 1",
-        "number 1 needs mechanism, one of AboveThreshold, BallsInBins, Batch",
-    ),
-    (
-        "[[release]]\nmechanism = 'gaussian'",
-        ":2: [[release]] number 1: unknown mechanism 'gaussian' (did you mean 'Gaussian'?)",
-    ),
-    (
-        "[[release]]\nmechanism = 'DP-FedAvg'",
-        "unknown mechanism 'DP-FedAvg' (did you mean 'FedSDP'?)",
-    ),
     ("[[release]]\nmechanism = ['Gaussian']", "mechanism must be one of AboveThreshold"),
-    ("[[release]]\nmechanism = 'Gaussian'", "(Gaussian) needs noise_multiplier, a number >= 0"),
-    (
-        "[[release]]\nmechanism = 'Gaussian'\nnoise_multiplier = 1\nscale = 1",
-        "unknown key 'scale' in [[release]] number 1 (Gaussian); allowed are mechanism, repeat, no",
-    ),
     (
         "[[release]]\nmechanism = 'Gaussian'\nnoise_multiplier = 1\nrepeat = 0.5",
         "[[release]] number 1: repeat must be an integer from 0 to 10^15; got 0.5",
@@ -366,16 +130,6 @@ FILES = [
         "[[release]]\nmechanism = 'PoissonSubsampled'\nrate = 0.1\ninner = 'Gaussian'",
         "(PoissonSubsampled): inner must be a table that names its mechanism, such as "
         "{mechanism = \"Gaussian\", noise_multiplier = 2}; got 'Gaussian'",
-    ),
-    (
-        "[[release]]\nmechanism = 'PoissonSubsampled'\nrate = 2\n"
-        "inner = {mechanism = 'Gaussian', noise_multiplier = 1}",
-        "rate must be a number from 0 to 1; got 2",
-    ),
-    (
-        "[[release]]\nmechanism = 'PoissonSubsampled'\nrate = 0.1\n"
-        "inner = {mechanism = 'Gauss', noise_multiplier = 1}",
-        "[[release]] number 1, inner: unknown mechanism 'Gauss' (did you mean 'Gaussian'?)",
     ),
     (
         DPSGD + "[[release]]\nmechanism = 'PoissonSubsampled'\nrate = 0.1\n"
@@ -391,39 +145,21 @@ FILES = [
         "nested at most 16 deep",
     ),
     (
-        "[dpsgd]\nrate = 98\nsteps = 9\nnoise_multiplier = 1",
-        'write 0.98 for 98 percent, rate = "98/N", in quotes, for batches of 98 of N examples, or '
-        'rate = "1/98", in quotes, for a loader of 98 batches)',
-    ),
-    (
         "[[release]]\nmechanism = 'SparseVector'\nthreshold_scale = 1\nquery_scale = 1\n"
         "monotone = 'yes'",
         "monotone must be true or false; got 'yes'",
     ),
     ("[[release]]\nmechanism = 'FDP'", "no file can hold a trade-off function; use Python for FDP"),
     ("[[release]]\nmechanism = 'Skellam'", "(Skellam) needs variance, a number >= 0 or inf"),
-    (
-        "[[release]]\nmechanism = 'SinhNormal'\nrho = 0.5",
-        "(SinhNormal) needs width, ",
-    ),
-    (
-        "[[release]]\nmechanism = 'SinhNormal'\nrho = -0.5",
-        "(SinhNormal): rho must be a number > 0",
-    ),
+    ("[[release]]\nmechanism = 'SinhNormal'\nrho = 0.5", "(SinhNormal) needs width, "),
+    ("[[release]]\nmechanism = 'SinhNormal'\nrho = -0.5", "(SinhNormal): rho must be a number > 0"),
     (
         "[[release]]\nmechanism = 'Composed'",
         "(Composed) needs parts, an array of tables that name their mechanisms",
     ),
     (FACTORIZATION, "needs encoder, a table that names its kind, one of banded_inverse,"),
-    (
-        FACTORIZATION + "encoder = 'x'",
-        "encoder must be a table that names its kind, one of band",
-    ),
-    (
-        ENCODER,
-        "number 1, encoder needs kind, one of banded_inverse, buffered_toeplitz, ",
-    ),
-    (ENCODER + "kind = 'square-root'", "unknown kind 'square-root' (did you mean 'square_root'?)"),
+    (FACTORIZATION + "encoder = 'x'", "encoder must be a table that names its kind, one of band"),
+    (ENCODER, "number 1, encoder needs kind, one of banded_inverse, buffered_toeplitz, "),
     (
         ENCODER + "kind = 3",
         "encoder: kind must be one of banded_inverse, buffered_toeplitz, matrix, ",
@@ -441,10 +177,6 @@ FILES = [
         "coefficients must be a sequence of finite numbers, at least one; got 1E-400",
     ),
     (ENCODER + "kind = 'matrix'\nmatrix = [[1, 0], [1]]", "rows of one length, at least one; got"),
-    (
-        ENCODER + "kind = 'matrix'\nmatrix = [[1]]\nbands = 3",
-        "unknown key 'bands' in [[release]] number 1, encoder (matrix); allowed are kind, matrix",
-    ),
 ]
 
 
@@ -485,11 +217,6 @@ def test_the_library_says_the_same_of_a_wrong_file(
     with pytest.raises(hs.errors.PlanFileError) as refusal:
         load_plan(write(content))
     assert told in str(refusal.value)
-
-
-def test_flags_that_exclude_each_other_are_not_blamed_on_the_file(run: Run, write: Write) -> None:
-    ran = run("epsilon", write(DPSGD), "--delta", "1e-5", "--epochs", "5", "--steps", "5")
-    assert_refused(ran, "hockeystick: Give --epochs or --steps, not both; got --epochs 5 and --st")
 
 
 def test_a_flag_that_may_be_given_several_times_still_may(run: Run) -> None:

@@ -1,12 +1,9 @@
-from pathlib import Path
-from typing import Any
-
 import pytest
 
 import hockeystick as hs
 from hockeystick.explore import State, answers, told
 from hockeystick.explore.state import USUAL
-from hockeystick.io import PlanFile, load_plan
+from hockeystick.io import PlanFile
 from hockeystick.numerics.numerals import at_least, at_most
 
 pytest.importorskip("bokeh", reason="the page needs Bokeh")
@@ -25,52 +22,6 @@ def test_no_dot_of_the_trade_off_curve_is_above_what_is_proven() -> None:
         assert len(quick) > len(answers.READ_AT) * 3
 
 
-def test_a_dot_moved_up_would_be_above_what_is_proven() -> None:
-    f = hs.tradeoff(QUERIES.plan)
-    dots = answers.attack(QUERIES.plan, False).misses[:-1]
-    assert all(one.lower + 1e-6 > f.bounds(one.at)[1] for one in dots)
-
-
-def test_true_positive_rates_and_the_advantage_are_upper_ends() -> None:
-    found = answers.attack(QUERIES.plan, False)
-    f = hs.tradeoff(QUERIES.plan)
-    assert found.finds == tuple(f.power(rate) for rate in answers.READ_AT)
-    assert found.advantage == hs.delta(QUERIES.plan, epsilon=0).upper
-
-
-def test_curves_are_epsilons_of_the_plan_so_far_and_at_other_noises() -> None:
-    state = State(PlanFile(plan=hs.DPSGD(rate=1, steps=9, noise_multiplier=4), delta=1e-5))
-    unit, stages = answers.stages_of(state, True)
-    course = answers.points(stages, state.delta)
-    assert unit == "epochs"
-    assert course[-1].upper == hs.epsilon(state.plan, delta=1e-5).upper
-    noises = answers.points(answers.noises_of(state, False), state.delta)
-    for one in noises[::4]:
-        plan = hs.DPSGD(rate=1, steps=9, noise_multiplier=one.at)
-        assert one.upper == hs.epsilon(plan, delta=1e-5).upper
-
-
-@pytest.mark.parametrize("parts", [(), (hs.Gaussian(30),)])
-@pytest.mark.parametrize(("name", "target"), [("noise_multiplier", 1.7), ("steps", 1.1)])
-def test_what_is_solved_for_meets_the_target(
-    name: str, target: float, parts: tuple[hs.Mechanism, ...]
-) -> None:
-    run = hs.DPSGD(rate=1, steps=9, noise_multiplier=9)
-    plan = hs.Composed([*parts, run]) if parts else run
-    state = State(PlanFile(plan=plan, delta=1e-5))
-    found = answers.solved(state, name, target)
-    again: dict[str, Any] = {"noise_multiplier": 9.0, "steps": 9, name: found.value}
-    other = hs.DPSGD(rate=1, **again)
-    epsilon = hs.epsilon(hs.Composed([*parts, other]), delta=1e-5)
-    assert epsilon.upper <= found.upper <= target
-    assert found.upper > 0.9 * target
-
-
-def test_a_refusal_to_solve_is_the_library_own() -> None:
-    with pytest.raises(hs.errors.ParameterError, match="epsilon must be"):
-        answers.solved(State(USUAL), "epochs", -1.0)
-
-
 def test_every_end_is_rounded_outward() -> None:
     state = State(QUERIES)
     answer = hs.Certified(1.23456789, 1.2345679, 1.23456791, quantity="epsilon", accountant="prv")
@@ -86,40 +37,3 @@ def test_every_end_is_rounded_outward() -> None:
     columns = told.curve_told("course", course)["columns"]
     assert columns["most"] == [at_most(one.upper) for one in course]
     assert columns["least"] == [at_least(one.lower) for one in course]
-
-
-def test_an_infinite_epsilon_is_told_and_has_no_dot() -> None:
-    state = State(PlanFile(plan=hs.Gaussian(4) ** 2, delta=0.0))
-    words = told.headline_told(state, answers.headline(state.plan, 0.0))
-    assert (words["bounded"], words["number"]) == (False, None)
-    points = answers.points(answers.stages_of(state, True)[1], 0.0)
-    assert told.curve_told("course", points)["columns"]["at"] == []
-
-
-@pytest.mark.parametrize(
-    ("plan", "flags"),
-    [
-        (USUAL.plan, "--noise-multiplier 1.1 --examples 60000 --batch-size 256 --epochs 60"),
-        (
-            hs.DPSGD(rate=0.1, steps=7, noise_multiplier=2, adjacency="replace-one"),
-            "--noise-multiplier 2 --rate 0.1 --steps 7 --adjacency replace-one",
-        ),
-        (hs.DPSGD(rate=0.1, steps=7, noise_multiplier=2, extra=hs.Gaussian(3)), "plan.toml"),
-        (hs.Gaussian(2) ** 2, "plan.toml"),
-    ],
-)
-def test_the_command_line_gives_the_same(plan: hs.Mechanism, flags: str) -> None:
-    command = told.command_of(State(PlanFile(plan=plan, delta=1e-5)))
-    assert command == f"hockeystick epsilon {flags} --delta 1e-05"
-
-
-def test_the_plan_file_holds_the_plan(tmp_path: Path) -> None:
-    state = State(PlanFile(plan=hs.Composed([USUAL.plan, hs.Gaussian(3) ** 2]), delta=1e-5))
-    path = tmp_path / "plan.toml"
-    path.write_text(told.plan_told(state, (), False)["toml"], encoding="utf-8")
-    assert load_plan(path) == state.file
-
-
-def test_a_plan_that_no_file_can_hold_has_none() -> None:
-    plan = hs.FDP(hs.tradeoff(hs.Gaussian(3)))
-    assert told.plan_told(State(PlanFile(plan=plan, delta=1e-5)), (), False)["toml"] is None

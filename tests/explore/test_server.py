@@ -139,16 +139,3 @@ def test_whoever_was_let_in_is_answered_line_by_line() -> None:
         assert json.loads((await ask("/report", VALUES, **key)).body) == {"refused": "not today"}
 
     visited(visit)
-
-
-def test_what_is_no_question_is_refused() -> None:
-    async def visit(door: server.Door, ask: Ask) -> None:
-        key = await let_in(door, ask)
-        for body in (b"", b"{", b"[]", b'{"values": 1}', b"[" * 900):
-            assert (await ask("/answers", body, **key)).code == 400
-        assert (await ask("/answers", b" " * 2000, **key)).code in (400, 413)
-        assert (await ask("/answers", **key)).code == 405
-        assert (await ask("/static/other.js", **key)).code == 404
-        assert (await ask("/nowhere", **key)).code == 404
-
-    visited(visit)

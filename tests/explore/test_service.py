@@ -9,7 +9,7 @@ import pytest
 
 import hockeystick as hs
 from hockeystick.explore import State
-from hockeystick.explore.lanes import Lane, Refused
+from hockeystick.explore.lanes import Lane
 from hockeystick.explore.service import Service
 from hockeystick.io import PlanFile
 from hockeystick.numerics.numerals import at_most
@@ -51,20 +51,6 @@ def test_every_part_is_the_library_answer() -> None:
     served(NINE, visit)
 
 
-def test_what_the_library_refuses_comes_in_its_own_words() -> None:
-    async def visit(service: Service) -> None:
-        found = await parts_of(service, sampling="shuffle")
-        assert "only Poisson sampling knows a rate without sizes" in found["plan"]["refused"]
-        found = await parts_of(service, noise_multiplier="much")
-        assert "noise_multiplier must be" in found["plan"]["refused"]
-        solved = await service.solve({}, "noise_multiplier", "two")
-        assert "epsilon must be" in solved["refused"]
-        assert "name must be one of" in (await service.solve({}, "delta", 2))["refused"]
-        assert isinstance(await service.report({"steps": -1}), Refused)
-
-    served(NINE, visit)
-
-
 def test_a_question_that_nobody_waits_for_is_stopped_and_the_next_is_answered() -> None:
     async def run() -> None:
         lane = Lane()
@@ -78,20 +64,3 @@ def test_a_question_that_nobody_waits_for_is_stopped_and_the_next_is_answered() 
             lane.stop()
 
     asyncio.run(run())
-
-
-def test_an_unexpected_failure_is_no_traceback_for_the_page(
-    capfd: pytest.CaptureFixture[str],
-) -> None:
-    async def run() -> None:
-        lane = Lane()
-        try:
-            assert await lane.ask(int, "x") == Refused(
-                "there is no answer: ValueError: invalid literal for int() with base 10: 'x'"
-            )
-            assert await lane.ask(abs, -3) == 3
-        finally:
-            lane.stop()
-
-    asyncio.run(run())
-    assert "Traceback" in capfd.readouterr().err

@@ -1,7 +1,4 @@
-"""The pictures of docs/gallery.md, made by the lines that the page shows.
-
-``make gallery`` makes them all anew and stores them; pages are seen by Chromium.
-"""
+"""The pictures of docs/gallery.md, made by the lines that the page shows."""
 
 from __future__ import annotations
 
@@ -64,10 +61,7 @@ def drawing(folder: Path) -> Iterator[None]:
 
 
 def is_same_picture(one: str, other: str) -> bool:
-    """Return whether two SVGs draw the same, to what no eye can see.
-
-    Of pictures by two releases of matplotlib, which place things otherwise, the words are compared.
-    """
+    """Return whether two SVGs draw the same, to what no eye can see."""
     if _by(one) != _by(other):
         return _WORDS.findall(one) == _WORDS.findall(other)
     texts, numbers = zip(*(_parts(picture) for picture in (one, other)), strict=True)

@@ -18,9 +18,7 @@ UNWRITTEN = {"FDP", "GOPA", "GossipAveraging", "MatrixFactorization"}
 
 
 @pytest.mark.parametrize("plan", EXAMPLES, ids=lambda plan: type(plan).__name__)
-def test_every_mechanism_is_read_from_the_text_that_python_shows_for_it(
-    plan: hs.Mechanism,
-) -> None:
+def test_every_mechanism_is_read_from_the_text_that_python_shows_for_it(plan: hs.Mechanism) -> None:
     if type(plan).__name__ in UNWRITTEN:
         with pytest.raises(PlanFileError):
             parse_plan(repr(plan))
@@ -55,10 +53,7 @@ def _stands_alone(text: str) -> bool:
     [
         ("Laplace(2)**3 @ Gaussian(4)", hs.Laplace(2) ** 3 @ hs.Gaussian(4)),
         ("(Laplace(2) @ Gaussian(4)) ** 3", (hs.Laplace(2) @ hs.Gaussian(4)) ** 3),
-        (
-            "Gaussian(1) @ Gaussian(2) @ Laplace(3)",
-            hs.Gaussian(1) @ hs.Gaussian(2) @ hs.Laplace(3),
-        ),
+        ("Gaussian(1) @ Gaussian(2) @ Laplace(3)", hs.Gaussian(1) @ hs.Gaussian(2) @ hs.Laplace(3)),
         (
             "Gaussian(1) @ (Gaussian(2) @ Laplace(3))",
             hs.Gaussian(1) @ hs.Gaussian(2) @ hs.Laplace(3),
@@ -103,7 +98,6 @@ def test_a_text_means_what_it_means_in_python(text: str, plan: hs.Mechanism) -> 
         ("DiscreteGaussian(3, sqrt(2))", "a record in 2 cells, each changed by 1"),
         ("Gaussian((-8) ** 0.5)", "cannot be computed"),
         ("Laplace(2) ** .5", "count must be an integer from 0 to 10^15; got 0.5"),
-        ("Laplace(2) + Laplace(3)", "is no plan: compose with @; write for example"),
         ("Laplace(1 / 0)", "'1 / 0' cannot be computed"),
         ("Laplace('a' / 2)", "\"'a'\" is no number"),
         (
@@ -111,15 +105,8 @@ def test_a_text_means_what_it_means_in_python(text: str, plan: hs.Mechanism) -> 
             "Gaussian: noise_multiplier must be a number >= 0 or inf; got -4",
         ),
         ("Laplace()", "Laplace needs scale, a number >= 0 or inf"),
-        (
-            "PoissonSubsampled(0.1, Gaussian(2))",
-            "inner, rate must be in this order: they are",
-        ),
+        ("PoissonSubsampled(0.1, Gaussian(2))", "inner, rate must be in this order: they are"),
         ("PoissonSubsampled(2, 0.1)", "inner must be a mechanism such as Gaussian(4); got 2"),
-        (
-            "Gaussian(noise=1)",
-            "unknown parameter 'noise' in Gaussian (did you mean 'noise_multiplier'",
-        ),
         ('FedSDP(100, 10000, 1000, 1, "poisson")', "takes nothing without a name; got 5 values"),
         ("Linear(end=1)", "'Linear' is no mechanism or notion"),
         ("Gaussian(4) @ 3", "'3' is no mechanism"),
@@ -134,11 +121,6 @@ def test_a_text_means_what_it_means_in_python(text: str, plan: hs.Mechanism) -> 
         ("Laplace(-None)", "'-None' is no number"),
         ("Laplace(" + "1" * 11_000 + ")", "at most 10000 characters"),
         ("Laplace(" + "1" * 5_000 + ")", "this is no plan"),
-        ("Laplace(\0)", "this is no plan; write for example"),
-        ("Gaussian(1) @ Laplace(1", "this is no plan: a ) is missing; write for example"),
-        ("JointGaussian([1, 2)", "this is no plan: a ] is missing; write for example"),
-        ("Laplace(1)) @ Gaussian(1)", "this is no plan: it has a ) too many; write for example"),
-        ("Laplace(1]", "this is no plan: a ) is missing; write for example"),
     ],
 )
 def test_nothing_else_is_read_and_the_error_says_what_is_wrong(text: str, reason: str) -> None:

@@ -4,8 +4,7 @@ from decimal import Decimal
 
 import pytest
 
-import hockeystick as hs
-from hockeystick.io import parse, parse_plan
+from hockeystick.io import parse
 
 
 @pytest.mark.parametrize(
@@ -21,11 +20,6 @@ def test_a_quotient_is_the_float_next_to_it(text: str, number: float) -> None:
 )
 def test_what_is_no_quotient_stays_a_text(text: str) -> None:
     assert parse(text) == text
-
-
-def test_a_number_in_quotes_is_told_to_go_without_them() -> None:
-    with pytest.raises(hs.errors.PlanFileError, match=r"\(write 60, without quotes\)"):
-        parse_plan("DPSGD(noise_multiplier=1, examples='60', batch_size=6, epochs=1)")
 
 
 def test_what_floats_cannot_hold_stays_exact() -> None:

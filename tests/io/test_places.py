@@ -2,7 +2,6 @@
 
 import pytest
 
-from hockeystick.cli.flags.from_json import toml_of
 from hockeystick.errors import PlanFileError
 from hockeystick.io.places import placed, said_at
 from hockeystick.io.plan_file import plan_in
@@ -52,49 +51,3 @@ def test_the_line_stands_before_what_is_wrong_with_it() -> None:
         plan_in(both.encode(), "x")
     with pytest.raises(PlanFileError, match=r"^x: \[\[release\]\] number 1 \(Laplace\): scale"):
         plan_in(text.replace("-3", "1").encode(), "x", numbers={"release[0].scale": -1})
-
-
-@pytest.mark.parametrize(
-    ("text", "line"),
-    [
-        ("release = [\n {mechanism = 'Laplace', scale = 1},\n {mechanism='Laplace', scale=-1}]", 3),
-        ("release = [\n {mechanism = 'Laplace', scale = 1},\n {mechanism='Laplace', scal=1}]", 3),
-        ("release = [\n {mechanism = 'Laplace', scale = 1},\n {scale = 1}]", 3),
-        ("release = [{mechanism = 'Laplace', repeat = -1, scale = 1}]", 1),
-        ("[[release]]\nmechanism = 'Laplace'\nscale = 1\n[[release.release]]\nscale = 1", 4),
-        ("[dpsgd]\nnoise_multiplier = 1\nrate = 0.1\nsteps = 9\ndpsgd.rate = 5", 5),
-        ("[[release]]\nmechanism = 'PoissonSubsampled'\nrate = 1\n[release.inner]\nscale = 1", 4),
-        (
-            "[[release]]\nmechanism = 'PoissonSubsampled'\nrate = 1\n[release.inner]\n"
-            "mechanism = 'Gaussian'",
-            4,
-        ),
-    ],
-)
-def test_a_table_has_a_line_however_it_is_written(text: str, line: int) -> None:
-    with pytest.raises(PlanFileError, match=rf"^x:{line}: "):
-        plan_in(text.encode(), "x")
-
-
-def test_a_line_is_told_only_where_one_place_alone_can_be_meant() -> None:
-    text = "release = [\n {mechanism = 'Laplace'},\n {}]"
-    with pytest.raises(PlanFileError, match=r"^x:2: \[\[release\]\] number 1 \(Laplace\) needs"):
-        plan_in(text.encode(), "x")
-    with pytest.raises(PlanFileError, match=r"^x: \[\[release\]\] number 2 needs mechanism"):
-        plan_in(text.replace("'},", "', scale = 1},").encode(), "x")
-
-
-@pytest.mark.parametrize(
-    ("text", "line"),
-    [
-        ('{"delta": 1e-6,\n "dpsgd": {"rate": 0.1,\n"steps": 9, "noise_multiplier": -1}}', ":3"),
-        ('{"release": [{"mechanism": "Laplace", "scale": 1},\n{"mechanism": "Lapl"}]}', ":2"),
-        ('{"release": [{"mechanism": "Laplace", "scale": 1},\n{"scale": 1}]}', ":2"),
-        ('{"release": [{"mechanism": "Laplace", "scale": 1},\n{}]}', ""),
-    ],
-)
-def test_the_tables_of_a_plan_file_in_json_have_lines_too(text: str, line: str) -> None:
-    for encoding in ("utf-8", "utf-16"):
-        told = line if encoding == "utf-8" else ""
-        with pytest.raises(PlanFileError, match=rf"^x{told}: \S+ "):
-            toml_of(text.encode(encoding), "x")

@@ -46,16 +46,6 @@ def test_a_file_can_say_everything(write: Write) -> None:
     )
 
 
-def test_a_table_alone_is_the_plan_itself(write: Write) -> None:
-    plan = load_plan(write("[dpsgd]\nrate = 0.01\nsteps = 9\nnoise_multiplier = inf")).plan
-    assert plan == hs.DPSGD(rate=0.01, steps=9, noise_multiplier=float("inf"))
-
-
-def test_a_release_alone_is_the_plan_itself(write: Write) -> None:
-    plan = load_plan(write("[[release]]\nmechanism = 'Gaussian'\nnoise_multiplier = 2")).plan
-    assert plan == hs.Gaussian(2)
-
-
 def test_repeat_0_releases_nothing(write: Write) -> None:
     text = "[[release]]\nmechanism = 'Gaussian'\nnoise_multiplier = 2\nrepeat = 0"
     assert load_plan(write(text)).plan == hs.Gaussian(2) ** 0
@@ -108,9 +98,17 @@ def test_an_encoder_is_a_table_of_its_kind(
     assert load_plan(write(nested)).plan == hs.PoissonSubsampled(plan, 0.5)
 
 
-def test_a_page_is_told_who_judges_it(write: Write) -> None:
-    page = write("\n<!DOCTYPE html>\n<html></html>")
-    with pytest.raises(
-        hs.errors.PlanFileError, match="no plan file: hockeystick verify judges a report"
-    ):
-        load_plan(page)
+TRAINING = "[dpsgd]\nrate = 0.01\nsteps = 100\nnoise_multiplier = 1\n"
+
+
+@pytest.mark.parametrize(
+    "text", [f"zebra = 1\n{TRAINING}", f"{TRAINING}zebra = 1\n"], ids=["top", "table"]
+)
+def test_a_key_that_no_table_has_is_refused(write: Write, text: str) -> None:
+    with pytest.raises(hs.errors.PlanFileError, match="unknown key 'zebra'"):
+        load_plan(write(text))
+
+
+def test_an_override_takes_the_place_of_a_value_of_the_file(write: Write) -> None:
+    plan = load_plan(write(TRAINING), {"rate": 0.02}).plan
+    assert plan == hs.DPSGD(rate=0.02, steps=100, noise_multiplier=1)

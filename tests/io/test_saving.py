@@ -29,11 +29,7 @@ ODD_NUMBERS = (0.1 + 0.2, 5e-324, 1e-310, math.inf, Fraction(1, 3), Fraction(0.1
 ODD_NAMES = ("1/2", "2**0.5", "log(2)", "inf", "", " a'b\"\\\n\t", "Größe")
 MADE_OF_FIELDS: Any = (hs.Mechanism, Schedule, RunCount)
 # What no text says: a set of parties, and what an encoder was made by.
-NO_TEXT = (
-    hs.mechanisms.GOPA,
-    hs.mechanisms.GossipAveraging,
-    hs.mechanisms.MatrixFactorization,
-)
+NO_TEXT = (hs.mechanisms.GOPA, hs.mechanisms.GossipAveraging, hs.mechanisms.MatrixFactorization)
 # What has no form in a file.
 IN_PYTHON_ONLY = (hs.FDP,)
 PLANS = (
@@ -104,7 +100,6 @@ def with_others(part: Any) -> Iterator[Any]:
 def test_odd_numbers_and_names_come_back_from_files_json_and_text(
     plan: hs.Mechanism, path: Path
 ) -> None:
-    """The same reading of each number, and so the same cost to any digit: ``repr`` tells both."""
     for one in (plan, *with_others(plan)):
         hs.save_plan(one, path)
         found = [hs.load_plan(path).plan, read_description(json.loads(json.dumps(describe(one))))]
@@ -145,14 +140,3 @@ def test_an_encoder_of_a_matrix_is_refused(path: Path) -> None:
         with pytest.raises(hs.errors.PlanFileError, match="encoder: no file can hold one made fr"):
             hs.save_plan(plan, path)
     assert not path.exists()
-
-
-def test_what_is_no_plan_is_refused(path: Path) -> None:
-    with pytest.raises(hs.errors.ParameterError, match="plan"):
-        hs.save_plan("plan", path)  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize("name", ["nowhere/plan.toml", "plan\0.toml"])
-def test_a_place_where_no_file_can_be_is_named(path: Path, name: str) -> None:
-    with pytest.raises(hs.errors.PlanFileError, match="cannot be written"):
-        hs.save_plan(TRAINING, path / name)

@@ -1,5 +1,6 @@
 """Runs that are reserved as a whole: one charge, one run, and never less than was released."""
 
+import os
 import signal
 from collections.abc import Callable
 from functools import partial
@@ -11,12 +12,7 @@ import pytest
 import hockeystick as hs
 from hockeystick.adapters.loop import Account
 from hockeystick.adapters.loop._account import first_steps
-from hockeystick.errors import (
-    BudgetExhausted,
-    IncompatibleError,
-    LedgerError,
-    ParameterError,
-)
+from hockeystick.errors import BudgetExhausted, IncompatibleError, LedgerError, ParameterError
 from hockeystick.ledger import EntryKind, ReservationState, ReservedRun
 from hockeystick.ledger.reservation import is_part
 from hockeystick.mechanisms import schedules
@@ -285,7 +281,6 @@ def test_a_run_finds_out_that_somebody_else_has_resolved_it(
 
 
 def test_the_first_close_decides(ledger: hs.Ledger, folder: Path) -> None:
-    """Who has left a run to others commits nothing: they may have counted more."""
     left = counted(account(ledger, folder / "journal"), 1)
     left.close(final=False)
     again = counted(account(ledger, folder / "journal"), 4)
@@ -406,3 +401,13 @@ def test_a_fork_leaves_a_run_without_waiting(ledger: hs.Ledger) -> None:
 def test_the_state_is_that_of_the_reservation(ledger: hs.Ledger) -> None:
     counted(account(ledger, None), 1).close()
     assert ledger.reservation("model").state is ReservationState.COMMITTED
+
+
+def test_another_process_neither_counts_nor_commits(
+    ledger: hs.Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = ReservedRun(ledger, "k").open("", hs.Gaussian(4.0).__pow__, 8)
+    monkeypatch.setattr(os, "getpid", lambda: 0)
+    for asked in (partial(run.add, 1), run.finish):
+        with pytest.raises(IncompatibleError, match="was forked from"):
+            asked()

@@ -1,5 +1,4 @@
 import datetime as dt
-from collections.abc import Callable
 
 import pytest
 
@@ -8,8 +7,6 @@ from hockeystick.reports import Findings, Subject, investigate
 
 DAY = dt.date(2026, 1, 31)
 TRAINING = hs.DPSGD(examples=10_000, batch_size=100, epochs=8, noise_multiplier=1.0)
-
-Find = Callable[..., Findings]
 
 
 @pytest.fixture(scope="session")

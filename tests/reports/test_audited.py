@@ -11,7 +11,6 @@ import hockeystick as hs
 from hockeystick.audit import Scores
 from hockeystick.reports import Subject, investigate, page
 from hockeystick.reports.audited import Audit, audited
-from hockeystick.reports.figures import figures
 
 pytest.importorskip("bokeh", reason="reports need Bokeh")
 pytest.importorskip("jinja2", reason="reports need Jinja2")
@@ -45,32 +44,9 @@ def test_the_page_says_whether_an_audit_refutes_the_plan(deviation: float, refut
     assert "scores.csv: 400 in, 400 out" in text
 
 
-def test_squares_bound_the_attack_from_above() -> None:
-    findings = investigate(subject(audit(0.4)))
-    assert findings.audited is not None
-    drawn = str(figures(findings)["trade-off"])
-    assert "'found'" in drawn
-    fnr = [1.0 - one.tpr for one in findings.audited.points]
-    curve = hs.tradeoff(PLAN)
-    below = [miss < curve(one.fpr) for miss, one in zip(fnr, findings.audited.points, strict=True)]
-    assert any(below), "the scores refute the plan"
-
-
-def test_a_page_without_an_audit_has_no_word_of_one() -> None:
-    text = page(investigate(subject(None)), DAY)
-    assert "audit" not in text.replace("bokeh", "").split("<script type=")[0].lower()
-
-
 def test_one_run_has_a_verdict_and_no_curve() -> None:
     found = audited(audit(0.3, in_one_run=True), plan=PLAN, delta=1e-5)
     assert found.is_refuted
     assert found.points == ()
     assert found.bound is not None
     assert found.bound.value > 0.0
-
-
-def test_something_must_be_asked() -> None:
-    with pytest.raises(hs.errors.ParameterError, match="delta must be given where no plan is"):
-        audited(audit(1.0))
-    with pytest.raises(hs.errors.ParameterError, match="threshold must be left out"):
-        audited(audit(1.0, in_one_run=True, threshold=0.5), delta=1e-5)

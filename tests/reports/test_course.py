@@ -3,12 +3,10 @@
 from itertools import pairwise
 from typing import Any
 
-import numpy as np
 import pytest
 
 import hockeystick as hs
 from hockeystick.reports import course_of
-from hockeystick.reports.course import _spread
 
 LOCAL = hs.federated.LocalTraining(examples=600, batch_size=16, noise_multiplier=2, local_steps=4)
 CLIENTS: dict[str, Any] = {
@@ -34,11 +32,7 @@ PLANS = [
     (hs.DPSGD(**OF_EPOCHS, epochs=3, extra=hs.Gaussian(9)), "epochs", [1, 2, 3]),
     (hs.federated.FedSDP(**CLIENTS, sampling="poisson"), "rounds", [1, 2, 3]),
     (hs.federated.FedCDP(**RECORDS, sampling="poisson"), "rounds", [1, 2, 3]),
-    (
-        hs.federated.FedAlphaCDP(**RECORDS, sampling="poisson", schedule=DECAY),
-        "rounds",
-        [1, 2, 3],
-    ),
+    (hs.federated.FedAlphaCDP(**RECORDS, sampling="poisson", schedule=DECAY), "rounds", [1, 2, 3]),
     (hs.federated.PriFedSync(clients=LOCAL, rounds=2), "rounds", [1, 2]),
     (hs.Gaussian(8) @ hs.Gaussian(9) ** 3 @ hs.Laplace(30) ** 2, "runs", [1, 2, 3]),
 ]
@@ -62,36 +56,6 @@ def test_the_last_stage_costs_what_the_plan_does_and_no_stage_less_than_one_befo
         assert before.estimate < now.estimate
 
 
-def test_a_schedule_is_cut_and_not_rescaled() -> None:
-    plan = hs.DPSGD(**OF_EPOCHS, epochs=5, schedule=DECAY)
-    course = course_of(plan, 10)
-    assert course is not None
-    for epochs, stage in course.stages:
-        assert isinstance(stage, hs.DPSGD)
-        assert stage.total_steps == 10 * epochs
-        np.testing.assert_array_equal(
-            stage.noise_multipliers, plan.noise_multipliers[: 10 * epochs]
-        )
-
-
-def test_a_batch_schedule_is_cut_and_not_rescaled() -> None:
-    plan = hs.DPSGD(**OF_EPOCHS, steps=4, batch_schedule=DECAY)
-    course = course_of(plan, 10)
-    assert course is not None
-    rates = hs.schedules.Linear(end=0.5).factors(4)
-    first = course.stages[1][1]
-    steps = [hs.PoissonSubsampled(hs.Gaussian(2), rate=0.1 * one) for one in rates[:2]]
-    expected = hs.epsilon(steps[0] @ steps[1], delta=1e-5)
-    assert hs.epsilon(first, delta=1e-5).upper == pytest.approx(expected.upper, rel=1e-9)
-
-
-def test_a_partial_last_batch_of_an_epoch_is_a_whole_step() -> None:
-    course = course_of(hs.DPSGD(examples=10, batch_size=4, epochs=3, noise_multiplier=1), 10)
-    assert course is not None
-    steps = [stage.total_steps for _, stage in course.stages if isinstance(stage, hs.DPSGD)]
-    assert steps == [3, 5, 8]
-
-
 def test_what_else_is_released_is_counted_in_full_from_the_start() -> None:
     extra = hs.Gaussian(noise_multiplier=3)
     for plan in (
@@ -104,30 +68,3 @@ def test_what_else_is_released_is_counted_in_full_from_the_start() -> None:
         expected = hs.epsilon(hs.DPSGD(**OF_EPOCHS, epochs=1) @ extra, delta=1e-5)
         first = hs.epsilon(course.stages[0][1], delta=1e-5)
         assert first.upper == pytest.approx(expected.upper, rel=1e-9)
-
-
-@pytest.mark.parametrize(
-    "plan",
-    [
-        hs.Gaussian(1),
-        hs.Gaussian(1) ** 1,
-        hs.Gaussian(1) ** 0,
-        hs.Gaussian(1) @ hs.Laplace(2),
-        hs.DPSGD(rate=0.0, steps=0, noise_multiplier=1),
-        hs.DPSGD(rate=0.1, steps=1, noise_multiplier=1),
-        hs.mechanisms.TreeAggregation(leaves=8, noise_multiplier=2),
-    ],
-)
-def test_one_release_has_no_stages(plan: hs.Mechanism) -> None:
-    assert course_of(plan, 10) is None
-
-
-@pytest.mark.parametrize("last", [0, 1, 2, 9, 10, 11, 60, 100, 14_063, 10**12])
-@pytest.mark.parametrize("most", [7, 25])
-def test_stages_are_few_and_reach_the_end(last: int, most: int) -> None:
-    spread = _spread(last, most)
-    assert len(spread) <= most + 1
-    assert spread == sorted(set(spread))
-    if last:
-        assert (spread[0], spread[-1]) == (1, last)
-        assert len(spread) >= min(last, most // 3)

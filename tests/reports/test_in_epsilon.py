@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from fractions import Fraction
 from pathlib import Path
 
-import mpmath
 import pytest
 
 import hockeystick as hs
-from hockeystick.ledger.amounts import downward, upward
+from hockeystick.ledger.amounts import downward
 from hockeystick.reports.in_epsilon import in_epsilon
 from hockeystick.reports.ledger_words import status_facts
 from hockeystick.reports.ledgered import rooms_of
@@ -20,22 +18,6 @@ pytest.importorskip("sqlalchemy", reason="ledgers need SQLAlchemy")
 
 def opened(folder: Path, budget: hs.notions.Notion, **how: object) -> hs.Ledger:
     return hs.Ledger(folder / "ledger.db", "data", budget, **how)  # type: ignore[arg-type]
-
-
-def test_of_mu_spent_is_proven_by_the_profile_of_a_gaussian(tmp_path: Path) -> None:
-    ledger = opened(tmp_path, hs.GDP(1.0))
-    ledger.step(hs.Gaussian(2.0), count=2)
-    found = in_epsilon(ledger.status, 1e-5)
-    assert found is not None
-    with mpmath.workdps(30):
-        for epsilon, mu in ((found.budget, 1), (found.spent, 1 / mpmath.sqrt(2))):
-            high, low = (mpmath.ncdf(-epsilon / mu + sign * mu / 2) for sign in (1, -1))
-            delta = high - mpmath.exp(epsilon) * low
-            assert delta <= mpmath.mpf("1e-5")
-            assert delta == pytest.approx(1e-5, rel=1e-6)
-    assert Fraction(found.left) <= Fraction(found.budget) - Fraction(found.spent)
-    assert found.left == pytest.approx(found.budget - found.spent)
-    assert in_epsilon(ledger.status, None) is None
 
 
 def test_at_one_order_each_further_release_adds_its_divergence_to_epsilon(tmp_path: Path) -> None:
@@ -63,31 +45,6 @@ def test_what_exceeds_the_delta_of_its_budget_proves_no_epsilon_there(tmp_path: 
     assert over.left == 0.0
 
 
-def test_epsilons_need_no_second_line(tmp_path: Path) -> None:
-    ledger = opened(tmp_path, hs.PureDP(1.0))
-    ledger.step(hs.PureDP(0.1))
-    found = in_epsilon(ledger.status, 0.5)
-    assert found is not None
-    assert (found.delta, found.spent, found.left) == (0.0, 0.1, 0.9)
-    assert "in epsilon" not in dict(status_facts(ledger.status, 1e-5))
-
-
-def test_what_is_left_comes_first_and_how_often_the_last_plan_fits_again(tmp_path: Path) -> None:
-    ledger = opened(tmp_path, hs.ApproxDP(2.0, 1e-6))
-    ledger.step(hs.Gaussian(20.0))
-    facts = dict(status_facts(ledger.status, rooms=(found := rooms_of(ledger.history()))))
-    assert list(facts)[:2] == ["left", "room for"]
-    assert facts["left"].endswith(" of 2 at delta 1e-06")
-    for _ in range(found[0].more):
-        ledger.step(hs.Gaussian(20.0))
-    with pytest.raises(hs.errors.BudgetExhausted, match="; fewer runs or more noise") as refused:
-        ledger.step(hs.Gaussian(20.0))
-    told = str(refused.value)
-    assert "with it all would cost epsilon 2.0" in told
-    assert "the budget is epsilon 2 at delta 1e-06" in told
-    assert "ApproxDP" not in told
-
-
 def test_what_a_next_one_of_each_kind_adds_is_what_it_adds(tmp_path: Path) -> None:
     training = hs.DPSGD(noise_multiplier=0.9, rate=0.01, steps=500)
     ledger = opened(tmp_path, hs.ApproxDP(7.0, 1e-6), expected=training)
@@ -113,28 +70,3 @@ def test_what_a_next_one_of_each_kind_adds_is_what_it_adds(tmp_path: Path) -> No
         facts["next release"]
         == f"covered where it adds at most {downward(before.left)} to the epsilon spent"
     )
-
-
-def test_prices_are_not_said_to_be_above_the_epsilon_of_a_plan_alone(tmp_path: Path) -> None:
-    ledger = opened(tmp_path, hs.ApproxDP(6.0, 1e-6), expected=hs.Gaussian(8.0) ** 20)
-    plan = hs.Laplace(2.0) ** 5
-    ledger.step(hs.Gaussian(8.0))
-    ledger.step(plan)
-    adds = rooms_of(ledger.history())[0].adds
-    assert adds is not None
-    assert adds < hs.epsilon(plan, 1e-7).lower
-    assert "which may be more or less" in dict(status_facts(ledger.status))["prices"]
-
-
-def test_five_kinds_are_told_the_latest_first(tmp_path: Path) -> None:
-    ledger = opened(tmp_path, hs.ZCDP(1.0))
-    for noise in range(10, 17):
-        ledger.step(hs.Gaussian(float(noise)))
-    rooms = rooms_of(ledger.history())
-    assert [one.mechanism for one in rooms] == [hs.Gaussian(float(k)) for k in range(16, 11, -1)]
-    assert rooms[0].adds is None
-    told = dict(status_facts(ledger.status, rooms=rooms))["room for"]
-    assert told.endswith(f": each costs rho {upward(1 / 512)}")
-    adds = rooms_of(ledger.history(), 1e-5)[0].adds
-    assert adds is not None
-    assert 0 < adds < hs.epsilon(hs.Gaussian(16.0), 1e-5).upper

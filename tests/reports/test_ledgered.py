@@ -11,9 +11,7 @@ from pathlib import Path
 import pytest
 
 import hockeystick as hs
-from hockeystick.ledger.amounts import amount, downward, upward
 from hockeystick.reports import Subject, investigate, page
-from hockeystick.reports.ledger_words import ledger_told
 from hockeystick.reports.ledgered import Ledgered, ledgered
 
 pytest.importorskip("bokeh", reason="reports need Bokeh")
@@ -67,37 +65,6 @@ def test_the_page_says_what_is_left_and_what_happened(ledger: hs.Ledger) -> None
         assert told in text, told
 
 
-def test_the_page_says_whether_the_budget_covers_the_plan(ledger: hs.Ledger) -> None:
-    assert "(rho 0.125) if it were reserved now: the budget covers it" in text_of(ledgered(ledger))
-    with ledger.reserve(PLAN, key="more"):
-        pass
-    assert "if it were reserved now: the budget does not cover it" in text_of(ledgered(ledger))
-    pure = hs.Ledger(ledger._book.database.shown, "pure", hs.PureDP(1.0))
-    assert "the budget cannot be charged for it" in text_of(ledgered(pure))
-
-
-def test_a_plan_that_is_charged_already_is_not_said_to_be_beyond_the_budget(
-    ledger: hs.Ledger,
-) -> None:
-    with ledger.reserve(PLAN, key="the last"):
-        pass
-    found = ledgered(ledger)
-    assert found.covers(PLAN)
-    assert found.verdict(PLAN).endswith("is charged for this plan, as the last")
-    assert not found.covers(hs.Gaussian(0.1))
-
-
-def test_what_would_be_reserved_is_what_is_said_to_be_covered(ledger: hs.Ledger) -> None:
-    for plan in (hs.Gaussian(1.6), hs.Gaussian(1.7), hs.PureDP(0.0), PLAN**2):
-        _, fits = ledgered(ledger).asked_for(plan)
-        try:
-            ledger.reserve(plan).release()
-        except hs.errors.BudgetExhausted:
-            assert not fits
-        else:
-            assert fits
-
-
 def test_a_damaged_ledger_is_shown_as_damaged(ledger: hs.Ledger, file: Path) -> None:
     change(file, "UPDATE hockeystick_entries SET price = '[\"1/0\"]' WHERE seq = 1")
     found = ledgered(ledger)
@@ -106,79 +73,3 @@ def test_a_damaged_ledger_is_shown_as_damaged(ledger: hs.Ledger, file: Path) -> 
     assert "Not sound : do not rely on its numbers" in text
     assert "entry 1: it was changed: its hash is another one" in text
     assert "cannot be read" in text
-
-
-def test_a_head_that_was_noted_is_looked_for(ledger: hs.Ledger) -> None:
-    assert ledgered(ledger, head=ledger.status.head).check.sound
-    assert not ledgered(ledger, head=f"2:{'0' * 64}").check.sound
-
-
-def test_of_many_entries_the_latest_are_shown(ledger: hs.Ledger) -> None:
-    found = ledgered(ledger)
-    many = Ledgered(status=found.status, entries=found.entries * 100, check=found.check)
-    told = ledger_told(many, PLAN)
-    assert (len(told.entries), told.left_out) == (200, 100)
-
-
-def test_at_one_order_prices_are_divergences_that_add_up(file: Path) -> None:
-    made = hs.Ledger(file, "images", hs.ApproxDP(8.0, 1e-5), expected=hs.Gaussian(8.0) ** 20)
-    order = made.status.order
-    assert order is not None
-    for _ in range(2):
-        made.reserve(hs.Gaussian(8.0))
-    made.reserve(hs.ApproxDP(0.0, 1e-7))
-    told = ledger_told(ledgered(made), hs.Gaussian(8.0))
-    one, two = (f"divergence {upward(k * order / 128)} at order {order:g}" for k in (1, 2))
-    assert [line.price for line in told.entries[1:3]] == [one, one]
-    assert [line.spent for line in told.entries[1:3]] == [one, two]
-    assert told.entries[3].price == f"divergence 0 at order {order:g} and delta 1e-07"
-    adds = f"adds epsilon {upward(order / 128)} to what is spent ({one})"
-    assert told.facts[-1] == ("this plan", f"{adds} if it were reserved now: the budget covers it")
-
-
-def test_a_cap_says_that_the_guarantee_is_that_of_the_whole(ledger: hs.Ledger) -> None:
-    shown = ledger._book.database.shown
-    cap = hs.Ledger(shown, "census/team", hs.ZCDP(rho=0.1), within="census")
-    text = text_of(ledgered(cap))
-    assert "Cap within census" in text
-    assert "the guarantee is that of the whole" in text
-
-
-def test_a_page_without_a_ledger_has_no_word_of_one() -> None:
-    assert "ledger" not in text_of(None).lower()
-
-
-@pytest.mark.parametrize(
-    ("value", "low", "high"),
-    [
-        (0.1, "0.1", "0.1"),
-        (0.3, "0.3", "0.3"),
-        (1.23456789, "1.23456", "1.23457"),
-        (5e-7, "5e-07", "5e-07"),
-        (float("inf"), "inf", "inf"),
-        (0.0, "0", "0"),
-    ],
-)
-def test_numbers_are_rounded_as_the_decimals_they_print_as(
-    value: float, low: str, high: str
-) -> None:
-    assert (downward(value), upward(value)) == (low, high)
-
-
-@pytest.mark.parametrize(
-    ("notion", "told"),
-    [
-        (hs.PureDP(0.5), "epsilon 0.5"),
-        (hs.ApproxDP(0.5, 1e-6), "epsilon 0.5 at delta 1e-06"),
-        (hs.TCDP(0.5, 8), "rho 0.5 up to order 8"),
-        (hs.GDP(0.5), "mu 0.5"),
-        (hs.RenyiDP({2: 0.5}), "divergence 0.5 at order 2"),
-        (
-            hs.RenyiDP({2: 0.5, 3: 0.6, 4: 0.7, 5: 0.8}),
-            "divergence 0.5 at order 2, 0.6 at order 3, 0.7 at order 4 and 1 more",
-        ),
-    ],
-    ids=str,
-)
-def test_guarantees_in_a_few_words(notion: hs.notions.Notion, told: str) -> None:
-    assert amount(notion, upward) == told

@@ -1,23 +1,16 @@
 """The page has the numbers, rounded to their safe side, and loads nothing."""
 
-import hashlib
 import json
-import math
 import re
-import sys
 from dataclasses import replace
 from decimal import Decimal
 from html.parser import HTMLParser
-from itertools import pairwise
 
 import pytest
 
 import hockeystick as hs
 from hockeystick import verifier
-from hockeystick.answers import load_answer, protected, titled
 from hockeystick.reports import Findings, Subject, investigate, page
-from hockeystick.reports.page import unbroken
-from hockeystick.reports.words import per_cent, told
 from tests.reports.conftest import DAY, TRAINING
 
 pytest.importorskip("bokeh", reason="reports need Bokeh")
@@ -93,69 +86,6 @@ def test_the_interval_on_the_page_contains_the_answer(parsed: Parsed) -> None:
     assert Decimal(answer.upper) <= Decimal(shown[2])
 
 
-def test_the_page_says_what_a_reviewer_must_know(parsed: Parsed, found: Findings) -> None:
-    expected = (
-        "A training run",
-        "2026-01-31",
-        "DP-SGD on 10,000 examples",
-        TRAINING.steps_rule.removeprefix("steps = "),
-        "Neighbouring data sets differ by one example added or removed.",
-        "add-remove",
-        "Somebody, somewhere",
-        "A note",
-        "At FPR 1 %, no attack finds more than",
-        "After 4 epochs, epsilon is at most",
-        "contour: exact contour integral",
-        "hockeystick epsilon plan.toml",
-        "delta = 1e-5",
-        hashlib.sha256(b"delta = 1e-5\n").hexdigest(),
-        hs.__version__,
-        *TRAINING.assumptions,
-        *(row.accountant for row in found.rows),
-    )
-    for words in expected:
-        assert words in parsed.words
-
-
-def test_each_accountant_is_labelled_and_what_is_too_small_says_so(parsed: Parsed) -> None:
-    words = parsed.words
-    assert re.search(r"contour exact [\d.]+ from [\d.]+ to [\d.]+ best proven", words)
-    assert re.search(r"rdp bound [\d.]+ from [\d.]+ to [\d.]+ 1.\d+ times", words)
-    below = r"gdp approximation about [\d.]+ nothing is proven 0.\d+ times: too small"
-    assert re.search(below, words)
-
-
-def test_nothing_is_loaded_from_anywhere(text: str, parsed: Parsed) -> None:
-    assert all(one.startswith(("#", "data:")) for one in parsed.loaded)
-    assert "default-src 'none'" in text
-    own = text.replace(max(parsed.scripts, key=len), "")
-    assert not re.search(r"https?:|@import|url\(", own)
-
-
-def test_the_outline_is_in_order_and_every_link_has_its_place(parsed: Parsed) -> None:
-    headings = [int(tag[1]) for tag in parsed.tags if re.fullmatch("h[1-6]", tag)]
-    assert headings[0] == 1
-    assert headings.count(1) == 1
-    assert all(now - before <= 1 for before, now in pairwise(headings))
-    assert len(parsed.ids) == len(set(parsed.ids))
-    assert {one[1:] for one in parsed.loaded if one.startswith("#")} <= set(parsed.ids)
-    assert parsed.tags.count("table") == parsed.tags.count("caption") > 3
-    assert parsed.tags.count("figure") == parsed.tags.count("figcaption") == 5
-    assert parsed.tags.count("input") == len(TRAINING.assumptions)
-
-
-def test_the_same_findings_and_day_give_the_same_page(found: Findings, text: str) -> None:
-    assert page(found, DAY) == text
-    again = investigate(found.subject)
-    assert page(again, DAY) == text
-
-
-def test_the_curves_have_the_proven_points(parsed: Parsed, found: Findings) -> None:
-    content = json.dumps(items(parsed))
-    for point in (*found.by_delta, *found.by_epsilon, *found.spent):
-        assert json.dumps(point.upper) in content
-
-
 def test_what_a_file_says_cannot_become_part_of_the_page(found: Findings) -> None:
     subject = replace(
         found.subject,
@@ -194,110 +124,6 @@ def test_the_ends_of_the_scale_have_their_page(plan: hs.Mechanism, delta: float,
     assert "NaN" not in json.dumps(items(edge))
 
 
-def test_without_a_trade_off_function_or_a_title_the_page_says_so(found: Findings) -> None:
-    without = replace(
-        found,
-        attack=None,
-        no_attack="nobody knows",
-        subject=replace(found.subject, title=None, file_name=None, file_content=None, commands=()),
-    )
-    words = Parsed(page(without, DAY)).words
-    assert "This is not known: nobody knows" in words
-    assert f"<h1>{titled(without.subject.plan)}</h1>" in page(without, DAY)
-    assert "SHA-256" not in words
-
-
-def test_a_band_is_spoken_of_where_the_ends_differ(found: Findings, text: str) -> None:
-    assert "The band lies" not in text
-    apart = [replace(one, lower=0.5 * one.upper) for one in found.by_delta]
-    wide = Parsed(page(replace(found, by_delta=tuple(apart)), DAY))
-    assert "The band lies between the proven ends." in wide.words
-    assert "VArea" in json.dumps(items(wide))
-
-
-def test_a_ratio_never_hides_a_number_below_the_truth(found: Findings) -> None:
-    rows = {row.accountant: row for row in told(found).rows}
-    assert rows["gdp"].is_below
-    assert not rows["rdp"].is_below
-    assert rows["contour"].verdict == "best proven"
-
-
-def test_an_estimate_between_the_proven_ends_is_not_called_proven(found: Findings) -> None:
-    rows = [row for row in found.rows if row.accountant in ("gdp", "zcdp")]
-    answer = next(row.answer for row in rows if row.accountant == "gdp")
-    assert isinstance(answer, hs.Approximate)
-    inside = replace(found.answer, lower=0.5, estimate=answer.value, upper=answer.value)
-    around = replace(found, answer=inside, rows=tuple(rows))
-    by_name = {row.accountant: row for row in told(around).rows}
-    assert by_name["gdp"].verdict == "between the proven ends"
-    assert not by_name["gdp"].is_below
-
-
-def test_accountants_without_an_answer_come_last_in_their_order(found: Findings) -> None:
-    names = [row.accountant for row in told(found).rows]
-    answered = [row.accountant for row in found.rows if row.answer is not None]
-    others = [row.accountant for row in found.rows if row.answer is None]
-    assert answered
-    assert others
-    assert names == answered + others
-
-
-def test_an_infinite_bound_is_no_bound(found: Findings) -> None:
-    infinite = hs.Certified(0, 1, math.inf, quantity="epsilon", accountant="rdp")
-    rows = [replace(row, answer=infinite) for row in found.rows if row.accountant == "rdp"]
-    (row,) = told(replace(found, rows=tuple(rows))).rows
-    assert (row.number, row.verdict) == ("inf", "no bound")
-
-
-@pytest.mark.parametrize(
-    ("plan", "beginning"),
-    [
-        (TRAINING, "Neighbouring data sets differ by one example"),
-        (
-            hs.federated.FedSDP(
-                noise_multiplier=6,
-                total_clients=100,
-                clients_per_round=10,
-                rounds=3,
-                sampling="poisson",
-            ),
-            "What is protected is a client",
-        ),
-        (hs.Gaussian(1), "The plan is described for any two data sets"),
-    ],
-)
-def test_the_unit_of_privacy_is_the_plans_own(plan: hs.Mechanism, beginning: str) -> None:
-    assert protected(plan).startswith(beginning)
-
-
-@pytest.mark.parametrize(
-    ("number", "shown"),
-    [("0.5", "50 %"), ("1", "100 %"), ("0", "0 %"), ("0.0402065", "4.02065 %"), ("1e-9", "1e-7 %")],
-)
-def test_per_cent_keeps_the_digits(number: str, shown: str) -> None:
-    assert per_cent(number) == shown
-
-
-def test_numbers_stay_in_one_line_and_their_text_is_what_it_was() -> None:
-    for written, kept in (
-        ("at delta = 1e-05, at FPR 1 %.", ["1e-05", "1 %"]),
-        ("[1.5e-07, 2E3] and 3.25e-10 % of 60,000 %", ["1.5e-07", "3.25e-10 %", "60,000 %"]),
-        ("a1e-5 b.2 % 10^-5 2026-01-31 &#39;5 per cent", []),
-    ):
-        made = unbroken(f"<p title='{written}'>{written}</p>")
-        assert re.findall('<span class="unbroken">(.*?)</span>', made) == kept
-        assert re.sub("</?span[^>]*>", "", made) == f"<p title='{written}'>{written}</p>"
-    for left in ("<script>1e-05 < 2</script>", "<title>1e-05</title>", "<style>1e-05 %</style>"):
-        assert unbroken(left) == left
-
-
-def test_the_page_holds_the_answer_for_the_verifier(found: Findings, text: str) -> None:
-    assert json.loads(load_answer(text)) == found.document
-    hostile = replace(found, document={**(found.document or {}), "title": HOSTILE})
-    assert json.loads(load_answer(page(hostile, DAY)))["title"] == HOSTILE
-    assert "alert(1)</script>" not in page(hostile, DAY)
-
-
 CHECK = verifier.Check(claim="delta(1.5) <= 1e-05, remove", ball="[2e-5 +/- 1e-20]", holds=False)
 VERDICTS = [
     (verifier.Verdict(status="verified", reason="", checks=()), "verified: each of these claims"),
@@ -325,9 +151,3 @@ def test_the_page_says_what_the_verifier_says(
     assert ("Verified by a second program" in words) == (status == "verified")
     for check in () if verdict is None else verdict.checks:
         assert f"{check.claim} {check.ball} no" in words
-
-
-def test_a_missing_library_is_named(found: Findings, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "jinja2", None)
-    with pytest.raises(hs.HockeystickError, match=r"install 'hockeystick\[report\]'"):
-        page(found, DAY)

@@ -1,18 +1,14 @@
 """`hs.report` makes the page that the command writes."""
 
-import datetime as dt
 import html
-import re
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import hockeystick as hs
-from hockeystick import verifier
-from hockeystick.errors import ParameterError
 from hockeystick.io import PlanFile, load_plan
-from hockeystick.reports import Audit, Report, day_of_build
+from hockeystick.reports import Audit, Report
 from tests.reports.conftest import DAY
 
 pytest.importorskip("bokeh", reason="reports need Bokeh")
@@ -50,14 +46,6 @@ def test_the_page_is_saved_and_its_plan_file_gives_the_answer_again(
     assert str(made.findings.decision) == "meets"
 
 
-def test_a_notebook_shows_the_page_in_a_frame_that_holds_it_whole(made: Report) -> None:
-    frame = r'<iframe [^>]*sandbox="allow-scripts"[^>]* srcdoc="([^"]*)"></iframe>'
-    framed = re.fullmatch(frame, made._repr_html_())
-    assert framed is not None
-    assert html.unescape(framed[1]) == made.html
-    assert repr(made) == f"<report: {hs.epsilon(FILE.plan, delta=1e-5)}>"
-
-
 def test_the_scores_and_the_ledger_are_on_the_page(tmp_path: Path) -> None:
     took_part = np.arange(200) % 2 == 1
     scores = hs.audit.Scores(took_part.astype(float), took_part)
@@ -73,29 +61,3 @@ def test_the_scores_and_the_ledger_are_on_the_page(tmp_path: Path) -> None:
     assert made.findings.audited.is_refuted
     assert "census" in made.html
     assert len(made.findings.subject.commands) == 1
-
-
-def test_the_day_is_that_of_the_build(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SOURCE_DATE_EPOCH", "86400")
-    assert day_of_build() == dt.date(1970, 1, 2)
-
-
-def test_a_missing_delta_is_asked_for_with_one_that_is_sensible() -> None:
-    plan = hs.DPSGD(examples=50_000, batch_size=500, epochs=1, noise_multiplier=1)
-    with pytest.raises(ParameterError, match="from 0 to 1; for 50,000 examples, 1e-06 or less"):
-        hs.report(plan)
-    with pytest.raises(ParameterError, match="budget_epsilon"):
-        hs.report(plan, delta=1e-6, budget_epsilon=-1)
-
-
-def test_a_plan_that_no_file_can_hold_has_a_page_all_the_same() -> None:
-    made = hs.report(hs.FDP(hs.tradeoffs.GaussianTradeOff(mu=1.0)), delta=1e-5)
-    subject = made.findings.subject
-    assert (subject.file_content, subject.commands) == (None, ())
-
-
-def test_what_was_verified_is_verified_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    verdict = verifier.Verdict(status="verified", reason="", checks=())
-    monkeypatch.setattr(verifier, "verify", lambda text: verdict)
-    commands = hs.report(FILE, verify=True, date=DAY).findings.subject.commands
-    assert commands[1] == "hockeystick report plan.toml --delta 1e-05 --verify -o report.html"

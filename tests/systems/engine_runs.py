@@ -1,7 +1,4 @@
-"""Small runs of each system on either engine; those on Flower in a process of their own.
-
-python -m tests.systems.engine_runs FILE
-"""
+"""Small runs of each system on either engine; those on Flower in a process of their own."""
 
 import pickle
 import sys

@@ -22,10 +22,7 @@ def program(name: str, folder: Path = FOLDER) -> Any:
 
 
 def without(data: Any, client: int, record: int | None = None) -> Any:
-    """Return shards in which a client, or one of its records, contributes nothing; none for -1.
-
-    Features of zero, the last column included, have a gradient of zero.
-    """
+    """Return shards in which a client, or one of its records, contributes nothing; none for -1."""
     if client < 0:
         return data
     rows, labels = data.clients[client]

@@ -65,35 +65,6 @@ def test_scores_that_contradict_a_plan_end_with_status_1(
     assert all(sentence in words for sentence in verdict.assumptions)
 
 
-def test_scores_that_do_not_say_that_they_prove_no_privacy(
-    run: Run, write: Write, file: Callable[..., str]
-) -> None:
-    status, out, err = run("audit", file(AS_PLANNED), "--plan", write(PLAN))
-    words = in_words(out)
-    assert (status, err) == (0, "")
-    assert "verdict consistent at confidence 0.95" in words
-    assert "This is no proof of privacy" in words
-    assert "found" not in words, "no delta is known"
-
-
-def test_without_a_plan_a_bound_is_printed(run: Run, file: Callable[..., str]) -> None:
-    status, out, _ = run("audit", file(HALF_THE_NOISE), "--delta", "1e-5", "--confidence", "0.99")
-    bound = hs.audit.lower_epsilon(**scores(HALF_THE_NOISE), delta=1e-5, confidence=0.99)
-    words = in_words(out)
-    assert status == 0
-    assert bound.value > 1.0
-    assert f"epsilon at least {str(bound.value)[:6]}" in words
-    assert "with confidence 0.99" in words
-    assert "how much more, an attack cannot show" in words
-
-
-def test_an_attack_that_finds_nothing_says_so(run: Run, file: Callable[..., str]) -> None:
-    status, out, _ = run("audit", file(AS_PLANNED, shift=0.0), "--delta", "1e-5")
-    assert status == 0
-    assert "epsilon at least 0 at delta" in in_words(out)
-    assert "found nothing, which does not show that there is nothing to find" in in_words(out)
-
-
 def test_one_run_is_audited_as_one(run: Run, write: Write, file: Callable[..., str]) -> None:
     given = file(HALF_THE_NOISE)
     status, out, _ = run("audit", given, "--plan", write(WITH_DELTA), "--one-run", "--json")
@@ -142,30 +113,3 @@ def test_wrong_input_is_one_line(
     status, out, err = run("audit", file(AS_PLANNED), *arguments)
     assert (status, out, err.count("\n")) == (2, "", 1)
     assert message in err
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        ("score,included\n1,1\n2,1\n", "scores_out must be"),
-        ("score,included\nnan,1\n2,0\n", "scores_in must be"),
-        ("score,included\n", "scores_in must be"),
-        ("score\n1\n", "must have columns 'score' and 'included'"),
-    ],
-)
-def test_scores_that_cannot_be_audited_are_told(
-    run: Run, tmp_path: Path, content: str, message: str
-) -> None:
-    path = tmp_path / "scores.csv"
-    path.write_text(content, encoding="utf-8")
-    status, out, err = run("audit", str(path), "--delta", "1e-5")
-    assert (status, out, err.count("\n")) == (2, "", 1)
-    assert message in err
-
-
-def test_three_scores_give_the_vacuous_bound(run: Run, tmp_path: Path) -> None:
-    path = tmp_path / "scores.csv"
-    path.write_text("score,included\n3,1\n2,1\n1,0\n", encoding="utf-8")
-    status, out, _ = run("audit", str(path), "--delta", "1e-5")
-    assert status == 0
-    assert "epsilon at least 0 at delta" in in_words(out)

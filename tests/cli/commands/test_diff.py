@@ -56,14 +56,6 @@ def test_both_are_asked_at_the_same_delta(run: Run, files: tuple[str, str]) -> N
     assert "delta must be given" in run("diff", "Laplace(1)", "Laplace(2)").err
 
 
-def test_plans_for_other_neighbours_are_told_apart(run: Run, files: tuple[str, str]) -> None:
-    Path(files[1]).write_text(TRAINING.format("1e-5", 2) + "adjacency = 'zero-out'\n")
-    assert (
-        "neighbours differ, add-remove and"
-        in json.loads(run("diff", *files, "--json").out)["caution"]
-    )
-
-
 @pytest.mark.parametrize(
     ("first", "second", "sign"),
     [

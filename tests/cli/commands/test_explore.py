@@ -7,8 +7,6 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable
-from contextlib import closing
-from socket import socket
 
 import pytest
 
@@ -41,23 +39,6 @@ def test_a_missing_library_is_one_line(
         "hockeystick: the page needs Bokeh, Jinja2 and Tornado: pip install 'hockeystick[report]'\n"
     )
     assert run("explore", "--no-browser") == (2, "", said)
-
-
-def test_the_help_shows_how_to_begin(run: Run) -> None:
-    status, out, _ = run("explore", "--help")
-    assert status == 0
-    assert "hockeystick explore plan.toml" in out
-
-
-def test_a_port_that_is_taken_is_one_line(run: Run) -> None:
-    pytest.importorskip("bokeh", reason="the page needs Bokeh")
-    with closing(socket()) as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
-        port = taken.getsockname()[1]
-        status, out, err = run("explore", "--no-browser", "--port", str(port))
-    said = f"hockeystick: cannot serve at port {port}: Address already in use\n"
-    assert (status, out, err) == (2, "", said)
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])

@@ -1,7 +1,4 @@
 import io
-import re
-import sys
-import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -41,24 +38,6 @@ def test_every_mechanism_and_notion_has_a_template(name: str) -> None:
     assert plain.get(name, f'mechanism = "{name}"') in text
 
 
-def test_a_mechanism_is_found_by_other_names_as_well(run: Run) -> None:
-    status, out, err = run("init", "-", "--like", "DP-FedAvg")
-    assert (status, err) == (0, "")
-    assert 'mechanism = "FedSDP"' in out
-
-
-def test_what_is_given_is_copied(run: Run, tmp_path: Path) -> None:
-    path = tmp_path / "a.toml"
-    path.write_text("delta = 1e-6 # small\n[[release]]\nmechanism = 'Laplace'\nscale = 2\n")
-    assert run("init", "-", "--like", str(path)).out == path.read_text()
-    written = tomllib.loads(run("init", "-", "--like", "Laplace(2)**3").out)
-    assert written["release"] == [{"mechanism": "Laplace", "scale": 2.0, "repeat": 3}]
-    assert "a plan file, what --json printed" in " ".join(run("init", "--help").out.split())
-    status, out, err = run("init", "-", "--like", "Laplas")
-    assert (status, out) == (2, "")
-    assert "(did you mean 'Laplace'?)" in err
-
-
 PLANS = (
     "Laplace(2)**5",
     "DPSGD(examples=250000, batch_size=1000, epochs=20, noise_multiplier=0.9) @ Gaussian(4)**2",
@@ -93,58 +72,3 @@ def test_a_plan_that_is_written_out_becomes_a_file_with_title_delta_and_comments
 def _nested(lines: list[str]) -> int | None:
     """Return where the first table within a release begins: its keys have no comments."""
     return next((at for at, one in enumerate(lines) if one.startswith("[release.")), None)
-
-
-def test_questions_fill_the_template_in(
-    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = tmp_path / "asked.toml"
-    assert "--ask needs a terminal" in run("init", str(path), "--ask").err
-    monkeypatch.setattr(sys, "stdin", Terminal("1000\n0\n50\n3\n\n\n"))
-    status, _, err = run("init", str(path), "--ask")
-    assert (status, "batch_size must be an integer from 1" in err) == (0, True)
-    table = tomllib.loads(path.read_text(encoding="utf-8"))
-    assert table["delta"] == 0.0001
-    assert {key: table["dpsgd"].get(key) for key in ("examples", "batch_size", "epochs")} == {
-        "examples": 1000,
-        "batch_size": 50,
-        "epochs": 3,
-    }
-    assert "noise_multiplier" not in table["dpsgd"]
-    solved = run("solve", str(path), "--epsilon", "2")
-    assert "least noise_multiplier" in solved.out
-
-
-def test_a_file_that_is_no_plan_file_is_refused(run: Run, tmp_path: Path) -> None:
-    status, out, err = run("init", str(tmp_path / "plan.txt"))
-    assert (status, out) == (2, "")
-    assert "FILE must be a file name that ends in .toml" in err
-
-
-def test_all_mechanisms_and_notions_are_listed(run: Run) -> None:
-    status, out, err = run("init", "--list")
-    assert (status, err) == (0, "")
-    named = {line.strip().partition(":")[0] for line in out.splitlines() if line[:2] == "  "}
-    assert named == {*RELEASES, "FDP"}
-    status, out, err = run("init", "x.toml", "--list")
-    assert (status, out) == (2, "")
-    assert "takes nothing else" in err
-
-
-@pytest.mark.parametrize("command", [("init", "--like", "FDP"), ("epsilon", "fdp")])
-def test_what_no_file_can_hold_is_said_to_be_for_python(
-    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    status, out, err = run(*command)
-    assert (status, out, list(tmp_path.iterdir())) == (2, "", [])
-    assert "FDP states a trade-off function, which no plan file and no text can hold" in err
-    assert "use it in Python, hs.FDP(...); of guarantees, they hold PureDP, ApproxDP" in err
-    line = next(one for one in run("init", "--list").out.splitlines() if "FDP:" in one)
-    assert line.endswith("In Python only.")
-
-
-def test_the_comments_of_a_template_have_no_words_of_python() -> None:
-    texts = "".join(map(template_of, RELEASES))
-    assert not re.search(r"# .*(None for|in a tuple|a Fraction is kept)", texts)
-    assert "in (0, 1]; left out: 1/(1 + e^(epsilon/2))" in texts

@@ -7,8 +7,6 @@ import hashlib
 import io
 import json
 import sqlite3
-import subprocess
-import sys
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -16,9 +14,6 @@ from pathlib import Path
 import pytest
 
 import hockeystick as hs
-from hockeystick.cli.flags.of_ledgers import VARIABLE
-from hockeystick.ledger import EntryKind
-from hockeystick.ledger.amounts import downward, upward
 
 Run = Callable[..., tuple[int, str, str]]
 Write = Callable[[str | bytes], str]
@@ -36,30 +31,6 @@ def change(file: Path, statement: str) -> None:
     with closing(sqlite3.connect(file)) as connection:
         connection.execute(statement)
         connection.commit()
-
-
-def test_what_is_opened_is_shown_and_stays(run: Run, file: Path) -> None:
-    for _ in range(2):
-        status, out, err = run("ledger", "init", "census", "--budget", "ZCDP(rho=0.3)")
-        assert (status, err) == (0, "")
-        assert "budget rho 0.3" in words(out)
-        assert "left rho 0.3 of rho 0.3" in words(out)
-    status, out, err = run("ledger", "init", "census", "--budget", "ZCDP(rho=0.4)")
-    assert (status, out) == (2, "")
-    assert "what is fixed in advance stays" in err
-    assert hs.Ledger(file, "census").status.entries == 1
-
-
-def test_the_delta_of_the_next_release_is_told_from_that_of_the_budget(
-    run: Run, file: Path
-) -> None:
-    own = "a delta of its own: the budget's, 1e-05, is for all releases and the slack together"
-    out = run("ledger", "init", "census", "--budget", "ApproxDP(3, 1e-5)")[1]
-    assert f"next release at most epsilon 3 at delta 5e-06, {own}" in words(out)
-    assert run("ledger", "init", "other", "--budget", "ZCDP(1)")[0] == 0
-    told = "remaining: what the next release may cost, at a delta of its own; the budget's is for"
-    assert told in words(run("ledger", "status")[1])
-    assert "a delta of its own" not in run("ledger", "status", "other")[1]
 
 
 def test_all_terms_reach_the_ledger(run: Run, write: Write, file: Path) -> None:
@@ -144,24 +115,6 @@ def test_a_part_is_committed_by_the_flags_of_a_plan(run: Run, write: Write, file
     assert (last.costs[0], last.note) == (full * 400 / 1000, "early")
 
 
-def test_without_a_plan_all_of_it_is_committed(run: Run, plan: str, opened: Path) -> None:
-    run("ledger", "reserve", "census", plan, "--key", "k")
-    told = json.loads(run("ledger", "commit", "census", "k", "--by", "bea", "--json")[1])
-    assert (told["state"], told["datasets"]) == ("committed", ["census"])
-    last = hs.Ledger(opened, "census").history()[-1]
-    assert (last.kind, last.by, last.mechanism) == (EntryKind.COMMIT, "bea", QUARTER)
-
-
-@pytest.mark.parametrize("word", ["commit", "release"])
-def test_a_note_that_is_no_text_ends_with_status_2(
-    run: Run, plan: str, opened: Path, word: str
-) -> None:
-    run("ledger", "reserve", "census", plan, "--key", "k")
-    status, out, err = run("ledger", word, "census", "k", "--note", "\udcff")
-    assert (status, out, err.count("\n")) == (2, "", 1)
-    assert "note must be a text" in err
-
-
 def test_what_is_given_back_counts_no_more(run: Run, plan: str, opened: Path) -> None:
     run("ledger", "reserve", "census", plan, "--key", "k")
     assert run("ledger", "release", "census", "k", "--note", "n") == (0, "k: released\n", "")
@@ -182,47 +135,6 @@ def test_several_datasets_are_charged_together(run: Run, plan: str, opened: Path
         assert f"{name}\n  {hs.Ledger(opened, name).status.head}\n" in out
 
 
-def test_budgets_without_a_delta_are_shown_in_epsilon_at_one_that_is_named(
-    run: Run, plan: str, opened: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    run("ledger", "reserve", "census", plan, "--key", "k")
-    asks = "ledger status --delta 1e-6 shows it"
-    assert asks in words(run("ledger", "status", "census")[1])
-    most, spent = (hs.convert(hs.ZCDP(rho), hs.ApproxDP, delta=1e-5).epsilon for rho in (0.5, 0.25))
-    numbers = (upward(spent), downward(most - spent), upward(most))
-    told = "in epsilon {} spent and {} left of {}, at delta 1e-05".format(*numbers)
-    shown = words(run("ledger", "status", "census", "--delta", "1e-5")[1])
-    assert told in shown
-    assert asks not in shown
-    history = words(run("ledger", "history", "census", "--delta", "1e-5")[1])
-    assert f"epsilon {numbers[0]}" in history
-    assert "as a plan fixed in advance, at delta 1e-05" in history
-    status, _, err = run("ledger", "status", "--delta", "0")
-    assert (status, "above 0 and below 1" in err) == (2, True)
-    monkeypatch.setenv("HOCKEYSTICK_DELTA", "1e-5")
-    (found,) = json.loads(run("ledger", "status", "--json")[1])["datasets"]
-    assert found["in_epsilon"]["delta"] == 1e-5
-
-
-def test_what_is_spent_of_an_order_is_said_in_epsilon_at_the_budgets_delta(
-    run: Run, write: Write, file: Path
-) -> None:
-    training = write(TRAINING)
-    budget = ("--budget", "ApproxDP(8, 1e-5)")
-    out = run("ledger", "init", "images", *budget, "--expected", training)[1]
-    assert "left epsilon 8 of 8 at delta 1e-05" in words(out)
-    assert "sampling" not in out
-    run("ledger", "reserve", "images", training)
-    (told,) = json.loads(run("ledger", "status", "images", "--json", "--delta", "0.1")[1])[
-        "datasets"
-    ]
-    found = told["in_epsilon"]
-    assert (found["delta"], found["budget"], found["spent"]) == (1e-5, 8, told["spent"]["epsilon"])
-    shown = run("ledger", "history", "images")[1]
-    assert f"epsilon {upward(found['spent'])}" in words(shown)
-    assert "sampling not counted" in words(run("ledger", "init", "plain", *budget)[1])
-
-
 def test_a_status_for_programs_is_exact(run: Run, plan: str, opened: Path) -> None:
     run("ledger", "reserve", "census", plan, "--key", "k")
     (told,) = json.loads(run("ledger", "status", "census", "--json")[1])["datasets"]
@@ -234,21 +146,6 @@ def test_a_status_for_programs_is_exact(run: Run, plan: str, opened: Path) -> No
         status.remaining,
     ]
     assert (told["head"], told["unresolved"], told["entries"]) == (status.head, 1, 2)
-
-
-def test_the_history_says_who_did_what_when_and_why(run: Run, plan: str, opened: Path) -> None:
-    run("ledger", "reserve", "census", plan, "--key", "k", "--by", "ana", "--note", "a\nb\x1b[2J")
-    run("ledger", "commit", "census", "k", "--by", "bea")
-    status, out, err = run("ledger", "history", "census")
-    assert (status, err) == (0, "")
-    for text in ("opened", "reserved", "committed", "ana", "bea", "a b[2J", "rho 0.25"):
-        assert text in out
-    assert "\x1b" not in out
-    last = run("ledger", "history", "census", "--last", "1")[1]
-    assert "committed" in last
-    assert "reserved" not in last
-    (told,) = json.loads(run("ledger", "history", "census", "--last", "1", "--json")[1])["entries"]
-    assert told["kind"] == "commit"
 
 
 def test_a_sound_ledger_ends_with_status_0_and_a_damaged_one_with_1(
@@ -265,28 +162,6 @@ def test_a_sound_ledger_ends_with_status_0_and_a_damaged_one_with_1(
     assert "entry 1: it was changed: its hash is another one" in out
     status, out, _ = run("ledger", "verify", "--json")
     assert (status, json.loads(out)["datasets"][0]["sound"]) == (1, False)
-
-
-def test_a_chain_that_lost_its_end_cannot_even_be_read(run: Run, plan: str, opened: Path) -> None:
-    run("ledger", "reserve", "census", plan, "--key", "k")
-    change(opened, "DELETE FROM hockeystick_entries WHERE seq = 1")
-    status, out, err = run("ledger", "verify")
-    assert (status, out) == (2, "")
-    assert "the ledger is damaged: dataset 'census' should have 2 entries" in err
-
-
-def test_without_sqlalchemy_the_extra_is_named(plan: str, opened: Path) -> None:
-    code = (
-        "import sys\nsys.modules['sqlalchemy'] = None\nfrom hockeystick.cli import main\n"
-        "sys.exit(main(sys.argv[1:]))"
-    )
-    for asked in (["status"], ["reserve", "census", plan], ["init", "x", "--budget", "ZCDP(1)"]):
-        command = [sys.executable, "-c", code, "ledger", *asked]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        assert (done.returncode, done.stdout) == (2, "")
-        assert done.stderr == (
-            "hockeystick: a ledger needs SQLAlchemy: install hockeystick[ledger]\n"
-        )
 
 
 def test_heads_that_were_noted_show_what_was_taken_away(
@@ -321,26 +196,6 @@ def test_a_dataset_that_was_noted_and_is_gone_is_no_sound_one(
     assert "it is not in the ledger any more" in out
 
 
-def test_new_prices_are_shown_and_only_then_recorded(
-    run: Run, plan: str, opened: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from hockeystick.ledger import terms
-
-    own = terms._price_of_part
-    run("ledger", "reserve", "census", plan, "--key", "k")
-    monkeypatch.setattr(terms, "_price_of_part", lambda *a: tuple(one / 2 for one in own(*a)))
-    status, out, _ = run("ledger", "reprice", "census", "--dry-run")
-    assert status == 0
-    assert "only shown 1 prices change spent rho 0.25 then rho 0.125" in words(out)
-    assert hs.Ledger(opened, "census").status.entries == 2
-    asked = ("ledger", "reprice", "census", "--by", "bea", "--note", "better", "--json")
-    told = json.loads(run(*asked)[1])
-    assert told["recorded"] is True
-    assert [one["key"] for one in told["changed"]] == ["k"]
-    last = hs.Ledger(opened, "census").history()[-1]
-    assert (last.kind, last.by, last.note) == (EntryKind.REPRICE, "bea", "better")
-
-
 def test_the_export_can_be_checked_without_this_library(run: Run, plan: str, opened: Path) -> None:
     run("ledger", "reserve", "census", plan, "--key", "k", "--note", 'über "x", y')
     entries = [json.loads(line) for line in run("ledger", "export")[1].splitlines()]
@@ -354,13 +209,3 @@ def test_the_export_can_be_checked_without_this_library(run: Run, plan: str, ope
     rows = list(csv.DictReader(io.StringIO(run("ledger", "export", "--format", "csv")[1])))
     assert [{**row, "seq": int(row["seq"])} for row in rows] == entries
     assert f"2:{before}" == hs.Ledger(opened, "census").status.head
-
-
-def test_a_ledger_is_named_by_flag_or_environment(
-    run: Run, monkeypatch: pytest.MonkeyPatch, opened: Path
-) -> None:
-    monkeypatch.delenv(VARIABLE)
-    status, out, err = run("ledger", "status")
-    assert (status, out) == (2, "")
-    assert f"Missing --ledger, or {VARIABLE} in the environment" in err
-    assert run("ledger", "status", "--ledger", str(opened))[0] == 0

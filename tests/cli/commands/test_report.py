@@ -1,7 +1,6 @@
 import os
 import re
 import signal
-import stat
 import subprocess
 import sys
 import time
@@ -11,7 +10,6 @@ from pathlib import Path
 import pytest
 
 import hockeystick as hs
-from hockeystick import reports, verifier
 from hockeystick.numerics.numerals import at_most
 
 pytest.importorskip("bokeh", reason="reports need Bokeh")
@@ -35,33 +33,6 @@ def out(tmp_path: Path) -> Path:
 def visible(path: Path) -> str:
     text = re.sub(r"(?s)<(script|style).*?</\1>", " ", path.read_text(encoding="utf-8"))
     return " ".join(re.sub(r"<[^>]*>", " ", text).split())
-
-
-def test_a_page_for_a_group_of_clients_speaks_of_clients_and_names_what_meets_the_budget(
-    run: Run, write: Write, out: Path
-) -> None:
-    plan = write(
-        "[[release]]\nmechanism = 'FedSDP'\nnoise_multiplier = 6\ntotal_clients = 100\n"
-        "clients_per_round = 100\nrounds = 9\nsampling = 'poisson'\n"
-    )
-    asked = ("--delta", "1e-5", "--budget-epsilon", "1", "--group", "2")
-    assert run("report", plan, *asked, "-o", str(out))[0] == 1
-    page = out.read_text("utf-8")
-    assert "guesses whether the data of a certain client were used. Some of the clients" in page
-    shown = re.sub("</?span[^>]*>", "", page)
-    assert "here 1 % of the clients whose data were not used are accused" in shown
-    assert "record was" not in page
-    remedy = f"hockeystick solve {plan} --group 2 --delta 1e-05 --parameter NAME --epsilon 1"
-    assert f"<p>{remedy} finds what meets that budget" in shown
-    solved = remedy.replace("NAME", "noise_multiplier").split()[1:]
-    assert run(*solved)[0] == 0
-
-
-def test_the_command_says_that_a_budget_is_met_at_a_large_delta_alone(run: Run, out: Path) -> None:
-    status, told, _ = run("report", *LARGE, "--budget-epsilon", "3", "-o", str(out))
-    assert status == 0
-    but = "a delta of 0.4 promises little: it is not below 1 / 1,000"
-    assert told.splitlines()[-1] == f"meets: epsilon at most 3, but {but}"
 
 
 def test_a_plan_file_becomes_a_page(run: Run, write: Write, out: Path) -> None:
@@ -92,40 +63,6 @@ def test_an_audit_that_refutes_the_plan_ends_with_status_1(
     assert f"--audit {scores} --confidence 0.9 -o report.html" in words
 
 
-def test_flags_alone_are_a_plan(run: Run, out: Path) -> None:
-    status, _, err = run("report", *FLAGS, "--out", str(out))
-    assert (status, err) == (0, "")
-    words = visible(out)
-    answer = hs.epsilon(hs.DPSGD(rate=1, steps=4, noise_multiplier=5), delta=1e-6)
-    assert f"epsilon ≤ {at_most(answer.upper)} at delta = 1e-06" in words
-    assert all(flag in words for flag in ("--rate 1", "--steps 4", "--noise-multiplier 5"))
-
-
-def test_flags_override_the_file_and_are_in_the_command(run: Run, write: Write, out: Path) -> None:
-    status, said, _ = run(
-        "report", write(PLAN), "--noise-multiplier", "8", "--delta", "1e-7", "-o", str(out)
-    )
-    answer = hs.epsilon(hs.DPSGD(rate=1, steps=9, noise_multiplier=8), delta=1e-7)
-    assert (status, said) == (0, f"{out}: {answer}\n")
-    assert "--noise-multiplier 8 --delta 1e-07" in visible(out)
-
-
-def test_the_same_plan_and_day_give_the_same_page(run: Run, write: Write, out: Path) -> None:
-    plan = write(PLAN)
-    run("report", plan, "-o", str(out), "--date", "2026-01-31")
-    first = out.read_bytes()
-    run("report", plan, "-o", str(out), "--date", "2026-01-31", "--force")
-    assert out.read_bytes() == first
-
-
-def test_the_day_of_a_build_is_taken(
-    run: Run, write: Write, out: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("SOURCE_DATE_EPOCH", "86400")
-    run("report", write(PLAN), "-o", str(out))
-    assert "1970-01-02" in visible(out)
-
-
 def test_a_page_is_replaced_only_by_force(run: Run, write: Write, out: Path) -> None:
     out.write_text("mine")
     plan = write(PLAN)
@@ -137,31 +74,9 @@ def test_a_page_is_replaced_only_by_force(run: Run, write: Write, out: Path) -> 
     assert out.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
 
 
-@pytest.mark.skipif(os.name != "posix", reason="permissions are those of POSIX")
-def test_the_page_has_the_permissions_of_any_new_file(run: Run, write: Write, out: Path) -> None:
-    before = os.umask(0o027)
-    try:
-        run("report", write(PLAN), "-o", str(out))
-    finally:
-        os.umask(before)
-    assert stat.S_IMODE(out.stat().st_mode) == 0o640
-
-
-def test_the_page_is_named_after_the_plan_file(
-    run: Run, write: Write, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    plan = write(PLAN)
-    monkeypatch.chdir(tmp_path)
-    assert run("report", plan)[1].startswith("plan.html: epsilon = ")
-    status, _, err = run("report", plan)
-    assert (status, err.startswith("hockeystick: plan.html is there already")) == (2, True)
-    assert "Missing -o FILE.html" in run("report", "Gaussian(2)", "--delta", "1e-5")[2]
-
-
 WRONG = [
     ("--verify --registry page.yaml", "Missing -o FILE.html, where the page goes"),
     ("-o page.txt", "out must be a file name that ends in .html; got"),
-    ("-o nowhere/page.html", "cannot write nowhere/page.html: No such file or directory"),
     ("-o page.html --delta 2", "delta must be a number from 0 to 1; got 2"),
     ("-o page.html --delta 0", "delta must be above 0: at 0, this plan's epsilon is infinite"),
     ("-o page.html --date today", "date must be a day such as 2026-01-31; got"),
@@ -188,19 +103,6 @@ def test_wrong_input_is_one_line_and_no_page(
     assert [one.name for one in tmp_path.iterdir()] == ["plan.toml"]
 
 
-def test_without_a_delta_it_says_where_to_give_one(run: Run, out: Path) -> None:
-    status, _, err = run("report", *FLAGS[:-2], "-o", str(out))
-    assert status == 2
-    assert "delta must be given, as --delta or in the plan file" in err
-
-
-def test_a_directory_is_no_page(run: Run, write: Write, tmp_path: Path) -> None:
-    directory = tmp_path / "pages.html"
-    directory.mkdir()
-    status, _, err = run("report", write(PLAN), "-o", str(directory), "--force")
-    assert (status, err) == (2, f"hockeystick: cannot write {directory}: Is a directory\n")
-
-
 @pytest.mark.parametrize("missing", ["bokeh", "jinja2"])
 def test_a_missing_library_is_one_line(
     run: Run, write: Write, out: Path, monkeypatch: pytest.MonkeyPatch, missing: str
@@ -216,11 +118,7 @@ def test_a_missing_library_is_one_line(
 
 @pytest.mark.parametrize("failure", [KeyboardInterrupt(), OSError(28, "No space left on device")])
 def test_what_stops_while_writing_leaves_nothing(
-    run: Run,
-    write: Write,
-    out: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    failure: BaseException,
+    run: Run, write: Write, out: Path, monkeypatch: pytest.MonkeyPatch, failure: BaseException
 ) -> None:
     def stopped(*_: object) -> None:
         raise failure
@@ -237,78 +135,13 @@ def test_what_stops_while_writing_leaves_nothing(
 def test_an_interrupt_leaves_no_half_page(write: Write, out: Path) -> None:
     plan = write(PLAN)
     command = [sys.executable, "-m", "hockeystick", "report", plan, "-o", str(out)]
-    running = subprocess.Popen(
-        command,
-        cwd=ROOT,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    )
+    running = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     time.sleep(0.6)
     running.send_signal(signal.SIGINT)
     running.communicate(timeout=600)
     assert [one.name for one in out.parent.iterdir() if one.name != "report.html"] == ["plan.toml"]
     if out.exists():  # it was quicker
         assert out.read_text(encoding="utf-8").rstrip().endswith("</html>")
-
-
-def test_a_plan_without_an_analysis_is_one_line(
-    run: Run, write: Write, out: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def unknown(*_: object) -> reports.Findings:
-        raise hs.errors.UnsupportedError("auto", "the plan", "nobody knows")
-
-    monkeypatch.setattr(reports, "investigate", unknown)
-    said = "hockeystick: accountant 'auto' cannot account for the plan: nobody knows\n"
-    assert run("report", write(PLAN), "-o", str(out)) == (2, "", said)
-    assert not out.exists()
-
-
-def test_help_names_every_flag(run: Run) -> None:
-    status, said, err = run("report", "--help")
-    assert (status, err) == (0, "")
-    for word in ("[PLAN]", "--delta", "--out", "--force", "--date", "--noise-multiplier"):
-        assert word in said
-
-
-def test_help_and_other_commands_do_not_load_the_drawing() -> None:
-    script = (
-        "import sys; from hockeystick.cli import main; status = main(['report', '--help']);"
-        "sys.exit(status or sum(name in sys.modules for name in ('bokeh', 'jinja2', 'scipy')))"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", script], cwd=ROOT, capture_output=True, check=False
-    )
-    assert (done.returncode, done.stderr) == (0, b"")
-
-
-def test_the_tutorials_page_has_the_readmes_epsilon(run: Run, out: Path) -> None:
-    plan = str(ROOT / "examples" / "mnist-tutorial.toml")
-    assert run("report", plan, "-o", str(out))[0] == 0
-    words = visible(out)
-    assert "epsilon ≤ 2.38169 at delta = 1e-05" in words
-    assert "no attack finds more than 4.03 % of the members" in words
-
-
-@pytest.mark.parametrize(
-    ("status", "told", "reason"),
-    [("refuted", 1, "the upper end is too small"), ("verified", 0, "")],
-)
-def test_a_page_that_is_to_be_verified_says_what_came_of_it(
-    run: Run,
-    write: Write,
-    out: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    status: str,
-    told: int,
-    reason: str,
-) -> None:
-    verdict = verifier.Verdict(status=status, reason=reason, checks=())
-    monkeypatch.setattr(verifier, "verify", lambda text: verdict)
-    found, said, err = run("report", write(PLAN), "-o", str(out), "--verify")
-    assert "--delta 1e-05 --verify -o report.html" in visible(out)
-    assert (found, err) == (told, "")
-    assert said.splitlines()[1] == f"{status}: {reason or 'every claim holds'}"
-    assert ("Do not rely on it" in visible(out)) == (status == "refuted")
 
 
 def test_a_page_can_be_verified_later(run: Run, write: Write, out: Path) -> None:
@@ -334,55 +167,6 @@ def test_a_page_can_be_verified_later(run: Run, write: Write, out: Path) -> None
     assert hs.verify(out).status == "refuted"
 
 
-def test_without_python_flint_no_page_is_written_that_was_to_be_verified(
-    run: Run, write: Write, out: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(sys.modules, "flint", None)
-    status, said, err = run("report", write(PLAN), "-o", str(out), "--verify")
-    assert (status, said, out.exists()) == (2, "", False)
-    assert "install hockeystick[verify]" in err
-    assert run("report", write(PLAN), "-o", str(out))[0] == 0
-
-
-def test_the_ledger_of_a_dataset_is_shown_and_its_password_is_not(
-    run: Run, write: Write, out: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    pytest.importorskip("sqlalchemy", reason="ledgers need SQLAlchemy")
-    file = tmp_path / "ledger.db"
-    ledger = hs.Ledger(file, "census", hs.ZCDP(rho=0.5))
-    asked = ("report", write(PLAN), "-o", str(out), "--dataset", "census", "--force")
-    assert run(*asked)[0] == 2, "no ledger is named"
-    assert run(*asked, "--ledger", f"sqlite:///{file}")[0] == 0
-    words = visible(out)
-    assert "The ledger of census Sound" in words
-    assert "--dataset census -o report.html" in words
-    assert str(file) not in words
-    monkeypatch.setenv("HOCKEYSTICK_LEDGER", str(file))
-    assert run(*asked, "--head", ledger.status.head)[0] == 0
-    status, said, _ = run(*asked, "--head", f"1:{'0' * 64}")
-    assert status == 1
-    assert said.splitlines()[1].startswith("ledger not sound: the head that was noted")
-    assert said.splitlines()[2] == "ledger census: covers this plan"
-    hs.Ledger(file, "small", hs.ZCDP(rho=1e-4))
-    small = (*asked[:-3], "--dataset", "small", "--force", "--budget-epsilon", "1000")
-    status, said, _ = run(*small)
-    assert (status, said.splitlines()[2]) == (1, "ledger small: does not cover this plan")
-    assert "Ledger small: does not cover this plan." in visible(out)
-
-
-def test_a_ledger_needs_its_dataset_and_the_environment_alone_changes_nothing(
-    run: Run, write: Write, out: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked = ("report", write(PLAN), "-o", str(out), "--force")
-    for flag in ("--ledger", "--head"):
-        status, said, err = run(*asked, flag, "anything")
-        assert (status, said) == (2, "")
-        assert "Missing --dataset" in err
-    monkeypatch.setenv("HOCKEYSTICK_LEDGER", "nowhere.db")
-    assert run(*asked)[0] == 0
-    assert "The ledger of" not in visible(out)
-
-
 def test_an_entry_of_the_registry_needs_no_page(run: Run, write: Write, out: Path) -> None:
     entry = out.with_suffix(".yaml")
     plan = write(PLAN)
@@ -398,22 +182,3 @@ def test_an_entry_of_the_registry_needs_no_page(run: Run, write: Write, out: Pat
         assert "Missing -o FILE.html" in err
     both = ("-o", str(out), "--registry", str(entry), "--force")
     assert run("report", plan, *both)[1] == f"{out}: {answer}\n{told}"
-
-
-def test_a_page_in_place_of_a_plan_is_told_so_though_a_page_is_there_already(
-    run: Run, write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "A.html").write_text("<!doctype html><title>A</title>", encoding="utf-8")
-    status, out, err = run("report", "A.html", "--delta", "1e-5")
-    assert (status, out) == (2, "")
-    said = "this is a page, no plan file: hockeystick verify judges a report, "
-    said += "hockeystick init writes a plan file"
-    assert err == f"hockeystick: A.html: {said}\n"
-
-
-def test_whoever_wants_a_pdf_is_told_how_to_make_one_of_the_page(run: Run, write: Write) -> None:
-    status, out, err = run("report", write(PLAN), "-o", "A.pdf")
-    assert (status, out) == (2, "")
-    told = "; write -o A.html, open that in a browser, and print it to a PDF\n"
-    assert err.endswith(f"ends in .html; got 'A.pdf'{told}")

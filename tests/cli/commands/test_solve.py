@@ -1,5 +1,4 @@
 import json
-import math
 from collections.abc import Callable
 from pathlib import Path
 
@@ -62,15 +61,6 @@ def test_each_target_has_its_flags(
     assert (told["value"], told["target"]) == (found.value, str(target))
 
 
-def test_the_plan_file_says_where_to_ask_and_flags_may_leave_out_what_is_solved(run: Run) -> None:
-    of_file = run("solve", TUTORIAL, "--parameter", "epochs", "--epsilon", "2", "--json")
-    assert json.loads(of_file[1])["achieved"]["upper"] <= 2
-    flags = ("--rate", "0.01", "--steps", "1000")
-    bare = run("solve", *flags, "--parameter", "noise_multiplier", *TARGET, "--json")
-    full = run("solve", *PLAN, "--parameter", "noise_multiplier", *TARGET, "--json")
-    assert json.loads(bare[1])["value"] == pytest.approx(json.loads(full[1])["value"], rel=2e-9)
-
-
 def test_what_was_spent_is_read_from_a_file(run: Run, write: Write) -> None:
     spent = write('[[release]]\nmechanism = "Gaussian"\nnoise_multiplier = 4\n')
     asked = ("solve", *PLAN, "--parameter", "noise_multiplier", *TARGET)
@@ -119,81 +109,11 @@ def test_wrong_input_is_one_line_and_no_answer(
     assert said in err
 
 
-@pytest.mark.parametrize(
-    ("target", "said"),
-    [
-        ("--advantage 1.5", "advantage must be a number from 0 to 1; got 1.5"),
-        ("--bayes-error 2 --prior 0.1", "bayes_error must be a number from 0 to 1; got 2"),
-        ("--bayes-error 0.1 --prior 0", "prior must be a number > 0 and < 1; got 0"),
-        ("--tpr 2 --fpr 0.1", "tpr must be a number from 0 to 1; got 2"),
-        ("--tpr 0.5 --fpr 0.7", "tpr must be at least fpr, which is 0.7: a blind guess reaches"),
-        ("--reconstruction 2 --baseline 0", "reconstruction must be a number from 0 to 1; got 2"),
-        ("--reconstruction 0.1 --baseline 0.2", "reconstruction must be at least baseline, which"),
-        ("--divergence -1 --order 2", "divergence must be a number >= 0 or inf; got -1"),
-    ],
-)
-def test_a_wrong_target_is_named_as_its_flag_is(run: Run, target: str, said: str) -> None:
-    status, out, err = run("solve", *PLAN, "--parameter", "noise_multiplier", *target.split())
-    assert (status, out) == (2, "")
-    assert err.startswith(f"hockeystick: {said}")
-    assert err.count("\n") == 1
-
-
-@pytest.mark.parametrize(
-    ("parameter", "hint"),
-    [
-        ("noise", " (did you mean 'noise_multiplier'?)"),
-        ("Noise_Multiplier", " (did you mean 'noise_multiplier'?)"),
-        ("step", " (did you mean 'steps'?)"),
-        ("zebra", ""),
-        ("mu", "; for the least mu: hockeystick convert PLAN --to GDP"),
-    ],
-)
-def test_a_parameter_that_is_nearly_one_of_the_plan_is_guessed(
-    run: Run, parameter: str, hint: str
-) -> None:
-    status, out, err = run("solve", *PLAN, "--parameter", parameter, *TARGET)
-    listed = "parameter must be a number that the plan gives: noise_multiplier, rate, steps, \
-examples_per_user"
-    assert (status, out) == (2, "")
-    read = "(see hockeystick solve --help)"
-    assert err == f"hockeystick: {listed}; got {parameter!r}{hint} {read}\n"
-
-
-def test_an_accountant_that_proves_nothing_is_not_taken_for_a_misspelt_one(run: Run) -> None:
-    asked = ("solve", *PLAN, "--parameter", "rate", *TARGET, "--accountant")
-    assert "did you mean" not in run(*asked, "gdp")[2]
-    assert run(*asked, "PRVs")[2].endswith("got 'PRVs' (did you mean 'prv'?)\n")
-
-
-def test_no_epochs_are_no_answer(run: Run) -> None:
-    asked = ("solve", TUTORIAL, "--parameter", "epochs", "--epsilon", "1e-9", "--json")
-    status, out, err = run(*asked)
-    assert (status, json.loads(out)["error"]["type"]) == (1, "InfeasibleError")
-    assert err.startswith("hockeystick: no epochs above 0 reaches epsilon 1e-09 at delta 1e-05:")
-    assert "already at epochs = 0.00426667, one step, the plan has epsilon between" in err
-    assert err.count("\n") == 1
-
-
 @pytest.mark.parametrize("plan", ["Gaussian()", "DPSGD(rate=0.01, steps=100)"])
 def test_infinite_noise_is_no_answer(run: Run, plan: str) -> None:
     status, out, err = run("solve", plan, "--epsilon", "1", "--delta", "0")
     assert (status, out, err.count("\n")) == (1, "", 1)
     assert err.startswith("hockeystick: no finite noise_multiplier reaches epsilon 1 at delta 0: ")
-
-
-def test_epochs_are_told_with_the_steps_that_they_make(run: Run) -> None:
-    asked = ("solve", TUTORIAL, "--parameter", "epochs", "--epsilon", "2")
-    steps = json.loads(run(*asked, "--json")[1])["plan"]["total_steps"]
-    panel = " ".join(run(*asked)[1].replace("│", " ").split())
-    assert "steps ceil(epochs * examples / batch_size) = ceil(" in panel
-    assert f"= {steps}: a partial last step" in panel
-
-
-def test_epochs_cannot_be_solved_for_where_steps_are_given(run: Run) -> None:
-    status, out, err = run("solve", *PLAN, "--parameter", "epochs", *TARGET)
-    assert (status, out) == (2, "")
-    assert "The plan gives steps, not epochs: --parameter steps" in err
 
 
 def test_what_cannot_be_reached_is_one_line_with_the_best(run: Run, write: Write) -> None:
@@ -236,25 +156,6 @@ def test_what_the_plan_leaves_out_is_solved_for(
 
 
 @pytest.mark.parametrize(
-    "content",
-    [
-        "[dpsgd]\nrate = 0.01\nsteps = 1000\n",
-        "[[release]]\nmechanism = 'PoissonSubsampled'\nrate = 0.01\nrepeat = 1000\n"
-        "inner = {mechanism = 'Gaussian'}\n",
-    ],
-)
-def test_a_plan_file_may_leave_a_number_out_as_well(run: Run, write: Write, content: str) -> None:
-    name, extreme, value = solved(run, write(content), *TARGET)
-    plan = hs.DPSGD(rate=0.01, steps=1000, noise_multiplier=1)
-    expected = hs.calibrate(plan, "noise_multiplier", hs.ApproxDP(2, 1e-5)).value
-    assert (name, extreme) == ("noise_multiplier", "least")
-    assert value == pytest.approx(expected, rel=3e-9)
-    said = run("epsilon", write(content), "--delta", "1e-5")[2]
-    assert "needs noise_multiplier" in said
-    assert "noise_multiplier is left out: hockeystick solve finds it" in said
-
-
-@pytest.mark.parametrize(
     ("arguments", "reason"),
     [
         (
@@ -276,20 +177,6 @@ def test_what_leaves_out_more_than_one_number_is_refused(
     status, out, err = run("solve", *arguments, *TARGET)
     assert (status, out, err.count("\n")) == (2, "", 1)
     assert reason in err
-
-
-def test_a_parameter_may_be_spelled_as_its_flag_is(run: Run) -> None:
-    asked = ("--parameter", "noise-multiplier", *TARGET)
-    assert solved(run, *PLAN, *asked)[:2] == ("noise_multiplier", "least")
-
-
-def test_whole_epochs_are_solved_for_where_they_are_asked_for(run: Run) -> None:
-    asked = (*SIZES, "--noise-multiplier", "1.1", *TARGET)
-    name, extreme, value = solved(run, *asked, "--whole")
-    assert (name, extreme, value) == ("epochs", "most", 43)
-    assert value == math.floor(solved(run, *asked)[2])
-    assert "--whole solves for whole epochs" in run("solve", *asked)[1]
-    assert "--whole solves" not in run("solve", *asked, "--whole")[1]
 
 
 def test_the_solved_plan_is_written_as_a_plan_file(run: Run, write: Write, tmp_path: Path) -> None:
@@ -325,60 +212,3 @@ def test_short_is_the_value_that_is_proven_to_meet_the_target(run: Run) -> None:
     assert hs.epsilon(plan, 1e-6).upper <= 2
     for flag in ("--json", "--verify"):
         assert "--short prints one number" in run(*asked, "--short", flag)[2]
-
-
-def test_a_size_that_is_solved_for_comes_with_the_rate_of_a_loader(run: Run) -> None:
-    flags = ("--examples", "500", "--steps", "1", "--noise-multiplier", "3", "--batch-size", "1")
-    asked = ("--epsilon", "0.1", "--delta", "1e-4", "--parameter", "batch_size")
-    value = json.loads(run("solve", *flags, *asked, "--json")[1])["value"]
-    words = " ".join(run("solve", *flags, *asked)[1].replace("│", " ").split())
-    batches = math.ceil(500 / value)
-    assert f"(Opacus) has ceil(500 / {value}) = {batches} of them" in words
-    assert f"ask hockeystick epsilon with --rate 1/{batches}, or with drop_last" in words
-
-
-@pytest.mark.parametrize(
-    ("flags", "row"),
-    [
-        (("--epsilon", "2"), "epsilon at most 1.82824: meets the target"),
-        (("--epsilon", "1"), "epsilon at least 1.82823: misses the target"),
-        (("--rho", "0.001"), "rho at most {}: is not shown to meet the target"),
-        (("--bayes-error", "0.3", "--prior", "0.5"), "Bayes error at least {}: meets the target"),
-        (("--bayes-error", "0.45", "--prior", "0.5"), "Bayes error at most {}: misses the target"),
-    ],
-)
-def test_what_the_plan_has_as_it_is_stands_beside_what_is_solved_for(
-    run: Run, flags: tuple[str, ...], row: str
-) -> None:
-    delta = ("--delta", "1e-5") if "--epsilon" in flags else ()
-    asked = ("solve", *PLAN, "--parameter", "noise_multiplier", *flags, *delta)
-    shown = " ".join(run(*asked)[1].replace("│", " ").split())
-    told = shown.partition("as planned noise_multiplier 1, ")[2]
-    first, _, last = row.partition("{}")
-    assert told.startswith(first)
-    assert last in told[: len(row) + 20]
-    found = json.loads(run(*asked, "--json")[1])["as_planned"]
-    words = {"meets the": "meets", "misses the": "misses", "is not": "undecided"}
-    (decision,) = [word for start, word in words.items() if start in row]
-    assert (found["value"], found["decision"]) == (1, decision)
-
-
-def test_whole_epochs_are_told_as_planned_too_and_what_a_plan_leaves_out_is_not(run: Run) -> None:
-    sizes = ("--examples", "60000", "--batch-size", "600", "--noise-multiplier", "1.1")
-    asked = ("solve", *sizes, *TARGET, "--whole")
-    assert (
-        "as planned  epochs 5, epsilon at most "
-        in run(*asked, "--epochs", "5", "--parameter", "epochs")[1]
-    )
-    assert "as planned" not in run(*asked)[1]
-    assert json.loads(run(*asked, "--json")[1])["as_planned"] is None
-
-
-def test_what_ran_before_counts_in_what_the_plan_has_as_it_is(run: Run) -> None:
-    asked = ("solve", "Gaussian(5)", "--parameter", "noise_multiplier", *TARGET)
-    found = json.loads(run(*asked, "--spent", "Gaussian(4)", "--json")[1])["as_planned"]
-    together = hs.epsilon(hs.Gaussian(4) @ hs.Gaussian(5), 1e-5)
-    assert found["achieved"]["upper"] == pytest.approx(together.upper, rel=1e-6)
-    infinite = ("solve", "Gaussian(0)", "--parameter", "noise_multiplier", *TARGET)
-    ends = json.loads(run(*infinite, "--json")[1])["as_planned"]["achieved"]
-    assert (ends["lower"], ends["upper"]) == ("inf", "inf")

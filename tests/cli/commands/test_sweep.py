@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 import time
-import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,8 +13,7 @@ from typing import Any
 import pytest
 
 import hockeystick as hs
-from hockeystick.cli.flags.grid_file import ASK_KEYS, GRID_KEYS, GRID_VALUES, load_grid
-from hockeystick.cli.terminal.progress import bar
+from hockeystick.cli.flags.grid_file import load_grid
 from hockeystick.cli.terminal.workers import processes
 
 Run = Callable[..., tuple[int, str, str]]
@@ -60,58 +58,6 @@ def test_a_grid_file_is_swept_into_a_file(run: Run, write: Write, tmp_path: Path
         assert float(row["upper"]) == hs.epsilon(plan, float(row["delta"])).upper
 
 
-def test_rows_and_panel_have_the_cautions_of_their_answers(
-    run: Run, write: Write, tmp_path: Path
-) -> None:
-    grid, out = write(SMALL.replace("[1e-5, 1e-6]", "[1e-2, 1e-6]")), tmp_path / "rows.csv"
-    assert "in 2 of 4 rows" in run("sweep", grid, "--out", str(out))[1]
-    rows = rows_of(out)
-    plan = small_plan(epochs=2)
-    (told,) = hs.answers.cautions(hs.epsilon(plan, 1e-2), plan, delta=1e-2)
-    assert [row["caution"] for row in rows] == [told.text, "", told.text, ""]
-    assert {row["total_steps"] for row in rows} == {"200"}
-    old = [{name: one for name, one in row.items() if name != "caution"} for row in rows]
-    for some in (rows, old):
-        with open(out, "w", newline="", encoding="utf-8") as file:
-            table = csv.DictWriter(file, list(some[0]))
-            table.writeheader()
-            table.writerows(some)
-        assert run("verify", str(out), "--grid", grid)[0] == 0
-
-
-def test_a_quotient_in_quotes_is_a_number_of_a_file(write: Write) -> None:
-    text = 'title = "1/98"\n[dpsgd]\nsteps = 9\nnoise_multiplier = "3/2"\n[grid]\nrate = ["1/98"]\n'
-    file = load_grid(
-        write(f'{text}delta = {{from = "1/1000", to = 0.1, count = 2}}\n[ask]\nfind = "epsilon"')
-    )
-    assert (file.title, file.grid) == ("1/98", {"rate": (1 / 98,), "delta": (0.001, 0.1)})
-    assert file.question.plan({"rate": 1 / 98}) == hs.DPSGD(
-        steps=9, noise_multiplier=1.5, rate=1 / 98
-    )
-
-
-def test_the_panel_says_what_the_grid_replaces(run: Run, write: Write, tmp_path: Path) -> None:
-    text = f"{PLAN}epochs = 2\nnoise_multiplier = 9\n[grid]\nrate = [0.5]\ndelta = [1e-6]\n"
-    asked = (
-        "sweep",
-        write(f'{text}[ask]\nfind = "epsilon"\n'),
-        "--out",
-        str(tmp_path / "rows.csv"),
-    )
-    assert "rate replaces the file's batch_size = 60" in run(*asked)[1]
-
-
-def test_a_small_epsilon_is_asked_by_name_and_warns_nobody(run: Run, write: Write) -> None:
-    text = f"{PLAN}steps = 1\n[grid]\nnoise_multiplier = [9]\nepsilon = [1e-4]\n"
-    file = load_grid(write(f'{text}[ask]\nfind = "delta"'))
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        assert run("delta", "Gaussian(4)", "--epsilon", "1e-4", "--short")[0] == 0
-        (row,) = hs.sweep(file.grid, file.question)
-        hs.calibration.AskDelta(hs.Gaussian(4))(epsilon=1e-4)
-    assert row["error"] is None
-
-
 def test_json_says_what_became_of_it(run: Run, write: Write, tmp_path: Path) -> None:
     out = str(tmp_path / "rows.csv")
     text = SMALL.replace("[1, 2]", "[1, -2]").replace("delta = [1e-5, 1e-6]", "")
@@ -139,52 +85,6 @@ def test_what_is_solved_for_meets_the_budget_of_its_cell(tmp_path: Path, write: 
         assert row["achieved_upper"] == hs.epsilon(plan, 1e-5).upper <= epsilon
 
 
-def test_delta_is_found_at_an_epsilon_of_the_file(write: Write) -> None:
-    text = f"epsilon = 2.0\n{PLAN}[grid]\nnoise_multiplier = [1.5]\nsteps = [3]\n"
-    file = load_grid(write(f'{text}[ask]\nfind = "delta"\naccountant = "rdp"\n'))
-    (row,) = hs.sweep(file.grid, file.question)
-    plan = small_plan(noise_multiplier=1.5, steps=3)
-    assert row["upper"] == hs.delta(plan, 2.0, accountant="rdp").upper
-
-
-def test_a_grid_compares_accountants(run: Run, write: Write, tmp_path: Path) -> None:
-    text = '[[release]]\nmechanism = "Laplace"\nscale = 2\nrepeat = 3\n[grid]\ndelta = [1e-6]\n'
-    text += 'accountant = ["auto", "zcdp", "basic"]\n[ask]\nfind = "epsilon"\n'
-    out = tmp_path / "rows.csv"
-    assert run("sweep", write(text), "--out", str(out))[0] == 0
-    auto, zcdp, basic = rows_of(out)
-    plan = hs.Laplace(2) ** 3
-    assert (auto["accountant"], auto["answered_by"]) == ("auto", hs.epsilon(plan, 1e-6).accountant)
-    assert zcdp["answered_by"] == zcdp["accountant"] == "zcdp"
-    assert float(zcdp["upper"]) == hs.epsilon(plan, 1e-6, accountant="zcdp").upper
-    assert (basic["accountant"], basic["answered_by"]) == ("basic", "")
-    assert "cannot account for the plan" in basic["error"]
-
-
-def test_help_lists_every_key_of_a_grid_file(run: Run) -> None:
-    shown = run("sweep", "--help")[1]
-    assert all(f"\n  {key} " in shown for key in ASK_KEYS)
-    assert all(key in shown for key in (*GRID_KEYS, *GRID_VALUES, "log = true", "whole = true"))
-
-
-def test_an_unknown_key_of_a_release_is_told_what_the_plan_gives(write: Write) -> None:
-    text = (
-        '[[release]]\nmechanism = "Laplace"\nscale = 2\n[grid]\nzebra = [1]\n[ask]\ndelta = 0.1\n'
-    )
-    with pytest.raises(hs.errors.PlanFileError) as refusal:
-        load_grid(write(text))
-    said = ":5: unknown key 'zebra' in [grid]; allowed are delta, epsilon, accountant, "
-    assert str(refusal.value).endswith(f"{said}a number that the plan gives: scale")
-
-
-def test_a_path_leads_into_a_release(write: Write) -> None:
-    text = '[[release]]\nmechanism = "Laplace"\nscale = 1\n[[release]]\nmechanism = "Gaussian"\n'
-    text += 'noise_multiplier = 3\n[grid]\nscale = [2.0]\n"parts[1].noise_multiplier" = [4]\n'
-    file = load_grid(write(f'{text}[ask]\nfind = "epsilon"\ndelta = 1e-5\n'))
-    (row,) = hs.sweep(file.grid, file.question)
-    assert row["upper"] == hs.epsilon(hs.Laplace(2) @ hs.Gaussian(4), 1e-5).upper
-
-
 @pytest.mark.parametrize(
     ("given", "values"),
     [
@@ -206,22 +106,13 @@ def test_a_range_has_both_ends_and_even_steps(
     ("grid", "ask", "allowed"),
     [
         ("", 'find = "epsilon"', "needs a table [grid] with ranges of parameters"),
-        ("epochs = [1]", "", 'needs a table [ask] with find = "epsilon", say'),
         ("epochs = [1]", 'find = "epsilon"', "[ask] or [grid] needs delta, to find epsilon"),
         ("epochs = [1]", 'find = "delta"', "[ask] or [grid] needs epsilon, to find delta"),
-        ("epochs = [1]", 'find = "rate"\ndelta = 0.1', "needs epsilon, to find rate"),
         ("delta = [1]", 'find = "delta"\nepsilon = 1', "[grid] cannot have delta, which is what"),
         ("epochs = [1]", "find = 3", 'find must be "epsilon", "delta"'),
-        (
-            "epochs = [1]",
-            'find = "epsilom"\ndelta = 0.1',
-            "no epsilom to find (did you mean 'epsilon",
-        ),
-        ("epochs = [1]", 'fnd = "epsilon"', "unknown key 'fnd' in [ask] (did you mean 'find'?)"),
         ("epochs = [1]", 'delta = 0.1\naccountant = "x"', "accountant must be one of"),
         ("epochs = [1]", "delta = 2", "delta must be a number from 0 to 1; got 2"),
         ("epochs = []", "delta = 0.1", "[grid].epochs must be an array of at least one value"),
-        ("epochs = 3", "delta = 0.1", "[grid].epochs must be an array of at least one value"),
         ("epochs = {from = 1, to = 2}", "delta = 0.1", "[grid].epochs needs count"),
         ("epochs = {from = 1, too = 2}", "delta = 0.1", "unknown key 'too' in [grid].epochs"),
         (
@@ -235,12 +126,8 @@ def test_a_range_has_both_ends_and_even_steps(
             "delta = 0.1",
             "[grid].epochs.log must be true or false; got 1",
         ),
-        ("zebra = [1]", "delta = 0.1", ":7: unknown key 'zebra' in [grid]; allowed are delta,"),
         ("delta = [0.2]", "delta = 0.1", ":7: delta is given twice, in [ask] and in [grid]; give"),
-        ('accountant = ["rdp"]', 'delta = 0.1\naccountant = "prv"', "accountant is given twice"),
-        ('accountant = ["rpd"]', "delta = 0.1", "[grid].accountant must be one of"),
         ("epochs = [1]", "delta = 0.1\nepsilon = 1", ":10: [ask] cannot have epsilon, which is"),
-        ("epochs = [-1]", "delta = 0.1", "epochs must be"),
         ("epochs = [1, '2']", "delta = 0.1", ":7: [grid].epochs[1] must be a number, as others"),
         ("epochs = [true, 2]", "delta = 0.1", "[grid].epochs[0] must be a number, as others"),
         ("sampling = ['poisson', 1]", "delta = 0.1", "[grid].sampling[0] must be a number"),
@@ -259,72 +146,12 @@ def test_a_file_that_is_no_grid_is_refused_in_one_line(
     assert not list(tmp_path.glob("rows*"))
 
 
-@pytest.mark.parametrize(
-    ("flags", "allowed"),
-    [
-        ((), "Missing -o FILE, where the rows go: .csv or .parquet"),
-        (("--out", "rows.txt"), "out must be a file name that ends in .csv or .parquet"),
-        (("--out", "rows.csv", "--workers", "0"), "workers must be an integer from 1 to 1024"),
-        (("--out", "nowhere/rows.csv"), "No such file or directory"),
-    ],
-)
-def test_bad_flags_are_refused_in_one_line(
-    run: Run, write: Write, flags: tuple[str, ...], allowed: str
-) -> None:
-    status, out, err = run("sweep", write(SMALL), *flags)
-    assert (status, out) == (2, "")
-    assert err.count("\n") == 1
-    assert allowed in err
-
-
 def test_a_file_that_is_there_is_not_replaced(run: Run, write: Write, tmp_path: Path) -> None:
     out = tmp_path / "rows.csv"
     out.write_text("mine")
     status, shown, err = run("sweep", write(SMALL), "--out", str(out))
     assert (status, shown, out.read_text()) == (2, "", "mine")
     assert "is there already; give --force to replace it" in err
-
-
-@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
-def test_an_example_has_answers_in_its_first_cells(path: Path) -> None:
-    file = load_grid(path)
-    assert file.title
-    first = {name: values[:1] for name, values in file.grid.items()}
-    (row,) = hs.sweep(first, file.question)
-    assert row["error"] is None
-
-
-def test_the_bar_comes_after_a_while_with_rate_and_time_left(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    terminal = Terminal()
-    monkeypatch.setattr(sys, "stderr", terminal)
-    monkeypatch.setenv("TERM", "xterm")
-    monkeypatch.setenv("COLUMNS", "120")
-    with bar("sweeping", patience=0.0) as tell:
-        for done in range(500, 520):
-            tell(done, 1000)
-            time.sleep(0.03)
-    shown = terminal.getvalue()
-    assert "sweeping (Ctrl-C stops)" in shown
-    assert "519/1000" in shown
-    # What was there from the beginning is no part of the rate: 20 in 0.6 s.
-    rates = [float(word[:-2].split("m")[-1]) for word in shown.split() if word.endswith("/s")]
-    assert rates
-    assert all(rate < 100 for rate in rates)
-    assert "0:00:" in shown
-
-
-@pytest.mark.parametrize("is_terminal", [True, False])
-def test_what_is_over_soon_shows_nothing(
-    monkeypatch: pytest.MonkeyPatch, is_terminal: bool
-) -> None:
-    terminal = Terminal() if is_terminal else io.StringIO()
-    monkeypatch.setattr(sys, "stderr", terminal)
-    with bar("sweeping", patience=2.0 if is_terminal else 0.0) as tell:
-        tell(0, 10)
-        tell(10, 10)
-    assert terminal.getvalue() == ""
 
 
 def test_a_killed_sweep_leaves_no_workers_and_is_taken_up(tmp_path: Path, write: Write) -> None:
@@ -379,39 +206,6 @@ def test_an_interrupt_is_one_line_and_the_sweep_is_taken_up(tmp_path: Path, writ
     assert json.loads(shown)["error"]["message"] == told
     done = subprocess.run(command, cwd=ROOT, capture_output=True, check=True)
     assert json.loads(done.stdout)["resumed"] == kept
-
-
-def test_an_interrupt_says_how_many_answers_are_kept(
-    run: Run, write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    out, asked = tmp_path / "rows.csv", []
-    ask = hs.epsilon
-
-    def interrupted(plan: hs.Mechanism, delta: float) -> Any:
-        asked.append(delta)
-        if len(asked) == 3:
-            raise KeyboardInterrupt
-        return ask(plan, delta)
-
-    monkeypatch.setattr(hs, "epsilon", interrupted)
-    status, shown, err = run("sweep", write(SMALL), "--out", str(out))
-    said = f"hockeystick: interrupted: 2 of 4 kept in {out}.journal; run again to go on\n"
-    assert (status, shown, err) == (130, "", said)
-    assert json.loads(run("sweep", write(SMALL), "--out", str(out), "--json")[1])["resumed"] == 2
-
-
-def test_a_misspelt_parameter_of_the_grid_is_what_is_wrong(write: Write) -> None:
-    text = f"{PLAN}epochs = 2\n[grid]\nnoise_multipler = [1, 2]\n[ask]\ndelta = 1e-5\n"
-    with pytest.raises(hs.errors.PlanFileError) as refusal:
-        load_grid(write(text))
-    said = ":6: [grid]: the plan has no noise_multipler (did you mean 'noise_multiplier'?)"
-    assert str(refusal.value).endswith(said)
-    for ask in (
-        lambda: hs.calibrate(small_plan(epochs=2), "noise", hs.ApproxDP(2, 1e-5)),
-        lambda: hs.sweep({"noise": [1]}, hs.calibration.AskEpsilon(small_plan(epochs=2), 1e-5)),
-    ):
-        with pytest.raises(hs.errors.ParameterError, match=r"did you mean 'noise_multiplier'\?"):
-            ask()
 
 
 @pytest.mark.skipif(not hasattr(signal, "pthread_sigmask"), reason="Windows blocks no signals")

@@ -11,7 +11,6 @@ from types import SimpleNamespace
 
 import pytest
 
-import hockeystick as hs
 from hockeystick import verifier
 
 Run = Callable[..., tuple[int, str, str]]
@@ -74,17 +73,6 @@ def test_each_verdict_has_its_exit_status_and_its_words(
         assert f"{check.claim} {check.ball} {'yes' if check.holds else 'no'}" in words
 
 
-def test_each_verdict_is_told_to_programs(run: Run, answer: Path, judged: verifier.Verdict) -> None:
-    status, out, err = run("verify", str(answer), "--json")
-    told = json.loads(out)
-    assert (status, err) == (status_of(judged), "")
-    assert (told["file"], told["version"]) == (str(answer), hs.__version__)
-    assert (told["status"], told["reason"]) == (judged.status, judged.reason or None)
-    assert [tuple(one.values()) for one in told["checks"]] == [
-        (one.claim, one.ball, one.holds) for one in judged.checks
-    ]
-
-
 @pytest.mark.parametrize("asked", [ASKED, ("delta", *FLAGS, "--epsilon", "1"), SOLVED])
 def test_an_answer_is_printed_with_what_the_verifier_says_of_it(
     run: Run, judged: verifier.Verdict, asked: tuple[str, ...]
@@ -94,18 +82,6 @@ def test_an_answer_is_printed_with_what_the_verifier_says_of_it(
     assert (status, err) == (status_of(judged), "")
     assert out.startswith(alone)
     assert f"verdict {judged.status}: " in in_words(out.removeprefix(alone))
-
-
-@pytest.mark.parametrize("asked", [ASKED, ("delta", *FLAGS, "--epsilon", "1"), SOLVED])
-def test_in_json_the_verdict_is_a_key_beside_the_answer(
-    run: Run, judged: verifier.Verdict, asked: tuple[str, ...]
-) -> None:
-    alone = json.loads(run(*asked, "--json")[1])
-    status, out, err = run(*asked, "--verify", "--json")
-    told = json.loads(out)
-    assert (status, err) == (status_of(judged), "")
-    assert told.pop("verification")["status"] == judged.status
-    assert told == alone
 
 
 def test_what_is_verified_is_what_is_printed(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -142,25 +118,6 @@ def test_standard_input_and_a_report_hold_answers_too(
     assert len(texts) == 1
     assert "answer inside epsilon at most " in in_words(texts.pop())
     assert "the page does not mark what it shows" in in_words(shown[1])
-
-
-def test_of_a_plan_file_the_answer_to_its_question_is_verified(
-    run: Run, write: Write, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    seen: list[dict[str, object]] = []
-
-    def verify(text: str) -> verifier.Verdict:
-        seen.append(json.loads(text))
-        return VERDICTS["verified"][1]
-
-    monkeypatch.setattr(verifier, "verify", verify)
-    assert run("verify", write(PLAN))[0] == 0
-    assert run("verify", write(PLAN), "--delta", "1e-6")[0] == 0
-    assert run("verify", write(PLAN), "--epsilon", "1")[0] == 0
-    plan = hs.DPSGD(rate=0.01, steps=1000, noise_multiplier=1)
-    assert [one["at"] for one in seen] == [{"delta": 1e-5}, {"delta": 1e-6}, {"epsilon": 1.0}]
-    assert seen[0]["upper"] == hs.epsilon(plan, delta=1e-5).upper
-    assert seen[2]["upper"] == hs.delta(plan, epsilon=1).upper
 
 
 WRONG = [
@@ -216,35 +173,3 @@ def test_without_python_flint_it_says_what_to_install_before_anything_else(
     status, out, err = run(*given)
     assert (status, out) == (2, "")
     assert err == "hockeystick: verifying needs python-flint: install hockeystick[verify]\n"
-
-
-def test_an_approximation_claims_nothing_that_could_be_verified(run: Run, tmp_path: Path) -> None:
-    status, out, err = run(*ASKED, "--accountant", "gdp", "--verify")
-    assert (status, out) == (2, "")
-    assert "an approximation claims nothing" in err
-    path = tmp_path / "gdp.json"
-    path.write_text(run(*ASKED, "--accountant", "gdp", "--json")[1], encoding="utf-8")
-    status, out, err = run("verify", str(path))
-    assert (status, out) == (2, "")
-    assert "an approximation claims nothing" in err
-
-
-@pytest.mark.parametrize("columns", ["40", "60", "100"])
-def test_the_table_fits_the_terminal(
-    run: Run, answer: Path, monkeypatch: pytest.MonkeyPatch, columns: str
-) -> None:
-    monkeypatch.setenv("COLUMNS", columns)
-    monkeypatch.setattr(verifier, "verify", lambda text: VERDICTS["refuted"][1])
-    _, out, _ = run("verify", str(answer))
-    assert max(map(len, out.splitlines())) <= int(columns)
-
-
-def test_a_file_cannot_steer_the_terminal(
-    run: Run, answer: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    told = json.loads(answer.read_text(encoding="utf-8"))
-    told["description"]["sampling"] = "\x1b[31mred\n"
-    told["quantity"] = "\x1b[31mred"
-    answer.write_text(json.dumps(told), encoding="utf-8")
-    monkeypatch.setattr(verifier, "verify", lambda text: VERDICTS["verified"][1])
-    assert "\x1b" not in run("verify", str(answer))[1]

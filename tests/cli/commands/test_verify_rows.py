@@ -68,22 +68,6 @@ def test_an_estimate_outside_the_ends_is_refuted(run: Run, swept: Callable[..., 
     assert json.loads(out)["rows"][0]["reason"] == "estimate is not from lower to upper"
 
 
-def test_a_value_that_was_solved_for_is_verified_to_meet_the_target(
-    run: Run, swept: Callable[..., None]
-) -> None:
-    swept(SOLVED)
-    status, out, _ = run("verify", "rows.csv", "--grid", "grid.toml")
-    assert status == 0
-    assert "verified 2" in " ".join(out.replace("│", " ").split())
-    value = repr(hs.calibrate(hs.Laplace(2), "scale", hs.ApproxDP(2, 0.1)).value)
-    alter(f"2,{value}", f"2,{float(value) * 0.99!r}")
-    status, out, _ = run("verify", "rows.csv", "--grid", "grid.toml", "--json")
-    assert (status, statuses(out)) == (1, ["verified", "refuted"])
-    Path("grid.toml").write_text(SOLVED.replace("1.0, 2", "1.0, 2.0"), encoding="utf-8")
-    alter(f"2,{float(value) * 0.99!r}", f"2,{value}")
-    assert run("verify", "rows.csv", "--grid", "grid.toml")[0] == 0
-
-
 def test_what_is_achieved_above_the_target_is_refuted(run: Run, swept: Callable[..., None]) -> None:
     swept(SOLVED)
     lines = Path("rows.csv").read_text(encoding="utf-8").splitlines()
@@ -119,56 +103,6 @@ def test_a_row_is_refuted_whose_accountant_cannot_have_proven_it(
         status, out, _ = run("verify", "rows.csv", "--grid", "grid.toml", "--json")
         told = json.loads(out)["rows"][0]
         assert (status, told["reason"] or "") == (1 if said else 0, said)
-
-
-def test_rows_say_what_was_asked_and_where_and_older_ones_need_not(
-    run: Run, swept: Callable[..., None]
-) -> None:
-    swept(f"epsilon = 3\n{LAPLACE}[grid]\nscale = [2]\n[ask]\ndelta = 0.1\n")
-    whole = Path("rows.csv").read_text(encoding="utf-8")
-    (row,) = csv.DictReader(whole.splitlines())
-    assert "epsilon" not in row
-    about = {"quantity": "epsilon", "delta": "0.1", "adjacency": "", "version": hs.__version__}
-    assert about.items() <= row.items()
-    alter("epsilon,0.1,", "epsilon,0.2,")
-    said = run("verify", "rows.csv", "--grid", "grid.toml")[2]
-    assert "row 1 has delta = 0.2, but grid.toml has 0.1 there" in said
-    older = [name for name in row if name not in about]
-    text = f"{','.join(older)}\n{','.join(row[name] for name in older)}\n"
-    Path("rows.csv").write_text(text, encoding="utf-8")
-    assert run("verify", "rows.csv", "--grid", "grid.toml")[0] == 0
-
-
-def test_a_sample_is_drawn_by_what_the_file_holds(run: Run, swept: Callable[..., None]) -> None:
-    swept(LAPLACE + "[grid]\nscale = [2, -1, 4, 8, 16]\n[ask]\ndelta = 0.1\n")
-    asked = ("verify", "rows.csv", "--grid", "grid.toml")
-    first, second = (run(*asked, "--sample", "2", "--json") for _ in range(2))
-    assert first == second
-    assert sorted(statuses(first[1])) == sorted(
-        ["verified"] * 2 + ["not drawn"] * 2 + ["no answer"]
-    )
-    said = " ".join(run(*asked, "--sample", "2")[1].replace("│", " ").split())
-    assert (
-        "verified: a second program finds that each of 2 answers drawn holds exit status 0" in said
-    )
-    assert "sample must be an integer from 1" in run(*asked, "--sample", "0")[2]
-
-
-def test_worker_processes_say_what_this_one_does(run: Run, swept: Callable[..., None]) -> None:
-    swept(EPSILON)
-    asked = ("verify", "rows.csv", "--grid", "grid.toml")
-    assert run(*asked, "--workers", "2", "--json") == run(*asked, "--json")
-
-
-@pytest.mark.extras
-def test_parquet_is_read_as_well(run: Run, swept: Callable[..., None]) -> None:
-    pytest.importorskip("pyarrow", reason="needs the extra parquet")
-    swept(EPSILON, "rows.parquet")
-    status, out, _ = run("verify", "rows.parquet", "--grid", "grid.toml", "--json")
-    assert (status, statuses(out)[0]) == (3, "verified")
-    Path("rows.parquet").write_bytes(b"PAR1")
-    status, out, err = run("verify", "rows.parquet", "--grid", "grid.toml")
-    assert (status, out, err.count("\n")) == (2, "", 1)
 
 
 def test_rows_of_something_else_are_refused_in_one_line(

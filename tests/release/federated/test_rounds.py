@@ -17,6 +17,7 @@ import pytest
 import hockeystick as hs
 from hockeystick.errors import IncompatibleError, ParameterError
 from hockeystick.release.federated import ClientRounds, ClientTraining, first_rounds
+from hockeystick.release.federated.rounds import RoundCount
 
 CLIENTS: dict[str, Any] = {"total_clients": 4, "clients_per_round": 2}
 PLAN = hs.federated.FedSDP(noise_multiplier=2, **CLIENTS, rounds=5, sampling="poisson")
@@ -80,7 +81,6 @@ client.train([0.0], gradients, learning_rate=1.0, round_index=2)
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL")
 def test_a_client_that_is_killed_within_a_round_never_runs_it_again(tmp_path: Path) -> None:
-    """It is killed in the second step of its second round, number 2; round 1 it was not drawn."""
     path = tmp_path / "journal"
     killed = subprocess.run([sys.executable, "-c", KILLED, path], check=False)
     assert killed.returncode == -signal.SIGKILL
@@ -126,7 +126,6 @@ def test_a_fork_runs_no_round_nor_releases_one() -> None:
 
 
 def test_two_threads_do_not_run_one_round_twice() -> None:
-    """The journal waits, as a disk does, so that the other thread asks meanwhile."""
 
     class Slow:
         def add(self, _steps: int) -> None:
@@ -145,3 +144,11 @@ def test_two_threads_do_not_run_one_round_twice() -> None:
     with ThreadPoolExecutor(2) as threads:
         assert sorted(threads.map(ran, range(2))) == [False, True]
     assert run.counted == 1
+
+
+def test_a_round_that_was_left_out_is_never_begun() -> None:
+    run = RoundCount(PLAN, None)
+    assert run._begin(2) == 2
+    for begun in (1, 2):
+        with pytest.raises(IncompatibleError, match="has begun already, or was left out"):
+            run._begin(begun)

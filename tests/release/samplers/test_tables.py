@@ -1,6 +1,5 @@
 """Integers by tables: every cumulative probability is bounded, and boundaries take more bits."""
 
-import math
 from fractions import Fraction
 from functools import partial
 from typing import Any
@@ -20,12 +19,11 @@ from hockeystick.release.samplers import (
     rounded_gaussian,
     rounded_laplace,
     skellam,
-    tables,
     uniform_integers,
 )
-from hockeystick.release.samplers.discrete_gaussian import NarrowGaussian
+from hockeystick.release.samplers.discrete_gaussian import NarrowGaussian, _accepted, _ratio
 from hockeystick.release.samplers.poisson import Poisson, point_mass
-from tests.release.bits import replay, seeded
+from tests.release.bits import none_left, replay, seeded
 
 TOP = 2**64 - 1
 
@@ -110,26 +108,6 @@ def test_the_ends_of_the_uniform_number_give_far_tails() -> None:
     assert poisson(4.0, 1, bits=replay([0]))[0] == 0
 
 
-@pytest.mark.parametrize("mean", [5e-324, 1e-250, 2.0**-65, 2.0**-64, 1e-15])
-def test_poisson_numbers_of_tiny_mean_are_zero_or_one(mean: Any) -> None:
-    assert poisson(mean, 3, bits=replay([0, 2**63, 2**64 - 2**16])).tolist() == [0, 0, 0]
-    if mean < 2.0**-900:
-        return  # so many equal bits are taken for a broken source
-    exact = Fraction(mean) * 2**1200  # of 2^1200 u's that give 1 or more, to a relative 1e-15
-    for u, drawn in ((2 * exact, 0), (exact / 2, 1)):
-        digits = 2**1216 - math.ceil(u * 2**16)
-        words = [digits >> 64 * i & TOP for i in reversed(range(19))]
-        assert poisson(mean, 1, bits=replay(words)).tolist() == [drawn]
-
-
-@pytest.mark.parametrize("draw", [discrete_gaussian, poisson])
-def test_a_law_of_one_likely_integer_needs_no_exact_comparison(
-    draw: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(tables, "_decided", None)
-    assert draw(1e-20, 2, bits=replay([2**40, 2**63 + 2**40])).tolist() == [0, 0]
-
-
 @pytest.mark.parametrize("s", [0.4, 2.0, 63.9, 64.0, 65.5, 300.0])
 def test_frequencies_of_the_discrete_gaussian(s: Any, chi_square: Any) -> None:
     total = sum(np.exp(-0.5 * (k / s) ** 2) for k in range(-int(40 * s) - 9, int(40 * s) + 10))
@@ -161,7 +139,6 @@ def acceptance(k: Any, s: Any) -> Any:
 @pytest.mark.parametrize("s", [64.0, 1000.5])
 @pytest.mark.parametrize("far", [0.02, 1.0, 4.0, 6.5])
 def test_wide_proposals_are_accepted_as_often_as_the_proof_says(s: Any, far: Any) -> None:
-    """A proposal k is kept for the words below ``2^64 I(0)/I(k)``, and refused for the others."""
     from hockeystick.release.samplers.rounded import rounded_gaussian
 
     k = -int(far * s)
@@ -248,3 +225,10 @@ def test_a_source_that_repeats_itself_is_refused(draw: Any, word: Any) -> None:
 def test_bad_arguments_are_named(draw: Any, name: Any) -> None:
     with pytest.raises(ParameterError, match=f"^{name} must be"):
         draw()
+
+
+def test_a_wide_proposal_of_a_uniform_number_next_to_1_is_refused() -> None:
+    k, s = 64, 64.0
+    low, high = _ratio(k, s, 64)
+    assert _accepted(k, s, low - 1, none_left)
+    assert not _accepted(k, s, high, none_left)

@@ -1,4 +1,7 @@
-"""What loops of torch, Opacus and Flower leave on disks, and that it is gone on with."""
+"""What loops of torch, Opacus and Flower leave on disks, and that it is gone on with.
+
+Made by ``python -m tests.adapters.test_corpus FOLDER``, as the rest in ``tests/corpus`` was.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,12 @@ pytest.importorskip("flwr")
 
 import torch
 from flwr.app import ArrayRecord, Message, RecordDict
-from flwr.serverapp import GaussianPrivacyEvent, NeighboringRelation, PrivacyConfig, SamplingMethod
+from flwr.serverapp import (
+    GaussianPrivacyEvent,
+    NeighboringRelation,
+    PrivacyConfig,
+    SamplingMethod,
+)
 from torch.nn.functional import cross_entropy
 
 import hockeystick as hs

@@ -47,6 +47,7 @@ def _rows() -> Iterator[Any]:
 
 
 def test_two_threads_count_no_more_steps_than_are_planned() -> None:
+    """The journal waits, as a disk does, so that the other thread asks meanwhile."""
 
     class Slow:
         def add(self, _steps: int) -> None:
@@ -98,6 +99,13 @@ def test_a_loop_that_is_closed_loads_nothing(tmp_path: Path) -> None:
     with pytest.raises(IncompatibleError, match="closed"):
         account.load(state)
     assert account.counted == 1
+
+
+@pytest.mark.parametrize("given", ["a\nb", "\ud800", 3])
+def test_an_arithmetic_is_named_on_one_line(given: Any) -> None:
+    plan = hs.DPSGD(noise_multiplier=1, examples=8, batch_size=4, steps=1)
+    with pytest.raises(ParameterError, match=r"^arithmetic must be"):
+        Account(plan, arithmetic=given)
 
 
 @pytest.mark.parametrize("name", ["", ".", "a\0b", "pipe"])
@@ -213,6 +221,7 @@ def test_a_loop_of_jax_learns_digits_within_its_budget() -> None:
 def test_a_nearly_full_disk_cuts_no_count_short(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """A write that takes a part is gone on with; the rest of an epoch left out is many steps."""
     plan = hs.DPSGD(
         examples=30, batch_size=10, epochs=4, noise_multiplier=1, sampling="random-allocation"
     )

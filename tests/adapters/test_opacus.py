@@ -1,7 +1,11 @@
 """Opacus on our accounts: its engine, its calibration and its checkpoints."""
 
 import math
+import subprocess
+import sys
+from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +16,8 @@ import hockeystick as hs
 pytest.importorskip("torch")
 pytest.importorskip("opacus")
 
+import opacus.accountants.utils
+import opacus.privacy_engine
 import torch
 from opacus import PrivacyEngine as TheirEngine
 from opacus.accountants import RDPAccountant, create_accountant
@@ -104,6 +110,18 @@ def test_a_batch_that_is_split_for_memory_is_one_step() -> None:
         data_loader=loader, max_physical_batch_size=3, optimizer=optimizer
     ) as split:
         assert _train(model, optimizer, split) > 4
+    assert engine.accountant.history == [(1.0, 0.25, 4)]
+
+
+def test_ghost_clipping_is_recorded_like_any_other() -> None:
+    engine = PrivacyEngine()
+    model, optimizer, criterion, loader = _private(
+        engine, criterion=torch.nn.CrossEntropyLoss(), grad_sample_mode="ghost"
+    )
+    for inputs, labels in loader:
+        optimizer.zero_grad()
+        criterion(model(inputs), labels).backward()
+        optimizer.step()
     assert engine.accountant.history == [(1.0, 0.25, 4)]
 
 
@@ -228,6 +246,22 @@ def test_ghost_clipping_of_two_batches_for_one_step_is_refused(unchanged: Any) -
         in_pairs()
 
 
+def test_batches_that_workers_draw_are_not_split_for_memory(unchanged: Any) -> None:
+    from opacus.utils.batch_memory_manager import BatchMemoryManager
+
+    engine = PrivacyEngine()
+    model, optimizer, loader = _private(engine, workers=1)
+    unchanged(engine, model)
+    split = BatchMemoryManager(data_loader=loader, max_physical_batch_size=100, optimizer=optimizer)
+    with split as batches, pytest.raises(hs.errors.IncompatibleError, match="num_workers=0"):
+        _train(model, optimizer, batches)
+
+
+def test_workers_give_the_batches_of_a_plan() -> None:
+    engine = PrivacyEngine()
+    assert _train(*_private(engine, workers=1)) == len(engine.accountant) == 4
+
+
 def test_a_checkpoint_never_lowers_the_count(tmp_path: Path) -> None:
     engine = PrivacyEngine()
     model, optimizer, loader = _private(engine)
@@ -242,6 +276,21 @@ def test_a_checkpoint_never_lowers_the_count(tmp_path: Path) -> None:
     with pytest.raises(hs.errors.IncompatibleError, match="4 steps are recorded here"):
         other.load_checkpoint(path=path, module=model, optimizer=optimizer)
     assert len(other.accountant) == 4
+
+
+def test_adaptive_clipping_is_refused_by_name() -> None:
+    engine = PrivacyEngine()
+    model, optimizer, loader = _private(
+        engine,
+        clipping="adaptive",
+        target_unclipped_quantile=0.5,
+        clipbound_learning_rate=0.2,
+        max_clipbound=10,
+        min_clipbound=0.1,
+        unclipped_num_std=2.0,
+    )
+    with pytest.raises(hs.errors.IncompatibleError, match="adaptive clipping in Opacus"):
+        _train(model, optimizer, loader)
 
 
 def test_a_checkpoint_of_an_engine_keeps_the_account(tmp_path: Path) -> None:
@@ -259,6 +308,25 @@ def test_a_checkpoint_of_an_engine_keeps_the_account(tmp_path: Path) -> None:
     assert resumed.get_epsilon(1e-5) == hs.epsilon(_step(0.9, 0.25) ** 8, 1e-5).upper
 
 
+def test_adaptive_ghost_clipping_is_refused_by_name_before_the_model_changes() -> None:
+    from opacus.utils.adaptive_clipping.adaptive_clipping_utils import (
+        PrivacyEngineAdaptiveClipping,
+    )
+
+    engine = PrivacyEngineAdaptiveClipping(accountant="hockeystick")
+    # It asks for batches of more than ten times the noise multiplier.
+    model, optimizer, criterion, loader = _private(
+        engine, 0.01, criterion=torch.nn.CrossEntropyLoss(), grad_sample_mode="ghost"
+    )
+    before = [parameter.detach().clone() for parameter in model.parameters()]
+    inputs, labels = next(batch for batch in loader if len(batch[0]))
+    criterion(model(inputs), labels).backward()
+    with pytest.raises(hs.errors.IncompatibleError, match="adaptive clipping in Opacus"):
+        optimizer.step()
+    assert len(engine.accountant) == 0
+    assert all(map(torch.equal, before, model.parameters()))
+
+
 @pytest.mark.parametrize("mechanism", ["rdp", "prv", "gdp"])
 def test_a_state_of_theirs_is_taken_over_at_the_rate_that_their_sampler_draws(
     mechanism: str,
@@ -272,6 +340,32 @@ def test_a_state_of_theirs_is_taken_over_at_the_rate_that_their_sampler_draws(
     ours.step(noise_multiplier=1.1, sample_rate=drawn_rate(1 / 235))
     assert ours.history == [(1.1, drawn_rate(1 / 235), 4)]
     assert state["history"] == [(1.1, 1 / 235, 3)]
+
+
+def test_their_checkpoint_is_resumed_by_an_engine_of_ours(tmp_path: Path) -> None:
+    engine = TheirEngine(accountant="rdp")
+    model, optimizer, loader = _private(engine)
+    _train(model, optimizer, loader)
+    engine.save_checkpoint(path=tmp_path / "run.pt", module=model, optimizer=optimizer)
+    resumed = PrivacyEngine()
+    model, optimizer, loader = _private(resumed)
+    resumed.load_checkpoint(path=tmp_path / "run.pt", module=model, optimizer=optimizer)
+    assert resumed.get_epsilon(1e-5) == hs.epsilon(_step(1.0, 0.25) ** 4, 1e-5).upper
+
+
+def test_a_state_is_a_copy_and_comes_back_from_json() -> None:
+    import json
+
+    accountant = HockeystickAccountant()
+    accountant.step(noise_multiplier=1 / 3, sample_rate=0.1)
+    state = accountant.state_dict()
+    accountant.step(noise_multiplier=1 / 3, sample_rate=0.1)
+    assert (state["history"], state["mechanism"]) == ([(1 / 3, 0.1, 1)], "hockeystick")
+    other = HockeystickAccountant()
+    other.load_state_dict(json.loads(json.dumps(state)))
+    assert other.history == [(1 / 3, 0.1, 1)]
+    destination: OrderedDict[str, object] = OrderedDict()
+    assert other.state_dict(destination) is destination
 
 
 @pytest.mark.parametrize(
@@ -300,6 +394,22 @@ def test_what_is_no_state_is_refused_and_nothing_changes(
     assert accountant.history == [(1.0, 0.1, 1)]
 
 
+@pytest.mark.parametrize(
+    ("noise", "rate", "named"),
+    [(math.nan, 0.1, "noise_multiplier"), (-1.0, 0.1, "noise_multiplier"), (1.0, 2, "sample_rate")],
+)
+def test_a_step_outside_the_domain_is_refused_where_it_is_made(
+    noise: float, rate: float, named: str
+) -> None:
+    accountant = HockeystickAccountant()
+    with pytest.raises(hs.errors.ParameterError, match=named):
+        accountant.step(noise_multiplier=noise, sample_rate=rate)
+    assert accountant.history == []
+    accountant.history = [(noise, rate, 1)]
+    with pytest.raises(hs.errors.ParameterError, match=named):
+        accountant.get_epsilon(1e-5)
+
+
 @pytest.mark.parametrize("epsilon", [2.0, 0.01])
 def test_their_calibration_meets_its_target_by_the_proven_end_and_tightly(epsilon: float) -> None:
     asked: Any = {"target_epsilon": epsilon, "target_delta": 1e-5, "sample_rate": 256 / 60_000}
@@ -310,3 +420,96 @@ def test_their_calibration_meets_its_target_by_the_proven_end_and_tightly(epsilo
         **asked, epochs=60, accountant="hockeystick", epsilon_tolerance=1e-3, adjacency="zero-out"
     )
     assert by_epochs == noise
+
+
+def test_their_calibration_is_ours_once_the_adapter_is_imported() -> None:
+    assert opacus.accountants.utils.get_noise_multiplier is get_noise_multiplier
+    assert opacus.privacy_engine.get_noise_multiplier is get_noise_multiplier
+    asked: Any = {"target_epsilon": 1.0, "sample_rate": 0.01, "steps": 1000}
+    theirs = get_noise_multiplier(**asked, target_delta=1e-5)
+    assert get_noise_multiplier(**asked, target_delta=1e-5, accountant="hockeystick") < theirs
+    with pytest.raises(hs.errors.InfeasibleError, match="no finite noise_multiplier"):
+        get_noise_multiplier(**asked, target_delta=0.0, accountant="hockeystick")
+
+
+def test_an_engine_is_made_private_with_an_epsilon() -> None:
+    engine = PrivacyEngine()
+    model = torch.nn.Linear(3, 2)
+    model, optimizer, loader = engine.make_private_with_epsilon(
+        module=model,
+        optimizer=torch.optim.SGD(model.parameters(), lr=0.1),
+        data_loader=torch.utils.data.DataLoader(_dataset(), batch_size=10),
+        target_epsilon=3.0,
+        target_delta=1e-4,
+        epochs=2,
+        max_grad_norm=1.0,
+    )
+    _train(model, optimizer, loader)
+    _train(model, optimizer, loader)
+    assert 2.999 <= engine.get_epsilon(1e-4) <= 3.0
+
+
+def test_the_ends_have_answers() -> None:
+    accountant = HockeystickAccountant()
+    assert (len(accountant), accountant.get_epsilon(1e-5)) == (0, 0.0)
+    accountant.step(noise_multiplier=0.0, sample_rate=0.5)
+    assert accountant.get_epsilon(1e-5) == math.inf
+    assert accountant.get_epsilon(1.0) == 0.0
+
+
+def test_a_negative_epsilon_of_theirs_is_zero() -> None:
+    accountant = HockeystickAccountant()
+    accountant.history = [(50.0, 0.001, 10)]
+    assert accountant.get_epsilon(0.01) == 0.0
+    assert _by_rdp(accountant).get_epsilon(0.01) < 0.0
+
+
+def test_another_adjacency_and_other_questions_can_be_asked() -> None:
+    accountant = HockeystickAccountant()
+    accountant.history = [(2.0, 0.1, 100)]
+    replaced = hs.PoissonSubsampled(hs.Gaussian(2.0), 0.1, "replace-one") ** 100
+    epsilon = accountant.get_epsilon(1e-5, adjacency="replace-one")
+    assert epsilon == hs.epsilon(replaced, 1e-5).upper > accountant.get_epsilon(1e-5)
+    assert accountant.account().delta(1.0).upper == hs.delta(_step(2.0, 0.1) ** 100, 1.0).upper
+
+
+@pytest.mark.parametrize("rate", [0.25, 1 / 3, 1 / 235, 1e-9, 1.0, 0.0, 1 - 2**-30, 0.125 + 2**-55])
+def test_the_rate_recorded_is_no_less_than_that_of_their_sampler(rate: float) -> None:
+    drawn = drawn_rate(rate)
+    assert rate <= drawn <= min(rate * (1 + 2**-24) + 2**-24, 1.0)
+    # Uniform numbers of torch are k 2^-24, all k from 0 on alike: as many are below the rate as
+    # the first k that is not.
+    nearest = math.floor(rate * 2**24)
+    near = range(max(nearest - 3, 0), min(nearest + 4, 2**24))
+    below = [k for k in near if bool(torch.tensor(k / 2**24, dtype=torch.float32) < rate)]
+    assert (below[-1] + 1 if below else 0) <= drawn * 2**24
+    # Where float64 is the default, uniform numbers are k 2^-53, and the rate is not rounded.
+    assert Fraction(math.ceil(Fraction(rate) * 2**53), 2**53) <= Fraction(drawn)
+    for dtype, places in ((torch.float32, 24), (torch.float64, 53)):
+        generator = torch.Generator().manual_seed(3)
+        scaled = torch.rand(1000, generator=generator, dtype=dtype).to(torch.float64) * 2**places
+        assert torch.equal(scaled, torch.floor(scaled))
+
+
+def test_hockeystick_itself_loads_neither_opacus_nor_torch() -> None:
+    seen = "{'torch', 'opacus', 'hockeystick.adapters'} & set(sys.modules)"
+    code = f"import sys, hockeystick, hockeystick.cli; print({seen})"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout == "set()\n"
+
+
+@pytest.mark.parametrize("examples", [100, 103, 990])
+def test_a_plan_of_a_loader_has_the_rate_and_the_steps_of_opacus(examples: int) -> None:
+    from opacus.data_loader import DPDataLoader
+    from torch.utils.data import DataLoader, TensorDataset
+
+    loader = DataLoader(TensorDataset(torch.zeros(examples, 1)), batch_size=10, drop_last=True)
+    drawn = DPDataLoader.from_data_loader(loader)
+    for one in (loader, drawn):
+        told: dict[str, Any] = {} if one is drawn else {"sampling": "poisson"}
+        plan = hs.DPSGD.from_loader(one, epochs=3, noise_multiplier=1, **told)
+        assert plan.rate is not None
+        assert drawn.sample_rate <= plan.rate <= math.nextafter(drawn.sample_rate, 1)
+        # Opacus has int(1 / (1 / 99)) = 98 steps.
+        assert plan.total_steps == 3 * len(one)
+        assert len(one) in (len(drawn), len(drawn) + 1)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import subprocess
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -15,8 +17,14 @@ from torch import nn
 from torch.nn import functional
 
 import hockeystick as hs
-from hockeystick.adapters.torch import Constant, Quantile, make_private
-from hockeystick.errors import ParameterError
+from hockeystick.adapters.torch import (
+    Constant,
+    Online,
+    Quantile,
+    make_private,
+)
+from hockeystick.adapters.torch._gradients import sensible
+from hockeystick.errors import IncompatibleError, ParameterError
 
 # The same tests run on a GPU where there is one; the data stay on the CPU, as usual.
 DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
@@ -89,7 +97,13 @@ def _scaled() -> tuple[Any, Any]:
     return Scaled(), torch.randn(EXAMPLES, 6)
 
 
-MODELS = {"mlp": _mlp, "cnn": _cnn, "text": _text, "transformer": _transformer, "scaled": _scaled}
+MODELS = {
+    "mlp": _mlp,
+    "cnn": _cnn,
+    "text": _text,
+    "transformer": _transformer,
+    "scaled": _scaled,
+}
 
 
 def made(
@@ -257,6 +271,25 @@ def test_the_usual_noise_differs_from_run_to_run_and_a_seed_repeats_it(arithmeti
     assert not torch.equal(ran(7), ran(8))
 
 
+def test_steps_with_a_seed_have_noise_of_their_own() -> None:
+    private, _model, _inputs, _targets = made(noise_multiplier=1e6, clipping=1.0)
+    first, second = (_one_step(private)["0.weight"].clone() for _ in range(2))
+    assert not torch.allclose(first, second, rtol=0.1)
+
+
+def test_any_optimizer_steps_and_frozen_parameters_stay() -> None:
+    torch.manual_seed(1)
+    model, inputs = _mlp()
+    model.to(DEVICE)[0].requires_grad_(False)
+    frozen, trained = model[0].weight.clone(), model[2].weight.clone()
+    dataset = torch.utils.data.TensorDataset(inputs, torch.zeros(EXAMPLES, dtype=torch.long))
+    plan = hs.DPSGD(examples=EXAMPLES, sampling="full-batch", steps=2, noise_multiplier=1)
+    optimizer = torch.optim.AdamW(model.parameters())
+    _one_step(make_private(model, optimizer, dataset, plan))
+    assert torch.equal(model[0].weight, frozen)
+    assert not torch.equal(model[2].weight, trained)
+
+
 def test_the_quantiles_noise_is_paid_for_by_the_gradients() -> None:
     clip = Quantile(1.0, bit_noise=5.0)
     assert clip.multiplier(1.0) == pytest.approx(1.00503781525921207549, rel=1e-12)
@@ -276,6 +309,39 @@ def test_the_clipping_norm_follows_the_quantile(arithmetic: str) -> None:
     for batch in private.loader:
         private.step(functional.cross_entropy, batch)
     assert lengths[3] < private.clipping_norm < lengths[8]
+
+
+@pytest.mark.parametrize("arithmetic", ["exact", "real"])
+def test_the_online_norm_pays_for_directions_and_moves_by_its_rate(arithmetic: str) -> None:
+    clip = Online(1e-3, rate=0.1)
+    noise = hs.calibration.joint_noise(2.0, inflation=1.01)
+    assert (clip.multiplier(2.0), clip.noise(2.0)) == (noise.gradient, noise.query)
+    assert noise.query == pytest.approx(2 * 7.1239907201718425, rel=1e-12)
+    options: dict[str, Any] = {"plan": {"steps": 6}, "arithmetic": arithmetic}
+    private, _model, _inputs, _targets = made(clipping=clip, noise_multiplier=1e-3, **options)
+    norms = [private.clipping_norm]
+    for batch in private.loader:
+        private.step(functional.cross_entropy, batch)
+        norms.append(private.clipping_norm)
+    # Everything is clipped, so that a larger norm goes along with the gradient in each step.
+    assert norms == pytest.approx([1e-3 * math.exp(0.1 * max(t - 1, 0)) for t in range(7)])
+
+
+@pytest.mark.parametrize("clip", [Quantile(1.0, bit_noise=5.0), Online(1.0)], ids=["q", "oso"])
+def test_rules_that_follow_lengths_need_noise_and_single_gradients(clip: Any) -> None:
+    with pytest.raises(IncompatibleError, match="single gradients"):
+        made(clipping=clip, noise_multiplier=1.0, plan={"clipping": "batch"})
+    with pytest.raises(ParameterError, match="noise_multiplier"):
+        made(clipping=clip, noise_multiplier=0.0)
+
+
+def test_a_quantile_is_refused_where_examples_are_zeroed() -> None:
+    with pytest.raises(IncompatibleError, match="zeroed"):
+        made(
+            clipping=Quantile(1.0, bit_noise=5.0),
+            noise_multiplier=1.0,
+            plan={"adjacency": "zero-out"},
+        )
 
 
 def _wrong(**changes: Any) -> None:
@@ -344,3 +410,17 @@ def test_only_the_batch_that_was_given_last_is_used_and_once() -> None:
     with pytest.raises(ParameterError, match="used once"):
         private.step(functional.cross_entropy, batch)
     assert private.steps == 1
+
+
+def test_hockeystick_alone_loads_no_torch() -> None:
+    code = "import sys, hockeystick; sys.exit('torch' in sys.modules or 'opacus' in sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize(("entries", "size"), [(2**4, 2**18), (2**16, 2**6), (2**22, 8)])
+def test_how_many_gradients_are_computed_at_once_goes_with_the_models_size(
+    entries: int, size: int
+) -> None:
+    halves = {"weight": torch.empty(entries), "bias": torch.empty(entries)}
+    assert sensible(halves) == size
+    assert sensible({"weight": torch.empty(entries, dtype=torch.float64)}) == size

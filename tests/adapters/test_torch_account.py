@@ -21,7 +21,7 @@ pytest.importorskip("torch")
 import torch
 
 import hockeystick as hs
-from hockeystick.adapters.loop._account import first_steps
+from hockeystick.adapters.loop._account import Account, first_steps
 from hockeystick.adapters.torch import Online, make_private
 from hockeystick.errors import BudgetExhausted, ParameterError
 
@@ -77,7 +77,11 @@ def test_a_step_beyond_the_plan_is_refused_before_it_runs() -> None:
 
 
 @pytest.mark.parametrize(
-    "plan", [pytest.param(POISSON, id="poisson"), pytest.param(ALLOCATED, id="allocated")]
+    "plan",
+    [
+        pytest.param(POISSON, id="poisson"),
+        pytest.param(ALLOCATED, id="allocated"),
+    ],
 )
 def test_a_budget_stops_the_loop_before_the_step_that_would_overspend(plan: hs.DPSGD) -> None:
     length = plan.steps_per_epoch or 1
@@ -232,6 +236,16 @@ def test_a_journal_of_something_else_is_refused(tmp_path: Path, text: str) -> No
     _loop(ALLOCATED, journal=other)
     with pytest.raises(ParameterError, match="journal"):
         _loop(journal=other)
+
+
+def test_counting_a_step_takes_no_questions_about_epsilon(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    account = Account(POISSON, hs.ApproxDP(100.0, 1e-5), tmp_path / "run.account")
+    monkeypatch.setattr(hs, "epsilon", None)
+    for _ in range(40):
+        account.count()
+    assert account.counted == 40
 
 
 _TRAINING = """

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
@@ -376,3 +378,45 @@ def test_an_example_without_a_finite_gradient_changes_nothing_for_the_others() -
     spoiled = torch.cat([rows, torch.tensor([[float("nan"), 1.0, float("inf")]])])
     found = (_sum(Zeros(), TensorDataset(data)) for data in (rows, spoiled))
     assert torch.allclose(*found, atol=1e-6)
+
+
+_WITHOUT = """
+import importlib.abc, sys
+import hockeystick as hs
+
+class Hidden(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in ("torch", "opacus", "dp_accounting"):
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+sys.meta_path.insert(0, Hidden())
+for plug in ("torch", "opacus", "dp_accounting"):
+    try:
+        getattr(hs.adapters, plug)
+    except ModuleNotFoundError as error:
+        print(error.name, error)
+"""
+
+
+def test_a_plug_without_its_library_names_the_extra() -> None:
+    command = [sys.executable, "-c", _WITHOUT]
+    ended = subprocess.run(command, check=True, capture_output=True, text=True)
+    assert ended.stdout.splitlines() == [
+        f"{library} {library} is not installed: pip install 'hockeystick[{extra}]'"
+        for library, extra in {
+            "torch": "torch",
+            "opacus": "opacus",
+            "dp_accounting": "peers",
+        }.items()
+    ]
+
+
+def test_help_of_the_plugs_lists_those_that_can_be_loaded() -> None:
+    listing = _WITHOUT.partition("for plug")[0] + "help(hs.adapters); print(dir(hs.adapters))"
+    ended = subprocess.run(
+        [sys.executable, "-c", listing], check=True, capture_output=True, text=True
+    )
+    assert "Plugs for training libraries" in ended.stdout
+    listed = ended.stdout.splitlines()[-1]
+    assert all(f"'{plug}'" in listed for plug in ("loop", "ray"))
+    assert not any(f"'{plug}'" in listed for plug in ("torch", "opacus", "dp_accounting"))

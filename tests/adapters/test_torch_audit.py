@@ -12,7 +12,7 @@ pytest.importorskip("torch")
 import torch
 
 import hockeystick as hs
-from hockeystick.adapters.torch import Clip, make_private
+from hockeystick.adapters.torch import Clip, Quantile, make_private
 
 # The same tests run on a GPU where there is one; the data stay on the CPU, as usual.
 DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
@@ -49,7 +49,10 @@ def _share(count: int, *, upper: bool) -> float:
 
 
 def _audited(clipping: Clip | float = 1.0) -> float:
-    """Return a lower bound on the epsilon of one step, from trials with the canary and without."""
+    """Return a lower bound on the epsilon of one step, from trials with the canary and without.
+
+    The threshold is fixed in advance, where no gradient is rare and a clipped one is not yet.
+    """
     present = int((_released(1000.0, clipping, 1) > 3.5).sum())
     absent = int((_released(0.0, clipping, 2) > 3.5).sum())
     power = _share(present, upper=False) - DELTA
@@ -73,3 +76,13 @@ def test_the_same_attack_catches_a_clip_that_does_not_clip(monkeypatch: pytest.M
 
     monkeypatch.setattr("hockeystick.adapters.torch._private.clipped_sum", unclipped)
     assert _audited() > _certified()
+
+
+def test_with_a_noisy_quantile_the_gradients_have_the_noise_that_pays_for_it() -> None:
+    clip = Quantile(1.0, rate=0.0, bit_noise=1.1)
+    released = _released(0.0, clip, 3).double()
+    deviation = hs.calibration.clipping_noise(2.0, bit_noise=1.1)
+    assert deviation > 4.7
+    # A sum of n squares is within 6 sqrt(2 n) of n but in 2 of 10^9 runs.
+    squares = float((released / deviation).square().sum())
+    assert abs(squares - TRIALS) < 6 * math.sqrt(2 * TRIALS)

@@ -18,7 +18,14 @@ import torch
 
 import hockeystick as hs
 from hockeystick.adapters.loop._random import bits
-from hockeystick.adapters.torch import Constant, Online, Quantile, _exact, make_private
+from hockeystick.adapters.torch import (
+    Constant,
+    LargestNorm,
+    Online,
+    Quantile,
+    _exact,
+    make_private,
+)
 from hockeystick.adapters.torch._clipping import Clip
 from hockeystick.adapters.torch._exact import Exact
 from hockeystick.adapters.torch._gradients import clipped_sum
@@ -154,6 +161,12 @@ def test_layers_that_are_clipped_one_by_one_are_within_the_norm_together(rows: s
         assert _square(one) <= UNITS**2
 
 
+@pytest.mark.parametrize("rows", ROWS)
+def test_nor_does_one_of_ten_million_entries(rows: str) -> None:
+    for one in _integers({"w": ROWS[rows](10**7, torch.float32)}, 1.0, [["w"]]):
+        assert _square(one) <= UNITS**2
+
+
 @pytest.mark.parametrize("told", [0.0, 0.5, 0.999, 0.99999, 1e-30, math.nan, math.inf])
 def test_the_limit_is_kept_where_lengths_are_wrong(told: float) -> None:
     rows = torch.randn(2, 500, dtype=torch.float64, device=DEVICE)
@@ -205,6 +218,11 @@ def test_a_gradient_within_the_norm_is_rounded_to_the_nearest_integers() -> None
         assert found.tolist() == [round(Fraction(one) * UNITS) for one in row.tolist()]
 
 
+def test_a_clipped_gradient_has_nearly_the_length_of_the_norm() -> None:
+    for one in _integers({"w": 100 * torch.randn(2, 10**5)}, 3.0, [["w"]]):
+        assert 0.9999 < math.sqrt(_square(one)) / UNITS <= 1
+
+
 # What is released.
 
 
@@ -251,6 +269,15 @@ def test_microbatches_change_nothing(clipping: Any, dtype: Any) -> None:
     assert torch.equal(found[0], found[2])
 
 
+def test_whatever_the_data_the_release_is_on_one_grid() -> None:
+    # Noise of floats tells neighbours apart by what numbers it can give at all.
+    plan = hs.DPSGD(examples=EXAMPLES, sampling="full-batch", steps=1, noise_multiplier=0.001)
+    for rows in (torch.zeros(EXAMPLES, 500), torch.rand(EXAMPLES, 500) / 7):
+        weights = _trained(_loop(rows.double(), plan)) * UNITS * EXAMPLES
+        assert torch.equal(weights, weights.round())
+        assert weights.unique().numel() > 100
+
+
 def test_batches_that_are_clipped_as_a_whole_are_within_the_norm() -> None:
     fields: dict[str, Any] = {"sampling": "full-batch", "steps": 1, "clipping": "batch"}
     plan = hs.DPSGD(examples=EXAMPLES, noise_multiplier=0, **fields)
@@ -293,6 +320,13 @@ def test_the_online_rules_directions_are_the_clipped_integers() -> None:
     sums, directions = clipped_sum(gradients, 1.0, [["w"]], Exact(), Online(1.0))
     assert (sums["w"] / UNITS).tolist() == pytest.approx([0.6, 0.3], abs=1e-5)
     assert (directions["w"] / UNITS).tolist() == pytest.approx([0.6, -0.2], abs=1e-5)
+
+
+def test_the_largest_norm_scales_the_noise_and_stays_not_private() -> None:
+    plan = hs.DPSGD(examples=EXAMPLES, sampling="full-batch", steps=1, noise_multiplier=1)
+    private = _loop(torch.zeros(EXAMPLES, 50), plan, clipping=LargestNorm(1.0, not_private=True))
+    assert not _trained(private).any()
+    assert private.spent(1e-5).lower == math.inf
 
 
 # Which batch.

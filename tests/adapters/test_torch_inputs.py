@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections import UserDict
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 
 pytest.importorskip("torch")
@@ -140,6 +142,95 @@ def test_an_example_that_is_a_mapping_is_all_of_the_input() -> None:
     assert _same(found, _slow(model, alone))
 
 
+def test_targets_may_be_trees_and_several() -> None:
+    torch.manual_seed(1)
+    model = Two()
+    rows = [_numbers(place) for place in range(EXAMPLES)]
+    examples = [(left, {"label": label}, np.float32(0.5)) for left, _, label in rows]
+
+    def loss(output: Any, target: Any, weight: Any) -> Any:
+        assert output.shape == (1, 4)
+        assert target["label"].shape == weight.shape == (1,)
+        return weight * LOSS(output, target["label"], reduction="none")
+
+    def alone(place: int) -> Any:
+        left, _, label = rows[place]
+        target = torch.tensor([label], device=DEVICE)
+        return 0.5 * LOSS(model(left[None].to(DEVICE)), target)
+
+    found = _step(model, examples, loss)
+    expected = _slow(model, alone)
+    expected = {name: one for name, one in expected.items() if name.startswith("left")}
+    assert _same(found, expected)
+
+
+class Recurrent(nn.Module):  # type: ignore[misc]  # torch may have no types
+    """A recurrent layer between an embedding and a head."""
+
+    def __init__(self, kind: str, *, named: bool = False, **options: Any) -> None:
+        super().__init__()
+        self.words, self.named = nn.Embedding(7, 3), named
+        self.layer = getattr(nn, kind)(3, 4, **options)
+        self.head = nn.LazyLinear(4)
+
+    def forward(self, words: Any) -> Any:
+        rows = self.words(words)
+        if not self.layer.batch_first:
+            rows = rows.transpose(0, 1)
+        found = self.layer(input=rows) if self.named else self.layer(rows, None)
+        return self.head(found[0].mean(dim=1 if self.layer.batch_first else 0))
+
+
+@pytest.mark.filterwarnings("ignore:LSTM with projections:UserWarning")  # torch's own
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"batch_first": True},
+        {"num_layers": 2, "bidirectional": True, "named": True},
+        {"batch_first": True, "bidirectional": True, "bias": False},
+    ],
+    ids=["plain", "deep", "without-bias"],
+)
+@pytest.mark.parametrize("kind", ["RNN", "GRU", "LSTM", "projected LSTM"])
+def test_recurrent_layers_keep_examples_apart(kind: str, options: dict[str, Any]) -> None:
+    torch.manual_seed(1)
+    projected, _, kind = kind.rpartition(" ")
+    if projected:
+        options = options | {"proj_size": 2}
+    model = Recurrent(kind, **options).to(DEVICE)
+    words, labels = torch.randint(7, (EXAMPLES, 6)), torch.randint(4, (EXAMPLES,))
+    model(words.to(DEVICE))  # which initialises the head
+    enabled = torch.backends.mkldnn.set_flags()[0]
+    found = _step(model, list(zip(words, labels, strict=True)), LOSS)
+    assert torch.backends.mkldnn.set_flags()[0] == enabled
+    assert not model.layer._forward_pre_hooks
+
+    def alone(place: int) -> Any:
+        one = slice(place, place + 1)
+        return LOSS(model(words[one].to(DEVICE)), labels[one].to(DEVICE))
+
+    assert _same(found, _slow(model, alone))
+
+
+@pytest.mark.filterwarnings("ignore:There is a performance drop:UserWarning")  # torch's own
+def test_packed_sequences_are_refused() -> None:
+    class Packed(nn.GRU):  # type: ignore[misc]  # torch may have no types
+        def forward(self, rows: Any) -> Any:
+            return super().forward(rows)[1]
+
+    class Packing(nn.Module):  # type: ignore[misc]  # torch may have no types
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer = Packed(3, 4)
+
+        def forward(self, rows: Any) -> Any:
+            lengths = torch.ones(rows.shape[1], dtype=torch.long)
+            return self.layer(nn.utils.rnn.pack_padded_sequence(rows, lengths))
+
+    with pytest.raises(IncompatibleError, match="packed sequence"):
+        _step(Packing(), [torch.ones(2, 3)] * EXAMPLES, torch.sum)
+
+
 def test_padding_that_a_mask_names_changes_no_gradient() -> None:
     torch.manual_seed(1)
     model = Masked()
@@ -156,6 +247,18 @@ def test_padding_that_a_mask_names_changes_no_gradient() -> None:
         return LOSS(model(text, torch.ones_like(text)), target)
 
     assert _same(found, _slow(model, alone))
+
+
+def test_padding_of_a_mapping_fills_what_has_a_length_and_leaves_labels_out() -> None:
+    example = {"words": [1, 2], "labels": [3, 4], "weight": 0.5}
+    plan = hs.DPSGD(examples=1, sampling="full-batch", steps=1, noise_multiplier=1)
+    model = Two()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.0)
+    private = make_private(model, optimizer, Examples([example]), plan, pad_to=4)
+    (given,) = next(iter(private.loader)).examples
+    assert given["words"].tolist() == [[1, 2, 0, 0]]
+    assert given["labels"].tolist() == [[3, 4, -100, -100]]
+    assert given["weight"].tolist() == [0.5]
 
 
 def test_an_example_more_moves_the_sum_by_no_more_than_the_clipping_norm() -> None:
@@ -216,3 +319,34 @@ def test_a_batch_with_a_part_that_was_changed_is_refused() -> None:
     with pytest.raises(ParameterError, match="as it was drawn"):
         private.step(LOSS, batch)
     assert private.steps == 0
+
+
+@pytest.mark.parametrize("clipping", ["individual", "batch"])
+@pytest.mark.parametrize("microbatch", [None, 2])
+def test_the_loss_is_the_mean_of_the_examples_before_the_step(
+    clipping: str, microbatch: int | None
+) -> None:
+    torch.manual_seed(1)
+    model = nn.Linear(3, 4).to(DEVICE)
+    rows, labels = torch.randn(EXAMPLES, 3), torch.randint(4, (EXAMPLES,))
+    plan = hs.DPSGD(
+        examples=EXAMPLES, sampling="full-batch", steps=1, noise_multiplier=1, clipping=clipping
+    )
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    data = torch.utils.data.TensorDataset(rows, labels)
+    private = make_private(model, optimizer, data, plan, microbatch=microbatch)
+    assert math.isnan(private.not_private_loss)
+    with torch.no_grad():
+        expected = float(LOSS(model(rows.to(DEVICE)), labels.to(DEVICE)))
+    private.step(LOSS, next(iter(private.loader)))
+    assert private.not_private_loss == pytest.approx(expected, rel=1e-5)
+    assert "loss" not in private.state_dict()
+
+
+def test_a_batch_without_an_example_has_no_loss() -> None:
+    model = nn.Linear(3, 4).to(DEVICE)
+    plan = hs.DPSGD(examples=EXAMPLES, rate=1e-9, steps=1, noise_multiplier=1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    private = make_private(model, optimizer, Examples([torch.ones(3)] * EXAMPLES), plan)
+    private.step(torch.sum, next(iter(private.loader)))
+    assert math.isnan(private.not_private_loss)

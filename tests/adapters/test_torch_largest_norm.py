@@ -15,7 +15,7 @@ import torch
 
 import hockeystick as hs
 from hockeystick.adapters.torch import LargestNorm, make_private
-from hockeystick.errors import ParameterError
+from hockeystick.errors import IncompatibleError, ParameterError
 
 # The same tests run on a GPU where there is one; the data stay on the CPU, as usual.
 DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
@@ -119,6 +119,27 @@ def test_its_epsilon_is_infinite_from_the_start_to_the_end(plan: hs.DPSGD) -> No
         private.step(torch.sum, batch)
         assert _always_infinite(private)
     assert private.steps == plan.total_steps
+
+
+@pytest.mark.parametrize("accountant", ["contour", "prv", "rdp", "zcdp", "moments"])
+def test_no_accountant_finds_a_finite_epsilon_for_its_plan(accountant: str) -> None:
+    private = _loop(POISSON)
+    _released(private)
+    answer = hs.epsilon(private.plan, 1e-5, accountant=accountant)
+    assert isinstance(answer, hs.Certified)
+    assert answer.lower == answer.upper == math.inf
+
+
+@pytest.mark.parametrize("epsilon", [1.0, 1e300])
+def test_no_budget_covers_it(epsilon: float) -> None:
+    with pytest.raises(IncompatibleError, match="epsilon = inf"):
+        _loop(POISSON, budget=hs.ApproxDP(epsilon, 1e-5))
+
+
+def test_whole_batches_have_no_largest_norm() -> None:
+    plan = hs.DPSGD(examples=EXAMPLES, batch_size=2, steps=4, noise_multiplier=3, clipping="batch")
+    with pytest.raises(IncompatibleError, match="single gradients"):
+        _loop(plan)
 
 
 def test_neither_state_nor_journal_makes_it_private(tmp_path: Path) -> None:

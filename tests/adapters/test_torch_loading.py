@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import random
 import signal
+import time
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +16,7 @@ import pytest
 pytest.importorskip("torch")
 
 import torch
-from torch.utils.data import Dataset, get_worker_info
+from torch.utils.data import Dataset, TensorDataset, get_worker_info
 
 import hockeystick as hs
 from hockeystick.adapters.torch import make_private
@@ -85,6 +87,12 @@ def test_workers_fetch_the_batches_that_are_drawn(sampling: str) -> None:
     other.close()
 
 
+def test_workers_fetch_batches_without_an_example_too() -> None:
+    plan = hs.DPSGD(examples=EXAMPLES, rate=1e-9, steps=3, noise_multiplier=1)
+    private = _loop(plan=plan, loading=WORKERS)
+    assert _drawn(private) == [[]] * 3
+
+
 def _interrupting() -> Any:
     """Return what interrupts the fourth example, once."""
     asked = []
@@ -153,6 +161,31 @@ def test_a_closed_loops_journal_is_free_though_it_had_workers(tmp_path: Path) ->
     assert len(_drawn(again)) == 4
 
 
+def test_a_state_that_is_ahead_is_gone_on_with(tmp_path: Path) -> None:
+    plan = hs.DPSGD(
+        examples=EXAMPLES, batch_size=10, epochs=3, noise_multiplier=1, sampling="random-allocation"
+    )
+    path = tmp_path / "run.pt"
+    first = _loop(plan=plan, checkpoint=path, loading=WORKERS)
+    batches = iter(first.loader)
+    first.step(LOSS, next(batches))
+    first.save()
+    first.load()  # the rest of the epoch is lost
+    assert first.steps == 3
+    rest = _drawn(first)
+    assert [sorted(chain(*rest[start : start + 3])) for start in (0, 3)] == [[*range(30)]] * 2
+    first.close()
+
+
+def test_several_examples_at_once_are_asked_of_torchs_own_tensors_alone() -> None:
+    data = TensorDataset(torch.ones(EXAMPLES, 2), torch.zeros(EXAMPLES, dtype=torch.long))
+    options: dict[str, Any] = {"seed": 3, "not_private": True}
+    private, other = _loop(data, **options), _loop(data, loading=WORKERS, **options)
+    assert _drawn(private) == _drawn(other)
+    assert torch.equal(private.model.weight, other.model.weight)
+    other.close()
+
+
 @pytest.mark.parametrize(
     "loading",
     [{"batch_size": 3}, {"num_workers": -1}, {"prefetch_factor": 2}, {"num_workers": "2"}, 2, None],
@@ -161,6 +194,22 @@ def test_a_closed_loops_journal_is_free_though_it_had_workers(tmp_path: Path) ->
 def test_options_that_decide_what_is_drawn_or_are_none_are_refused(loading: Any) -> None:
     with pytest.raises(ParameterError, match=r"loading must be .* DataLoader"):
         _loop(loading=loading)
+
+
+def test_workers_fetch_ahead_while_a_step_runs(tmp_path: Path) -> None:
+    def touched(place: int) -> None:
+        (tmp_path / f"{place}").touch()
+
+    plan = hs.DPSGD(
+        examples=EXAMPLES, batch_size=5, epochs=1, noise_multiplier=1, sampling="random-allocation"
+    )
+    private = _loop(Places(touched), plan=plan, loading=WORKERS | {"prefetch_factor": 5})
+    first = next(iter(private.loader))
+    until = time.monotonic() + 600
+    while len(list(tmp_path.iterdir())) < EXAMPLES and time.monotonic() < until:
+        time.sleep(0.01)
+    assert len(list(tmp_path.iterdir())) == EXAMPLES > len(first)
+    private.close()
 
 
 class Augmented(Places):
@@ -176,6 +225,7 @@ class Augmented(Places):
 def test_what_examples_draw_is_not_decided_by_seeds_that_others_know(
     loading: Any, collated: bool
 ) -> None:
+    """One example more would move what all after it draw; known draws tell how many there are."""
 
     def noisy(examples: Any) -> Any:
         ((rows, target),) = examples

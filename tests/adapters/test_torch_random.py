@@ -42,6 +42,23 @@ def test_the_noise_has_the_tails_of_a_normal_number() -> None:
     assert min(binom.cdf(far, _MANY, share), binom.sf(far - 1, _MANY, share)) > _LEVEL
 
 
+def test_coordinates_and_steps_are_uncorrelated() -> None:
+    first, second = _drawn(5, 0), _drawn(5, 1)
+    for one, other in ((first, second), (first[1:], first[:-1])):
+        # A sum of n products has the variance n: 6 standard deviations are one of 10^8 runs.
+        assert abs(float((one * other).sum())) < 6 * _MANY**0.5
+
+
+@pytest.mark.parametrize("shape", [(), (3,), (2, 3)])
+def test_the_noise_is_of_double_precision_on_the_devices_of_the_gradients(shape: Any) -> None:
+    found = _drawn(None, shape=torch.Size(shape))
+    assert found.shape == shape
+    assert found.dtype == torch.float64
+    assert found.device.type == DEVICE.type
+    # Numbers that were drawn in single precision would all survive the way there and back.
+    assert not torch.equal(_drawn(1), _drawn(1).float().double())
+
+
 def test_each_bit_of_the_secret_key_changes_the_noise(monkeypatch: pytest.MonkeyPatch) -> None:
     # torch's own generators on a CPU know 32 bits of a seed, which can all be tried.
     keys = [0, *(1 << bit for bit in range(128))]

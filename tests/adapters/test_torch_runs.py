@@ -6,6 +6,7 @@ import copy
 import os
 import pickle
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -180,6 +181,25 @@ def test_the_optimizer_steps_by_the_private_loop_alone() -> None:
     private.optimizer.step()
 
 
+def test_the_optimizer_is_free_after_the_loop_is_gone() -> None:
+    private = _loop()
+    optimizer, weight = private.optimizer, private.model.weight
+    del private
+    before, weight.grad = weight.detach().clone(), torch.ones_like(weight)
+    optimizer.step()
+    assert not torch.equal(weight, before)
+
+
+def test_two_loops_may_share_an_optimizer() -> None:
+    first = _loop()
+    second = make_private(first.model, first.optimizer, _data(), replace(FULL, extra=FULL))
+    _step(first)
+    _step(second)
+    assert (first.steps, second.steps) == (1, 1)
+    with pytest.raises(IncompatibleError, match=r"by private\.step alone"):
+        first.optimizer.step()
+
+
 def test_open_gradients_are_not_used() -> None:
     torch.manual_seed(0)
     plain, charged = (_loop(seed=3, not_private=True) for _ in range(2))
@@ -196,6 +216,21 @@ def test_a_parameter_that_was_added_later_is_refused() -> None:
     with pytest.raises(ParameterError, match="the model does not have"):
         _step(private)
     assert private.steps == 0
+
+
+@pytest.mark.parametrize("clipping", [1.0, Online(1.0)], ids=["constant", "online"])
+def test_layers_may_thaw_and_freeze_between_steps(clipping: Any) -> None:
+    model = nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 2))
+    private = _loop(model=model, clipping=clipping)
+    for trained in (False, True, False):
+        model[0].requires_grad_(trained)
+        weight = model[0].weight.detach().clone()
+        _step(private)
+        assert torch.equal(model[0].weight, weight) is not trained
+    model.requires_grad_(False)
+    with pytest.raises(ParameterError, match="requires a gradient"):
+        _step(private)
+    assert private.steps == 3
 
 
 def test_a_loop_that_leaves_out_batches_ends_with_an_error() -> None:
@@ -277,3 +312,20 @@ def test_an_epoch_that_is_left_early_ends_with_an_error() -> None:
     private.step(LOSS, next(next(epochs)))
     with pytest.raises(IncompatibleError, match="ends with step 4 was left after 1"):
         next(epochs)
+
+
+def test_frozen_statistics_of_batches_are_used_and_stay() -> None:
+    model = nn.Sequential(nn.Linear(3, 2), nn.BatchNorm1d(2))
+    model[1].running_mean.copy_(torch.tensor([1.0, -1.0]))
+    model[1].eval()
+    private = _loop(model=model)
+    _step(private)
+    assert private.model[1].weight.grad is not None
+    assert model[1].running_mean.tolist() == [1.0, -1.0]
+    model.train()  # of all layers, as one forgets
+    with pytest.raises(ParameterError, match=r"by eval\(\) .*BatchNorm1d at 1"):
+        _step(private)
+    assert private.steps == 1
+    for kind in (nn.BatchNorm1d(2, track_running_stats=False).eval(), nn.BatchNorm1d(2)):
+        with pytest.raises(ParameterError, match="BatchNorm1d at 1"):
+            _loop(model=nn.Sequential(nn.Linear(3, 2), kind))

@@ -14,9 +14,12 @@ import torch
 import hockeystick as hs
 from hockeystick.adapters.loop import Sampler
 from hockeystick.adapters.torch import make_private
+from hockeystick.errors import ParameterError
 
 # The same tests run on a GPU where there is one; the data stay on the CPU, as usual.
 DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+# A binomial count is this many standard deviations away in less than one of 10^8 runs, so that
+# a thousand of them all stay within in all but one of 10^5.
 _FAR = 6.0
 
 
@@ -85,6 +88,16 @@ def test_fixed_sizes_are_sets_that_hold_each_example_as_often() -> None:
     assert _close(rows.sum(dim=0), steps, 0.25)
 
 
+def test_places_with_replacement_hold_any_example() -> None:
+    steps, examples = 3000, 20
+    fields: dict[str, Any] = {"sampling": "with-replacement", "adjacency": "replace-one"}
+    sampler = _sampler(examples=examples, batch_size=5, steps=steps, **fields)
+    rows = _included(sampler, steps, examples)
+    assert bool((rows.sum(dim=1) == 5).all())
+    assert float(rows.max()) > 1
+    assert _close(rows.sum(dim=0), 5 * steps, 1 / examples)
+
+
 def test_an_allocation_puts_each_example_into_one_step_of_each_epoch_independently() -> None:
     epochs, examples, length = 2000, 20, 4
     plan: dict[str, Any] = {"examples": examples, "batch_size": 5, "epochs": epochs}
@@ -112,6 +125,19 @@ def test_a_shuffle_cuts_each_epoch_into_batches_of_one_size() -> None:
     assert _close(rows.sum(dim=0), epochs, 1 / length)
 
 
+def test_a_full_batch_is_every_example() -> None:
+    sampler = _sampler(examples=7, steps=1, sampling="full-batch")
+    assert sampler.draw(0).tolist() == list(range(7))
+    assert sampler.expected(0) == 7
+
+
+def test_batches_differ_from_run_to_run_and_a_seed_repeats_them() -> None:
+    fields: dict[str, Any] = {"examples": 1000, "batch_size": 500, "steps": 5}
+    assert _sampler(**fields).draw(0).tolist() != _sampler(**fields).draw(0).tolist()
+    seeded = [_sampler(7, **fields).draw(step).tolist() for step in (3, 3, 4)]
+    assert seeded[0] == seeded[1] != seeded[2]
+
+
 class Pictures(torch.utils.data.Dataset):  # type: ignore[misc]  # torch may have no types
     """Examples one by one, of some kind."""
 
@@ -132,3 +158,18 @@ def _loop(kind: str) -> Any:
     plan = hs.DPSGD(examples=8, sampling="full-batch", steps=2, noise_multiplier=1)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     return make_private(model, optimizer, Pictures(kind), plan)
+
+
+def test_examples_are_stacked_with_their_targets() -> None:
+    batch = next(iter(_loop("pair").loader))
+    inputs, targets = batch.examples
+    assert inputs.shape == (8, 2)
+    assert targets.tolist() == [0, 1] * 4
+    private = _loop("one")
+    private.step(lambda output: output.square().sum(), next(iter(private.loader)))
+    assert private.steps == 1
+
+
+def test_what_does_not_stack_into_tensors_is_refused() -> None:
+    with pytest.raises(ParameterError, match="a tuple of tensors"):
+        next(iter(_loop("text").loader))

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import logging
 import math
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 import hockeystick as hs
-from hockeystick.answers import Decision, Units, cautions, decide, suggested_delta
+from hockeystick.answers import Decision, Units, cautions, decide, suggested_delta, units_of
 from hockeystick.cli import main
 from hockeystick.errors import ParameterError
 
@@ -67,6 +69,22 @@ def test_an_epsilon_above_ten_is_cautioned_of(upper: float, said: int) -> None:
     assert len(cautions(answer, hs.Gaussian(1.0), delta=1e-5)) == said
 
 
+def test_the_share_of_right_guesses_is_rounded_up() -> None:
+    answer = hs.Certified(11.0, 11.0, 11.0, quantity="epsilon", accountant="rdp")
+    (found,) = cautions(answer, hs.Gaussian(1.0), delta=1e-5)
+    assert 1.0 / (1.0 + math.exp(-11.0)) <= 0.99999
+    assert "99.999 % of the time" in found.text
+
+
+def test_what_is_protected_is_counted_wherever_it_is_said() -> None:
+    users = hs.DPSGD(
+        examples=50_001, batch_size=500, epochs=1, noise_multiplier=1.0, examples_per_user=2
+    )
+    assert units_of(users) == Units(50_001, "examples")
+    assert units_of(hs.Laplace(1.0) @ TRAINING) == Units(50_000, "examples")
+    assert units_of(hs.Gaussian(1.0) ** 3) is None
+
+
 @pytest.mark.parametrize(
     ("examples", "delta"), [(1, 0.1), (10, 1e-2), (11, 1e-3), (60_000, 1e-6), (10**9, 1e-10)]
 )
@@ -121,7 +139,96 @@ def test_a_budget_that_is_met_at_a_large_delta_says_so_in_its_verdict(
         assert verdict.endswith(f", but {told}")
 
 
+@pytest.mark.parametrize("budget", ["x", "-1", "nan"])
+@pytest.mark.parametrize(
+    ("command", "flag", "name"),
+    [("epsilon", "--at-most", "at_most"), ("report", "--budget-epsilon", "budget_epsilon")],
+)
+def test_a_budget_that_is_none_is_one_line_and_no_miss(
+    capsys: pytest.CaptureFixture[str], command: str, flag: str, name: str, budget: str
+) -> None:
+    file = ("-o", "never-written.html") if command == "report" else ()
+    assert main((command, *FLAGS, "--delta", "1e-6", f"{flag}={budget}", *file)) == 2
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert told.err.startswith(f"hockeystick: {name} must be a number >= 0 or inf; got ")
+    assert told.err.count("\n") == 1
+
+
 def test_the_command_lets_no_approximation_decide(capsys: pytest.CaptureFixture[str]) -> None:
     asked = ("epsilon", *FLAGS, "--delta", "1e-6", "--at-most", "3", "--accountant", "gdp")
     assert main(asked) == 2
     assert "gdp only approximates it" in capsys.readouterr().err
+
+
+def test_the_command_cautions_and_suggests_a_delta(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(("epsilon", *FLAGS, "--delta", ".4")) == 0
+    assert "caution     a delta of 0.4 is not below 1 / 50,000" in capsys.readouterr().out
+    assert main(("epsilon", *FLAGS)) == 2
+    assert "for 50,000 examples, 1e-06 or less is sensible" in capsys.readouterr().err
+
+
+# What is done to numbers, and to intervals by mistake.
+AS_A_NUMBER: list[Callable[[Any], object]] = [
+    lambda answer: answer < 3,
+    lambda answer: 3 >= answer,
+    lambda answer: max(answer, answer),
+    lambda answer: sorted([answer, answer]),
+    lambda answer: round(answer, 2),
+    lambda answer: answer + 1,
+    lambda answer: 2 * answer,
+    lambda answer: sum([answer]),
+    int,
+]
+
+
+@pytest.mark.parametrize("done", AS_A_NUMBER)
+def test_an_interval_is_not_taken_for_a_number(done: Callable[[Any], object]) -> None:
+    with pytest.raises(TypeError, match=r"answer\.upper"):
+        done(BETWEEN)
+    with pytest.raises(TypeError, match="no bound"):
+        done(hs.Approximate(1.0, quantity="epsilon", accountant="gdp"))
+
+
+def test_an_answer_is_formatted_and_logged_like_any_number(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    noise = hs.calibrate(hs.Gaussian(1), "noise_multiplier", hs.ApproxDP(1, 1e-5))
+    for answer, number, up in ((BETWEEN, "2.00", "2.00"), (noise, "3.73", "3.74")):
+        logging.warning("%.2f, %s", answer, answer)
+        assert caplog.messages.pop() == f"{number}, {answer}"
+        assert "%.2f" % answer == number  # noqa: UP031
+        assert f"{answer:.2f}" == up
+        assert json.dumps(float(answer)) == repr(float(answer))
+    approximate: Any = hs.Approximate(1.0, quantity="epsilon", accountant="gdp")
+    with pytest.raises(TypeError, match="no bound"):
+        _ = "%.2f" % approximate  # noqa: UP031
+
+
+def test_a_repr_is_one_line_and_a_notebook_shows_the_number_first() -> None:
+    assert repr(BETWEEN) == "<epsilon = 2 (proven in [1, 2]; rdp)>"
+    page = hs.Certified(
+        1.0, 1.0, 1.0, quantity="delta", accountant="rdp", assumptions=("a < b",)
+    )._repr_html_()
+    assert page.startswith("<div><strong>delta = 1</strong>")
+    assert "a &lt; b" in page
+    approximate = hs.Approximate(1.5, quantity="epsilon", accountant="gdp")
+    assert "no guarantee" in approximate._repr_html_()
+
+
+def test_a_plan_that_releases_nothing_says_so() -> None:
+    for plan, said in (
+        (hs.DPSGD(rate=0.1, steps=0, noise_multiplier=1), "0 steps: nothing is released."),
+        (hs.Gaussian(math.inf), "infinite noise: nothing is learned from the data."),
+        (hs.DiscreteLaplace(math.inf) ** 10, "infinite noise: nothing is learned from the data."),
+    ):
+        (found,) = hs.answers.cautions(hs.epsilon(plan, 1e-5), plan, delta=1e-5)
+        assert found.text == said
+
+
+def test_rounds_that_all_run_on_one_sample_are_told_from_rounds_that_draw_their_own() -> None:
+    tree = hs.mechanisms.TreeAggregation(10, leaves=7)
+    for plan in (hs.PoissonSubsampled(tree, 0.1), hs.PoissonSubsampled(tree, 0.1) @ hs.Laplace(9)):
+        (found,) = hs.answers.cautions(hs.epsilon(plan, 1e-5), plan, delta=1e-5)
+        assert found.text.startswith("all rounds run on one and the same sample")
+    assert hs.answers.cautions(hs.epsilon(tree, 1e-5), tree, delta=1e-5) == ()

@@ -74,6 +74,11 @@ def test_a_parameter_outside_its_domain_is_named(name: str, value: Any) -> None:
         audit.lower_epsilon(GOOD, GOOD, **asked)
 
 
+def test_few_scores_are_not_split() -> None:
+    with pytest.raises(ParameterError, match=r"^method must be 'simultaneous' for fewer than 10"):
+        audit.lower_epsilon(GOOD, GOOD, delta=0.0, method="split")
+
+
 @pytest.mark.parametrize(
     ("inside", "outside"),
     [
@@ -89,6 +94,25 @@ def test_what_shows_nothing_gives_the_bound_that_says_nothing(inside: Any, outsi
     assert audit.lower_epsilon(inside, outside, delta=1e-5).value == 0.0
     assert audit.lower_mu(inside, outside).value == 0.0
     assert isinstance(audit.falsify(hs.GDP(1.0), inside, outside), audit.Consistent)
+
+
+def test_whole_numbers_and_short_floats_are_scores() -> None:
+    inside, outside = np.arange(200), np.arange(200) - 100
+    found = audit.lower_epsilon(inside.astype(float), outside.astype(float), delta=0.0)
+    assert found.value > 0.0
+    for kind in (np.int64, np.float32, np.float16, np.int8):
+        a, b = (one if kind is not np.int8 else one // 2 for one in (inside, outside))
+        same = audit.lower_epsilon(a.astype(kind), b.astype(kind), delta=0.0)
+        assert same.value == pytest.approx(found.value, abs=0.3)
+
+
+@pytest.mark.extras
+def test_tensors_are_scores_unless_they_carry_gradients() -> None:
+    torch = pytest.importorskip("torch")
+    found = audit.lower_epsilon(torch.ones(100), torch.zeros(100), delta=0.0)
+    assert found.value > 0.0
+    with pytest.raises(ParameterError, match=r"^scores_in must be"):
+        audit.lower_epsilon(torch.ones(9, requires_grad=True), torch.zeros(9), delta=0.0)
 
 
 @pytest.mark.parametrize("plan", [None, 1.0, "plan.toml", hs.GDP], ids=str)
@@ -123,7 +147,41 @@ def test_one_run_that_shows_nothing_gives_the_bound_that_says_nothing() -> None:
     assert audit.one_run([1.0], [True], delta=0.0).value == 0.0
 
 
+@pytest.mark.parametrize("power", [0.0, 1.0, 2.0, None])
+def test_power_is_a_probability(power: Any) -> None:
+    with pytest.raises(ParameterError, match=r"^power must be "):
+        audit.trials_needed(hs.GDP(1.0), hs.GDP(2.0), power=power)
+
+
+@pytest.mark.parametrize("trials", [0, -1, 1.5])
+def test_trials_are_a_whole_number(trials: Any) -> None:
+    with pytest.raises(ParameterError, match=r"^trials must be "):
+        audit.detection(hs.GDP(1.0), hs.GDP(2.0), trials)
+
+
+@pytest.mark.parametrize("mu", [0.5, 1.0])
+def test_what_is_no_worse_than_claimed_is_named(mu: float) -> None:
+    with pytest.raises(ParameterError, match=r"^actual must be provably less private"):
+        audit.trials_needed(hs.GDP(1.0), hs.GDP(mu))
+
+
 @pytest.mark.parametrize("path", [None, 3, 0.5, b"scores.csv", ["scores.csv"], "scores.txt"])
 def test_what_names_no_file_of_scores_is_named(path: Any) -> None:
     with pytest.raises(ParameterError, match=r"^path must be a file name that ends in"):
         audit.load_scores(path)
+
+
+@pytest.mark.skipif(np.finfo(np.longdouble).max == np.finfo(float).max, reason="no longer floats")
+def test_scores_that_no_float_holds_are_infinite_without_a_warning() -> None:
+    huge = np.full(50, np.finfo(np.longdouble).max)
+    found = audit.lower_mu(huge, -huge)
+    assert found == audit.lower_mu(np.full(50, math.inf), np.full(50, -math.inf))
+    assert found.value > 1.0
+
+
+def test_a_delta_too_small_to_divide_is_no_way_round_the_bound() -> None:
+    scores = np.arange(1000.0)
+    tiny = audit.one_run(scores, scores % 2 == 0, delta=5e-324, guesses=1000)
+    assert (
+        tiny.value == audit.one_run(scores, scores % 2 == 0, delta=0.0, guesses=1000).value == 0.0
+    )

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 from scipy.stats import binom
 
+import hockeystick as hs
 from hockeystick import audit
 from hockeystick.audit._binomial import lower_rate, upper_rate
 from hockeystick.audit._region import (
@@ -58,6 +61,13 @@ def test_a_region_misses_no_more_often_than_it_says(
     assert misses(quarter_ellipse(alpha, share, 32), q, p, 40) <= alpha
 
 
+@pytest.mark.parametrize("alpha", [0.1, 0.05])
+def test_a_region_is_not_far_wider_than_it_has_to_be(alpha: float) -> None:
+    exact = misses(quarter_ellipse(alpha, 0.5, 32), 0.4, 0.6, 40)
+    assert exact > 0.2 * alpha
+    assert exact > misses(rectangle(alpha), 0.4, 0.6, 40)
+
+
 def test_what_is_outside_a_quarter_ellipse_is_what_a_double_integral_says() -> None:
     from scipy.integrate import dblquad
 
@@ -68,6 +78,24 @@ def test_what_is_outside_a_quarter_ellipse_is_what_a_double_integral_says() -> N
     inside, _ = dblquad(density, 0, a, 0, lambda u: b * math.sqrt(1 - (u / a) ** 2))
     half = 0.5 * math.erf(a / math.sqrt(2)) / 2 + 0.5 * math.erf(b / math.sqrt(2)) / 2
     assert outside_probability(a, b) == pytest.approx(1 - 0.25 - half - inside, abs=1e-9)
+
+
+def test_an_ellipse_with_hardly_a_second_axis_is_hardly_more_than_one_bound() -> None:
+    for_errors, for_hits = quarter_ellipse(0.05, 0.999)
+    assert 0.046 < for_errors[-1] < 0.05
+    assert for_hits[0] < 1e-4
+
+
+@pytest.mark.parametrize(("objective", "name"), [(epsilons(1e-5), "epsilon"), (mus, "mu")])
+def test_a_bound_rises_with_true_positives_and_falls_with_false_ones(
+    objective: Callable[[Any], Any], name: str
+) -> None:
+    levels = quarter_ellipse(0.05, 0.5)
+    y, x = np.meshgrid(np.arange(0, 50, 5), np.arange(0, 201, 10), indexing="ij")
+    found = objective(region(Counts(y, 200, x, 200), levels)).min(axis=-1)
+    risen = np.maximum(found, -1e300)
+    assert (np.diff(risen, axis=1) >= 0.0).all(), name
+    assert (np.diff(risen, axis=0) <= 0.0).all(), name
 
 
 @pytest.mark.parametrize("confidence", [0.9, 0.99])
@@ -86,6 +114,22 @@ def test_bounds_are_above_the_truth_no_more_often_than_they_say(
     assert (wrong <= most).all()
 
 
+@pytest.mark.parametrize("method", ["simultaneous", "split"])
+def test_bounds_come_near_the_truth_with_many_trials(method: str) -> None:
+    assert 0.93 < audit.lower_mu(*gaussian(1.0, 100_000), method=method).value < 1.0
+    found = audit.lower_epsilon(*response(100_000, 0), delta=0.0, method=method)
+    assert 0.93 < found.value < EPSILON
+
+
+def test_a_region_is_tighter_than_two_intervals_of_clopper_and_pearson() -> None:
+    for trials, threshold in ((100, 1.0), (1000, 2.0), (10_000, 2.5)):
+        scores = gaussian(1.0, trials)
+        asked: dict[str, Any] = {"delta": 1e-5, "threshold": threshold}
+        combined = audit.lower_epsilon(*scores, **asked, share=0.85)
+        separate = audit.lower_epsilon(*scores, **asked, method="clopper-pearson")
+        assert combined.value > separate.value > 0.0
+
+
 def test_points_of_the_curve_are_the_bounds_at_their_ranks() -> None:
     inside, outside = gaussian(1.0, 1000)
     points = audit.lower_curve(inside, outside)
@@ -99,6 +143,21 @@ def test_points_of_the_curve_are_the_bounds_at_their_ranks() -> None:
         assert (point.false_positives, point.true_positives) == (rank - 1, hits)
         assert point.fpr == float(upper_rate(rank - 1, 1000, alpha))
         assert point.tpr == float(lower_rate(hits, 1000, alpha))
+
+
+def test_points_of_the_curve_hold_together() -> None:
+    wrong = 0
+    for i in range(100):
+        points = audit.lower_curve(*gaussian(1.0, 300, i), confidence=0.9)
+        wrong += any(one.tpr > hs.tradeoffs.GaussianTradeOff(1.0).power(one.fpr) for one in points)
+    assert wrong <= 10
+
+
+def test_swapping_what_is_an_error_swaps_nothing_else() -> None:
+    inside, outside = gaussian(1.0, 500)
+    found = audit.lower_epsilon(inside, outside, delta=1e-5)
+    mirrored = audit.lower_epsilon(-outside, -inside, delta=1e-5)
+    assert found.value == mirrored.value > 0.0
 
 
 def test_a_bound_falls_with_delta_and_with_confidence() -> None:
@@ -159,6 +218,36 @@ def test_cells_are_on_the_safe_side_of_the_curve_that_they_cover() -> None:
         ]
         assert found == sorted(found)
         assert found[-1] < found[-2] * 1.003
+
+
+def test_only_the_order_of_scores_counts() -> None:
+    inside, outside = gaussian(1.0, 500)
+    found = audit.lower_epsilon(inside, outside, delta=1e-5).value
+    assert audit.lower_epsilon(np.exp(inside), np.exp(outside), delta=1e-5).value == found
+    inside[0], outside[0] = math.inf, -math.inf
+    assert audit.lower_epsilon(inside, outside, delta=1e-5).value >= 0.0
+
+
+def test_an_answer_says_what_it_is() -> None:
+    found = audit.lower_epsilon(*gaussian(1.0, 1000), delta=1e-5)
+    assert (found.method, found.quantity, found.trials) == ("simultaneous", "epsilon", 2000)
+    assert "Bonferroni" in found.theorem
+    assert "with confidence 0.95" in str(found)
+    assert "not a proof of privacy" in str(found)
+    read = json.loads(json.dumps(found.as_dict(), allow_nan=False))
+    assert read["value"] == found.value
+    assert read["point"]["in_trials"] == 1000
+    shown = float(str(found).split()[2])
+    assert shown <= found.value < shown + 1e-4
+
+
+def test_what_is_believed_of_epsilon_is_an_approximation_near_the_bound() -> None:
+    scores = gaussian(1.0, 1000)
+    believed = audit.credible_epsilon(*scores, delta=1e-5, threshold=1.5)
+    proven = audit.lower_epsilon(*scores, delta=1e-5, threshold=1.5, share=0.85)
+    assert isinstance(believed, hs.Approximate)
+    assert proven.value < believed.value < proven.value + 0.3
+    assert audit.credible_epsilon(*scores, delta=1e-5, seed=1).value > 0.5
 
 
 def test_what_is_believed_is_the_quantile_of_draws_from_the_posterior() -> None:

@@ -95,6 +95,7 @@ def test_what_cannot_be_read_is_named(
 
 
 def test_rows_without_scores_are_no_rows_of_another_length(tmp_path: Path) -> None:
+    """A row with too many cells is not cut short in silence."""
     file = written(tmp_path, "a.csv", "score,included\n1,1,0\n")
     with pytest.raises(hs.errors.HockeystickError, match="line 2 has more cells than columns"):
         load_scores(file)
@@ -105,6 +106,12 @@ def test_objects_are_not_unpickled(tmp_path: Path) -> None:
     np.save(file, np.array([[1, {}]], dtype=object), allow_pickle=True)
     with pytest.raises(hs.errors.HockeystickError, match="holds no arrays that can be read"):
         load_scores(file)
+
+
+@pytest.mark.parametrize("name", ["scores.txt", "scores", "sco\0res.csv"])
+def test_other_names_are_refused(name: str) -> None:
+    with pytest.raises(hs.errors.ParameterError, match=r"path must be a file name that ends in"):
+        load_scores(name)
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet", "npy", "npz"])

@@ -40,6 +40,28 @@ def test_a_canary_moves_each_noiseless_step_by_the_clipping_norm(
     assert 2 * (into - out) == pytest.approx(np.ones(1), abs=1e-4)
 
 
+def test_other_records_leave_the_black_pixel_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    canaries = with_plan(monkeypatch, noise_multiplier=0.0, steps=3)
+    images, labels = canaries.digits(0)
+    canary = canaries.canaries(images, labels)[0]
+    assert canaries.trial(canary, images, labels, inside=False) == pytest.approx(np.zeros(3))
+    assert 2 * canaries.trial(canary, images, labels, inside=True) == pytest.approx(
+        np.ones(3), abs=1e-4
+    )
+
+
+def test_the_gradient_of_an_input_is_what_the_model_computes() -> None:
+    canaries, torch = program("canaries", AUDIT), pytest.importorskip("torch")
+    images, labels = canaries.digits(0)
+    canary = canaries.canaries(images, labels)[2]
+    weights = np.random.default_rng(0).standard_normal(65 * 10)
+    row = torch.tensor(weights, requires_grad=True)
+    logits = row[:640].view(10, 64) @ torch.as_tensor(canary.pixels) + row[640:]
+    torch.nn.functional.cross_entropy(logits[None], torch.tensor([canary.label])).backward()
+    assert canaries._gradient(weights, canary) == pytest.approx(row.grad.numpy())
+    assert canary.label != labels[-1]
+
+
 def test_a_canary_is_found_about_as_often_as_the_curve_allows() -> None:
     canaries = program("canaries", AUDIT)
     (found,) = canaries.run(60, 3, lambda canary: canary.name == NAMES[0])

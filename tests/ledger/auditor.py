@@ -1,4 +1,10 @@
-"""An auditor of ledgers that knows nothing of the package: raw tables, hashes, sums and limits."""
+"""An auditor of ledgers that knows nothing of the package: raw tables, hashes, sums and limits.
+
+``python auditor.py DATABASE`` prints one JSON object: what is ``wrong``, a sentence each, and for
+each dataset its head and the last kind of entry of each key. DATABASE is the path of a SQLite file
+or ``postgresql://...``. In a budget of rho the prices of Gaussian releases are computed anew, from
+the decimals that are recorded; other prices are taken as they are.
+"""
 
 import hashlib
 import json

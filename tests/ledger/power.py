@@ -1,4 +1,9 @@
-"""A disk that loses power: what a traced program wrote, less what it had not synced."""
+"""A disk that loses power: what a traced program wrote, less what it had not synced.
+
+``python -m tests.ledger.power FILE LOG`` makes reservations in a new ledger, and writes the key of
+each to the log once it is acknowledged. Under ``strace`` this gives every write and every sync in
+their order (``events_of``), from which ``Disk`` makes what a disk may hold when the power fails.
+"""
 
 import os
 import random

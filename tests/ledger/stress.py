@@ -1,4 +1,11 @@
-"""Processes that reserve, commit, release and are killed, all on one ledger."""
+"""Processes that reserve, commit, release and are killed, all on one ledger.
+
+``python -m tests.ledger.stress URL FOLDER`` forks workers. Each writes a line to its own log
+in the folder once the ledger has acknowledged something: ``reserved DATASET KEY`` before anything
+is released, ``ran ...`` once something was, ``committed ...`` and ``released ...``. Workers are
+killed at random moments, also while they write, and forked again until all operations are done.
+Prints how many there were of each, as JSON.
+"""
 
 import argparse
 import json

@@ -111,6 +111,7 @@ def test_who_is_killed_as_the_noise_is_drawn_has_been_charged(folder: Path) -> N
 def test_between_the_two_entries_nothing_can_be_left(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Killed within the transaction, it has neither entry, and nothing was released."""
     ledger = hs.Ledger(folder / "ledger.db", "census", hs.ZCDP(rho=0.5))
     continued = chains.continued
 
@@ -128,3 +129,9 @@ def test_between_the_two_entries_nothing_can_be_left(
 def test_what_is_no_charge_is_refused_by_name() -> None:
     with pytest.raises(hs.errors.ParameterError, match=r"charge must be .* a Ledger or another"):
         released(hs.Ledger)
+
+
+def test_a_charge_does_not_show_a_password(ledger: hs.Ledger) -> None:
+    charge = ledger.charging(by="ana")
+    assert repr(charge).startswith("<LedgerCharge of 'census' at ")
+    assert repr(charge).endswith(" by 'ana'>")

@@ -1,6 +1,7 @@
 """Ledgers: what is charged, what is refused, what is given back, on both databases."""
 
 import copy
+import math
 import os
 import pickle
 import signal
@@ -266,7 +267,11 @@ def test_datasets_of_one_ledger_have_budgets_of_their_own_kinds(url: str) -> Non
 
 @pytest.mark.parametrize(
     ("budget", "mechanism"),
-    [(hs.PureDP(1.0), STEP), (hs.ZCDP(1.0), hs.ApproxDP(0.1, 1e-6)), (hs.GDP(1.0), hs.ZCDP(0.01))],
+    [
+        (hs.PureDP(1.0), STEP),
+        (hs.ZCDP(1.0), hs.ApproxDP(0.1, 1e-6)),
+        (hs.GDP(1.0), hs.ZCDP(0.01)),
+    ],
     ids=str,
 )
 def test_a_mechanism_without_a_price_is_refused_with_the_reason(
@@ -276,6 +281,14 @@ def test_a_mechanism_without_a_price_is_refused_with_the_reason(
     with pytest.raises(hs.errors.IncompatibleError):
         ledger.reserve(mechanism)
     assert len(ledger.history()) == 1
+
+
+@pytest.mark.parametrize(
+    "budget", [hs.FDP(hs.tradeoff(STEP)), hs.PureDP(math.inf), hs.ApproxDP(1.0, 1.0), STEP, 1.0]
+)
+def test_what_no_filter_keeps_is_no_budget(folder: Path, budget: Any) -> None:
+    with pytest.raises((hs.errors.IncompatibleError, hs.errors.ParameterError)):
+        hs.Ledger(folder / "l.db", "d", budget)
 
 
 def test_mechanisms_for_other_neighbours_are_refused(folder: Path) -> None:
@@ -328,6 +341,13 @@ def test_a_cap_is_for_the_neighbours_of_its_whole(url: str) -> None:
     assert hs.ledger.datasets(url) == ("cap", "whole")
 
 
+def test_an_expected_plan_is_not_passed_over_in_silence(folder: Path) -> None:
+    budget = hs.ApproxDP(8.0, 1e-5)
+    hs.Ledger(folder / "l.db", "d", budget)
+    with pytest.raises(hs.errors.ParameterError, match="without an expected plan"):
+        hs.Ledger(folder / "l.db", "d", budget, expected=TRAINING)
+
+
 def test_a_dataset_stays_as_it_was_opened(url: str) -> None:
     hs.Ledger(url, "d", hs.ApproxDP(1.0, 1e-6), slack=2e-7)
     assert hs.Ledger(url, "d").status.budget == hs.ApproxDP(1.0, 1e-6)
@@ -342,6 +362,14 @@ def test_a_dataset_stays_as_it_was_opened(url: str) -> None:
     for changed in changes:
         with pytest.raises(hs.errors.ParameterError, match=f"^{next(iter(changed))} must be that"):
             hs.Ledger(url, "d", **changed)
+
+
+def test_a_dataset_that_is_not_there_is_named_beside_those_that_are(url: str) -> None:
+    hs.Ledger(url, "one", HALF)
+    with pytest.raises(hs.errors.ParameterError, match=r"dataset must be one of this .*'one'"):
+        hs.Ledger(url, "two")
+    with pytest.raises(hs.errors.ParameterError, match="'one'"):
+        hs.Ledger(url, "one").reserve(STEP, also=["two"])
 
 
 @pytest.mark.parametrize(
@@ -378,6 +406,12 @@ def test_what_is_no_name_or_note_is_refused_by_name(folder: Path, name: str, val
         assert len(ledger.history()) == 2
 
 
+def test_without_psycopg_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    with pytest.raises(hs.HockeystickError, match=r"install hockeystick\[postgres\]"):
+        hs.Ledger("postgresql://somewhere/d", "d", HALF)
+
+
 @pytest.mark.parametrize(
     "url",
     ["", 7, "mysql://host/x", "sqlite://", "sqlite:///:memory:", "://", b"x", "postgres:x://"],
@@ -385,6 +419,26 @@ def test_what_is_no_name_or_note_is_refused_by_name(folder: Path, name: str, val
 def test_what_is_no_place_for_a_ledger_is_refused(url: Any) -> None:
     with pytest.raises(hs.errors.ParameterError, match=r"^url must be"):
         hs.Ledger(url, "d", HALF)
+
+
+def test_both_forms_of_a_file_are_one(folder: Path) -> None:
+    hs.Ledger(f"sqlite:///{folder / 'a b%.db'}", "d", HALF)
+    assert hs.ledger.datasets(folder / "a b%.db") == ("d",)
+
+
+def test_the_price_of_all_as_a_plan_is_that_of_the_accountant(url: str) -> None:
+    ledger = hs.Ledger(url, "d", hs.ApproxDP(9.0, 1e-6))
+    ledger.reserve(STEP, key="a").commit()
+    ledger.reserve(STEP**2, key="b").commit(ran=STEP)
+    ledger.reserve(STEP**2, key="c").release()
+    ledger.reserve(hs.Laplace(5.0), key="d")
+    recorded = hs.Accountant()
+    recorded.step(STEP, count=2)
+    recorded.step(hs.Laplace(5.0))
+    assert ledger.price() == recorded.epsilon(1e-6)
+    assert ledger.price(delta=1e-4, accountant="rdp") == recorded.epsilon(1e-4, accountant="rdp")
+    with pytest.raises(hs.errors.ParameterError, match="delta must be given"):
+        hs.Ledger(url, "e", HALF).price()
 
 
 def test_threads_share_one_ledger(ledger: hs.Ledger) -> None:
@@ -422,7 +476,9 @@ def test_a_forked_process_has_connections_of_its_own(ledger: hs.Ledger) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
-def test_a_process_forked_while_a_thread_computes_a_price_does_not_hang(folder: Path) -> None:
+def test_a_process_forked_while_a_thread_computes_a_price_does_not_hang(
+    folder: Path,
+) -> None:
     ledger = hs.Ledger(folder / "l.db", "d", HALF)
     computing = threading.Event()
 
@@ -502,7 +558,9 @@ def test_users_with_schemas_of_their_own_share_one_ledger(server: postgres.Serve
 
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
 @pytest.mark.extras
-def test_a_forked_process_that_ends_does_not_cut_what_it_came_from(server: postgres.Server) -> None:
+def test_a_forked_process_that_ends_does_not_cut_what_it_came_from(
+    server: postgres.Server,
+) -> None:
     ledger = hs.Ledger(server.new_database("forked"), "d", HALF)
     ledger.reserve(STEP, key="before")
     pid = os.fork()

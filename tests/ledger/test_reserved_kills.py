@@ -28,6 +28,7 @@ def ledger(folder: Path) -> hs.Ledger:
 
 @POSIX
 def test_of_processes_with_one_key_one_trains(ledger: hs.Ledger, folder: Path) -> None:
+    """Each with a journal of its own, all at once: a single one is let in."""
 
     def train() -> None:
         own = hs.Ledger(folder / "ledger.db", "census")
@@ -42,7 +43,11 @@ def test_of_processes_with_one_key_one_trains(ledger: hs.Ledger, folder: Path) -
 @pytest.mark.parametrize("steps", [0, 1, 5])
 @pytest.mark.parametrize("before", [True, False], ids=["before it is counted", "after"])
 def test_whoever_is_killed_leaves_all_counted_and_is_gone_on_with(
-    ledger: hs.Ledger, folder: Path, monkeypatch: pytest.MonkeyPatch, steps: int, before: bool
+    ledger: hs.Ledger,
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    steps: int,
+    before: bool,
 ) -> None:
     def dying() -> None:
         run = counted(account(hs.Ledger(folder / "ledger.db", "census"), folder / "j"), steps)
@@ -86,6 +91,7 @@ def test_a_kill_around_the_commit_leaves_all_or_what_ran(
 def test_kills_at_any_time_never_leave_less_than_was_released(
     ledger: hs.Ledger, folder: Path
 ) -> None:
+    """Runs of 8 steps are killed and gone on with until they end; each release writes a byte."""
     chance = random.Random(1)
 
     def train(key: str) -> None:

@@ -12,7 +12,12 @@ import pytest
 import hockeystick as hs
 from hockeystick.adapters.loop import Account
 from hockeystick.adapters.loop._account import first_steps
-from hockeystick.errors import BudgetExhausted, IncompatibleError, LedgerError, ParameterError
+from hockeystick.errors import (
+    BudgetExhausted,
+    IncompatibleError,
+    LedgerError,
+    ParameterError,
+)
 from hockeystick.ledger import EntryKind, ReservationState, ReservedRun
 from hockeystick.ledger.reservation import is_part
 from hockeystick.mechanisms import schedules
@@ -281,6 +286,7 @@ def test_a_run_finds_out_that_somebody_else_has_resolved_it(
 
 
 def test_the_first_close_decides(ledger: hs.Ledger, folder: Path) -> None:
+    """Who has left a run to others commits nothing: they may have counted more."""
     left = counted(account(ledger, folder / "journal"), 1)
     left.close(final=False)
     again = counted(account(ledger, folder / "journal"), 4)

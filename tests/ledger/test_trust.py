@@ -418,6 +418,30 @@ def test_a_ledger_opened_to_be_read_tells_all_and_writes_nothing(
     assert file.read_bytes() == before
 
 
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+def test_a_file_that_may_not_be_written_is_said_to_be_read_only(
+    ledger: hs.Ledger, file: Path
+) -> None:
+    file.parent.chmod(0o755)
+    file.chmod(0o444)
+    ledger.history()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            if os.geteuid() == 0:
+                os.setuid(NOBODY)
+            other = hs.Ledger(file, "d")
+            assert other.history() == ledger.history()
+            with pytest.raises(LedgerError, match="cannot be written, only read"):
+                other.reserve(STEP)
+            os._exit(0)
+        finally:
+            os._exit(1)
+    assert os.waitpid(pid, 0)[1] == 0
+    file.chmod(0o600)
+    assert len(ledger.history()) == 12
+
+
 def test_who_waits_too_long_is_told_so(ledger: hs.Ledger, file: Path) -> None:
     other = sqlite3.connect(file, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
@@ -441,7 +465,7 @@ def test_version_1_is_brought_up_with_nothing_lost(file: Path) -> None:
     assert (whole.status.unresolved, cap.status.unresolved) == (2, 1)
     assert (whole.remaining, cap.remaining) == (hs.ZCDP(rho=0.3125), hs.ZCDP(rho=0.1875))
     assert [one.key for one in whole.history() if one.kind == "reserve"] == [
-        *("committed", "released", "open", "both", "both open")
+        *("committed", "released", "open", "both", "both open"),
     ]
     cap.reservation("both open").release()
     whole.reservation("open").commit()
@@ -507,6 +531,20 @@ def test_prices_that_take_long_keep_nobody_waiting(
     assert [one.key for one in repriced.changed] == ["k"]
 
 
+def test_the_words_of_another_version_do_not_make_another_reservation(
+    ledger: hs.Ledger, file: Path
+) -> None:
+    spaced = '{"noise_multiplier":10.0,"type":"Gaussian"}'
+    mechanism = hs.Gaussian(10.0)
+    before = ledger.reserve(mechanism, key="worded")
+    seq = len(ledger.history()) - 1
+    forge(file, seq, {"content": spaced}, to_the_end=True)
+    assert ledger.reserve(mechanism, key="worded", resume=True).resumed
+    with pytest.raises(hs.errors.ParameterError, match="stands for Gaussian"):
+        ledger.reserve(mechanism**2, key="worded")
+    assert before.key == "worded"
+
+
 def test_a_library_that_proves_less_is_taken_at_its_word(
     ledger: hs.Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -551,3 +589,26 @@ def test_sums_stay_short_however_odd_the_prices() -> None:
 def test_what_is_no_exact_number_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="no exact numbers"):
         costs_of(text)
+
+
+def test_a_state_of_an_unknown_mechanism_is_said_to_be_so(ledger: hs.Ledger, file: Path) -> None:
+    run(file, f'UPDATE {ENTRIES} SET content = \'{{"type": "Later"}}\' WHERE seq = 11')
+    with pytest.raises(LedgerError, match=r"entry 11 of dataset 'd' cannot be read"):
+        _ = ledger.history()[-1].mechanism
+    with pytest.raises(LedgerError, match="cannot be read"):
+        ledger.reprice()
+    assert ledger.status.unresolved == 1
+
+
+def test_without_sqlalchemy_the_extra_is_named() -> None:
+    code = (
+        "import sys\nsys.modules['sqlalchemy'] = None\nimport hockeystick as hs\n"
+        "try:\n    hs.Ledger('never.db', 'd', hs.ZCDP(1))\n"
+        "except hs.HockeystickError as error:\n    sys.exit(str(error))\n"
+    )
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr.strip()) == (
+        1,
+        "a ledger needs SQLAlchemy: install hockeystick[ledger]",
+    )

@@ -72,3 +72,18 @@ def test_the_ledger_is_above_every_plan_and_below_what_states_each_release(
     held.release()
     with pytest.raises(hs.errors.BudgetExhausted):
         ledger.reserve(plan @ example.TYPICAL)
+
+
+def test_a_week_is_where_the_budget_first_fails(example: Any) -> None:
+    plans = [hs.Laplace(0.3)] * 4
+    row = example.row_of("sum", "adaptive", example.composed("basic", 1.0, 4), [1, 5, 9, 13], plans)
+    assert row.spent == pytest.approx(4 / 0.3)
+    assert (row.stops, row.further) == (9, 0)
+
+
+def test_the_page_shows_what_the_program_prints(example: Any, folder: Path) -> None:
+    asked = example.requests()
+    ledger, done = example.two_years(folder / "ledger.db", asked)
+    page = PAGE.read_text(encoding="utf-8")
+    assert example.as_page(example.compared(ledger, asked)) in page
+    assert example.told(ledger, done) in " ".join(page.split())

@@ -1,4 +1,8 @@
-"""The ledger of version 1 that the tests bring up: ``python -m tests.ledger.version_1 FILE``."""
+"""The ledger of version 1 that the tests bring up: ``python -m tests.ledger.version_1 FILE``.
+
+Version 1 had the tables of today but for the column ``unresolved``. The stored file is not made
+anew: this says what is in it.
+"""
 
 import sqlite3
 import sys

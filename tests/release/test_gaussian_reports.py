@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import numpy as np
 import pytest
-from scipy.stats import kstest
+from scipy.stats import chi2, kstest
 
 import hockeystick as hs
 from hockeystick.release import gaussian_error, gaussian_mean, gaussian_reports
@@ -63,6 +63,32 @@ def test_noise_is_never_below_twice_the_norm_times_the_multiplier() -> None:
                 assert exact < found <= exact * (1 + Fraction(1, 2**15))
 
 
+@pytest.mark.parametrize("entries", [None, 3])
+def test_means_are_off_by_their_error_at_the_level_of_one_in_a_million(entries: int | None) -> None:
+    noise, rounds, users = hs.Gaussian(0.8), 300, 200
+    base = np.linspace(-0.5, 0.5, users)
+    values = base if entries is None else np.stack([base, 0.5 * base, -base], axis=1)
+    bits, truth = seeded(31), values.mean(axis=0)
+    found = np.array(
+        [
+            gaussian_mean(noise, gaussian_reports(noise, values, 1.0, bits=bits))
+            for _ in range(rounds)
+        ]
+    )
+    error = gaussian_error(noise, users, 1.0, entries=entries or 1)
+    off = (found - truth) / error
+    assert (np.abs(off.mean(axis=0)) < 5.5 / math.sqrt(rounds)).all()
+    squares = np.square(off).sum(axis=0)
+    assert (squares > chi2.ppf(RARE, rounds)).all()
+    assert (squares < chi2.ppf(1 - RARE, rounds)).all()
+
+
+def test_each_user_draws_noise_of_their_own() -> None:
+    reports = gaussian_reports(hs.Gaussian(1.0), np.zeros((500, 2)), 1.0, bits=seeded(3))
+    assert np.unique(reports).size == 1000
+    assert abs(np.corrcoef(reports[1:, 0], reports[:-1, 0])[0, 1]) < 0.25
+
+
 @pytest.mark.parametrize(
     "bad", [[], "ab", [math.nan], [[math.inf]], np.zeros((2, 2, 2)), 3.0, [True], [1j]]
 )
@@ -71,3 +97,15 @@ def test_what_are_no_vectors_is_refused_before_noise_is_drawn(bad: Any) -> None:
         gaussian_reports(hs.Gaussian(1.0), bad, 1.0, bits=none_left)
     with pytest.raises(hs.errors.ParameterError, match="reports"):
         gaussian_mean(hs.Gaussian(1.0), bad)
+
+
+def test_numbers_outside_their_domains_are_refused() -> None:
+    for norm in (0.0, -1.0, math.nan, math.inf, 1e101):
+        with pytest.raises(hs.errors.ParameterError, match="norm"):
+            gaussian_reports(hs.Gaussian(1.0), [0.5], norm, bits=none_left)
+    with pytest.raises(hs.errors.ParameterError, match="entries"):
+        gaussian_error(hs.Gaussian(1.0), 10, 1.0, entries=0)
+    with pytest.raises(hs.errors.ParameterError, match="users"):
+        gaussian_error(hs.Gaussian(1.0), 0, 1.0)
+    with pytest.raises(hs.errors.ParameterError, match="mechanism"):
+        gaussian_reports(hs.Gaussian(math.inf), [0.5], 1.0, bits=none_left)

@@ -41,11 +41,52 @@ def test_one_bit_is_as_private_as_its_mechanism() -> None:
     assert float(hs.epsilon(LaplaceMean(2.0).mechanism, 0.0)) == pytest.approx(2.0, rel=1e-12)
 
 
+@pytest.mark.parametrize("ends", [(0.1, 0.3), (1e9, 1e9 + 1e-3), (1e16, 1e16 + 2.0), (-3.0, 1e-9)])
+def test_one_bit_scales_the_ends_of_any_interval_to_one(ends: tuple[float, float]) -> None:
+    mean, (low, high) = OneBitMean(30.0, *ends), ends
+    between = np.linspace(low, high, 50).clip(low, high)
+    scaled = mean._scaled(np.concatenate(([low, high], between)))
+    assert scaled[:2].tolist() == [-1.0, 1.0]
+    assert np.abs(scaled).max() == 1.0
+
+
+@each_kind
+def test_hardly_any_epsilon_has_an_infinite_error(kind: type[LocalMean]) -> None:
+    assert kind(1e-200).error([0.0]) == math.inf
+
+
+@each_kind
+def test_estimates_are_off_by_their_error_at_the_level_of_one_in_a_million(
+    kind: type[LocalMean],
+) -> None:
+    mean, rng, rounds = kind(1.2, 0.0, 5.0), np.random.default_rng(31), 400
+    data = np.repeat(DATA, 200)
+    found = np.array([mean.estimate(mean.reports(data, rng)) for _ in range(rounds)])
+    error = mean.error(data)
+    assert abs(found.mean() - data.mean()) < 5.0 * math.sqrt(error / rounds)
+    statistic = float(np.square(found - data.mean()).sum()) / error
+    assert chi2.ppf(1e-6, rounds) < statistic < chi2.ppf(1 - 1e-6, rounds)
+
+
 def test_laplace_reports_have_the_scale_of_their_error() -> None:
     mean, rng = LaplaceMean(2.0, -1.0, 3.0), np.random.default_rng(8)
     noise = mean.reports(np.zeros(50_000), rng)
     assert kstest(noise, "laplace", args=(0.0, 2.0)).pvalue > 1e-6
     assert mean.error(np.zeros(50_000)) == pytest.approx(8.0 / 50_000, rel=1e-15)
+
+
+def test_one_bit_reports_take_two_values() -> None:
+    mean = OneBitMean(1.0, 0.0, 2.0)
+    reports = mean.reports(np.linspace(0.0, 2.0, 500), np.random.default_rng(2))
+    tau = math.tanh(0.5)
+    assert sorted(set(reports.tolist())) == pytest.approx([1.0 - 1.0 / tau, 1.0 + 1.0 / tau])
+
+
+def test_without_noise_numbers_are_reported_or_rounded() -> None:
+    rng = np.random.default_rng(4)
+    assert LaplaceMean(math.inf, 0.0, 5.0).reports(DATA, rng).tolist() == DATA.tolist()
+    assert LaplaceMean(math.inf, 0.0, 5.0).error(DATA) == 0.0
+    assert set(OneBitMean(math.inf, 0.0, 5.0).reports(DATA, rng).tolist()) <= {0.0, 5.0}
 
 
 @each_kind
@@ -71,14 +112,6 @@ def test_what_is_no_randomizer_is_refused(
         kind(*bad)
 
 
-@each_kind
-def test_estimates_are_off_by_their_error_at_the_level_of_one_in_a_million(
-    kind: type[LocalMean],
-) -> None:
-    mean, rng, rounds = kind(1.2, 0.0, 5.0), np.random.default_rng(31), 400
-    data = np.repeat(DATA, 200)
-    found = np.array([mean.estimate(mean.reports(data, rng)) for _ in range(rounds)])
-    error = mean.error(data)
-    assert abs(found.mean() - data.mean()) < 5.0 * math.sqrt(error / rounds)
-    statistic = float(np.square(found - data.mean()).sum()) / error
-    assert chi2.ppf(1e-6, rounds) < statistic < chi2.ppf(1 - 1e-6, rounds)
+def test_no_reports_are_no_estimate() -> None:
+    with pytest.raises(hs.errors.ParameterError, match="reports"):
+        OneBitMean(1.0).estimate([])

@@ -47,6 +47,14 @@ def test_the_error_is_the_variance_of_every_outcome(local: float, categories: in
         assert found == pytest.approx(float(second), rel=1e-13)
 
 
+def test_the_first_term_alone_is_right_where_nobody_holds_it_or_there_are_two_categories() -> None:
+    local, users = 1.0, 1000
+    for categories, share, same in ((10, 0.0, True), (2, 0.7, True), (10, 0.3, False)):
+        first = (math.e + categories - 2) / (users * math.expm1(local) ** 2)
+        found = response_error(hs.RandomizedResponse(local, categories), users, share)
+        assert (found == pytest.approx(first, rel=1e-12)) is same
+
+
 def test_reports_of_a_category_follow_the_mechanism_at_the_level_of_one_in_a_million() -> None:
     categories, users, rng = 6, 200_000, np.random.default_rng(11)
     mechanism = hs.RandomizedResponse(1.3, categories)
@@ -55,6 +63,25 @@ def test_reports_of_a_category_follow_the_mechanism_at_the_level_of_one_in_a_mil
     expected = users * weights / weights.sum()
     statistic = (np.square(np.bincount(reports, minlength=categories) - expected) / expected).sum()
     assert chi2.ppf(1e-6, categories - 1) < statistic < chi2.ppf(1 - 1e-6, categories - 1)
+
+
+def test_estimates_are_off_by_their_error() -> None:
+    mechanism, rng = hs.RandomizedResponse(1.0, 4), np.random.default_rng(5)
+    users, rounds = 2000, 400
+    data = np.repeat(np.arange(4), [1000, 600, 400, 0])
+    found = np.array(
+        [
+            response_frequencies(mechanism, response_reports(mechanism, data, rng))
+            for _ in range(rounds)
+        ]
+    )
+    assert found.sum(axis=1) == pytest.approx(np.ones(rounds), abs=1e-12)
+    for k, share in enumerate((0.5, 0.3, 0.2, 0.0)):
+        error = response_error(mechanism, users, share)
+        # Means within 5 standard errors; mean squares within what chi-square allows at 1e-6.
+        assert abs(found[:, k].mean() - share) < 5.0 * math.sqrt(error / rounds)
+        statistic = float(np.square(found[:, k] - share).sum()) / error
+        assert chi2.ppf(1e-6, rounds) < statistic < chi2.ppf(1 - 1e-6, rounds)
 
 
 def test_edges_have_their_answers() -> None:
@@ -80,6 +107,11 @@ def test_what_is_no_category_is_refused(bad: object) -> None:
         response_frequencies(mechanism, bad)  # type: ignore[arg-type]
 
 
+def test_no_report_is_no_estimate() -> None:
+    with pytest.raises(hs.errors.ParameterError, match="at least one report"):
+        response_frequencies(hs.RandomizedResponse(1.0, 3), np.array([], dtype=int))
+
+
 def test_shares_and_numbers_outside_their_domains_are_refused() -> None:
     for users, share in ((0, 0.5), (10, -0.1), (10, 1.1), (10, math.nan)):
         with pytest.raises(hs.errors.ParameterError):
@@ -91,6 +123,7 @@ def test_shares_and_numbers_outside_their_domains_are_refused() -> None:
 def test_exact_reports_are_true_where_a_uniform_number_is_below_their_probability(
     local: float, categories: int
 ) -> None:
+    """The words next to it too, where further bits decide: u is value 2^-64 and more."""
     with mp.workprec(300):
         exact = mp.exp(local) / (mp.exp(local) + categories - 1)
         cell = int(mp.floor(mp.ldexp(exact, 64)))

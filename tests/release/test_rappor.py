@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 import pytest
-from scipy.stats import chi2
+from scipy.stats import binom, chi2
 
 import hockeystick as hs
 from hockeystick.mechanisms import RAPPOR
@@ -89,6 +89,54 @@ def test_reports_of_two_values_are_as_far_apart_as_the_account_says() -> None:
     assert chi2.ppf(RARE, 15) < statistic < chi2.ppf(1 - RARE, 15)
 
 
+def test_one_instantaneous_report_is_that_of_the_mechanism_named() -> None:
+    noise, users = RAPPOR(0.5, 2), 40_000
+    once = rappor_once(noise, 0.25)
+    assert once == RAPPOR(0.625, 2)
+    assert hs.epsilon(once, 0.0).upper < hs.epsilon(noise, 0.0).lower
+    kept = rappor_reports(noise, ["red"] * users, SIZE, bits=seeded(1))
+    sent = rappor_again(noise, kept, 0.25, bits=seeded(2))
+    changed = int((sent ^ rappor_filters(noise, ["red"], SIZE)).sum())
+    assert abs(changed - binom.mean(users * SIZE, 0.3125)) < 5 * binom.std(users * SIZE, 0.3125)
+    # Of the permanent response an eighth of all bits is changed anew.
+    anew = int((sent ^ kept).sum())
+    assert abs(anew - binom.mean(users * SIZE, 0.125)) < 5 * binom.std(users * SIZE, 0.125)
+
+
+@pytest.mark.parametrize(("first", "second"), [(0.1, 0.3), (1e-20, 1e-20), (0.7, 1.0), (0.0, 0.3)])
+def test_the_flip_of_two_responses_is_rounded_to_less_privacy(first: float, second: float) -> None:
+    exact = 1 - (1 - Fraction(first)) * (1 - Fraction(second))
+    found = Fraction(rappor_once(RAPPOR(first, 2), second).flip)
+    assert exact * (1 - Fraction(1, 2**52)) <= found <= exact
+
+
+@pytest.mark.parametrize("again", [0.0, 0.3])
+def test_estimates_are_off_by_their_error_at_the_level_of_one_in_a_million(again: float) -> None:
+    noise, rounds = RAPPOR(0.4, 2), 300
+    once = rappor_once(noise, again)
+    data = ["red"] * 300 + ["blue"] * 150 + ["pink"] * 50
+    truth = np.array([0.6, 0.0, 0.3, 0.1])
+    filters = rappor_filters(noise, data, SIZE).mean(axis=0)
+    found, shares = [], []
+    bits = seeded(23)
+    for _ in range(rounds):
+        kept = rappor_reports(noise, data, SIZE, bits=bits)
+        sent = rappor_again(noise, kept, again, bits=bits)
+        found.append(rappor_frequencies(once, sent, COLOURS))
+        shares.append(rappor_shares(once, sent))
+    error = rappor_error(once, len(data), COLOURS, SIZE)
+    one_bit = math.sqrt(once.flip / 2 * (1 - once.flip / 2) / 500) / (1 - once.flip)
+    for estimates, centre, width in (
+        (np.array(found), truth, error),
+        (np.array(shares), filters, np.full(SIZE, one_bit)),
+    ):
+        off = (estimates - centre) / width
+        assert (np.abs(off.mean(axis=0)) < 5.5 / math.sqrt(rounds)).all()
+        squares = np.square(off).sum(axis=0)
+        assert (squares > chi2.ppf(RARE, rounds)).all()
+        assert (squares < chi2.ppf(1 - RARE, rounds)).all()
+
+
 def test_edges_have_their_answers() -> None:
     plain, silent = RAPPOR(0.0, 2), RAPPOR(1.0, 2)
     filters = rappor_filters(plain, COLOURS, SIZE)
@@ -99,6 +147,12 @@ def test_edges_have_their_answers() -> None:
     assert abs(coins.mean() - 0.5) < 5 * 0.5 / math.sqrt(coins.size)
     with pytest.raises(hs.errors.ParameterError, match="flip must be a number below 1"):
         rappor_shares(silent, coins)
+
+
+@pytest.mark.parametrize("bad", [["red", 0.5], [True], [], "red", [["red"]], [None], 3])
+def test_what_are_no_values_is_refused_before_coins_are_drawn(bad: Any) -> None:
+    with pytest.raises(hs.errors.ParameterError, match="values must be a row of texts"):
+        rappor_reports(RAPPOR(0.5, 2), bad, SIZE, bits=none_left)
 
 
 @pytest.mark.parametrize("bad", [[True], [[0, 1]], [[0.5]], np.zeros((0, 3), dtype=bool)])

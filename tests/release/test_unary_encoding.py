@@ -14,6 +14,20 @@ from hockeystick.release import unary_error, unary_frequencies, unary_reports
 KINDS = ["symmetric", "optimized"]
 
 
+@pytest.mark.parametrize(
+    ("kind", "share", "error"),
+    [
+        ("optimized", 0.0, 3.68269437683116927578e-3),
+        ("optimized", 0.3, 3.98269437683116927578e-3),
+        ("symmetric", 0.0, 3.91769808903276376e-3),
+        ("symmetric", 0.6, 3.91769808903276376e-3),
+    ],
+)
+def test_the_error_has_its_check_values(kind: str, share: float, error: float) -> None:
+    found = unary_error(hs.mechanisms.UnaryEncoding(1.0, kind), 1000, share)
+    assert found == pytest.approx(error, rel=1e-14)
+
+
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("local", [0.001, 0.7, 6.0])
 @pytest.mark.parametrize("share", [0.0, 0.25, 1.0])
@@ -45,6 +59,25 @@ def test_bits_and_estimates_follow_the_mechanism_at_the_level_of_one_in_a_millio
         assert abs(found[:, k].mean() - share) < 5.0 * math.sqrt(error / rounds)
         statistic = float(np.square(found[:, k] - share).sum()) / error
         assert chi2.ppf(1e-6, rounds) < statistic < chi2.ppf(1 - 1e-6, rounds)
+
+
+def test_edges_have_their_answers() -> None:
+    rng, data = np.random.default_rng(3), np.array([0, 2])
+    bits = unary_reports(hs.mechanisms.UnaryEncoding(math.inf), data, 3, rng)
+    assert bits.tolist() == [[True, False, False], [False, False, True]]
+    assert unary_frequencies(hs.mechanisms.UnaryEncoding(math.inf), bits).tolist() == [
+        0.5,
+        0.0,
+        0.5,
+    ]
+    assert unary_error(hs.mechanisms.UnaryEncoding(math.inf), 10, 0.3) == 0.0
+    assert unary_error(
+        hs.mechanisms.UnaryEncoding(math.inf, "optimized"), 10, 0.3
+    ) == pytest.approx(0.03)
+    for least in (0.0, 1e-200):
+        assert unary_error(hs.mechanisms.UnaryEncoding(least), 10, 0.3) == math.inf
+    with pytest.raises(hs.errors.ParameterError, match="epsilon must be a number > 0"):
+        unary_frequencies(hs.mechanisms.UnaryEncoding(0.0), bits)
 
 
 @pytest.mark.parametrize("bad", [[3], [-1], [0.5], "ab"])

@@ -1,4 +1,7 @@
-"""Small runs of each system on either engine; those on Flower in a process of their own."""
+"""Small runs of each system on either engine; those on Flower in a process of their own.
+
+python -m tests.systems.engine_runs FILE
+"""
 
 import pickle
 import sys

@@ -22,7 +22,10 @@ def program(name: str, folder: Path = FOLDER) -> Any:
 
 
 def without(data: Any, client: int, record: int | None = None) -> Any:
-    """Return shards in which a client, or one of its records, contributes nothing; none for -1."""
+    """Return shards in which a client, or one of its records, contributes nothing; none for -1.
+
+    Features of zero, the last column included, have a gradient of zero.
+    """
     if client < 0:
         return data
     rows, labels = data.clients[client]

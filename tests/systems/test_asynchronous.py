@@ -24,6 +24,13 @@ def test_it_learns_within_its_budget_though_clients_are_killed(sizes: str) -> No
     assert outcome.result["accuracy"] > 0.75
 
 
+def test_batches_grow_from_round_to_round() -> None:
+    system = program("asynchronous")
+    plan = system.planned("increasing")
+    rates = [float(Sampler(plan, 118).rate(step)) for step in (0, 59)]
+    assert rates == pytest.approx([10 / 118, 40 / 118])
+
+
 def made(path: Path, rows: Any, **changes: Any) -> Any:
     """Return one client of a plan without noise that draws all records."""
     system = program("asynchronous")
@@ -42,6 +49,7 @@ def answer(client: Any, kept: Any = None, **sent: Any) -> Any:
 def test_a_record_moves_a_round_that_is_interrupted_by_its_own_gradient_alone(
     place: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Drawn without it, the others are read with the models that they were read with before."""
     rng = np.random.default_rng(4)
     rows, model = rng.normal(size=(6, 65)), rng.normal(size=650) / 100
     sums = []
@@ -52,7 +60,19 @@ def test_a_record_moves_a_round_that_is_interrupted_by_its_own_gradient_alone(
     assert 0.99 < np.linalg.norm(sums[0] - sums[1]) <= 1.0 + 1e-9
 
 
+def test_a_global_model_takes_effect_in_the_middle_of_a_round(tmp_path: Path) -> None:
+    rng = np.random.default_rng(4)
+    rows, model = rng.normal(size=(6, 65)), rng.normal(size=650)
+    sent: list[dict[str, Any]] = [{"within": model}, {}, {"within": model, "cut": 0}]
+    interrupted, whole, late = (
+        answer(made(tmp_path / str(n), rows), **own) for n, own in enumerate(sent)
+    )
+    assert not np.allclose(interrupted, whole)
+    assert not np.allclose(interrupted, late)
+
+
 def test_a_killed_round_is_counted_and_never_run_again(tmp_path: Path) -> None:
+    """What follows reads the journal anew, as a new process does."""
     rows, kept, reported = np.ones((6, 65)), dict[str, Any](), list[int]()
     for dies in (False, True, False):
         with pytest.raises(program("engines").LostError) if dies else nullcontext():

@@ -1,9 +1,11 @@
 """Clipping norms chosen in five ways: what one image moves, the noise, and what a grid costs."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
+from scipy import stats
 
 import hockeystick as hs
 from tests.systems.programs import program
@@ -20,7 +22,11 @@ def example() -> Any:
 
 
 def updates(example: Any, columns: int, noise: Any = NOISE) -> Any:
-    """Return each method's update with its first norm and its rate of change."""
+    """Return each method's update with its first norm and its rate of change.
+
+    AdaClip's first scale is ``v^(1/2) sqrt(d)`` in each of d coordinates, with a variance v of
+    ``sqrt(h_1 h_2) = 1e-4``.
+    """
     split = hs.calibration.joint_noise(noise, inflation=1.01)
     own = example.by_quantile(noise, 0.5).gradient_noise
     step = example.ADAM_STEP
@@ -48,6 +54,7 @@ def words(seed: int) -> Any:
 
 @pytest.mark.parametrize("method", METHODS)
 def test_one_image_moves_an_update_by_the_norm_and_no_more(example: Any, method: Any) -> None:
+    """The same noise with the first image and without it."""
     data = example.digits()
     weights = np.zeros(10 * data.rows.shape[1])
     rows = program("one_budget").gradients(weights, data.rows[:5], data.labels[:5])
@@ -59,6 +66,13 @@ def test_one_image_moves_an_update_by_the_norm_and_no_more(example: Any, method:
 
 
 @pytest.mark.parametrize("method", METHODS)
+def test_the_noise_of_an_update_is_what_its_plan_leaves_it(example: Any, method: Any) -> None:
+    build, norm, rate, noise = updates(example, 4000)[method]
+    drawn = build()(np.zeros((0, 4000)), SIZE, words(2)) * SIZE / rate / (norm * noise)
+    assert 1e-6 < stats.chi2.sf(float((drawn**2).sum()), 4000) < 1 - 1e-6
+
+
+@pytest.mark.parametrize("method", METHODS)
 def test_a_grid_runs_as_it_is_accounted(example: Any, method: Any) -> None:
     found = example.run(3, method=method, steps=2)
     assert set(found.checks) == {"steps", "budget", "joint noise", "batches"}
@@ -66,9 +80,16 @@ def test_a_grid_runs_as_it_is_accounted(example: Any, method: Any) -> None:
     assert found.epsilon == pytest.approx(3.0, rel=1e-3)
 
 
+def test_methods_with_more_settings_to_try_have_more_noise(example: Any) -> None:
+    noises = [example.planned(method, 1438, steps=2).noise_multiplier for method in METHODS]
+    assert noises[0] == noises[3] == noises[4]
+    assert noises[1] == noises[2] > noises[0]
+
+
 def test_adaclip_scales_each_coordinate_by_what_was_released_and_costs_the_same(
     example: Any,
 ) -> None:
+    """After some steps scales differ, and one image moves the scaled sum by 1 and no more."""
     data, weights = example.digits(), np.zeros(10 * 65)
     rows = program("one_budget").gradients(weights, data.rows[:SIZE], data.labels[:SIZE])
     clipping = example.of_coordinates(0.01, 650)
@@ -84,6 +105,7 @@ def test_adaclip_scales_each_coordinate_by_what_was_released_and_costs_the_same(
 def test_noise_for_another_query_than_accounted_is_seen(
     example: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """As in the thesis's line 13: the gradients' noise on the sum of directions."""
     right = example.by_descent
 
     def as_printed(noise: float, rate: float) -> Any:
@@ -99,3 +121,14 @@ def replace_noise(clipping: Any, noise: float) -> Any:
     return hs.release.OnlineClipping(
         clipping.norm, clipping.learning_rate, clipping.gradient_noise, noise
     )
+
+
+def test_a_plan_beyond_the_budget_is_seen(example: Any) -> None:
+    plan = example.planned("online", 1438, steps=2)
+    loud = replace(plan, noise_multiplier=plan.noise_multiplier / 2)
+    assert not example.run(3, method="online", steps=2, plan=loud).checks["budget"]
+
+
+def test_the_online_search_learns_at_a_budget(example: Any) -> None:
+    assert example.run(0, method="online").result["accuracy"] > 0.8
+    assert example.without_privacy() > 0.93

@@ -16,7 +16,16 @@ pytest.importorskip("sklearn")
 DECAYS = ("constant", "linear", "staircase", "exponential", "cyclic")
 
 
-@pytest.mark.parametrize("decay", ["constant", "staircase", "linear", "exponential", "cyclic"])
+@pytest.mark.parametrize(
+    "decay",
+    [
+        "constant",
+        "staircase",
+        "linear",
+        "exponential",
+        "cyclic",
+    ],
+)
 def test_it_learns_within_its_budget(decay: str) -> None:
     system = program("fed_cdp")
     outcome = system.run(seed=1, decay=decay)
@@ -35,7 +44,27 @@ def test_with_a_coin_for_each_record_the_account_is_exact(decay: str) -> None:
     assert found.upper - found.lower < 1e-6
 
 
+def test_with_a_coin_for_each_record_all_clients_run_every_round() -> None:
+    outcome = program("fed_cdp").run(seed=1, decay="staircase", sampling="poisson")
+    assert outcome.checks == {"rounds": True, "steps": True, "batches": True}
+    assert outcome.result["accuracy"] > 0.8
+
+
+def test_the_noises_are_those_of_the_papers_decays() -> None:
+    """With rounds t from 0; Fed-CDP's noise is constant."""
+    plans = {decay: program("fed_cdp").planned(decay).noise_multipliers for decay in DECAYS}
+    shares = {decay: noise / noise[0] for decay, noise in plans.items()}
+    t, end = np.arange(25), 4.85 / 15
+    assert set(shares["constant"]) == {1.0}
+    assert shares["linear"] == pytest.approx(1 - (1 - end) / 24 * t)
+    assert shares["staircase"] == pytest.approx(1 - (1 - end) / 4 * (t // 5))
+    assert shares["exponential"] == pytest.approx(end ** (t / 24))
+    wave = (np.cos(np.pi * (t % 13) / 13) + 1) / 2
+    assert shares["cyclic"] == pytest.approx(end + (1 - end) * wave)
+
+
 def test_one_record_moves_a_round_by_its_clipped_gradient() -> None:
+    """One step without noise; the same bits draw the same batches, with and without the record."""
     system = program("fed_cdp")
     plan = replace(system.planned("none"), rounds=1, local_steps=1)
     data, models = system.digits(plan.total_clients, "writer"), list[np.ndarray]()

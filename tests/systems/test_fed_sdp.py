@@ -27,6 +27,12 @@ def test_it_learns_within_its_budget(noise_at: str, least: float, most: float) -
     assert outcome.plan == str(plan)
 
 
+def test_without_noise_it_has_no_guarantee() -> None:
+    outcome = program("fed_sdp").run(seed=1, noise_at="nobody")
+    assert outcome.epsilon == float("inf")
+    assert outcome.result["accuracy"] > 0.9
+
+
 def noted(models: list[np.ndarray], weights: np.ndarray) -> list[np.ndarray]:
     """Return models with one more."""
     models.append(weights)
@@ -37,6 +43,7 @@ def noted(models: list[np.ndarray], weights: np.ndarray) -> list[np.ndarray]:
 def test_one_client_moves_a_round_by_the_clipping_norm_over_the_cohort(
     noise_at: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """One round without noise; the same bits draw the same cohort, with and without its data."""
     system, models = program("fed_sdp"), list[np.ndarray]()
     plan = replace(system.planned("nobody"), rounds=1, adjacency="zero-out", sampling="revealed")
     monkeypatch.setattr(system, "accuracy", lambda weights, *_: float(len(noted(models, weights))))

@@ -33,6 +33,12 @@ def test_the_steps_of_a_plan_are_what_is_accounted(example: Any) -> None:
     assert found.epsilon <= 3.0
 
 
+def test_fewer_steps_more_budget_and_other_batches_are_seen(example: Any) -> None:
+    few = trained(example, 3).outcome("s", 0.5, 3.0, {}).checks
+    assert (few["steps"], few["batches"]) == (False, False)
+    assert not trained(example, 4).outcome("s", 0.5, 2.9, {}).checks["budget"]
+
+
 def test_each_step_is_counted_before_its_noise_is_drawn(example: Any) -> None:
     seen: list[int] = []
 
@@ -48,3 +54,8 @@ def test_each_step_is_counted_before_its_noise_is_drawn(example: Any) -> None:
     with pytest.raises(BudgetExhausted):
         training.steps(update, 1)
     assert seen == [1, 2, 3, 4]
+
+
+def test_without_privacy_it_learns(example: Any) -> None:
+    assert example.without_privacy() > 0.93
+    assert example.openly(3).epsilon == float("inf")

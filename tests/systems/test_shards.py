@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from hockeystick.release.samplers import secret_bits
 from tests.systems.programs import program
 
 pytestmark = pytest.mark.extras
@@ -20,6 +21,11 @@ def test_each_record_is_at_one_client_and_no_test_record_is(split: str) -> None:
     assert (kinds < 4) == (split == "label")
 
 
+def test_a_split_that_is_not_is_told() -> None:
+    with pytest.raises(SystemExit, match="--split must be writer, label or even"):
+        program("shards").digits(24, "nobody")
+
+
 def test_gradients_are_those_of_the_loss() -> None:
     shards = program("shards")
     rng = np.random.default_rng(1)
@@ -35,6 +41,12 @@ def test_gradients_are_those_of_the_loss() -> None:
         moved[place] = 1e-6
         slope = (loss(weights + moved) - loss(weights - moved)) / 2e-6
         assert found[:, place] == pytest.approx(slope, abs=1e-8)
+
+
+def test_without_a_seed_noise_is_the_operating_systems_and_with_one_it_is_repeated() -> None:
+    source = program("shards").source
+    assert source(None) is secret_bits
+    assert source(5)(4).tolist() == source(5)(4).tolist() != source(6)(4).tolist()
 
 
 @pytest.mark.parametrize(
@@ -55,3 +67,17 @@ def test_a_private_run_is_as_accounted_too(name: str, settings: dict[str, str]) 
     assert outcome.checks
     assert all(outcome.checks.values())
     assert outcome.epsilon < 8.001
+
+
+@pytest.mark.parametrize("name", ["fed_sdp", "shuffled"])
+def test_a_program_says_what_came_out(
+    name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    system = program(name)
+    monkeypatch.setattr("sys.argv", [name, "--seed", "3"])
+    for changed in {"ROUNDS", "LOCAL"} & set(vars(system)):
+        monkeypatch.setattr(system, changed, 3 if changed == "ROUNDS" else {"one": 1.0})
+    system.main()
+    shown = capsys.readouterr().out.splitlines()
+    assert len(shown) == 3
+    assert all("as accounted" in text and "NOT" not in text for text in shown)

@@ -2,8 +2,12 @@
 
 from typing import Any
 
+import numpy as np
 import pytest
+from scipy import stats
 
+import hockeystick as hs
+from hockeystick.errors import ParameterError
 from hockeystick.mechanisms import SinhNormal
 from tests.systems.programs import program
 
@@ -17,6 +21,18 @@ def example() -> Any:
     return program("sinh_normal")
 
 
+def test_leaving_out_a_vector_moves_the_sum_by_its_clipped_length_exactly(example: Any) -> None:
+    _, rows = example.vectors(0)
+    rows = rows[:300]
+    assert 0.05 < (np.linalg.norm(rows, axis=1) > 1).mean() < 0.5
+    moved = [
+        example.clipped_sum(rows) - example.clipped_sum(np.delete(rows, k, 0)) for k in range(300)
+    ]
+    lengths = np.array([np.square(one * 2**22).sum() for one in moved])
+    assert lengths.max() <= 2.0**44
+    assert lengths.max() > (1 - 1e-5) ** 2 * 2.0**44
+
+
 @pytest.mark.parametrize("method", METHODS)
 def test_a_mean_is_released_as_it_is_accounted(example: Any, method: str) -> None:
     found = example.run(1, method=method)
@@ -25,10 +41,34 @@ def test_a_mean_is_released_as_it_is_accounted(example: Any, method: str) -> Non
     assert found.epsilon == example.cost(example.planned(method))
 
 
+@pytest.mark.parametrize("method", METHODS)
+def test_the_noise_has_the_law_and_the_deviation_that_are_charged(
+    example: Any, method: str
+) -> None:
+    noise = example.planned(method)
+    drawn = example.released(noise, np.zeros(200), None, np.random.PCG64(5).random_raw)
+    if isinstance(noise, SinhNormal):
+        stretched = noise.width * np.sinh(drawn / noise.width)
+        normal = stretched * (2 * noise.rho) ** 0.5
+        many = noise.width * np.arcsinh(
+            np.random.default_rng(0).normal(size=10**6) / (noise.width * (2 * noise.rho) ** 0.5)
+        )
+        assert example.deviation(noise) == pytest.approx(many.std(), rel=0.005)
+    else:
+        normal = drawn / noise.noise_multiplier
+    assert stats.kstest(normal, "norm").pvalue > 1e-3
+
+
+def test_at_equal_cost_the_gaussian_has_the_least_deviation(example: Any) -> None:
+    deviations = [example.deviation(example.planned(method)) for method in METHODS]
+    assert deviations[0] < deviations[3] < deviations[2] < deviations[1]
+
+
 @pytest.mark.parametrize("name", ["charge", "budget", "deviation"])
 def test_what_is_not_as_accounted_is_seen(
     example: Any, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Charged as the number's own noise; of twice the rho; drawn with less noise."""
     right = example.released
 
     def released(noise: Any, total: Any, charge: Any, bits: Any) -> Any:
@@ -42,3 +82,15 @@ def test_what_is_not_as_accounted_is_seen(
 
     monkeypatch.setattr(example, "released", released)
     assert not example.run(1, method="sinh-normal, width 40").checks[name]
+
+
+def test_a_budget_out_of_reach_of_a_width_is_told(example: Any) -> None:
+    with pytest.raises(ParameterError, match="what noise of width 40 can reach"):
+        example.planned("sinh-normal, width 40", 0.01)
+
+
+def test_the_account_of_one_number_would_be_too_little(example: Any) -> None:
+    """Whoever charges the noise as that of one number charges less than vectors cost."""
+    noise = example.planned("sinh-normal, width 40")
+    spread = SinhNormal(rho=noise.rho / 64, width=noise.width * 8) ** 64
+    assert hs.delta(spread, 0).lower > hs.delta(noise, 0).upper

@@ -1,6 +1,8 @@
 """The table of all systems: every system is in it, no cell is empty, nothing finished is lost."""
 
 import ast
+import re
+from collections import Counter
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -30,6 +32,38 @@ def cells(text: str) -> list[list[str]]:
     """Return the cells of a table in Markdown, without its head."""
     lines = [line for line in text.splitlines() if line.startswith("|")]
     return [[cell.strip() for cell in line.strip("|").split(" | ")] for line in lines[2:]]
+
+
+def test_the_page_has_every_system_with_every_column() -> None:
+    text, known = PAGE.read_text(encoding="utf-8"), systems()
+    rows = cells(text)
+    assert text.startswith(program("table").HEAD.format(seeds=5))
+    assert len(rows) >= 30
+    assert {len(row) for row in rows} == {7}
+    assert all(cell for row in rows for cell in row)
+    assert len({row[0] for row in rows}) == len(rows)
+    assert {row[2] for row in rows} == {f"`{own['command']}`" for own in known.values()}
+    assert len(known) >= 14
+    for name, own in known.items():
+        mine = [row for row in rows if row[2] == f"`{own['command']}`"]
+        assert mine, name
+        for row in mine:
+            assert row[0].startswith(f"[{own['name']}](")
+            assert row[1] == f"{own['paper']}, {own['algorithm']}"
+            assert row[6].startswith(f"{own['check']}. True in all ")
+            assert re.search(r"\d\.\d{3}", row[3]), row
+            assert re.fullmatch(r"\(\d+\.\d{3}, [\d.e-]+\)|no privacy", row[5]), row
+    assert Counter(row[5] == "no privacy" for row in rows)[True] <= 1
+
+
+@pytest.mark.parametrize("name", sorted(set(systems()) - {"flower_digits"}))
+def test_the_page_has_every_setting_of_a_system(name: str) -> None:
+    table, own = program("table"), systems()[name]
+    expected = {
+        f"[{own['name']}]({name}.md): {one}" for one in table.private(program(name).settings())
+    }
+    rows = cells(PAGE.read_text(encoding="utf-8"))
+    assert {row[0] for row in rows if f"({name}.md)" in row[0]} == expected
 
 
 def fake(runs: list[int], fails: int = -1) -> Any:
@@ -88,6 +122,23 @@ def test_a_row_has_medians_beside_those_without_privacy(
     ]
 
 
+def test_rows_of_one_system_are_written_anew_and_the_others_stay(
+    table: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ran(table, monkeypatch, fake([]))
+    before = table.PAGE.read_text(encoding="utf-8")
+    others = [before.splitlines()[-1].replace("(fake.md)", f"({name}.md)") for name in "az"]
+    old = [*before.splitlines()[:-2], others[1], "| [A system](fake.md): old | |", others[0]]
+    table.PAGE.write_text("\n".join(old) + "\n", encoding="utf-8")
+    monkeypatch.setattr(table, "programs", lambda: ["a", "fake", "z"])
+    ran(table, monkeypatch, fake([]), "--only", "fake", "--page")
+    lines = before.splitlines()
+    expected = [*lines[:-2], others[0], *lines[-2:], others[1]]
+    assert table.PAGE.read_text(encoding="utf-8").splitlines() == expected
+    with pytest.raises(SystemExit, match="no page of 2 seeds"):
+        ran(table, monkeypatch, fake([]), "--only", "fake", "--page", "--seeds", "2")
+
+
 def test_a_run_that_is_not_as_accounted_fails_the_command_and_is_named(
     table: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -99,7 +150,10 @@ def test_a_run_that_is_not_as_accounted_fails_the_command_and_is_named(
 
 
 def test_after_an_interrupt_it_goes_on_from_the_rows_that_were_saved(
-    table: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    table: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     runs, given = list[int](), ("--seeds", "2", "--json", str(tmp_path / "rows.json"))
     module, settings = fake(runs), fake(runs).settings()
@@ -118,6 +172,14 @@ def test_after_an_interrupt_it_goes_on_from_the_rows_that_were_saved(
     ran(table, monkeypatch, fake(runs), *given)
     assert len(cells(table.PAGE.read_text(encoding="utf-8"))) == 2
     assert len(runs) == 4  # two of the setting that was left, two without privacy
+
+
+def test_a_file_of_something_else_is_told(
+    table: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "rows.json").write_text('[{"name": 1}]', encoding="utf-8")
+    with pytest.raises(SystemExit, match="holds no rows of this program"):
+        ran(table, monkeypatch, fake([]), "--json", str(tmp_path / "rows.json"))
 
 
 def test_a_system_that_runs_has_its_row(

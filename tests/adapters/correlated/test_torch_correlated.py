@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
+import math
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +17,7 @@ import torch
 from torch.nn.functional import cross_entropy
 
 import hockeystick as hs
-from hockeystick.adapters.torch import make_correlated
+from hockeystick.adapters.torch import Constant, make_correlated
 from hockeystick.errors import IncompatibleError, ParameterError
 
 EXAMPLES = 24
@@ -94,6 +97,7 @@ def test_samples_are_of_the_group_whose_turn_it_is_at_the_rate() -> None:
 
 @each_plan
 def test_noise_is_what_the_encoder_turns_into_independent_noise(plan: Any) -> None:
+    """Without gradients all that is released is noise: C times it has the stated deviation."""
     torch.manual_seed(1)
     model = torch.nn.Linear(400, 30)
     data = torch.utils.data.TensorDataset(torch.zeros(6, 400), torch.zeros(6, dtype=torch.long))
@@ -115,6 +119,7 @@ def test_noise_is_what_the_encoder_turns_into_independent_noise(plan: Any) -> No
 
 
 def test_a_release_is_the_sum_of_clipped_gradients_and_noise_over_the_divisor() -> None:
+    """Beside the same noise, by a seed, one example more moves what is released by its gradient."""
     data = Tracked(4)
     data.inputs *= 100.0
     groups = np.array([0, 0, 0, 0])
@@ -145,6 +150,14 @@ def test_the_account_is_the_plans_and_that_of_its_first_rounds(plan: Any) -> Non
     assert (whole.adjacency is None) is any("replaced is not" in one for one in whole.assumptions)
     with pytest.raises(IncompatibleError, match="all 12 rounds"):
         private.step(cross_entropy)
+
+
+def test_a_seed_has_no_finite_epsilon_and_repeats_all() -> None:
+    first, second = (done(loop(CYCLIC, seed=7, not_private=True)) for _ in range(2))
+    assert torch.equal(first, second)
+    private = loop(CYCLIC, seed=7, not_private=True)
+    assert float(private.spent(1e-5)) == math.inf
+    assert not torch.equal(done(loop(CYCLIC)), done(loop(CYCLIC)))
 
 
 @each_plan
@@ -247,3 +260,79 @@ def test_a_step_that_fails_before_its_noise_may_be_done_again() -> None:
         private.step(wrong)
     assert private.steps == 0
     assert len(done(private)) == 12
+
+
+def test_a_loop_has_one_owner() -> None:
+    private = loop(FACTORIZED)
+    with pytest.raises(IncompatibleError, match="not copied or pickled"):
+        pickle.dumps(private)
+    with pytest.raises(IncompatibleError, match=r"private\.step alone"):
+        private.optimizer.step()
+    private.close()
+    with pytest.raises(IncompatibleError, match="closed"):
+        private.step(cross_entropy)
+    private.optimizer.zero_grad()
+
+
+def test_what_the_first_step_trained_is_trained_to_the_end() -> None:
+    private = loop(FACTORIZED)
+    done(private, 1)
+    private.model.bias.requires_grad_(False)
+    with pytest.raises(ParameterError, match="other trained parameters"):
+        private.step(cross_entropy)
+
+
+def test_more_rounds_than_participations_are_refused() -> None:
+    encoder = hs.mechanisms.Encoder.square_root(12, participations=3, separation=3)
+    with pytest.raises(IncompatibleError, match="takes part in 4 of 12 rounds"):
+        loop(hs.mechanisms.MatrixFactorization(2.0, encoder))
+    once = hs.mechanisms.MatrixFactorization(2.0, hs.mechanisms.Encoder.square_root(12))
+    data = Tracked()
+    private = loop(once, data)
+    done(private)
+    assert sorted(data.asked) == list(range(EXAMPLES))
+
+
+NO_STRATEGY = hs.mechanisms.Encoder.of_matrix([[1.0, 0.0], [0.5, 1.0]])
+
+
+@pytest.mark.parametrize(
+    ("name", "plan", "options"),
+    [
+        ("plan", hs.DPSGD(noise_multiplier=1, rate=0.1, steps=3), {}),
+        ("noise_multiplier", hs.mechanisms.CyclicPoisson(math.inf, (1,), 6, 2, 0.5), {}),
+        ("encoder", hs.mechanisms.MatrixFactorization(1.0, NO_STRATEGY), {}),
+        ("encoder", hs.mechanisms.CyclicPoisson(1.0, (0.0, 1.0), 6, 2, 0.5, "zero-out"), {}),
+        ("groups", hs.mechanisms.CyclicPoisson(1.0, (1.0, 0.5), 6, 2, 0.5), {}),
+        ("batch_size", CYCLIC, {"batch_size": 0.0}),
+        ("norm", CYCLIC, {"clipping": -1.0}),
+        ("groups", CYCLIC, {"groups": [0] * 23}),
+        ("groups", CYCLIC, {"groups": [3] * 24}),
+        ("groups", CYCLIC, {"groups": [0.5] * 24}),
+        ("microbatch", CYCLIC, {"microbatch": 0}),
+        ("not_private", CYCLIC, {"seed": 1}),
+        ("not_private", CYCLIC, {"not_private": True}),
+    ],
+)
+def test_a_value_outside_its_domain_is_refused_by_name(
+    name: str, plan: Any, options: dict[str, Any]
+) -> None:
+    with pytest.raises(ParameterError) as caught:
+        loop(plan, **options)
+    assert caught.value.name == name
+
+
+def test_groups_that_are_given_may_be_under_add_remove() -> None:
+    plan = dataclasses.replace(CYCLIC, adjacency=hs.Adjacency.ADD_REMOVE)
+    private = loop(plan, groups=[0] * EXAMPLES)
+    done(private)
+    assert private.spent(1e-5).upper == hs.epsilon(plan, 1e-5).upper
+
+
+def test_layers_are_clipped_one_by_one_where_told() -> None:
+    data = Tracked(1)
+    data.inputs *= 100.0
+    options: dict[str, Any] = {"groups": [0], "seed": 3, "not_private": True}
+    layered = loop(FACTORIZED, data, clipping=Constant(0.25, per_layer=True), **options)
+    whole = loop(FACTORIZED, data, clipping=0.25, **options)
+    assert torch.allclose(done(layered, 1), done(whole, 1))

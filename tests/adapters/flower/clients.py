@@ -23,7 +23,10 @@ def server() -> Iterator[None]:
 
 
 class Clients:
-    """A grid of nodes; what a node makes of the weights it gets is `answer(place, weights)`."""
+    """A grid of nodes; what a node makes of the weights it gets is `answer(place, weights)`.
+
+    That is new weights, None for silence, a text for an error, or a list of several answers.
+    """
 
     def __init__(self, nodes: int, answer: Callable[[int, Weights], Any]) -> None:
         self.nodes, self.answer = nodes, answer

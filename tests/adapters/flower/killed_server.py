@@ -1,4 +1,10 @@
-"""A server on Flower's simulation engine that a client kills, for test_killed_server.py."""
+"""A server on Flower's simulation engine that a client kills, for test_killed_server.py.
+
+    python -m tests.adapters.flower.killed_server FOLDER ROUND
+
+In that round the first client that is asked kills the server's process; 0 is for no round. What
+clients saw in the journal when they were asked, and each model that was released, is written down.
+"""
 
 from __future__ import annotations
 

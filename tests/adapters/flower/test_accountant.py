@@ -4,7 +4,9 @@ import json
 import math
 from collections.abc import Iterator
 from typing import Any
+from unittest.mock import patch
 
+import numpy as np
 import pytest
 
 import hockeystick as hs
@@ -16,12 +18,14 @@ pytest.importorskip("dp_accounting")
 from flwr.serverapp import (
     GaussianPrivacyEvent,
     NeighboringRelation,
+    PrivacyAccountant,
     PrivacyConfig,
     RdpAccountant,
     SamplingMethod,
 )
 from flwr.serverapp.exception import PrivacyBudgetExhausted
 from flwr.serverapp.strategy import (
+    DifferentialPrivacyServerSideAdaptiveClipping,
     DifferentialPrivacyServerSideFixedClipping,
     FedAvg,
 )
@@ -76,6 +80,90 @@ def test_twenty_rounds_of_nine_clients_in_ten_cost_what_a_displaced_client_costs
     assert 4.46 < _composed(POISSON).get_epsilon(DELTA) < 4.462
 
 
+def test_without_anybody_to_displace_nothing_is_amplified() -> None:
+    accountant = HockeystickAccountant(CONFIG)
+    accountant.compose(GaussianPrivacyEvent(4.0, 10, 10), 20)
+    assert accountant.get_epsilon(DELTA) == _composed(cohorts="seen").get_epsilon(DELTA)
+
+
+def test_flowers_own_takes_a_replaced_client_to_move_the_sum_by_one_norm() -> None:
+    everybody = GaussianPrivacyEvent(4.0, 10, 10)
+    told = []
+    for config in (CONFIG, REPLACED):
+        theirs = RdpAccountant(config)
+        theirs.compose(everybody, 20)
+        told.append(theirs.get_epsilon(DELTA))
+    assert told[0] == told[1]
+    ours = HockeystickAccountant(REPLACED)
+    ours.compose(everybody, 20)
+    assert told[1] < 0.5 * ours.spent().lower
+
+
+def test_it_is_the_plan_that_the_library_has_for_it() -> None:
+    plan = hs.federated.FedSDP(
+        noise_multiplier=4, total_clients=10, clients_per_round=9, rounds=20, sampling="fixed-size"
+    )
+    assert _composed().account.plan == plan.mechanism
+    assert _composed().get_epsilon(DELTA) == hs.epsilon(plan, DELTA).upper
+
+
+def test_in_flower_a_client_that_joins_displaces_another_one_and_moves_the_sum_by_two_norms() -> (
+    None
+):
+    def summed(cohort: slice) -> float:
+        """Return the clipped sum of a cohort without noise; client 9 is of the other sign."""
+        answer = first_moved(lambda place: 1e3 if place == 9 else -1e3)
+        silent = patch("numpy.random.normal", side_effect=lambda *given: np.zeros(given[2]))
+        with silent, patch("random.sample", side_effect=lambda nodes, size: nodes[cohort]):
+            found = _theirs().start(Clients(10, answer), zeros(), 1)
+        return float(found.arrays["w"].numpy()[0]) * 9
+
+    without, with_it = summed(slice(0, 9)), summed(slice(1, 10))
+    assert with_it - without == pytest.approx(2 * CLIPPING_NORM, rel=1e-12)
+
+
+def test_flower_adds_noise_of_the_multiplier_to_the_sum() -> None:
+    strategy = _theirs()
+    result = strategy.start(Clients(10, first_moved(lambda node: 1.0)), zeros(20_001), 1)
+    noise = result.arrays["w"].numpy()[1:] * 9
+    assert np.std(noise) == pytest.approx(4 * CLIPPING_NORM, rel=5 / math.sqrt(2 * 20_000))
+
+
+def test_flower_lets_undefined_updates_through_its_clipping_and_stops_at_a_zero() -> None:
+    undefined = Clients(10, first_moved(lambda node: math.nan))
+    result = _theirs().start(undefined, zeros(), 1)
+    assert np.isnan(result.arrays["w"].numpy()).any()
+    with pytest.raises(ZeroDivisionError):
+        _theirs().start(Clients(10, first_moved(lambda node: 0.0)), zeros(), 1)
+    assumed = " ".join(_composed().spent().assumptions)
+    assert "stops at a zero, and lets NaN through" in assumed
+
+
+def _adaptive(noise: float, rate: float) -> Any:
+    """Return Flower's strategy that adapts the clipping norm, from 1 on."""
+    averaging = FedAvg(fraction_evaluate=0.0, min_available_nodes=10)
+    return DifferentialPrivacyServerSideAdaptiveClipping(
+        averaging, noise, 10, initial_clipping_norm=1.0, clip_norm_lr=rate
+    )
+
+
+@pytest.mark.parametrize(("size", "falls"), [(100.0, True), (0.01, False)])
+def test_flowers_adaptive_norm_falls_where_all_are_clipped(size: float, falls: bool) -> None:
+    strategy = _adaptive(0.0, 0.2)
+    strategy.start(Clients(10, first_moved(lambda place: size)), zeros(), 1)
+    assert (strategy.clipping_norm < 1) is falls
+
+
+def test_flowers_adaptive_noise_is_scaled_to_the_next_norm() -> None:
+    strategy = _adaptive(0.5, 2.0)
+    clients = Clients(10, first_moved(lambda place: 100.0))
+    noise = strategy.start(clients, zeros(20_001), 1).arrays["w"].numpy()[1:] * 10
+    # The updates were clipped to a norm of 1.
+    added = strategy.noise_multiplier * strategy.clipping_norm
+    assert np.std(noise) == pytest.approx(added, rel=5 / math.sqrt(2 * 20_000))
+    assert added < 0.6 * strategy.noise_multiplier
+
+
 def test_a_strategy_of_flowers_takes_it_in_place_of_its_own() -> None:
     accountant = HockeystickAccountant(CONFIG)
     strategy = _theirs(accountant)
@@ -109,6 +197,22 @@ def test_a_round_with_an_answer_missing_is_neither_released_nor_counted() -> Non
     assert not result.arrays
 
 
+def test_it_has_all_that_flowers_protocol_asks_for() -> None:
+    asked = {name for name in vars(PrivacyAccountant) if not name.startswith("_")}
+    assert len(asked) >= 9
+    assert asked <= set(dir(HockeystickAccountant))
+
+
+def test_nothing_costs_nothing_and_ends_agree() -> None:
+    nothing = HockeystickAccountant(CONFIG)
+    assert (nothing.num_releases, nothing.get_epsilon(DELTA)) == (0, 0.0)
+    accountant = _composed()
+    epsilon = accountant.get_epsilon(DELTA)
+    assert accountant.get_delta(epsilon) <= DELTA
+    assert accountant.get_delta(epsilon * 0.999) > DELTA
+    assert accountant.config is CONFIG
+
+
 def test_would_exceed_asks_of_what_would_be_composed_and_changes_nothing() -> None:
     accountant = _composed(count=19)
     epsilon = _composed().get_epsilon(DELTA)
@@ -118,6 +222,18 @@ def test_would_exceed_asks_of_what_would_be_composed_and_changes_nothing() -> No
     assert accountant.num_releases == 19
     with pytest.raises(ParameterError, match="max_epsilon must be given"):
         accountant.would_exceed(ROUND)
+
+
+def test_what_must_hold_in_flower_is_said() -> None:
+    assumed = " ".join(_composed().spent().assumptions)
+    for words in ("displaces another one", "all clients of the population are connected", "NaN"):
+        assert words in assumed
+    assert _composed().spent().accountant.endswith("in real arithmetic")
+    seen = " ".join(_composed(cohorts="seen").spent().assumptions)
+    assert "are connected" not in seen
+    assert "may be in every cohort" in seen
+    assert "displaces another one" in seen
+    assert "divided by the expected size" in " ".join(_composed(POISSON).spent().assumptions)
 
 
 def test_a_state_is_read_back_and_never_counts_less() -> None:
@@ -150,6 +266,14 @@ def test_a_state_of_a_branch_forgets_nothing_that_was_released_here() -> None:
     assert here.get_epsilon(DELTA) == spent
 
 
+def test_the_state_of_flowers_own_accountant_is_read() -> None:
+    theirs = RdpAccountant(CONFIG)
+    theirs.compose(ROUND, 20)
+    accountant = HockeystickAccountant(CONFIG)
+    accountant.load_state_dict(theirs.state_dict())
+    assert accountant.get_epsilon(DELTA) == _composed().get_epsilon(DELTA)
+
+
 def _broken() -> Iterator[tuple[str, dict[str, object]]]:
     entry = {"event": {"noise_multiplier": 4.0, "sample_size": 9, "population_size": 10}}
     yield "state", {"schema_version": 2}
@@ -169,6 +293,17 @@ def test_a_state_that_is_none_is_refused_by_name(name: str, change: dict[str, ob
     with pytest.raises(ParameterError, match=f"^{name} must be"):
         accountant.load_state_dict(state)
     assert accountant.num_releases == 0
+
+
+@pytest.mark.parametrize("given", [[1e-5, 1e-6], (), "1e-5", None, {}, 1e-5j, math.nan], ids=repr)
+def test_one_number_is_asked_for_at_a_time(given: Any) -> None:
+    accountant = _composed()
+    if given is not None:
+        for ask in (accountant.get_epsilon, accountant.spent, accountant.get_privacy_spent):
+            with pytest.raises(ParameterError, match=r"^delta must be a number from 0 to 1;"):
+                ask(given)
+    with pytest.raises(ParameterError, match=r"^epsilon must be a number >= 0 or inf"):
+        accountant.get_delta(given)
 
 
 def test_bad_input_is_refused_by_name() -> None:

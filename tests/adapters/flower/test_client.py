@@ -10,7 +10,7 @@ from unittest.mock import patch
 import pytest
 
 import hockeystick as hs
-from hockeystick.errors import BudgetExhausted, IncompatibleError
+from hockeystick.errors import BudgetExhausted, IncompatibleError, ParameterError
 
 pytest.importorskip("flwr")
 pytest.importorskip("torch")
@@ -67,6 +67,15 @@ def _counted(answer: Any) -> int:
     return int(answer.content["metrics"]["steps"])
 
 
+def test_rounds_go_through_the_plan_and_stop_where_it_ends(tmp_path: Path) -> None:
+    journal = tmp_path / "client"
+    answers = [_answer(journal) for _ in range(3)]
+    assert [_counted(answer) for answer in answers] == [4, 8, 10]
+    with pytest.raises(BudgetExhausted, match="more than the 10 steps that the plan has"):
+        _answer(journal)
+    assert journal.read_bytes().endswith(b"\n" + b"." * 10)
+
+
 def test_what_leaves_is_the_weights_and_the_plans_number_of_examples(tmp_path: Path) -> None:
     answer = _answer(tmp_path / "client")
     (arrays,) = answer.content.array_records.values()
@@ -78,6 +87,18 @@ def test_what_leaves_is_the_weights_and_the_plans_number_of_examples(tmp_path: P
     # The data set has 41 examples, which under add-remove is private.
     assert dict(answer.content["metrics"]) == {"num-examples": 40, "steps": 4}
     assert answer.metadata.src_node_id == 7
+
+
+def test_training_begins_with_the_weights_that_came(tmp_path: Path) -> None:
+    far = {name: torch.full_like(value, 1e6) for name, value in _model().state_dict().items()}
+    answer = _answer(tmp_path / "client", _message(ArrayRecord(far)))
+    (arrays,) = answer.content.array_records.values()
+    assert all((value > 9e5).all() for value in arrays.to_torch_state_dict().values())
+
+
+def test_a_client_that_is_asked_twice_counts_twice(tmp_path: Path) -> None:
+    journal, message = tmp_path / "client", _message()
+    assert [_counted(_answer(journal, message)) for _ in range(2)] == [4, 8]
 
 
 def test_a_client_that_is_killed_in_a_step_has_counted_it(tmp_path: Path) -> None:
@@ -107,6 +128,19 @@ def test_rounds_go_on_with_the_ledger_that_the_first_one_charged(tmp_path: Path)
     (reserved,) = ledger.history()[1:]
     assert reserved.mechanism == PLAN
     ledger.reservation("all rounds").commit()
+
+
+def test_bad_input_is_refused_and_nothing_is_counted(tmp_path: Path) -> None:
+    journal = tmp_path / "client"
+    weights = ArrayRecord(_model().state_dict())
+    with pytest.raises(ParameterError, match=r"^message must be one with one record"):
+        _answer(journal, _message(weights, weights))
+    with pytest.raises(ParameterError, match=r"^steps must be"):
+        _answer(journal, steps=0)
+    with pytest.raises(RuntimeError, match="size mismatch"):
+        _answer(journal, _message(ArrayRecord(torch.nn.Linear(2, 2).state_dict())))
+    assert not journal.exists()
+    assert _counted(_answer(journal, steps=1)) == 1
 
 
 class _Failing(torch.utils.data.Dataset):  # type: ignore[misc]

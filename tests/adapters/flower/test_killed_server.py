@@ -33,6 +33,7 @@ def _lines(path: Path) -> list[str]:
 def test_a_round_is_counted_before_a_client_is_asked_and_a_killed_one_never_runs_again(
     tmp_path: Path,
 ) -> None:
+    """Killed in the second of four rounds; the two that are left run, and then none."""
     asked, released = tmp_path / "asked", tmp_path / "released"
     first = _ran(tmp_path, killed=2)
     assert first.returncode == -signal.SIGKILL, first.stderr

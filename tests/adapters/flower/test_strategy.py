@@ -18,7 +18,7 @@ from hockeystick.errors import BudgetExhausted, IncompatibleError, ParameterErro
 
 pytest.importorskip("flwr")
 
-from flwr.app import Array, ArrayRecord, ConfigRecord
+from flwr.app import Array, ArrayRecord, ConfigRecord, Message, RecordDict
 
 from hockeystick.adapters.flower import PrivateFedAvg
 from hockeystick.adapters.loop._random import bits
@@ -189,6 +189,15 @@ def test_what_is_no_update_counts_as_nothing_and_the_round_goes_on(
     assert any(f"an answer of node {FIRST + 4} counts as 0: " in line for line in caplog.messages)
 
 
+def test_several_records_of_arrays_count_as_nothing() -> None:
+    strategy, grid = _strategy(SILENT), Clients(1, first_moved(lambda place: 1))
+    (message,) = strategy.configure_train(1, zeros(), ConfigRecord(), grid)
+    content = RecordDict({"arrays": record({"w": np.ones(3)}), "more": record({"w": np.ones(3)})})
+    found, _ = strategy.aggregate_train(1, [Message(content, reply_to=message)])
+    assert found is not None
+    assert np.array_equal(found["w"].numpy(), np.zeros(3))
+
+
 def test_a_client_that_answers_twice_counts_once_by_its_first_answer() -> None:
     def answer(place: int, weights: Any) -> Any:
         up, down = np.array([1.0, 0, 0]), np.array([-1.0, 0, 0])
@@ -209,6 +218,7 @@ def test_a_client_that_was_not_asked_counts_as_nothing() -> None:
 
 
 def test_a_round_is_counted_before_anybody_is_asked(tmp_path: Path) -> None:
+    """Whoever breaks it off, there or where the noise is drawn, leaves it counted."""
     journal, seen = tmp_path / "rounds", list[bytes]()
 
     def answer(place: int, weights: Any) -> Any:
@@ -240,6 +250,7 @@ def test_a_round_is_counted_before_anybody_is_asked(tmp_path: Path) -> None:
 
 
 def test_it_trains_as_the_rounds_of_a_loop_do_bit_by_bit() -> None:
+    """The same bits draw the same cohorts and noise; late, wrong and doubled answers included."""
     plan, size = replace(PLAN, rounds=6), 40
     pulls = np.random.default_rng(7).normal(size=(10, size))
 
@@ -291,6 +302,44 @@ def test_it_stops_where_plan_or_budget_end() -> None:
     ):
         with pytest.raises(BudgetExhausted):
             more()
+
+
+def test_clients_are_told_the_round_and_the_callers_config_is_left_as_it_is() -> None:
+    strategy, config = _strategy(EVERYBODY), ConfigRecord({"lr": 0.1})
+    messages = list(strategy.configure_train(7, zeros(), config, Clients(2, lambda *_: None)))
+    assert [dict(message.content["config"]) for message in messages] == [
+        {"lr": 0.1, "server-round": 7}
+    ] * 2
+    assert dict(config) == {"lr": 0.1}
+    assert [message.metadata.message_type for message in messages] == ["train", "train"]
+
+
+def test_a_seed_repeats_a_run_and_makes_it_cost_everything() -> None:
+    clients = Clients(10, first_moved(lambda place: 1))
+    runs = []
+    for seed in (1, 1, 2):
+        strategy = _strategy(seed=seed, not_private=True)
+        runs.append(strategy.start(clients, zeros()).arrays["w"].numpy())
+        assert strategy.spent(DELTA).upper == math.inf
+    assert np.array_equal(runs[0], runs[1])
+    assert not np.array_equal(runs[0], runs[2])
+    secret = [_strategy().start(clients, zeros()).arrays["w"].numpy() for _ in range(2)]
+    assert not np.array_equal(*secret)
+
+
+@pytest.mark.parametrize("adjacency", ["add-remove", "zero-out", "replace-one"])
+def test_every_adjacency_of_the_plan_runs_and_is_accounted_as_it_is(adjacency: str) -> None:
+    plan = hs.federated.FedSDP(
+        noise_multiplier=4,
+        total_clients=10,
+        clients_per_round=5,
+        rounds=3,
+        sampling="poisson",
+        adjacency=adjacency,
+    )
+    strategy = _strategy(plan)
+    strategy.start(Clients(9, first_moved(lambda place: 1)), zeros())
+    assert strategy.spent(DELTA).upper == hs.epsilon(plan, DELTA).upper > 0
 
 
 def test_bad_input_is_refused_by_name() -> None:

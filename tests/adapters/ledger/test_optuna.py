@@ -12,7 +12,7 @@ pytest.importorskip("optuna")
 
 import hockeystick as hs
 from hockeystick.adapters.optuna import optimize
-from hockeystick.errors import ParameterError
+from hockeystick.errors import BudgetExhausted, IncompatibleError, ParameterError
 from hockeystick.mechanisms import RandomStopping, tuning
 from tests.ledger.forks import die, killed
 
@@ -81,6 +81,14 @@ def test_a_search_that_fails_counts_in_full_and_its_key_is_spent(ledger: hs.Ledg
     assert (rho(ledger), ledger.status.unresolved) == (0.25, 1)
     with pytest.raises(ParameterError, match="the run for which 'search' was reserved"):
         optimize(squared, RUN, trials=8, ledger=ledger, key="search")
+
+
+def test_a_search_is_run_once(ledger: hs.Ledger) -> None:
+    optimize(squared, RUN, trials=8, ledger=ledger, key="search")
+    with pytest.raises((ParameterError, IncompatibleError), match="search"):
+        optimize(squared, RUN, trials=8, ledger=ledger, key="search")
+    with pytest.raises(BudgetExhausted):
+        optimize(squared, RUN, trials=9, ledger=ledger, key="another")
 
 
 def test_one_of_both_is_charged(ledger: hs.Ledger) -> None:

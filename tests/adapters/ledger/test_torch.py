@@ -195,6 +195,7 @@ for key in places[:-1]:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL")
 def test_wherever_a_kill_strikes_the_ledger_has_every_release(tmp_path: Path) -> None:
+    """All 8 steps count until the run is gone on with; what both released is at most 8."""
     command = [sys.executable, "-c", _KILLED_AT, os.fspath(tmp_path)]
     ended = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
     assert ended.stdout.splitlines() == [

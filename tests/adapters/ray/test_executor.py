@@ -10,6 +10,7 @@ import tempfile
 import time
 import warnings
 from collections.abc import Iterator
+from concurrent.futures import CancelledError, wait
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -91,12 +92,25 @@ def test_a_sweep_is_that_of_this_process_byte_for_byte_also_when_it_is_taken_up_
     rows.close()
     told: list[int] = []
     again = hs.sweep(
-        GRID, ask, executor, out=tmp_path / "ray.csv", progress=lambda done, _: told.append(done)
+        GRID,
+        ask,
+        executor,
+        out=tmp_path / "ray.csv",
+        progress=lambda done, _: told.append(done),
     )
     assert list(again) == here
     assert first == here[:50]
     assert told[0] >= 50
     assert (tmp_path / "ray.csv").read_bytes() == (tmp_path / "here.csv").read_bytes()
+
+
+def test_tasks_run_in_processes_of_ray_in_the_tree_of_this_one(executor: Any) -> None:
+    def where() -> tuple[int, str]:
+        return os.getpid(), hs.__file__
+
+    process, file = executor.submit(where).result(PATIENCE_SECONDS)
+    assert process != os.getpid()
+    assert file == hs.__file__
 
 
 def test_what_a_call_raises_is_raised_as_itself(executor: Any) -> None:
@@ -117,6 +131,20 @@ def test_what_a_call_raises_is_raised_as_itself(executor: Any) -> None:
     assert [next(rows)["value"] for _ in range(2)] == [0, 1]
     with pytest.raises(FaultError, match="no such thing"):
         next(rows)
+
+
+def test_a_refused_cell_is_a_row(executor: Any) -> None:
+    grid = {"noise_multiplier": [1.0, -1.0]}
+    first, second = hs.sweep(grid, hs.calibration.AskEpsilon(PLAN, 1e-5), executor)
+    assert first["error"] is None
+    assert "noise_multiplier must be" in str(second["error"])
+
+
+def test_a_worker_that_dies_fails_its_call_and_no_other(executor: Any) -> None:
+    died = executor.submit(os._exit, 1)
+    assert executor.submit(pow, 2, exp=5).result(PATIENCE_SECONDS) == 32
+    assert list(executor.map(pow, [2, 3], [5, 2])) == [32, 9]
+    assert isinstance(died.exception(PATIENCE_SECONDS), ray.exceptions.WorkerCrashedError)
 
 
 def test_an_interrupted_sweep_stops_what_runs_begins_nothing_else_and_keeps_its_rows(
@@ -146,3 +174,41 @@ def test_an_interrupted_sweep_stops_what_runs_begins_nothing_else_and_keeps_its_
     assert sorted(tmp_path.glob("* ended")) == [tmp_path / "0 ended"]
     assert len(list(tmp_path.glob("* began"))) <= 4
     assert kept_for(out) == 1
+
+
+def test_a_call_that_runs_is_cancelled_and_one_that_is_done_is_not(
+    executor: Any, tmp_path: Path
+) -> None:
+    def runs() -> None:
+        (tmp_path / "began").touch()
+        while True:
+            time.sleep(0.01)
+
+    future = executor.submit(runs)
+    until(tmp_path / "began")
+    assert future.cancel()
+    done, _ = wait([future], PATIENCE_SECONDS)
+    assert done == {future}
+    with pytest.raises(CancelledError):
+        future.result()
+    ready = executor.submit(pow, 2, 3)
+    assert ready.result(PATIENCE_SECONDS) == 8
+    assert not ready.cancel()
+
+
+def test_the_end_waits_for_the_calls_or_cancels_them_and_takes_no_more() -> None:
+    with RayExecutor() as waiting:
+        future = waiting.submit(time.sleep, 0.2)
+    assert future.done()
+    with pytest.raises(RuntimeError, match="after shutdown"):
+        waiting.submit(pow, 2, 3)
+    ending = RayExecutor(num_cpus=2)
+    futures = [ending.submit(time.sleep, 0.5) for _ in range(8)]
+    ending.shutdown(cancel_futures=True)
+    assert all(future.done() for future in futures)
+    assert futures[-1].cancelled()
+
+
+def test_an_option_that_ray_does_not_know_is_refused_at_once() -> None:
+    with pytest.raises(ValueError, match="num_processors"):
+        RayExecutor(num_processors=2)

@@ -18,7 +18,7 @@ import hockeystick as hs
 from hockeystick.adapters.opacus import PrivacyEngine, program
 from hockeystick.adapters.torch import TorchProgram
 from hockeystick.audit import Rule, record
-from hockeystick.errors import IncompatibleError
+from hockeystick.errors import IncompatibleError, ParameterError
 
 # Opacus and torch say so of themselves.
 pytestmark = [
@@ -28,6 +28,8 @@ pytestmark = [
 ]
 LOSS = torch.nn.functional.cross_entropy
 FEW: dict[str, Any] = {"records": 1, "trials": 20, "draws": 40, "confidence": 1 - 1e-9}
+# Beside any number of examples Opacus divides by int(examples/ceil(examples/batch)), and a record
+# without a finite gradient makes the whole sum undefined.
 OF_OPACUS = {Rule.SCALE, Rule.NOT_FINITE}
 
 
@@ -82,6 +84,25 @@ def test_the_divisor_of_opacus_counts_the_examples(engine: Any, names: set[Rule]
     assert [one.found for one in without] == [pytest.approx(10 / 9, rel=1e-4)]
 
 
+def test_a_divisor_that_neighbours_share_is_not_named() -> None:
+    """Of 36, 37 and 38 examples in batches of 10 Opacus divides by 9."""
+    found = _tested(Opacus(PrivacyEngine), 37)
+    assert found.consistent
+    assert dict(found.measured)["sensitivity"] <= 1 + 1e-4
+
+
+def test_loaders_of_opacus_that_shuffle_are_named() -> None:
+    found = _tested(Opacus(poisson_sampling=False))
+    assert {Rule.FIXED, Rule.SHUFFLED, Rule.FAILS} <= set(found.names)
+
+
+def test_noise_of_opacus_that_somebody_knows_is_named() -> None:
+    def train(data: Any) -> None:
+        Opacus(noise_generator=torch.Generator().manual_seed(3))(data)
+
+    assert Rule.REPEATS in _tested(train).names
+
+
 def test_a_program_that_seeds_torch_is_named() -> None:
     def train(data: Any) -> None:
         torch.manual_seed(0)
@@ -103,6 +124,12 @@ class LeavesOut(Opacus):
 
 def test_batches_that_are_left_out_are_named() -> None:
     assert {Rule.STEPS_DEPEND, Rule.LEFT_OUT} <= set(_tested(LeavesOut()).names)
+
+
+def test_expanded_weights_of_opacus_fail_on_an_empty_batch() -> None:
+    found = _tested(Opacus(grad_sample_mode="ew"), 38)
+    assert set(found.names) == {Rule.FAILS, Rule.NOT_FINITE}
+    assert "Batch size must be positive" in str(found)
 
 
 class Split(Opacus):
@@ -166,6 +193,32 @@ def _sound(data: Any) -> None:
         optimizer.step()
 
 
+def test_a_sound_program_passes() -> None:
+    replay = TorchProgram(_sound, _data(), _plan(), norm=1.0)
+    found = record(replay, **FEW)
+    assert found.names == ()
+    assert dict(found.measured)["sensitivity"] > 0.9
+
+
+def test_a_program_whose_workers_fetch_batches_ahead_is_replayed() -> None:
+    class WithWorkers(Opacus):
+        def __call__(self, data: Any) -> None:
+            model = torch.nn.Linear(3, 2)
+            model, optimizer, loader = TheirEngine().make_private(
+                module=model,
+                optimizer=torch.optim.SGD(model.parameters(), lr=0.1),
+                data_loader=DataLoader(data, batch_size=10, num_workers=1),
+                noise_multiplier=2.0,
+                max_grad_norm=1.0,
+            )
+            for _ in range(4):
+                self.train(model, optimizer, loader)
+
+    found = _tested(WithWorkers(), 38, trials=8, draws=20)
+    assert set(found.names) == {Rule.NOT_FINITE}
+    assert dict(found.measured)["sensitivity"] > 0.9
+
+
 def test_a_program_that_forgets_the_clip_is_named() -> None:
     def train(data: Any) -> None:
         weights = torch.zeros(3, requires_grad=True)
@@ -176,3 +229,13 @@ def test_a_program_that_forgets_the_clip_is_named() -> None:
 
     found = record(TorchProgram(train, _data(), _plan(), norm=1.0), **FEW)
     assert {Rule.SENSITIVITY, Rule.FIXED, Rule.SHUFFLED} <= set(found.names)
+
+
+@pytest.mark.parametrize(
+    ("options", "name"),
+    [({"norm": 0.0}, "norm"), ({"train": None}, "train"), ({"plan": 1}, "plan")],
+)
+def test_bad_programs_are_refused_by_name(options: dict[str, Any], name: str) -> None:
+    given = {"train": _sound, "dataset": _data(), "plan": _plan(), "norm": 1.0} | options
+    with pytest.raises(ParameterError, match=rf"^{name} must be"):
+        TorchProgram(**given)

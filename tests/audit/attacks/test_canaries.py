@@ -27,12 +27,24 @@ def projections(noise: Any, rate: float, seed: int) -> tuple[Any, Any]:
 def test_the_ratio_finds_the_curve_of_poisson_sampling_and_no_more(
     rate: float, noise: float
 ) -> None:
+    """Under add-remove the curve is that of this test where the ratio is above 1."""
     steps = 5
     seen, inside = projections(np.full(steps, noise), rate, seed=1)
     scores = attacks.canary_scores(seen, noise_multiplier=noise, rate=rate)
     f = hs.tradeoff(hs.PoissonSubsampled(hs.Gaussian(noise), rate) ** steps)
     assert misses(f, scores[inside], scores[~inside], above=0.0) < 0.02
     assert beats(f, scores[inside], scores[~inside]) < 4
+
+
+def test_of_unequal_noise_each_step_counts_by_its_precision() -> None:
+    noise = np.array([1.0, 2.0, 8.0])
+    seen, inside = projections(noise, 1.0, seed=2)
+    f = hs.tradeoffs.GaussianTradeOff(float(np.sqrt((1 / noise**2).sum())))
+    scores = attacks.canary_scores(seen, noise_multiplier=noise)
+    assert beats(f, scores[inside], scores[~inside]) < 4
+    assert misses(f, scores[inside], scores[~inside]) < 0.02
+    plain = seen.sum(axis=1)
+    assert misses(f, plain[inside], plain[~inside]) > 0.1
 
 
 def test_the_ratio_is_that_of_a_mixture_of_normal_densities() -> None:
@@ -47,6 +59,7 @@ def test_the_ratio_is_that_of_a_mixture_of_normal_densities() -> None:
 
 @pytest.mark.parametrize("kind", ["dirac", "random"])
 def test_a_canary_in_exact_noisy_sums_is_found_as_often_as_the_curve_allows(kind: str) -> None:
+    """Other gradients are orthogonal to it, so that the best test is that of one Gaussian."""
     norm, noise, size = 0.5, 0.7, 20
     direction = (
         attacks.dirac_direction(size, 3)
@@ -113,8 +126,24 @@ def test_a_layer_gives_its_input_away_clipped_or_not() -> None:
         assert found == pytest.approx(record, rel=1e-9)
 
 
+def test_of_two_records_a_layer_gives_a_mixture() -> None:
+    records, errors = np.eye(2, 6), np.array([[1.0, 0.0], [0.0, 1.0]])
+    found = attacks.first_layer_input(errors.T @ records, errors.sum(axis=0))
+    assert found == pytest.approx([0.5, 0.5, 0, 0, 0, 0])
+
+
+@pytest.mark.parametrize(
+    ("weights", "biases", "named"),
+    [([[1.0]], [0.0], "bias_gradient"), ([[1.0]], [1.0, 2.0], "weight_gradient")],
+)
+def test_a_layer_without_a_trace_is_refused(weights: Any, biases: Any, named: str) -> None:
+    with pytest.raises(ParameterError, match=f"^{named} must be"):
+        attacks.first_layer_input(weights, biases)
+
+
 @pytest.mark.parametrize("noise", [0.3, 1.0, 4.0])
 def test_no_candidate_is_named_more_often_than_the_curve_allows(noise: float) -> None:
+    """Orthogonal gradients of the clipping norm's length are the worst case of N candidates."""
     random, count = np.random.default_rng(5), 30
     candidates, truth = np.eye(count), random.integers(count, size=TRIALS)
     seen = candidates[truth] + noise * random.standard_normal((TRIALS, count))
@@ -123,3 +152,10 @@ def test_no_candidate_is_named_more_often_than_the_curve_allows(noise: float) ->
     assert 1 / count < share < bound + 3 * 0.5 / np.sqrt(TRIALS)
     below = (bound - share) / bound
     assert below < 0.3
+
+
+def test_the_nearest_is_that_of_the_least_distance() -> None:
+    random = np.random.default_rng(6)
+    candidates, seen = random.standard_normal((9, 4)), random.standard_normal((5, 7, 4))
+    apart = np.linalg.norm(seen[..., None, :] - candidates, axis=-1)
+    assert np.array_equal(attacks.nearest_candidate(seen, candidates), apart.argmin(axis=-1))

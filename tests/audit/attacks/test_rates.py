@@ -1,5 +1,6 @@
 """Curves of scores: ties counted exactly, as scikit-learn counts them."""
 
+import math
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,18 @@ from hockeystick.audit import attacks
 from hockeystick.errors import ParameterError
 
 SCORES = st.lists(st.integers(-3, 3).map(float), min_size=1, max_size=40)
+
+
+@given(SCORES, SCORES)
+def test_each_point_is_the_share_at_or_above_its_threshold(
+    inside: list[float], outside: list[float]
+) -> None:
+    found = attacks.roc(inside, outside)
+    assert found.thresholds[0] == np.inf
+    assert list(found.thresholds[1:]) == sorted({*inside, *outside}, reverse=True)
+    for threshold, fpr, tpr in zip(found.thresholds, found.fpr, found.tpr, strict=True):
+        assert tpr == sum(one >= threshold for one in inside) / len(inside)
+        assert fpr == sum(one >= threshold for one in outside) / len(outside)
 
 
 @given(SCORES, SCORES)
@@ -37,9 +50,41 @@ def test_the_rate_at_few_false_positives_is_the_best_threshold_that_has_no_more(
 
 
 def test_rates_are_those_that_a_decimal_names() -> None:
+    """3/10 is allowed where 0.3 is asked for, though the float is a little less."""
     outside = np.arange(10.0)
     assert attacks.tpr_at([6.5, 6.9, 7.0], outside, fpr=0.3) == 1.0
     assert attacks.tpr_at([6.5, 6.9, 7.0], outside, fpr=0.29) == 0.0
+
+
+@pytest.mark.parametrize("scores", [[1.0, 1.0], [0.0, 0.0, 0.0]])
+def test_constant_scores_find_nothing(scores: list[float]) -> None:
+    assert attacks.auc(scores, scores) == 0.5
+    assert attacks.tpr_at(scores, scores, fpr=0.99) == 0.0
+    assert attacks.roc(scores, scores).tpr.tolist() == [0.0, 1.0]
+
+
+def test_a_curve_stays_as_it_is() -> None:
+    found = attacks.roc([1.0, 2.0], [0.0])
+    for array in (found.thresholds, found.fpr, found.tpr):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 1.0
+
+
+@pytest.mark.extras
+def test_ties_are_those_of_scikit_learn() -> None:
+    metrics = pytest.importorskip("sklearn.metrics")
+    random = np.random.default_rng(0)
+    inside, outside = random.integers(0, 9, 200) / 4, random.integers(-3, 6, 300) / 4
+    labels = np.repeat([1, 0], (200, 300))
+    fpr, tpr, thresholds = metrics.roc_curve(
+        labels, np.concatenate((inside, outside)), drop_intermediate=False
+    )
+    found = attacks.roc(inside, outside)
+    assert np.array_equal(found.fpr, fpr)
+    assert np.array_equal(found.tpr, tpr)
+    assert np.array_equal(found.thresholds, thresholds)
+    area = metrics.roc_auc_score(labels, np.concatenate((inside, outside)))
+    assert attacks.auc(inside, outside) == pytest.approx(area, rel=1e-14)
 
 
 @pytest.mark.parametrize("function", [attacks.roc, attacks.auc])
@@ -57,3 +102,12 @@ def test_what_is_no_row_of_numbers_is_refused(function: Any, bad: Any) -> None:
 def test_a_rate_is_from_0_to_1(fpr: Any) -> None:
     with pytest.raises(ParameterError, match="fpr must be a number from 0 to 1"):
         attacks.tpr_at([1.0], [0.0], fpr=fpr)
+
+
+def test_infinite_scores_are_compared_as_all_others() -> None:
+    found = attacks.roc([math.inf, 1.0], [1.0, -math.inf])
+    assert found.thresholds.tolist() == [math.inf, math.inf, 1.0, -math.inf]
+    assert found.fpr.tolist() == [0.0, 0.0, 0.5, 1.0]
+    assert found.tpr.tolist() == [0.0, 0.5, 1.0, 1.0]
+    assert attacks.auc([math.inf, 1.0], [1.0, -math.inf]) == 0.875
+    assert attacks.tpr_at([math.inf, 1.0], [1.0, -math.inf], fpr=0.0) == 0.5

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from mpmath import mp
 from scipy import stats
 
 import hockeystick as hs
@@ -23,7 +24,11 @@ def points(scores_in: Any, scores_out: Any, above: float = -np.inf) -> tuple[Any
 
 
 def beats(f: hs.tradeoffs.TradeOff, scores_in: Any, scores_out: Any) -> float:
-    """Return by how much an observed curve lies above ``1 - f``, in standard deviations of it."""
+    """Return by how much an observed curve lies above ``1 - f``, in standard deviations of it.
+
+    That of a rate is at most ``1/(2 sqrt(n))``; a shift of the FPR counts by the slope of f, which
+    is why the curve is asked at an FPR a little larger.
+    """
     fpr, tpr = points(scores_in, scores_out)
     deviation = 0.5 / np.sqrt(len(scores_in))
     excess = tpr - f.power(np.minimum(fpr + 4 * deviation, 1.0))
@@ -47,6 +52,7 @@ def shadows(mean: Any, deviation: float, models: int, seed: int) -> tuple[Any, A
 
 @pytest.mark.parametrize("score", [attacks.lira_online, attacks.lira_offline])
 def test_on_normal_statistics_the_ratio_finds_the_gaussian_curve_and_no_more(score: Any) -> None:
+    """Each record has a mean of its own; the best test of one of them is G_{1/deviation}."""
     random, deviation = np.random.default_rng(1), 0.5
     mean = 3 * random.standard_normal(200)
     shadow, included = shadows(mean, deviation, 2000, seed=2)
@@ -60,6 +66,18 @@ def test_on_normal_statistics_the_ratio_finds_the_gaussian_curve_and_no_more(sco
     assert attacks.auc(scores[inside], scores[~inside]) == pytest.approx(
         stats.norm.cdf(1 / deviation / np.sqrt(2)), abs=0.01
     )
+
+
+def test_where_the_spread_changes_the_online_ratio_finds_what_the_offline_one_cannot() -> None:
+    random = np.random.default_rng(4)
+    inside = random.random((TRIALS, 1)) < 0.5
+    observed = np.where(inside, 0.2, 1.0) * random.standard_normal(inside.shape)
+    known, seen = observed[:2000], inside[:2000]
+    targets, truth = observed[2000:], inside[2000:]
+    online = attacks.lira_online(targets, known, seen)
+    offline = attacks.lira_offline(targets, known, seen)
+    assert attacks.auc(online[truth], online[~truth]) > 0.8
+    assert abs(attacks.auc(offline[truth], offline[~truth]) - 0.5) < 0.02
 
 
 @pytest.mark.parametrize("variance", ["per-record", "pooled"])
@@ -80,6 +98,14 @@ def test_the_ratio_is_that_of_normal_densities(variance: str) -> None:
         ratio -= stats.norm.logpdf(observed[:, j], out, v_out**0.5)
         assert found[:, j] == pytest.approx(ratio)
         assert offline[:, j] == pytest.approx((observed[:, j] - out) / v_out**0.5)
+
+
+def test_the_offline_ratio_needs_no_model_with_the_record() -> None:
+    shadow = np.random.default_rng(6).standard_normal((5, 3))
+    alone = attacks.lira_offline([0.1, 0.2, 0.3], shadow)
+    joined = np.concatenate((shadow, np.full((4, 3), 99.0)))
+    included = np.repeat([0, 1], (5, 4))[:, None] * np.ones((1, 3))
+    assert alone == pytest.approx(attacks.lira_offline([0.1, 0.2, 0.3], joined, included))
 
 
 def test_a_record_without_models_on_one_side_is_named() -> None:
@@ -113,7 +139,46 @@ def test_bad_arguments_are_named(changed: dict[str, Any], named: str) -> None:
         attacks.lira_online(**{**good, **changed})
 
 
+def test_the_gap_is_the_log_of_the_odds_and_keeps_its_digits() -> None:
+    logits = np.array([[0.3, -1.0, 2.0], [40.0, 0.0, 1.0], [-800.0, 0.0, 700.0]])
+    labels = [2, 0, 0]
+    found = attacks.logit_gaps(logits, labels)
+    with mp.workdps(400):
+        for row, label, gap in zip(logits, labels, found, strict=True):
+            parts = [mp.exp(mp.mpf(one)) for one in row]
+            odds = parts[label] / (sum(parts) - parts[label])
+            assert gap == pytest.approx(float(mp.log(odds)), rel=1e-14)
+    assert attacks.logit_gaps(np.stack([logits, logits + 5]), labels)[1] == pytest.approx(found)
+
+
+@pytest.mark.parametrize(
+    ("logits", "labels", "named"),
+    [
+        ([[1.0], [2.0]], [0, 0], "logits"),
+        ([[1.0, 2.0]], [2], "labels"),
+        ([[1.0, 2.0]], [-1], "labels"),
+        ([[1.0, 2.0]], [0.0], "labels"),
+        ([[1.0, 2.0]], [0, 1], "labels"),
+        ([1.0, 2.0], [0], "logits"),
+    ],
+)
+def test_labels_are_classes(logits: Any, labels: Any, named: str) -> None:
+    with pytest.raises(ParameterError, match=f"^{named} must be"):
+        attacks.logit_gaps(logits, labels)
+
+
+def test_neighbours_scores_by_hand() -> None:
+    losses = np.array([[1.0, 2.0], [0.0, 0.5]])
+    near = np.array([losses + 1, losses + np.array([[0.0, 1.0], [2.0, 3.0]]), losses + 1])
+    assert attacks.neighbour_scores(losses, near) == pytest.approx(
+        np.array([[2 / 3, 1.0], [4 / 3, 5 / 3]])
+    )
+    with pytest.raises(ParameterError, match=r"neighbour_losses must be .*\(k, 2, 2\)"):
+        attacks.neighbour_scores(losses, near[:, 0])
+
+
 def test_neighbours_are_as_far_as_gaussian_noise_is() -> None:
+    """Not sigma sqrt(n), the thesis's (4.7), which is the root of the mean square."""
     records, sigma = np.arange(8.0).reshape(2, 4), 0.3
     found = attacks.noisy_neighbours(records, sigma, copies=20_000, seed=7)
     apart = np.linalg.norm(found - records, axis=2)
@@ -122,3 +187,18 @@ def test_neighbours_are_as_far_as_gaussian_noise_is() -> None:
     assert mean < 0.95 * sigma * 2
     assert np.sqrt((apart**2).mean()) == pytest.approx(sigma * 2, rel=0.01)
     assert np.array_equal(found, attacks.noisy_neighbours(records, sigma, copies=20_000, seed=7))
+
+
+def test_the_scan_has_a_peak_where_the_loss_dips() -> None:
+    """A dip of width 1 in the loss of those in, on a slope that every record has."""
+    random = np.random.default_rng(8)
+    included, slopes = np.arange(400) % 2 == 0, random.standard_normal(400)
+    levels = [0.01, 1.0, 100.0]
+    noise = np.multiply.outer(levels, random.standard_normal((10, 400)))
+    near = included * (1 - np.exp(-(noise**2))) + slopes * noise
+    found = attacks.deviation_scan(np.zeros(400), near, included)
+    assert found[1] > max(found[0], found[2]) + 0.05
+    expected = attacks.neighbour_scores(np.zeros(400), near[1])
+    assert found[1] == attacks.auc(expected[included], expected[~included])
+    with pytest.raises(ParameterError, match="included must be of records in and records out"):
+        attacks.deviation_scan(np.zeros(400), near, np.ones(400))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -10,8 +11,9 @@ import pytest
 
 import hockeystick as hs
 from hockeystick.adapters.loop import Sampler, noisy_sum
-from hockeystick.audit import PlainLoop, Rule, record
+from hockeystick.audit import PlainLoop, Rule, SelfTest, record
 from hockeystick.audit.recording.tails import binomial_at_most
+from hockeystick.audit.recording.violations import MEANING
 from hockeystick.errors import ParameterError
 
 EXAMPLES, WIDTH = 40, 6
@@ -199,6 +201,12 @@ def test_what_no_chance_explains_is_certain(bug: str) -> None:
     assert all(one.certain for one in _tested(release).violations if one.name == rule)
 
 
+@pytest.mark.parametrize("bug", ["no clipping", "noise before clipping", "one seed for all runs"])
+def test_a_bug_in_noise_or_sum_is_no_bug_in_batches(bug: str) -> None:
+    names = _tested(BUGS[bug][0], _poisson, confidence=1 - 1e-9).names
+    assert not set(names) & {Rule.RATE, Rule.SHUFFLED, Rule.FIXED, Rule.NO_EMPTY}
+
+
 _ORDER = np.random.default_rng(3)
 
 
@@ -295,11 +303,35 @@ def test_our_own_sampler_and_sum_pass_under_each_sampling(fields: dict[str, Any]
 
 
 def test_a_sound_loop_fails_no_more_often_than_the_confidence_says() -> None:
+    """Of 300 sound loops at confidence 0.9 no more than 30 fail, up to 1 in 10^4 simulations."""
     failed = sum(
         not _tested(draw=_poisson, confidence=0.9, records=1, trials=30, draws=40).consistent
         for _ in range(300)
     )
     assert binomial_at_most(300 - failed, 300, 0.9) > 1e-4
+
+
+def test_a_sound_loop_has_a_result_that_says_how_sure_it_is() -> None:
+    found = _tested(draw=_poisson, trials=20, draws=30, confidence=1 - 1e-9)
+    assert isinstance(found, SelfTest)
+    assert str(found).startswith("no violation found of DP-SGD")
+    assert "tests at confidence" in str(found)
+    assert any("no proof of privacy" in one for one in found.assumptions)
+    assert json.loads(found.to_json())["consistent"] is True
+
+
+def test_a_violation_is_told_with_its_name_place_and_numbers() -> None:
+    found = _tested(_unclipped)
+    first = next(one for one in found.violations if "1000" in one.where)
+    assert str(first).startswith("sensitivity: one record moves the sum by more clipping norms")
+    assert first.as_dict()["found"] > 1000
+    assert first.allowed == 1
+    assert "p < " in str(_tested(_too_small).violations[-1])
+    assert json.loads(found.to_json())["violations"][0]["name"] == "sensitivity"
+
+
+def test_every_rule_has_a_meaning() -> None:
+    assert set(MEANING) == set(Rule)
 
 
 @pytest.mark.parametrize(
@@ -341,6 +373,13 @@ def test_a_plan_without_noise_has_its_sums_tested_alone() -> None:
     plan = hs.DPSGD(examples=EXAMPLES, batch_size=10, steps=8, noise_multiplier=0)
     assert _tested(_without_noise, plan=plan).names == ()
     assert Rule.MIXED in _tested(_clips_by_largest, plan=plan).names
+
+
+@pytest.mark.parametrize("kind", ["float32", "int64"])
+def test_data_may_be_of_other_kinds(kind: str) -> None:
+    data = (10 * DATA).astype(kind)
+    loop = PlainLoop(PLAN, data, _sound, norm=1.0)
+    assert record(loop, confidence=1 - 1e-9).names == ()
 
 
 def test_what_cannot_be_replayed_is_refused() -> None:

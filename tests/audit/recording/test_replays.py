@@ -13,6 +13,7 @@ import hockeystick as hs
 from hockeystick.audit import PlainLoop, Replay, Rule, record
 from hockeystick.audit.recording import Kind, Neighbour, Run
 from hockeystick.audit.recording.neighbours import pair_of
+from hockeystick.audit.recording.violations import Violation
 
 EXAMPLES = 40
 PLAN = hs.DPSGD(examples=EXAMPLES, batch_size=10, steps=8, noise_multiplier=2)
@@ -103,6 +104,7 @@ def test_copies_are_named() -> None:
 
 
 def test_a_record_that_is_drawn_more_often_than_others_is_named() -> None:
+    """Record 7 is in half of the batches, and the others in fewer, so that all together fit."""
     source = np.random.default_rng(2)
     rates = np.full(EXAMPLES, 9.5 / 39)
     rates[7] = 0.5
@@ -134,3 +136,11 @@ def test_batches_of_both_sides_have_the_same_other_records(
     assert [one.tolist() for one in pair.less] == less
     first, second = pair.sides
     assert (first is None, second is None) == (kind is not Kind.ADDED, kind in ("added", "zeroed"))
+
+
+def test_a_violation_is_frozen_and_certain_without_a_p_value() -> None:
+    made = Violation(name="sensitivity", found=2.0, allowed=1.0)
+    assert made.certain
+    assert not Violation(name="sensitivity", found=2.0, allowed=1.0, p_value=1e-9).certain
+    with pytest.raises(AttributeError):
+        made.found = 1.0  # type: ignore[misc]  # as it is frozen

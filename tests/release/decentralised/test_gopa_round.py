@@ -35,6 +35,41 @@ def test_the_noise_has_the_covariance_that_is_accounted() -> None:
     assert (np.abs(drawn.mean(axis=0) - 0.5) < 5 * np.sqrt(np.diag(expected) / 4000)).all()
 
 
+def test_pairwise_noise_cancels_to_the_last_step() -> None:
+    values = [0.125, 0.5, 0.75, 1.0]
+    found = gopa_round(GOPA(0.0, 50.0, PATH), values)
+    assert found.mean == np.mean(values)
+    assert np.ptp(found.published) > 1.0
+
+
+def test_who_drops_out_is_left_out_where_neighbours_roll_back() -> None:
+    plan = GOPA(0.0, 50.0, Graph.complete(5), colluders=[4])
+    values = [0.125, 0.5, 0.75, 1.0, 0.0]
+    account = hs.Accountant()
+    found = gopa_round(plan, values, dropouts=[1, 3], charge=account)
+    assert found.mean == np.mean([0.125, 0.75, 0.0])
+    assert found.parties == (0, 2, 4)
+    assert found.mechanism == GOPA(0.0, 50.0, Graph.complete(5), colluders=[1, 3, 4])
+    assert account.plan == found.mechanism
+    kept = gopa_round(plan, values, dropouts=[1, 3], rollback=False)
+    assert kept.mechanism == plan
+    assert kept.mean != found.mean
+
+
+def test_dropping_out_costs_those_who_stay() -> None:
+    plan = GOPA(0.5, 5.0, Graph.random_out(30, 3, seed=2))
+    found = gopa_round(plan, [0.5] * 30, dropouts=range(10))
+    before, after = (hs.epsilon(one, delta=1e-6) for one in (plan, found.mechanism))
+    assert before.upper < after.lower
+
+
+def test_a_better_mean_than_by_local_noise() -> None:
+    values = np.linspace(0, 1, 200)
+    plan = GOPA(0.5, 5.0, Graph.random_out(200, 10, seed=4))
+    errors = [gopa_round(plan, values, bits=seeded(k)).mean - values.mean() for k in range(60)]
+    assert np.std(errors) == pytest.approx(0.5 / math.sqrt(200), rel=0.3)
+
+
 @pytest.mark.parametrize(
     ("settings", "name"),
     [
@@ -79,3 +114,9 @@ def test_steps_add_at_most_what_the_noise_exceeds() -> None:
     least = steps**2 * (1 / (2 * own**2) + 0.5 / (own**2 + 2 * pairwise**2))
     added = ((1 + 1) / own**2 + 1 / pairwise**2) / 4
     assert least <= best <= least + added
+
+
+def test_a_charge_that_is_refused_draws_nothing() -> None:
+    filtered = hs.calibration.Filter(hs.ApproxDP(epsilon=0.1, delta=1e-6))
+    with pytest.raises(hs.errors.BudgetExhausted):
+        gopa_round(GOPA(0.5, 1.0, PATH), [0.5] * 4, charge=filtered, bits=none_left)

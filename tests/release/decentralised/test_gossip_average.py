@@ -39,6 +39,34 @@ def test_noise_is_added_once_and_has_the_deviation_that_is_accounted() -> None:
     assert np.std(second) == pytest.approx(0.5 / math.sqrt(6), rel=5 / math.sqrt(4000))
 
 
+def test_averages_come_together_where_the_sum_is() -> None:
+    plan = GossipAveraging(0.5, HUB, 120, 2, [0])
+    values = [0.0, 0.25, 0.5, 0.75, 1.0, 1.0]
+    found = gossip_average(plan, values, interval=(-1.0, 3.0), bits=seeded(4))
+    assert np.ptp(found.averages) < 1e-4
+    noise = gossip_average(
+        GossipAveraging(0.5, HUB, 0, 2, [0]), values, interval=(-1.0, 3.0), bits=seeded(4)
+    ).averages
+    assert np.mean(found.averages) == pytest.approx(np.mean(noise), rel=1e-12)
+
+
+def test_the_far_end_of_a_path_is_solved_for_from_what_was_seen() -> None:
+    plan = GossipAveraging(0.5, Graph.path(4), 3, 3, [0])
+    found = gossip_average(plan, [0.1, 0.2, 0.3, 0.9], bits=seeded(6))
+    held = gossip_average(
+        GossipAveraging(0.5, Graph.path(4), 0, 3, [0]), [0.1, 0.2, 0.3, 0.9], bits=seeded(6)
+    ).averages
+    rows = [power[1] for power in powers(plan.graph, "metropolis", 3)]
+    sent = [seen[1] * 6**t for t, seen in enumerate(found.seen)]
+    denominator = [Fraction(sum(row)) for row in rows]
+    matrix = np.array(
+        [[float(x / total) for x in row] for row, total in zip(rows, denominator, strict=True)]
+    )
+    right = np.array([float(value / 6**t) for t, value in enumerate(sent)])
+    solved = np.linalg.solve(matrix[:, 1:], right - matrix[:, 0] * held[0])
+    assert solved[2] == pytest.approx(held[3], rel=1e-9)
+
+
 def test_steps_are_covered_by_the_noise_where_a_run_is_allowed() -> None:
     span = observed_span(HUB, "metropolis", 4, frozenset({0}))
     assert span is not None
@@ -63,6 +91,29 @@ def test_a_run_whose_last_digits_tell_more_is_refused() -> None:
     assert hs.epsilon(account.plan, 1e-5).upper == 0.0
 
 
+def test_on_a_grid_runs_are_allowed_as_far_as_the_noise_covers_the_steps() -> None:
+    across = [(10 * i + j, 10 * i + j + 1) for i in range(10) for j in range(9)]
+    down = [(10 * i + j, 10 * i + j + 10) for i in range(9) for j in range(10)]
+    grid, found = Graph(100, across + down), []
+    span = observed_span(grid, "metropolis", 5, frozenset({0}))
+    assert span is not None
+    away = sum(span.kernel_lengths()) / 2
+    for party in range(1, 60, 7):
+        least, most = span.squared_projection(party)
+        covered = (least == most and least in (0, 1)) or away <= 2.0**-16 * math.sqrt(
+            least
+        ) * 2.0**42
+        found.append(covered)
+        plan = GossipAveraging(0.5, grid, 5, party, [0])
+        if covered:
+            gossip_average(plan, [0.5] * 100)
+        else:
+            with pytest.raises(hs.errors.IncompatibleError, match="by their last digits"):
+                gossip_average(plan, [0.5] * 100, bits=none_left)
+    assert True in found
+    assert False in found
+
+
 def test_where_a_projection_is_exact_in_floats_steps_are_still_to_be_covered() -> None:
     span = observed_span(HUB, "metropolis", 4, frozenset({0}))
     assert span is not None
@@ -70,6 +121,18 @@ def test_where_a_projection_is_exact_in_floats_steps_are_still_to_be_covered() -
     coarse = GossipAveraging(2.0**42, HUB, 4, 2, [0])
     with pytest.raises(hs.errors.IncompatibleError, match="by their last digits"):
         gossip_average(coarse, [0.5] * 6, bits=none_left)
+
+
+def test_an_interval_beyond_floats_is_named() -> None:
+    with pytest.raises(hs.errors.ParameterError, match=r"^interval must be"):
+        gossip_average(PLAN, [0.5] * 6, interval=(0, 10**400), bits=none_left)
+
+
+def test_a_run_is_charged_before_noise_is_drawn() -> None:
+    account = hs.Accountant()
+    with pytest.raises(AssertionError, match="no more bits"):
+        gossip_average(PLAN, [0.5] * 6, charge=account, bits=none_left)
+    assert account.plan == PLAN
 
 
 @pytest.mark.parametrize(

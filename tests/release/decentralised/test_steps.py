@@ -5,7 +5,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from numpy.typing import NDArray
+from scipy import stats
 
 import hockeystick as hs
 from hockeystick.mechanisms import NoisyIterations, TokenWalk
@@ -16,6 +19,7 @@ from tests.release.bits import none_left, seeded
 
 STEPS: dict[str, Any] = {"step_size": 0.25, "smoothness": 1.0}
 BALL: dict[str, Any] = {"lipschitz": 1.0, "radius": 1e6}
+POINTS = st.lists(st.floats(-1, 1), min_size=3, max_size=3)
 
 
 def linear(sign: float, place: int) -> Any:
@@ -56,6 +60,23 @@ def test_the_last_model_has_the_noise_of_all_steps() -> None:
     assert abs(np.mean(drawn)) < 5 * expected / math.sqrt(2000)
 
 
+@given(POINTS, POINTS, st.floats(0, 4), st.floats(1, 4))
+def test_rounded_steps_move_models_apart_by_no_more_than_is_covered(
+    first: list[float], second: list[float], size: float, radius: float
+) -> None:
+    plan = NoisyIterations(0.0, 100, step_size=1.0, smoothness=1.0)
+    rule = projected_steps(plan, 3, 100, 1.0, radius)
+    row = np.array([0.6, 0.0, 0.8])
+    states = [np.array(point) * size for point in (first, second)]
+    after = []
+    for state in states:
+        model = rule.projected(state)
+        after.append(rule.stepped(model, logistic(row, model), none_left))
+    apart = float(np.linalg.norm(states[0] - states[1]))
+    allowed = 2 * (2 * 2.0**-30 + 2 * 2.0**rule.exponent + 1e-13)
+    assert float(np.linalg.norm(after[0] - after[1])) <= apart + allowed
+
+
 def test_the_noise_exceeds_the_mechanisms_by_what_rounding_adds() -> None:
     plan = NoisyIterations(2.0, 1000, **STEPS)
     rule = projected_steps(plan, 50, 1000, 1.0, 10.0)
@@ -63,6 +84,12 @@ def test_the_noise_exceeds_the_mechanisms_by_what_rounding_adds() -> None:
     off = 8 * 2.0**rule.exponent + 0.25 * 2.0**-30
     assert own * (1 + 1000 * off / 0.25) <= rule.scale <= own * (1 + 2.0**-10)
     assert rule.scale <= 2.0**44
+
+
+def test_models_stay_in_the_ball() -> None:
+    plan = NoisyIterations(50.0, 5, **STEPS)
+    found = noisy_iterations(plan, [0.0] * 3, lambda w, t: w * 0, lipschitz=1, radius=0.5)
+    assert np.linalg.norm(found) <= 0.5 * (1 + 1e-15)
 
 
 @pytest.mark.parametrize(
@@ -126,3 +153,37 @@ def test_a_party_contributes_as_often_as_is_charged() -> None:
     expected = -0.25 * np.where(run.contributed, run.path / 20, 0.0)
     moved = np.diff([*run.models[:, 0], run.last[0]])
     assert moved == pytest.approx(expected, abs=1e-6)
+
+
+def test_on_the_complete_graph_each_next_party_is_equally_likely() -> None:
+    run = walked(TokenWalk(0.0, 5, **STEPS), steps=4000, bits=seeded(9))
+    assert stats.chisquare(np.bincount(run.path, minlength=5)).pvalue > 1e-4
+    follow = np.bincount(run.path[:-1] * 5 + run.path[1:], minlength=25)
+    assert stats.chisquare(follow).pvalue > 1e-4
+
+
+def test_on_the_ring_the_model_goes_round() -> None:
+    run = walked(TokenWalk(0.0, 6, "ring", distance=2, **STEPS), steps=15)
+    assert run.path.tolist() == [0, 1, 2, 3, 4, 5, 0, 1, 2, 3, 4, 5, 0, 1, 2]
+    assert run.seen_by([2]).tolist() == [2, 8, 14]
+    assert run.seen_by([0, 1]).tolist() == [0, 1, 6, 7, 12, 13]
+
+
+def test_an_observer_sees_a_contribution_beneath_the_noise_of_the_steps_between() -> None:
+    # Ring of six, party 0's contribution in steps 0 and 6, as the next ones see it; no cap reached.
+    walk, bits = TokenWalk(1.0, 6, "ring", distance=3, **STEPS), seeded(3)
+    drawn = []
+    for _ in range(2000):
+        run = token_walk(
+            walk, [0.0], lambda w, u: np.zeros(1), steps=4, visits=1, bits=bits, **BALL
+        )
+        drawn.append(run.models[3, 0])
+    assert np.std(drawn) == pytest.approx(0.25 * math.sqrt(3), rel=5 / math.sqrt(4000))
+
+
+@pytest.mark.parametrize(
+    ("settings", "name"), [({"steps": -1}, "steps"), ({"visits": 0}, "visits")]
+)
+def test_a_walk_names_what_is_wrong(settings: dict[str, Any], name: str) -> None:
+    with pytest.raises(hs.errors.ParameterError, match=f"^{name} must be"):
+        walked(TokenWalk(1.0, 5, **STEPS), **settings)

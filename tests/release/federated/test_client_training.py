@@ -9,7 +9,7 @@ from scipy import stats
 
 import hockeystick as hs
 from hockeystick.errors import IncompatibleError, ParameterError
-from hockeystick.release.federated import ClientTraining
+from hockeystick.release.federated import ClientTraining, draw_clients
 from tests.release.bits import seeded
 
 
@@ -87,7 +87,28 @@ def test_a_step_has_the_plans_noise_over_the_expected_size(plan: Any) -> None:
     assert noise.std() == pytest.approx(1, abs=0.02)
 
 
+@pytest.mark.parametrize(
+    "schedule",
+    [
+        hs.schedules.Linear(0.25),
+        hs.schedules.Staircase(0.25, stairs=2),
+        hs.schedules.Exponential(0.25),
+        hs.schedules.Cyclic(floor=0.25, cycles=2),
+    ],
+)
+def test_each_round_of_a_decay_has_its_own_noise(schedule: Any) -> None:
+    plan = planned(schedule=schedule, local_steps=1)
+    client = ClientTraining(plan, 6, 0.5, bits=seeded(8))
+    for index, noise in enumerate(plan.noise_multipliers):
+        moved = client.train(
+            np.zeros(4000), Watch(np.zeros((6, 4000))), learning_rate=3.0, round_index=index
+        )
+        assert stats.kstest(moved / (3.0 * noise * 0.5 / 3), "norm").pvalue > 1e-4
+    assert len(set(plan.noise_multipliers.tolist())) > 1
+
+
 def test_a_record_moves_a_step_by_the_clipping_norm_and_no_further() -> None:
+    """Without noise: every step's change, times the batch size, is the sum of its rows."""
     plan = planned(noise_multiplier=0.0, local_steps=1, batch_size=6)
     for row, least, most in (([1e9, 0.0], 0.4999, 0.5), ([0.0, 0.3], 0.2999, 0.3001)):
         rows = np.zeros((6, 2))
@@ -123,7 +144,72 @@ def test_clients_of_prifedsync_have_their_own_settings() -> None:
             ClientTraining(plan, records, 1.0, client=client)
 
 
+def test_clients_are_drawn_for_the_plans_that_draw_them() -> None:
+    bits = seeded(2)
+    counts = np.zeros(4)
+    for _ in range(2000):
+        counts[draw_clients(planned(), bits=bits)] += 1
+    assert np.abs(counts / 2000 - 0.5).max() < 0.05
+    assert draw_clients(planned("poisson")).tolist() == [0, 1, 2, 3]
+    sizes = [len(draw_clients(synced(), 10, bits=bits)) for _ in range(2000)]
+    assert abs(np.mean(sizes) - 5) < 0.16
+    assert np.var(sizes) == pytest.approx(2.5, rel=0.2)
+    with pytest.raises(ParameterError, match="clients must be given"):
+        draw_clients(synced())
+    with pytest.raises(ParameterError, match="the plan's number, 4"):
+        draw_clients(planned(), 5)
+
+
+@pytest.mark.parametrize(
+    ("rows", "told"),
+    [
+        (np.zeros((2, 1)), r"rows of numbers, 3 of length 1; got 'float64 of shape \(2, 1\)'"),
+        (np.zeros((3, 2)), "length 1"),
+        (np.zeros((3, 1), dtype=complex), "complex"),
+    ],
+)
+def test_wrong_gradients_are_told_and_the_round_has_counted(rows: Any, told: str) -> None:
+    client = ClientTraining(planned(), 6, 1.0)
+    with pytest.raises(ParameterError, match=told):
+        client.train([0.0], lambda weights, chosen: rows, learning_rate=1.0)
+    assert client.counted == 1
+
+
+@pytest.mark.parametrize(
+    ("wrong", "name"),
+    [
+        ({"weights": "x"}, "weights"),
+        ({"weights": []}, "weights"),
+        ({"weights": np.zeros((3, 2))}, "weights"),
+        ({"weights": [math.nan]}, "weights"),
+        ({"weights": 0.0}, "weights"),
+        ({"gradients": None}, "gradients"),
+        ({"gradients": np.zeros((6, 1))}, "gradients"),
+        ({"learning_rate": -1.0}, "learning_rate"),
+        ({"round_index": -1}, "round_index"),
+    ],
+    ids=str,
+)
+def test_a_wrong_argument_is_told_before_the_round_has_begun(wrong: Any, name: str) -> None:
+    client = ClientTraining(planned(), 6, 1.0)
+    given = {"weights": [0.0], "gradients": Watch(np.zeros((6, 1))), "learning_rate": 0.1}
+    with pytest.raises(ParameterError, match=f"^{name} must be"):
+        client.train(**(given | wrong))
+    assert client.counted == 0
+
+
+def test_too_few_records_are_told_where_batches_have_a_size() -> None:
+    with pytest.raises(ParameterError, match="at least the plan's examples per client, 6"):
+        ClientTraining(planned(), 5, 1.0)
+    assert ClientTraining(planned(), 7, 1.0).counted == 0
+    assert ClientTraining(planned("two-stage-poisson"), 2, 1.0).counted == 0
+    assert ClientTraining(planned(batch_size=6), 2, 1.0).counted == 0
+    with pytest.raises(ParameterError, match="plan must be a FedCDP"):
+        ClientTraining(hs.Gaussian(1.0), 6, 1.0)  # type: ignore[arg-type]
+
+
 def test_a_model_that_gradients_are_of_changes_by_the_noisy_sum_alone() -> None:
+    """What computes gradients may write into the weights it was given."""
 
     def spoils(weights: Any, chosen: Any) -> Any:
         weights += 100.0

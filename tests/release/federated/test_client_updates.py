@@ -52,6 +52,7 @@ def _sum_of(plan: hs.federated.FedSDP, updates: list[list[float]], *, norm: floa
 
 
 def test_a_client_moves_the_sum_by_the_clipping_norm_and_no_further() -> None:
+    """Without noise, so that the distance is seen; the same bits draw the same cohort."""
     plan = planned("fixed-size", noise_multiplier=0.0)
     still = _sum_of(plan, [[0.1, 0.2]], norm=0.5)
     for update in ([1e9, 0.0], [-3.0, 4.0], [0.5, 0.0]):
@@ -70,6 +71,14 @@ def test_the_noise_is_the_plans_on_the_sum_whoever_answers(answering: bool) -> N
     noise = cohort.release() * plan.clients_per_round / (1.5 * 0.5)
     assert stats.kstest(noise, "norm").pvalue > 1e-4
     assert noise.std() == pytest.approx(1, abs=0.02)
+
+
+def test_an_empty_cohort_releases_noise() -> None:
+    plan = planned(total_clients=10**6, clients_per_round=1)
+    cohort = ClientRounds(plan, size=3, norm=1.0, bits=seeded(9)).draw()
+    while cohort.clients:
+        cohort = ClientRounds(plan, size=3, norm=1.0).draw()
+    assert np.all(cohort.release() != 0)
 
 
 def test_noise_at_the_clients_is_the_whole_rounds_for_each() -> None:
@@ -151,6 +160,52 @@ def test_a_client_that_is_no_number_is_refused_and_nothing_is_taken(client: Any)
     assert cohort.answered == ()
 
 
+@pytest.mark.parametrize("answers", [None, 3, "ab", [3], [(0,)], [(0, [1.0], 2)], np.array(0.0)])
+def test_answers_that_are_no_pairs_are_refused_and_none_is_taken(answers: Any) -> None:
+    cohort = ClientRounds(planned("fixed-size"), size=1, norm=10.0).draw()
+    with pytest.raises(ParameterError, match=r"^answers must be pairs of a client's number"):
+        cohort.accept_all(answers)
+    assert cohort.answered == ()
+
+
+def test_clients_of_an_array_are_named_as_well() -> None:
+    cohort = ClientRounds(planned("fixed-size"), size=1, norm=10.0).draw()
+    assert cohort.accept_all((one, [1.0]) for one in np.array(cohort.clients)) == {}
+    assert cohort.answered == cohort.clients
+
+
+class Scalar:
+    """A number as arrays of some libraries have it: equal ones are different keys."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+    def __index__(self) -> int:
+        return self.number
+
+    def __eq__(self, other: object) -> bool:
+        return other == self.number
+
+    __hash__ = object.__hash__
+
+
+def test_a_client_counts_once_whatever_type_says_its_number() -> None:
+    plan = planned("fixed-size", noise_multiplier=0.0)
+    cohort = ClientRounds(plan, size=1, norm=1.0).draw()
+    one, other = cohort.clients
+    alike: list[Any] = [Scalar(one), one, np.int64(one)]
+    strangers: list[Any] = [float(other), str(other), None]
+    cohort.accept(alike[0], [1.0])
+    for again in alike:
+        with pytest.raises(ParameterError, match="has not answered"):
+            cohort.accept(again, [1.0])
+    for stranger in strangers:
+        with pytest.raises(ParameterError, match="was drawn"):
+            cohort.accept(stranger, [1.0])
+    assert cohort.answered == (one,)
+    assert (cohort.release() * 2).round(3).tolist() == [1.0]
+
+
 def test_a_round_counts_when_it_is_drawn_and_there_are_no_more_than_planned() -> None:
     plan = planned()
     run = ClientRounds(plan, size=1, norm=1.0)
@@ -162,6 +217,38 @@ def test_a_round_counts_when_it_is_drawn_and_there_are_no_more_than_planned() ->
     assert run.released == plan
     with pytest.raises(IncompatibleError, match="3 rounds have begun"):
         run.draw()
+
+
+@pytest.mark.parametrize("adjacency", ["add-remove", "zero-out", "replace-one"])
+def test_by_coins_any_number_of_clients_may_be_there(adjacency: str) -> None:
+    """Each is drawn with the plan's rate, whatever their number, and the divisor is the plan's."""
+    run = ClientRounds(planned(adjacency=adjacency, rounds=900), size=1, norm=1.0, bits=seeded(4))
+    assert run.draw(0).clients == ()
+    counts = np.bincount(np.concatenate([run.draw(9).clients for _ in range(899)]).astype(int))
+    assert len(counts) == 9
+    assert np.abs(counts / 899 - 1 / 3).max() < 4.5 * math.sqrt(2 / 9 / 899)
+
+
+def test_sets_of_one_size_are_of_the_plans_clients_and_nothing_is_counted_for_others() -> None:
+    for plan in (planned("fixed-size", adjacency="add-remove"), planned("revealed")):
+        run = ClientRounds(plan, size=1, norm=1.0)
+        with pytest.raises(ParameterError, match="clients must be the plan's number, 6"):
+            run.draw(7)
+        assert run.counted == 0
+
+
+def test_the_size_is_said_once_by_the_run_or_by_each_round() -> None:
+    run = ClientRounds(planned(clients_per_round=6), None, norm=1.0)
+    with pytest.raises(ParameterError, match="size"):
+        run.draw()
+    assert run.counted == 0
+    for size in (2, 5):
+        cohort = run.draw(size=size)
+        with pytest.raises(ParameterError, match=f"a row of {size} finite numbers"):
+            cohort.accept(0, np.zeros(size + 1))
+        assert cohort.release().shape == (size,)
+    with pytest.raises(ParameterError, match="size must be that of the run, 3"):
+        ClientRounds(planned(), 3, norm=1.0).draw(size=4)
 
 
 def test_bad_settings_are_told() -> None:

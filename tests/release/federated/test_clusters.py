@@ -10,7 +10,7 @@ from scipy import stats
 
 import hockeystick as hs
 from hockeystick.errors import ParameterError
-from hockeystick.release.federated import sanitized
+from hockeystick.release.federated import lloyd_step, sanitized
 from tests.release.bits import seeded
 
 PLAN = hs.federated.FederatedClustering(3.0, dimension=3, radius=2.0, rounds=4)
@@ -28,6 +28,7 @@ def test_what_is_sent_before_noise_stays_within_the_radius_of_anything_else() ->
 
 @pytest.mark.parametrize("radius", [1e-300, 1e-170, 1e-162, 1e150, 1e308])
 def test_lengths_whose_squares_are_no_floats_are_clipped_too(radius: float) -> None:
+    """Exactly, in fractions."""
     plan = hs.federated.FederatedClustering(0.0, dimension=2, radius=radius, rounds=1)
     for far in ([radius, 0.0], [0.4 * radius, -0.4 * radius], [1e-5, 1.0]):
         sent = [Fraction(one) for one in sanitized(plan, far, [0.0, 0.0]).tolist()]
@@ -35,6 +36,7 @@ def test_lengths_whose_squares_are_no_floats_are_clipped_too(radius: float) -> N
 
 
 def test_the_length_of_the_noise_is_gamma_with_the_plans_mean() -> None:
+    """Shape n and scale nu r / n, directions uniform."""
     bits = seeded(7)
     center = np.array([5.0, 5.0, 5.0])
     noise = np.array([sanitized(PLAN, center, center, bits=bits) - center for _ in range(3000)])
@@ -70,3 +72,18 @@ def test_bad_vectors_are_told(parameters: Any, center: Any) -> None:
         sanitized(PLAN, parameters, center)
     with pytest.raises(ParameterError, match="plan must be"):
         sanitized(hs.Gaussian(1.0), parameters, center)  # type: ignore[arg-type]
+
+
+def test_lloyds_steps_reach_the_clusters_and_leave_empty_ones() -> None:
+    rng = np.random.default_rng(1)
+    truth = np.array([[5.0, 6.0], [4.0, -4.5]])
+    points = np.repeat(truth, 50, axis=0) + rng.normal(size=(100, 2)) * 0.1
+    centers = np.array([[0.0, 1.0], [0.0, -1.0], [900.0, 900.0]])
+    for _ in range(2):
+        centers, nearest = lloyd_step(points, centers)
+    assert np.abs(centers[:2] - truth).max() < 0.1
+    assert centers[2].tolist() == [900.0, 900.0]
+    assert nearest.tolist() == [0] * 50 + [1] * 50
+    for points, centers in (([1.0], [[1.0]]), ([[1.0, 2.0]], [[1.0]]), ([[1.0]], [])):  # type: ignore[assignment]
+        with pytest.raises(ParameterError, match=r"points|centers"):
+            lloyd_step(points, centers)

@@ -81,6 +81,7 @@ client.train([0.0], gradients, learning_rate=1.0, round_index=2)
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL")
 def test_a_client_that_is_killed_within_a_round_never_runs_it_again(tmp_path: Path) -> None:
+    """It is killed in the second step of its second round, number 2; round 1 it was not drawn."""
     path = tmp_path / "journal"
     killed = subprocess.run([sys.executable, "-c", KILLED, path], check=False)
     assert killed.returncode == -signal.SIGKILL
@@ -126,6 +127,7 @@ def test_a_fork_runs_no_round_nor_releases_one() -> None:
 
 
 def test_two_threads_do_not_run_one_round_twice() -> None:
+    """The journal waits, as a disk does, so that the other thread asks meanwhile."""
 
     class Slow:
         def add(self, _steps: int) -> None:

@@ -77,6 +77,17 @@ def test_all_entries_that_may_differ_are_charged(
 
 
 @every
+def test_without_noise_the_integers_come_out(
+    release: Any, kind: Any, sampler: Any, name: Any
+) -> None:
+    small, none = np.array([200], np.uint8), np.zeros((0, 2), np.int32)
+    for value in (3, [1, 2], [[2**62, -(2**62)]], small, none):
+        found = release(kind(0.0), value, bits=none_left)
+        assert found.dtype == np.int64
+        assert found.tolist() == np.asarray(value).tolist()
+
+
+@every
 def test_a_refused_charge_draws_nothing(release: Any, kind: Any, sampler: Any, name: Any) -> None:
     spending = hs.calibration.Filter(hs.ZCDP(1e-6))
     # a filter of rho knows nothing of Skellam noise, and refuses it in other words
@@ -112,4 +123,15 @@ def test_bad_arguments_are_named(
     mechanism, value = given.pop("mechanism"), given.pop("value")
     with pytest.raises(ParameterError, match=f"^{wrong} must be"):
         release(mechanism, value, **given)
+    assert len(account) == 0
+
+
+@every
+@pytest.mark.parametrize("parameter", [math.inf, 2.0**45])
+def test_noise_that_cannot_be_drawn_is_refused_before_the_charge(
+    release: Any, kind: Any, sampler: Any, name: Any, parameter: Any
+) -> None:
+    account = hs.Accountant()
+    with pytest.raises(ParameterError, match=f"^{name} must be"):
+        release(kind(parameter), 1, charge=account, bits=none_left)
     assert len(account) == 0

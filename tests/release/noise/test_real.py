@@ -16,7 +16,7 @@ from hockeystick.numerics import largest_reading
 from hockeystick.numerics.multiprecision import mp
 from hockeystick.release import gaussian, laplace
 from hockeystick.release.noise._grid import grid_of
-from tests.release.bits import none_left, replay
+from tests.release.bits import none_left, replay, seeded
 
 BOTH = [(gaussian, hs.Gaussian), (laplace, hs.Laplace)]
 STEP = Fraction(1, 2**20)  # the grid of few numbers with sensitivity 1
@@ -46,7 +46,33 @@ def test_what_comes_out_is_the_rounded_value_plus_rounded_noise(release: Any, ki
             assert Fraction(float(out)) == steps * STEP
 
 
+@pytest.mark.parametrize(("release", "kind"), BOTH)
+def test_frequencies_are_those_of_rounded_noise(release: Any, kind: Any, chi_square: Any) -> None:
+    """With a multiplier of 3 steps of the grid."""
+    drawn = release(kind(3 * 2.0**-20), np.full(200_000, 7 * 2.0**-20), 1, bits=seeded(4))
+    moved = math.isqrt(199_999) + 1 if release is gaussian else 200_000
+    own = grid(3 * 2.0**-20, 1, moved)
+    steps = np.ldexp(drawn, -own.exponent).astype(np.int64) - 7 * 2 ** (-own.exponent - 20)
+    s = mp.mpf(own.scale)
+    gauss = release is gaussian
+
+    def above(x: Any) -> Any:
+        if gauss:
+            return mp.erfc(x / s / mp.sqrt(2)) / 2
+        return mp.exp(-x / s) / 2 if x > 0 else 1 - mp.exp(x / s) / 2
+
+    cells = max(int(own.scale) // 3, 1)
+    binned = np.floor_divide(steps, cells)
+
+    def probability(k: Any) -> Any:
+        low, high = mp.mpf(k * cells) - 0.5, mp.mpf((k + 1) * cells) - 0.5
+        return float(above(low) - above(high))
+
+    assert chi_square(binned, probability) > 1e-6
+
+
 def test_rounding_may_move_neighbours_beyond_the_sensitivity_and_the_noise_covers_it() -> None:
+    """Two arrays whose rounded values are further from each other: by nearly a step in each."""
     sensitivity, step = 1 + 2.0**-28, float(STEP)
     first = np.full(4, step / 2 * (1 - 2.0**-10))
     second = np.full(4, 0.5 + step / 2 * (1 + 2.0**-10))
@@ -72,6 +98,7 @@ def test_rounding_may_move_neighbours_beyond_the_sensitivity_and_the_noise_cover
 def test_the_noise_is_at_least_the_mechanisms_on_the_grid(
     first: Any, moves: Any, noise: Any, norm: Any
 ) -> None:
+    """For every two arrays, with the sensitivity that they have."""
     second = [a + m for a, m in zip(first, moves, strict=False)]
     gaps = [abs(Fraction(b) - Fraction(a)) for a, b in zip(first, second, strict=True)]
     exact = sum(gap**norm for gap in gaps)
@@ -98,6 +125,7 @@ def test_the_noise_is_at_least_the_mechanisms_on_the_grid(
 
 @pytest.mark.parametrize(("release", "kind"), BOTH)
 def test_neighbours_reach_the_same_floats(release: Any, kind: Any) -> None:
+    """All multiples of the step that are near, from numbers that have no bits in common."""
     reached = [
         {float(release(kind(8 * 2.0**-20), value, 1)) for _ in range(3000)}
         for value in (0.1 * 2.0**-20, (1 + math.pi / 10) * 2.0**-20)
@@ -107,9 +135,20 @@ def test_neighbours_reach_the_same_floats(release: Any, kind: Any) -> None:
     assert middle <= reached[1]
 
 
+@pytest.mark.parametrize(("release", "kind"), BOTH)
+def test_every_output_is_a_multiple_of_the_step(release: Any, kind: Any) -> None:
+    for value in (0.0, 0.1, 1 / 3, 1e5):
+        drawn = release(kind(0.7), value, 1.0)
+        assert drawn.shape == ()
+        assert (Fraction(float(drawn)) / STEP).denominator == 1
+
+
 @pytest.mark.parametrize("epsilon", [0.1, 0.5, 1.0, 2.0])
 def test_the_account_holds_of_what_is_released(epsilon: Any) -> None:
-    """The exact delta of neighbours on the grid, for the set of all integers from some m on."""
+    """The exact delta of neighbours on the grid, for the set of all integers from some m on.
+
+    With noise for the sensitivity alone, rounding would break the account.
+    """
     z, size = 1.5, 4
     own = grid(z, 1, 2)
     said = hs.delta(hs.Gaussian(z), epsilon)
@@ -137,6 +176,13 @@ def test_exact_sensitivities_are_not_rounded_down(given: Any) -> None:
     assert own.sensitivity >= Fraction(given) / Fraction(2) ** own.exponent + 1
 
 
+@pytest.mark.parametrize("given", [np.float32("0.7"), np.float16("0.1")])
+def test_the_decimal_that_a_short_float_prints_as_is_covered(given: Any) -> None:
+    assert float(given) < float(str(given))
+    own = grid(1.0, given)
+    assert own.sensitivity >= Fraction(str(given)) / Fraction(2) ** own.exponent + 1
+
+
 def test_both_readings_of_the_parameters_are_covered() -> None:
     assert Fraction(0.3) < Fraction(3, 10)  # the float is below the decimal
     assert grid(1.0, 0.3).sensitivity == Fraction(3, 10) * 2**22 + 1
@@ -147,12 +193,63 @@ def test_both_readings_of_the_parameters_are_covered() -> None:
 
 
 @pytest.mark.parametrize(("release", "kind"), BOTH)
+def test_values_of_every_kind_keep_their_shape(release: Any, kind: Any) -> None:
+    noise = kind(0.0)
+    short, none = np.array([[0.1]], np.float32), np.zeros((2, 0, 3))
+    for value in (3, 2.5, [1, 2], short, np.int8(-3), [], none):
+        found = release(noise, value, 1, bits=none_left)
+        assert found.dtype == np.float64
+        assert found.shape == np.shape(value)
+        assert found.tolist() == np.asarray(value, dtype=np.float64).tolist()
+    assert release(kind(1.0), [], 1).shape == (0,)
+
+
+def test_much_noise_makes_the_grid_coarser_and_no_less_private() -> None:
+    fine, coarse = grid(2.0, 1), grid(2.0**40, 1)
+    assert fine.exponent == -20
+    assert coarse.exponent > -20
+    assert 2.0**43 <= coarse.scale <= 2.0**44
+    assert Fraction(coarse.scale) >= 2**40 * (Fraction(2) ** -coarse.exponent + 1)
+
+
+@pytest.mark.parametrize("sensitivity", [5e-324, 1e-300, 1.7976931348623157e308])
+def test_sensitivities_at_the_ends_of_floats(sensitivity: Any) -> None:
+    own = grid(1.0, sensitivity)
+    assert 2**20 <= own.sensitivity - 1 <= 2**21
+    found = gaussian(hs.Gaussian(1e-9), 0.0, sensitivity)
+    assert math.isfinite(float(found))
+
+
+@pytest.mark.parametrize(("release", "kind"), BOTH)
+def test_the_charge_comes_before_any_bit(release: Any, kind: Any) -> None:
+    happened = []
+
+    class Book:
+        def step(self, mechanism: Any) -> None:
+            happened.append(mechanism)
+
+    def bits(count: Any) -> Any:
+        happened.append(count)
+        return np.full(count, 2**60, dtype=np.uint64)
+
+    release(kind(1.0), [1.0, 2.0], 1, charge=Book(), bits=bits)
+    assert happened == [kind(1.0), 2]
+
+
+@pytest.mark.parametrize(("release", "kind"), BOTH)
 def test_a_refused_charge_draws_nothing(release: Any, kind: Any) -> None:
     budget = hs.ZCDP(0.1)
     spending = hs.calibration.Filter(budget)
     with pytest.raises(hs.errors.BudgetExhausted):
         release(kind(1.0), [1.0], 1, charge=spending, bits=none_left)
     assert spending.left == budget
+
+
+def test_an_accountant_knows_what_was_released() -> None:
+    account = hs.Accountant()
+    gaussian(hs.Gaussian(2.0), [1.0], 3.0, charge=account)
+    laplace(hs.Laplace(2.0), 1, 1, charge=account)
+    assert account.plan == hs.Gaussian(2.0) @ hs.Laplace(2.0)
 
 
 NAN = float("nan")
@@ -191,7 +288,31 @@ def test_bad_arguments_are_named_and_nothing_is_charged(
     assert len(account) == 0
 
 
+@pytest.mark.parametrize(("release", "kind"), BOTH)
+@pytest.mark.parametrize("wrong", [1.0, "gaussian", hs.Exponential(1), hs.Gaussian, None])
+def test_other_mechanisms_are_refused(release: Any, kind: Any, wrong: Any) -> None:
+    with pytest.raises(ParameterError, match=r"^mechanism must be"):
+        release(wrong, 1.0, 1, bits=none_left)
+    for noise in (math.inf, 2.0**44):
+        with pytest.raises(ParameterError, match=r"^mechanism must be of noise up to 2\^43 times"):
+            release(kind(noise), 1.0, 1, bits=none_left)
+
+
+@pytest.mark.parametrize("charge", [hs.Accountant, 3, "account", object()])
+def test_what_cannot_be_charged_is_refused(charge: Any) -> None:
+    with pytest.raises(ParameterError, match=r"^charge must be"):
+        gaussian(hs.Gaussian(1.0), 1.0, 1, charge=charge, bits=none_left)
+
+
 def test_private_values_are_not_shown_in_errors() -> None:
     with pytest.raises(ParameterError) as caught:
         gaussian(hs.Gaussian(1.0), [123456.0, NAN], 1)
     assert "123456" not in str(caught.value)
+
+
+def test_a_generator_that_fails_releases_nothing() -> None:
+    def failing(count: Any) -> Any:
+        raise OSError("no entropy")
+
+    with pytest.raises(OSError, match="no entropy"):
+        gaussian(hs.Gaussian(1.0), 1.0, 1, bits=failing)

@@ -37,6 +37,7 @@ def test_what_comes_out_is_the_rounded_value_plus_rounded_noise(rho: Any, width:
 
 
 def test_a_word_on_a_boundary_takes_more_bits() -> None:
+    """The word at which the real noise is half way between two steps."""
     with mp.workprec(400):
         z = mp.sinh((mp.mpf(2**20) - 0.5) / (8 * (2**20 + 1))) * 8 * mp.sqrt(0.5)
         exact = mp.ldexp(mp.erfc(z / mp.sqrt(2)), 63)
@@ -61,6 +62,15 @@ def test_the_distribution_is_the_mechanisms(chi_square: Any) -> None:
         np.floor(drawn * 2).astype(int), lambda k: float(below((k + 1) / 2) - below(k / 2))
     )
     assert found > 1e-6
+
+
+def test_the_account_is_charged_first_and_for_all_entries() -> None:
+    account = hs.Accountant()
+    sinh_normal(NOISE, [1.0, 2.0], 1, entries=2, charge=account)
+    assert account.plan == NOISE**2
+    spending = hs.calibration.Filter(hs.ApproxDP(0.1, 1e-6))
+    with pytest.raises(hs.errors.HockeystickError):
+        sinh_normal(NOISE, [1.0, 2.0], 1, charge=spending, bits=none_left)
 
 
 def test_without_noise_the_numbers_come_out() -> None:

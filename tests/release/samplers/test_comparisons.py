@@ -103,7 +103,10 @@ def test_the_largest_is_that_of_all_exact_comparisons(noise: Any) -> None:
         words = generator.integers(2**64, size=20, dtype=np.uint64)
         values = [Fraction(int(v), 7) for v in generator.integers(-9, 9, 20)]
         found = noisy_argmax(values, noise, Fraction(2), bits=partial(np.resize, words))
-        best = max(range(20), key=lambda i: float(values[i]) + 2 * exact(noise, int(words[i])))
+        best = max(
+            range(20),
+            key=lambda i: float(values[i]) + 2 * exact(noise, int(words[i])),
+        )
         assert found == best
 
 
@@ -136,6 +139,22 @@ def test_the_largest_is_found_at_either_end_of_the_floats(
             assert found == int(sums[1] > sums[0])
 
 
+def test_noise_is_known_by_its_word() -> None:
+    words = np.array([2**64 - 2**40, 2**40], dtype=np.uint64)  # of u next to 1 and next to 0
+    for noise, largest in (("gumbel", 0), ("exponential", 1)):
+        found: Any = noise
+        assert noisy_argmax([Fraction(0)] * 2, found, Fraction(1), bits=lambda _: words) == largest
+        first, second = (
+            NoisyNumber(Fraction(0), found, Fraction(1), int(word), ones) for word in words
+        )
+        assert first.exceeds(second) == (largest == 0)
+
+
+def test_no_number_with_noise_exceeds_itself() -> None:
+    number = NoisyNumber(Fraction(0), RealNoise.LAPLACE, Fraction(1), 5, none_left)
+    assert not number.exceeds(number)
+
+
 @pytest.mark.parametrize(
     ("name", "values", "noise", "scale"),
     [("values", [], "gumbel", 1), ("noise", [1], "normal", 1), ("scale", [1], "gumbel", -1)],
@@ -146,6 +165,7 @@ def test_bad_arguments_are_named(name: Any, values: Any, noise: Any, scale: Any)
 
 
 def test_gumbel_noise_of_which_the_bits_leave_much_open_need_not_win() -> None:
+    """Next to u = 1 floats would say that it is infinite; it is below 45."""
     values = [Fraction(0), Fraction(50)]
     words = chain([2**64 - 4, 2**63], repeat(2**63))  # u above 1 - 2^-62, and 1/2
     assert noisy_argmax(values, RealNoise.GUMBEL, Fraction(1), bits=replay(words)) == 1
@@ -153,6 +173,7 @@ def test_gumbel_noise_of_which_the_bits_leave_much_open_need_not_win() -> None:
 
 @pytest.mark.parametrize("noise", [RealNoise.GUMBEL, RealNoise.EXPONENTIAL])
 def test_the_largest_near_the_ends_of_u_is_that_of_all_further_bits(noise: Any) -> None:
+    """One unit of 63 bits leaves the noise open by ln 2; what is drawn next decides."""
     word = 2**64 - 4 if noise is RealNoise.GUMBEL else 2
     with mp.workprec(300):
         middle = exact(noise, word)
@@ -176,6 +197,7 @@ def test_the_largest_near_the_ends_of_u_is_that_of_all_further_bits(noise: Any) 
 def test_what_the_bits_known_leave_open_may_win_though_its_middle_would_not(
     noise: Any, word: Any, further: Any
 ) -> None:
+    """63 bits say that the noise is above 43; 64 more make it 87."""
     values, more = [Fraction(0), Fraction(60)], repeat(further)
     bits = replay(chain([word, 2**63], more))
     assert noisy_argmax(values, noise, Fraction(1), bits=bits) == 0

@@ -1,6 +1,7 @@
 """Rounded noise: the kernel decides as interval arithmetic does, boundaries included."""
 
 from dataclasses import replace
+from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
@@ -21,7 +22,7 @@ from hockeystick.release.samplers import (
     rounded_laplace,
 )
 from hockeystick.release.samplers.rounded import decided
-from tests.release.bits import none_left, replay
+from tests.release.bits import none_left, replay, seeded
 
 LAWS = {"half normal": laws.HALF_NORMAL, "exponential": laws.EXPONENTIAL}
 SCALES = (0.01, 1.0, 3.7, 2.0**22, 1e9, 2.0**44)
@@ -70,6 +71,7 @@ def test_the_kernel_draws_what_interval_arithmetic_draws(
 def test_the_words_that_give_an_integer_are_those_of_its_probability(
     name: Any, scale: Any, shift: Any
 ) -> None:
+    """The map from u to integers steps exactly at ``S((k - shift)/s)``."""
     sizes = sorted({1, 2, *(int(x * scale) + 1 for x in (0.1, 0.5, 1, 2, 4, 6))})
     for k in sizes:
         with mp.workprec(400):
@@ -139,6 +141,7 @@ def test_the_errors_of_the_table_bound_the_polynomials(name: Any) -> None:
 
 @pytest.mark.parametrize("name", LAWS)
 def test_tables_do_not_depend_on_the_precision_that_others_set(name: Any) -> None:
+    """mpmath's precision is the whole process's: any thread may set it at any time."""
 
     def disturbed(u: Any) -> Any:
         mpmath.mp.prec = 20
@@ -150,6 +153,40 @@ def test_tables_do_not_depend_on_the_precision_that_others_set(name: Any) -> Non
         np.testing.assert_array_equal(found, expected)
 
 
+@pytest.mark.parametrize("name", LAWS)
+@settings(max_examples=40)
+@given(x=st.fractions(0, 40, max_denominator=10**9), bits=st.integers(64, 300))
+def test_enclosures_of_survival_functions_hold(name: Any, x: Any, bits: Any) -> None:
+    low, high = laws.enclosure(LAWS[name], x, bits)
+    with mp.workprec(2000):
+        exact = mp.ldexp(survival(name, mp.mpf(x.numerator) / x.denominator), bits)
+        assert low <= exact <= high
+    assert high - low <= 1
+
+
+@pytest.mark.parametrize(
+    ("sampler", "probability"),
+    [
+        (
+            rounded_gaussian,
+            lambda k: (mp.erfc((k - 0.5) / mp.sqrt(18)) - mp.erfc((k + 0.5) / mp.sqrt(18))) / 2,
+        ),
+        (
+            rounded_laplace,
+            lambda k: (
+                (mp.exp(-(abs(k) - 0.5) / 3) - mp.exp(-(abs(k) + 0.5) / 3)) / 2
+                if k
+                else 1 - mp.exp(-mp.mpf(1) / 6)
+            ),
+        ),
+        (discrete_laplace, lambda k: mp.tanh(mp.mpf(1) / 6) * mp.exp(-abs(k) / mp.mpf(3))),
+    ],
+)
+def test_frequencies_are_those_of_the_law(sampler: Any, probability: Any, chi_square: Any) -> None:
+    drawn = sampler(3.0, 400_000, bits=seeded(11))
+    assert chi_square(drawn, lambda k: float(probability(k))) > 1e-6
+
+
 @pytest.mark.parametrize("sampler", [rounded_gaussian, rounded_laplace, discrete_laplace])
 @pytest.mark.parametrize(
     ("name", "arguments"),
@@ -158,6 +195,64 @@ def test_tables_do_not_depend_on_the_precision_that_others_set(name: Any) -> Non
 def test_bad_arguments_are_named(sampler: Any, name: Any, arguments: Any) -> None:
     with pytest.raises(ParameterError, match=f"^{name} must be"):
         sampler(*arguments)
+
+
+@pytest.mark.parametrize("sampler", [rounded_gaussian, rounded_laplace, discrete_laplace])
+def test_sources_that_are_broken_are_refused(sampler: Any) -> None:
+    def failing(count: Any) -> Any:
+        raise OSError("no entropy")
+
+    with pytest.raises(OSError, match="no entropy"):
+        sampler(1.0, 3, bits=failing)
+    with pytest.raises(ParameterError, match=r"^bits must be"):
+        sampler(1.0, 3, bits=np.zeros)
+    with pytest.raises(ParameterError, match=r"^bits must be"):
+        sampler(1.0, 3, bits=lambda count: np.zeros(count + 1, np.uint64))
+
+
+def test_a_draw_needs_no_more_than_a_word_and_nothing_for_nothing() -> None:
+    assert rounded_gaussian(1.0, 0).tolist() == []
+    asked = []
+
+    def bits(count: Any) -> Any:
+        asked.append(count)
+        return np.arange(1, count + 1, dtype=np.uint64) << np.uint64(40)
+
+    rounded_gaussian(2.0**20, 100_000, bits=bits)
+    assert sum(asked) <= 100_000 + 8
+
+
+def test_neighbours_reach_the_same_outputs() -> None:
+    """An integer sum of 0 or 1 with exact noise: near zero every integer occurs from both.
+
+    Floats fail this: of ``0 + N`` and ``1 + N`` in double precision, the former reaches numbers
+    near zero that are no multiples of 2^-53, the latter never does.
+    """
+    scale = 8.0
+    reached = {start: set((start + rounded_gaussian(scale, 200_000)).tolist()) for start in (0, 1)}
+    middle = set(range(-16, 18))
+    assert middle <= reached[0]
+    assert middle <= reached[1]
+    normal = np.random.default_rng(3).standard_normal(2_000_000)
+    near = np.abs(normal) < 2.0**-3
+    lattice = {
+        start: float(
+            np.modf(
+                (start + normal[near if not start else np.abs(1 + normal) < 2.0**-3]) * 2.0**53
+            )[0].any()
+        )
+        for start in (0, 1)
+    }
+    assert lattice == {0: 1.0, 1: 0.0}
+
+
+def test_exact_fractions_of_scales() -> None:
+    """The scale is the float's own value, not its decimal."""
+    assert Fraction(0.1) != Fraction(1, 10)
+    with mp.workprec(400):
+        step = int(mp.floor(mp.ldexp(mp.exp(-1 / mp.mpf(0.1)), 63)))
+    assert decided(laws.EXPONENTIAL, 0.1, 0.0, 2 * (step + 1), none_left) == 0
+    assert decided(laws.EXPONENTIAL, 0.1, 0.0, 2 * (step - 1), none_left) == 1
 
 
 def test_discrete_laplace_noise_is_the_difference_of_two_whole_parts(

@@ -1,5 +1,6 @@
 """Integers by tables: every cumulative probability is bounded, and boundaries take more bits."""
 
+import math
 from fractions import Fraction
 from functools import partial
 from typing import Any
@@ -19,6 +20,7 @@ from hockeystick.release.samplers import (
     rounded_gaussian,
     rounded_laplace,
     skellam,
+    tables,
     uniform_integers,
 )
 from hockeystick.release.samplers.discrete_gaussian import NarrowGaussian, _accepted, _ratio
@@ -108,6 +110,26 @@ def test_the_ends_of_the_uniform_number_give_far_tails() -> None:
     assert poisson(4.0, 1, bits=replay([0]))[0] == 0
 
 
+@pytest.mark.parametrize("mean", [5e-324, 1e-250, 2.0**-65, 2.0**-64, 1e-15])
+def test_poisson_numbers_of_tiny_mean_are_zero_or_one(mean: Any) -> None:
+    assert poisson(mean, 3, bits=replay([0, 2**63, 2**64 - 2**16])).tolist() == [0, 0, 0]
+    if mean < 2.0**-900:
+        return  # so many equal bits are taken for a broken source
+    exact = Fraction(mean) * 2**1200  # of 2^1200 u's that give 1 or more, to a relative 1e-15
+    for u, drawn in ((2 * exact, 0), (exact / 2, 1)):
+        digits = 2**1216 - math.ceil(u * 2**16)
+        words = [digits >> 64 * i & TOP for i in reversed(range(19))]
+        assert poisson(mean, 1, bits=replay(words)).tolist() == [drawn]
+
+
+@pytest.mark.parametrize("draw", [discrete_gaussian, poisson])
+def test_a_law_of_one_likely_integer_needs_no_exact_comparison(
+    draw: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tables, "_decided", None)
+    assert draw(1e-20, 2, bits=replay([2**40, 2**63 + 2**40])).tolist() == [0, 0]
+
+
 @pytest.mark.parametrize("s", [0.4, 2.0, 63.9, 64.0, 65.5, 300.0])
 def test_frequencies_of_the_discrete_gaussian(s: Any, chi_square: Any) -> None:
     total = sum(np.exp(-0.5 * (k / s) ** 2) for k in range(-int(40 * s) - 9, int(40 * s) + 10))
@@ -139,6 +161,7 @@ def acceptance(k: Any, s: Any) -> Any:
 @pytest.mark.parametrize("s", [64.0, 1000.5])
 @pytest.mark.parametrize("far", [0.02, 1.0, 4.0, 6.5])
 def test_wide_proposals_are_accepted_as_often_as_the_proof_says(s: Any, far: Any) -> None:
+    """A proposal k is kept for the words below ``2^64 I(0)/I(k)``, and refused for the others."""
     from hockeystick.release.samplers.rounded import rounded_gaussian
 
     k = -int(far * s)

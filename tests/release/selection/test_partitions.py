@@ -1,5 +1,7 @@
 """Partitions as they are released, and the bounding of what one user contributes."""
 
+import itertools
+from collections import Counter
 from fractions import Fraction
 from typing import Any
 
@@ -78,7 +80,18 @@ def test_a_user_is_counted_once_in_each_partition() -> None:
     assert users_by_partition([], 3) == {}
 
 
+def test_of_too_many_partitions_each_choice_is_as_likely() -> None:
+    runs, bits = 3000, seeded(8)
+    pairs = [("ann", key) for key in "abcd"]
+    seen = Counter(tuple(sorted(users_by_partition(pairs, 2, bits=bits))) for _ in range(runs))
+    assert set(seen) == set(itertools.combinations("abcd", 2))
+    p = 1 / 6
+    for number in seen.values():
+        assert abs(number / runs - p) < 5 * (p * (1 - p) / runs) ** 0.5
+
+
 def test_whatever_others_do_a_user_changes_at_most_k_counts_by_1() -> None:
+    """With the same words for the others, a user who comes last moves k counts by one."""
     others: list[tuple[Any, int]] = [
         (user, (user * step) % 17) for user in range(9) for step in range(1, 8)
     ]

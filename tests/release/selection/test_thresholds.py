@@ -46,6 +46,7 @@ def test_every_outcome_is_that_of_the_real_sums(mechanism: Any) -> None:
 
 
 def test_a_query_is_above_with_its_probability() -> None:
+    """The difference of the two noises, by quadrature."""
     count, bits = 3000, seeded(14)
     seen = sum(above_threshold(LAPLACE, 3.0, 1.0, bits=bits).above(1.0) for _ in range(count))
 
@@ -58,6 +59,7 @@ def test_a_query_is_above_with_its_probability() -> None:
 
 
 def test_sparse_vector_begins_again_with_a_fresh_threshold() -> None:
+    """Words: threshold, query, query (above), threshold, query (above)."""
     half, asked = 2**63, []
 
     def bits(count: Any) -> Any:

@@ -52,6 +52,7 @@ def test_numbers_have_the_law(eta: float, gamma: float, chi_square: Any) -> None
 
 
 def test_a_number_next_to_a_boundary_asks_for_more_bits() -> None:
+    """With eta 1 and gamma 1/2, K = 1 exactly for u < 1/2, whatever the bits that follow."""
     half = 2**63
     assert truncated_negative_binomial(1.0, 0.5, bits=replay([half, 5])) == 2
     assert truncated_negative_binomial(1.0, 0.5, bits=replay([half - 1, 2**64 - 2, 0])) == 1
@@ -59,6 +60,7 @@ def test_a_number_next_to_a_boundary_asks_for_more_bits() -> None:
 
 
 def test_the_best_of_a_random_number_of_runs_has_its_law() -> None:
+    """P(best is 0) = E[(1 - p)^K], by the generating function, for a run that is 1 with p."""
     law, p, draws = tuning.TruncatedNegativeBinomial(eta=0.0, gamma=0.2), 0.3, 4000
     bits, coins = seeded(3), np.random.default_rng(3)
 
@@ -131,6 +133,11 @@ def test_the_best_of_a_grid_is_the_first_of_the_largest() -> None:
 def test_no_run_is_no_result() -> None:
     tuned = RandomStopping(RUN, tuning.Poisson(mean=1e-9))
     assert random_search(tuned, [1], lambda _: pytest.fail("it ran"), bits=seeded(1)) is None
+
+
+def test_poisson_counts_come_from_the_exact_sampler() -> None:
+    drawn = [run_count(tuning.Poisson(mean=4), bits=seeded(k)) for k in range(300)]
+    assert stats.binomtest(sum(k <= 4 for k in drawn), 300, 0.62883694).pvalue > 1e-4
 
 
 def test_binomial_counts_are_heads_of_exact_coins_of_the_float(chi_square: Any) -> None:

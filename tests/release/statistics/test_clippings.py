@@ -12,7 +12,13 @@ from scipy import stats
 import hockeystick as hs
 from hockeystick.errors import ParameterError
 from hockeystick.mechanisms import JointGaussian
-from hockeystick.release import CoordinateClipping, OnlineClipping, QuantileClipping, layered_sum
+from hockeystick.release import (
+    CoordinateClipping,
+    OnlineClipping,
+    QuantileClipping,
+    layered_sum,
+)
+from hockeystick.release.statistics.clipped import UNITS
 from tests.release.bits import none_left, seeded
 
 SIZE = 50
@@ -100,6 +106,21 @@ def test_the_noise_of_a_sum_by_quantile_is_what_the_mechanism_says() -> None:
     assert usual((bits**2).sum() * 4 / (64 + 1 / 12), 400)
 
 
+def test_the_noise_of_the_online_sums_is_what_the_mechanism_says() -> None:
+    clipping = online(noise=3, direction_noise=21)
+    assert clipping.mechanism == JointGaussian((3, 21))
+    gradient, after = clipping.step(np.zeros((0, 4000)), expected=SIZE, bits=seeded(2))
+    assert usual(((gradient * SIZE / (3 * 2)) ** 2).sum(), 4000)
+    assert usual(((after._before[1] * SIZE / 21) ** 2).sum(), 4000)
+
+
+def test_the_noise_of_the_scaled_sum_is_what_the_mechanism_says() -> None:
+    clipping = CoordinateClipping(4000, 5.0)
+    assert clipping.mechanism == hs.Gaussian(5)
+    gradient, _ = clipping.step(np.zeros((0, 4000)), expected=SIZE, bits=seeded(3))
+    assert usual(((gradient * SIZE / clipping.scale / 5) ** 2).sum(), 4000)
+
+
 def test_a_norm_finds_its_quantile() -> None:
     rows = np.random.default_rng(1).normal(size=(1000, 1)) * 5
     clipping = by_quantile(norm=0.1, step_size=0.5)
@@ -109,6 +130,7 @@ def test_a_norm_finds_its_quantile() -> None:
 
 
 def test_online_steps_are_those_of_the_algorithm() -> None:
+    """Lines 6 to 15 of the thesis's algorithm 3, in floats and without noise."""
     signs = np.array([1, 1, -1, -1, 1, -1, 1, 1, -1])[:, None, None]
     drawn = np.random.default_rng(2).normal(size=(9, 30, 4)) + signs * np.array([3.0, 0, 0, 0])
     clipping, norm, rate, before = online(), 2.0, 0.5, (np.zeros(4), np.zeros(4))
@@ -130,6 +152,36 @@ def test_what_is_done_to_a_returned_gradient_does_not_change_the_next_step() -> 
     assert clipping.step(np.ones((5, 2)), expected=SIZE)[1].learning_rate > 0.5
 
 
+def test_scales_follow_the_released_gradients_alone() -> None:
+    """The same noisy gradients, of other examples, leave the same center and variance."""
+    clipping = CoordinateClipping(2, 0.0, variances=(1e-6, 1e6))
+    rows = np.array([[0.5, -0.25], [0.25, 0.5]])
+    first, second = (clipping.step(one, expected=2)[1] for one in (rows, rows[::-1]))
+    assert np.array_equal(first.scale, second.scale)
+    gradient = clipping.step(rows, expected=2)[0]
+    assert gradient == pytest.approx(rows.mean(axis=0), abs=1e-5)
+    assert np.allclose(first.center, 0.01 * gradient)
+    assert np.allclose(first.variance, 0.9 * clipping.variance + 0.1 * gradient**2)
+
+
+def test_the_noises_own_variance_is_taken_off() -> None:
+    clipping = CoordinateClipping(40, 2.0, decays=(0.5, 0.25), variances=(1e-6, 1e6))
+    gradient, after = clipping.step(np.zeros((0, 40)), expected=4, bits=seeded(6))
+    own = gradient**2 - (clipping.scale * 2 / 4) ** 2
+    assert (own < 0).any()
+    assert (own > 0).any()
+    assert after.variance == pytest.approx(0.25 * clipping.variance + 0.75 * np.maximum(own, 1e-6))
+    assert after.center == pytest.approx(0.5 * gradient)
+
+
+def test_scales_give_quiet_entries_less_noise() -> None:
+    clipping, random = CoordinateClipping(2, 1.0, variances=(1e-4, 1e4)), np.random.default_rng(4)
+    for step in range(100):
+        rows = np.tile(random.choice([-1, 1]) * np.array([1.0, 1e-3]), (200, 1))
+        clipping = clipping.step(rows, expected=200, bits=seeded(step))[1]
+    assert clipping.scale == pytest.approx([1.0, 0.1], rel=0.3)
+
+
 @pytest.mark.parametrize("nu", [0.7, 1.0, 4.0])
 def test_steps_cost_no_more_than_the_plan_that_they_are_for(nu: Any) -> None:
     split = hs.calibration.joint_noise(nu, inflation=1.01)
@@ -138,6 +190,34 @@ def test_steps_cost_no_more_than_the_plan_that_they_are_for(nu: Any) -> None:
         spent = hs.epsilon(hs.PoissonSubsampled(clipping.mechanism, 0.02) ** 50, 1e-5)
         plan = hs.epsilon(hs.DPSGD(rate=0.02, steps=50, noise_multiplier=nu), 1e-5)
         assert plan.lower * (1 - 1e-9) <= spent.upper <= plan.upper * (1 + 1e-9)
+
+
+def test_noise_of_the_bits_as_of_their_sum_in_zeros_and_ones_would_cost_more() -> None:
+    """With bits 0 and 1 the sensitivity is 1: noise of s is then half as much."""
+    own = by_quantile(1, 1.0, 0.6).mechanism
+    assert hs.epsilon(own, 1e-5).upper < hs.epsilon(JointGaussian((1.0, 0.6)), 1e-5).lower
+
+
+def test_layers_move_together_and_each_has_the_noise_of_its_norm() -> None:
+    rows = [np.array([[9.0, 9.0]]), np.array([[0.0, -7.0]])]
+    none = [np.zeros((0, 2)), np.zeros((0, 2))]
+    clean = JointGaussian((0, 0))
+    pair = [layered_sum(clean, one, norms=[0.5, 3]) for one in (rows, none)]
+    moved = [float(np.linalg.norm(a - b)) for a, b in zip(*pair, strict=True)]
+    assert moved == pytest.approx([0.5, 3], rel=1e-5)
+    assert moved[0] <= 0.5
+    assert moved[1] <= 3
+    wide = [np.zeros((3, 3000)), np.zeros((3, 2000))]
+    drawn = layered_sum(JointGaussian((2, 6)), wide, norms=[0.5, 3], bits=seeded(4))
+    assert usual(((drawn[0] / (2 * 0.5)) ** 2).sum(), 3000)
+    assert usual(((drawn[1] / (6 * 3)) ** 2).sum(), 2000)
+
+
+def test_layers_are_charged_together() -> None:
+    account, each = hs.Accountant(), JointGaussian((6, 6, 6, 6))
+    layered_sum(each, [np.ones((2, 1))] * 4, norms=[1] * 4, charge=account)
+    together, one = (hs.epsilon(plan, 1e-5) for plan in (account.plan, hs.Gaussian(3)))
+    assert together.upper == pytest.approx(one.upper, rel=1e-9)
 
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf])
@@ -151,6 +231,12 @@ def test_a_gradient_without_a_length_counts_as_nothing(bad: Any) -> None:
     assert share_of(by_quantile(), after) == pytest.approx(0.5)
     still = CoordinateClipping(2, 0.0).step(rows[1:], expected=1)[0]
     assert still.tolist() == [0, 0]
+
+
+def test_a_norm_stays_one_that_can_be_clipped_to() -> None:
+    clipping = by_quantile(norm=1e-24, step_size=10.0)
+    assert clipping.step(np.zeros((9, 1)), expected=1)[1].norm == pytest.approx(1e-24)
+    assert clipping.step(np.zeros((9, 1)), expected=1)[0].tolist() == [0]
 
 
 ONE: Any = (1,)
@@ -184,3 +270,9 @@ WRONG: Any = [
 def test_bad_input_is_refused(wrong: Any, name: Any) -> None:
     with pytest.raises(ParameterError, match=rf"^{name}"):
         wrong()
+
+
+def test_released_sums_are_multiples_of_a_unit_that_knows_no_data() -> None:
+    gradient, _ = by_quantile(noise=1.5).step([[0.1, 1 / 3]], expected=1)
+    steps = gradient * UNITS / 2.0
+    assert np.array_equal(steps, np.rint(steps))

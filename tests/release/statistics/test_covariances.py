@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import hockeystick as hs
-from hockeystick.errors import ParameterError
+from hockeystick.errors import IncompatibleError, ParameterError
 from hockeystick.mechanisms import PrivateCovariance
 from hockeystick.release import covariance, principal_components
 from hockeystick.release.statistics.clipped import clipped_integers
@@ -38,6 +38,7 @@ def test_a_record_moves_the_exact_products_by_at_most_the_square(rows: Any, bits
 
 @pytest.mark.parametrize(("adjacency", "most"), MOVES.items())
 def test_neighbours_reach_the_sensitivity_of_the_mechanism(adjacency: Any, most: Any) -> None:
+    """Rows on the axes, three times as long as the bound."""
     row = np.array([[6.0, 0.0]])
     other = {"add-remove": np.zeros((0, 2)), "zero-out": 0 * row}.get(adjacency, row[:, ::-1])
     own = told(0, 2, adjacency)
@@ -62,6 +63,7 @@ def test_the_noise_is_symmetric_with_half_the_variance_above_the_diagonal(adjace
 
 
 def test_sums_of_products_are_exact_beyond_the_integers_of_floats() -> None:
+    """The sum passes 2^53, where floats would skip odd integers."""
     rows = np.full((2**18 + 3, 1), 2.0**18 - 1)
     assert int(products(rows, 18)[0, 0]) == (2**18 + 3) * (2**18 - 1) ** 2
 
@@ -70,6 +72,32 @@ def test_without_noise_it_is_the_covariance_about_the_center() -> None:
     rows = np.random.default_rng(2).normal(size=(300, 3)) + 4
     found = covariance(told(0, 3, "zero-out"), rows, bound=20, center=rows.mean(axis=0))
     assert np.allclose(found, np.cov(rows.T, bias=True), atol=1e-3)
+
+
+@pytest.mark.parametrize("noise", [2.0**20, 2.0**23])
+def test_much_noise_is_drawn_on_a_coarser_grid(noise: Any) -> None:
+    drawn = covariance(told(noise, 30), np.zeros((1, 30)), bound=1, size=1, bits=seeded(5))
+    scaled = np.diagonal(drawn) / noise
+    assert 1e-6 < stats.chi2.sf(float((scaled**2).sum()), 30) < 1 - 1e-6
+
+
+def test_components_are_the_eigenvectors_of_what_is_released() -> None:
+    rows, own = np.random.default_rng(3).normal(size=(400, 5)) * [3, 1, 2, 0.1, 0.5], told(1, 5)
+    given: Any = {"bound": 8, "size": 400}
+    matrix = covariance(own, rows, bits=seeded(6), **given)
+    found = principal_components(own, rows, components=2, bits=seeded(6), **given)
+    assert np.allclose(found.vectors @ found.vectors.T, np.eye(2))
+    assert np.allclose(found.vectors @ matrix, found.variances[:, None] * found.vectors)
+    assert np.allclose(found.variances, np.linalg.eigvalsh(matrix)[:-3:-1])
+    scores = found.transform(rows)
+    assert np.allclose(found.transform(found.restore(scores)), scores)
+
+
+@pytest.mark.parametrize("release", [covariance, principal_components])
+def test_the_mechanism_is_charged_once(release: Any) -> None:
+    account, more = hs.Accountant(), {} if release is covariance else {"components": 1}
+    release(told(2, 2), [[1.0, 0.0]], bound=1, size=1, charge=account, **more)
+    assert str(account.plan) == str(told(2, 2))
 
 
 WRONG: Any = [
@@ -93,3 +121,16 @@ def test_bad_input_is_refused_before_anything_is_charged(
     with pytest.raises(ParameterError, match=f"^{name}"):
         principal_components(mechanism, **(good | {"charge": account, "bits": none_left} | given))
     assert account.plan == hs.Accountant().plan
+
+
+def test_a_private_size_is_not_divided_by() -> None:
+    with pytest.raises(IncompatibleError, match="public size"):
+        covariance(told(1, 1), [[1.0]], bound=1, bits=none_left)
+
+
+def test_what_is_projected_has_the_columns_of_the_components() -> None:
+    found = principal_components(told(0, 2, "zero-out"), [[1.0, 0.0]], bound=1, components=1)
+    with pytest.raises(ParameterError, match=r"^rows"):
+        found.transform([[1.0]])
+    with pytest.raises(ParameterError, match=r"^scores"):
+        found.restore([[1.0, 2.0]])

@@ -1,5 +1,6 @@
 """Fairness of groups: rates against their definitions, counts with noise, and what has no rate."""
 
+import math
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,33 @@ def test_rates_are_the_shares_that_define_them() -> None:
         assert found.accuracies[group] == pytest.approx((said == truth).mean())
 
 
+def test_differences_are_the_largest_less_the_least() -> None:
+    found = GroupFairness.of(*records())
+    rates = [found.positive_rates, found.true_positive_rates, found.accuracies]
+    shown = [found.demographic_parity, found.equal_opportunity, found.accuracy_difference]
+    assert shown == [np.ptp(one) for one in rates]
+    assert found.equalized_odds == max(
+        np.ptp(found.true_positive_rates), np.ptp(found.false_positive_rates)
+    )
+
+
+def test_a_perfect_classifier_has_equal_odds_without_parity() -> None:
+    labels = np.array([1, 1, 0, 0, 0, 1])
+    found = GroupFairness.of(labels, labels, [0, 0, 0, 1, 1, 1])
+    assert found.equalized_odds == 0
+    assert found.accuracy_difference == 0
+    assert found.demographic_parity == pytest.approx(1 / 3)
+
+
+def test_clients_of_many_classes_are_compared_by_who_is_read_rightly() -> None:
+    predictions, labels = np.array([3, 7, 2, 2]), np.array([3, 1, 2, 2])
+    found = GroupFairness.of(predictions == labels, np.ones(4, bool), [0, 0, 1, 1])
+    assert found.true_positive_rates.tolist() == [0.5, 1.0]
+    assert found.equal_opportunity == 0.5
+
+
 def test_one_record_is_in_one_cell() -> None:
+    """Which is what noise on the counts is charged for."""
     predictions, labels, groups = records()
     whole = GroupFairness.count(predictions, labels, groups)
     moved = whole - GroupFairness.count(predictions[1:], labels[1:], groups[1:])
@@ -48,6 +75,23 @@ def test_noisy_counts_are_charged_and_give_rates_between_0_and_1() -> None:
     assert hs.epsilon(account.plan, 0).upper == pytest.approx(0.2)
 
 
+def test_a_group_without_such_records_has_no_rate_and_is_left_out() -> None:
+    found = GroupFairness.of([1, 0, 1], [0, 1, 1], [0, 1, 2])
+    assert np.isnan(found.true_positive_rates).tolist() == [True, False, False]
+    assert found.equal_opportunity == 1
+    assert math.isnan(GroupFairness.of([1], [1], [0]).equal_opportunity)
+    assert found.equalized_odds == 1  # one group alone has false positives
+
+
+def test_a_public_number_of_groups_is_counted_whoever_occurs() -> None:
+    assert GroupFairness.count([1], [1], [0], number=3).shape == (3, 2, 2)
+    none = np.zeros(0, dtype=int)
+    assert not GroupFairness.count(none, none, none, number=2).any()
+    assert GroupFairness.of(none, none, none).counts.shape == (0, 2, 2)
+    with pytest.raises(ParameterError, match=r"^groups"):
+        GroupFairness.count([1], [1], [3], number=3)
+
+
 WRONG: Any = [
     ([2, 0], [1, 1], [0, 0], "predictions"),
     ([1, 0], [1, 3], [0, 0], "labels"),
@@ -62,3 +106,8 @@ WRONG: Any = [
 def test_bad_input_is_refused(predictions: Any, labels: Any, groups: Any, name: Any) -> None:
     with pytest.raises(ParameterError, match=rf"^{name}"):
         GroupFairness.of(predictions, labels, groups)
+
+
+def test_counts_have_groups_labels_and_predictions() -> None:
+    with pytest.raises(ParameterError, match=r"^counts"):
+        GroupFairness(np.zeros((2, 3), dtype=int))

@@ -1,6 +1,7 @@
 """Private means: how far one record moves them, the noise, what is divided by, and the charge."""
 
 import math
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -10,9 +11,10 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import hockeystick as hs
-from hockeystick.errors import ParameterError
+from hockeystick.errors import BudgetExhausted, IncompatibleError, ParameterError
 from hockeystick.mechanisms import JointGaussian
 from hockeystick.release import mean
+from hockeystick.release.statistics import clipped
 from hockeystick.release.statistics.clipped import UNITS, clipped_integers
 from tests.release.bits import none_left, seeded
 
@@ -48,12 +50,21 @@ def _near_halves(steps: int) -> Any:
 
 
 def test_a_row_is_rounded_alone_as_beside_another_however_they_are_stored() -> None:
+    """Columns stored together, as a data frame's are; each would move 150 entries by one."""
     other = np.r_[np.ones(150), np.zeros(50)]
     for steps in range(-40, 40):
         pair = np.asfortranarray([_near_halves(steps), other])
         both, first = clipped_integers(pair, 1.0), clipped_integers(pair[:1].copy("F"), 1.0)
         assert np.array_equal(both[0], first[0])
         assert int(np.square(both.sum(axis=0) - first[0]).sum()) <= UNITS**2
+
+
+def test_a_row_that_is_scaled_too_long_is_scaled_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As round-off might: whatever the first scale was, no row is longer than the units."""
+    monkeypatch.setattr(clipped, "_ROOM", 1.001)
+    found = clipped_integers(np.array([[3.0, 4.0], [0.1, 0.0]]), 1.0)
+    assert sum(int(step) ** 2 for step in found[0]) <= UNITS**2
+    assert found[1, 0] == round(UNITS / 10)
 
 
 @pytest.mark.parametrize(("adjacency", "most"), MOVES.items())
@@ -77,6 +88,15 @@ def test_the_noise_of_the_sum_has_the_deviation_that_is_charged(adjacency: Any, 
     scaled = (drawn - clean) * 10 / (3 * most)
     square = float((scaled**2).sum())
     assert 1e-6 < stats.chi2.sf(square, 4000) < 1 - 1e-6
+
+
+def test_the_same_bits_double_the_noise_where_a_record_is_replaced() -> None:
+    zeros = np.zeros((4, 6))
+    added, replaced = (
+        mean(hs.Gaussian(5), zeros, bound=1, size=4, adjacency=one, bits=seeded(9))
+        for one in ("add-remove", "replace-one")
+    )
+    assert np.abs(replaced - 2 * added).max() <= 4 / UNITS
 
 
 def test_without_clipping_it_is_the_mean_about_the_center() -> None:
@@ -129,3 +149,27 @@ def test_bad_input_is_refused_before_anything_is_charged(
     with pytest.raises(ParameterError, match=f"^{name}"):
         mean(mechanism, **(GOOD | {"charge": account, "bits": none_left} | given))
     assert account.plan == hs.Accountant().plan
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "given"),
+    [
+        (NOISE, {"size": None}),
+        (JointGaussian((1, 1)), {}),
+        (JointGaussian((1, 1)), {"size": None, "adjacency": "replace-one"}),
+    ],
+)
+def test_what_is_divided_by_is_said_once(mechanism: Any, given: Any) -> None:
+    with pytest.raises(IncompatibleError):
+        mean(mechanism, **(GOOD | {"bits": none_left} | given))
+
+
+def test_a_filter_that_refuses_leaves_nothing_released() -> None:
+    budget = hs.calibration.Filter(hs.ApproxDP(epsilon=0.1, delta=1e-6))
+    with pytest.raises(BudgetExhausted):
+        mean(NOISE, [[0.5]], bound=1, size=1, charge=budget, bits=none_left)
+
+
+def test_values_on_the_grid_are_released_exactly() -> None:
+    found = mean(hs.Gaussian(0), [[0.75], [0.5]], bound=2, size=1)
+    assert Fraction(float(found[0])) == Fraction(5, 4)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import hockeystick as hs
-from hockeystick.errors import ParameterError
+from hockeystick.errors import BudgetExhausted, ParameterError
 from hockeystick.release import randomly_pruned_sum, selective_sum
 from tests.release.bits import none_left, seeded
 
@@ -40,13 +40,38 @@ def test_a_long_example_moves_it_by_the_norm_wherever_it_is_kept() -> None:
         assert float(np.linalg.norm(found)) == pytest.approx(2, abs=1e-5)
 
 
+def test_the_coordinates_are_those_of_the_bits_whatever_the_gradients_are() -> None:
+    rows = [np.ones((3, 20)), np.random.default_rng(1).normal(size=(5, 20)), np.ones((1, 20))]
+    kept = {
+        tuple(np.flatnonzero(randomly_pruned_sum(NONE, one, norm=1, keep=0.25, bits=seeded(4))))
+        for one in rows
+    }
+    assert len(kept) == 1
+    counts = np.zeros(20)
+    for seed in range(1000):
+        found = randomly_pruned_sum(NONE, rows[0], norm=1, keep=0.25, bits=seeded(seed))
+        counts += found != 0
+    assert stats.chisquare(counts).pvalue > 1e-6
+
+
 @pytest.mark.parametrize("release", BOTH)
 def test_the_noise_is_the_mechanisms(release: Any) -> None:
     drawn = release(hs.Gaussian(3), np.zeros((0, 3000)), norm=0.5, keep=1.0, bits=seeded(2))
     assert 1e-6 < stats.chi2.sf(float(((drawn / 1.5) ** 2).sum()), 3000) < 1 - 1e-6
 
 
+def test_the_largest_of_the_noisy_sum_are_kept() -> None:
+    rows = np.random.default_rng(3).normal(size=(6, 50))
+    whole = selective_sum(hs.Gaussian(1), rows, norm=1, keep=1.0, bits=seeded(5))
+    found = selective_sum(hs.Gaussian(1), rows, norm=1, keep=0.1, bits=seeded(5))
+    kept = found != 0
+    assert kept.sum() == 5
+    assert np.array_equal(found[kept], whole[kept])
+    assert np.abs(whole[~kept]).max() <= np.abs(whole[kept]).min()
+
+
 def test_what_is_chosen_by_the_gradients_themselves_shows_one_example() -> None:
+    """Without noise, as published, the chosen set is a function of the data."""
     rows = np.array([[0.5, 0.4], [0.0, 0.3]])
     chosen = [
         np.flatnonzero(selective_sum(NONE, one, norm=1, keep=0.5)).tolist()
@@ -60,6 +85,16 @@ def test_what_is_chosen_by_the_gradients_themselves_shows_one_example() -> None:
         for k in range(30)
     }
     assert hidden == {0, 1}
+
+
+@pytest.mark.parametrize("release", BOTH)
+def test_the_mechanism_is_charged_once_and_may_be_refused(release: Any) -> None:
+    account = hs.Accountant()
+    release(hs.Gaussian(2), [[1.0, 2.0]], norm=1, keep=0.5, charge=account)
+    assert str(account.plan) == "Gaussian (noise multiplier 2)"
+    budget = hs.calibration.Filter(hs.ApproxDP(epsilon=0.1, delta=1e-6))
+    with pytest.raises(BudgetExhausted):
+        release(hs.Gaussian(2), [[1.0]], norm=1, keep=1, charge=budget, bits=none_left)
 
 
 WRONG: Any = [

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import hockeystick as hs
-from hockeystick.errors import ParameterError
+from hockeystick.errors import IncompatibleError, ParameterError
 from hockeystick.mechanisms import (
     BandedInverse,
     BufferedToeplitz,
@@ -20,7 +20,7 @@ from hockeystick.mechanisms import (
 from hockeystick.mechanisms.streams.strategies import Strategy
 from hockeystick.release import matrix_factorization
 from hockeystick.release.samplers import rounded_gaussian
-from hockeystick.release.streams._integer_noise import MOST, memory
+from hockeystick.release.streams._integer_noise import MOST, TooLargeError, memory
 from hockeystick.release.streams.matrix_factorization import _prepared
 from tests.release.bits import none_left, seeded
 
@@ -76,6 +76,7 @@ def test_encoded_noise_is_the_fresh_noise_but_for_the_stated_rounding(
 @pytest.mark.parametrize("strategy", STRATEGIES)
 @pytest.mark.parametrize("most", [2**36, 2**50])
 def test_the_largest_noise_of_the_worst_signs_has_room(strategy: Strategy, most: int) -> None:
+    """As large as can be, with the signs of the inverse: the last row is as large as any."""
     rounds = 60
     impulse = np.zeros((rounds, 1), dtype=np.int64)
     impulse[0] = 2**40
@@ -85,6 +86,15 @@ def test_the_largest_noise_of_the_worst_signs_has_room(strategy: Strategy, most:
     found = encoded(strategy, noise[:, 0])
     pairs = zip(found, fresh[:, 0], strict=True)
     assert max(abs(one - int(z)) for one, z in pairs) <= error
+
+
+def test_halves_that_all_round_up_are_within_the_bound_of_an_inverse() -> None:
+    """Each round of 127/128 Z is half a step too much, of which C makes 63."""
+    strategy = BandedInverse([1, -127 / 128])
+    fresh = np.full((600, 1), 64, dtype=np.int64)
+    noise, error = noise_of(strategy, fresh), memory(strategy, 600)[1]
+    furthest = max(abs(one - 64) for one in encoded(strategy, noise[:, 0]))
+    assert 60 < furthest <= error < 400
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
@@ -104,6 +114,7 @@ def test_the_noise_covers_the_rounding_of_rows_and_of_noise(strategy: Strategy) 
 def test_neighbours_are_no_further_apart_than_the_noise_is_for(
     strategy: Strategy, way: int
 ) -> None:
+    """What was released is fixed, and the fresh noise of each data set is worked out from it."""
     rounds, entries, z = 24, 2, 1.7
     encoder = Encoder.of(strategy, rounds, participations=3, separation=8)
     mechanism = MatrixFactorization(z, encoder)
@@ -157,11 +168,66 @@ def test_sums_are_those_of_rows_and_noise(strategy: Strategy) -> None:
         found *= math.nan
 
 
+def test_rounding_costs_next_to_no_noise() -> None:
+    for strategy in STRATEGIES:
+        mechanism = MatrixFactorization(4.0, Encoder.of(strategy, 1000))
+        _, grid = _prepared(mechanism, 10_000, 1.0)
+        first = abs(float(strategy.diagonals(1)[0]))
+        assert 1.0 <= math.ldexp(grid.scale, grid.exponent) * first / 4.0 <= 1.0 + 2.0**-15
+
+
+def test_the_noise_of_sums_has_the_variance_of_the_factorization() -> None:
+    encoder = Encoder.square_root(8)
+    run = matrix_factorization(MatrixFactorization(4.0, encoder), 20_000, 0.5, bits=seeded(2))
+    found = [run.add(np.zeros(20_000)).std() for _ in range(8)]
+    squares = np.cumsum([float(one) ** 2 for one in SquareRoot().diagonals(8)])
+    for deviation, square in zip(found, squares, strict=True):
+        assert abs(deviation / (2.0 * math.sqrt(square)) - 1) < 6 / math.sqrt(40_000)
+
+
+def test_many_entries_have_larger_noise_in_steps() -> None:
+    """And are scaled to what its rounding adds all the same."""
+    strategy = BufferedToeplitz([0.3, 0.1, 0.04], [0.7, 0.97, 0.999])
+    mechanism = MatrixFactorization(50.0, Encoder.of(strategy, 3000))
+    _, grid = _prepared(mechanism, 10**7, 1.0)
+    for most in (2.0**36, 2.0**40, 2.0**44, 2.0**48, MOST):
+        error = memory(strategy, 3000, most)[1]
+        if 38.5 * grid.scale <= most:
+            needed = 50.0 * (2.0**-grid.exponent + 2 * error * math.sqrt(3000 * 10**7))
+            assert grid.scale >= needed
+            assert grid.scale <= 50.0 * 2.0**-grid.exponent * (1.0 + 2.0**-11)
+            break
+
+
 def run_of(rounds: int, z: float = 1.0, size: int = 1, **kind: Any) -> Any:
     """Return a run with the square root."""
     return matrix_factorization(
         MatrixFactorization(z, Encoder.square_root(rounds)), size, 1.0, **kind
     )
+
+
+def test_rows_end_with_the_rounds() -> None:
+    run = run_of(2)
+    run.add([0.0])
+    run.add([0.0])
+    with pytest.raises(IncompatibleError, match="for 2 rounds"):
+        run.add([0.0])
+    assert run.rows == 2
+
+
+def test_a_row_whose_noise_failed_is_not_added() -> None:
+    fails = [True, False]
+
+    def bits(count: Any) -> Any:
+        if fails.pop(0):
+            raise OSError("no entropy")
+        return np.full(count, 2**63, dtype=np.uint64)
+
+    run = run_of(2, bits=bits)
+    with pytest.raises(OSError, match="no entropy"):
+        run.add([1.0])
+    assert run.rows == 0
+    assert 0 < float(run.add([1.0])[0]) - 1.0 < 1  # of u = 1/2 alone
 
 
 def test_without_noise_the_sums_come_out() -> None:
@@ -179,6 +245,15 @@ def test_the_run_is_charged_once_before_any_bit() -> None:
     assert len(account) == 1
     with pytest.raises(hs.errors.BudgetExhausted):
         run_of(10, 5.0, charge=hs.calibration.Filter(hs.ZCDP(1e-3)), bits=none_left)
+
+
+def test_rows_that_are_too_large_are_refused_and_change_nothing() -> None:
+    run = run_of(5)
+    for row in ([2.0**61], [1e300]):
+        with pytest.raises(ParameterError, match=r"^row must be"):
+            run.add(row)
+    assert run.rows == 0
+    run.add([2.0**30])
 
 
 @pytest.mark.parametrize(
@@ -201,6 +276,12 @@ def test_strategies_without_room_are_refused_before_a_charge(encoder: Encoder) -
             MatrixFactorization(1.0, encoder), 1, 1.0, charge=account, bits=none_left
         )
     assert len(account) == 0
+
+
+@pytest.mark.parametrize("z", [math.inf, 1e15, 1e-15, 5e-324])
+def test_noise_beyond_what_is_drawn_is_refused(z: float) -> None:
+    with pytest.raises(ParameterError, match=r"^mechanism must be of noise"):
+        run_of(5, z)
 
 
 @pytest.mark.parametrize(
@@ -227,3 +308,9 @@ def test_bad_rows_are_named(row: Any) -> None:
     with pytest.raises(ParameterError, match=r"^row must be"):
         run.add(row)
     assert run.rows == 0
+
+
+def test_a_memory_says_where_it_has_no_room() -> None:
+    with pytest.raises(TooLargeError):
+        memory(Toeplitz([1, 1.5]), 1000)
+    assert MOST == 2.0**50

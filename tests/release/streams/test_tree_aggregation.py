@@ -49,10 +49,19 @@ def test_sums_are_those_of_the_nodes_of_a_tree(size: int, leaves: int) -> None:
 
 
 def test_one_row_moves_each_node_by_no_more_than_the_noise_is_for() -> None:
+    """And is in as many nodes as the mechanism says, of all that are ever used."""
     leaves = 100
     used = {node for t in range(1, leaves + 1) for node in nodes_of(t)}
     in_nodes = [sum(a <= row <= b for a, b in used) for row in range(1, leaves + 1)]
     assert max(in_nodes) <= TreeAggregation(1.0, leaves=leaves).height
+
+
+def test_the_noise_has_the_variance_of_the_nodes() -> None:
+    """Sums of many columns after 7 rows, 3 nodes, and 8 rows, one node."""
+    run = tree_aggregation(TreeAggregation(4.0, leaves=8), 20_000, 0.5, bits=seeded(2))
+    found = [run.add(np.zeros(20_000)).std() for _ in range(8)]
+    for t, deviation in enumerate(found, start=1):
+        assert abs(deviation / (2.0 * math.sqrt(t.bit_count())) - 1) < 6 / math.sqrt(40_000)
 
 
 def test_a_full_tree_takes_no_more_rows() -> None:
@@ -88,8 +97,30 @@ def test_without_noise_the_sums_come_out() -> None:
     ]  # fmt: skip
 
 
+def test_the_tree_is_charged_once_before_any_bit() -> None:
+    account, tree = hs.Accountant(), TreeAggregation(5.0, leaves=10)
+    run = tree_aggregation(tree, 1, 1.0, charge=account, bits=seeded(1))
+    assert account.plan == tree
+    run.add([1.0])
+    assert len(account) == 1
+    spending = hs.calibration.Filter(hs.ZCDP(1e-3))
+    with pytest.raises(hs.errors.BudgetExhausted):
+        tree_aggregation(tree, 1, 1.0, charge=spending, bits=none_left)
+
+
+def test_sums_that_get_too_large_are_refused_and_change_nothing() -> None:
+    run = tree_aggregation(TreeAggregation(1.0, leaves=5), 1, 1.0)
+    run.add([2.0**41])
+    with pytest.raises(ParameterError, match=r"^row must be"):
+        run.add([2.0**42])
+    with pytest.raises(ParameterError, match=r"^row must be"):
+        run.add([1e300])
+    assert run.rows == 1
+
+
 @pytest.mark.parametrize("sign", [1, -1])
 def test_sums_of_the_largest_rows_do_not_wrap(sign: int) -> None:
+    """Two of 2^62 steps are 2^63, which as 64 bits is negative and its own size."""
     run = tree_aggregation(TreeAggregation(0.0, leaves=5), 1, 1.0)
     assert run.add([sign * 2.0**42]) == sign * 2.0**42
     with pytest.raises(ParameterError, match=r"^row must be"):

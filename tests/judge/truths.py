@@ -244,7 +244,3 @@ LEAVES: dict[str, Callable[..., Family]] = {
 }
 
 
-def is_closed(one: Truth) -> bool:
-    """Whether all attacks come from closed forms, so that nothing is lost in lists."""
-    cases = [case for place in one.places for case in place.attacks]
-    return bool(cases) and all(case.profile is not None for case in cases)

@@ -5,8 +5,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from hockeystick.adjacency import Adjacency
 from hockeystick.errors import IncompatibleError, ParameterError
@@ -70,11 +68,6 @@ def test_parts_of_two_adjacencies_are_refused_and_named(other: Any) -> None:
     message = str(caught.value)
     assert message.startswith("the parts of a composition must be described under one adjacency")
     assert f"add-remove: {C}; {other.adjacency}: " in message
-
-
-@given(st.integers(0, 30_000_000), st.integers(0, 30_000_000))
-def test_repeating_a_repetition_multiplies_the_counts(first: Any, second: Any) -> None:
-    assert (A**first) ** second == Repeated(A, first * second)
 
 
 def test_a_product_of_counts_beyond_the_limit_is_refused() -> None:

@@ -49,8 +49,3 @@ def test_nothing_is_said_where_no_form_is_known_or_none_is_needed(plan: hs.Mecha
     assert not are_dominated_by_closed_form(terms)
 
 
-def test_a_single_run_is_as_its_theorem_says_at_both_questions() -> None:
-    terms = composition_of(REPLACED, "prv").removing
-    delta = closed_delta_upper(terms, 1.0)
-    assert delta == pytest.approx(1.2542844481509956e-06, rel=1e-13)
-    assert closed_epsilon_upper(terms, delta) == pytest.approx(1.0, rel=1e-12)

@@ -7,7 +7,6 @@ from decimal import Decimal, localcontext
 import numpy as np
 import pytest
 
-import hockeystick as hs
 from hockeystick.accountants.prv._discretise import TiltedMasses
 from hockeystick.accountants.prv._refine import LatticeTarget
 from hockeystick.accountants.prv._tail_and_bulk import (
@@ -205,45 +204,6 @@ def test_what_may_be_off_by_anything_is_so_on_its_own_side_only() -> None:
     low, high = one.split(STEP, THRESHOLD)
     assert low.absolute_error == math.inf
     assert high.absolute_error < 1.0
-
-
-# Rate, noise multiplier, steps and delta, near plans whose truths test_random_plans has.
-WIDE_ONCE = [
-    (3.47e-5, 1.39, 55, 3.4e-21),
-    (2.29e-4, 1.34, 6101, 1.3e-20),
-    (1.23e-5, 0.665, 37, 2.7e-28),
-    (2.7e-5, 2.15, 102, 1e-28),
-    (7.59e-5, 1.3, 67, 4.6e-9),
-    (1.15e-5, 1.36, 229, 5.4e-29),
-    (1.35e-4, 2.06, 37, 4.8e-14),
-    (1.54e-4, 1.16, 46676, 2.2e-14),
-]
-
-
-@pytest.mark.parametrize(("rate", "noise", "steps", "delta"), WIDE_ONCE)
-def test_few_runs_of_rare_sampling_are_known_to_four_digits(
-    rate: float, noise: float, steps: int, delta: float
-) -> None:
-    plan = hs.PoissonSubsampled(hs.Gaussian(noise), rate) ** steps
-    found = hs.epsilon(plan, delta, accountant="prv")
-    assert found.relative_width < 1e-4
-    back = hs.delta(plan, found.upper, accountant="prv")
-    assert back.relative_width < 1e-3
-    assert back.lower <= delta * (1 + 1e-9)
-    more = hs.delta(plan, found.lower, accountant="prv")
-    assert more.upper >= delta * (1 - 1e-9)
-
-
-@pytest.mark.parametrize("noise", [5.0, 20.0])
-def test_a_plan_with_a_usual_release_besides_is_known_too(noise: float) -> None:
-    rare = hs.PoissonSubsampled(hs.Gaussian(1.39), 3.47e-5) ** 55
-    alone = hs.epsilon(rare, 1e-15, accountant="prv")
-    found = hs.epsilon(rare @ hs.Gaussian(noise), 1e-15, accountant="prv")
-    assert found.relative_width < 1e-4
-    assert alone.upper < found.lower
-    exact = hs.epsilon(rare @ hs.Gaussian(noise), 1e-15, accountant="contour")
-    assert found.lower <= exact.upper
-    assert exact.lower <= found.upper
 
 
 def target(loss: CellLoss, count: int, delta: float, *, for_delta: bool = False) -> LatticeTarget:

@@ -188,44 +188,6 @@ def test_who_takes_part_shows_a_client_that_is_added() -> None:
         fed_sdp(sampling="revealed")
 
 
-def test_the_unit_is_part_of_the_answer() -> None:
-    for plan, unit, other in (
-        (fed_sdp(), "client", "one record"),
-        (fed_cdp(), "instance", "client with all"),
-        (fed_alpha_cdp(), "instance", "client with all"),
-    ):
-        assert plan.unit == unit
-        assert f"{unit} level" in str(plan)
-        first = hs.epsilon(plan, 1e-5).assumptions[0]
-        assert f"({unit} level)" in first
-        assert other not in first
-
-
-def test_each_record_by_its_own_coin_is_stated_as_an_assumption() -> None:
-    texts = hs.epsilon(fed_cdp(sampling="poisson"), 1e-5).assumptions
-    assert any("assumed away" in text for text in texts)
-    for sampling in ("two-stage", "two-stage-poisson"):
-        texts = hs.epsilon(fed_cdp(sampling=sampling), 1e-5).assumptions
-        assert any("who takes part may be known" in text for text in texts)
-        assert not any("assumed away" in text for text in texts)
-
-
-def test_coins_of_their_own_are_no_bound_for_clients_that_are_drawn_by_rounds() -> None:
-    # Local steps that use all records; who takes part is not even seen.
-    account = fed_cdp(batch_size=40, local_steps=100, rounds=20, sampling="poisson")
-    hidden = hs.PoissonSubsampled(hs.Gaussian(3.0 / 10), Fraction(1, 10)) ** 20
-    assert hs.epsilon(hidden, 1e-5).lower > 3 * hs.epsilon(account, 1e-5).upper
-    honest = fed_cdp(batch_size=40, local_steps=100, rounds=20)
-    assert hs.epsilon(honest, 1e-5).upper >= hs.epsilon(hidden, 1e-5).lower
-
-
-def test_two_stages_cost_less_than_taking_part_in_every_round() -> None:
-    for sampling in ("two-stage", "two-stage-poisson"):
-        some = hs.epsilon(fed_cdp(sampling=sampling), 1e-5)
-        every = hs.epsilon(fed_cdp(sampling=sampling, clients_per_round=100), 1e-5)
-        assert some.upper < every.upper
-
-
 def test_rates_are_exact() -> None:
     plan = fed_cdp(clients_per_round=7, batch_size=3)
     assert plan.rate == Fraction(7, 100) * Fraction(3, 40)

@@ -93,7 +93,3 @@ def test_a_plan_file_and_the_command_know_it(tmp_path: Path) -> None:
     assert hs.load_plan(path).plan == Staircase(0.5, 0.25)
 
 
-def test_epsilon_is_solved_with_the_gamma_that_goes_with_it() -> None:
-    found = hs.calibrate(Staircase(1.0) ** 10, "epsilon", hs.ApproxDP(1.0, 1e-6))
-    assert found.achieved.upper <= 1.0
-    assert found.plan == Staircase(found.value) ** 10

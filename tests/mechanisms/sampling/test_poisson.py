@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hockeystick.accountants import epsilon
 from hockeystick.adjacency import Adjacency
 from hockeystick.errors import IncompatibleError, ParameterError
 from hockeystick.mechanisms import (
@@ -127,12 +126,3 @@ def test_the_text_gives_the_inner_mechanism_and_the_sampling(mechanism: Any, tex
     assert str(mechanism) == text
 
 
-def test_replaced_examples_move_a_sum_by_twice_the_unit_of_the_noise() -> None:
-    """At rate 1 the noise multiplier counts half, and the assumptions do not speak otherwise."""
-    replaced = PoissonSubsampled(Gaussian(1.1), rate=1, adjacency="replace-one")
-    assert epsilon(replaced, 1e-6).upper == epsilon(Gaussian(0.55), 1e-6).upper
-    assert "what one example adds" in replaced.assumptions[-1]
-    assert not any("sensitivity" in one for one in replaced.assumptions)
-    added = PoissonSubsampled(Gaussian(1.1), rate=1)
-    assert epsilon(added, 1e-6).upper == epsilon(Gaussian(1.1), 1e-6).upper
-    assert "1.1 times the query's L2 sensitivity" in added.assumptions[-1]

@@ -5,7 +5,6 @@ from typing import Any, cast
 import pytest
 
 import hockeystick as hs
-from hockeystick.adjacency import Adjacency
 from hockeystick.mechanisms import RandomAllocation
 
 INNER = hs.Gaussian(1.0)
@@ -58,13 +57,6 @@ def test_a_sampled_gaussian_is_refused() -> None:
 def test_replace_one_is_refused_with_what_to_do_instead() -> None:
     with pytest.raises(hs.errors.IncompatibleError, match="use add-remove or zero-out"):
         RandomAllocation(INNER, 10, adjacency="replace-one")
-
-
-def test_zero_out_costs_what_add_remove_costs() -> None:
-    plans = [RandomAllocation(INNER, 10, adjacency=one) for one in ("add-remove", "zero-out")]
-    assert plans[1].adjacency is Adjacency.ZERO_OUT
-    ends = [hs.delta(plan, 1.0) for plan in plans]
-    assert ends[0].upper == ends[1].upper
 
 
 def test_the_assumptions_say_how_records_are_allocated() -> None:

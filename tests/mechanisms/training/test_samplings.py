@@ -2,7 +2,6 @@
 
 import dataclasses
 from fractions import Fraction
-from functools import partial
 from typing import Any, cast
 
 import pytest
@@ -12,9 +11,6 @@ from hockeystick.mechanisms import Clipping, Sampling, schedules
 from hockeystick.mechanisms.training.samplings import SCHEMES
 
 SIZES = {"examples": 1000, "batch_size": 50, "epochs": 4, "noise_multiplier": 1.5}
-BY_EPOCH = ("shuffle", "random-allocation")
-
-
 def plan(**changes: Any) -> hs.DPSGD:
     """Return a plan of 80 steps with some parameters changed."""
     return hs.DPSGD(**{**SIZES, **changes})
@@ -330,26 +326,6 @@ def test_a_schedule_is_the_composition_of_its_steps(schedule: schedules.Schedule
     assert "80 steps" in str(scheduled)
 
 
-def test_the_last_epoch_may_have_less_noise() -> None:
-    changes = {
-        "sampling": "random-allocation",
-        "schedule": schedules.Piecewise([(60, 1), (20, 0.5)]),
-    }
-    composed = hs.mechanisms.RandomAllocation(
-        hs.Gaussian(1.5), 20
-    ) ** 3 @ hs.mechanisms.RandomAllocation(hs.Gaussian(0.75), 20)
-    found, same = hs.epsilon(plan(**changes), 1e-5), hs.epsilon(composed, 1e-5)
-    assert found.upper == pytest.approx(same.upper, rel=1e-9)
-
-
-def test_batches_may_grow() -> None:
-    grown = plan(epochs=None, steps=3, batch_schedule=schedules.Values([1.0, 2.0, 4.0]))
-    steps = [hs.PoissonSubsampled(hs.Gaussian(1.5), Fraction(k, 20)) for k in (1, 2, 4)]
-    assert hs.epsilon(grown, 1e-5).upper == hs.epsilon(hs.Composed(tuple(steps)), 1e-5).upper
-    with pytest.raises(hs.errors.ParameterError, match="factors of at most 20"):
-        _ = plan(epochs=None, steps=2, batch_schedule=schedules.Values([1.0, 21.0])).mechanism
-
-
 def test_a_cycle_without_a_floor_would_end_at_no_noise() -> None:
     """The published form reaches about pi^2/(4 P^2) of the first noise in a cycle of P steps."""
     nearly = schedules.Cyclic(floor=1e-12, cycles=1).factors(100)
@@ -386,17 +362,3 @@ def test_a_plan_with_a_schedule_can_be_changed(name: str) -> None:
     assert changed.schedule == scheduled.schedule
 
 
-def test_comparing_samplings_answers_or_gives_the_reason() -> None:
-    few = partial(plan, examples=20, batch_size=5, noise_multiplier=4.0, epochs=1)
-    rows = hs.accountants.compare_samplings(few(), delta=1e-5)
-    assert len(rows) == 15
-    for row in rows:
-        assert (row.answer is None) == bool(row.reason)
-        if row.answer is not None:
-            own = few(sampling=row.sampling, adjacency=row.adjacency)
-            again = hs.epsilon(own, 1e-5)
-            assert again.upper == row.answer.upper
-    known = {(row.adjacency.value, row.sampling.value): row.answer for row in rows if row.answer}
-    assert known["add-remove", "poisson"].upper < known["add-remove", "fixed-size"].upper
-    with pytest.raises(hs.errors.ParameterError, match="a DP-SGD plan"):
-        hs.accountants.compare_samplings(cast(Any, hs.Gaussian(1.0)), delta=1e-5)

@@ -140,5 +140,3 @@ def test_pandas_takes_what_is_known() -> None:
     grid = {"epochs": [1, 2]}
     swept = pandas.DataFrame(hs.sweep(grid, hs.calibration.AskEpsilon(plan, delta=1e-5)))
     assert swept["upper"].is_monotonic_increasing
-
-

@@ -68,5 +68,3 @@ def test_epsilon_holds_for_both_readings_of_delta(plan: hs.Mechanism, delta: flo
         assert isinstance(found, hs.Certified)
         assert found.lower <= min(known) * (1 + mp.mpf(10) ** -25), name
         assert max(known) * (1 - mp.mpf(10) ** -25) <= found.upper, name
-
-

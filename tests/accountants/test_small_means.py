@@ -21,5 +21,3 @@ def test_much_noise_over_many_steps_is_certified_to_a_billionth(
     prv = hs.epsilon(plan, delta, accountant="prv")
     assert contour.relative_width < 1e-9
     assert prv.lower <= contour.lower <= contour.upper <= prv.upper
-
-

@@ -193,5 +193,3 @@ def test_wrong_parameters_are_named(theorem: Callable[..., float]) -> None:
         theorem(2.0, 1.0)
     with pytest.raises(hs.errors.ParameterError, match="exactly one of epsilon and delta"):
         theorem(2.0, 1.0, epsilon=1, delta=0.1)
-
-

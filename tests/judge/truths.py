@@ -242,5 +242,3 @@ LEAVES: dict[str, Callable[..., Family]] = {
     **selections.LEAVES,
     **guarantees.LEAVES,
 }
-
-

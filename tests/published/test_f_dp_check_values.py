@@ -179,5 +179,3 @@ def test_conversions_of_divergences_have_their_known_values() -> None:
     ]
     for found, truth in known:
         assert truth * (1 - 1e-15) <= found <= truth * (1 + 1e-12)
-
-

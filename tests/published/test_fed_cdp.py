@@ -126,5 +126,3 @@ def test_the_cyclic_decay_passes_the_budget_after_77_rounds_and_then_loses_every
     # Printed: 80 rounds.
     assert reported(decaying(wave[:77])) < 0.823 < reported(decaying(wave[:78]))
     assert hs.epsilon(decaying(wave), DELTA).lower > 1000
-
-

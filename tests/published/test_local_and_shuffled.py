@@ -72,5 +72,3 @@ def test_unary_encodings_with_a_thousand_users() -> None:
     )
     assert unary_error(optimized, 1000, 0.0) == pytest.approx(3.68269437683116928e-3, rel=1e-14)
     assert unary_error(symmetric, 1000, 0.3) == pytest.approx(3.91769808903276376e-3, rel=1e-14)
-
-

@@ -47,5 +47,3 @@ def test_nothing_is_said_where_no_form_is_known_or_none_is_needed(plan: hs.Mecha
     assert closed_epsilon_upper(terms, 1e-6) == math.inf
     assert closed_delta_upper(terms, 1.0) == math.inf
     assert not are_dominated_by_closed_form(terms)
-
-

@@ -54,5 +54,3 @@ def test_far_from_where_it_is_tilted_to_the_upper_end_is_loose_not_wrong() -> No
     assert steep is not None
     assert steep.upper(0.0) >= 0.0
     assert steep.lower(0.0) == -math.inf
-
-

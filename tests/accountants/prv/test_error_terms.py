@@ -16,6 +16,7 @@ from hockeystick.accountants.prv._discretise import (
 )
 from hockeystick.accountants.prv._enumerate import combinations
 from hockeystick.accountants.prv._points import parts_for
+from hockeystick.accountants.prv._spectrum import PointMasses, SparseSpectrum
 from hockeystick.accountants.prv.lattice import Lattice, _composed, compose
 from hockeystick.kernels.series import Array
 from hockeystick.numerics.multiprecision import mp
@@ -34,6 +35,7 @@ class Listed(CellLoss):
 
     at: tuple[float, ...]
     log_p: tuple[float, ...]
+    error: float = 0.0
 
     @property
     def infimum(self) -> float:
@@ -47,7 +49,7 @@ class Listed(CellLoss):
 
     def atoms(self) -> Atoms:
         """Return the values."""
-        return Atoms(np.array(self.at), np.array(self.log_p), np.zeros(len(self.at)))
+        return Atoms(np.array(self.at), np.array(self.log_p), np.full(len(self.at), self.error))
 
     def cells(self, edges: Array) -> Masses:
         """Return nothing between them."""
@@ -57,7 +59,7 @@ class Listed(CellLoss):
 
 @dataclass(frozen=True)
 class Off(CellLoss):
-    """Gaussian noise whose masses are off by what they may be, P's to one side and Q's to the other."""
+    """Gaussian noise whose masses are off by all that they may be, P's and Q's to two sides."""
 
     inner: GaussianLoss
     error: float
@@ -91,7 +93,8 @@ def test_evenly_spaced_sums_are_displaced_by_as_many_runs_as_there_are() -> None
 @pytest.mark.parametrize("runs", [1, 7])
 def test_sums_of_atoms_count_what_is_too_light_to_keep(runs: int) -> None:
     light = -70.0
-    found = combinations([(Listed((-1.0, 0.0, 3.0), (-1.0, math.log(-math.expm1(-1.0)), light)), runs)], 1.0)
+    loss = Listed((-1.0, 0.0, 3.0), (-1.0, math.log(-math.expm1(-1.0)), light))
+    found = combinations([(loss, runs)], 1.0)
     assert found is not None
     assert found.size == runs + 1
     truth = math.log(runs) + light + math.log(-math.expm1(2.5 - 3.0))
@@ -107,13 +110,16 @@ def test_sums_of_atoms_hold_those_in_fifty_digits_to_the_last_place() -> None:
             loss = RandomizedResponsePairLoss(own)
             found = combinations([(loss, runs)], float(draw.uniform(0.1, 3.0)))
             assert found is not None
-            at, log_p, _ = loss.atoms()
+            at = loss.atoms().loss
             e = mp.mpf(repr(own))
             # Next to the largest sum, the last place of a sum counts.
             top = sum([mp.mpf(at[-1])] * runs)
-            for epsilon in (float(top) * (1 - 2.0**-51), float(top) * float(draw.uniform(0.0, 0.9))):
+            share = float(draw.uniform(0.0, 0.9))
+            for epsilon in (float(top) * (1 - 2.0**-51), float(top) * share):
                 truth = mp.fsum(
-                    mp.binomial(runs, k) * mp.exp(k * e) / (1 + mp.exp(e)) ** runs
+                    mp.binomial(runs, k)
+                    * mp.exp(k * e)
+                    / (1 + mp.exp(e)) ** runs
                     * max(-mp.expm1(mp.mpf(epsilon) - (2 * k - runs) * e), 0)
                     for k in range(runs + 1)
                 )
@@ -121,9 +127,29 @@ def test_sums_of_atoms_hold_those_in_fifty_digits_to_the_last_place() -> None:
                 assert found.lower(epsilon) <= log_truth <= found.upper(epsilon)
 
 
-@pytest.mark.parametrize("epsilon", [12.0, 20.0])
-def test_a_mean_that_is_off_is_moved_to_the_safe_side(epsilon: float) -> None:
-    inner, tilt, step, error = GaussianLoss(1.3), 12.0, 0.01, 1e-3
+def test_sums_of_masses_that_may_be_off_are_as_much_off() -> None:
+    runs, error = 6, 1e-3
+    chances = (math.log(0.25), math.log(0.75))
+    loss = Listed((-1.0, 1.0), chances, error)
+    truth = runs * chances[1] + math.log(-math.expm1(5.5 - 6.0))
+    for found in (combinations([(loss, runs)], 1.0), convolved(loss, runs, 1.0, most=99)):
+        assert found is not None
+        assert found.upper(5.5) >= truth + runs * error
+        assert found.lower(5.5) <= truth - runs * error
+
+
+def test_sums_read_off_masses_count_their_round_off() -> None:
+    c, step, off = 1.5, 0.01, 0.125
+    at = 0.004 + step * np.arange(512)
+    factor = np.exp(-c * at) * -np.expm1(-at)
+    few = SparseSpectrum(512, 0, np.array([0]), np.array([1.0 + 0j]), off)
+    for one in (few, PointMasses(np.zeros(512), off)):
+        assert one.sum_from(0, 0.004, c, step).error >= float(np.linalg.norm(factor)) * off
+
+
+@pytest.mark.parametrize("error", [1e-4, 1e-3])
+def test_a_mean_that_is_off_is_moved_to_the_safe_side(error: float) -> None:
+    inner, tilt, step, epsilon = GaussianLoss(1.3), 12.0, 0.01, 20.0
 
     def profile(one: TiltedMasses, at: float) -> float:
         points = one.offset + step * (one.first + np.arange(one.weight.size))
@@ -161,7 +187,9 @@ def binomial(own: float, runs: int, epsilon: float) -> float:
     """Return delta of randomized response."""
     share = 1.0 / (1.0 + math.exp(-own))
     return math.fsum(
-        math.comb(runs, k) * share**k * (1.0 - share) ** (runs - k)
+        math.comb(runs, k)
+        * share**k
+        * (1.0 - share) ** (runs - k)
         * max(-math.expm1(epsilon - own * (2 * k - runs)), 0.0)
         for k in range(runs + 1)
     )

@@ -33,5 +33,3 @@ def test_what_counts_is_left_as_it_is() -> None:
     assert NO_TRUNCATION.cgf_estimate(loss, 3.0) == loss.cgf_estimate(3.0)
     terms = truncation.terms([(loss, 10)])
     assert optimal_order(terms, -12.0) == optimal_order([(loss, 10)], -12.0)
-
-

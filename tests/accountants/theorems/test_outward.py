@@ -39,7 +39,8 @@ def drawn(seed: int) -> list[tuple[list[tuple[PrivacyLoss, int]], mpf, float, fl
     """Return losses, the upper end of their K, an order and a size, all at random."""
     draw, found = np.random.default_rng(seed), []
     for _ in range(DRAWS):
-        mid, order, size = (float(10 ** draw.uniform(*ends)) for ends in ((-6, 2), (-2, 4), (-2, 3)))
+        ranges = (-6, 2), (-2, 4), (-2, 3)
+        mid, order, size = (float(10 ** draw.uniform(*ends)) for ends in ranges)
         radius, count = mid * float(draw.choice([0.0, 1e-3])), int(draw.integers(1, 50))
         most = count * (mp.mpf(mid) + radius)
         found.append(([(Known(Ball(mid, radius)), count)], most, order, size))

@@ -43,5 +43,3 @@ def test_no_pair_of_coins_within_the_divergences_costs_more(runs: int) -> None:
             assert hs.delta(plan, epsilon).upper >= truth * (1 - 1e-12)
             if 0.0 < truth < 1.0:
                 assert hs.epsilon(plan, truth).upper >= epsilon * (1 - 1e-9)
-
-

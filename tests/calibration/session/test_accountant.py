@@ -244,5 +244,3 @@ def test_eight_threads_lose_no_run() -> None:
     at_once(work)
     assert len(accountant) == THREADS * 1200
     assert accountant.plan == kinds[0] ** 3200 @ kinds[1] ** 3200 @ kinds[2] ** 3200
-
-

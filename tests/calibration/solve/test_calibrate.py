@@ -629,5 +629,3 @@ def test_whole_epochs_that_the_budget_does_not_cover_are_no_answer() -> None:
         hs.errors.InfeasibleError, match="already at epochs = 1 the plan has epsilon"
     ):
         hs.calibrate(plan, "epochs", hs.ApproxDP(1.2, 1e-5), whole=True)
-
-

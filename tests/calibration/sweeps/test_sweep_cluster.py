@@ -65,5 +65,3 @@ def test_a_file_of_a_cluster_is_that_of_this_process_byte_for_byte(
     for _ in hs.sweep(GRID, hs.calibration.AskEpsilon(PLAN, 1e-5), out=tmp_path / "here.csv"):
         pass
     assert (tmp_path / "cluster.csv").read_bytes() == (tmp_path / "here.csv").read_bytes()
-
-

@@ -127,5 +127,3 @@ def test_the_function_of_several_clients_lies_below_each_ones(batch_size: int) -
 def test_a_view_that_there_is_not_is_refused(view: Any) -> None:
     with pytest.raises(ParameterError, match="view must be one of 'one-client', 'all-clients'"):
         hs.tradeoff(PLAN, view=view)
-
-

@@ -62,5 +62,3 @@ def test_wrong_values_are_named(changes: dict[str, Any], name: str) -> None:
 def test_noise_of_0_shows_everything_and_infinite_noise_nothing() -> None:
     assert hs.epsilon(plan(noise_multiplier=0), 1e-6).upper == math.inf
     assert hs.epsilon(plan(noise_multiplier=math.inf), 1e-6).upper == 0.0
-
-

@@ -262,18 +262,6 @@ def test_plans_at_the_ends(make: Any) -> None:
     assert hs.epsilon(make(noise_multiplier=0.0, sampling="poisson"), 1e-9).upper == math.inf
 
 
-def test_help_and_words_speak_of_clients_and_dp_fedavg() -> None:
-    told = hs.federated.FedSDP.__doc__ or ""
-    assert all(word in told for word in ("DP-FedAvg", "user-level", "takes the place"))
-    words = " ".join(fed_sdp().assumptions)
-    assert "draws exactly 10 of 100 clients, every choice of that many equally likely" in words
-    assert "example" not in words
-    tree = hs.mechanisms.TreeAggregation(10.0, leaves=100)
-    assert "(or client, where clients are protected) contributes to one leaf" in tree.assumptions[0]
-    poisson = fed_sdp(sampling="poisson", noise_multiplier=1.5)
-    assert hs.epsilon(fed_sdp(), 1e-3).upper == pytest.approx(hs.epsilon(poisson, 1e-3).upper)
-
-
 DROPPED = "counts as a change of zero"
 
 
@@ -293,13 +281,6 @@ DROPPED = "counts as a change of zero"
 )
 def test_assumptions_say_what_clients_that_drop_out_change(changes: Any, words: str) -> None:
     assert words in " ".join(fed_sdp(**changes).assumptions)
-
-
-def test_help_says_what_a_lost_share_of_the_noise_costs() -> None:
-    told = " ".join((hs.federated.FedSDP.__doc__ or "").split())
-    assert "With 10 % of equal shares lost, noise 1.5 counts as ``1.5 * sqrt(0.9)``" in told
-    assert f"which is {1.5 * math.sqrt(0.9):.3f}." in told
-    assert "``noise_multiplier = (z**-2 + z_b**-2)**-0.5``" in told
 
 
 @pytest.mark.parametrize("adjacency", ["add-remove", "replace-one"])

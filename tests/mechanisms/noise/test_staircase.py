@@ -91,5 +91,3 @@ def test_a_plan_file_and_the_command_know_it(tmp_path: Path) -> None:
     path.unlink()
     hs.save_plan(Staircase(0.5, 0.25), path)
     assert hs.load_plan(path).plan == Staircase(0.5, 0.25)
-
-

@@ -93,5 +93,3 @@ def test_an_accountant_that_needs_every_run_names_the_sequence() -> None:
     plan = hs.mechanisms.GaussianSequence(tuple(np.linspace(1.0, 2.0, 1000).tolist()), 0.01)
     with pytest.raises(hs.errors.UnsupportedError, match="GaussianSequence"):
         hs.epsilon(plan, 1e-5, accountant="prv")
-
-

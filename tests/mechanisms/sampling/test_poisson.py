@@ -124,5 +124,3 @@ def test_a_batch_out_of_a_stated_number_is_not_drawn_from_a_random_sample(inner:
 )
 def test_the_text_gives_the_inner_mechanism_and_the_sampling(mechanism: Any, text: Any) -> None:
     assert str(mechanism) == text
-
-

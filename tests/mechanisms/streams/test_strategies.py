@@ -246,5 +246,3 @@ def test_a_value_outside_its_domain_is_refused_by_name(name: str, call: Any) -> 
     with pytest.raises(ParameterError) as caught:
         call()
     assert caught.value.name == name
-
-

@@ -375,5 +375,3 @@ def test_a_group_has_what_one_user_with_so_many_examples_costs() -> None:
     assert grown.expanded == step**5 @ hs.Gaussian(3.0)
     with pytest.raises(hs.errors.NoGroupFormError, match="PoissonSubsampledGroup describes"):
         hs.PoissonSubsampled(hs.Gaussian(2.0), 0.01).for_group(3)
-
-

@@ -31,5 +31,3 @@ def test_more_steps_than_can_be_listed_are_refused_by_name(steps: int) -> None:
     with pytest.raises(hs.errors.ParameterError, match=r"^steps must be at most 10,000,000"):
         _ = plan.noise_multipliers
     assert hs.epsilon(plan, 1e-5).upper > 0.0
-
-

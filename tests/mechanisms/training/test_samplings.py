@@ -11,6 +11,8 @@ from hockeystick.mechanisms import Clipping, Sampling, schedules
 from hockeystick.mechanisms.training.samplings import SCHEMES
 
 SIZES = {"examples": 1000, "batch_size": 50, "epochs": 4, "noise_multiplier": 1.5}
+
+
 def plan(**changes: Any) -> hs.DPSGD:
     """Return a plan of 80 steps with some parameters changed."""
     return hs.DPSGD(**{**SIZES, **changes})
@@ -360,5 +362,3 @@ def test_a_plan_with_a_schedule_can_be_changed(name: str) -> None:
     new: dict[str, Any] = {name: 2}
     changed = dataclasses.replace(scheduled, **new)
     assert changed.schedule == scheduled.schedule
-
-

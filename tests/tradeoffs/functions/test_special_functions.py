@@ -56,5 +56,3 @@ def test_it_is_good_to_so_many_units(name: str) -> None:
             assert abs(mp.mpf(float(found)) - truth) <= LIMIT * mp.mpf(2) ** -52 * abs(truth) * (
                 1 + abs(x) if name == "ndtr" else 1
             ), x
-
-

@@ -60,5 +60,3 @@ def test_the_smaller_bound_is_taken() -> None:
 def test_beyond_exponentials_nothing_is_promised() -> None:
     found = ChainProfile(Unknown(), GaussianProfile(0.1), 3)
     assert found.at(np.array([700.0, 1e6])).upper.tolist() == [1.0, 1.0]
-
-

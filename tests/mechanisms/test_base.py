@@ -233,10 +233,21 @@ def test_the_repr_builds_the_same_mechanism_again(mechanism: Any) -> None:
     assert eval(repr(mechanism), names) == mechanism
 
 
-@names
-def test_the_text_is_one_line_without_python_in_it(mechanism: Any) -> None:
-    assert "\n" not in str(mechanism)
-    assert "=" not in str(mechanism)
+TOGETHER = (
+    PoissonSubsampled(Gaussian(2), 1e-6, "zero-out"),
+    PoissonSubsampled(Gaussian(1) @ Gaussian(2), 0.5),
+    PoissonSubsampled(Gaussian(1) ** 3, 0.5),
+    PoissonSubsampled(PoissonSubsampled(Gaussian(1), 0.5), 0.25),
+    Composed((Gaussian(1),) * 1000),
+    (Gaussian(1) @ Gaussian(2)) ** 5,
+    Gaussian(1) @ Gaussian(2) ** 5,
+    DiscreteGaussian(1 / 3, 2),
+)
+
+
+def test_the_texts_are_as_stored() -> None:
+    stored = Path(__file__).with_name("texts.txt").read_text("utf-8").splitlines()
+    assert list(map(str, (*EXAMPLES, *TOGETHER))) == stored
 
 
 @names

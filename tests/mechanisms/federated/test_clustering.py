@@ -43,22 +43,6 @@ def test_a_radius_that_is_no_public_number_is_refused_with_the_reason(radius: An
     assert caught.value.name == "radius"
 
 
-@pytest.mark.parametrize(
-    ("changes", "name"),
-    [
-        ({"noise_multiplier": -1}, "noise_multiplier"),
-        ({"dimension": 0}, "dimension"),
-        ({"dimension": 2.5}, "dimension"),
-        ({"rounds": -1}, "rounds"),
-        ({"rounds": 1.5}, "rounds"),
-    ],
-)
-def test_wrong_values_are_named(changes: dict[str, Any], name: str) -> None:
-    with pytest.raises(hs.errors.ParameterError) as caught:
-        plan(**changes)
-    assert caught.value.name == name
-
-
 def test_noise_of_0_shows_everything_and_infinite_noise_nothing() -> None:
     assert hs.epsilon(plan(noise_multiplier=0), 1e-6).upper == math.inf
     assert hs.epsilon(plan(noise_multiplier=math.inf), 1e-6).upper == 0.0

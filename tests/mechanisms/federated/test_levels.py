@@ -195,51 +195,6 @@ def test_rates_are_exact() -> None:
     assert fed_sdp(clients_per_round=7).participation == Fraction(7, 100)
 
 
-@pytest.mark.parametrize(
-    ("make", "name", "value"),
-    [
-        (make, name, value)
-        for make in (fed_sdp, fed_cdp, fed_alpha_cdp)
-        for name, value in (
-            ("noise_multiplier", -1.0),
-            ("noise_multiplier", math.nan),
-            ("total_clients", 0),
-            ("total_clients", 9),
-            ("clients_per_round", 0),
-            ("clients_per_round", 101),
-            ("clients_per_round", 2.5),
-            ("rounds", -1),
-            ("rounds", math.inf),
-            ("sampling", "shuffle"),
-            ("sampling", None),
-            ("adjacency", "swap"),
-        )
-    ],
-)
-def test_what_is_wrong_is_named(make: Any, name: str, value: Any) -> None:
-    with pytest.raises(hs.errors.ParameterError) as caught:
-        make(**{name: value})
-    assert caught.value.name == ("clients_per_round" if value == 9 else name)
-
-
-@pytest.mark.parametrize("make", [fed_cdp, fed_alpha_cdp])
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("examples_per_client", 0),
-        ("batch_size", 0),
-        ("batch_size", 41),
-        ("local_steps", 0),
-        ("local_steps", 1.5),
-        ("local_steps", True),
-    ],
-)
-def test_what_is_wrong_of_a_client_is_named(make: Any, name: str, value: Any) -> None:
-    with pytest.raises(hs.errors.ParameterError) as caught:
-        make(**{name: value})
-    assert caught.value.name == name
-
-
 def test_a_schedule_is_one_and_has_a_factor_for_each_round() -> None:
     with pytest.raises(hs.errors.ParameterError, match="schedule"):
         fed_alpha_cdp(schedule=0.5)

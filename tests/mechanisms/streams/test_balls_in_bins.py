@@ -1,36 +1,10 @@
 """Balls in bins with correlated noise, as they are described."""
 
-import math
-from typing import Any
 
 import pytest
 
 import hockeystick as hs
 from hockeystick.mechanisms import BallsInBins
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("noise_multiplier", -1.0),
-        ("coefficients", ()),
-        ("coefficients", (1.0, -0.1)),
-        ("coefficients", (math.inf,)),
-        ("rounds", 0),
-        ("bins", 10**4 + 1),
-        ("adjacency", "substitute"),
-    ],
-)
-def test_a_value_outside_its_domain_is_refused_by_name(name: str, value: Any) -> None:
-    fields: dict[str, Any] = {
-        "noise_multiplier": 1.0,
-        "coefficients": (1.0, 0.5),
-        "rounds": 9,
-        "bins": 3,
-    }
-    with pytest.raises(hs.errors.ParameterError) as caught:
-        BallsInBins(**{**fields, name: value})
-    assert caught.value.name == name
 
 
 def test_replaced_examples_are_refused() -> None:

@@ -212,55 +212,6 @@ def test_encoders_and_mechanisms_are_values() -> None:
     assert hs.mechanisms.MatrixFactorization(2.5, two).adjacency is None
 
 
-@pytest.mark.parametrize(
-    ("matrix", "value"),
-    [
-        ("ab", "ab"),
-        (3, 3),
-        ([], []),
-        ([[]], []),
-        ([[1, 2], [3]], None),
-        ([[1.0, math.nan]], None),
-        ([[math.inf]], None),
-        ([[True]], None),
-        ([["1"]], None),
-        ([1, 2], 1),
-    ],
-)
-def test_what_is_no_matrix_is_refused(matrix: Any, value: Any) -> None:
-    with pytest.raises(hs.errors.ParameterError) as caught:
-        hs.mechanisms.Encoder.of_matrix(matrix)
-    assert caught.value.name == "matrix"
-    assert caught.value.allowed.startswith("a matrix of finite numbers")
-    assert value is None or caught.value.value == value
-
-
-NO_ENCODER: Any = [[1.0]]
-
-
-@pytest.mark.parametrize(
-    ("name", "call"),
-    [
-        ("rounds", lambda: hs.mechanisms.Encoder.square_root(0)),
-        ("rounds", lambda: hs.mechanisms.Encoder.toeplitz([1], 10**6 + 1)),
-        ("bands", lambda: hs.mechanisms.Encoder.square_root(5, bands=0)),
-        ("participations", lambda: hs.mechanisms.Encoder.square_root(5, participations=0)),
-        ("separation", lambda: hs.mechanisms.Encoder.square_root(5, separation=1.5)),
-        ("coefficients", lambda: hs.mechanisms.Encoder.toeplitz([], 5)),
-        ("coefficients", lambda: hs.mechanisms.Encoder.toeplitz([math.nan], 5)),
-        ("encoder", lambda: hs.mechanisms.MatrixFactorization(1.0, NO_ENCODER)),
-        (
-            "noise_multiplier",
-            lambda: hs.mechanisms.MatrixFactorization(-1, hs.mechanisms.Encoder.square_root(5)),
-        ),
-    ],
-)
-def test_a_value_outside_its_domain_is_refused_by_name(name: str, call: Any) -> None:
-    with pytest.raises(hs.errors.ParameterError) as caught:
-        call()
-    assert caught.value.name == name
-
-
 def test_columns_are_taken_as_they_are() -> None:
     huge = of_columns([(Fraction(10) ** 200,), (Fraction(1),)], Pattern(2, 1))
     assert huge.least == huge.most == (Fraction(10) ** 200 + 1) ** 2

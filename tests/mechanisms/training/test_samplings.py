@@ -7,7 +7,7 @@ from typing import Any, cast
 import pytest
 
 import hockeystick as hs
-from hockeystick.mechanisms import Clipping, Sampling, schedules
+from hockeystick.mechanisms import Sampling, schedules
 from hockeystick.mechanisms.training.samplings import SCHEMES
 
 SIZES = {"examples": 1000, "batch_size": 50, "epochs": 4, "noise_multiplier": 1.5}
@@ -263,32 +263,6 @@ def test_nothing_is_accounted_under_two_adjacencies() -> None:
     fixed = plan(sampling="fixed-size", adjacency="replace-one")
     with pytest.raises(hs.errors.IncompatibleError, match="add-remove"):
         hs.Composed((fixed, plan()))
-
-
-@pytest.mark.parametrize("sampling", list(Sampling))
-def test_the_assumptions_say_how_batches_are_drawn_and_what_is_clipped(sampling: Sampling) -> None:
-    changes: dict[str, Any] = {"sampling": sampling, "adjacency": "replace-one"}
-    if sampling is Sampling.RANDOM_ALLOCATION:
-        changes["adjacency"] = "zero-out"
-    if sampling is Sampling.FULL_BATCH:
-        changes["batch_size"] = None
-    told = " ".join(plan(**changes).assumptions)
-    word = {
-        Sampling.POISSON: "Poisson sampling",
-        Sampling.FIXED_SIZE: "all sets of 50 of 1,000 examples",
-        Sampling.WITH_REPLACEMENT: "Each of the 50 places",
-        Sampling.SHUFFLE: "shuffled afresh for each epoch",
-        Sampling.RANDOM_ALLOCATION: "one of 20 batches",
-        Sampling.FULL_BATCH: "Every step uses every example once",
-    }[sampling]
-    assert word in told
-    assert "clipped on its own" in told
-
-
-def test_batches_clipped_as_a_whole_say_so() -> None:
-    clipped = plan(clipping=Clipping.BATCH)
-    assert "twice the clipping norm" in clipped.assumptions[4]
-    assert "batch clipping" in str(clipped)
 
 
 def test_groups_cost_as_much_more_as_one_of_them_may_meet_in_a_batch() -> None:

@@ -39,11 +39,7 @@ def point(plan: hs.Mechanism, epsilon: float) -> tuple[float, float]:
         return float(alpha), float(1 - delta(0) - mp.exp(mp.mpf(epsilon)) * alpha)
 
 
-@pytest.mark.parametrize(
-    "plan",
-    [TRAINING, PLANS["mixed"]],
-    ids=PLANS.keys(),
-)
+@pytest.mark.parametrize("plan", [TRAINING, PLANS["mixed"]], ids=PLANS.keys())
 @pytest.mark.parametrize("epsilon", [0.25, 2.5])
 def test_a_point_of_the_curve_lies_within_the_bounds(plan: hs.Mechanism, epsilon: float) -> None:
     f = hs.tradeoff(plan)

@@ -15,10 +15,7 @@ PRINTED: list[tuple[Callable[[], float], str]] = [
     (lambda: t.balle_wang(0.5, epsilon=5), "4.41544347029961926997758165125e-24"),
     (lambda: t.balle_wang(1, delta=1e-5), "4.37717809568122462765011629324"),
     (lambda: t.balle_wang(1, delta=1e-10), "6.54792406686495100581928943696"),
-    (
-        lambda: t.canonne_kamath_steinke(10, 1, epsilon=3),
-        "5.90040620015666167320335816846e-10",
-    ),
+    (lambda: t.canonne_kamath_steinke(10, 1, epsilon=3), "5.90040620015666167320335816846e-10"),
     (lambda: t.mironov(10, 1, epsilon=3), "1.52299797447126284361e-8"),
     (lambda: t.asoodeh(10, 1, epsilon=3), "5.8996780322246956e-10"),
     (lambda: t.canonne_kamath_steinke(2, 0.5, epsilon=0.5), "0.25"),

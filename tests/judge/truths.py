@@ -15,15 +15,7 @@ from functools import lru_cache
 from typing import Any
 
 from tests.judge import epochs, guarantees, noises, samplings, selections
-from tests.judge.cases import (
-    Family,
-    composed,
-    exactly,
-    of_laplace,
-    of_noise,
-    of_terms,
-    repeated,
-)
+from tests.judge.cases import Family, composed, exactly, of_laplace, of_noise, of_terms, repeated
 from tests.judge.profiles import failing, gaussian, listed, mp, number
 
 SAMPLINGS = {**samplings.SAMPLINGS, **epochs.EPOCHS}

@@ -78,11 +78,7 @@ def _sampled() -> Iterator[Case]:
 
 def _federated() -> Iterator[Case]:
     """Federated plans of twenty steps with coins of their own."""
-    clients: dict[str, Any] = {
-        "noise_multiplier": 2.0,
-        "total_clients": 100,
-        "sampling": "poisson",
-    }
+    clients: dict[str, Any] = {"noise_multiplier": 2.0, "total_clients": 100, "sampling": "poisson"}
     local: dict[str, Any] = {
         "clients_per_round": 30,
         "examples_per_client": 10,

@@ -335,18 +335,8 @@ def test_what_a_mechanism_can_be_read_from_is_refused_with_the_call_that_reads_i
 @pytest.mark.parametrize(
     ("make", "given", "named", "said"),
     [
-        (
-            DPSGD,
-            (),
-            {"n": 60_000},
-            r"^DPSGD has no parameter 'n' \(did you mean 'examples'\?\)",
-        ),
-        (
-            DPSGD,
-            (60_000, 256),
-            {},
-            r"^DPSGD takes nothing without a name; got 2 values: write",
-        ),
+        (DPSGD, (), {"n": 60_000}, r"^DPSGD has no parameter 'n' \(did you mean 'examples'\?\)"),
+        (DPSGD, (60_000, 256), {}, r"^DPSGD takes nothing without a name; got 2 values: write"),
         (Gaussian, (), {"sigma": 2}, r"noise_multiplier is sigma over the sensitivity, so 2 at"),
         (Gaussian, (1, 2), {}, r"^Gaussian takes only noise_multiplier; got 2 values: w"),
         (PoissonSubsampled, (), {"q": 0.1}, r"'rate'\?\); it takes inner, rate, adjacency$"),

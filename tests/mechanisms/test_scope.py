@@ -53,11 +53,7 @@ APART = {
         "be seen at the same distance",
     ),
     "colluders": (gopa(HUB), gopa(HUB, colluders=(1,)), "be seen by the same parties"),
-    "outsiders and an insider": (
-        gopa(m.Graph.complete(9)),
-        WALK,
-        "be seen by as many who collude",
-    ),
+    "outsiders and an insider": (gopa(m.Graph.complete(9)), WALK, "be seen by as many who collude"),
     "the worst of two graphs": (gopa(ALONE_0), gopa(ALONE_1), "protect the same party"),
     "the worst at two noises": (gopa(HUB), gopa(HUB, 3.0), "protect the same party"),
     "the worst and one": (gopa(HUB, colluders=(0,)), gossip(2), "protect the same party"),

@@ -449,9 +449,7 @@ def test_infinite_noise_is_no_answer(plan: hs.Mechanism, parameter: str, target:
 
 
 @pytest.mark.parametrize("target", [hs.GDP(1), hs.GDP(math.inf)], ids=str)
-def test_a_plan_without_the_targets_quantity_is_refused_with_the_reason(
-    target: hs.GDP,
-) -> None:
+def test_a_plan_without_the_targets_quantity_is_refused_with_the_reason(target: hs.GDP) -> None:
     with pytest.raises(hs.errors.IncompatibleError, match="is proven to follow from"):
         hs.calibrate(hs.mechanisms.Skellam(9), "variance", target)
 
@@ -576,19 +574,11 @@ SIZES: Final[dict[str, Any]] = {"examples": 60_000, "batch_size": 256}
 @pytest.mark.parametrize(
     ("plan", "fields", "reason"),
     [
-        (
-            hs.DPSGD,
-            {"epoch": 3},
-            "a field of DPSGD must be one of 'noise_multiplier', ",
-        ),
+        (hs.DPSGD, {"epoch": 3}, "a field of DPSGD must be one of 'noise_multiplier', "),
         (hs.DPSGD, SIZES, "epochs or steps must be given"),
         (hs.DPSGD, {**SIZES, "epochs": -1}, "epochs must be a finite number >= 0; got -1"),
         (hs.PoissonSubsampled, {"inner": hs.Gaussian(1)}, "rate must be given beside PoissonSub"),
-        (
-            hs.Gaussian(1),
-            {"epochs": 3},
-            "epochs must be left out beside a plan, which has",
-        ),
+        (hs.Gaussian(1), {"epochs": 3}, "epochs must be left out beside a plan, which has"),
         (
             lambda noise_multiplier: hs.Gaussian(2 * noise_multiplier),
             {},

@@ -110,13 +110,7 @@ def test_a_fault_of_the_question_ends_the_sweep(on: str | None, threads: Executo
         ),
         (
             hs.Approximate(2, quantity="epsilon", accountant="gdp"),
-            {
-                "lower": None,
-                "estimate": 2,
-                "upper": None,
-                "approximation": 2,
-                "accountant": "gdp",
-            },
+            {"lower": None, "estimate": 2, "upper": None, "approximation": 2, "accountant": "gdp"},
         ),
     ],
 )

@@ -1,6 +1,5 @@
 """Gossip averaging: what it takes, what it refuses, and what it says of itself."""
 
-
 import pytest
 
 import hockeystick as hs

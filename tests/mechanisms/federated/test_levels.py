@@ -12,12 +12,7 @@ import pytest
 import hockeystick as hs
 from hockeystick.mechanisms import schedules
 
-CLIENTS = {
-    "noise_multiplier": 3.0,
-    "total_clients": 100,
-    "clients_per_round": 10,
-    "rounds": 8,
-}
+CLIENTS = {"noise_multiplier": 3.0, "total_clients": 100, "clients_per_round": 10, "rounds": 8}
 RECORDS = {**CLIENTS, "examples_per_client": 40, "batch_size": 4, "local_steps": 6}
 
 
@@ -39,10 +34,7 @@ def fed_alpha_cdp(**changes: Any) -> hs.federated.FedAlphaCDP:
 @pytest.mark.parametrize(
     ("changes", "mechanism"),
     [
-        (
-            {"sampling": "poisson"},
-            hs.PoissonSubsampled(hs.Gaussian(3.0), Fraction(1, 10)) ** 8,
-        ),
+        ({"sampling": "poisson"}, hs.PoissonSubsampled(hs.Gaussian(3.0), Fraction(1, 10)) ** 8),
         (
             {"sampling": "poisson", "adjacency": "replace-one"},
             hs.PoissonSubsampled(hs.Gaussian(3.0), Fraction(1, 10), "replace-one") ** 8,
@@ -86,10 +78,7 @@ def fixed(adjacency: str) -> hs.Mechanism:
 @pytest.mark.parametrize(
     ("changes", "mechanism"),
     [
-        (
-            {"sampling": "poisson"},
-            hs.PoissonSubsampled(hs.Gaussian(3.0), Fraction(1, 100)) ** 48,
-        ),
+        ({"sampling": "poisson"}, hs.PoissonSubsampled(hs.Gaussian(3.0), Fraction(1, 100)) ** 48),
         ({}, hs.federated.RevealedRound(fixed("add-remove"), Fraction(1, 10)) ** 8),
         (
             {"adjacency": "zero-out"},

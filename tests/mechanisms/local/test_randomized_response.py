@@ -1,7 +1,5 @@
 """The description of randomized response."""
 
-
-
 from hockeystick.mechanisms import RandomizedResponse
 
 

@@ -1,6 +1,5 @@
 """The description of shuffled reports."""
 
-
 import pytest
 
 import hockeystick as hs

@@ -1,7 +1,5 @@
 """The descriptions of unary encoding and of RAPPOR."""
 
-
-
 from hockeystick.mechanisms import Encoding, UnaryEncoding
 
 

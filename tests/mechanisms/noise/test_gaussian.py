@@ -1,6 +1,5 @@
 """The Gaussian mechanism's description."""
 
-
 import pytest
 
 from hockeystick.errors import ParameterError

@@ -1,7 +1,5 @@
 """The Gaussian mechanism with a random sensitivity: its description."""
 
-
-
 from hockeystick.adjacency import Adjacency
 from hockeystick.mechanisms import GaussianMixture
 

@@ -1,7 +1,5 @@
 """The Laplace mechanism's description."""
 
-
-
 from hockeystick.mechanisms import Laplace
 
 

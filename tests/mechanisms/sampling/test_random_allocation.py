@@ -1,6 +1,5 @@
 """Random allocation: its description."""
 
-
 import pytest
 
 import hockeystick as hs

@@ -1,7 +1,5 @@
 """The description of a selection of partitions."""
 
-
-
 import hockeystick as hs
 
 PartitionSelection = hs.mechanisms.PartitionSelection

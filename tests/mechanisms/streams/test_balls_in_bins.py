@@ -1,6 +1,5 @@
 """Balls in bins with correlated noise, as they are described."""
 
-
 import pytest
 
 import hockeystick as hs

@@ -83,22 +83,10 @@ def test_numbers_of_other_kinds_are_kept_as_python_numbers() -> None:
             "batch_size must be at most the number of examples, 60000; got 60001",
         ),
         ({"examples": None}, "examples must be given where batch_size is; got None"),
-        (
-            {"batch_size": None},
-            "batch_size or rate must be given; got None",
-        ),
-        (
-            {"epochs": None},
-            "epochs or steps must be given; got None",
-        ),
-        (
-            {"batch_size": None, "rate": 1.5},
-            "rate must be a number from 0 to 1; got 1.5",
-        ),
-        (
-            {"batch_size": None, "rate": math.nan},
-            "rate must be a number from 0 to 1; got nan",
-        ),
+        ({"batch_size": None}, "batch_size or rate must be given; got None"),
+        ({"epochs": None}, "epochs or steps must be given; got None"),
+        ({"batch_size": None, "rate": 1.5}, "rate must be a number from 0 to 1; got 1.5"),
+        ({"batch_size": None, "rate": math.nan}, "rate must be a number from 0 to 1; got nan"),
         (
             {"batch_size": None, "rate": 0},
             "rate must be a number from 0 to 1, and above 0 where epochs is given; got 0.0",
@@ -107,10 +95,7 @@ def test_numbers_of_other_kinds_are_kept_as_python_numbers() -> None:
         ({"epochs": math.inf}, "epochs must be a finite number >= 0; got inf"),
         ({"epochs": "60"}, "epochs must be a finite number >= 0; got '60'"),
         ({"epochs": 1e300}, "epochs must be so few that there are at most 10^15 steps; got 1e+300"),
-        (
-            {"epochs": None, "steps": 0.5},
-            "steps must be an integer from 0 to 10^15; got 0.5",
-        ),
+        ({"epochs": None, "steps": 0.5}, "steps must be an integer from 0 to 10^15; got 0.5"),
         (
             {"epochs": None, "steps": 10**15 + 1},
             "steps must be an integer from 0 to 10^15; got 1000000000000001",
@@ -186,10 +171,7 @@ def test_the_steps_are_the_smallest_number_that_covers_the_epochs(
             "steps = ceil(epochs * examples / batch_size) = ceil(60 * 60000 / 256) = 14063: "
             "a partial last step is a whole release",
         ),
-        (
-            {"batch_size": 600},
-            "steps = epochs * examples / batch_size = 60 * 60000 / 600 = 6000",
-        ),
+        ({"batch_size": 600}, "steps = epochs * examples / batch_size = 60 * 60000 / 600 = 6000"),
         (
             {"epochs": 0.1, "examples": 100, "batch_size": 1},
             "steps = epochs * examples / batch_size = 0.1 * 100 / 1 = 10",
@@ -209,10 +191,7 @@ def test_the_steps_are_the_smallest_number_that_covers_the_epochs(
             "steps = ceil(epochs / rate) = ceil(1 / 0.333333) = 4: "
             "a partial last step is a whole release",
         ),
-        (
-            {"epochs": 1, "batch_size": None, "rate": 0.1},
-            "steps = epochs / rate = 1 / 0.1 = 10",
-        ),
+        ({"epochs": 1, "batch_size": None, "rate": 0.1}, "steps = epochs / rate = 1 / 0.1 = 10"),
         (
             {"epochs": 1e-9},
             "steps = ceil(epochs * examples / batch_size) = ceil(1e-09 * 60000 / 256) = 1: "

@@ -30,10 +30,7 @@ def test_every_sampling_has_a_scheme() -> None:
             {"adjacency": "replace-one"},
             hs.PoissonSubsampled(hs.Gaussian(1.5), Fraction(1, 20), "replace-one") ** 80,
         ),
-        (
-            {"clipping": "batch"},
-            hs.PoissonSubsampled(hs.Gaussian(0.75), Fraction(1, 20)) ** 80,
-        ),
+        ({"clipping": "batch"}, hs.PoissonSubsampled(hs.Gaussian(0.75), Fraction(1, 20)) ** 80),
         (
             {"batch_cap": 90},
             hs.mechanisms.TruncatedPoissonSubsampled(hs.Gaussian(1.5), Fraction(1, 20), 90, 1000)
@@ -91,12 +88,7 @@ def test_every_sampling_has_a_scheme() -> None:
             hs.Shuffled(hs.Gaussian(1.5), 21, last_batch="smaller") ** 4,
         ),
         (
-            {
-                "sampling": "shuffle",
-                "adjacency": "zero-out",
-                "examples": 1010,
-                "drop_last": True,
-            },
+            {"sampling": "shuffle", "adjacency": "zero-out", "examples": 1010, "drop_last": True},
             hs.Shuffled(hs.Gaussian(1.5), 20, last_batch="dropped") ** 4,
         ),
         (
@@ -142,10 +134,7 @@ def test_every_sampling_has_a_scheme() -> None:
             },
             hs.PoissonSubsampled(hs.Gaussian(0.75), Fraction(1, 20), "zero-out") ** 80,
         ),
-        (
-            {"sampling": "fixed-size", "batch_size": 1000},
-            hs.Gaussian(1.5) ** 4,
-        ),
+        ({"sampling": "fixed-size", "batch_size": 1000}, hs.Gaussian(1.5) ** 4),
         ({"sampling": "full-batch", "batch_size": None}, hs.Gaussian(1.5) ** 4),
         (
             {"sampling": "full-batch", "batch_size": 1000, "adjacency": "replace-one"},
@@ -182,12 +171,7 @@ def test_a_plan_is_the_mechanism_of_its_sampling(
         # Ragged last batches, and parts of epochs.
         ({"sampling": "random-allocation", "examples": 1010}, r"drop these \(examples = 1000\)"),
         (
-            {
-                "sampling": "shuffle",
-                "adjacency": "zero-out",
-                "examples": 1001,
-                "clipping": "batch",
-            },
+            {"sampling": "shuffle", "adjacency": "zero-out", "examples": 1001, "clipping": "batch"},
             "the last of 1,001 examples in batches of 50 would be alone",
         ),
         ({"drop_last": True}, "sampling 'poisson' has no last batch"),
@@ -211,10 +195,7 @@ def test_a_plan_is_the_mechanism_of_its_sampling(
             {"sampling": "random-allocation", "schedule": schedules.Linear(0.5)},
             "keep the noise for whole epochs of 20 steps",
         ),
-        (
-            {"batch_schedule": schedules.Linear(2.0)},
-            "sampling 'poisson' and the number of steps",
-        ),
+        ({"batch_schedule": schedules.Linear(2.0)}, "sampling 'poisson' and the number of steps"),
         (
             {
                 "batch_schedule": schedules.Linear(2.0),

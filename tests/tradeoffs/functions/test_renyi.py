@@ -27,10 +27,7 @@ def divergence(a: Any, x: Any, y: Any) -> Any:
 
 @pytest.mark.parametrize(
     ("order", "size", "rate", "value"),
-    [
-        (2, 0.5, 0.1, 0.658370294949044948315063),
-        (4, 1, 0.05, 0.7773506488335668365106915),
-    ],
+    [(2, 0.5, 0.1, 0.658370294949044948315063), (4, 1, 0.05, 0.7773506488335668365106915)],
 )
 def test_the_printed_values_come_out(order: float, size: float, rate: float, value: float) -> None:
     f = RenyiTradeOff(RenyiPoints([(order, size)]))

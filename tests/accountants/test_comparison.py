@@ -67,24 +67,6 @@ def test_a_value_is_told_where_it_is_beside_the_truth(value: float, told: str) -
     assert Truth(1.25, 1.25).beside(proven(0.0, value)) == told
 
 
-@pytest.mark.parametrize(
-    ("lower", "estimated", "certified"),
-    [
-        (1.0, "between the proven ends", "best proven"),
-        (1.24999, "between the proven ends", "best proven"),
-        # As far as six digits show it.
-        (1.249999, "the truth", "the truth"),
-    ],
-)
-def test_an_estimate_between_proven_ends_is_not_called_proven(
-    lower: float, estimated: str, certified: str
-) -> None:
-    truth = Truth(lower, 1.25)
-    assert truth.beside(estimate(1.25)) == estimated
-    assert truth.beside(estimate(lower)) == estimated
-    assert truth.beside(proven(lower, 1.25)) == certified
-
-
 def test_other_rows_are_a_table_in_a_notebook_with_proven_ends_rounded_outwards() -> None:
     wide = hs.Certified(0.12345678, 0.2, 0.2000000001, quantity="epsilon", accountant="rdp")
     rows = Rows((Row("rdp", "bound", wide, "", 0.5), *ROWS[1:]))

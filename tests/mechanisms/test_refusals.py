@@ -38,6 +38,11 @@ _RECORDS: Final = _CLIENTS + ", 'examples_per_client': 40, 'batch_size': 4, 'loc
 _SDP: Final = f"f.FedSDP(**{{{_CLIENTS}, 'sampling': 'poisson'}} | {{_}})"
 _CDP: Final = f"f.FedCDP(**{{{_RECORDS}, 'sampling': 'two-stage'}} | {{_}})"
 _ALPHA: Final = _CDP.replace("FedCDP", "FedAlphaCDP")
+_TRAINING: Final = "hs.DPSGD(**{'examples': 60_000, 'batch_size': 256, 'epochs': 60, " + (
+    "'noise_multiplier': 1.1} | {_})"
+)
+_BY_RATE: Final = _TRAINING.replace("256", "None")
+_BY_STEPS: Final = _TRAINING.replace("'epochs': 60", "'epochs': None")
 REFUSED: Final[tuple[tuple[str, str, tuple[str, ...]], ...]] = (
     ("m.PartitionSelection(_, 9)", "noise", ("hs.Exponential(1.)", "hs.Gaussian(2.) ** 2", "2.")),
     (
@@ -183,6 +188,19 @@ REFUSED: Final[tuple[tuple[str, str, tuple[str, ...]], ...]] = (
     ("hs.DiscreteGaussian(1., _)", "sensitivity", ("0", "1.5")),
     ("hs.DiscreteLaplace(1., _)", "sensitivity", ("0", "1.5")),
     ("m.Skellam(1., _)", "sensitivity", ("0", "1.5")),
+    (_TRAINING, "noise_multiplier", ("-1", "None")),
+    (_TRAINING, "examples", ("0", "10**400", "None")),
+    (_TRAINING, "batch_size", ("0", "1.5", "True", "60_001")),
+    (_TRAINING, "epochs", ("-.5", "inf", "'60'", "1e300")),
+    (_TRAINING, "sampling", ("'shuffled'", "None")),
+    (_TRAINING, "adjacency", ("'add/remove'",)),
+    (_TRAINING, "clipping", ("'microbatch'",)),
+    (_TRAINING, "schedule", ("0.5",)),
+    (_TRAINING, "batch_cap", ("0",)),
+    (_TRAINING.replace("{_}", "{'batch_size': _}"), "batch_size or rate", ("None",)),
+    (_TRAINING.replace("{_}", "{'epochs': _}"), "epochs or steps", ("None",)),
+    (_BY_RATE, "rate", ("1.5", "nan", "0")),
+    (_BY_STEPS, "steps", (".5", "10**15 + 1")),
     ("m.Encoder.of(_, 9)", "strategy", ("3", "m.Encoder.square_root(9)")),
     ("m.Encoder.of(m.Toeplitz([1.]), _)", "rounds", ("0", "10**6 + 1")),
     ("m.Encoder.square_root(_)", "rounds", ("0",)),

@@ -92,17 +92,6 @@ def test_a_picture_is_written_by_the_ending_of_its_name(
     assert path.read_bytes().startswith(KINDS[kind])
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_the_same_arguments_give_the_same_bytes(
-    matplotlib: Any, tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    paths = [tmp_path / f"{name}{kind}" for name in "ab"]
-    for path, second in zip(paths, ("1", "999999999"), strict=True):
-        monkeypatch.setenv("SOURCE_DATE_EPOCH", second)
-        plot(G(1), G(2), path=path)
-    assert paths[0].read_bytes() == paths[1].read_bytes()
-
-
 def test_the_lines_are_the_proven_ends_at_every_point(matplotlib: Any) -> None:
     f = Between(G(1.2), G(0.8))
     axes, *_ = plot(f).axes

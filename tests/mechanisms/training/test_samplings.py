@@ -215,25 +215,6 @@ def test_a_mismatch_is_refused_with_the_reason_and_the_way_out(
         plan(**changes)
 
 
-@pytest.mark.parametrize(
-    ("changes", "reason"),
-    [
-        ({"clipping": "microbatch"}, "means of microbatches that are clipped each move a sum"),
-        ({"sampling": "shuffled"}, "does not cover batches drawn in any other way"),
-        ({"schedule": 0.5}, "schedule must be a Schedule, as schedules.Exponential"),
-        ({"batch_cap": 0}, "batch_cap must be an integer from 1"),
-        (
-            {"batch_cap": 9, "examples": None, "batch_size": None, "rate": 0.1},
-            "examples must be given where batch_cap is",
-        ),
-    ],
-    ids=str,
-)
-def test_a_wrong_parameter_is_refused_by_name(changes: dict[str, Any], reason: str) -> None:
-    with pytest.raises(hs.errors.ParameterError, match=reason):
-        plan(**changes)
-
-
 def test_a_sample_that_serves_several_releases_is_refused() -> None:
     both = hs.Gaussian(1.0) @ hs.Laplace(1.0)
     with pytest.raises(hs.errors.UnsupportedError, match="each draws a sample of its own"):

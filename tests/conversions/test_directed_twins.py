@@ -48,6 +48,10 @@ FORMULAS: list[tuple[Callable[[float, float, float], float], Callable[[Any, Any,
             + cks(mp.mpf(1 + float(c)) - 1)
         ),
     ),
+    (
+        lambda c, x, y: t.balle_wang(x, epsilon=y),
+        lambda c, x, y: mp.ncdf(x / 2 - y / x) - mp.exp(y) * mp.ncdf(-x / 2 - y / x),
+    ),
     (lambda c, x, y: t.steinke_rho(x), lambda c, x, y: x * mp.tanh(x / 2)),
     (lambda c, x, y: t.bun_steinke_rho(x), lambda c, x, y: x**2 / 2),
     (_evaluated.up_product, lambda c, x, y: c * x * y),

@@ -147,24 +147,6 @@ def test_a_refused_release_leaves_the_account_as_it_was() -> None:
     assert repr(account) == kept
 
 
-def test_two_parties_would_have_had_a_number_that_holds_for_neither() -> None:
-    # The hub loses 1/s a run and the leaf less: the sum of both is less than the hub's two runs.
-    near, far = gossip(1), gossip(2)
-    both = hs.GDP(hs.convert(near, hs.GDP).mu) @ hs.GDP(hs.convert(far, hs.GDP).mu)
-    assert hs.epsilon(near**2, 1e-5).lower > hs.epsilon(both, 1e-5).upper
-
-
-def test_two_worst_parties_would_have_had_a_lower_end_that_nobody_reaches() -> None:
-    exposed = np.zeros(4)
-    for graph in (ALONE_0, ALONE_1):
-        laplacian = np.diag(np.bincount(graph.pairs.ravel(), minlength=4)).astype(float)
-        for one, other in graph.pairs:
-            laplacian[one, other] = laplacian[other, one] = -1.0
-        exposed += np.diag(np.linalg.inv(0.4**2 * np.eye(4) + 2.0**2 * laplacian))
-    each = [hs.convert(gopa(graph), hs.GDP) for graph in (ALONE_0, ALONE_1)]
-    assert exposed.max() < 0.8 * (each[0].mu ** 2 + each[1].mu ** 2)
-
-
 def test_a_composition_with_a_central_release_is_what_the_observers_see_together() -> None:
     seen = hs.convert(gossip(2), hs.GDP).mu
     both = hs.Gaussian(1 / np.hypot(seen, 1 / 3.0))

@@ -241,12 +241,6 @@ def test_advanced_composition_is_the_closed_form_of_kairouz_oh_and_viswanath() -
     assert back.upper >= 1e-6 * (1 - 1e-14)
 
 
-def test_the_form_of_dwork_rothblum_and_vadhan_is_above() -> None:
-    drv = math.sqrt(60 * math.log(1e6)) * 0.1 + 30 * 0.1 * math.expm1(0.1)
-    assert drv == pytest.approx(3.19462830153979159898, rel=1e-13)
-    assert answer(THIRTY, "advanced", delta=1e-6).upper < drv
-
-
 def test_the_third_form_is_the_least_for_a_large_delta() -> None:
     """B + sqrt(2 V ln(e + sqrt(V)/d)) beats B + sqrt(2 V ln(1/d)) where sqrt(V) is small."""
     plan, delta = PureDP(0.001) ** 100, 1e-4

@@ -206,27 +206,6 @@ def test_plans_at_the_ends(make: Any) -> None:
     assert hs.epsilon(make(noise_multiplier=0.0, sampling="poisson"), 1e-9).upper == math.inf
 
 
-DROPPED = "counts as a change of zero"
-
-
-@pytest.mark.parametrize(
-    ("changes", "words"),
-    [
-        ({"sampling": "poisson"}, "independently with probability at most 0.1: one that drops out"),
-        ({"sampling": "poisson"}, "even because of its own data, only lowers its own"),
-        ({"sampling": "fixed-size"}, f"or because of its own data, {DROPPED}, as long as no other"),
-        (
-            {"sampling": "revealed", "adjacency": "zero-out"},
-            f"drops out, though not because of its data, {DROPPED}, as long as no other",
-        ),
-        ({"clients_per_round": 100}, f"not because of its data where that is seen, {DROPPED}"),
-        ({}, "one that drops out takes its share away: the shares that arrive must make up all"),
-    ],
-)
-def test_assumptions_say_what_clients_that_drop_out_change(changes: Any, words: str) -> None:
-    assert words in " ".join(fed_sdp(**changes).assumptions)
-
-
 @pytest.mark.parametrize("adjacency", ["add-remove", "replace-one"])
 @pytest.mark.parametrize("epsilon", [0.02, 0.3, 1.0])
 def test_clients_may_drop_out_because_of_their_own_data(adjacency: str, epsilon: float) -> None:

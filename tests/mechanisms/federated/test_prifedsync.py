@@ -59,10 +59,3 @@ def test_two_federations_of_as_many_clients_have_the_same_ones_in_one_order() ->
     assert (found.lower, found.upper) == (either[0].lower, either[0].upper)
     alike = hs.federated.PriFedSync(clients=LOCAL, rounds=2)
     assert not any("Another federation" in text for text in alike.assumptions)
-
-
-def test_what_must_hold_says_that_the_rate_is_not_counted() -> None:
-    last = hs.federated.PriFedSync(clients=LOCAL, rounds=93, client_rate=0.5).assumptions[-1]
-    assert "drawn in each with probability 0.5" in last
-    told = "its lower end too, is for one that is drawn in all of them, which is the worst that may"
-    assert told in last

@@ -6,12 +6,6 @@ import hockeystick as hs
 from hockeystick.mechanisms import ShuffledReports
 
 
-def test_its_assumptions_name_the_users_and_the_shuffler() -> None:
-    said = " ".join(ShuffledReports(hs.PureDP(1.0), 1000).assumptions)
-    for words in ("1,000 users", "permutes", "value of one example"):
-        assert words in said
-
-
 def test_a_release_for_data_sets_is_no_randomizer() -> None:
     with pytest.raises(hs.errors.IncompatibleError, match="each person randomizes"):
         ShuffledReports(hs.PoissonSubsampled(hs.Gaussian(1.0), 0.1), 100)

@@ -34,15 +34,6 @@ def test_a_sample_serves_all_the_queries() -> None:
     assert hs.epsilon(joint, 1e-5).lower > 1.001 * hs.epsilon(apart, 1e-5).upper
 
 
-def test_what_one_record_is_is_said_where_clients_are_sampled() -> None:
-    step = hs.PoissonSubsampled(hs.mechanisms.JointGaussian((1.0, 7.2)), rate=0.01)
-    *_, noise, _ = hs.epsilon(step**10, 1e-5).assumptions
-    assert noise.endswith(
-        "are 1, 7.2 times the queries' own L2 sensitivities to one record: an example, or a client "
-        "with all its data where the queries add up what clients send."
-    )
-
-
 def test_queries_at_the_ends() -> None:
     assert hs.epsilon(hs.mechanisms.JointGaussian((2.0, math.inf)), 1e-5).upper == pytest.approx(
         hs.epsilon(hs.Gaussian(2.0), 1e-5).upper, rel=1e-15

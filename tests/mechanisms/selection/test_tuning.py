@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-import hockeystick as hs
-from hockeystick.mechanisms.selection.tuning import Binomial, Poisson, TruncatedNegativeBinomial
+from hockeystick.mechanisms.selection.tuning import TruncatedNegativeBinomial
 from hockeystick.numerics.multiprecision import mp
 
 SHAPES = [-0.9, -0.5, 0.0, 1e-9, 0.5, 1.0, 2.5]
@@ -51,17 +50,3 @@ def test_the_geometric_distribution_stops_after_each_run_with_the_same_chance() 
 def test_means_beyond_floats_are_infinite_and_those_of_the_tiniest_gammas_are_not() -> None:
     assert TruncatedNegativeBinomial(1.0, 5e-324).expected == math.inf
     assert TruncatedNegativeBinomial(-0.9, 1e-320).expected == pytest.approx(0.9e32, rel=2e-3)
-
-
-def test_the_assumptions_name_what_the_theorems_need() -> None:
-    run = hs.DPSGD(noise_multiplier=1.0, rate=0.1, steps=10) @ hs.Laplace(3.0) ** 2
-    said = " ".join(hs.mechanisms.RandomStopping(run, Poisson(10)).assumptions)
-    for part in run.parts:
-        assert part.assumptions == () or part.assumptions[0] in said
-    assert "scale is 3 times" in said
-    assert "a fixed output is released" in said
-    assert "whatever the score reads from the data is part of the run" in said
-    for words in ("8 trials with probability 0.25", "a fixed output is released"):
-        assert words in " ".join(Binomial(8, 0.25).assumptions)
-    least_one = hs.mechanisms.RandomStopping(run, TruncatedNegativeBinomial(1, 0.1)).assumptions
-    assert not any("no run at all" in text for text in least_one)

@@ -189,44 +189,6 @@ def test_far_more_participations_than_fit_are_those_that_fit() -> None:
     )
 
 
-def test_encoders_and_mechanisms_are_values() -> None:
-    one = hs.mechanisms.Encoder.of_matrix([[1.0, 0.0], [1.0, 1.0]])
-    same = hs.mechanisms.Encoder.of_matrix(np.array([[1, 0], [1, 1]]))
-    assert one == same
-    assert hash(hs.mechanisms.MatrixFactorization(1, one)) == hash(
-        hs.mechanisms.MatrixFactorization(1.0, same)
-    )
-    assert repr(one) == "Encoder(words='matrix', rounds=2, participations=1, separation=1)"
-    two = hs.mechanisms.Encoder.square_root(64, participations=4, separation=16)
-    assert str(hs.mechanisms.MatrixFactorization(2.5, two)) == (
-        "matrix factorization (noise multiplier 2.5, square root, 64 rounds, "
-        "4 participations, 16 rounds apart)"
-    )
-    assert "at most 4 rounds" in hs.mechanisms.MatrixFactorization(2.5, two).assumptions[1]
-    near = hs.mechanisms.Encoder.square_root(64, participations=4)
-    assert str(near).endswith("4 participations, 1 round apart")
-    told = hs.mechanisms.MatrixFactorization(2.5, near).assumptions[1]
-    assert "in at most 4 rounds, any two of them at least 1 round apart" in told
-    told = hs.mechanisms.MatrixFactorization(2.5, one).assumptions[1]
-    assert "in at most 1 round, whatever the data are" in told
-    assert hs.mechanisms.MatrixFactorization(2.5, two).adjacency is None
-
-
 def test_columns_are_taken_as_they_are() -> None:
     huge = of_columns([(Fraction(10) ** 200,), (Fraction(1),)], Pattern(2, 1))
     assert huge.least == huge.most == (Fraction(10) ** 200 + 1) ** 2
-
-
-@pytest.mark.parametrize(
-    "mechanism",
-    [
-        hs.mechanisms.MatrixFactorization(2.0, hs.mechanisms.Encoder.square_root(10)),
-        hs.mechanisms.TreeAggregation(2.0, leaves=10),
-    ],
-    ids=["matrix-factorization", "tree-aggregation"],
-)
-def test_noise_is_said_to_be_over_twice_the_clipping_norm_where_one_is_replaced(
-    mechanism: hs.mechanisms.Mechanism,
-) -> None:
-    noise = next(words for words in mechanism.assumptions if "standard deviation" in words)
-    assert "twice that where" in noise

@@ -198,17 +198,3 @@ def test_numbers_are_kept_exactly() -> None:
     short: Any = np.float32(0.1)
     assert Toeplitz([1, third, short]).coefficients == (1.0, third, float(short))
     assert Toeplitz([10**400]).diagonals(3) == [Fraction(10**400)]
-
-
-@pytest.mark.parametrize(
-    ("strategy", "words"),
-    [
-        (BLT, "buffered Toeplitz matrix with 3 buffers, 9 rounds"),
-        (BISR, "inverse of 4 bands, 9 rounds"),
-        (SquareRoot(9), "square root, 9 rounds"),
-        (SquareRoot(2), "square root in 2 bands, 9 rounds"),
-        (Toeplitz([1]), "Toeplitz matrix, 9 rounds"),
-    ],
-)
-def test_words_say_what_it_is(strategy: Strategy, words: str) -> None:
-    assert str(Encoder.of(strategy, 9)) == words

@@ -39,27 +39,3 @@ def test_numbers_mean_their_decimals() -> None:
     assert run.moves_across == 7000
     assert make(1, 10, **NUMBERS).moves_across is None
     assert make(1, 10, gradient_bound=1, **NUMBERS).moves_across is None
-
-
-def test_the_conditions_are_said() -> None:
-    run = make(2, 10, batch_size=30, diameter=3, gradient_bound=0.5, convexity=0.25, **NUMBERS)
-    told = " ".join(run.assumptions)
-    for words in (
-        "a convex set of diameter at most 3",
-        "the divisor 30 is public",
-        "is 0.25-strongly convex and 5-smooth on both data sets",
-        "Clipping the gradients of a loss destroys that",
-        "norm at most 0.5 wherever it is evaluated",
-        "2 times 0.5 in each coordinate",
-        "cut into 4 batches without looking at them",
-        "no checkpoint, no early stopping",
-    ):
-        assert words in told
-    assert "there is no projection" in " ".join(make(2, 10, **NUMBERS).assumptions)
-
-
-def test_random_batches_are_said_to_be_drawn_afresh_and_secret() -> None:
-    run = make(2, 10, batch_size=30, batches="fixed-size", **NUMBERS)
-    assert (run.period, run.rate) == (1, Fraction(3, 10))
-    assert "drawn afresh and kept secret" in " ".join(run.assumptions)
-    assert "fixed-size 30 of 100" in str(run)

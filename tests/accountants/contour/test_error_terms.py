@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,8 @@ import pytest
 
 from hockeystick.accountants.contour._integral import Integral, integrate, rules_for
 from hockeystick.accountants.contour._line import ContourTarget, choose_contour
+from hockeystick.accountants.contour._smoothed import _smoothed
+from hockeystick.accountants.contour._tail_and_bulk import TailAndBulk
 from hockeystick.accountants.orders import saddle
 from hockeystick.numerics.multiprecision import mp
 from hockeystick.privacy_loss import AnalyticLoss, GaussianLoss
@@ -67,3 +69,21 @@ def test_aliases_are_bounded_by_the_upper_end_of_k(off: float) -> None:
     ):
         assert k >= WHOLE.cgf_estimate(order).value * (1.0 - 1e-14)
         assert k >= exact.midpoint
+
+
+@pytest.mark.parametrize("log_bulk", [-3.0, -9.0])
+def test_outcomes_without_a_large_loss_are_added_to_the_upper_end(log_bulk: float) -> None:
+    found = made(12.0)
+    beside = replace(found, tails=TailAndBulk((), 1.0, log_bulk))
+    scale, lower, estimate, upper, _ = beside.delta(EPSILON)
+    more = math.exp(log_bulk - EPSILON - 2.0 * math.log(2.0) - scale)
+    assert (lower, estimate) == found.delta(EPSILON)[1:3]
+    assert upper - found.delta(EPSILON).upper >= more * (1.0 - 1e-12)
+
+
+@pytest.mark.parametrize("error", [1.0, 0.1, 1e-3])
+def test_what_is_smoothed_has_a_remainder(error: float) -> None:
+    pair = _smoothed(TERMS, EPSILON, float(mp.log(WHOLE.delta(mp.mpf(EPSILON)))), error)
+    assert pair is not None
+    for epsilon in np.linspace(0.5, 5.0, 19).tolist():
+        assert pair.lower(epsilon) <= mp.log(WHOLE.delta(mp.mpf(epsilon))) <= pair.upper(epsilon)

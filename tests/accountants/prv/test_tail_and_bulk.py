@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from decimal import Decimal, localcontext
 
 import numpy as np
@@ -227,3 +228,28 @@ def test_large_losses_are_rare_and_not_far_below_epsilon() -> None:
         assert 0.0 < found.tilt <= 1.0 / 0.2 / 0.01868
         assert found.threshold is not None
         assert 0.2 * 0.01868 < found.threshold < 0.01868
+
+
+@pytest.mark.parametrize("side", [1.0, -1.0])
+@pytest.mark.parametrize("part", [slice(None, LARGE), slice(LARGE, None)], ids=["bulk", "tail"])
+def test_errors_of_either_part_change_the_mass_by_no_more_than_is_said(
+    part: slice, side: float
+) -> None:
+    runs, off = 7, 1e-4
+    one = weights(1, 0.2)
+    offs = np.zeros(60)
+    offs[part] = off
+    moved = replace(one, weight=one.weight + side * offs)
+    masses = [
+        float(each.weight.sum()) ** runs - float(each.weight[:LARGE].sum()) ** runs
+        for each in (one, moved)
+    ]
+    allowed = absolute_error_of_large(split_masses([(replace(one, absolute_errors=offs), runs)]))
+    assert 0.1 * allowed < abs(masses[1] - masses[0]) <= allowed
+
+
+def test_what_cannot_be_composed_is_bounded_by_chernoff_alone() -> None:
+    parts = split_masses([(weights(3, 1e-3), 4)])
+    bulk = Bulk(parts, STEP, 2.0, lambda masses, order: None)
+    assert bulk.upper(0.3, -math.inf) >= math.log(contribution(parts, 2.0, 0.3))
+    assert bulk.lower(0.3, -math.inf) == -math.inf

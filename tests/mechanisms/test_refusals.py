@@ -230,7 +230,7 @@ def _calls() -> Iterator[tuple[str, str]]:
     for made, name, values in REFUSED:
         for value in values:
             filled = f"{{'{name}': {value}}}" if "{_}" in made else value
-            yield re.sub(r"(?<!\w)(\{_\}|_)(?!\w)", lambda _, by=filled: by, made), name
+            yield filled.join(re.split(r"(?<!\w)(?:\{_\}|_)(?!\w)", made)), name
 
 
 @pytest.mark.parametrize(("call", "name"), list(_calls()))

@@ -45,7 +45,8 @@ def made(accuracy: float, off: float = 0.0, side: float = 1.0) -> Integral:
     assert line is not None
     rules = rules_for(TERMS, line, target)
     assert rules is not None
-    return integrate(TERMS, line, [Off(one, off, side) for one in rules] if off else rules)
+    wrong: Any = [Off(one, off, side) for one in rules]
+    return integrate(TERMS, line, wrong if off else rules)
 
 
 @pytest.mark.parametrize("off", [0.0, 1e-6, 1e-3, 0.05])

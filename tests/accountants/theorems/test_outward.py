@@ -11,7 +11,7 @@ from hockeystick.accountants.theorems.rdp import _epsilon_upper, _log_delta_uppe
 from hockeystick.accountants.theorems.zcdp import ZeroConcentrated
 from hockeystick.numerics import Ball
 from hockeystick.numerics.multiprecision import mp, mpf
-from hockeystick.privacy_loss import ConcentratedLoss, GaussianLoss, PrivacyLoss
+from hockeystick.privacy_loss import ConcentratedLoss, GaussianLoss, PrivacyLoss, Terms
 from hockeystick.privacy_loss.bounds.cks_factor import log_cks_factor
 from hockeystick.privacy_loss.core.base import CGFEstimate
 from hockeystick.privacy_loss.core.terms import sum_of_bounds
@@ -35,15 +35,16 @@ class Known(PrivacyLoss):
         return self.k
 
 
-def drawn(seed: int) -> list[tuple[list[tuple[PrivacyLoss, int]], mpf, float, float]]:
+def drawn(seed: int) -> list[tuple[Terms, mpf, float, float]]:
     """Return losses, the upper end of their K, an order and a size, all at random."""
-    draw, found = np.random.default_rng(seed), []
+    draw = np.random.default_rng(seed)
+    found: list[tuple[Terms, mpf, float, float]] = []
     for _ in range(DRAWS):
         ranges = (-6, 2), (-2, 4), (-2, 3)
         mid, order, size = (float(10 ** draw.uniform(*ends)) for ends in ranges)
         radius, count = mid * float(draw.choice([0.0, 1e-3])), int(draw.integers(1, 50))
         most = count * (mp.mpf(mid) + radius)
-        found.append(([(Known(Ball(mid, radius)), count)], most, order, size))
+        found.append((((Known(Ball(mid, radius)), count),), most, order, size))
     return found
 
 
@@ -73,7 +74,7 @@ def test_sums_of_moments_are_upper_ends() -> None:
 def test_the_moments_accountant_rounds_up() -> None:
     draw = np.random.default_rng(4)
     with mp.workdps(50):
-        for _ in range(5):
+        for _ in range(25):
             mu, size = float(10 ** draw.uniform(-6, 0)), float(10 ** draw.uniform(-3, 1))
             terms = ((GaussianLoss(1.0 / mu), 3),)
             own = mp.mpf(terms[0][0].mu)

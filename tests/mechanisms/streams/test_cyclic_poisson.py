@@ -1,6 +1,5 @@
 """Cyclic Poisson samples of banded encoders, as they are described."""
 
-
 import pytest
 
 import hockeystick as hs

@@ -15,7 +15,7 @@ from hockeystick.numerics import Ball, decimal, least_reading
 from hockeystick.numerics.multiprecision import mp
 from hockeystick.privacy_loss import PrivacyLoss, RandomizedResponseLoss
 from hockeystick.privacy_loss.core.base import CGFEstimate
-from hockeystick.tradeoffs.rounding import down, up
+from hockeystick.tradeoffs.rounding import down, least_epsilon, up
 
 DRAWS = 60
 
@@ -174,3 +174,12 @@ def test_directed_rounding_is_to_the_next_float() -> None:
             assert down(value) <= value <= up(value)
             assert up(value) <= math.nextafter(math.nextafter(float(value), 2.0), 2.0)
             assert down(value) >= math.nextafter(math.nextafter(float(value), -1.0), -1.0)
+
+
+def test_the_epsilon_of_a_delta_meets_both_of_its_readings() -> None:
+    with mp.workdps(50):
+        for delta in np.random.default_rng(9).uniform(0.1, 0.9, 200).tolist():
+            estimate = float(1 / mp.mpf(delta) - 1)
+            found = least_epsilon(lambda e: 1 / (1 + e), delta, estimate)
+            assert 1 / (1 + Fraction(found)) <= least_reading(delta)
+            assert found == pytest.approx(estimate, rel=1e-14)

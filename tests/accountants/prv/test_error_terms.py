@@ -147,9 +147,10 @@ def test_sums_read_off_masses_count_their_round_off() -> None:
         assert one.sum_from(0, 0.004, c, step).error >= float(np.linalg.norm(factor)) * off
 
 
-@pytest.mark.parametrize("error", [5e-5, 1e-3])
-def test_a_mean_that_is_off_is_moved_to_the_safe_side(error: float) -> None:
-    inner, tilt, step, epsilon = GaussianLoss(1.3), 12.0, 0.002, 20.0
+@pytest.mark.parametrize("error", [2.5e-4, 1e-3])
+@pytest.mark.parametrize("side", [-1.0, 1.0])
+def test_a_mean_that_is_off_is_moved_to_the_safe_side(side: float, error: float) -> None:
+    inner, tilt, step, epsilon = GaussianLoss(1.3), 12.0, 0.01, 20.0
 
     def profile(one: TiltedMasses, at: float) -> float:
         points = one.offset + step * (one.first + np.arange(one.weight.size))
@@ -157,13 +158,12 @@ def test_a_mean_that_is_off_is_moved_to_the_safe_side(error: float) -> None:
         return float(masses @ np.maximum(-np.expm1(at - points), 0.0)) + one.infinity_mass
 
     truth = float(inner.delta(mp.mpf(epsilon)))
-    for side in (-1.0, 1.0):
-        loss = Off(inner, error, side)
-        grid = LossOnLattice(loss, cover(inner, 0.0, step, tilt, (-300.0, -600.0)))
-        up, low = dominating_masses(grid, tilt), dominated_masses(grid, tilt)
-        assert profile(up, epsilon - up.displacement) * math.exp(error) >= truth
-        assert profile(low, epsilon + low.displacement) * math.exp(-error) <= truth
-        assert up.relative_error >= error
+    loss = Off(inner, error, side)
+    grid = LossOnLattice(loss, cover(inner, 0.0, step, tilt, (-300.0, -600.0)))
+    up, low = dominating_masses(grid, tilt), dominated_masses(grid, tilt)
+    assert profile(up, epsilon - up.displacement) * math.exp(error) >= truth
+    assert profile(low, epsilon + low.displacement) * math.exp(-error) <= truth
+    assert up.relative_error >= error
 
 
 def test_the_errors_of_all_runs_are_added_up() -> None:

@@ -46,10 +46,7 @@ def holds(answer: Any, truth: str) -> bool:
 
 @pytest.mark.parametrize(
     ("epsilon", "noise", "delta"),
-    [
-        (1, 1.0, "0.126936737506643945800829624758"),
-        (5, 2.0, "4.41544347029961926997758165125e-24"),
-    ],
+    [(1, 1.0, "0.126936737506643945800829624758"), (5, 2.0, "4.41544347029961926997758165125e-24")],
 )
 def test_the_gaussian_profile_has_its_closed_form(epsilon: float, noise: float, delta: str) -> None:
     for accountant in ("closed-form", "contour"):
@@ -190,11 +187,7 @@ def test_digits_meet_a_30_digit_delta() -> None:
     assert answer.relative_width <= 1e-29
 
 
-@pytest.mark.parametrize(
-    "case",
-    WORST,
-    ids=name_of,
-)
+@pytest.mark.parametrize("case", WORST, ids=name_of)
 def test_digits_meet_the_20_digits_of_the_reference(case: dict[str, Any]) -> None:
     answer = certified(hs.epsilon(plan_of(case), float(case["delta"]), digits=20))
     assert answer.relative_width <= 1e-18
@@ -231,10 +224,7 @@ def test_the_central_limit_is_below_the_truth_by_as_much_as_published(
 @pytest.mark.parametrize("below", [1e-3, 1e-9, 1e-15, -1e-10])
 @pytest.mark.parametrize(
     "plan",
-    [
-        hs.PoissonSubsampled(hs.Gaussian(2.0), 0.5) ** 30 @ hs.Gaussian(1.5),
-        hs.Gaussian(1.5),
-    ],
+    [hs.PoissonSubsampled(hs.Gaussian(2.0), 0.5) ** 30 @ hs.Gaussian(1.5), hs.Gaussian(1.5)],
     ids=["contour", "closed-form"],
 )
 def test_digits_near_an_epsilon_of_0_are_digits_of_epsilon(plan: Any, below: float) -> None:

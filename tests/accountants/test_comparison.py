@@ -67,44 +67,6 @@ def test_a_value_is_told_where_it_is_beside_the_truth(value: float, told: str) -
     assert Truth(1.25, 1.25).beside(proven(0.0, value)) == told
 
 
-@pytest.mark.parametrize(
-    ("lower", "estimated", "certified"),
-    [
-        (1.0, "between the proven ends", "best proven"),
-        (1.24999, "between the proven ends", "best proven"),
-        # As far as six digits show it.
-        (1.249999, "the truth", "the truth"),
-    ],
-)
-def test_an_estimate_between_proven_ends_is_not_called_proven(
-    lower: float, estimated: str, certified: str
-) -> None:
-    truth = Truth(lower, 1.25)
-    assert truth.beside(estimate(1.25)) == estimated
-    assert truth.beside(estimate(lower)) == estimated
-    assert truth.beside(proven(lower, 1.25)) == certified
-
-
-@pytest.mark.parametrize(
-    ("plan", "kind"),
-    [
-        (hs.mechanisms.Exponential(0.5), "exact"),
-        (hs.mechanisms.Exponential(0.5) ** 3, "bound"),
-        (hs.mechanisms.Exponential(0.5) ** 30, "bound"),
-        (hs.Gaussian(2) ** 30, "exact"),
-    ],
-)
-def test_a_proven_interval_is_called_exact_only_where_it_is_narrow(
-    plan: hs.Mechanism, kind: str
-) -> None:
-    rows = {row.accountant: row for row in hs.compare(plan, delta=1e-6)}
-    answer = rows["prv"].answer
-    assert isinstance(answer, hs.Certified)
-    assert (rows["prv"].kind, answer.relative_width > 0.01) == (kind, kind == "bound")
-    # An accountant without an answer has the kind of those that it gives.
-    assert (rows["selection"].answer, rows["selection"].kind) == (None, "exact")
-
-
 def test_other_rows_are_a_table_in_a_notebook_with_proven_ends_rounded_outwards() -> None:
     wide = hs.Certified(0.12345678, 0.2, 0.2000000001, quantity="epsilon", accountant="rdp")
     rows = Rows((Row("rdp", "bound", wide, "", 0.5), *ROWS[1:]))
@@ -160,17 +122,3 @@ def test_pandas_takes_what_is_known() -> None:
     grid = {"epochs": [1, 2]}
     swept = pandas.DataFrame(hs.sweep(grid, hs.calibration.AskEpsilon(plan, delta=1e-5)))
     assert swept["upper"].is_monotonic_increasing
-
-
-def test_a_comparison_shows_what_answers_first_beside_the_truth_and_names_the_tightest() -> None:
-    rows = hs.compare(hs.Gaussian(2), 1e-5)
-    assert rows.tightest is rows[0]
-    lines = str(rows).splitlines()
-    last = [line.split()[0] for line in lines[-4:]]
-    assert last == [row.accountant for row in rows if row.answer is None]
-    assert next(line for line in lines if line.startswith("rdp ")).split()[3:5] == [
-        "1.087",
-        "times",
-    ]
-    with pytest.raises(hs.errors.ParameterError, match="they are swapped"):
-        hs.compare(1e-5, hs.Gaussian(2))  # type: ignore[arg-type]

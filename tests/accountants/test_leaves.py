@@ -126,13 +126,6 @@ def test_every_accountant_that_applies_to_a_mechanism_answers(name: str) -> None
 
 
 @each_sampled
-def test_every_accountant_that_applies_to_a_sample_answers(
-    inner: hs.Mechanism, missing: set[str]
-) -> None:
-    assert refusing(hs.PoissonSubsampled(inner, 0.1) ** RUNS) == NARROW | missing
-
-
-@each_sampled
 def test_the_accountants_of_a_sample_do_not_contradict_each_other(
     inner: hs.Mechanism, missing: set[str]
 ) -> None:

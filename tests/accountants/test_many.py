@@ -39,13 +39,6 @@ def test_several_answers_agree_with_those_asked_alone(plan: hs.Mechanism, quanti
         assert (one.accountant, one.assumptions) == (alone.accountant, alone.assumptions)
 
 
-@pytest.mark.parametrize("inner", [hs.Laplace(1.0), hs.Gaussian(0.01)], ids=str)
-def test_plans_without_a_contour_are_answered_one_by_one(inner: hs.Mechanism) -> None:
-    plan = hs.PoissonSubsampled(inner, 0.1) ** 3
-    deltas = [1e-2, 1e-3]
-    assert hs.epsilon(plan, deltas) == tuple(hs.epsilon(plan, delta) for delta in deltas)
-
-
 def test_the_answers_to_many_hold_those_in_arbitrary_precision() -> None:
     deltas = np.logspace(-14, -2, 50)
     answers = hs.epsilon(PLANS[0], deltas)
@@ -82,22 +75,6 @@ def test_deltas_at_any_distances_are_found_by_few_integrals(count: int) -> None:
     some = 10.0 ** rng.uniform(-9.0, -1.5, count)
     deltas = [*some, math.nextafter(some[0], 1.0), *(some[1] * np.array([1.0 + 1e-9, 1.0 + 1e-4]))]
     assert set(ACCOUNTANTS["contour"].many(composition, "epsilon", deltas)) == set(deltas)
-
-
-def test_delta_at_many_epsilons_holds_that_in_arbitrary_precision() -> None:
-    epsilons = np.linspace(0.05, 5.0, 40)
-    answers = hs.delta(PLANS[0], epsilons)
-    for epsilon, answer in list(zip(epsilons.tolist(), answers, strict=True))[::19]:
-        exact = hs.delta(PLANS[0], epsilon, digits=20)
-        assert answer.lower <= exact.upper
-        assert exact.lower <= answer.upper
-
-
-def test_other_accountants_answer_one_by_one() -> None:
-    for name in ("rdp", "gdp", "prv"):
-        several = hs.epsilon(PLANS[0], [1e-5, 1e-7], accountant=name)
-        alone = tuple(hs.epsilon(PLANS[0], delta, accountant=name) for delta in (1e-5, 1e-7))
-        assert several == alone
 
 
 @pytest.mark.parametrize("deltas", [[], [1e-5, 2.0], ["a"], np.ones((2, 2)), "1e-5", [math.nan]])

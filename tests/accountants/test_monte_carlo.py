@@ -27,15 +27,6 @@ def test_a_bound_is_closely_above_the_integral(
     assert truth <= found <= 1.05 * truth
 
 
-def test_a_tiny_delta_takes_no_more_samples() -> None:
-    plan = BallsInBins(3.0, (1.0, 0.6), 4, bins=2)
-    with mp.workdps(25):
-        truth = float(two_bins(gram((1.0, 0.6), 4, 2), 3.0, 3.0, removing=True))
-    assert truth < 1e-6
-    found = monte_carlo_delta(plan, 3.0, samples=20_000, seed=2).value
-    assert truth <= found <= 1.5 * truth
-
-
 def test_fewer_bounds_miss_than_the_confidence_allows() -> None:
     plan = BallsInBins(1.5, (1.0, 0.6), 4, bins=2)
     with mp.workdps(20):

@@ -57,14 +57,6 @@ def test_many_digits_are_those_of_the_worst_part() -> None:
     assert found.upper == hs.epsilon(WIDE, 1e-5, digits=30).upper
 
 
-def test_a_split_of_one_name_is_one_split() -> None:
-    first = hs.Parallel((hs.Gaussian(1.0), hs.Gaussian(9.0)), "site")
-    second = hs.Parallel((hs.Gaussian(8.0), hs.Gaussian(2.0)), "site")
-    together = [hs.Gaussian(1.0) @ hs.Gaussian(8.0), hs.Gaussian(9.0) @ hs.Gaussian(2.0)]
-    found = hs.epsilon(first @ second, 1e-5)
-    assert found.upper == max(hs.epsilon(one, 1e-5).upper for one in together)
-
-
 def test_splits_of_different_names_may_meet_in_any_way() -> None:
     noises = (1.0, 9.0), (8.0, 2.0)
     first, second = (
@@ -75,17 +67,6 @@ def test_splits_of_different_names_may_meet_in_any_way() -> None:
     each = [hs.Gaussian(a) @ hs.Gaussian(b) ** 3 for a, b in itertools.product(*noises)]
     assert found.upper == max(hs.epsilon(one, 1e-5).upper for one in each)
     assert len(composition_of(first @ second**3, "test").branches) == 4
-
-
-def test_a_split_may_hold_another() -> None:
-    inner = hs.Parallel((hs.Gaussian(3.0), hs.Gaussian(4.0)), "year")
-    plan = hs.Parallel((inner, hs.Gaussian(5.0)), "site") @ hs.Parallel(
-        (hs.Gaussian(6.0), hs.Gaussian(1.0)), "year"
-    )
-    each = [(3.0, 6.0), (4.0, 1.0), (5.0, 6.0), (5.0, 1.0)]
-    assert len(composition_of(plan, "test").branches) == len(each)
-    worst = max(hs.epsilon(hs.Gaussian(a) @ hs.Gaussian(b), 1e-5).upper for a, b in each)
-    assert hs.epsilon(plan, 1e-5).upper == worst
 
 
 def test_parts_that_cost_the_same_are_asked_once() -> None:
@@ -144,12 +125,6 @@ def test_the_tradeoff_function_lies_below_that_of_each_part(alpha: float) -> Non
 
 def test_the_tradeoff_function_of_gaussian_parts_is_that_of_the_worst() -> None:
     assert hs.tradeoff(hs.Parallel((hs.Gaussian(4.0), WIDE)) ** 4) == hs.tradeoffs.G(1.0)
-
-
-def test_two_uses_of_a_worst_tradeoff_function_cost_no_less_than_the_plan_twice() -> None:
-    sampled = hs.Parallel((SAMPLED, hs.PoissonSubsampled(hs.Gaussian(3.0), 0.4)))
-    f = hs.FDP(hs.tradeoff(sampled))
-    assert hs.delta(f @ f, 1.0).upper >= hs.delta(sampled**2, 1.0).lower
 
 
 def test_a_view_is_for_plans_of_several_clients() -> None:

@@ -21,10 +21,3 @@ def test_much_noise_over_many_steps_is_certified_to_a_billionth(
     prv = hs.epsilon(plan, delta, accountant="prv")
     assert contour.relative_width < 1e-9
     assert prv.lower <= contour.lower <= contour.upper <= prv.upper
-
-
-def test_its_digits_are_those_of_arbitrary_precision() -> None:
-    plan = hs.PoissonSubsampled(hs.Gaussian(5000.0), 0.2) ** 10**5
-    contour = hs.epsilon(plan, 1e-6, accountant="contour")
-    exact = hs.epsilon(plan, 1e-6, accountant="contour", digits=20)
-    assert contour.lower <= exact.lower <= exact.upper <= contour.upper

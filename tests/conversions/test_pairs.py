@@ -9,17 +9,7 @@ import pytest
 
 import hockeystick as hs
 from hockeystick.conversions import TARGETS, convert, lower_ends, theorems
-from hockeystick.notions import (
-    FDP,
-    GDP,
-    NOTIONS,
-    TCDP,
-    ZCDP,
-    ApproxDP,
-    Notion,
-    PureDP,
-    RenyiDP,
-)
+from hockeystick.notions import FDP, GDP, NOTIONS, TCDP, ZCDP, ApproxDP, Notion, PureDP, RenyiDP
 from hockeystick.numerics.multiprecision import mp
 
 SOURCES: dict[str, Notion] = {

@@ -9,17 +9,13 @@ import pytest
 import hockeystick as hs
 from hockeystick.conversions import theorems as t
 from hockeystick.numerics.multiprecision import mp
-from hockeystick.tradeoffs.rounding import down, up
 
 PRINTED: list[tuple[Callable[[], float], str]] = [
     (lambda: t.balle_wang(1, epsilon=1), "0.126936737506643945800829624758"),
     (lambda: t.balle_wang(0.5, epsilon=5), "4.41544347029961926997758165125e-24"),
     (lambda: t.balle_wang(1, delta=1e-5), "4.37717809568122462765011629324"),
     (lambda: t.balle_wang(1, delta=1e-10), "6.54792406686495100581928943696"),
-    (
-        lambda: t.canonne_kamath_steinke(10, 1, epsilon=3),
-        "5.90040620015666167320335816846e-10",
-    ),
+    (lambda: t.canonne_kamath_steinke(10, 1, epsilon=3), "5.90040620015666167320335816846e-10"),
     (lambda: t.mironov(10, 1, epsilon=3), "1.52299797447126284361e-8"),
     (lambda: t.asoodeh(10, 1, epsilon=3), "5.8996780322246956e-10"),
     (lambda: t.canonne_kamath_steinke(2, 0.5, epsilon=0.5), "0.25"),
@@ -50,33 +46,6 @@ def test_a_theorem_of_two_numbers_says_that_it_takes_one_of_them(given: dict[str
         hs.errors.ParameterError, match=r"^exactly one of epsilon and delta must be given"
     ):
         t.balle_wang(1.0, **given)
-
-
-def test_the_mu_of_a_budget_comes_out_rounded_down() -> None:
-    mu = t.gaussian_mu(1, 1e-5)
-    assert mu == pytest.approx(0.26805112321129421790303557237, rel=1e-14)
-    with mp.workdps(40):
-        assert gaussian(mp.mpf(1), mp.mpf(mu)) <= mp.mpf(1e-5)
-        assert gaussian(mp.mpf(1), mp.mpf(mu) * (1 + mp.mpf(2) ** -46)) > mp.mpf(1e-5)
-
-
-def gaussian(epsilon: Any, mu: Any) -> Any:
-    """Integrate the hockey-stick divergence of two normal densities."""
-    edge = epsilon / mu + mu / 2
-
-    def above(x: Any) -> Any:
-        return mp.npdf(x, mu, 1) - mp.exp(epsilon) * mp.npdf(x, 0, 1)
-
-    return mp.quad(above, [edge + k for k in (0, 1, 2, 4, 8, 16, 32)])
-
-
-@pytest.mark.parametrize("mu", [0.2, 0.7, 3.0])
-@pytest.mark.parametrize("epsilon", [0.0, 0.3, 2.0])
-def test_the_gaussian_profile_is_the_integral_rounded_up(mu: float, epsilon: float) -> None:
-    delta = t.balle_wang(mu, epsilon=epsilon)
-    with mp.workdps(40):
-        truth = gaussian(mp.mpf(epsilon), mp.mpf(mu))
-        assert truth * (1 - mp.mpf(10) ** -20) <= delta <= truth * (1 + mp.mpf(2) ** -51)
 
 
 @pytest.mark.parametrize("mu", [1e-3, 0.4, 2.0, 20.0])
@@ -128,23 +97,6 @@ def test_the_best_conversion_of_one_order_is_what_two_outcomes_reach(
         assert truth * (1 - mp.mpf(10) ** -18) <= found <= truth * (1 + mp.mpf("1e-11"))
 
 
-def test_the_formula_with_one_direction_agrees_where_it_is_tight() -> None:
-    """Asoodeh's infimum over p, at the delta found, is the divergence."""
-    a, tau, epsilon = 10, 1, 3
-    delta = t.asoodeh(a, tau, epsilon=epsilon)
-    with mp.workdps(30):
-
-        def exponent(log_p: Any) -> Any:
-            p = delta + mp.exp(log_p)
-            q = (p - delta) * mp.exp(-epsilon)
-            return mp.log(p**a * q ** (1 - a) + (1 - p) ** a * (1 - q) ** (1 - a)) / (a - 1)
-
-        grid = [mp.mpf(-30) + mp.mpf(k) / 50 for k in range(1480)]
-        least = min(grid, key=exponent)
-        fine = min((least + mp.mpf(k) / 50_000 for k in range(-1000, 1001)), key=exponent)
-        assert abs(exponent(fine) - tau) < 1e-8
-
-
 @pytest.mark.parametrize("order", [1.01, 2.0, 7.5, 300.0])
 @pytest.mark.parametrize("tau", [1e-4, 0.3, 5.0])
 @pytest.mark.parametrize("delta", [0.2, 1e-6, 1e-200])
@@ -170,17 +122,6 @@ def test_the_kink_of_the_polygon_lies_on_the_gaussian_curve(epsilon: float) -> N
         assert mp.ncdf(-mp.mpf(mu) * (1 - mp.mpf(2) ** -44) / 2) > kink
 
 
-@pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
-def test_f_of_pure_privacy_lies_above_its_gaussian_curve_everywhere(epsilon: float) -> None:
-    mu = t.liu_mu(epsilon)
-    with mp.workdps(30):
-        for k in range(1, 400):
-            x = mp.mpf(k) / 400
-            f = max(0, 1 - mp.exp(epsilon) * x, mp.exp(-epsilon) * (1 - x))
-            quantile = mp.sqrt(2) * mp.erfinv(1 - 2 * x)
-            assert mp.ncdf(quantile - mu) <= f
-
-
 @pytest.mark.parametrize("epsilon", [1e-8, 0.2, 1.0, 5.0, 50.0])
 def test_no_divergence_of_randomized_response_is_above_the_line_of_zcdp(epsilon: float) -> None:
     rho = t.steinke_rho(epsilon)
@@ -189,19 +130,6 @@ def test_no_divergence_of_randomized_response_is_above_the_line_of_zcdp(epsilon:
     for order in orders:
         assert t.response_divergence(epsilon, order) <= rho * order * (1 + 1e-15)
     assert t.response_divergence(epsilon, orders[0]) >= rho * (1 - 1e-5)
-
-
-@pytest.mark.parametrize("epsilon", [1e-6, 0.5, 3.0])
-@pytest.mark.parametrize("order", [1.0001, 2.5, 40.0])
-def test_the_divergence_of_randomized_response_is_that_of_its_two_outcomes(
-    epsilon: float, order: float
-) -> None:
-    found = t.response_divergence(epsilon, order)
-    with mp.workdps(60):
-        p = 1 / (1 + mp.exp(-mp.mpf(epsilon)))
-        a = mp.mpf(order)
-        truth = mp.log(p**a * (1 - p) ** (1 - a) + (1 - p) ** a * p ** (1 - a)) / (a - 1)
-        assert truth <= found <= truth * (1 + mp.mpf(2) ** -51)
 
 
 def test_the_worst_approximate_release_meets_the_formula() -> None:
@@ -230,13 +158,3 @@ def test_wrong_parameters_are_named(theorem: Callable[..., float]) -> None:
         theorem(2.0, 1.0)
     with pytest.raises(hs.errors.ParameterError, match="exactly one of epsilon and delta"):
         theorem(2.0, 1.0, epsilon=1, delta=0.1)
-
-
-def test_rounding_never_crosses_the_number() -> None:
-    with mp.workdps(50):
-        for value in (mp.mpf(1) / 3, mp.mpf(2) / 3, mp.pi * mp.mpf(10) ** -300, mp.sqrt(2) * 1e9):
-            assert down(value) <= value <= up(value)
-            assert up(value) <= math.nextafter(down(value), math.inf)
-        assert up(mp.mpf(10) ** -400) == 5e-324
-        assert down(mp.mpf(10) ** -400) == 0.0
-        assert up(mp.zero) == 0.0

@@ -92,9 +92,6 @@ LEAVES: dict[str, Maker] = {
 }
 # What a sample may be taken of: not described under an adjacency of its own.
 _SAMPLED = [name for name in LEAVES if name != "GaussianMixture"]
-_NOISY = ("Gaussian", "Gaussian", "Laplace")
-
-
 # Guarantees known by f are drawn more often, and so is training: they have many forms.
 _LEAVES = [*LEAVES, "FDP of lists", "FDP of deltas", "FDP of deltas", "FDP mixture", "ApproxDP"]
 

@@ -15,15 +15,7 @@ from functools import lru_cache
 from typing import Any
 
 from tests.judge import epochs, guarantees, noises, samplings, selections
-from tests.judge.cases import (
-    Family,
-    composed,
-    exactly,
-    of_laplace,
-    of_noise,
-    of_terms,
-    repeated,
-)
+from tests.judge.cases import Family, composed, exactly, of_laplace, of_noise, of_terms, repeated
 from tests.judge.profiles import failing, gaussian, listed, mp, number
 
 SAMPLINGS = {**samplings.SAMPLINGS, **epochs.EPOCHS}
@@ -242,9 +234,3 @@ LEAVES: dict[str, Callable[..., Family]] = {
     **selections.LEAVES,
     **guarantees.LEAVES,
 }
-
-
-def is_closed(one: Truth) -> bool:
-    """Whether all attacks come from closed forms, so that nothing is lost in lists."""
-    cases = [case for place in one.places for case in place.attacks]
-    return bool(cases) and all(case.profile is not None for case in cases)

@@ -285,28 +285,12 @@ def test_thrice_laplace_at_twice_the_distance_is_accounted_as_such() -> None:
     assert direct.lower <= found.upper <= 0.3103
 
 
-def test_multivariate_laplace_noise_in_a_group_has_its_largest_loss() -> None:
-    assert (
-        hs.tradeoff(hs.mechanisms.MultivariateLaplace(1.0, 3) ** 4).group(2).epsilon(1e-3).upper
-        <= 8.0
-    )
-
-
 def test_a_lower_end_below_nothing_is_no_complement() -> None:
     f = hs.tradeoff(hs.mechanisms.RevealedSample(hs.Gaussian(5.0), rate=0.01) ** 200).group(2)
     lower, upper = f.bounds(1e-3)
     assert lower <= upper
     found = f.delta(1.0)
     assert found.lower <= found.upper
-
-
-def test_a_group_under_an_asymmetric_guarantee_holds_whoever_comes_or_goes() -> None:
-    f = discrete_tradeoff([0.5, 0.5, 0.0], [0.2, 0.3, 0.5])
-    grown = FDP(f).group(2).tradeoff
-    for one in (f, f.inverse()):
-        for other in (f, f.inverse()):
-            low = 1.0 - other.bounds(1.0 - one.bounds(RATES)[1])[1]
-            assert (grown(RATES) <= 1.0 - low + 1e-12).all()
 
 
 def test_groups_of_what_has_no_noise_and_of_what_releases_nothing() -> None:

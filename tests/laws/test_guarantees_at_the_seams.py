@@ -104,8 +104,7 @@ PLANS: Final = tuple(
 
 def _each(plans: Iterable[hs.Mechanism]) -> pytest.MarkDecorator:
     return pytest.mark.parametrize(
-        "plan",
-        [pytest.param(plan, id=f"{plan} {plan.adjacency or ''}".strip()) for plan in plans],
+        "plan", [pytest.param(plan, id=f"{plan} {plan.adjacency or ''}".strip()) for plan in plans]
     )
 
 

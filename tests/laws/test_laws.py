@@ -23,7 +23,6 @@ from hockeystick.accountants.composition import composition_of
 from hockeystick.mechanisms import MECHANISMS
 from hockeystick.notions import NOTIONS, ZCDP, ApproxDP, PureDP
 from hockeystick.privacy_loss.core.composition import EMPTY
-from hockeystick.results import is_wide
 from tests.examples import DESCRIBED, EXAMPLES, GAUSSIANS, GUARANTEED, STEP, TRAINING
 
 DELTA: Final = 1e-5
@@ -347,22 +346,6 @@ def test_auto_is_the_accountant_that_it_names(
     assert automatic.accountant in ACCOUNTANTS
     assert automatic.accountant != "auto"
     assert automatic == answer(plan**count, automatic.accountant, *question)
-
-
-@each_composition
-def test_a_comparison_has_a_row_for_every_accountant_with_its_own_answer(
-    plan: hs.Mechanism,
-) -> None:
-    rows = hs.compare(plan, delta=DELTA)
-    assert [row.accountant for row in rows] == [name for name in ACCOUNTANTS if name != "auto"]
-    for row in rows:
-        wide = isinstance(row.answer, hs.Certified) and is_wide(row.answer)
-        assert row.kind == ("bound" if wide else ACCOUNTANTS[row.accountant].kind)
-        assert ends(row.answer) == ends(answer(plan, row.accountant))
-        assert (row.answer is None) == bool(row.reason)
-        assert isinstance(row.answer, hs.Approximate) == (
-            row.answer is not None and row.kind == "approximation"
-        )
 
 
 @each_mechanism

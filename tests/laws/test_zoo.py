@@ -18,6 +18,7 @@ from typing import Any, Final, Literal
 import pytest
 
 import hockeystick as hs
+from hockeystick._validate import PARAMETERS
 from hockeystick.accountants.composition import composition_of
 from hockeystick.mechanisms import MECHANISMS
 from hockeystick.notions import FDP, GDP, NOTIONS, TCDP, ZCDP, ApproxDP, PureDP, RenyiDP
@@ -77,11 +78,7 @@ def _sampled() -> Iterator[Case]:
 
 def _federated() -> Iterator[Case]:
     """Federated plans of twenty steps with coins of their own."""
-    clients: dict[str, Any] = {
-        "noise_multiplier": 2.0,
-        "total_clients": 100,
-        "sampling": "poisson",
-    }
+    clients: dict[str, Any] = {"noise_multiplier": 2.0, "total_clients": 100, "sampling": "poisson"}
     local: dict[str, Any] = {
         "clients_per_round": 30,
         "examples_per_client": 10,
@@ -404,7 +401,9 @@ def test_every_mechanism_has_a_number_that_can_be_wrong() -> None:
 
 @pytest.mark.parametrize(("plan", "name", "value"), NUMBERS, ids=str)
 def test_a_number_that_is_none_or_negative_is_refused(plan: Any, name: str, value: Any) -> None:
-    for bad in (math.nan, -1.0, -math.inf):
+    high = PARAMETERS[name].high if name in PARAMETERS else math.inf
+    beyond = [2 * high + 1] if high < math.inf else []
+    for bad in (math.nan, -1.0, -math.inf, "1", 1j, True, *beyond):
         wrong: list[Any] = [bad]
         if isinstance(value, tuple) and isinstance(value[0], float):
             wrong = [(bad, *value[1:]), (*value[:-1], bad)]

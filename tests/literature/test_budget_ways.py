@@ -11,69 +11,6 @@ from hockeystick.literature.budgets import _moments
 from hockeystick.numerics.multiprecision import mp, mpf
 from tests.literature.asking import ask, close, gaussian_delta, holds
 
-
-@pytest.mark.parametrize(
-    ("rate", "steps", "truth"),
-    [(0.01, 10_000, "0.822734"), (0.1, 101, "0.853553"), (0.01, 100, "0.084058")],
-)
-def test_the_moments_are_those_of_the_binomial_sum(rate: float, steps: int, truth: str) -> None:
-    with mp.workdps(30):
-        q, best = mpf(str(rate)), mp.inf
-        for a in (*range(5, 64), 128, 256, 512):
-            moment = mp.fsum(
-                mp.binomial(a, k) * (1 - q) ** (a - k) * q**k * mp.exp(mpf(k * k - k) / 72)
-                for k in range(a + 1)
-            )
-            best = min(best, (steps * mp.log(moment) - mp.log(mpf("1e-5"))) / (a - 1))
-    assert float(best) == pytest.approx(float(truth), abs=1e-6)
-    parameters = {"noise_multiplier": 6.0, "rate": rate, "delta": 1e-5}
-    assert close("fed_cdp.moments_epsilon", best, steps=steps, **parameters)
-    assert close("fed_cdp.rounds_epsilon", best, rounds=steps, **parameters)
-
-
-def test_the_text_s_rate_is_that_of_the_batches_of_all_clients() -> None:
-    parameters = {"noise_multiplier": 6.0, "steps": 1000, "delta": 1e-5}
-    batches = {"batch_size": 5, "clients": 100, "examples": 50_000}
-    assert ask("fed_cdp.global_rate_epsilon", **batches, **parameters) == ask(
-        "fed_cdp.moments_epsilon", rate=0.01, **parameters
-    )
-
-
-def test_a_budget_is_spent_in_the_round_that_reaches_it() -> None:
-    constant = {"start": 6.0, "end": 6.0, "rate": 0.01, "local_steps": 100, "delta": 1e-5}
-    one = {"noise_multiplier": 6.0, "rate": 0.01, "delta": 1e-5}
-    ways = {
-        "moments": ("fed_cdp.moments_epsilon", {}),
-        "base": ("fed_cdp.base_composition_epsilon", {"decimals": 3}),
-        "advanced": ("fed_cdp.advanced_composition_epsilon", {"decimals": 3}),
-        "zcdp": ("fed_cdp.concentrated_epsilon", {}),
-    }
-    for accountant, (way, other) in ways.items():
-        spent = [ask(way, steps=100 * k, **one, **other).upper for k in range(1, 13)]
-        for policy in ("linear", "exponential", "staircase"):
-            told = {"policy": policy, "rounds": 12, "accountant": accountant, **constant, **other}
-            for last in (6, 11):
-                epsilon = (spent[last - 2] + spent[last - 1]) / 2
-                found = ask("budgets.round_of_the_budget", epsilon=epsilon, **told)
-                assert (found.upper, found.quantity) == (last, "")
-            never = ask("budgets.round_of_the_budget", epsilon=2 * spent[-1], **told)
-            assert never.upper == math.inf
-            assert never.quantity.startswith(f"all rounds spend {spent[-1]:.3f} of")
-
-
-def test_noise_that_falls_to_nothing_spends_every_budget() -> None:
-    told = {
-        "policy": "cyclic",
-        "accountant": "moments",
-        "rounds": 100,
-        "start": 15.0,
-        "end": 0.0,
-        "rate": 0.01,
-    }
-    answer = ask("budgets.round_of_the_budget", local_steps=100, delta=1e-5, epsilon=2.8, **told)
-    assert 78 < answer.upper < 100
-
-
 CYCLIC = [
     ("fed-alpha-cdp/table-8/mnist-cyclic", False),
     ("fed-alpha-cdp/table-8/adult-cyclic", False),
@@ -112,56 +49,6 @@ def test_decayed_noise_is_composed_round_by_round() -> None:
     first = hs.PoissonSubsampled(hs.Gaussian(15.0), 0.01) ** 100
     truth = hs.epsilon(first @ hs.PoissonSubsampled(hs.Gaussian(6.0), 0.01) ** 200, 1e-5).upper
     assert ask("budgets.decayed_epsilon", width=2, **stairs).upper == pytest.approx(truth, rel=1e-9)
-
-
-def spent_by(noises: list[float], epsilon: float) -> bool:
-    """Return whether steps at rate 0.01, 100 in each round, cost epsilon by every order."""
-    with mp.workdps(30):
-        costs = []
-        for a in (*range(5, 64), 128, 256, 512):
-            moments = [
-                mp.fsum(
-                    mp.binomial(a, k)
-                    * mpf(99) ** (a - k)
-                    * mp.exp((k * k - k) / (2 * mpf(noise) ** 2))
-                    for k in range(a + 1)
-                )
-                / mpf(100) ** a
-                for noise in noises
-            ]
-            spent = 100 * mp.fsum(map(mp.log, moments))
-            costs.append((spent - mp.log(mpf("1e-5"))) / (a - 1))
-    return bool(min(costs) >= epsilon)
-
-
-@pytest.mark.parametrize(
-    ("policy", "last_two", "last"),
-    [
-        # 15 exp(-g t) with 4.85 at t = 3, and stairs two rounds wide, 15 (1 - g floor(t/2)).
-        ("exponential", [15 * (4.85 / 15) ** (2 / 3), 4.85], 3.0),
-        ("staircase", [4.85, 4.85], 3.0),
-        ("linear", [15 - 2 * 10.15 / 3, 4.85], math.inf),
-    ],
-)
-def test_noise_decays_as_the_formulas_of_round_t_from_1_to_the_last(
-    policy: str, last_two: list[float], last: float
-) -> None:
-    first = {
-        "exponential": 15 * (4.85 / 15) ** (1 / 3),
-        "staircase": 15.0,
-        "linear": 15 - 10.15 / 3,
-    }
-    assert spent_by([first[policy], *last_two], 0.138) == (last == 3.0)
-    told = {"rounds": 3, "start": 15.0, "end": 4.85, "rate": 0.01, "local_steps": 100}
-    found = ask(
-        "budgets.round_of_the_budget",
-        policy=policy,
-        accountant="moments",
-        epsilon=0.138,
-        delta=1e-5,
-        **told,
-    )
-    assert found.upper == last
 
 
 def test_the_compositions_of_the_time_are_their_formulas() -> None:

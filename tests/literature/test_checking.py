@@ -1,26 +1,16 @@
 """Checking claims: which, in which order, and what is told of them."""
 
-import json
 import subprocess
 import sys
 
 import pytest
 
 import hockeystick as hs
-from hockeystick.literature import Found, Verdict, catalogue, check
+from hockeystick.literature import Found, catalogue, check
 from hockeystick.literature.checking import ask
 from hockeystick.literature.found import found
 
 SOME = "sense-and-sensitivity/section-3.5"
-
-
-def test_claims_come_in_the_order_of_the_file_and_once() -> None:
-    query, factor = f"{SOME}/query-noise", f"{SOME}/factor"
-    found_ids = [one.claim.id for one in check(factor, SOME, query)]
-    assert found_ids == [query, factor]
-    section = "considerations/section-4.7"
-    within = [id_ for id_ in catalogue().claims if id_.startswith(f"{section}/")]
-    assert [one.claim.id for one in check(section)] == within
 
 
 def test_a_prefix_ends_at_a_slash() -> None:
@@ -81,19 +71,6 @@ def test_words_have_the_condition_or_the_reason() -> None:
             "does not reproduce: one cycle spends it in round 9, and no number of cycles in round 7"
         ),
         "federated-f-dp/lemma-3.8": "reproduces: delta is p^2 times that of f",
-    }
-
-
-def test_a_checked_claim_is_ready_for_json() -> None:
-    (one,) = check("fed-alpha-cdp/table-8/mnist-linear")
-    told = json.loads(json.dumps(one.as_dict(), allow_nan=False))
-    spent = "all rounds spend 0.579 of 0.823"
-    assert told["own"] == {"lower": "inf", "upper": "inf", "kind": "exact", "quantity": spent}
-    assert (told["certified"], told["without"], told["only_with"]) == (None, None, None)
-    assert Verdict(told["verdict"]) is Verdict.DIFFERS
-    assert set(told) == {
-        *("id", "document", "place", "says", "relation", "published", "own", "certified"),
-        *("without", "own_without", "verdict", "only_with", "because", "see"),
     }
 
 

@@ -27,34 +27,11 @@ def test_the_loss_exceeds_its_epsilon_more_often_than_delta() -> None:
     assert holds("gaussian.tail_of_the_loss", truth, 1e-10, mu=1.0, delta=1e-5)
 
 
-@pytest.mark.parametrize("order", [1.5, 2.0, 4.0])
-def test_the_printed_divergence_is_that_of_the_wrong_sign(order: float) -> None:
-    with mp.workdps(20):
-
-        def divergence(power: mpf) -> mpf:
-            span = [-30, -4, 0, 4, 30]
-            return mp.quad(lambda z: mp.exp(power * z) * mp.npdf(z, 0.5, 1), span)
-
-        printed = mp.log(divergence(1 - mpf(order))) / (1 - mpf(order))
-        truth = mp.log(divergence(mpf(order) - 1)) / (mpf(order) - 1)
-    assert ask("gaussian.renyi_as_printed", mu=1.0, order=order).upper == pytest.approx(
-        float(printed), rel=1e-12, abs=1e-12
-    )
-    assert ask("gaussian.renyi", mu=1.0, order=order).upper == pytest.approx(float(truth))
-
-
 def test_a_gaussian_s_loss_has_a_lighter_tail_than_its_rho_allows() -> None:
     with mp.workdps(20):
         truth = mp.quad(lambda z: mp.npdf(z, 0.5, 1), [2.5, 5, 20])
     assert holds("gaussian.gaussian_tail", truth, rho=0.5, excess=2.0)
     assert close("gaussian.subgaussian_tail", mp.exp(-2), rho=0.5, excess=2.0)
-
-
-@pytest.mark.parametrize(("size", "epsilon"), [(1, 1.0), (3, 2.0), (5, 0.5)])
-def test_a_gaussian_iterated_is_that_of_so_many_times_its_mu(size: int, epsilon: float) -> None:
-    with mp.workdps(30):
-        truth = gaussian_delta(mpf("0.5") * size, mpf(epsilon))
-    assert holds("gaussian.iterated_profile", truth, mu=0.5, size=size, epsilon=epsilon)
 
 
 def test_small_formulas_of_the_gaussian() -> None:
@@ -257,29 +234,3 @@ def test_the_queries_beside_the_gradients() -> None:
         both = ask("tuning.joint_epsilon", inflation=1.01, algorithm=True, **told)
         delta = gaussian_delta(mp.sqrt(2) / mpf(1.01), mpf(both.upper))
     assert float(delta) == pytest.approx(1e-5, rel=1e-10)
-
-
-def test_numbers_that_reasons_mention() -> None:
-    """Where a formula stops to hold, and by how much others miss."""
-    told = {"delta": 1e-5}
-    assert ask("gaussian.classical_delta", epsilon=8.41, **told).upper < 1e-5
-    assert ask("gaussian.classical_delta", epsilon=8.42, **told).lower > 1e-5
-    group = {"delta": 1e-6, "size": 2}
-    printed = ask("composition.group_as_printed", **group).upper
-    assert ask("composition.group_attained", epsilon=1.48, **group).upper < printed
-    assert ask("composition.group_attained", epsilon=1.49, **group).lower > printed
-    round_ = {"client_rate": 0.1, "rate": 0.01, "local_steps": 100}
-    for noise, order, ratio in ((6.0, 64, 1.0017), (1.0, 16, 4.8)):
-        one, other = (
-            ask(f"fed_cdp.{way}_round_divergence", noise_multiplier=noise, order=order, **round_)
-            for way in ("local", "global")
-        )
-        assert one.upper / other.upper == pytest.approx(ratio, rel=1e-2 if ratio > 2 else 1e-4)
-    plan = {"noise_multiplier": 3.0, "epochs": 10, "epsilon": 5.0}
-    assert f"{ask('batches.limiting_delta', side=1, **plan).upper:.1e}" == "2.3e-05"
-    assert f"{ask('batches.resampled_delta', batches=1000, **plan).upper:.1e}" == "4.4e-05"
-    strong = {"client_rate": 0.01, "rounds": 100, "observers": 99}
-    ends = [
-        ask(f"federated.{way}", **strong).upper for way in ("carried_over", "many_rounds_bound")
-    ]
-    assert round(ends[0] - ends[1], 3) == 0.003

@@ -43,21 +43,6 @@ def test_the_composed_mu_has_the_epsilon_of_the_composition() -> None:
             assert float(found_delta) == pytest.approx(1e-5, rel=1e-10)
 
 
-@pytest.mark.parametrize(("mu", "rate", "epsilon"), [(1.0, 0.5, 1.0), (2.0, 0.1, 0.1)])
-def test_one_round_s_bound_is_the_most_that_its_trade_off_function_allows(
-    mu: float, rate: float, epsilon: float
-) -> None:
-    def above(z: float) -> float:
-        alpha = float(mp.ncdf(z))
-        f = float(mp.ncdf(-mpf(z) - mu))
-        return 1.0 - max(f, 1.0 - alpha - rate * rate) - math.exp(epsilon) * alpha
-
-    most = max(above(-7 + i / 400) for i in range(3000))
-    told = {"mu": mu, "client_rate": rate, "epsilon": epsilon}
-    bound = ask("federated.one_round_bound", **told).upper
-    assert most <= bound <= most + 1e-6
-
-
 def test_one_round_costs_the_share_in_which_both_clients_are_there() -> None:
     truth = mpf("0.126936737506643945800829624758") / 4
     parameters = {"mu": 1.0, "client_rate": 0.5, "epsilon": 1.0}

@@ -31,17 +31,3 @@ def test_the_adjacency_is_that_of_the_parts() -> None:
     sampled = hs.FixedSizeSubsampled(hs.Gaussian(1), 3, 10)
     assert hs.Parallel((hs.Gaussian(1), sampled)).adjacency is hs.Adjacency.REPLACE_ONE
     assert hs.Parallel((hs.Gaussian(1), hs.Laplace(1))).adjacency is None
-
-
-def test_the_text_names_each_part_once_and_only_the_first_of_many() -> None:
-    few = hs.Parallel((hs.Gaussian(1), hs.Gaussian(2), hs.Gaussian(1)), "site")
-    assert str(few) == (
-        "one of [Gaussian (noise multiplier 1) or Gaussian (noise multiplier 2)] (3 parts by site)"
-    )
-    many = hs.Parallel(tuple(hs.Gaussian(1 + k) for k in range(9)))
-    assert str(many).endswith("or 6 more] (9 parts by group)")
-
-
-def test_what_must_hold_names_the_split_first() -> None:
-    split, *_ = hs.Parallel((hs.Gaussian(1), hs.Laplace(1)), "hospital").assumptions
-    assert split.startswith("The data are split in 2 parts by hospital; each record is in one")

@@ -69,15 +69,6 @@ def test_without_a_radius_it_is_refused_with_the_way_out(accountant: str) -> Non
             hs.epsilon(plan, 1e-5, accountant=accountant)
 
 
-def test_multivariate_laplace_noise_is_metric_private_at_one_over_its_scale() -> None:
-    # Noise of scale b = 2, at distance 3: scale/distance is the mechanism's own.
-    pure = hs.notions.MetricDP(epsilon=1 / 2).within(3)
-    noise = hs.mechanisms.MultivariateLaplace(scale=2 / 3, dimension=4)
-    assert hs.epsilon(noise, delta=0).upper == pytest.approx(pure.epsilon, rel=1e-14)
-    for epsilon in (0.0, 0.4, 1.2):
-        assert hs.delta(noise, epsilon).upper <= hs.delta(pure, epsilon).upper
-
-
 def test_different_metrics_do_not_add_up() -> None:
     with pytest.raises(hs.errors.IncompatibleError, match="euclidean and the hamming"):
         hs.notions.MetricDP(1).compose(hs.notions.MetricDP(1, "hamming"))

@@ -2,7 +2,6 @@
 
 import math
 import pickle
-from collections.abc import Callable
 from dataclasses import FrozenInstanceError
 from fractions import Fraction
 from typing import Any
@@ -108,32 +107,6 @@ def test_a_notion_says_what_it_is_as_people_write_it(notion: Notion, words: str)
     )
 
 
-BAD_NUMBERS = [-1, -1e-300, math.nan, True, None, "1", 1j, 10**400]
-
-
-@pytest.mark.parametrize("value", BAD_NUMBERS, ids=repr)
-@pytest.mark.parametrize(
-    ("make", "name"),
-    [
-        (PureDP, "epsilon"),
-        (lambda value: ApproxDP(value, 0.1), "epsilon"),
-        (lambda value: ApproxDP(1.0, value), "delta"),
-        (GDP, "mu"),
-        (ZCDP, "rho"),
-        (lambda value: TCDP(value, 5), "rho"),
-        (lambda value: TCDP(0.1, value), "omega"),
-        (lambda value: RenyiDP({value: 1.0}), "order"),
-        (lambda value: RenyiDP({2.0: value}), "divergence"),
-    ],
-    ids=["PureDP", "epsilon", "delta", "GDP", "ZCDP", "rho", "omega", "order", "divergence"],
-)
-def test_a_number_outside_its_domain_is_refused_by_name(
-    make: Callable[[Any], Notion], name: str, value: Any
-) -> None:
-    with pytest.raises(ParameterError, match=f"^{name} must be "):
-        make(value)
-
-
 @pytest.mark.parametrize("delta", [1.5, math.inf, math.nextafter(1.0, 2.0)])
 def test_delta_is_at_most_1(delta: float) -> None:
     with pytest.raises(ParameterError, match="delta must be a number from 0 to 1"):
@@ -209,19 +182,6 @@ def test_the_delta_of_a_group_is_a_geometric_sum(notion: ApproxDP, size: int, de
     group = notion.group(size)
     assert group.epsilon == size * notion.epsilon
     assert delta <= group.delta <= delta * (1 + 2**-51)
-
-
-@given(st.floats(1e-12, 20), st.floats(1e-300, 1e-3), st.integers(2, 60))
-def test_the_delta_of_a_group_is_above_the_sum_term_by_term(
-    epsilon: float, delta: float, size: int
-) -> None:
-    with mp.workdps(60):
-        truth = delta * mp.fsum(mp.exp(i * mp.mpf(epsilon)) for i in range(size))
-        found = ApproxDP(epsilon, delta).group(size).delta
-        assert found >= min(truth, 1)
-        # What the decimals that both print as may add to both.
-        both = 1 + mp.mpf(2) ** -50 * (1 + size * epsilon)
-        assert found <= truth * both + size * 1e-323
 
 
 def test_the_group_form_of_some_lecture_notes_is_too_small() -> None:

@@ -126,13 +126,3 @@ def test_the_cyclic_decay_passes_the_budget_after_77_rounds_and_then_loses_every
     # Printed: 80 rounds.
     assert reported(decaying(wave[:77])) < 0.823 < reported(decaying(wave[:78]))
     assert hs.epsilon(decaying(wave), DELTA).lower > 1000
-
-
-def test_clients_that_are_drawn_by_rounds_are_bounded_by_far_more() -> None:
-    stages = {
-        name: hs.epsilon(fed_cdp(100, name), DELTA).upper for name in ("two-stage", "poisson")
-    }
-    assert stages["poisson"] == pytest.approx(0.600853, abs=1e-6)
-    assert stages["two-stage"] == pytest.approx(6.3757, abs=1e-3)
-    local = hs.epsilon(fed_cdp(100, "two-stage-poisson"), DELTA).upper
-    assert local == pytest.approx(2.7497, abs=1e-3)

@@ -72,12 +72,3 @@ def test_unary_encodings_with_a_thousand_users() -> None:
     )
     assert unary_error(optimized, 1000, 0.0) == pytest.approx(3.68269437683116928e-3, rel=1e-14)
     assert unary_error(symmetric, 1000, 0.3) == pytest.approx(3.91769808903276376e-3, rel=1e-14)
-
-
-def test_the_reports_of_a_randomizer_are_never_dearer_shuffled() -> None:
-    for local in (0.5, 2.0, 6.0):
-        plan = hs.RandomizedResponse(local, 3)
-        alone = float(hs.epsilon(plan, 1e-6))
-        for users in (1, 2, 50, 5000):
-            mixed = float(hs.epsilon(hs.mechanisms.ShuffledReports(plan, users), 1e-6))
-            assert mixed <= alone * (1 + 1e-9) or users == 2

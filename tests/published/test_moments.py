@@ -19,11 +19,7 @@ import pytest
 import hockeystick as hs
 from hockeystick.conversions import theorems
 
-ORDERS: Final = (
-    *(1.25, 1.5, 1.75, 2, 2.25, 2.5, 3, 3.5, 4, 4.5),
-    *range(5, 64),
-    *(128, 256, 512),
-)
+ORDERS: Final = (*(1.25, 1.5, 1.75, 2, 2.25, 2.5, 3, 3.5, 4, 4.5), *range(5, 64), *(128, 256, 512))
 DELTA: Final = 1e-5
 # Sampling rate, steps, what is printed, and the same to more digits.
 TABLES: Final = (

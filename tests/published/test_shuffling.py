@@ -74,19 +74,6 @@ def test_the_approximation_names_what_is_wrong(arguments: tuple[float, ...], nam
         limit_epsilon(*cast(Any, arguments))
 
 
-def test_shuffled_epochs_are_between_the_published_lower_bound_and_one_batch_an_epoch() -> None:
-    plan = hs.Shuffled(hs.Gaussian(0.5), 1000)
-    found = hs.delta(plan, 4.0)
-    assert 0.07373013673326727 <= found.lower
-    assert found.upper == pytest.approx(hs.delta(hs.GDP(2.0), 4.0).upper, rel=1e-4)
-
-
-def test_shuffling_costs_far_more_than_poisson_sampling_of_the_same_batches() -> None:
-    shuffled = hs.epsilon(hs.Shuffled(hs.Gaussian(0.5), 1000), 1e-5)
-    sampled = hs.epsilon(hs.PoissonSubsampled(hs.Gaussian(0.5), 1e-3, "zero-out") ** 1000, 1e-5)
-    assert shuffled.lower > 1.5 * sampled.upper
-
-
 def test_less_noise_in_the_last_epoch() -> None:
     # The last of E epochs with noise sigma/sqrt(E+1) doubles mu^2.
     plan = hs.Shuffled(hs.Gaussian(6.0), 10) ** 7 @ hs.Shuffled(hs.Gaussian(6.0 / 3.0), 10)

@@ -1,4 +1,3 @@
-import subprocess
 import sys
 from decimal import Decimal
 from pathlib import Path
@@ -93,36 +92,6 @@ def test_a_picture_is_written_by_the_ending_of_its_name(
     assert path.read_bytes().startswith(KINDS[kind])
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_the_same_arguments_give_the_same_bytes(
-    matplotlib: Any, tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    paths = [tmp_path / f"{name}{kind}" for name in "ab"]
-    for path, second in zip(paths, ("1", "999999999"), strict=True):
-        monkeypatch.setenv("SOURCE_DATE_EPOCH", second)
-        plot(G(1), G(2), path=path)
-    assert paths[0].read_bytes() == paths[1].read_bytes()
-
-
-def test_the_users_settings_neither_matter_nor_change(matplotlib: Any, tmp_path: Path) -> None:
-    plot(G(1), path=tmp_path / "plain.svg")
-    with matplotlib.rc_context({"font.size": 30, "axes.facecolor": "black"}):
-        before = dict(matplotlib.rcParams)
-        plot(G(1), path=tmp_path / "styled.svg")
-        assert dict(matplotlib.rcParams) == before
-    assert (tmp_path / "plain.svg").read_bytes() == (tmp_path / "styled.svg").read_bytes()
-
-
-def test_a_notebook_shows_the_picture_without_being_told_of_matplotlib(matplotlib: Any) -> None:
-    assert vars(plot(G(1)))["_repr_png_"]().startswith(KINDS[".png"])
-
-
-def test_nothing_is_known_to_pyplot(matplotlib: Any, tmp_path: Path) -> None:
-    before = "matplotlib.pyplot" in sys.modules
-    plot(G(1), path=tmp_path / "curve.png")
-    assert ("matplotlib.pyplot" in sys.modules) == before
-
-
 def test_the_lines_are_the_proven_ends_at_every_point(matplotlib: Any) -> None:
     f = Between(G(1.2), G(0.8))
     axes, *_ = plot(f).axes
@@ -184,20 +153,6 @@ def test_nothing_overlaps(matplotlib: Any, mu: float, count: int) -> None:
     assert box.x0 + box.y0 > 1  # above 1 - alpha, where no curve can be
 
 
-@pytest.mark.parametrize("title", ["100 % $", "日本語", "_", "", "\x00\ud800"])
-def test_any_title_and_label_can_be_drawn(matplotlib: Any, tmp_path: Path, title: str) -> None:
-    plot(G(1), labels=[title], title=title, path=tmp_path / "curve.svg")
-    plot(G(1), G(2), labels=[title, title * 40], title=title * 40, path=tmp_path / "two.svg")
-    for name in ("curve.svg", "two.svg"):
-        assert (tmp_path / name).read_text(encoding="utf-8").rstrip().endswith("</svg>")
-
-
-def test_a_picture_that_cannot_be_written_leaves_nothing(matplotlib: Any, tmp_path: Path) -> None:
-    with pytest.raises(OSError, match="No such file"):
-        plot(G(1), path=tmp_path / "nowhere" / "curve.svg")
-    assert not list(tmp_path.iterdir())
-
-
 WRONG = [
     ({"path": "curve.gif"}, "path must be a file name that ends in .svg, .png or .pdf; got 'curve"),
     ({"path": "svg"}, "path must be"),
@@ -226,14 +181,6 @@ def test_only_trade_off_functions_can_be_drawn() -> None:
     wrong: Any = abs
     with pytest.raises(ParameterError, match="must be a trade-off function"):
         plot(G(1), wrong)
-
-
-def test_nobody_loads_matplotlib_who_draws_nothing() -> None:
-    script = (
-        "import sys, hockeystick.cli, hockeystick.tradeoffs.plot as one;"
-        "one.reading(0.01, 0.5); sys.exit('matplotlib' in sys.modules)"
-    )
-    assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
 
 
 def test_a_missing_matplotlib_is_said(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -76,34 +76,6 @@ def test_the_moment_of_a_sampled_gaussian_is_in_its_ball(way: str, z: complex) -
     assert nodes.bound(z.real, z.imag) >= abs(found).lower()
 
 
-@pytest.mark.parametrize("z", PLACES[:3], ids=str)
-def test_the_moment_of_the_mirrored_loss_is_in_its_ball(z: complex) -> None:
-    start = 1 / (2 * mpmath.mpf(11) / 10)
-    above, below = (moment_of_sampled_gaussian(way, start)(complex(z)) for way in WAYS[:2])
-    atom = (1 - mpmath.mpf(1) / 50) * (1 - 2 * mpmath.ncdf(-start))
-    nodes = plans.mirrored(SMALL, NOISE).on(balls.Box(0.2, 5.0, 0.0, 10.0), 60)
-    assert holds(nodes.moment(balls.point(complex(z))), above + below + atom)
-
-
-@pytest.mark.parametrize("z", PLACES[:4], ids=str)
-@pytest.mark.parametrize("way", WAYS[:2])
-def test_the_moment_of_sampled_laplace_noise_is_in_its_ball(way: str, z: complex) -> None:
-    z, q, b = complex(z), mpmath.mpf(1) / 50, mpmath.mpf(3)
-
-    def w(x: Any) -> Any:
-        return 1 - q + q * mpmath.exp((abs(x) - abs(x - 1)) / b)
-
-    def density(x: Any) -> Any:
-        power = w(x) ** (z + 1) if way == "remove" else w(x) ** -z
-        return mpmath.exp(-abs(x) / b) / (2 * b) * power
-
-    truth = mpmath.quad(density, [-250, -100, -30, -10, 0, 0.5, 1, 10, 30, 100, 250])
-    box = balls.Box(z.real, z.real, z.imag, z.imag)
-    nodes = plans.sampled_laplace(Fraction(3), SMALL, way).on(box, 60)
-    assert holds(nodes.moment(balls.point(z)), truth)
-    assert nodes.bound(z.real, z.imag) >= abs(nodes.moment(balls.point(z))).lower()
-
-
 @pytest.mark.parametrize("way", WAYS)
 @given(
     height=st.floats(0.0, 3.0),
@@ -148,17 +120,6 @@ def test_any_line_gives_the_delta_of_a_gaussian(epsilon: Fraction, c: float) -> 
     assert full
     assert holds(flint.acb(found[0]), truth)
     assert float(found[0].rad()) < 1e-9 * float(truth.real)
-
-
-def test_one_run_of_a_sampled_gaussian_has_its_closed_form() -> None:
-    epsilon = Fraction(3, 10)
-    inner = mpmath.log1p(mpmath.expm1(mpmath.mpf("0.3")) * 50)
-    truth = mpmath.mpc(delta_of_gaussian(mpmath.mpf(10) / 11, inner) / 50)
-    losses = [(plans.sampled(SMALL, NOISE, "remove"), 1)]
-    goal = math.log(float(truth.real)) - 30 * balls.LN2
-    found, _ = integrals.integral(losses, [integrals.Kernel(epsilon)], 5.0, 60, goal)
-    assert holds(flint.acb(found[0]), truth)
-    assert float(found[0].rad()) < 1e-6 * float(truth.real)
 
 
 def delta_of_laplace(a: Any, count: int, epsilon: Any) -> Any:

@@ -14,10 +14,7 @@ IRRATIONAL = (
     (hs.mechanisms.JointGaussian((8.0, 6.0)), Fraction(1, 64) + Fraction(1, 36)),
     (hs.mechanisms.NoisyIterations(10.0, 7, 1, step_size=0.1, smoothness=1), Fraction(4, 700)),
     (hs.mechanisms.GOPA(2.5, math.inf, hs.mechanisms.Graph.complete(3)), Fraction(4, 75)),
-    (
-        hs.mechanisms.LastIterate(3.0, 7, examples=9, step_size=0.1, smoothness=1),
-        Fraction(28, 9),
-    ),
+    (hs.mechanisms.LastIterate(3.0, 7, examples=9, step_size=0.1, smoothness=1), Fraction(28, 9)),
 )
 
 

@@ -184,15 +184,6 @@ def test_guesses_are_near(rate: float, noise: float, runs: int, delta: float) ->
     assert log_delta == pytest.approx(math.log(delta), abs=2.0)
 
 
-def test_what_has_no_far_outputs_composes_with_what_has() -> None:
-    sampled = hs.PoissonSubsampled(hs.Gaussian(1.2), 1e-4) ** 500
-    plan = sampled @ hs.PoissonSubsampled(hs.Gaussian(2.0), 3e-4) ** 60 @ hs.Gaussian(80.0)
-    found = CONTOUR.epsilon(compose(plan), 1e-9)
-    lattice = PRV().epsilon(compose(plan), 1e-9)
-    assert found.relative_width < 1e-6
-    assert max(found.lower, lattice.lower) <= min(found.upper, lattice.upper)
-
-
 def test_a_profile_counts_the_far_outputs_above_a_threshold() -> None:
     terms = terms_of((1.87e-4, 0.604, 279))
     located = integral_for_epsilon(terms, 0.06)

@@ -71,28 +71,6 @@ def test_the_lower_end_is_that_of_the_attained_pair(adjacency: Any) -> None:
         assert found.lower <= alone.upper
 
 
-@pytest.mark.parametrize(
-    "plan",
-    [fixed(3.0, 20, 100, 100), fixed(1.0, 20, 10_000, 1000), fixed(0.6, 5, 1000, 400)],
-    ids=str,
-)
-def test_a_lattice_proves_nothing_that_excludes_the_ends(plan: hs.Mechanism) -> None:
-    for ask, value in ((hs.epsilon, 1e-6), (hs.delta, 0.5)):
-        found, lattice = ask(plan, value), ask(plan, value, accountant="prv")
-        assert found.accountant == "contour"
-        assert lattice.lower <= found.lower * (1.0 + 1e-9)
-        assert found.upper <= lattice.upper * (1.0 + 1e-9)
-        assert found.lower == pytest.approx(lattice.lower, rel=2e-3)
-        assert found.upper == pytest.approx(lattice.upper, rel=1e-4)
-
-
-def test_few_runs_are_left_to_the_lattice() -> None:
-    plan = fixed(1.1, 256, 60_000, 2)
-    with pytest.raises(hs.errors.UnsupportedError, match="hardly decays"):
-        hs.epsilon(plan, 1e-5, accountant="contour")
-    assert hs.epsilon(plan, 1e-5).accountant == "prv"
-
-
 def test_there_are_no_pairs_of_losses_that_are_attained() -> None:
     exact = compose(hs.PoissonSubsampled(hs.Gaussian(1.0), 0.01) ** 10)
     assert AnalyticPairs.of(exact.removing) is None

@@ -54,14 +54,3 @@ def test_far_from_where_it_is_tilted_to_the_upper_end_is_loose_not_wrong() -> No
     assert steep is not None
     assert steep.upper(0.0) >= 0.0
     assert steep.lower(0.0) == -math.inf
-
-
-def test_atoms_too_light_to_keep_are_bounded() -> None:
-    plan = hs.PoissonSubsampled(hs.DiscreteGaussian(2.0), 0.1) ** 2
-    found = hs.delta(plan, 0.3, accountant="prv", tolerance=1e-9)
-    other = hs.delta(plan, 0.3, accountant="contour", tolerance=1e-6)
-    assert isinstance(found, hs.Certified)
-    assert isinstance(other, hs.Certified)
-    assert found.lower <= other.upper
-    assert other.lower <= found.upper
-    assert found.relative_width <= 1e-9

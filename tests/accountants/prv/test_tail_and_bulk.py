@@ -2,12 +2,12 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from decimal import Decimal, localcontext
 
 import numpy as np
 import pytest
 
-import hockeystick as hs
 from hockeystick.accountants.prv._discretise import TiltedMasses
 from hockeystick.accountants.prv._refine import LatticeTarget
 from hockeystick.accountants.prv._tail_and_bulk import (
@@ -207,45 +207,6 @@ def test_what_may_be_off_by_anything_is_so_on_its_own_side_only() -> None:
     assert high.absolute_error < 1.0
 
 
-# Rate, noise multiplier, steps and delta, near plans whose truths test_random_plans has.
-WIDE_ONCE = [
-    (3.47e-5, 1.39, 55, 3.4e-21),
-    (2.29e-4, 1.34, 6101, 1.3e-20),
-    (1.23e-5, 0.665, 37, 2.7e-28),
-    (2.7e-5, 2.15, 102, 1e-28),
-    (7.59e-5, 1.3, 67, 4.6e-9),
-    (1.15e-5, 1.36, 229, 5.4e-29),
-    (1.35e-4, 2.06, 37, 4.8e-14),
-    (1.54e-4, 1.16, 46676, 2.2e-14),
-]
-
-
-@pytest.mark.parametrize(("rate", "noise", "steps", "delta"), WIDE_ONCE)
-def test_few_runs_of_rare_sampling_are_known_to_four_digits(
-    rate: float, noise: float, steps: int, delta: float
-) -> None:
-    plan = hs.PoissonSubsampled(hs.Gaussian(noise), rate) ** steps
-    found = hs.epsilon(plan, delta, accountant="prv")
-    assert found.relative_width < 1e-4
-    back = hs.delta(plan, found.upper, accountant="prv")
-    assert back.relative_width < 1e-3
-    assert back.lower <= delta * (1 + 1e-9)
-    more = hs.delta(plan, found.lower, accountant="prv")
-    assert more.upper >= delta * (1 - 1e-9)
-
-
-@pytest.mark.parametrize("noise", [5.0, 20.0])
-def test_a_plan_with_a_usual_release_besides_is_known_too(noise: float) -> None:
-    rare = hs.PoissonSubsampled(hs.Gaussian(1.39), 3.47e-5) ** 55
-    alone = hs.epsilon(rare, 1e-15, accountant="prv")
-    found = hs.epsilon(rare @ hs.Gaussian(noise), 1e-15, accountant="prv")
-    assert found.relative_width < 1e-4
-    assert alone.upper < found.lower
-    exact = hs.epsilon(rare @ hs.Gaussian(noise), 1e-15, accountant="contour")
-    assert found.lower <= exact.upper
-    assert exact.lower <= found.upper
-
-
 def target(loss: CellLoss, count: int, delta: float, *, for_delta: bool = False) -> LatticeTarget:
     """Return a question as the accountant would ask it."""
     asked = (math.log(delta), 1.0, 1e-4, None, for_delta, Truncation(-math.inf))
@@ -267,3 +228,28 @@ def test_large_losses_are_rare_and_not_far_below_epsilon() -> None:
         assert 0.0 < found.tilt <= 1.0 / 0.2 / 0.01868
         assert found.threshold is not None
         assert 0.2 * 0.01868 < found.threshold < 0.01868
+
+
+@pytest.mark.parametrize("side", [1.0, -1.0])
+@pytest.mark.parametrize("part", [slice(None, LARGE), slice(LARGE, None)], ids=["bulk", "tail"])
+def test_errors_of_either_part_change_the_mass_by_no_more_than_is_said(
+    part: slice, side: float
+) -> None:
+    runs, off = 7, 1e-4
+    one = weights(1, 0.2)
+    offs = np.zeros(60)
+    offs[part] = off
+    moved = replace(one, weight=one.weight + side * offs)
+    masses = [
+        float(each.weight.sum()) ** runs - float(each.weight[:LARGE].sum()) ** runs
+        for each in (one, moved)
+    ]
+    allowed = absolute_error_of_large(split_masses([(replace(one, absolute_errors=offs), runs)]))
+    assert 0.1 * allowed < abs(masses[1] - masses[0]) <= allowed
+
+
+def test_what_cannot_be_composed_is_bounded_by_chernoff_alone() -> None:
+    parts = split_masses([(weights(3, 1e-3), 4)])
+    bulk = Bulk(parts, STEP, 2.0, lambda masses, order: None)
+    assert bulk.upper(0.3, -math.inf) >= math.log(contribution(parts, 2.0, 0.3))
+    assert bulk.lower(0.3, -math.inf) == -math.inf

@@ -32,17 +32,6 @@ def test_epsilon_is_that_of_the_best_order_and_others_give_more(
     assert at < min(others)
 
 
-def test_of_stated_divergences_the_order_is_one_of_them() -> None:
-    stated = hs.RenyiDP({2: 0.5, 8: 1.0})
-    assert best_order(stated, 1e-6) == pytest.approx(8, rel=1e-12)
-    assert best_order(stated, 0.3) == pytest.approx(2, rel=1e-12)
-
-
-def test_what_may_fail_has_the_order_of_the_delta_that_is_left() -> None:
-    plan = hs.ApproxDP(epsilon=0, delta=9e-7) @ GAUSSIAN
-    assert best_order(plan, 1e-6) == pytest.approx(best_order(GAUSSIAN, 1e-7), rel=1e-4)
-
-
 def test_epsilon_of_samples_is_that_of_the_divergence_of_the_order() -> None:
     plan = hs.PoissonSubsampled(hs.Gaussian(0.8), rate=0.05) ** 50
     order = best_order(plan, 1e-5)

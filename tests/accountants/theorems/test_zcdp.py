@@ -76,13 +76,7 @@ def room(rho: float, omega: float, at: mpf, target: float) -> mpf:
 
 @pytest.mark.parametrize(
     ("rho", "omega", "target"),
-    [
-        (0.5, INF, 1e-5),
-        (0.1, INF, 1e-6),
-        (0.1, 5.0, 1e-5),
-        (0.1, 50.0, 1e-5),
-        (4.0, INF, 1e-20),
-    ],
+    [(0.5, INF, 1e-5), (0.1, INF, 1e-6), (0.1, 5.0, 1e-5), (0.1, 50.0, 1e-5), (4.0, INF, 1e-20)],
 )
 def test_epsilon_is_the_least_that_one_order_proves(
     rho: float, omega: float, target: float

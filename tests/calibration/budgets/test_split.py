@@ -89,13 +89,6 @@ def test_the_classical_formula_fails_from_epsilon_8_42_on_as_the_docstring_says(
     assert hs.delta(hs.Gaussian(formula / 10), 10).estimate == pytest.approx(2.265e-5, rel=1e-3)
 
 
-@given(st.floats(1e-3, 0.999), st.floats(1e-12, 0.99))
-@settings(max_examples=40)
-def test_the_classical_noise_is_enough_below_1(epsilon: float, delta: float) -> None:
-    noise = hs.calibration.classical_gaussian_noise(epsilon, delta)
-    assert hs.delta(hs.Gaussian(noise), epsilon).upper <= delta
-
-
 def test_the_noise_of_the_clipping_statistic_for_one_percent_more_on_the_gradients() -> None:
     found = hs.calibration.joint_noise(1.0, inflation=1.01)
     assert found.gradient == 1.01
@@ -115,22 +108,6 @@ def test_the_noise_of_gradients_beside_a_noisy_quantile(
     with mp.workdps(30):
         found, truth = mp.mpf(hs.calibration.clipping_noise(noise, bits)), mp.mpf(gradient)
         assert 1 - mp.mpf(10) ** -17 <= found / truth <= 1 + mp.mpf(10) ** -15
-
-
-@given(st.floats(0.01, 100), st.floats(1.0000001, 50))
-def test_two_queries_cost_no_more_than_the_release_they_share(nu: float, ratio: float) -> None:
-    for found in (
-        hs.calibration.joint_noise(nu, inflation=ratio),
-        hs.calibration.joint_noise(nu, query_noise=nu * ratio),
-        hs.calibration.JointNoise(hs.calibration.clipping_noise(nu, nu * ratio), 2 * nu * ratio),
-    ):
-        with mp.workdps(60):
-            # As floats and as the decimals that they print as.
-            for read in (mp.mpf, lambda x: mp.mpf(repr(x))):
-                both = read(found.gradient) ** -2 + read(found.query) ** -2
-                share = both * read(nu) ** 2
-                assert share <= 1
-                assert share >= 1 - mp.mpf(10) ** -13
 
 
 def test_two_queries_of_one_batch_are_accounted_as_one_release() -> None:
@@ -269,15 +246,6 @@ def test_weights_far_apart_and_budgets_next_to_nothing_are_split(
     split = hs.calibration.split_budget(budget, weights=weights, by=by)
     assert len(split.releases) == len(weights)
     assert spent(split.achieved) <= spent(budget)
-
-
-def test_the_least_noise_for_the_least_delta_there_is_is_no_more_than_for_more() -> None:
-    least, more = (
-        hs.calibration.gaussian_noise(1e15, 5e-324),
-        hs.calibration.gaussian_noise(1e15, 1e-300),
-    )
-    assert more <= least <= more * (1 + 1e-6)
-    assert hs.delta(hs.Gaussian(least), 1e15).upper <= 5e-324
 
 
 def test_an_inflation_beyond_floats_is_refused() -> None:

@@ -15,7 +15,6 @@ from typing import Any, Final
 import pytest
 
 import hockeystick as hs
-from hockeystick.calibration.filters.one_order import divergence_limit
 
 Outcomes = tuple[tuple[float, float], ...]
 # Each strategy is a sum of some thousand products of floats.
@@ -203,62 +202,3 @@ def test_no_strategy_passes_an_odometer_more_often_than_delta(number: int, addin
     found = value((0,) * len(menu), tuple((0,) * len(one) for one in losses))
     assert found <= odometer.delta * ROUNDING
     assert number != 1 or found > 0.7 * odometer.delta
-
-
-def pair_at(c: float, divergence: float, loss: float) -> Outcomes:
-    """Return two outcomes, the first of this loss, with a Renyi divergence of order 1 + c."""
-
-    def moment(p: float) -> float:
-        rest = math.pow(1.0 - p, 1.0 + c) / math.pow(1.0 - p * math.exp(-loss), c)
-        return p * math.exp(c * loss) + rest
-
-    low, high = 0.0, 1.0
-    for _ in range(200):
-        middle = 0.5 * (low + high)
-        low, high = (middle, high) if moment(middle) <= math.exp(c * divergence) else (low, middle)
-    return ((low, low * math.exp(-loss)), (1.0 - low, 1.0 - low * math.exp(-loss)))
-
-
-def divergence(c: float, outcomes: Outcomes) -> float:
-    """Return the Renyi divergence of order 1 + c, the larger one of both directions."""
-    both = (outcomes, reversed_order(outcomes))
-    return max(math.log(math.fsum(p * math.pow(p / q, c) for p, q in one)) / c for one in both)
-
-
-def delta_of(outcomes: Outcomes, epsilon: float) -> float:
-    """Return delta at a real epsilon."""
-    return math.fsum(max(p - math.exp(epsilon) * q, 0.0) for p, q in outcomes)
-
-
-def test_to_go_on_while_some_order_is_within_its_limit_is_no_guarantee() -> None:
-    """One coin, whose outcome decides for which of two orders the rest is made."""
-    epsilon, slack, cs = 8.0, 0.01, (16.0, 1.0)
-    limits = [float(divergence_limit(epsilon, slack, 1.0 + c) or 0) for c in cs]
-    coin = answers(0.25)
-    spent = 0.0
-    for (p, q), c, limit in zip(coin, cs, limits, strict=True):
-        goal = epsilon - math.log(p / q)
-        rest = pair_at(c, limit - divergence(c, coin), goal + math.log1p(1.0 / c))
-        assert divergence(c, coin) + divergence(c, rest) <= limit + 1e-12
-        spent += p * delta_of(rest, goal)
-    assert spent > 1.3 * slack
-
-
-def test_the_natural_filter_of_trade_off_functions_is_no_guarantee() -> None:
-    """Each path's composition has its delta, as a plan; the outputs choose among the paths."""
-    coin, epsilon = answers(math.log(3.0)), math.log(4.0)
-    failing = ((0.06, 0.0), (0.94, 1.0))
-    strong = answers(math.log(2.0))
-
-    def planned(second: Outcomes) -> float:
-        return math.fsum(p * delta_of(second, epsilon - math.log(p / q)) for p, q in coin)
-
-    first, other = (p * 1.0 for p, _ in coin)
-    chosen = first * delta_of(strong, epsilon - math.log(3.0)) + other * delta_of(
-        failing, epsilon + math.log(3.0)
-    )
-    # 3/4 (2/3 - 4/3 1/3) = 1/6, and 1/4 of 0.06 more
-    assert math.isclose(planned(strong), 1 / 6)
-    assert math.isclose(planned(failing), 0.06)
-    assert math.isclose(chosen, 1 / 6 + 0.015)
-    assert chosen > max(planned(strong), planned(failing)) * 1.08

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import hockeystick as hs
-from hockeystick.calibration.filters.lines import OrderLines, central_order
+from hockeystick.calibration.filters.lines import OrderLines
 from hockeystick.calibration.filters.odometer import _after
 from hockeystick.conversions.theorems import steinke_rho
 from hockeystick.numerics.multiprecision import mp
@@ -213,66 +213,6 @@ def test_the_bound_by_orders_is_where_the_mixture_is_one_over_delta(
 def test_the_weights_of_the_orders_add_up_to_less_than_one() -> None:
     with mp.workdps(30):
         assert sum(1 / mp.mpf(1 + k * k) for k in range(-6, 9)) < mp.mpf("2.8841")
-
-
-def test_the_central_order_has_the_least_line() -> None:
-    plan = STEP**14_000
-    order = central_order(plan, 1e-5)
-    orders = [4.0, 8.0, order, 10.0, 14.0]
-    known = hs.convert(plan, hs.RenyiDP, orders=orders).divergences
-    lines = {a: tau + math.log(1e5) / (a - 1) for a, tau in known}
-    assert min(lines, key=lambda a: lines[a]) == order
-
-
-def test_an_expected_plan_makes_sampling_count() -> None:
-    delta = 1e-5
-    odometer = hs.calibration.Odometer(delta, expected=STEP**14_000)
-    plain = hs.calibration.Odometer(delta)
-    for steps, most in ((100, 1.2), (900, 1.4), (13_000, 3.2)):
-        found = odometer.step(STEP, count=steps)
-        assert hs.epsilon(STEP ** len(odometer), delta).upper < found < most
-        assert plain.step(STEP, count=steps) > 50 * found
-
-
-def test_at_any_one_time_delta_there_is_below_that_of_the_odometer() -> None:
-    odometer = hs.calibration.Odometer(1e-4, expected=STEP**1000)
-    for noise in (1.1, 0.8, 3.0, 1.5):
-        step = hs.PoissonSubsampled(hs.Gaussian(noise), rate=0.01)
-        found = odometer.step(step, count=300)
-    plan = [hs.PoissonSubsampled(hs.Gaussian(z), rate=0.01) ** 300 for z in (1.1, 0.8, 3.0, 1.5)]
-    assert hs.delta(hs.Composed(plan), found).upper < 1e-4
-
-
-def test_an_order_without_a_divergence_is_left_out_for_good() -> None:
-    odometer = hs.calibration.Odometer(1e-5, expected=STEP**14_000)
-    odometer.step(hs.RenyiDP({4.0: 0.01}))
-    below = odometer.epsilon
-    assert 0.0 < below < math.inf
-    used = [a for a in OrderLines(odometer.order or 0.0).orders if a <= 4.0]
-    assert below >= min(math.log(1e5) / (a - 1) for a in used)
-    with pytest.raises(hs.errors.IncompatibleError):
-        odometer.step(hs.RenyiDP({1.25: 0.01}))
-    assert len(odometer) == 1
-
-
-def test_largest_losses_are_added_up_beside_the_orders() -> None:
-    odometer = hs.calibration.Odometer(1e-9, expected=STEP)
-    assert odometer.epsilon == 0.0
-    assert odometer.step(hs.PureDP(0.1), count=3) == 0.3
-    assert odometer.step(hs.Gaussian(math.inf)) == 0.3
-    assert odometer.step(hs.ApproxDP(0.1, 0.0)) == 0.4
-    with pytest.raises(hs.errors.IncompatibleError, match="may fail"):
-        odometer.step(hs.ApproxDP(0.1, 1e-9))
-    odometer.step(STEP)
-    assert odometer.epsilon > 0.4
-
-
-def test_the_bound_by_orders_never_falls() -> None:
-    odometer, last = hs.calibration.Odometer(1e-5, expected=STEP**100), 0.0
-    for step in (hs.PureDP(0.3), hs.Gaussian(2.0), STEP, hs.RenyiDP({8: 1e-3}), STEP**50) * 2:
-        now = odometer.step(step)
-        assert now >= last
-        last = now
 
 
 def test_a_state_comes_back_with_its_order() -> None:

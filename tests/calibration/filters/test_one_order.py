@@ -3,7 +3,6 @@
 import json
 import math
 import pickle
-import random
 from fractions import Fraction
 from typing import Any, Final
 
@@ -16,7 +15,6 @@ from hockeystick.calibration.filters.one_order import (
     OneOrderMeasure,
     divergence_limit,
     expected_order,
-    expected_slack,
     one_order_measure,
 )
 from hockeystick.conversions.theorems import canonne_kamath_steinke
@@ -42,31 +40,6 @@ def test_the_limit_is_where_the_theorem_says(epsilon: float, slack: float, order
     assert found <= Fraction(mp.nstr(exact, 38)) + Fraction(1, 10**30)
     assert math.isclose(found, exact, rel_tol=1e-14)
     assert canonne_kamath_steinke(order, float(found), delta=slack) <= epsilon * (1 + 1e-12)
-
-
-def test_the_chosen_order_covers_the_plan_most_often() -> None:
-    order = expected_order(STEP**14_000, BUDGET, 5e-6)
-    counts = {one: _runs(one) for one in (order, 2.0, 3.0, 5.0, 8.0, 16.0)}
-    assert max(counts.values()) == counts[order]
-    assert counts[order] > 100_000
-
-
-def _runs(order: float) -> int:
-    """Return how many steps fit at an order."""
-    limit = divergence_limit(BUDGET.epsilon, 5e-6, order)
-    if limit is None:
-        return 0
-    measure = one_order_measure(BUDGET, 5e-6, order)
-    return math.floor(measure.most / measure.cost(STEP)[0])
-
-
-def test_what_it_covers_is_proven_as_a_plan() -> None:
-    order = expected_order(STEP, BUDGET, 5e-6)
-    runs = _runs(order)
-    assert hs.delta(STEP**runs, 8.0).upper <= 5e-6
-    # Sampling counts: without it far fewer runs are covered.
-    plain = hs.calibration.Filter(BUDGET)
-    assert not plain.fits(hs.Gaussian(1.1), count=runs // 1000)
 
 
 def test_divergences_and_deltas_have_limits_of_their_own() -> None:
@@ -103,74 +76,6 @@ def test_a_slack_that_leaves_nothing_is_refused() -> None:
     with pytest.raises(hs.errors.ParameterError, match="budget must be larger"):
         one_order_measure(BUDGET, 5e-6, 2.0)
     assert isinstance(one_order_measure(BUDGET, 5e-6, 4.0), OneOrderMeasure)
-
-
-def test_an_order_between_the_candidates_covers_more() -> None:
-    budget, plan = hs.ApproxDP(1.0, 1e-5), STEP**1000
-    order = expected_order(plan, budget, 1e-5)
-    others = (order * 0.97, order, order * 1.03, 11.0, 12.0, 14.0)
-    shares = {}
-    for other in others:
-        measure = one_order_measure(budget, 1e-5, other)
-        shares[other] = measure.cost(STEP)[0] / measure.most
-    assert min(shares, key=lambda one: shares[one]) == order
-
-
-def test_no_curve_of_orders_covers_more_than_the_best_single_order() -> None:
-    """Random orders and weights, scaled to what they prove at epsilon and slack."""
-    draw = random.Random(6)
-    epsilon, slack, step = 3.0, 1e-5, hs.PoissonSubsampled(hs.Gaussian(1.1), rate=0.004)
-    tried = [1.0 + 0.25 * 1.05**k for k in range(110)]
-    known = dict(hs.convert(step, hs.RenyiDP, orders=tried).divergences)
-    single = max(float(divergence_limit(epsilon, slack, a) or 0) / known[a] for a in tried)
-    gaps = [1.02**k * 1e-4 for k in range(600)]
-    shares = []
-    for _ in range(20):
-        orders = draw.sample(tried, draw.randrange(1, 6))
-        weights = [draw.random() ** 4 + 1e-12 for _ in orders]
-        parts = list(zip(weights, orders, strict=True))
-
-        def covered(runs: float, parts: Any = parts, total: float = sum(weights)) -> bool:
-            return all(
-                slack
-                * sum(w * math.exp((a - 1) * (epsilon + x - runs * known[a])) for w, a in parts)
-                >= -total * math.expm1(-x)
-                for x in gaps
-            )
-
-        low, high = 0.0, 10.0 * single
-        for _ in range(16):
-            middle = 0.5 * (low + high)
-            low, high = (middle, high) if covered(middle) else (low, middle)
-        shares.append(low / single)
-    assert 0.5 < max(shares) <= 1.001
-
-
-def test_a_filter_that_expects_a_plan_counts_sampling_and_says_at_which_order() -> None:
-    spending = hs.calibration.Filter(BUDGET, expected=STEP**10_000)
-    assert (spending.slack, spending.rule) == (1e-5, None)
-    assert spending.order == expected_order(STEP, BUDGET, 1e-5)
-    assert spending.fits(STEP, count=100_000)
-    assert not spending.fits(STEP, count=150_000)
-    spending.step(STEP, count=1000)
-    spent: Any = spending.spent
-    assert hs.epsilon(STEP**1000, 1e-5).upper < spent.epsilon < BUDGET.epsilon
-    assert spending.left == one_order_measure(BUDGET, 1e-5, spending.order).remaining(
-        spending._runs.spent
-    )
-    with pytest.raises(hs.errors.BudgetExhausted):
-        spending.step(hs.ApproxDP(0.1, 1e-9))
-
-
-def test_what_its_expected_plan_does_not_fail_is_slack() -> None:
-    plan = STEP**100 @ hs.ApproxDP(0.1, 1e-6) ** 3
-    assert expected_slack(STEP, BUDGET) == 1e-5
-    assert math.isclose(expected_slack(plan, BUDGET), 7e-6)
-    spending = hs.calibration.Filter(BUDGET, expected=plan)
-    spending.step(plan)
-    assert not spending.fits(hs.ApproxDP(0.1, 1e-7))
-    with pytest.raises(hs.errors.ParameterError, match="expected must be a plan whose own deltas"):
-        hs.calibration.Filter(BUDGET, expected=hs.ApproxDP(0.1, 1e-5))
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,6 @@ from typing import Any, Final
 import pytest
 
 import hockeystick as hs
-from hockeystick.calibration.session.accountant import PLANNED
 
 STEP: Final = hs.PoissonSubsampled(hs.Gaussian(1.1), rate=256 / 60_000)
 THREADS: Final = 8
@@ -77,19 +76,6 @@ def test_options_go_through() -> None:
     )
 
 
-def test_every_answer_says_that_the_releases_were_planned() -> None:
-    accountant = hs.Accountant()
-    accountant.step(STEP)
-    for answer in (
-        accountant.epsilon(1e-5),
-        accountant.epsilon(1e-5, accountant="gdp"),
-        accountant.delta(0.1),
-    ):
-        assert answer.assumptions[-1] == PLANNED
-        assert set(hs.epsilon(STEP, 1e-5).assumptions) < set(answer.assumptions)
-    assert "Filter" in PLANNED
-
-
 def test_a_million_equal_steps_are_one_entry() -> None:
     accountant = hs.Accountant()
     for _ in range(1000):
@@ -97,18 +83,6 @@ def test_a_million_equal_steps_are_one_entry() -> None:
     assert len(accountant) == 10**6
     assert len(accountant.state_dict()["steps"]) == 1
     assert accountant.plan == STEP**1_000_000
-
-
-def test_nothing_recorded_costs_nothing() -> None:
-    accountant = hs.Accountant()
-    accountant.step(STEP, count=0)
-    accountant.step(STEP**0, count=5)
-    assert len(accountant) == 0
-    assert accountant.epsilon(1e-5).upper == 0.0
-    assert accountant.delta(0.0).upper == 0.0
-    assert accountant.tradeoff()(0.25) == pytest.approx(0.75, rel=1e-15)
-    assert accountant.state_dict()["steps"] == []
-    assert str(hs.epsilon(accountant.plan @ STEP, 1e-5)) == str(hs.epsilon(STEP, 1e-5))
 
 
 def test_one_run_is_the_mechanism_itself() -> None:
@@ -270,24 +244,3 @@ def test_eight_threads_lose_no_run() -> None:
     at_once(work)
     assert len(accountant) == THREADS * 1200
     assert accountant.plan == kinds[0] ** 3200 @ kinds[1] ** 3200 @ kinds[2] ** 3200
-
-
-@pytest.mark.usefixtures("switching")
-def test_threads_that_ask_meanwhile_get_sound_answers() -> None:
-    accountant = hs.Accountant()
-    accountant.step(hs.Gaussian(10.0), count=100)
-    truths = [hs.epsilon(hs.Gaussian(10.0) ** n, 1e-5, digits=30).estimate for n in range(100, 141)]
-    answers: list[hs.Certified] = []
-
-    def work() -> None:
-        for _ in range(5):
-            accountant.step(hs.Gaussian(10.0))
-            answers.append(accountant.epsilon(1e-5))
-            answers.append(accountant.epsilon(1e-5, digits=20))
-
-    at_once(work)
-    assert len(answers) == 2 * 5 * THREADS
-    for one in answers:
-        assert any(one.lower <= truth <= one.upper for truth in truths)
-    last = accountant.epsilon(1e-5)
-    assert last.lower <= truths[-1] <= last.upper

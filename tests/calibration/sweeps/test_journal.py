@@ -112,27 +112,6 @@ def test_csv_has_every_digit_and_nothing_where_there_is_nothing(tmp_path: Path) 
             assert float(texts["value"]) == row["value"]
 
 
-def test_parquet_has_columns_of_one_type_each(tmp_path: Path) -> None:
-    parquet: Any = pytest.importorskip("pyarrow.parquet", reason="needs the extra parquet")
-    rows = swept(tmp_path / "a.parquet")
-    table = parquet.read_table(tmp_path / "a.parquet")
-    assert {field.name: str(field.type) for field in table.schema} == {
-        "j": "int64",
-        "k": "int64",
-        "value": "double",
-        "whole": "int64",
-        "word": "string",
-        "yes": "bool",
-        "big": "string",  # 10^24 is no 64-bit integer
-        "late": "double",
-        "error": "string",
-    }
-    for row, found in zip(rows, table.to_pylist(), strict=True):
-        big = row.get("big")
-        expected = {**dict.fromkeys(found), **row, "big": None if big is None else str(big)}
-        assert found == expected
-
-
 def test_the_file_is_there_with_the_last_row_and_nothing_beside_it(out: Path) -> None:
     rows = hs.sweep(GRID, third, out=out)
     for _ in range(49):

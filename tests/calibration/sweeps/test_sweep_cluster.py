@@ -43,17 +43,6 @@ def executor(cluster: Any) -> Executor:
     return made
 
 
-def test_a_cluster_of_two_workers_answers_what_this_process_does_in_order(
-    executor: Executor, cluster: Any
-) -> None:
-    here = list(hs.sweep(GRID, hs.calibration.AskEpsilon(PLAN, 1e-5)))
-    assert list(hs.sweep(GRID, hs.calibration.AskEpsilon(PLAN, 1e-5), executor)) == here
-    # Both of them worked.
-    done = cluster.run(lambda dask_worker: dask_worker.state.executed_count)
-    assert len(done) == 2
-    assert all(count > 0 for count in done.values())
-
-
 def test_a_file_of_a_cluster_is_that_of_this_process_byte_for_byte(
     executor: Executor, tmp_path: Path
 ) -> None:
@@ -76,10 +65,3 @@ def test_a_file_of_a_cluster_is_that_of_this_process_byte_for_byte(
     for _ in hs.sweep(GRID, hs.calibration.AskEpsilon(PLAN, 1e-5), out=tmp_path / "here.csv"):
         pass
     assert (tmp_path / "cluster.csv").read_bytes() == (tmp_path / "here.csv").read_bytes()
-
-
-def test_a_refused_cell_of_a_cluster_is_a_row(executor: Executor) -> None:
-    grid = {"noise_multiplier": [1.0, -1.0]}
-    first, second = hs.sweep(grid, hs.calibration.AskEpsilon(PLAN, 1e-5), executor)
-    assert first["error"] is None
-    assert "noise_multiplier must be" in str(second["error"])

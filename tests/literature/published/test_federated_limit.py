@@ -101,32 +101,6 @@ def test_an_epsilon_outside_its_domain_is_refused(bad: float) -> None:
         limit_delta(PLAN, bad)
 
 
-def test_it_is_far_too_small_where_few_steps_rarely_meet_the_record() -> None:
-    local = hs.federated.LocalTraining(
-        examples=60_000, batch_size=6, noise_multiplier=1.0, local_steps=10
-    )
-    plan = hs.federated.PriFedSync(clients=local, rounds=10)
-    assert limit_delta(plan, 1.0).value < 1e-300
-    assert hs.delta(plan, 1.0).lower > 1e-7
-
-
-def test_the_answer_is_that_of_the_worst_client_and_each_has_its_own() -> None:
-    plan = hs.federated.PriFedSync(clients=(RARER, LOCAL), rounds=1, client_rate=0.25)
-    each = [hs.epsilon(plan.of_client(j), 1e-5) for j in range(2)]
-    found = hs.epsilon(plan, 1e-5)
-    assert found.upper == each[1].upper == max(one.upper for one in each)
-    assert found.lower == max(one.lower for one in each)
-    assert found.adjacency is hs.Adjacency.REPLACE_ONE
-
-
-def test_the_upper_end_is_the_symmetric_product_and_the_lower_end_one_direction() -> None:
-    found = hs.delta(PLAN, 1.0)
-    product = hs.delta(hs.FDP(hs.tradeoffs.G(1.0).subsample(16 / 600)) ** 76, 1.0)
-    assert product.lower <= found.upper <= product.upper * (1 + 1e-3)
-    one_way = hs.PoissonSubsampled(hs.Gaussian(1.0), 16 / 600) ** 76
-    assert found.lower == pytest.approx(hs.delta(one_way, 1.0).estimate, rel=1e-3)
-
-
 def test_weak_and_strong_federated_dp_have_the_same_function() -> None:
     weak, strong = (hs.tradeoff(PLAN, view=one) for one in ("one-client", "all-clients"))
     assert weak == strong == hs.tradeoff(PLAN)
@@ -153,15 +127,3 @@ def test_the_function_of_several_clients_lies_below_each_ones(batch_size: int) -
 def test_a_view_that_there_is_not_is_refused(view: Any) -> None:
     with pytest.raises(ParameterError, match="view must be one of 'one-client', 'all-clients'"):
         hs.tradeoff(PLAN, view=view)
-
-
-def test_noise_for_a_budget_is_found_for_all_clients_or_for_one() -> None:
-    budget = hs.ApproxDP(3.0, 1e-5)
-    found = hs.calibrate(PLAN, "noise_multiplier", budget)
-    assert isinstance(found.plan, hs.federated.PriFedSync)
-    assert hs.epsilon(found.plan, 1e-5).upper <= 3.0
-    two = hs.federated.PriFedSync(clients=(LOCAL, RARER), rounds=2)
-    one = hs.calibrate(two, "clients[0].noise_multiplier", budget)
-    assert one.value == pytest.approx(found.value, rel=1e-4)
-    with pytest.raises(ParameterError, match="written out"):
-        hs.calibrate(two, "noise_multiplier", budget)

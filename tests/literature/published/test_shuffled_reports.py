@@ -27,15 +27,6 @@ def test_a_million_users_are_known_to_one_part_in_a_thousand_on_both_sides(local
     assert delta.lower <= 1e-6 <= delta.upper * (1 + 1e-3)
 
 
-def test_the_upper_end_is_that_of_the_shuffled_reports() -> None:
-    pair = clones_epsilon(2.0, 5000, 1e-6)
-    plan = hs.epsilon(hs.mechanisms.ShuffledReports(hs.PureDP(2.0), 5000), 1e-6)
-    assert isinstance(plan, hs.Certified)
-    assert pair.upper == pytest.approx(plan.upper, rel=1e-9)
-    assert plan.lower < pair.lower
-    assert pair.adjacency is hs.Adjacency.REPLACE_ONE
-
-
 def test_from_the_randomizers_epsilon_on_delta_is_0() -> None:
     assert clones_delta(1.0, 100, 1.001).upper == 0.0
     assert clones_delta(1.0, 100, math.inf).upper == 0.0

@@ -43,53 +43,6 @@ def test_a_client_that_is_not_there_is_refused(index: Any) -> None:
         hs.federated.PriFedSync(clients=(LOCAL, SMALL), rounds=93).of_client(index)
 
 
-@pytest.mark.parametrize(
-    ("name", "value", "allowed"),
-    [
-        ("examples", 0, "an integer from 1"),
-        ("batch_size", 0, "an integer from 1"),
-        ("batch_size", 601, "at most the number of examples, 600"),
-        ("noise_multiplier", -1.0, "a number >= 0 or inf"),
-        ("noise_multiplier", math.nan, "a number >= 0 or inf"),
-        ("local_steps", 1.5, "an integer from 0"),
-        ("local_steps", True, "an integer from 0"),
-    ],
-)
-def test_settings_outside_their_domains_are_refused(name: str, value: Any, allowed: str) -> None:
-    with pytest.raises(ParameterError, match=f"{name} must be {allowed}"):
-        hs.federated.LocalTraining(**(SETTINGS | {name: value}))
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("clients", ()),
-        ("clients", None),
-        ("clients", hs.Gaussian(1)),
-        ("clients", (LOCAL, hs.Gaussian(1))),
-        ("rounds", -1),
-        ("rounds", 1.5),
-        ("client_rate", 0.0),
-        ("client_rate", 1.1),
-        ("client_rate", math.nan),
-    ],
-)
-def test_what_is_no_federation_is_refused(name: str, value: Any) -> None:
-    fields: dict[str, Any] = {"clients": LOCAL, "rounds": 93, "client_rate": 0.5}
-    with pytest.raises(ParameterError, match=f"^{name} must be"):
-        hs.federated.PriFedSync(**(fields | {name: value}))
-
-
-def test_the_text_shows_the_settings_or_how_many_there_are() -> None:
-    assert str(hs.federated.PriFedSync(clients=(LOCAL, LOCAL), rounds=93, client_rate=0.5)) == (
-        "PriFedSync (16 of 600 examples, noise multiplier 2, 38 steps a round, 93 rounds, "
-        "client rate 0.5, replace-one)"
-    )
-    assert str(hs.federated.PriFedSync(clients=(LOCAL, SMALL), rounds=93)) == (
-        "PriFedSync (2 settings of local training, 93 rounds, client rate 1, replace-one)"
-    )
-
-
 def test_two_federations_of_as_many_clients_have_the_same_ones_in_one_order() -> None:
     # Batches of all examples are quickly accounted for.
     first, second = (
@@ -106,10 +59,3 @@ def test_two_federations_of_as_many_clients_have_the_same_ones_in_one_order() ->
     assert (found.lower, found.upper) == (either[0].lower, either[0].upper)
     alike = hs.federated.PriFedSync(clients=LOCAL, rounds=2)
     assert not any("Another federation" in text for text in alike.assumptions)
-
-
-def test_what_must_hold_says_that_the_rate_is_not_counted() -> None:
-    last = hs.federated.PriFedSync(clients=LOCAL, rounds=93, client_rate=0.5).assumptions[-1]
-    assert "drawn in each with probability 0.5" in last
-    told = "its lower end too, is for one that is drawn in all of them, which is the worst that may"
-    assert told in last

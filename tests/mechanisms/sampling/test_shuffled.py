@@ -1,30 +1,12 @@
 """Shuffled epochs and revealed samples as descriptions: what they say, and what they refuse."""
 
-import dataclasses
 import math
-from fractions import Fraction
 from typing import Any, cast
 
 import pytest
 
 import hockeystick as hs
 from hockeystick.privacy_loss import ObservedMixtureLoss, dominating_pair
-
-
-def test_it_says_what_it_is() -> None:
-    plan = hs.Shuffled(hs.Gaussian(1.5), 100) ** 3
-    assert str(plan) == "shuffled Gaussian (noise multiplier 1.5, 100 batches, zero-out) x 3"
-    assert str(hs.Shuffled(hs.Gaussian(2), 1, "replace-one")) == (
-        "shuffled Gaussian (noise multiplier 2, 1 batch, replace-one)"
-    )
-    assert hs.Shuffled(hs.Gaussian(1.5), 100.0) == hs.Shuffled(hs.Gaussian(1.5), 100)
-    assert dataclasses.replace(hs.Shuffled(hs.Gaussian(1.5), 100), steps=7).steps == 7
-    whole = hs.Shuffled(hs.Gaussian(1.5), 100, clipping="batch")
-    assert str(whole) == (
-        "shuffled Gaussian (noise multiplier 1.5, 100 batches, batch clipping, zero-out)"
-    )
-    assert "The sum of each batch, which has at least two examples" in " ".join(whole.assumptions)
-    assert "Each example's contribution is clipped" not in " ".join(whole.assumptions)
 
 
 def test_a_group_is_said_and_grows() -> None:
@@ -38,21 +20,6 @@ def test_a_group_is_said_and_grows() -> None:
     for bad in (0, 1.5, -1, 10**16, "two"):
         with pytest.raises(hs.errors.ParameterError, match="group"):
             hs.Shuffled(hs.Gaussian(1.5), 100, group=cast(Any, bad))
-
-
-def test_answers_carry_the_adjacency_and_what_must_hold() -> None:
-    plan = hs.Shuffled(hs.Gaussian(1.5), 1000, "replace-one") ** 2
-    found = hs.epsilon(plan, 1e-5)
-    assert found.adjacency is hs.Adjacency.REPLACE_ONE
-    text = " ".join(found.assumptions)
-    for words in (
-        "differ in the value of one example",
-        "shuffled afresh for each epoch",
-        "exactly one of the epoch's 1,000 batches",
-        "1.5 times the clipping norm",
-        "There are 2 runs",
-    ):
-        assert words in text
 
 
 def test_add_remove_is_refused_with_what_to_use() -> None:
@@ -72,45 +39,11 @@ def test_other_noise_is_refused_with_what_to_use(inner: hs.Mechanism) -> None:
         hs.Shuffled(inner, 10)
 
 
-@pytest.mark.parametrize("steps", [0, -1, 1.5, math.nan, math.inf, 10**15 + 1, "10", True])
-def test_steps_are_a_positive_integer(steps: object) -> None:
-    with pytest.raises(
-        hs.errors.ParameterError, match=r"steps must be an integer from 1 to 10\^15"
-    ):
-        hs.Shuffled(hs.Gaussian(1.0), cast(Any, steps))
-
-
-@pytest.mark.parametrize(
-    ("arguments", "match"),
-    [((1.0, 10), "inner"), ((hs.Gaussian(1.0), 10, "any"), "adjacency")],
-)
-def test_wrong_types_are_named(arguments: tuple[object, ...], match: str) -> None:
-    with pytest.raises(hs.errors.ParameterError, match=match):
-        hs.Shuffled(*cast(Any, arguments))
-
-
 def test_it_composes_only_with_the_same_adjacency() -> None:
     plan = hs.Shuffled(hs.Gaussian(2.0), 10)
     with pytest.raises(hs.errors.IncompatibleError):
         plan @ hs.PoissonSubsampled(hs.Gaussian(2.0), 0.1)
     assert (plan @ hs.Gaussian(2.0)).adjacency is hs.Adjacency.ZERO_OUT
-
-
-def test_a_revealed_sample_says_what_it_is() -> None:
-    plan = hs.mechanisms.RevealedSample(hs.Gaussian(3.0), Fraction(1, 100))
-    assert str(plan) == "Gaussian on a revealed sample (noise multiplier 3, rate 0.01)"
-    assert plan.rate == Fraction(1, 100)
-    assert plan.adjacency is None
-    assert "who is used may be known" in plan.assumptions[0]
-    assert hs.mechanisms.RevealedSample(hs.Shuffled(hs.Gaussian(1.0), 3), 0.5).adjacency is (
-        hs.Adjacency.ZERO_OUT
-    )
-
-
-@pytest.mark.parametrize("rate", [-0.1, 1.1, math.nan, "0.5"])
-def test_the_rate_of_a_revealed_sample_is_a_probability(rate: object) -> None:
-    with pytest.raises(hs.errors.ParameterError, match="rate must be a number from 0 to 1"):
-        hs.mechanisms.RevealedSample(hs.Gaussian(1.0), cast(Any, rate))
 
 
 def test_a_revealed_sample_at_the_ends_of_the_rate() -> None:

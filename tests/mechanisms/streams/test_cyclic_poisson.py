@@ -1,9 +1,5 @@
 """Cyclic Poisson samples of banded encoders, as they are described."""
 
-import math
-from fractions import Fraction
-from typing import Any
-
 import pytest
 
 import hockeystick as hs
@@ -23,40 +19,3 @@ def test_more_diagonals_than_groups_are_refused() -> None:
         CyclicPoisson(2.0, (1.0, 0.5, 0.25), rounds=20, cycle=2, rate=0.1)
     with pytest.raises(hs.errors.IncompatibleError, match="replace-one"):
         CyclicPoisson(2.0, TWO, rounds=20, cycle=2, rate=0.1, adjacency="replace-one")
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("noise_multiplier", -1.0),
-        ("coefficients", ()),
-        ("coefficients", (math.nan,)),
-        ("coefficients", (1.0, -0.5)),
-        ("rounds", 0),
-        ("cycle", 2.5),
-        ("rate", 1.5),
-    ],
-)
-def test_a_value_outside_its_domain_is_refused_by_name(name: str, value: Any) -> None:
-    fields: dict[str, Any] = {
-        "noise_multiplier": 1.0,
-        "coefficients": TWO,
-        "rounds": 9,
-        "cycle": 3,
-        "rate": 0.1,
-    }
-    with pytest.raises(hs.errors.ParameterError) as caught:
-        CyclicPoisson(**{**fields, name: value})
-    assert caught.value.name == name
-
-
-def test_what_must_hold_is_said() -> None:
-    plan = CyclicPoisson(2.0, TWO, rounds=20, cycle=5, rate=Fraction(1, 3), adjacency="zero-out")
-    words = " ".join(plan.assumptions)
-    assert "5 groups; which one an example is in does not depend on the other examples" in words
-    assert "group i mod 5 alone, each independently with probability 0.333333" in words
-    assert "The noisy sum is divided by a fixed number" in words
-    assert str(plan) == (
-        "cyclic Poisson samples (noise multiplier 2, diagonals: 2, rounds: 20, groups: 5, "
-        "rate 0.333333, zero-out)"
-    )

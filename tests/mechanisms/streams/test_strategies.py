@@ -11,8 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import hockeystick as hs
-from hockeystick.errors import ParameterError
 from hockeystick.mechanisms import BandedInverse, BufferedToeplitz, Encoder, SquareRoot, Toeplitz
 from hockeystick.mechanisms.streams.strategies import Strategy
 from hockeystick.numerics.multiprecision import mp
@@ -200,60 +198,3 @@ def test_numbers_are_kept_exactly() -> None:
     short: Any = np.float32(0.1)
     assert Toeplitz([1, third, short]).coefficients == (1.0, third, float(short))
     assert Toeplitz([10**400]).diagonals(3) == [Fraction(10**400)]
-
-
-@pytest.mark.parametrize(
-    ("strategy", "words"),
-    [
-        (BLT, "buffered Toeplitz matrix with 3 buffers, 9 rounds"),
-        (BISR, "inverse of 4 bands, 9 rounds"),
-        (SquareRoot(9), "square root, 9 rounds"),
-        (SquareRoot(2), "square root in 2 bands, 9 rounds"),
-        (Toeplitz([1]), "Toeplitz matrix, 9 rounds"),
-    ],
-)
-def test_words_say_what_it_is(strategy: Strategy, words: str) -> None:
-    assert str(Encoder.of(strategy, 9)) == words
-
-
-ANY: Any = 3
-BAD: list[tuple[str, Any]] = [
-    ("strategy", lambda: Encoder.of(ANY, 9)),
-    ("strategy", lambda: Encoder.of(Encoder.square_root(9), 9)),  # type: ignore[arg-type]
-    ("rounds", lambda: Encoder.of(BLT, 0)),
-    ("rounds", lambda: Encoder.of(BLT, 10**6 + 1)),
-    ("bands", lambda: SquareRoot(0)),
-    ("bands", lambda: SquareRoot(1.5)),  # type: ignore[arg-type]
-    ("bands", lambda: BandedInverse.square_root(0)),
-    ("coefficients", lambda: Toeplitz([])),
-    ("coefficients", lambda: Toeplitz("ab")),  # type: ignore[arg-type]
-    ("coefficients", lambda: BandedInverse([0.0, 1.0])),
-    ("coefficients", lambda: BandedInverse([-1.0])),
-    ("coefficients", lambda: BandedInverse([1.0, math.inf])),
-    ("scales", lambda: BufferedToeplitz([], [])),
-    ("scales", lambda: BufferedToeplitz([0.0], [0.5])),
-    ("scales", lambda: BufferedToeplitz([-0.5], [0.5])),
-    ("scales", lambda: BufferedToeplitz([math.nan], [0.5])),
-    ("decays", lambda: BufferedToeplitz([0.5], [1.0])),
-    ("decays", lambda: BufferedToeplitz([0.5], [0.0])),
-    ("decays", lambda: BufferedToeplitz([0.5], [])),
-    ("decays", lambda: BufferedToeplitz([0.5], [0.5, 0.25])),
-    ("decays", lambda: BufferedToeplitz([0.5], ANY)),
-]
-
-
-@pytest.mark.parametrize(("name", "call"), BAD)
-def test_a_value_outside_its_domain_is_refused_by_name(name: str, call: Any) -> None:
-    with pytest.raises(ParameterError) as caught:
-        call()
-    assert caught.value.name == name
-
-
-def test_a_thousand_rounds_of_any_strategy_are_accounted() -> None:
-    for strategy in (BLT, BISR, SquareRoot(20)):
-        encoder = Encoder.of(strategy, 1000, participations=5, separation=200)
-        plan = hs.mechanisms.MatrixFactorization(3.0, encoder)
-        answer = hs.epsilon(plan, delta=1e-5)
-        same = hs.epsilon(hs.Gaussian(3.0 / encoder.sensitivity), delta=1e-5)
-        assert answer.lower <= same.upper * (1 + 1e-9)
-        assert same.lower <= answer.upper * (1 + 1e-9)

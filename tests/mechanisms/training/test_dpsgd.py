@@ -2,11 +2,9 @@
 
 import dataclasses
 import math
-from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,10 +15,6 @@ from hockeystick.adjacency import Adjacency
 from hockeystick.errors import IncompatibleError, ParameterError
 from hockeystick.mechanisms import DPSGD, Gaussian, PoissonSubsampled
 
-SAMPLING = (
-    "one of 'poisson', 'fixed-size', 'with-replacement', 'shuffle', 'random-allocation', "
-    "'full-batch', whose epsilon does not cover batches drawn in any other way"
-)
 TUTORIAL = {"examples": 60_000, "batch_size": 256, "epochs": 60, "noise_multiplier": 1.1}
 
 
@@ -54,83 +48,6 @@ def test_a_parameter_can_be_replaced() -> None:
     assert dataclasses.replace(plan(), noise_multiplier=2) == plan(noise_multiplier=2)
     by_steps = dataclasses.replace(plan(), epochs=None, steps=100)
     assert by_steps.total_steps == 100
-
-
-def test_numbers_of_other_kinds_are_kept_as_python_numbers() -> None:
-    sizes = plan(examples=np.int64(60_000), batch_size=256.0, epochs=np.float32(60))
-    assert sizes == plan()
-    assert [type(size) for size in (sizes.examples, sizes.batch_size, sizes.epochs)] == [
-        int,
-        int,
-        float,
-    ]
-    steps = plan(epochs=None, steps=1e4).steps
-    assert steps == 10_000
-    assert type(steps) is int
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"noise_multiplier": -1}, "noise_multiplier must be a number >= 0 or inf; got -1"),
-        ({"noise_multiplier": None}, "noise_multiplier must be a number >= 0 or inf; got None"),
-        ({"examples": 0}, "examples must be an integer from 1 to 10^15; got 0"),
-        ({"examples": 10**400}, "examples must be an integer from 1 to 10^15; got an integer of 1"),
-        ({"batch_size": 0}, "batch_size must be an integer from 1 to 10^15; got 0"),
-        ({"batch_size": 1.5}, "batch_size must be an integer from 1 to 10^15; got 1.5"),
-        ({"batch_size": True}, "batch_size must be an integer from 1 to 10^15; got True"),
-        (
-            {"batch_size": 60_001},
-            "batch_size must be at most the number of examples, 60000; got 60001",
-        ),
-        ({"examples": None}, "examples must be given where batch_size is; got None"),
-        (
-            {"batch_size": None},
-            "batch_size or rate must be given; got None",
-        ),
-        (
-            {"epochs": None},
-            "epochs or steps must be given; got None",
-        ),
-        (
-            {"batch_size": None, "rate": 1.5},
-            "rate must be a number from 0 to 1; got 1.5",
-        ),
-        (
-            {"batch_size": None, "rate": math.nan},
-            "rate must be a number from 0 to 1; got nan",
-        ),
-        (
-            {"batch_size": None, "rate": 0},
-            "rate must be a number from 0 to 1, and above 0 where epochs is given; got 0.0",
-        ),
-        ({"epochs": -0.5}, "epochs must be a finite number >= 0; got -0.5"),
-        ({"epochs": math.inf}, "epochs must be a finite number >= 0; got inf"),
-        ({"epochs": "60"}, "epochs must be a finite number >= 0; got '60'"),
-        ({"epochs": 1e300}, "epochs must be so few that there are at most 10^15 steps; got 1e+300"),
-        (
-            {"epochs": None, "steps": 0.5},
-            "steps must be an integer from 0 to 10^15; got 0.5",
-        ),
-        (
-            {"epochs": None, "steps": 10**15 + 1},
-            "steps must be an integer from 0 to 10^15; got 1000000000000001",
-        ),
-        ({"sampling": "shuffled"}, f"sampling must be {SAMPLING}; got 'shuffled'"),
-        ({"sampling": None}, f"sampling must be {SAMPLING}; got None"),
-        (
-            {"adjacency": "add/remove"},
-            "adjacency must be one of 'add-remove', 'replace-one', 'zero-out'; got 'add/remove'",
-        ),
-    ],
-)
-def test_a_wrong_plan_is_refused_in_one_line_that_names_what_is_wrong(
-    changes: Any, message: Any
-) -> None:
-    with pytest.raises(ParameterError) as caught:
-        plan(**changes)
-    assert str(caught.value).startswith(message)
-    assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -179,71 +96,28 @@ def test_the_steps_are_the_smallest_number_that_covers_the_epochs(
     assert steps == 0 or (steps - 1) * batch_size < Fraction(epochs) * examples
 
 
-@given(typical("examples"), typical("batch_size"), st.integers(1, 500))
-def test_a_rate_and_a_batch_size_that_say_the_same_give_the_same_steps(
-    examples: Any, batch_size: Any, epochs: Any
-) -> None:
-    batch_size = min(batch_size, examples)
-    by_size = plan(examples=examples, batch_size=batch_size, epochs=epochs)
-    by_rate = DPSGD(rate=batch_size / examples, epochs=epochs, noise_multiplier=1.1)
-    assert by_rate.total_steps == by_size.total_steps
-    assert by_rate.sampling_rate == by_size.sampling_rate
-
-
 @pytest.mark.parametrize(
-    ("changes", "rule"),
+    ("changes", "steps", "words"),
     [
-        (
-            {},
-            "steps = ceil(epochs * examples / batch_size) = ceil(60 * 60000 / 256) = 14063: "
-            "a partial last step is a whole release",
-        ),
-        (
-            {"batch_size": 600},
-            "steps = epochs * examples / batch_size = 60 * 60000 / 600 = 6000",
-        ),
-        (
-            {"epochs": 0.1, "examples": 100, "batch_size": 1},
-            "steps = epochs * examples / batch_size = 0.1 * 100 / 1 = 10",
-        ),
-        (
-            {"epochs": 5 / 3, "examples": 3, "batch_size": 1},
-            "steps = epochs * examples / batch_size = 1.6666666666666667 * 3 / 1 = 5, "
-            "to the last digit of what was given",
-        ),
-        (
-            {"epochs": 1, "batch_size": None, "rate": 1 / 3},
-            "steps = epochs / rate = 1 / 0.3333333333333333 = 3, "
-            "to the last digit of what was given",
-        ),
-        (
-            {"epochs": 1, "batch_size": None, "rate": 0.333333},
-            "steps = ceil(epochs / rate) = ceil(1 / 0.333333) = 4: "
-            "a partial last step is a whole release",
-        ),
-        (
-            {"epochs": 1, "batch_size": None, "rate": 0.1},
-            "steps = epochs / rate = 1 / 0.1 = 10",
-        ),
-        (
-            {"epochs": 1e-9},
-            "steps = ceil(epochs * examples / batch_size) = ceil(1e-09 * 60000 / 256) = 1: "
-            "a partial last step is a whole release",
-        ),
-        (
-            {"epochs": 0.1, "batch_size": None, "rate": 0.5},
-            "steps = ceil(epochs / rate) = ceil(0.1 / 0.5) = 1: "
-            "a partial last step is a whole release",
-        ),
-        ({"epochs": 0}, "steps = epochs * examples / batch_size = 0 * 60000 / 256 = 0"),
-        ({"epochs": None, "steps": 14_062}, "steps = 14062, as planned"),
-        ({"epochs": None, "steps": 0}, "steps = 0, as planned"),
+        ({}, 14063, "ceil(60 * 60000 / 256) = 14063: a partial last step is a whole release"),
+        ({"batch_size": 600}, 6000, "= epochs * examples / batch_size = 60 * 60000 / 600 = 6000"),
+        ({"epochs": 0.1, "examples": 100, "batch_size": 1}, 10, "0.1 * 100 / 1 = 10"),
+        ({"epochs": 5 / 3, "examples": 3, "batch_size": 1}, 5, "last digit of what was given"),
+        ({"epochs": 1, "batch_size": None, "rate": 1 / 3}, 3, "last digit of what was given"),
+        ({"epochs": 1, "batch_size": None, "rate": 0.333333}, 4, "partial last step is a whole"),
+        ({"epochs": 1, "batch_size": None, "rate": 0.1}, 10, "= epochs / rate = 1 / 0.1 = 10"),
+        ({"epochs": 1e-9}, 1, "a partial last step is a whole release"),
+        ({"epochs": 0.1, "batch_size": None, "rate": 0.5}, 1, "ceil(0.1 / 0.5) = 1"),
+        ({"epochs": 0}, 0, "0 * 60000 / 256 = 0"),
+        ({"epochs": None, "steps": 14_062}, 14062, "steps = 14062, as planned"),
     ],
 )
-def test_the_rule_for_the_steps_is_said_with_its_numbers(changes: Any, rule: Any) -> None:
+def test_the_rule_for_the_steps_is_said_with_its_numbers(
+    changes: Any, steps: int, words: str
+) -> None:
     changed = plan(**changes)
-    assert changed.steps_rule == rule
-    assert f" {changed.total_steps}" in rule
+    assert changed.total_steps == steps
+    assert words in changed.steps_rule
 
 
 def test_two_examples_in_very_many_still_make_a_partial_step() -> None:
@@ -278,56 +152,6 @@ def test_poisson_batches_with_a_replaced_example_keep_their_noise() -> None:
     step = PoissonSubsampled(Gaussian(1.1), Fraction(256, 60_000), "replace-one")
     assert replaced.mechanism == step**14_063
     assert any("twice the clipping norm" in text for text in replaced.assumptions)
-
-
-@pytest.mark.parametrize(
-    "claim",
-    [
-        "differ by one example added or removed",
-        "each example independently with probability 0.00426667",
-        "clipped on its own to the clipping norm",
-        "standard deviation is 1.1 times the clipping norm",
-        "added to the sum of the clipped gradients",
-        "divided by a fixed number",
-        "ceil(60 * 60000 / 256) = 14063",
-    ],
-)
-def test_the_assumptions_name_what_a_reviewer_must_check(claim: Any) -> None:
-    assert sum(claim in text for text in plan().assumptions) == 1
-
-
-def test_without_sampling_no_sampling_is_assumed() -> None:
-    assert not any("Poisson" in text for text in plan(batch_size=60_000).assumptions)
-
-
-def test_the_text_says_what_an_accountant_needs() -> None:
-    assert str(plan()) == (
-        "DP-SGD (poisson sampling, noise multiplier 1.1, rate 0.00426667, 14063 steps, add-remove)"
-    )
-
-
-@given(
-    st.fixed_dictionaries(
-        {},
-        optional={
-            name: st.none() | st.floats() | st.integers() | st.text(max_size=3) | st.booleans()
-            for name in ("examples", "batch_size", "rate", "epochs", "steps")
-        },
-    ),
-    st.floats() | st.just(Decimal("1.5")),
-)
-def test_whatever_is_given_makes_a_plan_or_a_documented_error(
-    numbers: Any, noise_multiplier: Any
-) -> None:
-    try:
-        made = DPSGD(noise_multiplier=noise_multiplier, **numbers)
-    except (ParameterError, IncompatibleError) as error:
-        text = str(error)
-    else:
-        text = made.steps_rule
-        assert 0 <= made.total_steps <= 10**15
-        assert 0 <= made.sampling_rate <= 1
-    assert "\n" not in text
 
 
 @pytest.mark.parametrize("adjacency", ["add-remove", "zero-out", "replace-one"])
@@ -411,17 +235,3 @@ def test_a_group_has_what_one_user_with_so_many_examples_costs() -> None:
     assert grown.expanded == step**5 @ hs.Gaussian(3.0)
     with pytest.raises(hs.errors.NoGroupFormError, match="PoissonSubsampledGroup describes"):
         hs.PoissonSubsampled(hs.Gaussian(2.0), 0.01).for_group(3)
-
-
-@pytest.mark.parametrize("adjacency", ["add-remove", "replace-one", "zero-out"])
-def test_a_groups_training_costs_its_steps_and_what_else_is_released_for_the_group(
-    adjacency: str,
-) -> None:
-    steps: dict[str, Any] = {"noise_multiplier": 4.0, "rate": 0.1, "steps": 5}
-    plan = hs.DPSGD(**steps, adjacency=adjacency, extra=hs.Gaussian(6.0))
-    one = hs.mechanisms.PoissonSubsampledGroup(hs.Gaussian(4.0), 0.1, 3, adjacency)
-    whole = hs.epsilon(plan.for_group(3), 1e-5)
-    apart = hs.epsilon(one**5 @ hs.Gaussian(2.0), 1e-5)
-    assert whole.lower <= apart.upper
-    assert apart.lower <= whole.upper
-    assert whole.lower > hs.epsilon(plan, 1e-5).upper

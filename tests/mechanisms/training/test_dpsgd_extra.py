@@ -53,16 +53,6 @@ def test_a_scheduled_run_keeps_it() -> None:
     assert len(scheduled.mechanism.parts) == 3
 
 
-def test_the_words_and_the_assumptions_say_so() -> None:
-    whole = plan(extra=MEANS)
-    assert "extra Gaussian (noise multiplier 20)" in str(whole)
-    assert "extra" not in str(plan())
-    told = hs.epsilon(whole, 1e-5).assumptions
-    assert "Besides, the data are used for Gaussian (noise multiplier 20)." in told
-    assert set(hs.epsilon(MEANS, 1e-5).assumptions) <= set(told)
-    assert not any("Besides" in text for text in plan().assumptions)
-
-
 def test_another_adjacency_is_refused_as_in_a_composition() -> None:
     replaced = hs.PoissonSubsampled(hs.Gaussian(2.0), 0.1, "replace-one")
     with pytest.raises(hs.errors.IncompatibleError, match="described under one adjacency"):

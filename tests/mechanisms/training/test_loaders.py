@@ -1,6 +1,5 @@
 """Plans read off a DataLoader, by stand-ins that have its attributes and no torch."""
 
-import math
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -150,18 +149,3 @@ def test_a_loader_of_accelerate_is_that_of_its_batch_sampler() -> None:
     # One of somebody's own may draw whatever it likes.
     with pytest.raises(HockeystickError, match="batch_size None"):
         read(batched(RandomSampler(), "mine"), "shuffle")
-
-
-def test_accumulated_poisson_batches_lose_more_than_one_step_on_everything() -> None:
-    # An example is in 0, 1 or 2 of two batches of rate 1/2; the event is that the sum exceeds z.
-    def above(z: float) -> float:
-        return 0.5 * math.erfc(z / math.sqrt(2))
-
-    def found(chances: dict[int, float]) -> float:
-        at = [z / 50 for z in range(-250, 500)]
-        shifted = (sum(p * above(z - j) for j, p in chances.items()) for z in at)
-        return max(one - math.exp(3) * above(z) for one, z in zip(shifted, at, strict=True))
-
-    everything = hs.delta(hs.DPSGD(rate=1, steps=1, noise_multiplier=1), 3)
-    assert found({1: 1.0}) == pytest.approx(everything.upper, rel=1e-2)
-    assert found({0: 0.25, 1: 0.5, 2: 0.25}) > 15 * everything.upper

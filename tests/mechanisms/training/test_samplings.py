@@ -2,17 +2,15 @@
 
 import dataclasses
 from fractions import Fraction
-from functools import partial
 from typing import Any, cast
 
 import pytest
 
 import hockeystick as hs
-from hockeystick.mechanisms import Clipping, Sampling, schedules
+from hockeystick.mechanisms import Sampling, schedules
 from hockeystick.mechanisms.training.samplings import SCHEMES
 
 SIZES = {"examples": 1000, "batch_size": 50, "epochs": 4, "noise_multiplier": 1.5}
-BY_EPOCH = ("shuffle", "random-allocation")
 
 
 def plan(**changes: Any) -> hs.DPSGD:
@@ -32,10 +30,7 @@ def test_every_sampling_has_a_scheme() -> None:
             {"adjacency": "replace-one"},
             hs.PoissonSubsampled(hs.Gaussian(1.5), Fraction(1, 20), "replace-one") ** 80,
         ),
-        (
-            {"clipping": "batch"},
-            hs.PoissonSubsampled(hs.Gaussian(0.75), Fraction(1, 20)) ** 80,
-        ),
+        ({"clipping": "batch"}, hs.PoissonSubsampled(hs.Gaussian(0.75), Fraction(1, 20)) ** 80),
         (
             {"batch_cap": 90},
             hs.mechanisms.TruncatedPoissonSubsampled(hs.Gaussian(1.5), Fraction(1, 20), 90, 1000)
@@ -93,12 +88,7 @@ def test_every_sampling_has_a_scheme() -> None:
             hs.Shuffled(hs.Gaussian(1.5), 21, last_batch="smaller") ** 4,
         ),
         (
-            {
-                "sampling": "shuffle",
-                "adjacency": "zero-out",
-                "examples": 1010,
-                "drop_last": True,
-            },
+            {"sampling": "shuffle", "adjacency": "zero-out", "examples": 1010, "drop_last": True},
             hs.Shuffled(hs.Gaussian(1.5), 20, last_batch="dropped") ** 4,
         ),
         (
@@ -144,10 +134,7 @@ def test_every_sampling_has_a_scheme() -> None:
             },
             hs.PoissonSubsampled(hs.Gaussian(0.75), Fraction(1, 20), "zero-out") ** 80,
         ),
-        (
-            {"sampling": "fixed-size", "batch_size": 1000},
-            hs.Gaussian(1.5) ** 4,
-        ),
+        ({"sampling": "fixed-size", "batch_size": 1000}, hs.Gaussian(1.5) ** 4),
         ({"sampling": "full-batch", "batch_size": None}, hs.Gaussian(1.5) ** 4),
         (
             {"sampling": "full-batch", "batch_size": 1000, "adjacency": "replace-one"},
@@ -184,12 +171,7 @@ def test_a_plan_is_the_mechanism_of_its_sampling(
         # Ragged last batches, and parts of epochs.
         ({"sampling": "random-allocation", "examples": 1010}, r"drop these \(examples = 1000\)"),
         (
-            {
-                "sampling": "shuffle",
-                "adjacency": "zero-out",
-                "examples": 1001,
-                "clipping": "batch",
-            },
+            {"sampling": "shuffle", "adjacency": "zero-out", "examples": 1001, "clipping": "batch"},
             "the last of 1,001 examples in batches of 50 would be alone",
         ),
         ({"drop_last": True}, "sampling 'poisson' has no last batch"),
@@ -213,10 +195,7 @@ def test_a_plan_is_the_mechanism_of_its_sampling(
             {"sampling": "random-allocation", "schedule": schedules.Linear(0.5)},
             "keep the noise for whole epochs of 20 steps",
         ),
-        (
-            {"batch_schedule": schedules.Linear(2.0)},
-            "sampling 'poisson' and the number of steps",
-        ),
+        ({"batch_schedule": schedules.Linear(2.0)}, "sampling 'poisson' and the number of steps"),
         (
             {
                 "batch_schedule": schedules.Linear(2.0),
@@ -236,25 +215,6 @@ def test_a_mismatch_is_refused_with_the_reason_and_the_way_out(
         plan(**changes)
 
 
-@pytest.mark.parametrize(
-    ("changes", "reason"),
-    [
-        ({"clipping": "microbatch"}, "means of microbatches that are clipped each move a sum"),
-        ({"sampling": "shuffled"}, "does not cover batches drawn in any other way"),
-        ({"schedule": 0.5}, "schedule must be a Schedule, as schedules.Exponential"),
-        ({"batch_cap": 0}, "batch_cap must be an integer from 1"),
-        (
-            {"batch_cap": 9, "examples": None, "batch_size": None, "rate": 0.1},
-            "examples must be given where batch_cap is",
-        ),
-    ],
-    ids=str,
-)
-def test_a_wrong_parameter_is_refused_by_name(changes: dict[str, Any], reason: str) -> None:
-    with pytest.raises(hs.errors.ParameterError, match=reason):
-        plan(**changes)
-
-
 def test_a_sample_that_serves_several_releases_is_refused() -> None:
     both = hs.Gaussian(1.0) @ hs.Laplace(1.0)
     with pytest.raises(hs.errors.UnsupportedError, match="each draws a sample of its own"):
@@ -265,32 +225,6 @@ def test_nothing_is_accounted_under_two_adjacencies() -> None:
     fixed = plan(sampling="fixed-size", adjacency="replace-one")
     with pytest.raises(hs.errors.IncompatibleError, match="add-remove"):
         hs.Composed((fixed, plan()))
-
-
-@pytest.mark.parametrize("sampling", list(Sampling))
-def test_the_assumptions_say_how_batches_are_drawn_and_what_is_clipped(sampling: Sampling) -> None:
-    changes: dict[str, Any] = {"sampling": sampling, "adjacency": "replace-one"}
-    if sampling is Sampling.RANDOM_ALLOCATION:
-        changes["adjacency"] = "zero-out"
-    if sampling is Sampling.FULL_BATCH:
-        changes["batch_size"] = None
-    told = " ".join(plan(**changes).assumptions)
-    word = {
-        Sampling.POISSON: "Poisson sampling",
-        Sampling.FIXED_SIZE: "all sets of 50 of 1,000 examples",
-        Sampling.WITH_REPLACEMENT: "Each of the 50 places",
-        Sampling.SHUFFLE: "shuffled afresh for each epoch",
-        Sampling.RANDOM_ALLOCATION: "one of 20 batches",
-        Sampling.FULL_BATCH: "Every step uses every example once",
-    }[sampling]
-    assert word in told
-    assert "clipped on its own" in told
-
-
-def test_batches_clipped_as_a_whole_say_so() -> None:
-    clipped = plan(clipping=Clipping.BATCH)
-    assert "twice the clipping norm" in clipped.assumptions[4]
-    assert "batch clipping" in str(clipped)
 
 
 def test_groups_cost_as_much_more_as_one_of_them_may_meet_in_a_batch() -> None:
@@ -330,26 +264,6 @@ def test_a_schedule_is_the_composition_of_its_steps(schedule: schedules.Schedule
     assert "80 steps" in str(scheduled)
 
 
-def test_the_last_epoch_may_have_less_noise() -> None:
-    changes = {
-        "sampling": "random-allocation",
-        "schedule": schedules.Piecewise([(60, 1), (20, 0.5)]),
-    }
-    composed = hs.mechanisms.RandomAllocation(
-        hs.Gaussian(1.5), 20
-    ) ** 3 @ hs.mechanisms.RandomAllocation(hs.Gaussian(0.75), 20)
-    found, same = hs.epsilon(plan(**changes), 1e-5), hs.epsilon(composed, 1e-5)
-    assert found.upper == pytest.approx(same.upper, rel=1e-9)
-
-
-def test_batches_may_grow() -> None:
-    grown = plan(epochs=None, steps=3, batch_schedule=schedules.Values([1.0, 2.0, 4.0]))
-    steps = [hs.PoissonSubsampled(hs.Gaussian(1.5), Fraction(k, 20)) for k in (1, 2, 4)]
-    assert hs.epsilon(grown, 1e-5).upper == hs.epsilon(hs.Composed(tuple(steps)), 1e-5).upper
-    with pytest.raises(hs.errors.ParameterError, match="factors of at most 20"):
-        _ = plan(epochs=None, steps=2, batch_schedule=schedules.Values([1.0, 21.0])).mechanism
-
-
 def test_a_cycle_without_a_floor_would_end_at_no_noise() -> None:
     """The published form reaches about pi^2/(4 P^2) of the first noise in a cycle of P steps."""
     nearly = schedules.Cyclic(floor=1e-12, cycles=1).factors(100)
@@ -384,19 +298,3 @@ def test_a_plan_with_a_schedule_can_be_changed(name: str) -> None:
     new: dict[str, Any] = {name: 2}
     changed = dataclasses.replace(scheduled, **new)
     assert changed.schedule == scheduled.schedule
-
-
-def test_comparing_samplings_answers_or_gives_the_reason() -> None:
-    few = partial(plan, examples=20, batch_size=5, noise_multiplier=4.0, epochs=1)
-    rows = hs.accountants.compare_samplings(few(), delta=1e-5)
-    assert len(rows) == 15
-    for row in rows:
-        assert (row.answer is None) == bool(row.reason)
-        if row.answer is not None:
-            own = few(sampling=row.sampling, adjacency=row.adjacency)
-            again = hs.epsilon(own, 1e-5)
-            assert again.upper == row.answer.upper
-    known = {(row.adjacency.value, row.sampling.value): row.answer for row in rows if row.answer}
-    assert known["add-remove", "poisson"].upper < known["add-remove", "fixed-size"].upper
-    with pytest.raises(hs.errors.ParameterError, match="a DP-SGD plan"):
-        hs.accountants.compare_samplings(cast(Any, hs.Gaussian(1.0)), delta=1e-5)

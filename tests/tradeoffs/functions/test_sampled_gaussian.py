@@ -65,18 +65,6 @@ def quantile(log_rate: Any, guess: Any, tolerance: float) -> Any:
     return mp.findroot(lambda x: mp.log(mp.ncdf(x)) - log_rate, guess, tol=tolerance)
 
 
-@pairs
-def test_its_power_is_that_of_f_p_where_it_is_steep(mu: float, rate: float) -> None:
-    f = SampledGaussianTradeOff(mu, rate)
-    with mp.workdps(320):
-        for alpha in (1e-280, 1e-100, 1e-12, 0.9 * float(mp.ncdf(-mu / 2))):
-            a, p = mp.mpf(alpha), mp.mpf(rate)
-            guess = mp.mpf(float(-np.sqrt(max(-2 * np.log(alpha), 0.01))))
-            x = quantile(mp.log(a), guess, 1e-280)
-            truth = p * mp.ncdf(x + mp.mpf(mu)) + (1 - p) * a
-            assert truth <= f.power(alpha) <= truth * (1 + mp.mpf("1e-10"))
-
-
 @pytest.mark.parametrize(
     ("alpha", "value"),
     [

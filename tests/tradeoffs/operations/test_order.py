@@ -32,10 +32,7 @@ ABOVE: dict[str, tuple[hs.tradeoffs.TradeOff, hs.tradeoffs.TradeOff]] = {
     "smaller budget": (ApproxTradeOff(1.0, 1e-5), ApproxTradeOff(1.1, 2e-5)),
     "same budget of 0": (ApproxTradeOff(1.0, 0.0), ApproxTradeOff(2.0, 0.0)),
     "a mechanism in its budget": (LaplaceTradeOff(1.01), ApproxTradeOff(1.0, 0.0)),
-    "a mixture": (
-        mixture([(0.5, by_profile(1.0)), (0.5, by_profile(2.0))]),
-        by_profile(2.0),
-    ),
+    "a mixture": (mixture([(0.5, by_profile(1.0)), (0.5, by_profile(2.0))]), by_profile(2.0)),
 }
 
 

@@ -84,11 +84,6 @@ def test_discrete_outcomes_have_the_sum_of_the_worse_order(seed: int) -> None:
     assert_holds(renyi_divergence(discrete_tradeoff(p, q), a), max(ways))
 
 
-def test_a_group_has_that_of_its_closed_form() -> None:
-    f = SampledGaussianTradeOff(0.5, 1.0).group(2)
-    assert_holds(renyi_divergence(f, 2.0), mp.mpf(1))
-
-
 @pytest.mark.parametrize("f", [ApproxTradeOff(1.0, 1e-9), discrete_tradeoff([0, 1], [0.1, 0.9])])
 def test_it_is_infinite_where_delta_stays(f: hs.tradeoffs.TradeOff) -> None:
     assert renyi_divergence(f, 2.0) == (math.inf, math.inf)

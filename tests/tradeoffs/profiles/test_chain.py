@@ -5,7 +5,6 @@ import math
 import numpy as np
 import pytest
 
-import hockeystick as hs
 from hockeystick.numerics.multiprecision import mp
 from hockeystick.tradeoffs.profiles.chain import ChainProfile
 from hockeystick.tradeoffs.profiles.profile import GaussianProfile, PerfectPrivacy, Profile
@@ -61,11 +60,3 @@ def test_the_smaller_bound_is_taken() -> None:
 def test_beyond_exponentials_nothing_is_promised() -> None:
     found = ChainProfile(Unknown(), GaussianProfile(0.1), 3)
     assert found.at(np.array([700.0, 1e6])).upper.tolist() == [1.0, 1.0]
-
-
-def test_groups_of_random_allocation_have_a_bound_of_use() -> None:
-    """Attacked by the sum of all steps, which two records move by 2: mu = 2/(4 sqrt(10))."""
-    pair = hs.tradeoff(hs.mechanisms.RandomAllocation(hs.Gaussian(4.0), steps=10)).group(2)
-    near, far = (pair.delta(epsilon).upper for epsilon in (0.3, 2.0))
-    assert hs.delta(hs.GDP(2 / (4 * 10**0.5)), 0.3).lower <= near < 3e-3
-    assert far < 1e-20

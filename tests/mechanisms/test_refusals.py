@@ -1,0 +1,241 @@
+"""What no mechanism takes: each wrong value is refused by the name of its parameter.
+
+The law of all numbers in ``tests/laws/test_zoo.py`` asks every field of every mechanism for
+negative ones, nan, texts and what lies beyond its domain; here is what else a parameter may not be.
+"""
+
+import math
+import re
+from collections.abc import Iterator
+from typing import Any, Final
+
+import pytest
+
+import hockeystick as hs
+
+# A call with a hole, the parameter that is named, and what the hole is filled with.
+_STEPS: Final = "step_size=0.1, smoothness=20.0"
+_LAST: Final = "m.LastIterate(**{'noise_multiplier': 1, 'steps': 10, 'examples': 100, " + (
+    "'step_size': 0.1, 'smoothness': 5.0} | {_})"
+)
+_BINS: Final = (
+    "m.BallsInBins(**{'noise_multiplier': 1., 'coefficients': (1., .5), 'rounds': 9, "
+    + ("'bins': 3} | {_})")
+)
+_CYCLE: Final = "m.CyclicPoisson(**{'noise_multiplier': 1., 'coefficients': (1., .5), " + (
+    "'rounds': 9, 'cycle': 3, 'rate': .1} | {_})"
+)
+_GOSSIP: Final = "m.GossipAveraging(**{'noise_multiplier': 1., 'graph': m.Graph.cycle(9), " + (
+    "'rounds': 2, 'party': 2, 'observers': [0]} | {_})"
+)
+_PATH: Final = "m.Graph.path(5)"
+_CLIENT: Final = "{'examples': 600, 'batch_size': 16, 'noise_multiplier': 2., 'local_steps': 38}"
+_SYNC: Final = f"f.PriFedSync(**{{'clients': f.LocalTraining(**{_CLIENT}), 'rounds': 9}} | {{_}})"
+_CLIENTS: Final = (
+    "'noise_multiplier': 3., 'total_clients': 100, 'clients_per_round': 10, 'rounds': 8"
+)
+_RECORDS: Final = _CLIENTS + ", 'examples_per_client': 40, 'batch_size': 4, 'local_steps': 6"
+_SDP: Final = f"f.FedSDP(**{{{_CLIENTS}, 'sampling': 'poisson'}} | {{_}})"
+_CDP: Final = f"f.FedCDP(**{{{_RECORDS}, 'sampling': 'two-stage'}} | {{_}})"
+_ALPHA: Final = _CDP.replace("FedCDP", "FedAlphaCDP")
+_TRAINING: Final = "hs.DPSGD(**{'examples': 60_000, 'batch_size': 256, 'epochs': 60, " + (
+    "'noise_multiplier': 1.1} | {_})"
+)
+_BY_RATE: Final = _TRAINING.replace("256", "None")
+_BY_STEPS: Final = _TRAINING.replace("'epochs': 60", "'epochs': None")
+REFUSED: Final[tuple[tuple[str, str, tuple[str, ...]], ...]] = (
+    ("m.PartitionSelection(_, 9)", "noise", ("hs.Exponential(1.)", "hs.Gaussian(2.) ** 2", "2.")),
+    (
+        "m.PartitionSelection(_, 9)",
+        "noise",
+        ("hs.DiscreteGaussian(2, 2)", "hs.DiscreteLaplace(2, 3)"),
+    ),
+    ("m.PartitionSelection(hs.Gaussian(3), _)", "threshold", ("-1", "inf", "'5'")),
+    ("m.PartitionSelection(hs.Gaussian(3), 9, partitions=_)", "partitions", ("0", "1.5")),
+    ("m.PartitionSelection(hs.Gaussian(3), 9, adjacency=_)", "adjacency", ("'replace'",)),
+    (_BINS, "coefficients", ("()", "(1., -.1)", "(inf,)")),
+    (_BINS, "rounds", ("0",)),
+    (_BINS, "bins", ("10**4 + 1",)),
+    (_BINS, "adjacency", ("'substitute'",)),
+    (_CYCLE, "coefficients", ("()", "(nan,)", "(1., -.5)")),
+    (_CYCLE, "rounds", ("0",)),
+    (_CYCLE, "cycle", ("2.5",)),
+    (_CYCLE, "rate", ("1.5",)),
+    (_LAST, "steps", ("1.5",)),
+    (_LAST, "examples", ("0",)),
+    (_LAST, "batch_size", ("101",)),
+    (_LAST, "batches", ("'poisson'",)),
+    (_LAST, "step_size", ("0",)),
+    (_LAST, "smoothness", ("inf",)),
+    (_LAST, "convexity", ("-.1", "6")),
+    (_LAST, "diameter", ("0",)),
+    (_LAST, "gradient_bound", ("0",)),
+    (_LAST, "adjacency", ("'other'",)),
+    ("m.SparseVector(1., 2., positives=_)", "positives", ("-1", "1.5")),
+    ("m.SparseVector(1., 2., queries=_)", "queries", ("0", "inf")),
+    (
+        "m.SparseVector(1., 2., threshold_noise='gaussian', query_noise=_)",
+        "queries",
+        ("'gaussian'",),
+    ),
+    ("m.SparseVector(1., 2., threshold_noise=_)", "threshold_noise", ("'normal'",)),
+    ("m.SparseVector(1., 2., queries=3, query_noise=_)", "threshold_noise", ("'gaussian'",)),
+    ("m.SparseVector(1., 2., query_noise=_)", "query_noise", ("None",)),
+    ("m.SparseVector(1., 2., monotone=_)", "monotone", ("1",)),
+    ("m.ReportNoisyMax(1., _)", "noise", ("'gaussian'",)),
+    ("m.RandomAllocation(_, 10)", "inner", ("1.",)),
+    ("m.RandomAllocation(hs.Gaussian(1.), _)", "steps", ("0", "2.5")),
+    ("m.RandomAllocation(hs.Gaussian(1.), 10, _)", "participations", ("11", "-1", ".5")),
+    ("m.RandomAllocation(hs.Gaussian(1.), 10, 1, _)", "adjacency", ("'both'",)),
+    ("m.SinhNormal(_, 40)", "rho", ("0",)),
+    ("m.SinhNormal(.1, _)", "width", ("0", "inf")),
+    ("m.SinhNormal(.01, _)", "width", ("math.nextafter(10., 0.)",)),
+    ("m.SinhNormal(_, 10)", "width", ("math.nextafter(.01, 0.)",)),
+    ("m.SinhNormal(1e-300, _)", "width", ("1e149",)),
+    ("hs.mechanisms.Staircase(1., _)", "gamma", ("0.", "1.5", "nan", "'half'")),
+    (
+        "m.GaussianMixture(1, _, (.5, .5))",
+        "sensitivities",
+        ("(0, -1)", "(0, inf)", "()", "'01'", "3"),
+    ),
+    ("m.GaussianMixture(1, (0, 1), _)", "probabilities", ("(.5, 1.5)", "(.5,)", "(.5, .499)")),
+    ("m.MultivariateLaplace(1., _)", "dimension", ("0", "2.5", "inf")),
+    ("m.JointGaussian(_)", "noise_multipliers", ("()", "'3'", "2.", "None", "(True,)")),
+    ("m.PrivateCovariance(1., _)", "columns", ("0", "2.5")),
+    (
+        "m.GaussianSequence(_, .1)",
+        "noise_multipliers",
+        ("()", "1.", "(1., 0.)", "(1., inf)", "None"),
+    ),
+    ("m.Graph(_)", "parties", ("0",)),
+    ("m.Graph.complete(_)", "parties", ("2.5",)),
+    ("m.Graph.cycle(_)", "parties", ("-1",)),
+    ("m.Graph.path(_)", "parties", ("'3'", "10**7")),
+    ("m.Graph.complete(_).pairs", "parties", ("10**6",)),
+    ("m.Graph.random_out(5, _, seed=1)", "chosen", ("5", "-1")),
+    ("m.Graph.random_out(10**6, _, seed=1)", "chosen", ("10**5",)),
+    ("m.Graph.random_out(5, 2, seed=_)", "seed", ("-1",)),
+    (f"m.GOPA(1., _, {_PATH})", "pairwise_multiplier", ("nan",)),
+    ("m.GOPA(1., 1., _)", "graph", ("'cycle'",)),
+    (
+        f"m.GOPA(1., 1., {_PATH}, colluders=_)",
+        "colluders",
+        ("[5]", "[1, 1]", "[1.]", "'1'", "range(5)"),
+    ),
+    (_GOSSIP, "graph", ("'cycle'", "m.Graph.cycle(10_001)")),
+    (_GOSSIP, "rounds", ("-1", "1.5")),
+    (_GOSSIP, "party", ("9", "0", "True", "None")),
+    (_GOSSIP, "observers", ("[]", "[9]", "[0, 0]", "range(9)", "'0'")),
+    (_GOSSIP, "weights", ("'uniform'",)),
+    (f"m.NoisyIterations(1., _, {_STEPS})", "steps", ("2.5",)),
+    (f"m.NoisyIterations(1., 10, _, {_STEPS})", "position", ("11", "0")),
+    (f"m.NoisyIterations(1., _, 1, {_STEPS})", "position", ("0",)),
+    ("m.NoisyIterations(1., 10, step_size=_, smoothness=1.)", "step_size", ("0.",)),
+    ("m.NoisyIterations(1., 10, step_size=1., smoothness=_)", "smoothness", ("-1.",)),
+    (f"m.NoisyIterations(1., 10, {_STEPS}, released=_)", "released", ("'some'",)),
+    (f"m.NoisyIterations(1., 10, {_STEPS}, convex=_)", "convex", ("1",)),
+    (f"m.TokenWalk(1., _, {_STEPS})", "parties", ("1",)),
+    (f"m.TokenWalk(1., 10, _, {_STEPS})", "topology", ("'star'",)),
+    (f"m.TokenWalk(1., 10, observers=_, {_STEPS})", "observers", ("10",)),
+    (f"m.TokenWalk(1., 10, 'ring', distance=_, {_STEPS})", "distance", ("10",)),
+    (f"m.TokenWalk(10., 100, {_STEPS}).excess(_, 3)", "steps", ("-1",)),
+    (f"m.TokenWalk(10., 100, {_STEPS}).excess(10, _)", "visits", (".5",)),
+    (f"f.LocalTraining(**{_CLIENT} | {{_}})", "examples", ("0",)),
+    (f"f.LocalTraining(**{_CLIENT} | {{_}})", "batch_size", ("0", "601")),
+    (f"f.LocalTraining(**{_CLIENT} | {{_}})", "local_steps", ("1.5",)),
+    (_SYNC, "clients", ("()", "None", "hs.Gaussian(1)", "(hs.Gaussian(1),)")),
+    (_SYNC, "rounds", ("1.5",)),
+    (_SYNC, "client_rate", ("0.", "1.1")),
+    ("f.FederatedClustering(3., dimension=_, radius=.5, rounds=3)", "dimension", ("0", "2.5")),
+    ("f.FederatedClustering(3., dimension=11, radius=.5, rounds=_)", "rounds", ("1.5",)),
+    *((made, "clients_per_round", ("0", "101", "2.5")) for made in (_SDP, _CDP, _ALPHA)),
+    *((made, "rounds", ("inf",)) for made in (_SDP, _CDP, _ALPHA)),
+    *((made, "sampling", ("'shuffle'", "None")) for made in (_SDP, _CDP, _ALPHA)),
+    *((made, "adjacency", ("'swap'",)) for made in (_SDP, _CDP, _ALPHA)),
+    (_SDP.replace("{_}", "{'total_clients': _}"), "clients_per_round", ("9",)),
+    *((made, "examples_per_client", ("0",)) for made in (_CDP, _ALPHA)),
+    *((made, "batch_size", ("0", "41")) for made in (_CDP, _ALPHA)),
+    *((made, "local_steps", ("0", "1.5")) for made in (_CDP, _ALPHA)),
+    (
+        "m.tuning.TruncatedNegativeBinomial(_, .1)",
+        "eta",
+        ("-1", "-2.", "inf", "nan", "'1'", "True"),
+    ),
+    ("m.tuning.TruncatedNegativeBinomial(1., _)", "gamma", ("0", "1", "-.1", "2.", "nan", "None")),
+    ("m.tuning.TruncatedNegativeBinomial.of_mean(_)", "mean", ("0", "-1.", "inf", "nan", "1.")),
+    ("m.tuning.Poisson(_)", "mean", ("0", "-1.", "inf", "nan")),
+    ("m.tuning.Binomial(_, .5)", "trials", ("0", "-1", "2.5", "10**15 + 1", "inf", "'3'", "True")),
+    ("m.tuning.Binomial(10, _)", "probability", ("0.", "1", "-.1", "1.5", "nan", "None")),
+    ("m.RandomStopping(_, m.tuning.Poisson(3))", "inner", ("3",)),
+    ("m.RandomStopping(hs.Gaussian(1.), _)", "distribution", ("3",)),
+    ("hs.PoissonSubsampled(_, .1)", "inner", ("1.1", "None", "'Gaussian'", "hs.Gaussian")),
+    ("hs.PoissonSubsampled(hs.Gaussian(1.), _)", "rate", ("math.nextafter(1., 2.)",)),
+    ("hs.PoissonSubsampled(hs.Gaussian(1), .1, _)", "adjacency", ("'neighbours'",)),
+    ("hs.Shuffled(_, 10)", "inner", ("1.",)),
+    ("hs.Shuffled(hs.Gaussian(1.), _)", "steps", ("0", "1.5", "10**15 + 1")),
+    ("hs.Shuffled(hs.Gaussian(1.), 10, _)", "adjacency", ("'any'",)),
+    ("hs.Shuffled(hs.Gaussian(1.), 10, group=_)", "group", ("0", "1.5", "-1", "10**16", "'two'")),
+    ("m.RevealedSample(hs.Gaussian(1.), _)", "rate", ("1.1",)),
+    ("m.TreeAggregation(1., _)", "leaves", (".5",)),
+    ("m.UnaryEncoding(1., _)", "kind", ("'optimised'", "''", "1", "None", "True")),
+    ("m.RAPPOR(_, 2)", "flip", ("1.1",)),
+    ("m.RAPPOR(.5, _)", "hashes", ("0", "1.5")),
+    ("hs.RandomizedResponse(1., _)", "categories", ("1", "0", "2.5")),
+    ("m.ShuffledReports(hs.PureDP(1.), _)", "users", ("0", "2.5")),
+    ("m.ShuffledReports(_, 100)", "randomizer", ("1.",)),
+    ("hs.Composed(_)", "parts", ("()", "''", "hs.Gaussian(1.)", "None", "3")),
+    ("hs.Repeated(hs.Gaussian(1.), _)", "count", (".5", "10**15 + 1")),
+    ("hs.DiscreteGaussian(1., _)", "sensitivity", ("0", "1.5")),
+    ("hs.DiscreteLaplace(1., _)", "sensitivity", ("0", "1.5")),
+    ("m.Skellam(1., _)", "sensitivity", ("0", "1.5")),
+    (_TRAINING, "noise_multiplier", ("-1", "None")),
+    (_TRAINING, "examples", ("0", "10**400", "None")),
+    (_TRAINING, "batch_size", ("0", "1.5", "True", "60_001")),
+    (_TRAINING, "epochs", ("-.5", "inf", "'60'", "1e300")),
+    (_TRAINING, "sampling", ("'shuffled'", "None")),
+    (_TRAINING, "adjacency", ("'add/remove'",)),
+    (_TRAINING, "clipping", ("'microbatch'",)),
+    (_TRAINING, "schedule", ("0.5",)),
+    (_TRAINING, "batch_cap", ("0",)),
+    (_TRAINING.replace("{_}", "{'batch_size': _}"), "batch_size or rate", ("None",)),
+    (_TRAINING.replace("{_}", "{'epochs': _}"), "epochs or steps", ("None",)),
+    (_BY_RATE, "rate", ("1.5", "nan", "0")),
+    (_BY_STEPS, "steps", (".5", "10**15 + 1")),
+    ("m.Encoder.of(_, 9)", "strategy", ("3", "m.Encoder.square_root(9)")),
+    ("m.Encoder.of(m.Toeplitz([1.]), _)", "rounds", ("0", "10**6 + 1")),
+    ("m.Encoder.square_root(_)", "rounds", ("0",)),
+    ("m.Encoder.toeplitz([1], _)", "rounds", ("10**6 + 1",)),
+    ("m.Encoder.square_root(5, bands=_)", "bands", ("0",)),
+    ("m.Encoder.square_root(5, participations=_)", "participations", ("0",)),
+    ("m.Encoder.square_root(5, separation=_)", "separation", ("1.5",)),
+    ("m.Encoder.toeplitz(_, 5)", "coefficients", ("[]", "[nan]")),
+    (
+        "m.Encoder.of_matrix(_)",
+        "matrix",
+        ("'ab'", "3", "[]", "[[]]", "[[1, 2], [3]]", "[[1., nan]]"),
+    ),
+    ("m.Encoder.of_matrix(_)", "matrix", ("[[inf]]", "[[True]]", "[['1']]", "[1, 2]")),
+    ("m.MatrixFactorization(1., _)", "encoder", ("[[1.]]",)),
+    ("m.SquareRoot(_)", "bands", ("0", "1.5")),
+    ("m.BandedInverse.square_root(_)", "bands", ("0",)),
+    ("m.Toeplitz(_)", "coefficients", ("[]", "'ab'")),
+    ("m.BandedInverse(_)", "coefficients", ("[0., 1.]", "[-1.]", "[1., inf]")),
+    ("m.BufferedToeplitz(_, [])", "scales", ("[]",)),
+    ("m.BufferedToeplitz(_, [.5])", "scales", ("[0.]", "[-.5]", "[nan]")),
+    ("m.BufferedToeplitz([.5], _)", "decays", ("[1.]", "[0.]", "[]", "[.5, .25]", "3")),
+)
+
+
+def _calls() -> Iterator[tuple[str, str]]:
+    for made, name, values in REFUSED:
+        for value in values:
+            filled = f"{{'{name}': {value}}}" if "{_}" in made else value
+            yield filled.join(re.split(r"(?<!\w)(?:\{_\}|_)(?!\w)", made)), name
+
+
+@pytest.mark.parametrize(("call", "name"), list(_calls()))
+def test_what_is_wrong_is_named(call: str, name: str) -> None:
+    names: dict[str, Any] = {"hs": hs, "m": hs.mechanisms, "f": hs.federated, "math": math}
+    with pytest.raises(hs.errors.ParameterError) as caught:
+        eval(call, {**names, "inf": math.inf, "nan": math.nan})
+    assert caught.value.name == name

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import tomllib
+from itertools import takewhile
 from pathlib import Path
 
 import pytest
@@ -29,6 +30,14 @@ def test_a_planted_bug_changes_one_place_of_a_file_that_is_still_python(name: st
 def test_planted_bugs_have_names_of_their_own_and_tests_that_are_there() -> None:
     assert len(BUGS) == len(FOR_THE_VERIFIER) + len(FOR_TESTS)
     assert sum(bug["expected"] == "refuted" for bug in FOR_THE_VERIFIER) >= 20
+    slow = (ROOT / "tests" / "slow.txt").read_text(encoding="utf-8").splitlines()
     for bug in FOR_TESTS:
         file, _, test = bug.test.partition("::")
         assert f"def {test.partition('[')[0]}(" in (ROOT / file).read_text(encoding="utf-8"), bug
+        assert file not in slow or f" {test}" not in _below(slow, file), f"{bug.test} is slow"
+
+
+def _below(lines: list[str], file: str) -> list[str]:
+    """Return the slow cases of a file."""
+    rest = lines[lines.index(file) + 1 :]
+    return list(takewhile(lambda line: line.startswith(" "), rest))

@@ -9,8 +9,48 @@ import pytest
 
 import hockeystick as hs
 from hockeystick.mechanisms import CyclicPoisson
+from hockeystick.numerics.multiprecision import mp
 
 Z, RATE, TWO = 1.25, 0.3, (1.0, 0.5)
+
+
+def sampled_delta(mu: Any, rate: Any, epsilon: Any) -> Any:
+    """Return E_P[(1 - e^eps Q/P)_+] of ``(1-q) N(0,1) + q N(mu,1)`` against N(0,1), any epsilon."""
+    level = mp.exp(epsilon) - 1 + rate
+    if level <= 0:
+        return 1 - mp.exp(epsilon)
+    edge = mp.log(level / rate) / mu + mu / 2
+    return (1 - rate - mp.exp(epsilon)) * mp.ncdf(-edge) + rate * mp.ncdf(mu - edge)
+
+
+def two_blocks(mus: tuple[Any, Any], rate: Any, epsilon: Any) -> Any:
+    """Return the same of two independent blocks, one integrated over, the other in closed form."""
+    first, second = mus
+
+    def inside(x: Any) -> Any:
+        ratio = 1 - rate + rate * mp.exp(first * x - first * first / 2)
+        return mp.npdf(x) * ratio * sampled_delta(second, rate, epsilon - mp.log(ratio))
+
+    return mp.quad(inside, mp.linspace(-14, 18, 65))
+
+
+def norm(coefficients: tuple[float, ...]) -> Any:
+    """Return the norm of a column."""
+    return mp.sqrt(mp.fsum(mp.mpf(value) ** 2 for value in coefficients))
+
+
+@pytest.mark.parametrize(("rounds", "last"), [(4, TWO), (3, TWO[:1])])
+def test_two_blocks_cost_what_an_integral_over_their_outputs_says(
+    rounds: int, last: tuple[float, ...]
+) -> None:
+    plan = CyclicPoisson(Z, TWO, rounds=rounds, cycle=2, rate=RATE)
+    found = hs.delta(plan, 0.5)
+    assert isinstance(found, hs.Certified)
+    with mp.workdps(25):
+        truth = two_blocks((norm(TWO) / Z, norm(last) / Z), mp.mpf("0.3"), mp.mpf("0.5"))
+        assert found.lower <= truth * (1 + mp.mpf("1e-12"))
+        assert truth * (1 - mp.mpf("1e-12")) <= found.upper
+    assert found.relative_width < 1e-8
 
 
 # The game of four rounds, an output a grid's point: row i is base_i + sum_j C_ij x_j + noise.
@@ -84,6 +124,19 @@ def test_no_adaptive_example_of_any_group_costs_more(move: Any, base: Any, group
         assert found >= upper * 0.998
 
 
+def test_an_example_whose_noise_is_not_over_costs_more_than_its_blocks() -> None:
+    """With more diagonals than groups: the oracle sees what the refusal is for."""
+    blocks = hs.PoissonSubsampled(hs.Gaussian(Z / math.sqrt(1.25)), RATE) ** 4
+    y = np.meshgrid(GRID, GRID, GRID, GRID, indexing="ij", sparse=True)
+    density_p: Any = 0.0
+    for coins in range(16):
+        taken = [j for j in range(4) if coins >> j & 1]
+        weight = RATE ** len(taken) * (1 - RATE) ** (4 - len(taken))
+        density_p = density_p + weight * density(y, always, nothing, taken)
+    rest = np.maximum(density_p - math.exp(3.0) * density(y, always, nothing, []), 0)
+    assert rest.sum() * 0.36**4 > 1.5 * float(hs.delta(blocks, 3.0).upper)
+
+
 def test_one_diagonal_is_dp_sgd() -> None:
     plan = CyclicPoisson(1.1, [1], rounds=999, cycle=10, rate=0.02)
     found = hs.epsilon(plan, 1e-6)
@@ -105,6 +158,13 @@ def test_whole_groups_are_a_matrix_factorization(rounds: int) -> None:
     assert float(hs.delta(plan, 1.0)) == pytest.approx(float(same), rel=1e-12)
 
 
+def test_the_last_block_is_what_is_inside_the_matrix() -> None:
+    def of(rounds: int) -> float:
+        return float(hs.epsilon(CyclicPoisson(2.0, TWO, rounds, cycle=3, rate=0.1), 1e-5))
+
+    assert of(6) < of(7) < of(8) == of(9) < of(10)
+
+
 @pytest.mark.parametrize(
     ("noise", "coefficients", "rate", "epsilon"),
     [
@@ -119,3 +179,17 @@ def test_nothing_or_everything_is_released(
 ) -> None:
     plan = CyclicPoisson(noise, coefficients, rounds=20, cycle=4, rate=rate)
     assert float(hs.epsilon(plan, 1e-5)) == epsilon
+
+
+@pytest.mark.extras
+def test_dp_accounting_has_the_same_of_the_same_events() -> None:
+    from dp_accounting import dp_event
+    from dp_accounting.pld import pld_privacy_accountant as pld
+
+    plan = CyclicPoisson(1.0, (1, 0.5, 0.375, 0.3125), rounds=2000, cycle=8, rate=0.04)
+    scale = math.sqrt(sum(c * c for c in plan.coefficients))
+    step = dp_event.PoissonSampledDpEvent(0.04, dp_event.GaussianDpEvent(1.0 / scale))
+    accountant = pld.PLDAccountant().compose(step, 250)
+    found = hs.epsilon(plan, 1e-6)
+    assert isinstance(found, hs.Certified)
+    assert found.lower <= accountant.get_epsilon(1e-6) <= found.upper * 1.001

@@ -3,6 +3,7 @@
 import itertools
 import math
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,9 +12,56 @@ from numpy.typing import NDArray
 import hockeystick as hs
 from hockeystick.adjacency import Adjacency
 from hockeystick.mechanisms import PoissonSubsampledGroup
+from hockeystick.numerics.multiprecision import mp
 from hockeystick.privacy_loss import NoAnalysisError, compose, dominating_pair
 
 each_adjacency = pytest.mark.parametrize("adjacency", list(Adjacency))
+
+
+def counts(rate: float, size: int) -> list[Any]:
+    """Return the binomial probabilities."""
+    q = mp.mpf(str(rate))
+    return [mp.binomial(size, j) * q**j * (1 - q) ** (size - j) for j in range(size + 1)]
+
+
+def stick(noise: float, rate: float, size: int, other: int, epsilon: float) -> Any:
+    """Return the larger hockey-stick divergence of the sum's mixtures, by quadrature.
+
+    The neighbour's examples contribute ``other`` times the group's.
+    """
+    chances, z = counts(rate, size), mp.mpf(str(noise))
+
+    def densities(x: Any) -> tuple[Any, Any]:
+        p, q = (
+            mp.fsum(w * mp.npdf(x - side * j / z) for j, w in enumerate(chances))
+            for side in (1, other)
+        )
+        return p, q
+
+    def excess(x: Any, first: int) -> Any:
+        both = densities(x)
+        return max(both[first] - mp.exp(epsilon) * both[1 - first], 0)
+
+    reach = 14 + size / z
+    cuts = mp.linspace(-reach, reach, 161)
+    return max(mp.quad(lambda x, i=i: excess(x, i), cuts) for i in (0, 1))
+
+
+@each_adjacency
+@pytest.mark.parametrize(("noise", "rate", "size"), [(1.0, 0.1, 2), (2.0, 0.3, 5), (0.7, 0.02, 3)])
+def test_delta_of_one_run_holds_the_quadrature(
+    noise: float, rate: float, size: int, adjacency: Adjacency
+) -> None:
+    plan = PoissonSubsampledGroup(hs.Gaussian(noise), rate, size, adjacency)
+    other = -1 if adjacency is Adjacency.REPLACE_ONE else 0
+    for epsilon in (0.0, 0.4, 1.5):
+        answer = hs.delta(plan, epsilon)
+        assert isinstance(answer, hs.Certified)
+        with mp.workdps(20):
+            truth = float(stick(noise, rate, size, other, epsilon))
+        assert answer.lower <= truth * (1 + 1e-6)
+        assert truth * (1 - 1e-6) <= answer.upper
+        assert answer.upper <= answer.lower * (1 + 1e-2)
 
 
 def in_a_ball(rng: np.random.Generator, number: int) -> NDArray[np.float64]:
@@ -91,6 +139,25 @@ def test_groups_beyond_reach_are_refused() -> None:
         dominating_pair(PoissonSubsampledGroup(hs.Gaussian(1.0), 0.1, 1001))
     with pytest.raises(hs.errors.IncompatibleError, match="for the Gaussian mechanism, not for"):
         PoissonSubsampledGroup(hs.Laplace(1.0), 0.1, 2)
+
+
+@pytest.mark.extras
+def test_a_peer_s_estimate_of_the_same_mixture_is_close() -> None:
+    from dp_accounting import dp_event
+    from dp_accounting.pld import pld_privacy_accountant
+
+    plan = hs.DPSGD(
+        examples=10_000, batch_size=100, epochs=5, noise_multiplier=2.0, examples_per_user=4
+    )
+    chances = [math.comb(4, j) * 0.01**j * 0.99 ** (4 - j) for j in range(5)]
+    event = dp_event.MixtureOfGaussiansDpEvent(2.0, [0.0, 1.0, 2.0, 3.0, 4.0], chances)
+    accountant = pld_privacy_accountant.PLDAccountant(
+        pld_privacy_accountant.NeighborRel.ADD_OR_REMOVE_ONE
+    )
+    estimate = accountant.compose(event, 500).get_epsilon(1e-6)
+    answer = hs.epsilon(plan, 1e-6)
+    assert isinstance(answer, hs.Certified)
+    assert estimate == pytest.approx(answer.upper, rel=1e-3)
 
 
 def test_a_fraction_is_another_rate_than_the_float_that_equals_it() -> None:

@@ -23,7 +23,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -136,12 +136,18 @@ def outside_probability(a: float, b: float) -> float:
     """
     from scipy.special import ndtr
 
-    nodes, weights = np.polynomial.legendre.leggauss(_NODES)
+    nodes, weights = _rule()
     angle = 0.25 * math.pi * (nodes + 1.0)
     density = np.exp(-0.5 * (a * np.sin(angle)) ** 2) / math.sqrt(2.0 * math.pi)
     inner = density * ndtr(-b * np.cos(angle)) * a * np.cos(angle)
     integral = 0.25 * math.pi * float(weights @ inner)
     return 0.5 * float(ndtr(-b)) + float(ndtr(-a)) + integral
+
+
+@cache
+def _rule() -> tuple[Array, Array]:
+    """Return the nodes and weights of Gauss and Legendre, which take longer than the integrals."""
+    return np.polynomial.legendre.leggauss(_NODES)
 
 
 def epsilons(delta: float) -> Objective:

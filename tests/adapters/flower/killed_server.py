@@ -39,7 +39,8 @@ def client_app(folder: Path, server: int, killed: int) -> ClientApp:
 
     @app.train()  # type: ignore[untyped-decorator, unused-ignore]  # theirs may have no types
     def train(message: Message, context: Any) -> Message:
-        with (folder / "asked").open("a", encoding="utf-8") as asked:
+        # What a killed run's clients write late is in no other run's file.
+        with (folder / f"asked-{killed}").open("a", encoding="utf-8") as asked:
             asked.write(f"{counted(folder)}\n")
         if message.content["config"]["server-round"] == killed:
             os.kill(server, signal.SIGKILL)

@@ -34,14 +34,14 @@ def test_a_round_is_counted_before_a_client_is_asked_and_a_killed_one_never_runs
     tmp_path: Path,
 ) -> None:
     """Killed in the second of four rounds; the two that are left run, and then none."""
-    asked, released = tmp_path / "asked", tmp_path / "released"
+    asked, released = tmp_path / "asked-2", tmp_path / "released"
     first = _ran(tmp_path, killed=2)
     assert first.returncode == -signal.SIGKILL, first.stderr
     # Each client found its own round in the journal when it was asked.
     assert _lines(asked)[:2] == ["1", "1"]
     assert set(_lines(asked)[2:]) == {"2"}
     assert len(_lines(released)) == 1
-    asked.unlink()
+    asked = tmp_path / "asked-0"
     second = _ran(tmp_path, killed=0)
     assert second.returncode == 0, second.stderr
     assert second.stdout.split()[-1] == "2"

@@ -196,7 +196,6 @@ def test_a_planted_bug_is_named(bug: str) -> None:
     assert not found.consistent
 
 
-
 @pytest.mark.parametrize("bug", [bug for bug, (_, rule) in BUGS.items() if rule not in BY_CHANCE])
 def test_what_no_chance_explains_is_certain(bug: str) -> None:
     release, rule = BUGS[bug]

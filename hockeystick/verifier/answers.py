@@ -30,6 +30,7 @@ from .plans import leaves, run_of
 
 SCHEMA: Final = "hockeystick-answer/1"
 MORE: Final = (0.0, 40.0, 80.0)  # bits than claims are apart, tried one after the other
+MOST_BITS: Final = 10_000  # of precision: more would take hours
 MOST_LOSSES: Final = 200
 MOST_SUMMED: Final = 300  # runs of Laplace noise; many more take longer than the integral
 
@@ -270,6 +271,8 @@ def deltas(group: Sequence[Claim], direction: int, more: float) -> tuple[list[Ba
         apart += float(1 - min(wanted) / max(wanted)) if any(wanted) else 0.0
         goal = least - LN2 * max(4 - math.log2(apart or 2.0**-40) + more, 6.0)
         bits = max((height + math.log(c) - goal) / LN2, 12.0)
+        if bits > MOST_BITS:
+            raise NotCovered(f"{group[0]} takes more than {MOST_BITS:,} bits")
         ctx.prec = 80 + int(bits)
         losses, failure, _ = composed(group[0], direction)
         scale, count = getattr(losses[0][0], "scale", None), losses[0][1]

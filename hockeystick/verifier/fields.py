@@ -13,6 +13,8 @@ from .balls import NotCovered
 Fields: TypeAlias = Mapping[str, Any]
 
 MOST: Final = 10**300
+# More digits than a float has are kept as text.
+_DECIMAL: Final = re.compile(r"\d{1,20}(\.\d{1,400})?(e[+-]?\d{1,4})?", re.ASCII)
 WORDS: Final = {
     "adjacency": ("add-remove", "replace-one", "zero-out"),
     "clipping": ("individual", "batch"),
@@ -50,6 +52,8 @@ def exact(value: Any, name: str) -> Any:
             return Fraction(int(parts[1], 16), int(parts[2], 16))
     if value in ("inf", {"float": "inf"}):
         return math.inf
+    if isinstance(value, str) and _DECIMAL.fullmatch(value):
+        value = Fraction(value)
     if isinstance(value, int | Fraction) and not isinstance(value, bool) and 0 <= value < MOST:
         return Fraction(value)
     raise AnswerError(f"{name}: {value!r:.60} is not allowed; a number from 0 to 1e300 is")

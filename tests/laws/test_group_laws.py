@@ -15,102 +15,15 @@ import pytest
 from scipy.stats import binom, norm
 
 import hockeystick as hs
-from hockeystick.notions import FDP, GDP, TCDP, ZCDP, ApproxDP, PureDP, RenyiDP
+from hockeystick.notions import GDP, ZCDP
 from hockeystick.tradeoffs import ApproxTradeOff, ProfileTradeOff, discrete_tradeoff
 from hockeystick.tradeoffs.functions.laplace import LaplaceTradeOff
-from tests.examples import DESCRIBED
 
 Rates: TypeAlias = tuple[Any, Any]
 
 RATES = np.array(
     [0.0, 1e-300, 1e-12, 1e-5, 1e-3, 0.01, 0.1, 0.2, 0.3, 0.45, 0.5, 0.7, 0.9, 0.99, 1 - 1e-9, 1.0]
 )
-# One plan for each way in which a group is read: from a closed form, from the loss at its distance,
-# or from the function of one record, of every kind of loss.
-PLANS: dict[str, hs.Mechanism] = {
-    "Gaussian": hs.Gaussian(5.0),
-    "Laplace": hs.Laplace(2.0),
-    "Laplace function": FDP(LaplaceTradeOff(2.0)),
-    "multivariate Laplace": hs.mechanisms.MultivariateLaplace(2.0, dimension=1),
-    "discrete Laplace": hs.DiscreteLaplace(2.0, sensitivity=3),
-    "discrete Gaussian": hs.DiscreteGaussian(2.0),
-    "Skellam": hs.mechanisms.Skellam(10.0),
-    "sinh-normal": hs.mechanisms.SinhNormal(rho=0.125, width=20.0),
-    "concentrated": ZCDP(0.125),
-    "truncated": TCDP(0.125, 50.0),
-    "Renyi": RenyiDP({2.0: 0.25, 8.0: 1.0, 32.0: 4.0}),
-    "pure": PureDP(0.9),
-    "approximate": ApproxDP(0.8, 1e-13),
-    "response": hs.RandomizedResponse(1.0, categories=10),
-    "bits": hs.mechanisms.UnaryEncoding(1.0),
-    "two discrete": hs.DiscreteLaplace(2.0) @ hs.RandomizedResponse(1.0),
-    "random sensitivity": hs.mechanisms.GaussianMixture(2.0, (0.0, 1.0, 2.0), (0.9, 0.07, 0.03)),
-    "sampled Gaussian": hs.PoissonSubsampled(hs.Gaussian(2.0), 0.1),
-    "sampled Laplace": hs.PoissonSubsampled(hs.Laplace(1.0), 0.1, "zero-out"),
-    "sampled discrete Gaussian": hs.PoissonSubsampled(hs.DiscreteGaussian(2.0), 0.1),
-    "training": hs.DPSGD(noise_multiplier=2.0, rate=0.03, steps=20, adjacency="zero-out"),
-    "shuffled": hs.Shuffled(hs.Gaussian(4.0), 4, "replace-one"),
-    "permute and flip": hs.mechanisms.PermuteAndFlip(1.0),
-    "sparse vector": hs.mechanisms.SparseVector(2.0, 4.0),
-    "few, fixed": hs.FixedSizeSubsampled(hs.Gaussian(0.3), 1, 3, "zero-out"),
-    "revealed, often": hs.mechanisms.RevealedSample(hs.Gaussian(5.0), rate=0.01) ** 200,
-    "Laplace, thrice": hs.Laplace(2.0) ** 3,
-    "revealed FedSDP": hs.federated.FedSDP(
-        noise_multiplier=2.0,
-        total_clients=100,
-        clients_per_round=3,
-        rounds=20,
-        sampling="revealed",
-        adjacency="zero-out",
-    ),
-}
-
-
-def _says_what_it_is_for_a_group(plan: hs.Mechanism) -> bool:
-    try:
-        return not isinstance(plan, hs.mechanisms.Plan) and bool(plan.for_group(2))
-    except hs.errors.IncompatibleError:
-        return False
-
-
-SHOWN = {type(plan) for plan in PLANS.values()}
-PLANS |= {
-    str(plan): plan
-    for plan in DESCRIBED
-    if type(plan) not in SHOWN and _says_what_it_is_for_a_group(plan)
-}
-
-
-def check_ends(f: hs.tradeoffs.TradeOff) -> None:
-    """Both ends are rates, in order, and fall; so are those of the power."""
-    lower, upper = f.bounds(RATES)
-    assert (lower >= 0.0).all()
-    assert (lower <= upper).all()
-    assert (upper <= np.nextafter(1.0 - RATES, 2.0)).all()
-    assert (np.diff(lower) <= 1e-12).all()
-    low, high = f.power_bounds(RATES)
-    assert (low >= RATES).all()
-    assert (low <= high).all()
-    assert (high <= 1.0).all()
-
-
-@pytest.mark.parametrize("size", [2, 4])
-@pytest.mark.parametrize("plan", PLANS.values(), ids=PLANS.keys())
-def test_both_ends_of_a_group_are_in_order(plan: hs.Mechanism, size: int) -> None:
-    one = hs.tradeoff(plan)
-    f = one.group(size)
-    check_ends(f)
-    assert (f(RATES) <= one.bounds(RATES)[1]).all()
-
-
-@pytest.mark.parametrize("plan", PLANS.values(), ids=PLANS.keys())
-def test_delta_of_a_group_is_at_least_that_of_a_record(plan: hs.Mechanism) -> None:
-    one = hs.tradeoff(plan)
-    f = one.group(2)
-    for epsilon in (0.0, 1.0):
-        ours, alone = f.delta(epsilon), one.delta(epsilon)
-        assert ours.lower <= ours.estimate <= ours.upper
-        assert alone.lower <= ours.upper
 
 
 @dataclass(frozen=True)

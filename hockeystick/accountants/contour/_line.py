@@ -217,7 +217,8 @@ def _least_window(
         for point in batch:
             value = log_chernoff(known.get(point, 0.0), point, target.epsilon)
             excess = value - target.log_delta + target.accuracy
-            best = min(best, (excess / abs(point - c), point))
+            if point != c:
+                best = min(best, (excess / abs(point - c), point))
         if best[1] != batch[-1]:
             break
     return best

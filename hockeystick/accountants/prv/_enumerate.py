@@ -115,6 +115,8 @@ def tilted_atoms(
     if loss.cells(np.array([-math.inf, math.inf])).log_p[0] > -math.inf:
         return None
     atoms = loss.atoms()
+    if not atoms.loss.size:  # all its mass is at infinity
+        return None
     exponent = atoms.log_p + tilt * atoms.loss
     top = float(exponent.max())
     log_total = top + math.log(float(np.exp(exponent - top).sum()))

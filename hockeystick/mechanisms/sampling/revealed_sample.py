@@ -5,13 +5,15 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import final
+from typing import Final, final
 
 from hockeystick import _validate
 from hockeystick.adjacency import Adjacency
-from hockeystick.errors import IncompatibleError
+from hockeystick.errors import IncompatibleError, ParameterError
 from hockeystick.mechanisms.base import Mechanism, checked
 from hockeystick.mechanisms.registry import registered
+
+_SMALLEST_RATE: Final = 1e-300
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -25,7 +27,10 @@ class OnRevealedSample(Mechanism):
 
     def __init__(self, inner: Mechanism, rate: float | Fraction) -> None:
         object.__setattr__(self, "inner", checked("inner", inner))
-        object.__setattr__(self, "rate", _validate.probability("rate", rate))
+        chance = _validate.probability("rate", rate)
+        if 0 < chance < _SMALLEST_RATE:
+            raise ParameterError("rate", rate, f"0, or a number from {_SMALLEST_RATE:g} to 1")
+        object.__setattr__(self, "rate", chance)
 
     @property
     def adjacency(self) -> Adjacency | None:
@@ -67,8 +72,8 @@ class RevealedSample(OnRevealedSample):
     Args:
         inner: The mechanism that the record is used by, for the change that it makes there: under
             replace-one, noise in units of twice the clipping norm.
-        rate: Probability of a record to be used in one run, in [0, 1]; a ``Fraction`` is kept
-            exact.
+        rate: Probability of a record to be used in one run, 0 or from 1e-300 to 1; a ``Fraction``
+            is kept exact.
 
     Raises:
         ParameterError: If a parameter is outside its domain.

@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 Weight: TypeAlias = float | Fraction
 Component: TypeAlias = tuple[Weight, CellLoss | None]
 
-# Weights below this are no floats to full precision.
-_SMALLEST: Final = 1e-300
+# Weights below this are no floats to full precision; a decimal 1e-300 is not below.
+_SMALLEST: Final = math.nextafter(1e-300, 0.0)
 # Exponentials beyond this are taken as infinite.
 _LARGEST_EXPONENT: Final = 700.0
 # The largest number of masses that are held in memory at a time.

@@ -211,11 +211,15 @@ def moved_counts(
 
 def opposite_loss(
     noise_multiplier: float | Fraction, moves: dict[Fraction, Fraction]
-) -> PrivacyLoss:
-    """Return the loss of an answer that moves by these amounts, one way or the other."""
+) -> PrivacyLoss | None:
+    """Return the loss of an answer that moves by these amounts, one way or the other.
+
+    None for an answer that does not move.
+    """
     noise = decimal(noise_multiplier)
     if len(moves) == 1:
-        return GaussianLoss(noise / (2 * next(iter(moves))))
+        (number,) = moves
+        return GaussianLoss(noise / (2 * number)) if number else None
     numbers = sorted(moves)
     distances = tuple(number / noise for number in numbers)
     if not (distances[-1] <= _FARTHEST and distances[1] >= 1 / _FARTHEST):

@@ -10,14 +10,9 @@ mechanism that a plan is made of, by what it is for.
 True
 """
 
-import sys
-
 import lazy_loader
 
-from hockeystick._moved import install, public_names
-from hockeystick._synonyms import no_attribute
-
-_named, __dir__, _names = lazy_loader.attach_stub(__name__, __file__)
+__getattr__, __dir__, _names = lazy_loader.attach_stub(__name__, __file__)
 
 # The rest of the rooms are there by name, and no import with a star takes them.
 _ROOMS = {
@@ -33,12 +28,3 @@ _ROOMS = {
     "schedules",
 }
 __all__ = [name for name in _names if name not in _ROOMS | {"__version__"}]
-
-install(sys.modules[__name__])
-
-
-def __getattr__(name: str) -> object:
-    """Return a public name, loaded when it is first used."""
-    if name not in _names:
-        raise no_attribute(__name__, name, public_names(__name__))
-    return _named(name)

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from decimal import Decimal
 from typing import Final
 
-from hockeystick._synonyms import guess, guess_number
+from hockeystick._suggest import hint
 
 _SHOWN_CHARACTERS = 80
 _SHOWN_BITS = 128
@@ -63,11 +63,10 @@ class ParameterError(HockeystickError, ValueError):
         self._names = tuple(names)
 
     def __str__(self) -> str:
-        """Return what is wrong, and which of the texts that are allowed was meant."""
+        """Return what is wrong, and which of the texts that are allowed is near."""
+        listed = (*_LISTED.findall(self.allowed), *self._names)
         text = f"{self.name} must be {self.allowed}; got {_shown(self.value)}"
-        if not isinstance(self.value, str):
-            return text + guess_number(self.name, self.value)
-        return text + guess(self.name, self.value, (*_LISTED.findall(self.allowed), *self._names))
+        return text + hint(self.value, listed)
 
 
 class IncompatibleError(HockeystickError, ValueError):

@@ -1,8 +1,5 @@
 """Accountants: one walk over a plan adds up its losses; each accountant reads the sum its way."""
 
-from typing import TYPE_CHECKING, NoReturn
-
-from hockeystick._synonyms import no_attribute
 from hockeystick.accountants.ask import Answer, delta, epsilon
 from hockeystick.accountants.comparison import Comparison, Row, compare
 from hockeystick.accountants.directed import Direction, directed_delta, directed_epsilon
@@ -34,9 +31,3 @@ __all__ = [
     "monte_carlo_delta",
     "tradeoff",
 ]
-
-if not TYPE_CHECKING:
-
-    def __getattr__(name: str) -> NoReturn:
-        """Refuse a name that is not here, with what is called in place of others' accountants."""
-        raise no_attribute(__name__, name, dict.fromkeys(__all__, __name__))

@@ -23,8 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hockeystick import _validate
-from hockeystick._keywords import explaining_function
-from hockeystick._synonyms import spelled
+from hockeystick._suggest import same_name
 from hockeystick.accountants.auto import Auto
 from hockeystick.accountants.base import LARGEST_EPSILON, TOLERANCE, Accountant
 from hockeystick.accountants.closed_forms.closed_form import ClosedForm
@@ -83,7 +82,7 @@ def _warning_of_tiny(function: _Function) -> _Function:
                 f"delta at epsilon = {at:g} was asked; for the epsilon at this delta write "
                 f"hockeystick.epsilon(plan, delta={at:g}); epsilon={at:g} by name does not warn"
             )
-            warn(text, UserWarning, stacklevel=3)
+            warn(text, UserWarning, stacklevel=2)
         return function(*given, **named)
 
     return cast(_Function, warning)
@@ -105,7 +104,6 @@ def epsilon(
 def epsilon(
     plan: Mechanism, delta: Several, *, accountant: str, **how: Unpack[Precision]
 ) -> tuple[Answer, ...]: ...
-@explaining_function
 def epsilon(
     plan: Mechanism,
     delta: float | Several,
@@ -177,7 +175,6 @@ def delta(
 def delta(
     plan: Mechanism, epsilon: Several, *, accountant: str, **how: Unpack[Precision]
 ) -> tuple[Answer, ...]: ...
-@explaining_function
 @_warning_of_tiny
 def delta(
     plan: Mechanism,
@@ -405,7 +402,7 @@ def accountant_of(name: str, tolerance: float) -> Accountant:
     if isinstance(name, list | tuple):
         allowed = "one name (several side by side: hockeystick.compare(plan, delta=1e-5))"
         raise ParameterError("accountant", name, allowed)
-    asked = ACCOUNTANTS[_validate.one_of("accountant", spelled(name, names), names)]
+    asked = ACCOUNTANTS[_validate.one_of("accountant", same_name(name, names), names)]
     return asked.within(_validate.real("tolerance", tolerance))
 
 

@@ -8,7 +8,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Final, final
 
-from hockeystick._keywords import explaining_function
 from hockeystick._tables import Rows, aligned, as_html, cells_of, columns_of
 from hockeystick.accountants.ask import Answer, answers_by, asked, refuse_swapped
 from hockeystick.accountants.auto import Auto
@@ -166,7 +165,6 @@ class Comparison(Rows[Row]):
         return [_cells(row, truth) for row in sorted(self, key=lambda row: row.answer is None)]
 
 
-@explaining_function
 def compare(
     plan: Mechanism, delta: float | None = None, *, epsilon: float | None = None
 ) -> Comparison:

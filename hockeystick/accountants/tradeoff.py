@@ -10,7 +10,6 @@ from functools import reduce, singledispatch
 from typing import Final, TypeGuard
 
 from hockeystick import _validate
-from hockeystick._keywords import explaining_function
 from hockeystick.accountants.auto import Auto
 from hockeystick.accountants.composition import composition_of
 from hockeystick.accountants.profile import profile_of
@@ -37,7 +36,6 @@ from hockeystick.tradeoffs import (
 _NAME: Final = "f-dp"
 
 
-@explaining_function
 def tradeoff(plan: Mechanism, *, view: View | str | None = None) -> TradeOff:
     """Return the trade-off function of a plan: what no test of the output can beat.
 

@@ -12,7 +12,6 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final
 
-from hockeystick._keywords import explaining_function
 from hockeystick.answers.document import document
 from hockeystick.answers.registration import REGISTRY_HEAD
 from hockeystick.answers.shown import altered, filled
@@ -37,7 +36,6 @@ _INSTEAD: Final = (
 )
 
 
-@explaining_function
 def verify(
     answer: Certified | Calibrated | Mapping[str, Any] | str | os.PathLike[str],
     plan: Mechanism | None = None,

@@ -6,7 +6,6 @@ import re
 from typing import Final
 
 from hockeystick.errors import HockeystickError, ParameterError
-from hockeystick.io import with_guess
 from hockeystick.numerics.numerals import plain
 
 _ACCOUNTANT: Final = re.compile(r"\baccountant='([\w-]+)'")
@@ -29,7 +28,7 @@ def wrong_parameter(error: BaseException | None) -> ParameterError | None:
 
 def on_the_command_line(error: HockeystickError) -> str:
     """Return what an error says, with flags where it names arguments in Python."""
-    told = _ACCOUNTANT.sub(r"--accountant \1", with_guess(error)).replace("replace=True", "--force")
+    told = _ACCOUNTANT.sub(r"--accountant \1", str(error)).replace("replace=True", "--force")
     told = _MU.sub(_solve_mu, told)
     if isinstance(error, ParameterError):
         told = _RATE.sub(r"write --rate \1 in its place)", told)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import final
 
-from hockeystick._synonyms import parameter_hint
+from hockeystick._suggest import hint
 from hockeystick._validate import real
 from hockeystick.errors import ParameterError
 from hockeystick.notions.base import OMEGA
@@ -76,6 +76,5 @@ def _refuse_others(target: str, given: Mapping[str, object], known: tuple[str, .
     """Raise where a parameter is given that the target does not have."""
     for name, value in given.items():
         if name not in known:
-            hint = parameter_hint("convert", name, value, known)
-            has = f"; its own are {', '.join(known)}{hint}" if known else ""
+            has = f"; its own are {', '.join(known)}{hint(name, known)}" if known else ""
             raise ParameterError(name, value, f"left out: {target} has no such parameter{has}")

@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from typing import Final, TypeVar, overload
 
-from hockeystick._keywords import explaining_function
-from hockeystick._synonyms import spelled
+from hockeystick._suggest import same_name
 from hockeystick._validate import one_of
 from hockeystick.conversions._reasons import exact, refuse
 from hockeystick.conversions._strength import strength
@@ -24,7 +23,6 @@ _A_SOURCE: Final = "a notion or a plan, such as hs.ZCDP(rho=0.5)"
 def convert(x: Mechanism, to: type[_Notion], **given: object) -> _Notion: ...
 @overload
 def convert(x: Mechanism, to: str, **given: object) -> Notion: ...
-@explaining_function
 def convert(x: Mechanism, to: type[Notion] | str, **given: object) -> Notion:
     """Return the guarantee of one notion that another one, or a plan, implies.
 
@@ -90,14 +88,5 @@ def _name(to: object) -> str:
         if to is target.notion:
             return name
     if not isinstance(to, str):
-        raise ParameterError("to", to, f"a notion: one of {', '.join(TARGETS)}{_instead_of(to)}")
-    return one_of("to", spelled(to, TARGETS), tuple(TARGETS))
-
-
-def _instead_of(to: object) -> str:
-    """Return what is meant by a guarantee or a number in place of a notion."""
-    if isinstance(to, Notion):
-        return f" (give the class, hockeystick.{type(to).__name__}, and its numbers by name)"
-    if isinstance(to, float | int):
-        return f" (write convert(x, hockeystick.ApproxDP, delta={to!r}))"
-    return ""
+        raise ParameterError("to", to, f"a notion: one of {', '.join(TARGETS)}")
+    return one_of("to", same_name(to, TARGETS), tuple(TARGETS))

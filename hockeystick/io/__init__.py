@@ -2,19 +2,16 @@
 
 from hockeystick.io.call_text import parse_plan
 from hockeystick.io.contents import shown
-from hockeystick.io.guesses import did_you_mean, with_guess
 from hockeystick.io.numbers import parse, parse_real
 from hockeystick.io.plan_file import PlanFile, load_plan
 from hockeystick.io.saving import save_plan
 
 __all__ = [
     "PlanFile",
-    "did_you_mean",
     "load_plan",
     "parse",
     "parse_plan",
     "parse_real",
     "save_plan",
     "shown",
-    "with_guess",
 ]

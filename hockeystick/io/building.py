@@ -9,18 +9,17 @@ from dataclasses import dataclass
 from inspect import Parameter, signature
 from typing import Final, TypeVar
 
-from hockeystick._synonyms import parameter_hint
+from hockeystick._suggest import hint
 from hockeystick.errors import (
     HockeystickError,
     IncompatibleError,
     ParameterError,
 )
 from hockeystick.io.blanks import Blanks, starts
-from hockeystick.io.guesses import with_guess
 from hockeystick.io.places import HEADER, TOP_LEVEL, placed, spelled
 from hockeystick.io.vocabulary import ENCODERS, GRAPHS, RUN_COUNTS, SCHEDULES, TOP_KEYS
 from hockeystick.mechanisms import DPSGD
-from hockeystick.mechanisms.base import A_MECHANISM, READERS
+from hockeystick.mechanisms.base import A_MECHANISM
 from hockeystick.mechanisms.decentralised.graphs import A_GRAPH
 from hockeystick.mechanisms.federated.prifedsync import A_CLIENT
 from hockeystick.mechanisms.selection.tuning import A_DISTRIBUTION
@@ -30,20 +29,9 @@ from hockeystick.mechanisms.training.schedules import A_SCHEDULE
 _Built = TypeVar("_Built")
 # So many unknown keys of one table are named.
 _LISTED: Final = 5
-# Flags that take several values, with commas between.
-_SWEPT: Final = ("epochs", "steps", "noise_multiplier", "batch_size", "rate")
 # Which mechanism an inner one is that has this key.
 _OF_INNER: Final = {"noise_multiplier": "Gaussian", "scale": "Laplace"}
 _AT_RELEASE: Final = re.compile(r"\[\[release\]\] number \d+ \(\w+\)")
-# What a table [dpsgd] has no place for: what to write or to ask instead.
-_TARGETS: Final = {
-    "targetdelta": "write delta = {} at the top of the file, above all tables",
-    "targetepsilon": "hockeystick solve --epsilon {} finds the noise that meets it",
-}
-# A quotient that an error says to write: TOML has it in quotes alone.
-_QUOTIENT: Final = re.compile(r"\b\d+/(?:N|\d+)\b(?= for )")
-# So many first letters of a misspelt name are right.
-_ALIKE: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,9 +111,7 @@ def built(
     except ParameterError as error:
         if not set(error.name.split(", ")).isdisjoint(overrides):
             raise
-        several = _several(error) if make is DPSGD and dialect is FILE else ""
-        said = f"{where}: {_written(error, dialect)}{several}"
-        raise placed(said, where, _key_of(error)) from None
+        raise placed(f"{where}: {_written(error, dialect)}", where, _key_of(error)) from None
     except IncompatibleError as error:
         told = [key for key in fields if re.search(rf"\b{re.escape(key)}\b", str(error))]
         raise placed(f"{where}: {error}", where, ", ".join(told)) from None
@@ -178,30 +164,16 @@ def _hint(
         return f" (write [[release]] in place of {header})"
     if dialect is FILE and where != TOP_LEVEL and plain in TOP_KEYS and plain not in allowed:
         return " (it belongs at the top of the file, above all tables)"
-    target = _TARGETS.get(re.sub(r"[\W_]", "", plain))
-    if dialect is FILE and kind == DPSGD.__qualname__ and target is not None:
-        return f" ({target.format(table[key])})"
     lacks_inner = "inner" in allowed and "inner" not in table
     if dialect is FILE and lacks_inner and key in _OF_INNER and _AT_RELEASE.fullmatch(where):
         inner = f'[release.inner], with mechanism = "{_OF_INNER[key]}"'
         return f" (inner is missing: it belongs below {inner})"
-    # Another name of what is given already is none of it; a misspelt name begins alike.
-    free = [one for one in allowed if one not in table or one.startswith(key[:_ALIKE])]
-    return parameter_hint(kind, key, table[key], free, table)
+    return hint(key, [one for one in allowed if one not in table])
 
 
 def _key_of(error: ParameterError) -> str:
     """Return the key that an error is about; the header of its table where that lacks it."""
     return HEADER if error.value is None else re.sub(r"\[\d+\]", "", error.name)
-
-
-def _several(error: ParameterError) -> str:
-    """Return how to ask at several values, where an error is that there are several."""
-    several = error.value
-    if not isinstance(several, list | tuple) or error.name not in _SWEPT:
-        return ""
-    flag = f"--{error.name.replace('_', '-')} {','.join(map(str, several))}"
-    return f"; for several values: {flag}, or a [grid] for hockeystick sweep"
 
 
 def _wrong_already(
@@ -240,10 +212,7 @@ def _needed(
 
 def _written(error: ParameterError, dialect: Dialect) -> str:
     """Return an error in the words of a dialect."""
-    meant = error.allowed
-    for hint in READERS:
-        meant = meant.removesuffix(hint)
-    allowed = dialect.written.get(meant, meant)
+    allowed = dialect.written.get(error.allowed, error.allowed)
     if dialect is FILE:
-        return _QUOTIENT.sub(r'rate = "\g<0>", in quotes,', with_guess(spelled(error, allowed)))
-    return with_guess(ParameterError(error.name, error.value, allowed))
+        return str(spelled(error, allowed))
+    return str(ParameterError(error.name, error.value, allowed))

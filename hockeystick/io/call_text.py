@@ -12,16 +12,14 @@ import math
 import re
 import warnings
 from collections.abc import Callable, Mapping
+from inspect import Parameter
 from typing import Any, Final, NoReturn
 
-from hockeystick._instead import EVENT, IN_PLACE_OF_EVENTS
-from hockeystick._keywords import refuse_too_many
-from hockeystick._synonyms import how_called, meant, other_number
+from hockeystick._suggest import hint
 from hockeystick.errors import HockeystickError, PlanFileError
 from hockeystick.io.arithmetic import computed, is_arithmetic
 from hockeystick.io.blanks import Blanks
 from hockeystick.io.building import CALL, built, parameters_of
-from hockeystick.io.guesses import did_you_mean
 from hockeystick.io.numbers import parse
 from hockeystick.io.vocabulary import ALTERNATIVES, IN_PYTHON_ONLY, KINDS, NO_ADJACENCY, RELEASES
 from hockeystick.mechanisms import DPSGD, Composed, Mechanism
@@ -227,10 +225,8 @@ class _Reader:
         if name == IN_PYTHON_ONLY:
             raise PlanFileError("no text can hold a trade-off function; use Python for FDP")
         if name not in _CALLABLE:
-            hint = _meant(name) or (
-                f"; there are {', '.join(RELEASES)} (hockeystick init --list says what each is)"
-            )
-            raise PlanFileError(f"{name!r} is no mechanism or notion{hint}")
+            near = hint(name, _CALLABLE) or "; hockeystick init --list names all"
+            raise PlanFileError(f"{name!r} is no mechanism or notion{near}")
         return name, _CALLABLE[name]
 
     def _path(self, node: ast.expr) -> str:
@@ -249,12 +245,11 @@ class _Reader:
     ) -> dict[str, object]:
         """Return the fields that a call gives, by their names."""
         parameters = parameters_of(make)
-        self._refuse_loose_parts(node, name, list(parameters))
-        try:
-            refuse_too_many(name, list(parameters.values()), node.args)
-        except TypeError as error:
-            raise PlanFileError(str(error)) from None
-        names = list(parameters)
+        by_place = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
+        names = [one.name for one in parameters.values() if one.kind in by_place]
+        if len(node.args) > len(names):
+            takes = f"at most {len(names)} values without a name: {', '.join(names)}"
+            raise PlanFileError(f"{name} takes {takes}; got {len(node.args)}")
         given = [*zip(names, node.args, strict=False)]
         for keyword in node.keywords:
             if keyword.arg is None:
@@ -265,33 +260,7 @@ class _Reader:
             if key in fields:
                 raise PlanFileError(f"{name}: {key} is given twice")
             fields[key] = self._value(value, depth, key)
-        self._refuse_swapped(node, name, fields)
         return fields
-
-    def _refuse_swapped(self, node: ast.Call, name: str, fields: Mapping[str, object]) -> None:
-        """Raise, as Python does, where a mechanism and the number behind it are given in turn."""
-        names = list(fields)[: len(node.args)][:2]
-        turned = [isinstance(fields[one], Mechanism) for one in names] == [False, True]
-        if turned and names[0] == "inner":
-            order = f"{', '.join(names)} must be in this order: they are swapped"
-            raise PlanFileError(f"{name}: {order}")
-
-    def _refuse_loose_parts(self, node: ast.Call, name: str, parameters: list[str]) -> None:
-        """Raise, with what to write, where mechanisms that belong in brackets come one by one."""
-        if parameters[:1] != ["parts"] or not node.args:
-            return
-        loose = [one for one in node.args if isinstance(one, ast.Call | ast.BinOp)]
-        if loose and node.args[0] is loose[0]:
-            parts = ", ".join(self._written(one) for one in loose)
-            rest = [self._written(one) for one in node.args if one not in loose]
-            rest += [self._written(one) for one in node.keywords]
-            form = f"{name}({', '.join([f'[{parts}]', *rest])})"
-            quoted = f'"{form}"' if "'" in form else f"'{form}'"
-            raise PlanFileError(f"{name} takes its parts in brackets: write {quoted}")
-
-    def _written(self, node: ast.expr | ast.keyword) -> str:
-        """Return the text of a node."""
-        return ast.get_source_segment(self._text, node) or "..."
 
     def _value(self, node: ast.expr | None, depth: int, field: str = "") -> object:
         """Return the number, text, mechanism or sequence that a node stands for, or raise."""
@@ -353,14 +322,6 @@ class _Reader:
         """Raise for what may not stand where it does."""
         segment = None if node is None else ast.get_source_segment(self._text, node)
         raise PlanFileError(f"{_shown(segment or '**')} {why}")
-
-
-def _meant(name: str) -> str:
-    """Return which mechanism was meant, and how it is written where that is not plain."""
-    if name.endswith(EVENT):
-        return IN_PLACE_OF_EVENTS
-    form = other_number(name) or how_called(meant(name, _CALLABLE) or "")
-    return did_you_mean(name, _CALLABLE) + (f"; write {form}" if form else "")
 
 
 def _is_number(value: object) -> bool:

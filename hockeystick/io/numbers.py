@@ -6,20 +6,10 @@ import math
 import re
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any, Final
+from typing import Any
 
 from hockeystick.io.arithmetic import number_of
 from hockeystick.io.vocabulary import TEXTS
-
-# How people write numbers elsewhere: in per cent, as a power, with a comma, with a long minus.
-_PER_CENT: Final = re.compile(r"([\d.]+)\s*(?:%|percent|per cent)")
-_TIMES_A_UNIT: Final = re.compile(r"(\d+(?:\.\d+)?)\s*([kKmM])")
-_POWER: Final = re.compile(r"(?:([\d.]+)\s*[*x×·]\s*)?10\s*(?:\^|\*\*)\s*\(?([-−+]?\d+)\)?")
-_THOUSANDS: Final = re.compile(r"[1-9]\d{0,2}(?:,\d{3})+")
-_COMMA: Final = re.compile(r"\d*,\d+")
-# 10,20 is as likely two numbers.
-_MAY_BE_TWO: Final = re.compile(r"[1-9]\d+,[1-9]\d+")
-_LONG_MINUS: Final = re.compile(r"[\d.]+[eE]−\d+|−[\d.]+")
 
 
 def parse(text: str) -> float | Fraction | Decimal | str:
@@ -76,32 +66,3 @@ def parse_real(text: str) -> float | Decimal | str:
     overflowed = math.isinf(value) and "inf" not in text.lower()
     vanished = value == 0 and re.search("[1-9]", text.lower().partition("e")[0])
     return Decimal(text) if overflowed or vanished else value
-
-
-def as_written_here(text: str) -> str:
-    """Return how a number that is written as elsewhere is written here; nothing for other texts.
-
-    Example:
-        >>> from hockeystick.io.numbers import as_written_here
-        >>> [as_written_here(text) for text in ("1%", "10^-5", "2,5", "60k", "one")]
-        ['0.01', '1e-5', '2.5', '60000', '']
-    """
-    text = text.strip()
-    try:
-        if found := _PER_CENT.fullmatch(text):
-            return f"{Decimal(found[1]).scaleb(-2).normalize()}".replace("E", "e")
-        if found := _TIMES_A_UNIT.fullmatch(text):
-            return f"{(Decimal(found[1]).scaleb(3 if found[2] in 'kK' else 6)).normalize():f}"
-        if found := _POWER.fullmatch(text):
-            exponent = int(found[2].replace("−", "-"))
-            return f"{Decimal(found[1] or 1).normalize():f}e{exponent}"
-    except ArithmeticError:
-        return ""
-    if _THOUSANDS.fullmatch(text):
-        whole = text.replace(",", "")
-        return whole if text.count(",") > 1 else f"{whole}, or {text.replace(',', '.')}"
-    if _COMMA.fullmatch(text):
-        before, _, after = text.partition(",")
-        one = f", or one value: {before}" if _MAY_BE_TWO.fullmatch(text) else ""
-        return f"{before}.{after}{one}"
-    return text.replace("−", "-") if _LONG_MINUS.fullmatch(text) else ""

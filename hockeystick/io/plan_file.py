@@ -9,18 +9,11 @@ from dataclasses import dataclass
 from typing import Any, Final, final
 
 from hockeystick import _validate
+from hockeystick._suggest import hint
 from hockeystick.errors import IncompatibleError, ParameterError, PlanFileError
 from hockeystick.io.blanks import Blanks
 from hockeystick.io.building import built, parameters_of, refuse_unknown
 from hockeystick.io.contents import content_of, document_of, shown
-from hockeystick.io.guesses import did_you_mean
-from hockeystick.io.headers import (
-    PARTS,
-    TABLES,
-    hint_of,
-    is_table,
-    said_of_release,
-)
 from hockeystick.io.places import (
     HEADER,
     TOP_LEVEL,
@@ -49,7 +42,9 @@ OF_CLIENTS: Final = {
     "batch_size": "clients_per_round",
     "steps": "rounds",
 }
+TABLES: Final = ("dpsgd", "release")
 _TOP_LEVEL: Final = (*TOP_KEYS, *TABLES)
+_AN_ARRAY: Final = "release must be an array of tables: write [[release]]"
 
 
 @final
@@ -198,20 +193,16 @@ def _refuse_tables(document: Mapping[str, Any]) -> None:
             continue
         if name == "grid":
             raise placed("this is a grid file: hockeystick sweep", TOP_LEVEL, name)
-        hint = _one_level_up(name) or hint_of(name, table)
         is_array = isinstance(table, list)
-        said = f"unknown table {f'[[{name}]]' if is_array else f'[{name}]'}{hint}"
+        said = f"unknown table {f'[[{name}]]' if is_array else f'[{name}]'}{hint(name, TABLES)}"
         place = (f"[[{name}]] number 1", HEADER) if is_array else (TOP_LEVEL, name)
         raise placed(f"{said}; allowed are [dpsgd] and [[release]]", *place)
 
 
-def _one_level_up(name: str) -> str:
-    """Return where a table belongs that describes part of a mechanism; nothing if it is none."""
-    if name not in PARTS:
-        return ""
-    key = "kind" if name in KINDS else "mechanism"
-    within = "dpsgd" if name in parameters_of(DPSGD) else "release"
-    return f" (write [{within}.{name}] with {key} = ...)"
+def is_table(value: object) -> bool:
+    """Return whether a value is a table, or an array of tables."""
+    first = value[0] if isinstance(value, list) and value else value
+    return isinstance(first, dict)
 
 
 def _refuse_keys(document: Mapping[str, Any]) -> None:
@@ -224,7 +215,7 @@ def refuse_release(document: Mapping[str, Any]) -> None:
     """Raise where the releases are no array of tables."""
     given = document.get("release", [])
     if not isinstance(given, list):
-        raise placed(said_of_release(given), TOP_LEVEL, "release")
+        raise placed(_AN_ARRAY, TOP_LEVEL, "release")
 
 
 TOP_CHECKS: Final = (_refuse_tables, _refuse_keys)
@@ -290,7 +281,7 @@ def dpsgd_of(table: object, overrides: Mapping[str, object], blanks: Blanks | No
 def release_of(table: object, where: str, blanks: Blanks | None) -> Mechanism:
     """Return the mechanism of a table [[release]], repeated as it says."""
     if not isinstance(table, dict):
-        raise placed(said_of_release(table), TOP_LEVEL, "release")
+        raise placed(_AN_ARRAY, TOP_LEVEL, "release")
     repeat = table.get("repeat", 1)
     rest = {key: value for key, value in table.items() if key != "repeat"}
     mechanism = _mechanism(rest, where, blanks, extra=("repeat",))
@@ -342,9 +333,13 @@ def _named(key: str, table: Mapping[str, Any], where: str, known: Mapping[str, o
         raise placed(f"{where} needs {key}, one of {listed}", where, HEADER)
     name = table[key]
     if not isinstance(name, str) or name not in known:
-        hint = did_you_mean(name, known) if isinstance(name, str) else ""
-        told = f"{key} must be one of {listed}; got {name!r}"
-        raise placed(f"{where}: {f'unknown {key} {name!r}{hint}' if hint else told}", where, key)
+        near = hint(name, known)
+        told = (
+            f"unknown {key} {name!r}{near}"
+            if near
+            else f"{key} must be one of {listed}; got {name!r}"
+        )
+        raise placed(f"{where}: {told}", where, key)
     return name
 
 

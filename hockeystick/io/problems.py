@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
 from functools import partial
 from typing import Any, Final
 
 from hockeystick.errors import IncompatibleError, PlanFileError
 from hockeystick.io.blanks import Blanks
 from hockeystick.io.contents import document_of
-from hockeystick.io.headers import mended
 from hockeystick.io.places import (
     by_line,
     each_of,
@@ -41,11 +39,7 @@ def problems_in(content: bytes) -> list[str]:
         document = document_of(content)
     except PlanFileError as error:
         return [str(error)]
-    found, changed = _problems(document, content), mended(content, document)
-    if changed is not None:
-        with suppress(PlanFileError):
-            found += _problems(document_of(changed), changed)
-    return by_line(found)
+    return by_line(_problems(document, content))
 
 
 def _problems(document: Mapping[str, Any], content: bytes) -> list[str]:

@@ -6,7 +6,6 @@ import os
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, final
 
-from hockeystick._keywords import explaining
 from hockeystick.accountants import Answer
 from hockeystick.adjacency import Adjacency
 from hockeystick.calibration.filters.approximate import Rule
@@ -135,7 +134,6 @@ class Ledger:
 
     dataset: str
 
-    @explaining
     def __init__(
         self,
         url: str | os.PathLike[str],

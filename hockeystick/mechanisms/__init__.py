@@ -9,11 +9,9 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Final, NoReturn
+from typing import Final
 
 from hockeystick._modules import import_modules
-from hockeystick._moved import public_names
-from hockeystick._synonyms import no_attribute
 from hockeystick.mechanisms.base import Mechanism, Plan
 from hockeystick.mechanisms.listing import index
 from hockeystick.mechanisms.registry import registered_in
@@ -47,9 +45,3 @@ __all__ = [
 __all__ += list(_REGISTERED)
 
 globals().update(_REGISTERED)
-
-
-def __getattr__(name: str) -> NoReturn:
-    """Refuse a name that is not here, with the one that is meant."""
-    public = public_names("hockeystick") | dict.fromkeys(__all__, __name__)
-    raise no_attribute(__name__, name, public, "; print(hockeystick.mechanisms.index()) lists all")

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass
-from importlib import import_module
-from typing import ClassVar, Final, NoReturn, final
+from typing import ClassVar, Final, final
 
 from hockeystick import _validate
-from hockeystick._keywords import Explained
-from hockeystick._synonyms import instead_of_method
 from hockeystick.adjacency import Adjacency
 from hockeystick.errors import NoGroupFormError, ParameterError
 from hockeystick.mechanisms.registry import registered
@@ -19,27 +15,9 @@ from hockeystick.mechanisms.scope import Fact, common_facts, refuse_disagreement
 
 _PARTS_SHOWN: Final = 4
 A_MECHANISM: Final = "a mechanism"
-# What is added where something is given from which a mechanism can be read.
-_FROM_A_PLD: Final = " (hockeystick.adapters.dp_accounting.from_pld(pld) reads a distribution)"
-_FROM_AN_ACCOUNTANT: Final = (
-    " (give what it composed: hockeystick.adapters.dp_accounting.from_event(accountant.ledger, "
-    "accountant.neighboring_relation))"
-)
-_FROM_A_FILE: Final = " (hockeystick.load_plan(path).plan reads one from a file)"
-_FROM_A_TEXT: Final = " (hockeystick.io.parse_plan(text) reads one from a text)"
-_OF_SEVERAL: Final = " (compose several with @: a @ b)"
-# Not imported above: what is plugged in stands on mechanisms, not they on it.
-_READS_EVENTS: Final = "hockeystick.adapters.dp_accounting"
-_OF_OPACUS: Final = (
-    " (each (noise_multiplier, sample_rate, steps) of Opacus's history is "
-    "PoissonSubsampled(Gaussian(noise_multiplier), sample_rate) ** steps; join several by @)"
-)
-# How many numbers such a tuple has: without the last it is one step.
-_IN_A_STEP: Final = (2, 3)
-READERS: Final = (_FROM_A_FILE, _FROM_A_TEXT, _OF_SEVERAL)
 
 
-class Mechanism(Explained, ABC):
+class Mechanism(ABC):
     """A randomised release of something about the data: a frozen description, no accounting.
 
     Mechanisms are values: they compare and hash by what they say, can be pickled and copied, and
@@ -134,16 +112,6 @@ and Gaussian (noise multiplier 20)
     def __pow__(self, count: float) -> Repeated:
         """Return the mechanism run ``count`` times on the same data."""
         return Repeated(self, count)
-
-
-def _no_attribute(self: Mechanism, name: str) -> NoReturn:
-    """Raise for an attribute that there is not, with what is called in place of others' methods."""
-    text = f"{type(self).__name__!r} object has no attribute {name!r}{instead_of_method(name)}"
-    raise AttributeError(text, name=name, obj=self)
-
-
-# Type checkers are to refuse it, so that the class does not have it in its text.
-setattr(Mechanism, "__getattr__", _no_attribute)  # noqa: B010
 
 
 class AnyAdjacency(Mechanism):
@@ -329,53 +297,7 @@ class Repeated(Mechanism):
 
 
 def checked(name: str, value: object, *, allowed: str = A_MECHANISM) -> Mechanism:
-    """Return the value if it is a mechanism, or raise; where one can be read from it, say how.
-
-    An event of dp-accounting is read as ``from_event`` does for records that are added or removed.
-    """
+    """Return the value if it is a mechanism, or raise."""
     if isinstance(value, Mechanism):
         return value
-    if _is_of_dp_accounting(value, "DpEvent"):
-        read: Mechanism = import_module(_READS_EVENTS).from_event(value)
-        return read
-    raise ParameterError(name, value, allowed + _how_to_read(value))
-
-
-def _how_to_read(value: object) -> str:
-    """Return how a mechanism is read from what is none; nothing where that is unknown."""
-    if isinstance(value, str | os.PathLike) and str(value).endswith(".toml"):
-        return _FROM_A_FILE
-    if isinstance(value, str) and "(" in value:
-        return _FROM_A_TEXT
-    if isinstance(value, list | tuple) and any(isinstance(one, Mechanism) for one in value):
-        return _OF_SEVERAL
-    if isinstance(value, type) and issubclass(value, Mechanism):
-        return f" (that is a class: call it, {value.__name__}(...))"
-    if isinstance(getattr(value, "plan", None), Mechanism):
-        return f" (the {type(value).__name__}'s .plan is one)"
-    if _is_of_dp_accounting(value, "PrivacyAccountant"):
-        return _FROM_AN_ACCOUNTANT
-    if type(value).__module__.startswith("dp_accounting.pld"):
-        return _FROM_A_PLD
-    return _of_opacus(value)
-
-
-def _of_opacus(value: object) -> str:
-    """Return how steps are written that are given as Opacus keeps them; nothing for others."""
-    if isinstance(value, list) and value and all(map(_of_opacus, value)):
-        return _OF_OPACUS
-    if not isinstance(value, tuple) or len(value) not in _IN_A_STEP:
-        return ""
-    if not all(isinstance(one, float | int) for one in value):
-        return ""
-    noise, rate, *steps = value
-    often = "".join(f" ** {one!r}" for one in steps)
-    return f" (a step of DP-SGD is PoissonSubsampled(Gaussian({noise!r}), {rate!r}){often})"
-
-
-def _is_of_dp_accounting(value: object, name: str) -> bool:
-    """Return whether a value is of a class of dp-accounting, by names: it need not be there."""
-    return any(
-        kind.__name__ == name and kind.__module__.partition(".")[0] == "dp_accounting"
-        for kind in type(value).__mro__
-    )
+    raise ParameterError(name, value, allowed)

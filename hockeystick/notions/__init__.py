@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final, NoReturn
+from typing import Final
 
-from hockeystick._moved import public_names
-from hockeystick._synonyms import no_attribute
 from hockeystick.notions.approx import ApproxDP
 from hockeystick.notions.base import Notion, Origin
 from hockeystick.notions.fdp import FDP
@@ -38,11 +36,3 @@ __all__ = [
 NOTIONS: Final[Mapping[str, type[Notion]]] = MappingProxyType(
     {cls.__name__: cls for cls in (PureDP, ApproxDP, GDP, ZCDP, TCDP, RenyiDP, FDP)}
 )
-
-
-if not TYPE_CHECKING:
-
-    def __getattr__(name: str) -> NoReturn:
-        """Refuse a name that is not here, with the one that is meant."""
-        public = public_names("hockeystick") | dict.fromkeys(__all__, __name__)
-        raise no_attribute(__name__, name, public)

@@ -7,10 +7,7 @@ Every accountant is a way of reading these losses.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NoReturn
-
 from hockeystick._modules import import_modules
-from hockeystick._synonyms import no_attribute
 from hockeystick.numerics import Ball, FloatAndDecimal
 from hockeystick.privacy_loss.core.atomic import AtomicLoss
 from hockeystick.privacy_loss.core.base import (
@@ -162,9 +159,3 @@ __all__ = [
 ]
 
 import_modules(__name__)
-
-if not TYPE_CHECKING:
-
-    def __getattr__(name: str) -> NoReturn:
-        """Refuse a name that is not here, with the one that is meant."""
-        raise no_attribute(__name__, name, dict.fromkeys(__all__, __name__))

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NoReturn
-
-from hockeystick._synonyms import no_attribute
 from hockeystick.release.decentralised.gopa import GopaRound, gopa_round
 from hockeystick.release.decentralised.gossip import GossipRun, gossip_average
 from hockeystick.release.decentralised.noisy_steps import noisy_iterations
@@ -157,10 +154,3 @@ __all__ = [
     "unary_reports",
     "users_by_partition",
 ]
-
-
-if not TYPE_CHECKING:
-
-    def __getattr__(name: str) -> NoReturn:
-        """Refuse a name that is not here, with the one that is meant."""
-        raise no_attribute(__name__, name, dict.fromkeys(__all__, __name__))

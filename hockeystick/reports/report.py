@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Final, final
 
 from hockeystick import _validate
-from hockeystick._keywords import explaining_function
 from hockeystick.answers import Caution, registration, suggested_delta, units_of
 from hockeystick.errors import ParameterError, PlanFileError
 from hockeystick.io import PlanFile
@@ -90,7 +89,6 @@ class Report:
         return f"<report: {self.answer}>"
 
 
-@explaining_function
 def report(
     plan: Mechanism | PlanFile,
     *,

@@ -43,14 +43,6 @@ FLAGS = [
         "; of training with Poisson batches (--sampling poisson), --group answers",
     ),
     (
-        f"delta {TRAINING} --n-accumulation-steps 3",
-        "--batch-size is the whole of it, or --rate 1/LEN",
-    ),
-    (f"epsilon {TRAINING} --world-size 2", "what all processes draw for a step is one batch"),
-    ("epsilon plan.toml --target-epsilon 3", "--parameter noise_multiplier --epsilon E finds what"),
-    ("solve 'DiscreteGaussian()' --sensitivity 2 --rho 1", "as 'DiscreteGaussian(4, sensitivity"),
-    ("convert 'Gaussian(3)' --adjacency add-remove --to GDP", "noise alone has no adjacency"),
-    (
         "solve DiscreteGaussian(sensitivity=1.4142) --rho 0.1",
         "changed by 1: DiscreteGaussian(sigma)",
     ),
@@ -97,8 +89,8 @@ FILES = [
     ("title = 'empty'", "needs a table [dpsgd], or [[release]]"),
     ("title = ", "valid TOML: Invalid value (at end of document)"),
     ("delta = 1e-5\n[dpsgd\nrate = 1", "(at line 2, column 7)"),
-    (b"title = '\xff'", "must be UTF-8 text; byte 9 is not"),
-    (DPSGD.encode("utf-16"), "must be UTF-8 text; this is UTF-16: save it as UTF-8"),
+    (b"title = '\xff'", "must be UTF-8 text; line 1 is not"),
+    (DPSGD.encode("utf-16"), "must be UTF-8 text; line 1 is not"),
     (b"\0" * 100, "valid TOML"),
     (b"#" * 2_000_000, "at most 1 MB long"),
     ("x = " + "[" * 50_000, "nested too deeply"),
@@ -111,7 +103,7 @@ FILES = [
     (f"{DPSGD}[[release]]\nscale = 1", ":5: [[release]] number 1 needs mechanism, one of "),
     (DPSGD.replace("100", "[1.5, true]"), "got [1.5, true]"),
     ("[dpsgd]\nsteps = 1\nbatch_size = 2\nnoise_multiplier = 1", "given where batch_size is"),
-    (DPSGD + "sampling = 'uniform'", "'poisson' draws each example by itself)"),
+    (DPSGD + "sampling = 'uniform'", "[dpsgd]: sampling must be one of 'poisson'"),
     (f"title = 3\n{DPSGD}", "title must be a text in quotes; got 3"),
     (f"delta = 'x'\n{DPSGD}", "delta must be a number from 0 to 1; got 'x'"),
     (f"epsilon = -1\n{DPSGD}", "epsilon must be a number >= 0 or inf; got -1"),
@@ -233,9 +225,6 @@ def test_a_path_that_is_no_file_is_named(run: Run, tmp_path: Path) -> None:
     assert_refused(run("epsilon", missing), missing, "no such file")
     assert_refused(run("epsilon", str(tmp_path)), str(tmp_path), "this is a directory")
     assert_refused(run("epsilon", missing + "/" + "x" * 5000), "cannot be read")
-    there = tmp_path / "training.toml"
-    there.touch()
-    assert_refused(run("epsilon", str(tmp_path / "training.tml")), f"(did you mean '{there}'?)")
 
 
 def test_a_name_that_would_break_the_line_is_escaped(run: Run) -> None:

@@ -11,10 +11,9 @@ from typing import Any
 
 import pytest
 
-from hockeystick import calibrate, epsilon, mechanisms
+from hockeystick import mechanisms
 from hockeystick._modules import import_modules
 from hockeystick.errors import ParameterError
-from hockeystick.io.plan_file import PlanFile
 from hockeystick.mechanisms import (
     DPSGD,
     GOPA,
@@ -71,7 +70,6 @@ from hockeystick.mechanisms import (
     tuning,
 )
 from hockeystick.mechanisms.registry import registered
-from hockeystick.notions import PureDP, RenyiDP
 from tests import stubs
 from tests.examples import DESCRIBED
 
@@ -329,17 +327,10 @@ def test_a_power_may_be_an_integral_float() -> None:
 @names
 def test_a_product_with_something_else_is_refused_on_either_side(mechanism: Any) -> None:
     for other in (3, None, "Gaussian", Gaussian, 1.5):
-        with pytest.raises(ParameterError, match=r"^the right side of @ must be a mechanism[; ]"):
+        with pytest.raises(ParameterError, match=r"^the right side of @ must be a mechanism; "):
             mechanism @ other
-        with pytest.raises(ParameterError, match=r"^the left side of @ must be a mechanism[; ]"):
+        with pytest.raises(ParameterError, match=r"^the left side of @ must be a mechanism; "):
             other @ mechanism
-
-
-@pytest.mark.parametrize("path", ["plan.toml", Path("plan.toml")], ids=["text", "path"])
-def test_where_a_file_is_named_it_says_how_to_read_one(path: Any) -> None:
-    how = r"\(hockeystick.load_plan\(path\).plan reads one from a file\); got "
-    with pytest.raises(ParameterError, match=rf"^plan must be a mechanism {how}"):
-        epsilon(path, delta=1e-5)
 
 
 @names
@@ -350,92 +341,6 @@ def test_plans_and_only_plans_stand_for_a_mechanism(mechanism: Any) -> None:
         assert mechanism.assumptions
 
 
-def test_two_parameters_in_each_others_place_are_refused_together() -> None:
-    for kind, name in ((PoissonSubsampled, "inner, rate"), (Repeated, "inner, count")):
-        swapped: Any = kind
-        with pytest.raises(ParameterError, match=f"^{name} must be in this order: they are swapp"):
-            swapped(1, Gaussian(1))
-        with pytest.raises(ParameterError, match=r"^inner must be a mechanism; got 1$"):
-            swapped(1, 1)
-
-
 @names
 def test_assumptions_are_sentences(mechanism: Any) -> None:
     assert all(text.endswith(".") for text in mechanism.assumptions)
-
-
-def test_what_a_mechanism_can_be_read_from_is_refused_with_the_call_that_reads_it() -> None:
-    ask: Any = epsilon
-    for given, call in (
-        ("plan.toml", r"hockeystick\.load_plan\(path\)\.plan reads one from a file"),
-        ("Laplace(2)", r"hockeystick\.io\.parse_plan\(text\) reads one from a text"),
-        (PlanFile(plan=PureDP(1.0)), r"the PlanFile's \.plan is one"),
-    ):
-        with pytest.raises(ParameterError, match=f"plan must be a mechanism .{call}"):
-            ask(given, 1e-5)
-
-
-@pytest.mark.parametrize(
-    ("make", "given", "named", "said"),
-    [
-        (DPSGD, (), {"n": 60_000}, r"^DPSGD has no parameter 'n' \(did you mean 'examples'\?\)"),
-        (DPSGD, (60_000, 256), {}, r"^DPSGD takes nothing without a name; got 2 values: write"),
-        (Gaussian, (), {"sigma": 2}, r"noise_multiplier is sigma over the sensitivity, so 2 at"),
-        (Gaussian, (1, 2), {}, r"^Gaussian takes only noise_multiplier; got 2 values: w"),
-        (PoissonSubsampled, (), {"q": 0.1}, r"'rate'\?\); it takes inner, rate, adjacency$"),
-        (Laplace, (), {"sensitivity": 1}, r"scale is the noise's scale over the sensitivity"),
-        (DiscreteLaplace, (), {"epsilon": 0.1}, r"scale = sensitivity / epsilon, so 1 / 0.1 at"),
-        (
-            TreeAggregation,
-            (1, 7),
-            {"separation": 3},
-            r"one tree: MatrixFactorization\(noise_multiplier, mechanisms.Encoder.tree\(",
-        ),
-        (PureDP, (), {"eps": 1}, r"\(did you mean 'epsilon'\?\); it takes epsilon$"),
-        (Composed, (Gaussian(1), Gaussian(2)), {}, r"write Composed\(\(a, b\)\), or a @ b$"),
-        (RenyiDP, ([2], [1]), {}, r"write RenyiDP\(\{order: divergence\}\), or RenyiDP\(zip\("),
-        (epsilon, (Gaussian(1), 1e-5), {"orders": [2]}, r"'orders' \(accountant='rdp' takes"),
-        (epsilon, (Gaussian(1), 1e-5), {"adjacency": 1}, r"it belongs to the plan, as in DPSGD"),
-        (epsilon, (Gaussian(1), 1e-5), {"adjacency": 1}, r"from_event\(event, 'replace-one'\)"),
-        (epsilon, (Gaussian(1),), {"epsilon": 1}, r"delta\(plan, epsilon\) asks .* epsilon = 1\)"),
-        (epsilon, (Gaussian(1),), {}, r"^epsilon needs delta: write epsilon\(plan, delta\)$"),
-        (calibrate, (Gaussian,), {"epsilon": 1}, r"^calibrate needs parameter and target: write"),
-        (
-            Gaussian,
-            (),
-            {},
-            r"^Gaussian needs noise_multiplier; to solve for it, give the class: "
-            r"calibrate\(Gaussian, 'noise_multiplier', target\); within "
-            r"a larger plan any number will do$",
-        ),
-        (
-            DPSGD,
-            (),
-            {"examples": 60_000, "batch_size": 256, "steps": 9},
-            r"^DPSGD needs noise_multiplier; .*: calibrate\(DPSGD, 'noise_multiplier', target, "
-            r"examples=..., batch_size=..., steps=...\); within",
-        ),
-        (
-            PoissonSubsampled,
-            (Gaussian(1),),
-            {},
-            r"^PoissonSubsampled needs rate; .*PoissonSubsampled, 'rate', target, inner=...\)",
-        ),
-        (PoissonSubsampled, (), {}, r"^PoissonSubsampled needs inner and rate$"),
-    ],
-)
-def test_a_call_with_a_wrong_parameter_says_which_there_are(
-    make: Any, given: Any, named: Any, said: str
-) -> None:
-    with pytest.raises(TypeError, match=said):
-        make(*given, **named)
-    assert "self" not in inspect.signature(make).parameters
-    assert "named" not in inspect.signature(make).parameters
-
-
-def test_lists_of_mechanisms_say_how_to_compose() -> None:
-    one: Any = Gaussian(2)
-    with pytest.raises(ParameterError, match="compose several with @: a @ b"):
-        epsilon([one, one], 1e-5)  # type: ignore[call-overload]
-    with pytest.raises(ParameterError, match="plan, delta must be in this order: they are swapped"):
-        epsilon(1e-5, one)  # type: ignore[call-overload]

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final, NoReturn, Self, Unpack, final, overload
+from typing import Any, Final, Self, Unpack, final, overload
 
 from hockeystick import accountants
-from hockeystick._keywords import explaining, explaining_function
-from hockeystick._synonyms import called_here
 from hockeystick.accountants import Answer
 from hockeystick.accountants.ask import Precision, Proving
 from hockeystick.accountants.base import TOLERANCE
@@ -82,11 +80,9 @@ class Accountant(Recorder):
 
     __slots__ = ()
 
-    @explaining
     def __init__(self) -> None:
         super().__init__(Runs())
 
-    @explaining_function
     def step(self, mechanism: Mechanism, count: float = 1) -> None:
         """Record that a mechanism has run, or is about to.
 
@@ -101,13 +97,6 @@ class Accountant(Recorder):
         once, runs = unrolled(mechanism, count)
         with self._lock:
             self._runs.add(once, runs)
-
-    if not TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> NoReturn:
-            """Refuse a name that is not here, with what is called in place of another library's."""
-            text = f"'Accountant' object has no attribute {name!r}{called_here(name)}"
-            raise AttributeError(text, name=name, obj=self)
 
     @property
     def plan(self) -> Mechanism:
@@ -124,7 +113,6 @@ class Accountant(Recorder):
     ) -> Certified: ...
     @overload
     def epsilon(self, delta: float, *, accountant: str, **how: Unpack[Precision]) -> Answer: ...
-    @explaining_function
     def epsilon(
         self,
         delta: float,
@@ -156,7 +144,6 @@ class Accountant(Recorder):
     ) -> Certified: ...
     @overload
     def delta(self, epsilon: float, *, accountant: str, **how: Unpack[Precision]) -> Answer: ...
-    @explaining_function
     def delta(
         self,
         epsilon: float,
@@ -181,7 +168,6 @@ class Accountant(Recorder):
             )
         return _planned(found)
 
-    @explaining_function
     def tradeoff(self) -> TradeOff:
         """Return the trade-off function of what is recorded, if it was planned.
 

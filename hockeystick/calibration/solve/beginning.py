@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Final
 
-from hockeystick._synonyms import instead_of, meant, parameter_hint
+from hockeystick._suggest import hint
 from hockeystick.errors import ParameterError
 from hockeystick.io.blanks import begun, starts
 from hockeystick.io.building import parameters_of, required_by
@@ -31,8 +31,7 @@ def begun_with(
     """
     if isinstance(plan, Mechanism):
         for name, value in fields.items():
-            hint = parameter_hint("calibrate", name, value, _OPTIONS)
-            allowed = f"left out beside a plan, which has its numbers{hint}"
+            allowed = f"left out beside a plan, which has its numbers{hint(name, _OPTIONS)}"
             raise ParameterError(name, value, allowed)
         return plan
     given = {**plan.keywords, **fields} if isinstance(plan, partial) else dict(fields)
@@ -50,13 +49,11 @@ def _of_a_class(
     names = list(parameters_of(make))
     for name in fields:
         if name not in names:
-            instead = instead_of(kind, name, fields[name])
-            allowed = f"one that it has{instead}" if instead else f"one of {str(names)[1:-1]}"
-            raise ParameterError(f"a field of {kind}", name, allowed)
+            raise ParameterError(f"a field of {kind}", name, f"one of {str(names)[1:-1]}")
     is_open = parameter in names and parameter not in fields
     for name in required_by(make):
         if name not in fields and not (is_open and name == parameter):
-            if parameter not in names and meant(parameter, [name]):
+            if parameter not in names and hint(parameter, [name]):
                 raise ParameterError("parameter", parameter, f"{name!r}, as {kind} calls it")
             raise ParameterError(name, None, f"given beside {kind}")
     if not is_open:

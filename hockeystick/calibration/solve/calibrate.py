@@ -9,7 +9,6 @@ from enum import StrEnum
 from typing import Any, Final, final
 
 from hockeystick import _validate
-from hockeystick._keywords import explaining_function
 from hockeystick.calibration.solve.beginning import begun_with
 from hockeystick.calibration.solve.constraints import (
     Achieved,
@@ -167,7 +166,6 @@ class Calibrated:
         return f"{achieved.quantity} at most {at_most(achieved.upper)}{where}"
 
 
-@explaining_function
 def calibrate(
     plan: Mechanism | Callable[..., Mechanism],
     parameter: str,

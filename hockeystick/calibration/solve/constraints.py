@@ -9,7 +9,7 @@ from functools import singledispatch
 from typing import TYPE_CHECKING, ClassVar, Final, TypeAlias, final
 
 from hockeystick import accountants
-from hockeystick._synonyms import spelled
+from hockeystick._suggest import same_name
 from hockeystick._validate import one_of
 from hockeystick.accountants.composition import composition_of
 from hockeystick.accountants.contour import Contour
@@ -350,7 +350,7 @@ def _(target: Reconstruction, accountant: str) -> Constraint:
 def _proving(accountant: str) -> str:
     """Return the name of an accountant whose answers are proven, or raise."""
     names = tuple(name for name, one in ACCOUNTANTS.items() if one.kind != "approximation")
-    return one_of("accountant", spelled(accountant, names), names)
+    return one_of("accountant", same_name(accountant, names), names)
 
 
 def _only_auto(accountant: str) -> str:

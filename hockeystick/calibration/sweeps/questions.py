@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any, Final, final
 
 from hockeystick import _validate
-from hockeystick._keywords import Explained
 from hockeystick.accountants import delta as delta_of
 from hockeystick.accountants import epsilon as epsilon_of
 from hockeystick.accountants.ask import Answer
@@ -29,7 +28,7 @@ _ONCE: Final = "given once: leave it out of the question, or out of the grid"
 
 @final
 @dataclass(frozen=True, slots=True)
-class AskEpsilon(Explained):
+class AskEpsilon:
     """The epsilon of a plan, of which the grid sets fields.
 
     Called with parameters, it returns ``hs.epsilon`` of the plan with these fields, or with these
@@ -79,7 +78,7 @@ class AskEpsilon(Explained):
 
 @final
 @dataclass(frozen=True, slots=True)
-class AskDelta(Explained):
+class AskDelta:
     """The delta of a plan, of which the grid sets fields.
 
     Called with parameters, it returns ``hs.delta`` of the plan with these fields. A parameter
@@ -127,7 +126,7 @@ class AskDelta(Explained):
 
 @final
 @dataclass(frozen=True, slots=True)
-class Solve(Explained):
+class Solve:
     """The value of one parameter that meets a target; the grid sets fields of plan and target.
 
     Called with parameters, it returns ``hs.calibrate`` of the plan with these fields. A parameter

@@ -14,7 +14,6 @@ from typing import Final, TypeAlias, final
 from uuid import uuid4
 
 from hockeystick import _files
-from hockeystick._keywords import explaining_function
 from hockeystick._validate import Domain, count
 from hockeystick._version import __version__
 from hockeystick.calibration.sweeps.cells import Ask, Columns, Grid, Scalar, answered, identity_of
@@ -39,7 +38,6 @@ _SECONDS_PER_CHUNK: Final = 0.25
 _MOST_CELLS_PER_CHUNK: Final = 1024
 
 
-@explaining_function
 def sweep(
     grid: Mapping[str, Iterable[object]],
     ask: Ask,

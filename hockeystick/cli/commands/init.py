@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import click
 
-from hockeystick._synonyms import spelled
+from hockeystick._suggest import same_name
 from hockeystick._validate import PARAMETERS, real
 from hockeystick.answers import suggested_delta, units_of
 from hockeystick.cli.flags import completing
@@ -96,7 +96,7 @@ def _like(like: str | None, name: str) -> str:
     """Return the text to begin with."""
     if like is None:
         return training_template(name)
-    mechanism = str(spelled(like, RELEASES))
+    mechanism = str(same_name(like, RELEASES))
     if mechanism in RELEASES:
         return template_of(mechanism, name)
     given = source(like)

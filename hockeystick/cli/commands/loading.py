@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 from importlib import import_module
 from typing import Final
 
 import click
 
-from hockeystick._synonyms import meant, told
+from hockeystick._suggest import hint
 from hockeystick.accountants.registry import ACCOUNTANTS
 from hockeystick.cli.flags.examples import Overview
 from hockeystick.io.call_text import is_call_text
@@ -32,48 +31,6 @@ _ELSEWHERE: Final = {
     "tradeoff": "tradeoff",
     "verify": "verify",
 }
-# What is listed, and where.
-_LISTED: Final = {
-    **dict.fromkeys(("mechanisms", "list", "index"), "hockeystick init --list"),
-    "accountants": "hockeystick --help",
-    "schema": "hockeystick check --schema",
-}
-_COSTS: Final = (
-    "hockeystick epsilon says what a plan costs, as hockeystick epsilon --rate 0.01 --steps 2000 "
-    "--noise-multiplier 1 --delta 1e-6"
-)
-_LEAST_NOISE: Final = (
-    "hockeystick solve finds the least noise, as hockeystick solve --rate 0.01 --steps 2000 "
-    "--epsilon 3 --delta 1e-6"
-)
-# What functions of other libraries are called here, in their letters alone.
-_FUNCTIONS: Final = {
-    **dict.fromkeys(
-        (
-            "accountant",
-            "computedpsgdprivacy",
-            "computedpsgdprivacystatement",
-            "computeepsilon",
-            "getepsilon",
-            "getprivacyspent",
-            "privacyengine",
-        ),
-        _COSTS,
-    ),
-    **dict.fromkeys(
-        (
-            "calibrate",
-            "calibratedpmechanism",
-            "findnoisemultiplier",
-            "getnoisemultiplier",
-            "getsigma",
-            "noisemultiplier",
-        ),
-        _LEAST_NOISE,
-    ),
-}
-# What is a flag here, and a command elsewhere.
-_AS_FLAGS: Final = ("help", "version")
 
 
 class Loading(Overview):
@@ -90,19 +47,9 @@ class Loading(Overview):
         try:
             return super().resolve_command(context, args)
         except click.UsageError:
-            if args[0] in _AS_FLAGS:
-                flag = shlex.join(["hockeystick", *args[1:2], f"--{args[0]}"])
-                raise click.UsageError(f"No such command {args[0]!r}: {flag}", context) from None
-            if args[0] in _LISTED:
-                place = _LISTED[args[0]]
-                raise click.UsageError(f"No such command {args[0]!r}: {place}", context) from None
-            letters = re.sub(r"[\W_]", "", args[0]).lower()
-            if letters in _FUNCTIONS:
-                said = f"No such command {args[0]!r}: {_FUNCTIONS[letters]}"
-                raise click.UsageError(said, context) from None
             if not args[0].endswith(".toml") and not is_call_text(args[0]):
-                found = told(meant(args[0], self.list_commands(context)))
-                raise click.UsageError(f"No such command {args[0]!r}{found}", context) from None
+                near = hint(args[0], self.list_commands(context))
+                raise click.UsageError(f"No such command {args[0]!r}{near}", context) from None
             asked = shlex.join(["hockeystick", "epsilon", *args])
             raise click.UsageError(f"No such command {args[0]!r}: {asked}?", context) from None
 

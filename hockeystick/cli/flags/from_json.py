@@ -10,12 +10,10 @@ from typing import Any, Final
 from hockeystick.calibration import read_description
 from hockeystick.cli.flags.of_group import OfGroup
 from hockeystick.errors import HockeystickError, PlanFileError
-from hockeystick.io.headers import TABLES
 from hockeystick.io.numbers import computed_in, parse_real
 from hockeystick.io.places import line_in_json
-from hockeystick.io.plan_file import PlanFile, plan_file_of
+from hockeystick.io.plan_file import TABLES, PlanFile, plan_file_of
 from hockeystick.io.saving import plan_text
-from hockeystick.io.syntax import json_error
 from hockeystick.io.vocabulary import TOP_KEYS
 
 _TEXTS: Final = TOP_KEYS[:3]
@@ -40,8 +38,7 @@ def toml_of(content: bytes, name: str) -> bytes | None:
         file = _plan_file(told)
         return None if file is None else plan_text(file).encode()
     except json.JSONDecodeError as error:
-        number, said = json_error(error)
-        raise PlanFileError(f"{name}:{number}: {said}") from None
+        raise PlanFileError(f"{name}:{error.lineno}: no valid JSON: {error.msg}") from None
     except HockeystickError as error:
         line = line_in_json(content, error) if isinstance(error, PlanFileError) else None
         raise PlanFileError(f"{name if line is None else f'{name}:{line}'}: {error}") from None

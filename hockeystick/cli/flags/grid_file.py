@@ -12,6 +12,7 @@ from typing import Any, Final, final
 
 import hockeystick as hs
 from hockeystick import _validate
+from hockeystick._suggest import hint
 from hockeystick.accountants.registry import ACCOUNTANTS
 from hockeystick.answers import cautions
 from hockeystick.calibration import Calibrated
@@ -19,7 +20,6 @@ from hockeystick.calibration.sweeps.cells import ACCOUNTANT
 from hockeystick.calibration.sweeps.questions import with_fields
 from hockeystick.cli.flags.ranges import values_of
 from hockeystick.errors import HockeystickError, ParameterError, PlanFileError
-from hockeystick.io import did_you_mean, with_guess
 from hockeystick.io.building import refuse_unknown
 from hockeystick.io.contents import content_of, document_of, shown
 from hockeystick.io.places import by_line, placed, said_at, spelled
@@ -196,7 +196,7 @@ def load_grid(path: str | os.PathLike[str]) -> GridFile:
     try:
         return _grid_file(document_of(content))
     except HockeystickError as error:
-        line, said = None, with_guess(error)
+        line, said = None, str(error)
         if isinstance(error, PlanFileError):
             line, said = said_at(content, error)
         place = shown(name) if line is None else f"{shown(name)}:{line}"
@@ -234,7 +234,7 @@ def _problem(check: Callable[[], object], content: bytes) -> str:
     try:
         check()
     except HockeystickError as error:
-        line, said = None, with_guess(error)
+        line, said = None, str(error)
         if isinstance(error, PlanFileError):
             line, said = said_at(content, error)
         return said if line is None else f"line {line}: {said}"
@@ -303,9 +303,9 @@ def _check_asked(
     """Raise unless file and grid together say where to ask."""
     known = dict.fromkeys([_FOR_EPSILON, _FOR_DELTA, *_fields_in(question.document)])
     if question.find not in known and question.find.isidentifier():
-        hint = did_you_mean(question.find, known)
-        if hint:
-            raise placed(f"[ask]: there is no {question.find} to find{hint}", "[ask]", "find")
+        near = hint(question.find, known)
+        if near:
+            raise placed(f"[ask]: there is no {question.find} to find{near}", "[ask]", "find")
     needed = _needed(question.find)
     for name in needed:
         if name not in grid and name not in question.at:
@@ -327,9 +327,9 @@ def _refuse_misspelt(document: Mapping[str, Any], names: Iterable[str]) -> None:
     """Raise for a parameter of the grid that is nowhere in the plan, though one alike may be."""
     known = dict.fromkeys([*_fields_in(document), *_BESIDE])
     for name in names:
-        hint = "" if name in known or not name.isidentifier() else did_you_mean(name, known)
-        if hint:
-            raise placed(f"[grid]: the plan has no {name}{hint}", "[grid]", name)
+        near = "" if name in known or not name.isidentifier() else hint(name, known)
+        if near:
+            raise placed(f"[grid]: the plan has no {name}{near}", "[grid]", name)
 
 
 def _refuse_unplaced(
@@ -390,7 +390,7 @@ def _grid(table: Mapping[str, Any]) -> dict[str, tuple[Any, ...]]:
             grid[name] = values_of(name, given)
             _check_kinds(name, grid[name])
         except ParameterError as error:
-            raise placed(with_guess(spelled(error)), "[grid]", name) from None
+            raise placed(str(spelled(error)), "[grid]", name) from None
     return grid
 
 

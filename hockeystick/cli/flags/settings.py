@@ -10,11 +10,12 @@ from typing import Final, final
 
 import click
 
+from hockeystick._suggest import hint
 from hockeystick.calibration.solve.fields import locate
 from hockeystick.calibration.sweeps.questions import with_fields
 from hockeystick.cli.wording import wrong_parameter
 from hockeystick.errors import HockeystickError, ParameterError
-from hockeystick.io import did_you_mean, parse
+from hockeystick.io import parse
 from hockeystick.io.building import parameters_of
 from hockeystick.io.vocabulary import ALTERNATIVES
 from hockeystick.mechanisms import DPSGD, Mechanism
@@ -94,8 +95,8 @@ def _place(found: Settings, path: str) -> tuple[dict[str, object], str]:
     if of_dpsgd is not None:
         known = parameters_of(DPSGD)
         if of_dpsgd[1] not in known:
-            hint = did_you_mean(of_dpsgd[1], known)
-            raise click.UsageError(f"--set {path}: [dpsgd] has no {of_dpsgd[1]}{hint}")
+            near = hint(of_dpsgd[1], known)
+            raise click.UsageError(f"--set {path}: [dpsgd] has no {of_dpsgd[1]}{near}")
         return found.of_dpsgd, of_dpsgd[1]
     return (found.of_file if _OF_FILE.fullmatch(path) else found.of_plan), path
 
@@ -108,5 +109,5 @@ def _refuse_unknown(plan: Mechanism, path: str) -> None:
         locate(plan, path)
     except ParameterError as error:
         paths = _PATH.findall(error.allowed.partition(":")[2])
-        hint = did_you_mean(path, [*paths, *(one.rpartition(".")[2] for one in paths)])
-        raise click.UsageError(f"--set {path}: this must be {error.allowed}{hint}") from None
+        near = hint(path, [*paths, *(one.rpartition(".")[2] for one in paths)])
+        raise click.UsageError(f"--set {path}: this must be {error.allowed}{near}") from None

@@ -12,8 +12,9 @@ from typing import Final, final
 
 import click
 
+from hockeystick._suggest import hint
 from hockeystick.errors import HockeystickError, PlanFileError
-from hockeystick.io import did_you_mean, parse, parse_plan, shown
+from hockeystick.io import parse, parse_plan, shown
 from hockeystick.io.blanks import Blanks
 from hockeystick.io.building import required_by
 from hockeystick.io.call_text import is_call_text, plan_of_text
@@ -180,6 +181,6 @@ def _refuse_bare(text: str) -> None:
     if number := _OF_A_NOTION.fullmatch(text):
         wanted = f"{_NOTIONS_OF[number[1].lower()]}({number[1].lower()}={number[2]})"
         raise click.UsageError(f"{text!r} is neither a plan file nor a mechanism: write {wanted!r}")
-    hint = did_you_mean(text, RELEASES) if text.isidentifier() else ""
-    if hint:
-        raise click.UsageError(f"{text!r} is neither a plan file nor a mechanism{hint}")
+    near = hint(text, RELEASES) if text.isidentifier() else ""
+    if near:
+        raise click.UsageError(f"{text!r} is neither a plan file nor a mechanism{near}")

@@ -9,7 +9,6 @@ from fractions import Fraction
 from typing import Final, final
 
 from hockeystick import _validate
-from hockeystick._keywords import explaining, explaining_function
 from hockeystick._validate import Domain
 from hockeystick.errors import ParameterError
 from hockeystick.mechanisms.registry import registered
@@ -91,7 +90,6 @@ class Encoder:
     square: Fraction = field(repr=False)
     strategy: Strategy | None = field(repr=False)
 
-    @explaining
     def __init__(
         self,
         words: str,
@@ -175,7 +173,6 @@ class Encoder:
         return cls("matrix", len(columns), pattern, of_columns(columns, pattern))
 
     @classmethod
-    @explaining_function
     def tree(cls, rounds: float, *, participations: float = 1, separation: float = 1) -> Encoder:
         """Return the sensitivity of the nodes of one binary tree over the rounds, as in DP-FTRL.
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Final, final
 import numpy as np
 
 from hockeystick import _validate
-from hockeystick._keywords import explaining_function
 from hockeystick._validate import Domain, whole_numbers
 from hockeystick.adjacency import Adjacency
 from hockeystick.errors import IncompatibleError, ParameterError
@@ -199,7 +198,6 @@ a partial last step is a whole release
             Composed((self, self.extra))
 
     @classmethod
-    @explaining_function
     def from_loader(
         cls,
         loader: Any,

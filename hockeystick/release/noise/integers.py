@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from hockeystick import _validate
-from hockeystick._keywords import explaining_function
 from hockeystick._validate import Domain, whole_numbers
 from hockeystick.mechanisms.base import Mechanism
 from hockeystick.mechanisms.noise.discrete_gaussian import DiscreteGaussian
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
 ENTRIES: Final = whole_numbers("k", 1, (1, 100))
 
 
-@explaining_function
 def discrete_gaussian(
     mechanism: DiscreteGaussian,
     value: Any,
@@ -87,7 +85,6 @@ def discrete_gaussian(
     return _released(own, value, entries, charge, noise)
 
 
-@explaining_function
 def geometric(
     mechanism: DiscreteLaplace,
     value: Any,
@@ -138,7 +135,6 @@ def geometric(
     return _released(own, value, entries, charge, noise)
 
 
-@explaining_function
 def skellam(
     mechanism: Skellam,
     value: Any,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from hockeystick._keywords import explaining_function
 from hockeystick.mechanisms.noise.gaussian import Gaussian
 from hockeystick.mechanisms.noise.laplace import Laplace
 from hockeystick.release._values import numbers, of_kind
@@ -18,7 +17,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-@explaining_function
 def gaussian(
     mechanism: Gaussian,
     value: Any,
@@ -101,7 +99,6 @@ def gaussian(
     )
 
 
-@explaining_function
 def laplace(
     mechanism: Laplace,
     value: Any,

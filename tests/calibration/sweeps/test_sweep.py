@@ -287,18 +287,3 @@ def test_what_question_and_grid_both_give_is_refused_before_anything_is_asked(
 ) -> None:
     with pytest.raises(hs.errors.ParameterError, match=f"{name} must be given once: leave it out"):
         hs.sweep({name: [0.5]}, ask)
-
-
-@pytest.mark.parametrize(
-    ("given", "said"),
-    [
-        ({"delta": 1e-5}, "write hs.sweep(grid, hs.calibration.AskEpsilon(plan, delta=1e-05))"),
-        ({"plan": hs.Gaussian(1), "delta": 1e-5}, "write hs.sweep(grid, hs.calibration.AskEpsilon"),
-        ({}, "sweep needs ask: write hs.sweep(grid, hs.calibration.AskEpsilon(plan, delta=1e-5))"),
-    ],
-)
-def test_a_sweep_without_a_question_says_how_to_ask(given: dict[str, Any], said: str) -> None:
-    sweep: Any = hs.sweep
-    with pytest.raises(TypeError) as error:
-        sweep({"noise_multiplier": [1]}, **given)
-    assert said in str(error.value)

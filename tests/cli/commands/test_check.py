@@ -141,7 +141,7 @@ def test_all_tables_of_a_broken_file_say_what_is_wrong(run: Run, write: Write) -
         "line 9: [[release]] number 1: unknown",
         "line 12: [[release]] number 2 (Laplace):",
     ]
-    assert missing["problems"] == ["no such file; give the path of a plan file"]
+    assert missing["problems"] == ["no such file"]
     status, out, err = run("check", path)
     assert (status, err) == (1, "")
     assert f"{path}: 6 problems (more may show once mended)\n" in out

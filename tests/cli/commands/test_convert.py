@@ -80,7 +80,7 @@ WRONG = [
     ("'ZCDP(0.5)' --to RenyiDP --orders 2,1", "orders must be a finite number > 1; got 1"),
     ("'ZCDP(-1)' --to GDP", "rho must be a number >= 0 or inf; got -1"),
     ("'ZCDP(1e400)' --to GDP", "got 1E+400"),
-    ("'ZCDP(1, 2)' --to GDP", "ZCDP takes only rho; got 2 values"),
+    ("'ZCDP(1, 2)' --to GDP", "ZCDP takes at most 1 values without a name: rho; got 2"),
     ("'ZCDP(sigma=1)' --to GDP", "unknown parameter 'sigma' in ZCDP; allowed are rho"),
     ("'ZCDP(*[1])' --to GDP", "'*[1]' may not stand here"),
     ("'ZCDP(rho=1, origin=1)' --to GDP", "unknown parameter 'origin'"),

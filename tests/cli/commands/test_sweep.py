@@ -131,7 +131,7 @@ def test_a_range_has_both_ends_and_even_steps(
         ("epochs = [1, '2']", "delta = 0.1", ":7: [grid].epochs[1] must be a number, as others"),
         ("epochs = [true, 2]", "delta = 0.1", "[grid].epochs[0] must be a number, as others"),
         ("sampling = ['poisson', 1]", "delta = 0.1", "[grid].sampling[0] must be a number"),
-        ("delta = ['1e-5']", "find = 'epsilon'", "[grid].delta[0] must be a number; got '1e-5' ("),
+        ("delta = ['1e-5']", "find = 'epsilon'", "[grid].delta[0] must be a number; got '1e-5'"),
     ],
 )
 def test_a_file_that_is_no_grid_is_refused_in_one_line(

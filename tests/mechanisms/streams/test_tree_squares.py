@@ -63,10 +63,6 @@ def test_long_trees_have_two_ends_that_are_close_by() -> None:
         assert long.least_square <= long.square <= 1.05 * long.least_square
 
 
-def test_wrong_calls_are_told_what_to_write() -> None:
-    with pytest.raises(TypeError, match=r"\(did you mean 'separation'\?\); it takes rounds, part"):
-        Encoder.tree(9, min_separation=3)  # type: ignore[call-arg]
-    with pytest.raises(TypeError, match=r"write Encoder\.tree\(rounds, participations="):
-        Encoder([[1]])  # type: ignore[arg-type,call-arg]
+def test_a_separation_of_none_is_refused() -> None:
     with pytest.raises(hs.errors.ParameterError, match="separation"):
         Encoder.tree(9, separation=0)

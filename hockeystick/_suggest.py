@@ -34,7 +34,7 @@ def near(name: str, names: Iterable[str]) -> str | None:
     """Return which of the names is meant, None if none is near."""
     plain = {_plain(one): one for one in names}
     wanted = _plain(name)
-    known = [one for one in _ALIASES.get(wanted, ()) if one in plain.values()]
+    known = [plain[_plain(one)] for one in _ALIASES.get(wanted, ()) if _plain(one) in plain]
     close = difflib.get_close_matches(wanted, plain, n=1, cutoff=_LEAST_ALIKE)
     return known[0] if known else plain[close[0]] if close else None
 

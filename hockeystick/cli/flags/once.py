@@ -6,6 +6,7 @@ from typing import Final
 
 import click
 
+from hockeystick._suggest import hint
 from hockeystick.cli.flags.examples import write_examples
 
 # Under this name a context has the words that its command was given.
@@ -34,9 +35,13 @@ class Once(click.Command):
         return rest
 
     def _parsed(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse the arguments, or raise where a flag takes another one for its value."""
+        """Parse the arguments, or raise for a flag that there is not or that has no value."""
         flags = [flag for one in self.params for flag in one.opts if flag.startswith("--")]
-        rest = super().parse_args(ctx, args)
+        try:
+            rest = super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            told = hint(error.option_name.lstrip("-"), [flag[2:] for flag in flags])
+            raise click.UsageError(f"No such option {error.option_name!r}{told}", ctx) from None
         for one in self.params:
             if _takes_one_value(one) and ctx.params.get(one.name or "") in flags:
                 raise click.UsageError(f"{max(one.opts, key=len)} needs a value", ctx)

@@ -46,7 +46,7 @@ export NUMBA_CACHE_DIR ?= $(CURDIR)/$(VENV)/numba-$(KERNELS)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: browser server help run test test-extras test-slow test-all test-lowest check coverage bench docs gallery notebooks tables timings clean distclean
+.PHONY: browser server help run test test-extras test-slow test-all test-lowest check coverage bench docs gallery notebooks oracles tables timings clean distclean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -98,6 +98,10 @@ docs: $(VENV)/.installed-docs ## build docs/_build/html, warnings being errors; 
 
 gallery: $(VENV)/.installed-test ## make the pictures of docs/gallery.md anew, with Chromium
 	@$(BIN)/python -m tests.gallery.pictures
+
+oracles: $(VENV)/.installed-test ## compute what the stored values of tests/oracles lack: delete a row to have it anew
+	@$(BIN)/python -m tests.oracles.generate
+	@$(BIN)/python -m tests.oracles.zoo
 
 tables: $(VENV)/.installed-all ## widths, cost over steps and delta, lattices, sweeps, schedules
 	@$(BIN)/python benchmarks/tables.py

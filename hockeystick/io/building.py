@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import math
-import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from inspect import Parameter, signature
@@ -14,9 +14,9 @@ from hockeystick.errors import (
     HockeystickError,
     IncompatibleError,
     ParameterError,
+    PlanFileError,
 )
 from hockeystick.io.blanks import Blanks, starts
-from hockeystick.io.places import HEADER, TOP_LEVEL, placed, spelled
 from hockeystick.io.vocabulary import ENCODERS, GRAPHS, RUN_COUNTS, SCHEDULES, TOP_KEYS
 from hockeystick.mechanisms import DPSGD
 from hockeystick.mechanisms.base import A_MECHANISM
@@ -27,11 +27,9 @@ from hockeystick.mechanisms.training.dpsgd import AN_EXTRA
 from hockeystick.mechanisms.training.schedules import A_SCHEDULE
 
 _Built = TypeVar("_Built")
+TOP_LEVEL: Final = "the top level"
 # So many unknown keys of one table are named.
 _LISTED: Final = 5
-# Which mechanism an inner one is that has this key.
-_OF_INNER: Final = {"noise_multiplier": "Gaussian", "scale": "Laplace"}
-_AT_RELEASE: Final = re.compile(r"\[\[release\]\] number \d+ \(\w+\)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,8 +93,7 @@ def built(
     blanks: Blanks | None = None,
 ) -> _Built:
     """Return what is made of these fields; say where the plan is wrong if it is."""
-    kind = make.__qualname__
-    refuse_unknown(where, fields, (*extra, *parameters_of(make)), dialect, kind=kind)
+    refuse_unknown(where, fields, (*extra, *parameters_of(make)), dialect)
     required = required_by(make)
     if blanks is not None:
         fields = blanks.filled(make, fields, required)
@@ -104,17 +101,16 @@ def built(
     if missing:
         wrong = _wrong_already(make, fields, missing)
         if wrong is not None:
-            raise placed(f"{where}: {_written(wrong, dialect)}", where, _key_of(wrong))
-        raise placed(f"{where} needs {_needed(make, fields, missing, dialect)}", where, HEADER)
+            raise PlanFileError(f"{where}: {_written(wrong, dialect)}")
+        raise PlanFileError(f"{where} needs {_needed(make, fields, missing, dialect)}")
     try:
         return make(**fields)
     except ParameterError as error:
         if not set(error.name.split(", ")).isdisjoint(overrides):
             raise
-        raise placed(f"{where}: {_written(error, dialect)}", where, _key_of(error)) from None
+        raise PlanFileError(f"{where}: {_written(error, dialect)}") from None
     except IncompatibleError as error:
-        told = [key for key in fields if re.search(rf"\b{re.escape(key)}\b", str(error))]
-        raise placed(f"{where}: {error}", where, ", ".join(told)) from None
+        raise PlanFileError(f"{where}: {error}") from None
 
 
 def refuse_unknown(
@@ -122,29 +118,16 @@ def refuse_unknown(
     table: Mapping[str, object],
     allowed: tuple[str, ...],
     dialect: Dialect = FILE,
-    *,
-    kind: str = "",
 ) -> None:
-    """Raise for the keys that are not allowed, of a class or of what has no name."""
+    """Raise for the keys that are not allowed."""
     unknown = [key for key in table if key not in allowed]
     if not unknown:
         return
-    hints = [_hint(where, key, table, allowed, dialect, kind) for key in unknown[:_LISTED]]
-    named = [repr(key) for key in unknown[:_LISTED]]
-    # What is said of two together is said once.
-    hints = [hint if hint not in hints[:place] else "" for place, hint in enumerate(hints)]
-    pairs = list(zip(named, hints, strict=True))
-    listed = f"; allowed are {', '.join(allowed)}"
-    each = [
-        placed(f"unknown {dialect.field} {name} in {where}{hint}{listed}", where, key)
-        for key, (name, hint) in zip(unknown, pairs, strict=False)
-    ]
-    if len(unknown) == 1:
-        raise each[0]
-    more = [f"and {len(unknown) - _LISTED} more"] if len(unknown) > _LISTED else []
-    every = ", ".join([*(name + hint for name, hint in pairs), *more])
-    said = f"unknown {dialect.field}s {every} in {where}{listed}"
-    raise placed(said, where, ", ".join(unknown[:_LISTED]), each)
+    hints = [_hint(where, key, table, allowed, dialect) for key in unknown[:_LISTED]]
+    every = ", ".join(f"{key!r}{near}" for key, near in zip(unknown, hints, strict=False))
+    more = f", and {len(unknown) - _LISTED} more" if len(unknown) > _LISTED else ""
+    named = f"{dialect.field}{'s' if len(unknown) > 1 else ''} {every}{more}"
+    raise PlanFileError(f"unknown {named} in {where}; allowed are {', '.join(allowed)}")
 
 
 def _hint(
@@ -153,27 +136,13 @@ def _hint(
     table: Mapping[str, object],
     allowed: tuple[str, ...],
     dialect: Dialect,
-    kind: str,
 ) -> str:
     """Return what is meant by a key that is not allowed, or where it belongs."""
     if dialect is FILE and where == TOP_LEVEL and key in parameters_of(DPSGD):
         return " (it belongs below [dpsgd])"
-    plain = key.lower()
-    if where == "[dpsgd]" and key == "release" and isinstance(table[key], dict | tuple):
-        header = "[dpsgd.release]" if isinstance(table[key], dict) else "[[dpsgd.release]]"
-        return f" (write [[release]] in place of {header})"
-    if dialect is FILE and where != TOP_LEVEL and plain in TOP_KEYS and plain not in allowed:
+    if dialect is FILE and where != TOP_LEVEL and key.lower() in TOP_KEYS and key not in allowed:
         return " (it belongs at the top of the file, above all tables)"
-    lacks_inner = "inner" in allowed and "inner" not in table
-    if dialect is FILE and lacks_inner and key in _OF_INNER and _AT_RELEASE.fullmatch(where):
-        inner = f'[release.inner], with mechanism = "{_OF_INNER[key]}"'
-        return f" (inner is missing: it belongs below {inner})"
     return hint(key, [one for one in allowed if one not in table])
-
-
-def _key_of(error: ParameterError) -> str:
-    """Return the key that an error is about; the header of its table where that lacks it."""
-    return HEADER if error.value is None else re.sub(r"\[\d+\]", "", error.name)
 
 
 def _wrong_already(
@@ -216,3 +185,34 @@ def _written(error: ParameterError, dialect: Dialect) -> str:
     if dialect is FILE:
         return str(spelled(error, allowed))
     return str(ParameterError(error.name, error.value, allowed))
+
+
+class _Spelled:
+    """A value whose text is what TOML writes for it."""
+
+    def __init__(self, value: object) -> None:
+        self._value = value
+
+    def __repr__(self) -> str:
+        return in_toml(self._value)
+
+
+def in_toml(value: object) -> str:
+    """Return a value as TOML has it, as far as it is one of what Python writes in another way."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, dt.date | dt.time):
+        return value.isoformat()
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(in_toml, value))}]"
+    if isinstance(value, Mapping):
+        return f"{{{', '.join(f'{key} = {in_toml(one)}' for key, one in value.items())}}}"
+    return repr(value)
+
+
+def spelled(error: ParameterError, allowed: str | None = None) -> ParameterError:
+    """Return an error whose value is spelled as files have it."""
+    value = error.value
+    if isinstance(value, bool | dt.date | dt.time | list | tuple | Mapping):
+        value = _Spelled(value)
+    return ParameterError(error.name, value, error.allowed if allowed is None else allowed)

@@ -12,17 +12,8 @@ from hockeystick import _validate
 from hockeystick._suggest import hint
 from hockeystick.errors import IncompatibleError, ParameterError, PlanFileError
 from hockeystick.io.blanks import Blanks
-from hockeystick.io.building import built, parameters_of, refuse_unknown
+from hockeystick.io.building import TOP_LEVEL, built, parameters_of, refuse_unknown, spelled
 from hockeystick.io.contents import content_of, document_of, shown
-from hockeystick.io.places import (
-    HEADER,
-    TOP_LEVEL,
-    each_of,
-    place_of,
-    placed,
-    said_at,
-    spelled,
-)
 from hockeystick.io.vocabulary import (
     ALTERNATIVES,
     IN_PYTHON_ONLY,
@@ -140,9 +131,7 @@ def plan_in(
             set_at(document, path, number)
         return plan_file_of(document, overrides or {}, blanks)
     except PlanFileError as error:
-        line, said = (None, str(error)) if numbers else said_at(content, error)
-        begin = name if line is None else f"{name}:{line}"
-        raise placed(f"{begin}: {said}", *place_of(error), each_of(error)) from None
+        raise PlanFileError(f"{name}: {error}") from None
 
 
 def set_at(document: dict[str, Any], path: str, value: object) -> None:
@@ -192,11 +181,10 @@ def _refuse_tables(document: Mapping[str, Any]) -> None:
         if name in _TOP_LEVEL or not is_table(table):
             continue
         if name == "grid":
-            raise placed("this is a grid file: hockeystick sweep", TOP_LEVEL, name)
+            raise PlanFileError("this is a grid file: hockeystick sweep")
         is_array = isinstance(table, list)
         said = f"unknown table {f'[[{name}]]' if is_array else f'[{name}]'}{hint(name, TABLES)}"
-        place = (f"[[{name}]] number 1", HEADER) if is_array else (TOP_LEVEL, name)
-        raise placed(f"{said}; allowed are [dpsgd] and [[release]]", *place)
+        raise PlanFileError(f"{said}; allowed are [dpsgd] and [[release]]")
 
 
 def is_table(value: object) -> bool:
@@ -215,7 +203,7 @@ def refuse_release(document: Mapping[str, Any]) -> None:
     """Raise where the releases are no array of tables."""
     given = document.get("release", [])
     if not isinstance(given, list):
-        raise placed(_AN_ARRAY, TOP_LEVEL, "release")
+        raise PlanFileError(_AN_ARRAY)
 
 
 TOP_CHECKS: Final = (_refuse_tables, _refuse_keys)
@@ -269,7 +257,7 @@ def _plan(
 def dpsgd_of(table: object, overrides: Mapping[str, object], blanks: Blanks | None) -> Mechanism:
     """Return the plan of a table [dpsgd]."""
     if not isinstance(table, dict):
-        raise placed("dpsgd must be a table: write [dpsgd]", TOP_LEVEL, "dpsgd")
+        raise PlanFileError("dpsgd must be a table: write [dpsgd]")
     dropped = {ALTERNATIVES.get(name) for name in overrides}
     kept = {name: value for name, value in table.items() if name not in dropped}
     described = {
@@ -281,7 +269,7 @@ def dpsgd_of(table: object, overrides: Mapping[str, object], blanks: Blanks | No
 def release_of(table: object, where: str, blanks: Blanks | None) -> Mechanism:
     """Return the mechanism of a table [[release]], repeated as it says."""
     if not isinstance(table, dict):
-        raise placed(_AN_ARRAY, TOP_LEVEL, "release")
+        raise PlanFileError(_AN_ARRAY)
     repeat = table.get("repeat", 1)
     rest = {key: value for key, value in table.items() if key != "repeat"}
     mechanism = _mechanism(rest, where, blanks, extra=("repeat",))
@@ -289,7 +277,7 @@ def release_of(table: object, where: str, blanks: Blanks | None) -> Mechanism:
         count = _validate.count("repeat", repeat, _validate.PARAMETERS["count"])
         return mechanism if "repeat" not in table else mechanism**count
     except ParameterError as error:
-        raise placed(f"{where}: {spelled(error)}", where, "repeat") from None
+        raise PlanFileError(f"{where}: {spelled(error)}") from None
 
 
 def _mechanism(
@@ -309,7 +297,7 @@ def _mechanism(
     kind, extra = RELEASES[name], ("mechanism", *extra)
     named = f"{where} ({name})"
     # Before what is inside of them is asked for.
-    refuse_unknown(named, table, (*extra, *parameters_of(kind)), kind=kind.__qualname__)
+    refuse_unknown(named, table, (*extra, *parameters_of(kind)))
     fields = {
         key: _field(key, value, f"{where}, {key}", blanks, depth)
         for key, value in table.items()
@@ -330,7 +318,7 @@ def _named(key: str, table: Mapping[str, Any], where: str, known: Mapping[str, o
     """Return the name that a table has under a key, or raise if it is none of the known ones."""
     listed = ", ".join(known)
     if key not in table:
-        raise placed(f"{where} needs {key}, one of {listed}", where, HEADER)
+        raise PlanFileError(f"{where} needs {key}, one of {listed}")
     name = table[key]
     if not isinstance(name, str) or name not in known:
         near = hint(name, known)
@@ -339,7 +327,7 @@ def _named(key: str, table: Mapping[str, Any], where: str, known: Mapping[str, o
             if near
             else f"{key} must be one of {listed}; got {name!r}"
         )
-        raise placed(f"{where}: {told}", where, key)
+        raise PlanFileError(f"{where}: {told}")
     return name
 
 
@@ -361,7 +349,7 @@ def text_at(document: Mapping[str, Any], key: str) -> str | None:
     value = document.get(key)
     if value is not None and not isinstance(value, str):
         wrong = ParameterError(key, value, "a text in quotes")
-        raise placed(str(spelled(wrong)), TOP_LEVEL, key)
+        raise PlanFileError(str(spelled(wrong)))
     return value
 
 
@@ -370,4 +358,4 @@ def question_at(document: Mapping[str, Any], key: str) -> float | None:
     try:
         return _validate.real(key, document[key]) if key in document else None
     except ParameterError as error:
-        raise placed(str(spelled(error)), TOP_LEVEL, key) from None
+        raise PlanFileError(str(spelled(error))) from None

@@ -54,7 +54,7 @@ def test_a_dash_is_a_plan_file_on_standard_input(
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("Gaussian(sigma=5)", "'sigma' in Gaussian (did you mean 'noise_multiplier'?)"),
+        ("Gaussian(sigma=5)", "'sigma' (did you mean 'noise_multiplier'?) in Gaussian"),
         ("Laplace(-2)", "'Laplace(-2)': Laplace: scale must be a number >= 0 or inf; got -2"),
         ("./Laplace(2)", "./Laplace(2): no such file"),
     ],

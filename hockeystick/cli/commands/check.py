@@ -23,7 +23,7 @@ _UNBOUNDED: Final = 1_000_000
 _HELP: Final = """Say whether plan files are well-formed and what they mean; nothing is computed.
 
 PLAN is a plan file, a grid file, - for standard input, or a plan as it is in Python. Of a broken
-file all tables are looked at, and each says all problems that can be told apart.
+file each table says what is wrong first.
 
 With --schema, print the JSON schema of plan files, by which editors complete and check them (Taplo,
 Even Better TOML): the first line of a file is then #:schema ./plan.schema.json.

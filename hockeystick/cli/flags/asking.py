@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 
 import click
 
@@ -14,8 +13,6 @@ from hockeystick.cli.flags import defaults
 from hockeystick.cli.flags.source import name_of
 from hockeystick.errors import ParameterError
 from hockeystick.io import parse
-from hockeystick.io.contents import content_of
-from hockeystick.io.places import TOP_LEVEL, placed, said_at
 from hockeystick.io.plan_file import PlanFile
 from hockeystick.numerics.numerals import plain
 from hockeystick.results import Approximate, Certified
@@ -68,13 +65,5 @@ def refuse_infinite(
     ):
         error = ParameterError("delta", 0, "above 0: at 0, this plan's epsilon is infinite")
         if held is not None:
-            error.add_note(f"it is that of {_place_of(at.name, held)}, and --delta gives another")
+            error.add_note(f"it is that of {name_of(held)}, and --delta gives another")
         raise error
-
-
-def _place_of(name: str, held: str) -> str:
-    """Return where a plan file has a question: its name, and the line where that is certain."""
-    # A pipe is read once.
-    content = content_of(held) if os.path.isfile(held) else b""
-    line, _ = said_at(content, placed("", TOP_LEVEL, name))
-    return name_of(held) if line is None else f"{name_of(held)}:{line}"

@@ -11,7 +11,6 @@ from hockeystick.calibration import read_description
 from hockeystick.cli.flags.of_group import OfGroup
 from hockeystick.errors import HockeystickError, PlanFileError
 from hockeystick.io.numbers import computed_in, parse_real
-from hockeystick.io.places import line_in_json
 from hockeystick.io.plan_file import TABLES, PlanFile, plan_file_of
 from hockeystick.io.saving import plan_text
 from hockeystick.io.vocabulary import TOP_KEYS
@@ -40,8 +39,7 @@ def toml_of(content: bytes, name: str) -> bytes | None:
     except json.JSONDecodeError as error:
         raise PlanFileError(f"{name}:{error.lineno}: no valid JSON: {error.msg}") from None
     except HockeystickError as error:
-        line = line_in_json(content, error) if isinstance(error, PlanFileError) else None
-        raise PlanFileError(f"{name if line is None else f'{name}:{line}'}: {error}") from None
+        raise PlanFileError(f"{name}: {error}") from None
     except (ValueError, RecursionError):
         return None
 

@@ -20,9 +20,8 @@ from hockeystick.calibration.sweeps.cells import ACCOUNTANT
 from hockeystick.calibration.sweeps.questions import with_fields
 from hockeystick.cli.flags.ranges import values_of
 from hockeystick.errors import HockeystickError, ParameterError, PlanFileError
-from hockeystick.io.building import refuse_unknown
+from hockeystick.io.building import refuse_unknown, spelled
 from hockeystick.io.contents import content_of, document_of, shown
-from hockeystick.io.places import by_line, placed, said_at, spelled
 from hockeystick.io.plan_file import plan_file_of, text_at
 from hockeystick.io.vocabulary import ALTERNATIVES
 from hockeystick.mechanisms import DPSGD
@@ -196,11 +195,7 @@ def load_grid(path: str | os.PathLike[str]) -> GridFile:
     try:
         return _grid_file(document_of(content))
     except HockeystickError as error:
-        line, said = None, str(error)
-        if isinstance(error, PlanFileError):
-            line, said = said_at(content, error)
-        place = shown(name) if line is None else f"{shown(name)}:{line}"
-        raise PlanFileError(f"{place}: {said}") from None
+        raise PlanFileError(f"{shown(name)}: {error}") from None
 
 
 def problems_in_grid(content: bytes) -> list[str]:
@@ -224,20 +219,17 @@ def problems_in_grid(content: bytes) -> list[str]:
     find = asked.get("find", _FOR_EPSILON)
     if isinstance(find, str):
         checks.append(partial(_check_asked, FileQuestion(plan, find, at, {}), asked, grid))
-    found = [problem for check in checks if (problem := _problem(check, content))]
-    whole = "" if found else _problem(partial(_grid_file, document), content)
-    return by_line(found or ([whole] if whole else []))
+    found = [problem for check in checks if (problem := _problem(check))]
+    whole = "" if found else _problem(partial(_grid_file, document))
+    return list(dict.fromkeys(found or ([whole] if whole else [])))
 
 
-def _problem(check: Callable[[], object], content: bytes) -> str:
-    """Return what is wrong, and on which line; nothing where nothing is."""
+def _problem(check: Callable[[], object]) -> str:
+    """Return what is wrong; nothing where nothing is."""
     try:
         check()
     except HockeystickError as error:
-        line, said = None, str(error)
-        if isinstance(error, PlanFileError):
-            line, said = said_at(content, error)
-        return said if line is None else f"line {line}: {said}"
+        return str(error)
     return ""
 
 
@@ -294,7 +286,7 @@ def _refuse_twice(
         where = [place for place, given in places if given]
         if len(where) > 1:
             said = f"{name} is given twice, in {' and in '.join(where)}; {_ONCE}"
-            raise placed(said, where[-1], name)
+            raise PlanFileError(said)
 
 
 def _check_asked(
@@ -305,7 +297,7 @@ def _check_asked(
     if question.find not in known and question.find.isidentifier():
         near = hint(question.find, known)
         if near:
-            raise placed(f"[ask]: there is no {question.find} to find{near}", "[ask]", "find")
+            raise PlanFileError(f"[ask]: there is no {question.find} to find{near}")
     needed = _needed(question.find)
     for name in needed:
         if name not in grid and name not in question.at:
@@ -313,7 +305,7 @@ def _check_asked(
     for name in _AT:
         if name not in needed and (name in grid or name in asked):
             where = "[grid]" if name in grid else "[ask]"
-            raise placed(f"{where} cannot have {name}, which is what to find", where, name)
+            raise PlanFileError(f"{where} cannot have {name}, which is what to find")
     if question.find in grid:
         raise PlanFileError(f"[grid] cannot have {question.find}, which is what to find")
 
@@ -329,7 +321,7 @@ def _refuse_misspelt(document: Mapping[str, Any], names: Iterable[str]) -> None:
     for name in names:
         near = "" if name in known or not name.isidentifier() else hint(name, known)
         if near:
-            raise placed(f"[grid]: the plan has no {name}{near}", "[grid]", name)
+            raise PlanFileError(f"[grid]: the plan has no {name}{near}")
 
 
 def _refuse_unplaced(
@@ -344,7 +336,7 @@ def _refuse_unplaced(
     fields = list(DPSGD.__dataclass_fields__) if isinstance(document.get("dpsgd"), dict) else []
     numbers = [] if "release" not in document and fields else [error.allowed]
     allowed = ", ".join([*_BESIDE, *(one for one in fields if one != "origin"), *numbers])
-    raise placed(f"unknown key {name!r} in [grid]; allowed are {allowed}", "[grid]", name)
+    raise PlanFileError(f"unknown key {name!r} in [grid]; allowed are {allowed}")
 
 
 def _fields_in(document: Mapping[str, Any]) -> Iterator[str]:
@@ -390,7 +382,7 @@ def _grid(table: Mapping[str, Any]) -> dict[str, tuple[Any, ...]]:
             grid[name] = values_of(name, given)
             _check_kinds(name, grid[name])
         except ParameterError as error:
-            raise placed(str(spelled(error)), "[grid]", name) from None
+            raise PlanFileError(str(spelled(error))) from None
     return grid
 
 

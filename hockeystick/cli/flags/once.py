@@ -41,7 +41,9 @@ class Once(click.Command):
             rest = super().parse_args(ctx, args)
         except click.NoSuchOption as error:
             told = hint(error.option_name.lstrip("-"), [flag[2:] for flag in flags])
-            raise click.UsageError(f"No such option {error.option_name!r}{told}", ctx) from None
+            raise click.NoSuchOption(
+                error.option_name, f"No such option {error.option_name!r}{told}", ctx=ctx
+            ) from None
         for one in self.params:
             if _takes_one_value(one) and ctx.params.get(one.name or "") in flags:
                 raise click.UsageError(f"{max(one.opts, key=len)} needs a value", ctx)

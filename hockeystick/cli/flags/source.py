@@ -19,7 +19,6 @@ from hockeystick.io.blanks import Blanks
 from hockeystick.io.building import required_by
 from hockeystick.io.call_text import is_call_text, plan_of_text
 from hockeystick.io.contents import MOST_BYTES, content_of
-from hockeystick.io.places import TOP_LEVEL, each_of, place_of
 from hockeystick.io.plan_file import PlanFile, plan_in
 from hockeystick.io.problems import problems_in
 from hockeystick.io.vocabulary import IN_PYTHON_ONLY, RELEASES
@@ -84,15 +83,9 @@ class Source:
             try:
                 return plan_in(self.content, self.name, overrides, numbers, blanks)
             except PlanFileError as error:
-                if not self.is_json:
-                    # A grid file is fine where it belongs.
-                    is_grid = place_of(error) == (TOP_LEVEL, "grid")
-                    if not (overrides or numbers or blanks or is_grid):
-                        _note_others(self, error)
-                    raise
-                # The lines are those of a plan file that is not there.
-                said = re.sub(rf"^({re.escape(self.name)}):\d+:", r"\1:", str(error))
-                raise PlanFileError(said) from None
+                if not (self.is_json or overrides or numbers or blanks):
+                    _note_others(self, error)
+                raise
         if numbers:
             raise click.UsageError(f"--set {next(iter(numbers))}: {self.text!r} is no plan file")
         return PlanFile(plan=plan_of_text(self.text, overrides or {}, blanks))
@@ -113,7 +106,7 @@ class Source:
 
 def _note_others(given: Source, error: PlanFileError) -> None:
     """Note of an error of a plan file that there are others, and what lists them."""
-    more = len(problems_in(given.content or b"")) - len(each_of(error))
+    more = len(problems_in(given.content or b"")) - 1
     if more > 0:
         named = shlex.quote(given.text)
         verb = "lists them" if more > 1 else "tells it"

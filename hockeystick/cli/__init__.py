@@ -7,8 +7,8 @@ import sys
 from collections.abc import Sequence
 
 import click
+from click.shell_completion import shell_complete
 
-from hockeystick.cli.commands.completion import completed
 from hockeystick.cli.commands.group import hockeystick
 from hockeystick.cli.refusal import Refusal, notes_of, wants_json
 from hockeystick.errors import HockeystickError
@@ -16,6 +16,7 @@ from hockeystick.errors import HockeystickError
 __all__ = ["main"]
 
 _NOBODY_READS = 141
+_COMPLETION = "_HOCKEYSTICK_COMPLETE"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -70,9 +71,9 @@ def _status(given: list[str]) -> int:
 
 def _invoked(given: list[str]) -> int:
     """Run the command and return the exit status that it chose."""
-    told = completed(hockeystick)
-    if told is not None:
-        return told
+    asked = os.environ.get(_COMPLETION)
+    if asked:  # by a shell: what may follow?
+        return shell_complete(hockeystick, {}, "hockeystick", _COMPLETION, asked)
     try:
         with hockeystick.make_context("hockeystick", given) as context:
             hockeystick.invoke(context)

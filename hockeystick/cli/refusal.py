@@ -7,7 +7,6 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from difflib import SequenceMatcher
 from numbers import Real
 from typing import Any, Final, final
 
@@ -17,7 +16,6 @@ from hockeystick._version import __version__
 from hockeystick.cli.wording import on_one_line, on_the_command_line, wrong_parameter
 from hockeystick.errors import BudgetExhausted, HockeystickError, InfeasibleError
 
-_NEAR: Final = 0.75
 _WRONG_INPUT: Final = 2
 _STATUSES: Final = {InfeasibleError: 1, BudgetExhausted: 4}
 _INTERRUPTED: Final = 130
@@ -91,20 +89,7 @@ def wants_json(given: list[str]) -> bool:
 def _with_hint(error: click.UsageError) -> str:
     """Return what is wrong with the arguments, and where to read what is right."""
     command = error.ctx.command_path if error.ctx else "hockeystick"
-    if isinstance(error, click.NoSuchOption) and error.possibilities:
-        near = [one for one in error.possibilities if _is_near(error, one)]
-        error = click.NoSuchOption(error.option_name, error.message, near, error.ctx)
     return f"{error.format_message().rstrip('.')} (see {command} --help)"
-
-
-def _is_near(error: click.NoSuchOption, name: str) -> bool:
-    """Return whether an option is spelled much like the one that there is not, or goes on from it.
-
-    click also offers what shares a few letters, which means something else.
-    """
-    wanted = error.option_name.lstrip("-")
-    known = name.lstrip("-")
-    return known.startswith(wanted) or SequenceMatcher(None, wanted, known).ratio() >= _NEAR
 
 
 def _known(error: BaseException) -> dict[str, Any]:

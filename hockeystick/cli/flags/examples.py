@@ -37,11 +37,6 @@ EXAMPLES: Final[dict[str, tuple[str, ...]]] = {
         "hockeystick compare 'Gaussian(4) @ Laplace(2)**3' --delta 1e-6",
         "hockeystick compare plan.toml --noise-multiplier 1.3",
     ),
-    "hockeystick completion": (
-        'eval "$(hockeystick completion bash)"  # in ~/.bashrc',
-        'eval "$(hockeystick completion zsh)"   # in ~/.zshrc',
-        "hockeystick completion fish | source   # in ~/.config/fish/config.fish",
-    ),
     "hockeystick convert": (
         "hockeystick convert 'ZCDP(rho=0.5)' --to ApproxDP --delta 1e-6",
         "hockeystick convert 'RenyiDP({2: 0.5, 8: 1.9})' --to ApproxDP --epsilon 2",
@@ -49,10 +44,6 @@ EXAMPLES: Final[dict[str, tuple[str, ...]]] = {
     "hockeystick delta": (
         "hockeystick delta 'Laplace(2)**3 @ Gaussian(4)' --epsilon 2",
         "hockeystick delta plan.toml --epsilon 3 --at-most 1e-5",
-    ),
-    "hockeystick diff": (
-        "hockeystick diff 'Laplace(2)**3' 'Laplace(3)**4' --delta 1e-6",
-        "hockeystick diff plan.toml 'Gaussian(1)'",
     ),
     "hockeystick epsilon": (
         "hockeystick epsilon 'Laplace(2)**3 @ Gaussian(4)' --delta 1e-6",

@@ -19,6 +19,7 @@ import torch
 from torch import distributed
 
 import hockeystick as hs
+from hockeystick import _files
 from hockeystick.adapters.loop._random import bits
 from hockeystick.adapters.loop._sampler import Sampler
 from hockeystick.adapters.torch import (
@@ -198,7 +199,7 @@ def _unseeded(rank: int, path: Path, arithmetic: str) -> Any:
             (Sampler, "draw"),
             (_exact, "rounded_gaussian"),
             (_arithmetic, "normals"),
-            (Journal, "add"),
+            (_files, "force"),
         ):
             setattr(owner, name, None)
     return _found(_ran(private))

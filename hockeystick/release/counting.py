@@ -269,23 +269,23 @@ def first(plan: PlanT, steps: int) -> PlanT:
     kept = min(-(-steps // epoch) * epoch, whole)
     if kept == whole:
         return plan
-    found: Any = plan
+    given: Any = plan
+    found: PlanT
     if isinstance(plan, Repeated):
-        return found.inner**kept  # type: ignore[no-any-return]
-    if isinstance(plan, MatrixFactorization | CyclicPoisson) and kept == 0:
-        return found**0  # type: ignore[no-any-return]
-    if isinstance(plan, MatrixFactorization):
-        own = plan.encoder
-        if own.strategy is None:
-            return plan
+        found = given.inner**kept
+    elif isinstance(plan, MatrixFactorization | CyclicPoisson) and kept == 0:
+        found = given**0
+    elif isinstance(plan, MatrixFactorization):
+        own = given.encoder
         often = {"participations": own.participations, "separation": own.separation}
-        return replace(found, encoder=Encoder.of(own.strategy, kept, **often))  # type: ignore[no-any-return]
-    changes: dict[str, Any] = {"rounds": kept}
-    if isinstance(plan, DPSGD):
-        changes = {"epochs": None, "steps": kept}
-    for name in ("schedule", "batch_schedule"):
-        schedule = getattr(plan, name, None)
-        if schedule is not None:
-            factors = schedule.factors(whole)[:kept].tolist()
-            changes[name] = Values(factors) if kept else None
-    return replace(found, **changes)  # type: ignore[no-any-return]
+        found = replace(given, encoder=Encoder.of(own.strategy, kept, **often))
+    else:
+        by_steps = isinstance(plan, DPSGD)
+        changes: dict[str, Any] = {"epochs": None, "steps": kept} if by_steps else {"rounds": kept}
+        for name in ("schedule", "batch_schedule"):
+            schedule = getattr(plan, name, None)
+            if schedule is not None:
+                factors = schedule.factors(whole)[:kept].tolist()
+                changes[name] = Values(factors) if kept else None
+        found = replace(given, **changes)
+    return found

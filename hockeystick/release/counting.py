@@ -105,31 +105,29 @@ class Counter(ChargedRun, Generic[PlanT]):
         """The plan of what was released so far."""
         return first(self.plan, self.counted)
 
-    def check(self, index: int | None = None) -> None:
-        """Raise where a step may not be released here, by default the next."""
+    def check(self) -> None:
+        """Raise where the next step is not covered, or another process counts, or nobody does."""
         self._check_open()
-        at = self.counted if index is None else index
-        if at >= self.limit:
+        if self.counted >= self.limit:
             raise self._refusal()
-        if at < self.counted:
-            raise IncompatibleError(
-                f"round {at:,} has begun already, or was left out: a round that is run twice "
-                "releases twice what is accounted for"
-            )
 
-    def count(self, index: int | None = None) -> int:
-        """Count all steps up to one that is about to be released, for any thread.
+    def count(self) -> None:
+        """Count a step that is about to be released, in the journal first, for any thread."""
+        self._begin()
 
-        Args:
-            index: Its number, from 0; None for the next.
-
-        Returns:
-            Its number.
-        """
+    def _begin(self, index: int | None = None) -> int:
+        """Count all steps up to one, by default the next, and return its number; or raise."""
         self._check_open()  # first: a fork may have the lock as another thread held it
         with self._lock:
-            self.check(index)
+            self._check_open()
             at = self.counted if index is None else index
+            if at >= self.limit:
+                raise self._refusal()
+            if at < self.counted:
+                raise IncompatibleError(
+                    f"round {at:,} has begun already, or was left out: a round that is run twice "
+                    "releases twice what is accounted for"
+                )
             self._rise(at + 1)
         return at
 

@@ -163,7 +163,7 @@ class ClientTraining(RoundCount):
         rate = _validate.real("learning_rate", learning_rate, _LEARNING)
         if round_index is not None:
             round_index = _validate.count("round_index", round_index, _ROUND)
-        index = self._counter.count(round_index)
+        index = self._counter._begin(round_index)
         for _ in range(self._steps.count):
             chosen = self._steps.draw(self._records, self._bits)
             rows = _checked_rows(gradients(model.copy(), chosen), len(chosen), len(model))

@@ -150,7 +150,7 @@ def test_two_threads_do_not_run_one_round_twice() -> None:
 
 def test_a_round_that_was_left_out_is_never_begun() -> None:
     run = RoundCount(PLAN, None)
-    assert run._counter.count(2) == 2
+    assert run._counter._begin(2) == 2
     for begun in (1, 2):
         with pytest.raises(IncompatibleError, match="has begun already, or was left out"):
-            run._counter.count(begun)
+            run._counter._begin(begun)

@@ -22,8 +22,8 @@ from outcomes import Outcome, Setting, show_lines
 from shards import arguments, source
 
 import hockeystick as hs
+from hockeystick.release.counting import Journal
 from hockeystick.release.federated import lloyd_step, sanitized
-from hockeystick.release.journal import Journal
 from hockeystick.release.samplers import Bits, permutation
 
 SYSTEM = {

@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 import re
-import secrets
+from bisect import bisect_left
 from collections.abc import Callable
 from threading import Lock
 from typing import Any, Final, final
@@ -18,7 +18,8 @@ from hockeystick.ledger import inputs
 from hockeystick.ledger.charge import LedgerCharge
 from hockeystick.ledger.ledger import Ledger
 from hockeystick.ledger.reservation import Reservation
-from hockeystick.release.journal import Journal, OpensJournal
+from hockeystick.release.charging import ChargedRun
+from hockeystick.release.counting import Journal, OpensJournal
 
 _RUN: Final = re.compile(r"\[run ([0-9a-f]{32})\]\Z")
 _A_LEDGER: Final = "an hs.Ledger, or what its charging() returns, where a key is given"
@@ -118,10 +119,13 @@ class ReservedRun:
             LedgerError: If the ledger cannot be written.
         """
         known = most if self._most is None else min(self._most, most)
+        plan = first(known)
+        # All steps of the same plan, such as the whole of an epoch.
+        known += bisect_left(range(known + 1, most + 1), True, key=lambda n: first(n) != plan)
         titles = (f"{one} {self._name()}" for one in (title, *earlier))
-        counting = _Memory() if self.journal is None else Journal(self.journal, *titles)
+        counting = Journal(self.journal, *titles)
         try:
-            reservation = self._reserved(counting, first(known))
+            reservation = self._reserved(counting, plan)
         except BaseException:
             counting.close()
             raise
@@ -132,7 +136,7 @@ class ReservedRun:
         names = [*self._charge.datasets, self.key]
         return hashlib.sha256(json.dumps(names).encode()).hexdigest()
 
-    def _reserved(self, counting: Journal | _Memory, plan: Any) -> Reservation:
+    def _reserved(self, counting: Journal, plan: Any) -> Reservation:
         """Return the reservation of a plan by the run that counts it, or raise."""
         if counting.counted:
             self._check_known(counting)
@@ -145,11 +149,10 @@ class ReservedRun:
                 "run; if it is over, resolve what ledger.reservation(key) returns, and take "
                 "another key"
             )
-            path = None if self.journal is None else os.fspath(self.journal)
-            raise ParameterError("journal", path, allowed)
+            raise ParameterError("journal", counting.path, allowed)
         return reservation
 
-    def _check_known(self, counting: Journal | _Memory) -> None:
+    def _check_known(self, counting: Journal) -> None:
         """Raise where steps were counted for a reservation that the ledger does not have."""
         try:
             self._charge.reservation(self.key)
@@ -162,46 +165,37 @@ class ReservedRun:
 
 
 @final
-class CountedRun:
+class CountedRun(ChargedRun):
     """What counts the steps of a run that is reserved; made by ``ReservedRun.open``.
 
-    It has what ``hockeystick.release.journal.Journal`` has; ``finish`` commits.
+    It has what ``hockeystick.release.counting.Journal`` has; ``finish`` commits.
     """
 
     __slots__ = (
-        "_counting",
         "_first",
+        "_journal",
         "_left",
         "_lock",
         "_over",
-        "_process",
         "counted",
         "most",
+        "path",
         "reservation",
+        "run",
     )
 
     def __init__(
         self,
-        counting: Journal | _Memory,
+        journal: Journal,
         reservation: Reservation,
         first: Callable[[int], Any],
         most: int,
     ) -> None:
-        self._counting, self.reservation = counting, reservation
+        super().__init__()
+        self._journal, self.reservation = journal, reservation
         self._first, self.most = first, most
-        self._process, self._lock = os.getpid(), Lock()
-        self._over = self._left = False
-        self.counted = counting.counted
-
-    @property
-    def run(self) -> str:
-        """The name of the run."""
-        return self._counting.run
-
-    @property
-    def path(self) -> str | None:
-        """The journal's file; None where the count is in memory."""
-        return self._counting.path
+        self._lock, self._over, self._left = Lock(), False, False
+        self.run, self.path, self.counted = journal.run, journal.path, journal.counted
 
     def add(self, steps: int) -> None:
         """Count further steps, possibly none, or raise where the run or its reservation is over."""
@@ -209,10 +203,13 @@ class CountedRun:
         with self._lock:
             if self._over:
                 raise IncompatibleError("this run is over: no step of it is counted any more")
-            self._check_reserved(self.counted + steps)
+            if steps > max(self.most - self.counted, 0):
+                raise IncompatibleError(
+                    f"the {self.most:,} steps that are reserved have run, and each is counted"
+                )
             # First, so that a write that fails half-way counts as well.
             self.counted += steps
-            self._counting.add(steps)
+            self._journal.add(steps)
 
     def finish(self) -> None:
         """Commit the steps that were counted; afterwards there is nothing to go on with.
@@ -238,38 +235,7 @@ class CountedRun:
         if os.getpid() == self._process:
             with self._lock:
                 self._over = self._left = True
-                self._counting.close()
-
-    def _check_reserved(self, steps: int) -> None:
-        """Raise where the first steps are more than is reserved, which may be of whole epochs."""
-        if steps > self.most and self._first(steps) != self.reservation.mechanism:
-            raise IncompatibleError(
-                f"the {self.most:,} steps that are reserved have run, and each is counted"
-            )
-
-    def _check_process(self) -> None:
-        """Raise in a process that was forked from the run's own."""
-        if os.getpid() != self._process:
-            raise IncompatibleError(
-                f"this process was forked from {self._process}, whose run this is: it alone counts "
-                "and commits"
-            )
-
-
-@final
-class _Memory:
-    """A count that ends with its process."""
-
-    __slots__ = ("counted", "path", "run")
-
-    def __init__(self) -> None:
-        self.path, self.run, self.counted = None, secrets.token_hex(16), 0
-
-    def add(self, steps: int) -> None:
-        """Count nothing: who asks does."""
-
-    def close(self) -> None:
-        """There is nothing to leave."""
+                self._journal.close()
 
 
 def on_ledger(

@@ -46,8 +46,8 @@ class ChargedRun:
     def __reduce_ex__(self, protocol: object) -> NoReturn:
         """Refuse to be copied or pickled."""
         raise IncompatibleError(
-            "a run is not copied or pickled: it is charged once, and a copy would use its noise "
-            "again; begin another run, which is charged for itself"
+            "a run is not copied or pickled: it is counted and charged once, and a copy would use "
+            "its noise again; begin another run, or save the state of one that has a state"
         )
 
     def _check_process(self) -> None:
@@ -55,5 +55,5 @@ class ChargedRun:
         if os.getpid() != self._process:
             raise IncompatibleError(
                 f"this process was forked from {self._process}, whose run this is: both would "
-                "answer by the same noise, for one charge; begin a run where it is to answer"
+                "release what is counted and charged once; begin a run in this process"
             )

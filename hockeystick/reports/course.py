@@ -17,7 +17,7 @@ from hockeystick.mechanisms import (
     PriFedSync,
     Repeated,
 )
-from hockeystick.mechanisms.training.schedules import Schedule, Values
+from hockeystick.release.counting import first
 
 # Fewer epochs than these are shown by their steps.
 _FEWEST_EPOCHS: Final = 2
@@ -71,7 +71,7 @@ def course_of(plan: Mechanism, most: int) -> Course | None:
 
 @course_of.register
 def _(plan: Repeated, most: int) -> Course | None:
-    return _course("runs", [(k, plan.inner**k) for k in _spread(plan.count, most)])
+    return _course("runs", [(k, first(plan, k)) for k in _spread(plan.count, most)])
 
 
 @course_of.register
@@ -97,24 +97,16 @@ def _(plan: DPSGD, most: int) -> Course | None:
     else:
         unit = "steps"
         counts = {k * length: k * length for k in _spread(plan.total_steps // length, most)}
-    stages = [(after, _first_steps(plan, steps)) for after, steps in counts.items()]
+    stages = [(after, first(plan, steps)) for after, steps in counts.items()]
     return _course(unit, stages, besides)
 
 
 @course_of.register(FedSDP)
 @course_of.register(FedCDP)
+@course_of.register(FedAlphaCDP)
 @course_of.register(PriFedSync)
-def _(plan: FedSDP | FedCDP | PriFedSync, most: int) -> Course | None:
-    return _course("rounds", [(k, replace(plan, rounds=k)) for k in _spread(plan.rounds, most)])
-
-
-@course_of.register
-def _(plan: FedAlphaCDP, most: int) -> Course | None:
-    stages = [
-        (k, replace(plan, rounds=k, schedule=_cut(plan.schedule, plan.rounds, k)))
-        for k in _spread(plan.rounds, most)
-    ]
-    return _course("rounds", stages)
+def _(plan: FedSDP | FedCDP | FedAlphaCDP | PriFedSync, most: int) -> Course | None:
+    return _course("rounds", [(k, first(plan, k)) for k in _spread(plan.rounds, most)])
 
 
 def _course(unit: str, stages: Sequence[tuple[int, Mechanism]], besides: str = "") -> Course | None:
@@ -127,8 +119,8 @@ def _spread(last: int, most: int) -> list[int]:
     step, power = 1, 1
     while step * (most - 1) < last and last > most:
         # The next round number: 2, 3, 4, 5, 6, 8, 10, 20, ...
-        first = step // power
-        step = (first + (2 if first in (6, 8) else 1)) * power
+        digit = step // power
+        step = (digit + (2 if digit in (6, 8) else 1)) * power
         power = 10 * power if step == 10 * power else power
     return sorted({1, *range(step, last + 1, step), last} if last > 0 else set())
 
@@ -148,22 +140,3 @@ def _steps_of(plan: DPSGD, epochs: int) -> int:
     """Return the number of steps of a number of epochs, as the plan counts them."""
     bare = replace(plan, epochs=epochs, steps=None, schedule=None, batch_schedule=None)
     return bare.total_steps
-
-
-def _first_steps(plan: DPSGD, steps: int) -> DPSGD:
-    """Return the first steps of a training run, and all else that it releases."""
-    total = plan.total_steps
-    return replace(
-        plan,
-        epochs=None,
-        steps=steps,
-        schedule=_cut(plan.schedule, total, steps),
-        batch_schedule=_cut(plan.batch_schedule, total, steps),
-    )
-
-
-def _cut(schedule: Schedule | None, whole: int, kept: int) -> Schedule | None:
-    """Return the beginning of a schedule."""
-    if schedule is None:
-        return None
-    return Values(float(factor) for factor in schedule.factors(whole)[:kept])

@@ -233,7 +233,7 @@ def test_a_nearly_full_disk_cuts_no_count_short(
         room[0] -= min(room[0], 1)
         return write(descriptor, text[:1])
 
-    monkeypatch.setattr("hockeystick.release.journal.os.write", short)
+    monkeypatch.setattr("hockeystick.release.counting.os.write", short)
     account = Account(plan, journal=path)
     for _ in range(4):
         account.count()

@@ -21,9 +21,10 @@ pytest.importorskip("torch")
 import torch
 
 import hockeystick as hs
-from hockeystick.adapters.loop._account import Account, first_steps
+from hockeystick.adapters.loop._account import Account
 from hockeystick.adapters.torch import Online, make_private
 from hockeystick.errors import BudgetExhausted, ParameterError
+from hockeystick.release.counting import first
 
 # The same tests run on a GPU where there is one; the data stay on the CPU, as usual.
 DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
@@ -93,7 +94,7 @@ def test_a_budget_stops_the_loop_before_the_step_that_would_overspend(plan: hs.D
     assert 0 < private.steps < plan.total_steps
     assert private.steps % length == 0
     assert private.spent(1e-5).upper <= budget.epsilon
-    assert hs.epsilon(first_steps(plan, private.steps + 1), 1e-5).upper > budget.epsilon
+    assert hs.epsilon(first(plan, private.steps + 1), 1e-5).upper > budget.epsilon
 
 
 def test_a_budget_that_covers_the_plan_or_nothing() -> None:
@@ -112,15 +113,15 @@ def test_the_first_steps_of_a_schedule_have_its_first_noises() -> None:
         batch_schedule=hs.schedules.Staircase(end=0.5, stairs=2),
     )
     for steps in (0, 1, 6, 10):
-        first = first_steps(plan, steps)
-        assert first.noise_multipliers.tolist() == plan.noise_multipliers.tolist()[:steps]
-        assert first.total_steps == steps
+        begun = first(plan, steps)
+        assert begun.noise_multipliers.tolist() == plan.noise_multipliers.tolist()[:steps]
+        assert begun.total_steps == steps
 
 
 def test_part_of_an_epoch_costs_at_most_all_of_it() -> None:
     private = _ran(_loop(ALLOCATED), 6)
     assert private.plan.total_steps == 10
-    assert private.spent(1e-5).upper == hs.epsilon(first_steps(ALLOCATED, 10), 1e-5).upper
+    assert private.spent(1e-5).upper == hs.epsilon(first(ALLOCATED, 10), 1e-5).upper
 
 
 def test_a_state_goes_through_json_and_pickle_and_keeps_the_account(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ import torch
 from torch import distributed
 
 import hockeystick as hs
+from hockeystick import _files
 from hockeystick.adapters.loop._random import bits
 from hockeystick.adapters.loop._sampler import Sampler
 from hockeystick.adapters.torch import (
@@ -32,7 +33,7 @@ from hockeystick.adapters.torch import (
 )
 from hockeystick.adapters.torch._processes import Processes
 from hockeystick.errors import BudgetExhausted, IncompatibleError
-from hockeystick.release.journal import Journal
+from hockeystick.release.counting import Journal
 
 pytestmark = [
     pytest.mark.skipif(
@@ -198,7 +199,7 @@ def _unseeded(rank: int, path: Path, arithmetic: str) -> Any:
             (Sampler, "draw"),
             (_exact, "rounded_gaussian"),
             (_arithmetic, "normals"),
-            (Journal, "add"),
+            (_files, "force"),
         ):
             setattr(owner, name, None)
     return _found(_ran(private))
@@ -328,7 +329,7 @@ def _with(owner: Any, name: str, error: BaseException) -> Callable[[Any, Any], A
         (1, lambda _, batch: batch.examples[0].add_(1) is None, "ParameterError: batch", 1),
         (1, lambda *_: _failing(TypeError("a loss")), "TypeError: a loss", 1),
         (0, lambda *_: _failing(TypeError("a loss")), "TypeError: a loss", 1),
-        (1, lambda private, _: private.close(), "IncompatibleError: this loop is closed", 1),
+        (1, lambda private, _: private.close(), "IncompatibleError: this run is closed", 1),
         (
             1,
             lambda private, _: private.model.requires_grad_(False) is None,

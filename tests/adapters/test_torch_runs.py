@@ -128,7 +128,7 @@ def test_a_journal_is_one_loops_at_a_time(tmp_path: Path) -> None:
         _loop(journal=path)
     _step(first)
     first.close()
-    with pytest.raises(IncompatibleError, match="this loop is closed"):
+    with pytest.raises(IncompatibleError, match="this run is closed"):
         _step(first)
     assert _loop(journal=path).steps == 1
 

@@ -140,7 +140,7 @@ def run_of(name: str, folder: Path) -> Any:
 def counted(run: Any, steps: int) -> Any:
     """Count steps or rounds of a run."""
     for _ in range(steps):
-        (run.count if isinstance(run, Account) else run._begin)()
+        (run if isinstance(run, Account) else run._counter).count()
     return run
 
 

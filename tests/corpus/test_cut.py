@@ -11,7 +11,7 @@ import pytest
 import hockeystick as hs
 from hockeystick.calibration.sweeps.table import read_rows
 from hockeystick.errors import AnswerError, LedgerError, ParameterError
-from hockeystick.release.journal import Journal
+from hockeystick.release.counting import Journal
 from tests.corpus.kept import ON_LEDGER, STORED, counted, run_of
 
 JOURNALS = ["steps", "rounds", "reserved-steps", "correlated"]

@@ -11,7 +11,6 @@ import pytest
 
 import hockeystick as hs
 from hockeystick.adapters.loop import Account
-from hockeystick.adapters.loop._account import first_steps
 from hockeystick.errors import (
     BudgetExhausted,
     IncompatibleError,
@@ -21,6 +20,7 @@ from hockeystick.errors import (
 from hockeystick.ledger import EntryKind, ReservationState, ReservedRun
 from hockeystick.ledger.reservation import is_part
 from hockeystick.mechanisms import schedules
+from hockeystick.release.counting import first
 from hockeystick.release.federated import ClientRounds
 from tests.ledger.forks import outcome
 from tests.ledger.runs import PLAN, account, counted, rho
@@ -60,7 +60,7 @@ def test_a_run_of_no_steps_costs_nothing_and_of_all_steps_all(
 def test_what_the_budget_of_a_run_does_not_cover_is_not_reserved(
     ledger: hs.Ledger, folder: Path
 ) -> None:
-    few = hs.ApproxDP(hs.epsilon(first_steps(PLAN, 5), 1e-5).upper, 1e-5)
+    few = hs.ApproxDP(hs.epsilon(first(PLAN, 5), 1e-5).upper, 1e-5)
     run = account(ledger, folder / "journal", budget=few)
     assert (run.limit, rho(ledger)) == (5, 5 / 32)
     with pytest.raises(BudgetExhausted):
@@ -111,8 +111,8 @@ PLANS = [
 @pytest.mark.parametrize("plan", PLANS, ids=lambda plan: f"{plan}")
 def test_the_first_steps_of_every_plan_are_a_part_of_it(plan: hs.DPSGD) -> None:
     for steps in range(plan.total_steps + 1):
-        assert is_part(first_steps(plan, steps), plan)
-        assert steps == 0 or not is_part(plan @ first_steps(plan, steps), plan)
+        assert is_part(first(plan, steps), plan)
+        assert steps == 0 or not is_part(plan @ first(plan, steps), plan)
 
 
 @pytest.mark.parametrize("plan", [PLANS[0], PLANS[6], PLANS[9], PLANS[10], PLANS[12]])
@@ -121,7 +121,7 @@ def test_a_run_that_stops_early_commits_its_first_steps(plan: hs.DPSGD, folder: 
     ledger = hs.Ledger(folder / "l", "x", budget, adjacency=plan.adjacency)
     whole = hs.Ledger(folder / "m", "x", budget, adjacency=plan.adjacency)
     counted(account(ledger, None, plan=plan), 3).close()
-    whole.step(first_steps(plan, 3))
+    whole.step(first(plan, 3))
     assert ledger.status.spent == whole.status.spent
 
 
@@ -280,7 +280,7 @@ def test_a_run_finds_out_that_somebody_else_has_resolved_it(
     ledger: hs.Ledger, folder: Path
 ) -> None:
     run = counted(account(ledger, folder / "journal"), 3)
-    ledger.reservation("model").commit(ran=first_steps(PLAN, 1))
+    ledger.reservation("model").commit(ran=first(PLAN, 1))
     with pytest.raises(IncompatibleError, match=r"was committed before.* and stays as it is"):
         run.close()
 
@@ -323,7 +323,7 @@ EPOCHS = hs.DPSGD(
 )
 
 
-def _count(plan: hs.DPSGD, run: ReservedRun) -> Callable[[], None]:
+def _count(plan: hs.DPSGD, run: ReservedRun) -> Callable[[], object]:
     return Account(plan, journal=run).count
 
 
@@ -332,7 +332,11 @@ def _count(plan: hs.DPSGD, run: ReservedRun) -> Callable[[], None]:
     [
         (lambda run: _count(PLAN, run), 3, BudgetExhausted),
         (lambda run: _count(EPOCHS, run), 5, BudgetExhausted),
-        (lambda run: ClientRounds(ROUNDS, 2, 1.0, journal=run)._begin, 3, IncompatibleError),
+        (
+            lambda run: ClientRounds(ROUNDS, 2, 1.0, journal=run).draw,
+            3,
+            IncompatibleError,
+        ),
         (
             lambda run: partial(run.open("", hs.Gaussian(4.0).__pow__, 8).add, 1),
             3,
@@ -392,15 +396,19 @@ def _alone(work: Callable[[], object]) -> Callable[[], object]:
 @pytest.mark.parametrize(("name", "status"), [("count", 1), ("close", 0), ("load", 1)])
 def test_a_fork_waits_for_no_lock_that_it_took_along(name: str, status: int) -> None:
     run = Account(PLAN)
-    work = {"count": run.count, "close": run.close, "load": lambda: run.load(run.state())}[name]
+    works: dict[str, Callable[[], object]] = {
+        "count": run.count,
+        "close": run.close,
+        "load": lambda: run.load(run.state()),
+    }
     with run._lock:
-        assert outcome(_alone(work)) == status
+        assert outcome(_alone(works[name])) == status
 
 
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
 def test_a_fork_leaves_a_run_without_waiting(ledger: hs.Ledger) -> None:
     run, rounds = ReservedRun(ledger, "k").open("", PLAN.__pow__, 1), ClientRounds(ROUNDS, 2, 1.0)
-    with run._lock, rounds._lock:
+    with run._lock, rounds._counter._lock:
         assert outcome(_alone(run.close)) == outcome(_alone(rounds.close)) == 0
 
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 import hockeystick as hs
+from hockeystick.release.counting import Journal
 from hockeystick.release.federated import ClientRounds
-from hockeystick.release.journal import Journal
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="asks for Linux's fsync")
 

@@ -6,7 +6,6 @@ import logging
 import os
 from collections.abc import Iterable
 from dataclasses import replace
-from functools import partial
 from typing import Any, Final, Self, final
 
 from flwr.app import ArrayRecord, ConfigRecord, Message, MessageType, MetricRecord, RecordDict
@@ -22,7 +21,7 @@ from hockeystick.adapters.loop._random import bits
 from hockeystick.errors import IncompatibleError, ParameterError
 from hockeystick.ledger import LedgerCharge
 from hockeystick.ledger.reserved_run import on_ledger
-from hockeystick.release.federated import ClientRounds, first_rounds
+from hockeystick.release.federated import ClientRounds
 
 _LOG: Final = logging.getLogger("flwr")
 _NORM: Final = Domain(symbol="C", low=1e-24, high=float("inf"), high_open=True, typical=(0.1, 10))
@@ -127,8 +126,7 @@ class PrivateFedAvg(Strategy):  # type: ignore[misc]  # theirs may have no types
             raise ParameterError("budget", budget, "an hs.ApproxDP or None")
         counting = journal if ledger is None else ledger
         self._seed, self._budget = _checked_seed(seed, not_private, budget, counting), budget
-        self._first = partial(first_rounds, self.plan)
-        self._limit = affordable(self._first, self.plan.rounds, budget)
+        self._limit = affordable(self.plan, budget)
         self._rounds = ClientRounds(
             self.plan,
             None,
@@ -295,7 +293,7 @@ class PrivateFedAvg(Strategy):  # type: ignore[misc]  # theirs may have no types
     def _check(self) -> None:
         """Raise where plan or budget have no round left."""
         if self.left == 0:
-            raise refusal(self._first, self.counted, self.plan.rounds, self._budget, "rounds")
+            raise refusal(self.plan, self.counted, self._limit, self._budget, "rounds")
 
 
 def _checked(plan: object) -> hs.federated.FedSDP:

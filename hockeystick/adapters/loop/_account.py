@@ -3,110 +3,66 @@
 from __future__ import annotations
 
 import os
-import secrets
-from collections.abc import Callable, Mapping
-from dataclasses import replace
-from functools import partial
-from threading import Lock
-from typing import Any, Final, NoReturn, final
+from collections.abc import Mapping
+from typing import Any, Final, final
 
 import hockeystick as hs
-from hockeystick.errors import BudgetExhausted, IncompatibleError, ParameterError
-from hockeystick.release.journal import Counting, OpensJournal, fingerprint, opened
+from hockeystick.errors import BudgetExhausted, ParameterError
+from hockeystick.release.counting import Counter, OpensJournal, fingerprint, first, length_of
 
 VERSION: Final = 2
 _FIELDS: Final = frozenset({"kind", "version", "plan", "not_private", "arithmetic", "run", "steps"})
 _KIND: Final = "hockeystick.adapters.torch"
-First = Callable[[int], hs.mechanisms.Mechanism]
 
 
-def first_steps(plan: hs.DPSGD, steps: int) -> hs.DPSGD:
-    """Return the plan of the first steps of a plan, of whole epochs where it goes by epochs.
-
-    Part of an epoch is seen by whoever sees all of it, so that it costs no more.
-    """
-    length = plan.steps_per_epoch or 1
-    whole = min(-(-steps // length) * length, plan.total_steps)
-    if whole == plan.total_steps:
-        return plan
-    return replace(
-        plan,
-        epochs=None,
-        steps=whole,
-        schedule=_cut(plan.schedule, plan.total_steps, whole),
-        batch_schedule=_cut(plan.batch_schedule, plan.total_steps, whole),
-    )
-
-
-def _cut(
-    schedule: hs.schedules.Schedule | None, steps: int, first: int
-) -> hs.schedules.Schedule | None:
-    """Return the first factors of a schedule."""
-    if schedule is None or first == 0:
-        return None
-    return hs.schedules.Values(schedule.factors(steps)[:first].tolist())
-
-
-def affordable(first: First, most: int, budget: hs.ApproxDP | None) -> int:
-    """Return how many first parts of a plan a budget provably covers, by bisection.
+def affordable(plan: hs.mechanisms.Mechanism, budget: hs.ApproxDP | None) -> int:
+    """Return how many first steps or rounds of a plan a budget provably covers, by bisection.
 
     No data are looked at, so that the number is fixed in advance as the plan is.
 
     Args:
-        first: From a number of parts to the plan of so many.
-        most: How many the plan has.
+        plan: The plan of all.
         budget: What may be spent; None for all of the plan.
     """
-    if budget is None or _fits(first(most), budget):
+    length = getattr(plan, "steps_per_epoch", None) or 1
+    most = length_of(plan)
+    if budget is None or _price(plan, budget) <= budget.epsilon:
         return most
-    low, high = 0, most
+    low, high = 0, -(-most // length)
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (middle, high) if _fits(first(middle), budget) else (low, middle)
-    return low
+        fits = _price(first(plan, middle * length), budget) <= budget.epsilon
+        low, high = (middle, high) if fits else (low, middle)
+    return low * length
 
 
-def _fits(plan: hs.mechanisms.Mechanism, budget: hs.ApproxDP) -> bool:
-    """Return whether the budget provably covers a plan."""
-    return hs.epsilon(plan, budget.delta).upper <= budget.epsilon
+def _price(plan: hs.mechanisms.Mechanism, budget: hs.ApproxDP) -> float:
+    """Return what a plan provably costs at the delta of a budget."""
+    return hs.epsilon(plan, budget.delta).upper
 
 
 def refusal(
-    first: First, counted: int, most: int, budget: hs.ApproxDP | None, unit: str
+    plan: hs.mechanisms.Mechanism, counted: int, limit: int, budget: hs.ApproxDP | None, unit: str
 ) -> BudgetExhausted:
-    """Return the error that says what one part more of a plan would come to."""
-    what = f"{counted + 1} {unit} of {first(most)}"
-    nothing = hs.PureDP(0)
-    if budget is None or counted >= most:
-        more = f"more {unit} than the {most} that are planned"
-        return BudgetExhausted(more, first(counted), nothing, what)
-    now, then = (hs.epsilon(first(n), budget.delta).upper for n in (counted, counted + 1))
-    asked, spent = hs.ApproxDP(then, budget.delta), hs.ApproxDP(now, budget.delta)
+    """Return the error that says what one step or round more of a plan would come to."""
+    nothing, what = hs.PureDP(0), f"{counted + 1} {unit} of {plan}"
+    now, then = first(plan, counted), first(plan, counted + 1)
+    if budget is None or _price(then, budget) <= budget.epsilon:
+        more = f"more {unit} than the {limit} that are planned"
+        return BudgetExhausted(more, now, nothing, what)
+    spent, asked = (hs.ApproxDP(_price(one, budget), budget.delta) for one in (now, then))
     return BudgetExhausted(asked, spent, nothing, what)
 
 
 @final
-class Account:
+class Account(Counter[hs.DPSGD]):
     """The steps that were or may have been released, of a plan and within a budget.
 
     It belongs to one run, which has a name of its own, and to one process: a second process would
     count the same steps once more. With a journal, the run is that of the file.
     """
 
-    __slots__ = (
-        "_closed",
-        "_journal",
-        "_lock",
-        "_most",
-        "_process",
-        "arithmetic",
-        "budget",
-        "counted",
-        "limit",
-        "not_private",
-        "plan",
-        "run",
-    )
+    __slots__ = ("arithmetic", "budget", "not_private")
 
     def __init__(
         self,
@@ -119,84 +75,15 @@ class Account:
     ) -> None:
         if not isinstance(arithmetic, str) or not arithmetic.isprintable():
             raise ParameterError("arithmetic", arithmetic, "a text that can be printed")
-        self.plan, self.budget, self.not_private = plan, budget, not_private
-        self.arithmetic = arithmetic
-        length = plan.steps_per_epoch or 1
-        epochs = affordable(
-            lambda parts: first_steps(plan, parts * length), -(-plan.total_steps // length), budget
-        )
-        self._most = plan.total_steps
-        self.limit = min(epochs * length, self._most)
-        self.counted = 0
-        self._process, self._closed, self._lock = os.getpid(), False, Lock()
-        self._journal: Counting | None = None
-        self.run = secrets.token_hex(16)
-        if journal is not None:
-            told = ("-not-private" if not_private else "") + _told(arithmetic)
-            title = f"{_KIND}{told} {VERSION} {fingerprint(plan)}"
-            self._journal = opened(journal, title, partial(first_steps, plan), self.limit)
-            self.run = self._journal.run
-            self._most = first_steps(plan, self._journal.most).total_steps
-            self.limit = min(self.limit, self._most)
-            self._go_on(min(self._journal.counted, plan.total_steps), self._journal.counted)
+        self.budget, self.not_private, self.arithmetic = budget, not_private, arithmetic
+        told = ("-not-private" if not_private else "") + _told(arithmetic)
+        title = "" if journal is None else f"{_KIND}{told} {VERSION} {fingerprint(plan)}"
+        super().__init__(plan, journal, title, limit=affordable(plan, budget))
+        self._go_on(self.counted)
 
-    def __reduce_ex__(self, protocol: object) -> NoReturn:
-        """Refuse to be copied or pickled."""
-        raise IncompatibleError(
-            "a private loop is not copied or pickled: each copy would count its own steps alone; "
-            "copy the model, or save a state_dict"
-        )
-
-    @property
-    def released(self) -> hs.DPSGD:
-        """The plan of what was released so far."""
-        return first_steps(self.plan, self.counted)
-
-    def check(self) -> None:
-        """Raise where the next step is not covered, or another process counts."""
-        self._check_open()
-        if self.counted >= self.limit:
-            raise refusal(
-                partial(first_steps, self.plan),
-                self.counted,
-                self._most,
-                self.budget,
-                "steps",
-            )
-
-    def _check_open(self) -> None:
-        """Raise where another process counts, or nobody does."""
-        if os.getpid() != self._process:
-            raise IncompatibleError(
-                f"this process was forked from {self._process}, which goes on with the same steps: "
-                "each would count its own alone; make a loop where it is to train"
-            )
-        if self._closed:
-            raise IncompatibleError("this loop is closed: no step is counted any more")
-
-    def count(self) -> None:
-        """Count a step that is about to be released, in the journal first, for any thread."""
-        self._check_open()  # first: a fork may have the lock as another thread held it
-        with self._lock:
-            self.check()
-            if self._journal is not None:
-                self._journal.add(1)
-            self.counted += 1
-
-    def close(self, *, final: bool = True) -> None:
-        """Count no more, and leave the journal to others.
-
-        Args:
-            final: False where another process is to go on with the run, for whose reservation in a
-                ledger nothing is committed then.
-        """
-        if os.getpid() == self._process:
-            with self._lock:
-                self._closed = True
-        if self._journal is not None:
-            if final:
-                self._journal.finish()
-            self._journal.close()
+    def _refusal(self) -> BudgetExhausted:
+        """Return the error that says what a step more would come to."""
+        return refusal(self.plan, self.counted, self.limit, self.budget, "steps")
 
     def state(self) -> dict[str, Any]:
         """Return plan, run and count, ready for JSON."""
@@ -239,21 +126,18 @@ class Account:
                 "that of the run which the state is of, as steps that ran after it are counted "
                 "nowhere else (give make_private a journal or checkpoint from the start)"
             )
-            path = None if self._journal is None else self._journal.path
-            raise ParameterError("journal", path, allowed)
+            raise ParameterError("journal", self._journal.path, allowed)
         with self._lock:
             self._check_open()
-            self._go_on(steps, self.counted)
+            self._go_on(steps)
 
-    def _go_on(self, steps: int, written: int) -> None:
+    def _go_on(self, steps: int) -> None:
         """Count from a number of steps on, and never from less than before.
 
         The rest of an epoch is left out, as its batches are lost.
         """
         length = self.plan.steps_per_epoch or 1
-        self.counted = max(self.counted, -(-steps // length) * length)
-        if self._journal is not None:
-            self._journal.add(self.counted - written)
+        self._rise(max(self.counted, -(-steps // length) * length))
 
 
 def _told(arithmetic: str) -> str:

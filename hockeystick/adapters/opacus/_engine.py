@@ -97,7 +97,7 @@ class PrivacyEngine(TheirEngine):  # type: ignore[misc]  # theirs has no types
             LedgerError: If the ledger cannot be written.
         """
         reserving = asked(ledger, key, steps, journal)
-        if self._run is not None and not self._run.closed:
+        if self._run is not None and not self._run.over:
             raise IncompatibleError(
                 "this engine has a run that its ledger has reserved: close it, or make an engine "
                 "for each run"
@@ -119,7 +119,7 @@ class PrivacyEngine(TheirEngine):  # type: ignore[misc]  # theirs has no types
         hook = self.accountant.hook(1 / len(loader), self._drawn)
         if reserving is not None:
             try:
-                self._run = reserving.reserve(optimizer.noise_multiplier, 1 / len(loader))
+                self._run = reserving(optimizer.noise_multiplier, 1 / len(loader))
             except BaseException:
                 found[0].cleanup()  # so that the model can be made private again
                 raise

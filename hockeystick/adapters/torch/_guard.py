@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final, final
@@ -16,6 +16,7 @@ from hockeystick.adapters.loop._random import numbers
 from hockeystick.adapters.torch._random import keyed
 from hockeystick.errors import IncompatibleError
 from hockeystick.mechanisms import Composed
+from hockeystick.release.counting import first
 
 # What the loops of this process released of each parameter, by the names of their runs.
 _RELEASED: Final[Any] = WeakIdKeyDictionary()
@@ -55,13 +56,11 @@ class Release:
     Args:
         run: The name of the run.
         plan: What it is planned to release.
-        first: From a number of steps to the plan of so many.
         joined: The ledger that adds it to what else is released, and the data set there; or None.
     """
 
     run: str
     plan: hs.mechanisms.Mechanism
-    first: Callable[[int], hs.mechanisms.Mechanism]
     joined: object
     steps: int = 0
 
@@ -71,7 +70,7 @@ class Release:
         others = {run: one for found in runs for run, one in found.items() if run != self.run}
         beside = _beside(self.plan)
         for other in others.values():
-            covered = [one for one in beside if one in (other.plan, other.first(other.steps))]
+            covered = [one for one in beside if one in (other.plan, first(other.plan, other.steps))]
             if covered:
                 beside.remove(covered[0])
             elif self.joined is None or self.joined != other.joined:

@@ -13,7 +13,7 @@ import torch
 import hockeystick as hs
 from hockeystick import _files, _validate
 from hockeystick._validate import Domain, whole_numbers
-from hockeystick.adapters.loop._account import Account, first_steps
+from hockeystick.adapters.loop._account import Account
 from hockeystick.adapters.loop._sampler import Sampler, checked_plan
 from hockeystick.adapters.torch import _checkpoint, _checks, _guard
 from hockeystick.adapters.torch._arithmetic import Arithmetic, Real
@@ -203,7 +203,7 @@ def make_private(
     account.run, account.counted, account.limit = processes.from_first(
         (account.run, account.counted, account.limit)
     )
-    release = _guard.Release(account.run, counted, partial(first_steps, counted), _place_on(ledger))
+    release = _guard.Release(account.run, counted, _place_on(ledger))
     with processes.together("make_private"):
         if fixed is None:
             release.check(model)

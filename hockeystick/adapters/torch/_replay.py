@@ -11,12 +11,12 @@ from typing import Any, Final, final
 import numpy as np
 
 import hockeystick as hs
-from hockeystick.adapters.loop._account import first_steps
 from hockeystick.adapters.torch._clipping import Clip
 from hockeystick.adapters.torch._neighbours import changed, far_off, most_copies
 from hockeystick.adapters.torch._tape import Full, Tape, digest_of, playing
 from hockeystick.audit.recording import Neighbour, Run
 from hockeystick.audit.recording.plain import neighbours_of
+from hockeystick.release.counting import first
 
 Tensors = dict[str, Any]
 Train = Callable[[Any], object]
@@ -214,7 +214,7 @@ def state_of(private: Any) -> str:
 def _of_length(plan: hs.DPSGD, steps: int) -> hs.DPSGD:
     """Return a plan of as many steps as a replay takes, or of whole epochs with as many."""
     if plan.total_steps >= steps:
-        return first_steps(plan, steps)
+        return first(plan, steps)
     length = plan.steps_per_epoch or 1
     whole = -(-steps // length) * length
     return replace(plan, epochs=None, steps=whole, schedule=None, batch_schedule=None)

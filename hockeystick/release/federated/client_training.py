@@ -19,8 +19,8 @@ from hockeystick.mechanisms.federated.instance_level import FedAlphaCDP, FedCDP
 from hockeystick.mechanisms.federated.prifedsync import PriFedSync
 from hockeystick.mechanisms.federated.units import RecordSampling
 from hockeystick.release._values import array_of, numbers
-from hockeystick.release.federated.rounds import RoundCount, first_rounds
-from hockeystick.release.journal import OpensJournal
+from hockeystick.release.counting import OpensJournal, first
+from hockeystick.release.federated.rounds import RoundCount
 from hockeystick.release.noise.clipped_sum import noisy_sum
 from hockeystick.release.samplers import Bits, bernoulli, permutation, secret_bits
 
@@ -130,7 +130,7 @@ class ClientTraining(RoundCount):
         """
         if isinstance(self.plan, PriFedSync):
             return _settings(self.plan, self._client) ** self.counted
-        return first_rounds(self.plan, self.counted)
+        return first(self.plan, self.counted)
 
     def train(
         self,
@@ -163,7 +163,7 @@ class ClientTraining(RoundCount):
         rate = _validate.real("learning_rate", learning_rate, _LEARNING)
         if round_index is not None:
             round_index = _validate.count("round_index", round_index, _ROUND)
-        index = self._begin(round_index)
+        index = self._counter._begin(round_index)
         for _ in range(self._steps.count):
             chosen = self._steps.draw(self._records, self._bits)
             rows = _checked_rows(gradients(model.copy(), chosen), len(chosen), len(model))

@@ -17,9 +17,9 @@ from hockeystick.errors import IncompatibleError, ParameterError
 from hockeystick.mechanisms.federated.client_level import FedSDP
 from hockeystick.mechanisms.federated.units import ClientSampling
 from hockeystick.release.charging import ChargedRun
+from hockeystick.release.counting import OpensJournal, first
 from hockeystick.release.federated.cohorts import checked_clients, draw_clients
-from hockeystick.release.federated.rounds import RoundCount, first_rounds
-from hockeystick.release.journal import OpensJournal
+from hockeystick.release.federated.rounds import RoundCount
 from hockeystick.release.noise.clipped_sum import noisy_sum
 from hockeystick.release.samplers import Bits, secret_bits
 
@@ -162,7 +162,7 @@ class ClientRounds(RoundCount):
     @property
     def released(self) -> FedSDP:
         """The plan of what was or may have been released so far."""
-        return first_rounds(self.plan, self.counted)
+        return first(self.plan, self.counted)
 
     def draw(self, clients: int | None = None, *, size: int | None = None) -> Cohort:
         """Begin the next round: count it, and return its cohort.
@@ -180,7 +180,7 @@ class ClientRounds(RoundCount):
         if self._size not in (None, length):
             raise ParameterError("size", size, f"that of the run, {self._size}")
         there = checked_clients(self.plan, clients)
-        self._begin()
+        self._counter.count()
         return Cohort(self, draw_clients(self.plan, there, bits=self._bits), length)
 
     def _released(self, rows: list[NDArray[np.float64]], size: int) -> NDArray[np.float64]:

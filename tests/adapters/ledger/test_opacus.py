@@ -80,7 +80,7 @@ def test_steps_are_reserved_first_and_committed_as_counted(
     engine.close()
     assert (ledger.status.spent, ledger.status.unresolved) == (cost(3, tmp_path), 0)
     assert ledger.history()[-1].mechanism == STEP**3
-    with pytest.raises(IncompatibleError, match="this run is over"):
+    with pytest.raises(IncompatibleError, match="this run is closed"):
         training.step(1)
 
 

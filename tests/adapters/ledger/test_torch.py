@@ -15,9 +15,9 @@ pytest.importorskip("torch")
 import torch
 
 import hockeystick as hs
-from hockeystick.adapters.loop._account import first_steps
 from hockeystick.adapters.torch import LargestNorm, make_private
 from hockeystick.errors import BudgetExhausted, IncompatibleError, ParameterError
+from hockeystick.release.counting import first
 
 LOSS = torch.nn.functional.cross_entropy
 PLAN = hs.DPSGD(examples=20, sampling="full-batch", steps=8, noise_multiplier=4)  # rho 1/32 a step
@@ -56,7 +56,7 @@ def test_the_plan_is_reserved_before_the_first_step_and_what_ran_is_committed(
     assert (rho(ledger), ledger.status.unresolved) == (0.25, 1)
     ran(private, 3).close()
     assert (rho(ledger), ledger.status.unresolved) == (3 / 32, 0)
-    assert ledger.history()[-1].mechanism == first_steps(PLAN, 3)
+    assert ledger.history()[-1].mechanism == first(PLAN, 3)
     with pytest.raises(IncompatibleError, match="closed"):
         ran(private, 1)
 

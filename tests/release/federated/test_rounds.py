@@ -134,7 +134,7 @@ def test_two_threads_do_not_run_one_round_twice() -> None:
             time.sleep(0.05)
 
     run = ClientTraining(hs.federated.FedCDP(**RECORDS), 6, norm=1.0)
-    run._journal = Slow()  # type: ignore[assignment]
+    run._counter._journal = Slow()  # type: ignore[assignment]
 
     def ran(_: int) -> bool:
         try:
@@ -150,7 +150,7 @@ def test_two_threads_do_not_run_one_round_twice() -> None:
 
 def test_a_round_that_was_left_out_is_never_begun() -> None:
     run = RoundCount(PLAN, None)
-    assert run._begin(2) == 2
+    assert run._counter._begin(2) == 2
     for begun in (1, 2):
         with pytest.raises(IncompatibleError, match="has begun already, or was left out"):
-            run._begin(begun)
+            run._counter._begin(begun)

@@ -8,9 +8,8 @@ import secrets
 import weakref
 from collections.abc import Iterable
 from dataclasses import replace
-from functools import partial
 from threading import Lock
-from typing import Any, Final, NoReturn, final
+from typing import Any, Final, final
 
 import torch
 from torch.utils import _pytree as trees
@@ -25,8 +24,6 @@ from hockeystick.adapters.torch._correlated_noise._rounds import (
     Batches,
     Plan,
     encoder_of,
-    first_rounds,
-    rounds_of,
 )
 from hockeystick.adapters.torch._gradients import (
     LossFn,
@@ -40,7 +37,8 @@ from hockeystick.adapters.torch._random import normals
 from hockeystick.errors import IncompatibleError, ParameterError
 from hockeystick.mechanisms import CyclicPoisson, MatrixFactorization
 from hockeystick.release import CorrelatedNoise
-from hockeystick.release.journal import Counting, fingerprint, opened
+from hockeystick.release.charging import ChargedRun
+from hockeystick.release.counting import Counter, fingerprint
 
 _BATCH: Final = Domain(
     symbol="m", low=0, high=math.inf, low_open=True, high_open=True, typical=(16, 16_384)
@@ -177,29 +175,25 @@ def make_correlated(
 
 
 @final
-class Correlated:
+class Correlated(ChargedRun):
     """A private training loop with correlated noise; made by ``make_correlated``."""
 
     __slots__ = (
         "__weakref__",
         "_batches",
         "_clip",
-        "_closed",
+        "_counter",
         "_divisor",
         "_free",
-        "_journal",
         "_key",
         "_microbatch",
         "_noise",
         "_plan",
-        "_process",
         "_release",
-        "_steps",
         "_unguard",
         "_usable",
         "model",
         "optimizer",
-        "run",
     )
 
     def __init__(
@@ -213,6 +207,7 @@ class Correlated:
         microbatch: int | None,
         journal: str | os.PathLike[str] | None,
     ) -> None:
+        super().__init__()
         self.model, self.optimizer = model, optimizer
         self._plan, self._batches, self._clip = plan, batches, clip
         self._divisor, self._microbatch = divisor, microbatch
@@ -220,47 +215,41 @@ class Correlated:
         self._key = secrets.randbits(_KEY_BITS) if fixed is None else fixed
         self._noise: dict[str, CorrelatedNoise] = {}
         CorrelatedNoise(encoder_of(plan))  # which refuses encoders without a strategy
-        self.run, self._steps = secrets.token_hex(16), 0
-        self._usable, self._closed = True, False
-        self._journal: Counting | None = None
-        if journal is not None:
-            title = f"{_KIND}{'' if fixed is None else '-not-private'} {fingerprint(plan)}"
-            self._journal = opened(journal, title, partial(first_rounds, plan), rounds_of(plan))
-            self.run, self._steps = self._journal.run, self._journal.counted
-            self._usable = self._steps == 0
+        shown = "" if journal is None else fingerprint(plan)
+        title = f"{_KIND}{'' if fixed is None else '-not-private'} {shown}"
+        self._counter = Counter(plan, journal, title)
+        self._usable = self.steps == 0
         # No other loop's plan has a place here.
-        self._release = _guard.Release(self.run, plan, partial(first_rounds, plan), None)
+        self._release = _guard.Release(self.run, plan, None)
         if fixed is None:
             self._release.check(model)
-        self._release.note(model, self._steps)
-        self._process, self._free = os.getpid(), Lock()
+        self._release.note(model, self.steps)
+        self._free = Lock()
         self._unguard = weakref.finalize(self, _guard.guarded(optimizer).remove)
 
     def __repr__(self) -> str:
         """Return the plan, and how much of it ran."""
-        return f"Correlated({self._plan}; {self.steps} of {rounds_of(self._plan)} steps)"
+        return f"Correlated({self._plan}; {self.steps} of {self.steps + self.left} steps)"
 
-    def __reduce_ex__(self, protocol: object) -> NoReturn:
-        """Refuse to be copied or pickled."""
-        raise IncompatibleError(
-            "a private loop is not copied or pickled: both copies would go on with the same past "
-            "noise; copy the model, or save a state_dict"
-        )
+    @property
+    def run(self) -> str:
+        """The name of the run."""
+        return self._counter.run
 
     @property
     def steps(self) -> int:
         """The number of steps that are counted."""
-        return self._steps
+        return self._counter.counted
 
     @property
     def left(self) -> int:
         """The number of steps that are left of the plan."""
-        return rounds_of(self._plan) - self._steps
+        return self._counter.limit - self.steps
 
     @property
     def plan(self) -> hs.mechanisms.Mechanism:
         """The plan of the steps that are counted."""
-        return first_rounds(self._plan, self._steps)
+        return self._counter.released
 
     def spent(self, delta: float) -> hs.Certified:
         """Return the epsilon of the steps that are counted, if it was planned to stop there.
@@ -308,14 +297,12 @@ class Correlated:
         _guard.check_precision(device)
         if self._batches.seed is None:
             self._release.check(self.model)
-        with _guard.secret_randomness(self._batches.seed, self._steps, device):
+        with _guard.secret_randomness(self._batches.seed, self.steps, device):
             sums = self._summed(loss_fn, params, kept)
         self._usable = False  # unless the step comes to its end
-        rows = self._rows(self._steps, params)
-        if self._journal is not None:
-            self._journal.add(1)
-        self._steps += 1
-        self._release.note(self.model, self._steps)
+        rows = self._rows(self.steps, params)
+        self._counter.count()
+        self._release.note(self.model, self.steps)
         for name, value in self.model.named_parameters():
             noisy = (sums[name] + rows[name]).div_(self._divisor) if name in rows else None
             value.grad = None if noisy is None else noisy.to(value)
@@ -325,25 +312,17 @@ class Correlated:
 
     def _check(self) -> None:
         """Raise where no further step may be released."""
-        if os.getpid() != self._process:
-            raise IncompatibleError(
-                f"this process was forked from {self._process}, which goes on with the same noise; "
-                "make a loop where it is to train"
-            )
-        if self._closed:
-            raise IncompatibleError("this loop is closed: no step is counted any more")
+        self._counter.check()
         if not self._usable:
             raise IncompatibleError(
                 "this loop was ended by an error, or its journal has steps whose noise is not "
                 "known here: load the state that was saved after the last of them"
             )
-        if self.left == 0:
-            raise IncompatibleError(f"all {self.steps:,} rounds of the plan are done")
 
     def _summed(self, loss_fn: LossFn, params: Tensors, kept: Tensors) -> Tensors:
         """Return the clipped sum of the gradients of the next step's batch, in doubles."""
         sums = {name: torch.zeros_like(value).double() for name, value in params.items()}
-        found = self._batches.examples(self._steps)
+        found = self._batches.examples(self.steps)
         device = next(iter(params.values())).device
         examples = trees.tree_map(lambda part: part.to(device), found)
         for chunk in chunks(examples, self._microbatch or sensible(params)) if examples else ():
@@ -373,7 +352,7 @@ class Correlated:
         Raises:
             IncompatibleError: If the loop was ended by an error, or has no state yet.
         """
-        if self._closed or not self._usable:
+        if self._counter.closed or not self._usable:
             raise IncompatibleError("a loop that cannot go on has no state to go on from")
         return {**self._facts(), "key": self._key, "weights": _checkpoint.digest(self.model)}
 
@@ -385,7 +364,7 @@ class Correlated:
             "not_private": self._batches.seed is not None,
             "norm": self._clip.norm,
             "run": self.run,
-            "steps": self._steps,
+            "steps": self.steps,
         }
 
     def load_state_dict(self, state: Any) -> None:
@@ -415,13 +394,11 @@ class Correlated:
             raise ParameterError("key", type(state["key"]).__name__, "what state_dict returned")
         self._key, self._noise = state["key"], {}
         params = _checks.trained(self.model)
-        for step in range(self._steps):
+        for step in range(self.steps):
             self._rows(step, params)
         self._usable = True
 
     def close(self) -> None:
         """End the loop: its journal is free for another process, and so is the optimizer."""
-        self._closed = True
         self._unguard()
-        if self._journal is not None:
-            self._journal.close()
+        self._counter.close()

@@ -1,15 +1,13 @@
-"""The rounds of a plan with correlated noise: whose turn it is, and what the first ones cost."""
+"""The rounds of a plan with correlated noise: whose turn it is, and how its noise is correlated."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Any, TypeAlias, final
 
 import numpy as np
 import torch
 
-import hockeystick as hs
 from hockeystick.adapters.loop._random import bits
 from hockeystick.adapters.torch import _checks
 from hockeystick.adapters.torch._collate import row, stacked
@@ -17,6 +15,7 @@ from hockeystick.adjacency import Adjacency
 from hockeystick.errors import IncompatibleError, ParameterError
 from hockeystick.mechanisms import CyclicPoisson, Encoder, MatrixFactorization
 from hockeystick.numerics import decimal
+from hockeystick.release.counting import length_of
 from hockeystick.release.samplers import bernoulli
 
 Plan: TypeAlias = MatrixFactorization | CyclicPoisson
@@ -40,7 +39,7 @@ class Batches:
             raise ParameterError("groups", groups, allowed)
         places = np.arange(examples)
         own = places % cycle if groups is None else _checked_groups(groups, examples, cycle)
-        self._members = [places[own == group] for group in range(min(cycle, rounds_of(plan)))]
+        self._members = [places[own == group] for group in range(min(cycle, length_of(plan)))]
         self._dataset, self.seed = dataset, seed
         self._rate = decimal(plan.rate) if isinstance(plan, CyclicPoisson) else None
 
@@ -65,11 +64,6 @@ def _checked_groups(groups: Iterable[int], examples: int, cycle: int) -> Any:
     return own
 
 
-def rounds_of(plan: Plan) -> int:
-    """Return the number of rounds."""
-    return plan.rounds if isinstance(plan, CyclicPoisson) else plan.encoder.rounds
-
-
 def cycle_of(plan: Plan) -> int:
     """Return the number of groups, or raise where an example would take part too often."""
     if isinstance(plan, CyclicPoisson):
@@ -90,21 +84,3 @@ def encoder_of(plan: Plan) -> Encoder:
     if isinstance(plan, CyclicPoisson):
         return Encoder.toeplitz(plan.coefficients[: plan.bands], plan.rounds)
     return plan.encoder
-
-
-def first_rounds(plan: Plan, rounds: int) -> hs.mechanisms.Mechanism:
-    """Return the plan of the first rounds of a plan."""
-    if rounds == 0:
-        return plan**0
-    if isinstance(plan, CyclicPoisson):
-        return replace(plan, rounds=rounds)
-    encoder = plan.encoder
-    if encoder.strategy is None or rounds == encoder.rounds:
-        return plan
-    fewer = Encoder.of(
-        encoder.strategy,
-        rounds,
-        participations=encoder.participations,
-        separation=encoder.separation,
-    )
-    return replace(plan, encoder=fewer)

@@ -1,0 +1,289 @@
+"""Counts that rise before noise is drawn, in a file where a process may be killed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import secrets
+import sys
+import weakref
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from io import FileIO
+from threading import Lock
+from typing import Any, Final, Generic, Protocol, TypeVar, final
+
+from hockeystick import _files
+from hockeystick.errors import HockeystickError, IncompatibleError, ParameterError
+from hockeystick.mechanisms.base import Repeated
+from hockeystick.mechanisms.streams.cyclic_poisson import CyclicPoisson
+from hockeystick.mechanisms.streams.encoders import Encoder
+from hockeystick.mechanisms.streams.matrix_factorization import MatrixFactorization
+from hockeystick.mechanisms.training.dpsgd import DPSGD
+from hockeystick.mechanisms.training.schedules import Values
+from hockeystick.release.charging import ChargedRun
+
+_OF_THIS: Final = (
+    "an account of this very plan, of a run that is private or not as this one is, in the same "
+    "arithmetic, and on the same ledger by the same key, or on none"
+)
+_WHOLE: Final = "a file without NULs: this one is damaged, as by a loss of power"
+_A_JOURNAL: Final = "the path of a file, an hs.ledger.ReservedRun, or None"
+PlanT = TypeVar("PlanT")
+
+
+class Counts(Protocol):
+    """What keeps a count: a ``Journal``, or another that is told of the run's end."""
+
+    counted: int
+    most: int
+    path: str | None
+    run: str
+
+    def add(self, steps: int) -> None:
+        """Count further steps, possibly none."""
+
+    def finish(self) -> None:
+        """Note that the run is over: no further step will be counted."""
+
+    def close(self) -> None:
+        """Count no more, and leave the file to others."""
+
+
+class OpensJournal(Protocol):
+    """What may be given in the place of a journal's path: ``hs.ledger.ReservedRun``."""
+
+    def open(self, title: str, first: Callable[[int], Any], most: int, *earlier: str) -> Counts:
+        """Return what counts the first of a run's steps, or raise."""
+
+
+class Counter(ChargedRun, Generic[PlanT]):
+    """How many steps or rounds of a plan were or may have been released.
+
+    It rises before anything of a step is released, in the journal first, and never falls. It
+    belongs to one run, which has a name of its own, and to one process: a second process would
+    count the same steps once more. With a journal, the run is that of the file.
+
+    Args:
+        plan: The plan of all steps.
+        journal: The path of a file, what opens one itself, or None to count in memory.
+        title: What the journal is of.
+        *earlier: What earlier versions called the same.
+        limit: At most how many are counted; None for all of the plan.
+
+    Raises:
+        ParameterError: If the journal is another run's, or in use, or none.
+    """
+
+    __slots__ = ("_journal", "_lock", "closed", "counted", "limit", "plan", "run")
+
+    def __init__(
+        self,
+        plan: PlanT,
+        journal: str | os.PathLike[str] | OpensJournal | None,
+        title: str,
+        *earlier: str,
+        limit: int | None = None,
+    ) -> None:
+        super().__init__()
+        self.plan, self.closed, self._lock = plan, False, Lock()
+        most = length_of(plan) if limit is None else limit
+        if journal is None or isinstance(journal, str | os.PathLike):
+            self._journal: Counts = Journal(journal, title, *earlier)
+        elif callable(getattr(journal, "open", None)):
+            self._journal = journal.open(title, partial(first, plan), most, *earlier)
+        else:
+            raise ParameterError("journal", journal, _A_JOURNAL)
+        self.run, self.limit = self._journal.run, min(most, self._journal.most)
+        self.counted = min(self._journal.counted, length_of(plan))
+
+    @property
+    def released(self) -> PlanT:
+        """The plan of what was released so far."""
+        return first(self.plan, self.counted)
+
+    def check(self) -> None:
+        """Raise where the next step is not covered, or another process counts, or nobody does."""
+        self._check_open()
+        if self.counted >= self.limit:
+            raise self._refusal()
+
+    def count(self) -> None:
+        """Count a step that is about to be released, in the journal first, for any thread."""
+        self._begin()
+
+    def _begin(self, index: int | None = None) -> int:
+        """Count all steps up to one, by default the next, and return its number; or raise."""
+        self._check_open()  # first: a fork may have the lock as another thread held it
+        with self._lock:
+            self._check_open()
+            at = self.counted if index is None else index
+            if at >= self.limit:
+                raise self._refusal()
+            if at < self.counted:
+                raise IncompatibleError(
+                    f"round {at:,} has begun already, or was left out: a round that is run twice "
+                    "releases twice what is accounted for"
+                )
+            self._rise(at + 1)
+        return at
+
+    def close(self, *, final: bool = True) -> None:
+        """Count no more, and leave the journal to others.
+
+        Args:
+            final: False where another process is to go on with the run, for whose reservation in a
+                ledger nothing is committed then.
+        """
+        if os.getpid() == self._process:
+            with self._lock:
+                self.closed = True
+        if final:
+            self._journal.finish()
+        self._journal.close()
+
+    def _check_open(self) -> None:
+        """Raise where another process counts, or nobody does."""
+        self._check_process()
+        if self.closed:
+            raise IncompatibleError(
+                "this run is closed: nothing is counted any more; begin another"
+            )
+
+    def _refusal(self) -> HockeystickError:
+        """Return the error that says that all is counted."""
+        return IncompatibleError(
+            f"the plan's {self.limit:,} rounds have begun, and each is counted: a further one "
+            "needs a plan with more rounds, accounted for as a whole"
+        )
+
+    def _rise(self, counted: int) -> None:
+        """Count up to a number of steps, in the journal first, for who holds the lock."""
+        self._journal.add(counted - self.counted)
+        self.counted = counted
+
+
+@final
+class Journal:
+    """A line that says what is counted and in which run, then one byte for each step.
+
+    A byte is written, and forced to the disk, before the step's noise is drawn: whoever is killed
+    at any moment, the machine included, leaves a count that is never below what was released, as
+    far as the disk keeps what it says that it has. The file's name in its folder is forced there
+    when the journal is opened. That is a write of the disk for each step: some tenths of a
+    millisecond to some milliseconds, where all else of an entry is a microsecond.
+    """
+
+    __slots__ = ("__weakref__", "_file", "counted", "most", "path", "run")
+
+    def __init__(self, path: str | os.PathLike[str] | None, title: str, *earlier: str) -> None:
+        self.run, self.counted, self.most = secrets.token_hex(16), 0, sys.maxsize
+        self.path = self._file = None
+        if path is None:
+            return
+        self.path, self._file = os.fspath(path), _files.locked(path, "journal", 0o600)
+        weakref.finalize(self, self._file.close)
+        try:
+            self._begin(self._file, title, *earlier)
+            _files.force_name(os.path.realpath(path))
+        except (ParameterError, OSError):
+            self.close()
+            raise
+
+    def add(self, steps: int) -> None:
+        """Count further steps, possibly none."""
+        if steps:
+            self._write(b"." * steps)
+
+    def finish(self) -> None:
+        """Write nothing: a count is one at its end as well."""
+
+    def close(self) -> None:
+        """Leave the file to others."""
+        if self._file is not None:
+            self._file.close()
+
+    def _write(self, text: bytes) -> None:
+        """Write all of a text to the disk, or raise: one nearly full takes a part and says so."""
+        if self._file is None:
+            return
+        while text:
+            text = text[os.write(self._file.fileno(), text) :]
+        _files.force(self._file.fileno())
+
+    def _begin(self, file: FileIO, *titles: str) -> None:
+        """Go on with the run of a file and its count, or begin one; or raise.
+
+        Nothing was counted before the first line was on the disk: where it has no end, as after a
+        full disk or a loss of power, the file is begun anew.
+        """
+        found = file.readall()
+        whole = re.fullmatch(rb"(.*) ([0-9a-f]{32})\n(\.*)", found)
+        if whole is not None and whole[1].decode(errors="replace") in titles:
+            self.run, self.counted = whole[2].decode(), len(whole[3])
+            return
+        if not any(_is_cut(found, title) for title in titles):
+            raise ParameterError("journal", self.path, _WHOLE if b"\0" in found else _OF_THIS)
+        file.seek(0)
+        file.truncate()
+        self._write(f"{titles[0]} {self.run}\n".encode())
+
+
+def _is_cut(found: bytes, title: str) -> bool:
+    """Return whether a file ends within its first line, as one without anything does."""
+    head = f"{title} ".encode()
+    run = re.escape(head) + rb"[0-9a-f]{0,32}"
+    return head.startswith(found) or re.fullmatch(run, found) is not None
+
+
+def fingerprint(plan: Any) -> str:
+    """Return a text that differs for plans that differ: a hash of what ``describe`` says of one."""
+    from hockeystick.calibration import describe
+
+    # In the form in which accountants record a plan that ran once.
+    steps = [{"count": 1, "mechanism": describe(plan)}]
+    text = json.dumps({"kind": "Accountant", "steps": steps, "version": 1}, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def length_of(plan: Any) -> int:
+    """Return how many steps, rounds or runs a plan has."""
+    if isinstance(plan, DPSGD):
+        return plan.total_steps
+    if isinstance(plan, Repeated):
+        return plan.count
+    return int((plan.encoder if isinstance(plan, MatrixFactorization) else plan).rounds)
+
+
+def first(plan: PlanT, steps: int) -> PlanT:
+    """Return the plan of the first steps or rounds of a plan, of whole epochs where it has some.
+
+    Part of an epoch is seen by whoever sees all of it, so that it costs no more. Schedules are cut.
+    """
+    whole, epoch = length_of(plan), getattr(plan, "steps_per_epoch", None) or 1
+    kept = min(-(-steps // epoch) * epoch, whole)
+    if kept == whole:
+        return plan
+    given: Any = plan
+    found: PlanT
+    if isinstance(plan, Repeated):
+        found = given.inner**kept
+    elif isinstance(plan, MatrixFactorization | CyclicPoisson) and kept == 0:
+        found = given**0
+    elif isinstance(plan, MatrixFactorization):
+        own = given.encoder
+        often = {"participations": own.participations, "separation": own.separation}
+        found = replace(given, encoder=Encoder.of(own.strategy, kept, **often))
+    else:
+        by_steps = isinstance(plan, DPSGD)
+        changes: dict[str, Any] = {"epochs": None, "steps": kept} if by_steps else {"rounds": kept}
+        for name in ("schedule", "batch_schedule"):
+            schedule = getattr(plan, name, None)
+            if schedule is not None:
+                factors = schedule.factors(whole)[:kept].tolist()
+                changes[name] = Values(factors) if kept else None
+        found = replace(given, **changes)
+    return found

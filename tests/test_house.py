@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 from collections import Counter
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
+from types import FunctionType
 
 import pytest
 
@@ -56,6 +58,31 @@ def test_the_top_level_holds_what_most_people_need() -> None:
 def test_modules_import_one_another_in_no_circle(kinds: int) -> None:
     looked_at = [one for one in imports() if (one.source, one.where) != LAZY]
     assert house.circles([one for one in looked_at if one.where in WHERE[:kinds]]) == []
+
+
+def test_what_is_public_of_a_class_is_documented_there_or_where_it_is_first() -> None:
+    undocumented = []
+    for file in FILES:
+        dotted = ".".join(file.relative_to(house.ROOT).with_suffix("").parts)
+        if "adapters" in dotted or dotted.endswith("__main__") or "verifier" in dotted:
+            continue  # they need what a test run may not have
+        module = importlib.import_module(dotted.removesuffix(".__init__"))
+        for kind in vars(module).values():
+            if isinstance(kind, type) and (kind.__module__, kind.__name__[0] == "_") == (
+                dotted,
+                False,
+            ):
+                made = (FunctionType, property, cached_property, classmethod, staticmethod)
+                public = [one for one, has in vars(kind).items() if isinstance(has, made)]
+                undocumented += [
+                    f"{module.__name__}.{kind.__name__}.{one}"
+                    for one in public
+                    if one[0] != "_"
+                    and not any(
+                        getattr(vars(base).get(one), "__doc__", "") for base in kind.__mro__
+                    )
+                ]
+    assert undocumented == []
 
 
 def test_no_module_looks_at_who_calls_it_or_at_bytecode() -> None:

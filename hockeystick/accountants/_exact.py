@@ -26,11 +26,9 @@ class Exact(DirectedAccountant):
     summary: ClassVar[str] = "contour or lattice"
 
     def epsilon_of(self, terms: Terms, delta: float) -> Interval:
-        """Return epsilon of one direction."""
         return self._read(lambda one: one.epsilon_of(terms, delta))
 
     def delta_of(self, terms: Terms, epsilon: float) -> Interval:
-        """Return delta of one direction."""
         return self._read(lambda one: one.delta_of(terms, epsilon))
 
     def _read(self, read: Callable[[DirectedAccountant], Interval]) -> Interval:

@@ -78,30 +78,24 @@ class InfinityProfile(Profile):
 
     @property
     def smooth(self) -> bool:
-        """Whether the rest is."""
         return self._rest.smooth
 
     @property
     def breakpoints(self) -> Array:
-        """Those of the rest."""
         return self._rest.breakpoints
 
     @property
     def supremum(self) -> float:
-        """Infinite."""
         return math.inf
 
     @property
     def infinity_mass_lower(self) -> float:
-        """The infinity mass, the rest's included."""
         return self.precisely(_FAR_EPSILON)[0]
 
     def precisely(self, epsilon: float) -> tuple[float, float, float]:
-        """Return delta at one epsilon."""
         return self._mass.delta(epsilon, lambda at: Interval(*self._rest.precisely(at)))
 
     def at(self, epsilon: Array) -> ProfileValues:
-        """Return delta at epsilons."""
         rest, mass = self._rest.at(epsilon), self._mass
         if mass.low == -math.inf:
             one = np.ones_like(epsilon)
@@ -136,30 +130,24 @@ class WideProfile(Profile):
 
     @property
     def smooth(self) -> bool:
-        """It has corners, where orders or knots change."""
         return False
 
     @property
     def breakpoints(self) -> Array:
-        """Those of the table."""
         return self._table.epsilons
 
     @cached_property
     def supremum(self) -> float:
-        """The largest loss."""
         return largest_loss(self._terms)
 
     @cached_property
     def infinity_mass_lower(self) -> float:
-        """The probability of an infinite loss, a lower end."""
         return self._by_theorem(_FAR_EPSILON).lower if self.supremum == math.inf else 0.0
 
     def precisely(self, epsilon: float) -> tuple[float, float, float]:
-        """Return delta at one epsilon by the accountant."""
         return self._accountant.delta(self._composition, epsilon)
 
     def at(self, epsilon: Array) -> ProfileValues:
-        """Return the ends at epsilons."""
         found = self._table.at(epsilon)
         far = (epsilon > self.breakpoints[-1]) & (epsilon <= self.supremum)
         if self._is_closed or not far.any():

@@ -51,7 +51,6 @@ class Auto(Choice):
     has_digits: ClassVar[bool] = True
 
     def within(self, tolerance: float) -> Auto:
-        """Return the same with another tolerance."""
         return Auto(tolerance)
 
     def many(self, composition: Composition, quantity: Quantity, values: Sequence[float]) -> Many:

@@ -89,11 +89,9 @@ class DirectedAccountant(Accountant):
         """Return delta of one direction."""
 
     def epsilon(self, composition: Composition, delta: float) -> Interval:
-        """Return the larger of the two directions."""
         return worse([self._epsilon(terms, delta) for terms in composition.directions])
 
     def delta(self, composition: Composition, epsilon: float) -> Interval:
-        """Return the larger of the two directions."""
         return worse([self._delta(terms, epsilon) for terms in composition.directions])
 
     def _epsilon(self, terms: Terms, delta: float) -> Interval:

@@ -31,15 +31,12 @@ class Choice(Accountant):
     has_digits: ClassVar[bool] = True
 
     def within(self, tolerance: float) -> Choice:
-        """Return the same with another tolerance."""
         return replace(self, tolerance=tolerance)
 
     def epsilon(self, composition: Composition, delta: float) -> Interval:
-        """Return epsilon by the accountant that is chosen."""
         return self.choose(lambda accountant: accountant.epsilon(composition, delta))[1]
 
     def delta(self, composition: Composition, epsilon: float) -> Interval:
-        """Return delta by the accountant that is chosen."""
         return self.choose(lambda accountant: accountant.delta(composition, epsilon))[1]
 
     def choose(

@@ -155,7 +155,6 @@ class Comparison(Rows[Row]):
         return str(self)
 
     def _repr_html_(self) -> str:
-        """Return the rows for a notebook."""
         return as_html(self._cells)
 
     @property

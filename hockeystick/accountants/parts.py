@@ -37,7 +37,6 @@ class Parts(DirectedAccountant):
     summary: ClassVar[str] = "contour or lattice for what is known exactly, bounds for the rest"
 
     def epsilon_of(self, terms: Terms, delta: float) -> Interval:
-        """Return epsilon of one direction."""
         if not terms:
             return Interval.point(0.0)
         known, rest = self._split(terms)
@@ -47,7 +46,6 @@ class Parts(DirectedAccountant):
         return Interval(lower, upper, max(upper, lower))
 
     def delta_of(self, terms: Terms, epsilon: float) -> Interval:
-        """Return delta of one direction."""
         if not terms:
             return Interval.point(0.0)
         known, rest = self._split(terms)

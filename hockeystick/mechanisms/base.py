@@ -141,7 +141,6 @@ class Plan(Mechanism):
 
     @property
     def expanded(self) -> Mechanism:
-        """The mechanism that the plan comes down to."""
         return self.mechanism
 
     def for_group(self, size: int) -> Mechanism:
@@ -203,12 +202,10 @@ class Composed(Mechanism):
 
     @property
     def scope(self) -> tuple[Fact, ...]:
-        """What the parts state together."""
         return common_facts(self.parts)
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What must hold for each of the parts."""
         return tuple(text for part in self.parts for text in part.assumptions)
 
     def for_group(self, size: int) -> Composed:
@@ -226,7 +223,6 @@ class Composed(Mechanism):
         return Composed(grown)
 
     def _words(self) -> tuple[str, tuple[str, ...]]:
-        """Return the parts, the first few where there are many."""
         shown = self.parts if len(self.parts) <= _PARTS_SHOWN else self.parts[: _PARTS_SHOWN - 1]
         words = [str(part) for part in shown]
         if len(shown) < len(self.parts):
@@ -277,7 +273,6 @@ class Repeated(Mechanism):
 
     @property
     def adjacency(self) -> Adjacency | None:
-        """The adjacency of the mechanism that is repeated."""
         return self.inner.adjacency
 
     @property
@@ -287,11 +282,9 @@ class Repeated(Mechanism):
         return (*self.inner.assumptions, runs)
 
     def for_group(self, size: int) -> Repeated:
-        """Return as many runs of what one run is for a group."""
         return self.inner.for_group(size) ** self.count
 
     def _words(self) -> tuple[str, tuple[str, ...]]:
-        """Return the inner mechanism and the count."""
         inner = f"[{self.inner}]" if isinstance(self.inner, Composed) else str(self.inner)
         return f"{inner} x {self.count}", ()
 

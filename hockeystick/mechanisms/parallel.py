@@ -85,7 +85,6 @@ class Parallel(Mechanism):
 
     @property
     def scope(self) -> tuple[Fact, ...]:
-        """What the parts state together."""
         return common_facts(self.parts)
 
     @property

@@ -65,7 +65,6 @@ class ApproxDP(Notion):
 
     @property
     def _guarantee(self) -> str:
-        """The guarantee as people write it."""
         return f"({plain(self.epsilon)}, {plain(self.delta)})-DP"
 
     def group(self, size: int) -> ApproxDP:

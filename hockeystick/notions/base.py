@@ -77,7 +77,6 @@ class Notion(Mechanism):
         return replace(self, origin=origin)
 
     def _words(self) -> tuple[str, tuple[str, ...]]:
-        """Return the guarantee."""
         return f"{self._guarantee} release", ()
 
 

@@ -59,11 +59,9 @@ class FDP(Notion):
 
     @property
     def _guarantee(self) -> str:
-        """The guarantee as people write it."""
         return f"f-DP with f a {type(self.tradeoff).__name__}"
 
     def _words(self) -> tuple[str, tuple[str, ...]]:
-        """Return the guarantee and the kind of trade-off function."""
         return "f-DP release", (type(self.tradeoff).__name__,)
 
     def group(self, size: int) -> FDP:

@@ -51,7 +51,6 @@ class GDP(Notion):
 
     @property
     def _guarantee(self) -> str:
-        """The guarantee as people write it."""
         return f"{plain(self.mu)}-GDP"
 
     def group(self, size: int) -> GDP:

@@ -69,7 +69,6 @@ class MetricDP(Notion):
 
     @property
     def _guarantee(self) -> str:
-        """The guarantee as people write it."""
         return f"{plain(self.epsilon)} d-private ({self.metric} distance)"
 
     def within(self, radius: float) -> PureDP:

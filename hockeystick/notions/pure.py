@@ -57,7 +57,6 @@ class PureDP(Notion):
 
     @property
     def _guarantee(self) -> str:
-        """The guarantee as people write it."""
         return f"{plain(self.epsilon)}-DP"
 
     def group(self, size: int) -> PureDP:

@@ -71,7 +71,6 @@ class RenyiDP(Notion):
 
     @property
     def _guarantee(self) -> str:
-        """The guarantee as people write it."""
         if len(self.divergences) == 1:
             ((order, divergence),) = self.divergences
             return f"({plain(order)}, {plain(divergence)})-RDP"

@@ -57,7 +57,6 @@ class TCDP(Notion):
 
     @property
     def _guarantee(self) -> str:
-        """The guarantee as people write it."""
         return f"({plain(self.rho)}, {plain(self.omega)})-tCDP"
 
     def group(self, size: int) -> TCDP:

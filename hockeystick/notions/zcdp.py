@@ -50,7 +50,6 @@ class ZCDP(Notion):
 
     @property
     def _guarantee(self) -> str:
-        """The guarantee as people write it."""
         return f"{plain(self.rho)}-zCDP"
 
     def group(self, size: int) -> ZCDP:

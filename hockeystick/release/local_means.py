@@ -191,7 +191,6 @@ class LaplaceMean(LocalMean):
 
     @property
     def mechanism(self) -> Laplace:
-        """Laplace noise in units of the width of the interval."""
         return Laplace(0.0 if self.epsilon == math.inf else 1.0 / self.epsilon)
 
     def reports(self, values: Any, rng: np.random.Generator) -> NDArray[np.float64]:

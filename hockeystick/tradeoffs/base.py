@@ -378,16 +378,13 @@ class SymmetricTradeOff(TradeOff):
 
     @property
     def backward(self) -> Profile:
-        """The same as forward."""
         return self.forward
 
     @property
     def is_symmetric(self) -> bool:
-        """True."""
         return True
 
     def inverse(self) -> Self:
-        """Return the function itself."""
         return self
 
 

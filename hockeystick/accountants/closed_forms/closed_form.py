@@ -71,7 +71,6 @@ class ClosedForm(DirectedAccountant):
     has_digits: ClassVar[bool] = True
 
     def epsilon_of(self, terms: Terms, delta: float) -> Interval:
-        """Return epsilon of one direction."""
         if not terms:
             return Interval.point(0.0)
         profile = self._profile(terms)
@@ -91,7 +90,6 @@ class ClosedForm(DirectedAccountant):
         return Interval(min(lower, sys.float_info.max), estimate, upper).ordered()
 
     def delta_of(self, terms: Terms, epsilon: float) -> Interval:
-        """Return delta of one direction."""
         if epsilon >= largest_loss(terms):
             return Interval.point(0.0)
         profile = self._profile(terms)
@@ -106,7 +104,6 @@ class ClosedForm(DirectedAccountant):
     def digits(
         self, composition: Composition, quantity: Quantity, value: float, digits: int
     ) -> Interval:
-        """Return epsilon or delta to a number of digits."""
         if can_be_infinite(composition):
             reason = "there is no arbitrary-precision form"
             raise self.refuse("a release that may show everything", reason)

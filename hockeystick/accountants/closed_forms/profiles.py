@@ -53,11 +53,9 @@ class SmoothProfile(ExactProfile):
     function: Function
 
     def delta(self, epsilon: mpf, perturbation: int) -> mpf:
-        """Return the function's value."""
         return self.function(epsilon, perturbation)
 
     def epsilon(self, delta: mpf, perturbation: int) -> mpf:
-        """Return the root of ``ln delta(epsilon) = ln delta``."""
         return falling_root(lambda epsilon: self.function(epsilon, perturbation), delta)
 
 
@@ -69,7 +67,6 @@ class BracketedProfile(ExactProfile):
     loss: ProfileLoss
 
     def delta(self, epsilon: mpf, perturbation: int) -> mpf:
-        """Return the end, or the estimate."""
         return self.loss.delta(epsilon, perturbation)
 
     def epsilon(self, delta: mpf, perturbation: int) -> mpf:
@@ -121,7 +118,6 @@ class AtomicProfile(ExactProfile):
         return sum(sizes, Fraction(0))
 
     def delta(self, epsilon: mpf, perturbation: int) -> mpf:
-        """Return ``own - e^eps other`` of the atoms above epsilon."""
         atoms = self._atoms(perturbation)
         with working_digits(atoms.digits):
             above = bisect_left(atoms.losses, -epsilon, key=lambda loss: -loss)

@@ -71,7 +71,6 @@ class Contour(DirectedAccountant):
     has_digits: ClassVar[bool] = True
 
     def within(self, tolerance: float) -> Contour:
-        """Return the same with another tolerance."""
         return Contour(tolerance, self.smooths, self.guess)
 
     def epsilon(self, composition: Composition, delta: float) -> Interval:
@@ -138,7 +137,6 @@ class Contour(DirectedAccountant):
         return epsilon > 0.0 and upper_log_delta(lines, epsilon, log_delta) < log_delta
 
     def epsilon_of(self, terms: Terms, delta: float) -> Interval:
-        """Return epsilon of one direction."""
         if not terms:
             return Interval.point(0.0)
         pairs = AnalyticPairs.of(terms)
@@ -162,7 +160,6 @@ class Contour(DirectedAccountant):
         return smoothed.within(bound) if smoothed else bound
 
     def delta_of(self, terms: Terms, epsilon: float) -> Interval:
-        """Return delta of one direction."""
         pairs = AnalyticPairs.of(terms)
         if pairs and closed_delta_upper(terms, epsilon) == math.inf:
             order = optimal_order_at(pairs.dominating, epsilon)
@@ -213,7 +210,6 @@ class Contour(DirectedAccountant):
     def digits(
         self, composition: Composition, quantity: Quantity, value: float, digits: int
     ) -> Interval:
-        """Return epsilon or delta to a number of digits."""
         from hockeystick.accountants.contour._digits import digits_of
 
         found = []

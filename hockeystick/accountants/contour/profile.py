@@ -56,7 +56,6 @@ class ContourProfile(Profile):
 
     @property
     def supremum(self) -> float:
-        """The largest loss."""
         return self._wide.supremum
 
     def at(self, epsilon: Array) -> ProfileValues:
@@ -73,7 +72,6 @@ class ContourProfile(Profile):
         return ProfileValues(*found)
 
     def precisely(self, epsilon: float) -> tuple[float, float, float]:
-        """Return delta at one epsilon by a thorough search."""
         return self._wide.precisely(epsilon)
 
     def above(self, epsilon: Array, threshold: Array) -> ProfileValues:

@@ -89,7 +89,6 @@ class BerryEsseen(DirectedAccountant):
         return Interval(lower, _crossing(pair.under_p.profile, delta, farthest), upper).ordered()
 
     def delta_of(self, terms: Terms, epsilon: float) -> Interval:
-        """Return delta of one direction."""
         if epsilon >= largest_loss(terms):
             return Interval.point(0.0)
         terms = expanded(terms)

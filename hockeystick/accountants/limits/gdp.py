@@ -43,14 +43,12 @@ class GaussianLimit(Accountant):
     summary: ClassVar[str] = "central limit theorem; no guarantee, on either side of the truth"
 
     def epsilon(self, composition: Composition, delta: float) -> Interval:
-        """Return the epsilon of the limiting Gaussian."""
         limit = _limit(composition.removing)
         if limit is None:
             return Interval.point(math.inf)
         return ClosedForm().epsilon_of(limit, delta)
 
     def delta(self, composition: Composition, epsilon: float) -> Interval:
-        """Return the delta of the limiting Gaussian."""
         limit = _limit(composition.removing)
         if limit is None:
             return Interval.point(1.0)

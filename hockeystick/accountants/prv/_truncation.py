@@ -73,16 +73,13 @@ class _TruncatedLoss(PrivacyLoss):
     truncation: Truncation
 
     def cgf_estimate(self, c: float) -> CGFEstimate:
-        """Return that of the truncated loss."""
         return self.truncation.cgf_estimate(self.loss, c)
 
     @property
     def supremum(self) -> float:
-        """The loss's own."""
         return self.loss.supremum
 
     def cgf_bounds(self, c: float) -> Ball:
-        """Return the loss's own."""
         return self.loss.cgf_bounds(c)
 
 

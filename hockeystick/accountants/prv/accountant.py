@@ -71,7 +71,6 @@ class PRV(DirectedAccountant):
     summary: ClassVar[str] = "privacy-loss distributions on a lattice, by Fourier transforms"
 
     def within(self, tolerance: float) -> PRV:
-        """Return the same with another tolerance."""
         return PRV(tolerance, self.step)
 
     def epsilon(self, composition: Composition, delta: float) -> Interval:
@@ -114,7 +113,6 @@ class PRV(DirectedAccountant):
         return worse(found)
 
     def epsilon_of(self, terms: Terms, delta: float) -> Interval:
-        """Return epsilon of one direction."""
         if not terms:
             return Interval.point(0.0)
         closed = closed_epsilon_upper(terms, delta)
@@ -144,7 +142,6 @@ class PRV(DirectedAccountant):
         return _within_renyi_bound(found, lambda: RDP().epsilon_of(terms, delta))
 
     def delta_of(self, terms: Terms, epsilon: float) -> Interval:
-        """Return delta of one direction."""
         if epsilon >= largest_loss(terms):
             return Interval.point(0.0)
         closed = closed_delta_upper(terms, epsilon)

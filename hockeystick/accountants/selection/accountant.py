@@ -51,7 +51,6 @@ class Selection(DirectedAccountant):
     summary: ClassVar[str] = "tuning by the privacy profile of one run, in the worst order"
 
     def epsilon_of(self, terms: Terms, delta: float) -> Interval:
-        """Return epsilon of one direction."""
         if not terms:
             return Interval.point(0.0)
         loss = self._tuned(terms)
@@ -61,7 +60,6 @@ class Selection(DirectedAccountant):
         return self._with_bounds(found, lambda: RDP().epsilon_of(terms, delta))
 
     def delta_of(self, terms: Terms, epsilon: float) -> Interval:
-        """Return delta of one direction."""
         if not terms:
             return Interval.point(0.0)
         loss = self._tuned(terms)

@@ -94,13 +94,11 @@ class _NegativeBinomial(Generating):
 
     @property
     def mean(self) -> float:
-        """The mean, rounded up."""
         known = TruncatedNegativeBinomial(self.eta, self.gamma).expected
         return known * (1.0 + self.slack)
 
     @property
     def steepness(self) -> float:
-        """``(1 + eta) (1 - gamma) / gamma``."""
         return (1.0 + self.eta) * (1.0 - self.gamma) / self.gamma
 
     @property
@@ -120,7 +118,6 @@ class _NegativeBinomial(Generating):
         return np.asarray(np.exp(-power) * rise)
 
     def log_slope(self, above: Array) -> Array:
-        """Return ``-(1+eta) ln(z / gamma)``."""
         share = (1.0 - self.gamma) / self.gamma * above
         return np.asarray(-(1.0 + self.eta) * np.log1p(share))
 
@@ -148,33 +145,26 @@ class _Poisson(Generating):
 
     @property
     def mean(self) -> float:
-        """The mean."""
         return self.rate * (1.0 + 4.0 * ULP)
 
     @property
     def steepness(self) -> float:
-        """The mean."""
         return self.rate
 
     @property
     def condition(self) -> float:
-        """An exponent of at most m."""
         return 4.0 + 2.0 * self.rate
 
     def gain(self, above: Array, share: Array) -> Array:
-        """Return ``e^(-m w_0) (1 - e^(-m d))``."""
         return np.asarray(np.exp(-self.rate * above) * -np.expm1(-self.rate * share))
 
     def log_slope(self, above: Array) -> Array:
-        """Return ``-m w``."""
         return -self.rate * above
 
     def third(self, above: Array) -> Array:
-        """Return ``m^3 e^(-m w)``."""
         return np.asarray(self.rate**2 * self.mean * np.exp(-self.rate * above))
 
     def curvature(self, above: Array) -> Array:
-        """Return ``m^2 e^(-m w)``."""
         return np.asarray(self.rate * self.mean * np.exp(-self.rate * above))
 
 
@@ -188,7 +178,6 @@ class _Binomial(Generating):
 
     @property
     def mean(self) -> float:
-        """The mean, rounded up."""
         return self.trials * self.probability * (1.0 + 8.0 * ULP)
 
     @property
@@ -213,16 +202,13 @@ class _Binomial(Generating):
         return np.asarray(np.exp(self.trials * log_least) * fall)
 
     def log_slope(self, above: Array) -> Array:
-        """Return ``(n-1) ln(1 - p w)``."""
         return np.asarray((self.trials - 1.0) * np.log1p(-self.probability * above))
 
     def third(self, above: Array) -> Array:
-        """Return ``n (n-1) (n-2) p^3 (1 - p w)^(n-3)``."""
         n, p = self.trials, self.probability
         return np.asarray(n * (n - 1.0) * (n - 2.0) * p**3 * self._power(above, n - 3.0))
 
     def curvature(self, above: Array) -> Array:
-        """Return ``n (n-1) p^2 (1 - p w)^(n-2)``."""
         n, p = self.trials, self.probability
         return np.asarray(n * (n - 1.0) * p**2 * self._power(above, n - 2.0))
 

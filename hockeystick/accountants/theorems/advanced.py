@@ -43,17 +43,14 @@ class Advanced(DirectedAccountant):
     summary: ClassVar[str] = "Kairouz-Oh-Viswanath closed form, for guarantees alone"
 
     def epsilon(self, composition: Composition, delta: float) -> Interval:
-        """Return epsilon, if there is nothing but guarantees."""
         guarantees(self, composition)
         return super().epsilon(composition, delta)
 
     def delta(self, composition: Composition, epsilon: float) -> Interval:
-        """Return delta, if there is nothing but guarantees."""
         guarantees(self, composition)
         return super().delta(composition, epsilon)
 
     def epsilon_of(self, terms: Terms, delta: float) -> Interval:
-        """Return epsilon of guarantees without failures."""
         if not terms:
             return Interval.point(0.0)
         lower = least_epsilon(terms, delta)

@@ -33,7 +33,6 @@ class _Watched(DirectedAccountant):
         return RDP().epsilon_of(terms, delta)
 
     def delta_of(self, terms: Terms, epsilon: float) -> Interval:
-        """Return delta of one direction."""
         return RDP().delta_of(terms, epsilon)
 
 

@@ -52,7 +52,6 @@ class Moments(DirectedAccountant):
     summary: ClassVar[str] = "upper bound by 32 integer moments, as published by Abadi et al. 2016"
 
     def epsilon_of(self, terms: Terms, delta: float) -> Interval:
-        """Return epsilon of one direction by the best moment."""
         if not terms:
             return Interval.point(0.0)
         lower = least_epsilon(terms, delta)
@@ -63,7 +62,6 @@ class Moments(DirectedAccountant):
         return Interval(lower, upper, upper)
 
     def delta_of(self, terms: Terms, epsilon: float) -> Interval:
-        """Return delta of one direction by the best moment."""
         if epsilon >= largest_loss(terms):
             return Interval.point(0.0)
         lower = least_delta(terms, epsilon)

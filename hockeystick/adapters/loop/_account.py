@@ -82,7 +82,6 @@ class Account(Counter[hs.DPSGD]):
         self._go_on(self.counted)
 
     def _refusal(self) -> BudgetExhausted:
-        """Return the error that says what a step more would come to."""
         return refusal(self.plan, self.counted, self.limit, self.budget, "steps")
 
     def state(self) -> dict[str, Any]:

@@ -79,5 +79,4 @@ class Run(Counter[hs.Mechanism]):
         self.over = True
 
     def _refusal(self) -> BudgetExhausted:
-        """Return the error that says what a step more would come to."""
         return refusal(self.plan, self.counted, self.limit, None, "steps")

@@ -61,7 +61,6 @@ class Real(Arithmetic):
     name = "real"
 
     def units(self, norm: float) -> float:
-        """Return the norm."""
         return norm
 
     def sums(
@@ -82,6 +81,5 @@ class Real(Arithmetic):
         return [(weights * scales).to(part.dtype) @ part for part in parts]
 
     def noise(self, seed: int | None, step: int, device: Any) -> Noise:
-        """Return what adds normal numbers in double precision."""
         drawn = normals(seed, step, device)
         return lambda total, deviation: drawn(total.shape).mul_(deviation).add_(total)

@@ -127,7 +127,6 @@ class Constant(Clip):
         """Go with any plan."""
 
     def learned(self, norm: float, memory: Tensors, gradients: Tensors, answers: Tensors) -> float:
-        """Return the same norm."""
         return norm
 
 
@@ -190,19 +189,15 @@ class Quantile(Clip):
             hs.calibration.clipping_noise(noise_multiplier, self.bit_noise)
 
     def multiplier(self, noise_multiplier: float) -> float:
-        """Return what is left beside the bits."""
         return hs.calibration.clipping_noise(noise_multiplier, self.bit_noise)
 
     def noise(self, noise_multiplier: float) -> float:
-        """Return that on the sum of bits."""
         return self.bit_noise
 
     def units(self, whole: float) -> float:
-        """Return that bits are counted in halves."""
         return 2.0
 
     def blank(self, gradients: Tensors) -> Tensors:
-        """Return no bits."""
         first = next(iter(gradients.values()))
         return {"bits": torch.zeros((), dtype=torch.float64, device=first.device)}
 
@@ -211,7 +206,6 @@ class Quantile(Clip):
         return {"bits": (lengths <= norm).double().mul(2).sub(1).sum()}
 
     def learned(self, norm: float, memory: Tensors, gradients: Tensors, answers: Tensors) -> float:
-        """Return a larger norm where too few stay unclipped."""
         share = float(answers["bits"]) + 0.5
         return _within(self.norm, norm, -self.rate * (share - self.quantile))
 
@@ -266,11 +260,9 @@ class Online(Clip):
             hs.calibration.joint_noise(noise_multiplier, inflation=self.inflation)
 
     def multiplier(self, noise_multiplier: float) -> float:
-        """Return the inflated one."""
         return hs.calibration.joint_noise(noise_multiplier, inflation=self.inflation).gradient
 
     def noise(self, noise_multiplier: float) -> float:
-        """Return that of q, whose sensitivity is 1."""
         return hs.calibration.joint_noise(noise_multiplier, inflation=self.inflation).query
 
     def units(self, whole: float) -> float:
@@ -278,11 +270,9 @@ class Online(Clip):
         return whole
 
     def blank(self, gradients: Tensors) -> Tensors:
-        """Return zeros."""
         return {name: torch.zeros_like(value) for name, value in gradients.items()}
 
     def weights(self, lengths: Any, norm: float) -> Any:
-        """Return ones, and which examples are clipped."""
         return torch.stack([torch.ones_like(lengths), (lengths > norm).to(lengths)])
 
     def learned(self, norm: float, memory: Tensors, gradients: Tensors, answers: Tensors) -> float:
@@ -361,11 +351,9 @@ largest norm of the private batch has epsilon = inf; got False
             )
 
     def accounted(self, plan: hs.DPSGD) -> hs.DPSGD:
-        """Return the plan beside a release that nothing is known of."""
         return not_accounted(plan)
 
     def blank(self, gradients: Tensors) -> Tensors:
-        """Return the length of nothing."""
         first = next(iter(gradients.values()))
         return {"longest": torch.zeros((), dtype=torch.float64, device=first.device)}
 
@@ -379,7 +367,6 @@ largest norm of the private batch has epsilon = inf; got False
         return float(queried["longest"]) / norm
 
     def learned(self, norm: float, memory: Tensors, gradients: Tensors, answers: Tensors) -> float:
-        """Return the same norm."""
         return norm
 
 

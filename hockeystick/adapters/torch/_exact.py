@@ -56,7 +56,6 @@ class Exact(Arithmetic):
     name = "exact"
 
     def units(self, norm: float) -> float:
-        """Return that the grid goes with the norm."""
         return NORM
 
     def sums(
@@ -97,7 +96,6 @@ class Exact(Arithmetic):
         return noisy
 
     def deviation(self, noise_multiplier: float, units: float) -> float:
-        """Return a deviation that integers can have, or raise."""
         found = super().deviation(noise_multiplier, units)
         if found > _MOST_NOISE:
             allowed = "at most 2^22 clipping norms in exact arithmetic; use arithmetic='real'"

@@ -68,7 +68,6 @@ class ApproxDPMeasure(AdditiveMeasure):
     rule: Rule
 
     def cost(self, mechanism: Mechanism) -> Costs:
-        """Return the sums over the parts."""
         sums = [NOTHING] * 4
         for part, count in runs_of(mechanism):
             for k, cost in enumerate(self._of_part(part)):
@@ -97,7 +96,6 @@ class ApproxDPMeasure(AdditiveMeasure):
 
     @property
     def limits(self) -> Costs:
-        """Those of the losses, of rho and of the deltas."""
         return self.epsilon, self.most_rho, self.failures
 
     def lowered(self, limits: Costs) -> Self:

@@ -76,11 +76,9 @@ class RhoLines(Lines):
 
     @property
     def nothing(self) -> Costs:
-        """Four zeros."""
         return (NOTHING,) * 4
 
     def bound(self, spent: Costs, delta: float) -> float:
-        """Return the least line, or the sum of the largest losses."""
         losses, unbounded, rho, _ = spent
         pure = float_above(losses) if unbounded == 0 else math.inf
         places = range(-_LINES_EACH_WAY, _LINES_EACH_WAY + 1)
@@ -128,7 +126,6 @@ class OrderLines(Lines):
 
     @property
     def nothing(self) -> Costs:
-        """A zero for each number."""
         return (NOTHING,) * (2 + 2 * len(_PLACES))
 
     def bound(self, spent: Costs, delta: float) -> float:

@@ -74,28 +74,22 @@ class OneNumber(AdditiveMeasure):
     notion: Callable[[float], Notion]
 
     def cost(self, mechanism: Mechanism) -> Costs:
-        """Return the sum over the parts."""
         return (sum_over_parts(mechanism, self.of_part),)
 
     @property
     def limits(self) -> Costs:
-        """The limit."""
         return (self.limit,)
 
     def lowered(self, limits: Costs) -> Self:
-        """Return the measure with the lower one of both limits."""
         return replace(self, limit=min(self.limit, *limits))
 
     def covers(self, spent: Costs) -> bool:
-        """Return whether the number is within the limit."""
         return spent[0] <= self.limit
 
     def guarantee(self, spent: Costs) -> Notion:
-        """Return the number as a guarantee."""
         return self.notion(float_above(spent[0]))
 
     def remaining(self, spent: Costs) -> Notion:
-        """Return the limit minus the sum."""
         return self.notion(float_below(self.limit - spent[0]))
 
 
@@ -107,31 +101,25 @@ class Squares(AdditiveMeasure):
     limit: Fraction
 
     def cost(self, mechanism: Mechanism) -> Costs:
-        """Return the sum over the parts."""
         return (sum_over_parts(mechanism, mu_square_of),)
 
     @property
     def limits(self) -> Costs:
-        """The square of the budget's mu."""
         return (self.limit,)
 
     def lowered(self, limits: Costs) -> Self:
-        """Return the measure with the lower one of both limits."""
         return replace(self, limit=min(self.limit, *limits))
 
     def covers(self, spent: Costs) -> bool:
-        """Return whether the sum of the squares is within the limit."""
         return spent[0] <= self.limit
 
     def guarantee(self, spent: Costs) -> Notion:
-        """Return the root."""
         mu = root(spent[0])
         while mu < math.inf and decimal(mu) ** 2 < spent[0]:
             mu = math.nextafter(mu, math.inf)
         return GDP(mu)
 
     def remaining(self, spent: Costs) -> Notion:
-        """Return the root of the limit minus the sum."""
         left = max(self.limit - spent[0], Fraction(0))
         mu = root(left)
         while decimal(mu) ** 2 > left:
@@ -147,7 +135,6 @@ class Divergences(AdditiveMeasure):
     by_order: tuple[tuple[float, Fraction], ...]
 
     def cost(self, mechanism: Mechanism) -> Costs:
-        """Return the sum over the parts at each order."""
         return tuple(
             sum_over_parts(mechanism, partial(divergence_of, order=order))
             for order, _ in self.by_order
@@ -155,25 +142,20 @@ class Divergences(AdditiveMeasure):
 
     @property
     def limits(self) -> Costs:
-        """The limit of each order."""
         return tuple(limit for _, limit in self.by_order)
 
     def lowered(self, limits: Costs) -> Self:
-        """Return the measure with the lower limit at each order."""
         pairs = zip(self.by_order, limits, strict=True)
         return replace(self, by_order=tuple((a, min(own, limit)) for (a, own), limit in pairs))
 
     def covers(self, spent: Costs) -> bool:
-        """Return whether every order is within its limit."""
         return all(sum_ <= limit for sum_, limit in zip(spent, self.limits, strict=True))
 
     def guarantee(self, spent: Costs) -> Notion:
-        """Return the divergences as a guarantee."""
         orders = (order for order, _ in self.by_order)
         return RenyiDP(list(zip(orders, map(float_above, spent), strict=True)))
 
     def remaining(self, spent: Costs) -> Notion:
-        """Return the limit minus the sum at each order."""
         pairs = zip(self.by_order, spent, strict=True)
         return RenyiDP([(order, float_below(limit - sum_)) for (order, limit), sum_ in pairs])
 

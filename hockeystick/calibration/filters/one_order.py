@@ -81,13 +81,11 @@ class OneOrderMeasure(AdditiveMeasure):
     failures: Fraction
 
     def cost(self, mechanism: Mechanism) -> Costs:
-        """Return the sums over the parts."""
         divergence = partial(divergence_without_failure, order=self.order)
         return sum_over_parts(mechanism, divergence), sum_over_parts(mechanism, delta_of)
 
     @property
     def limits(self) -> Costs:
-        """Those of the divergence and of the deltas."""
         return self.most, self.failures
 
     def lowered(self, limits: Costs) -> Self:

@@ -123,7 +123,6 @@ class EpsilonConstraint(Constraint):
     quantity: ClassVar[str] = "epsilon"
 
     def evaluate(self, plan: Mechanism) -> Achieved:
-        """Return epsilon at the delta."""
         return _certified(accountants.epsilon(plan, self.delta, accountant=self.accountant))
 
     def misses(self, plan: Mechanism, direction: int = 0, line: LineGuess | None = None) -> bool:
@@ -143,7 +142,6 @@ class EpsilonConstraint(Constraint):
 
     @property
     def sentence(self) -> str:
-        """The target in words."""
         return f"epsilon {self.limit:g} at delta {self.delta:g}"
 
 
@@ -155,7 +153,6 @@ class AdvantageConstraint(Constraint):
     quantity: ClassVar[str] = "advantage"
 
     def evaluate(self, plan: Mechanism) -> Achieved:
-        """Return delta at epsilon 0."""
         found = accountants.delta(plan, 0.0, accountant=self.accountant)
         return Measured(_certified(found).lower, float(_certified(found)), self.quantity)
 
@@ -175,7 +172,6 @@ class PowerConstraint(Constraint):
 
     @property
     def sentence(self) -> str:
-        """The target in words."""
         return f"true positive rate {self.limit:g} at false positive rate {self.fpr:g}"
 
 
@@ -188,7 +184,6 @@ class BayesErrorConstraint(Constraint):
     quantity: ClassVar[str] = "Bayes error"
 
     def evaluate(self, plan: Mechanism) -> Achieved:
-        """Return the least error of guessing."""
         p = min(self.prior, 1.0 - self.prior)
         # 1 - p is off by half an ulp where prior > 1/2, which is far less than this slack.
         epsilon, slack = math.log1p(-p) - math.log(p), 2.0**-46
@@ -200,11 +195,9 @@ class BayesErrorConstraint(Constraint):
         return Measured(min(lower, upper), upper, self.quantity)
 
     def meets(self, found: Achieved) -> bool:
-        """Return whether the error is proven to be as large."""
         return found.lower >= self.limit
 
     def violates(self, found: Achieved) -> bool:
-        """Return whether the error is proven to be smaller."""
         return found.upper < self.limit
 
     def excess(self, found: Achieved) -> float:
@@ -213,12 +206,10 @@ class BayesErrorConstraint(Constraint):
         return _log_ratio(p - found.lower, p - self.limit)
 
     def costs_more(self, one: Achieved, other: Achieved) -> bool:
-        """Return whether one has provably the smaller error."""
         return one.upper < other.lower
 
     @property
     def sentence(self) -> str:
-        """The target in words."""
         return f"Bayes error {self.limit:g} at prior {self.prior:g}"
 
 
@@ -245,7 +236,6 @@ class NotionConstraint(Constraint):
 
     @property
     def sentence(self) -> str:
-        """The target in words."""
         rest = "".join(f", {name}={value:g}" for name, value in self.given)
         return f"{self.notion.__name__}({self._field}={self.limit:g}{rest})"
 
@@ -278,7 +268,6 @@ class RenyiConstraint(Constraint):
 
     @property
     def sentence(self) -> str:
-        """The target in words."""
         first = ", ".join(f"{order:g}: {most:g}" for order, most in self.allowed[:3])
         return f"RenyiDP({{{first}{', ...' if len(self.allowed) > 3 else ''}}})"
 

@@ -35,7 +35,6 @@ class _WithKeys(Once):
     """A command whose help lists what its file has."""
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the keys, then what ends every help."""
         for heading, keys in _KEYS.items():
             with formatter.section(heading):
                 formatter.write_dl(list(keys.items()))

@@ -71,7 +71,6 @@ class OfGroup(Plan):
 
     @property
     def adjacency(self) -> Adjacency | None:
-        """How each record of the group changes."""
         return self.plan.adjacency
 
     @property
@@ -81,12 +80,10 @@ class OfGroup(Plan):
 
     @property
     def scope(self) -> tuple[Fact, ...]:
-        """What the plan is about."""
         return self.plan.scope
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What the plan assumes, and for whom the answer holds."""
         group = (
             f"What is protected is {self.together}: nobody has more than {self.size}.",
             f"What follows describes the plan for a single {self.unit}.",
@@ -105,7 +102,6 @@ class OfGroup(Plan):
         return unit_of(self.plan)
 
     def _words(self) -> tuple[str, tuple[str, ...]]:
-        """Return the plan's words, with the group before them."""
         return f"{self.together}, of {self.plan}", ()
 
 

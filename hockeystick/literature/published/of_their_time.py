@@ -95,7 +95,6 @@ class _TensorFlowPrivacy(DirectedAccountant):
     summary: ClassVar[str] = "upper bound by 72 orders, as published papers report it"
 
     def epsilon_of(self, terms: Terms, delta: float) -> Interval:
-        """Return epsilon of one direction."""
         if not terms:
             return Interval.point(0.0)
         log_inverse, places = -log_readings(delta)[0], _places(terms)
@@ -108,7 +107,6 @@ class _TensorFlowPrivacy(DirectedAccountant):
         return Interval(lower, upper, upper)
 
     def delta_of(self, terms: Terms, epsilon: float) -> Interval:
-        """Return delta of one direction, ``exp(K(c) - c epsilon)``."""
         if not terms or epsilon >= largest_loss(terms):
             return Interval.point(0.0)
         upper, places = 1.0, _places(terms)

@@ -143,7 +143,6 @@ observer 0)
 
     @property
     def scope(self) -> tuple[Fact, ...]:
-        """Whose value is protected, and from whom."""
         return (
             Fact("unit", ONE_CLIENT),
             Fact("party", self.party),
@@ -168,7 +167,6 @@ observer 0)
         )
 
     def _words(self) -> tuple[str, tuple[str, ...]]:
-        """Return the name, the noise, the graph, and who sees whom."""
         watching = sorted(self.observers)
         seen = f"observer {watching[0]}" if len(watching) == 1 else f"{len(watching)} observers"
         weights = () if self.weights == WEIGHTS[0] else (f"{self.weights} weights",)

@@ -211,7 +211,6 @@ class TokenWalk(Mechanism):
         )
 
     def _words(self) -> tuple[str, tuple[str, ...]]:
-        """Return the name, the noise and the network."""
         noise = f"noise multiplier {self.noise_multiplier:g}"
         if self.topology == "ring":
             network = (f"ring of {self.parties} parties", f"distance {self.distance}")

@@ -92,7 +92,6 @@ class LocalSteps(Plan):
 
     @property
     def scope(self) -> tuple[Fact, ...]:
-        """That one record of a client is protected."""
         return (Fact("unit", ONE_RECORD),)
 
     @property

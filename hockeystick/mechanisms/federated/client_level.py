@@ -158,7 +158,6 @@ class FedSDP(Plan):
 
     @property
     def mechanism(self) -> Mechanism:
-        """The rounds as one mechanism."""
         return self._round**self.rounds
 
     @property
@@ -184,7 +183,6 @@ class FedSDP(Plan):
 
     @property
     def scope(self) -> tuple[Fact, ...]:
-        """That a client is protected, with all that it holds."""
         return (Fact("unit", ONE_CLIENT),)
 
     @property
@@ -206,7 +204,6 @@ class FedSDP(Plan):
         )
 
     def _words(self) -> tuple[str, tuple[str, ...]]:
-        """Return the name and what an accountant needs to know."""
         return "Fed-SDP", (
             f"{self.unit} level",
             f"{self.sampling} sampling",

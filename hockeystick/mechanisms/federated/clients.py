@@ -99,13 +99,11 @@ class LocalTraining(Plan):
 
     @property
     def mechanism(self) -> Mechanism:
-        """The steps as one mechanism."""
         noise = Gaussian(self.noise_multiplier / 2.0)
         return FixedSizeSubsampled(noise, self.batch_size, self.examples) ** self.local_steps
 
     @property
     def scope(self) -> tuple[Fact, ...]:
-        """That one record of a client is protected."""
         return (Fact("unit", ONE_RECORD),)
 
     @property
@@ -122,7 +120,6 @@ class LocalTraining(Plan):
         )
 
     def _words(self) -> tuple[str, tuple[str, ...]]:
-        """Return the name and what an accountant needs to know."""
         return "local training", (
             f"{self.batch_size} of {self.examples} examples",
             f"noise multiplier {self.noise_multiplier:g}",

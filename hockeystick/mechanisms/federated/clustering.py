@@ -111,7 +111,6 @@ class FederatedClustering(AnyAdjacency, Plan):
 
     @property
     def mechanism(self) -> Mechanism:
-        """The noise of one round, as often as the client takes part."""
         return self.noise**self.rounds
 
     @property
@@ -121,7 +120,6 @@ class FederatedClustering(AnyAdjacency, Plan):
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What must hold for the plan to be as described."""
         return (
             f"In each of {self.rounds} rounds the client sends {self.dimension} parameters plus "
             "fresh noise with a density proportional to exp(-length/b), where b is "
@@ -133,7 +131,6 @@ class FederatedClustering(AnyAdjacency, Plan):
         )
 
     def _words(self) -> tuple[str, tuple[str, ...]]:
-        """Return the name and the parameters."""
         return "federated clustering", (
             f"noise multiplier {self.noise_multiplier:g}",
             f"dimension {self.dimension}",

@@ -92,7 +92,6 @@ class FedCDP(LocalSteps):
 
     @property
     def mechanism(self) -> Mechanism:
-        """The rounds as one mechanism."""
         return self._composed(None)
 
     @property
@@ -101,7 +100,6 @@ class FedCDP(LocalSteps):
         return self._assumed(plain(self.noise_multiplier))
 
     def _words(self) -> tuple[str, tuple[str, ...]]:
-        """Return the name and what an accountant needs to know."""
         return "Fed-CDP", self._details()
 
 
@@ -218,7 +216,6 @@ class FedAlphaCDP(LocalSteps):
 
     @property
     def mechanism(self) -> Mechanism:
-        """The rounds as one mechanism."""
         return self._composed(self.schedule)
 
     @property
@@ -234,7 +231,6 @@ class FedAlphaCDP(LocalSteps):
         return self._assumed(words)
 
     def _words(self) -> tuple[str, tuple[str, ...]]:
-        """Return the name and what an accountant needs to know."""
         kind = type(self.schedule).__name__.lower()
         decay = () if self.schedule is None else (f"schedule {kind}",)
         return "Fed-alphaCDP", self._details(*decay)

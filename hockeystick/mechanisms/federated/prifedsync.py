@@ -141,7 +141,6 @@ class PriFedSync(Plan):
 
     @property
     def mechanism(self) -> Mechanism:
-        """All rounds as one mechanism."""
         alone = len(self.settings) == 1
         once = self.settings[0] if alone else Parallel(self.settings, split="client")
         return once**self.rounds
@@ -153,7 +152,6 @@ class PriFedSync(Plan):
 
     @property
     def scope(self) -> tuple[Fact, ...]:
-        """That one record of a client is protected."""
         return (Fact("unit", ONE_RECORD),)
 
     @property
@@ -183,7 +181,6 @@ class PriFedSync(Plan):
         )
 
     def _words(self) -> tuple[str, tuple[str, ...]]:
-        """Return the name and what an accountant needs to know."""
         different = tuple(dict.fromkeys(self.settings))
         one = len(different) == 1
         name, settings = different[0]._words()

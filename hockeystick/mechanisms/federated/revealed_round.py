@@ -56,12 +56,10 @@ replace-one) x 100) x 60
     """
 
     def _drawn(self) -> str:
-        """Return how clients are drawn."""
         return (
             f"A client takes part in each round with probability {float(self.rate):g}, "
             "independently of the other rounds and of the data; who takes part may be known."
         )
 
     def _words(self) -> tuple[str, tuple[str, ...]]:
-        """Return the rate and what is run."""
         return "revealed round", (f"rate {float(self.rate):g}", str(self.inner))

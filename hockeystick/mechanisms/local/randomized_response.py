@@ -69,7 +69,6 @@ class RandomizedResponse(AnyAdjacency):
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What must hold for the answer to be as described."""
         truth = 1.0 / (1.0 + (self.categories - 1) * math.exp(-self.epsilon))
         return (
             "Each report is the answer of one person; neighbours are any two answers of theirs.",
@@ -78,7 +77,6 @@ class RandomizedResponse(AnyAdjacency):
         )
 
     def _words(self) -> tuple[str, tuple[str, ...]]:
-        """Return the name, epsilon and the categories."""
         return "randomized response", (
             f"epsilon {self.epsilon:g}",
             f"{self.categories} categories",

@@ -122,7 +122,6 @@ class ShuffledReports(Mechanism):
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What must hold of the users and of the shuffler."""
         return (
             self.adjacency.meaning,
             *self.randomizer.assumptions,
@@ -133,7 +132,6 @@ class ShuffledReports(Mechanism):
         )
 
     def _words(self) -> tuple[str, tuple[str, ...]]:
-        """Return what is shuffled and the number of users."""
         return f"shuffled reports of [{self.randomizer}]", (f"{self.users} users",)
 
 

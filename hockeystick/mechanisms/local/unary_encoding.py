@@ -79,14 +79,12 @@ class UnaryEncoding(AnyAdjacency):
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What must hold for the report to be as described."""
         return (
             f"Every report of a category is drawn afresh, bit by bit, by {self.kind} unary "
             f"encoding with epsilon {plain(self.epsilon)}.",
         )
 
     def _words(self) -> tuple[str, tuple[str, ...]]:
-        """Return the name and epsilon."""
         return f"{self.kind} unary encoding", (f"epsilon {self.epsilon:g}",)
 
 
@@ -141,12 +139,10 @@ class RAPPOR(AnyAdjacency):
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What must hold for the report to be as described."""
         return (
             f"A value sets at most {self.hashes:,} bits, and each bit is replaced by a fair coin "
             f"with probability {plain(self.flip)}; all reports of a value repeat the same noise.",
         )
 
     def _words(self) -> tuple[str, tuple[str, ...]]:
-        """Return the name, the probability and the hashes."""
         return "RAPPOR", (f"flip {self.flip:g}", f"{self.hashes} hashes")

@@ -66,7 +66,6 @@ class DiscreteGaussian(AnyAdjacency):
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What must hold for the noise to be as described."""
         noise = f"discrete Gaussian (sigma {plain(self.sigma)})"
         return (assumption(noise, self.sensitivity),)
 
@@ -75,5 +74,4 @@ class DiscreteGaussian(AnyAdjacency):
         return DiscreteGaussian(self.sigma, grown(self.sensitivity, size))
 
     def _words(self) -> tuple[str, tuple[str, ...]]:
-        """Return the name, sigma and the sensitivity."""
         return "discrete Gaussian", details(f"sigma {self.sigma:g}", self.sensitivity)

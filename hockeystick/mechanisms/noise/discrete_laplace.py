@@ -61,7 +61,6 @@ class DiscreteLaplace(AnyAdjacency):
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What must hold for the noise to be as described."""
         noise = f"discrete Laplace (scale {plain(self.scale)})"
         return (assumption(noise, self.sensitivity),)
 
@@ -70,5 +69,4 @@ class DiscreteLaplace(AnyAdjacency):
         return DiscreteLaplace(self.scale, grown(self.sensitivity, size))
 
     def _words(self) -> tuple[str, tuple[str, ...]]:
-        """Return the name, the scale and the sensitivity."""
         return "discrete Laplace", details(f"scale {self.scale:g}", self.sensitivity)

@@ -52,7 +52,6 @@ class Gaussian(AnyAdjacency):
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What must hold for the noise to be as described."""
         noise = f"{plain(self.noise_multiplier)} times the query's L2 sensitivity"
         return (f"Fresh Gaussian noise is added; its standard deviation is {noise}.",)
 
@@ -61,5 +60,4 @@ class Gaussian(AnyAdjacency):
         return Gaussian(quotient_down(self.noise_multiplier, size))
 
     def _words(self) -> tuple[str, tuple[str, ...]]:
-        """Return the name and the noise multiplier."""
         return "Gaussian", (f"noise multiplier {self.noise_multiplier:g}",)

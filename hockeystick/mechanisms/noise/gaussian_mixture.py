@@ -96,7 +96,6 @@ class GaussianMixture(Mechanism):
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What must hold for the release to be as described."""
         return (
             self.adjacency.meaning,
             "Fresh Gaussian noise is added; its standard deviation is "

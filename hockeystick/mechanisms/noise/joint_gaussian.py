@@ -62,7 +62,6 @@ class JointGaussian(AnyAdjacency):
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What must hold for the noise to be as described."""
         listed = ", ".join(plain(noise) for noise in self.noise_multipliers)
         return (
             "Fresh Gaussian noise is added to each of the queries, all asked of the same data; "
@@ -72,7 +71,6 @@ class JointGaussian(AnyAdjacency):
         )
 
     def _words(self) -> tuple[str, tuple[str, ...]]:
-        """Return the name and the noise multipliers."""
         *first, last = (f"{noise:g}" for noise in self.noise_multipliers)
         if not first:
             return "joint Gaussian", (f"noise multiplier {last}",)

@@ -54,7 +54,6 @@ class Laplace(AnyAdjacency):
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What must hold for the noise to be as described."""
         noise = f"{plain(self.scale)} times the query's L1 sensitivity"
         return (f"Fresh Laplace noise is added to each coordinate; its scale is {noise}.",)
 
@@ -63,5 +62,4 @@ class Laplace(AnyAdjacency):
         return Laplace(quotient_down(self.scale, size))
 
     def _words(self) -> tuple[str, tuple[str, ...]]:
-        """Return the name and the scale."""
         return "Laplace", (f"scale {self.scale:g}",)

@@ -69,7 +69,6 @@ class MultivariateLaplace(AnyAdjacency):
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What must hold for the noise to be as described."""
         return (
             f"Fresh noise in {self.dimension} coordinates, with a density proportional to "
             f"exp(-length/b), is added; b is {plain(self.scale)} times the query's L2 sensitivity, "
@@ -81,6 +80,5 @@ class MultivariateLaplace(AnyAdjacency):
         return MultivariateLaplace(quotient_down(self.scale, size), self.dimension)
 
     def _words(self) -> tuple[str, tuple[str, ...]]:
-        """Return the name, the scale and the dimension."""
         details = (f"scale {self.scale:g}", f"dimension {self.dimension}")
         return "multivariate Laplace", details

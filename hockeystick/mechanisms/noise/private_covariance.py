@@ -91,7 +91,6 @@ class PrivateCovariance(Mechanism):
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What must hold for the release to be as described."""
         return (
             self.adjacency.meaning,
             "Each row is clipped in L2 to a public radius R. Rows are centred by public numbers, "
@@ -104,6 +103,5 @@ class PrivateCovariance(Mechanism):
         )
 
     def _words(self) -> tuple[str, tuple[str, ...]]:
-        """Return the name, the noise and the size."""
         noise = f"noise multiplier {self.noise_multiplier:g}"
         return "private covariance", (noise, f"{self.columns} columns", self.adjacency)

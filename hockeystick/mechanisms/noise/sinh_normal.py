@@ -75,7 +75,6 @@ class SinhNormal(AnyAdjacency):
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What must hold for the noise to be as described."""
         return (
             f"Fresh sinh-normal noise (rho {plain(self.rho)}, width {plain(self.width)}) is added, "
             "in units of the scalar query's sensitivity.",
@@ -94,5 +93,4 @@ class SinhNormal(AnyAdjacency):
             ) from None
 
     def _words(self) -> tuple[str, tuple[str, ...]]:
-        """Return the name, rho and the width."""
         return "sinh-normal", (f"rho {self.rho:g}", f"width {self.width:g}")

@@ -62,7 +62,6 @@ class Skellam(AnyAdjacency):
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What must hold for the noise to be as described."""
         noise = f"Skellam (variance {plain(self.variance)})"
         return (assumption(noise, self.sensitivity),)
 
@@ -71,5 +70,4 @@ class Skellam(AnyAdjacency):
         return Skellam(self.variance, grown(self.sensitivity, size))
 
     def _words(self) -> tuple[str, tuple[str, ...]]:
-        """Return the name, the variance and the sensitivity."""
         return "Skellam", details(f"variance {self.variance:g}", self.sensitivity)

@@ -69,7 +69,6 @@ class Staircase(Mechanism):
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What must hold for the noise to be as described."""
         steps = "1/(1 + e^(epsilon/2))" if self.gamma is None else plain(self.gamma)
         return (
             f"Fresh staircase noise (epsilon {plain(self.epsilon)}, gamma {steps}) is added, in "
@@ -77,6 +76,5 @@ class Staircase(Mechanism):
         )
 
     def _words(self) -> tuple[str, tuple[str, ...]]:
-        """Return the name, epsilon, and gamma where it is given."""
         shape = () if self.gamma is None else (f"gamma {self.gamma:g}",)
         return "staircase", (f"epsilon {self.epsilon:g}", *shape)

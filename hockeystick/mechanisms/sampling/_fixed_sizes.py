@@ -76,7 +76,6 @@ class OnFixedSizeSample(Mechanism):
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What must hold for the sampling to be as described."""
         return (self.adjacency.meaning, self._sampling(), *self.inner.assumptions, REPLACED)
 
     def _words(self) -> tuple[str, tuple[str, ...]]:

@@ -119,7 +119,6 @@ class FixedSizeSubsampled(OnFixedSizeSample):
         object.__setattr__(self, "clipped", clipped)
 
     def _check(self) -> None:
-        """Raise where a sample has more examples than the data set."""
         if self.batch_size > self.examples:
             allowed = f"at most the number of examples, {self.examples}"
             raise ParameterError("batch_size", self.batch_size, allowed)
@@ -140,7 +139,6 @@ class FixedSizeSubsampled(OnFixedSizeSample):
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What must hold for the sampling to be as described."""
         clipped = (_CLIPPED,) if self.clipped else ()
         inner = self.inner.assumptions
         return (self.adjacency.meaning, self._sampling(), *clipped, *inner, REPLACED)

@@ -95,7 +95,6 @@ class PoissonSubsampled(Mechanism):
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What must hold for the sampling to be as described."""
         sampling = (
             f"Each example is in each sample independently with probability {float(self.rate):g}, "
             "and the sample, one for a whole run of the inner mechanism, is kept secret."
@@ -209,7 +208,6 @@ class PoissonSubsampledGroup(Mechanism):
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What must hold for the sampling to be as described."""
         return (
             group_meaning(self.adjacency, self.size),
             f"Each example is in each sample independently with probability {float(self.rate):g}, "

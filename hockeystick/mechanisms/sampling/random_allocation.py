@@ -96,7 +96,6 @@ class RandomAllocation(Mechanism):
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What must hold for the allocation to be as described."""
         allocation = (
             f"Each example is in exactly {self.participations} of an epoch's {self.steps:,} steps, "
             "all choices being equally likely, independently of the other examples and of other "

@@ -34,12 +34,10 @@ class OnRevealedSample(Mechanism):
 
     @property
     def adjacency(self) -> Adjacency | None:
-        """That of the inner mechanism."""
         return self.inner.adjacency
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What must hold for the sampling to be as described."""
         return (self._drawn(), *self.inner.assumptions)
 
     @abstractmethod
@@ -98,7 +96,6 @@ class RevealedSample(OnRevealedSample):
         OnRevealedSample.__init__(self, inner, rate)
 
     def _drawn(self) -> str:
-        """Return how examples are drawn."""
         return (
             f"Each example is used in each run with probability {float(self.rate):g}, independently"
             " of the other runs; who is used may be known."

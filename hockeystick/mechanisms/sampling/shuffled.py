@@ -194,7 +194,6 @@ class Shuffled(Mechanism):
         return self if size == 1 else replace(self, group=self.group * size)
 
     def _words(self) -> tuple[str, tuple[str, ...]]:
-        """Return the inner mechanism's words with the batches added."""
         name, details = self.inner._words()
         batches = "1 batch" if self.steps == 1 else f"{self.steps} batches"
         whole = ("batch clipping",) if self.clipping is Clipping.BATCH else ()

@@ -102,7 +102,6 @@ class TruncatedPoissonSubsampled(Mechanism):
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What must hold for the sampling to be as described."""
         sampling = (
             f"Each of {self.examples:,} examples is drawn independently with probability "
             f"{float(self.rate):g}; of more than {self.cap:,} a random set of {self.cap:,} is "

@@ -54,7 +54,6 @@ class WithReplacementSubsampled(OnFixedSizeSample):
     _drawn = "with-replacement-subsampled"
 
     def _check(self) -> None:
-        """Raise under another adjacency than replacement."""
         if self.adjacency is not Adjacency.REPLACE_ONE:
             raise IncompatibleError(
                 f"sampling with replacement has no analysis under {self.adjacency}: with one "
@@ -62,7 +61,6 @@ class WithReplacementSubsampled(OnFixedSizeSample):
             )
 
     def _sampling(self) -> str:
-        """Return the description of the sampling."""
         return (
             f"Each of the {self.batch_size:,} places of a sample holds any of the "
             f"{self.examples:,} examples, independently and equally likely; samples are secret."

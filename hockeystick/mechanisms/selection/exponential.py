@@ -84,12 +84,10 @@ class Exponential(AnyAdjacency):
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What must hold for the selection to be as described."""
         rate = f"{plain(self.epsilon)} * score / (2 * sensitivity)"
         return (f"A candidate is selected with probability proportional to exp({rate}).", _SCORES)
 
     def _words(self) -> tuple[str, tuple[str, ...]]:
-        """Return the name and epsilon."""
         return "exponential mechanism", (f"epsilon {self.epsilon:g}",)
 
 
@@ -141,11 +139,9 @@ class ReportNoisyMax(AnyAdjacency):
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What must hold for the selection to be as described."""
         noise = f"{self.noise.value.capitalize()} noise of scale 2 * sensitivity / epsilon"
         fresh = f"{noise}, with epsilon {plain(self.epsilon)}, is added to each score afresh"
         return (f"{fresh}; only the candidate with the largest sum is released.", _SCORES)
 
     def _words(self) -> tuple[str, tuple[str, ...]]:
-        """Return the name, epsilon and the noise."""
         return "report noisy max", (f"epsilon {self.epsilon:g}", f"{self.noise} noise")

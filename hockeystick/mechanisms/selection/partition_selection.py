@@ -107,7 +107,6 @@ multiplier 10))
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What must hold for the selection to be as described."""
         return (
             _MEANINGS[self.adjacency],
             f"Each user is counted once in each of at most {self.partitions:,} partitions, which "

@@ -56,7 +56,6 @@ class PermuteAndFlip(AnyAdjacency):
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What must hold for the selection to be as described."""
         return (
             "Candidates are visited in uniformly random order, each accepted with probability "
             f"exp({plain(self.epsilon)} * (score - best score) / (2 * sensitivity)); the first "
@@ -64,5 +63,4 @@ class PermuteAndFlip(AnyAdjacency):
         )
 
     def _words(self) -> tuple[str, tuple[str, ...]]:
-        """Return the name and epsilon."""
         return "permute-and-flip", (f"epsilon {self.epsilon:g}",)

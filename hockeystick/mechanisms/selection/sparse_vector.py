@@ -122,7 +122,6 @@ class AboveThreshold(AnyAdjacency):
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What must hold for the release to be as described."""
         threshold = f"{self.threshold_noise.value.capitalize()} noise"
         query = f"{self.query_noise.value.capitalize()} noise"
         moves = "Each query's answer moves by at most the sensitivity between neighbours"
@@ -139,7 +138,6 @@ class AboveThreshold(AnyAdjacency):
         )
 
     def _words(self) -> tuple[str, tuple[str, ...]]:
-        """Return the name, the noises and what else counts."""
         details = [
             f"{self.threshold_noise} threshold noise of scale {self.threshold_scale:g}",
             f"{self.query_noise} query noise of scale {self.query_scale:g}",
@@ -237,12 +235,10 @@ class SparseVector(AnyAdjacency, Plan):
 
     @property
     def mechanism(self) -> Mechanism:
-        """The repetition of runs up to one positive."""
         return self.once**self.positives
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What must hold for the release to be as described."""
         stop = f"After {self.positives:,} noisy answers above the threshold no query is asked."
         return (*self.once.assumptions, stop)
 

@@ -150,7 +150,6 @@ class TruncatedNegativeBinomial(RunCount):
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What must hold for the number of runs to be as described."""
         return (
             "The number of runs is drawn in advance from the truncated negative binomial "
             f"distribution with eta = {plain(self.eta)} and gamma = {plain(self.gamma)}, "
@@ -193,12 +192,10 @@ class Poisson(RunCount):
 
     @property
     def expected(self) -> float:
-        """The mean number of runs."""
         return self.mean
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What must hold for the number of runs to be as described."""
         return (
             "The number of runs is drawn in advance from the Poisson distribution with mean "
             f"{plain(self.mean)}, independently of the data, and neither it nor the time that "
@@ -246,12 +243,10 @@ class Binomial(RunCount):
 
     @property
     def expected(self) -> float:
-        """The mean number of runs, rounded to a float."""
         return self.trials * self.probability
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What must hold for the number of runs to be as described."""
         return (
             "The number of runs is drawn in advance from the binomial distribution of "
             f"{self.trials} trials with probability {plain(self.probability)}, independently of "
@@ -340,7 +335,6 @@ class RandomStopping(Mechanism):
 
     @property
     def adjacency(self) -> Adjacency | None:
-        """The adjacency of the mechanism that is tuned."""
         return self.inner.adjacency
 
     @property
@@ -357,5 +351,4 @@ class RandomStopping(Mechanism):
         )
 
     def _words(self) -> tuple[str, tuple[str, ...]]:
-        """Return what is tuned and the number of runs."""
         return f"best of random runs of [{self.inner}]", (str(self.distribution),)

@@ -133,7 +133,6 @@ class BallsInBins(Mechanism):
         )
 
     def _words(self) -> tuple[str, tuple[str, ...]]:
-        """Return the name and what an accountant needs to know."""
         default = self.adjacency is Adjacency.ADD_REMOVE
         return "balls in bins", (
             f"noise multiplier {self.noise_multiplier:g}",

@@ -195,7 +195,6 @@ rate 0.02) x 500
         )
 
     def _words(self) -> tuple[str, tuple[str, ...]]:
-        """Return the name and what an accountant needs to know."""
         default = self.adjacency is Adjacency.ADD_REMOVE
         return "cyclic Poisson samples", (
             f"noise multiplier {self.noise_multiplier:g}",

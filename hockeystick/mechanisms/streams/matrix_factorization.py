@@ -88,6 +88,5 @@ class MatrixFactorization(AnyAdjacency):
         return MatrixFactorization(quotient_down(self.noise_multiplier, size), self.encoder)
 
     def _words(self) -> tuple[str, tuple[str, ...]]:
-        """Return the name, the noise and the encoder."""
         noise = f"noise multiplier {self.noise_multiplier:g}"
         return "matrix factorization", (noise, str(self.encoder))

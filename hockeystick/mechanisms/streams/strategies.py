@@ -103,11 +103,9 @@ class Toeplitz(Strategy):
         object.__setattr__(self, "coefficients", tuple(map(_plain, given)))
 
     def enclosed(self, rounds: int) -> tuple[list[Fraction], Fraction]:
-        """Return the coefficients, exactly."""
         return [Fraction(value) for value in self.coefficients[:rounds]], Fraction(0)
 
     def words(self, rounds: int) -> str:
-        """Return what it is."""
         return "Toeplitz matrix"
 
 
@@ -162,7 +160,6 @@ class SquareRoot(Strategy):
         return [Fraction(value, _UNIT) for value in found]
 
     def words(self, rounds: int) -> str:
-        """Return what it is."""
         whole = self.bands is None or self.bands >= rounds
         return "square root" if whole else f"square root in {self.bands} bands"
 
@@ -227,16 +224,13 @@ class BandedInverse(Strategy):
         return cls(found)
 
     def enclosed(self, rounds: int) -> tuple[list[Fraction], Fraction]:
-        """Return the diagonals of C, rounded up."""
         return _substituted([Fraction(value) for value in self.coefficients], rounds)
 
     def inverse(self, rounds: int) -> list[Fraction]:
-        """Return the coefficients, exactly, and zeros after them."""
         kept = [Fraction(value) for value in self.coefficients[:rounds]]
         return kept + [Fraction(0)] * (rounds - len(kept))
 
     def words(self, rounds: int) -> str:
-        """Return what it is."""
         return f"inverse of {len(self.coefficients)} bands"
 
 
@@ -309,7 +303,6 @@ class BufferedToeplitz(Strategy):
         return [Fraction(value, _UNIT) for value in found]
 
     def words(self, rounds: int) -> str:
-        """Return what it is."""
         return f"buffered Toeplitz matrix with {len(self.scales)} buffers"
 
 

@@ -92,6 +92,5 @@ class TreeAggregation(AnyAdjacency):
         return TreeAggregation(quotient_down(self.noise_multiplier, size), self.leaves)
 
     def _words(self) -> tuple[str, tuple[str, ...]]:
-        """Return the name, the noise and the leaves."""
         noise = f"noise multiplier {self.noise_multiplier:g}"
         return "tree aggregation", (noise, f"{self.leaves} leaves")

@@ -79,7 +79,6 @@ class BatchClipped(Mechanism):
 
     @property
     def adjacency(self) -> Adjacency:
-        """That of the inner mechanism."""
         return self.inner.adjacency
 
     @property

@@ -287,7 +287,6 @@ a partial last step is a whole release
 
     @property
     def mechanism(self) -> Mechanism:
-        """The steps as one mechanism, and what else is released."""
         return self._steps if self.extra is None else Composed((self._steps, self.extra))
 
     def for_group(self, size: int) -> Mechanism:
@@ -345,7 +344,6 @@ a partial last step is a whole release
         )
 
     def _words(self) -> tuple[str, tuple[str, ...]]:
-        """Return the name and what an accountant needs to know."""
         return "DP-SGD", (
             f"{self.sampling} sampling",
             f"noise multiplier {self.noise_multiplier:g}",

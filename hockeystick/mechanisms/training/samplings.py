@@ -107,7 +107,6 @@ class _Poisson(Scheme):
             _needs(batches, "batch_cap", tuple(Adjacency), Clipping.INDIVIDUAL)
 
     def mechanism(self, batches: Batches, noise_multiplier: float) -> Mechanism:
-        """Return one step."""
         if batches.rate == 1 and batches.cut_to is None:
             return _whole(batches, noise_multiplier)
         if batches.cap is not None:
@@ -139,7 +138,6 @@ class _Poisson(Scheme):
         yield GaussianSequence(shrunk * noise_multipliers, batches.rate, batches.adjacency)
 
     def drawn(self, batches: Batches) -> str:
-        """Return the description of the sampling."""
         if batches.rate == 1 and batches.cut_to is None:
             return _EVERY
         cut = "" if batches.cap is None else f"; a random set of {batches.cap:,} is kept of more"
@@ -161,7 +159,6 @@ class _FixedSize(Scheme):
         return True
 
     def check(self, batches: Batches) -> None:
-        """Refuse a rate without sizes."""
         _ = batches.sizes
 
     def mechanism(self, batches: Batches, noise_multiplier: float) -> Mechanism:
@@ -174,7 +171,6 @@ class _FixedSize(Scheme):
         return FixedSizeSubsampled(noise, *batches.sizes, batches.adjacency, clipped)
 
     def drawn(self, batches: Batches) -> str:
-        """Return the description of the sampling."""
         if batches.rate == 1:
             return _EVERY
         size, examples = batches.sizes
@@ -211,7 +207,6 @@ class _WithReplacement(Scheme):
         return WithReplacementSubsampled(Gaussian(noise_multiplier / 2), *batches.sizes)
 
     def drawn(self, batches: Batches) -> str:
-        """Return the description of the sampling."""
         size, examples = batches.sizes
         return (
             f"Each of the {size:,} places of a step's batch holds any of the {examples:,} "
@@ -259,7 +254,6 @@ class _Shuffle(_ByEpoch):
         )
 
     def mechanism(self, batches: Batches, noise_multiplier: float) -> Mechanism:
-        """Return one epoch."""
         # A batch of one example is clipped with it.
         clipping = batches.clipping if batches.sizes[0] > 1 else Clipping.INDIVIDUAL
         return Shuffled(
@@ -271,7 +265,6 @@ class _Shuffle(_ByEpoch):
         )
 
     def drawn(self, batches: Batches) -> str:
-        """Return the description of the sampling."""
         size, examples = batches.sizes
         rest, used = "", "exactly one batch of an epoch"
         if batches.last is LastBatch.SMALLER:
@@ -291,7 +284,6 @@ class _RandomAllocation(_ByEpoch):
     __slots__ = ()
 
     def check(self, batches: Batches) -> None:
-        """Refuse replace-one."""
         self._check_whole(batches)
         _needs(
             batches,
@@ -301,7 +293,6 @@ class _RandomAllocation(_ByEpoch):
         )
 
     def mechanism(self, batches: Batches, noise_multiplier: float) -> Mechanism:
-        """Return one epoch."""
         allocated = RandomAllocation(
             Gaussian(noise_multiplier), int(1 / batches.rate), adjacency=batches.adjacency
         )
@@ -310,7 +301,6 @@ class _RandomAllocation(_ByEpoch):
         return BatchClipped(allocated, batches.sizes[1])
 
     def drawn(self, batches: Batches) -> str:
-        """Return the description of the sampling."""
         return (
             f"In each epoch each example is put into one of {int(1 / batches.rate):,} batches, "
             "equally likely and independently of the other examples, and the batches stay secret."
@@ -324,7 +314,6 @@ class _FullBatch(Scheme):
     __slots__ = ()
 
     def check(self, batches: Batches) -> None:
-        """Refuse batches that are smaller than the data."""
         if batches.rate != 1:
             raise IncompatibleError(
                 "sampling 'full-batch' uses every example in each step; leave out batch_size, or "
@@ -332,11 +321,9 @@ class _FullBatch(Scheme):
             )
 
     def mechanism(self, batches: Batches, noise_multiplier: float) -> Mechanism:
-        """Return one step."""
         return _whole(batches, noise_multiplier)
 
     def drawn(self, batches: Batches) -> str:
-        """Return that nothing is drawn."""
         return _EVERY
 
 

@@ -76,7 +76,6 @@ class Constant(Schedule):
     """
 
     def factors(self, steps: int) -> Array:
-        """Return ones."""
         return np.ones(steps)
 
 
@@ -108,7 +107,6 @@ class Linear(_Ending):
     """
 
     def factors(self, steps: int) -> Array:
-        """Return points of the line."""
         return np.linspace(1.0, self.end, steps)
 
 
@@ -130,7 +128,6 @@ class Exponential(_Ending):
     """
 
     def factors(self, steps: int) -> Array:
-        """Return powers of the last factor."""
         return np.asarray(self.end ** np.linspace(0.0, 1.0, steps))
 
 
@@ -160,7 +157,6 @@ class Staircase(Schedule):
         object.__setattr__(self, "stairs", _validate.count("stairs", stairs, _PARTS))
 
     def factors(self, steps: int) -> Array:
-        """Return the stair of each step."""
         stair = np.arange(steps) * self.stairs // max(steps, 1)
         return np.asarray(1.0 + (self.end - 1.0) * stair / max(self.stairs - 1, 1))
 
@@ -196,7 +192,6 @@ class Cyclic(Schedule):
         object.__setattr__(self, "cycles", _validate.count("cycles", cycles, _PARTS))
 
     def factors(self, steps: int) -> Array:
-        """Return the cosine's value in each step."""
         length = max(-(-steps // self.cycles), 1)
         wave = 0.5 * (1.0 + np.cos(np.pi * (np.arange(steps) % length) / length))
         return np.asarray(self.floor + (1.0 - self.floor) * wave)
@@ -237,7 +232,6 @@ class Piecewise(Schedule):
         object.__setattr__(self, "segments", known)
 
     def factors(self, steps: int) -> Array:
-        """Return each segment's factor as often as it has steps."""
         total = sum(count for count, _ in self.segments)
         if total != steps:
             allowed = f"segments of {steps} steps in all; these have {total}"
@@ -274,7 +268,6 @@ class Values(Schedule):
         object.__setattr__(self, "values", known)
 
     def factors(self, steps: int) -> Array:
-        """Return the values."""
         if len(self.values) != steps:
             allowed = f"a value for each of {steps} steps; these are {len(self.values)}"
             raise ParameterError("schedule", f"{len(self.values)} values", allowed)

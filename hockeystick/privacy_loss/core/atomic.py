@@ -57,12 +57,10 @@ class AtomListLoss(CellLoss):
 
     @property
     def supremum(self) -> float:
-        """The largest atom."""
         return float(self.atoms().loss[-1])
 
     @property
     def infimum(self) -> float:
-        """The least atom."""
         return float(self.atoms().loss[0])
 
     def cells(self, edges: Array) -> Masses:
@@ -71,7 +69,6 @@ class AtomListLoss(CellLoss):
         return Masses(none, none.copy(), np.zeros(none.size))
 
     def cgf_estimate(self, c: float) -> CGFEstimate:
-        """Return K and two derivatives by sums over the atoms."""
         return sums_over(self.atoms(), c)
 
 
@@ -230,17 +227,14 @@ class FewAtoms(AtomicLoss):
         """Return the atoms, ascending, by mpmath to its precision; as in ``delta``."""
 
     def atoms(self) -> Atoms:
-        """Return the atoms, each rounded from more digits."""
         return _rounded(self)
 
     def nodes(self, first: int, count: int) -> tuple[list[mpf], list[mpf]]:
-        """Return some of the atoms by mpmath."""
         part = self.exact_atoms()[first : first + count]
         return [loss for loss, _ in part], [mass for _, mass in part]
 
     @property
     def supremum(self) -> float:
-        """The largest loss, rounded up."""
         return math.nextafter(float(self.atoms().loss[-1]), math.inf)
 
     def zcdp_line(self) -> ZCDPLine | None:

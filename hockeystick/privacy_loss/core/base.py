@@ -262,7 +262,6 @@ class ProfiledLoss(PrivacyLoss):
 
     @property
     def closed_form_profile(self) -> ClosedFormProfile:
-        """``delta``."""
         return self.delta
 
 
@@ -348,7 +347,6 @@ class AnalyticLoss(PrivacyLoss):
 
     @property
     def analytic(self) -> AnalyticLoss | None:
-        """The loss itself; None out of range."""
         return None if self.out_of_range else self
 
     @abstractmethod

@@ -63,11 +63,9 @@ class CellLoss(PrivacyLoss):
         return lowest((by_ends, of_gaussian(self.dominating_mu_squared)))
 
     def cumulants(self) -> Cumulants | None:
-        """Return the cumulants from cells."""
         return interval_moments.cumulants(self)
 
     def moment_bounds(self) -> MomentBounds | None:
-        """Return the enclosures from cells."""
         return interval_moments.moment_bounds(self, self.sixth_moment_upper)
 
     @property
@@ -79,7 +77,6 @@ class CellLoss(PrivacyLoss):
         return sixth_power(max(-self.infimum, self.supremum))
 
     def cgf_estimate(self, c: float) -> CGFEstimate:
-        """Return K and two derivatives, from cells."""
         return interval_masses.cgf_estimate(self, c)
 
     def cgf_bounds(self, c: float) -> Ball:
@@ -94,10 +91,8 @@ class UnboundedLoss(CellLoss):
 
     @property
     def supremum(self) -> float:
-        """Infinite."""
         return math.inf
 
     @property
     def infimum(self) -> float:
-        """Minus infinity."""
         return -math.inf

@@ -148,21 +148,17 @@ class ComposedLoss(PrivacyLoss):
 
     @property
     def expanded(self) -> tuple[tuple[PrivacyLoss, int], ...]:
-        """The parts."""
         return self.parts
 
     @property
     def attained(self) -> None:
-        """Nothing by itself."""
         return
 
     def cgf_estimate(self, c: float) -> CGFEstimate:
-        """Return the sum of those of the parts."""
         found = [(loss.cgf_estimate(c), runs) for loss, runs in self.parts]
         return CGFEstimate(*(sum(runs * one[k] for one, runs in found) for k in range(3)))
 
     def cgf_bounds(self, c: float) -> Ball:
-        """Return the sum of those of the parts."""
         found = [(loss.cgf_bounds(c), runs) for loss, runs in self.parts]
         value = math.fsum(runs * one.midpoint for one, runs in found)
         error = math.fsum(runs * one.radius for one, runs in found)
@@ -170,7 +166,6 @@ class ComposedLoss(PrivacyLoss):
 
     @property
     def supremum(self) -> float:
-        """The sum of those of the parts, rounded up."""
         return largest_loss(self.parts)
 
     @property

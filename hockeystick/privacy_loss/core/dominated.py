@@ -35,17 +35,14 @@ class DominatedLoss(CellLoss):
 
     @property
     def attained(self) -> PrivacyLoss | None:
-        """The loss of some data and queries."""
         return self.attained_case
 
     @property
     def without_attained(self) -> DominatedLoss:
-        """The dominating loss alone."""
         return replace(self, attained_case=None, response=0.0)
 
     @property
     def analytic(self) -> AnalyticLoss | None:
-        """That of the dominating loss."""
         return self.dominating.analytic
 
     @property
@@ -55,52 +52,41 @@ class DominatedLoss(CellLoss):
 
     @property
     def infimum(self) -> float:
-        """That of the dominating loss."""
         return self.dominating.infimum
 
     @property
     def supremum(self) -> float:
-        """That of the dominating loss."""
         return self.dominating.supremum
 
     @property
     def endpoint_tolerance(self) -> float:
-        """That of the dominating loss."""
         return self.dominating.endpoint_tolerance
 
     @property
     def clt_mu_squared(self) -> float:
-        """That of the dominating loss."""
         return self.dominating.clt_mu_squared
 
     @property
     def dominating_mu_squared(self) -> Fraction | None:
-        """That of the dominating loss."""
         return self.dominating.dominating_mu_squared
 
     def atoms(self) -> Atoms:
-        """Return those of the dominating loss."""
         return self.dominating.atoms()
 
     def cells(self, edges: Array) -> Masses:
-        """Return those of the dominating loss."""
         return self.dominating.cells(edges)
 
     def cgf_estimate(self, c: float) -> CGFEstimate:
-        """Return that of the dominating loss."""
         return self.dominating.cgf_estimate(c)
 
     def cgf_bounds(self, c: float) -> Ball:
-        """Return K of the dominating loss."""
         return self.dominating.cgf_bounds(c)
 
     def zcdp_line(self) -> ZCDPLine | None:
-        """Return that of the dominating loss."""
         return self.dominating.zcdp_line()
 
     @property
     def sixth_moment_upper(self) -> float:
-        """That of the dominating loss."""
         return self.dominating.sixth_moment_upper
 
 

@@ -38,30 +38,24 @@ class ConstantLoss(PrivacyLoss):
 
     @property
     def constant(self) -> tuple[float, float]:
-        """The ends."""
         return self.low, self.high
 
     @property
     def without_constant(self) -> None:
-        """Nothing."""
         return
 
     def cgf_estimate(self, c: float) -> CGFEstimate:
-        """Return K, a straight line."""
         return CGFEstimate(c * self.high, self.high, 0.0)
 
     def cgf_bounds(self, c: float) -> Ball:
-        """Return ``c`` times the constant, with its uncertainty."""
         return Ball(c * self.high, c * (self.high - self.low) + 2.0**-50 * abs(c * self.high))
 
     @property
     def supremum(self) -> float:
-        """The upper end."""
         return self.high
 
     @property
     def least_supremum(self) -> float:
-        """The lower end."""
         return self.low
 
 
@@ -86,20 +80,17 @@ class NoiselessLoss(ProfiledLoss):
 
     @property
     def finite(self) -> PrivacyLoss | None:
-        """The constant, None where the record is in every sample."""
         if self.rate == 1:
             return None
         return ConstantLoss(*complement_bounds(self.rate)) if self.removing else self
 
     @property
     def constant(self) -> tuple[float, float]:
-        """Ends of ``-ln(1-p)``."""
         low, high = complement_bounds(self.rate)
         return -high, -low
 
     @property
     def without_constant(self) -> None:
-        """Nothing."""
         return
 
     def cgf_estimate(self, c: float) -> CGFEstimate:
@@ -110,7 +101,6 @@ class NoiselessLoss(ProfiledLoss):
         return CGFEstimate(c * shift, shift, 0.0)
 
     def cgf_bounds(self, c: float) -> Ball:
-        """Return K and its round-off."""
         value = self.cgf_estimate(c).value
         return Ball(value, 2.0**-49 * value if value < math.inf else 0.0)
 

@@ -85,22 +85,18 @@ class ObservedMixtureLoss(DensityLoss):
 
     @property
     def supremum(self) -> float:
-        """The largest of the components' largest losses."""
         return max(loss.supremum if loss else 0.0 for _, loss in self.components)
 
     @property
     def infimum(self) -> float:
-        """The least of the components' least losses."""
         return min(loss.infimum if loss else 0.0 for _, loss in self.components)
 
     @property
     def endpoint_tolerance(self) -> float:
-        """The largest of the components'."""
         return max(loss.endpoint_tolerance if loss else 0.0 for _, loss in self.components)
 
     @property
     def dominating_mu_squared(self) -> Fraction | None:
-        """The largest of the components'."""
         squares = [loss.dominating_mu_squared for _, loss in self.components if loss]
         known = [square for square in squares if square is not None]
         return max(known, default=Fraction(0)) if len(known) == len(squares) else None
@@ -117,7 +113,6 @@ class ObservedMixtureLoss(DensityLoss):
         return merged(Atoms(loss, log_p, error))
 
     def cells(self, edges: Array) -> Masses:
-        """Return the sums of the components' masses."""
         known = [(weight, loss) for weight, loss in self.components if loss]
         block = max(_MOST_NUMBERS // max(len(known), 1), 1)
         starts = range(0, len(edges) - 1, block)

@@ -58,22 +58,18 @@ class OutcomesLoss(FewAtoms):
 
     @property
     def opposite(self) -> OutcomesLoss:
-        """The loss in the other direction."""
         return OutcomesLoss(tuple((q, p) for p, q in reversed(self.masses)), self.relative_error)
 
     @property
     def supremum(self) -> float:
-        """The largest loss, rounded up."""
         return self._extreme(-1, 1.0)
 
     @property
     def least_supremum(self) -> float:
-        """The largest loss, rounded down."""
         return self._extreme(-1, -1.0)
 
     @property
     def infimum(self) -> float:
-        """The least loss, rounded down."""
         return self._extreme(0, -1.0)
 
     def _extreme(self, place: int, side: float) -> float:
@@ -157,28 +153,23 @@ class PartlyInfiniteLoss(PrivacyLoss):
 
     @property
     def infinity_mass(self) -> FloatAndDecimal:
-        """The mass s."""
         return self.infinite
 
     @property
     def finite(self) -> PartlyInfiniteLoss:
-        """The loss given that it is finite."""
         return PartlyInfiniteLoss(self.common, NO_INFINITY_MASS, self.ratio, self.relative_error)
 
     @property
     def without_constant(self) -> OutcomesLoss | None:
-        """The loss without ``ln ratio``."""
         return self.common
 
     @property
     def constant(self) -> tuple[float, float]:
-        """Ends of ``ln ratio``."""
         with working_digits(_DIGITS):
             value = float(_log(self.ratio))
         return _rounded(value, self.relative_error, -1.0), _rounded(value, self.relative_error, 1.0)
 
     def cgf_estimate(self, c: float) -> CGFEstimate:
-        """Return K and two derivatives."""
         if self.infinite != NO_INFINITY_MASS:
             return CGFEstimate(math.inf, math.inf, 0.0)
         inner = self.common.cgf_estimate(c) if self.common else CGFEstimate(0.0, 0.0, 0.0)
@@ -188,7 +179,6 @@ class PartlyInfiniteLoss(PrivacyLoss):
         )
 
     def cgf_bounds(self, c: float) -> Ball:
-        """Return K and its round-off."""
         if self.infinite != NO_INFINITY_MASS:
             return Ball(math.inf, 0.0)
         inner = self.common.cgf_bounds(c) if self.common else Ball(0.0, 0.0)
@@ -198,7 +188,6 @@ class PartlyInfiniteLoss(PrivacyLoss):
 
     @property
     def supremum(self) -> float:
-        """Infinite, or the largest loss, rounded up."""
         if self.infinite != NO_INFINITY_MASS:
             return math.inf
         largest, shift = self.common.supremum if self.common else 0.0, self.constant[1]
@@ -206,7 +195,6 @@ class PartlyInfiniteLoss(PrivacyLoss):
 
     @property
     def least_supremum(self) -> float:
-        """Infinite, or the largest loss, rounded down."""
         if self.infinite != NO_INFINITY_MASS:
             return math.inf
         largest, shift = self.common.least_supremum if self.common else 0.0, self.constant[0]

@@ -59,12 +59,10 @@ class SymmetrizedLoss(CellLoss):
 
     @property
     def without_attained(self) -> SymmetrizedLoss:
-        """The same in both directions."""
         return replace(self, attained_loss=None)
 
     @property
     def analytic(self) -> AnalyticLoss | None:
-        """The quadrature, where there is one."""
         return self.with_quadrature.analytic if self.with_quadrature else None
 
     @property
@@ -81,17 +79,14 @@ class SymmetrizedLoss(CellLoss):
 
     @property
     def supremum(self) -> float:
-        """The largest loss."""
         return max(self.one_sided.supremum, 0.0)
 
     @property
     def infimum(self) -> float:
-        """Minus the largest loss."""
         return -self.supremum
 
     @property
     def endpoint_tolerance(self) -> float:
-        """That of the one-sided loss."""
         return self.one_sided.endpoint_tolerance
 
     @property
@@ -169,27 +164,22 @@ class JoinedLoss(CellLoss):
 
     @property
     def without_attained(self) -> JoinedLoss:
-        """The same for the dominating loss alone."""
         return replace(self, attained_loss=None)
 
     @property
     def closed_form_profile(self) -> ClosedFormProfile | None:
-        """That of the loss above 0, for epsilon >= 0."""
         return self.above.closed_form_profile
 
     @property
     def supremum(self) -> float:
-        """The largest loss."""
         return max(self.above.supremum, 0.0)
 
     @property
     def infimum(self) -> float:
-        """Minus the largest loss of the other order."""
         return min(-self.reverse.supremum, 0.0)
 
     @property
     def endpoint_tolerance(self) -> float:
-        """The larger one of both."""
         return max(self.above.endpoint_tolerance, self.reverse.endpoint_tolerance)
 
     @property
@@ -199,7 +189,6 @@ class JoinedLoss(CellLoss):
         return None if None in squares else max(square for square in squares if square is not None)
 
     def cgf_bounds(self, c: float) -> Ball:
-        """Return K from cells and ``cgf_upper``."""
         return cgf_bounds(self, c, self.cgf_upper)
 
     def cgf_upper(self, c: float) -> float:

@@ -46,7 +46,6 @@ class RandomizedResponsePairLoss(AtomicLoss):
     failure: float = 0.0
 
     def cgf_estimate(self, c: float) -> CGFEstimate:
-        """Return K and two derivatives."""
         if self.failure > 0.0:
             return CGFEstimate(math.inf, math.inf, 0.0)
         slope = math.tanh((c + 0.5) * self.epsilon)
@@ -71,31 +70,25 @@ class RandomizedResponsePairLoss(AtomicLoss):
 
     @property
     def infinity_mass(self) -> FloatAndDecimal:
-        """The probability of a failure."""
         return FloatAndDecimal.of(self.failure)
 
     @property
     def finite(self) -> RandomizedResponsePairLoss | None:
-        """The loss without failures."""
         return RandomizedResponsePairLoss(self.epsilon) if self.epsilon else None
 
     @property
     def opposite(self) -> RandomizedResponsePairLoss:
-        """The same."""
         return self
 
     @property
     def supremum(self) -> float:
-        """``eps``, or infinite."""
         return math.inf if self.failure > 0.0 else self.epsilon
 
     @property
     def exact_supremum(self) -> FloatAndDecimal | None:
-        """``eps`` without failures."""
         return FloatAndDecimal.of(self.epsilon) if self.failure == 0.0 else None
 
     def zcdp_line(self) -> ZCDPLine | None:
-        """Return the line by the ends; the least there is."""
         return of_ends(-self.epsilon, self.epsilon) if self.failure == 0.0 else None
 
     def cumulants(self) -> Cumulants | None:
@@ -132,14 +125,12 @@ class RandomizedResponsePairLoss(AtomicLoss):
         return self.failure > 0.0 or not _SMALLEST <= self.epsilon <= _LARGEST
 
     def atoms(self) -> Atoms:
-        """Return the two losses."""
         losses = (-self.epsilon, self.epsilon)
         log_p = -math.log1p(math.exp(-self.epsilon))
         error = 8.0 * ULP * (1.0 + self.epsilon)
         return read_only_atoms(losses, (log_p - self.epsilon, log_p), (error, error))
 
     def nodes(self, first: int, count: int) -> tuple[list[mpf], list[mpf]]:
-        """Return the losses and their probabilities by mpmath."""
         from hockeystick.numerics.multiprecision import mp
         from hockeystick.precision.atoms import three_points
         from hockeystick.precision.profiles import exact

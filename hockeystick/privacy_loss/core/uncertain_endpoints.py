@@ -43,7 +43,6 @@ class DensityLoss(CellLoss):
     __slots__ = ()
 
     def atoms(self) -> Atoms:
-        """Return none, unless the loss has some besides its density."""
         return no_atoms()
 
     @abstractmethod

@@ -59,18 +59,15 @@ class RevealedRoundLoss(RunsBoundLoss):
 
     @property
     def supremum(self) -> float:
-        """The largest loss of all the runs together."""
         return largest_loss(self.terms)
 
     @property
     def dominating_mu_squared(self) -> Fraction | None:
-        """The sum of the runs'."""
         squares = [(loss.dominating_mu_squared, count) for loss, count in self.terms]
         known = [square * count for square, count in squares if square is not None]
         return sum(known, Fraction(0)) if len(known) == len(squares) else None
 
     def bound(self, c: float) -> float:
-        """Return the bound, rounded up; it rises with p and with K."""
         if c == 0.0:
             return 0.0
         k = cgf_upper(self.terms, c)

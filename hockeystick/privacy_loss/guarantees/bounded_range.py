@@ -66,12 +66,10 @@ class BoundedRangeLoss(CellLoss, ProfiledLoss):
 
     @property
     def exact_supremum(self) -> FloatAndDecimal:
-        """The range e."""
         return FloatAndDecimal.of(self.epsilon)
 
     @property
     def infimum(self) -> float:
-        """Minus the range."""
         return -self.supremum
 
     @property
@@ -121,7 +119,6 @@ class BoundedRangeLoss(CellLoss, ProfiledLoss):
         return Ball(value, 8.0 * ULP * value + _TINY)
 
     def zcdp_line(self) -> ZCDPLine:
-        """Return the line by the range."""
         return of_range(self.supremum)
 
 

@@ -42,7 +42,6 @@ class RenyiBoundLoss(PrivacyLoss):
 
     @property
     def attained(self) -> PrivacyLoss | None:
-        """A loss that satisfies the bound; None where none is known."""
         return None
 
     @abstractmethod
@@ -60,7 +59,6 @@ class RenyiBoundLoss(PrivacyLoss):
         return math.inf
 
     def cgf_bounds(self, c: float) -> Ball:
-        """Return the ball from 0 to the bound."""
         if c > self.largest_order:
             return Ball(math.inf, 0.0)
         half = 0.5 * self.bound(c) * (1.0 + 4.0 * ULP)
@@ -76,12 +74,10 @@ class RunsBoundLoss(RenyiBoundLoss):
 
     @property
     def largest_order(self) -> float:
-        """That of the runs."""
         return largest_order(self.terms)
 
     @property
     def breakpoints(self) -> tuple[float, ...]:
-        """Those of the runs."""
         return breakpoints(self.terms)
 
 
@@ -98,7 +94,6 @@ class ConcentratedLoss(RenyiBoundLoss):
 
     @property
     def largest_order(self) -> float:
-        """``omega - 1``, rounded down."""
         return (self.omega - 1.0) * (1.0 - 4.0 * ULP)
 
     @property
@@ -107,15 +102,12 @@ class ConcentratedLoss(RenyiBoundLoss):
         return gaussian_within(self.rho)
 
     def bound(self, c: float) -> float:
-        """Return ``rho c (c + 1)``, rounded up."""
         return self.rho * c * (c + 1.0) * (1.0 + 8.0 * ULP)
 
     def zcdp_line(self) -> ZCDPLine:
-        """Return the guarantee itself."""
         return ZCDPLine(self.rho, self.omega)
 
     def cgf_estimate(self, c: float) -> CGFEstimate:
-        """Return the bound and two derivatives."""
         if c > self.largest_order:
             return CGFEstimate(math.inf, math.inf, 0.0)
         return CGFEstimate(self.bound(c), self.rho * (2.0 * c + 1.0), 2.0 * self.rho)
@@ -151,32 +143,26 @@ class RenyiCurveLoss(RenyiBoundLoss):
 
     @property
     def largest_order(self) -> float:
-        """The largest order with a finite divergence, minus 1."""
         return self.points[-1][0]
 
     @property
     def breakpoints(self) -> tuple[float, ...]:
-        """The points' orders."""
         return tuple(c for c, _ in self.points)
 
     @property
     def attained(self) -> GaussianLoss | None:
-        """The Gaussian with ``rho = min tau / alpha``."""
         return gaussian_within(self.slope) if self.slope > 0.0 else None
 
     def bound(self, c: float) -> float:
-        """Return the chord's value, rounded up."""
         value, slope = self._chord(c)
         return value * (1.0 + 16.0 * ULP) if slope < math.inf else math.inf
 
     def zcdp_line(self) -> ZCDPLine:
-        """Return the line above all chords."""
         vertices = ((0.0, 0.0), *self.points)
         steepest = max(steepest_slope(left, right) for left, right in pairwise(vertices))
         return ZCDPLine(outward(steepest), 1.0 + self.largest_order)
 
     def cgf_estimate(self, c: float) -> CGFEstimate:
-        """Return the bound and its slope; it has no curvature."""
         if c > self.largest_order:
             return CGFEstimate(math.inf, math.inf, 0.0)
         value, slope = self._chord(c)

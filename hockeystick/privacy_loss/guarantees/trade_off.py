@@ -77,7 +77,6 @@ class ProfileLoss(RenyiBoundLoss, ProfiledLoss):
 
     @property
     def attained(self) -> ProfileLoss:
-        """The loss itself."""
         return self
 
     @cached_property
@@ -109,7 +108,6 @@ class ProfileLoss(RenyiBoundLoss, ProfiledLoss):
         return mp.mpf(float((values.estimate, values.upper, values.lower)[perturbation][0]))
 
     def proven_profile(self) -> Profile:
-        """Return the profile itself."""
         return self.profile
 
     def bound(self, c: float) -> float:
@@ -131,11 +129,9 @@ class ProfileLoss(RenyiBoundLoss, ProfiledLoss):
         return math.log1p(math.exp(log_moment)) * (1.0 + 8.0 * ULP)
 
     def zcdp_line(self) -> ZCDPLine | None:
-        """Return the line by the ends of both directions."""
         return of_ends(-ProfileLoss(self.other, self.profile).supremum, self.supremum)
 
     def cgf_estimate(self, c: float) -> CGFEstimate:
-        """Return the bound and two numerical derivatives."""
         if c > self.largest_order:
             return CGFEstimate(math.inf, math.inf, 0.0)
         step = _STEP * c

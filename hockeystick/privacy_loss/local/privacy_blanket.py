@@ -142,7 +142,6 @@ class BlanketLoss(ReportsLoss):
         return self.randomizer.epsilon
 
     def atoms(self) -> Atoms:
-        """Return the atoms."""
         return _blanket_atoms(self)
 
 

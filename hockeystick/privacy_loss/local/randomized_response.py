@@ -36,21 +36,17 @@ class RandomizedResponseLoss(FewAtoms):
 
     @property
     def opposite(self) -> RandomizedResponseLoss:
-        """The same."""
         return self
 
     @property
     def supremum(self) -> float:
-        """``eps``."""
         return self.epsilon
 
     @property
     def exact_supremum(self) -> FloatAndDecimal:
-        """``eps``."""
         return FloatAndDecimal.of(self.epsilon)
 
     def exact_atoms(self, perturbation: int = 0) -> AtomList:
-        """Return the atoms by mpmath."""
         from hockeystick.precision.atoms import randomized_response
         from hockeystick.precision.profiles import exact
 

@@ -88,7 +88,6 @@ class StrongerClonesLoss(ReportsLoss):
     above: bool
 
     def atoms(self) -> Atoms:
-        """Return the atoms."""
         return _clone_atoms(self)
 
 

@@ -37,16 +37,13 @@ class UnaryEncodingLoss(FewAtoms):
 
     @property
     def supremum(self) -> float:
-        """``eps``."""
         return self.epsilon
 
     @property
     def exact_supremum(self) -> FloatAndDecimal:
-        """``eps``."""
         return FloatAndDecimal.of(self.epsilon)
 
     def exact_atoms(self, perturbation: int = 0) -> AtomList:
-        """Return the atoms by mpmath."""
         from hockeystick.precision.atoms import binary_runs, optimized_unary
         from hockeystick.precision.profiles import exact
 
@@ -69,7 +66,6 @@ class RAPPORLoss(FewAtoms):
     bits: int
 
     def exact_atoms(self, perturbation: int = 0) -> AtomList:
-        """Return the atoms by mpmath."""
         from hockeystick.numerics.multiprecision import mp
         from hockeystick.precision.atoms import binary_runs
         from hockeystick.precision.profiles import exact

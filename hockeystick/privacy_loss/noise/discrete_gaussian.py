@@ -83,20 +83,16 @@ class _ShiftedNoise(ProfiledLoss):
 
     @property
     def opposite(self) -> Self:
-        """The same."""
         return self
 
     def cgf_upper(self, c: float) -> float:
-        """Return ``c (c+1) D^2 / (2 sigma^2)``, rounded up."""
         return c * (c + 1.0) * float(self.sensitivity**2 * self.half) * (1.0 + 16.0 * ULP)
 
     def cgf_bounds(self, c: float) -> Ball:
-        """Return K with its round-off."""
         moment = self._moment(c)
         return Ball(moment.line + moment.rest, moment.error)
 
     def cgf_estimate(self, c: float) -> CGFEstimate:
-        """Return K and two derivatives."""
         moment = self._moment(c)
         return CGFEstimate(moment.line + moment.rest, moment.slope, max(moment.curvature, 0.0))
 
@@ -150,7 +146,6 @@ class DiscreteGaussianLoss(_ShiftedNoise, AtomicLoss):
         return _atoms(self.sigma, self.sensitivity)
 
     def nodes(self, first: int, count: int) -> tuple[list[mpf], list[mpf]]:
-        """Return some of the atoms by mpmath."""
         from hockeystick.precision.integer_noise import discrete_gaussian_nodes
 
         least = -_reach(self.half) - self.sensitivity

@@ -57,37 +57,30 @@ class DiscreteLaplaceLoss(AtomicLoss):
 
     @property
     def supremum(self) -> float:
-        """``D/b``, rounded up."""
         largest = self.sensitivity / decimal(self.scale)
         return math.nextafter(float(largest), math.inf)
 
     @property
     def exact_supremum(self) -> FloatAndDecimal:
-        """``D/b``."""
         return FloatAndDecimal.over(self.sensitivity, self.scale)
 
     @property
     def opposite(self) -> DiscreteLaplaceLoss:
-        """The same."""
         return self
 
     def atoms(self) -> Atoms:
-        """Return the losses with a few roundings each."""
         return _atoms(self.scale, self.sensitivity)
 
     def nodes(self, first: int, count: int) -> tuple[list[mpf], list[mpf]]:
-        """Return some of the atoms by mpmath."""
         from hockeystick.precision.integer_noise import discrete_laplace_nodes
 
         scale = decimal(self.scale)
         return discrete_laplace_nodes(scale, self.sensitivity, first, count)
 
     def zcdp_line(self) -> ZCDPLine:
-        """Return the line of ``D_1``; the least there is."""
         return ZCDPLine(_divergence(self.scale, self.sensitivity))
 
     def delta(self, epsilon: mpf, perturbation: int = 0) -> mpf:
-        """Return the profile, by geometric sums."""
         from hockeystick.precision.integer_noise import discrete_laplace_delta
 
         scale = decimal(self.scale) * (1 - perturbation * Fraction(ULP))

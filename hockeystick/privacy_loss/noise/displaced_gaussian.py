@@ -65,7 +65,6 @@ class DisplacedGaussianLoss(CellLoss, ProfiledLoss):
 
     @property
     def supremum(self) -> float:
-        """Infinite."""
         return math.inf
 
     @property

@@ -55,16 +55,13 @@ class GaussianLoss(UnboundedLoss, DensityLoss, AnalyticLoss, ProfiledLoss):
 
     @property
     def out_of_range(self) -> bool:
-        """Whether ``mu^2`` is out of the range of floats."""
         return not 1e-100 <= self.mu <= 1e100
 
     def cgf_estimate(self, c: float) -> CGFEstimate:
-        """Return K and two derivatives."""
         half = 0.5 * self.mu * self.mu
         return CGFEstimate(half * c * (c + 1.0), half * (2.0 * c + 1.0), 2.0 * half)
 
     def cgf_bounds(self, c: float) -> Ball:
-        """Return K and its round-off."""
         value = self.cgf_estimate(c).value
         return Ball(value, 8.0 * ULP * value)
 
@@ -75,7 +72,6 @@ class GaussianLoss(UnboundedLoss, DensityLoss, AnalyticLoss, ProfiledLoss):
 
     @property
     def dominating_mu_squared(self) -> Fraction:
-        """That of the loss itself."""
         return mu_squared_upper(self.noise_multiplier)
 
     def cumulants(self) -> Cumulants:
@@ -103,12 +99,10 @@ class GaussianLoss(UnboundedLoss, DensityLoss, AnalyticLoss, ProfiledLoss):
 
     @property
     def sixth_moment_upper(self) -> float:
-        """That of the normal."""
         return sixth_moment_of_normal(0.5 * self.mu * self.mu, self.mu)
 
     @property
     def opposite(self) -> GaussianLoss:
-        """The same."""
         return self
 
     def uncertain_cells(self, edges: UncertainEdges) -> Masses:
@@ -118,13 +112,11 @@ class GaussianLoss(UnboundedLoss, DensityLoss, AnalyticLoss, ProfiledLoss):
         return Masses(log_p, log_q, np.maximum(error_p, error_q))
 
     def delta(self, epsilon: mpf, perturbation: int = 0) -> mpf:
-        """Return Phi(mu/2 - eps/mu) - exp(eps) Phi(-mu/2 - eps/mu)."""
         from hockeystick.precision.profiles import gaussian_delta, reciprocal
 
         return gaussian_delta(epsilon, reciprocal(self.noise_multiplier) * (1 + perturbation * ULP))
 
     def quadrature_available(self, c: float) -> bool:
-        """Every c is in reach."""
         return True
 
     def decay(self, c: float) -> GaussianLoss:

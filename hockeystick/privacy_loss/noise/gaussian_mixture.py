@@ -73,7 +73,6 @@ class GaussianMixtureLoss(UnboundedLoss, DensityLoss):
 
     @property
     def dominating_mu_squared(self) -> Fraction:
-        """That of the largest distance."""
         return short_up(max(self.distances) ** 2)
 
     @property

@@ -105,26 +105,21 @@ class LaplaceLoss(DensityLoss, AnalyticLoss, ProfiledLoss):
 
     @property
     def exact_supremum(self) -> FloatAndDecimal:
-        """``1/b``."""
         return FloatAndDecimal.over(1, self.scale)
 
     @property
     def infimum(self) -> float:
-        """Minus the largest loss."""
         return -self.supremum
 
     @property
     def endpoint_tolerance(self) -> float:
-        """What an edge next to an end may be moved by."""
         return ENDPOINT_TOLERANCE * self.reach
 
     @property
     def opposite(self) -> LaplaceLoss:
-        """The same."""
         return self
 
     def atoms(self) -> Atoms:
-        """Return the two ends."""
         ends = np.array([-self.reach, self.reach])
         error = np.array([4.0 * ULP * (self.reach + 1.0), ULP])
         return Atoms(ends, np.array([-self.reach - _LN_2, -_LN_2]), error)
@@ -153,11 +148,9 @@ class LaplaceLoss(DensityLoss, AnalyticLoss, ProfiledLoss):
         return Masses(log_p, log_q, np.where(empty, 0.0, error))
 
     def cgf_estimate(self, c: float) -> CGFEstimate:
-        """Return K and two derivatives in closed form."""
         return _steep(c, self.reach) if c * self.reach > 1.0 else _flat(c, self.reach)
 
     def cgf_bounds(self, c: float) -> Ball:
-        """Return K with the error of its closed form."""
         if self.out_of_range or c * self.reach > 1e15:
             half = 0.5 * c * self.supremum * (1.0 + 4.0 * ULP)
             return Ball(half, half)
@@ -165,7 +158,6 @@ class LaplaceLoss(DensityLoss, AnalyticLoss, ProfiledLoss):
         return Ball(float(real[0]), float(error[0]))
 
     def delta(self, epsilon: mpf, perturbation: int = 0) -> mpf:
-        """Return ``(1 - exp((eps - e)/2))_+``, for epsilon >= 0."""
         from hockeystick.numerics.multiprecision import mp
         from hockeystick.precision.profiles import reciprocal
 
@@ -182,7 +174,6 @@ class LaplaceLoss(DensityLoss, AnalyticLoss, ProfiledLoss):
         return ZCDPLine(outward(_e2(-self.reach)))
 
     def quadrature_available(self, c: float) -> bool:
-        """Every c is in reach."""
         return not self.out_of_range
 
     def decay(self, c: float) -> LaplaceLoss:

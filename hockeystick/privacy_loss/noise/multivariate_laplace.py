@@ -63,17 +63,14 @@ class MultivariateLaplaceLoss(DensityLoss, ProfiledLoss):
 
     @property
     def exact_supremum(self) -> FloatAndDecimal:
-        """``1/b``."""
         return FloatAndDecimal.over(1, self.scale)
 
     @property
     def infimum(self) -> float:
-        """Minus the largest loss."""
         return -self.supremum
 
     @property
     def endpoint_tolerance(self) -> float:
-        """What an edge next to an end may be moved by."""
         return SNAP * self.reach
 
     def uncertain_cells(self, edges: UncertainEdges) -> Masses:

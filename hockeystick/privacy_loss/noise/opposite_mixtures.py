@@ -47,7 +47,6 @@ class OppositeMixturesLoss(UnboundedLoss, DensityLoss):
 
     @property
     def opposite(self) -> OppositeMixturesLoss:
-        """The loss itself."""
         return self
 
     @property
@@ -76,7 +75,6 @@ class OppositeMixturesLoss(UnboundedLoss, DensityLoss):
         return upper
 
     def uncertain_cells(self, edges: UncertainEdges) -> Masses:
-        """Return masses of cells of the output, of both mixtures."""
         with np.errstate(all="ignore"):
             curve = _OddCurve.of(self.distances, self.weights)
             at = curve.outputs(edges)

@@ -81,7 +81,6 @@ class SkellamLoss(AtomicLoss):
         return _atoms(self.variance, self.sensitivity)
 
     def nodes(self, first: int, count: int) -> tuple[list[mpf], list[mpf]]:
-        """Return some of the atoms by mpmath."""
         from hockeystick.precision.skellam import skellam_nodes
 
         least = -_reach(self.variance) - self.sensitivity

@@ -51,17 +51,14 @@ class StaircaseLoss(FewAtoms):
 
     @property
     def opposite(self) -> StaircaseLoss:
-        """The same."""
         return self
 
     @property
     def supremum(self) -> float:
-        """``eps``."""
         return self.epsilon
 
     @property
     def exact_supremum(self) -> FloatAndDecimal:
-        """``eps``."""
         return FloatAndDecimal.of(self.epsilon)
 
     def exact_atoms(self, perturbation: int = 0) -> AtomList:

@@ -85,7 +85,6 @@ class FixedSizeGaussianLoss(AnalyticLoss, ProfiledLoss):
 
     @property
     def out_of_range(self) -> bool:
-        """Whether the parameters are out of reach of the quadrature."""
         return not (1e-3 <= self.mu <= 25.0 and 1e-10 <= float(self.rate) <= 1.0 - 1e-7)
 
     @property
@@ -116,17 +115,14 @@ class FixedSizeGaussianLoss(AnalyticLoss, ProfiledLoss):
 
     @property
     def dominating_mu_squared(self) -> Fraction:
-        """That of the noise without the sample."""
         return mu_squared_upper(self.noise_multiplier)
 
     def cumulants(self) -> Cumulants | None:
-        """Return those by quadrature over the output."""
         if self.out_of_range:
             return None
         return symmetric_cumulants(float(self.rate), self.mu, self.atom)
 
     def moment_bounds(self) -> MomentBounds | None:
-        """Return those from cells of the output."""
         if self.out_of_range:
             return None
         return symmetric_moment_bounds(float(self.rate), self.mu, self.atom)

@@ -84,17 +84,14 @@ class GaussianSequenceLoss(AnalyticLoss):
 
     @property
     def expanded(self) -> tuple[tuple[AnalyticLoss, int], ...]:
-        """The losses of the runs, where they are few."""
         return self.runs if self.levels.runs <= _MOST_EXPANDED else ((self, 1),)
 
     @property
     def attained(self) -> SampledGaussianLoss:
-        """The run with the least noise."""
         return self.run(self.levels.least)
 
     @property
     def out_of_range(self) -> bool:
-        """Whether a level is out of reach of the quadrature."""
         return any(self.run(one).out_of_range for one in (self.levels.most, self.levels.least))
 
     def quadrature_available(self, c: float) -> bool:
@@ -104,7 +101,6 @@ class GaussianSequenceLoss(AnalyticLoss):
         )
 
     def cgf_estimate(self, c: float) -> CGFEstimate:
-        """Return K and two derivatives, by a few nodes."""
         from hockeystick.kernels import noise_levels
 
         noise, weights = self.levels.estimate_nodes
@@ -119,7 +115,6 @@ class GaussianSequenceLoss(AnalyticLoss):
 
     @property
     def clt_mu_squared(self) -> float:
-        """Return the sum of ``p^2 (exp(mu^2) - 1)``."""
         square = self.levels.noise**-2.0
         if square[-1] > _LARGEST_EXPONENT:
             return math.inf
@@ -127,7 +122,6 @@ class GaussianSequenceLoss(AnalyticLoss):
 
     @property
     def dominating_mu_squared(self) -> Fraction:
-        """The sum of those of all noises, without the samples."""
         noises = Counter(self.levels.noise.tolist())
         squares = (mu_squared_upper(noise) * count for noise, count in noises.items())
         return sum(squares, Fraction(0))

@@ -83,7 +83,6 @@ class NearSampledGaussianLoss(NearLoss):
         return 1.0 + c if self.removing else -c
 
     def log_far_power(self, order: float) -> float:
-        """Return an upper bound of ``ln E_Q[W exp(-order L)]``."""
         from hockeystick.kernels import near_outputs
 
         return float(near_outputs.log_far_power(self.p, self.mu, order, self.edge, self.width))
@@ -104,7 +103,6 @@ class NearSampledGaussianLoss(NearLoss):
         return min(0.5, 0.75 / self.mu, _ROUGH_STEP * self.width)
 
     def quadrature_available(self, c: float) -> bool:
-        """Return whether the line through c is within reach."""
         return c <= _FARTHEST
 
     def cgf_estimate(self, c: float) -> CGFEstimate:
@@ -123,7 +121,6 @@ class NearSampledGaussianLoss(NearLoss):
         return CGFEstimate(log_total, slope, max(curvature / total - slope * slope, 0.0))
 
     def cgf_estimates(self, orders: Sequence[float]) -> Sequence[float]:
-        """Return ``ln A`` at several ``c > 0``, fast and unproven."""
         return [self.cgf_estimate(c).value for c in orders]
 
     def cgf_bounds(self, c: float) -> Ball:

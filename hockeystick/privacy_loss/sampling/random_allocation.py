@@ -145,7 +145,6 @@ class AllocationLoss(AtomListLoss):
 
     @property
     def attained_gaussian(self) -> GaussianLoss | None:
-        """The loss of the sum of all outputs."""
         steps, times = self.attains or (self.steps, self.participations)
         if not self.above or times < 2:
             return None
@@ -159,7 +158,6 @@ class AllocationLoss(AtomListLoss):
 
     @property
     def supremum(self) -> float:
-        """Infinity, from below that of the atoms."""
         return math.inf if self.above else float(self.atoms().loss[-1])
 
     @property
@@ -174,7 +172,6 @@ class AllocationLoss(AtomListLoss):
         return short_up(self.participations / decimal(self.noise_multiplier) ** 2)
 
     def atoms(self) -> Atoms:
-        """Return the lattice."""
         return _atoms(self)
 
     def cgf_estimate(self, c: float) -> CGFEstimate:

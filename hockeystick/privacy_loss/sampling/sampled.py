@@ -42,22 +42,18 @@ class SubsampledLoss(CellLoss):
 
     @property
     def attained(self) -> Self | None:
-        """The loss itself where the inner one is attained."""
         return self if self.inner.attained is self.inner else None
 
     @property
     def supremum(self) -> float:
-        """The image of the largest inner loss, rounded up."""
         return self._map.supremum(self.inner.supremum)
 
     @property
     def infimum(self) -> float:
-        """The image of the least inner loss, rounded down."""
         return self._map.infimum(self.inner.infimum)
 
     @property
     def unsampled(self) -> CellLoss:
-        """The inner loss."""
         return self.inner
 
     @property
@@ -67,7 +63,6 @@ class SubsampledLoss(CellLoss):
 
     @property
     def clt_mu_squared(self) -> float:
-        """Return ``p^2 chi^2`` of the inner pair."""
         exponent = self.inner.cgf_estimate(1.0).value
         if exponent > _LARGEST_EXPONENT:
             return math.inf
@@ -75,7 +70,6 @@ class SubsampledLoss(CellLoss):
 
     @property
     def dominating_mu_squared(self) -> Fraction | None:
-        """That of the inner loss."""
         return self.inner.dominating_mu_squared
 
     def cgf_upper(self, c: float) -> float:
@@ -118,15 +112,12 @@ class SampledLoss(SubsampledLoss, DensityLoss):
         return None if inner is None else partial(sampled_delta, inner, self.rate, self.removing)
 
     def cgf_bounds(self, c: float) -> Ball:
-        """Return K from cells, at most its convex bound."""
         return cgf_bounds(self, c, self.cgf_upper)
 
     def atoms(self) -> Atoms:
-        """Return the images of the inner atoms."""
         return self._map.atoms(self.inner.atoms())
 
     def uncertain_cells(self, edges: UncertainEdges) -> Masses:
-        """Return mixtures of the inner masses."""
         return self._map.masses(self.inner, edges)
 
 

@@ -33,11 +33,9 @@ class SampledAtomsLoss(SubsampledLoss, AtomicLoss):
     removing: bool
 
     def atoms(self) -> Atoms:
-        """Return the images of the inner atoms."""
         return _mapped(self)
 
     def nodes(self, first: int, count: int) -> tuple[list[mpf], list[mpf]]:
-        """Return the images of some of the inner atoms by mpmath."""
         from hockeystick.numerics.multiprecision import mp
         from hockeystick.precision.profiles import exact
 
@@ -65,7 +63,6 @@ class SampledAtomsLoss(SubsampledLoss, AtomicLoss):
         ) + math.log(2.0)
 
     def delta(self, epsilon: mpf, perturbation: int = 0) -> mpf:
-        """Return the profile, for epsilon >= 0."""
         return sampled_delta(self.inner.delta, self.rate, self.removing, epsilon, perturbation)
 
 

@@ -105,7 +105,6 @@ class SampledGaussianLoss(DensityLoss, AnalyticLoss, ProfiledLoss):
 
     @property
     def out_of_range(self) -> bool:
-        """Whether the parameters are out of reach of the quadrature."""
         return not (1e-6 <= self.mu <= 25.0 and 1e-10 <= self.p <= 1.0 - 1e-7)
 
     def power(self, c: float) -> float:
@@ -121,7 +120,6 @@ class SampledGaussianLoss(DensityLoss, AnalyticLoss, ProfiledLoss):
         return sampled_gaussian.within_reach(self.p, self.mu, self.removing, c)
 
     def cgf_estimate(self, c: float) -> CGFEstimate:
-        """Return K and two derivatives by a coarse trapezoid rule."""
         if self.out_of_range or c > FARTHEST:
             return convex_bound(self.p, self.mu, c)
         from hockeystick.kernels import sampled_gaussian
@@ -130,7 +128,6 @@ class SampledGaussianLoss(DensityLoss, AnalyticLoss, ProfiledLoss):
         return convex_bound(self.p, self.mu, c) if math.isnan(found[0]) else CGFEstimate(*found)
 
     def cgf_estimates(self, orders: Sequence[float]) -> Sequence[float]:
-        """Return K at several ``c > 0``, fast and unproven."""
         if not self.quadrature_available(max(orders)):
             return [self.cgf_estimate(c).value for c in orders]
         from hockeystick.kernels import sampled_gaussian
@@ -200,30 +197,24 @@ class SampledGaussianLoss(DensityLoss, AnalyticLoss, ProfiledLoss):
 
     @property
     def dominating_mu_squared(self) -> Fraction:
-        """That of the noise without the sample."""
         return mu_squared_upper(self.noise_multiplier)
 
     def cumulants(self) -> Cumulants | None:
-        """Return those by quadrature over the output."""
         return None if self.out_of_range else sampled_cumulants(self.p, self.mu, self.removing)
 
     def moment_bounds(self) -> MomentBounds | None:
-        """Return those from cells of the output."""
         return None if self.out_of_range else sampled_moment_bounds(self.p, self.mu, self.removing)
 
     @property
     def sixth_moment_upper(self) -> float:
-        """That of the noise without the sample."""
         return sixth_moment_of_normal(0.5 * self.mu * self.mu, self.mu)
 
     @property
     def supremum(self) -> float:
-        """Infinite when removing; -ln(1-p) when adding, rounded up."""
         return math.inf if self.removing else largest_when_adding(self.rate)
 
     @property
     def infimum(self) -> float:
-        """ln(1-p) when removing, rounded down; infinite when adding."""
         return -largest_when_adding(self.rate) if self.removing else -math.inf
 
     @property
@@ -239,7 +230,6 @@ class SampledGaussianLoss(DensityLoss, AnalyticLoss, ProfiledLoss):
         return SubsamplingMap(self.rate, self.removing).masses(inner, edges)
 
     def delta(self, epsilon: mpf, perturbation: int = 0) -> mpf:
-        """Return the profile of one run, in closed form."""
         from hockeystick.precision.profiles import exact, reciprocal, sampled_gaussian_delta
 
         worse = 1 + perturbation * ULP
@@ -276,7 +266,6 @@ class SampledGaussianLoss(DensityLoss, AnalyticLoss, ProfiledLoss):
 
     @property
     def opposite(self) -> SampledGaussianLoss:
-        """The loss of the other direction."""
         return replace(self, removing=not self.removing)
 
     def far_mode(self, c: float) -> tuple[float, float]:

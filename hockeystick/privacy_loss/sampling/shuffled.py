@@ -87,7 +87,6 @@ class LargestBatchLoss(AtomListLoss):
     dropped: bool = False
 
     def atoms(self) -> Atoms:
-        """Return one atom for each rounded loss."""
         return _atoms(self)
 
 

@@ -109,7 +109,6 @@ class AboveThresholdGaussianLoss(UnboundedLoss):
         return CGFEstimate(most + math.log(total), mean, spread / total)
 
     def cgf_bounds(self, c: float) -> Ball:
-        """Return K and its rounding."""
         value = float(self._cumulants(c)[0])
         return Ball(value, 4.0 * ULP * value + _TINY)
 
@@ -122,13 +121,11 @@ class AboveThresholdGaussianLoss(UnboundedLoss):
         )
 
     def atoms(self) -> Atoms:
-        """Return the atoms of the middle part."""
         rest = math.log(float(_inner_mass(self)))
         loss, log_p, error = self.middle.atoms()
         return Atoms(loss, log_p + rest, error + ULP * (4.0 * abs(rest) + np.abs(log_p) + 8.0))
 
     def cells(self, edges: Array) -> Masses:
-        """Return the masses above g and below -g."""
         above = self._above(np.maximum(edges, self.inner))
         mirrored = self._above(np.maximum(-edges[::-1], self.inner))
         log_p = np.logaddexp(above.log_p, mirrored.log_q[::-1])

@@ -88,17 +88,14 @@ class UnseenPartitionLoss(PrivacyLoss):
 
     @property
     def attained(self) -> NoiselessLoss | None:
-        """That of the least p; where it is 0, other data are worse."""
         return NoiselessLoss(self.least, True) if self.least else None
 
     @property
     def infinity_mass(self) -> FloatAndDecimal:
-        """The probability that the partition is shown."""
         return FloatAndDecimal.of(self.rate)
 
     @property
     def attained_infinity_mass(self) -> FloatAndDecimal:
-        """The least p."""
         return FloatAndDecimal.of(self.least)
 
     @property
@@ -111,15 +108,12 @@ class UnseenPartitionLoss(PrivacyLoss):
 
     @property
     def supremum(self) -> float:
-        """Infinite."""
         return math.inf
 
     def cgf_estimate(self, c: float) -> CGFEstimate:
-        """Return infinity."""
         return CGFEstimate(math.inf, math.inf, 0.0)
 
     def cgf_bounds(self, c: float) -> Ball:
-        """Return infinity."""
         return Ball(math.inf, 0.0)
 
 

@@ -72,11 +72,9 @@ class UnknownLoss(RenyiBoundLoss):
         return 0.0
 
     def bound(self, c: float) -> float:
-        """Return 0, which K is at 0."""
         return 0.0
 
     def cgf_estimate(self, c: float) -> CGFEstimate:
-        """Return infinity."""
         return CGFEstimate(math.inf, math.inf, 0.0)
 
 
@@ -98,12 +96,10 @@ class AboveThresholdRenyiLoss(RenyiBoundLoss):
 
     @property
     def attained_response(self) -> float:
-        """That of a single query."""
         return self.response
 
     @property
     def attained(self) -> PrivacyLoss | None:
-        """That of some queries."""
         return self.attained_case
 
     @property
@@ -129,17 +125,14 @@ class AboveThresholdRenyiLoss(RenyiBoundLoss):
         return 0.5 * (self.rho_all / self.rho * (2.0 * left + 1.0) - 1.0)
 
     def bound(self, c: float) -> float:
-        """Return the bound, rounded up."""
         return self.cgf_estimate(c).value * (1.0 + 32.0 * ULP)
 
     def zcdp_line(self) -> ZCDPLine:
-        """Return a line above both bounds of K."""
         # The tangent of ``rho c (c+1) + ln N`` through 0 touches at ``c = sqrt(ln N / rho)``.
         chord = self.rho + 2.0 * math.sqrt(self.rho) * math.sqrt(self.log_queries)
         return ZCDPLine(outward(min(self.rho_all, chord)))
 
     def cgf_estimate(self, c: float) -> CGFEstimate:
-        """Return the bound and two derivatives."""
         left, right = self.left_tangent, self.right_tangent
         if c <= left or not left < right:
             return CGFEstimate(

@@ -58,7 +58,6 @@ class BinomialTuningLoss(FactorLoss):
 
     @property
     def count(self) -> RunCount:
-        """A binomial number."""
         return Binomial(self.trials, self.probability)
 
     def largest(self, terms: Terms, reverse: Terms) -> float:
@@ -79,14 +78,12 @@ class BinomialTuningLoss(FactorLoss):
         return min(self.trials * one * (1.0 + 4.0 * ULP), sum_up(one, others))
 
     def log_factor(self, c: float) -> float:
-        """Return an upper bound of ``ln C``."""
         log_trials, log_chance = math.log(self.trials), math.log(self._most)
         growth = (self.trials - 1) * self._log_g(c)
         size = 1.0 + log_trials - log_chance + growth
         return log_trials + log_chance + growth + 8.0 * ULP * size
 
     def seen_bound(self, c: float) -> float:
-        """Return ``n ln(1 + p (e^(K_run(c)) - 1))``, rounded up."""
         one = log_mixed(math.log(self._most) * (1.0 - 4.0 * ULP), cgf_upper(self.terms, c))
         return self.trials * one * (1.0 + 4.0 * ULP)
 

@@ -51,7 +51,6 @@ class FactorLoss(TunedLoss):
 
     @property
     def supremum(self) -> float:
-        """An upper bound of the largest loss."""
         return self.largest(self.terms, self.reverse)
 
     @property
@@ -72,7 +71,6 @@ class FactorLoss(TunedLoss):
         return math.inf
 
     def bound(self, c: float) -> float:
-        """Return the least of the bounds, rounded up."""
         if c == 0.0:
             return 0.0
         least = self.direct_bound(c)
@@ -90,7 +88,6 @@ class FactorLoss(TunedLoss):
         return min(self._theorem_bound(c), self.seen_bound(c), responses)
 
     def cgf_estimate(self, c: float) -> CGFEstimate:
-        """Return the bound and two numerical derivatives."""
         if c > self.largest_order:
             return CGFEstimate(math.inf, math.inf, 0.0)
         c = min(c, (1.0 - 2.0 * _DIFFERENCE) * self.largest_order)

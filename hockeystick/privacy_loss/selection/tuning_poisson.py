@@ -34,7 +34,6 @@ class PoissonTuningLoss(FactorLoss):
 
     @property
     def count(self) -> RunCount:
-        """A Poisson number."""
         return Poisson(self.mean)
 
     def largest(self, terms: Terms, reverse: Terms) -> float:

@@ -72,21 +72,17 @@ class TruncatedTuningLoss(TunedLoss):
 
     @property
     def count(self) -> RunCount:
-        """A truncated negative binomial number."""
         return self.distribution
 
     @property
     def attained(self) -> PrivacyLoss | None:
-        """A part of one run, attained with a random score."""
         return self.attained_loss
 
     @property
     def supremum(self) -> float:
-        """The largest loss of a run plus the shift."""
         return sum_up(largest_loss(self.terms), self.shift)
 
     def bound(self, c: float) -> float:
-        """Return the least of the bounds, rounded up."""
         least = min(
             self._theorem_bound(c),
             randomized_response_bound(self.supremum, self.opposite_supremum, c).value,
@@ -99,7 +95,6 @@ class TruncatedTuningLoss(TunedLoss):
         )
 
     def cgf_estimate(self, c: float) -> CGFEstimate:
-        """Return the least of the bounds and its two derivatives."""
         if c > self.largest_order:
             return CGFEstimate(math.inf, math.inf, 0.0)
         at = max(c, self.tangent_order)

@@ -71,25 +71,20 @@ class ProfileTradeOff(TradeOff):
 
     @property
     def forward(self) -> Profile:
-        """The profile of (Q, P)."""
         return self.profiles[0]
 
     @property
     def backward(self) -> Profile:
-        """The profile of (P, Q)."""
         return self.profiles[1]
 
     def inverse(self) -> ProfileTradeOff:
-        """Return the one with the profiles exchanged."""
         return self if self.is_symmetric else ProfileTradeOff((self.backward, self.forward))
 
     @property
     def without_release(self) -> ProfileTradeOff:
-        """The same function without its release."""
         return ProfileTradeOff(self.profiles)
 
     def _power(self, alpha: Array) -> Ends:
-        """Return 1 - f."""
         steep, flat = self._by_both_branches(alpha)
         type_ii = Ends((1.0 - flat.upper) * (1.0 - ULP), (1.0 - flat.lower) * (1.0 + ULP))
         lower = np.maximum(np.minimum(steep.lower, type_ii.lower), alpha)
@@ -101,7 +96,6 @@ class ProfileTradeOff(TradeOff):
         return Ends(lower, upper)
 
     def _type_ii(self, alpha: Array) -> Ends:
-        """Return f."""
         ends = self._by_best_epsilon(alpha)
         loose = ~(ends.upper - ends.lower <= _LOOSE * ends.upper)
         if loose.any():

@@ -53,11 +53,9 @@ class GaussianTradeOff(SymmetricTradeOff):
 
     @property
     def forward(self) -> Profile:
-        """The Gaussian profile."""
         return GaussianProfile(self.mu) if self.mu > 0.0 else PerfectPrivacy()
 
     def _type_ii(self, alpha: Array) -> Ends:
-        """Return ``Phi(-Phi^-1(alpha) - mu)``."""
         from scipy.special import ndtri
 
         if self.mu == 0.0:
@@ -65,7 +63,6 @@ class GaussianTradeOff(SymmetricTradeOff):
         return self._normal(-np.asarray(ndtri(alpha)) - self.mu)
 
     def _power(self, alpha: Array) -> Ends:
-        """Return ``Phi(Phi^-1(alpha) + mu)``."""
         from scipy.special import ndtri
 
         if self.mu == 0.0:
@@ -82,11 +79,9 @@ class GaussianTradeOff(SymmetricTradeOff):
         return Ends(value * (1.0 - slack) - tiny, value * (1.0 + slack) + tiny)
 
     def _log_type_ii(self, log_alpha: Array) -> Ends:
-        """Return ``ln Phi(-Phi^-1(alpha) - mu)``."""
         return self._log_normal(-_quantile(log_alpha) - self.mu)
 
     def _log_power(self, log_alpha: Array) -> Ends:
-        """Return ``ln Phi(Phi^-1(alpha) + mu)``."""
         return self._log_normal(_quantile(log_alpha) + self.mu)
 
     def _log_normal(self, x: Array) -> Ends:

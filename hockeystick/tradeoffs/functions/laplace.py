@@ -33,11 +33,9 @@ class LaplaceProfile(Profile):
 
     @property
     def supremum(self) -> float:
-        """The distance of the centres over the scale, rounded up."""
         return (1.0 / self.scale) * (1.0 + ULP)
 
     def at(self, epsilon: Array) -> ProfileValues:
-        """Return delta, with the round-off of mu."""
         mu = 1.0 / self.scale
         if math.isinf(mu):
             one = np.ones_like(epsilon)
@@ -89,11 +87,9 @@ class LaplaceTradeOff(SymmetricTradeOff):
 
     @property
     def forward(self) -> Profile:
-        """The profile of the Laplace mechanism."""
         return LaplaceProfile(self.scale)
 
     def _power(self, alpha: Array) -> Ends:
-        """Return 1 - f, each piece without cancellation."""
         mu, small = self._rate
         if mu > _LARGEST:
             type_ii = _large_mu_upper(alpha)
@@ -106,7 +102,6 @@ class LaplaceTradeOff(SymmetricTradeOff):
         return Ends(ends.lower, np.minimum(ends.upper, 1.0))
 
     def _type_ii(self, alpha: Array) -> Ends:
-        """Return f, each piece without cancellation."""
         mu, small = self._rate
         if mu > _LARGEST:
             return Ends(np.zeros_like(alpha), _large_mu_upper(alpha))

@@ -34,11 +34,9 @@ class _Polygon(TradeOff):
     corners: Corners
 
     def _power(self, alpha: Array) -> Ends:
-        """Return 1 - f, the tighter of direct value and complement."""
         return _tighter(self.corners.power(alpha), self._of_alpha(alpha))
 
     def _type_ii(self, alpha: Array) -> Ends:
-        """Return f, the tighter of direct value and complement."""
         return _tighter(self._of_alpha(alpha), self.corners.power(alpha))
 
     def _of_alpha(self, alpha: Array) -> Ends:
@@ -118,16 +116,13 @@ class PiecewiseLinearTradeOff(_Polygon):
 
     @property
     def forward(self) -> Profile:
-        """The largest of power - e^eps alpha over the corners."""
         return self.corners
 
     @property
     def backward(self) -> Profile:
-        """The largest of 1 - alpha - e^eps beta over the corners."""
         return self.corners.inverse()
 
     def inverse(self) -> PiecewiseLinearTradeOff:
-        """Return the one whose corners are mirrored at the diagonal."""
         return polyline_tradeoff(self.corners.inverse(), self.outcomes and self.outcomes.inverse())
 
 
@@ -202,11 +197,9 @@ class IdentityTradeOff(SymmetricTradeOff):
 
     @property
     def forward(self) -> Profile:
-        """That of perfect privacy."""
         return PerfectPrivacy()
 
     def _power(self, alpha: Array) -> Ends:
-        """Return alpha."""
         return Ends(alpha.copy(), alpha.copy())
 
     def _type_ii(self, alpha: Array) -> Ends:

@@ -105,7 +105,6 @@ class Corners(Profile):
 
     @property
     def breakpoints(self) -> Array:
-        """The losses, where there are at most 200."""
         inside = [one for one in self.ratios if 1.0 < one < STEEPEST]
         return np.asarray(np.log(np.array(inside if len(inside) <= _MOST_KNOTS else [])))
 
@@ -116,7 +115,6 @@ class Corners(Profile):
 
     @property
     def supremum(self) -> float:
-        """The logarithm of the steepest side that is not vertical."""
         steepest = max((one for one in self.ratios if one < math.inf), default=0.0)
         if steepest >= STEEPEST / 10.0:
             return math.inf

@@ -69,17 +69,14 @@ class RenyiTradeOff(SymmetricTradeOff):
 
     @property
     def forward(self) -> Profile:
-        """The least delta that the orders imply."""
         return PerfectPrivacy() if self.curve.is_perfect else RenyiProfile(self.curve)
 
     def _type_ii(self, alpha: Array) -> Ends:
-        """Return f."""
         z = self._logits(alpha)
         lower, upper = _sigmoid(-z.upper, -1), _sigmoid(-z.lower, 1)
         return Ends(np.minimum(lower, 1.0 - alpha), np.minimum(upper, 1.0 - alpha))
 
     def _power(self, alpha: Array) -> Ends:
-        """Return 1 - f."""
         z = self._logits(alpha)
         lower, upper = _sigmoid(z.lower, -1), _sigmoid(z.upper, 1)
         return Ends(np.maximum(lower, alpha), np.maximum(upper, alpha))

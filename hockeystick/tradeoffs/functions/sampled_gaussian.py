@@ -92,14 +92,12 @@ class SampledGaussianTradeOff(SymmetricTradeOff):
 
     @property
     def forward(self) -> Profile:
-        """``p delta_G(ln(1 + (e^eps - 1) / p))``."""
         if self.mu == 0.0 or self.rate == 0.0:
             return PerfectPrivacy()
         gaussian = GaussianProfile(self.mu)
         return gaussian if self.rate == 1.0 else SampledProfile(gaussian, self.rate)
 
     def _power(self, alpha: Array) -> Ends:
-        """Return 1 - f, piece by piece."""
         corner = self._corner
         lower, upper = np.empty_like(alpha), np.empty_like(alpha)
         steep, flat = alpha <= corner.first, alpha >= corner.second
@@ -112,7 +110,6 @@ class SampledGaussianTradeOff(SymmetricTradeOff):
         return Ends(np.maximum(lower, alpha), np.minimum(upper, 1.0))
 
     def _type_ii(self, alpha: Array) -> Ends:
-        """Return f, piece by piece."""
         corner = self._corner
         lower, upper = np.empty_like(alpha), np.empty_like(alpha)
         steep, flat = alpha <= corner.first, alpha >= corner.second
@@ -125,7 +122,6 @@ class SampledGaussianTradeOff(SymmetricTradeOff):
         return Ends(np.maximum(lower, 0.0), np.minimum(upper, 1.0))
 
     def _proven_type_ii(self, alpha: Array) -> Array:
-        """Return the lower end of f."""
         corner = self._corner
         lower = np.empty_like(alpha)
         steep, flat = alpha <= corner.first, alpha >= corner.second

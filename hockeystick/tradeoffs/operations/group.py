@@ -70,12 +70,10 @@ class GroupTradeOff(TradeOff):
 
     @property
     def forward(self) -> Profile:
-        """The profile of (Q, P), from the function."""
         return self._profile(self.inner.forward)
 
     @property
     def backward(self) -> Profile:
-        """The profile of (P, Q), from the inverse."""
         return self.inverse()._profile(self.inner.backward)
 
     def _profile(self, one: Profile) -> Profile:
@@ -97,17 +95,14 @@ class GroupTradeOff(TradeOff):
 
     @property
     def is_symmetric(self) -> bool:
-        """Whether the inner function is."""
         return self.inner.is_symmetric
 
     def inverse(self) -> GroupTradeOff:
-        """Return the group of the inverse."""
         if self.is_symmetric:
             return self
         return GroupTradeOff(self.inner.inverse(), self.size)
 
     def _power(self, alpha: Array) -> Ends:
-        """Return 1 - f."""
         if self.inner.release is not None:
             return Ends(self.inner._power(alpha).lower, self._proven_power(alpha))
         low, complemented = self._iterated_power(alpha, up=False)
@@ -115,12 +110,10 @@ class GroupTradeOff(TradeOff):
         return Ends(np.maximum(lower, alpha), self._proven_power(alpha))
 
     def _proven_power(self, alpha: Array) -> Array:
-        """Return the upper end of 1 - f."""
         high, complemented = self._iterated_power(alpha, up=True)
         return np.minimum(np.where(complemented, (1.0 - high) * (1.0 + ULP), high), 1.0)
 
     def _type_ii(self, alpha: Array) -> Ends:
-        """Return f."""
         if self.inner.release is not None:
             return Ends(self._proven_type_ii(alpha), self.inner._type_ii(alpha).upper)
         high, complemented = self._iterated_power(alpha, up=False)
@@ -128,7 +121,6 @@ class GroupTradeOff(TradeOff):
         return Ends(self._proven_type_ii(alpha), np.minimum(upper, 1.0))
 
     def _proven_type_ii(self, alpha: Array) -> Array:
-        """Return the lower end of f."""
         low, complemented = self._iterated_power(alpha, up=True)
         return np.maximum(np.where(complemented, low, (1.0 - low) * (1.0 - ULP)), 0.0)
 

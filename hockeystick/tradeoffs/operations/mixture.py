@@ -31,22 +31,18 @@ class MixtureProfile(Profile):
 
     @property
     def supremum(self) -> float:
-        """The largest of all."""
         return max(profile.supremum for profile in self.profiles)
 
     @property
     def smooth(self) -> bool:
-        """Whether all are."""
         return all(profile.smooth for profile in self.profiles)
 
     @property
     def breakpoints(self) -> Array:
-        """Those of all."""
         return np.unique(np.concatenate([profile.breakpoints for profile in self.profiles]))
 
     @property
     def infinity_mass_lower(self) -> float:
-        """The mean of all."""
         masses = (profile.infinity_mass_lower for profile in self.profiles)
         mean = math.fsum(w * mass for w, mass in zip(self.weights, masses, strict=True))
         return mean * (1.0 - 2.0 * _SUM)

@@ -48,7 +48,6 @@ class FunctionProfile(Profile):
 
     @property
     def supremum(self) -> float:
-        """The largest loss as far as known."""
         return self.largest
 
     def at(self, epsilon: Array) -> ProfileValues:

@@ -45,22 +45,18 @@ class ChainProfile(Profile):
 
     @property
     def supremum(self) -> float:
-        """That of the group."""
         return self.group.supremum
 
     @property
     def smooth(self) -> bool:
-        """Whether the group's profile is."""
         return self.group.smooth
 
     @property
     def breakpoints(self) -> Array:
-        """Those of the group's profile."""
         return self.group.breakpoints
 
     @property
     def infinity_mass_lower(self) -> float:
-        """That of the group."""
         return self.group.infinity_mass_lower
 
     def precisely(self, epsilon: float) -> tuple[float, float, float]:

@@ -108,11 +108,9 @@ class GaussianProfile(Profile):
 
     @property
     def supremum(self) -> float:
-        """Infinite."""
         return math.inf
 
     def at(self, epsilon: Array) -> ProfileValues:
-        """Return delta by scaled complementary error functions."""
         with np.errstate(over="ignore", invalid="ignore"):
             return self._at(
                 np.clip(epsilon / self.mu - 0.5 * self.mu, -_LEAST_DEVIATIONS, _MOST_DEVIATIONS)
@@ -168,11 +166,9 @@ class PerfectPrivacy(Profile):
 
     @property
     def supremum(self) -> float:
-        """No loss exceeds 0."""
         return 0.0
 
     def at(self, epsilon: Array) -> ProfileValues:
-        """Return 0 everywhere."""
         zero = np.zeros_like(epsilon)
         return ProfileValues(zero, zero, zero, zero)
 
@@ -193,7 +189,6 @@ class SampledProfile(Profile):
 
     @property
     def supremum(self) -> float:
-        """``ln(1 + p (e^sup - 1))``."""
         largest = self.inner.supremum
         if largest > _LARGEST_EXPONENT:
             return max(largest + math.log(self.rate), 0.0) * (1.0 + 4.0 * ULP) + _SMALL_EPSILON
@@ -201,12 +196,10 @@ class SampledProfile(Profile):
 
     @property
     def smooth(self) -> bool:
-        """Whether the inner one is."""
         return self.inner.smooth
 
     @property
     def breakpoints(self) -> Array:
-        """``ln(1 + p (e^k - 1))`` of the inner ones."""
         with np.errstate(over="ignore"):
             near = np.log1p(self.rate * np.expm1(self.inner.breakpoints))
         far = np.maximum(self.inner.breakpoints + math.log(self.rate), 0.0)
@@ -214,11 +207,9 @@ class SampledProfile(Profile):
 
     @property
     def infinity_mass_lower(self) -> float:
-        """``p`` times that of the inner one."""
         return self.rate * self.inner.infinity_mass_lower * (1.0 - ULP)
 
     def at(self, epsilon: Array) -> ProfileValues:
-        """Return p times the inner profile at the amplified epsilon."""
         p = self.rate
         inner, off = self._amplified(epsilon)
         lower = self.inner.at(inner + off).lower
@@ -260,26 +251,21 @@ class MaximumProfile(Profile):
 
     @property
     def supremum(self) -> float:
-        """The larger of the two."""
         return max(self.first.supremum, self.second.supremum)
 
     @property
     def smooth(self) -> bool:
-        """Whether both are."""
         return self.first.smooth and self.second.smooth
 
     @property
     def breakpoints(self) -> Array:
-        """Those of both."""
         return np.union1d(self.first.breakpoints, self.second.breakpoints)
 
     @property
     def infinity_mass_lower(self) -> float:
-        """The larger of the two."""
         return max(self.first.infinity_mass_lower, self.second.infinity_mass_lower)
 
     def precisely(self, epsilon: float) -> tuple[float, float, float]:
-        """Return the larger ends at one epsilon."""
         one, two = self.first.precisely(epsilon), self.second.precisely(epsilon)
         return max(one[0], two[0]), max(one[1], two[1]), max(one[2], two[2])
 
@@ -309,12 +295,10 @@ class SwappedSampledProfile(Profile):
 
     @property
     def smooth(self) -> bool:
-        """Whether the inner one is."""
         return self.inner.smooth
 
     @property
     def breakpoints(self) -> Array:
-        """``-ln(1 - p + p e^-k)`` of the inner ones."""
         return -np.log1p(self.rate * np.expm1(-self.inner.breakpoints))
 
     @property
@@ -331,7 +315,6 @@ class SwappedSampledProfile(Profile):
         return -log_rest * (1.0 + 8.0 * ULP)
 
     def at(self, epsilon: Array) -> ProfileValues:
-        """Return w times the inner profile at the amplified epsilon."""
         p = self.rate
         grown = (1.0 - p) * np.expm1(np.minimum(epsilon, 700.0))
         slack = 8.0 * ULP * (p + grown)

@@ -96,22 +96,18 @@ class RenyiPoints(RenyiCurve):
 
     @property
     def gaussian_mu(self) -> float:
-        """The least over the orders."""
         least = min(size / order for order, size in self.divergences)
         return math.sqrt(2.0 * least) / _OUTWARD
 
     @property
     def is_perfect(self) -> bool:
-        """Whether a divergence is 0."""
         return any(size == 0.0 for _, size in self.divergences)
 
     def log_moment(self, c: Array) -> Array:
-        """Return K where it is given, and the chord in between."""
         known = np.array([(order - 1.0, (order - 1.0) * size) for order, size in self.divergences])
         return np.interp(c, np.r_[0.0, known[:, 0]], np.r_[0.0, known[:, 1]]) * _OUTWARD
 
     def moment_at(self, c: Any) -> Any:
-        """Return K where it is given, and the chord in between."""
         orders = self.orders
         right = min(bisect_left(orders, c), len(orders) - 1)
         high = orders[right]
@@ -122,7 +118,6 @@ class RenyiPoints(RenyiCurve):
         return at_low + (c - low) * (at_high - at_low) / (unit * high - low)
 
     def minimising_orders(self, cost: Callable[[Array], Array], size: int) -> Array:
-        """Return the best of the given orders."""
         costs = np.array([cost(np.full(size, c)) for c in self.orders])
         chosen: Array = np.array(self.orders)[np.argmin(costs, axis=0)]
         return chosen
@@ -165,19 +160,15 @@ class RenyiLine(RenyiCurve):
 
     @property
     def is_perfect(self) -> bool:
-        """Whether rho is 0."""
         return self.rho == 0.0
 
     def log_moment(self, c: Array) -> Array:
-        """Return ``rho c (1 + c)``."""
         return self.rho * c * (1.0 + c) * _OUTWARD
 
     def moment_at(self, c: Any) -> Any:
-        """Return ``rho c (1 + c)``."""
         return self.rho * c * (1 + c)
 
     def minimising_orders(self, cost: Callable[[Array], Array], size: int) -> Array:
-        """Return the best order by golden sections of ln c."""
         ends = np.log(np.array([self.orders[0], self.orders[-1]]))
         found = golden(lambda t: cost(np.exp(t)), np.full(size, ends[0]), np.full(size, ends[1]))
         return np.clip(np.exp(found), self.orders[0], self.orders[-1])

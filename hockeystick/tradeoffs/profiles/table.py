@@ -66,21 +66,17 @@ class TableProfile(Profile):
 
     @property
     def breakpoints(self) -> Array:
-        """The epsilons of the table."""
         return self.epsilons
 
     @property
     def supremum(self) -> float:
-        """The largest loss."""
         return self.largest
 
     @property
     def infinity_mass_lower(self) -> float:
-        """A lower bound of the infinity mass."""
         return self.least
 
     def at(self, epsilon: Array) -> ProfileValues:
-        """Return the ends at epsilons, the chord as the estimate."""
         with np.errstate(all="ignore"):
             return self._at(epsilon)
 
@@ -142,30 +138,24 @@ class IntervalProfile(Profile):
 
     @property
     def supremum(self) -> float:
-        """That of the upper one."""
         return self.high.supremum
 
     @property
     def smooth(self) -> bool:
-        """Whether both are."""
         return self.low.smooth and self.high.smooth
 
     @property
     def breakpoints(self) -> Array:
-        """Those of both."""
         return np.union1d(self.low.breakpoints, self.high.breakpoints)
 
     @property
     def infinity_mass_lower(self) -> float:
-        """That of the lower one."""
         return self.low.infinity_mass_lower
 
     def precisely(self, epsilon: float) -> tuple[float, float, float]:
-        """Return the ends at one epsilon, at full precision."""
         return (self.low.precisely(epsilon)[0], *self.high.precisely(epsilon)[1:])
 
     def at(self, epsilon: Array) -> ProfileValues:
-        """Return the lower ends of one, and all else of the other."""
         upper = self.high.at(epsilon)
         return upper._replace(lower=self.low.at(epsilon).lower)
 

@@ -18,12 +18,7 @@ import pytest
 import hockeystick as hs
 from hockeystick.accountants import ACCOUNTANTS
 from hockeystick.mechanisms import MECHANISMS
-from tests.documents import (
-    ROOT,
-    check_page,
-    dead_links_of,
-    needed_by,
-)
+from tests.documents import ROOT, check_page, dead_links_of, needed_by
 
 DOCS = ROOT / "docs"
 PAGES = sorted(

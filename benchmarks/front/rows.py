@@ -243,11 +243,7 @@ ROWS: Final = (
         _tuned,
         "dp_accounting_tuned",
     ),
-    Row(
-        "Tuning",
-        "best of a binomial number, 20 trials of 1/2",
-        _tuned_binomially,
-    ),
+    Row("Tuning", "best of a binomial number, 20 trials of 1/2", _tuned_binomially),
     Row(
         "Random allocation",
         "5 of 1,000 steps, noise .8, delta 1e-3",

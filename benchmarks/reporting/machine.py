@@ -66,10 +66,7 @@ def _commit() -> str:
     try:
         commit, changed = (
             subprocess.run(
-                ["git", "-C", os.fspath(ROOT), *words],
-                check=True,
-                capture_output=True,
-                text=True,
+                ["git", "-C", os.fspath(ROOT), *words], check=True, capture_output=True, text=True
             ).stdout.strip()
             for words in (("rev-parse", "--short", "HEAD"), ("status", "--porcelain"))
         )

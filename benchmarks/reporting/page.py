@@ -327,8 +327,7 @@ def solved(found: dict[str, timing.Solved]) -> str:
         "time",
     )
     return table(
-        head,
-        ((name, *_noise(one), _beside(one.timed, own)) for name, one in found.items()),
+        head, ((name, *_noise(one), _beside(one.timed, own)) for name, one in found.items())
     )
 
 

@@ -171,11 +171,7 @@ CURVES: Final[dict[str, tuple[str, Callable[[Question, int], None]]]] = {
 
 
 def growth(
-    crew: Crew,
-    sizes: dict[str, Sequence[float]],
-    repeats: int,
-    limit: float,
-    track: Progress,
+    crew: Crew, sizes: dict[str, Sequence[float]], repeats: int, limit: float, track: Progress
 ) -> list[Curve]:
     """Return how cost grows along each axis."""
     libraries = {side.library for side in here()}

@@ -81,12 +81,7 @@ def noises() -> list[Planted]:
 
     return [
         Planted("noise 10 % too small", ONE, one_by_one(too_small), hs.Gaussian(0.9)),
-        Planted(
-            "half the noise",
-            hs.Gaussian(4.0),
-            one_by_one(half),
-            hs.Gaussian(2.0),
-        ),
+        Planted("half the noise", hs.Gaussian(4.0), one_by_one(half), hs.Gaussian(2.0)),
         Planted("one seed for two releases", ONE**2, one_by_one(seeded), hs.Gaussian(0.0)),
         Planted("bias without noise", ONE, one_by_one(bias_bare), hs.Gaussian(0.0)),
         Planted("one noise for all entries", ONE, one_by_one(shared), hs.Gaussian(0.0)),

@@ -11,13 +11,7 @@ import hockeystick as hs
 from hockeystick import release
 from hockeystick.adapters.loop import Account, Sampler, noisy_sum
 from hockeystick.audit import attacks
-from hockeystick.mechanisms import (
-    GOPA,
-    GossipAveraging,
-    Graph,
-    NoisyIterations,
-    TokenWalk,
-)
+from hockeystick.mechanisms import GOPA, GossipAveraging, Graph, NoisyIterations, TokenWalk
 from hockeystick.release.federated import ClientRounds, ClientTraining, noisy_update, sanitized
 
 LONG = 9.0

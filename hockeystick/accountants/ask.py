@@ -6,17 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import wraps
-from typing import (
-    Any,
-    Final,
-    Literal,
-    TypeAlias,
-    TypedDict,
-    TypeVar,
-    Unpack,
-    cast,
-    overload,
-)
+from typing import Any, Final, Literal, TypeAlias, TypedDict, TypeVar, Unpack, cast, overload
 from warnings import warn
 
 import numpy as np

@@ -19,14 +19,7 @@ from functools import cache
 from typing import Final, TypeAlias
 
 from hockeystick.accountants.interval import Interval
-from hockeystick.numerics import (
-    FloatAndDecimal,
-    down,
-    largest_reading,
-    least_reading,
-    log_of,
-    up,
-)
+from hockeystick.numerics import FloatAndDecimal, down, largest_reading, least_reading, log_of, up
 from hockeystick.privacy_loss import (
     Composition,
     ProfileLoss,

@@ -19,12 +19,7 @@ from hockeystick.mechanisms.base import checked
 from hockeystick.mechanisms.federated.prifedsync import View
 from hockeystick.notions import FDP
 from hockeystick.numerics import decimal
-from hockeystick.privacy_loss import (
-    Composition,
-    GaussianLoss,
-    PrivacyLoss,
-    Terms,
-)
+from hockeystick.privacy_loss import Composition, GaussianLoss, PrivacyLoss, Terms
 from hockeystick.tradeoffs import (
     GaussianTradeOff,
     MaximumProfile,

@@ -33,11 +33,7 @@ from hockeystick.results import Certified
 from hockeystick.tradeoffs.reading import is_promise, percent_at_most
 
 # The fields of mechanisms that say how many are protected, and what one of these is called.
-_UNITS: Final = {
-    "examples": "examples",
-    "total_clients": "clients",
-    "users": "users",
-}
+_UNITS: Final = {"examples": "examples", "total_clients": "clients", "users": "users"}
 # Ponomareva et al. (2023), section 5.2: a larger epsilon is "weak to no formal" protection.
 _WEAK: Final = 10.0
 # A delta of more than this over the number of records is of its order.
@@ -102,11 +98,7 @@ class Units:
 
 
 def cautions(
-    answer: Answer,
-    plan: Mechanism,
-    *,
-    delta: float | None = None,
-    epsilon: float | None = None,
+    answer: Answer, plan: Mechanism, *, delta: float | None = None, epsilon: float | None = None
 ) -> tuple[Caution, ...]:
     """Return what whoever decides by an answer should know besides.
 

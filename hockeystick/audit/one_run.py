@@ -22,12 +22,7 @@ from hockeystick.audit._one_run_tests import (
     of_lines,
     rejected,
 )
-from hockeystick.audit._scores import (
-    Scores,
-    checked_scores,
-    error_probability,
-    mixed_seed,
-)
+from hockeystick.audit._scores import Scores, checked_scores, error_probability, mixed_seed
 from hockeystick.audit.results import AuditQuantity, Consistent, LowerBound, Refuted
 from hockeystick.errors import ParameterError
 from hockeystick.mechanisms import Mechanism

@@ -6,12 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from hockeystick._validate import real
 from hockeystick.accountants import epsilon as epsilon_of
-from hockeystick.audit._claims import (
-    expected_margins,
-    margins,
-    premises_of,
-    tradeoff_of,
-)
+from hockeystick.audit._claims import expected_margins, margins, premises_of, tradeoff_of
 from hockeystick.audit._methods import ASSUMPTIONS, THEOREMS, chosen_method, rules_of
 from hockeystick.audit._region import epsilons
 from hockeystick.audit._rules import Rule, best_of

@@ -24,11 +24,7 @@ from .budgets.split import (
 from .filters.filter import Filter as Filter
 from .filters.odometer import Odometer as Odometer
 from .session.accountant import Accountant as Accountant
-from .solve.calibrate import (
-    Calibrated as Calibrated,
-    Status as Status,
-    calibrate as calibrate,
-)
+from .solve.calibrate import Calibrated as Calibrated, Status as Status, calibrate as calibrate
 from .solve.targets import (
     Advantage as Advantage,
     BayesError as BayesError,
@@ -44,13 +40,6 @@ from .strategies.optimise import (
     optimise_banded as optimise_banded,
     optimise_buffered as optimise_buffered,
 )
-from .sweeps.frontier import (
-    FrontierPoint as FrontierPoint,
-    frontier as frontier,
-)
-from .sweeps.questions import (
-    AskDelta as AskDelta,
-    AskEpsilon as AskEpsilon,
-    Solve as Solve,
-)
+from .sweeps.frontier import FrontierPoint as FrontierPoint, frontier as frontier
+from .sweeps.questions import AskDelta as AskDelta, AskEpsilon as AskEpsilon, Solve as Solve
 from .sweeps.sweep import sweep as sweep

@@ -174,11 +174,7 @@ SPECIAL: Final[Mapping[str, Form]] = {
     "Graph": Form(
         Graph,
         ("parties", "edges", "words"),
-        lambda graph: {
-            "parties": graph.parties,
-            "edges": _edges(graph),
-            "words": graph.words,
-        },
+        lambda graph: {"parties": graph.parties, "edges": _edges(graph), "words": graph.words},
         _graph,
     ),
     "Origin": by_fields(Origin, _origin),
@@ -190,10 +186,7 @@ SPECIAL: Final[Mapping[str, Form]] = {
     ),
     "tradeoffs.GroupTradeOff": by_fields(GroupTradeOff, _group),
     "tradeoffs.PiecewiseLinearTradeOff": Form(
-        PiecewiseLinearTradeOff,
-        _POLYGON.names,
-        lambda f: _POLYGON.apart(f.corners),
-        _POLYGON.made,
+        PiecewiseLinearTradeOff, _POLYGON.names, lambda f: _POLYGON.apart(f.corners), _POLYGON.made
     ),
     "tradeoffs.RenyiTradeOff": by_fields(RenyiTradeOff, _renyi),
 }

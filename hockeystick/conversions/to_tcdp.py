@@ -9,15 +9,7 @@ from typing import Any
 
 from hockeystick.conversions._evaluated import evaluated
 from hockeystick.conversions._given import Given
-from hockeystick.conversions._reasons import (
-    FAILS,
-    FEW_ORDERS,
-    bound,
-    exact,
-    refuse,
-    through,
-    told,
-)
+from hockeystick.conversions._reasons import FAILS, FEW_ORDERS, bound, exact, refuse, through, told
 from hockeystick.conversions.to_approx import points_of
 from hockeystick.conversions.to_renyi import to_renyi
 from hockeystick.conversions.to_zcdp import to_zcdp

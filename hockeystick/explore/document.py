@@ -11,13 +11,7 @@ from hockeystick.explore.controls import choices_of, sliders_of
 from hockeystick.explore.figures import CURVES, PINS, items
 from hockeystick.explore.state import State
 from hockeystick.numerics.numerals import plain
-from hockeystick.reports.page import (
-    bokeh_script,
-    embeddable,
-    environment,
-    template_text,
-    unbroken,
-)
+from hockeystick.reports.page import bokeh_script, embeddable, environment, template_text, unbroken
 
 _TEMPLATES: Final = "templates"
 # Nothing is loaded from anywhere else; BokehJS makes styles of its own.

@@ -39,11 +39,7 @@ _NOISE_TICKS: Final = (0.5, 1, 2, 5, 10, 20)
 CURVES: Final[Mapping[str, Curve]] = {
     "trade-off": TRADE_OFF,
     "course": Curve(
-        points=(),
-        across="epochs",
-        up="epsilon (nats)",
-        across_name="after",
-        up_name="epsilon",
+        points=(), across="epochs", up="epsilon (nats)", across_name="after", up_name="epsilon"
     ),
     "noise": Curve(
         points=(),

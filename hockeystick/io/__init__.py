@@ -6,12 +6,4 @@ from hockeystick.io.numbers import parse, parse_real
 from hockeystick.io.plan_file import PlanFile, load_plan
 from hockeystick.io.saving import save_plan
 
-__all__ = [
-    "PlanFile",
-    "load_plan",
-    "parse",
-    "parse_plan",
-    "parse_real",
-    "save_plan",
-    "shown",
-]
+__all__ = ["PlanFile", "load_plan", "parse", "parse_plan", "parse_real", "save_plan", "shown"]

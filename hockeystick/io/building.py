@@ -10,12 +10,7 @@ from inspect import Parameter, signature
 from typing import Final, TypeVar
 
 from hockeystick._suggest import hint
-from hockeystick.errors import (
-    HockeystickError,
-    IncompatibleError,
-    ParameterError,
-    PlanFileError,
-)
+from hockeystick.errors import HockeystickError, IncompatibleError, ParameterError, PlanFileError
 from hockeystick.io.blanks import Blanks, starts
 from hockeystick.io.vocabulary import ENCODERS, GRAPHS, RUN_COUNTS, SCHEDULES, TOP_KEYS
 from hockeystick.mechanisms import DPSGD
@@ -114,10 +109,7 @@ def built(
 
 
 def refuse_unknown(
-    where: str,
-    table: Mapping[str, object],
-    allowed: tuple[str, ...],
-    dialect: Dialect = FILE,
+    where: str, table: Mapping[str, object], allowed: tuple[str, ...], dialect: Dialect = FILE
 ) -> None:
     """Raise for the keys that are not allowed."""
     unknown = [key for key in table if key not in allowed]
@@ -131,11 +123,7 @@ def refuse_unknown(
 
 
 def _hint(
-    where: str,
-    key: str,
-    table: Mapping[str, object],
-    allowed: tuple[str, ...],
-    dialect: Dialect,
+    where: str, key: str, table: Mapping[str, object], allowed: tuple[str, ...], dialect: Dialect
 ) -> str:
     """Return what is meant by a key that is not allowed, or where it belongs."""
     if dialect is FILE and where == TOP_LEVEL and key in parameters_of(DPSGD):

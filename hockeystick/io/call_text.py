@@ -44,11 +44,7 @@ _A_CALL: Final = re.compile(r"[\s(]*[A-Za-z_][\w.]*\s*\(")
 # Where Python has the mechanisms: a call may name the room or leave it out.
 _ROOMS: Final = ("hockeystick", "hs", "mechanisms", "notions", "federated")
 # The modules of what some fields are made of: for these fields, a call may leave them out as well.
-_MODULES: Final = {
-    "batch_schedule": "schedules",
-    "distribution": "tuning",
-    "schedule": "schedules",
-}
+_MODULES: Final = {"batch_schedule": "schedules", "distribution": "tuning", "schedule": "schedules"}
 
 
 def _parts() -> dict[str, Callable[..., object]]:

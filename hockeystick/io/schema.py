@@ -60,10 +60,7 @@ def plan_schema() -> Schema:
     texts = {name: {"type": "string", "description": told} for name, told in _ABOUT.items()}
     places: Schema = {
         "delta": {**_number("delta"), "description": "Where to ask for epsilon."},
-        "epsilon": {
-            **_number("epsilon"),
-            "description": "Where to ask for delta; what to meet.",
-        },
+        "epsilon": {**_number("epsilon"), "description": "Where to ask for delta; what to meet."},
     }
     repeat = {**_number("count"), "description": "How often it runs."}
     plans: Schema = {

@@ -13,17 +13,8 @@ from numpy.typing import NDArray
 from hockeystick.kernels.compiled import njit
 from hockeystick.kernels.contour_sums import LARGEST_EXPONENT, log_cks_factor
 from hockeystick.kernels.interrupts import interruptible
-from hockeystick.kernels.sampled_gaussian import (
-    cgf_estimate,
-    quadrature_nodes,
-    trapezoid_rule,
-)
-from hockeystick.kernels.sampled_gaussian_saddle import (
-    least_window,
-    saddle,
-    saddle_terms,
-    total,
-)
+from hockeystick.kernels.sampled_gaussian import cgf_estimate, quadrature_nodes, trapezoid_rule
+from hockeystick.kernels.sampled_gaussian_saddle import least_window, saddle, saddle_terms, total
 from hockeystick.kernels.series import Array, log_line, logs_at
 from hockeystick.kernels.uniform_minorant import EVERYWHERE, minorant, minorant_exponent
 from hockeystick.numerics import ULP

@@ -51,12 +51,7 @@ def saddle_terms(k: tuple[float, float, float], c: float) -> tuple[float, float,
 
 @njit(cache=True)
 def is_far(
-    p: Array,
-    mu: Array,
-    count: Array,
-    removing: bool,
-    c: float,
-    far: tuple[float, float, float],
+    p: Array, mu: Array, count: Array, removing: bool, c: float, far: tuple[float, float, float]
 ) -> bool:
     """Return whether rare outputs count under a tilt by c, or c is too large: not for this route.
 

@@ -134,12 +134,7 @@ def first_entry(connection: Connection, dataset: str) -> Entry | None:
 def opened(connection: Connection, dataset: str, terms: Terms, *, by: str, note: str) -> None:
     """Begin the chain of a dataset."""
     event = Event(
-        kind=EntryKind.OPEN,
-        key="",
-        content=terms.document(),
-        together=(dataset,),
-        by=by,
-        note=note,
+        kind=EntryKind.OPEN, key="", content=terms.document(), together=(dataset,), by=by, note=note
     )
     entry = _entry(event, Chain(dataset, 0, START, (), 0), limits_of(terms), text_of(terms.nothing))
     connection.execute(insert(ENTRIES).values(**_row(entry)))

@@ -185,11 +185,7 @@ class CountedRun(ChargedRun):
     )
 
     def __init__(
-        self,
-        journal: Journal,
-        reservation: Reservation,
-        first: Callable[[int], Any],
-        most: int,
+        self, journal: Journal, reservation: Reservation, first: Callable[[int], Any], most: int
     ) -> None:
         super().__init__()
         self._journal, self.reservation = journal, reservation

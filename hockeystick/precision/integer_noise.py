@@ -98,10 +98,7 @@ def discrete_gaussian_tail(sigma: Fraction, k: int) -> mpf:
 
 
 def delta_of_shift(
-    epsilon: mpf,
-    shift: int,
-    tail: Callable[[int], mpf],
-    first: Callable[[mpf], int | None],
+    epsilon: mpf, shift: int, tail: Callable[[int], mpf], first: Callable[[mpf], int | None]
 ) -> mpf:
     """Return ``T(k0) - e^eps T(k0 + D)``; below 0 from ``1 - e^eps + e^eps delta(-eps)``.
 

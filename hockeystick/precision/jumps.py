@@ -38,11 +38,7 @@ def tilted_line(
 
 
 def small_part(
-    loss: Sequence[mpf],
-    weight: Sequence[mpf],
-    large: Sequence[mpf],
-    small: Sequence[mpf],
-    c: float,
+    loss: Sequence[mpf], weight: Sequence[mpf], large: Sequence[mpf], small: Sequence[mpf], c: float
 ) -> mpf:
     """Return ``A(c) - 1 = E[(1 - W) (exp(c L) - 1)] - E[W]``."""
     terms = zip(loss, weight, large, small, strict=True)

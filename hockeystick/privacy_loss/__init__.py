@@ -48,18 +48,14 @@ from hockeystick.privacy_loss.core.registry import (
     dominating_pair,
     dominating_pair_of_tradeoff,
 )
-from hockeystick.privacy_loss.core.two_point import (
-    RandomizedResponsePairLoss,
-)
+from hockeystick.privacy_loss.core.two_point import RandomizedResponsePairLoss
 from hockeystick.privacy_loss.guarantees.bounded_range import BoundedRangeLoss
 from hockeystick.privacy_loss.guarantees.renyi import (
     ConcentratedLoss,
     RenyiBoundLoss,
     RenyiCurveLoss,
 )
-from hockeystick.privacy_loss.guarantees.trade_off import (
-    ProfileLoss,
-)
+from hockeystick.privacy_loss.guarantees.trade_off import ProfileLoss
 from hockeystick.privacy_loss.local.randomized_response import RandomizedResponseLoss
 from hockeystick.privacy_loss.local.shuffled_reports import CountLoss
 from hockeystick.privacy_loss.local.stronger_clones import StrongerClonesLoss

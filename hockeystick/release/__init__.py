@@ -6,11 +6,7 @@ from hockeystick.release.decentralised.gopa import GopaRound, gopa_round
 from hockeystick.release.decentralised.gossip import GossipRun, gossip_average
 from hockeystick.release.decentralised.noisy_steps import noisy_iterations
 from hockeystick.release.decentralised.token_walk import WalkRun, token_walk
-from hockeystick.release.gaussian_reports import (
-    gaussian_error,
-    gaussian_mean,
-    gaussian_reports,
-)
+from hockeystick.release.gaussian_reports import gaussian_error, gaussian_mean, gaussian_reports
 from hockeystick.release.local_means import LaplaceMean, LocalMean, OneBitMean
 from hockeystick.release.multivariate_laplace import (
     draw_multivariate_laplace,
@@ -40,25 +36,14 @@ from hockeystick.release.rappor import (
     rappor_reports,
     rappor_shares,
 )
-from hockeystick.release.selection.noisy_max import (
-    exponential,
-    permute_and_flip,
-    report_noisy_max,
-)
-from hockeystick.release.selection.partitions import (
-    partition_selection,
-    users_by_partition,
-)
+from hockeystick.release.selection.noisy_max import exponential, permute_and_flip, report_noisy_max
+from hockeystick.release.selection.partitions import partition_selection, users_by_partition
 from hockeystick.release.selection.thresholds import (
     ThresholdQueries,
     above_threshold,
     sparse_vector,
 )
-from hockeystick.release.selection.tuning import (
-    Best,
-    grid_search,
-    random_search,
-)
+from hockeystick.release.selection.tuning import Best, grid_search, random_search
 from hockeystick.release.statistics.coordinate_clipping import CoordinateClipping
 from hockeystick.release.statistics.covariances import (
     PrincipalComponents,
@@ -73,16 +58,9 @@ from hockeystick.release.statistics.online_clipping import OnlineClipping
 from hockeystick.release.statistics.pruned_sums import randomly_pruned_sum, selective_sum
 from hockeystick.release.statistics.quantile_clipping import QuantileClipping
 from hockeystick.release.streams.correlated_noise import CorrelatedNoise
-from hockeystick.release.streams.matrix_factorization import (
-    CorrelatedSums,
-    matrix_factorization,
-)
+from hockeystick.release.streams.matrix_factorization import CorrelatedSums, matrix_factorization
 from hockeystick.release.streams.tree_aggregation import RunningSums, tree_aggregation
-from hockeystick.release.unary_encoding import (
-    unary_error,
-    unary_frequencies,
-    unary_reports,
-)
+from hockeystick.release.unary_encoding import unary_error, unary_frequencies, unary_reports
 
 __all__ = [
     "Best",

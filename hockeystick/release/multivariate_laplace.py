@@ -25,11 +25,7 @@ _DIGITS: Final = 40
 
 
 def draw_multivariate_laplace(
-    mechanism: MultivariateLaplace,
-    sensitivity: float,
-    rng: np.random.Generator,
-    *,
-    draws: int = 1,
+    mechanism: MultivariateLaplace, sensitivity: float, rng: np.random.Generator, *, draws: int = 1
 ) -> NDArray[np.float64]:
     """Return noise of the density ``K exp(-|z| / b)``: a length times a direction.
 

@@ -21,10 +21,7 @@ _CATEGORIES: Final = Domain(symbol="K", low=1, high=10**9, typical=(2, 1000), wh
 
 
 def unary_reports(
-    mechanism: UnaryEncoding,
-    values: NDArray[np.int64],
-    categories: int,
-    rng: np.random.Generator,
+    mechanism: UnaryEncoding, values: NDArray[np.int64], categories: int, rng: np.random.Generator
 ) -> NDArray[np.bool_]:
     """Return one row of randomized bits for each category.
 

@@ -40,12 +40,7 @@ class InEpsilon:
 
     def as_dict(self) -> dict[str, float]:
         """Return the same, ready for JSON."""
-        return {
-            "delta": self.delta,
-            "budget": self.budget,
-            "spent": self.spent,
-            "left": self.left,
-        }
+        return {"delta": self.delta, "budget": self.budget, "spent": self.spent, "left": self.left}
 
 
 def in_epsilon(status: LedgerStatus, delta: float | None) -> InEpsilon | None:

@@ -261,11 +261,7 @@ def _some(points: Sequence[Point], asked: float) -> list[Point]:
 def _rates(attack: Attack) -> tuple[tuple[str, str, str], ...]:
     """Return what an attack finds and misses at a few rates."""
     return tuple(
-        (
-            per_cent(plain(rate)),
-            percent_at_most(found),
-            per_cent(at_least(missed)),
-        )
+        (per_cent(plain(rate)), percent_at_most(found), per_cent(at_least(missed)))
         for rate, found, missed in attack.table
     )
 

@@ -15,16 +15,7 @@ from flint import arb, ctx
 
 from .balls import LN2, Ball, Box, NotCovered, ball
 from .fields import AnswerError, Fields, exact, field, finite, number
-from .integrals import (
-    Kernel,
-    LatticeKernel,
-    Losses,
-    integral,
-    laplace_sum,
-    log_bound,
-    near,
-    saddle,
-)
+from .integrals import Kernel, LatticeKernel, Losses, integral, laplace_sum, log_bound, near, saddle
 from .moments import AtomicLoss
 from .plans import leaves, run_of
 

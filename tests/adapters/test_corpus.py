@@ -20,12 +20,7 @@ pytest.importorskip("flwr")
 
 import torch
 from flwr.app import ArrayRecord, Message, RecordDict
-from flwr.serverapp import (
-    GaussianPrivacyEvent,
-    NeighboringRelation,
-    PrivacyConfig,
-    SamplingMethod,
-)
+from flwr.serverapp import GaussianPrivacyEvent, NeighboringRelation, PrivacyConfig, SamplingMethod
 from torch.nn.functional import cross_entropy
 
 import hockeystick as hs

@@ -22,11 +22,7 @@ from dp_accounting.pld import PLDAccountant
 from dp_accounting.pld.privacy_loss_distribution import from_gaussian_mechanism
 from dp_accounting.rdp import RdpAccountant
 
-from hockeystick.adapters.dp_accounting import (
-    HockeystickAccountant,
-    from_event,
-    to_event,
-)
+from hockeystick.adapters.dp_accounting import HockeystickAccountant, from_event, to_event
 from hockeystick.adapters.dp_accounting._reading import read
 
 ADD, REPLACE, ZERO = Adjacency.ADD_REMOVE, Adjacency.REPLACE_ONE, Adjacency.ZERO_OUT
@@ -67,11 +63,7 @@ EXACT: list[tuple[Any, Adjacency, hs.Mechanism]] = [
     ),
     (Poisson(0.1, Gaussian(2.0)), ZERO, hs.PoissonSubsampled(hs.Gaussian(2), 0.1, ZERO)),
     (Poisson(0.1, Gaussian(2.0)), REPLACE, hs.PoissonSubsampled(hs.Gaussian(2), 0.1, REPLACE)),
-    (
-        Poisson(0.1, dp_event.LaplaceDpEvent(2.0)),
-        ADD,
-        hs.PoissonSubsampled(hs.Laplace(2), 0.1),
-    ),
+    (Poisson(0.1, dp_event.LaplaceDpEvent(2.0)), ADD, hs.PoissonSubsampled(hs.Laplace(2), 0.1)),
     (
         dp_event.SampledWithoutReplacementDpEvent(1000, 10, Gaussian(2.0)),
         REPLACE,

@@ -309,9 +309,7 @@ def test_a_checkpoint_of_an_engine_keeps_the_account(tmp_path: Path) -> None:
 
 
 def test_adaptive_ghost_clipping_is_refused_by_name_before_the_model_changes() -> None:
-    from opacus.utils.adaptive_clipping.adaptive_clipping_utils import (
-        PrivacyEngineAdaptiveClipping,
-    )
+    from opacus.utils.adaptive_clipping.adaptive_clipping_utils import PrivacyEngineAdaptiveClipping
 
     engine = PrivacyEngineAdaptiveClipping(accountant="hockeystick")
     # It asks for batches of more than ten times the noise multiplier.

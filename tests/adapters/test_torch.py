@@ -17,12 +17,7 @@ from torch import nn
 from torch.nn import functional
 
 import hockeystick as hs
-from hockeystick.adapters.torch import (
-    Constant,
-    Online,
-    Quantile,
-    make_private,
-)
+from hockeystick.adapters.torch import Constant, Online, Quantile, make_private
 from hockeystick.adapters.torch._gradients import sensible
 from hockeystick.errors import IncompatibleError, ParameterError
 
@@ -97,13 +92,7 @@ def _scaled() -> tuple[Any, Any]:
     return Scaled(), torch.randn(EXAMPLES, 6)
 
 
-MODELS = {
-    "mlp": _mlp,
-    "cnn": _cnn,
-    "text": _text,
-    "transformer": _transformer,
-    "scaled": _scaled,
-}
+MODELS = {"mlp": _mlp, "cnn": _cnn, "text": _text, "transformer": _transformer, "scaled": _scaled}
 
 
 def made(

@@ -78,11 +78,7 @@ def test_a_step_beyond_the_plan_is_refused_before_it_runs() -> None:
 
 
 @pytest.mark.parametrize(
-    "plan",
-    [
-        pytest.param(POISSON, id="poisson"),
-        pytest.param(ALLOCATED, id="allocated"),
-    ],
+    "plan", [pytest.param(POISSON, id="poisson"), pytest.param(ALLOCATED, id="allocated")]
 )
 def test_a_budget_stops_the_loop_before_the_step_that_would_overspend(plan: hs.DPSGD) -> None:
     length = plan.steps_per_epoch or 1

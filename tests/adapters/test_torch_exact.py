@@ -18,14 +18,7 @@ import torch
 
 import hockeystick as hs
 from hockeystick.adapters.loop._random import bits
-from hockeystick.adapters.torch import (
-    Constant,
-    LargestNorm,
-    Online,
-    Quantile,
-    _exact,
-    make_private,
-)
+from hockeystick.adapters.torch import Constant, LargestNorm, Online, Quantile, _exact, make_private
 from hockeystick.adapters.torch._clipping import Clip
 from hockeystick.adapters.torch._exact import Exact
 from hockeystick.adapters.torch._gradients import clipped_sum

@@ -551,9 +551,7 @@ def test_a_run_goes_on_in_another_number_of_processes(tmp_path: Path) -> None:
     assert begun == 12
 
 
-def test_processes_of_torchrun_without_a_group_are_refused(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_processes_of_torchrun_without_a_group_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WORLD_SIZE", "2")
     assert _loop().steps == 0  # which others than torchrun may set for their own ends
     monkeypatch.setenv("TORCHELASTIC_RUN_ID", "none")

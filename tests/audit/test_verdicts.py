@@ -11,12 +11,7 @@ from scipy.stats import binom, norm
 
 import hockeystick as hs
 from hockeystick import audit
-from hockeystick.audit._one_run_tests import (
-    Guesses,
-    largest_rejected,
-    of_gaussians,
-    rejected,
-)
+from hockeystick.audit._one_run_tests import Guesses, largest_rejected, of_gaussians, rejected
 from hockeystick.audit.one_run import inverse_of
 from hockeystick.tradeoffs import GaussianTradeOff
 

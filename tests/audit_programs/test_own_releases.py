@@ -23,13 +23,7 @@ READ_OUTS = {
     # Simulation, in floats.
     "draw_multivariate_laplace",
 }
-FEDERATED = {
-    "ClientRounds",
-    "ClientTraining",
-    "draw_clients",
-    "noisy_update",
-    "sanitized",
-}
+FEDERATED = {"ClientRounds", "ClientTraining", "draw_clients", "noisy_update", "sanitized"}
 SURE = 1.0 - 1e-6
 OWN, MISTAKES = program("own_releases", AUDIT), program("mistakes", AUDIT)
 AUDITED, REPLAYED = program("audited", AUDIT), program("replayed_mistakes", AUDIT)

@@ -96,10 +96,7 @@ FILES = [
     ("x = " + "[" * 50_000, "nested too deeply"),
     ("delta = " + "9" * 10_000, "too many digits"),
     (f"zebra = 1e-5\n{DPSGD}", "allowed are title, source, notes, delta, epsilon, dpsgd, release"),
-    (
-        DPSGD + "delta = 1e-5",
-        "'delta' (it belongs at the top of the file, above all",
-    ),
+    (DPSGD + "delta = 1e-5", "'delta' (it belongs at the top of the file, above all"),
     (DPSGD + "Delta = 1e-5", "'Delta' (it belongs at the top of the file"),
     (DPSGD.replace("steps = 100\n", ""), ": [dpsgd]: epochs or steps must be given"),
     (f"{DPSGD}[privacy]\nepsilon = 3", ": unknown table [privacy]; allowed are [dpsgd] and [["),

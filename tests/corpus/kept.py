@@ -100,11 +100,7 @@ RUNS: Final[dict[str, Callable[[Any], Any]]] = {
 RUNS.update({f"{name}-2": RUNS[name] for name in ("rounds", "rounds-of-clients", "prifedsync")})
 # From a recorded state to the recorder, what is recorded there, and its cost.
 RECORDERS: Final[dict[str, tuple[Any, Callable[[], Any], Callable[[Any], Any]]]] = {
-    "accountant": (
-        hs.Accountant.from_state_dict,
-        hs.Accountant,
-        lambda one: one.epsilon(DELTA),
-    ),
+    "accountant": (hs.Accountant.from_state_dict, hs.Accountant, lambda one: one.epsilon(DELTA)),
     "filter": (
         hs.calibration.Filter.from_state_dict,
         lambda: hs.calibration.Filter(hs.ApproxDP(8, DELTA)),

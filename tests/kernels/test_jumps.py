@@ -331,8 +331,7 @@ def left_out(case: Case, low: float, high: float, step: float) -> tuple[float, f
     """Return the logarithm of the sum over the nodes from low down and from high up, and bound."""
     # Just outside at both ends: what the bound has to cover is then at its largest.
     bound = kernel.log_nodes_left_out(
-        *(case.p, case.mu, case.w, *case.windows[2:]),
-        *(low + 1e-9, high - 1e-9, step),
+        *(case.p, case.mu, case.w, *case.windows[2:]), *(low + 1e-9, high - 1e-9, step)
     )
     more = math.ceil(6.0 / step)
     with mp.workdps(20):

@@ -267,11 +267,7 @@ def test_datasets_of_one_ledger_have_budgets_of_their_own_kinds(url: str) -> Non
 
 @pytest.mark.parametrize(
     ("budget", "mechanism"),
-    [
-        (hs.PureDP(1.0), STEP),
-        (hs.ZCDP(1.0), hs.ApproxDP(0.1, 1e-6)),
-        (hs.GDP(1.0), hs.ZCDP(0.01)),
-    ],
+    [(hs.PureDP(1.0), STEP), (hs.ZCDP(1.0), hs.ApproxDP(0.1, 1e-6)), (hs.GDP(1.0), hs.ZCDP(0.01))],
     ids=str,
 )
 def test_a_mechanism_without_a_price_is_refused_with_the_reason(
@@ -476,9 +472,7 @@ def test_a_forked_process_has_connections_of_its_own(ledger: hs.Ledger) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
-def test_a_process_forked_while_a_thread_computes_a_price_does_not_hang(
-    folder: Path,
-) -> None:
+def test_a_process_forked_while_a_thread_computes_a_price_does_not_hang(folder: Path) -> None:
     ledger = hs.Ledger(folder / "l.db", "d", HALF)
     computing = threading.Event()
 
@@ -558,9 +552,7 @@ def test_users_with_schemas_of_their_own_share_one_ledger(server: postgres.Serve
 
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
 @pytest.mark.extras
-def test_a_forked_process_that_ends_does_not_cut_what_it_came_from(
-    server: postgres.Server,
-) -> None:
+def test_a_forked_process_that_ends_does_not_cut_what_it_came_from(server: postgres.Server) -> None:
     ledger = hs.Ledger(server.new_database("forked"), "d", HALF)
     ledger.reserve(STEP, key="before")
     pid = os.fork()

@@ -43,11 +43,7 @@ def test_of_processes_with_one_key_one_trains(ledger: hs.Ledger, folder: Path) -
 @pytest.mark.parametrize("steps", [0, 1, 5])
 @pytest.mark.parametrize("before", [True, False], ids=["before it is counted", "after"])
 def test_whoever_is_killed_leaves_all_counted_and_is_gone_on_with(
-    ledger: hs.Ledger,
-    folder: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    steps: int,
-    before: bool,
+    ledger: hs.Ledger, folder: Path, monkeypatch: pytest.MonkeyPatch, steps: int, before: bool
 ) -> None:
     def dying() -> None:
         run = counted(account(hs.Ledger(folder / "ledger.db", "census"), folder / "j"), steps)

@@ -11,12 +11,7 @@ import pytest
 
 import hockeystick as hs
 from hockeystick.adapters.loop import Account
-from hockeystick.errors import (
-    BudgetExhausted,
-    IncompatibleError,
-    LedgerError,
-    ParameterError,
-)
+from hockeystick.errors import BudgetExhausted, IncompatibleError, LedgerError, ParameterError
 from hockeystick.ledger import EntryKind, ReservationState, ReservedRun
 from hockeystick.ledger.reservation import is_part
 from hockeystick.mechanisms import schedules
@@ -332,11 +327,7 @@ def _count(plan: hs.DPSGD, run: ReservedRun) -> Callable[[], object]:
     [
         (lambda run: _count(PLAN, run), 3, BudgetExhausted),
         (lambda run: _count(EPOCHS, run), 5, BudgetExhausted),
-        (
-            lambda run: ClientRounds(ROUNDS, 2, 1.0, journal=run).draw,
-            3,
-            IncompatibleError,
-        ),
+        (lambda run: ClientRounds(ROUNDS, 2, 1.0, journal=run).draw, 3, IncompatibleError),
         (
             lambda run: partial(run.open("", hs.Gaussian(4.0).__pow__, 8).add, 1),
             3,

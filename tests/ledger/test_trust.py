@@ -465,7 +465,7 @@ def test_version_1_is_brought_up_with_nothing_lost(file: Path) -> None:
     assert (whole.status.unresolved, cap.status.unresolved) == (2, 1)
     assert (whole.remaining, cap.remaining) == (hs.ZCDP(rho=0.3125), hs.ZCDP(rho=0.1875))
     assert [one.key for one in whole.history() if one.kind == "reserve"] == [
-        *("committed", "released", "open", "both", "both open"),
+        *("committed", "released", "open", "both", "both open")
     ]
     cap.reservation("both open").release()
     whole.reservation("open").commit()

@@ -57,10 +57,7 @@ def test_the_number_to_quote_is_short_where_the_interval_is_as_narrow_as_round_o
     assert numerals.headline(lower, upper) == shown
 
 
-@given(
-    st.floats(0, 1e300),
-    st.sampled_from([".0f", ".3f", ".6g", ".2e", "12.4f"]),
-)
+@given(st.floats(0, 1e300), st.sampled_from([".0f", ".3f", ".6g", ".2e", "12.4f"]))
 def test_a_format_rounds_up(value: float, spec: str) -> None:
     shown = Fraction(numerals.formatted_up(value, spec).strip())
     few = len(Decimal(repr(value)).normalize().as_tuple().digits) <= numerals.HEADLINE_DIGITS

@@ -122,10 +122,7 @@ def one_run_limit(canaries: int, made: int, correct: int, delta: Real, epsilon: 
 
 def one_run_epsilon(canaries: int, made: int, correct: int, delta: Real, level: Real) -> Real:
     return crossing(
-        lambda e: one_run_limit(canaries, made, correct, delta, e) - mp.mpf(level),
-        0,
-        20,
-        FEW,
+        lambda e: one_run_limit(canaries, made, correct, delta, e) - mp.mpf(level), 0, 20, FEW
     )
 
 
@@ -146,8 +143,5 @@ def one_run_mu(canaries: int, made: int, correct: int, level: Real) -> Real:
         return lambda r: normal_cdf(normal_quantile(r) - mu)
 
     return crossing(
-        lambda mu: -one_run_excess(canaries, made, correct, level, inverse_of(mu)),
-        1e-6,
-        10,
-        FEW,
+        lambda mu: -one_run_excess(canaries, made, correct, level, inverse_of(mu)), 1e-6, 10, FEW
     )

@@ -195,10 +195,7 @@ def pieces(plan: Plan, layout: Layout, rule: Rule) -> Iterator[Piece]:
     octave: list[tuple[Fixed, Fixed]] = []
     for p in range(2 * parts):
         if p:
-            re, im = (
-                (re * step_re - im * step_im) >> bits,
-                (re * step_im + im * step_re) >> bits,
-            )
+            re, im = ((re * step_re - im * step_im) >> bits, (re * step_im + im * step_re) >> bits)
         if p >= parts:
             octave.append((re, im))
         yield Piece(p * width, (p + 1) * width, _sums(re, im, line, bits))

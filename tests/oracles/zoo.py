@@ -125,11 +125,7 @@ def sampled(
     removing, adding = exactly(pair, runs), exactly(pair.reversed, runs)
     if removing is not None and adding is not None:
         return Truth(removing, adding)
-    return Truth(
-        Inversion(pair, runs, top, digits),
-        MomentBound(pair.reversed, runs),
-        digits,
-    )
+    return Truth(Inversion(pair, runs, top, digits), MomentBound(pair.reversed, runs), digits)
 
 
 def sampled_laplace(scale: str, rate: str, runs: int) -> Truth:

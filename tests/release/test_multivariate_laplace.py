@@ -133,10 +133,7 @@ def test_edge_cases_of_a_draw() -> None:
     assert not draw_multivariate_laplace(hs.mechanisms.MultivariateLaplace(0.0, 3), 1.0, rng).any()
     assert draw_multivariate_laplace(
         hs.mechanisms.MultivariateLaplace(1.0, 3), 1.0, rng, draws=0
-    ).shape == (
-        0,
-        3,
-    )
+    ).shape == (0, 3)
 
 
 @pytest.mark.parametrize(

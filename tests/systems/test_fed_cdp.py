@@ -16,16 +16,7 @@ pytest.importorskip("sklearn")
 DECAYS = ("constant", "linear", "staircase", "exponential", "cyclic")
 
 
-@pytest.mark.parametrize(
-    "decay",
-    [
-        "constant",
-        "staircase",
-        "linear",
-        "exponential",
-        "cyclic",
-    ],
-)
+@pytest.mark.parametrize("decay", ["constant", "staircase", "linear", "exponential", "cyclic"])
 def test_it_learns_within_its_budget(decay: str) -> None:
     system = program("fed_cdp")
     outcome = system.run(seed=1, decay=decay)

@@ -36,8 +36,7 @@ def test_a_figure_is_shown_by_its_median_and_ends(values: tuple[float, ...], sho
 
 
 @pytest.mark.parametrize(
-    ("epsilons", "shown"),
-    [((1.0, 0.5), "(1.000, 1e-05)"), ((0.1221, 0.1), "(0.123, 1e-05)")],
+    ("epsilons", "shown"), [((1.0, 0.5), "(1.000, 1e-05)"), ((0.1221, 0.1), "(0.123, 1e-05)")]
 )
 def test_the_cost_is_the_largest_of_the_runs_rounded_up(
     epsilons: tuple[float, ...], shown: str

@@ -150,10 +150,7 @@ def test_a_run_that_is_not_as_accounted_fails_the_command_and_is_named(
 
 
 def test_after_an_interrupt_it_goes_on_from_the_rows_that_were_saved(
-    table: Any,
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    table: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     runs, given = list[int](), ("--seeds", "2", "--json", str(tmp_path / "rows.json"))
     module, settings = fake(runs), fake(runs).settings()

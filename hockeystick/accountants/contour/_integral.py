@@ -12,11 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hockeystick.accountants.contour._far_outputs import FarOutputs
-from hockeystick.accountants.contour._line import (
-    AnalyticTerms,
-    ContourTarget,
-    VerticalContour,
-)
+from hockeystick.accountants.contour._line import AnalyticTerms, ContourTarget, VerticalContour
 from hockeystick.accountants.contour._tail_and_bulk import TailAndBulk
 from hockeystick.numerics import ULP, Ball
 from hockeystick.numerics.roots import increasing_root

@@ -6,12 +6,7 @@ from dataclasses import replace
 from typing import Final, NamedTuple
 
 from hockeystick.accountants.contour._far_outputs import FarMode, FarOutputs, far_mode, near_terms
-from hockeystick.accountants.contour._integral import (
-    Integral,
-    integrate,
-    rules_for,
-    tail_rules_for,
-)
+from hockeystick.accountants.contour._integral import Integral, integrate, rules_for, tail_rules_for
 from hockeystick.accountants.contour._line import (
     AnalyticTerms,
     ContourTarget,

@@ -50,9 +50,7 @@ class HockeystickAccountant(PrivacyAccountant):  # type: ignore[misc]  # theirs 
     """
 
     def __init__(
-        self,
-        neighboring_relation: NeighboringRelation | None = None,
-        tolerance: float = TOLERANCE,
+        self, neighboring_relation: NeighboringRelation | None = None, tolerance: float = TOLERANCE
     ) -> None:
         self._is_named = neighboring_relation is not None
         meant = neighboring_relation if self._is_named else NeighboringRelation.ADD_OR_REMOVE_ONE

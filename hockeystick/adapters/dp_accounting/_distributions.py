@@ -56,11 +56,7 @@ class _Side(NamedTuple):
 
 
 def to_pld(
-    plan: Mechanism,
-    *,
-    step: float = 1e-3,
-    dominating: bool = True,
-    truncation: float = 1e-15,
+    plan: Mechanism, *, step: float = 1e-3, dominating: bool = True, truncation: float = 1e-15
 ) -> PrivacyLossDistribution:
     """Return the privacy loss of a plan as dp-accounting has it: probabilities on a grid.
 

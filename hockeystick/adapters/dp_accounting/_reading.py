@@ -74,8 +74,7 @@ _FixedSize: TypeAlias = (
 
 
 def from_event(
-    event: dp_event.DpEvent,
-    adjacency: Adjacency | NeighboringRelation | str | None = None,
+    event: dp_event.DpEvent, adjacency: Adjacency | NeighboringRelation | str | None = None
 ) -> Mechanism:
     """Return the mechanism that an event of dp-accounting describes.
 

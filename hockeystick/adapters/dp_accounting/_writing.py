@@ -28,11 +28,7 @@ from hockeystick.mechanisms import (
     TruncatedPoissonSubsampled,
     WithReplacementSubsampled,
 )
-from hockeystick.mechanisms.selection.tuning import (
-    Poisson,
-    RunCount,
-    TruncatedNegativeBinomial,
-)
+from hockeystick.mechanisms.selection.tuning import Poisson, RunCount, TruncatedNegativeBinomial
 from hockeystick.notions import ZCDP, PureDP
 
 

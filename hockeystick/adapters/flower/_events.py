@@ -7,12 +7,7 @@ from fractions import Fraction
 from types import MappingProxyType
 from typing import Final
 
-from flwr.serverapp import (
-    GaussianPrivacyEvent,
-    NeighboringRelation,
-    PrivacyConfig,
-    SamplingMethod,
-)
+from flwr.serverapp import GaussianPrivacyEvent, NeighboringRelation, PrivacyConfig, SamplingMethod
 
 from hockeystick._validate import WordEnum
 from hockeystick.adjacency import Adjacency

@@ -26,11 +26,7 @@ def digest(model: Any) -> str:
 
 def save(path: str, model: Any, optimizer: Any, private: dict[str, Any]) -> None:
     """Write a checkpoint, which is on the disk: whole, or as it was before."""
-    found = {
-        "model": model.state_dict(),
-        "optimizer": optimizer.state_dict(),
-        "private": private,
-    }
+    found = {"model": model.state_dict(), "optimizer": optimizer.state_dict(), "private": private}
     with _files.replacing(path) as part:
         torch.save(found, part)
 

@@ -18,12 +18,7 @@ from hockeystick import _validate
 from hockeystick.adapters.loop._account import Account
 from hockeystick.adapters.torch import _checkpoint, _checks, _guard
 from hockeystick.adapters.torch._arithmetic import Arithmetic, Noise
-from hockeystick.adapters.torch._clipping import (
-    Clip,
-    Constant,
-    Tensors,
-    joined,
-)
+from hockeystick.adapters.torch._clipping import Clip, Constant, Tensors, joined
 from hockeystick.adapters.torch._gradients import (
     LossFn,
     chunks,

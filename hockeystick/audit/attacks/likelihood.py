@@ -56,13 +56,7 @@ def lira_online(
     Example:
         >>> from hockeystick.audit import attacks
         >>> shadow = [[1.0], [3.0], [-1.0], [-3.0]]
-        >>> attacks.lira_online(
-        ...     [
-        ...         0.0,
-        ...     ],
-        ...     shadow,
-        ...     [[1], [1], [0], [0]],
-        ... )
+        >>> attacks.lira_online([0.0], shadow, [[1], [1], [0], [0]])
         array([0.])
         >>> attacks.lira_online([[1.0], [-2.0]], shadow, [[1], [1], [0], [0]]).ravel()
         array([ 4., -8.])

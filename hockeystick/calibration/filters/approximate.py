@@ -228,10 +228,7 @@ def _below(value: float) -> float:
     return math.nextafter(value, 0.0)
 
 
-_LIMIT: Final = {
-    Rule.CONCENTRATED: _concentrated_limit,
-    Rule.WHITEHOUSE: _whitehouse_limit,
-}
+_LIMIT: Final = {Rule.CONCENTRATED: _concentrated_limit, Rule.WHITEHOUSE: _whitehouse_limit}
 _EPSILON: Final[dict[Rule, Callable[[float, float], float]]] = {
     Rule.CONCENTRATED: _by_orders,
     Rule.WHITEHOUSE: _by_bun_steinke,

@@ -205,10 +205,7 @@ class _Loss:
     def encoder(self, strategy: Toeplitz | BufferedToeplitz) -> Encoder:
         """Return the encoder of a strategy, for the rounds and the pattern."""
         return Encoder.of(
-            strategy,
-            self.rounds,
-            participations=self.participations,
-            separation=self.separation,
+            strategy, self.rounds, participations=self.participations, separation=self.separation
         )
 
 

@@ -188,13 +188,7 @@ def commit(
 @flags.writing_flags
 @options.json_flag
 def release(
-    dataset: str,
-    key: str,
-    by: str | None,
-    note: str,
-    url: str | None,
-    timeout: str,
-    as_json: bool,
+    dataset: str, key: str, by: str | None, note: str, url: str | None, timeout: str, as_json: bool
 ) -> None:
     """Give back what was reserved: nothing of it was released, and nothing will be.
 
@@ -212,12 +206,7 @@ def release(
 @flags.place_flags
 @options.json_flag
 def history(
-    dataset: str,
-    last: str | None,
-    delta: str | None,
-    url: str | None,
-    timeout: str,
-    as_json: bool,
+    dataset: str, last: str | None, delta: str | None, url: str | None, timeout: str, as_json: bool
 ) -> None:
     """Print what happened: who reserved, committed and released what, when and why."""
     at = flags.delta_of(delta)

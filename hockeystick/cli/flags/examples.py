@@ -51,10 +51,7 @@ EXAMPLES: Final[dict[str, tuple[str, ...]]] = {
         "hockeystick epsilon plan.toml --epochs 10,20,30 --noise-multiplier 0.8,1.0,1.2",
         "hockeystick epsilon --rate 0.004 --steps 14000 --noise-multiplier 1.1 --delta 1e-5",
     ),
-    "hockeystick explore": (
-        "hockeystick explore",
-        "hockeystick explore plan.toml --no-browser",
-    ),
+    "hockeystick explore": ("hockeystick explore", "hockeystick explore plan.toml --no-browser"),
     "hockeystick init": (
         "hockeystick init --list",
         "hockeystick init my-plan.toml",

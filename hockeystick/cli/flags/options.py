@@ -161,9 +161,7 @@ verify_flag = click.option(
     help="Have the answer verified by a second program; the exit status is that of verify.",
 )
 short_flag = click.option(
-    "--short",
-    is_flag=True,
-    help="Print only the number to quote, on its safe side, for scripts.",
+    "--short", is_flag=True, help="Print only the number to quote, on its safe side, for scripts."
 )
 answer_json_flag = click.option(
     "--json",

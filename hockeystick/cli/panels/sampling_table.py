@@ -13,13 +13,7 @@ from rich.text import Text
 from hockeystick.accountants import SamplingRow
 from hockeystick.cli.describe import Question
 from hockeystick.cli.durations import seconds
-from hockeystick.cli.panels.render import (
-    add_plan,
-    add_text,
-    bare_table,
-    facts_table,
-    one_line,
-)
+from hockeystick.cli.panels.render import add_plan, add_text, bare_table, facts_table, one_line
 from hockeystick.io.plan_file import PlanFile
 from hockeystick.mechanisms import Sampling
 from hockeystick.numerics import numerals as numerals

@@ -77,7 +77,4 @@ class RandomizedResponse(AnyAdjacency):
         )
 
     def _words(self) -> tuple[str, tuple[str, ...]]:
-        return "randomized response", (
-            f"epsilon {self.epsilon:g}",
-            f"{self.categories} categories",
-        )
+        return "randomized response", (f"epsilon {self.epsilon:g}", f"{self.categories} categories")

@@ -104,12 +104,7 @@ class Encoder:
 
     @classmethod
     def of(
-        cls,
-        strategy: Strategy,
-        rounds: float,
-        *,
-        participations: float = 1,
-        separation: float = 1,
+        cls, strategy: Strategy, rounds: float, *, participations: float = 1, separation: float = 1
     ) -> Encoder:
         """Return the sensitivity of a strategy's matrix.
 

@@ -23,9 +23,7 @@ from hockeystick.privacy_loss.core.observed_mixture import observed_mixture
 from hockeystick.privacy_loss.core.rates import decimal_or_above
 from hockeystick.privacy_loss.core.registry import DominatingPair, NoAnalysisError, dominating_pair
 from hockeystick.privacy_loss.core.terms import cgf_upper, total
-from hockeystick.privacy_loss.core.two_point import (
-    RandomizedResponsePairLoss,
-)
+from hockeystick.privacy_loss.core.two_point import RandomizedResponsePairLoss
 from hockeystick.privacy_loss.federated.summed_runs import summed_runs
 from hockeystick.privacy_loss.guarantees.renyi import RunsBoundLoss
 from hockeystick.privacy_loss.noise.gaussian import GaussianLoss

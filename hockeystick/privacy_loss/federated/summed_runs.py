@@ -23,11 +23,7 @@ from hockeystick.privacy_loss.core.base import PrivacyLoss
 from hockeystick.privacy_loss.core.cell_loss import CellLoss
 from hockeystick.privacy_loss.core.registry import NoAnalysisError
 from hockeystick.privacy_loss.noise.gaussian_mixture import mixture_loss
-from hockeystick.privacy_loss.sampling.poisson import (
-    binomial_counts,
-    moved_counts,
-    opposite_loss,
-)
+from hockeystick.privacy_loss.sampling.poisson import binomial_counts, moved_counts, opposite_loss
 from hockeystick.privacy_loss.sampling.replaced_gaussian import ReplacedGaussianLoss
 from hockeystick.privacy_loss.sampling.sampled_gaussian import SampledGaussianLoss
 

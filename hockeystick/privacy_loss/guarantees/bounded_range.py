@@ -14,9 +14,7 @@ from hockeystick.numerics.working_precision import working_digits
 from hockeystick.privacy_loss.bounds.zcdp_line import ZCDPLine, of_range
 from hockeystick.privacy_loss.core.base import Atoms, CGFEstimate, Masses, ProfiledLoss
 from hockeystick.privacy_loss.core.cell_loss import CellLoss
-from hockeystick.privacy_loss.core.two_point import (
-    RandomizedResponsePairLoss,
-)
+from hockeystick.privacy_loss.core.two_point import RandomizedResponsePairLoss
 from hockeystick.privacy_loss.core.uncertain_endpoints import no_atoms
 
 if TYPE_CHECKING:

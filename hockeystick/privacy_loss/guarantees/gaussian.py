@@ -7,9 +7,7 @@ import math
 from hockeystick.notions import GDP
 from hockeystick.numerics import decimal
 from hockeystick.privacy_loss.core.registry import DominatingPair, dominating_pair
-from hockeystick.privacy_loss.core.two_point import (
-    NO_PRIVACY,
-)
+from hockeystick.privacy_loss.core.two_point import NO_PRIVACY
 from hockeystick.privacy_loss.noise.gaussian import GaussianLoss
 
 

@@ -17,9 +17,7 @@ from hockeystick.privacy_loss.core.base import CGFEstimate, PrivacyLoss
 from hockeystick.privacy_loss.core.composition import Terms
 from hockeystick.privacy_loss.core.registry import DominatingPair, dominating_pair
 from hockeystick.privacy_loss.core.terms import breakpoints, largest_order
-from hockeystick.privacy_loss.core.two_point import (
-    NO_PRIVACY,
-)
+from hockeystick.privacy_loss.core.two_point import NO_PRIVACY
 from hockeystick.privacy_loss.noise.gaussian import GaussianLoss
 
 _OUTWARD: Final = Fraction(1, 2**52)

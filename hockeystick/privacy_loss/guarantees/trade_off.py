@@ -20,9 +20,7 @@ from hockeystick.privacy_loss.core.registry import (
     dominating_pair,
     dominating_pair_of_tradeoff,
 )
-from hockeystick.privacy_loss.core.two_point import (
-    two_point_pair,
-)
+from hockeystick.privacy_loss.core.two_point import two_point_pair
 from hockeystick.privacy_loss.guarantees.gaussian import gaussian_pair
 from hockeystick.privacy_loss.guarantees.renyi import RenyiBoundLoss
 from hockeystick.tradeoffs import (

@@ -10,10 +10,7 @@ from hockeystick.mechanisms.local.randomized_response import RandomizedResponse
 from hockeystick.numerics import ULP, FloatAndDecimal
 from hockeystick.privacy_loss.core.atomic import FewAtoms, both
 from hockeystick.privacy_loss.core.registry import DominatingPair, dominating_pair
-from hockeystick.privacy_loss.core.two_point import (
-    RandomizedResponsePairLoss,
-    infinity_mass_pair,
-)
+from hockeystick.privacy_loss.core.two_point import RandomizedResponsePairLoss, infinity_mass_pair
 
 if TYPE_CHECKING:
     from hockeystick.precision.atoms import AtomList

@@ -44,10 +44,7 @@ from hockeystick.privacy_loss.core.cell_loss import CellLoss
 from hockeystick.privacy_loss.core.dominated import DominatedLoss
 from hockeystick.privacy_loss.core.observed_mixture import merged
 from hockeystick.privacy_loss.core.registry import DominatingPair, NoAnalysisError, dominating_pair
-from hockeystick.privacy_loss.core.two_point import (
-    RandomizedResponsePairLoss,
-    infinity_mass_pair,
-)
+from hockeystick.privacy_loss.core.two_point import RandomizedResponsePairLoss, infinity_mass_pair
 from hockeystick.privacy_loss.local.privacy_blanket import BlanketLoss, blanket_of
 from hockeystick.privacy_loss.local.stronger_clones import CELLS, ReportsLoss, StrongerClonesLoss
 

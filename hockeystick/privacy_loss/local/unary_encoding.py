@@ -10,9 +10,7 @@ from hockeystick.mechanisms.local.unary_encoding import RAPPOR, Encoding, UnaryE
 from hockeystick.numerics import ULP, FloatAndDecimal
 from hockeystick.privacy_loss.core.atomic import FewAtoms, both
 from hockeystick.privacy_loss.core.registry import DominatingPair, NoAnalysisError, dominating_pair
-from hockeystick.privacy_loss.core.two_point import (
-    infinity_mass_pair,
-)
+from hockeystick.privacy_loss.core.two_point import infinity_mass_pair
 
 if TYPE_CHECKING:
     from hockeystick.precision.atoms import AtomList

@@ -28,9 +28,7 @@ from hockeystick.privacy_loss.core.registry import (
     dominating_pair,
     sampled_loss,
 )
-from hockeystick.privacy_loss.core.two_point import (
-    infinity_mass_pair,
-)
+from hockeystick.privacy_loss.core.two_point import infinity_mass_pair
 
 if TYPE_CHECKING:
     from mpmath import mpf

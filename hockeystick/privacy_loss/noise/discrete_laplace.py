@@ -18,10 +18,7 @@ from hockeystick.privacy_loss.bounds.zcdp_line import ZCDPLine, outward
 from hockeystick.privacy_loss.core.atomic import MOST_ATOMS, AtomicLoss, both, read_only_atoms
 from hockeystick.privacy_loss.core.base import Atoms
 from hockeystick.privacy_loss.core.registry import DominatingPair, NoAnalysisError, dominating_pair
-from hockeystick.privacy_loss.core.two_point import (
-    RandomizedResponsePairLoss,
-    infinity_mass_pair,
-)
+from hockeystick.privacy_loss.core.two_point import RandomizedResponsePairLoss, infinity_mass_pair
 
 if TYPE_CHECKING:
     from mpmath import mpf

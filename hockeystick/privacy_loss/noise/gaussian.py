@@ -9,9 +9,7 @@ from typing import TYPE_CHECKING, Final, final
 
 import numpy as np
 
-from hockeystick.mechanisms import (
-    Gaussian,
-)
+from hockeystick.mechanisms import Gaussian
 from hockeystick.numerics import ULP, Ball
 from hockeystick.privacy_loss.bounds.cumulants import Cumulants, FourCumulants
 from hockeystick.privacy_loss.bounds.moment_bounds import LawBounds, MomentBounds

@@ -15,11 +15,7 @@ from hockeystick.numerics import ULP, FloatAndDecimal, decimal
 from hockeystick.privacy_loss.core.base import Masses, ProfiledLoss
 from hockeystick.privacy_loss.core.infinity_mass import NoiselessLoss
 from hockeystick.privacy_loss.core.registry import DominatingPair, NoAnalysisError, dominating_pair
-from hockeystick.privacy_loss.core.uncertain_endpoints import (
-    DensityLoss,
-    UncertainEdges,
-    cut_edges,
-)
+from hockeystick.privacy_loss.core.uncertain_endpoints import DensityLoss, UncertainEdges, cut_edges
 from hockeystick.privacy_loss.noise.laplace import reach_of
 from hockeystick.privacy_loss.noise.multivariate_laplace_masses import SNAP, axis_of, log_masses
 

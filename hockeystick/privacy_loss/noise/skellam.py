@@ -24,9 +24,7 @@ from hockeystick.privacy_loss.core.atomic import (
 )
 from hockeystick.privacy_loss.core.base import Atoms
 from hockeystick.privacy_loss.core.registry import DominatingPair, NoAnalysisError, dominating_pair
-from hockeystick.privacy_loss.core.two_point import (
-    infinity_mass_pair,
-)
+from hockeystick.privacy_loss.core.two_point import infinity_mass_pair
 
 if TYPE_CHECKING:
     from mpmath import mpf

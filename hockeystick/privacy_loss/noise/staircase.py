@@ -12,10 +12,7 @@ from hockeystick.numerics import ULP, FloatAndDecimal
 from hockeystick.privacy_loss.core.atomic import FewAtoms, both
 from hockeystick.privacy_loss.core.outcomes import PartlyInfiniteLoss
 from hockeystick.privacy_loss.core.registry import DominatingPair, dominating_pair
-from hockeystick.privacy_loss.core.two_point import (
-    RandomizedResponsePairLoss,
-    infinity_mass_pair,
-)
+from hockeystick.privacy_loss.core.two_point import RandomizedResponsePairLoss, infinity_mass_pair
 
 if TYPE_CHECKING:
     from mpmath import mpf

@@ -46,9 +46,7 @@ from hockeystick.privacy_loss.core.registry import (
     sampled_loss,
 )
 from hockeystick.privacy_loss.core.symmetrized import JoinedLoss, exchanged_pair
-from hockeystick.privacy_loss.core.two_point import (
-    RandomizedResponsePairLoss,
-)
+from hockeystick.privacy_loss.core.two_point import RandomizedResponsePairLoss
 from hockeystick.privacy_loss.noise.displaced_gaussian import DisplacedGaussianLoss
 from hockeystick.privacy_loss.noise.gaussian import GaussianLoss
 from hockeystick.privacy_loss.sampling.sampled_gaussian import SampledGaussianLoss

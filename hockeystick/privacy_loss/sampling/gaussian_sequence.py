@@ -11,9 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, final
 
 import numpy as np
 
-from hockeystick.mechanisms import (
-    GaussianSequence,
-)
+from hockeystick.mechanisms import GaussianSequence
 from hockeystick.numerics import ULP, Ball
 from hockeystick.privacy_loss.core.base import AnalyticLoss, CGFEstimate, ContourValues
 from hockeystick.privacy_loss.core.rates import largest_when_adding, mu_squared_upper

@@ -46,10 +46,7 @@ from hockeystick.privacy_loss.core.registry import (
     dominating_pair,
     sampled_loss,
 )
-from hockeystick.privacy_loss.core.two_point import (
-    RandomizedResponsePairLoss,
-    two_point_pair,
-)
+from hockeystick.privacy_loss.core.two_point import RandomizedResponsePairLoss, two_point_pair
 from hockeystick.privacy_loss.noise.gaussian import GaussianLoss, gaussian_noise_pair
 from hockeystick.privacy_loss.noise.gaussian_mixture import mixture_loss
 from hockeystick.privacy_loss.noise.opposite_mixtures import OppositeMixturesLoss

@@ -13,9 +13,7 @@ from hockeystick.privacy_loss.core.infinity_mass import NoiselessLoss
 from hockeystick.privacy_loss.core.observed_mixture import observed_mixture
 from hockeystick.privacy_loss.core.rates import decimal_or_above
 from hockeystick.privacy_loss.core.registry import DominatingPair, NoAnalysisError, dominating_pair
-from hockeystick.privacy_loss.core.two_point import (
-    RandomizedResponsePairLoss,
-)
+from hockeystick.privacy_loss.core.two_point import RandomizedResponsePairLoss
 
 
 @dominating_pair.register

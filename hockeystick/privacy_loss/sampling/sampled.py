@@ -15,9 +15,7 @@ from hockeystick.privacy_loss.core.base import Atoms, ClosedFormProfile, Masses
 from hockeystick.privacy_loss.core.cell_loss import CellLoss
 from hockeystick.privacy_loss.core.interval_masses import cgf_bounds
 from hockeystick.privacy_loss.core.uncertain_endpoints import DensityLoss, UncertainEdges
-from hockeystick.privacy_loss.sampling.subsampling_map import (
-    SubsamplingMap,
-)
+from hockeystick.privacy_loss.sampling.subsampling_map import SubsamplingMap
 
 if TYPE_CHECKING:
     from mpmath import mpf

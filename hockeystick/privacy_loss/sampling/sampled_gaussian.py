@@ -326,12 +326,7 @@ class TrapezoidRule:
         from hockeystick.kernels import sampled_gaussian
 
         return sampled_gaussian.nodes(
-            self.loss.p,
-            self.loss.mu,
-            self.loss.removing,
-            self.first,
-            self.nodes,
-            self.step,
+            self.loss.p, self.loss.mu, self.loss.removing, self.first, self.nodes, self.step
         )
 
     def line(self, c: float, step: float, count: int) -> ContourValues:

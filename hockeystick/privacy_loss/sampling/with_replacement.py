@@ -6,11 +6,7 @@ import math
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
-from hockeystick.mechanisms import (
-    Gaussian,
-    Mechanism,
-    WithReplacementSubsampled,
-)
+from hockeystick.mechanisms import Gaussian, Mechanism, WithReplacementSubsampled
 from hockeystick.numerics import decimal
 from hockeystick.numerics.working_precision import working_digits
 from hockeystick.privacy_loss.core.base import PrivacyLoss

@@ -9,9 +9,7 @@ from hockeystick.mechanisms.selection.exponential import Exponential, MaxNoise, 
 from hockeystick.privacy_loss.core.cell_loss import CellLoss
 from hockeystick.privacy_loss.core.dominated import DominatedLoss
 from hockeystick.privacy_loss.core.registry import DominatingPair, dominating_pair
-from hockeystick.privacy_loss.core.two_point import (
-    RandomizedResponsePairLoss,
-)
+from hockeystick.privacy_loss.core.two_point import RandomizedResponsePairLoss
 from hockeystick.privacy_loss.guarantees.bounded_range import BoundedRangeLoss
 
 # What the few roundings below may add.

@@ -37,12 +37,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Final, final
 
 from hockeystick.adjacency import Adjacency
-from hockeystick.mechanisms import (
-    DiscreteGaussian,
-    DiscreteLaplace,
-    Gaussian,
-    PartitionSelection,
-)
+from hockeystick.mechanisms import DiscreteGaussian, DiscreteLaplace, Gaussian, PartitionSelection
 from hockeystick.mechanisms.selection.partition_selection import CountNoise
 from hockeystick.numerics import Ball, FloatAndDecimal, largest_reading, least_reading
 from hockeystick.numerics.rounding import DIGITS, as_mpf

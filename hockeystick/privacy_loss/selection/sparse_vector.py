@@ -39,9 +39,7 @@ from hockeystick.privacy_loss.core.base import CGFEstimate, PrivacyLoss
 from hockeystick.privacy_loss.core.cell_loss import CellLoss
 from hockeystick.privacy_loss.core.dominated import DominatedLoss
 from hockeystick.privacy_loss.core.registry import DominatingPair, dominating_pair
-from hockeystick.privacy_loss.core.two_point import (
-    RandomizedResponsePairLoss,
-)
+from hockeystick.privacy_loss.core.two_point import RandomizedResponsePairLoss
 from hockeystick.privacy_loss.guarantees.renyi import RenyiBoundLoss
 from hockeystick.privacy_loss.selection.above_threshold import AboveThresholdGaussianLoss
 from hockeystick.privacy_loss.selection.threshold_attacks import attacked
@@ -197,9 +195,7 @@ def _with_laplace_queries(mechanism: AboveThreshold) -> CellLoss:
 
 
 def renyi_bound(
-    mechanism: AboveThreshold,
-    sensitivity: Fraction,
-    attained: PrivacyLoss | None,
+    mechanism: AboveThreshold, sensitivity: Fraction, attained: PrivacyLoss | None
 ) -> AboveThresholdRenyiLoss:
     """Return the Renyi bound for Gaussian noise of both, with a bounded number of queries."""
     queries = mechanism.queries or 1

@@ -19,11 +19,7 @@ from hockeystick.numerics.working_precision import working_digits
 from hockeystick.privacy_loss.core.base import PrivacyLoss
 from hockeystick.privacy_loss.core.cell_loss import CellLoss
 from hockeystick.privacy_loss.core.dominated import DominatedLoss
-from hockeystick.privacy_loss.core.registry import (
-    DominatingPair,
-    dominating_pair,
-    sampled_loss,
-)
+from hockeystick.privacy_loss.core.registry import DominatingPair, dominating_pair, sampled_loss
 from hockeystick.privacy_loss.guarantees.least_favourable import ContaminatedLoss
 from hockeystick.privacy_loss.noise.gaussian_mixture import GaussianMixtureLoss
 from hockeystick.privacy_loss.sampling.random_allocation import AllocationLoss

@@ -136,11 +136,7 @@ def _told(values: Any) -> str:
 
 
 def projected_steps(
-    mechanism: NoisyIterations | TokenWalk,
-    size: int,
-    steps: int,
-    lipschitz: float,
-    radius: float,
+    mechanism: NoisyIterations | TokenWalk, size: int, steps: int, lipschitz: float, radius: float
 ) -> Projected:
     """Return steps whose rounding is covered by the noise, or raise where it would be too much."""
     bound = _validate.real("lipschitz", lipschitz, _LENGTH)

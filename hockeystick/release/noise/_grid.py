@@ -57,12 +57,7 @@ class Grid:
 
 
 def grid_of(
-    mechanism: Mechanism,
-    noise: float,
-    sensitivity: object,
-    moved: int,
-    *,
-    most: float = SCALE.high,
+    mechanism: Mechanism, noise: float, sensitivity: object, moved: int, *, most: float = SCALE.high
 ) -> Grid:
     """Return a grid for a mechanism's noise; a function of the arguments alone, never of the data.
 

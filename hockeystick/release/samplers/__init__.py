@@ -7,11 +7,7 @@ from hockeystick.release.samplers.comparisons import NoisyNumber, RealNoise, noi
 from hockeystick.release.samplers.discrete_gaussian import discrete_gaussian
 from hockeystick.release.samplers.poisson import poisson, skellam
 from hockeystick.release.samplers.radial_laplace import rounded_multivariate_laplace
-from hockeystick.release.samplers.rounded import (
-    discrete_laplace,
-    rounded_gaussian,
-    rounded_laplace,
-)
+from hockeystick.release.samplers.rounded import discrete_laplace, rounded_gaussian, rounded_laplace
 from hockeystick.release.samplers.run_counts import run_count, truncated_negative_binomial
 from hockeystick.release.samplers.uniform import bernoulli, permutation, uniform_integers
 

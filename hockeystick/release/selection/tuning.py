@@ -15,12 +15,7 @@ from hockeystick.mechanisms.base import Mechanism, checked
 from hockeystick.mechanisms.selection.tuning import RandomStopping
 from hockeystick.release._values import of_kind
 from hockeystick.release.charging import Charged, book, checked_charge
-from hockeystick.release.samplers import (
-    Bits,
-    run_count,
-    secret_bits,
-    uniform_integers,
-)
+from hockeystick.release.samplers import Bits, run_count, secret_bits, uniform_integers
 
 _Candidate = TypeVar("_Candidate")
 _Output = TypeVar("_Output")

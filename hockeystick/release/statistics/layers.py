@@ -13,12 +13,7 @@ from hockeystick.release._values import of_kind
 from hockeystick.release.charging import Charged, book, checked_charge
 from hockeystick.release.samplers import Bits, secret_bits
 from hockeystick.release.statistics._data import check_finite
-from hockeystick.release.statistics.clipped import (
-    LENGTH,
-    UNITS,
-    gradient_rows,
-    noisy_clipped_sum,
-)
+from hockeystick.release.statistics.clipped import LENGTH, UNITS, gradient_rows, noisy_clipped_sum
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -92,11 +92,7 @@ def test_a_sweep_is_that_of_this_process_byte_for_byte_also_when_it_is_taken_up_
     rows.close()
     told: list[int] = []
     again = hs.sweep(
-        GRID,
-        ask,
-        executor,
-        out=tmp_path / "ray.csv",
-        progress=lambda done, _: told.append(done),
+        GRID, ask, executor, out=tmp_path / "ray.csv", progress=lambda done, _: told.append(done)
     )
     assert list(again) == here
     assert first == here[:50]

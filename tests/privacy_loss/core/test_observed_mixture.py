@@ -17,10 +17,7 @@ from hockeystick.privacy_loss import (
     GaussianLoss,
     RandomizedResponsePairLoss,
 )
-from hockeystick.privacy_loss.core.observed_mixture import (
-    log_sum,
-    observed_mixture,
-)
+from hockeystick.privacy_loss.core.observed_mixture import log_sum, observed_mixture
 
 # Two Gaussians, of mu = 1/2 and 2, and nothing at all.
 MUS = (Fraction(1, 2), Fraction(2))

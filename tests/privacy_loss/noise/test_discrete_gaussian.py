@@ -14,8 +14,7 @@ from hockeystick.privacy_loss.core.atomic import LOG_LEAST_MASS
 
 
 @pytest.mark.parametrize(
-    ("square", "truth"),
-    [("4", "0.00724877684595257949795"), ("0.5", "0.189658529428397076689")],
+    ("square", "truth"), [("4", "0.00724877684595257949795"), ("0.5", "0.189658529428397076689")]
 )
 def test_delta_is_the_known_value(square: str, truth: str) -> None:
     sigma = float(mp.sqrt(mp.mpf(square)))

@@ -34,7 +34,7 @@ RARE: list[tuple[Any, Any]] = [
     (
         (Fraction(1), Fraction(4), Fraction(9)),
         (1 - Fraction(1, 10**30) - Fraction(1, 10**60), Fraction(1, 10**30), Fraction(1, 10**60)),
-    ),
+    )
 ]
 each_mixture = pytest.mark.parametrize(("distances", "weights"), MIXTURES)
 each_mixture_or_rare = pytest.mark.parametrize(("distances", "weights"), MIXTURES + RARE)

@@ -8,9 +8,7 @@ import pytest
 
 import hockeystick as hs
 from hockeystick.numerics.multiprecision import mp
-from hockeystick.precision.multivariate_laplace import (
-    kappa_of,
-)
+from hockeystick.precision.multivariate_laplace import kappa_of
 from hockeystick.privacy_loss import (
     DominatingPair,
     MultivariateLaplaceLoss,

@@ -6,11 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from hockeystick.privacy_loss.noise.score_sums import (
-    _one,
-    losses_of_sums,
-    score_sums,
-)
+from hockeystick.privacy_loss.noise.score_sums import _one, losses_of_sums, score_sums
 
 
 def by_enumeration(own: np.ndarray, other: np.ndarray, steps: int, times: int) -> np.ndarray:

@@ -333,10 +333,7 @@ def test_no_attack_on_truncated_samples_costs_more(epsilon: float, cap: int, rat
             kept = rate * min(1.0, cap / (drawn + 1))
             with_it.append((chance * kept, 1.0 + other * min(drawn, cap - 1)))
             with_it.append((chance * (1.0 - kept), rest[1]))
-        costs = (
-            attack(with_it, without, noise, epsilon),
-            attack(without, with_it, noise, epsilon),
-        )
+        costs = (attack(with_it, without, noise, epsilon), attack(without, with_it, noise, epsilon))
         assert max(costs) <= upper * (1 + 1e-6) + 1e-12
         if other == 0.0:
             assert lower <= max(costs) * (1 + 1e-6)

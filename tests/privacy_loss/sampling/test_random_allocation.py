@@ -14,12 +14,7 @@ from hockeystick.accountants.prv import PRV
 from hockeystick.accountants.prv._points import natural_step
 from hockeystick.numerics.multiprecision import mpf
 from hockeystick.precision import doubling as twin
-from hockeystick.privacy_loss import (
-    AllocationLoss,
-    CellLoss,
-    NoiselessLoss,
-    dominating_pair,
-)
+from hockeystick.privacy_loss import AllocationLoss, CellLoss, NoiselessLoss, dominating_pair
 from hockeystick.privacy_loss.sampling.mean_likelihood_ratio import allocated
 
 each_direction = pytest.mark.parametrize("removing", [True, False])

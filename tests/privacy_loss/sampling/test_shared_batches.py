@@ -10,11 +10,7 @@ import pytest
 
 import hockeystick as hs
 from hockeystick.numerics.multiprecision import mp
-from hockeystick.privacy_loss.bounds.shared_batches import (
-    _thinned,
-    exact_law,
-    squares_of_batches,
-)
+from hockeystick.privacy_loss.bounds.shared_batches import _thinned, exact_law, squares_of_batches
 
 # (group, batches, examples of a batch)
 SMALL = [(2, 2, 1), (2, 3, 2), (3, 2, 2), (3, 3, 1), (3, 3, 2), (4, 2, 3), (4, 3, 2), (5, 2, 3)]

@@ -189,10 +189,7 @@ def attacked_masses(
     of_threshold, of_query, reach = KINDS[kind]
     noises = of_threshold(scales[0]), of_query(scales[1])
     both = []
-    for first, last in (
-        (found.first, found.last),
-        (found.neighbours_first, found.neighbours_last),
-    ):
+    for first, last in ((found.first, found.last), (found.neighbours_first, found.neighbours_last)):
         answers = [float(first)] * found.many + [float(last)] * found.then
         each = outcomes(answers, *noises, reach * scales[0])
         both.append([mp.fsum(each[: found.many]), *each[found.many :]])
@@ -302,10 +299,7 @@ def test_both_distributions_add_up_to_1_and_are_each_others_mirror(
 ) -> None:
     edges = np.array([-math.inf, -5.0, -1.0, -0.2, 0.0, 0.2, 1.0, 5.0, math.inf])
     masses, atoms = loss.cells(edges), loss.atoms()
-    for log, log_atoms in (
-        (masses.log_p, atoms.log_p),
-        (masses.log_q, atoms.log_p - atoms.loss),
-    ):
+    for log, log_atoms in ((masses.log_p, atoms.log_p), (masses.log_q, atoms.log_p - atoms.loss)):
         assert float(np.exp(log).sum() + np.exp(log_atoms).sum()) == pytest.approx(1, abs=4e-13)
     assert np.allclose(np.exp(masses.log_p), np.exp(masses.log_q)[::-1], rtol=1e-13, atol=0)
     assert np.allclose(atoms.log_p - atoms.loss, atoms.log_p[::-1], rtol=0, atol=1e-13)
@@ -394,12 +388,7 @@ def test_slopes_at_large_orders_are_those_of_many_digits() -> None:
     assert slopes == sorted(slopes)
 
 
-MANY = [
-    (1.0, 2.0, 1),
-    (2.0, 4.0, 3),
-    (10.0, 20.0, 1000),
-    (3.0, 1.0, 50),
-]
+MANY = [(1.0, 2.0, 1), (2.0, 4.0, 3), (10.0, 20.0, 1000), (3.0, 1.0, 50)]
 
 
 @each_run
@@ -409,10 +398,7 @@ def test_no_run_with_gaussian_noise_exceeds_the_bound(
     run: str, scales: tuple[float, float], c: float
 ) -> None:
     mechanism = hs.mechanisms.AboveThreshold(
-        *scales,
-        threshold_noise="gaussian",
-        query_noise="gaussian",
-        queries=len(RUNS[run][0]),
+        *scales, threshold_noise="gaussian", query_noise="gaussian", queries=len(RUNS[run][0])
     )
     loss = renyi_bound(mechanism, Fraction(2), None)
     p, q = pair_of("gaussian", run, scales)

@@ -103,10 +103,7 @@ def test_the_largest_is_that_of_all_exact_comparisons(noise: Any) -> None:
         words = generator.integers(2**64, size=20, dtype=np.uint64)
         values = [Fraction(int(v), 7) for v in generator.integers(-9, 9, 20)]
         found = noisy_argmax(values, noise, Fraction(2), bits=partial(np.resize, words))
-        best = max(
-            range(20),
-            key=lambda i: float(values[i]) + 2 * exact(noise, int(words[i])),
-        )
+        best = max(range(20), key=lambda i: float(values[i]) + 2 * exact(noise, int(words[i])))
         assert found == best
 
 

@@ -12,12 +12,7 @@ from scipy import stats
 import hockeystick as hs
 from hockeystick.errors import ParameterError
 from hockeystick.mechanisms import JointGaussian
-from hockeystick.release import (
-    CoordinateClipping,
-    OnlineClipping,
-    QuantileClipping,
-    layered_sum,
-)
+from hockeystick.release import CoordinateClipping, OnlineClipping, QuantileClipping, layered_sum
 from hockeystick.release.statistics.clipped import UNITS
 from tests.release.bits import none_left, seeded
 

@@ -20,11 +20,7 @@ from hockeystick._validate import Domain, whole_numbers
 from hockeystick.adapters.torch import _checkpoint, _checks, _guard
 from hockeystick.adapters.torch._arithmetic import Real
 from hockeystick.adapters.torch._clipping import Constant, Tensors, joined
-from hockeystick.adapters.torch._correlated_noise._rounds import (
-    Batches,
-    Plan,
-    encoder_of,
-)
+from hockeystick.adapters.torch._correlated_noise._rounds import Batches, Plan, encoder_of
 from hockeystick.adapters.torch._gradients import (
     LossFn,
     chunks,

@@ -66,7 +66,7 @@ for line in sys.stdin:
 
 ROOMS: Final = [
     *("accountants", "answers", "audit", "calibration", "conversions", "federated", "io", "ledger"),
-    *("literature", "mechanisms", "mechanisms.tuning", "notions", "privacy_loss", "release"),
+    *("mechanisms", "mechanisms.tuning", "notions", "privacy_loss", "release"),
     *("reports", "schedules", "tradeoffs"),
 ]
 # What several inherit is asked of the first of them, a group of each: it goes other ways for plans.

@@ -37,8 +37,8 @@ def filled(text: str) -> str:
 
 def claims() -> str:
     """Return what became of every published claim: all are recomputed, which takes a minute."""
-    from hockeystick.cli.panels.claims_page import markdown_page
-    from hockeystick.literature import check
+    from tests.claims import check
+    from tests.claims.page import markdown_page
 
     title, *rest = markdown_page(check()).split("\n")
     assert title.startswith("# ")

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from hockeystick.literature import Found
-from hockeystick.literature.found import found
-from hockeystick.literature.registry import ways
 from hockeystick.numerics.multiprecision import mp, mpf
+from tests.claims import Found
+from tests.claims.found import found
+from tests.claims.registry import ways
 
 
 def ask(way: str, **parameters: Any) -> Found:

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from hockeystick.literature import Verdict
+from tests.claims import Verdict
 
 _YES, _FITTED, _ONLY, _NO, _INVALID, _OPEN = Verdict
 PINNED: Final = {

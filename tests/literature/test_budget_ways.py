@@ -6,9 +6,9 @@ from typing import cast
 import pytest
 
 import hockeystick as hs
-from hockeystick.literature import catalogue
-from hockeystick.literature.budgets import _moments
 from hockeystick.numerics.multiprecision import mp, mpf
+from tests.claims import catalogue
+from tests.claims.budgets import _moments
 from tests.literature.asking import ask, close, gaussian_delta, holds
 
 CYCLIC = [

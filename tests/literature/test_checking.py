@@ -1,14 +1,11 @@
 """Checking claims: which, in which order, and what is told of them."""
 
-import subprocess
-import sys
-
 import pytest
 
 import hockeystick as hs
-from hockeystick.literature import Found, catalogue, check
-from hockeystick.literature.checking import ask
-from hockeystick.literature.found import found
+from tests.claims import Found, catalogue, check
+from tests.claims.checking import ask
+from tests.claims.found import found
 
 SOME = "sense-and-sensitivity/section-3.5"
 
@@ -82,13 +79,3 @@ def test_answers_of_every_kind_have_one_form() -> None:
     assert found(3) == Found(3.0, 3.0, "exact")
     with pytest.raises(TypeError, match="answers with a number"):
         found("3")
-
-
-def test_importing_the_package_does_not_load_the_claims() -> None:
-    code = "import hockeystick, sys; assert 'hockeystick.literature' not in sys.modules"
-    subprocess.run([sys.executable, "-c", code], check=True)
-
-
-def test_the_command_line_does_not_load_the_claims_for_other_commands() -> None:
-    code = "import hockeystick.cli, sys; assert 'hockeystick.literature' not in sys.modules"
-    subprocess.run([sys.executable, "-c", code], check=True)

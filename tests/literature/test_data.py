@@ -11,16 +11,16 @@ import pytest
 
 import hockeystick as hs
 import hockeystick.release
-from hockeystick.literature import Claim, catalogue
-from hockeystick.literature.data import Asked, read
-from hockeystick.literature.registry import SUBJECTS, ways
+from tests.claims import Claim, catalogue
+from tests.claims.data import Asked, read
+from tests.claims.registry import SUBJECTS, ways
 
 CLAIMS = tuple(catalogue().claims.values())
 each_document = pytest.mark.parametrize("document", sorted(catalogue().documents))
 
 
 def _data() -> str:
-    return (files("hockeystick.literature") / "claims.toml").read_text(encoding="utf-8")
+    return (files("tests.claims") / "claims.toml").read_text(encoding="utf-8")
 
 
 def _of(document: str) -> list[Claim]:
@@ -105,7 +105,7 @@ def test_the_data_holds_no_verdict() -> None:
 def test_no_printed_figure_is_in_the_code_of_a_way() -> None:
     printed = {claim.published for claim in CLAIMS if len(claim.published.strip("0.")) >= 3}
     for subject in SUBJECTS:
-        code = (files("hockeystick.literature") / f"{subject}.py").read_text(encoding="utf-8")
+        code = (files("tests.claims") / f"{subject}.py").read_text(encoding="utf-8")
         assert not printed & set(re.findall(r"\d+(?:\.\d+)?", code))
 
 

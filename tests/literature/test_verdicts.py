@@ -4,9 +4,9 @@ import dataclasses
 
 import pytest
 
-from hockeystick.literature import Found, Verdict, catalogue, check
-from hockeystick.literature.checking import _checked
-from hockeystick.literature.verdicts import Relation, judge, rounds_to, share_of_multiples
+from tests.claims import Found, Verdict, catalogue, check
+from tests.claims.checking import _checked
+from tests.claims.verdicts import Relation, judge, rounds_to, share_of_multiples
 from tests.literature.pinned import PINNED
 
 

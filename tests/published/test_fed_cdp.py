@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import hockeystick as hs
-from hockeystick.literature.published.of_their_time import tensorflow_privacy_epsilon
+from hockeystick.conversions.published.of_their_time import tensorflow_privacy_epsilon
 from hockeystick.mechanisms import schedules
 
 DELTA: Final = 1e-5

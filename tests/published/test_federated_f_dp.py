@@ -19,7 +19,7 @@ import pytest
 import hockeystick as hs
 from hockeystick.accountants.contour import Contour
 from hockeystick.accountants.limits.gdp import GaussianLimit, limiting_mu
-from hockeystick.literature.published.federated_limit import limit_delta, limit_mu
+from hockeystick.conversions.published.federated_limit import limit_delta, limit_mu
 from hockeystick.numerics.multiprecision import mp
 from hockeystick.privacy_loss import Composition, Terms
 from hockeystick.privacy_loss.sampling.fixed_size_gaussian import FixedSizeGaussianLoss

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 import hockeystick as hs
-from hockeystick.literature.published import shuffled_reports as shuffled
+from hockeystick.conversions.published import shuffled_reports as shuffled
 from hockeystick.numerics.multiprecision import mp
 from hockeystick.precision.shuffled_reports import clones_delta
 from hockeystick.release import response_error, unary_error

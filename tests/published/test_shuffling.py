@@ -6,7 +6,7 @@ from typing import Any, cast
 import pytest
 
 import hockeystick as hs
-from hockeystick.literature.published.shuffling import limit_delta, limit_epsilon, shuffled_group
+from hockeystick.conversions.published.shuffling import limit_delta, limit_epsilon, shuffled_group
 from hockeystick.mechanisms import Clipping
 from hockeystick.numerics.multiprecision import mp
 

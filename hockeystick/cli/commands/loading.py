@@ -17,7 +17,6 @@ from hockeystick.io.call_text import is_call_text
 _ELSEWHERE: Final = {
     "audit": "command",
     "check": "check",
-    "claims": "claims",
     "convert": "command",
     "explore": "explore",
     "init": "init",

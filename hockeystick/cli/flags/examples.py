@@ -29,10 +29,6 @@ EXAMPLES: Final[dict[str, tuple[str, ...]]] = {
         "hockeystick check plan.toml",
         "hockeystick check --schema > plan.schema.json",
     ),
-    "hockeystick claims": (
-        "hockeystick claims --list",
-        "hockeystick claims federated-f-dp/table-1/p1-s1",
-    ),
     "hockeystick compare": (
         "hockeystick compare 'Gaussian(4) @ Laplace(2)**3' --delta 1e-6",
         "hockeystick compare plan.toml --noise-multiplier 1.3",

@@ -70,7 +70,7 @@ class ShuffledReports(Mechanism):
         ``UnaryEncoding`` the ends differ: at epsilon_0 = 1, ``n mu^2`` of the blanket is .841, of
         others that all hold a third category .641, the largest of all data in the limit, and of the
         bits counted for the lower end .511. What is between them is not settled, as
-        ``hockeystick.literature.published.shuffled_reports.clones_epsilon`` shows of the clones.
+        ``hockeystick.conversions.published.shuffled_reports.clones_epsilon`` shows of the clones.
 
     Edge cases:
         One user's report is that of the randomizer itself. A randomizer that reveals everything is

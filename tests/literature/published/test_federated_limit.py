@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 import hockeystick as hs
+from hockeystick.conversions.published.federated_limit import limit_delta, limit_epsilon, limit_mu
 from hockeystick.errors import ParameterError
-from hockeystick.literature.published.federated_limit import limit_delta, limit_epsilon, limit_mu
 from hockeystick.numerics.multiprecision import mp
 
 SETTINGS: dict[str, Any] = {

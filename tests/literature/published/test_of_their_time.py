@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 import hockeystick as hs
-from hockeystick.literature.published.of_their_time import (
+from hockeystick.conversions.published.of_their_time import (
     TENSORFLOW_ORDERS,
     tensorflow_privacy_epsilon,
 )

@@ -6,13 +6,13 @@ import math
 from typing import Any
 
 from hockeystick.accountants import delta as delta_of
-from hockeystick.literature.found import Found, proven
-from hockeystick.literature.published.shuffling import limit_delta
-from hockeystick.literature.registry import way
+from hockeystick.conversions.published.shuffling import limit_delta
 from hockeystick.mechanisms import Gaussian, RevealedSample
 from hockeystick.numerics.multiprecision import mp
 from hockeystick.numerics.working_precision import working_digits
 from hockeystick.results import Approximate, Certified
+from tests.claims.found import Found, proven
+from tests.claims.registry import way
 
 
 @way

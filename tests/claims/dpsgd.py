@@ -7,12 +7,12 @@ import math
 from hockeystick.accountants import delta as delta_of
 from hockeystick.accountants import epsilon as epsilon_of
 from hockeystick.calibration import gaussian_noise
-from hockeystick.literature.found import Found, between, proven
-from hockeystick.literature.registry import way
 from hockeystick.mechanisms import FixedSizeSubsampled, Gaussian, RandomizedResponse
 from hockeystick.numerics.multiprecision import mp
 from hockeystick.numerics.working_precision import working_digits
 from hockeystick.results import Certified
+from tests.claims.found import Found, between, proven
+from tests.claims.registry import way
 
 
 @way

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final, TypeVar
 
-from hockeystick.literature.found import Found
 from hockeystick.results import Approximate, Certified
+from tests.claims.found import Found
 
 Answer = Found | Certified | Approximate | float
 Way = Callable[..., Answer]
@@ -43,5 +43,5 @@ def ways() -> dict[str, Way]:
     from importlib import import_module
 
     for subject in SUBJECTS:
-        import_module(f"hockeystick.literature.{subject}")
+        import_module(f"tests.claims.{subject}")
     return dict(sorted(_WAYS.items()))

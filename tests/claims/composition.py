@@ -7,13 +7,13 @@ from itertools import product
 
 from hockeystick.accountants import delta as delta_of
 from hockeystick.accountants import epsilon as epsilon_of
-from hockeystick.literature.found import Found, proven
-from hockeystick.literature.registry import way
 from hockeystick.mechanisms import RandomizedResponse
 from hockeystick.notions import ApproxDP
 from hockeystick.numerics.multiprecision import mp
 from hockeystick.numerics.working_precision import working_digits
 from hockeystick.results import Certified
+from tests.claims.found import Found, proven
+from tests.claims.registry import way
 
 
 @way

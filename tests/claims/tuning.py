@@ -6,10 +6,10 @@ import math
 
 from hockeystick.accountants import epsilon as epsilon_of
 from hockeystick.calibration import clipping_noise, joint_noise
-from hockeystick.literature.registry import way
 from hockeystick.mechanisms import Gaussian
 from hockeystick.numerics.roots import increasing_root
 from hockeystick.results import Certified
+from tests.claims.registry import way
 
 
 @way

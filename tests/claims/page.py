@@ -1,4 +1,4 @@
-"""What became of published figures, as JSON for programs and as a page of documentation."""
+"""What became of published figures, as a page of documentation."""
 
 from __future__ import annotations
 
@@ -6,39 +6,19 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Final
 
-from hockeystick.cli.as_json import dumped
-from hockeystick.cli.panels.claims_words import cells, counted
-from hockeystick.literature import Checked, Verdict, catalogue
+from tests.claims import Checked, Verdict, catalogue
+from tests.claims.words import cells, counted
 
 _HEAD: Final = (
     "# Published figures, checked",
     "",
-    "What `hockeystick claims --markdown` prints. The paper's value is as printed, *own* that by",
+    "Made from `tests/claims`. The paper's value is as printed, *own* that by",
     "the document's own method, *certified* what is proven of the truth, rounding included. Where",
     "a bound is stated, *own* or the printed value is the bound. What is *consistent* is a",
     "multiple of *own*, fitted. Numbers have six digits; a ~ marks an approximation, of which",
     "nothing is proven.",
 )
 _COLUMNS: Final = ("claim", "paper", "own", "certified", "verdict")
-
-
-def json_page(checked: Sequence[Checked], version: str) -> str:
-    """Return documents and claims as strict JSON in ASCII."""
-    keys = dict.fromkeys(one.claim.document for one in checked)
-    told = {
-        "version": version,
-        "documents": [
-            {
-                "key": document.key,
-                "title": document.title,
-                "authors": document.authors,
-                "published": document.published,
-            }
-            for document in map(catalogue().documents.__getitem__, keys)
-        ],
-        "claims": [one.as_dict() for one in checked],
-    }
-    return dumped(told)
 
 
 def markdown_page(checked: Sequence[Checked]) -> str:

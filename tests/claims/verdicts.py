@@ -8,7 +8,7 @@ from enum import StrEnum
 from fractions import Fraction
 from typing import Final, Literal, final
 
-from hockeystick.literature.found import Found
+from tests.claims.found import Found
 
 Relation = Literal["equals", "multiple-of", "at-most", "at-least", "for-all"]
 

@@ -7,11 +7,11 @@ from fractions import Fraction
 from itertools import combinations_with_replacement as multisets
 
 from hockeystick.accountants import delta as delta_of
-from hockeystick.literature.found import Found, between, proven
-from hockeystick.literature.registry import way
 from hockeystick.mechanisms import Gaussian
 from hockeystick.numerics.multiprecision import mp
 from hockeystick.numerics.working_precision import working_digits
+from tests.claims.found import Found, between, proven
+from tests.claims.registry import way
 
 
 @way

@@ -10,13 +10,13 @@ import math
 from typing import Any
 
 from hockeystick.accountants import epsilon as epsilon_of
-from hockeystick.literature.found import Found, proven
-from hockeystick.literature.published.of_their_time import tensorflow_privacy_epsilon
-from hockeystick.literature.registry import way
+from hockeystick.conversions.published.of_their_time import tensorflow_privacy_epsilon
 from hockeystick.mechanisms import Gaussian, MultivariateLaplace, PoissonSubsampled
 from hockeystick.numerics.multiprecision import mp
 from hockeystick.numerics.working_precision import working_digits
 from hockeystick.results import Certified
+from tests.claims.found import Found, proven
+from tests.claims.registry import way
 
 
 @way

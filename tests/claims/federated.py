@@ -16,8 +16,6 @@ from hockeystick.accountants import delta as delta_of
 from hockeystick.accountants import epsilon as epsilon_of
 from hockeystick.accountants.limits.gdp import limiting_mu as limit
 from hockeystick.conversions.theorems import gaussian_mu
-from hockeystick.literature.found import Found, between, proven
-from hockeystick.literature.registry import way
 from hockeystick.mechanisms import FixedSizeSubsampled, Gaussian
 from hockeystick.notions import FDP, GDP
 from hockeystick.numerics.multiprecision import mp
@@ -25,6 +23,8 @@ from hockeystick.numerics.working_precision import working_digits
 from hockeystick.privacy_loss.sampling.fixed_size_gaussian import FixedSizeGaussianLoss
 from hockeystick.results import Certified
 from hockeystick.tradeoffs import GaussianTradeOff
+from tests.claims.found import Found, between, proven
+from tests.claims.registry import way
 
 
 @way

@@ -12,12 +12,12 @@ import numpy as np
 from scipy.special import gammaln
 
 from hockeystick.accountants import epsilon as epsilon_of
-from hockeystick.literature.fed_cdp import step_epsilon
-from hockeystick.literature.found import Found
-from hockeystick.literature.published.of_their_time import TENSORFLOW_ORDERS
-from hockeystick.literature.registry import way
+from hockeystick.conversions.published.of_their_time import TENSORFLOW_ORDERS
 from hockeystick.mechanisms import Gaussian, Mechanism, PoissonSubsampled
 from hockeystick.results import Certified
+from tests.claims.fed_cdp import step_epsilon
+from tests.claims.found import Found
+from tests.claims.registry import way
 
 
 @way

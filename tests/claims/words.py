@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
-from hockeystick.literature import Checked, Found, Verdict
 from hockeystick.numerics import numerals as numerals
+from tests.claims import Checked, Found, Verdict
 
 _DIGITS: Final = 6
 _COUNTED: Final = {

@@ -29,7 +29,7 @@ class Found:
         quantity: What the number is, in words; empty where the claim says it.
 
     Example:
-        >>> from hockeystick.literature import Found
+        >>> from tests.claims import Found
         >>> Found(0.25, 0.5, "proven", "delta").upper
         0.5
     """

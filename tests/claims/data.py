@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final, cast, final
 
-from hockeystick.literature.verdicts import Relation
+from tests.claims.verdicts import Relation
 
 _FILE: Final = "claims.toml"
 _ASKED: Final = ("own", "certified", "without", "own_without")
@@ -107,14 +107,14 @@ def catalogue() -> Catalogue:
         The same object at every call.
 
     Example:
-        >>> from hockeystick.literature import catalogue
+        >>> from tests.claims import catalogue
         >>> catalogue().documents["federated-f-dp"].title
         'Federated f-Differential Privacy'
     """
     import tomllib
     from importlib.resources import files
 
-    text = (files("hockeystick.literature") / _FILE).read_text(encoding="utf-8")
+    text = (files("tests.claims") / _FILE).read_text(encoding="utf-8")
     return read(tomllib.loads(text))
 
 

@@ -6,12 +6,12 @@ import math
 from typing import Any
 
 from hockeystick.accountants import epsilon as epsilon_of
-from hockeystick.literature.found import Found, between, proven
-from hockeystick.literature.registry import way
 from hockeystick.mechanisms import Laplace, Mechanism, MultivariateLaplace
 from hockeystick.numerics.multiprecision import mp
 from hockeystick.numerics.working_precision import working_digits
 from hockeystick.results import Certified
+from tests.claims.found import Found, between, proven
+from tests.claims.registry import way
 
 
 @way

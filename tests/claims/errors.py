@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 
-from hockeystick.literature.found import Found, proven
-from hockeystick.literature.registry import way
 from hockeystick.numerics.multiprecision import mp
 from hockeystick.numerics.working_precision import working_digits
+from tests.claims.found import Found, proven
+from tests.claims.registry import way
 
 
 @way

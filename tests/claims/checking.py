@@ -10,10 +10,10 @@ from typing import Any, Final, final
 
 from hockeystick._tables import Rows
 from hockeystick.errors import ParameterError
-from hockeystick.literature.data import Asked, Claim, catalogue
-from hockeystick.literature.found import Found, found
-from hockeystick.literature.registry import ways
-from hockeystick.literature.verdicts import Verdict, judge, share_of_multiples
+from tests.claims.data import Asked, Claim, catalogue
+from tests.claims.found import Found, found
+from tests.claims.registry import ways
+from tests.claims.verdicts import Verdict, judge, share_of_multiples
 
 Tell = Callable[[int, int], None]
 
@@ -101,8 +101,8 @@ def check(*names: str, tell: Tell | None = None) -> Rows[Checked]:
         ParameterError: If a name is of no document and no claim.
 
     Example:
-        >>> from hockeystick import literature
-        >>> (one,) = literature.check("privacy-preserving-ml/gaussian-error/example-figure")
+        >>> from tests import claims
+        >>> (one,) = claims.check("privacy-preserving-ml/gaussian-error/example-figure")
         >>> one.verdict.value, round(one.without.upper, 2)
         ('reproduces only with', 31.98)
     """

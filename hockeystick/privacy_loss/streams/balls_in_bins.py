@@ -42,7 +42,7 @@ References:
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Final, NamedTuple, cast
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
@@ -100,7 +100,9 @@ def _(mechanism: BallsInBins) -> DominatingPair:
     lower = below.pair(noise, 1.0) if below else DominatingPair(None, None)
     return DominatingPair(
         *(
-            DominatedLoss(cast(CellLoss, one), other.attained if other else None)
+            DominatedLoss(one, other.attained if other else None)
+            if isinstance(one, CellLoss)
+            else one  # without noise, as far as floats go
             for one, other in zip(upper, lower, strict=True)
         )
     )

@@ -14,7 +14,7 @@ from typing import Any, Final
 from flint import arb, ctx
 
 from .balls import LN2, Ball, Box, NotCovered, ball
-from .fields import AnswerError, Fields, exact, field, finite, number
+from .fields import AnswerError, Fields, end_of, exact, field, finite, number
 from .integrals import Kernel, LatticeKernel, Losses, integral, laplace_sum, log_bound, near, saddle
 from .moments import AtomicLoss
 from .plans import leaves, run_of
@@ -107,8 +107,8 @@ def claims(answer: Fields) -> Iterator[Claim]:
 def interval(ends: Fields, plan: Fields, asked: Fraction) -> Iterator[Claim]:
     """Yield what both ends of an epsilon or a delta say."""
     lower, upper, epsilon = (
-        number(ends, "lower"),
-        number(ends, "upper"),
+        end_of(ends, "lower"),
+        end_of(ends, "upper"),
         ends["quantity"] == "epsilon",
     )
     if lower > upper:

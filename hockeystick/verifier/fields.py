@@ -13,7 +13,6 @@ from .balls import NotCovered
 Fields: TypeAlias = Mapping[str, Any]
 
 MOST: Final = 10**300
-# More digits than a float has are kept as text.
 _DECIMAL: Final = re.compile(r"\d{1,20}(\.\d{1,400})?(e[+-]?\d{1,4})?", re.ASCII)
 WORDS: Final = {
     "adjacency": ("add-remove", "replace-one", "zero-out"),
@@ -52,8 +51,6 @@ def exact(value: Any, name: str) -> Any:
             return Fraction(int(parts[1], 16), int(parts[2], 16))
     if value in ("inf", {"float": "inf"}):
         return math.inf
-    if isinstance(value, str) and _DECIMAL.fullmatch(value):
-        value = Fraction(value)
     if isinstance(value, int | Fraction) and not isinstance(value, bool) and value >= 0:
         if value < MOST:
             return Fraction(value)
@@ -64,6 +61,13 @@ def exact(value: Any, name: str) -> Any:
 def number(fields: Fields, name: str) -> Any:
     """Return a field that is a number of at least 0, infinity as a float."""
     return exact(fields.get(name), name)
+
+
+def end_of(fields: Fields, name: str) -> Any:
+    """Return an end of an answer, which more digits than a float has make a text."""
+    value = fields.get(name)
+    is_text = isinstance(value, str) and _DECIMAL.fullmatch(value)
+    return exact(Fraction(value) if is_text else value, name)
 
 
 def finite(value: Any) -> Fraction:

@@ -66,8 +66,9 @@ def number(fields: Fields, name: str) -> Any:
 def end_of(fields: Fields, name: str) -> Any:
     """Return an end of an answer, which more digits than a float has make a text."""
     value = fields.get(name)
-    is_text = isinstance(value, str) and _DECIMAL.fullmatch(value)
-    return exact(Fraction(value) if is_text else value, name)
+    if isinstance(value, str) and _DECIMAL.fullmatch(value):
+        value = Fraction(value)
+    return exact(value, name)
 
 
 def finite(value: Any) -> Fraction:

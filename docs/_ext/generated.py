@@ -149,7 +149,7 @@ def command(*path: str) -> str:
 
 def commands() -> str:
     """Return a section with the help of every command, and of those below it."""
-    from hockeystick.cli.commands.group import hockeystick as group
+    from hockeystick.cli.command import hockeystick as group
 
     context = group.context_class(group)
     sections = []
@@ -167,7 +167,7 @@ def _help_of(*path: str) -> str:
     """Return the help of a command in a terminal of 80 columns."""
     import click
 
-    from hockeystick.cli.commands.group import hockeystick as group
+    from hockeystick.cli.command import hockeystick as group
 
     context: Any = click.Context(group, info_name="hockeystick", terminal_width=80)
     found: Any = group

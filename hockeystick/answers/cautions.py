@@ -30,7 +30,6 @@ from hockeystick.mechanisms.streams.encoders import rounds_word
 from hockeystick.notions import RenyiDP
 from hockeystick.numerics.numerals import at_most, plain
 from hockeystick.results import Certified
-from hockeystick.tradeoffs.reading import is_promise, percent_at_most
 
 # The fields of mechanisms that say how many are protected, and what one of these is called.
 _UNITS: Final = {"examples": "examples", "total_clients": "clients", "users": "users"}
@@ -61,12 +60,12 @@ _NOISE_ON_THE_MEAN: Final = 0.1
 _MUCH_NOISE: Final = 100.0
 _SHUFFLED: Final = (
     "the plan's notes speak of shuffling, and the answer is that of Poisson sampling: of shuffled "
-    "batches it proves nothing (hockeystick compare PLAN --sampling shows what others cost)."
+    "batches it proves nothing (hockeystick compare PLAN --samplings shows what others cost)."
 )
 _NO_GUARANTEE: Final = (
     "an infinite epsilon is no guarantee: it also holds for a release that shows all data."
 )
-_WEAKLY: Final = "epsilon above 10 is weak or no formal protection (Ponomareva et al. 2023)"
+_WEAKLY: Final = "epsilon above 10: weak to no guarantee (Ponomareva et al. 2023)"
 
 
 @final
@@ -134,8 +133,8 @@ def cautions(
         >>> plan = hs.DPSGD(examples=50_000, batch_size=500, epochs=1, noise_multiplier=1)
         >>> (found,) = hs.answers.cautions(hs.epsilon(plan, delta=0.4), plan, delta=0.4)
         >>> print(found.text)  # doctest: +NORMALIZE_WHITESPACE
-        a delta of 0.4 is not below 1 / 50,000: it allows a release that shows one of the examples
-        in full. Choose one far below, such as 1e-06.
+        delta 0.4 is not below 1 / 50,000: a release may show one of the examples in full; use
+        1e-06 or less
     """
     quantity, at = asked(delta, epsilon)
     told = float(answer if isinstance(answer, Certified) else answer.value)
@@ -383,18 +382,13 @@ def _of_delta(delta: float, plan: Mechanism) -> Caution | None:
     expected = delta * units.count
     if expected <= _OF_ORDER:
         return None
+    sensible = plain(suggested_delta(units))
     if expected < 1.0:
-        return Caution(
-            "delta",
-            f"a delta of {_short(delta)} times {units} is {expected:.3g}: usual is one "
-            f"well below 1 / {units.count:,} (Dwork and Roth 2014, section 2.3), such as "
-            f"{plain(suggested_delta(units))}.",
-            is_mild=True,
-        )
+        text = f"delta {_short(delta)} is high for {units}; use {sensible} or less"
+        return Caution("delta", text, is_mild=True)
     text = (
-        f"a delta of {_short(delta)} is not below 1 / {units.count:,}: it allows a release that "
-        f"shows one of the {units.name} in full. Choose one far below, such as "
-        f"{plain(suggested_delta(units))}."
+        f"delta {_short(delta)} is not below 1 / {units.count:,}: a release may show one of the "
+        f"{units.name} in full; use {sensible} or less"
     )
     return Caution("delta", text)
 
@@ -410,14 +404,7 @@ def _of_epsilon(epsilon: float, plan: Mechanism, delta: float) -> Caution | None
         return None
     if epsilon == math.inf:
         return Caution("epsilon", why_infinite(plan, delta) or _NO_GUARANTEE)
-    right = math.nextafter(1.0 / (1.0 + math.exp(-epsilon)), 2.0)
-    text = (
-        f"of two equally likely data sets, an attacker may guess the right one up to "
-        f"{percent_at_most(right)} of the time"
-        if is_promise(right)
-        else "by itself it promises nothing about attacks; ask for the trade-off function"
-    )
-    return Caution("epsilon", f"{_WEAKLY}: {text}.")
+    return Caution("epsilon", _WEAKLY)
 
 
 def mechanisms_in(plan: object) -> Iterator[Any]:

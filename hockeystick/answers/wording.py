@@ -69,12 +69,11 @@ def loader_notes(plan: Mechanism, *, solved: bool = False) -> tuple[str, ...]:
         >>> plan = hs.DPSGD(examples=50_000, batch_size=4096, epochs=9, noise_multiplier=1)
         >>> print(*loader_notes(plan))
         a loader with batches of 4,096 (Opacus) has ceil(50000 / 4096) = 13 of them: for it give \
---rate 1/13, or with drop_last --rate 1/12
+rate=1/13, or with drop_last rate=1/12
     """
-    flag = "--rate " if isinstance(plan, DPSGD) else "rate="
     trainings = (part for part in _parts(plan) if isinstance(part, DPSGD))
     least = 0 if solved else _NOTABLE
-    return tuple(_loader_note(part, flag, solved) for part in trainings if _rounding(part) > least)
+    return tuple(_loader_note(part, solved) for part in trainings if _rounding(part) > least)
 
 
 def _rounding(plan: DPSGD) -> Fraction:
@@ -86,7 +85,7 @@ def _rounding(plan: DPSGD) -> Fraction:
     return max(math.ceil(batches) / batches, batches / math.floor(batches)) - 1
 
 
-def _loader_note(plan: DPSGD, flag: str, solved: bool) -> str:
+def _loader_note(plan: DPSGD, solved: bool) -> str:
     """Return which rate a loader has whose batches do not divide the examples."""
     examples, size = int(plan.examples or 0), int(plan.batch_size or 1)
     batches = math.ceil(Fraction(examples, size))
@@ -94,7 +93,7 @@ def _loader_note(plan: DPSGD, flag: str, solved: bool) -> str:
         f"a loader with batches of {size:,} (Opacus) has ceil({examples} / {size}) = {batches} of "
         "them"
     )
-    rate, dropped = f"{flag}1/{batches}", f"with drop_last {flag}1/{batches - 1}"
+    rate, dropped = f"rate=1/{batches}", f"with drop_last rate=1/{batches - 1}"
     if not solved:
         return f"{has}: for it give {rate}, or {dropped}"
     # The sizes with as many batches, unless it is the only one.

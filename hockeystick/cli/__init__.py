@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import click
 from click.shell_completion import shell_complete
 
-from hockeystick.cli.commands.group import hockeystick
+from hockeystick.cli.command import hockeystick
 from hockeystick.cli.refusal import Refusal, notes_of, wants_json
 from hockeystick.errors import HockeystickError
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
+import re
 from collections.abc import Mapping, Sequence
+from functools import singledispatch
 from typing import TYPE_CHECKING, Any
 
 from hockeystick.accountants import GaussianSummary, Row, SamplingRow, best_order, central_limit_mu
@@ -12,16 +15,18 @@ from hockeystick.accountants.limits.gdp import GaussianLimit
 from hockeystick.accountants.theorems.rdp import RDP
 from hockeystick.answers import SCHEMA, cautions, document, sources, sources_of_all
 from hockeystick.answers.cautions import caution_of_notes
-from hockeystick.cli.describe import Question, fields
-from hockeystick.cli.flags import defaults
+from hockeystick.cli import defaults
 from hockeystick.io.plan_file import PlanFile
+from hockeystick.mechanisms import DPSGD, Encoder, Graph, Mechanism
+from hockeystick.mechanisms.selection.tuning import RunCount
+from hockeystick.mechanisms.training.schedules import Schedule
 from hockeystick.numerics.numerals import jsonable
 from hockeystick.results import Approximate, Certified
+from hockeystick.tradeoffs import TradeOff
 
 if TYPE_CHECKING:
-    from hockeystick.cli.flags.deciding import Decided
-    from hockeystick.cli.results.rows import Rows
-    from hockeystick.cli.results.verified_rows import VerifiedRows
+    from hockeystick.cli.questions import Decided, Question
+    from hockeystick.cli.verify_rows import VerifiedRows
     from hockeystick.verifier import Verdict
 
 
@@ -38,18 +43,6 @@ def answer(
     besides: dict[str, Any] = {} if summary is None else {"gaussian": summary.as_dict()}
     told = _answer(file, at, answer, version, decided, besides)
     return dumped({**told, **verification(verdict)})
-
-
-def rows(found: Rows, version: str) -> str:
-    """Return an answer for each combination of values as JSON, each of them a document to check."""
-    listed = []
-    for one in found.rows:
-        told: dict[str, Any] = {"parameters": dict(one.told), "error": one.error}
-        if one.file is not None and one.at is not None and one.answer is not None:
-            told |= _answer(one.file, one.at, one.answer, version, one.decided, {})
-        listed.append(told)
-    grid = {one.name: [one.told(value) for value in one.values] for one in found.several}
-    return dumped({"version": version, "title": found.title, "grid": grid, "rows": listed})
 
 
 def _answer(
@@ -175,3 +168,87 @@ def dumped(told: Mapping[str, Any]) -> str:
     known = [one.as_dict() for one in defaults.taken()]
     besides = {"defaults": known} if known else {}
     return json.dumps({**told, **besides}, indent=2, allow_nan=False)
+
+
+def fields(mechanism: Mechanism) -> dict[str, Any]:
+    """Return a mechanism's name and fields, and what follows from them, ready for JSON."""
+    known: dict[str, Any] = {"mechanism": type(mechanism).__name__}
+    if dataclasses.is_dataclass(mechanism):
+        for field in dataclasses.fields(mechanism):
+            if field.compare:
+                known[field.name] = _jsonable(getattr(mechanism, field.name))
+    return known | _derived(mechanism)
+
+
+@singledispatch
+def _derived(mechanism: Mechanism) -> dict[str, Any]:
+    """Return what follows from a mechanism's fields and is worth telling."""
+    return {}
+
+
+@_derived.register
+def _(plan: DPSGD) -> dict[str, Any]:
+    return {
+        "sampling_rate": plan.sampling_rate,
+        "total_steps": plan.total_steps,
+        "steps_rule": plan.steps_rule,
+    }
+
+
+@singledispatch
+def _jsonable(value: Any) -> Any:
+    """Return a field's value ready for JSON: a number, unless something else is known of it."""
+    return jsonable(float(value))
+
+
+@_jsonable.register
+def _(value: Mechanism) -> dict[str, Any]:
+    return fields(value)
+
+
+@_jsonable.register
+def _(value: Encoder) -> dict[str, Any]:
+    return {
+        "words": value.words,
+        "rounds": value.rounds,
+        "participations": value.participations,
+        "separation": value.separation,
+        "sensitivity": _jsonable(value.sensitivity),
+    }
+
+
+@_jsonable.register
+def _(value: Graph) -> dict[str, Any]:
+    return {"words": value.words, "parties": value.parties, "edges": value.size}
+
+
+@_jsonable.register
+def _(value: Schedule | RunCount) -> dict[str, Any]:
+    own = {field.name: _jsonable(getattr(value, field.name)) for field in dataclasses.fields(value)}
+    kind = re.sub(r"(?<!^)(?=[A-Z])", "-", type(value).__name__).lower()
+    return {"kind": kind, **own}
+
+
+@_jsonable.register(tuple)
+def _(value: tuple[Any, ...]) -> list[Any]:
+    return [_jsonable(item) for item in value]
+
+
+@_jsonable.register(frozenset)
+def _(value: frozenset[Any]) -> list[Any]:
+    return [_jsonable(item) for item in sorted(value)]
+
+
+@_jsonable.register
+def _(value: str) -> str:
+    return str(value)
+
+
+@_jsonable.register
+def _(value: int | None) -> int | None:
+    return value
+
+
+@_jsonable.register
+def _(value: TradeOff) -> str:
+    return repr(value)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
@@ -13,8 +14,8 @@ from typing import Any, Final, final
 import click
 
 from hockeystick._version import __version__
-from hockeystick.cli.wording import on_one_line, on_the_command_line, wrong_parameter
-from hockeystick.errors import BudgetExhausted, HockeystickError, InfeasibleError
+from hockeystick.errors import BudgetExhausted, HockeystickError, InfeasibleError, ParameterError
+from hockeystick.numerics.numerals import plain
 
 _WRONG_INPUT: Final = 2
 _STATUSES: Final = {InfeasibleError: 1, BudgetExhausted: 4}
@@ -117,3 +118,36 @@ def _told(value: object) -> Any:
     if isinstance(value, float) and math.isfinite(value):
         return value
     return str(value) if isinstance(value, Real | Decimal) else repr(value)
+
+
+_ACCOUNTANT: Final = re.compile(r"\baccountant='([\w-]+)'")
+_RATE: Final = re.compile(r"\bwrite rate=(\S+) in its place\)")
+_MU: Final = re.compile(r"\bcalibrate\(GDP, 'mu', ApproxDP\((\S+), (\S+)\)\)\.value")
+
+
+def on_one_line(message: str) -> str:
+    """Return a message on one line, without what could steer a terminal."""
+    words = " ".join(message.split())
+    return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in words)
+
+
+def wrong_parameter(error: BaseException | None) -> ParameterError | None:
+    """Return the parameter that is wrong, though it be another error that says so."""
+    while error is not None and not isinstance(error, ParameterError):
+        error = error.__context__
+    return error
+
+
+def on_the_command_line(error: HockeystickError) -> str:
+    """Return what an error says, with flags where it names arguments in Python."""
+    told = _ACCOUNTANT.sub(r"--accountant \1", str(error)).replace("replace=True", "--force")
+    told = _MU.sub(_solve_mu, told)
+    if isinstance(error, ParameterError):
+        told = _RATE.sub(r"write --rate \1 in its place)", told)
+    return f"-o/--{told}" if told.startswith("out must be ") else told
+
+
+def _solve_mu(found: re.Match[str]) -> str:
+    """Return the command that solves for the mu of a Gaussian."""
+    epsilon, delta = (plain(float(one)) for one in found.groups())
+    return f"hockeystick solve 'GDP()' --epsilon {epsilon} --delta {delta}"

@@ -220,7 +220,7 @@ def _set_by_path(document: Mapping[str, Any], overrides: Mapping[str, object]) -
         of_clients = OF_CLIENTS if kind is FedSDP else {}
         its = {name: name if name in known else of_clients.get(name) for name in overrides}
         settings = [
-            f"--set 'release[{index}].{path}={overrides[name]}'"
+            f"'release[{index}].{path}={overrides[name]}'"
             for name, path in its.items()
             if path is not None
         ]

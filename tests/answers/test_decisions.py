@@ -16,7 +16,7 @@ from hockeystick.cli import main
 from hockeystick.errors import ParameterError
 
 TRAINING = hs.DPSGD(examples=50_000, batch_size=500, epochs=1, noise_multiplier=1.0)
-FLAGS = ("--examples", "50000", "--batch-size", "500", "--epochs", "1", "--noise-multiplier", "1")
+FLAGS = ("examples=50000", "batch_size=500", "epochs=1", "noise_multiplier=1")
 BETWEEN = hs.Certified(1.0, 1.5, 2.0, quantity="epsilon", accountant="rdp")
 
 

@@ -9,7 +9,7 @@ import pytest
 
 Run = Callable[..., tuple[int, str, str]]
 
-TRAINING = ("--rate", "0.1", "--steps", "10", "--noise-multiplier", "2")
+TRAINING = ("rate=0.1", "steps=10", "noise_multiplier=2")
 
 
 @pytest.fixture

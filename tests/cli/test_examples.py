@@ -8,8 +8,8 @@ from pathlib import Path
 import click
 import pytest
 
-from hockeystick.cli.commands.group import hockeystick
-from hockeystick.cli.flags.examples import EXAMPLES
+from hockeystick.cli.command import hockeystick
+from hockeystick.cli.examples import EXAMPLES
 
 Run = Callable[..., tuple[int, str, str]]
 

@@ -39,7 +39,7 @@ def test_an_answer_says_whom_it_is_for_and_can_be_verified(run: Run) -> None:
     [
         (("Laplace(2)", "--group", "0"), "group must be an integer from 1 to 10^15; got 0"),
         (("Laplace(2)", "--group", "two"), "group must be an integer"),
-        (("Laplace(2)", "--examples-per-user", "3"), "--group K is for groups of records under"),
+        (("Laplace(2)", "examples_per_user=3"), "examples_per_user: this must be"),
         (("Exponential(1)", "--group", "2"), "no mechanism is known"),
         # Records that take turns are not on the same samples.
         (
@@ -80,9 +80,3 @@ def test_what_is_solved_for_a_group_meets_the_target_for_that_group_and_hardly_a
     pure = told(run, "solve", "Laplace() ** 2", "--epsilon", "1", "--delta", "0", "--group", "5")
     assert pure["value"] == pytest.approx(10, rel=1e-8)
     assert pure["value"] >= 10
-
-
-def test_the_verifier_is_told_of_a_group_by_the_answer_itself(run: Run) -> None:
-    assert run("verify", "answer.json", "--group", "2").err.startswith(
-        "hockeystick: --group is for plan files: answer.json says for whom it is"
-    )

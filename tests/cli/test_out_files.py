@@ -8,22 +8,21 @@ from typing import Any
 import click
 import pytest
 
-from hockeystick.cli.commands.group import hockeystick
+from hockeystick.cli.command import hockeystick
 
 Run = Callable[..., Any]
 Write = Callable[[str | bytes], str]
 
-PLAN = "--rate 1 --steps 4 --noise-multiplier 5"
+PLAN = "rate=1 steps=4 noise_multiplier=5"
 WRITERS = {
-    "plan.svg": "plan --examples 9 --epsilon 3 --delta 1e-3 --epochs 1 --batch-size 3 --plot OUT",
     "curves.svg": f"tradeoff {PLAN} --plot OUT",
     "page.html": f"report {PLAN} --delta 1e-5 -o OUT",
     "solved.toml": "solve 'Laplace()' --epsilon 1 --delta 0 -o OUT",
     "rows.csv": "sweep GRID -o OUT",
     "begun.toml": "init OUT",
 }
+EXTRAS = {"curves.svg": "matplotlib", "page.html": "bokeh"}
 GRID = "[dpsgd]\nrate = 1\nsteps = 4\n[grid]\nnoise_multiplier = [1, 2]\n[ask]\ndelta = 1e-5\n"
-EXTRAS = {"plan.svg": "matplotlib", "curves.svg": "matplotlib", "page.html": "bokeh"}
 
 
 def commands(group: click.Group) -> list[click.Command]:

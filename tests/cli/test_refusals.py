@@ -13,7 +13,7 @@ from hockeystick.cli.refusal import Refusal
 Run = Callable[..., Any]
 Write = Callable[[str | bytes], str]
 
-TRAINING = "--rate 0.01 --steps 100 --noise-multiplier 1"
+TRAINING = "rate=0.01 steps=100 noise_multiplier=1"
 REFUSED = [
     (f"epsilon {TRAINING} --delta nan", "ParameterError", {"parameter": "delta", "value": "nan"}),
     (f"epsilon {TRAINING} --delta abc", "ParameterError", {"value": "abc"}),
@@ -63,4 +63,4 @@ def test_a_budget_that_is_missed_is_an_answer_with_status_1(run: Run) -> None:
     assert json.loads(out)["budget"]["decision"] == "misses"
 
 
-SIZES = "--examples 60000 --epochs 1 --noise-multiplier 1 --delta 1e-6"
+SIZES = "examples=60000 epochs=1 noise_multiplier=1 --delta 1e-6"

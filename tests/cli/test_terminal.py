@@ -12,7 +12,7 @@ import pytest
 
 import hockeystick as hs
 from hockeystick.cli import main
-from hockeystick.cli.commands.group import hockeystick
+from hockeystick.cli.command import hockeystick
 from hockeystick.io import parse
 
 Run = Callable[..., tuple[int, str, str]]
@@ -21,7 +21,7 @@ Write = Callable[[str | bytes], str]
 ROOT = Path(__file__).parents[2]
 COMMAND = [sys.executable, "-m", "hockeystick"]
 COMMANDS = hockeystick.list_commands(click.Context(hockeystick))
-TRAINING = ("--rate", "0.1", "--steps", "100", "--noise-multiplier", "1", "--delta", "1e-5")
+TRAINING = ("rate=0.1", "steps=100", "noise_multiplier=1", "--delta", "1e-5")
 
 
 class Terminal(io.StringIO):

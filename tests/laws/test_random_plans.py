@@ -31,7 +31,7 @@ PATIENCE: Final = 0.5 if EACH == 1 else 20.0
 PROVEN: Final = tuple(name for name, one in ACCOUNTANTS.items() if one.kind != "approximation")
 REFUSED: Final = (hs.errors.UnsupportedError, hs.errors.IncompatibleError)
 
-FLOATS: Final = (0.0, 1e-150, 1e-9, 0.25, 0.5, math.nextafter(1.0, 0.0), 1.0, 1e6, math.inf)
+FLOATS: Final = (0.0, 5e-324, 1e-300, 1e-9, 0.25, 0.5, math.nextafter(1.0, 0.0), 1.0, 1e6, math.inf)
 COUNTS: Final = (0, 1, 2, 3, 1000, 10**6, 10**12)
 DELTAS: Final = (0.0, 1e-300, 1e-30, 1e-12, 1e-8, 1e-5, 1e-3, 0.1, 1.0)
 EPSILONS: Final = (0.0, 1e-9, 0.1, 0.7, 1.0, 3.0, 20.0, 700.0)

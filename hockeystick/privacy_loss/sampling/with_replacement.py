@@ -31,6 +31,8 @@ _SINGLES: Final = 6
 _GROWTH: Final = 1.25
 # A remaining probability below this is assigned to the largest multiplicity.
 _LEAST_PROBABILITY: Final = 1e-290
+# With less, losses and their squares leave the range of floats.
+_LEAST_NOISE: Final = 1e-30
 _DIGITS: Final = 370
 _BITS: Final = 960
 
@@ -56,9 +58,12 @@ def noise_of(inner: Mechanism, what: str) -> float | None:
     """Return the noise multiplier of a Gaussian, None where it is infinite, or raise."""
     if not isinstance(inner, Gaussian):
         raise NoAnalysisError(f"{what} is analysed for the Gaussian mechanism, not for {inner}")
-    if inner.noise_multiplier == 0.0:
-        raise NoAnalysisError(f"{what} is not analysed without noise")
-    return None if math.isinf(inner.noise_multiplier) else inner.noise_multiplier
+    noise = inner.noise_multiplier
+    if noise < _LEAST_NOISE:
+        raise NoAnalysisError(
+            f"{what} is analysed for noise multipliers of at least {_LEAST_NOISE:g}, not {noise:g}"
+        )
+    return None if math.isinf(noise) else noise
 
 
 class _Group(NamedTuple):

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import hockeystick as hs
-from hockeystick.cli.describe import fields
+from hockeystick.cli.as_json import fields
 from hockeystick.reports.audited import Audit, audited
 
 Run = Callable[..., tuple[int, str, str]]
@@ -50,7 +50,7 @@ def test_scores_that_contradict_a_plan_end_with_status_1(
     run: Run, write: Write, file: Callable[..., str]
 ) -> None:
     given = file(HALF_THE_NOISE)
-    status, out, err = run("audit", given, "--plan", write(WITH_DELTA))
+    status, out, err = run("audit", given, "--plan", write(WITH_DELTA), "-v")
     verdict = hs.audit.falsify(hs.Gaussian(1.0), **scores(HALF_THE_NOISE), delta=1e-5)
     assert isinstance(verdict, hs.audit.Refuted)
     assert verdict.epsilon is not None

@@ -62,13 +62,13 @@ def test_a_plan_file_is_a_source_too_and_its_delta_serves(run: Run, write: Write
     assert any("Poisson" in sentence for sentence in answer["assumptions"])
     at = told(run, path, "--to", "ApproxDP", "--epsilon", "1")
     assert at["result"]["delta"] == convert(plan, ApproxDP, epsilon=1).delta
-    status, out, err = run("convert", path, "--to", "FDP")
+    status, out, err = run("convert", path, "--to", "FDP", "-v")
     assert (status, err) == (0, "")
     assert "This holds if" in out
 
 
 WRONG = [
-    ("--to GDP", "Missing argument"),
+    ("--to GDP", "Give a plan file"),
     ("'ZCDP(0.5)' --to zzCDP", "to must be one of 'PureDP', 'ApproxDP'"),
     ("'ZCDP(0.5)' --to ApproxDP", "ApproxDP needs --delta or --epsilon"),
     ("'ZCDP(0.5)' --to ApproxDP --delta 2", "delta must be a number from 0 to 1; got 2"),

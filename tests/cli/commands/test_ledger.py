@@ -106,10 +106,10 @@ def test_a_part_is_committed_by_the_flags_of_a_plan(run: Run, write: Write, file
     run("ledger", "init", "images", *budget)
     run("ledger", "reserve", "images", training, "--key", "run")
     full = hs.Ledger(file, "images").history()[-1].costs[0]
-    more = run("ledger", "commit", "images", "run", training, "--steps", "1001")
+    more = run("ledger", "commit", "images", "run", training, "steps=1001")
     assert more[0] == 2
     assert "is no part of" in more[2]
-    done = run("ledger", "commit", "images", "run", training, "--steps", "400", "--note", "early")
+    done = run("ledger", "commit", "images", "run", training, "steps=400", "--note", "early")
     assert done == (0, "run: committed\n", "")
     last = hs.Ledger(file, "images").history()[-1]
     assert (last.costs[0], last.note) == (full * 400 / 1000, "early")
@@ -119,7 +119,7 @@ def test_what_is_given_back_counts_no_more(run: Run, plan: str, opened: Path) ->
     run("ledger", "reserve", "census", plan, "--key", "k")
     assert run("ledger", "release", "census", "k", "--note", "n") == (0, "k: released\n", "")
     assert hs.Ledger(opened, "census").remaining == hs.ZCDP(rho=0.5)
-    assert "nothing" in run("ledger", "history", "census")[1]
+    assert "nothing" in run("ledger", "log", "census")[1]
 
 
 def test_several_datasets_are_charged_together(run: Run, plan: str, opened: Path) -> None:
@@ -128,11 +128,9 @@ def test_several_datasets_are_charged_together(run: Run, plan: str, opened: Path
     status, out, _ = run("ledger", "status")
     assert status == 0
     assert [line.split() for line in out.splitlines()[2:4]] == [
-        ["2026-02", "rho", "0.3", "rho", "0.25", "rho", "0.05", "1", "2"],
-        ["census", "rho", "0.5", "rho", "0.25", "rho", "0.25", "1", "2"],
+        ["2026-02", "rho", "0.05", "of", "rho", "0.3", "1", "2"],
+        ["census", "rho", "0.25", "of", "rho", "0.5", "1", "2"],
     ]
-    for name in ("2026-02", "census"):
-        assert f"{name}\n  {hs.Ledger(opened, name).status.head}\n" in out
 
 
 def test_a_status_for_programs_is_exact(run: Run, plan: str, opened: Path) -> None:
@@ -196,9 +194,9 @@ def test_a_dataset_that_was_noted_and_is_gone_is_no_sound_one(
     assert "it is not in the ledger any more" in out
 
 
-def test_the_export_can_be_checked_without_this_library(run: Run, plan: str, opened: Path) -> None:
+def test_the_log_can_be_checked_without_this_library(run: Run, plan: str, opened: Path) -> None:
     run("ledger", "reserve", "census", plan, "--key", "k", "--note", 'über "x", y')
-    entries = [json.loads(line) for line in run("ledger", "export")[1].splitlines()]
+    entries = json.loads(run("ledger", "log", "census", "--json")[1])["entries"]
     before = "0" * 64
     for entry in entries:
         *values, digest = entry.values()
@@ -206,6 +204,4 @@ def test_the_export_can_be_checked_without_this_library(run: Run, plan: str, ope
         text = json.dumps(values, separators=(",", ":"))
         before = hashlib.sha256(text.encode()).hexdigest()
         assert digest == before
-    rows = list(csv.DictReader(io.StringIO(run("ledger", "export", "--format", "csv")[1])))
-    assert [{**row, "seq": int(row["seq"])} for row in rows] == entries
     assert f"2:{before}" == hs.Ledger(opened, "census").status.head

@@ -12,8 +12,8 @@ from hockeystick.tradeoffs.reading import reading
 
 Run = Callable[..., tuple[int, str, str]]
 
-FULL = ("--rate", "1", "--steps", "9", "--noise-multiplier", "4")
-SAMPLED = ("--rate", "0.1", "--steps", "100", "--noise-multiplier", "2")
+FULL = ("rate=1", "steps=9", "noise_multiplier=4")
+SAMPLED = ("rate=0.1", "steps=100", "noise_multiplier=2")
 DEFAULT_RATES = [0.1, 0.05, 0.01, 0.001, 0.0001, 0.00001]
 EXAMPLES = Path(__file__).parents[3] / "examples"
 
@@ -44,16 +44,14 @@ def told(run: Run, *arguments: str) -> dict[str, Any]:
 
 def rows(out: str) -> list[list[str]]:
     """The table's numbers, without its headings and labels."""
-    words = [line.strip("│ ").split()[-3:] for line in out.splitlines()]
-    start = next(i for i, line in enumerate(words) if line == ["FNR", "at", "least"])
-    end = next(i for i, line in enumerate(out.splitlines()) if " TPR: true" in line)
-    return [line for line in words[start:end] if len(line) == 3 and line[0][0] in "01"]
+    found = [line.split()[-3:] for line in out.splitlines()]
+    return [line for line in found if len(line) == 3 and line[0][:2] in ("0.", "1e")]
 
 
 @pytest.mark.parametrize("flags", [FULL, SAMPLED])
 def test_json_has_what_the_trade_off_function_says(run: Run, flags: tuple[str, ...]) -> None:
     answer = told(run, *flags)
-    rate, steps, noise = (float(text) for text in flags[1::2])
+    rate, steps, noise = (float(text.partition("=")[2]) for text in flags)
     f = hs.tradeoff(hs.DPSGD(rate=rate, steps=int(steps), noise_multiplier=noise))
     (plan,) = answer["plans"]
     assert [row["fpr"] for row in plan["rates"]] == DEFAULT_RATES
@@ -78,14 +76,14 @@ def test_every_number_is_rounded_to_its_safe_side(run: Run) -> None:
         assert Decimal(row["tpr_upper"]) <= Decimal(found) <= Decimal(row["tpr_upper"] * 1.00001)
         assert Decimal(row["fnr_lower"] * 0.99999) <= Decimal(missed) <= Decimal(row["fnr_lower"])
     words = " ".join(out.replace("│", " ").split())
-    advantage = words.partition("advantage at most ")[2].split()[0]
+    advantage = words.partition("advantage at most ")[2].partition(";")[0]
     assert Decimal(plan["advantage_upper"]) <= Decimal(advantage)
     error = words.partition("Bayes error at least ")[2].split()[0]
     assert Decimal(error) <= Decimal(plan["bayes_error_lower"])
 
 
 WRONG = [
-    ("tradeoff", "Give a plan file, or --noise-multiplier"),
+    ("tradeoff", "Give a plan file, a plan as"),
     ("tradeoff nowhere.toml", "nowhere.toml: no such file"),
     ("tradeoff PLAN nowhere.toml", "nowhere.toml: no such file"),
     ("tradeoff PLAN --fpr 2", "fpr must be a number from 0 to 1; got 2"),
@@ -95,7 +93,7 @@ WRONG = [
     ("tradeoff PLAN --plot a.txt", "plot must be a file name that ends in .svg, .png or .pdf; got"),
     ("tradeoff PLAN --plot ''", "plot must be a file name"),
     ("tradeoff PLAN --delta 1e-5", "--delta"),
-    ("tradeoff PLAN --rate 2", "rate must be a number from 0 to 1; got 2"),
+    ("tradeoff PLAN rate=2", "rate must be a number from 0 to 1; got 2"),
 ]
 
 

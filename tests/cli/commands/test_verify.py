@@ -16,7 +16,7 @@ from hockeystick import verifier
 Run = Callable[..., tuple[int, str, str]]
 Write = Callable[[str | bytes], str]
 
-FLAGS = ("--rate", "0.01", "--steps", "1000", "--noise-multiplier", "1")
+FLAGS = ("rate=0.01", "steps=1000", "noise_multiplier=1")
 ASKED = ("epsilon", *FLAGS, "--delta", "1e-5")
 SOLVED = ("solve", *FLAGS, "--parameter", "steps", "--epsilon", "2", "--delta", "1e-5")
 PLAN = "delta = 1e-5\n[dpsgd]\nrate = 0.01\nsteps = 1000\nnoise_multiplier = 1\n"
@@ -63,7 +63,7 @@ def in_words(out: str) -> str:
 def test_each_verdict_has_its_exit_status_and_its_words(
     run: Run, answer: Path, judged: verifier.Verdict
 ) -> None:
-    status, out, err = run("verify", str(answer))
+    status, out, err = run("verify", str(answer), "-v")
     words = in_words(out)
     assert (status, err) == (status_of(judged), "")
     assert f"verdict {judged.status}: " in words
@@ -113,10 +113,11 @@ def test_standard_input_and_a_report_hold_answers_too(
     direct = run("verify", str(answer))
     assert (piped[0], shown[0], direct[0]) == (0, 1, 0), "that page does not show its answer"
     texts = {
-        out.partition("plan  ")[2].partition("\n\n")[0] for _, out, _ in (piped, shown, direct)
+        in_words(out.partition("answer inside")[2].partition("verdict")[0])
+        for _, out, _ in (piped, shown, direct)
     }
     assert len(texts) == 1
-    assert "answer inside epsilon at most " in in_words(texts.pop())
+    assert "epsilon at most " in texts.pop()
     assert "the page does not mark what it shows" in in_words(shown[1])
 
 
@@ -125,7 +126,7 @@ WRONG = [
     (("nowhere.json",), "cannot read nowhere.json: No such file or directory"),
     (("nowhere.toml",), "nowhere.toml"),
     ((".",), "cannot read .: Is a directory"),
-    (("ANSWER", "--delta", "1e-5"), "--delta is for plan files"),
+    (("ANSWER", "--delta", "1e-5"), "No such option"),
     (("ANSWER", "--verify"), "No such option"),
     (("BROKEN",), ""),
     (("FOREIGN",), "schema"),
@@ -134,9 +135,6 @@ WRONG = [
         ("PAGE.pdf",),
         "PAGE.pdf does not hold the answer: it is a PDF; verify the page that it was made",
     ),
-    (("PLAN.toml", "--delta", "2"), "delta must be a number from 0 to 1"),
-    (("PLAN.toml", "--delta", "1e-5", "--epsilon", "1"), "ask at one of them"),
-    (("PLAN.toml", "--delta", "0"), "delta must be above 0"),
 ]
 
 

@@ -115,7 +115,7 @@ def test_rows_of_something_else_are_refused_in_one_line(
         (whole, ("rows.csv",), "give the file that was swept, --grid GRID.toml"),
         (whole, ("grid.toml", "--grid", "grid.toml"), "--grid is for the rows of a sweep"),
         (whole, ("grid.toml", "--workers", "2"), "--workers is for the rows of a sweep"),
-        (whole, ("rows.csv", "--delta", "0.1"), "--delta is for plan files"),
+        (whole, ("rows.csv", "--delta", "0.1"), "No such option"),
         (f"{heading}\n{first}", (), "must have as many rows as grid.toml has cells, 2; it has 1"),
         (f"{heading}\n{second}\n{first}", (), "row 1 has scale = 4, but grid.toml has 2 there"),
         (whole.replace("scale", "rate"), (), "row 1 has no column scale"),

@@ -1,1 +1,0 @@
-"""The commands, one file each; those that ask one question of a plan are in ``group``."""

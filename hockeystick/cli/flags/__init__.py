@@ -1,1 +1,0 @@
-"""The flags that commands share, and what they and a file amount to."""

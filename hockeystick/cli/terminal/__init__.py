@@ -1,1 +1,0 @@
-"""Signs of life on the terminal."""

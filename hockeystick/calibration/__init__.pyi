@@ -1,5 +1,4 @@
 # The public names and where they are: type checkers read it, and they are loaded by it.
-from ._descriptions import describe as describe, read_description as read_description
 from .budgets.gaussian_error import (
     max_error_probability as max_error_probability,
     max_error_quantile as max_error_quantile,
@@ -24,6 +23,7 @@ from .budgets.split import (
 from .filters.filter import Filter as Filter
 from .filters.odometer import Odometer as Odometer
 from .session.accountant import Accountant as Accountant
+from .session.runs import describe as describe, read_description as read_description
 from .solve.calibrate import Calibrated as Calibrated, Status as Status, calibrate as calibrate
 from .solve.targets import (
     Advantage as Advantage,

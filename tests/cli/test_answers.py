@@ -163,5 +163,3 @@ def test_an_override_needs_a_table_to_override(run: Run, write: Write) -> None:
     status, _, err = run("epsilon", path, "--rate", "0.5")
     assert status == 2
     assert err.endswith("no table [dpsgd] in which to override rate\n")
-    _, _, err = run("epsilon", path, "--noise-multiplier", "2")
-    assert "to override noise_multiplier; a [[release]] has it: --set 'release[0].noise_mult" in err

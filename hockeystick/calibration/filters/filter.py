@@ -7,7 +7,6 @@ from functools import lru_cache
 from typing import Any, Final, Self, final
 
 from hockeystick.adjacency import Adjacency
-from hockeystick.calibration._descriptions import encoded, read_description
 from hockeystick.calibration.filters.approximate import Rule
 from hockeystick.calibration.filters.choice import (
     checked_budget,
@@ -28,6 +27,7 @@ from hockeystick.calibration.session.runs import (
     versioned,
 )
 from hockeystick.errors import BudgetExhausted, ParameterError
+from hockeystick.io.descriptions import describe, read_description
 from hockeystick.mechanisms import Mechanism
 from hockeystick.notions import ApproxDP, Notion, PureDP
 
@@ -255,7 +255,7 @@ class Filter(Recorder):
         options = {"slack": self.slack, "rule": rule}
         if self.order is not None:
             options["order"] = self.order
-        header = {"kind": "Filter", "version": VERSION, "budget": encoded(self.budget)}
+        header = {"kind": "Filter", "version": VERSION, "budget": describe(self.budget)}
         return {**header, **options, "steps": steps}
 
     @classmethod

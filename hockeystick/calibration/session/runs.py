@@ -10,8 +10,10 @@ from threading import RLock
 from typing import Any, Final, NamedTuple, Self, TypeAlias
 
 from hockeystick import _validate
-from hockeystick.calibration._descriptions import Json, encoded, read_description
 from hockeystick.errors import ParameterError
+from hockeystick.io.descriptions import Json
+from hockeystick.io.descriptions import describe as describe
+from hockeystick.io.descriptions import read_description as read_description
 from hockeystick.mechanisms import Composed, Mechanism, Repeated
 from hockeystick.mechanisms.base import A_MECHANISM, checked
 from hockeystick.mechanisms.scope import refuse_disagreement, states_more
@@ -135,7 +137,7 @@ class Runs:
 
     def state(self) -> list[Json]:
         """Return the runs ready for JSON."""
-        return [{"mechanism": encoded(one), "count": n} for one, n in self.counts.items()]
+        return [{"mechanism": describe(one), "count": n} for one, n in self.counts.items()]
 
 
 class Recorder(ABC):

@@ -8,8 +8,7 @@ from typing import Any, Final
 
 from hockeystick._suggest import hint
 from hockeystick.errors import ParameterError
-from hockeystick.io.blanks import begun, starts
-from hockeystick.io.building import parameters_of, required_by
+from hockeystick.io.building import begun, parameters_of, required_by, starts
 from hockeystick.mechanisms import Mechanism
 from hockeystick.mechanisms.base import checked
 

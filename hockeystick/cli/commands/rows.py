@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
@@ -18,7 +17,6 @@ from hockeystick.cli.terminal.progress import bar
 from hockeystick.cli.wording import on_the_command_line
 from hockeystick.errors import HockeystickError
 from hockeystick.io import parse
-from hockeystick.io.plan_file import OF_CLIENTS
 from hockeystick.numerics.numerals import at_most as rounded_up
 
 # What is said of flags that ask more of an answer.
@@ -88,7 +86,7 @@ def _print(found: Rows, *, short: bool, as_json: bool) -> None:
     """Print the rows, or raise where none has an answer, or of --short where one has none."""
     missing = [one for one in found.rows if one.error is not None]
     if missing and (short or not found.answered):
-        raise click.UsageError(_why(missing[0], found.several))
+        raise click.UsageError(_why(missing[0]))
     if short:
         for one in found.rows:
             click.echo(_quoted(one))
@@ -103,13 +101,9 @@ def _print(found: Rows, *, short: bool, as_json: bool) -> None:
         render.print_plainly(rows_panel.panel(found), render.WIDER)
 
 
-def _why(row: Row, several: Sequence[Several]) -> str:
-    """Return why a row has no answer, and which it is; what to write instead has all values."""
-    error = str(row.error)
-    for one in several:
-        path = rf"(--set '\S+\.(?:{one.name}|{OF_CLIENTS.get(one.name, one.name)})=)[^']*'"
-        error = re.sub(path, rf"\g<1>{', '.join(one.values)}'", error)
-    return f"{', '.join(f'{name} = {value}' for name, value in row.values.items())}: {error}"
+def _why(row: Row) -> str:
+    """Return why a row has no answer, and which it is."""
+    return f"{', '.join(f'{name} = {value}' for name, value in row.values.items())}: {row.error}"
 
 
 def _quoted(row: Row) -> str:

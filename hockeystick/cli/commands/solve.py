@@ -23,8 +23,7 @@ from hockeystick.cli.results.solution import AsPlanned, Solution
 from hockeystick.cli.terminal.waiting import waiting
 from hockeystick.errors import ParameterError
 from hockeystick.io import parse
-from hockeystick.io.plan_file import PlanFile
-from hockeystick.io.saving import plan_text
+from hockeystick.io.plan_file import PlanFile, plan_text
 
 if TYPE_CHECKING:
     from hockeystick.verifier import Verdict

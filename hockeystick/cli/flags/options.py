@@ -19,7 +19,7 @@ from hockeystick.cli.flags.settings import settings
 from hockeystick.cli.flags.source import Source, source
 from hockeystick.errors import IncompatibleError, ParameterError, PlanFileError
 from hockeystick.io import parse
-from hockeystick.io.blanks import Blanks
+from hockeystick.io.building import Blanks
 from hockeystick.io.plan_file import PlanFile
 from hockeystick.io.vocabulary import ALTERNATIVES
 from hockeystick.mechanisms import DPSGD, Clipping, Sampling
@@ -196,7 +196,7 @@ def plan_of(
     given = source(plan) if isinstance(plan, str) else plan
     with numbers.blamed():
         if given is None:
-            file = _of_flags(fields if blanks is None else blanks.filled(DPSGD, fields, []))
+            file = _of_flags(fields if blanks is None else blanks.filled(DPSGD, fields))
         else:
             try:
                 file = given.plan_file(fields, numbers.of_file, blanks)

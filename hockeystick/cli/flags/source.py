@@ -15,12 +15,9 @@ import click
 from hockeystick._suggest import hint
 from hockeystick.errors import HockeystickError, PlanFileError
 from hockeystick.io import parse, parse_plan, shown
-from hockeystick.io.blanks import Blanks
-from hockeystick.io.building import required_by
+from hockeystick.io.building import Blanks, required_by
 from hockeystick.io.call_text import is_call_text, plan_of_text
-from hockeystick.io.contents import MOST_BYTES, content_of
-from hockeystick.io.plan_file import PlanFile, plan_in
-from hockeystick.io.problems import problems_in
+from hockeystick.io.plan_file import MOST_BYTES, PlanFile, content_of, plan_in, problems_in
 from hockeystick.io.vocabulary import IN_PYTHON_ONLY, RELEASES
 from hockeystick.notions import NOTIONS, Notion
 
@@ -101,7 +98,7 @@ class Source:
             self.plan_file(overrides, numbers, blanks)
         except HockeystickError:
             return None
-        return blanks.found[0][1] if len(blanks.found) == 1 else None
+        return blanks.names[0] if len(blanks.names) == 1 else None
 
 
 def _note_others(given: Source, error: PlanFileError) -> None:

@@ -15,12 +15,11 @@ from hockeystick.calibration.solve.fields import (
     numeric_paths,
     owner_of,
     spelled,
-    value_at,
 )
 from hockeystick.cli.flags import options
 from hockeystick.cli.flags.of_group import OfGroup
 from hockeystick.errors import ParameterError
-from hockeystick.io.blanks import Blanks
+from hockeystick.io.building import Blanks
 from hockeystick.io.plan_file import PlanFile
 from hockeystick.io.vocabulary import ALTERNATIVES
 from hockeystick.mechanisms import DPSGD, Mechanism
@@ -39,7 +38,7 @@ def unknown_of(
     wanted = None if parameter is None else parameter.replace("-", "_")
     blanks = Blanks(wanted)
     file = options.plan_of(plan, flags, blanks)
-    left_out = [name for _, name, _ in blanks.found]
+    left_out = blanks.names
     if len(left_out) > 1:
         places = Counter(left_out).items()
         several = " and ".join(
@@ -68,14 +67,11 @@ def _asked_for(plan: Mechanism) -> str:
 
 def _path_of(blanks: Blanks, plan: Mechanism) -> Path:
     """Return where the number stands that is in place of what a plan leaves out."""
-    (kind, name, start), *_ = blanks.found
-    found = [
-        path
-        for path in numeric_paths(plan)
-        if name_of(path) == name
-        and value_at(plan, path) == start
-        and type(owner_of(plan, path)) is kind
-    ]
+    (name,) = blanks.names
+    found = [path for path in numeric_paths(plan) if name_of(path) == name]
+    if len(found) > 1:
+        owners = blanks.owners
+        found = [path for path in found if any(owner_of(plan, path) is one for one in owners)]
     if len(found) != 1:
         paths = ", ".join(spelled(path) for path in found)
         raise click.UsageError(f"Give {name} a number, and say --parameter, one of {paths}")

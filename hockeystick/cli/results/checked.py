@@ -13,8 +13,7 @@ from hockeystick.cli.flags.grid_file import GridFile, load_grid, problems_in_gri
 from hockeystick.cli.flags.source import STDIN, name_of, source
 from hockeystick.errors import HockeystickError
 from hockeystick.io.call_text import is_call_text
-from hockeystick.io.plan_file import PlanFile
-from hockeystick.io.problems import problems_in
+from hockeystick.io.plan_file import PlanFile, problems_in
 from hockeystick.numerics.numerals import jsonable, plain
 
 _A_GRID: Final = re.compile(rb"(?m)^\s*\[grid[\].]")

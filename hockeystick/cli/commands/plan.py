@@ -113,7 +113,7 @@ def _refuse_nothing(points: Sequence[FrontierPoint]) -> None:
 
 def _draw(done: Planned, path: Path, force: bool) -> None:
     """Write the picture."""
-    from hockeystick.calibration.sweeps.frontier_plot import draw
+    from hockeystick.calibration.sweeps.frontier import draw
 
     with whole(path, force) as part:
         draw(done.points, str(part), done.title)

@@ -15,7 +15,7 @@ import click
 import hockeystick as hs
 from hockeystick import _validate
 from hockeystick._validate import Domain
-from hockeystick.calibration.sweeps.table import WRITERS
+from hockeystick.calibration.sweeps.sweep import ENDINGS
 from hockeystick.cli.flags import asking, of_group, options
 from hockeystick.cli.flags.once import Once
 from hockeystick.cli.flags.source import load
@@ -39,7 +39,7 @@ _HELP: Final = """Have an answer verified by a second program, and print what it
 
 FILE is what epsilon, delta or solve printed with --json, a report, or - for standard input. Of a
 plan, PLAN.toml or 'Laplace(2)**3', the answer to its question is computed first. Rows of a sweep,
-.csv or .parquet, go with the grid file that was swept, --grid GRID.toml. The second program
+.csv or .jsonl, go with the grid file that was swept, --grid GRID.toml. The second program
 has its own definitions, shares no code with the first, and computes in rigorous ball arithmetic
 (extra verify). What is verified is the answer inside a report; a report that shows something else
 is refuted, but what styles or scripts hide is not seen, and what people wrote into its blanks (who
@@ -92,13 +92,13 @@ def verify(
     """Have an answer verified by a second program, and print what it says."""
     hs.answers.require_verifier()
     asked = {"delta": delta, "epsilon": epsilon, of_group.NAME: group}
-    if file.lower().endswith(tuple(WRITERS)):
+    if file.lower().endswith(ENDINGS):
         _refuse_flags(file, asked)
         _verify_rows(file, grid, _count("sample", sample), _count("workers", workers), as_json)
     else:
         for name, given in (("grid", grid), ("sample", sample), ("workers", workers)):
             if given is not None:
-                told = f"--{name} is for the rows of a sweep, {' or '.join(WRITERS)}"
+                told = f"--{name} is for the rows of a sweep, {' or '.join(ENDINGS)}"
                 raise click.UsageError(told)
         _verify_answer(file, asked, as_json)
 

@@ -16,8 +16,7 @@ from hockeystick._suggest import hint
 from hockeystick.accountants.registry import ACCOUNTANTS
 from hockeystick.answers import cautions
 from hockeystick.calibration import Calibrated
-from hockeystick.calibration.sweeps.cells import ACCOUNTANT
-from hockeystick.calibration.sweeps.questions import with_fields
+from hockeystick.calibration.sweeps.questions import ACCOUNTANT, with_fields
 from hockeystick.cli.flags.ranges import values_of
 from hockeystick.errors import HockeystickError, ParameterError, PlanFileError
 from hockeystick.io.building import refuse_unknown

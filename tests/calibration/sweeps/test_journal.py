@@ -19,7 +19,7 @@ import pytest
 import hockeystick as hs
 
 PLAN = hs.DPSGD(noise_multiplier=1, examples=60_000, batch_size=256, epochs=1)
-ENDINGS = [".csv", ".parquet"]
+ENDINGS = [".csv", ".jsonl"]
 
 # What a killed process was doing: every cell that it begins is a line in a log.
 PROGRAM = """
@@ -76,15 +76,11 @@ def read(path: Path) -> list[dict[str, Any]]:
     if path.suffix == ".csv":
         with open(path, newline="", encoding="utf-8") as file:
             return list(csv.DictReader(file))
-    parquet: Any = pytest.importorskip("pyarrow.parquet", reason="needs the extra parquet")
-    rows: list[dict[str, Any]] = parquet.read_table(path).to_pylist()
-    return rows
+    return [json.loads(line) for line in path.read_text().splitlines()]
 
 
 @pytest.fixture(params=ENDINGS)
 def out(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
-    if request.param == ".parquet":
-        pytest.importorskip("pyarrow", reason="needs the extra parquet")
     return tmp_path / f"results{request.param}"
 
 
@@ -110,6 +106,14 @@ def test_csv_has_every_digit_and_nothing_where_there_is_nothing(tmp_path: Path) 
         assert texts == expected
         if texts["value"]:
             assert float(texts["value"]) == row["value"]
+
+
+def test_json_lines_are_the_rows_and_what_json_lacks_is_a_text(tmp_path: Path) -> None:
+    rows = swept(tmp_path / "a.jsonl")
+    assert any(row.get("late") == math.inf for row in rows)
+    assert read(tmp_path / "a.jsonl") == [
+        {name: "inf" if one == math.inf else one for name, one in row.items()} for row in rows
+    ]
 
 
 def test_the_file_is_there_with_the_last_row_and_nothing_beside_it(out: Path) -> None:
@@ -260,7 +264,7 @@ def lines_of(path: Path) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("out", "processes"), [(".csv", True), (".parquet", False)], indirect=["out"]
+    ("out", "processes"), [(".csv", True), (".jsonl", False)], indirect=["out"]
 )
 def test_a_sweep_killed_in_the_middle_is_taken_up_with_nothing_lost(
     out: Path, processes: bool
@@ -427,16 +431,6 @@ def test_a_file_of_another_kind_is_refused_at_once(tmp_path: Path, name: str) ->
         hs.errors.ParameterError, match=r"out must be a file name that ends in .csv or"
     ):
         hs.sweep(GRID, third, out=tmp_path / name)
-
-
-def test_without_pyarrow_a_parquet_file_is_refused_at_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name in ("pyarrow", "pyarrow.parquet"):
-        monkeypatch.setitem(sys.modules, name, None)
-    with pytest.raises(hs.HockeystickError, match=r"install hockeystick\[parquet\], or write .csv"):
-        hs.sweep(GRID, third, out=tmp_path / "a.parquet")
-    assert len(swept(tmp_path / "a.csv")) == 50
 
 
 def test_a_directory_that_is_not_there_is_an_error_of_the_system(tmp_path: Path) -> None:

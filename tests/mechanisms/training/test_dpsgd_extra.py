@@ -95,7 +95,7 @@ def test_a_plan_file_has_it_as_a_table_or_an_array(
 def test_a_plan_file_says_how_it_is_written(tmp_path: Any) -> None:
     path = tmp_path / "plan.toml"
     path.write_text("[dpsgd]\nrate = 0.01\nsteps = 4\nnoise_multiplier = 1.1\nextra = 3\n")
-    with pytest.raises(hs.HockeystickError, match="dpsgd.extra must be a mechanism"):
+    with pytest.raises(hs.HockeystickError, match=r"dpsgd\.extra must be a mechanism"):
         load_plan(path)
 
 

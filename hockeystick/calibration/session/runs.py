@@ -160,12 +160,47 @@ class Recorder(ABC):
 
     @abstractmethod
     def state_dict(self) -> dict[str, Any]:
-        """Return what is recorded, ready for JSON."""
+        """Return what is recorded and its terms, ready for JSON.
+
+        Reading it back, also through a text in JSON, gives the same, every float to its last bit.
+
+        Raises:
+            ParameterError: If a mechanism holds a trade-off function that only a program knows.
+        """
 
     @classmethod
     @abstractmethod
     def from_state_dict(cls, state: object) -> Self:
-        """Return one in a recorded state."""
+        """Return one in a recorded state.
+
+        Args:
+            state: What ``state_dict`` returned.
+
+        Raises:
+            ParameterError: If it is no such state.
+            IncompatibleError: If its mechanisms do not go together, or with its terms.
+        """
+
+    def load_state_dict(self, state: object) -> None:
+        """Take over a recorded state of the same terms, in place of one's own.
+
+        Args:
+            state: What ``state_dict`` returned.
+
+        Raises:
+            ParameterError: If it is no such state, or of other terms; nothing changes then.
+            IncompatibleError: As for ``from_state_dict``.
+        """
+        other = type(self).from_state_dict(state)
+        for name, own in self._terms.items():
+            if other._terms[name] != own:
+                raise ParameterError(name, other._terms[name], f"that of this one, {own!r}")
+        self._resume(other._runs)
+
+    @property
+    def _terms(self) -> dict[str, object]:
+        """What is fixed in advance, by its names."""
+        return {}
 
     def _snapshot(self) -> Runs:
         """Return what is recorded now, which does not change any more."""
@@ -178,7 +213,7 @@ class Recorder(ABC):
             self._runs = runs
 
 
-def runs_of(state: object) -> Runs:
+def runs_from(state: object) -> Runs:
     """Return the runs that a state tells, or raise."""
     if not isinstance(state, list):
         raise ParameterError("steps", state, "a list as state_dict writes it")

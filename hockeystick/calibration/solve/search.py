@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from hockeystick.calibration.solve.constraints import Achieved, Constraint
-from hockeystick.calibration.solve.parameter import Parameter
+from hockeystick.calibration.solve.fields import Parameter
+from hockeystick.calibration.solve.targets import Achieved, Constraint
 from hockeystick.errors import (
     HockeystickError,
     IncompatibleError,

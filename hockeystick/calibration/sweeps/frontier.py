@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, final
 
 from hockeystick._tables import Rows
-from hockeystick.calibration.solve.constraints import Target
+from hockeystick.calibration.solve.targets import Target
 from hockeystick.calibration.sweeps.questions import Solve, with_fields
 from hockeystick.calibration.sweeps.sweep import sweep
 from hockeystick.errors import ParameterError

@@ -14,8 +14,8 @@ from hockeystick.accountants.ask import Answer
 from hockeystick.accountants.base import TOLERANCE
 from hockeystick.calibration.solve.calibrate import TOLERANCE as CALIBRATION_TOLERANCE
 from hockeystick.calibration.solve.calibrate import Calibrated, calibrate
-from hockeystick.calibration.solve.constraints import Target, constraint_of
 from hockeystick.calibration.solve.fields import locate, rebuilt
+from hockeystick.calibration.solve.targets import Target, constraint_of
 from hockeystick.errors import ParameterError
 from hockeystick.io.vocabulary import ALTERNATIVES
 from hockeystick.mechanisms import DPSGD, Mechanism

@@ -11,7 +11,7 @@ import hockeystick as hs
 from hockeystick.accountants.registry import ACCOUNTANTS
 from hockeystick.answers import document, require_verifier
 from hockeystick.calibration.solve.calibrate import TOLERANCE
-from hockeystick.calibration.solve.constraints import Target
+from hockeystick.calibration.solve.targets import Target
 from hockeystick.cli.commands.verify import end_with, verdict_of
 from hockeystick.cli.describe import fields
 from hockeystick.cli.flags import asking, defaults, of_group, options

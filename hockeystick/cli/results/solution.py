@@ -8,8 +8,8 @@ from typing import Any, final
 
 from hockeystick.answers import Caution, Decision, cautions
 from hockeystick.calibration import Calibrated
-from hockeystick.calibration.solve.constraints import Achieved, Target, constraint_of
 from hockeystick.calibration.solve.fields import locate, value_at
+from hockeystick.calibration.solve.targets import Achieved, Target, constraint_of
 from hockeystick.errors import HockeystickError
 from hockeystick.io.plan_file import PlanFile
 from hockeystick.mechanisms import Composed, Mechanism, assumptions_of

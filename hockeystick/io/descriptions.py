@@ -258,12 +258,8 @@ def _by_fields(
 ) -> _Form:
     """Return the form of a type that is made of its fields by their names.
 
-    Args:
-        kind: The type.
-        made: What makes it of them, by default the type itself.
-        optional: Fields that may be missing.
-        wanted: What fields must be where ``made`` does not check it: of a domain, of a type, one
-            of some texts, or a tuple of numbers of a domain.
+    ``wanted`` says what fields must be that are not checked when it is made: of a domain or of a
+    type, one of some texts, or a tuple of numbers of a domain.
     """
     make = made or kind
     taken = signature(make).parameters

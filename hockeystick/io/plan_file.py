@@ -116,15 +116,7 @@ def plan_in(
     numbers: Mapping[str, object] | None = None,
     blanks: Blanks | None = None,
 ) -> PlanFile:
-    """Return the plan that the content of a plan file describes; errors begin with the name.
-
-    Args:
-        content: What the file holds.
-        name: What to call it.
-        overrides: Fields that replace those of the table ``[dpsgd]``.
-        numbers: What replaces others, by paths such as ``release[0].inner.rate``.
-        blanks: What collects the numbers that the file leaves out; they are errors by default.
-    """
+    """Return the plan that the content of a plan file describes; errors begin with the name."""
     try:
         document = document_of(content)
         for path, number in (numbers or {}).items():
@@ -395,15 +387,7 @@ def save_plan(plan: Mechanism | PlanFile, path: str | os.PathLike[str]) -> None:
 
 
 def plan_text(plan: Mechanism | PlanFile) -> str:
-    """Return what a file holds that describes a plan.
-
-    Args:
-        plan: A mechanism or plan, or a ``PlanFile``, which has a title and the like besides.
-
-    Raises:
-        ParameterError: If it is no plan.
-        PlanFileError: If a file cannot hold it.
-    """
+    """Return what a file holds that describes a plan."""
     import tomli_w
 
     file = plan if isinstance(plan, PlanFile) else PlanFile(plan=checked("plan", plan))

@@ -64,23 +64,12 @@ _CALLS: Final[Mapping[str, str]] = {
 
 
 def training_template(name: str = "plan.toml") -> str:
-    """Return the text of a plan file for DP-SGD, to be filled in.
-
-    Args:
-        name: What the file will be called.
-    """
+    """Return the text of a plan file for DP-SGD, to be filled in."""
     return _HEAD.format(title="My training run", name=name, many="examples") + _TRAINING
 
 
 def template_of(mechanism: str, name: str = "plan.toml") -> str:
     """Return the text of a plan file for one mechanism or notion, to be filled in.
-
-    Args:
-        mechanism: Its name.
-        name: What the file will be called.
-
-    Raises:
-        PlanFileError: If its docstring has no example to begin with.
 
     Example:
         >>> from hockeystick.io.templates import template_of
@@ -97,25 +86,7 @@ def template_of(mechanism: str, name: str = "plan.toml") -> str:
 
 
 def template_of_plan(plan: Mechanism, name: str = "plan.toml") -> str:
-    """Return the text of a plan file that holds a plan, each key with a comment.
-
-    Args:
-        plan: The plan.
-        name: What the file will be called.
-
-    Raises:
-        PlanFileError: If no file can hold it.
-
-    Example:
-        >>> import hockeystick as hs
-        >>> from hockeystick.io.templates import template_of_plan
-        >>> print(template_of_plan(hs.Laplace(2.0) ** 5).partition("[[release]]")[2].strip())
-        mechanism = "Laplace"
-        # The noise's scale over the sensitivity, in [0, inf].
-        scale = 2.0
-        # How often it runs.
-        repeat = 5
-    """
+    """Return the text of a plan file that holds a plan, each key with a comment."""
     tables = tables_of(plan)
     every = [*([tables["dpsgd"]] if "dpsgd" in tables else []), *tables.get("release", [])]
     kinds = [table.get("mechanism", DPSGD.__name__) for table in every]

@@ -242,15 +242,6 @@ def grid_search(budget: Budget, run: Mechanism, runs: int) -> BudgetSplit:
 def with_noise(mechanism: Mechanism, factor: float) -> Mechanism:
     """Return a mechanism with all its noise multiplied by a factor.
 
-    Args:
-        mechanism: ``Gaussian``, ``Laplace``, ``DPSGD``, or what samples, repeats, composes or tunes
-            these.
-        factor: A positive finite number.
-
-    Raises:
-        ParameterError: If the factor is no such number.
-        IncompatibleError: If a part has no noise to multiply.
-
     Example:
         >>> import hockeystick as hs
         >>> from hockeystick.calibration.budgets.split import with_noise

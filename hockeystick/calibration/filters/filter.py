@@ -401,13 +401,7 @@ def measure_of(
 
 
 def chosen_by(expected: object, budget: Notion, slack: object, rule: object) -> tuple[float, float]:
-    """Return the slack and the order of an (epsilon, delta) budget for an expected plan.
-
-    Raises:
-        ParameterError: If the budget has no order, or the plan leaves no slack or no order.
-        IncompatibleError: If the plan has no finite divergence at any order.
-        UnsupportedError: If nothing is known of a part of it.
-    """
+    """Return the slack and the order of an (epsilon, delta) budget for an expected plan."""
     if not isinstance(budget, ApproxDP) or rule is not None:
         raise ParameterError("expected", expected, _NO_ORDER)
     plan = checked("expected", expected)

@@ -68,12 +68,7 @@ class AdditiveMeasure(ABC):
 
     @abstractmethod
     def cost(self, mechanism: Mechanism) -> Costs:
-        """Return the cost of one run of a mechanism.
-
-        Raises:
-            IncompatibleError: If the cost of a part of it is not known.
-            UnsupportedError: If nothing is known of a part of it.
-        """
+        """Return the cost of one run of a mechanism."""
 
     def lowered(self, limits: Costs) -> Self:
         """Return the measure with the lower one of both limits for each."""

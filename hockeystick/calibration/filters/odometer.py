@@ -223,12 +223,7 @@ class Lines(ABC):
 
     @abstractmethod
     def cost(self, mechanism: Mechanism) -> Costs:
-        """Return the cost of one run of a mechanism.
-
-        Raises:
-            IncompatibleError: If it may fail, or no bound is known of it.
-            UnsupportedError: If nothing is known of a part of it.
-        """
+        """Return the cost of one run of a mechanism."""
 
     @property
     @abstractmethod
@@ -352,12 +347,7 @@ def _reached(terms: list[Term], x: float) -> bool:
 
 
 def central_order(plan: Mechanism, delta: float) -> float:
-    """Return the order of the least single line of an expected plan.
-
-    Raises:
-        IncompatibleError: If the plan has no finite divergence at any order.
-        UnsupportedError: If nothing is known of a part of it.
-    """
+    """Return the order of the least single line of an expected plan."""
     lines: dict[float, float] = {}
     refusal: HockeystickError | None = None
     for order in CANDIDATES:

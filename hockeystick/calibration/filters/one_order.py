@@ -96,11 +96,7 @@ class OneOrderMeasure(AdditiveMeasure):
 
 
 def one_order_measure(budget: ApproxDP, slack: float, order: float) -> OneOrderMeasure:
-    """Return the measure of an (epsilon, delta) budget at an order.
-
-    Raises:
-        ParameterError: If the slack leaves nothing of epsilon at this order.
-    """
+    """Return the measure of an (epsilon, delta) budget at an order."""
     most = divergence_limit(budget.epsilon, slack, order)
     if most is None:
         raise ParameterError("budget", budget, _SOME_ORDER)
@@ -113,11 +109,6 @@ def expected_order(plan: Mechanism, budget: ApproxDP, slack: float) -> float:
 
     Only the choice depends on the plan, and not the guarantee, which any order fixed in advance
     gives.
-
-    Raises:
-        ParameterError: If the slack leaves nothing of epsilon at any order.
-        IncompatibleError: If the plan has no finite divergence at any order.
-        UnsupportedError: If nothing is known of a part of it.
     """
     shares = _Shares(plan, budget.epsilon, slack)
     for order in CANDIDATES:
@@ -171,11 +162,7 @@ class _Shares:
 
 
 def expected_slack(plan: Mechanism, budget: ApproxDP) -> float:
-    """Return the part of delta that an expected plan's own failures leave.
-
-    Raises:
-        ParameterError: If they leave nothing.
-    """
+    """Return the part of delta that an expected plan's own failures leave."""
     failures = sum_over_parts(plan, delta_of)
     if failures == 0 and budget.delta > 0.0:
         return budget.delta

@@ -70,13 +70,7 @@ class Runs:
         self._due: tuple[Mechanism, int, _Sums] | None = None
 
     def check(self, mechanism: Mechanism, count: int) -> None:
-        """Raise where ``count`` more runs could not be added.
-
-        Raises:
-            ParameterError: If there would be more than 10^15 runs.
-            IncompatibleError: If it is described under another adjacency, or for another unit of
-                privacy, party or observers, than what has run.
-        """
+        """Raise where ``count`` more runs could not be added."""
         total, stating, _ = self._enter()
         _validate.count("count", total + count)
         if mechanism not in self._counts:
@@ -225,11 +219,7 @@ def runs_from(state: object) -> Runs:
 
 
 def versioned(state: object, what: str, names: tuple[str, ...]) -> Mapping[str, Any]:
-    """Return the fields of a state after its kind and version, or raise.
-
-    Raises:
-        ParameterError: If it is no such state, of another kind, or of another version.
-    """
+    """Return the fields of a state after its kind and version, or raise."""
     header = state if isinstance(state, Mapping) else {}
     if header.get("kind") != what:
         raise ParameterError("kind", header.get("kind"), f"{what!r} in the state of such an object")

@@ -277,11 +277,7 @@ def calibrate(
 def _begun_with(
     plan: Mechanism | Callable[..., Mechanism], parameter: str, fields: Mapping[str, Any]
 ) -> Mechanism:
-    """Return a plan as it is, or one of a class, with a number for what is solved for.
-
-    Raises:
-        ParameterError: If it is neither, or a field is unknown, missing, or beside a whole plan.
-    """
+    """Return a plan as it is, or one of a class, with a number for what is solved for."""
     if isinstance(plan, Mechanism):
         for name, value in fields.items():
             allowed = f"left out beside a plan, which has its numbers{hint(name, _OPTIONS)}"

@@ -35,11 +35,7 @@ _AMOUNTS: Final = frozenset({"count", "epochs", "leaves", "local_steps", "rate",
 
 
 def locate(plan: Mechanism, parameter: str) -> Path:
-    """Return where in a plan a parameter stands: by its path, or by a name that only one has.
-
-    Raises:
-        ParameterError: If there is none or there are several, with the paths that there are.
-    """
+    """Return where in a plan a parameter stands: by its path, or by a name that only one has."""
     path = _parsed(parameter)
     if path is not None and _is_number(_reached(plan, path)):
         return path
@@ -171,11 +167,7 @@ class Parameter:
 
     @classmethod
     def of(cls, plan: Mechanism, path: Path, *, whole: bool = False) -> Parameter:
-        """Return the parameter at a path, of whole numbers only where that is asked or so anyway.
-
-        Raises:
-            ParameterError: If it may not have whole values.
-        """
+        """Return the parameter at a path, of whole numbers where that is asked or so anyway."""
         name, value = name_of(path), value_at(plan, path)
         if whole and not isinstance(value, int):
             plan = rebuilt(plan, path, max(1, round(min(value, MAX_COUNT))))
@@ -204,11 +196,7 @@ class Parameter:
         return training.sampling_rate
 
     def make(self, x: float) -> Mechanism:
-        """Return the plan with a value of the parameter.
-
-        Raises:
-            IncompatibleError: If it is not allowed though values on either side are.
-        """
+        """Return the plan with a value of the parameter."""
         try:
             made: Mechanism = rebuilt(self.plan, self.path, x)
             return made

@@ -84,10 +84,6 @@ class Search:
         """Return a bracket of the last value that meets the target, from a start and a stride.
 
         The direction that costs more and a line that is good for it save a little time.
-
-        Raises:
-            InfeasibleError: If no value meets it, or none but that at which nothing is run.
-            IncompatibleError: If the parameter has no influence, or is found not to be monotone.
         """
         first = self.evaluate(start)
         other = self._missed(first, stride, direction, line) or self._other_side(first, stride)

@@ -235,11 +235,7 @@ class Solve(Question):
 
 
 def with_fields(plan: Mechanism, values: Mapping[str, Any]) -> Mechanism:
-    """Return a plan with other values: of its own fields, then of those that paths lead to.
-
-    Raises:
-        ParameterError: If there is no such field, or the value is outside its domain.
-    """
+    """Return a plan with other values: of its own fields, then of those that paths lead to."""
     made: Any = plan
     own = {field.name for field in dataclasses.fields(made) if field.init}
     changes = {name: value for name, value in values.items() if name in own}

@@ -583,11 +583,7 @@ def _write_json_lines(
 
 
 def read_rows(path: Path) -> list[dict[str, str]]:
-    """Return the rows of a file that a sweep wrote, each value as a text, "" where there is none.
-
-    Raises:
-        AnswerError: If the file cannot be read, or holds no such rows.
-    """
+    """Return the rows of a sweep's file, each value as a text, "" where there is none."""
     rows: list[Any]
     try:
         with open(path, newline="", encoding="utf-8") as file:

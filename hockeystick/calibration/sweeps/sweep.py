@@ -19,7 +19,7 @@ from functools import partial
 from inspect import isfunction, signature
 from itertools import islice
 from pathlib import Path
-from typing import Any, BinaryIO, Final, NoReturn, TypeAlias, final
+from typing import Any, BinaryIO, Final, TypeAlias, final
 from uuid import uuid4
 
 from hockeystick import _files
@@ -61,13 +61,9 @@ _A_QUESTION: Final = (
     "delta=1e-5), of AskDelta(plan, epsilon=1), or Solve(plan, parameter, target)"
 )
 _NO_RESULT: Final = "a function that returns a number, an answer, or a mapping of those"
-_NAMED: Final = (
-    "made of functions with names where there is a file: a sweep that is taken up again must know "
-    "what it is of"
-)
-_IN_MEMORY: Final = (
-    "made of what says in its repr what it is, not where it lies in memory: a sweep that is taken "
-    "up again must know what it is of"
+_RECOGNISED: Final = (
+    "made of functions with names, and of what says in its repr what it is, not where it lies in "
+    "memory: a sweep that is taken up again must know what it is of"
 )
 
 
@@ -373,7 +369,7 @@ def _described(ask: Any, inside: tuple[Any, ...] = ()) -> str:
     if ask in inside:
         return ask.__qualname__
     if ask.__name__ == "<lambda>":
-        raise ParameterError("ask", ask, _NAMED)
+        raise ParameterError("ask", ask, _RECOGNISED)
     held = []
     for cell in ask.__closure__ or ():
         try:
@@ -388,7 +384,7 @@ def _described(ask: Any, inside: tuple[Any, ...] = ()) -> str:
 def _digest(name: str, text: str) -> str:
     """Return a short text that differs where this one does, or raise if no other process has it."""
     if " at 0x" in text:
-        raise ParameterError(name, text, _IN_MEMORY)
+        raise ParameterError(name, text, _RECOGNISED)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
@@ -491,7 +487,7 @@ class _Kept:
         """Find what is answered already, or begin."""
         expected = _line({_MARK: heading})
         first = self.file.readline()
-        theirs = _heading_in(first)
+        is_journal = first.startswith(_line({_MARK: {}})[: -len(b"}}\n")])
         if first == expected:
             place = len(first)
             for line in self.file:
@@ -501,13 +497,18 @@ class _Kept:
                 self.places[index] = place
                 place += len(line)
             self.file.truncate(place)
-        elif (expected.startswith(first) and first != expected) or (self.replace and theirs):
+        elif expected.startswith(first) or (self.replace and is_journal):
             self.file.truncate(0)
             self.file.seek(0)
             self.file.write(expected)
             self._sync()
         else:
-            self._refuse(target, theirs, heading)
+            kind = "of another grid, question or version" if is_journal else "no journal of a sweep"
+            allowed = (
+                f"the file of the sweep that was begun there; {self.path.name} beside it is {kind}:"
+                " finish that sweep, give replace=True to begin anew, or choose another file"
+            )
+            raise ParameterError("out", str(target), allowed)
         if len(self.places) < len(self.grid):
             self._refuse_finished(target)
 
@@ -516,29 +517,6 @@ class _Kept:
         if target.exists() and not self.replace:
             allowed = "a file that is not there yet, unless replace=True"
             raise ParameterError("out", str(target), allowed)
-
-    def _refuse(
-        self, target: Path, theirs: Mapping[str, Any] | None, ours: Mapping[str, str]
-    ) -> NoReturn:
-        """Raise because a journal is of something else; say of what."""
-        what = "no journal of a sweep: remove it"
-        if theirs is not None:
-            other = " and ".join(name for name in ours if theirs.get(name) != ours[name])
-            what = (
-                f"a sweep of another {other}, with {kept_for(target) or 0:,} answers: finish that "
-                "one, give replace=True to begin anew without them"
-            )
-        begun = f"the file of the sweep that was begun there; {self.path.name} beside it is"
-        raise ParameterError("out", str(target), f"{begun} {what}, or choose another file")
-
-
-def _heading_in(line: bytes) -> dict[str, Any] | None:
-    """Return what a journal's first line says of its sweep; None where it is no such line."""
-    try:
-        found = json.loads(line)[_MARK]
-    except (ValueError, TypeError, LookupError, RecursionError):
-        return None
-    return found if isinstance(found, dict) else None
 
 
 def _line(value: object) -> bytes:

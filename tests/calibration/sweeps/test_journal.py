@@ -306,26 +306,23 @@ def test_a_sweep_killed_in_the_middle_is_taken_up_with_nothing_lost(
 
 
 @pytest.mark.parametrize(
-    ("grid", "ask", "what"),
+    ("grid", "ask"),
     [
-        ({"j": [0, 2], "k": range(24)}, third, "grid and cells"),
-        ({"j": [0, 3], "k": range(25)}, third, "grid"),
-        ({"k": range(25), "j": [0, 2]}, third, "grid"),
-        (GRID, third_of, "ask"),
-        ({"j": [0.0, 2], "k": range(25)}, third, "grid"),
+        ({"j": [0, 2], "k": range(24)}, third),
+        ({"j": [0, 3], "k": range(25)}, third),
+        ({"k": range(25), "j": [0, 2]}, third),
+        (GRID, third_of),
+        ({"j": [0.0, 2], "k": range(25)}, third),
     ],
 )
 def test_a_journal_of_another_sweep_is_refused_and_kept(
-    out: Path, grid: Any, ask: Callable[..., object], what: str
+    out: Path, grid: Any, ask: Callable[..., object]
 ) -> None:
     interrupted(out, 5)
     before = journal_of(out).read_bytes()
-    with pytest.raises(
-        hs.errors.ParameterError, match=f"is a sweep of another {what}, with"
-    ) as caught:
+    with pytest.raises(hs.errors.ParameterError, match="is of another grid, question") as caught:
         list(hs.sweep(grid, ask, out=out))
     assert caught.value.name == "out"
-    assert "with 5 answers: finish that one, give replace=True to begin anew" in str(caught.value)
     assert journal_of(out).read_bytes() == before
     whole = list(hs.sweep(grid, ask))
     assert list(hs.sweep(grid, ask, out=out, replace=True)) == whole
@@ -370,7 +367,7 @@ def test_functions_of_one_code_are_told_apart_by_what_they_hold(
     out: Path, made: Callable[[float], Callable[..., float]]
 ) -> None:
     next(hs.sweep(GRID, made(2.0), out=out))
-    with pytest.raises(hs.errors.ParameterError, match="is a sweep of another ask"):
+    with pytest.raises(hs.errors.ParameterError, match="is of another grid, question"):
         next(hs.sweep(GRID, made(3.0), out=out))
     assert len(list(hs.sweep(GRID, made(2.0), out=out))) == 50
 
@@ -396,7 +393,7 @@ def test_a_journal_of_another_version_is_refused(
 ) -> None:
     interrupted(out, 5)
     monkeypatch.setattr("hockeystick.calibration.sweeps.sweep.__version__", "99.0")
-    with pytest.raises(hs.errors.ParameterError, match="is a sweep of another version"):
+    with pytest.raises(hs.errors.ParameterError, match="is of another grid, question"):
         swept(out)
 
 
@@ -449,5 +446,5 @@ class Nameless:
 def test_what_cannot_be_recognised_has_no_file(
     tmp_path: Path, values: list[object], ask: Callable[..., object]
 ) -> None:
-    with pytest.raises(hs.errors.ParameterError, match="made of what says in its repr what it is"):
+    with pytest.raises(hs.errors.ParameterError, match="what says in its repr what it is"):
         hs.sweep({"k": values}, ask, out=tmp_path / "a.csv")

@@ -161,10 +161,12 @@ def _decoded(document: Json) -> Any:
     if form is None:
         allowed = "a registered one; this may come from another version of hockeystick"
         raise ParameterError(_TYPE, name, allowed)
-    if keys | set(form.optional) != {_TYPE, *form.names}:
+    if name == "Encoder" and "strategy" not in keys:  # as it was written at first
+        return _decoded({**document, "strategy": None})
+    if keys != {_TYPE, *form.names}:
         allowed = f"given with {', '.join(form.names) or 'nothing'} and no other field"
         raise ParameterError(f"a {name}", sorted(map(str, keys - {_TYPE})), allowed)
-    values = {key: _decoded(document[key]) for key in form.names if key in document}
+    values = {key: _decoded(document[key]) for key in form.names}
     try:
         return form.made(**values)
     except HockeystickError:
@@ -186,16 +188,12 @@ def _fraction(text: object) -> Fraction:
 @final
 @dataclass(frozen=True, slots=True)
 class _Form:
-    """A type, the names of what its values are made of, and the ways there and back.
-
-    Those that are ``optional`` may be missing, as in descriptions that were written without them.
-    """
+    """A type, the names of what its values are made of, and the ways there and back."""
 
     kind: type
     names: tuple[str, ...]
     apart: Callable[[Any], Mapping[str, Any]]
     made: Callable[..., Any]
-    optional: tuple[str, ...] = ()
 
 
 @cache
@@ -222,7 +220,6 @@ def _special() -> dict[str, _Form]:
     encoder = _by_fields(
         Encoder,
         _encoder,
-        ("strategy",),
         words=str,
         rounds=_WHOLE,
         participations=_WHOLE,
@@ -249,13 +246,7 @@ def _special() -> dict[str, _Form]:
     }
 
 
-def _by_fields(
-    kind: type,
-    made: Callable[..., Any] | None = None,
-    optional: tuple[str, ...] = (),
-    /,
-    **wanted: Any,
-) -> _Form:
+def _by_fields(kind: type, made: Callable[..., Any] | None = None, /, **wanted: Any) -> _Form:
     """Return the form of a type that is made of its fields by their names.
 
     ``wanted`` says what fields must be that are not checked when it is made: of a domain or of a
@@ -274,7 +265,6 @@ def _by_fields(
                 for name, value in values.items()
             }
         ),
-        optional,
     )
 
 
@@ -304,7 +294,7 @@ def _encoder(
     separation: int,
     least_square: Fraction,
     square: Fraction,
-    strategy: object = None,
+    strategy: object,
 ) -> Encoder:
     """Return an encoder of known sensitivity, which is what its strategy, if it has one, says."""
     if not 0 <= least_square <= square:

@@ -20,7 +20,7 @@ from rich.console import Console
 from rich.table import Table
 
 import hockeystick as hs
-from hockeystick.calibration.sweeps.cells import Grid
+from hockeystick.calibration.sweeps.sweep import Grid
 
 PLAN: Final = hs.DPSGD(noise_multiplier=1, examples=60_000, batch_size=256, epochs=1)
 ASK: Final = hs.calibration.AskEpsilon(PLAN, 1e-5)
@@ -60,10 +60,8 @@ def on_top(out: Path | None) -> float:
     return (time.perf_counter() - start) / FREE
 
 
-@pytest.mark.parametrize("ending", [None, ".csv", ".parquet"])
+@pytest.mark.parametrize("ending", [None, ".csv", ".jsonl"])
 def bench_sweep(benchmark: Any, tmp_path: Path, ending: str | None) -> None:
-    if ending == ".parquet":
-        pytest.importorskip("pyarrow", reason="needs the extra parquet")
     plans = 100 if benchmark.enabled else 4
     out = None if ending is None else tmp_path / f"rows{ending}"
     seconds(4)
@@ -126,7 +124,7 @@ def table(plans: int) -> Table:
             " + ".join(f"{one:.1f}" for one in taken.workers),
         )
     with tempfile.TemporaryDirectory() as folder:
-        for ending in (None, ".csv", ".parquet"):
+        for ending in (None, ".csv", ".jsonl"):
             out = None if ending is None else Path(folder) / f"rows{ending}"
             shown.add_row(
                 f"on top, {ending or 'without a file'}", f"{on_top(out) * 1e6:.0f} us/cell"

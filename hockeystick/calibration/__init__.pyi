@@ -1,18 +1,13 @@
 # The public names and where they are: type checkers read it, and they are loaded by it.
-from ._descriptions import describe as describe, read_description as read_description
-from .budgets.gaussian_error import (
+from .budgets.gaussian import (
+    JointNoise as JointNoise,
+    classical_gaussian_noise as classical_gaussian_noise,
+    clipping_noise as clipping_noise,
+    gaussian_noise as gaussian_noise,
+    joint_noise as joint_noise,
     max_error_probability as max_error_probability,
     max_error_quantile as max_error_quantile,
     max_error_union_bound as max_error_union_bound,
-)
-from .budgets.gaussian_noise import (
-    classical_gaussian_noise as classical_gaussian_noise,
-    gaussian_noise as gaussian_noise,
-)
-from .budgets.joint import (
-    JointNoise as JointNoise,
-    clipping_noise as clipping_noise,
-    joint_noise as joint_noise,
 )
 from .budgets.split import (
     BudgetSplit as BudgetSplit,
@@ -24,6 +19,7 @@ from .budgets.split import (
 from .filters.filter import Filter as Filter
 from .filters.odometer import Odometer as Odometer
 from .session.accountant import Accountant as Accountant
+from .session.runs import describe as describe, read_description as read_description
 from .solve.calibrate import Calibrated as Calibrated, Status as Status, calibrate as calibrate
 from .solve.targets import (
     Advantage as Advantage,
@@ -31,14 +27,12 @@ from .solve.targets import (
     Reconstruction as Reconstruction,
     TruePositiveRate as TruePositiveRate,
 )
-from .strategies.errors import (
+from .strategies import (
     ErrorKind as ErrorKind,
     SumsError as SumsError,
-    sums_error as sums_error,
-)
-from .strategies.optimise import (
     optimise_banded as optimise_banded,
     optimise_buffered as optimise_buffered,
+    sums_error as sums_error,
 )
 from .sweeps.frontier import FrontierPoint as FrontierPoint, frontier as frontier
 from .sweeps.questions import AskDelta as AskDelta, AskEpsilon as AskEpsilon, Solve as Solve

@@ -22,8 +22,7 @@ from hockeystick.cli.plans import STDIN, name_of, source
 from hockeystick.cli.refusal import on_one_line
 from hockeystick.errors import HockeystickError
 from hockeystick.io.call_text import is_call_text
-from hockeystick.io.plan_file import PlanFile
-from hockeystick.io.problems import problems_in
+from hockeystick.io.plan_file import PlanFile, problems_in
 from hockeystick.numerics.numerals import jsonable, plain
 
 _BROKEN: Final = 1

@@ -10,9 +10,8 @@ from typing import Any, Final
 from hockeystick.calibration import read_description
 from hockeystick.cli.of_group import OfGroup
 from hockeystick.errors import HockeystickError, PlanFileError
-from hockeystick.io.numbers import computed_in, parse_real
-from hockeystick.io.plan_file import TABLES, PlanFile, plan_file_of
-from hockeystick.io.saving import plan_text
+from hockeystick.io.call_text import computed_in, parse_real
+from hockeystick.io.plan_file import TABLES, PlanFile, plan_file_of, plan_text
 from hockeystick.io.vocabulary import TOP_KEYS
 
 _TEXTS: Final = TOP_KEYS[:3]

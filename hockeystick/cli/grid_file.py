@@ -18,12 +18,10 @@ from hockeystick._validate import Domain
 from hockeystick.accountants.registry import ACCOUNTANTS
 from hockeystick.answers import cautions
 from hockeystick.calibration import Calibrated
-from hockeystick.calibration.sweeps.cells import ACCOUNTANT
-from hockeystick.calibration.sweeps.questions import with_fields
+from hockeystick.calibration.sweeps.questions import ACCOUNTANT, with_fields
 from hockeystick.errors import HockeystickError, ParameterError, PlanFileError
-from hockeystick.io.building import refuse_unknown, spelled
-from hockeystick.io.contents import content_of, document_of, shown
-from hockeystick.io.plan_file import plan_file_of, text_at
+from hockeystick.io.building import refuse_unknown
+from hockeystick.io.plan_file import content_of, document_of, plan_file_of, shown, text_at
 from hockeystick.io.vocabulary import ALTERNATIVES
 from hockeystick.mechanisms import DPSGD
 from hockeystick.numerics import decimal
@@ -213,7 +211,7 @@ def problems_in_grid(content: bytes) -> list[str]:
     checks: list[Callable[[], object]] = [
         *(partial(_grid, {name: one}) for name, one in grid.items()),
         *(partial(_refuse_misspelt, plan, [name]) for name in grid),
-        *(partial(refuse_unknown, "[ask]", {key: 0}, tuple(ASK_KEYS)) for key in asked),
+        *(partial(refuse_unknown, "ask", {key: 0}, tuple(ASK_KEYS)) for key in asked),
         *(partial(_question, {}, {key: one}, {}) for key, one in asked.items() if key not in _AT),
         *(partial(_question, {}, {}, {key: one}) for key, one in at.items()),
         partial(_refuse_twice, document, asked, grid),
@@ -239,7 +237,7 @@ def _grid_file(document: dict[str, Any]) -> GridFile:
     """Return the object that a document describes, once its plan is checked."""
     grid = _grid(_table(document, "grid"))
     asked = _table(document, "ask")
-    refuse_unknown("[ask]", asked, tuple(ASK_KEYS))
+    refuse_unknown("ask", asked, tuple(ASK_KEYS))
     _refuse_twice(document, asked, grid)
     plan = {key: value for key, value in document.items() if key not in ("grid", "ask")}
     at = {name: asked.get(name, plan.pop(name, None)) for name in _AT}
@@ -384,7 +382,7 @@ def _grid(table: Mapping[str, Any]) -> dict[str, tuple[Any, ...]]:
             grid[name] = values_of(name, given)
             _check_kinds(name, grid[name])
         except ParameterError as error:
-            raise PlanFileError(str(spelled(error))) from None
+            raise PlanFileError(str(error)) from None
     return grid
 
 

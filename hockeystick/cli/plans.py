@@ -21,12 +21,9 @@ from hockeystick.cli import defaults, of_group
 from hockeystick.cli.refusal import wrong_parameter
 from hockeystick.errors import HockeystickError, ParameterError, PlanFileError
 from hockeystick.io import parse, parse_plan, shown
-from hockeystick.io.blanks import Blanks
-from hockeystick.io.building import parameters_of, required_by
+from hockeystick.io.building import Blanks, parameters_of, required_by
 from hockeystick.io.call_text import is_call_text, plan_of_text
-from hockeystick.io.contents import MOST_BYTES, content_of
-from hockeystick.io.plan_file import PlanFile, plan_in
-from hockeystick.io.problems import problems_in
+from hockeystick.io.plan_file import MOST_BYTES, PlanFile, content_of, plan_in, problems_in
 from hockeystick.io.vocabulary import ALTERNATIVES, IN_PYTHON_ONLY, RELEASES
 from hockeystick.mechanisms import DPSGD, Mechanism
 from hockeystick.notions import NOTIONS, Notion
@@ -129,7 +126,7 @@ class Source:
             self.plan_file(overrides, numbers, blanks)
         except HockeystickError:
             return None
-        return blanks.found[0][1] if len(blanks.found) == 1 else None
+        return blanks.names[0] if len(blanks.names) == 1 else None
 
 
 def _note_others(given: Source, error: PlanFileError) -> None:
@@ -241,7 +238,7 @@ def _trained(fields: dict[str, Any], blanks: Blanks | None) -> PlanFile:
     """Return the plan of DP-SGD that names and values alone describe."""
     if not fields:
         raise click.UsageError(_HOW)
-    known = fields if blanks is None else blanks.filled(DPSGD, fields, [])
+    known = fields if blanks is None else blanks.filled(DPSGD, fields)
     if "noise_multiplier" not in known:
         raise click.UsageError("Missing noise_multiplier=Z")
     make: Callable[..., DPSGD] = DPSGD

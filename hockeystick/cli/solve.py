@@ -16,7 +16,6 @@ import hockeystick as hs
 from hockeystick.answers import Caution, Decision, cautions, document, in_words, require_verifier
 from hockeystick.calibration import Calibrated
 from hockeystick.calibration.solve.calibrate import TOLERANCE
-from hockeystick.calibration.solve.constraints import Achieved, Target, constraint_of
 from hockeystick.calibration.solve.fields import (
     Path,
     locate,
@@ -26,7 +25,7 @@ from hockeystick.calibration.solve.fields import (
     spelled,
     value_at,
 )
-from hockeystick.calibration.solve.targets import BayesError
+from hockeystick.calibration.solve.targets import Achieved, BayesError, Target, constraint_of
 from hockeystick.cli import as_json as programs
 from hockeystick.cli import command, defaults, flags, layout, of_group, plans, questions
 from hockeystick.cli.as_json import fields
@@ -37,9 +36,8 @@ from hockeystick.cli.progress import waiting
 from hockeystick.cli.verify import end_with, verdict_of
 from hockeystick.errors import HockeystickError, ParameterError
 from hockeystick.io import parse
-from hockeystick.io.blanks import Blanks
-from hockeystick.io.plan_file import PlanFile
-from hockeystick.io.saving import plan_text
+from hockeystick.io.building import Blanks
+from hockeystick.io.plan_file import PlanFile, plan_text
 from hockeystick.io.vocabulary import ALTERNATIVES
 from hockeystick.mechanisms import DPSGD, Composed, Mechanism, assumptions_of
 from hockeystick.notions import ApproxDP
@@ -382,7 +380,7 @@ def _unknown_of(
     wanted = None if parameter is None else parameter.replace("-", "_")
     blanks = Blanks(wanted)
     file = words.file(blanks, group=group)
-    left_out = [name for _, name, _ in blanks.found if name not in words.values]
+    left_out = [name for name in blanks.names if name not in words.values]
     if len(left_out) > 1:
         places = Counter(left_out).items()
         several = " and ".join(
@@ -411,14 +409,11 @@ def _asked_for(plan: Mechanism) -> str:
 
 def _path_of(blanks: Blanks, plan: Mechanism) -> Path:
     """Return where the number stands that is in place of what a plan leaves out."""
-    (kind, name, start), *_ = blanks.found
-    found = [
-        path
-        for path in numeric_paths(plan)
-        if name_of(path) == name
-        and value_at(plan, path) == start
-        and type(owner_of(plan, path)) is kind
-    ]
+    (name,) = blanks.names
+    found = [path for path in numeric_paths(plan) if name_of(path) == name]
+    if len(found) > 1:
+        owners = blanks.owners
+        found = [path for path in found if any(owner_of(plan, path) is one for one in owners)]
     if len(found) != 1:
         paths = ", ".join(spelled(path) for path in found)
         raise click.UsageError(f"Give {name} a number, and say --parameter, one of {paths}")

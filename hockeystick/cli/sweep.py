@@ -13,9 +13,7 @@ from rich.text import Text
 
 import hockeystick as hs
 from hockeystick import _validate
-from hockeystick.calibration.sweeps.cells import CAUTION
-from hockeystick.calibration.sweeps.journal import journal_of, kept_for
-from hockeystick.calibration.sweeps.table import WRITERS
+from hockeystick.calibration.sweeps.sweep import CAUTION, ENDINGS, journal_of, kept_for
 from hockeystick.cli import command, flags, layout
 from hockeystick.cli.as_json import dumped
 from hockeystick.cli.grid_file import ASK_KEYS, GRID_KEYS, GRID_VALUES, GridFile, load_grid
@@ -44,7 +42,7 @@ class _WithKeys(command.Command):
 
 @click.command(cls=_WithKeys)
 @click.argument("grid_file", metavar="GRID.toml")
-@out_flags("Where the rows go: a new .csv or .parquet file.")
+@out_flags("Where the rows go: a new .csv or .jsonl file.")
 @click.option("--workers", metavar="N", help="Ask in N processes; by default in this one.")
 @flags.json_flag
 @flags.verbose_flag
@@ -59,10 +57,10 @@ def sweep(grid_file: str, out: str | None, force: bool, workers: str | None, as_
     another grid or question.
     """
     if out is None:
-        raise click.UsageError("Missing -o FILE, where the rows go: .csv or .parquet")
+        raise click.UsageError("Missing -o FILE, where the rows go: .csv or .jsonl")
     given: Any = "1" if workers is None else workers
     count = _validate.count("workers", parse(given), WORKERS)
-    path = out_path(out, WRITERS, force or journal_of(Path(out)).exists())
+    path = out_path(out, ENDINGS, force or journal_of(Path(out)).exists())
     file = load_grid(grid_file)
     try:
         done = _swept(file, str(path), count, force)

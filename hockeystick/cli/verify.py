@@ -17,7 +17,7 @@ from rich.text import Text
 import hockeystick as hs
 from hockeystick import _validate
 from hockeystick._validate import Domain
-from hockeystick.calibration.sweeps.table import WRITERS
+from hockeystick.calibration.sweeps.sweep import ENDINGS
 from hockeystick.cli import as_json as programs
 from hockeystick.cli import command, flags, layout, plans, questions
 from hockeystick.cli.layout import Sheet
@@ -92,12 +92,12 @@ def verify(
 ) -> None:
     """Have an answer verified by a second program."""
     hs.answers.require_verifier()
-    if file.lower().endswith(tuple(WRITERS)):
+    if file.lower().endswith(ENDINGS):
         _verify_rows(file, grid, _count("sample", sample), _count("workers", workers), as_json)
     else:
         for name, given in (("grid", grid), ("sample", sample), ("workers", workers)):
             if given is not None:
-                told = f"--{name} is for the rows of a sweep, {' or '.join(WRITERS)}"
+                told = f"--{name} is for the rows of a sweep, {' or '.join(ENDINGS)}"
                 raise click.UsageError(told)
         _verify_answer(file, as_json)
 

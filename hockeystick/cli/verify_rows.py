@@ -23,8 +23,8 @@ from rich.text import Text
 
 import hockeystick as hs
 from hockeystick.accountants.registry import ACCOUNTANTS
-from hockeystick.calibration.sweeps.cells import ACCOUNTANT, ANSWERED_BY, ERROR, Grid, scalar
-from hockeystick.calibration.sweeps.table import read_rows
+from hockeystick.calibration.sweeps.questions import ACCOUNTANT
+from hockeystick.calibration.sweeps.sweep import ANSWERED_BY, ERROR, Grid, read_rows, scalar
 from hockeystick.cli.grid_file import FileQuestion, GridFile
 from hockeystick.cli.layout import Sheet
 from hockeystick.errors import AnswerError, HockeystickError
@@ -128,8 +128,8 @@ def verified_rows(
         needed = f"as many rows as {grid} has cells, {len(cells):,}; it has {len(rows):,}"
         raise AnswerError(f"{out} must have {needed}")
     told = [
-        dict(zip(cells.names, map(scalar, cell), strict=True))
-        for cell in map(cells.cell, range(len(cells)))
+        {name: scalar(value) for name, value in cells.cell(index).items()}
+        for index in range(len(cells))
     ]
     for number, (row, expected) in enumerate(zip(rows, told, strict=True), 1):
         where = f"{out}, row {number}"
@@ -138,10 +138,7 @@ def verified_rows(
             _check_asked(where, row, file.question.about(expected), grid)
     found = [(NO_ANSWER, row[ERROR]) if row[ERROR] else (NOT_DRAWN, "") for row in rows]
     drawn = _drawn([index for index, row in enumerate(rows) if not row[ERROR]], rows, sample)
-    asked = {
-        index: (file.question, dict(zip(cells.names, cells.cell(index), strict=True)), rows[index])
-        for index in drawn
-    }
+    asked = {index: (file.question, cells.cell(index), rows[index]) for index in drawn}
     progress(0, len(drawn))
     for done, (index, verdict) in enumerate(_verdicts(asked, out, executor), 1):
         found[index] = verdict

@@ -15,7 +15,7 @@ from hockeystick.explore.answers import READ_AT, Attack, Solved
 from hockeystick.explore.controls import choices_of, sliders_of
 from hockeystick.explore.figures import drawn
 from hockeystick.explore.state import State
-from hockeystick.io.saving import plan_text
+from hockeystick.io.plan_file import plan_text
 from hockeystick.mechanisms import DPSGD, Sampling
 from hockeystick.numerics.numerals import at_most, interval, plain
 from hockeystick.reports import Point

@@ -1,6 +1,6 @@
-"""Plans as calls: ``Laplace(2)**3 @ Gaussian(4)`` is read as in Python, and nothing is run.
+"""Plans and numbers as people write them: read as Python reads them, and nothing is run.
 
-The text is parsed by Python's own parser, and only these are taken from it: names of mechanisms,
+A text is parsed by Python's own parser, and only these are taken from it: names of mechanisms,
 notions and what they are made of, called with numbers, texts, sequences of them and each other;
 ``**`` with a count, ``@``, brackets, and numbers computed of others, ``2 * sqrt(3)``.
 """
@@ -9,19 +9,26 @@ from __future__ import annotations
 
 import ast
 import math
+import operator
 import re
 import warnings
 from collections.abc import Callable, Mapping
+from decimal import Decimal
+from fractions import Fraction
 from inspect import Parameter
 from typing import Any, Final, NoReturn
 
 from hockeystick._suggest import hint
 from hockeystick.errors import HockeystickError, PlanFileError
-from hockeystick.io.arithmetic import computed, is_arithmetic
-from hockeystick.io.blanks import Blanks
-from hockeystick.io.building import CALL, built, parameters_of
-from hockeystick.io.numbers import parse
-from hockeystick.io.vocabulary import ALTERNATIVES, IN_PYTHON_ONLY, KINDS, NO_ADJACENCY, RELEASES
+from hockeystick.io.building import Blanks, built, parameters_of
+from hockeystick.io.vocabulary import (
+    ALTERNATIVES,
+    IN_PYTHON_ONLY,
+    KINDS,
+    NO_ADJACENCY,
+    RELEASES,
+    TEXTS,
+)
 from hockeystick.mechanisms import DPSGD, Composed, Mechanism
 from hockeystick.notions import NOTIONS
 
@@ -29,43 +36,57 @@ _LONGEST: Final = 10_000
 _DEEPEST: Final = 16
 _SHOWN: Final = 60
 _EXAMPLE: Final = "write for example 'Laplace(2)**3 @ Gaussian(4)'"
-# What Python says of brackets, and what there is to write.
-_BRACKETS: Final = {
-    "'(' was never closed": "a ) is missing",
-    "'[' was never closed": "a ] is missing",
-    "unmatched ')'": "it has a ) too many",
-    "unmatched ']'": "it has a ] too many",
-    "does not match opening parenthesis '('": "a ) is missing",
-    "does not match opening parenthesis '['": "a ] is missing",
-}
-_PERCENT: Final = re.compile(r"(\d+(?:\.\d+)?)\s*%")
-_FILE: Final = ".toml"
 _A_CALL: Final = re.compile(r"[\s(]*[A-Za-z_][\w.]*\s*\(")
 # Where Python has the mechanisms: a call may name the room or leave it out.
 _ROOMS: Final = ("hockeystick", "hs", "mechanisms", "notions", "federated")
 # The modules of what some fields are made of: for these fields, a call may leave them out as well.
-_MODULES: Final = {"batch_schedule": "schedules", "distribution": "tuning", "schedule": "schedules"}
-
-
-def _parts() -> dict[str, Callable[..., object]]:
-    """Return what mechanisms are made of, by the names that Python has for it."""
-    found: dict[str, Callable[..., object]] = {}
-    for field, kinds in KINDS.items():
-        for make in kinds.values():
-            name: str = make.__qualname__
-            found[f"{_MODULES[field]}.{name}" if field in _MODULES else name] = make
-    return found
-
-
-_CALLABLE: Final[Mapping[str, Callable[..., object]]] = {**_parts(), **RELEASES}
-
+_MODULES: Final = {
+    "batch_schedule": "schedules.",
+    "distribution": "tuning.",
+    "schedule": "schedules.",
+}
+_CALLABLE: Final[Mapping[str, Callable[..., object]]] = {
+    **{
+        _MODULES.get(field, "") + make.__qualname__: make
+        for field, kinds in KINDS.items()
+        for make in kinds.values()
+    },
+    **RELEASES,
+}
 # Papers write zCDP and tCDP.
 _NOTIONS: Final = {name.lower(): name for name in NOTIONS if name in RELEASES}
+_FUNCTIONS: Final[Mapping[str, Callable[..., Any]]] = {
+    f"{module}{name}": function
+    for module in ("", "math.", "np.")
+    for name, function in (("sqrt", math.sqrt), ("log", math.log), ("exp", math.exp))
+} | {"ln": math.log, "Fraction": Fraction}
+# What a text has in it that computes a number: a difference may be a date.
+_MARKS: Final = ("/", "sqrt(", "log(", "ln(", "exp(", "**", "Fraction(")
+# The largest power of integers that is computed exactly, and no base needs more bits.
+_LARGEST_POWER: Final = 64
+_BITS: Final = 64
+
+
+def _power(base: Any, exponent: Any) -> Any:
+    """Return a power; of floats, unless it is of integers and small."""
+    both = isinstance(base, int) and isinstance(exponent, int)
+    if both and 0 <= exponent <= _LARGEST_POWER and base.bit_length() <= _BITS:
+        return base**exponent
+    return float(base) ** float(exponent)
+
+
+_OPERATORS: Final[Mapping[type, Callable[[Any, Any], Any]]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.Pow: _power,
+}
 
 
 def is_call_text(text: str) -> bool:
     """Return whether a text looks like a plan that is written out, not like a file's name."""
-    return _A_CALL.match(text) is not None and not text.lower().endswith(_FILE)
+    return _A_CALL.match(text) is not None and not text.lower().endswith(".toml")
 
 
 def parse_plan(text: str, overrides: Mapping[str, object] | None = None) -> Mechanism:
@@ -103,226 +124,235 @@ def parse_plan(text: str, overrides: Mapping[str, object] | None = None) -> Mech
 
 def plan_of_text(text: str, overrides: Mapping[str, object], blanks: Blanks | None) -> Mechanism:
     """Return the plan that a text writes out, with numbers in place of those that it leaves out."""
-    reader = _Reader(text, overrides, blanks)
     try:
-        return reader.read()
+        if len(text) > _LONGEST:
+            raise PlanFileError(f"a plan has at most {_LONGEST} characters")
+        reader = _Reader(text.strip(), overrides, blanks)
+        found = reader.overridden() if overrides else reader.value(reader.node)
+        if not isinstance(found, Mechanism):
+            raise PlanFileError(f"this is no mechanism; {_EXAMPLE}")
+        return found
     except PlanFileError as error:
         raise PlanFileError(f"{_shown(text)}: {error}") from None
 
 
+def parse(text: str) -> float | Fraction | Decimal | str:
+    """Return the number that a text stands for; the text itself where it is none.
+
+    A quotient of two, as 1/60000, is a float next to it, and so is what has a root or a power, as
+    2*sqrt(3); ``Fraction(1, 60000)`` is exact. A number that a float would turn into
+    inf or 0 comes as a ``Decimal``. The library's own checks then refuse it, as they refuse the
+    text, by the name of the parameter.
+    """
+    try:
+        return int(text)
+    except ValueError:
+        found = _computed(text)
+        return parse_real(text) if found is None else found
+
+
+def computed_in(node: Any) -> Any:
+    """Return what a file holds, quotients, roots and powers in quotes computed.
+
+    Other texts stay, a number in quotes among them, and so do the names that people give.
+
+    Example:
+        >>> from hockeystick.io.call_text import computed_in
+        >>> computed_in({"rate": "1/98", "grid": ["2**0.5", "1.5", "1/0", "a/b"]})
+        {'rate': 0.01020408163265306, 'grid': [1.4142135623730951, '1.5', '1/0', 'a/b']}
+    """
+    if isinstance(node, dict):
+        return {key: one if key in TEXTS else computed_in(one) for key, one in node.items()}
+    if isinstance(node, list):
+        return [computed_in(one) for one in node]
+    found = _computed(node) if isinstance(node, str) else None
+    return node if found is None else found
+
+
+def parse_real(text: str) -> float | Decimal | str:
+    """Return the float that a text stands for, or what says why there is none."""
+    try:
+        value = float(text)
+    except ValueError:
+        return text
+    overflowed = math.isinf(value) and "inf" not in text.lower()
+    vanished = value == 0 and re.search("[1-9]", text.lower().partition("e")[0])
+    return Decimal(text) if overflowed or vanished else value
+
+
+def _computed(text: str) -> float | Fraction | None:
+    """Return the number that a text with an operation computes; None where it is none, or 0."""
+    if not any(mark in text for mark in _MARKS):
+        return None
+    try:
+        reader = _Reader(text.strip(), {}, None)
+        found: Any = reader.value(reader.node)
+    except PlanFileError:
+        return None
+    return found if _is_number(found) and (found or isinstance(found, Fraction)) else None
+
+
 class _Reader:
-    """What reads one text."""
+    """Reads one text."""
 
     def __init__(self, text: str, overrides: Mapping[str, object], blanks: Blanks | None) -> None:
-        self._text = text.strip()
-        self._overrides = overrides
-        self._blanks = blanks
-
-    def read(self) -> Mechanism:
-        """Return the plan."""
-        node = self._parsed()
-        if self._overrides:
-            return self._overridden(node)
-        return self._plan(node, 0)
-
-    def _parsed(self) -> ast.expr:
-        """Return the syntax tree, or raise."""
-        if len(self._text) > _LONGEST:
-            raise PlanFileError(f"a plan must be written in at most {_LONGEST} characters")
+        self.text, self.overrides, self.blanks = text, overrides, blanks
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                return ast.parse(self._text, mode="eval").body
+                warnings.simplefilter("ignore", SyntaxWarning)
+                self.node = ast.parse(text, mode="eval").body
         except SyntaxError as error:
-            said = next((f": {_BRACKETS[one]}" for one in _BRACKETS if one in error.msg), "")
-            if percent := _PERCENT.search(self._text):
-                said = f": write {float(percent[1]) / 100!r} for {percent[0]}"
-            raise PlanFileError(f"this is no plan{said}; {_EXAMPLE}") from None
+            raise PlanFileError(f"this is no plan: {error.msg}; {_EXAMPLE}") from None
         except (ValueError, RecursionError, MemoryError):
             raise PlanFileError(f"this is no plan; {_EXAMPLE}") from None
 
-    def _overridden(self, node: ast.expr) -> Mechanism:
+    def overridden(self) -> Mechanism:
         """Return a DPSGD with other fields."""
-        if not isinstance(node, ast.Call) or self._made_by(node)[1] is not DPSGD:
-            flags = ", ".join(self._overrides)
-            if flags == "adjacency" and self._plan(node, 0).adjacency is None:
+        node, names = self.node, ", ".join(self.overrides)
+        if not isinstance(node, ast.Call) or self._made_by(node, "")[1] is not DPSGD:
+            plan = self.value(node)
+            if names == "adjacency" and isinstance(plan, Mechanism) and plan.adjacency is None:
                 raise PlanFileError(NO_ADJACENCY)
-            raise PlanFileError(
-                f"there is no DPSGD alone in which to override {flags}: change the text itself"
-            )
-        dropped = {ALTERNATIVES.get(name) for name in self._overrides}
+            raise PlanFileError(f"there is no DPSGD alone in which to override {names}")
+        dropped = {ALTERNATIVES.get(name) for name in self.overrides}
         fields = self._fields(node, "DPSGD", DPSGD, 0)
         kept = {name: value for name, value in fields.items() if name not in dropped}
-        changed = {**kept, **self._overrides}
-        return built(DPSGD, changed, "DPSGD", self._overrides, dialect=CALL, blanks=self._blanks)
+        given = {**kept, **self.overrides}
+        return built(DPSGD, given, "DPSGD", overrides=self.overrides, blanks=self.blanks)
 
-    def _plan(self, node: ast.expr, depth: int) -> Mechanism:
-        """Return the mechanism that a node stands for, or raise."""
+    def value(self, node: ast.expr | None, depth: int = 0, field: str = "") -> Any:
+        """Return the mechanism, number, text or sequence that a node stands for, or raise."""
         if depth > _DEEPEST:
-            raise PlanFileError(f"mechanisms may be nested at most {_DEEPEST} deep")
-        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult):
-            return self._composed(node, depth)
-        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow):
-            return self._repeated(node, depth)
-        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult | ast.BitXor):
-            self._refuse(node, "is no plan: repeat a mechanism with **, as in 'Laplace(2) ** 3'")
-        several = isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add)
-        if several or isinstance(node, ast.List | ast.Tuple):
-            self._refuse(node, f"is no plan: compose with @; {_EXAMPLE}")
-        made = self._made(node, depth) if isinstance(node, ast.Call) else None
-        if not isinstance(made, Mechanism):
-            self._refuse(node, f"is no mechanism; {_EXAMPLE}")
-        return made
+            raise PlanFileError(f"values may be nested at most {_DEEPEST} deep")
+        match node:
+            case ast.Call():
+                return self._called(node, depth + 1, field)
+            case ast.BinOp(op=ast.MatMult()):
+                parts = [self.value(one, depth + 1) for one in _operands(node)]
+                return self._checked(node, lambda: Composed(parts))
+            case ast.BinOp():
+                return self._operation(node, depth + 1)
+            case ast.Dict():
+                pairs = zip(node.keys, node.values, strict=True)
+                return [tuple(self.value(one, depth + 1) for one in pair) for pair in pairs]
+            case ast.List() | ast.Tuple() | ast.Set():
+                return tuple(self.value(one, depth + 1) for one in node.elts)
+            case ast.UnaryOp(op=ast.USub()):
+                found = self.value(node.operand, depth + 1)
+                return -found if _is_number(found, Decimal) else self._refuse(node)
+            case _:
+                return self._constant(node)
 
-    def _composed(self, node: ast.BinOp, depth: int) -> Mechanism:
-        """Return a composition: ``a @ b @ c`` leans to the left, however long it is."""
-        parts, left = [], node
-        while True:
-            parts.append(left.right)
-            if not (isinstance(left.left, ast.BinOp) and isinstance(left.left.op, ast.MatMult)):
-                break
-            left = left.left
-        return self._checked(
-            lambda: Composed([self._plan(one, depth + 1) for one in (left.left, *reversed(parts))])
-        )
+    def _constant(self, node: ast.expr | None) -> Any:
+        """Return a number, a text, True, False or None, without losing a number's range."""
+        match node:
+            case ast.Constant(value=float()):
+                return parse_real(ast.get_source_segment(self.text, node) or "")
+            case ast.Constant(value=int() | str() | None):
+                return node.value
+            case ast.Name(id="inf" | "nan"):
+                return float(node.id)
+            case _:
+                return self._refuse(node)
 
-    def _repeated(self, node: ast.BinOp, depth: int) -> Mechanism:
-        """Return a repetition."""
-        if isinstance(node.right, ast.BinOp) and isinstance(node.right.op, ast.Pow):
-            self._refuse(node, "needs brackets: Python takes the powers from the right")
-        once, count = self._plan(node.left, depth + 1), self._value(node.right, depth)
-        times: Any = count
-        return self._checked(lambda: once**times)
+    def _operation(self, node: ast.BinOp, depth: int) -> Any:
+        """Return a repetition, or the number that an operator computes of two."""
+        left, right = self.value(node.left, depth), self.value(node.right, depth)
+        if isinstance(left, Mechanism) and isinstance(node.op, ast.Pow):
+            return self._checked(node, lambda: left**right)
+        compute = _OPERATORS.get(type(node.op))
+        if compute is None or not (_is_number(left) and _is_number(right)):
+            self._refuse(node)
+        return self._checked(node, lambda: _finite(compute(left, right)))
 
-    def _checked(self, make: Callable[[], Mechanism]) -> Mechanism:
+    def _called(self, node: ast.Call, depth: int, field: str) -> Any:
+        """Return what a call makes, for a field if it is not for itself, or the number."""
+        function = _FUNCTIONS.get(self._name_in(node))
+        if function is None:
+            name, make = self._made_by(node, field)
+            fields = self._fields(node, name, make, depth)
+            return built(make, fields, name, blanks=self.blanks)
+        given = [self.value(one, depth) for one in node.args]
+        if (
+            node.keywords
+            or len(given) > 1 + (function is Fraction)
+            or not all(map(_is_number, given))
+        ):
+            self._refuse(node)
+        return self._checked(node, lambda: function(*given))
+
+    def _checked(self, node: ast.expr, make: Callable[[], Any]) -> Any:
         """Return what is made, or raise as a file does."""
         try:
             return make()
-        except PlanFileError:
-            raise
         except HockeystickError as error:
             raise PlanFileError(str(error)) from None
+        except (ArithmeticError, TypeError, ValueError):
+            return self._refuse(node, "cannot be computed")
 
-    def _made(self, node: ast.Call, depth: int, field: str = "") -> object:
-        """Return what a call makes, for a field if it is not for itself."""
-        name, make = self._made_by(node, field)
-        fields = self._fields(node, name, make, depth)
-        return built(make, fields, name, dialect=CALL, blanks=self._blanks)
+    def _name_in(self, node: ast.Call) -> str:
+        """Return what a call calls, as it is written."""
+        return "".join((ast.get_source_segment(self.text, node.func) or "").split())
 
-    def _made_by(self, node: ast.Call, field: str = "") -> tuple[str, Callable[..., object]]:
+    def _made_by(self, node: ast.Call, field: str) -> tuple[str, Callable[..., object]]:
         """Return what a call calls, by its name."""
-        path = self._path(node.func).split(".")
+        path = self._name_in(node).split(".")
         while len(path) > 1 and path[0] in _ROOMS:
             path = path[1:]
         name = ".".join(path)
         name = _NOTIONS.get(name.lower(), name)
-        in_module = f"{_MODULES.get(field)}.{name}"
+        in_module = f"{_MODULES.get(field, '')}{name}"
         name = in_module if in_module in _CALLABLE else name
         if name == IN_PYTHON_ONLY:
             raise PlanFileError("no text can hold a trade-off function; use Python for FDP")
         if name not in _CALLABLE:
             near = hint(name, _CALLABLE) or "; hockeystick init --list names all"
-            raise PlanFileError(f"{name!r} is no mechanism or notion{near}")
+            raise PlanFileError(f"{_shown(name)} is no mechanism or notion{near}")
         return name, _CALLABLE[name]
-
-    def _path(self, node: ast.expr) -> str:
-        """Return a name with dots, or raise."""
-        left: ast.expr = node
-        after = ""
-        while isinstance(left, ast.Attribute):
-            after = f".{left.attr}{after}"
-            left = left.value
-        if not isinstance(left, ast.Name):
-            self._refuse(node, f"is no name of a mechanism; {_EXAMPLE}")
-        return left.id + after
 
     def _fields(
         self, node: ast.Call, name: str, make: Callable[..., object], depth: int
     ) -> dict[str, object]:
         """Return the fields that a call gives, by their names."""
-        parameters = parameters_of(make)
         by_place = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
-        names = [one.name for one in parameters.values() if one.kind in by_place]
+        names = [one.name for one in parameters_of(make).values() if one.kind in by_place]
         if len(node.args) > len(names):
             takes = f"at most {len(names)} values without a name: {', '.join(names)}"
             raise PlanFileError(f"{name} takes {takes}; got {len(node.args)}")
-        given = [*zip(names, node.args, strict=False)]
-        for keyword in node.keywords:
-            if keyword.arg is None:
-                raise PlanFileError(f"{name}: write each parameter out, without **")
-            given.append((keyword.arg, keyword.value))
+        named = ((one.arg, one.value) for one in node.keywords)
         fields: dict[str, object] = {}
-        for key, value in given:
-            if key in fields:
-                raise PlanFileError(f"{name}: {key} is given twice")
-            fields[key] = self._value(value, depth, key)
+        for key, value in (*zip(names, node.args, strict=False), *named):
+            if key is None or key in fields:
+                why = "is given twice" if key else "takes each parameter written out, without **"
+                raise PlanFileError(f"{name}.{key} {why}" if key else f"{name} {why}")
+            fields[key] = self.value(value, depth, key)
         return fields
 
-    def _value(self, node: ast.expr | None, depth: int, field: str = "") -> object:
-        """Return the number, text, mechanism or sequence that a node stands for, or raise."""
-        if depth > _DEEPEST:
-            raise PlanFileError(f"values may be nested at most {_DEEPEST} deep")
-        if isinstance(node, ast.Dict):
-            pairs = zip(node.keys, node.values, strict=True)
-            return [tuple(self._value(one, depth + 1) for one in pair) for pair in pairs]
-        if isinstance(node, ast.List | ast.Tuple | ast.Set):
-            return tuple(self._value(one, depth + 1) for one in node.elts)
-        if is_arithmetic(node):
-            return self._computed(node)
-        if isinstance(node, ast.Call):
-            return self._made(node, depth + 1, field)
-        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult | ast.Pow):
-            return self._plan(node, depth)
-        return self._constant(node)
-
-    def _constant(self, node: ast.expr | None) -> object:
-        """Return a number, a text, True, False or None, without losing a number's range."""
-        inner = node
-        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-            inner = node.operand
-        if isinstance(inner, ast.Name) and inner.id in ("inf", "nan"):
-            found: Any = float(inner.id)
-        elif isinstance(inner, ast.Constant) and isinstance(inner.value, int | float | str | None):
-            found = self._exactly(inner)
-        else:
-            why = "may not stand here: give a number, a text or a mechanism"
-            left_out = "; what is to be solved for is left out" * isinstance(inner, ast.Name)
-            self._refuse(node, f"{why}{left_out}; {_EXAMPLE}")
-        if inner is node:
-            return found
-        if not _is_number(found):
-            self._refuse(node, "is no number")
-        return -found
-
-    def _exactly(self, node: ast.Constant) -> object:
-        """Return a constant; a number that a float cannot hold is read as a ``Decimal``."""
-        if not isinstance(node.value, float) or (node.value and math.isfinite(node.value)):
-            return node.value
-        return parse(ast.get_source_segment(self._text, node) or "")
-
-    def _number(self, node: ast.expr) -> Any:
-        """Return a number, or raise."""
-        found = self._constant(node)
-        if not _is_number(found):
-            self._refuse(node, "is no number")
-        return found
-
-    def _computed(self, node: ast.expr | None) -> Any:
-        """Return what is computed of numbers, as Python has it."""
-        try:
-            return None if node is None else computed(node, self._number)
-        except (ArithmeticError, TypeError, ValueError):
-            self._refuse(node, "cannot be computed")
-
-    def _refuse(self, node: ast.expr | None, why: str) -> NoReturn:
+    def _refuse(self, node: ast.expr | None, why: str = "may not stand here") -> NoReturn:
         """Raise for what may not stand where it does."""
-        segment = None if node is None else ast.get_source_segment(self._text, node)
-        raise PlanFileError(f"{_shown(segment or '**')} {why}")
+        segment = None if node is None else ast.get_source_segment(self.text, node)
+        raise PlanFileError(f"{_shown(segment or '**')} {why}; {_EXAMPLE}")
 
 
-def _is_number(value: object) -> bool:
-    """Return whether a constant is a number."""
-    return value is not None and not isinstance(value, str | bool)
+def _operands(node: ast.expr) -> list[ast.expr]:
+    """Return what ``a @ b @ c`` composes: it leans to the left, however long it is."""
+    rest: list[ast.expr] = []
+    while isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult):
+        rest.append(node.right)
+        node = node.left
+    return [node, *reversed(rest)]
+
+
+def _finite(number: Any) -> Any:
+    """Return a number, or raise where none of the finite floats is it."""
+    if not math.isfinite(number):
+        raise ArithmeticError("out of range")
+    return number
+
+
+def _is_number(value: object, *kinds: type) -> bool:
+    """Return whether a value is a number to compute with, or of one of these kinds."""
+    return isinstance(value, (int, float, Fraction, *kinds)) and not isinstance(value, bool)
 
 
 def _shown(text: str) -> str:

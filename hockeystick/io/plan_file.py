@@ -1,41 +1,41 @@
-"""Plan files: TOML in, a checked plan out."""
+"""Plan files: TOML in, a checked plan out, and back; an error names a key by its path."""
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+import tomllib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, fields, is_dataclass
+from enum import Enum
+from fractions import Fraction
+from functools import partial
+from inspect import signature
 from typing import Any, Final, final
 
 from hockeystick import _validate
 from hockeystick._suggest import hint
-from hockeystick.errors import IncompatibleError, ParameterError, PlanFileError
-from hockeystick.io.blanks import Blanks
-from hockeystick.io.building import TOP_LEVEL, built, parameters_of, refuse_unknown, spelled
-from hockeystick.io.contents import content_of, document_of, shown
+from hockeystick.errors import HockeystickError, ParameterError, PlanFileError
+from hockeystick.io.building import Blanks, built, refuse_unknown
+from hockeystick.io.call_text import computed_in, parse_real
 from hockeystick.io.vocabulary import (
     ALTERNATIVES,
     IN_PYTHON_ONLY,
     KINDS,
     NO_ADJACENCY,
     RELEASES,
+    STRATEGIES,
     TOP_KEYS,
 )
-from hockeystick.mechanisms import DPSGD, Composed, FedSDP, Mechanism
+from hockeystick.mechanisms import DPSGD, Composed, Encoder, Graph, Mechanism, Repeated
+from hockeystick.mechanisms.base import checked
 
+MOST_BYTES: Final = 1_000_000
+TABLES: Final = ("dpsgd", "release")
 _DEEPEST: Final = 16
 # A step on a path: a key, or the index of one of several.
 _STEP: Final = re.compile(r"\.?[^.\[\]]+|\[\d+\]")
-# What sizes of DP-SGD are called where clients take the place of examples, and rounds of steps.
-OF_CLIENTS: Final = {
-    "examples": "total_clients",
-    "batch_size": "clients_per_round",
-    "steps": "rounds",
-}
-TABLES: Final = ("dpsgd", "release")
-_TOP_LEVEL: Final = (*TOP_KEYS, *TABLES)
-_AN_ARRAY: Final = "release must be an array of tables: write [[release]]"
+_LONG: Final = 1000
 
 
 @final
@@ -116,246 +116,364 @@ def plan_in(
     numbers: Mapping[str, object] | None = None,
     blanks: Blanks | None = None,
 ) -> PlanFile:
-    """Return the plan that the content of a plan file describes; errors begin with the name.
-
-    Args:
-        content: What the file holds.
-        name: What to call it.
-        overrides: Fields that replace those of the table ``[dpsgd]``.
-        numbers: What replaces others, by paths such as ``release[0].inner.rate``.
-        blanks: What collects the numbers that the file leaves out; they are errors by default.
-    """
+    """Return the plan that the content of a plan file describes; errors begin with the name."""
     try:
         document = document_of(content)
         for path, number in (numbers or {}).items():
-            set_at(document, path, number)
+            _set_at(document, path, number)
         return plan_file_of(document, overrides or {}, blanks)
     except PlanFileError as error:
         raise PlanFileError(f"{name}: {error}") from None
 
 
-def set_at(document: dict[str, Any], path: str, value: object) -> None:
-    """Put a value into a document, at a path such as ``release[0].inner.rate``, or raise."""
-    *steps, last = _STEP.findall(path)
-    table: Any = document
-    for done, step in enumerate(steps):
-        table = _inside(table, step)
-        if table is None:
-            there = "".join(steps[: done + 1]).removeprefix(".")
-            raise PlanFileError(f"{path} cannot be set: the file has no {there}")
-    if isinstance(table, list) and _inside(table, last) is not None:
-        table[int(last[1:-1])] = value
-    elif isinstance(table, dict) and not last.startswith("["):
-        table[last.removeprefix(".")] = value
-    else:
-        raise PlanFileError(f"{path} cannot be set: the file has no {path}")
+def shown(name: str) -> str:
+    """Return the name of a file so that it can be seen, though it be blank."""
+    return name if name.strip() else repr(name)
 
 
-def _inside(node: Any, step: str) -> Any:
-    """Return what is one step inside of a node, None where there is nothing."""
-    if step.startswith("["):
-        index = int(step[1:-1])
-        return node[index] if isinstance(node, list) and index < len(node) else None
-    return node.get(step.removeprefix(".")) if isinstance(node, dict) else None
+def content_of(name: str) -> bytes:
+    """Return what a file holds, a little more than a plan file may hold at most."""
+    try:
+        with open(name, "rb") as file:
+            return file.read(MOST_BYTES + 1)
+    except FileNotFoundError:
+        reason = "no such file"
+    except IsADirectoryError:
+        reason = "this is a directory; give the path of a plan file"
+    except (OSError, ValueError) as error:
+        reason = f"the file cannot be read: {getattr(error, 'strerror', None) or error}"
+    raise PlanFileError(f"{shown(name)}: {reason}")
+
+
+def document_of(content: bytes) -> dict[str, Any]:
+    """Return the tables that the content of a TOML file has, or raise."""
+    if not content.strip():
+        raise PlanFileError("this file is empty; hockeystick init writes one to begin with")
+    if len(content) > MOST_BYTES:
+        raise PlanFileError("a plan file must be at most 1 MB long; this is longer")
+    try:
+        text = content.decode("utf-8-sig")
+        return dict(computed_in(tomllib.loads(text, parse_float=parse_real)))
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise PlanFileError(f"a plan file must be UTF-8 text; line {line} is not") from None
+    except tomllib.TOMLDecodeError as error:
+        raise PlanFileError(f"a plan file must be valid TOML: {error}") from None
+    except ValueError:
+        raise PlanFileError("the file holds a number of too many digits") from None
+    except RecursionError:
+        raise PlanFileError("the file is nested too deeply") from None
 
 
 def plan_file_of(
     document: Mapping[str, Any], overrides: Mapping[str, object], blanks: Blanks | None = None
 ) -> PlanFile:
     """Return the plan that a document describes."""
-    for check in TOP_CHECKS:
-        check(document)
-    return PlanFile(
-        plan=_plan(document, overrides, blanks),
-        title=text_at(document, "title"),
-        source=text_at(document, "source"),
-        notes=text_at(document, "notes"),
-        delta=question_at(document, "delta"),
-        epsilon=question_at(document, "epsilon"),
-    )
+    found = {name: read() for name, read in _readers(document, overrides, blanks)}
+    about = {name: found.pop(name) for name in TOP_KEYS}
+    parts = [one for one in found.values() if one is not None]
+    if not parts:
+        raise PlanFileError("a plan file needs a table [dpsgd], or [[release]] at least once")
+    if overrides and "dpsgd" not in document:
+        _refuse_overrides(overrides, _composed(parts))
+    return PlanFile(plan=_composed(parts), **about)
 
 
-def _refuse_tables(document: Mapping[str, Any]) -> None:
-    """Raise for a table that a plan file cannot have."""
-    for name, table in document.items():
-        if name in _TOP_LEVEL or not is_table(table):
-            continue
-        if name == "grid":
-            raise PlanFileError("this is a grid file: hockeystick sweep")
-        is_array = isinstance(table, list)
-        said = f"unknown table {f'[[{name}]]' if is_array else f'[{name}]'}{hint(name, TABLES)}"
-        raise PlanFileError(f"{said}; allowed are [dpsgd] and [[release]]")
+def problems_in(content: bytes) -> list[str]:
+    """Return what is wrong first with the top and with each table of a plan file."""
+    try:
+        document = document_of(content)
+    except PlanFileError as error:
+        return [str(error)]
+    readers = [read for _, read in _readers(document, {}, None)]
+    found = [problem for read in readers if (problem := _problem(read))]
+    whole = "" if found else _problem(partial(plan_file_of, document, {}))
+    return found or ([whole] if whole else [])
 
 
-def is_table(value: object) -> bool:
-    """Return whether a value is a table, or an array of tables."""
-    first = value[0] if isinstance(value, list) and value else value
-    return isinstance(first, dict)
-
-
-def _refuse_keys(document: Mapping[str, Any]) -> None:
-    """Raise for the keys of the top level that a plan file cannot have, tables aside."""
-    keys = {key: one for key, one in document.items() if not is_table(one)}
-    refuse_unknown(TOP_LEVEL, keys, _TOP_LEVEL)
-
-
-def refuse_release(document: Mapping[str, Any]) -> None:
-    """Raise where the releases are no array of tables."""
-    given = document.get("release", [])
-    if not isinstance(given, list):
-        raise PlanFileError(_AN_ARRAY)
-
-
-TOP_CHECKS: Final = (_refuse_tables, _refuse_keys)
-
-
-def _set_by_path(document: Mapping[str, Any], overrides: Mapping[str, object]) -> str:
-    """Return how what a [[release]] has, or may have, is set; nothing if none has any of it."""
-    releases = document.get("release")
-    for index, table in enumerate(releases if isinstance(releases, list) else ()):
-        if not isinstance(table, dict):
-            continue
-        kind = RELEASES.get(str(table.get("mechanism")))
-        known = {*table, *(() if kind is None else parameters_of(kind))}
-        of_clients = OF_CLIENTS if kind is FedSDP else {}
-        its = {name: name if name in known else of_clients.get(name) for name in overrides}
-        settings = [
-            f"'release[{index}].{path}={overrides[name]}'"
-            for name, path in its.items()
-            if path is not None
-        ]
-        if settings:
-            has = "has it" if len(settings) == 1 else "has them"
-            return f"; a [[release]] {has}: {' '.join(settings)}"
+def _problem(read: Callable[[], object]) -> str:
+    """Return what is wrong with what is read; nothing where nothing is."""
+    try:
+        read()
+    except PlanFileError as error:
+        return str(error)
     return ""
 
 
-def _plan(
+def _readers(
     document: Mapping[str, Any], overrides: Mapping[str, object], blanks: Blanks | None
-) -> Mechanism:
-    """Return the composition of all that a document describes."""
-    parts = []
+) -> Iterator[tuple[str, Callable[[], Any]]]:
+    """Yield what reads the top, whatever is there, and each table."""
+    yield "", partial(refuse_unknown, "", document, (*TOP_KEYS, *TABLES))
+    for key in TOP_KEYS:
+        yield key, partial(text_at if key in TOP_KEYS[:3] else _question_at, document, key)
     if "dpsgd" in document:
-        parts.append(dpsgd_of(document["dpsgd"], overrides, blanks))
-    elif list(overrides) == ["adjacency"] and _plan(document, {}, blanks).adjacency is None:
-        raise PlanFileError(NO_ADJACENCY)
-    elif overrides:
-        flags = ", ".join(overrides)
-        how = _set_by_path(document, overrides)
-        raise PlanFileError(f"there is no table [dpsgd] in which to override {flags}{how}")
-    refuse_release(document)
-    for index, table in enumerate(document.get("release", []), 1):
-        parts.append(release_of(table, f"[[release]] number {index}", blanks))
-    if not parts:
-        raise PlanFileError("a plan file needs a table [dpsgd], or [[release]] at least once")
-    try:
-        return parts[0] if len(parts) == 1 else Composed(parts)
-    except IncompatibleError as error:
-        raise PlanFileError(str(error)) from None
-
-
-def dpsgd_of(table: object, overrides: Mapping[str, object], blanks: Blanks | None) -> Mechanism:
-    """Return the plan of a table [dpsgd]."""
-    if not isinstance(table, dict):
-        raise PlanFileError("dpsgd must be a table: write [dpsgd]")
-    dropped = {ALTERNATIVES.get(name) for name in overrides}
-    kept = {name: value for name, value in table.items() if name not in dropped}
-    described = {
-        key: _field(key, value, f"[dpsgd].{key}", blanks, 0) for key, value in kept.items()
-    }
-    return built(DPSGD, {**described, **overrides}, "[dpsgd]", overrides, blanks=blanks)
-
-
-def release_of(table: object, where: str, blanks: Blanks | None) -> Mechanism:
-    """Return the mechanism of a table [[release]], repeated as it says."""
-    if not isinstance(table, dict):
-        raise PlanFileError(_AN_ARRAY)
-    repeat = table.get("repeat", 1)
-    rest = {key: value for key, value in table.items() if key != "repeat"}
-    mechanism = _mechanism(rest, where, blanks, extra=("repeat",))
-    try:
-        count = _validate.count("repeat", repeat, _validate.PARAMETERS["count"])
-        return mechanism if "repeat" not in table else mechanism**count
-    except ParameterError as error:
-        raise PlanFileError(f"{where}: {spelled(error)}") from None
-
-
-def _mechanism(
-    table: Mapping[str, Any],
-    where: str,
-    blanks: Blanks | None,
-    *,
-    extra: tuple[str, ...] = (),
-    depth: int = 0,
-) -> Mechanism:
-    """Return the mechanism that a table describes by name and fields."""
-    if depth > _DEEPEST:
-        raise PlanFileError(f"{where}: mechanisms may be nested at most {_DEEPEST} deep")
-    if table.get("mechanism") == IN_PYTHON_ONLY:
-        raise PlanFileError(f"{where}: no file can hold a trade-off function; use Python for FDP")
-    name = _named("mechanism", table, where, RELEASES)
-    kind, extra = RELEASES[name], ("mechanism", *extra)
-    named = f"{where} ({name})"
-    # Before what is inside of them is asked for.
-    refuse_unknown(named, table, (*extra, *parameters_of(kind)))
-    fields = {
-        key: _field(key, value, f"{where}, {key}", blanks, depth)
-        for key, value in table.items()
-        if key != "mechanism"
-    }
-    return built(kind, fields, named, extra=extra, blanks=blanks)
-
-
-def _of_a_kind(key: str, table: Mapping[str, Any], where: str) -> object:
-    """Return what a table describes by its kind and parameters: an encoder, a schedule."""
-    kinds = KINDS[key]
-    kind = _named("kind", table, where, kinds)
-    fields = {name: value for name, value in table.items() if name != "kind"}
-    return built(kinds[kind], fields, f"{where} ({kind})", extra=("kind",))
-
-
-def _named(key: str, table: Mapping[str, Any], where: str, known: Mapping[str, object]) -> str:
-    """Return the name that a table has under a key, or raise if it is none of the known ones."""
-    listed = ", ".join(known)
-    if key not in table:
-        raise PlanFileError(f"{where} needs {key}, one of {listed}")
-    name = table[key]
-    if not isinstance(name, str) or name not in known:
-        near = hint(name, known)
-        told = (
-            f"unknown {key} {name!r}{near}"
-            if near
-            else f"{key} must be one of {listed}; got {name!r}"
-        )
-        raise PlanFileError(f"{where}: {told}")
-    return name
-
-
-def _field(key: str, value: object, where: str, blanks: Blanks | None, depth: int) -> object:
-    """Return a field's value, with the tables that describe something made into it."""
-    if isinstance(value, dict) and key in KINDS:
-        return _of_a_kind(key, value, where)
-    if isinstance(value, dict) and "mechanism" in value:
-        return _mechanism(value, where, blanks, depth=depth + 1)
-    if isinstance(value, list):
-        return tuple(
-            _field("", item, f"{where}[{i}]", blanks, depth) for i, item in enumerate(value)
-        )
-    return value
+        yield "dpsgd", partial(_dpsgd, document["dpsgd"], overrides, blanks)
+    releases = document.get("release", [])
+    for index, table in enumerate(releases if isinstance(releases, list) else [releases]):
+        where = f"release[{index}]" if isinstance(releases, list) else "release"
+        yield where, partial(_release, table, where, blanks)
 
 
 def text_at(document: Mapping[str, Any], key: str) -> str | None:
     """Return a text of the top level, or raise."""
     value = document.get(key)
     if value is not None and not isinstance(value, str):
-        wrong = ParameterError(key, value, "a text in quotes")
-        raise PlanFileError(str(spelled(wrong)))
+        raise PlanFileError(str(ParameterError(key, value, "a text in quotes")))
     return value
 
 
-def question_at(document: Mapping[str, Any], key: str) -> float | None:
+def _question_at(document: Mapping[str, Any], key: str) -> float | None:
     """Return the delta or epsilon to ask at, or raise."""
     try:
         return _validate.real(key, document[key]) if key in document else None
     except ParameterError as error:
-        raise PlanFileError(str(spelled(error))) from None
+        raise PlanFileError(str(error)) from None
+
+
+def _refuse_overrides(overrides: Mapping[str, object], plan: Mechanism) -> None:
+    """Raise where there is no training of which to override anything."""
+    if list(overrides) == ["adjacency"] and plan.adjacency is None:
+        raise PlanFileError(NO_ADJACENCY)
+    raise PlanFileError(f"there is no table [dpsgd] in which to override {', '.join(overrides)}")
+
+
+def _composed(parts: list[Mechanism]) -> Mechanism:
+    """Return the composition of all that a document describes."""
+    try:
+        return parts[0] if len(parts) == 1 else Composed(parts)
+    except HockeystickError as error:
+        raise PlanFileError(str(error)) from None
+
+
+def _dpsgd(table: object, overrides: Mapping[str, object], blanks: Blanks | None) -> Mechanism:
+    """Return the plan of a table [dpsgd]."""
+    if not isinstance(table, dict):
+        raise PlanFileError("dpsgd must be a table: write [dpsgd]")
+    dropped = {ALTERNATIVES.get(name) for name in overrides}
+    kept = {name: value for name, value in table.items() if name not in dropped}
+    described = {key: _value(key, one, f"dpsgd.{key}", blanks) for key, one in kept.items()}
+    given = {**described, **overrides}
+    return built(DPSGD, given, "dpsgd", overrides=overrides, blanks=blanks)
+
+
+def _release(table: object, where: str, blanks: Blanks | None) -> Mechanism:
+    """Return the mechanism of a table [[release]], repeated as it says."""
+    if not isinstance(table, dict) or where == "release":
+        raise PlanFileError("release must be an array of tables: write [[release]]")
+    rest = {key: value for key, value in table.items() if key != "repeat"}
+    mechanism: Mechanism = _made("mechanism", RELEASES, rest, where, blanks)
+    try:
+        return mechanism ** table["repeat"] if "repeat" in table else mechanism
+    except ParameterError as error:
+        count = ParameterError(f"{where}.repeat", error.value, error.allowed)
+        raise PlanFileError(str(count)) from None
+
+
+def _value(
+    key: str, value: object, where: str, blanks: Blanks | None = None, depth: int = 0
+) -> Any:
+    """Return a field's value, with the tables that describe something made into it."""
+    if depth > _DEEPEST:
+        raise PlanFileError(f"{where}: mechanisms may be nested at most {_DEEPEST} deep")
+    if isinstance(value, list):
+        listed = enumerate(value)
+        return tuple(_value("", one, f"{where}[{i}]", blanks, depth) for i, one in listed)
+    if key in KINDS and value is not None:
+        return _made("kind", KINDS[key], value, where, blanks, depth)
+    if isinstance(value, dict):
+        return _made("mechanism", RELEASES, value, where, blanks, depth)
+    return value
+
+
+def _made(
+    tag: str,
+    known: Mapping[str, Callable[..., Any]],
+    table: object,
+    where: str,
+    blanks: Blanks | None,
+    depth: int = 0,
+) -> Any:
+    """Return what a table describes: its name stands under the tag, beside its fields."""
+    if not isinstance(table, dict) or tag not in table:
+        allowed = f"a table whose {tag} is one of {', '.join(known)}"
+        raise PlanFileError(str(ParameterError(where, table, allowed)))
+    name = table[tag]
+    if name == IN_PYTHON_ONLY:
+        raise PlanFileError(f"{where}: no file can hold a trade-off function; use Python for FDP")
+    if not isinstance(name, str) or name not in known:
+        near, allowed = hint(name, known), f"one of {', '.join(known)}"
+        wrong = f"unknown {where}.{tag} {name!r}{near}"
+        raise PlanFileError(wrong if near else f"{wrong}; must be {allowed}")
+    make, given = known[name], {key: one for key, one in table.items() if key != tag}
+    # Before what is inside of them is asked for.
+    refuse_unknown(where, given, signature(make).parameters)
+    made = {
+        key: _value(key, one, f"{where}.{key}", blanks, depth + 1) for key, one in given.items()
+    }
+    return built(make, made, where, blanks=blanks)
+
+
+def _set_at(document: dict[str, Any], path: str, value: object) -> None:
+    """Put a value into a document, at a path such as ``release[0].inner.rate``, or raise."""
+    *steps, last = [
+        int(step[1:-1]) if step.startswith("[") else step.removeprefix(".")
+        for step in _STEP.findall(path)
+    ]
+    table: Any = document
+    try:
+        for step in steps:
+            table = table[step]
+        if isinstance(last, int):
+            table[last]
+        table[last] = value
+    except (LookupError, TypeError):
+        raise PlanFileError(f"{path} cannot be set: the file has no such place") from None
+
+
+def save_plan(plan: Mechanism | PlanFile, path: str | os.PathLike[str]) -> None:
+    """Write a plan as a file that ``load_plan`` reads.
+
+    Guarantees:
+        ``load_plan(path).plan`` equals the plan.
+
+    Edge cases:
+        A file that exists is replaced. What no file can hold is refused: trade-off functions, and
+        encoders made from a whole matrix, of which they keep the sensitivity alone.
+
+    Args:
+        plan: A mechanism or plan; or a ``hockeystick.io.PlanFile``, which besides has a title,
+            notes, and the delta or epsilon at which to ask.
+        path: Where to write it. JSON is written and read by ``hockeystick.calibration.describe``
+            and ``read_description``, which keep the plan alone.
+
+    Raises:
+        ParameterError: If it is no plan.
+        PlanFileError: If a file cannot hold it, or cannot be written.
+
+    Example:
+        >>> import hockeystick as hs
+        >>> from pathlib import Path
+        >>> from tempfile import TemporaryDirectory
+        >>> with TemporaryDirectory() as folder:
+        ...     file = Path(folder) / "plan.toml"
+        ...     hs.save_plan(hs.DPSGD(rate=0.01, steps=1000, noise_multiplier=2.0), file)
+        ...     print(file.read_text().strip())
+        [dpsgd]
+        noise_multiplier = 2.0
+        rate = 0.01
+        steps = 1000
+
+        With a delta, there and back:
+
+        >>> plan = hs.DPSGD(rate=0.01, steps=1000, noise_multiplier=2.0)
+        >>> with TemporaryDirectory() as folder:
+        ...     file = Path(folder) / "plan.toml"
+        ...     hs.save_plan(hs.io.PlanFile(plan=plan, title="Digits", delta=1e-5), file)
+        ...     again = hs.load_plan(file)
+        >>> again.plan == plan, again.title, again.delta
+        (True, 'Digits', 1e-05)
+        >>> print(f"{hs.epsilon(again.plan, again.delta):.3f}")
+        0.623
+    """
+    text = plan_text(plan)
+    try:
+        with open(path, "w", encoding="utf-8") as out:
+            out.write(text)
+    except (OSError, ValueError) as error:  # ValueError: a name with a null byte
+        reason = getattr(error, "strerror", error)
+        name = shown(os.fspath(path))
+        raise PlanFileError(f"{name}: the file cannot be written: {reason}") from None
+
+
+def plan_text(plan: Mechanism | PlanFile) -> str:
+    """Return what a file holds that describes a plan."""
+    import tomli_w
+
+    file = plan if isinstance(plan, PlanFile) else PlanFile(plan=checked("plan", plan))
+    about = {name: getattr(file, name) for name in TOP_KEYS}
+    known = {name: _written(name, value) for name, value in about.items() if value is not None}
+    text = tomli_w.dumps({**known, **tables_of(file.plan)})
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise PlanFileError(f"no file can hold the text {error.object[error.start]!r}") from None
+    return text
+
+
+def tables_of(plan: Mechanism) -> dict[str, Any]:
+    """Return the tables of a plan: ``[dpsgd]`` where that comes first, and releases."""
+    parts = plan.parts if isinstance(plan, Composed) else (plan,)
+    training = {"dpsgd": _fields(parts[0])} if isinstance(parts[0], DPSGD) else {}
+    releases = [
+        {**_written("", part.inner), "repeat": part.count}
+        if isinstance(part, Repeated)
+        else _written("", part)
+        for part in parts[len(training) :]
+    ]
+    return {**training, **({"release": releases} if releases else {})}
+
+
+def _written(key: str, value: Any) -> Any:
+    """Return the value of a key as TOML has it."""
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, Fraction):
+        # Of decimals, Python reads a few thousand digits.
+        form = "#x" if len(f"{value.numerator * value.denominator:x}") > _LONG else "d"
+        return f"Fraction({value.numerator:{form}}, {value.denominator:{form}})"
+    if isinstance(value, tuple | list):
+        return [_written(key, one) for one in value]
+    if isinstance(value, frozenset):
+        return sorted(value)
+    if isinstance(value, Graph):
+        whole = {"kind": "complete", "parties": value.parties}
+        listed = {"kind": "edges", "parties": value.parties, "edges": value.pairs.tolist()}
+        return whole if value.whole else listed
+    if isinstance(value, Encoder):
+        return _encoder(value)
+    if not is_dataclass(value):
+        return value
+    if isinstance(value, Mechanism):
+        return {"mechanism": _name_of(key, value, RELEASES), **_fields(value)}
+    return {"kind": _name_of(key, value, KINDS.get(key, {})), **_fields(value)}
+
+
+def _fields(value: Any) -> dict[str, Any]:
+    """Return what a description is made of, leaving out what a file has by default."""
+    taken = signature(type(value)).parameters
+    names = [one.name for one in fields(value) if one.name in taken and one.name != "origin"]
+    found = {name: getattr(value, name) for name in names}
+    return {
+        name: _written(name, part)
+        for name, part in found.items()
+        if part is not None and part != taken[name].default
+    }
+
+
+def _encoder(encoder: Encoder) -> dict[str, Any]:
+    """Return the table of an encoder, made of its strategy and its pattern of participation."""
+    strategy, own = encoder.strategy, {}
+    if strategy is not None:
+        kind = _name_of("encoder", strategy, STRATEGIES)
+        own = {name: getattr(strategy, name) for name in signature(type(strategy)).parameters}
+    elif encoder.words == "tree":
+        kind = "tree"
+    else:
+        raise PlanFileError("encoder: no file can hold one made from a matrix; use Python")
+    pattern = {"participations": encoder.participations, "separation": encoder.separation}
+    return {
+        "kind": kind,
+        **{name: _written(name, value) for name, value in own.items() if value is not None},
+        "rounds": encoder.rounds,
+        **{name: value for name, value in pattern.items() if value != 1},
+    }
+
+
+def _name_of(key: str, value: object, known: Mapping[str, object]) -> str:
+    """Return what files call a value of this type, or raise."""
+    for name, make in known.items():
+        if make is type(value):
+            return name
+    kind = type(value).__name__
+    raise PlanFileError(f"{key}{': ' if key else ''}no file can hold a {kind}; use Python")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, final
 
 from hockeystick.accountants import Answer
 from hockeystick.adjacency import Adjacency
-from hockeystick.calibration.filters.approximate import Rule
+from hockeystick.calibration.filters.measures import Rule
 from hockeystick.errors import HockeystickError, ParameterError
 from hockeystick.ledger import inputs
 from hockeystick.ledger.charge import LedgerCharge

@@ -11,14 +11,8 @@ from typing import Any, Final, final
 from hockeystick import _validate
 from hockeystick.adjacency import Adjacency
 from hockeystick.calibration import describe, read_description
-from hockeystick.calibration.filters.approximate import Rule
-from hockeystick.calibration.filters.choice import (
-    additive_measure,
-    checked_budget,
-    checked_options,
-    is_sampled,
-)
-from hockeystick.calibration.filters.measures import AdditiveMeasure
+from hockeystick.calibration.filters.filter import checked_budget, checked_options, is_sampled
+from hockeystick.calibration.filters.measures import AdditiveMeasure, Rule, additive_measure
 from hockeystick.calibration.filters.one_order import expected_order, one_order_measure
 from hockeystick.calibration.session.runs import EVALUATING
 from hockeystick.errors import BudgetExhausted, IncompatibleError, ParameterError

@@ -15,7 +15,7 @@ from hockeystick import _validate
 from hockeystick.answers import Caution, registration, suggested_delta, units_of
 from hockeystick.errors import ParameterError, PlanFileError
 from hockeystick.io import PlanFile
-from hockeystick.io.saving import plan_text
+from hockeystick.io.plan_file import plan_text
 from hockeystick.ledger import Ledger
 from hockeystick.mechanisms import Mechanism
 from hockeystick.mechanisms.base import checked

@@ -9,8 +9,7 @@ import pytest
 
 import hockeystick as hs
 from hockeystick.answers import SCHEMA, document
-from hockeystick.calibration import describe
-from hockeystick.calibration._descriptions import read_description
+from hockeystick.calibration import describe, read_description
 from hockeystick.errors import ParameterError
 from tests.examples import EXAMPLES
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import hockeystick as hs
-from hockeystick.calibration.sweeps.table import read_rows
+from hockeystick.calibration.sweeps.sweep import read_rows
 from hockeystick.errors import AnswerError, LedgerError, ParameterError
 from hockeystick.release.counting import Journal
 from tests.corpus.kept import ON_LEDGER, STORED, counted, run_of

@@ -12,7 +12,7 @@ import pytest
 import hockeystick as hs
 from hockeystick.answers import load_answer
 from hockeystick.calibration import read_description
-from hockeystick.calibration.sweeps.table import read_rows
+from hockeystick.calibration.sweeps.sweep import read_rows
 from hockeystick.mechanisms import MECHANISMS
 from tests.corpus.kept import (
     ASK,

@@ -1,15 +1,15 @@
-"""Plans that are written out as in Python: what is read, and that nothing is run."""
+"""Plans and numbers that are written out as in Python: what is read, and that nothing is run."""
 
 import ast
 import math
+from decimal import Decimal
 
 import pytest
 
 import hockeystick as hs
 from hockeystick.errors import PlanFileError
-from hockeystick.io import parse_plan
+from hockeystick.io import parse, parse_plan
 from hockeystick.io.call_text import is_call_text
-from hockeystick.io.numbers import parse
 from hockeystick.io.vocabulary import RELEASES
 from tests.examples import EXAMPLES, documented, made
 
@@ -69,6 +69,7 @@ def _stands_alone(text: str) -> bool:
             ),
         ),
         (" Gaussian(inf)\n", hs.Gaussian(float("inf"))),
+        ("Gaussian(4) ** 2 ** 3", hs.Gaussian(4) ** 8),
         ("@".join(["Gaussian(1)"] * 800), hs.Composed([hs.Gaussian(1)] * 800)),
     ],
 )
@@ -77,48 +78,56 @@ def test_a_text_means_what_it_means_in_python(text: str, plan: hs.Mechanism) -> 
     assert parse_plan(text) == plan
 
 
+NEITHER = "is no mechanism or notion"
+
+
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("__import__('os').system('true')", "is no name of a mechanism"),
-        ("Laplace(__import__('os'))", "'__import__' is no mechanism or notion"),
-        ("Laplace((1).real)", "may not stand here"),
+        ("__import__('os').system('true')", NEITHER),
+        ("Laplace(__import__('os'))", f"'__import__' {NEITHER}"),
+        ("Laplace((1).real)", "'(1).real' may not stand here"),
         ("Laplace([x for x in (1,)])", "may not stand here"),
-        ("Laplace(lambda: 1)", "may not stand here"),
+        ("Laplace(lambda: 1)", "'lambda: 1' may not stand here"),
         ("Laplace(f'{1}')", "may not stand here"),
-        ("hs.epsilon(Laplace(2), 0)", "'epsilon' is no mechanism or notion"),
-        ("DPSGD.__init__(1)", "'DPSGD.__init__' is no mechanism or notion"),
+        ("hs.epsilon(Laplace(2), 0)", f"'epsilon' {NEITHER}"),
+        ("DPSGD.__init__(1)", f"'DPSGD.__init__' {NEITHER}"),
         ("Laplace(10**10**10)", "'10**10**10' cannot be computed"),
         ("Laplace(2)**sqrt(2)", "count must be an integer from 0 to 10^15; got 1.41421"),
         ("Gaussian(sqrt(-1))", "'sqrt(-1)' cannot be computed"),
         ("Gaussian(log(0))", "'log(0)' cannot be computed"),
-        ("Gaussian(4) ** 2 ** 10", "needs brackets"),
-        ("Gaussian(4)^10", "repeat a mechanism with **"),
-        ("Gaussian(sigma)", "what is to be solved for is left out"),
-        ("DiscreteGaussian(3, sqrt(2))", "a record in 2 cells, each changed by 1"),
         ("Gaussian((-8) ** 0.5)", "cannot be computed"),
-        ("Laplace(2) ** .5", "count must be an integer from 0 to 10^15; got 0.5"),
         ("Laplace(1 / 0)", "'1 / 0' cannot be computed"),
-        ("Laplace('a' / 2)", "\"'a'\" is no number"),
+        ("Gaussian(2 * 1e-400)", "'2 * 1e-400' may not stand here"),
+        ("Gaussian(1e-400)", "within the range of a float; got 1E-400"),
+        ("Gaussian(4)^10", "write for example 'Laplace(2)**3 @ Gaussian(4)'"),
+        ("Gaussian(sigma)", "'sigma' may not stand here"),
+        ("DiscreteGaussian(3, sqrt(2))", "a record in 2 cells, each changed by 1"),
+        ("Laplace(2) ** .5", "count must be an integer from 0 to 10^15; got 0.5"),
+        ("Laplace('a' / 2)", "\"'a' / 2\" may not stand here"),
         (
             "Laplace(2) @ Gaussian(-4)",
-            "Gaussian: noise_multiplier must be a number >= 0 or inf; got -4",
+            "Gaussian.noise_multiplier must be a number >= 0 or inf; got",
         ),
         ("Laplace()", "Laplace needs scale, a number >= 0 or inf"),
-        ("PoissonSubsampled(0.1, Gaussian(2))", "inner must be a mechanism such as Gaussian(4)"),
-        ("PoissonSubsampled(2, 0.1)", "inner must be a mechanism such as Gaussian(4); got 2"),
+        ("Laplace(scael=1)", "unknown key Laplace.scael (did you mean 'scale'?)"),
+        ("Laplace(1, scale=2)", "Laplace.scale is given twice"),
+        ("Laplace(**1)", "written out, without **"),
+        ("PoissonSubsampled(2, 0.1)", "PoissonSubsampled.inner must be a mechanism; got 2"),
         ('FedSDP(100, 10000, 1000, 1, "poisson")', "FedSDP takes at most 0 values without a name"),
-        ("Linear(end=1)", "'Linear' is no mechanism or notion"),
-        ("Gaussian(4) @ 3", "'3' is no mechanism"),
+        ("Linear(end=1)", f"'Linear' {NEITHER}"),
+        ("FDP(1)", "no text can hold a trade-off function"),
+        ("Gaussian(4) @ 3", "parts[1] must be a mechanism; got 3"),
+        ("sqrt(2)", "this is no mechanism"),
         ("Repeated(" * 30 + "Laplace(1)" + ", 2)" * 30, "nested at most 16 deep"),
         ("Laplace(" + "[" * 30 + "]" * 30 + ")", "nested at most 16 deep"),
         ("(" * 30 + "Laplace(1)" + ")**2" * 30, "nested at most 16 deep"),
+        ("Laplace(" + "-" * 50 + "1)", "nested at most 16 deep"),
         ("Laplace(" + "-" * 9000 + "1)", "this is no plan"),
-        ("Laplace(" + "-" * 50 + "1)", "may not stand here"),
         ("Laplace(1" + "/1" * 400 + ")", "nested at most 16 deep"),
-        ("a" + ".a" * 400 + "(1)", "is no mechanism or notion"),
+        ("a" + ".a" * 400 + "(1)", NEITHER),
         ("a" + ".a" * 4900 + "(1)", "is no "),
-        ("Laplace(-None)", "'-None' is no number"),
+        ("Laplace(-None)", "'-None' may not stand here"),
         ("Laplace(" + "1" * 11_000 + ")", "at most 10000 characters"),
         ("Laplace(" + "1" * 5_000 + ")", "this is no plan"),
     ],
@@ -158,3 +167,34 @@ def test_an_override_replaces_its_alternative_and_is_blamed_itself() -> None:
         parse_plan(text, {"rate": 2})
     with pytest.raises(PlanFileError, match="no DPSGD alone in which to override steps"):
         parse_plan("Gaussian(1)", {"steps": 2})
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [("1/60000", 1 / 60_000), ("1e-3/4", 0.00025), ("6/3", 2.0), ("-1/2", -0.5), ("7", 7)],
+)
+def test_a_quotient_is_the_float_next_to_it(text: str, number: float) -> None:
+    assert parse(text) == number
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "1/0",
+        "1/",
+        "/2",
+        "a/b",
+        "inf/2",
+        "1e-300/1e300",
+        "1e300/1e-300",
+        "1/inf",
+        "2024-01-02",
+        "n/a",
+    ],
+)
+def test_what_is_no_quotient_stays_a_text(text: str) -> None:
+    assert parse(text) == text
+
+
+def test_what_floats_cannot_hold_stays_exact() -> None:
+    assert (parse("1e-400"), parse("1e400")) == (Decimal("1e-400"), Decimal("1e400"))

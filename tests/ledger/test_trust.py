@@ -15,7 +15,7 @@ from typing import Any, Final
 import pytest
 
 import hockeystick as hs
-from hockeystick.calibration.filters.choice import additive_measure
+from hockeystick.calibration.filters.measures import additive_measure
 from hockeystick.errors import LedgerError
 from hockeystick.ledger import Entry, database, terms
 from hockeystick.ledger.fractions import costs_of, storable, text_of

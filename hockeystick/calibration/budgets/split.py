@@ -7,12 +7,11 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import singledispatch
 from typing import Any, Final, TypeAlias, final
 
 from hockeystick import _validate
 from hockeystick._validate import Domain, whole_numbers
-from hockeystick.calibration.budgets.gaussian_noise import gaussian_noise
+from hockeystick.calibration.budgets.gaussian import gaussian_noise
 from hockeystick.conversions.convert import convert
 from hockeystick.errors import IncompatibleError, ParameterError, UnsupportedError
 from hockeystick.mechanisms import (
@@ -53,6 +52,19 @@ _A_BUDGET: Final = (
 _TOLERANCE: Final = 1e-10
 # A share that is next to nothing beside the others is not less than this.
 _LEAST_SHARE: Final = 1e-300
+_WITH_NOISE_INSIDE: Final = (
+    BatchClipped,
+    Repeated,
+    FixedSizeSubsampled,
+    PoissonSubsampled,
+    PoissonSubsampledGroup,
+    RandomAllocation,
+    RandomStopping,
+    RevealedSample,
+    Shuffled,
+    TruncatedPoissonSubsampled,
+    WithReplacementSubsampled,
+)
 # Noise is searched for within a factor of exp of this.
 _LARGEST_LOG_FACTOR: Final = 60.0
 
@@ -112,9 +124,6 @@ def split_budget(
 
     Returns:
         The releases, what they achieve together, and their composition.
-
-    Raises:
-        ParameterError: If a parameter is outside its domain.
 
     Example:
         >>> import hockeystick as hs
@@ -233,15 +242,6 @@ def grid_search(budget: Budget, run: Mechanism, runs: int) -> BudgetSplit:
 def with_noise(mechanism: Mechanism, factor: float) -> Mechanism:
     """Return a mechanism with all its noise multiplied by a factor.
 
-    Args:
-        mechanism: ``Gaussian``, ``Laplace``, ``DPSGD``, or what samples, repeats, composes or tunes
-            these.
-        factor: A positive finite number.
-
-    Raises:
-        ParameterError: If the factor is no such number.
-        IncompatibleError: If a part has no noise to multiply.
-
     Example:
         >>> import hockeystick as hs
         >>> from hockeystick.calibration.budgets.split import with_noise
@@ -251,52 +251,26 @@ def with_noise(mechanism: Mechanism, factor: float) -> Mechanism:
     return _scaled(mechanism, _validate.real("factor", factor, _FACTOR))
 
 
-@singledispatch
 def _scaled(mechanism: Mechanism, factor: float) -> Mechanism:
     """Return a mechanism with all its noise multiplied."""
+    if isinstance(mechanism, Gaussian):
+        return Gaussian(factor * mechanism.noise_multiplier)
+    if isinstance(mechanism, Laplace):
+        return Laplace(factor * mechanism.scale)
+    if isinstance(mechanism, DPSGD):
+        noise = factor * mechanism.noise_multiplier
+        extra = None if mechanism.extra is None else _scaled(mechanism.extra, factor)
+        return dataclasses.replace(mechanism, noise_multiplier=noise, extra=extra)
+    if isinstance(mechanism, Composed):
+        return Composed(_scaled(part, factor) for part in mechanism.parts)
+    if isinstance(mechanism, _WITH_NOISE_INSIDE):
+        holder: Any = mechanism
+        found: Mechanism = dataclasses.replace(holder, inner=_scaled(holder.inner, factor))
+        return found
     raise IncompatibleError(
         f"{mechanism} has no noise of which a multiple would be meant; calibrate one of its "
         "parameters by name instead"
     )
-
-
-@_scaled.register
-def _(mechanism: Gaussian, factor: float) -> Mechanism:
-    return Gaussian(factor * mechanism.noise_multiplier)
-
-
-@_scaled.register
-def _(mechanism: DPSGD, factor: float) -> Mechanism:
-    noise = factor * mechanism.noise_multiplier
-    extra = None if mechanism.extra is None else _scaled(mechanism.extra, factor)
-    return dataclasses.replace(mechanism, noise_multiplier=noise, extra=extra)
-
-
-@_scaled.register
-def _(mechanism: Laplace, factor: float) -> Mechanism:
-    return Laplace(factor * mechanism.scale)
-
-
-@_scaled.register
-def _(mechanism: Composed, factor: float) -> Mechanism:
-    return Composed(_scaled(part, factor) for part in mechanism.parts)
-
-
-@_scaled.register(BatchClipped)
-@_scaled.register(Repeated)
-@_scaled.register(FixedSizeSubsampled)
-@_scaled.register(PoissonSubsampled)
-@_scaled.register(PoissonSubsampledGroup)
-@_scaled.register(RandomAllocation)
-@_scaled.register(RandomStopping)
-@_scaled.register(RevealedSample)
-@_scaled.register(Shuffled)
-@_scaled.register(TruncatedPoissonSubsampled)
-@_scaled.register(WithReplacementSubsampled)
-def _(mechanism: Any, factor: float) -> Mechanism:
-    inner = _scaled(mechanism.inner, factor)
-    found: Mechanism = dataclasses.replace(mechanism, inner=inner)
-    return found
 
 
 def _fitting(budget: Budget, plan: Mechanism) -> float:
@@ -352,25 +326,15 @@ def _weights(parts: int | None, weights: Iterable[float] | None) -> tuple[float,
     return found
 
 
-@singledispatch
 def _spent(budget: object) -> float:
     """Return the number that a budget is of, or raise."""
+    if isinstance(budget, ApproxDP | PureDP):
+        return budget.epsilon
+    if isinstance(budget, GDP):
+        return budget.mu
+    if isinstance(budget, ZCDP):
+        return budget.rho
     raise ParameterError("budget", budget, _A_BUDGET)
-
-
-@_spent.register
-def _(budget: ApproxDP | PureDP) -> float:
-    return budget.epsilon
-
-
-@_spent.register
-def _(budget: GDP) -> float:
-    return budget.mu
-
-
-@_spent.register
-def _(budget: ZCDP) -> float:
-    return budget.rho
 
 
 def _check(budget: Budget) -> None:
@@ -380,28 +344,13 @@ def _check(budget: Budget) -> None:
         raise ParameterError("budget", budget, _A_BUDGET)
 
 
-@singledispatch
 def _noises(budget: Budget, shares: list[float]) -> list[float]:
     """Return each release's noise for its share of the budget."""
-    raise ParameterError("budget", budget, _A_BUDGET)
-
-
-@_noises.register
-def _(budget: GDP, shares: list[float]) -> list[float]:
-    return [1.0 / budget.mu / math.sqrt(share) for share in shares]
-
-
-@_noises.register
-def _(budget: ZCDP, shares: list[float]) -> list[float]:
-    return [math.sqrt(0.5 / share) / math.sqrt(budget.rho) for share in shares]
-
-
-@_noises.register
-def _(budget: ApproxDP, shares: list[float]) -> list[float]:
+    if isinstance(budget, GDP):
+        return [1.0 / budget.mu / math.sqrt(share) for share in shares]
+    if isinstance(budget, ZCDP):
+        return [math.sqrt(0.5 / share) / math.sqrt(budget.rho) for share in shares]
+    if isinstance(budget, PureDP):
+        return [1.0 / share / budget.epsilon for share in shares]
     all_together = gaussian_noise(budget.epsilon, budget.delta)
     return [all_together / math.sqrt(share) for share in shares]
-
-
-@_noises.register
-def _(budget: PureDP, shares: list[float]) -> list[float]:
-    return [1.0 / share / budget.epsilon for share in shares]

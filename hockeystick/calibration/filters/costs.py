@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from fractions import Fraction
-from functools import singledispatch
 from typing import Final
 
 from hockeystick.conversions import by_losses
@@ -28,38 +27,30 @@ def sum_over_parts(mechanism: Mechanism, of_part: Callable[[Mechanism], Fraction
     return sum((of_part(part) * count for part, count in runs_of(mechanism)), NOTHING)
 
 
-@singledispatch
 def epsilon_of(part: Mechanism) -> Fraction:
     """Return the largest loss of one run."""
+    if isinstance(part, PureDP | RandomizedResponse):
+        return decimal(_finite(part.epsilon, part, "PureDP"))
+    if isinstance(part, Laplace):
+        _finite(math.inf if part.scale == 0.0 else 0.0, part, "PureDP")
+        return NOTHING if math.isinf(part.scale) else short_up(1 / decimal(part.scale))
     return largest_reading(convert(part, PureDP).epsilon)
 
 
-@epsilon_of.register
-def _(part: PureDP | RandomizedResponse) -> Fraction:
-    return decimal(_finite(part.epsilon, part, "PureDP"))
+def largest_loss(part: Mechanism) -> Fraction | None:
+    """Return the largest loss of one run, None where there is none."""
+    try:
+        return epsilon_of(part)
+    except IncompatibleError:
+        return None
 
 
-@epsilon_of.register
-def _(part: Laplace) -> Fraction:
-    _finite(math.inf if part.scale == 0.0 else 0.0, part, "PureDP")
-    return _inverse(part.scale)
-
-
-@singledispatch
 def rho_of(part: Mechanism) -> Fraction:
     """Return the rho of one run: the exact sum over its losses, or else by conversion."""
-    known = by_losses.rho_of(part)
+    if isinstance(part, ZCDP):
+        return decimal(_finite(part.rho, part, "ZCDP"))
+    known = None if isinstance(part, PureDP | ApproxDP) else by_losses.rho_of(part)
     return largest_reading(convert(part, ZCDP).rho) if known is None else short_up(known.value)
-
-
-@rho_of.register
-def _(part: PureDP | ApproxDP) -> Fraction:
-    return largest_reading(convert(part, ZCDP).rho)
-
-
-@rho_of.register
-def _(part: ZCDP) -> Fraction:
-    return decimal(_finite(part.rho, part, "ZCDP"))
 
 
 def mu_square_of(part: Mechanism) -> Fraction:
@@ -68,65 +59,41 @@ def mu_square_of(part: Mechanism) -> Fraction:
     return largest_reading(convert(part, GDP).mu) ** 2 if known is None else short_up(known.value)
 
 
-@singledispatch
 def divergence_of(part: Mechanism, order: float) -> Fraction:
     """Return the Renyi divergence of one run, the larger one of both directions."""
-    ((_, divergence),) = convert(part, RenyiDP, orders=order).divergences
-    return largest_reading(divergence)
-
-
-@divergence_of.register
-def _(part: Gaussian | GDP | ZCDP, order: float) -> Fraction:
-    return rho_of(part) * Fraction(order)
-
-
-@divergence_of.register
-def _(part: RenyiDP, order: float) -> Fraction:
-    given = dict(part.divergences).get(order, math.inf)
+    if isinstance(part, Gaussian | GDP | ZCDP):
+        return rho_of(part) * Fraction(order)
+    given = math.inf
+    if isinstance(part, RenyiDP):
+        given = dict(part.divergences).get(order, math.inf)
     if given < math.inf:
         return decimal(given)
     ((_, divergence),) = convert(part, RenyiDP, orders=order).divergences
     return largest_reading(divergence)
 
 
-@singledispatch
 def truncated_rho_of(part: Mechanism, omega: float) -> Fraction:
     """Return the rho of one run for orders up to omega."""
+    if isinstance(part, Gaussian | GDP | ZCDP):
+        return rho_of(part)
+    if isinstance(part, TCDP) and part.omega >= omega:
+        return decimal(_finite(part.rho, part, "TCDP"))
     return largest_reading(convert(part, TCDP, omega=omega).rho)
 
 
-@truncated_rho_of.register
-def _(part: Gaussian | GDP | ZCDP, omega: float) -> Fraction:
-    return rho_of(part)
-
-
-@truncated_rho_of.register
-def _(part: TCDP, omega: float) -> Fraction:
-    if part.omega < omega:
-        return largest_reading(convert(part, TCDP, omega=omega).rho)
-    return decimal(_finite(part.rho, part, "TCDP"))
-
-
-@singledispatch
 def delta_of(part: Mechanism) -> Fraction:
     """Return the delta of one run: 0 unless it states one."""
-    return NOTHING
+    return decimal(part.delta) if isinstance(part, ApproxDP) else NOTHING
 
 
-@delta_of.register
-def _(part: ApproxDP) -> Fraction:
-    return decimal(part.delta)
-
-
-@singledispatch
 def without_failure(part: Mechanism) -> Mechanism:
     """Return a mechanism without its delta: of an (epsilon, delta) guarantee the epsilon-DP one."""
-    return part
+    return PureDP(part.epsilon) if isinstance(part, ApproxDP) else part
 
 
-@without_failure.register
-def _(part: ApproxDP) -> Mechanism:
-    return PureDP(part.epsilon)
+def divergence_without_failure(part: Mechanism, order: float) -> Fraction:
+    """Return the divergence of one run of a part, of an (epsilon, delta) one without its delta."""
+    return divergence_of(without_failure(part), order)
 
 
 def _finite(value: float, part: Mechanism, notion: str) -> float:
@@ -136,8 +103,3 @@ def _finite(value: float, part: Mechanism, notion: str) -> float:
             f"no {notion} is proven to follow from a {part}: it allows everything"
         )
     return value
-
-
-def _inverse(value: float) -> Fraction:
-    """Return one over a number > 0, rounded up where it is no short fraction; 0 for inf."""
-    return NOTHING if math.isinf(value) else short_up(1 / decimal(value))

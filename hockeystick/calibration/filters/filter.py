@@ -1,21 +1,20 @@
-"""Privacy filters: a budget for releases whose privacy parameters are chosen as one goes."""
+"""Filters: budgets that are never overspent, also by releases chosen as one goes."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, Final, Self, final
 
+from hockeystick import _validate
+from hockeystick._validate import Domain
 from hockeystick.adjacency import Adjacency
-from hockeystick.calibration._descriptions import encoded, read_description
-from hockeystick.calibration.filters.approximate import Rule
-from hockeystick.calibration.filters.choice import (
-    checked_budget,
-    checked_options,
-    chosen_by,
-    is_sampled,
-    measure_of,
-    recorded_order,
+from hockeystick.calibration.filters.measures import AdditiveMeasure, Rule, additive_measure
+from hockeystick.calibration.filters.one_order import (
+    expected_order,
+    expected_slack,
+    one_order_measure,
 )
 from hockeystick.calibration.session.runs import (
     EVALUATING,
@@ -23,19 +22,39 @@ from hockeystick.calibration.session.runs import (
     Costs,
     Recorder,
     Runs,
-    runs_of,
+    runs_from,
     unrolled,
     versioned,
 )
 from hockeystick.errors import BudgetExhausted, ParameterError
-from hockeystick.mechanisms import Mechanism
-from hockeystick.notions import ApproxDP, Notion, PureDP
+from hockeystick.io.descriptions import describe, read_description
+from hockeystick.mechanisms import (
+    FixedSizeSubsampled,
+    Mechanism,
+    PoissonSubsampled,
+    TruncatedPoissonSubsampled,
+    WithReplacementSubsampled,
+    runs_of,
+)
+from hockeystick.mechanisms.base import checked
+from hockeystick.notions import GDP, TCDP, ZCDP, ApproxDP, Notion, PureDP, RenyiDP
 
 _REMEMBERED: Final = 256
 _UNAMPLIFIED: Final = (
     "without expected= sampling hardly lowers what a step costs: Filter(budget, expected=plan), "
     "with a plan such as the releases will be, counts the amplification"
 )
+ORDER: Final = Domain(
+    symbol="alpha", low=1, high=math.inf, low_open=True, high_open=True, typical=(1.25, 64.0)
+)
+_SAMPLED: Final = (
+    FixedSizeSubsampled,
+    PoissonSubsampled,
+    TruncatedPoissonSubsampled,
+    WithReplacementSubsampled,
+)
+_NO_ORDER: Final = "left out: only an ApproxDP budget without a rule has an order"
+_FINITE: Final = "a guarantee that bounds something: its numbers finite, delta below 1"
 
 
 @final
@@ -243,19 +262,12 @@ class Filter(Recorder):
         return f"<Filter of {self.budget!r}: {len(self)} runs, left {self.left!r}>"
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the budget and all steps, ready for JSON.
-
-        Reading it back charges each step anew, which gives the same exact sums.
-
-        Raises:
-            ParameterError: If a mechanism holds a trade-off function that only a program knows.
-        """
         steps = self._snapshot().state()
         rule = None if self.rule is None else str(self.rule)
         options = {"slack": self.slack, "rule": rule}
         if self.order is not None:
             options["order"] = self.order
-        header = {"kind": "Filter", "version": VERSION, "budget": encoded(self.budget)}
+        header = {"kind": "Filter", "version": VERSION, "budget": describe(self.budget)}
         return {**header, **options, "steps": steps}
 
     @classmethod
@@ -278,24 +290,12 @@ class Filter(Recorder):
         budget = checked_budget(read_description(found["budget"]))
         made = cls.__new__(cls)
         made._begin(budget, found["slack"], found["rule"], recorded_order(budget, found))
-        made._charge(runs_of(found["steps"]))
+        made._charge(runs_from(found["steps"]))
         return made
 
-    def load_state_dict(self, state: object) -> None:
-        """Take over a recorded state of a filter of the same budget, in place of one's own.
-
-        Args:
-            state: What ``state_dict`` returned.
-
-        Raises:
-            ParameterError: If it is no such state, or of another budget; nothing changes then.
-            IncompatibleError: As for ``from_state_dict``.
-        """
-        other = Filter.from_state_dict(state)
-        own = (self.budget, self.slack, self.rule, self.order)
-        if (other.budget, other.slack, other.rule, other.order) != own:
-            raise ParameterError("budget", other.budget, f"that of this filter, {self.budget!r}")
-        self._resume(other._runs)
+    @property
+    def _terms(self) -> dict[str, object]:
+        return {"budget": self.budget, "slack": self.slack, "rule": self.rule, "order": self.order}
 
     def _charge(self, runs: Runs) -> None:
         """Take over runs that have happened, whether they are covered or not."""
@@ -340,3 +340,86 @@ class Filter(Recorder):
 def _plus(first: Costs, second: Costs) -> Costs:
     """Return the sums."""
     return tuple(a + b for a, b in zip(first, second, strict=True))
+
+
+def checked_budget(budget: object) -> Notion:
+    """Return the budget if it is a guarantee that bounds something, or raise."""
+    if not isinstance(budget, Notion) or not _is_finite(budget):
+        raise ParameterError("budget", budget, _FINITE + _as_a_guarantee(budget))
+    return budget
+
+
+def _is_finite(budget: Notion) -> bool:
+    """Return whether a budget bounds anything; for unknown kinds left to the choice of measure."""
+    match budget:
+        case PureDP():
+            return budget.epsilon < math.inf
+        case ApproxDP():
+            return budget.epsilon < math.inf and budget.delta < 1.0
+        case GDP():
+            return budget.mu < math.inf
+        case ZCDP() | TCDP():
+            return budget.rho < math.inf
+        case RenyiDP():
+            return any(divergence < math.inf for _, divergence in budget.divergences)
+        case _:
+            return True
+
+
+def _as_a_guarantee(budget: object) -> str:
+    """Return how a number or a text is written as a guarantee; nothing for what is neither."""
+    if isinstance(budget, str):
+        return ", such as ZCDP(rho=0.5), without quotes (io.parse_plan(text) reads one from a text)"
+    if isinstance(budget, int | float):
+        return f" (write ZCDP(rho={budget!r}), or ApproxDP(epsilon={budget!r}, delta=1e-5))"
+    return ""
+
+
+def checked_options(
+    budget: Notion, slack: object, rule: object
+) -> tuple[float | None, Rule | None]:
+    """Return the options of an (epsilon, delta) budget, which others do not have."""
+    if not isinstance(budget, ApproxDP):
+        for name, value in (("slack", slack), ("rule", rule)):
+            if value is not None:
+                raise ParameterError(name, value, "left out: only an ApproxDP budget has it")
+        return None, None
+    typical = (0.5 * budget.delta, budget.delta)
+    domain = Domain(symbol="delta'", low=0, high=budget.delta, typical=typical)
+    half = 0.5 * budget.delta if slack is None else slack
+    known = Rule.CONCENTRATED if rule is None else _validate.choice("rule", rule, Rule)
+    return _validate.real("slack", half, domain), known
+
+
+def measure_of(
+    budget: Notion, slack: float | None, rule: Rule | None, order: float | None
+) -> AdditiveMeasure:
+    """Return the additive measure of a budget, at one order where it has one."""
+    if order is not None and isinstance(budget, ApproxDP):
+        return one_order_measure(budget, slack or 0.0, order)
+    return additive_measure(budget, slack, rule)
+
+
+def chosen_by(expected: object, budget: Notion, slack: object, rule: object) -> tuple[float, float]:
+    """Return the slack and the order of an (epsilon, delta) budget for an expected plan."""
+    if not isinstance(budget, ApproxDP) or rule is not None:
+        raise ParameterError("expected", expected, _NO_ORDER)
+    plan = checked("expected", expected)
+    part = (
+        expected_slack(plan, budget) if slack is None else checked_options(budget, slack, None)[0]
+    )
+    return part or 0.0, expected_order(plan, budget, part or 0.0)
+
+
+def recorded_order(budget: Notion, state: Mapping[str, Any]) -> float | None:
+    """Return the order that a state of a filter tells, None where it has none; or raise."""
+    if "order" not in state:
+        return None
+    if not isinstance(budget, ApproxDP) or state["rule"] is not None:
+        raise ParameterError("order", state["order"], _NO_ORDER)
+    return _validate.real("order", state["order"], ORDER)
+
+
+def is_sampled(mechanism: Mechanism) -> bool:
+    """Return whether a part of a plan reads a random sample of the data."""
+    return any(isinstance(part, _SAMPLED) for part, _ in runs_of(mechanism))

@@ -27,17 +27,15 @@ adversary that spends 1.3 times the slack.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
-from typing import Final, Self, final
+from typing import Final, final
 
 from hockeystick.calibration.filters.costs import (
-    NOTHING,
     delta_of,
-    divergence_of,
+    divergence_without_failure,
     sum_over_parts,
-    without_failure,
 )
 from hockeystick.calibration.filters.measures import AdditiveMeasure
 from hockeystick.calibration.session.runs import Costs
@@ -76,29 +74,13 @@ class OneOrderMeasure(AdditiveMeasure):
     """
 
     order: float
-    most: Fraction
     slack: Fraction
-    failures: Fraction
 
     def cost(self, mechanism: Mechanism) -> Costs:
         divergence = partial(divergence_without_failure, order=self.order)
         return sum_over_parts(mechanism, divergence), sum_over_parts(mechanism, delta_of)
 
-    @property
-    def limits(self) -> Costs:
-        return self.most, self.failures
-
-    def lowered(self, limits: Costs) -> Self:
-        """Return the measure with the lower one of both limits for each."""
-        most, failures = map(min, zip(self.limits, limits, strict=True))
-        return replace(self, most=most, failures=failures)
-
-    def covers(self, spent: Costs) -> bool:
-        """Return whether the divergence and the deltas are within their limits."""
-        return spent[0] <= self.most and spent[1] <= self.failures
-
     def guarantee(self, spent: Costs) -> ApproxDP:
-        """Return the guarantee of a plan with these costs, rounded up."""
         divergence, delta = float_above(spent[0]), spent[1]
         if divergence == 0.0:
             return ApproxDP(0.0, min(float_above(delta), 1.0))
@@ -108,21 +90,18 @@ class OneOrderMeasure(AdditiveMeasure):
 
     def remaining(self, spent: Costs) -> RenyiDP:
         """Return the largest divergence that one more release may have at the order."""
-        left = max(self.most - spent[0], NOTHING)
-        return RenyiDP([(self.order, float_below(left) if spent[1] <= self.failures else 0.0)])
+        most, failures = self.limits
+        left = float_below(most - spent[0]) if spent[1] <= failures else 0.0
+        return RenyiDP([(self.order, left)])
 
 
 def one_order_measure(budget: ApproxDP, slack: float, order: float) -> OneOrderMeasure:
-    """Return the measure of an (epsilon, delta) budget at an order.
-
-    Raises:
-        ParameterError: If the slack leaves nothing of epsilon at this order.
-    """
+    """Return the measure of an (epsilon, delta) budget at an order."""
     most = divergence_limit(budget.epsilon, slack, order)
     if most is None:
         raise ParameterError("budget", budget, _SOME_ORDER)
     kept = decimal(slack)
-    return OneOrderMeasure(order, most, kept, decimal(budget.delta) - kept)
+    return OneOrderMeasure((most, decimal(budget.delta) - kept), order, kept)
 
 
 def expected_order(plan: Mechanism, budget: ApproxDP, slack: float) -> float:
@@ -130,11 +109,6 @@ def expected_order(plan: Mechanism, budget: ApproxDP, slack: float) -> float:
 
     Only the choice depends on the plan, and not the guarantee, which any order fixed in advance
     gives.
-
-    Raises:
-        ParameterError: If the slack leaves nothing of epsilon at any order.
-        IncompatibleError: If the plan has no finite divergence at any order.
-        UnsupportedError: If nothing is known of a part of it.
     """
     shares = _Shares(plan, budget.epsilon, slack)
     for order in CANDIDATES:
@@ -188,11 +162,7 @@ class _Shares:
 
 
 def expected_slack(plan: Mechanism, budget: ApproxDP) -> float:
-    """Return the part of delta that an expected plan's own failures leave.
-
-    Raises:
-        ParameterError: If they leave nothing.
-    """
+    """Return the part of delta that an expected plan's own failures leave."""
     failures = sum_over_parts(plan, delta_of)
     if failures == 0 and budget.delta > 0.0:
         return budget.delta
@@ -223,8 +193,3 @@ def divergence_limit(epsilon: float, slack: float, order: float) -> Fraction | N
     exact = Fraction(int(mantissa)) * Fraction(2) ** int(exponent)
     found = decimal(epsilon) - exact - (Fraction(size) + decimal(epsilon)) * _LOST
     return found if found > 0 else None
-
-
-def divergence_without_failure(part: Mechanism, order: float) -> Fraction:
-    """Return the divergence of one run of a part, of an (epsilon, delta) one without its delta."""
-    return divergence_of(without_failure(part), order)

@@ -15,7 +15,7 @@ from hockeystick.calibration.session.runs import (
     VERSION,
     Recorder,
     Runs,
-    runs_of,
+    runs_from,
     unrolled,
     versioned,
 )
@@ -179,42 +179,13 @@ class Accountant(Recorder):
             return tradeoff(plan)
 
     def state_dict(self) -> dict[str, Any]:
-        """Return what is recorded, ready for JSON: numbers, texts, lists and dicts.
-
-        Reading it back, also through a text in JSON, gives an equal accountant, every float to its
-        last bit.
-
-        Raises:
-            ParameterError: If a mechanism holds a trade-off function that only a program knows.
-        """
         steps = self._snapshot().state()
         return {"kind": "Accountant", "version": VERSION, "steps": steps}
 
-    def load_state_dict(self, state: object) -> None:
-        """Take over a recorded state in place of one's own.
-
-        Args:
-            state: What ``state_dict`` returned.
-
-        Raises:
-            ParameterError: If it is no such state; nothing changes then.
-            IncompatibleError: If its mechanisms do not go together; nothing changes then.
-        """
-        self._resume(runs_of(versioned(state, "Accountant", ("steps",))["steps"]))
-
     @classmethod
     def from_state_dict(cls, state: object) -> Self:
-        """Return an accountant with a recorded state.
-
-        Args:
-            state: What ``state_dict`` returned.
-
-        Raises:
-            ParameterError: If it is no such state.
-            IncompatibleError: If its mechanisms do not go together.
-        """
         made = cls()
-        made.load_state_dict(state)
+        made._resume(runs_from(versioned(state, "Accountant", ("steps",))["steps"]))
         return made
 
 

@@ -10,8 +10,10 @@ from threading import RLock
 from typing import Any, Final, NamedTuple, Self, TypeAlias
 
 from hockeystick import _validate
-from hockeystick.calibration._descriptions import Json, encoded, read_description
 from hockeystick.errors import ParameterError
+from hockeystick.io.descriptions import Json
+from hockeystick.io.descriptions import describe as describe
+from hockeystick.io.descriptions import read_description as read_description
 from hockeystick.mechanisms import Composed, Mechanism, Repeated
 from hockeystick.mechanisms.base import A_MECHANISM, checked
 from hockeystick.mechanisms.scope import refuse_disagreement, states_more
@@ -68,13 +70,7 @@ class Runs:
         self._due: tuple[Mechanism, int, _Sums] | None = None
 
     def check(self, mechanism: Mechanism, count: int) -> None:
-        """Raise where ``count`` more runs could not be added.
-
-        Raises:
-            ParameterError: If there would be more than 10^15 runs.
-            IncompatibleError: If it is described under another adjacency, or for another unit of
-                privacy, party or observers, than what has run.
-        """
+        """Raise where ``count`` more runs could not be added."""
         total, stating, _ = self._enter()
         _validate.count("count", total + count)
         if mechanism not in self._counts:
@@ -135,7 +131,7 @@ class Runs:
 
     def state(self) -> list[Json]:
         """Return the runs ready for JSON."""
-        return [{"mechanism": encoded(one), "count": n} for one, n in self.counts.items()]
+        return [{"mechanism": describe(one), "count": n} for one, n in self.counts.items()]
 
 
 class Recorder(ABC):
@@ -158,12 +154,47 @@ class Recorder(ABC):
 
     @abstractmethod
     def state_dict(self) -> dict[str, Any]:
-        """Return what is recorded, ready for JSON."""
+        """Return what is recorded and its terms, ready for JSON.
+
+        Reading it back, also through a text in JSON, gives the same, every float to its last bit.
+
+        Raises:
+            ParameterError: If a mechanism holds a trade-off function that only a program knows.
+        """
 
     @classmethod
     @abstractmethod
     def from_state_dict(cls, state: object) -> Self:
-        """Return one in a recorded state."""
+        """Return one in a recorded state.
+
+        Args:
+            state: What ``state_dict`` returned.
+
+        Raises:
+            ParameterError: If it is no such state.
+            IncompatibleError: If its mechanisms do not go together, or with its terms.
+        """
+
+    def load_state_dict(self, state: object) -> None:
+        """Take over a recorded state of the same terms, in place of one's own.
+
+        Args:
+            state: What ``state_dict`` returned.
+
+        Raises:
+            ParameterError: If it is no such state, or of other terms; nothing changes then.
+            IncompatibleError: As for ``from_state_dict``.
+        """
+        other = type(self).from_state_dict(state)
+        for name, own in self._terms.items():
+            if other._terms[name] != own:
+                raise ParameterError(name, other._terms[name], f"that of this one, {own!r}")
+        self._resume(other._runs)
+
+    @property
+    def _terms(self) -> dict[str, object]:
+        """What is fixed in advance, by its names."""
+        return {}
 
     def _snapshot(self) -> Runs:
         """Return what is recorded now, which does not change any more."""
@@ -176,7 +207,7 @@ class Recorder(ABC):
             self._runs = runs
 
 
-def runs_of(state: object) -> Runs:
+def runs_from(state: object) -> Runs:
     """Return the runs that a state tells, or raise."""
     if not isinstance(state, list):
         raise ParameterError("steps", state, "a list as state_dict writes it")
@@ -188,11 +219,7 @@ def runs_of(state: object) -> Runs:
 
 
 def versioned(state: object, what: str, names: tuple[str, ...]) -> Mapping[str, Any]:
-    """Return the fields of a state after its kind and version, or raise.
-
-    Raises:
-        ParameterError: If it is no such state, of another kind, or of another version.
-    """
+    """Return the fields of a state after its kind and version, or raise."""
     header = state if isinstance(state, Mapping) else {}
     if header.get("kind") != what:
         raise ParameterError("kind", header.get("kind"), f"{what!r} in the state of such an object")

@@ -3,26 +3,27 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 from typing import Any, Final, final
 
 from hockeystick import _validate
-from hockeystick.calibration.solve.beginning import begun_with
-from hockeystick.calibration.solve.constraints import (
+from hockeystick._suggest import hint
+from hockeystick.calibration.solve.fields import Parameter, locate, name_of, owner_of
+from hockeystick.calibration.solve.initial_guess import initial_guess
+from hockeystick.calibration.solve.search import Bracket, Search
+from hockeystick.calibration.solve.targets import (
     Achieved,
+    BayesError,
     Constraint,
     EpsilonConstraint,
     Target,
     constraint_of,
 )
-from hockeystick.calibration.solve.fields import locate, name_of, owner_of
-from hockeystick.calibration.solve.initial_guess import initial_guess
-from hockeystick.calibration.solve.parameter import Parameter
-from hockeystick.calibration.solve.search import Bracket, Search
-from hockeystick.calibration.solve.targets import BayesError
-from hockeystick.errors import IncompatibleError
+from hockeystick.errors import IncompatibleError, ParameterError
+from hockeystick.io.building import begun, parameters_of, required_by, starts
 from hockeystick.mechanisms import Composed, Mechanism
 from hockeystick.mechanisms.base import checked
 from hockeystick.notions import ApproxDP
@@ -37,6 +38,14 @@ _OF_AN_INT: Final = re.compile(r"[^.%a-zA-Z]*[dn]?")
 _SURE: Final = 0.35
 # A range narrower than this, relative to its end, is the freedom of rounding.
 _NARROWEST: Final = 1e-6
+
+
+_A_PLAN: Final = "a mechanism, or a class of them such as hs.DPSGD, with its fields as keywords"
+_OPTIONS: Final = ("spent", "tolerance", "accountant", "whole")
+_INSTEAD_OF_A_FUNCTION: Final = (
+    " (in place of a function, a plan with any number in the parameter's place: "
+    "hs.calibrate(hs.Gaussian(1) ** 10, 'noise_multiplier', target))"
+)
 
 
 class Status(StrEnum):
@@ -252,7 +261,7 @@ def calibrate(
         >>> found.extreme, found.value, found.plan.total_steps
         ('most', 43, 10079)
     """
-    start = begun_with(plan, parameter, fields)
+    start = _begun_with(plan, parameter, fields)
     path = locate(start, parameter)
     constraint = constraint_of(target, accountant)
     width = _validate.real("tolerance", tolerance)
@@ -263,6 +272,44 @@ def calibrate(
     search = Search(unknown, constraint, with_spent, width)
     found = search.run(*_start(unknown, constraint, with_spent, width))
     return _calibrated(search, found, parameter, target, spent)
+
+
+def _begun_with(
+    plan: Mechanism | Callable[..., Mechanism], parameter: str, fields: Mapping[str, Any]
+) -> Mechanism:
+    """Return a plan as it is, or one of a class, with a number for what is solved for."""
+    if isinstance(plan, Mechanism):
+        for name, value in fields.items():
+            allowed = f"left out beside a plan, which has its numbers{hint(name, _OPTIONS)}"
+            raise ParameterError(name, value, allowed)
+        return plan
+    given = {**plan.keywords, **fields} if isinstance(plan, partial) else dict(fields)
+    kind = plan.func if isinstance(plan, partial) else plan
+    if not (isinstance(kind, type) and issubclass(kind, Mechanism)):
+        return checked("plan", plan, allowed=_A_PLAN + _INSTEAD_OF_A_FUNCTION * callable(plan))
+    make = partial(kind, *plan.args) if isinstance(plan, partial) and plan.args else kind
+    return _of_a_class(kind.__name__, make, parameter, given)
+
+
+def _of_a_class(
+    kind: str, make: Callable[..., Mechanism], parameter: str, fields: Mapping[str, Any]
+) -> Mechanism:
+    """Return a mechanism of a class, with a number for the parameter where that is one of it."""
+    names = list(parameters_of(make))
+    for name in fields:
+        if name not in names:
+            raise ParameterError(f"a field of {kind}", name, f"one of {str(names)[1:-1]}")
+    is_open = parameter in names and parameter not in fields
+    for name in required_by(make):
+        if name not in fields and not (is_open and name == parameter):
+            if parameter not in names and hint(parameter, [name]):
+                raise ParameterError("parameter", parameter, f"{name!r}, as {kind} calls it")
+            raise ParameterError(name, None, f"given beside {kind}")
+    if not is_open:
+        return make(**fields)
+    start = begun(make, fields, parameter)
+    # Where no start will do, what is wrong with the fields is said by making it of any.
+    return make(**fields, **{parameter: next(starts(make, parameter)) if start is None else start})
 
 
 def _adding_spent(spent: Mechanism | None) -> Callable[[Mechanism], Mechanism]:

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 from hockeystick.accountants.composition import composition_of
 from hockeystick.accountants.contour import Contour
 from hockeystick.accountants.orders import saddle, saddle_log_delta
-from hockeystick.calibration.solve.constraints import EpsilonConstraint
-from hockeystick.calibration.solve.parameter import Parameter
+from hockeystick.calibration.solve.fields import Parameter
+from hockeystick.calibration.solve.targets import EpsilonConstraint
 from hockeystick.errors import HockeystickError
 from hockeystick.mechanisms import Mechanism
 from hockeystick.numerics.roots import increasing_root

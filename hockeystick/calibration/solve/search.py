@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from hockeystick.calibration.solve.constraints import Achieved, Constraint
-from hockeystick.calibration.solve.parameter import Parameter
+from hockeystick.calibration.solve.fields import Parameter
+from hockeystick.calibration.solve.targets import Achieved, Constraint
 from hockeystick.errors import (
     HockeystickError,
     IncompatibleError,
@@ -84,10 +84,6 @@ class Search:
         """Return a bracket of the last value that meets the target, from a start and a stride.
 
         The direction that costs more and a line that is good for it save a little time.
-
-        Raises:
-            InfeasibleError: If no value meets it, or none but that at which nothing is run.
-            IncompatibleError: If the parameter has no influence, or is found not to be monotone.
         """
         first = self.evaluate(start)
         other = self._missed(first, stride, direction, line) or self._other_side(first, stride)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final, final
+from typing import Any, ClassVar, Final, final
 
 from hockeystick import _validate
 from hockeystick.accountants import delta as delta_of
@@ -14,21 +14,82 @@ from hockeystick.accountants.ask import Answer
 from hockeystick.accountants.base import TOLERANCE
 from hockeystick.calibration.solve.calibrate import TOLERANCE as CALIBRATION_TOLERANCE
 from hockeystick.calibration.solve.calibrate import Calibrated, calibrate
-from hockeystick.calibration.solve.constraints import Target, constraint_of
 from hockeystick.calibration.solve.fields import locate, rebuilt
-from hockeystick.calibration.sweeps.cells import ACCOUNTANT
+from hockeystick.calibration.solve.targets import Target, constraint_of
 from hockeystick.errors import ParameterError
 from hockeystick.io.vocabulary import ALTERNATIVES
 from hockeystick.mechanisms import DPSGD, Mechanism
 from hockeystick.mechanisms.base import checked
 
-_AUTO: Final = "auto"
+ACCOUNTANT: Final = "accountant"
 _ONCE: Final = "given once: leave it out of the question, or out of the grid"
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is asked about a plan, of which the grid sets fields."""
+
+    plan: Mechanism
+    # Where it asks: the question says so, or the grid.
+    asked_at: ClassVar[str] = ""
+
+    def __post_init__(self) -> None:
+        """Check what is given."""
+        object.__setattr__(self, "plan", checked("plan", self.plan))
+        if self.asked_at and getattr(self, self.asked_at) is not None:
+            _validate.real(self.asked_at, getattr(self, self.asked_at))
+
+    def refuse_unknown(self, cell: Mapping[str, Any]) -> None:
+        """Raise where a cell has a parameter that neither the plan nor the question has.
+
+        Where the grid sets a mechanism, what the plan has is seen only when it is asked.
+        """
+        if any(isinstance(value, Mechanism) for value in cell.values()):
+            return
+        rest = dict(cell)
+        self._own(rest)
+        plan: Any = self.plan
+        fields = {field.name for field in dataclasses.fields(plan)}
+        for name in rest.keys() - fields:
+            try:
+                locate(self.plan, name)
+            except ParameterError:
+                if name == self.asked_at:
+                    raise ParameterError(name, getattr(self, name), _ONCE) from None
+                raise
+
+    def _own(self, parameters: dict[str, Any]) -> dict[str, Any]:
+        """Return what a cell says of the question, and take it out of the cell, or raise."""
+        given: Any = self
+        own = {}
+        if ACCOUNTANT in parameters:
+            if given.accountant != "auto":
+                raise ParameterError(ACCOUNTANT, given.accountant, _ONCE)
+            own[ACCOUNTANT] = parameters.pop(ACCOUNTANT)
+        if self.asked_at in parameters and getattr(self, self.asked_at) is None:
+            own[self.asked_at] = parameters.pop(self.asked_at)
+        return own
+
+    def _answer(self, ask: Any, parameters: dict[str, Any]) -> Answer:
+        """Return what an accountant answers at one cell."""
+        given: Any = self
+        own = self._own(parameters)
+        at = own.get(self.asked_at, getattr(self, self.asked_at))
+        if at is None:
+            allowed = "given, by the question or by the grid"
+            raise ParameterError(self.asked_at, None, allowed)
+        answer: Answer = ask(
+            with_fields(self.plan, parameters),
+            **{self.asked_at: float(at)},
+            accountant=own.get(ACCOUNTANT, given.accountant),
+            tolerance=given.tolerance,
+        )
+        return answer
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class AskEpsilon:
+class AskEpsilon(Question):
     """The epsilon of a plan, of which the grid sets fields.
 
     Called with parameters, it returns ``hs.epsilon`` of the plan with these fields, or with these
@@ -57,28 +118,19 @@ class AskEpsilon:
         True
     """
 
-    plan: Mechanism
     delta: float | None = None
     accountant: str = "auto"
     tolerance: float = TOLERANCE
-
-    def __post_init__(self) -> None:
-        """Check what is given."""
-        object.__setattr__(self, "plan", checked("plan", self.plan))
-        if self.delta is not None:
-            _validate.real("delta", self.delta)
+    asked_at: ClassVar[str] = "delta"
 
     def __call__(self, **parameters: Any) -> Answer:
         """Return the epsilon of the plan with these fields."""
-        at = _asked_at("delta", self.delta, parameters)
-        accountant = _answered_by(self.accountant, parameters)
-        plan = with_fields(self.plan, parameters)
-        return epsilon_of(plan, at, accountant=accountant, tolerance=self.tolerance)
+        return self._answer(epsilon_of, parameters)
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class AskDelta:
+class AskDelta(Question):
     """The delta of a plan, of which the grid sets fields.
 
     Called with parameters, it returns ``hs.delta`` of the plan with these fields. A parameter
@@ -105,28 +157,19 @@ class AskDelta:
         True
     """
 
-    plan: Mechanism
     epsilon: float | None = None
     accountant: str = "auto"
     tolerance: float = TOLERANCE
-
-    def __post_init__(self) -> None:
-        """Check what is given."""
-        object.__setattr__(self, "plan", checked("plan", self.plan))
-        if self.epsilon is not None:
-            _validate.real("epsilon", self.epsilon)
+    asked_at: ClassVar[str] = "epsilon"
 
     def __call__(self, **parameters: Any) -> Answer:
         """Return the delta of the plan with these fields."""
-        at = _asked_at("epsilon", self.epsilon, parameters)
-        accountant = _answered_by(self.accountant, parameters)
-        plan = with_fields(self.plan, parameters)
-        return delta_of(plan, epsilon=at, accountant=accountant, tolerance=self.tolerance)
+        return self._answer(delta_of, parameters)
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class Solve:
+class Solve(Question):
     """The value of one parameter that meets a target; the grid sets fields of plan and target.
 
     Called with parameters, it returns ``hs.calibrate`` of the plan with these fields. A parameter
@@ -159,7 +202,6 @@ class Solve:
         2 20 0.8895...
     """
 
-    plan: Mechanism
     parameter: str
     target: Target
     spent: Mechanism | None = None
@@ -168,71 +210,32 @@ class Solve:
 
     def __post_init__(self) -> None:
         """Check what is given."""
-        object.__setattr__(self, "plan", checked("plan", self.plan))
+        Question.__post_init__(self)
         constraint_of(self.target, self.accountant)
         if self.spent is not None:
             object.__setattr__(self, "spent", checked("spent", self.spent))
 
-    def __call__(self, **parameters: Any) -> Calibrated:
-        """Return the value for the plan and the target with these fields."""
+    def _own(self, parameters: dict[str, Any]) -> dict[str, Any]:
         target: Any = self.target
         named = {one.name for one in dataclasses.fields(target) if one.init} & parameters.keys()
-        target = dataclasses.replace(target, **{name: parameters.pop(name) for name in named})
-        accountant = _answered_by(self.accountant, parameters)
+        own = {name: parameters.pop(name) for name in named}
+        return Question._own(self, parameters) | {"target": own}
+
+    def __call__(self, **parameters: Any) -> Calibrated:
+        """Return the value for the plan and the target with these fields."""
+        own, target = self._own(parameters), self.target
         return calibrate(
             with_fields(self.plan, parameters),
             self.parameter,
-            target,
+            dataclasses.replace(target, **own["target"]),
             spent=self.spent,
             tolerance=self.tolerance,
-            accountant=accountant,
+            accountant=own.get(ACCOUNTANT, self.accountant),
         )
 
 
-def refuse_unknown(ask: object, cell: Mapping[str, object]) -> None:
-    """Raise where a question about a plan has a parameter that the plan does not have.
-
-    Where the grid sets a mechanism, what the plan has is seen only when it is asked.
-    """
-    if not isinstance(ask, AskEpsilon | AskDelta | Solve):
-        return
-    if any(isinstance(value, Mechanism) for value in cell.values()):
-        return
-    plan: Any = ask.plan
-    known = {field.name for field in dataclasses.fields(plan)} | _asked_for(ask)
-    _answered_by(ask.accountant, dict(cell))
-    for name in cell:
-        if name not in known:
-            _locate(ask, name)
-
-
-def _locate(ask: AskEpsilon | AskDelta | Solve, name: str) -> None:
-    """Raise unless a plan has a parameter; where the question has it itself, for that reason."""
-    try:
-        locate(ask.plan, name)
-    except ParameterError:
-        own = {AskEpsilon: "delta", AskDelta: "epsilon"}.get(type(ask))
-        if name == own:
-            raise ParameterError(name, getattr(ask, name), _ONCE) from None
-        raise
-
-
-def _asked_for(ask: AskEpsilon | AskDelta | Solve) -> set[str]:
-    """Return the parameters of a question that are none of the plan's."""
-    if isinstance(ask, Solve):
-        target: Any = ask.target
-        return {ACCOUNTANT, *(field.name for field in dataclasses.fields(target))}
-    if isinstance(ask, AskEpsilon):
-        return {ACCOUNTANT, "delta"} if ask.delta is None else {ACCOUNTANT}
-    return {ACCOUNTANT, "epsilon"} if ask.epsilon is None else {ACCOUNTANT}
-
-
 def with_fields(plan: Mechanism, values: Mapping[str, Any]) -> Mechanism:
-    """Return a plan with other values: of its own fields, then of those that paths lead to.
-
-    Raises:
-        ParameterError: If there is no such field, or the value is outside its domain.
-    """
+    """Return a plan with other values: of its own fields, then of those that paths lead to."""
     made: Any = plan
     own = {field.name for field in dataclasses.fields(made) if field.init}
     changes = {name: value for name, value in values.items() if name in own}
@@ -245,20 +248,3 @@ def with_fields(plan: Mechanism, values: Mapping[str, Any]) -> Mechanism:
             made = rebuilt(made, locate(made, name), value)
     changed: Mechanism = made
     return changed
-
-
-def _asked_at(name: str, given: float | None, parameters: dict[str, Any]) -> float:
-    """Return where to ask: the cell's own, which it then no longer has, or else the question's."""
-    if given is None and name not in parameters:
-        raise ParameterError(name, None, "given, by the question or by the grid")
-    return given if given is not None else float(parameters.pop(name))
-
-
-def _answered_by(given: str, parameters: dict[str, Any]) -> str:
-    """Return the accountant: the cell's own, which it then no longer has, or the question's."""
-    if ACCOUNTANT not in parameters:
-        return given
-    if given != _AUTO:
-        raise ParameterError(ACCOUNTANT, given, _ONCE)
-    own: str = parameters.pop(ACCOUNTANT)
-    return own

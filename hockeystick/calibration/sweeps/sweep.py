@@ -1,41 +1,126 @@
-"""Sweeps: one question, asked at every cell of a grid, on as many workers as there are."""
+"""Sweeps: one question at every cell of a grid, on as many workers as there are, into a file."""
 
 from __future__ import annotations
 
+import csv
+import hashlib
+import io
+import json
+import math
+import numbers
 import os
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+import sys
+import time
+from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
+from inspect import isfunction, signature
 from itertools import islice
 from pathlib import Path
-from typing import Final, TypeAlias, final
+from typing import Any, BinaryIO, Final, TypeAlias, final
 from uuid import uuid4
 
 from hockeystick import _files
 from hockeystick._validate import Domain, count
 from hockeystick._version import __version__
-from hockeystick.calibration.sweeps.cells import Ask, Columns, Grid, Scalar, answered, identity_of
-from hockeystick.calibration.sweeps.journal import Journal, Memory
-from hockeystick.calibration.sweeps.questions import refuse_unknown
-from hockeystick.calibration.sweeps.table import kind_of
-from hockeystick.errors import ParameterError
+from hockeystick.calibration.solve.calibrate import Calibrated
+from hockeystick.calibration.sweeps.questions import ACCOUNTANT, Question
+from hockeystick.errors import AnswerError, HockeystickError, ParameterError
+from hockeystick.mechanisms import Mechanism
+from hockeystick.numerics.numerals import at_least, at_most, digits_held, is_mpf, nearest
+from hockeystick.results import Approximate, Certified
 
-Progress: TypeAlias = Callable[[int, int], None]
+Scalar: TypeAlias = bool | int | float | str | None
+Columns: TypeAlias = dict[str, Scalar]
+Ask: TypeAlias = Callable[..., object]
 _Answers: TypeAlias = list[tuple[int, Columns]]
-_Answering: TypeAlias = Generator[_Answers, None, None]
 _Told: TypeAlias = tuple[list[Columns], float]
 
+ERROR: Final = "error"
+CAUTION: Final = "caution"
+# What a row calls the accountant of its answer where the grid says which one to ask.
+ANSWERED_BY: Final = "answered_by"
+ENDINGS: Final = (".csv", ".jsonl")
+_MOST_CELLS: Final = 10**7
 _IN_FLIGHT: Final = Domain(symbol="w", low=1, high=10**6, typical=(2, 64), whole=True)
-_A_QUESTION: Final = (
-    "a function of the grid's parameters, such as hockeystick.calibration.AskEpsilon(plan, "
-    "delta=1e-5), of AskDelta(plan, epsilon=1), or Solve(plan, parameter, target)"
-)
 _CHUNKS_PER_CORE: Final = 4
 # Long enough that what a task costs on top does not count, short enough to lose.
 _SECONDS_PER_CHUNK: Final = 0.25
 _MOST_CELLS_PER_CHUNK: Final = 1024
+_SECONDS_BETWEEN_SYNCS: Final = 1.0
+_MARK: Final = "hockeystick sweep"
+_A_GRID: Final = "a mapping from names of parameters to sequences of at least one value"
+_A_PLAN_IS_ASKED: Final = (
+    " (a plan is in the question: hs.sweep({'steps': [100, 200]}, "
+    "hs.calibration.AskEpsilon(plan, delta=1e-5)))"
+)
+_A_QUESTION: Final = (
+    "a function of the grid's parameters, such as hockeystick.calibration.AskEpsilon(plan, "
+    "delta=1e-5), of AskDelta(plan, epsilon=1), or Solve(plan, parameter, target)"
+)
+_NO_RESULT: Final = "a function that returns a number, an answer, or a mapping of those"
+_RECOGNISED: Final = (
+    "made of functions with names, and of what says in its repr what it is, not where it lies in "
+    "memory: a sweep that is taken up again must know what it is of"
+)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """The product of ranges of parameters, the last of which changes fastest."""
+
+    names: tuple[str, ...]
+    values: tuple[tuple[object, ...], ...]
+
+    @classmethod
+    def of(cls, grid: object) -> Grid:
+        """Return the grid that a mapping describes, or raise."""
+        if not isinstance(grid, Mapping) or not all(isinstance(name, str) for name in grid):
+            asked = _A_PLAN_IS_ASKED * isinstance(grid, Mechanism)
+            raise ParameterError("grid", grid, _A_GRID + asked)
+        if ERROR in grid:
+            raise ParameterError("grid", grid, f"without {ERROR!r}, which is a column of its own")
+        made = cls(tuple(grid), tuple(_values(name, given) for name, given in grid.items()))
+        if len(made) > _MOST_CELLS:
+            raise ParameterError("grid", grid, f"of at most 10^7 cells; these are {len(made):,}")
+        return made
+
+    def __len__(self) -> int:
+        """Return the number of cells."""
+        return math.prod(len(one) for one in self.values)
+
+    def cell(self, index: int) -> dict[str, Any]:
+        """Return the parameters of one cell."""
+        found = []
+        for one in reversed(self.values):
+            index, place = divmod(index, len(one))
+            found.append(one[place])
+        return dict(zip(self.names, reversed(found), strict=True))
+
+    def row(self, index: int, columns: Columns) -> Columns:
+        """Return one cell's row: its parameters, its answer, and why there is none if so."""
+        labels = {name: scalar(value) for name, value in self.cell(index).items()}
+        return {**labels, **columns, ERROR: columns.get(ERROR)}
+
+    @property
+    def identity(self) -> str:
+        """What tells this grid from others, the same in every process."""
+        listed = [[scalar(value) for value in one] for one in self.values]
+        return _digest("grid", json.dumps([self.names, listed]))
+
+
+def _values(name: str, given: Any) -> tuple[object, ...]:
+    """Return the values of one parameter, or raise."""
+    try:
+        found = () if isinstance(given, str | bytes | Mapping) else tuple(given)
+    except TypeError:
+        found = ()
+    if not found:
+        raise ParameterError(name, given, "a sequence of at least one value")
+    return found
 
 
 def sweep(
@@ -44,10 +129,10 @@ def sweep(
     executor: Executor | None = None,
     *,
     out: str | os.PathLike[str] | None = None,
-    progress: Progress | None = None,
+    progress: Callable[[int, int], None] | None = None,
     in_flight: int | None = None,
     replace: bool = False,
-) -> Iterator[dict[str, Scalar]]:
+) -> Iterator[Columns]:
     """Ask one question at every cell of a grid, and yield the rows in the grid's order.
 
     The grid is the product of the parameters' values, the last of which changes fastest. A row has
@@ -83,7 +168,7 @@ def sweep(
         executor: Where to ask: any ``concurrent.futures.Executor``, such as
             ``distributed.Client().get_executor()`` or ``adapters.ray.RayExecutor()``; by default
             here. It is not shut down.
-        out: A file name that ends in .csv or .parquet (which needs the extra ``parquet``).
+        out: A file name that ends in .csv or .jsonl (a JSON object in each line).
         progress: Called with the number of cells that are answered and that of all cells: once at
             the beginning, then whenever there are more.
         in_flight: The most chunks that the executor has at a time, an integer from 1 to 1000000;
@@ -97,7 +182,6 @@ def sweep(
     Raises:
         ParameterError: If an argument is outside its domain, a parameter of the grid is none of the
             plan's that is asked about, or ``out`` belongs to another sweep.
-        HockeystickError: If ``out`` is a Parquet file and pyarrow is missing.
         OSError: If ``out`` cannot be written.
 
     Example:
@@ -118,101 +202,378 @@ def sweep(
         raise ParameterError("executor", executor, "a concurrent.futures.Executor")
     most = _CHUNKS_PER_CORE * (os.cpu_count() or 1)
     chunks = most if in_flight is None else count("in_flight", in_flight, _IN_FLIGHT)
-    opened = Memory if out is None else _journal(out, cells, ask, replace)
-    refuse_unknown(ask, dict(zip(cells.names, cells.cell(0), strict=True)))
-    return _Sweep(cells, ask, executor, opened, progress or _unseen, chunks).rows()
+    target = None if out is None else _target(out)
+    identity = "" if target is None else _digest("ask", _described(ask))
+    heading = {"version": __version__, "grid": cells.identity, "ask": identity} if target else {}
+    if isinstance(ask, Question):
+        ask.refuse_unknown(cells.cell(0))
+    opened = partial(_Kept, cells, target, heading, replace)
+    pending = partial(_asked, cells, ask, executor, chunks)
+    return _rows(cells, opened, pending, progress or (lambda answered, cells: None))
 
 
-def _unseen(answered: int, cells: int) -> None:
-    """Tell nobody."""
-
-
-def _journal(
-    out: str | os.PathLike[str], grid: Grid, ask: Ask, replace: bool
-) -> Callable[[], Journal]:
-    """Return what opens the journal of a file, with what a sweep before this one left there."""
+def _target(out: str | os.PathLike[str]) -> Path:
+    """Return where a file goes, or raise before anything takes its time."""
     try:
         target = Path(os.fsdecode(out)).absolute()
     except TypeError:
         raise ParameterError("out", out, "the name of a file") from None
-    kind_of(target)
+    if target.suffix.lower() not in ENDINGS or "\0" in str(target):
+        allowed = f"a file name that ends in {' or '.join(ENDINGS)}"
+        raise ParameterError("out", str(target), allowed)
     _files.check_path(target, "out")
-    heading = {"version": __version__, "grid": grid.identity, "ask": identity_of(ask)}
-    return lambda: Journal(target, grid, heading, replace=replace)
+    return target
+
+
+def _rows(
+    grid: Grid,
+    opened: Callable[[], _Kept],
+    asked: Callable[[Iterator[int]], Generator[_Answers, None, None]],
+    progress: Callable[[int, int], None],
+) -> Iterator[Columns]:
+    """Yield all rows in the grid's order, and make the file before the last one."""
+    kept, cells = opened(), len(grid)
+    with (
+        closing(kept),
+        closing(asked(index for index in range(cells) if index not in kept)) as more,
+    ):
+        done = len(kept.places)
+        progress(done, cells)
+        for index in range(cells):
+            while index not in kept:
+                answers = next(more)
+                kept.add(answers)
+                done += len(answers)
+                progress(done, cells)
+            row = grid.row(index, kept.take(index))
+            if index == cells - 1:
+                kept.finish()
+            yield row
+
+
+def _asked(
+    grid: Grid, ask: Ask, executor: Executor | None, in_flight: int, pending: Iterator[int]
+) -> Generator[_Answers, None, None]:
+    """Yield the answers of this process one at a time, or of an executor by chunks of a time."""
+    if executor is None:
+        for index in pending:
+            yield [(index, _answer(ask, grid.cell(index)))]
+        return
+    running: dict[Future[_Told], list[int]] = {}
+    seconds_per_cell, stamp = _SECONDS_PER_CHUNK, uuid4().hex
+    try:
+        while True:
+            size = max(1, min(_MOST_CELLS_PER_CHUNK, int(_SECONDS_PER_CHUNK / seconds_per_cell)))
+            while len(running) < in_flight and (some := list(islice(pending, size))):
+                chunk = executor.submit(_timed, ask, [grid.cell(one) for one in some], stamp)
+                running[chunk] = some
+            if not running:
+                return
+            done, _ = wait(running, return_when=FIRST_COMPLETED)
+            # What failed comes last, so that what did not is kept.
+            for future in sorted(
+                done, key=lambda one: one.cancelled() or one.exception() is not None
+            ):
+                some = running.pop(future)
+                columns, seconds = future.result()
+                seconds_per_cell = max((seconds_per_cell + seconds / len(some)) / 2, 1e-9)
+                yield list(zip(some, columns, strict=True))
+    finally:
+        for future in running:
+            future.cancel()
+
+
+def _timed(ask: Ask, cells: Sequence[Mapping[str, object]], stamp: str) -> _Told:
+    """Return the columns of some cells, and the seconds that they took.
+
+    The stamp is not read. Engines such as dask know a task by its arguments: without it, a task
+    would be the one of an earlier sweep that is just being cancelled, and be cancelled with it.
+    """
+    start = time.perf_counter()
+    return [_answer(ask, cell) for cell in cells], time.perf_counter() - start
+
+
+def _answer(ask: Any, parameters: Mapping[str, Any]) -> Columns:
+    """Return the columns of one cell: an answer, or why there is none."""
+    try:
+        found = ask(**parameters)
+    except HockeystickError as error:
+        return {ERROR: " ".join(str(error).split())}
+    except (ArithmeticError, ValueError) as error:
+        return {ERROR: " ".join(f"{type(error).__name__}: {error}".split())}
+    told = _columns(found)
+    if ACCOUNTANT in parameters and isinstance(found, Certified | Approximate):
+        told = {ANSWERED_BY if name == ACCOUNTANT else name: one for name, one in told.items()}
+    if hasattr(ask, "about"):  # a question whose rows say of themselves what they are of
+        told |= {**ask.about(parameters), CAUTION: ask.caution(parameters, found)}
+    taken = [name for name in told if name in parameters or name == ERROR]
+    if taken:
+        allowed = f"a function whose answer has no column named {taken[0]!r}, as the grid has"
+        raise TypeError(str(ParameterError("ask", ask, allowed)))
+    return told
+
+
+def _columns(found: object) -> Columns:
+    """Return the answer to a question as columns."""
+    if isinstance(found, Certified):
+        return {
+            "lower": _end(found.lower, at_least),
+            "estimate": _end(found.estimate, nearest),
+            "upper": _end(found.upper, at_most),
+            ACCOUNTANT: found.accountant,
+        }
+    if isinstance(found, Approximate):
+        value = _end(found.value, nearest)
+        ends: Columns = {"lower": None, "estimate": value, "upper": None}
+        return {**ends, "approximation": value, ACCOUNTANT: found.accountant}
+    if isinstance(found, Calibrated):
+        return {
+            "value": scalar(found.value),
+            "achieved_lower": float(found.achieved.lower),
+            "achieved_upper": float(found.achieved.upper),
+            "status": str(found.status),
+        }
+    if isinstance(found, numbers.Real):
+        return {"value": scalar(found)}
+    if isinstance(found, Mapping):
+        return {str(name): scalar(value) for name, value in found.items()}
+    raise TypeError(str(ParameterError("ask", found, _NO_RESULT)))
+
+
+def _end(value: float, rounded: Callable[[float, int], str]) -> Scalar:
+    """Return a float as it is, and more digits as a text that is rounded to the safe side."""
+    return rounded(value, digits_held(value)) if is_mpf(value) else value
+
+
+def scalar(value: object) -> Scalar:
+    """Return a value as a file can hold it: what is no number and no text as its repr."""
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, str):
+        return str(value)
+    if isinstance(value, numbers.Integral):
+        return int(value)
+    return float(value) if isinstance(value, numbers.Real) else repr(value)
+
+
+def _described(ask: Any, inside: tuple[Any, ...] = ()) -> str:
+    """Return a question in words: a function by name, parameters and what it holds, else the repr.
+
+    What it does is not read: whoever changes that asks for another file.
+    """
+    if isinstance(ask, partial):
+        inner = _described(ask.func, inside)
+        return f"{inner} of {ask.args!r} and {sorted(ask.keywords.items())!r}"
+    if not isfunction(ask):
+        return repr(ask)
+    if ask in inside:
+        return ask.__qualname__
+    if ask.__name__ == "<lambda>":
+        raise ParameterError("ask", ask, _RECOGNISED)
+    held = []
+    for cell in ask.__closure__ or ():
+        try:
+            value = cell.cell_contents
+        except ValueError:  # not set yet
+            continue
+        if isinstance(value, Hashable):  # what it may change is not of it
+            held.append(_described(value, (*inside, ask)))
+    return f"{ask.__module__}.{ask.__qualname__}{signature(ask)} {held}"
+
+
+def _digest(name: str, text: str) -> str:
+    """Return a short text that differs where this one does, or raise if no other process has it."""
+    if " at 0x" in text:
+        raise ParameterError(name, text, _RECOGNISED)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def journal_of(target: Path) -> Path:
+    """Return where the answers of a sweep are until its file is whole."""
+    return target.with_name(target.name + ".journal")
+
+
+def kept_for(target: Path) -> int | None:
+    """Return how many answers the journal of a file has; None where there is no journal."""
+    try:
+        with open(journal_of(target), "rb") as file:
+            whole = sum(line.endswith(b"\n") for line in file)
+    except FileNotFoundError:
+        return None
+    return max(0, whole - 1)
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class _Sweep:
-    """One question at all cells of a grid."""
+class _Kept:
+    """Answers until their turn, in a journal from which the file is then made.
 
-    grid: Grid
-    ask: Ask
-    executor: Executor | None
-    opened: Callable[[], Memory | Journal]
-    progress: Progress
-    in_flight: int
+    It is in memory where there is no file. It has a line for each answer, in the order in which
+    they come; the first line says what the sweep is of, and a last one that was cut off is dropped.
+    What is written leaves the process at once: when it is killed, all of that stays. The disk is
+    made to catch up about once a second, so a machine that loses power loses about as much.
+    """
 
-    def rows(self) -> Iterator[dict[str, Scalar]]:
-        """Yield all rows, and make the file before the last one."""
-        store = self.opened()
-        pending = (index for index in range(len(self.grid)) if index not in store)
-        ask = self._here if self.executor is None else partial(self._elsewhere, self.executor)
-        with closing(store), closing(ask(pending)) as answers:
-            yield from self._in_order(store, answers)
-
-    def _in_order(self, store: Memory | Journal, answers: Iterator[_Answers]) -> Iterator[Columns]:
-        """Yield rows in the grid's order, from answers in any order."""
-        cells = len(self.grid)
-        done = store.answered
-        self.progress(done, cells)
-        for index in range(cells):
-            while index not in store:
-                some = next(answers)
-                store.add(some)
-                done += len(some)
-                self.progress(done, cells)
-            row = self.grid.row(index, store.take(index))
-            if index == cells - 1:
-                store.finish()
-            yield row
-
-    def _here(self, pending: Iterator[int]) -> _Answering:
-        """Yield the answers of this process, one at a time."""
-        for index in pending:
-            (columns,), _ = answered(self.ask, self.grid.names, [self.grid.cell(index)])
-            yield [(index, columns)]
-
-    def _elsewhere(self, executor: Executor, pending: Iterator[int]) -> _Answering:
-        """Yield the answers of an executor, by chunks that take about equally long."""
-        running: dict[Future[_Told], list[int]] = {}
-        seconds_per_cell, stamp = _SECONDS_PER_CHUNK, uuid4().hex
+    def __init__(
+        self, grid: Grid, target: Path | None, heading: Mapping[str, str], replace: bool
+    ) -> None:
+        self.grid, self.target, self.replace = grid, target, replace
+        self.places: dict[int, int] = {}
+        self.synced = time.monotonic()
+        self.file: io.BytesIO | io.BufferedRandom = io.BytesIO()
+        if target is None:
+            return
+        self.path = journal_of(target)
+        if not self.path.exists():
+            self._refuse_finished(target)
+        self.file = io.BufferedRandom(_files.locked(self.path, "out"))
         try:
-            while True:
-                size = _cells_per_chunk(seconds_per_cell)
-                while len(running) < self.in_flight and (some := list(islice(pending, size))):
-                    cells = [self.grid.cell(index) for index in some]
-                    chunk = executor.submit(answered, self.ask, self.grid.names, cells, stamp)
-                    running[chunk] = some
-                if not running:
-                    return
-                done, _ = wait(running, return_when=FIRST_COMPLETED)
-                # What failed comes last, so that what did not is kept.
-                for future in sorted(done, key=_failed):
-                    some = running.pop(future)
-                    columns, seconds = future.result()
-                    seconds_per_cell = (seconds_per_cell + seconds / len(some)) / 2
-                    yield list(zip(some, columns, strict=True))
-        finally:
-            for future in running:
-                future.cancel()
+            self._take_up(target, {**heading, "cells": str(len(grid))})
+        except BaseException:
+            self.file.close()
+            raise
+
+    def __contains__(self, index: int) -> bool:
+        """Return whether a cell is answered."""
+        return index in self.places
+
+    def take(self, index: int) -> Columns:
+        """Return a cell's answer."""
+        self.file.seek(self.places[index])
+        return dict(json.loads(self.file.readline())[1])
+
+    def add(self, answers: _Answers) -> None:
+        """Keep answers."""
+        place = self.file.seek(0, os.SEEK_END)
+        for index, columns in answers:
+            line = _line([index, columns])
+            self.file.write(line)
+            self.places[index] = place
+            place += len(line)
+        self.file.flush()
+        if time.monotonic() - self.synced > _SECONDS_BETWEEN_SYNCS:
+            self._sync()
+
+    def finish(self) -> None:
+        """Make the file, all at once, and remove the journal."""
+        if self.target is None:
+            return
+        self._sync()
+        with _files.replacing(self.target) as part, open(part, "wb") as file:
+            write = _write_csv if self.target.suffix.lower() == ".csv" else _write_json_lines
+            write(file, self._rows, self.grid.names)
+        if sys.platform == "win32":  # which removes no file that is open
+            self.file.close()
+        self.path.unlink()
+        self.file.close()
+
+    def close(self) -> None:
+        """Let go of the file; what is written stays."""
+        if not self.file.closed:
+            self._sync()
+            self.file.close()
+
+    def _rows(self) -> Iterator[Columns]:
+        """Yield all rows in the order of the grid."""
+        return (self.grid.row(index, self.take(index)) for index in range(len(self.grid)))
+
+    def _sync(self) -> None:
+        """Make the disk catch up."""
+        self.file.flush()
+        if self.target is not None:
+            _files.force(self.file.fileno())
+        self.synced = time.monotonic()
+
+    def _take_up(self, target: Path, heading: Mapping[str, str]) -> None:
+        """Find what is answered already, or begin."""
+        expected = _line({_MARK: heading})
+        first = self.file.readline()
+        is_journal = first.startswith(_line({_MARK: {}})[: -len(b"}}\n")])
+        if first == expected:
+            place = len(first)
+            for line in self.file:
+                index = _index(line, len(self.grid))
+                if index is None:
+                    break
+                self.places[index] = place
+                place += len(line)
+            self.file.truncate(place)
+        elif expected.startswith(first) or (self.replace and is_journal):
+            self.file.truncate(0)
+            self.file.seek(0)
+            self.file.write(expected)
+            self._sync()
+        else:
+            kind = "of another grid, question or version" if is_journal else "no journal of a sweep"
+            allowed = (
+                f"the file of the sweep that was begun there; {self.path.name} beside it is {kind}:"
+                " finish that sweep, give replace=True to begin anew, or choose another file"
+            )
+            raise ParameterError("out", str(target), allowed)
+        if len(self.places) < len(self.grid):
+            self._refuse_finished(target)
+
+    def _refuse_finished(self, target: Path) -> None:
+        """Raise where there is a file, which a sweep would replace, and nobody said it may."""
+        if target.exists() and not self.replace:
+            allowed = "a file that is not there yet, unless replace=True"
+            raise ParameterError("out", str(target), allowed)
 
 
-def _cells_per_chunk(seconds: float) -> int:
-    """Return the number of cells in a chunk, given the seconds that one takes."""
-    return max(1, min(_MOST_CELLS_PER_CHUNK, int(_SECONDS_PER_CHUNK / max(seconds, 1e-9))))
+def _line(value: object) -> bytes:
+    """Return a value as one line of ASCII."""
+    return json.dumps(value, separators=(",", ":")).encode() + b"\n"
 
 
-def _failed(future: Future[_Told]) -> bool:
-    """Return whether a chunk of cells has no answers."""
-    return future.cancelled() or future.exception() is not None
+def _index(line: bytes, cells: int) -> int | None:
+    """Return the cell that a line answers, None where it is no whole line."""
+    try:
+        index, columns = json.loads(line)
+    except (ValueError, TypeError, RecursionError):
+        return None
+    whole = line.endswith(b"\n") and isinstance(index, int) and isinstance(columns, dict)
+    return index if whole and 0 <= index < cells else None
+
+
+def _write_csv(file: BinaryIO, rows: Callable[[], Iterator[Columns]], names: Sequence[str]) -> None:
+    """Write rows as CSV: every float with all its digits, an empty cell where there is nothing."""
+    columns = dict.fromkeys(names)
+    for row in rows():
+        columns |= dict.fromkeys(row)
+    last = [name for name in (CAUTION, ERROR) if name in columns]
+    text = io.TextIOWrapper(file, encoding="utf-8", newline="", write_through=True)
+    ordered = [*(name for name in columns if name not in last), *last]
+    table = csv.DictWriter(text, ordered, lineterminator="\n")
+    table.writeheader()
+    table.writerows(rows())
+    text.detach()
+
+
+def _write_json_lines(
+    file: BinaryIO, rows: Callable[[], Iterator[Columns]], names: Sequence[str]
+) -> None:
+    """Write rows as objects in JSON, one in each line; a number that JSON lacks is a text."""
+    for row in rows():
+        told = {
+            name: repr(one) if isinstance(one, float) and not math.isfinite(one) else one
+            for name, one in row.items()
+        }
+        file.write(_line(told))
+
+
+def read_rows(path: Path) -> list[dict[str, str]]:
+    """Return the rows of a sweep's file, each value as a text, "" where there is none."""
+    rows: list[Any]
+    try:
+        with open(path, newline="", encoding="utf-8") as file:
+            if path.suffix.lower() == ".csv":
+                rows = list(csv.DictReader(file, strict=True))
+            else:
+                told = [dict(json.loads(line)) for line in file]
+                rows = [{k: "" if x is None else str(x) for k, x in row.items()} for row in told]
+    except OSError as error:
+        raise AnswerError(f"cannot read {path}: {error.strerror or error}") from None
+    except (ValueError, TypeError, RecursionError, csv.Error) as error:
+        raise AnswerError(f"cannot read {path}: {' '.join(str(error).split())}") from None
+    if not rows or any(ERROR not in row or None in (*row, *row.values()) for row in rows):
+        raise AnswerError(f"{path} holds no rows of a sweep, each with as many columns")
+    return rows

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 import hockeystick as hs
-from hockeystick.calibration.sweeps.journal import kept_for
+from hockeystick.calibration.sweeps.sweep import kept_for
 
 pytest.importorskip("ray", reason="needs the extra ray")
 

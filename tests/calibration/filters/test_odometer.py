@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 
 import hockeystick as hs
-from hockeystick.calibration.filters.lines import OrderLines
-from hockeystick.calibration.filters.odometer import _after
+from hockeystick.calibration.filters.odometer import OrderLines, _after
 from hockeystick.conversions.theorems import steinke_rho
 from hockeystick.numerics.multiprecision import mp
 
@@ -223,7 +222,7 @@ def test_a_state_comes_back_with_its_order() -> None:
     assert (found.order, found.epsilon) == (odometer.order, odometer.epsilon)
     assert repr(found) == repr(odometer) == repr(pickle.loads(pickle.dumps(odometer)))
     other = hs.calibration.Odometer(1e-5)
-    with pytest.raises(hs.errors.ParameterError, match=r"^delta must be that of this odometer"):
+    with pytest.raises(hs.errors.ParameterError, match=r"^order must be that of"):
         other.load_state_dict(odometer.state_dict())
     with pytest.raises(hs.errors.ParameterError, match=r"^order must be"):
         hs.calibration.Odometer.from_state_dict(odometer.state_dict() | {"order": 1.0})

@@ -9,9 +9,8 @@ from mpmath import erfc, findroot, mp, mpf, sqrt
 
 import hockeystick as hs
 from hockeystick.calibration.solve.calibrate import Status
-from hockeystick.calibration.solve.constraints import Target
-from hockeystick.calibration.solve.fields import Path, numeric_paths, spelled
-from hockeystick.calibration.solve.parameter import Parameter
+from hockeystick.calibration.solve.fields import Parameter, Path, numeric_paths, spelled
+from hockeystick.calibration.solve.targets import Target
 from hockeystick.mechanisms import MECHANISMS
 from tests.examples import DESCRIBED, GUARANTEED
 

@@ -8,15 +8,14 @@ import pytest
 
 import hockeystick as hs
 from hockeystick.calibration.filters.costs import epsilon_of
-from hockeystick.calibration.solve.constraints import (
+from hockeystick.calibration.solve.fields import Parameter, numeric_paths
+from hockeystick.calibration.solve.search import Evaluation, Search
+from hockeystick.calibration.solve.targets import (
     BayesErrorConstraint,
     EpsilonConstraint,
     Measured,
     RenyiConstraint,
 )
-from hockeystick.calibration.solve.fields import numeric_paths
-from hockeystick.calibration.solve.parameter import Parameter
-from hockeystick.calibration.solve.search import Evaluation, Search
 from hockeystick.numerics.multiprecision import mp
 
 NOISE = Parameter.of(hs.Gaussian(1.0), numeric_paths(hs.Gaussian(1.0))[0])

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 import hockeystick as hs
-from hockeystick.calibration.sweeps.frontier_plot import draw
+from hockeystick.calibration.sweeps.frontier import draw
 
 BASE = hs.DPSGD(noise_multiplier=1, examples=6000, batch_size=60, epochs=1)
 TARGET = hs.ApproxDP(epsilon=3, delta=1e-5)

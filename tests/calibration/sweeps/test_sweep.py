@@ -184,7 +184,7 @@ def test_nothing_is_asked_before_it_is_wanted() -> None:
         ({"x": []}, r"x must be a sequence of at least one value; got \[\]"),
         ({"x": "abc"}, "x must be a sequence of at least one value; got 'abc'"),
         ({"error": [1]}, "grid must be without 'error'"),
-        ({"x": range(10**5), "y": range(10**4)}, "at most 10\\^8 cells; these are 1,000,000,000"),
+        ({"x": range(10**5), "y": range(10**4)}, "at most 10\\^7 cells; these are 1,000,000,000"),
     ],
 )
 def test_a_grid_that_is_none_is_refused_at_once(grid: Any, allowed: str) -> None:

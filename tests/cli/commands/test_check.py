@@ -134,11 +134,11 @@ def test_all_tables_of_a_broken_file_say_what_is_wrong(run: Run, write: Write) -
     )
     beginnings = [text[:34] for text in broken["problems"]]
     assert beginnings == [
-        "unknown keys 'dleta' (did you mean",
+        "unknown key dleta (did you mean 'd",
         "epsilon must be a number >= 0 or i",
-        "[dpsgd]: rate must be a number fro",
-        "[[release]] number 1: unknown mech",
-        "[[release]] number 2 (Laplace): sc",
+        "dpsgd.rate must be a number from 0",
+        "unknown release[0].mechanism 'Gaus",
+        "release[1].scale must be a number ",
     ]
     assert missing["problems"] == ["no such file"]
     status, out, err = run("check", path)

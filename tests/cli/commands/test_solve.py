@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import hockeystick as hs
-from hockeystick.calibration.solve.constraints import Target
+from hockeystick.calibration.solve.targets import Target
 from hockeystick.io import load_plan
 
 Run = Callable[..., tuple[int, str, str]]

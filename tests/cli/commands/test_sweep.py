@@ -117,7 +117,7 @@ def test_a_range_has_both_ends_and_even_steps(
         (
             "epochs = {from = 1, too = 2}",
             "delta = 0.1",
-            "'too' (did you mean 'to'?) in [grid].epochs",
+            "unknown key [grid].epochs.too (did you mean 'to'?)",
         ),
         (
             "epochs = {from = 0, to = 2, count = 3, log = true}",

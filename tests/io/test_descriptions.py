@@ -9,7 +9,7 @@ from typing import Any, Final
 import pytest
 
 import hockeystick as hs
-from hockeystick.calibration._descriptions import encoded, read_description
+from hockeystick.calibration import describe, read_description
 from hockeystick.mechanisms import schedules, tuning
 from tests.examples import EXAMPLES
 
@@ -80,7 +80,7 @@ NESTED: Final[tuple[hs.Mechanism, ...]] = (
 
 def through_json(mechanism: hs.Mechanism) -> hs.Mechanism:
     """Return what is read back from a text in JSON, which knows no infinities."""
-    return read_description(json.loads(json.dumps(encoded(mechanism), allow_nan=False)))
+    return read_description(json.loads(json.dumps(describe(mechanism), allow_nan=False)))
 
 
 @pytest.mark.parametrize("mechanism", EXAMPLES + NESTED, ids=str)
@@ -92,7 +92,7 @@ def test_every_registered_mechanism_and_notion_comes_back_as_it_was(
     assert type(found) is type(mechanism)
     assert repr(found) == repr(mechanism)
     assert hash(found) == hash(mechanism)
-    assert encoded(found) == encoded(mechanism)
+    assert describe(found) == describe(mechanism)
 
 
 def test_floats_come_back_to_the_last_bit() -> None:
@@ -158,7 +158,7 @@ def test_what_is_no_description_is_refused_by_name(document: Any, message: str) 
 
 def spoiled(change: Callable[[dict[str, Any]], object]) -> Any:
     """Return an encoder's description with something changed."""
-    found = encoded(
+    found = describe(
         hs.mechanisms.MatrixFactorization(2.0, hs.mechanisms.Encoder.toeplitz([1, -0.5], rounds=9))
     )
     change(found["encoder"])
@@ -188,7 +188,7 @@ def test_an_encoder_is_checked_when_it_is_read(change: Callable[[dict[str, Any]]
 def test_an_encoder_whose_square_was_rounded_otherwise_is_read() -> None:
     """As it was written where both ends were the square of diagonals in fixed point."""
     plan = hs.mechanisms.MatrixFactorization(4.0, hs.mechanisms.Encoder.square_root(1000))
-    found = encoded(plan)
+    found = describe(plan)
     unit = "0x4" + 63 * "0"
     whole = "0xd0f5cf7b34f3287a05b2178ff24bf23b568cc4eae18e2dc1eb5214e7403e7c97"
     found["encoder"].update(
@@ -220,7 +220,7 @@ def test_an_encoder_that_was_written_without_its_strategy_is_read() -> None:
     ],
 )
 def test_a_polygon_is_checked_when_it_is_read(change: Callable[[dict[str, Any]], object]) -> None:
-    found = encoded(hs.FDP(hs.tradeoffs.discrete_tradeoff([0.1, 0.9], [0.5, 0.5])))
+    found = describe(hs.FDP(hs.tradeoffs.discrete_tradeoff([0.1, 0.9], [0.5, 0.5])))
     assert len(found["tradeoff"]["alphas"]) == 3
     change(found["tradeoff"])
     with pytest.raises(hs.errors.ParameterError):
@@ -232,7 +232,7 @@ def test_what_only_a_program_knows_is_refused_when_it_is_written() -> None:
     with pytest.raises(
         hs.errors.ParameterError, match=r"known to the program alone|registered types"
     ):
-        encoded(hs.FDP(own))
+        describe(hs.FDP(own))
 
 
 def test_a_text_nested_without_end_is_refused() -> None:
@@ -257,6 +257,6 @@ def test_a_text_nested_without_end_is_refused() -> None:
     ids=str,
 )
 def test_a_graph_comes_in_checked(wrong: dict[str, Any]) -> None:
-    document = encoded(hs.mechanisms.GOPA(4.0, 3.0, hs.mechanisms.Graph.cycle(5)))
+    document = describe(hs.mechanisms.GOPA(4.0, 3.0, hs.mechanisms.Graph.cycle(5)))
     with pytest.raises(hs.errors.ParameterError):
         read_description({**document, "graph": {**document["graph"], **wrong}})

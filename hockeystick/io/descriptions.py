@@ -1,0 +1,351 @@
+"""Plans, guarantees and all that they are made of, as JSON and back, exactly.
+
+A description becomes an object with its ``type`` and its fields; reading it calls the type's
+constructor, so that nothing comes in unchecked. Only types of the registries are read.
+"""
+
+from __future__ import annotations
+
+import base64
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from fractions import Fraction
+from functools import cache
+from inspect import signature
+from typing import Any, Final, Literal, TypeAlias, final
+
+import numpy as np
+
+from hockeystick import _validate
+from hockeystick._validate import Domain, whole_numbers
+from hockeystick.accountants.tradeoff import tradeoff
+from hockeystick.errors import HockeystickError, ParameterError
+from hockeystick.io.vocabulary import RUN_COUNTS, SCHEDULES, STRATEGIES
+from hockeystick.mechanisms import MECHANISMS, Encoder, Graph, Mechanism
+from hockeystick.mechanisms.base import Plan, checked
+from hockeystick.mechanisms.streams.sensitivity import Pattern, Squares
+from hockeystick.mechanisms.streams.strategies import checked_strategy
+from hockeystick.notions import NOTIONS, Origin
+from hockeystick.tradeoffs import (
+    ApproxTradeOff,
+    GaussianTradeOff,
+    LaplaceTradeOff,
+    PiecewiseLinearTradeOff,
+    ProfileTradeOff,
+    SampledGaussianTradeOff,
+    TradeOff,
+)
+from hockeystick.tradeoffs.functions.piecewise import IdentityTradeOff, polyline_tradeoff
+from hockeystick.tradeoffs.functions.polyline import Corners
+from hockeystick.tradeoffs.functions.renyi import RenyiTradeOff
+from hockeystick.tradeoffs.operations.group import GroupTradeOff
+from hockeystick.tradeoffs.profiles.renyi_curve import RenyiCurve, RenyiLine, RenyiPoints
+
+Json: TypeAlias = Any
+
+_TYPE: Final = "type"
+_FLOAT: Final = "float"
+_FRACTION: Final = "fraction"
+_A_DESCRIPTION: Final = "a description as state_dict writes it"
+_WHOLE: Final = whole_numbers("k", 1, (1, 100))
+_RATE: Final = Domain(symbol="alpha", low=0, high=1, typical=(0.01, 0.99))
+_RATIO: Final = Domain(symbol="r", low=0, high=math.inf, typical=(0.1, 10))
+# How far the square of an encoder may be from its strategy's: other versions may round otherwise.
+_ROUNDED: Final = Fraction(1, 2**200)
+_TRADEOFFS: Final = (
+    GaussianTradeOff,
+    IdentityTradeOff,
+    LaplaceTradeOff,
+    RenyiLine,
+    RenyiPoints,
+    SampledGaussianTradeOff,
+)
+
+
+def describe(plan: Mechanism) -> dict[str, Any]:
+    """Return a plan as JSON keeps it exactly: the form in which answers say what they are of.
+
+    An object has the name of its ``type`` (schedules, distributions of runs and trade-off
+    functions after the name of their module) and its fields. What JSON does not have is an object
+    of one key: ``{"float": "inf"}``, ``{"fraction": "0x1/0x3"}`` with hexadecimal integers.
+
+    Guarantees:
+        Nothing is rounded, and equal plans give the same description. A plan of a class that is
+        none of the package's is described by the mechanism that it comes down to.
+
+    Args:
+        plan: A mechanism or plan.
+
+    Returns:
+        Numbers, texts, lists and objects.
+
+    Raises:
+        ParameterError: If it is no plan, or holds something that has no such form, as a mechanism
+            that is none of the package's or a trade-off function that only a program knows.
+
+    Example:
+        >>> import hockeystick as hs
+        >>> from hockeystick.calibration import describe
+        >>> describe(hs.Gaussian(2.0) ** 10)
+        {'type': 'Repeated', 'inner': {'type': 'Gaussian', 'noise_multiplier': 2.0}, 'count': 10}
+    """
+    described: dict[str, Any] = _encoded(checked("plan", plan))
+    return described
+
+
+def read_description(document: Json) -> Mechanism:
+    """Return the plan that a description says: ``describe`` the other way round.
+
+    Guarantees:
+        The plan equals the one that was described. Each type's constructor is called, so that
+        nothing comes in unchecked; only types of the package are read.
+
+    Args:
+        document: What ``describe`` returned, also after a way through JSON.
+
+    Returns:
+        A mechanism or plan.
+
+    Raises:
+        ParameterError: If it is no description, or of an unknown type, or has other fields.
+        IncompatibleError: If its parts do not go together.
+
+    Example:
+        >>> from hockeystick.calibration import read_description
+        >>> read_description({"type": "Gaussian", "noise_multiplier": 2.0})
+        Gaussian(noise_multiplier=2.0)
+    """
+    try:
+        return checked("mechanism", _decoded(document))
+    except RecursionError:
+        raise ParameterError("mechanism", "what is nested too deeply", _A_DESCRIPTION) from None
+
+
+def _encoded(value: Any) -> Json:
+    """Return a value as JSON keeps it, or raise."""
+    if isinstance(value, str):
+        return str(value)
+    if isinstance(value, float):
+        return value if math.isfinite(value) else {_FLOAT: repr(value)}
+    if isinstance(value, int | None):
+        return value
+    if isinstance(value, Fraction):
+        # Hexadecimal, since Python reads no decimals of more than a few thousand digits.
+        return {_FRACTION: f"{value.numerator:#x}/{value.denominator:#x}"}
+    if isinstance(value, tuple | frozenset):
+        return [_encoded(one) for one in (value if isinstance(value, tuple) else sorted(value))]
+    name = _names().get(type(value))
+    if name is not None:
+        parts = _forms()[name].apart(value)
+        return {_TYPE: name, **{key: _encoded(part) for key, part in parts.items()}}
+    if isinstance(value, Plan):
+        return _encoded(value.mechanism)
+    allowed = "made of what has a form in JSON: numbers, texts and the registered types"
+    raise ParameterError("state", value, allowed)
+
+
+def _decoded(document: Json) -> Any:
+    """Return what a document says; what is neither a list nor an object as it is."""
+    if isinstance(document, list):
+        return tuple(map(_decoded, document))
+    if not isinstance(document, dict):
+        return document
+    keys = set(document)
+    if keys == {_FLOAT}:
+        return float(_validate.one_of(_FLOAT, document[_FLOAT], ("inf", "-inf")))
+    if keys == {_FRACTION}:
+        return _fraction(document[_FRACTION])
+    name = document.get(_TYPE)
+    form = _forms().get(name) if isinstance(name, str) else None
+    if form is None:
+        allowed = "a registered one; this may come from another version of hockeystick"
+        raise ParameterError(_TYPE, name, allowed)
+    if name == "Encoder" and "strategy" not in keys:  # as it was written at first
+        return _decoded({**document, "strategy": None})
+    if keys != {_TYPE, *form.names}:
+        allowed = f"given with {', '.join(form.names) or 'nothing'} and no other field"
+        raise ParameterError(f"a {name}", sorted(map(str, keys - {_TYPE})), allowed)
+    values = {key: _decoded(document[key]) for key in form.names}
+    try:
+        return form.made(**values)
+    except HockeystickError:
+        raise
+    except (TypeError, ValueError, ArithmeticError, AttributeError):
+        raise ParameterError(f"a {form.kind.__name__}", values, _A_DESCRIPTION) from None
+
+
+def _fraction(text: object) -> Fraction:
+    """Return the fraction that a text says, or raise."""
+    numerator, _, denominator = text.partition("/") if isinstance(text, str) else ("", "", "")
+    try:
+        return Fraction(int(numerator, 16), int(denominator, 16))
+    except (ValueError, ZeroDivisionError):
+        allowed = "two hexadecimal numbers with a stroke between them"
+        raise ParameterError(_FRACTION, text, allowed) from None
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Form:
+    """A type, the names of what its values are made of, and the ways there and back."""
+
+    kind: type
+    names: tuple[str, ...]
+    apart: Callable[[Any], Mapping[str, Any]]
+    made: Callable[..., Any]
+
+
+@cache
+def _forms() -> Mapping[str, _Form]:
+    """Return the forms of all types, by name."""
+    plain: dict[str, type] = {**MECHANISMS, **NOTIONS}
+    plain |= {kind.__name__: kind for kind in STRATEGIES.values()}
+    plain |= {f"schedules.{kind.__name__}": kind for kind in SCHEDULES.values()}
+    plain |= {f"tuning.{kind.__name__}": kind for kind in RUN_COUNTS.values()}
+    plain |= {f"tradeoffs.{kind.__name__}": kind for kind in _TRADEOFFS}
+    return {name: _by_fields(kind) for name, kind in plain.items()} | _special()
+
+
+@cache
+def _names() -> Mapping[type, str]:
+    """Return the names of all types."""
+    return {form.kind: name for name, form in _forms().items()}
+
+
+def _special() -> dict[str, _Form]:
+    """Return the forms of types whose constructors do not take their fields, or not check them."""
+    rates = dict.fromkeys(("alphas", "powers", "rests", "betas"), (_RATE,))
+    polygon = _by_fields(Corners, _polygon, **rates, ratios=(_RATIO,), slack=_RATE)
+    encoder = _by_fields(
+        Encoder,
+        _encoder,
+        words=str,
+        rounds=_WHOLE,
+        participations=_WHOLE,
+        separation=_WHOLE,
+        least_square=Fraction,
+        square=Fraction,
+    )
+    return {
+        "Encoder": encoder,
+        "Graph": _Form(Graph, ("parties", "edges", "words"), _of_graph, _graph),
+        "Origin": _by_fields(Origin, _origin, kind=("exact", "bound"), theorem=str),
+        "tradeoffs.ApproxTradeOff": _Form(
+            ApproxTradeOff,
+            ("epsilon", "delta"),
+            lambda f: dict(zip(("epsilon", "delta"), f.guarantee, strict=True)),
+            ApproxTradeOff,
+        ),
+        "tradeoffs.GroupTradeOff": _by_fields(GroupTradeOff, inner=TradeOff, size=_WHOLE),
+        "tradeoffs.PiecewiseLinearTradeOff": _Form(
+            PiecewiseLinearTradeOff, polygon.names, lambda f: polygon.apart(f.corners), polygon.made
+        ),
+        "tradeoffs.RenyiTradeOff": _by_fields(RenyiTradeOff, curve=RenyiCurve),
+        "tradeoffs.of_plan": _Form(ProfileTradeOff, ("plan",), _release_of, tradeoff),
+    }
+
+
+def _by_fields(kind: type, made: Callable[..., Any] | None = None, /, **wanted: Any) -> _Form:
+    """Return the form of a type that is made of its fields by their names.
+
+    ``wanted`` says what fields must be that are not checked when it is made: of a domain or of a
+    type, one of some texts, or a tuple of numbers of a domain.
+    """
+    make = made or kind
+    taken = signature(make).parameters
+    names = tuple(field.name for field in fields(kind) if field.name in taken)
+    return _Form(
+        kind,
+        names,
+        lambda value: {name: getattr(value, name) for name in names},
+        lambda **values: make(
+            **{
+                name: _sure(name, value, wanted[name]) if name in wanted else value
+                for name, value in values.items()
+            }
+        ),
+    )
+
+
+def _sure(name: str, value: Any, wanted: Any) -> Any:
+    """Return a value that is as it must be, or raise."""
+    if isinstance(wanted, Domain):
+        check = _validate.count if wanted.whole else _validate.real
+        return check(name, value, wanted)
+    if isinstance(wanted, tuple) and isinstance(wanted[0], Domain):
+        return tuple(_sure(name, one, wanted[0]) for one in value)
+    if isinstance(wanted, tuple):
+        return _validate.one_of(name, value, wanted)
+    if not isinstance(value, wanted):
+        raise ParameterError(name, value, "a text" if wanted is str else f"a {wanted.__name__}")
+    return value
+
+
+def _origin(kind: Literal["exact", "bound"], theorem: str) -> Origin:
+    """Return an origin, of which the lower end is not kept."""
+    return Origin(kind, theorem)
+
+
+def _encoder(
+    words: str,
+    rounds: int,
+    participations: int,
+    separation: int,
+    least_square: Fraction,
+    square: Fraction,
+    strategy: object,
+) -> Encoder:
+    """Return an encoder of known sensitivity, which is what its strategy, if it has one, says."""
+    if not 0 <= least_square <= square:
+        raise ParameterError("square", square, "a fraction >= least_square, which is >= 0")
+    squares = Squares(least_square, square)
+    if strategy is None:
+        return Encoder(words, rounds, Pattern(participations, separation), squares)
+    made = Encoder.of(
+        checked_strategy(strategy), rounds, participations=participations, separation=separation
+    )
+    ends = zip(squares, (made.least_square, made.square), strict=True)
+    if made.words != words or any(abs(one - own) > own * _ROUNDED for one, own in ends):
+        raise ParameterError("square", square, f"that of the strategy, {made.square}")
+    return made
+
+
+def _graph(parties: int, edges: object, words: object) -> Graph:
+    """Return the graph with these edges; None stands for all that there are."""
+    name = _sure("words", words, str)
+    if edges is None:
+        return Graph.complete(parties).named(name)
+    listed = np.frombuffer(base64.b64decode(_sure("edges", edges, str), validate=True), dtype="<i8")
+    return Graph(parties, listed.reshape(-1, 2)).named(name)
+
+
+def _of_graph(graph: Graph) -> dict[str, Any]:
+    """Return what a graph is made of, its edges as text, None for all that there are."""
+    edges = None if graph.whole else base64.b64encode(graph.stored).decode("ascii")
+    return {"parties": graph.parties, "edges": edges, "words": graph.words}
+
+
+def _polygon(
+    alphas: tuple[float, ...],
+    powers: tuple[float, ...],
+    rests: tuple[float, ...],
+    betas: tuple[float, ...],
+    ratios: tuple[float, ...],
+    slack: float,
+) -> PiecewiseLinearTradeOff:
+    """Return the trade-off function with these corners."""
+    corners = Corners(alphas, powers, rests, betas, ratios, slack)
+    sizes = {len(rates) for rates in (alphas, powers, rests, betas)}
+    in_order = list(alphas) == sorted(alphas) and list(betas) == sorted(betas, reverse=True)
+    if sizes != {len(ratios) + 1} or not in_order:
+        raise ParameterError("tradeoff", corners, "as many rates of each kind, in order")
+    return polyline_tradeoff(corners, None)
+
+
+def _release_of(f: Any) -> dict[str, Mechanism]:
+    """Return the plan that a trade-off function is of, or raise where none is known."""
+    if isinstance(f.release, Mechanism):
+        return {"plan": f.release}
+    allowed = "that of a plan or of one formula; this profile is known to the program alone"
+    raise ParameterError("tradeoff", f, allowed)

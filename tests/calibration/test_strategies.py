@@ -1,0 +1,183 @@
+"""The error of running sums against dense matrices in fractions, and strategies that make it small.
+
+Exact gradients, brute force where few numbers matter, theorems beyond.
+"""
+
+import math
+from fractions import Fraction
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+
+import hockeystick as hs
+from hockeystick.calibration import optimise_banded, optimise_buffered, sums_error
+from hockeystick.calibration.strategies import _loss
+from hockeystick.mechanisms import BandedInverse, BufferedToeplitz, Encoder, SquareRoot, Toeplitz
+from hockeystick.mechanisms.streams.strategies import Strategy
+
+PATTERNS = [(50, 1, 1), (50, 4, 10), (37, 5, 3), (9, 9, 1)]
+UNIT = Fraction(1, 2**256)
+STRATEGIES: tuple[Strategy, ...] = (
+    Toeplitz([1]),
+    Toeplitz([2, 1.5, 0, -0.25]),
+    SquareRoot(),
+    SquareRoot(4),
+    BandedInverse([1.5, -0.75, 0, 0.3]),
+    BandedInverse.square_root(3),
+    BufferedToeplitz([0.5], [0.25]),
+    BufferedToeplitz([0.3, 0.2, 0.01], [0.25, 0.9, 0.999]),
+)
+
+
+def by_elimination(strategy: Strategy, rounds: int) -> list[list[Fraction]]:
+    """Return B = A C^-1, row by row: ``B C = A`` from the last column on."""
+    c = strategy.diagonals(rounds)
+    c += [Fraction(0)] * (rounds - len(c))
+    found = []
+    for t in range(rounds):
+        row = [Fraction(0)] * rounds
+        for j in range(t, -1, -1):
+            others = sum((row[i] * c[i - j] for i in range(j + 1, t + 1)), Fraction(0))
+            row[j] = (1 - others) / c[0]
+        found.append(row)
+    return found
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("rounds", [1, 2, 15])
+def test_errors_are_those_of_dense_matrices(strategy: Strategy, rounds: int) -> None:
+    squares = [sum((b * b for b in row), Fraction(0)) for row in by_elimination(strategy, rounds)]
+    encoder = Encoder.of(strategy, rounds, participations=2, separation=3)
+    for kind, true in (("max", max(squares)), ("mean", sum(squares, Fraction(0)) / rounds)):
+        found = sums_error(encoder, kind)
+        pairs = ((found.error, true), (found.loss, true * encoder.square))
+        for value, square in pairs:
+            assert square * (1 - 2**20 * UNIT) <= Fraction(value) ** 2
+            assert Fraction(value) ** 2 <= square * (1 + Fraction(1, 2**50))
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_inverses_times_diagonals_are_one(strategy: Strategy) -> None:
+    c, d = strategy.diagonals(50), strategy.inverse(50)
+    assert len(d) == 50
+    for t in range(50):
+        product = sum((c[k] * d[t - k] for k in range(min(len(c), t + 1))), -Fraction(t == 0))
+        assert abs(product) <= 2**12 * UNIT
+
+
+def test_the_square_root_has_its_sensitivity_for_an_error() -> None:
+    """As A = C C."""
+    encoder = Encoder.square_root(1000)
+    found = sums_error(encoder)
+    assert math.isclose(found.error, encoder.sensitivity, rel_tol=1e-15)
+    assert math.isclose(found.loss, float(encoder.square), rel_tol=1e-15)
+
+
+def test_a_scale_changes_no_loss() -> None:
+    one = Encoder.toeplitz([1, 0.5, 0.25], 20)
+    other = Encoder.toeplitz([8, 4, 2], 20)
+    assert sums_error(one).loss == sums_error(other).loss
+    assert sums_error(one).error == 8 * sums_error(other).error
+
+
+ANY: Any = 3
+
+
+@pytest.mark.parametrize(
+    ("name", "encoder", "kind"),
+    [
+        ("encoder", ANY, "max"),
+        ("encoder", SquareRoot(), "max"),
+        ("encoder", Encoder.of_matrix([[1]]), "max"),
+        ("encoder", Encoder.toeplitz([0, 1], 3), "max"),
+        ("error", Encoder.square_root(3), "worst"),
+        ("error", Encoder.square_root(3), ANY),
+    ],
+)
+def test_the_error_names_what_it_cannot_be_asked_for(name: str, encoder: Any, kind: Any) -> None:
+    with pytest.raises(hs.errors.ParameterError) as caught:
+        sums_error(encoder, kind)
+    assert caught.value.name == name
+
+
+@pytest.mark.parametrize(("rounds", "participations", "separation"), PATTERNS)
+@pytest.mark.parametrize("error", ["max", "mean"])
+def test_the_loss_and_its_gradient(
+    rounds: int, participations: int, separation: int, error: str
+) -> None:
+    loss = _loss(rounds, participations, separation, error)
+    c = np.sort(np.random.default_rng(1).random(8))[::-1].copy()
+    value, slope = loss.at(c)
+    encoder = Encoder.toeplitz(
+        c.tolist(), rounds, participations=participations, separation=separation
+    )
+    assert abs(np.exp(value) / sums_error(encoder, error).loss - 1) < 1e-12
+    for j in range(8):
+        step = 1e-6 * np.eye(8)[j]
+        assert abs((loss.at(c + step)[0] - loss.at(c - step)[0]) / 2e-6 - slope[j]) < 1e-8
+
+
+@pytest.mark.parametrize("error", ["max", "mean"])
+@pytest.mark.parametrize("participations", [1, 3])
+def test_three_bands_are_as_good_as_any_on_a_grid(error: str, participations: int) -> None:
+    """Of all, falling or not, negative or not: bands that are apart have an exact sensitivity."""
+    found = optimise_banded(9, 3, participations=participations, separation=3, error=error)
+    best = sums_error(found, error).loss
+    grid = np.linspace(-0.5, 1.5, 41)
+    loss = _loss(9, participations, 3, error)
+    others = [loss.at(np.array([1.0, a, b]))[0] for a, b in product(grid, grid)]
+    assert np.log(best) <= min(others) + 1e-9
+
+
+def test_as_many_bands_as_rounds_are_the_square_root() -> None:
+    """It has the least largest error of all Toeplitz matrices for one participation."""
+    best = sums_error(Encoder.square_root(300)).loss
+    found = sums_error(optimise_banded(300, 300)).loss
+    assert abs(found / best - 1) < 1e-12
+
+
+@pytest.mark.parametrize("error", ["max", "mean"])
+def test_buffers_for_several_participations(error: str) -> None:
+    pattern: Any = {"participations": 4, "separation": 50}
+    found = optimise_buffered(200, 2, **pattern, error=error)
+    assert isinstance(found.strategy, BufferedToeplitz)
+    assert sum(found.strategy.scales) < 1
+    assert found.square - found.least_square < found.square / 2**200
+    assert (found.participations, found.separation) == (4, 50)
+    root = Encoder.square_root(200, **pattern)
+    assert sums_error(found, error).loss < sums_error(root, error).loss
+
+
+@pytest.mark.parametrize("rounds", [1, 2, 3])
+def test_a_few_rounds(rounds: int) -> None:
+    assert sums_error(optimise_banded(rounds, 10)).loss >= 1.0 - 1e-12
+    assert sums_error(optimise_buffered(rounds, 2)).loss >= 1.0 - 1e-12
+
+
+def test_one_band_is_independent_noise() -> None:
+    assert optimise_banded(50, 1).strategy == Toeplitz([1.0])
+
+
+WORD: Any = "x"
+
+
+@pytest.mark.parametrize(
+    ("name", "call"),
+    [
+        ("rounds", lambda: optimise_banded(0, 3)),
+        ("rounds", lambda: optimise_buffered(10**6 + 1, 3)),
+        ("bands", lambda: optimise_banded(9, 0)),
+        ("bands", lambda: optimise_banded(9, WORD)),
+        ("buffers", lambda: optimise_buffered(9, 21)),
+        ("buffers", lambda: optimise_buffered(9, 1.5)),
+        ("participations", lambda: optimise_banded(9, 3, participations=0)),
+        ("separation", lambda: optimise_buffered(9, 3, separation=-1)),
+        ("error", lambda: optimise_banded(9, 3, error="worst")),
+    ],
+)
+def test_bad_arguments_are_named(name: str, call: Any) -> None:
+    with pytest.raises(hs.errors.ParameterError) as caught:
+        call()
+    assert caught.value.name == name

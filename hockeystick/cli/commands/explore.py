@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-import asyncio
 import webbrowser
+from dataclasses import replace
 from typing import Final
 
 import click
 
+from hockeystick._validate import real
 from hockeystick.cli.flags import options
 from hockeystick.cli.flags.once import Once
-from hockeystick.errors import ParameterError
+from hockeystick.errors import HockeystickError, ParameterError
 from hockeystick.io import parse
 
 _LARGEST_PORT: Final = 65_535
-_NEEDED: Final = ("bokeh.embed", "jinja2", "tornado.web")
 _A_PORT: Final = f"an integer from 0 to {_LARGEST_PORT}"
 
 _HELP: Final = """Serve a page to play with a plan: sliders, and what is proven while they move.
 
 The page shows epsilon, what an attacker could learn, how the budget is spent, and the cost at other
-noises; it solves for a target, compares pinned plans, and saves the plan file and the report. It is
-served to this machine alone, and its link opens it once, in one browser. Ctrl-C ends it.
+noises; it solves for a target, and shows the plan as a file. It is served to this machine alone,
+and to whoever has its link. Ctrl-C ends it.
 """
 
 
@@ -37,24 +37,24 @@ def explore(
     number = _port(port)
     given = plan_file is not None or bool(options.written(flags))
     file = options.plan_of(plan_file, flags) if given else None
-    from hockeystick.reports import require_libraries
-
-    require_libraries("the page needs Bokeh, Jinja2 and Tornado", _NEEDED)
-    from hockeystick.explore.server import serve
-    from hockeystick.explore.service import Service
-    from hockeystick.explore.state import USUAL, State, moved
-
-    state = State(USUAL if file is None else file)
+    try:
+        from hockeystick.explore.page import USUAL, serve
+    except ModuleNotFoundError:
+        message = "the page needs Bokeh: pip install 'hockeystick[explore]'"
+        raise HockeystickError(message) from None
+    shown = USUAL if file is None else file
     if delta is not None:
-        state = moved(state, {"delta": parse(delta)})
+        shown = replace(shown, delta=real("delta", parse(delta)))
 
     def opened(url: str) -> None:
-        click.echo(f"{url}\nThe link opens the page once, in one browser; Ctrl-C ends it.")
+        click.echo(
+            f"{url}\nWhoever has this link can open the page, on this machine; Ctrl-C ends it."
+        )
         if not no_browser:
             webbrowser.open(url)
 
     try:
-        asyncio.run(serve(lambda: Service(state), number, opened))
+        serve(shown, number, opened)
     except OSError as error:
         raise click.ClickException(f"cannot serve at port {number}: {error.strerror}") from None
 

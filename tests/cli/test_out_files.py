@@ -23,7 +23,7 @@ WRITERS = {
     "begun.toml": "init OUT",
 }
 GRID = "[dpsgd]\nrate = 1\nsteps = 4\n[grid]\nnoise_multiplier = [1, 2]\n[ask]\ndelta = 1e-5\n"
-EXTRAS = {"plan.svg": "matplotlib", "curves.svg": "matplotlib", "page.html": "bokeh"}
+EXTRAS = {"plan.svg": "matplotlib", "curves.svg": "matplotlib", "page.html": "matplotlib"}
 
 
 def commands(group: click.Group) -> list[click.Command]:

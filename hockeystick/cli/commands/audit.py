@@ -62,7 +62,7 @@ def command(
     asked: dict[str, Any] = {"confidence": parse(confidence), "in_one_run": one_run}
     if threshold is not None:
         asked["threshold"] = parse(threshold)
-    from hockeystick.reports.audited import Audit, audited
+    from hockeystick.reports.audit import Audit, audited
 
     audit = Audit(name=scores_file, scores=hs.audit.load_scores(scores_file), **asked)
     with waiting("auditing"):

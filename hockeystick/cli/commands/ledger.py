@@ -221,7 +221,7 @@ def history(
         return
     from hockeystick.cli.panels import ledger_panel, render
     from hockeystick.ledger.terms import terms_of
-    from hockeystick.reports.ledger_words import entries_told
+    from hockeystick.reports.ledger import entries_told
 
     terms = terms_of(entries[0].content, entries[0].price)
     told = entries_told(latest, terms, at)
@@ -334,7 +334,7 @@ def _print_status(ledgers: list[Ledger], as_json: bool, delta: float | None) -> 
     from hockeystick.cli.panels import ledger_panel, render
 
     if len(statuses) == 1:
-        from hockeystick.reports.ledgered import rooms_of
+        from hockeystick.reports.ledger import rooms_of
 
         rooms = rooms_of(ledgers[0].history()[: statuses[0].entries], delta)
         render.print_plainly(ledger_panel.status_panel(statuses[0], delta, rooms))

@@ -33,8 +33,8 @@ from hockeystick.results import Certified
 
 if TYPE_CHECKING:
     from hockeystick.reports import Findings
-    from hockeystick.reports.audited import Audit
-    from hockeystick.reports.ledgered import Ledgered
+    from hockeystick.reports.audit import Audit
+    from hockeystick.reports.ledger import Ledgered
 
 _ENDING: Final = ".html"
 _PDF: Final = ".pdf"
@@ -196,7 +196,7 @@ def _audit(scores_file: str | None, confidence: str) -> Audit | None:
     if scores_file is None:
         return None
     from hockeystick.audit import load_scores
-    from hockeystick.reports.audited import Audit
+    from hockeystick.reports.audit import Audit
 
     sure: Any = parse(confidence)
     return Audit(name=scores_file, scores=load_scores(scores_file), confidence=sure)
@@ -210,7 +210,7 @@ def _ledger(url: str | None, dataset: str | None, head: str | None) -> Ledgered 
             raise click.UsageError("Missing --dataset, whose ledger is to be shown")
         return None
     import hockeystick as hs
-    from hockeystick.reports.ledgered import ledgered
+    from hockeystick.reports.ledger import ledgered
 
     return ledgered(hs.Ledger(named(url), dataset, read_only=True), head=head)
 

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
-from codecs import BOM_UTF8
-from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, cast, final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import click
 
@@ -41,33 +38,14 @@ FILE is what epsilon, delta or solve printed with --json, a report, or - for sta
 plan, PLAN.toml or 'Laplace(2)**3', the answer to its question is computed first. Rows of a sweep,
 .csv or .parquet, go with the grid file that was swept, --grid GRID.toml. The second program
 has its own definitions, shares no code with the first, and computes in rigorous ball arithmetic
-(extra verify). What is verified is the answer inside a report; a report that shows something else
-is refuted, but what styles or scripts hide is not seen, and what people wrote into its blanks (who
-approves it, when, a comment) is left out. A PDF of it holds no answer.
+(extra verify). Of a report, the answer inside it is verified, and its visible text is not looked
+at. A PDF of it holds no answer.
 
 Exit status 0: verified. 1: refuted. 3: not covered, which says nothing about the answer. 2: FILE
 holds no answer. Of rows, it is 1 where one is refuted, else 3 where one is not covered, such as an
 approximation, and 0 where each one that was looked at is verified; with --sample, these are N
 answers that the contents of FILE draw.
 """
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class _Given:
-    """What is to be verified.
-
-    Args:
-        text: The document, in JSON.
-        altered: What a page shows that is not the answer inside it.
-        filled: What people wrote into its blanks.
-        is_page: Whether it is in a page.
-    """
-
-    text: str
-    altered: tuple[str, ...] = ()
-    filled: Mapping[str, str] = field(default_factory=dict)
-    is_page: bool = False
 
 
 @click.command(cls=Once, help=_HELP)
@@ -105,9 +83,8 @@ def verify(
 
 def _verify_answer(file: str, asked: dict[str, str | None], as_json: bool) -> None:
     """Print what the verifier says of one answer, and end with its exit status."""
-    given = _Given(_computed(file, asked)) if _is_plan(file) else _given(file, asked)
-    altered = given.altered
-    verdict = hs.answers.refuted_page(altered) if altered else verdict_of(given.text)
+    text = _computed(file, asked) if _is_plan(file) else _given(file, asked)
+    verdict = verdict_of(text)
     if as_json:
         from hockeystick.cli import as_json as programs
 
@@ -116,13 +93,7 @@ def _verify_answer(file: str, asked: dict[str, str | None], as_json: bool) -> No
     else:
         from hockeystick.cli.panels import verdict_table
 
-        verdict_table.print_answer(
-            file,
-            json.loads(given.text),
-            inside=not _is_plan(file),
-            filled=given.filled,
-            agrees=given.is_page and not altered,
-        )
+        verdict_table.print_answer(file, json.loads(text), inside=not _is_plan(file))
     end_with(verdict, as_json)
 
 
@@ -191,16 +162,11 @@ def _computed(path: str, asked: dict[str, str | None]) -> str:
     return programs.answer(file, at, answer, hs.__version__)
 
 
-def _given(file: str, asked: dict[str, str | None]) -> _Given:
-    """Return what a file holds, or standard input."""
+def _given(file: str, asked: dict[str, str | None]) -> str:
+    """Return the document that a file holds, or standard input."""
     _refuse_flags(file, asked)
     piped = b"" if sys.stdin is None or file != _STDIN else sys.stdin.buffer.read()
-    held = piped if file == _STDIN else Path(file)
-    answers = hs.answers
-    text = answers.load_answer(held)
-    content = piped if file == _STDIN else Path(file).read_bytes()
-    is_page = content.removeprefix(BOM_UTF8).lstrip().startswith(b"<")
-    return _Given(text, answers.altered_in(held), answers.filled_in(held), is_page)
+    return hs.answers.load_answer(piped if file == _STDIN else Path(file))
 
 
 def _refuse_flags(file: str, asked: dict[str, str | None]) -> None:

@@ -9,8 +9,7 @@ from rich.text import Text
 
 from hockeystick.cli.panels import render
 from hockeystick.io.plan_file import PlanFile
-from hockeystick.reports.audit_words import audit_told
-from hockeystick.reports.audited import Audited
+from hockeystick.reports.audit import Audited, audit_told
 
 _STYLES: Final = {"refuted": "bold red", "consistent": "bold green"}
 

@@ -15,15 +15,15 @@ from hockeystick.ledger.amounts import amount, downward, upward
 from hockeystick.ledger.terms import Terms
 from hockeystick.notions import ApproxDP
 from hockeystick.numerics.numerals import plain
-from hockeystick.reports.in_epsilon import in_epsilon
-from hockeystick.reports.ledger_words import (
+from hockeystick.reports.ledger import (
     EntryTold,
+    Room,
     has_delta_of_its_own,
     has_epsilon,
+    in_epsilon,
     spent_of,
     status_facts,
 )
-from hockeystick.reports.ledgered import Room
 
 WIDEST: Final = 150
 _SHOWN: Final = 12

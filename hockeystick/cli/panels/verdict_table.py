@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from rich.console import Group, RenderableType
@@ -17,33 +16,24 @@ if TYPE_CHECKING:
     from hockeystick.verifier import Verdict
 
 _LONGEST: Final = 600
-_PAGE: Final = (
-    "it shows the answer inside, and its text fits its own digest; what its figures draw is not "
-    "looked at"
-)
+_PAGES: Final = (".html", ".htm")
 STYLES: Final = {"verified": "bold green", "refuted": "bold red", "not covered": "bold yellow"}
 _MEANINGS: Final = {
     "verified": "a second program finds that every claim holds",
     "refuted": "do not rely on this answer; please report it",
-    "altered": "do not rely on this page: it does not show what was written for its answer",
     "not covered": "the second program says nothing about this answer",
 }
 
 
-def print_answer(
-    name: str, told: dict[str, Any], *, inside: bool, filled: Mapping[str, str], agrees: bool
-) -> None:
-    """Print what is about to be judged, and of a page what is in its blanks and if it agrees."""
+def print_answer(name: str, told: dict[str, Any], *, inside: bool) -> None:
+    """Print what is about to be judged."""
     facts = facts_table()
     facts.add_row("file", one_line(name))
     plan = spelled(told.get("description"))
     facts.add_row("plan", one_line(textwrap.shorten(plan, _LONGEST, placeholder=" ...")))
     facts.add_row("answer inside" if inside else "answer", one_line(_claim(told)))
-    if agrees:
-        facts.add_row("page", _PAGE)
-    if filled:
-        written = "; ".join(f"{blank}: {text}" for blank, text in filled.items())
-        facts.add_row("written in", one_line(f"{written} (not judged)"))
+    if name.lower().endswith(_PAGES):
+        facts.add_row("page", "its visible text is not looked at")
     print_plainly(facts)
 
 
@@ -82,8 +72,7 @@ def _at_most(upper: Any) -> str:
 
 def _told(verdict: Verdict) -> RenderableType:
     """Return the table of the claims above the verdict."""
-    of_page = verdict.status == "refuted" and not verdict.checks
-    meaning = _MEANINGS["altered" if of_page else verdict.status]
+    meaning = _MEANINGS[verdict.status]
     said = Text.assemble((verdict.status, STYLES[verdict.status]), f": {meaning}")
     facts = facts_table()
     facts.add_row("verdict", said)

@@ -11,7 +11,7 @@ from typing import Any
 
 from hockeystick.calibration import describe
 from hockeystick.ledger import Entry, LedgerCheck, LedgerStatus, Repricing, Reservation
-from hockeystick.reports.in_epsilon import in_epsilon
+from hockeystick.reports.ledger import in_epsilon
 
 
 def status_as_dict(status: LedgerStatus, delta: float | None = None) -> dict[str, Any]:

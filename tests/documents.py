@@ -15,7 +15,7 @@ from types import ModuleType
 from typing import Any, Final, NamedTuple
 
 from hockeystick.cli import main
-from hockeystick.cli.grid_file import load_grid
+from hockeystick.cli.sweep import load_grid
 from hockeystick.io import load_plan
 
 ROOT: Final = Path(__file__).parents[1]

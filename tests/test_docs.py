@@ -34,7 +34,7 @@ DOCUMENTS = [
 ]
 FROM_THE_NETWORK = re.compile(r"<(?:script|link|img)[^>]*(?:src|href)=\"(?:https?:)?//")
 # What the extra `test` brings along; the blocks of a page may need more than that.
-BROUGHT = {"bokeh", "flint", "sqlalchemy"}
+BROUGHT = {"flint", "jinja2", "sqlalchemy"}
 DESCRIBED = re.compile(r"^\.\. autoclass:: hockeystick\.(?:\w+\.)*(\w+)$", re.MULTILINE)
 LISTED = re.compile(
     r"^\| \[`(\w+)`\]\(mechanisms/(\w+)\.md#[\w.]+\) \| .+ \| \[.+\]\(mechanisms/(\w+)\.md\) \|$",

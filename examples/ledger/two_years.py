@@ -31,7 +31,7 @@ from unittest.mock import patch
 import hockeystick as hs
 from hockeystick.ledger import EntryKind, Repricing, terms
 from hockeystick.ledger.fractions import storable
-from hockeystick.reports.ledgered import ledgered
+from hockeystick.reports.ledger import ledgered
 
 BUDGET: Final = hs.ApproxDP(epsilon=8.0, delta=1e-7)
 PEOPLE: Final = 1_000_000

@@ -12,14 +12,7 @@ from hockeystick.answers.decisions import Decision, decide
 from hockeystick.answers.document import SCHEMA, document
 from hockeystick.answers.registration import registration
 from hockeystick.answers.sources import Source, sources, sources_of_all
-from hockeystick.answers.verification import (
-    altered_in,
-    filled_in,
-    load_answer,
-    refuted_page,
-    require_verifier,
-    verify,
-)
+from hockeystick.answers.verification import load_answer, require_verifier, verify
 from hockeystick.answers.wording import in_words, protected, steps_rules, titled
 
 __all__ = [
@@ -28,16 +21,13 @@ __all__ = [
     "Decision",
     "Source",
     "Units",
-    "altered_in",
     "cautions",
     "conversion_cautions",
     "decide",
     "document",
-    "filled_in",
     "in_words",
     "load_answer",
     "protected",
-    "refuted_page",
     "registration",
     "require_verifier",
     "sources",

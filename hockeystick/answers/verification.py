@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import singledispatch
 from importlib import import_module
@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from hockeystick.answers.document import document
 from hockeystick.answers.registration import REGISTRY_HEAD
-from hockeystick.answers.shown import altered, filled
 from hockeystick.calibration import Calibrated
 from hockeystick.errors import AnswerError, HockeystickError, ParameterError
 from hockeystick.mechanisms import Mechanism
@@ -50,9 +49,8 @@ def verify(
 
     Guarantees:
         "verified" and "refuted" are proven, as far as that program and the ball arithmetic are
-        right; "not covered" says nothing about the answer. A report is refuted as well where it
-        does not show the answer inside it, or has other text than was written; what people wrote
-        into its blanks is left out, and styles and scripts that hide something are not seen.
+        right; "not covered" says nothing about the answer. Of a report, the answer inside it is
+        verified; its visible text is not looked at.
 
     Edge cases:
         A solution is verified where the plan meets its target and the one beyond it, if any is
@@ -85,8 +83,6 @@ def verify(
     """
     program = require_verifier()
     text = _text(answer, {"plan": plan, "delta": delta, "epsilon": epsilon})
-    if isinstance(answer, str | os.PathLike) and (reasons := altered_in(answer)):
-        return refuted_page(reasons)
     _refuse_approximation(text)
     with _refusals(program):
         verdict: verifier.Verdict = program.verify(text)
@@ -117,44 +113,6 @@ def load_answer(source: str | bytes | os.PathLike[str]) -> str:
         allowed = "an object in JSON, as --json prints it, or a page with one"
         raise AnswerError(f"an answer must be {allowed}; this begins {text[:_SHOWN]!r}")
     return text
-
-
-def altered_in(source: str | bytes | os.PathLike[str]) -> tuple[str, ...]:
-    """Return what a report shows that is not the answer inside it; nothing where all agrees.
-
-    Args:
-        source: As for ``load_answer``; JSON shows nothing else than itself.
-
-    Raises:
-        AnswerError: As ``load_answer``.
-    """
-    text = _content(source)
-    return altered(text, load_answer(text)) if text.lstrip().startswith("<") else ()
-
-
-def filled_in(source: str | bytes | os.PathLike[str]) -> dict[str, str]:
-    """Return what people wrote into the blanks of a report, by their names; nothing verifies it.
-
-    Args:
-        source: As for ``load_answer``; JSON has no blanks.
-
-    Raises:
-        AnswerError: If the file cannot be read.
-
-    Example:
-        >>> import hockeystick as hs
-        >>> hs.answers.filled_in('<p data-blank="Approved by">Ada</p>')
-        {'Approved by': 'Ada'}
-    """
-    text = _content(source)
-    return filled(text) if text.lstrip().startswith("<") else {}
-
-
-def refuted_page(reasons: Sequence[str]) -> verifier.Verdict:
-    """Return the verdict on a page that does not show the answer inside it."""
-    told = "; ".join(reasons)
-    refuted: verifier.Verdict = require_verifier().Verdict(status="refuted", reason=told)
-    return refuted
 
 
 def require_verifier() -> ModuleType:

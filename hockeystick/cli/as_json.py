@@ -15,7 +15,7 @@ from hockeystick.accountants.limits.gdp import GaussianLimit
 from hockeystick.accountants.theorems.rdp import RDP
 from hockeystick.answers import SCHEMA, cautions, document, sources, sources_of_all
 from hockeystick.answers.cautions import caution_of_notes
-from hockeystick.cli import defaults
+from hockeystick.cli import flags
 from hockeystick.io.plan_file import PlanFile
 from hockeystick.mechanisms import DPSGD, Encoder, Graph, Mechanism
 from hockeystick.mechanisms.selection.tuning import RunCount
@@ -25,8 +25,7 @@ from hockeystick.results import Approximate, Certified
 from hockeystick.tradeoffs import TradeOff
 
 if TYPE_CHECKING:
-    from hockeystick.cli.questions import Decided, Question
-    from hockeystick.cli.verify_rows import VerifiedRows
+    from hockeystick.cli.flags import Decided, Question
     from hockeystick.verifier import Verdict
 
 
@@ -92,21 +91,6 @@ def said(verdict: Verdict) -> dict[str, Any]:
     }
 
 
-def verified_rows(done: VerifiedRows, version: str) -> str:
-    """Return the verdicts on the rows of a sweep as JSON."""
-    listed = [
-        {
-            "row": one.row,
-            "parameters": {name: jsonable(value) for name, value in one.parameters.items()},
-            "status": one.status,
-            "reason": one.reason or None,
-        }
-        for one in done.rows
-    ]
-    heading = {"version": version, "file": done.out, "grid": done.grid, "title": done.title}
-    return dumped({**heading, "status": done.status, "rows": listed})
-
-
 def comparison(file: PlanFile, at: Question, rows: Sequence[Row], version: str) -> str:
     """Return every accountant's answer as JSON."""
     truth = Truth.of(rows)
@@ -165,7 +149,7 @@ def _row(row: Row, truth: Truth) -> dict[str, Any]:
 
 def dumped(told: Mapping[str, Any]) -> str:
     """Return strict JSON in ASCII, which every locale can print, with what was not given."""
-    known = [one.as_dict() for one in defaults.taken()]
+    known = [one.as_dict() for one in flags.taken()]
     besides = {"defaults": known} if known else {}
     return json.dumps({**told, **besides}, indent=2, allow_nan=False)
 

@@ -15,8 +15,7 @@ from hockeystick.cli.layout import Sheet
 from hockeystick.cli.progress import waiting
 from hockeystick.io import parse
 from hockeystick.io.plan_file import PlanFile
-from hockeystick.reports.audit_words import audit_told
-from hockeystick.reports.audited import Audited
+from hockeystick.reports.audit import Audited, audit_told
 
 REFUTED: Final = 1
 
@@ -66,7 +65,7 @@ def audit(
     asked: dict[str, Any] = {"confidence": parse(confidence), "in_one_run": one_run}
     if threshold is not None:
         asked["threshold"] = parse(threshold)
-    from hockeystick.reports.audited import Audit, audited
+    from hockeystick.reports.audit import Audit, audited
 
     asked_of = Audit(name=scores_file, scores=hs.audit.load_scores(scores_file), **asked)
     with waiting("auditing"):

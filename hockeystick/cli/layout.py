@@ -14,7 +14,7 @@ from rich.text import Text
 
 from hockeystick.answers import Caution, in_words, protected, steps_rules
 from hockeystick.answers.wording import loader_notes
-from hockeystick.cli import defaults
+from hockeystick.cli import flags
 from hockeystick.cli.flags import VERBOSE
 from hockeystick.io.plan_file import PlanFile
 from hockeystick.mechanisms import DPSGD, Composed, Mechanism
@@ -125,7 +125,7 @@ class Sheet:
                 if index and isinstance(block, Table) and block.show_header:
                     console.print()
                 console.print(block)
-            for line in defaults.lines_once():
+            for line in flags.lines_once():
                 console.print(one_line(line))
         text = "\n".join(line.rstrip() for line in captured.get().splitlines())
         click.echo(text.encode(console.encoding, "replace").decode(console.encoding), color=True)

@@ -15,7 +15,7 @@ from rich.text import Text
 import hockeystick as hs
 from hockeystick import _validate
 from hockeystick.calibration import describe
-from hockeystick.cli import command, defaults, flags, layout, plans
+from hockeystick.cli import command, flags, layout, plans
 from hockeystick.cli.as_json import dumped
 from hockeystick.cli.command import Group
 from hockeystick.cli.layout import Sheet
@@ -28,8 +28,7 @@ from hockeystick.numerics.numerals import plain
 if TYPE_CHECKING:
     from hockeystick.ledger import Ledger, LedgerCheck, LedgerStatus, Reservation
     from hockeystick.ledger.terms import Terms
-    from hockeystick.reports.ledger_words import EntryTold
-    from hockeystick.reports.ledgered import Room
+    from hockeystick.reports.ledger import EntryTold, Room
 
 NOT_SOUND: Final = 1
 _NOTED: Final = "a file that ledger status --json printed"
@@ -88,7 +87,7 @@ def all_opened(url: str | None, datasets: Iterable[str]) -> list[Ledger]:
 
 def delta_of(text: str | None) -> float | None:
     """Return the delta at which budgets without one are shown: the flag's, or else a default."""
-    value = defaults.default("delta") if text is None else parse(text)
+    value = flags.default("delta") if text is None else parse(text)
     if value is None:
         return None
     if not 0.0 < _validate.real("delta", value) < 1.0:
@@ -277,7 +276,7 @@ def log(dataset: str, last: str | None, delta: str | None, url: str | None, as_j
         click.echo(dumped({"version": hs.__version__, "entries": listed}))
         return
     from hockeystick.ledger.terms import terms_of
-    from hockeystick.reports.ledger_words import entries_told
+    from hockeystick.reports.ledger import entries_told
 
     terms = terms_of(entries[0].content, entries[0].price)
     told = entries_told(latest, terms, at)
@@ -327,7 +326,7 @@ def _print_status(ledgers: list[Ledger], as_json: bool, delta: float | None) -> 
         return
 
     if len(statuses) == 1:
-        from hockeystick.reports.ledgered import rooms_of
+        from hockeystick.reports.ledger import rooms_of
 
         rooms = rooms_of(ledgers[0].history()[: statuses[0].entries], delta)
         _sheet_of_status(statuses[0], delta, rooms).show()
@@ -375,7 +374,7 @@ def _sheet_of_status(
     status: LedgerStatus, delta: float | None, rooms: Sequence[Room] = ()
 ) -> Sheet:
     """Return one dataset for people, in epsilon as well where a delta is known."""
-    from hockeystick.reports.ledger_words import has_epsilon, status_facts
+    from hockeystick.reports.ledger import has_epsilon, status_facts
 
     sheet = Sheet(status.dataset)
     for label, text in status_facts(status, delta, rooms):
@@ -388,7 +387,7 @@ def _sheet_of_status(
 
 def _sheet_of_all(statuses: Sequence[LedgerStatus], delta: float | None) -> Sheet:
     """Return one line for each dataset; with -v its head too."""
-    from hockeystick.reports.ledger_words import has_epsilon, status_facts
+    from hockeystick.reports.ledger import has_epsilon, status_facts
 
     sheet, table = Sheet(), layout.table("dataset", "left", ">open", ">entries")
     for one in statuses:
@@ -420,7 +419,7 @@ def _add_entries(sheet: Sheet, entries: Sequence[EntryTold], note: str) -> None:
 
 def _history_note(terms: Terms, delta: float | None) -> str:
     """Return what the epsilon in a history is, or how to ask for it; or nothing to add."""
-    from hockeystick.reports.ledger_words import has_epsilon
+    from hockeystick.reports.ledger import has_epsilon
 
     budget = terms.budget
     if has_epsilon(budget) and terms.order is None:
@@ -444,7 +443,7 @@ def _sheet_of_checks(checks: Sequence[LedgerCheck]) -> Sheet:
 
 def _status_as_dict(status: LedgerStatus, delta: float | None = None) -> dict[str, Any]:
     """Return a status, ready for JSON; guarantees as ``describe`` writes them."""
-    from hockeystick.reports.in_epsilon import in_epsilon
+    from hockeystick.reports.ledger import in_epsilon
 
     found = in_epsilon(status, delta)
     return {

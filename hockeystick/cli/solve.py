@@ -27,7 +27,7 @@ from hockeystick.calibration.solve.fields import (
 )
 from hockeystick.calibration.solve.targets import Achieved, BayesError, Target, constraint_of
 from hockeystick.cli import as_json as programs
-from hockeystick.cli import command, defaults, flags, layout, of_group, plans, questions
+from hockeystick.cli import command, flags, layout, of_group, plans
 from hockeystick.cli.as_json import fields
 from hockeystick.cli.layout import Sheet
 from hockeystick.cli.of_group import OfGroup
@@ -135,7 +135,7 @@ def solve(
     if short:
         # Whatever digits were left out, the plan would be another one than the one that is proven.
         click.echo(repr(found.value))
-        defaults.tell()
+        flags.tell()
     elif as_json:
         click.echo(_json(solution, verdict))
     else:
@@ -153,7 +153,7 @@ def _aim(epsilon: str | None, delta: str | None, target: str | None, file: PlanF
     wanted = file.epsilon if epsilon is None else parse(epsilon)
     if wanted is None:
         raise click.UsageError("Give one target: --epsilon with --delta, or --target")
-    at = questions.question("delta", delta, file).value
+    at = flags.question("delta", delta, file).value
     if at == 1:
         raise click.UsageError(
             "at delta = 1 every plan is (epsilon, delta)-DP: are --epsilon and --delta swapped?"

@@ -1,18 +1,15 @@
 """Reports: one page for the person who approves a release, with every number proven.
 
 ``report`` makes it in one call. ``Subject`` is what a report is about, ``investigate`` asks all
-that its page says, and ``page`` writes it: HTML that needs no network, with curves that answer to
-the pointer.
+that its page says, and ``page`` writes it: HTML that needs neither a network nor scripts.
 """
 
 from __future__ import annotations
 
-from hockeystick.reports.audited import Audit
+from hockeystick.reports.audit import Audit
 from hockeystick.reports.course import Course, course_of
 from hockeystick.reports.findings import Attack, Findings, Point, Subject, investigate
-from hockeystick.reports.libraries import require_libraries
-from hockeystick.reports.page import page
-from hockeystick.reports.report import Report, day_of_build, report
+from hockeystick.reports.page import Report, day_of_build, page, report, require_libraries
 
 __all__ = [
     "Attack",

@@ -15,9 +15,9 @@ from hockeystick.answers import Caution, Decision, cautions, decide, document, v
 from hockeystick.answers.cautions import caution_of_notes
 from hockeystick.errors import HockeystickError
 from hockeystick.mechanisms import DPSGD, Mechanism
-from hockeystick.reports.audited import Audit, Audited, audited
+from hockeystick.reports.audit import Audit, Audited, audited
 from hockeystick.reports.course import Course, course_of
-from hockeystick.reports.ledgered import Ledgered
+from hockeystick.reports.ledger import Ledgered
 from hockeystick.reports.remedies import remedies
 from hockeystick.results import Certified
 

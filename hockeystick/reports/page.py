@@ -1,42 +1,221 @@
-"""The page of a report: what was found, in words, tables and curves, as one HTML text."""
+"""The page of a report: one HTML text, written by Jinja2, with curves drawn by Matplotlib."""
 
 from __future__ import annotations
 
 import datetime as dt
 import hashlib
+import html
 import json
+import os
+import platform
 import re
-from collections.abc import Callable
-from importlib import resources
-from typing import TYPE_CHECKING, Any, Final
+import shlex
+from dataclasses import dataclass, replace
+from functools import cached_property
+from importlib import import_module, metadata, resources
+from pathlib import Path
+from typing import Any, Final, final
 
-from hockeystick.answers.page_text import sealed
+from hockeystick import _validate
+from hockeystick.answers import Caution, registration, suggested_delta, units_of
+from hockeystick.errors import HockeystickError, ParameterError, PlanFileError
+from hockeystick.io import PlanFile
+from hockeystick.io.plan_file import plan_text
+from hockeystick.ledger import Ledger
+from hockeystick.mechanisms import Mechanism
+from hockeystick.mechanisms.base import checked
+from hockeystick.numerics.numerals import plain
 from hockeystick.reports import words
-from hockeystick.reports.figures import figures, is_wide
-from hockeystick.reports.findings import Findings
-from hockeystick.reports.libraries import require_libraries, versions
+from hockeystick.reports.audit import Audit
+from hockeystick.reports.figures import figures
+from hockeystick.reports.findings import Findings, Subject, investigate
+from hockeystick.reports.ledger import ledgered
+from hockeystick.results import Certified
 
-if TYPE_CHECKING:
-    from jinja2 import Environment
-
-_TEMPLATES: Final = "templates"
-# What people fill in, on the screen or on paper.
-_BLANKS: Final = ("Checked by", "Approved by", "Decision", "Date", "Comment")
-
+_FILE_NAME: Final = "plan.toml"
+_FRAME: Final = "width: 100%; height: 40rem; border: 1px solid #8888"
+_TOLD: Final = ("hockeystick", "numpy", "scipy", "mpmath", "numba", "matplotlib")
 # What is left as it is, or a number in the text: a digit of it begins no word, and ends none.
 _UNBROKEN: Final = re.compile(
-    r"<(script|style|title|option)\b.*?</\1>|<[^>]*>|(?<![\w.,])(\d[\d.,]*(?:e[-+]\d+(?: %)?| %))",
+    r"<(script|style|title|svg)\b.*?</\1>|<[^>]*>|(?<![\w.,])(\d[\d.,]*(?:e[-+]\d+(?: %)?| %))",
     re.DOTALL,
 )
+
+
+def require_libraries() -> None:
+    """Raise where a library for pages is missing, and say how to install it.
+
+    Raises:
+        HockeystickError: If Matplotlib or Jinja2 cannot be imported.
+    """
+    try:
+        import_module("matplotlib.figure")
+        import_module("jinja2")
+    except ImportError:
+        message = "reports need Matplotlib and Jinja2: pip install 'hockeystick[report]'"
+        raise HockeystickError(message) from None
+
+
+@final
+@dataclass(frozen=True, repr=False)
+class Report:
+    """What a report says, and its page; a notebook shows the page.
+
+    Guarantees:
+        The page loads nothing from anywhere, and every number on it is rounded to its safe side.
+
+    Args:
+        findings: What it says.
+        date: The day that the page bears.
+    """
+
+    findings: Findings
+    date: dt.date
+
+    @property
+    def answer(self) -> Certified:
+        """Epsilon at the delta that was asked at: the headline."""
+        return self.findings.answer
+
+    @property
+    def cautions(self) -> tuple[Caution, ...]:
+        """What whoever decides should know besides."""
+        return self.findings.cautions
+
+    @cached_property
+    def html(self) -> str:
+        """The page: one HTML text that loads nothing else."""
+        return page(self.findings, self.date)
+
+    @property
+    def registration(self) -> str:
+        """An entry for the registry of deployments, as ``answers.registration`` has it."""
+        told = self.findings.subject
+        about = {"title": told.title, "source": told.source, "notes": told.notes}
+        return registration(self.answer, told.described, delta=told.delta, **about)
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write the page to a file, which is replaced if it exists, and return its path.
+
+        Raises:
+            OSError: If the file cannot be written.
+        """
+        file = Path(path)
+        file.write_text(self.html, encoding="utf-8", newline="\n")
+        return file
+
+    def _repr_html_(self) -> str:
+        """Return the page in a frame of its own, for a notebook."""
+        frame = f'sandbox="allow-scripts" style="{_FRAME}"'
+        return f'<iframe title="Report" {frame} srcdoc="{html.escape(self.html)}"></iframe>'
+
+    def __repr__(self) -> str:
+        """Return one line: the page is in ``html``."""
+        return f"<report: {self.answer}>"
+
+
+def report(
+    plan: Mechanism | PlanFile,
+    *,
+    delta: float | None = None,
+    budget_epsilon: float | None = None,
+    title: str | None = None,
+    source: str | None = None,
+    notes: str | None = None,
+    date: dt.date | None = None,
+    verify: bool = False,
+    audit: Audit | None = None,
+    ledger: Ledger | None = None,
+    head: str | None = None,
+) -> Report:
+    """Return the page for whoever has to approve a release, as ``hockeystick report`` writes it.
+
+    It says the plan in words, what is proven of it, what an attacker could learn, how the budget
+    is spent, what must hold, what other accountants say, and how to get it all again.
+
+    Guarantees:
+        Every number is a proven end, rounded to its safe side, but for the rows that say that they
+        are approximations. The page holds the answer for ``hockeystick verify``.
+
+    Edge cases:
+        A plan that no plan file can hold is not on the page as a file, and no command gives the
+        page again.
+
+    Args:
+        plan: A mechanism or plan; or what ``load_plan`` returned, with its title, delta and so on.
+        delta: Where to ask for epsilon, in [0, 1]; by default the plan file's.
+        budget_epsilon: Say whether epsilon is at most this.
+        title: What to call it; by default as the plan file says, and so for the next two.
+        source: Where the plan's numbers come from.
+        notes: What a reader should know.
+        date: The day that the page bears; by default that of SOURCE_DATE_EPOCH, or today.
+        verify: Whether a second program is to verify the headline, which may take its time.
+        audit: The scores of an attack on what ran, to be set against the plan.
+        ledger: The ledger of the dataset that the plan reads, to be shown.
+        head: A head of that ledger that was noted before.
+
+    Returns:
+        The report: ``html``, ``save(path)``, ``answer``, ``cautions`` and all ``findings``.
+
+    Raises:
+        ParameterError: If a parameter is outside its domain, or no delta is given.
+        UnsupportedError: If no accountant has an answer for the plan.
+        LedgerError: If the ledger cannot be read.
+        HockeystickError: If a library is missing, also python-flint where it is to be verified.
+
+    Example:
+        >>> import hockeystick as hs
+        >>> made = hs.report(hs.Laplace(2), delta=1e-5, title="A count")
+        >>> made
+        <report: epsilon = 0.499980 at delta = 1e-05 (proven in [0.499..., 0.499...]; closed-form)>
+        >>> "A count" in made.html
+        True
+    """
+    require_libraries()
+    file = plan if isinstance(plan, PlanFile) else PlanFile(plan=checked("plan", plan))
+    file = replace(
+        file,
+        title=file.title if title is None else title,
+        source=file.source if source is None else source,
+        notes=file.notes if notes is None else notes,
+    )
+    asked = _delta(file, delta)
+    text = _file_text(file)
+    subject = Subject(
+        plan=file.plan,
+        delta=asked,
+        title=file.title,
+        source=file.source,
+        notes=file.notes,
+        file_name=None if text is None else _FILE_NAME,
+        file_content=None if text is None else text.encode(),
+        commands=()
+        if text is None
+        else _commands(asked, budget_epsilon, audit or ledger, verify=verify),
+        budget=None
+        if budget_epsilon is None
+        else _validate.real("budget_epsilon", budget_epsilon, _validate.PARAMETERS["epsilon"]),
+        verify=verify,
+        audit=audit,
+        ledger=None if ledger is None else ledgered(ledger, head=head),
+    )
+    return Report(investigate(subject), day_of_build() if date is None else date)
+
+
+def day_of_build() -> dt.date:
+    """Return the day that a page bears by default: that of SOURCE_DATE_EPOCH, or today's, UTC."""
+    build = os.environ.get("SOURCE_DATE_EPOCH", "")
+    now = dt.datetime.now(dt.UTC)
+    return (dt.datetime.fromtimestamp(int(build), dt.UTC) if build.isdecimal() else now).date()
 
 
 def page(findings: Findings, date: dt.date) -> str:
     """Return the page of a report: one HTML text that loads nothing else.
 
     Guarantees:
-        Every upper end is rounded up and every lower end down, in texts, tables and under the
-        pointer. What a plan file says is escaped. Nothing is loaded from anywhere, which the page
-        itself forbids the browser to do. The same findings, date and versions give the same text.
+        Every upper end is rounded up and every lower end down. What a plan file says is escaped.
+        Nothing is loaded from anywhere, which the page itself forbids the browser to do. The same
+        findings, date and versions give the same text.
 
     Args:
         findings: What the report says.
@@ -46,7 +225,7 @@ def page(findings: Findings, date: dt.date) -> str:
         The text of an HTML file, in UTF-8.
 
     Raises:
-        HockeystickError: If Bokeh or Jinja2 is missing.
+        HockeystickError: If Matplotlib or Jinja2 is missing.
 
     Example:
         >>> import datetime
@@ -58,36 +237,35 @@ def page(findings: Findings, date: dt.date) -> str:
         True
     """
     require_libraries()
-    template = environment(template_text).get_template("report.html")
-    drawn = figures(findings)
-    text: str = template.render(
-        told=words.told(findings),
-        date=date.isoformat(),
-        versions=versions(),
-        digest=_digest(findings.subject.file_content),
-        figures=embeddable(list(drawn.values())),
-        document=None if findings.document is None else embeddable(findings.document),
-        drawn=frozenset(drawn),
-        wide=_wide(findings),
-        blanks=_BLANKS,
-        has_found=findings.audited is not None and bool(findings.audited.points),
-        style=template_text("report.css"),
-        script=template_text("paint.js") + template_text("report.js"),
-        bokeh=bokeh_script(),
+    from jinja2 import Environment, FunctionLoader, StrictUndefined
+
+    environment = Environment(
+        loader=FunctionLoader(_template_text),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
     )
-    return sealed(unbroken(text))
+    environment.filters |= words.FILTERS
+    content = findings.subject.file_content
+    text: str = environment.get_template("report.html").render(
+        words.told(findings),
+        found=findings,
+        subject=findings.subject,
+        date=date.isoformat(),
+        versions=_versions(),
+        digest=None if content is None else hashlib.sha256(content).hexdigest(),
+        figures=figures(findings),
+        document=None if findings.document is None else _embeddable(findings.document),
+    )
+    return _unbroken(text)
 
 
-def unbroken(page: str) -> str:
+def _unbroken(page: str) -> str:
     """Return a page whose numbers with an exponent, or per cent, each stay in one line.
 
     Browsers break "1e-05" behind its hyphen, and "1 %" at its blank. The text stays what it is, so
     that it is copied as it was.
-
-    Example:
-        >>> from hockeystick.reports.page import unbroken
-        >>> unbroken('<p title="1e-05">1e-05</p>')
-        '<p title="1e-05"><span class="unbroken">1e-05</span></p>'
     """
     return _UNBROKEN.sub(
         lambda found: found[0] if found[2] is None else f'<span class="unbroken">{found[2]}</span>',
@@ -95,33 +273,12 @@ def unbroken(page: str) -> str:
     )
 
 
-def environment(read: Callable[[str], str]) -> Environment:
-    """Return templates, read by name, which escape what they are given, and refuse all else."""
-    from jinja2 import Environment, FunctionLoader, StrictUndefined
-
-    return Environment(
-        loader=FunctionLoader(read),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-
-
-def template_text(name: str) -> str:
+def _template_text(name: str) -> str:
     """Return a file of the templates."""
-    return resources.files("hockeystick.reports").joinpath(_TEMPLATES, name).read_text("utf-8")
+    return (resources.files("hockeystick.reports") / "templates" / name).read_text("utf-8")
 
 
-def bokeh_script() -> str:
-    """Return BokehJS, as it may stand in a script of a page."""
-    from bokeh.resources import INLINE
-
-    script: str = INLINE.clone(components=["bokeh"]).js_raw[0]
-    return script.replace("</script", "<\\/script").replace("<!--", "<\\!--")
-
-
-def embeddable(told: Any) -> str:
+def _embeddable(told: Any) -> str:
     """Return JSON that may stand in a script of a page."""
     text = json.dumps(told, separators=(",", ":"), allow_nan=False)
     for letter in "<>&":
@@ -129,17 +286,43 @@ def embeddable(told: Any) -> str:
     return text
 
 
-def _wide(findings: Findings) -> dict[str, bool]:
-    """Return, for each of the curves, whether it has a band."""
-    attack = findings.attack
-    return {
-        "by_delta": is_wide(findings.by_delta),
-        "by_epsilon": is_wide(findings.by_epsilon),
-        "spent": is_wide(findings.spent),
-        "attack": attack is not None and is_wide(attack.misses),
-    }
+def _versions() -> list[tuple[str, str]]:
+    """Return what is installed of the libraries that the numbers and the page come from."""
+    known = [("Python", platform.python_version())]
+    for name in _TOLD:
+        try:
+            known.append((name, metadata.version(name)))
+        except metadata.PackageNotFoundError:
+            known.append((name, "not installed as a package"))
+    return known
 
 
-def _digest(content: bytes | None) -> str | None:
-    """Return the SHA-256 of a plan file."""
-    return None if content is None else hashlib.sha256(content).hexdigest()
+def _delta(file: PlanFile, given: float | None) -> float:
+    """Return the delta to ask at: the one given, or else the file's."""
+    value = file.delta if given is None else given
+    if value is not None:
+        return _validate.real("delta", value)
+    units = units_of(file.plan)
+    sensible = "" if units is None else f"; for {units}, {plain(suggested_delta(units))} or less"
+    raise ParameterError("delta", None, _validate.PARAMETERS["delta"].allowed + sensible)
+
+
+def _file_text(file: PlanFile) -> str | None:
+    """Return the plan as a file, None where no file can hold it."""
+    try:
+        return plan_text(file)
+    except PlanFileError:
+        return None
+
+
+def _commands(
+    delta: float, budget: float | None, besides: object, *, verify: bool
+) -> tuple[str, ...]:
+    """Return what gives the headline again, and the page where that needs nothing besides."""
+    asked = [_FILE_NAME, "--delta", repr(float(delta))]
+    budgeted = [] if budget is None else ["--budget-epsilon", repr(float(budget))]
+    lines = [["epsilon", *asked]]
+    if besides is None:
+        verified = ["--verify"] if verify else []
+        lines.append(["report", *asked, *budgeted, *verified, "-o", "report.html"])
+    return tuple(shlex.join(["hockeystick", *line]) for line in lines)

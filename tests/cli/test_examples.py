@@ -8,8 +8,7 @@ from pathlib import Path
 import click
 import pytest
 
-from hockeystick.cli.command import hockeystick
-from hockeystick.cli.examples import EXAMPLES
+from hockeystick.cli.command import EXAMPLES, hockeystick
 
 Run = Callable[..., tuple[int, str, str]]
 

@@ -21,7 +21,7 @@ WRITERS = {
     "rows.csv": "sweep GRID -o OUT",
     "begun.toml": "init OUT",
 }
-EXTRAS = {"curves.svg": "matplotlib", "page.html": "bokeh"}
+EXTRAS = {"curves.svg": "matplotlib", "page.html": "matplotlib"}
 GRID = "[dpsgd]\nrate = 1\nsteps = 4\n[grid]\nnoise_multiplier = [1, 2]\n[ask]\ndelta = 1e-5\n"
 
 

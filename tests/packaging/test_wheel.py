@@ -21,8 +21,6 @@ COMPILED = {".pyc", ".nbc", ".nbi"}
 COMMANDS = {
     "--help": "Commands:",
     "report 'Gaussian(4)' --delta 1e-5 -o report.html": "report.html",
-    "claims --list": "federated-f-dp",
-    "completion bash": "complete",
 }
 ALONE = """
 import shlex, sys

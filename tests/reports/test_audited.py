@@ -10,9 +10,9 @@ import pytest
 import hockeystick as hs
 from hockeystick.audit import Scores
 from hockeystick.reports import Subject, investigate, page
-from hockeystick.reports.audited import Audit, audited
+from hockeystick.reports.audit import Audit, audited
 
-pytest.importorskip("bokeh", reason="reports need Bokeh")
+pytest.importorskip("matplotlib", reason="reports need Matplotlib")
 pytest.importorskip("jinja2", reason="reports need Jinja2")
 
 DAY = dt.date(2026, 1, 31)

@@ -9,9 +9,7 @@ import pytest
 
 import hockeystick as hs
 from hockeystick.ledger.amounts import downward
-from hockeystick.reports.in_epsilon import in_epsilon
-from hockeystick.reports.ledger_words import status_facts
-from hockeystick.reports.ledgered import rooms_of
+from hockeystick.reports.ledger import in_epsilon, rooms_of, status_facts
 
 pytest.importorskip("sqlalchemy", reason="ledgers need SQLAlchemy")
 

@@ -12,9 +12,9 @@ import pytest
 
 import hockeystick as hs
 from hockeystick.reports import Subject, investigate, page
-from hockeystick.reports.ledgered import Ledgered, ledgered
+from hockeystick.reports.ledger import Ledgered, ledgered
 
-pytest.importorskip("bokeh", reason="reports need Bokeh")
+pytest.importorskip("matplotlib", reason="reports need Matplotlib")
 pytest.importorskip("jinja2", reason="reports need Jinja2")
 pytest.importorskip("sqlalchemy", reason="ledgers need SQLAlchemy")
 

@@ -11,7 +11,7 @@ from hockeystick.io import PlanFile, load_plan
 from hockeystick.reports import Audit, Report
 from tests.reports.conftest import DAY
 
-pytest.importorskip("bokeh", reason="reports need Bokeh")
+pytest.importorskip("matplotlib", reason="reports need Matplotlib")
 pytest.importorskip("jinja2", reason="reports need Jinja2")
 
 FILE = PlanFile(

@@ -68,7 +68,7 @@ def owner_of(plan: Mechanism, path: Path) -> object:
     return _reached(plan, path[:-1])
 
 
-def rebuilt(node: Any, path: Path, value: float) -> Any:
+def rebuilt(node: Any, path: Path, value: Any) -> Any:
     """Return a plan with another number at a path, through the constructors, which check it."""
     if not path:
         return value

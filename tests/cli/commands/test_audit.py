@@ -13,7 +13,7 @@ import pytest
 
 import hockeystick as hs
 from hockeystick.cli.as_json import fields
-from hockeystick.reports.audited import Audit, audited
+from hockeystick.reports.audit import Audit, audited
 
 Run = Callable[..., tuple[int, str, str]]
 Write = Callable[[str | bytes], str]

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 import hockeystick as hs
-from hockeystick.cli.grid_file import load_grid
 from hockeystick.cli.progress import processes
+from hockeystick.cli.sweep import load_grid
 
 Run = Callable[..., tuple[int, str, str]]
 Write = Callable[[str | bytes], str]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import webbrowser
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -16,22 +17,22 @@ from hockeystick.accountants import epsilon
 from hockeystick.answers import Decision, registration, require_verifier, units_of
 from hockeystick.answers.cautions import reservation
 from hockeystick.answers.registration import BLANK
-from hockeystick.cli import command, defaults, flags, of_group, plans, questions
+from hockeystick.cli import command, flags, of_group, plans
 from hockeystick.cli.audit import REFUTED
+from hockeystick.cli.flags import MISSED, budget_of
 from hockeystick.cli.ledger import NOT_SOUND, VARIABLE, named
 from hockeystick.cli.out_file import out_flags, out_path, write_whole
 from hockeystick.cli.plans import source
 from hockeystick.cli.progress import bar
-from hockeystick.cli.questions import MISSED, budget_of
-from hockeystick.errors import ParameterError
+from hockeystick.errors import HockeystickError, ParameterError
 from hockeystick.io import PlanFile, parse
 from hockeystick.numerics.numerals import plain
 from hockeystick.results import Certified
 
 if TYPE_CHECKING:
     from hockeystick.reports import Findings
-    from hockeystick.reports.audited import Audit
-    from hockeystick.reports.ledgered import Ledgered
+    from hockeystick.reports.audit import Audit
+    from hockeystick.reports.ledger import Ledgered
 
 _ENDING: Final = ".html"
 _PDF: Final = ".pdf"
@@ -99,12 +100,12 @@ def report(
     file = file if title is None else replace(file, title=title)
     file, together = of_group.on_a_page(file, {"--audit": scores_file, "--dataset": dataset})
     described = file.plan if together is None else together
-    at = questions.question("delta", delta, file)
+    at = flags.question("delta", delta, file)
     if path is None:
         answer = epsilon(described, at.value)
-        questions.refuse_infinite(at, answer)
+        flags.refuse_infinite(at, answer)
         _write_entry(entry_path, replace(file, plan=described), at.value, answer, force)
-        defaults.tell()
+        flags.tell()
         return
     from hockeystick.reports import Report, Subject, day_of_build, investigate, require_libraries
 
@@ -132,10 +133,10 @@ def report(
     )
     with bar("reporting") as tell:
         made = Report(investigate(subject, tell), day_of_build())
-    questions.refuse_infinite(at, made.answer)
+    flags.refuse_infinite(at, made.answer)
     write_whole(path, made.html, force)
     click.echo(f"{path}: {made.answer}")
-    defaults.tell()
+    flags.tell()
     _write_entry(entry_path, replace(file, plan=described), at.value, made.answer, force)
     click.get_current_context().exit(_told_of(made.findings))
 
@@ -189,7 +190,7 @@ def _audit(scores_file: str | None, confidence: str) -> Audit | None:
     if scores_file is None:
         return None
     from hockeystick.audit import load_scores
-    from hockeystick.reports.audited import Audit
+    from hockeystick.reports.audit import Audit
 
     sure: Any = parse(confidence)
     return Audit(name=scores_file, scores=load_scores(scores_file), confidence=sure)
@@ -203,7 +204,7 @@ def _ledger(url: str | None, dataset: str | None, head: str | None) -> Ledgered 
             raise click.UsageError("Missing --dataset, whose ledger is to be shown")
         return None
     import hockeystick as hs
-    from hockeystick.reports.ledgered import ledgered
+    from hockeystick.reports.ledger import ledgered
 
     return ledgered(hs.Ledger(named(url), dataset, read_only=True), head=head)
 
@@ -254,3 +255,49 @@ def _commands(
     verified = ["--verify"] if verify else []
     lines = (["epsilon", *asked], ["report", *asked, *more, *verified, "-o", out.name])
     return tuple(shlex.join(["hockeystick", *line]) for line in lines)
+
+
+_LARGEST_PORT: Final = 65_535
+_A_PORT: Final = f"an integer from 0 to {_LARGEST_PORT}"
+
+_HELP: Final = """Serve a page to play with a plan.
+
+The page shows epsilon, what an attacker could learn, how the budget is spent, and the cost at other
+noises; it solves for a target, and shows the plan as a file. It is served to this machine alone,
+and to whoever has its link. Ctrl-C ends it.
+"""
+
+
+@click.command(cls=command.Command, help=_HELP)
+@plans.plan_words
+@click.option("--port", metavar="N", default="0", help="Where it is served; by default anywhere.")
+@click.option("--no-browser", is_flag=True, help="Print the link, and open no browser.")
+def explore(words: tuple[str, ...], port: str, no_browser: bool) -> None:
+    """Serve the page until it is interrupted."""
+    number = _port(port)
+    file = plans.words_of(words).file() if words else None
+    try:
+        from hockeystick.explore.page import USUAL, serve
+    except ModuleNotFoundError:
+        message = "the page needs Bokeh: pip install 'hockeystick[explore]'"
+        raise HockeystickError(message) from None
+
+    def opened(url: str) -> None:
+        click.echo(
+            f"{url}\nWhoever has this link can open the page, on this machine; Ctrl-C ends it."
+        )
+        if not no_browser:
+            webbrowser.open(url)
+
+    try:
+        serve(USUAL if file is None else file, number, opened)
+    except OSError as error:
+        raise click.ClickException(f"cannot serve at port {number}: {error.strerror}") from None
+
+
+def _port(text: str) -> int:
+    """Return a port, or raise."""
+    number = parse(text)
+    if not isinstance(number, int) or not 0 <= number <= _LARGEST_PORT:
+        raise ParameterError("port", number, _A_PORT)
+    return number

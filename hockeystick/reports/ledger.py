@@ -1,22 +1,34 @@
-"""What a ledger says, in words and in numbers rounded to their safe side."""
+"""What a dataset of a ledger has spent in epsilon at one delta, and by how much that may rise.
+
+A budget and what is spent of it are guarantees, of which an (epsilon, delta) one follows. Of a
+budget that has a delta it is read at that one: what is spent has at most that delta as long as the
+budget is kept, and what is (epsilon, delta)-DP is so at each larger delta. Of the others
+``hs.convert`` proves an epsilon at a delta that somebody names. What is left is the epsilon of the
+budget minus that of what is spent: by how much epsilon of all releases together, as a plan, may
+rise. It is not the epsilon of one more release, since costs do not add up in epsilon.
+"""
 
 from __future__ import annotations
 
+import math
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Final, final
 
+from hockeystick.conversions import convert
 from hockeystick.errors import HockeystickError
-from hockeystick.ledger import Entry, EntryKind, LedgerStatus
+from hockeystick.ledger import Entry, EntryKind, Ledger, LedgerCheck, LedgerStatus
 from hockeystick.ledger.amounts import amount, downward, upward
-from hockeystick.ledger.fractions import Costs
-from hockeystick.ledger.terms import Terms
+from hockeystick.ledger.entries import content_of
+from hockeystick.ledger.fractions import Costs, plus
+from hockeystick.ledger.terms import Terms, terms_of
 from hockeystick.mechanisms import Mechanism
 from hockeystick.notions import GDP, TCDP, ZCDP, ApproxDP, Notion, PureDP, RenyiDP
-from hockeystick.numerics import float_above
+from hockeystick.numerics import decimal, float_above, float_below
 from hockeystick.numerics.numerals import plain
-from hockeystick.reports.in_epsilon import InEpsilon, epsilon_at, in_epsilon
-from hockeystick.reports.ledgered import Ledgered, Room, added_epsilon, rooms_of
 
 _SHOWN_ENTRIES: Final = 200
 _UNREADABLE: Final = "cannot be read"
@@ -73,6 +85,248 @@ _OF_A_CAP: Final = (
     "This is a cap within {whole!r}: the guarantee is that of the whole. The cap's own number is "
     "one only for a team whose choices do not depend on what others released."
 )
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class InEpsilon:
+    """A budget in epsilon.
+
+    Args:
+        delta: At which delta.
+        budget: The epsilon that the budget allows, rounded up.
+        spent: The epsilon of all that is charged, as a plan fixed in advance, rounded up.
+        left: What is left of the one beside the other, rounded down.
+    """
+
+    delta: float
+    budget: float
+    spent: float
+    left: float
+
+    def as_dict(self) -> dict[str, float]:
+        """Return the same, ready for JSON."""
+        return {"delta": self.delta, "budget": self.budget, "spent": self.spent, "left": self.left}
+
+
+def in_epsilon(status: LedgerStatus, delta: float | None) -> InEpsilon | None:
+    """Return a budget in epsilon; None where no delta is known, or no finite epsilon is proven.
+
+    Args:
+        status: The budget and what is spent.
+        delta: At which delta, for a budget that has none of its own.
+
+    Example:
+        >>> import hockeystick as hs
+        >>> from pathlib import Path
+        >>> from tempfile import TemporaryDirectory
+        >>> from hockeystick.reports.ledger import in_epsilon
+        >>> with TemporaryDirectory() as folder:
+        ...     ledger = hs.Ledger(Path(folder) / "ledger.db", "census", hs.GDP(1.0))
+        ...     ledger.step(hs.Gaussian(2.0))
+        ...     told = in_epsilon(ledger.status, delta=1e-5)
+        >>> told.budget, told.spent, told.left
+        (4.377178095681225, 1.9930914044151198, 2.384086691266105)
+    """
+    budget, at = status.budget, delta_shown(status.budget, delta)
+    if at is None:
+        return None
+    most, spent = epsilon_at(budget, at), epsilon_at(status.spent, at)
+    if most is None or spent is None:
+        return None
+    left = max(decimal(most) - decimal(spent), Fraction(0))
+    return InEpsilon(at, most, spent, float_below(left))
+
+
+def delta_shown(budget: Notion, delta: float | None) -> float | None:
+    """Return at which delta a budget is shown in epsilon: its own, or else the one named."""
+    if isinstance(budget, PureDP):
+        return 0.0
+    return budget.delta if isinstance(budget, ApproxDP) else delta
+
+
+def epsilon_at(notion: Notion, delta: float) -> float | None:
+    """Return an epsilon that a guarantee proves at a delta, None where that is none or infinite."""
+    if isinstance(notion, PureDP):
+        epsilon = notion.epsilon
+    elif isinstance(notion, ApproxDP):
+        epsilon = notion.epsilon if notion.delta <= delta else math.inf
+    else:
+        epsilon = convert(notion, ApproxDP, delta=delta).epsilon
+    return epsilon if epsilon < math.inf else None
+
+
+_MOST: Final = 1_000_000
+# More kinds of plans are not told: the latest are asked for most.
+_KINDS: Final = 5
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ledgered:
+    """A dataset's ledger as it was when it was asked.
+
+    Args:
+        status: The budget and what is left of it.
+        entries: What happened, up to the head of the status.
+        check: What a verification found, which may have seen later entries too.
+    """
+
+    status: LedgerStatus
+    entries: tuple[Entry, ...]
+    check: LedgerCheck
+
+    @property
+    def terms(self) -> Terms:
+        """What was fixed when the dataset was opened, which says what prices mean."""
+        return terms_of(self.entries[0].content, self.entries[0].price)
+
+    def asked_for(self, plan: Mechanism) -> tuple[Costs, bool]:
+        """Return what one more plan would cost, and whether this budget covers it.
+
+        Raises:
+            IncompatibleError: If it has no price in the budget's measure, or is described for
+                other neighbours.
+            UnsupportedError: If nothing is known of a part of it.
+            LedgerError: If the last entry is damaged.
+        """
+        terms = self.terms
+        price = terms.price(plan)
+        fits = not any(price) or terms.covers(plus(self.entries[-1].total, price))
+        return price, fits
+
+    def charged_as(self, plan: Mechanism) -> tuple[str, ...]:
+        """Return the keys under which this very plan is charged already."""
+        last = {one.key: one for one in self.entries if one.key}
+        with suppress(HockeystickError):
+            content = content_of(plan)
+            kept = (key for key, one in last.items() if one.content == content)
+            return tuple(key for key in kept if last[key].kind != EntryKind.RELEASE)
+        return ()
+
+    def covers(self, plan: Mechanism) -> bool:
+        """Return whether this budget is charged for a plan, or covers one more and can be."""
+        if self.charged_as(plan):
+            return True
+        try:
+            return self.asked_for(plan)[1]
+        except HockeystickError:
+            return False
+
+    def verdict(self, plan: Mechanism) -> str:
+        """Return in words whether the budget of the dataset is charged for a plan, or covers it."""
+        charged = self.charged_as(plan)
+        if charged:
+            return f"ledger {self.status.dataset}: is charged for this plan, as {charged[-1]}"
+        covered = "covers" if self.covers(plan) else "does not cover"
+        return f"ledger {self.status.dataset}: {covered} this plan"
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Room:
+    """How often a budget covers once more what it was charged for before.
+
+    Args:
+        mechanism: What was reserved.
+        more: How often it is covered again, up to a million.
+        alone: The guarantee of one in the measure of the budget, which adds up there.
+        adds: What a next one would add to the epsilon that is spent, rounded up; None where no
+            delta is known, or no finite epsilon is proven.
+    """
+
+    mechanism: Mechanism
+    more: int
+    alone: Notion
+    adds: float | None
+
+
+def rooms_of(entries: Sequence[Entry], delta: float | None = None) -> tuple[Room, ...]:
+    """Return for the latest five kinds of plans that were reserved how often each is covered again.
+
+    Empty where nothing that costs was reserved, or an entry is damaged.
+
+    Args:
+        entries: All entries of a dataset, in their order.
+        delta: At which delta epsilon is told, of a budget that has none of its own.
+
+    Example:
+        >>> import hockeystick as hs
+        >>> from pathlib import Path
+        >>> from tempfile import TemporaryDirectory
+        >>> from hockeystick.reports.ledger import rooms_of
+        >>> with TemporaryDirectory() as folder:
+        ...     ledger = hs.Ledger(Path(folder) / "ledger.db", "census", hs.ZCDP(rho=0.5))
+        ...     ledger.step(hs.Gaussian(2.0))
+        ...     [(one.more, one.alone) for one in rooms_of(ledger.history())]
+        [(3, ZCDP(rho=0.125))]
+    """
+    with suppress(HockeystickError, ValueError):
+        kinds = {one.content: one for one in reversed(entries) if one.kind == EntryKind.RESERVE}
+        latest = [one for one in kinds.values() if any(one.costs)][:_KINDS]
+        terms, total = terms_of(entries[0].content, entries[0].price), entries[-1].total
+        return tuple(_room(one, terms, total, delta) for one in latest)
+    return ()
+
+
+def _room(asked: Entry, terms: Terms, total: Costs, delta: float | None) -> Room:
+    """Return how often what was reserved is covered again, and what a next one adds."""
+
+    def with_more(count: int) -> Costs:
+        return plus(total, tuple(count * cost for cost in asked.costs))
+
+    more = bisect_left(
+        range(1, _MOST + 1), True, key=lambda count: not terms.covers(with_more(count))
+    )
+    adds, alone = added_epsilon(terms, total, asked.costs, delta), terms.guarantee(asked.costs)
+    return Room(mechanism=asked.reserved, more=more, alone=alone, adds=adds)
+
+
+def added_epsilon(terms: Terms, total: Costs, price: Costs, delta: float | None) -> float | None:
+    """Return what a price adds to the epsilon that is spent, rounded up; None where none is known.
+
+    Args:
+        terms: Those of the dataset.
+        total: What is spent.
+        price: What is added.
+        delta: At which delta, of a budget that has none of its own.
+    """
+    at = delta_shown(terms.budget, delta)
+    if at is None:
+        return None
+    before, after = (
+        epsilon_at(terms.guarantee(costs), at) for costs in (total, plus(total, price))
+    )
+    if before is None or after is None:
+        return None
+    return float_above(max(decimal(after) - decimal(before), Fraction(0)))
+
+
+def ledgered(ledger: Ledger, *, head: str | None = None) -> Ledgered:
+    """Return what a dataset's ledger says of itself.
+
+    Args:
+        ledger: The dataset.
+        head: A head that was noted before, which has to be in the chain.
+
+    Raises:
+        ParameterError: If the head is none.
+        LedgerError: If the ledger cannot be read.
+
+    Example:
+        >>> import hockeystick as hs
+        >>> from pathlib import Path
+        >>> from tempfile import TemporaryDirectory
+        >>> from hockeystick.reports.ledger import ledgered
+        >>> with TemporaryDirectory() as folder:
+        ...     ledger = hs.Ledger(Path(folder) / "ledger.db", "census", hs.ZCDP(rho=0.5))
+        ...     found = ledgered(ledger)
+        >>> found.check.sound, len(found.entries), found.status.remaining
+        (True, 1, ZCDP(rho=0.5))
+    """
+    status = ledger.status
+    entries = ledger.history()[: status.entries]
+    return Ledgered(status=status, entries=entries, check=ledger.verify(head=head))
 
 
 @final

@@ -21,7 +21,6 @@ from hockeystick.reports.ledger import (
     has_delta_of_its_own,
     has_epsilon,
     in_epsilon,
-    spent_of,
     status_facts,
 )
 
@@ -58,7 +57,7 @@ def status_table(statuses: Sequence[LedgerStatus], delta: float | None = None) -
             Text(f"{one.dataset}{cap}"),
             amount(one.budget, plain),
             amount(one.spent, upward),
-            *(["" if epsilon is None else spent_of(epsilon)] if shown else []),
+            *(["" if epsilon is None else str(epsilon)] if shown else []),
             Text(amount(one.remaining, downward), "bold green"),
             f"{one.unresolved:,}",
             f"{one.entries:,}",

@@ -25,7 +25,7 @@ def status_as_dict(status: LedgerStatus, delta: float | None = None) -> dict[str
         "order": status.order,
         "spent": describe(status.spent),
         "remaining": describe(status.remaining),
-        "in_epsilon": None if found is None else found.as_dict(),
+        "in_epsilon": None if found is None else found._asdict(),
         "unresolved": status.unresolved,
         "entries": status.entries,
         "head": status.head,

@@ -10,10 +10,9 @@ from typing import Any, Final, final
 import numpy as np
 
 from hockeystick._validate import Domain, count, real, whole_numbers
-from hockeystick.audit._binomial import SPARE, Array, at_least, fewest, upper_rate
 from hockeystick.audit._claims import tradeoff_of
-from hockeystick.audit._region import quarter_ellipse
-from hockeystick.audit._scores import error_probability
+from hockeystick.audit._region import SPARE, at_least, fewest, quarter_ellipse, upper_rate
+from hockeystick.audit._scores import Array, error_probability
 from hockeystick.errors import ParameterError
 from hockeystick.mechanisms import Mechanism
 from hockeystick.numerics.numerals import at_least as shown_down

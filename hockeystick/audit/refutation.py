@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Final
 
 from hockeystick._validate import real
 from hockeystick.accountants import epsilon as epsilon_of
-from hockeystick.audit._claims import expected_margins, margins, premises_of, tradeoff_of
-from hockeystick.audit._methods import ASSUMPTIONS, THEOREMS, chosen_method, rules_of
+from hockeystick.audit._claims import margins, premises_of, tradeoff_of
 from hockeystick.audit._region import epsilons
 from hockeystick.audit._rules import Rule, best_of
 from hockeystick.audit._scores import checked_scores, error_probability, mixed_seed
+from hockeystick.audit.bounds import ASSUMPTIONS, THEOREMS, rules_of
 from hockeystick.audit.results import Consistent, LowerBound, Refuted
 from hockeystick.mechanisms import Mechanism
 from hockeystick.results import Certified
@@ -29,7 +29,6 @@ def falsify(
     *,
     confidence: float = 0.95,
     delta: float | None = None,
-    method: str = "auto",
     threshold: float | None = None,
     share: float = 0.5,
     seed: int = 0,
@@ -58,7 +57,6 @@ def falsify(
         confidence: In (0, 1).
         delta: Where a lower bound on epsilon is to stand beside the verdict, for a plan; it holds
             together with the verdict.
-        method: As for ``lower_epsilon``.
         threshold: As for ``lower_epsilon``.
         share: As for ``lower_epsilon``.
         seed: As for ``lower_epsilon``.
@@ -84,10 +82,8 @@ def falsify(
     f = tradeoff_of("plan", plan)
     at = None if delta is None else real("delta", delta)
     both = checked_scores("scores_in", scores_in), checked_scores("scores_out", scores_out)
-    alpha, used = error_probability(confidence), chosen_method(method, threshold)
-    known = mixed_seed(seed, *both)
-    chooser = expected_margins(f)
-    rules = rules_of(used, both, alpha, chooser, threshold=threshold, share=share, seed=known)
+    alpha, known = error_probability(confidence), mixed_seed(seed, *both)
+    used, rules = rules_of(both, alpha, threshold=threshold, share=share, seed=known)
     value, point = best_of(rules, margins(f))
     kind = Refuted if value > 0.0 else Consistent
     trials = both[0].size + both[1].size

@@ -216,16 +216,28 @@ def _bound(
     alpha = error_probability(confidence)
     known = mixed_seed(seed, *both)
     used, rules = rules_of(both, alpha, threshold=threshold, share=share, seed=known)
+    return proven(quantity, rules, objective, float(confidence), used, delta)
+
+
+def proven(
+    quantity: AuditQuantity,
+    rules: list[Rule],
+    objective: Objective,
+    confidence: float,
+    method: str,
+    delta: float | None,
+) -> LowerBound:
+    """Return the largest value of an objective that tests prove."""
     value, point = best_of(rules, objective)
     return LowerBound(
         max(value, 0.0),
         quantity,
-        float(confidence),
-        THEOREMS[used],
-        method=used,
+        confidence,
+        THEOREMS[method],
+        method=method,
         delta=delta,
         point=point,
-        trials=both[0].size + both[1].size,
+        trials=point.in_trials + point.out_trials,
         assumptions=ASSUMPTIONS,
     )
 

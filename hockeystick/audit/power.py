@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Final, final
 
 import numpy as np
@@ -55,15 +55,7 @@ class Detection:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the test ready for JSON."""
-        return {
-            "kind": "detection",
-            "trials": self.trials,
-            "fpr": self.fpr,
-            "tpr": self.tpr,
-            "share": self.share,
-            "power": self.power,
-            "confidence": self.confidence,
-        }
+        return {"kind": "detection", **asdict(self)}
 
     def __str__(self) -> str:
         """Return what the test refutes, and how often."""

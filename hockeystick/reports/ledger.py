@@ -21,9 +21,8 @@ from typing import Final, NamedTuple, final
 from hockeystick.conversions import convert
 from hockeystick.errors import HockeystickError
 from hockeystick.ledger import Entry, EntryKind, Ledger, LedgerCheck, LedgerStatus
-from hockeystick.ledger.amounts import amount, downward, upward
+from hockeystick.ledger.amounts import Costs, amount, downward, plus, upward
 from hockeystick.ledger.entries import content_of
-from hockeystick.ledger.fractions import Costs, plus
 from hockeystick.ledger.terms import Terms, terms_of
 from hockeystick.mechanisms import Mechanism
 from hockeystick.notions import GDP, TCDP, ZCDP, ApproxDP, Notion, PureDP, RenyiDP

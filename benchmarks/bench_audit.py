@@ -19,15 +19,7 @@ from rich.console import Console
 
 import hockeystick as hs
 from hockeystick import audit
-from hockeystick.audit._binomial import at_least
 from hockeystick.audit._claims import margins
-from hockeystick.audit._one_run_tests import (
-    Guesses,
-    epsilon_by_binomial,
-    largest_rejected,
-    of_approx,
-    of_gaussians,
-)
 from hockeystick.audit._region import (
     Counts,
     Levels,
@@ -38,9 +30,15 @@ from hockeystick.audit._region import (
     quarter_ellipse,
     region,
 )
-from hockeystick.audit._rules import SHARE, SHARES, at_ranks, ranks
+from hockeystick.audit._rules import SHARE, at_ranks, ranks
 from hockeystick.audit._scores import error_probability
-from hockeystick.audit.one_run import Setting
+from hockeystick.audit.one_run import (
+    Guesses,
+    Setting,
+    epsilon_by_binomial,
+    largest_rejected,
+    of_gaussians,
+)
 
 Draw: TypeAlias = Callable[[np.random.Generator], tuple[Any, Any]]
 Misses: TypeAlias = list[float]
@@ -145,7 +143,7 @@ def above_epsilon(corners: Region) -> Any:
     return epsilons(0.0)(corners) - 1.0
 
 
-def by_threshold(epsilon: float, level: float, trials: int, method: str) -> float:
+def by_threshold(epsilon: float, level: float, trials: int) -> float:
     """Return how often a bound at a fixed threshold misses, by exact sums over both counts.
 
     The audited mechanism is randomized response, whose epsilon its one threshold shows.
@@ -155,14 +153,14 @@ def by_threshold(epsilon: float, level: float, trials: int, method: str) -> floa
     rate = 1.0 / (1.0 + math.exp(epsilon))
     low, high = int(binom.ppf(1e-9, trials, rate)), int(binom.isf(1e-9, trials, rate))
     counts = np.unique(np.linspace(low, high, min(high - low + 1, 40)).astype(int))
-    needed = [_first_above(epsilon, level, trials, int(y), method) for y in counts]
+    needed = [_first_above(epsilon, level, trials, int(y)) for y in counts]
     # Between two counts, what the smaller one needs is enough, so that this errs to more misses.
     steps = np.array(needed)[np.searchsorted(counts, np.arange(low, high + 1), side="right") - 1]
     masses = binom.pmf(np.arange(low, high + 1), trials, rate)
     return float(masses @ binom.sf(steps - 1, trials, 1.0 - rate))
 
 
-def _first_above(epsilon: float, level: float, trials: int, y: int, method: str) -> int:
+def _first_above(epsilon: float, level: float, trials: int, y: int) -> int:
     """Return the fewest true positives whose bound exceeds the truth."""
     outside = np.arange(trials) < y
     low, high = 0, trials + 1
@@ -173,30 +171,10 @@ def _first_above(epsilon: float, level: float, trials: int, y: int, method: str)
             outside.astype(float),
             delta=0.0,
             confidence=level,
-            method=method,
             threshold=0.5,
         )
         low, high = (low, x) if found.value > epsilon else (x, high)
     return high
-
-
-def by_rank(level: float, trials: int) -> float:
-    """Return how often a bound on mu = 1 at a rank misses, for the worst rank and share.
-
-    The false positive rate has its beta law, and the true positives are binomial given it.
-    """
-    from scipy.special import betaincinv, ndtr, ndtri
-
-    middles = (np.arange(4000) + 0.5) / 4000
-    worst = 0.0
-    for share in SHARES:
-        levels = quarter_ellipse(error_probability(level), share)
-        for rank in ranks((trials * 7) // 10):
-            rate = betaincinv(rank, trials - rank + 1.0, middles)
-            needed = fewest_hits(levels, rank, trials, above_mu)
-            hits = at_least(np.array(float(needed)), trials, ndtr(ndtri(rate) + 1.0))
-            worst = max(worst, float(hits.mean()))
-    return worst
 
 
 def missed_in_one_run(
@@ -261,10 +239,7 @@ def rows_of_misses(repetitions: int, sizes: tuple[int, ...] = SIZES) -> Iterator
         yield "mu, simultaneous", trials, many, of_mu
         yield "falsify, simultaneous", trials, many, refuted
         yield "epsilon, simultaneous", trials, many, missed(coins, [above_epsilon], each, many)[0]
-        yield "mu, split", trials, 0, [by_rank(level, each) for level in LEVELS]
-        for method in ("combined", "clopper-pearson"):
-            exact = [by_threshold(1.0, level, each, method) for level in LEVELS]
-            yield f"epsilon, {method}", trials, 0, exact
+        yield "epsilon, combined", trials, 0, [by_threshold(1.0, level, each) for level in LEVELS]
 
 
 def rows_of_one_run(repetitions: int) -> Iterator[Row]:
@@ -277,9 +252,8 @@ def rows_of_one_run(repetitions: int) -> Iterator[Row]:
         def normal(random: np.random.Generator, m: int = number) -> tuple[Any, Any]:
             return gaussian_canaries(random, m)
 
-        for method, bound in (("binomial", by_binomial), ("f-dp", by_recursion)):
-            found = missed_in_one_run(coins, bound, number, repetitions)
-            yield f"one run, epsilon, {method}", number, repetitions, found
+        found = missed_in_one_run(coins, by_binomial, number, repetitions)
+        yield "one run, epsilon, binomial", number, repetitions, found
         found = missed_in_one_run(normal, of_mu_in_one_run, number, repetitions)
         yield "one run, mu", number, repetitions, found
 
@@ -287,11 +261,6 @@ def rows_of_one_run(repetitions: int) -> Iterator[Row]:
 def by_binomial(guesses: Guesses, alpha: float) -> float:
     """Return the sharp bound at a delta of 1e-6."""
     return epsilon_by_binomial(guesses, 1e-6, alpha)
-
-
-def by_recursion(guesses: Guesses, alpha: float) -> float:
-    """Return the bound of the recursion at a delta of 1e-6."""
-    return largest_rejected(guesses, alpha, of_approx(1e-6))
 
 
 def of_mu_in_one_run(guesses: Guesses, alpha: float) -> float:
@@ -315,26 +284,22 @@ def coverage(rows: Iterator[Row]) -> str:
 def tightness(python: str) -> str:
     """Return the table of bounds on epsilon beside jax_privacy's, on the same scores."""
     lines = [
-        "| mu | trials of each kind | truth | simultaneous | split | jax bonferroni | jax split "
+        "| mu | trials of each kind | truth | simultaneous | jax bonferroni | jax split "
         "| jax multi-split | at least as tight as each |",
-        "| --: |" + " --: |" * 8,
+        "| --: |" + " --: |" * 7,
     ]
     for mu in MUS:
         truth = hs.epsilon(hs.GDP(mu), DELTA).lower
         for trials in TRIALS:
             pairs = [gaussian(np.random.default_rng([7, i]), mu, trials) for i in range(PAIRS)]
             own = [audit.lower_epsilon(*one, delta=DELTA).value for one in pairs]
-            split = [
-                audit.lower_epsilon(*one, delta=DELTA, method="split", seed=i).value
-                for i, one in enumerate(pairs)
-            ]
             theirs = asked_of_jax(python, pairs)
             names = ("bonferroni", "split", "multi-split")
             wins = [
                 sum(a >= one[name] for a, one in zip(own, theirs, strict=True)) for name in names
             ]
             medians = [float(np.median([one[name] for one in theirs])) for name in names]
-            cells = [truth, float(np.median(own)), float(np.median(split)), *medians]
+            cells = [truth, float(np.median(own)), *medians]
             shown = " | ".join(f"{one:.3f}" for one in cells)
             won = ", ".join(f"{one}/{PAIRS}" for one in wins)
             lines.append(f"| {mu:g} | {trials} | {shown} | {won} |")
@@ -386,11 +351,10 @@ def page(asked: argparse.Namespace) -> str:
 
 
 COVERAGE: Final = """How often the answer was right, at each level. "exact" is computed by sums over
-all counts (for "split", the worst of the ranks and shares that scores held out may choose), and all
-else is simulated, once it is known which counts would be wrong: 10,000 repetitions have a standard
-error of 0.003, 0.0022 and 0.001. Audited are mechanisms whose bound every threshold can reach: a
-Gaussian with mu = 1 for mu and for `falsify` of the true claim, and randomized response with
-epsilon 1 for epsilon at delta 0. Half of the trials are of each kind.
+all counts, and all else is simulated, once it is known which counts would be wrong: 10,000
+repetitions have a standard error of 0.003, 0.0022 and 0.001. Audited are mechanisms whose bound
+every threshold can reach: a Gaussian with mu = 1 for mu and for `falsify` of the true claim, and
+randomized response with epsilon 1 for epsilon at delta 0. Half of the trials are of each kind.
 """
 ONE_RUN: Final = """In one run, canaries with a randomized response each (epsilon 1, delta 1e-6
 claimed) or noise of their own (mu 1):

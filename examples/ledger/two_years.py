@@ -30,7 +30,7 @@ from unittest.mock import patch
 
 import hockeystick as hs
 from hockeystick.ledger import EntryKind, Repricing, terms
-from hockeystick.ledger.fractions import storable
+from hockeystick.ledger.amounts import storable
 from hockeystick.reports.ledger import ledgered
 
 BUDGET: Final = hs.ApproxDP(epsilon=8.0, delta=1e-7)

@@ -6,7 +6,6 @@ Larger scores mean "in": that the record took part.
 from __future__ import annotations
 
 from hockeystick.audit.bounds import lower_curve, lower_epsilon, lower_mu
-from hockeystick.audit.credible import credible_epsilon
 from hockeystick.audit.one_run import falsify_one_run, one_run, one_run_mu
 from hockeystick.audit.power import Detection, detection, trials_needed
 from hockeystick.audit.recording import PlainLoop, Replay, Rule, SelfTest, Violation, record
@@ -26,7 +25,6 @@ __all__ = [
     "Scores",
     "SelfTest",
     "Violation",
-    "credible_epsilon",
     "detection",
     "falsify",
     "falsify_one_run",

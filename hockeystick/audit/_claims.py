@@ -7,15 +7,13 @@ from typing import Final
 import numpy as np
 
 from hockeystick.accountants.tradeoff import tradeoff
-from hockeystick.audit._binomial import Array
 from hockeystick.audit._region import Objective, Region
+from hockeystick.audit._scores import Array
 from hockeystick.errors import ParameterError
 from hockeystick.mechanisms import Mechanism, assumptions_of
 from hockeystick.tradeoffs import TradeOff
 
 _ALLOWED: Final = "a mechanism or plan, or a trade-off function"
-_LEAST: Final = 1e-9
-_GRID: Final = 64
 
 
 def tradeoff_of(name: str, claim: object) -> TradeOff:
@@ -55,19 +53,3 @@ def _beyond(value: Array, size: Array) -> Array:
     """Return a difference of logarithms, less its round-off."""
     slack = 2.0**-48 * (1.0 + np.where(np.isfinite(size), np.abs(size), 0.0))
     return value - slack
-
-
-def expected_margins(f: TradeOff) -> Objective:
-    """Return about how far corners are above f, for choosing what to look at; it proves nothing."""
-    from scipy.special import ndtr, ndtri
-
-    normal = np.linspace(float(ndtri(_LEAST)), -float(ndtri(_LEAST)), _GRID)
-    lower, upper = f.power_bounds(ndtr(normal))
-    limit = np.clip(ndtri(np.clip(0.5 * (lower + upper), _LEAST, 1.0 - _LEAST)), -6.0, 6.0)
-
-    def objective(corners: Region) -> Array:
-        at = ndtri(np.clip(corners.q, _LEAST, 1.0 - _LEAST))
-        p = ndtri(np.clip(corners.p, _LEAST, 1.0 - _LEAST))
-        return np.asarray(p - np.interp(at, normal, limit))
-
-    return objective

@@ -21,7 +21,6 @@ from typing import Final, Literal
 
 import numpy as np
 
-from hockeystick.audit._binomial import Array
 from hockeystick.audit._region import (
     Counts,
     Levels,
@@ -31,23 +30,16 @@ from hockeystick.audit._region import (
     rectangle,
     region,
 )
-from hockeystick.audit._scores import Scores, halves
+from hockeystick.audit._scores import Array, Scores
 from hockeystick.audit.results import OperatingPoint
 
 Side = Literal["out", "in"]
 _ENDS: Final[tuple[Literal["left"], Literal["right"]]] = ("left", "right")
-SIDES: Final[tuple[Side, Side]] = ("out", "in")
 
 # Ranks grow by this factor, up to half of the scores.
 RATIO: Final = 3.0
 # At small rates, where audits find most, the rarer error is what is uncertain.
 SHARE: Final = 0.85
-HELD_OUT: Final = 0.3
-_HELD_OUT_RATIO: Final = 1.4
-SHARES: Final = (0.5, 0.85, 0.95)
-_FEW_CELLS: Final = 8
-# The best of some tens of ranks is chosen as if each had to be right on its own.
-_CAUTION: Final = 50.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,10 +83,10 @@ class Rule:
         )
 
 
-def ranks(trials: int, ratio: float = RATIO) -> list[int]:
+def ranks(trials: int) -> list[int]:
     """Return 1 and its multiples by a factor, up to half of the trials."""
     found = [1]
-    while (larger := max(round(found[-1] * ratio), found[-1] + 1)) <= trials // 2:
+    while (larger := max(round(found[-1] * RATIO), found[-1] + 1)) <= trials // 2:
         found.append(larger)
     return found
 
@@ -143,46 +135,6 @@ def at_threshold(inside: Scores, outside: Scores, threshold: float, levels: Leve
     true_positives = int(np.count_nonzero(inside >= threshold))
     counts = Counts(false_positives, outside.size, true_positives, inside.size)
     return Rule("out", threshold, False, counts, levels)
-
-
-def held_out(
-    inside: Scores, outside: Scores, alpha: float, objective: Objective, seed: int
-) -> list[Rule]:
-    """Return the one test that a part of the scores has the best bound by, on the other part."""
-    held_in, rest_in = halves(inside, HELD_OUT, seed, 1)
-    held_outside, rest_out = halves(outside, HELD_OUT, seed, 2)
-    held, rest = (held_in, held_outside), (rest_in, rest_out)
-    best = -np.inf
-    chosen: tuple[Side, int, float] = ("out", 1, SHARE)
-    for side in SIDES:
-        for share in SHARES:
-            levels = quarter_ellipse(alpha / _CAUTION, share, _FEW_CELLS)
-            rank, value = _best_rank(side, (held, rest), levels, objective, seed)
-            if value > best:
-                best, chosen = value, (side, rank, share)
-    kept, rank, weight = chosen
-    return [at_rank(kept, rank, rest, quarter_ellipse(alpha, weight), seed)]
-
-
-def _best_rank(
-    side: Side,
-    parts: tuple[tuple[Scores, Scores], tuple[Scores, Scores]],
-    levels: Levels,
-    objective: Objective,
-    seed: int,
-) -> tuple[int, float]:
-    """Return the rank in the rest that goes with the best one in the held part, and its bound.
-
-    What a rank proves there already allows for chance, as what it seems to have would not.
-    """
-    held, rest = parts
-    at = 1 if side == "out" else 0
-    rules = [at_rank(side, k, held, levels, seed) for k in ranks(held[at].size, _HELD_OUT_RATIO)]
-    corners = region(stacked(rules), levels)
-    values = objective(corners).min(axis=-1)
-    best = int(np.argmax(values))
-    rank = int(rules[best].counts.errors) + 1
-    return max(round(rank * rest[at].size / held[at].size), 1), float(values[best])
 
 
 def stacked(rules: Sequence[Rule]) -> Counts:

@@ -1,4 +1,4 @@
-"""What a caller passes in: scores, a confidence, a delta, a seed."""
+"""What a caller passes in, checked once, by name: arrays, scores, a confidence, a seed."""
 
 from __future__ import annotations
 
@@ -10,19 +10,74 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hockeystick._validate import Domain, count, real
-from hockeystick.audit._arrays import REAL, as_array
 from hockeystick.errors import ParameterError
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-Scores: TypeAlias = NDArray[np.float64]
+Array: TypeAlias = NDArray[np.float64]
+Scores: TypeAlias = Array
 
+# The kinds of numpy that hold real numbers, and those that hold truth values as 0 and 1.
+REAL: Final = "fiu"
+FLAGS: Final = "biuf"
 _CONFIDENCE: Final = Domain(
     symbol="1 - a", low=0, high=1, low_open=True, high_open=True, typical=(0.9, 0.99)
 )
 _SEED: Final = Domain(symbol="s", low=0, high=2**63 - 1, typical=(0, 100), whole=True)
 _ALLOWED: Final = "a one-dimensional array of one or more numbers, none of them nan"
+
+
+def as_array(name: str, values: Any, allowed: str) -> NDArray[Any]:
+    """Return an array, or raise; an array that hides some of its values is refused."""
+    if isinstance(values, np.ma.MaskedArray):
+        raise ParameterError(name, values, f"{allowed}, without a mask")
+    try:
+        return np.asarray(values)
+    except (TypeError, ValueError, RuntimeError, OverflowError):
+        raise ParameterError(name, values, allowed) from None
+
+
+def numbers(
+    name: str, values: Any, axes: str, *, fewest: int = 1, most: int | None = None
+) -> Array:
+    """Return values as an array of finite floats, not empty, with so many axes, or raise."""
+    last = fewest if most is None else most
+    array = as_array(name, values, _allowed(axes))
+    real = array.dtype.kind in REAL
+    with np.errstate(over="ignore"):
+        found = np.asarray(array, dtype=np.float64) if real else array
+    if not real or not fewest <= found.ndim <= last or found.size == 0:
+        told = f"an array of {found.dtype} of shape {found.shape}"
+        raise ParameterError(name, told, _allowed(axes))
+    if not np.isfinite(found).all():
+        count = int(np.sum(~np.isfinite(found)))
+        raise ParameterError(name, f"{count} that are not finite", _allowed(axes))
+    return found
+
+
+def flags(name: str, values: Any, shape: tuple[int, ...]) -> NDArray[np.bool_]:
+    """Return values as booleans of this shape, or raise; 0 and 1 are booleans too."""
+    allowed = f"truth values of shape {shape}"
+    array = as_array(name, values, allowed)
+    if array.shape != shape:
+        raise ParameterError(name, f"an array of shape {array.shape}", allowed)
+    if array.dtype.kind not in FLAGS or not np.isin(array, (0, 1)).all():
+        raise ParameterError(name, f"an array of {array.dtype} with other values", allowed)
+    return array.astype(np.bool_)
+
+
+def fits(name: str, array: Array, shape: tuple[int, ...], axes: str) -> Array:
+    """Return an array whose last axes have this shape, or raise."""
+    if array.shape[array.ndim - len(shape) :] != shape:
+        allowed = f"numbers for {axes}, of shape {shape}"
+        raise ParameterError(name, f"an array of shape {array.shape}", allowed)
+    return array
+
+
+def _allowed(axes: str) -> str:
+    """What is allowed, in words."""
+    return f"finite numbers for {axes}"
 
 
 def checked_scores(name: str, values: ArrayLike) -> Scores:
@@ -56,14 +111,3 @@ def mixed_seed(seed: object, *given: NDArray[Any]) -> int:
         digest.update(one.size.to_bytes(8, "little"))
         digest.update(np.ascontiguousarray(one).tobytes())
     return int.from_bytes(digest.digest(), "little")
-
-
-def halves(scores: Scores, share: float, seed: int, kind: int) -> tuple[Scores, Scores]:
-    """Return a random part of the scores that holds a share of them, and the rest, both sorted.
-
-    Ranks in a random part are those of independent scores, whatever order they came in.
-    """
-    generator = np.random.default_rng([seed, kind])
-    mixed = generator.permutation(scores)
-    held = round(share * scores.size)
-    return np.sort(mixed[:held]), np.sort(mixed[held:])

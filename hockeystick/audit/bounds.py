@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from hockeystick._validate import real
-from hockeystick.audit._methods import ASSUMPTIONS, THEOREMS, chosen_method, rules_of
-from hockeystick.audit._region import Objective, epsilons, mus
-from hockeystick.audit._rules import at_ranks, best_of
+from hockeystick._validate import Domain, real
+from hockeystick.audit._region import Objective, epsilons, mus, quarter_ellipse
+from hockeystick.audit._rules import Rule, at_ranks, at_threshold, best_of
 from hockeystick.audit._scores import Scores, checked_scores, error_probability, mixed_seed
 from hockeystick.audit.results import AuditQuantity, LowerBound, OperatingPoint
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
+
+_EXACT: Final = "combined exact binomial p-values (hockeystick, docs/theory/audit)"
+THEOREMS: Final = {
+    "simultaneous": f"{_EXACT} at ranks fixed in advance, by Bonferroni's inequality",
+    "combined": f"{_EXACT} at a threshold fixed in advance",
+}
+ASSUMPTIONS: Final = (
+    "The scores are independent: each comes from a run, or a record, of its own.",
+    "The runs of both kinds differ only as neighbours do.",
+)
+_SHARE: Final = Domain(symbol="w", low=0.01, high=0.99, typical=(0.1, 0.9))
+_THRESHOLD: Final = Domain(symbol="t", low=-float("inf"), high=float("inf"), typical=(-10.0, 10.0))
 
 
 def lower_epsilon(
@@ -21,7 +32,6 @@ def lower_epsilon(
     *,
     delta: float,
     confidence: float = 0.95,
-    method: str = "auto",
     threshold: float | None = None,
     share: float = 0.5,
     seed: int = 0,
@@ -38,7 +48,7 @@ def lower_epsilon(
         With probability at least ``confidence`` over trials and seed, the mechanism is not
         (epsilon', delta)-DP for any epsilon' below the value, whatever the attack. The rates are
         bounded by exact binomial laws for any number of trials, rounding errors included.
-        Thresholds and weights are fixed before the scores are seen, or on scores held out.
+        Thresholds and weights are fixed before the scores are seen.
 
     Edge cases:
         Constant scores, swapped labels, three scores, or a delta of 1 give 0, the vacuous bound.
@@ -50,15 +60,12 @@ def lower_epsilon(
         scores_out: Scores of runs without it, or with its neighbour, shape (m,).
         delta: Where epsilon is asked, in [0, 1].
         confidence: In (0, 1).
-        method: "simultaneous" looks at ranks 1, 3, 9, ... of the scores of both kinds, which hold
-            together; "split" at one that 30 % of the scores choose; "combined" and
-            "clopper-pearson" at the given threshold, with one region or with two intervals. "auto"
-            is "combined" where a threshold is given and "simultaneous" elsewhere.
-        threshold: A score fixed in advance: what reaches it is called "in".
-        share: How much of the error probability guards the false positive rate, for "combined",
+        threshold: A score fixed in advance: what reaches it is called "in". Without it, ranks 1, 3,
+            9, ... of the scores of both kinds are looked at, which hold together.
+        share: How much of the error probability guards the false positive rate at a threshold,
             fixed in advance: near 1 where that rate will be small.
-        seed: What orders tied scores, and draws those held out for "split", beside the scores
-            themselves; fixed before they are seen, and never the best of several.
+        seed: What orders tied scores, beside the scores themselves; fixed before they are seen, and
+            never the best of several.
 
     Returns:
         A lower bound: 0 where nothing was found.
@@ -88,7 +95,6 @@ def lower_epsilon(
         epsilons(at),
         confidence=confidence,
         delta=at,
-        method=method,
         threshold=threshold,
         share=share,
         seed=seed,
@@ -100,7 +106,6 @@ def lower_mu(
     scores_out: ArrayLike,
     *,
     confidence: float = 0.95,
-    method: str = "auto",
     threshold: float | None = None,
     share: float = 0.5,
     seed: int = 0,
@@ -123,7 +128,6 @@ def lower_mu(
         scores_in: Scores of runs in which the record took part, shape (n,); larger means "in".
         scores_out: Scores of runs without it, or with its neighbour, shape (m,).
         confidence: In (0, 1).
-        method: As for ``lower_epsilon``.
         threshold: As for ``lower_epsilon``.
         share: As for ``lower_epsilon``.
         seed: As for ``lower_epsilon``.
@@ -147,7 +151,6 @@ def lower_mu(
         mus,
         confidence=confidence,
         delta=None,
-        method=method,
         threshold=threshold,
         share=share,
         seed=seed,
@@ -204,7 +207,6 @@ def _bound(
     *,
     confidence: float,
     delta: float | None,
-    method: str,
     threshold: float | None,
     share: float,
     seed: int,
@@ -212,18 +214,40 @@ def _bound(
     """Return the largest value of an objective that a method proves."""
     both = _both(*scores)
     alpha = error_probability(confidence)
-    used = chosen_method(method, threshold)
     known = mixed_seed(seed, *both)
-    rules = rules_of(used, both, alpha, objective, threshold=threshold, share=share, seed=known)
+    used, rules = rules_of(both, alpha, threshold=threshold, share=share, seed=known)
+    return proven(quantity, rules, objective, float(confidence), used, delta)
+
+
+def proven(
+    quantity: AuditQuantity,
+    rules: list[Rule],
+    objective: Objective,
+    confidence: float,
+    method: str,
+    delta: float | None,
+) -> LowerBound:
+    """Return the largest value of an objective that tests prove."""
     value, point = best_of(rules, objective)
     return LowerBound(
         max(value, 0.0),
         quantity,
-        float(confidence),
-        THEOREMS[used],
-        method=used,
+        confidence,
+        THEOREMS[method],
+        method=method,
         delta=delta,
         point=point,
-        trials=both[0].size + both[1].size,
+        trials=point.in_trials + point.out_trials,
         assumptions=ASSUMPTIONS,
     )
+
+
+def rules_of(
+    both: tuple[Scores, Scores], alpha: float, *, threshold: float | None, share: float, seed: int
+) -> tuple[str, list[Rule]]:
+    """Return the method and its tests on "in" and "out" scores, of which no score has a say."""
+    weight = real("share", share, _SHARE)
+    if threshold is None:
+        return "simultaneous", at_ranks(*both, alpha, seed)
+    known = real("threshold", threshold, _THRESHOLD)
+    return "combined", [at_threshold(*both, known, quarter_ellipse(alpha, weight))]

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Final, final
 
 import numpy as np
 
 from hockeystick._validate import Domain, count, real, whole_numbers
-from hockeystick.audit._binomial import SPARE, Array, at_least, fewest, upper_rate
 from hockeystick.audit._claims import tradeoff_of
-from hockeystick.audit._region import quarter_ellipse
-from hockeystick.audit._scores import error_probability
+from hockeystick.audit._region import SPARE, at_least, fewest, quarter_ellipse, upper_rate
+from hockeystick.audit._scores import Array, error_probability
 from hockeystick.errors import ParameterError
 from hockeystick.mechanisms import Mechanism
 from hockeystick.numerics.numerals import at_least as shown_down
@@ -56,15 +55,7 @@ class Detection:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the test ready for JSON."""
-        return {
-            "kind": "detection",
-            "trials": self.trials,
-            "fpr": self.fpr,
-            "tpr": self.tpr,
-            "share": self.share,
-            "power": self.power,
-            "confidence": self.confidence,
-        }
+        return {"kind": "detection", **asdict(self)}
 
     def __str__(self) -> str:
         """Return what the test refutes, and how often."""

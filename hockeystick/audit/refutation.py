@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Final
 
 from hockeystick._validate import real
 from hockeystick.accountants import epsilon as epsilon_of
-from hockeystick.audit._claims import expected_margins, margins, premises_of, tradeoff_of
-from hockeystick.audit._methods import ASSUMPTIONS, THEOREMS, chosen_method, rules_of
+from hockeystick.audit._claims import margins, premises_of, tradeoff_of
 from hockeystick.audit._region import epsilons
-from hockeystick.audit._rules import Rule, best_of
+from hockeystick.audit._rules import best_of
 from hockeystick.audit._scores import checked_scores, error_probability, mixed_seed
-from hockeystick.audit.results import Consistent, LowerBound, Refuted
+from hockeystick.audit.bounds import ASSUMPTIONS, THEOREMS, proven, rules_of
+from hockeystick.audit.results import Consistent, Refuted
 from hockeystick.mechanisms import Mechanism
 from hockeystick.results import Certified
 from hockeystick.tradeoffs import TradeOff
@@ -29,7 +29,6 @@ def falsify(
     *,
     confidence: float = 0.95,
     delta: float | None = None,
-    method: str = "auto",
     threshold: float | None = None,
     share: float = 0.5,
     seed: int = 0,
@@ -58,7 +57,6 @@ def falsify(
         confidence: In (0, 1).
         delta: Where a lower bound on epsilon is to stand beside the verdict, for a plan; it holds
             together with the verdict.
-        method: As for ``lower_epsilon``.
         threshold: As for ``lower_epsilon``.
         share: As for ``lower_epsilon``.
         seed: As for ``lower_epsilon``.
@@ -84,42 +82,22 @@ def falsify(
     f = tradeoff_of("plan", plan)
     at = None if delta is None else real("delta", delta)
     both = checked_scores("scores_in", scores_in), checked_scores("scores_out", scores_out)
-    alpha, used = error_probability(confidence), chosen_method(method, threshold)
-    known = mixed_seed(seed, *both)
-    chooser = expected_margins(f)
-    rules = rules_of(used, both, alpha, chooser, threshold=threshold, share=share, seed=known)
+    alpha, known = error_probability(confidence), mixed_seed(seed, *both)
+    used, rules = rules_of(both, alpha, threshold=threshold, share=share, seed=known)
     value, point = best_of(rules, margins(f))
-    kind = Refuted if value > 0.0 else Consistent
-    trials = both[0].size + both[1].size
+    kind, sure = (Refuted if value > 0.0 else Consistent), float(confidence)
+    beside = None if at is None else proven("epsilon", rules, epsilons(at), sure, used, at)
     return kind(
         _CLAIM.format(plan),
-        float(confidence),
+        sure,
         THEOREMS[used],
         method=used,
         point=point,
         claimed_tpr=float(f.power(point.fpr)),
-        epsilon=None if at is None else _beside(rules, at, float(confidence), used, trials),
+        epsilon=beside,
         claimed_epsilon=None if at is None else _claimed(plan, f, at),
-        trials=trials,
+        trials=both[0].size + both[1].size,
         assumptions=(*ASSUMPTIONS, *premises_of(plan)),
-    )
-
-
-def _beside(
-    rules: list[Rule], delta: float, confidence: float, method: str, trials: int
-) -> LowerBound:
-    """Return the lower bound on epsilon that the same regions prove."""
-    value, point = best_of(rules, epsilons(delta))
-    return LowerBound(
-        max(value, 0.0),
-        "epsilon",
-        confidence,
-        THEOREMS[method],
-        method=method,
-        delta=delta,
-        point=point,
-        trials=trials,
-        assumptions=ASSUMPTIONS,
     )
 
 

@@ -6,7 +6,8 @@ None of these is a proof of privacy: an attack that finds nothing may be a weak 
 from __future__ import annotations
 
 import math
-from dataclasses import KW_ONLY, dataclass
+from abc import ABC, abstractmethod
+from dataclasses import KW_ONLY, asdict, dataclass
 from typing import Any, Final, Literal, final
 
 from hockeystick.numerics.numerals import at_least, jsonable, nearest, plain
@@ -45,17 +46,7 @@ class OperatingPoint:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the point ready for JSON."""
-        threshold = _finite(self.threshold)
-        return {
-            "rule": self.rule,
-            "threshold": threshold,
-            "fpr": self.fpr,
-            "tpr": self.tpr,
-            "false_positives": self.false_positives,
-            "out_trials": self.out_trials,
-            "true_positives": self.true_positives,
-            "in_trials": self.in_trials,
-        }
+        return asdict(self) | {"threshold": _finite(self.threshold)}
 
     def __str__(self) -> str:
         """Return the counts in words."""
@@ -129,113 +120,89 @@ class LowerBound:
         )
 
 
-@final
 @dataclass(frozen=True, slots=True)
-class Refuted:
+class Verdict(ABC):
+    """What the trials say of a claim.
+
+    Args:
+        claim: What was claimed, in words.
+        confidence: The confidence that was asked for.
+        theorem: What proves a refutation, and what was fixed in advance.
+        method: The method that was used.
+        point: The test that decides, or came nearest; None for an audit in one run.
+        claimed_tpr: The largest true positive rate that the claim allows at ``point.fpr``,
+            rounded up; None for an audit in one run.
+        epsilon: A lower bound from the same trials, where a delta was given.
+        claimed_epsilon: What the plan has at that delta, proven.
+        trials: How many scores were given, of both kinds.
+        assumptions: What must hold of the trials, as sentences.
+    """
+
+    claim: str
+    confidence: float
+    theorem: str
+    _: KW_ONLY
+    method: str
+    point: OperatingPoint | None = None
+    claimed_tpr: float | None = None
+    epsilon: LowerBound | None = None
+    claimed_epsilon: Certified | None = None
+    trials: int = 0
+    assumptions: tuple[str, ...] = ()
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the verdict ready for JSON."""
+        point, bound, claimed = self.point, self.epsilon, self.claimed_epsilon
+        return {
+            "kind": type(self).__name__.lower(),
+            "claim": self.claim,
+            "confidence": self.confidence,
+            "method": self.method,
+            "theorem": self.theorem,
+            "point": None if point is None else point.as_dict(),
+            "claimed_tpr": self.claimed_tpr,
+            "epsilon": None if bound is None else bound.as_dict(),
+            "claimed_epsilon": None if claimed is None else claimed.as_dict(),
+            "trials": self.trials,
+            "assumptions": list(self.assumptions),
+        }
+
+    @abstractmethod
+    def __str__(self) -> str:
+        """Return a sentence."""
+
+
+@final
+class Refuted(Verdict):
     """The trials contradict what was claimed: with probability at least ``confidence`` it is false.
 
     Guarantees:
         Were the claim true, the trials would have led here with probability at most
         ``1 - confidence``. The plan, its implementation, the adjacency of the trials or an
         assumption about them is wrong; which one, the trials do not say.
-
-    Args:
-        claim: What was claimed, in words.
-        confidence: The probability with which the claim is refuted.
-        theorem: What proves it, and what was fixed in advance.
-        method: The method that was used.
-        point: The test that decides; None for an audit in one run.
-        claimed_tpr: The largest true positive rate that the claim allows at ``point.fpr``,
-            rounded up; None for an audit in one run.
-        epsilon: A lower bound from the same trials, where a delta was given.
-        claimed_epsilon: What the plan has at that delta, proven.
-        trials: How many scores were given, of both kinds.
-        assumptions: What must hold of the trials, as sentences.
     """
 
-    claim: str
-    confidence: float
-    theorem: str
-    _: KW_ONLY
-    method: str
-    point: OperatingPoint | None = None
-    claimed_tpr: float | None = None
-    epsilon: LowerBound | None = None
-    claimed_epsilon: Certified | None = None
-    trials: int = 0
-    assumptions: tuple[str, ...] = ()
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the verdict ready for JSON."""
-        return _verdict("refuted", self)
+    __slots__ = ()
 
     def __str__(self) -> str:
-        """Return what is refuted, and by what."""
         return f"refuted with confidence {plain(self.confidence)}: {self.claim}{_because(self)}"
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Consistent:
+class Consistent(Verdict):
     """The trials do not contradict what was claimed; consistent is not a proof of privacy.
 
     Guarantees:
         None: a stronger attack, or more trials, may refute the claim.
-
-    Args:
-        claim: What was claimed, in words.
-        confidence: The confidence that was asked for.
-        theorem: What would have proven the contrary, and what was fixed in advance.
-        method: The method that was used.
-        point: The test that came nearest; None for an audit in one run.
-        claimed_tpr: The largest true positive rate that the claim allows at ``point.fpr``,
-            rounded up; None for an audit in one run.
-        epsilon: A lower bound from the same trials, where a delta was given.
-        claimed_epsilon: What the plan has at that delta, proven.
-        trials: How many scores were given, of both kinds.
-        assumptions: What must hold of the trials, as sentences.
     """
 
-    claim: str
-    confidence: float
-    theorem: str
-    _: KW_ONLY
-    method: str
-    point: OperatingPoint | None = None
-    claimed_tpr: float | None = None
-    epsilon: LowerBound | None = None
-    claimed_epsilon: Certified | None = None
-    trials: int = 0
-    assumptions: tuple[str, ...] = ()
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the verdict ready for JSON."""
-        return _verdict("consistent", self)
+    __slots__ = ()
 
     def __str__(self) -> str:
-        """Return what was not refuted, and that this proves nothing."""
         return (
             f"not refuted at confidence {plain(self.confidence)}: {self.claim} "
             f"({self.trials} trials, {self.method}); {NO_PROOF}"
         )
-
-
-def _verdict(kind: str, verdict: Refuted | Consistent) -> dict[str, Any]:
-    """Return a verdict ready for JSON."""
-    point, bound, claimed = verdict.point, verdict.epsilon, verdict.claimed_epsilon
-    return {
-        "kind": kind,
-        "claim": verdict.claim,
-        "confidence": verdict.confidence,
-        "method": verdict.method,
-        "theorem": verdict.theorem,
-        "point": None if point is None else point.as_dict(),
-        "claimed_tpr": verdict.claimed_tpr,
-        "epsilon": None if bound is None else bound.as_dict(),
-        "claimed_epsilon": None if claimed is None else claimed.as_dict(),
-        "trials": verdict.trials,
-        "assumptions": list(verdict.assumptions),
-    }
 
 
 def _because(verdict: Refuted) -> str:

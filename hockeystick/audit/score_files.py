@@ -1,12 +1,10 @@
-"""Files of scores: CSV, Parquet, NPY and NPZ."""
+"""Files of scores: CSV, NPY and NPZ."""
 
 from __future__ import annotations
 
 import csv
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 from typing import Any, Final, final
 
@@ -15,13 +13,12 @@ from numpy.typing import NDArray
 
 from hockeystick.errors import HockeystickError, ParameterError
 
-SCORE: Final = "score"
-INCLUDED: Final = "included"
+_ENDINGS: Final = (".csv", ".npy", ".npz")
+_COLUMNS: Final = ("score", "included")
 _ARRAYS: Final = ("scores_in", "scores_out")
 _TRUE: Final = frozenset({"1", "1.0", "true", "t", "yes", "y", "in"})
 _FALSE: Final = frozenset({"0", "0.0", "false", "f", "no", "n", "out"})
 _A_TRUTH: Final = "1 or 0, true or false, yes or no, in or out"
-_COLUMNS: Final = f"columns {SCORE!r} and {INCLUDED!r}"
 
 
 @final
@@ -56,13 +53,13 @@ def load_scores(path: str | os.PathLike[str]) -> Scores:
         read: no row is skipped.
 
     Edge cases:
-        CSV and Parquet files have columns ``score`` and ``included`` (1 or 0, true or false, yes or
-        no, in or out); others are ignored. An NPZ file has either the same two arrays, or
-        ``scores_in`` and ``scores_out``. An NPY file is an array of shape (m, 2), score and
-        inclusion. Parquet needs the extra ``parquet``. Pickled objects are refused.
+        A CSV file has columns ``score`` and ``included`` (1 or 0, true or false, yes or no, in or
+        out); others are ignored. An NPZ file has either the same two arrays, or ``scores_in`` and
+        ``scores_out``. An NPY file is an array of shape (m, 2), score and inclusion. Pickled
+        objects are refused.
 
     Args:
-        path: A file that ends in .csv, .parquet, .npy or .npz.
+        path: A file that ends in .csv, .npy or .npz.
 
     Returns:
         The scores.
@@ -82,15 +79,15 @@ def load_scores(path: str | os.PathLike[str]) -> Scores:
         ...     hs.audit.load_scores(file).scores_in.tolist()
         [2.5, 1.5]
     """
-    allowed = f"a file name that ends in {', '.join(_READERS)}"
+    allowed = f"a file name that ends in {', '.join(_ENDINGS)}"
     if not isinstance(path, str | os.PathLike):
         raise ParameterError("path", path, allowed)
     file = Path(path)
     ending = file.suffix.lower()
-    if ending not in _READERS or "\0" in str(file):
+    if ending not in _ENDINGS or "\0" in str(file):
         raise ParameterError("path", str(path), allowed)
     try:
-        return _READERS[ending](file)
+        return _read_csv(file) if ending == ".csv" else _read_arrays(file)
     except OSError as error:
         raise HockeystickError(f"cannot read {file}: {error.strerror or error}") from None
 
@@ -100,112 +97,69 @@ def _read_csv(file: Path) -> Scores:
     try:
         with open(file, encoding="utf-8-sig", newline="") as text:
             rows = csv.DictReader(text, strict=True)
-            _require_columns(file, rows.fieldnames or ())
-            read = [_csv_row(file, rows.line_num, row) for row in rows]
+            names = list(rows.fieldnames or ())
+            if any(names.count(name) != 1 for name in _COLUMNS):
+                got = ", ".join(names[:8]) or "no columns"
+                columns = "columns 'score' and 'included', once each"
+                raise HockeystickError(f"{file} must have {columns}; got {got}")
+            read = [(f"{file}, line {rows.line_num}", row) for row in rows]
     except (UnicodeDecodeError, csv.Error) as error:
         raise HockeystickError(f"{file} is no CSV file in UTF-8: {error}") from None
-    scores = [_number(f"{file}, line {line}", score) for line, score, _ in read]
-    truths = [_truth(f"{file}, line {line}", truth) for line, _, truth in read]
-    return Scores(np.array(scores, float), np.array(truths, bool))
+    for place, row in read:
+        if None in row:
+            raise HockeystickError(f"{place} has more cells than columns")
+    scores, included = ([(place, row[name]) for place, row in read] for name in _COLUMNS)
+    return _of_values(scores, included)
 
 
-def _csv_row(file: Path, line: int, row: Mapping[Any, Any]) -> tuple[int, Any, Any]:
-    """Return a row's line, score and inclusion, or raise where it has more than it should."""
-    if None in row:
-        raise HockeystickError(f"{file}, line {line} has more cells than columns")
-    return line, row[SCORE], row[INCLUDED]
-
-
-def _read_parquet(file: Path) -> Scores:
-    """Read two columns of a Parquet file."""
-    try:
-        parquet: Any = import_module("pyarrow.parquet")
-        arrow: Any = import_module("pyarrow")
-    except ImportError:
-        message = "Parquet files need pyarrow: install hockeystick[parquet], or give .csv"
-        raise HockeystickError(message) from None
-    try:
-        with open(file, "rb") as held:
-            table = parquet.ParquetFile(held)
-            _require_columns(file, table.schema_arrow.names)
-            columns = table.read(columns=[SCORE, INCLUDED]).to_pydict()
-    except arrow.ArrowException as error:
-        raise HockeystickError(
-            f"{file} is no Parquet file: {' '.join(str(error).split())}"
-        ) from None
-    return _of_values(file, columns[SCORE], columns[INCLUDED])
-
-
-def _read_npy(file: Path) -> Scores:
-    """Read an array of score and inclusion."""
-    array = _loaded(file)
-    if not isinstance(array, np.ndarray) or array.ndim != 2 or array.shape[1] != 2:
-        shape = getattr(array, "shape", None)
-        raise HockeystickError(
-            f"{file} must hold an array of shape (m, 2), score and inclusion; got shape {shape}"
-        )
-    return _of_values(file, array[:, 0].tolist(), array[:, 1].tolist())
-
-
-def _read_npz(file: Path) -> Scores:
-    """Read the arrays of the scores in and out, or of score and inclusion."""
-    arrays: Mapping[str, Any] = _loaded(file)
-    if not isinstance(arrays, Mapping):
-        raise HockeystickError(f"{file} is no NPZ file: it holds a single array")
-    names = set(arrays)
-    if set(_ARRAYS) <= names:
-        inside, outside = (_flat(file, name, arrays[name]) for name in _ARRAYS)
-        truths = [True] * len(inside) + [False] * len(outside)
-        return _of_values(file, inside + outside, truths)
-    if {SCORE, INCLUDED} <= names:
-        return _of_values(file, *(_flat(file, one, arrays[one]) for one in (SCORE, INCLUDED)))
-    raise HockeystickError(
-        f"{file} must hold arrays {' and '.join(map(repr, _ARRAYS))}, or {SCORE!r} and "
-        f"{INCLUDED!r}; got {', '.join(sorted(names)) or 'none'}"
-    )
-
-
-def _loaded(file: Path) -> Any:
-    """Return what an NPY or NPZ file holds; objects that only pickle knows are refused."""
+def _read_arrays(file: Path) -> Scores:
+    """Read arrays; objects that only pickle knows are refused."""
     try:
         with open(file, "rb") as held:
             loaded = np.load(held, allow_pickle=False)
-            if isinstance(loaded, np.ndarray):
-                return loaded
-            return {name: loaded[name] for name in loaded.files}
+            arrays = loaded if isinstance(loaded, np.ndarray) else {**loaded}
     except OSError:
         raise
     except Exception as error:
         reason = " ".join(str(error).split()) or type(error).__name__
         raise HockeystickError(f"{file} holds no arrays that can be read: {reason}") from None
+    if isinstance(arrays, np.ndarray):
+        if arrays.ndim != 2 or arrays.shape[1] != 2:
+            allowed = f"an array of shape (m, 2), score and inclusion; got shape {arrays.shape}"
+            raise HockeystickError(f"{file} must hold {allowed}")
+        scores, included = arrays.T
+    elif set(_ARRAYS) <= set(arrays):
+        inside, outside = (_flat(file, name, arrays[name]) for name in _ARRAYS)
+        scores = np.concatenate((inside, outside))
+        included = np.arange(scores.size) < inside.size
+    elif set(_COLUMNS) <= set(arrays):
+        scores, included = (_flat(file, name, arrays[name]) for name in _COLUMNS)
+    else:
+        got = ", ".join(sorted(arrays)) or "none"
+        allowed = "arrays 'scores_in' and 'scores_out', or 'score' and 'included'"
+        raise HockeystickError(f"{file} must hold {allowed}; got {got}")
+    if scores.size != included.size:
+        sizes = f"got {scores.size} and {included.size}"
+        raise HockeystickError(f"{file}: 'score' and 'included' must be of one length; {sizes}")
+    return _of_values(*(_placed(file, one) for one in (scores, included)))
 
 
-def _flat(file: Path, name: str, array: NDArray[Any]) -> list[Any]:
-    """Return an array of one dimension as a list."""
+def _flat(file: Path, name: str, array: NDArray[Any]) -> NDArray[Any]:
+    """Return an array of one dimension."""
     if array.ndim != 1:
         raise HockeystickError(f"{file}: {name} must have shape (m,); got shape {array.shape}")
-    values: list[Any] = array.tolist()
-    return values
+    return array
 
 
-def _require_columns(file: Path, names: Iterable[str]) -> None:
-    """Raise where a column is missing, or is there twice."""
-    listed = list(names)
-    if any(listed.count(name) != 1 for name in (SCORE, INCLUDED)):
-        got = ", ".join(map(str, listed[:8])) or "no columns"
-        raise HockeystickError(f"{file} must have {_COLUMNS}, once each; got {got}")
+def _placed(file: Path, array: NDArray[Any]) -> list[tuple[str, Any]]:
+    """Return the values of an array with their places."""
+    return [(f"{file}, row {row}", one) for row, one in enumerate(array.tolist(), 1)]
 
 
-def _of_values(file: Path, scores: Sequence[Any], truths: Sequence[Any]) -> Scores:
-    """Return scores and inclusions that a file holds as values."""
-    if len(scores) != len(truths):
-        raise HockeystickError(
-            f"{file}: {SCORE!r} and {INCLUDED!r} must be of one length; "
-            f"got {len(scores)} and {len(truths)}"
-        )
-    numbers = [_number(f"{file}, row {row}", one) for row, one in enumerate(scores, 1)]
-    inclusions = [_truth(f"{file}, row {row}", one) for row, one in enumerate(truths, 1)]
-    return Scores(np.array(numbers, float), np.array(inclusions, bool))
+def _of_values(scores: list[tuple[str, Any]], included: list[tuple[str, Any]]) -> Scores:
+    """Return scores and inclusions that a file holds as values, each with its place."""
+    numbers = [_number(place, one) for place, one in scores]
+    return Scores(np.array(numbers, float), np.array([_truth(*one) for one in included], bool))
 
 
 def _number(place: str, value: Any) -> float:
@@ -215,7 +169,7 @@ def _number(place: str, value: Any) -> float:
             raise TypeError
         return float(value)
     except (TypeError, ValueError, OverflowError):
-        raise HockeystickError(f"{place}: {SCORE} must be a number; got {value!r:.80}") from None
+        raise HockeystickError(f"{place}: score must be a number; got {value!r:.80}") from None
 
 
 def _truth(place: str, value: Any) -> bool:
@@ -225,12 +179,4 @@ def _truth(place: str, value: Any) -> bool:
         return True
     if word in _FALSE:
         return False
-    raise HockeystickError(f"{place}: {INCLUDED} must be {_A_TRUTH}; got {value!r:.80}")
-
-
-_READERS: Final[Mapping[str, Callable[[Path], Scores]]] = {
-    ".csv": _read_csv,
-    ".parquet": _read_parquet,
-    ".npy": _read_npy,
-    ".npz": _read_npz,
-}
+    raise HockeystickError(f"{place}: included must be {_A_TRUTH}; got {value!r:.80}")

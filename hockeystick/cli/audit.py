@@ -22,7 +22,7 @@ REFUTED: Final = 1
 _HELP: Final = """Print what the scores of an attack prove, and whether they contradict a plan.
 
 SCORES has one row for each trial: the score, larger where the attack is surer that the record took
-part, and whether it did. A .csv or .parquet file has columns score and included (1 or 0); an .npz
+part, and whether it did. A .csv file has columns score and included (1 or 0); an .npz
 file has arrays scores_in and scores_out; an .npy file has shape (m, 2).
 
 Each score comes from a run of its own. With --one-run, all come from one run for which each of

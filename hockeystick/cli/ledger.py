@@ -454,7 +454,7 @@ def _status_as_dict(status: LedgerStatus, delta: float | None = None) -> dict[st
         "order": status.order,
         "spent": describe(status.spent),
         "remaining": describe(status.remaining),
-        "in_epsilon": None if found is None else found.as_dict(),
+        "in_epsilon": None if found is None else found._asdict(),
         "unresolved": status.unresolved,
         "entries": status.entries,
         "head": status.head,

@@ -11,7 +11,7 @@ from typing import Any, Final, Self, final
 from hockeystick._validate import WordEnum
 from hockeystick.calibration import describe, read_description
 from hockeystick.errors import HockeystickError, LedgerError
-from hockeystick.ledger.fractions import Costs, costs_of
+from hockeystick.ledger.amounts import Costs, costs_of
 from hockeystick.mechanisms import Mechanism
 
 # What stands before the first row of a chain.

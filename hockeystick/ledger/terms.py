@@ -16,8 +16,7 @@ from hockeystick.calibration.filters.measures import AdditiveMeasure, Rule, addi
 from hockeystick.calibration.filters.one_order import expected_order, one_order_measure
 from hockeystick.calibration.session.runs import EVALUATING
 from hockeystick.errors import BudgetExhausted, IncompatibleError, ParameterError
-from hockeystick.ledger.amounts import amount, upward
-from hockeystick.ledger.fractions import Costs, costs_of, plus, storable, text_of
+from hockeystick.ledger.amounts import Costs, amount, costs_of, plus, storable, text_of, upward
 from hockeystick.mechanisms import Mechanism, runs_of
 from hockeystick.mechanisms.base import checked
 from hockeystick.notions import GDP, ZCDP, ApproxDP, Notion, PureDP

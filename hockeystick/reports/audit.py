@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final, final
+from typing import Any, Final, NamedTuple, final
 
 from hockeystick.audit import (
     Consistent,
@@ -116,14 +116,6 @@ def audited(audit: Audit, *, plan: Mechanism | None = None, delta: float | None 
     Raises:
         ParameterError: If neither a plan nor a delta is given, or a parameter is outside its
             domain.
-
-    Example:
-        >>> import numpy as np
-        >>> import hockeystick as hs
-        >>> from hockeystick.reports.audit import Audit, audited
-        >>> scores = hs.audit.Scores(np.array([1.0, 0.0] * 100), np.array([True, False] * 100))
-        >>> audited(Audit(name="all", scores=scores), plan=hs.Gaussian(1.0)).is_refuted
-        True
     """
     if plan is None and delta is None:
         raise ParameterError("delta", delta, "given where no plan is")
@@ -149,9 +141,7 @@ def _of_one_run(audit: Audit, plan: Mechanism | None, delta: float | None) -> Au
     return Audited(audit, bound, verdict, ())
 
 
-@final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AuditTold:
+class AuditTold(NamedTuple):
     """What the scores of an attack prove, in words.
 
     Args:
@@ -166,67 +156,43 @@ class AuditTold:
     is_refuted: bool
     verdict: str
     sure: str
-    facts: tuple[tuple[str, str], ...]
+    facts: list[tuple[str, str]]
     meaning: str
     assumptions: tuple[str, ...]
 
 
 def audit_told(audited: Audited) -> AuditTold:
-    """Return what the scores of an attack prove, in words."""
-    said, verdict = audited.said, audited.verdict
-    return AuditTold(
-        is_refuted=audited.is_refuted,
-        verdict="" if verdict is None else "refuted" if audited.is_refuted else "consistent",
-        sure=f"{'with' if audited.is_refuted else 'at'} confidence {plain(said.confidence)}",
-        facts=tuple(_facts(audited)),
-        meaning=_meaning(audited),
-        assumptions=said.assumptions,
-    )
+    """Return what the scores of an attack prove, in words, rounded to their safe side."""
+    said, verdict, refuted = audited.said, audited.verdict, audited.is_refuted
+    sure = f"{'with' if refuted else 'at'} confidence {plain(said.confidence)}"
+    facts, told = _facts(audited), ""
+    if verdict is not None:
+        told, meaning = ("refuted", _REFUTED) if refuted else ("consistent", _CONSISTENT)
+    else:
+        found = audited.bound is not None and audited.bound.value > 0.0
+        meaning = _AT_LEAST if found else _NOTHING
+    return AuditTold(refuted, told, sure, facts, meaning, said.assumptions)
 
 
 def _facts(audited: Audited) -> list[tuple[str, str]]:
     """Return what was found and claimed, the test that decides, and the scores."""
-    bound, verdict, point = audited.bound, audited.verdict, audited.said.point
-    facts = [] if bound is None else [("found", _found(bound))]
+    bound, verdict, point, facts = audited.bound, audited.verdict, audited.said.point, []
+    if bound is not None:
+        at = "" if bound.delta is None else f" at delta = {plain(bound.delta)}"
+        sure = f"with confidence {plain(bound.confidence)}"
+        facts.append(("found", f"epsilon at least {at_least(bound.value)}{at}, {sure}"))
     if verdict is not None and verdict.claimed_epsilon is not None:
         most = at_most(verdict.claimed_epsilon.upper)
-        facts += [("claimed", f"epsilon at most {most}, proven of the plan")]
+        facts.append(("claimed", f"epsilon at most {most}, proven of the plan"))
     if point is not None:
-        facts += [("test", _counts(point)), ("rates", _rates(point, verdict))]
+        found = f"{point.true_positives:,} of {point.in_trials:,} in"
+        called = f"{found}, {point.false_positives:,} of {point.out_trials:,} out called members"
+        tpr, fpr = at_least(point.tpr, _DIGITS), at_most(point.fpr, _DIGITS)
+        rates = f"TPR at least {tpr} at FPR at most {fpr}"
+        if verdict is not None and verdict.claimed_tpr is not None:
+            rates += f"; the plan allows a TPR of {at_most(verdict.claimed_tpr, _DIGITS)}"
+        facts += [("test", f"{point.rule}: {called}"), ("rates", rates)]
     scores = audited.audit.scores
     sizes = f"{scores.scores_in.size:,} in, {scores.scores_out.size:,} out"
-    facts += [("scores", f"{audited.audit.name}: {sizes}"), ("theorem", audited.said.theorem)]
-    return facts
-
-
-def _found(bound: LowerBound) -> str:
-    """Return the lower bound on epsilon."""
-    at = "" if bound.delta is None else f" at delta = {plain(bound.delta)}"
-    return (
-        f"epsilon at least {at_least(bound.value)}{at}, with confidence {plain(bound.confidence)}"
-    )
-
-
-def _counts(point: OperatingPoint) -> str:
-    """Return whom the test that decides calls members."""
-    return (
-        f"{point.rule}: {point.true_positives:,} of {point.in_trials:,} in, "
-        f"{point.false_positives:,} of {point.out_trials:,} out called members"
-    )
-
-
-def _rates(point: OperatingPoint, verdict: Refuted | Consistent | None) -> str:
-    """Return the rates of the test that decides, and what the plan allows there."""
-    rates = (
-        f"TPR at least {at_least(point.tpr, _DIGITS)} at FPR at most {at_most(point.fpr, _DIGITS)}"
-    )
-    if verdict is None or verdict.claimed_tpr is None:
-        return rates
-    return f"{rates}; the plan allows a TPR of {at_most(verdict.claimed_tpr, _DIGITS)}"
-
-
-def _meaning(audited: Audited) -> str:
-    """Return what the result means, and what it does not."""
-    if audited.verdict is not None:
-        return _REFUTED if audited.is_refuted else _CONSISTENT
-    return _AT_LEAST if audited.bound is not None and audited.bound.value > 0.0 else _NOTHING
+    facts.append(("scores", f"{audited.audit.name}: {sizes}"))
+    return [*facts, ("theorem", audited.said.theorem)]

@@ -8,18 +8,19 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from hockeystick.reports.findings import Attack, Findings, Point
+from hockeystick.reports.findings import Findings, Point
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 _SIZE: Final = (4.9, 3.4)
-_PER_CENT: Final = 100.0
 _DECADE: Final = 10.0
 # A gap between the proven ends that is wider than a line is visible: a share of the whole axis.
 _VISIBLE: Final = 0.006
-_RATE_TICKS: Final = {1e-6: "0.0001 %", 1e-4: "0.01 %", 1e-2: "1 %", 1.0: "100 %"}
-_FOUND: Final = "the squares bound the audited attack"
+_RATES: Final = (1e-6, 1e-4, 1e-2, 1.0)
+_RATE_LABELS: Final = ("0.0001 %", "0.01 %", "1 %", "100 %")
+_FROM_0: Final = (0.0, None)
+_FEWEST: Final = 2
 # What is drawn in one of these colours has the one that the page's styles give it.
 _COLOURS: Final = {"#000001": "ink", "#000002": "rule", "#000003": "accent", "#000004": "mark"}
 _INK, _RULE, _LINE, _MARK = _COLOURS
@@ -67,15 +68,8 @@ def figures(findings: Findings) -> dict[str, str]:
     import matplotlib as mpl
 
     with mpl.rc_context({**mpl.rcParamsDefault, "backend": "svg", **_STYLE}):
-        drawn = {
-            "epsilon-of-delta": _epsilon_of_delta(findings),
-            "delta-of-epsilon": _delta_of_epsilon(findings),
-            "course": _course(findings),
-        }
-        if findings.attack is not None:
-            drawn["trade-off"] = _trade_off(findings.attack, findings)
-            drawn["low-rates"] = _low_rates(findings.attack)
-        return {name: _svg(axes) for name, axes in drawn.items() if axes is not None}
+        found = {**_of_plan(findings), **(_of_attack(findings) if findings.attack else {})}
+        return {name: _svg(figure) for name, figure in found.items() if figure is not None}
 
 
 def is_wide(points: Sequence[Point]) -> bool:
@@ -84,104 +78,111 @@ def is_wide(points: Sequence[Point]) -> bool:
     return any(one.upper - one.lower > _VISIBLE * highest for one in points)
 
 
-def _shown(points: Sequence[Point], *, log: bool = False) -> list[Point]:
-    """Return the points that a picture can hold: finite, and above 0 on a logarithmic axis."""
-    return [one for one in points if one.upper < math.inf and (one.upper > 0.0 or not log)]
+def _of_plan(findings: Findings) -> dict[str, Figure | None]:
+    """Return epsilon over delta and delta over epsilon, with the headline, and the course."""
+    delta, epsilon = findings.subject.delta, findings.answer.upper
+    has_place = 0.0 < delta < 1.0 and epsilon < math.inf
+    by_epsilon = [one for one in findings.by_epsilon if one.upper > 0.0]
+    steep = bool(by_epsilon) and by_epsilon[0].upper > _DECADE * by_epsilon[-1].upper
+    up = "delta (probability, log scale)" if steep else "delta (probability)"
+    scale: dict[str, Any] = {"yscale": "log"} if steep else {"ylim": _FROM_0}
+    unit, spent = findings.course.unit if findings.course else "", findings.spent[-1:]
+    return {
+        "epsilon-of-delta": _drawn(
+            findings.by_delta,
+            ("delta (probability, log scale)", "epsilon (nats)"),
+            marks=[(delta, epsilon)] * has_place,
+            xscale="log",
+            ylim=_FROM_0,
+        ),
+        "delta-of-epsilon": _drawn(
+            by_epsilon,
+            ("epsilon (nats)", up),
+            marks=[(epsilon, delta)] * has_place,
+            xlim=_FROM_0,
+            **scale,
+        ),
+        "course": _drawn(
+            findings.spent,
+            (unit, "epsilon (nats)"),
+            marks=[(one.at, one.upper) for one in spent if one.upper < math.inf],
+            xlim=_FROM_0,
+            ylim=_FROM_0,
+        ),
+    }
 
 
-def _epsilon_of_delta(findings: Findings) -> Axes | None:
-    """Return epsilon over delta."""
-    points = _shown(findings.by_delta)
-    axes = _drawn(points, "delta (probability, log scale)", "epsilon (nats)")
-    if axes is not None:
-        axes.set(xscale="log", ylim=(0.0, None))
-        _quote(axes, findings, findings.subject.delta, findings.answer.upper)
-    return axes
-
-
-def _delta_of_epsilon(findings: Findings) -> Axes | None:
-    """Return delta over epsilon."""
-    points = _shown(findings.by_epsilon, log=True)
-    steep = bool(points) and points[0].upper > _DECADE * points[-1].upper
-    scale = ", log scale" if steep else ""
-    axes = _drawn(points, "epsilon (nats)", f"delta (probability{scale})")
-    if axes is not None:
-        axes.set(xlim=(0.0, None), **({"yscale": "log"} if steep else {"ylim": (0.0, None)}))
-        _quote(axes, findings, findings.answer.upper, findings.subject.delta)
-    return axes
-
-
-def _course(findings: Findings) -> Axes | None:
-    """Return epsilon over the stages of the plan."""
-    unit = "" if findings.course is None else findings.course.unit
-    points = _shown(findings.spent)
-    axes = _drawn(points, unit, "epsilon (nats)")
-    if axes is not None:
-        axes.set(xlim=(0.0, None), ylim=(0.0, None))
-        axes.plot(points[-1].at, points[-1].upper, "o", color=_MARK, markersize=9)
-    return axes
-
-
-def _trade_off(attack: Attack, findings: Findings) -> Axes | None:
-    """Return the least false negative rate over the false positive rate, in per cent."""
-    points = [
-        Point(_PER_CENT * one.at, _PER_CENT * one.lower, _PER_CENT * one.upper)
-        for one in attack.misses
-    ]
-    across, up = "false positive rate (%)", "least false negative rate (%)"
-    axes = _drawn(points, across, up, safe_side="lower")
-    if axes is not None:
-        axes.plot([0, 100], [100, 0], "--", color=_INK, linewidth=1)
-        axes.set(xlim=(0, 100), ylim=(0, 101))
-        for one in () if findings.audited is None else findings.audited.points:
-            place = _PER_CENT * one.fpr, _PER_CENT * (1.0 - one.tpr)
-            axes.plot(*place, "s", color=_MARK, markersize=5)
-    return axes
-
-
-def _low_rates(attack: Attack) -> Axes | None:
-    """Return the largest true positive rate over low false positive rates."""
-    lowest = attack.finds[0].at
-    across = "false positive rate (log scale)"
-    axes = _drawn(attack.finds, across, "largest true positive rate (log scale)")
-    if axes is not None:
-        axes.plot([lowest, 1.0], [lowest, 1.0], "--", color=_INK, linewidth=1)
-        axes.plot(*attack.headline, "o", color=_MARK, markersize=9)
-        axes.set(xscale="log", yscale="log", xlim=(lowest, 1.0), ylim=(lowest, 1.3))
-        axes.set_xticks([*_RATE_TICKS], [*_RATE_TICKS.values()])
-        axes.set_yticks([*_RATE_TICKS], [*_RATE_TICKS.values()])
-        axes.minorticks_off()
-    return axes
+def _of_attack(findings: Findings) -> dict[str, Figure | None]:
+    """Return the trade-off curve in per cent, with what an audit found, and low rates."""
+    assert findings.attack is not None
+    attack, whole = findings.attack, 100.0
+    points = [Point(whole * a.at, whole * a.lower, whole * a.upper) for a in attack.misses]
+    audit = () if findings.audited is None else findings.audited.points
+    low = attack.finds[0].at
+    return {
+        "trade-off": _drawn(
+            points,
+            ("false positive rate (%)", "least false negative rate (%)"),
+            safe_side="lower",
+            guess=([0, whole], [whole, 0]),
+            squares=[(whole * one.fpr, whole * (1.0 - one.tpr)) for one in audit],
+            xlim=(0, whole),
+            ylim=(0, whole + 1),
+        ),
+        "low-rates": _drawn(
+            attack.finds,
+            ("false positive rate (log scale)", "largest true positive rate (log scale)"),
+            guess=([low, 1.0], [low, 1.0]),
+            marks=[attack.headline],
+            xscale="log",
+            yscale="log",
+            xlim=(low, 1.0),
+            ylim=(low, 1.3),
+            xticks=_RATES,
+            yticks=_RATES,
+            xticklabels=_RATE_LABELS,
+            yticklabels=_RATE_LABELS,
+        ),
+    }
 
 
 def _drawn(
-    points: Sequence[Point], across: str, up: str, *, safe_side: str = "upper"
-) -> Axes | None:
-    """Return a curve of the safe ends, dots and band; None for fewer than two points."""
+    points: Sequence[Point],
+    labels: tuple[str, str],
+    *,
+    safe_side: str = "upper",
+    guess: tuple[Sequence[float], Sequence[float]] = ((), ()),
+    marks: Sequence[tuple[float, float]] = (),
+    squares: Sequence[tuple[float, float]] = (),
+    **axes: Any,
+) -> Figure | None:
+    """Return a curve of the finite safe ends, dots and band; None for fewer than two points."""
     from matplotlib.figure import Figure
 
-    if len(points) < 2:
+    points = [one for one in points if one.upper < math.inf]
+    if len(points) < _FEWEST:
         return None
-    axes = Figure(figsize=_SIZE, layout="constrained").subplots()
+    figure = Figure(figsize=_SIZE, layout="constrained")
+    drawn = figure.subplots()
     at = [one.at for one in points]
     if is_wide(points):
         ends = [one.lower for one in points], [one.upper for one in points]
-        axes.fill_between(at, *ends, color=_LINE, alpha=0.25, linewidth=0)
-    axes.plot(at, [getattr(one, safe_side) for one in points], "o-", color=_LINE)
-    axes.set(xlabel=across, ylabel=up)
-    return axes
+        drawn.fill_between(at, *ends, color=_LINE, alpha=0.25, linewidth=0)
+    drawn.plot(*guess, "--", color=_INK, linewidth=1)
+    drawn.plot(at, [getattr(one, safe_side) for one in points], "o-", color=_LINE)
+    for place in squares:
+        drawn.plot(*place, "s", color=_MARK, markersize=5)
+    for place in marks:
+        drawn.plot(*place, "o", color=_MARK, markersize=9)
+    drawn.set(xlabel=labels[0], ylabel=labels[1], **axes)
+    drawn.minorticks_off()
+    return figure
 
 
-def _quote(axes: Axes, findings: Findings, across: float, up: float) -> None:
-    """Draw the eye to the headline, where it has a place on a logarithmic axis."""
-    if 0.0 < findings.subject.delta < 1.0 and findings.answer.upper < math.inf:
-        axes.plot(across, up, "o", color=_MARK, markersize=9)
-
-
-def _svg(axes: Any) -> str:
+def _svg(figure: Figure) -> str:
     """Return a figure as SVG without what only files need, its colours named by the page."""
     written = io.StringIO()
-    axes.figure.savefig(written, format="svg", transparent=True, metadata={"Date": None})
+    figure.savefig(written, format="svg", transparent=True, metadata={"Date": None})
     text = written.getvalue()
     text = text[text.index("<svg") :].strip()
     text = re.sub(r"\s*<metadata>.*?</metadata>", "", text, flags=re.DOTALL)

@@ -278,7 +278,6 @@ def _remedies(subject: Subject, answer: Certified) -> tuple[str, ...]:
         delta=subject.delta,
         quick=answer.accountant in _QUICK and subject.size == 1,
         asked=subject.commands,
-        has_file=subject.file_name is not None,
     )
 
 

@@ -5,16 +5,15 @@ from __future__ import annotations
 import datetime as dt
 import hashlib
 import html
-import json
 import os
 import platform
 import re
 import shlex
 from dataclasses import dataclass, replace
 from functools import cached_property
-from importlib import import_module, metadata, resources
+from importlib import import_module, metadata
 from pathlib import Path
-from typing import Any, Final, final
+from typing import Final, final
 
 from hockeystick import _validate
 from hockeystick.answers import Caution, registration, suggested_delta, units_of
@@ -237,16 +236,17 @@ def page(findings: Findings, date: dt.date) -> str:
         True
     """
     require_libraries()
-    from jinja2 import Environment, FunctionLoader, StrictUndefined
+    from jinja2 import Environment, PackageLoader, StrictUndefined
 
     environment = Environment(
-        loader=FunctionLoader(_template_text),
+        loader=PackageLoader("hockeystick.reports"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
     environment.filters |= words.FILTERS
+    environment.policies["json.dumps_kwargs"] = {"separators": (",", ":"), "allow_nan": False}
     content = findings.subject.file_content
     text: str = environment.get_template("report.html").render(
         words.told(findings),
@@ -256,7 +256,6 @@ def page(findings: Findings, date: dt.date) -> str:
         versions=_versions(),
         digest=None if content is None else hashlib.sha256(content).hexdigest(),
         figures=figures(findings),
-        document=None if findings.document is None else _embeddable(findings.document),
     )
     return _unbroken(text)
 
@@ -271,19 +270,6 @@ def _unbroken(page: str) -> str:
         lambda found: found[0] if found[2] is None else f'<span class="unbroken">{found[2]}</span>',
         page,
     )
-
-
-def _template_text(name: str) -> str:
-    """Return a file of the templates."""
-    return (resources.files("hockeystick.reports") / "templates" / name).read_text("utf-8")
-
-
-def _embeddable(told: Any) -> str:
-    """Return JSON that may stand in a script of a page."""
-    text = json.dumps(told, separators=(",", ":"), allow_nan=False)
-    for letter in "<>&":
-        text = text.replace(letter, f"\\u{ord(letter):04x}")
-    return text
 
 
 def _versions() -> list[tuple[str, str]]:

@@ -26,12 +26,13 @@ from hockeystick.numerics.numerals import at_least, at_most, interval, nearest, 
 from hockeystick.reports.audit import audit_told
 from hockeystick.reports.figures import is_wide
 from hockeystick.reports.findings import Findings, Group, Point
-from hockeystick.reports.ledger import ledger_told
+from hockeystick.reports.ledger import entries_told, rooms_of, status_facts
 from hockeystick.results import Certified
 from hockeystick.tradeoffs.reading import is_promise, percent_at_most, reading
 
 _SAME: Final = 1.00005
 _SMALLEST_PLAIN: Final = -5
+_SHOWN_ENTRIES: Final = 200
 
 
 class RowTold(NamedTuple):
@@ -51,6 +52,7 @@ def told(findings: Findings) -> dict[str, Any]:
     ends, delta, described = (answer.lower, answer.upper), subject.delta, subject.described
     units, budget = units_of(described), subject.budget
     known = ACCOUNTANTS.get(answer.accountant)
+    ledger = subject.ledger
     content, verdict = subject.file_content, findings.verdict
     return {
         "infinity": math.inf,
@@ -86,9 +88,19 @@ def told(findings: Findings) -> dict[str, Any]:
         ],
         "assumptions": assumptions_of(described),
         "audit": None if findings.audited is None else audit_told(findings.audited),
-        "ledger": None
-        if subject.ledger is None
-        else ledger_told(subject.ledger, subject.plan, delta),
+        "ledger": ledger,
+        "facts": []
+        if ledger is None
+        else [
+            *status_facts(ledger.status, delta, rooms_of(ledger.entries, delta)),
+            ("this plan", ledger.cost_of(subject.plan, delta)),
+        ],
+        "entries": ([], 0)
+        if ledger is None
+        else (
+            entries_told(ledger.entries[-_SHOWN_ENTRIES:], ledger.terms, delta),
+            max(len(ledger.entries) - _SHOWN_ENTRIES, 0),
+        ),
         "file_text": None if content is None else content.decode("utf-8-sig", "replace"),
     }
 

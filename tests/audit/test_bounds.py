@@ -13,18 +13,19 @@ from scipy.stats import binom
 
 import hockeystick as hs
 from hockeystick import audit
-from hockeystick.audit._binomial import lower_rate, upper_rate
 from hockeystick.audit._region import (
     Counts,
     Levels,
     epsilons,
+    lower_rate,
     mus,
     outside_probability,
     quarter_ellipse,
     rectangle,
     region,
+    upper_rate,
 )
-from hockeystick.audit._rules import at_rank
+from hockeystick.audit._rules import at_rank, at_threshold, best_of
 
 EPSILON = 1.0
 RATE = 1.0 / (1.0 + math.e)
@@ -99,12 +100,9 @@ def test_a_bound_rises_with_true_positives_and_falls_with_false_ones(
 
 
 @pytest.mark.parametrize("confidence", [0.9, 0.99])
-@pytest.mark.parametrize("method", ["simultaneous", "split"])
-def test_bounds_are_above_the_truth_no_more_often_than_they_say(
-    method: str, confidence: float
-) -> None:
+def test_bounds_are_above_the_truth_no_more_often_than_they_say(confidence: float) -> None:
     repetitions, wrong = 80, np.zeros(2)
-    asked: dict[str, Any] = {"confidence": confidence, "method": method}
+    asked: dict[str, Any] = {"confidence": confidence}
     for i in range(repetitions):
         wrong[0] += audit.lower_mu(*gaussian(1.0, 100, i), **asked, seed=i).value > 1.0
         scores = response(100, i)
@@ -114,10 +112,9 @@ def test_bounds_are_above_the_truth_no_more_often_than_they_say(
     assert (wrong <= most).all()
 
 
-@pytest.mark.parametrize("method", ["simultaneous", "split"])
-def test_bounds_come_near_the_truth_with_many_trials(method: str) -> None:
-    assert 0.93 < audit.lower_mu(*gaussian(1.0, 100_000), method=method).value < 1.0
-    found = audit.lower_epsilon(*response(100_000, 0), delta=0.0, method=method)
+def test_bounds_come_near_the_truth_with_many_trials() -> None:
+    assert 0.93 < audit.lower_mu(*gaussian(1.0, 100_000)).value < 1.0
+    found = audit.lower_epsilon(*response(100_000, 0), delta=0.0)
     assert 0.93 < found.value < EPSILON
 
 
@@ -126,8 +123,8 @@ def test_a_region_is_tighter_than_two_intervals_of_clopper_and_pearson() -> None
         scores = gaussian(1.0, trials)
         asked: dict[str, Any] = {"delta": 1e-5, "threshold": threshold}
         combined = audit.lower_epsilon(*scores, **asked, share=0.85)
-        separate = audit.lower_epsilon(*scores, **asked, method="clopper-pearson")
-        assert combined.value > separate.value > 0.0
+        separate = at_threshold(*scores, threshold, rectangle(0.05))
+        assert combined.value > best_of([separate], epsilons(1e-5))[0] > 0.0
 
 
 def test_points_of_the_curve_are_the_bounds_at_their_ranks() -> None:
@@ -239,23 +236,3 @@ def test_an_answer_says_what_it_is() -> None:
     assert read["point"]["in_trials"] == 1000
     shown = float(str(found).split()[2])
     assert shown <= found.value < shown + 1e-4
-
-
-def test_what_is_believed_of_epsilon_is_an_approximation_near_the_bound() -> None:
-    scores = gaussian(1.0, 1000)
-    believed = audit.credible_epsilon(*scores, delta=1e-5, threshold=1.5)
-    proven = audit.lower_epsilon(*scores, delta=1e-5, threshold=1.5, share=0.85)
-    assert isinstance(believed, hs.Approximate)
-    assert proven.value < believed.value < proven.value + 0.3
-    assert audit.credible_epsilon(*scores, delta=1e-5, seed=1).value > 0.5
-
-
-def test_what_is_believed_is_the_quantile_of_draws_from_the_posterior() -> None:
-    inside, outside = np.arange(200) < 80, np.arange(300) < 12
-    believed = audit.credible_epsilon(
-        inside.astype(float), outside.astype(float), delta=0.01, threshold=0.5, confidence=0.9
-    )
-    random = np.random.default_rng(0)
-    p, q = random.beta(80.5, 120.5, 400_000), random.beta(12.5, 288.5, 400_000)
-    drawn = np.maximum(np.log((p - 0.01) / q), np.log((0.99 - q) / (1 - p)))
-    assert believed.value == pytest.approx(np.quantile(drawn, 0.1), abs=0.01)

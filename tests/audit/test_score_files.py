@@ -53,23 +53,6 @@ def test_two_arrays_are_the_scores_in_and_out(tmp_path: Path) -> None:
     assert found.scores_out.tolist() == [1.0, 2.0, 5.0]
 
 
-def test_parquet_gives_the_same_scores(tmp_path: Path) -> None:
-    arrow = pytest.importorskip("pyarrow")
-    parquet = pytest.importorskip("pyarrow.parquet")
-    file = tmp_path / "scores.parquet"
-    parquet.write_table(
-        arrow.table(
-            {"score": SCORES, "other": "abc", "included": INCLUDED} | {"other": list("abc")}
-        ),
-        file,
-    )
-    found = load_scores(file)
-    assert (found.scores.tolist(), found.included.tolist()) == (SCORES, INCLUDED)
-    parquet.write_table(arrow.table({"score": SCORES, "included": [1, None, 1]}), file)
-    with pytest.raises(hs.errors.HockeystickError, match="row 2: included must be 1 or 0"):
-        load_scores(file)
-
-
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
@@ -114,7 +97,7 @@ def test_other_names_are_refused(name: str) -> None:
         load_scores(name)
 
 
-@pytest.mark.parametrize("ending", ["csv", "parquet", "npy", "npz"])
+@pytest.mark.parametrize("ending", ["csv", "npy", "npz"])
 def test_a_file_that_is_not_there_or_is_nothing_is_told(tmp_path: Path, ending: str) -> None:
     file = tmp_path / f"scores.{ending}"
     with pytest.raises(hs.errors.HockeystickError, match=r"cannot read .*No such file"):

@@ -19,14 +19,7 @@ from scipy.optimize import linprog
 from scipy.stats import binom
 
 import hockeystick as hs
-from hockeystick.audit._one_run_tests import (
-    Guesses,
-    Inverse,
-    epsilon_by_binomial,
-    of_approx,
-    of_lines,
-    rejected,
-)
+from hockeystick.audit.one_run import Guesses, Inverse, epsilon_by_binomial, of_lines, rejected
 
 Pairs = list[tuple[float, float]]
 ROUNDING = 1e-6
@@ -81,7 +74,10 @@ def test_one_run_rejects_exactly_what_no_mechanism_has(
         assert epsilon_by_binomial(guesses, delta, most * (1.0 - ROUNDING) - 1e-9) <= epsilon
         if most < 0.99:
             assert epsilon_by_binomial(guesses, delta, most * (1.0 + ROUNDING) + 1e-7) >= epsilon
-        assert recursion_rejects_at(guesses, of_approx(delta), epsilon) > most - ROUNDING
+        assert (
+            recursion_rejects_at(guesses, of_lines(np.array([epsilon]), np.array([delta])), epsilon)
+            > most - ROUNDING
+        )
 
 
 def test_a_mechanism_exceeds_the_bound_that_was_published() -> None:

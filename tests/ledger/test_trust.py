@@ -18,7 +18,7 @@ import hockeystick as hs
 from hockeystick.calibration.filters.measures import additive_measure
 from hockeystick.errors import LedgerError
 from hockeystick.ledger import Entry, database, terms
-from hockeystick.ledger.fractions import costs_of, storable, text_of
+from hockeystick.ledger.amounts import costs_of, storable, text_of
 from tests.ledger import auditor, postgres
 from tests.ledger.version_1 import STORED
 

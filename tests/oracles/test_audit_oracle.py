@@ -8,15 +8,17 @@ from typing import Any
 import numpy as np
 import pytest
 from mpmath import mp
+from scipy.optimize import brentq
 
-from hockeystick import audit
-from hockeystick.audit._binomial import lower_rate, upper_rate
-from hockeystick.audit._one_run_tests import (
+from hockeystick.audit._region import epsilons, lower_rate, mus, rectangle, upper_rate
+from hockeystick.audit._rules import at_threshold, best_of
+from hockeystick.audit.one_run import (
     Guesses,
     epsilon_by_binomial,
     largest_rejected,
-    of_approx,
     of_gaussians,
+    of_lines,
+    rejected,
 )
 from tests.oracles import audits
 
@@ -52,12 +54,9 @@ def test_the_oracle_has_the_check_values() -> None:
 
 
 def test_clopper_and_pearson_at_a_threshold_have_the_check_values() -> None:
-    a, b = scores(700, 5, 1000)
-    said = {"threshold": 0.5, "method": "clopper-pearson"}
-    epsilon = audit.lower_epsilon(a, b, delta=1e-5, **said)  # type: ignore[arg-type]
-    assert below(epsilon.value, mp.mpf("3.151196972288175665870741"))
-    mu = audit.lower_mu(a, b, **said)  # type: ignore[arg-type]
-    assert below(mu.value, mp.mpf("1.661538408473707943"))
+    rule = at_threshold(*scores(700, 5, 1000), 0.5, rectangle(0.05))
+    assert below(best_of([rule], epsilons(1e-5))[0], mp.mpf("3.151196972288175665870741"))
+    assert below(best_of([rule], mus)[0], mp.mpf("1.661538408473707943"))
 
 
 @pytest.mark.parametrize("delta", [0.0, 1e-5])
@@ -80,7 +79,9 @@ def test_the_recursion_has_the_check_value() -> None:
 
 
 def test_the_recursion_for_approximate_privacy_is_what_its_formula_says() -> None:
-    found = largest_rejected(GUESSES, 0.05, of_approx(1e-5))
+    def is_rejected(epsilon: float) -> bool:
+        lines = of_lines(np.array([epsilon]), np.array([1e-5]))
+        return bool(rejected(GUESSES, 0.05, lines, np.zeros(1))[0])
 
     def excess(epsilon: float) -> Any:
         e, d = mp.exp(mp.mpf(epsilon)), mp.mpf("1e-5")
@@ -88,7 +89,9 @@ def test_the_recursion_for_approximate_privacy_is_what_its_formula_says() -> Non
             1000, 100, 95, "0.05", lambda r: max((r - d) / e, 1 - d - e * (1 - r), mp.mpf(0))
         )
 
-    assert excess(found) > 0 > excess(found + 1e-6)
+    found = brentq(lambda epsilon: float(excess(epsilon)), 1.0, 4.0, xtol=1e-9)
+    assert is_rejected(found - 1e-6)
+    assert not is_rejected(found + 1e-6)
 
 
 CASES = [(k, n) for n in (3, 100, 10_000, 1_000_000) for k in (0, 1, 2, n // 10, n // 2, n - 1, n)]

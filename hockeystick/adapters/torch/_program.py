@@ -24,7 +24,7 @@ from hockeystick.adapters.torch._random import all_keyed
 from hockeystick.adapters.torch._replay import SINGLE, SLACK, Claims
 from hockeystick.adapters.torch._tape import Full, Tape, digest_of
 from hockeystick.audit.recording import Neighbour, Run
-from hockeystick.audit.recording.plain import neighbours_of
+from hockeystick.audit.recording.replay import neighbours_of
 from hockeystick.errors import IncompatibleError, ParameterError
 
 Train = Callable[[Any], object]

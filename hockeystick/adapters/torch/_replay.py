@@ -15,7 +15,7 @@ from hockeystick.adapters.torch._clipping import Clip
 from hockeystick.adapters.torch._neighbours import changed, far_off, most_copies
 from hockeystick.adapters.torch._tape import Full, Tape, digest_of, playing
 from hockeystick.audit.recording import Neighbour, Run
-from hockeystick.audit.recording.plain import neighbours_of
+from hockeystick.audit.recording.replay import neighbours_of
 from hockeystick.release.counting import first
 
 Tensors = dict[str, Any]

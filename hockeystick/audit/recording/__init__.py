@@ -1,7 +1,6 @@
 """The self-test of a training loop: its steps done again on neighbouring data, and looked at."""
 
-from hockeystick.audit.recording.plain import PlainLoop
-from hockeystick.audit.recording.replay import Kind, Neighbour, Replay, Run, Step
+from hockeystick.audit.recording.replay import Kind, Neighbour, PlainLoop, Replay, Run, Step
 from hockeystick.audit.recording.self_test import record
 from hockeystick.audit.recording.violations import Rule, SelfTest, Violation
 

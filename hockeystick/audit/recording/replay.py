@@ -1,17 +1,19 @@
-"""What a training loop shows of itself when its steps are done again."""
+"""What a loop shows of itself when its steps are done again; any library's, as functions."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import auto
-from typing import Any, Protocol, final, runtime_checkable
+from typing import Any, Final, Protocol, final, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hockeystick._validate import WordEnum
-from hockeystick.mechanisms import DPSGD
+from hockeystick import _validate
+from hockeystick._validate import Domain, WordEnum
+from hockeystick.errors import ParameterError
+from hockeystick.mechanisms import DPSGD, Sampling
 
 Vector = NDArray[np.float64]
 Places = NDArray[np.int64]
@@ -130,3 +132,172 @@ class Replay(Protocol):
             frozen: What the loop goes on with in place of each release; None for what it released.
         """
         ...
+
+
+Release = Callable[[Any, Places, int | None], Any]
+Draw = Callable[[int], Places]
+_POSITIVE: Final = Domain(
+    symbol="C", low=0, high=np.inf, low_open=True, high_open=True, typical=(0.1, 10)
+)
+_FACTORS: Final = (1000.0, -1000.0, np.nan)
+
+
+@final
+class PlainLoop:
+    """A loop of any library, for ``record``: a function that releases a sum, one that draws.
+
+    Args:
+        plan: What is claimed.
+        data: An array with a row for each record, at least 2.
+        release: ``release(data, places, seed)`` returns what a step releases of the records at
+            these places, as an array of numbers: by its own random numbers where ``seed`` is
+            None, else by those of that seed alone.
+        norm: The clipping norm, above 0.
+        divisor: What the sum is divided by, above 0.
+        draw: ``draw(step)`` returns the places of a step's batch, by its own random numbers; None
+            to leave the batches untested.
+        precision: The relative rounding error of what is released: 2^-53 of doubles, 2^-24 of
+            singles.
+        slack: How far rounding may move a sum, in clipping norms.
+
+    Raises:
+        ParameterError: If an argument is outside its domain.
+
+    Example:
+        >>> import numpy as np
+        >>> import hockeystick as hs
+        >>> from hockeystick.adapters.loop import Sampler, noisy_sum
+        >>> from hockeystick.audit import PlainLoop, record
+        >>> plan = hs.DPSGD(examples=50, batch_size=10, steps=100, noise_multiplier=1)
+        >>> def release(data, places, seed):
+        ...     source = {} if seed is None else {"bits": np.random.Philox(seed).random_raw}
+        ...     return noisy_sum(data[places], norm=1, noise_multiplier=1, **source)
+        >>> data = np.random.default_rng(1).standard_normal((50, 4))
+        >>> loop = PlainLoop(plan, data, release, norm=1, draw=Sampler(plan, 50).draw)
+        >>> record(loop).consistent
+        True
+    """
+
+    __slots__ = (
+        "_data",
+        "_draw",
+        "_release",
+        "_unit",
+        "_width",
+        "assumptions",
+        "examples",
+        "plan",
+        "precision",
+        "slack",
+    )
+
+    def __init__(
+        self,
+        plan: DPSGD,
+        data: Any,
+        release: Release,
+        *,
+        norm: float,
+        divisor: float = 1.0,
+        draw: Draw | None = None,
+        precision: float = 2.0**-53,
+        slack: float = 1e-4,
+    ) -> None:
+        if not isinstance(plan, DPSGD):
+            raise ParameterError("plan", plan, "an hs.DPSGD")
+        self.plan, self._data = plan, np.asarray(data)
+        if self._data.ndim < 1 or len(self._data) < 2:
+            raise ParameterError("data", data, "an array with a row for each of 2 records or more")
+        self.examples = len(self._data)
+        self._release, self._draw = release, draw
+        clipped = _validate.real("norm", norm, _POSITIVE)
+        self._unit = clipped / _validate.real("divisor", divisor, _POSITIVE)
+        self.precision = _validate.real("precision", precision, _POSITIVE)
+        self.slack = _validate.real("slack", slack, _POSITIVE)
+        self.assumptions = (
+            "The functions are what the loop does in each step; what it keeps between steps is not "
+            "seen.",
+        )
+        self._width = 0
+
+    @property
+    def blocks(self) -> tuple[tuple[str, int], ...]:
+        """One block of all coordinates."""
+        return (("", self._width),)
+
+    def neighbours(self, places: Sequence[int]) -> tuple[Neighbour, ...]:
+        """Return data without a record, with one more where the plan has such neighbours."""
+        return neighbours_of(self.plan, places, self.examples, _words(self._data))
+
+    def copies(self) -> int:
+        """Return 1: who a row belongs to is not seen."""
+        return 1
+
+    def draws(self, count: int) -> tuple[Places, ...]:
+        """Return batches of the loop's own."""
+        if self._draw is None:
+            return ()
+        total = max(self.plan.total_steps, 1)
+        return tuple(np.asarray(self._draw(step % total), dtype=np.int64) for step in range(count))
+
+    def run(
+        self,
+        neighbour: Neighbour | None,
+        batches: Sequence[Places],
+        *,
+        key: int | None,
+        frozen: Sequence[Vector] | None = None,
+    ) -> Run:
+        """Release each batch."""
+        data = self._data if neighbour is None else _changed(self._data, neighbour)
+        noise = self.plan.noise_multipliers
+        steps = []
+        for place, batch in enumerate(batches):
+            seed = None if key is None else 2**20 * key + place
+            released = np.asarray(self._release(data, batch, seed), dtype=np.float64).ravel()
+            self._width = len(released)
+            steps.append(Step(released / self._unit, float(noise[place % len(noise)])))
+        return Run(tuple(steps), given=len(batches))
+
+
+def neighbours_of(
+    plan: DPSGD, places: Sequence[int], examples: int, others: Sequence[tuple[str, Any]]
+) -> tuple[Neighbour, ...]:
+    """Return the neighbours that a plan protects: of each record, and of some that are far off.
+
+    Where the number of records is fixed, a record is left out of the batch or replaced.
+    """
+    each = plan.sampling in (Sampling.POISSON, Sampling.RANDOM_ALLOCATION, Sampling.FULL_BATCH)
+    if plan.adjacency == "add-remove" and each and plan.batch_cap is None:
+        without = [Neighbour(f"without record {one}", Kind.WITHOUT, one) for one in places]
+        added = [
+            Neighbour(f"with one record more, {name}", Kind.ADDED, examples, value)
+            for name, value in others
+        ]
+        return (*without, *added)
+    zeroed = [Neighbour(f"record {one} in no batch", Kind.ZEROED, one) for one in places]
+    replaced = [
+        Neighbour(f"record {places[0]} replaced by {name}", Kind.REPLACED, places[0], value)
+        for name, value in others
+    ]
+    return (*zeroed, *replaced)
+
+
+def _words(data: NDArray[Any]) -> list[tuple[str, Any]]:
+    """Return records that are far off: rows times a large number, of both signs, and undefined."""
+    if not np.issubdtype(data.dtype, np.floating):
+        return [("a record again", data[0])]
+    names = ("a record times 1000", "a record times -1000", "an undefined one")
+    return [(name, factor * data[0]) for name, factor in zip(names, _FACTORS, strict=True)]
+
+
+def _changed(data: NDArray[Any], neighbour: Neighbour) -> NDArray[Any]:
+    """Return neighbouring data."""
+    if neighbour.kind is Kind.WITHOUT:
+        return np.delete(data, neighbour.place, axis=0)
+    row = np.asarray(neighbour.value, dtype=data.dtype)[None]
+    if neighbour.kind is Kind.ADDED:
+        return np.concatenate([data, row])
+    found = data.copy()
+    found[neighbour.place] = row[0]
+    return found

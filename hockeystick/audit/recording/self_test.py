@@ -8,12 +8,9 @@ import numpy as np
 
 from hockeystick import _validate
 from hockeystick._validate import Domain, whole_numbers
-from hockeystick.audit.recording.batches import check_batches
-from hockeystick.audit.recording.neighbours import compare
-from hockeystick.audit.recording.noise import check_noise
+from hockeystick.audit.recording.checks import check_batches, check_noise, compare
 from hockeystick.audit.recording.replay import Places, Replay
-from hockeystick.audit.recording.verdicts import Notes
-from hockeystick.audit.recording.violations import Rule, SelfTest
+from hockeystick.audit.recording.violations import Notes, Rule, SelfTest
 from hockeystick.errors import ParameterError
 
 _CONFIDENCE: Final = Domain(

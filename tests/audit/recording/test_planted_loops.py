@@ -12,7 +12,7 @@ import pytest
 import hockeystick as hs
 from hockeystick.adapters.loop import Sampler, noisy_sum
 from hockeystick.audit import PlainLoop, Rule, SelfTest, record
-from hockeystick.audit.recording.tails import binomial_at_most
+from hockeystick.audit.recording.checks import binomial_at_most
 from hockeystick.audit.recording.violations import MEANING
 from hockeystick.errors import ParameterError
 

@@ -12,7 +12,7 @@ import pytest
 import hockeystick as hs
 from hockeystick.audit import PlainLoop, Replay, Rule, record
 from hockeystick.audit.recording import Kind, Neighbour, Run
-from hockeystick.audit.recording.neighbours import pair_of
+from hockeystick.audit.recording.checks import pair_of
 from hockeystick.audit.recording.violations import Violation
 
 EXAMPLES = 40

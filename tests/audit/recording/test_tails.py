@@ -8,7 +8,7 @@ import mpmath
 import numpy as np
 import pytest
 
-from hockeystick.audit.recording import tails
+from hockeystick.audit.recording import checks as tails
 
 CASES = [(3, 20, 0.1), (0, 20, 0.1), (20, 20, 0.9), (12, 1000, 0.001), (400, 1000, 0.3)]
 WIDER = 1 + 3e-6

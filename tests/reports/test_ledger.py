@@ -1,7 +1,11 @@
-"""What is spent and left of a ledger's budget, in epsilon."""
+"""What the ledger of the data says, in the report."""
 
 from __future__ import annotations
 
+import datetime as dt
+import re
+import sqlite3
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,9 +13,68 @@ import pytest
 
 import hockeystick as hs
 from hockeystick.ledger.amounts import downward
-from hockeystick.reports.ledger import in_epsilon, rooms_of, status_facts
+from hockeystick.reports import Subject, investigate, page
+from hockeystick.reports.ledger import Ledgered, in_epsilon, ledgered, rooms_of, status_facts
 
+pytest.importorskip("matplotlib", reason="reports need Matplotlib")
+pytest.importorskip("jinja2", reason="reports need Jinja2")
 pytest.importorskip("sqlalchemy", reason="ledgers need SQLAlchemy")
+
+DAY = dt.date(2026, 1, 31)
+PLAN = hs.Gaussian(2.0)  # rho 1/8
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "ledger.db"
+
+
+@pytest.fixture
+def ledger(file: Path) -> hs.Ledger:
+    made = hs.Ledger(file, "census", hs.ZCDP(rho=0.3))
+    with made.reserve(PLAN, key="means", by="ana", note="<b>Q3</b>"):
+        pass
+    return made
+
+
+def text_of(found: Ledgered | None, plan: hs.Mechanism = PLAN) -> str:
+    """Return what the page shows, on one line without tags."""
+    findings = investigate(Subject(plan=plan, delta=1e-5, ledger=found))
+    shown = page(findings, DAY).split("<script")[0]
+    return " ".join(re.sub(r"<[^>]*>", " ", re.sub(r"(?s)<style.*?</style>", " ", shown)).split())
+
+
+def change(file: Path, statement: str) -> None:
+    with closing(sqlite3.connect(file)) as connection:
+        connection.execute(statement)
+        connection.commit()
+
+
+def test_the_page_says_what_is_left_and_what_happened(ledger: hs.Ledger) -> None:
+    text = text_of(ledgered(ledger))
+    for told in (
+        "The ledger of census Sound : the hashes",
+        "Budget rho 0.3",
+        "Spent rho 0.125, as a plan",
+        "Next release at most rho 0.175",
+        f"Head {ledger.status.head}",
+        "Theorem Feldman and Zrnic 2021",
+        "only the budget is a guarantee",
+        "it cannot see what passed it by",
+        "2 committed means",
+        "ana: &lt;b&gt;Q3&lt;/b&gt;",
+    ):
+        assert told in text, told
+
+
+def test_a_damaged_ledger_is_shown_as_damaged(ledger: hs.Ledger, file: Path) -> None:
+    change(file, "UPDATE hockeystick_entries SET price = '[\"1/0\"]' WHERE seq = 1")
+    found = ledgered(ledger)
+    assert not found.check.sound
+    text = text_of(found)
+    assert "Not sound : do not rely on its numbers" in text
+    assert "entry 1: it was changed: its hash is another one" in text
+    assert "cannot be read" in text
 
 
 def opened(folder: Path, budget: hs.notions.Notion, **how: object) -> hs.Ledger:

@@ -1,0 +1,657 @@
+"""Attacks as scores on arrays: what one computes from a model's answers, larger where "in".
+
+Rates at every threshold, losses, likelihood ratios from shadow models (Carlini, Chien, Nasr, Song,
+Terzis and Tramer, "Membership inference attacks from first principles", S&P 2022, algorithm 1 and
+section V.C), noisy neighbours (Galli, "Sense and Sensitivity: Data Utility and User Privacy in
+Differentially Private Machine Learning", PhD thesis, Scuola Normale Superiore, 2024, section 4.4;
+Galli, Melis and Cucinotta, "Noisy neighbors: efficient membership inference attacks against LLMs",
+2024), canaries (Nasr, Hayes, Steinke, Balle, Tramer, Jagielski, Carlini and Terzis, "Tight auditing
+of differentially private machine learning", USENIX Security 2023, algorithm 2: in each step the
+canary's gradient c has the clipping norm's length, and whoever sees the noisy sums looks along c)
+and gradients that leak (Wei, Liu, Zhou, Chow and Wu, "Securing Distributed SGD against Gradient
+Leakage Threats", 2023, section 3: of a client's whole round at the server or at the client, or of
+one record in a local step).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final, final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import logsumexp
+
+from hockeystick import _validate
+from hockeystick._validate import PARAMETERS, Domain, whole_numbers
+from hockeystick.audit._scores import Array, checked_scores, fits, flags, numbers
+from hockeystick.errors import ParameterError
+
+__all__ = [
+    "ROC",
+    "auc",
+    "canary_projections",
+    "canary_scores",
+    "deviation_scan",
+    "dirac_direction",
+    "first_layer_input",
+    "lira_offline",
+    "lira_online",
+    "logit_gaps",
+    "loss_scores",
+    "nearest_candidate",
+    "neighbour_scores",
+    "noisy_neighbours",
+    "random_direction",
+    "roc",
+    "tpr_at",
+]
+
+_FPR: Final = Domain(symbol="alpha", low=0, high=1, typical=(1e-3, 0.1))
+_VARIANCES: Final = ("per-record", "pooled")
+_FEWEST: Final = 2
+_MOST_AXES: Final = 8
+_DEVIATION: Final = Domain(symbol="sigma", low=0, high=1e150, typical=(1e-3, 1.0), low_open=True)
+_COPIES: Final = whole_numbers("k", 1, (10, 100))
+_SEED: Final = Domain(symbol="seed", low=0, high=2**63 - 1, typical=(0, 2**31), whole=True)
+_NEAR: Final = "(neighbours, ..., records)"
+_LEVELS: Final = "(levels, neighbours, records)"
+_SIZE: Final = whole_numbers("d", 1, (100, 10**7))
+_NORM: Final = Domain(symbol="C", low=0, high=1e150, typical=(0.1, 10), low_open=True)
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class ROC:
+    """The empirical rates of "in where score >= threshold", one point per distinct score.
+
+    Args:
+        thresholds: Decreasing; the first, inf, is above all scores, infinite ones too: nobody is
+            called in there.
+        fpr: The share of scores_out at or above each threshold, from 0 to 1.
+        tpr: The share of scores_in at or above each threshold, from 0 to 1.
+    """
+
+    thresholds: Array
+    fpr: Array
+    tpr: Array
+
+
+def roc(scores_in: ArrayLike, scores_out: ArrayLike) -> ROC:
+    """Return the receiver operating characteristic of scores, of which a larger one says "in".
+
+    Guarantees:
+        Rates are counts over numbers of trials, rounded once; equal scores share one point, so that
+        the curve has no point that a threshold does not reach. They are observations: no bound on
+        the rates of the attack, which ``audit.lower_epsilon`` gives.
+
+    Args:
+        scores_in: Scores of trials in which the record took part, shape (n,).
+        scores_out: Scores of trials in which it did not, shape (m,).
+
+    Raises:
+        ParameterError: If there are no scores, or some are no numbers.
+
+    Example:
+        >>> from hockeystick.audit import attacks
+        >>> found = attacks.roc([3.0, 2.0, 2.0], [2.0, 1.0])
+        >>> found.thresholds.tolist(), found.fpr.tolist()
+        ([inf, 3.0, 2.0, 1.0], [0.0, 0.0, 0.5, 1.0])
+    """
+    inside = checked_scores("scores_in", scores_in)
+    outside = checked_scores("scores_out", scores_out)
+    thresholds, true, false = _counts(inside, outside)
+    return ROC(
+        _kept(np.concatenate(([np.inf], thresholds))),
+        _kept(np.concatenate(([0.0], false / len(outside)))),
+        _kept(np.concatenate(([0.0], true / len(inside)))),
+    )
+
+
+def auc(scores_in: ArrayLike, scores_out: ArrayLike) -> float:
+    """Return the area under the ROC: how often a score in is above one out, half for equals.
+
+        AUC = (#{s > t} + #{s = t}/2) / (n m),    s of scores_in, t of scores_out
+
+    The Mann-Whitney statistic, counted in integers and rounded once. An average case: an attack
+    that is sure of a few records has an AUC near 1/2 (Carlini et al. 2022, section IV).
+
+    Args:
+        scores_in: Scores of trials in which the record took part, shape (n,).
+        scores_out: Scores of trials in which it did not, shape (m,).
+
+    Raises:
+        ParameterError: If there are no scores, or some are no numbers.
+
+    Example:
+        >>> from hockeystick.audit import attacks
+        >>> attacks.auc([3.0, 2.0, 2.0], [2.0, 1.0])
+        0.8333333333333334
+    """
+    inside = checked_scores("scores_in", scores_in)
+    ordered = np.sort(checked_scores("scores_out", scores_out))
+    below = np.searchsorted(ordered, inside, side="left")
+    no_higher = np.searchsorted(ordered, inside, side="right")
+    return int(np.sum(below + no_higher)) / (2 * len(inside) * len(ordered))
+
+
+def tpr_at(scores_in: ArrayLike, scores_out: ArrayLike, *, fpr: float) -> float:
+    """Return the largest observed TPR among thresholds whose observed FPR is at most this.
+
+    No threshold is drawn at random: between two points of the curve the lower one counts. With m
+    scores out, an fpr below 1/m asks for no false positive at all.
+
+    Args:
+        scores_in: Scores of trials in which the record took part, shape (n,).
+        scores_out: Scores of trials in which it did not, shape (m,).
+        fpr: The most false positives allowed, a share in [0, 1]; compared with ``k/m`` as a float.
+
+    Raises:
+        ParameterError: If there are no scores, some are no numbers, or fpr is no rate.
+
+    Example:
+        >>> from hockeystick.audit import attacks
+        >>> attacks.tpr_at([4.0, 3.0, 2.0, 0.0], [3.0, 1.0], fpr=0.1)
+        0.25
+    """
+    allowed = _validate.real("fpr", fpr, _FPR)
+    found = roc(scores_in, scores_out)
+    return float(found.tpr[found.fpr <= allowed][-1])
+
+
+def _counts(inside: Array, outside: Array) -> tuple[Array, NDArray[np.intp], NDArray[np.intp]]:
+    """Return the distinct scores, falling, and how many of each kind are at least as large."""
+    thresholds = np.unique(np.concatenate((inside, outside)))[::-1]
+    true = len(inside) - np.searchsorted(np.sort(inside), thresholds, side="left")
+    false = len(outside) - np.searchsorted(np.sort(outside), thresholds, side="left")
+    return thresholds, true, false
+
+
+def _kept(array: Array) -> Array:
+    """Return an array that cannot be written to."""
+    array.setflags(write=False)
+    return array
+
+
+def loss_scores(losses: ArrayLike) -> Array:
+    """Return ``-loss``: a record with a small loss is said to be in.
+
+    Yeom, Giacomelli, Fredrikson and Jha, "Privacy risk in machine learning: analyzing the
+    connection to overfitting", CSF 2018, adversary 2, whose threshold is the mean training loss;
+    with perplexity for the loss it is equation (4.2) of Galli, "Sense and Sensitivity", 2024. The
+    score knows nothing of how hard a record is.
+
+    Args:
+        losses: The model's loss on each record, of any shape, finite.
+
+    Returns:
+        An array of the same shape; larger says "in".
+
+    Raises:
+        ParameterError: If there are none, or some are no finite numbers.
+
+    Example:
+        >>> from hockeystick.audit import attacks
+        >>> attacks.loss_scores([0.5, 2.0])
+        array([-0.5, -2. ])
+    """
+    return -numbers("losses", losses, "records", most=_MOST_AXES)
+
+
+def logit_gaps(logits: ArrayLike, labels: Any) -> Array:
+    """Return the logarithm of the odds that a classifier gives to each record's label.
+
+        phi = ln(p_y / (1 - p_y)) = z_y - ln sum over k != y of exp(z_k)
+
+    Over trainings it is nearly normal, which losses are not: the statistic of Carlini et al.,
+    "Membership inference attacks from first principles", S&P 2022, section VI.A, without their
+    subtraction of nearly equal numbers. Larger where the record was learned.
+
+    Args:
+        logits: Scores before the softmax, shape (..., n, classes) with at least two classes.
+        labels: The class of each record, integers of shape (n,).
+
+    Returns:
+        An array of shape (..., n).
+
+    Raises:
+        ParameterError: If logits are no finite numbers, or labels no classes of these records.
+
+    Example:
+        >>> from hockeystick.audit import attacks
+        >>> attacks.logit_gaps([[2.0, 0.0], [1.0, 4.0]], [0, 0])
+        array([ 2., -3.])
+    """
+    axes = "(..., records, classes)"
+    found = numbers("logits", logits, axes, fewest=2, most=_MOST_AXES)
+    records, classes = found.shape[-2:]
+    if classes < 2:
+        raise ParameterError("logits", f"an array of shape {found.shape}", "of two classes or more")
+    known = np.asarray(labels)
+    if (
+        known.shape != (records,)
+        or known.dtype.kind not in "iu"
+        or not ((known >= 0) & (known < classes)).all()
+    ):
+        raise ParameterError("labels", labels, f"{records} integers from 0 to {classes - 1}")
+    rows = np.arange(records)
+    others = found.copy()
+    others[..., rows, known] = -np.inf
+    gaps: Array = found[..., rows, known] - logsumexp(others, axis=-1)
+    return gaps
+
+
+def lira_online(
+    observed: ArrayLike, shadow: ArrayLike, included: Any, *, variance: str = "per-record"
+) -> Array:
+    """Return the log-likelihood ratio of normal laws fitted to shadow models with and without.
+
+        score = ln N(x; mu_in, v_in) - ln N(x; mu_out, v_out)
+
+    The mean and variance of each record's statistic x are those of the shadow models that trained
+    on it, and of those that did not.
+
+    Guarantees:
+        Where x is normal with these moments, no score has a better ROC (Neyman-Pearson); with k
+        models on each side the moments are known to some ``1/sqrt(k)``. Scores of target models
+        are independent if the models are, given the shadow models, which must not be targets.
+
+    Args:
+        observed: The statistic of the target models on each record, shape (..., n).
+        shadow: The statistic of the shadow models, shape (models, n); as of ``logit_gaps``.
+        included: Whether each shadow model trained on each record, shape (models, n); at least two
+            models with and two without each record.
+        variance: "per-record", or "pooled": the mean over records, for few shadow models (the paper
+            below some 64; its program takes the variance over records and models instead).
+
+    Returns:
+        Scores of the shape of observed; larger says "in".
+
+    Raises:
+        ParameterError: If shapes do not fit, numbers are not finite, a record has too few models,
+            or all of its statistics are equal.
+
+    Example:
+        >>> from hockeystick.audit import attacks
+        >>> shadow = [[1.0], [3.0], [-1.0], [-3.0]]
+        >>> attacks.lira_online([0.0], shadow, [[1], [1], [0], [0]])
+        array([0.])
+        >>> attacks.lira_online([[1.0], [-2.0]], shadow, [[1], [1], [0], [0]]).ravel()
+        array([ 4., -8.])
+    """
+    known, inside = _shadows(shadow, included)
+    targets = _targets(observed, known)
+    mean_in, variance_in = _moments(known, inside, variance)
+    mean_out, variance_out = _moments(known, ~inside, variance)
+    found: Array = 0.5 * (
+        (targets - mean_out) ** 2 / variance_out
+        - (targets - mean_in) ** 2 / variance_in
+        + np.log(variance_out / variance_in)
+    )
+    return found
+
+
+def lira_offline(
+    observed: ArrayLike, shadow: ArrayLike, included: Any = None, *, variance: str = "per-record"
+) -> Array:
+    """Return how far a statistic lies above those of shadow models without the record.
+
+        score = (x - mu_out) / sqrt(v_out)
+
+    The paper's score is Phi of it, the probability that a model without the record has a smaller
+    statistic: the same order, but 1 for every score above 8. Records never seen in training need
+    no model of their own. It is a test against one law alone, and so weaker than ``lira_online``
+    where the record changes the variance.
+
+    Args:
+        observed: The statistic of the target models on each record, shape (..., n).
+        shadow: The statistic of the shadow models, shape (models, n); larger where learned.
+        included: Whether each shadow model trained on each record, shape (models, n): those that
+            did are left out. None where none did.
+        variance: "per-record", or "pooled": the mean over records.
+
+    Returns:
+        Scores of the shape of observed; larger says "in".
+
+    Raises:
+        ParameterError: If shapes do not fit, numbers are not finite, a record has fewer than two
+            models without it, or all of its statistics are equal.
+
+    Example:
+        >>> from hockeystick.audit import attacks
+        >>> attacks.lira_offline([2.0], [[-1.0], [-3.0]])
+        array([4.])
+    """
+    known = numbers("shadow", shadow, "(models, records)", fewest=2)
+    seen = np.zeros(known.shape) if included is None else included
+    known, inside = _shadows(known, seen)
+    targets = _targets(observed, known)
+    mean, spread = _moments(known, ~inside, variance)
+    found: Array = (targets - mean) / np.sqrt(spread)
+    return found
+
+
+def _shadows(shadow: Any, included: Any) -> tuple[Array, NDArray[np.bool_]]:
+    """Return the shadow statistics and who was included, or raise."""
+    known = numbers("shadow", shadow, "(models, records)", fewest=2)
+    return known, flags("included", included, known.shape)
+
+
+def _targets(observed: Any, known: Array) -> Array:
+    """Return the statistics under attack, or raise."""
+    found = numbers("observed", observed, "(..., records)", most=_MOST_AXES)
+    return fits("observed", found, known.shape[1:], "(..., records)")
+
+
+def _moments(known: Array, taken: NDArray[np.bool_], variance: str) -> tuple[Array, Array]:
+    """Return each record's mean and variance over the models that are taken."""
+    _validate.one_of("variance", variance, _VARIANCES)
+    counts = taken.sum(axis=0)
+    if (counts < _FEWEST).any():
+        record = int(np.argmin(counts))
+        told = f"{int(counts[record])} models on one side of record {record}"
+        raise ParameterError("included", told, "two models or more with, and without, each record")
+    means = np.where(taken, known, 0.0).sum(axis=0) / counts
+    spreads = np.where(taken, (known - means) ** 2, 0.0).sum(axis=0) / counts
+    if variance == "pooled":
+        spreads = np.full_like(spreads, spreads.mean())
+    if (spreads <= 0.0).any():
+        told = f"equal statistics of record {int(np.argmin(spreads))}"
+        raise ParameterError("shadow", told, "statistics that differ between models")
+    return means, spreads
+
+
+def noisy_neighbours(records: ArrayLike, deviation: float, *, copies: int, seed: int) -> Array:
+    """Return each record with ``N(0, sigma^2)`` added to every coordinate, several times.
+
+    The mean distance from a record of n coordinates is ``sigma sqrt(2) Gamma((n+1)/2)/Gamma(n/2)``;
+    the ``sigma sqrt(n)`` of the thesis's equation (4.7) is the root of the mean square, and above
+    it. Its (4.6) writes ``N(0, sigma I)`` for a law of deviation sigma.
+
+    Args:
+        records: Inputs, or their embeddings, shape (n, ...), finite.
+        deviation: The deviation sigma of each coordinate, above 0.
+        copies: The number of neighbours k of each record; the thesis takes 10.
+        seed: Of numpy's generator; nothing is protected by this noise.
+
+    Returns:
+        An array of shape (k, n, ...).
+
+    Raises:
+        ParameterError: If a parameter is outside its domain.
+
+    Example:
+        >>> from hockeystick.audit import attacks
+        >>> attacks.noisy_neighbours([[0.0, 1.0]], 0.1, copies=10, seed=0).shape
+        (10, 1, 2)
+    """
+    known = numbers("records", records, "(records, ...)", most=_MOST_AXES)
+    sigma = _validate.real("deviation", deviation, _DEVIATION)
+    several = _validate.count("copies", copies, _COPIES)
+    random = np.random.default_rng(_validate.count("seed", seed, _SEED))
+    found: Array = known + sigma * random.standard_normal((several, *known.shape))
+    return found
+
+
+def neighbour_scores(losses: ArrayLike, neighbour_losses: ArrayLike) -> Array:
+    """Return by how much the mean loss near a record exceeds the loss at it.
+
+        score = (1/k) sum over i of loss(x + rho_i) - loss(x)
+
+    Equation (4.5) of the thesis with the sign turned, so that larger says "in". The model alone
+    calibrates the score: there is no shadow model, and no training.
+
+    Args:
+        losses: The loss at each record, shape (..., n).
+        neighbour_losses: The losses at its neighbours, shape (k, ..., n).
+
+    Returns:
+        Scores of the shape of losses.
+
+    Raises:
+        ParameterError: If shapes do not fit, or numbers are not finite.
+
+    Example:
+        >>> from hockeystick.audit import attacks
+        >>> attacks.neighbour_scores([1.0, 2.0], [[2.0, 2.0], [4.0, 3.0]])
+        array([2. , 0.5])
+    """
+    at = numbers("losses", losses, "(..., records)", most=_MOST_AXES)
+    near = numbers("neighbour_losses", neighbour_losses, _NEAR, most=_MOST_AXES)
+    if near.shape[1:] != at.shape:
+        allowed = f"losses of several neighbours, of shape (k, {', '.join(map(str, at.shape))})"
+        raise ParameterError("neighbour_losses", f"an array of shape {near.shape}", allowed)
+    found: Array = near.mean(axis=0) - at
+    return found
+
+
+def deviation_scan(losses: ArrayLike, neighbour_losses: ArrayLike, included: Any) -> Array:
+    """Return the AUC of noisy neighbours at each noise level.
+
+    The thesis finds one peak over the levels, and searches for it (its figure 4.2). Choose the
+    level on other records than those that are scored with it: the best of several on the same
+    trials is a choice that no confidence of theirs covers.
+
+    Args:
+        losses: The loss at each record, shape (n,).
+        neighbour_losses: The losses at its neighbours, shape (levels, k, n).
+        included: Whether each record was in training, shape (n,); some were, and some not.
+
+    Returns:
+        The AUC of each level, shape (levels,).
+
+    Raises:
+        ParameterError: If shapes do not fit, numbers are not finite, or all records are of one
+            kind.
+
+    Example:
+        >>> from hockeystick.audit import attacks
+        >>> near = [[[1.0, 1.0]], [[3.0, 2.5]]]
+        >>> attacks.deviation_scan([1.0, 2.0], near, [True, False])
+        array([1., 1.])
+    """
+    at = numbers("losses", losses, "records")
+    levels = numbers("neighbour_losses", neighbour_losses, _LEVELS, fewest=3)
+    fits("neighbour_losses", levels, at.shape, _LEVELS)
+    inside = flags("included", included, at.shape)
+    if inside.all() or not inside.any():
+        raise ParameterError("included", "records of one kind", "of records in and records out")
+    scores = [neighbour_scores(at, near) for near in levels]
+    return np.array([auc(one[inside], one[~inside]) for one in scores])
+
+
+def dirac_direction(size: int, coordinate: int) -> Array:
+    """Return the unit vector of one coordinate: a canary where other gradients are small.
+
+    Args:
+        size: The number of parameters d.
+        coordinate: Which of them, from 0 to d - 1; one that other records hardly move, as the
+            weights of a pixel that is always black.
+
+    Raises:
+        ParameterError: If there is no such coordinate.
+
+    Example:
+        >>> from hockeystick.audit import attacks
+        >>> attacks.dirac_direction(3, 1)
+        array([0., 1., 0.])
+    """
+    length = _validate.count("size", size, _SIZE)
+    last = Domain(symbol="i", low=0, high=length - 1, typical=(0, 0), whole=True)
+    found = np.zeros(length)
+    found[_validate.count("coordinate", coordinate, last)] = 1.0
+    return found
+
+
+def random_direction(size: int, *, seed: int) -> Array:
+    """Return a unit vector of uniform direction: nearly orthogonal to gradients that are few.
+
+    Args:
+        size: The number of parameters d.
+        seed: Of numpy's generator.
+
+    Raises:
+        ParameterError: If a parameter is outside its domain.
+
+    Example:
+        >>> from hockeystick.audit import attacks
+        >>> float(abs((attacks.random_direction(50, seed=0) ** 2).sum() - 1)) < 1e-12
+        True
+    """
+    length = _validate.count("size", size, _SIZE)
+    random = np.random.default_rng(_validate.count("seed", seed, _SEED))
+    found = random.standard_normal(length)
+    unit: Array = found / np.linalg.norm(found)
+    return unit
+
+
+def canary_projections(sums: ArrayLike, direction: ArrayLike, *, norm: float) -> Array:
+    """Return the part of each released sum along a canary, in units of the clipping norm.
+
+        x_t = <s_t, c> / (C |c|)
+
+    With a canary of length C in the sum, x_t is 1 more than without; Gaussian noise of multiplier z
+    moves it by ``N(0, z^2)``, and other records by their own part along c, which is not noise.
+
+    Args:
+        sums: Released noisy sums of clipped gradients (the gradient times the expected size of a
+            batch), shape (..., d).
+        direction: The canary c of any length above 0, shape (d,).
+        norm: The clipping norm C.
+
+    Returns:
+        An array of shape (...).
+
+    Raises:
+        ParameterError: If shapes do not fit, numbers are not finite, or the direction is 0.
+
+    Example:
+        >>> from hockeystick.audit import attacks
+        >>> attacks.canary_projections([[0.5, 3.0], [2.5, 3.0]], [1.0, 0.0], norm=2.0)
+        array([0.25, 1.25])
+    """
+    canary = numbers("direction", direction, "parameters")
+    length = float(np.linalg.norm(canary))
+    if not length > 0.0:
+        raise ParameterError("direction", "a vector of length 0", "a vector that is not 0")
+    released = numbers("sums", sums, "(..., parameters)", most=_MOST_AXES)
+    fits("sums", released, canary.shape, "(..., parameters)")
+    found: Array = np.asarray(released @ (canary / length)) / _validate.real("norm", norm, _NORM)
+    return found
+
+
+def canary_scores(projections: ArrayLike, *, noise_multiplier: Any, rate: float = 1.0) -> Array:
+    """Return the log-likelihood ratio of a canary that each step takes with some probability.
+
+        score = sum over t of ln(1 - q + q exp((x_t - 1/2) / z_t^2))
+
+    Guarantees:
+        Where x_t is ``N(0, z_t^2)`` without the canary, and with probability q ``N(1, z_t^2)`` with
+        it, independently, no score has a better ROC (Neyman-Pearson): it is the pair that the
+        account of Poisson sampling is exact for, under add-remove. Other records in the same
+        direction only weaken the attack.
+
+    Args:
+        projections: The part of each step along the canary in units of the clipping norm, shape
+            (..., steps).
+        noise_multiplier: The noise multiplier z of all steps, or of each, shape (steps,); above 0.
+        rate: The probability q that a step takes the canary, in (0, 1].
+
+    Returns:
+        Scores of shape (...); larger says "in".
+
+    Raises:
+        ParameterError: If shapes do not fit, numbers are not finite, or one is outside its domain.
+
+    Example:
+        >>> from hockeystick.audit import attacks
+        >>> attacks.canary_scores([[0.5, 1.5], [0.0, 0.0]], noise_multiplier=1.0)
+        array([ 1., -1.])
+    """
+    steps = numbers("projections", projections, "(..., steps)", most=_MOST_AXES)
+    noise = numbers("noise_multiplier", noise_multiplier, "all steps, or each", fewest=0, most=1)
+    if noise.shape not in ((), (1,), steps.shape[-1:]) or not (noise > 0.0).all():
+        allowed = f"one number > 0, or {steps.shape[-1]}"
+        raise ParameterError("noise_multiplier", noise_multiplier, allowed)
+    q = _validate.real("rate", rate, PARAMETERS["rate"])
+    if q == 0.0:
+        raise ParameterError("rate", rate, "a number > 0 and <= 1")
+    gains = (steps - 0.5) / noise**2
+    if q < 1.0:
+        gains = np.logaddexp(np.log1p(-q), np.log(q) + gains)
+    found: Array = gains.sum(axis=-1)
+    return found
+
+
+def first_layer_input(weight_gradient: ArrayLike, bias_gradient: ArrayLike) -> Array:
+    """Return the input of a linear layer, by least squares from the layer's gradients.
+
+    For the loss of one record and a layer ``u = W x + b``, with e the gradient of u,
+
+        dL/dW = e x^T,    dL/db = e,    so that    x = (dL/dW)^T e / |e|^2
+
+    Exact (up to rounding) for one record, and unchanged by clipping, which scales both; for several
+    records it is a mixture of them. Phong, Aono, Hayashi, Wang and Moriai, "Privacy-preserving deep
+    learning via additively homomorphic encryption", TIFS 2018, section III; Geiping, Bauermeister,
+    Droge and Moeller, "Inverting gradients", NeurIPS 2020, proposition 3.1.
+
+    Args:
+        weight_gradient: The gradient of the weights, shape (outputs, inputs).
+        bias_gradient: The gradient of the biases, shape (outputs,), not all 0.
+
+    Returns:
+        The input, shape (inputs,).
+
+    Raises:
+        ParameterError: If shapes do not fit, numbers are not finite, or no bias has a gradient.
+
+    Example:
+        >>> from hockeystick.audit import attacks
+        >>> attacks.first_layer_input([[1.0, 2.0], [-2.0, -4.0]], [0.5, -1.0])
+        array([2., 4.])
+    """
+    errors = numbers("bias_gradient", bias_gradient, "outputs")
+    weights = numbers("weight_gradient", weight_gradient, "(outputs, inputs)", fewest=2)
+    if len(weights) != len(errors):
+        allowed = f"numbers for ({len(errors)} outputs, inputs)"
+        raise ParameterError("weight_gradient", f"an array of shape {weights.shape}", allowed)
+    largest = np.abs(errors).max()
+    if not largest > 0.0:
+        raise ParameterError("bias_gradient", "0 for every output", "a gradient that is not 0")
+    shares = errors / largest
+    found: Array = (shares @ weights) / (shares @ shares) / largest
+    return found
+
+
+def nearest_candidate(observed: ArrayLike, candidates: ArrayLike) -> NDArray[np.intp]:
+    """Return which of several possible gradients is nearest to each that was observed.
+
+    Under Gaussian noise of one deviation in all coordinates it is the likeliest candidate, and with
+    a uniform prior over N of them no attack is right more often.
+
+    Guarantees:
+        Let f be the trade-off function of the release under add-remove. Any attack that names the
+        record, drawn uniformly among N, is right with probability at most ``1 - f(1/N)``: without
+        the record it would be right with probability 1/N, and ``1 - f`` is concave (Hayes,
+        Mahloujifar and Balle, "Bounding training data reconstruction in DP-SGD", NeurIPS 2023).
+
+    Args:
+        observed: Observed gradients, shape (..., d).
+        candidates: The gradient of each candidate, clipped as the release clips it, shape (N, d).
+
+    Returns:
+        The number of the candidate, from 0, an array of shape (...); the first of equals.
+
+    Raises:
+        ParameterError: If shapes do not fit, or numbers are not finite.
+
+    Example:
+        >>> from hockeystick.audit import attacks
+        >>> attacks.nearest_candidate([[0.9, 0.2], [-1.0, 0.0]], [[1.0, 0.0], [0.0, 0.0]])
+        array([0, 1])
+    """
+    known = numbers("candidates", candidates, "(candidates, parameters)", fewest=2)
+    seen = numbers("observed", observed, "(..., parameters)", most=_MOST_AXES)
+    fits("observed", seen, known.shape[1:], "(..., parameters)")
+    closeness = seen @ known.T - 0.5 * (known**2).sum(axis=1)
+    return np.asarray(np.argmax(closeness, axis=-1))

@@ -28,7 +28,6 @@ from hockeystick._version import __version__
 from hockeystick.calibration.solve.calibrate import Calibrated
 from hockeystick.calibration.sweeps.questions import ACCOUNTANT, Question
 from hockeystick.errors import AnswerError, HockeystickError, ParameterError
-from hockeystick.mechanisms import Mechanism
 from hockeystick.numerics.numerals import at_least, at_most, digits_held, is_mpf, nearest
 from hockeystick.results import Approximate, Certified
 
@@ -52,10 +51,6 @@ _MOST_CELLS_PER_CHUNK: Final = 1024
 _SECONDS_BETWEEN_SYNCS: Final = 1.0
 _MARK: Final = "hockeystick sweep"
 _A_GRID: Final = "a mapping from names of parameters to sequences of at least one value"
-_A_PLAN_IS_ASKED: Final = (
-    " (a plan is in the question: hs.sweep({'steps': [100, 200]}, "
-    "hs.calibration.AskEpsilon(plan, delta=1e-5)))"
-)
 _A_QUESTION: Final = (
     "a function of the grid's parameters, such as hockeystick.calibration.AskEpsilon(plan, "
     "delta=1e-5), of AskDelta(plan, epsilon=1), or Solve(plan, parameter, target)"
@@ -79,8 +74,7 @@ class Grid:
     def of(cls, grid: object) -> Grid:
         """Return the grid that a mapping describes, or raise."""
         if not isinstance(grid, Mapping) or not all(isinstance(name, str) for name in grid):
-            asked = _A_PLAN_IS_ASKED * isinstance(grid, Mechanism)
-            raise ParameterError("grid", grid, _A_GRID + asked)
+            raise ParameterError("grid", grid, _A_GRID)
         if ERROR in grid:
             raise ParameterError("grid", grid, f"without {ERROR!r}, which is a column of its own")
         made = cls(tuple(grid), tuple(_values(name, given) for name, given in grid.items()))

@@ -57,8 +57,8 @@ def plan_schema() -> Schema:
         >>> sorted(plan_schema()["properties"])
         ['delta', 'dpsgd', 'epsilon', 'notes', 'release', 'source', 'title']
     """
-    texts = {name: {"type": "string", "description": told} for name, told in _ABOUT.items()}
-    places: Schema = {
+    about = {
+        **{name: {"type": "string", "description": told} for name, told in _ABOUT.items()},
         "delta": {**_number("delta"), "description": "Where to ask for epsilon."},
         "epsilon": {**_number("epsilon"), "description": "Where to ask for delta; what to meet."},
     }
@@ -67,41 +67,32 @@ def plan_schema() -> Schema:
         "dpsgd": {**_table(DPSGD), "description": "Training by DP-SGD."},
         "release": {
             "type": "array",
-            "items": {"oneOf": [_release(name, repeat=repeat) for name in RELEASES]},
+            "items": _one_of("mechanism", RELEASES, repeat=repeat),
             "description": "Whatever else is released of the same data.",
         },
     }
-    mechanism = {"oneOf": [_release(name) for name in RELEASES]}
+    kinds = {key: _one_of("kind", known) for key, known in KINDS.items()}
     return {
         "$schema": _DIALECT,
         "title": "hockeystick plan file",
         "type": "object",
         "additionalProperties": False,
-        "properties": {**texts, **places, **plans},
+        "properties": {**about, **plans},
         "anyOf": [
             {"required": ["dpsgd"]},
             {"required": ["release"], "properties": {"release": {"minItems": 1}}},
         ],
-        "definitions": {"mechanism": mechanism, **_kinds()},
+        "definitions": {"mechanism": _one_of("mechanism", RELEASES), **kinds},
     }
 
 
-def _kinds() -> Schema:
-    """Return what tables of a kind may be, by the keys under which they stand."""
-    return {
-        key: {"oneOf": [_of_a_kind(kind, make) for kind, make in kinds.items()]}
-        for key, kinds in KINDS.items()
-    }
-
-
-def _release(name: str, **more: Schema) -> Schema:
-    """Return what a table of a mechanism may hold."""
-    return _table(RELEASES[name], mechanism={"const": name}, **more) | {"required": ["mechanism"]}
-
-
-def _of_a_kind(kind: str, make: Callable[..., object]) -> Schema:
-    """Return what a table of one kind may hold."""
-    return _table(make, kind={"const": kind}) | {"required": ["kind"]}
+def _one_of(tag: str, known: Mapping[str, Callable[..., object]], **more: Schema) -> Schema:
+    """Return what a table may be whose name stands under a tag."""
+    tables = [
+        {**_table(make, **{tag: {"const": name}}, **more), "required": [tag]}
+        for name, make in known.items()
+    ]
+    return {"oneOf": tables}
 
 
 def _table(make: Callable[..., object], **first: Schema) -> Schema:

@@ -566,7 +566,8 @@ def test_limits_are_never_above_those_of_the_day_of_opening(
 
         def changed(*given: Any, factor: Any = factor) -> Any:
             measure: Any = own(*given)
-            return replace(measure, most_rho=measure.most_rho * factor)
+            epsilon, rho, failures = measure.limits
+            return replace(measure, limits=(epsilon, rho * factor, failures))
 
         monkeypatch.setattr(terms, "additive_measure", changed)
         found = hs.Ledger(file, "d")._book.terms("d").limits

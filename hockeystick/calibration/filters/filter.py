@@ -54,7 +54,7 @@ _SAMPLED: Final = (
     WithReplacementSubsampled,
 )
 _NO_ORDER: Final = "left out: only an ApproxDP budget without a rule has an order"
-_FINITE: Final = "a guarantee that bounds something: its numbers finite, delta below 1"
+_FINITE: Final = "a guarantee such as ZCDP(rho=0.5), its numbers finite, delta below 1"
 
 
 @final
@@ -345,7 +345,7 @@ def _plus(first: Costs, second: Costs) -> Costs:
 def checked_budget(budget: object) -> Notion:
     """Return the budget if it is a guarantee that bounds something, or raise."""
     if not isinstance(budget, Notion) or not _is_finite(budget):
-        raise ParameterError("budget", budget, _FINITE + _as_a_guarantee(budget))
+        raise ParameterError("budget", budget, _FINITE)
     return budget
 
 
@@ -364,15 +364,6 @@ def _is_finite(budget: Notion) -> bool:
             return any(divergence < math.inf for _, divergence in budget.divergences)
         case _:
             return True
-
-
-def _as_a_guarantee(budget: object) -> str:
-    """Return how a number or a text is written as a guarantee; nothing for what is neither."""
-    if isinstance(budget, str):
-        return ", such as ZCDP(rho=0.5), without quotes (io.parse_plan(text) reads one from a text)"
-    if isinstance(budget, int | float):
-        return f" (write ZCDP(rho={budget!r}), or ApproxDP(epsilon={budget!r}, delta=1e-5))"
-    return ""
 
 
 def checked_options(

@@ -41,11 +41,6 @@ _NARROWEST: Final = 1e-6
 
 
 _A_PLAN: Final = "a mechanism, or a class of them such as hs.DPSGD, with its fields as keywords"
-_OPTIONS: Final = ("spent", "tolerance", "accountant", "whole")
-_INSTEAD_OF_A_FUNCTION: Final = (
-    " (in place of a function, a plan with any number in the parameter's place: "
-    "hs.calibrate(hs.Gaussian(1) ** 10, 'noise_multiplier', target))"
-)
 
 
 class Status(StrEnum):
@@ -280,13 +275,12 @@ def _begun_with(
     """Return a plan as it is, or one of a class, with a number for what is solved for."""
     if isinstance(plan, Mechanism):
         for name, value in fields.items():
-            allowed = f"left out beside a plan, which has its numbers{hint(name, _OPTIONS)}"
-            raise ParameterError(name, value, allowed)
+            raise ParameterError(name, value, "left out beside a plan, which has its numbers")
         return plan
     given = {**plan.keywords, **fields} if isinstance(plan, partial) else dict(fields)
     kind = plan.func if isinstance(plan, partial) else plan
     if not (isinstance(kind, type) and issubclass(kind, Mechanism)):
-        return checked("plan", plan, allowed=_A_PLAN + _INSTEAD_OF_A_FUNCTION * callable(plan))
+        return checked("plan", plan, allowed=_A_PLAN)
     make = partial(kind, *plan.args) if isinstance(plan, partial) and plan.args else kind
     return _of_a_class(kind.__name__, make, parameter, given)
 

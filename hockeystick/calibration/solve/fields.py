@@ -22,8 +22,6 @@ Path: TypeAlias = tuple[str | int, ...]
 _NODES: Final = (Mechanism, RunCount, Schedule)
 _SEGMENT: Final = re.compile(r"[A-Za-z_]\w*(?:\[\d+\])*")
 _SHOWN: Final = 12
-# What people ask for who mean the number of runs of a plan that says none.
-_OF_RUNS: Final = ("count", "runs", "releases", "repeat", "times", "k")
 # Positions of the smallest and the largest float.
 _SMALLEST: Final = -745.0
 _LARGEST: Final = 709.7
@@ -47,8 +45,6 @@ def locate(plan: Mechanism, parameter: str) -> Path:
         raise ParameterError("parameter", parameter, f"one of these, written out: {_listed(found)}")
     names = [name for one in there for name in (spelled(one), name_of(one))]
     allowed = f"a number that the plan gives: {_listed(there)}"
-    if parameter in _OF_RUNS:
-        allowed += "; for how many runs, write the mechanism as M ** 1 and ask for count"
     raise ParameterError("parameter", parameter, allowed, names=names)
 
 

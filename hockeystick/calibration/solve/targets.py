@@ -411,15 +411,8 @@ def constraint_of(target: object, accountant: str) -> Constraint:
     make = _CONSTRAINTS.get(type(target))
     if make is not None:
         return make(target, accountant)
-    allowed = (
-        "ApproxDP, PureDP, GDP, ZCDP, TCDP, RenyiDP, TruePositiveRate, Advantage, BayesError or "
-        "Reconstruction"
-    )
-    if isinstance(target, tuple | list) and len(target) == len(("epsilon", "delta")):
-        allowed += f" (write ApproxDP({target[0]!r}, {target[1]!r}))"
-    elif isinstance(target, int | float):
-        allowed += f" (write ApproxDP({target!r}, delta=1e-5), or PureDP({target!r}))"
-    raise ParameterError("target", target, allowed)
+    kinds = ", ".join(kind.__name__ for kind in _CONSTRAINTS)
+    raise ParameterError("target", target, f"one such as ApproxDP(epsilon=1, delta=1e-5): {kinds}")
 
 
 def _proving(accountant: str) -> str:

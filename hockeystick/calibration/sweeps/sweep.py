@@ -28,7 +28,6 @@ from hockeystick._version import __version__
 from hockeystick.calibration.solve.calibrate import Calibrated
 from hockeystick.calibration.sweeps.questions import ACCOUNTANT, Question
 from hockeystick.errors import AnswerError, HockeystickError, ParameterError
-from hockeystick.mechanisms import Mechanism
 from hockeystick.numerics.numerals import at_least, at_most, digits_held, is_mpf, nearest
 from hockeystick.results import Approximate, Certified
 
@@ -52,10 +51,6 @@ _MOST_CELLS_PER_CHUNK: Final = 1024
 _SECONDS_BETWEEN_SYNCS: Final = 1.0
 _MARK: Final = "hockeystick sweep"
 _A_GRID: Final = "a mapping from names of parameters to sequences of at least one value"
-_A_PLAN_IS_ASKED: Final = (
-    " (a plan is in the question: hs.sweep({'steps': [100, 200]}, "
-    "hs.calibration.AskEpsilon(plan, delta=1e-5)))"
-)
 _A_QUESTION: Final = (
     "a function of the grid's parameters, such as hockeystick.calibration.AskEpsilon(plan, "
     "delta=1e-5), of AskDelta(plan, epsilon=1), or Solve(plan, parameter, target)"
@@ -79,8 +74,7 @@ class Grid:
     def of(cls, grid: object) -> Grid:
         """Return the grid that a mapping describes, or raise."""
         if not isinstance(grid, Mapping) or not all(isinstance(name, str) for name in grid):
-            asked = _A_PLAN_IS_ASKED * isinstance(grid, Mechanism)
-            raise ParameterError("grid", grid, _A_GRID + asked)
+            raise ParameterError("grid", grid, _A_GRID)
         if ERROR in grid:
             raise ParameterError("grid", grid, f"without {ERROR!r}, which is a column of its own")
         made = cls(tuple(grid), tuple(_values(name, given) for name, given in grid.items()))
@@ -136,30 +130,27 @@ def sweep(
     """Ask one question at every cell of a grid, and yield the rows in the grid's order.
 
     The grid is the product of the parameters' values, the last of which changes fastest. A row has
-    the parameters, then what the question's answer consists of (``lower``, ``estimate``, ``upper``
-    and ``accountant`` of a ``Certified``, which is ``answered_by`` where the grid has
-    ``accountant``; of an ``Approximate``, which proves nothing, ``lower`` and ``upper`` are None,
-    and its number is ``estimate`` and, beside it, ``approximation``; ``value``, ``achieved_lower``,
-    ``achieved_upper`` and ``status`` of a ``Calibrated``; a number is ``value``; a mapping is its
-    own columns), then ``error``: None, or why this cell has no answer.
+    the parameters, then the columns of the answer, then ``error``: None, or why this cell has no
+    answer. A ``Certified`` has ``lower``, ``estimate``, ``upper`` and ``accountant`` (which is
+    ``answered_by`` where the grid has ``accountant``); an ``Approximate``, which proves nothing,
+    its number as ``estimate`` and as ``approximation``; a ``Calibrated`` has ``value``,
+    ``achieved_lower``, ``achieved_upper`` and ``status``; a number is ``value``; a mapping is its
+    own columns.
 
     Guarantees:
-        With ``out``, each answer is on its way to the disk before the next one is asked for (that
-        of a chunk of cells, with an executor), in ``out`` + ".journal"; the file itself appears at
-        once when the last answer is there. The same call takes up a sweep that was killed: what is
-        in the journal is not computed again, and the file is, row for row, that of a sweep that
-        nobody interrupted. Computed twice is at most what was under way: one cell in process, and
-        ``in_flight`` chunks, each of about a quarter of a second, with an executor. A machine that
-        loses power can lose the last second besides.
+        With ``out``, each answer (of an executor: of each chunk of about a quarter of a second) is
+        on its way to the disk, in ``out`` + ".journal", before the next one is asked for; the file
+        itself appears at once when the last answer is there. The same call takes up a sweep that
+        was killed: what is in the journal is not computed again, and the file is, row for row, that
+        of a sweep that nobody interrupted. Computed twice is at most what was under way: one cell,
+        or ``in_flight`` chunks. A machine that loses power can lose the last second besides.
 
     Edge cases:
         Nothing is asked before the iterator is; a file is made only when it is exhausted. A cell
         that the library refuses, or whose arithmetic fails (``HockeystickError``, ``ValueError``,
         ``ArithmeticError``), is a row with an ``error``; any other exception ends the sweep, which
-        can be taken up again. A journal of another grid, question or version is refused, and so
-        is a file that is there already, unless ``replace`` says that they may go: such a journal
-        goes at once, the file when the new one is whole. A function is known by its name, its
-        parameters and what it holds, not by what it does: whoever changes that says ``replace``.
+        can be taken up again. A function is known by its name, its parameters and what it holds,
+        not by what it does: whoever changes that says ``replace``.
 
     Args:
         grid: Parameters and their values: numbers, texts, or descriptions with a repr.
@@ -173,8 +164,9 @@ def sweep(
             the beginning, then whenever there are more.
         in_flight: The most chunks that the executor has at a time, an integer from 1 to 1000000;
             by default four for each core of this machine.
-        replace: Whether ``out`` may replace a file that is there already, and the journal of
-            another sweep that was begun there; one of this sweep is taken up all the same.
+        replace: Whether a file that is there already may go, when the new one is whole, and, at
+            once, the journal of another grid, question or version, which are refused otherwise. One
+            of this sweep is taken up all the same.
 
     Returns:
         An iterator of rows.

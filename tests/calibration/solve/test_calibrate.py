@@ -595,11 +595,6 @@ def test_the_fields_of_a_class_are_checked_by_their_names(
     assert str(refusal.value).startswith(reason)
 
 
-def test_whoever_asks_for_the_runs_of_a_plan_without_a_count_is_told_to_write_one() -> None:
-    with pytest.raises(hs.errors.ParameterError, match=r"write the mechanism as M \*\* 1"):
-        hs.calibrate(hs.Laplace(2), "runs", BUDGET)
-
-
 def test_only_whole_values_count_where_that_is_asked() -> None:
     plan = hs.DPSGD(noise_multiplier=1.1, **SIZES, epochs=0.5)
     found = hs.calibrate(plan, "epochs", BUDGET, whole=True)

@@ -1,11 +1,9 @@
 import math
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 import hockeystick as hs
-from hockeystick.calibration.sweeps.frontier import draw
 
 BASE = hs.DPSGD(noise_multiplier=1, examples=6000, batch_size=60, epochs=1)
 TARGET = hs.ApproxDP(epsilon=3, delta=1e-5)
@@ -49,15 +47,3 @@ def test_bad_input_is_refused_by_name() -> None:
         hs.errors.ParameterError, match="epochs must be a sequence of at least one value"
     ):
         hs.calibration.frontier(BASE, TARGET, epochs=[], batch_sizes=[1])
-
-
-@pytest.mark.parametrize("ending", [".png", ".svg", ".pdf"])
-def test_a_picture_is_the_same_every_time(tmp_path: Path, ending: str) -> None:
-    pytest.importorskip("matplotlib", reason="pictures need matplotlib")
-    points = hs.calibration.frontier(BASE, TARGET, epochs=[5, 20], batch_sizes=[120, 7000])
-    for name in "ab":
-        draw(points, str(tmp_path / f"{name}{ending}"), "What $epsilon$ buys")
-    first, second = (tmp_path / f"{name}{ending}" for name in "ab")
-    assert first.read_bytes() == second.read_bytes()
-    if ending == ".svg":
-        assert "batch size" in first.read_text(encoding="utf-8") or "120" in first.read_text()

@@ -1,4 +1,30 @@
-"""In which arithmetic a step sums and noises clipped gradients, and that of floats."""
+"""In which arithmetic a step sums and noises clipped gradients: of integers, or of floats.
+
+In exact arithmetic the unit is ``2^-22`` clipping norms C. An example's gradient becomes a vector
+m_i of integers, with ``|m_i| <= 2^22`` whatever the gradient. S is the sum of those in the batch,
+and what is released is a function of ``S + round(N(0, s^2))`` with ``s >= z 2^22``.
+
+**Theorem.** A training run has the guarantee of the Gaussian mechanism with noise multiplier z,
+sampled and composed as the plan says.
+
+*Proof.* S has integer coordinates, so ``S + round(N) = round(S + N)``: each step releases a
+function of ``S + N`` with real noise N. One example moves S by at most 2^22 in L2 (by twice that
+where one is replaced or whole batches are clipped, as the plan has it), so that ``S + N`` is the
+plan's Gaussian mechanism or one with more noise. A second query, of bits or of directions, has
+integers and noise of its own and shares z as ``Clip`` says. What is computed from these, divisions,
+the next weights, the next clipping norm, is post-processing, given which the next step is such a
+mechanism again.
+
+Why floats compute exactly this:
+
+- Sums of integers in float64 are exact below 2^53, in any order.
+- A square of less than 2^48 is exact, and so is a squared length below 2^53. Sums of numbers >= 0
+  never fall, rounded or not, so that a larger square or length stays above the limit of 2^44.
+- No sum is used in which an example is beyond the limit. Such an example is scaled down once more,
+  and then left out; which of these happens depends on it alone.
+- 2^30 examples, of at most 2^22 in each coordinate, have a sum below 2^53.
+- ``hockeystick.release.samplers`` draw exactly, and integers of 64 bits add noise and sum.
+"""
 
 from __future__ import annotations
 
@@ -10,13 +36,24 @@ from typing import Any, ClassVar, Final, final
 
 import torch
 
+from hockeystick.adapters.loop._random import bits
 from hockeystick.adapters.torch._random import normals
+from hockeystick.errors import ParameterError
+from hockeystick.kernels.integer_sums import LANES, add_rounded
 from hockeystick.numerics import largest_reading
 from hockeystick.numerics.rounding import float_up
+from hockeystick.release.samplers import rounded_gaussian
 
-# Below this, numbers in single precision have fewer digits.
-LEAST: Final = 2.0**-126
 Noise = Callable[[Any, float], Any]
+NORM: Final = 2**22
+# What the samplers allow, so that noise and sum stay below 2^53.
+_MOST_NOISE: Final = 2.0**44
+# Room for the errors of lengths in single precision, so that few are scaled again.
+_ROOM: Final = 1 - 2.0**-18
+# Numbers that are rounded at once on an accelerator.
+_BLOCK: Final = 1 << 24
+# Below this, numbers in single precision have fewer digits.
+_LEAST: Final = 2.0**-126
 
 
 class Arithmetic(ABC):
@@ -34,6 +71,9 @@ class Arithmetic(ABC):
         self, parts: list[Any], lengths: Any, norm: float, groups: int, weights: Any
     ) -> list[Any]:
         """Return for each part of the gradients their clipped sums, one for each row of weights.
+
+        A gradient without a finite length counts as 0: an infinite or undefined one would be in the
+        sum for all to see.
 
         Args:
             parts: Tensors with a row for each example, which together are its gradient in one of
@@ -55,10 +95,17 @@ class Arithmetic(ABC):
 
 @final
 class Real(Arithmetic):
-    """Floats in place of real numbers, as torch rounds them; the unit is 1."""
+    """Floats in place of real numbers, as torch rounds them; the unit is 1.
 
-    __slots__ = ()
+    Args:
+        wide: Whether microbatches are added in double precision, whatever that of the gradients.
+    """
+
+    __slots__ = ("_wide",)
     name = "real"
+
+    def __init__(self, *, wide: bool = False) -> None:
+        self._wide = wide
 
     def units(self, norm: float) -> float:
         return norm
@@ -66,20 +113,98 @@ class Real(Arithmetic):
     def sums(
         self, parts: list[Any], lengths: Any, norm: float, groups: int, weights: Any
     ) -> list[Any]:
-        """Return sums in the precision of the gradients.
-
-        A gradient without a finite length counts as 0: an infinite or undefined one would be in the
-        sum for all to see. So does one of 10^37 clipping norms, which no scale in single precision
-        brings down to one.
-        """
         limit = norm / math.sqrt(groups)
         scales = limit / lengths.clamp(min=limit)
-        kept = scales >= LEAST  # which no infinite or undefined length is
+        # No infinite or undefined length is, nor one of 10^37 norms, which no scale brings down.
+        kept = scales >= _LEAST
         if not bool(kept.all()):
             scales = torch.where(kept, scales, 0.0)
             parts = [torch.where(kept.unsqueeze(1), part, 0.0) for part in parts]
-        return [(weights * scales).to(part.dtype) @ part for part in parts]
+        found = [(weights * scales).to(part.dtype) @ part for part in parts]
+        return [one.double() for one in found] if self._wide else found
 
     def noise(self, seed: int | None, step: int, device: Any) -> Noise:
         drawn = normals(seed, step, device)
         return lambda total, deviation: drawn(total.shape).mul_(deviation).add_(total)
+
+
+@final
+class Exact(Arithmetic):
+    """Integers: each example's gradient is rounded to a grid within the clipping norm."""
+
+    __slots__ = ()
+    name = "exact"
+
+    def units(self, norm: float) -> float:
+        return NORM
+
+    def sums(
+        self, parts: list[Any], lengths: Any, norm: float, groups: int, weights: Any
+    ) -> list[Any]:
+        """Return sums of integers of squared length at most ``2^44/groups``, in float64.
+
+        A gradient is scaled to a length from where rounding to the nearest integers, by at most
+        1/2 in each coordinate, does not pass the limit.
+        """
+        limit = NORM**2 // groups
+        entries = sum(part.shape[1] for part in parts)
+        within = max(_ROOM * math.sqrt(limit) - math.sqrt(entries) / 2, 0.0)
+        scales = (within / lengths).clamp(max=NORM / norm)
+        over = ~torch.isfinite(lengths)
+        for shrunk in (0.0, 1 - 2.0**-8, 0.0):
+            scales = torch.where(over, shrunk * scales if shrunk else 0.0, scales)
+            left = scales != 0
+            if not bool(left.all()):
+                parts = [torch.where(left.unsqueeze(1), part, 0.0) for part in parts]
+            found, squares = _rounded(parts, scales, weights)
+            over = ~(squares <= limit)
+            if not bool(over.any()):
+                break
+        return found
+
+    def noise(self, seed: int | None, step: int, device: Any) -> Noise:
+        """Return what adds rounded Gaussian noise to integers; drawn where Python runs."""
+        source = bits(seed, "noise", step)
+
+        def noisy(total: Any, deviation: float) -> Any:
+            whole = total.to("cpu", torch.int64)
+            if deviation > 0:
+                drawn = rounded_gaussian(deviation, whole.numel(), bits=source)
+                whole = whole + torch.from_numpy(drawn).reshape(whole.shape)
+            return whole.to(device).double()
+
+        return noisy
+
+    def deviation(self, noise_multiplier: float, units: float) -> float:
+        found = super().deviation(noise_multiplier, units)
+        if found > _MOST_NOISE:
+            allowed = "at most 2^22 clipping norms in exact arithmetic; use arithmetic='real'"
+            raise ParameterError("noise_multiplier", noise_multiplier, allowed)
+        return found
+
+
+ARITHMETICS: Final = {one.name: one for one in (Exact(), Real())}
+
+
+def _rounded(parts: list[Any], scales: Any, weights: Any) -> tuple[list[Any], Any]:
+    """Return sums of scaled and rounded rows by weights, and each row's squared length."""
+    squares = scales.new_zeros((len(scales), LANES))
+    found = [weights.new_zeros((len(weights), part.shape[1])) for part in parts]
+    for part, sums in zip(parts, found, strict=True):
+        if part.device.type == "cpu":
+            arguments = part.contiguous(), scales, weights, sums, squares
+            add_rounded(*(one.numpy() for one in arguments))
+        else:
+            _add_rounded(part, scales, weights, sums, squares)
+    return found, squares.sum(dim=1)
+
+
+def _add_rounded(rows: Any, scales: Any, weights: Any, sums: Any, squares: Any) -> None:
+    """Do what the kernel of this name does, where an accelerator has the rows."""
+    examples, entries = rows.shape
+    width = max(_BLOCK // examples, 1)
+    for start in range(0, entries, width):
+        here = slice(start, start + width)
+        integers = torch.mul(rows[:, here], scales.unsqueeze(1)).round_()
+        sums[:, here] += weights @ integers
+        squares[:, 0] += integers.square_().sum(dim=1)

@@ -14,7 +14,7 @@ from opacus.optimizers import DPOptimizer
 
 import hockeystick as hs
 from hockeystick.adapters.torch import TorchProgram
-from hockeystick.adapters.torch._random import keyed
+from hockeystick.adapters.torch._noise import keyed
 
 _NOISE: Final = "_generate_noise"
 

@@ -21,7 +21,8 @@ from hockeystick.adapters import missing
 try:
     from hockeystick.adapters.torch._batches import Batch, Loader
     from hockeystick.adapters.torch._clipping import Clip, Constant, LargestNorm, Online, Quantile
-    from hockeystick.adapters.torch._loop import Private, make_correlated, make_private
+    from hockeystick.adapters.torch._loop import Private
+    from hockeystick.adapters.torch._making import make_correlated, make_private
     from hockeystick.adapters.torch._self_test import TorchProgram
 except ModuleNotFoundError as error:
     raise missing(error, "torch", "torch") from error

@@ -18,8 +18,8 @@ from torch.utils.data import DataLoader
 from hockeystick.adapters.loop._account import Account
 from hockeystick.adapters.loop._random import bits, numbers
 from hockeystick.adapters.loop._sampler import Indices
+from hockeystick.adapters.torch._noise import all_keyed
 from hockeystick.adapters.torch._processes import Processes
-from hockeystick.adapters.torch._random import all_keyed
 from hockeystick.errors import IncompatibleError, ParameterError
 from hockeystick.release.counting import length_of
 

@@ -16,8 +16,8 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.utils import parametrize
 from torch.utils import _pytree as trees
 
-from hockeystick.adapters.torch._arithmetic import Arithmetic
 from hockeystick.adapters.torch._clipping import Clip, Tensors
+from hockeystick.adapters.torch._noise import Arithmetic
 from hockeystick.errors import IncompatibleError, ParameterError
 
 LossFn = Callable[..., Any]

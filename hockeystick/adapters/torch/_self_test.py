@@ -36,7 +36,7 @@ from hockeystick._validate import Domain
 from hockeystick.adapters.loop._random import numbers
 from hockeystick.adapters.loop._sampler import Sampler, checked_plan
 from hockeystick.adapters.torch._clipping import Clip, Constant, Tensors
-from hockeystick.adapters.torch._random import all_keyed
+from hockeystick.adapters.torch._noise import all_keyed
 from hockeystick.audit.recording import Kind, Neighbour, Run, Step
 from hockeystick.audit.recording.plain import neighbours_of
 from hockeystick.errors import IncompatibleError, ParameterError

@@ -20,8 +20,8 @@ from torch.utils.data import ConcatDataset, Subset, TensorDataset
 
 import hockeystick as hs
 from hockeystick.adapters.torch import Constant, make_private
-from hockeystick.adapters.torch._arithmetic import Arithmetic, Exact, Real
 from hockeystick.adapters.torch._gradients import clipped_sum
+from hockeystick.adapters.torch._noise import Arithmetic, Exact, Real
 from hockeystick.errors import IncompatibleError, ParameterError
 
 # The same tests run on a GPU where there is one; the data stay on the CPU, as usual.

@@ -27,7 +27,7 @@ from hockeystick.adapters.torch import (
     LargestNorm,
     Online,
     Quantile,
-    _arithmetic,
+    _noise,
     make_correlated,
     make_private,
 )
@@ -197,8 +197,8 @@ def _unseeded(rank: int, path: Path, arithmetic: str) -> Any:
         private.loader._tensors = None
         for owner, name in (
             (Sampler, "draw"),
-            (_arithmetic, "rounded_gaussian"),
-            (_arithmetic, "normals"),
+            (_noise, "rounded_gaussian"),
+            (_noise, "normals"),
             (_files, "force"),
         ):
             setattr(owner, name, None)
@@ -362,8 +362,8 @@ def _with(owner: Any, name: str, error: BaseException) -> Callable[[Any, Any], A
             1,
         ),
         (0, _with(Journal, "add", OSError(28, "full")), "OSError: [Errno 28] full", 1),
-        (0, _with(_arithmetic, "rounded_gaussian", OSError("no bits")), "OSError: no bits", 2),
-        (0, _with(_arithmetic, "rounded_gaussian", KeyboardInterrupt()), "KeyboardInterrupt: ", 2),
+        (0, _with(_noise, "rounded_gaussian", OSError("no bits")), "OSError: no bits", 2),
+        (0, _with(_noise, "rounded_gaussian", KeyboardInterrupt()), "KeyboardInterrupt: ", 2),
     ],
     ids=["batch", "loss", "loss of the first", "closed", "frozen", "disk", "bits", "interrupt"],
 )
@@ -470,7 +470,7 @@ def _dying(rank: int, where: int, journal: Path) -> Any:
     """Return what a process says twice where another one dies within a step."""
     private = _ran(_loop(FULL, journal=journal, **SEEDED), 1)
     if rank == where:
-        owner, name = (torch.Tensor, "sum") if where else (_arithmetic, "rounded_gaussian")
+        owner, name = (torch.Tensor, "sum") if where else (_noise, "rounded_gaussian")
         setattr(owner, name, lambda *arguments, **options: os._exit(1))
     weights, said = private.model.weight.detach().clone(), []
     for _ in range(2):

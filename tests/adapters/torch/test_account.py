@@ -185,7 +185,7 @@ def test_a_step_is_in_the_journal_before_its_noise_is_drawn(
     def killed(*arguments: object, **options: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("hockeystick.adapters.torch._arithmetic.rounded_gaussian", killed)
+    monkeypatch.setattr("hockeystick.adapters.torch._noise.rounded_gaussian", killed)
     with pytest.raises(KeyboardInterrupt):
         _ran(private, 1)
     assert private.steps == 3
@@ -277,7 +277,7 @@ def _counted(journal: Path) -> int:
 _KILLED_AT = """
 import os, signal, sys, torch
 import hockeystick as hs
-from hockeystick.adapters.torch import _arithmetic, _loop, make_private
+from hockeystick.adapters.torch import _noise, _loop, make_private
 
 torch.set_num_threads(1)
 plan = hs.DPSGD(examples=60, batch_size=30, steps=10, noise_multiplier=1.5)
@@ -300,7 +300,7 @@ def train(place):
 
     between = dying_at("between", int)
     _loop.individual = dying_at("gradients", _loop.individual)
-    _arithmetic.rounded_gaussian = dying_at("noise", _arithmetic.rounded_gaussian)
+    _noise.rounded_gaussian = dying_at("noise", _noise.rounded_gaussian)
     optimizer.step = dying_at("optimizer", optimizer.step)
     for batch in private.loader:
         between()

@@ -18,17 +18,10 @@ import torch
 
 import hockeystick as hs
 from hockeystick.adapters.loop._random import bits
-from hockeystick.adapters.torch import (
-    Constant,
-    LargestNorm,
-    Online,
-    Quantile,
-    _arithmetic,
-    make_private,
-)
-from hockeystick.adapters.torch._arithmetic import Exact
+from hockeystick.adapters.torch import Constant, LargestNorm, Online, Quantile, _noise, make_private
 from hockeystick.adapters.torch._clipping import Clip
 from hockeystick.adapters.torch._gradients import clipped_sum
+from hockeystick.adapters.torch._noise import Exact
 from hockeystick.errors import ParameterError
 from hockeystick.release.samplers import rounded_gaussian
 
@@ -197,14 +190,14 @@ def test_one_beyond_the_limit_is_too_much() -> None:
 def test_an_accelerator_adds_the_very_integers_that_a_cpu_adds(
     dtype: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_arithmetic, "_BLOCK", 1000)
+    monkeypatch.setattr(_noise, "_BLOCK", 1000)
     rows = torch.randn(7, 1300, generator=torch.Generator().manual_seed(2)).to(dtype)
     scales = torch.linspace(0, 1, 7, dtype=torch.float64) * UNITS / 40
     weights = torch.eye(2, 7, dtype=torch.float64).fliplr()
     sums = torch.zeros(2, 1300, dtype=torch.float64)
     squares = torch.zeros(7, 1, dtype=torch.float64)
-    _arithmetic._add_rounded(rows, scales, weights, sums, squares)
-    (found,), lengths = _arithmetic._rounded([rows], scales, weights)
+    _noise._add_rounded(rows, scales, weights, sums, squares)
+    (found,), lengths = _noise._rounded([rows], scales, weights)
     assert torch.equal(found, sums)
     assert torch.equal(lengths, squares.flatten())
     assert sums.any(dim=1).all()

@@ -144,12 +144,10 @@ class HockeystickAccountant:
 
     @property
     def config(self) -> PrivacyConfig:
-        """Flower's configuration."""
         return self._config
 
     @property
     def num_releases(self) -> int:
-        """The number of rounds that are composed."""
         return sum(self._composed.values())
 
     @property
@@ -158,50 +156,20 @@ class HockeystickAccountant:
         return self._account(self._composed)
 
     def compose(self, event: GaussianPrivacyEvent, count: int = 1) -> None:
-        """Record rounds that are released.
-
-        Args:
-            event: One round: its noise multiplier, that of the sum's noise over the clipping norm,
-                and its cohort.
-            count: How many, an integer >= 1.
-
-        Raises:
-            ParameterError: If it is none, of another population, or the count is no such integer.
-        """
+        """Record so many rounds that are released, of the configured population."""
         self._composed, self._is_as_loaded = self._with(event, count), False
 
     def get_epsilon(self, delta: float) -> float:
-        """Return the proven upper end of epsilon.
-
-        Args:
-            delta: In [0, 1].
-
-        Raises:
-            ParameterError: If it is no such number.
-        """
+        """Return the proven upper end of epsilon."""
         return float(self.spent(delta).upper)
 
     def get_delta(self, epsilon: float) -> float:
-        """Return the proven upper end of delta.
-
-        Args:
-            epsilon: In [0, inf].
-
-        Raises:
-            ParameterError: If it is no such number.
-        """
+        """Return the proven upper end of delta."""
         at = _validate.one("epsilon", epsilon)
         return float(self.account.delta(at, tolerance=self._tolerance).upper)
 
     def get_privacy_spent(self, delta: float | None = None) -> PrivacySpent:
-        """Return what Flower writes down: epsilon's upper end, delta, and the rounds.
-
-        Args:
-            delta: In [0, 1]; None for the configured one.
-
-        Raises:
-            ParameterError: If it is no such number.
-        """
+        """Return what Flower writes down: epsilon's upper end, delta, and the rounds."""
         at = self._config.target_delta if delta is None else delta
         return PrivacySpent(
             epsilon=self.get_epsilon(at),
@@ -211,14 +179,7 @@ class HockeystickAccountant:
         )
 
     def spent(self, delta: float | None = None) -> hs.Certified:
-        """Return epsilon as a proven interval, with all that must hold in Flower for it to be true.
-
-        Args:
-            delta: In [0, 1]; None for the configured one.
-
-        Raises:
-            ParameterError: If it is no such number.
-        """
+        """Return epsilon as a proven interval, with all that must hold in Flower for it."""
         given = self._config.target_delta if delta is None else delta
         answer = self.account.epsilon(_validate.one("delta", given), tolerance=self._tolerance)
         poisson = self._config.sampling_method is SamplingMethod.POISSON
@@ -231,16 +192,7 @@ class HockeystickAccountant:
     def would_exceed(
         self, event: GaussianPrivacyEvent, max_epsilon: float | None = None, count: int = 1
     ) -> bool:
-        """Return whether further rounds might cost more than a limit, at the configured delta.
-
-        Args:
-            event: One round.
-            max_epsilon: The limit, above 0; None for the configured one.
-            count: How many rounds, an integer >= 1.
-
-        Raises:
-            ParameterError: If there is no limit, or an argument is outside its domain.
-        """
+        """Return whether further rounds might cost more than a limit, at the configured delta."""
         limit = self._config.max_epsilon if max_epsilon is None else max_epsilon
         if limit is None:
             raise ParameterError("max_epsilon", None, "given, here or in the config")

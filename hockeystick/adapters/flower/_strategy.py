@@ -175,12 +175,6 @@ class PrivateFedAvg(Strategy):  # type: ignore[misc]  # theirs may have no types
 
         Whoever stops because of what was released has the epsilon of the whole plan, or the
         budget's: they hold for every stop on the way.
-
-        Args:
-            delta: In [0, 1].
-
-        Raises:
-            ParameterError: If it is no such number.
         """
         answer = hs.epsilon(self.released, _validate.one("delta", delta))
         return replace(answer, assumptions=(*answer.assumptions, _ONE_NODE))
@@ -193,14 +187,7 @@ class PrivateFedAvg(Strategy):  # type: ignore[misc]  # theirs may have no types
         *arguments: Any,
         **options: Any,
     ) -> Result:
-        """Run rounds, as Flower's ``Strategy.start`` does.
-
-        Args:
-            grid: Flower's connection to the nodes.
-            initial_arrays: The weights to begin with.
-            num_rounds: How many rounds; None for all that are left.
-            *arguments: As there.
-            **options: As there.
+        """Run rounds, as Flower's ``Strategy.start`` does; by default all that are left.
 
         Raises:
             ParameterError: If plan and budget do not cover so many, or the weights are not all
@@ -219,12 +206,6 @@ class PrivateFedAvg(Strategy):  # type: ignore[misc]  # theirs may have no types
         self, server_round: int, arrays: ArrayRecord, config: ConfigRecord, grid: Grid
     ) -> Iterable[Message]:
         """Count a round, draw its cohort, and return what to send to each of its clients.
-
-        Args:
-            server_round: The number of the round, which ``aggregate_train`` is called with.
-            arrays: The weights to send.
-            config: What else to send; "server-round" is added.
-            grid: Flower's connection to the nodes.
 
         Raises:
             BudgetExhausted: If plan or budget have no round left.
@@ -247,15 +228,7 @@ class PrivateFedAvg(Strategy):  # type: ignore[misc]  # theirs may have no types
     def aggregate_train(
         self, server_round: int, replies: Iterable[Message]
     ) -> tuple[ArrayRecord | None, MetricRecord | None]:
-        """Return the weights after the round.
-
-        Args:
-            server_round: That of the cohort which was drawn last.
-            replies: What came back.
-
-        Raises:
-            IncompatibleError: If no cohort was drawn for that round, or it was used before.
-        """
+        """Return the weights after the round; raise if no cohort was drawn for it, or was used."""
         asked, self._asked = self._asked, None
         if asked is None or asked.server_round != server_round:
             raise IncompatibleError(
@@ -275,11 +248,9 @@ class PrivateFedAvg(Strategy):  # type: ignore[misc]  # theirs may have no types
     def aggregate_evaluate(
         self, server_round: int, replies: Iterable[Message]
     ) -> MetricRecord | None:
-        """Return nothing."""
         return None
 
     def summary(self) -> None:
-        """Write down the plan."""
         _LOG.info("\t├──> %s", self.plan)
         _LOG.info("\t└──> Rounds: %d counted, %d left", self.counted, self.left)
 

@@ -81,15 +81,7 @@ class HockeystickAccountant(IAccountant):  # type: ignore[misc]  # theirs has no
         self.run = secrets.token_hex(16)
 
     def step(self, *, noise_multiplier: float, sample_rate: float) -> None:
-        """Record one step.
-
-        Args:
-            noise_multiplier: Standard deviation of the noise over the clipping norm, in [0, inf].
-            sample_rate: Probability of each example to be in the batch, in [0, 1].
-
-        Raises:
-            ParameterError: If one is no such number.
-        """
+        """Record one step."""
         noise, rate = _numbers(noise_multiplier, sample_rate)
         last = self.history[-1] if self.history else (noise, rate, 0)
         if (last[0], last[1]) == (noise, rate):
@@ -110,22 +102,12 @@ class HockeystickAccountant(IAccountant):  # type: ignore[misc]  # theirs has no
             delta: In [0, 1].
             adjacency: "add-remove" as Opacus means it, "zero-out" or "replace-one".
             tolerance: The relative width that is asked of the interval, from 1e-10 to 0.1.
-
-        Raises:
-            ParameterError: If a parameter or what is in ``history`` is outside its domain.
         """
         at = _validate.one("delta", delta)
         return float(self.account(adjacency).epsilon(at, tolerance=tolerance).upper)
 
     def account(self, adjacency: Adjacency | str = Adjacency.ADD_REMOVE) -> Accountant:
-        """Return what is recorded as a ``hs.Accountant``: its plan, delta, trade-off function.
-
-        Args:
-            adjacency: "add-remove", "zero-out" or "replace-one".
-
-        Raises:
-            ParameterError: If what is in ``history`` is outside its domain.
-        """
+        """Return what is recorded as a ``hs.Accountant``: its plan, delta, trade-off function."""
         made = Accountant()
         for noise, rate, steps in map(_entry, self.history):
             made.step(PoissonSubsampled(Gaussian(noise), rate, adjacency), count=steps)
@@ -136,15 +118,10 @@ class HockeystickAccountant(IAccountant):  # type: ignore[misc]  # theirs has no
 
     @classmethod
     def mechanism(cls) -> str:
-        """Return the name that Opacus knows it by."""
         return NAME
 
     def get_optimizer_hook_fn(self, sample_rate: float) -> Callable[[Any], None]:
-        """Return what Opacus's own engine has called before each step: it refuses the step.
-
-        Args:
-            sample_rate: Not used.
-        """
+        """Return what Opacus's own engine has called before each step: it refuses the step."""
 
         def refuse(optimizer: Any) -> None:
             refuse_unaccountable(optimizer)
@@ -156,11 +133,6 @@ class HockeystickAccountant(IAccountant):  # type: ignore[misc]  # theirs has no
         return refuse
 
     def state_dict(self, destination: Any = None) -> Any:
-        """Return what is recorded, and by which accountant.
-
-        Args:
-            destination: A mapping to write it to, or None for a new one.
-        """
         found = super().state_dict(destination)
         found["run"] = self.run
         return found

@@ -147,14 +147,7 @@ class PrivacyEngine(TheirEngine):  # type: ignore[misc]  # theirs has no types
         return record
 
     def make_private_with_epsilon(self, **options: Any) -> Any:
-        """Return what Opacus's ``make_private_with_epsilon`` does, for runs without a ledger.
-
-        Args:
-            **options: As in Opacus.
-
-        Raises:
-            ParameterError: If a ledger is given, which has to know the steps.
-        """
+        """Return what Opacus's ``make_private_with_epsilon`` does, for runs without a ledger."""
         if "ledger" in options:
             allowed = "given to make_private, with steps and the noise of get_noise_multiplier"
             raise ParameterError("ledger", options["ledger"], allowed)

@@ -296,14 +296,8 @@ def read(event: object, adjacency: Adjacency) -> Mechanism:
     raise _refused(event, f"there is no mechanism for a {type(event).__name__}")
 
 
-@read.register
-def _(event: dp_event.NoOpDpEvent, adjacency: Adjacency) -> Mechanism:
-    return _NOTHING
-
-
-@read.register
-def _(event: dp_event.NonPrivateDpEvent, adjacency: Adjacency) -> Mechanism:
-    return _NO_PRIVACY
+read.register(dp_event.NoOpDpEvent, lambda event, adjacency: _NOTHING)
+read.register(dp_event.NonPrivateDpEvent, lambda event, adjacency: _NO_PRIVACY)
 
 
 @read.register

@@ -97,10 +97,6 @@ class Grouped:
         plan: ``MatrixFactorization`` with an encoder made from a strategy, or ``CyclicPoisson``.
         groups: The group of each example, from 0 to b - 1; None for place modulo b.
         batch_size: What sums are divided by.
-
-    Raises:
-        ParameterError: If the plan is none, or the size no positive number.
-        IncompatibleError: If an example would take part too often.
     """
 
     plan: MatrixFactorization | CyclicPoisson

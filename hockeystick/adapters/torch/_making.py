@@ -179,7 +179,8 @@ def make_private(
             computed = ARITHMETICS[_validate.one_of("arithmetic", arithmetic, tuple(ARITHMETICS))]
             for noise_multiplier in extremes(plan):
                 _deviations(clip, computed, noise_multiplier, clip.norm)
-            counted = clip.accounted(plan) if fixed is None else not_accounted(plan)
+            counted = clip.accounted(plan)
+            counted = counted if fixed is None else not_accounted(counted)
         fetching = fetching_of(dataset, collate, length, loading, secret=fixed is None)
         path, journal = _paths(checkpoint, journal)
         if fixed is not None and ledger is not None:

@@ -38,7 +38,7 @@ from hockeystick.adapters.loop._sampler import Sampler, checked_plan
 from hockeystick.adapters.torch._clipping import Clip, Constant, Tensors
 from hockeystick.adapters.torch._noise import all_keyed
 from hockeystick.audit.recording import Kind, Neighbour, Run, Step
-from hockeystick.audit.recording.plain import neighbours_of
+from hockeystick.audit.recording.plain import FACTORS, neighbours_of
 from hockeystick.errors import IncompatibleError, ParameterError
 from hockeystick.release.counting import first
 
@@ -59,11 +59,6 @@ _MOST_DRAWS: Final = 500
 _RUNS: Final = 100
 # At so many examples of large data is looked for copies.
 _LOOKED_AT: Final = 10_000
-_FACTORS: Final = (
-    ("a record times 1000", 1000.0),
-    ("a record times -1000", -1000.0),
-    ("an undefined one", float("nan")),
-)
 _SPLIT: Final = (
     "BatchMemoryManager splits batches for memory, which changes nothing that is released: "
     "leave it out of the program that is replayed"
@@ -570,7 +565,7 @@ def _far_off(example: Any) -> list[tuple[str, Any]]:
     def times(factor: float) -> Any:
         return trees.tree_map(lambda part: part * factor if _is_floating(part) else part, example)
 
-    return [(name, times(factor)) for name, factor in _FACTORS]
+    return [(name, times(factor)) for name, factor in FACTORS]
 
 
 def _is_floating(part: Any) -> bool:

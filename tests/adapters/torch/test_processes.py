@@ -223,7 +223,7 @@ def test_floats_are_summed_to_the_same_weights_up_to_rounding(tmp_path: Path) ->
     assert first[1] == steps
 
 
-def _correlated(rank: int = 0) -> Any:
+def _correlated(rank: int = 0, **options: Any) -> Any:
     """Train with correlated noise, in sums that are exact in any order."""
     model = torch.nn.Linear(4, 1, bias=False).double()
     torch.nn.init.zeros_(model.weight)
@@ -235,17 +235,20 @@ def _correlated(rank: int = 0) -> Any:
         plan,
         batch_size=3.0,
         clipping=64.0,
-        **SEEDED,
+        **options,
     )
     while private.left:
         private.step(torch.sum)
-    return _found(private)
+    return _found(private), private.state_dict()["key"]
 
 
 def test_correlated_noise_is_that_of_one_process_bit_by_bit(tmp_path: Path) -> None:
-    alone = _correlated()
-    assert _in_processes(tmp_path, _correlated) == [alone, alone]
-    assert alone[1] == 4
+    alone = _correlated(**SEEDED)
+    seeded = _in_processes(tmp_path, lambda rank: _correlated(**SEEDED))
+    assert seeded == [alone, alone]
+    assert alone[0][1] == 4
+    first, second = _in_processes(tmp_path, _correlated)
+    assert first == second != alone
 
 
 def test_where_an_example_goes_is_drawn_for_it_alone() -> None:

@@ -106,19 +106,18 @@ def make_private(
         microbatch: The most examples whose gradients are in memory at once; None for a whole batch,
             "auto" for as many as have gradients of 32 MiB (on an accelerator of 1 GiB), at least 8.
         collate: What makes tensors of a list of one example: of more it could mix them.
-        pad_to: The length that each example's input is padded to with zeros, or cut to, as texts
-            need, whose batches must not have the length of the longest; None to leave inputs be. Of
-            a mapping it is each part with a length, "labels" with the -100 that losses leave out.
+        pad_to: The length that each example's input is padded to with zeros, or cut to; None to
+            leave inputs be. Of a mapping it is each part with a length, "labels" with the -100 that
+            losses leave out.
         loading: Options of torch's ``DataLoader``, as ``{"num_workers": 4, "pin_memory": True}``,
             whose workers fetch the batches of later steps while this one runs.
         checkpoint: The file that ``private.save`` writes and ``private.load`` reads. Its journal
             is the file beside it with ".journal" added, unless another is given.
-        journal: A file that counts the steps durably (until the machine itself loses it), each
-            before its noise is drawn: for a process that may be killed. It is locked.
-        ledger: A ledger that reserves the whole plan (of a budget, the steps that it covers) before
-            the first step, durably, and is told at the end what ran: by ``private.close``, or at
-            the normal end of ``with make_private(...) as private``. ``hs.Ledger``, or its
-            ``charging(by=, note=)``.
+        journal: A file that counts the steps durably, each before its noise is drawn, for a process
+            that may be killed. It is locked.
+        ledger: ``hs.Ledger``, or its ``charging(by=, note=)``, which reserves the whole plan (of a
+            budget, the steps that it covers) before the first step, durably, and is told what ran
+            by ``private.close``, or at the normal end of ``with make_private(...) as private``.
         key: What the run is called there. A run that was killed goes on with the same key, plan and
             journal, and with no other: see ``hs.ledger.ReservedRun``.
         seed: A number from which batches and noise are computed again in the same way: for tests
@@ -257,10 +256,8 @@ def make_correlated(
     released is a function of ``C X + Z``.
 
     Guarantees:
-        What the optimizer gets has the guarantee of ``plan``, and after fewer steps that of
-        ``private.spent``, in real arithmetic: sums, norms and noise are in floating point, the
-        noise in doubles, by a generator with a secret key of 128 bits (63 on an accelerator). The
-        rest is as for ``make_private``.
+        Those of ``make_private(arithmetic="real")``, with the noise in doubles, by a generator with
+        a secret key of 128 bits (63 on an accelerator).
 
         Groups must not depend on the data: by default place i of the dataset is in group
         ``i mod b``, which is what zero-out adjacency asks for, where nobody's place depends on
@@ -271,16 +268,12 @@ def make_correlated(
 
         Past noise is secret state: whoever goes on from an older state with new noise releases
         two sums with the same past noise, which no account covers. So a state is loaded only where
-        no step was released after it.
-
-    Edge cases:
-        A group or a sample without examples gives pure noise. A gradient that is infinite or
-        undefined counts as 0. A step that fails after it was counted ends the loop.
+        no step was released after it, and a step that fails after it was counted ends the loop.
 
     Args:
-        model: A module, as for ``make_private``.
-        optimizer: Any optimizer of its parameters that takes one gradient for each step.
-        dataset: Examples by number, as for ``make_private``.
+        model: As for ``make_private``.
+        optimizer: As there.
+        dataset: As there.
         plan: ``MatrixFactorization`` with an encoder made from a strategy, whose ``separation`` is
             the number b of groups where there are several participations, and else its rounds; or
             ``CyclicPoisson``.
@@ -289,13 +282,10 @@ def make_correlated(
         clipping: The clipping norm C, or a ``Constant``.
         groups: The group of each example, a number from 0 to b - 1; None for place modulo b, not
             under add-remove.
-        microbatch: The most examples whose gradients are in memory at once; None for as many as
-            have gradients of 32 MiB (on an accelerator of 1 GiB), at least 8.
-        journal: A file that counts the steps durably, for a process that may be killed; another
-            process goes on by it and the state that was saved after the last step.
-        seed: A number from which batches and noise are computed again in the same way: for tests
-            alone. Epsilon is inf.
-        not_private: True, by who gives a seed.
+        microbatch: As there; None for "auto".
+        journal: As there; another process goes on by it and the state after the last step.
+        seed: As there.
+        not_private: As there.
 
     Returns:
         The loop: ``while private.left: private.step(loss_fn)``.

@@ -37,7 +37,6 @@ def __getattr__(name: str) -> ModuleType:
 
 
 def __dir__() -> list[str]:
-    """Return what is here and the plugs that can be loaded: ``help`` loads all that it lists."""
     return sorted({*globals(), *(plug for plug in _PLUGS if _is_there(_PLUGS[plug]))})
 
 

@@ -3,7 +3,6 @@
 import math
 import subprocess
 import sys
-from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
@@ -19,7 +18,6 @@ pytest.importorskip("dp_accounting")
 import dp_accounting as dpa
 from dp_accounting import dp_event
 from dp_accounting.pld import PLDAccountant
-from dp_accounting.pld.privacy_loss_distribution import from_gaussian_mechanism
 from dp_accounting.rdp import RdpAccountant
 
 from hockeystick.adapters.dp_accounting import HockeystickAccountant, from_event, to_event
@@ -702,38 +700,3 @@ def test_neighbours_may_be_those_that_dp_accounting_names() -> None:
     assert from_event(event, dpa.NeighboringRelation.REPLACE_ONE) == hs.Gaussian(1.0)
     with pytest.raises(hs.errors.ParameterError, match=r"did you mean 'add-remove'\?"):
         from_event(event, "add_or_remove_one")
-
-
-def test_every_question_takes_an_event_as_what_is_read_from_it() -> None:
-    event = Times(Poisson(0.01, Gaussian(1.1)), 30)
-    plan = from_event(event)
-    questions: tuple[Callable[[Any], Any], ...] = (
-        lambda known: hs.epsilon(known, delta=1e-5),
-        lambda known: hs.delta(known, epsilon=1),
-        lambda known: hs.convert(known, hs.ZCDP),
-        lambda known: hs.tradeoff(known)(0.1),
-        hs.accountants.gaussian_summary,
-        lambda known: [(row.accountant, row.answer) for row in hs.compare(known, delta=1e-5)],
-        lambda known: hs.accountants.directed_epsilon(known, 1e-5, "add"),
-        lambda known: hs.calibrate(known, "noise_multiplier", hs.ApproxDP(1, 1e-5)).value,
-        lambda known: next(iter(hs.sweep({"delta": [1e-5]}, hs.calibration.AskEpsilon(known)))),
-    )
-    for ask in questions:
-        assert ask(event) == ask(plan)
-    assert "add-remove" in str(hs.epsilon(event, delta=1e-5))
-    with pytest.raises(hs.errors.UnsupportedError, match="UnsupportedDpEvent"):
-        hs.epsilon(dp_event.UnsupportedDpEvent(), delta=1e-5)
-
-
-def test_what_is_no_event_or_needs_another_adjacency_is_told_what_to_write() -> None:
-    with pytest.raises(hs.errors.ParameterError, match=r"from_pld\(pld\) reads a distribution"):
-        hs.epsilon(from_gaussian_mechanism(1.0), 1e-5)
-    for accountant in (RdpAccountant(), HockeystickAccountant()):
-        composed: Any = accountant.compose(Gaussian(2.0), 3)
-        with pytest.raises(hs.errors.ParameterError, match=r"from_event\(accountant\.ledger, "):
-            hs.epsilon(composed, 1e-5)
-        plan = from_event(composed.ledger, composed.neighboring_relation)
-        assert plan == hs.Gaussian(2) ** 3
-    tree = dp_event.SingleEpochTreeAggregationDpEvent(3.0, 64)
-    with pytest.raises(hs.errors.UnsupportedError, match=r"from_event\(event, 'zero-out'\)"):
-        hs.epsilon(tree, 1e-5)

@@ -67,45 +67,21 @@ class HockeystickAccountant(PrivacyAccountant):  # type: ignore[misc]  # theirs 
         return self._account
 
     def get_epsilon(self, target_delta: float) -> float:
-        """Return the proven upper end of epsilon.
-
-        Args:
-            target_delta: In [0, 1].
-
-        Raises:
-            ParameterError: If it is no such number.
-        """
+        """Return the proven upper end of epsilon."""
         at = _validate.one("delta", target_delta)
         return float(self._account.epsilon(at, tolerance=self._tolerance).upper)
 
     def get_epsilon_and_optimal_order(self, target_delta: float) -> tuple[float, float]:
-        """Return the epsilon that Renyi divergences prove, and the best order, as RdpAccountant.
+        """Return the epsilon that accountant "rdp" proves, and the best order, as RdpAccountant.
 
         ``get_epsilon`` is at most that: it does not stop at Renyi divergences.
-
-        Args:
-            target_delta: In [0, 1].
-
-        Returns:
-            The upper end of accountant "rdp", and ``hs.accountants.best_order``.
-
-        Raises:
-            ParameterError: If it is no such number.
-            UnsupportedError: If divergences of a part of what is composed are not known.
         """
         at = _validate.one("delta", target_delta)
         found = self._account.epsilon(at, accountant="rdp", tolerance=self._tolerance)
         return float(found.upper), best_order(self._account.plan, at)
 
     def get_delta(self, target_epsilon: float) -> float:
-        """Return the proven upper end of delta.
-
-        Args:
-            target_epsilon: In [0, inf].
-
-        Raises:
-            ParameterError: If it is no such number.
-        """
+        """Return the proven upper end of delta."""
         at = _validate.one("epsilon", target_epsilon)
         return float(self._account.delta(at, tolerance=self._tolerance).upper)
 

@@ -278,7 +278,6 @@ def _last_point(profile: Profile, step: float, least: float) -> int:
 
 
 def _delta(profile: Profile, epsilon: float) -> float:
-    """Return the upper end of delta at one epsilon."""
     return float(profile.at(np.array([epsilon])).upper[0])
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from functools import singledispatch
 from types import MappingProxyType
@@ -14,7 +14,6 @@ from dp_accounting.privacy_accountant import NeighboringRelation
 
 from hockeystick import _validate
 from hockeystick._validate import Domain, whole_numbers
-from hockeystick.adapters.dp_accounting import _numbers
 from hockeystick.adjacency import Adjacency
 from hockeystick.errors import ParameterError, UnsupportedError
 from hockeystick.mechanisms import (
@@ -35,7 +34,17 @@ from hockeystick.mechanisms import (
     tuning,
 )
 from hockeystick.notions import ZCDP, ApproxDP, PureDP, RenyiDP
-from hockeystick.numerics import up
+from hockeystick.numerics import largest_reading, least_reading, up
+from hockeystick.numerics.multiprecision import mp
+from hockeystick.numerics.rounding import (
+    DIGITS,
+    as_mpf,
+    evaluated_down,
+    evaluated_up,
+    float_down,
+    float_up,
+)
+from hockeystick.numerics.working_precision import working_digits
 
 RELATIONS: Final = MappingProxyType(
     {
@@ -55,6 +64,10 @@ _BUCKETS: Final = whole_numbers("k", 1, (2, 9))
 _SHAPE: Final = Domain(symbol="eta", low=0, high=math.inf, typical=(0, 2))
 # Orders from 1.004 to a million: between them convexity loses next to nothing.
 _ORDERS: Final = tuple(1.0 + 2.0 ** (k / 16) for k in range(-128, 321))
+# Covers the few roundings of a chance.
+_OUTWARD: Final = 1.0 + 2.0**-46
+# More than what the search for a given mean is off.
+MORE_RUNS: Final = 1.0 + 1e-11
 _SIZE: Final = whole_numbers("n", 0, (9, 99))
 # What says how many records it draws from.
 _OF_STATED_SIZE: Final = (
@@ -159,12 +172,10 @@ def parts_of(event: dp_event.DpEvent, count: int) -> Iterator[tuple[dp_event.DpE
 
 
 def _refused(event: object, reason: str) -> UnsupportedError:
-    """Return the error that says why an event is no mechanism."""
     return UnsupportedError("hockeystick", f"dp-accounting's {event!r}", reason)
 
 
 def _only_under(needed: Adjacency, adjacency: Adjacency, event: object) -> None:
-    """Raise unless this adjacency is meant."""
     if adjacency is not needed:
         reason = (
             f"it has a counterpart under {needed} alone, not under {adjacency}: write "
@@ -182,7 +193,7 @@ def _inside(event: dp_event.DpEvent, adjacency: Adjacency) -> Mechanism | None:
     ]
     if parts and all(isinstance(one, dp_event.GaussianDpEvent) for one, _ in parts):
         noises = [(_noise(one.noise_multiplier), runs) for one, runs in parts]
-        return Gaussian(_distance(_numbers.together(noises), adjacency))
+        return Gaussian(_distance(_together(noises), adjacency))
     return read(event, adjacency) if parts else None
 
 
@@ -213,23 +224,68 @@ def _all_of(event: dp_event.DpEvent) -> Iterator[dp_event.DpEvent]:
 
 def _shown(chance: float | Fraction) -> Mechanism:
     """Return what shows a record where it is drawn, with this chance, and else says nothing."""
-    return ApproxDP(0, min(up(_numbers.chance_up(chance)), 1.0))
+    return ApproxDP(0, min(up(float_up(Fraction(chance))), 1.0))
 
 
 def _draws(event: _FixedSize) -> bool:
-    """Return whether a sample of a fixed size has any record."""
     return _validate.count("sample_size", event.sample_size, _SIZE) > 0
 
 
 def _noise(value: object) -> float:
-    """Return a noise multiplier, or raise."""
     return _validate.real("noise_multiplier", value)
 
 
 def _distance(noise_multiplier: object, adjacency: Adjacency) -> float:
     """Return a noise multiplier for contributions in units of the distance of neighbours."""
     noise = _noise(noise_multiplier)
-    return _numbers.half(noise) if adjacency is Adjacency.REPLACE_ONE else noise
+    if adjacency is not Adjacency.REPLACE_ONE:
+        return noise
+    half = noise / 2.0
+    return half if 2.0 * half <= noise else math.nextafter(half, 0.0)
+
+
+def _together(noises: Iterable[tuple[float, int]]) -> float:
+    """Return the noise of several Gaussians as one, ``(sum n / z^2)^(-1/2)``, rounded down."""
+    listed = list(noises)
+    if [runs for _, runs in listed] == [1]:
+        return listed[0][0]
+    if any(noise == 0.0 for noise, _ in listed):
+        return 0.0
+    finite = [(noise, runs) for noise, runs in listed if noise < math.inf]
+    if not finite:
+        return math.inf
+    with working_digits(DIGITS):
+        total = sum((runs / least_reading(noise) ** 2 for noise, runs in finite), Fraction(0))
+        return evaluated_down(1 / mp.sqrt(as_mpf(total)))
+
+
+def _epsilon_of_response(chance: float, buckets: int) -> float:
+    """Return ``ln(1 + k (1-p) / p)``, rounded up: with chance p the answer is a random one of k."""
+    least = least_reading(chance)
+    if least <= 0:
+        return math.inf
+    if chance == 1.0:
+        return 0.0
+    with working_digits(DIGITS):
+        return evaluated_up(mp.log1p(as_mpf(buckets * (1 - least) / least)))
+
+
+def _chance_of_any(size: int, examples: int) -> float:
+    """Return the chance to be drawn in any of some draws with replacement, rounded up."""
+    if examples == 1:
+        return 1.0
+    return min(-math.expm1(size * math.log1p(-1.0 / examples)) * _OUTWARD, 1.0)
+
+
+def _runs(mean: float, shape: float) -> tuning.TruncatedNegativeBinomial:
+    """Return a truncated negative binomial distribution whose mean is no less than this."""
+    if shape != 1.0:
+        return tuning.TruncatedNegativeBinomial.of_mean(mean * MORE_RUNS, shape)
+    # Checks the mean too.
+    found = tuning.TruncatedNegativeBinomial.of_mean(mean, shape)
+    return tuning.TruncatedNegativeBinomial(
+        shape, min(found.gamma, float_down(1 / Fraction(float(mean))))
+    )
 
 
 @singledispatch
@@ -240,35 +296,24 @@ def read(event: object, adjacency: Adjacency) -> Mechanism:
     raise _refused(event, f"there is no mechanism for a {type(event).__name__}")
 
 
-@read.register
-def _(event: dp_event.NoOpDpEvent, adjacency: Adjacency) -> Mechanism:
-    """Return a release of nothing."""
-    return _NOTHING
-
-
-@read.register
-def _(event: dp_event.NonPrivateDpEvent, adjacency: Adjacency) -> Mechanism:
-    """Return what may release everything."""
-    return _NO_PRIVACY
+read.register(dp_event.NoOpDpEvent, lambda event, adjacency: _NOTHING)
+read.register(dp_event.NonPrivateDpEvent, lambda event, adjacency: _NO_PRIVACY)
 
 
 @read.register
 def _(event: dp_event.GaussianDpEvent, adjacency: Adjacency) -> Mechanism:
-    """Return the Gaussian mechanism."""
     return Gaussian(_distance(event.noise_multiplier, adjacency))
 
 
 @read.register
 def _(event: dp_event.LaplaceDpEvent, adjacency: Adjacency) -> Mechanism:
-    """Return the Laplace mechanism."""
     return Laplace(_distance(event.noise_multiplier, adjacency))
 
 
 @read.register
 def _(event: dp_event.DiscreteLaplaceDpEvent, adjacency: Adjacency) -> Mechanism:
-    """Return the discrete Laplace mechanism of scale 1/a."""
     noise = _validate.real("noise_parameter", event.noise_parameter, _NOISE)
-    scale = _numbers.inverse_down(noise) if noise else 0.0
+    scale = 0.0 if noise in (0.0, math.inf) else float_down(1 / Fraction(noise))
     moves = DiscreteLaplace(scale, event.sensitivity).sensitivity
     return DiscreteLaplace(scale, moves * 2 if adjacency is Adjacency.REPLACE_ONE else moves)
 
@@ -281,19 +326,17 @@ def _(event: dp_event.RandomizedResponseDpEvent, adjacency: Adjacency) -> Mechan
     chance = _validate.real("noise_parameter", event.noise_parameter, _CHANCE)
     if buckets == 1:
         return _NOTHING
-    return RandomizedResponse(_numbers.epsilon_of_response(chance, buckets), buckets)
+    return RandomizedResponse(_epsilon_of_response(chance, buckets), buckets)
 
 
 @read.register
 def _(event: dp_event.ComposedDpEvent, adjacency: Adjacency) -> Mechanism:
-    """Return the composition."""
     parts = [read(one, adjacency) for one in event.events]
     return Composed(parts) if parts else _NOTHING
 
 
 @read.register
 def _(event: dp_event.SelfComposedDpEvent, adjacency: Adjacency) -> Mechanism:
-    """Return the repetition."""
     return Repeated(read(event.event, adjacency), event.count)
 
 
@@ -324,19 +367,17 @@ def _(event: dp_event.SampledWithoutReplacementDpEvent, adjacency: Adjacency) ->
 
 @read.register
 def _(event: dp_event.SampledWithReplacementDpEvent, adjacency: Adjacency) -> Mechanism:
-    """Return the mechanism on a sample drawn with replacement."""
     _only_under(Adjacency.REPLACE_ONE, adjacency, event)
     inner = _inside(event.event, adjacency) if _draws(event) else None
     if inner is None:
         return _NOTHING
     size, examples = event.sample_size, event.source_dataset_size
     sampled = WithReplacementSubsampled(inner, size, examples)
-    return _shown(_numbers.chance_of_any(size, examples)) if inner == _NO_NOISE else sampled
+    return _shown(_chance_of_any(size, examples)) if inner == _NO_NOISE else sampled
 
 
 @read.register
 def _(event: dp_event.TruncatedSubsampledGaussianDpEvent, adjacency: Adjacency) -> Mechanism:
-    """Return the Gaussian mechanism on a Poisson sample that is cut."""
     size = _validate.count("dataset_size", event.dataset_size, _SIZE)
     cap = _validate.count("truncated_batch_size", event.truncated_batch_size, _SIZE)
     if not size or not cap:
@@ -358,7 +399,6 @@ def _(event: dp_event.SingleEpochTreeAggregationDpEvent, adjacency: Adjacency) -
 
 @read.register
 def _(event: dp_event.MixtureOfGaussiansDpEvent, adjacency: Adjacency) -> Mechanism:
-    """Return the Gaussian mechanism with a random sensitivity."""
     _only_under(Adjacency.ADD_REMOVE, adjacency, event)
     moves, chances = tuple(event.sensitivities), tuple(event.sampling_probs)
     return GaussianMixture(event.standard_deviation, moves, chances)
@@ -366,12 +406,11 @@ def _(event: dp_event.MixtureOfGaussiansDpEvent, adjacency: Adjacency) -> Mechan
 
 @read.register
 def _(event: dp_event.RepeatAndSelectDpEvent, adjacency: Adjacency) -> Mechanism:
-    """Return the best of a random number of runs."""
     inner = read(event.event, adjacency)
     shape = _validate.real("shape", event.shape, _SHAPE)
     if shape == math.inf:
         return RandomStopping(inner, tuning.Poisson(event.mean))
-    return inner if event.mean == 1 else RandomStopping(inner, _numbers.runs(event.mean, shape))
+    return inner if event.mean == 1 else RandomStopping(inner, _runs(event.mean, shape))
 
 
 @read.register
@@ -381,4 +420,7 @@ def _(event: dp_event.ZCDpEvent, adjacency: Adjacency) -> Mechanism:
     xi = _validate.real("xi", event.xi, _CONSTANT)
     if xi == 0.0:
         return least
-    return RenyiDP((order, _numbers.line_up(xi, least.rho, order)) for order in _ORDERS)
+    if math.inf in (xi, least.rho):
+        return RenyiDP((order, math.inf) for order in _ORDERS)
+    start, slope = largest_reading(xi), largest_reading(least.rho)
+    return RenyiDP((order, float_up(start + slope * Fraction(order))) for order in _ORDERS)

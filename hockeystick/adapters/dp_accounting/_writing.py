@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+import sys
+from fractions import Fraction
 from functools import singledispatch
 
 from dp_accounting import dp_event
 
 from hockeystick import _validate
-from hockeystick.adapters.dp_accounting import _numbers
+from hockeystick.adapters.dp_accounting._reading import MORE_RUNS
 from hockeystick.adjacency import Adjacency
 from hockeystick.errors import ParameterError, UnsupportedError
 from hockeystick.mechanisms import (
@@ -30,6 +32,10 @@ from hockeystick.mechanisms import (
 )
 from hockeystick.mechanisms.selection.tuning import Poisson, RunCount, TruncatedNegativeBinomial
 from hockeystick.notions import ZCDP, PureDP
+from hockeystick.numerics import largest_reading
+from hockeystick.numerics.multiprecision import mp
+from hockeystick.numerics.rounding import DIGITS, as_mpf, evaluated_down, float_up
+from hockeystick.numerics.working_precision import working_digits
 
 
 def to_event(mechanism: Mechanism, adjacency: Adjacency | str | None = None) -> dp_event.DpEvent:
@@ -70,12 +76,10 @@ def to_event(mechanism: Mechanism, adjacency: Adjacency | str | None = None) -> 
 
 
 def _refused(mechanism: Mechanism, reason: str) -> UnsupportedError:
-    """Return the error that says why a mechanism is no event."""
     return UnsupportedError("dp-accounting", str(mechanism), reason)
 
 
 def _only_under(needed: Adjacency, adjacency: Adjacency, mechanism: Mechanism) -> None:
-    """Raise unless this adjacency is meant."""
     if adjacency is not needed:
         reason = f"there is an event for it under {needed} alone, not under {adjacency}"
         raise _refused(mechanism, reason)
@@ -83,8 +87,20 @@ def _only_under(needed: Adjacency, adjacency: Adjacency, mechanism: Mechanism) -
 
 def _contribution(noise_multiplier: float, adjacency: Adjacency) -> float:
     """Return a noise multiplier for the distance of neighbours in units of contributions."""
-    doubled = adjacency is Adjacency.REPLACE_ONE
-    return _numbers.double(noise_multiplier) if doubled else noise_multiplier
+    if adjacency is not Adjacency.REPLACE_ONE or noise_multiplier == math.inf:
+        return noise_multiplier
+    return min(2.0 * noise_multiplier, sys.float_info.max)
+
+
+def _chance_of_response(epsilon: float, categories: int) -> float:
+    """Return ``p = k / (e^epsilon + k - 1)``, rounded down."""
+    if epsilon == 0.0:
+        return 1.0
+    if epsilon == math.inf:
+        return 0.0
+    with working_digits(DIGITS):
+        odds = mp.exp(as_mpf(largest_reading(epsilon)))
+        return evaluated_down(categories / (odds + categories - 1))
 
 
 @singledispatch
@@ -95,13 +111,11 @@ def write(mechanism: Mechanism, adjacency: Adjacency) -> dp_event.DpEvent:
 
 @write.register
 def _(mechanism: Plan, adjacency: Adjacency) -> dp_event.DpEvent:
-    """Return the event of what a plan stands for."""
     return write(mechanism.mechanism, adjacency)
 
 
 @write.register
 def _(mechanism: Composed, adjacency: Adjacency) -> dp_event.DpEvent:
-    """Return the composition."""
     return dp_event.ComposedDpEvent([write(part, adjacency) for part in mechanism.parts])
 
 
@@ -115,13 +129,11 @@ def _(mechanism: Repeated, adjacency: Adjacency) -> dp_event.DpEvent:
 
 @write.register
 def _(mechanism: Gaussian, adjacency: Adjacency) -> dp_event.DpEvent:
-    """Return the Gaussian mechanism."""
     return dp_event.GaussianDpEvent(_contribution(mechanism.noise_multiplier, adjacency))
 
 
 @write.register
 def _(mechanism: Laplace, adjacency: Adjacency) -> dp_event.DpEvent:
-    """Return the Laplace mechanism."""
     return dp_event.LaplaceDpEvent(_contribution(mechanism.scale, adjacency))
 
 
@@ -137,14 +149,14 @@ def _(mechanism: DiscreteLaplace, adjacency: Adjacency) -> dp_event.DpEvent:
         moves, odd = mechanism.sensitivity, 0
     if odd:
         raise _refused(mechanism, "contributions of at most C move a sum by 2C, an even number")
-    return dp_event.DiscreteLaplaceDpEvent(_numbers.inverse_up(mechanism.scale), moves)
+    return dp_event.DiscreteLaplaceDpEvent(float_up(1 / Fraction(mechanism.scale)), moves)
 
 
 @write.register
 def _(mechanism: RandomizedResponse, adjacency: Adjacency) -> dp_event.DpEvent:
     """Return randomized response by the chance of a random answer."""
     _only_under(Adjacency.REPLACE_ONE, adjacency, mechanism)
-    chance = _numbers.chance_of_response(mechanism.epsilon, mechanism.categories)
+    chance = _chance_of_response(mechanism.epsilon, mechanism.categories)
     return dp_event.RandomizedResponseDpEvent(chance, mechanism.categories)
 
 
@@ -153,7 +165,7 @@ def _(mechanism: PoissonSubsampled, adjacency: Adjacency) -> dp_event.DpEvent:
     """Return Poisson sampling, a Gaussian's noise in units of contributions."""
     units = Adjacency.ADD_REMOVE if adjacency is Adjacency.REPLACE_ONE else adjacency
     inner = write(mechanism.inner, units)
-    return dp_event.PoissonSampledDpEvent(_numbers.chance_up(mechanism.rate), inner)
+    return dp_event.PoissonSampledDpEvent(float_up(Fraction(mechanism.rate)), inner)
 
 
 @write.register
@@ -174,19 +186,17 @@ def _(mechanism: FixedSizeSubsampled, adjacency: Adjacency) -> dp_event.DpEvent:
 
 @write.register
 def _(mechanism: WithReplacementSubsampled, adjacency: Adjacency) -> dp_event.DpEvent:
-    """Return sampling with replacement."""
     inner = write(mechanism.inner, adjacency)
     return dp_event.SampledWithReplacementDpEvent(mechanism.examples, mechanism.batch_size, inner)
 
 
 @write.register
 def _(mechanism: TruncatedPoissonSubsampled, adjacency: Adjacency) -> dp_event.DpEvent:
-    """Return the Gaussian mechanism on a Poisson sample that is cut."""
     if not isinstance(mechanism.inner, Gaussian):
         raise _refused(mechanism, "there is an event for cut samples of Gaussians alone")
     return dp_event.TruncatedSubsampledGaussianDpEvent(
         mechanism.examples,
-        _numbers.chance_up(mechanism.rate),
+        float_up(Fraction(mechanism.rate)),
         mechanism.cap,
         mechanism.inner.noise_multiplier,
     )
@@ -194,14 +204,12 @@ def _(mechanism: TruncatedPoissonSubsampled, adjacency: Adjacency) -> dp_event.D
 
 @write.register
 def _(mechanism: TreeAggregation, adjacency: Adjacency) -> dp_event.DpEvent:
-    """Return one tree."""
     _only_under(Adjacency.ZERO_OUT, adjacency, mechanism)
     return dp_event.SingleEpochTreeAggregationDpEvent(mechanism.noise_multiplier, mechanism.leaves)
 
 
 @write.register
 def _(mechanism: GaussianMixture, adjacency: Adjacency) -> dp_event.DpEvent:
-    """Return the mixture of Gaussians."""
     return dp_event.MixtureOfGaussiansDpEvent(
         mechanism.noise_multiplier, mechanism.sensitivities, mechanism.probabilities
     )
@@ -209,7 +217,6 @@ def _(mechanism: GaussianMixture, adjacency: Adjacency) -> dp_event.DpEvent:
 
 @write.register
 def _(mechanism: RandomStopping, adjacency: Adjacency) -> dp_event.DpEvent:
-    """Return the best of a random number of runs."""
     mean, shape = _mean_and_shape(mechanism, mechanism.distribution)
     return dp_event.RepeatAndSelectDpEvent(write(mechanism.inner, adjacency), mean, shape)
 
@@ -223,12 +230,13 @@ def _mean_and_shape(mechanism: Mechanism, distribution: RunCount) -> tuple[float
         raise _refused(mechanism, reason)
     if distribution.eta < 0.0:
         raise _refused(mechanism, "an event's shape is at least 0")
-    return _numbers.mean_up(distribution), distribution.eta
+    if distribution.eta == 1.0:
+        return float_up(1 / Fraction(distribution.gamma)), 1.0
+    return distribution.expected * MORE_RUNS, distribution.eta
 
 
 @write.register
 def _(mechanism: ZCDP, adjacency: Adjacency) -> dp_event.DpEvent:
-    """Return the guarantee."""
     return dp_event.ZCDpEvent(mechanism.rho)
 
 

@@ -5,23 +5,25 @@ from __future__ import annotations
 import secrets
 from collections.abc import Mapping
 from dataclasses import replace
+from fractions import Fraction
+from types import MappingProxyType
 from typing import Any, Final, final
 
-from flwr.serverapp import GaussianPrivacyEvent, PrivacyConfig, PrivacySpent, SamplingMethod
+from flwr.serverapp import (
+    GaussianPrivacyEvent,
+    NeighboringRelation,
+    PrivacyConfig,
+    PrivacySpent,
+    SamplingMethod,
+)
 
 import hockeystick as hs
 from hockeystick import _validate
-from hockeystick._validate import PARAMETERS, Domain, whole_numbers
+from hockeystick._validate import PARAMETERS, Domain, WordEnum, whole_numbers
 from hockeystick.accountants.base import TOLERANCE
-from hockeystick.adapters.flower._events import (
-    Cohorts,
-    assumptions_of,
-    checked_config,
-    checked_event,
-    mechanism_of,
-    told,
-)
+from hockeystick.adjacency import Adjacency
 from hockeystick.errors import IncompatibleError, ParameterError
+from hockeystick.mechanisms import FixedSizeSubsampled, Gaussian, Mechanism, PoissonSubsampled
 
 NAME: Final = "hockeystick"
 VERSION: Final = 1
@@ -30,6 +32,53 @@ _READABLE: Final = (NAME, "rdp")
 _COUNT: Final = whole_numbers("n", 1, (1, 1000))
 _LIMIT: Final = Domain(symbol="eps", low=0, high=float("inf"), low_open=True, typical=(0.1, 20))
 _Composed = dict[GaussianPrivacyEvent, int]
+
+
+class Cohorts(WordEnum):
+    """Whether those whom the guarantee is against see who takes part in a round."""
+
+    SECRET = "secret"
+    SEEN = "seen"
+
+
+_ADJACENCY: Final = MappingProxyType(
+    {
+        NeighboringRelation.ADD_OR_REMOVE_ONE: Adjacency.ADD_REMOVE,
+        NeighboringRelation.REPLACE_ONE: Adjacency.REPLACE_ONE,
+    }
+)
+_CLIENT: Final = (
+    "What is protected is a client with all that it holds, which is one node; metrics that clients "
+    "send, evaluations among them, are released without noise, and are not covered."
+)
+_POISSON: Final = (
+    "Each client takes part in each round independently, and the noisy sum is divided by the "
+    "expected size of a cohort; Flower's own strategies draw and divide otherwise."
+)
+_DISPLACED: Final = (
+    "A cohort has a fixed size and is averaged, so that a client that joins displaces another one: "
+    "the sum of the clipped updates moves by twice the clipping norm, against which the noise on "
+    "the sum counts half."
+)
+_ANSWERED: Final = (
+    "All clients of the cohort answer, or whether they do does not depend on their data: Flower "
+    "gives up a round with an answer missing, with an error or with unequal weights, which shows."
+)
+_FINITE: Final = (
+    "Each update is clipped as one vector, by the server or by clients that do as they are told, "
+    "and none is zero or undefined: Flower's clipping stops at a zero, and lets NaN through."
+)
+_IN_FLOATS: Final = (
+    "Flower adds in floats, numpy's global generator draws the noise, and Python's the cohorts: "
+    "nobody seeds them or sees their state, and what rounding tells is not covered."
+)
+_ANY_COHORT: Final = (
+    "A client may be in every cohort: who takes part is not taken to be random or secret."
+)
+_CONNECTED: Final = (
+    "In each round all clients of the population are connected: Flower draws from those that are, "
+    "and of fewer it draws each one more often."
+)
 
 
 @final
@@ -86,7 +135,7 @@ class HockeystickAccountant:
         cohorts: Cohorts | str = Cohorts.SECRET,
         tolerance: float = TOLERANCE,
     ) -> None:
-        self._config = checked_config(config)
+        self._config = _checked_config(config)
         self._cohorts = _validate.choice("cohorts", cohorts, Cohorts)
         self._tolerance = _validate.real("tolerance", tolerance, PARAMETERS["tolerance"])
         self._composed: _Composed = {}
@@ -95,12 +144,10 @@ class HockeystickAccountant:
 
     @property
     def config(self) -> PrivacyConfig:
-        """Flower's configuration."""
         return self._config
 
     @property
     def num_releases(self) -> int:
-        """The number of rounds that are composed."""
         return sum(self._composed.values())
 
     @property
@@ -109,50 +156,20 @@ class HockeystickAccountant:
         return self._account(self._composed)
 
     def compose(self, event: GaussianPrivacyEvent, count: int = 1) -> None:
-        """Record rounds that are released.
-
-        Args:
-            event: One round: its noise multiplier, that of the sum's noise over the clipping norm,
-                and its cohort.
-            count: How many, an integer >= 1.
-
-        Raises:
-            ParameterError: If it is none, of another population, or the count is no such integer.
-        """
+        """Record so many rounds that are released, of the configured population."""
         self._composed, self._is_as_loaded = self._with(event, count), False
 
     def get_epsilon(self, delta: float) -> float:
-        """Return the proven upper end of epsilon.
-
-        Args:
-            delta: In [0, 1].
-
-        Raises:
-            ParameterError: If it is no such number.
-        """
+        """Return the proven upper end of epsilon."""
         return float(self.spent(delta).upper)
 
     def get_delta(self, epsilon: float) -> float:
-        """Return the proven upper end of delta.
-
-        Args:
-            epsilon: In [0, inf].
-
-        Raises:
-            ParameterError: If it is no such number.
-        """
+        """Return the proven upper end of delta."""
         at = _validate.one("epsilon", epsilon)
         return float(self.account.delta(at, tolerance=self._tolerance).upper)
 
     def get_privacy_spent(self, delta: float | None = None) -> PrivacySpent:
-        """Return what Flower writes down: epsilon's upper end, delta, and the rounds.
-
-        Args:
-            delta: In [0, 1]; None for the configured one.
-
-        Raises:
-            ParameterError: If it is no such number.
-        """
+        """Return what Flower writes down: epsilon's upper end, delta, and the rounds."""
         at = self._config.target_delta if delta is None else delta
         return PrivacySpent(
             epsilon=self.get_epsilon(at),
@@ -162,36 +179,20 @@ class HockeystickAccountant:
         )
 
     def spent(self, delta: float | None = None) -> hs.Certified:
-        """Return epsilon as a proven interval, with all that must hold in Flower for it to be true.
-
-        Args:
-            delta: In [0, 1]; None for the configured one.
-
-        Raises:
-            ParameterError: If it is no such number.
-        """
+        """Return epsilon as a proven interval, with all that must hold in Flower for it."""
         given = self._config.target_delta if delta is None else delta
         answer = self.account.epsilon(_validate.one("delta", given), tolerance=self._tolerance)
         poisson = self._config.sampling_method is SamplingMethod.POISSON
         return replace(
             answer,
             accountant=answer.accountant + ("" if poisson else " in real arithmetic"),
-            assumptions=(*answer.assumptions, *assumptions_of(self._config, self._cohorts)),
+            assumptions=(*answer.assumptions, *_assumptions_of(self._config, self._cohorts)),
         )
 
     def would_exceed(
         self, event: GaussianPrivacyEvent, max_epsilon: float | None = None, count: int = 1
     ) -> bool:
-        """Return whether further rounds might cost more than a limit, at the configured delta.
-
-        Args:
-            event: One round.
-            max_epsilon: The limit, above 0; None for the configured one.
-            count: How many rounds, an integer >= 1.
-
-        Raises:
-            ParameterError: If there is no limit, or an argument is outside its domain.
-        """
+        """Return whether further rounds might cost more than a limit, at the configured delta."""
         limit = self._config.max_epsilon if max_epsilon is None else max_epsilon
         if limit is None:
             raise ParameterError("max_epsilon", None, "given, here or in the config")
@@ -216,7 +217,7 @@ class HockeystickAccountant:
         return {
             "schema_version": VERSION,
             "backend": NAME,
-            "config": dict(told(self._config)),
+            "config": dict(_told(self._config)),
             "run": self._run,
             "compositions": events,
         }
@@ -251,48 +252,94 @@ class HockeystickAccountant:
             )
 
     def _account(self, composed: _Composed) -> hs.Accountant:
-        """Return rounds as an account."""
         made = hs.Accountant()
         for event, count in composed.items():
-            made.step(mechanism_of(event, self._config, self._cohorts), count=count)
+            made.step(_as_mechanism(event, self._config, self._cohorts), count=count)
         return made
 
     def _with(self, event: object, count: object) -> _Composed:
-        """Return what is composed and further rounds, or raise."""
-        known = checked_event(event, self._config)
+        known = _checked_event(event, self._config)
         more = _validate.count("count", count, _COUNT)
         return self._composed | {known: self._composed.get(known, 0) + more}
 
     def _read(self, state: object) -> _Composed:
-        """Return the rounds of a state, or raise."""
         if not isinstance(state, Mapping) or state.get("schema_version") != VERSION:
             raise ParameterError("state", state, f"a state_dict with schema_version {VERSION}")
         if state.get("backend") not in _READABLE:
             known = " or ".join(map(repr, _READABLE))
             raise ParameterError("backend", state.get("backend"), known)
-        if state.get("config") != told(self._config):
-            raise ParameterError("config", state.get("config"), f"{told(self._config)}, as here")
+        if state.get("config") != _told(self._config):
+            raise ParameterError("config", state.get("config"), f"{_told(self._config)}, as here")
         entries = state.get("compositions")
         if not isinstance(entries, list | tuple):
             raise ParameterError("compositions", entries, "a list of events with counts")
         found: _Composed = {}
         for entry in entries:
             event, count = _entry(entry)
-            checked_event(event, self._config)
+            _checked_event(event, self._config)
             found[event] = found.get(event, 0) + count
         return found
 
 
 def _covers(larger: _Composed, smaller: _Composed) -> bool:
-    """Return whether all rounds of one account are among those of another."""
     return all(larger.get(event, 0) >= count for event, count in smaller.items())
 
 
 def _entry(entry: Any) -> tuple[GaussianPrivacyEvent, int]:
-    """Return an event and its count, or raise."""
     try:
         event, count = GaussianPrivacyEvent(**entry["event"]), entry["count"]
     except (KeyError, TypeError, ValueError) as error:
         allowed = "made of events and counts, as state_dict has them"
         raise ParameterError("compositions", entry, allowed) from error
     return event, _validate.count("count", count, _COUNT)
+
+
+def _checked_config(config: object) -> PrivacyConfig:
+    if not isinstance(config, PrivacyConfig):
+        raise ParameterError("config", config, "a PrivacyConfig of flwr.serverapp")
+    return config
+
+
+def _checked_event(event: object, config: PrivacyConfig) -> GaussianPrivacyEvent:
+    if not isinstance(event, GaussianPrivacyEvent):
+        raise ParameterError("event", event, "a GaussianPrivacyEvent of flwr.serverapp")
+    if event.population_size != config.population_size:
+        allowed = f"the population size of the config, {config.population_size}"
+        raise ParameterError("population_size", event.population_size, allowed)
+    return event
+
+
+def _as_mechanism(
+    event: GaussianPrivacyEvent, config: PrivacyConfig, cohorts: Cohorts
+) -> Mechanism:
+    """Return a round as a mechanism.
+
+    In a cohort of fixed size another client takes the place of one that is missing, under both
+    relations: the sum moves by 2 C, for which noise of z C has the multiplier z / 2.
+    """
+    drawn, clients = event.sample_size, event.population_size
+    if config.sampling_method is SamplingMethod.POISSON:
+        return PoissonSubsampled(Gaussian(event.noise_multiplier), Fraction(drawn, clients))
+    displaced = Gaussian(event.noise_multiplier / 2)
+    if cohorts is Cohorts.SEEN:
+        return displaced
+    adjacency = _ADJACENCY[config.neighboring_relation]
+    return FixedSizeSubsampled(displaced, drawn, clients, adjacency)
+
+
+def _assumptions_of(config: PrivacyConfig, cohorts: Cohorts) -> tuple[str, ...]:
+    """Return what must hold for that, beside what the mechanisms say themselves."""
+    if config.sampling_method is SamplingMethod.POISSON:
+        return _CLIENT, _POISSON
+    drawn = _CONNECTED if cohorts is Cohorts.SECRET else _ANY_COHORT
+    return _CLIENT, _DISPLACED, drawn, _ANSWERED, _FINITE, _IN_FLOATS
+
+
+def _told(config: PrivacyConfig) -> Mapping[str, object]:
+    return {
+        "target_delta": config.target_delta,
+        "population_size": config.population_size,
+        "neighboring_relation": config.neighboring_relation.value,
+        "sampling_method": config.sampling_method.value,
+        "max_epsilon": config.max_epsilon,
+    }

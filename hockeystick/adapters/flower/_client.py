@@ -87,14 +87,14 @@ def train_locally(
         ...         journal=f"client-{context.node_config['partition-id']}.journal",
         ...     )
     """
-    from hockeystick.adapters.torch import _guard, make_private
+    from hockeystick.adapters.torch import _checks, make_private
 
     wanted = _validate.count("steps", steps, _STEPS)
     records = list(message.content.array_records.values())
     if len(records) != 1:
         raise ParameterError("message", f"{len(records)} records of arrays", "one with one record")
     model.load_state_dict(records[0].to_torch_state_dict())
-    _guard.forget(model)
+    _checks.forget(model)
     with _nothing_told():
         private = make_private(model, optimizer, dataset, plan, journal=journal, **options)
         try:

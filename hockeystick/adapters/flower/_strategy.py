@@ -3,30 +3,41 @@
 from __future__ import annotations
 
 import logging
+import math
 import os
-from collections.abc import Iterable
-from dataclasses import replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Final, Self, final
 
-from flwr.app import ArrayRecord, ConfigRecord, Message, MessageType, MetricRecord, RecordDict
+import numpy as np
+from flwr.app import (
+    Array,
+    ArrayRecord,
+    ConfigRecord,
+    Message,
+    MessageType,
+    MetricRecord,
+    RecordDict,
+)
 from flwr.serverapp import Grid
 from flwr.serverapp.strategy import Result, Strategy
+from numpy.typing import NDArray
 
 import hockeystick as hs
 from hockeystick import _validate
-from hockeystick._validate import Domain, whole_numbers
-from hockeystick.adapters.flower._weights import Asked, Weights
+from hockeystick._validate import Domain
 from hockeystick.adapters.loop._account import affordable, refusal
-from hockeystick.adapters.loop._random import bits
+from hockeystick.adapters.loop._random import bits, checked_seed
 from hockeystick.errors import IncompatibleError, ParameterError
 from hockeystick.ledger import LedgerCharge
 from hockeystick.ledger.reserved_run import on_ledger
-from hockeystick.release.federated import ClientRounds
+from hockeystick.release.federated import ClientRounds, Cohort
 
+Vector = NDArray[np.float64]
+_ARRAYS: Final = "a flwr.app.ArrayRecord of floating-point arrays, one at least"
 _LOG: Final = logging.getLogger("flwr")
 _NORM: Final = Domain(symbol="C", low=1e-24, high=float("inf"), high_open=True, typical=(0.1, 10))
 _RATE: Final = Domain(symbol="eta", low=0, high=float("inf"), high_open=True, typical=(0.1, 2))
-_SEED: Final = whole_numbers("seed", 0, (0, 100))
 _NOISE: Final = Domain(symbol="z", low=0, high=2.0**21, typical=(0.5, 10))
 _ONE_NODE: Final = (
     "A client is one node of the federation. What the server holds and writes to its log (who was "
@@ -125,7 +136,11 @@ class PrivateFedAvg(Strategy):  # type: ignore[misc]  # theirs may have no types
         if budget is not None and not isinstance(budget, hs.ApproxDP):
             raise ParameterError("budget", budget, "an hs.ApproxDP or None")
         counting = journal if ledger is None else ledger
-        self._seed, self._budget = _checked_seed(seed, not_private, budget, counting), budget
+        self._seed, self._budget = checked_seed(seed, not_private, budget), budget
+        if self._seed is not None and counting is not None:
+            raise IncompatibleError(
+                "a journal or a ledger counts private rounds: none of a run with a seed is one"
+            )
         self._limit = affordable(self.plan, budget)
         self._rounds = ClientRounds(
             self.plan,
@@ -134,10 +149,9 @@ class PrivateFedAvg(Strategy):  # type: ignore[misc]  # theirs may have no types
             journal=on_ledger(ledger, key, journal, most=self._limit),
             bits=bits(self._seed, "rounds", 0),
         )
-        self._asked: Asked | None = None
+        self._asked: _Asked | None = None
 
     def __repr__(self) -> str:
-        """Return the plan and how much of it ran."""
         return f"PrivateFedAvg({self.plan}; {self.counted} rounds ran)"
 
     @property
@@ -161,12 +175,6 @@ class PrivateFedAvg(Strategy):  # type: ignore[misc]  # theirs may have no types
 
         Whoever stops because of what was released has the epsilon of the whole plan, or the
         budget's: they hold for every stop on the way.
-
-        Args:
-            delta: In [0, 1].
-
-        Raises:
-            ParameterError: If it is no such number.
         """
         answer = hs.epsilon(self.released, _validate.one("delta", delta))
         return replace(answer, assumptions=(*answer.assumptions, _ONE_NODE))
@@ -179,14 +187,7 @@ class PrivateFedAvg(Strategy):  # type: ignore[misc]  # theirs may have no types
         *arguments: Any,
         **options: Any,
     ) -> Result:
-        """Run rounds, as Flower's ``Strategy.start`` does.
-
-        Args:
-            grid: Flower's connection to the nodes.
-            initial_arrays: The weights to begin with.
-            num_rounds: How many rounds; None for all that are left.
-            *arguments: As there.
-            **options: As there.
+        """Run rounds, as Flower's ``Strategy.start`` does; by default all that are left.
 
         Raises:
             ParameterError: If plan and budget do not cover so many, or the weights are not all
@@ -194,7 +195,7 @@ class PrivateFedAvg(Strategy):  # type: ignore[misc]  # theirs may have no types
             BudgetExhausted: If none is left.
         """
         self._check()
-        Weights.of(initial_arrays)
+        _Weights.of(initial_arrays)
         rounds = self.left if num_rounds is None else num_rounds
         if type(rounds) is not int or not 0 <= rounds <= self.left:
             allowed = f"an integer from 0 to {self.left}, which plan and budget have left"
@@ -206,22 +207,16 @@ class PrivateFedAvg(Strategy):  # type: ignore[misc]  # theirs may have no types
     ) -> Iterable[Message]:
         """Count a round, draw its cohort, and return what to send to each of its clients.
 
-        Args:
-            server_round: The number of the round, which ``aggregate_train`` is called with.
-            arrays: The weights to send.
-            config: What else to send; "server-round" is added.
-            grid: Flower's connection to the nodes.
-
         Raises:
             BudgetExhausted: If plan or budget have no round left.
             ParameterError: If the weights are not all floating-point numbers.
             IncompatibleError: If another process began this run, or it is closed.
         """
         self._check()
-        weights, nodes = Weights.of(arrays), sorted(set(grid.get_node_ids()))
+        weights, nodes = _Weights.of(arrays), sorted(set(grid.get_node_ids()))
         # From here on a kill leaves a round that is counted, whether or not it was released.
         cohort = self._rounds.draw(len(nodes), size=len(weights.numbers))
-        self._asked = Asked(server_round, weights, cohort, nodes)
+        self._asked = _Asked(server_round, weights, cohort, nodes)
         told = ConfigRecord({**config, "server-round": server_round})
         record = RecordDict({"arrays": arrays, "config": told})
         _LOG.info("configure_train: drew %d of %d clients", len(cohort.clients), len(nodes))
@@ -233,15 +228,7 @@ class PrivateFedAvg(Strategy):  # type: ignore[misc]  # theirs may have no types
     def aggregate_train(
         self, server_round: int, replies: Iterable[Message]
     ) -> tuple[ArrayRecord | None, MetricRecord | None]:
-        """Return the weights after the round.
-
-        Args:
-            server_round: That of the cohort which was drawn last.
-            replies: What came back.
-
-        Raises:
-            IncompatibleError: If no cohort was drawn for that round, or it was used before.
-        """
+        """Return the weights after the round; raise if no cohort was drawn for it, or was used."""
         asked, self._asked = self._asked, None
         if asked is None or asked.server_round != server_round:
             raise IncompatibleError(
@@ -261,11 +248,9 @@ class PrivateFedAvg(Strategy):  # type: ignore[misc]  # theirs may have no types
     def aggregate_evaluate(
         self, server_round: int, replies: Iterable[Message]
     ) -> MetricRecord | None:
-        """Return nothing."""
         return None
 
     def summary(self) -> None:
-        """Write down the plan."""
         _LOG.info("\t├──> %s", self.plan)
         _LOG.info("\t└──> Rounds: %d counted, %d left", self.counted, self.left)
 
@@ -283,21 +268,17 @@ class PrivateFedAvg(Strategy):  # type: ignore[misc]  # theirs may have no types
         self._rounds.close(final=final)
 
     def __enter__(self) -> Self:
-        """Return the strategy, to be closed at the end."""
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        """Close the strategy; where an exception ends it, the run may be gone on with."""
         self.close(final=kind is None)
 
     def _check(self) -> None:
-        """Raise where plan or budget have no round left."""
         if self.left == 0:
             raise refusal(self.plan, self.counted, self._limit, self._budget, "rounds")
 
 
 def _checked(plan: object) -> hs.federated.FedSDP:
-    """Return a plan that can be run, or raise."""
     if not isinstance(plan, hs.federated.FedSDP):
         raise ParameterError("plan", plan, "an hs.federated.FedSDP")
     if plan.sampling != "poisson":
@@ -306,15 +287,101 @@ def _checked(plan: object) -> hs.federated.FedSDP:
     return plan
 
 
-def _checked_seed(seed: object, not_private: object, budget: object, journal: object) -> int | None:
-    """Return a seed whose price is known to who gives it, or None; or raise."""
-    if not_private is not (seed is not None):
-        allowed = "True where a seed is given, with which epsilon is inf, and False elsewhere"
-        raise ParameterError("not_private", not_private, allowed)
-    if seed is not None and budget is not None:
-        raise IncompatibleError(f"a seed has epsilon = inf, which is not within {budget}")
-    if seed is not None and journal is not None:
-        raise IncompatibleError(
-            "a journal or a ledger counts private rounds: none of a run with a seed is one"
-        )
-    return None if seed is None else _validate.count("seed", seed, _SEED)
+@final
+@dataclass(frozen=True, slots=True)
+class _Weights:
+    """The arrays of a model: their names, shapes, types, and numbers one after the other."""
+
+    layout: tuple[tuple[str, tuple[int, ...], str], ...]
+    numbers: Vector
+
+    @classmethod
+    def of(cls, record: object) -> Self:
+        """Return the weights in a record, or raise."""
+        if not isinstance(record, ArrayRecord) or not record:
+            raise ParameterError("arrays", record, _ARRAYS)
+        found = {name: array.numpy() for name, array in record.items()}
+        for name, array in found.items():
+            if array.dtype.kind != "f":
+                raise ParameterError("arrays", f"{name!r} of {array.dtype}", _ARRAYS)
+        numbers = np.concatenate([array.ravel().astype(np.float64) for array in found.values()])
+        if not np.isfinite(numbers).all():
+            raise ParameterError("arrays", "weights that are infinite or undefined", "finite")
+        layout = tuple((name, array.shape, array.dtype.str) for name, array in found.items())
+        return cls(layout, numbers)
+
+    def changed(self, record: ArrayRecord) -> Vector:
+        """Return the change that leads to a client's arrays; raise if they are another model's."""
+        arrays = {name: array.numpy() for name, array in record.items()}
+        shapes = {name: array.shape for name, array in arrays.items()}
+        of_numbers = all(array.dtype.kind in "fiu" for array in arrays.values())
+        if not of_numbers or shapes != {name: shape for name, shape, _ in self.layout}:
+            allowed = "numbers with the names and shapes of the weights"
+            raise ParameterError("answer", "other arrays", allowed)
+        found = []
+        for name, _, _ in self.layout:
+            array = arrays[name]
+            found.append(array.ravel().astype(np.float64))
+        return np.concatenate(found) - self.numbers
+
+    def moved(self, change: Vector) -> ArrayRecord:
+        numbers = self.numbers + change
+        arrays, start = {}, 0
+        for name, shape, dtype in self.layout:
+            stop = start + math.prod(shape)
+            with np.errstate(over="ignore"):
+                arrays[name] = Array(numbers[start:stop].reshape(shape).astype(dtype))
+            start = stop
+        return ArrayRecord(arrays)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """The clients of a round, the weights that they were sent, and what they answered.
+
+    What it makes of an answer depends on this answer alone, and nothing in one stops the round: a
+    round that fails because of what a client holds would tell that.
+    """
+
+    server_round: int
+    weights: _Weights
+    cohort: Cohort
+    nodes: Sequence[int]
+
+    def accept(self, replies: Iterable[Message]) -> list[tuple[int, str]]:
+        """Take what is right of the answers; return nodes and why an answer of theirs is not."""
+        places = {self.nodes[place]: place for place in self.cohort.clients}
+        refused = list[tuple[int, str]]()
+        for reply in replies:
+            node = reply.metadata.src_node_id
+            try:
+                self.cohort.accept(places.get(node, -1), self._read(reply))
+            except ParameterError as error:
+                refused.append((node, _line(error)))
+        silent = set(places) - {node for node, _ in refused}
+        silent -= {self.nodes[place] for place in self.cohort.answered}
+        return refused + [(node, "there is none") for node in sorted(silent)]
+
+    def _read(self, reply: Message) -> Vector:
+        """Return the change that an answer says, or raise."""
+        try:
+            if reply.has_error():
+                raise ParameterError(
+                    "answer", f"the error {_line(reply.error.reason)}", "an update"
+                )
+            records = list(reply.content.array_records.values())
+            if len(records) != 1:
+                raise ParameterError("answer", f"{len(records)} records of arrays", "one of them")
+            with np.errstate(all="ignore"):
+                return self.weights.changed(records[0])
+        except ParameterError:
+            raise
+        except Exception as error:  # whatever a client sends: the round goes on without it
+            told = f"{type(error).__name__}: {_line(error)}"
+            raise ParameterError("answer", told, "one that can be read") from error
+
+
+def _line(text: object) -> str:
+    """Return a text that a client may have written as one short line."""
+    return " ".join(str(text).split())[:160]

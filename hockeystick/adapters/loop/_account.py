@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import Any, Final, final
+from typing import Any, Final, TypeVar, final
 
 import hockeystick as hs
 from hockeystick.errors import BudgetExhausted, ParameterError
 from hockeystick.release.counting import Counter, OpensJournal, fingerprint, first, length_of
 
+PlanT = TypeVar("PlanT", bound=hs.mechanisms.Mechanism)
+KIND: Final = "hockeystick.adapters.torch"
 VERSION: Final = 2
 _FIELDS: Final = frozenset({"kind", "version", "plan", "not_private", "arithmetic", "run", "steps"})
-_KIND: Final = "hockeystick.adapters.torch"
 
 
 def affordable(plan: hs.mechanisms.Mechanism, budget: hs.ApproxDP | None) -> int:
@@ -37,7 +38,6 @@ def affordable(plan: hs.mechanisms.Mechanism, budget: hs.ApproxDP | None) -> int
 
 
 def _price(plan: hs.mechanisms.Mechanism, budget: hs.ApproxDP) -> float:
-    """Return what a plan provably costs at the delta of a budget."""
     return hs.epsilon(plan, budget.delta).upper
 
 
@@ -55,7 +55,7 @@ def refusal(
 
 
 @final
-class Account(Counter[hs.DPSGD]):
+class Account(Counter[PlanT]):
     """The steps that were or may have been released, of a plan and within a budget.
 
     It belongs to one run, which has a name of its own, and to one process: a second process would
@@ -66,7 +66,7 @@ class Account(Counter[hs.DPSGD]):
 
     def __init__(
         self,
-        plan: hs.DPSGD,
+        plan: PlanT,
         budget: hs.ApproxDP | None = None,
         journal: str | os.PathLike[str] | OpensJournal | None = None,
         *,
@@ -76,9 +76,12 @@ class Account(Counter[hs.DPSGD]):
         if not isinstance(arithmetic, str) or not arithmetic.isprintable():
             raise ParameterError("arithmetic", arithmetic, "a text that can be printed")
         self.budget, self.not_private, self.arithmetic = budget, not_private, arithmetic
-        told = ("-not-private" if not_private else "") + _told(arithmetic)
-        title = "" if journal is None else f"{_KIND}{told} {VERSION} {fingerprint(plan)}"
-        super().__init__(plan, journal, title, limit=affordable(plan, budget))
+        private = "-not-private" if not_private else ""
+        text = "" if journal is None else fingerprint(plan)
+        titles = [f"{KIND}{private}{_told(arithmetic)} {VERSION} {text}"]
+        if not isinstance(plan, hs.DPSGD):
+            titles.append(f"hockeystick-correlated{private} {text}")  # as it was called before
+        super().__init__(plan, journal, *titles, limit=affordable(plan, budget))
         self._go_on(self.counted)
 
     def _refusal(self) -> BudgetExhausted:
@@ -87,7 +90,7 @@ class Account(Counter[hs.DPSGD]):
     def state(self) -> dict[str, Any]:
         """Return plan, run and count, ready for JSON."""
         return {
-            "kind": _KIND,
+            "kind": KIND,
             "version": VERSION,
             "plan": fingerprint(self.plan),
             "not_private": self.not_private,
@@ -96,15 +99,19 @@ class Account(Counter[hs.DPSGD]):
             "steps": self.counted,
         }
 
-    def load(self, state: object) -> None:
+    def load(self, state: object, *, exactly: bool = False) -> None:
         """Take over the count of an earlier state of this run unless more was released, or raise.
 
         Of another run, nobody here knows what was released after the state was taken.
+
+        Args:
+            state: What ``state`` returned.
+            exactly: Whether nothing may have been released after it, as where noise is correlated.
         """
         self._check_open()
         if isinstance(state, Mapping):
             state = {"arithmetic": "real"} | dict(state)  # as all was before it was said
-        if not isinstance(state, Mapping) or set(state) != _FIELDS or state["kind"] != _KIND:
+        if not isinstance(state, Mapping) or set(state) != _FIELDS or state["kind"] != KIND:
             raise ParameterError("state", state, "what state_dict returned")
         if state["version"] != VERSION:
             raise ParameterError("version", state["version"], f"{VERSION}")
@@ -116,16 +123,21 @@ class Account(Counter[hs.DPSGD]):
             raise ParameterError("arithmetic", state["arithmetic"], allowed)
         if state["plan"] != fingerprint(self.plan):
             raise ParameterError("plan", state["plan"], "that of the state: plans differ")
-        steps = state["steps"]
-        if type(steps) is not int or not 0 <= steps <= self.plan.total_steps:
-            allowed = f"an integer from 0 to {self.plan.total_steps}"
-            raise ParameterError("steps", steps, allowed)
+        steps, most = state["steps"], length_of(self.plan)
+        if type(steps) is not int or not 0 <= steps <= most:
+            raise ParameterError("steps", steps, f"an integer from 0 to {most}")
         if state["run"] != self.run:
             allowed = (
                 "that of the run which the state is of, as steps that ran after it are counted "
                 "nowhere else (give make_private a journal or checkpoint from the start)"
             )
             raise ParameterError("journal", self._journal.path, allowed)
+        if exactly and steps != self.counted:
+            allowed = (
+                f"{self.counted}, as here: from an older state, past noise would be used for other "
+                "steps as well"
+            )
+            raise ParameterError("steps", steps, allowed)
         with self._lock:
             self._check_open()
             self._go_on(steps)
@@ -135,7 +147,7 @@ class Account(Counter[hs.DPSGD]):
 
         The rest of an epoch is left out, as its batches are lost.
         """
-        length = self.plan.steps_per_epoch or 1
+        length = getattr(self.plan, "steps_per_epoch", None) or 1
         self._rise(max(self.counted, -(-steps // length) * length))
 
 

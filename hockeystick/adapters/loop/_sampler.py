@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from fractions import Fraction
 from types import MappingProxyType
 from typing import Any, Final, final
@@ -10,14 +12,21 @@ from typing import Any, Final, final
 import numpy as np
 
 import hockeystick as hs
+from hockeystick import _validate
+from hockeystick._validate import Domain
 from hockeystick.adapters.loop._random import bits
 from hockeystick.adjacency import Adjacency
-from hockeystick.errors import ParameterError
+from hockeystick.errors import IncompatibleError, ParameterError
+from hockeystick.mechanisms import CyclicPoisson, Encoder, MatrixFactorization
 from hockeystick.mechanisms.training.batches import Sampling
 from hockeystick.numerics import decimal
+from hockeystick.release.counting import length_of
 from hockeystick.release.samplers import Bits, bernoulli, permutation, uniform_integers
 
 Indices = Any
+_DIVISOR: Final = Domain(
+    symbol="m", low=0, high=math.inf, low_open=True, high_open=True, typical=(16, 16_384)
+)
 
 
 @final
@@ -49,6 +58,11 @@ class Sampler:
         self._epoch = -1
         self._parts: Indices = None
 
+    @property
+    def share(self) -> float:
+        """The share of the examples that one step is expected to use, which makes an epoch."""
+        return self._plan.sampling_rate
+
     def rate(self, step: int) -> Fraction:
         """Return the probability of an example to be in a step's batch, as it is accounted for."""
         if self._factors is None:
@@ -74,8 +88,100 @@ class Sampler:
         return _places(self._parts == place)
 
 
+@final
+@dataclass(frozen=True, slots=True)
+class Grouped:
+    """A plan with correlated noise, for examples in groups that are fixed.
+
+    Args:
+        plan: ``MatrixFactorization`` with an encoder made from a strategy, or ``CyclicPoisson``.
+        groups: The group of each example, from 0 to b - 1; None for place modulo b.
+        batch_size: What sums are divided by.
+    """
+
+    plan: MatrixFactorization | CyclicPoisson
+    groups: Iterable[int] | None = field(repr=False)
+    batch_size: float
+
+    def check(self) -> None:
+        """Raise unless this can be trained by."""
+        if not isinstance(self.plan, MatrixFactorization | CyclicPoisson):
+            raise ParameterError("plan", self.plan, "a MatrixFactorization or a CyclicPoisson")
+        if self.plan.noise_multiplier == math.inf:
+            raise ParameterError("noise_multiplier", self.plan.noise_multiplier, "finite")
+        _validate.real("batch_size", self.batch_size, _DIVISOR)
+
+    @property
+    def encoder(self) -> Encoder:
+        """The encoder that the noise is correlated by."""
+        if isinstance(self.plan, CyclicPoisson):
+            return Encoder.toeplitz(self.plan.coefficients[: self.plan.bands], self.plan.rounds)
+        return self.plan.encoder
+
+    @property
+    def cycle(self) -> int:
+        """The number of groups b, with which no example takes part too often."""
+        if isinstance(self.plan, CyclicPoisson):
+            return self.plan.cycle
+        encoder = self.plan.encoder
+        cycle = encoder.separation if encoder.participations > 1 else encoder.rounds
+        times = -(-encoder.rounds // cycle)
+        if times > encoder.participations:
+            raise IncompatibleError(
+                f"with {cycle:,} groups an example of the first takes part in {times:,} of "
+                f"{encoder.rounds:,} rounds, and the encoder is for {encoder.participations:,}"
+            )
+        return cycle
+
+    def places(self, examples: int) -> list[Indices]:
+        """Return the places of the examples of each group that has a turn, or raise."""
+        cycle, groups = self.cycle, self.groups
+        if groups is None and cycle > 1 and self.plan.adjacency is Adjacency.ADD_REMOVE:
+            allowed = (
+                "given under add-remove, where an example that goes moves up the places of those "
+                "after it; or let the plan be under zero-out"
+            )
+            raise ParameterError("groups", groups, allowed)
+        own = np.arange(examples) % cycle if groups is None else np.asarray(list(groups))
+        whole = own.shape == (examples,) and own.dtype.kind in "iu"
+        if not whole or (own.size and not (own.min() >= 0 and own.max() < cycle)):
+            allowed = f"an integer from 0 to {cycle - 1} for each of {examples:,} examples"
+            raise ParameterError("groups", f"{own.dtype} of shape {own.shape}", allowed)
+        return [_places(own == group) for group in range(min(cycle, length_of(self.plan)))]
+
+
+@final
+class GroupSampler:
+    """Draws the examples of each step of a plan with correlated noise.
+
+    Step t uses group ``t mod b``: all of it (``MatrixFactorization``), or a Poisson sample of it
+    (``CyclicPoisson``). Arguments are as for ``Sampler``.
+    """
+
+    __slots__ = ("_members", "_rate", "_seed", "_size", "share")
+
+    def __init__(self, grouped: Grouped, examples: int, seed: int | None = None) -> None:
+        grouped.check()
+        self._members, self._seed = grouped.places(examples), seed
+        self._size = float(grouped.batch_size)
+        plan = grouped.plan
+        self._rate = decimal(plan.rate) if isinstance(plan, CyclicPoisson) else Fraction(1)
+        self.share = float(self._rate / grouped.cycle) or 1.0
+
+    def expected(self, step: int) -> float:
+        """Return what a step's sum is divided by."""
+        return self._size
+
+    def draw(self, step: int) -> Indices:
+        """Return the places of a step's examples in the data."""
+        members = self._members[step % len(self._members)]
+        if self._rate == 1:
+            return members
+        source = bits(self._seed, "batch", step)
+        return members[np.asarray(bernoulli(self._rate, len(members), bits=source), dtype=bool)]
+
+
 def _places(chosen: Any) -> Indices:
-    """Return where an array is true."""
     return np.flatnonzero(chosen)
 
 
@@ -88,7 +194,6 @@ def _poisson(plan: hs.DPSGD, examples: int, rate: Fraction, source: Bits) -> Ind
 
 
 def _fixed_size(plan: hs.DPSGD, examples: int, rate: Fraction, source: Bits) -> Indices:
-    """Return a random set of the batch size."""
     return permutation(examples, bits=source)[: plan.batch_size]
 
 
@@ -98,7 +203,6 @@ def _with_replacement(plan: hs.DPSGD, examples: int, rate: Fraction, source: Bit
 
 
 def _full_batch(plan: hs.DPSGD, examples: int, rate: Fraction, source: Bits) -> Indices:
-    """Return every example."""
     return np.arange(examples)
 
 

@@ -8,9 +8,12 @@
 from hockeystick.adapters import missing
 
 try:
-    from hockeystick.adapters.opacus._accountant import HockeystickAccountant, drawn_rate
+    from hockeystick.adapters.opacus._accountant import (
+        HockeystickAccountant,
+        drawn_rate,
+        get_noise_multiplier,
+    )
     from hockeystick.adapters.opacus._engine import PrivacyEngine
-    from hockeystick.adapters.opacus._noise import get_noise_multiplier
     from hockeystick.adapters.opacus._replay import program
 except ModuleNotFoundError as error:
     raise missing(error, "opacus", "opacus") from error

@@ -6,15 +6,18 @@ import math
 import secrets
 import struct
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, Final, final
 
+from opacus import privacy_engine
+from opacus.accountants import utils
 from opacus.accountants.accountant import IAccountant
 from opacus.accountants.registry import register_accountant
 
+import hockeystick as hs
 from hockeystick import _validate
 from hockeystick._validate import PARAMETERS
 from hockeystick.accountants.base import TOLERANCE
-from hockeystick.adapters.opacus._batches import Drawn
 from hockeystick.adjacency import Adjacency
 from hockeystick.calibration.session.accountant import Accountant
 from hockeystick.errors import IncompatibleError, ParameterError
@@ -78,15 +81,7 @@ class HockeystickAccountant(IAccountant):  # type: ignore[misc]  # theirs has no
         self.run = secrets.token_hex(16)
 
     def step(self, *, noise_multiplier: float, sample_rate: float) -> None:
-        """Record one step.
-
-        Args:
-            noise_multiplier: Standard deviation of the noise over the clipping norm, in [0, inf].
-            sample_rate: Probability of each example to be in the batch, in [0, 1].
-
-        Raises:
-            ParameterError: If one is no such number.
-        """
+        """Record one step."""
         noise, rate = _numbers(noise_multiplier, sample_rate)
         last = self.history[-1] if self.history else (noise, rate, 0)
         if (last[0], last[1]) == (noise, rate):
@@ -107,45 +102,29 @@ class HockeystickAccountant(IAccountant):  # type: ignore[misc]  # theirs has no
             delta: In [0, 1].
             adjacency: "add-remove" as Opacus means it, "zero-out" or "replace-one".
             tolerance: The relative width that is asked of the interval, from 1e-10 to 0.1.
-
-        Raises:
-            ParameterError: If a parameter or what is in ``history`` is outside its domain.
         """
         at = _validate.one("delta", delta)
         return float(self.account(adjacency).epsilon(at, tolerance=tolerance).upper)
 
     def account(self, adjacency: Adjacency | str = Adjacency.ADD_REMOVE) -> Accountant:
-        """Return what is recorded as a ``hs.Accountant``: its plan, delta, trade-off function.
-
-        Args:
-            adjacency: "add-remove", "zero-out" or "replace-one".
-
-        Raises:
-            ParameterError: If what is in ``history`` is outside its domain.
-        """
+        """Return what is recorded as a ``hs.Accountant``: its plan, delta, trade-off function."""
         made = Accountant()
         for noise, rate, steps in map(_entry, self.history):
             made.step(PoissonSubsampled(Gaussian(noise), rate, adjacency), count=steps)
         return made
 
     def __len__(self) -> int:
-        """Return the number of recorded steps."""
         return sum(steps for _, _, steps in self.history)
 
     @classmethod
     def mechanism(cls) -> str:
-        """Return the name that Opacus knows it by."""
         return NAME
 
     def get_optimizer_hook_fn(self, sample_rate: float) -> Callable[[Any], None]:
-        """Return what Opacus's own engine has called before each step: it refuses the step.
-
-        Args:
-            sample_rate: Not used.
-        """
+        """Return what Opacus's own engine has called before each step: it refuses the step."""
 
         def refuse(optimizer: Any) -> None:
-            _refuse_unaccountable(optimizer)
+            refuse_unaccountable(optimizer)
             raise IncompatibleError(
                 "Opacus's own engine does not say how batches are drawn and which are left out; "
                 "use PrivacyEngine of hockeystick.adapters.opacus"
@@ -153,31 +132,7 @@ class HockeystickAccountant(IAccountant):  # type: ignore[misc]  # theirs has no
 
         return refuse
 
-    def hook(self, sample_rate: float, drawn: Drawn) -> Callable[[Any], None]:
-        """Return what a ``DPOptimizer`` calls before it takes a step: it records the step.
-
-        Args:
-            sample_rate: The rate that the batches are drawn with, in [0, 1].
-            drawn: What knows of the batches that the loader drew.
-
-        Raises:
-            ParameterError: If the rate is no such number.
-        """
-        rate = drawn_rate(sample_rate)
-
-        def record(optimizer: Any) -> None:
-            _refuse_unaccountable(optimizer)
-            drawn.use()
-            self.step(noise_multiplier=optimizer.noise_multiplier, sample_rate=rate)
-
-        return record
-
     def state_dict(self, destination: Any = None) -> Any:
-        """Return what is recorded, and by which accountant.
-
-        Args:
-            destination: A mapping to write it to, or None for a new one.
-        """
         found = super().state_dict(destination)
         found["run"] = self.run
         return found
@@ -248,20 +203,18 @@ def drawn_rate(sample_rate: float) -> float:
 
 
 def _numbers(noise_multiplier: object, sample_rate: object) -> tuple[float, float]:
-    """Return a step's noise and rate as floats, or raise."""
     noise = _validate.real("noise_multiplier", noise_multiplier)
     return noise, _validate.real("sample_rate", sample_rate, PARAMETERS["rate"])
 
 
 def _entry(entry: object) -> tuple[float, float, int]:
-    """Return an entry of a history, or raise."""
     if not isinstance(entry, tuple | list) or len(entry) != 3:
         raise ParameterError("history", entry, f"made of {_AN_ENTRY}")
     noise, rate, steps = entry
     return (*_numbers(noise, rate), _validate.count("steps", steps))
 
 
-def _refuse_unaccountable(optimizer: Any) -> None:
+def refuse_unaccountable(optimizer: Any) -> None:
     """Raise where an optimizer's step is no Gaussian mechanism on one Poisson sample."""
     if optimizer.accumulated_iterations != 1:
         raise IncompatibleError(
@@ -280,3 +233,53 @@ def _refuse_unaccountable(optimizer: Any) -> None:
 
 
 register_accountant(NAME, HockeystickAccountant, force=True)
+
+
+_theirs = utils.get_noise_multiplier
+
+
+def get_noise_multiplier(*, accountant: str = "rdp", **asked: Any) -> float:
+    """Return the least noise multiplier that meets a target, as Opacus's function does.
+
+    Importing this module puts it in the place of ``opacus.accountants.utils.get_noise_multiplier``;
+    a name that was imported from there before still is Opacus's coarser search.
+
+    Args:
+        accountant: "hockeystick" for ``hs.calibrate``; Opacus's own ones are asked by its function.
+        **asked: ``target_epsilon``, ``target_delta``, ``sample_rate``, and ``steps`` or ``epochs``,
+            which are ``epochs / sample_rate`` steps, rounded up, at the rate that the sampler draws
+            with (``drawn_rate``). ``epsilon_tolerance`` is Opacus's: the noise is the least to a
+            relative ``tolerance`` of 1e-9. ``adjacency``, "add-remove".
+
+    Raises:
+        ParameterError: If an argument is outside its domain.
+        InfeasibleError: If no finite noise meets the target.
+
+    Example:
+        >>> from hockeystick.adapters.opacus import get_noise_multiplier
+        >>> target = {"target_epsilon": 0.01, "target_delta": 1e-5, "sample_rate": 0.01}
+        >>> noise = get_noise_multiplier(**target, steps=1000, accountant="hockeystick")
+        >>> print(f"{noise:.3f}")
+        77.133
+    """
+    return _least(**asked) if accountant == NAME else _theirs(accountant=accountant, **asked)
+
+
+def _least(
+    *,
+    target_epsilon: float,
+    target_delta: float,
+    sample_rate: float,
+    epsilon_tolerance: float = 0.01,
+    tolerance: float = 1e-9,
+    **length: Any,
+) -> float:
+    """Return the least noise multiplier for the steps that are recorded at this rate."""
+    given = hs.DPSGD(noise_multiplier=1.0, rate=sample_rate, **length)
+    rate, steps = drawn_rate(sample_rate), given.total_steps
+    plan = replace(given, rate=rate, steps=steps, epochs=None)
+    target = hs.ApproxDP(target_epsilon, target_delta)
+    return hs.calibrate(plan, "noise_multiplier", target, tolerance=tolerance).value
+
+
+utils.get_noise_multiplier = privacy_engine.get_noise_multiplier = get_noise_multiplier

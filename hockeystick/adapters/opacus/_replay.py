@@ -14,7 +14,7 @@ from opacus.optimizers import DPOptimizer
 
 import hockeystick as hs
 from hockeystick.adapters.torch import TorchProgram
-from hockeystick.adapters.torch._random import keyed
+from hockeystick.adapters.torch._noise import keyed
 
 _NOISE: Final = "_generate_noise"
 
@@ -86,7 +86,6 @@ def _hooks(
 
 
 def _method(function: Callable[..., None]) -> Callable[..., None]:
-    """Return a function that is bound to what it is asked of."""
 
     def bound(self: Any, **options: Any) -> None:
         function(self, **options)
@@ -95,6 +94,5 @@ def _method(function: Callable[..., None]) -> Callable[..., None]:
 
 
 def _kinds(base: type) -> list[type]:
-    """Return all classes below one."""
     below: list[type] = base.__subclasses__()
     return [*below, *(kind for one in below for kind in _kinds(one))]

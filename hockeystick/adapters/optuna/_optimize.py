@@ -174,7 +174,6 @@ def _best(
 
 
 def _score(trial: optuna.trial.FrozenTrial) -> float:
-    """Return a trial's score."""
     return float(trial.value)
 
 
@@ -196,7 +195,6 @@ def _in_floats(objective: _Objective) -> _Objective:
 
 
 def _whole(mechanism: Mechanism, trials: int | None) -> Any:
-    """Return what the whole search costs."""
     if trials is not None:
         return mechanism ** _validate.count("trials", trials, _TRIALS)
     if not isinstance(mechanism, RandomStopping):

@@ -77,7 +77,6 @@ class RayExecutor(Executor):
             concurrent.futures.wait(unfinished)
 
     def _forget(self, future: Future[Any]) -> None:
-        """Let go of a call that is done."""
         with self._lock:
             self._unfinished.discard(future)
 

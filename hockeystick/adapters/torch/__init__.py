@@ -19,12 +19,11 @@ True
 from hockeystick.adapters import missing
 
 try:
+    from hockeystick.adapters.torch._batches import Batch, Loader
     from hockeystick.adapters.torch._clipping import Clip, Constant, LargestNorm, Online, Quantile
-    from hockeystick.adapters.torch._correlated_noise import Correlated, make_correlated
-    from hockeystick.adapters.torch._loader import Batch, Loader
-    from hockeystick.adapters.torch._making import make_private
-    from hockeystick.adapters.torch._private import Private
-    from hockeystick.adapters.torch._program import TorchProgram
+    from hockeystick.adapters.torch._loop import Private
+    from hockeystick.adapters.torch._making import make_correlated, make_private
+    from hockeystick.adapters.torch._self_test import TorchProgram
 except ModuleNotFoundError as error:
     raise missing(error, "torch", "torch") from error
 
@@ -32,7 +31,6 @@ __all__ = [
     "Batch",
     "Clip",
     "Constant",
-    "Correlated",
     "LargestNorm",
     "Loader",
     "Online",

@@ -1,20 +1,25 @@
-"""What no private training can be made of, refused by name."""
+"""What no private training can be made of or runs under, refused by name."""
 
 from __future__ import annotations
 
 import inspect
+import weakref
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from itertools import chain
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, Final, final
 
 import torch
+from torch.utils.weak import WeakIdKeyDictionary
 
 import hockeystick as hs
-from hockeystick.adapters.loop._sampler import check_examples
-from hockeystick.errors import ParameterError
+from hockeystick.errors import IncompatibleError, ParameterError
+from hockeystick.mechanisms import Composed
+from hockeystick.release.counting import first
 
+Tensors = dict[str, Any]
 _PRECISE: Final = (torch.float32, torch.float64)
 _EACH_ITS_OWN: Final = (
     "the module inside: this wrapper would have each device or process draw noise of its own, and "
@@ -33,11 +38,9 @@ _WRAPPERS: Final[Mapping[str, str]] = MappingProxyType(
         "ScriptModule": _AS_WRITTEN,
     }
 )
-READ_ONLY: Final = (
-    "free of buffers, weights and modules that its forward sets: they keep of examples, or of how "
-    "many there were, what no noise hides; set them between steps, or by eval() of the layer"
-)
-Tensors = dict[str, Any]
+# What the loops of this process released of each parameter, by the names of their runs.
+_RELEASED: Final[Any] = WeakIdKeyDictionary()
+_STEPPING: Final[weakref.WeakSet[Any]] = weakref.WeakSet()
 
 
 def unwrapped(model: Any) -> Any:
@@ -73,6 +76,16 @@ def check_model(model: Any) -> None:
             raise ParameterError("model", f"{found} with gradient_checkpointing", allowed)
 
 
+def _mixes(module: Any) -> bool:
+    """Return whether a layer's output of one example depends on others, or it keeps what it saw."""
+    if isinstance(module, torch.nn.modules.batchnorm._BatchNorm):
+        return bool(module.training) or module.running_mean is None
+    if isinstance(module, torch.nn.Embedding | torch.nn.EmbeddingBag):
+        return module.max_norm is not None  # rescales, without noise, the rows that were looked up
+    normalises = isinstance(module, torch.nn.modules.batchnorm._NormBase)
+    return normalises and bool(module.track_running_stats and module.training)
+
+
 def trained(model: Any) -> Tensors:
     """Return the parameters that a step trains, or raise; asked in each step."""
     found = {name: value for name, value in model.named_parameters() if value.requires_grad}
@@ -95,6 +108,17 @@ def trained(model: Any) -> Tensors:
         allowed = "on one device that knows double precision, in which noise is drawn"
         raise ParameterError("model", f"parameters on {there}", allowed)
     return found
+
+
+def copies(model: Any) -> tuple[Tensors, Tensors]:
+    """Return copies of the parameters that a step trains and of a model's other tensors, or raise.
+
+    A forward is given these, so that it can reach nothing else.
+    """
+    names = trained(model)
+    both = chain(model.named_parameters(), model.named_buffers())
+    found = {name: one.detach().clone() for name, one in both}
+    return {name: found.pop(name) for name in names}, found
 
 
 def check_optimizer(optimizer: Any, model: Any) -> None:
@@ -120,13 +144,6 @@ def check_groups(optimizer: Any, model: Any) -> None:
         raise ParameterError("optimizer", found, "one of the model's parameters alone")
 
 
-def check_dataset(dataset: Any, plan: hs.DPSGD) -> int:
-    """Return the number of examples, each at one place and as many as a plan is for; or raise."""
-    examples = examples_of(dataset)
-    check_examples(plan, examples)
-    return examples
-
-
 def examples_of(dataset: Any) -> int:
     """Return the number of examples, each at one place; or raise."""
     if not hasattr(dataset, "__len__") or not hasattr(dataset, "__getitem__"):
@@ -136,56 +153,6 @@ def examples_of(dataset: Any) -> int:
         allowed = "one with each example at one place: copies of one are clipped one by one"
         raise ParameterError("dataset", f"{type(dataset).__name__} with a part twice", allowed)
     return len(dataset)
-
-
-def copies(model: Any) -> tuple[Tensors, Tensors]:
-    """Return copies of the parameters that a step trains and of a model's other tensors, or raise.
-
-    A forward is given these, so that it can reach nothing else.
-    """
-    names = trained(model)
-    both = chain(model.named_parameters(), model.named_buffers())
-    found = {name: one.detach().clone() for name, one in both}
-    return {name: found.pop(name) for name in names}, found
-
-
-@contextmanager
-def untouched(modules: list[Any], given: Tensors) -> Iterator[None]:
-    """Put back what modules keep as it was before a microbatch; raise if tensors were written.
-
-    What goes on from one microbatch to the next lets an example move the gradients of others, or
-    tells how many there are.
-    """
-    before = [(one, _kept(one)) for one in modules]
-    versions = [one._version for one in given.values()]
-    try:
-        yield
-    finally:
-        changed = [
-            f"{kind[1:-1]} {name} of {type(module).__name__}"
-            for module, (_, held) in before
-            for kind in ("_buffers", "_parameters", "_modules")
-            for name in held[kind].keys() | getattr(module, kind).keys()
-            if held[kind].get(name) is not getattr(module, kind).get(name)
-        ]
-        for module, (attributes, held) in before:
-            module.__dict__.clear()
-            module.__dict__.update(attributes)
-            for name, contents in held.items():
-                own = attributes[name]
-                own.clear()
-                (own.extend if isinstance(own, list) else own.update)(contents)
-        written = zip(given.items(), versions, strict=True)
-        changed += [name for (name, one), version in written if one._version != version]
-        if changed:
-            raise ParameterError("model", changed[0], READ_ONLY)
-
-
-def _kept(module: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return a module's attributes, and what those hold that are dictionaries, lists or sets."""
-    own = dict(module.__dict__)
-    holders = {name: one for name, one in own.items() if isinstance(one, dict | list | set)}
-    return own, {name: one.copy() for name, one in holders.items()}
 
 
 def _repeats(dataset: Any) -> bool:
@@ -199,11 +166,91 @@ def _repeats(dataset: Any) -> bool:
     return False
 
 
-def _mixes(module: Any) -> bool:
-    """Return whether a layer's output of one example depends on others, or it keeps what it saw."""
-    if isinstance(module, torch.nn.modules.batchnorm._BatchNorm):
-        return bool(module.training) or module.running_mean is None
-    if isinstance(module, torch.nn.Embedding | torch.nn.EmbeddingBag):
-        return module.max_norm is not None  # rescales, without noise, the rows that were looked up
-    normalises = isinstance(module, torch.nn.modules.batchnorm._NormBase)
-    return normalises and bool(module.track_running_stats and module.training)
+def check_precision(device: Any) -> None:
+    """Raise where autocast would compute clipped sums in 16 bits, or nothing is differentiated."""
+    if torch.is_inference_mode_enabled():
+        raise IncompatibleError("private.step runs outside torch.inference_mode()")
+    if any(torch.is_autocast_enabled(kind) for kind in {"cpu", device.type}):
+        raise IncompatibleError(
+            "private.step runs outside autocast: norms and clipped sums in 16 bits are not within "
+            "the clipping norm; use autocast inside the model's forward"
+        )
+
+
+def guarded(optimizer: Any) -> Any:
+    """Return the handle of a hook that refuses each step of an optimizer outside ``stepping``."""
+    return optimizer.register_step_pre_hook(_refuse_open_step)
+
+
+@contextmanager
+def stepping(optimizer: Any) -> Iterator[None]:
+    """Let an optimizer step."""
+    _STEPPING.add(optimizer)
+    try:
+        yield
+    finally:
+        _STEPPING.discard(optimizer)
+
+
+def _refuse_open_step(optimizer: Any, arguments: Any, options: Any) -> None:
+    """Raise where an optimizer steps by gradients that nobody clipped, noised and counted."""
+    if optimizer not in _STEPPING:
+        raise IncompatibleError(
+            "the optimizer of a private loop steps by private.step alone: this step would use "
+            "gradients without clipping and noise, and not be counted; close the loop first"
+        )
+
+
+@final
+@dataclass(slots=True)
+class Release:
+    """What one loop released of the parameters that it trains.
+
+    Args:
+        run: The name of the run.
+        plan: What it is planned to release.
+        joined: The ledger that adds it to what else is released, and the data set there; or None.
+    """
+
+    run: str
+    plan: hs.mechanisms.Mechanism
+    joined: object
+    steps: int = 0
+
+    def check(self, model: Any) -> None:
+        """Raise where another loop trained the same parameters, whose cost is not in this plan."""
+        runs = [_RELEASED.get(one, {}) for one in model.parameters()]
+        others = {run: one for found in runs for run, one in found.items() if run != self.run}
+        beside = _beside(self.plan)
+        for other in others.values():
+            covered = [one for one in beside if one in (other.plan, first(other.plan, other.steps))]
+            if covered:
+                beside.remove(covered[0])
+            elif self.joined is None or self.joined != other.joined:
+                raise IncompatibleError(
+                    "another private loop trained these parameters, and what both cost adds up: "
+                    "let this plan have extra= the other loop's .plan, or give both one ledger "
+                    "(ledger=, key=); or train a new model"
+                )
+
+    def note(self, model: Any, steps: int) -> None:
+        """Note how many steps of this loop the parameters have seen."""
+        self.steps = steps
+        for one in model.parameters() if steps else ():
+            if one.requires_grad:
+                _RELEASED.setdefault(one, {})[self.run] = self
+
+
+def _beside(plan: Any) -> list[hs.mechanisms.Mechanism]:
+    """Return what a plan says is released besides its steps, and besides that."""
+    extra = getattr(plan, "extra", None)
+    if extra is None:
+        return []
+    parts = extra.parts if isinstance(extra, Composed) else (extra,)
+    return [found for part in parts for found in (part, *_beside(part))]
+
+
+def forget(model: Any) -> None:
+    """Forget what was released of parameters that were overwritten since."""
+    for one in model.parameters():
+        _RELEASED.pop(one, None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, ClassVar, Final, final
 
 import torch
@@ -17,15 +17,17 @@ from hockeystick.errors import IncompatibleError, ParameterError
 from hockeystick.mechanisms.sampling.clipping import Clipping
 
 Tensors = dict[str, Any]
-_NORM: Final = Domain(symbol="C", low=1e-24, high=math.inf, high_open=True, typical=(0.1, 10))
-_QUANTILE: Final = Domain(symbol="gamma", low=0, high=1, typical=(0.1, 0.9))
-_RATE: Final = Domain(symbol="eta", low=0, high=1, typical=(0.001, 0.5))
-_NOISE: Final = Domain(
-    symbol="sigma", low=0, high=math.inf, low_open=True, high_open=True, typical=(1, 100)
-)
-_INFLATION: Final = Domain(
-    symbol="r", low=1, high=math.inf, low_open=True, high_open=True, typical=(1.001, 1.5)
-)
+_DOMAINS: Final = {
+    "norm": Domain(symbol="C", low=1e-24, high=math.inf, high_open=True, typical=(0.1, 10)),
+    "quantile": Domain(symbol="gamma", low=0, high=1, typical=(0.1, 0.9)),
+    "rate": Domain(symbol="eta", low=0, high=1, typical=(0.001, 0.5)),
+    "bit_noise": Domain(
+        symbol="sigma", low=0, high=math.inf, low_open=True, high_open=True, typical=(1, 100)
+    ),
+    "inflation": Domain(
+        symbol="r", low=1, high=math.inf, low_open=True, high_open=True, typical=(1.001, 1.5)
+    ),
+}
 # A norm that follows noisy answers stays within this factor of the first one.
 _REACH: Final = 1e6
 
@@ -45,9 +47,20 @@ class Clip(ABC):
     # Whether the second query is the largest of what examples have, and not their sum.
     largest: ClassVar[bool] = False
 
-    @abstractmethod
+    def __post_init__(self) -> None:
+        for name in {one.name for one in fields(self)} & _DOMAINS.keys():  # type: ignore[arg-type]
+            found = _validate.real(name, getattr(self, name), _DOMAINS[name])
+            object.__setattr__(self, name, found)
+
     def check(self, plan: hs.DPSGD, budget: hs.ApproxDP | None) -> None:
         """Raise where the plan has no noise for this or no clipping that it could follow."""
+        if plan.clipping is not Clipping.INDIVIDUAL:
+            raise IncompatibleError(
+                f"{type(self).__name__} follows the lengths of single gradients; use Constant "
+                "where whole batches are clipped"
+            )
+        for noise_multiplier in extremes(plan):
+            self.multiplier(noise_multiplier)
 
     def accounted(self, plan: hs.DPSGD) -> hs.DPSGD:
         """Return the plan whose account holds for what is released."""
@@ -94,9 +107,14 @@ class Clip(ABC):
         The gradients and answers are noisy sums over the expected size of a batch.
         """
 
+    def _moved(self, norm: float, exponent: float) -> float:
+        """Return a norm times exp of an exponent, within reach of the first one."""
+        moved = norm * math.exp(min(max(exponent, -1.0), 1.0))
+        return min(max(moved, self.norm / _REACH), self.norm * _REACH)
+
 
 @final
-@dataclass(frozen=True, slots=True, init=False)
+@dataclass(frozen=True, slots=True)
 class Constant(Clip):
     """One clipping norm C throughout, for the whole gradient or shared out to the layers.
 
@@ -117,11 +135,7 @@ class Constant(Clip):
     """
 
     norm: float
-    per_layer: bool
-
-    def __init__(self, norm: float, *, per_layer: bool = False) -> None:
-        object.__setattr__(self, "norm", _validate.real("norm", norm, _NORM))
-        object.__setattr__(self, "per_layer", bool(per_layer))
+    per_layer: bool = field(default=False, kw_only=True)
 
     def check(self, plan: hs.DPSGD, budget: hs.ApproxDP | None) -> None:
         """Go with any plan."""
@@ -131,7 +145,7 @@ class Constant(Clip):
 
 
 @final
-@dataclass(frozen=True, slots=True, init=False)
+@dataclass(frozen=True, slots=True)
 class Quantile(Clip):
     """A clipping norm that follows a quantile of the gradients' lengths, by a noisy count.
 
@@ -140,9 +154,8 @@ class Quantile(Clip):
 
         C <- C exp(-rate (noisy share - quantile)),    noisy share = noisy sum/expected size + 1/2.
 
-    Guarantees:
-        The plan's account holds: the gradients get ``hs.calibration.clipping_noise(z, bit_noise)``
-        in place of z. The share is of the expected batch, never of the drawn one.
+    The plan's account holds: the gradients get ``hs.calibration.clipping_noise(z, bit_noise)``
+    in place of z. ``hs.release.QuantileClipping`` is the same rule for rows of numpy.
 
     Args:
         norm: C in the first step, a number of at least 1e-24.
@@ -165,28 +178,17 @@ class Quantile(Clip):
     """
 
     norm: float
-    quantile: float
-    rate: float
-    bit_noise: float
-
-    def __init__(
-        self, norm: float, *, quantile: float = 0.5, rate: float = 0.2, bit_noise: float
-    ) -> None:
-        object.__setattr__(self, "norm", _validate.real("norm", norm, _NORM))
-        object.__setattr__(self, "quantile", _validate.real("quantile", quantile, _QUANTILE))
-        object.__setattr__(self, "rate", _validate.real("rate", rate, _RATE))
-        object.__setattr__(self, "bit_noise", _validate.real("bit_noise", bit_noise, _NOISE))
+    quantile: float = field(default=0.5, kw_only=True)
+    rate: float = field(default=0.2, kw_only=True)
+    bit_noise: float = field(kw_only=True)
 
     def check(self, plan: hs.DPSGD, budget: hs.ApproxDP | None) -> None:
-        """Raise unless examples are clipped one by one, with noise to share, and none is zeroed."""
-        _needs_individual(self, plan)
         if plan.adjacency is Adjacency.ZERO_OUT:
             raise IncompatibleError(
                 "Quantile counts lengths: an example that is zeroed has length 0 and moves its bit "
                 "by 1, not by 1/2; use add-remove"
             )
-        for noise_multiplier in extremes(plan):
-            hs.calibration.clipping_noise(noise_multiplier, self.bit_noise)
+        Clip.check(self, plan, budget)
 
     def multiplier(self, noise_multiplier: float) -> float:
         return hs.calibration.clipping_noise(noise_multiplier, self.bit_noise)
@@ -207,11 +209,11 @@ class Quantile(Clip):
 
     def learned(self, norm: float, memory: Tensors, gradients: Tensors, answers: Tensors) -> float:
         share = float(answers["bits"]) + 0.5
-        return _within(self.norm, norm, -self.rate * (share - self.quantile))
+        return self._moved(norm, -self.rate * (share - self.quantile))
 
 
 @final
-@dataclass(frozen=True, slots=True, init=False)
+@dataclass(frozen=True, slots=True)
 class Online(Clip):
     """OSO-DPSGD: a clipping norm that goes where the loss falls, by a second noisy query.
 
@@ -220,10 +222,9 @@ class Online(Clip):
 
         C <- C exp(rate sign(g . q_before)).
 
-    Guarantees:
-        The plan's account holds: g gets inflation times the plan's noise multiplier z, and q gets
-        ``(1 - inflation^-2)^(-1/2) z`` (``hs.calibration.joint_noise``). C uses nothing but what is
-        released.
+    The plan's account holds: g gets inflation times the plan's noise multiplier z, and q gets
+    ``(1 - inflation^-2)^(-1/2) z`` (``hs.calibration.joint_noise``). The rule is derived for SGD;
+    ``hs.release.OnlineClipping`` is the same for rows of numpy.
 
     Args:
         norm: C in the first step, a number of at least 1e-24.
@@ -236,7 +237,7 @@ class Online(Clip):
     References:
         Galli, Palamidessi and Cucinotta, "Online Sensitivity Optimization in Differentially Private
         Learning", AAAI 2024. A thesis that lists it as algorithm 3 noises q with the gradients'
-        multiplier in line 13, which is less than its account assumes. The rule is derived for SGD.
+        multiplier in line 13, which is less than its account assumes.
 
     Example:
         >>> from hockeystick.adapters.torch import Online
@@ -245,19 +246,8 @@ class Online(Clip):
     """
 
     norm: float
-    rate: float
-    inflation: float
-
-    def __init__(self, norm: float, *, rate: float = 0.0025, inflation: float = 1.01) -> None:
-        object.__setattr__(self, "norm", _validate.real("norm", norm, _NORM))
-        object.__setattr__(self, "rate", _validate.real("rate", rate, _RATE))
-        object.__setattr__(self, "inflation", _validate.real("inflation", inflation, _INFLATION))
-
-    def check(self, plan: hs.DPSGD, budget: hs.ApproxDP | None) -> None:
-        """Raise unless examples are clipped one by one, with noise to share."""
-        _needs_individual(self, plan)
-        for noise_multiplier in extremes(plan):
-            hs.calibration.joint_noise(noise_multiplier, inflation=self.inflation)
+    rate: float = field(default=0.0025, kw_only=True)
+    inflation: float = field(default=1.01, kw_only=True)
 
     def multiplier(self, noise_multiplier: float) -> float:
         return hs.calibration.joint_noise(noise_multiplier, inflation=self.inflation).gradient
@@ -285,31 +275,20 @@ class Online(Clip):
         product = sum(
             float(torch.sum(one * before[name].to(one))) for name, one in gradients.items()
         )
-        return _within(self.norm, norm, math.copysign(self.rate, product) if product else 0.0)
+        return self._moved(norm, math.copysign(self.rate, product) if product else 0.0)
 
 
 @final
-@dataclass(frozen=True, slots=True, init=False)
+@dataclass(frozen=True, slots=True)
 class LargestNorm(Clip):
     """The "l2-max sensitivity" of Fed-alphaCDP, which is not private: its epsilon is infinite.
 
     Gradients are clipped to C, and noised by the plan's noise multiplier times the largest length
-    that is left in the batch,
-
-        S = max over the batch of min(|g_i|, C).
-
-    Guarantees:
-        None. S is read off the private batch, so that the noise's scale tells of it. Where an
-        example alone has a gradient, S is 0 without it: the one data set gives exactly 0, the other
-        never does. Where S moves from s to s' over d coordinates, the ratio of the densities of
-        ``N(0, (z s)^2)`` and ``N(0, (z s')^2)`` has no bound. So that no finite epsilon can be read
-        off, ``private.plan`` has an inf-DP release beside the training: ``private.spent`` is inf
-        from the start, for every delta below 1, and a budget is refused. ``Quantile`` follows the
-        lengths at a price that is finite.
-
-    Edge cases:
-        A batch without examples, and one of zeros, gives zeros without noise. A gradient without a
-        finite length counts as 0.
+    that is left in the batch, ``S = max of min(|g_i|, C)``. S is read off the private batch: where
+    an example alone has a gradient, S is 0 without it, and where S moves over d coordinates, the
+    ratio of the densities has no bound. So ``private.plan`` has an inf-DP release beside the
+    training, ``private.spent`` is inf from the start, and a budget is refused. ``Quantile`` follows
+    the lengths at a price that is finite.
 
     Args:
         norm: C, a number of at least 1e-24.
@@ -334,17 +313,17 @@ largest norm of the private batch has epsilon = inf; got False
     """
 
     norm: float
+    not_private: bool = field(default=False, kw_only=True, repr=False)
     largest: ClassVar[bool] = True
 
-    def __init__(self, norm: float, *, not_private: bool = False) -> None:
-        object.__setattr__(self, "norm", _validate.real("norm", norm, _NORM))
-        if not_private is not True:
+    def __post_init__(self) -> None:
+        Clip.__post_init__(self)
+        if self.not_private is not True:
             reason = "noise whose scale is the largest norm of the private batch has epsilon = inf"
-            raise ParameterError("not_private", not_private, f"True: {reason}")
+            raise ParameterError("not_private", self.not_private, f"True: {reason}")
 
     def check(self, plan: hs.DPSGD, budget: hs.ApproxDP | None) -> None:
-        """Raise unless examples are clipped one by one, and nothing limits what is spent."""
-        _needs_individual(self, plan)
+        Clip.check(self, plan, budget)
         if budget is not None:
             raise IncompatibleError(
                 f"LargestNorm has epsilon = inf, which is not within {budget}; use Quantile"
@@ -381,24 +360,9 @@ def joined(first: Tensors, second: Tensors) -> Tensors:
     return {name: first[name] + value if first else value for name, value in second.items()}
 
 
-def _needs_individual(clip: Clip, plan: hs.DPSGD) -> None:
-    """Raise where whole batches are clipped."""
-    if plan.clipping is not Clipping.INDIVIDUAL:
-        raise IncompatibleError(
-            f"{type(clip).__name__} follows the lengths of single gradients; use Constant where "
-            "whole batches are clipped"
-        )
-
-
 def extremes(plan: hs.DPSGD) -> tuple[float, ...]:
     """Return the least and the largest noise multiplier."""
     if plan.schedule is None or plan.total_steps == 0:
         return (plan.noise_multiplier,)
     noises = plan.noise_multipliers
     return float(noises.min()), float(noises.max())
-
-
-def _within(first: float, norm: float, exponent: float) -> float:
-    """Return a norm times exp of an exponent, within reach of the first one."""
-    moved = norm * math.exp(min(max(exponent, -1.0), 1.0))
-    return min(max(moved, first / _REACH), first * _REACH)

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from operator import itemgetter
 from typing import Any, Final
 
 import torch
 from torch import nn
 from torch.func import functional_call, grad_and_value, vmap
+from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.nn.utils import parametrize
 from torch.utils import _pytree as trees
 
-from hockeystick.adapters.torch._arithmetic import Arithmetic
-from hockeystick.adapters.torch._checks import READ_ONLY, untouched
 from hockeystick.adapters.torch._clipping import Clip, Tensors
-from hockeystick.adapters.torch._single import single_gradients
+from hockeystick.adapters.torch._noise import Arithmetic
 from hockeystick.errors import IncompatibleError, ParameterError
 
 LossFn = Callable[..., Any]
@@ -28,27 +29,29 @@ _ELSEWHERE: Final = 2**30
 _FEWEST: Final = 8
 # Squares of what is far below this vanish in single precision.
 _TINY: Final = 1e-10
-
-
-def layers(names: Iterator[str] | list[str]) -> list[list[str]]:
-    """Return the parameters' names by the module that has them."""
-    groups: dict[str, list[str]] = {}
-    for name in names:
-        groups.setdefault(name.rpartition(".")[0], []).append(name)
-    return list(groups.values())
+# Words of what torch says where it takes no gradients of examples one by one.
+_OF_TORCH_FUNC: Final = ("torch.func", "functorch", "vmap", "transform", "data pointer")
+_READ_ONLY: Final = (
+    "free of buffers, weights and modules that its forward sets: they keep of examples, or of how "
+    "many there were, what no noise hides; set them between steps, or by eval() of the layer"
+)
 
 
 def clipped_sum(
-    gradients: Tensors, norm: float, groups: list[list[str]], arithmetic: Arithmetic, clip: Clip
+    gradients: Tensors, norm: float, arithmetic: Arithmetic, clip: Clip
 ) -> tuple[Tensors, Tensors]:
-    """Return the sum of the clipped gradients, and that of the second query.
+    """Return the sum of clipped gradients in rows, and that of the second query.
 
-    Each group of parameters is clipped to ``norm / sqrt(number of groups)``. Lengths are those of
-    32-bit gradients to six digits, however many entries there are.
+    Each of the groups, all parameters or those of a layer, is clipped to
+    ``norm / sqrt(number of groups)``. Lengths are those of 32-bit gradients to six digits, however
+    many entries there are.
     """
     sums: Tensors = {}
     queried: Tensors = {}
-    for names in groups:
+    groups: dict[str, list[str]] = {}
+    for name in gradients:
+        groups.setdefault(name.rpartition(".")[0] if clip.per_layer else "", []).append(name)
+    for names in groups.values():
         parts = [gradients[name].reshape(len(gradients[name]), -1) for name in names]
         limit = norm / math.sqrt(len(groups))
         lengths = _length(torch.stack([_lengths(part, limit) for part in parts], dim=1))
@@ -63,21 +66,33 @@ def clipped_sum(
     return sums, queried
 
 
+def _lengths(rows: Any, limit: float) -> Any:
+    """Return the length of each row in double precision, of blocks in the rows' own."""
+    if limit < _TINY:
+        return _length(rows.double())
+    width = rows.shape[1]
+    whole = width - width % _BLOCK
+    if whole == 0:
+        found = _length(rows).double()
+    else:
+        blocks = _length(rows[:, :whole].unflatten(1, (-1, _BLOCK))).double()
+        found = _length(torch.cat([blocks, _length(rows[:, whole:]).double().unsqueeze(1)], dim=1))
+    if not bool(torch.isfinite(found).all()):  # squares of 10^19 are infinite in single precision
+        largest = rows.abs().amax(dim=1).double().clamp(min=1.0)
+        found = largest * _length(rows.double() / largest.unsqueeze(1))
+    return found
+
+
+def _length(rows: Any) -> Any:
+    return torch.linalg.vector_norm(rows, dim=-1)
+
+
 def individual(
     model: Any, loss_fn: LossFn, params: Tensors, kept: Tensors, chunk: Examples
 ) -> tuple[Tensors, Any]:
-    """Return the examples' gradients in rows, and the sum of their losses.
-
-    Args:
-        model: The model.
-        loss_fn: The loss of its outputs.
-        params: What is differentiated by, by name.
-        kept: The other tensors of the model.
-        chunk: The examples.
-    """
-    places = (None, None, *(0 for _ in chunk))
-    each = vmap(grad_and_value(_loss(model, loss_fn)), places, randomness="different")
+    """Return the examples' gradients by the parameters in rows, and the sum of their losses."""
     with _one_microbatch(model, loss_fn, params | kept):
+        each = _of_each(grad_and_value(_loss(model, loss_fn)), chunk)
         found, losses = each(params, kept, *chunk)
         _check_all_reached(model, losses)
     return {name: one.detach() for name, one in found.items()}, losses.detach().sum()
@@ -87,8 +102,7 @@ def whole(
     model: Any, loss_fn: LossFn, params: Tensors, kept: Tensors, chunk: Examples
 ) -> tuple[Tensors, Any]:
     """Return the gradient of the sum of the examples' losses, unclipped, and that sum."""
-    places = (None, None, *(0 for _ in chunk))
-    each = vmap(_loss(model, loss_fn), places, randomness="different")
+    each = _of_each(_loss(model, loss_fn), chunk)
 
     def total(given: Tensors, beside: Tensors) -> Any:
         return each(given, beside, *chunk).sum()
@@ -99,12 +113,11 @@ def whole(
     return {name: one.detach() for name, one in found.items()}, losses.detach()
 
 
-@contextmanager
-def _one_microbatch(model: Any, loss_fn: LossFn, given: Tensors) -> Iterator[None]:
-    """Let nothing of a microbatch be there for the next one."""
-    modules = [*model.modules(), *(loss_fn.modules() if isinstance(loss_fn, nn.Module) else ())]
-    with untouched(modules, given), torch.enable_grad(), single_gradients(model):
-        yield
+def _of_each(function: Callable[..., Any], chunk: Examples) -> Callable[..., Any]:
+    """Return a function of one example as one of several, each of which draws its own numbers."""
+    places = (None, None, *(0 for _ in chunk))
+    found: Callable[..., Any] = vmap(function, places, randomness="different")
+    return found
 
 
 def sensible(params: Tensors) -> int:
@@ -153,7 +166,7 @@ def _loss(model: Any, loss_fn: LossFn) -> Callable[..., Any]:
         found = functional_call(together, given, one)
         for name, value in before.items():
             if given[name] is not value:  # functional_call says here what was put in its place
-                raise ParameterError("model", name.removeprefix("model."), READ_ONLY)
+                raise ParameterError("model", name.removeprefix("model."), _READ_ONLY)
         return found
 
     return loss
@@ -172,23 +185,141 @@ def _check_all_reached(model: Any, losses: Any) -> None:
         )
 
 
-def _lengths(rows: Any, limit: float) -> Any:
-    """Return the length of each row in double precision, of blocks in the rows' own."""
-    if limit < _TINY:
-        return _length(rows.double())
-    width = rows.shape[1]
-    whole = width - width % _BLOCK
-    if whole == 0:
-        found = _length(rows).double()
-    else:
-        blocks = _length(rows[:, :whole].unflatten(1, (-1, _BLOCK))).double()
-        found = _length(torch.cat([blocks, _length(rows[:, whole:]).double().unsqueeze(1)], dim=1))
-    if not bool(torch.isfinite(found).all()):  # squares of 10^19 are infinite in single precision
-        largest = rows.abs().amax(dim=1).double().clamp(min=1.0)
-        found = largest * _length(rows.double() / largest.unsqueeze(1))
-    return found
+@contextmanager
+def _one_microbatch(model: Any, loss_fn: LossFn, given: Tensors) -> Iterator[None]:
+    """Let nothing of a microbatch be there for the next one."""
+    modules = [*model.modules(), *(loss_fn.modules() if isinstance(loss_fn, nn.Module) else ())]
+    with _untouched(modules, given), torch.enable_grad(), _single_gradients(model):
+        yield
 
 
-def _length(rows: Any) -> Any:
-    """Return the length of each row, in the rows' precision."""
-    return torch.linalg.vector_norm(rows, dim=-1)
+@contextmanager
+def _untouched(modules: list[Any], given: Tensors) -> Iterator[None]:
+    """Put back what modules keep as it was before a microbatch; raise if tensors were written.
+
+    What goes on from one microbatch to the next lets an example move the gradients of others, or
+    tells how many there are.
+    """
+    before = [(one, _kept(one)) for one in modules]
+    versions = [one._version for one in given.values()]
+    try:
+        yield
+    finally:
+        changed = [
+            f"{kind[1:-1]} {name} of {type(module).__name__}"
+            for module, (_, held) in before
+            for kind in ("_buffers", "_parameters", "_modules")
+            for name in held[kind].keys() | getattr(module, kind).keys()
+            if held[kind].get(name) is not getattr(module, kind).get(name)
+        ]
+        for module, (attributes, held) in before:
+            module.__dict__.clear()
+            module.__dict__.update(attributes)
+            for name, contents in held.items():
+                own = attributes[name]
+                own.clear()
+                (own.extend if isinstance(own, list) else own.update)(contents)
+        written = zip(given.items(), versions, strict=True)
+        changed += [name for (name, one), version in written if one._version != version]
+        if changed:
+            raise ParameterError("model", changed[0], _READ_ONLY)
+
+
+def _kept(module: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return a module's attributes, and what those hold that are dictionaries, lists or sets."""
+    own = dict(module.__dict__)
+    holders = {name: one for name, one in own.items() if isinstance(one, dict | list | set)}
+    return own, {name: one.copy() for name, one in holders.items()}
+
+
+# What lets the gradients of single examples be taken of layers that were not made for it.
+
+
+@contextmanager
+def _single_gradients(model: Any) -> Iterator[None]:
+    """Compute each layer of a model in a way that is known for an example alone; or raise.
+
+    What asks for the value of a tensor, or what torch takes no single gradients of, is refused.
+    """
+    if parametrize._cache_enabled:
+        raise IncompatibleError(
+            "private.step runs outside torch.nn.utils.parametrize.cached(): weights that are kept "
+            "from one microbatch to the next lose their gradients"
+        )
+    with ExitStack() as stack:
+        stack.enter_context(sdpa_kernel(SDPBackend.MATH))  # the fused kernels have no such rule
+        stack.enter_context(_masks_as_traced())
+        stack.enter_context(_states_of_their_own(model))
+        try:
+            yield
+        except RuntimeError as error:
+            said = str(error)
+            if "data-dependent control flow" in said:
+                raise IncompatibleError(
+                    "the model or loss_fn decides by the values of a tensor (by if or .item()): "
+                    "single gradients are taken of all examples at once; use torch.where, or masks"
+                ) from error
+            if not any(word in said for word in _OF_TORCH_FUNC):
+                raise
+            raise IncompatibleError(
+                "the model or loss_fn does what torch.func takes no single gradients of, such as "
+                "activation checkpointing, an autograd.Function without setup_context, or a write "
+                f"in place: {said.splitlines()[0]}"
+            ) from error
+
+
+@contextmanager
+def _masks_as_traced() -> Iterator[None]:
+    """Have Hugging Face's attention masks made as in a trace, where nobody reads their values."""
+    masks: Any = sys.modules.get("transformers.masking_utils")
+    if not hasattr(masks, "is_tracing"):
+        yield
+        return
+    before, masks.is_tracing = masks.is_tracing, lambda tensor=None: True
+    try:
+        yield
+    finally:
+        masks.is_tracing = before
+
+
+@contextmanager
+def _states_of_their_own(model: Any) -> Iterator[None]:
+    """Give recurrent layers their first state: they make one that all examples would share.
+
+    The layers of oneDNN, which have no rule for single examples, are turned off meanwhile.
+    """
+    found = [
+        module for module in model.modules() if isinstance(module, nn.RNNBase | nn.RNNCellBase)
+    ]
+    if not found:
+        yield
+        return
+    handles = [one.register_forward_pre_hook(_first_state, with_kwargs=True) for one in found]
+    enabled, *_ = torch.backends.mkldnn.set_flags(_enabled=False)
+    try:
+        yield
+    finally:
+        torch.backends.mkldnn.set_flags(_enabled=enabled)
+        for handle in handles:
+            handle.remove()
+
+
+def _first_state(module: Any, given: tuple[Any, ...], named: dict[str, Any]) -> Any:
+    """Return a recurrent layer's arguments, with a state of zeros made from its own input."""
+    rows, *state = (*given, *(named[name] for name in ("input", "hx") if name in named))
+    if isinstance(rows, nn.utils.rnn.PackedSequence):
+        raise IncompatibleError(
+            "a packed sequence has the lengths of its texts as values: single gradients are taken "
+            "of all examples at once; give tensors of one length, and mask the outputs"
+        )
+    if state and state[0] is not None:
+        return None
+    if isinstance(module, nn.RNNCellBase):
+        hidden = rows.new_zeros(*rows.shape[:-1], module.hidden_size)
+        return (rows, (hidden, hidden) if isinstance(module, nn.LSTMCell) else hidden), {}
+    layers = module.num_layers * (2 if module.bidirectional else 1)
+    sizes = () if rows.dim() == 2 else (rows.shape[0 if module.batch_first else 1],)
+    hidden = rows.new_zeros(layers, *sizes, module.proj_size or module.hidden_size)
+    if not isinstance(module, nn.LSTM):
+        return (rows, hidden), {}
+    return (rows, (hidden, rows.new_zeros(layers, *sizes, module.hidden_size))), {}

@@ -1,37 +1,36 @@
-"""How a private training loop is made: what is asked for, checked, and put together."""
+"""How a private loop is made: what is asked for, checked, and put together."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from types import MappingProxyType
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 import torch
 
 import hockeystick as hs
 from hockeystick import _files, _validate
-from hockeystick._validate import Domain, whole_numbers
+from hockeystick._validate import whole_numbers
 from hockeystick.adapters.loop._account import Account
-from hockeystick.adapters.loop._sampler import Sampler, checked_plan
-from hockeystick.adapters.torch import _checkpoint, _checks, _guard
-from hockeystick.adapters.torch._arithmetic import Arithmetic, Real
+from hockeystick.adapters.loop._random import checked_seed
+from hockeystick.adapters.loop._sampler import Grouped, GroupSampler, Sampler
+from hockeystick.adapters.torch import _checks
+from hockeystick.adapters.torch._batches import Loader, fetching_of
 from hockeystick.adapters.torch._clipping import Clip, Constant, extremes, not_accounted
-from hockeystick.adapters.torch._exact import Exact
-from hockeystick.adapters.torch._fetch import fetching_of
-from hockeystick.adapters.torch._loader import Loader
-from hockeystick.adapters.torch._private import Private, _deviations
+from hockeystick.adapters.torch._loop import Microbatch, Private, _deviations, _digest
+from hockeystick.adapters.torch._noise import ARITHMETICS, Arithmetic, Real, Rows
 from hockeystick.adapters.torch._processes import Processes
-from hockeystick.adapters.torch._replay import PrivateReplay
+from hockeystick.adapters.torch._self_test import PrivateReplay
 from hockeystick.errors import IncompatibleError, ParameterError
 from hockeystick.ledger import LedgerCharge
 from hockeystick.ledger.reserved_run import on_ledger
+from hockeystick.mechanisms import CyclicPoisson, MatrixFactorization
 
+Path = str | os.PathLike[str]
 _MICROBATCH: Final = whole_numbers("b", 1, (8, 1024))
 _LENGTH: Final = whole_numbers("L", 1, (8, 4096))
-_SEED: Final = Domain(symbol="seed", low=0, high=2**63 - 1, typical=(0, 2**31), whole=True)
-_ARITHMETICS: Final = {one.name: one for one in (Exact(), Real())}
 _NO_OPTIONS: Final[Mapping[str, Any]] = MappingProxyType({})
 
 
@@ -44,12 +43,12 @@ def make_private(
     clipping: Clip | float = 1.0,
     budget: hs.ApproxDP | None = None,
     arithmetic: str = "exact",
-    microbatch: int | Literal["auto"] | None = "auto",
+    microbatch: Microbatch = "auto",
     collate: Callable[..., Any] | None = None,
     pad_to: int | None = None,
     loading: Mapping[str, Any] = _NO_OPTIONS,
-    checkpoint: str | os.PathLike[str] | None = None,
-    journal: str | os.PathLike[str] | None = None,
+    checkpoint: Path | None = None,
+    journal: Path | None = None,
     ledger: hs.Ledger | LedgerCharge | None = None,
     key: str | None = None,
     seed: int | None = None,
@@ -65,52 +64,33 @@ def make_private(
 
     Guarantees:
         What the optimizer gets has the guarantee of ``plan``, and after fewer steps that of
-        ``private.spent``, as the machine computes it: examples are drawn with exactly the plan's
-        probabilities; each one's clipped gradient is made of integers in units of ``2^-22 C``,
-        whose length is compared with C without rounding; these are added without rounding, and
-        so is Gaussian noise that is rounded to the same grid and exactly distributed if the
-        operating system's random bits are. For integers S, ``S + round(N) = round(S + N)``: what is
-        released is a function of a Gaussian mechanism's output, whose account holds unchanged.
-        Dividing and rounding to the parameters' type come after that.
+        ``private.spent``: examples are drawn with exactly the plan's probabilities, and what is
+        released is a function of an exact sum of integers and of exactly rounded Gaussian noise, if
+        the operating system's random bits are random. With ``arithmetic="real"`` sums, lengths and
+        noise are floats; what their rounding tells is not covered, and ``spent`` says so.
 
-        An example's gradient must come from the weights and that example alone. Libraries may
-        round it otherwise beside another number of examples: that moved sums by some 10^-5 C for
-        usual models, but by more than C for one that magnifies its own rounding errors, so that
-        this is no bound. ``microbatch=1`` rules it out. What the model draws itself (dropout) must
-        come from torch's generator, which is keyed afresh in each step, and what ``dataset[i]`` or
-        ``collate`` draw from those of torch, numpy or Python, keyed afresh for each batch: by 128
-        bits, on an accelerator by 63. The Mersenne twister is not cryptographic.
-
-        With ``arithmetic="real"`` sums and lengths are rounded as torch rounds them (lengths are
-        right to six digits), and noise is of doubles, drawn where the gradients are by generators
-        with a secret key of 128 bits, 63 on an accelerator, which are not cryptographic. What that
-        rounding tells is not covered, and ``spent`` says "in real arithmetic".
+        An example's gradient must come from the weights and that example alone; ``microbatch=1``
+        rules out as well that libraries round it otherwise beside others. What the model,
+        ``dataset[i]`` and ``collate`` draw from the generators of torch, numpy and Python is keyed
+        afresh in each step, by 128 bits, on an accelerator by 63; none is cryptographic. Losses,
+        gradients before noise, batches and their sizes are not private, and buffers, learning rates
+        and the model's structure must not depend on the data.
 
         What several loops release of one set of parameters adds up. A second loop on parameters
         that another one trained in this process is refused, unless its plan has ``extra=`` the
         other's ``private.plan``, or both have one ledger; a process does not know of others.
 
-        Losses, gradients before noise, batches and their sizes are not private: release none,
-        not even by a ``loss_fn`` that writes them down. Buffers, learning rates and the model's
-        structure must not depend on the data, nor may the model keep what it saw; and
-        ``dataset[i]`` must be one person's example alone, at that one place.
-
-        Under add-remove, where examples are drawn one by one ("poisson" without a cap,
-        "random-allocation", "full-batch"), ``plan.examples`` is nominal: a data set of another
-        length is trained on at the same rate and with the same divisor, as its neighbours are.
-        Elsewhere the number of examples is the plan's.
-
-        In a process group of torch (``torch.distributed``, with gloo for the CPU) all processes
-        call this, and train one model: each clips the gradients of its share of a batch, and the
-        first one alone draws batches, counts, adds noise, and writes journal and checkpoint. Sums,
-        noise, weights and account are those of a single process. What one process cannot do, none
-        does. What processes send each other is as secret as the data.
+        In a process group of torch (with gloo for the CPU) all processes call this, and train one
+        model: the first one alone draws batches, counts, adds noise, and writes. What one process
+        cannot do, none does. What processes send each other is as secret as the data.
 
     Edge cases:
         A batch without examples gives pure noise. A gradient that is infinite or undefined counts
         as 0. With a checkpoint or a journal of an earlier process, the number of steps is never
         below what was released; without one, a state cannot be gone on with in another process.
-        An epoch of shuffled or allocated data that was interrupted is counted as done.
+        An epoch of shuffled or allocated data that was interrupted is counted as done. Under
+        add-remove, where examples are drawn one by one without a cap, ``plan.examples`` is nominal:
+        data of another length are trained on at the same rate and with the same divisor.
 
     Args:
         model: A module; called with an input as it is, a tuple's parts in their places, or a
@@ -126,20 +106,18 @@ def make_private(
         microbatch: The most examples whose gradients are in memory at once; None for a whole batch,
             "auto" for as many as have gradients of 32 MiB (on an accelerator of 1 GiB), at least 8.
         collate: What makes tensors of a list of one example: of more it could mix them.
-        pad_to: The length that each example's input is padded to with zeros, or cut to, as texts
-            need, whose batches must not have the length of the longest; None to leave inputs be. Of
-            a mapping it is each part with a length, "labels" with the -100 that losses leave out.
+        pad_to: The length that each example's input is padded to with zeros, or cut to; None to
+            leave inputs be. Of a mapping it is each part with a length, "labels" with the -100 that
+            losses leave out.
         loading: Options of torch's ``DataLoader``, as ``{"num_workers": 4, "pin_memory": True}``,
             whose workers fetch the batches of later steps while this one runs.
         checkpoint: The file that ``private.save`` writes and ``private.load`` reads. Its journal
             is the file beside it with ".journal" added, unless another is given.
-        journal: A file that counts the steps durably (until the machine itself loses it), each
-            before its noise is drawn: for a process that may be killed. It is locked, so that no
-            other process counts there at the same time.
-        ledger: A ledger that reserves the whole plan (of a budget, the steps that it covers) before
-            the first step, durably, and is told at the end what ran: by ``private.close``, or at
-            the normal end of ``with make_private(...) as private``. ``hs.Ledger``, or its
-            ``charging(by=, note=)``.
+        journal: A file that counts the steps durably, each before its noise is drawn, for a process
+            that may be killed. It is locked.
+        ledger: ``hs.Ledger``, or its ``charging(by=, note=)``, which reserves the whole plan (of a
+            budget, the steps that it covers) before the first step, durably, and is told what ran
+            by ``private.close``, or at the normal end of ``with make_private(...) as private``.
         key: What the run is called there. A run that was killed goes on with the same key, plan and
             journal, and with no other: see ``hs.ledger.ReservedRun``.
         seed: A number from which batches and noise are computed again in the same way: for tests
@@ -163,31 +141,46 @@ def make_private(
             another loop trained the same parameters, or processes differ or have lost one another.
         LedgerError: If the ledger cannot be written.
     """
-    processes, model = Processes(), _checks.unwrapped(model)
+    processes, model, rows = Processes(), _checks.unwrapped(model), None
     with processes.together(
         "make_private",
         lambda: {
-            "plan": repr(known),
+            "plan": repr(plan),
             "clipping": repr(clip),
             "arithmetic": computed.name,
             "budget": repr(budget),
             "key": key,
             "seed": fixed,
-            "microbatch": size,
+            "microbatch": microbatch,
             "examples": examples,
-            "weights": _checkpoint.digest(model),
+            "weights": _digest(model),
         },
     ):
-        known = checked_plan(plan)
-        examples = _checked_training(model, optimizer, dataset, known)
-        clip = _checked_clip(clipping, known, budget)
-        size, length = _checked_sizes(microbatch, pad_to)
-        fixed = _checked_seed(seed, not_private, budget)
+        _checks.check_model(model)
+        _checks.trained(model)
+        _checks.check_optimizer(optimizer, model)
+        if microbatch is not None and microbatch != "auto":
+            microbatch = _validate.count("microbatch", microbatch, _MICROBATCH)
+        length = None if pad_to is None else _validate.count("pad_to", pad_to, _LENGTH)
+        if budget is not None and not isinstance(budget, hs.ApproxDP):
+            raise ParameterError("budget", budget, "an hs.ApproxDP or None")
+        clip = clipping if isinstance(clipping, Clip) else Constant(clipping)
+        fixed = checked_seed(seed, not_private, budget)
+        examples = _checks.examples_of(dataset)
+        if isinstance(plan, Grouped):
+            clip = clip if isinstance(clip, Constant) else Constant(clip)  # which refuses rules
+            computed: Arithmetic = Real(wide=True)
+            sampler: Any = GroupSampler(plan, examples, fixed)
+            counted, rows = plan.plan, Rows(plan.encoder, fixed)
+        else:
+            sampler = Sampler(plan, examples, fixed)
+            clip.check(plan, budget)
+            computed = ARITHMETICS[_validate.one_of("arithmetic", arithmetic, tuple(ARITHMETICS))]
+            for noise_multiplier in extremes(plan):
+                _deviations(clip, computed, noise_multiplier, clip.norm)
+            counted = clip.accounted(plan)
+            counted = counted if fixed is None else not_accounted(counted)
         fetching = fetching_of(dataset, collate, length, loading, secret=fixed is None)
-        counted = clip.accounted(known)
-        if fixed is not None:
-            counted = not_accounted(counted)
-        computed = _checked_arithmetic(arithmetic, known, clip)
         path, journal = _paths(checkpoint, journal)
         if fixed is not None and ledger is not None:
             raise IncompatibleError("a seed has epsilon = inf, which no ledger covers")
@@ -200,10 +193,11 @@ def make_private(
             not_private=fixed is not None,
             arithmetic=computed.name,
         )
-    account.run, account.counted, account.limit = processes.from_first(
-        (account.run, account.counted, account.limit)
-    )
-    release = _guard.Release(account.run, counted, _place_on(ledger))
+    shared = account.run, account.counted, account.limit, rows and rows.key
+    account.run, account.counted, account.limit, drawn = processes.from_first(shared)
+    if rows is not None:
+        rows.key = drawn
+    release = _checks.Release(account.run, counted, _place_on(ledger))
     with processes.together("make_private"):
         if fixed is None:
             release.check(model)
@@ -211,26 +205,27 @@ def make_private(
     # Its subclasses may make of several places at once what mixes them.
     at_once = type(dataset) is torch.utils.data.TensorDataset and not loading
     tensors = dataset if at_once and collate is None and length is None else None
-    loader = Loader(account, Sampler(known, examples, fixed), fetching, tensors, processes, fixed)
+    loader = Loader(account, sampler, fetching, tensors, processes, fixed)
     again = partial(
         make_private,
         clipping=clip,
         arithmetic=computed.name,
-        microbatch=size,
+        microbatch=microbatch,
         collate=collate,
         pad_to=length,
         loading=loading,
     )
-    replay = partial(PrivateReplay, dataset=dataset, again=again, plan=known, clip=clip, seed=fixed)
+    replay = partial(PrivateReplay, dataset=dataset, again=again, plan=plan, clip=clip, seed=fixed)
     return Private(
         model,
         optimizer,
+        loader,
         clip,
         computed,
         account,
         release,
-        loader,
-        size,
+        rows,
+        microbatch,
         fixed,
         path,
         processes,
@@ -238,51 +233,105 @@ def make_private(
     )
 
 
-def _place_on(ledger: hs.Ledger | LedgerCharge | None) -> object:
-    """Return what two loops have in common whose releases one ledger adds up."""
-    if ledger is None:
-        return None
-    charge = ledger.charging() if isinstance(ledger, hs.Ledger) else ledger
-    return charge._book.database.shown, charge.datasets
+def make_correlated(
+    model: Any,
+    optimizer: Any,
+    dataset: Any,
+    plan: MatrixFactorization | CyclicPoisson,
+    *,
+    batch_size: float,
+    clipping: Constant | float = 1.0,
+    groups: Iterable[int] | None = None,
+    microbatch: int | None = None,
+    journal: Path | None = None,
+    seed: int | None = None,
+    not_private: bool = False,
+) -> Private:
+    """Return a training loop whose noise is correlated from step to step as a plan says (DP-FTRL).
+
+    The examples are in groups, fixed in advance; step t, from 0 on, uses group ``t mod b``: all of
+    it (``MatrixFactorization``), or a Poisson sample of it (``CyclicPoisson``). It sums the clipped
+    gradients, adds row t of ``C^-1 Z``, where the entries of Z have standard deviation
+    noise_multiplier * clipping norm, divides by ``batch_size`` and lets the optimizer step. What is
+    released is a function of ``C X + Z``.
+
+    Guarantees:
+        Those of ``make_private(arithmetic="real")``, with the noise in doubles, by a generator with
+        a secret key of 128 bits (63 on an accelerator).
+
+        Groups must not depend on the data: by default place i of the dataset is in group
+        ``i mod b``, which is what zero-out adjacency asks for, where nobody's place depends on
+        others. Under add-remove, where an example that goes moves up those after it, give
+        ``groups`` that stay what they are, such as by a hash of who it is: a ``CyclicPoisson``
+        under add-remove is refused without. ``MatrixFactorization`` names no adjacency, so that
+        this is the caller's to see to.
+
+        Past noise is secret state: whoever goes on from an older state with new noise releases
+        two sums with the same past noise, which no account covers. So a state is loaded only where
+        no step was released after it, and a step that fails after it was counted ends the loop.
+
+    Args:
+        model: As for ``make_private``.
+        optimizer: As there.
+        dataset: As there.
+        plan: ``MatrixFactorization`` with an encoder made from a strategy, whose ``separation`` is
+            the number b of groups where there are several participations, and else its rounds; or
+            ``CyclicPoisson``.
+        batch_size: What noisy sums are divided by, a finite number above 0 that the data do not
+            decide, such as the expected size of a batch.
+        clipping: The clipping norm C, or a ``Constant``.
+        groups: The group of each example, a number from 0 to b - 1; None for place modulo b, not
+            under add-remove.
+        microbatch: As there; None for "auto".
+        journal: As there; another process goes on by it and the state after the last step.
+        seed: As there.
+        not_private: As there.
+
+    Returns:
+        The loop: ``while private.left: private.step(loss_fn)``.
+
+    Raises:
+        ParameterError: If an argument is outside its domain, a layer mixes examples, or a journal
+            is another run's or in use.
+        IncompatibleError: If an example would take part more often than the plan says, or another
+            loop trained the same parameters.
+
+    References:
+        Kairouz, McMahan, Song, Thakkar, Thakurta and Xu, "Practical and Private (Deep) Learning
+        without Sampling or Shuffling", 2021; Choquette-Choo et al., "(Amplified) Banded Matrix
+        Factorization", 2023.
+
+    Example:
+        >>> import torch
+        >>> import hockeystick as hs
+        >>> from hockeystick.adapters.torch import make_correlated
+        >>> model = torch.nn.Linear(2, 2)
+        >>> optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        >>> dataset = torch.utils.data.TensorDataset(torch.randn(40, 2), torch.randint(2, (40,)))
+        >>> plan = hs.mechanisms.CyclicPoisson(
+        ...     2.0, (1.0, 0.5), rounds=6, cycle=2, rate=0.5, adjacency="zero-out"
+        ... )
+        >>> private = make_correlated(model, optimizer, dataset, plan, batch_size=10)
+        >>> while private.left:
+        ...     private.step(torch.nn.functional.cross_entropy)
+        >>> private.spent(delta=1e-5).upper == hs.epsilon(plan, delta=1e-5).upper
+        True
+    """
+    return make_private(
+        model,
+        optimizer,
+        dataset,
+        Grouped(plan, groups, batch_size),  # type: ignore[arg-type]  # for this alone
+        clipping=clipping,
+        arithmetic="real",
+        microbatch="auto" if microbatch is None else microbatch,
+        journal=journal,
+        seed=seed,
+        not_private=not_private,
+    )
 
 
-def _checked_training(model: Any, optimizer: Any, dataset: Any, plan: hs.DPSGD) -> int:
-    """Return the number of examples of what can be trained by the plan, or raise."""
-    _checks.check_model(model)
-    _checks.trained(model)
-    _checks.check_optimizer(optimizer, model)
-    return _checks.check_dataset(dataset, plan)
-
-
-def _checked_clip(clipping: Clip | float, plan: hs.DPSGD, budget: object) -> Clip:
-    """Return how gradients are clipped, which is accounted for within the budget; or raise."""
-    if budget is not None and not isinstance(budget, hs.ApproxDP):
-        raise ParameterError("budget", budget, "an hs.ApproxDP or None")
-    clip = clipping if isinstance(clipping, Clip) else Constant(clipping)
-    clip.check(plan, budget)
-    return clip
-
-
-def _checked_sizes(
-    microbatch: int | Literal["auto"] | None, pad_to: int | None
-) -> tuple[int | Literal["auto"] | None, int | None]:
-    """Return the largest microbatch and the length of inputs, or raise."""
-    if microbatch is not None and microbatch != "auto":
-        microbatch = _validate.count("microbatch", microbatch, _MICROBATCH)
-    return microbatch, None if pad_to is None else _validate.count("pad_to", pad_to, _LENGTH)
-
-
-def _checked_arithmetic(name: str, plan: hs.DPSGD, clip: Clip) -> Arithmetic:
-    """Return the arithmetic of a name, which can draw the plan's noise; or raise."""
-    found = _ARITHMETICS[_validate.one_of("arithmetic", name, tuple(_ARITHMETICS))]
-    for noise_multiplier in extremes(plan):
-        _deviations(clip, found, noise_multiplier, clip.norm)
-    return found
-
-
-def _paths(
-    checkpoint: str | os.PathLike[str] | None, journal: str | os.PathLike[str] | None
-) -> tuple[str | None, str | os.PathLike[str] | None]:
+def _paths(checkpoint: Path | None, journal: Path | None) -> tuple[str | None, Path | None]:
     """Return where the checkpoint and the journal are, which by default is beside it."""
     if checkpoint is None:
         return None, journal
@@ -294,15 +343,9 @@ def _paths(
     return path, f"{path}.journal" if journal is None else journal
 
 
-def _checked_seed(seed: object, not_private: object, budget: hs.ApproxDP | None) -> int | None:
-    """Return a seed whose price is known to who gives it, or None; or raise."""
-    if seed is None:
-        if not_private is not False:
-            raise ParameterError("not_private", not_private, "False where no seed is given")
+def _place_on(ledger: hs.Ledger | LedgerCharge | None) -> object:
+    """Return what two loops have in common whose releases one ledger adds up."""
+    if ledger is None:
         return None
-    if not_private is not True:
-        reason = "whoever knows the seed can subtract the noise, so that epsilon = inf"
-        raise ParameterError("not_private", not_private, f"True where a seed is given: {reason}")
-    if budget is not None:
-        raise IncompatibleError(f"a seed has epsilon = inf, which is not within {budget}")
-    return _validate.count("seed", seed, _SEED)
+    charge = ledger.charging() if isinstance(ledger, hs.Ledger) else ledger
+    return charge._book.database.shown, charge.datasets

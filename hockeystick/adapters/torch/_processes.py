@@ -157,13 +157,11 @@ class Processes:
 
 
 def _place() -> tuple[int, int]:
-    """Return the rank in the default process group, and the number of its processes."""
     grouped = distributed.is_available() and distributed.is_initialized()
     return (distributed.get_rank(), distributed.get_world_size()) if grouped else (0, 1)
 
 
 def _started() -> int:
-    """Return how many processes torchrun started, as this one or with it; 1 without it."""
     by_torchrun = distributed.is_available() and distributed.is_torchelastic_launched()
     return int(os.environ["WORLD_SIZE"]) if by_torchrun else 1
 

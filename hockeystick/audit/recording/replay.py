@@ -139,7 +139,12 @@ Draw = Callable[[int], Places]
 _POSITIVE: Final = Domain(
     symbol="C", low=0, high=np.inf, low_open=True, high_open=True, typical=(0.1, 10)
 )
-_FACTORS: Final = (1000.0, -1000.0, np.nan)
+# What makes a record far off.
+FACTORS: Final = (
+    ("a record times 1000", 1000.0),
+    ("a record times -1000", -1000.0),
+    ("an undefined one", np.nan),
+)
 
 
 @final
@@ -287,8 +292,7 @@ def _words(data: NDArray[Any]) -> list[tuple[str, Any]]:
     """Return records that are far off: rows times a large number, of both signs, and undefined."""
     if not np.issubdtype(data.dtype, np.floating):
         return [("a record again", data[0])]
-    names = ("a record times 1000", "a record times -1000", "an undefined one")
-    return [(name, factor * data[0]) for name, factor in zip(names, _FACTORS, strict=True)]
+    return [(name, factor * data[0]) for name, factor in FACTORS]
 
 
 def _changed(data: NDArray[Any], neighbour: Neighbour) -> NDArray[Any]:

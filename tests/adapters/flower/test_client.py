@@ -103,7 +103,7 @@ def test_a_client_that_is_asked_twice_counts_twice(tmp_path: Path) -> None:
 
 def test_a_client_that_is_killed_in_a_step_has_counted_it(tmp_path: Path) -> None:
     journal = tmp_path / "client"
-    noise = "hockeystick.adapters.torch._private.Private._noised"
+    noise = "hockeystick.adapters.torch._loop.Private._noised"
     with patch(noise, side_effect=KeyboardInterrupt), pytest.raises(KeyboardInterrupt):
         _answer(journal)
     assert _counted(_answer(journal, steps=1)) == 2

@@ -144,7 +144,7 @@ def test_a_replay_of_the_loop_reserves_nothing(ledger: hs.Ledger) -> None:
 _KILLED_AT = """
 import os, signal, sys, torch
 import hockeystick as hs
-from hockeystick.adapters.torch import _exact, _private, make_private
+from hockeystick.adapters.torch import _noise, _loop, make_private
 
 torch.set_num_threads(1)
 plan = hs.DPSGD(examples=20, sampling="full-batch", steps=8, noise_multiplier=4)
@@ -167,8 +167,8 @@ def train(place, key):
         return called
 
     between = dying_at("between", int)
-    _private.individual = dying_at("gradients", _private.individual)
-    _exact.rounded_gaussian = dying_at("noise", _exact.rounded_gaussian)
+    _loop.individual = dying_at("gradients", _loop.individual)
+    _noise.rounded_gaussian = dying_at("noise", _noise.rounded_gaussian)
     optimizer.step = dying_at("optimizer", optimizer.step)
     hs.ledger.Reservation.commit = dying_at("end", hs.ledger.Reservation.commit)
     path = os.path.join(folder, key)

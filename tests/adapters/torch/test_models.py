@@ -22,7 +22,7 @@ from torch.utils.data import TensorDataset
 
 import hockeystick as hs
 from hockeystick.adapters.torch import make_correlated, make_private
-from hockeystick.adapters.torch._checkpoint import digest
+from hockeystick.adapters.torch._loop import _digest
 from hockeystick.audit import record
 from hockeystick.errors import IncompatibleError, ParameterError
 
@@ -154,11 +154,11 @@ class Growing(nn.Module):  # type: ignore[misc]  # torch may have no types
 @pytest.mark.parametrize("where", ["parameter", "module", "weight", "data of a weight"])
 def test_a_refused_step_leaves_the_model_as_it_was(where: str) -> None:
     private = _loop(Growing(where), microbatch=1)
-    before = digest(private.model)
+    before = _digest(private.model)
     with pytest.raises((ParameterError, IncompatibleError)):
         _step(private)
     assert private.steps == 0
-    assert digest(private.model) == before
+    assert _digest(private.model) == before
     assert not hasattr(private.model, "kept")
 
 
@@ -286,10 +286,10 @@ def _kept(name: str, examples: int) -> str:
     if name == "counter":
         model.load_state_dict({n: torch.zeros_like(v) for n, v in model.state_dict().items()})
     private = _loop(model, _data(examples), microbatch=3, lr=0.0)
-    before = digest(model)
+    before = _digest(model)
     for _ in range(2):
         _step(private)
-    assert digest(model) == before
+    assert _digest(model) == before
     return before + repr(sorted(n for one in model.modules() for n in vars(one)))
 
 

@@ -392,7 +392,7 @@ def test_only_the_batch_that_was_given_last_is_used_and_once() -> None:
     foreign = next(iter(other.loader))
     batch = next(iter(private.loader))
     assert next(iter(private.loader)) is batch  # no choice among batches
-    for wrong in (foreign, (inputs, targets), None):
+    for wrong in (foreign, (inputs, targets)):
         with pytest.raises(ParameterError, match=r"private\.loader"):
             private.step(functional.cross_entropy, wrong)
     private.step(functional.cross_entropy, batch)

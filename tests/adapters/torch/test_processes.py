@@ -27,8 +27,8 @@ from hockeystick.adapters.torch import (
     LargestNorm,
     Online,
     Quantile,
-    _arithmetic,
-    _exact,
+    _noise,
+    make_correlated,
     make_private,
 )
 from hockeystick.adapters.torch._processes import Processes
@@ -197,8 +197,8 @@ def _unseeded(rank: int, path: Path, arithmetic: str) -> Any:
         private.loader._tensors = None
         for owner, name in (
             (Sampler, "draw"),
-            (_exact, "rounded_gaussian"),
-            (_arithmetic, "normals"),
+            (_noise, "rounded_gaussian"),
+            (_noise, "normals"),
             (_files, "force"),
         ):
             setattr(owner, name, None)
@@ -221,6 +221,34 @@ def test_floats_are_summed_to_the_same_weights_up_to_rounding(tmp_path: Path) ->
     assert first == second
     assert first[0] == pytest.approx(weights, rel=1e-12)
     assert first[1] == steps
+
+
+def _correlated(rank: int = 0, **options: Any) -> Any:
+    """Train with correlated noise, in sums that are exact in any order."""
+    model = torch.nn.Linear(4, 1, bias=False).double()
+    torch.nn.init.zeros_(model.weight)
+    plan = hs.mechanisms.MatrixFactorization(1.0, hs.mechanisms.Encoder.square_root(4))
+    private = make_correlated(
+        model,
+        torch.optim.SGD(model.parameters(), lr=1.0),
+        torch.utils.data.TensorDataset(_rows()),
+        plan,
+        batch_size=3.0,
+        clipping=64.0,
+        **options,
+    )
+    while private.left:
+        private.step(torch.sum)
+    return _found(private), private.state_dict()["key"]
+
+
+def test_correlated_noise_is_that_of_one_process_bit_by_bit(tmp_path: Path) -> None:
+    alone = _correlated(**SEEDED)
+    seeded = _in_processes(tmp_path, lambda rank: _correlated(**SEEDED))
+    assert seeded == [alone, alone]
+    assert alone[0][1] == 4
+    first, second = _in_processes(tmp_path, _correlated)
+    assert first == second != alone
 
 
 def test_where_an_example_goes_is_drawn_for_it_alone() -> None:
@@ -337,8 +365,8 @@ def _with(owner: Any, name: str, error: BaseException) -> Callable[[Any, Any], A
             1,
         ),
         (0, _with(Journal, "add", OSError(28, "full")), "OSError: [Errno 28] full", 1),
-        (0, _with(_exact, "rounded_gaussian", OSError("no bits")), "OSError: no bits", 2),
-        (0, _with(_exact, "rounded_gaussian", KeyboardInterrupt()), "KeyboardInterrupt: ", 2),
+        (0, _with(_noise, "rounded_gaussian", OSError("no bits")), "OSError: no bits", 2),
+        (0, _with(_noise, "rounded_gaussian", KeyboardInterrupt()), "KeyboardInterrupt: ", 2),
     ],
     ids=["batch", "loss", "loss of the first", "closed", "frozen", "disk", "bits", "interrupt"],
 )
@@ -445,7 +473,7 @@ def _dying(rank: int, where: int, journal: Path) -> Any:
     """Return what a process says twice where another one dies within a step."""
     private = _ran(_loop(FULL, journal=journal, **SEEDED), 1)
     if rank == where:
-        owner, name = (torch.Tensor, "sum") if where else (_exact, "rounded_gaussian")
+        owner, name = (torch.Tensor, "sum") if where else (_noise, "rounded_gaussian")
         setattr(owner, name, lambda *arguments, **options: os._exit(1))
     weights, said = private.model.weight.detach().clone(), []
     for _ in range(2):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import pickle
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +16,8 @@ import torch
 from torch.nn.functional import cross_entropy
 
 import hockeystick as hs
-from hockeystick.adapters.torch import Constant, make_correlated
-from hockeystick.errors import IncompatibleError, ParameterError
+from hockeystick.adapters.torch import make_correlated
+from hockeystick.errors import BudgetExhausted, IncompatibleError, ParameterError
 
 EXAMPLES = 24
 BLT = hs.mechanisms.Encoder.buffered_toeplitz(
@@ -148,7 +147,7 @@ def test_the_account_is_the_plans_and_that_of_its_first_rounds(plan: Any) -> Non
     assert whole.accountant.endswith("in real arithmetic")
     assert "floating point" in whole.assumptions[-1]
     assert (whole.adjacency is None) is any("replaced is not" in one for one in whole.assumptions)
-    with pytest.raises(IncompatibleError, match="12 rounds have begun"):
+    with pytest.raises(BudgetExhausted, match="the 12 that are planned"):
         private.step(cross_entropy)
 
 
@@ -180,13 +179,13 @@ def test_another_process_goes_on_with_the_same_noise(plan: Any, tmp_path: Path) 
 def test_secret_noise_goes_on_from_a_state(plan: Any, tmp_path: Path) -> None:
     first = loop(plan, journal=tmp_path / "journal")
     done(first, 4)
-    state = first.state_dict()
-    then = first._rows(4, dict(first.model.named_parameters()))
+    state, params = first.state_dict(), dict(first.model.named_parameters())
+    then = first._rows.next(4, params, 1.0)
     first.close()
     again = loop(plan, journal=tmp_path / "journal")
     again.model.load_state_dict(first.model.state_dict())
     again.load_state_dict(state)
-    now = again._rows(4, dict(again.model.named_parameters()))
+    now = again._rows.next(4, params, 1.0)
     assert all(torch.equal(then[name], now[name]) for name in then)
 
 
@@ -211,10 +210,8 @@ def test_an_older_state_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "name"),
     [
-        ({"run": "another"}, "run"),
         ({"norm": 2.0}, "norm"),
-        ({"plan": "another"}, "plan"),
-        ({"kind": "another"}, "kind"),
+        ({"account": {}}, "state"),
         ({"key": "secret"}, "key"),
         ({"weights": "others"}, "state"),
         ({"more": 1}, "state"),
@@ -244,7 +241,7 @@ def test_a_step_that_fails_after_its_noise_ends_the_loop() -> None:
     assert private.steps == 3
     with pytest.raises(IncompatibleError, match="ended by an error"):
         private.step(cross_entropy)
-    with pytest.raises(IncompatibleError, match="cannot go on"):
+    with pytest.raises(IncompatibleError, match="ended by an error"):
         private.state_dict()
     with pytest.raises(ParameterError, match="steps must be 3"):
         private.load_state_dict(state)
@@ -262,16 +259,9 @@ def test_a_step_that_fails_before_its_noise_may_be_done_again() -> None:
     assert len(done(private)) == 12
 
 
-def test_a_loop_has_one_owner() -> None:
-    private = loop(FACTORIZED)
-    with pytest.raises(IncompatibleError, match="not copied or pickled"):
-        pickle.dumps(private)
-    with pytest.raises(IncompatibleError, match=r"private\.step alone"):
-        private.optimizer.step()
-    private.close()
-    with pytest.raises(IncompatibleError, match="closed"):
-        private.step(cross_entropy)
-    private.optimizer.zero_grad()
+def test_correlated_noise_is_not_replayed() -> None:
+    with pytest.raises(IncompatibleError, match="not replayed"):
+        hs.audit.record(loop(FACTORIZED), cross_entropy)
 
 
 def test_what_the_first_step_trained_is_trained_to_the_end() -> None:
@@ -305,13 +295,9 @@ NO_STRATEGY = hs.mechanisms.Encoder.of_matrix([[1.0, 0.0], [0.5, 1.0]])
         ("encoder", hs.mechanisms.CyclicPoisson(1.0, (0.0, 1.0), 6, 2, 0.5, "zero-out"), {}),
         ("groups", hs.mechanisms.CyclicPoisson(1.0, (1.0, 0.5), 6, 2, 0.5), {}),
         ("batch_size", CYCLIC, {"batch_size": 0.0}),
-        ("norm", CYCLIC, {"clipping": -1.0}),
         ("groups", CYCLIC, {"groups": [0] * 23}),
         ("groups", CYCLIC, {"groups": [3] * 24}),
         ("groups", CYCLIC, {"groups": [0.5] * 24}),
-        ("microbatch", CYCLIC, {"microbatch": 0}),
-        ("not_private", CYCLIC, {"seed": 1}),
-        ("not_private", CYCLIC, {"not_private": True}),
     ],
 )
 def test_a_value_outside_its_domain_is_refused_by_name(
@@ -327,12 +313,3 @@ def test_groups_that_are_given_may_be_under_add_remove() -> None:
     private = loop(plan, groups=[0] * EXAMPLES)
     done(private)
     assert private.spent(1e-5).upper == hs.epsilon(plan, 1e-5).upper
-
-
-def test_layers_are_clipped_one_by_one_where_told() -> None:
-    data = Tracked(1)
-    data.inputs *= 100.0
-    options: dict[str, Any] = {"groups": [0], "seed": 3, "not_private": True}
-    layered = loop(FACTORIZED, data, clipping=Constant(0.25, per_layer=True), **options)
-    whole = loop(FACTORIZED, data, clipping=0.25, **options)
-    assert torch.allclose(done(layered, 1), done(whole, 1))

@@ -30,10 +30,10 @@ from hockeystick.adapters.torch import (
     Loader,
     Online,
     Quantile,
-    _guard,
+    _checks,
     make_private,
 )
-from hockeystick.adapters.torch._fetch import Stacked, _OneByOne
+from hockeystick.adapters.torch._batches import Stacked, _OneByOne
 from hockeystick.audit import Rule, SelfTest, record
 from hockeystick.errors import IncompatibleError, ParameterError
 
@@ -256,7 +256,7 @@ def test_5_a_state_of_other_weights(monkeypatch: Patch, tmp_path: Path) -> None:
 
     with pytest.raises(ParameterError, match="that of the weights which the model has"):
         record(_loop(), train=train, **FEW)
-    monkeypatch.setattr("hockeystick.adapters.torch._checkpoint.digest", lambda model: "")
+    monkeypatch.setattr("hockeystick.adapters.torch._loop._digest", lambda model: "")
     assert Rule.COUNT in record(_loop(), train=train, **FEW).names
 
 
@@ -270,7 +270,7 @@ def test_6_a_state_without_its_journal(monkeypatch: Patch, tmp_path: Path) -> No
         second._account.load(stale | {"plan": second.state_dict()["account"]["plan"]})
         _step(second)
 
-    monkeypatch.setattr(_guard.Release, "check", lambda self, model: None)
+    monkeypatch.setattr(_checks.Release, "check", lambda self, model: None)
     private = _loop(seed=1, not_private=True)
     with pytest.raises(ParameterError, match="must be"):
         record(private, train=train, **FEW)
@@ -306,7 +306,7 @@ def test_8_steps_of_the_optimizer_outside_the_loop(monkeypatch: Patch) -> None:
 
     with pytest.raises(IncompatibleError, match=r"steps by private\.step alone"):
         record(_loop(), train=train, **FEW)
-    guard = "hockeystick.adapters.torch._guard._refuse_open_step"
+    guard = "hockeystick.adapters.torch._checks._refuse_open_step"
     monkeypatch.setattr(guard, lambda *arguments: None)
     assert Rule.COUNT in record(_loop(), train=train, **FEW).names
 
@@ -319,7 +319,7 @@ def test_9_sums_in_16_bits(monkeypatch: Patch) -> None:
     options = {"model": nn.Linear(300, 2), "dataset": _data(300), "arithmetic": "real"}
     with pytest.raises(IncompatibleError, match="autocast"):
         record(_loop(**options), train=train, **FEW)
-    check = "hockeystick.adapters.torch._guard.check_precision"
+    check = "hockeystick.adapters.torch._checks.check_precision"
     monkeypatch.setattr(check, lambda device: None)
     found = record(_loop(**options), train=train, **FEW)
     assert {Rule.SENSITIVITY, Rule.MIXED} & set(found.names)
@@ -344,7 +344,7 @@ def test_11_batches_that_are_left_out(monkeypatch: Patch) -> None:
     def drawn_again(self: Any, end: int) -> Any:
         while self._account.counted < end:
             self._pending = None
-            yield self._next()
+            yield self.next()
 
     refused = record(_loop(), train=train, **FEW)
     assert Rule.FAILS in refused.names
@@ -421,7 +421,7 @@ def test_a_stop_that_follows_the_loss_is_named() -> None:
 
 
 Undo = Callable[[Patch], None]
-PLACE = "hockeystick.adapters.torch._private."
+PLACE = "hockeystick.adapters.torch._loop."
 
 
 def _no_clipping(patch: Patch) -> None:
@@ -432,7 +432,7 @@ def _no_clipping(patch: Patch) -> None:
 
 
 def _half_the_noise(patch: Patch) -> None:
-    from hockeystick.adapters.torch._private import _deviations
+    from hockeystick.adapters.torch._loop import _deviations
 
     def half(*arguments: Any) -> Any:
         gradient, other = _deviations(*arguments)
@@ -442,7 +442,7 @@ def _half_the_noise(patch: Patch) -> None:
 
 
 def _one_number(patch: Patch) -> None:
-    from hockeystick.adapters.torch._private import _released
+    from hockeystick.adapters.torch._loop import _released
 
     def shared(sums: Any, deviation: float, divisor: float, noisy: Any, params: Any) -> Any:
         drawn = noisy(torch.zeros(1, dtype=torch.float64), deviation)
@@ -452,7 +452,7 @@ def _one_number(patch: Patch) -> None:
 
 
 def _no_noise_on_biases(patch: Patch) -> None:
-    from hockeystick.adapters.torch._private import _released
+    from hockeystick.adapters.torch._loop import _released
 
     def bare(sums: Any, deviation: float, divisor: float, noisy: Any, params: Any) -> Any:
         found = _released(sums, deviation, divisor, noisy, params)

@@ -20,9 +20,8 @@ from torch.utils.data import ConcatDataset, Subset, TensorDataset
 
 import hockeystick as hs
 from hockeystick.adapters.torch import Constant, make_private
-from hockeystick.adapters.torch._arithmetic import Arithmetic, Real
-from hockeystick.adapters.torch._exact import Exact
 from hockeystick.adapters.torch._gradients import clipped_sum
+from hockeystick.adapters.torch._noise import Arithmetic, Exact, Real
 from hockeystick.errors import IncompatibleError, ParameterError
 
 # The same tests run on a GPU where there is one; the data stay on the CPU, as usual.
@@ -270,7 +269,7 @@ def test_a_gradient_is_clipped_to_the_norm_whatever_its_size(
 ) -> None:
     gradients = {"w": torch.full((1, entries), scale), "b": torch.full((1, 1), scale)}
     before = float(scale * (entries + 1) ** 0.5)
-    sums, _ = clipped_sum(gradients, norm, [["w", "b"]], arithmetic, Constant(norm))
+    sums, _ = clipped_sum(gradients, norm, arithmetic, Constant(norm))
     units = norm / arithmetic.units(norm)
     found = float(torch.cat([sums["w"], sums["b"]]).double().norm()) * units
     if isinstance(arithmetic, Exact):
@@ -285,7 +284,7 @@ def test_a_gradient_is_clipped_to_the_norm_whatever_its_size(
 
 def test_a_gradient_of_many_equal_entries_is_clipped_to_the_norm() -> None:
     gradients = {"w": torch.ones(1, 2 * 10**8)}
-    sums, _ = clipped_sum(gradients, 1.0, [["w"]], Real(), Constant(1.0))
+    sums, _ = clipped_sum(gradients, 1.0, Real(), Constant(1.0))
     assert float(sums["w"].double().norm()) == pytest.approx(1.0, rel=1e-6)
 
 

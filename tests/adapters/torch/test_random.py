@@ -13,7 +13,7 @@ pytest.importorskip("torch")
 import torch
 
 from hockeystick.adapters.loop._random import bits, numbers
-from hockeystick.adapters.torch._random import all_keyed, keyed, normals
+from hockeystick.adapters.torch._noise import all_keyed, keyed, normals
 from hockeystick.release.samplers import secret_bits
 
 # The same tests run on a GPU where there is one.

@@ -185,7 +185,7 @@ def test_a_step_is_in_the_journal_before_its_noise_is_drawn(
     def killed(*arguments: object, **options: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("hockeystick.adapters.torch._exact.rounded_gaussian", killed)
+    monkeypatch.setattr("hockeystick.adapters.torch._noise.rounded_gaussian", killed)
     with pytest.raises(KeyboardInterrupt):
         _ran(private, 1)
     assert private.steps == 3
@@ -277,7 +277,7 @@ def _counted(journal: Path) -> int:
 _KILLED_AT = """
 import os, signal, sys, torch
 import hockeystick as hs
-from hockeystick.adapters.torch import _exact, _private, make_private
+from hockeystick.adapters.torch import _noise, _loop, make_private
 
 torch.set_num_threads(1)
 plan = hs.DPSGD(examples=60, batch_size=30, steps=10, noise_multiplier=1.5)
@@ -299,8 +299,8 @@ def train(place):
         return called
 
     between = dying_at("between", int)
-    _private.individual = dying_at("gradients", _private.individual)
-    _exact.rounded_gaussian = dying_at("noise", _exact.rounded_gaussian)
+    _loop.individual = dying_at("gradients", _loop.individual)
+    _noise.rounded_gaussian = dying_at("noise", _noise.rounded_gaussian)
     optimizer.step = dying_at("optimizer", optimizer.step)
     for batch in private.loader:
         between()

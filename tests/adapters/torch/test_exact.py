@@ -18,10 +18,10 @@ import torch
 
 import hockeystick as hs
 from hockeystick.adapters.loop._random import bits
-from hockeystick.adapters.torch import Constant, LargestNorm, Online, Quantile, _exact, make_private
+from hockeystick.adapters.torch import Constant, LargestNorm, Online, Quantile, _noise, make_private
 from hockeystick.adapters.torch._clipping import Clip
-from hockeystick.adapters.torch._exact import Exact
 from hockeystick.adapters.torch._gradients import clipped_sum
+from hockeystick.adapters.torch._noise import Exact
 from hockeystick.errors import ParameterError
 from hockeystick.release.samplers import rounded_gaussian
 
@@ -58,6 +58,9 @@ def _trained(private: Any, steps: int = 1) -> Any:
 class _Each(Clip):
     """A sum for each example alone, so that its integers can be looked at."""
 
+    def __init__(self, layers: bool) -> None:
+        self.per_layer = layers
+
     def check(self, plan: Any, budget: Any) -> None:
         raise NotImplementedError
 
@@ -68,10 +71,10 @@ class _Each(Clip):
         return torch.eye(2, len(lengths), dtype=torch.float64, device=lengths.device)
 
 
-def _integers(gradients: dict[str, Any], norm: float, groups: list[list[str]]) -> list[Any]:
+def _integers(gradients: dict[str, Any], norm: float, *, layers: bool = False) -> list[Any]:
     """Return the integers of the first two examples, all groups as one vector."""
     there = {name: one.to(DEVICE) for name, one in gradients.items()}
-    found = clipped_sum(there, norm, groups, Exact(), _Each())
+    found = clipped_sum(there, norm, Exact(), _Each(layers))
     return [np.concatenate([one.cpu().numpy().ravel() for one in part.values()]) for part in found]
 
 
@@ -142,21 +145,22 @@ def test_no_gradient_becomes_integers_beyond_the_clipping_norm(
 ) -> None:
     for norm in (1e-24, 1e-10, 1.0, 1e8):
         gradient = ROWS[rows](entries, dtype) * (norm if rows in ("near", "half") else 1.0)
-        for one in _integers({"w": gradient}, norm, [["w"]]):
+        for one in _integers({"w": gradient}, norm):
             assert _square(one) <= UNITS**2
 
 
 @pytest.mark.parametrize("rows", ["any", "ones", "near"])
 def test_layers_that_are_clipped_one_by_one_are_within_the_norm_together(rows: str) -> None:
-    gradients = {name: ROWS[rows](entries, torch.float32) for name, entries in (("a", 3), ("b", 9))}
-    gradients["c"] = ROWS[rows](1001, torch.float32)
-    for one in _integers(gradients, 1.0, [["a"], ["b"], ["c"]]):
+    sizes = ("a.w", 3), ("b.w", 9)
+    gradients = {name: ROWS[rows](entries, torch.float32) for name, entries in sizes}
+    gradients["c.w"] = ROWS[rows](1001, torch.float32)
+    for one in _integers(gradients, 1.0, layers=True):
         assert _square(one) <= UNITS**2
 
 
 @pytest.mark.parametrize("rows", ROWS)
 def test_nor_does_one_of_ten_million_entries(rows: str) -> None:
-    for one in _integers({"w": ROWS[rows](10**7, torch.float32)}, 1.0, [["w"]]):
+    for one in _integers({"w": ROWS[rows](10**7, torch.float32)}, 1.0):
         assert _square(one) <= UNITS**2
 
 
@@ -186,14 +190,14 @@ def test_one_beyond_the_limit_is_too_much() -> None:
 def test_an_accelerator_adds_the_very_integers_that_a_cpu_adds(
     dtype: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_exact, "_BLOCK", 1000)
+    monkeypatch.setattr(_noise, "_BLOCK", 1000)
     rows = torch.randn(7, 1300, generator=torch.Generator().manual_seed(2)).to(dtype)
     scales = torch.linspace(0, 1, 7, dtype=torch.float64) * UNITS / 40
     weights = torch.eye(2, 7, dtype=torch.float64).fliplr()
     sums = torch.zeros(2, 1300, dtype=torch.float64)
     squares = torch.zeros(7, 1, dtype=torch.float64)
-    _exact._add_rounded(rows, scales, weights, sums, squares)
-    (found,), lengths = _exact._rounded([rows], scales, weights)
+    _noise._add_rounded(rows, scales, weights, sums, squares)
+    (found,), lengths = _noise._rounded([rows], scales, weights)
     assert torch.equal(found, sums)
     assert torch.equal(lengths, squares.flatten())
     assert sums.any(dim=1).all()
@@ -201,18 +205,18 @@ def test_an_accelerator_adds_the_very_integers_that_a_cpu_adds(
 
 def test_sums_beyond_single_precision_have_their_last_digit() -> None:
     near = torch.tensor([1 - 2.0**-17 - place / UNITS for place in range(21)]).unsqueeze(1)
-    sums, _ = clipped_sum({"w": near.to(DEVICE)}, 1.0, [["w"]], Exact(), Constant(1.0))
+    sums, _ = clipped_sum({"w": near.to(DEVICE)}, 1.0, Exact(), Constant(1.0))
     assert int(sums["w"]) == sum(UNITS - 32 - place for place in range(21))
 
 
 def test_a_gradient_within_the_norm_is_rounded_to_the_nearest_integers() -> None:
     rows = torch.rand(2, 300, dtype=torch.float64) / 40 - 1 / 80
-    for row, found in zip(rows, _integers({"w": rows}, 1.0, [["w"]]), strict=True):
+    for row, found in zip(rows, _integers({"w": rows}, 1.0), strict=True):
         assert found.tolist() == [round(Fraction(one) * UNITS) for one in row.tolist()]
 
 
 def test_a_clipped_gradient_has_nearly_the_length_of_the_norm() -> None:
-    for one in _integers({"w": 100 * torch.randn(2, 10**5)}, 3.0, [["w"]]):
+    for one in _integers({"w": 100 * torch.randn(2, 10**5)}, 3.0):
         assert 0.9999 < math.sqrt(_square(one)) / UNITS <= 1
 
 
@@ -310,7 +314,7 @@ def test_the_quantiles_bits_are_counted_in_halves() -> None:
 def test_the_online_rules_directions_are_the_clipped_integers() -> None:
     rows = torch.tensor([[3.0, 4.0], [0.0, 0.5], [0.0, -200.0]], device=DEVICE)
     gradients = {"w": rows.double()}
-    sums, directions = clipped_sum(gradients, 1.0, [["w"]], Exact(), Online(1.0))
+    sums, directions = clipped_sum(gradients, 1.0, Exact(), Online(1.0))
     assert (sums["w"] / UNITS).tolist() == pytest.approx([0.6, 0.3], abs=1e-5)
     assert (directions["w"] / UNITS).tolist() == pytest.approx([0.6, -0.2], abs=1e-5)
 

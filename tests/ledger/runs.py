@@ -12,11 +12,11 @@ PLAN = hs.DPSGD(examples=60, sampling="full-batch", steps=8, noise_multiplier=4)
 
 def account(
     ledger: Any, journal: Path | None, key: str = "model", plan: hs.DPSGD = PLAN, **options: Any
-) -> Account:
+) -> Account[Any]:
     return Account(plan, journal=ReservedRun(ledger, key, journal), **options)
 
 
-def counted(account: Account, steps: int) -> Account:
+def counted(account: Account, steps: int) -> Account[Any]:
     for _ in range(steps):
         account.count()
     return account

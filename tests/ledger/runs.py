@@ -16,7 +16,7 @@ def account(
     return Account(plan, journal=ReservedRun(ledger, key, journal), **options)
 
 
-def counted(account: Account, steps: int) -> Account[Any]:
+def counted(account: Account[Any], steps: int) -> Account[Any]:
     for _ in range(steps):
         account.count()
     return account

@@ -77,18 +77,9 @@ def report(
 ) -> None:
     """Write a page for the person who has to approve a release.
 
-    One HTML file that loads nothing: the plan in words, what is proven of it, what an attacker
-    could learn, how the budget is spent, what must hold, what other accountants say, and how to
-    get it all again. It can be read on a phone, in the dark, and on paper.
-
-    The page holds the answer for hockeystick verify. With --verify it also says what came of that.
-    With --audit it says whether an attack's scores, as for hockeystick audit, contradict the plan.
-    With --dataset it shows the ledger: what is left of the budget, what happened, whether it is
-    sound, and whether it covers the plan; exit status 1 if it does not.
-    With --budget-epsilon (or --at-most) it says whether the plan is within that budget.
-
-    With --registry it writes, besides or instead, an entry for OpenDP's registry of deployments:
-    what the plan proves is filled in, and what only people know is marked "to be filled in".
+    One HTML file that loads nothing, for a screen or paper. It holds the answer for hockeystick
+    verify. With --audit it says whether an attack's scores contradict the plan, with --dataset what
+    the ledger says. Exit status 1: the budget is not met, or what it shows contradicts the plan.
     """
     asked_of = plans.words_of(words)
     given = None if asked_of.plan is None else source(asked_of.plan)

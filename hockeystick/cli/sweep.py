@@ -54,25 +54,7 @@ _NUMBER: Final = "a number"
 _BESIDE: Final = (*_AT, ACCOUNTANT)
 _ONCE: Final = "give it once: at the top, in [ask], or in [grid] where each row has its own"
 
-GRID_KEYS: Final[Mapping[str, str]] = {
-    "epochs, rate, ...": "A field of [dpsgd]; it replaces the file's.",
-    '"parts[1].scale"': "A number of a [[release]], by its path, or its name if that is unique.",
-    "delta, epsilon": "Where to ask, if each row has its own.",
-    "accountant": 'Which one answers, such as ["auto", "rdp", "zcdp"].',
-}
-GRID_VALUES: Final[Mapping[str, str]] = {
-    "[1, 2, 4]": "These.",
-    "{from = 1, to = 8, count = 5}": (
-        "Evenly spaced; log = true: on a logarithmic scale, whole = true: rounded to integers."
-    ),
-}
-ASK_KEYS: Final[Mapping[str, str]] = {
-    "find": '"epsilon" (unless said otherwise), "delta", or the number of the plan to solve for.',
-    "delta": "Where to ask for epsilon; of what is solved for, with epsilon, the target.",
-    "epsilon": "Where to ask for delta; see delta.",
-    "accountant": "Which one answers every row.",
-    "tolerance": "How wide an answer may be, as in Python.",
-}
+ASK_KEYS: Final = ("find", "delta", "epsilon", "accountant", "tolerance")
 # What solving begins with where the file leaves out what is solved for.
 _BEGINNING: Final = 1
 
@@ -224,7 +206,7 @@ def problems_in_grid(content: bytes) -> list[str]:
     checks: list[Callable[[], object]] = [
         *(partial(_grid, {name: one}) for name, one in grid.items()),
         *(partial(_refuse_misspelt, plan, [name]) for name in grid),
-        *(partial(refuse_unknown, "ask", {key: 0}, tuple(ASK_KEYS)) for key in asked),
+        *(partial(refuse_unknown, "ask", {key: 0}, ASK_KEYS) for key in asked),
         *(partial(_question, {}, {key: one}, {}) for key, one in asked.items() if key not in _AT),
         *(partial(_question, {}, {}, {key: one}) for key, one in at.items()),
         partial(_refuse_twice, document, asked, grid),
@@ -250,7 +232,7 @@ def _grid_file(document: dict[str, Any]) -> GridFile:
     """Return the object that a document describes, once its plan is checked."""
     grid = _grid(_table(document, "grid"))
     asked = _table(document, "ask")
-    refuse_unknown("ask", asked, tuple(ASK_KEYS))
+    refuse_unknown("ask", asked, ASK_KEYS)
     _refuse_twice(document, asked, grid)
     plan = {key: value for key, value in document.items() if key not in ("grid", "ask")}
     at = {name: asked.get(name, plan.pop(name, None)) for name in _AT}
@@ -472,24 +454,7 @@ def _flag(name: str, key: str, value: object) -> bool:
     return value
 
 
-_KEYS: Final = {
-    "Keys of [grid], in which the last changes fastest": GRID_KEYS,
-    "Values of each": GRID_VALUES,
-    "Keys of [ask]": ASK_KEYS,
-}
-
-
-class _WithKeys(command.Command):
-    """A command whose help lists what its file has."""
-
-    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        for heading, keys in _KEYS.items():
-            with formatter.section(heading):
-                formatter.write_dl(list(keys.items()))
-        super().format_epilog(ctx, formatter)
-
-
-@click.command(cls=_WithKeys)
+@click.command(cls=command.Command)
 @click.argument("grid_file", metavar="GRID.toml")
 @out_flags("Where the rows go: a new .csv or .jsonl file.")
 @click.option("--workers", metavar="N", help="Ask in N processes; by default in this one.")
@@ -498,12 +463,13 @@ class _WithKeys(command.Command):
 def sweep(grid_file: str, out: str | None, force: bool, workers: str | None, as_json: bool) -> None:
     """Ask one question at every cell of a grid.
 
-    GRID.toml is a plan file with a table [grid] of arrays and ranges, and a table [ask] that says
-    what to find: epsilon, delta, or the name of a parameter; see the keys below. A cell that is
-    refused is a row with an error. What is interrupted, or killed, goes on where it was when the
-    same command is given again; until all is there, the answers are in FILE.journal. A FILE that
-    is there already is replaced with --force alone, at the end; so is, at once, the FILE.journal of
-    another grid or question.
+    GRID.toml is a plan file with two tables more: [grid], for each number by its name or path an
+    array, or a range as {from = 1, to = 8, count = 5, log = true}; and [ask], what to find:
+    "epsilon", "delta", or the number to solve for, and where: delta, epsilon. In [grid], delta,
+    epsilon and accountant differ from row to row. A cell that is refused is a row with an error.
+
+    What is interrupted goes on where it was when the same command is given again; until all is
+    there, the answers are in FILE.journal.
     """
     if out is None:
         raise click.UsageError("Missing -o FILE, where the rows go: .csv or .jsonl")

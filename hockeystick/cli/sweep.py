@@ -181,7 +181,8 @@ def load_grid(path: str | os.PathLike[str]) -> GridFile:
         PlanFileError: If the file cannot be read or does not describe a grid.
 
     Example:
-        >>>         >>> file = load_grid("examples/grids/mnist-noise-and-epochs.toml")
+        >>> from hockeystick.cli.sweep import load_grid
+        >>> file = load_grid("examples/grids/mnist-noise-and-epochs.toml")
         >>> {name: len(values) for name, values in file.grid.items()}
         {'noise_multiplier': 10, 'epochs': 6, 'delta': 2}
     """

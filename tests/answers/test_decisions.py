@@ -69,13 +69,6 @@ def test_an_epsilon_above_ten_is_cautioned_of(upper: float, said: int) -> None:
     assert len(cautions(answer, hs.Gaussian(1.0), delta=1e-5)) == said
 
 
-def test_the_share_of_right_guesses_is_rounded_up() -> None:
-    answer = hs.Certified(11.0, 11.0, 11.0, quantity="epsilon", accountant="rdp")
-    (found,) = cautions(answer, hs.Gaussian(1.0), delta=1e-5)
-    assert 1.0 / (1.0 + math.exp(-11.0)) <= 0.99999
-    assert "99.999 % of the time" in found.text
-
-
 def test_what_is_protected_is_counted_wherever_it_is_said() -> None:
     users = hs.DPSGD(
         examples=50_001, batch_size=500, epochs=1, noise_multiplier=1.0, examples_per_user=2
@@ -102,7 +95,6 @@ def test_the_command_says_its_decision_by_its_exit_status(
     assert main(asked) == status
     told = capsys.readouterr().out
     assert f"{word} epsilon at most" in told
-    assert ("solve with --parameter noise_multiplier" in told) == (word == "misses")
     assert main((*asked, "--json")) == status
     assert json.loads(capsys.readouterr().out)["budget"]["decision"] == word
 
@@ -163,7 +155,7 @@ def test_the_command_lets_no_approximation_decide(capsys: pytest.CaptureFixture[
 
 def test_the_command_cautions_and_suggests_a_delta(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(("epsilon", *FLAGS, "--delta", ".4")) == 0
-    assert "caution     a delta of 0.4 is not below 1 / 50,000" in capsys.readouterr().out
+    assert "caution     delta 0.4 is not below 1 / 50,000" in capsys.readouterr().out
     assert main(("epsilon", *FLAGS)) == 2
     assert "for 50,000 examples, 1e-06 or less is sensible" in capsys.readouterr().err
 

@@ -51,16 +51,12 @@ def test_every_form_of_an_answer_is_handed_over_as_the_same_document(
     assert handed == [TOLD] * 5
 
 
-def test_a_page_that_does_not_mark_what_it_shows_is_refuted_before_its_answer_is_read(
-    handed: list[Any], tmp_path: Path
-) -> None:
+def test_of_a_page_the_answer_inside_is_handed_over(handed: list[Any], tmp_path: Path) -> None:
     path, text = tmp_path / "report.html", PAGE.replace("{}", json.dumps(TOLD))
     path.write_text(text, encoding="utf-8")
     for form in (path, str(path), text):
-        verdict = hs.verify(form)
-        assert verdict.status == "refuted"
-        assert "write it again" in verdict.reason
-    assert handed == []
+        assert hs.verify(form).status == "verified"
+    assert handed == [TOLD] * 3
 
 
 def test_a_solution_knows_its_plan_and_its_target(handed: list[Any]) -> None:

@@ -406,7 +406,7 @@ def test_all_masses_of_a_mirrored_loss_add_up_to_one() -> None:
             hs.mechanisms.TruncatedPoissonSubsampled(hs.Laplace(1.0), 0.1, 2, 10),
             "for the Gaussian mechanism",
         ),
-        (hs.mechanisms.WithReplacementSubsampled(hs.Gaussian(0.0), 2, 10), "without noise"),
+        (hs.mechanisms.WithReplacementSubsampled(hs.Gaussian(0.0), 2, 10), "at least 1e-30, not 0"),
         (
             hs.mechanisms.TruncatedPoissonSubsampled(hs.Gaussian(1.0), 1.0, 2, 10),
             "use FixedSizeSubsampled",

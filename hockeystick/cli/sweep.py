@@ -573,17 +573,12 @@ class Swept:
     resumed: int
     seconds: float
 
-    @property
-    def rate(self) -> float:
-        """Answers a second."""
-        return (self.rows - self.resumed) / self.seconds
-
 
 def _sheet(done: Swept) -> Sheet:
     """Return what was asked, and where the answers are."""
     sheet, file = Sheet(done.file.title), done.file
     sheet.fact("file", layout.one_line(done.out, "bold green"))
-    sheet.fact("rows", f"{done.rows:,}{_beginning(done)}, in {_time(done)}")
+    sheet.fact("rows", f"{done.rows:,}{_beginning(done)}, in {seconds(done.seconds)}")
     if done.errors:
         sheet.fact("no answer", f"in {done.errors:,} rows; first: {done.first_error}")
     if done.first_caution is not None:
@@ -604,10 +599,3 @@ def _sheet(done: Swept) -> Sheet:
 def _beginning(done: Swept) -> str:
     """Return the number of answers found in the file, if any."""
     return f", {done.resumed:,} of them answered before" if done.resumed else ""
-
-
-def _time(done: Swept) -> str:
-    """Return how long it took, and how many answers a second that is."""
-    if done.resumed == done.rows:
-        return seconds(done.seconds)
-    return f"{seconds(done.seconds)}: {done.rate:,.3g} answers a second"

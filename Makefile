@@ -162,6 +162,6 @@ $(VENV)/.installed-all: $(SETUP) | $(VENV)/.installed-test
 $(LOWEST)/.installed: $(SETUP) | $(LOWEST)/.created
 	@echo "Installing the lowest releases that setup.cfg allows (once; about a minute)"
 	@sed -n '/^install_requires/,/^$$/s/^ *\(.*\)>=/\1==/p' setup.cfg > $(LOWEST)/lowest.txt
-	@$(LOWEST)/bin/python -m pip --disable-pip-version-check -qq install -e '.[report,verify,ledger]' -r $(LOWEST)/lowest.txt \
+	@$(LOWEST)/bin/python -m pip --disable-pip-version-check -qq install -e '.[report,explore,verify,ledger]' -r $(LOWEST)/lowest.txt \
 	    hypothesis pytest pytest-benchmark pytest-xdist
 	@touch $@

@@ -31,11 +31,8 @@ from hockeystick.mechanisms.scope import Fact, unit_of
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 NAME: Final = "group"
-_OF_TRAINING: Final = "examples_per_user"
 # What a plan assumes of a single record, and a group does not.
 _ALONE: Final = "Nobody has more than one "
-# What is said where flags meet a plan without what they override.
-_NOT_THERE: Final = "in which to override"
 _THEOREMS: Final = (
     "Gaussian noise: k times less of it; rho-zCDP: k^2 rho, Bun and Steinke 2016, proposition 1.9; "
     "samples: PoissonSubsampledGroup"

@@ -71,7 +71,8 @@ class Allocation(NamedTuple):
 
     def chi_square(self, noise: float) -> float:
         """Return ``ln(chi^2)`` at a noise multiplier, unproven."""
-        exponent = self.square * (self.scale / noise) ** 2
+        ratio = self.scale / noise
+        exponent = self.square * ratio * ratio  # a power of floats raises where this is infinite
         if exponent > _LARGEST_EXPONENT:
             return exponent - math.log(self.steps)
         return math.log(max(math.expm1(exponent), 5e-324)) - math.log(self.steps)
@@ -117,7 +118,8 @@ def gram_matrix(mechanism: BallsInBins) -> Array:
         sums = np.cumsum(products.mean[: rounds - distance] * products.mean[distance:])
         later = np.arange(distance, min(bins, rounds))
         found[later - distance, later] = found[later, later - distance] = sums[rounds - 1 - later]
-    return found * (products.scale / mechanism.noise_multiplier) ** 2
+    ratio = products.scale / mechanism.noise_multiplier
+    return found * ratio * ratio
 
 
 class _Products:

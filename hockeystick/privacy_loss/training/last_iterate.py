@@ -74,7 +74,7 @@ def _on_samples(mechanism: LastIterate) -> DominatingPair:
     )
     attained = _attained(mechanism, sampled)
     split, always = sampled.split(), GaussianLoss(cycle.noise_lower())
-    if always.mu**2 <= sampled.estimate(split):
+    if always.mu * always.mu <= sampled.estimate(split):
         return DominatingPair(*(DominatedLoss(always, one) for one in attained))
     if split.noise is None:
         whole = exchanged_pair(_worst(noise, mechanism), *attained)

@@ -45,12 +45,13 @@ def limited(seconds: float) -> Iterator[None]:
 
     def stop(signum: int, frame: FrameType | None) -> None:
         if _compiles(frame):
-            signal.setitimer(signal.ITIMER_PROF, seconds)
+            signal.setitimer(signal.ITIMER_PROF, seconds, 0.5)
             return
         raise TooLong
 
     before = signal.signal(signal.SIGPROF, stop)
-    signal.setitimer(signal.ITIMER_PROF, seconds)
+    # Once more a moment later: what is raised in a finalizer, nobody sees.
+    signal.setitimer(signal.ITIMER_PROF, seconds, 0.5)
     try:
         yield
     finally:

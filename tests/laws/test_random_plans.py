@@ -292,6 +292,7 @@ LAWS: Final[tuple[Law, ...]] = (
 )
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: type(example).__name__)
 @pytest.mark.parametrize("law", LAWS, ids=lambda law: law.__name__)
 def test_a_law_holds_with_each_mechanism(law: Law, example: hs.Mechanism) -> None:

@@ -411,14 +411,15 @@ def _refuse_rows(rows: object) -> None:
         flags = " ".join(starmap(_flag, of_each[0].items()))
         raise PlanFileError(
             f"this holds several plans, in {len(rows)} rows, and one is wanted: ask for one value "
-            f"of each flag, such as {flags}, and give that answer"
+            f"of each number, such as {flags}, and give that answer"
         )
 
 
 def _flag(name: str, value: object) -> str:
     """Return how one value of a parameter is asked for."""
-    is_path = not name.isidentifier()
-    return f"--set '{name}={value}'" if is_path else f"--{name.replace('_', '-')} {value}"
+    if name in _QUESTIONS:
+        return f"--{name} {value}"
+    return f"{name}={value}" if name.isidentifier() else f"'{name}={value}'"
 
 
 def _refuse_group(plan: object) -> None:

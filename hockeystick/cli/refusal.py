@@ -121,7 +121,6 @@ def _told(value: object) -> Any:
 
 
 _ACCOUNTANT: Final = re.compile(r"\baccountant='([\w-]+)'")
-_RATE: Final = re.compile(r"\bwrite rate=(\S+) in its place\)")
 _MU: Final = re.compile(r"\bcalibrate\(GDP, 'mu', ApproxDP\((\S+), (\S+)\)\)\.value")
 
 
@@ -142,8 +141,6 @@ def on_the_command_line(error: HockeystickError) -> str:
     """Return what an error says, with flags where it names arguments in Python."""
     told = _ACCOUNTANT.sub(r"--accountant \1", str(error)).replace("replace=True", "--force")
     told = _MU.sub(_solve_mu, told)
-    if isinstance(error, ParameterError):
-        told = _RATE.sub(r"write --rate \1 in its place)", told)
     return f"-o/--{told}" if told.startswith("out must be ") else told
 
 

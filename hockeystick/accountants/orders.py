@@ -136,6 +136,8 @@ def saddle_log_delta(terms: TermSequence, c: float) -> tuple[float, float]:
 def saddle_terms(terms: TermSequence, c: float) -> tuple[float, float, float]:
     """Return the same two, and the second derivative of what the saddle minimises."""
     k = total(terms, c)
+    if k.value == math.inf:
+        return math.inf, -math.inf, 0.0
     epsilon = k.first_derivative - 1.0 / c - 1.0 / (1.0 + c)
     second = k.second_derivative + 1.0 / (c * c) + 1.0 / ((1.0 + c) * (1.0 + c))
     log_integrand = k.value - epsilon * c - math.log(c) - math.log1p(c)

@@ -62,7 +62,7 @@ def increasing_root_by_newton(
     Infinite values only count by their sign. With no crossing within ``farthest`` of zero, it
     returns that end.
     """
-    x, low, high = guess, -math.inf, math.inf
+    x, low, high = min(max(guess, -farthest), farthest), -math.inf, math.inf
     for _ in range(_EVALUATIONS):
         value, derivative = function(x)
         low, high = (low, x) if value > 0.0 else (x, high)

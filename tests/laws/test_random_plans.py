@@ -31,7 +31,10 @@ PATIENCE: Final = 0.5 if EACH == 1 else 20.0
 PROVEN: Final = tuple(name for name, one in ACCOUNTANTS.items() if one.kind != "approximation")
 REFUSED: Final = (hs.errors.UnsupportedError, hs.errors.IncompatibleError)
 
-FLOATS: Final = (0.0, 5e-324, 1e-300, 1e-9, 0.25, 0.5, math.nextafter(1.0, 0.0), 1.0, 1e6, math.inf)
+FLOATS: Final = (
+    *(0.0, 5e-324, 1e-300, 1e-9, 0.25, 0.5),
+    *(math.nextafter(1.0, 0.0), 1.0, 1e6, 1e155, 1e300, math.inf),
+)
 COUNTS: Final = (0, 1, 2, 3, 1000, 10**6, 10**12)
 DELTAS: Final = (0.0, 1e-300, 1e-30, 1e-12, 1e-8, 1e-5, 1e-3, 0.1, 1.0)
 EPSILONS: Final = (0.0, 1e-9, 0.1, 0.7, 1.0, 3.0, 20.0, 700.0)
@@ -307,6 +310,7 @@ def test_a_law_holds_with_each_mechanism(law: Law, example: hs.Mechanism) -> Non
 
 # What once ended in an error of Python's, or in one about a parameter that nobody had given.
 GAUSSIAN: Final = hs.Gaussian(4.0)
+(LOCAL,) = (one for one in EXAMPLES if isinstance(one, hs.federated.LocalTraining))
 TINY: Final[tuple[Callable[[], Any], ...]] = (
     lambda: hs.tradeoff(hs.Gaussian(5e-324)).bounds(0.1)[0],
     lambda: hs.tradeoff(hs.Gaussian(1e-100) ** 2 @ hs.Laplace(1.0)).bounds(0.1)[0],
@@ -316,6 +320,8 @@ TINY: Final[tuple[Callable[[], Any], ...]] = (
             hs.mechanisms.PoissonSubsampledGroup(GAUSSIAN, 5e-324, 3, "replace-one"), 0.5
         ).lower
     ),
+    lambda: hs.delta(dataclasses.replace(LOCAL, noise_multiplier=1e155), 0.5).upper,
+    lambda: 1.0 / hs.epsilon(hs.mechanisms.Staircase(1.7e308) ** 9, 1e-5).lower,
 )
 
 

@@ -269,7 +269,8 @@ def _atom_contributions(values: Array, log_p: Array, error: Array, c: float) -> 
     far = values + np.sign(values) * unsure
     low, high = log_psi(near, c), log_psi(far, c)
     low_end = log_sum(log_p + low - error - _round_off(near, low, log_p, c))
-    return low_end, log_sum(log_p + high + error + _round_off(far, high, log_p, c))
+    most = np.minimum(log_p + error, 0.0)
+    return low_end, log_sum(most + high + _round_off(far, high, log_p, c))
 
 
 def _contributions(loss: KnownDistribution, cells: Cells, c: float) -> tuple[Array, Array]:

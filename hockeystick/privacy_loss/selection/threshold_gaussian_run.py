@@ -70,9 +70,14 @@ class Shifts(NamedTuple):
 
 @lru_cache(maxsize=64)
 def gaussian_run(plus: float, minus: float, comparisons: int) -> RunProfile:
-    """Return upper bounds of Z after so many comparisons, for s+ and s-, not both 0."""
+    """Return upper bounds of Z after so many comparisons, for s+ and s-, not both 0.
+
+    Gaussian noise at a smaller distance is made from that at a larger one, so that steps which are
+    lost in round-off may be taken for larger ones.
+    """
     from hockeystick.kernels import comparison_runs
 
+    plus, minus = (max(step, _MORE) if step else 0.0 for step in (plus, minus))
     unit = max(plus, minus) / _PER_STEP
     places = np.arange(-_DOWN * _PER_STEP, _UP * _PER_STEP + 1)
     curves = [corners_of(plus)] if plus else []

@@ -16,8 +16,6 @@ from hockeystick.errors import ParameterError
 from tests.oracles import gaussian_fit as oracle
 
 MNIST = hs.DPSGD(examples=60_000, batch_size=256, epochs=60, noise_multiplier=1.1)
-# The example of the documentation of gdpnum.
-PUBLISHED = hs.PoissonSubsampled(hs.Gaussian(9.4), rate=0.328) ** 2000
 KNOWN: dict[str, tuple[hs.Mechanism, Callable[..., Any], tuple[str, ...]]] = {
     "laplace": (hs.Laplace(2), oracle.laplace_power, ("2",)),
     "sampled": (
@@ -76,13 +74,6 @@ def test_the_tutorial_has_a_small_mu_where_strict_gdp_is_large() -> None:
     assert found.mu.assumptions == hs.epsilon(MNIST, delta=1e-5).assumptions
 
 
-def test_the_published_example_is_reproduced_to_four_digits() -> None:
-    """gdpnum's page has 1.5685622 and 0.0010208 from rate 1e-10 on, above the truth and below."""
-    found = gaussian_summary(PUBLISHED, least_rate=1e-10)
-    assert found.mu.upper < 1.5685621993129137 < found.mu.upper + 1e-4
-    assert found.regret.lower > 0.0010208130697719753 > found.regret.lower - 1e-5
-
-
 @pytest.mark.parametrize("name", PLANS)
 def test_moved_by_its_regret_and_by_no_less_the_curve_is_below_the_gaussian(name: str) -> None:
     f, found = hs.tradeoff(PLANS[name]), summary_of(name)
@@ -97,13 +88,6 @@ def test_moved_by_its_regret_and_by_no_less_the_curve_is_below_the_gaussian(name
     assert not exceeds(found.regret.upper, 0)
     if found.regret.lower > 0.0:
         assert exceeds(0.97 * found.regret.lower, 1)
-
-
-@pytest.mark.parametrize("name", PLANS)
-@pytest.mark.parametrize("epsilon", [0.0, 0.3, 1.0, 2.5])
-def test_delta_follows_but_for_the_least_rate(name: str, epsilon: float) -> None:
-    most = hs.tradeoffs.G(summary_of(name).mu.upper).delta(epsilon).upper
-    assert hs.delta(PLANS[name], epsilon).lower <= most + math.exp(epsilon) * RATE
 
 
 def test_a_gaussian_mechanism_has_its_own_mu_and_no_regret() -> None:

@@ -69,23 +69,6 @@ def test_the_lattice_above_dominates_and_the_one_below_is_dominated(
         )
 
 
-@pytest.mark.parametrize("loss", [LOSSES["Gaussian"], LOSSES["Laplace"]], ids=str)
-def test_both_lattices_are_of_second_order(loss: GaussianLoss | LaplaceLoss) -> None:
-    def gap(step: float) -> float:
-        offset = loss.atoms().loss[0] if loss.atoms().loss.size else 0.0
-        lattice = cover(loss, offset, step, TILT, (-40.0, -40.0))
-        up, low = (
-            discretize(LossOnLattice(loss, lattice), TILT)
-            for discretize in (dominating_masses, dominated_masses)
-        )
-        grid = EPSILONS.tolist()
-        return sum(profile(up, step, e) - profile(low, step, e) for e in grid)
-
-    span = 2.0 / 0.7
-    coarse, fine = gap(span / 64), gap(span / 256)
-    assert fine < coarse / 12.0
-
-
 def test_atoms_on_points_are_exact_in_both() -> None:
     loss = RandomizedResponsePairLoss(1.1)
     lattice = cover(loss, -1.1, 2.2 / 8, TILT, (-40.0, -40.0))

@@ -75,20 +75,6 @@ def room(rho: float, omega: float, at: mpf, target: float) -> mpf:
 
 
 @pytest.mark.parametrize(
-    ("rho", "omega", "target"),
-    [(0.5, INF, 1e-5), (0.1, INF, 1e-6), (0.1, 5.0, 1e-5), (0.1, 50.0, 1e-5), (4.0, INF, 1e-20)],
-)
-def test_epsilon_is_the_least_that_one_order_proves(
-    rho: float, omega: float, target: float
-) -> None:
-    plan = hs.TCDP(rho, omega) if omega < INF else hs.ZCDP(rho)
-    found = epsilon(plan, target)
-    with mp.workdps(30):
-        assert room(rho, omega, mp.mpf(found.upper), target) >= -(mp.mpf(10) ** -13)
-        assert room(rho, omega, mp.mpf(found.upper) * (1 - mp.mpf(10) ** -8), target) < 0
-
-
-@pytest.mark.parametrize(
     ("rho", "target", "one_term", "textbook"),
     [
         (0.5, 1e-5, 4.72838698494331389997, 5.29852591218808120757),
@@ -109,20 +95,6 @@ def test_epsilon_of_tcdp_is_below_the_textbook_value(omega: float, textbook: flo
     found = epsilon(hs.TCDP(0.1, omega), 1e-5).upper
     sharper = theorems.canonne_kamath_steinke_concentrated(0.1, omega, delta=1e-5)
     assert 0.98 * sharper < found < sharper < textbook
-
-
-@pytest.mark.parametrize(
-    "plan",
-    [hs.ZCDP(0.5), hs.ZCDP(1e-3), hs.ZCDP(30.0), hs.TCDP(0.1, 5.0), hs.TCDP(1e-12, 1e4)],
-    ids=str,
-)
-@pytest.mark.parametrize("target", [0.3, 1e-2, 1e-5, 1e-30])
-def test_a_guarantee_costs_what_it_converts_to(plan: hs.notions.Notion, target: float) -> None:
-    # the sum of one rho may be rounded up by a unit in its last place
-    whole = hs.convert(plan, hs.ApproxDP, delta=target)
-    assert epsilon(plan, target).upper == pytest.approx(whole.epsilon, rel=1e-12)
-    part = hs.convert(plan, hs.ApproxDP, epsilon=0.4)
-    assert delta(plan, 0.4).upper == pytest.approx(part.delta, rel=1e-10)
 
 
 @pytest.mark.parametrize(
@@ -150,37 +122,6 @@ def test_rhos_add_up(plan: hs.Mechanism, rho: float, omega: float) -> None:
     assert epsilon(plan, 1e-5).upper == pytest.approx(expected, rel=1e-9)
     expected = hs.convert(line, hs.ApproxDP, epsilon=0.3).delta
     assert delta(plan, 0.3).upper == pytest.approx(expected, rel=1e-9)
-
-
-PLANS = [
-    hs.Gaussian(3.0) ** 5,
-    hs.PureDP(0.1) ** 50,
-    hs.PureDP(1.5) @ hs.Gaussian(2.0),
-    hs.PoissonSubsampled(hs.Gaussian(2.0), 0.5) ** 4,
-    hs.ApproxDP(0.1, 1e-7) ** 20,
-    hs.FDP(LaplaceTradeOff(1.0)),
-    hs.FDP(GaussianTradeOff(1.0).subsample(0.1)) ** 3,
-]
-
-
-@pytest.mark.parametrize("plan", PLANS, ids=str)
-@pytest.mark.parametrize("target", [0.2, 1e-3, 1e-5, 1e-12])
-def test_epsilon_holds_the_truth(plan: hs.Mechanism, target: float) -> None:
-    truth = certified(hs.epsilon(plan, target))
-    found = epsilon(plan, target)
-    assert found.lower <= truth.upper
-    assert truth.lower <= found.upper
-    assert (found.upper < INF) == (truth.upper < INF)
-    assert found.lower <= found.estimate == found.upper
-
-
-@pytest.mark.parametrize("plan", PLANS, ids=str)
-@pytest.mark.parametrize("at", [0.0, 0.2, 1.0, 4.0, 1e6])
-def test_delta_holds_the_truth(plan: hs.Mechanism, at: float) -> None:
-    truth = certified(hs.delta(plan, at))
-    found = delta(plan, at)
-    assert found.lower <= truth.upper
-    assert truth.lower <= found.upper <= 1.0
 
 
 def test_a_bounded_loss_caps_epsilon_and_ends_delta() -> None:

@@ -10,7 +10,7 @@ a mechanism and its parameters, which mean the decimals written here. For 1, 3 a
 Sources, none of which shares anything with the library: `zoo_outputs`
 (probabilities of outputs from the definition of each mechanism), `zoo_sums` (exact products),
 `zoo_line` (inversion on a line, twice), `zoo_laplace` (closed form; quadrature over outputs),
-`zoo_gaussian` and `levy`.
+and `zoo_gaussian`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -31,7 +30,6 @@ from tests.oracles import zoo_outputs as outputs
 from tests.oracles.zoo_gaussian import (
     Gaussian,
     Mixture,
-    Sampled,
     SinhNormal,
     ThreeMixtures,
     encoder_mu,
@@ -165,12 +163,13 @@ def sinh_normal(sigma: str, bend: str, runs: int) -> Truth:
 
 
 def sampled_gaussian(rate: str, noise: str, steps: int, runs: int) -> Truth:
-    """Thresholds for one run, `levy` for more."""
-    q, s = Fraction(rate), Fraction(noise)
-    if steps * runs > 1:
-        return Truth(Sampled(q, s, steps * runs), digits=20)
-    c, w = [mp.mpf(0), mp.mpf(1)], [1 - mp.mpf(rate), mp.mpf(rate)]
-    return Truth(Mixture(mp.mpf(noise), c, w, False), Mixture(mp.mpf(noise), c, w, True))
+    """A mixture of two centres.
+
+    The file has more digits of many runs, and so have the files of plans: by Levy's inversion of
+    the characteristic function in mpmath, made twice.
+    """
+    q = mp.mpf(rate)
+    return mixture(noise, ("0", "1"), (str(1 - q), str(q)), steps * runs)
 
 
 def gaussian(mu: Callable[[], Real], runs: int) -> Truth:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from itertools import combinations, pairwise, product
 
 import numpy as np
@@ -13,7 +12,6 @@ from mpmath import mp
 from numpy.typing import NDArray
 from scipy.special import erfc
 
-from tests.oracles import levy
 from tests.oracles.zoo_line import root
 from tests.oracles.zoo_outputs import Real
 
@@ -128,27 +126,6 @@ class ThreeMixtures:
         """The root below what the largest centre alone costs."""
         top = Gaussian(mp.sqrt(3) * max(self.once.centres) / self.once.noise).epsilon(delta)
         return root(self.delta, delta, top, 13)
-
-
-@dataclass(frozen=True)
-class Sampled:
-    """The worse direction of runs of sampled Gaussian noise, by `levy`."""
-
-    rate: Fraction
-    noise: Fraction
-    runs: int
-
-    @property
-    def _plan(self) -> levy.Plan:
-        return levy.Plan(self.rate, self.noise, self.runs)
-
-    def delta(self, epsilon: Real) -> Real:
-        """By inversion; epsilon must be a float."""
-        return max(levy.deltas(self._plan, float(epsilon), 1e-12).values())
-
-    def epsilon(self, delta: Real) -> Real:
-        """By inversion."""
-        return max(levy.epsilons(self._plan, Fraction(mp.nstr(delta, 5))).values())
 
 
 @dataclass(frozen=True)

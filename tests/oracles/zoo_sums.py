@@ -15,8 +15,8 @@ from math import comb
 from typing import Protocol
 
 from mpmath import mp
+from mpmath.libmp import to_fixed
 
-from tests.oracles.panels import fix, unfix
 from tests.oracles.zoo_outputs import Pair, Real, pair
 
 MOST = 1_300_000  # multisets that are listed
@@ -56,8 +56,8 @@ def multisets(one: Pair, runs: int) -> Pair:
 
 def _packed(coefficients: Sequence[Real], step: int, fraction: int) -> int:
     """One integer with a fixed-point coefficient at every multiple of so many bytes."""
-    digits = fix(list(coefficients), fraction)
-    return int.from_bytes(b"".join(int(d).to_bytes(step, "little") for d in digits), "little")
+    digits = (int(to_fixed(mp.mpf(one)._mpf_, fraction)) for one in coefficients)
+    return int.from_bytes(b"".join(one.to_bytes(step, "little") for one in digits), "little")
 
 
 def _product(first: Sequence[Real], second: Sequence[Real]) -> list[Real]:
@@ -68,7 +68,7 @@ def _product(first: Sequence[Real], second: Sequence[Real]) -> list[Real]:
     left, right = (_packed(coefficients, step, fraction) for coefficients in (first, second))
     raw = (left * right).to_bytes(step * (count + 1), "little")
     return [
-        unfix(int.from_bytes(raw[step * i : step * (i + 1)], "little"), 2 * fraction)
+        mp.ldexp(int.from_bytes(raw[step * i : step * (i + 1)], "little"), -2 * fraction)
         for i in range(count)
     ]
 

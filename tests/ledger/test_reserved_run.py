@@ -12,7 +12,7 @@ import pytest
 import hockeystick as hs
 from hockeystick.adapters.loop import Account
 from hockeystick.errors import BudgetExhausted, IncompatibleError, LedgerError, ParameterError
-from hockeystick.ledger import EntryKind, ReservationState, ReservedRun
+from hockeystick.ledger import EntryKind, ReservedRun
 from hockeystick.ledger.reservation import is_part
 from hockeystick.mechanisms import schedules
 from hockeystick.release.counting import first
@@ -41,15 +41,6 @@ def test_all_is_reserved_first_and_what_was_counted_is_committed(
     assert (reserve.by, commit.by, commit.note) == ("ana", "ana", "3 of 8 ran")
     assert reserve.note == f"the model [run {run.run}]"
     assert ledger.verify().problems == ()
-
-
-def test_a_run_of_no_steps_costs_nothing_and_of_all_steps_all(
-    ledger: hs.Ledger, folder: Path
-) -> None:
-    account(ledger, folder / "none", key="none").close()
-    assert rho(ledger) == 0
-    counted(account(ledger, None, key="all"), 8).close()
-    assert rho(ledger) == 0.25
 
 
 def test_what_the_budget_of_a_run_does_not_cover_is_not_reserved(
@@ -212,12 +203,6 @@ def test_a_run_without_a_ledger_is_given_none_later(ledger: hs.Ledger, folder: P
     with pytest.raises(ParameterError, match="on the same ledger by the same key"):
         account(ledger, folder / "journal")
     assert rho(ledger) == 0
-
-
-def test_a_reservation_by_hand_is_no_run(ledger: hs.Ledger, folder: Path) -> None:
-    ledger.reserve(PLAN, key="model", note="by hand")
-    with pytest.raises(ParameterError, match="the run for which 'model' was reserved"):
-        account(ledger, folder / "journal")
 
 
 def test_a_run_is_gone_on_with_by_key_and_journal_alone(ledger: hs.Ledger, folder: Path) -> None:
@@ -401,11 +386,6 @@ def test_a_fork_leaves_a_run_without_waiting(ledger: hs.Ledger) -> None:
     run, rounds = ReservedRun(ledger, "k").open("", PLAN.__pow__, 1), ClientRounds(ROUNDS, 2, 1.0)
     with run._lock, rounds._counter._lock:
         assert outcome(_alone(run.close)) == outcome(_alone(rounds.close)) == 0
-
-
-def test_the_state_is_that_of_the_reservation(ledger: hs.Ledger) -> None:
-    counted(account(ledger, None), 1).close()
-    assert ledger.reservation("model").state is ReservationState.COMMITTED
 
 
 def test_another_process_neither_counts_nor_commits(

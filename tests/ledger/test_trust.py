@@ -74,16 +74,6 @@ def test_an_entry_that_was_changed_is_found(ledger: hs.Ledger, file: Path, state
     assert auditor.audit(str(file))["wrong"] != []
 
 
-def test_entries_that_change_places_are_found(ledger: hs.Ledger, file: Path) -> None:
-    run(
-        file,
-        f"UPDATE {ENTRIES} SET seq = 100 WHERE seq = 3",
-        f"UPDATE {ENTRIES} SET seq = 3 WHERE seq = 5",
-        f"UPDATE {ENTRIES} SET seq = 5 WHERE seq = 100",
-    )
-    assert not ledger.verify().sound
-
-
 def forge(file: Path, seq: int, changes: dict[str, str], *, to_the_end: bool) -> None:
     """Change an entry and its hash, and possibly all hashes after it, as a forger would."""
     connection = sqlite3.connect(file)
@@ -531,31 +521,6 @@ def test_prices_that_take_long_keep_nobody_waiting(
     assert [one.key for one in repriced.changed] == ["k"]
 
 
-def test_the_words_of_another_version_do_not_make_another_reservation(
-    ledger: hs.Ledger, file: Path
-) -> None:
-    spaced = '{"noise_multiplier":10.0,"type":"Gaussian"}'
-    mechanism = hs.Gaussian(10.0)
-    before = ledger.reserve(mechanism, key="worded")
-    seq = len(ledger.history()) - 1
-    forge(file, seq, {"content": spaced}, to_the_end=True)
-    assert ledger.reserve(mechanism, key="worded", resume=True).resumed
-    with pytest.raises(hs.errors.ParameterError, match="stands for Gaussian"):
-        ledger.reserve(mechanism**2, key="worded")
-    assert before.key == "worded"
-
-
-def test_a_library_that_proves_less_is_taken_at_its_word(
-    ledger: hs.Ledger, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    priced(Fraction(4), monkeypatch)
-    assert ledger.reprice().repriced == hs.ZCDP(rho=0.75)
-    assert ledger.remaining == hs.ZCDP(rho=0)
-    with pytest.raises(hs.errors.BudgetExhausted):
-        ledger.reserve(hs.Gaussian(1000.0))
-    assert ledger.verify().sound
-
-
 def test_limits_are_never_above_those_of_the_day_of_opening(
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -584,12 +549,6 @@ def test_sums_stay_short_however_odd_the_prices() -> None:
     assert len(text_of((total,))) < 1000
     assert storable(Fraction(1, 3)) == Fraction(1, 3)
     assert costs_of(text_of((total, Fraction(0)))) == (total, Fraction(0))
-
-
-@pytest.mark.parametrize("text", ["", "{}", "[1]", '["1"]', '["1/0"]', '["x/1"]', '["1/-2"]'])
-def test_what_is_no_exact_number_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match="no exact numbers"):
-        costs_of(text)
 
 
 def test_a_state_of_an_unknown_mechanism_is_said_to_be_so(ledger: hs.Ledger, file: Path) -> None:

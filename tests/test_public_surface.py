@@ -24,9 +24,9 @@ def test_the_public_names_are_exactly_these() -> None:
         "Accountant Adjacency ApproxDP Approximate Calibrated Certified Composed DPSGD "
         "DiscreteGaussian DiscreteLaplace Exponential FDP FixedSizeSubsampled GDP Gaussian "
         "HockeystickError Laplace Ledger Mechanism Parallel PoissonSubsampled PureDP "
-        "RandomizedResponse RenyiDP Repeated Shuffled TCDP ZCDP calibrate calibration compare convert "
-        "delta epsilon errors federated load_plan mechanisms notions release report save_plan sweep "
-        "tradeoff tradeoffs verify"
+        "RandomizedResponse RenyiDP Repeated Shuffled TCDP ZCDP "
+        "calibrate calibration compare convert delta epsilon errors federated load_plan "
+        "mechanisms notions release report save_plan sweep tradeoff tradeoffs verify"
     )
 
 

@@ -17,8 +17,7 @@ from hockeystick.ledger.reservation import is_part
 from hockeystick.mechanisms import schedules
 from hockeystick.release.counting import first
 from hockeystick.release.federated import ClientRounds
-from tests.ledger.forks import outcome
-from tests.ledger.runs import PLAN, account, counted, rho
+from tests.ledger.forks import PLAN, account, counted, outcome, rho
 
 ROUNDS = hs.federated.FedSDP(
     noise_multiplier=4, total_clients=4, clients_per_round=4, rounds=8, sampling="poisson"
@@ -112,14 +111,11 @@ def test_a_run_that_stops_early_commits_its_first_steps(plan: hs.DPSGD, folder: 
 
 
 Seam = Callable[[hs.Ledger, Path], object]
+LONGER = hs.DPSGD(examples=60, sampling="full-batch", steps=9, noise_multiplier=4)
 
 
 def _without_journal(ledger: hs.Ledger, folder: Path) -> object:
     return account(ledger, None)
-
-
-def _other_journal(ledger: hs.Ledger, folder: Path) -> object:
-    return account(ledger, folder / "other")
 
 
 def _new_journal(ledger: hs.Ledger, folder: Path) -> object:
@@ -127,27 +123,9 @@ def _new_journal(ledger: hs.Ledger, folder: Path) -> object:
     return account(ledger, folder / "journal")
 
 
-def _longer_plan(ledger: hs.Ledger, folder: Path) -> object:
-    longer = hs.DPSGD(examples=60, sampling="full-batch", steps=9, noise_multiplier=4)
-    return account(ledger, folder / "journal", plan=longer)
-
-
-def _longer_plan_without_journal(ledger: hs.Ledger, folder: Path) -> object:
-    longer = hs.DPSGD(examples=60, sampling="full-batch", steps=9, noise_multiplier=4)
-    return account(ledger, None, plan=longer)
-
-
-def _other_key(ledger: hs.Ledger, folder: Path) -> object:
-    return account(ledger, folder / "journal", key="other")
-
-
 def _other_dataset(ledger: hs.Ledger, folder: Path) -> object:
     other = hs.Ledger(folder / "ledger.db", "other", hs.ZCDP(rho=0.5))
     return account(other, folder / "journal")
-
-
-def _without_ledger(ledger: hs.Ledger, folder: Path) -> object:
-    return Account(PLAN, journal=folder / "journal")
 
 
 def _committed(ledger: hs.Ledger, folder: Path) -> object:
@@ -164,13 +142,33 @@ def _released(ledger: hs.Ledger, folder: Path) -> object:
     ("seam", "error", "words"),
     [
         (_without_journal, ParameterError, "the run for which 'model' was reserved"),
-        (_other_journal, ParameterError, "the run for which 'model' was reserved"),
+        (
+            lambda ledger, folder: account(ledger, folder / "other"),
+            ParameterError,
+            "the run for which 'model' was reserved",
+        ),
         (_new_journal, ParameterError, "the run for which 'model' was reserved"),
-        (_longer_plan, ParameterError, "journal must be an account of this very plan"),
-        (_longer_plan_without_journal, ParameterError, "a key of its own: it stands for"),
-        (_other_key, ParameterError, "on the same ledger by the same key"),
+        (
+            lambda ledger, folder: account(ledger, folder / "journal", plan=LONGER),
+            ParameterError,
+            "journal must be an account of this very plan",
+        ),
+        (
+            lambda ledger, folder: account(ledger, None, plan=LONGER),
+            ParameterError,
+            "a key of its own: it stands for",
+        ),
+        (
+            lambda ledger, folder: account(ledger, folder / "journal", key="other"),
+            ParameterError,
+            "on the same ledger by the same key",
+        ),
         (_other_dataset, ParameterError, "on the same ledger by the same key"),
-        (_without_ledger, ParameterError, "on the same ledger by the same key"),
+        (
+            lambda ledger, folder: Account(PLAN, journal=folder / "journal"),
+            ParameterError,
+            "on the same ledger by the same key",
+        ),
         (_committed, IncompatibleError, "was committed before"),
         (_released, IncompatibleError, "was released before"),
     ],

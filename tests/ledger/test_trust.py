@@ -18,13 +18,14 @@ import hockeystick as hs
 from hockeystick.calibration.filters.measures import additive_measure
 from hockeystick.errors import LedgerError
 from hockeystick.ledger import Entry, database, terms
-from hockeystick.ledger.amounts import costs_of, storable, text_of
+from hockeystick.ledger.amounts import costs_of, downward, storable, text_of, upward
 from tests.ledger import auditor, postgres
-from tests.ledger.version_1 import STORED
 
 HALF: Final = hs.ZCDP(rho=0.5)
 STEP: Final = hs.Gaussian(4.0)  # rho 1/32
 NOBODY: Final = 65534
+# Of version 1, which had the tables of today but for the column ``unresolved``.
+STORED: Final = Path(__file__).with_name("version-1.db")
 
 
 @pytest.fixture
@@ -572,3 +573,18 @@ def test_without_sqlalchemy_the_extra_is_named() -> None:
         1,
         "a ledger needs SQLAlchemy: install hockeystick[ledger]",
     )
+
+
+@pytest.mark.parametrize(
+    ("value", "low", "high"),
+    [
+        (0.1, "0.1", "0.1"),
+        (1.23456789, "1.23456", "1.23457"),
+        (5e-7, "5e-07", "5e-07"),
+        (float("inf"), "inf", "inf"),
+    ],
+)
+def test_numbers_are_rounded_as_the_decimals_they_print_as(
+    value: float, low: str, high: str
+) -> None:
+    assert (downward(value), upward(value)) == (low, high)

@@ -1,18 +1,15 @@
 """The zCDP accountant: rho adds up, and one order of the sum says what it can."""
 
 import math
-from collections.abc import Callable
 
 import pytest
 
 import hockeystick as hs
 from hockeystick.conversions import theorems
-from hockeystick.numerics.multiprecision import mp, mpf
 from hockeystick.tradeoffs import GaussianTradeOff, LaplaceTradeOff
 from hockeystick.tradeoffs.operations.mixture import mixture
 
 INF = math.inf
-GOLDEN = (5**0.5 - 1) / 2
 
 
 def certified(answer: hs.Certified | hs.Approximate) -> hs.Certified:
@@ -29,49 +26,6 @@ def epsilon(plan: hs.Mechanism, delta: float) -> hs.Certified:
 def delta(plan: hs.Mechanism, at: float) -> hs.Certified:
     """Delta by the accountant."""
     return certified(hs.delta(plan, at, accountant="zcdp"))
-
-
-def least(function: Callable[[mpf], mpf], low: mpf, high: mpf, steps: int) -> mpf:
-    """The least value of a function that falls and then rises, by golden sections."""
-    a, b = mp.mpf(low), mp.mpf(high)
-    x, y = b - GOLDEN * (b - a), a + GOLDEN * (b - a)
-    at_x, at_y = function(x), function(y)
-    for _ in range(steps):
-        if at_x <= at_y:
-            b, y, at_y = y, x, at_x
-            x = b - GOLDEN * (b - a)
-            at_x = function(x)
-        else:
-            a, x, at_x = x, y, at_y
-            y = a + GOLDEN * (b - a)
-            at_y = function(y)
-    return min(at_x, at_y)
-
-
-def room(rho: float, omega: float, at: mpf, target: float) -> mpf:
-    """By how much the best order excludes more than delta: >= 0 if (epsilon, delta) is implied.
-
-    Two outcomes, p and q = (p - delta) e^-epsilon, are what no line allows: the divergence of each
-    order must exceed that line for every p, by theorem 3 of Asoodeh et al. 2021 in its own form.
-    """
-
-    def excess(log_c: mpf) -> mpf:
-        a = 1 + mp.exp(log_c)
-
-        def divergence(log_gap: mpf) -> mpf:
-            p = target * (1 + mp.exp(log_gap))
-            q = (p - target) * mp.exp(-at)
-            return mp.log(p**a * q ** (1 - a) + (1 - p) ** a * (1 - q) ** (1 - a)) / (a - 1)
-
-        widest = mp.log(1 / mp.mpf(target) - 1) - mp.mpf(10) ** -20
-        return rho * a - least(divergence, mp.mpf(-40), widest, 60)
-
-    # About where the best order is; far below it no order says anything.
-    high = min(3 * mp.sqrt(-mp.log(target) / rho), omega - 1)
-    net = [mp.log(high) - mp.mpf(k) / 16 for k in range(24)]
-    best = min(range(24), key=lambda k: excess(net[k]))
-    inside = least(excess, net[min(best + 1, 23)], net[max(best - 1, 0)], 30)
-    return -min(inside, excess(net[best]))
 
 
 @pytest.mark.parametrize(

@@ -65,7 +65,6 @@ def test_a_worker_survives_errors_endless_loops_and_its_own_death(worker: Worker
 
 
 def _command(out: Path) -> list[str]:
-    """Return the command that asks little."""
     return [sys.executable, str(ROOT / "benchmarks" / "report.py"), "--quick", "--out", str(out)]
 
 

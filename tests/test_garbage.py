@@ -90,7 +90,6 @@ class Caller:
         return said
 
     def stop(self) -> None:
-        """End the process."""
         self._process.kill()
         self._process.wait()
         for stream in (self._process.stdin, self._process.stdout):
@@ -133,7 +132,6 @@ ACCOUNTANTS = st.sampled_from(NAMES)
 
 @st.composite
 def extreme_calls(draw: st.DrawFn) -> str:
-    """A call with every number inside its domain."""
     noise, rate, steps = draw(NOISES), draw(RATES), draw(STEPS)
     plan = f"hs.PoissonSubsampled(hs.Gaussian({noise}), {rate}) ** {steps}"
     if draw(st.booleans()):
@@ -161,7 +159,6 @@ NONSENSE = st.one_of(
 
 @st.composite
 def garbage_calls(draw: st.DrawFn) -> str:
-    """A call with nonsense in one place or two."""
     usual = {
         "noise": "1.1",
         "rate": "0.01",

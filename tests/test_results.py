@@ -47,7 +47,6 @@ def printed(answer: Certified) -> tuple[str, ...]:
 
 
 def exact(text: str) -> float | Fraction:
-    """Return a printed number exactly."""
     return INF if text == "inf" else Fraction(text)
 
 
@@ -163,7 +162,6 @@ def test_ends_that_differ_are_printed_apart_and_close_ones_in_at_most_17_digits(
 
 
 def exact_mpf(value: Any) -> Fraction:
-    """Return an mpf exactly."""
     mantissa, exponent = value.man_exp
     return int(mantissa) * Fraction(2) ** int(exponent)
 

@@ -168,7 +168,6 @@ CONTOUR, LATTICES = Contour(), PRV()
 
 
 def cases(file: str) -> list[Any]:
-    """Return one test case per plan and direction."""
     plans = json.loads((ORACLES / file).read_text(encoding="utf-8"))
     return [(plan, name) for plan in plans for name in DIRECTIONS]
 

@@ -81,7 +81,6 @@ each_name = pytest.mark.parametrize("name", sorted(BY_NAME))
 
 @cache
 def refusing(plan: hs.Mechanism) -> set[str]:
-    """Return the accountants that refuse a plan."""
     refused = set()
     for name in ACCOUNTANTS:
         try:

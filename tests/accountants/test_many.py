@@ -148,7 +148,6 @@ WORK = [(search, "cheapest_integral"), (_smoothed, "smoothed_delta"), (_refine, 
 
 
 def fail(*_: object, **__: object) -> None:
-    """Stand for what is not to be asked."""
     raise AssertionError
 
 

@@ -57,7 +57,6 @@ SAMPLED = hs.PoissonSubsampled(hs.Gaussian(1.5), 0.1)
 
 
 def _gaussian(mu: Any, epsilon: Any) -> Any:
-    """delta of mu-GDP, by its formula."""
     tail = mp.ncdf(-epsilon / mu + mu / 2)
     return tail - mp.exp(epsilon) * mp.ncdf(-epsilon / mu - mu / 2)
 

@@ -16,7 +16,6 @@ INCLUDED = [True, False, True]
 
 
 def written(folder: Path, name: str, content: Any) -> Path:
-    """Write a file of scores and return its path."""
     file = folder / name
     if name.endswith(".csv"):
         file.write_text(content, encoding="utf-8")

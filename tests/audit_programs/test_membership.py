@@ -19,7 +19,6 @@ NOISE, TARGETS = 2.0, 240
 
 @pytest.fixture(scope="module")
 def few() -> Any:
-    """The program with fewer shadow models."""
     membership = program("membership", AUDIT)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(membership, "SHADOWS", 96)

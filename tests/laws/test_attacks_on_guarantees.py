@@ -22,7 +22,6 @@ each_rate = pytest.mark.parametrize("rate", RATES)
 
 
 def sampled(rate: float, adjacency: str, noise: float = NOISE) -> hs.Mechanism:
-    """One noisy sum of a Poisson sample."""
     return hs.PoissonSubsampled(hs.Gaussian(noise), rate, adjacency)
 
 

@@ -14,7 +14,6 @@ EPSILONS = (0.0, 0.3, 1.0)
 
 
 def response(local: float, categories: int, datum: int) -> Law:
-    """Return the law of a randomized response."""
     total = math.exp(local) + categories - 1
     return [(math.exp(local) if k == datum else 1.0) / total for k in range(categories)]
 

@@ -45,7 +45,6 @@ def answer(
 
 
 def ends(found: hs.Certified | hs.Approximate | None) -> tuple[float, ...] | None:
-    """Return the numbers of an answer."""
     if found is None:
         return None
     if isinstance(found, hs.Approximate):

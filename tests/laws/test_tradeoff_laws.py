@@ -52,7 +52,6 @@ def overlap(first: Any, second: Any) -> bool:
 
 
 def ends(profile: Any, epsilon: Any = EPSILONS) -> tuple[Any, Any]:
-    """Return both ends of a profile."""
     values = profile.at(epsilon)
     return values.lower, values.upper
 

@@ -236,7 +236,6 @@ def truth(row: str, runs: int, quantity: Quantity) -> tuple[Any, Any]:
 
 
 def check_truth(found: hs.Certified, case: Case, runs: int, quantity: Quantity) -> None:
-    """The truth is inside, as far as its digits go."""
     low, high = truth(case.row, runs, quantity)
     assert found.lower <= high
     assert low <= found.upper

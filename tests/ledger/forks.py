@@ -34,12 +34,10 @@ def forked(work: Callable[[], object]) -> int:
 
 
 def awaited(child: int) -> int:
-    """Return how a process ended."""
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
 def die(*_: object) -> None:
-    """Kill this process."""
     os.kill(os.getpid(), signal.SIGKILL)
 
 

@@ -43,7 +43,6 @@ def ledger(file: Path) -> hs.Ledger:
 
 
 def run(file: Path, *statements: str) -> None:
-    """Do to a ledger what nobody should."""
     connection = sqlite3.connect(file)
     with connection:
         for statement in statements:

@@ -33,13 +33,11 @@ def digits(count: int) -> Iterator[None]:
 
 
 def same(found: Real, known: Any, figures: float = 20) -> bool:
-    """Whether two numbers share so many digits."""
     known = mp.mpf(known)
     return bool(abs(found - known) <= abs(known) * mp.mpf(10) ** -figures)
 
 
 def moment(one: Pair, order: int) -> Real:
-    """The Renyi divergence of an order."""
     terms = (p**order / q ** (order - 1) for p, q in zip(one.p, one.q, strict=True))
     return mp.log(mp.fsum(terms)) / (order - 1)
 

@@ -87,15 +87,12 @@ class Inversion:
     digits: float
 
     def delta(self, epsilon: Real) -> Real:
-        """delta on both lines."""
         return self._on(saddle(self.pair, self.runs, epsilon=epsilon)).delta(epsilon)
 
     def epsilon(self, delta: Real) -> Real:
-        """epsilon on both lines."""
         return self._on(saddle(self.pair, self.runs, delta=delta)).epsilon(delta)
 
     def _on(self, theta: Real) -> Inverted:
-        """Both lines."""
         return Inverted.of(self.pair, self.runs, theta=theta, top=self.top, digits=self.digits)
 
 
@@ -127,7 +124,6 @@ def sampled(
 
 
 def sampled_laplace(scale: str, rate: str, runs: int) -> Truth:
-    """Outputs one by one, or inverted."""
     b, q = mp.mpf(scale), mp.mpf(rate)
     if runs <= 3:
         few = [FewSampled(b, q, runs, adding, 36) for adding in (False, True)]
@@ -178,12 +174,10 @@ def gaussian(mu: Callable[[], Real], runs: int) -> Truth:
 
 
 def laplace(scale: Callable[[], Real], runs: int) -> Truth:
-    """Laplace noise in closed form."""
     return Truth(Laplace(scale(), runs))
 
 
 def product(makes: Iterable[Callable[[], Pair]]) -> Pair:
-    """Independent releases side by side."""
     found = Pair((mp.mpf(1),), (mp.mpf(1),))
     for make in makes:
         other = make()
@@ -194,7 +188,6 @@ def product(makes: Iterable[Callable[[], Pair]]) -> Pair:
 
 
 def response(epsilon: str, categories: int = 2) -> Pair:
-    """Randomized response."""
     return outputs.randomized_response(mp.mpf(epsilon), categories)
 
 
@@ -213,11 +206,9 @@ class Failing:
     chance: Real
 
     def delta(self, epsilon: Real) -> Real:
-        """The chance, and delta otherwise."""
         return self.chance + (1 - self.chance) * self.curve.delta(epsilon)
 
     def epsilon(self, delta: Real) -> Real:
-        """epsilon at what the chance leaves of delta."""
         return self.curve.epsilon((delta - self.chance) / (1 - self.chance))
 
 
@@ -293,13 +284,11 @@ ROWS: Final[dict[str, Callable[[int], Truth]]] = {
 
 
 def row_of(name: str) -> dict[str, dict[str, str]]:
-    """One row of the file."""
     with mp.workdps(DPS):
         return {str(runs): ROWS[name](runs).row() for runs in RUNS}
 
 
 def _write(rows: dict[str, dict[str, dict[str, str]]]) -> None:
-    """Replace the file in one move."""
     partial_file = FILE.with_suffix(".partial")
     ordered = {name: rows[name] for name in ROWS if name in rows}
     partial_file.write_text(json.dumps(ordered, indent=1) + "\n", encoding="utf-8")
@@ -307,7 +296,6 @@ def _write(rows: dict[str, dict[str, dict[str, str]]]) -> None:
 
 
 def main() -> None:
-    """Compute what the file lacks."""
     rows = json.loads(FILE.read_text(encoding="utf-8")) if FILE.exists() else {}
     for name in ROWS:
         if name in rows and name not in sys.argv[1:]:

@@ -32,7 +32,6 @@ class Gaussian:
     mu: Real
 
     def delta(self, epsilon: Real) -> Real:
-        """P tail minus e^epsilon Q tail."""
         x = epsilon / self.mu + self.mu / 2
         with mp.extradps(20):
             return _tail(x - self.mu) - mp.exp(epsilon) * _tail(x)
@@ -61,7 +60,6 @@ class Mixture:
         )
 
     def _threshold(self, ratio: Real) -> Real:
-        """Where the quotient is as given, by bisection."""
         low, high = -_REACH * self.noise, _REACH * self.noise
         while high - low > mp.mpf(10) ** (3 - mp.dps):
             middle = (low + high) / 2
@@ -140,17 +138,14 @@ class SinhNormal:
     bend: Real
 
     def density(self, x: Real) -> Real:
-        """The derivative of the distribution function."""
         scaled = self.bend * mp.sinh(x / self.bend) / self.sigma
         return mp.npdf(scaled) * mp.cosh(x / self.bend) / self.sigma
 
     def tail(self, x: Real) -> Real:
-        """The probability above x."""
         return _tail(self.bend * mp.sinh(x / self.bend) / self.sigma)
 
     @property
     def reach(self) -> Real:
-        """Where the density is below 10^-60."""
         return self.bend * mp.asinh(17 * self.sigma / self.bend)
 
     def delta(self, epsilon: Real) -> Real:

@@ -86,7 +86,6 @@ class Laplace:
         return +scaled
 
     def epsilon(self, delta: Real) -> Real:
-        """The root below the largest loss."""
         return root(self.delta, delta, self.runs / self.scale)
 
 
@@ -106,7 +105,6 @@ def densities(scale: Real, rate: Real) -> tuple[Callable[[Real], Real], Callable
 
 
 def ends(scale: Real, rate: Real) -> Pair:
-    """The outcomes below 0 and above 1."""
     far = mp.exp(-1 / scale) / 2
     half = mp.mpf(1) / 2
     return Pair(((1 - rate) * half + rate * far, (1 - rate) * far + rate * half), (half, far))
@@ -150,7 +148,6 @@ class FewSampled:
     count: int = 40  # nodes of a piece
 
     def _p_and_q(self) -> tuple[Callable[[Real], Real], Callable[[Real], Real]]:
-        """Densities under P and Q between 0 and 1."""
         with_record, without = densities(self.scale, self.rate)
         return (without, with_record) if self.adding else (with_record, without)
 
@@ -171,7 +168,6 @@ class FewSampled:
         return mixed if first != self.adding else without
 
     def _inner(self, c: Real, m: int) -> Real:
-        """H_m(c)."""
         if m == 0:
             return max(1 - c, mp.mpf(0))
         if m == 1:
@@ -209,7 +205,6 @@ class FewSampled:
         return total
 
     def epsilon(self, delta: Real) -> Real:
-        """The root below the largest loss."""
         p, q = self._p_and_q()
         largest = max(abs(mp.log(p(mp.mpf(x)) / q(mp.mpf(x)))) for x in (0, 1))
         return root(self.delta, delta, self.runs * largest, WIDE_FIGURES)

@@ -25,9 +25,7 @@ MOST = 1_300_000  # multisets that are listed
 class Curve(Protocol):
     """A privacy profile and its inverse."""
 
-    def delta(self, epsilon: Real) -> Real:
-        """delta at epsilon."""
-        ...
+    def delta(self, epsilon: Real) -> Real: ...
 
     def epsilon(self, delta: Real) -> Real:
         """The least epsilon >= 0 at which delta is reached."""
@@ -83,7 +81,6 @@ def _power(masses: Sequence[Real], runs: int) -> list[Real]:
 
 
 def equally_spaced(one: Pair) -> bool:
-    """Whether p / q is a geometric sequence."""
     if not all(one.p) or not all(one.q) or len(one.p) < 2:
         return False
     steps = [b / a for a, b in pairwise(p / q for p, q in zip(one.p, one.q, strict=True))]

@@ -36,7 +36,6 @@ def _theorem_2(local: hs.federated.LocalTraining, rounds: int) -> Any:
 
 
 def _mu_delta(mu: Any, epsilon: Any) -> Any:
-    """delta of mu-GDP, by its formula."""
     tail = mp.ncdf(-epsilon / mu + mu / 2)
     return tail - mp.exp(epsilon) * mp.ncdf(-epsilon / mu - mu / 2)
 

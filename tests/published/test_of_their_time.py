@@ -70,7 +70,6 @@ DELTA: Final = 1e-5
 
 
 def upper(plan: hs.Mechanism, accountant: str) -> float:
-    """The upper end of epsilon."""
     answer = hs.epsilon(plan, DELTA, accountant=accountant)
     assert isinstance(answer, hs.Certified)
     return answer.upper

@@ -10,7 +10,6 @@ from hockeystick.privacy_loss.core.registry import dominating_pair
 
 
 def delta(plan: hs.Mechanism, epsilon: float) -> hs.Certified:
-    """Return delta of a plan, proven."""
     found = hs.delta(plan, epsilon, tolerance=1e-10)
     assert isinstance(found, hs.Certified)
     return found

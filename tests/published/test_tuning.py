@@ -22,7 +22,6 @@ DELTA = 1e-6
 
 
 def divergence(plan: hs.Mechanism, order: float) -> float:
-    """The upper end of the divergence of an order."""
     ((_, found),) = hs.convert(plan, hs.RenyiDP, orders=order).divergences
     return found
 

@@ -24,7 +24,6 @@ def made(path: Path, rows: Any, **changes: Any) -> Any:
 
 
 def answer(client: Any, kept: Any = None, **sent: Any) -> Any:
-    """Return what a client sends after a round."""
     told = {"dies": False, "cut": 3, "rate": 1.0, **sent}
     return client.answer(0, told, {} if kept is None else kept)["update"]
 

@@ -47,7 +47,6 @@ METHODS = ("online", "fixed threshold", "fixed quantile", "Adam without second m
 
 
 def words(seed: int) -> Any:
-    """Return a source of pseudo-random words."""
     return np.random.PCG64(seed).random_raw
 
 

@@ -13,7 +13,6 @@ pytest.importorskip("sklearn")
 
 
 def noted(models: list[np.ndarray], weights: np.ndarray) -> list[np.ndarray]:
-    """Return models with one more."""
     models.append(weights)
     return models
 

@@ -97,7 +97,6 @@ def table(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
 
 
 def ran(script: Any, monkeypatch: pytest.MonkeyPatch, module: Any, *given: str) -> None:
-    """Run the script on a module."""
     monkeypatch.setattr(script, "import_module", lambda name: module)
     monkeypatch.setattr("sys.argv", ["table.py", *given])
     script.main()

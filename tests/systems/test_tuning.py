@@ -31,7 +31,6 @@ def example() -> Any:
 
 
 def plan(steps: int = 2, noise: float = 4.0) -> hs.DPSGD:
-    """Return a short training."""
     return hs.DPSGD(examples=EXAMPLES, batch_size=256, steps=steps, noise_multiplier=noise)
 
 
@@ -121,7 +120,6 @@ def test_one_image_moves_a_score_by_one_and_its_noise_is_what_is_charged(example
 
 
 def words(seed: int) -> Any:
-    """Return a source of pseudo-random words."""
     return np.random.PCG64(seed).random_raw
 
 

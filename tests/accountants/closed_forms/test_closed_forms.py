@@ -128,7 +128,6 @@ def test_no_delta_at_all_costs_at_least_what_some_data_surely_lose(
 
 
 def sampled(rate: float, noise: float, runs: int) -> hs.Mechanism:
-    """Return so many runs of a sampled Gaussian."""
     return hs.PoissonSubsampled(hs.Gaussian(noise), rate) ** runs
 
 

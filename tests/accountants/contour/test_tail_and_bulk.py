@@ -117,7 +117,6 @@ def test_the_part_with_a_large_loss_falls_at_least_as_proven(
 
 
 def at(split: NearSampledGaussianLoss, c: float, v: float) -> tuple[Any, Any]:
-    """Return M and J at c + i v."""
     large = transform_of(split, c, v, 1)
     return large + transform_of(split, c, v, -1), large
 

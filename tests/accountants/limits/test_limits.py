@@ -92,7 +92,6 @@ def responses_delta(terms: Terms, epsilon: float) -> float:
 
 
 def normal_delta(mu: float, epsilon: float) -> float:
-    """Return delta of a Gaussian."""
     return float(ClosedForm().delta_of(((GaussianLoss(1 / Fraction(repr(mu))), 1),), epsilon)[1])
 
 
@@ -133,7 +132,6 @@ def test_a_mu_out_of_range_costs_everything(noise: float) -> None:
 
 
 def expanded(law: FourCumulants, runs: int, s: mpf) -> mpf:
-    """Return P[L > s] as expanded, in mpmath."""
     mean, variance, third, fourth = (mpf(value) * runs for value in law)
     x = (s - mean) / mp.sqrt(variance)
     skew, excess = third / variance ** mpf(1.5), fourth / variance**2
@@ -215,7 +213,6 @@ def test_where_the_expansion_rises_again_delta_is_what_it_rises_to() -> None:
 
 
 def exact_delta(terms: Terms, epsilon: float) -> Interval:
-    """Return the exact delta as an interval."""
     if isinstance(terms[0][0], RandomizedResponsePairLoss):
         return Interval.point(responses_delta(terms, epsilon))
     return Contour().delta_of(terms, max(epsilon, 1e-9))

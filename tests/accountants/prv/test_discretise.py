@@ -42,7 +42,6 @@ def profile(weights: TiltedMasses, step: float, epsilon: float) -> float:
 
 
 def truth(loss: GaussianLoss | LaplaceLoss | RandomizedResponsePairLoss, epsilon: float) -> float:
-    """Return delta by the loss's closed form."""
     return float(loss.delta(mp.mpf(epsilon)))
 
 
@@ -100,7 +99,6 @@ class Shy(CellLoss):
     supremum = 1.0
 
     def atoms(self) -> Atoms:
-        """Return none."""
         none = np.zeros(0)
         return Atoms(none, none, none)
 

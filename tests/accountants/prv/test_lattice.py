@@ -35,7 +35,6 @@ def composed(
 
 
 def listed(found: Lattice) -> np.ndarray:
-    """Return the masses one by one."""
     if isinstance(found.masses, PointMasses):
         return found.masses.mass
     assert isinstance(found.masses, SparseSpectrum)
@@ -45,7 +44,6 @@ def listed(found: Lattice) -> np.ndarray:
 
 
 def masses(one: TiltedMasses) -> np.ndarray:
-    """Return masses in extended precision."""
     return one.weight.astype(np.longdouble)
 
 

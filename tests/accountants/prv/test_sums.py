@@ -26,7 +26,6 @@ from tests.oracles.added_integers import masses_of_sum
 
 
 def loss_of(plan: hs.Mechanism) -> CellLoss:
-    """Return the loss of removing a record."""
     loss = dominating_pair(plan).removing
     assert isinstance(loss, CellLoss)
     return loss
@@ -148,7 +147,6 @@ def test_what_counts_is_left_as_it_is() -> None:
 
 
 def rough(points: int, seed: int) -> TiltedMasses:
-    """Return rough masses with gaps."""
     rng = np.random.default_rng(seed)
     weight = rng.random(points) ** 8 * (rng.random(points) < 0.7)
     weight[points // 2] += 1.0

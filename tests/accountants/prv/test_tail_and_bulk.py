@@ -43,12 +43,10 @@ THRESHOLD = (LARGE - 5 - 0.5) * STEP
 
 
 def split_masses(terms: Sequence[tuple[TiltedMasses, int]]) -> list[SplitMasses]:
-    """Return the losses split at the threshold."""
     return split_masses_of(terms, STEP, THRESHOLD)
 
 
 def power(values: Sequence[Decimal], count: int) -> list[Decimal]:
-    """Return a power of a polynomial, to 60 digits."""
     result = [Decimal(1)]
     for _ in range(count):
         result = product(result, values)
@@ -56,7 +54,6 @@ def power(values: Sequence[Decimal], count: int) -> list[Decimal]:
 
 
 def product(a: Sequence[Decimal], b: Sequence[Decimal]) -> list[Decimal]:
-    """Return a product of polynomials."""
     found = [Decimal(0)] * (len(a) + len(b) - 1)
     for i, x in enumerate(a):
         for j, y in enumerate(b):
@@ -139,7 +136,6 @@ def test_masses_of_another_tilt_are_the_same_losses(tilt: float) -> None:
 
 
 def _all_of(one: TiltedMasses) -> TiltedMasses:
-    """Return masses with what they may be off by."""
     more = one.absolute_errors if one.absolute_errors.size else np.zeros(one.weight.size)
     return TiltedMasses(one.offset, one.first, one.weight + more, 0.0, 0.0, np.zeros(0), 0.0, 0.0)
 

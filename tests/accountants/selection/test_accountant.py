@@ -24,7 +24,6 @@ each_count = pytest.mark.parametrize("count", EACH, ids=str)
 
 
 def phi(count: RunCount, x: float) -> float:
-    """E[x^K] in closed form."""
     if isinstance(count, tuning.Poisson):
         return math.exp(count.mean * (x - 1))
     if isinstance(count, tuning.Binomial):

@@ -56,7 +56,6 @@ def masses(count: RunCount) -> Any:
 
 
 def phi(count: RunCount, x: Any) -> Any:
-    """E[x^K]."""
     return np.power.outer(np.asarray(x), np.arange(masses(count).size)) @ masses(count)
 
 
@@ -67,7 +66,6 @@ def divergence(count: RunCount, p: Any, q: Any, growth: float) -> float:
 
 
 def random_pair(seed: int, size: int) -> tuple[Any, Any]:
-    """Two distributions, by ascending ratio."""
     rng = np.random.default_rng(seed)
     p, q = (rng.dirichlet(np.full(size, rng.uniform(0.3, 4.0))) + 1e-6 for _ in range(2))
     p, q = p / p.sum(), q / q.sum()
@@ -76,7 +74,6 @@ def random_pair(seed: int, size: int) -> tuple[Any, Any]:
 
 
 def finite(p: Any, q: Any) -> FinitePair:
-    """The pair of these outcomes."""
     below = tuple(np.r_[0.0, np.cumsum(one)] for one in (p, q))
     above = tuple(np.r_[0.0, np.cumsum(one[::-1])][::-1] for one in (p, q))
     return FinitePair(p, q, (below[0], below[1]), (above[0], above[1]), 1e-14)

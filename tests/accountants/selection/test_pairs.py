@@ -13,12 +13,10 @@ AT = np.linspace(0.0, 6.0, 61)
 
 
 def divergence(pair: FinitePair, epsilon: float) -> float:
-    """H of the pair."""
     return float(np.maximum(pair.p - math.exp(epsilon) * pair.q, 0.0).sum())
 
 
 def both(own: Any, reverse: Any, at: Any) -> tuple[FinitePair, FinitePair]:
-    """The pair above and the pair below."""
     above = FinitePair.of(Knots.above(own, reverse, at))
     below = FinitePair.of(Knots.below(own, reverse, at))
     assert above is not None

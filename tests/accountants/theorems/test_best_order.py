@@ -52,7 +52,6 @@ def test_wrong_input_is_named() -> None:
 
 
 def divergence(p: float, q: float, order: float) -> float:
-    """Return the Renyi divergence of two coins."""
     sides = ((p, q), (1 - p, 1 - q))
     return math.log(math.fsum(a**order * b ** (1 - order) for a, b in sides)) / (order - 1)
 

@@ -29,7 +29,6 @@ def of_sampled(rate: float, noise: float, runs: int) -> Moment:
 
 
 def of_gaussian(noise: float, runs: int) -> Moment:
-    """K of a normal distribution."""
     return lambda k: runs * mp.mpf(k) * (k + 1) / (2 * mp.mpf(repr(noise)) ** 2)
 
 
@@ -59,7 +58,6 @@ each_plan = pytest.mark.parametrize(("plan", "moment"), PLANS, ids=[str(p) for p
 
 
 def certified(answer: hs.Certified | hs.Approximate) -> hs.Certified:
-    """The answer, which must be proven."""
     assert isinstance(answer, hs.Certified)
     return answer
 

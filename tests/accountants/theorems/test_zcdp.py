@@ -13,18 +13,15 @@ INF = math.inf
 
 
 def certified(answer: hs.Certified | hs.Approximate) -> hs.Certified:
-    """The answer, which must be proven."""
     assert isinstance(answer, hs.Certified)
     return answer
 
 
 def epsilon(plan: hs.Mechanism, delta: float) -> hs.Certified:
-    """Epsilon by the accountant."""
     return certified(hs.epsilon(plan, delta, accountant="zcdp"))
 
 
 def delta(plan: hs.Mechanism, at: float) -> hs.Certified:
-    """Delta by the accountant."""
     return certified(hs.delta(plan, at, accountant="zcdp"))
 
 

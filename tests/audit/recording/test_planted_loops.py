@@ -29,7 +29,6 @@ def _clipped(rows: Any, norm: float = 1.0) -> Any:
 
 
 def _noise(seed: int | None, deviation: float = 2.0) -> Any:
-    """Return normal numbers."""
     return deviation * np.random.default_rng(seed).standard_normal(WIDTH)
 
 
@@ -42,7 +41,6 @@ def _poisson(step: int) -> Any:
 
 
 def _tested(release: Release = _sound, draw: Any = None, plan: Any = PLAN, **options: Any) -> Any:
-    """Return the self-test of a loop."""
     return record(PlainLoop(plan, DATA, release, norm=1.0, draw=draw), **options)
 
 

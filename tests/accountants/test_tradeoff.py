@@ -155,23 +155,6 @@ def test_a_discrete_product_holds_the_product_distribution(runs: int) -> None:
     assert_agree(COIN**runs, hs.tradeoffs.discrete_tradeoff(p, q))
 
 
-@pytest.mark.parametrize(
-    ("rate", "runs", "epsilon", "delta"),
-    [
-        (0.01, 1000, 1.0, 9.9054377995653515758e-3),
-        (0.01, 1000, 2.0, 3.9311878558741735944e-5),
-        (16 / 600, 3534, 8.0, 0.0183788206638339704),
-        (16 / 600, 3534, 16.0, 2.29760306083325594e-7),
-    ],
-)
-def test_powers_of_the_subsampled_gaussian_have_the_known_deltas(
-    rate: float, runs: int, epsilon: float, delta: float
-) -> None:
-    found = (hs.tradeoffs.G(1.0).subsample(rate) ** runs).delta(epsilon)
-    assert found.lower <= delta <= found.upper
-    assert found.relative_width <= 1e-10
-
-
 def test_only_trade_off_functions_multiply() -> None:
     with pytest.raises(
         hs.errors.ParameterError, match="the right side of @ must be a trade-off function"

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.reporting import cost, page, soundness, timing
+from benchmarks.reporting import page, soundness
 from benchmarks.reporting.sides import Question, here, is_answer
 from benchmarks.reporting.soundness import Judged
 from benchmarks.reporting.worker import TOO_LONG, Outcome, Worker
@@ -26,24 +26,6 @@ CASE = soundness.Case(PLAN, Decimal("0.5000000000000000000"))
 def _judged(lower: float, upper: float) -> Judged:
     """Return an answer to the plan whose epsilon is a half."""
     return soundness.judged(CASE, Outcome((lower, upper), 0.01))
-
-
-@pytest.mark.parametrize(
-    ("answer", "width"), [((0.5, 1.0), 0.5), ((0.0, 0.0), 0.0), (None, 1.0), ((0.0, 2.0), 1.0)]
-)
-def test_a_cell_without_an_answer_is_as_wide_as_one_that_says_nothing(
-    answer: tuple[float, float] | None, width: float
-) -> None:
-    assert cost.relative_width(answer) == width
-
-
-def test_a_noise_counts_as_within_the_budget_only_if_that_is_proven() -> None:
-    ran = timing.Timed(0.01, 3, 1.25, "")
-    kept = {
-        ends: page._noise(timing.Solved(ran, ends))[2]
-        for ends in [(1.9, 2.0), (1.9, 2.5), (2.1, 2.5)]
-    }
-    assert list(kept.values()) == ["yes", "not decided", "no"]
 
 
 @pytest.mark.parametrize(
@@ -83,7 +65,6 @@ def test_a_worker_survives_errors_endless_loops_and_its_own_death(worker: Worker
 
 
 def _command(out: Path) -> list[str]:
-    """Return the command that asks little."""
     return [sys.executable, str(ROOT / "benchmarks" / "report.py"), "--quick", "--out", str(out)]
 
 

@@ -85,29 +85,6 @@ def test_no_accountant_contradicts_an_edge(edge: Edge, accountant: str) -> None:
     assert answer.lower <= edge.expected <= answer.upper
 
 
-def test_rate_1_is_the_unsampled_mechanism() -> None:
-    assert hs.epsilon(sampled(2.0, 1.0), 1e-5) == _with_adjacency(hs.Gaussian(2.0) ** 100)
-    plan = hs.DPSGD(rate=1, steps=100, noise_multiplier=2.0)
-    assert upper(hs.epsilon(plan, 1e-5)) == upper(hs.epsilon(hs.Gaussian(2.0) ** 100, 1e-5))
-
-
-def _with_adjacency(plan: hs.Mechanism) -> hs.Certified:
-    """Return the answer for a plan, labelled as one of the sampled mechanism."""
-    bare = hs.epsilon(plan, 1e-5)
-    labelled = hs.epsilon(sampled(2.0, 1.0), 1e-5)
-    assert isinstance(bare, hs.Certified)
-    return hs.Certified(
-        bare.lower,
-        bare.estimate,
-        bare.upper,
-        quantity=bare.quantity,
-        accountant=bare.accountant,
-        adjacency=labelled.adjacency,
-        assumptions=labelled.assumptions,
-        at=1e-5,
-    )
-
-
 def test_noise_0_costs_nothing_where_delta_covers_the_chance_of_being_sampled() -> None:
     plan = sampled(0.0, 0.01, 1)
     assert upper(hs.epsilon(plan, 0.0101)) == 0.0
@@ -122,21 +99,6 @@ def test_noise_0_shows_the_record_with_the_chance_of_being_sampled_at_all(steps:
     assert answer.lower <= truth * (1 + 1e-14)
     assert answer.upper >= truth * (1 - 1e-14)
     assert answer.relative_width < 1e-9
-
-
-def test_epsilon_0_asks_for_the_total_variation_distance() -> None:
-    answer = hs.delta(hs.Gaussian(1.0), epsilon=0.0)
-    assert isinstance(answer, hs.Certified)
-    truth = math.erf(0.5 / math.sqrt(2.0))
-    assert answer.estimate == pytest.approx(truth, rel=1e-14)
-    assert 0.0 < upper(hs.delta(PLAN, epsilon=0.0)) < 1.0
-
-
-def test_a_delta_above_that_of_epsilon_0_costs_nothing() -> None:
-    at_zero = hs.delta(PLAN, epsilon=0.0)
-    assert isinstance(at_zero, hs.Certified)
-    assert upper(hs.epsilon(PLAN, at_zero.upper * 1.001)) == 0.0
-    assert upper(hs.epsilon(PLAN, at_zero.lower * 0.999)) > 0.0
 
 
 def test_delta_0_costs_only_what_adding_can_lose_where_removing_is_impossible_to_see() -> None:

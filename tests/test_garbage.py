@@ -90,7 +90,6 @@ class Caller:
         return said
 
     def stop(self) -> None:
-        """End the process."""
         self._process.kill()
         self._process.wait()
         for stream in (self._process.stdin, self._process.stdout):
@@ -133,7 +132,6 @@ ACCOUNTANTS = st.sampled_from(NAMES)
 
 @st.composite
 def extreme_calls(draw: st.DrawFn) -> str:
-    """A call with every number inside its domain."""
     noise, rate, steps = draw(NOISES), draw(RATES), draw(STEPS)
     plan = f"hs.PoissonSubsampled(hs.Gaussian({noise}), {rate}) ** {steps}"
     if draw(st.booleans()):
@@ -146,43 +144,13 @@ def extreme_calls(draw: st.DrawFn) -> str:
     return f"hs.{question}({plan}, {value}, accountant={draw(ACCOUNTANTS)!r})"
 
 
+STRANGE = """
+    None True False nan inf -inf -0.0 1j () [] {} b'' object() object hs hs.Gaussian
+    hs.Gaussian(1) Decimal('NaN') Decimal('sNaN') Decimal('1e999999') Decimal('0.5')
+    Fraction(1,3) Fraction(-7,2) 10**400 -10**400 1e16 5e-324 1.7e308 -1e-300 0 1 2
+"""
 NONSENSE = st.one_of(
-    st.sampled_from(
-        [
-            "None",
-            "True",
-            "False",
-            "nan",
-            "inf",
-            "-inf",
-            "-0.0",
-            "1j",
-            "()",
-            "[]",
-            "{}",
-            "b''",
-            "object()",
-            "object",
-            "hs",
-            "hs.Gaussian",
-            "hs.Gaussian(1)",
-            "Decimal('NaN')",
-            "Decimal('sNaN')",
-            "Decimal('1e999999')",
-            "Decimal('0.5')",
-            "Fraction(1,3)",
-            "Fraction(-7,2)",
-            "10**400",
-            "-10**400",
-            "1e16",
-            "5e-324",
-            "1.7e308",
-            "-1e-300",
-            "0",
-            "1",
-            "2",
-        ]
-    ),
+    st.sampled_from(STRANGE.split()),
     st.text(max_size=12).map(repr),
     st.floats().map(repr),
     st.integers().map(repr),
@@ -191,7 +159,6 @@ NONSENSE = st.one_of(
 
 @st.composite
 def garbage_calls(draw: st.DrawFn) -> str:
-    """A call with nonsense in one place or two."""
     usual = {
         "noise": "1.1",
         "rate": "0.01",
@@ -234,12 +201,6 @@ def test_garbage_gets_a_documented_error_or_an_ordered_answer(caller: Caller, ca
 @given(call=extreme_calls())
 @relaxed
 def test_extreme_numbers_get_an_ordered_answer_in_time(caller: Caller, call: str) -> None:
-    assert caller.complaint(call) is None, call
-
-
-@given(call=extreme_calls())
-@settings(relaxed, max_examples=60)
-def test_many_extreme_numbers_get_an_ordered_answer_in_time(caller: Caller, call: str) -> None:
     assert caller.complaint(call) is None, call
 
 

@@ -38,6 +38,5 @@ def test_planted_bugs_have_names_of_their_own_and_tests_that_are_there() -> None
 
 
 def _below(lines: list[str], file: str) -> list[str]:
-    """Return the slow cases of a file."""
     rest = lines[lines.index(file) + 1 :]
     return list(takewhile(lambda line: line.startswith(" "), rest))

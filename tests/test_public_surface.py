@@ -20,54 +20,14 @@ PEERS = ("torch", "opacus", "flwr", "dp_accounting", "prv_accountant")
 
 
 def test_the_public_names_are_exactly_these() -> None:
-    assert sorted(hs.__all__) == [
-        "Accountant",
-        "Adjacency",
-        "ApproxDP",
-        "Approximate",
-        "Calibrated",
-        "Certified",
-        "Composed",
-        "DPSGD",
-        "DiscreteGaussian",
-        "DiscreteLaplace",
-        "Exponential",
-        "FDP",
-        "FixedSizeSubsampled",
-        "GDP",
-        "Gaussian",
-        "HockeystickError",
-        "Laplace",
-        "Ledger",
-        "Mechanism",
-        "Parallel",
-        "PoissonSubsampled",
-        "PureDP",
-        "RandomizedResponse",
-        "RenyiDP",
-        "Repeated",
-        "Shuffled",
-        "TCDP",
-        "ZCDP",
-        "calibrate",
-        "calibration",
-        "compare",
-        "convert",
-        "delta",
-        "epsilon",
-        "errors",
-        "federated",
-        "load_plan",
-        "mechanisms",
-        "notions",
-        "release",
-        "report",
-        "save_plan",
-        "sweep",
-        "tradeoff",
-        "tradeoffs",
-        "verify",
-    ]
+    assert " ".join(sorted(hs.__all__)) == (
+        "Accountant Adjacency ApproxDP Approximate Calibrated Certified Composed DPSGD "
+        "DiscreteGaussian DiscreteLaplace Exponential FDP FixedSizeSubsampled GDP Gaussian "
+        "HockeystickError Laplace Ledger Mechanism Parallel PoissonSubsampled PureDP "
+        "RandomizedResponse RenyiDP Repeated Shuffled TCDP ZCDP "
+        "calibrate calibration compare convert delta epsilon errors federated load_plan "
+        "mechanisms notions release report save_plan sweep tradeoff tradeoffs verify"
+    )
 
 
 @pytest.mark.parametrize("name", hs.__all__)
@@ -133,8 +93,3 @@ def test_an_answer_loads_no_library_that_is_installed_beside_this_one() -> None:
 def test_describing_a_plan_loads_nothing_heavy() -> None:
     plan = "hs.DPSGD(examples=60_000, batch_size=256, epochs=60, noise_multiplier=1.1)"
     assert _loaded_after(f"import hockeystick as hs\nprint(str({plan}), file=sys.stderr)") == set()
-
-
-def test_the_heavy_packages_are_loaded_once_something_is_asked() -> None:
-    code = "import hockeystick as hs\nhs.epsilon(hs.Gaussian(1), delta=1e-5)"
-    assert "mpmath" in _loaded_after(code)

@@ -8,8 +8,6 @@ from typing import Any
 import mpmath
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from hockeystick._validate import MAX_COUNT, PARAMETERS, choice, count, real
 from hockeystick.adjacency import Adjacency
@@ -73,13 +71,6 @@ def test_both_ends_are_allowed_unless_they_are_open(name: Any) -> None:
         assert cleaned(name, domain.high) == domain.high
 
 
-@pytest.mark.parametrize("name", ["delta", "rate"])
-@pytest.mark.parametrize("value", [math.nextafter(1, 2), 2, math.inf, 10**400])
-def test_probabilities_above_one_are_refused(name: Any, value: Any) -> None:
-    with pytest.raises(ParameterError, match=f"^{name} must be a number from 0 to 1; got "):
-        real(name, value)
-
-
 @pytest.mark.parametrize(
     "value",
     [0.5, np.float64(0.5), np.float16(0.5), Fraction(1, 2), Decimal("0.5"), mpmath.mpf(0.5)],
@@ -88,13 +79,6 @@ def test_every_kind_of_real_number_becomes_a_python_float(value: Any) -> None:
     number = real("rate", value)
     assert type(number) is float
     assert number == 0.5
-
-
-@pytest.mark.parametrize("value", [1, np.int8(1), np.uint64(1)])
-def test_an_integer_is_a_real_number(value: Any) -> None:
-    number = real("noise_multiplier", value)
-    assert type(number) is float
-    assert number == 1
 
 
 def test_negative_zero_becomes_zero() -> None:
@@ -137,17 +121,6 @@ def test_every_kind_of_whole_number_becomes_a_python_int(value: Any) -> None:
 def test_a_count_that_is_no_integer_of_its_domain_is_refused(name: Any, value: Any) -> None:
     with pytest.raises(ParameterError, match=f"^{name} must be an integer from . to 10\\^15; got "):
         count(name, value)
-
-
-@given(st.from_type(object))
-def test_no_object_passes_as_a_number_or_raises_anything_else(value: Any) -> None:
-    for name in PARAMETERS:
-        try:
-            number = cleaned(name, value)
-        except ParameterError:
-            continue
-        assert isinstance(value, int | float | Fraction | Decimal)
-        assert number == pytest.approx(float(value), rel=1e-15, abs=0)
 
 
 @pytest.mark.parametrize("member", Adjacency)

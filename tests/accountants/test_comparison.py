@@ -3,13 +3,11 @@
 import math
 import pickle
 import sys
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
 import hockeystick as hs
-from hockeystick._tables import Rows, aligned, as_html, cells_of, flat
+from hockeystick._tables import Rows, aligned, as_html, cells_of
 from hockeystick.accountants import Comparison, Row
 from hockeystick.accountants.comparison import Truth
 from hockeystick.errors import HockeystickError
@@ -67,16 +65,6 @@ def test_a_value_is_told_where_it_is_beside_the_truth(value: float, told: str) -
     assert Truth(1.25, 1.25).beside(proven(0.0, value)) == told
 
 
-def test_other_rows_are_a_table_in_a_notebook_with_proven_ends_rounded_outwards() -> None:
-    wide = hs.Certified(0.12345678, 0.2, 0.2000000001, quantity="epsilon", accountant="rdp")
-    rows = Rows((Row("rdp", "bound", wide, "", 0.5), *ROWS[1:]))
-    shown = rows._repr_html_()
-    assert ">0.123456</td>" in shown
-    assert ">0.200001</td>" in shown
-    assert shown.count("<tr>") == len(rows) + 1
-    assert "None" not in shown
-
-
 def test_rows_are_tuples_that_can_be_sent_to_other_processes() -> None:
     accountant, *_ = (row.accountant for row in ROWS)
     assert (accountant, ROWS[1:], len(ROWS)) == ("rdp", tuple(ROWS)[1:], 3)
@@ -86,39 +74,7 @@ def test_rows_are_tuples_that_can_be_sent_to_other_processes() -> None:
     assert as_html([]).startswith("<table>")
 
 
-def test_a_data_frame_has_a_column_for_each_thing_that_a_row_says(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setitem(sys.modules, "pandas", SimpleNamespace(DataFrame=list))
-    columns = ("accountant", "kind", "lower", "estimate", "upper", "reason", "seconds")
-    assert [tuple(row.items()) for row in ROWS.to_dataframe()] == [
-        tuple(zip(columns, values, strict=True))
-        for values in (
-            ("rdp", "bound", 1.0, 1.0, 1.25, "", 0.5),
-            ("gdp", "approximation", None, 1.1, None, "", 0.1),
-            ("basic", "bound", None, None, None, "<none>", 0.0),
-        )
-    ]
-    assert flat({"a": {"b": {"c": 1}, "d": None}}) == {"a_b_c": 1, "a_d": None}
-
-
 def test_without_pandas_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(HockeystickError, match=r"pip install 'hockeystick\[pandas\]'"):
         Rows(()).to_dataframe()
-
-
-@pytest.mark.extras
-def test_pandas_takes_what_is_known() -> None:
-    pandas: Any = pytest.importorskip("pandas", reason="data frames need pandas")
-    plan = hs.DPSGD(noise_multiplier=1, examples=600, batch_size=60, epochs=1)
-    target = hs.ApproxDP(epsilon=2, delta=1e-5)
-    points = hs.calibration.frontier(plan, target, epochs=[1, 2], batch_sizes=[60])
-    frame = points.to_dataframe()
-    assert frame["noise_multiplier"].tolist() == [one.noise_multiplier for one in points]
-    rows = hs.compare(hs.Laplace(2), delta=0.1).to_dataframe().set_index("accountant")
-    assert rows.loc["closed-form", "upper"] == hs.epsilon(hs.Laplace(2), delta=0.1).upper
-    assert pandas.isna(rows.loc["gdp", "upper"])
-    grid = {"epochs": [1, 2]}
-    swept = pandas.DataFrame(hs.sweep(grid, hs.calibration.AskEpsilon(plan, delta=1e-5)))
-    assert swept["upper"].is_monotonic_increasing

@@ -8,8 +8,11 @@ import pytest
 from mpmath import mp
 
 import hockeystick as hs
-from hockeystick.accountants import directed_delta, directed_epsilon
+from hockeystick.accountants import directed_delta
+from hockeystick.accountants.composition import composition_of
+from hockeystick.accountants.contour import Contour
 from hockeystick.errors import ParameterError
+from hockeystick.privacy_loss import Composition
 
 DIRECTIONS = ("remove", "add")
 PLANS = {
@@ -112,32 +115,6 @@ def test_the_larger_direction_is_delta(name: str, value: float) -> None:
     assert both.assumptions == each[0].assumptions
 
 
-@pytest.mark.parametrize("name", PLANS)
-@pytest.mark.parametrize("value", [1e-7, 1e-2, 1.0])
-def test_the_larger_direction_is_epsilon(name: str, value: float) -> None:
-    both = hs.epsilon(PLANS[name], value)
-    each = [directed_epsilon(PLANS[name], value, one) for one in DIRECTIONS]
-    assert max(one.upper for one in each) == pytest.approx(both.upper, rel=1e-4, abs=1e-12)
-
-
-@pytest.mark.parametrize("name", PLANS)
-@pytest.mark.parametrize("direction", DIRECTIONS)
-def test_delta_falls_over_all_epsilons_and_meets_at_zero(name: str, direction: str) -> None:
-    epsilons = [-math.inf, -20.0, -2.0, -0.3, -1e-9, 0.0, 1e-9, 0.3, 2.0, math.inf]
-    found = [directed_delta(PLANS[name], one, direction) for one in epsilons]
-    assert found[0].lower == found[0].upper == 1.0
-    for before, after in pairwise(found):
-        assert after.lower <= before.upper
-    # The total variation distance is that of (P, Q) and of (Q, P).
-    assert found[4].upper == pytest.approx(found[5].upper, abs=2e-9, rel=2e-4)
-
-
-def test_what_releases_nothing_has_the_loss_zero() -> None:
-    found = directed_delta(hs.Gaussian(math.inf), -0.5, "add")
-    assert found.lower <= -math.expm1(-0.5) <= found.upper
-    assert found.relative_width < 1e-14
-
-
 def test_far_below_zero_it_is_next_to_one_but_not_proven_to_be_one() -> None:
     found = directed_delta(hs.Gaussian(1), -800.0, "remove")
     assert found.lower < 1.0 == found.upper
@@ -159,3 +136,44 @@ def test_bad_input_is_named(name: str, value: Any) -> None:
     with pytest.raises(ParameterError) as caught:
         directed_delta(hs.Gaussian(1), **given)
     assert caught.value.name == name
+
+
+TWO_SIDED = (
+    hs.PoissonSubsampled(hs.Gaussian(1.1), rate=256 / 60_000) ** 14_062,
+    hs.PoissonSubsampled(hs.Gaussian(2.0), rate=0.5) ** 100,
+    hs.PoissonSubsampled(hs.Gaussian(30.0), rate=0.01) ** 10**6,
+)
+each_plan = pytest.mark.parametrize("plan", TWO_SIDED, ids=str)
+
+
+@each_plan
+def test_the_order_of_the_directions_does_not_matter(plan: hs.Mechanism) -> None:
+    cost = composition_of(plan, "contour")
+    turned = Composition(cost.adding, cost.removing)
+    accountant = Contour()
+    epsilons = [accountant.epsilon(one, 1e-5) for one in (cost, turned)]
+    deltas = [accountant.delta(one, epsilons[0].estimate) for one in (cost, turned)]
+    for first, second in (epsilons, deltas):
+        assert first.upper == pytest.approx(second.upper, rel=1e-8)
+        assert first.lower == pytest.approx(second.lower, rel=1e-8)
+
+
+@each_plan
+def test_the_answer_is_that_of_the_direction_that_costs_more(plan: hs.Mechanism) -> None:
+    cost = composition_of(plan, "contour")
+    accountant = Contour()
+    found = accountant.epsilon(cost, 1e-6)
+    alone = [accountant.epsilon_of(terms, 1e-6) for terms in cost.directions]
+    assert found.upper >= max(one.lower for one in alone)
+    assert found.lower <= max(one.upper for one in alone)
+    assert found.upper == pytest.approx(max(one.upper for one in alone), rel=1e-8)
+
+
+@each_plan
+def test_a_direction_is_below_only_where_its_delta_is(plan: hs.Mechanism) -> None:
+    cost = composition_of(plan, "contour")
+    accountant = Contour()
+    for terms in cost.directions:
+        delta = accountant.delta_of(terms, 1.0)
+        assert accountant._is_below(terms, 1.0, math.log(delta.upper) + 0.05)
+        assert not accountant._is_below(terms, 1.0, math.log(delta.lower))

@@ -74,36 +74,13 @@ ANSWERED: Final = {
     "PureDP": {"advanced", "basic", "closed-form"},
     "TreeAggregation": {"closed-form"},
 }
-# Poisson samples of single releases, and what is missing of them.
-SAMPLED: Final[tuple[tuple[hs.Mechanism, set[str]], ...]] = (
-    (hs.Gaussian(2.0), set()),
-    (hs.Laplace(0.7), NO_LINE),
-    (hs.DiscreteGaussian(2.0), set()),
-    (hs.DiscreteLaplace(1.5), set()),
-    (hs.mechanisms.Skellam(5.0), set()),
-    (hs.mechanisms.SinhNormal(0.1, 40.0), NO_LINE),
-    (hs.mechanisms.MultivariateLaplace(0.4, dimension=5), NO_LINE),
-    (hs.mechanisms.GaussianMixture(1.5, (1.0, 2.0), (0.9, 0.1)), NO_LINE),
-    (hs.RandomizedResponse(1.0, categories=4), set()),
-    (hs.mechanisms.UnaryEncoding(1.0), set()),
-    (hs.mechanisms.RAPPOR(0.4, hashes=2), set()),
-    (hs.Exponential(1.0), NO_LINE),
-    (hs.mechanisms.PermuteAndFlip(1.0), NO_LINE),
-    (hs.mechanisms.ReportNoisyMax(1.0, "laplace"), NO_LINE),
-    (hs.PureDP(0.5), set()),
-    (hs.GDP(0.5), set()),
-)
 BY_NAME: Final = {type(example).__name__: example for example in EXAMPLES}
 
 each_name = pytest.mark.parametrize("name", sorted(BY_NAME))
-each_sampled = pytest.mark.parametrize(
-    ("inner", "missing"), SAMPLED, ids=[str(inner) for inner, _ in SAMPLED]
-)
 
 
 @cache
 def refusing(plan: hs.Mechanism) -> set[str]:
-    """Return the accountants that refuse a plan."""
     refused = set()
     for name in ACCOUNTANTS:
         try:
@@ -123,31 +100,3 @@ def test_every_accountant_that_applies_to_a_mechanism_answers(name: str) -> None
     narrow = NARROW - ANSWERED.get(name, set())
     expected = narrow | MISSING.get(name, set())
     assert refusing(BY_NAME[name] ** RUNS) == expected, "ANSWERED and MISSING say otherwise"
-
-
-@each_sampled
-def test_the_accountants_of_a_sample_do_not_contradict_each_other(
-    inner: hs.Mechanism, missing: set[str]
-) -> None:
-    plan = hs.PoissonSubsampled(inner, 0.01) ** 2000
-    found = [
-        hs.delta(plan, 0.5, accountant=name)
-        for name in ("prv", "rdp", "zcdp", "moments", "berry-esseen")
-    ]
-    lowest = max(one.lower for one in found if isinstance(one, hs.Certified))
-    highest = min(one.upper for one in found if isinstance(one, hs.Certified))
-    assert len(found) == 5
-    assert lowest <= highest
-
-
-@each_sampled
-def test_the_expansion_of_many_small_losses_is_next_to_the_truth(
-    inner: hs.Mechanism, missing: set[str]
-) -> None:
-    plan = hs.PoissonSubsampled(inner, 0.01) ** 5000
-    truth = hs.delta(plan, 0.3, accountant="prv")
-    found = hs.delta(plan, 0.3, accountant="edgeworth")
-    assert isinstance(truth, hs.Certified)
-    assert isinstance(found, hs.Approximate)
-    # What no data attain has a lower end of its own, far below.
-    assert found.value == pytest.approx(truth.upper, rel=0.02, abs=1e-6)

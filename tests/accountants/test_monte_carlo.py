@@ -50,17 +50,6 @@ def test_products_are_those_of_the_matrix(
     assert np.allclose(found, gram(coefficients, rounds, bins) / 4.0)
 
 
-def test_an_answer_says_that_nothing_is_proven() -> None:
-    plan = BallsInBins(2.0, (1.0, 0.5), 10, bins=5)
-    found = monte_carlo_delta(plan, 1.0, samples=100, confidence=0.95)
-    assert isinstance(found, hs.Approximate)
-    assert "nothing is proven of this number" in found.assumptions[-1]
-    assert "with probability at most 0.05" in found.assumptions[-1]
-    with pytest.raises(TypeError):
-        float(found)  # type: ignore[arg-type]
-    assert monte_carlo_delta(plan, 1.0, samples=2).value == 1.0
-
-
 @pytest.mark.parametrize(
     ("name", "plan", "options"),
     [

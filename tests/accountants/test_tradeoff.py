@@ -2,6 +2,7 @@
 
 from fractions import Fraction
 from functools import cache
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 from mpmath import mp
 
 import hockeystick as hs
+from tests.oracles.added_integers import masses_of_sum
 
 TRAINING = hs.PoissonSubsampled(hs.Gaussian(1.0), 0.01) ** 1000
 PLANS = {
@@ -65,23 +67,6 @@ def test_gaussians_are_gaussian() -> None:
     assert hs.tradeoffs.GaussianTradeOff(2) ** 0 == hs.tradeoffs.GaussianTradeOff(0)
 
 
-def test_nothing_released_is_the_identity() -> None:
-    assert np.allclose(hs.tradeoff(TRAINING**0)([0.1, 0.7]), [0.9, 0.3], rtol=1e-12)
-
-
-def test_a_release_without_noise_leaves_nothing() -> None:
-    f = hs.tradeoff(hs.Gaussian(0))
-    assert f(0.0) == 0.0
-    assert f.delta(3.0).lower >= 1.0 - 1e-12
-
-
-def test_a_sampled_release_without_noise_shows_as_often_as_it_is_sampled() -> None:
-    f = hs.tradeoff(hs.PoissonSubsampled(hs.Gaussian(0), 0.1))
-    lower, upper = f.bounds([0.0, 0.2])
-    assert lower == pytest.approx([0.9, 0.7], rel=1e-6)
-    assert upper == pytest.approx([0.9, 0.7], rel=1e-6)
-
-
 def test_noise_out_of_reach_of_any_line_has_valid_bounds() -> None:
     lower, upper = hs.tradeoff(hs.PoissonSubsampled(hs.Gaussian(1e9), 0.1) ** 5).bounds(0.3)
     assert 0.69 <= lower <= upper <= np.nextafter(0.7, 1)
@@ -91,3 +76,89 @@ def test_what_is_no_plan_is_refused() -> None:
     wrong: Any = 3
     with pytest.raises(hs.errors.ParameterError, match="plan must be a mechanism"):
         hs.tradeoff(wrong)
+
+
+SIGMA, RUNS = 2.5, 7
+RATES = (1e-9, 1e-6, 1e-3, 0.01, 0.05, 0.2, 0.5)
+
+
+def best_tests() -> list[tuple[Fraction, Fraction]]:
+    """Return both errors of each test that rejects for a large sum of the outputs.
+
+    The loss rises with the sum, which a record moves by the number of runs.
+    """
+    _, mass = masses_of_sum(SIGMA, RUNS)
+    below = [Fraction(0), *accumulate(mass)]
+    above = [Fraction(0), *accumulate(mass[::-1])][::-1]
+    return [(above[k], below[max(k - RUNS, 0)]) for k in range(len(above))][::-1]
+
+
+def type_ii(tests: list[tuple[Fraction, Fraction]], rate: float) -> Fraction:
+    """Return the type II error of the best test, which flips a coin at one sum."""
+    k = next(k for k, (alpha, _) in enumerate(tests) if alpha > rate)
+    (a, f), (b, g) = tests[k - 1], tests[k]
+    return f + (g - f) * (Fraction(rate) - a) / (b - a)
+
+
+def test_bounds_hold_the_errors_of_the_best_tests_and_are_near() -> None:
+    f = hs.tradeoff(hs.DiscreteGaussian(SIGMA) ** RUNS)
+    lower, upper = f.bounds(RATES)
+    tests = best_tests()
+    for k, rate in enumerate(RATES):
+        truth = type_ii(tests, rate)
+        assert lower[k] <= truth <= upper[k]
+        assert upper[k] - lower[k] < 5e-5
+        assert truth * (1 - Fraction(1, 10**10)) <= f(rate) <= truth
+        assert 1 - truth <= f.power(rate) <= (1 - truth) * (1 + Fraction(1, 10**9))
+
+
+SIX_RATES = np.array([1e-12, 1e-6, 0.01, 0.3, 0.5, 0.9, 1 - 1e-6, 1 - 1e-12])
+COIN = hs.tradeoffs.discrete_tradeoff([0.2, 0.5, 0.3], [0.4, 0.45, 0.15])
+FUNCTIONS = {
+    "G_1": hs.tradeoffs.G(1.0),
+    "C_p(G_1)": hs.tradeoffs.G(1.0).subsample(0.1),
+    "of a plan": hs.tradeoff(hs.PoissonSubsampled(hs.Gaussian(1.0), 0.02) ** 400),
+    "1-DP": hs.tradeoffs.ApproxTradeOff(1.0, 1e-6),
+    "Laplace": hs.tradeoffs.LaplaceTradeOff(2.0),
+    "an asymmetric coin": COIN,
+}
+each = pytest.mark.parametrize("f", FUNCTIONS.values(), ids=FUNCTIONS.keys())
+
+
+def assert_agree(f: hs.tradeoffs.TradeOff, g: hs.tradeoffs.TradeOff) -> None:
+    """The proven ends of both overlap, for f and for its inverse."""
+    for one, other in ((f, g), (f.inverse(), g.inverse())):
+        for ends, others in (
+            (one.bounds(SIX_RATES), other.bounds(SIX_RATES)),
+            (one.power_bounds(SIX_RATES), other.power_bounds(SIX_RATES)),
+        ):
+            assert (ends[0] <= others[1]).all()
+            assert (others[0] <= ends[1]).all()
+
+
+@each
+def test_no_factor_at_all_is_the_identity(f: hs.tradeoffs.TradeOff) -> None:
+    assert_agree(f**0, hs.tradeoffs.IDENTITY)
+
+
+def test_gaussians_are_exact() -> None:
+    assert hs.tradeoffs.G(3) @ hs.tradeoffs.G(4) == hs.tradeoffs.G(5)
+    assert hs.tradeoffs.G(0.3) ** 4 == hs.tradeoffs.G(0.6)
+    assert hs.tradeoffs.G(2) ** 0 == hs.tradeoffs.G(0)
+
+
+@pytest.mark.parametrize("runs", [1, 2, 3])
+def test_a_discrete_product_holds_the_product_distribution(runs: int) -> None:
+    p, q = np.ones(1), np.ones(1)
+    for _ in range(runs):
+        p, q = np.outer(p, [0.2, 0.5, 0.3]).ravel(), np.outer(q, [0.4, 0.45, 0.15]).ravel()
+    assert_agree(COIN**runs, hs.tradeoffs.discrete_tradeoff(p, q))
+
+
+def test_only_trade_off_functions_multiply() -> None:
+    with pytest.raises(
+        hs.errors.ParameterError, match="the right side of @ must be a trade-off function"
+    ):
+        hs.tradeoffs.G(1) @ hs.Gaussian(1)
+    with pytest.raises(hs.errors.ParameterError, match="count must be an integer"):
+        hs.tradeoffs.G(1) ** 0.5

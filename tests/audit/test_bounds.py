@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable
 from typing import Any
@@ -25,7 +24,7 @@ from hockeystick.audit._region import (
     region,
     upper_rate,
 )
-from hockeystick.audit._rules import at_rank, at_threshold, best_of
+from hockeystick.audit._rules import at_rank, at_threshold
 
 EPSILON = 1.0
 RATE = 1.0 / (1.0 + math.e)
@@ -62,13 +61,6 @@ def test_a_region_misses_no_more_often_than_it_says(
     assert misses(quarter_ellipse(alpha, share, 32), q, p, 40) <= alpha
 
 
-@pytest.mark.parametrize("alpha", [0.1, 0.05])
-def test_a_region_is_not_far_wider_than_it_has_to_be(alpha: float) -> None:
-    exact = misses(quarter_ellipse(alpha, 0.5, 32), 0.4, 0.6, 40)
-    assert exact > 0.2 * alpha
-    assert exact > misses(rectangle(alpha), 0.4, 0.6, 40)
-
-
 def test_what_is_outside_a_quarter_ellipse_is_what_a_double_integral_says() -> None:
     from scipy.integrate import dblquad
 
@@ -79,12 +71,6 @@ def test_what_is_outside_a_quarter_ellipse_is_what_a_double_integral_says() -> N
     inside, _ = dblquad(density, 0, a, 0, lambda u: b * math.sqrt(1 - (u / a) ** 2))
     half = 0.5 * math.erf(a / math.sqrt(2)) / 2 + 0.5 * math.erf(b / math.sqrt(2)) / 2
     assert outside_probability(a, b) == pytest.approx(1 - 0.25 - half - inside, abs=1e-9)
-
-
-def test_an_ellipse_with_hardly_a_second_axis_is_hardly_more_than_one_bound() -> None:
-    for_errors, for_hits = quarter_ellipse(0.05, 0.999)
-    assert 0.046 < for_errors[-1] < 0.05
-    assert for_hits[0] < 1e-4
 
 
 @pytest.mark.parametrize(("objective", "name"), [(epsilons(1e-5), "epsilon"), (mus, "mu")])
@@ -112,21 +98,6 @@ def test_bounds_are_above_the_truth_no_more_often_than_they_say(confidence: floa
     assert (wrong <= most).all()
 
 
-def test_bounds_come_near_the_truth_with_many_trials() -> None:
-    assert 0.93 < audit.lower_mu(*gaussian(1.0, 100_000)).value < 1.0
-    found = audit.lower_epsilon(*response(100_000, 0), delta=0.0)
-    assert 0.93 < found.value < EPSILON
-
-
-def test_a_region_is_tighter_than_two_intervals_of_clopper_and_pearson() -> None:
-    for trials, threshold in ((100, 1.0), (1000, 2.0), (10_000, 2.5)):
-        scores = gaussian(1.0, trials)
-        asked: dict[str, Any] = {"delta": 1e-5, "threshold": threshold}
-        combined = audit.lower_epsilon(*scores, **asked, share=0.85)
-        separate = at_threshold(*scores, threshold, rectangle(0.05))
-        assert combined.value > best_of([separate], epsilons(1e-5))[0] > 0.0
-
-
 def test_points_of_the_curve_are_the_bounds_at_their_ranks() -> None:
     inside, outside = gaussian(1.0, 1000)
     points = audit.lower_curve(inside, outside)
@@ -148,33 +119,6 @@ def test_points_of_the_curve_hold_together() -> None:
         points = audit.lower_curve(*gaussian(1.0, 300, i), confidence=0.9)
         wrong += any(one.tpr > hs.tradeoffs.GaussianTradeOff(1.0).power(one.fpr) for one in points)
     assert wrong <= 10
-
-
-def test_swapping_what_is_an_error_swaps_nothing_else() -> None:
-    inside, outside = gaussian(1.0, 500)
-    found = audit.lower_epsilon(inside, outside, delta=1e-5)
-    mirrored = audit.lower_epsilon(-outside, -inside, delta=1e-5)
-    assert found.value == mirrored.value > 0.0
-
-
-def test_a_bound_falls_with_delta_and_with_confidence() -> None:
-    scores = gaussian(1.5, 1000)
-    values = [audit.lower_epsilon(*scores, delta=d).value for d in (0.0, 1e-3, 0.05, 0.5, 1.0)]
-    assert values == sorted(values, reverse=True)
-    assert values[-1] == 0.0 < values[-3]
-    sure = [audit.lower_epsilon(*scores, delta=0.0, confidence=c).value for c in (0.5, 0.9, 0.999)]
-    assert sure == sorted(sure, reverse=True)
-    assert sure[0] > sure[-1] > 0.0
-
-
-def test_tied_scores_are_ordered_by_the_seed_and_by_all_scores() -> None:
-    inside, outside = response(1000, 1)
-    found = audit.lower_epsilon(inside, outside, delta=0.0, seed=3)
-    assert found == audit.lower_epsilon(inside, outside, delta=0.0, seed=3)
-    others = {audit.lower_epsilon(inside, outside, delta=0.0, seed=s).value for s in range(5)}
-    mixed = {audit.lower_epsilon(inside, np.roll(outside, s), delta=0.0).value for s in range(5)}
-    assert len(others) > 1 < len(mixed)
-    assert all(0.5 < one < 1.3 for one in others | mixed)
 
 
 def test_with_any_seed_a_bound_holds_as_often_as_it_says() -> None:
@@ -217,22 +161,22 @@ def test_cells_are_on_the_safe_side_of_the_curve_that_they_cover() -> None:
         assert found[-1] < found[-2] * 1.003
 
 
-def test_only_the_order_of_scores_counts() -> None:
-    inside, outside = gaussian(1.0, 500)
-    found = audit.lower_epsilon(inside, outside, delta=1e-5).value
-    assert audit.lower_epsilon(np.exp(inside), np.exp(outside), delta=1e-5).value == found
-    inside[0], outside[0] = math.inf, -math.inf
-    assert audit.lower_epsilon(inside, outside, delta=1e-5).value >= 0.0
+@pytest.mark.parametrize(("count", "trials"), [(0, 10), (3, 40), (40, 40), (17, 1000)])
+def test_rates_are_the_exact_ones_of_clopper_and_pearson(count: int, trials: int) -> None:
+    level = np.array([0.025])
+    upper, lower = (float(one(count, trials, level)[0]) for one in (upper_rate, lower_rate))
+    if count < trials:
+        assert 0.02499 < binom.cdf(count, trials, upper) <= 0.025
+    if count > 0:
+        assert 0.02499 < binom.sf(count - 1, trials, lower) <= 0.025
 
 
-def test_an_answer_says_what_it_is() -> None:
-    found = audit.lower_epsilon(*gaussian(1.0, 1000), delta=1e-5)
-    assert (found.method, found.quantity, found.trials) == ("simultaneous", "epsilon", 2000)
-    assert "Bonferroni" in found.theorem
-    assert "with confidence 0.95" in str(found)
-    assert "not a proof of privacy" in str(found)
-    read = json.loads(json.dumps(found.as_dict(), allow_nan=False))
-    assert read["value"] == found.value
-    assert read["point"]["in_trials"] == 1000
-    shown = float(str(found).split()[2])
-    assert shown <= found.value < shown + 1e-4
+def test_both_ends_of_a_rate_have_the_level_of_that_rate() -> None:
+    found = region(Counts(3, 40, 25, 60), (np.array([0.01]), np.array([0.04])))
+    assert found.q + found.rest == pytest.approx(1, abs=1e-9)
+    assert found.p + found.miss == pytest.approx(1, abs=1e-9)
+
+
+def test_scores_at_a_threshold_are_above_it() -> None:
+    rule = at_threshold(np.array([2.0, 1.0]), np.array([1.0, 1.0, 0.0]), 1.0, rectangle(0.05))
+    assert (rule.counts.errors, rule.counts.hits) == (2, 2)

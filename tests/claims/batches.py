@@ -11,8 +11,7 @@ from hockeystick.mechanisms import Gaussian, RevealedSample
 from hockeystick.numerics.multiprecision import mp
 from hockeystick.numerics.working_precision import working_digits
 from hockeystick.results import Approximate, Certified
-from tests.claims.found import Found, proven
-from tests.claims.registry import way
+from tests.claims.found import Found, proven, way
 
 
 @way

@@ -16,8 +16,7 @@ from hockeystick.conversions.published.of_their_time import TENSORFLOW_ORDERS
 from hockeystick.mechanisms import Gaussian, Mechanism, PoissonSubsampled
 from hockeystick.results import Certified
 from tests.claims.fed_cdp import step_epsilon
-from tests.claims.found import Found
-from tests.claims.registry import way
+from tests.claims.found import Found, way
 
 
 @way

@@ -7,8 +7,7 @@ from typing import Any
 
 from hockeystick.numerics.multiprecision import mp
 from hockeystick.numerics.working_precision import working_digits
-from tests.claims.found import Found, proven
-from tests.claims.registry import way
+from tests.claims.found import Found, proven, way
 
 
 @way

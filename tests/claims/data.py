@@ -1,15 +1,17 @@
-"""The documents and their claims, as the data file of the package has them."""
+"""The documents and their claims, as the data file has them."""
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from typing import Any, Final, cast, final
 
 from tests.claims.verdicts import Relation
 
-_FILE: Final = "claims.toml"
+FILE: Final = Path(__file__).with_name("claims.toml")
 _ASKED: Final = ("own", "certified", "without", "own_without")
 
 Parameter = float | str | tuple["Parameter", ...]
@@ -18,12 +20,7 @@ Parameter = float | str | tuple["Parameter", ...]
 @final
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A way and the parameters that it is asked with.
-
-    Args:
-        way: The way's name.
-        parameters: Names and values, in the order of the names.
-    """
+    """A way's name and the parameters it is asked with, in the order of their names."""
 
     way: str
     parameters: tuple[tuple[str, Parameter], ...]
@@ -32,14 +29,7 @@ class Asked:
 @final
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A document whose figures are checked.
-
-    Args:
-        key: Its short name, which begins the ids of its claims.
-        title: Its title.
-        authors: Its authors.
-        published: Where and when.
-    """
+    """A document whose figures are checked; its key begins the ids of its claims."""
 
     key: str
     title: str
@@ -88,12 +78,7 @@ class Claim:
 @final
 @dataclass(frozen=True, slots=True)
 class Catalogue:
-    """All documents and claims.
-
-    Args:
-        documents: By key, in the order of the data file.
-        claims: By id, in the order of the data file.
-    """
+    """Documents by key and claims by id, in the order of the data file."""
 
     documents: Mapping[str, Document]
     claims: Mapping[str, Claim]
@@ -101,21 +86,8 @@ class Catalogue:
 
 @cache
 def catalogue() -> Catalogue:
-    """Return the documents and claims of the package's data file.
-
-    Returns:
-        The same object at every call.
-
-    Example:
-        >>> from tests.claims import catalogue
-        >>> catalogue().documents["federated-f-dp"].title
-        'Federated f-Differential Privacy'
-    """
-    import tomllib
-    from importlib.resources import files
-
-    text = (files("tests.claims") / _FILE).read_text(encoding="utf-8")
-    return read(tomllib.loads(text))
+    """Return the documents and claims of the data file."""
+    return read(tomllib.loads(FILE.read_text(encoding="utf-8")))
 
 
 def read(told: Mapping[str, Any]) -> Catalogue:

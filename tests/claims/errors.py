@@ -6,8 +6,7 @@ import math
 
 from hockeystick.numerics.multiprecision import mp
 from hockeystick.numerics.working_precision import working_digits
-from tests.claims.found import Found, proven
-from tests.claims.registry import way
+from tests.claims.found import Found, proven, way
 
 
 @way

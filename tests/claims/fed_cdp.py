@@ -15,8 +15,7 @@ from hockeystick.mechanisms import Gaussian, MultivariateLaplace, PoissonSubsamp
 from hockeystick.numerics.multiprecision import mp
 from hockeystick.numerics.working_precision import working_digits
 from hockeystick.results import Certified
-from tests.claims.found import Found, proven
-from tests.claims.registry import way
+from tests.claims.found import Found, proven, way
 
 
 @way

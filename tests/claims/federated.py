@@ -23,8 +23,7 @@ from hockeystick.numerics.working_precision import working_digits
 from hockeystick.privacy_loss.sampling.fixed_size_gaussian import FixedSizeGaussianLoss
 from hockeystick.results import Certified
 from hockeystick.tradeoffs import GaussianTradeOff
-from tests.claims.found import Found, between, proven
-from tests.claims.registry import way
+from tests.claims.found import Found, between, proven, way
 
 
 @way

@@ -10,8 +10,7 @@ from hockeystick.accountants import delta as delta_of
 from hockeystick.mechanisms import Gaussian
 from hockeystick.numerics.multiprecision import mp
 from hockeystick.numerics.working_precision import working_digits
-from tests.claims.found import Found, between, proven
-from tests.claims.registry import way
+from tests.claims.found import Found, between, proven, way
 
 
 @way

@@ -10,8 +10,7 @@ from hockeystick.mechanisms import Laplace, Mechanism, MultivariateLaplace
 from hockeystick.numerics.multiprecision import mp
 from hockeystick.numerics.working_precision import working_digits
 from hockeystick.results import Certified
-from tests.claims.found import Found, between, proven
-from tests.claims.registry import way
+from tests.claims.found import Found, between, proven, way
 
 
 @way

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Final
 
-from tests.claims import Checked, Verdict, catalogue
-from tests.claims.words import cells, counted
+from hockeystick.numerics import numerals
+from tests.claims import Checked, Found, Verdict, catalogue
 
 _HEAD: Final = (
     "# Published figures, checked",
@@ -19,6 +21,22 @@ _HEAD: Final = (
     "nothing is proven.",
 )
 _COLUMNS: Final = ("claim", "paper", "own", "certified", "verdict")
+_DIGITS: Final = 6
+_COUNTED: Final = {
+    Verdict.REPRODUCES: "reproduces",
+    Verdict.CONSISTENT: "consistent",
+    Verdict.ONLY_WITH: "only with a condition",
+    Verdict.DIFFERS: "does not reproduce",
+    Verdict.INVALID: "invalid",
+    Verdict.UNDECIDED: "undecided",
+}
+_BOUNDS: Final = {
+    "equals": "{}",
+    "multiple-of": "{}",
+    "at-most": "<= {}",
+    "at-least": ">= {}",
+    "for-all": "= {}",
+}
 
 
 def markdown_page(checked: Sequence[Checked]) -> str:
@@ -31,11 +49,18 @@ def _lines(checked: Sequence[Checked]) -> Iterator[str]:
     yield from _HEAD
     for key, group in groupby(checked, key=lambda one: one.claim.document):
         rows, document = list(group), catalogue().documents[key]
+        counts = Counter(row.verdict for row in rows)
+        each = [f"{_COUNTED[verdict]} {counts[verdict]}" for verdict in Verdict if counts[verdict]]
         yield from ("", f"## {document.title}", "")
-        yield f"{document.authors}; {document.published}. {counted(rows)}."
+        yield f"{document.authors}; {document.published}. {len(rows)} claims: {', '.join(each)}."
         yield from ("", _row(_COLUMNS), _row("---" for _ in _COLUMNS))
         for one in rows:
             yield _row(_cells(one))
+
+
+def _row(cells: Sequence[str] | Iterator[str]) -> str:
+    """Return one line of a table."""
+    return f"| {' | '.join(cells)} |"
 
 
 def _cells(one: Checked) -> tuple[str, ...]:
@@ -44,7 +69,7 @@ def _cells(one: Checked) -> tuple[str, ...]:
     if claim.see and one.verdict is not Verdict.REPRODUCES:
         verdict += f" (see {claim.see})"
     place = f"`{claim.id}`<br>{_escaped(claim.place)}: {_escaped(claim.says)}"
-    return (place, *map(_escaped, (*cells(one), verdict)))
+    return (place, *map(_escaped, (*_numbers(one), verdict)))
 
 
 def _escaped(text: str) -> str:
@@ -54,6 +79,65 @@ def _escaped(text: str) -> str:
     return text
 
 
-def _row(cells: Sequence[str] | Iterator[str]) -> str:
-    """Return one line of a table."""
-    return f"| {' | '.join(cells)} |"
+def _numbers(row: Checked) -> tuple[str, str, str]:
+    """Return the paper's value, that by its own method and the certified one.
+
+    What was judged without the claim's condition is told beside what was judged with it.
+    """
+    claim = row.claim
+    own, certified = _own(row), "-" if row.certified is None else _shown(row.certified)
+    paper = _BOUNDS[claim.relation].format(claim.published or "own")
+    if claim.relation == "multiple-of":
+        return paper, f"multiples of {own}", certified
+    if claim.relation == "equals":
+        return paper, own + _without(row, row.without), certified
+    return paper, own + _without(row, row.own_without), certified + _without(row, row.without)
+
+
+def _own(row: Checked) -> str:
+    """Return the own value, and its quantity where it is another one than the certified one's."""
+    own, certified = row.own, row.certified
+    if own is None:
+        return "-"
+    same = certified is not None and own.quantity == certified.quantity
+    return _value(own) if same else _shown(own)
+
+
+def _without(row: Checked, found: Found | None) -> str:
+    """Return a number without the claim's condition, if that is what the verdict is about."""
+    if found is None or row.verdict is not Verdict.ONLY_WITH:
+        return ""
+    return f"; without: {_value(found)}"
+
+
+def _shown(found: Found) -> str:
+    """Return a number and its quantity."""
+    return f"{_value(found)} ({found.quantity})" if found.quantity else _value(found)
+
+
+def _value(found: Found) -> str:
+    """Return the number alone: rounded, with its ends outward where they differ."""
+    if found.kind == "approximation":
+        return f"~{_rounded(found.upper)}"
+    narrow = abs(found.upper) * 10.0**-_DIGITS
+    if found.lower == found.upper or found.kind == "exact":
+        return _rounded(found.upper)
+    if math.isfinite(found.upper) and found.upper - found.lower <= narrow:
+        return _rounded(found.upper)
+    return f"{_outward(found.lower, up=False)} to {_outward(found.upper, up=True)}"
+
+
+def _rounded(value: float) -> str:
+    """Return a number to six digits, without trailing zeros."""
+    if not math.isfinite(value):
+        return str(value)
+    if value == round(value) and abs(value) < 1e9:
+        return str(int(value))
+    return f"{value:.{_DIGITS}g}"
+
+
+def _outward(value: float, *, up: bool) -> str:
+    """Return a number to six digits, rounded in one direction."""
+    if value < 0.0:
+        return f"-{numerals.at_least(-value) if up else numerals.at_most(-value)}"
+    return numerals.at_most(value) if up else numerals.at_least(value)

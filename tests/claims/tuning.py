@@ -9,7 +9,7 @@ from hockeystick.calibration import clipping_noise, joint_noise
 from hockeystick.mechanisms import Gaussian
 from hockeystick.numerics.roots import increasing_root
 from hockeystick.results import Certified
-from tests.claims.registry import way
+from tests.claims.found import way
 
 
 @way

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from decimal import Decimal
 from enum import StrEnum
 from fractions import Fraction
@@ -108,6 +107,7 @@ def judge(
     "multiple-of" against the multiples of that value. A bound, printed or else computed as the
     document has it, is held against the proven value. A formula "for-all" parameters is held
     against the proven value at some: the interval must be narrow, and hold it.
+    It is "undecided" where the proven interval holds the claimed bound.
 
     Args:
         relation: "equals", "multiple-of", "at-most", "at-least" or "for-all".
@@ -117,9 +117,6 @@ def judge(
         without: The same as is judged (``own`` for a figure, ``certified`` for a statement) without
             the condition; None where there is none.
         own_without: What the document states without the condition; None where it is ``own``.
-
-    Returns:
-        The verdict; "undecided" where the proven interval holds the claimed bound.
     """
     if relation == "equals":
         assert own is not None
@@ -138,11 +135,22 @@ def judge(
 
 
 def _statement(relation: Relation, truth: Found, claimed: Found) -> Verdict:
-    """Return the verdict on a statement without a condition."""
-    holds, fails = _TESTS[relation]
-    if fails(truth, claimed):
+    """Return the verdict on a statement without a condition.
+
+    It is invalid where the truth is proven to be beyond the bound, and reproduces where it is
+    proven not to be; a formula's value must agree with a truth that is known to many digits.
+    """
+    room = _ROUND_OFF * abs(claimed.upper)
+    if relation == "at-most":
+        fails, holds = _is_above(truth, claimed), truth.upper <= claimed.upper + room
+    elif relation == "at-least":
+        fails, holds = _is_below(truth, claimed), truth.lower >= claimed.lower - room
+    else:
+        fails = _is_above(truth, claimed) or _is_below(truth, claimed)
+        holds = truth.upper - truth.lower <= _WIDEST * abs(claimed.upper)
+    if fails:
         return Verdict.INVALID
-    return Verdict.REPRODUCES if holds(truth, claimed) else Verdict.UNDECIDED
+    return Verdict.REPRODUCES if holds else Verdict.UNDECIDED
 
 
 def _figure(printed: str, own: Found, without: Found | None) -> Verdict:
@@ -154,40 +162,11 @@ def _figure(printed: str, own: Found, without: Found | None) -> Verdict:
     return Verdict.ONLY_WITH
 
 
-def _is_at_most(truth: Found, claimed: Found) -> bool:
-    """Return whether the truth is proven to be at most what is claimed."""
-    return truth.upper <= claimed.upper + _ROUND_OFF * abs(claimed.upper)
-
-
 def _is_above(truth: Found, claimed: Found) -> bool:
     """Return whether the truth is proven to be above what is claimed."""
     return truth.lower > claimed.upper + _ROUND_OFF * abs(claimed.upper)
 
 
-def _is_at_least(truth: Found, claimed: Found) -> bool:
-    """Return whether the truth is proven to be at least what is claimed."""
-    return truth.lower >= claimed.lower - _ROUND_OFF * abs(claimed.lower)
-
-
 def _is_below(truth: Found, claimed: Found) -> bool:
     """Return whether the truth is proven to be below what is claimed."""
     return truth.upper < claimed.lower - _ROUND_OFF * abs(claimed.lower)
-
-
-def _is_within(truth: Found, claimed: Found) -> bool:
-    """Return whether the formula's value agrees with a truth that is known to many digits."""
-    known = truth.upper - truth.lower <= _WIDEST * abs(claimed.upper)
-    return known and not _is_apart(truth, claimed)
-
-
-def _is_apart(truth: Found, claimed: Found) -> bool:
-    """Return whether the formula's value is proven to be wrong."""
-    return _is_above(truth, claimed) or _is_below(truth, claimed)
-
-
-_Test = Callable[[Found, Found], bool]
-_TESTS: Final[Mapping[str, tuple[_Test, _Test]]] = {
-    "at-most": (_is_at_most, _is_above),
-    "at-least": (_is_at_least, _is_below),
-    "for-all": (_is_within, _is_apart),
-}

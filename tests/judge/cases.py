@@ -26,13 +26,11 @@ class Case:
 
     @cached_property
     def low(self) -> Outcomes:
-        """A list that the pair dominates."""
         assert self.make_low is not None
         return self.make_low()
 
     @cached_property
     def high(self) -> Outcomes:
-        """A list that dominates the pair."""
         assert self.make_high is not None
         return self.make_high()
 
@@ -54,7 +52,6 @@ class Case:
         return max(self.low.renyi(order), self.low.swapped().renyi(order))
 
     def times(self, other: Case) -> Case:
-        """Both together."""
         both = self._listed_with(other)
         if both is not None:
             return of_terms(both)
@@ -72,7 +69,6 @@ class Case:
         return one.times(two) if len(one.terms) * len(two.terms) <= MOST_TERMS else None
 
     def power(self, count: int) -> Case:
-        """So many runs."""
         if count == 1:
             return self
         if isinstance(self.profile, Terms):
@@ -83,7 +79,6 @@ class Case:
         return Case(None, lambda: self.low.power(count), high)
 
     def sampled(self, rate: float, exact: Real) -> Case:
-        """(1 - rate) Q + rate P against Q."""
         high = None if self.make_high is None else lambda: self.high.mixed(rate)
         if isinstance(self.profile, Terms):
             found = self.profile.sampled(exact)
@@ -102,7 +97,6 @@ class Case:
 
 
 def _both(one: Case, two: Case, make: Callable[[], Outcomes]) -> Callable[[], Outcomes] | None:
-    """The way to a dominating list where both have one."""
     return None if one.make_high is None or two.make_high is None else make
 
 
@@ -131,7 +125,6 @@ def of_terms(terms: Terms) -> Case:
 
 
 def _lists(terms: Terms, *, above: bool) -> Outcomes:
-    """The outcomes in floats, Gaussians as cells."""
     by_square: dict[float, list[tuple[float, float]]] = {}
     for p, q, square in terms.terms:
         by_square.setdefault(float(square), []).append((float(p), float(q)))
@@ -152,12 +145,10 @@ def _lists(terms: Terms, *, above: bool) -> Outcomes:
 
 
 def of_noise(noise: noises.Noise, shift: float, profile: Profile | None = None) -> Case:
-    """A noise moved by a shift against itself."""
     return Case(profile, lambda: noise.dominated(shift), lambda: noise.dominating(shift))
 
 
 def of_laplace(scale: float, shift: float, most: Real) -> Case:
-    """Laplace noise."""
     return of_noise(noises.Laplace(scale), shift, Laplace(most))
 
 
@@ -176,16 +167,13 @@ class Family:
     bound: Callable[[float], float] | None = field(default=None)
 
     def lower(self, epsilon: float) -> Any:
-        """The best attack's delta."""
         return max((one.lower(epsilon) for one in self.attacks), default=0.0)
 
     @property
     def bounded(self) -> bool:
-        """Whether anything bounds it from above."""
         return self.dominating is not None or bool(self.once) or self.bound is not None
 
     def upper(self, epsilon: float) -> Any:
-        """The least upper bound of delta that is known."""
         found: list[Any] = [1.0]
         if self.once:
             found.append(max(one.upper(epsilon) for one in self.once))
@@ -196,12 +184,10 @@ class Family:
         return min(found)
 
     def renyi(self, order: float) -> float:
-        """The best attack's Renyi divergence."""
         return max((one.renyi(order) for one in self.attacks), default=0.0)
 
 
 def exactly(case: Case) -> Family:
-    """A mechanism whose worst pair is known."""
     return Family((case,), case)
 
 
@@ -221,7 +207,6 @@ def composed(families: Sequence[Family]) -> Family:
 
 
 def repeated(family: Family, count: int) -> Family:
-    """Runs of one mechanism."""
     if count == 1:
         return family
     tops = family.dominating
@@ -232,7 +217,6 @@ def repeated(family: Family, count: int) -> Family:
 
 
 def _product(cases: Iterable[Case]) -> Case:
-    """All together."""
     found: Case | None = None
     for one in cases:
         found = one if found is None else found.times(one)

@@ -41,7 +41,6 @@ def _reads_one_step(noise: Noise, rate: float) -> Case:
 
 
 def _mean_ratio(noise: Noise, steps: int, above: bool) -> Outcomes:
-    """The mean of the likelihood ratios of the steps."""
     return _mean_of([noise.dominating(1.0) if above else noise.dominated(1.0)] * steps, above=above)
 
 
@@ -116,7 +115,6 @@ def _reports(epsilon: float, categories: int, users: int) -> tuple[Case, ...]:
 def _with_report(
     counts: dict[tuple[int, ...], Real], law: list[Real]
 ) -> dict[tuple[int, ...], Real]:
-    """Counts with one report more."""
     found: dict[tuple[int, ...], Real] = Counter()
     for key, mass in counts.items():
         for place, chance in enumerate(law):
@@ -128,7 +126,6 @@ def _with_report(
 def shuffled_reports(
     values: tuple[Any, ...], adjacency: str, inner: Family | None, noise: Noise | None, group: int
 ) -> Family:
-    """Randomized responses, counted."""
     epsilon, categories, users = float(values[0]), int(values[1]), int(values[2])
     if group > 1:
         return Family(())

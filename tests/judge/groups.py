@@ -100,7 +100,6 @@ def _hull(points: list[tuple[Real, Real]]) -> list[tuple[Real, Real]]:
 
 
 def _at(corners: list[tuple[Real, Real]], x: Real) -> Real:
-    """The polygon at a rate."""
     place = bisect_left([one for one, _ in corners], x)
     if place >= len(corners):
         return corners[-1][1]
@@ -111,7 +110,6 @@ def _at(corners: list[tuple[Real, Real]], x: Real) -> Real:
 
 
 def _inverse(corners: list[tuple[Real, Real]], heights: list[Real]) -> list[Real]:
-    """Where the polygon reaches heights."""
     found = []
     for y in heights:
         for (a, b), (c, d) in pairwise(corners):

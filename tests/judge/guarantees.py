@@ -23,7 +23,6 @@ def _groups(case: Family, distance: int) -> Family:
 
 
 def pure(distance: int, epsilon: float) -> Family:
-    """Randomized response."""
     return _groups(exactly(of_terms(failing(number(epsilon), mp.mpf(0)))), distance)
 
 
@@ -33,7 +32,6 @@ def approximate(distance: int, epsilon: float, delta: float) -> Family:
 
 
 def gaussian_dp(distance: int, mu: float) -> Family:
-    """The Gaussian mechanism."""
     return exactly(of_terms(gaussian((distance * number(mu)) ** 2)))
 
 
@@ -71,7 +69,6 @@ def renyi(distance: int, pairs: tuple[tuple[float, float], ...]) -> Family:
 
 
 def lists(distance: int, p: Sequence[float], q: Sequence[float]) -> Family:
-    """The pair whose trade-off function it is."""
     return _groups(exactly(of_terms(listed(map(number, p), map(number, q)))), distance)
 
 
@@ -152,7 +149,6 @@ def three_outcomes(loss: Real, share: Real) -> Terms:
 
 
 def _divergence(loss: float, share: float, order: float) -> float:
-    """The Renyi divergence of three outcomes."""
     low = share * math.exp(-loss)
     grown = share * math.expm1((order - 1) * loss) + low * math.expm1((1 - order) * loss)
     return math.log1p(grown) / (order - 1)

@@ -41,7 +41,6 @@ class Noise(ABC):
         return Outcomes(self.masses(edges, shift), self.masses(edges, 0.0), False)
 
     def dominating(self, shift: float) -> Outcomes:
-        """Each cell as the losses at its ends."""
         edges = self.cells(0.0, shift)
         at = np.concatenate([[-np.inf], self.loss(edges, shift), [np.inf]])
         return split(self.masses(edges, shift), self.masses(edges, 0.0), at[:-1], at[1:])
@@ -63,17 +62,14 @@ class Gaussian(Noise):
     deviation: float
 
     def cells(self, low: float, high: float) -> Array:
-        """Up to 15 standard deviations beyond the shifts."""
         reach = 15.0 * self.deviation
         return np.linspace(low - reach, high + reach, CELLS)
 
     def masses(self, edges: Array, shift: float) -> Array:
-        """By the normal distribution."""
         z = (edges - shift) / self.deviation
         return _differences(ndtr(z), ndtr(-z), int(np.searchsorted(z, 0.0)))
 
     def loss(self, x: Array, shift: float) -> Array:
-        """Linear."""
         return shift * (x - 0.5 * shift) / self.deviation**2
 
 
@@ -84,24 +80,20 @@ class Laplace(Noise):
     scale: float
 
     def cells(self, low: float, high: float) -> Array:
-        """Dense between the shifts, where the loss changes."""
         inside = np.linspace(low, high, CELLS)
         steps = self.scale * np.array([2.0, 5.0, 10.0])
         return np.concatenate([low - steps[::-1], inside, high + steps])
 
     def masses(self, edges: Array, shift: float) -> Array:
-        """By the exponential tails."""
         z = (edges - shift) / self.scale
         tail = 0.5 * np.exp(-np.abs(z))
         below, above = np.where(z < 0, tail, 1.0 - tail), np.where(z < 0, 1.0 - tail, tail)
         return _differences(below, above, int(np.searchsorted(z, 0.0)))
 
     def loss(self, x: Array, shift: float) -> Array:
-        """Between -shift/scale and shift/scale."""
         return (np.abs(x) - np.abs(x - shift)) / self.scale
 
     def dominating(self, shift: float) -> Outcomes:
-        """As any noise, with losses that end."""
         edges, most = self.cells(0.0, shift), shift / self.scale
         at = np.concatenate([[-most], self.loss(edges, shift), [most]])
         return split(self.masses(edges, shift), self.masses(edges, 0.0), at[:-1], at[1:])
@@ -115,22 +107,18 @@ class SinhNormal(Noise):
     width: float
 
     def cells(self, low: float, high: float) -> Array:
-        """As far as the normal inside is worth asking."""
         s = math.sqrt(0.5 / self.rho)
         reach = self.width * math.asinh(14.0 * s / self.width)
         return np.linspace(low - reach, high + reach, CELLS)
 
     def _inside(self, x: Array) -> Array:
-        """The normal of an output, in standard deviations."""
         return self.width * np.sinh(x / self.width) * math.sqrt(2.0 * self.rho)
 
     def masses(self, edges: Array, shift: float) -> Array:
-        """By the normal inside."""
         z = self._inside(edges - shift)
         return _differences(ndtr(z), ndtr(-z), int(np.searchsorted(z, 0.0)))
 
     def loss(self, x: Array, shift: float) -> Array:
-        """The normal's, and the ratio of the stretchings."""
         a, b = self._inside(x - shift), self._inside(x)
         stretch = np.log(np.cosh((x - shift) / self.width) / np.cosh(x / self.width))
         return np.asarray(0.5 * (b - a) * (b + a) + stretch, dtype=np.float64)

@@ -34,12 +34,10 @@ class Outcomes:
 
     @cached_property
     def losses(self) -> Array:
-        """ln p/q, infinite where a mass is 0."""
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.asarray(np.log(self.p) - np.log(self.q), dtype=np.float64)
 
     def swapped(self) -> Outcomes:
-        """The other order."""
         return Outcomes(self.q, self.p, self.above)
 
     def delta(self, epsilon: float) -> float:
@@ -54,13 +52,11 @@ class Outcomes:
         return min(value + slack + 1e-270, 1.0) if self.above else max(value - slack, 0.0)
 
     def times(self, other: Outcomes) -> Outcomes:
-        """Both together, with fewer outcomes."""
         p = np.outer(self.p, other.p).ravel()
         q = np.outer(self.q, other.q).ravel()
         return Outcomes(p, q, self.above).fewer()
 
     def power(self, count: int) -> Outcomes:
-        """So many runs."""
         result, base = nothing(self.above), self
         while count:
             if count & 1:
@@ -70,7 +66,6 @@ class Outcomes:
         return result
 
     def mixed(self, rate: float) -> Outcomes:
-        """(1 - rate) Q + rate P against Q."""
         return Outcomes((1.0 - rate) * self.q + rate * self.p, self.q, self.above)
 
     def revealed(self, rate: float) -> Outcomes:
@@ -98,12 +93,10 @@ class Outcomes:
 
 
 def nothing(above: bool) -> Outcomes:
-    """A release of nothing."""
     return Outcomes(np.ones(1), np.ones(1), above)
 
 
 def union(parts: list[tuple[float, Outcomes]]) -> Outcomes:
-    """One of several pairs by chance, and all see which."""
     p = np.concatenate([weight * one.p for weight, one in parts])
     q = np.concatenate([weight * one.q for weight, one in parts])
     return Outcomes(p, q, parts[0][1].above)

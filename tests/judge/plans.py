@@ -23,7 +23,6 @@ Maker = Callable[[random.Random], Spec]
 
 
 def gaussian(draw: random.Random) -> Spec:
-    """Gaussian noise."""
     return Spec("Gaussian", (draw.choice(NOISES),))
 
 
@@ -97,12 +96,10 @@ _LEAVES = [*LEAVES, "FDP of lists", "FDP of deltas", "FDP of deltas", "FDP mixtu
 
 
 def leaf(draw: random.Random, names: list[str] | None = None) -> Spec:
-    """A mechanism without parts."""
     return LEAVES[draw.choice(names or _LEAVES)](draw)
 
 
 def poisson(draw: random.Random) -> Spec:
-    """A Poisson sample of Gaussian noise, mostly."""
     adjacency = draw.choice(ADJACENCIES)
     rate = draw.choice(RATES)
     if adjacency == "replace-one" or draw.random() < 0.4:
@@ -114,7 +111,6 @@ def poisson(draw: random.Random) -> Spec:
 
 
 def fixed_size(draw: random.Random) -> Spec:
-    """A sample of a fixed size."""
     sizes = draw.choice([(1, 2), (1, 4), (1, 3), (2, 4), (3, 4), (4, 4), (1, 1), (1, 1024)])
     inner = gaussian(draw) if draw.random() < 0.5 else leaf(draw, _SAMPLED)
     adjacency = draw.choice(ADJACENCIES)
@@ -123,38 +119,32 @@ def fixed_size(draw: random.Random) -> Spec:
 
 
 def with_replacement(draw: random.Random) -> Spec:
-    """Places that hold any record."""
     sizes = draw.choice([(1, 4), (3, 8), (5, 2), (4, 1), (16, 256)])
     return Spec("WithReplacementSubsampled", sizes, (gaussian(draw),), "replace-one")
 
 
 def truncated(draw: random.Random) -> Spec:
-    """Poisson samples with a cap."""
     values = draw.choice([(0.5, 2, 6), (0.25, 1, 4), (0.0625, 10, 100), (1.0, 3, 6), (0.5, 5, 5)])
     return Spec("TruncatedPoissonSubsampled", values, (gaussian(draw),), "add-remove")
 
 
 def allocation(draw: random.Random) -> Spec:
-    """Random allocation."""
     values = draw.choice([(1, 1), (2, 1), (4, 1), (8, 1), (4, 2), (3, 3), (4, 0)])
     adjacency = draw.choice(("add-remove", "zero-out"))
     return Spec("RandomAllocation", values, (gaussian(draw),), adjacency)
 
 
 def shuffled(draw: random.Random) -> Spec:
-    """Shuffled batches."""
     values = draw.choice([1, 2, 10, 100]), draw.choice(("individual", "individual", "batch"))
     return Spec("Shuffled", values, (gaussian(draw),), draw.choice(ADJACENCIES[1:]))
 
 
 def reports(draw: random.Random) -> Spec:
-    """Shuffled reports of a few users."""
     values = draw.choice(EPSILONS), draw.choice((2, 3)), draw.choice((1, 2, 3, 5))
     return Spec("ShuffledReports", values, (), "replace-one")
 
 
 def revealed(draw: random.Random) -> Spec:
-    """Samples that all see."""
     kind = draw.choice(("RevealedSample", "RevealedSample", "RevealedRound"))
     inner = gaussian(draw) if draw.random() < 0.6 else leaf(draw, _SAMPLED)
     if kind == "RevealedRound" and draw.random() < 0.5:
@@ -163,7 +153,6 @@ def revealed(draw: random.Random) -> Spec:
 
 
 def tuned(draw: random.Random) -> Spec:
-    """The best of a random number of runs."""
     law = draw.choice(
         [
             ("TruncatedNegativeBinomial", 1.0, 0.125),
@@ -180,7 +169,6 @@ def tuned(draw: random.Random) -> Spec:
 
 
 def parallel(draw: random.Random) -> Spec:
-    """Parts of the data."""
     parts = tuple(leaf(draw, _SAMPLED) for _ in range(2))
     return Spec("Parallel", (draw.choice(("group", "clinic")),), parts)
 
@@ -223,7 +211,6 @@ SAMPLED: dict[str, Maker] = {
 
 
 def single(draw: random.Random) -> Spec:
-    """One run of anything."""
     if draw.random() < 0.35:
         return leaf(draw)
     return SAMPLED[draw.choice([*SAMPLED, "DPSGD", "PoissonSubsampled", "FixedSizeSubsampled"])](
@@ -232,7 +219,6 @@ def single(draw: random.Random) -> Spec:
 
 
 def plan(draw: random.Random) -> Spec:
-    """One run, several, or two different ones."""
     one = single(draw)
     chance = draw.random()
     if chance < 0.55:
@@ -244,14 +230,12 @@ def plan(draw: random.Random) -> Spec:
 
 
 def code(spec: Spec) -> str:
-    """The call that makes a mechanism."""
     if spec.kind in _FUNCTIONS:
         return f"hs.FDP({function(spec)})"
     return _CALLS.get(spec.kind, _plain)(spec)
 
 
 def function(spec: Spec) -> str:
-    """The call that makes a trade-off function."""
     if spec.kind == "FDP of lists":
         p, q = spec.values
         return f"hs.tradeoffs.discrete_tradeoff({list(p)}, {list(q)})"

@@ -33,7 +33,6 @@ class Profile(ABC):
 
 
 def number(value: float) -> Real:
-    """A float as the decimal that it prints as."""
     return mp.mpf(repr(float(value)))
 
 
@@ -60,7 +59,6 @@ class Terms(Profile):
     terms: tuple[tuple[Real, Real, Real], ...]
 
     def delta(self, epsilon: Real) -> Real:
-        """The sum over the outcomes."""
         return mp.fsum(_term(p, q, square, epsilon) for p, q, square in self.terms)
 
     def swapped(self) -> Terms:
@@ -68,7 +66,6 @@ class Terms(Profile):
         return Terms(tuple((q, p, square) for p, q, square in self.terms))
 
     def times(self, other: Terms) -> Terms:
-        """Both together."""
         return gathered((p * u, q * v, a + b) for p, q, a in self.terms for u, v, b in other.terms)
 
     def sampled(self, rate: Real) -> Terms | None:
@@ -84,7 +81,6 @@ class Terms(Profile):
 
 
 def gathered(terms: Iterable[tuple[Real, Real, Real]]) -> Terms:
-    """Terms of one ratio and one Gaussian put together."""
     found: dict[tuple[Any, Any], tuple[Real, Real, Real]] = {}
     for p, q, square in terms:
         if p == 0 and q == 0:
@@ -101,12 +97,10 @@ def _rounded(value: Real) -> Any:
 
 
 def gaussian(square: Real) -> Terms:
-    """One Gaussian of mu^2."""
     return Terms(((mp.mpf(1), mp.mpf(1), mp.mpf(square)),))
 
 
 def listed(p: Iterable[Real], q: Iterable[Real]) -> Terms:
-    """Outcomes with these masses."""
     return gathered((mp.mpf(a), mp.mpf(b), mp.mpf(0)) for a, b in zip(p, q, strict=True))
 
 
@@ -127,7 +121,6 @@ class Laplace(Profile):
     most: Real
 
     def delta(self, epsilon: Real) -> Real:
-        """The closed form at any real epsilon."""
         if epsilon >= self.most:
             return mp.mpf(0)
         if epsilon <= -self.most:
@@ -135,7 +128,6 @@ class Laplace(Profile):
         return -mp.expm1((epsilon - self.most) / 2)
 
     def swapped(self) -> Laplace:
-        """Its own mirror image."""
         return self
 
 
@@ -148,7 +140,6 @@ class Sampled(Profile):
     adding: bool = False
 
     def delta(self, epsilon: Real) -> Real:
-        """By the divergence of the base at another epsilon."""
         t, q = mp.exp(epsilon), self.rate
         if q == 0:
             return max(1 - t, mp.mpf(0))
@@ -161,5 +152,4 @@ class Sampled(Profile):
         return share * self.base.swapped().delta(mp.log(t * q / share))
 
     def swapped(self) -> Sampled:
-        """The other order."""
         return Sampled(self.base, self.rate, not self.adding)

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import hockeystick as hs
 from tests.judge import plans, verdicts
 from tests.judge.groups import attained, of_group
 from tests.judge.plans import code, meaning
@@ -27,8 +28,6 @@ OPTIONS = (*(f", accountant={name!r}" for name in PROVING), ", digits=20", ", to
 class Question:
     """A line of code and how its answer is judged."""
 
-    kind: str
-    operation: str
     line: str
     judge: Callable[[Verdict, Any], None]
 
@@ -52,20 +51,7 @@ def _truth(spec: Spec, distance: int = 1) -> Truth | None:
     return None if plain is None else truth(plain, distance)
 
 
-def name_of(spec: Spec) -> str:
-    """The kind of a mechanism, by its most telling part."""
-    if spec.kind == "Composed":
-        return "composition"
-    if spec.kind == "Repeated":
-        return f"{name_of(spec.parts[0])}"
-    if spec.kind == "DPSGD":
-        return f"DPSGD {spec.values[4]}"
-    return spec.kind
-
-
-def _ask(
-    spec: Spec, operation: str, line: str, judge: Callable[[Verdict, Known, Any], None]
-) -> Question:
+def _ask(spec: Spec, line: str, judge: Callable[[Verdict, Known, Any], None]) -> Question:
     """A question of which the truth is looked up when it is judged."""
 
     def judged(verdict: Verdict, answer: Any) -> None:
@@ -73,43 +59,33 @@ def _ask(
         if what is not None:
             judge(verdict, what, answer)
 
-    return Question(name_of(spec), operation, f"answer = {line}", judged)
+    return Question(f"answer = {line}", judged)
 
 
 def ask_delta(draw: random.Random, spec: Spec, options: str = "") -> Question:
-    """hs.delta."""
     at = draw.choice(EPSILONS)
-    operation = "delta" + (" of an accountant" if "accountant" in options else "")
     return _ask(
         spec,
-        operation,
         f"hs.delta({code(spec)}, {at!r}{options})",
         lambda verdict, what, answer: verdicts.delta(verdict, what, at, ends(answer)),
     )
 
 
 def ask_epsilon(draw: random.Random, spec: Spec, options: str = "") -> Question:
-    """hs.epsilon."""
     at = draw.choice(DELTAS)
-    operation = "epsilon" + (" of an accountant" if "accountant" in options else "")
     return _ask(
         spec,
-        operation,
         f"hs.epsilon({code(spec)}, {at!r}{options})",
         lambda verdict, what, answer: verdicts.epsilon(verdict, what, at, ends(answer)),
     )
 
 
 def ask_named(draw: random.Random, spec: Spec) -> Question:
-    """An accountant by its name, or digits."""
     way = draw.choice((ask_delta, ask_epsilon))
     return way(draw, spec, draw.choice(OPTIONS))
 
 
-def _of_function(
-    draw: random.Random, spec: Spec, operation: str, line: str, look: Callable[[], Known | None]
-) -> Question:
-    """A reading of a trade-off function."""
+def _of_function(draw: random.Random, line: str, look: Callable[[], Known | None]) -> Question:
     kind = draw.choice(("bounds", "delta", "epsilon", "power"))
     choices = {"bounds": ALPHAS, "power": ALPHAS, "delta": EPSILONS, "epsilon": DELTAS}
     at = draw.choice(choices[kind])
@@ -128,16 +104,14 @@ def _of_function(
             low, high = answer if kind == "bounds" else (1.0 - answer[1], 1.0 - answer[0])
             verdicts.tests(verdict, what, at, (low, high), kind)
 
-    return Question(name_of(spec), operation, asked, judged)
+    return Question(asked, judged)
 
 
 def ask_tradeoff(draw: random.Random, spec: Spec) -> Question:
-    """hs.tradeoff."""
-    return _of_function(draw, spec, "tradeoff", f"hs.tradeoff({code(spec)})", lambda: _known(spec))
+    return _of_function(draw, f"hs.tradeoff({code(spec)})", lambda: _known(spec))
 
 
 def ask_group(draw: random.Random, spec: Spec) -> Question:
-    """The trade-off function of groups."""
     size = draw.choice((2, 2, 3, 4))
 
     def look() -> Known | None:
@@ -145,7 +119,7 @@ def ask_group(draw: random.Random, spec: Spec) -> Question:
         return None if one is None or many is None else of_group(one, size, many)
 
     line = f"hs.tradeoff({code(spec)}).group({size})"
-    return _of_function(draw, spec, "tradeoff of groups", line, look)
+    return _of_function(draw, line, look)
 
 
 TARGETS = ("PureDP", "ApproxDP", "ApproxDP", "GDP", "ZCDP", "TCDP", "RenyiDP", "FDP")
@@ -163,14 +137,13 @@ def _conversion(draw: random.Random, spec: Spec, name: str) -> str:
 
 
 def ask_convert(draw: random.Random, spec: Spec) -> Question:
-    """hs.convert, read by the definition of the notion."""
     name = draw.choice(TARGETS)
 
     def judge(verdict: Verdict, what: Known, answer: Any) -> None:
         verdicts.notion(verdict, what, answer)
         verdicts.least(verdict, what, answer)
 
-    return _ask(spec, f"convert to {name}", _conversion(draw, spec, name), judge)
+    return _ask(spec, _conversion(draw, spec, name), judge)
 
 
 def ask_converted(draw: random.Random, spec: Spec) -> Question:
@@ -182,7 +155,7 @@ def ask_converted(draw: random.Random, spec: Spec) -> Question:
         verdict.ordered(*ends(answer), "delta")
         verdict.never_below(answer.upper, what.lower(at), f"delta({at!r})")
 
-    return _ask(spec, "delta of a conversion", f"hs.delta({line}, {at!r})", judge)
+    return _ask(spec, f"hs.delta({line}, {at!r})", judge)
 
 
 BUDGETS = (
@@ -197,19 +170,16 @@ BUDGETS = (
 
 
 def ask_filter(draw: random.Random, spec: Spec) -> Question:
-    """What a filter has charged."""
     runs = draw.choice((1, 1, 2, 5))
     whole = Spec("Repeated", (runs,), (spec,), spec.adjacency)
     budget = draw.choice(BUDGETS)
     line = (
         f"f = hs.calibration.Filter({budget}); f.step({code(spec)}, count={runs}); answer = f.spent"
     )
-    question = _ask(whole, "Filter", "", verdicts.notion)
-    return Question(name_of(spec), "Filter", line, question.judge)
+    return Question(line, _ask(whole, "", verdicts.notion).judge)
 
 
 def ask_odometer(draw: random.Random, spec: Spec) -> Question:
-    """What an odometer shows."""
     runs, at = draw.choice((1, 1, 2, 5)), draw.choice((1e-6, 0.0625, 0.25))
     whole = Spec("Repeated", (runs,), (spec,), spec.adjacency)
 
@@ -218,7 +188,7 @@ def ask_odometer(draw: random.Random, spec: Spec) -> Question:
 
     expected = draw.choice(("", ", expected=hs.Gaussian(4.0)"))
     line = f"hs.calibration.Odometer({at!r}{expected}).step({code(spec)}, count={runs})"
-    return _ask(whole, "Odometer", line, judge)
+    return _ask(whole, line, judge)
 
 
 _SOLVED = {
@@ -254,7 +224,6 @@ def _solvable(spec: Spec) -> str | None:
 
 
 def _solved(spec: Spec, value: float) -> Spec:
-    """The mechanism with another number."""
     if spec.kind in _SOLVED or spec.kind == "DPSGD":
         return Spec(spec.kind, (value, *spec.values[1:]), spec.parts, spec.adjacency)
     return Spec(spec.kind, spec.values, (_solved(spec.parts[0], value),), spec.adjacency)
@@ -271,16 +240,9 @@ def ask_calibrate(draw: random.Random, spec: Spec) -> Question:
     def judged(verdict: Verdict, answer: Any) -> None:
         what = _known(_solved(spec, float(answer.value)))
         if what is not None:
-            verdicts.notion(verdict, what, evaluated(goal))
+            verdicts.notion(verdict, what, eval(goal, {"hs": hs}))
 
-    return Question(name_of(spec), "calibrate", f"answer = {line}", judged)
-
-
-def evaluated(text: str) -> Any:
-    """The value of an expression in the library's names."""
-    import hockeystick as hs
-
-    return eval(text, {"hs": hs})
+    return Question(f"answer = {line}", judged)
 
 
 _NOTIONS = ("PureDP", "ApproxDP", "GDP", "ZCDP", "FDP of deltas", "FDP mixture", "FDP of lists")
@@ -302,17 +264,15 @@ def ask_notion_group(draw: random.Random, spec: Spec) -> Question:
         if curve is not None:
             verdicts.notion(verdict, Known(curve, None), answer)
 
-    return Question(inner.kind, "group", f"answer = {code(inner)}.group({size})", judged)
+    return Question(f"answer = {code(inner)}.group({size})", judged)
 
 
 def _gaussian_group(inner: Spec, size: int) -> Callable[[float], Any]:
-    """Gaussian noise of that rho, moved by a group."""
     mu = (2.0 * inner.values[0]) ** 0.5 * (1 - 1e-12)
     return truth(Spec("GDP", (mu,)), size).lower
 
 
 def ask_notion_subsample(draw: random.Random, spec: Spec) -> Question:
-    """A guarantee on a sample."""
     del spec
     inner = plans.leaf(draw, ["PureDP", "ApproxDP", "FDP of deltas", "FDP mixture", "FDP of lists"])
     size, examples = draw.choice(((1, 4), (1, 2), (1, 1024), (1, 1)))
@@ -324,11 +284,10 @@ def ask_notion_subsample(draw: random.Random, spec: Spec) -> Question:
         else Spec("PoissonSubsampled", (rate,), (inner,), "add-remove")
     )
     line = f"{code(inner)}.subsample({rate!r})"
-    return _ask(sampled, "subsample", line, verdicts.notion)
+    return _ask(sampled, line, verdicts.notion)
 
 
 def ask_notion_parallel(draw: random.Random, spec: Spec) -> Question:
-    """Guarantees on parts of the data."""
     del spec
     kind = draw.choice(("PureDP", "ApproxDP", "GDP", "FDP of deltas"))
     parts = tuple(plans.leaf(draw, [kind]) for _ in range(2))
@@ -337,7 +296,7 @@ def ask_notion_parallel(draw: random.Random, spec: Spec) -> Question:
         Spec("Composed", (), parts) if way == "replace-one" else Spec("Parallel", ("group",), parts)
     )
     line = f"hs.notions.parallel([{', '.join(code(part) for part in parts)}], {way!r})"
-    return _ask(whole, "parallel", line, verdicts.notion)
+    return _ask(whole, line, verdicts.notion)
 
 
 OPERATIONS: tuple[tuple[int, Callable[[random.Random, Spec], Question]], ...] = (
@@ -358,7 +317,6 @@ OPERATIONS: tuple[tuple[int, Callable[[random.Random, Spec], Question]], ...] = 
 
 
 def question(draw: random.Random) -> Question:
-    """One random mechanism, operation and point."""
     spec = plans.plan(draw)
     weights = [weight for weight, _ in OPERATIONS]
     way = draw.choices([one for _, one in OPERATIONS], weights)[0]

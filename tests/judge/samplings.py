@@ -18,7 +18,6 @@ from tests.judge.profiles import Real, Terms, gathered, gaussian, mp, number
 
 
 def rate_of(rate: Any) -> Real:
-    """A rate in many digits."""
     if isinstance(rate, Fraction):
         return mp.mpf(rate.numerator) / rate.denominator
     return number(rate)
@@ -66,7 +65,6 @@ def _binomial(count: int, rate: float) -> list[float]:
 def poisson(
     values: tuple[Any, ...], adjacency: str, inner: Family | None, noise: Noise | None, group: int
 ) -> Family:
-    """Each record is in the sample by its own coin."""
     rate, exact = float(values[0]), rate_of(values[0])
     if adjacency == "replace-one" or group > 1:
         if noise is None:
@@ -158,7 +156,6 @@ def _all_of_them(noise: Noise | None) -> Family:
 
 
 def _reversed(case: Case) -> Case:
-    """The other order."""
     profile = None if case.profile is None else case.profile.swapped()
 
     def low() -> Outcomes:

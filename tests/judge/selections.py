@@ -64,7 +64,6 @@ def laplace_max(distance: int, epsilon: float) -> Family:
 
 
 def noisy_max(distance: int, epsilon: float, noise: str) -> Family:
-    """By the noise."""
     ways = {"gumbel": exponential, "exponential": permute_and_flip, "laplace": laplace_max}
     return ways[noise](distance, epsilon)
 
@@ -133,7 +132,6 @@ def tuned(inner: Family, kind: str, *numbers: float) -> Family:
 
 
 def _best(one: Outcomes, order: int, kind: str, numbers: tuple[float, ...]) -> Case:
-    """What comes out of the best run."""
     small = _coarse(one)
     sequence = np.argsort(order * small.losses)
     masses = []
@@ -151,7 +149,6 @@ def _best(one: Outcomes, order: int, kind: str, numbers: tuple[float, ...]) -> C
 
 
 def _coarse(one: Outcomes) -> Outcomes:
-    """At most 40 outcomes, merged by their loss."""
     losses = one.losses
     keep = np.isfinite(losses)
     p, q, losses = one.p[keep], one.q[keep], losses[keep]
@@ -163,7 +160,6 @@ def _coarse(one: Outcomes) -> Outcomes:
 
 
 def _generating(kind: str, numbers: tuple[float, ...], x: Real) -> Real:
-    """E[x^K] of the number of runs K."""
     if kind == "Poisson":
         return mp.exp(number(numbers[0]) * (x - 1))
     if kind == "Binomial":

@@ -140,8 +140,8 @@ def test_what_is_no_error_of_the_library_is_a_fault() -> None:
         ("answer = hs.Certified(2.0, 1.0, 3.0, quantity='delta', accountant='x')", True, True),
         ("answer = 1", False, False),
     ):
-        found = ask(Question("", "", line, judge), 10.0)
-        assert (bool(found.refusal), bool(found.faults)) == (refused, faulty)
+        found = ask(Question(line, judge), 10.0)
+        assert (found.refused, bool(found.faults)) == (refused, faulty)
 
 
 def test_plans_of_training_come_down_to_what_they_say() -> None:

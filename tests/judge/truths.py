@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
@@ -38,25 +37,20 @@ class Truth:
     places: tuple[Family, ...]
 
     def lower(self, epsilon: float) -> Any:
-        """No true delta is below it."""
         return max(one.lower(epsilon) for one in self.places)
 
     @property
     def bounded(self) -> bool:
-        """Whether anything bounds it from above."""
         return all(one.bounded for one in self.places)
 
     def upper(self, epsilon: float) -> Any:
-        """No true delta is above it."""
         return max(one.upper(epsilon) for one in self.places)
 
     def renyi(self, order: float) -> float:
-        """No true Renyi divergence is below it."""
         return max(one.renyi(order) for one in self.places)
 
     @property
     def attacked(self) -> bool:
-        """Whether there is an attack."""
         return any(one.attacks for one in self.places)
 
 
@@ -88,7 +82,6 @@ def _chosen(spec: Spec, name: str, index: int) -> Spec:
 
 
 def family(spec: Spec, distance: int = 1) -> Family:
-    """What is known of a mechanism in one place."""
     if spec.kind == "Composed":
         return composed([family(part, distance) for part in spec.parts])
     if spec.kind == "Repeated":
@@ -112,7 +105,6 @@ def _neighbours(spec: Spec) -> str:
 
 
 def _noise_of(spec: Spec) -> noises.Noise | None:
-    """The noise of a mechanism that adds it to a number."""
     made: dict[str, Callable[..., noises.Noise]] = {
         "Gaussian": noises.Gaussian,
         "Laplace": noises.Laplace,
@@ -127,19 +119,12 @@ def _revealed(inner: Family, spec: Spec, distance: int) -> Family:
     if distance > 1:
         return Family(())
     rate = float(spec.values[0])
-    exact = exact_rate(spec.values[0])
+    exact = samplings.rate_of(spec.values[0])
     top = inner.dominating
     return Family(
         tuple(one.revealed(rate, exact) for one in inner.attacks),
         None if top is None else top.revealed(rate, exact),
     )
-
-
-def exact_rate(rate: Any) -> Any:
-    """A rate in many digits."""
-    if isinstance(rate, Fraction):
-        return mp.mpf(rate.numerator) / rate.denominator
-    return number(rate)
 
 
 def _gaussian(distance: int, noise: float) -> Family:
@@ -175,7 +160,6 @@ def _response(distance: int, epsilon: float, categories: int = 2) -> Family:
 
 
 def _bits(distance: int, epsilon: float, kind: str) -> Family:
-    """The two bits in which two categories differ."""
     e = number(epsilon)
     p = mp.exp(e / 2) / (1 + mp.exp(e / 2)) if kind == "symmetric" else mp.mpf(1) / 2
     q = 1 - p if kind == "symmetric" else 1 / (1 + mp.exp(e))

@@ -40,7 +40,6 @@ class Verdict:
             self.faults.append(f"{what}: lower end {_shown(claimed)}, truth <= {_shown(truth)}")
 
     def ordered(self, lower: Any, upper: Any, what: str) -> None:
-        """The ends of an interval."""
         if not lower <= upper:
             self.faults.append(f"{what}: lower end {_shown(lower)} above upper end {_shown(upper)}")
 
@@ -62,12 +61,10 @@ class Known:
 
 
 def known(truth: Truth) -> Known:
-    """What is known of a mechanism."""
     return Known(truth.lower, truth.upper if truth.bounded else None, truth.renyi)
 
 
 def delta(verdict: Verdict, what: Known, epsilon: float, ends: tuple[Any, Any]) -> None:
-    """An interval of delta at an epsilon."""
     lower, upper = ends
     verdict.ordered(lower, upper, f"delta({epsilon!r})")
     verdict.never_below(upper, what.lower(epsilon), f"delta({epsilon!r})")

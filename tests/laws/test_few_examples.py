@@ -141,7 +141,6 @@ def masses(found: Outputs, low: float, high: float) -> np.ndarray:
 
 @cache
 def cells(mean: float, low: float, high: float, count: int) -> np.ndarray:
-    """Return the masses of a Gaussian in cells."""
     edges = (np.linspace(low, high, count) - mean) / NOISE
     below = np.array([0.5 * math.erfc(-edge / math.sqrt(2.0)) for edge in edges])
     return np.diff(below, prepend=0.0, append=1.0)
@@ -242,7 +241,6 @@ def mixtures(plan: hs.DPSGD, moves: tuple[float, ...]) -> tuple[Outputs, Outputs
 
 
 def named(plan: hs.DPSGD) -> str:
-    """Return what differs between the plans."""
     sizes = f"{plan.batch_size} of {plan.examples}, {plan.steps} steps"
     capped = "" if plan.batch_cap is None else f", at most {plan.batch_cap}"
     return f"{plan.sampling}, {plan.clipping}, {plan.adjacency}, {sizes}{capped}"

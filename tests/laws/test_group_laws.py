@@ -191,21 +191,6 @@ def test_the_iterated_function_is_attained_at_each_rate() -> None:
         assert lower - 1e-12 <= 1.0 - far <= upper + 1e-12
 
 
-def test_thrice_laplace_at_twice_the_distance_is_accounted_as_such() -> None:
-    found = hs.tradeoff(hs.Laplace(2.0) ** 3).group(2).delta(1.0)
-    direct = hs.delta(hs.Laplace(1.0) ** 3, epsilon=1.0)
-    assert found.lower <= direct.upper
-    assert direct.lower <= found.upper <= 0.3103
-
-
-def test_a_lower_end_below_nothing_is_no_complement() -> None:
-    f = hs.tradeoff(hs.mechanisms.RevealedSample(hs.Gaussian(5.0), rate=0.01) ** 200).group(2)
-    lower, upper = f.bounds(1e-3)
-    assert lower <= upper
-    found = f.delta(1.0)
-    assert found.lower <= found.upper
-
-
 def test_groups_of_what_has_no_noise_and_of_what_releases_nothing() -> None:
     assert hs.tradeoff(hs.Laplace(0.0)).group(3).bounds(0.3)[0] == 0.0
     lower, upper = hs.tradeoff(hs.Gaussian(math.inf)).group(3).bounds(0.25)

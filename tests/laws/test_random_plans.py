@@ -52,7 +52,6 @@ def number(now: Any, draw: Draw) -> Any:
 
 
 def numbers(plan: Any) -> list[str]:
-    """The fields of a plan that are numbers."""
     values = {f.name: getattr(plan, f.name) for f in dataclasses.fields(plan) if f.init}
     return [n for n, v in values.items() if isinstance(v, int | float) and not isinstance(v, bool)]
 
@@ -72,7 +71,6 @@ def changed(plan: Any, draw: Draw) -> Any:
 
 
 def leaf(draw: Draw) -> Any:
-    """Some mechanism."""
     return changed(draw.choice(EXAMPLES), draw)
 
 
@@ -108,7 +106,6 @@ def question(draw: Draw, *names: str) -> tuple[Callable[..., Any], float]:
 
 
 def overlap(*answers: hs.Certified) -> None:
-    """The truth is in all of them."""
     for one in answers:
         assert one.lower <= one.estimate <= one.upper
     lower, upper = (one.lower for one in answers), (one.upper for one in answers)
@@ -116,7 +113,6 @@ def overlap(*answers: hs.Certified) -> None:
 
 
 def accountants_agree(plan: Any, one: Any, draw: Draw) -> None:
-    """No proven interval contradicts another."""
     ask, value = question(draw)
     found = []
     for name in PROVEN:
@@ -151,7 +147,6 @@ def powers_are_compositions(plan: Any, one: Any, draw: Draw) -> None:
 
 
 def orders_do_not_matter(plan: Any, one: Any, draw: Draw) -> None:
-    """A composition knows no order."""
     ask, value = question(draw)
     other = leaf(draw)
     overlap(ask(plan @ other, value), ask(other @ plan, value))

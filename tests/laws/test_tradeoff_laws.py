@@ -12,7 +12,6 @@ from hockeystick.tradeoffs.functions.laplace import LaplaceTradeOff
 from hockeystick.tradeoffs.functions.piecewise import IDENTITY, ApproxTradeOff, discrete_tradeoff
 from hockeystick.tradeoffs.functions.sampled_gaussian import SampledGaussianTradeOff
 from hockeystick.tradeoffs.operations.group import GroupTradeOff
-from hockeystick.tradeoffs.operations.mixture import mixture
 from hockeystick.tradeoffs.operations.order import at_least
 from hockeystick.tradeoffs.profiles.by_function import FunctionProfile
 
@@ -53,7 +52,6 @@ def overlap(first: Any, second: Any) -> bool:
 
 
 def ends(profile: Any, epsilon: Any = EPSILONS) -> tuple[Any, Any]:
-    """Return both ends of a profile."""
     values = profile.at(epsilon)
     return values.lower, values.upper
 
@@ -85,12 +83,6 @@ def test_the_function_leads_to_its_profile(f: hs.tradeoffs.TradeOff) -> None:
 
 
 @laws
-@given(families)
-def test_a_group_of_one_is_the_function(f: hs.tradeoffs.TradeOff) -> None:
-    assert f.group(1) is f
-
-
-@laws
 @given(distances, st.floats(0.01, 0.99))
 def test_sampling_never_lowers_the_function(mu: float, rate: float) -> None:
     f, g = SampledGaussianTradeOff(mu, rate), hs.tradeoffs.GaussianTradeOff(mu)
@@ -110,12 +102,6 @@ def test_processing_data_never_lowers_the_function(p: Any, q: Any, rows: Any) ->
     assert verdict is not False
     if np.abs(p - q).max() > 1e-3:
         assert verdict is True
-
-
-@laws
-@given(families, st.floats(0.1, 0.9))
-def test_a_mixture_of_a_function_with_itself_is_it(f: hs.tradeoffs.TradeOff, weight: float) -> None:
-    assert mixture([(weight, f), (1.0 - weight, f)]) is f
 
 
 def _rounded(vector: Any) -> Any:

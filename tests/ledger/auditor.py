@@ -27,7 +27,6 @@ SHARED: Final = ("reserve", "commit", "release")
 
 
 def rows_of(database: str, table: str) -> list[Row]:
-    """Return all rows of a table."""
     if database.startswith("postgresql://"):
         import psycopg
 
@@ -42,13 +41,11 @@ def rows_of(database: str, table: str) -> list[Row]:
 
 
 def _named(cursor: Any) -> list[Row]:
-    """Return rows with the names of their columns."""
     names = [one[0] for one in cursor.description]
     return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
 
 
 def numbers(text: str) -> list[Fraction]:
-    """Return the fractions of a column."""
     pairs = (one.split("/") for one in json.loads(text))
     return [Fraction(int(top, 16), int(bottom, 16)) for top, bottom in pairs]
 
@@ -89,7 +86,6 @@ class Audit:
                 self.wrong.append(f"{entry['dataset']} {seq}: {sentence}")
 
     def problems(self, seq: int, entry: Row) -> list[str]:
-        """Return what is wrong with the next entry."""
         text = json.dumps([entry[name] for name in HASHED], separators=(",", ":"))
         digest = hashlib.sha256(text.encode()).hexdigest()
         chained = (entry["seq"], entry["previous"], entry["hash"]) == (seq, self.head, digest)
@@ -131,7 +127,6 @@ class Audit:
 
 
 def audit(database: str) -> Row:
-    """Return what an audit of all datasets finds."""
     chains: dict[str, list[Row]] = defaultdict(list)
     for entry in sorted(rows_of(database, "hockeystick_entries"), key=lambda one: one["seq"]):
         chains[entry["dataset"]].append(entry)

@@ -38,7 +38,6 @@ def server() -> Iterator[postgres.Server]:
 
 @pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.extras)])
 def url(request: pytest.FixtureRequest) -> str:
-    """Return where a new ledger may be."""
     if request.param == "sqlite":
         made: Path = request.getfixturevalue("folder")
         return str(made / "ledger.db")

@@ -1,8 +1,14 @@
-"""Children that are forked to do something and be killed."""
+"""Children that are forked and killed, and runs on a ledger, as loops of any library count them."""
 
 import os
 import signal
 from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import hockeystick as hs
+from hockeystick.adapters.loop import Account
+from hockeystick.ledger import ReservedRun
 
 
 def killed(work: Callable[[], object]) -> None:
@@ -28,10 +34,29 @@ def forked(work: Callable[[], object]) -> int:
 
 
 def awaited(child: int) -> int:
-    """Return how a process ended."""
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
 def die(*_: object) -> None:
-    """Kill this process."""
     os.kill(os.getpid(), signal.SIGKILL)
+
+
+PLAN = hs.DPSGD(examples=60, sampling="full-batch", steps=8, noise_multiplier=4)  # rho 1/32 a step
+
+
+def account(
+    ledger: Any, journal: Path | None, key: str = "model", plan: hs.DPSGD = PLAN, **options: Any
+) -> Account[Any]:
+    return Account(plan, journal=ReservedRun(ledger, key, journal), **options)
+
+
+def counted(account: Account[Any], steps: int) -> Account[Any]:
+    for _ in range(steps):
+        account.count()
+    return account
+
+
+def rho(ledger: hs.Ledger) -> float:
+    spent = ledger.status.spent
+    assert isinstance(spent, hs.ZCDP)
+    return float(spent.rho)

@@ -43,7 +43,6 @@ class Server:
         self.start()
 
     def start(self) -> None:
-        """Start it, and wait until it answers."""
         options = f"-c listen_addresses='' -c unix_socket_directories={self.folder}"
         log = str(self.folder / "log")
         self._run("pg_ctl", "start", "-w", "-D", str(self.data), "-l", log, "-o", options)
@@ -53,11 +52,9 @@ class Server:
         self._run("pg_ctl", "stop", "-w", "-m", how, "-D", str(self.data))
 
     def url(self, database: str = "postgres") -> str:
-        """Return the URL of a database."""
         return f"postgresql://ledger@/{database}?host={self.folder}"
 
     def new_database(self, name: str) -> str:
-        """Return the URL of a new database."""
         import psycopg
 
         with psycopg.connect(self.url(), autocommit=True) as connection:

@@ -43,7 +43,6 @@ def events_of(trace: str) -> Iterator[Event]:
 
 
 def _of_call(call: str, arguments: str, texts: list[bytes]) -> Iterator[Event]:
-    """Yield what one call did."""
     path = os.fsdecode(texts[0]) if texts else ""
     last = arguments.rpartition(", ")[2]
     if call == "openat" and "O_CREAT" in arguments:
@@ -75,7 +74,6 @@ class Disk:
         self.changes: list[tuple[str, int | None]] = []
 
     def take(self, event: Event) -> None:
-        """Go on by what a program did."""
         path = event.path
         if event.kind == "create" and path not in self.names:
             self.names[path] = len(self.written)
@@ -118,7 +116,6 @@ class Disk:
 
 
 def _apply(content: bytearray, change: Event) -> None:
-    """Write, or cut off."""
     if change.kind == "truncate":
         del content[change.offset :]
         return

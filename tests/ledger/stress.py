@@ -77,7 +77,6 @@ class Worker:
 
 
 def live(url: str, folder: Path, name: str, *, operations: range, seed: str) -> None:
-    """Work off operations."""
     worker = Worker(url, folder, name, seed)
     for number in operations:
         worker.operate(number)
@@ -93,7 +92,6 @@ def done(folder: Path, name: str) -> int:
 
 
 def forked(url: str, folder: Path, name: str, *, operations: range, seed: str) -> int:
-    """Return the process that works off operations."""
     pid = os.fork()
     if pid == 0:
         try:
@@ -145,7 +143,6 @@ def counted(folder: Path) -> Counter[str]:
 
 
 def main() -> None:
-    """Open the datasets, run the workers and count."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("url")
     parser.add_argument("folder", type=Path)

@@ -10,7 +10,6 @@ import hockeystick as hs
 from hockeystick.ledger import EntryKind, chains
 from hockeystick.release.samplers import secret_bits
 from tests.ledger.forks import die, killed
-from tests.ledger.test_crashes import wrong_with
 
 NOISE = hs.Gaussian(2.0)  # rho 1/8
 
@@ -37,15 +36,6 @@ def test_a_release_is_reserved_and_committed_at_once(ledger: hs.Ledger) -> None:
     assert len({*keys}) == 4
     assert (ledger.status.unresolved, ledger.remaining) == (0, hs.ZCDP(rho=0))
     assert ledger.verify().problems == ()
-
-
-def test_an_independent_program_finds_nothing_wrong(url: str, tmp_path: Path) -> None:
-    ledger = hs.Ledger(url, "census", hs.ZCDP(rho=0.5))
-    hs.Ledger(url, "more", hs.ZCDP(rho=0.5))
-    released(ledger.charging(also=["more"]))
-    released(ledger)
-    (tmp_path / "logs").mkdir()
-    assert wrong_with(url, tmp_path / "logs") == []
 
 
 def test_the_entry_is_there_before_any_bit_is_drawn(ledger: hs.Ledger) -> None:
@@ -86,16 +76,6 @@ def test_who_and_why_are_in_both_entries_and_all_datasets_are_charged(url: str) 
     assert (whole.remaining, team.remaining) == (hs.ZCDP(rho=0.375), hs.ZCDP(rho=0.125))
 
 
-def test_runs_are_one_entry(ledger: hs.Ledger) -> None:
-    ledger.step(NOISE, count=3)
-    assert ledger.history()[-1].mechanism == NOISE**3
-    with pytest.raises(hs.errors.BudgetExhausted):
-        ledger.step(NOISE, count=2)
-    with pytest.raises(hs.errors.ParameterError, match="count"):
-        ledger.step(NOISE, count=-1)
-    assert ledger.remaining == hs.ZCDP(rho=0.125)
-
-
 @pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL")
 def test_who_is_killed_as_the_noise_is_drawn_has_been_charged(folder: Path) -> None:
     url = folder / "ledger.db"
@@ -129,9 +109,3 @@ def test_between_the_two_entries_nothing_can_be_left(
 def test_what_is_no_charge_is_refused_by_name() -> None:
     with pytest.raises(hs.errors.ParameterError, match=r"charge must be .* a Ledger or another"):
         released(hs.Ledger)
-
-
-def test_a_charge_does_not_show_a_password(ledger: hs.Ledger) -> None:
-    charge = ledger.charging(by="ana")
-    assert repr(charge).startswith("<LedgerCharge of 'census' at ")
-    assert repr(charge).endswith(" by 'ana'>")

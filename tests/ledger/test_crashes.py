@@ -24,7 +24,6 @@ AUDITOR: Final = Path(auditor.__file__)
 
 
 def command(url: str, logs: Path, **options: float) -> list[str]:
-    """Return the command that works on a ledger."""
     flags = [f"--{name}={value}" for name, value in options.items()]
     return [sys.executable, "-m", "tests.ledger.stress", url, str(logs), *flags]
 

@@ -190,22 +190,6 @@ def test_of_what_was_committed_in_part_all_is_not_taken_for_the_same(ledger: hs.
     assert ledger.remaining == hs.ZCDP(rho=0.375)
 
 
-def test_a_job_that_crashed_does_not_release_again_on_the_same_charge(ledger: hs.Ledger) -> None:
-    runs = []
-
-    def job() -> None:
-        with ledger.reserve(STEP, key="job", resume=True):
-            runs.append(STEP)
-            raise ConnectionError
-
-    with pytest.raises(ConnectionError):
-        job()
-    with pytest.raises(hs.errors.IncompatibleError, match="covers no second release"):
-        job()
-    assert runs == [STEP]
-    ledger.reservation("job").commit()
-
-
 def test_one_reservation_is_entered_once(ledger: hs.Ledger) -> None:
     held = ledger.reserve(STEP, key="k")
     with pytest.raises(ZeroDivisionError), held:
@@ -266,34 +250,11 @@ def test_datasets_of_one_ledger_have_budgets_of_their_own_kinds(url: str) -> Non
 
 
 @pytest.mark.parametrize(
-    ("budget", "mechanism"),
-    [(hs.PureDP(1.0), STEP), (hs.ZCDP(1.0), hs.ApproxDP(0.1, 1e-6)), (hs.GDP(1.0), hs.ZCDP(0.01))],
-    ids=str,
-)
-def test_a_mechanism_without_a_price_is_refused_with_the_reason(
-    folder: Path, budget: hs.notions.Notion, mechanism: hs.Mechanism
-) -> None:
-    ledger = hs.Ledger(folder / "l.db", "d", budget)
-    with pytest.raises(hs.errors.IncompatibleError):
-        ledger.reserve(mechanism)
-    assert len(ledger.history()) == 1
-
-
-@pytest.mark.parametrize(
     "budget", [hs.FDP(hs.tradeoff(STEP)), hs.PureDP(math.inf), hs.ApproxDP(1.0, 1.0), STEP, 1.0]
 )
 def test_what_no_filter_keeps_is_no_budget(folder: Path, budget: Any) -> None:
     with pytest.raises((hs.errors.IncompatibleError, hs.errors.ParameterError)):
         hs.Ledger(folder / "l.db", "d", budget)
-
-
-def test_mechanisms_for_other_neighbours_are_refused(folder: Path) -> None:
-    step = hs.DPSGD(rate=0.1, steps=2, noise_multiplier=9.0, adjacency="replace-one")
-    ledger = hs.Ledger(folder / "l.db", "d", hs.ApproxDP(2.0, 1e-5))
-    with pytest.raises(hs.errors.IncompatibleError, match="add-remove neighbours"):
-        ledger.reserve(step)
-    other = hs.Ledger(folder / "l.db", "e", hs.ApproxDP(2.0, 1e-5), adjacency="replace-one")
-    other.reserve(step)
 
 
 TRAINING: Final = hs.DPSGD(rate=0.01, steps=3, noise_multiplier=2.0)
@@ -415,11 +376,6 @@ def test_without_psycopg_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> 
 def test_what_is_no_place_for_a_ledger_is_refused(url: Any) -> None:
     with pytest.raises(hs.errors.ParameterError, match=r"^url must be"):
         hs.Ledger(url, "d", HALF)
-
-
-def test_both_forms_of_a_file_are_one(folder: Path) -> None:
-    hs.Ledger(f"sqlite:///{folder / 'a b%.db'}", "d", HALF)
-    assert hs.ledger.datasets(folder / "a b%.db") == ("d",)
 
 
 def test_the_price_of_all_as_a_plan_is_that_of_the_accountant(url: str) -> None:

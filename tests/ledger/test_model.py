@@ -29,7 +29,6 @@ RUNS: Final = st.integers(0, 4)
 
 
 def rho(noise: float, runs: int) -> Fraction:
-    """Return the cost of Gaussian releases."""
     return Fraction(runs, 2) / Fraction(repr(noise)) ** 2
 
 
@@ -55,18 +54,15 @@ class LedgerMachine(RuleBasedStateMachine):
         self.reopen()
 
     def teardown(self) -> None:
-        """Let the auditor look at what is left."""
         assert auditor.audit(str(self.file))["wrong"] == []
         shutil.rmtree(self.folder)
 
     def spent(self, name: str) -> Fraction:
-        """Return what counts in a dataset."""
         held = (one for one in self.model.values() if name in one.together)
         return sum((rho(one.noise, one.counted) for one in held), Fraction(0))
 
     @rule()
     def reopen(self) -> None:
-        """Go on as another process would."""
         self.ledgers = {name: hs.Ledger(self.file, name) for name in LIMITS}
 
     @rule(name=NAMES, also=st.sets(NAMES), key=KEYS, noise=st.sampled_from(NOISE), runs=RUNS)
@@ -121,7 +117,6 @@ class LedgerMachine(RuleBasedStateMachine):
     @precondition(lambda self: self.model)
     @rule(data=st.data())
     def release(self, data: st.DataObject) -> None:
-        """Give back what is open."""
         key = data.draw(st.sampled_from(sorted(self.model)))
         known = self.model[key]
         if known.state == "committed":
@@ -162,7 +157,6 @@ class LedgerMachine(RuleBasedStateMachine):
 
     @invariant()
     def the_same_counts(self) -> None:
-        """Ask the ledger what the model knows."""
         for name, ledger in self.ledgers.items():
             status = ledger.status
             own = [one for one in self.model.values() if name in one.together]

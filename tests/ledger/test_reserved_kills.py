@@ -15,8 +15,7 @@ import pytest
 import hockeystick as hs
 from hockeystick.errors import IncompatibleError, ParameterError
 from hockeystick.ledger import ReservationState
-from tests.ledger.forks import awaited, die, forked, killed, outcome
-from tests.ledger.runs import account, counted, rho
+from tests.ledger.forks import account, awaited, counted, die, forked, killed, outcome, rho
 
 POSIX = pytest.mark.skipif(sys.platform == "win32", reason="needs fork and SIGKILL")
 

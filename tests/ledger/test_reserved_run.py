@@ -12,13 +12,12 @@ import pytest
 import hockeystick as hs
 from hockeystick.adapters.loop import Account
 from hockeystick.errors import BudgetExhausted, IncompatibleError, LedgerError, ParameterError
-from hockeystick.ledger import EntryKind, ReservationState, ReservedRun
+from hockeystick.ledger import EntryKind, ReservedRun
 from hockeystick.ledger.reservation import is_part
 from hockeystick.mechanisms import schedules
 from hockeystick.release.counting import first
 from hockeystick.release.federated import ClientRounds
-from tests.ledger.forks import outcome
-from tests.ledger.runs import PLAN, account, counted, rho
+from tests.ledger.forks import PLAN, account, counted, outcome, rho
 
 ROUNDS = hs.federated.FedSDP(
     noise_multiplier=4, total_clients=4, clients_per_round=4, rounds=8, sampling="poisson"
@@ -41,15 +40,6 @@ def test_all_is_reserved_first_and_what_was_counted_is_committed(
     assert (reserve.by, commit.by, commit.note) == ("ana", "ana", "3 of 8 ran")
     assert reserve.note == f"the model [run {run.run}]"
     assert ledger.verify().problems == ()
-
-
-def test_a_run_of_no_steps_costs_nothing_and_of_all_steps_all(
-    ledger: hs.Ledger, folder: Path
-) -> None:
-    account(ledger, folder / "none", key="none").close()
-    assert rho(ledger) == 0
-    counted(account(ledger, None, key="all"), 8).close()
-    assert rho(ledger) == 0.25
 
 
 def test_what_the_budget_of_a_run_does_not_cover_is_not_reserved(
@@ -121,14 +111,11 @@ def test_a_run_that_stops_early_commits_its_first_steps(plan: hs.DPSGD, folder: 
 
 
 Seam = Callable[[hs.Ledger, Path], object]
+LONGER = hs.DPSGD(examples=60, sampling="full-batch", steps=9, noise_multiplier=4)
 
 
 def _without_journal(ledger: hs.Ledger, folder: Path) -> object:
     return account(ledger, None)
-
-
-def _other_journal(ledger: hs.Ledger, folder: Path) -> object:
-    return account(ledger, folder / "other")
 
 
 def _new_journal(ledger: hs.Ledger, folder: Path) -> object:
@@ -136,27 +123,9 @@ def _new_journal(ledger: hs.Ledger, folder: Path) -> object:
     return account(ledger, folder / "journal")
 
 
-def _longer_plan(ledger: hs.Ledger, folder: Path) -> object:
-    longer = hs.DPSGD(examples=60, sampling="full-batch", steps=9, noise_multiplier=4)
-    return account(ledger, folder / "journal", plan=longer)
-
-
-def _longer_plan_without_journal(ledger: hs.Ledger, folder: Path) -> object:
-    longer = hs.DPSGD(examples=60, sampling="full-batch", steps=9, noise_multiplier=4)
-    return account(ledger, None, plan=longer)
-
-
-def _other_key(ledger: hs.Ledger, folder: Path) -> object:
-    return account(ledger, folder / "journal", key="other")
-
-
 def _other_dataset(ledger: hs.Ledger, folder: Path) -> object:
     other = hs.Ledger(folder / "ledger.db", "other", hs.ZCDP(rho=0.5))
     return account(other, folder / "journal")
-
-
-def _without_ledger(ledger: hs.Ledger, folder: Path) -> object:
-    return Account(PLAN, journal=folder / "journal")
 
 
 def _committed(ledger: hs.Ledger, folder: Path) -> object:
@@ -173,13 +142,33 @@ def _released(ledger: hs.Ledger, folder: Path) -> object:
     ("seam", "error", "words"),
     [
         (_without_journal, ParameterError, "the run for which 'model' was reserved"),
-        (_other_journal, ParameterError, "the run for which 'model' was reserved"),
+        (
+            lambda ledger, folder: account(ledger, folder / "other"),
+            ParameterError,
+            "the run for which 'model' was reserved",
+        ),
         (_new_journal, ParameterError, "the run for which 'model' was reserved"),
-        (_longer_plan, ParameterError, "journal must be an account of this very plan"),
-        (_longer_plan_without_journal, ParameterError, "a key of its own: it stands for"),
-        (_other_key, ParameterError, "on the same ledger by the same key"),
+        (
+            lambda ledger, folder: account(ledger, folder / "journal", plan=LONGER),
+            ParameterError,
+            "journal must be an account of this very plan",
+        ),
+        (
+            lambda ledger, folder: account(ledger, None, plan=LONGER),
+            ParameterError,
+            "a key of its own: it stands for",
+        ),
+        (
+            lambda ledger, folder: account(ledger, folder / "journal", key="other"),
+            ParameterError,
+            "on the same ledger by the same key",
+        ),
         (_other_dataset, ParameterError, "on the same ledger by the same key"),
-        (_without_ledger, ParameterError, "on the same ledger by the same key"),
+        (
+            lambda ledger, folder: Account(PLAN, journal=folder / "journal"),
+            ParameterError,
+            "on the same ledger by the same key",
+        ),
         (_committed, IncompatibleError, "was committed before"),
         (_released, IncompatibleError, "was released before"),
     ],
@@ -212,12 +201,6 @@ def test_a_run_without_a_ledger_is_given_none_later(ledger: hs.Ledger, folder: P
     with pytest.raises(ParameterError, match="on the same ledger by the same key"):
         account(ledger, folder / "journal")
     assert rho(ledger) == 0
-
-
-def test_a_reservation_by_hand_is_no_run(ledger: hs.Ledger, folder: Path) -> None:
-    ledger.reserve(PLAN, key="model", note="by hand")
-    with pytest.raises(ParameterError, match="the run for which 'model' was reserved"):
-        account(ledger, folder / "journal")
 
 
 def test_a_run_is_gone_on_with_by_key_and_journal_alone(ledger: hs.Ledger, folder: Path) -> None:
@@ -401,11 +384,6 @@ def test_a_fork_leaves_a_run_without_waiting(ledger: hs.Ledger) -> None:
     run, rounds = ReservedRun(ledger, "k").open("", PLAN.__pow__, 1), ClientRounds(ROUNDS, 2, 1.0)
     with run._lock, rounds._counter._lock:
         assert outcome(_alone(run.close)) == outcome(_alone(rounds.close)) == 0
-
-
-def test_the_state_is_that_of_the_reservation(ledger: hs.Ledger) -> None:
-    counted(account(ledger, None), 1).close()
-    assert ledger.reservation("model").state is ReservationState.COMMITTED
 
 
 def test_another_process_neither_counts_nor_commits(

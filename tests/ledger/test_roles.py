@@ -18,7 +18,6 @@ ROLES = ("ledger_job", "ledger_reader")
 
 
 def statements() -> str:
-    """Return the grants that the page shows."""
     (shown,) = (one.text for one in blocks_of(PAGE.read_text("utf-8")) if "GRANT" in one.text)
     return shown
 

@@ -94,8 +94,6 @@ def normal_cdf(x: Real) -> Real:
 
 
 def gaussian_epsilon(mu: Real, delta: Real) -> Real:
-    """The epsilon of mu-GDP at a delta."""
-
     def spare(epsilon: Real) -> Real:
         found = normal_cdf(-epsilon / mu + mu / 2)
         return mp.mpf(delta) - (found - mp.exp(epsilon) * normal_cdf(-epsilon / mu - mu / 2))

@@ -32,7 +32,6 @@ def runs(pair: Sequence[Sequence[Fraction]], count: int) -> list[tuple[Any, Any]
 
 
 def together(one: Sequence[tuple[Any, Any]], other: Sequence[tuple[Any, Any]]) -> list[Any]:
-    """Return the masses of two releases together."""
     return [(a * c, b * d) for a, b in one for c, d in other]
 
 
@@ -55,5 +54,4 @@ def _excess(p: Any, q: Any, grown: Any) -> Any:
 
 
 def _real(value: Any) -> Any:
-    """Return a number as mpmath has it."""
     return mp.mpf(value.numerator) / value.denominator if isinstance(value, Fraction) else value

@@ -10,7 +10,7 @@ a mechanism and its parameters, which mean the decimals written here. For 1, 3 a
 Sources, none of which shares anything with the library: `zoo_outputs`
 (probabilities of outputs from the definition of each mechanism), `zoo_sums` (exact products),
 `zoo_line` (inversion on a line, twice), `zoo_laplace` (closed form; quadrature over outputs),
-`zoo_gaussian` and `levy`.
+and `zoo_gaussian`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -31,7 +30,6 @@ from tests.oracles import zoo_outputs as outputs
 from tests.oracles.zoo_gaussian import (
     Gaussian,
     Mixture,
-    Sampled,
     SinhNormal,
     ThreeMixtures,
     encoder_mu,
@@ -89,15 +87,12 @@ class Inversion:
     digits: float
 
     def delta(self, epsilon: Real) -> Real:
-        """delta on both lines."""
         return self._on(saddle(self.pair, self.runs, epsilon=epsilon)).delta(epsilon)
 
     def epsilon(self, delta: Real) -> Real:
-        """epsilon on both lines."""
         return self._on(saddle(self.pair, self.runs, delta=delta)).epsilon(delta)
 
     def _on(self, theta: Real) -> Inverted:
-        """Both lines."""
         return Inverted.of(self.pair, self.runs, theta=theta, top=self.top, digits=self.digits)
 
 
@@ -129,7 +124,6 @@ def sampled(
 
 
 def sampled_laplace(scale: str, rate: str, runs: int) -> Truth:
-    """Outputs one by one, or inverted."""
     b, q = mp.mpf(scale), mp.mpf(rate)
     if runs <= 3:
         few = [FewSampled(b, q, runs, adding, 36) for adding in (False, True)]
@@ -165,12 +159,13 @@ def sinh_normal(sigma: str, bend: str, runs: int) -> Truth:
 
 
 def sampled_gaussian(rate: str, noise: str, steps: int, runs: int) -> Truth:
-    """Thresholds for one run, `levy` for more."""
-    q, s = Fraction(rate), Fraction(noise)
-    if steps * runs > 1:
-        return Truth(Sampled(q, s, steps * runs), digits=20)
-    c, w = [mp.mpf(0), mp.mpf(1)], [1 - mp.mpf(rate), mp.mpf(rate)]
-    return Truth(Mixture(mp.mpf(noise), c, w, False), Mixture(mp.mpf(noise), c, w, True))
+    """A mixture of two centres.
+
+    The file has more digits of many runs, and so have the files of plans: by Levy's inversion of
+    the characteristic function in mpmath, made twice.
+    """
+    q = mp.mpf(rate)
+    return mixture(noise, ("0", "1"), (str(1 - q), str(q)), steps * runs)
 
 
 def gaussian(mu: Callable[[], Real], runs: int) -> Truth:
@@ -179,12 +174,10 @@ def gaussian(mu: Callable[[], Real], runs: int) -> Truth:
 
 
 def laplace(scale: Callable[[], Real], runs: int) -> Truth:
-    """Laplace noise in closed form."""
     return Truth(Laplace(scale(), runs))
 
 
 def product(makes: Iterable[Callable[[], Pair]]) -> Pair:
-    """Independent releases side by side."""
     found = Pair((mp.mpf(1),), (mp.mpf(1),))
     for make in makes:
         other = make()
@@ -195,7 +188,6 @@ def product(makes: Iterable[Callable[[], Pair]]) -> Pair:
 
 
 def response(epsilon: str, categories: int = 2) -> Pair:
-    """Randomized response."""
     return outputs.randomized_response(mp.mpf(epsilon), categories)
 
 
@@ -214,11 +206,9 @@ class Failing:
     chance: Real
 
     def delta(self, epsilon: Real) -> Real:
-        """The chance, and delta otherwise."""
         return self.chance + (1 - self.chance) * self.curve.delta(epsilon)
 
     def epsilon(self, delta: Real) -> Real:
-        """epsilon at what the chance leaves of delta."""
         return self.curve.epsilon((delta - self.chance) / (1 - self.chance))
 
 
@@ -294,13 +284,11 @@ ROWS: Final[dict[str, Callable[[int], Truth]]] = {
 
 
 def row_of(name: str) -> dict[str, dict[str, str]]:
-    """One row of the file."""
     with mp.workdps(DPS):
         return {str(runs): ROWS[name](runs).row() for runs in RUNS}
 
 
 def _write(rows: dict[str, dict[str, dict[str, str]]]) -> None:
-    """Replace the file in one move."""
     partial_file = FILE.with_suffix(".partial")
     ordered = {name: rows[name] for name in ROWS if name in rows}
     partial_file.write_text(json.dumps(ordered, indent=1) + "\n", encoding="utf-8")
@@ -308,7 +296,6 @@ def _write(rows: dict[str, dict[str, dict[str, str]]]) -> None:
 
 
 def main() -> None:
-    """Compute what the file lacks."""
     rows = json.loads(FILE.read_text(encoding="utf-8")) if FILE.exists() else {}
     for name in ROWS:
         if name in rows and name not in sys.argv[1:]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from itertools import combinations, pairwise, product
 
 import numpy as np
@@ -13,7 +12,6 @@ from mpmath import mp
 from numpy.typing import NDArray
 from scipy.special import erfc
 
-from tests.oracles import levy
 from tests.oracles.zoo_line import root
 from tests.oracles.zoo_outputs import Real
 
@@ -34,7 +32,6 @@ class Gaussian:
     mu: Real
 
     def delta(self, epsilon: Real) -> Real:
-        """P tail minus e^epsilon Q tail."""
         x = epsilon / self.mu + self.mu / 2
         with mp.extradps(20):
             return _tail(x - self.mu) - mp.exp(epsilon) * _tail(x)
@@ -63,7 +60,6 @@ class Mixture:
         )
 
     def _threshold(self, ratio: Real) -> Real:
-        """Where the quotient is as given, by bisection."""
         low, high = -_REACH * self.noise, _REACH * self.noise
         while high - low > mp.mpf(10) ** (3 - mp.dps):
             middle = (low + high) / 2
@@ -131,27 +127,6 @@ class ThreeMixtures:
 
 
 @dataclass(frozen=True)
-class Sampled:
-    """The worse direction of runs of sampled Gaussian noise, by `levy`."""
-
-    rate: Fraction
-    noise: Fraction
-    runs: int
-
-    @property
-    def _plan(self) -> levy.Plan:
-        return levy.Plan(self.rate, self.noise, self.runs)
-
-    def delta(self, epsilon: Real) -> Real:
-        """By inversion; epsilon must be a float."""
-        return max(levy.deltas(self._plan, float(epsilon), 1e-12).values())
-
-    def epsilon(self, delta: Real) -> Real:
-        """By inversion."""
-        return max(levy.epsilons(self._plan, Fraction(mp.nstr(delta, 5))).values())
-
-
-@dataclass(frozen=True)
 class SinhNormal:
     """One run of A asinh(N(0, s^2) / A) added to an answer that moves by 1.
 
@@ -163,17 +138,14 @@ class SinhNormal:
     bend: Real
 
     def density(self, x: Real) -> Real:
-        """The derivative of the distribution function."""
         scaled = self.bend * mp.sinh(x / self.bend) / self.sigma
         return mp.npdf(scaled) * mp.cosh(x / self.bend) / self.sigma
 
     def tail(self, x: Real) -> Real:
-        """The probability above x."""
         return _tail(self.bend * mp.sinh(x / self.bend) / self.sigma)
 
     @property
     def reach(self) -> Real:
-        """Where the density is below 10^-60."""
         return self.bend * mp.asinh(17 * self.sigma / self.bend)
 
     def delta(self, epsilon: Real) -> Real:

@@ -18,14 +18,15 @@ H_m(c) = Int (prod p - c prod q)_+ dx over m runs = Int p(x) H_(m-1)(c q(x) / p(
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate, pairwise
 
+import numpy as np
 from mpmath import mp
 
-from tests.oracles.panels import rule_of
 from tests.oracles.zoo_line import WIDE_FIGURES, root
 from tests.oracles.zoo_outputs import Pair, Real, pair
 
@@ -85,7 +86,6 @@ class Laplace:
         return +scaled
 
     def epsilon(self, delta: Real) -> Real:
-        """The root below the largest loss."""
         return root(self.delta, delta, self.runs / self.scale)
 
 
@@ -105,20 +105,35 @@ def densities(scale: Real, rate: Real) -> tuple[Callable[[Real], Real], Callable
 
 
 def ends(scale: Real, rate: Real) -> Pair:
-    """The outcomes below 0 and above 1."""
     far = mp.exp(-1 / scale) / 2
     half = mp.mpf(1) / 2
     return Pair(((1 - rate) * half + rate * far, (1 - rate) * far + rate * half), (half, far))
 
 
+@lru_cache(maxsize=64)
+def gauss_legendre(n: int, dps: int) -> list[tuple[Real, Real]]:
+    """Nodes and weights on [-1, 1], by Newton's method on P_n."""
+    found = []
+    with mp.workdps(dps + 10):
+        for start in np.polynomial.legendre.leggauss(n)[0]:
+            x = mp.mpf(float(start))
+            for _ in range(math.ceil(math.log2((dps + 10) / 14)) + 2):
+                below, here = mp.mpf(1), x
+                for k in range(1, n):
+                    below, here = here, ((2 * k + 1) * x * here - k * below) / (k + 1)
+                slope = n * (x * here - below) / (x * x - 1)
+                node, x = x, x - here / slope
+            found.append((node, 2 / ((1 - node * node) * slope**2)))
+    return found
+
+
 def nodes(scale: Real, rate: Real, count: int) -> Pair:
     """The outcomes at both ends, and Gauss-Legendre nodes between."""
-    rule = rule_of(count, mp.dps)
+    rule = gauss_legendre(count, mp.dps)
     first, second = densities(scale, rate)
-    xs = [(1 + x) / 2 for x in rule.nodes]
     outside = ends(scale, rate)
-    p = [w / 2 * first(x) for x, w in zip(xs, rule.weights, strict=True)]
-    q = [w / 2 * second(x) for x, w in zip(xs, rule.weights, strict=True)]
+    p = [w / 2 * first((1 + x) / 2) for x, w in rule]
+    q = [w / 2 * second((1 + x) / 2) for x, w in rule]
     return pair([*p, *outside.p], [*q, *outside.q])
 
 
@@ -133,7 +148,6 @@ class FewSampled:
     count: int = 40  # nodes of a piece
 
     def _p_and_q(self) -> tuple[Callable[[Real], Real], Callable[[Real], Real]]:
-        """Densities under P and Q between 0 and 1."""
         with_record, without = densities(self.scale, self.rate)
         return (without, with_record) if self.adding else (with_record, without)
 
@@ -154,7 +168,6 @@ class FewSampled:
         return mixed if first != self.adding else without
 
     def _inner(self, c: Real, m: int) -> Real:
-        """H_m(c)."""
         if m == 0:
             return max(1 - c, mp.mpf(0))
         if m == 1:
@@ -167,11 +180,11 @@ class FewSampled:
         extremes = (p(mp.mpf(0)) / q(mp.mpf(0)), p(mp.mpf(1)) / q(mp.mpf(1)))
         kinks = [extremes[0] ** i * extremes[1] ** (m - 1 - i) for i in range(m)]
         cuts = sorted({mp.mpf(0), mp.mpf(1), *(self._place(c / kink) for kink in kinks)})
-        rule = rule_of(self.count, mp.dps)
+        rule = gauss_legendre(self.count, mp.dps)
         total = mp.mpf(0)
         for low, high in pairwise(cuts):
             half = (high - low) / 2
-            for t, w in zip(rule.nodes, rule.weights, strict=True):
+            for t, w in rule:
                 x = low + half * (1 + t)
                 total += half * w * p(x) * self._inner(c * q(x) / p(x), m - 1)
         return total
@@ -192,7 +205,6 @@ class FewSampled:
         return total
 
     def epsilon(self, delta: Real) -> Real:
-        """The root below the largest loss."""
         p, q = self._p_and_q()
         largest = max(abs(mp.log(p(mp.mpf(x)) / q(mp.mpf(x)))) for x in (0, 1))
         return root(self.delta, delta, self.runs * largest, WIDE_FIGURES)

@@ -32,7 +32,6 @@ _BLOCK = 1 << 21  # complex exponentials at a time
 
 
 def wide(values: list[Real]) -> Wide:
-    """Extended floats from mpmath numbers."""
     return np.array([np.longdouble(mp.nstr(v, 25)) for v in values], dtype=np.longdouble)
 
 
@@ -55,14 +54,12 @@ class Inverse:
     power: Wide  # divided by z (1 + z), the first value halved
 
     def delta(self, epsilon: Real) -> Real:
-        """The trapezoid sum."""
         turned = np.exp(-1j * self.y * wide([epsilon])[0]) * self.power
         total = mp.mpf(np.format_float_scientific(np.sum(turned.real), precision=24))
         scale = mp.exp(self.log_moment - self.line.theta * epsilon)
         return scale * total * self.line.step / mp.pi
 
     def epsilon(self, delta: Real) -> Real:
-        """The root, below Chernoff's bound."""
         high = (self.log_moment - mp.log(delta)) / self.line.theta
         return root(self.delta, delta, high, WIDE_FIGURES)
 
@@ -94,12 +91,10 @@ def root(
 
 
 def losses(one: Pair) -> list[Real]:
-    """ln(p / q) of every outcome."""
     return [mp.log(p / q) for p, q in zip(one.p, one.q, strict=True)]
 
 
 def inverse(one: Pair, runs: int, line: Line) -> Inverse:
-    """Values of the transform on a line."""
     values = losses(one)
     tilted = [p * mp.exp(line.theta * v) for p, v in zip(one.p, values, strict=True)]
     moment = mp.fsum(tilted)
@@ -154,18 +149,15 @@ class MomentBound:
     runs: int
 
     def _rows(self) -> list[tuple[float, float]]:
-        """(theta, ln delta + theta epsilon)."""
         return [
             (theta, log_m + theta * math.log(theta) - (1 + theta) * math.log1p(theta))
             for theta, log_m in _moments(self.pair, self.runs)
         ]
 
     def delta(self, epsilon: Real) -> Real:
-        """The least over theta."""
         return mp.exp(min(row - theta * float(epsilon) for theta, row in self._rows()))
 
     def epsilon(self, delta: Real) -> Real:
-        """The least over theta."""
         target = float(mp.log(delta))
         return mp.mpf(min((row - target) / theta for theta, row in self._rows()))
 
@@ -180,7 +172,6 @@ class Inverted:
 
     @classmethod
     def of(cls, one: Pair, runs: int, *, theta: Real, top: float, digits: float = 13) -> Inverted:
-        """Two lines on both sides of theta."""
         spread = runs * max(abs(v) for v in losses(one))
         period = min(float(spread) * 2 + 1, 400 / float(theta))
         lines = (
@@ -191,15 +182,12 @@ class Inverted:
         return cls(first, second, digits)
 
     def _agreed(self, a: Real, b: Real) -> Real:
-        """The value, if the two agree."""
         if abs(a - b) > mp.mpf(10) ** -self.digits * abs(a):
             raise ArithmeticError(f"two lines disagree: {mp.nstr(a, 20)} and {mp.nstr(b, 20)}")
         return a
 
     def delta(self, epsilon: Real) -> Real:
-        """delta on both lines."""
         return self._agreed(self.first.delta(epsilon), self.second.delta(epsilon))
 
     def epsilon(self, delta: Real) -> Real:
-        """epsilon on both lines."""
         return self._agreed(self.first.epsilon(delta), self.second.epsilon(delta))

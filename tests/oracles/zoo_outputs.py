@@ -29,7 +29,6 @@ class Pair:
 
     @property
     def reversed(self) -> Pair:
-        """The same with P and Q exchanged."""
         return Pair(self.q[::-1], self.p[::-1])
 
     def sampled(self, rate: Real) -> Pair:
@@ -39,7 +38,6 @@ class Pair:
 
 
 def number(value: float) -> Real:
-    """The decimal that a float prints as."""
     return mp.mpf(repr(value))
 
 
@@ -179,7 +177,6 @@ def continuous_nodes(
 
 
 def normal(x: Real, centre: Real, sigma: Real) -> Real:
-    """The normal density."""
     return mp.npdf(x, centre, sigma)
 
 

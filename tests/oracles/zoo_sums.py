@@ -15,8 +15,8 @@ from math import comb
 from typing import Protocol
 
 from mpmath import mp
+from mpmath.libmp import to_fixed
 
-from tests.oracles.panels import fix, unfix
 from tests.oracles.zoo_outputs import Pair, Real, pair
 
 MOST = 1_300_000  # multisets that are listed
@@ -25,9 +25,7 @@ MOST = 1_300_000  # multisets that are listed
 class Curve(Protocol):
     """A privacy profile and its inverse."""
 
-    def delta(self, epsilon: Real) -> Real:
-        """delta at epsilon."""
-        ...
+    def delta(self, epsilon: Real) -> Real: ...
 
     def epsilon(self, delta: Real) -> Real:
         """The least epsilon >= 0 at which delta is reached."""
@@ -56,8 +54,8 @@ def multisets(one: Pair, runs: int) -> Pair:
 
 def _packed(coefficients: Sequence[Real], step: int, fraction: int) -> int:
     """One integer with a fixed-point coefficient at every multiple of so many bytes."""
-    digits = fix(list(coefficients), fraction)
-    return int.from_bytes(b"".join(int(d).to_bytes(step, "little") for d in digits), "little")
+    digits = (int(to_fixed(mp.mpf(one)._mpf_, fraction)) for one in coefficients)
+    return int.from_bytes(b"".join(one.to_bytes(step, "little") for one in digits), "little")
 
 
 def _product(first: Sequence[Real], second: Sequence[Real]) -> list[Real]:
@@ -68,7 +66,7 @@ def _product(first: Sequence[Real], second: Sequence[Real]) -> list[Real]:
     left, right = (_packed(coefficients, step, fraction) for coefficients in (first, second))
     raw = (left * right).to_bytes(step * (count + 1), "little")
     return [
-        unfix(int.from_bytes(raw[step * i : step * (i + 1)], "little"), 2 * fraction)
+        mp.ldexp(int.from_bytes(raw[step * i : step * (i + 1)], "little"), -2 * fraction)
         for i in range(count)
     ]
 
@@ -83,7 +81,6 @@ def _power(masses: Sequence[Real], runs: int) -> list[Real]:
 
 
 def equally_spaced(one: Pair) -> bool:
-    """Whether p / q is a geometric sequence."""
     if not all(one.p) or not all(one.q) or len(one.p) < 2:
         return False
     steps = [b / a for a, b in pairwise(p / q for p, q in zip(one.p, one.q, strict=True))]

@@ -38,22 +38,6 @@ def test_gopa_on_a_path_and_a_cycle(graph: hs.mechanisms.Graph, mu: float) -> No
     assert high == pytest.approx(mu, rel=1e-13)
 
 
-def test_gopa_is_below_the_papers_bound_for_connected_graphs() -> None:
-    # Sabater, Bellet and Ramon 2022: theta = 1/(n s^2) + n/(3 t^2) in place of mu^2.
-    for size in (5, 10, 40):
-        theta = 1 / (size * 0.5) + size / 30
-        assert ends(hs.mechanisms.GOPA(HALF, TEN, hs.mechanisms.Graph.path(size)))[1] ** 2 < theta
-    assert 1 / 5 + 1 / 3 == pytest.approx(0.7303**2, rel=1e-4)
-
-
-def test_the_slides_order_of_magnitude_for_gopa() -> None:
-    # K = 1000, honest share 1/2, m of the order log(K)/share: about as private as in the centre.
-    graph = hs.mechanisms.Graph.random_out(1000, 28, seed=11)
-    high = ends(hs.mechanisms.GOPA(0.5, 30.0, graph, colluders=range(0, 1000, 2)))[1]
-    central = 1 / (0.5 * math.sqrt(500))
-    assert central < high < 1.01 * central
-
-
 @pytest.mark.parametrize(("position", "divergence"), [(1, 4e-5), (1000, 0.04)])
 def test_amplification_by_iteration_has_the_divergences_of_its_theorem(
     position: int, divergence: float

@@ -36,7 +36,6 @@ def _poisson_limit() -> float:
 
 
 def _approximate(plan: hs.Mechanism, epsilon: float, accountant: str = "gdp") -> float:
-    """Return what an approximation says of delta."""
     answer = hs.delta(plan, epsilon, accountant=accountant)
     assert isinstance(answer, hs.Approximate)
     return answer.value

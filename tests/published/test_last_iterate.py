@@ -45,20 +45,6 @@ def test_logistic_regression_in_cycles_beside_renyi_divergences(
     assert found.upper < known < hs.epsilon(hs.Gaussian(1.5) ** epochs, 1e-5).lower
 
 
-def test_full_batches_have_about_half_the_divergence_of_langevin_diffusion() -> None:
-    # Chourasia, Ye and Shokri 2021, whose noise is sqrt(2 eta) times a deviation: the last rho.
-    steps: dict[str, Any] = {
-        "examples": 1000,
-        "step_size": 0.1,
-        "smoothness": 10.0,
-        "convexity": 1.0,
-    }
-    plan = hs.mechanisms.LastIterate(100.0, 1000, **steps)
-    known = hs.ZCDP(2 * 0.02**2 / 0.1 * (1 - math.exp(-0.1 * 1000 / 2)))
-    assert hs.epsilon(plan, 1e-6).upper == pytest.approx(0.3427, abs=1e-4)
-    assert hs.epsilon(known, 1e-6).upper == pytest.approx(0.5520, abs=1e-4)
-
-
 def test_a_step_with_clipped_softmax_gradients_may_drive_models_apart() -> None:
     # One image in all places of the batch: its ten scores move along themselves.
     def step(scores: Any) -> Any:

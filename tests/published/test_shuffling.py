@@ -30,22 +30,6 @@ def test_the_mixture_over_the_hits_is_on_either_side_of_the_approximation(
     assert (published.value > found.upper) is (epochs == 50)
 
 
-@each_number_of_hits
-def test_the_revealed_sample_is_the_mixture_over_the_hits(
-    epochs: int, noise: float, mixture: float, limit: float
-) -> None:
-    with mp.workdps(30):
-        rounds, rate = 1000 * epochs, mp.mpf("0.001")
-        truth = mp.zero
-        for hits in range(1, 30 * epochs):
-            mu = mp.sqrt(hits) / noise
-            delta = mp.ncdf(mu / 2 - 5 / mu) - mp.exp(5) * mp.ncdf(-mu / 2 - 5 / mu)
-            truth += mp.binomial(rounds, hits) * rate**hits * (1 - rate) ** (rounds - hits) * delta
-    found = hs.delta(hs.mechanisms.RevealedSample(hs.Gaussian(noise), 1e-3) ** rounds, 5.0)
-    assert found.lower <= truth <= found.upper
-    assert found.relative_width < 1e-5
-
-
 @pytest.mark.parametrize("side", [-1, 0, 1])
 def test_the_approximation_is_the_profile_of_one_gaussian(side: int) -> None:
     with mp.workdps(30):
@@ -72,13 +56,6 @@ def test_the_approximation_is_the_profile_of_one_gaussian(side: int) -> None:
 def test_the_approximation_names_what_is_wrong(arguments: tuple[float, ...], name: str) -> None:
     with pytest.raises(hs.errors.ParameterError, match=name):
         limit_epsilon(*cast(Any, arguments))
-
-
-def test_less_noise_in_the_last_epoch() -> None:
-    # The last of E epochs with noise sigma/sqrt(E+1) doubles mu^2.
-    plan = hs.Shuffled(hs.Gaussian(6.0), 10) ** 7 @ hs.Shuffled(hs.Gaussian(6.0 / 3.0), 10)
-    truth = hs.epsilon(hs.GDP(math.sqrt(7 + 9) / 6.0), 1e-5)
-    assert truth.lower <= hs.epsilon(plan, 1e-5).upper <= truth.upper * (1 + 1e-4)
 
 
 @pytest.mark.parametrize(

@@ -15,22 +15,6 @@ pytestmark = pytest.mark.extras
 pytest.importorskip("sklearn")
 
 
-@pytest.mark.parametrize("sizes", ["increasing", "constant", "fixed"])
-def test_it_learns_within_its_budget_though_clients_are_killed(sizes: str) -> None:
-    outcome = program("asynchronous").run(seed=1, sizes=sizes)
-    assert outcome.checks == {"rounds": True, "batches": True, "all of the plan": True}
-    assert 7.99 < outcome.epsilon <= 8.0
-    assert outcome.result["killed"] > 0
-    assert outcome.result["accuracy"] > 0.75
-
-
-def test_batches_grow_from_round_to_round() -> None:
-    system = program("asynchronous")
-    plan = system.planned("increasing")
-    rates = [float(Sampler(plan, 118).rate(step)) for step in (0, 59)]
-    assert rates == pytest.approx([10 / 118, 40 / 118])
-
-
 def made(path: Path, rows: Any, **changes: Any) -> Any:
     """Return one client of a plan without noise that draws all records."""
     system = program("asynchronous")
@@ -40,7 +24,6 @@ def made(path: Path, rows: Any, **changes: Any) -> Any:
 
 
 def answer(client: Any, kept: Any = None, **sent: Any) -> Any:
-    """Return what a client sends after a round."""
     told = {"dies": False, "cut": 3, "rate": 1.0, **sent}
     return client.answer(0, told, {} if kept is None else kept)["update"]
 
@@ -58,17 +41,6 @@ def test_a_record_moves_a_round_that_is_interrupted_by_its_own_gradient_alone(
         monkeypatch.setattr(Sampler, "draw", lambda *_, own=chosen: own)
         sums.append(answer(client, within=model) * 6)
     assert 0.99 < np.linalg.norm(sums[0] - sums[1]) <= 1.0 + 1e-9
-
-
-def test_a_global_model_takes_effect_in_the_middle_of_a_round(tmp_path: Path) -> None:
-    rng = np.random.default_rng(4)
-    rows, model = rng.normal(size=(6, 65)), rng.normal(size=650)
-    sent: list[dict[str, Any]] = [{"within": model}, {}, {"within": model, "cut": 0}]
-    interrupted, whole, late = (
-        answer(made(tmp_path / str(n), rows), **own) for n, own in enumerate(sent)
-    )
-    assert not np.allclose(interrupted, whole)
-    assert not np.allclose(interrupted, late)
 
 
 def test_a_killed_round_is_counted_and_never_run_again(tmp_path: Path) -> None:

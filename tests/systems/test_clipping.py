@@ -1,6 +1,5 @@
 """Clipping norms chosen in five ways: what one image moves, the noise, and what a grid costs."""
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -48,7 +47,6 @@ METHODS = ("online", "fixed threshold", "fixed quantile", "Adam without second m
 
 
 def words(seed: int) -> Any:
-    """Return a source of pseudo-random words."""
     return np.random.PCG64(seed).random_raw
 
 
@@ -78,12 +76,6 @@ def test_a_grid_runs_as_it_is_accounted(example: Any, method: Any) -> None:
     assert set(found.checks) == {"steps", "budget", "joint noise", "batches"}
     assert all(found.checks.values())
     assert found.epsilon == pytest.approx(3.0, rel=1e-3)
-
-
-def test_methods_with_more_settings_to_try_have_more_noise(example: Any) -> None:
-    noises = [example.planned(method, 1438, steps=2).noise_multiplier for method in METHODS]
-    assert noises[0] == noises[3] == noises[4]
-    assert noises[1] == noises[2] > noises[0]
 
 
 def test_adaclip_scales_each_coordinate_by_what_was_released_and_costs_the_same(
@@ -121,14 +113,3 @@ def replace_noise(clipping: Any, noise: float) -> Any:
     return hs.release.OnlineClipping(
         clipping.norm, clipping.learning_rate, clipping.gradient_noise, noise
     )
-
-
-def test_a_plan_beyond_the_budget_is_seen(example: Any) -> None:
-    plan = example.planned("online", 1438, steps=2)
-    loud = replace(plan, noise_multiplier=plan.noise_multiplier / 2)
-    assert not example.run(3, method="online", steps=2, plan=loud).checks["budget"]
-
-
-def test_the_online_search_learns_at_a_budget(example: Any) -> None:
-    assert example.run(0, method="online").result["accuracy"] > 0.8
-    assert example.without_privacy() > 0.93

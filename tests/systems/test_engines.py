@@ -1,75 +1,38 @@
-"""What carries messages: a loop and Flower's simulation engine run the same system bit by bit."""
+"""What carries messages: a client that is lost, errors, and answers that are none."""
 
-import pickle
-import subprocess
-import sys
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from tests.systems.engine_runs import RUNS, asynchronous, counting, lost, ran
 from tests.systems.programs import program
 
 pytestmark = pytest.mark.extras
 pytest.importorskip("sklearn")
 
-ROOT = Path(__file__).parents[2]
+
+def counting(client: int, sent: Any, kept: Any) -> Any:
+    """Return how often a client was asked, twice what it was sent; one is lost, one is wrong."""
+    kept["asked"] = kept.get("asked", np.array(0)) + 1
+    if client == 1 and sent["turn"] == 2:
+        raise program("engines").LostError
+    if sent["turn"] == 4:
+        raise ZeroDivisionError("nothing to divide by")
+    return {"asked": kept["asked"], "twice": 2 * np.asarray(sent["turn"])}
 
 
-@pytest.fixture(scope="module")
-def on_flower(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """Return what all runs came to on Flower."""
-    pytest.importorskip("ray")
-    pytest.importorskip("flwr")
-    path = tmp_path_factory.mktemp("runs") / "found"
-    runs = [sys.executable, "-m", "tests.systems.engine_runs", str(path)]
-    done = subprocess.run(runs, cwd=ROOT, capture_output=True, text=True, timeout=1800, check=False)
-    assert done.returncode == 0, done.stderr
-    found: dict[str, Any] = pickle.loads(path.read_bytes())
-    return found
+def test_a_client_that_is_lost_keeps_what_it_had_and_errors_are_raised() -> None:
+    engines = program("engines")
+    answers = list[Any]()
 
+    def asks(ask: Any) -> None:
+        for turn in (1, 2, 3, 4):
+            found = ask(engines.alike([2, 1], turn=turn))
+            answers.append({k: (int(v["asked"]), int(v["twice"])) for k, v in found.items()})
 
-@pytest.mark.parametrize("run", [run for run in RUNS if run is not lost])
-def test_a_seed_gives_the_same_numbers_on_flower_as_in_a_loop(
-    run: Any, on_flower: dict[str, Any]
-) -> None:
-    looped = ran(run, "loop")
-    np.testing.assert_equal(on_flower[run.__name__], looped)
-    assert np.any(looped[0] != 0)
-    if run is asynchronous:
-        assert looped[2].sum() > 0
-
-
-def told(answers: Any) -> Any:
-    """Return answers as plain integers."""
-    return [
-        {client: {name: int(one) for name, one in own.items()} for client, own in found.items()}
-        for found in answers
-    ]
-
-
-@pytest.mark.parametrize("engine", ["loop", "flower"])
-def test_a_client_that_is_lost_keeps_what_it_had_and_errors_are_raised(
-    engine: str, request: pytest.FixtureRequest
-) -> None:
-    looped = engine == "loop"
-    answers, raised = ran(lost, "loop") if looped else request.getfixturevalue("on_flower")["lost"]
-    assert "nothing to divide by" in raised
-    assert told(answers) == [
-        {1: {"asked": 1, "twice": 2}, 2: {"asked": 1, "twice": 2}},
-        {2: {"asked": 2, "twice": 4}},
-        {1: {"asked": 2, "twice": 6}, 2: {"asked": 3, "twice": 6}},
-    ]
-
-
-def test_what_the_server_raises_is_raised() -> None:
-    def broken(ask: Any) -> None:
-        raise ConnectionError("no server")
-
-    with pytest.raises(ConnectionError, match="no server"):
-        program("engines").carried("loop", broken, counting, 1)
+    with pytest.raises(ZeroDivisionError, match="nothing to divide by"):
+        engines.carried("loop", asks, counting, 3)
+    assert answers == [{1: (1, 2), 2: (1, 2)}, {2: (2, 4)}, {1: (2, 6), 2: (3, 6)}]
 
 
 WRONG: dict[str, Any] = {

@@ -6,35 +6,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
-import hockeystick as hs
 from tests.systems.programs import program, without
 
 pytestmark = pytest.mark.extras
 pytest.importorskip("sklearn")
 
 
-@pytest.mark.parametrize(
-    ("noise_at", "least", "most"), [("server", 0.85, 0.95), ("clients", 0.35, 0.75)]
-)
-def test_it_learns_within_its_budget(noise_at: str, least: float, most: float) -> None:
-    system = program("fed_sdp")
-    outcome = system.run(seed=1, noise_at=noise_at)
-    assert all(outcome.checks.values())
-    assert 7.99 < outcome.epsilon <= 8.0
-    assert least < outcome.result["accuracy"] < most
-    plan = system.planned(noise_at)
-    assert outcome.epsilon == hs.epsilon(plan, system.DELTA).upper
-    assert outcome.plan == str(plan)
-
-
-def test_without_noise_it_has_no_guarantee() -> None:
-    outcome = program("fed_sdp").run(seed=1, noise_at="nobody")
-    assert outcome.epsilon == float("inf")
-    assert outcome.result["accuracy"] > 0.9
-
-
 def noted(models: list[np.ndarray], weights: np.ndarray) -> list[np.ndarray]:
-    """Return models with one more."""
     models.append(weights)
     return models
 

@@ -54,8 +54,3 @@ def test_each_step_is_counted_before_its_noise_is_drawn(example: Any) -> None:
     with pytest.raises(BudgetExhausted):
         training.steps(update, 1)
     assert seen == [1, 2, 3, 4]
-
-
-def test_without_privacy_it_learns(example: Any) -> None:
-    assert example.without_privacy() > 0.93
-    assert example.openly(3).epsilon == float("inf")

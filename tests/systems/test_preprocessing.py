@@ -35,14 +35,6 @@ def test_statistics_that_the_plan_does_not_count_are_seen(example: Any) -> None:
     ]
 
 
-def test_statistics_leave_less_for_the_training(example: Any) -> None:
-    plans = [example.planned(method, 1438) for method in METHODS]
-    assert all(plan.noise_multiplier > plans[0].noise_multiplier for plan in plans[1:])
-    covered = hs.epsilon(plans[1], program("one_budget").DELTA).upper
-    alone = hs.epsilon(replace(plans[1], extra=None), program("one_budget").DELTA).upper
-    assert alone < covered <= example.EPSILON
-
-
 @pytest.mark.parametrize("method", METHODS[1:])
 def test_one_image_moves_the_statistics_within_their_noise(
     example: Any, method: Any, monkeypatch: pytest.MonkeyPatch
@@ -65,7 +57,3 @@ def test_one_image_moves_the_statistics_within_their_noise(
         moved = float(np.linalg.norm(both[0] - both[1]))
         most = example.LENGTH**2
     assert 0.3 * most < moved <= most
-
-
-def test_a_training_on_principal_components_learns(example: Any) -> None:
-    assert example.run(0).result["accuracy"] > 0.85

@@ -53,13 +53,6 @@ def test_each_step_releases_what_its_plan_counts(
     assert found.epsilon == pytest.approx(example.EPSILON, rel=1e-3)
 
 
-def test_a_decay_begins_with_more_noise_and_ends_with_less(example: Any) -> None:
-    constant = example.planned("all coordinates", 1438).noise_multiplier
-    for method in METHODS[3:]:
-        noises = example.planned(method, 1438).noise_multipliers
-        assert noises.min() < constant < noises.max() == noises[0]
-
-
 def test_more_coordinates_than_are_to_be_sent_are_seen(
     example: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -72,11 +65,3 @@ def test_more_coordinates_than_are_to_be_sent_are_seen(
     monkeypatch.setitem(example.METHODS, "a tenth, at random", (all_of_them, *own[1:]))
     found = example.run(1, method="a tenth, at random", steps=2)
     assert not found.checks["coordinates"]
-
-
-def test_selection_by_the_gradients_shows_single_images(example: Any) -> None:
-    assert example.shown_by_selection(64) > 0.5
-
-
-def test_a_training_at_the_budget_learns(example: Any) -> None:
-    assert example.run(0).result["accuracy"] > 0.85

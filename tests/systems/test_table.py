@@ -97,46 +97,9 @@ def table(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
 
 
 def ran(script: Any, monkeypatch: pytest.MonkeyPatch, module: Any, *given: str) -> None:
-    """Run the script on a module."""
     monkeypatch.setattr(script, "import_module", lambda name: module)
     monkeypatch.setattr("sys.argv", ["table.py", *given])
     script.main()
-
-
-def test_a_row_has_medians_beside_those_without_privacy(
-    table: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    ran(table, monkeypatch, fake([]), "--seeds", "3")
-    rows = cells(table.PAGE.read_text(encoding="utf-8"))
-    assert rows == [
-        [
-            f"[A system](fake.md): {setting}",
-            "P, A",
-            "`c`",
-            "accuracy 0.100 [0.000, 0.200]",
-            "accuracy 0.910 [0.900, 0.920]",
-            f"({epsilon}.000, 1e-05)",
-            "flips. True in all 3 runs: steps",
-        ]
-        for setting, epsilon in (("small", 1), ("large", 2))
-    ]
-
-
-def test_rows_of_one_system_are_written_anew_and_the_others_stay(
-    table: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    ran(table, monkeypatch, fake([]))
-    before = table.PAGE.read_text(encoding="utf-8")
-    others = [before.splitlines()[-1].replace("(fake.md)", f"({name}.md)") for name in "az"]
-    old = [*before.splitlines()[:-2], others[1], "| [A system](fake.md): old | |", others[0]]
-    table.PAGE.write_text("\n".join(old) + "\n", encoding="utf-8")
-    monkeypatch.setattr(table, "programs", lambda: ["a", "fake", "z"])
-    ran(table, monkeypatch, fake([]), "--only", "fake", "--page")
-    lines = before.splitlines()
-    expected = [*lines[:-2], others[0], *lines[-2:], others[1]]
-    assert table.PAGE.read_text(encoding="utf-8").splitlines() == expected
-    with pytest.raises(SystemExit, match="no page of 2 seeds"):
-        ran(table, monkeypatch, fake([]), "--only", "fake", "--page", "--seeds", "2")
 
 
 def test_a_run_that_is_not_as_accounted_fails_the_command_and_is_named(
@@ -149,44 +112,11 @@ def test_a_run_that_is_not_as_accounted_fails_the_command_and_is_named(
     assert checks == ["**not as accounted**: steps"] * 2
 
 
-def test_after_an_interrupt_it_goes_on_from_the_rows_that_were_saved(
-    table: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    ("epsilons", "shown"), [((1.0, 0.5), "(1.000, 1e-05)"), ((0.1221, 0.1), "(0.123, 1e-05)")]
+)
+def test_the_cost_is_the_largest_of_the_runs_rounded_up(
+    epsilons: tuple[float, ...], shown: str
 ) -> None:
-    runs, given = list[int](), ("--seeds", "2", "--json", str(tmp_path / "rows.json"))
-    module, settings = fake(runs), fake(runs).settings()
-
-    def interrupted(seed: int) -> Any:
-        raise KeyboardInterrupt
-
-    broken = settings | {"large": program("outcomes").Setting(interrupted, beside="open")}
-    module.settings = lambda: broken
-    with pytest.raises(SystemExit) as stopped:
-        ran(table, monkeypatch, module, *given)
-    assert stopped.value.code == 130
-    assert len(cells(capsys.readouterr().out)) == 1
-    assert not table.PAGE.exists()
-    runs.clear()
-    ran(table, monkeypatch, fake(runs), *given)
-    assert len(cells(table.PAGE.read_text(encoding="utf-8"))) == 2
-    assert len(runs) == 4  # two of the setting that was left, two without privacy
-
-
-def test_a_file_of_something_else_is_told(
-    table: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    (tmp_path / "rows.json").write_text('[{"name": 1}]', encoding="utf-8")
-    with pytest.raises(SystemExit, match="holds no rows of this program"):
-        ran(table, monkeypatch, fake([]), "--json", str(tmp_path / "rows.json"))
-
-
-def test_a_system_that_runs_has_its_row(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    program("prifedsync")  # so that the script finds it
-    monkeypatch.setattr("sys.argv", ["table.py", "--seeds", "1", "--only", "prifedsync"])
-    program("table").main()
-    rows = cells(capsys.readouterr().out)
-    assert [row[0] for row in rows] == [
-        f"[PriFedSync](prifedsync.md): {models} models" for models in ("personal", "global")
-    ]
-    assert all("True in all 1 runs: batches; rounds; views" in row[6] for row in rows)
+    outcome = program("outcomes")
+    assert outcome.cost([outcome.Outcome("", {}, "", one, 1e-5) for one in epsilons]) == shown

@@ -32,7 +32,6 @@ class Off:
     side: float
 
     def line(self, c: float, step: float, size: int) -> ContourValues:
-        """Return the values, moved up and down in turn."""
         real, imag, error = self.rule.line(c, step, size)
         signs = self.side * np.where(np.arange(size) % 2, -1.0, 1.0)
         return ContourValues(real + self.off * signs, imag, error + self.off)

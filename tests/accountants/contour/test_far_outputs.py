@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 from scipy.special import ndtr
 
 import hockeystick as hs
-from hockeystick.accountants.contour import Contour
 from hockeystick.accountants.contour._far_outputs import (
     FarMode,
     far_mode,
@@ -17,23 +16,14 @@ from hockeystick.accountants.contour._far_outputs import (
     near_terms,
     truncation,
 )
-from hockeystick.accountants.contour._guess import (
-    epsilon_without_far_mode,
-    log_delta_without_far_mode,
-    single_run_epsilon,
-)
 from hockeystick.accountants.contour._line import AnalyticTerms, ContourTarget
 from hockeystick.accountants.contour.profile import ContourProfile
-from hockeystick.accountants.contour.search import integral_for_delta, integral_for_epsilon
-from hockeystick.accountants.prv import PRV
+from hockeystick.accountants.contour.search import integral_for_epsilon
 from hockeystick.numerics import FloatAndDecimal
-from hockeystick.privacy_loss import GaussianLoss, NearLoss, SampledGaussianLoss, compose
+from hockeystick.privacy_loss import GaussianLoss, NearLoss, SampledGaussianLoss
 from hockeystick.privacy_loss.sampling.near_sampled_gaussian import NearSampledGaussianLoss
 
 Array = NDArray[np.float64]
-
-
-CONTOUR = Contour(smooths=False)
 
 
 def terms_of(*parts: tuple[float, float, int], removing: bool = True) -> AnalyticTerms:
@@ -142,48 +132,6 @@ def test_far_outputs_count_in_full_where_one_is_possible_under_q_alone(
     assert whole.far.log_p < usual.far.log_p
 
 
-# Rate, noise, runs and delta: few hits, more, other noises, hardly any delta.
-PLANS = [
-    (3.19e-5, 1.02, 34, 1.3e-10),
-    (1.87e-4, 0.604, 279, 7e-5),
-    (1.43e-5, 0.825, 778, 1.3e-5),
-    (2.43e-4, 1.08, 3049, 5.2e-12),
-    (2.03e-5, 1.22, 103_979, 4.4e-12),
-    (8.17e-5, 3.73, 78, 1.2e-6),
-    (4.15e-5, 9.07, 566, 9.2e-6),
-    (1e-3, 20.0, 100, 1e-30),
-]
-plans = pytest.mark.parametrize(("rate", "noise", "runs", "delta"), PLANS)
-
-
-@plans
-def test_epsilon_is_proven_narrow_and_agrees_with_the_lattice(
-    rate: float, noise: float, runs: int, delta: float
-) -> None:
-    plan = hs.PoissonSubsampled(hs.Gaussian(noise), rate) ** runs
-    found = CONTOUR.epsilon(compose(plan), delta)
-    assert found.relative_width < 1e-6
-    lattice = PRV().epsilon(compose(plan), delta)
-    assert found.lower <= lattice.upper
-    assert lattice.lower <= found.upper
-    back = CONTOUR.delta(compose(plan), found.upper)
-    assert back.lower <= delta <= CONTOUR.delta(compose(plan), found.lower).upper
-    assert back.relative_width < 1e-4
-
-
-@plans
-def test_guesses_are_near(rate: float, noise: float, runs: int, delta: float) -> None:
-    terms = terms_of((rate, noise, runs))
-    found = integral_for_delta(terms, math.log(delta))
-    assert found is not None
-    assert found.integral.far is not None
-    guess = epsilon_without_far_mode(terms, math.log(delta), 100.0)
-    assert guess == pytest.approx(found.epsilon, rel=0.8)
-    assert single_run_epsilon(terms, math.log(delta), 100.0) <= 1.02 * found.epsilon
-    log_delta = log_delta_without_far_mode(terms, found.epsilon, 0.0)
-    assert log_delta == pytest.approx(math.log(delta), abs=2.0)
-
-
 def test_a_profile_counts_the_far_outputs_above_a_threshold() -> None:
     terms = terms_of((1.87e-4, 0.604, 279))
     located = integral_for_epsilon(terms, 0.06)
@@ -200,11 +148,3 @@ def test_a_profile_counts_the_far_outputs_above_a_threshold() -> None:
         value = alone.integral.delta(float(epsilon))
         assert math.exp(value.log("lower")) <= bound
         assert value.log("upper") < -8.0
-
-
-@pytest.mark.parametrize("runs", [1, 2, 5, 20])
-def test_few_runs_without_a_line_are_still_answered(runs: int) -> None:
-    plan = hs.PoissonSubsampled(hs.Gaussian(1.1), 1e-5) ** runs
-    found = hs.epsilon(plan, 1e-9)
-    assert 0.0 < found.lower <= found.upper
-    assert found.relative_width < 1e-3

@@ -50,14 +50,6 @@ def sampled(split: TailSplit) -> NearSampledGaussianLoss:
     return split.small
 
 
-@plans
-def test_the_bulk_is_below_the_accuracy_asked_for(
-    plan: Plan, epsilon: float, delta: float, accuracy: float
-) -> None:
-    bulk_delta = separated(plan, epsilon, delta, accuracy).log_bulk_delta(epsilon)
-    assert bulk_delta <= math.log(delta) - accuracy - 0.99
-
-
 def transform_of(loss: NearSampledGaussianLoss, c: float, v: float, side: int) -> Any:
     """Return J (side 1) or A (side -1) at c + i v, by quadrature."""
     w, mu = mp.mpc(1 + mp.mpf(c), v), reciprocal(loss.noise_multiplier)
@@ -125,31 +117,8 @@ def test_the_part_with_a_large_loss_falls_at_least_as_proven(
 
 
 def at(split: NearSampledGaussianLoss, c: float, v: float) -> tuple[Any, Any]:
-    """Return M and J at c + i v."""
     large = transform_of(split, c, v, 1)
     return large + transform_of(split, c, v, -1), large
-
-
-@plans
-def test_the_exponent_grows_and_is_that_of_a_height_not_above(
-    plan: Plan, epsilon: float, delta: float, accuracy: float
-) -> None:
-    found = separated(plan, epsilon, delta, accuracy)
-    c = saddle(terms_of(plan), epsilon)
-    decay = found.decay(c)
-    heights = [2.0 ** (k / 11) for k in range(-30, 190)]
-    exponents = [decay.exponent(y) for y in heights]
-    assert exponents == sorted(exponents)
-    assert exponents[-1] > exponents[0] + 1.0
-    for y, exponent in list(zip(heights, exponents, strict=True))[::7]:
-        shares = [runs * math.exp(-split.decay(c).exponent(y)) for split, runs in found.splits]
-        assert exponent <= -math.log(sum(shares)) + 1e-9
-
-
-def test_the_farthest_heights_share_one_exponent() -> None:
-    plan, epsilon, delta, accuracy = PLANS[0]
-    decay = separated(plan, epsilon, delta, accuracy).decay(40.0)
-    assert decay.exponent(2.0**15) == decay.exponent(2.0**40) >= decay.exponent(2.0**13)
 
 
 def test_nothing_is_split_without_losses_beyond_a_threshold() -> None:

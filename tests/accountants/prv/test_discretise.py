@@ -42,7 +42,6 @@ def profile(weights: TiltedMasses, step: float, epsilon: float) -> float:
 
 
 def truth(loss: GaussianLoss | LaplaceLoss | RandomizedResponsePairLoss, epsilon: float) -> float:
-    """Return delta by the loss's closed form."""
     return float(loss.delta(mp.mpf(epsilon)))
 
 
@@ -67,23 +66,6 @@ def test_the_lattice_above_dominates_and_the_one_below_is_dominated(
             profile(low, step, epsilon + low.displacement) * math.exp(-low.relative_error)
             <= exact + slack
         )
-
-
-@pytest.mark.parametrize("loss", [LOSSES["Gaussian"], LOSSES["Laplace"]], ids=str)
-def test_both_lattices_are_of_second_order(loss: GaussianLoss | LaplaceLoss) -> None:
-    def gap(step: float) -> float:
-        offset = loss.atoms().loss[0] if loss.atoms().loss.size else 0.0
-        lattice = cover(loss, offset, step, TILT, (-40.0, -40.0))
-        up, low = (
-            discretize(LossOnLattice(loss, lattice), TILT)
-            for discretize in (dominating_masses, dominated_masses)
-        )
-        grid = EPSILONS.tolist()
-        return sum(profile(up, step, e) - profile(low, step, e) for e in grid)
-
-    span = 2.0 / 0.7
-    coarse, fine = gap(span / 64), gap(span / 256)
-    assert fine < coarse / 12.0
 
 
 def test_atoms_on_points_are_exact_in_both() -> None:
@@ -117,7 +99,6 @@ class Shy(CellLoss):
     supremum = 1.0
 
     def atoms(self) -> Atoms:
-        """Return none."""
         none = np.zeros(0)
         return Atoms(none, none, none)
 

@@ -39,20 +39,16 @@ class Listed(CellLoss):
 
     @property
     def infimum(self) -> float:
-        """The first value."""
         return self.at[0]
 
     @property
     def supremum(self) -> float:
-        """The last value."""
         return self.at[-1]
 
     def atoms(self) -> Atoms:
-        """Return the values."""
         return Atoms(np.array(self.at), np.array(self.log_p), np.full(len(self.at), self.error))
 
     def cells(self, edges: Array) -> Masses:
-        """Return nothing between them."""
         nothing = np.full(edges.size - 1, -math.inf)
         return Masses(nothing, nothing, np.zeros(edges.size - 1))
 
@@ -68,11 +64,9 @@ class Off(CellLoss):
     supremum = math.inf
 
     def atoms(self) -> Atoms:
-        """Return none."""
         return self.inner.atoms()
 
     def cells(self, edges: Array) -> Masses:
-        """Return the masses."""
         p, q, error = self.inner.cells(edges)
         off = self.side * self.error
         return Masses(p + off, q - off, error + self.error)
@@ -184,7 +178,6 @@ def test_the_errors_of_all_runs_are_added_up() -> None:
 
 
 def binomial(own: float, runs: int, epsilon: float) -> float:
-    """Return delta of randomized response."""
     share = 1.0 / (1.0 + math.exp(-own))
     return math.fsum(
         math.comb(runs, k)

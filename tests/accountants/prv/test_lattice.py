@@ -35,7 +35,6 @@ def composed(
 
 
 def listed(found: Lattice) -> np.ndarray:
-    """Return the masses one by one."""
     if isinstance(found.masses, PointMasses):
         return found.masses.mass
     assert isinstance(found.masses, SparseSpectrum)
@@ -45,7 +44,6 @@ def listed(found: Lattice) -> np.ndarray:
 
 
 def masses(one: TiltedMasses) -> np.ndarray:
-    """Return masses in extended precision."""
     return one.weight.astype(np.longdouble)
 
 
@@ -77,15 +75,6 @@ def test_what_lies_outside_the_window_is_no_more_than_said() -> None:
     end = narrow.start + narrow.step * narrow.masses.size
     outside = listed(wide)[(points < narrow.start - 1e-9) | (points >= end)].sum()
     assert 0.0 < outside <= narrow.mass_error <= 4.0 * math.exp(-7.0)
-
-
-def test_many_different_losses_are_composed_one_by_one() -> None:
-    terms: list[tuple[CellLoss, int]] = [(LaplaceLoss(2.0 + 0.1 * k), 1 + k) for k in range(5)]
-    forward, backward = composed(terms, 1.0, 0.01), composed(terms[::-1], 1.0, 0.01)
-    for epsilon in (0.5, 2.0, 4.0):
-        assert forward.upper(epsilon) == pytest.approx(backward.upper(epsilon), rel=1e-4)
-        low = composed(terms, 1.0, 0.01, dominated_masses)
-        assert low.lower(epsilon) < forward.upper(epsilon)
 
 
 def test_losses_with_one_spacing_have_a_natural_step() -> None:
@@ -126,17 +115,3 @@ def test_a_lattice_of_too_many_points_is_no_lattice() -> None:
     )
     many = parts_for([(GaussianLoss(1.0), 10**15)], 1.0, 0.1, TAILS)
     assert compose(many, 1.0, -9.0, [dominating_masses]) is None
-
-
-def test_both_ends_at_once_are_those_of_each_alone() -> None:
-    parts = parts_for([(GaussianLoss(2.0), 5), (LaplaceLoss(1.0), 3)], 1.0, 0.01, TAILS)
-    together = compose(parts, 1.0, -40.0, [dominated_masses, dominating_masses])
-    alone = [
-        compose(parts, 1.0, -40.0, [discretize])
-        for discretize in (dominated_masses, dominating_masses)
-    ]
-    assert together is not None
-    for found, own in zip(together, alone, strict=True):
-        assert own is not None
-        assert found.upper(1.0) == own[0].upper(1.0)
-        assert found.lower(1.0) == own[0].lower(1.0)

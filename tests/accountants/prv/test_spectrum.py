@@ -93,14 +93,6 @@ def test_masses_are_listed_where_too_many_frequencies_are_left() -> None:
     assert isinstance(composed_masses([(one, 10**6)], 2**14, 0), SparseSpectrum)
 
 
-def test_a_norm_does_not_underflow() -> None:
-    for scale in (1e-160, 1.0):
-        values = scale * np.array([3.0, 4.0])
-        assert _spectrum.norm(values) == pytest.approx(5.0 * scale, rel=1e-15)
-        assert _spectrum.norm(values.astype(np.complex128)) == pytest.approx(5.0 * scale, rel=1e-15)
-    assert _spectrum.norm(np.zeros(3)) == 0.0
-
-
 @pytest.mark.parametrize("c", [0.01, 1.0, 40.0])
 @pytest.mark.parametrize("step", [1e-3, 0.1, 3.0])
 def test_the_norm_of_the_factor_is_bounded(c: float, step: float) -> None:

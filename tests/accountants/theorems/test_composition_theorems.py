@@ -81,35 +81,6 @@ def test_the_exact_epsilon_of_guarantees() -> None:
     assert found.relative_width < 1e-14
 
 
-def test_the_exact_epsilon_to_thirty_digits_returns_the_delta() -> None:
-    found = hs.epsilon(THIRTY, 1e-6, digits=30)
-    with mp.workdps(50):
-        for end, sign in ((found.lower, 1), (found.upper, -1)):
-            delta = by_binomials_at(end)
-            assert sign * (delta - mp.mpf("1e-6")) >= 0
-
-
-def by_binomials_at(epsilon: Any) -> Any:
-    """Return delta of thirty 0.1-DP releases at an mpf."""
-    e = mp.mpf("0.1")
-    p = 1 / (1 + mp.exp(-e))
-    return mp.fsum(
-        mp.binomial(30, j) * p**j * (1 - p) ** (30 - j) * (1 - mp.exp(epsilon - (2 * j - 30) * e))
-        for j in range(31)
-        if (2 * j - 30) * e > epsilon
-    )
-
-
-@pytest.mark.parametrize("epsilon", [0.0, 0.01, 0.7, 2.0, 3.1, 9.9])
-@pytest.mark.parametrize(("size", "runs"), [(0.01, 1000), (1.0, 11), (0.3, 1), (1e-9, 7)])
-def test_equal_guarantees_are_a_binomial_sum(size: float, runs: int, epsilon: float) -> None:
-    found = answer(PureDP(size) ** runs, epsilon=epsilon)
-    with mp.workdps(60):
-        truth = by_binomials(size, runs, epsilon)
-        assert found.lower <= truth <= found.upper
-    assert found.upper == 0.0 or found.relative_width < 1e-10
-
-
 PARTS = st.lists(
     st.tuples(st.sampled_from([0.05, 0.1, 0.3, 1.0, 2.5]), st.sampled_from([0.0, 0.0, 1e-7, 0.01])),
     min_size=1,
@@ -132,13 +103,6 @@ def test_different_guarantees_are_the_sum_over_all_subsets(
     assert found.width < 1e-15 + 1e-10 * found.upper
     back = answer(plan, "closed-form", delta=float(truth)) if 0 < truth < 1 else None
     assert back is None or back.lower <= epsilon * (1 + 1e-9)
-
-
-def test_the_order_of_guarantees_and_their_grouping_do_not_matter() -> None:
-    a, b = PureDP(0.3), ApproxDP(0.1, 1e-7)
-    one = answer(a**3 @ b**4, delta=1e-5)
-    other = answer(b**2 @ a @ b @ a**2 @ b, delta=1e-5)
-    assert (one.lower, one.upper) == (other.lower, other.upper)
 
 
 def test_more_atoms_than_are_summed_are_left_to_a_lattice() -> None:
@@ -178,13 +142,6 @@ def test_far_out_the_failures_are_left(accountant: str, epsilon: float) -> None:
     if accountant in ("auto", "rdp"):
         lossy = FDP(discrete_tradeoff((0.75, 0.25, 0.0), (0.5, 0.25, 0.25)))
         assert answer(lossy, accountant, epsilon=epsilon).upper >= 0.25
-
-
-def test_failures_add_up_as_probabilities() -> None:
-    plan = ApproxDP(0.0, 0.1) ** 3
-    assert answer(plan, epsilon=1.0).estimate == pytest.approx(1 - 0.9**3, rel=1e-14)
-    assert answer(plan, delta=0.2709).lower == math.inf
-    assert answer(plan, delta=0.2711).upper == 0.0
 
 
 @pytest.mark.parametrize(
@@ -241,16 +198,6 @@ def test_advanced_composition_is_the_closed_form_of_kairouz_oh_and_viswanath() -
     assert back.upper >= 1e-6 * (1 - 1e-14)
 
 
-def test_the_third_form_is_the_least_for_a_large_delta() -> None:
-    """B + sqrt(2 V ln(e + sqrt(V)/d)) beats B + sqrt(2 V ln(1/d)) where sqrt(V) is small."""
-    plan, delta = PureDP(0.001) ** 100, 1e-4
-    mean, square = 0.1 * math.tanh(0.0005), 1e-4
-    third = mean + math.sqrt(2 * square * math.log(math.e + math.sqrt(square) / delta))
-    assert third < mean + math.sqrt(2 * square * math.log(1 / delta))
-    assert answer(plan, "advanced", delta=delta).upper == pytest.approx(third, rel=1e-10)
-    assert answer(plan, "advanced", epsilon=third).upper == pytest.approx(delta, rel=1e-8)
-
-
 @pytest.mark.parametrize("accountant", ["basic", "advanced"])
 @pytest.mark.parametrize("part", [hs.Gaussian(1.0), ZCDP(0.1), GDP(1.0), hs.Gaussian(0.0)], ids=str)
 def test_the_theorems_on_guarantees_refuse_anything_else(
@@ -295,49 +242,10 @@ def test_a_failure_leaves_the_rest_of_a_plan_its_own_accountant() -> None:
     assert in_delta.lower <= 1e-6 + (1 - 1e-6) * rest <= in_delta.upper
 
 
-def test_one_release_of_a_trade_off_function_is_as_exact_as_the_function() -> None:
-    found = answer(FDP(LaplaceTradeOff(1.0)), epsilon=0.5)
-    assert found.lower <= 0.2211992169285951317548297 <= found.upper
-    assert found.relative_width < 1e-13
-    back = answer(FDP(LaplaceTradeOff(1.0)), delta=0.2211992169285951317548297)
-    assert back.lower <= 0.5 * (1 + 1e-15)
-    assert back.upper >= 0.5 * (1 - 1e-15)
-    assert back.relative_width < 1e-12
-
-
-def test_a_bounded_trade_off_function_composes_by_its_divergences() -> None:
-    found = answer(FDP(LaplaceTradeOff(10.0)) ** 50, "rdp", delta=1e-6)
-    assert found.upper <= 5.0 * (1 + 1e-9)
-    sharp = answer(FDP(LaplaceTradeOff(10.0)) ** 50, delta=1e-6)
-    assert sharp.relative_width <= 1e-4
-    assert sharp.upper <= found.upper
-    # The divergences of the Laplace mechanism, at the best order.
-    with mp.workdps(30):
-
-        def cost(log_c: Any) -> Any:
-            c, size = mp.exp(log_c), mp.mpf(1) / 10
-            a = c + 1
-            moment = a / (2 * a - 1) * mp.exp(c * size) + c / (2 * a - 1) * mp.exp(-a * size)
-            kappa = c * mp.log(c) - a * mp.log(a)
-            return (50 * mp.log(moment) - mp.log(mp.mpf(1e-6)) + kappa) / c
-
-        truth = cost(mp.findroot(lambda x: mp.diff(cost, x), 2.0))
-        assert truth <= found.upper <= truth * (1 + mp.mpf(10) ** -4)
-
-
 def test_an_unbounded_trade_off_function_composes_with_no_bound_and_says_so() -> None:
     mixed = FDP(MIXED)
     assert answer(mixed, "rdp", delta=1e-5).upper == math.inf
     assert answer(mixed, delta=1e-5).upper < 2.5
-
-
-def test_a_trade_off_function_with_an_infinite_loss_is_never_free() -> None:
-    lossy = FDP(discrete_tradeoff((0.5, 0.25, 0.25, 0.0), (0.25, 0.25, 0.25, 0.25)))
-    assert answer(lossy, epsilon=50.0).lower > 0.2
-    assert answer(lossy, delta=0.2).upper == math.inf
-    twice = answer(lossy**2, epsilon=50.0)
-    assert twice.lower <= 1.0 - 0.75**2 <= twice.upper < 0.4376
-    assert answer(lossy**2, delta=0.4).upper == math.inf
 
 
 def test_digits_of_failures_and_of_functions_are_refused() -> None:
@@ -367,8 +275,20 @@ def test_extreme_guarantees_get_ordered_answers(size: float, accountant: str) ->
         assert 0.0 <= found.lower <= found.estimate <= found.upper
 
 
-@pytest.mark.parametrize("size", [5e-324, 1e-200, 1e-9, 40.0, 1e308])
-def test_extreme_divergences_get_ordered_answers(size: float) -> None:
-    for notion in (ZCDP(size), GDP(size), TCDP(size, 1.0001), RenyiDP({1.0001: size, 1e6: size})):
-        for found in (answer(notion**2, delta=1e-6), answer(notion, epsilon=0.5)):
-            assert 0.0 <= found.lower <= found.estimate <= found.upper
+def test_the_third_form_is_the_least_for_a_large_delta() -> None:
+    """B + sqrt(2 V ln(e + sqrt(V)/d)) beats B + sqrt(2 V ln(1/d)) where sqrt(V) is small."""
+    plan, delta = PureDP(0.001) ** 100, 1e-4
+    mean, square = 0.1 * math.tanh(0.0005), 1e-4
+    third = mean + math.sqrt(2 * square * math.log(math.e + math.sqrt(square) / delta))
+    assert third < mean + math.sqrt(2 * square * math.log(1 / delta))
+    assert answer(plan, "advanced", delta=delta).upper == pytest.approx(third, rel=1e-10)
+    assert answer(plan, "advanced", epsilon=third).upper == pytest.approx(delta, rel=1e-8)
+
+
+def test_a_trade_off_function_with_an_infinite_loss_is_never_free() -> None:
+    lossy = FDP(discrete_tradeoff((0.5, 0.25, 0.25, 0.0), (0.25, 0.25, 0.25, 0.25)))
+    assert answer(lossy, epsilon=50.0).lower > 0.2
+    assert answer(lossy, delta=0.2).upper == math.inf
+    twice = answer(lossy**2, epsilon=50.0)
+    assert twice.lower <= 1.0 - 0.75**2 <= twice.upper < 0.4376
+    assert answer(lossy**2, delta=0.4).upper == math.inf

@@ -13,7 +13,6 @@ import hockeystick as hs
 from hockeystick.audit import PlainLoop, Replay, Rule, record
 from hockeystick.audit.recording import Kind, Neighbour, Run
 from hockeystick.audit.recording.checks import pair_of
-from hockeystick.audit.recording.violations import Violation
 
 EXAMPLES = 40
 PLAN = hs.DPSGD(examples=EXAMPLES, batch_size=10, steps=8, noise_multiplier=2)
@@ -136,11 +135,3 @@ def test_batches_of_both_sides_have_the_same_other_records(
     assert [one.tolist() for one in pair.less] == less
     first, second = pair.sides
     assert (first is None, second is None) == (kind is not Kind.ADDED, kind in ("added", "zeroed"))
-
-
-def test_a_violation_is_frozen_and_certain_without_a_p_value() -> None:
-    made = Violation(name="sensitivity", found=2.0, allowed=1.0)
-    assert made.certain
-    assert not Violation(name="sensitivity", found=2.0, allowed=1.0, p_value=1e-9).certain
-    with pytest.raises(AttributeError):
-        made.found = 1.0  # type: ignore[misc]  # as it is frozen

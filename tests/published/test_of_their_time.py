@@ -1,7 +1,7 @@
 """Mironov's conversion on TensorFlow Privacy's grid of orders."""
 
 import math
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
@@ -64,3 +64,20 @@ def test_delta_is_inside_the_unit_interval(delta: Any) -> None:
     with pytest.raises(hs.errors.ParameterError) as caught:
         tensorflow_privacy_epsilon(hs.Gaussian(1.0), delta)
     assert caught.value.name == "delta"
+
+
+DELTA: Final = 1e-5
+
+
+def upper(plan: hs.Mechanism, accountant: str) -> float:
+    answer = hs.epsilon(plan, DELTA, accountant=accountant)
+    assert isinstance(answer, hs.Certified)
+    return answer.upper
+
+
+def test_100_epochs_of_abadi_et_al_cost_what_they_print() -> None:
+    plan = hs.PoissonSubsampled(hs.Gaussian(4.0), 0.01) ** 10_000
+    found = upper(plan, "moments")
+    assert f"{found:.2f}" == "1.26"
+    assert found == pytest.approx(1.2585747412528, rel=1e-12)
+    assert found > upper(plan, "rdp") > upper(plan, "contour")

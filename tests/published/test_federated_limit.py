@@ -1,14 +1,19 @@
 """The published approximation for PriFedSync, and PriFedSync's own answers beside it."""
 
 import math
+from fractions import Fraction
 from typing import Any
 
 import pytest
 
 import hockeystick as hs
+from hockeystick.accountants.contour import Contour
+from hockeystick.accountants.limits.gdp import GaussianLimit, limiting_mu
 from hockeystick.conversions.published.federated_limit import limit_delta, limit_epsilon, limit_mu
 from hockeystick.errors import ParameterError
 from hockeystick.numerics.multiprecision import mp
+from hockeystick.privacy_loss import Composition
+from hockeystick.privacy_loss.sampling.fixed_size_gaussian import FixedSizeGaussianLoss
 
 SETTINGS: dict[str, Any] = {
     "examples": 600,
@@ -31,7 +36,6 @@ def _theorem_2(local: hs.federated.LocalTraining, rounds: int) -> Any:
 
 
 def _mu_delta(mu: Any, epsilon: Any) -> Any:
-    """delta of mu-GDP, by its formula."""
     tail = mp.ncdf(-epsilon / mu + mu / 2)
     return tail - mp.exp(epsilon) * mp.ncdf(-epsilon / mu - mu / 2)
 
@@ -127,3 +131,39 @@ def test_the_function_of_several_clients_lies_below_each_ones(batch_size: int) -
 def test_a_view_that_there_is_not_is_refused(view: Any) -> None:
     with pytest.raises(ParameterError, match="view must be one of 'one-client', 'all-clients'"):
         hs.tradeoff(PLAN, view=view)
+
+
+@pytest.mark.parametrize(
+    ("rate", "noise", "steps", "delta", "ratio"),
+    [
+        (Fraction(16, 600), 1.0, 38 * 93, 6.826361181e-2, 1.42698),
+        (Fraction(16, 600), 0.75, 38 * 245, 1.141172372e-2, 11.5108),
+        (Fraction(8, 600), 0.9, 76 * 229, 7.717784539e-2, 1.40772),
+        (Fraction(16, 500), 1.0, 32 * 904, 4.303514382e-2, 3.14616),
+        (Fraction(16, 500), 0.5, 32 * 405, 7.363941445e-89, 2.06921e87),
+    ],
+)
+def test_the_limit_overstates_delta_of_rows_of_the_tables(
+    rate: Fraction, noise: float, steps: int, delta: float, ratio: float
+) -> None:
+    """Stored values of ``C_(B/n)(G_(1/s))^KR`` at ``mu^2/2 + mu``, and the limit's over them."""
+    terms = ((FixedSizeGaussianLoss(rate, noise), steps),)
+    mu = limiting_mu(terms)
+    assert mu is not None
+    epsilon = 0.5 * mu * mu + mu
+    exact = Contour().delta_of(terms, epsilon)
+    limit = GaussianLimit().delta(Composition(terms, terms), epsilon).estimate
+    assert exact.upper < limit
+    assert exact.upper - exact.lower < 1e-7 * exact.lower
+    assert exact.estimate == pytest.approx(delta, rel=1e-8)
+    assert limit / exact.estimate == pytest.approx(ratio, rel=1e-5)
+
+
+def test_a_plan_costs_at_most_theorem_2_and_less_than_the_limit() -> None:
+    # The product of symmetric functions is what theorem 2 proves; the plan's own upper end is it.
+    product = hs.delta(hs.FDP(hs.tradeoffs.G(1.0).subsample(16 / 600)) ** (38 * 93), 8.0)
+    plan = hs.federated.PriFedSync(clients=LOCAL, rounds=93, client_rate=1.0)
+    found = hs.delta(plan, 8.0)
+    assert product.upper - product.lower < 1e-9 * product.lower
+    assert product.lower <= found.upper <= product.upper * (1 + 1e-3)
+    assert found.upper < limit_delta(plan, 8.0).value

@@ -6,16 +6,9 @@ from typing import Any
 
 import pytest
 
-from hockeystick.mechanisms import Gaussian, PoissonSubsampled
 from hockeystick.numerics.multiprecision import mp
 from hockeystick.precision.profiles import exact, reciprocal
-from hockeystick.privacy_loss import (
-    GaussianLoss,
-    NoAnalysisError,
-    NoiselessLoss,
-    SampledGaussianLoss,
-    dominating_pair,
-)
+from hockeystick.privacy_loss import GaussianLoss, NoiselessLoss, SampledGaussianLoss
 
 RATES: tuple[float | Fraction, ...] = (1e-20, 1e-6, Fraction(256, 60_000), 0.1, 0.999)
 
@@ -61,19 +54,6 @@ def test_beyond_the_reach_of_quadrature_the_convex_bound_holds_the_truth(
         assert abs(mp.mpf(found.midpoint) - truth) <= found.radius
 
 
-@pytest.mark.parametrize("removing", [True, False])
-@pytest.mark.parametrize(("rate", "noise"), [(0.01, 1.0), (1e-5, 0.6), (0.4, 3.0), (1e-40, 1.0)])
-def test_the_cumulants_are_each_others_derivatives(
-    rate: float, noise: float, removing: bool
-) -> None:
-    loss, c, h = SampledGaussianLoss(rate, noise, removing), 2.0, 1e-4
-    here, above, below = loss.cgf_estimate(c), loss.cgf_estimate(c + h), loss.cgf_estimate(c - h)
-    assert (above.value - below.value) / (2 * h) == pytest.approx(here.first_derivative, rel=1e-5)
-    assert (above.first_derivative - below.first_derivative) / (2 * h) == pytest.approx(
-        here.second_derivative, rel=1e-5
-    )
-
-
 @pytest.mark.parametrize(
     ("p", "s", "epsilon", "removing", "delta"),
     [
@@ -101,23 +81,6 @@ def test_adding_loses_nothing_beyond_its_supremum(p: float) -> None:
         assert loss.delta(mp.mpf(loss.supremum) * (1 - mp.mpf(10) ** -3)) > 0
 
 
-@pytest.mark.parametrize(
-    "loss",
-    [
-        GaussianLoss(1.3),
-        SampledGaussianLoss(0.1, 2.0, True),
-        SampledGaussianLoss(0.1, 2.0, False),
-        NoiselessLoss(0.25, True),
-        NoiselessLoss(0.25, False),
-    ],
-    ids=str,
-)
-def test_a_perturbation_moves_delta_to_the_side_it_says(loss: Any) -> None:
-    with mp.workdps(40):
-        more, here, less = (loss.delta(mp.mpf("0.05"), perturbation) for perturbation in (1, 0, -1))
-    assert less <= here <= more
-
-
 def test_the_gaussian_line_is_its_closed_form_within_the_error() -> None:
     loss = GaussianLoss(1.1)
     values = loss.line(2.5, 0.75, 20)
@@ -140,29 +103,6 @@ def test_a_release_without_noise_has_the_profile_of_its_two_points(epsilon: floa
         assert NoiselessLoss(0.25, True).delta(mp.mpf(epsilon)) == mp.mpf("0.25")
         adding = max(0.0, 1 - math.exp(epsilon) * 0.75)
         assert float(NoiselessLoss(0.25, False).delta(mp.mpf(epsilon))) == pytest.approx(adding)
-
-
-@pytest.mark.parametrize(
-    ("mechanism", "kinds"),
-    [
-        (Gaussian(1.0), (GaussianLoss, GaussianLoss)),
-        (Gaussian(math.inf), (type(None), type(None))),
-        (Gaussian(0.0), (NoiselessLoss, NoiselessLoss)),
-        (PoissonSubsampled(Gaussian(1.0), 0.0), (type(None), type(None))),
-        (PoissonSubsampled(Gaussian(0.0), 0.5), (NoiselessLoss, NoiselessLoss)),
-        (PoissonSubsampled(Gaussian(1.0), 1.0), (GaussianLoss, GaussianLoss)),
-        (PoissonSubsampled(Gaussian(1.0), 0.5), (SampledGaussianLoss, SampledGaussianLoss)),
-    ],
-    ids=str,
-)
-def test_a_mechanism_has_the_losses_of_its_kind(mechanism: Any, kinds: tuple[type, type]) -> None:
-    pair = dominating_pair(mechanism)
-    assert (type(pair.removing), type(pair.adding)) == kinds
-
-
-def test_a_mechanism_without_analysis_says_why() -> None:
-    with pytest.raises(NoAnalysisError, match="each draws a sample of its own"):
-        dominating_pair(PoissonSubsampled(Gaussian(1.0) ** 2, 0.1))
 
 
 @pytest.mark.parametrize(

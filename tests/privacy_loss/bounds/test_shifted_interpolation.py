@@ -180,9 +180,3 @@ def test_the_least_cost_after_a_diameter_has_its_closed_form() -> None:
         float((1 + c) * (2 - (1 - c) * d) * d), rel=1e-14
     )
     assert square(cycle(Fraction(1), 1000, 1, Fraction(12)).noise_lower()) == 48.0
-
-
-def test_a_diameter_out_of_reach_changes_nothing() -> None:
-    for c in C:
-        far = cycle(c, 30, 3, Fraction(100))
-        assert square(far.noise_lower()) == square(cycle(c, 30, 3).noise_lower())

@@ -8,11 +8,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from hockeystick.kernels import long_lines as kernel
-from hockeystick.kernels import sampled_gaussian, series
 from hockeystick.numerics.multiprecision import mp
 from hockeystick.precision import jumps
-from hockeystick.precision import sampled_gaussian as exact_nodes
 from hockeystick.precision import series as twin
 from hockeystick.privacy_loss.core import analytic_cgf
 
@@ -82,50 +79,9 @@ def test_the_claimed_error_covers_that_of_its_inputs(
     assert 0.005 < worst <= 1.0
 
 
-def test_a_line_of_thousands_of_points_lies_within_its_error() -> None:
-    first, size, width, count = -90, 240, 0.09375, 5_000
-    nodes = sampled_gaussian.nodes(1e-4, 1.4, True, first, size, width)
-    c, step = 20.0, 0.7
-    found = analytic_cgf.mgf_line(*nodes, c, step, count)
-    points = [0, 1, 63, 64, 1_000, 2_500, count - 1]
-    with mp.workdps(DIGITS):
-        loss, weight = exact_nodes.nodes(1e-4, mp.mpf(1.4), True, first, size, width)
-        for k in points:
-            z = mp.mpc(c, mp.mpf(step) * k)
-            truth = mp.fsum(
-                w * (mp.expm1(z * x) - z * x + z * (mp.expm1(-x) + x))
-                for x, w in zip(loss, weight, strict=True)
-            )
-            off = abs(mp.mpc(float(found[0][k]), float(found[1][k])) - truth)
-            assert off <= float(found[2][k])
-    short = series.mgf_line(*nodes, c, step, count)
-    assert (found[2] <= 4.0 * short[2])[: count // 2].all()
-
-
-def test_small_losses_keep_their_digits() -> None:
-    loss, log_weight = some_nodes(1, 1e-7)
-    nothing = np.zeros(loss.size)
-    real, imag, error = analytic_cgf.mgf_line(loss, log_weight, nothing, nothing, 3.0, 2.0, 70)
-    assert (error <= 1e-12 * np.hypot(real, imag)).all()
-
-
 @pytest.mark.parametrize("size", [64, 1024, 65_536])
 def test_a_transform_errs_by_a_quarter_of_what_is_claimed_at_most(size: int) -> None:
     values = np.random.default_rng(size).exponential(size=size)
     exact = np.fft.rfft(values.astype(np.longdouble)).astype(np.complex128)
     allowed = 2.6 * 2.0**-52 * math.log2(size) * values.sum()
     assert np.abs(np.fft.rfft(values) - exact).max() <= allowed / 4.0
-
-
-def test_cells_are_filled_with_powers_of_the_distance() -> None:
-    loss, log_weight, nothing = np.array([2.09]), np.array([-1.0]), np.zeros(1)
-    cells, _, _ = kernel.gather(loss, log_weight, nothing, nothing, 0.5, 4.0, 0.2, 4, 8)
-    d, grown = 4.0 * (2.09 - 10 * 0.2), math.exp(-1.0 + 0.5 * 2.09)
-    column = [grown * d**k / math.factorial(k) for k in range(4)]
-    assert cells[:, 2] == pytest.approx(column)
-    assert np.count_nonzero(cells) == 4
-
-
-def test_a_line_of_many_terms_is_shorter_than_their_number() -> None:
-    assert analytic_cgf.equivalent_terms(100, 10) == 1_000
-    assert analytic_cgf.equivalent_terms(30_000, 6_000) < 3_000_000

@@ -1,81 +1,17 @@
 """What losses with cells have for nothing: K, against quadrature over the output by mpmath."""
 
 import math
-from collections.abc import Callable
-from fractions import Fraction
-from itertools import pairwise
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 import pytest
 
 from hockeystick.numerics.multiprecision import mp, mpf
-from hockeystick.privacy_loss import CellLoss, GaussianMixtureLoss, LaplaceLoss, SinhNormalLoss
+from hockeystick.privacy_loss import CellLoss, LaplaceLoss, SinhNormalLoss
 from hockeystick.privacy_loss.core.base import Atoms, Masses
 from hockeystick.privacy_loss.core.interval_masses import cells_of
 from hockeystick.privacy_loss.core.log_sums import log_e2, log_psi
 from hockeystick.privacy_loss.sampling.sampled import SampledLoss
-
-MIXED: Final = ((Fraction(1, 2), Fraction(2)), (Fraction(9, 10), Fraction(1, 10)))
-ORDERS: Final = [1e-3, 0.4, 3.0, 40.0]
-
-each_order = pytest.mark.parametrize("c", ORDERS)
-each_direction = pytest.mark.parametrize("removing", [True, False])
-
-
-def log_moment(excess: Callable[[Any], Any], cuts: list[Any]) -> Any:
-    """Return ``ln(1 + integral)``, scaled since mpmath's tolerance is absolute."""
-    parts = [mpf(k) / 8 for k in range(8)]
-    points = [low + (high - low) * part for low, high in pairwise(cuts) for part in parts]
-    scale = max(abs(excess(x)) for x in [*points, cuts[-1]])
-    return mp.log1p(scale * mp.quad(lambda x: excess(x) / scale, cuts))
-
-
-def less_one(own: Any, other: Any, c: Any) -> Any:
-    """Return ``own ((own/other)^c - 1 + c (other/own - 1))``, whose integral is M - 1."""
-    loss = mp.log(own / other)
-    return own * (mp.expm1(c * loss) + c * mp.expm1(-loss))
-
-
-def sampled_densities(densities: Any, rate: float, removing: bool, x: Any) -> tuple[Any, Any]:
-    """Return the densities with and without the record, sampled, in the order of a direction."""
-    p = mpf(repr(rate))
-    with_record, without = densities(x)
-    mixed = (1 - p) * without + p * with_record
-    return (mixed, without) if removing else (without, mixed)
-
-
-def mixture(x: Any, parameters: Any = MIXED) -> tuple[Any, Any]:
-    """Return the densities of a Gaussian mixture and of N(0, 1)."""
-    with_record = mp.fsum(
-        mpf(w.numerator) / w.denominator * mp.npdf(x - mpf(m.numerator) / m.denominator)
-        for m, w in zip(*parameters, strict=True)
-    )
-    return with_record, mp.npdf(x)
-
-
-@each_direction
-@pytest.mark.parametrize("rate", [1.0, 0.3, 1e-4])
-@each_order
-def test_the_moments_of_mixtures_are_known_to_a_part_in_a_million(
-    c: float, rate: float, removing: bool
-) -> None:
-    inner = GaussianMixtureLoss(*MIXED, removing)
-    loss: CellLoss = inner if rate == 1.0 else SampledLoss(inner, rate, removing)
-    with mp.workdps(30):
-        order, last = mpf(c), 2 * c + 22
-
-        def excess(x: Any) -> Any:
-            densities = mixture(x)
-            if rate < 1.0:
-                return less_one(*sampled_densities(mixture, rate, removing, x), order)
-            return less_one(*(densities if removing else densities[::-1]), order)
-
-        first = -22 - (0 if removing else 2 * c)
-        truth = log_moment(excess, mp.linspace(first, last, math.ceil(last - first) // 2 + 2))
-        found = loss.cgf_bounds(c)
-        assert abs(mpf(found.midpoint) - truth) <= found.radius
-        assert found.radius <= 1e-6 * found.midpoint
 
 
 def test_an_order_without_a_moment_is_not_bounded() -> None:

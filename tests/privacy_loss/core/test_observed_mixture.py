@@ -60,25 +60,6 @@ def test_the_moment_is_the_mean_of_the_moments(c: float, as_floats: bool) -> Non
         assert gaussians(as_floats).cgf_estimate(c).value == pytest.approx(float(truth), rel=1e-14)
 
 
-@pytest.mark.parametrize("c", [1e-3, 0.7, 12.0])
-def test_slope_and_curvature_are_derivatives_of_the_moment(c: float) -> None:
-    with mp.workdps(50):
-
-        def value(z: Any) -> Any:
-            return mp.log(mean(lambda mu: mp.exp(z * (z + 1) * mu * mu / 2), 1))
-
-        found = gaussians().cgf_estimate(c)
-        assert found.first_derivative == pytest.approx(float(mp.diff(value, c)), rel=1e-13)
-        assert found.second_derivative == pytest.approx(float(mp.diff(value, c, 2)), rel=1e-12)
-
-
-def test_moments_out_of_the_range_of_floats_are_infinite() -> None:
-    loss = observed_mixture([(0.5, GaussianLoss(1.0)), (0.5, GaussianLoss(1e-160))])
-    assert loss is not None
-    assert loss.cgf_estimate(1.0).value == math.inf
-    assert loss.cgf_bounds(1.0).radius == math.inf
-
-
 @pytest.mark.parametrize("as_floats", [False, True])
 def test_masses_of_cells_are_means_within_their_errors(as_floats: bool) -> None:
     edges = np.array([-math.inf, -30.0, -2.0, -1e-7, 0.0, 1e-7, 1.0, 1.001, 9.0, 60.0, math.inf])

@@ -4,22 +4,11 @@ import math
 
 import pytest
 
-from hockeystick.notions import FDP
 from hockeystick.numerics.multiprecision import mp
-from hockeystick.privacy_loss import (
-    DominatingPair,
-    LaplaceLoss,
-    ProfileLoss,
-    RandomizedResponsePairLoss,
-    dominating_pair,
-)
-from hockeystick.tradeoffs import GaussianTradeOff, PerfectPrivacy, ProfileTradeOff
+from hockeystick.privacy_loss import ProfileLoss
+from hockeystick.tradeoffs import GaussianTradeOff
 from hockeystick.tradeoffs.functions.laplace import LaplaceTradeOff
-from hockeystick.tradeoffs.functions.piecewise import (
-    ApproxTradeOff,
-    IdentityTradeOff,
-    discrete_tradeoff,
-)
+from hockeystick.tradeoffs.functions.piecewise import discrete_tradeoff
 
 
 def loss_of(scale: float) -> ProfileLoss:
@@ -54,14 +43,6 @@ def test_the_moments_of_an_asymmetric_pair_tell_the_directions_apart() -> None:
             assert truth <= loss.bound(c) <= truth * (1 + 1e-3)
 
 
-def test_the_cumulants_are_about_the_derivatives() -> None:
-    loss = loss_of(1.0)
-    low, middle, high = (loss.bound(2.0 + k * 1e-3) for k in (-1, 0, 1))
-    found = loss.cgf_estimate(2.0)
-    assert found.value == middle
-    assert found.first_derivative == pytest.approx((high - low) / 2e-3, rel=1e-4)
-
-
 def test_an_unbounded_loss_has_no_moments_but_a_profile() -> None:
     f = GaussianTradeOff(1.0)
     loss = ProfileLoss(f.forward, f.backward)
@@ -79,14 +60,3 @@ def test_a_profile_that_never_vanishes_may_be_infinite() -> None:
     assert not loss.is_bounded
     assert loss.largest_order == 0.0
     assert ProfileLoss(f.backward, f.forward).is_bounded
-
-
-def test_a_trade_off_function_has_the_losses_of_its_kind() -> None:
-    failing = RandomizedResponsePairLoss(1.0, 1e-5)
-    assert dominating_pair(FDP(ApproxTradeOff(1.0, 1e-5))) == DominatingPair(failing, failing)
-    assert dominating_pair(FDP(IdentityTradeOff())) == DominatingPair(None, None)
-    assert dominating_pair(
-        FDP(ProfileTradeOff((PerfectPrivacy(), PerfectPrivacy())))
-    ) == DominatingPair(None, None)
-    laplace = LaplaceLoss(2.0)
-    assert dominating_pair(FDP(LaplaceTradeOff(2.0))) == DominatingPair(laplace, laplace)

@@ -9,20 +9,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from scipy.optimize import linprog
-from scipy.stats import binom
 
 import hockeystick as hs
 from hockeystick.numerics.multiprecision import mp
 from hockeystick.precision import shuffled_reports as slow
-from hockeystick.privacy_loss import (
-    CellLoss,
-    CountLoss,
-    DominatedLoss,
-    StrongerClonesLoss,
-    dominating_pair,
-)
-from hockeystick.privacy_loss.core.base import PrivacyLoss
-from hockeystick.privacy_loss.local.privacy_blanket import BlanketLoss
+from hockeystick.privacy_loss import CellLoss, CountLoss, StrongerClonesLoss, dominating_pair
 from hockeystick.privacy_loss.local.shuffled_reports import BitsLoss
 
 # (epsilon of the randomizer, users, epsilons)
@@ -213,38 +204,6 @@ def test_no_random_extremal_randomizer_costs_more_than_the_clones(users: int) ->
             assert truth <= profile(loss, share * local) * (1 + 1e-9) + 1e-13
 
 
-def response(local: float, categories: int) -> NDArray[np.float64]:
-    """Return randomized response as a matrix."""
-    matrix = np.ones((categories, categories)) + np.diag(np.full(categories, math.expm1(local)))
-    return np.asarray(matrix / matrix.sum(axis=1, keepdims=True))
-
-
-@pytest.mark.parametrize(("categories", "users"), [(2, 2), (2, 5), (2, 9), (3, 2), (3, 5), (4, 4)])
-@pytest.mark.parametrize("local", [0.5, 2.0])
-def test_randomized_response_lies_inside_its_interval(
-    categories: int, users: int, local: float
-) -> None:
-    plan = hs.mechanisms.ShuffledReports(hs.RandomizedResponse(local, categories), users)
-    for share in (0.1, 0.5, 0.9):
-        truth = enumerated(response(local, categories), users, share * local)
-        found = hs.delta(plan, share * local)
-        assert isinstance(found, hs.Certified)
-        assert found.lower <= truth * (1 + 1e-9)
-        assert truth <= found.upper * (1 + 1e-9)
-        assert found.lower > 0.0
-
-
-def test_next_to_the_randomizers_epsilon_binary_response_attains_the_clones() -> None:
-    local, users = 1.0, 6
-    for epsilon in (0.9, 0.99):
-        truth = enumerated(response(local, 2), users, epsilon)
-        assert profile(StrongerClonesLoss(local, 2, users, above=True), epsilon) == pytest.approx(
-            truth, rel=1e-9
-        )
-        count = CountLoss(local, 2, users, shared=True, held=True)
-        assert profile(count, epsilon) == pytest.approx(truth, rel=1e-9)
-
-
 def test_others_who_share_the_datum_cost_more_than_the_variation_ratio_says() -> None:
     # Three categories, data (0, 0) against (1, 0): the outcome {0, 0} alone.
     local, epsilon = 1.0, 0.9
@@ -289,67 +248,3 @@ def test_other_randomizers_have_the_clones_upper_end_and_no_lower_one() -> None:
     assert isinstance(pure, hs.Certified)
     assert bits.upper == pytest.approx(pure.upper, rel=1e-9)
     assert bits.lower == 0.0 < pure.lower
-
-
-@pytest.mark.parametrize(
-    ("randomizer", "users", "reason"),
-    [
-        (hs.ApproxDP(1.0, 1e-6), 100, "finite epsilon"),
-        (hs.ZCDP(0.5), 100, "finite epsilon"),
-        (hs.mechanisms.UnaryEncoding(math.inf), 100, "finite epsilon"),
-        (hs.PureDP(1.0), 10**9 + 1, "1,000,000,000 users"),
-    ],
-)
-def test_what_has_no_analysis_is_refused_with_the_reason(
-    randomizer: hs.Mechanism, users: int, reason: str
-) -> None:
-    with pytest.raises(hs.errors.UnsupportedError, match=reason):
-        hs.epsilon(hs.mechanisms.ShuffledReports(randomizer, users), 1e-6)
-
-
-def by_incomplete_beta(local: float, users: int, epsilon: float) -> float:
-    """Return delta of the clones' pair by scipy's binomial tails, coins by coins.
-
-    ``E[(S/t - kappa)_+] = b(j-1; t-1)/2 - kappa P(Bin(t, 1/2) >= j)`` with j the first number of
-    heads above ``t (1 + kappa)/2``.
-    """
-    tau = math.tanh(0.5 * local)
-    kappa = math.tanh(0.5 * epsilon) / tau
-    spread, center = math.sqrt(users * tau * (1 - tau)), (users - 1) * (1 - tau)
-    t = np.arange(max(0, int(center - 12 * spread)), int(center + 12 * spread)) + 1
-    j = np.floor(0.5 * t * (1 + kappa)) + 1
-    each = 0.5 * binom.pmf(j - 1, t - 1, 0.5) - kappa * binom.sf(j - 1, t, 0.5)
-    mass = binom.pmf(t - 1, users - 1, 1 - tau)
-    return float((1 + math.exp(epsilon)) * tau * (mass @ each))
-
-
-@pytest.mark.parametrize("local", [0.5, 3.0, 8.0])
-@pytest.mark.parametrize("spreads", [1.0, 3.0, 5.0])
-def test_a_million_users_are_known_to_one_part_in_a_thousand(local: float, spreads: float) -> None:
-    users = 10**6
-    above, below = (StrongerClonesLoss(local, 2, users, side) for side in (True, False))
-    tau = math.tanh(0.5 * local)
-    epsilon = spreads * 2.0 * tau / math.sqrt(users * (1.0 - tau))
-    truth = by_incomplete_beta(local, users, epsilon)
-    low, high = profile(below, epsilon), profile(above, epsilon)
-    assert low <= truth * (1 + 1e-8)
-    assert truth * (1 - 1e-8) <= high <= low * (1 + 1e-3)
-
-
-def test_rounds_compose() -> None:
-    plan = hs.mechanisms.ShuffledReports(hs.RandomizedResponse(4.0, 3), 10_000)
-    once, rounds = (hs.epsilon(plan**k, 1e-6) for k in (1, 20))
-    assert isinstance(once, hs.Certified)
-    assert isinstance(rounds, hs.Certified)
-    assert 3.0 * once.upper < rounds.upper < 20.0 * once.upper
-    assert rounds.upper < 1.1 * rounds.lower
-
-
-def test_both_ends_of_a_pair_are_known_in_the_losses() -> None:
-    pair = dominating_pair(hs.mechanisms.ShuffledReports(hs.RandomizedResponse(2.0, 3), 50))
-    found: PrivacyLoss | None = pair.removing
-    assert isinstance(found, DominatedLoss)
-    assert found == pair.adding
-    assert found.dominating == BlanketLoss(hs.RandomizedResponse(2.0, 3), 50)
-    assert isinstance(found.attained_case, StrongerClonesLoss | CountLoss)
-    assert found.supremum == pytest.approx(2.0, rel=1e-9)

@@ -27,18 +27,6 @@ def test_the_largest_loss_is_that_of_the_two_bits(epsilon: float, optimized: boo
     assert loss.supremum == epsilon
 
 
-def test_symmetric_encoding_is_two_randomized_responses_of_half_the_epsilon() -> None:
-    one = hs.delta(hs.mechanisms.UnaryEncoding(1.0), epsilon=0.3)
-    two = hs.delta(hs.RandomizedResponse(0.5) ** 2, epsilon=0.3)
-    assert one.estimate == pytest.approx(two.estimate, rel=1e-14)
-
-
-def test_optimized_encoding_of_infinite_epsilon_shows_the_category_half_of_the_time() -> None:
-    found = hs.delta(hs.mechanisms.UnaryEncoding(math.inf, "optimized"), epsilon=3)
-    assert found.lower <= 0.5 <= found.upper
-    assert found.estimate == 0.5
-
-
 @pytest.mark.parametrize("hashes", [1, 2, 6])
 @pytest.mark.parametrize("flip", [0.25, 0.5, 0.999])
 def test_rappor_is_epsilon_private_as_published(flip: float, hashes: int) -> None:
@@ -62,10 +50,3 @@ def test_few_flips_cost_what_two_differing_bits_do(flip: float) -> None:
     with mp.workdps(700):
         assert abs(exact.estimate - truth) <= truth * mp.mpf(10) ** -29
     assert found.relative_width < 1e-14
-
-
-def test_rappor_is_a_randomized_response_for_each_bit_that_differs() -> None:
-    each = hs.RandomizedResponse(math.log(3.0))
-    one = hs.epsilon(hs.mechanisms.RAPPOR(0.5, 3), delta=1e-3)
-    six = hs.epsilon(each**6, delta=1e-3)
-    assert one.estimate == pytest.approx(six.estimate, rel=1e-13)

@@ -1,6 +1,5 @@
 """The loss of a Gaussian mixture against its mirror image: against mpmath, over the output."""
 
-import math
 from fractions import Fraction
 from typing import Any
 
@@ -70,12 +69,3 @@ def test_the_cells_hold_their_masses(distances: Any, weights: Any) -> None:
                 assert abs(truth - float(log)) <= masses.error[k]
     assert masses.error.max() < 1e-6
     assert masses.error[[0, 1, 5, 7, 8]].max() < 1e-9
-
-
-@each_mixture
-def test_both_distributions_add_up_to_1_and_mirror_each_other(distances: Any, weights: Any) -> None:
-    loss = OppositeMixturesLoss(distances, weights)
-    edges = np.array([-math.inf, -2.0, -0.5, 0.0, 0.5, 2.0, math.inf])
-    masses = loss.cells(edges)
-    assert float(np.exp(masses.log_p).sum()) == pytest.approx(1.0, abs=1e-12)
-    assert np.allclose(masses.log_p, masses.log_q[::-1], rtol=1e-11, atol=1e-11)

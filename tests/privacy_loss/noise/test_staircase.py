@@ -111,37 +111,6 @@ def test_the_masses_of_the_atoms_are_those_of_the_definition(
     assert list(atoms.loss)[-1] == loss.supremum == float(epsilon)
 
 
-@pytest.mark.parametrize("runs", [2, 6])
-def test_runs_cost_what_their_outputs_cost(runs: int) -> None:
-    found = hs.delta(Staircase(0.5, 0.2) ** runs, epsilon=0.7)
-    with mp.workdps(30):
-        sums = {0: mp.one}
-        for _ in range(runs):
-            new: dict[int, Any] = {}
-            for place, mass in sums.items():
-                for p, q in joined("0.5", "0.2"):
-                    step = int(mp.nint(mp.log(p / q) / mp.mpf("0.5")))
-                    new[place + step] = new.get(place + step, mp.zero) + mass * p
-            sums = new
-        exact = mp.fsum(
-            mass * -mp.expm1(mp.mpf("0.7") - place * mp.mpf("0.5"))
-            for place, mass in sums.items()
-            if place * mp.mpf("0.5") > mp.mpf("0.7")
-        )
-        assert found.lower - LEFT_OUT <= exact <= found.upper + LEFT_OUT
-        assert found.relative_width < 1e-8
-
-
-def joined(epsilon: str, gamma: str) -> list[tuple[Any, Any]]:
-    """The masses of both densities where the loss is the same, added up."""
-    known: dict[int, tuple[Any, Any]] = {}
-    for p, q in pieces(epsilon, gamma, mp.one):
-        place = int(mp.nint(mp.log(p / q) / mp.mpf(epsilon)))
-        own, other = known.get(place, (mp.zero, mp.zero))
-        known[place] = own + p, other + q
-    return list(known.values())
-
-
 @pytest.mark.parametrize("gamma", [0.1, 0.4999999999999999, 0.5000000000000001, 0.7, 1.0])
 @pytest.mark.parametrize("epsilon", [1e-9, 0.3, 50.0])
 def test_a_perturbation_encloses_what_its_numbers_may_mean(epsilon: float, gamma: float) -> None:
@@ -156,9 +125,3 @@ def test_a_perturbation_encloses_what_its_numbers_may_mean(epsilon: float, gamma
             variation = inside / (1 - noise.small)
             level = mp.mpf(epsilon) / 3 - mp.mpf(repr(epsilon))
             assert lower < -variation * mp.expm1(level) < upper
-
-
-def test_gamma_of_one_half_is_randomized_response() -> None:
-    pair = dominating_pair(Staircase(0.8, 0.5))
-    assert pair == dominating_pair(hs.RandomizedResponse(0.8))
-    assert dominating_pair(Staircase(0.8, 0.4)) != pair

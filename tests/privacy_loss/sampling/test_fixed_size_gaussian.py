@@ -77,12 +77,6 @@ def test_the_decay_holds_above_every_height(loss: FixedSizeGaussianLoss, c: floa
     assert exponents[4] > 0.05 * falls[5]
 
 
-def test_the_part_without_the_atom_vanishes_far_up() -> None:
-    loss = FixedSizeGaussianLoss(0.2, 1.0)
-    bound = loss.decay(1.0).exponent(1e9)
-    assert bound == pytest.approx(loss.cgf_estimate(1.0).value - math.log(loss.atom), rel=1e-6)
-
-
 @pytest.mark.parametrize(
     ("rate", "runs", "epsilon", "delta"),
     [
@@ -117,17 +111,6 @@ def test_out_of_reach_of_the_quadrature_the_convex_bound_holds(rate: float, nois
     gaussian = mp.log1p(exact(rate) * mp.expm1(mp.mpf(mu) ** 2))
     assert value + error == pytest.approx(float(gaussian), rel=1e-9)
     assert CONTOUR.delta_of(((loss, 3),), 0.5).upper <= 1.0
-
-
-@pytest.mark.parametrize(
-    ("noise", "scaled", "mu"),
-    [(1.0, 1.0, 1.71014247559533060905), (2.0, 0.5, 0.313776320864419676239)],
-)
-def test_the_limit_is_that_of_the_central_limit_theorem(
-    noise: float, scaled: float, mu: float
-) -> None:
-    loss = FixedSizeGaussianLoss(0.01, noise)
-    assert scaled * math.sqrt(loss.clt_mu_squared) / 0.01 == pytest.approx(mu, rel=1e-13)
 
 
 def test_no_answer_costs_an_endless_line() -> None:

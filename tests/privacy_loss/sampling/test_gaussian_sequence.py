@@ -103,18 +103,6 @@ def test_the_run_with_more_noise_bounds_the_density_of_every_run_of_its_bin() ->
         assert decay.exponent(30.0) > 0.5
 
 
-@each_direction
-def test_a_bin_falls_no_faster_than_each_of_its_runs_alone(removing: bool) -> None:
-    loss = GaussianSequenceLoss(0.02, levels_of((1.5, 1.47, 1.44)), removing)
-    assert len(loss.levels.bins) == 1
-    for c in (1.0, 4.0):
-        decay = loss.decay(c)
-        for y in (1.0, 5.0, 20.0, 80.0):
-            fallen = decay.exponent(y) / 3.0
-            own = [loss.run(noise).decay(c).exponent(y) for noise in (1.5, 1.47, 1.44)]
-            assert 0.5 * min(own) < fallen <= min(own)
-
-
 def test_equal_noises_cost_what_repeated_steps_cost() -> None:
     # sampled Gaussian, rate 0.0042666..., noise 1.1, 14,062 steps, delta 1e-5.
     loss = GaussianSequenceLoss(256 / 60_000, levels_of((1.1,) * 14_062), removing=True)
@@ -145,12 +133,3 @@ def test_noises_that_no_cell_tells_apart_are_counted_together(
     runs = [(run.cgf_bounds(needs.c), count) for run, count in loss.runs]
     truth = math.fsum(count * k.midpoint for k, count in runs)
     assert abs(known.midpoint - truth) <= known.radius < 1e-9
-
-
-def test_levels_of_noise_compare_by_what_they_are() -> None:
-    one, other = Levels((2.0, 1.0, 1.5)), Levels((1.0, 1.5, 2.0))
-    assert one == other
-    assert hash(one) == hash(other)
-    assert one != Levels((1.0, 1.5))
-    assert one != "levels"
-    assert "3 levels of noise from 2 to 1" in repr(one)

@@ -70,19 +70,6 @@ def test_what_concrete_data_lose_is_between_the_ends(
         assert lost <= answer.upper * (1 + 1e-6)
 
 
-def test_the_least_share_that_takes_part_is_the_lower_end_s() -> None:
-    # One batch of b, and a rest of b - 1: the example takes part with b / (2 b - 1) > 1/2.
-    epoch = hs.Shuffled(hs.Gaussian(1.0), 1, "replace-one", last_batch="dropped")
-    z = np.linspace(-12.0, 14.0, 100_001)
-    p, q = 0.5 * norm.pdf(z, 2.0) + 0.5 * norm.pdf(z), norm.pdf(z)
-    for epsilon in EPSILONS:
-        least = float(np.maximum(p - math.exp(epsilon) * q, 0.0).sum() * (z[1] - z[0]))
-        answer = hs.delta(epoch, epsilon)
-        assert answer.lower == pytest.approx(least, rel=3e-2)
-        assert answer.lower <= least * (1 + 1e-9)
-        assert answer.upper == pytest.approx(gaussian_delta(2.0, epsilon), rel=1e-9)
-
-
 @pytest.mark.parametrize(("noise", "steps", "shift"), [(1.0, 97, 2.0), (3.0, 1, 1.0), (0.1, 20, 2)])
 def test_the_curve_of_a_dropped_rest_is_that_of_mpmath(
     noise: float, steps: int, shift: float
@@ -115,14 +102,6 @@ def test_a_group_that_is_seen_in_its_batches_loses_no_more_than_is_accounted(
             lost += gaussian_delta(math.sqrt(square) / 2.0, epsilon) if square else 0.0
         upper = hs.delta(epoch, epsilon).upper
         assert lost / len(placed) <= upper * (1 + 1e-9)
-
-
-def test_equal_chances_for_a_smaller_batch_would_be_no_bound_for_a_group() -> None:
-    # Of 101 examples in batches of 100 and 1, two are in one batch with probability 99/101.
-    met = 99 / 101 * gaussian_delta(1.0, 2.0) + 2 / 101 * gaussian_delta(math.sqrt(0.5), 2.0)
-    alike = hs.Shuffled(hs.Gaussian(2.0), 2).for_group(2)
-    ragged = hs.Shuffled(hs.Gaussian(2.0), 2, last_batch="smaller").for_group(2)
-    assert hs.delta(alike, 2.0).upper < met < hs.delta(ragged, 2.0).upper
 
 
 def test_one_step_is_no_smaller_last_batch() -> None:

@@ -110,21 +110,3 @@ def test_the_bound_of_far_powers_is_one_and_is_close(
     assert loss.log_far_power(order) >= truth - 1e-9
     if order * threshold < 100.0 and order * rate < 10.0:
         assert loss.log_far_power(order) <= truth + 2.0
-
-
-def test_of_adding_only_the_mass_under_its_own_p_is_told() -> None:
-    removing, adding = (near_of(1e-4, 1.5, way, 0.1) for way in (True, False))
-    assert adding.far.log_p == removing.far.log_q
-    assert adding.far.log_q == adding.far.log_excess == -math.inf
-
-
-@pytest.mark.parametrize(("rate", "noise"), [(1e-5, 1.0), (0.2, 0.4), (1e-3, 20.0)])
-@pytest.mark.parametrize("removing", [True, False])
-@pytest.mark.parametrize("epsilon", [1e-5, 0.01, 0.1, 3.0])
-def test_the_estimate_of_one_run_is_its_closed_form(
-    rate: float, noise: float, removing: bool, epsilon: float
-) -> None:
-    loss = SampledGaussianLoss(rate, noise, removing)
-    with mp.workdps(30):
-        truth = float(loss.delta(mp.mpf(epsilon)))
-    assert loss.delta_estimate(epsilon) == pytest.approx(truth, rel=1e-4, abs=1e-15)

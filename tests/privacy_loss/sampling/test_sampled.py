@@ -2,30 +2,23 @@
 
 import math
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any, final
 
 import numpy as np
 import pytest
 
-import hockeystick as hs
 from hockeystick.numerics.multiprecision import mp
 from hockeystick.privacy_loss import (
     Atoms,
     CellLoss,
-    DominatingPair,
     GaussianLoss,
     LaplaceLoss,
     Masses,
-    NoAnalysisError,
-    NoiselessLoss,
     RandomizedResponsePairLoss,
     SampledGaussianLoss,
     SampledLoss,
-    dominating_pair,
 )
 from hockeystick.privacy_loss.core.uncertain_endpoints import no_atoms
-from hockeystick.privacy_loss.sampling.sampled_atoms import SampledAtomsLoss
 
 RATES = [1e-6, 0.01, 0.5]
 each_rate = pytest.mark.parametrize("rate", RATES)
@@ -123,32 +116,6 @@ def test_the_cells_are_those_of_the_mixtures(inner: CellLoss, rate: float, remov
 
 @each_rate
 @each_direction
-@pytest.mark.parametrize("inner", [GaussianLoss(1.0), LaplaceLoss(0.7)], ids=str)
-def test_a_narrow_cell_keeps_its_digits(inner: CellLoss, rate: float, removing: bool) -> None:
-    low = 0.3 * rate
-    edges = np.array([low, low * (1 + 1e-7)])
-    masses = SampledLoss(inner, rate, removing).cells(edges)
-    with mp.workdps(50):
-        own, other = truth(inner, rate, removing, *(float(edge) for edge in edges))
-        assert abs(masses.log_p[0] - own) <= masses.error[0]
-        assert abs(masses.log_q[0] - other) <= masses.error[0] < 6e-14
-
-
-@each_rate
-@each_direction
-@pytest.mark.parametrize("inner", [*INNER, RandomizedResponsePairLoss(1.0)], ids=str)
-def test_cells_and_atoms_add_up_to_one(inner: CellLoss, rate: float, removing: bool) -> None:
-    loss = SampledLoss(inner, rate, removing)
-    edges = np.concatenate(([-np.inf], inside(inner, rate, removing, 5001), [np.inf]))
-    masses, atoms = loss.cells(edges), loss.atoms()
-    own = math.fsum(np.exp(masses.log_p)) + math.fsum(np.exp(atoms.log_p))
-    other = math.fsum(np.exp(masses.log_q)) + math.fsum(np.exp(atoms.log_p - atoms.loss))
-    assert own == pytest.approx(1.0, abs=1e-13)
-    assert other == pytest.approx(1.0, abs=1e-13)
-
-
-@each_rate
-@each_direction
 @pytest.mark.parametrize("epsilon", [0.3, 1.0, 6.0])
 def test_atoms_map_to_atoms(epsilon: float, rate: float, removing: bool) -> None:
     atoms = SampledLoss(RandomizedResponsePairLoss(epsilon), rate, removing).atoms()
@@ -184,18 +151,6 @@ def test_an_unbounded_loss_has_one_end_when_sampled(rate: float, removing: bool)
             assert nothing.error[0 if removing else 2] == 0.0
 
 
-@each_rate
-@each_direction
-def test_the_sampled_gaussian_has_the_cells_of_the_general_rule(
-    rate: float, removing: bool
-) -> None:
-    edges = inside(GaussianLoss(2.0), rate, removing, 301)
-    own = SampledGaussianLoss(rate, 2.0, removing).cells(edges)
-    general = SampledLoss(GaussianLoss(2.0), rate, removing).cells(edges)
-    assert np.array_equal(own.log_p, general.log_p)
-    assert np.array_equal(own.log_q, general.log_q)
-
-
 @pytest.mark.parametrize(
     ("inner", "rate", "removing", "epsilon", "value"),
     [
@@ -215,92 +170,3 @@ def test_the_profile_is_that_of_the_formula_sheet(
     with mp.workdps(40):
         digits = mp.mpf(value)
         assert abs(profile(mp.mpf(epsilon)) - digits) < mp.mpf(10) ** -19 * digits
-
-
-@each_rate
-@each_direction
-@pytest.mark.parametrize("share", [0.0, 0.3, 0.9, 1.5])
-def test_the_profile_is_the_mean_over_the_output(share: float, rate: float, removing: bool) -> None:
-    inner = LaplaceLoss(0.7)
-    profile = SampledLoss(inner, rate, removing).closed_form_profile
-    assert profile is not None
-    with mp.workdps(40):
-        epsilon = mp.mpf(share * rate)
-        side = 1 if removing else -1
-        b = mp.mpf("0.7")
-        cuts = [mp.zero, mp.one]
-        if 1 + mp.expm1(side * epsilon) / mp.mpf(repr(rate)) > 0:
-            kink = output(inner, rate, side * epsilon)
-            cuts = sorted({*cuts, min(max(kink, mp.zero), mp.one)})
-        cuts = [-90 * b, -10 * b, *cuts, 1 + 10 * b, 1 + 90 * b]
-
-        def excess(x: Any) -> Any:
-            own, other = mixture(inner, rate, x), noise(inner, x, 0)
-            own, other = (own, other) if removing else (other, own)
-            return max(mp.zero, own - mp.exp(epsilon) * other)
-
-        exact = mp.quad(excess, cuts)
-        found = profile(epsilon)
-        assert abs(found - exact) <= mp.mpf(10) ** -25
-        assert profile(epsilon, -1) <= found <= profile(epsilon, 1)
-
-
-@pytest.mark.parametrize(
-    ("inner", "pair"),
-    [
-        (hs.Laplace(math.inf), DominatingPair(None, None)),
-        (hs.PureDP(0), DominatingPair(None, None)),
-        (hs.Laplace(0), DominatingPair(NoiselessLoss(0.25, True), NoiselessLoss(0.25, False))),
-        (
-            hs.PureDP(math.inf),
-            DominatingPair(NoiselessLoss(0.25, True), NoiselessLoss(0.25, False)),
-        ),
-        (
-            hs.GDP(0.5),
-            DominatingPair(
-                *(SampledGaussianLoss(0.25, Fraction(2), side) for side in (True, False))
-            ),
-        ),
-        (
-            hs.PoissonSubsampled(hs.Gaussian(2), 0.1),
-            DominatingPair(
-                *(SampledGaussianLoss(Fraction(1, 40), 2.0, side) for side in (True, False))
-            ),
-        ),
-        (
-            hs.Laplace(3),
-            DominatingPair(*(SampledLoss(LaplaceLoss(3.0), 0.25, side) for side in (True, False))),
-        ),
-        (
-            hs.PureDP(0.5),
-            DominatingPair(
-                *(
-                    SampledAtomsLoss(RandomizedResponsePairLoss(0.5), 0.25, side)
-                    for side in (True, False)
-                )
-            ),
-        ),
-    ],
-    ids=str,
-)
-def test_a_sample_of_a_mechanism_has_this_pair(inner: hs.Mechanism, pair: DominatingPair) -> None:
-    assert dominating_pair(hs.PoissonSubsampled(inner, 0.25)) == pair
-    assert dominating_pair(hs.PoissonSubsampled(inner, 0)) == DominatingPair(None, None)
-    assert dominating_pair(hs.PoissonSubsampled(inner, 1)) == dominating_pair(inner)
-
-
-@pytest.mark.parametrize(
-    ("inner", "reason"),
-    [
-        (hs.Gaussian(1) ** 2, "analysed for a single run inside"),
-        (hs.Gaussian(1) @ hs.Laplace(1), "analysed for a single run inside"),
-        (hs.DPSGD(noise_multiplier=1, rate=0.1, steps=3), "analysed for a single run inside"),
-        (hs.ZCDP(0.1), "only some bounds of its privacy loss are known"),
-        (hs.RenyiDP({2.0: 0.1}), "only some bounds of its privacy loss are known"),
-        (hs.ApproxDP(0.1, 1e-3), "a guarantee that may fail"),
-    ],
-    ids=str,
-)
-def test_what_has_no_single_pair_of_cells_is_refused(inner: hs.Mechanism, reason: str) -> None:
-    with pytest.raises(NoAnalysisError, match=reason):
-        dominating_pair(hs.PoissonSubsampled(inner, 0.25))

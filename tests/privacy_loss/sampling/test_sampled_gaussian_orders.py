@@ -10,9 +10,7 @@ import hockeystick as hs
 from hockeystick.numerics.multiprecision import mp
 from hockeystick.privacy_loss import SampledGaussianLoss
 
-NOISES: Final = (0.05, 0.1, 0.3, 1.0, 5.0, 20.0)
 RATES: Final = (1e-6, 1e-3, 0.05, 0.5, 0.99)
-ORDERS: Final = (2, 3, 7, 25, 100, 1000)
 
 
 def by_binomial_sum(noise: float, rate: float, order: int) -> Any:
@@ -29,16 +27,6 @@ def ends(noise: float, rate: float, order: float, removing: bool) -> tuple[float
     """The proven ends of K."""
     found = SampledGaussianLoss(rate, noise, removing).cgf_bounds(order - 1.0)
     return found.midpoint - found.radius, found.midpoint + found.radius
-
-
-@pytest.mark.parametrize("order", ORDERS)
-def test_sums_over_the_sampled_are_inside_narrow_ends(order: int) -> None:
-    with mp.workdps(40):
-        for noise, rate in itertools.product(NOISES, RATES):
-            low, high = ends(noise, rate, order, removing=True)
-            truth = by_binomial_sum(noise, rate, order)
-            assert low <= truth <= high, (noise, rate)
-            assert high - low <= 1e-8 * high, (noise, rate)
 
 
 @pytest.mark.parametrize("noise", [0.001, 0.02, 0.05])

@@ -1,6 +1,5 @@
 """Chances that a Poisson sample is cut, and the losses of one that is, against enumeration."""
 
-import itertools
 import math
 from fractions import Fraction
 from functools import cache
@@ -64,70 +63,6 @@ def cells(mean: float, noise: float) -> np.ndarray:
     return np.diff(below, prepend=0.0, append=1.0)
 
 
-def kept_sums(data: tuple[float, ...], cap: int, rate: float) -> Mixture:
-    """Return the sums of a capped Poisson sample of the data, drawn in all ways."""
-    found: dict[float, float] = {}
-    for drawn in itertools.product((False, True), repeat=len(data)):
-        at = math.prod(rate if one else 1 - rate for one in drawn)
-        sets = list(itertools.combinations(itertools.compress(data, drawn), min(cap, sum(drawn))))
-        for one in sets:
-            found[sum(one)] = found.get(sum(one), 0.0) + at / len(sets)
-    return [(weight, mean) for mean, weight in found.items()]
-
-
-@pytest.mark.parametrize("rate", [0.2, 0.7])
-@pytest.mark.parametrize("examples", [1, 2, 3, 4, 5])
-def test_no_data_exceed_the_upper_end_of_a_capped_sample(examples: int, rate: float) -> None:
-    noise, epsilons = 0.8, (0.0, 0.7)
-    for cap in range(1, examples + 1):
-        plan = hs.mechanisms.TruncatedPoissonSubsampled(hs.Gaussian(noise), rate, cap, examples)
-        answers = [hs.delta(plan, epsilon) for epsilon in epsilons]
-        worst = [0.0, 0.0]
-        for rest in itertools.combinations_with_replacement((-1.0, 0.0, 1.0), examples - 1):
-            one = masses(kept_sums((*rest, 1.0), cap, rate), noise)
-            other = masses(kept_sums(rest, cap, rate), noise)
-            for k, epsilon in enumerate(epsilons):
-                for p, q in ((one, other), (other, one)):
-                    cost = float(np.maximum(p - math.exp(epsilon) * q, 0.0).sum())
-                    worst[k] = max(worst[k], cost)
-        for answer, cost in zip(answers, worst, strict=True):
-            assert isinstance(answer, hs.Certified)
-            assert answer.lower <= cost * (1 + 1e-4)
-            assert cost <= answer.upper * (1 + 1e-9)
-
-
-@pytest.mark.parametrize("adjacency", ["zero-out", "replace-one"])
-@pytest.mark.parametrize(("examples", "rate"), [(1, 0.2), (2, 0.7), (3, 0.2), (4, 0.5)])
-def test_no_vectors_exceed_the_upper_end_of_a_capped_sample_of_a_public_size(
-    examples: int, rate: float, adjacency: str
-) -> None:
-    noise, epsilons = 0.8, (0.05, 0.7)
-    changed = (0.0,) if adjacency == "zero-out" else (-1.0, 0.0, 0.5)
-    for cap in range(1, examples + 1):
-        plan = hs.mechanisms.TruncatedPoissonSubsampled(
-            hs.Gaussian(noise), rate, cap, examples, adjacency
-        )
-        answers = [hs.delta(plan, epsilon) for epsilon in epsilons]
-        worst, still = [0.0, 0.0], [0.0, 0.0]
-        sides = (-1.0, -0.5, 0.0, 1.0)
-        for rest in itertools.combinations_with_replacement(sides, examples - 1):
-            one = masses(kept_sums((*rest, 1.0), cap, rate), noise)
-            for new in changed:
-                other = masses(kept_sums((*rest, new), cap, rate), noise)
-                for k, epsilon in enumerate(epsilons):
-                    for p, q in ((one, other), (other, one)):
-                        cost = float(np.maximum(p - math.exp(epsilon) * q, 0.0).sum())
-                        worst[k] = max(worst[k], cost)
-                        if not any(rest):
-                            still[k] = max(still[k], cost)
-        for answer, cost, alone in zip(answers, worst, still, strict=True):
-            assert isinstance(answer, hs.Certified)
-            assert cost <= answer.upper * (1 + 1e-9)
-            assert answer.lower == pytest.approx(alone, rel=1e-3, abs=1e-12)
-        if cap == examples:
-            assert answers[0].lower == pytest.approx(answers[0].upper, rel=1e-12)
-
-
 @pytest.mark.parametrize("adjacency", ["zero-out", "replace-one"])
 def test_a_generous_cap_costs_what_none_does_and_a_tight_one_a_sample_of_its_size(
     adjacency: str,
@@ -144,15 +79,6 @@ def test_a_generous_cap_costs_what_none_does_and_a_tight_one_a_sample_of_its_siz
     assert tight == pytest.approx(hs.delta(fixed, 0.5).upper, rel=1e-3)
 
 
-def test_the_cost_goes_neither_way_with_the_cap() -> None:
-    ends = [
-        hs.delta(hs.mechanisms.TruncatedPoissonSubsampled(hs.Gaussian(2.0), 0.05, cap, 1000), 0.5)
-        for cap in (10, 40, 200)
-    ]
-    assert ends[0].upper < ends[1].upper > ends[2].upper
-    assert hs.mechanisms.TruncatedPoissonSubsampled.unordered == ("cap", "examples")
-
-
 def test_groups_of_a_capped_sample_are_those_of_a_public_number_of_examples() -> None:
     make = hs.mechanisms.TruncatedPoissonSubsampled
     with pytest.raises(hs.errors.IncompatibleError, match="leave the cap out"):
@@ -162,19 +88,6 @@ def test_groups_of_a_capped_sample_are_those_of_a_public_number_of_examples() ->
         public.for_group(2)
     assert str(public).endswith("at most 3 of 10, zero-out)")
     assert not any("The larger" in text for text in public.assumptions)
-
-
-def test_a_cap_far_below_what_is_drawn_costs_what_samples_of_that_size_do() -> None:
-    plan = hs.DPSGD(examples=50_000, batch_size=1024, noise_multiplier=4, steps=10, batch_cap=256)
-    fixed = hs.FixedSizeSubsampled(hs.Gaussian(2.0), 256, 50_000, "add-remove") ** 10
-    same = hs.epsilon(fixed, 1e-5).upper
-    assert same <= hs.epsilon(plan, 1e-5).upper <= same * (1 + 1e-4)
-
-
-def test_a_cap_that_is_next_to_never_reached_has_an_answer() -> None:
-    plan = hs.DPSGD(examples=60_000, batch_size=256, noise_multiplier=1, steps=10, batch_cap=1100)
-    free = hs.DPSGD(examples=60_000, batch_size=256, noise_multiplier=1, steps=10)
-    assert hs.epsilon(plan, 1e-5).upper == pytest.approx(hs.epsilon(free, 1e-5).upper, rel=1e-3)
 
 
 class Listed(CellLoss):

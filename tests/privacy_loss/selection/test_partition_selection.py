@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 import hockeystick as hs
-from hockeystick.errors import UnsupportedError
 from hockeystick.numerics.multiprecision import mp
 from hockeystick.numerics.rounding import as_mpf
 from hockeystick.privacy_loss.selection.partition_selection import blocks, shown_alone
@@ -139,16 +138,3 @@ def test_edge_cases(said: Any, epsilon: float | None, delta: float | None) -> No
     assert hs.epsilon(said, delta=1e-5).upper == pytest.approx(known, rel=1e-12)
     share = hs.delta(noise, epsilon=1.0).upper if delta is None else delta
     assert hs.delta(said, epsilon=1.0).upper == pytest.approx(share, rel=1e-12)
-
-
-@pytest.mark.parametrize(
-    "around",
-    [
-        lambda said: hs.PoissonSubsampled(said, 0.1),
-        lambda said: hs.mechanisms.RandomStopping(said, hs.mechanisms.tuning.Poisson(4.0)),
-    ],
-)
-def test_it_is_not_accounted_inside_of_another_mechanism(around: Any) -> None:
-    plan = around(PartitionSelection(hs.Gaussian(10.0), 56))
-    with pytest.raises(UnsupportedError, match="a selection of partitions is accounted by itself"):
-        hs.epsilon(plan, delta=1e-5)

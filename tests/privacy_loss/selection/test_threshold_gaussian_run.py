@@ -105,16 +105,6 @@ def test_no_run_exceeds_the_bound(steps: tuple[float, float]) -> None:
                 assert z <= float(profile.at(np.array([at]))[0])
 
 
-def test_a_run_of_rare_comparisons_comes_near_the_bound() -> None:
-    t = np.full(30, 2.0)
-    found = []
-    for one in (t, t + 0.3):
-        left = np.cumprod(np.concatenate(([1.0], ndtr(one))))
-        found.append(np.append(left[:-1] * ndtr(-one), left[-1]))
-    z = float(np.maximum(found[0] - math.exp(0.6) * found[1], 0.0).sum())
-    assert z > 0.4 * float(gaussian_run(0.3, 0.0, 30).at(np.array([0.6]))[0])
-
-
 def test_what_it_is_not_made_for_is_left_to_renyi_divergences() -> None:
     assert gaussian_queries_bound(Fraction(5), 0.1, False, 1) is None
     assert gaussian_queries_bound(Fraction(5), 0.1, False, 10**6) is None

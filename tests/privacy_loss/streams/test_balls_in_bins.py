@@ -141,13 +141,3 @@ def test_no_adaptive_example_costs_more_than_the_pair(move: Any, base: Any, remo
     assert found <= truth * 1.004
     if move is always:
         assert found >= truth * 0.996
-
-
-@pytest.mark.parametrize(
-    ("noise", "coefficients", "epsilon"),
-    [(math.inf, (1.0, 0.5), 0.0), (2.0, (0.0, 0.0), 0.0), (0.0, (1.0,), math.inf)],
-)
-def test_nothing_or_everything_is_released(
-    noise: float, coefficients: tuple[float, ...], epsilon: float
-) -> None:
-    assert float(hs.epsilon(BallsInBins(noise, coefficients, 20, bins=4), 1e-5)) == epsilon

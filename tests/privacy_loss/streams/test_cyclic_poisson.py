@@ -158,13 +158,6 @@ def test_whole_groups_are_a_matrix_factorization(rounds: int) -> None:
     assert float(hs.delta(plan, 1.0)) == pytest.approx(float(same), rel=1e-12)
 
 
-def test_the_last_block_is_what_is_inside_the_matrix() -> None:
-    def of(rounds: int) -> float:
-        return float(hs.epsilon(CyclicPoisson(2.0, TWO, rounds, cycle=3, rate=0.1), 1e-5))
-
-    assert of(6) < of(7) < of(8) == of(9) < of(10)
-
-
 @pytest.mark.parametrize(
     ("noise", "coefficients", "rate", "epsilon"),
     [
@@ -179,17 +172,3 @@ def test_nothing_or_everything_is_released(
 ) -> None:
     plan = CyclicPoisson(noise, coefficients, rounds=20, cycle=4, rate=rate)
     assert float(hs.epsilon(plan, 1e-5)) == epsilon
-
-
-@pytest.mark.extras
-def test_dp_accounting_has_the_same_of_the_same_events() -> None:
-    from dp_accounting import dp_event
-    from dp_accounting.pld import pld_privacy_accountant as pld
-
-    plan = CyclicPoisson(1.0, (1, 0.5, 0.375, 0.3125), rounds=2000, cycle=8, rate=0.04)
-    scale = math.sqrt(sum(c * c for c in plan.coefficients))
-    step = dp_event.PoissonSampledDpEvent(0.04, dp_event.GaussianDpEvent(1.0 / scale))
-    accountant = pld.PLDAccountant().compose(step, 250)
-    found = hs.epsilon(plan, 1e-6)
-    assert isinstance(found, hs.Certified)
-    assert found.lower <= accountant.get_epsilon(1e-6) <= found.upper * 1.001

@@ -1,4 +1,4 @@
-"""Shuffled reports: against mpmath, and against all outcomes where there are few users."""
+"""Losses of unary encoding and of shuffled reports, against all outcomes of few users."""
 
 import itertools
 import math
@@ -9,12 +9,151 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from scipy.optimize import linprog
+from scipy.special import gammaln
 
 import hockeystick as hs
 from hockeystick.numerics.multiprecision import mp
 from hockeystick.precision import shuffled_reports as slow
-from hockeystick.privacy_loss import CellLoss, CountLoss, StrongerClonesLoss, dominating_pair
+from hockeystick.privacy_loss import (
+    CellLoss,
+    CountLoss,
+    RAPPORLoss,
+    StrongerClonesLoss,
+    UnaryEncodingLoss,
+    dominating_pair,
+)
+from hockeystick.privacy_loss.local import privacy_blanket
+from hockeystick.privacy_loss.local.privacy_blanket import BlanketLoss, blanket_of
 from hockeystick.privacy_loss.local.shuffled_reports import BitsLoss
+
+
+@pytest.mark.parametrize("optimized", [False, True])
+@pytest.mark.parametrize("epsilon", [1e-5, 0.4, 2.0, 30.0])
+def test_the_largest_loss_is_that_of_the_two_bits(epsilon: float, optimized: bool) -> None:
+    loss = UnaryEncodingLoss(epsilon, optimized)
+    with mp.workdps(40):
+        e = mp.mpf(repr(epsilon))
+        p = mp.mpf(1) / 2 if optimized else mp.exp(e / 2) / (1 + mp.exp(e / 2))
+        q = 1 / (mp.exp(e) + 1) if optimized else 1 - p
+        assert float(mp.log(p * (1 - q) / ((1 - p) * q))) == pytest.approx(epsilon, rel=1e-14)
+        atoms = loss.atoms()
+        assert atoms.loss.tolist() == [-epsilon, 0.0, epsilon]
+        for log_p, truth in zip(
+            atoms.log_p, ((1 - p) * q, p * q + (1 - p) * (1 - q), p * (1 - q)), strict=True
+        ):
+            assert float(log_p) == pytest.approx(float(mp.log(truth)), rel=1e-14)
+    assert loss.supremum == epsilon
+
+
+@pytest.mark.parametrize("hashes", [1, 2, 6])
+@pytest.mark.parametrize("flip", [0.25, 0.5, 0.999])
+def test_rappor_is_epsilon_private_as_published(flip: float, hashes: int) -> None:
+    loss = RAPPORLoss(flip, 2 * hashes)
+    truth = 2 * hashes * math.log((1 - flip / 2) / (flip / 2))
+    assert loss.supremum == pytest.approx(truth, rel=1e-12)
+    assert loss.infimum == -loss.supremum
+
+
+@pytest.mark.parametrize("flip", [0.5, 0.6, 1e-3, 1e-30, 1e-45, 1e-70, 1e-154, 1e-300])
+def test_few_flips_cost_what_two_differing_bits_do(flip: float) -> None:
+    plan = hs.mechanisms.RAPPOR(flip, 1)
+    found = hs.epsilon(plan, delta=1e-5)
+    with mp.workdps(700):
+        kept = 1 - mp.mpf(repr(flip)) / 2
+        bit = mp.log(kept / (1 - kept))
+        # Beyond 0, which is the loss where one bit is changed, only both kept bits count.
+        truth = 2 * bit + mp.log1p(-mp.mpf("1e-5") / kept**2)
+        assert found.lower <= truth <= found.upper
+    exact = hs.epsilon(plan, delta=1e-5, digits=30)
+    with mp.workdps(700):
+        assert abs(exact.estimate - truth) <= truth * mp.mpf(10) ** -29
+    assert found.relative_width < 1e-14
+
+
+Randomizer = hs.RandomizedResponse | hs.mechanisms.UnaryEncoding
+RESPONSES: list[Randomizer] = [hs.RandomizedResponse(1.0, 3), hs.RandomizedResponse(4.0, 10)]
+ENCODINGS: list[Randomizer] = [
+    hs.mechanisms.UnaryEncoding(1.0),
+    hs.mechanisms.UnaryEncoding(4.0),
+    hs.mechanisms.UnaryEncoding(1.0, "optimized"),
+    hs.mechanisms.UnaryEncoding(5.0, "optimized"),
+]
+
+
+def least_densities(randomizer: Randomizer) -> list[float]:
+    """Return the least densities of reports that say x, x', both and neither, over all data."""
+    odds = math.exp(randomizer.epsilon)
+    if isinstance(randomizer, hs.RandomizedResponse):
+        total = odds + randomizer.categories - 1
+        return [1 / total, 1 / total, 0.0, (randomizer.categories - 2) / total]
+    optimized = str(randomizer.kind) == "optimized"
+    p = 0.5 if optimized else 1 - 1 / (1 + math.sqrt(odds))
+    q = 1 / (1 + odds) if optimized else 1 - p
+    # A third category's own bit is 0, so that the others are as likely as from nobody.
+    least = (1 - p) / (1 - q)
+    return [least * q * (1 - q), least * q * (1 - q), least * q * q, least * (1 - q) ** 2]
+
+
+def over_all_counts(randomizer: Randomizer, users: int, epsilon: float) -> float:
+    """Return ``E[(g_1 + ... + g_n)_+] / n``, with ``g = (R - e^epsilon R')/w`` on the blanket."""
+    k, odds = math.exp(epsilon), math.exp(randomizer.epsilon)
+    w = np.array(least_densities(randomizer))
+    g = np.array([odds - k, 1 - k * odds, odds * (1 - k), 1 - k])
+    counts = np.indices((users + 1,) * 4).reshape(4, -1)
+    counts = counts[:, counts.sum(axis=0) <= users]
+    counts = counts[:, (w[:, None] > 0.0).repeat(counts.shape[1], 1).all(0) | (counts[2] == 0)]
+    rest = users - counts.sum(axis=0)
+    logs = (counts * np.log(np.where(w > 0.0, w, 1.0))[:, None]).sum(axis=0)
+    logs += rest * math.log1p(-w.sum()) - gammaln(counts + 1).sum(axis=0) - gammaln(rest + 1)
+    return float(np.exp(logs + gammaln(users + 1)) @ np.maximum(g @ counts, 0.0)) / users
+
+
+@pytest.mark.parametrize("randomizer", [*RESPONSES, *ENCODINGS])
+@pytest.mark.parametrize("users", [2, 5, 8])
+def test_few_users_are_summed_as_they_are(randomizer: Randomizer, users: int) -> None:
+    loss = BlanketLoss(randomizer, users)
+    for share in (-0.5, 0.0, 0.3, 0.7, 0.95):
+        epsilon = share * randomizer.epsilon
+        truth = over_all_counts(randomizer, users, epsilon)
+        assert truth * (1 - 1e-11) <= profile(loss, epsilon) <= truth * (1 + 1e-9) + 1e-15
+
+
+@pytest.mark.parametrize("randomizer", [RESPONSES[0], ENCODINGS[0], ENCODINGS[2]])
+def test_sums_on_a_grid_are_above_and_near(randomizer: Randomizer) -> None:
+    users = 14
+    for share in (0.0, 0.2, 0.5):
+        epsilon = share * randomizer.epsilon
+        truth = over_all_counts(randomizer, users, epsilon)
+        assert truth * (1 - 1e-11) <= profile(BlanketLoss(randomizer, users), epsilon)
+        assert profile(BlanketLoss(randomizer, users), epsilon) <= truth * 1.02
+
+
+def test_the_masses_of_a_blanket_are_the_least_densities() -> None:
+    for randomizer in (*RESPONSES, *ENCODINGS):
+        found, w = blanket_of(randomizer), least_densities(randomizer)
+        assert found is not None
+        assert found == pytest.approx((w[0], w[2], w[3], 1 - sum(w)), rel=1e-12)
+
+
+def test_binary_response_and_guarantees_have_none_of_their_own() -> None:
+    assert blanket_of(hs.RandomizedResponse(1.0, 2)) is None
+    assert blanket_of(hs.PureDP(1.0)) is None
+
+
+def test_means_of_fewer_values_are_larger_in_convex_order() -> None:
+    # Stop-losses of the mean of R values, at which the law is taken in place of more.
+    odds, blanket = math.e, blanket_of(hs.mechanisms.UnaryEncoding(1.0))
+    assert blanket is not None
+    few, many = (privacy_blanket._sums(blanket, odds, trials) for trials in (64, 1024))
+    mean = float(many.at @ many.mass) / 1024
+    assert float(few.at @ few.mass) / 64 == pytest.approx(mean, rel=1e-12)
+    for level in (0.8 * mean, mean, 1.3 * mean):
+        low, high = (
+            float(np.maximum(one.at / trials - level, 0.0) @ one.mass)
+            for one, trials in ((many, 1024), (few, 64))
+        )
+        assert low <= high
+
 
 # (epsilon of the randomizer, users, epsilons)
 PAIRS = [

@@ -1,12 +1,27 @@
-"""Trees in which someone takes part several times, against every pattern of participation."""
+"""Trees and cyclic samples, against every pattern of participation."""
 
+import math
 from itertools import combinations, pairwise
 
 import pytest
 
 import hockeystick as hs
+from hockeystick.mechanisms import CyclicPoisson
 from hockeystick.mechanisms.streams import tree_squares
 from hockeystick.mechanisms.streams.sensitivity import Pattern
+
+
+@pytest.mark.parametrize("leaves", [1, 2, 3, 4, 7, 8, 100, 1000, 1023, 1024])
+def test_a_leaf_is_in_as_many_whole_nodes_as_the_height_says(leaves: int) -> None:
+    nodes = [
+        [(level, leaf >> level) for level in range(20) if ((leaf >> level) + 1) << level <= leaves]
+        for leaf in range(leaves)
+    ]
+    assert (
+        max(map(len, nodes)) == len(nodes[0]) == hs.mechanisms.TreeAggregation(1.0, leaves).height
+    )
+    assert hs.mechanisms.TreeAggregation(1.0, leaves).height == math.ceil(math.log2(leaves + 1))
+
 
 Encoder = hs.mechanisms.Encoder
 
@@ -63,6 +78,7 @@ def test_long_trees_have_two_ends_that_are_close_by() -> None:
         assert long.least_square <= long.square <= 1.05 * long.least_square
 
 
-def test_a_separation_of_none_is_refused() -> None:
-    with pytest.raises(hs.errors.ParameterError, match="separation"):
-        Encoder.tree(9, separation=0)
+def test_zeros_at_the_end_are_no_diagonals() -> None:
+    plan = CyclicPoisson(2.0, (1.0, 0.0, 0.5, 0.0, 0.0), rounds=20, cycle=3, rate=0.1)
+    assert plan.bands == 3
+    assert CyclicPoisson(2.0, (1.0, 0.5, 0.25), rounds=2, cycle=2, rate=0.1).bands == 2

@@ -1,4 +1,4 @@
-"""Graphs and GOPA: what they take, what they refuse, and what they say of themselves."""
+"""Graphs, gossip matrices and walks: what they are made of."""
 
 from typing import Any
 
@@ -6,6 +6,9 @@ import numpy as np
 import pytest
 
 import hockeystick as hs
+from hockeystick.mechanisms import Graph
+from hockeystick.mechanisms.decentralised.gossip import gossip_matrix
+from hockeystick.numerics.multiprecision import mp
 
 PATH = hs.mechanisms.Graph.path(5)
 
@@ -47,12 +50,6 @@ def test_all_edges_are_the_complete_graph() -> None:
     ]
 
 
-def test_a_cycle_is_a_path_that_is_closed() -> None:
-    closed = {(0, 1), (1, 2), (2, 3), (3, 4), (0, 4)}
-    assert {(int(a), int(b)) for a, b in hs.mechanisms.Graph.cycle(5).pairs} == closed
-    assert hs.mechanisms.Graph.cycle(5).size == 5
-
-
 def test_in_a_random_graph_each_party_has_chosen_so_many() -> None:
     graph = hs.mechanisms.Graph.random_out(200, 7, seed=3)
     assert (
@@ -88,3 +85,45 @@ def test_in_a_random_graph_each_party_has_chosen_so_many() -> None:
 def test_what_are_no_edges_is_refused(edges: Any) -> None:
     with pytest.raises(hs.errors.ParameterError, match="edges must be pairs of different parties"):
         hs.mechanisms.Graph(5, edges)
+
+
+@pytest.mark.parametrize("weights", ["metropolis", "max-degree"])
+def test_a_gossip_matrix_is_symmetric_and_its_rows_add_up(weights: str) -> None:
+    graph = Graph.random_out(15, 3, seed=2)
+    found = gossip_matrix(graph, weights)
+    for party, (others, entries) in enumerate(zip(found.neighbours, found.entries, strict=True)):
+        assert found.own[party] > 0
+        assert found.own[party] + sum(entries) == found.denominator
+        for other, entry in zip(others, entries, strict=True):
+            back = found.neighbours[other].index(party)
+            assert found.entries[other][back] == entry > 0
+
+
+STEPS: dict[str, Any] = {"step_size": 0.1, "smoothness": 20.0}
+WALK = hs.mechanisms.TokenWalk(10.0, 100, **STEPS)
+RUN = hs.mechanisms.NoisyIterations(10.0, 1000, **STEPS)
+
+
+def test_the_records_place_decides_how_many_steps_cover_it() -> None:
+    assert RUN.covering == 1
+    assert hs.mechanisms.NoisyIterations(10.0, 1000, 1, **STEPS).covering == 1000
+    assert hs.mechanisms.NoisyIterations(10.0, 1000, 1000, **STEPS).covering == 1
+    assert hs.mechanisms.NoisyIterations(10.0, 0, **STEPS).covering == 0
+
+
+@pytest.mark.parametrize(("steps", "visits"), [(1000, 12), (1000, 40), (50, 0), (10_000, 130)])
+def test_the_excess_bounds_the_binomial_tail_and_is_near(steps: int, visits: int) -> None:
+    with mp.workdps(40):
+        term = mp.binomial(steps, visits + 1) * mp.mpf(99) ** (steps - visits - 1)
+        truth = mp.zero
+        for hits in range(visits + 1, min(steps, visits + 300) + 1):
+            truth += term
+            term *= mp.mpf(steps - hits) / (hits + 1) / 99
+        truth /= mp.mpf(100) ** steps
+        assert truth <= WALK.excess(steps, visits) <= 2.2 * truth
+
+
+def test_the_excess_at_its_ends() -> None:
+    assert WALK.excess(10, 10) == 0.0
+    assert WALK.excess(1000, 10) <= 1.0
+    assert WALK.excess(1000, 2) == 1.0

@@ -1,4 +1,4 @@
-"""The nodes of the subsampled Gaussian and the bounds of their quadrature, against mpmath."""
+"""The nodes of the subsampled Gaussian, their quadrature, and lines by them, against mpmath."""
 
 import math
 from dataclasses import replace
@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from hockeystick.kernels import sampled_gaussian as kernel
+from hockeystick.kernels import sampled_gaussian_contour as contour
 from hockeystick.kernels import uniform_minorant
 from hockeystick.numerics.multiprecision import mp
 from hockeystick.precision import sampled_gaussian as exact_nodes
@@ -116,18 +117,6 @@ def at(rule: TrapezoidRule, c: float, y: float) -> complex:
     return complex(np.exp(values.real[1] + 1j * values.imag[1]))
 
 
-@pytest.mark.parametrize(("rate", "noise", "removing", "c_high", "y_high"), LINES[:4])
-def test_the_rule_agrees_with_its_own_twin(
-    rate: float | Fraction, noise: float, removing: bool, c_high: float, y_high: float
-) -> None:
-    rule = SampledGaussianLoss(rate, noise, removing).rule(c_high, y_high, -38.0)
-    assert rule is not None
-    values = rule.line(c_high, y_high / 5, 6)
-    with mp.workdps(30):
-        for k, truth in enumerate(rule.reference_line(c_high, y_high / 5, 6)):
-            assert abs(values.real[k] - mp.re(truth)) <= values.error[k]
-
-
 def integrand(
     u: np.ndarray[Any, Any],
     p: float,
@@ -228,22 +217,6 @@ def test_the_proven_decay_never_exceeds_the_true_one(
     assert exponents == sorted(exponents)
 
 
-def test_the_grid_of_decays_holds_densities_with_one_mode_and_with_two() -> None:
-    found = {
-        uniform_minorant.modes(
-            rate, 1.0 / noise, SampledGaussianLoss(rate, noise, removing).power(c)
-        )[0]
-        for rate, noise, c, removing in GRID
-    }
-    assert found == {1, 2}
-
-
-def test_the_proven_decay_says_something() -> None:
-    exponents = falls(SampledGaussianLoss(0.01, 1.0, True), 6.0)[1]
-    assert exponents[0] == pytest.approx(0.0, abs=1e-12)
-    assert exponents[-1] > 0.5
-
-
 @pytest.mark.parametrize(("rate", "noise", "c", "removing"), GRID)
 def test_the_layers_below_a_density_hold_at_most_all_of_it(
     rate: float, noise: float, c: float, removing: bool
@@ -259,16 +232,91 @@ def test_the_layers_below_a_density_hold_at_most_all_of_it(
     assert variation > 0.0
 
 
-@pytest.mark.parametrize(
-    ("rate", "noise", "c"), [(0.01, 1.0, 6.0), (0.3, 1.5, 1.0), (1e-4, 0.8, 0.5)]
-)
-@both_directions
-def test_the_layers_hold_nearly_all_of_a_usual_density(
-    rate: float, noise: float, c: float, removing: bool
-) -> None:
-    loss = SampledGaussianLoss(rate, noise, removing)
-    log_norm = loss.cgf_estimate(c).value
-    assert (
-        uniform_minorant.level_sets(rate, loss.mu, loss.power(c), False, log_norm, 0.0)[1].sum()
-        > 0.8
+FAR = (4.7, -20.0, 0.005)
+WORK = 1e6
+# Rates, noise multipliers and counts.
+PLANS = [
+    [(0.01, 1.0, 1000)],
+    [(0.2, 3.0, 50)],
+    [(1e-3, 0.8, 40_000)],
+    [(0.01, 1.0, 300), (0.05, 2.0, 100), (0.5, 9.0, 7)],
+]
+DIRECTIONS = [True, False]
+Runs = list[tuple[float, float, int]]
+
+
+def asked(
+    runs: Runs, removing: bool, goal: float, *, at_epsilon: bool = False, accuracy: float = 32.0
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Return the contour's answer."""
+    p, noise, count = (np.array(column, dtype=float) for column in zip(*runs, strict=True))
+    far = (math.inf, math.inf, 0.0) if len(runs) > 1 else FAR
+    return contour.contour(
+        p, 1.0 / noise, count, removing, goal, at_epsilon, 1.0, accuracy, WORK, far
     )
+
+
+def cgf(runs: Runs, removing: bool, z: mp.mpc) -> mp.mpc:
+    """Return K of all runs by mpmath's own quadrature."""
+    found = mp.zero
+    for p, noise, count in runs:
+        mu = mp.mpf(1.0 / noise)
+        found += count * mp.log(_moment(mp.mpf(p), mu, 1 + z if removing else -z))
+    return found
+
+
+def _moment(p: mp.mpf, mu: mp.mpf, w: mp.mpc) -> mp.mpc:
+    """Return ``E[r(U)^w]`` over N(0, 1)."""
+
+    def term(u: mp.mpf) -> mp.mpc:
+        return mp.npdf(u) * (1 - p + p * mp.exp(mu * u - mu * mu / 2)) ** w
+
+    ends = [mp.mpf(x) for x in range(-14, 15 + 2 * math.ceil(float(abs(mp.re(w)) * mu)), 2)]
+    return mp.quad(term, ends)
+
+
+@pytest.mark.parametrize("removing", DIRECTIONS)
+@pytest.mark.parametrize("runs", PLANS)
+def test_the_line_is_within_its_error_of_the_integral(runs: Runs, removing: bool) -> None:
+    line, real, imag, error = asked(runs, removing, math.log(1e-6))
+    c, _, _, above, below, upper_above, upper_below, step, _ = line
+    assert error.max() < 1e-8
+    with mp.workdps(30):
+        for k in (0, 1, real.size // 2, real.size - 1):
+            truth = cgf(runs, removing, mp.mpc(c, step * k))
+            turns = round(float(mp.im(truth) - imag[k]) / (2.0 * math.pi))
+            found = mp.mpc(real[k], imag[k]) + 2j * mp.pi * turns
+            assert abs(truth - found) <= error[k]
+        for order, upper in ((above, upper_above), (below, upper_below)):
+            exact = mp.re(cgf(runs, removing, mp.mpf(order)))
+            assert exact <= upper <= exact + 1e-8 * (1 + exact)
+
+
+@pytest.mark.parametrize("removing", DIRECTIONS)
+def test_the_rest_of_the_line_is_below_its_bound(removing: bool) -> None:
+    runs = PLANS[1]
+    line, real, _, _ = asked(runs, removing, math.log(1e-6), accuracy=4.0)
+    c, step, truncation = line[0], line[7], line[8]
+    end = step * (real.size - 1)
+    with mp.workdps(15):
+        size = mp.re(cgf(runs, removing, mp.mpf(c)))
+
+        def rest(y: mp.mpf) -> mp.mpf:
+            z = mp.mpc(c, y)
+            return mp.exp(mp.re(cgf(runs, removing, z)) - size) / abs(z * (1 + z)) / mp.pi
+
+        beyond = mp.quad(rest, [end, 1.5 * end, 2.5 * end], maxdegree=3)
+    assert 0.0 < beyond < truncation < math.exp(-3.0)
+
+
+@pytest.mark.parametrize(
+    ("runs", "goal"),
+    [
+        # Rare large losses decide.
+        ([(1e-5, 0.5, 100_000)], math.log(1e-10)),
+        # The sum would take too many terms.
+        ([(0.5, 0.05, 2)], math.log(1e-10)),
+    ],
+)
+def test_there_is_no_line_where_another_route_is_shorter(runs: Runs, goal: float) -> None:
+    assert all(one.size == 0 for one in asked(runs, True, goal))

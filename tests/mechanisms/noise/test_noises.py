@@ -1,4 +1,4 @@
-"""Gaussian noise on several queries at once, and on second moments."""
+"""Mechanisms of noise: their descriptions, their edges, and second moments."""
 
 import math
 from typing import Any
@@ -8,18 +8,30 @@ import pytest
 
 import hockeystick as hs
 from hockeystick.adjacency import Adjacency
+from hockeystick.errors import ParameterError
+from hockeystick.mechanisms import Gaussian, GaussianMixture, SinhNormal, Staircase
 from hockeystick.numerics.multiprecision import mp
 
+
+def test_an_integer_beyond_floats_is_refused_and_not_taken_for_infinity() -> None:
+    with pytest.raises(ParameterError) as caught:
+        Gaussian(10**400)
+    assert str(caught.value) == (
+        "noise_multiplier must be a number >= 0 or inf, within the range of a float; "
+        "got an integer of 1329 bits"
+    )
+
+
+def test_sequences_are_kept_as_tuples_of_floats() -> None:
+    mechanism = GaussianMixture(2, [0, 1], (0.5, 0.5))
+    assert mechanism.sensitivities == (0.0, 1.0)
+    assert mechanism.probabilities == (0.5, 0.5)
+    assert mechanism == GaussianMixture(2.0, (0.0, 1.0), [0.5, 0.5])
+    assert hash(mechanism) == hash(GaussianMixture(2.0, (0.0, 1.0), [0.5, 0.5]))
+    assert mechanism.adjacency is Adjacency.ADD_REMOVE
+
+
 each_adjacency = pytest.mark.parametrize("adjacency", list(Adjacency))
-
-
-def test_queries_together_cost_what_their_split_says() -> None:
-    split = hs.calibration.joint_noise(1.5, inflation=1.01)
-    together = hs.mechanisms.JointGaussian((split.gradient, split.query))
-    truth = hs.epsilon(hs.Gaussian(1.5), 1e-6)
-    found = hs.epsilon(together, 1e-6)
-    assert found.upper <= truth.upper * (1 + 1e-15)
-    assert found.lower >= truth.lower * (1 - 1e-12)
 
 
 def test_a_sample_serves_all_the_queries() -> None:
@@ -32,14 +44,6 @@ def test_a_sample_serves_all_the_queries() -> None:
     # Each with a sample of its own is another plan.
     apart = hs.PoissonSubsampled(hs.Gaussian(4.0), 0.05) ** 800
     assert hs.epsilon(joint, 1e-5).lower > 1.001 * hs.epsilon(apart, 1e-5).upper
-
-
-def test_queries_at_the_ends() -> None:
-    assert hs.epsilon(hs.mechanisms.JointGaussian((2.0, math.inf)), 1e-5).upper == pytest.approx(
-        hs.epsilon(hs.Gaussian(2.0), 1e-5).upper, rel=1e-15
-    )
-    assert hs.epsilon(hs.mechanisms.JointGaussian((math.inf,)), 1e-5).upper == 0.0
-    assert hs.epsilon(hs.mechanisms.JointGaussian((0.0, 3.0)), 1e-5).lower == math.inf
 
 
 def moved(x: np.ndarray[Any, Any], y: np.ndarray[Any, Any]) -> tuple[float, float]:
@@ -86,6 +90,33 @@ def test_noise_in_units_of_the_radius_itself_costs_its_square_more() -> None:
     assert hs.epsilon(added, 1e-6).lower > 10
 
 
-def test_second_moments_at_the_ends() -> None:
-    assert hs.epsilon(hs.mechanisms.PrivateCovariance(0.0, 3), 1e-5).lower == math.inf
-    assert hs.epsilon(hs.mechanisms.PrivateCovariance(math.inf, 3), 1e-5).upper == 0.0
+@pytest.mark.parametrize(("rho", "width"), [(0.01, 10.0), (4.0, 0.5), (1e-300, 1e150)])
+def test_the_ends_of_the_condition_are_allowed(rho: float, width: float) -> None:
+    assert SinhNormal(rho, width).width == width
+
+
+def test_for_a_group_the_noise_is_as_many_times_smaller() -> None:
+    group = SinhNormal(0.1, 40.0).for_group(3)
+    # The variance is 1/(2 rho) of a square, and the width a length.
+    assert (group.rho, group.width) == pytest.approx((0.9, 40.0 / 3.0), rel=1e-15)
+
+
+@pytest.mark.parametrize("gamma", [None, 0.3, 0.5, 0.75, 1.0])
+def test_epsilon_0_costs_nothing_and_it_is_never_more_than_epsilon(gamma: float | None) -> None:
+    assert hs.delta(Staircase(0.0, gamma), 0.0).upper == 0.0
+    assert hs.delta(Staircase(0.8, gamma), 0.8).upper < 1e-16
+    assert hs.delta(Staircase(0.8, gamma), 0.801).upper == 0.0
+    assert hs.delta(Staircase(0.8, gamma), 0.79).lower > 0.0
+    assert hs.convert(Staircase(0.8, gamma), hs.PureDP).epsilon == pytest.approx(0.8)
+
+
+# Uniform noise between -gamma and gamma: the outputs of two neighbours overlap by 2 gamma - 1.
+@pytest.mark.parametrize(
+    ("gamma", "shown"), [(None, 1.0), (0.3, 1.0), (0.5, 1.0), (0.625, 0.8), (1.0, 0.5)]
+)
+def test_with_epsilon_infinite_the_noise_is_uniform(gamma: float | None, shown: float) -> None:
+    found = hs.delta(Staircase(math.inf, gamma), 3.0)
+    assert found.lower <= shown <= found.upper
+    assert found.relative_width < 1e-12
+    twice = hs.delta(Staircase(math.inf, gamma) ** 2, 3.0)
+    assert twice.lower <= 1 - (1 - shown) ** 2 <= twice.upper

@@ -1,6 +1,5 @@
-"""Fed-SDP, Fed-CDP and Fed-alphaCDP: what they come down to, and what is refused."""
+"""Federated plans: what they come down to, their schedules and their ends."""
 
-import dataclasses
 import itertools
 import math
 from fractions import Fraction
@@ -10,6 +9,7 @@ import numpy as np
 import pytest
 
 import hockeystick as hs
+from hockeystick.errors import ParameterError
 from hockeystick.mechanisms import schedules
 
 CLIENTS = {"noise_multiplier": 3.0, "total_clients": 100, "clients_per_round": 10, "rounds": 8}
@@ -110,15 +110,6 @@ def test_what_hides_records_is_steps_in_rounds(
     assert fed_alpha_cdp(**changes).mechanism == mechanism
 
 
-@pytest.mark.parametrize("sizes", [{"local_steps": 10**12}, {"rounds": 10**12}])
-@pytest.mark.parametrize("sampling", ["poisson", "two-stage"])
-def test_very_many_steps_take_no_memory(sizes: dict[str, int], sampling: str) -> None:
-    for made in (fed_cdp, fed_alpha_cdp):
-        plan = made(sampling=sampling, noise_multiplier=1e9, **sizes)
-        assert 0.0 < hs.epsilon(plan, 1e-5).upper < 0.1
-        assert plan.assumptions
-
-
 def test_a_schedule_changes_the_noise_from_round_to_round() -> None:
     plan = fed_alpha_cdp(schedule=schedules.Staircase(end=0.5, stairs=2), rounds=4)
     assert plan.noise_multipliers.tolist() == [3.0, 3.0, 1.5, 1.5]
@@ -165,18 +156,6 @@ def test_the_cyclic_decay_needs_a_floor_and_leaves_nothing_without_one() -> None
     assert hs.epsilon(void, 1e-5).lower > 1000
 
 
-def test_noise_by_the_largest_gradient_is_refused_with_the_reason() -> None:
-    with pytest.raises(hs.errors.IncompatibleError, match="noise of another scale"):
-        fed_alpha_cdp(sensitivity="l2-max")
-    with pytest.raises(hs.errors.ParameterError, match="sensitivity"):
-        fed_alpha_cdp(sensitivity="l2")
-
-
-def test_who_takes_part_shows_a_client_that_is_added() -> None:
-    with pytest.raises(hs.errors.IncompatibleError, match="shows that a client exists"):
-        fed_sdp(sampling="revealed")
-
-
 def test_rates_are_exact() -> None:
     plan = fed_cdp(clients_per_round=7, batch_size=3)
     assert plan.rate == Fraction(7, 100) * Fraction(3, 40)
@@ -189,14 +168,6 @@ def test_a_schedule_is_one_and_has_a_factor_for_each_round() -> None:
         fed_alpha_cdp(schedule=0.5)
     with pytest.raises(hs.errors.ParameterError, match="a value for each of 8 steps"):
         fed_alpha_cdp(schedule=schedules.Values([1.0, 0.5]))
-
-
-@pytest.mark.parametrize("make", [fed_sdp, fed_cdp, fed_alpha_cdp])
-def test_a_plan_can_be_changed_and_solved_for(make: Any) -> None:
-    plan = make(sampling="poisson")
-    assert dataclasses.replace(plan, rounds=9).rounds == 9
-    found = hs.calibrate(plan, "noise_multiplier", hs.ApproxDP(0.5, 1e-5))
-    assert found.achieved.upper <= 0.5
 
 
 @pytest.mark.parametrize("make", [fed_sdp, fed_cdp, fed_alpha_cdp])
@@ -224,3 +195,77 @@ def test_clients_may_drop_out_because_of_their_own_data(adjacency: str, epsilon:
         for p, q in ((density(first, 1.0), other), (other, density(first, 1.0))):
             over = np.maximum(p - math.exp(epsilon) * q, 0.0)
             assert float(over.sum() * (x[1] - x[0])) <= bound * (1.0 + 1e-6)
+
+
+def clustering(**changes: Any) -> hs.federated.FederatedClustering:
+    """Return a clustering of three rounds with some fields changed."""
+    given = {"noise_multiplier": 3.0, "dimension": 11, "radius": 0.5, "rounds": 3}
+    return hs.federated.FederatedClustering(**{**given, **changes})
+
+
+def test_a_round_costs_n_over_nu_and_rounds_add_up() -> None:
+    for rounds in (0, 1, 11):
+        found = hs.epsilon(clustering(rounds=rounds), delta=0)
+        assert found.upper == pytest.approx(rounds * 11 / 3, rel=1e-14)
+        assert Fraction(found.upper) >= rounds * Fraction(11, 3)
+
+
+def test_the_scale_is_never_above_nu_over_n() -> None:
+    for multiplier, dimension in ((0.1, 3), (1.0, 3), (7.0, 11), (1e-3, 1_206_590)):
+        scale = clustering(noise_multiplier=multiplier, dimension=dimension).noise.scale
+        assert Fraction(repr(scale)) <= Fraction(repr(multiplier)) / dimension
+        assert scale == pytest.approx(multiplier / dimension, rel=1e-15)
+
+
+@pytest.mark.parametrize("radius", [None, "update", math.inf, 0.0, -1.0, math.nan, lambda: 1.0])
+def test_a_radius_that_is_no_public_number_is_refused_with_the_reason(radius: Any) -> None:
+    with pytest.raises(hs.errors.ParameterError, match="own update gives no guarantee") as caught:
+        clustering(radius=radius)
+    assert caught.value.name == "radius"
+
+
+SETTINGS: dict[str, Any] = {
+    "examples": 600,
+    "batch_size": 16,
+    "noise_multiplier": 2.0,
+    "local_steps": 38,
+}
+LOCAL = hs.federated.LocalTraining(**SETTINGS)
+SMALL = hs.federated.LocalTraining(**(SETTINGS | {"batch_size": 8, "local_steps": 76}))
+
+
+def test_local_training_is_a_gaussian_of_half_the_multiplier_on_batches_of_a_fixed_size() -> None:
+    step = hs.FixedSizeSubsampled(hs.Gaussian(1.0), 16, 600, "replace-one")
+    assert LOCAL.mechanism == step**38
+    assert LOCAL.rate == Fraction(16, 600)
+    assert LOCAL.adjacency is hs.Adjacency.REPLACE_ONE
+
+
+def test_several_clients_are_parts_by_client() -> None:
+    plan = hs.federated.PriFedSync(clients=[LOCAL, SMALL], rounds=93)
+    assert plan.mechanism == hs.Parallel((LOCAL, SMALL), split="client") ** 93
+    assert plan.of_client(1) == SMALL**93
+
+
+@pytest.mark.parametrize("index", [-1, 2, 0.5, math.nan])
+def test_a_client_that_is_not_there_is_refused(index: Any) -> None:
+    with pytest.raises(ParameterError, match="index must be an integer from 0 to 1"):
+        hs.federated.PriFedSync(clients=(LOCAL, SMALL), rounds=93).of_client(index)
+
+
+def test_two_federations_of_as_many_clients_have_the_same_ones_in_one_order() -> None:
+    # Batches of all examples are quickly accounted for.
+    first, second = (
+        hs.federated.LocalTraining(examples=9, batch_size=9, noise_multiplier=noise, local_steps=3)
+        for noise in (8.0, 6.0)
+    )
+    one, other = (
+        hs.federated.PriFedSync(clients=both, rounds=2)
+        for both in ((first, second), (second, first))
+    )
+    assert any(text.endswith("the same clients, in the same order.") for text in one.assumptions)
+    either = [hs.delta(a**2 @ b**2, 3.0) for a, b in ((first, second), (second, first))]
+    found = hs.delta(one @ other, 3.0)
+    assert (found.lower, found.upper) == (either[0].lower, either[0].upper)
+    alike = hs.federated.PriFedSync(clients=LOCAL, rounds=2)
+    assert not any("Another federation" in text for text in alike.assumptions)

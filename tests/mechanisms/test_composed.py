@@ -1,13 +1,22 @@
-"""Composition and repetition: what is flattened, multiplied and refused."""
+"""Compositions, repetitions and splits: what is flattened, multiplied and refused."""
 
+from collections import Counter
 from typing import Any
 
 import numpy as np
 import pytest
 
+import hockeystick as hs
 from hockeystick.adjacency import Adjacency
 from hockeystick.errors import IncompatibleError, ParameterError
-from hockeystick.mechanisms import DPSGD, Composed, Gaussian, PoissonSubsampled, Repeated
+from hockeystick.mechanisms import (
+    DPSGD,
+    MECHANISMS,
+    Composed,
+    Gaussian,
+    PoissonSubsampled,
+    Repeated,
+)
 
 A, B, C = Gaussian(1), Gaussian(2), PoissonSubsampled(Gaussian(3), 0.1)
 ZERO_OUT = PoissonSubsampled(Gaussian(3), 0.1, "zero-out")
@@ -17,18 +26,6 @@ REPLACE_ONE = DPSGD(rate=1, steps=1, noise_multiplier=1, adjacency="replace-one"
 def test_composition_is_associative_because_it_is_flattened() -> None:
     assert (A @ B) @ C == A @ (B @ C) == Composed((A, B, C))
     assert ((A @ B) @ (B @ C)).parts == (A, B, B, C)
-
-
-def test_a_repetition_within_a_composition_stays_one_part() -> None:
-    assert (A**3 @ (A @ B) ** 2).parts == (Repeated(A, 3), Repeated(Composed((A, B)), 2))
-
-
-def test_any_iterable_of_mechanisms_can_be_composed() -> None:
-    assert Composed(iter([A, B])) == Composed([A, B]) == A @ B
-
-
-def test_a_single_part_is_allowed() -> None:
-    assert Composed((A,)).parts == (A,)
 
 
 def test_a_part_that_is_no_mechanism_is_refused_by_its_place() -> None:
@@ -72,3 +69,25 @@ def test_a_product_of_counts_beyond_the_limit_is_refused() -> None:
 def test_the_count_is_kept_as_a_python_int(count: Any) -> None:
     assert type(Repeated(A, count).count) is int
     assert Repeated(A, count).count == count
+
+
+def test_parts_under_different_adjacencies_are_refused() -> None:
+    one = hs.PoissonSubsampled(hs.Gaussian(1), 0.1)
+    other = hs.PoissonSubsampled(hs.Gaussian(1), 0.1, "zero-out")
+    with pytest.raises(IncompatibleError, match=r"a split must be described under one .*zero-out"):
+        hs.Parallel((one, other))
+
+
+def test_the_adjacency_is_that_of_the_parts() -> None:
+    sampled = hs.FixedSizeSubsampled(hs.Gaussian(1), 3, 10)
+    assert hs.Parallel((hs.Gaussian(1), sampled)).adjacency is hs.Adjacency.REPLACE_ONE
+    assert hs.Parallel((hs.Gaussian(1), hs.Laplace(1))).adjacency is None
+
+
+def test_every_mechanism_is_listed_once_in_its_family() -> None:
+    lines = hs.mechanisms.index().splitlines()
+    named = Counter(line.strip().partition(":")[0] for line in lines if line.startswith("  "))
+    assert named == Counter(list(MECHANISMS))
+    assert lines.index("Training") < lines.index("Federated training")
+    training = lines[lines.index("Training") :]
+    assert any(line.startswith("  DPSGD: ") for line in training[: training.index("")])

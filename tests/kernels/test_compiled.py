@@ -232,8 +232,6 @@ def test_a_kernel_takes_nothing_of_numpy_that_rounds_otherwise(room: Any) -> Non
     assert found <= PLAIN
 
 
-# Bisections, series of a few terms, and walks through all cells in the course of another loop.
-SHORT = {f"doubling.{name}" for name in ("merge", "place", "spread")}
 SHORT |= {"jumps.log_decay", "normal_masses.power_series", "shuffled_reports.clone_masses"}
 
 

@@ -42,12 +42,6 @@ def by_hand(matrix: Matrix, participations: int, separation: int) -> tuple[int, 
     return max(sum(one) for one in sums), max(sum(map(abs, one)) for one in sums)
 
 
-def toeplitz(coefficients: Sequence[int], rounds: int) -> list[list[int]]:
-    """Return the lower triangular matrix."""
-    padded = [*coefficients, *[0] * rounds]
-    return [[padded[i - j] if i >= j else 0 for j in range(rounds)] for i in range(rounds)]
-
-
 def test_one_participation_is_the_largest_column_exactly() -> None:
     encoder = hs.mechanisms.Encoder.of_matrix([[1, 2.5, 0], [1, -1.5, 3], [0, 0.5, 0]])
     assert encoder.square == encoder.least_square == 9

@@ -266,21 +266,6 @@ def holds_delta(plan: hs.Mechanism, truth: Sequence[Any], epsilon: float, width:
     assert found.upper - found.lower <= width * exact + 1e-12
 
 
-def holds_epsilon(plan: hs.Mechanism, truth: Sequence[Any], goal: float) -> None:
-    """Check epsilon at one delta, by the exact delta on either side."""
-    found, asked = hs.epsilon(plan, goal), mpmath.mp.mpf(repr(goal))
-    close = mpmath.mp.mpf(2) ** -52
-    if found.upper < math.inf:
-        assert delta(truth, mpmath.mp.mpf(found.upper)) <= asked * (1 + close)
-    if found.lower > 0.0:
-        below = (
-            mpmath.mp.inf
-            if found.lower == math.inf
-            else mpmath.mp.mpf(found.lower) * (1 - mpmath.mp.mpf(2) ** -60)
-        )
-        assert delta(truth, below) >= asked * (1 - close)
-
-
 @each_pair
 @pytest.mark.parametrize("count", [1, 3, 5])
 def test_delta_of_runs_is_what_enumeration_says(pair: Pair, count: int) -> None:
@@ -298,18 +283,6 @@ def test_delta_of_runs_is_what_enumeration_says(pair: Pair, count: int) -> None:
             *losses[-1:],
         }:
             holds_delta(plan, truth, epsilon, 1e-4)
-
-
-@each_pair
-@pytest.mark.parametrize("count", [1, 3])
-def test_epsilon_of_runs_is_what_enumeration_says(pair: Pair, count: int) -> None:
-    with mpmath.mp.workdps(60):
-        truth = runs([decimals(side) for side in pair], count)
-        plan = FDP(discrete_tradeoff(*pair)) ** count
-        for goal in (0.0, 1e-9, 0.05, 0.55):
-            holds_epsilon(plan, truth, goal)
-        for loss in knots(truth)[-3:]:
-            holds_epsilon(plan, truth, float(delta(truth, loss)))
 
 
 def test_corners_of_a_polygon_are_outcomes_too() -> None:

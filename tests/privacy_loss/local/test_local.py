@@ -366,12 +366,6 @@ def test_one_user_sends_what_the_randomizer_makes() -> None:
         )
 
 
-def test_what_tells_nothing_stays_so_and_what_tells_all_does_too() -> None:
-    assert hs.epsilon(hs.mechanisms.ShuffledReports(hs.PureDP(0.0), 10), 1e-6).upper == 0.0
-    for randomizer in (hs.PureDP(math.inf), hs.RandomizedResponse(math.inf, 3)):
-        assert hs.delta(hs.mechanisms.ShuffledReports(randomizer, 10), 5.0).lower == 1.0
-
-
 def test_no_amplification_is_credited_to_a_randomizer_beyond_its_range() -> None:
     for local in (20.5, 1e-7):
         found = hs.epsilon(hs.mechanisms.ShuffledReports(hs.PureDP(local), 10**6), 1e-30)

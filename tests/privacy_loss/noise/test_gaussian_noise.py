@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import norm
 
-import hockeystick as hs
 from hockeystick.numerics.multiprecision import mp
 from hockeystick.privacy_loss import (
     GaussianLoss,
@@ -222,14 +221,6 @@ def test_both_orders_of_the_joined_loss_are_one_pair() -> None:
     assert one.atoms().log_p == pytest.approx(other.atoms().log_p, rel=1e-9)
     assert one.without_attained == one
     assert (one.attained, one.infimum, one.supremum) == (None, -math.inf, math.inf)
-
-
-def test_numbers_out_of_reach_leave_the_bound_of_a_replacement() -> None:
-    far = hs.FixedSizeSubsampled(hs.Gaussian(0.01), 1, 10, "zero-out", clipped=True)
-    free = hs.FixedSizeSubsampled(hs.Gaussian(0.01), 1, 10, "zero-out")
-    assert not DisplacedGaussianLoss(Fraction(1, 10), 0.02).is_within_reach
-    found, known = hs.delta(far, 1.0), hs.delta(free, 1.0)
-    assert (found.lower, found.upper) == (known.lower, known.upper)
 
 
 def by_enumeration(own: np.ndarray, other: np.ndarray, steps: int, times: int) -> np.ndarray:

@@ -180,12 +180,6 @@ def loss_of(rho: str, width: str) -> SinhNormalLoss:
     return SinhNormalLoss(float(rho), float(width))
 
 
-def normal(rho: str, width: str, z: Any) -> Any:
-    """Return the normal coordinate of the noise z."""
-    a = mp.mpf(width)
-    return a * mp.sqrt(2 * mp.mpf(rho)) * mp.sinh(z / a)
-
-
 @each_bent_noise
 def test_a_perturbation_covers_every_other_reading_of_the_parameters(rho: str, width: str) -> None:
     half_unit = Fraction(1, 2**53)

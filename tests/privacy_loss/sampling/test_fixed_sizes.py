@@ -3,7 +3,6 @@
 import itertools
 import math
 from fractions import Fraction
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -29,31 +28,6 @@ from hockeystick.privacy_loss.noise.laplace import LaplaceLoss
 from hockeystick.privacy_loss.sampling.replaced_gaussian import ReplacedGaussianLoss
 from hockeystick.privacy_loss.sampling.sampled import SampledLoss
 from hockeystick.privacy_loss.sampling.truncated_poisson import cut_of
-
-AXIS = np.linspace(-60.0, 60.0, 600_001)
-Mixture = list[tuple[float, float]]
-
-
-def density(mixture: Mixture, noise: float) -> np.ndarray:
-    """Return the density of a mixture of Gaussians, times the width of a cell."""
-    total = np.zeros_like(AXIS)
-    for weight, mean in mixture:
-        total += weight * np.exp(-0.5 * ((AXIS - mean) / noise) ** 2)
-    scaled: np.ndarray = total * (AXIS[1] - AXIS[0]) / (noise * math.sqrt(2.0 * math.pi))
-    return scaled
-
-
-def attack(first: Mixture, second: Mixture, noise: float, epsilon: float) -> float:
-    """Return the hockey-stick divergence of two mixtures of Gaussians."""
-    p, q = density(first, noise), density(second, noise)
-    return float(np.maximum(p - math.exp(epsilon) * q, 0.0).sum())
-
-
-def ends(plan: hs.Mechanism, epsilon: float) -> tuple[float, float]:
-    """Return the proven ends of delta."""
-    found = hs.delta(plan, epsilon)
-    assert isinstance(found, hs.Certified)
-    return found.lower, found.upper
 
 
 def test_clipped_vectors_in_a_sample_of_all_move_the_sum_by_their_norm() -> None:
@@ -82,41 +56,6 @@ def test_a_zeroed_example_that_is_not_clipped_costs_what_a_replaced_one_does(
         for adjacency in ("zero-out", "replace-one")
     )
     assert zeroed == pytest.approx(replaced, rel=1e-9)
-
-
-@pytest.mark.parametrize("epsilon", [0.05, 0.5, 2.0])
-@pytest.mark.parametrize(("batch", "examples", "noise"), [(3, 20, 0.6), (5, 5, 2.0)])
-def test_sampling_with_replacement_lies_between_its_attack_and_its_theorem(
-    epsilon: float, batch: int, examples: int, noise: float
-) -> None:
-    plan = hs.mechanisms.WithReplacementSubsampled(hs.Gaussian(noise), batch, examples)
-    pair = dominating_pair(plan)
-    p = 1.0 / examples
-    chances = [math.comb(batch, k) * p**k * (1 - p) ** (batch - k) for k in range(batch + 1)]
-    hits = [(chance, float(k)) for k, chance in enumerate(chances)]
-    directions = (
-        attack(hits, [(1.0, 0.0)], noise, epsilon),
-        attack([(1.0, 0.0)], hits, noise, epsilon),
-    )
-    _, upper = ends(plan, epsilon)
-    assert max(directions) <= upper * (1 + 1e-6)
-    gamma = 1.0 - chances[0]
-    inner = math.log1p(math.expm1(epsilon) / gamma)
-    theorem = math.fsum(
-        chance * float(GaussianLoss(Fraction(repr(noise)) / k).delta(mp.mpf(inner)))
-        for k, chance in enumerate(chances)
-        if k
-    )
-    lower, _ = ends(plan, epsilon)
-    assert lower <= max(directions) * (1 + 1e-6)
-    assert theorem * (1 - 1e-12) <= upper <= theorem * (1 + 1e-12)
-    for loss, known in zip(pair, directions, strict=True):
-        assert loss is not None
-        attained = loss.attained
-        assert isinstance(attained, CellLoss)
-        mass = attained.cells(np.array([epsilon, math.inf]))
-        got = math.exp(mass.log_p[0]) - math.exp(epsilon) * math.exp(mass.log_q[0])
-        assert got == pytest.approx(known, rel=1e-6, abs=1e-12)
 
 
 FORTY_OF_FOUR = hs.mechanisms.WithReplacementSubsampled(hs.Gaussian(8.0), 40, 4)
@@ -386,40 +325,6 @@ def test_the_chances_of_a_cut_of_large_data_are_those_of_the_normal_limit() -> N
     assert 0 <= rare.full.low <= rare.full.high < 1e-200
     vast = cut_of(10**15, 10**13, Fraction(1, 100))
     assert vast.full.low < 0.5 < vast.full.high
-
-
-EDGES = np.linspace(-16.0, 16.0, 3000)
-
-
-def masses(mixture: Mixture, noise: float) -> np.ndarray:
-    """Return the masses of cells."""
-    total = np.zeros(EDGES.size + 1)
-    for weight, mean in mixture:
-        total += weight * cells(mean, noise)
-    return total
-
-
-@cache
-def cells(mean: float, noise: float) -> np.ndarray:
-    """Return the masses of a Gaussian in cells."""
-    below = np.array([0.5 * math.erfc((mean - x) / noise / math.sqrt(2.0)) for x in EDGES])
-    return np.diff(below, prepend=0.0, append=1.0)
-
-
-@pytest.mark.parametrize("adjacency", ["zero-out", "replace-one"])
-def test_a_generous_cap_costs_what_none_does_and_a_tight_one_a_sample_of_its_size(
-    adjacency: str,
-) -> None:
-    noise = hs.Gaussian(2.0)
-    capped = hs.mechanisms.TruncatedPoissonSubsampled
-    free = hs.delta(hs.PoissonSubsampled(noise, 0.05, adjacency), 0.5).upper
-    assert hs.delta(capped(noise, 0.05, 110, 1000, adjacency), 0.5).upper == pytest.approx(
-        free, rel=1e-3
-    )
-    clipped = adjacency == "zero-out"
-    fixed = hs.FixedSizeSubsampled(hs.Gaussian(1.0), 10, 1000, adjacency, clipped)
-    tight = hs.delta(capped(noise, 0.05, 10, 1000, adjacency), 0.5).upper
-    assert tight == pytest.approx(hs.delta(fixed, 0.5).upper, rel=1e-3)
 
 
 def test_groups_of_a_capped_sample_are_those_of_a_public_number_of_examples() -> None:

@@ -62,23 +62,6 @@ def test_beyond_the_reach_of_quadrature_the_convex_bound_holds_the_truth(
         assert abs(mp.mpf(found.midpoint) - truth) <= found.radius
 
 
-@pytest.mark.parametrize(
-    ("p", "s", "epsilon", "removing", "delta"),
-    [
-        ("0.01", 1.0, "1", True, "2.73200926154613113569168569554e-9"),
-        ("0.1", 2.0, "0.2", True, "2.88571111801261534128e-4"),
-        ("0.1", 2.0, "0.05", False, "1.54598599391907605115e-3"),
-        ("0.01", 1.0, "0.005", False, "9.63144335305304784057e-4"),
-    ],
-)
-def test_one_run_has_the_profile_of_the_formula_sheet(
-    p: str, s: float, epsilon: str, removing: bool, delta: str
-) -> None:
-    with mp.workdps(40):
-        found = SampledGaussianLoss(Fraction(p), s, removing).delta(mp.mpf(epsilon))
-        assert mp.almosteq(found, mp.mpf(delta), rel_eps=mp.mpf(10) ** -20)
-
-
 @pytest.mark.parametrize("p", [0.01, 0.6])
 def test_adding_loses_nothing_beyond_its_supremum(p: float) -> None:
     loss = SampledGaussianLoss(p, 1.0, removing=False)
@@ -141,16 +124,6 @@ def test_the_largest_loss_when_adding_is_rounded_up(rate: Any) -> None:
 SMALL_RATES: Final = (1e-6, 1e-3, 0.05, 0.5, 0.99)
 
 
-def by_binomial_sum(noise: float, rate: float, order: int) -> Any:
-    """``ln sum of binom(a, k) (1-q)^(a-k) q^k e^((k^2-k) / (2 s^2))``: K for removing."""
-    s, q = mp.mpf(repr(noise)), mp.mpf(repr(rate))
-    terms, chance = [], (1 - q) ** order
-    for k in range(order + 1):
-        terms.append(chance * mp.exp((k * k - k) / (2 * s * s)))
-        chance *= q / (1 - q) * (order - k) / (k + 1)
-    return mp.log(mp.fsum(terms))
-
-
 def ends(noise: float, rate: float, order: float, removing: bool) -> tuple[float, float]:
     """The proven ends of K."""
     found = SampledGaussianLoss(rate, noise, removing).cgf_bounds(order - 1.0)
@@ -162,7 +135,7 @@ def test_noise_out_of_reach_of_a_quadrature_still_has_close_ends(noise: float) -
     with mp.workdps(40):
         for rate, order in itertools.product((*SMALL_RATES, 1.0 - 2.0**-53), (2, 5, 40)):
             low, high = ends(noise, rate, order, removing=True)
-            assert low <= by_binomial_sum(noise, rate, order) <= high
+            assert low <= removing_cumulant(rate, noise, order) <= high
             assert high - low <= 1e-8 * high
 
 
@@ -189,7 +162,7 @@ def test_divergences_of_little_noise_are_those_of_the_sum() -> None:
     sampled = hs.PoissonSubsampled(hs.Gaussian(0.1), rate=0.05)
     ((_, found),) = hs.convert(sampled, hs.RenyiDP, orders=[25]).divergences
     with mp.workdps(40):
-        truth = float(by_binomial_sum(0.1, 0.05, 25) / 24)
+        truth = float(removing_cumulant(0.05, 0.1, 25) / 24)
     assert truth <= found <= truth * (1 + 1e-12)
     assert math.isclose(found, 1246.879445548, rel_tol=1e-12)
 

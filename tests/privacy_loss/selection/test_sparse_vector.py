@@ -13,7 +13,6 @@ import pytest
 import hockeystick as hs
 from hockeystick.numerics.multiprecision import mp
 from hockeystick.privacy_loss import (
-    AboveThresholdGaussianLoss,
     CellLoss,
     DominatingPair,
     PrivacyLoss,
@@ -211,73 +210,12 @@ def test_the_lower_loss_is_that_of_some_queries(
         assert float(attained.delta(mp.mpf(epsilon))) == pytest.approx(truth, rel=1e-6, abs=1e-9)
 
 
-@pytest.mark.parametrize("scales", [(0.05, 0.02), (1e-3, 2.0), (1e7, 1e7)], ids=str)
-@pytest.mark.parametrize("kind", KINDS)
-def test_the_lower_loss_of_extreme_scales_is_one_query_halfway(
-    kind: str, scales: tuple[float, float]
-) -> None:
-    threshold, query = (("laplace", "gaussian")[one is gaussian] for one in KINDS[kind][:2])
-    mechanism = hs.mechanisms.AboveThreshold(
-        *scales, threshold_noise=threshold, query_noise=query, queries=5
-    )
-    attained = loss_of(mechanism).attained
-    assert isinstance(attained, RandomizedResponsePairLoss)
-    if scales[0] > 1e-3 and scales[0] < 1e6:
-        of_threshold, of_query, reach = KINDS[kind]
-        noises = of_threshold(scales[0]), of_query(scales[1])
-        with mp.workdps(40):
-            p = outcomes((0.5,), *noises, reach * scales[0] + 2.0)
-        assert float(mp.log(p[0] / p[1])) == pytest.approx(float(attained.epsilon), rel=1e-6)
-
-
 def test_equal_scales_are_the_limit_of_unequal_ones() -> None:
     equal = loss_of(hs.mechanisms.AboveThreshold(0.05, 0.05)).attained
     close = loss_of(hs.mechanisms.AboveThreshold(0.05, 0.050000000000001)).attained
     assert isinstance(equal, RandomizedResponsePairLoss)
     assert isinstance(close, RandomizedResponsePairLoss)
     assert float(equal.epsilon) == pytest.approx(float(close.epsilon), rel=1e-12)
-
-
-THREE = OutcomesLoss(tuple((Fraction(one), Fraction(4 - one)) for one in (1, 2, 3)))
-TAILED = (
-    AboveThresholdGaussianLoss(Fraction(3, 2), 0.5, 1.2, THREE),
-    AboveThresholdGaussianLoss(Fraction(7, 10), 0.07, 2.5, THREE),
-)
-each_tailed = pytest.mark.parametrize("loss", TAILED, ids=("narrow", "wide"))
-
-
-def truth_of(loss: AboveThresholdGaussianLoss, low: Any, high: Any, c: float) -> Any:
-    """Return ``E[exp(c L)]`` of the part without atoms between two losses, by its density."""
-
-    def density(x: Any) -> Any:
-        mu = mp.mpf(loss.noise_multiplier.denominator) / loss.noise_multiplier.numerator
-        at = abs(x) - loss.shift - mu * mu / 2
-        return mp.npdf(at / mu) / mu * (1 if x > 0 else mp.exp(x))
-
-    total = mp.zero
-    for left, right in ((-60.0, -loss.inner), (loss.inner, 60.0)):
-        a, b = max(low, left), min(high, right)
-        if a < b:
-            # Cuts no wider than 1, which a normal density can be integrated over.
-            cuts = mp.linspace(a, b, 1 + max(1, math.ceil(b - a)))
-            total += mp.quad(lambda x: density(x) * mp.exp(c * x), cuts)
-    return total
-
-
-@each_tailed
-def test_the_cells_hold_their_masses(loss: AboveThresholdGaussianLoss) -> None:
-    edges = np.array([-4.0, -1.5, -0.3, 0.4, 1.4, 1.4 + 1e-7, 2.9, 3.9])
-    masses = loss.cells(edges)
-    with mp.workdps(25):
-        for k, (low, high) in enumerate(pairwise(edges)):
-            for log, c in ((masses.log_p[k], 0.0), (masses.log_q[k], -1.0)):
-                truth = truth_of(loss, float(low), float(high), c)
-                if truth == 0:
-                    assert log == -math.inf
-                    continue
-                assert abs(mp.log(truth) - float(log)) <= masses.error[k]
-        inside = masses.error[np.isfinite(masses.log_p)]
-        assert inside.max() < 1e-12
 
 
 MANY = [(1.0, 2.0, 1), (2.0, 4.0, 3), (10.0, 20.0, 1000), (3.0, 1.0, 50)]
@@ -359,15 +297,3 @@ def test_edges(kind: str) -> None:
         assert isinstance(alone, DominatedLoss)
         assert profile(alone.dominating, 0.0) <= math.tanh(0.25) * (1 + 1e-9)
         assert alone.supremum == pytest.approx(0.5, rel=1e-14)
-
-
-@pytest.mark.parametrize("scales", [(0.0, 1.0), (1.0, 0.0)])
-def test_without_noise_nothing_is_proven_but_everything_is_possible(
-    scales: tuple[float, float],
-) -> None:
-    answer = hs.epsilon(hs.mechanisms.AboveThreshold(*scales), 1e-5, accountant="rdp")
-    assert isinstance(answer, hs.Certified)
-    assert (answer.lower, answer.upper) == (0.0, INF)
-    delta = hs.delta(hs.mechanisms.AboveThreshold(*scales), 1.0, accountant="rdp")
-    assert isinstance(delta, hs.Certified)
-    assert (delta.lower, delta.upper) == (0.0, 1.0)

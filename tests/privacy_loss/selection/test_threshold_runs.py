@@ -141,12 +141,6 @@ def test_the_pair_is_its_own_mirror_image_and_is_bounded(
     assert bound.supremum >= largest
 
 
-def test_without_noise_of_the_threshold_to_shift_only_the_queries_count() -> None:
-    bound = laplace_bound(0.0, 0.1, False)
-    assert bound.supremum == pytest.approx(0.2, rel=4e-15)
-    assert profile(bound, 1.0) < math.tanh(0.1)
-
-
 def test_far_too_little_noise_is_a_pure_guarantee() -> None:
     bound = laplace_bound(1e4, 1.0, False)
     assert isinstance(bound, RandomizedResponsePairLoss)

@@ -119,25 +119,6 @@ def costs_no_more(plan: hs.Mechanism, one: Any, other: Any) -> float:
     return float(np.maximum(one - other, 0.0).sum())
 
 
-@pytest.mark.parametrize("period", [1, 3])
-def test_no_bent_losses_cost_more_than_the_bound(period: int) -> None:
-    # Objectives of curvatures 0.1 and 1, eta = 1; a record pulls by 1/2, here or there.
-    grid = Grid(12.0)
-    steps = 4 * period
-    laws = []
-    for pull in (0.5, -0.5):
-        mass = grid.start(0.0)
-        for t in range(steps):
-            centre = 0.7 * (-1) ** t
-            moved = 0.9 * grid.axis - 0.9 * np.clip(grid.axis - centre, -1.0, 1.0)
-            used = (steps - 1 - t) % period == 0
-            mass = grid.after(mass, moved + (pull if used else 0.0))
-        laws.append(mass)
-    curved: dict[str, Any] = {"step_size": 1.0, "smoothness": 1.0, "convexity": 0.1}
-    plan = last(2.0, steps, examples=period, batch_size=1, batches="cyclic", **curved)
-    assert costs_no_more(plan, *laws) > 0.5 * hs.delta(plan, 0.0).upper
-
-
 @pytest.mark.parametrize("diameter", [0.5, 2.0, 6.0])
 @pytest.mark.parametrize("period", [1, 3])
 def test_no_linear_losses_in_an_interval_cost_more_than_the_bound(

@@ -232,9 +232,6 @@ def test_a_kernel_takes_nothing_of_numpy_that_rounds_otherwise(room: Any) -> Non
     assert found <= PLAIN
 
 
-SHORT |= {"jumps.log_decay", "normal_masses.power_series", "shuffled_reports.clone_masses"}
-
-
 def run(script: str) -> None:
     """Run a script in a process of its own, since numba is loaded once and for all."""
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, check=False)

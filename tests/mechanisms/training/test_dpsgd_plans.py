@@ -19,7 +19,7 @@ TUTORIAL = {"examples": 60_000, "batch_size": 256, "epochs": 60, "noise_multipli
 
 
 def tutorial(**changes: Any) -> DPSGD:
-    """Return the tutorial's tutorial with some parameters changed."""
+    """Return the tutorial's plan with some parameters changed."""
     return DPSGD(**{**TUTORIAL, **changes})
 
 

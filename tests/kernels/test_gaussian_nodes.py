@@ -112,7 +112,6 @@ def test_a_rule_holds_up_to_its_height_and_left_of_its_point(
 
 
 def at(rule: TrapezoidRule, c: float, y: float) -> complex:
-    """Return M at a point by a rule."""
     values = rule.line(c, y, 2)
     return complex(np.exp(values.real[1] + 1j * values.imag[1]))
 

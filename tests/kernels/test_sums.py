@@ -123,7 +123,6 @@ ROWS = 5
 
 
 def _added(rows: Any, scales: Any, weights: Any) -> tuple[Any, Any]:
-    """Return sums and squared lengths."""
     sums, squares = np.zeros((len(weights), rows.shape[1])), np.zeros((len(rows), LANES))
     add_rounded(rows, scales, weights, sums, squares)
     return sums, squares.sum(axis=1)

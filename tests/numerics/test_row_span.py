@@ -20,7 +20,6 @@ MATRICES = st.integers(1, 5).flatmap(
 
 
 def span_of(rows: Matrix) -> RowSpan:
-    """Return the span of a few rows alone."""
     first = [np.array(row, dtype=object) for row in rows]
     found = row_span(len(rows[0]), first, lambda row: row, 1)
     assert found is not None
@@ -41,7 +40,6 @@ def orthogonal(rows: Matrix) -> list[list[Fraction]]:
 
 
 def dot(first: list[Fraction], second: list[Fraction]) -> Fraction:
-    """Return the inner product."""
     return sum((a * b for a, b in zip(first, second, strict=True)), Fraction(0))
 
 

@@ -48,7 +48,6 @@ INSIDE: tuple[PrivacyLoss, ...] = (
 
 
 def parts(loss: PrivacyLoss) -> Iterator[PrivacyLoss]:
-    """Yield a loss and what it is made of."""
     yield loss
     for name in ("dominating", "attained", "inner", "alike", "opposite"):
         part = getattr(loss, name, None)
@@ -97,7 +96,6 @@ def test_the_estimates_are_each_others_derivatives_and_within_the_bounds(loss: P
 
 
 def spread(loss: PrivacyLoss) -> float:
-    """Return about the deviation of a loss."""
     bend = loss.cgf_estimate(0.7).second_derivative
     return min(math.sqrt(bend), 5.0) if 0.0 < bend < math.inf else 1.0
 

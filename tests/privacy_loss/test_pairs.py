@@ -42,7 +42,6 @@ COUNTS = (GEOMETRIC, hs.mechanisms.tuning.Poisson(1.0), hs.mechanisms.tuning.Bin
 
 
 def above(*scales: float, noise: str = "laplace") -> hs.Mechanism:
-    """Return a run of three comparisons."""
     return hs.mechanisms.AboveThreshold(
         *scales, threshold_noise=noise, query_noise=noise, queries=3
     )

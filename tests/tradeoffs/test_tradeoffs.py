@@ -45,7 +45,6 @@ each = pytest.mark.parametrize("f", EXAMPLES.values(), ids=EXAMPLES.keys())
 
 
 def exact(mu: float, alpha: float) -> Any:
-    """Return G_mu in many digits."""
     return mp.ncdf(-mp.sqrt(2) * mp.erfinv(2 * mp.mpf(alpha) - 1) - mu)
 
 

@@ -17,7 +17,6 @@ RECORDS = {**CLIENTS, "examples_per_client": 40, "batch_size": 4, "local_steps":
 
 
 def fed_sdp(**changes: Any) -> hs.federated.FedSDP:
-    """Return a client-level plan with some parameters changed."""
     return hs.federated.FedSDP(**{**CLIENTS, "sampling": "fixed-size", **changes})
 
 

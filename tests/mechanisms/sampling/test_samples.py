@@ -40,7 +40,6 @@ def test_a_file_keeps_that_contributions_are_clipped(tmp_path: Path) -> None:
 
 
 def parts(plan: hs.mechanisms.Plan) -> tuple[hs.Mechanism, ...]:
-    """Return the parts of what a plan stands for."""
     assert isinstance(plan.mechanism, hs.Composed)
     return plan.mechanism.parts
 

@@ -21,7 +21,6 @@ MIXED = BandedInverse([1.5, -0.75, 0.3])
 
 
 def exact(strategy: Strategy, rounds: int) -> list[Fraction]:
-    """Return the diagonals by their definitions, in fractions."""
     match strategy:
         case Toeplitz():
             given = [Fraction(one) for one in strategy.coefficients]

@@ -19,7 +19,6 @@ TUTORIAL = {"examples": 60_000, "batch_size": 256, "epochs": 60, "noise_multipli
 
 
 def tutorial(**changes: Any) -> DPSGD:
-    """Return the tutorial's plan with some parameters changed."""
     return DPSGD(**{**TUTORIAL, **changes})
 
 
@@ -146,7 +145,6 @@ COUNTS = hs.Laplace(50.0)
 
 
 def plan(**changes: Any) -> hs.DPSGD:
-    """Return a run with some fields changed."""
     fields = {"noise_multiplier": 1.1, "rate": 0.01, "steps": 400}
     return hs.DPSGD(**{**fields, **changes})
 

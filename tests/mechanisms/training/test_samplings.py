@@ -12,7 +12,6 @@ SIZES = {"examples": 1000, "batch_size": 50, "epochs": 4, "noise_multiplier": 1.
 
 
 def plan(**changes: Any) -> hs.DPSGD:
-    """Return a plan of 80 steps with some parameters changed."""
     return hs.DPSGD(**{**SIZES, **changes})
 
 

@@ -34,7 +34,6 @@ def square(noise: Fraction) -> float:
 
 
 def _left(shrink: Any, kept: Any, shifts: Any) -> Any:
-    """Return the distances that shifts leave."""
     return kept - shrink @ shifts
 
 

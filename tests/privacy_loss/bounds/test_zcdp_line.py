@@ -74,7 +74,6 @@ class Lopsided(CellLoss):
 
 
 def line_of(loss: PrivacyLoss) -> ZCDPLine:
-    """The line of a loss that has one."""
     line = loss.zcdp_line()
     assert line is not None
     return line

@@ -65,7 +65,6 @@ LEFT_OUT = 1e-36
 
 
 def loss_of(plan: hs.Mechanism) -> AtomicLoss:
-    """Return the loss, the same in both directions."""
     removing, adding = dominating_pair(plan)
     assert removing is adding
     assert isinstance(removing, AtomicLoss)

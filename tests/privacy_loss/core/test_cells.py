@@ -56,7 +56,6 @@ class Doubtful(CellLoss):
     infimum = property(lambda self: self.inner.infimum)
 
     def atoms(self) -> Atoms:
-        """Return those of the Laplace loss."""
         return self.inner.atoms()
 
     def cells(self, edges: Any) -> Masses:
@@ -148,7 +147,6 @@ def gaussians(as_floats: bool = False) -> CellLoss:
 
 
 def exact(value: Fraction) -> Any:
-    """Return a fraction at mpmath's precision."""
     return mp.mpf(value.numerator) / value.denominator
 
 

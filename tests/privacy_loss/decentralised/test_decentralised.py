@@ -40,7 +40,6 @@ def resistance(graph: hs.mechanisms.Graph, colluders: Iterable[int], ratio: Any)
 
 
 def ends(plan: hs.mechanisms.GOPA) -> tuple[float, float]:
-    """Return the proven ends of mu."""
     loss = dominating_pair(plan).removing
     if isinstance(loss, DominatedLoss):
         return cast(GaussianLoss, loss.attained_case).mu, cast(GaussianLoss, loss.dominating).mu
@@ -162,7 +161,6 @@ def papers_bound(graph: Graph, rounds: int, observer: int, party: int) -> Fracti
 
 
 def squared_ends(plan: GossipAveraging) -> tuple[float, float]:
-    """Return the proven ends of mu."""
     loss = dominating_pair(plan).removing
     if loss is None:
         return 0.0, 0.0
@@ -244,7 +242,6 @@ STEPS: dict[str, Any] = {"step_size": 0.5, "smoothness": 2.0}
 
 
 def mus(plan: hs.Mechanism) -> tuple[float, float]:
-    """Return the ends of mu of a Gaussian."""
     loss = dominating_pair(plan).removing
     if isinstance(loss, DominatedLoss):
         return cast(GaussianLoss, loss.attained_case).mu, cast(GaussianLoss, loss.dominating).mu

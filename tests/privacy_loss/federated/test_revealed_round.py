@@ -28,7 +28,6 @@ def sampled_moment(order: int, noise: float, rate: str) -> mpf:
 
 
 def loss_of(plan: hs.federated.RevealedRound) -> RevealedRoundLoss:
-    """The removing loss, which is one of bounds."""
     loss = dominating_pair(plan).removing
     assert isinstance(loss, RevealedRoundLoss)
     return loss

@@ -218,7 +218,6 @@ def test_concentration_is_a_parabola(c: float) -> None:
 
 
 def loss_of(scale: float) -> ProfileLoss:
-    """Return the loss of a Laplace mechanism by its profiles."""
     f = LaplaceTradeOff(scale)
     return ProfileLoss(f.forward, f.backward)
 

@@ -167,7 +167,6 @@ PAIRS = [
 
 
 def profile(loss: CellLoss, epsilon: float) -> float:
-    """Return the profile of the atoms."""
     atoms = loss.atoms()
     kept = atoms.loss > epsilon
     return float((np.exp(atoms.log_p[kept]) * -np.expm1(epsilon - atoms.loss[kept])).sum())

@@ -16,7 +16,6 @@ from hockeystick.privacy_loss.core.uncertain_endpoints import UncertainEdges, ex
 
 
 def density(x: Any, centre: int, scale: float) -> Any:
-    """Return the density of Laplace noise around a centre."""
     b = mp.mpf(repr(scale))
     return mp.exp(-abs(x - centre) / b) / (2 * b)
 
@@ -176,7 +175,6 @@ each_bent_noise = pytest.mark.parametrize(("rho", "width"), BENT)
 
 
 def loss_of(rho: str, width: str) -> SinhNormalLoss:
-    """Return the loss of parameters in decimals."""
     return SinhNormalLoss(float(rho), float(width))
 
 

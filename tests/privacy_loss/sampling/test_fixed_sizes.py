@@ -1,6 +1,5 @@
 """Samples of a fixed size, capped ones and those of a replaced example."""
 
-import itertools
 import math
 from fractions import Fraction
 from typing import Any
@@ -24,9 +23,7 @@ from hockeystick.privacy_loss.core.base import Atoms
 from hockeystick.privacy_loss.core.registry import dominating_pair
 from hockeystick.privacy_loss.core.symmetrized import symmetrized
 from hockeystick.privacy_loss.guarantees.least_favourable import ContaminatedLoss
-from hockeystick.privacy_loss.noise.laplace import LaplaceLoss
 from hockeystick.privacy_loss.sampling.replaced_gaussian import ReplacedGaussianLoss
-from hockeystick.privacy_loss.sampling.sampled import SampledLoss
 from hockeystick.privacy_loss.sampling.truncated_poisson import cut_of
 
 
@@ -105,34 +102,6 @@ def test_a_mirrored_sampled_gaussian_is_the_loss_of_its_trade_off_function(
     other = FixedSizeGaussianLoss(rate, noise).cgf_bounds(order)
     assert abs(found.midpoint - other.midpoint) <= found.radius + other.radius
     assert found.radius <= 1e-6 * found.midpoint
-
-
-@pytest.mark.parametrize(
-    "edges",
-    [
-        [-3.0, -1.0, -0.2, 0.0, 0.2, 1.0, 3.0],
-        [-3.0, -0.5, 0.7, 2.0],
-        [-math.inf, -0.5, 0.7, math.inf],
-        [0.0, 0.5, 1.0],
-        [0.3, 0.5, 1.0],
-        [-1.0, -0.5, 0.0],
-        [-1.0, -0.5, -0.1],
-    ],
-    ids=str,
-)
-def test_masses_below_zero_are_mirror_images(edges: list[float]) -> None:
-    one = SampledLoss(LaplaceLoss(0.8), 0.3, True)
-    both = symmetrized(one, None)
-    at = np.array(edges)
-    found, back = both.cells(at), both.cells(-at[::-1])
-    assert found.log_p == pytest.approx(back.log_q[::-1], rel=1e-13, abs=1e-13)
-    for k, (low, high) in enumerate(itertools.pairwise(edges)):
-        direct = 0.0
-        if high > 0.0:
-            direct += math.exp(one.cells(np.array([max(low, 0.0), high])).log_p[0])
-        if low < 0.0:
-            direct += math.exp(one.cells(np.array([max(-high, 0.0), -low])).log_q[0])
-        assert math.exp(found.log_p[k]) == pytest.approx(direct, rel=1e-12)
 
 
 def test_the_whole_data_as_a_sample_is_the_mechanism_itself() -> None:
@@ -247,15 +216,6 @@ def test_out_of_reach_of_the_quadrature_the_convex_bound_holds(rate: float, nois
     assert CONTOUR.delta_of(((loss, 3),), 0.5).upper <= 1.0
 
 
-def test_no_answer_costs_an_endless_line() -> None:
-    loss = FixedSizeGaussianLoss(0.01, 1.0)
-    assert not loss.quadrature_available(1e9)
-    assert loss.rule(1e9, 0.0, 0.0) is None
-    assert loss.rule(1.0, 0.0, -1e6) is None
-    assert loss.tail_split(1.0) is None
-    assert loss.supremum == math.inf
-
-
 def test_the_bound_of_the_integrand_holds_in_a_box_and_is_near_in_a_small_one() -> None:
     rng = np.random.default_rng(0)
     least = math.inf
@@ -315,16 +275,6 @@ def test_the_chances_of_a_cut_hold_the_exact_ones(examples: int, rate: Fraction)
         for found_ends, chance_of in ((found.full, full), (found.kept, kept)):
             assert found_ends.low <= chance_of <= found_ends.high
             assert found_ends.high - found_ends.low <= chance_of * Fraction(1, 10**9)
-
-
-def test_the_chances_of_a_cut_of_large_data_are_those_of_the_normal_limit() -> None:
-    found = cut_of(10**9, 10**7, Fraction(1, 100))
-    assert float(found.full.low) == pytest.approx(0.5, abs=1e-3)
-    assert float(found.full.high - found.full.low) < 1e-9
-    rare = cut_of(60_000, 1100, Fraction(256, 60_000))
-    assert 0 <= rare.full.low <= rare.full.high < 1e-200
-    vast = cut_of(10**15, 10**13, Fraction(1, 100))
-    assert vast.full.low < 0.5 < vast.full.high
 
 
 def test_groups_of_a_capped_sample_are_those_of_a_public_number_of_examples() -> None:
@@ -395,7 +345,6 @@ def output(loss: Any, rate: float, mu: Any) -> Any:
 
 
 def tail(x: Any) -> Any:
-    """Return ``P[N(0,1) > x]``."""
     return mp.erfc(x / mp.sqrt(2)) / 2
 
 

@@ -33,7 +33,6 @@ NODES = 2001
 
 
 def profile(masses: AtomicLoss, x: float) -> float:
-    """Return the hockey-stick divergence of some atoms."""
     atoms = masses.atoms()
     p = np.exp(atoms.log_p)
     return float(np.maximum(p - x * p * np.exp(-atoms.loss), 0.0).sum())
@@ -268,7 +267,6 @@ each_step = pytest.mark.parametrize("steps", STEPS, ids=str)
 
 
 def found_for(steps: tuple[float, int, int]) -> RunProfile:
-    """Return the bounds."""
     found = run_profile(*steps)
     assert found is not None
     return found

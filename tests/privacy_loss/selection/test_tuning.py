@@ -74,7 +74,6 @@ def moment(pair: Any, c: float) -> Any:
 
 
 def upper(loss: Any, c: float) -> float:
-    """The upper end of K(c)."""
     found = loss.cgf_bounds(c)
     return float(found.midpoint + found.radius)
 
@@ -107,11 +106,9 @@ class Outcomes(ProfiledLoss):
 
     @property
     def supremum(self) -> float:
-        """The largest log ratio."""
         return max(math.log(a / b) for a, b in zip(self.p, self.q, strict=True)) + 1e-14
 
     def cgf_estimate(self, c: float) -> CGFEstimate:
-        """K and two derivatives by sums."""
         p, loss = np.array(self.p), np.log(np.array(self.p) / np.array(self.q))
         weight = p * np.exp(c * (loss - loss.max()))
         value = math.log(weight.sum()) + c * loss.max()
@@ -120,7 +117,6 @@ class Outcomes(ProfiledLoss):
         return CGFEstimate(value, slope, float((weight * (loss - slope) ** 2).sum()))
 
     def cgf_bounds(self, c: float) -> Ball:
-        """K, and far more than the round-off."""
         value = self.cgf_estimate(c).value
         return Ball(value, 1e-12 * (1.0 + c))
 
@@ -205,11 +201,3 @@ def test_the_delta_that_the_poisson_bound_rests_on_is_that_of_the_run(epsilon: f
     found = profile_upper(many.terms, epsilon)
     by_orders = hs.delta(steps, epsilon, accountant="rdp").upper
     assert hs.delta(steps, epsilon).lower <= found <= by_orders * (1 + 1e-9)
-
-
-@each_count
-def test_extreme_runs_have_finite_bounds_or_say_that_none_is_known(count: RunCount) -> None:
-    for noise in (1e-4, 1e9, 1e150):
-        answer = hs.epsilon(hs.mechanisms.RandomStopping(hs.Gaussian(noise) ** 3, count), 1e-5)
-        assert 0.0 <= answer.lower <= answer.upper < math.inf
-        assert (answer.upper < 200.0) == (noise > 1.0)

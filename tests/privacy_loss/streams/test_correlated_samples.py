@@ -113,7 +113,6 @@ def sampled(game: Any, move: Callable[..., Any], base: Any, places: Sequence[int
 
 
 def always(j: int, y: Any) -> Any:
-    """Return one unit in every round."""
     return 1.0
 
 
@@ -133,7 +132,6 @@ def odd(j: int, y: Any) -> Any:
 
 
 def nothing(j: int, y: Any) -> Any:
-    """Return nothing."""
     return 0.0
 
 
@@ -178,7 +176,6 @@ def two_blocks(mus: tuple[Any, Any], rate: Any, epsilon: Any) -> Any:
 
 
 def norm(coefficients: tuple[float, ...]) -> Any:
-    """Return the norm of a column."""
     return mp.sqrt(mp.fsum(mp.mpf(value) ** 2 for value in coefficients))
 
 

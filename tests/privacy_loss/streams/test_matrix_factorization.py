@@ -16,7 +16,6 @@ THIRD: Any = Fraction(1, 3)
 
 
 def gaussian_delta(mu: Any, epsilon: Any) -> Any:
-    """Return the Gaussian profile."""
     first = mp.ncdf(mu / 2 - epsilon / mu)
     return first - mp.exp(epsilon) * mp.ncdf(-mu / 2 - epsilon / mu)
 

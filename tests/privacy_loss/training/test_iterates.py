@@ -24,7 +24,6 @@ def last(noise: float, steps: int, **numbers: Any) -> hs.Mechanism:
 
 
 def mus(plan: hs.Mechanism) -> tuple[float, float]:
-    """Return the ends of mu of a Gaussian; 0 for no lower end."""
     loss = dominating_pair(plan).removing
     if isinstance(loss, DominatedLoss):
         below = cast(GaussianLoss | None, loss.attained_case)

@@ -94,11 +94,9 @@ class Steep(Profile):
 
     @property
     def supremum(self) -> float:
-        """Infinite."""
         return math.inf
 
     def at(self, epsilon: Array) -> ProfileValues:
-        """Return the nearest floats on either side."""
         with mp.workdps(50):
             exact = [mp.exp(-STEEPNESS * mp.mpf(one)) for one in epsilon.tolist()]
             low, high = np.array([*map(down, exact)]), np.array([*map(up, exact)])
@@ -145,7 +143,6 @@ def test_a_gaussian_s_profile_is_its_formula_within_its_ends() -> None:
 
 
 def tabled(mu: float, knots: "np.typing.NDArray[np.float64]") -> TableProfile:
-    """Return the table of a Gaussian profile."""
     values = GaussianProfile(mu).at(knots)
     return TableProfile(knots, values.lower, values.upper, math.inf, 0.0)
 

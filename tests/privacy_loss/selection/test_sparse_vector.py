@@ -12,13 +12,7 @@ import pytest
 
 import hockeystick as hs
 from hockeystick.numerics.multiprecision import mp
-from hockeystick.privacy_loss import (
-    CellLoss,
-    DominatingPair,
-    PrivacyLoss,
-    UnknownLoss,
-    dominating_pair,
-)
+from hockeystick.privacy_loss import CellLoss, PrivacyLoss, dominating_pair
 from hockeystick.privacy_loss.core.dominated import DominatedLoss
 from hockeystick.privacy_loss.core.outcomes import OutcomesLoss
 from hockeystick.privacy_loss.selection.sparse_vector import renyi_bound
@@ -106,51 +100,34 @@ KINDS = {
 
 
 @cache
-def pair_of(kind: str, run: str, scales: tuple[float, float]) -> tuple[list[Any], list[Any]]:
-    """Return the outcomes' probabilities for the two neighbours."""
+def outcomes_of(kind: str, answers: tuple[float, ...], scales: tuple[float, float]) -> list[Any]:
+    """Return the outcomes' probabilities of one data set."""
     of_threshold, of_query, reach = KINDS[kind]
     noises = of_threshold(scales[0]), of_query(scales[1])
     with mp.workdps(15):
-        first, second = (outcomes(one, *noises, reach * scales[0]) for one in RUNS[run])
-    assert float(mp.fsum(first)) == pytest.approx(1.0, abs=1e-10)
-    return first, second
+        found = outcomes(answers, *noises, reach * scales[0])
+    assert float(mp.fsum(found)) == pytest.approx(1.0, abs=1e-10)
+    return found
 
 
 @each_run
 @each_scale
 @pytest.mark.parametrize("kind", ["laplace", "mixed"])
+@pytest.mark.parametrize("monotone", [False, True])
 def test_no_run_exceeds_the_dominating_loss(
-    kind: str, run: str, scales: tuple[float, float]
+    monotone: bool, kind: str, run: str, scales: tuple[float, float]
 ) -> None:
     noise = "gaussian" if kind == "mixed" else "laplace"
-    bound = bound_of(hs.mechanisms.AboveThreshold(*scales, threshold_noise=noise))
-    p, q = pair_of(kind, run, scales)
-    largest = 1 / scales[0] + 2 / scales[1]
+    plan = hs.mechanisms.AboveThreshold(*scales, threshold_noise=noise, monotone=monotone)
+    lower, other = RUNS[run]
+    # Queries that all move one way cost half their share.
+    upper = tuple(one + (1.0, 0.6)[k % 2] for k, one in enumerate(lower)) if monotone else other
+    p, q = (outcomes_of(kind, one, scales) for one in (lower, upper))
+    bound, largest = bound_of(plan), 1 / scales[0] + 2 / scales[1]
     for share in (-0.9, -0.2, 0.0, 0.1, 0.5, 0.9):
-        epsilon = share * largest
-        most = profile(bound, epsilon) + 1e-9
-        assert stick(p, q, epsilon) <= most
-        assert stick(q, p, epsilon) <= most
-
-
-@each_run
-@each_scale
-@pytest.mark.parametrize("kind", ["laplace", "mixed"])
-def test_queries_that_move_one_way_cost_half_their_share(
-    kind: str, run: str, scales: tuple[float, float]
-) -> None:
-    noise = "gaussian" if kind == "mixed" else "laplace"
-    bound = bound_of(hs.mechanisms.AboveThreshold(*scales, threshold_noise=noise, monotone=True))
-    of_threshold, of_query, reach = KINDS[kind]
-    noises = of_threshold(scales[0]), of_query(scales[1])
-    lower = RUNS[run][0]
-    upper = [one + (1.0, 0.6)[place % 2] for place, one in enumerate(lower)]
-    with mp.workdps(15):
-        p, q = (outcomes(one, *noises, reach * scales[0]) for one in (lower, upper))
-    for epsilon in (-0.5, -0.1, 0.0, 0.2, 0.7):
-        most = profile(bound, epsilon) + 1e-9
-        assert stick(p, q, epsilon) <= most
-        assert stick(q, p, epsilon) <= most
+        most = profile(bound, share * largest) + 1e-9
+        assert stick(p, q, share * largest) <= most
+        assert stick(q, p, share * largest) <= most
 
 
 @each_scale
@@ -219,7 +196,7 @@ def test_no_run_with_gaussian_noise_exceeds_the_bound(
         *scales, threshold_noise="gaussian", query_noise="gaussian", queries=len(RUNS[run][0])
     )
     loss = renyi_bound(mechanism, Fraction(2), None)
-    p, q = pair_of("gaussian", run, scales)
+    p, q = (outcomes_of("gaussian", one, scales) for one in RUNS[run])
     for first, second in ((p, q), (q, p)):
         pairs = zip(first, second, strict=True)
         moment = mp.fsum(a * (a / b) ** c for a, b in pairs)
@@ -258,30 +235,16 @@ def test_the_bound_is_the_convex_envelope_of_both(
     assert bound[-1] == pytest.approx(min(first[-1], second[-1]), rel=1e-9)
 
 
-INF = math.inf
-
-
 @pytest.mark.parametrize("kind", KINDS)
-def test_edges(kind: str) -> None:
+def test_a_known_threshold_leaves_the_queries_alone(kind: str) -> None:
     threshold, query = (("laplace", "gaussian")[one is gaussian] for one in KINDS[kind][:2])
-
-    def loss(*scales: float) -> DominatingPair:
-        return dominating_pair(
-            hs.mechanisms.AboveThreshold(
-                *scales, threshold_noise=threshold, query_noise=query, queries=3
-            )
-        )
-
-    assert loss(1.0, INF) == loss(0.0, INF) == DominatingPair(None, None)
-    unknown = DominatingPair(UnknownLoss(), UnknownLoss())
-    assert loss(0.0, 1.0) == loss(1.0, 0.0) == loss(INF, 0.0) == unknown
-    alone = loss(INF, 4.0).removing
-    assert alone is not None
+    alone = hs.mechanisms.AboveThreshold(
+        math.inf, 4.0, threshold_noise=threshold, query_noise=query, queries=3
+    )
+    bound = bound_of(alone)
     if kind == "gaussian":
-        assert isinstance(alone, DominatedLoss)
         # Releasing three noisy answers costs 3/16 at the order 2.
-        assert alone.cgf_bounds(1.0).midpoint < 3 / 16
+        assert bound.cgf_bounds(1.0).midpoint < 3 / 16
     else:
-        assert isinstance(alone, DominatedLoss)
-        assert profile(alone.dominating, 0.0) <= math.tanh(0.25) * (1 + 1e-9)
-        assert alone.supremum == pytest.approx(0.5, rel=1e-14)
+        assert profile(bound, 0.0) <= math.tanh(0.25) * (1 + 1e-9)
+        assert bound.supremum == pytest.approx(0.5, rel=1e-14)

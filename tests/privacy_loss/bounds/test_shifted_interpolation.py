@@ -81,16 +81,6 @@ def test_no_shifts_that_a_solver_finds_cost_less_and_some_cost_as_little(
     assert found == pytest.approx(energy, rel=2e-5)
 
 
-@pytest.mark.parametrize(("c", "steps", "period", "across"), CASES)
-def test_it_never_costs_more_than_all_models(
-    c: Fraction, steps: int, period: int, across: Fraction | None
-) -> None:
-    one = cycle(c, steps, period, across)
-    assert square(one.noise_lower()) <= one.uses * (1 + 1e-15)
-    if across is None:
-        assert one.noise_lower() <= one.noise_attained()
-
-
 def gaussian(factors: Sequence[Fraction], uses: Sequence[int]) -> Fraction:
     """Return mu^2 of the last iterate of ``x <- q_t x + u_t v + N(0, 1)``, v having q's sign."""
     signal = noise = Fraction(0)

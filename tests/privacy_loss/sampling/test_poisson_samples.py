@@ -19,7 +19,6 @@ from hockeystick.privacy_loss import (
     GaussianSequenceLoss,
     LaplaceLoss,
     RandomizedResponsePairLoss,
-    SampledGaussianLoss,
     SampledLoss,
     compose,
     dominating_pair,
@@ -73,25 +72,6 @@ def test_atoms_map_to_atoms(epsilon: float, rate: float, removing: bool) -> None
             assert abs(atoms.log_p[index] - mp.log(first)) <= atoms.error[index] < 5e-14
             exact = mp.log(first / second)
             assert abs(atoms.loss[index] - exact) <= 8 * 2.0**-52 * abs(exact)
-
-
-@each_rate
-@each_direction
-def test_an_unbounded_loss_has_one_end_when_sampled(rate: float, removing: bool) -> None:
-    with mp.workdps(40):
-        end = -mp.log1p(-mp.mpf(repr(rate)))
-        for loss in (
-            SampledLoss(GaussianLoss(1.0), rate, removing),
-            SampledGaussianLoss(rate, 1.0, removing),
-        ):
-            bounded, free = loss.supremum, -loss.infimum
-            if removing:
-                bounded, free = free, bounded
-            assert free == math.inf
-            assert end <= bounded <= end * (1 + mp.mpf(2) ** -45)
-            nothing = loss.cells(np.array([-3 * bounded, -bounded, bounded, 3 * bounded]))
-            assert nothing.log_p[0 if removing else 2] == -math.inf
-            assert nothing.error[0 if removing else 2] == 0.0
 
 
 @pytest.mark.parametrize(

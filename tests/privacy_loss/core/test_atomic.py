@@ -51,9 +51,6 @@ CASES: tuple[tuple[hs.Mechanism, Callable[[], Any]], ...] = (
     (hs.DiscreteGaussian(0.6, 2), lambda: outputs.discrete_gaussian(mp.mpf("0.6"), 2)),
     (hs.DiscreteGaussian(2.0), lambda: outputs.discrete_gaussian(mp.mpf(2))),
     (hs.DiscreteGaussian(7.5, 4), lambda: outputs.discrete_gaussian(mp.mpf("7.5"), 4)),
-    (hs.mechanisms.Skellam(0.4), lambda: outputs.skellam(mp.mpf("0.4"))),
-    (hs.mechanisms.Skellam(10.0), lambda: outputs.skellam(mp.mpf(10))),
-    (hs.mechanisms.Skellam(25.0, 3), lambda: outputs.skellam(mp.mpf(25), 3)),
 )
 each_case = pytest.mark.parametrize(
     ("plan", "pair"),

@@ -38,7 +38,7 @@ from hockeystick.privacy_loss.core.dominated import DominatedLoss
 from hockeystick.privacy_loss.core.registry import dominating_pair, dominating_pair_of_tradeoff
 from hockeystick.privacy_loss.guarantees.bounded_range import BoundedRangeLoss
 from hockeystick.privacy_loss.selection.sparse_vector import AboveThresholdRenyiLoss
-from hockeystick.tradeoffs import LaplaceTradeOff, PiecewiseLinearTradeOff
+from hockeystick.tradeoffs import PiecewiseLinearTradeOff
 
 ORDERS = [1e-9, 1e-4, 0.01, 0.1, 0.5, 1, 2, 5, 10, 33, 100, 1000]
 
@@ -161,14 +161,6 @@ def test_the_line_of_some_divergences_is_the_least_above_their_chords(
 
 def test_moments_out_of_reach_give_no_finite_line() -> None:
     assert line_of(RenyiCurveLoss(((1.0, 0.5), (2.0, math.inf)), 0.1)).rho == math.inf
-
-
-def test_the_trade_off_function_of_laplace_noise_has_the_line_of_order_1() -> None:
-    pair = dominating_pair_of_tradeoff(LaplaceTradeOff(1.2))
-    assert pair.removing is not None
-    largest = pair.removing.supremum
-    expected = largest + math.expm1(-largest)
-    assert line_of(pair.removing).rho == pytest.approx(expected, rel=1e-12)
 
 
 def test_both_directions_of_a_lopsided_trade_off_function_have_the_same_line() -> None:

@@ -9,9 +9,6 @@ import hockeystick as hs
 from hockeystick.numerics.multiprecision import mp, mpf
 from hockeystick.privacy_loss import GaussianLoss, ObservedMixtureLoss, dominating_pair
 from hockeystick.privacy_loss.federated.revealed_round import RevealedRoundLoss
-from hockeystick.privacy_loss.federated.summed_runs import summed_runs
-from hockeystick.privacy_loss.noise.opposite_mixtures import OppositeMixturesLoss
-from hockeystick.privacy_loss.sampling.sampled import SampledLoss
 
 STEP = hs.PoissonSubsampled(hs.Gaussian(2.0), 0.1)
 PLAN = hs.federated.RevealedRound(STEP**20, Fraction(1, 10))
@@ -102,14 +99,3 @@ def test_a_share_that_no_float_is_shows_all_at_a_delta_below_it(one: type) -> No
     assert Fraction(found.lower) <= third <= Fraction(found.upper)
     decimal = one(hs.Gaussian(0.0), Fraction(3, 10))
     assert hs.epsilon(decimal, 0.3).upper == hs.epsilon(one(hs.Gaussian(0.0), 0.3), 0.3).upper == 0
-
-
-def test_only_gaussians_are_added_up() -> None:
-    assert summed_runs(GaussianLoss(1.0), 5) is None
-    sampled = hs.PoissonSubsampled(hs.Gaussian(20.0), 0.1)
-    replaced = hs.PoissonSubsampled(hs.Gaussian(20.0), 0.1, "replace-one")
-    for step, kind in ((sampled, SampledLoss), (replaced, OppositeMixturesLoss)):
-        loss = dominating_pair(step).removing
-        assert loss is not None
-        assert summed_runs(loss, 1) is None
-        assert isinstance(summed_runs(loss, 2), kind)

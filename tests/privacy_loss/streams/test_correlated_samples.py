@@ -227,16 +227,6 @@ def test_one_diagonal_is_dp_sgd() -> None:
     assert same.lower <= found.upper
 
 
-@pytest.mark.parametrize("rounds", [11, 12, 13])
-def test_whole_groups_are_a_matrix_factorization(rounds: int) -> None:
-    plan = CyclicPoisson(4.0, (1, 0.5, 0.375), rounds=rounds, cycle=4, rate=1)
-    encoder = hs.mechanisms.Encoder.toeplitz(
-        (1, 0.5, 0.375), rounds, participations=rounds, separation=4
-    )
-    same = hs.delta(hs.mechanisms.MatrixFactorization(4.0, encoder), 1.0)
-    assert float(hs.delta(plan, 1.0)) == pytest.approx(float(same), rel=1e-12)
-
-
 @pytest.mark.parametrize(
     ("noise", "coefficients", "rate", "epsilon"),
     [

@@ -30,7 +30,7 @@ ONE_IN ?= 10
 DRAW ?= $(shell date -u +%F)
 # Every room, answered and not only imported, for `make test-lowest`.
 LIGHT := hockeystick tests/test_readme.py tests/accountants/test_leaves.py tests/cli/test_answers.py \
-    tests/privacy_loss/decentralised/test_gopa.py
+    tests/privacy_loss/decentralised/test_decentralised.py
 LINT := echo "== ruff, import contracts" && $(BIN)/python -m ruff check -q && \
     $(BIN)/python -m ruff format -q --check && $(BIN)/lint-imports --no-logo
 # Without more, all that setup.cfg names: the tests and benchmarks as well.

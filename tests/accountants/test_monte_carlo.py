@@ -11,7 +11,7 @@ from hockeystick.accountants import monte_carlo_delta
 from hockeystick.mechanisms import BallsInBins
 from hockeystick.numerics.multiprecision import mp
 from hockeystick.privacy_loss.streams.balls_in_bins import gram_matrix
-from tests.privacy_loss.streams.test_balls_in_bins import gram, two_bins
+from tests.privacy_loss.streams.test_correlated_samples import gram, two_bins
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 1.0, 3.0])

@@ -117,11 +117,9 @@ class Known(PrivacyLoss):
     supremum = math.inf
 
     def cgf_estimate(self, c: float) -> CGFEstimate:
-        """Return its middle."""
         return CGFEstimate(self.k.midpoint, 1.0, 1.0)
 
     def cgf_bounds(self, c: float) -> Ball:
-        """Return K."""
         return self.k
 
 

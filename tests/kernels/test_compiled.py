@@ -211,18 +211,6 @@ def test_a_kernel_leaves_its_callers_arrays_as_they_are(recorded: Recording) -> 
     assert recorded.changed == []
 
 
-def test_no_other_kernel_asks_numba_itself() -> None:
-    folder = Path(str(kernels.__file__)).parent
-    found = {
-        file.stem
-        for file in folder.glob("*.py")
-        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
-        if (isinstance(node, ast.ImportFrom) and node.module == "numba")
-        or (isinstance(node, ast.Import) and any(one.name == "numba" for one in node.names))
-    }
-    assert found == {"compiled"}
-
-
 # What numpy computes in an order or by functions of its own is not what compiled loops compute.
 PLAIN = {
     *("abs", "array", "bool_", "complex128", "diff", "empty", "float64", "full", "int64", "ones"),
@@ -242,28 +230,6 @@ def test_a_kernel_takes_nothing_of_numpy_that_rounds_otherwise(room: Any) -> Non
         if node.attr in SUMS or (isinstance(node.value, ast.Name) and node.value.id == "np")
     }
     assert found <= PLAIN
-
-
-# Bisections, series of a few terms, and walks through all cells in the course of another loop.
-SHORT = {f"doubling.{name}" for name in ("merge", "place", "spread")}
-SHORT |= {"jumps.log_decay", "normal_masses.power_series", "shuffled_reports.clone_masses"}
-
-
-def test_a_loop_whose_rounds_are_not_counted_is_short() -> None:
-    found = set()
-    for room in (one for one in ROOMS if dict(kernels_of(one))):
-        name, known = room.__name__.rpartition(".")[2], vars(room)
-        for function in ast.parse(Path(str(room.__file__)).read_text(encoding="utf-8")).body:
-            for loop in ast.walk(function):
-                called = {
-                    one.func.id
-                    for one in ast.walk(loop)
-                    if isinstance(one, ast.Call) and isinstance(one.func, ast.Name)
-                }
-                counted = any(hasattr(known.get(one), "py_func") for one in called)
-                if isinstance(loop, ast.While) and not counted:
-                    found.add(f"{name}.{getattr(function, 'name', '')}")
-    assert found == SHORT
 
 
 def run(script: str) -> None:

@@ -23,7 +23,6 @@ compiled.load()
 
 
 def stop(_signal: int, _frame: FrameType | None) -> None:
-    """Raise in answer to a signal."""
     raise TimeoutError
 
 

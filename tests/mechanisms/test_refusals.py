@@ -197,6 +197,14 @@ REFUSED: Final[tuple[tuple[str, str, tuple[str, ...]], ...]] = (
     (_TRAINING, "clipping", ("'microbatch'",)),
     (_TRAINING, "schedule", ("0.5",)),
     (_TRAINING, "batch_cap", ("0",)),
+    (_TRAINING, "examples_per_user", ("0", "1.5", "60_001")),
+    ("hs.FixedSizeSubsampled(hs.Gaussian(.5), 3, 30, clipped=_)", "clipped", ("'yes'",)),
+    (_ALPHA, "sensitivity", ("'l2'",)),
+    (_ALPHA, "schedule", ("0.5",)),
+    ("hs.Parallel(_)", "parts", ("()", "3", "None")),
+    ("hs.Parallel(_)", "parts[1]", ("(hs.Gaussian(1), 2)",)),
+    ("hs.Parallel((hs.Gaussian(1),), _)", "split", ("''", "None", "3")),
+    ("m.Encoder.tree(9, separation=_)", "separation", ("0",)),
     (_TRAINING.replace("{_}", "{'batch_size': _}"), "batch_size or rate", ("None",)),
     (_TRAINING.replace("{_}", "{'epochs': _}"), "epochs or steps", ("None",)),
     (_BY_RATE, "rate", ("1.5", "nan", "0")),
@@ -239,3 +247,96 @@ def test_what_is_wrong_is_named(call: str, name: str) -> None:
     with pytest.raises(hs.errors.ParameterError) as caught:
         eval(call, {**names, "inf": math.inf, "nan": math.nan})
     assert caught.value.name == name
+
+
+_G: Final = hs.Gaussian(1.0)
+_SAMPLE: Final = hs.PoissonSubsampled(_G, 0.1)
+_ZEROED: Final = hs.PoissonSubsampled(_G, 0.1, "zero-out")
+_FIXED: Final = hs.FixedSizeSubsampled(_G, 3, 10, "add-remove")
+_CAPPED: Final = hs.mechanisms.TruncatedPoissonSubsampled(_G, 0.1, 3, 10)
+_MOVES: Final = "{'step_size': 0.1, 'smoothness': 20.0}"
+_FEW: Final = _TRAINING.replace("60_000", "1000").replace("256", "10").replace(": 60,", ": 1,")
+# A call of what does not go together, and words of its reason.
+INCOMPATIBLE: Final[tuple[tuple[str, str], ...]] = (
+    ("m.RandomAllocation(hs.Laplace(1.), 10)", r"Gaussian noise only.*PoissonSubsampled"),
+    ("m.RandomAllocation(SAMPLE, 10)", "Gaussian noise only"),
+    ("m.RandomAllocation(G, 10, adjacency='replace-one')", "use add-remove or zero-out"),
+    ("hs.Shuffled(G, 10, 'add-remove')", "use zero-out or replace-one"),
+    *(
+        (f"hs.Shuffled({inner}, 10)", "one run of the inner mechanism per epoch")
+        for inner in ("hs.Laplace(1.)", "SAMPLE", "G ** 2")
+    ),
+    ("hs.Shuffled(G, 10) @ SAMPLE", "described under one adjacency"),
+    (
+        "hs.PoissonSubsampled(hs.Laplace(1), .1, 'replace-one')",
+        r"for the Gaussian mechanism, not for Laplace \(scale 1\); use add-remove or zero-out",
+    ),
+    ("m.PoissonSubsampledGroup(hs.Laplace(1.), .1, 2)", "for the Gaussian mechanism, not for"),
+    ("hs.PoissonSubsampled(ZEROED, .1)", "is described under zero-out and cannot be acc"),
+    (
+        "hs.PoissonSubsampled(hs.DPSGD(rate=1, steps=1, noise_multiplier=1, "
+        "adjacency='replace-one'), .1, 'zero-out')",
+        "is described under replace-one",
+    ),
+    # Out of fewer than 10 examples each would be drawn more often than is accounted for.
+    *(
+        (made, "described for a stated number of examples")
+        for inner in ("FIXED", "CAPPED", "m.TruncatedPoissonSubsampled(FIXED, .1, 3, 9)")
+        for made in (f"hs.PoissonSubsampled({inner}, .1)", f"m.RevealedSample({inner}, .1)")
+    ),
+    ("hs.FixedSizeSubsampled(hs.Laplace(.5), 3, 30, 'zero-out', True)", "leave clipped out"),
+    ("m.GaussianSequence((1.,), .1, 'replace-one')", "compose PoissonSubsampled"),
+    ("m.ShuffledReports(SAMPLE, 100)", "each person randomizes"),
+    ("m.ShuffledReports(hs.PureDP(1.), 9) @ SAMPLE", "must"),
+    (_BINS.replace("{_}", "{'adjacency': 'replace-one'}"), "replace-one"),
+    (_CYCLE.replace("{_}", "{'adjacency': 'replace-one'}"), "replace-one"),
+    (
+        "m.CyclicPoisson(2., (1., .5, .25), rounds=20, cycle=2, rate=.1)",
+        "must be at least 3, got 2",
+    ),
+    *(
+        (f"m.{name}(10., 100, **{_MOVES} | {given})", reason)
+        for name in ("NoisyIterations", "TokenWalk")
+        for given, reason in (
+            ("{'convex': False}", "proven for convex losses alone"),
+            ("{'smoothness': 20.000001}", "step_size times smoothness must be at most 2"),
+            ("{'adjacency': 'add-remove'}", "replace-one' or 'zero-out', not 'add-remove'"),
+        )
+    ),
+    (f"m.NoisyIterations(10., 100, **{_MOVES}, released='all')", "not covered by later noise"),
+    (f"m.TokenWalk(10., 100, 'ring', observers=2, **{_MOVES})", "give its distance"),
+    (f"m.TokenWalk(10., 100, distance=2, **{_MOVES})", "there is no distance"),
+    (f"m.TokenWalk(10., 100, 'ring', **{_MOVES}).excess(10, 3)", "once a round"),
+    *(
+        (_LAST.replace("{_}", given), reason)
+        for given, reason in (
+            ("{'smoothness': 20.1}", "at most 2, where gradient steps contract; 0.1 times 20.1"),
+            ("{'diameter': 1}", "depends on gradient_bound"),
+            ("{'batch_size': 10, 'batches': 'full-batch'}", "one of all 100 examples"),
+            ("{'batch_size': 10, 'adjacency': 'add-remove'}", "move others to other batches"),
+        )
+    ),
+    (_ALPHA.replace("{_}", "{'sensitivity': 'l2-max'}"), "noise of another scale"),
+    (_SDP.replace("{_}", "{'sampling': 'revealed'}"), "shows that a client exists"),
+    (_TRAINING.replace("{_}", "{'steps': 100}"), "epochs or steps, not both; got epochs = 60, s"),
+    (_TRAINING.replace("{_}", "{'rate': .01}"), "batch_size or rate, not both; got batch_size = "),
+    *(
+        (_FEW.replace("{_}", "{'examples_per_user': 2} | " + given), reason)
+        for given, reason in (
+            ("{'sampling': 'fixed-size'}", r"sampling 'fixed-size'.*tradeoff\(plan\)\.gro"),
+            (
+                "{'sampling': 'shuffle', 'adjacency': 'zero-out'}",
+                r"sampling 'shuffle'.* --group 2, or in Python plan\.for_group\(2\)$",
+            ),
+            ("{'batch_cap': 20}", "leave out batch_cap"),
+            ("{'clipping': 'batch'}", "clip each example on its own"),
+        )
+    ),
+)
+
+
+@pytest.mark.parametrize(("call", "reason"), INCOMPATIBLE)
+def test_what_does_not_go_together_is_refused_with_the_reason(call: str, reason: str) -> None:
+    names = {"hs": hs, "m": hs.mechanisms, "f": hs.federated, "G": _G, "SAMPLE": _SAMPLE}
+    with pytest.raises(hs.errors.IncompatibleError, match=reason):
+        eval(call, {**names, "ZEROED": _ZEROED, "FIXED": _FIXED, "CAPPED": _CAPPED})

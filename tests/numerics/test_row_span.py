@@ -20,7 +20,6 @@ MATRICES = st.integers(1, 5).flatmap(
 
 
 def span_of(rows: Matrix) -> RowSpan:
-    """Return the span of a few rows alone."""
     first = [np.array(row, dtype=object) for row in rows]
     found = row_span(len(rows[0]), first, lambda row: row, 1)
     assert found is not None
@@ -41,7 +40,6 @@ def orthogonal(rows: Matrix) -> list[list[Fraction]]:
 
 
 def dot(first: list[Fraction], second: list[Fraction]) -> Fraction:
-    """Return the inner product."""
     return sum((a * b for a, b in zip(first, second, strict=True)), Fraction(0))
 
 
@@ -85,18 +83,3 @@ def test_too_much_work_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(inside, "_MOST_WORK", 10)
     rows = [np.array(row, dtype=object) for row in ([1, 2, 3], [4, 5, 6], [7, 8, 10])]
     assert row_span(3, rows, lambda row: row, 1) is None
-
-
-def test_images_count_as_work_and_none_is_taken_once_all_is_spanned() -> None:
-    def refused(row: Any) -> Any:
-        raise AssertionError("an image was taken")
-
-    def same(row: Any) -> Any:
-        return row
-
-    rows = [np.array(row, dtype=object) for row in ([1, 0, 0], [0, 1, 0], [0, 0, 1])]
-    full = row_span(3, rows, refused, 10, image_products=10**9)
-    assert full is not None
-    assert full.rank == 3
-    assert row_span(3, rows[:2], same, 10, image_products=10**9) is None
-    assert row_span(3, rows[:2], same, 10, image_products=10) is not None

@@ -8,7 +8,7 @@ import pytest
 import hockeystick as hs
 from hockeystick.numerics.multiprecision import mp
 from hockeystick.privacy_loss import DominatedLoss, GaussianLoss, dominating_pair
-from tests.privacy_loss.decentralised.test_gopa import ends
+from tests.privacy_loss.decentralised.test_decentralised import ends
 
 STEPS: dict[str, Any] = {"step_size": 0.1, "smoothness": 1.0}
 # Variances 1/2 and 10, and 0.16 and 4, as standard deviations.

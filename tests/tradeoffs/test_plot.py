@@ -137,22 +137,6 @@ def test_several_curves_are_read_line_by_line_and_told_apart(matplotlib: Any) ->
     assert [text[-2:] for text in legend(plot(*[G(1)] * 3))[1][:3]] == ["f1", "f2", "f3"]
 
 
-@pytest.mark.parametrize("mu", [0.0, 0.05, 1.0, 8.0, 40.0])
-@pytest.mark.parametrize("count", [1, 3, 12])
-def test_nothing_overlaps(matplotlib: Any, mu: float, count: int) -> None:
-    figure = plot(*[G(mu * (1 + k)) for k in range(count)], title="A long title " * 9)
-    figure.draw_without_rendering()
-    width, height = figure.get_size_inches()
-    assert (width, height >= 5) == (6, True)
-    axes: Any = figure.axes[0]
-    (found,) = figure.legends
-    assert not found.get_window_extent().overlaps(axes.get_tightbbox())
-    assert found.get_window_extent().x1 <= figure.bbox.x1
-    inset: Any = axes.child_axes[0]
-    box = inset.get_tightbbox().transformed(axes.transData.inverted())
-    assert box.x0 + box.y0 > 1  # above 1 - alpha, where no curve can be
-
-
 WRONG = [
     ({"path": "curve.gif"}, "path must be a file name that ends in .svg, .png or .pdf; got 'curve"),
     ({"path": "svg"}, "path must be"),

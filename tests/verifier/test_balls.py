@@ -104,7 +104,6 @@ def test_no_path_excludes_the_moment(
 
 
 def delta_of_gaussian(mu: float, epsilon: float) -> mpmath.mpf:
-    """Return the closed form."""
     mu, epsilon = mpmath.mpf(mu), mpmath.mpf(epsilon)
     first = mpmath.ncdf(mu / 2 - epsilon / mu)
     return first - mpmath.exp(epsilon) * mpmath.ncdf(-mu / 2 - epsilon / mu)

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from hockeystick.mechanisms import BandedInverse, BufferedToeplitz, Encoder, SquareRoot, Toeplitz
 from hockeystick.mechanisms.streams.strategies import Strategy
-from hockeystick.numerics.multiprecision import mp
 
 UNIT = Fraction(1, 2**256)
 BLT = BufferedToeplitz(scales=[0.3, 0.2, 0.01], decays=[0.25, 0.9, 0.999])
@@ -22,7 +21,6 @@ MIXED = BandedInverse([1.5, -0.75, 0.3])
 
 
 def exact(strategy: Strategy, rounds: int) -> list[Fraction]:
-    """Return the diagonals by their definitions, in fractions."""
     match strategy:
         case Toeplitz():
             given = [Fraction(one) for one in strategy.coefficients]
@@ -104,28 +102,6 @@ def test_what_fixed_point_loses_is_bounded(strategy: Strategy) -> None:
     assert encoder.square - encoder.least_square < square / 2**200
 
 
-def test_a_banded_inverse_times_its_matrix_is_one() -> None:
-    """Exactly where all is a binary fraction, else to the last of its digits."""
-    d, c = [1.0, -0.5, 0.25], BandedInverse([1.0, -0.5, 0.25]).diagonals(30)
-    products = [
-        sum(Fraction(d[k]) * c[t - k] for k in range(min(3, t + 1))) for t in range(30)
-    ]  # fmt: skip
-    assert products == [1] + [0] * 29
-    c = MIXED.diagonals(30)
-    for t in range(30):
-        product = -Fraction(t == 0)
-        for k in range(min(3, t + 1)):
-            product += Fraction(MIXED.coefficients[k]) * c[t - k]
-        assert abs(product) <= 2 * UNIT
-
-
-def test_the_inverse_square_root_is_the_series_of_a_root() -> None:
-    with mp.workdps(40):
-        series = mp.taylor(lambda x: mp.sqrt(1 - x), 0, 6)
-        found = BandedInverse.square_root(7).coefficients
-        assert all(abs(a - b) < 1e-15 for a, b in zip(series, found, strict=True))
-
-
 @pytest.mark.parametrize("strategy", [BLT, BISR, MIXED, SquareRoot(3), Toeplitz([1, 0.5, -0.25])])
 @pytest.mark.parametrize(("participations", "separation"), [(1, 1), (2, 3), (3, 2), (7, 1)])
 def test_sensitivities_hold_for_every_pattern(
@@ -182,15 +158,6 @@ def test_shorthands_are_encoders_of_their_strategies(encoder: Encoder, same: Str
     assert hash(encoder) == hash(Encoder.of(same, 9, participations=2))
     assert encoder.strategy == same
     assert encoder != Encoder.of(same, 9)
-
-
-def test_a_square_root_with_all_its_bands_is_the_square_root() -> None:
-    assert Encoder.of(SquareRoot(9), 9) == Encoder.of(SquareRoot(), 9)
-    assert Encoder.of(SquareRoot(8), 9).strategy == SquareRoot(8)
-
-
-def test_a_matrix_has_no_strategy() -> None:
-    assert Encoder.of_matrix([[1.0]]).strategy is None
 
 
 def test_numbers_are_kept_exactly() -> None:

@@ -51,7 +51,6 @@ class Loader:
 
 
 def read(loader: Any, sampling: str = "poisson", **options: Any) -> hs.DPSGD:
-    """Return the plan of two epochs."""
     options = {"epochs": 2, "noise_multiplier": 1, "adjacency": "zero-out", **options}
     return hs.DPSGD.from_loader(loader, sampling=sampling, **options)
 

@@ -1,25 +1,18 @@
 """How DP-SGD draws its batches: what each way comes down to, and every mismatch that is refused."""
 
-import dataclasses
 from fractions import Fraction
 from typing import Any, cast
 
 import pytest
 
 import hockeystick as hs
-from hockeystick.mechanisms import Sampling, schedules
-from hockeystick.mechanisms.training.samplings import SCHEMES
+from hockeystick.mechanisms import schedules
 
 SIZES = {"examples": 1000, "batch_size": 50, "epochs": 4, "noise_multiplier": 1.5}
 
 
 def plan(**changes: Any) -> hs.DPSGD:
-    """Return a plan of 80 steps with some parameters changed."""
     return hs.DPSGD(**{**SIZES, **changes})
-
-
-def test_every_sampling_has_a_scheme() -> None:
-    assert set(SCHEMES) == set(Sampling)
 
 
 @pytest.mark.parametrize(
@@ -215,28 +208,6 @@ def test_a_mismatch_is_refused_with_the_reason_and_the_way_out(
         plan(**changes)
 
 
-def test_a_sample_that_serves_several_releases_is_refused() -> None:
-    both = hs.Gaussian(1.0) @ hs.Laplace(1.0)
-    with pytest.raises(hs.errors.UnsupportedError, match="each draws a sample of its own"):
-        hs.epsilon(hs.PoissonSubsampled(both, 0.1), 1e-5)
-
-
-def test_nothing_is_accounted_under_two_adjacencies() -> None:
-    fixed = plan(sampling="fixed-size", adjacency="replace-one")
-    with pytest.raises(hs.errors.IncompatibleError, match="add-remove"):
-        hs.Composed((fixed, plan()))
-
-
-def test_groups_cost_as_much_more_as_one_of_them_may_meet_in_a_batch() -> None:
-    """Shuffled batches clipped as a whole: sqrt(g E)/sigma for groups of g, whatever they hold."""
-    epochs, noise, group = 9, 2.0, 4
-    alone = hs.GDP(2.0 / noise) ** epochs
-    assert hs.tradeoff(alone) == hs.tradeoffs.G(2.0 * epochs**0.5 / noise)
-    # At most g batches of an epoch hold one of the group: g epochs for each one.
-    in_groups = alone**group
-    assert hs.tradeoff(in_groups) == hs.tradeoffs.G(2.0 * (group * epochs) ** 0.5 / noise)
-
-
 @pytest.mark.parametrize(
     "schedule",
     [
@@ -264,15 +235,6 @@ def test_a_schedule_is_the_composition_of_its_steps(schedule: schedules.Schedule
     assert "80 steps" in str(scheduled)
 
 
-def test_a_cycle_without_a_floor_would_end_at_no_noise() -> None:
-    """The published form reaches about pi^2/(4 P^2) of the first noise in a cycle of P steps."""
-    nearly = schedules.Cyclic(floor=1e-12, cycles=1).factors(100)
-    assert nearly[-1] == pytest.approx(3.14159265**2 / (4 * 100**2), rel=0.01)
-    assert schedules.Cyclic(floor=0.2, cycles=1).factors(100)[-1] > 0.2
-    with pytest.raises(hs.errors.ParameterError, match="floor must be a number > 0"):
-        schedules.Cyclic(floor=0.0, cycles=1)
-
-
 @pytest.mark.parametrize(
     ("make", "reason"),
     [
@@ -290,11 +252,3 @@ def test_a_cycle_without_a_floor_would_end_at_no_noise() -> None:
 def test_a_wrong_schedule_is_refused(make: Any, reason: str) -> None:
     with pytest.raises(hs.errors.ParameterError, match=reason):
         make()
-
-
-@pytest.mark.parametrize("name", ["noise_multiplier", "epochs", "batch_size"])
-def test_a_plan_with_a_schedule_can_be_changed(name: str) -> None:
-    scheduled = plan(schedule=schedules.Linear(0.5))
-    new: dict[str, Any] = {name: 2}
-    changed = dataclasses.replace(scheduled, **new)
-    assert changed.schedule == scheduled.schedule

@@ -1,22 +1,37 @@
-"""The cumulants of losses and their enclosures, against stored ones by quadrature."""
+"""The cumulants of losses and their enclosures, against stored ones by quadrature and sums."""
 
-from typing import Final, TypeAlias
+from fractions import Fraction
+from typing import Any, Final
 
 import pytest
 
+from hockeystick.numerics.multiprecision import mp, mpf
 from hockeystick.privacy_loss import (
+    BoundedRangeLoss,
+    CellLoss,
+    DiscreteGaussianLoss,
+    FixedSizeGaussianLoss,
     GaussianLoss,
+    GaussianMixtureLoss,
+    LaplaceLoss,
     NoiselessLoss,
     PrivacyLoss,
+    RandomizedResponseLoss,
     RandomizedResponsePairLoss,
     SampledGaussianLoss,
+    SampledLoss,
+    SinhNormalLoss,
+    SkellamLoss,
 )
-from hockeystick.privacy_loss.bounds.cumulants import FourCumulants
-from hockeystick.privacy_loss.sampling.fixed_size_gaussian import FixedSizeGaussianLoss
+from hockeystick.privacy_loss.bounds.sixth_moments import tail_moment
+from hockeystick.privacy_loss.sampling.sampled_atoms import SampledAtomsLoss
 
-Truth: TypeAlias = tuple[list[float], float]
-
-LOSSES: Final[tuple[PrivacyLoss, ...]] = (
+MIXED: Final = ((Fraction(1, 2), Fraction(2)), (Fraction(9, 10), Fraction(1, 10)))
+LAPLACE: Final = LaplaceLoss(0.7)
+MIXTURE: Final = GaussianMixtureLoss(*MIXED, True)
+SINH_NORMAL: Final = SinhNormalLoss(0.5, 20.0)
+# With rules of their own, and from atoms and cells.
+BY_RULES: Final[tuple[PrivacyLoss, ...]] = (
     SampledGaussianLoss(0.01, 1.0, removing=True),
     SampledGaussianLoss(1e-6, 1.0, removing=False),
     SampledGaussianLoss(0.3, 0.4, removing=True),
@@ -28,14 +43,28 @@ LOSSES: Final[tuple[PrivacyLoss, ...]] = (
     RandomizedResponsePairLoss(3.0),
     GaussianLoss(0.7),
 )
+BY_CELLS: Final[tuple[CellLoss, ...]] = (
+    LAPLACE,
+    SampledLoss(LAPLACE, 0.1, True),
+    SampledLoss(LAPLACE, 1e-6, False),
+    MIXTURE,
+    SampledLoss(MIXTURE, 0.2, True),
+    SINH_NORMAL,
+    SampledLoss(SINH_NORMAL, 0.01, False),
+    BoundedRangeLoss(1.6),
+    SkellamLoss(3.0, 1),
+    DiscreteGaussianLoss(2.0, 3),
+    RandomizedResponseLoss(1.2, 5),
+    SampledAtomsLoss(SkellamLoss(3.0, 1), 0.25, True),
+)
+LOSSES: Final[tuple[PrivacyLoss, ...]] = (*BY_RULES, *BY_CELLS)
 SIDES: Final = ("under_p", "under_q")
-
 each_loss = pytest.mark.parametrize("loss", LOSSES, ids=str)
 each_side = pytest.mark.parametrize("side", SIDES)
 
 
-# The first four cumulants and the third absolute central moment of each loss, under P and under Q
-# where that is no mirror image: by mpmath's quadrature over the output in 30 digits.
+# Four cumulants, the third absolute central and the sixth moment of each loss, under P and under Q
+# where that is no mirror image: by quadrature over the densities, or sums, in 30 digits.
 STORED: Final = """
 8.38122076508318e-5 0.000171630506247414 1.25317964498e-5 2.1832594681e-6 1.29181108901451e-5
 -8.18897691406258e-5 0.000160086647696336 1.06483852594e-5 1.62580743916e-6 1.10120205579163e-5
@@ -57,46 +86,93 @@ STORED: Final = """
 =
 1.0204081632653061 2.0408163265306122 0 0 4.65238810954863
 =
+0.668222465013208 1.09383081389583 -1.2281028 -0.50905011 1.7064773 5.7802437
+=
+0.0084253869810144 0.0178530947252832 0.0030113073 -4.0732414e-5 0.00377624 7.4050666e-5
+-0.00792721800436344 0.0148683006233336 0.0029160957 0.00021220279 0.0033500249 5.6400114e-5
+9.00482047870697e-13 1.80096274586956e-12 -4.0496146e-18 3.7834383e-24 4.5869341e-18 1.3019599e-34
+-9.00482722806772e-13 1.80096679548601e-12 -4.0496183e-18 3.7834067e-24 4.5869414e-18 1.301964e-34
+0.223269720885198 0.570262715594002 0.59353732 1.4157377 0.95638596 43.59379
+-0.18455488680305 0.320498206618468 0.092012148 0.1345973 0.32622346 1.4173703
+0.0126660536375419 0.0329524028945966 0.034644255 0.074451561 0.036015569 0.82102549
+-0.0101035185946443 0.0166769608862205 0.0075022905 0.0080788748 0.0083530791 0.031230037
+0.501672506811142 1.00587736049885 0.015232333 0.030848145 1.615959 28.792184
+=
+8.27928039431982e-5 0.000161692455733107 -1.1188966e-5 1.8408532e-6 1.1553109e-5 2.6929362e-7
+-8.48266236283828e-5 0.000173907361166267 -1.336105e-5 2.5667694e-6 1.374818e-5 5.611955e-7
+0.409505123269931 0.754285060935957 -0.35886645 -0.44411377 0.9200068 2.7201916
+=
+0.167922560614085 0.329542846392062 -0.036923845 -0.0651509 0.27574828 0.33866694
+=
+1.125 2.25 0 0 5.3872127 515.27283
+=
+0.380340961308448 0.705186245293048 -0.3119625 -0.42647351 0.8114965 1.7622396
+=
+0.0112569235953814 0.0236361643930178 0.0034440552 0.00028732863 0.0060277301 0.00039440192
+-0.0107093954702194 0.0203523643442455 0.0031098378 0.00036985334 0.0050201995 0.00024294212
 """
 
 
-def truth(loss: PrivacyLoss, side: str) -> Truth:
-    """Return the first four cumulants and the third absolute central moment."""
+def truth(loss: PrivacyLoss, side: str) -> tuple[list[float], list[float]]:
+    """Return four cumulants, and the third absolute central and perhaps the sixth moment."""
     own, other = STORED.split("\n")[1:-1][2 * LOSSES.index(loss) :][:2]
     sign = -1 if side == "under_q" and other == "=" else 1
     row = own if side == "under_p" or other == "=" else other
-    mean, variance, third, fourth, absolute = map(float, row.split())
-    return [sign * mean, variance, sign * third, fourth], absolute
+    mean, variance, third, fourth, *moments = map(float, row.split())
+    return [sign * mean, variance, sign * third, fourth], moments
 
 
 @each_loss
 @each_side
-def test_the_cumulants_are_those_of_quadrature_without_cancellation(
-    loss: PrivacyLoss, side: str
-) -> None:
-    found: FourCumulants = getattr(loss.cumulants(), side)
+def test_the_cumulants_are_those_over_the_output(loss: PrivacyLoss, side: str) -> None:
+    found = getattr(loss.cumulants(), side)
     mean, variance, third, fourth = truth(loss, side)[0]
-    assert found.mean == pytest.approx(float(mean), rel=1e-12)
-    assert found.variance == pytest.approx(float(variance), rel=1e-12)
+    near, unit = (1e-12, 1e-12) if loss in BY_RULES else (2e-6, 1e-6)
+    assert found.mean == pytest.approx(mean, rel=near)
+    assert found.variance == pytest.approx(variance, rel=near)
     # Relative to a power of the deviation, which is their natural size.
-    square = float(variance)
-    assert found.third == pytest.approx(float(third), rel=1e-11, abs=1e-12 * square**1.5)
-    assert found.fourth == pytest.approx(float(fourth), rel=1e-11, abs=1e-12 * square**2)
+    assert found.third == pytest.approx(third, rel=10 * unit, abs=unit * variance**1.5)
+    assert found.fourth == pytest.approx(fourth, rel=10 * unit, abs=unit * variance**2)
 
 
 @each_loss
 @each_side
 def test_the_enclosures_hold_the_truth_and_are_narrow(loss: PrivacyLoss, side: str) -> None:
     found = getattr(loss.moment_bounds(), side)
-    (mean, variance, _, _), absolute = truth(loss, side)
-    assert found.mean_lower <= mean <= found.mean_upper
-    assert found.variance_lower <= variance <= found.variance_upper
+    (mean, variance, _, _), (absolute, *_) = truth(loss, side)
+    # The oracle's panels for cells do not end at the mean, where the third power has a corner.
+    slack, corner, wide = (0.0, 0.0, 1.002) if loss in BY_RULES else (2.0**-45, 1e-6, 1.003)
+    assert found.mean_lower - slack * abs(mean) <= mean <= found.mean_upper + slack * abs(mean)
+    assert found.variance_lower <= variance * (1 + slack)
+    assert variance * (1 - slack) <= found.variance_upper
     assert found.mean_upper - found.mean_lower <= 2e-3 * abs(mean)
     assert found.variance_upper - found.variance_lower <= 2e-3 * variance
     if isinstance(loss, GaussianLoss):
         assert found.third_upper == 0.0
     else:
-        assert absolute <= found.third_upper <= 1.002 * absolute
+        assert absolute * (1 - corner) <= found.third_upper <= wide * absolute
+
+
+@pytest.mark.parametrize("loss", BY_CELLS, ids=str)
+@each_side
+def test_the_sixth_moment_is_below_its_bound(loss: CellLoss, side: str) -> None:
+    assert truth(loss, side)[1][1] <= loss.sixth_moment_upper * (1 + 1e-7)
+
+
+@pytest.mark.parametrize("power", [1, 2, 3])
+@pytest.mark.parametrize("offset", [0.0, 2.0])
+def test_what_lies_beyond_a_point_is_within_its_bound(power: int, offset: float) -> None:
+    loss = GaussianLoss(0.5)
+    with mp.workdps(30):
+        for point in (0, 5, 20):
+
+            def density(at: Any) -> Any:
+                return mp.npdf((at - 2) / 2) / 2
+
+            cuts = [mpf(point) + 4 * k for k in range(12)]
+            mass = mp.quad(density, cuts)
+            exact = mp.quad(lambda at: density(at) * (abs(at) + offset) ** power, cuts)
+            assert exact <= tail_moment(float(mass), loss.sixth_moment_upper, power, offset)
 
 
 @pytest.mark.parametrize("scale", [1.0 - 2e-16, 1.0 + 4e-16])
@@ -132,11 +208,11 @@ def test_the_enclosures_hold_the_cumulants_at_the_edge_of_reach(
         SampledGaussianLoss(1e-12, 1.0, removing=True),
         SampledGaussianLoss(0.1, 1e-3, removing=True),
         FixedSizeGaussianLoss(0.1, 1e-3),
+        LaplaceLoss(1e-60),
     ],
     ids=str,
 )
-def test_what_is_not_known_or_out_of_reach_is_refused(loss: PrivacyLoss) -> None:
-    assert loss.cumulants() is None
+def test_what_is_not_known_or_out_of_reach_has_no_enclosures(loss: PrivacyLoss) -> None:
     assert loss.moment_bounds() is None
 
 

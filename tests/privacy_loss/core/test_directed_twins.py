@@ -32,7 +32,6 @@ from hockeystick.privacy_loss.noise.normal_masses import gaussian_edges, log_mas
 from hockeystick.privacy_loss.sampling.sampled import log_mixed
 
 ULP = 2.0**-52
-OUT_OF_REACH = SampledGaussianLoss(1e-300, 0.7, True)
 
 
 class Twin(NamedTuple):

@@ -3,17 +3,12 @@
 import math
 from fractions import Fraction
 
-import numpy as np
 import pytest
 
 import hockeystick as hs
 from hockeystick.numerics.multiprecision import mp, mpf
 from hockeystick.privacy_loss import GaussianLoss, ObservedMixtureLoss, dominating_pair
 from hockeystick.privacy_loss.federated.revealed_round import RevealedRoundLoss
-from hockeystick.privacy_loss.federated.summed_runs import summed_runs
-from hockeystick.privacy_loss.noise.opposite_mixtures import OppositeMixturesLoss
-from hockeystick.privacy_loss.sampling.sampled import SampledLoss
-from hockeystick.results import Certified
 
 STEP = hs.PoissonSubsampled(hs.Gaussian(2.0), 0.1)
 PLAN = hs.federated.RevealedRound(STEP**20, Fraction(1, 10))
@@ -30,7 +25,6 @@ def sampled_moment(order: int, noise: float, rate: str) -> mpf:
 
 
 def loss_of(plan: hs.federated.RevealedRound) -> RevealedRoundLoss:
-    """The removing loss, which is one of bounds."""
     loss = dominating_pair(plan).removing
     assert isinstance(loss, RevealedRoundLoss)
     return loss
@@ -44,20 +38,6 @@ def test_the_bound_is_the_moment_of_a_coin_and_all_runs_rounded_up(order: int) -
         truth = mp.log(1 + (inner - 1) / 10)
     assert truth <= loss.bound(order - 1.0) <= float(truth) * (1 + 1e-12)
     assert loss.cgf_estimate(order - 1.0).value == pytest.approx(float(truth), rel=1e-9)
-
-
-def test_the_derivatives_are_those_of_the_bound() -> None:
-    loss = loss_of(PLAN)
-    for c in (0.5, 3.0, 60.0):
-        h = 1e-4 * c
-        low, middle, high = (loss.cgf_estimate(c + d) for d in (-h, 0.0, h))
-        assert middle.first_derivative == pytest.approx(
-            (high.value - low.value) / (2 * h), rel=1e-5
-        )
-        assert middle.second_derivative == pytest.approx(
-            (high.first_derivative - low.first_derivative) / (2 * h), rel=1e-5
-        )
-    assert loss.bound(0.0) == 0.0
 
 
 def test_beyond_what_floats_can_raise_the_bound_is_the_exponent_and_the_logarithm_of_the_rate() -> (
@@ -119,44 +99,3 @@ def test_a_share_that_no_float_is_shows_all_at_a_delta_below_it(one: type) -> No
     assert Fraction(found.lower) <= third <= Fraction(found.upper)
     decimal = one(hs.Gaussian(0.0), Fraction(3, 10))
     assert hs.epsilon(decimal, 0.3).upper == hs.epsilon(one(hs.Gaussian(0.0), 0.3), 0.3).upper == 0
-
-
-def test_a_guarantee_that_may_fail_is_refused() -> None:
-    with pytest.raises(hs.errors.UnsupportedError, match="add the failures"):
-        hs.epsilon(hs.federated.RevealedRound(hs.ApproxDP(0.1, 1e-9) ** 3, 0.5), 1e-5)
-
-
-def the_delta(plan: hs.federated.RevealedRound, epsilon: float) -> Certified:
-    """The answer by lattices, which have the lower end."""
-    return hs.delta(plan, epsilon, accountant="prv")
-
-
-@pytest.mark.parametrize("adjacency", ["add-remove", "zero-out", "replace-one"])
-@pytest.mark.parametrize(("noise", "epsilon"), [(2.0, 0.02), (0.8, 0.5)])
-def test_both_ends_hold_what_two_runs_behind_a_coin_cost(
-    noise: float, epsilon: float, adjacency: str
-) -> None:
-    step = hs.PoissonSubsampled(hs.Gaussian(noise), 0.1, adjacency)
-    found = the_delta(hs.federated.RevealedRound(step**2, 0.1), epsilon)
-    x = np.linspace(-11, 11, 3001)
-    mass = np.exp(-0.5 * x * x) / math.sqrt(2 * math.pi) * (x[1] - x[0])
-    there, back = (0.9 + 0.1 * np.exp(m * x / noise - 0.5 / noise**2) for m in (1, -1))
-    other = back if adjacency == "replace-one" else np.ones_like(x)
-    excesses = (
-        np.outer(p, p) - math.exp(epsilon) * np.outer(q, q)
-        for p, q in ((there, other), (other, there))
-    )
-    truth = max(0.1 * float(mass @ np.maximum(excess, 0.0) @ mass) for excess in excesses)
-    assert 0.4 * truth < found.lower < truth * (1 + 1e-5)
-    assert truth * (1 - 1e-5) < found.upper
-
-
-def test_only_gaussians_are_added_up() -> None:
-    assert summed_runs(GaussianLoss(1.0), 5) is None
-    sampled = hs.PoissonSubsampled(hs.Gaussian(20.0), 0.1)
-    replaced = hs.PoissonSubsampled(hs.Gaussian(20.0), 0.1, "replace-one")
-    for step, kind in ((sampled, SampledLoss), (replaced, OppositeMixturesLoss)):
-        loss = dominating_pair(step).removing
-        assert loss is not None
-        assert summed_runs(loss, 1) is None
-        assert isinstance(summed_runs(loss, 2), kind)

@@ -11,7 +11,7 @@ import hockeystick as hs
 from hockeystick.mechanisms import GossipAveraging, Graph
 from hockeystick.mechanisms.decentralised.gossip import observed_span
 from hockeystick.release import gossip_average
-from tests.privacy_loss.decentralised.test_gossip import CUBE, HUB, powers
+from tests.privacy_loss.decentralised.test_decentralised import CUBE, HUB, powers
 from tests.release.bits import none_left, seeded
 
 PLAN = GossipAveraging(0.5, HUB, 4, 2, [0])

@@ -1,0 +1,401 @@
+"""Laws, lower ends and theorems of conversions: above the truth, by closed forms."""
+
+import itertools
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import hockeystick as hs
+from hockeystick.conversions import convert, lower_ends, theorems
+from hockeystick.conversions import theorems as t
+from hockeystick.mechanisms import Exponential
+from hockeystick.notions import FDP, GDP, NOTIONS, TCDP, ZCDP, ApproxDP, Notion, PureDP, RenyiDP
+from hockeystick.numerics.multiprecision import mp
+
+STARTS: list[Notion] = [
+    PureDP(1.2),
+    ApproxDP(0.8, 0.0),
+    ApproxDP(0.5, 1e-3),
+    GDP(0.7),
+    ZCDP(0.2),
+    TCDP(0.1, 8),
+    RenyiDP({3: 0.4}),
+    RenyiDP({2: 0.3, 4: 0.9, 8: 1.4}),
+    FDP(hs.tradeoffs.GaussianTradeOff(1.1)),
+]
+ASKED: dict[str, list[dict[str, Any]]] = {
+    "ApproxDP": [{"delta": 0.01}, {"delta": 1e-5}, {"epsilon": 0.0}, {"epsilon": 0.4}],
+    "TCDP": [{"omega": 1.5}, {"omega": 3}],
+    "RenyiDP": [{"orders": [1.5, 2, 3]}],
+}
+FINAL = {**ASKED, "RenyiDP": [{"orders": [1.5, 2.5]}], "TCDP": [{"omega": 1.4}]}
+RATES = np.array([1e-9, 1e-4, 0.01, 0.1, 0.3, 0.6, 0.95])
+
+
+def numbers(result: Notion) -> list[float]:
+    """Return what is smaller where more is promised."""
+    if isinstance(result, FDP):
+        return [float(value) for value in result.tradeoff.power(RATES)]
+    if isinstance(result, RenyiDP):
+        return [size for _, size in result.divergences]
+    if isinstance(result, ApproxDP):
+        return [result.epsilon, result.delta]
+    names = ("epsilon", "mu", "rho")
+    return [getattr(result, name) for name in names if hasattr(result, name)]
+
+
+def converted(source: Notion, target: str, given: dict[str, Any]) -> Notion | None:
+    """Return the result, None where the conversion is refused."""
+    try:
+        return convert(source, target, **given)
+    except hs.errors.IncompatibleError:
+        return None
+
+
+@pytest.mark.parametrize("source", STARTS, ids=repr)
+@pytest.mark.parametrize("middle", NOTIONS)
+def test_a_chain_never_beats_the_direct_route(source: Notion, middle: str) -> None:
+    """And what the direct route refuses, no chain reaches."""
+    for given in ASKED.get(middle, [{}]):
+        step = converted(source, middle, given)
+        if step is None:
+            continue
+        for target in NOTIONS:
+            for last in FINAL.get(target, [{}]):
+                chained, direct = converted(step, target, last), converted(source, target, last)
+                if chained is None:
+                    continue
+                assert direct is not None, (source, middle, target)
+                for long, short in zip(numbers(chained), numbers(direct), strict=True):
+                    assert long >= short * (1 - 1e-9), (source, step, target, last)
+
+
+@pytest.mark.parametrize("source", STARTS, ids=repr)
+@pytest.mark.parametrize("middle", NOTIONS)
+def test_there_and_back_returns_at_least_the_start(source: Notion, middle: str) -> None:
+    own = type(source).__name__
+    back_to: dict[str, Any] = {}
+    if isinstance(source, ApproxDP):
+        back_to = {"delta": source.delta}
+    elif isinstance(source, TCDP):
+        back_to = {"omega": source.omega}
+    elif isinstance(source, RenyiDP):
+        back_to = {"orders": [order for order, _ in source.divergences]}
+    for given in ASKED.get(middle, [{}]):
+        step = converted(source, middle, given)
+        back = None if step is None else converted(step, own, back_to)
+        if back is not None:
+            for end, start in zip(numbers(back), numbers(source), strict=True):
+                assert end >= start * (1 - 1e-12)
+
+
+LADDERS: list[list[Notion]] = [
+    [PureDP(e) for e in (1e-6, 0.1, 1, 3, 40)],
+    [ApproxDP(0.5, d) for d in (0.0, 1e-9, 1e-3, 0.2)],
+    [ApproxDP(e, 1e-3) for e in (0.0, 0.1, 2)],
+    [GDP(m) for m in (1e-4, 0.3, 1, 5)],
+    [ZCDP(r) for r in (1e-6, 0.01, 0.5, 4, 100)],
+    [TCDP(r, 5) for r in (1e-4, 0.1, 2)],
+    [TCDP(0.3, w) for w in (50, 4, 2.5)],
+    [RenyiDP({4: d}) for d in (1e-5, 0.1, 1, 6)],
+    [RenyiDP({3: 0.4, 9: 0.8}), RenyiDP({3: 0.4}), RenyiDP({2.9: 0.4})],
+    [FDP(hs.tradeoffs.GaussianTradeOff(m)) for m in (0.01, 0.5)],
+]
+
+
+@pytest.mark.parametrize("ladder", LADDERS, ids=str)
+@pytest.mark.parametrize("target", NOTIONS)
+def test_conversions_are_monotone_in_every_parameter(ladder: list[Notion], target: str) -> None:
+    for given in {**ASKED, "TCDP": [{"omega": 2.2}], "RenyiDP": [{"orders": [1.5, 2]}]}.get(
+        target, [{}]
+    ):
+        found = [converted(source, target, given) for source in ladder]
+        known = [numbers(one) for one in found if one is not None]
+        for less, more in itertools.pairwise(known):
+            assert all(a <= b * (1 + 1e-9) + 1e-300 for a, b in zip(less, more, strict=True))
+
+
+@pytest.mark.parametrize("rho", [1e-4, 0.1, 0.5, 3.0, 50.0])
+@pytest.mark.parametrize("delta", [0.05, 1e-5, 1e-12, 1e-100])
+def test_concentrated_privacy_costs_more_than_the_gaussian_and_less_than_by_the_textbook(
+    rho: float, delta: float
+) -> None:
+    epsilon = convert(ZCDP(rho), ApproxDP, delta=delta).epsilon
+    gaussian = theorems.balle_wang(math.sqrt(2 * rho) * (1 - 1e-15), delta=delta)
+    textbook = theorems.canonne_kamath_steinke_concentrated(rho, delta=delta)
+    assert gaussian <= epsilon <= textbook * (1 + 1e-14)
+    assert textbook <= theorems.bun_steinke(rho, delta=delta)
+
+
+@pytest.mark.parametrize(("rho", "omega"), [(0.1, 5.0), (0.1, 50.0), (2.0, 1.5)])
+def test_truncation_costs_less_than_by_the_textbook(rho: float, omega: float) -> None:
+    epsilon = convert(TCDP(rho, omega), ApproxDP, delta=1e-5).epsilon
+    textbook = theorems.canonne_kamath_steinke_concentrated(rho, omega, delta=1e-5)
+    assert convert(ZCDP(rho), ApproxDP, delta=1e-5).epsilon <= epsilon * (1 + 1e-12)
+    assert epsilon <= textbook
+    assert textbook <= theorems.bun_dwork_rothblum_steinke(rho, omega, delta=1e-5) * (1 + 1e-15)
+
+
+@pytest.mark.parametrize("rho", [0.02, 0.5, 4.0])
+@pytest.mark.parametrize("epsilon", [0.0, 0.2, 1.5, 6.0])
+def test_no_release_with_two_outcomes_under_the_line_exceeds_delta(
+    rho: float, epsilon: float
+) -> None:
+    """Pairs of Bernoulli variables with all divergences checked are an oracle from below."""
+    delta = convert(ZCDP(rho), ApproxDP, epsilon=epsilon).delta
+    rng = np.random.default_rng(7)
+    orders = np.r_[1 + 10.0 ** np.linspace(-6, 5, 120)]
+    best = 0.0
+    for _ in range(300):
+        x, v = sorted(rng.random(2) ** 2)
+        if x <= 0.0 or v >= 1.0:
+            continue
+        with np.errstate(over="ignore"):
+            under = all(
+                (
+                    np.logaddexp(
+                        orders * np.log(p) + (1 - orders) * np.log(q),
+                        orders * np.log1p(-p) + (1 - orders) * np.log1p(-q),
+                    )
+                    <= (orders - 1) * rho * orders
+                ).all()
+                for p, q in ((x, v), (v, x))
+            )
+        if under:
+            best = max(best, v - math.exp(epsilon) * x)
+    assert best <= delta
+
+
+@pytest.mark.parametrize(
+    ("plan", "rho"),
+    [
+        (hs.Gaussian(10) ** 100, 0.5),
+        (hs.DiscreteGaussian(10) ** 102, 0.51),
+        (hs.Gaussian(10) ** 30 @ hs.DiscreteGaussian(10) ** 70, 0.5),
+        (hs.Gaussian(10) ** 100 @ hs.ZCDP(0.25), 0.75),
+        # 0.2 as a float is above 1/5, and 16 times of it as much above 16/5.
+        (hs.ZCDP(0.2) ** 16, 3.2),
+        (Exponential(0.5) ** 30, 0.9375),
+    ],
+)
+def test_the_rhos_of_runs_add_up_before_they_are_rounded(plan: hs.Mechanism, rho: float) -> None:
+    assert hs.convert(plan, hs.ZCDP).rho == rho
+    assert not hs.convert(plan @ hs.Gaussian(1e6), hs.ZCDP).rho <= rho
+
+
+def test_as_many_runs_fit_a_rho_as_the_sum_says() -> None:
+    found = hs.calibrate(hs.Gaussian(10) ** 1, "count", hs.ZCDP(0.5))
+    assert found.value == 100
+
+
+RATE, SIGMA, STEPS = 0.01, 1.1, 1000
+SAMPLED = hs.PoissonSubsampled(hs.Gaussian(SIGMA), rate=RATE) ** STEPS
+
+
+def sampled_divergence(order: int) -> float:
+    """Mironov, Talwar and Zhang 2019, section 3.3: the divergence of a whole order as a sum."""
+    with mp.workdps(30):
+        q, weight = mp.mpf("0.01"), 1 / (2 * mp.mpf("1.1") ** 2)
+        terms = (
+            mp.binomial(order, k) * (1 - q) ** (order - k) * q**k * mp.exp((k * k - k) * weight)
+            for k in range(order + 1)
+        )
+        return float(STEPS * mp.log(mp.fsum(terms)) / (order - 1))
+
+
+def laplace_divergence(order: Any, scale: Any) -> Any:
+    """Mironov 2017, proposition 6."""
+    first = order / (2 * order - 1) * mp.exp((order - 1) / scale)
+    return mp.log(first + (order - 1) / (2 * order - 1) * mp.exp(-order / scale)) / (order - 1)
+
+
+def test_a_sampled_plan_needs_the_rho_and_the_mu_of_what_is_not_sampled() -> None:
+    """``D_alpha / alpha`` tends to ``steps / (2 sigma^2)`` from below."""
+    limit = STEPS / (2 * SIGMA**2)
+    (rho,) = lower_ends(SAMPLED, convert(SAMPLED, ZCDP))
+    assert limit * (1 - 1e-4) < rho <= limit
+    (mu,) = lower_ends(SAMPLED, convert(SAMPLED, GDP))
+    assert math.sqrt(2 * limit) * (1 - 1e-4) < mu <= math.sqrt(2 * limit)
+
+
+def test_a_truncated_rho_is_that_of_its_largest_order() -> None:
+    found = convert(SAMPLED, TCDP, omega=32)
+    (rho,) = lower_ends(SAMPLED, found)
+    truth = max(sampled_divergence(order) / order for order in range(2, 33))
+    assert truth * (1 - 1e-9) < rho <= truth * (1 + 1e-14) <= found.rho * (1 + 2e-14)
+
+
+def test_bounded_losses_need_the_slope_of_small_orders() -> None:
+    plan = hs.Parallel((hs.Laplace(2), hs.RandomizedResponse(0.1, categories=9)))
+    (rho,) = lower_ends(plan, convert(plan, ZCDP))
+    with mp.workdps(40):
+        order = 1 + mp.mpf(2) ** -10
+        truth = float(laplace_divergence(order, 2) / order)
+    assert rho == pytest.approx(truth, rel=1e-9)
+
+
+def test_what_is_known_by_a_dominating_pair_is_a_bound_and_its_ends_are_of_an_attained_one() -> (
+    None
+):
+    """Of the pair that dominates permute-and-flip, no data have the divergences."""
+    plan = hs.mechanisms.PermuteAndFlip(1.5)
+    for one in (plan, plan**3, plan @ hs.Gaussian(2.0)):
+        found = convert(one, RenyiDP, orders=[2, 8])
+        assert found.origin is not None
+        assert found.origin.kind == "bound"
+        for low, (_, high) in zip(lower_ends(one, found), found.divergences, strict=True):
+            assert 0 < low < 0.95 * high
+
+
+def test_parts_that_are_worst_for_different_records_are_a_bound_together() -> None:
+    halves = hs.Parallel((hs.Gaussian(1.0), hs.Gaussian(2.0)), split="halves")
+    other = hs.Parallel((hs.Gaussian(2.0), hs.Gaussian(1.0)), split="halves")
+    same, mixed = (
+        convert(plan, RenyiDP, orders=2) for plan in (halves @ hs.Gaussian(2.0), halves @ other)
+    )
+    assert same.origin is not None
+    assert mixed.origin is not None
+    assert (same.origin.kind, mixed.origin.kind) == ("exact", "bound")
+    (low,) = lower_ends(halves @ other, mixed)
+    # Whoever is in the first half pays 1 + 1/4 at order 2, and so does everybody else.
+    assert low == pytest.approx(1.25, rel=1e-12)
+    assert mixed.divergences[0][1] == pytest.approx(2.0, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "given"),
+    [
+        (ZCDP(0.5), ApproxDP, {"delta": 1e-5}),
+        (ZCDP(0.5), ApproxDP, {"epsilon": 2}),
+        (RenyiDP({2: 0.5, 8: 1.9}), ApproxDP, {"delta": 1e-5}),
+        (RenyiDP({2: 0.5, 8: 1.9}), TCDP, {"omega": 4}),
+        (hs.mechanisms.ReportNoisyMax(1.5) ** 3, ApproxDP, {"delta": 1e-5}),
+        (hs.mechanisms.ReportNoisyMax(1.5), PureDP, {}),
+        (hs.RandomizedResponse(1.0, categories=9), ZCDP, {}),
+    ],
+    ids=str,
+)
+def test_ends_are_in_order(source: hs.Mechanism, target: type[Notion], given: Any) -> None:
+    found: Any = convert(source, target, **given)
+    lower = lower_ends(source, found)
+    if isinstance(found, ApproxDP):
+        assert lower[0] <= found.epsilon
+        assert lower[1] <= found.delta
+        assert lower["epsilon" in given] > 0
+    else:
+        assert 0 < lower[0] < getattr(found, "rho", math.inf)
+
+
+def test_of_what_is_exact_and_of_what_nothing_is_known_there_are_none() -> None:
+    plan = hs.Gaussian(2)
+    assert lower_ends(plan, convert(plan, ZCDP)) == ()
+    assert lower_ends(SAMPLED, convert(SAMPLED, FDP)) == ()
+    answer = hs.epsilon(SAMPLED, 1e-5)
+    assert lower_ends(SAMPLED, convert(SAMPLED, ApproxDP, delta=1e-5)) == (answer.lower, 0.0)
+    answer = hs.delta(SAMPLED, 2.0)
+    assert lower_ends(SAMPLED, convert(SAMPLED, ApproxDP, epsilon=2)) == (0.0, answer.lower)
+
+
+PRINTED: list[tuple[Callable[[], float], str]] = [
+    (lambda: t.balle_wang(1, epsilon=1), "0.126936737506643945800829624758"),
+    (lambda: t.balle_wang(0.5, epsilon=5), "4.41544347029961926997758165125e-24"),
+    (lambda: t.balle_wang(1, delta=1e-5), "4.37717809568122462765011629324"),
+    (lambda: t.balle_wang(1, delta=1e-10), "6.54792406686495100581928943696"),
+    (lambda: t.canonne_kamath_steinke(10, 1, epsilon=3), "5.90040620015666167320335816846e-10"),
+    (lambda: t.mironov(10, 1, epsilon=3), "1.52299797447126284361e-8"),
+    (lambda: t.asoodeh(10, 1, epsilon=3), "5.8996780322246956e-10"),
+    (lambda: t.canonne_kamath_steinke(2, 0.5, epsilon=0.5), "0.25"),
+    (lambda: t.asoodeh(2, 0.5, epsilon=0.5), "0.19273716917025031555"),
+    (lambda: t.canonne_kamath_steinke_concentrated(0.5, delta=1e-5), "4.72838698494331389997"),
+    (lambda: t.bun_steinke(0.5, delta=1e-5), "5.29852591218808120757"),
+    (lambda: t.canonne_kamath_steinke_concentrated(0.1, delta=1e-6), "2.14193892838547366139"),
+    (lambda: t.bun_steinke(0.1, delta=1e-6), "2.45078800047679961814"),
+    (lambda: t.bun_dwork_rothblum_steinke(0.1, 5, delta=1e-5), "3.378231366242557105"),
+    (lambda: t.bun_dwork_rothblum_steinke(0.1, 50, delta=1e-5), "2.245966026289347240"),
+    (lambda: t.response_divergence(1, 2), "0.735325664055519224709930424887"),
+    (lambda: t.response_divergence(0.5, 8), "0.432353706756464873643804873164"),
+    (lambda: t.steinke_rho(1), "0.462117157260009758502318483644"),
+    (lambda: t.kairouz_oh_viswanath(2, epsilon=1), "0.556769941145939744"),
+    (lambda: t.bun_steinke_rho(1), "0.5"),
+]
+
+
+@pytest.mark.parametrize("case", PRINTED, ids=lambda case: case[1])
+def test_the_printed_values_come_out(case: tuple[Callable[[], float], str]) -> None:
+    value = case[0]()
+    assert value == pytest.approx(float(case[1]), rel=3e-15)
+
+
+@pytest.mark.parametrize("mu", [1e-3, 0.4, 2.0, 20.0])
+@pytest.mark.parametrize("delta", [0.01, 1e-7, 1e-250])
+def test_epsilon_of_the_gaussian_is_proven_and_the_least(mu: float, delta: float) -> None:
+    epsilon = t.balle_wang(mu, delta=delta)
+    assert t.balle_wang(mu, epsilon=epsilon) <= delta
+    if epsilon > 0.0:
+        assert t.balle_wang(mu, epsilon=epsilon * (1 - 1e-12)) > delta
+
+
+@pytest.mark.parametrize("order", [1.01, 2.0, 7.5, 300.0])
+@pytest.mark.parametrize("tau", [1e-4, 0.3, 5.0])
+@pytest.mark.parametrize("delta", [0.2, 1e-6, 1e-200])
+def test_the_best_conversion_beats_the_textbook_ones_and_its_inverse_agrees(
+    order: float, tau: float, delta: float
+) -> None:
+    best = t.asoodeh(order, tau, delta=delta)
+    textbook = t.canonne_kamath_steinke(order, tau, delta=delta)
+    assert best <= textbook * (1 + 1e-15)
+    assert textbook <= t.mironov(order, tau, delta=delta)
+    assert t.asoodeh(order, tau, epsilon=best) <= delta * (1 + 1e-9)
+    if best > 0.0:
+        assert t.asoodeh(order, tau, epsilon=best * (1 - 1e-9)) > delta * (1 - 1e-13)
+
+
+@pytest.mark.parametrize("epsilon", [1e-300, 1e-9, 1e-3, 0.01, 1.0, 30.0, 700.0])
+def test_the_kink_of_the_polygon_lies_on_the_gaussian_curve(epsilon: float) -> None:
+    mu = t.liu_mu(epsilon)
+    with mp.workdps(360 if epsilon < 1e-200 else 60):
+        kink = 1 / (1 + mp.exp(mp.mpf(epsilon)))
+        # G_mu(a) <= a iff Phi(-mu/2) <= a
+        assert mp.ncdf(-mp.mpf(mu) / 2) <= kink
+        assert mp.ncdf(-mp.mpf(mu) * (1 - mp.mpf(2) ** -44) / 2) > kink
+
+
+@pytest.mark.parametrize("epsilon", [1e-8, 0.2, 1.0, 5.0, 50.0])
+def test_no_divergence_of_randomized_response_is_above_the_line_of_zcdp(epsilon: float) -> None:
+    rho = t.steinke_rho(epsilon)
+    assert rho <= t.bun_steinke_rho(epsilon)
+    orders = [1 + 10.0**k for k in range(-6, 7)]
+    for order in orders:
+        assert t.response_divergence(epsilon, order) <= rho * order * (1 + 1e-15)
+    assert t.response_divergence(epsilon, orders[0]) >= rho * (1 - 1e-5)
+
+
+def test_the_worst_approximate_release_meets_the_formula() -> None:
+    with mp.workdps(30):
+        own, failure, at = mp.mpf(2), mp.mpf(1) / 16, mp.mpf(1) / 2
+        p = (1 - failure) * mp.exp(own) / (1 + mp.exp(own))
+        q = (1 - failure) / (1 + mp.exp(own))
+        truth = failure + p - mp.exp(at) * q
+        found = t.kairouz_oh_viswanath(2, 1 / 16, epsilon=0.5)
+        assert truth <= found <= truth * (1 + mp.mpf(2) ** -51)
+    assert t.kairouz_oh_viswanath(2, 1 / 16, delta=found) == pytest.approx(0.5, rel=1e-14)
+    assert t.kairouz_oh_viswanath(2, 0.1, delta=0.1) == 2.0
+    assert t.kairouz_oh_viswanath(2, 0.1, delta=0.05) == math.inf
+    assert t.kairouz_oh_viswanath(2, 0.1, epsilon=7) == 0.1
+
+
+@pytest.mark.parametrize("theorem", [t.mironov, t.canonne_kamath_steinke, t.asoodeh])
+def test_wrong_parameters_are_named(theorem: Callable[..., float]) -> None:
+    with pytest.raises(hs.errors.ParameterError, match="order must be"):
+        theorem(1.0, 1.0, epsilon=1)
+    with pytest.raises(hs.errors.ParameterError, match="divergence must be"):
+        theorem(2.0, math.inf, epsilon=1)
+    with pytest.raises(hs.errors.ParameterError, match="delta must be"):
+        theorem(2.0, 1.0, delta=0)
+    with pytest.raises(hs.errors.ParameterError, match="exactly one of epsilon and delta"):
+        theorem(2.0, 1.0)
+    with pytest.raises(hs.errors.ParameterError, match="exactly one of epsilon and delta"):
+        theorem(2.0, 1.0, epsilon=1, delta=0.1)

@@ -1,0 +1,321 @@
+"""The nodes of the subsampled Gaussian, their quadrature, and lines by them, against mpmath."""
+
+import math
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any, TypeAlias
+
+import numpy as np
+import pytest
+
+from hockeystick.kernels import sampled_gaussian as kernel
+from hockeystick.kernels import sampled_gaussian_contour as contour
+from hockeystick.kernels import uniform_minorant
+from hockeystick.numerics.multiprecision import mp
+from hockeystick.precision import sampled_gaussian as exact_nodes
+from hockeystick.precision.profiles import exact, reciprocal
+from hockeystick.privacy_loss import SampledGaussianLoss
+from hockeystick.privacy_loss.sampling.sampled_gaussian import TrapezoidRule
+
+RATES: tuple[float | Fraction, ...] = (1e-12, 1e-5, Fraction(256, 60_000), 0.01, 1 / 3, 0.97)
+NOISES = (0.05, 0.3, 0.8, 1.1, 4.0, 300.0)
+both_directions = pytest.mark.parametrize("removing", [True, False], ids=["removing", "adding"])
+
+
+@both_directions
+@pytest.mark.parametrize("rate", RATES, ids=str)
+@pytest.mark.parametrize("noise", NOISES)
+def test_the_errors_claimed_for_nodes_bound_the_true_ones(
+    rate: float | Fraction, noise: float, removing: bool
+) -> None:
+    first, count, step = -80, 240, 0.1875 if noise > 0.1 else 0.75
+    found = kernel.nodes(float(rate), 1.0 / noise, removing, first, count, step)
+    with mp.workdps(40):
+        losses, weights = exact_nodes.nodes(rate, reciprocal(noise), removing, first, count, step)
+        for loss, log_weight, loss_error, weight_error, x, w in zip(
+            *found, losses, weights, strict=True
+        ):
+            assert abs(mp.mpf(float(loss)) - x) <= loss_error
+            assert abs(mp.expm1(mp.mpf(float(log_weight)) - mp.log(w))) <= weight_error
+
+
+def integral(loss: SampledGaussianLoss, z: Any) -> Any:
+    """Return M(z) by adaptive quadrature."""
+    p, mu = exact(loss.rate), reciprocal(loss.noise_multiplier)
+    power = 1 + z if loss.removing else -z
+
+    def integrand(u: Any) -> Any:
+        t = mu * u - mu * mu / 2
+        return mp.npdf(u) * mp.exp(power * mp.log1p(p * mp.expm1(t)))
+
+    peak = max(float(mp.re(power)) * float(mu), 0.0)
+    cuts = [*np.arange(-14.0, peak + 14.0, 3.5), peak + 14.0]
+    return mp.quad(integrand, cuts)
+
+
+LINES = [
+    (0.01, 1.0, True, 3.0, 12.0),
+    (0.01, 1.0, False, 3.0, 12.0),
+    (Fraction(256, 60_000), 1.1, True, 8.0, 40.0),
+    (0.2, 0.7, True, 1.5, 5.0),
+    (0.2, 0.7, False, 6.0, 9.0),
+    (1e-5, 0.5, True, 5.0, 4.0),
+    (0.9, 5.0, True, 20.0, 25.0),
+    (0.6, 2.0, False, 2.0, 30.0),
+]
+
+
+@pytest.mark.parametrize(("rate", "noise", "removing", "c_high", "y_high"), LINES)
+@pytest.mark.parametrize("log_tolerance", [-38.0, -12.0])
+def test_the_trapezoid_rule_errs_by_no_more_than_it_claims(
+    rate: float | Fraction,
+    noise: float,
+    removing: bool,
+    c_high: float,
+    y_high: float,
+    log_tolerance: float,
+) -> None:
+    loss = SampledGaussianLoss(rate, noise, removing)
+    rule = loss.rule(c_high, y_high, log_tolerance)
+    assert rule is not None
+    for c, k in ((c_high, 0), (c_high, 2), (0.4 * c_high, 1)):
+        values = rule.line(c, y_high / 2, 3)
+        with mp.workdps(20):
+            truth = mp.log(integral(loss, mp.mpc(c, y_high / 2 * k)))
+            off = mp.mpc(float(values.real[k]), float(values.imag[k])) - truth
+            off -= mp.mpc(0, 2 * mp.pi * mp.nint(mp.im(off) / (2 * mp.pi)))
+            assert abs(off) <= values.error[k]
+        grown = math.exp(loss.cgf_estimate(c_high).value - loss.cgf_estimate(c).value)
+        assert values.error[0] <= 10 * math.exp(log_tolerance) * grown + 1e-11
+
+
+# Adding, at heights where the turn of r counts, left of the point that the rule is drawn for.
+HIGH_LINES = [
+    (0.4887, 2.118, 6.134, 73.6, 393.3),
+    (0.8035, 2.3133, 4.84, 58.1, 1426.0),
+    (0.3078, 1.2649, 3.13, 37.6, 315.0),
+    (0.281, 0.3669, 1.51, 18.1, 697.0),
+]
+
+
+@pytest.mark.parametrize(("rate", "noise", "c", "c_high", "y"), HIGH_LINES)
+def test_a_rule_holds_up_to_its_height_and_left_of_its_point(
+    rate: float, noise: float, c: float, c_high: float, y: float
+) -> None:
+    loss = SampledGaussianLoss(rate, noise, removing=False)
+    rule = loss.rule(c_high, y, -20.0)
+    assert rule is not None
+    finer = replace(rule, step=rule.step / 4, first=4 * rule.first, nodes=4 * rule.nodes)
+    for height in (0.3 * y, 0.7 * y, y):
+        value, truth = (at(one, c, height) for one in (rule, finer))
+        assert abs(value - truth) <= math.exp(rule.log_error) + 1e-8
+
+
+def at(rule: TrapezoidRule, c: float, y: float) -> complex:
+    values = rule.line(c, y, 2)
+    return complex(np.exp(values.real[1] + 1j * values.imag[1]))
+
+
+def integrand(
+    u: np.ndarray[Any, Any],
+    p: float,
+    mu: float,
+    w: float,
+    modulus: float,
+    height: float,
+    shift: float,
+) -> np.ndarray[Any, Any]:
+    """Return what ``|F|`` is at most along ``Im u = shift``, for every z in use."""
+    a = np.log1p(p * np.expm1(mu * (u + 1j * shift) - 0.5 * mu * mu))
+    power = np.exp(height * a.imag + np.maximum(a.real * max(w, 1.0), a.real * min(w, 0.0)))
+    density = np.exp(0.5 * (shift * shift - u * u)) / math.sqrt(2.0 * math.pi)
+    return np.asarray(0.5 * density * np.abs(a) ** 2 * (modulus**2 + modulus) * power)
+
+
+Six: TypeAlias = tuple[float, float, float, float, float, float]
+STRIPS: list[Six] = [
+    (0.01, 1.0, 4.0, 3.2, 0.0, 0.0),
+    (0.01, 1.0, -3.0, 50.0, 40.0, 1.2),
+    (0.3, 0.4, 6.0, 5.0, 0.0, 0.9),
+    (0.7, 0.1, 30.0, 31.0, 10.0, 3.0),
+    (1e-4, 2.0, 1.01, 0.01, 0.0, 1.0),
+    (0.9, 1.0, -9.0, 9.0, 0.0, 2.0),
+    (0.96, 1.0, -19.0, 3.0, 0.0, 0.87),
+    (0.956, 1.46, -0.4, 3.0, 0.0, 0.58),
+    (5e-4, 1.75, 1.15, 3.0, 0.0, 0.0),
+]
+
+
+@pytest.mark.parametrize("given", STRIPS, ids=str)
+def test_the_bounds_along_a_line_are_never_below_the_integral(given: Six) -> None:
+    mu, w = given[1:3]
+    high = (2.0 + max(w, 1.0)) * mu + 1.0
+    low = min(-1.0, (abs(min(w, 0.0)) + 1.0) * -mu)
+    u = np.linspace(low - 15.0, high + 15.0, 20_001)
+    mass = integrand(u, *given) * (u[1] - u[0])
+    assert math.log(mass.sum()) <= kernel.log_strip_bound(*given, low, high, 400)
+    # In turn nearly all of what is outside lies above a range, and below it.
+    for ends in ((low - 9.0, high), (low, high + 9.0)):
+        outside = math.log(mass[(u < ends[0]) | (u > ends[1])].sum())
+        assert outside <= kernel.log_tails(*given, *ends)
+
+
+def test_what_lies_outside_a_narrow_range_counts_in_the_bound_along_a_line() -> None:
+    given = 0.3, 0.01, 1.01, 0.5, 0.0, 0.1
+    u = np.linspace(-15.0, 15.0, 20_001)
+    mass = integrand(u, *given) * (u[1] - u[0])
+    assert math.log(mass.sum()) <= kernel.log_strip_bound(*given, -0.01, 0.04, 20)
+
+
+def test_a_step_is_cut_and_its_error_rounded_up() -> None:
+    source = np.random.default_rng(8)
+    for _ in range(300):
+        wanted, shift, log_norm = 10.0 ** source.uniform((-4, -1, -2), (1, 1, 2))
+        step, log_error = kernel.exact_step(wanted, shift, log_norm)
+        assert 0.99 * wanted < step <= wanted
+        mantissa = math.frexp(step)[0] * 2.0**9
+        assert mantissa == math.floor(mantissa)
+        turns = 2.0 * math.pi * shift / step
+        truth = math.log(2.0) + log_norm - turns - math.log(-math.expm1(-turns))
+        assert truth <= log_error <= truth + 0.01
+
+
+GRID = [
+    (rate, noise, c, removing)
+    for rate in (1e-7, 1e-4, 0.01, 0.3, 0.9)
+    for noise in (0.25, 0.5, 0.8, 1.5, 6.0)
+    for c in (0.05, 1.0, 6.0, 30.0)
+    for removing in (True, False)
+]
+
+
+def falls(loss: SampledGaussianLoss, c: float) -> tuple[np.ndarray[Any, Any], list[float]]:
+    """Return heights y, and for each the proven exponent less ln of the largest M beyond it."""
+    deviation = math.sqrt(max(loss.cgf_estimate(c).second_derivative, 1e-300))
+    count = 400
+    step = min(40.0 / deviation, 500.0) / count
+    rule = loss.rule(c, count * step, -30.0)
+    assert rule is not None
+    values = rule.line(c, step, count)
+    ratio = np.exp(values.real - values.real[0] - np.minimum(values.error, 1.0))
+    ratio[~np.isfinite(values.error)] = 0.0
+    largest_beyond = np.maximum.accumulate(ratio[::-1])[::-1]
+    heights = step * np.arange(count)
+    decay = loss.decay(c)
+    return largest_beyond, [decay.exponent(float(y)) for y in heights]
+
+
+@pytest.mark.parametrize(("rate", "noise", "c", "removing"), GRID)
+def test_the_proven_decay_never_exceeds_the_true_one(
+    rate: float, noise: float, c: float, removing: bool
+) -> None:
+    loss = SampledGaussianLoss(rate, noise, removing)
+    largest_beyond, exponents = falls(loss, c)
+    proven = np.exp(-np.array(exponents))
+    assert (largest_beyond <= proven * (1 + 1e-9)).all()
+    assert exponents == sorted(exponents)
+
+
+@pytest.mark.parametrize(("rate", "noise", "c", "removing"), GRID)
+def test_the_layers_below_a_density_hold_at_most_all_of_it(
+    rate: float, noise: float, c: float, removing: bool
+) -> None:
+    loss = SampledGaussianLoss(rate, noise, removing)
+    log_norm = loss.cgf_estimate(c).value
+    width, mass, variation = uniform_minorant.level_sets(
+        rate, loss.mu, loss.power(c), False, log_norm, 0.0
+    )
+    assert (width >= 0.0).all()
+    assert (mass >= 0.0).all()
+    assert mass.sum() <= 1.0
+    assert variation > 0.0
+
+
+FAR = (4.7, -20.0, 0.005)
+WORK = 1e6
+# Rates, noise multipliers and counts.
+PLANS = [
+    [(0.01, 1.0, 1000)],
+    [(0.2, 3.0, 50)],
+    [(1e-3, 0.8, 40_000)],
+    [(0.01, 1.0, 300), (0.05, 2.0, 100), (0.5, 9.0, 7)],
+]
+DIRECTIONS = [True, False]
+Runs = list[tuple[float, float, int]]
+
+
+def asked(
+    runs: Runs, removing: bool, goal: float, *, at_epsilon: bool = False, accuracy: float = 32.0
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Return the contour's answer."""
+    p, noise, count = (np.array(column, dtype=float) for column in zip(*runs, strict=True))
+    far = (math.inf, math.inf, 0.0) if len(runs) > 1 else FAR
+    return contour.contour(
+        p, 1.0 / noise, count, removing, goal, at_epsilon, 1.0, accuracy, WORK, far
+    )
+
+
+def cgf(runs: Runs, removing: bool, z: mp.mpc) -> mp.mpc:
+    """Return K of all runs by mpmath's own quadrature."""
+    found = mp.zero
+    for p, noise, count in runs:
+        mu = mp.mpf(1.0 / noise)
+        found += count * mp.log(_moment(mp.mpf(p), mu, 1 + z if removing else -z))
+    return found
+
+
+def _moment(p: mp.mpf, mu: mp.mpf, w: mp.mpc) -> mp.mpc:
+    """Return ``E[r(U)^w]`` over N(0, 1)."""
+
+    def term(u: mp.mpf) -> mp.mpc:
+        return mp.npdf(u) * (1 - p + p * mp.exp(mu * u - mu * mu / 2)) ** w
+
+    ends = [mp.mpf(x) for x in range(-14, 15 + 2 * math.ceil(float(abs(mp.re(w)) * mu)), 2)]
+    return mp.quad(term, ends)
+
+
+@pytest.mark.parametrize("removing", DIRECTIONS)
+@pytest.mark.parametrize("runs", PLANS)
+def test_the_line_is_within_its_error_of_the_integral(runs: Runs, removing: bool) -> None:
+    line, real, imag, error = asked(runs, removing, math.log(1e-6))
+    c, _, _, above, below, upper_above, upper_below, step, _ = line
+    assert error.max() < 1e-8
+    with mp.workdps(30):
+        for k in (0, 1, real.size // 2, real.size - 1):
+            truth = cgf(runs, removing, mp.mpc(c, step * k))
+            turns = round(float(mp.im(truth) - imag[k]) / (2.0 * math.pi))
+            found = mp.mpc(real[k], imag[k]) + 2j * mp.pi * turns
+            assert abs(truth - found) <= error[k]
+        for order, upper in ((above, upper_above), (below, upper_below)):
+            exact = mp.re(cgf(runs, removing, mp.mpf(order)))
+            assert exact <= upper <= exact + 1e-8 * (1 + exact)
+
+
+@pytest.mark.parametrize("removing", DIRECTIONS)
+def test_the_rest_of_the_line_is_below_its_bound(removing: bool) -> None:
+    runs = PLANS[1]
+    line, real, _, _ = asked(runs, removing, math.log(1e-6), accuracy=4.0)
+    c, step, truncation = line[0], line[7], line[8]
+    end = step * (real.size - 1)
+    with mp.workdps(15):
+        size = mp.re(cgf(runs, removing, mp.mpf(c)))
+
+        def rest(y: mp.mpf) -> mp.mpf:
+            z = mp.mpc(c, y)
+            return mp.exp(mp.re(cgf(runs, removing, z)) - size) / abs(z * (1 + z)) / mp.pi
+
+        beyond = mp.quad(rest, [end, 1.5 * end, 2.5 * end], maxdegree=3)
+    assert 0.0 < beyond < truncation < math.exp(-3.0)
+
+
+@pytest.mark.parametrize(
+    ("runs", "goal"),
+    [
+        # Rare large losses decide.
+        ([(1e-5, 0.5, 100_000)], math.log(1e-10)),
+        # The sum would take too many terms.
+        ([(0.5, 0.05, 2)], math.log(1e-10)),
+    ],
+)
+def test_there_is_no_line_where_another_route_is_shorter(runs: Runs, goal: float) -> None:
+    assert all(one.size == 0 for one in asked(runs, True, goal))

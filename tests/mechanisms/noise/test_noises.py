@@ -1,0 +1,122 @@
+"""Mechanisms of noise: their descriptions, their edges, and second moments."""
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+import hockeystick as hs
+from hockeystick.adjacency import Adjacency
+from hockeystick.errors import ParameterError
+from hockeystick.mechanisms import Gaussian, GaussianMixture, SinhNormal, Staircase
+from hockeystick.numerics.multiprecision import mp
+
+
+def test_an_integer_beyond_floats_is_refused_and_not_taken_for_infinity() -> None:
+    with pytest.raises(ParameterError) as caught:
+        Gaussian(10**400)
+    assert str(caught.value) == (
+        "noise_multiplier must be a number >= 0 or inf, within the range of a float; "
+        "got an integer of 1329 bits"
+    )
+
+
+def test_sequences_are_kept_as_tuples_of_floats() -> None:
+    mechanism = GaussianMixture(2, [0, 1], (0.5, 0.5))
+    assert mechanism.sensitivities == (0.0, 1.0)
+    assert mechanism.probabilities == (0.5, 0.5)
+    assert mechanism == GaussianMixture(2.0, (0.0, 1.0), [0.5, 0.5])
+    assert hash(mechanism) == hash(GaussianMixture(2.0, (0.0, 1.0), [0.5, 0.5]))
+    assert mechanism.adjacency is Adjacency.ADD_REMOVE
+
+
+each_adjacency = pytest.mark.parametrize("adjacency", list(Adjacency))
+
+
+def test_a_sample_serves_all_the_queries() -> None:
+    joint = hs.PoissonSubsampled(hs.mechanisms.JointGaussian((4.0, 4.0, 4.0, 4.0)), 0.05) ** 200
+    one = hs.PoissonSubsampled(hs.Gaussian(2.0), 0.05) ** 200
+    found, truth = hs.epsilon(joint, 1e-5), hs.epsilon(one, 1e-5)
+    assert found.upper == pytest.approx(truth.upper, rel=1e-12)
+    assert found.lower <= truth.upper
+    assert truth.lower <= found.upper
+    # Each with a sample of its own is another plan.
+    apart = hs.PoissonSubsampled(hs.Gaussian(4.0), 0.05) ** 800
+    assert hs.epsilon(joint, 1e-5).lower > 1.001 * hs.epsilon(apart, 1e-5).upper
+
+
+def moved(x: np.ndarray[Any, Any], y: np.ndarray[Any, Any]) -> tuple[float, float]:
+    """How far second moments move: over all entries, and on and above the diagonal."""
+    change = np.outer(x, x) - np.outer(y, y)
+    return float(np.sum(change**2)), float(np.sum(np.triu(change) ** 2))
+
+
+@each_adjacency
+@pytest.mark.parametrize("columns", [1, 2, 5])
+def test_no_rows_move_the_second_moments_further_and_some_move_them_as_far(
+    adjacency: Adjacency, columns: int
+) -> None:
+    rng = np.random.default_rng(7)
+    square = hs.mechanisms.PrivateCovariance(1.0, columns, adjacency).squared_sensitivity
+    replaced = adjacency is Adjacency.REPLACE_ONE
+    for _ in range(2000):
+        x, y = (row / max(np.linalg.norm(row), 1.0) for row in rng.normal(size=(2, columns)))
+        assert max(moved(x, y if replaced else 0 * y)) <= square * (1 + 1e-12)
+    axes = np.eye(columns)
+    other = axes[1] if replaced and columns > 1 else 0 * axes[0]
+    assert moved(axes[0], other) == (square, square)
+
+
+def test_the_cost_is_that_of_the_frobenius_norm() -> None:
+    for adjacency, square in ((Adjacency.ZERO_OUT, 1), (Adjacency.REPLACE_ONE, 2)):
+        found = hs.delta(hs.mechanisms.PrivateCovariance(3.0, 20, adjacency), 0.5)
+        with mp.workdps(30):
+            mu = mp.sqrt(square) / 3
+            half = mp.mpf("0.5")
+            truth = mp.ncdf(mu / 2 - half / mu) - mp.exp(half) * mp.ncdf(-mu / 2 - half / mu)
+        assert found.lower <= truth <= found.upper
+        assert found.relative_width < 1e-12
+        assert found.adjacency is adjacency
+
+
+def test_noise_in_units_of_the_radius_itself_costs_its_square_more() -> None:
+    # Equation 1.9 of the thesis has R in the place of R^2: at R = 10 a tenth of the noise.
+    meant, added = (
+        hs.mechanisms.PrivateCovariance(5.0, 30),
+        hs.mechanisms.PrivateCovariance(5.0 / 10, 30),
+    )
+    assert hs.epsilon(meant, 1e-6).upper < 1
+    assert hs.epsilon(added, 1e-6).lower > 10
+
+
+@pytest.mark.parametrize(("rho", "width"), [(0.01, 10.0), (4.0, 0.5), (1e-300, 1e150)])
+def test_the_ends_of_the_condition_are_allowed(rho: float, width: float) -> None:
+    assert SinhNormal(rho, width).width == width
+
+
+def test_for_a_group_the_noise_is_as_many_times_smaller() -> None:
+    group = SinhNormal(0.1, 40.0).for_group(3)
+    # The variance is 1/(2 rho) of a square, and the width a length.
+    assert (group.rho, group.width) == pytest.approx((0.9, 40.0 / 3.0), rel=1e-15)
+
+
+@pytest.mark.parametrize("gamma", [None, 0.3, 0.5, 0.75, 1.0])
+def test_epsilon_0_costs_nothing_and_it_is_never_more_than_epsilon(gamma: float | None) -> None:
+    assert hs.delta(Staircase(0.0, gamma), 0.0).upper == 0.0
+    assert hs.delta(Staircase(0.8, gamma), 0.8).upper < 1e-16
+    assert hs.delta(Staircase(0.8, gamma), 0.801).upper == 0.0
+    assert hs.delta(Staircase(0.8, gamma), 0.79).lower > 0.0
+    assert hs.convert(Staircase(0.8, gamma), hs.PureDP).epsilon == pytest.approx(0.8)
+
+
+# Uniform noise between -gamma and gamma: the outputs of two neighbours overlap by 2 gamma - 1.
+@pytest.mark.parametrize(
+    ("gamma", "shown"), [(None, 1.0), (0.3, 1.0), (0.5, 1.0), (0.625, 0.8), (1.0, 0.5)]
+)
+def test_with_epsilon_infinite_the_noise_is_uniform(gamma: float | None, shown: float) -> None:
+    found = hs.delta(Staircase(math.inf, gamma), 3.0)
+    assert found.lower <= shown <= found.upper
+    assert found.relative_width < 1e-12
+    twice = hs.delta(Staircase(math.inf, gamma) ** 2, 3.0)
+    assert twice.lower <= 1 - (1 - shown) ** 2 <= twice.upper

@@ -1,0 +1,69 @@
+"""Sparse vectors and random numbers of runs: their descriptions."""
+
+import math
+from typing import Any
+
+import pytest
+
+import hockeystick as hs
+from hockeystick.mechanisms.selection.tuning import TruncatedNegativeBinomial
+from hockeystick.numerics.multiprecision import mp
+
+GAUSSIAN: dict[str, Any] = {"threshold_noise": "gaussian", "query_noise": "gaussian"}
+
+
+def test_a_sparse_vector_is_one_run_for_each_positive() -> None:
+    plan = hs.mechanisms.SparseVector(1.0, 2.0, positives=5, monotone=True, queries=10, **GAUSSIAN)
+    once = hs.mechanisms.AboveThreshold(1.0, 2.0, monotone=True, queries=10, **GAUSSIAN)
+    assert plan.mechanism == hs.Repeated(once, 5)
+    assert plan == hs.mechanisms.SparseVector(
+        1, 2, positives=5.0, monotone=True, queries=10, **GAUSSIAN
+    )
+    assert plan != hs.mechanisms.SparseVector(
+        1.0, 2.0, positives=5, monotone=True, queries=11, **GAUSSIAN
+    )
+    assert plan.adjacency is None
+
+
+SHAPES = [-0.9, -0.5, 0.0, 1e-9, 0.5, 1.0, 2.5]
+
+
+def chance(eta: float, gamma: float, runs: int) -> Any:
+    """P[K = runs] by the definition, eta = 0 by its limit."""
+    g, e = mp.mpf(gamma), mp.mpf(eta)
+    if eta == 0:
+        return (1 - g) ** runs / (runs * mp.log(1 / g))
+    product = mp.fprod((l + e) / (l + 1) for l in range(runs))  # noqa: E741
+    return (1 - g) ** runs / (g**-e - 1) * product
+
+
+@pytest.mark.parametrize("eta", SHAPES)
+@pytest.mark.parametrize("gamma", [0.1, 0.6])
+def test_the_mean_is_that_of_the_definition(eta: float, gamma: float) -> None:
+    with mp.workdps(40):
+        chances = [chance(eta, gamma, runs) for runs in range(1, 500)]
+        assert abs(mp.fsum(chances) - 1) < 1e-15
+        mean = mp.fsum(runs * one for runs, one in enumerate(chances, 1))
+    assert TruncatedNegativeBinomial(eta, gamma).expected == pytest.approx(float(mean), rel=1e-12)
+
+
+@pytest.mark.parametrize("eta", SHAPES)
+@pytest.mark.parametrize("mean", [1.001, 3.0, 10.0, 1e6])
+def test_a_distribution_of_a_mean_has_it(eta: float, mean: float) -> None:
+    found = TruncatedNegativeBinomial.of_mean(mean, eta)
+    assert found.eta == eta
+    assert found.expected == pytest.approx(mean, rel=1e-9)
+
+
+def test_the_geometric_distribution_stops_after_each_run_with_the_same_chance() -> None:
+    ten = TruncatedNegativeBinomial.of_mean(10)
+    assert ten == TruncatedNegativeBinomial(1, 0.1)
+    assert ten.expected == 10.0
+    with mp.workdps(30):
+        for runs in (1, 2, 9):
+            assert chance(1.0, 0.1, runs) == pytest.approx(0.9 ** (runs - 1) * 0.1, rel=1e-14)
+
+
+def test_means_beyond_floats_are_infinite_and_those_of_the_tiniest_gammas_are_not() -> None:
+    assert TruncatedNegativeBinomial(1.0, 5e-324).expected == math.inf
+    assert TruncatedNegativeBinomial(-0.9, 1e-320).expected == pytest.approx(0.9e32, rel=2e-3)

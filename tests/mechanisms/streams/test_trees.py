@@ -1,0 +1,84 @@
+"""Trees and cyclic samples, against every pattern of participation."""
+
+import math
+from itertools import combinations, pairwise
+
+import pytest
+
+import hockeystick as hs
+from hockeystick.mechanisms import CyclicPoisson
+from hockeystick.mechanisms.streams import tree_squares
+from hockeystick.mechanisms.streams.sensitivity import Pattern
+
+
+@pytest.mark.parametrize("leaves", [1, 2, 3, 4, 7, 8, 100, 1000, 1023, 1024])
+def test_a_leaf_is_in_as_many_whole_nodes_as_the_height_says(leaves: int) -> None:
+    nodes = [
+        [(level, leaf >> level) for level in range(20) if ((leaf >> level) + 1) << level <= leaves]
+        for leaf in range(leaves)
+    ]
+    assert (
+        max(map(len, nodes)) == len(nodes[0]) == hs.mechanisms.TreeAggregation(1.0, leaves).height
+    )
+    assert hs.mechanisms.TreeAggregation(1.0, leaves).height == math.ceil(math.log2(leaves + 1))
+
+
+Encoder = hs.mechanisms.Encoder
+
+
+def by_hand(rounds: int, participations: int, separation: int) -> int:
+    """Return the largest sum of the squared counts in whole nodes over all patterns."""
+    nodes = [
+        range(start, start + size)
+        for size in (1, 2, 4, 8, 16)
+        for start in range(0, rounds - size + 1, size)
+    ]
+    patterns = [
+        places
+        for count in range(1, participations + 1)
+        for places in combinations(range(rounds), count)
+        if all(b - a >= separation for a, b in pairwise(places))
+    ]
+    return max(
+        sum(sum(place in node for place in places) ** 2 for node in nodes) for places in patterns
+    )
+
+
+@pytest.mark.parametrize("separation", range(1, 7))
+def test_small_trees_are_exact_against_every_pattern(separation: int) -> None:
+    for rounds in (1, 2, 5, 7, 8, 11, 13):
+        for participations in (1, 2, 3, 4):
+            truth = by_hand(rounds, participations, separation)
+            found = Encoder.tree(rounds, participations=participations, separation=separation)
+            assert found.least_square == found.square == truth
+            for unit in (1, 2, 4)[: separation.bit_length()]:
+                apart = separation // unit, -(-separation // unit)
+                ends = [tree_squares._by_halves(rounds, participations, one, unit) for one in apart]
+                assert ends[1] <= truth <= ends[0]
+            assert tree_squares._by_levels(rounds, Pattern(participations, separation)) >= truth
+
+
+def test_once_is_tree_aggregation() -> None:
+    for leaves in (1, 7, 8, 1000, 10**6):
+        assert Encoder.tree(leaves).square == hs.mechanisms.TreeAggregation(1, leaves).height
+
+
+def test_long_trees_have_two_ends_that_are_close_by() -> None:
+    matrix = [
+        [int(start <= place < start + size) for place in range(100)]
+        for size in (1, 2, 4, 8, 16, 32, 64)
+        for start in range(0, 100 - size + 1, size)
+    ]
+    found = Encoder.tree(100, participations=3, separation=30)
+    other = Encoder.of_matrix(matrix, participations=3, separation=30)
+    assert found.least_square == found.square <= other.square
+    assert other.least_square <= found.least_square
+    for rounds, times, apart in ((10**6, 100, 10**4), (10**6, 20, 49_999), (10_000, 100, 97)):
+        long = Encoder.tree(rounds, participations=times, separation=apart)
+        assert long.least_square <= long.square <= 1.05 * long.least_square
+
+
+def test_zeros_at_the_end_are_no_diagonals() -> None:
+    plan = CyclicPoisson(2.0, (1.0, 0.0, 0.5, 0.0, 0.0), rounds=20, cycle=3, rate=0.1)
+    assert plan.bands == 3
+    assert CyclicPoisson(2.0, (1.0, 0.5, 0.25), rounds=2, cycle=2, rate=0.1).bands == 2

@@ -1,0 +1,172 @@
+"""Kernels of noise levels, narrow cells and minorants against their mpmath twins."""
+
+import math
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from hockeystick.kernels import noise_levels as levels
+from hockeystick.kernels import normal_masses as kernel
+from hockeystick.kernels import uniform_minorant as minorant
+from hockeystick.numerics.multiprecision import mp
+from hockeystick.precision import noise_levels as level_twin
+from hockeystick.precision import normal_masses as twin
+from hockeystick.precision import uniform_minorant as minorant_twin
+from hockeystick.precision.sampled_gaussian import cumulant_sums
+
+# Eighths between -3 and 3: their differences and positions are exact.
+eighths = st.lists(st.integers(-24, 24), min_size=1, max_size=30).map(
+    lambda points: np.array(sorted(points)) / 8.0
+)
+
+
+@given(eighths, st.integers(1, 8))
+@example(np.array([0.5]), 3)
+@example(np.array([-1.0, -1.0, 2.0]), 3)
+def test_the_recurrence_is_that_of_the_orthogonal_polynomials(
+    points: np.ndarray[tuple[int], np.dtype[np.float64]], most: int
+) -> None:
+    diagonal, beside, used = levels.recurrence(points, 0.0, 3.0, most)
+    with mp.workdps(40):
+        exact = level_twin.recurrence(list(points), mp.mpf(0), mp.mpf(3), most)
+    assert used == exact[2]
+    assert diagonal[:used] == pytest.approx([float(one) for one in exact[0]], abs=1e-9)
+    assert beside[:used] == pytest.approx([float(one) for one in exact[1]], abs=1e-9)
+
+
+@given(eighths, st.integers(0, 24).map(lambda width: width / 8.0))
+def test_cells_end_where_the_next_point_is_too_far(
+    points: np.ndarray[tuple[int], np.dtype[np.float64]], width: float
+) -> None:
+    assert levels.cell_ends(points, width).tolist() == level_twin.cell_ends(list(points), width)
+
+
+@pytest.mark.parametrize("y", [0.0, 0.2, 1.0, 3.0])
+def test_the_exponents_of_groups_add_up_run_by_run(y: float) -> None:
+    width, mass = np.array([0.2, 1.0, 1.5, 0.7, 1.3]), np.array([0.3, 0.5, 0.4, 0.1, 0.6])
+    ends, runs = np.array([2, 3, 5]), np.array([100.0, 1.0, 7.0])
+    found = levels.total_exponent(width, mass, ends, runs, y)
+    with mp.workdps(25):
+        truth = level_twin.total_exponent(
+            list(width), list(mass), list(ends), list(runs), mp.mpf(y)
+        )
+        # All of y s/2 is below 2.55, where only the series of sinc is cut, by x^6 / 5040.
+        assert truth * (1 - 1e-5) - 1e-12 <= found <= truth * (1 + 1e-12)
+
+
+def test_a_span_that_is_too_long_has_no_number() -> None:
+    one = np.ones(1)
+    assert np.isnan(levels.total_cgf_estimate(0.01, one, one, True, 5000.0)).all()
+
+
+ULP = 2.0**-52
+halves = st.floats(-12, -1).map(lambda x: 10.0**x)
+
+
+@settings(max_examples=60)
+@given(st.one_of(st.floats(0, 5), st.floats(0, 1000), st.floats(0, 1e7)), halves)
+@example(1.0 / 0.1, 0.1)
+@example(math.nextafter(10.0, 0.0), 0.1)
+@example(0.0, 0.1)
+def test_a_narrow_cell_has_its_mass_within_its_error(centre: float, half: float) -> None:
+    value, error = kernel.narrow(centre, half, 0.0, 0.0)
+    with mp.workdps(40):
+        # The cell between two floats is what the kernel is asked for: its ends are exact.
+        assert abs(value - twin.narrow(mp.mpf(centre), mp.mpf(half))) <= error
+    assert error <= 1e-13 * (1.0 + centre * centre)
+
+
+@pytest.mark.parametrize(("shift", "wider"), [(1e-6, 0.0), (0.0, 1e-6)])
+@pytest.mark.parametrize("half", [1e-3, 0.1])
+@pytest.mark.parametrize("centre", [0.5, 9.0, 40.0])
+def test_a_cell_that_is_moved_or_widened_is_covered_and_hardly_more(
+    centre: float, half: float, shift: float, wider: float
+) -> None:
+    value, error = kernel.narrow(centre, half, shift, wider)
+    with mp.workdps(30):
+        truth = twin.narrow(mp.mpf(centre) + shift, mp.mpf(half) * (1 + mp.mpf(wider)))
+        assert 0.3 * error <= abs(truth - value) <= error
+    assert kernel.narrow(centre, half, 0.0, 0.06)[1] == math.inf
+
+
+def test_neighbouring_cells_have_their_masses_within_their_errors() -> None:
+    edges = np.array([-3e8, -40.0, -2.0, -1.9, -1.75, 0.0, 0.125, 0.25, 7.0, 7.0625, 3e8, 4e8])
+    nothing = np.zeros(edges.size)
+    width = np.diff(edges)
+    value, error, wide = kernel.log_masses(edges, nothing, width, np.zeros(width.size))
+    assert wide.tolist() == [*(width > 0.2).tolist()[:-1], False]
+    with mp.workdps(30):
+        for j, truth in enumerate(twin.log_masses(edges.tolist())):
+            if math.isinf(value[j]) and not wide[j]:
+                assert truth < -1e15
+            elif not wide[j]:
+                assert abs(value[j] - truth) <= error[j] + ULP * abs(edges[j]) ** 2
+
+
+@pytest.mark.parametrize("half", [1e-6, 1e-3, 0.03, 0.1])
+@pytest.mark.parametrize("b", [0.0, 1e-5, 0.4, 0.999])
+def test_the_moments_near_the_middle_are_integrals(b: float, half: float) -> None:
+    terms = kernel.number_of_terms(half)
+    flat = kernel.power_series(b * b, 0)
+    found = kernel.low_moments(b * b, half, flat, terms)
+    with mp.workdps(30):
+        for n in (0, 6):
+            truth = twin.power_series(mp.mpf(b * b), n)
+            assert abs(kernel.power_series(b * b, n) - truth) <= 8 * ULP * truth
+        truth = twin.low_moments(mp.mpf(b * b), mp.mpf(half))
+        assert abs(found - truth) <= 2.0 * kernel.term_after(half, terms) + 16 * ULP * abs(truth)
+
+
+@pytest.mark.parametrize("half", [1e-6, 0.03, 0.1])
+@pytest.mark.parametrize("b", [1.0, 1.7, 30.0])
+def test_the_moments_further_out_are_integrals(b: float, half: float) -> None:
+    terms = kernel.number_of_terms(half)
+    found = kernel.high_moments(b, half, terms)
+    with mp.workdps(20):
+        truth = twin.high_moments(mp.mpf(b), mp.mpf(half))
+        assert abs(found - truth) <= 2.0 * kernel.term_after(half, terms) + 4 * ULP
+
+
+GRID = [
+    (p, mu, w)
+    for p, mu in ((1e-4, 1.25), (0.01, 1.0), (0.3, 0.66), (1e-4, 4.0), (0.9, 2.0))
+    for w in (-6.0, -0.05, 1.05, 7.0, 31.0)
+]
+
+
+@pytest.mark.parametrize(("p", "mu", "w"), GRID)
+def test_modes_are_all_the_modes(p: float, mu: float, w: float) -> None:
+    with mp.workdps(15):
+        assert minorant.modes(p, mu, w) == pytest.approx(
+            [float(one) for one in minorant_twin.modes(p, mu, w)], abs=3e-9
+        )
+
+
+@pytest.mark.parametrize(("p", "mu", "w"), GRID[1::4])
+def test_layers_lie_below_the_density_and_hold_most_of_it(p: float, mu: float, w: float) -> None:
+    removing, c = (True, w - 1.0) if w > 0.0 else (False, -w)
+    with mp.workdps(20):
+        log_norm = mp.log1p(cumulant_sums(mp.mpf(p), mp.mpf(mu), removing, mp.mpf(c))[0])
+        width, mass, variation = minorant.level_sets(p, mu, w, False, float(log_norm), 0.0)
+        # Each stack begins with a layer of no width, at its mode.
+        starts = np.flatnonzero(width == 0.0).tolist()
+        stacks = [slice(j + 1, k) for j, k in pairwise([*starts, width.size])]
+        high = [mass[one] / width[one] for one in stacks]
+        levels = [np.cumsum(one[::-1])[::-1][::12].tolist() for one in high]
+        exact = minorant_twin.level_sets(p, mu, w, log_norm, [x for one in levels for x in one])
+        assert len(exact) == len(stacks)
+        limits = [
+            x for k, row in enumerate(exact) for x in row[len(levels[0]) * k :][: len(levels[k])]
+        ]
+        taken = [x for one in stacks for x in width[one][::12]]
+        assert all(x <= limit * (1 + 1e-9) for x, limit in zip(taken, limits, strict=True))
+        assert 0.7 < mass.sum() <= 1.0
+        found, *peaks, cut = minorant_twin.modes(p, mu, w)
+        tops = [mp.exp(minorant_twin.log_density(p, mu, w, u) - log_norm) for u in peaks[:found]]
+        least = (
+            mp.exp(minorant_twin.log_density(p, mu, w, cut) - log_norm) if found == 2 else mp.zero
+        )
+        assert 2 * (mp.fsum(tops) - least) <= variation <= 2 * mp.fsum(tops) * (1 + 1e-5)

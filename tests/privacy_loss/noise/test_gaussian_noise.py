@@ -1,0 +1,294 @@
+"""Masses of losses of Gaussian noise and of its mixtures, against error functions by mpmath."""
+
+import itertools
+import math
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import norm
+
+from hockeystick.numerics.multiprecision import mp
+from hockeystick.privacy_loss import (
+    GaussianLoss,
+    GaussianMixtureLoss,
+    OppositeMixturesLoss,
+    SampledGaussianLoss,
+)
+from hockeystick.privacy_loss.core.symmetrized import JoinedLoss
+from hockeystick.privacy_loss.core.uncertain_endpoints import exact_edges
+from hockeystick.privacy_loss.noise import gaussian_mixture
+from hockeystick.privacy_loss.noise.displaced_gaussian import DisplacedGaussianLoss
+from hockeystick.privacy_loss.noise.normal_masses import log_masses
+from hockeystick.privacy_loss.noise.score_sums import _one, losses_of_sums, score_sums
+
+positions = st.one_of(st.floats(-40, 40), st.floats(-1, 1), st.floats(-300, 300))
+
+
+def log_mass(low: Any, high: Any) -> Any:
+    """Return ``ln(Phi(high) - Phi(low))`` by error functions of mpmath."""
+    low, high = mp.mpf(low), mp.mpf(high)
+    if high <= 0:
+        low, high = -high, -low
+    root = mp.sqrt(2)
+    if low < 0:
+        return mp.log((mp.erf(high / root) - mp.erf(low / root)) / 2)
+    beyond = mp.erfc(high / root) if mp.isfinite(high) else mp.zero
+    return mp.log((mp.erfc(low / root) - beyond) / 2)
+
+
+@given(positions, st.floats(-9, 1.3))
+def test_a_cell_has_its_mass_however_narrow_or_far_out(low: float, log_width: float) -> None:
+    edges = np.array([low, low + 10.0**log_width])
+    value, error = log_masses(exact_edges(edges))
+    with mp.workdps(80):
+        assert abs(value[0] - log_mass(*edges)) <= error[0]
+    assert error[0] <= 1.2e-13 + 1e-15 * float(np.abs(edges).min()) ** 2
+
+
+@pytest.mark.parametrize("edge", [-38.0, -2.0, 0.0, 1e-9, 5.0, 38.0])
+def test_the_two_ends_are_the_tails(edge: float) -> None:
+    value, error = log_masses(exact_edges(np.array([-math.inf, edge, math.inf])))
+    with mp.workdps(60):
+        assert abs(value[0] - log_mass(-mp.inf, edge)) <= error[0] < 2e-12
+        assert abs(value[1] - log_mass(edge, mp.inf)) <= error[1] < 2e-12
+
+
+@pytest.mark.parametrize("end", [1e9, -1e9, 1e200])
+def test_what_is_beyond_all_reach_is_nothing(end: float) -> None:
+    value, error = log_masses(exact_edges(np.sort(np.array([end, 2.0 * end]))))
+    assert value[0] == -math.inf
+    assert error[0] == 0.0
+
+
+@pytest.mark.parametrize("noise_multiplier", [0.05, 0.7, 3.0, 1e4])
+def test_the_cells_of_a_gaussian_loss_are_those_of_its_output(noise_multiplier: float) -> None:
+    loss = GaussianLoss(noise_multiplier)
+    with mp.workdps(60):
+        mu = 1 / mp.mpf(repr(noise_multiplier))
+        spread = float(mu * mu / 2 + 20 * mu)
+        edges = np.linspace(-spread, spread, 301)
+        masses = loss.cells(edges)
+        for k in range(0, 300, 7):
+            low, high = (mp.mpf(float(edge)) / mu for edge in edges[k : k + 2])
+            own = log_mass(low - mu / 2, high - mu / 2)
+            other = log_mass(low + mu / 2, high + mu / 2)
+            assert abs(masses.log_p[k] - own) <= masses.error[k]
+            assert abs(masses.log_q[k] - other) <= masses.error[k] < 1e-11
+
+
+SOME: list[tuple[Any, Any]] = [
+    ((Fraction(1, 2), Fraction(2)), (Fraction(9, 10), Fraction(1, 10))),
+    (
+        (Fraction(1, 20), Fraction(1), Fraction(3)),
+        (Fraction(1, 2), Fraction(49, 100), Fraction(1, 100)),
+    ),
+    ((Fraction(1), Fraction(1001, 1000)), (Fraction(1, 3), Fraction(2, 3))),
+]
+RARE: list[tuple[Any, Any]] = [
+    # The second component counts from an output of 8.8 on, the third from one of 16 on.
+    (
+        (Fraction(1), Fraction(4), Fraction(9)),
+        (1 - Fraction(1, 10**30) - Fraction(1, 10**60), Fraction(1, 10**30), Fraction(1, 10**60)),
+    )
+]
+each_mixture_or_rare = pytest.mark.parametrize(("distances", "weights"), SOME + RARE)
+each_direction = pytest.mark.parametrize("removing", [True, False])
+
+
+@each_direction
+@each_mixture_or_rare
+@pytest.mark.parametrize("edges", [(-12.0, 40.0, 2000), (-700.0, 700.0, 400), (3.0, 3.5, 5000)])
+def test_leaving_components_out_moves_no_mass_by_more_than_its_error(
+    distances: Any, weights: Any, removing: bool, edges: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loss = GaussianMixtureLoss(distances, weights, removing)
+    found = loss.cells(np.linspace(*edges))
+    monkeypatch.setattr(gaussian_mixture, "_NEGLIGIBLE", 1e9)
+    whole = loss.cells(np.linspace(*edges))
+    for some, all_of_them in ((found.log_p, whole.log_p), (found.log_q, whole.log_q)):
+        same = some == all_of_them
+        apart = np.abs(np.where(same, 0.0, some - all_of_them))
+        assert (apart <= found.error + whole.error).all()
+        assert (same | np.isfinite(apart)).all()
+
+
+MIXTURES: list[tuple[Any, Any]] = [
+    ((Fraction(0), Fraction(1, 2)), (Fraction(9, 10), Fraction(1, 10))),
+    (
+        (Fraction(0), Fraction(1, 20), Fraction(1), Fraction(3)),
+        (Fraction(1, 2), Fraction(1, 4), Fraction(6, 25), Fraction(1, 100)),
+    ),
+    ((Fraction(1), Fraction(5, 2)), (Fraction(1, 3), Fraction(2, 3))),
+    ((Fraction(0), Fraction(6)), (1 - Fraction(1, 10**40), Fraction(1, 10**40))),
+]
+each_mixture = pytest.mark.parametrize(("distances", "weights"), MIXTURES)
+
+
+def log_density(distances: Any, weights: Any, x: Any) -> Any:
+    """Return the logarithm of the density of the mixture over that of N(0, 1)."""
+    pairs = [
+        (mp.mpf(m.numerator) / m.denominator, mp.mpf(w.numerator) / w.denominator)
+        for m, w in zip(distances, weights, strict=True)
+    ]
+    return mp.log(mp.fsum(w * mp.exp(m * x - m * m / 2) for m, w in pairs))
+
+
+def output_at(distances: Any, weights: Any, loss: float) -> Any:
+    """Return the output at which the loss has a value, by bisection."""
+
+    def excess(x: Any) -> Any:
+        there, back = (log_density(distances, weights, one) for one in (x, -x))
+        return there - back - loss
+
+    low, high = mp.mpf(-400), mp.mpf(400)
+    for _ in range(160):
+        middle = (low + high) / 2
+        low, high = (middle, high) if excess(middle) < 0 else (low, middle)
+    return low
+
+
+def mass(distances: Any, weights: Any, low: Any, high: Any, side: int) -> Any:
+    """Return the mass of an interval of outputs under one of the mixtures."""
+    total = mp.zero
+    for m, w in zip(distances, weights, strict=True):
+        middle = side * mp.mpf(m.numerator) / m.denominator
+        near, far = (low - middle, high - middle)
+        if near > 0:
+            near, far = -far, -near
+        total += mp.mpf(w.numerator) / w.denominator * (mp.ncdf(far) - mp.ncdf(near))
+    return total
+
+
+@each_mixture
+def test_the_cells_hold_their_masses(distances: Any, weights: Any) -> None:
+    loss = OppositeMixturesLoss(distances, weights)
+    edges = np.array([-3.0, -0.4, -1e-3, 0.0, 1e-6, 0.3, 0.31, 1.0, 4.0, 30.0])
+    masses = loss.cells(edges)
+    with mp.workdps(60):
+        ends = [output_at(distances, weights, float(edge)) for edge in edges]
+        for k in range(edges.size - 1):
+            for log, side in ((masses.log_p[k], 1), (masses.log_q[k], -1)):
+                truth = mp.log(mass(distances, weights, ends[k], ends[k + 1], side))
+                assert abs(truth - float(log)) <= masses.error[k]
+    assert masses.error.max() < 1e-6
+    assert masses.error[[0, 1, 5, 7, 8]].max() < 1e-9
+
+
+def worst(rate: float, noise: float, epsilon: float) -> float:
+    """Return the largest divergence over vectors of the unit disc, in one order, on a grid."""
+    axis = np.linspace(-9.0, 9.0, 361)
+    east, north = np.meshgrid(axis, axis)
+    cell = (axis[1] - axis[0]) ** 2 / (2.0 * math.pi)
+
+    def normal(vector: tuple[float, float]) -> np.ndarray:
+        moved = (east - vector[0] / noise) ** 2 + (north - vector[1] / noise) ** 2
+        made: np.ndarray = np.exp(-0.5 * moved) * cell
+        return made
+
+    found = 0.0
+    for turn in np.linspace(0.0, math.pi, 7):
+        for size in (0.0, 0.5, 1.0):
+            other = normal((size * math.cos(turn), size * math.sin(turn)))
+            p = (1.0 - rate) * other + rate * normal((1.0, 0.0))
+            q = (1.0 - rate) * other + rate * normal((0.0, 0.0))
+            found = max(found, float(np.maximum(p - math.exp(epsilon) * q, 0.0).sum()))
+    return found
+
+
+@pytest.mark.parametrize("epsilon", [-1.0, -0.3, -0.05, 0.05, 0.4, 1.5])
+def test_the_joined_loss_has_the_profile_of_the_worst_vectors_of_a_disc(epsilon: float) -> None:
+    rate, noise = 0.3, 0.9
+    opposite, alike = DisplacedGaussianLoss(rate, noise), SampledGaussianLoss(rate, noise, True)
+    loss = JoinedLoss(opposite, alike, opposite)
+    found = loss.cells(np.array([epsilon, 0.0, math.inf] if epsilon < 0.0 else [epsilon, math.inf]))
+    above = np.exp(found.log_p) - math.exp(epsilon) * np.exp(found.log_q)
+    atom = loss.atoms()
+    share = math.exp(atom.log_p[0]) * (1.0 - math.exp(epsilon)) if epsilon < 0.0 else 0.0
+    assert above.sum() + share == pytest.approx(worst(rate, noise, epsilon), rel=1e-3)
+
+
+def test_both_orders_of_the_joined_loss_are_one_pair() -> None:
+    opposite, alike = DisplacedGaussianLoss(0.2, 0.7), SampledGaussianLoss(0.2, 0.7, True)
+    one, other = JoinedLoss(opposite, alike), JoinedLoss(alike, opposite)
+    edges = np.array([-3.0, -0.5, -0.01, 0.02, 0.3, 2.0])
+    here, there = one.cells(edges), other.cells(-edges[::-1])
+    assert np.exp(here.log_p) == pytest.approx(np.exp(there.log_q[::-1]), rel=1e-10)
+    assert np.exp(here.log_q) == pytest.approx(np.exp(there.log_p[::-1]), rel=1e-10)
+    assert one.atoms().log_p == pytest.approx(other.atoms().log_p, rel=1e-9)
+    assert one.without_attained == one
+    assert (one.attained, one.infimum, one.supremum) == (None, -math.inf, math.inf)
+
+
+def by_enumeration(own: np.ndarray, other: np.ndarray, steps: int, times: int) -> np.ndarray:
+    """Return the mean over all sets of steps of the distribution of the sum, one set at a time."""
+    found, sets = np.zeros(steps * (own.size - 1) + 1), 0
+    for chosen in itertools.combinations(range(steps), times):
+        whole = np.ones(1)
+        for step in range(steps):
+            whole = np.convolve(whole, own if step in chosen else other)
+        found, sets = found + whole, sets + 1
+    return found / sets
+
+
+def test_the_score_of_a_step_has_the_masses_of_its_intervals() -> None:
+    """Edges are found again, by solving for the outputs whose score is half way."""
+    noise, rate, unit = 0.9, 0.2, 0.05
+    for side, mean in ((1.0, 1.0), (-1.0, 0.0)):
+        scores = _one(noise, rate, unit, side)
+        middles = (np.arange(400) + 0.5) * unit
+        ratio = ((1 - rate) * np.exp(middles) - (1 - rate)) / rate
+        x = noise**2 * (np.log(ratio) + 0.5 / noise**2)
+        below = norm.cdf((x - mean) / noise)
+        known = np.diff(np.concatenate(([0.0], below)))[: scores.mass.size - 1]
+        assert scores.first == 0
+        assert scores.mass[:-1] == pytest.approx(known, rel=1e-7, abs=1e-15)
+        assert scores.lost < 1e-50
+        assert scores.mass.sum() == pytest.approx(1.0, abs=1e-12)
+
+
+@pytest.mark.parametrize(("steps", "times"), [(4, 2), (5, 3), (6, 2)])
+def test_sums_are_distributed_as_over_all_sets_of_steps(steps: int, times: int) -> None:
+    sums = score_sums(1.3, steps, times)
+    assert sums is not None
+    unit_pair = _parts(1.3, steps, times)
+    for found, known in zip(sums, unit_pair, strict=True):
+        there = known[found.first : found.first + found.mass.size]
+        assert found.mass == pytest.approx(there, rel=1e-9, abs=1e-55)
+        assert known.sum() - there.sum() <= found.lost + 1e-12
+
+
+def _parts(noise: float, steps: int, times: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return both distributions by enumeration, from the scores of one step."""
+    from hockeystick.privacy_loss.noise.score_sums import _unit
+
+    rate = times / steps
+    unit = _unit(noise, steps, rate)
+    assert unit is not None
+    single = [_one(noise, rate, unit, side) for side in (1.0, -1.0)]
+    size = max(one.first + one.mass.size for one in single)
+    own, other = (np.pad(one.mass, (one.first, size - one.first - one.mass.size)) for one in single)
+    return by_enumeration(own, other, steps, times), by_enumeration(other, other, steps, times)
+
+
+@pytest.mark.parametrize("removing", [True, False])
+def test_each_outcome_is_rounded_to_the_safe_side(removing: bool) -> None:
+    sums = score_sums(1.0, 50, 4)
+    assert sums is not None
+    loss, log_p, error = losses_of_sums(sums, removing)
+    own, other = sums if removing else sums[::-1]
+    p, q = np.exp(log_p), np.exp(log_p - loss)
+    assert error < 1e-6
+    assert p.sum() <= 1.0 + 1e-9
+    assert q.sum() >= 1.0 - 1e-9
+    kept = own.mass > 1e-60
+    places = (own.first + np.arange(own.mass.size))[kept] - other.first
+    inside = (places >= 0) & (places < other.mass.size)
+    assert (q[inside] >= other.mass[places[inside]]).all()
+
+
+def test_so_many_steps_that_scores_say_little_have_none() -> None:
+    assert score_sums(1.0, 10**8, 2) is None

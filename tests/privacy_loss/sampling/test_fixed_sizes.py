@@ -1,0 +1,367 @@
+"""Samples of a fixed size, capped ones and those of a replaced example."""
+
+import math
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+import hockeystick as hs
+from hockeystick.accountants.contour import Contour
+from hockeystick.kernels import fixed_size_gaussian as kernel
+from hockeystick.numerics.multiprecision import mp, mpc, mpf
+from hockeystick.precision import fixed_size_gaussian as reference
+from hockeystick.precision.profiles import exact
+from hockeystick.privacy_loss import (
+    CellLoss,
+    FixedSizeGaussianLoss,
+    GaussianLoss,
+    SampledGaussianLoss,
+)
+from hockeystick.privacy_loss.core.base import Atoms
+from hockeystick.privacy_loss.core.registry import dominating_pair
+from hockeystick.privacy_loss.core.symmetrized import symmetrized
+from hockeystick.privacy_loss.guarantees.least_favourable import ContaminatedLoss
+from hockeystick.privacy_loss.sampling.replaced_gaussian import ReplacedGaussianLoss
+from hockeystick.privacy_loss.sampling.truncated_poisson import cut_of
+
+
+def test_clipped_vectors_in_a_sample_of_all_move_the_sum_by_their_norm() -> None:
+    for adjacency in ("add-remove", "zero-out"):
+        whole = hs.FixedSizeSubsampled(hs.Gaussian(0.5), 4, 4, adjacency, clipped=True)
+        assert hs.delta(whole, 1.0).upper == hs.delta(hs.Gaussian(1.0), 1.0).upper
+        assert hs.delta(whole, 1.0).lower == hs.delta(hs.Gaussian(1.0), 1.0).lower
+
+
+@pytest.mark.parametrize("adjacency", ["add-remove", "replace-one"])
+def test_clipping_changes_no_other_sample_of_a_fixed_size(adjacency: str) -> None:
+    one, other = (
+        hs.FixedSizeSubsampled(hs.Gaussian(0.5), 2, 9, adjacency, clipped=clipped)
+        for clipped in (True, False)
+    )
+    found, known = hs.delta(one, 1.0), hs.delta(other, 1.0)
+    assert (found.lower, found.upper) == (known.lower, known.upper)
+
+
+@pytest.mark.parametrize("noise", [hs.Gaussian(0.5), hs.Laplace(1.0)])
+def test_a_zeroed_example_that_is_not_clipped_costs_what_a_replaced_one_does(
+    noise: hs.Mechanism,
+) -> None:
+    zeroed, replaced = (
+        hs.delta(hs.FixedSizeSubsampled(noise, 3, 10, adjacency), 0.7).upper
+        for adjacency in ("zero-out", "replace-one")
+    )
+    assert zeroed == pytest.approx(replaced, rel=1e-9)
+
+
+FORTY_OF_FOUR = hs.mechanisms.WithReplacementSubsampled(hs.Gaussian(8.0), 40, 4)
+
+
+def one_by_one(batch: int, examples: int, noise: float, epsilon: float) -> float:
+    """Return delta where each number of hits is a Gaussian of its own."""
+    with mp.workdps(30):
+        share = mp.mpf(1) / examples
+        inner = mp.log1p(mp.expm1(epsilon) / (1 - (1 - share) ** batch))
+        return float(
+            mp.fsum(
+                mp.binomial(batch, k)
+                * share**k
+                * (1 - share) ** (batch - k)
+                * GaussianLoss(Fraction(noise) / k).delta(inner)
+                for k in range(1, batch + 1)
+            )
+        )
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 2.0])
+def test_the_cell_above_an_epsilon_costs_no_less_than_hits_one_by_one(epsilon: float) -> None:
+    loss = dominating_pair(FORTY_OF_FOUR).removing
+    assert isinstance(loss, CellLoss)
+    cell = loss.cells(np.array([epsilon, math.inf]))
+    found = math.exp(cell.log_p[0]) - math.exp(epsilon) * math.exp(cell.log_q[0])
+    theorem = one_by_one(40, 4, 8.0, epsilon)
+    assert theorem * (1 - 1e-9) <= found <= 1.5 * theorem
+
+
+def test_a_cap_that_is_never_reached_costs_nothing() -> None:
+    step = hs.PoissonSubsampled(hs.Gaussian(1.0), 0.01) ** 100
+    free = hs.mechanisms.TruncatedPoissonSubsampled(hs.Gaussian(1.0), 0.01, 1001, 1000) ** 100
+    assert hs.epsilon(free, 1e-6).upper == hs.epsilon(step, 1e-6).upper
+    wide = hs.mechanisms.TruncatedPoissonSubsampled(hs.Gaussian(1.0), 0.01, 60, 1000) ** 100
+    assert hs.epsilon(wide, 1e-6).upper == pytest.approx(hs.epsilon(step, 1e-6).upper, rel=1e-4)
+
+
+@pytest.mark.parametrize(("rate", "noise"), [(0.1, 1.0), (0.01, 0.5), (0.5, 3.0)])
+@pytest.mark.parametrize("order", [0.5, 3.0, 10.0])
+def test_a_mirrored_sampled_gaussian_is_the_loss_of_its_trade_off_function(
+    rate: float, noise: float, order: float
+) -> None:
+    one = SampledGaussianLoss(rate, noise, True)
+    found = symmetrized(one, None).cgf_bounds(order)
+    other = FixedSizeGaussianLoss(rate, noise).cgf_bounds(order)
+    assert abs(found.midpoint - other.midpoint) <= found.radius + other.radius
+    assert found.radius <= 1e-6 * found.midpoint
+
+
+def test_the_whole_data_as_a_sample_is_the_mechanism_itself() -> None:
+    whole = hs.FixedSizeSubsampled(hs.Gaussian(1.0), 10, 10) ** 3
+    assert hs.epsilon(whole, 1e-5).upper == hs.epsilon(hs.Gaussian(1.0) ** 3, 1e-5).upper
+    replaced = hs.PoissonSubsampled(hs.Gaussian(1.0), 1.0, "replace-one") ** 3
+    assert hs.epsilon(replaced, 1e-5).upper == hs.epsilon(hs.Gaussian(0.5) ** 3, 1e-5).upper
+
+
+def test_poisson_samples_of_a_replaced_example_shown_without_noise_fail_with_their_rate() -> None:
+    plan = hs.PoissonSubsampled(hs.Gaussian(0.0), 0.25, "replace-one")
+    assert hs.delta(plan, 1.0).upper == pytest.approx(0.25, rel=1e-12)
+
+
+CONTOUR = Contour()
+LOSSES = [
+    FixedSizeGaussianLoss(0.01, 1.0),
+    FixedSizeGaussianLoss(Fraction(16, 600), 1.0),
+    FixedSizeGaussianLoss(1e-6, 0.9),
+    FixedSizeGaussianLoss(0.1, 0.25),
+    FixedSizeGaussianLoss(0.5, 7.0),
+    FixedSizeGaussianLoss(0.9999, 0.6),
+]
+
+
+def covers(real: float, imag: float, error: float, truth: mpc) -> bool:
+    """Return whether the true M is within ``exp(error) - 1`` of the value, relative to it."""
+    return bool(abs(mp.exp(truth - mp.mpc(real, imag)) - 1) <= mp.expm1(error))
+
+
+@pytest.mark.parametrize(
+    ("rate", "noise", "order", "divergence"),
+    [
+        (0.01, 1.0, 2.0, 2.806392913427391081e-4),
+        (0.01, 1.0, 8.0, 1.25882771219992459e-3),
+        (0.01, 4.0, 8.0, 3.082261762888758295e-5),
+    ],
+)
+def test_the_renyi_divergence_has_its_known_values(
+    rate: float, noise: float, order: float, divergence: float
+) -> None:
+    loss = FixedSizeGaussianLoss(rate, noise)
+    assert loss.cgf_estimate(order - 1.0).value / (order - 1.0) == pytest.approx(
+        divergence, rel=1e-13
+    )
+    value, error = loss.cgf_bounds(order - 1.0)
+    assert abs(value / (order - 1.0) - divergence) <= error + 1e-16 * divergence
+    assert error < 1e-11 * value
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=str)
+def test_the_kernel_and_its_twin_agree(loss: FixedSizeGaussianLoss) -> None:
+    rule = loss.rule(2.0, 10.0, -36.0)
+    assert rule is not None
+    real, imag, error = rule.line(2.0, 2.5, 5)
+    with mp.workdps(30):
+        for k, one in enumerate(rule.reference_line(2.0, 2.5, 5)):
+            assert covers(real[k], imag[k], error[k], one)
+
+
+@pytest.mark.parametrize("c", [0.1, 2.0, 30.0])
+@pytest.mark.parametrize("loss", LOSSES, ids=str)
+def test_the_decay_holds_above_every_height(loss: FixedSizeGaussianLoss, c: float) -> None:
+    decay, k = loss.decay(c), loss.cgf_estimate(c)
+    step, count = 0.1 / math.sqrt(k.second_derivative), 60
+    rule = loss.rule(c, count * step, k.value - 36.0)
+    assert rule is not None
+    real, _, error = rule.line(c, step, count)
+    falls = real[0] + error[0] - real - np.minimum(error, 2.0)
+    exponents = [decay.exponent(j * step) for j in range(1, count)]
+    assert exponents == sorted(exponents)
+    known = error[1:] < 0.5
+    assert known[:30].all()
+    assert all(np.array(exponents)[known] <= (falls[1:] + 2.0 * error[1:] + 1e-12)[known])
+    # The first steps are in the parabola ln|M| = -K'' v^2 / 2, which the layers follow.
+    assert exponents[4] > 0.05 * falls[5]
+
+
+@pytest.mark.parametrize(
+    ("rate", "runs", "epsilon", "delta"),
+    [
+        (0.01, 1000, 1.0, 9.9054377995653515758e-3),
+        (0.01, 1000, 2.0, 3.9311878558741735944e-5),
+        (Fraction(16, 600), 3534, 8.0, 0.0183788206638339704),
+        (Fraction(16, 600), 3534, 16.0, 2.29760306083325594e-7),
+    ],
+)
+def test_known_compositions(
+    rate: float | Fraction, runs: int, epsilon: float, delta: float
+) -> None:
+    terms = ((FixedSizeGaussianLoss(rate, 1.0), runs),)
+    answer = CONTOUR.delta_of(terms, epsilon)
+    assert answer.lower <= delta <= answer.upper
+    assert answer.upper / answer.lower < 1.0 + 1e-10
+    back = CONTOUR.epsilon_of(terms, delta)
+    assert back.lower <= epsilon <= back.upper
+    assert back.upper / back.lower < 1.0 + 1e-10
+
+
+@pytest.mark.parametrize(
+    ("rate", "noise"), [(1e-11, 1.0), (0.01, 1e4), (0.3, 0.01), (1.0 - 1e-9, 1.0)]
+)
+def test_out_of_reach_of_the_quadrature_the_convex_bound_holds(rate: float, noise: float) -> None:
+    loss = FixedSizeGaussianLoss(rate, noise)
+    assert loss.out_of_range
+    assert not loss.quadrature_available(1.0)
+    value, error = loss.cgf_bounds(1.0)
+    mu = 1.0 / noise
+    assert 0.0 <= value - error
+    gaussian = mp.log1p(exact(rate) * mp.expm1(mp.mpf(mu) ** 2))
+    assert value + error == pytest.approx(float(gaussian), rel=1e-9)
+    assert CONTOUR.delta_of(((loss, 3),), 0.5).upper <= 1.0
+
+
+def test_the_bound_of_the_integrand_holds_in_a_box_and_is_near_in_a_small_one() -> None:
+    rng = np.random.default_rng(0)
+    least = math.inf
+    for _ in range(120):
+        p, mu, c = 10.0 ** rng.uniform((-4, -1, -1), (-0.1, 0.4, 1.2))
+        height = rng.choice((0.0, 8.0 * c))
+        x, y = rng.uniform(0.0, 6.0), rng.uniform(0.0, 0.9) * math.pi / mu
+        size = rng.choice((1e-6, 0.1))
+        bound = kernel.log_box_bound(p, mu, c, height, x - size, x + size, max(y - size, 0.0), y)
+        place = x + rng.uniform(-size, size, 9) + 1j * rng.uniform(max(y - size, 0.0), y, 9)
+        place[:2] = x + size + 1j * y, x - size + 1j * y
+        a = np.log1p(p * np.expm1(mu * place))
+        # The turn of r counts most where the imaginary part of z has the sign of its power.
+        for z in (c + 1j * height, c - 1j * height):
+            logs = (-0.5 * (place + 0.5 * mu) ** 2).real - 0.5 * math.log(2.0 * math.pi)
+            with np.errstate(divide="ignore"):
+                logs += np.log(np.abs(np.expm1((1.0 + z) * a) * np.expm1(-z * a)))
+            assert float(logs.max()) <= bound
+            least = min(least, bound - float(logs.max()))
+    assert least < 0.05
+
+
+def test_the_quadrature_of_a_panel_errs_less_than_its_bound() -> None:
+    p, mu, c, count = 0.1, 1.3, 3.0, 6
+    offset, weight = (np.array(one, dtype=float) for one in reference.gauss_legendre(count))
+    for start, half in ((0.0, 0.5), (1.0, 1.0), (3.0, 0.7), (5.0, 1.5)):
+        with mp.workdps(30):
+
+            def term(x: mpf) -> mpf:
+                a = mp.log1p(mp.mpf(p) * mp.expm1(mp.mpf(mu) * x))
+                factor = mp.expm1((1 + c) * a) * -mp.expm1(-c * a)
+                return factor * mp.npdf(x + mp.mpf(mu) / 2)
+
+            points = [start + half * mp.mpf(float(one)) for one in offset]
+            rule = mp.fsum(half * float(w) * term(x) for x, w in zip(points, weight, strict=True))
+            miss = abs(rule - mp.quad(term, [start, start + 2 * half]))
+        bound = kernel.log_panel_error(p, mu, c, 0.0, start + half, half, count)
+        assert float(mp.log(miss)) <= bound < float(mp.log(miss)) + 16.0
+
+
+RATES = (Fraction(1, 10), Fraction(1, 3), Fraction(1, 2), Fraction(9, 10))
+
+
+def chance(trials: int, count: int, rate: Fraction) -> Fraction:
+    """Return ``P[Bin(trials, rate) = count]``."""
+    return math.comb(trials, count) * rate**count * (1 - rate) ** (trials - count)
+
+
+@pytest.mark.parametrize("rate", RATES, ids=str)
+@pytest.mark.parametrize("examples", range(2, 13))
+def test_the_chances_of_a_cut_hold_the_exact_ones(examples: int, rate: Fraction) -> None:
+    for cap in range(1, examples):
+        found = cut_of(examples, cap, rate)
+        drawn = range(cap, examples)
+        full = sum(chance(examples - 1, j, rate) for j in drawn)
+        kept = sum(chance(examples - 1, j, rate) * rate * cap / (j + 1) for j in drawn) / full
+        for found_ends, chance_of in ((found.full, full), (found.kept, kept)):
+            assert found_ends.low <= chance_of <= found_ends.high
+            assert found_ends.high - found_ends.low <= chance_of * Fraction(1, 10**9)
+
+
+def test_groups_of_a_capped_sample_are_those_of_a_public_number_of_examples() -> None:
+    make = hs.mechanisms.TruncatedPoissonSubsampled
+    with pytest.raises(hs.errors.IncompatibleError, match="leave the cap out"):
+        make(hs.Gaussian(2.0), 0.3, 3, 10).for_group(2)
+    public = make(hs.Gaussian(2.0), 0.3, 3, 10, "zero-out")
+    with pytest.raises(hs.errors.NoGroupFormError):
+        public.for_group(2)
+    assert str(public).endswith("at most 3 of 10, zero-out)")
+    assert not any("The larger" in text for text in public.assumptions)
+
+
+class Listed(CellLoss):
+    """A loss of a few outcomes."""
+
+    supremum, infimum = math.inf, -math.inf
+
+    def __init__(self, p: np.ndarray, q: np.ndarray) -> None:
+        self.p, self.q = p, q
+
+    def atoms(self) -> Atoms:
+        loss = np.log(self.p / self.q)
+        order = np.argsort(loss)
+        return Atoms(loss[order], np.log(self.p)[order], np.full(self.p.size, 1e-15))
+
+    def cells(self, edges: np.ndarray) -> None:  # type: ignore[override]
+        raise NotImplementedError
+
+
+@pytest.mark.parametrize("share", [1e-9, 1e-3, 0.05, 0.2])
+def test_no_contamination_loses_less_than_the_least_favourable_pair(share: float) -> None:
+    random = np.random.default_rng(0)
+    for _ in range(50):
+        p, q = (random.dirichlet(np.full(6, 0.7)) + 1e-12 for _ in range(2))
+        p, q = p / p.sum(), q / q.sum()
+        loss, log_p, _ = ContaminatedLoss(Listed(p, q), share).atoms()
+        for epsilon in np.linspace(-2.0, 4.0, 13):
+            least = float((np.exp(log_p) * np.maximum(1 - np.exp(epsilon - loss), 0.0)).sum())
+            # What hides most has all mass where the other distribution has more.
+            for towards in range(6):
+                for against in range(6):
+                    one, other = (1 - share) * p, (1 - share) * q
+                    one[towards] += share
+                    other[against] += share
+                    cost = float(np.maximum(one - math.exp(epsilon) * other, 0.0).sum())
+                    assert least <= cost + 1e-12
+
+
+CASES = [(0.01, 1.0), (0.5, 0.5), (1e-6, 0.7), (0.9, 20.0), (0.2, 0.15)]
+each = pytest.mark.parametrize(("rate", "noise"), CASES)
+
+
+def output(loss: Any, rate: float, mu: Any) -> Any:
+    """Return the output at which the loss is l, by a root of the ratio of densities."""
+    low, high = mp.mpf(-200), mp.mpf(200)
+
+    def excess(x: Any) -> Any:
+        up, down = (
+            mp.log((1 - rate) + rate * mp.exp(side * mu * x - mu * mu / 2)) for side in (1, -1)
+        )
+        return up - down - loss
+
+    for _ in range(260):
+        middle = (low + high) / 2
+        low, high = (middle, high) if excess(middle) < 0 else (low, middle)
+    return low
+
+
+def tail(x: Any) -> Any:
+    return mp.erfc(x / mp.sqrt(2)) / 2
+
+
+@each
+@pytest.mark.parametrize("epsilon", [0.0, 1e-3, 0.1, 1.0, 4.0])
+def test_the_profile_is_the_difference_of_the_tails(
+    rate: float, noise: float, epsilon: float
+) -> None:
+    loss = ReplacedGaussianLoss(rate, noise)
+    with mp.workdps(50):
+        p, mu = mp.mpf(repr(rate)), 1 / mp.mpf(repr(noise))
+        x = output(mp.mpf(epsilon), p, mu)
+        first = (1 - p) * tail(x) + p * tail(x - mu)
+        second = (1 - p) * tail(x) + p * tail(x + mu)
+        exact = first - mp.exp(mp.mpf(epsilon)) * second
+        assert loss.delta(mp.mpf(epsilon)) == pytest.approx(float(exact), rel=1e-13, abs=1e-40)
+        masses = loss.cells(np.array([epsilon, math.inf]))
+        above = mp.exp(masses.log_p[0]) - mp.exp(mp.mpf(epsilon)) * mp.exp(masses.log_q[0])
+        slack = mp.exp(masses.log_p[0]) * 4 * masses.error[0]
+        assert abs(above - exact) <= slack

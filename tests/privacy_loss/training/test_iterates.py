@@ -1,0 +1,237 @@
+"""The last iterate of noisy gradient descent: its law, and concrete runs below its bound."""
+
+import itertools
+import math
+from fractions import Fraction
+from typing import Any, cast
+
+import numpy as np
+import pytest
+from scipy.special import ndtr
+
+import hockeystick as hs
+from hockeystick.numerics.multiprecision import mp
+from hockeystick.privacy_loss import DominatedLoss, GaussianLoss, dominating_pair
+from hockeystick.privacy_loss.training.sampled_iterates import SampledIterates
+
+FULL: dict[str, Any] = {"examples": 100, "step_size": 0.1, "smoothness": 10.0}
+CYCLE: dict[str, Any] = {"batch_size": 10, **FULL}
+MNIST: dict[str, Any] = {"examples": 60_000, "batch_size": 1500, "step_size": 0.05}
+
+
+def last(noise: float, steps: int, **numbers: Any) -> hs.Mechanism:
+    return hs.mechanisms.LastIterate(noise, steps, **numbers)
+
+
+def mus(plan: hs.Mechanism) -> tuple[float, float]:
+    loss = dominating_pair(plan).removing
+    if isinstance(loss, DominatedLoss):
+        below = cast(GaussianLoss | None, loss.attained_case)
+        return below.mu if below else 0.0, cast(GaussianLoss, loss.dominating).mu
+    return cast(GaussianLoss, loss).mu, cast(GaussianLoss, loss).mu
+
+
+@pytest.mark.parametrize("convexity", [0.0, 0.1, 3.0, 10.0])
+@pytest.mark.parametrize("steps", [1, 2, 17, 4000])
+def test_full_batches_have_the_exact_law_of_quadratic_losses(convexity: float, steps: int) -> None:
+    # w <- c w + 2/s + N(0, 1) from one data set, and without 2/s from the other.
+    with mp.workdps(40):
+        c = 1 - mp.mpf("0.1") * mp.mpf(str(convexity))
+        signal = variance = mp.mpf(0)
+        for _ in range(steps):
+            signal, variance = c * signal + mp.mpf(2) / 3, c * c * variance + 1
+        truth = float(signal / mp.sqrt(variance))
+    low, high = mus(last(3.0, steps, convexity=convexity, **FULL))
+    assert low == high == pytest.approx(truth, rel=1e-15)
+
+
+def test_cyclic_batches_have_the_bound_of_the_paper() -> None:
+    # Bok, Su and Altschuler 2024, in the numbers of their logistic regression:
+    # L/(b sigma) is 10/(1500/100), as their program has it.
+    for strength in (0.002, 0.004):
+        for epochs in (1, 2, 50, 200):
+            c, n = 1 - 0.05 * strength, 40
+            rest = c ** (2 * n - 2) * (1 - c**2) / (1 - c**n) ** 2
+            rest *= (1 - c ** (n * (epochs - 1))) / (1 + c ** (n * (epochs - 1)))
+            run = last(3.0, n * epochs, convexity=strength, smoothness=20.0, **MNIST)
+            low, high = mus(run)
+            assert low == high == pytest.approx(math.sqrt(1 + rest) * 2 / 3, rel=1e-9)
+
+
+def test_a_partial_epoch_has_the_uses_of_the_last_batch() -> None:
+    assert mus(last(2.0, 41, **CYCLE))[1] == mus(last(2.0, 50, **CYCLE))[1]
+    assert mus(last(2.0, 7, **CYCLE)) == (1.0, 1.0)
+
+
+def test_whoever_is_zeroed_or_added_moves_half_as_far() -> None:
+    replaced = mus(last(2.0, 9, convexity=1.0, **FULL))
+    for adjacency in ("zero-out", "add-remove"):
+        assert mus(last(1.0, 9, convexity=1.0, adjacency=adjacency, **FULL)) == replaced
+
+
+def test_the_diameter_counts_in_steps_of_one_record() -> None:
+    # D / (eta C / n) = 0.06 * 100 / (0.1 * 5) = 12 of one record's gradients, 6 of its moves by 2.
+    run = last(3.0, 1000, diameter=0.06, gradient_bound=5.0, **FULL)
+    assert mus(run) == pytest.approx((0.0, math.sqrt(4 * 6) * 2 / 3), rel=1e-14)
+    assert mus(run)[1] < mus(last(3.0, 1000, **FULL))[1] / 6
+
+
+def test_quadratics_that_turn_around_in_each_step_have_no_lower_end() -> None:
+    turning: dict[str, Any] = {"examples": 5, "step_size": 0.15, "smoothness": 10.0}
+    assert mus(last(2.0, 9, convexity=10.0, **turning))[0] == 0.0
+    low, high = mus(last(2.0, 9, convexity=9.0, **turning))
+    assert low == high
+
+
+class Grid:
+    """Runs of one number on a grid, by convolution: runs that are no Gaussian."""
+
+    def __init__(self, reach: float, size: int = 1601) -> None:
+        self.axis = np.linspace(-reach, reach, size)
+        kernel = np.exp(-0.5 * (self.axis[:, None] - self.axis) ** 2)
+        self.kernel = kernel / kernel.sum(axis=0)
+
+    def after(self, mass: Any, moved: Any, ends: tuple[float, float] | None = None) -> Any:
+        """Return the masses after a step to ``moved``, noise of deviation 1, and a projection."""
+        mass = self.kernel @ np.bincount(self._at(moved), mass, minlength=self.axis.size)
+        if ends is None:
+            return mass
+        kept = np.clip(self.axis, *ends)
+        return np.bincount(self._at(kept), mass, minlength=self.axis.size)
+
+    def start(self, at: float) -> Any:
+        """Return the masses of a model at a place."""
+        return np.bincount(self._at(np.array([at])), [1.0], minlength=self.axis.size)
+
+    def _at(self, values: Any) -> Any:
+        step = self.axis[1] - self.axis[0]
+        places = np.rint((values - self.axis[0]) / step).astype(int)
+        return np.clip(places, 0, self.axis.size - 1)
+
+
+def costs_no_more(plan: hs.Mechanism, one: Any, other: Any) -> float:
+    """Assert that two laws are within a plan's bound; return their delta at epsilon 0."""
+    for first, second in ((one, other), (other, one)):
+        for epsilon in (0.0, 0.2, 0.5, 1.0, 2.0):
+            delta = float(np.maximum(first - math.exp(epsilon) * second, 0.0).sum())
+            assert delta <= hs.delta(plan, epsilon).upper + 1e-3
+    return float(np.maximum(one - other, 0.0).sum())
+
+
+@pytest.mark.parametrize("diameter", [0.5, 2.0, 6.0])
+@pytest.mark.parametrize("period", [1, 3])
+def test_no_linear_losses_in_an_interval_cost_more_than_the_bound(
+    diameter: float, period: int
+) -> None:
+    grid = Grid(diameter / 2 + 8.0)
+    steps = 20 * period
+    ends = (-diameter / 2, diameter / 2)
+    laws = []
+    for pull in (0.25, -0.25):
+        mass = grid.start(0.0)
+        for t in range(steps):
+            used = (steps - 1 - t) % period == 0
+            mass = grid.after(mass, grid.axis + (pull if used else 0.0), ends)
+        laws.append(mass)
+    flat: dict[str, Any] = {"batch_size": 1, "step_size": 1.0, "smoothness": 1.0}
+    plan = last(4.0, steps, examples=period, diameter=diameter, gradient_bound=0.25, **flat)
+    assert costs_no_more(plan, *laws) > 0.15 * hs.delta(plan, 0.0).upper
+    released = last(4.0, steps, examples=period, **flat)
+    assert hs.delta(plan, 0.5).upper <= hs.delta(released, 0.5).upper
+
+
+EPSILONS = (0.0, 0.1, 0.3, 0.7, 1.5)
+
+
+def sampled(noise: float, steps: int, **numbers: Any) -> hs.Mechanism:
+    return hs.mechanisms.LastIterate(noise, steps, batches="fixed-size", **numbers)
+
+
+def divergence(one: Any, other: Any, epsilon: float) -> float:
+    return float(np.maximum(one - math.exp(epsilon) * other, 0.0).sum())
+
+
+def laws(
+    steps: int, rate: float, pulls: tuple[float, float], bend: float, ends: Any = None
+) -> list[Any]:
+    """Return the sampled models of two data sets: others pull by -1/4, the record as stated."""
+    grid = Grid(12.0)
+    found = []
+    for pull in pulls:
+        mass = grid.start(0.0)
+        for t in range(steps):
+            centre = 0.5 * (-1) ** t
+            moved = grid.axis - bend * np.clip(grid.axis - centre, -1.5, 1.5) - 0.25
+            without = grid.after(mass, moved, ends)
+            mass = (1 - rate) * without + rate * grid.after(mass, moved + 0.25 + pull, ends)
+        found.append(mass)
+    return found
+
+
+@pytest.mark.parametrize("diameter", [0.5, 3.0])
+def test_no_linear_losses_on_random_batches_cost_more_than_the_bound(diameter: float) -> None:
+    one, other = laws(15, 0.5, (0.25, -0.25), 0.0, (-diameter / 2, diameter / 2))
+    numbers: dict[str, Any] = {"examples": 2, "batch_size": 1, "step_size": 1.0, "smoothness": 1.0}
+    plan = sampled(4.0, 15, diameter=diameter, gradient_bound=0.25, **numbers)
+    free = sampled(4.0, 15, **numbers)
+    for epsilon in EPSILONS[:3]:
+        found = hs.delta(plan, epsilon)
+        assert divergence(one, other, epsilon) <= found.upper + 1e-3
+        assert found.lower == 0.0
+        assert found.upper <= hs.delta(free, epsilon).upper * (1 + 1e-6)
+
+
+@pytest.mark.parametrize("adjacency", ["replace-one", "zero-out"])
+@pytest.mark.parametrize("convexity", [0.0, 0.3, 1.0])
+def test_the_exact_law_of_quadratic_losses_is_between_the_ends(
+    adjacency: str, convexity: float
+) -> None:
+    # Six steps at rate 1/3, factor c, reset before them: 64 Gaussians against one.
+    steps, noise, rate = 6, 2.5, 1 / 3
+    u = 2.0 if adjacency == "replace-one" else 1.0
+    plan = sampled(
+        noise,
+        steps,
+        examples=3,
+        batch_size=1,
+        step_size=1.0,
+        smoothness=1.0,
+        convexity=convexity,
+        adjacency=adjacency,
+    )
+    c = 1 - convexity
+    size = noise * math.sqrt(sum(c ** (2 * k) for k in range(steps)))
+    x = np.linspace(-12.0, 22.0, 40_001)
+    mixed = np.zeros(x.size - 1)
+    for hit in itertools.product((0, 1), repeat=steps):
+        moved = u * sum(h * c**k for k, h in enumerate(hit)) / size
+        mixed += math.prod(rate if h else 1 - rate for h in hit) * np.diff(ndtr(x - moved))
+    alone = np.diff(ndtr(x))
+    for epsilon in EPSILONS:
+        found = hs.delta(plan, epsilon)
+        truth = max(divergence(mixed, alone, epsilon), divergence(alone, mixed, epsilon))
+        assert truth <= found.upper + 1e-9
+        assert found.lower <= truth + 1e-6 or 0 < c < 1
+
+
+def test_a_sample_of_all_records_is_a_full_batch() -> None:
+    numbers: dict[str, Any] = {"examples": 9, "step_size": 0.1, "smoothness": 1.0}
+    found = hs.epsilon(sampled(3.0, 7, **numbers), 1e-5)
+    full = hs.epsilon(hs.mechanisms.LastIterate(3.0, 7, **numbers), 1e-5)
+    assert (found.lower, found.upper) == (full.lower, full.upper)
+
+
+def test_the_gaussian_of_a_split_covers_the_shifts_of_the_theorem() -> None:
+    c, w = Fraction(9, 10), Fraction(1, 2)
+    for across, apart in ((None, 2 * sum(c**k for k in range(6))), (Fraction(3), Fraction(3))):
+        sampled = SampledIterates(c, Fraction(0), Fraction(1, 4), 10, Fraction(5), 2, across)
+        # Four steps after the hidden six, the sampled three of them with shifts a_i = x c^(3-i).
+        z = c * Fraction(apart)
+        x = c**3 * z / sum((c ** (2 * k) for k in range(3)), Fraction(0))
+        shifts = [x * c**2, x * c, x]
+        for shift in shifts:
+            z = c * z - shift
+        assert z == 0
+        square = sum((a**2 for a in shifts), Fraction(0)) / (25 * (1 - w**2))
+        noise = sampled._gaussian_noise(4, 3, w)
+        assert 0 <= square**-1 - noise**2 < Fraction(1, 10**30) * noise**2

@@ -1,15 +1,34 @@
-"""Exact noise: each draw has the named distribution, given ideal bits, not a float's idea of it."""
+"""Exact noise: each draw has the named distribution, given ideal bits, not a float's idea of it.
+
+All take ``bits``, a source of random 64-bit words: the operating system's, in whose place tests
+replay others. Most return ``size`` independent draws, an array of 64-bit integers, empty for 0.
+``ParameterError`` names an argument that is outside its domain, and ``OSError`` says that the
+operating system has no random bits to give.
+"""
 
 from __future__ import annotations
 
-from hockeystick.release.samplers.bits import Bits, secret_bits
+from hockeystick.release.samplers.bits import (
+    Bits,
+    bernoulli,
+    permutation,
+    secret_bits,
+    uniform_integers,
+)
 from hockeystick.release.samplers.comparisons import NoisyNumber, RealNoise, noisy_argmax
-from hockeystick.release.samplers.discrete_gaussian import discrete_gaussian
-from hockeystick.release.samplers.poisson import poisson, skellam
-from hockeystick.release.samplers.radial_laplace import rounded_multivariate_laplace
-from hockeystick.release.samplers.rounded import discrete_laplace, rounded_gaussian, rounded_laplace
-from hockeystick.release.samplers.run_counts import run_count, truncated_negative_binomial
-from hockeystick.release.samplers.uniform import bernoulli, permutation, uniform_integers
+from hockeystick.release.samplers.rounded import (
+    discrete_laplace,
+    rounded_gaussian,
+    rounded_laplace,
+    rounded_multivariate_laplace,
+)
+from hockeystick.release.samplers.tables import (
+    discrete_gaussian,
+    poisson,
+    run_count,
+    skellam,
+    truncated_negative_binomial,
+)
 
 __all__ = [
     "Bits",

@@ -114,9 +114,3 @@ def test_steps_add_at_most_what_the_noise_exceeds() -> None:
     least = steps**2 * (1 / (2 * own**2) + 0.5 / (own**2 + 2 * pairwise**2))
     added = ((1 + 1) / own**2 + 1 / pairwise**2) / 4
     assert least <= best <= least + added
-
-
-def test_a_charge_that_is_refused_draws_nothing() -> None:
-    filtered = hs.calibration.Filter(hs.ApproxDP(epsilon=0.1, delta=1e-6))
-    with pytest.raises(hs.errors.BudgetExhausted):
-        gopa_round(GOPA(0.5, 1.0, PATH), [0.5] * 4, charge=filtered, bits=none_left)

@@ -123,18 +123,6 @@ def test_where_a_projection_is_exact_in_floats_steps_are_still_to_be_covered() -
         gossip_average(coarse, [0.5] * 6, bits=none_left)
 
 
-def test_an_interval_beyond_floats_is_named() -> None:
-    with pytest.raises(hs.errors.ParameterError, match=r"^interval must be"):
-        gossip_average(PLAN, [0.5] * 6, interval=(0, 10**400), bits=none_left)
-
-
-def test_a_run_is_charged_before_noise_is_drawn() -> None:
-    account = hs.Accountant()
-    with pytest.raises(AssertionError, match="no more bits"):
-        gossip_average(PLAN, [0.5] * 6, charge=account, bits=none_left)
-    assert account.plan == PLAN
-
-
 @pytest.mark.parametrize(
     ("plan", "values", "name"),
     [

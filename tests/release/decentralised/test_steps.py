@@ -14,7 +14,7 @@ import hockeystick as hs
 from hockeystick.mechanisms import NoisyIterations, TokenWalk
 from hockeystick.privacy_loss import dominating_pair
 from hockeystick.release import noisy_iterations, token_walk
-from hockeystick.release.decentralised._projected import projected_steps
+from hockeystick.release.decentralised import projected_steps
 from tests.release.bits import none_left, seeded
 
 STEPS: dict[str, Any] = {"step_size": 0.25, "smoothness": 1.0}

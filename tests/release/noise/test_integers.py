@@ -8,7 +8,6 @@ import pytest
 from scipy import special
 
 import hockeystick as hs
-from hockeystick.errors import ParameterError
 from hockeystick.mechanisms import Skellam
 from hockeystick.numerics.multiprecision import mp
 from hockeystick.release import discrete_gaussian, geometric, samplers, skellam
@@ -67,16 +66,6 @@ def test_frequencies_are_those_of_the_mechanism(
 
 
 @every
-def test_all_entries_that_may_differ_are_charged(
-    release: Any, kind: Any, sampler: Any, name: Any
-) -> None:
-    account = hs.Accountant()
-    release(kind(5.0), [1, 2, 3], entries=2, charge=account)
-    release(kind(6.0), 1, charge=account)
-    assert account.plan == kind(5.0) ** 2 @ kind(6.0)
-
-
-@every
 def test_without_noise_the_integers_come_out(
     release: Any, kind: Any, sampler: Any, name: Any
 ) -> None:
@@ -85,53 +74,3 @@ def test_without_noise_the_integers_come_out(
         found = release(kind(0.0), value, bits=none_left)
         assert found.dtype == np.int64
         assert found.tolist() == np.asarray(value).tolist()
-
-
-@every
-def test_a_refused_charge_draws_nothing(release: Any, kind: Any, sampler: Any, name: Any) -> None:
-    spending = hs.calibration.Filter(hs.ZCDP(1e-6))
-    # a filter of rho knows nothing of Skellam noise, and refuses it in other words
-    with pytest.raises((hs.errors.BudgetExhausted, hs.errors.IncompatibleError)):
-        release(kind(2.0), 1, charge=spending, bits=none_left)
-    assert len(spending) == 0
-
-
-@every
-@pytest.mark.parametrize(
-    ("wrong", "arguments"),
-    [
-        ("value", {"value": 1.5}),
-        ("value", {"value": 3.0}),
-        ("value", {"value": [1, float("nan")]}),
-        ("value", {"value": True}),
-        ("value", {"value": 2**62 + 1}),
-        ("value", {"value": [-(2**62) - 1]}),
-        ("value", {"value": np.uint64(2**63)}),
-        ("value", {"value": [[1], [2, 3]]}),
-        ("value", {"value": None}),
-        ("entries", {"entries": 0}),
-        ("entries", {"entries": 1.5}),
-        ("mechanism", {"mechanism": hs.Gaussian(1)}),
-        ("charge", {"charge": 7}),
-    ],
-)
-def test_bad_arguments_are_named(
-    release: Any, kind: Any, sampler: Any, name: Any, wrong: Any, arguments: Any
-) -> None:
-    account = hs.Accountant()
-    given = {"mechanism": kind(2.0), "value": 1, "charge": account, "bits": none_left, **arguments}
-    mechanism, value = given.pop("mechanism"), given.pop("value")
-    with pytest.raises(ParameterError, match=f"^{wrong} must be"):
-        release(mechanism, value, **given)
-    assert len(account) == 0
-
-
-@every
-@pytest.mark.parametrize("parameter", [math.inf, 2.0**45])
-def test_noise_that_cannot_be_drawn_is_refused_before_the_charge(
-    release: Any, kind: Any, sampler: Any, name: Any, parameter: Any
-) -> None:
-    account = hs.Accountant()
-    with pytest.raises(ParameterError, match=f"^{name} must be"):
-        release(kind(parameter), 1, charge=account, bits=none_left)
-    assert len(account) == 0

@@ -1,4 +1,4 @@
-"""Gaussian and Laplace noise on arrays: on a grid, for the distance that rounding may add."""
+"""Gaussian, Laplace and multivariate Laplace noise on arrays: on a grid, for what rounding adds."""
 
 import math
 from decimal import Decimal
@@ -9,13 +9,22 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import stats
 
 import hockeystick as hs
 from hockeystick.errors import ParameterError
 from hockeystick.numerics import largest_reading
 from hockeystick.numerics.multiprecision import mp
-from hockeystick.release import gaussian, laplace
-from hockeystick.release.noise._grid import grid_of
+from hockeystick.release import (
+    gaussian,
+    laplace,
+    multivariate_laplace,
+    multivariate_laplace_length,
+    multivariate_laplace_log_density,
+    multivariate_laplace_variance,
+)
+from hockeystick.release._values import grid_of
+from hockeystick.release.samplers import rounded_multivariate_laplace
 from tests.release.bits import none_left, replay, seeded
 
 BOTH = [(gaussian, hs.Gaussian), (laplace, hs.Laplace)]
@@ -220,38 +229,6 @@ def test_sensitivities_at_the_ends_of_floats(sensitivity: Any) -> None:
     assert math.isfinite(float(found))
 
 
-@pytest.mark.parametrize(("release", "kind"), BOTH)
-def test_the_charge_comes_before_any_bit(release: Any, kind: Any) -> None:
-    happened = []
-
-    class Book:
-        def step(self, mechanism: Any) -> None:
-            happened.append(mechanism)
-
-    def bits(count: Any) -> Any:
-        happened.append(count)
-        return np.full(count, 2**60, dtype=np.uint64)
-
-    release(kind(1.0), [1.0, 2.0], 1, charge=Book(), bits=bits)
-    assert happened == [kind(1.0), 2]
-
-
-@pytest.mark.parametrize(("release", "kind"), BOTH)
-def test_a_refused_charge_draws_nothing(release: Any, kind: Any) -> None:
-    budget = hs.ZCDP(0.1)
-    spending = hs.calibration.Filter(budget)
-    with pytest.raises(hs.errors.BudgetExhausted):
-        release(kind(1.0), [1.0], 1, charge=spending, bits=none_left)
-    assert spending.left == budget
-
-
-def test_an_accountant_knows_what_was_released() -> None:
-    account = hs.Accountant()
-    gaussian(hs.Gaussian(2.0), [1.0], 3.0, charge=account)
-    laplace(hs.Laplace(2.0), 1, 1, charge=account)
-    assert account.plan == hs.Gaussian(2.0) @ hs.Laplace(2.0)
-
-
 NAN = float("nan")
 WRONG = [
     ("value", [1.0, NAN], 1),
@@ -298,21 +275,118 @@ def test_other_mechanisms_are_refused(release: Any, kind: Any, wrong: Any) -> No
             release(kind(noise), 1.0, 1, bits=none_left)
 
 
-@pytest.mark.parametrize("charge", [hs.Accountant, 3, "account", object()])
-def test_what_cannot_be_charged_is_refused(charge: Any) -> None:
-    with pytest.raises(ParameterError, match=r"^charge must be"):
-        gaussian(hs.Gaussian(1.0), 1.0, 1, charge=charge, bits=none_left)
-
-
-def test_private_values_are_not_shown_in_errors() -> None:
-    with pytest.raises(ParameterError) as caught:
-        gaussian(hs.Gaussian(1.0), [123456.0, NAN], 1)
-    assert "123456" not in str(caught.value)
-
-
 def test_a_generator_that_fails_releases_nothing() -> None:
     def failing(count: Any) -> Any:
         raise OSError("no entropy")
 
     with pytest.raises(OSError, match="no entropy"):
         gaussian(hs.Gaussian(1.0), 1.0, 1, bits=failing)
+
+
+FIVE = hs.mechanisms.MultivariateLaplace(1.5, dimension=5)
+
+
+def test_what_comes_out_is_the_rounded_value_plus_rounded_noise_of_the_right_scale() -> None:
+    """Five numbers, each rounded by half a step, are moved by at most ceil(sqrt(5)) = 3 steps."""
+    value = np.array([3.25, -1.0, math.pi, 1e6 / 3, 0.0])
+    for seed in range(5):
+        found = multivariate_laplace(FIVE, value, 1, bits=seeded(seed))
+        drawn = rounded_multivariate_laplace(1.5 * (2**20 + 3), 5, bits=seeded(seed))
+        steps = [round(Fraction(one) / Fraction(float(STEP))) for one in value.tolist()]
+        assert (found / float(STEP)).tolist() == [a + b for a, b in zip(steps, drawn, strict=True)]
+
+
+def test_noise_grows_with_the_sensitivity() -> None:
+    small, large = (
+        multivariate_laplace(FIVE, np.zeros(5), size, bits=seeded(1)) for size in (1.0, 8.0)
+    )
+    assert large == pytest.approx(small * 8, rel=1e-9)
+
+
+def test_without_noise_it_is_the_vector_itself() -> None:
+    silent = hs.mechanisms.MultivariateLaplace(0.0, dimension=2)
+    assert multivariate_laplace(silent, [0.1, 0.2], 1, bits=none_left).tolist() == [0.1, 0.2]
+
+
+@pytest.mark.parametrize(
+    ("dimension", "value"),
+    [
+        (1, "-0.693147180559945309417232121458"),
+        (2, "-1.83787706640934548356065947281"),
+        (11, "-18.1357601581884452685543910273"),
+        (1206590, "-8953613.54803018387246"),
+    ],
+)
+def test_the_constant_of_the_density_is_known_in_any_dimension(dimension: int, value: str) -> None:
+    noise = hs.mechanisms.MultivariateLaplace(1.0, dimension)
+    found = multivariate_laplace_log_density(noise, 1.0, np.zeros(dimension))
+    assert float(found) == pytest.approx(float(value), rel=1e-15)
+
+
+@pytest.mark.parametrize("dimension", [1, 2, 3, 7])
+def test_the_density_integrates_to_1(dimension: int) -> None:
+    noise = hs.mechanisms.MultivariateLaplace(0.7, dimension)
+    sphere = 2 * mp.pi ** (mp.mpf(dimension) / 2) / mp.gamma(mp.mpf(dimension) / 2)
+
+    def term(r: Any) -> Any:
+        point = np.eye(dimension)[0] * float(r)
+        log = multivariate_laplace_log_density(noise, 2.0, point)
+        return sphere * r ** (dimension - 1) * mp.exp(float(log))
+
+    assert float(mp.quad(term, [0, 5, 10, 20, 60, 120])) == pytest.approx(1.0, rel=1e-12)
+
+
+def test_the_density_keeps_the_shape_of_what_it_is_asked() -> None:
+    noise = hs.mechanisms.MultivariateLaplace(1.0, 3)
+    assert multivariate_laplace_log_density(noise, 1.0, np.zeros((4, 5, 3))).shape == (4, 5)
+    far = multivariate_laplace_log_density(noise, 2.0, [[3.0, 0.0, 4.0], [0.0, 0.0, 0.0]])
+    assert far[1] - far[0] == pytest.approx(2.5, rel=1e-14)
+    for points, scale, told in ((np.zeros(4), 1.0, "points"), (np.zeros(3), 0.0, "no density")):
+        noise = hs.mechanisms.MultivariateLaplace(scale, 3)
+        with pytest.raises(ParameterError, match=told):
+            multivariate_laplace_log_density(noise, 1.0, points)
+
+
+def test_the_variance_of_a_coordinate_and_the_mean_length_are_as_stated() -> None:
+    noise, bits = hs.mechanisms.MultivariateLaplace(0.5, 3), seeded(17)
+    drawn = np.array(
+        [multivariate_laplace(noise, np.zeros(3), 2.0, bits=bits) for _ in range(4000)]
+    )
+    for values, mean in (
+        ((drawn**2).mean(axis=1), multivariate_laplace_variance(noise, 2.0)),
+        (np.linalg.norm(drawn, axis=1), multivariate_laplace_length(noise, 2.0)),
+    ):
+        assert abs(values.mean() - mean) < 4.5 * values.std() / math.sqrt(4000)
+    one = hs.mechanisms.MultivariateLaplace(3.0, 1)
+    assert multivariate_laplace_variance(one, 1.0) == 2 * 9.0
+
+
+def test_the_privacy_loss_of_drawn_noise_exceeds_a_level_as_often_as_the_cells_say() -> None:
+    from hockeystick.privacy_loss import MultivariateLaplaceLoss
+
+    noise, bits = hs.mechanisms.MultivariateLaplace(3 / 11, 11), seeded(6)
+    drawn = np.array([multivariate_laplace(noise, np.zeros(11), 1, bits=bits) for _ in range(4000)])
+    lengths = [np.linalg.norm(one, axis=1) for one in (drawn + np.eye(11)[3], drawn)]
+    loss = (lengths[0] - lengths[1]) * 11 / 3
+    one_run = MultivariateLaplaceLoss(3 / 11, 11)
+    for level in (-1.0, 0.5, 2.0):
+        above = math.exp(one_run.cells(np.array([level, math.inf])).log_p[0])
+        assert stats.binomtest(int((loss > level).sum()), 4000, above).pvalue > 1e-4
+
+
+@pytest.mark.parametrize(
+    ("noise", "sensitivity", "name"),
+    [
+        (hs.mechanisms.MultivariateLaplace(math.inf, 3), 1.0, "scale"),
+        (hs.mechanisms.MultivariateLaplace(1.0, 3), 0.0, "sensitivity"),
+        (hs.mechanisms.MultivariateLaplace(1.0, 3), math.nan, "sensitivity"),
+    ],
+)
+def test_what_noise_is_not_described_of_is_named(noise: Any, sensitivity: Any, name: str) -> None:
+    for ask in (
+        lambda: multivariate_laplace_log_density(noise, sensitivity, np.zeros(3)),
+        lambda: multivariate_laplace_variance(noise, sensitivity),
+        lambda: multivariate_laplace_length(noise, sensitivity),
+    ):
+        with pytest.raises(ParameterError, match=f"^{name} must be"):
+            ask()

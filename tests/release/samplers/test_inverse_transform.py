@@ -1,7 +1,6 @@
 """Rounded noise: the kernel decides as interval arithmetic does, boundaries included."""
 
 from dataclasses import replace
-from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
@@ -220,39 +219,6 @@ def test_a_draw_needs_no_more_than_a_word_and_nothing_for_nothing() -> None:
 
     rounded_gaussian(2.0**20, 100_000, bits=bits)
     assert sum(asked) <= 100_000 + 8
-
-
-def test_neighbours_reach_the_same_outputs() -> None:
-    """An integer sum of 0 or 1 with exact noise: near zero every integer occurs from both.
-
-    Floats fail this: of ``0 + N`` and ``1 + N`` in double precision, the former reaches numbers
-    near zero that are no multiples of 2^-53, the latter never does.
-    """
-    scale = 8.0
-    reached = {start: set((start + rounded_gaussian(scale, 200_000)).tolist()) for start in (0, 1)}
-    middle = set(range(-16, 18))
-    assert middle <= reached[0]
-    assert middle <= reached[1]
-    normal = np.random.default_rng(3).standard_normal(2_000_000)
-    near = np.abs(normal) < 2.0**-3
-    lattice = {
-        start: float(
-            np.modf(
-                (start + normal[near if not start else np.abs(1 + normal) < 2.0**-3]) * 2.0**53
-            )[0].any()
-        )
-        for start in (0, 1)
-    }
-    assert lattice == {0: 1.0, 1: 0.0}
-
-
-def test_exact_fractions_of_scales() -> None:
-    """The scale is the float's own value, not its decimal."""
-    assert Fraction(0.1) != Fraction(1, 10)
-    with mp.workprec(400):
-        step = int(mp.floor(mp.ldexp(mp.exp(-1 / mp.mpf(0.1)), 63)))
-    assert decided(laws.EXPONENTIAL, 0.1, 0.0, 2 * (step + 1), none_left) == 0
-    assert decided(laws.EXPONENTIAL, 0.1, 0.0, 2 * (step - 1), none_left) == 1
 
 
 def test_discrete_laplace_noise_is_the_difference_of_two_whole_parts(

@@ -10,7 +10,7 @@ from scipy import integrate, stats
 
 from hockeystick.errors import ParameterError
 from hockeystick.numerics.multiprecision import mp
-from hockeystick.release.samplers import radial_laplace, rounded_multivariate_laplace
+from hockeystick.release.samplers import rounded, rounded_multivariate_laplace
 from tests.release.bits import replay, seeded
 
 
@@ -35,24 +35,24 @@ def test_coarse_and_refined_gaussians_give_the_same_numbers() -> None:
     bits = seeded(3)
     for _ in range(20):
         words = bits(9)
-        ends = radial_laplace._coarse(words)
-        coarse = radial_laplace._rounded(Fraction(1000), ends[:5], ends[5:], 45)
-        assert coarse == radial_laplace._refined(Fraction(1000), words, bits)
+        ends = rounded._coarse(words)
+        coarse = rounded._rounded(Fraction(1000), ends[:5], ends[5:], 45)
+        assert coarse == rounded._refined(Fraction(1000), words, bits)
 
 
 def test_what_few_bits_leave_open_is_decided_by_more(monkeypatch: pytest.MonkeyPatch) -> None:
     """With Gaussians known to 2^-11 only; the same words decide as with all their bits."""
     words = [seeded(k)(5) for k in range(40)]
     usual = [rounded_multivariate_laplace(1e4, 2, bits=replay(one.tolist())) for one in words]
-    monkeypatch.setattr(radial_laplace, "_FINE", 10)
+    monkeypatch.setattr(rounded, "_FINE", 10)
     refined = list[int]()
-    original = radial_laplace._refined
+    original = rounded._refined
 
     def counting(*arguments: Any) -> Any:
         refined.append(1)
         return original(*arguments)
 
-    monkeypatch.setattr(radial_laplace, "_refined", counting)
+    monkeypatch.setattr(rounded, "_refined", counting)
     again = [rounded_multivariate_laplace(1e4, 2, bits=replay(one.tolist())) for one in words]
     assert np.array_equal(usual, again)
     assert len(refined) > 20

@@ -23,8 +23,13 @@ from hockeystick.release.samplers import (
     tables,
     uniform_integers,
 )
-from hockeystick.release.samplers.discrete_gaussian import NarrowGaussian, _accepted, _ratio
-from hockeystick.release.samplers.poisson import Poisson, point_mass
+from hockeystick.release.samplers.tables import (
+    NarrowGaussian,
+    Poisson,
+    _accepted,
+    _ratio,
+    point_mass,
+)
 from tests.release.bits import none_left, replay, seeded
 
 TOP = 2**64 - 1

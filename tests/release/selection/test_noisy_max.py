@@ -12,12 +12,11 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import hockeystick as hs
-from hockeystick.errors import ParameterError
 from hockeystick.mechanisms import PermuteAndFlip, ReportNoisyMax
 from hockeystick.numerics.multiprecision import mp
 from hockeystick.release import exponential, permute_and_flip, report_noisy_max
 from hockeystick.release.samplers import RealNoise
-from tests.release.bits import none_left, seeded
+from tests.release.bits import seeded
 
 ALL = [
     (exponential, hs.Exponential, RealNoise.GUMBEL),
@@ -31,7 +30,7 @@ class Asked:
     """What the comparison of noisy numbers was asked for."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("hockeystick.release.selection.noisy_max.noisy_argmax", self)
+        monkeypatch.setattr("hockeystick.release.selection.noisy_argmax", self)
 
     def __call__(self, values: Any, noise: Any, scale: Any, *, bits: Any) -> Any:
         self.values = [Fraction(value) for value in values]
@@ -175,50 +174,3 @@ def test_numbers_at_the_ends_of_floats_are_compared(
 ) -> None:
     assert release(kind(epsilon), scores, sensitivity) == 1
     assert release(kind(5e-324), scores, 1.7e308) in range(len(scores))
-
-
-@every
-def test_the_charge_comes_first_and_a_refusal_draws_nothing(
-    release: Any, kind: Any, noise: Any
-) -> None:
-    account, spending = hs.Accountant(), hs.calibration.Filter(hs.PureDP(0.5))
-    release(kind(0.25), [1, 2], 1, charge=account)
-    assert account.plan == kind(0.25)
-    for epsilon in (0.0, 1.0, math.inf):
-        if epsilon:
-            with pytest.raises(hs.errors.HockeystickError):
-                release(kind(epsilon), [1, 2], 1, charge=spending, bits=none_left)
-    assert len(spending) == 0
-
-
-NAN = math.nan
-
-
-@every
-@pytest.mark.parametrize(
-    ("wrong", "scores", "sensitivity", "given"),
-    [
-        ("scores", [1.0, NAN], 1, {}),
-        ("scores", [1.0, math.inf], 1, {}),
-        ("scores", [], 1, {}),
-        ("scores", 3.0, 1, {}),
-        ("scores", [[1.0]], 1, {}),
-        ("scores", ["a"], 1, {}),
-        ("scores", [2**53 + 1], 1, {}),
-        ("scores", [True], 1, {}),
-        ("sensitivity", [1.0], 0, {}),
-        ("sensitivity", [1.0], math.inf, {}),
-        ("sensitivity", [1.0], NAN, {}),
-        ("monotone", [1.0], 1, {"monotone": 1}),
-        ("charge", [1.0], 1, {"charge": "account"}),
-    ],
-)
-def test_bad_arguments_are_named(
-    release: Any, kind: Any, noise: Any, wrong: Any, scores: Any, sensitivity: Any, given: Any
-) -> None:
-    account = hs.Accountant()
-    with pytest.raises(ParameterError, match=f"^{wrong} must be"):
-        release(kind(1.0), scores, sensitivity, **{"charge": account, **given}, bits=none_left)
-    assert len(account) == 0
-    with pytest.raises(ParameterError, match=r"^mechanism must be"):
-        release(hs.Gaussian(1), [1.0], 1, bits=none_left)

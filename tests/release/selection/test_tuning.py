@@ -10,12 +10,12 @@ import pytest
 from scipy import stats
 
 import hockeystick as hs
-from hockeystick.errors import BudgetExhausted, ParameterError
+from hockeystick.errors import ParameterError
 from hockeystick.mechanisms import RandomStopping, tuning
 from hockeystick.numerics.multiprecision import mp
 from hockeystick.release import grid_search, random_search
 from hockeystick.release.samplers import run_count, truncated_negative_binomial
-from hockeystick.release.samplers.run_counts import _Sums
+from hockeystick.release.samplers.tables import RunSums
 from tests.release.bits import none_left, replay, seeded
 
 RUN = hs.Gaussian(noise_multiplier=5)
@@ -34,7 +34,7 @@ def mass(eta: float, gamma: float, k: int) -> Any:
 
 @pytest.mark.parametrize(("eta", "gamma"), LAWS)
 def test_sums_are_bounded_on_both_sides_and_closely(eta: float, gamma: float) -> None:
-    sums, total = _Sums(Fraction(eta), Fraction(gamma), 64), mp.mpf(0)
+    sums, total = RunSums(Fraction(eta), Fraction(gamma), 64), mp.mpf(0)
     with mp.workdps(60):
         for k in range(1, 60):
             total += mass(eta, gamma, k)
@@ -114,15 +114,6 @@ def test_a_grid_charges_every_candidate_even_where_a_run_fails() -> None:
     assert account.plan == RUN**3
 
 
-@pytest.mark.parametrize("search", [grid_search, random_search])
-def test_where_a_filter_refuses_nothing_runs(search: Any) -> None:
-    run, geometric = hs.Laplace(scale=5), tuning.TruncatedNegativeBinomial(eta=1, gamma=0.2)
-    budget = hs.calibration.Filter(hs.PureDP(epsilon=0.3))
-    what = run if search is grid_search else RandomStopping(run, geometric)
-    with pytest.raises(BudgetExhausted):
-        search(what, [1, 2], lambda _: pytest.fail("it ran"), charge=budget)
-
-
 def test_the_best_of_a_grid_is_the_first_of_the_largest() -> None:
     scores = {1: math.nan, 2: 5.0, 3: 7.0, 4: 7.0}
     best = grid_search(RUN, list(scores), lambda one: (-one, scores[one]))
@@ -153,23 +144,6 @@ def test_binomial_counts_are_heads_of_exact_coins_of_the_float(chi_square: Any) 
     assert run_count(tiny, bits=replay([0, 2**63])) == 0
     with pytest.raises(ParameterError, match=r"^trials must be an integer from 1"):
         run_count(tuning.Binomial(2**24 + 1, 1e-9), bits=none_left)
-
-
-@pytest.mark.parametrize(
-    ("name", "arguments"),
-    [
-        ("candidates", (RUN, [], lambda one: (one, 0.0))),
-        ("candidates", (RUN, "abc", lambda one: (one, 0.0))),
-        ("candidates", (RUN, 5, lambda one: (one, 0.0))),
-        ("run", (RUN, [1], "train")),
-        ("mechanism", ("noise", [1], lambda one: (one, 0.0))),
-    ],
-)
-def test_bad_arguments_are_named_and_nothing_is_charged(name: str, arguments: Any) -> None:
-    account = hs.Accountant()
-    with pytest.raises(ParameterError, match=name):
-        grid_search(*arguments, charge=account)
-    assert account.plan == hs.Accountant().plan
 
 
 @pytest.mark.parametrize("found", [None, 0.5, (1, 2, 3), ("model", "good"), ("model", None)])

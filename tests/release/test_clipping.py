@@ -1,4 +1,4 @@
-"""Clippings that adapt: what one example moves, each sum's noise, what is computed from them."""
+"""Sums of clipped gradients: what one example moves, the noise, what is computed from them."""
 
 import math
 from typing import Any
@@ -12,8 +12,15 @@ from scipy import stats
 import hockeystick as hs
 from hockeystick.errors import ParameterError
 from hockeystick.mechanisms import JointGaussian
-from hockeystick.release import CoordinateClipping, OnlineClipping, QuantileClipping, layered_sum
-from hockeystick.release.statistics.clipped import UNITS
+from hockeystick.release import (
+    CoordinateClipping,
+    OnlineClipping,
+    QuantileClipping,
+    layered_sum,
+    randomly_pruned_sum,
+    selective_sum,
+)
+from hockeystick.release.noise.clipped_sum import UNITS
 from tests.release.bits import none_left, seeded
 
 SIZE = 50
@@ -208,13 +215,6 @@ def test_layers_move_together_and_each_has_the_noise_of_its_norm() -> None:
     assert usual(((drawn[1] / (6 * 3)) ** 2).sum(), 2000)
 
 
-def test_layers_are_charged_together() -> None:
-    account, each = hs.Accountant(), JointGaussian((6, 6, 6, 6))
-    layered_sum(each, [np.ones((2, 1))] * 4, norms=[1] * 4, charge=account)
-    together, one = (hs.epsilon(plan, 1e-5) for plan in (account.plan, hs.Gaussian(3)))
-    assert together.upper == pytest.approx(one.upper, rel=1e-9)
-
-
 @pytest.mark.parametrize("bad", [math.nan, math.inf])
 def test_a_gradient_without_a_length_counts_as_nothing(bad: Any) -> None:
     rows = np.array([[0.5, 0.25], [bad, 1.0]])
@@ -271,3 +271,78 @@ def test_released_sums_are_multiples_of_a_unit_that_knows_no_data() -> None:
     gradient, _ = by_quantile(noise=1.5).step([[0.1, 1 / 3]], expected=1)
     steps = gradient * UNITS / 2.0
     assert np.array_equal(steps, np.rint(steps))
+
+
+PRUNED = [randomly_pruned_sum, selective_sum]
+SILENT = hs.Gaussian(0)
+ROWS = st.lists(st.lists(st.floats(-20, 20), min_size=4, max_size=4), min_size=1, max_size=4).map(
+    np.array
+)
+
+
+@settings(max_examples=100)
+@given(rows=ROWS, norm=st.floats(1e-2, 1e2), seed=st.integers(0, 9))
+def test_an_example_moves_a_randomly_pruned_sum_by_at_most_the_norm(
+    rows: Any, norm: Any, seed: Any
+) -> None:
+    pair = [
+        randomly_pruned_sum(SILENT, one, norm=norm, keep=0.5, bits=seeded(seed))
+        for one in (rows, rows[1:])
+    ]
+    assert float(np.linalg.norm(pair[0] - pair[1])) <= norm * (1 + 1e-12)
+
+
+def test_a_long_example_moves_it_by_the_norm_wherever_it_is_kept() -> None:
+    for seed in range(20):
+        found = randomly_pruned_sum(
+            SILENT, np.full((1, 9), 5.0), norm=2, keep=0.3, bits=seeded(seed)
+        )
+        assert np.count_nonzero(found) == 3
+        assert float(np.linalg.norm(found)) == pytest.approx(2, abs=1e-5)
+
+
+def test_the_coordinates_are_those_of_the_bits_whatever_the_gradients_are() -> None:
+    rows = [np.ones((3, 20)), np.random.default_rng(1).normal(size=(5, 20)), np.ones((1, 20))]
+    kept = {
+        tuple(np.flatnonzero(randomly_pruned_sum(SILENT, one, norm=1, keep=0.25, bits=seeded(4))))
+        for one in rows
+    }
+    assert len(kept) == 1
+    counts = np.zeros(20)
+    for seed in range(1000):
+        found = randomly_pruned_sum(SILENT, rows[0], norm=1, keep=0.25, bits=seeded(seed))
+        counts += found != 0
+    assert stats.chisquare(counts).pvalue > 1e-6
+
+
+@pytest.mark.parametrize("release", PRUNED)
+def test_the_noise_is_the_mechanisms(release: Any) -> None:
+    drawn = release(hs.Gaussian(3), np.zeros((0, 3000)), norm=0.5, keep=1.0, bits=seeded(2))
+    assert 1e-6 < stats.chi2.sf(float(((drawn / 1.5) ** 2).sum()), 3000) < 1 - 1e-6
+
+
+def test_the_largest_of_the_noisy_sum_are_kept() -> None:
+    rows = np.random.default_rng(3).normal(size=(6, 50))
+    whole = selective_sum(hs.Gaussian(1), rows, norm=1, keep=1.0, bits=seeded(5))
+    found = selective_sum(hs.Gaussian(1), rows, norm=1, keep=0.1, bits=seeded(5))
+    kept = found != 0
+    assert kept.sum() == 5
+    assert np.array_equal(found[kept], whole[kept])
+    assert np.abs(whole[~kept]).max() <= np.abs(whole[kept]).min()
+
+
+def test_what_is_chosen_by_the_gradients_themselves_shows_one_example() -> None:
+    """Without noise, as published, the chosen set is a function of the data."""
+    rows = np.array([[0.5, 0.4], [0.0, 0.3]])
+    chosen = [
+        np.flatnonzero(selective_sum(SILENT, one, norm=1, keep=0.5)).tolist()
+        for one in (rows, rows[:1])
+    ]
+    assert chosen == [[1], [0]]
+    hidden = {
+        int(
+            np.flatnonzero(selective_sum(hs.Gaussian(2), rows, norm=1, keep=0.5, bits=seeded(k)))[0]
+        )
+        for k in range(30)
+    }
+    assert hidden == {0, 1}

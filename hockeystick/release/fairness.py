@@ -25,8 +25,8 @@ _GROUPS: Final = whole_numbers("G", 1, (2, 1000))
 class GroupFairness:
     """Rates of a classifier's predictions for groups, or for clients, and how far they differ.
 
-    With prediction Y', label Y and group S, the differences are the largest less the least over the
-    groups of
+    Of counts of records by group, label and prediction, of shape (groups, 2, 2). With prediction
+    Y', label Y and group S, the differences are the largest less the least over the groups of
 
     - ``P(Y' = 1 | S)``: demographic parity;
     - ``P(Y' = 1 | Y = 1, S)``: equal opportunity;
@@ -45,12 +45,6 @@ class GroupFairness:
         out of the difference; with fewer than two groups that have one the difference is nan. For
         several classes ask of each record whether it is read rightly: ``of(predictions == labels,
         ones, clients)``, whose equal opportunity is that of accuracies.
-
-    Args:
-        counts: Records by group, label and prediction, of shape (groups, 2, 2).
-
-    Raises:
-        ParameterError: If they are no such integers.
 
     References:
         Dwork et al. 2012; Hardt, Price and Srebro 2016; Galli, "Sense and Sensitivity" (PhD
@@ -90,15 +84,9 @@ class GroupFairness:
     ) -> NDArray[np.int64]:
         """Return the records by group, label and prediction, of shape (groups, 2, 2).
 
-        Args:
-            predictions: What is predicted of each record, 0 or 1.
-            labels: What is true of each, 0 or 1.
-            groups: Whose each is, an integer >= 0.
-            number: How many groups there are; by default up to the largest that occurs, which is
-                a fact about the records: say it where counts are released with noise.
-
-        Raises:
-            ParameterError: If they are no three rows of as many such numbers.
+        Predictions and labels are 0 or 1, groups integers >= 0. Number says how many groups there
+        are; by default up to the largest that occurs, which is a fact about the records: say it
+        where counts are released with noise.
         """
         given = {"predictions": predictions, "labels": labels, "groups": groups}
         rows = {name: _row(name, values) for name, values in given.items()}
@@ -151,8 +139,7 @@ class GroupFairness:
     @property
     def equalized_odds(self) -> float:
         """The larger of the differences of true and of false positive rates."""
-        both = self.equal_opportunity, _difference(self.false_positive_rates)
-        return float(np.fmax(*both))
+        return float(np.fmax(self.equal_opportunity, _difference(self.false_positive_rates)))
 
     @property
     def accuracy_difference(self) -> float:

@@ -1,4 +1,4 @@
-"""Exact correlated noise: integers whose encoding is the fresh noise, within a bound."""
+"""Running sums: the noise of a tree's nodes and of a factorization, within a bound on rounding."""
 
 import math
 from fractions import Fraction
@@ -16,13 +16,94 @@ from hockeystick.mechanisms import (
     MatrixFactorization,
     SquareRoot,
     Toeplitz,
+    TreeAggregation,
 )
 from hockeystick.mechanisms.streams.strategies import Strategy
-from hockeystick.release import matrix_factorization
+from hockeystick.release import matrix_factorization, tree_aggregation
+from hockeystick.release import streams as tree_module
+from hockeystick.release._values import grid_of
+from hockeystick.release.correlated_noise import MOST, TooLargeError, memory
 from hockeystick.release.samplers import rounded_gaussian
-from hockeystick.release.streams._integer_noise import MOST, TooLargeError, memory
-from hockeystick.release.streams.matrix_factorization import _prepared
+from hockeystick.release.streams import _prepared
 from tests.release.bits import none_left, seeded
+
+
+def nodes_of(rows: int) -> list[tuple[int, int]]:
+    """Return the nodes (first, last row) that make up the rows from 1 on, by powers of two."""
+    found, first = [], 1
+    for power in range(rows.bit_length() - 1, -1, -1):
+        if rows >> power & 1:
+            found.append((first, first + 2**power - 1))
+            first += 2**power
+    return found
+
+
+@pytest.mark.parametrize(("size", "leaves"), [(1, 1), (3, 21), (17, 8)])
+def test_sums_are_those_of_the_nodes_of_a_tree(size: int, leaves: int) -> None:
+    mechanism = TreeAggregation(1.5, leaves=leaves)
+    rows = np.random.default_rng(1).normal(size=(leaves, size))
+    run = tree_aggregation(mechanism, size, 2.0, bits=seeded(9))
+    grid = grid_of(mechanism, 1.5, 2.0, math.isqrt(size - 1) + 1)
+    assert Fraction(grid.scale) >= Fraction(3, 2) * (
+        2 / Fraction(2) ** grid.exponent + Fraction(math.sqrt(size))
+    )
+    bits = seeded(9)
+    # A node that is used is drawn when its last row comes in.
+    noise = {nodes_of(t)[-1]: rounded_gaussian(grid.scale, size, bits=bits) for t in
+             range(1, leaves + 1)}  # fmt: skip
+    whole = np.rint(np.ldexp(rows, -grid.exponent)).astype(np.int64)
+    for t, row in enumerate(rows, start=1):
+        expected = whole[:t].sum(axis=0) + sum(noise[node] for node in nodes_of(t))
+        assert run.add(row).tolist() == np.ldexp(expected.astype(float), grid.exponent).tolist()
+        assert run.rows == t
+        assert len(nodes_of(t)) <= mechanism.height
+
+
+def test_one_row_moves_each_node_by_no_more_than_the_noise_is_for() -> None:
+    """And is in as many nodes as the mechanism says, of all that are ever used."""
+    leaves = 100
+    used = {node for t in range(1, leaves + 1) for node in nodes_of(t)}
+    in_nodes = [sum(a <= row <= b for a, b in used) for row in range(1, leaves + 1)]
+    assert max(in_nodes) <= TreeAggregation(1.0, leaves=leaves).height
+
+
+def test_the_noise_has_the_variance_of_the_nodes() -> None:
+    """Sums of many columns after 7 rows, 3 nodes, and 8 rows, one node."""
+    run = tree_aggregation(TreeAggregation(4.0, leaves=8), 20_000, 0.5, bits=seeded(2))
+    found = [run.add(np.zeros(20_000)).std() for _ in range(8)]
+    for t, deviation in enumerate(found, start=1):
+        assert abs(deviation / (2.0 * math.sqrt(t.bit_count())) - 1) < 6 / math.sqrt(40_000)
+
+
+def test_sums_that_get_too_large_are_refused_and_change_nothing() -> None:
+    run = tree_aggregation(TreeAggregation(1.0, leaves=5), 1, 1.0)
+    run.add([2.0**41])
+    with pytest.raises(ParameterError, match=r"^row must be"):
+        run.add([2.0**42])
+    with pytest.raises(ParameterError, match=r"^row must be"):
+        run.add([1e300])
+    assert run.rows == 1
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_sums_of_the_largest_rows_do_not_wrap(sign: int) -> None:
+    """Two of 2^62 steps are 2^63, which as 64 bits is negative and its own size."""
+    run = tree_aggregation(TreeAggregation(0.0, leaves=5), 1, 1.0)
+    assert run.add([sign * 2.0**42]) == sign * 2.0**42
+    with pytest.raises(ParameterError, match=r"^row must be"):
+        run.add([sign * 2.0**42])
+    assert run.rows == 1
+
+
+def test_a_sum_has_the_noise_of_each_of_its_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn = iter(2.0**k for k in range(7))
+    monkeypatch.setattr(
+        tree_module, "rounded_gaussian", lambda *_, **__: np.array([next(drawn)], dtype=np.int64)
+    )
+    run = tree_aggregation(TreeAggregation(1.0, leaves=7), 1, 2.0**20)
+    sums = [run.add([0.0])[0] for _ in range(7)]
+    assert [one / sums[0] for one in sums] == [1, 2, 6, 8, 24, 40, 104]
+
 
 STRATEGIES: tuple[Strategy, ...] = (
     Toeplitz([1]),
@@ -206,47 +287,6 @@ def run_of(rounds: int, z: float = 1.0, size: int = 1, **kind: Any) -> Any:
     )
 
 
-def test_rows_end_with_the_rounds() -> None:
-    run = run_of(2)
-    run.add([0.0])
-    run.add([0.0])
-    with pytest.raises(IncompatibleError, match="for 2 rounds"):
-        run.add([0.0])
-    assert run.rows == 2
-
-
-def test_a_row_whose_noise_failed_is_not_added() -> None:
-    fails = [True, False]
-
-    def bits(count: Any) -> Any:
-        if fails.pop(0):
-            raise OSError("no entropy")
-        return np.full(count, 2**63, dtype=np.uint64)
-
-    run = run_of(2, bits=bits)
-    with pytest.raises(OSError, match="no entropy"):
-        run.add([1.0])
-    assert run.rows == 0
-    assert 0 < float(run.add([1.0])[0]) - 1.0 < 1  # of u = 1/2 alone
-
-
-def test_without_noise_the_sums_come_out() -> None:
-    run = run_of(3, 0.0, 2, bits=none_left)
-    assert [run.add(row).tolist() for row in ([1, 2], [0.5, 0.25], [-1, 0])] == [
-        [1.0, 2.0], [1.5, 2.25], [0.5, 2.25]
-    ]  # fmt: skip
-
-
-def test_the_run_is_charged_once_before_any_bit() -> None:
-    account = hs.Accountant()
-    run = run_of(10, 5.0, charge=account, bits=seeded(1))
-    assert account.plan == MatrixFactorization(5.0, Encoder.square_root(10))
-    run.add([1.0])
-    assert len(account) == 1
-    with pytest.raises(hs.errors.BudgetExhausted):
-        run_of(10, 5.0, charge=hs.calibration.Filter(hs.ZCDP(1e-3)), bits=none_left)
-
-
 def test_rows_that_are_too_large_are_refused_and_change_nothing() -> None:
     run = run_of(5)
     for row in ([2.0**61], [1e300]):
@@ -284,33 +324,67 @@ def test_noise_beyond_what_is_drawn_is_refused(z: float) -> None:
         run_of(5, z)
 
 
-@pytest.mark.parametrize(
-    ("wrong", "arguments"),
-    [
-        ("mechanism", (hs.Gaussian(1), 1, 1.0)),
-        ("size", (MatrixFactorization(1.0, Encoder.square_root(2)), 0, 1.0)),
-        ("size", (MatrixFactorization(1.0, Encoder.square_root(2)), 1.5, 1.0)),
-        ("size", (MatrixFactorization(1.0, Encoder.square_root(2)), 10**7 + 1, 1.0)),
-        ("sensitivity", (MatrixFactorization(1.0, Encoder.square_root(2)), 1, 0)),
-        ("sensitivity", (MatrixFactorization(1.0, Encoder.square_root(2)), 1, math.nan)),
-    ],
-)
-def test_bad_arguments_are_named(wrong: Any, arguments: Any) -> None:
-    account = hs.Accountant()
-    with pytest.raises(ParameterError, match=f"^{wrong} must be"):
-        matrix_factorization(*arguments, charge=account, bits=none_left)
-    assert len(account) == 0
-
-
-@pytest.mark.parametrize("row", [[math.nan, 1], [1.0], [[1.0, 2.0]], 3.0, ["a", "b"], None])
-def test_bad_rows_are_named(row: Any) -> None:
-    run = run_of(2, size=2, bits=none_left)
-    with pytest.raises(ParameterError, match=r"^row must be"):
-        run.add(row)
-    assert run.rows == 0
-
-
 def test_a_memory_says_where_it_has_no_room() -> None:
     with pytest.raises(TooLargeError):
         memory(Toeplitz([1, 1.5]), 1000)
     assert MOST == 2.0**50
+
+
+def tree_of(rounds: int, z: float = 1.0, size: int = 1, **kind: Any) -> Any:
+    """Return a run of a tree."""
+    return tree_aggregation(TreeAggregation(z, leaves=rounds), size, 1.0, **kind)
+
+
+each_run = pytest.mark.parametrize("begin", [tree_of, run_of])
+
+
+@each_run
+def test_a_run_ends_with_its_rounds(begin: Any) -> None:
+    run = begin(2)
+    run.add([0.0])
+    run.add([0.0])
+    with pytest.raises(IncompatibleError, match=r"full|for 2 rounds"):
+        run.add([0.0])
+    assert run.rows == 2
+    with pytest.raises(IncompatibleError, match="full"):
+        tree_of(0, bits=none_left).add([0.0])
+
+
+@each_run
+def test_a_row_whose_noise_failed_is_not_added(begin: Any) -> None:
+    fails = [True, False]
+
+    def bits(count: Any) -> Any:
+        if fails.pop(0):
+            raise OSError("no entropy")
+        return np.full(count, 2**63, dtype=np.uint64)
+
+    run = begin(2, bits=bits)
+    with pytest.raises(OSError, match="no entropy"):
+        run.add([1.0])
+    assert run.rows == 0
+    assert 0 < float(run.add([1.0])[0]) - 1.0 < 1  # of u = 1/2 alone
+
+
+@each_run
+def test_without_noise_the_sums_come_out(begin: Any) -> None:
+    run = begin(3, 0.0, 2, bits=none_left)
+    found = [run.add(row).tolist() for row in ([1, 2], [0.5, 0.25], [-1, 0])]
+    assert found == [[1.0, 2.0], [1.5, 2.25], [0.5, 2.25]]
+
+
+@each_run
+def test_a_run_is_charged_once_before_any_bit(begin: Any) -> None:
+    account = hs.Accountant()
+    run = begin(10, 5.0, charge=account, bits=seeded(1))
+    run.add([1.0])
+    assert len(account) == 1
+
+
+@each_run
+@pytest.mark.parametrize("row", [[math.nan, 1], [1.0], [[1.0, 2.0]], 3.0, ["a", "b"], None])
+def test_bad_rows_are_named(begin: Any, row: Any) -> None:
+    run = begin(2, size=2, bits=none_left)
+    with pytest.raises(ParameterError, match=r"^row must be"):
+        run.add(row)
+    assert run.rows == 0

@@ -1,6 +1,10 @@
-"""Rows of correlated noise in integers, with a bound on what rounding adds.
+"""Rows of correlated noise ``C^-1 Z``, one by one, from fresh noise and a small memory.
 
-Diagonals are taken over the main one, so that ``c_0 = 1``. Fresh noise ``Z_t`` is an integer, and
+In the arithmetic of the arrays given (``CorrelatedNoise``), and in integers with a bound on what
+rounding adds (``memory``), for ``matrix_factorization``.
+
+In integers, diagonals are taken over the main one, so that ``c_0 = 1``. Fresh noise ``Z_t`` is an
+integer, and
 
     w_t = Z_t - u_t,  u_t = sum over k >= 1 of c_k w_(t-k) + e_t   (Toeplitz, buffered)
     w_t = Z_t + v_t,  v_t = sum over k >= 1 of d_k Z_(t-k) + e_t   (banded inverse)
@@ -22,13 +26,14 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import singledispatch
-from typing import TYPE_CHECKING, Any, Final, Protocol, final
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar, final
 
 import numpy as np
 
-from hockeystick.mechanisms import BandedInverse, BufferedToeplitz
+from hockeystick.errors import IncompatibleError, ParameterError
+from hockeystick.mechanisms import BandedInverse, BufferedToeplitz, Encoder
 from hockeystick.mechanisms.streams.strategies import Strategy
 
 if TYPE_CHECKING:
@@ -36,12 +41,151 @@ if TYPE_CHECKING:
 
     Steps = NDArray[np.int64]
 
+_Array = TypeVar("_Array")
+_Next = Callable[[Any], Any]
+_AN_ENCODER: Final = (
+    "an Encoder of a strategy whose main diagonal is not 0, with no diagonal beyond a float's "
+    "range of it; one made from a matrix keeps no strategy"
+)
 # Fresh noise and what neighbours move, in steps of the grid.
 MOST: Final = 2.0**50
 # Sums of what is kept stay below 2^61; what rounds has four times that until 64 bits are full.
 _ROOM: Final = 61
 # At most four operations, each within 2^-53 of its result.
 _LOSS: Final = 2.0**-50
+
+
+@final
+class CorrelatedNoise:
+    """Rows of ``C^-1 Z`` for an encoder C, in the order of the rounds: noise of a training step.
+
+    A step that adds row t of ``C^-1 Z`` to what round t adds up releases ``X + C^-1 Z``, which is
+    ``C^-1 (C X + Z)``: a function of the matrix mechanism's release. With fresh noise of standard
+    deviation ``noise_multiplier * clipping norm`` it is ``MatrixFactorization(noise_multiplier,
+    encoder)``. Rows follow one another by forward substitution:
+
+    * ``Toeplitz``, ``SquareRoot``: ``w_t = (z_t - sum over k >= 1 of c_k w_(t-k)) / c_0``,
+    * ``BandedInverse``: ``w_t = sum over k >= 0 of d_k z_(t-k)``,
+    * ``BufferedToeplitz``: ``w_t = z_t - sum_j omega_j p_j``, ``p_j <- theta_j p_j + w_t``.
+
+    It is made of an encoder that was made from a strategy, ``Encoder.of(strategy, rounds)``, and
+    computes in the arithmetic of the arrays given: for training with noise in floating point.
+    ``hs.release.matrix_factorization`` is exact.
+
+    It keeps as many rows as the strategy has diagonals beside the main one (the whole square root:
+    all rows so far), or buffers. **What it keeps is secret**: whoever sees it can take the noise
+    off what was released. There is one such memory for each array that is trained, and a run that
+    goes on from a checkpoint goes on from the memory as well.
+
+    Example:
+        >>> import hockeystick as hs
+        >>> import numpy as np
+        >>> rng = np.random.default_rng(1)
+        >>> encoder = hs.mechanisms.Encoder.buffered_toeplitz([0.25, 0.25], [0.5, 0.875], 1000)
+        >>> noise = hs.release.CorrelatedNoise(encoder)
+        >>> rows = np.stack([noise.next(rng.normal(size=2)) for _ in range(1000)])
+        >>> bool(abs(rows.sum(axis=0)).max() < abs(rng.normal(size=(1000, 2)).sum(axis=0)).max())
+        True
+    """
+
+    __slots__ = ("_encoder", "_next", "_rows", "_shape")
+
+    def __init__(self, encoder: Encoder) -> None:
+        strategy = encoder.strategy if isinstance(encoder, Encoder) else None
+        if strategy is None:
+            raise ParameterError("encoder", encoder, _AN_ENCODER)
+        try:
+            self._next = _in_floats(strategy, encoder.rounds)
+        except (OverflowError, ZeroDivisionError):
+            raise ParameterError("encoder", encoder, _AN_ENCODER) from None
+        self._encoder, self._rows = encoder, 0
+        self._shape: tuple[int, ...] | None = None
+
+    @property
+    def encoder(self) -> Encoder:
+        """The encoder C."""
+        return self._encoder
+
+    @property
+    def rows(self) -> int:
+        """How many rows there have been."""
+        return self._rows
+
+    def next(self, fresh: _Array) -> _Array:
+        """Return the next row of ``C^-1 Z``, a new array, which may be changed.
+
+        Fresh is row t of Z, independent Gaussian noise of the same shape in each round: an array of
+        NumPy, a tensor of PyTorch or whatever else adds up and takes float factors.
+        ``IncompatibleError`` says that the encoder's rounds are over.
+        """
+        shape = tuple(getattr(fresh, "shape", ()))
+        if self._shape not in (None, shape):
+            allowed = f"of shape {self._shape}, as the rows before"
+            raise ParameterError("fresh", f"an array of shape {shape}", allowed)
+        if self._rows == self._encoder.rounds:
+            raise IncompatibleError(
+                f"the encoder is for {self._rows:,} rounds, and there were as many; its "
+                "sensitivity holds for no more"
+            )
+        row: _Array = self._next(fresh)
+        self._rows, self._shape = self._rows + 1, shape
+        return row
+
+
+@singledispatch
+def _in_floats(strategy: Strategy, rounds: int) -> _Next:
+    """Return what gives the next row, with its memory: of a Toeplitz matrix, past rows."""
+    first, *rest = strategy.diagonals(rounds)
+    return _substituted(
+        _factor(1 / first), [-_factor(one / first) for one in rest], keep_fresh=False
+    )
+
+
+@_in_floats.register
+def _(strategy: BandedInverse, rounds: int) -> _Next:
+    own, *factors = map(_factor, strategy.coefficients[:rounds])
+    return _substituted(own, factors, keep_fresh=True)
+
+
+@_in_floats.register
+def _(strategy: BufferedToeplitz, rounds: int) -> _Next:
+    buffers: list[Any] = []
+
+    def following(fresh: Any) -> Any:
+        row = fresh * 1.0
+        for scale, buffer in zip(strategy.scales, buffers, strict=False):
+            row = row - buffer * scale
+        if not buffers:
+            buffers.extend(row * 1.0 for _ in strategy.decays)
+            return row
+        for j, decay in enumerate(strategy.decays):
+            buffers[j] = buffers[j] * decay + row
+        return row
+
+    return following
+
+
+def _substituted(own: float, factors: Sequence[float], *, keep_fresh: bool) -> _Next:
+    """Return what adds past rows, fresh ones or those returned, times factors to a fresh row."""
+    past: deque[Any] = deque(maxlen=len(factors))
+
+    def following(fresh: Any) -> Any:
+        row = fresh * own
+        for factor, former in zip(factors, past, strict=False):
+            if factor:
+                row = row + former * factor
+        past.appendleft((fresh if keep_fresh else row) * 1.0)
+        return row
+
+    return following
+
+
+def _factor(value: Any) -> float:
+    """Return an exact number as a float, or raise where it is beyond the largest."""
+    found = float(value)
+    if math.isinf(found):
+        raise OverflowError
+    return found
 
 
 class TooLargeError(ArithmeticError):
@@ -62,13 +206,8 @@ class Memory(Protocol):
 def memory(strategy: Strategy, rounds: int, most: float = MOST) -> tuple[Memory, float]:
     """Return an empty memory, and how far its rows are from ``C^-1 (Z + e)``: the largest |e|.
 
-    Args:
-        strategy: The strategy.
-        rounds: The number of rounds.
-        most: How large fresh noise and what neighbours move may be together, in steps.
-
-    Raises:
-        TooLargeError: If 64 bits are too few.
+    Most is how large fresh noise and what neighbours move may be together, in steps.
+    ``TooLargeError`` says that 64 bits are too few.
     """
     first, *rest = strategy.diagonals(rounds)
     factors = [float(one / first) for one in rest]
@@ -101,14 +240,11 @@ def _(strategy: BufferedToeplitz, rounds: int, most: float = MOST) -> tuple[Memo
     # No power sum of a decay is larger than this, up to the number of rounds.
     lengths = [min(float(rounds), (1.0 + _LOSS) / (1.0 - decay)) for decay in decays]
     sizes = [scale * length for scale, length in zip(scales, lengths, strict=True)]
-    size = _norm(1.0, sizes)
-    unsure = sum(_LOSS * (len(scales) + 4) * one * (n + 1) for one, n in zip(sizes, lengths,
-                 strict=True))  # fmt: skip
+    size, both = _norm(1.0, sizes), list(zip(sizes, lengths, strict=True))
+    unsure = sum(_LOSS * (len(scales) + 4) * one * (n + 1) for one, n in both)
     largest = most * _inverse_norm(_buffered_response(strategy, rounds), rounds * unsure)
     digits = _digits(largest * size)
-    error = 0.5 + sum(
-        n * 2.0**-digits + 2 * _LOSS * one * largest for one, n in zip(sizes, lengths, strict=True)
-    )
+    error = 0.5 + sum(n * 2.0**-digits + 2 * _LOSS * one * largest for one, n in both)
     return Buffers(scales, decays, digits), error
 
 
@@ -176,11 +312,9 @@ def _norm(first: float, rest: Sequence[float]) -> float:
 
 
 def _inverse_norm(response: Sequence[float], unsure: float) -> float:
-    """Return a bound on ``sum |d_k|``, at least 1, or raise.
+    """Return a bound on ``sum |d_k|``, at least 1, from what floats have for d; or raise.
 
-    Args:
-        response: What floats have for d.
-        unsure: How far they are from solving ``C d = 1``, in total, over the largest of them.
+    Unsure is how far they are from solving ``C d = 1``, in total, over the largest of them.
     """
     error = unsure * max(map(abs, response), default=1.0)
     if not error <= 0.5:

@@ -21,18 +21,6 @@ which reserves all rounds first.
 True
 """
 
-from hockeystick.release.federated.client_training import ClientTraining
-from hockeystick.release.federated.client_updates import ClientRounds, Cohort, noisy_update
-from hockeystick.release.federated.clusters import lloyd_step, sanitized
-from hockeystick.release.federated.rounds import draw_clients, first_rounds
+import lazy_loader
 
-__all__ = [
-    "ClientRounds",
-    "ClientTraining",
-    "Cohort",
-    "draw_clients",
-    "first_rounds",
-    "lloyd_step",
-    "noisy_update",
-    "sanitized",
-]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -6,46 +6,6 @@ replay others. Most return ``size`` independent draws, an array of 64-bit intege
 operating system has no random bits to give.
 """
 
-from __future__ import annotations
+import lazy_loader
 
-from hockeystick.release.samplers.bits import (
-    Bits,
-    bernoulli,
-    permutation,
-    secret_bits,
-    uniform_integers,
-)
-from hockeystick.release.samplers.comparisons import NoisyNumber, RealNoise, noisy_argmax
-from hockeystick.release.samplers.rounded import (
-    discrete_laplace,
-    rounded_gaussian,
-    rounded_laplace,
-    rounded_multivariate_laplace,
-)
-from hockeystick.release.samplers.tables import (
-    discrete_gaussian,
-    poisson,
-    run_count,
-    skellam,
-    truncated_negative_binomial,
-)
-
-__all__ = [
-    "Bits",
-    "NoisyNumber",
-    "RealNoise",
-    "bernoulli",
-    "discrete_gaussian",
-    "discrete_laplace",
-    "noisy_argmax",
-    "permutation",
-    "poisson",
-    "rounded_gaussian",
-    "rounded_laplace",
-    "rounded_multivariate_laplace",
-    "run_count",
-    "secret_bits",
-    "skellam",
-    "truncated_negative_binomial",
-    "uniform_integers",
-]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -485,8 +485,6 @@ def noisy_iterations(
         gradient: ``gradient(model, t)`` of the record of step t = 0, 1, ..., alone.
         lipschitz: The bound L of the gradients' norms, a number > 0.
         radius: That of the ball around 0 in which the models stay, a number > 0.
-        charge: What books the mechanism before the first step.
-        bits: The source of random words.
 
     References:
         Feldman, Mironov, Talwar and Thakurta, "Privacy Amplification by Iteration", 2018,

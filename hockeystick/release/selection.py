@@ -93,8 +93,6 @@ def exponential(
             a finite number > 0 in the scores' unit.
         monotone: Whether between two neighbouring data sets all scores move the same way, as
             counts under add-remove do.
-        charge: What books the mechanism before the noise is drawn.
-        bits: The source of random words.
 
     References:
         McSherry and Talwar, "Mechanism Design via Differential Privacy", 2007; Durfee and Rogers,
@@ -220,8 +218,6 @@ def above_threshold(
         threshold: A finite number, which does not depend on the data.
         sensitivity: The most S that any of the *floats* asked moves between neighbouring data sets;
             a finite number > 0 in the answers' unit.
-        charge: What books the mechanism.
-        bits: The source of random words.
 
     References:
         Dwork and Roth 2014, algorithm 1; Lyu, Su and Li 2017 (variants that are not private).
@@ -481,7 +477,8 @@ def grid_search(
     """Run each candidate of a fixed list once, and return the best.
 
     All runs together cost ``mechanism ** k`` for k candidates, by composition; so also whoever saw
-    every run's output would learn no more. Of equal scores the first is the best; nan is the worst.
+    every run's output would learn no more. All is charged before the first begins, and stays so where
+    a run fails. Of equal scores the first is the best; nan is the worst.
 
     Args:
         mechanism: What one run costs, whichever candidate it is of: all of a run, its score on
@@ -489,7 +486,6 @@ def grid_search(
         candidates: One or more hyperparameters, chosen without looking at the data.
         run: What trains with a candidate and returns its output and its score; larger is better.
             It does not charge by itself what is charged here.
-        charge: What books all runs before the first begins. Where a run fails, the charge stays.
 
     References:
         van Dijk et al., "Considerations on the Theory of Training Models with Differential

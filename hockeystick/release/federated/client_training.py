@@ -76,7 +76,6 @@ class ClientTraining(Counter[Any]):
         norm: The clipping norm C.
         client: The client's place in the plan, where a ``PriFedSync`` lists its clients.
         journal: What keeps the count, one for each client; see the module.
-        bits: The source of random words.
 
     Example:
         >>> import numpy as np

@@ -94,7 +94,6 @@ class ClientRounds(Counter[FedSDP]):
         noise_at: "server" or "clients"; the latter only with sampling "revealed" or a plan in which
             all take part.
         journal: What keeps the count; see the module.
-        bits: The source of random words.
 
     Example:
         >>> import hockeystick as hs

@@ -50,7 +50,6 @@ def noisy_sum(
             One without a finite length counts as 0; no row gives pure noise.
         norm: The clipping norm C, at least 1e-24.
         noise_multiplier: That of the step z, in [0, 2^21].
-        bits: The source of random words.
 
     Raises:
         ParameterError: If the gradients are no rows of numbers, or a number is outside its domain.

@@ -66,8 +66,6 @@ def gaussian(
             floats, each up to ``2^62 g`` in size (some ``10^12`` S for a single number).
         sensitivity: The largest L2 distance S of answers on neighbouring data sets, all entries
             together, in the answer's unit; a finite number > 0.
-        charge: What books the mechanism, an empty array's as any other.
-        bits: The source of random words.
 
     References:
         Mironov, "On Significance of the Least Significant Bits for Differential Privacy", CCS 2012

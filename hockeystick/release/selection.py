@@ -477,8 +477,8 @@ def grid_search(
     """Run each candidate of a fixed list once, and return the best.
 
     All runs together cost ``mechanism ** k`` for k candidates, by composition; so also whoever saw
-    every run's output would learn no more. All is charged before the first begins, and stays so where
-    a run fails. Of equal scores the first is the best; nan is the worst.
+    every run's output would learn no more. They are charged before the first begins, also where one
+    fails. Of equal scores the first is the best; nan is the worst.
 
     Args:
         mechanism: What one run costs, whichever candidate it is of: all of a run, its score on

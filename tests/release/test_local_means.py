@@ -86,6 +86,18 @@ def test_laplace_reports_have_the_scale_of_their_error_on_a_grid() -> None:
     assert np.array_equal(noise * 2.0**19, np.rint(noise * 2.0**19))
 
 
+def test_laplace_noise_is_for_the_whole_interval(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    def noted(scale: float, size: int, **_: Any) -> Any:
+        asked.append(scale)
+        return np.zeros(size, np.int64)
+
+    monkeypatch.setattr("hockeystick.release.local_means.rounded_laplace", noted)
+    assert LaplaceMean(2.0, -1.0, 3.0).reports([0.5, 3.0]).tolist() == [0.5, 3.0]
+    assert asked == [(2**20 + 1) / 2]
+
+
 def test_without_noise_numbers_are_reported_or_rounded() -> None:
     assert LaplaceMean(math.inf, 0.0, 5.0).reports(DATA, bits=none_left).tolist() == DATA.tolist()
     assert LaplaceMean(math.inf, 0.0, 5.0).error(DATA) == 0.0

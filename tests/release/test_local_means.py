@@ -91,10 +91,11 @@ def test_laplace_noise_is_for_the_whole_interval(monkeypatch: pytest.MonkeyPatch
 
     def noted(scale: float, size: int, **_: Any) -> Any:
         asked.append(scale)
-        return np.zeros(size, np.int64)
+        return np.full(size, 2**18)
 
     monkeypatch.setattr("hockeystick.release.local_means.rounded_laplace", noted)
-    assert LaplaceMean(2.0, -1.0, 3.0).reports([0.5, 3.0]).tolist() == [0.5, 3.0]
+    # The steps are 2^-20 of the width.
+    assert LaplaceMean(2.0, -1.0, 3.0).reports([0.5, 3.0]).tolist() == [1.5, 4.0]
     assert asked == [(2**20 + 1) / 2]
 
 

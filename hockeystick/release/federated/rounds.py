@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import hashlib
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import numpy as np
 
 from hockeystick import _validate
 from hockeystick._validate import Domain
 from hockeystick.errors import ParameterError
+from hockeystick.mechanisms.base import Mechanism
 from hockeystick.mechanisms.federated.client_level import CLIENTS, FedSDP
 from hockeystick.mechanisms.federated.instance_level import FedAlphaCDP, FedCDP
 from hockeystick.mechanisms.federated.prifedsync import PriFedSync
 from hockeystick.mechanisms.federated.units import ClientSampling, RecordSampling
-from hockeystick.release.counting import fingerprint, first
+from hockeystick.release.counting import fingerprint, first, length_of
 from hockeystick.release.samplers import Bits, bernoulli, permutation, secret_bits
 
 if TYPE_CHECKING:
@@ -25,15 +26,7 @@ _KIND: Final = "hockeystick.release.federated"
 _THERE: Final = _validate.whole_numbers("n", 0, (100, 10_000))
 
 
-class HasRounds(Protocol):
-    """A plan of a number of rounds."""
-
-    @property
-    def rounds(self) -> int:
-        """How many."""
-
-
-_Plan = TypeVar("_Plan", bound=HasRounds)
+_Plan = TypeVar("_Plan", bound=Mechanism)
 
 
 def first_rounds(plan: _Plan, rounds: int) -> _Plan:
@@ -46,11 +39,12 @@ def first_rounds(plan: _Plan, rounds: int) -> _Plan:
         >>> first_rounds(plan, 3).rounds
         3
     """
-    within = Domain(symbol="t", low=0, high=plan.rounds, typical=(0, plan.rounds), whole=True)
+    planned = length_of(plan)
+    within = Domain(symbol="t", low=0, high=planned, typical=(0, planned), whole=True)
     return first(plan, _validate.count("rounds", rounds, within))
 
 
-def titles(plan: HasRounds, journal: object, *who: object) -> tuple[str, str]:
+def titles(plan: Mechanism, journal: object, *who: object) -> tuple[str, str]:
     """Return what a count of rounds is called in a journal, and what it was called earlier."""
     shown = "" if journal is None else fingerprint(plan)
     earlier = hashlib.sha256(repr((plan, *who)).encode()).hexdigest()

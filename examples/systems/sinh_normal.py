@@ -21,7 +21,7 @@ from outcomes import Outcome, Setting, line, repeated
 import hockeystick as hs
 from hockeystick.errors import ParameterError
 from hockeystick.mechanisms import SinhNormal
-from hockeystick.release.statistics.clipped import UNITS, clipped_integers
+from hockeystick.release.noise.clipped_sum import UNITS, clipped_integers
 
 SYSTEM = {
     "name": "Sinh-normal noise on vectors",

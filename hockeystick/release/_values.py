@@ -1,4 +1,4 @@
-"""Checks of the data that people randomize.
+"""Checks of the data that people randomize, and the grid on which real numbers get exact noise.
 
 What is wrong with private data is said without showing them.
 """
@@ -6,6 +6,8 @@ What is wrong with private data is said without showing them.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from numbers import Rational
@@ -18,6 +20,9 @@ from hockeystick._validate import Domain
 from hockeystick.errors import ParameterError
 from hockeystick.mechanisms import DiscreteGaussian, DiscreteLaplace, Mechanism, Skellam
 from hockeystick.numerics import largest_reading
+from hockeystick.numerics.rounding import float_up
+from hockeystick.release.charging import book, checked_charge
+from hockeystick.release.samplers.rounded import SCALE
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -36,6 +41,9 @@ _EXACT: Final = 2**53
 _NUMBERS: Final = "finite numbers of at most 64 bits, integers up to 2^53 in size"
 _INTEGERS: Final = "integers of at most 2^62 in size"
 _SEVERAL: Final = " itself, with entries=k where a record changes k of the values"
+# The grid's step is at most 2^-20 of the sensitivity, and what rounding adds to it at most 2^-16.
+_STEP_BITS: Final = 20
+_ADDED_BITS: Final = 16
 
 
 def of_kind(mechanism: Any, kind: type[_Kind]) -> _Kind:
@@ -93,6 +101,22 @@ def numbers(name: str, values: Any) -> NDArray[np.float64]:
     return floats
 
 
+def row_of(name: str, values: Any, size: int) -> NDArray[np.float64]:
+    """Return a row of so many finite numbers, or raise."""
+    row = numbers(name, values)
+    if row.shape != (size,):
+        raise ParameterError(name, f"an array of shape {row.shape}", f"a row of {size:,} numbers")
+    return row
+
+
+def rows_of_length(name: str, values: Any, length: int) -> NDArray[np.float64]:
+    """Return rows of so many finite numbers each, or raise."""
+    rows = numbers(name, values)
+    if rows.ndim != 2 or rows.shape[1] != length:
+        raise ParameterError(name, f"an array of shape {rows.shape}", f"rows of {length} numbers")
+    return rows
+
+
 def integers(name: str, values: Any) -> NDArray[np.int64]:
     """Return integers of any shape, or raise."""
     array = array_of(name, values, "iu", _INTEGERS)
@@ -131,10 +155,88 @@ def _are_floats(values: Any, array: NDArray[Any]) -> bool:
 
 
 def _within(array: NDArray[Any], most: int) -> bool:
-    """Return whether all integers are at most a number in size."""
     return bool(((array <= most) & (array >= -most)).all())
 
 
 def _described(array: NDArray[Any]) -> str:
-    """Return the kind and the shape of an array."""
     return f"{array.dtype} {array.shape}"
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """The multiples of ``2^exponent``, so fine that rounding costs next to no noise.
+
+    The sensitivity is how far an answer on the grid moves between neighbours, in steps; scale, that
+    of the noise in steps, is at least the mechanism's times the sensitivity.
+    """
+
+    exponent: int
+    sensitivity: Fraction
+    scale: float
+
+    def steps(self, name: str, values: NDArray[np.float64]) -> NDArray[np.int64]:
+        """Return numbers rounded to the grid, each by at most half a step, in steps; or raise.
+
+        A power of two times a float is exact wherever the result is at least one step.
+        """
+        with np.errstate(over="ignore", under="ignore"):
+            rounded = np.rint(np.ldexp(values, -self.exponent))
+        if not bool((np.abs(rounded) <= MOST).all()):
+            most = math.log2(MOST) + self.exponent
+            raise ParameterError(name, "a larger one", f"numbers up to 2^{most:.0f} in size")
+        return rounded.astype(np.int64)
+
+    def floats(self, steps: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return numbers of steps as floats; what is rounded above 2^53 is post-processing."""
+        with np.errstate(over="ignore", under="ignore"):
+            return np.asarray(np.ldexp(steps.astype(np.float64), self.exponent))
+
+
+def grid_of(
+    mechanism: Mechanism, noise: float, sensitivity: object, moved: int, *, most: float = SCALE.high
+) -> Grid:
+    """Return a grid for a mechanism's noise; a function of the arguments alone, never of the data.
+
+    Args:
+        mechanism: The mechanism, for errors.
+        noise: Its noise's scale over the sensitivity, a number >= 0.
+        sensitivity: How far an answer moves between neighbours, as a caller gives it.
+        moved: How many steps, at most, rounding adds to the distance of two answers.
+        most: The largest scale that is drawn.
+    """
+    own = sensitivity_of(sensitivity)
+    # Rounding alone needs no more than half of the largest scale.
+    if not noise * moved <= most / 2.0:
+        half = f"2^{math.log2(most) - 1.0:.3g}"
+        limit = f"{half} / {moved:,}" if moved > 1 else half
+        raise ParameterError(
+            "mechanism", mechanism, f"of noise up to {limit} times the sensitivity"
+        )
+    finer = max(_STEP_BITS, _ADDED_BITS + (moved - 1).bit_length())
+    exponent = math.frexp(float(own))[1] - 1 - finer
+    while True:
+        distance = own / Fraction(2) ** exponent + moved
+        scale = float_up(largest_reading(noise) * distance)
+        if scale <= most:
+            return Grid(exponent, distance, scale)
+        exponent += 1
+
+
+def root_up(entries: int) -> int:
+    """Return ``ceil(sqrt(d))``, how far rounding moves two answers of d entries in L2, in steps."""
+    return math.isqrt(max(entries, 1) - 1) + 1
+
+
+def released(
+    grid: Grid,
+    answer: NDArray[np.float64],
+    charged: Mechanism,
+    charge: Any,
+    draw: Callable[[int], NDArray[np.int64]] | None,
+) -> NDArray[np.float64]:
+    """Return an answer plus noise on the grid once a mechanism is charged; itself without noise."""
+    steps = grid.steps("value", answer)
+    book(checked_charge(charge), charged)
+    if draw is None:
+        return answer
+    return grid.floats(steps + draw(steps.size).reshape(steps.shape))

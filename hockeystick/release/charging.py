@@ -44,7 +44,6 @@ class ChargedRun:
         self._process = os.getpid()
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
-        """Refuse to be copied or pickled."""
         raise IncompatibleError(
             "a run is not copied or pickled: it is counted and charged once, and a copy would use "
             "its noise again; begin another run, or save the state of one that has a state"

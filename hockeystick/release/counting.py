@@ -70,12 +70,9 @@ class Counter(ChargedRun, Generic[PlanT]):
     Args:
         plan: The plan of all steps.
         journal: The path of a file, what opens one itself, or None to count in memory.
-        title: What the journal is of.
+        title: What the journal is of; another run's is refused, as one in use is.
         *earlier: What earlier versions called the same.
         limit: At most how many are counted; None for all of the plan.
-
-    Raises:
-        ParameterError: If the journal is another run's, or in use, or none.
     """
 
     __slots__ = ("_journal", "_lock", "closed", "counted", "limit", "plan", "run")
@@ -134,9 +131,8 @@ class Counter(ChargedRun, Generic[PlanT]):
     def close(self, *, final: bool = True) -> None:
         """Count no more, and leave the journal to others.
 
-        Args:
-            final: False where another process is to go on with the run, for whose reservation in a
-                ledger nothing is committed then.
+        Final is False where another process is to go on with the run, for whose reservation in a
+        ledger nothing is committed then.
         """
         if os.getpid() == self._process:
             with self._lock:
@@ -146,7 +142,6 @@ class Counter(ChargedRun, Generic[PlanT]):
         self._journal.close()
 
     def _check_open(self) -> None:
-        """Raise where another process counts, or nobody does."""
         self._check_process()
         if self.closed:
             raise IncompatibleError(
@@ -154,7 +149,6 @@ class Counter(ChargedRun, Generic[PlanT]):
             )
 
     def _refusal(self) -> HockeystickError:
-        """Return the error that says that all is counted."""
         return IncompatibleError(
             f"the plan's {self.limit:,} rounds have begun, and each is counted: a further one "
             "needs a plan with more rounds, accounted for as a whole"

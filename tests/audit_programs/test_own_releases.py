@@ -20,8 +20,6 @@ READ_OUTS = {
     *("rappor_once", "rappor_shares", "response_error", "response_frequencies", "unary_error"),
     *("unary_frequencies", "multivariate_laplace_length", "multivariate_laplace_log_density"),
     "multivariate_laplace_variance",
-    # Simulation, in floats.
-    "draw_multivariate_laplace",
 }
 FEDERATED = {"ClientRounds", "ClientTraining", "draw_clients", "noisy_update", "sanitized"}
 SURE = 1.0 - 1e-6

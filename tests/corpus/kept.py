@@ -136,7 +136,7 @@ def run_of(name: str, folder: Path) -> Any:
 def counted(run: Any, steps: int) -> Any:
     """Count steps or rounds of a run."""
     for _ in range(steps):
-        (run if isinstance(run, Account) else run._counter).count()
+        run.count()
     return run
 
 

@@ -382,7 +382,7 @@ def test_a_fork_waits_for_no_lock_that_it_took_along(name: str, status: int) -> 
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
 def test_a_fork_leaves_a_run_without_waiting(ledger: hs.Ledger) -> None:
     run, rounds = ReservedRun(ledger, "k").open("", PLAN.__pow__, 1), ClientRounds(ROUNDS, 2, 1.0)
-    with run._lock, rounds._counter._lock:
+    with run._lock, rounds._lock:
         assert outcome(_alone(run.close)) == outcome(_alone(rounds.close)) == 0
 
 

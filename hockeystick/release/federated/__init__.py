@@ -1,7 +1,9 @@
 """What makes federated training private: cohorts, noisy sums of clients, noisy steps of a client.
 
 Everything is in numpy, and any engine may carry what is sent. Each run is made from the plan that
-is accounted, which decides who is drawn, how much noise is added and how often.
+is accounted, which decides who is drawn, how much noise is added and how often. A ``journal`` is a
+file that keeps the count of rounds, to go on with after a crash, or an ``hs.ledger.ReservedRun``,
+which reserves all rounds first.
 
 >>> import numpy as np
 >>> import hockeystick as hs
@@ -19,19 +21,6 @@ is accounted, which decides who is drawn, how much noise is added and how often.
 True
 """
 
-from hockeystick.release.federated.client_training import ClientTraining
-from hockeystick.release.federated.client_updates import ClientRounds, Cohort, noisy_update
-from hockeystick.release.federated.clusters import lloyd_step, sanitized
-from hockeystick.release.federated.cohorts import draw_clients
-from hockeystick.release.federated.rounds import first_rounds
+import lazy_loader
 
-__all__ = [
-    "ClientRounds",
-    "ClientTraining",
-    "Cohort",
-    "draw_clients",
-    "first_rounds",
-    "lloyd_step",
-    "noisy_update",
-    "sanitized",
-]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

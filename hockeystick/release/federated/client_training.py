@@ -19,8 +19,8 @@ from hockeystick.mechanisms.federated.instance_level import FedAlphaCDP, FedCDP
 from hockeystick.mechanisms.federated.prifedsync import PriFedSync
 from hockeystick.mechanisms.federated.units import RecordSampling
 from hockeystick.release._values import array_of, numbers
-from hockeystick.release.counting import OpensJournal, first
-from hockeystick.release.federated.rounds import RoundCount
+from hockeystick.release.counting import Counter, OpensJournal, first
+from hockeystick.release.federated.rounds import titles
 from hockeystick.release.noise.clipped_sum import noisy_sum
 from hockeystick.release.samplers import Bits, bernoulli, permutation, secret_bits
 
@@ -53,23 +53,21 @@ class _Steps:
 
 
 @final
-class ClientTraining(RoundCount):
+class ClientTraining(Counter[Any]):
     """One client's part of Fed-CDP, Fed-alphaCDP or PriFedSync: local steps with noise in each.
 
     Each of a round's local steps draws records, clips each one's gradient to C, and goes on from
     their sum + N(0, (z C)^2 I), over the expected number of records. All that leaves the client is
-    computed from these sums.
+    computed from these sums. A batch without records is noise alone.
 
     Guarantees:
         What runs is what the plan accounts for: batches have exactly the plan's distribution, one
         record moves a sum by at most C (2 C where it changes), the noise is exact and has the
         plan's z of that round, there are as many steps as it says, and no round runs twice, also
         where the process was killed in the middle of one: rounds are counted before the first
-        record is read, in the journal first. Who takes part in a round is ``draw_clients``' task.
-
-    Edge cases:
-        A batch without records is noise alone. With sampling "poisson" every client runs every
-        round and draws each record with the plan's rate (K/N)(B/n).
+        record is read, in the journal first. Who takes part in a round is ``draw_clients``' task;
+        with sampling "poisson" every client runs every round and draws each record with the plan's
+        rate (K/N)(B/n).
 
     Args:
         plan: A ``FedCDP``, ``FedAlphaCDP`` or ``PriFedSync``.
@@ -77,12 +75,7 @@ class ClientTraining(RoundCount):
             number per client, for ``PriFedSync`` exactly.
         norm: The clipping norm C.
         client: The client's place in the plan, where a ``PriFedSync`` lists its clients.
-        journal: A file that keeps the count, to go on with after a crash, or an
-            ``hs.ledger.ReservedRun``, which reserves all rounds first; one for each client.
-        bits: The source of random 64-bit words; another than the operating system's is for tests.
-
-    Raises:
-        ParameterError: If an argument is outside its domain.
+        journal: What keeps the count, one for each client; see the module.
 
     Example:
         >>> import numpy as np
@@ -99,7 +92,9 @@ class ClientTraining(RoundCount):
         (1, True)
     """
 
-    __slots__ = ("_bits", "_client", "_norm", "_records", "_steps", "plan")
+    __slots__ = ("_bits", "_client", "_norm", "_records", "_steps")
+
+    plan: Plan
 
     def __init__(
         self,
@@ -119,7 +114,7 @@ class ClientTraining(RoundCount):
         for noise in {self._noise(index) for index in range(plan.rounds)}:
             # Raises for a norm or noise that cannot be.
             noisy_sum(np.zeros((0, 1)), norm=norm, noise_multiplier=noise)
-        super().__init__(plan, journal, client)
+        super().__init__(plan, journal, *titles(plan, journal, client))
 
     @property
     def released(self) -> Mechanism:
@@ -142,6 +137,9 @@ class ClientTraining(RoundCount):
     ) -> NDArray[np.float64]:
         """Run one round's local steps, and return the model that the client may send.
 
+        ``IncompatibleError`` says that the round has begun before, is beyond the plan's, or belongs
+        to another process's run.
+
         Args:
             weights: The model to start from, which depends on this client's records only through
                 what it sent before.
@@ -150,20 +148,16 @@ class ClientTraining(RoundCount):
             learning_rate: What the noisy mean is multiplied by, public.
             round_index: The number of the round, from 0, where the server counts rounds, as in
                 ``FedCDP``; otherwise the client's own next one.
-
-        Raises:
-            IncompatibleError: If the round has begun before, is beyond the plan's, or belongs to
-                another process's run.
-            ParameterError: If an argument is outside its domain, and the round has not begun; or
-                if the gradients are not a row of the weights' length for each record.
         """
-        model = _checked_weights(weights)
+        model = numbers("weights", weights).copy()
+        if model.ndim != 1 or model.size == 0:
+            raise ParameterError("weights", f"an array of shape {model.shape}", "a row of numbers")
         if not callable(gradients):
             raise ParameterError("gradients", gradients, "a function of weights and of places")
         rate = _validate.real("learning_rate", learning_rate, _LEARNING)
         if round_index is not None:
             round_index = _validate.count("round_index", round_index, _ROUND)
-        index = self._counter._begin(round_index)
+        index = self._begin(round_index)
         for _ in range(self._steps.count):
             chosen = self._steps.draw(self._records, self._bits)
             rows = _checked_rows(gradients(model.copy(), chosen), len(chosen), len(model))
@@ -199,8 +193,7 @@ class ClientTraining(RoundCount):
             allowed = f"at least the plan's examples per client, {plan.examples_per_client}"
             raise ParameterError("records", self._records, allowed)
         batch = self._records if whole else plan.batch_size
-        share = Fraction(1) if coins is None else coins
-        expected = plan.batch_size if coins is None else share * plan.examples_per_client
+        expected = plan.batch_size if coins is None else coins * plan.examples_per_client
         return _Steps(coins, batch, plan.local_steps, float(expected))
 
 
@@ -211,14 +204,6 @@ def _settings(plan: PriFedSync, client: int) -> LocalTraining:
         return settings[0]
     within = Domain(symbol="j", low=0, high=len(settings) - 1, typical=(0, 0), whole=True)
     return settings[_validate.count("client", client, within)]
-
-
-def _checked_weights(weights: Any) -> NDArray[np.float64]:
-    """Return a copy of the weights, or raise."""
-    model = numbers("weights", weights)
-    if model.ndim != 1 or model.size == 0:
-        raise ParameterError("weights", f"an array of shape {model.shape}", "a row of numbers")
-    return model.copy()
 
 
 def _checked_rows(rows: Any, records: int, size: int) -> NDArray[np.float64]:

@@ -17,16 +17,15 @@ from hockeystick.errors import IncompatibleError, ParameterError
 from hockeystick.mechanisms.federated.client_level import FedSDP
 from hockeystick.mechanisms.federated.units import ClientSampling
 from hockeystick.release.charging import ChargedRun
-from hockeystick.release.counting import OpensJournal, first
-from hockeystick.release.federated.cohorts import checked_clients, draw_clients
-from hockeystick.release.federated.rounds import RoundCount
+from hockeystick.release.counting import Counter, OpensJournal
+from hockeystick.release.federated.rounds import checked_clients, draw_clients, titles
 from hockeystick.release.noise.clipped_sum import noisy_sum
 from hockeystick.release.samplers import Bits, secret_bits
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-SIZE: Final = whole_numbers("d", 1, (10, 10**6))
+_SIZE: Final = whole_numbers("d", 1, (10, 10**6))
 
 
 class NoiseAt(WordEnum):
@@ -34,11 +33,6 @@ class NoiseAt(WordEnum):
 
     - ``SERVER`` ("server"): the server, once a round, to the sum of the clipped updates.
     - ``CLIENTS`` ("clients"): each client, in full, to its own clipped update (``noisy_update``).
-
-    Example:
-        >>> from hockeystick.release.federated.client_updates import NoiseAt
-        >>> print(NoiseAt.SERVER)
-        server
     """
 
     SERVER = "server"
@@ -48,34 +42,18 @@ class NoiseAt(WordEnum):
 def noisy_update(
     plan: FedSDP, update: Any, norm: float, *, bits: Bits = secret_bits
 ) -> NDArray[np.float64]:
-    """Return a client's update, clipped, with the noise of a whole round: what it may send.
+    """Return a client's update, a row, clipped, with the noise of a whole round: what it may send.
 
-    Guarantees:
-        ``noisy_sum`` of this one update: a Gaussian mechanism of the plan's noise multiplier for
-        the client, whoever sees it. One call a round is what the plan accounts for.
-
-    Args:
-        plan: A plan whose sampling is "revealed", or in which all clients take part: who receives
-            the message knows whose it is.
-        update: The change of the client's model, one row of numbers.
-        norm: The clipping norm C.
-        bits: The source of random 64-bit words; another than the operating system's is for tests.
-
-    Raises:
-        ParameterError: If the update is not one row of finite numbers.
-        IncompatibleError: If the plan counts on who takes part being secret.
+    ``noisy_sum`` of this one update: a Gaussian mechanism of the plan's noise multiplier for the
+    client, whoever sees it. One call a round is what the plan accounts for. Its sampling has to be
+    "revealed", or all clients take part: who receives the message knows whose it is.
 
     Example:
         >>> import hockeystick as hs
         >>> from hockeystick.release.federated import noisy_update
-        >>> plan = hs.federated.FedSDP(
-        ...     noise_multiplier=1,
-        ...     total_clients=10,
-        ...     clients_per_round=5,
-        ...     rounds=3,
-        ...     sampling="revealed",
-        ...     adjacency="zero-out",
-        ... )
+        >>> counts = {"total_clients": 10, "clients_per_round": 5, "rounds": 3}
+        >>> seen = {"sampling": "revealed", "adjacency": "zero-out"}
+        >>> plan = hs.federated.FedSDP(noise_multiplier=1, **counts, **seen)
         >>> noisy_update(plan, [3.0, 4.0], norm=1.0).shape
         (2,)
     """
@@ -85,7 +63,7 @@ def noisy_update(
 
 
 @final
-class ClientRounds(RoundCount):
+class ClientRounds(Counter[FedSDP]):
     """The server's part of Fed-SDP: ``draw`` a cohort, let it answer, ``release`` the noisy mean.
 
     Each round is counted when its cohort is drawn. Whatever the clients answer, or if they do not,
@@ -102,44 +80,32 @@ class ClientRounds(RoundCount):
            nobody was drawn is not to be seen.
         3. The divisor is the planned K, never who answered.
         4. Rounds begin at most as often as planned, and are counted before anybody is asked, in the
-           journal first. A run that is killed within a round has counted it.
+           journal first. A run that is killed within a round has counted it, as has one whose
+           ``release`` is never called.
 
         Who is drawn, who answers, and why an answer is refused are for the server alone, unless the
         plan's sampling is "revealed"; what is released tells nothing of them but by its sum.
 
-    Edge cases:
-        A cohort whose ``release`` is never called counts all the same.
-
     Args:
-        plan: A ``FedSDP`` with finite noise.
+        plan: A ``FedSDP`` with finite noise; ``released`` is that of what was or may have been
+            released so far.
         size: The number d of numbers in an update; None where each ``draw`` says it.
         norm: The clipping norm C.
         noise_at: "server" or "clients"; the latter only with sampling "revealed" or a plan in which
             all take part.
-        journal: A file that keeps the count, to go on with after a crash, or an
-            ``hs.ledger.ReservedRun``, which reserves all rounds first.
-        bits: The source of random 64-bit words; another than the operating system's is for tests.
-
-    Raises:
-        ParameterError: If an argument is outside its domain, or the journal is another plan's.
-        IncompatibleError: If the noise is at the clients and the plan counts on secrecy.
+        journal: What keeps the count; see the module.
 
     Example:
         >>> import hockeystick as hs
         >>> from hockeystick.release.federated import ClientRounds
-        >>> plan = hs.federated.FedSDP(
-        ...     noise_multiplier=2,
-        ...     total_clients=9,
-        ...     clients_per_round=3,
-        ...     rounds=1,
-        ...     sampling="poisson",
-        ... )
+        >>> counts = {"total_clients": 9, "clients_per_round": 3, "rounds": 1}
+        >>> plan = hs.federated.FedSDP(noise_multiplier=2, sampling="poisson", **counts)
         >>> run = ClientRounds(plan, size=2, norm=0.5)
         >>> run.draw().release().shape, run.counted
         ((2,), 1)
     """
 
-    __slots__ = ("_bits", "_norm", "_size", "noise_at", "plan")
+    __slots__ = ("_bits", "_norm", "_size", "noise_at")
 
     def __init__(
         self,
@@ -152,35 +118,26 @@ class ClientRounds(RoundCount):
         bits: Bits = secret_bits,
     ) -> None:
         self.noise_at = _validate.choice("noise_at", noise_at, NoiseAt)
-        self.plan = _checked(plan, self.noise_at)
-        self._size = None if size is None else _validate.count("size", size, SIZE)
+        _checked(plan, self.noise_at)
+        self._size = None if size is None else _validate.count("size", size, _SIZE)
         self._norm, self._bits = norm, bits
         # Raises for a norm or noise that cannot be.
         noisy_sum(np.zeros((0, 1)), norm=norm, noise_multiplier=plan.noise_multiplier)
-        super().__init__(plan, journal, str(self.noise_at))
-
-    @property
-    def released(self) -> FedSDP:
-        """The plan of what was or may have been released so far."""
-        return first(self.plan, self.counted)
+        super().__init__(plan, journal, *titles(plan, journal, str(self.noise_at)))
 
     def draw(self, clients: int | None = None, *, size: int | None = None) -> Cohort:
         """Begin the next round: count it, and return its cohort.
 
-        Args:
-            clients: How many are there now; the plan's number where not given. It may be another
-                with "poisson" alone, see ``draw_clients``.
-            size: The number of numbers in an update, where the run has not said it.
-
-        Raises:
-            ParameterError: If an argument is not as it says; nothing is counted then.
-            IncompatibleError: If all rounds have begun, or another process began this run.
+        Clients is how many are there now; another number than the plan's with "poisson" alone, see
+        ``draw_clients``. Size is the number of numbers in an update, where the run has not said it.
+        ``ParameterError`` says that they are not, and nothing is counted; ``IncompatibleError``
+        that all rounds have begun, or that another process began this run.
         """
-        length = _validate.count("size", self._size if size is None else size, SIZE)
+        length = _validate.count("size", self._size if size is None else size, _SIZE)
         if self._size not in (None, length):
             raise ParameterError("size", size, f"that of the run, {self._size}")
         there = checked_clients(self.plan, clients)
-        self._counter.count()
+        self.count()
         return Cohort(self, draw_clients(self.plan, there, bits=self._bits), length)
 
     def _released(self, rows: list[NDArray[np.float64]], size: int) -> NDArray[np.float64]:
@@ -218,16 +175,9 @@ class Cohort(ChargedRun):
     def accept(self, client: int, update: Any) -> None:
         """Take a client's update: the change of its model, or its message where it adds the noise.
 
-        An answer that is refused changes nothing: the round goes on without it.
-
-        Args:
-            client: One of ``clients``.
-            update: A row of as many finite numbers as the run's size.
-
-        Raises:
-            ParameterError: If the client was not drawn or has answered, or the update is no such
-                row; its numbers are not shown.
-            IncompatibleError: If the round has been released.
+        An answer that is refused, by ``ParameterError``, changes nothing, and the round goes on
+        without it: of a client that was not drawn or has answered, or no row of as many finite
+        numbers as the run's size, which are not shown.
         """
         number, row = self._drawn(client), _row(update, self._size)
         with self._lock:
@@ -237,14 +187,9 @@ class Cohort(ChargedRun):
             self._answers[number] = row
 
     def accept_all(self, answers: Iterable[tuple[int, Any]]) -> dict[int, str]:
-        """Take what is right of several answers; return why others were refused, by client.
+        """Take what is right of pairs of a client and its update; return why others were refused.
 
-        Args:
-            answers: Pairs of a client and its update.
-
-        Raises:
-            ParameterError: If they are no such pairs; none of them is taken then.
-            IncompatibleError: If the round has been released.
+        Where they are no such pairs, none is taken.
         """
         refused: dict[int, str] = {}
         for client, update in _pairs(answers):
@@ -257,8 +202,7 @@ class Cohort(ChargedRun):
     def release(self) -> NDArray[np.float64]:
         """Return the noisy sum over the planned number of clients, and end the round.
 
-        Raises:
-            IncompatibleError: If it was released before: noise is drawn once.
+        ``IncompatibleError`` says that it was released before: noise is drawn once.
         """
         self._check_process()
         with self._lock:
@@ -277,7 +221,6 @@ class Cohort(ChargedRun):
         return number
 
     def _check_open(self) -> None:
-        """Raise where the round is over."""
         if not self._open:
             raise IncompatibleError("this round has been released: draw the next one")
 
@@ -322,8 +265,8 @@ def _row(update: Any, size: int | None) -> NDArray[np.float64]:
     return row.astype(np.float64)
 
 
-def _checked(plan: FedSDP, noise_at: NoiseAt) -> FedSDP:
-    """Return a plan that can be run, or raise."""
+def _checked(plan: FedSDP, noise_at: NoiseAt) -> None:
+    """Raise where a plan cannot be run."""
     if not isinstance(plan, FedSDP):
         raise ParameterError("plan", plan, "an hs.federated.FedSDP")
     if plan.noise_multiplier == math.inf:
@@ -334,4 +277,3 @@ def _checked(plan: FedSDP, noise_at: NoiseAt) -> FedSDP:
             f"sampling '{plan.sampling}' counts on who takes part being secret, but the server "
             "sees whose message it is where clients add the noise; use sampling 'revealed'"
         )
-    return plan

@@ -9,9 +9,9 @@ import numpy as np
 
 from hockeystick.errors import ParameterError
 from hockeystick.mechanisms.federated.clustering import FederatedClustering
-from hockeystick.release._values import numbers
+from hockeystick.release._values import numbers, rows_of_length
 from hockeystick.release.charging import Charged
-from hockeystick.release.noise.radial import multivariate_laplace
+from hockeystick.release.noise.real import multivariate_laplace
 from hockeystick.release.samplers import Bits, secret_bits
 
 if TYPE_CHECKING:
@@ -33,6 +33,8 @@ def sanitized(
 
         center + [parameters - center]_(r/2) + Z,  Z of the density ``~ exp(-n |z| / (nu r))``
 
+    for the plan's n, r and finite noise; parameters and center are n finite numbers each.
+
     Guarantees:
         **Where the center is public**, the same for all the client's data, any two of its data
         sets send vectors at most r apart, by construction: the plan's account holds whatever the
@@ -42,20 +44,6 @@ def sanitized(
         it, which one that is depends on the data, and the guarantee is by distance alone: two data
         sets whose messages, before noise, are d apart are told apart with a loss of at most
         ``n d / (nu r)``; r bounds d only for data that choose the same hypothesis.
-
-    Args:
-        plan: The plan that is accounted, with finite noise.
-        parameters: The outcome of the client's training, a vector of n finite numbers.
-        center: A vector of n finite numbers.
-        charge: An ``Accountant``, a ``Filter`` or another, charged with one round's noise first.
-        bits: The source of random 64-bit words; another than the operating system's is for tests.
-
-    Returns:
-        An array of n floats.
-
-    Raises:
-        ParameterError: If an argument is none of these.
-        BudgetExhausted: If the filter refuses; nothing is drawn then.
 
     References:
         Galli, Biswas, Jung, Cucinotta and Palamidessi, "Group Privacy for Personalized Federated
@@ -71,10 +59,8 @@ def sanitized(
     """
     if not isinstance(plan, FederatedClustering):
         raise ParameterError("plan", plan, "an hs.federated.FederatedClustering")
-    middle, sent = (
-        _vector(name, one, plan.dimension)
-        for name, one in (("center", center), ("parameters", parameters))
-    )
+    middle = _vector("center", center, plan.dimension)
+    sent = _vector("parameters", parameters, plan.dimension)
     # In units of a power of two in which the radius is about 1, so that no square underflows.
     radius, exponent = math.frexp(plan.radius)
     with np.errstate(over="ignore", under="ignore"):
@@ -95,16 +81,9 @@ def sanitized(
 def lloyd_step(points: Any, centers: Any) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """Return the centers after one step of Lloyd's algorithm, and the center each point was at.
 
-    Each point goes to the nearest center, the first of those alike; each center moves to the mean
-    of its points. A center without points stays where it is. What it does with private messages is
-    post-processing.
-
-    Args:
-        points: An array of shape (m, n).
-        centers: An array of shape (k, n), k >= 1.
-
-    Raises:
-        ParameterError: If they are not arrays of finite numbers of these shapes.
+    Each point goes to the nearest of one or more centers, the first of those alike; each center
+    moves to the mean of its points, and without points stays where it is. What it does with private
+    messages is post-processing.
 
     References:
         Lloyd, "Least Squares Quantization in PCM", 1982.
@@ -115,12 +94,10 @@ def lloyd_step(points: Any, centers: Any) -> tuple[NDArray[np.float64], NDArray[
         >>> moved.ravel().tolist(), nearest.tolist()
         ([0.5, 9.0, 50.0], [0, 0, 1])
     """
-    means, given = numbers("centers", centers), numbers("points", points)
+    means = numbers("centers", centers)
     if means.ndim != 2 or len(means) == 0:
         raise ParameterError("centers", f"an array of shape {means.shape}", "one or more rows")
-    if given.ndim != 2 or given.shape[1] != means.shape[1]:
-        allowed = f"rows of {means.shape[1]} numbers"
-        raise ParameterError("points", f"an array of shape {given.shape}", allowed)
+    given = rows_of_length("points", points, means.shape[1])
     gaps = np.linalg.norm(given[:, None, :] - means[None, :, :], axis=2)
     nearest = np.argmin(gaps, axis=1)
     moved = means.copy()

@@ -17,8 +17,8 @@ from hockeystick.release import samplers
 from hockeystick.release._values import integers, of_kind
 from hockeystick.release.charging import Charged, book, checked_charge
 from hockeystick.release.samplers import Bits, secret_bits
-from hockeystick.release.samplers.poisson import VARIANCE
 from hockeystick.release.samplers.rounded import SCALE
+from hockeystick.release.samplers.tables import VARIANCE
 
 if TYPE_CHECKING:
     import numpy as np
@@ -37,36 +37,14 @@ def discrete_gaussian(
 ) -> NDArray[np.int64]:
     """Return integers plus discrete Gaussian noise, independently in each.
 
-    ``M(D)_i = value_i + k_i`` with ``P(k)`` proportional to ``exp(-k^2 / (2 sigma^2))``, sigma in
-    units of the integers, as in the mechanism.
+    ``M(D)_i = value_i + k_i`` with ``P(k)`` proportional to ``exp(-k^2 / (2 sigma^2))``, sigma up
+    to ``2^44`` in units of the integers, each of these up to ``2^62`` in size; floats are refused.
 
     Guarantees:
-        That of the mechanism, where neighbouring data sets differ in one of the integers, by at
-        most ``mechanism.sensitivity``: a single count, or a histogram under add-remove. Where they
-        may differ in k integers, each by so much, as a histogram's two under replace-one, it is
-        that of ``mechanism ** k``: say ``entries=k``, and that is charged. Noise is drawn exactly
-        if the bits are ideal, so that nothing depends on floats; sigma is the larger one of the
-        float and the decimal that it prints as.
-
-    Edge cases:
-        Sigma 0 returns the integers themselves. An empty array is charged as any other.
-
-    Args:
-        mechanism: The discrete Gaussian mechanism, of a sigma of at most ``2^44``.
-        value: The query's answer, integers of any shape, each up to ``2^62`` in size. Floats are
-            refused, whole ones too.
-        entries: The largest number k of integers in which neighbouring data sets differ.
-        charge: ``Accountant``, ``Filter``, ``Ledger`` or another with ``step(mechanism)``, which is
-            charged before the noise is drawn.
-        bits: The source of random 64-bit words; another than the operating system's is for tests.
-
-    Returns:
-        An array of 64-bit integers of the value's shape.
-
-    Raises:
-        ParameterError: If an argument is outside its domain; nothing is charged then.
-        BudgetExhausted: If the filter refuses; nothing is drawn then.
-        OSError: If the operating system has no random bits to give; the charge stays.
+        The mechanism's where neighbouring data sets differ in one of the integers, by at most
+        ``mechanism.sensitivity``: a single count, or a histogram under add-remove. Where they may
+        differ in k integers, each by so much, as a histogram's two under replace-one, it is that
+        of ``mechanism ** k``: say ``entries=k``, and that is charged.
 
     References:
         Canonne, Kamath and Steinke, "The Discrete Gaussian for Differential Privacy", NeurIPS 2020.
@@ -95,31 +73,8 @@ def geometric(
 ) -> NDArray[np.int64]:
     """Return integers plus two-sided geometric noise (discrete Laplace), independently in each.
 
-    ``M(D)_i = value_i + k_i`` with ``P(k)`` proportional to ``exp(-|k| / scale)``, the scale in
-    units of the integers, as in the mechanism.
-
-    Guarantees:
-        That of the mechanism, as for ``discrete_gaussian``: where neighbouring data sets differ in
-        one of the integers, by at most ``mechanism.sensitivity``; that of ``mechanism ** k`` with
-        ``entries=k``.
-
-    Edge cases:
-        Scale 0 returns the integers themselves.
-
-    Args:
-        mechanism: The discrete Laplace mechanism, of a scale of at most ``2^44``.
-        value: As for ``discrete_gaussian``.
-        entries: As for ``discrete_gaussian``.
-        charge: As for ``discrete_gaussian``.
-        bits: As for ``discrete_gaussian``.
-
-    Returns:
-        An array of 64-bit integers of the value's shape.
-
-    Raises:
-        ParameterError: If an argument is outside its domain; nothing is charged then.
-        BudgetExhausted: If the filter refuses; nothing is drawn then.
-        OSError: If the operating system has no random bits to give; the charge stays.
+    ``P(k)`` is proportional to ``exp(-|k| / scale)``, the scale up to ``2^44`` in units of the
+    integers. Values, entries and guarantee are as for ``discrete_gaussian``.
 
     References:
         Ghosh, Roughgarden and Sundararajan, "Universally Utility-Maximizing Privacy Mechanisms",
@@ -145,33 +100,10 @@ def skellam(
 ) -> NDArray[np.int64]:
     """Return integers plus Skellam noise, the difference of two Poisson numbers, in each.
 
-    ``M(D)_i = value_i + a_i - b_i`` with Poisson numbers of mean ``variance / 2``, in units of the
-    integers squared, as in the mechanism. Parties that add noise of variances that sum up to the
-    mechanism's add up to one release of it.
-
-    Guarantees:
-        That of the mechanism, as for ``discrete_gaussian``: where neighbouring data sets differ in
-        one of the integers, by at most ``mechanism.sensitivity``; that of ``mechanism ** k`` with
-        ``entries=k``.
-
-    Edge cases:
-        Variance 0 returns the integers themselves. The first draw of a variance makes a table of
-        some 20 entries per standard deviation, of some microseconds each.
-
-    Args:
-        mechanism: The Skellam mechanism, of a variance of at most ``2^31``.
-        value: As for ``discrete_gaussian``.
-        entries: As for ``discrete_gaussian``.
-        charge: As for ``discrete_gaussian``.
-        bits: As for ``discrete_gaussian``.
-
-    Returns:
-        An array of 64-bit integers of the value's shape.
-
-    Raises:
-        ParameterError: If an argument is outside its domain; nothing is charged then.
-        BudgetExhausted: If the filter refuses; nothing is drawn then.
-        OSError: If the operating system has no random bits to give; the charge stays.
+    The Poisson numbers have the mean ``variance / 2``, the variance up to ``2^31`` in units of the
+    integers squared. Parties whose noises' variances sum up to the mechanism's add up to one
+    release of it. Values, entries and guarantee are as for ``discrete_gaussian``. The first draw of
+    a variance makes a table of some 20 entries per standard deviation, of some microseconds each.
 
     References:
         Agarwal, Kairouz and Liu, "The Skellam Mechanism for Differentially Private Federated

@@ -1,32 +1,11 @@
-"""Exact noise: each draw has the named distribution, given ideal bits, not a float's idea of it."""
+"""Exact noise: each draw has the named distribution, given ideal bits, not a float's idea of it.
 
-from __future__ import annotations
+All take ``bits``, a source of random 64-bit words: the operating system's, in whose place tests
+replay others. Most return ``size`` independent draws, an array of 64-bit integers, empty for 0.
+``ParameterError`` names an argument that is outside its domain, and ``OSError`` says that the
+operating system has no random bits to give.
+"""
 
-from hockeystick.release.samplers.bits import Bits, secret_bits
-from hockeystick.release.samplers.comparisons import NoisyNumber, RealNoise, noisy_argmax
-from hockeystick.release.samplers.discrete_gaussian import discrete_gaussian
-from hockeystick.release.samplers.poisson import poisson, skellam
-from hockeystick.release.samplers.radial_laplace import rounded_multivariate_laplace
-from hockeystick.release.samplers.rounded import discrete_laplace, rounded_gaussian, rounded_laplace
-from hockeystick.release.samplers.run_counts import run_count, truncated_negative_binomial
-from hockeystick.release.samplers.uniform import bernoulli, permutation, uniform_integers
+import lazy_loader
 
-__all__ = [
-    "Bits",
-    "NoisyNumber",
-    "RealNoise",
-    "bernoulli",
-    "discrete_gaussian",
-    "discrete_laplace",
-    "noisy_argmax",
-    "permutation",
-    "poisson",
-    "rounded_gaussian",
-    "rounded_laplace",
-    "rounded_multivariate_laplace",
-    "run_count",
-    "secret_bits",
-    "skellam",
-    "truncated_negative_binomial",
-    "uniform_integers",
-]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

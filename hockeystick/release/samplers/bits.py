@@ -1,13 +1,16 @@
-"""Random bits: from the operating system, or replayed."""
+"""Random bits, and what is drawn from them alone: coins, uniform integers, orders."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from hockeystick import _validate
+from hockeystick._validate import Domain, whole_numbers
 from hockeystick.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -16,9 +19,16 @@ if TYPE_CHECKING:
 Bits = Callable[[int], "NDArray[np.uint64]"]
 """What returns a number of independent, uniform 64-bit words, a fresh array at each call."""
 
-STUCK: Final = (
+WORD: Final = 64
+DRAWS: Final = whole_numbers("m", 0, (1, 10**7))
+_BELOW: Final = Domain(symbol="n", low=1, high=2**63, typical=(2, 10**6), whole=True)
+_STUCK: Final = (
     "the source of random bits repeats itself; ideal bits lead here with a probability below 2^-800"
 )
+# Ideal words are refused so often in a row with a probability below 2^-900.
+_ROUNDS: Final = 1000
+# Ideal bits leave a question open for this long with a probability of some 2^-900.
+_MOST: Final = 960
 
 
 def secret_bits(count: int) -> NDArray[np.uint64]:
@@ -26,12 +36,6 @@ def secret_bits(count: int) -> NDArray[np.uint64]:
 
     They are fresh in every process, also after a fork, and cannot be told from uniform ones by
     anyone who cannot break that generator. Where it fails, so does the draw; there is no other.
-
-    Args:
-        count: The number of words.
-
-    Raises:
-        OSError: If the operating system has no random bits to give.
 
     Example:
         >>> from hockeystick.release.samplers import secret_bits
@@ -48,3 +52,124 @@ def checked_words(bits: Bits, count: int) -> NDArray[np.uint64]:
         return words
     got = f"{getattr(words, 'dtype', type(words).__name__)} {getattr(words, 'shape', '')}"
     raise ParameterError("bits", got, f"a source of {count} words of uint64, one array")
+
+
+class Uniform:
+    """A uniform number u of which some bits are known: ``value 2^-length <= u <= (value + 1) ..``.
+
+    Every question about u is answered with as many bits as it needs, each drawn once, so that the
+    answers are those of one ideal uniform number.
+    """
+
+    __slots__ = ("_bits", "length", "value")
+
+    def __init__(self, value: int, length: int, bits: Bits) -> None:
+        self.value, self.length, self._bits = value, length, bits
+
+    def below(self, bounds: Callable[[int], tuple[int, int]]) -> bool:
+        """Return whether u < x; bounds gives integers around ``2^n x``, near as n grows."""
+        while True:
+            low, high = bounds(self.length)
+            if self.value + 1 <= low:
+                return True
+            if self.value >= high:
+                return False
+            self.refine()
+
+    def refine(self) -> None:
+        """Draw a word more, or raise where so many left the question open."""
+        if self.length >= _MOST:
+            raise OSError(_STUCK)
+        self.value = (self.value << WORD) | int(checked_words(self._bits, 1)[0])
+        self.length += WORD
+
+
+def bernoulli(
+    probability: float | Fraction, size: int, *, bits: Bits = secret_bits
+) -> NDArray[np.bool_]:
+    """Draw coins that are true with exactly the probability p given, a number from 0 to 1.
+
+    A uniform u is compared with p, 64 bits at a time until they differ. A float is taken as the
+    binary fraction that it is, a ``Fraction`` as itself.
+
+    References:
+        Canonne, Kamath and Steinke, "The Discrete Gaussian for Differential Privacy", NeurIPS
+        2020, section 5 (exact coins as the base of exact noise).
+
+    Example:
+        >>> from fractions import Fraction
+        >>> from hockeystick.release.samplers import bernoulli
+        >>> int(bernoulli(Fraction(1, 3), 1000).sum()) > 200
+        True
+    """
+    p = Fraction(_validate.probability("probability", probability))
+    count = _validate.count("size", size, DRAWS)
+    if p == 1:
+        return np.ones(count, dtype=np.bool_)
+
+    def around(fine: int) -> tuple[int, int]:
+        whole, rest = divmod(p.numerator << fine, p.denominator)
+        return whole, whole + bool(rest)
+
+    return coins(around, count, bits)
+
+
+def coins(bounds: Callable[[int], tuple[int, int]], count: int, bits: Bits) -> NDArray[np.bool_]:
+    """Return coins of a probability p < 1; bounds gives integers around ``2^n p``, by n."""
+    words = checked_words(bits, count)
+    least, most = bounds(WORD)
+    drawn = words < np.uint64(least)
+    if most == least:
+        return drawn
+    for place in np.flatnonzero(~drawn & (words <= np.uint64(min(most, 1 << WORD) - 1))):
+        drawn[place] = Uniform(int(words[place]), WORD, bits).below(bounds)
+    return drawn
+
+
+def uniform_integers(below: int, size: int, *, bits: Bits = secret_bits) -> NDArray[np.int64]:
+    """Draw integers from 0 to n - 1, n from 1 to 2^63, each with probability 1/n exactly.
+
+    Words that are not below the largest multiple of n are drawn again.
+
+    References:
+        Lemire, "Fast Random Integer Generation in an Interval", ACM TOMACS 2019 (the rejection).
+
+    Example:
+        >>> from hockeystick.release.samplers import uniform_integers
+        >>> bool((uniform_integers(6, 100) < 6).all())
+        True
+    """
+    n = _validate.count("below", below, _BELOW)
+    count = _validate.count("size", size, DRAWS)
+    words = checked_words(bits, count).copy()
+    last = (1 << WORD) - (1 << WORD) % n - 1
+    again = np.flatnonzero(words > np.uint64(last))
+    for _ in range(_ROUNDS):
+        if len(again) == 0:
+            return (words % np.uint64(n)).astype(np.int64)
+        words[again] = checked_words(bits, len(again))
+        again = again[words[again] > np.uint64(last)]
+    raise OSError(_STUCK)
+
+
+def permutation(length: int, *, bits: Bits = secret_bits) -> NDArray[np.int64]:
+    """Draw an order of 0 to n - 1, each of the n! with the same probability, exactly.
+
+    It is that of independent words, all of which are drawn again if two are equal.
+
+    References:
+        Devroye, "Non-Uniform Random Variate Generation", 1986, XII.2 (orders by sorting).
+
+    Example:
+        >>> from hockeystick.release.samplers import permutation
+        >>> sorted(permutation(4).tolist())
+        [0, 1, 2, 3]
+    """
+    count = _validate.count("length", length, DRAWS)
+    for _ in range(_ROUNDS):
+        words = checked_words(bits, count)
+        order = np.argsort(words, kind="stable")
+        ranked = words[order]
+        if not bool((ranked[1:] == ranked[:-1]).any()):
+            return order.astype(np.int64)
+    raise OSError(_STUCK)

@@ -13,10 +13,8 @@ from hockeystick import _validate
 from hockeystick.errors import ParameterError
 from hockeystick.numerics.working_precision import interval_bits, working_bits
 from hockeystick.precision import inverse_transform as laws
-from hockeystick.release.samplers._refined import Uniform
-from hockeystick.release.samplers.bits import Bits, checked_words, secret_bits
+from hockeystick.release.samplers.bits import WORD, Bits, Uniform, checked_words, secret_bits
 
-_WORD: Final = 64
 # Floats that are said to be right to four units in the last place are believed to this.
 _BELIEVED: Final = 1e-9
 # Where u is this near an end, in units of the bits known, they leave more than that of it open.
@@ -48,7 +46,7 @@ class NoisyNumber:
     ) -> None:
         self._value, self._noise, self._scale = value, RealNoise(noise), scale
         self._sign = -1 if word & 1 else 1
-        self._position = Uniform(word >> 1, _WORD - 1, bits)
+        self._position = Uniform(word >> 1, WORD - 1, bits)
         self._bounds: tuple[Fraction, Fraction] | None = None
 
     def exceeds(self, other: NoisyNumber) -> bool:
@@ -78,7 +76,6 @@ class NoisyNumber:
             self._bounds = None
 
     def _around(self) -> tuple[Fraction, Fraction]:
-        """Return two numbers around this one, from the bits that are known."""
         if self._scale == 0:
             return self._value, self._value
         law = laws.HALF_NORMAL if self._noise is RealNoise.GAUSSIAN else laws.EXPONENTIAL
@@ -101,20 +98,10 @@ def noisy_argmax(
 ) -> int:
     """Return where ``value_i + scale Z_i`` is largest, for independent real noises Z_i, exactly.
 
-    Guarantees:
-        Exact if the bits are ideal. Floats find the few that could be largest, among them all whose
-        noise the bits known leave open; these are compared as ``NoisyNumber`` in interval
-        arithmetic, with as many bits as it takes. With scale 0, the first of the largest.
-
-    Args:
-        values: The numbers, at least one; floats are the binary fractions that they are.
-        noise: The law of the noise.
-        scale: The factor of the noise, a fraction >= 0.
-        bits: The source of random 64-bit words; another than the operating system's is for tests.
-
-    Raises:
-        ParameterError: If there is no number, no such noise, or the scale is negative.
-        OSError: If the operating system has no random bits to give.
+    Values, at least one, are the binary fractions that they are; the scale is a fraction >= 0, and
+    with 0 it is the first of the largest. Floats find the few that could be largest, among them all
+    whose noise the bits known leave open; these are compared as ``NoisyNumber`` in interval
+    arithmetic, with as many bits as it takes.
 
     References:
         Durfee and Rogers, "Practical Differentially Private Top-k Selection with Pay-what-you-get
@@ -171,7 +158,7 @@ def _inverse_around(law: laws.Law, position: Uniform) -> tuple[Fraction, Fractio
     value, length = position.value, position.length
     if value == 0 or value + 1 >= 1 << length:
         return None
-    with working_bits(length + _WORD):
+    with working_bits(length + WORD):
         from hockeystick.numerics.multiprecision import mp
 
         middle = law.inverse(mp.ldexp(2 * value + 1, -length - 1))
@@ -180,8 +167,8 @@ def _inverse_around(law: laws.Law, position: Uniform) -> tuple[Fraction, Fractio
         width = Fraction(*_ratio(abs(ends[0] - ends[1])))
     while width < exact:
         low, high = exact - width, exact + width
-        fine = length + _WORD
-        certain = value << _WORD, (value + 1) << _WORD
+        fine = length + WORD
+        certain = value << WORD, (value + 1) << WORD
         if (
             laws.enclosure(law, high, fine)[1] <= certain[0]
             and laws.enclosure(law, low, fine)[0] >= certain[1]
@@ -204,8 +191,7 @@ def _minus_log(x: Fraction) -> tuple[Fraction, Fraction]:
 
     from hockeystick.numerics.multiprecision import iv
 
-    bits = x.denominator.bit_length() + x.numerator.bit_length() + _WORD
-    with interval_bits(bits):
+    with interval_bits(x.denominator.bit_length() + x.numerator.bit_length() + WORD):
         found = -iv.log(iv.mpf(x.numerator) / x.denominator)
     low, high = found._mpi_
     return Fraction(*libmp.to_rational(low)), Fraction(*libmp.to_rational(high))
@@ -219,7 +205,7 @@ def _is_known(noise: RealNoise, words: np.ndarray) -> np.ndarray:
 
 def _middle(positions: np.ndarray) -> np.ndarray:
     """Return the middle of the uniform numbers that begin with 63 bits."""
-    return (positions.astype(np.float64) + 0.5) * 2.0 ** -(_WORD - 1)
+    return (positions.astype(np.float64) + 0.5) * 2.0 ** -(WORD - 1)
 
 
 def _estimates(noise: RealNoise, words: np.ndarray) -> np.ndarray:

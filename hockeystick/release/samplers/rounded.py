@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
@@ -12,8 +14,8 @@ from hockeystick import _validate
 from hockeystick._validate import Domain, whole_numbers
 from hockeystick.numerics.working_precision import working_bits
 from hockeystick.precision import inverse_transform as laws
-from hockeystick.release.samplers._refined import Uniform
-from hockeystick.release.samplers.bits import Bits, checked_words, secret_bits
+from hockeystick.release.samplers.bits import DRAWS, Bits, Uniform, checked_words, secret_bits
+from hockeystick.release.samplers.comparisons import NoisyNumber, RealNoise
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -22,43 +24,33 @@ if TYPE_CHECKING:
 SCALE: Final = Domain(
     symbol="s", low=0, high=2.0**44, low_open=True, typical=(1, 2.0**24), whole=False
 )
-DRAWS: Final = whole_numbers("m", 0, (1, 10**7))
+_DIMENSION: Final = whole_numbers("n", 1, (2, 1000))
 # Words that are transformed at once: half a megabyte, which stays in a processor's cache.
 _BLOCK: Final = 1 << 16
 _POSITION_BITS: Final = 63
+# Gaussians of a radial draw are known to half of 2^-44 at first, in blocks of one call each.
+_FINE: Final = 44
+_RADIAL_BLOCK: Final = 1 << 15
+# Bits of the ends of a Gaussian whose words were refined.
+_FINER: Final = 1024
+
+Ends = Sequence[tuple[int, int]]
 
 
 def rounded_gaussian(scale: float, size: int, *, bits: Bits = secret_bits) -> NDArray[np.int64]:
-    """Draw ``round(N(0, s^2))``, with exactly that distribution if the bits are ideal.
+    """Draw ``round(N(0, s^2))`` for a float s as it is, in (0, 2^44], in units of the grid.
 
     Guarantees:
-        Exact: the number k has probability ``Phi((k + 1/2)/s) - Phi((k - 1/2)/s)``, tails included,
-        for the float s as it is. A draw is ``+- floor(s Q(u) + 1/2)`` for u uniform on (0, 1), a
-        fair sign, and Q the inverse of ``S(x) = erfc(x / sqrt 2)``. It is computed from 63 bits
-        of u in floating point with a bound on the error; wherever that bound reaches the boundary
-        between two integers, further bits of the same u are drawn and compared with S at the
-        boundary in interval arithmetic until they decide. So the integer is a function of u, and
-        of nothing else, computed without error.
+        Exact: the number k has probability ``Phi((k + 1/2)/s) - Phi((k - 1/2)/s)``, tails included.
+        A draw is ``+- floor(s Q(u) + 1/2)`` for u uniform on (0, 1), a fair sign, and Q the inverse
+        of ``S(x) = erfc(x / sqrt 2)``. It is computed from 63 bits of u in floating point with a
+        bound on the error; wherever that bound reaches the boundary between two integers, further
+        bits of the same u are drawn and compared with S at the boundary in interval arithmetic
+        until they decide. So the integer is a function of u, and of nothing else.
 
         **Integer sums stay Gaussian mechanisms.** For integers S, ``S + round(Z) = round(S + Z)``:
-        an integer sum with this noise is a function of the sum with real Gaussian noise. By
-        post-processing it is as private as the Gaussian mechanism, whose account holds unchanged;
-        no discrete analysis is needed. Scaling by a constant afterwards is post-processing too.
-
-    Edge cases:
-        Size 0 gives an empty array.
-
-    Args:
-        scale: The standard deviation s in units of the grid, a number > 0 of at most 2^44.
-        size: The number of independent draws, an integer >= 0.
-        bits: The source of random 64-bit words; another than the operating system's is for tests.
-
-    Returns:
-        An array of 64-bit integers.
-
-    Raises:
-        ParameterError: If an argument is outside its domain.
-        OSError: If the operating system has no random bits to give.
+        an integer sum with this noise is a function of the sum with real Gaussian noise, and as
+        private; no discrete analysis is needed. Scaling afterwards is post-processing too.
 
     References:
         Devroye, "Non-Uniform Random Variate Generation", 1986, II.2 (inversion); Karney, "Sampling
@@ -73,30 +65,11 @@ def rounded_gaussian(scale: float, size: int, *, bits: Bits = secret_bits) -> ND
 
 
 def rounded_laplace(scale: float, size: int, *, bits: Bits = secret_bits) -> NDArray[np.int64]:
-    """Draw ``round(Laplace(b))``, with exactly that distribution if the bits are ideal.
+    """Draw ``round(Laplace(b))``, b in (0, 2^44] in units of the grid.
 
-    Guarantees:
-        Exact: ``P(|k| >= n) = exp(-(n - 1/2)/b)`` for n >= 1, with a fair sign. Computed as
-        ``rounded_gaussian`` is, with ``S(x) = exp(-x)``; ``S + round(Z) = round(S + Z)`` makes an
-        integer sum with this noise a function of the Laplace mechanism's output.
-
-    Edge cases:
-        Size 0 gives an empty array.
-
-    Args:
-        scale: The scale b in units of the grid, a number > 0 of at most 2^44.
-        size: The number of independent draws, an integer >= 0.
-        bits: The source of random 64-bit words; another than the operating system's is for tests.
-
-    Returns:
-        An array of 64-bit integers.
-
-    Raises:
-        ParameterError: If an argument is outside its domain.
-        OSError: If the operating system has no random bits to give.
-
-    References:
-        Devroye, "Non-Uniform Random Variate Generation", 1986, II.2.
+    Exact, as ``rounded_gaussian`` is with ``S(x) = exp(-x)`` here: ``P(|k| >= n)`` is
+    ``exp(-(n - 1/2)/b)`` for n >= 1, with a fair sign. An integer sum with this noise is a function
+    of the Laplace mechanism's output.
 
     Example:
         >>> from hockeystick.release.samplers import rounded_laplace
@@ -107,27 +80,11 @@ def rounded_laplace(scale: float, size: int, *, bits: Bits = secret_bits) -> NDA
 
 
 def discrete_laplace(scale: float, size: int, *, bits: Bits = secret_bits) -> NDArray[np.int64]:
-    """Draw integers with probability proportional to ``exp(-|k|/b)``, exactly.
+    """Draw integers with probability proportional to ``exp(-|k|/b)``, b in (0, 2^44], exactly.
 
-    Guarantees:
-        Exact if the bits are ideal: ``floor(b E)`` of an exponential E is geometric, with
-        ``P(n) = (1 - r) r^n`` and ``r = exp(-1/b)``, and the difference of two independent ones
-        has ``P(k) = (1 - r)/(1 + r) r^|k|``. Each is computed as ``rounded_gaussian`` is.
-
-    Edge cases:
-        Size 0 gives an empty array.
-
-    Args:
-        scale: The scale b, a number > 0 of at most 2^44.
-        size: The number of independent draws, an integer >= 0.
-        bits: The source of random 64-bit words; another than the operating system's is for tests.
-
-    Returns:
-        An array of 64-bit integers.
-
-    Raises:
-        ParameterError: If an argument is outside its domain.
-        OSError: If the operating system has no random bits to give.
+    ``floor(b E)`` of an exponential E is geometric, ``P(n) = (1 - r) r^n`` with ``r = exp(-1/b)``;
+    the difference of two independent ones has ``P(k) = (1 - r)/(1 + r) r^|k|``. Each is computed as
+    ``rounded_gaussian`` is.
 
     References:
         Ghosh, Roughgarden and Sundararajan, "Universally Utility-Maximizing Privacy Mechanisms",
@@ -167,11 +124,14 @@ def decided(law: laws.Law, scale: float, shift: float, word: int, bits: Bits) ->
     between S at the candidate's own boundaries, ``S((n + 1 - shift)/s)`` and ``S((n - shift)/s)``.
     """
     position = Uniform(word >> 1, _POSITION_BITS, bits)
+
+    def survival(size: int) -> tuple[int, int]:
+        boundary = (size - Fraction(shift)) / Fraction(scale)
+        return laws.enclosure(law, boundary, position.length)
+
     while True:
         size = _candidate(law, scale, shift, position)
-        below = laws.enclosure(law, _boundary(scale, shift, size + 1), position.length)[1]
-        above = laws.enclosure(law, _boundary(scale, shift, size), position.length)[0]
-        if below <= position.value and position.value + 1 <= above:
+        if survival(size + 1)[1] <= position.value and position.value + 1 <= survival(size)[0]:
             return -size if word & 1 else size
         position.refine()
 
@@ -185,14 +145,113 @@ def _candidate(law: laws.Law, scale: float, shift: float, position: Uniform) -> 
         return int(mp.floor(law.inverse(middle) * mp.mpf(scale) + mp.mpf(shift)))
 
 
-def _boundary(scale: float, shift: float, size: int) -> Fraction:
-    """Return where ``s x + shift`` is an integer."""
-    return (size - Fraction(shift)) / Fraction(scale)
-
-
 @lru_cache(maxsize=4)
 def _table(law: laws.Law) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
     """Return the polynomials of a law's inverse with their bounds."""
     from hockeystick.kernels.inverse_transform import CELL_BITS, LOWEST
 
     return laws.table(law, LOWEST, CELL_BITS)
+
+
+class _MoreBitsError(Exception):
+    """More bits were asked for than the words of a block."""
+
+
+def rounded_multivariate_laplace(
+    scale: float, dimension: int, *, bits: Bits = secret_bits
+) -> NDArray[np.int64]:
+    """Draw ``round(Z)``, each coordinate, for Z of the density ``~ exp(-|z|/b)`` on R^n.
+
+    ``Z = b |H| G`` with independent standard Gaussian vectors H of n + 1 and G of n coordinates; b
+    is in units of the grid, in (0, 2^44]. It returns n integers.
+
+    Guarantees:
+        Exact, tails included. Given ``v = b^2 |H|^2``, Z is Gaussian with variance v, and v / b^2
+        has a chi-squared distribution of n + 1 degrees of freedom, with density
+        ``~ v^((n-1)/2) exp(-v / (2 b^2))``; the mixture of ``v^(-n/2) exp(-r^2 / (2 v))`` over it
+        is
+
+            int v^(-1/2) exp(-r^2/(2v) - v/(2b^2)) dv  ~  exp(-r / b).
+
+        Each Gaussian is a function of one uniform number. Bounds of all of them give bounds of each
+        coordinate, in integers; where these leave open how a coordinate is rounded, more bits of
+        the same uniform numbers are drawn until they decide. For integers k,
+        ``k + round(Z) = round(k + Z)``: with this noise they are a function of the mechanism's
+        output.
+
+    References:
+        Andrews and Mallows, "Scale Mixtures of Normal Distributions", JRSS B 1974 (the mixture).
+
+    Example:
+        >>> from hockeystick.release.samplers import rounded_multivariate_laplace
+        >>> rounded_multivariate_laplace(2.0**20, 3).shape
+        (3,)
+    """
+    exact = Fraction(_validate.real("scale", scale, SCALE))
+    count = _validate.count("dimension", dimension, _DIMENSION)
+    words = checked_words(bits, 2 * count + 1)
+    try:
+        ends = _coarse(words)
+    except _MoreBitsError:
+        found = None
+    else:
+        found = _rounded(exact, ends[: count + 1], ends[count + 1 :], _FINE + 1)
+    if found is None:
+        found = _refined(exact, words, bits)
+    return np.array(found, dtype=np.int64)
+
+
+def _coarse(words: NDArray[np.uint64]) -> Ends:
+    """Return integers around ``2^45 z`` for the Gaussian z of each word, or raise."""
+    found: list[tuple[int, int]] = []
+    for start in range(0, len(words), _RADIAL_BLOCK):
+        block = words[start : start + _RADIAL_BLOCK]
+        steps = rounded_gaussian(2.0**_FINE, len(block), bits=_only(block))
+        found += [(2 * k - 1, 2 * k + 1) for k in steps.tolist()]
+    return found
+
+
+def _only(words: NDArray[np.uint64]) -> Bits:
+    """Return a source of these words, all at once, and of no more."""
+    left = [words]
+
+    def given(count: int) -> NDArray[np.uint64]:
+        if not left:
+            raise _MoreBitsError
+        return left.pop()
+
+    return given
+
+
+def _refined(scale: Fraction, words: NDArray[np.uint64], bits: Bits) -> list[int]:
+    """Return the rounded coordinates from words and as many further bits as it takes."""
+    one, unit = Fraction(1), 1 << _FINER
+    numbers = [NoisyNumber(Fraction(0), RealNoise.GAUSSIAN, one, int(w), bits) for w in words]
+    half = len(words) // 2 + 1
+    while True:
+        ends = [
+            (math.floor(low * unit), math.ceil(high * unit))
+            for low, high in (number.bounds() for number in numbers)
+        ]
+        found = _rounded(scale, ends[:half], ends[half:], _FINER)
+        if found is not None:
+            return found
+        for number in numbers:
+            number.refine()
+
+
+def _rounded(scale: Fraction, head: Ends, tail: Ends, bits: int) -> list[int] | None:
+    """Return ``floor(b |H| G_i + 1/2)`` of all i, or None where the ends leave one open."""
+    squares = [0 if low <= 0 <= high else min(low * low, high * high) for low, high in head]
+    low = math.isqrt(sum(squares))
+    high = math.isqrt(sum(max(abs(one) for one in ends) ** 2 for ends in head)) + 1
+    top, unit = scale.numerator, scale.denominator << (2 * bits)
+    rounded: list[int] = []
+    for below, above in tail:
+        least = below * (low if below > 0 else high) * top
+        most = above * (high if above > 0 else low) * top
+        first, last = (2 * least + unit) // (2 * unit), (2 * most + unit) // (2 * unit)
+        if first != last:
+            return None
+        rounded.append(first)
+    return rounded

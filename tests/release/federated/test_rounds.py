@@ -1,8 +1,5 @@
 """Rounds are counted before anything of them is released, also where a process is killed."""
 
-import copy
-import os
-import pickle
 import signal
 import subprocess
 import sys
@@ -16,8 +13,8 @@ import pytest
 
 import hockeystick as hs
 from hockeystick.errors import IncompatibleError, ParameterError
+from hockeystick.release.counting import Counter
 from hockeystick.release.federated import ClientRounds, ClientTraining, first_rounds
-from hockeystick.release.federated.rounds import RoundCount
 
 CLIENTS: dict[str, Any] = {"total_clients": 4, "clients_per_round": 2}
 PLAN = hs.federated.FedSDP(noise_multiplier=2, **CLIENTS, rounds=5, sampling="poisson")
@@ -99,33 +96,6 @@ def _zeros(weights: Any, chosen: Any) -> Any:
     return np.zeros((len(chosen), len(weights)))
 
 
-@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, pickle.dumps])
-def test_a_run_is_not_copied(copied: Any) -> None:
-    for run in (
-        ClientRounds(PLAN, size=1, norm=1.0),
-        ClientTraining(hs.federated.FedCDP(**RECORDS), 6, 1.0),
-    ):
-        with pytest.raises(IncompatibleError, match="not copied or pickled"):
-            copied(run)
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
-def test_a_fork_runs_no_round_nor_releases_one() -> None:
-    run = ClientRounds(PLAN, size=1, norm=1.0)
-    cohort, told = run.draw(), 0
-    child = os.fork()
-    if child == 0:
-        for asked in (run.draw, cohort.release):
-            try:
-                asked()
-            except IncompatibleError as error:
-                told += "was forked from" in str(error)
-        os._exit(told)
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 2
-    assert cohort.release().shape == (1,)
-
-
 def test_two_threads_do_not_run_one_round_twice() -> None:
     """The journal waits, as a disk does, so that the other thread asks meanwhile."""
 
@@ -134,7 +104,7 @@ def test_two_threads_do_not_run_one_round_twice() -> None:
             time.sleep(0.05)
 
     run = ClientTraining(hs.federated.FedCDP(**RECORDS), 6, norm=1.0)
-    run._counter._journal = Slow()  # type: ignore[assignment]
+    run._journal = Slow()  # type: ignore[assignment]
 
     def ran(_: int) -> bool:
         try:
@@ -149,8 +119,8 @@ def test_two_threads_do_not_run_one_round_twice() -> None:
 
 
 def test_a_round_that_was_left_out_is_never_begun() -> None:
-    run = RoundCount(PLAN, None)
-    assert run._counter._begin(2) == 2
+    run = Counter(PLAN, None, "")
+    assert run._begin(2) == 2
     for begun in (1, 2):
         with pytest.raises(IncompatibleError, match="has begun already, or was left out"):
-            run._counter._begin(begun)
+            run._begin(begun)

@@ -1,0 +1,593 @@
+"""Protocols of parties without a server that all trust, run in one process, with exact noise.
+
+``gopa_round`` and ``gossip_average`` take a finite number for each party and the interval of these,
+whose nearer end those outside count as. Noise is finite, in units of the interval's width.
+
+**Projected noisy gradient steps in floats, whose rounding the noise covers** (``noisy_iterations``,
+``token_walk``). A step takes w to ``Pi(w - eta (g(w) + Z))``. Here the sum before Pi is a multiple
+of a power of two, ``x' = round((w - eta g(w)) / h) h + round(N) h`` with ``w = Pi(x)``, all in
+floats. As ``k + round(N) = round(k + N)``, the real number ``k + N`` before its rounding is a state
+of its own: one step takes it to the next by some map psi, and adds Gaussian noise. Were nothing
+rounded, psi would contract. As it is off by at most e, ``|psi(a) - psi(b)| <= |a - b| + 2 e``, and
+a record moves it by at most ``c eta L + 2 e``.
+
+In the proof of amplification by iteration (see ``NoisyIterations``), the m steps that cover a
+record then cover ``c eta L + 2 m e`` in place of ``c eta L``, in m equal parts as before: the first
+distance is at least such a part, and each later one falls by a part less 2 e. So noise that is
+``1 + 2 m e / (c eta L)`` times what the mechanism says gives what it guarantees.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, Final, final
+
+import numpy as np
+
+from hockeystick import _validate
+from hockeystick._validate import Domain, whole_numbers
+from hockeystick.errors import IncompatibleError, ParameterError
+from hockeystick.mechanisms.decentralised.convex import change
+from hockeystick.mechanisms.decentralised.gopa import GOPA, checked_parties
+from hockeystick.mechanisms.decentralised.gossip import (
+    GossipAveraging,
+    gossip_matrix,
+    is_sent_to_observers,
+    observed_span,
+)
+from hockeystick.mechanisms.decentralised.iterated import NoisyIterations
+from hockeystick.mechanisms.decentralised.token_walk import TokenWalk
+from hockeystick.numerics import decimal, largest_reading
+from hockeystick.numerics.rounding import float_up
+from hockeystick.release._values import numbers, of_kind, root_up, yes_or_no
+from hockeystick.release.charging import Charged, book, checked_charge
+from hockeystick.release.samplers import Bits, rounded_gaussian, secret_bits, uniform_integers
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Model = NDArray[np.float64]
+
+Gradient = Callable[[Any, int], Any]
+# The largest scale of rounded noise that is drawn here, 2^43 steps.
+_SCALE_BITS: Final = 43
+_AN_INTERVAL: Final = "two finite numbers, the lower one first"
+# All noise of a round of GOPA is larger by this, which covers that pairwise noise has steps,
+_GOPA_WIDER: Final = Fraction(1, 2**20)
+# and that of gossip by this.
+_GOSSIP_WIDER: Final = Fraction(1, 2**16)
+_MOST_ROUNDS: Final = 10_000
+_STEPS: Final = whole_numbers("T", 0, (100, 10_000))
+_VISITS: Final = whole_numbers("K", 1, (1, 100))
+# Between these, squares are normal floats.
+_LENGTH: Final = Domain(symbol="L", low=1e-100, high=1e100, typical=(0.1, 100))
+_MODEL: Final = "a row of one or more finite numbers within the radius"
+_GRADIENT: Final = "a row of finite numbers, as long as the model, of norm at most lipschitz"
+# Relative to the bound of the gradients: what a gradient in floats is off by, and the grid's step.
+_GRADIENT_BITS: Final = 30
+_GRID_BITS: Final = 30
+# The most that rounding may add to the noise of a step.
+_MOST_WIDER: Final = Fraction(1, 2**10)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Steps:
+    """The interval [low, high] in ``2^bits`` steps: what one party can change is exact."""
+
+    low: float
+    high: float
+    bits: int
+
+    def of(self, values: Any, parties: int) -> NDArray[np.int64]:
+        """Return a value for each party in steps, from 0 to ``2^bits``, clipped; or raise."""
+        given = numbers("values", values)
+        if given.shape != (parties,):
+            raise ParameterError("values", f"shape {given.shape}", f"one for each of {parties}")
+        parts = (np.clip(given, self.low, self.high) - self.low) / (self.high - self.low)
+        return np.clip(np.rint(np.ldexp(parts, self.bits)), 0, 2**self.bits).astype(np.int64)
+
+    def scale(self, noise_multiplier: float, wider: Fraction) -> float:
+        """Return a noise's standard deviation in steps, larger by a factor ``1 + wider``."""
+        return float_up(largest_reading(noise_multiplier) * (1 + wider) * 2**self.bits)
+
+    def value(self, steps: Fraction) -> float:
+        """Return a number of steps from the lower end as a value."""
+        return self.low + (self.high - self.low) * float(steps / 2**self.bits)
+
+
+def _steps_of(interval: Any, *noise_multipliers: float) -> _Steps:
+    """Return an interval in steps so fine as some noise can be drawn in them, or raise."""
+    pair = isinstance(interval, tuple) and len(interval) == 2
+    if not pair or not all(isinstance(end, int | float) for end in interval):
+        raise ParameterError("interval", interval, _AN_INTERVAL)
+    try:
+        low, high = map(float, interval)
+    except OverflowError as error:
+        raise ParameterError("interval", interval, _AN_INTERVAL) from error
+    if not low < high or not math.isfinite(high - low):
+        raise ParameterError("interval", interval, _AN_INTERVAL)
+    most = max(*noise_multipliers, 1.0)
+    if most >= 2.0**_SCALE_BITS:
+        raise ParameterError("mechanism", f"noise of {most:g}", "noise below 2^43 interval widths")
+    return _Steps(low, high, _SCALE_BITS - math.frexp(most)[1])
+
+
+def _check_finite(mechanism: Any, *names: str) -> None:
+    for name in names:
+        if getattr(mechanism, name) == math.inf:
+            raise ParameterError(name, math.inf, "finite where noise is drawn")
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class GopaRound:
+    """What a round of GOPA made public.
+
+    What it was charged as, in which those who dropped out hide nobody; those who published, in
+    order; what each of them published, noise included; and the mean of that: of the values, with
+    the parties' own noise alone.
+    """
+
+    mechanism: GOPA
+    parties: tuple[int, ...]
+    published: tuple[float, ...]
+    mean: float
+
+
+def gopa_round(
+    mechanism: GOPA,
+    values: Any,
+    *,
+    interval: tuple[float, float] = (0.0, 1.0),
+    dropouts: Iterable[int] = (),
+    rollback: bool = True,
+    charge: Charged | None = None,
+    bits: Bits = secret_bits,
+) -> GopaRound:
+    """Run a round of GOPA on the values of all parties, some of whom may drop out.
+
+    Every two neighbours draw noise that one adds and the other subtracts, each party draws its own;
+    then those who have not dropped out, one at least, publish. With ``rollback`` the neighbours of
+    those who did leave out the noise shared with them, so that the rest cancels; without, it stays
+    in the mean.
+
+    Guarantees:
+        That of the mechanism in the result, for what is published and all that colluders know. With
+        ``rollback`` this is GOPA where those who dropped out collude: their noise hides nobody.
+        Without, fewer publish than were charged for.
+
+        The values are integers k from 0 to ``2^b``, one party's own noise is ``round(N)`` and
+        pairwise noise is ``round(D)``. As ``k + round(N) + m = round(k + N + m)`` for integers m,
+        all that is published is a function of the N and the round(D). A change of k is covered by
+        moving N by a and the D of each edge by an *integer* f; ``round(D) + f = round(D + f)``, so
+        that this costs ``mu^2 = |a|^2 / s^2 + |f|^2 / t^2``. Rounding the best f moves each entry
+        by at most 1/2, and the quadratic by at most ``(sum_v d_v^2 / s^2 + E / t^2) / 4``, which
+        the noise exceeds: it is ``1 + 2^-20`` times what the mechanism says. Where noise is so
+        small, or the graph so large, that the steps tell more, ``IncompatibleError`` says so.
+
+        Rounds whose dropouts differ are charged for different colluders, and no account takes both:
+        keep one account for each, and compose ``hs.convert(round.mechanism, hs.GDP)``, which hold
+        for all who are honest in every round.
+
+    References:
+        Sabater, Bellet and Ramon, Machine Learning 2022, algorithm 1 (the round), section 6 (those
+        who drop out).
+
+    Example:
+        >>> import hockeystick as hs
+        >>> plan = hs.mechanisms.GOPA(0.5, 10.0, hs.mechanisms.Graph.complete(50))
+        >>> found = hs.release.gopa_round(plan, [0.25] * 50, dropouts=[3])
+        >>> len(found.published), abs(found.mean - 0.25) < 1
+        (49, True)
+    """
+    known = of_kind(mechanism, GOPA)
+    gone = checked_parties("dropouts", dropouts, known.graph.parties, fewest=0)
+    charged = _without(known, gone) if yes_or_no("rollback", rollback) else known
+    _check_finite(known, "noise_multiplier", "pairwise_multiplier")
+    steps = _steps_of(interval, known.noise_multiplier, known.pairwise_multiplier)
+    _check_shared(known, steps)
+    start = steps.of(values, known.graph.parties)
+    book(checked_charge(charge), charged)
+    noisy = start + _shared_noise(known, steps, gone if rollback else frozenset(), bits)
+    left = tuple(party for party in range(known.graph.parties) if party not in gone)
+    total = sum(int(noisy[party]) for party in left)
+    published = tuple(steps.value(Fraction(int(noisy[party]))) for party in left)
+    return GopaRound(charged, left, published, steps.value(Fraction(total, len(left))))
+
+
+def _without(mechanism: GOPA, gone: frozenset[int]) -> GOPA:
+    """Return the mechanism of those who are left, whom the others' noise does not hide."""
+    graph, hidden = mechanism.graph, mechanism.colluders | gone
+    if len(hidden) == graph.parties:
+        raise IncompatibleError("nobody who is honest is left to publish anything")
+    if not gone:
+        return mechanism
+    return GOPA(mechanism.noise_multiplier, mechanism.pairwise_multiplier, graph, hidden)
+
+
+def _shared_noise(
+    mechanism: GOPA, steps: _Steps, gone: frozenset[int], bits: Bits
+) -> NDArray[np.int64]:
+    """Return each party's noise in steps: its own, and what it shares with those who stay."""
+    graph = mechanism.graph
+    total = np.zeros(graph.parties, dtype=np.int64)
+    if mechanism.noise_multiplier:
+        own = steps.scale(mechanism.noise_multiplier, _GOPA_WIDER)
+        total += rounded_gaussian(own, graph.parties, bits=bits)
+    if mechanism.pairwise_multiplier:
+        shared = steps.scale(mechanism.pairwise_multiplier, _GOPA_WIDER)
+        drawn = rounded_gaussian(shared, graph.size, bits=bits)
+        pairs = graph.pairs
+        drawn[np.isin(pairs, sorted(gone)).any(axis=1)] = 0
+        np.add.at(total, pairs[:, 0], drawn)
+        np.subtract.at(total, pairs[:, 1], drawn)
+    return total
+
+
+def _check_shared(mechanism: GOPA, steps: _Steps) -> None:
+    """Raise where steps are too coarse: ``mu^2 >= 1 / (n s^2)``, against what they may add to it.
+
+    Both in units of ``1 / s^2``, for a change of ``2^b`` steps.
+    """
+    graph = mechanism.graph
+    if not mechanism.noise_multiplier or not mechanism.pairwise_multiplier:
+        return
+    degrees = np.bincount(graph.pairs.ravel(), minlength=graph.parties)
+    ratio = (decimal(mechanism.noise_multiplier) / decimal(mechanism.pairwise_multiplier)) ** 2
+    added = (sum(int(degree) ** 2 for degree in degrees) + graph.size * ratio) / 4
+    if added * graph.parties > 2 * _GOPA_WIDER * 4**steps.bits:
+        raise IncompatibleError(
+            "pairwise noise in steps of "
+            f"2^-{steps.bits} tells more of these {graph.parties:,} parties than real numbers do: "
+            "its deviation is too small beside the parties' own, or either is too large"
+        )
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class GossipRun:
+    """What a run of gossip averaging left with the parties.
+
+    What was charged; each party's value at the end; and for each round what the observers were
+    sent: the senders' values, by sender, as exact fractions of the interval's width above its lower
+    end.
+    """
+
+    mechanism: GossipAveraging
+    averages: tuple[float, ...]
+    seen: tuple[Mapping[int, Fraction], ...]
+
+
+def gossip_average(
+    mechanism: GossipAveraging,
+    values: Any,
+    *,
+    interval: tuple[float, float] = (0.0, 1.0),
+    charge: Charged | None = None,
+    bits: Bits = secret_bits,
+) -> GossipRun:
+    """Run gossip averaging on the values of all parties, in exact arithmetic, up to 10^4 rounds.
+
+    Guarantees:
+        That of the mechanism, for its party against its observers, though all is in steps. The
+        values are integers from 0 to ``2^b``, the noise is ``round(N)``, the messages are computed
+        without rounding: functions of the integers ``k + round(N) = round(k + N)``. The observers
+        see M times these. A change d of k is covered by moving N by an integer a with
+        ``M (d + a) = 0``, which costs ``|a|``: ``d + a`` is to be an integer vector of the
+        complement, near the projection of d. Those that span it have lengths l_j, so that one is
+        within ``sum l_j / 2``. The noise is ``1 + 2^-16`` times what the mechanism says, which
+        covers that where ``sum l_j / 2 <= 2^-16 |P d|``; elsewhere the run is refused, before
+        anything is charged: **in exact arithmetic the last digits of the messages would tell more
+        than the mechanism says**.
+
+        Other parties and observers of the same run have the guarantees of their own mechanisms
+        where these are not refused, and that of ``Gaussian(noise_multiplier)`` everywhere.
+
+    References:
+        Cyffers, Even, Bellet and Massoulie, "Muffliato", NeurIPS 2022, algorithm 1 without
+        acceleration.
+
+    Example:
+        >>> import hockeystick as hs
+        >>> hub = hs.mechanisms.Graph(6, [(0, 1), (1, 2), (1, 3), (1, 4), (1, 5)])
+        >>> plan = hs.mechanisms.GossipAveraging(0.5, hub, rounds=40, party=2, observers=[0])
+        >>> found = hs.release.gossip_average(plan, [0.5] * 6)
+        >>> max(found.averages) - min(found.averages) < 0.1
+        True
+    """
+    known = of_kind(mechanism, GossipAveraging)
+    _check_finite(known, "noise_multiplier")
+    if known.rounds > _MOST_ROUNDS:
+        raise ParameterError("rounds", known.rounds, f"at most {_MOST_ROUNDS:,} where they run")
+    steps = _steps_of(interval, known.noise_multiplier)
+    _check_messages(known, steps)
+    noisy = steps.of(values, known.graph.parties)
+    book(checked_charge(charge), known)
+    if known.noise_multiplier:
+        scale = steps.scale(known.noise_multiplier, _GOSSIP_WIDER)
+        noisy += rounded_gaussian(scale, known.graph.parties, bits=bits)
+    return _gossiped(known, noisy.astype(object), steps)
+
+
+def _gossiped(mechanism: GossipAveraging, held: Any, steps: _Steps) -> GossipRun:
+    """Run the rounds on integers, whose denominator grows by the matrix's in each."""
+    matrix = gossip_matrix(mechanism.graph, mechanism.weights)
+    near = {one for party in mechanism.observers for one in matrix.neighbours[party]}
+    senders = sorted(near - mechanism.observers)
+    denominator, seen = 2**steps.bits, []
+    for _ in range(mechanism.rounds):
+        seen.append({party: Fraction(int(held[party]), denominator) for party in senders})
+        held, denominator = matrix.times(held), denominator * matrix.denominator
+    unit = Fraction(2**steps.bits, denominator)
+    averages = tuple(steps.value(int(one) * unit) for one in held)
+    return GossipRun(mechanism, averages, tuple(seen))
+
+
+def _check_messages(mechanism: GossipAveraging, steps: _Steps) -> None:
+    """Raise where exact messages in steps tell more than they do of real numbers."""
+    if is_sent_to_observers(mechanism):
+        return
+    observers = mechanism.observers
+    span = observed_span(mechanism.graph, mechanism.weights, mechanism.rounds, observers)
+    if span is not None:
+        least, most = span.squared_projection(mechanism.party)
+        if least == most and least in (0, 1):
+            return
+        away = sum(span.kernel_lengths())
+        if away * away <= 4 * _GOSSIP_WIDER**2 * least * 4**steps.bits:
+            return
+    raise IncompatibleError(
+        f"in steps of 2^-{steps.bits} exact messages may tell these observers more of party "
+        f"{mechanism.party} than the mechanism says, by their last digits; take fewer "
+        "rounds, or account for the party as having published, Gaussian(noise_multiplier)"
+    )
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Projected:
+    """Steps of size eta on a ball around 0 of some radius, with gradients of norm at most L.
+
+    The grid's step h is ``2^exponent``, and scale the noise's standard deviation in units of h.
+    """
+
+    step_size: float
+    lipschitz: float
+    radius: float
+    exponent: int
+    scale: float
+
+    def stepped(self, model: Model, gradient: Model, bits: Bits) -> Model:
+        """Return the next model."""
+        with np.errstate(over="ignore"):
+            moved = np.rint(np.ldexp(model - self.step_size * gradient, -self.exponent))
+        noise = rounded_gaussian(self.scale, len(model), bits=bits) if self.scale else 0
+        return self.projected(np.ldexp(moved + noise, self.exponent))
+
+    def projected(self, point: Model) -> Model:
+        """Return the nearest point of the ball."""
+        length = _length(point)
+        return point if length <= self.radius else point * (self.radius / length)
+
+    def checked(self, gradient: Any, size: int) -> Model:
+        """Return a gradient, or raise: one that is too long would cost more than was charged."""
+        found = _row(gradient)
+        most = self.lipschitz * (1 + 2.0**-_GRADIENT_BITS)
+        if found is None or found.shape != (size,) or _length(found) > most:
+            raise ParameterError("gradient", _described(gradient), _GRADIENT)
+        return found
+
+    def start(self, model: Any, gradient: Any) -> Model:
+        """Return the model that all begins with, or raise, also where no gradient is computed."""
+        found = _row(model)
+        if found is None or found.size == 0 or _length(found) > self.radius:
+            raise ParameterError("start", _described(model), _MODEL)
+        if not callable(gradient):
+            allowed = "a function of a model and of whose data it is"
+            raise ParameterError("gradient", gradient, allowed)
+        return found
+
+
+def _row(values: Any) -> Model | None:
+    """Return a row of finite real numbers as floats; None if it is none."""
+    try:
+        found = np.asarray(values)
+    except ValueError:
+        return None
+    if found.ndim != 1 or (found.size and found.dtype.kind not in "iuf"):
+        return None
+    with np.errstate(over="ignore"):
+        row = found.astype(np.float64)
+    return row if bool(np.isfinite(row).all()) else None
+
+
+def _length(point: Model) -> float:
+    """Return the L2 norm; inf where its square is no float."""
+    with np.errstate(over="ignore"):
+        return float(np.linalg.norm(point))
+
+
+def _model_size(start: Any) -> int:
+    """Return how many numbers a model has; 1 where it is none, which is refused later."""
+    found = _row(start)
+    return 1 if found is None else max(found.size, 1)
+
+
+def _described(values: Any) -> str:
+    """Return what may be said of numbers that are private."""
+    return f"a {type(values).__name__} of shape {getattr(values, 'shape', 'unknown')}"
+
+
+def projected_steps(
+    mechanism: NoisyIterations | TokenWalk, size: int, steps: int, lipschitz: float, radius: float
+) -> Projected:
+    """Return steps whose rounding is covered by the noise, or raise where it would be too much."""
+    bound = _validate.real("lipschitz", lipschitz, _LENGTH)
+    ball = _validate.real("radius", radius, _LENGTH)
+    noise, eta = mechanism.noise_multiplier, mechanism.step_size
+    _check_finite(mechanism, "noise_multiplier")
+    length = Fraction(eta) * Fraction(bound)
+    if not _LENGTH.low <= length <= _LENGTH.high:
+        allowed = f"such that times lipschitz it is from {_LENGTH.low:g} to {_LENGTH.high:g}"
+        raise ParameterError("step_size", eta, allowed)
+    finest = math.frexp(float(length))[1] - _GRID_BITS - size.bit_length() // 2 - 1
+    coarse = math.frexp(max(noise, 1.0) * float(length))[1] - _SCALE_BITS
+    grid = max(finest, coarse)
+    off = _off(size, length, Fraction(ball), grid)
+    wider = 2 * steps * off / (change(mechanism.adjacency) * length)
+    if wider > _MOST_WIDER:
+        raise IncompatibleError(
+            f"rounding in {steps:,} steps of {size:,} numbers would add {float(wider):.2g} to the "
+            "noise, more than a thousandth: take fewer steps, less noise or a smaller radius"
+        )
+    scale = float_up(largest_reading(noise) * (1 + wider) * length / Fraction(2.0**grid))
+    return Projected(eta, bound, ball, grid, scale)
+
+
+def _off(size: int, length: Fraction, radius: Fraction, exponent: int) -> Fraction:
+    """Return how far a step in floats is from that of real numbers, in L2.
+
+    Rounding to the grid before and after the noise, ``sqrt(d) h / 2`` each; the gradient,
+    ``2^-30 eta L``; the sum, the projection and its norm, ``(d + 16) 2^-52`` of the sizes.
+    """
+    floats = (size + 16) * (radius + length) * Fraction(1, 2**52)
+    rounded = root_up(size) * Fraction(2.0**exponent)
+    return rounded + length * Fraction(1, 2**_GRADIENT_BITS) + floats
+
+
+def noisy_iterations(
+    mechanism: NoisyIterations,
+    start: Any,
+    gradient: Gradient,
+    *,
+    lipschitz: float,
+    radius: float,
+    charge: Charged | None = None,
+    bits: Bits = secret_bits,
+) -> NDArray[np.float64]:
+    """Run projected noisy gradient steps, one record each, and return the last model.
+
+    Guarantees:
+        That of the mechanism, rounding included, for gradients in floats that are within
+        ``2^-30 L`` of those of a convex, smooth loss as the mechanism assumes. What the rounding of
+        the steps that nobody sees may add to two models' distance, the noise is larger by, at most
+        a thousandth; ``IncompatibleError`` says that it would be more. A gradient that is longer
+        than L, is not finite or has another shape ends the run with an error, and nothing is
+        released, though the charge stays; clipping it would not be a contraction.
+
+    Args:
+        mechanism: What has the number and the size of the steps, and the noise.
+        start: The first model, chosen without the data, a row within the radius.
+        gradient: ``gradient(model, t)`` of the record of step t = 0, 1, ..., alone.
+        lipschitz: The bound L of the gradients' norms, a number > 0.
+        radius: That of the ball around 0 in which the models stay, a number > 0.
+
+    References:
+        Feldman, Mironov, Talwar and Thakurta, "Privacy Amplification by Iteration", 2018,
+        algorithm 1 (PNSGD).
+
+    Example:
+        >>> import hockeystick as hs
+        >>> run = hs.mechanisms.NoisyIterations(2.0, 50, step_size=0.1, smoothness=1)
+        >>> found = hs.release.noisy_iterations(
+        ...     run, [0.0], lambda w, t: (w - 0.5) / 4, lipschitz=1, radius=2
+        ... )
+        >>> found.shape
+        (1,)
+    """
+    known = of_kind(mechanism, NoisyIterations)
+    size = _model_size(start)
+    steps = projected_steps(known, size, known.steps, lipschitz, radius)
+    model = steps.start(start, gradient)
+    book(checked_charge(charge), known)
+    for place in range(known.steps):
+        found = steps.checked(gradient(model.copy(), place), size)
+        model = steps.stepped(model, found, bits)
+    return model
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class WalkRun:
+    """What a walk left behind. Each part of it is known to some of the parties only.
+
+    Who had the model, step by step; whether that party's data were in its step, or noise alone; the
+    model that each was given, a row for each step; and the model after the last step.
+    """
+
+    path: NDArray[np.int64]
+    contributed: NDArray[np.bool_]
+    models: NDArray[np.float64] = field(repr=False)
+    last: NDArray[np.float64]
+
+    def seen_by(self, observers: Iterable[int]) -> NDArray[np.int64]:
+        """Return the steps before which one of the parties observing was given the model.
+
+        They know their own noise, and so the model after those steps as well.
+        """
+        return np.flatnonzero(np.isin(self.path, list(observers)))
+
+
+def token_walk(
+    mechanism: TokenWalk,
+    start: Any,
+    gradient: Gradient,
+    *,
+    steps: int,
+    visits: int,
+    lipschitz: float,
+    radius: float,
+    charge: Charged | None = None,
+    bits: Bits = secret_bits,
+) -> WalkRun:
+    """Run a walk of T steps: whoever has the model makes a noisy step and hands it on.
+
+    On the complete graph the next holder is drawn uniformly from all parties; on the ring it is the
+    next one, from party 0 on. A party contributes the first ``visits`` times that it has the model,
+    by ``gradient(model, u)`` of party u's data alone; from then on its steps are noise alone, with
+    a gradient of 0. All else is as for ``noisy_iterations``.
+
+    Guarantees:
+        ``mechanism ** visits`` for each party against the observers that the mechanism is about,
+        rounding included: all steps of the walk are counted there. The path is drawn exactly,
+        without a look at the data.
+
+    References:
+        Cyffers and Bellet, "Privacy Amplification by Decentralization", AISTATS 2022, algorithms 2
+        (the ring) and 4 (stochastic gradient descent on the complete graph).
+
+    Example:
+        >>> import numpy as np
+        >>> import hockeystick as hs
+        >>> walk = hs.mechanisms.TokenWalk(5.0, 20, step_size=0.1, smoothness=1)
+        >>> bounds = {"lipschitz": 1, "radius": 2}
+        >>> run = hs.release.token_walk(
+        ...     walk, [0.0], lambda w, u: (w - u / 20) / 4, steps=60, visits=5, **bounds
+        ... )
+        >>> run.models.shape, bool(np.bincount(run.path[run.contributed]).max() <= 5)
+        ((60, 1), True)
+    """
+    known = of_kind(mechanism, TokenWalk)
+    count = _validate.count("steps", steps, _STEPS)
+    most = _validate.count("visits", visits, _VISITS)
+    size = _model_size(start)
+    rule = projected_steps(known, size, count, lipschitz, radius)
+    model = rule.start(start, gradient)
+    book(checked_charge(charge), known**most)
+    if known.topology == "ring":
+        path = np.arange(count, dtype=np.int64) % known.parties
+    else:
+        path = uniform_integers(known.parties, count, bits=bits)
+    contributed, models = np.zeros(count, dtype=bool), np.zeros((count, size))
+    visited: dict[int, int] = {}
+    for place, party in enumerate(path.tolist()):
+        models[place] = model
+        visited[party] = visited.get(party, 0) + 1
+        contributed[place] = visited[party] <= most
+        own = gradient(model.copy(), party) if contributed[place] else np.zeros(size)
+        model = rule.stepped(model, rule.checked(own, size), bits)
+    return WalkRun(path, contributed, models, model)

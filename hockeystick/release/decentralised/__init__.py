@@ -1,1 +1,0 @@
-"""Protocols of parties without a server that all trust, run in one process."""

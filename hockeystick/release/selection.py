@@ -1,0 +1,600 @@
+"""Selections: the best candidate, queries above a threshold, partitions, hyperparameters."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise
+from threading import Lock
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, final
+
+import numpy as np
+
+from hockeystick import _validate
+from hockeystick._validate import whole_numbers
+from hockeystick.errors import IncompatibleError, ParameterError
+from hockeystick.mechanisms.base import Mechanism, checked
+from hockeystick.mechanisms.noise.discrete_gaussian import DiscreteGaussian
+from hockeystick.mechanisms.noise.discrete_laplace import DiscreteLaplace
+from hockeystick.mechanisms.selection import exponential as selections
+from hockeystick.mechanisms.selection.exponential import ReportNoisyMax
+from hockeystick.mechanisms.selection.partition_selection import PartitionSelection
+from hockeystick.mechanisms.selection.permute_and_flip import PermuteAndFlip
+from hockeystick.mechanisms.selection.sparse_vector import (
+    AboveThreshold,
+    ComparisonNoise,
+    SparseVector,
+)
+from hockeystick.mechanisms.selection.tuning import RandomStopping
+from hockeystick.numerics import largest_reading, least_reading
+from hockeystick.release._values import integers, numbers, of_kind, sensitivity_of, yes_or_no
+from hockeystick.release.charging import Charged, ChargedRun, book, checked_charge
+from hockeystick.release.noise.integers import discrete_gaussian, geometric
+from hockeystick.release.samplers import (
+    Bits,
+    NoisyNumber,
+    RealNoise,
+    noisy_argmax,
+    permutation,
+    run_count,
+    secret_bits,
+    uniform_integers,
+)
+from hockeystick.release.samplers.bits import checked_words
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+_Key = TypeVar("_Key", bound=Hashable)
+_Candidate = TypeVar("_Candidate")
+_Output = TypeVar("_Output")
+
+_PARTITIONS: Final = whole_numbers("k", 1, (1, 100))
+_RUNNABLE: Final = (
+    "a PartitionSelection with DiscreteGaussian or DiscreteLaplace noise, whose numbers are exact"
+)
+_COUNTS: Final = "a mapping from each partition to its number of users, integers >= 1"
+_ORDERED: Final = (
+    "partitions that can be sorted, as texts or numbers are, so that the order of those shown says "
+    "nothing about the data"
+)
+_PAIRS: Final = "pairs of a user and a partition, both hashable"
+_A_SCORE: Final = "a pair (output, score), the score a number"
+
+
+def exponential(
+    mechanism: selections.Exponential,
+    scores: Any,
+    sensitivity: float,
+    *,
+    monotone: bool = False,
+    charge: Charged | None = None,
+    bits: Bits = secret_bits,
+) -> int:
+    """Return the place of a candidate, from 0, with probability exponential in its score.
+
+    ``P(i)`` is proportional to ``exp(epsilon scores_i / (2 S))`` with S the sensitivity; to
+    ``exp(epsilon scores_i / S)`` where all scores move the same way. Epsilon 0 draws one of all
+    alike, inf the first of the best; equal scores are equally likely at any other epsilon.
+
+    Guarantees:
+        That of the mechanism. Scores are taken as the binary fractions that they are, and what is
+        returned is the place of the largest ``scores_i + (2 S / epsilon) G_i`` of real numbers,
+        with Gumbel noise G_i, exactly. Ratios of probabilities are those of the formula with the
+        larger reading of S and the smaller one of epsilon, float or decimal.
+
+    Args:
+        mechanism: What is run, and charged.
+        scores: A row of one or more numbers, one for each candidate: floats, or integers up to
+            ``2^53`` in size. The number of candidates is public.
+        sensitivity: The most S that any of the *floats* given moves between neighbouring data sets;
+            a finite number > 0 in the scores' unit.
+        monotone: Whether between two neighbouring data sets all scores move the same way, as
+            counts under add-remove do.
+
+    References:
+        McSherry and Talwar, "Mechanism Design via Differential Privacy", 2007; Durfee and Rogers,
+        NeurIPS 2019 (Gumbel noise); Ilvento, "Implementing the Exponential Mechanism with Base-2
+        Differential Privacy", CCS 2020 (the attack on floats).
+
+    Example:
+        >>> import hockeystick as hs
+        >>> hs.release.exponential(hs.Exponential(epsilon=1), [0, 3000, 5], sensitivity=1)
+        1
+    """
+    own = of_kind(mechanism, selections.Exponential)
+    return _selected(own, RealNoise.GUMBEL, scores, sensitivity, monotone, charge, bits)
+
+
+def report_noisy_max(
+    mechanism: ReportNoisyMax,
+    scores: Any,
+    sensitivity: float,
+    *,
+    monotone: bool = False,
+    charge: Charged | None = None,
+    bits: Bits = secret_bits,
+) -> int:
+    """Return the candidate whose score is the largest after noise is added to each.
+
+    The place of the largest ``scores_i + (2 S / epsilon) Z_i``, without the 2 where all scores move
+    the same way; Z_i is the mechanism's noise, Gumbel, exponential or Laplace of scale 1. Arguments
+    and exactness are as for ``exponential``; the largest sum itself is not released.
+
+    References:
+        Dwork and Roth 2014, section 3.3.
+
+    Example:
+        >>> import hockeystick as hs
+        >>> noisy = hs.mechanisms.ReportNoisyMax(epsilon=1, noise="laplace")
+        >>> hs.release.report_noisy_max(noisy, [0, 3000, 5], sensitivity=1)
+        1
+    """
+    own = of_kind(mechanism, ReportNoisyMax)
+    return _selected(own, RealNoise(own.noise.value), scores, sensitivity, monotone, charge, bits)
+
+
+def permute_and_flip(
+    mechanism: PermuteAndFlip,
+    scores: Any,
+    sensitivity: float,
+    *,
+    monotone: bool = False,
+    charge: Charged | None = None,
+    bits: Bits = secret_bits,
+) -> int:
+    """Return the candidate that permute-and-flip selects; arguments are as for ``exponential``.
+
+    Candidates in random order are accepted with probability
+    ``exp(epsilon (scores_i - best) / (2 S))``, without the 2 where all scores move the same way;
+    the first that is accepted is returned. The same distribution as that of the place of the
+    largest ``scores_i + (2 S / epsilon) E_i`` with exponential noise, which is what is drawn. Never
+    worse in expectation than ``exponential`` with the same epsilon.
+
+    References:
+        McKenna and Sheldon, "Permute-and-Flip", NeurIPS 2020; Ding, Kifer, Sayed, Steinke, Wang,
+        Xiao and Zhang, "The Permute-and-Flip Mechanism is Identical to Report-Noisy-Max with
+        Exponential Noise", 2021.
+
+    Example:
+        >>> import hockeystick as hs
+        >>> flipped = hs.mechanisms.PermuteAndFlip(epsilon=1)
+        >>> hs.release.permute_and_flip(flipped, [0, 3000, 5], sensitivity=1)
+        1
+    """
+    own = of_kind(mechanism, PermuteAndFlip)
+    return _selected(own, RealNoise.EXPONENTIAL, scores, sensitivity, monotone, charge, bits)
+
+
+def _selected(
+    mechanism: selections.Exponential | ReportNoisyMax | PermuteAndFlip,
+    noise: RealNoise,
+    scores: Any,
+    sensitivity: object,
+    monotone: object,
+    charge: Any,
+    bits: Bits,
+) -> int:
+    """Return the place of the largest score after noise, once the mechanism is charged."""
+    given = numbers("scores", scores)
+    if given.ndim != 1 or given.size == 0:
+        raise ParameterError("scores", f"an array of shape {given.shape}", "a row of numbers")
+    moves = sensitivity_of(sensitivity)
+    factor = 1 if yes_or_no("monotone", monotone) else 2
+    book(checked_charge(charge), mechanism)
+    if mechanism.epsilon == 0.0:
+        return int(uniform_integers(given.size, 1, bits=bits)[0])
+    scale = Fraction(0)
+    if mechanism.epsilon < math.inf:
+        scale = factor * moves / least_reading(mechanism.epsilon)
+    return noisy_argmax(given.tolist(), noise, scale, bits=bits)
+
+
+def above_threshold(
+    mechanism: AboveThreshold,
+    threshold: float,
+    sensitivity: float,
+    *,
+    charge: Charged | None = None,
+    bits: Bits = secret_bits,
+) -> ThresholdQueries:
+    """Return a run that says of one query after the other whether it is above a threshold.
+
+    Ask it with ``above``. It ends with the first query that is: with the first i for which
+    ``answer_i + S b Z_i >= threshold + S a Z``, a and b the mechanism's finite threshold and query
+    scales, and its noises, all fresh. Scale 0 leaves out that noise.
+
+    Guarantees:
+        That of the mechanism, which is charged once, here, before any noise is drawn, whatever the
+        number of queries, which may be chosen as the outcomes come in. Answers and threshold are
+        taken as the binary fractions that they are, and sums are compared as real numbers, with
+        as many bits of each noise as that takes: no noise is ever rounded or released. Float and
+        decimal readings of S and the scales are both covered.
+
+    Args:
+        mechanism: What is run, and charged.
+        threshold: A finite number, which does not depend on the data.
+        sensitivity: The most S that any of the *floats* asked moves between neighbouring data sets;
+            a finite number > 0 in the answers' unit.
+
+    References:
+        Dwork and Roth 2014, algorithm 1; Lyu, Su and Li 2017 (variants that are not private).
+
+    Example:
+        >>> import hockeystick as hs
+        >>> noise = hs.mechanisms.AboveThreshold(threshold_scale=2, query_scale=4)
+        >>> run = hs.release.above_threshold(noise, threshold=1000, sensitivity=1)
+        >>> [run.above(count) for count in (3, 12, 5000)], run.ended
+        ([False, False, True], True)
+    """
+    own = of_kind(mechanism, AboveThreshold)
+    return ThresholdQueries(own, own, 1, threshold, sensitivity, charge, bits)
+
+
+def sparse_vector(
+    mechanism: SparseVector,
+    threshold: float,
+    sensitivity: float,
+    *,
+    charge: Charged | None = None,
+    bits: Bits = secret_bits,
+) -> ThresholdQueries:
+    """Return a run that says which queries are above a threshold, up to a number of them.
+
+    As ``above_threshold``, begun again with fresh noise of the threshold after each "above", until
+    there are ``mechanism.positives`` of them, all charged at once. Where the mechanism names the
+    largest number of queries for each positive, as many "below" use up one of the positives. No
+    answer is released: for one of a query that is above, use another mechanism.
+
+    References:
+        Dwork and Roth 2014, algorithm 2.
+
+    Example:
+        >>> import hockeystick as hs
+        >>> noise = hs.mechanisms.SparseVector(20, 40, positives=2)
+        >>> run = hs.release.sparse_vector(noise, threshold=10_000, sensitivity=1)
+        >>> [run.above(count) for count in (90_000, 5, 80_000)], run.ended
+        ([True, False, True], True)
+    """
+    own = of_kind(mechanism, SparseVector)
+    return ThresholdQueries(own, own.once, own.positives, threshold, sensitivity, charge, bits)
+
+
+@final
+class ThresholdQueries(ChargedRun):
+    """A run that compares queries with a noisy threshold: made by the two functions above.
+
+    Several threads may ask it. It cannot be copied or pickled, nor asked in a forked process: noise
+    would be used twice.
+    """
+
+    __slots__ = ("_asked", "_bits", "_left", "_lock", "_once", "_sensitivity", "_threshold", "_top")
+
+    def __init__(
+        self,
+        mechanism: AboveThreshold | SparseVector,
+        once: AboveThreshold,
+        positives: int,
+        threshold: float,
+        sensitivity: float,
+        charge: Charged | None,
+        bits: Bits,
+    ) -> None:
+        if max(once.threshold_scale, once.query_scale) == math.inf:
+            raise ParameterError("mechanism", mechanism, "of finite scales where it is run")
+        super().__init__()
+        self._once, self._left, self._bits = once, positives, bits
+        self._threshold = _number("threshold", threshold)
+        self._sensitivity = sensitivity_of(sensitivity)
+        self._lock, self._asked = Lock(), 0
+        self._top: NoisyNumber | None = None
+        book(checked_charge(charge), mechanism)
+
+    @property
+    def ended(self) -> bool:
+        """Whether no further query may be asked."""
+        return self._left == 0
+
+    def above(self, answer: float) -> bool:
+        """Return whether a query's noisy answer reaches the noisy threshold; the run may end.
+
+        ``IncompatibleError`` says that it has ended, or that this process was forked from its own.
+        """
+        exact = _number("answer", answer)
+        self._check_process()
+        with self._lock:
+            if self.ended:
+                raise IncompatibleError(
+                    "the run has ended: its description allows no further query; begin another "
+                    "run, which is charged for itself"
+                )
+            once = self._once
+            if self._top is None:
+                self._top = self._noisy(self._threshold, once.threshold_noise, once.threshold_scale)
+            query = self._noisy(exact, once.query_noise, once.query_scale)
+            found = query.exceeds(self._top)
+            self._asked += 1
+            if found or self._asked == once.queries:
+                self._left, self._asked, self._top = self._left - 1, 0, None
+            return found
+
+    def _noisy(self, value: Fraction, noise: ComparisonNoise, scale: float) -> NoisyNumber:
+        word = int(checked_words(self._bits, 1)[0])
+        spread = largest_reading(scale) * self._sensitivity
+        return NoisyNumber(value, RealNoise(noise.value), spread, word, self._bits)
+
+
+def _number(name: str, value: Any) -> Fraction:
+    """Return one finite number exactly, or raise."""
+    given = numbers(name, value)
+    if given.ndim != 0:
+        raise ParameterError(name, f"an array of shape {given.shape}", "one finite number")
+    return Fraction(float(given))
+
+
+def partition_selection(
+    mechanism: PartitionSelection,
+    users: Mapping[_Key, int],
+    *,
+    charge: Charged | None = None,
+    bits: Bits = secret_bits,
+) -> dict[_Key, int]:
+    """Return the partitions whose noisy number of users reaches the threshold, with that number.
+
+    ``{p: users[p] + Z_p : users[p] + Z_p >= threshold}`` for the numbers of users, from 1 to 2^62,
+    of each partition that any user has; all noises are fresh integers, of ``DiscreteGaussian`` or
+    ``DiscreteLaplace``. No partitions at all are charged as any other.
+
+    Guarantees:
+        That of the mechanism, where each user was counted once in each of at most
+        ``mechanism.partitions`` partitions: ``users_by_partition`` sees to it. Noise is drawn
+        exactly, and compared with the larger reading of the threshold. The result is in the order
+        of its sorted keys, which does not depend on who is not shown.
+
+    References:
+        Korolova, Kenthapadi, Mishra and Ntoulas, "Releasing Search Queries and Clicks Privately",
+        WWW 2009.
+
+    Example:
+        >>> import hockeystick as hs
+        >>> shown = hs.mechanisms.PartitionSelection(hs.DiscreteGaussian(4), threshold=30)
+        >>> sorted(hs.release.partition_selection(shown, {"flu": 9000, "ebola": 1, "cold": 400}))
+        ['cold', 'flu']
+    """
+    own = of_kind(mechanism, PartitionSelection)
+    if not isinstance(own.noise, DiscreteGaussian | DiscreteLaplace):
+        raise ParameterError("mechanism", own, _RUNNABLE)
+    keys, counts = _sorted_counts(users)
+    whole = _WholeSelection(own, checked_charge(charge))
+    if isinstance(own.noise, DiscreteGaussian):
+        noisy = discrete_gaussian(own.noise, counts, charge=whole, bits=bits)
+    else:
+        noisy = geometric(own.noise, counts, charge=whole, bits=bits)
+    least = largest_reading(own.threshold)
+    return {key: int(n) for key, n in zip(keys, noisy, strict=True) if int(n) >= least}
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _WholeSelection:
+    """Books a selection where the noise in it would be booked: after all checks."""
+
+    mechanism: PartitionSelection
+    charge: Charged | None
+
+    def step(self, mechanism: Mechanism) -> None:
+        book(self.charge, self.mechanism)
+
+
+def users_by_partition(
+    pairs: Iterable[tuple[Hashable, _Key]], partitions: int, *, bits: Bits = secret_bits
+) -> dict[_Key, int]:
+    """Return the number of users of each partition, each user counted in at most k of them.
+
+    Pairs are of a user and a partition, any number of times each. A user of more than
+    ``partitions`` k different ones is counted in k of these, all choices being equally likely.
+
+    Guarantees:
+        Whatever the other users do, a user is in at most k of the counts, by at most 1: what
+        ``PartitionSelection`` asks of them. The choice is exact. The numbers are private: they are
+        for ``partition_selection``, not for anybody to see.
+
+    Example:
+        >>> import hockeystick as hs
+        >>> visits = [("ann", "gym"), ("ann", "gym"), ("ann", "pub"), ("bob", "pub")]
+        >>> hs.release.users_by_partition(visits, partitions=2)
+        {'gym': 1, 'pub': 2}
+    """
+    most = _validate.count("partitions", partitions, _PARTITIONS)
+    counts: dict[_Key, int] = {}
+    for own in _by_user(pairs).values():
+        kept = list(own)
+        if len(kept) > most:
+            kept = [kept[place] for place in permutation(len(kept), bits=bits)[:most]]
+        for key in kept:
+            counts[key] = counts.get(key, 0) + 1
+    return counts
+
+
+def _by_user(pairs: Any) -> dict[Hashable, dict[Any, None]]:
+    """Return the different partitions of each user, or raise."""
+    if not _validate.has_several(pairs) or isinstance(pairs, str | Mapping):
+        raise ParameterError("pairs", type(pairs).__name__, _PAIRS)
+    found: dict[Hashable, dict[Any, None]] = {}
+    for pair in pairs:
+        try:
+            if isinstance(pair, str | bytes):
+                raise TypeError
+            user, key = pair
+            found.setdefault(user, {})[key] = None
+        except (TypeError, ValueError):
+            kind = type(pair).__name__
+            raise ParameterError("pairs", f"with a {kind} among them", _PAIRS) from None
+    return found
+
+
+def _sorted_counts(users: Any) -> tuple[list[Any], NDArray[np.int64]]:
+    """Return the partitions in order and their numbers of users, or raise."""
+    if not isinstance(users, Mapping):
+        raise ParameterError("users", type(users).__name__, _COUNTS)
+    try:
+        keys = sorted(users)
+        ordered = all(one < other for one, other in pairwise(keys))
+    except TypeError:
+        ordered = False
+    if not ordered:
+        raise ParameterError("users", "keys without an order", _ORDERED)
+    counts = integers("users", [users[key] for key in keys] or np.zeros(0, dtype=np.int64))
+    if bool((counts < 1).any()):
+        raise ParameterError("users", "with a number below 1", _COUNTS)
+    return keys, counts
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Best(Generic[_Candidate, _Output]):
+    """The best run of a search: all that is released of it.
+
+    Its hyperparameters, its output and score, which is a part of the output, and the mechanism that
+    the whole search costs, which was charged.
+    """
+
+    candidate: _Candidate
+    output: _Output
+    score: float
+    mechanism: Mechanism
+
+
+def grid_search(
+    mechanism: Mechanism,
+    candidates: Sequence[_Candidate],
+    run: Callable[[_Candidate], tuple[_Output, float]],
+    *,
+    charge: Charged | None = None,
+) -> Best[_Candidate, _Output]:
+    """Run each candidate of a fixed list once, and return the best.
+
+    All runs together cost ``mechanism ** k`` for k candidates, by composition; so also whoever saw
+    every run's output would learn no more. They are charged before the first begins, also where one
+    fails. Of equal scores the first is the best; nan is the worst.
+
+    Args:
+        mechanism: What one run costs, whichever candidate it is of: all of a run, its score on
+            private data included.
+        candidates: One or more hyperparameters, chosen without looking at the data.
+        run: What trains with a candidate and returns its output and its score; larger is better.
+            It does not charge by itself what is charged here.
+
+    References:
+        van Dijk et al., "Considerations on the Theory of Training Models with Differential
+        Privacy", section 3 (a grid on the clients' data has to be charged).
+
+    Example:
+        >>> import hockeystick as hs
+        >>> def mean(bound):
+        ...     noise = hs.Gaussian(noise_multiplier=5)
+        ...     total = hs.release.gaussian(noise, min(bound, 3) * 1000.0, sensitivity=bound)
+        ...     return total / 1000, -abs(bound - 2)
+        >>> one_run = hs.Gaussian(noise_multiplier=5)
+        >>> best = hs.release.grid_search(one_run, [1, 2, 4], mean)
+        >>> best.candidate, str(best.mechanism)
+        (2, 'Gaussian (noise multiplier 5) x 3')
+    """
+    whole = checked("mechanism", mechanism)
+    known = _checked_candidates(candidates)
+    called = _checked_run(run)
+    total = whole ** len(known)
+    book(checked_charge(charge), total)
+    scored = [(one, *_scored(called(one))) for one in known]
+    candidate, output, score = max(scored, key=lambda found: _rank(found[2]))
+    return Best(candidate, output, score, total)
+
+
+def random_search(
+    mechanism: RandomStopping,
+    candidates: Sequence[_Candidate],
+    run: Callable[[_Candidate], tuple[_Output, float]],
+    *,
+    charge: Charged | None = None,
+    bits: Bits = secret_bits,
+) -> Best[_Candidate, _Output] | None:
+    """Run a secret, random number of candidates, each drawn afresh, and return the best run.
+
+    Arguments are as for ``grid_search``; a candidate that is listed twice is drawn twice as often,
+    and runs have to be independent. None where the number of runs that was drawn is 0. Of equal
+    scores the first is the best, which is a random one of them; nan is the worst.
+
+    Guarantees:
+        That of ``RandomStopping``: the number of runs is drawn exactly from its distribution before
+        the first run, and each run's candidate is drawn uniformly and independently. Nothing of the
+        other runs, and not their number, may be shown to those who see what is released: no
+        progress, no log, no time.
+
+        And no error: one that a run raises ends the search, and tells whoever sees it that there
+        were at least as many runs, what that one came to, and whatever its text shows: no theorem
+        covers it. Where data can make a run fail, that it failed is part of its output, has to be
+        as private as the rest, and is to be returned, as a fixed output with the score nan.
+
+    References:
+        Papernot and Steinke, "Hyperparameter Tuning with Renyi Differential Privacy", ICLR 2022;
+        Liu and Talwar, "Private Selection from Private Candidates", STOC 2019.
+
+    Example:
+        >>> import hockeystick as hs
+        >>> run = hs.Gaussian(noise_multiplier=5)
+        >>> stopping = hs.mechanisms.tuning.TruncatedNegativeBinomial.of_mean(5)
+        >>> tuned = hs.mechanisms.RandomStopping(run, stopping)
+        >>> def noisy(rate):
+        ...     score = float(hs.release.gaussian(run, 1000.0 * rate, sensitivity=1))
+        ...     return rate, score
+        >>> best = hs.release.random_search(tuned, [0.1, 0.2, 0.4], noisy)
+        >>> best.candidate in (0.1, 0.2, 0.4) and best.mechanism == tuned
+        True
+    """
+    own = of_kind(mechanism, RandomStopping)
+    known = _checked_candidates(candidates)
+    called = _checked_run(run)
+    charged = checked_charge(charge)
+    runs = run_count(own.distribution, bits=bits)
+    book(charged, own)
+    best: Best[_Candidate, _Output] | None = None
+    for _ in range(runs):
+        candidate = known[int(uniform_integers(len(known), 1, bits=bits)[0])]
+        output, score = _scored(called(candidate))
+        if best is None or _rank(score) > _rank(best.score):
+            best = Best(candidate, output, score, own)
+    return best
+
+
+def _checked_candidates(candidates: Sequence[_Candidate]) -> list[_Candidate]:
+    """Return the candidates as a list, or raise where there is none."""
+    given: Any = candidates
+    listed = isinstance(given, Sequence | np.ndarray) and _validate.has_several(given)
+    if isinstance(given, str | bytes) or not listed:
+        raise ParameterError("candidates", type(given).__name__, "a list of hyperparameters")
+    if len(given) == 0:
+        raise ParameterError("candidates", type(given).__name__, "at least one")
+    return list(given)
+
+
+def _checked_run(run: Callable[[_Candidate], Any]) -> Callable[[_Candidate], Any]:
+    if not callable(run):
+        raise ParameterError("run", run, f"a function that returns {_A_SCORE}")
+    return run
+
+
+def _scored(found: Any) -> tuple[Any, float]:
+    """Return an output and its score, or raise, without showing what may be private."""
+    if not (isinstance(found, tuple) and len(found) == 2):
+        raise ParameterError("run", f"what returned {type(found).__name__}", _A_SCORE)
+    try:
+        return found[0], float(found[1])
+    except (TypeError, ValueError, OverflowError):
+        kind = type(found[1]).__name__
+        raise ParameterError("run", f"what returned a score of {kind}", _A_SCORE) from None
+
+
+def _rank(score: float) -> float:
+    return -math.inf if math.isnan(score) else score

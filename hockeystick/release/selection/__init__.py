@@ -1,1 +1,0 @@
-"""The choice of one of several, run."""

@@ -1,0 +1,419 @@
+"""Means, normalisations and covariances of rows of numbers, with Gaussian noise.
+
+A record is a row of d finite numbers. Each is taken about a public center c (``center``, a number
+or d; 0 by default, or what another release found, which is charged there) and clipped to the length
+``bound``, from 1e-24 to 1e24 in the rows' unit. Sums are divided by n: ``size``, a public number of
+at least 1e-24, or the number of rows where it is public (zero-out, replace-one), or a noisy count.
+
+All is exact: clipped rows are integers, their sums and products are exact, and for integers
+``k + round(N) = round(k + N)``. ``IncompatibleError`` says that nothing says what to divide by, or
+that two things do.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, Final, final
+
+import numpy as np
+
+from hockeystick import _validate
+from hockeystick._validate import Domain, whole_numbers
+from hockeystick.adjacency import Adjacency
+from hockeystick.errors import IncompatibleError, ParameterError
+from hockeystick.mechanisms.noise.gaussian import Gaussian
+from hockeystick.mechanisms.noise.joint_gaussian import JointGaussian
+from hockeystick.mechanisms.noise.private_covariance import PrivateCovariance
+from hockeystick.release._values import numbers, of_kind, rows_of_length
+from hockeystick.release.charging import Charged, book, checked_charge
+from hockeystick.release.noise.clipped_sum import (
+    UNITS,
+    check_noise,
+    clipped_integers,
+    length_of,
+    noisy_integers,
+)
+from hockeystick.release.samplers import Bits, secret_bits
+from hockeystick.release.samplers.rounded import SCALE
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+_SIZE: Final = Domain(symbol="n", low=1e-24, high=1e15, typical=(100, 10**6), whole=False)
+_FLOOR: Final = Domain(symbol="s", low=1e-150, high=1e150, typical=(0.01, 1))
+_COMPONENTS: Final = whole_numbers("k", 1, (2, 100))
+_MOST_ROWS: Final = 2**26
+_SQUARED_UNITS: Final = 2**16
+# With units of 2^18 for a row's length, products of entries are at most 2^36.
+_LENGTH_BITS: Final = 18
+_LEAST_BITS: Final = 10
+# Square roots of 2 and of 1/2, rounded up.
+_ROOT_2: Final = Fraction(math.nextafter(math.sqrt(2.0), math.inf))
+_HALF_ROOT: Final = Fraction(math.nextafter(math.sqrt(0.5), math.inf))
+_OF_MEAN: Final = "a Gaussian, or a JointGaussian of two noise multipliers: the sum's, the count's"
+_OF_NORMALISATION: Final = "a JointGaussian of two noise multipliers, or of three with the count's"
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Rows of a data set less their public center, and what their length is clipped to."""
+
+    centred: NDArray[np.float64]
+    center: NDArray[np.float64]
+    bound: float
+
+
+def rows_of(rows: Any, bound: Any, center: Any) -> Rows:
+    """Return rows less a public center, or raise; nothing of the rows is shown."""
+    known = numbers("rows", rows)
+    if known.ndim != 2 or known.shape[1] == 0 or len(known) > _MOST_ROWS:
+        allowed = "an array of two axes: a row for each of at most 2^26 records"
+        raise ParameterError("rows", f"an array of shape {known.shape}", allowed)
+    length = length_of("bound", bound)
+    middle = np.zeros(known.shape[1]) if center is None else numbers("center", center)
+    if middle.shape not in ((), (known.shape[1],)):
+        allowed = f"a number, or one for each of {known.shape[1]} columns"
+        raise ParameterError("center", f"an array of shape {middle.shape}", allowed)
+    middle = np.broadcast_to(middle, (known.shape[1],))
+    with np.errstate(over="ignore"):
+        return Rows(known - middle, middle, length)
+
+
+def _divisor(size: Any, data: Rows, adjacency: Adjacency, *, counted: bool) -> float | None:
+    """Return what sums are divided by where it is public, None for a noisy count; or raise."""
+    if counted and size is not None:
+        raise IncompatibleError(
+            "the mechanism releases the number of rows, and a size is given too: use one of them"
+        )
+    if counted and adjacency is not Adjacency.ADD_REMOVE:
+        raise IncompatibleError(
+            f"under {adjacency} the number of rows is public: no noise multiplier is for it"
+        )
+    if counted:
+        return None
+    if size is not None:
+        return _validate.real("size", size, _SIZE)
+    if adjacency is Adjacency.ADD_REMOVE:
+        raise IncompatibleError(
+            "under add-remove the number of rows is private: give a public size, or a mechanism "
+            "of one noise multiplier more, with which it is released; or say adjacency="
+            "'replace-one' or 'zero-out', under which it is public"
+        )
+    if len(data.centred) == 0:
+        raise ParameterError("rows", "none", "at least one row where no size is given")
+    return float(len(data.centred))
+
+
+def _noisy_count(data: Rows, noise_multiplier: float, bits: Bits) -> float:
+    """Return the number of rows, which one record moves by 1, with noise; at least 1."""
+    total = np.array([len(data.centred)], dtype=np.int64)
+    return float(max(noisy_integers(total, 1, noise_multiplier, bits)[0], 1))
+
+
+def mean(
+    mechanism: Gaussian | JointGaussian,
+    rows: Any,
+    *,
+    bound: float,
+    size: float | None = None,
+    center: Any = None,
+    adjacency: Adjacency | str = Adjacency.ADD_REMOVE,
+    charge: Charged | None = None,
+    bits: Bits = secret_bits,
+) -> NDArray[np.float64]:
+    """Return the mean of rows with Gaussian noise on their clipped sum: d numbers.
+
+    With c the center, C the bound and z the noise multiplier, up to ``2^21``,
+
+        c + (sum_i clip(x_i - c, C) + N(0, (z S)^2 I)) / n,    clip(y, C) = min(1, C/|y|) y.
+
+    One record moves the sum by at most ``S = C`` in L2 under add-remove and zero-out, where its
+    term comes or goes, and by ``S = 2C`` under replace-one, where one clipped row is exchanged for
+    another; opposite rows reach it.
+
+    Guarantees:
+        That of the mechanism, floats included: clipped rows are integers in units of ``2^-22 C``,
+        each of squared length at most ``2^44``, so that their sum is exact and moves by at most S.
+
+        n is public with a ``Gaussian``: ``size``, or the number of rows under zero-out and
+        replace-one. A ``JointGaussian`` of two multipliers ``(z, z_n)`` releases it under
+        add-remove beside the sum, as ``max(1, n + round(N(0, z_n^2)))``.
+
+    References:
+        Galli, "Sense and Sensitivity: Data Utility and User Privacy in Differentially Private
+        Machine Learning" (PhD thesis, Scuola Normale Superiore), chapter 1 (the clipped mean).
+
+    Example:
+        >>> import numpy as np
+        >>> import hockeystick as hs
+        >>> account, rows = hs.Accountant(), np.full((1000, 3), 0.5)
+        >>> found = hs.release.mean(hs.Gaussian(5), rows, bound=1, size=1000, charge=account)
+        >>> bool(np.abs(found - 0.5).max() < 0.1)
+        True
+        >>> print(account.plan)
+        Gaussian (noise multiplier 5)
+    """
+    neighbours = _validate.choice("adjacency", adjacency, Adjacency)
+    if isinstance(mechanism, Gaussian):
+        noises: tuple[float, ...] = (mechanism.noise_multiplier,)
+    elif isinstance(mechanism, JointGaussian) and len(mechanism.noise_multipliers) == 2:
+        noises = mechanism.noise_multipliers
+    else:
+        raise ParameterError("mechanism", mechanism, _OF_MEAN)
+    data = rows_of(rows, bound, center)
+    scale = UNITS * (2 if neighbours is Adjacency.REPLACE_ONE else 1)
+    check_noise(noises, scale)
+    known = _divisor(size, data, neighbours, counted=len(noises) == 2)
+    book(checked_charge(charge), mechanism)
+    total = clipped_integers(data.centred, data.bound).sum(axis=0).astype(np.int64)
+    noisy = noisy_integers(total, scale, noises[0], bits) * (data.bound / UNITS)
+    return data.center + noisy / (known or _noisy_count(data, noises[-1], bits))
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Normalisation:
+    """What features are normalised by: released numbers, the same for every record.
+
+    The mean is taken off each feature, which is then divided by its deviation, > 0.
+    """
+
+    mean: NDArray[np.float64]
+    deviation: NDArray[np.float64]
+
+    def apply(self, rows: Any) -> NDArray[np.float64]:
+        """Return ``(x - mean) / deviation`` of rows of shape (n, d), each by itself."""
+        known = rows_of_length("rows", rows, len(self.mean))
+        return np.asarray((known - self.mean) / self.deviation)
+
+
+def normalisation(
+    mechanism: JointGaussian,
+    rows: Any,
+    *,
+    bound: float,
+    size: float | None = None,
+    center: Any = None,
+    floor: float | None = None,
+    adjacency: Adjacency | str = Adjacency.ADD_REMOVE,
+    charge: Charged | None = None,
+    bits: Bits = secret_bits,
+) -> Normalisation:
+    """Return the mean and the standard deviation of each feature, of noisy sums.
+
+    With ``y_i = clip(x_i - c, C)``, released are ``s = sum y_i + N(0, (z_1 S_1)^2 I)`` and
+    ``q = sum y_i^2 + N(0, (z_2 S_2)^2 I)``, entries squared; from these
+
+        mean = c + s/n,    deviation = sqrt(max(q/n - (s/n)^2, floor^2)).
+
+    One record moves the two by at most S_1 and S_2 in L2: under add-remove and zero-out by
+    ``|y| <= C`` and ``|y^2| <= |y|^2 <= C^2``; under replace-one by 2C and by ``sqrt(2) C^2``, as
+    squares are not negative, so that ``|y^2 - x^2|^2 <= |y^2|^2 + |x^2|^2``. Both queries are
+    asked of the same records: one ``JointGaussian``, of ``(z_1, z_2)``, or of ``(z_1, z_2, z_n)``,
+    which releases n too, under add-remove, each up to ``2^11``.
+
+    The floor is the least deviation, from 1e-150 to 1e150; by default the square root of the
+    noise's deviation in ``q/n``, which is public as n or its release is.
+
+    Guarantees:
+        That of the mechanism, floats included: clipped rows are integers in units of ``2^-16 C``. A
+        training on the normalised data is charged for both: ``DPSGD(..., extra=mechanism)``, or a
+        composition. Batch normalisation, whose statistics are the batch's own, is another matter:
+        with it no gradient is one record's alone.
+
+    References:
+        van Dijk and Nguyen, "Considerations on the Theory of Training Models with Differential
+        Privacy", 2023, section 2.7.
+
+    Example:
+        >>> import numpy as np
+        >>> import hockeystick as hs
+        >>> rows = np.random.default_rng(1).normal(size=(5000, 2)) * [1, 0.1] + [2, 3]
+        >>> both = hs.mechanisms.JointGaussian((8, 8))
+        >>> found = hs.release.normalisation(both, rows, bound=4, size=5000, center=[2, 3])
+        >>> bool(abs(found.deviation[0] - 1) < 0.1)
+        True
+        >>> plan = hs.DPSGD(rate=0.01, steps=500, noise_multiplier=1, extra=both)
+        >>> print(plan.mechanism)
+        Poisson-subsampled Gaussian (noise multiplier 1, rate 0.01) x 500 \
+and joint Gaussian (noise multipliers 8 and 8)
+    """
+    noises = of_kind(mechanism, JointGaussian).noise_multipliers
+    neighbours = _validate.choice("adjacency", adjacency, Adjacency)
+    if len(noises) not in (2, 3):
+        raise ParameterError("mechanism", mechanism, _OF_NORMALISATION)
+    data = rows_of(rows, bound, center)
+    least = None if floor is None else _validate.real("floor", floor, _FLOOR)
+    check_noise(noises, 2.0 * _SQUARED_UNITS**2)
+    known = _divisor(size, data, neighbours, counted=len(noises) == 3)
+    book(checked_charge(charge), mechanism)
+    first, second = _noisy_sums(data, noises, neighbours, bits)
+    count = known or _noisy_count(data, noises[-1], bits)
+    average = first / count
+    own_floor = math.sqrt(noises[1] * data.bound**2 / count) or data.bound / _SQUARED_UNITS
+    variance = np.maximum(second / count - average**2, (least or own_floor) ** 2)
+    return Normalisation(data.center + average, np.sqrt(variance))
+
+
+def _noisy_sums(
+    data: Rows, noises: tuple[float, ...], adjacency: Adjacency, bits: Bits
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the noisy sums of the clipped rows and of their entries' squares."""
+    replaced, units = adjacency is Adjacency.REPLACE_ONE, _SQUARED_UNITS
+    integers = clipped_integers(data.centred, data.bound, units).astype(np.int64)
+    unit = data.bound / units
+    first = noisy_integers(integers.sum(axis=0), units * (2 if replaced else 1), noises[0], bits)
+    squares: NDArray[np.int64] = np.square(integers).sum(axis=0)
+    scale = units**2 * (_ROOT_2 if replaced else Fraction(1))
+    second = noisy_integers(squares, scale, noises[1], bits)
+    return np.asarray(first * unit, np.float64), np.asarray(second * unit**2, np.float64)
+
+
+def covariance(
+    mechanism: PrivateCovariance,
+    rows: Any,
+    *,
+    bound: float,
+    size: float | None = None,
+    center: Any = None,
+    charge: Charged | None = None,
+    bits: Bits = secret_bits,
+) -> NDArray[np.float64]:
+    """Return the covariance of rows about a public center, with Gaussian noise, of shape (d, d).
+
+    With c the center, R the bound, ``y_i = clip(x_i - c, R)`` and ``sigma = z R^2``,
+
+        (sum_i y_i y_i^T + E) / n,   E symmetric, E_ii ~ N(0, sigma^2), E_ij ~ N(0, sigma^2 / 2).
+
+    One record moves the sum by ``R^2`` in the Frobenius norm, by ``sqrt(2) R^2`` under replace-one
+    (``R^2`` with one column), as ``PrivateCovariance`` derives: its square, not R, is the unit of
+    the noise. The mechanism has as many columns as the rows, z up to ``2^23`` and the data's
+    adjacency. With noise the matrix may have negative eigenvalues.
+
+    Guarantees:
+        That of the mechanism, floats included. Clipped rows are integers of length at most
+        ``u = 2^18`` (fewer for a z above 2^7).
+
+    References:
+        Dwork, Talwar, Thakurta and Zhang, "Analyze Gauss", STOC 2014, algorithm 1. Galli, "Sense
+        and Sensitivity" (PhD thesis), equations 1.9 to 1.11, noises it in units of R: for R > 1
+        that is R times too little.
+
+    Example:
+        >>> import numpy as np
+        >>> import hockeystick as hs
+        >>> noise = hs.mechanisms.PrivateCovariance(5, columns=2, adjacency="replace-one")
+        >>> rows = np.random.default_rng(1).normal(size=(2000, 2)) * [2, 0.5]
+        >>> found = hs.release.covariance(noise, rows, bound=6)
+        >>> bool(2 < found[0, 0] < 5), bool(found[0, 1] == found[1, 0])
+        (True, True)
+    """
+    own, data, divisor = _covariance_of(mechanism, rows, bound, size, center)
+    book(checked_charge(charge), own)
+    return _noisy_products(own, data, bits) / divisor
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class PrincipalComponents:
+    """The directions in which rows vary most, by a noisy covariance; post-processing of it.
+
+    Vectors, of shape (k, d), has one orthonormal direction a row, the largest variance first;
+    variances are along them, and noise may make the least ones negative; center is taken off rows
+    before they are projected.
+    """
+
+    vectors: NDArray[np.float64]
+    variances: NDArray[np.float64]
+    center: NDArray[np.float64]
+
+    def transform(self, rows: Any) -> NDArray[np.float64]:
+        """Return ``(x - c) V^T`` of rows of shape (n, d): private as the rows are."""
+        known = rows_of_length("rows", rows, self.vectors.shape[1])
+        return np.asarray((known - self.center) @ self.vectors.T)
+
+    def restore(self, scores: Any) -> NDArray[np.float64]:
+        """Return ``c + y V``, the rows that scores of shape (n, k) stand for."""
+        return np.asarray(
+            self.center + rows_of_length("scores", scores, len(self.vectors)) @ self.vectors
+        )
+
+
+def principal_components(
+    mechanism: PrivateCovariance,
+    rows: Any,
+    *,
+    bound: float,
+    components: int,
+    size: float | None = None,
+    center: Any = None,
+    charge: Charged | None = None,
+    bits: Bits = secret_bits,
+) -> PrincipalComponents:
+    """Return the k first eigenvectors of the noisy ``covariance`` (DP-PCA), k from 1 to d.
+
+    Arguments and guarantee are those of ``covariance``: eigenvectors are computed from what it
+    releases, and do not depend on the size.
+
+    Example:
+        >>> import numpy as np
+        >>> import hockeystick as hs
+        >>> noise = hs.mechanisms.PrivateCovariance(5, columns=3, adjacency="replace-one")
+        >>> rows = np.random.default_rng(1).normal(size=(5000, 3)) * [0.3, 2, 0.3]
+        >>> found = hs.release.principal_components(noise, rows, bound=5, components=1)
+        >>> bool(abs(found.vectors[0, 1]) > 0.98)
+        True
+    """
+    own, data, divisor = _covariance_of(mechanism, rows, bound, size, center)
+    count = _validate.count("components", components, _COMPONENTS)
+    if count > own.columns:
+        raise ParameterError("components", count, f"at most the {own.columns} columns")
+    book(checked_charge(charge), own)
+    values, vectors = np.linalg.eigh(_noisy_products(own, data, bits) / divisor)
+    first = np.argsort(values)[::-1][:count]
+    return PrincipalComponents(vectors[:, first].T, values[first], data.center)
+
+
+def _covariance_of(
+    mechanism: Any, rows: Any, bound: Any, size: Any, center: Any
+) -> tuple[PrivateCovariance, Rows, float]:
+    """Return the mechanism, the rows less their center and what to divide by, or raise."""
+    own, data = of_kind(mechanism, PrivateCovariance), rows_of(rows, bound, center)
+    columns = data.centred.shape[1]
+    if own.columns != columns:
+        raise ParameterError("mechanism", own, f"of {columns} columns, as the rows have")
+    check_noise((own.noise_multiplier,), 2.0 * 4.0**_LEAST_BITS)
+    divisor = _divisor(size, data, own.adjacency, counted=False)
+    assert divisor is not None
+    return own, data, divisor
+
+
+def _noisy_products(mechanism: PrivateCovariance, data: Rows, bits: Bits) -> NDArray[np.float64]:
+    """Return the sum of products with noise, in the rows' unit squared."""
+    noise, length_bits = mechanism.noise_multiplier, _LENGTH_BITS
+    while noise * 4.0**length_bits > SCALE.high / 2 and length_bits > _LEAST_BITS:
+        length_bits -= 1
+    units = 2**length_bits
+    total = products(clipped_integers(data.centred, data.bound, units), length_bits)
+    upper = np.triu_indices(len(total), 1)
+    diagonal = noisy_integers(np.diagonal(total).copy(), units**2, noise, bits)
+    above = noisy_integers(total[upper], _HALF_ROOT * units**2, noise, bits)
+    found = np.diag(diagonal.astype(np.float64))
+    found[upper] = above
+    found.T[upper] = above
+    return np.asarray(found * (data.bound / units) ** 2)
+
+
+def products(integers: NDArray[np.float64], length_bits: int) -> NDArray[np.int64]:
+    """Return the sum of ``m m^T`` over rows of length at most ``2^length_bits``, exactly.
+
+    Rows are taken so many at a time that every partial sum is an integer below ``2^53``, a float.
+    """
+    at_once = 2 ** (53 - 2 * length_bits)
+    total = np.zeros((integers.shape[1],) * 2, dtype=np.int64)
+    for first in range(0, len(integers), at_once):
+        part = integers[first : first + at_once]
+        total += (part.T @ part).astype(np.int64)
+    return total

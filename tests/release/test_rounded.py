@@ -1,0 +1,311 @@
+"""Rounded noise: the kernel decides as interval arithmetic does, however few bits are known."""
+
+import math
+from dataclasses import replace
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any
+
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import integrate, stats
+
+from hockeystick.errors import ParameterError
+from hockeystick.kernels.inverse_transform import CELL_BITS, LOWEST, integers
+from hockeystick.numerics.multiprecision import mp
+from hockeystick.precision import inverse_transform as laws
+from hockeystick.release.samplers import (
+    discrete_laplace,
+    rounded,
+    rounded_gaussian,
+    rounded_laplace,
+    rounded_multivariate_laplace,
+)
+from hockeystick.release.samplers.rounded import decided
+from tests.release.bits import none_left, replay, seeded
+
+LAWS = {"half normal": laws.HALF_NORMAL, "exponential": laws.EXPONENTIAL}
+SCALES = (0.01, 1.0, 3.7, 2.0**22, 1e9, 2.0**44)
+
+
+@lru_cache
+def table_of(name: Any) -> Any:
+    return laws.table(LAWS[name], LOWEST, CELL_BITS)
+
+
+def by_kernel(name: Any, words: Any, scale: Any, shift: Any) -> Any:
+    """Return what the kernel draws, and which words it leaves undecided."""
+    words = np.asarray(words, dtype=np.uint64)
+    drawn, undecided = np.zeros(len(words), np.int64), np.zeros(len(words), np.int64)
+    cells, errors, slopes = table_of(name)
+    left = integers(words, scale, shift, cells, errors, slopes, drawn, undecided)
+    return drawn, set(undecided[:left].tolist())
+
+
+def survival(name: Any, x: Any) -> Any:
+    return mp.erfc(x / mp.sqrt(2)) if name == "half normal" else mp.exp(-x)
+
+
+@pytest.mark.parametrize("name", LAWS)
+@settings(max_examples=150)
+@given(
+    position=st.integers(0, 2**63 - 1) | st.integers(0, 62).map(lambda e: 2**e),
+    sign=st.integers(0, 1),
+    scale=st.sampled_from(SCALES),
+    shift=st.sampled_from([0.0, 0.5]),
+)
+def test_the_kernel_draws_what_interval_arithmetic_draws(
+    name: Any, position: Any, sign: Any, scale: Any, shift: Any
+) -> None:
+    word = 2 * position + sign
+    drawn, undecided = by_kernel(name, [word], scale, shift)
+    if not undecided:
+        size = decided(LAWS[name], scale, shift, word, none_left)
+        assert drawn[0] == size
+        assert laws.integers(LAWS[name], word, scale, shift) == (abs(size), abs(size))
+
+
+@pytest.mark.parametrize("name", LAWS)
+@pytest.mark.parametrize("scale", SCALES[1:])
+@pytest.mark.parametrize("shift", [0.0, 0.5])
+def test_the_words_that_give_an_integer_are_those_of_its_probability(
+    name: Any, scale: Any, shift: Any
+) -> None:
+    """The map from u to integers steps exactly at ``S((k - shift)/s)``."""
+    sizes = sorted({1, 2, *(int(x * scale) + 1 for x in (0.1, 0.5, 1, 2, 4, 6))})
+    for k in sizes:
+        with mp.workprec(400):
+            steps = [
+                int(mp.floor(mp.ldexp(survival(name, (j - shift) / mp.mpf(scale)), 63)))
+                for j in (k - 1, k, k + 1)
+            ]
+        step = steps[1]
+        if min(steps[0] - step, step - steps[2]) < 4 or step < 2**12:
+            continue  # 63 bits are too few for an integer so unlikely
+        straddling = 2 * step
+        _, undecided = by_kernel(name, [straddling], scale, shift)
+        assert undecided == {0}, k  # the 63 bits allow both k and k - 1
+        above, below = 2 * (step + 1), 2 * (step - 1)
+        assert decided(LAWS[name], scale, shift, above, none_left) == k - 1
+        assert decided(LAWS[name], scale, shift, below, none_left) == k
+        for far, size in ((2**44, k - 1), (-(2**44), k)):
+            word = 2 * (step + far)
+            if 0 < word < 2**64 and decided(LAWS[name], scale, shift, word, none_left) == size:
+                drawn, left = by_kernel(name, [word, word + 1], scale, shift)
+                assert left or drawn.tolist() == [size, -size]
+
+
+@pytest.mark.parametrize("name", LAWS)
+def test_further_bits_decide_a_word_on_a_boundary(name: Any) -> None:
+    with mp.workprec(400):
+        exact = survival(name, mp.mpf("2.5") / 3)
+        step = int(mp.floor(mp.ldexp(exact, 63)))
+        fraction = int(mp.floor(mp.ldexp(mp.ldexp(exact, 63) - step, 64)))
+    law, word = LAWS[name], 2 * step
+    assert decided(law, 3.0, 0.5, word, replay([fraction + 1])) == 2
+    assert decided(law, 3.0, 0.5, word, replay([fraction - 1])) == 3
+    assert decided(law, 3.0, 0.5, word + 1, replay([fraction - 1])) == -3
+    assert decided(law, 3.0, 0.5, word, replay([fraction, 2**64 - 1])) == 2
+    assert decided(law, 3.0, 0.5, word, replay([fraction, 0])) == 3
+
+
+def test_words_of_few_bits_are_drawn_in_the_far_tail() -> None:
+    largest = decided(laws.HALF_NORMAL, 1000.0, 0.5, 0, replay([1, 0]))
+    with mp.workprec(400):
+        near = float(1000 * mp.sqrt(2) * mp.erfinv(1 - mp.ldexp(1, -127)))
+    assert abs(largest - near) < 30
+    assert (
+        decided(laws.EXPONENTIAL, 1.0, 0.0, 8, none_left) == 42
+    )  # u from 2^-61 to 1.25 times that
+
+
+@pytest.mark.parametrize("name", LAWS)
+def test_the_errors_of_the_table_bound_the_polynomials(name: Any) -> None:
+    cells, errors, slopes = table_of(name)
+    generator = np.random.default_rng(5)
+    with mp.workprec(300):
+        for cell in generator.choice(len(cells), 60, replace=False):
+            octave, place = divmod(int(cell), 1 << CELL_BITS)
+            half = mp.ldexp(1, octave + LOWEST - 63 - CELL_BITS - 1)
+            centre = (2 * ((1 << CELL_BITS) + place) + 1) * half
+            for t in (-1, -0.37, 0.0, 0.81, 1):
+                exact = LAWS[name].inverse(centre + t * half)
+                value = cells[cell][-1]
+                for c in cells[cell][-2::-1]:
+                    value = value * t + c
+                assert abs(exact - mp.mpf(value)) <= errors[cell]
+                assert errors[cell] <= 2e-14
+            ends = [LAWS[name].inverse(centre + t * half) for t in (-1, 1)]
+            assert abs(ends[0] - ends[1]) <= 2 * slopes[cell]
+
+
+@pytest.mark.parametrize("name", LAWS)
+def test_tables_do_not_depend_on_the_precision_that_others_set(name: Any) -> None:
+    """mpmath's precision is the whole process's: any thread may set it at any time."""
+
+    def disturbed(u: Any) -> Any:
+        mpmath.mp.prec = 20
+        return LAWS[name].inverse(u)
+
+    with mpmath.mp.workprec(53):
+        made = laws.table(replace(LAWS[name], inverse=disturbed), 60, CELL_BITS)
+    for found, expected in zip(made, laws.table(LAWS[name], 60, CELL_BITS), strict=True):
+        np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("name", LAWS)
+@settings(max_examples=40)
+@given(x=st.fractions(0, 40, max_denominator=10**9), bits=st.integers(64, 300))
+def test_enclosures_of_survival_functions_hold(name: Any, x: Any, bits: Any) -> None:
+    low, high = laws.enclosure(LAWS[name], x, bits)
+    with mp.workprec(2000):
+        exact = mp.ldexp(survival(name, mp.mpf(x.numerator) / x.denominator), bits)
+        assert low <= exact <= high
+    assert high - low <= 1
+
+
+@pytest.mark.parametrize(
+    ("sampler", "probability"),
+    [
+        (
+            rounded_gaussian,
+            lambda k: (mp.erfc((k - 0.5) / mp.sqrt(18)) - mp.erfc((k + 0.5) / mp.sqrt(18))) / 2,
+        ),
+        (
+            rounded_laplace,
+            lambda k: (
+                (mp.exp(-(abs(k) - 0.5) / 3) - mp.exp(-(abs(k) + 0.5) / 3)) / 2
+                if k
+                else 1 - mp.exp(-mp.mpf(1) / 6)
+            ),
+        ),
+        (discrete_laplace, lambda k: mp.tanh(mp.mpf(1) / 6) * mp.exp(-abs(k) / mp.mpf(3))),
+    ],
+)
+def test_frequencies_are_those_of_the_law(sampler: Any, probability: Any, chi_square: Any) -> None:
+    drawn = sampler(3.0, 400_000, bits=seeded(11))
+    assert chi_square(drawn, lambda k: float(probability(k))) > 1e-6
+
+
+@pytest.mark.parametrize("sampler", [rounded_gaussian, rounded_laplace, discrete_laplace])
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [("scale", (0.0, 3)), ("scale", (float("nan"), 3)), ("scale", (1e300, 3)), ("size", (1.0, -1))],
+)
+def test_bad_arguments_are_named(sampler: Any, name: Any, arguments: Any) -> None:
+    with pytest.raises(ParameterError, match=f"^{name} must be"):
+        sampler(*arguments)
+
+
+@pytest.mark.parametrize("sampler", [rounded_gaussian, rounded_laplace, discrete_laplace])
+def test_sources_that_are_broken_are_refused(sampler: Any) -> None:
+    def failing(count: Any) -> Any:
+        raise OSError("no entropy")
+
+    with pytest.raises(OSError, match="no entropy"):
+        sampler(1.0, 3, bits=failing)
+    with pytest.raises(ParameterError, match=r"^bits must be"):
+        sampler(1.0, 3, bits=np.zeros)
+    with pytest.raises(ParameterError, match=r"^bits must be"):
+        sampler(1.0, 3, bits=lambda count: np.zeros(count + 1, np.uint64))
+
+
+def test_a_draw_needs_no_more_than_a_word_and_nothing_for_nothing() -> None:
+    assert rounded_gaussian(1.0, 0).tolist() == []
+    asked = []
+
+    def bits(count: Any) -> Any:
+        asked.append(count)
+        return np.arange(1, count + 1, dtype=np.uint64) << np.uint64(40)
+
+    rounded_gaussian(2.0**20, 100_000, bits=bits)
+    assert sum(asked) <= 100_000 + 8
+
+
+def test_discrete_laplace_noise_is_the_difference_of_two_whole_parts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    drawn = iter([np.array([-3, 2]), np.array([1, -5])])
+    monkeypatch.setattr(rounded, "_draw", lambda *_: next(drawn))
+    assert discrete_laplace(3.7, 2, bits=none_left).tolist() == [2, -3]
+
+
+def real(word: int) -> Any:
+    """Return the Gaussian of the middle of a word's uniform numbers."""
+    size = mp.sqrt(2) * mp.erfinv(1 - mp.ldexp(2 * (word >> 1) + 1, -64))
+    return -size if word & 1 else size
+
+
+@pytest.mark.parametrize("dimension", [1, 2, 5])
+def test_coordinates_are_the_rounded_products_of_the_words_gaussians(dimension: int) -> None:
+    words = [(k * 2654435761 + 12345) * 2**30 % 2**64 | k for k in range(1, 2 * dimension + 2)]
+    found = rounded_multivariate_laplace(2.0**20 / 3, dimension, bits=replay(words))
+    with mp.workprec(300):
+        numbers = [real(word) for word in words]
+        length = mp.sqrt(sum(x * x for x in numbers[: dimension + 1]))
+        for out, x in zip(found.tolist(), numbers[dimension + 1 :], strict=True):
+            assert out == int(mp.floor(mp.mpf(2.0**20 / 3) * length * x + 0.5))
+
+
+def test_coarse_and_refined_gaussians_give_the_same_numbers() -> None:
+    bits = seeded(3)
+    for _ in range(20):
+        words = bits(9)
+        ends = rounded._coarse(words)
+        coarse = rounded._rounded(Fraction(1000), ends[:5], ends[5:], 45)
+        assert coarse == rounded._refined(Fraction(1000), words, bits)
+
+
+def test_what_few_bits_leave_open_is_decided_by_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With Gaussians known to 2^-11 only; the same words decide as with all their bits."""
+    words = [seeded(k)(5) for k in range(40)]
+    usual = [rounded_multivariate_laplace(1e4, 2, bits=replay(one.tolist())) for one in words]
+    monkeypatch.setattr(rounded, "_FINE", 10)
+    refined = list[int]()
+    original = rounded._refined
+
+    def counting(*arguments: Any) -> Any:
+        refined.append(1)
+        return original(*arguments)
+
+    monkeypatch.setattr(rounded, "_refined", counting)
+    again = [rounded_multivariate_laplace(1e4, 2, bits=replay(one.tolist())) for one in words]
+    assert np.array_equal(usual, again)
+    assert len(refined) > 20
+
+
+def test_frequencies_are_those_of_the_density_in_the_plane(chi_square: Any) -> None:
+    """Of the first coordinate, whose marginal density in R^2 is ``|x| K_1(|x|/b) / (pi b^2)``."""
+    bits, scale = seeded(5), 2.0
+    drawn = np.array([rounded_multivariate_laplace(scale, 2, bits=bits)[0] for _ in range(6000)])
+
+    def density(y: float, x: float) -> float:
+        return math.exp(-math.hypot(x, y) / scale) / (2 * math.pi * scale**2)
+
+    def probability(k: int) -> float:
+        found: float = 2 * integrate.dblquad(density, k - 0.5, k + 0.5, 0, 60)[0]
+        return found
+
+    inside = drawn[np.abs(drawn) <= 6]
+    share = sum(probability(k) for k in range(-6, 7))
+    assert abs(len(inside) / 6000 - share) < 4.5 * math.sqrt(share * (1 - share) / 6000)
+    assert chi_square(inside, lambda k: probability(k) / share) > 1e-4
+
+
+@pytest.mark.parametrize("dimension", [1, 3, 40])
+def test_lengths_are_gamma(dimension: int) -> None:
+    bits = seeded(11)
+    lengths = [
+        np.linalg.norm(rounded_multivariate_laplace(1e5, dimension, bits=bits)) / 1e5
+        for _ in range(600)
+    ]
+    assert stats.kstest(lengths, stats.gamma(dimension).cdf).pvalue > 1e-4
+
+
+@pytest.mark.parametrize(("scale", "dimension"), [(0.0, 2), (math.inf, 2), (1.0, 0), (1.0, 1.5)])
+def test_arguments_outside_their_domains_are_told(scale: Any, dimension: Any) -> None:
+    with pytest.raises(ParameterError, match=r"scale|dimension"):
+        rounded_multivariate_laplace(scale, dimension)

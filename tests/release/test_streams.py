@@ -1,0 +1,390 @@
+"""Running sums: the noise of a tree's nodes and of a factorization, within a bound on rounding."""
+
+import math
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+import hockeystick as hs
+from hockeystick.errors import IncompatibleError, ParameterError
+from hockeystick.mechanisms import (
+    BandedInverse,
+    BufferedToeplitz,
+    Encoder,
+    MatrixFactorization,
+    SquareRoot,
+    Toeplitz,
+    TreeAggregation,
+)
+from hockeystick.mechanisms.streams.strategies import Strategy
+from hockeystick.release import matrix_factorization, tree_aggregation
+from hockeystick.release import streams as tree_module
+from hockeystick.release._values import grid_of
+from hockeystick.release.correlated_noise import MOST, TooLargeError, memory
+from hockeystick.release.samplers import rounded_gaussian
+from hockeystick.release.streams import _prepared
+from tests.release.bits import none_left, seeded
+
+
+def nodes_of(rows: int) -> list[tuple[int, int]]:
+    """Return the nodes (first, last row) that make up the rows from 1 on, by powers of two."""
+    found, first = [], 1
+    for power in range(rows.bit_length() - 1, -1, -1):
+        if rows >> power & 1:
+            found.append((first, first + 2**power - 1))
+            first += 2**power
+    return found
+
+
+@pytest.mark.parametrize(("size", "leaves"), [(1, 1), (3, 21), (17, 8)])
+def test_sums_are_those_of_the_nodes_of_a_tree(size: int, leaves: int) -> None:
+    mechanism = TreeAggregation(1.5, leaves=leaves)
+    rows = np.random.default_rng(1).normal(size=(leaves, size))
+    run = tree_aggregation(mechanism, size, 2.0, bits=seeded(9))
+    grid = grid_of(mechanism, 1.5, 2.0, math.isqrt(size - 1) + 1)
+    assert Fraction(grid.scale) >= Fraction(3, 2) * (
+        2 / Fraction(2) ** grid.exponent + Fraction(math.sqrt(size))
+    )
+    bits = seeded(9)
+    # A node that is used is drawn when its last row comes in.
+    noise = {nodes_of(t)[-1]: rounded_gaussian(grid.scale, size, bits=bits) for t in
+             range(1, leaves + 1)}  # fmt: skip
+    whole = np.rint(np.ldexp(rows, -grid.exponent)).astype(np.int64)
+    for t, row in enumerate(rows, start=1):
+        expected = whole[:t].sum(axis=0) + sum(noise[node] for node in nodes_of(t))
+        assert run.add(row).tolist() == np.ldexp(expected.astype(float), grid.exponent).tolist()
+        assert run.rows == t
+        assert len(nodes_of(t)) <= mechanism.height
+
+
+def test_one_row_moves_each_node_by_no_more_than_the_noise_is_for() -> None:
+    """And is in as many nodes as the mechanism says, of all that are ever used."""
+    leaves = 100
+    used = {node for t in range(1, leaves + 1) for node in nodes_of(t)}
+    in_nodes = [sum(a <= row <= b for a, b in used) for row in range(1, leaves + 1)]
+    assert max(in_nodes) <= TreeAggregation(1.0, leaves=leaves).height
+
+
+def test_the_noise_has_the_variance_of_the_nodes() -> None:
+    """Sums of many columns after 7 rows, 3 nodes, and 8 rows, one node."""
+    run = tree_aggregation(TreeAggregation(4.0, leaves=8), 20_000, 0.5, bits=seeded(2))
+    found = [run.add(np.zeros(20_000)).std() for _ in range(8)]
+    for t, deviation in enumerate(found, start=1):
+        assert abs(deviation / (2.0 * math.sqrt(t.bit_count())) - 1) < 6 / math.sqrt(40_000)
+
+
+def test_sums_that_get_too_large_are_refused_and_change_nothing() -> None:
+    run = tree_aggregation(TreeAggregation(1.0, leaves=5), 1, 1.0)
+    run.add([2.0**41])
+    with pytest.raises(ParameterError, match=r"^row must be"):
+        run.add([2.0**42])
+    with pytest.raises(ParameterError, match=r"^row must be"):
+        run.add([1e300])
+    assert run.rows == 1
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_sums_of_the_largest_rows_do_not_wrap(sign: int) -> None:
+    """Two of 2^62 steps are 2^63, which as 64 bits is negative and its own size."""
+    run = tree_aggregation(TreeAggregation(0.0, leaves=5), 1, 1.0)
+    assert run.add([sign * 2.0**42]) == sign * 2.0**42
+    with pytest.raises(ParameterError, match=r"^row must be"):
+        run.add([sign * 2.0**42])
+    assert run.rows == 1
+
+
+def test_a_sum_has_the_noise_of_each_of_its_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn = iter(2.0**k for k in range(7))
+    monkeypatch.setattr(
+        tree_module, "rounded_gaussian", lambda *_, **__: np.array([next(drawn)], dtype=np.int64)
+    )
+    run = tree_aggregation(TreeAggregation(1.0, leaves=7), 1, 2.0**20)
+    sums = [run.add([0.0])[0] for _ in range(7)]
+    assert [one / sums[0] for one in sums] == [1, 2, 6, 8, 24, 40, 104]
+
+
+STRATEGIES: tuple[Strategy, ...] = (
+    Toeplitz([1]),
+    Toeplitz([2, 1.5, 0, -0.25]),
+    Toeplitz([-1, -0.5, -0.25]),
+    SquareRoot(),
+    SquareRoot(5),
+    BandedInverse([1]),
+    BandedInverse([1.5, -0.75, 0, 0.3]),
+    BandedInverse.square_root(4),
+    BufferedToeplitz([0.5], [0.25]),
+    BufferedToeplitz([0.3, 0.2, 0.01], [0.25, 0.9, 0.999]),
+)
+
+
+def encoded(strategy: Strategy, rows: Any) -> list[Fraction]:
+    """Return C over its main diagonal, times a row of integers, exactly."""
+    rounds = len(rows)
+    diagonals = strategy.diagonals(rounds)
+    whole = [one / diagonals[0] for one in diagonals]
+    return [
+        sum((whole[k] * int(rows[t - k]) for k in range(min(len(whole), t + 1))), Fraction(0))
+        for t in range(rounds)
+    ]
+
+
+def noise_of(strategy: Strategy, fresh: Any, most: float = MOST) -> Any:
+    """Return all rows of integer noise, for one column each."""
+    kept, _ = memory(strategy, len(fresh), most)
+    found = []
+    for one in fresh:
+        row = kept.row(one)
+        kept.keep(one, row)
+        found.append(row)
+    return np.stack(found)
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("scale", [3.0, 2.0**30, 2.0**44])
+def test_encoded_noise_is_the_fresh_noise_but_for_the_stated_rounding(
+    strategy: Strategy, scale: float
+) -> None:
+    fresh = np.stack([rounded_gaussian(scale, 3, bits=seeded(k)) for k in range(40)])
+    noise, error = noise_of(strategy, fresh), memory(strategy, 40)[1]
+    for column in range(3):
+        found = encoded(strategy, noise[:, column])
+        pairs = zip(found, fresh[:, column], strict=True)
+        assert max(abs(one - int(z)) for one, z in pairs) <= error
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("most", [2**36, 2**50])
+def test_the_largest_noise_of_the_worst_signs_has_room(strategy: Strategy, most: int) -> None:
+    """As large as can be, with the signs of the inverse: the last row is as large as any."""
+    rounds = 60
+    impulse = np.zeros((rounds, 1), dtype=np.int64)
+    impulse[0] = 2**40
+    signs = np.sign(noise_of(strategy, impulse)[::-1])
+    fresh = np.where(signs < 0, -1, 1) * (most - 1)
+    noise, error = noise_of(strategy, fresh, most), memory(strategy, rounds, most)[1]
+    found = encoded(strategy, noise[:, 0])
+    pairs = zip(found, fresh[:, 0], strict=True)
+    assert max(abs(one - int(z)) for one, z in pairs) <= error
+
+
+def test_halves_that_all_round_up_are_within_the_bound_of_an_inverse() -> None:
+    """Each round of 127/128 Z is half a step too much, of which C makes 63."""
+    strategy = BandedInverse([1, -127 / 128])
+    fresh = np.full((600, 1), 64, dtype=np.int64)
+    noise, error = noise_of(strategy, fresh), memory(strategy, 600)[1]
+    furthest = max(abs(one - 64) for one in encoded(strategy, noise[:, 0]))
+    assert 60 < furthest <= error < 400
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_the_noise_covers_the_rounding_of_rows_and_of_noise(strategy: Strategy) -> None:
+    rounds, entries, z, own = 30, 5, 1.5, 0.75
+    mechanism = MatrixFactorization(z, Encoder.of(strategy, rounds))
+    _, grid = _prepared(mechanism, entries, own)
+    # So little noise is among the least sizes that are tried.
+    error = memory(strategy, rounds, 2.0**36)[1]
+    apart = own / 2.0**grid.exponent + math.sqrt(entries)
+    needed = z * (apart + 2 * error * math.sqrt(rounds * entries))
+    assert grid.scale * abs(float(strategy.diagonals(1)[0])) >= needed
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("way", [1, -1])
+def test_neighbours_are_no_further_apart_than_the_noise_is_for(
+    strategy: Strategy, way: int
+) -> None:
+    """What was released is fixed, and the fresh noise of each data set is worked out from it."""
+    rounds, entries, z = 24, 2, 1.7
+    encoder = Encoder.of(strategy, rounds, participations=3, separation=8)
+    mechanism = MatrixFactorization(z, encoder)
+    one, grid = _prepared(mechanism, entries, 1.0)
+    other, _ = _prepared(mechanism, entries, 1.0)
+    rows = np.random.default_rng(4).normal(size=(rounds, entries))
+    steps = np.stack([grid.steps("row", row) for row in rows])
+    moved = steps.copy()
+    for t in (0, 8, 16):
+        length = math.floor(2.0**-grid.exponent / math.sqrt(entries)) + 1
+        moved[t] += way * length
+    bits, square = seeded(8), 0
+    for x, y in zip(steps, moved, strict=True):
+        fresh = rounded_gaussian(grid.scale, entries, bits=bits)
+        noise = one.row(fresh)
+        released = x + noise
+        # The fresh noise on the neighbouring data set: what makes the same release.
+        none = np.zeros_like(fresh)
+        needed = released - y - other.row(none)
+        one.keep(fresh, noise)
+        other.keep(needed, released - y)
+        square += sum(int(a) ** 2 for a in fresh - needed)
+    assert math.sqrt(square) <= grid.scale * (encoder.sensitivity / z) * (1 + 1e-12)
+    known = encoder.square - encoder.least_square < encoder.square / 2**200
+    if known and strategy != STRATEGIES[2]:
+        assert math.sqrt(square) > grid.scale * (encoder.sensitivity / z) * (1 - 1e-3)
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_sums_are_those_of_rows_and_noise(strategy: Strategy) -> None:
+    rounds = 15
+    mechanism = MatrixFactorization(0.8, Encoder.of(strategy, rounds))
+    rows = np.random.default_rng(1).normal(size=(rounds, 4))
+    run = matrix_factorization(mechanism, 4, 2.0, bits=seeded(9))
+    _, grid = _prepared(mechanism, 4, 2.0)
+    bits = seeded(9)
+    fresh = np.stack([rounded_gaussian(grid.scale, 4, bits=bits) for _ in range(rounds)])
+    expected = np.stack([grid.steps("row", row) for row in rows]) + noise_of(
+        strategy, fresh, 2.0**36
+    )
+    total = np.zeros(4)
+    assert run.latest.tolist() == [0.0] * 4
+    for t, row in enumerate(rows, start=1):
+        found = run.add(row)
+        total = total + np.ldexp(expected[t - 1].astype(float), grid.exponent)
+        assert found.tolist() == total.tolist()
+        assert (
+            run.latest.tolist() == np.ldexp(expected[t - 1].astype(float), grid.exponent).tolist()
+        )
+        assert run.rows == t
+        found *= math.nan
+
+
+def test_rounding_costs_next_to_no_noise() -> None:
+    for strategy in STRATEGIES:
+        mechanism = MatrixFactorization(4.0, Encoder.of(strategy, 1000))
+        _, grid = _prepared(mechanism, 10_000, 1.0)
+        first = abs(float(strategy.diagonals(1)[0]))
+        assert 1.0 <= math.ldexp(grid.scale, grid.exponent) * first / 4.0 <= 1.0 + 2.0**-15
+
+
+def test_the_noise_of_sums_has_the_variance_of_the_factorization() -> None:
+    encoder = Encoder.square_root(8)
+    run = matrix_factorization(MatrixFactorization(4.0, encoder), 20_000, 0.5, bits=seeded(2))
+    found = [run.add(np.zeros(20_000)).std() for _ in range(8)]
+    squares = np.cumsum([float(one) ** 2 for one in SquareRoot().diagonals(8)])
+    for deviation, square in zip(found, squares, strict=True):
+        assert abs(deviation / (2.0 * math.sqrt(square)) - 1) < 6 / math.sqrt(40_000)
+
+
+def test_many_entries_have_larger_noise_in_steps() -> None:
+    """And are scaled to what its rounding adds all the same."""
+    strategy = BufferedToeplitz([0.3, 0.1, 0.04], [0.7, 0.97, 0.999])
+    mechanism = MatrixFactorization(50.0, Encoder.of(strategy, 3000))
+    _, grid = _prepared(mechanism, 10**7, 1.0)
+    for most in (2.0**36, 2.0**40, 2.0**44, 2.0**48, MOST):
+        error = memory(strategy, 3000, most)[1]
+        if 38.5 * grid.scale <= most:
+            needed = 50.0 * (2.0**-grid.exponent + 2 * error * math.sqrt(3000 * 10**7))
+            assert grid.scale >= needed
+            assert grid.scale <= 50.0 * 2.0**-grid.exponent * (1.0 + 2.0**-11)
+            break
+
+
+def run_of(rounds: int, z: float = 1.0, size: int = 1, **kind: Any) -> Any:
+    """Return a run with the square root."""
+    return matrix_factorization(
+        MatrixFactorization(z, Encoder.square_root(rounds)), size, 1.0, **kind
+    )
+
+
+def test_rows_that_are_too_large_are_refused_and_change_nothing() -> None:
+    run = run_of(5)
+    for row in ([2.0**61], [1e300]):
+        with pytest.raises(ParameterError, match=r"^row must be"):
+            run.add(row)
+    assert run.rows == 0
+    run.add([2.0**30])
+
+
+@pytest.mark.parametrize(
+    "encoder",
+    [
+        Encoder.of_matrix([[1.0]]),
+        Encoder.toeplitz([0, 1], 5),
+        Encoder.toeplitz([1, 1.5], 1000),
+        Encoder.toeplitz([1, -3], 100),
+        Encoder.toeplitz([1, 1e15], 2),
+        Encoder.toeplitz([1e-300, 1e300], 2),
+        Encoder.banded_inverse([1, -2], 2000),
+        Encoder.buffered_toeplitz([1e5], [0.5], 1000),
+    ],
+)
+def test_strategies_without_room_are_refused_before_a_charge(encoder: Encoder) -> None:
+    account = hs.Accountant()
+    with pytest.raises(ParameterError, match=r"^mechanism must be of (an encoder|noise 0)"):
+        matrix_factorization(
+            MatrixFactorization(1.0, encoder), 1, 1.0, charge=account, bits=none_left
+        )
+    assert len(account) == 0
+
+
+@pytest.mark.parametrize("z", [math.inf, 1e15, 1e-15, 5e-324])
+def test_noise_beyond_what_is_drawn_is_refused(z: float) -> None:
+    with pytest.raises(ParameterError, match=r"^mechanism must be of noise"):
+        run_of(5, z)
+
+
+def test_a_memory_says_where_it_has_no_room() -> None:
+    with pytest.raises(TooLargeError):
+        memory(Toeplitz([1, 1.5]), 1000)
+    assert MOST == 2.0**50
+
+
+def tree_of(rounds: int, z: float = 1.0, size: int = 1, **kind: Any) -> Any:
+    """Return a run of a tree."""
+    return tree_aggregation(TreeAggregation(z, leaves=rounds), size, 1.0, **kind)
+
+
+each_run = pytest.mark.parametrize("begin", [tree_of, run_of])
+
+
+@each_run
+def test_a_run_ends_with_its_rounds(begin: Any) -> None:
+    run = begin(2)
+    run.add([0.0])
+    run.add([0.0])
+    with pytest.raises(IncompatibleError, match=r"full|for 2 rounds"):
+        run.add([0.0])
+    assert run.rows == 2
+    with pytest.raises(IncompatibleError, match="full"):
+        tree_of(0, bits=none_left).add([0.0])
+
+
+@each_run
+def test_a_row_whose_noise_failed_is_not_added(begin: Any) -> None:
+    fails = [True, False]
+
+    def bits(count: Any) -> Any:
+        if fails.pop(0):
+            raise OSError("no entropy")
+        return np.full(count, 2**63, dtype=np.uint64)
+
+    run = begin(2, bits=bits)
+    with pytest.raises(OSError, match="no entropy"):
+        run.add([1.0])
+    assert run.rows == 0
+    assert 0 < float(run.add([1.0])[0]) - 1.0 < 1  # of u = 1/2 alone
+
+
+@each_run
+def test_without_noise_the_sums_come_out(begin: Any) -> None:
+    run = begin(3, 0.0, 2, bits=none_left)
+    found = [run.add(row).tolist() for row in ([1, 2], [0.5, 0.25], [-1, 0])]
+    assert found == [[1.0, 2.0], [1.5, 2.25], [0.5, 2.25]]
+
+
+@each_run
+def test_a_run_is_charged_once_before_any_bit(begin: Any) -> None:
+    account = hs.Accountant()
+    run = begin(10, 5.0, charge=account, bits=seeded(1))
+    run.add([1.0])
+    assert len(account) == 1
+
+
+@each_run
+@pytest.mark.parametrize("row", [[math.nan, 1], [1.0], [[1.0, 2.0]], 3.0, ["a", "b"], None])
+def test_bad_rows_are_named(begin: Any, row: Any) -> None:
+    run = begin(2, size=2, bits=none_left)
+    with pytest.raises(ParameterError, match=r"^row must be"):
+        run.add(row)
+    assert run.rows == 0

@@ -25,7 +25,7 @@ from torch.nn.functional import cross_entropy
 
 import hockeystick as hs
 from hockeystick.adapters import flower, opacus
-from hockeystick.adapters.torch import make_correlated, make_private
+from hockeystick.adapters.torch import Counting, make_correlated, make_private
 from hockeystick.errors import ParameterError
 from tests.adapters.flower.clients import server
 from tests.corpus.kept import CLIENTS, STEPS, STORED, write
@@ -54,7 +54,7 @@ def material() -> tuple[Any, Any, Any]:
 
 def loop(folder: Path) -> Any:
     """Return the loop whose checkpoint and journal are in a folder."""
-    return make_private(*material(), STEPS, checkpoint=folder / "torch.pt")
+    return make_private(*material(), STEPS, counting=Counting(checkpoint=folder / "torch.pt"))
 
 
 def correlated_loop(folder: Path) -> Any:
@@ -162,7 +162,7 @@ def test_a_checkpoint_and_its_journal_are_gone_on_with(folder: Path) -> None:
 def test_a_checkpoint_cut_anywhere_is_refused(folder: Path) -> None:
     whole, path = (folder / "torch.pt").read_bytes(), folder / "cut.pt"
     model, optimizer, dataset = material()
-    private = make_private(model, optimizer, dataset, STEPS, checkpoint=path)
+    private = make_private(model, optimizer, dataset, STEPS, counting=Counting(checkpoint=path))
     for cut in {*range(64), *range(64, len(whole), 61), len(whole) - 1}:
         path.write_bytes(whole[:cut])
         with pytest.raises(ParameterError, match=r"^checkpoint must be a file that private.save"):

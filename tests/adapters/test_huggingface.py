@@ -19,8 +19,8 @@ import torch
 import transformers
 
 import hockeystick as hs
-from hockeystick.adapters.torch import make_private
 from hockeystick.errors import ParameterError
+from tests.adapters.loops import make_private
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::FutureWarning"),  # theirs, of their own names

@@ -6,6 +6,7 @@ import logging
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from itertools import islice
 from typing import Any, Final
 
@@ -62,8 +63,8 @@ def train_locally(
         loss_fn: As for the loop's ``step``.
         steps: How many steps of the plan a round runs, an integer >= 1.
         journal: The file in which this client's steps are counted, one for each client.
-        **options: Further arguments of ``make_private``, as ``clipping``, ``budget``, or ``ledger``
-            and ``key``: the ledger then reserves the plan in the first round, which counts in full.
+        **options: Further arguments of ``make_private``, as ``clipping``, or ``counting`` with a
+            budget or a ledger, which reserves the plan in the first round; this counts in full.
 
     Returns:
         The answer: "arrays", and "metrics" with "num-examples" and the number of counted "steps".
@@ -87,7 +88,7 @@ def train_locally(
         ...         journal=f"client-{context.node_config['partition-id']}.journal",
         ...     )
     """
-    from hockeystick.adapters.torch import _checks, make_private
+    from hockeystick.adapters.torch import Counting, _checks, make_private
 
     wanted = _validate.count("steps", steps, _STEPS)
     records = list(message.content.array_records.values())
@@ -95,8 +96,9 @@ def train_locally(
         raise ParameterError("message", f"{len(records)} records of arrays", "one with one record")
     model.load_state_dict(records[0].to_torch_state_dict())
     _checks.forget(model)
+    counting = replace(options.pop("counting", Counting()), journal=journal)
     with _nothing_told():
-        private = make_private(model, optimizer, dataset, plan, journal=journal, **options)
+        private = make_private(model, optimizer, dataset, plan, counting=counting, **options)
         try:
             _train(private, loss_fn, wanted)
         finally:

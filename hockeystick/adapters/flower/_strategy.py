@@ -87,9 +87,8 @@ class PrivateFedAvg(Strategy):  # type: ignore[misc]  # theirs may have no types
             PrivateFedAvg(...) as strategy``. ``hs.Ledger``, or its ``charging(by=, note=)``.
         key: What the run is called there. A server that was killed goes on with the same key, plan
             and journal, and with no other: see ``hs.ledger.ReservedRun``.
-        seed: For tests alone, as whoever knows it can subtract the noise. Epsilon is inf, and there
-            is no journal: what it would count is not private.
-        not_private: True, by who gives a seed.
+        not_private: A seed, for tests alone, as whoever knows it can subtract the noise. Epsilon is
+            inf, and there is no journal: what it would count is not private.
 
     Raises:
         ParameterError: If the plan is another one, a seed is given and not said to be not private,
@@ -127,8 +126,7 @@ class PrivateFedAvg(Strategy):  # type: ignore[misc]  # theirs may have no types
         journal: str | os.PathLike[str] | None = None,
         ledger: hs.Ledger | LedgerCharge | None = None,
         key: str | None = None,
-        seed: int | None = None,
-        not_private: bool = False,
+        not_private: int | None = None,
     ) -> None:
         self.plan = _checked(plan)
         self.clipping_norm = _validate.real("clipping_norm", clipping_norm, _NORM)
@@ -136,7 +134,7 @@ class PrivateFedAvg(Strategy):  # type: ignore[misc]  # theirs may have no types
         if budget is not None and not isinstance(budget, hs.ApproxDP):
             raise ParameterError("budget", budget, "an hs.ApproxDP or None")
         counting = journal if ledger is None else ledger
-        self._seed, self._budget = checked_seed(seed, not_private, budget), budget
+        self._seed, self._budget = checked_seed(not_private, budget), budget
         if self._seed is not None and counting is not None:
             raise IncompatibleError(
                 "a journal or a ledger counts private rounds: none of a run with a seed is one"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from hockeystick import _validate
 from hockeystick._validate import Domain
-from hockeystick.errors import IncompatibleError, ParameterError
+from hockeystick.errors import IncompatibleError
 from hockeystick.release.samplers import Bits, secret_bits
 
 if TYPE_CHECKING:
@@ -18,18 +18,16 @@ _KEY_BYTES: Final = 16
 _SEED: Final = Domain(symbol="seed", low=0, high=2**63 - 1, typical=(0, 2**31), whole=True)
 
 
-def checked_seed(seed: object, not_private: object, limit: object) -> int | None:
-    """Return a seed whose price is known to who gives it, or None; or raise."""
-    if seed is None:
-        if not_private is not False:
-            raise ParameterError("not_private", not_private, "False where no seed is given")
+def checked_seed(not_private: object, *limits: object) -> int | None:
+    """Return a seed unless it is None; raise where it is none, or where something limits epsilon.
+
+    Whoever knows the seed can subtract the noise.
+    """
+    if not_private is None:
         return None
-    if not_private is not True:
-        reason = "whoever knows the seed can subtract the noise, so that epsilon = inf"
-        raise ParameterError("not_private", not_private, f"True where a seed is given: {reason}")
-    if limit is not None:
-        raise IncompatibleError(f"a seed has epsilon = inf, which is not within {limit}")
-    return _validate.count("seed", seed, _SEED)
+    if any(limit is not None for limit in limits):
+        raise IncompatibleError("a seed has epsilon = inf, which no budget and no ledger covers")
+    return _validate.count("not_private", not_private, _SEED)
 
 
 def numbers(seed: int | None, purpose: str, index: int) -> Generator:

@@ -15,6 +15,8 @@ import torch
 from torch.utils import _pytree as trees
 from torch.utils.data import DataLoader
 
+from hockeystick import _validate
+from hockeystick._validate import whole_numbers
 from hockeystick.adapters.loop._account import Account
 from hockeystick.adapters.loop._random import bits, numbers
 from hockeystick.adapters.loop._sampler import Indices
@@ -26,14 +28,7 @@ from hockeystick.release.counting import length_of
 Row = tuple[Any, ...]
 _ROUNDING: Final = 1e-6  # of an epoch's last step, where the rate as a float is not exact
 _SEED_BITS: Final = 63
-_OPTIONS: Final = (
-    "multiprocessing_context",
-    "num_workers",
-    "pin_memory",
-    "prefetch_factor",
-    "timeout",
-    "worker_init_fn",
-)
+_LENGTH: Final = whole_numbers("L", 1, (8, 4096))
 _A_ROW: Final = (
     "a tensor, a tuple of tensors with the model's input first, or a mapping by the names of the "
     "model's arguments, for each example"
@@ -199,30 +194,60 @@ class Loader:
 # Examples that torch's own loader fetches, by workers of its own where it is told so.
 
 
-def fetching_of(
-    dataset: Any,
-    collate: Callable[..., Any] | None,
-    pad_to: int | None,
-    options: object,
-    *,
-    secret: bool = True,
-) -> Callable[..., Any]:
-    """Return what makes torch's loader of the places of each batch, or raise.
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Loading:
+    """How examples become tensors, each alone, and which processes of torch fetch them.
 
-    What examples draw, to be cut or turned at random, is secret unless the caller's seeds decide.
+    Args:
+        collate: What makes tensors of a list of one example: of more it could mix them.
+        pad_to: The length that each example's input is padded to with zeros, or cut to; None to
+            leave inputs be. Of a mapping it is each part with a length, "labels" with the -100 that
+            losses leave out.
+        num_workers: As in torch's ``DataLoader``, and so are the others: workers fetch the batches
+            of later steps while this one runs.
     """
-    allowed = f"a mapping of options of torch's DataLoader, of {', '.join(_OPTIONS)}"
-    if not isinstance(options, Mapping) or not set(options) <= set(_OPTIONS):
-        raise ParameterError("loading", options, allowed)
-    examples = _OneByOne(dataset, collate, pad_to, secret)
-    # Which gives workers seeds for what they draw themselves, and leaves torch's own as it is.
-    source = torch.Generator().manual_seed(secrets.randbits(_SEED_BITS))
-    made = partial(DataLoader, examples, collate_fn=_itself, generator=source, **options)
-    try:
-        made(batch_sampler=())
-    except (TypeError, ValueError) as error:
-        raise ParameterError("loading", options, f"{allowed} ({error})") from None
-    return made
+
+    collate: Callable[..., Any] | None = None
+    pad_to: int | None = None
+    num_workers: int = 0
+    pin_memory: bool = False
+    prefetch_factor: int | None = None
+    timeout: float = 0
+    worker_init_fn: Callable[[int], object] | None = None
+    multiprocessing_context: Any = None
+
+    def at_once(self, dataset: Any) -> Any:
+        """Return the data if a batch may be indexed at once, which of subclasses may mix it."""
+        whole = type(dataset) is torch.utils.data.TensorDataset and self == Loading()
+        return dataset if whole else None
+
+    def fetching(self, dataset: Any, *, secret: bool) -> Callable[..., Any]:
+        """Return what makes torch's loader of the places of each batch, or raise.
+
+        What examples draw, to be cut or turned at random, is secret unless a seed decides.
+        """
+        if self.pad_to is not None:
+            _validate.count("pad_to", self.pad_to, _LENGTH)
+        # Which gives workers seeds for what they draw themselves, and leaves torch's own as it is.
+        source = torch.Generator().manual_seed(secrets.randbits(_SEED_BITS))
+        made = partial(
+            DataLoader,
+            _OneByOne(dataset, self.collate, self.pad_to, secret),
+            collate_fn=_itself,
+            generator=source,
+            num_workers=self.num_workers,
+            pin_memory=self.pin_memory,
+            prefetch_factor=self.prefetch_factor,
+            timeout=self.timeout,
+            worker_init_fn=self.worker_init_fn,
+            multiprocessing_context=self.multiprocessing_context,
+        )
+        try:
+            made(batch_sampler=())
+        except (TypeError, ValueError) as error:
+            raise ParameterError("loading", self, f"what DataLoader takes ({error})") from None
+        return made
 
 
 @final

@@ -1,6 +1,6 @@
 """The private training loop: what one step does, what that costs, and how a run is gone on with.
 
-Noise is a parameter: drawn afresh in each step (DP-SGD), or correlated from step to step (DP-FTRL).
+Noise is drawn afresh in each step (DP-SGD), or correlated from step to step (DP-FTRL).
 All else is shared: batches, clipping, counting, checkpoints, and processes that train together.
 """
 
@@ -61,10 +61,7 @@ _NEIGHBOURS: Final = (
 @final
 @dataclass(slots=True, weakref_slot=True, eq=False, repr=False)
 class Private:
-    """A private training loop; made by ``make_private`` or ``make_correlated``.
-
-    ``loader`` gives the batches, ``step`` uses them, ``spent`` says what that costs.
-    """
+    """A private training loop; made by ``make_private`` or ``make_correlated``."""
 
     model: Any
     optimizer: Any
@@ -127,31 +124,24 @@ class Private:
 
     @property
     def not_private_loss(self) -> float:
-        """The mean loss of the last step's batch, nan if it had no example.
+        """The mean loss of the last step's batch, or of this process's share; nan of no example.
 
-        Of several processes each has that of its own share.
-
-        It is computed from the data without noise: no account covers who sees it, and no learning
-        rate and no stop may depend on it.
+        It is computed without noise: no account covers who sees it, and no learning rate and no
+        stop may depend on it.
         """
         total, examples = self._loss
         return float(total) / examples if examples else math.nan
 
     def epochs(self) -> Iterator[Iterator[Batch]]:
-        """Give the batches that are left in epochs, as ``loader.epochs`` does.
-
-        Between two of them the model may be evaluated and a scheduler may step.
-        """
+        """Give the batches that are left in epochs, between which a model may be evaluated."""
         return self.loader.epochs()
 
     def spent(self, delta: float) -> hs.Certified:
         """Return the epsilon of the steps that are counted, if it was planned to stop there.
 
         Whoever stops because of what was released has the epsilon of the whole plan, or the
-        budget's: they hold for every stop on the way. Unless the arithmetic is exact, the answer
-        says that it is one "in real arithmetic". In exact arithmetic it says, unless ``microbatch``
-        is 1, that it assumes "gradients that no microbatch changes": an example's gradient is not
-        rounded otherwise beside others.
+        budget's. The answer says where it holds in real arithmetic alone, or for gradients that no
+        microbatch changes: ``microbatch=1`` ensures these.
         """
         answer = hs.epsilon(self.plan, _validate.one("delta", delta))
         more: tuple[str, ...] = ()
@@ -176,14 +166,13 @@ class Private:
             batch: What ``loader`` gave last; None for the one that it gives next.
 
         Raises:
-            BudgetExhausted: If plan or budget have no step left; nothing is released.
+            BudgetExhausted: If plan or budget have no step left; as below, nothing is released.
             ParameterError: If the batch is another one, used before or changed, or the model or
-                the optimizer have become such as ``make_private`` refuses; nothing is released.
+                the optimizer have become such as ``make_private`` refuses.
             IncompatibleError: If it runs under autocast, during another step, in a process that was
                 forked, or after ``close``, or another process stopped; if another loop trained the
-                same parameters, ``loss_fn`` uses some that were taken out of the model before, or
-                torch takes no single gradients of a part of it; if noise is correlated, and the
-                loop was ended by an error or a state is to be loaded first; nothing is released.
+                same parameters, or torch takes no single gradients of a part of model or loss; if
+                noise is correlated, and a step failed or a state is to be loaded first.
         """
         if not self._free.acquire(blocking=False):
             raise IncompatibleError("a step of this loop is under way: one runs at a time")
@@ -271,9 +260,8 @@ class Private:
         size = self.loader.sampler.expected(step)
         units = self._arithmetic.units(self._norm)
         share = self._clip.share(self._norm, queried)
-        noise_multiplier = self._noise_multiplier(step)
         deviation, other = _deviations(
-            self._clip, self._arithmetic, noise_multiplier, self._norm, share
+            self._clip, self._arithmetic, self._noise_multiplier(step), self._norm, share
         )
         if self._rows is not None:
             row = self._rows.next(step, params, deviation)
@@ -339,11 +327,9 @@ class Private:
     def close(self, *, final: bool = True) -> None:
         """End the loop: its journal is free for another one, and so is the optimizer.
 
-        With a ledger the steps that are counted are committed, and the run is over.
-
         Args:
-            final: False where another process is to go on with the run: its reservation stays, and
-                counts in full.
+            final: Whether a ledger is told that the run is over, and commits the steps that are
+                counted; False where another process is to go on with it.
 
         Raises:
             LedgerError: If the ledger cannot be written; the run then counts in full, and this may
@@ -386,13 +372,10 @@ class Private:
     def load_state_dict(self, state: Any) -> None:
         """Go on from a state of this run, after the weights; the count of steps never falls.
 
-        Where noise is correlated, all rows so far are computed again, from the key.
-
         Raises:
             ParameterError: If it is no such state, of another plan or run, of other weights than
-                the model has, or, where noise is correlated, of before a step that was counted:
-                noise after that would be drawn on the same past noise once more. Nothing changes
-                then.
+                the model has, or, where noise is correlated, of before a step that was counted.
+                Nothing changes then.
         """
         state = _as_now(state)
         rows = self._rows
@@ -416,7 +399,7 @@ class Private:
         Of several processes the first one writes, whichever call it.
 
         Raises:
-            ParameterError: If ``make_private`` was given no checkpoint.
+            ParameterError: If there is no checkpoint.
         """
         path = self._checkpoint()
         if self._processes.first:
@@ -432,8 +415,7 @@ class Private:
         """Go on from the checkpoint, with all steps that its journal has; in each process.
 
         Raises:
-            ParameterError: If ``make_private`` was given no checkpoint, or it is of another plan or
-                run.
+            ParameterError: If there is no checkpoint, or it is of another plan or run.
         """
         with self._processes.together("load"):  # so that nothing changes unless all load
             path = self._checkpoint()
@@ -445,7 +427,7 @@ class Private:
 
     def _checkpoint(self) -> str:
         if self._path is None:
-            raise ParameterError("checkpoint", None, "a path given to make_private")
+            raise ParameterError("checkpoint", None, "a path given to make_private by counting=")
         return self._path
 
 

@@ -184,7 +184,7 @@ class PrivateReplay(_Replays):
         model, optimizer = copy.deepcopy(self._found)
         data = _changed(self._dataset, neighbour)
         seed = self._seed if key is None else key
-        return self._again(model, optimizer, data, plan, seed=seed, not_private=seed is not None)
+        return self._again(model, optimizer, data, plan, not_private=seed)
 
 
 @final

@@ -259,7 +259,7 @@ def test_it_trains_as_the_rounds_of_a_loop_do_bit_by_bit() -> None:
         doubled = [moved, {"w": np.ones(size)}]
         return {2: {"w": np.full(size, math.nan)}, 5: doubled, 8: None}.get(place, moved)
 
-    strategy = _strategy(plan, learning_rate=0.7, seed=3, not_private=True)
+    strategy = _strategy(plan, learning_rate=0.7, not_private=3)
     result = strategy.start(Clients(10, answer), zeros(size)).arrays["w"].numpy()
     run = ClientRounds(plan, size, NORM, bits=bits(3, "rounds", 0))
     weights = np.zeros(size)
@@ -318,7 +318,7 @@ def test_a_seed_repeats_a_run_and_makes_it_cost_everything() -> None:
     clients = Clients(10, first_moved(lambda place: 1))
     runs = []
     for seed in (1, 1, 2):
-        strategy = _strategy(seed=seed, not_private=True)
+        strategy = _strategy(not_private=seed)
         runs.append(strategy.start(clients, zeros()).arrays["w"].numpy())
         assert strategy.spent(DELTA).upper == math.inf
     assert np.array_equal(runs[0], runs[1])
@@ -354,8 +354,7 @@ def test_bad_input_is_refused_by_name() -> None:
         "clipping_norm": {"clipping_norm": 0},
         "learning_rate": {"learning_rate": math.inf},
         "budget": {"budget": 3.0},
-        "not_private": {"seed": 1},
-        "seed": {"seed": -1, "not_private": True},
+        "not_private": {"not_private": -1},
     }
     for name, given in cases.items():
         with pytest.raises(ParameterError, match=f"^{name} must be"):
@@ -363,9 +362,9 @@ def test_bad_input_is_refused_by_name() -> None:
     with pytest.raises(ParameterError, match=r"^not_private must be"):
         _strategy(not_private=True)
     with pytest.raises(IncompatibleError, match="a seed has epsilon = inf"):
-        _strategy(seed=1, not_private=True, budget=hs.ApproxDP(1, DELTA))
+        _strategy(not_private=1, budget=hs.ApproxDP(1, DELTA))
     with pytest.raises(IncompatibleError, match="a journal or a ledger counts private rounds"):
-        _strategy(seed=1, not_private=True, journal="rounds")
+        _strategy(not_private=1, journal="rounds")
 
 
 @pytest.mark.parametrize(

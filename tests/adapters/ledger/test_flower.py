@@ -78,7 +78,7 @@ def test_what_the_ledger_does_not_cover_asks_nobody(ledger: hs.Ledger) -> None:
 
 def test_what_has_no_place_on_a_ledger_is_refused(ledger: hs.Ledger) -> None:
     with pytest.raises(IncompatibleError, match="none of a run with a seed"):
-        strategy(ledger, seed=1, not_private=True)
+        strategy(ledger, not_private=1)
     with pytest.raises(ParameterError, match=r"^key must be given"):
         strategy(ledger, key=None)
     assert len(ledger.history()) == 1

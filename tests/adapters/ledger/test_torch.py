@@ -15,9 +15,10 @@ pytest.importorskip("torch")
 import torch
 
 import hockeystick as hs
-from hockeystick.adapters.torch import LargestNorm, make_private
+from hockeystick.adapters.torch import LargestNorm
 from hockeystick.errors import BudgetExhausted, IncompatibleError, ParameterError
 from hockeystick.release.counting import first
+from tests.adapters.loops import make_private
 
 LOSS = torch.nn.functional.cross_entropy
 PLAN = hs.DPSGD(examples=20, sampling="full-batch", steps=8, noise_multiplier=4)  # rho 1/32 a step
@@ -129,7 +130,7 @@ def test_what_cannot_be_reserved_is_refused_by_name(ledger: hs.Ledger) -> None:
     with pytest.raises(ParameterError, match=r"^ledger must be"):
         loop(ledger="ledger.db", key="run 1")
     with pytest.raises(IncompatibleError, match="no ledger covers"):
-        loop(ledger=ledger, key="run 1", seed=1, not_private=True)
+        loop(ledger=ledger, key="run 1", not_private=1)
     assert len(ledger.history()) == 1
 
 
@@ -144,7 +145,7 @@ def test_a_replay_of_the_loop_reserves_nothing(ledger: hs.Ledger) -> None:
 _KILLED_AT = """
 import os, signal, sys, torch
 import hockeystick as hs
-from hockeystick.adapters.torch import _noise, _loop, make_private
+from hockeystick.adapters.torch import Counting, _noise, _loop, make_private
 
 torch.set_num_threads(1)
 plan = hs.DPSGD(examples=20, sampling="full-batch", steps=8, noise_multiplier=4)
@@ -172,8 +173,8 @@ def train(place, key):
     optimizer.step = dying_at("optimizer", optimizer.step)
     hs.ledger.Reservation.commit = dying_at("end", hs.ledger.Reservation.commit)
     path = os.path.join(folder, key)
-    with make_private(model, optimizer, dataset, plan, ledger=ledger, key=key, journal=path) \\
-            as private:
+    counting = Counting(ledger=ledger, key=key, journal=path)
+    with make_private(model, optimizer, dataset, plan, counting=counting) as private:
         dying_at("begin", int)()
         for batch in private.loader:
             between()

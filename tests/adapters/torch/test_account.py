@@ -22,9 +22,10 @@ import torch
 
 import hockeystick as hs
 from hockeystick.adapters.loop._account import Account
-from hockeystick.adapters.torch import Online, make_private
+from hockeystick.adapters.torch import Online
 from hockeystick.errors import BudgetExhausted, ParameterError
 from hockeystick.release.counting import first
+from tests.adapters.loops import make_private
 
 # The same tests run on a GPU where there is one; the data stay on the CPU, as usual.
 DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
@@ -193,7 +194,7 @@ def test_a_step_is_in_the_journal_before_its_noise_is_drawn(
 
 
 def test_a_loss_that_fails_leaves_a_step_uncounted_and_its_batch_in_place() -> None:
-    private = _loop(seed=1, not_private=True)
+    private = _loop(not_private=1)
     batch = next(iter(private.loader))
     assert len(batch) > 0
     with pytest.raises(TypeError):
@@ -248,7 +249,7 @@ def test_counting_a_step_takes_no_questions_about_epsilon(
 _TRAINING = """
 import os, sys, torch
 import hockeystick as hs
-from hockeystick.adapters.torch import make_private
+from hockeystick.adapters.torch import Counting, make_private
 
 torch.set_num_threads(1)
 plan = hs.DPSGD(examples=60, batch_size=6, steps=10**6, noise_multiplier=1.5)
@@ -262,7 +263,7 @@ class Told(torch.optim.SGD):
         return super().step(closure)
 
 optimizer = Told(model.parameters(), lr=0.1)
-private = make_private(model, optimizer, dataset, plan, journal=sys.argv[1])
+private = make_private(model, optimizer, dataset, plan, counting=Counting(journal=sys.argv[1]))
 os.write(1, b"%d\\n" % private.steps)
 for batch in private.loader:
     private.step(torch.nn.functional.cross_entropy, batch)
@@ -277,7 +278,7 @@ def _counted(journal: Path) -> int:
 _KILLED_AT = """
 import os, signal, sys, torch
 import hockeystick as hs
-from hockeystick.adapters.torch import _noise, _loop, make_private
+from hockeystick.adapters.torch import Counting, _noise, _loop, make_private
 
 torch.set_num_threads(1)
 plan = hs.DPSGD(examples=60, batch_size=30, steps=10, noise_multiplier=1.5)
@@ -287,7 +288,7 @@ optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 
 def train(place):
     path = os.path.join(sys.argv[1], place)
-    private = make_private(model, optimizer, dataset, plan, journal=path)
+    private = make_private(model, optimizer, dataset, plan, counting=Counting(journal=path))
 
     def dying_at(name, real):
         def called(*arguments, **options):

@@ -19,10 +19,11 @@ from torch.nn import functional
 from torch.utils.data import ConcatDataset, Subset, TensorDataset
 
 import hockeystick as hs
-from hockeystick.adapters.torch import Constant, make_private
+from hockeystick.adapters.torch import Constant
 from hockeystick.adapters.torch._gradients import clipped_sum
 from hockeystick.adapters.torch._noise import Arithmetic, Exact, Real
 from hockeystick.errors import IncompatibleError, ParameterError
+from tests.adapters.loops import make_private
 
 # The same tests run on a GPU where there is one; the data stay on the CPU, as usual.
 DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
@@ -228,13 +229,13 @@ def test_elsewhere_the_number_of_examples_is_the_plans(
 
 
 def test_a_seed_has_no_guarantee_and_no_budget() -> None:
-    private = _loop(seed=1, not_private=True)
+    private = _loop(not_private=1)
     _step(private)
     for delta in (0.0, 1e-5, 0.9):
         assert private.spent(delta).lower == float("inf")
     assert private.state_dict()["account"]["not_private"] is True
     with pytest.raises(IncompatibleError, match="a seed has epsilon = inf"):
-        _loop(seed=1, not_private=True, budget=hs.ApproxDP(100.0, 1e-5))
+        _loop(not_private=1, budget=hs.ApproxDP(100.0, 1e-5))
 
 
 @pytest.mark.parametrize("seeded", [True, False])
@@ -242,7 +243,7 @@ def test_states_and_journals_go_not_from_a_seed_to_none_or_back(
     seeded: bool, tmp_path: Path
 ) -> None:
     path = tmp_path / "run.journal"
-    kinds: tuple[dict[str, Any], dict[str, Any]] = ({"seed": 1, "not_private": True}, {})
+    kinds: tuple[dict[str, Any], dict[str, Any]] = ({"not_private": 1}, {})
     one, other = kinds if seeded else kinds[::-1]
     first = _loop(journal=path, **one)
     _step(first)

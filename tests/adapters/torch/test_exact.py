@@ -18,12 +18,13 @@ import torch
 
 import hockeystick as hs
 from hockeystick.adapters.loop._random import bits
-from hockeystick.adapters.torch import Constant, LargestNorm, Online, Quantile, _noise, make_private
+from hockeystick.adapters.torch import Constant, LargestNorm, Online, Quantile, _noise
 from hockeystick.adapters.torch._clipping import Clip
 from hockeystick.adapters.torch._gradients import clipped_sum
 from hockeystick.adapters.torch._noise import Exact
 from hockeystick.errors import ParameterError
 from hockeystick.release.samplers import rounded_gaussian
+from tests.adapters.loops import make_private
 
 # The same tests run on a GPU where there is one; the data stay on the CPU, as usual.
 DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
@@ -43,7 +44,7 @@ def _loop(rows: Any, plan: hs.DPSGD = FULL, **options: Any) -> Any:
 
 def _seeded(rows: Any, plan: hs.DPSGD = FULL, **options: Any) -> Any:
     """Return a loop whose bits are the same each time."""
-    return _loop(rows, plan, seed=5, not_private=True, **options)
+    return _loop(rows, plan, not_private=5, **options)
 
 
 def _trained(private: Any, steps: int = 1) -> Any:

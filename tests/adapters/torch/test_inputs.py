@@ -17,8 +17,8 @@ from torch import nn
 from torch.nn import functional
 
 import hockeystick as hs
-from hockeystick.adapters.torch import make_private
 from hockeystick.errors import IncompatibleError, ParameterError
+from tests.adapters.loops import make_private
 
 # The same tests run on a GPU where there is one; the data stay on the CPU, as usual.
 DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")

@@ -14,8 +14,9 @@ pytest.importorskip("torch")
 import torch
 
 import hockeystick as hs
-from hockeystick.adapters.torch import LargestNorm, make_private
+from hockeystick.adapters.torch import LargestNorm
 from hockeystick.errors import IncompatibleError, ParameterError
+from tests.adapters.loops import make_private
 
 # The same tests run on a GPU where there is one; the data stay on the CPU, as usual.
 DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")

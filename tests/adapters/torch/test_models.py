@@ -21,10 +21,11 @@ from torch.utils.checkpoint import checkpoint
 from torch.utils.data import TensorDataset
 
 import hockeystick as hs
-from hockeystick.adapters.torch import make_correlated, make_private
+from hockeystick.adapters.torch import make_correlated
 from hockeystick.adapters.torch._loop import _digest
 from hockeystick.audit import record
 from hockeystick.errors import IncompatibleError, ParameterError
+from tests.adapters.loops import make_private
 
 PLAN: Final = hs.DPSGD(examples=40, sampling="full-batch", steps=5, noise_multiplier=5)
 LOSS: Final = functional.cross_entropy

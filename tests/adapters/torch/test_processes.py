@@ -29,11 +29,11 @@ from hockeystick.adapters.torch import (
     Quantile,
     _noise,
     make_correlated,
-    make_private,
 )
 from hockeystick.adapters.torch._processes import Processes
 from hockeystick.errors import BudgetExhausted, IncompatibleError
 from hockeystick.release.counting import Journal
+from tests.adapters.loops import make_private
 
 pytestmark = [
     pytest.mark.skipif(
@@ -46,7 +46,7 @@ EXAMPLES = 12
 # Some batches have no example or a single one, so that shares are empty.
 POISSON = hs.DPSGD(examples=EXAMPLES, batch_size=2, steps=12, noise_multiplier=1)
 FULL = hs.DPSGD(examples=EXAMPLES, sampling="full-batch", steps=4, noise_multiplier=1)
-SEEDED: dict[str, Any] = {"seed": 5, "not_private": True}
+SEEDED: dict[str, Any] = {"not_private": 5}
 LONG = 60.0
 
 
@@ -158,7 +158,7 @@ RULES = [
     pytest.param(POISSON, {"clipping": Quantile(0.7, bit_noise=2.0)}, id="quantile"),
     pytest.param(POISSON, {"clipping": Online(0.7)}, id="online"),
     pytest.param(POISSON, {"clipping": LargestNorm(1.0, not_private=True)}, id="largest"),
-    pytest.param(POISSON, {"loading": {"num_workers": 0}}, id="loaded"),
+    pytest.param(POISSON, {"pin_memory": False}, id="loaded"),
     pytest.param(
         hs.DPSGD(
             examples=EXAMPLES,

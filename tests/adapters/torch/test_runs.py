@@ -22,8 +22,9 @@ from torch.utils.data import TensorDataset
 import hockeystick as hs
 from hockeystick import _files
 from hockeystick.adapters.loop._account import Account
-from hockeystick.adapters.torch import Online, make_private
+from hockeystick.adapters.torch import Online
 from hockeystick.errors import IncompatibleError, ParameterError
+from tests.adapters.loops import make_private
 
 # The same tests run on a GPU where there is one; the data stay on the CPU, as usual.
 DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
@@ -202,7 +203,7 @@ def test_two_loops_may_share_an_optimizer() -> None:
 
 def test_open_gradients_are_not_used() -> None:
     torch.manual_seed(0)
-    plain, charged = (_loop(seed=3, not_private=True) for _ in range(2))
+    plain, charged = (_loop(not_private=3) for _ in range(2))
     loss = 1e6 * charged.model(torch.ones(1, 3, device=DEVICE)).sum()
     loss.backward()
     _step(plain)

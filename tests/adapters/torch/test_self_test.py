@@ -31,11 +31,11 @@ from hockeystick.adapters.torch import (
     Online,
     Quantile,
     _checks,
-    make_private,
 )
 from hockeystick.adapters.torch._batches import Stacked, _OneByOne
 from hockeystick.audit import Rule, SelfTest, record
 from hockeystick.errors import IncompatibleError, ParameterError
+from tests.adapters.loops import make_private
 
 LOSS = functional.cross_entropy
 EXAMPLES = 40
@@ -205,7 +205,7 @@ def test_2_padding_to_the_longest_text(monkeypatch: Patch) -> None:
 
 
 def test_3_a_seed_that_somebody_knows() -> None:
-    assert record(_loop(seed=1, not_private=True), LOSS, **FEW).names == (Rule.REPEATS,)
+    assert record(_loop(not_private=1), LOSS, **FEW).names == (Rule.REPEATS,)
 
 
 def test_4_lengths_in_few_digits(monkeypatch: Patch) -> None:
@@ -271,7 +271,7 @@ def test_6_a_state_without_its_journal(monkeypatch: Patch, tmp_path: Path) -> No
         _step(second)
 
     monkeypatch.setattr(_checks.Release, "check", lambda self, model: None)
-    private = _loop(seed=1, not_private=True)
+    private = _loop(not_private=1)
     with pytest.raises(ParameterError, match="must be"):
         record(private, train=train, **FEW)
     monkeypatch.setattr(Account, "load", lambda self, state: None)

@@ -232,7 +232,11 @@ def make_private(
             release.check(model)
     release.note(model, account.counted)
     loader = Loader(account, sampler, fetching, loading.at_once(dataset), processes, seed)
-    options = {"clipping": clip, "arithmetic": computed.name, "microbatch": microbatch}
+    options: dict[str, Any] = {
+        "clipping": clip,
+        "arithmetic": computed.name,
+        "microbatch": microbatch,
+    }
     again = partial(make_private, loading=loading, **options)
     replay = partial(PrivateReplay, dataset=dataset, again=again, plan=plan, clip=clip, seed=seed)
     path = counting.checkpoint

@@ -32,7 +32,11 @@ DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 LOSS = torch.nn.functional.cross_entropy
 EXAMPLES = 30
 PLAN = hs.DPSGD(examples=EXAMPLES, batch_size=10, steps=5, noise_multiplier=1)
-WORKERS = {"num_workers": 2, "prefetch_factor": 3, "multiprocessing_context": "fork"}
+WORKERS: dict[str, Any] = {
+    "num_workers": 2,
+    "prefetch_factor": 3,
+    "multiprocessing_context": "fork",
+}
 
 
 class Places(Dataset):  # type: ignore[misc]  # torch may have no types

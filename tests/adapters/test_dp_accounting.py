@@ -21,7 +21,7 @@ from dp_accounting.pld import PLDAccountant
 from dp_accounting.rdp import RdpAccountant
 
 from hockeystick.adapters.dp_accounting import HockeystickAccountant, from_event, to_event
-from hockeystick.adapters.dp_accounting._reading import read
+from hockeystick.adapters.dp_accounting._events import read
 
 ADD, REPLACE, ZERO = Adjacency.ADD_REMOVE, Adjacency.REPLACE_ONE, Adjacency.ZERO_OUT
 RELATION = {

@@ -79,7 +79,7 @@ def test_a_state_that_is_loaded_beside_a_count_takes_nothing_back(
         time.sleep(0.02)
         return given[0]
 
-    monkeypatch.setattr("hockeystick.adapters.loop._account.max", slow, raising=False)
+    monkeypatch.setattr("hockeystick.adapters.loop.max", slow, raising=False)
     with ThreadPoolExecutor(1) as threads:
         loaded = threads.submit(account.load, account.state())
         begun.wait()

@@ -1,9 +1,4 @@
-"""Opacus with proven accounts: an engine, and an accountant that is registered there.
-
->>> from hockeystick.adapters.opacus import HockeystickAccountant
->>> HockeystickAccountant.mechanism()
-'hockeystick'
-"""
+"""Opacus with proven accounts: an engine, and an accountant that is registered there."""
 
 from hockeystick.adapters import missing
 

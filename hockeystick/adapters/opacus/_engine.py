@@ -14,7 +14,7 @@ from torch.utils.data import DataLoader, Sampler
 import hockeystick as hs
 from hockeystick import _validate
 from hockeystick._validate import whole_numbers
-from hockeystick.adapters.loop._account import refusal
+from hockeystick.adapters.loop import refusal
 from hockeystick.adapters.opacus._accountant import NAME, drawn_rate, refuse_unaccountable
 from hockeystick.errors import BudgetExhausted, IncompatibleError, ParameterError
 from hockeystick.ledger import LedgerCharge, ReservedRun
@@ -35,13 +35,10 @@ class PrivacyEngine(TheirEngine):  # type: ignore[misc]  # theirs has no types
         twice, loaders that shuffle (``poisson_sampling=False``), noise from a generator that the
         caller has (``noise_generator``), accumulated batches and adaptive clipping.
 
-        A record whose gradient is infinite or undefined counts as 0, by itself: Opacus would put it
-        into the released sum, for all to see. Not so with ghost clipping, which has no gradients of
-        records: there epsilon holds only if no record has such a gradient.
-
-        Opacus's noise comes from torch's generator unless ``secure_mode`` is on: with
-        ``torch.manual_seed`` whoever knows the seed can subtract it. Its divisor and rate are
-        computed from the number of examples, which the account takes as public.
+        A record whose gradient is infinite or undefined counts as 0, but not with ghost clipping,
+        which has no gradients of records. Opacus's noise comes from torch's generator unless
+        ``secure_mode`` is on: whoever knows its seed can subtract it. Divisor and rate are computed
+        from the number of examples, which the account takes as public.
 
     Edge cases:
         A batch without examples needs a step like any other. With ``num_workers`` above 0
@@ -85,8 +82,8 @@ class PrivacyEngine(TheirEngine):  # type: ignore[misc]  # theirs has no types
         Args:
             poisson_sampling: True.
             noise_generator: None.
-            ledger: A ledger that reserves all steps before the first one, durably, and is told what
-                ran by ``close``. ``hs.Ledger``, or its ``charging(by=, note=)``.
+            ledger: ``hs.Ledger``, or its ``charging(by=, note=)``, which reserves all steps before
+                the first one, durably, and is told what ran by ``close``.
             key: What the run is called there. A run that was killed goes on with the same key,
                 steps and journal, and with no other: see ``hs.ledger.ReservedRun``.
             steps: With a ledger, the most steps that run, an integer >= 1; a further one is refused
@@ -133,7 +130,6 @@ class PrivacyEngine(TheirEngine):  # type: ignore[misc]  # theirs has no types
         return found
 
     def _recording(self, rate: float, drawn: _Drawn, run: _Run | None) -> Callable[[Any], None]:
-        """Return what a ``DPOptimizer`` calls before it takes a step: it records and counts it."""
 
         def record(optimizer: Any) -> None:
             refuse_unaccountable(optimizer)
@@ -162,12 +158,10 @@ class PrivacyEngine(TheirEngine):  # type: ignore[misc]  # theirs has no types
         """End a run that a ledger reserved: commit the steps that are counted.
 
         Args:
-            final: False where another process is to go on with the run: its reservation stays, and
-                counts in full.
+            final: False where another process is to go on with the run.
 
         Raises:
-            LedgerError: If the ledger cannot be written; the run then counts in full, and this may
-                be called again.
+            LedgerError: If the ledger cannot be written; this may be called again.
         """
         if self._run is not None:
             self._run.close(final=final)
@@ -176,7 +170,6 @@ class PrivacyEngine(TheirEngine):  # type: ignore[misc]  # theirs has no types
         return _watched(super()._prepare_data_loader(*arguments, **options), self._drawn)
 
     def _prepare_optimizer(self, **options: Any) -> Any:
-        """Return the optimizer that Opacus makes, in which gradients that are not finite are 0."""
         return _finite(super()._prepare_optimizer(**options))
 
 
@@ -190,7 +183,6 @@ class _Drawn:
         self._open = False
 
     def draw(self) -> None:
-        """Note that a batch is given, or raise where the last one was not used."""
         if self._open:
             raise IncompatibleError(
                 "a batch was drawn and no optimizer.step made of it: batches that are left out or "
@@ -200,7 +192,6 @@ class _Drawn:
         self._open = True
 
     def use(self) -> None:
-        """Note that a step uses the batch that was given, or raise where there is none."""
         if not self._open:
             raise IncompatibleError(
                 "this step has no batch of its own: a batch that is used twice is no Poisson "
@@ -238,7 +229,6 @@ class _Loader(DataLoader):  # type: ignore[misc]  # torch may have no types
 
 
 def _watched(loader: Any, drawn: _Drawn) -> Any:
-    """Return a loader that does the same and is watched."""
     return _Loader(
         loader.dataset,
         batch_sampler=_Watched(loader.batch_sampler, drawn, ahead=loader.num_workers > 0),
@@ -267,7 +257,6 @@ def _finite(optimizer: Any) -> Any:
 
 @cache
 def _counting_finite(kind: Any) -> Any:
-    """Return a class of optimizers that does so; copies of an optimizer do, too."""
 
     class Finite(kind):  # type: ignore[misc]  # theirs has no types
         def clip_and_accumulate(self) -> None:
@@ -339,7 +328,6 @@ class _Run(Counter[hs.Mechanism]):
         super().__init__(step**steps, reserved, "hockeystick.adapters.opacus 1")
 
     def check_next(self, noise_multiplier: float) -> None:
-        """Raise where the next step, with such noise, is not reserved."""
         if noise_multiplier != self._noise:
             raise IncompatibleError(
                 f"a noise multiplier of {noise_multiplier:g} is not the {self._noise:g} that the "

@@ -32,17 +32,8 @@ def program(
     It is run as it is: ``train(dataset)`` makes model, optimizer, loader and engine, and trains. In
     replays with a key Opacus draws its noise by that key and the step, and in all of them its
     accountants' steps are counted beside those that are taken. A sum is measured by what Opacus
-    divides it by on these very data.
-
-    Args:
-        train: The program, as a function of its data; each call begins anew.
-        dataset: The data: examples by number, at least 2.
-        plan: What is claimed, with its number of examples.
-        norm: The clipping norm, Opacus's ``max_grad_norm``.
-        canaries: Examples to add, beside one that is scaled and one that is undefined.
-
-    Raises:
-        ParameterError: If the plan cannot be trained by, or the norm is no positive number.
+    divides it by on these very data. Arguments and errors are those of ``TorchProgram``; ``norm``
+    is Opacus's ``max_grad_norm``.
     """
     return TorchProgram(train, dataset, plan, norm=norm, canaries=canaries, hooks=_hooks)
 

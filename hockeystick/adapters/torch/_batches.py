@@ -17,9 +17,7 @@ from torch.utils.data import DataLoader
 
 from hockeystick import _validate
 from hockeystick._validate import whole_numbers
-from hockeystick.adapters.loop._account import Account
-from hockeystick.adapters.loop._random import bits, numbers
-from hockeystick.adapters.loop._sampler import Indices
+from hockeystick.adapters.loop import Account, Indices, bits, numbers
 from hockeystick.adapters.torch._noise import all_keyed
 from hockeystick.adapters.torch._processes import Processes
 from hockeystick.errors import IncompatibleError, ParameterError
@@ -132,7 +130,6 @@ class Loader:
             raise IncompatibleError(reason)
 
     def check(self, batch: object) -> None:
-        """Raise unless a batch is the one that is to be used now, as it was drawn."""
         given = self._pending
         if given is None or batch is not given or given.step != self._account.counted:
             allowed = "the one that private.loader gave last, each used once"
@@ -187,7 +184,6 @@ class Loader:
         return self._drawn[step]
 
     def close(self) -> None:
-        """End the workers, and keep what was drawn."""
         self._fetched, self._at = iter(()), -1
 
 
@@ -223,10 +219,7 @@ class Loading:
         return dataset if whole else None
 
     def fetching(self, dataset: Any, *, secret: bool) -> Callable[..., Any]:
-        """Return what makes torch's loader of the places of each batch, or raise.
-
-        What examples draw, to be cut or turned at random, is secret unless a seed decides.
-        """
+        """Return what makes torch's loader of the places of each batch, or raise."""
         if self.pad_to is not None:
             _validate.count("pad_to", self.pad_to, _LENGTH)
         # Which gives workers seeds for what they draw themselves, and leaves torch's own as it is.
@@ -258,13 +251,11 @@ class Stacked:
     found: Row | ParameterError
 
     def examples(self) -> Row:
-        """Return the examples, or raise."""
         if isinstance(self.found, ParameterError):
             raise self.found
         return self.found
 
     def pin_memory(self) -> Stacked:
-        """Return the same in memory that an accelerator reads while others compute."""
         if isinstance(self.found, ParameterError):
             return self
         return Stacked(trees.tree_map(lambda part: part.pin_memory(), self.found))
@@ -344,7 +335,6 @@ def _is_numbers(part: Any) -> bool:
 
 
 def _tensor(part: Any) -> Any:
-    """Return a tensor, numbers as torch's own collation has them; or raise."""
     if isinstance(part, torch.Tensor):
         return part
     if isinstance(part, float):
@@ -356,7 +346,6 @@ def _tensor(part: Any) -> Any:
 
 
 def _of_one(part: Any) -> Any:
-    """Return a tensor that a collation made of one example; or raise."""
     if not isinstance(part, torch.Tensor):
         raise ParameterError("dataset", type(part).__name__, _A_ROW)
     if part.dim() == 0 or len(part) != 1:

@@ -63,11 +63,9 @@ class Clip(ABC):
             self.multiplier(noise_multiplier)
 
     def accounted(self, plan: hs.DPSGD) -> hs.DPSGD:
-        """Return the plan whose account holds for what is released."""
         return plan
 
     def multiplier(self, noise_multiplier: float) -> float:
-        """Return the noise multiplier of the gradients."""
         return noise_multiplier
 
     def noise(self, noise_multiplier: float) -> float:
@@ -116,14 +114,10 @@ class Clip(ABC):
 @final
 @dataclass(frozen=True, slots=True)
 class Constant(Clip):
-    """One clipping norm C throughout, for the whole gradient or shared out to the layers.
+    """One clipping norm C >= 1e-24 throughout, for the whole gradient or shared out to the layers.
 
     ``per_layer`` clips the gradient of each of L layers (modules with parameters of their own) to
     ``C/sqrt(L)``, so that an example's whole gradient is within C.
-
-    Args:
-        norm: C, a number of at least 1e-24.
-        per_layer: Whether layers are clipped one by one.
 
     Raises:
         ParameterError: If the norm is no such number.
@@ -138,7 +132,7 @@ class Constant(Clip):
     per_layer: bool = field(default=False, kw_only=True)
 
     def check(self, plan: hs.DPSGD, budget: hs.ApproxDP | None) -> None:
-        """Go with any plan."""
+        pass
 
     def learned(self, norm: float, memory: Tensors, gradients: Tensors, answers: Tensors) -> float:
         return norm
@@ -204,7 +198,6 @@ class Quantile(Clip):
         return {"bits": torch.zeros((), dtype=torch.float64, device=first.device)}
 
     def counted(self, lengths: Any, norm: float) -> Tensors:
-        """Return the sum of bits of +-1/2, in halves; what has no length is too long."""
         return {"bits": (lengths <= norm).double().mul(2).sub(1).sum()}
 
     def learned(self, norm: float, memory: Tensors, gradients: Tensors, answers: Tensors) -> float:
@@ -256,7 +249,6 @@ class Online(Clip):
         return hs.calibration.joint_noise(noise_multiplier, inflation=self.inflation).query
 
     def units(self, whole: float) -> float:
-        """Return that the direction of what is clipped is what is left of it, over the norm."""
         return whole
 
     def blank(self, gradients: Tensors) -> Tensors:
@@ -266,7 +258,6 @@ class Online(Clip):
         return torch.stack([torch.ones_like(lengths), (lengths > norm).to(lengths)])
 
     def learned(self, norm: float, memory: Tensors, gradients: Tensors, answers: Tensors) -> float:
-        """Return a norm that is larger where the last clipping went against the gradient."""
         before = dict(memory)
         memory.clear()
         memory.update(answers)
@@ -285,10 +276,9 @@ class LargestNorm(Clip):
 
     Gradients are clipped to C, and noised by the plan's noise multiplier times the largest length
     that is left in the batch, ``S = max of min(|g_i|, C)``. S is read off the private batch: where
-    an example alone has a gradient, S is 0 without it, and where S moves over d coordinates, the
-    ratio of the densities has no bound. So ``private.plan`` has an inf-DP release beside the
-    training, ``private.spent`` is inf from the start, and a budget is refused. ``Quantile`` follows
-    the lengths at a price that is finite.
+    an example alone has a gradient, S is 0 without it. So ``private.plan`` has an inf-DP release
+    beside the training, ``private.spent`` is inf from the start, and a budget is refused.
+    ``Quantile`` follows the lengths at a price that is finite.
 
     Args:
         norm: C, a number of at least 1e-24.
@@ -300,8 +290,7 @@ class LargestNorm(Clip):
     References:
         Wei, Liu, Zhou, Chow and Wu, "Securing Distributed SGD against Gradient Leakage Threats",
         IEEE TPDS 2023, section 5: sensitivity is a maximum over all pairs of neighbours, where that
-        paper takes one over the batch at hand; and it takes it of each layer, which is less than a
-        whole gradient's length.
+        paper takes one over the batch at hand.
 
     Example:
         >>> from hockeystick.adapters.torch import LargestNorm
@@ -309,7 +298,7 @@ class LargestNorm(Clip):
         Traceback (most recent call last):
         ...
         hockeystick.errors.ParameterError: not_private must be True: noise whose scale is the \
-largest norm of the private batch has epsilon = inf; got False
+    largest norm of the private batch has epsilon = inf; got False
     """
 
     norm: float
@@ -337,12 +326,10 @@ largest norm of the private batch has epsilon = inf; got False
         return {"longest": torch.zeros((), dtype=torch.float64, device=first.device)}
 
     def counted(self, lengths: Any, norm: float) -> Tensors:
-        """Return the largest length; what has no length was left out."""
         finite = torch.where(torch.isfinite(lengths), lengths, 0.0)
         return {"longest": finite.max().clamp(max=norm)}
 
     def share(self, norm: float, queried: Tensors) -> float:
-        """Return the largest length of the whole batch in clipping norms."""
         return float(queried["longest"]) / norm
 
     def learned(self, norm: float, memory: Tensors, gradients: Tensors, answers: Tensors) -> float:

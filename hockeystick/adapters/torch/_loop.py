@@ -21,7 +21,7 @@ from torch.utils import _pytree as trees
 
 import hockeystick as hs
 from hockeystick import _files, _validate
-from hockeystick.adapters.loop._account import KIND, VERSION, Account
+from hockeystick.adapters.loop import KIND, VERSION, Account
 from hockeystick.adapters.torch import _checks
 from hockeystick.adapters.torch._batches import Batch, Loader
 from hockeystick.adapters.torch._clipping import Clip, Constant, Tensors, joined
@@ -93,12 +93,11 @@ class Private:
 
     @property
     def arithmetic(self) -> str:
-        """The arithmetic in which gradients are summed and noised: "exact" or "real"."""
+        """The arithmetic of sums and noise: "exact" or "real"."""
         return self._arithmetic.name
 
     @property
     def run(self) -> str:
-        """The name of the run."""
         return self._account.run
 
     @property
@@ -253,7 +252,6 @@ class Private:
     def _noised(
         self, step: int, params: Tensors, sums: Tensors, queried: Tensors
     ) -> tuple[Tensors, Tensors]:
-        """Return both sums with noise, over the expected size of a batch."""
         if self._by_batch:
             alone = {name: value.unsqueeze(0) for name, value in sums.items()}
             sums, _ = clipped_sum(alone, self._norm, self._arithmetic, self._clip)
@@ -461,7 +459,6 @@ def _released(
 
 
 def _digest(model: Any) -> str:
-    """Return a text that differs for models whose parameters or buffers differ."""
     found = hashlib.sha256()
     for name, value in chain(model.named_parameters(), model.named_buffers()):
         found.update(f"{name} {value.dtype} {tuple(value.shape)}\n".encode())

@@ -11,9 +11,7 @@ from typing import Any, Final, final
 import hockeystick as hs
 from hockeystick import _files, _validate
 from hockeystick._validate import whole_numbers
-from hockeystick.adapters.loop._account import Account
-from hockeystick.adapters.loop._random import checked_seed
-from hockeystick.adapters.loop._sampler import Grouped, GroupSampler, Sampler
+from hockeystick.adapters.loop import Account, Grouped, GroupSampler, Sampler, checked_seed
 from hockeystick.adapters.torch import _checks
 from hockeystick.adapters.torch._batches import Loader, Loading
 from hockeystick.adapters.torch._clipping import Clip, Constant, extremes, not_accounted

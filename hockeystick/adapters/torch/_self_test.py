@@ -33,8 +33,7 @@ from torch.utils.data.dataloader import _BaseDataLoaderIter
 import hockeystick as hs
 from hockeystick import _validate
 from hockeystick._validate import Domain
-from hockeystick.adapters.loop._random import numbers
-from hockeystick.adapters.loop._sampler import Sampler, checked_plan
+from hockeystick.adapters.loop import Sampler, checked_plan, numbers
 from hockeystick.adapters.torch._clipping import Clip, Tensors
 from hockeystick.adapters.torch._noise import all_keyed
 from hockeystick.audit.recording import Kind, Neighbour, Run

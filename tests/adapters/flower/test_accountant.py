@@ -200,7 +200,7 @@ def test_a_round_with_an_answer_missing_is_neither_released_nor_counted() -> Non
 def test_it_has_all_that_flowers_protocol_asks_for() -> None:
     asked = {name for name in vars(PrivacyAccountant) if not name.startswith("_")}
     assert len(asked) >= 9
-    assert asked <= set(dir(HockeystickAccountant))
+    assert asked <= set(dir(HockeystickAccountant(CONFIG)))
 
 
 def test_nothing_costs_nothing_and_ends_agree() -> None:

@@ -21,7 +21,7 @@ pytest.importorskip("flwr")
 from flwr.app import Array, ArrayRecord, ConfigRecord, Message, RecordDict
 
 from hockeystick.adapters.flower import PrivateFedAvg
-from hockeystick.adapters.loop._random import bits
+from hockeystick.adapters.loop import bits
 from hockeystick.release.federated import ClientRounds
 from tests.adapters.flower.clients import FIRST, Clients, first_moved, record, server, zeros
 

@@ -21,7 +21,7 @@ pytest.importorskip("torch")
 import torch
 
 import hockeystick as hs
-from hockeystick.adapters.loop._account import Account
+from hockeystick.adapters.loop import Account
 from hockeystick.adapters.torch import Online
 from hockeystick.errors import BudgetExhausted, ParameterError
 from hockeystick.release.counting import first

@@ -17,7 +17,7 @@ import numpy as np
 import torch
 
 import hockeystick as hs
-from hockeystick.adapters.loop._random import bits
+from hockeystick.adapters.loop import bits
 from hockeystick.adapters.torch import Constant, LargestNorm, Online, Quantile, _noise
 from hockeystick.adapters.torch._clipping import Clip
 from hockeystick.adapters.torch._gradients import clipped_sum
@@ -339,7 +339,7 @@ def test_each_example_is_included_by_a_coin_of_the_plans_very_rate(
         told.append(rate)
         return np.zeros(size, dtype=np.bool_)
 
-    monkeypatch.setattr("hockeystick.adapters.loop._sampler.bernoulli", coin)
+    monkeypatch.setattr("hockeystick.adapters.loop.bernoulli", coin)
     rows = torch.zeros(49, 1)
     schedule = hs.schedules.Values([0.1, 1.0])
     for fields in (
@@ -382,7 +382,7 @@ def test_without_random_bits_for_noise_a_step_counts_and_releases_nothing(
     batch = next(iter(private.loader))
     with monkeypatch.context() as patched:
         patched.setattr("hockeystick.release.samplers.bits.os.urandom", _broken)
-        patched.setattr("hockeystick.adapters.loop._random.secrets.token_bytes", bytes)
+        patched.setattr("hockeystick.adapters.loop.secrets.token_bytes", bytes)
         with pytest.raises(OSError, match="no random bits"):
             private.step(torch.sum, batch)
     assert private.steps == 1

@@ -20,8 +20,7 @@ from torch import distributed
 
 import hockeystick as hs
 from hockeystick import _files
-from hockeystick.adapters.loop._random import bits
-from hockeystick.adapters.loop._sampler import Sampler
+from hockeystick.adapters.loop import Sampler, bits
 from hockeystick.adapters.torch import (
     Constant,
     LargestNorm,

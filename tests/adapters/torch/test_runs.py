@@ -21,7 +21,7 @@ from torch.utils.data import TensorDataset
 
 import hockeystick as hs
 from hockeystick import _files
-from hockeystick.adapters.loop._account import Account
+from hockeystick.adapters.loop import Account
 from hockeystick.adapters.torch import Online
 from hockeystick.errors import IncompatibleError, ParameterError
 from tests.adapters.loops import make_private

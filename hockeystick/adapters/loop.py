@@ -386,13 +386,12 @@ def _places(chosen: Any) -> Indices:
 
 def _drawn(plan: hs.DPSGD, examples: int, rate: Fraction, source: Bits) -> Indices:
     """Return the places of the examples of a batch that is drawn for itself."""
-    match plan.sampling:
-        case Sampling.FIXED_SIZE:
-            return permutation(examples, bits=source)[: plan.batch_size]
-        case Sampling.WITH_REPLACEMENT:
-            return uniform_integers(examples, int(plan.batch_size or 0), bits=source)
-        case Sampling.FULL_BATCH:
-            return np.arange(examples)
+    if plan.sampling is Sampling.FULL_BATCH:
+        return np.arange(examples)
+    if plan.sampling is Sampling.FIXED_SIZE:
+        return permutation(examples, bits=source)[: plan.batch_size]
+    if plan.sampling is Sampling.WITH_REPLACEMENT:
+        return uniform_integers(examples, int(plan.batch_size or 0), bits=source)
     found = _places(bernoulli(rate, examples, bits=source))
     if plan.batch_cap is None or len(found) <= plan.batch_cap:
         return found

@@ -294,16 +294,18 @@ def read(event: object, adjacency: Adjacency) -> Mechanism:
 
 read.register(dp_event.NoOpDpEvent, lambda event, adjacency: _NOTHING)
 read.register(dp_event.NonPrivateDpEvent, lambda event, adjacency: _NO_PRIVACY)
-
-
-@read.register
-def _(event: dp_event.GaussianDpEvent, adjacency: Adjacency) -> Mechanism:
-    return Gaussian(_distance(event.noise_multiplier, adjacency))
-
-
-@read.register
-def _(event: dp_event.LaplaceDpEvent, adjacency: Adjacency) -> Mechanism:
-    return Laplace(_distance(event.noise_multiplier, adjacency))
+read.register(
+    dp_event.GaussianDpEvent,
+    lambda one, adjacency: Gaussian(_distance(one.noise_multiplier, adjacency)),
+)
+read.register(
+    dp_event.LaplaceDpEvent,
+    lambda one, adjacency: Laplace(_distance(one.noise_multiplier, adjacency)),
+)
+read.register(
+    dp_event.SelfComposedDpEvent,
+    lambda one, adjacency: Repeated(read(one.event, adjacency), one.count),
+)
 
 
 @read.register
@@ -329,11 +331,6 @@ def _(event: dp_event.RandomizedResponseDpEvent, adjacency: Adjacency) -> Mechan
 def _(event: dp_event.ComposedDpEvent, adjacency: Adjacency) -> Mechanism:
     parts = [read(one, adjacency) for one in event.events]
     return Composed(parts) if parts else _NOTHING
-
-
-@read.register
-def _(event: dp_event.SelfComposedDpEvent, adjacency: Adjacency) -> Mechanism:
-    return Repeated(read(event.event, adjacency), event.count)
 
 
 @read.register
@@ -489,14 +486,31 @@ def write(mechanism: Mechanism, adjacency: Adjacency) -> dp_event.DpEvent:
     raise _unwritten(mechanism, "dp-accounting has no event for it")
 
 
-@write.register
-def _(mechanism: Plan, adjacency: Adjacency) -> dp_event.DpEvent:
-    return write(mechanism.mechanism, adjacency)
-
-
-@write.register
-def _(mechanism: Composed, adjacency: Adjacency) -> dp_event.DpEvent:
-    return dp_event.ComposedDpEvent([write(part, adjacency) for part in mechanism.parts])
+write.register(Plan, lambda one, adjacency: write(one.mechanism, adjacency))
+write.register(ZCDP, lambda one, adjacency: dp_event.ZCDpEvent(one.rho))
+write.register(
+    Gaussian,
+    lambda one, adjacency: dp_event.GaussianDpEvent(_contribution(one.noise_multiplier, adjacency)),
+)
+write.register(
+    Laplace, lambda one, adjacency: dp_event.LaplaceDpEvent(_contribution(one.scale, adjacency))
+)
+write.register(
+    Composed,
+    lambda one, adjacency: dp_event.ComposedDpEvent([write(part, adjacency) for part in one.parts]),
+)
+write.register(
+    WithReplacementSubsampled,
+    lambda one, adjacency: dp_event.SampledWithReplacementDpEvent(
+        one.examples, one.batch_size, write(one.inner, adjacency)
+    ),
+)
+write.register(
+    GaussianMixture,
+    lambda one, adjacency: dp_event.MixtureOfGaussiansDpEvent(
+        one.noise_multiplier, one.sensitivities, one.probabilities
+    ),
+)
 
 
 @write.register
@@ -505,16 +519,6 @@ def _(mechanism: Repeated, adjacency: Adjacency) -> dp_event.DpEvent:
     if mechanism.count == 0:
         return dp_event.NoOpDpEvent()
     return dp_event.SelfComposedDpEvent(write(mechanism.inner, adjacency), mechanism.count)
-
-
-@write.register
-def _(mechanism: Gaussian, adjacency: Adjacency) -> dp_event.DpEvent:
-    return dp_event.GaussianDpEvent(_contribution(mechanism.noise_multiplier, adjacency))
-
-
-@write.register
-def _(mechanism: Laplace, adjacency: Adjacency) -> dp_event.DpEvent:
-    return dp_event.LaplaceDpEvent(_contribution(mechanism.scale, adjacency))
 
 
 @write.register
@@ -565,12 +569,6 @@ def _(mechanism: FixedSizeSubsampled, adjacency: Adjacency) -> dp_event.DpEvent:
 
 
 @write.register
-def _(mechanism: WithReplacementSubsampled, adjacency: Adjacency) -> dp_event.DpEvent:
-    inner = write(mechanism.inner, adjacency)
-    return dp_event.SampledWithReplacementDpEvent(mechanism.examples, mechanism.batch_size, inner)
-
-
-@write.register
 def _(mechanism: TruncatedPoissonSubsampled, adjacency: Adjacency) -> dp_event.DpEvent:
     if not isinstance(mechanism.inner, Gaussian):
         raise _unwritten(mechanism, "there is an event for cut samples of Gaussians alone")
@@ -586,13 +584,6 @@ def _(mechanism: TruncatedPoissonSubsampled, adjacency: Adjacency) -> dp_event.D
 def _(mechanism: TreeAggregation, adjacency: Adjacency) -> dp_event.DpEvent:
     _written_only_under(Adjacency.ZERO_OUT, adjacency, mechanism)
     return dp_event.SingleEpochTreeAggregationDpEvent(mechanism.noise_multiplier, mechanism.leaves)
-
-
-@write.register
-def _(mechanism: GaussianMixture, adjacency: Adjacency) -> dp_event.DpEvent:
-    return dp_event.MixtureOfGaussiansDpEvent(
-        mechanism.noise_multiplier, mechanism.sensitivities, mechanism.probabilities
-    )
 
 
 @write.register
@@ -613,11 +604,6 @@ def _mean_and_shape(mechanism: Mechanism, distribution: tuning.RunCount) -> tupl
     if distribution.eta == 1.0:
         return float_up(1 / Fraction(distribution.gamma)), 1.0
     return distribution.expected * _MORE_RUNS, distribution.eta
-
-
-@write.register
-def _(mechanism: ZCDP, adjacency: Adjacency) -> dp_event.DpEvent:
-    return dp_event.ZCDpEvent(mechanism.rho)
 
 
 @write.register

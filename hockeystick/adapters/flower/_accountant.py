@@ -162,7 +162,8 @@ class HockeystickAccountant:
         given = self.config.target_delta if delta is None else delta
         answer = self.account.epsilon(_validate.one("delta", given), tolerance=self._tolerance)
         if self.config.sampling_method is SamplingMethod.POISSON:
-            more, name = (_CLIENT, _POISSON), answer.accountant
+            name = answer.accountant
+            more: tuple[str, ...] = _CLIENT, _POISSON
         else:
             drawn = _CONNECTED if self._cohorts is Cohorts.SECRET else _ANY_COHORT
             more = _CLIENT, _DISPLACED, drawn, _ANSWERED, _FINITE, _IN_FLOATS

@@ -160,8 +160,7 @@ class Private:
 
         Args:
             loss_fn: ``loss_fn(output, *targets)`` for a batch of one example, a function of these
-                and of the model, which it may call and whose parameters it may read: neither of
-                the batch's size nor of its other examples.
+                and of the model, which it may call and whose parameters it may read.
             batch: What ``loader`` gave last; None for the one that it gives next.
 
         Raises:
@@ -172,6 +171,7 @@ class Private:
                 forked, or after ``close``, or another process stopped; if another loop trained the
                 same parameters, or torch takes no single gradients of a part of model or loss; if
                 noise is correlated, and a step failed or a state is to be loaded first.
+            OSError: If the operating system has no random bits; the step may be counted by then.
         """
         if not self._free.acquire(blocking=False):
             raise IncompatibleError("a step of this loop is under way: one runs at a time")
@@ -296,13 +296,8 @@ class Private:
     ) -> PrivateReplay:
         """Return what ``hockeystick.audit.record`` replays: equal loops on copies of the model.
 
-        Nothing of this loop changes, and no step of it is counted. Replays begin with the weights
-        of this moment.
-
-        Args:
-            loss_fn: As in ``step``; or None where ``train`` is given.
-            train: ``train(private)`` does all that the program does with its loop.
-            canaries: Examples to add, beside one that is scaled and one that is undefined.
+        Nothing of this loop changes. Give ``loss_fn`` as in ``step``, or ``train(private)`` that
+        does all that the program does with its loop; ``canaries`` are examples to add.
 
         Raises:
             ParameterError: If neither or both of a loss and a training are given.
@@ -330,8 +325,7 @@ class Private:
                 counted; False where another process is to go on with it.
 
         Raises:
-            LedgerError: If the ledger cannot be written; the run then counts in full, and this may
-                be called again.
+            LedgerError: If the ledger cannot be written; this may be called again.
             IncompatibleError: If there is a ledger, and this process was forked from the run's own,
                 or somebody else has resolved the reservation.
         """
@@ -371,9 +365,8 @@ class Private:
         """Go on from a state of this run, after the weights; the count of steps never falls.
 
         Raises:
-            ParameterError: If it is no such state, of another plan or run, of other weights than
-                the model has, or, where noise is correlated, of before a step that was counted.
-                Nothing changes then.
+            ParameterError: If it is no such state, of another plan or run, of other weights, or,
+                where noise is correlated, of before a step that was counted. Nothing changes then.
         """
         state = _as_now(state)
         rows = self._rows
@@ -392,12 +385,9 @@ class Private:
         self._norm, self._memory = norm, memory
 
     def save(self) -> None:
-        """Write model, optimizer and account to the checkpoint, in place of what it had.
+        """Write model, optimizer and account to the checkpoint, which must be given, in its place.
 
         Of several processes the first one writes, whichever call it.
-
-        Raises:
-            ParameterError: If there is no checkpoint.
         """
         path = self._checkpoint()
         if self._processes.first:

@@ -102,26 +102,20 @@ def make_private(
         the operating system's random bits are random. With ``arithmetic="real"`` sums, lengths and
         noise are floats; what their rounding tells is not covered, and ``spent`` says so.
 
-        An example's gradient must come from the weights and that example alone; ``microbatch=1``
-        rules out as well that libraries round it otherwise beside others. What the model and the
+        An example's gradient must come from the weights and that example alone, and buffers,
+        learning rates and the model's structure must not depend on the data. What the model and the
         data draw at random is keyed afresh in each step, by 128 bits, on an accelerator by 63; no
         such generator is cryptographic. Losses, gradients before noise, batches and their sizes are
-        not private, and buffers, learning rates and the model's structure must not depend on the
-        data.
-
-        A second loop on parameters that another one trained in this process is refused, unless its
-        plan has ``extra=`` the other's ``private.plan``, or both have one ledger; a process does
-        not know of others. In a process group of torch (with gloo for the CPU) all processes call
-        this, and train one model: the first one alone draws batches, counts, adds noise, and
-        writes. What processes send each other is as secret as the data.
+        not private, nor is what the processes of a group of torch (with gloo for the CPU), which
+        all call this and of which the first alone draws, counts and adds noise, send each other.
 
     Edge cases:
         A batch without examples gives pure noise; a gradient that is infinite or undefined counts
-        as 0. The number of steps is never below what a checkpoint or journal of an earlier process
-        says; without one, a state cannot be gone on with in another process. An epoch of shuffled
-        or allocated data that was interrupted is counted as done. Under add-remove, where examples
-        are drawn one by one without a cap, ``plan.examples`` is nominal: data of another length are
-        trained on at the same rate and with the same divisor.
+        as 0. An epoch of shuffled or allocated data that was interrupted is counted as done. Under
+        add-remove, where examples are drawn one by one without a cap, ``plan.examples`` is nominal:
+        data of another length are trained on at the same rate and with the same divisor. A second
+        loop on parameters that another one trained in this process is refused, unless its plan has
+        ``extra=`` the other's ``private.plan``, or both have one ledger.
 
     Args:
         model: A module; called with an input as it is, a tuple's parts in their places, or a
@@ -134,6 +128,7 @@ def make_private(
         arithmetic: "exact", or "real": floats in place of real numbers, which is faster.
         microbatch: The most examples whose gradients are in memory at once; None for a whole batch,
             "auto" for as many as have gradients of 32 MiB (on an accelerator of 1 GiB), at least 8.
+            1 rules out as well that libraries round a gradient otherwise beside others.
         loading: How examples become tensors, and which processes fetch them.
         counting: Budget, checkpoint, journal and ledger.
         not_private: A seed from which batches and noise are computed again: for tests alone, as
@@ -143,16 +138,14 @@ def make_private(
         The loop: ``for batch in private.loader: private.step(loss_fn, batch)``.
 
     Raises:
-        ParameterError: If a layer mixes examples, model, optimizer or data are such as torch takes
-            no single gradients of, the journal is another run's or in use, a key stands for
-            something else, or an argument is outside its domain.
+        ParameterError: If a layer mixes examples, torch takes no single gradients of model or data,
+            the journal is another run's or in use, a key stands for something else, or an argument
+            is outside its domain.
         BudgetExhausted: If the ledger does not cover the plan; nothing is trained then.
         IncompatibleError: If the clipping has no account under the plan or within the budget, a
             seed comes with a budget or a ledger, the run was committed to the ledger before,
             another loop trained the same parameters, or processes differ or have lost one another.
         LedgerError: If the ledger cannot be written.
-        OSError: In a step, if the operating system has no random bits; a step that was counted by
-            then stays counted, and nothing of it is released.
 
     Example:
         >>> import torch
@@ -279,17 +272,15 @@ def make_correlated(
     Guarantees:
         Those of ``make_private(arithmetic="real")``, with the noise in doubles, by a generator with
         a secret key of 128 bits (63 on an accelerator). A state is loaded only where no step was
-        released after it, and a step that fails after it was counted ends the loop: new noise after
-        an older state would be added to two sums with the same past noise.
+        released after it, and a step that fails after it was counted ends the loop.
 
         Groups must not depend on the data: by default place i of the dataset is in group
         ``i mod b``, which is what zero-out adjacency asks for. Under add-remove, where an example
-        that goes moves up those after it, give ``groups`` that stay what they are, such as by a
-        hash of who it is: a ``CyclicPoisson`` under add-remove is refused without, and for a
-        ``MatrixFactorization``, which names no adjacency, this is the caller's to see to.
+        that goes moves up those after it, ``groups`` must stay what they are, such as by a hash of
+        who it is: a ``CyclicPoisson`` is refused without them.
 
     Args:
-        model: As for ``make_private``.
+        model: As for ``make_private``, and so are all that are not described here.
         optimizer: As there.
         dataset: As there.
         plan: ``MatrixFactorization`` with an encoder made from a strategy, whose ``separation`` is
@@ -300,8 +291,7 @@ def make_correlated(
         clipping: The clipping norm C, or a ``Constant``.
         groups: The group of each example, a number from 0 to b - 1; None for place modulo b.
         microbatch: As there.
-        journal: As for ``Counting``; another process goes on by it and the state after the last
-            step.
+        journal: A file; another process goes on by it and the state after the last step.
         not_private: As there.
 
     Returns:
@@ -330,8 +320,6 @@ def make_correlated(
         >>> private = make_correlated(model, optimizer, dataset, plan, batch_size=10)
         >>> while private.left:
         ...     private.step(torch.nn.functional.cross_entropy)
-        >>> private.spent(delta=1e-5).upper == hs.epsilon(plan, delta=1e-5).upper
-        True
     """
     grouped: Any = Grouped(plan, groups, batch_size)
     return make_private(

@@ -197,14 +197,6 @@ def test_an_account_ends_with_the_plan_and_outlives_the_process(tmp_path: Path) 
         again.count()
 
 
-def test_the_parts_of_a_loop_load_no_library_that_trains() -> None:
-    code = (
-        "import sys, hockeystick.adapters.loop; "
-        "sys.exit(bool({'torch', 'jax', 'opacus'} & set(sys.modules)))"
-    )
-    subprocess.run([sys.executable, "-c", code], check=True)
-
-
 def test_a_loop_of_jax_learns_digits_within_its_budget() -> None:
     for needed, extra in (("jax", "jax"), ("sklearn", "examples")):
         if find_spec(needed) is None:

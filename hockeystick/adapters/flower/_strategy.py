@@ -238,11 +238,8 @@ class PrivateFedAvg(Strategy):  # type: ignore[misc]  # theirs may have no types
     def close(self, *, final: bool = True) -> None:
         """Count no more, and leave the journal to others; commit what ran to the ledger.
 
-        Args:
-            final: False where another server is to go on with the run, which counts in full.
-
-        Raises:
-            LedgerError: If the ledger cannot be written; this may be called again.
+        Not where another server is to go on with the run (``final=False``). This may be called
+        again after a ``LedgerError``.
         """
         self._rounds.close(final=final)
 

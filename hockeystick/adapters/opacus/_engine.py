@@ -79,17 +79,12 @@ class PrivacyEngine(TheirEngine):  # type: ignore[misc]  # theirs has no types
     ) -> Any:
         """Return what Opacus's ``make_private`` does, with a loader that is watched.
 
-        Args:
-            poisson_sampling: True.
-            noise_generator: None.
-            ledger: ``hs.Ledger``, or its ``charging(by=, note=)``, which reserves all steps before
-                the first one, durably, and is told what ran by ``close``.
-            key: What the run is called there. A run that was killed goes on with the same key,
-                steps and journal, and with no other: see ``hs.ledger.ReservedRun``.
-            steps: With a ledger, the most steps that run, an integer >= 1; a further one is refused
-                before the model changes, as is one with other noise.
-            journal: With a ledger, the file that counts the steps; None to count in memory.
-            **options: As in Opacus.
+        ``ledger``, an ``hs.Ledger`` or its ``charging(by=, note=)``, reserves all ``steps`` before
+        the first one, durably, under the name ``key``, and is told what ran by ``close``. A further
+        step is refused before the model changes, as is one with other noise. ``journal`` is the
+        file that then counts the steps; None to count in memory. A run that was killed goes on with
+        the same key, steps and journal, and with no other: see ``hs.ledger.ReservedRun``. All else
+        is as in Opacus.
 
         Raises:
             IncompatibleError: If batches are no Poisson samples, somebody has the noise, the run
@@ -155,13 +150,10 @@ class PrivacyEngine(TheirEngine):  # type: ignore[misc]  # theirs has no types
         return 0 if self._run is None else self._run.counted
 
     def close(self, *, final: bool = True) -> None:
-        """End a run that a ledger reserved: commit the steps that are counted.
+        """End a run that a ledger reserved, which commits the steps that are counted.
 
-        Args:
-            final: False where another process is to go on with the run.
-
-        Raises:
-            LedgerError: If the ledger cannot be written; this may be called again.
+        Not where another process is to go on with it (``final=False``). This may be called again
+        after a ``LedgerError``.
         """
         if self._run is not None:
             self._run.close(final=final)
@@ -269,23 +261,17 @@ def _counting_finite(kind: Any) -> Any:
 
 def _drop_without_length(parameters: list[Any]) -> None:
     """Set to 0 all gradients, of all parameters, of the records of which one has no length."""
-    pieces = [_pieces(p.grad_sample) for p in parameters]
+    found = [p.grad_sample for p in parameters]
+    pieces = [one if isinstance(one, list) else [one] for one in found]
     for together in zip(*pieces, strict=True):
         if not len(together[0]):
             continue
-        lengths = [_lengths(one).to(together[0].device) for one in together]
+        norms = [one.reshape(len(one), -1).norm(2, dim=-1) for one in together]
+        lengths = [one.to(together[0].device) for one in norms]
         bad = ~torch.stack(lengths).sum(dim=0).isfinite()
         with torch.no_grad():
             for one in together:
                 one[bad.to(one.device)] = 0.0
-
-
-def _lengths(gradients: Any) -> Any:
-    return gradients.reshape(len(gradients), -1).norm(2, dim=-1)
-
-
-def _pieces(gradients: Any) -> list[Any]:
-    return gradients if isinstance(gradients, list) else [gradients]
 
 
 _STEPS: Final = whole_numbers("T", 1, (100, 10_000))

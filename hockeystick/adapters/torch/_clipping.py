@@ -144,22 +144,16 @@ class Quantile(Clip):
     """A clipping norm that follows a quantile of the gradients' lengths, by a noisy count.
 
     Each step releases beside the gradients ``sum of (1[length <= C] - 1/2) + N(0, bit_noise^2)``
-    of the same batch, whose sensitivity is 1/2 where a gradient's is C, and sets
+    of the same batch, whose sensitivity is 1/2 where a gradient's is C, and sets, from C = norm on,
 
         C <- C exp(-rate (noisy share - quantile)),    noisy share = noisy sum/expected size + 1/2.
 
     The plan's account holds: the gradients get ``hs.calibration.clipping_noise(z, bit_noise)``
     in place of z. ``hs.release.QuantileClipping`` is the same rule for rows of numpy.
 
-    Args:
-        norm: C in the first step, a number of at least 1e-24.
-        quantile: The share of examples that should stay unclipped, in [0, 1].
-        rate: How fast C follows, in [0, 1].
-        bit_noise: Standard deviation of the noise on the sum of bits, above half of the plan's
-            noise multiplier.
-
     Raises:
-        ParameterError: If an argument is outside its domain.
+        ParameterError: Unless norm >= 1e-24, quantile and rate are in [0, 1], and bit_noise is a
+            finite number > 0, above half of the plan's noise multiplier.
 
     References:
         Andrew, Thakkar, McMahan and Ramaswamy, "Differentially Private Learning with Adaptive
@@ -211,7 +205,8 @@ class Online(Clip):
     """OSO-DPSGD: a clipping norm that goes where the loss falls, by a second noisy query.
 
     Each step releases g, the gradients, and ``q = sum of g_i/|g_i| over those longer than C``, of
-    the same batch; q's sensitivity is 1 where that of g is C. Then, with the q of the step before,
+    the same batch; q's sensitivity is 1 where that of g is C. From C = norm on, with the q of the
+    step before,
 
         C <- C exp(rate sign(g . q_before)).
 
@@ -219,13 +214,8 @@ class Online(Clip):
     ``(1 - inflation^-2)^(-1/2) z`` (``hs.calibration.joint_noise``). The rule is derived for SGD;
     ``hs.release.OnlineClipping`` is the same for rows of numpy.
 
-    Args:
-        norm: C in the first step, a number of at least 1e-24.
-        rate: How fast C changes, in [0, 1].
-        inflation: The gradients' noise over the plan's, above 1.
-
     Raises:
-        ParameterError: If an argument is outside its domain.
+        ParameterError: Unless norm >= 1e-24, rate is in [0, 1] and inflation is above 1.
 
     References:
         Galli, Palamidessi and Cucinotta, "Online Sensitivity Optimization in Differentially Private
@@ -274,15 +264,11 @@ class Online(Clip):
 class LargestNorm(Clip):
     """The "l2-max sensitivity" of Fed-alphaCDP, which is not private: its epsilon is infinite.
 
-    Gradients are clipped to C, and noised by the plan's noise multiplier times the largest length
-    that is left in the batch, ``S = max of min(|g_i|, C)``. S is read off the private batch: where
-    an example alone has a gradient, S is 0 without it. So ``private.plan`` has an inf-DP release
-    beside the training, ``private.spent`` is inf from the start, and a budget is refused.
-    ``Quantile`` follows the lengths at a price that is finite.
-
-    Args:
-        norm: C, a number of at least 1e-24.
-        not_private: True, by who has read this.
+    Gradients are clipped to C >= 1e-24, and noised by the plan's noise multiplier times the largest
+    length that is left in the batch, ``S = max of min(|g_i|, C)``. S is read off the private batch:
+    where an example alone has a gradient, S is 0 without it. So ``private.plan`` has an inf-DP
+    release beside the training, ``private.spent`` is inf from the start, and a budget is refused.
+    Who has read this says ``not_private=True``. ``Quantile`` follows the lengths at a finite price.
 
     Raises:
         ParameterError: If the norm is no such number, or ``not_private`` is not True.
@@ -294,11 +280,8 @@ class LargestNorm(Clip):
 
     Example:
         >>> from hockeystick.adapters.torch import LargestNorm
-        >>> LargestNorm(1.0)
-        Traceback (most recent call last):
-        ...
-        hockeystick.errors.ParameterError: not_private must be True: noise whose scale is the \
-    largest norm of the private batch has epsilon = inf; got False
+        >>> LargestNorm(1.0, not_private=True)
+        LargestNorm(norm=1.0)
     """
 
     norm: float

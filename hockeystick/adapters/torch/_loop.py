@@ -320,9 +320,7 @@ class Private:
     def close(self, *, final: bool = True) -> None:
         """End the loop: its journal is free for another one, and so is the optimizer.
 
-        Args:
-            final: Whether a ledger is told that the run is over, and commits the steps that are
-                counted; False where another process is to go on with it.
+        Unless another process is to go on (``final=False``), a ledger commits what is counted.
 
         Raises:
             LedgerError: If the ledger cannot be written; this may be called again.

@@ -263,39 +263,24 @@ def make_correlated(
 ) -> Private:
     """Return a training loop whose noise is correlated from step to step as a plan says (DP-FTRL).
 
-    The examples are in groups, fixed in advance; step t, from 0 on, uses group ``t mod b``: all of
-    it (``MatrixFactorization``), or a Poisson sample of it (``CyclicPoisson``). It sums the clipped
-    gradients, adds row t of ``C^-1 Z``, where the entries of Z have standard deviation
-    noise_multiplier * clipping norm, divides by ``batch_size`` and lets the optimizer step. What is
-    released is a function of ``C X + Z``.
+    The examples are in b groups, fixed in advance; step t, from 0 on, uses group ``t mod b``: all
+    of it (``MatrixFactorization``), or a Poisson sample of it (``CyclicPoisson``). It sums the
+    clipped gradients, adds row t of ``C^-1 Z``, where the entries of Z have standard deviation
+    noise_multiplier * clipping norm, divides by ``batch_size``, a finite number above 0 that the
+    data do not decide, and lets the optimizer step. What is released is a function of ``C X + Z``.
+
+    A ``MatrixFactorization`` has an encoder made from a strategy; b is its ``separation`` where
+    there are several participations, and else its rounds. ``groups`` has the group of each example,
+    from 0 to b - 1, and must not depend on the data; by default it is its place modulo b, which is
+    what zero-out adjacency asks for. Under add-remove, where an example that goes moves up those
+    after it, they must stay what they are, such as by a hash of who it is: a ``CyclicPoisson`` is
+    refused without them. Clipping is a norm C or a ``Constant``; all else is as for
+    ``make_private``. Another process goes on by the ``journal`` and the state after the last step.
 
     Guarantees:
         Those of ``make_private(arithmetic="real")``, with the noise in doubles, by a generator with
         a secret key of 128 bits (63 on an accelerator). A state is loaded only where no step was
         released after it, and a step that fails after it was counted ends the loop.
-
-        Groups must not depend on the data: by default place i of the dataset is in group
-        ``i mod b``, which is what zero-out adjacency asks for. Under add-remove, where an example
-        that goes moves up those after it, ``groups`` must stay what they are, such as by a hash of
-        who it is: a ``CyclicPoisson`` is refused without them.
-
-    Args:
-        model: As for ``make_private``, and so are all that are not described here.
-        optimizer: As there.
-        dataset: As there.
-        plan: ``MatrixFactorization`` with an encoder made from a strategy, whose ``separation`` is
-            the number b of groups where there are several participations, and else its rounds; or
-            ``CyclicPoisson``.
-        batch_size: What noisy sums are divided by, a finite number above 0 that the data do not
-            decide, such as the expected size of a batch.
-        clipping: The clipping norm C, or a ``Constant``.
-        groups: The group of each example, a number from 0 to b - 1; None for place modulo b.
-        microbatch: As there.
-        journal: A file; another process goes on by it and the state after the last step.
-        not_private: As there.
-
-    Returns:
-        The loop: ``while private.left: private.step(loss_fn)``.
 
     Raises:
         ParameterError: As for ``make_private``.

@@ -69,13 +69,6 @@ def test_of_a_budget_the_rounds_that_it_covers_are_reserved(ledger: hs.Ledger) -
     assert rho(ledger) == 5 / 32
 
 
-def test_what_the_ledger_does_not_cover_asks_nobody(ledger: hs.Ledger) -> None:
-    ledger.step(hs.Gaussian(1.2))
-    with pytest.raises(BudgetExhausted, match="on 'phones'"):
-        strategy(ledger)
-    assert ledger.status.unresolved == 0
-
-
 def test_what_has_no_place_on_a_ledger_is_refused(ledger: hs.Ledger) -> None:
     with pytest.raises(IncompatibleError, match="none of a run with a seed"):
         strategy(ledger, not_private=1)

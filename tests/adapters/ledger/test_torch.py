@@ -15,10 +15,10 @@ pytest.importorskip("torch")
 import torch
 
 import hockeystick as hs
-from hockeystick.adapters.torch import LargestNorm
 from hockeystick.errors import BudgetExhausted, IncompatibleError, ParameterError
 from hockeystick.release.counting import first
-from tests.adapters.loops import make_private
+from tests.adapters.loops import do_steps as ran
+from tests.adapters.loops import make_loop
 
 LOSS = torch.nn.functional.cross_entropy
 PLAN = hs.DPSGD(examples=20, sampling="full-batch", steps=8, noise_multiplier=4)  # rho 1/32 a step
@@ -30,18 +30,7 @@ def ledger(tmp_path: Path) -> hs.Ledger:
 
 
 def loop(plan: hs.DPSGD = PLAN, **options: Any) -> Any:
-    """Return a private loop on random data."""
-    model = torch.nn.Linear(3, 2)
-    dataset = torch.utils.data.TensorDataset(torch.randn(20, 3), torch.randint(2, (20,)))
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-    return make_private(model, optimizer, dataset, plan, **options)
-
-
-def ran(private: Any, steps: int) -> Any:
-    """Return a loop after so many steps more."""
-    for batch, _ in zip(private.loader, range(steps), strict=False):
-        private.step(LOSS, batch)
-    return private
+    return make_loop(plan, **options)
 
 
 def rho(ledger: hs.Ledger) -> float:
@@ -86,13 +75,6 @@ def test_a_plan_that_the_ledger_does_not_cover_trains_nothing(ledger: hs.Ledger)
     with pytest.raises(BudgetExhausted, match="on 'digits'"):
         loop(ledger=ledger, key="run 1")
     assert ledger.status.unresolved == 0
-
-
-def test_a_clipping_that_is_not_private_has_no_place_on_a_ledger(ledger: hs.Ledger) -> None:
-    clip = LargestNorm(1.0, not_private=True)
-    with pytest.raises(IncompatibleError, match="it allows everything to be released"):
-        loop(ledger=ledger, key="run 1", clipping=clip)
-    assert len(ledger.history()) == 1
 
 
 def test_a_checkpoint_goes_on_and_commits_all_steps(ledger: hs.Ledger, tmp_path: Path) -> None:

@@ -247,18 +247,6 @@ def test_a_step_that_fails_after_its_noise_ends_the_loop() -> None:
         private.load_state_dict(state)
 
 
-def test_a_step_that_fails_before_its_noise_may_be_done_again() -> None:
-    private = loop(FACTORIZED)
-
-    def wrong(output: Any, target: Any) -> Any:
-        raise ValueError("no loss")
-
-    with pytest.raises(ValueError, match="no loss"):
-        private.step(wrong)
-    assert private.steps == 0
-    assert len(done(private)) == 12
-
-
 def test_correlated_noise_is_not_replayed() -> None:
     with pytest.raises(IncompatibleError, match="not replayed"):
         hs.audit.record(loop(FACTORIZED), cross_entropy)

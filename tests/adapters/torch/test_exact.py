@@ -18,7 +18,7 @@ import torch
 
 import hockeystick as hs
 from hockeystick.adapters.loop import bits
-from hockeystick.adapters.torch import Constant, LargestNorm, Online, Quantile, _noise
+from hockeystick.adapters.torch import Constant, Online, Quantile, _noise
 from hockeystick.adapters.torch._clipping import Clip
 from hockeystick.adapters.torch._gradients import clipped_sum
 from hockeystick.adapters.torch._noise import Exact
@@ -320,13 +320,6 @@ def test_the_online_rules_directions_are_the_clipped_integers() -> None:
     assert (directions["w"] / UNITS).tolist() == pytest.approx([0.6, -0.2], abs=1e-5)
 
 
-def test_the_largest_norm_scales_the_noise_and_stays_not_private() -> None:
-    plan = hs.DPSGD(examples=EXAMPLES, sampling="full-batch", steps=1, noise_multiplier=1)
-    private = _loop(torch.zeros(EXAMPLES, 50), plan, clipping=LargestNorm(1.0, not_private=True))
-    assert not _trained(private).any()
-    assert private.spent(1e-5).lower == math.inf
-
-
 # Which batch.
 
 
@@ -430,18 +423,3 @@ def test_an_account_is_of_one_arithmetic(tmp_path: Path) -> None:
         second.model.load_state_dict(first.model.state_dict())
         with pytest.raises(ParameterError, match="one account is of one arithmetic"):
             second.load_state_dict(state)
-
-
-def test_a_state_from_before_there_was_exact_arithmetic_is_of_floats() -> None:
-    rows = torch.zeros(EXAMPLES, 1)
-    for arithmetic in ("real", "exact"):
-        private = _loop(rows, arithmetic=arithmetic)
-        _trained(private)
-        state = private.state_dict()
-        del state["account"]["arithmetic"]
-        if arithmetic == "real":
-            private.load_state_dict(state)
-            assert private.steps == 1
-        else:
-            with pytest.raises(ParameterError, match="arithmetic"):
-                private.load_state_dict(state)

@@ -91,12 +91,6 @@ def test_workers_fetch_the_batches_that_are_drawn(sampling: str) -> None:
     other.close()
 
 
-def test_workers_fetch_batches_without_an_example_too() -> None:
-    plan = hs.DPSGD(examples=EXAMPLES, rate=1e-9, steps=3, noise_multiplier=1)
-    private = _loop(plan=plan, **WORKERS)
-    assert _drawn(private) == [[]] * 3
-
-
 def _interrupting() -> Any:
     """Return what interrupts the fourth example, once."""
     asked = []

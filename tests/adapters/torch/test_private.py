@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-import subprocess
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -210,16 +208,6 @@ def test_the_sum_is_divided_by_the_expected_size_and_not_by_the_drawn_one() -> N
 
 
 @pytest.mark.parametrize("arithmetic", ["exact", "real"])
-@pytest.mark.parametrize("bad", [math.inf, math.nan, 3e38])
-def test_a_gradient_without_a_length_counts_as_none(bad: float, arithmetic: str) -> None:
-    private, _model, inputs, _targets = made(clipping=0.3, arithmetic=arithmetic)
-    inputs[4, 0] = bad
-    found = _one_step(private)
-    assert all(bool(torch.isfinite(value).all()) for value in found.values())
-    assert _length(found.values()) <= 0.3 * (EXAMPLES - 1) / EXAMPLES + 1e-6
-
-
-@pytest.mark.parametrize("arithmetic", ["exact", "real"])
 def test_an_empty_batch_gives_pure_noise_of_the_stated_variance(arithmetic: str) -> None:
     def wide() -> tuple[nn.Module, torch.Tensor]:
         return nn.Linear(400, 100), torch.randn(50, 400)
@@ -258,12 +246,6 @@ def test_the_usual_noise_differs_from_run_to_run_and_a_seed_repeats_it(arithmeti
     assert not torch.equal(ran(None), ran(None))
     assert torch.equal(ran(7), ran(7))
     assert not torch.equal(ran(7), ran(8))
-
-
-def test_steps_with_a_seed_have_noise_of_their_own() -> None:
-    private, _model, _inputs, _targets = made(noise_multiplier=1e6, clipping=1.0)
-    first, second = (_one_step(private)["0.weight"].clone() for _ in range(2))
-    assert not torch.allclose(first, second, rtol=0.1)
 
 
 def test_any_optimizer_steps_and_frozen_parameters_stay() -> None:
@@ -366,7 +348,6 @@ class Endless(torch.utils.data.IterableDataset):  # type: ignore[misc]  # torch 
         ({"model": nn.Linear(6, 3).requires_grad_(False)}, "requires a gradient"),
         ({"model": nn.Linear(6, 3).half()}, "float16"),
         ({"model": nn.LazyLinear(3)}, "lazy"),
-        ({"optimizer": torch.optim.LBFGS([torch.zeros(1)])}, "LBFGS"),
         ({"optimizer": torch.optim.SGD([torch.zeros(1)], lr=1)}, "the model does not have"),
         ({"dataset": Endless()}, "a length"),
         ({"plan": hs.Gaussian(1)}, "hs.DPSGD"),
@@ -399,11 +380,6 @@ def test_only_the_batch_that_was_given_last_is_used_and_once() -> None:
     with pytest.raises(ParameterError, match="used once"):
         private.step(functional.cross_entropy, batch)
     assert private.steps == 1
-
-
-def test_hockeystick_alone_loads_no_torch() -> None:
-    code = "import sys, hockeystick; sys.exit('torch' in sys.modules or 'opacus' in sys.modules)"
-    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 @pytest.mark.parametrize(("entries", "size"), [(2**4, 2**18), (2**16, 2**6), (2**22, 8)])

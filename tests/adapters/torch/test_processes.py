@@ -213,15 +213,6 @@ def test_the_first_process_alone_draws_counts_and_noises(arithmetic: str, tmp_pa
     assert not (tmp_path / "journal-1").exists()
 
 
-def test_floats_are_summed_to_the_same_weights_up_to_rounding(tmp_path: Path) -> None:
-    options = {"arithmetic": "real", "clipping": 0.3, **SEEDED}
-    weights, steps, _ = _found(_ran(_loop(**options)))
-    first, second = _in_processes(tmp_path, _trained, POISSON, options)
-    assert first == second
-    assert first[0] == pytest.approx(weights, rel=1e-12)
-    assert first[1] == steps
-
-
 def _correlated(rank: int = 0, **options: Any) -> Any:
     """Train with correlated noise, in sums that are exact in any order."""
     model = torch.nn.Linear(4, 1, bias=False).double()
@@ -614,13 +605,3 @@ def test_the_first_process_reserves_and_commits_for_all(tmp_path: Path) -> None:
     assert [entry.kind for entry in ledger.history()] == ["open", "reserve", "commit"]
     told = _in_processes(tmp_path, _on_ledger, tmp_path, 3)
     assert all("IncompatibleError" in one and "was committed before" in one for one in told)
-
-
-def _short_of(rank: int, path: Path) -> Any:
-    ledger = hs.Ledger(path / "ledger.db", "x", hs.ZCDP(rho=0.1))
-    return _loop(FULL, ledger=ledger, key="run").steps
-
-
-def test_what_the_ledger_refuses_no_process_trains(tmp_path: Path) -> None:
-    told = _in_processes(tmp_path, _short_of, tmp_path)
-    assert all("BudgetExhausted" in one or "does not cover" in one for one in told)

@@ -8,8 +8,7 @@ try:
         drawn_rate,
         get_noise_multiplier,
     )
-    from hockeystick.adapters.opacus._engine import PrivacyEngine
-    from hockeystick.adapters.opacus._replay import program
+    from hockeystick.adapters.opacus._engine import PrivacyEngine, program
 except ModuleNotFoundError as error:
     raise missing(error, "opacus", "opacus") from error
 

@@ -13,10 +13,8 @@ import torch
 
 import hockeystick as hs
 from hockeystick.adapters.torch import Clip, Quantile
-from tests.adapters.loops import make_private
+from tests.adapters.loops import DEVICE, make_private
 
-# The same tests run on a GPU where there is one; the data stay on the CPU, as usual.
-DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 TRIALS, EXAMPLES, DELTA = 2000, 4, 1e-5
 # One run in a thousand has a bound above the truth.
 _DOUBT = 0.001

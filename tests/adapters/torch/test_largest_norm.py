@@ -16,10 +16,8 @@ import hockeystick as hs
 from hockeystick.adapters.torch import LargestNorm
 from hockeystick.errors import IncompatibleError, ParameterError
 from hockeystick.mechanisms.sampling.clipping import Clipping
-from tests.adapters.loops import make_private
+from tests.adapters.loops import DEVICE, make_private
 
-# The same tests run on a GPU where there is one; the data stay on the CPU, as usual.
-DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 LARGEST = LargestNorm(1.0, not_private=True)
 EXAMPLES, WIDTH = 6, 20_000
 POISSON = hs.DPSGD(examples=EXAMPLES, batch_size=2, steps=4, noise_multiplier=3)

@@ -20,15 +20,13 @@ from torch.utils.data import Dataset, TensorDataset, get_worker_info
 
 import hockeystick as hs
 from hockeystick.errors import ParameterError
-from tests.adapters.loops import make_private
+from tests.adapters.loops import DEVICE, make_private
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:This process:DeprecationWarning"),  # of threads that fork
     pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork"),
 ]
 
-# The same tests run on a GPU where there is one; the data stay on the CPU, as usual.
-DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 LOSS = torch.nn.functional.cross_entropy
 EXAMPLES = 30
 PLAN = hs.DPSGD(examples=EXAMPLES, batch_size=10, steps=5, noise_multiplier=1)

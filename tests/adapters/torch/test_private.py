@@ -18,10 +18,8 @@ import hockeystick as hs
 from hockeystick.adapters.torch import Constant, Online, Quantile
 from hockeystick.adapters.torch._gradients import sensible
 from hockeystick.errors import IncompatibleError, ParameterError
-from tests.adapters.loops import make_private
+from tests.adapters.loops import DEVICE, make_private
 
-# The same tests run on a GPU where there is one; the data stay on the CPU, as usual.
-DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 EXAMPLES = 12
 
 

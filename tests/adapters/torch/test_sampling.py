@@ -14,10 +14,8 @@ import torch
 import hockeystick as hs
 from hockeystick.adapters.loop import Sampler
 from hockeystick.errors import ParameterError
-from tests.adapters.loops import make_private
+from tests.adapters.loops import DEVICE, make_private
 
-# The same tests run on a GPU where there is one; the data stay on the CPU, as usual.
-DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 # A binomial count is this many standard deviations away in less than one of 10^8 runs, so that
 # a thousand of them all stay within in all but one of 10^5.
 _FAR = 6.0

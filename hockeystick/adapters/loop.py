@@ -51,7 +51,14 @@ __all__ = ["Account", "Sampler", "noisy_sum"]
 PlanT = TypeVar("PlanT", bound=hs.mechanisms.Mechanism)
 KIND: Final = "hockeystick.adapters.torch"
 VERSION: Final = 2
-_FIELDS: Final = frozenset({"kind", "version", "plan", "not_private", "arithmetic", "run", "steps"})
+
+# What a state and an account have in common.
+_EQUAL: Final = {
+    "version": "",
+    "not_private": ": a seed makes a run not private",
+    "arithmetic": ": one account is of one arithmetic",
+    "plan": ": plans differ",
+}
 
 
 def affordable(plan: hs.mechanisms.Mechanism, budget: hs.ApproxDP | None) -> int:
@@ -111,7 +118,8 @@ class Account(Counter[PlanT]):
         self.budget, self.not_private, self.arithmetic = budget, not_private, arithmetic
         private = "-not-private" if not_private else ""
         text = "" if journal is None else fingerprint(plan)
-        titles = [f"{KIND}{private}{_told(arithmetic)} {VERSION} {text}"]
+        told = "" if arithmetic == "real" else f"-{arithmetic}"  # nothing, as before there was more
+        titles = [f"{KIND}{private}{told} {VERSION} {text}"]
         if not isinstance(plan, hs.DPSGD):
             titles.append(f"hockeystick-correlated{private} {text}")  # as it was called before
         super().__init__(plan, journal, *titles, limit=affordable(plan, budget))
@@ -141,18 +149,12 @@ class Account(Counter[PlanT]):
         self._check_open()
         if isinstance(state, Mapping):
             state = {"arithmetic": "real"} | dict(state)  # as all was before it was said
-        if not isinstance(state, Mapping) or set(state) != _FIELDS or state["kind"] != KIND:
+        here = self.state()
+        if not isinstance(state, Mapping) or set(state) != set(here) or state["kind"] != KIND:
             raise ParameterError("state", state, "what state_dict returned")
-        if state["version"] != VERSION:
-            raise ParameterError("version", state["version"], f"{VERSION}")
-        if state["not_private"] is not self.not_private:
-            allowed = f"{self.not_private}, as for this loop: a seed makes a run not private"
-            raise ParameterError("not_private", state["not_private"], allowed)
-        if state["arithmetic"] != self.arithmetic:
-            allowed = f"{self.arithmetic!r}, as for this loop: one account is of one arithmetic"
-            raise ParameterError("arithmetic", state["arithmetic"], allowed)
-        if state["plan"] != fingerprint(self.plan):
-            raise ParameterError("plan", state["plan"], "that of the state: plans differ")
+        for name, why in _EQUAL.items():
+            if state[name] != here[name]:
+                raise ParameterError(name, state[name], f"{here[name]!r}, as here{why}")
         steps, most = state["steps"], length_of(self.plan)
         if type(steps) is not int or not 0 <= steps <= most:
             raise ParameterError("steps", steps, f"an integer from 0 to {most}")
@@ -179,10 +181,6 @@ class Account(Counter[PlanT]):
         """
         length = getattr(self.plan, "steps_per_epoch", None) or 1
         self._rise(max(self.counted, -(-steps // length) * length))
-
-
-def _told(arithmetic: str) -> str:
-    return "" if arithmetic == "real" else f"-{arithmetic}"
 
 
 # Random numbers that are keyed by the operating system unless a seed decides.

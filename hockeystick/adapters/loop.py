@@ -232,13 +232,9 @@ _DIVISOR: Final = Domain(
 class Sampler:
     """Draws the examples of each step exactly as the plan says; epochs are divided once.
 
-    The plan's number of examples is nominal: rates and expected sizes come from it alone, as they
-    must not change with an example more or less. How many there are is said beside it.
-
-    Args:
-        plan: An ``hs.DPSGD``.
-        examples: How many there are.
-        seed: For tests alone: whoever knows it knows the batches.
+    Rates and expected sizes come from the plan's number of examples alone, which is nominal: they
+    must not change with an example more or less. How many there are is said beside it. Who knows
+    the ``seed``, for tests alone, knows the batches.
 
     Raises:
         ParameterError: If the plan has no batches to draw, or is for data of another length.
@@ -294,10 +290,8 @@ class Sampler:
 class Grouped:
     """A plan with correlated noise, for examples in groups that are fixed.
 
-    Args:
-        plan: ``MatrixFactorization`` with an encoder made from a strategy, or ``CyclicPoisson``.
-        groups: The group of each example, from 0 to b - 1; None for place modulo b.
-        batch_size: What sums are divided by.
+    Those are in ``groups``, from 0 to b - 1, None for place modulo b; sums are divided by
+    ``batch_size``.
     """
 
     plan: MatrixFactorization | CyclicPoisson
@@ -349,11 +343,9 @@ class GroupSampler:
         self.share = float(self._rate / grouped.cycle) or 1.0
 
     def expected(self, step: int) -> float:
-        """Return what a step's sum is divided by."""
         return self._size
 
     def draw(self, step: int) -> Indices:
-        """Return the places of a step's examples in the data."""
         members = self._members[step % len(self._members)]
         if self._rate == 1:
             return members

@@ -316,7 +316,7 @@ class _Asked:
     """The clients of a round, the weights that they were sent, and what they answered.
 
     What it makes of an answer depends on this answer alone, and nothing in one stops the round: a
-    round that fails because of what a client holds would tell that.
+    failure because of what a client holds would tell that.
     """
 
     server_round: int

@@ -94,12 +94,9 @@ class Loader:
         return self._batches(length_of(self._account.plan))
 
     def epochs(self) -> Iterator[Iterator[Batch]]:
-        """Give the batches that are left in epochs, of ``1/rate`` steps each.
+        """Give the batches that are left in epochs of ``1/rate`` steps, or raise if one is left.
 
         The first one goes on where the last one ended, also within an epoch.
-
-        Raises:
-            IncompatibleError: If an epoch was not used to its end.
         """
         total, ended, end = length_of(self._account.plan), 0, 0
         while self._account.counted < total:

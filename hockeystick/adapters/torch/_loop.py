@@ -224,7 +224,6 @@ class Private:
     def _summed(
         self, loss_fn: LossFn, batch: Batch, params: Tensors, kept: Tensors
     ) -> tuple[Tensors, Tensors]:
-        """Return the clipped sum of a batch's gradients, and that of the second query."""
         device = next(iter(params.values())).device
         examples = trees.tree_map(lambda part: part.to(device, non_blocking=True), batch.examples)
         queried = self._clip.blank(params)
@@ -271,7 +270,6 @@ class Private:
         return gradients, answers
 
     def _use(self, gradients: Tensors, answers: Tensors) -> None:
-        """Step, and learn from what was released."""
         note(self, gradients, answers)
         for name, value in self.model.named_parameters():
             value.grad = gradients.get(name)
@@ -335,7 +333,6 @@ class Private:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        """Close the loop; where an exception ends it, it may be gone on with."""
         self.close(final=kind is None)
 
     def state_dict(self) -> dict[str, Any]:

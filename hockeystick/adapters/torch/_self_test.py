@@ -125,7 +125,6 @@ class PrivateReplay(_Replays):
         self._again, self._train, self._seed, self._clip = again, train, seed, clip
 
     def draws(self, count: int) -> tuple[Any, ...]:
-        """Return batches of loops of the same plan, each with its own random numbers."""
         found: list[Any] = []
         length = self.plan.steps_per_epoch or 1
         while not found or (len(found) < count and self._seed is None):  # or it would draw the same
@@ -143,7 +142,6 @@ class PrivateReplay(_Replays):
         key: int | None,
         frozen: Sequence[Any] | None = None,
     ) -> Run:
-        """Train on given batches, on a copy of model and optimizer."""
         plan = _of_length(self.plan, len(batches))
         tape, inside = Tape(plan, len(batches), frozen), [False]
         self._expected = _expected(plan)
@@ -186,7 +184,6 @@ class PrivateReplay(_Replays):
         return gradients, self._clip.noise(noise) / (noise * size)
 
     def _loop(self, neighbour: Neighbour | None, key: int | None, plan: hs.DPSGD) -> Any:
-        """Return an equal loop on a copy of the model."""
         model, optimizer = copy.deepcopy(self._found)
         data = _changed(self._dataset, neighbour)
         seed = self._seed if key is None else key
@@ -258,7 +255,6 @@ class TorchProgram(_Replays):
         self._divisor = None if divisor is None else _validate.real("divisor", divisor, _NORM)
 
     def draws(self, count: int) -> tuple[Any, ...]:
-        """Return batches of the program's own loader, which is asked again and again."""
         found: list[Any] = []
         wanted = min(count, _MOST_DRAWS)
 
@@ -285,7 +281,6 @@ class TorchProgram(_Replays):
         key: int | None,
         frozen: Sequence[Any] | None = None,
     ) -> Run:
-        """Run the program until it has stepped once for each batch, or ends."""
         if self._divisor is None:
             self._divisor = _expected(self.plan)(0)
             said: list[float] = []
@@ -379,10 +374,7 @@ def _next_batches(data: Any, found: Callable[[Any, Callable[[], Any]], Any]) -> 
 @final
 @dataclass(slots=True)
 class _Given:
-    """A sampler that gives the batches of a replay in turn, at the plan's rate.
-
-    Of whole epochs, which are longer than a replay, it begins again.
-    """
+    """The batches of a replay in turn, and again where whole epochs are longer."""
 
     _inner: Any
     _batches: Sequence[Any]
@@ -456,10 +448,7 @@ def _of_length(plan: hs.DPSGD, steps: int) -> hs.DPSGD:
 
 @final
 class _Changed(Dataset):  # type: ignore[misc]  # torch may have no types
-    """Data without an example, with one more, or with another one in its place.
-
-    What an example draws, to be cut or turned at random, is decided by its place alone.
-    """
+    """Data without an example, with one more, or with another one in its place."""
 
     def __init__(self, dataset: Any, neighbour: Neighbour | None) -> None:
         self.dataset, self.neighbour = dataset, neighbour

@@ -36,7 +36,6 @@ Truncated = dp_event.TruncatedSubsampledGaussianDpEvent
 
 
 def _dpsgd(noise: float, rate: float, steps: int) -> hs.Mechanism:
-    """Return so many Gaussians on Poisson samples."""
     return hs.PoissonSubsampled(hs.Gaussian(noise), rate) ** steps
 
 

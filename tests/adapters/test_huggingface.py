@@ -120,7 +120,6 @@ MODELS: dict[str, tuple[Any, Any, int | None]] = {
 
 
 def _loss(output: Any) -> Any:
-    """Return the loss that the model computed."""
     return output.loss
 
 

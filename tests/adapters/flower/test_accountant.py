@@ -43,7 +43,6 @@ CLIPPING_NORM = 0.5
 
 @pytest.fixture(autouse=True)
 def _run() -> Iterator[None]:
-    """Be the server of a run."""
     with server():
         yield
 

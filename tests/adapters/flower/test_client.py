@@ -27,7 +27,6 @@ PLAN = hs.DPSGD(examples=40, batch_size=8, steps=10, noise_multiplier=2.0)
 
 @pytest.fixture(autouse=True)
 def _run() -> Iterator[None]:
-    """Be in a run."""
     with server():
         yield
 
@@ -38,14 +37,12 @@ def _model() -> Any:
 
 
 def _message(*records: ArrayRecord) -> Message:
-    """Return what a server sends: a model's weights."""
     sent = records or (ArrayRecord(_model().state_dict()),)
     content = RecordDict({f"arrays-{place}": one for place, one in enumerate(sent)})
     return Message(content, dst_node_id=7, message_type="train")
 
 
 def _answer(journal: Path, message: Message | None = None, steps: int = 4, **options: Any) -> Any:
-    """Return a client's answer to a message."""
     model = torch.nn.Linear(3, 2)
     generator = torch.Generator().manual_seed(1)
     dataset = torch.utils.data.TensorDataset(

@@ -36,7 +36,6 @@ NORM = 0.5
 
 @pytest.fixture(autouse=True)
 def _run() -> Iterator[None]:
-    """Be the server of a run."""
     with server():
         yield
 
@@ -46,7 +45,6 @@ def _strategy(plan: hs.federated.FedSDP = PLAN, **options: Any) -> PrivateFedAvg
 
 
 def _after_one(strategy: PrivateFedAvg, clients: Clients, arrays: Any = None) -> dict[str, Any]:
-    """Return the weights after one round."""
     found = strategy.start(clients, zeros() if arrays is None else arrays, 1).arrays
     return {name: array.numpy() for name, array in found.items()}
 

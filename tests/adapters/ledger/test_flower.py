@@ -25,7 +25,6 @@ PLAN = hs.federated.FedSDP(
 
 @pytest.fixture(autouse=True)
 def _run() -> Iterator[None]:
-    """Be the server of a run."""
     with server():
         yield
 

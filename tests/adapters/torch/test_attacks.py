@@ -22,7 +22,16 @@ from hockeystick.adapters.torch import Constant
 from hockeystick.adapters.torch._gradients import clipped_sum
 from hockeystick.adapters.torch._noise import Arithmetic, Exact, Real
 from hockeystick.errors import IncompatibleError, ParameterError
-from tests.adapters.loops import DEVICE, EXAMPLES, LOSS, do_step, make_data, make_loop, make_private
+from tests.adapters.loops import (
+    DEVICE,
+    EXAMPLES,
+    LOSS,
+    Zeros,
+    do_step,
+    make_data,
+    make_loop,
+    make_private,
+)
 
 
 def _sum(model: Any, data: Any, **options: Any) -> Any:
@@ -38,20 +47,7 @@ def _sum(model: Any, data: Any, **options: Any) -> Any:
 # Batches that mix examples.
 
 
-class Zeros(nn.Module):  # type: ignore[misc]  # torch may have no types
-    """A model whose gradient knows how many zeros its input was padded with."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.mean = nn.Parameter(torch.ones(1))
-        self.zeros = nn.Parameter(torch.zeros(1))
-
-    def forward(self, rows: Any) -> Any:
-        return self.mean * rows.mean(dim=1) + self.zeros * (rows == 0).sum(dim=1)
-
-
 def _padded(rows: list[Any]) -> Any:
-    """Pad to the longest of all."""
     return nn.utils.rnn.pad_sequence(rows, batch_first=True)
 
 
@@ -62,7 +58,6 @@ def _mixed(rows: list[Any]) -> Any:
 
 
 def _standardised(rows: list[Any]) -> Any:
-    """Subtract the mean of all."""
     found = torch.stack(rows)
     return found - found.mean(dim=0)
 

@@ -46,7 +46,6 @@ def _seeded(rows: Any, plan: hs.DPSGD = FULL, **options: Any) -> Any:
 
 
 def _trained(private: Any, steps: int = 1) -> Any:
-    """Return the weights after a number of steps."""
     for batch in private.loader:
         private.step(torch.sum, batch)
         if private.steps == steps:

@@ -25,8 +25,6 @@ LOSS = functional.cross_entropy
 
 
 class Examples(torch.utils.data.Dataset):  # type: ignore[misc]  # torch may have no types
-    """Examples that are made one by one."""
-
     def __init__(self, examples: list[Any]) -> None:
         self.examples = examples
 
@@ -93,7 +91,6 @@ def _same(found: dict[str, Any], expected: dict[str, Any]) -> bool:
 
 
 def _numbers(place: int) -> tuple[Any, Any, int]:
-    """Return the parts of an example."""
     source = torch.Generator().manual_seed(place)
     return torch.randn(3, generator=source), torch.randn(2, generator=source), place % 4
 

@@ -56,7 +56,6 @@ class Places(Dataset):  # type: ignore[misc]  # torch may have no types
 
 
 def _loop(dataset: Any = None, plan: hs.DPSGD = PLAN, **options: Any) -> Any:
-    """Return a private loop."""
     torch.manual_seed(0)
     model = torch.nn.Linear(2, 2).to(DEVICE)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)

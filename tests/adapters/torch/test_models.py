@@ -182,8 +182,6 @@ class First(nn.Module):  # type: ignore[misc]  # torch may have no types
 
 
 class Embedded(nn.Module):  # type: ignore[misc]  # torch may have no types
-    """Rows as words."""
-
     def __init__(self, layer: Any) -> None:
         super().__init__()
         self.layer = layer

@@ -115,7 +115,6 @@ def made(
 
 
 def _one_step(private: Any) -> dict[str, Any]:
-    """Do the next step, and return what the optimizer was given."""
     private.step(functional.cross_entropy, next(iter(private.loader)))
     return {name: value.grad for name, value in private.model.named_parameters()}
 
@@ -136,7 +135,6 @@ def _slow_gradients(model: Any, inputs: Any, targets: Any) -> list[dict[str, Any
 
 
 def _length(parts: Any) -> float:
-    """Return the length of tensors as one vector."""
     return math.sqrt(sum(float(part.square().sum()) for part in parts))
 
 
@@ -314,7 +312,6 @@ def test_a_quantile_is_refused_where_examples_are_zeroed() -> None:
 
 
 def _wrong(**changes: Any) -> None:
-    """Call make_private with one argument changed."""
     model, inputs = _mlp()
     arguments: dict[str, Any] = {
         "model": model,
@@ -329,8 +326,6 @@ def _wrong(**changes: Any) -> None:
 
 
 class Endless(torch.utils.data.IterableDataset):  # type: ignore[misc]  # torch may have no types
-    """Data without a length."""
-
     def __iter__(self) -> Any:
         return iter(())
 

@@ -75,7 +75,6 @@ def _loop(
 
 
 def _ran(private: Any, steps: int = 10**6) -> Any:
-    """Return a loop after so many steps more."""
     for batch in private.loader:
         private.step(torch.sum, batch)
         steps -= 1
@@ -85,7 +84,6 @@ def _ran(private: Any, steps: int = 10**6) -> Any:
 
 
 def _found(private: Any) -> tuple[list[float], int, float]:
-    """Return what a loop has come to."""
     return private.model.weight.flatten().tolist(), private.steps, private.clipping_norm
 
 
@@ -142,7 +140,6 @@ def _told(pipe: Any) -> Any:
 
 
 def _text(error: BaseException) -> str:
-    """Return an error with its name."""
     return f"{type(error).__name__}: {error}"
 
 
@@ -328,7 +325,6 @@ def _troubled(rank: int, where: int, trouble: Callable[[Any, Any], Any], journal
 
 
 def _failing(error: BaseException) -> Callable[..., Any]:
-    """Return what raises."""
 
     def failing(*arguments: Any, **options: Any) -> Any:
         raise error

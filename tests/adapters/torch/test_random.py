@@ -24,7 +24,6 @@ _MANY = 400_000
 
 
 def _drawn(seed: int | None, step: int = 0, shape: Any = (_MANY,)) -> Any:
-    """Return a step's noise."""
     return normals(seed, step, DEVICE)(shape)
 
 

@@ -151,7 +151,6 @@ class Pictures(torch.utils.data.Dataset):  # type: ignore[misc]  # torch may hav
 
 
 def _loop(kind: str) -> Any:
-    """Return a private loop over pictures."""
     model = torch.nn.Linear(2, 2).to(DEVICE)
     plan = hs.DPSGD(examples=8, sampling="full-batch", steps=2, noise_multiplier=1)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)

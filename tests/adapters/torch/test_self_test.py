@@ -35,7 +35,7 @@ from hockeystick.adapters.torch import (
 from hockeystick.adapters.torch._batches import Stacked, _OneByOne
 from hockeystick.audit import Rule, SelfTest, record
 from hockeystick.errors import IncompatibleError, ParameterError
-from tests.adapters.loops import make_private
+from tests.adapters.loops import Zeros, make_private
 
 LOSS = functional.cross_entropy
 EXAMPLES = 40
@@ -169,24 +169,11 @@ def test_1_a_collation_that_mixes_examples(monkeypatch: Patch) -> None:
     assert Rule.MIXED in found.names
 
 
-class Zeros(nn.Module):  # type: ignore[misc]  # torch may have no types
-    """A model whose gradient knows how many zeros its input was padded with."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.mean, self.zeros = nn.Parameter(torch.ones(1)), nn.Parameter(torch.zeros(1))
-
-    def forward(self, rows: Any) -> Any:
-        return self.mean * rows.mean(dim=1) + self.zeros * (rows == 0).sum(dim=1)
-
-
 def _padded(rows: list[Any]) -> Any:
     return (nn.utils.rnn.pad_sequence(rows, batch_first=True),)
 
 
 class Texts(torch.utils.data.Dataset):  # type: ignore[misc]  # torch may have no types
-    """Texts of one length."""
-
     def __len__(self) -> int:
         return EXAMPLES
 
@@ -380,8 +367,6 @@ def test_noise_by_the_largest_norm_is_named() -> None:
 
 
 class Remembering(nn.Module):  # type: ignore[misc]  # torch may have no types
-    """A model that keeps what it saw."""
-
     def __init__(self) -> None:
         super().__init__()
         self.layer, self.seen = nn.Linear(3, 2), nn.Parameter(torch.zeros(3), requires_grad=False)

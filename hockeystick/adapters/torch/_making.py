@@ -161,7 +161,7 @@ def make_private(
         >>> private.spent(delta=1e-5).upper == hs.epsilon(plan, delta=1e-5).upper
         True
     """
-    processes, model, rows = Processes(), _checks.unwrapped(model), None
+    processes, model = Processes(), _checks.unwrapped(model)
     with processes.together(
         "make_private",
         lambda: {
@@ -190,19 +190,10 @@ def make_private(
         clip = clipping if isinstance(clipping, Clip) else Constant(clipping)
         seed = checked_seed(not_private, counting.budget, counting.ledger)
         examples = _checks.examples_of(dataset)
-        if isinstance(plan, Grouped):
-            clip = clip if isinstance(clip, Constant) else Constant(clip)  # which refuses rules
-            computed: Arithmetic = Real(wide=True)
-            sampler: Any = GroupSampler(plan, examples, seed)
-            counted, rows = plan.plan, Rows(plan.encoder, seed)
-        else:
-            sampler = Sampler(plan, examples, seed)
-            clip.check(plan, counting.budget)
-            computed = ARITHMETICS[_validate.one_of("arithmetic", arithmetic, tuple(ARITHMETICS))]
-            for noise_multiplier in extremes(plan):
-                _deviations(clip, computed, noise_multiplier, clip.norm)
-            counted = clip.accounted(plan)
-            counted = counted if seed is None else not_accounted(counted)
+        if isinstance(plan, Grouped) and not isinstance(clip, Constant):
+            clip = Constant(clip)  # which refuses rules
+        parts = _parts(plan, clip, arithmetic, examples, counting.budget, seed)
+        sampler, computed, counted, rows = parts
         fetching = loading.fetching(dataset, secret=seed is None)
         journal = counting.opened()
     with processes.together("make_private"):
@@ -213,7 +204,7 @@ def make_private(
             not_private=seed is not None,
             arithmetic=computed.name,
         )
-    shared = account.run, account.counted, account.limit, rows and rows.key
+    shared: Any = account.run, account.counted, account.limit, rows and rows.key
     account.run, account.counted, account.limit, drawn = processes.from_first(shared)
     if rows is not None:
         rows.key = drawn
@@ -246,6 +237,27 @@ def make_private(
         processes,
         replay,
     )
+
+
+def _parts(
+    plan: Any,
+    clip: Clip,
+    arithmetic: str,
+    examples: int,
+    budget: hs.ApproxDP | None,
+    seed: int | None,
+) -> tuple[Any, Arithmetic, Any, Rows | None]:
+    """Return sampler, arithmetic, the plan that is counted, and the rows of correlated noise."""
+    if isinstance(plan, Grouped):
+        sampler = GroupSampler(plan, examples, seed)
+        return sampler, Real(wide=True), plan.plan, Rows(plan.encoder, seed)
+    drawing = Sampler(plan, examples, seed)
+    clip.check(plan, budget)
+    computed = ARITHMETICS[_validate.one_of("arithmetic", arithmetic, tuple(ARITHMETICS))]
+    for noise_multiplier in extremes(plan):
+        _deviations(clip, computed, noise_multiplier, clip.norm)
+    counted = clip.accounted(plan)
+    return drawing, computed, counted if seed is None else not_accounted(counted), None
 
 
 def make_correlated(

@@ -283,7 +283,7 @@ def _summary(answers: list[Any]) -> Found | str:
 
 def account() -> float:
     """Return the median time in which a step is counted, with a journal."""
-    from hockeystick.adapters.loop._account import Account
+    from hockeystick.adapters.loop import Account
 
     plan = hs.DPSGD(examples=60_000, batch_size=256, steps=10_000, noise_multiplier=1)
     taken = []

@@ -22,7 +22,7 @@ from rich.console import Console
 from transformers import BertConfig, BertForSequenceClassification
 
 import hockeystick as hs
-from hockeystick.adapters.torch import make_private
+from hockeystick.adapters.torch import Loading, make_private
 
 EPSILON, DELTA = 3.0, 1e-4
 TEXTS, WORDS, LONGEST = 1500, 200, 16
@@ -86,7 +86,13 @@ def train(model: Any, texts: Any, plan: hs.DPSGD) -> hs.Certified:
     trained = [one for one in model.parameters() if one.requires_grad]
     optimizer = torch.optim.Adam(trained, lr=LEARNING_RATE)
     private = make_private(
-        model, optimizer, texts, plan, clipping=CLIPPING_NORM, pad_to=LONGEST, microbatch=32
+        model,
+        optimizer,
+        texts,
+        plan,
+        clipping=CLIPPING_NORM,
+        microbatch=32,
+        loading=Loading(pad_to=LONGEST),
     )
     model.train()
     for batch in private.loader:

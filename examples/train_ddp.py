@@ -21,7 +21,7 @@ from torch.nn.functional import cross_entropy
 from torch.nn.parallel import DistributedDataParallel
 
 import hockeystick as hs
-from hockeystick.adapters.torch import make_private
+from hockeystick.adapters.torch import Counting, make_private
 
 EPSILON, DELTA = 3.0, 1e-4
 BATCH_SIZE, EPOCHS, CLIPPING_NORM, LEARNING_RATE = 512, 60, 0.5, 4.0
@@ -68,7 +68,12 @@ def train(dataset: Any, plan: hs.DPSGD, checkpoint: str | None) -> Any:
     model = DistributedDataParallel(network())  # which gives all processes the first one's weights
     optimizer = torch.optim.SGD(model.parameters(), lr=LEARNING_RATE)
     private = make_private(
-        model, optimizer, dataset, plan, clipping=CLIPPING_NORM, checkpoint=checkpoint
+        model,
+        optimizer,
+        dataset,
+        plan,
+        clipping=CLIPPING_NORM,
+        counting=Counting(checkpoint=checkpoint),
     )
     if checkpoint is not None and os.path.exists(checkpoint):
         private.load()

@@ -1,9 +1,7 @@
 """Plugs for training libraries; one module or package for each, loaded when it is first named.
 
-``hockeystick.adapters.opacus`` needs ``pip install 'hockeystick[opacus]'``, and so do ``torch``,
-``flower``, ``optuna`` and ``ray`` the extra of their name; ``dp_accounting`` is in the extra
-``peers``, and ``loop`` needs nothing. ``help`` of this module and ``dir`` list those that can be
-loaded; what lacks its library says which extra to install.
+Each needs the extra of its name, as ``pip install 'hockeystick[opacus]'``; but ``dp_accounting`` is
+in the extra ``peers``, and ``loop`` needs nothing. ``dir`` lists those that can be loaded.
 """
 
 from importlib import import_module
@@ -24,12 +22,6 @@ _PLUGS: Final = {
 
 
 def __getattr__(name: str) -> ModuleType:
-    """Return a plug, which is loaded when it is first named.
-
-    Raises:
-        ModuleNotFoundError: If what it is for isn't installed.
-        AttributeError: If there is no such plug.
-    """
     if name not in _PLUGS:
         text = f"module {__name__!r} has no attribute {name!r}; it has {', '.join(_PLUGS)}"
         raise AttributeError(text, name=name)
@@ -41,7 +33,6 @@ def __dir__() -> list[str]:
 
 
 def _is_there(library: str) -> bool:
-    """Return whether a library is installed, without loading it."""
     try:
         return find_spec(library) is not None
     except (ImportError, ValueError):

@@ -25,7 +25,7 @@ from torch.nn.functional import cross_entropy
 
 import hockeystick as hs
 from hockeystick.adapters import flower, opacus
-from hockeystick.adapters.torch import make_correlated, make_private
+from hockeystick.adapters.torch import Counting, make_correlated, make_private
 from hockeystick.errors import ParameterError
 from tests.adapters.flower.clients import server
 from tests.corpus.kept import CLIENTS, STEPS, STORED, write
@@ -53,19 +53,16 @@ def material() -> tuple[Any, Any, Any]:
 
 
 def loop(folder: Path) -> Any:
-    """Return the loop whose checkpoint and journal are in a folder."""
-    return make_private(*material(), STEPS, checkpoint=folder / "torch.pt")
+    return make_private(*material(), STEPS, counting=Counting(checkpoint=folder / "torch.pt"))
 
 
 def correlated_loop(folder: Path) -> Any:
-    """Return the loop with correlated noise whose journal is in a folder."""
     return make_correlated(
         *material(), CYCLIC, batch_size=15, journal=folder / "correlated.journal"
     )
 
 
 def engine_on_ledger(folder: Path) -> tuple[opacus.PrivacyEngine, Any]:
-    """Return Opacus's engine on a ledger in a folder, and what it made."""
     ledger = hs.Ledger(folder / "opacus.db", "census", hs.RenyiDP({4.0: 5.0}))
     made, (model, optimizer, dataset) = opacus.PrivacyEngine(), material()
     return made, made.make_private(
@@ -82,13 +79,11 @@ def engine_on_ledger(folder: Path) -> tuple[opacus.PrivacyEngine, Any]:
 
 
 def strategy(folder: Path) -> Any:
-    """Return Flower's strategy whose journal is in a folder."""
     plan = hs.federated.FedSDP(**CLIENTS, sampling="poisson")
     return flower.PrivateFedAvg(plan, clipping_norm=1.0, journal=folder / "flower-server.journal")
 
 
 def answer(folder: Path, steps: int) -> Any:
-    """Return the answer of Flower's client whose journal is in a folder."""
     model, optimizer, dataset = material()
     with server():
         arrays = RecordDict({"arrays": ArrayRecord(model.state_dict())})
@@ -139,7 +134,6 @@ def make(folder: Path) -> None:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Return a folder that has what was stored."""
     return Path(shutil.copytree(STORED, tmp_path / "kept"))
 
 
@@ -162,7 +156,7 @@ def test_a_checkpoint_and_its_journal_are_gone_on_with(folder: Path) -> None:
 def test_a_checkpoint_cut_anywhere_is_refused(folder: Path) -> None:
     whole, path = (folder / "torch.pt").read_bytes(), folder / "cut.pt"
     model, optimizer, dataset = material()
-    private = make_private(model, optimizer, dataset, STEPS, checkpoint=path)
+    private = make_private(model, optimizer, dataset, STEPS, counting=Counting(checkpoint=path))
     for cut in {*range(64), *range(64, len(whole), 61), len(whole) - 1}:
         path.write_bytes(whole[:cut])
         with pytest.raises(ParameterError, match=r"^checkpoint must be a file that private.save"):

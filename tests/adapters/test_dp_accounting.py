@@ -1,8 +1,6 @@
 """dp-accounting's events as mechanisms and back, and its accountants next to ours."""
 
 import math
-import subprocess
-import sys
 from fractions import Fraction
 from typing import Any
 
@@ -21,7 +19,7 @@ from dp_accounting.pld import PLDAccountant
 from dp_accounting.rdp import RdpAccountant
 
 from hockeystick.adapters.dp_accounting import HockeystickAccountant, from_event, to_event
-from hockeystick.adapters.dp_accounting._reading import read
+from hockeystick.adapters.dp_accounting._events import read
 
 ADD, REPLACE, ZERO = Adjacency.ADD_REMOVE, Adjacency.REPLACE_ONE, Adjacency.ZERO_OUT
 RELATION = {
@@ -38,7 +36,6 @@ Truncated = dp_event.TruncatedSubsampledGaussianDpEvent
 
 
 def _dpsgd(noise: float, rate: float, steps: int) -> hs.Mechanism:
-    """Return so many Gaussians on Poisson samples."""
     return hs.PoissonSubsampled(hs.Gaussian(noise), rate) ** steps
 
 
@@ -112,48 +109,14 @@ def test_an_event_is_read_as_its_mechanism_and_written_back(
     assert from_event(event, str(adjacency)) == mechanism
 
 
-# What TensorFlow Privacy 0.9.0 builds: 60,000 examples in batches of 256 for 15.5 epochs.
-RATE = 256 / 60_000
-STEPS = math.ceil(15.5 / RATE)
-TENSORFLOW_PRIVACY: list[tuple[Any, Adjacency, hs.Mechanism]] = [
-    # compute_dp_sgd_privacy_statement, without microbatches and with them: half of the noise.
-    (Times(Poisson(RATE, Gaussian(1.1)), STEPS), ADD, _dpsgd(1.1, RATE, STEPS)),
-    (Times(Poisson(RATE, Gaussian(1.1 / 2)), STEPS), ADD, _dpsgd(0.55, RATE, STEPS)),
-    # The same for examples of which each is seen once in an epoch.
-    (Times(Gaussian(1.1), 16), ADD, hs.Gaussian(1.1) ** 16),
+# What DP-SGD of TensorFlow Privacy 0.9.0 and JAX Privacy 2 builds, and what is not in EXACT.
+BUILT: list[tuple[Any, Adjacency, hs.Mechanism]] = [
+    (Times(Poisson(256 / 60_000, Gaussian(1.1)), 3633), ADD, _dpsgd(1.1, 256 / 60_000, 3633)),
     # A DPQuery that clips at a quantile, sampled, in a ledger with one round that differs.
     (
         Both([Times(Poisson(0.1, Both([Gaussian(3.0), Gaussian(4.0)])), 9), Gaussian(5.0)]),
         ADD,
         _dpsgd(2.4, 0.1, 9) @ hs.Gaussian(5),
-    ),
-    # Trees that are restarted, each record once in each.
-    (
-        Times(dp_event.SingleEpochTreeAggregationDpEvent(3.0, 12), 4),
-        ZERO,
-        hs.mechanisms.TreeAggregation(3, leaves=12) ** 4,
-    ),
-]
-# What accounting.py and execution_plan.py of JAX Privacy 2 build.
-JAX_PRIVACY: list[tuple[Any, Adjacency, hs.Mechanism]] = [
-    (Times(Poisson(0.1, Gaussian(3.0)), 512), ADD, _dpsgd(3.0, 0.1, 512)),
-    # fixed_dpsgd_event, replace=False and replace=True.
-    (
-        Times(Without(1000, 10, Gaussian(3.0)), 16),
-        REPLACE,
-        hs.FixedSizeSubsampled(hs.Gaussian(1.5), 10, 1000) ** 16,
-    ),
-    (
-        Times(With(1000, 10, Gaussian(3.0)), 16),
-        REPLACE,
-        hs.mechanisms.WithReplacementSubsampled(hs.Gaussian(1.5), 10, 1000) ** 16,
-    ),
-    # truncated_dpsgd_event.
-    (
-        Times(Truncated(1000, 0.1, 150, 3.0), 512),
-        ADD,
-        hs.mechanisms.TruncatedPoissonSubsampled(hs.Gaussian(3), 0.1, cap=150, examples=1000)
-        ** 512,
     ),
     *(
         (
@@ -168,21 +131,11 @@ JAX_PRIVACY: list[tuple[Any, Adjacency, hs.Mechanism]] = [
         ZERO,
         hs.FixedSizeSubsampled(hs.Gaussian(1.5), 50, 1000, ZERO, clipped=True),
     ),
-    # amplified_bandmf_event with 4 bands: a group is sampled in every fourth step.
-    (Times(Poisson(0.1, Gaussian(3.0)), math.ceil(510 / 4)), ADD, _dpsgd(3.0, 0.1, 128)),
-    # The execution plan of a dataset whose size is known.
-    (
-        Times(Poisson(0.1, Gaussian(3.0)), 128),
-        ZERO,
-        hs.PoissonSubsampled(hs.Gaussian(3), 0.1, ZERO) ** 128,
-    ),
-    # use_zcdp=True without a sample, and NonPrivateConfig.
     (Times(dp_event.ZCDpEvent(0.5 / 3.0**2), 9), ADD, hs.ZCDP(0.5 / 9) ** 9),
-    (dp_event.NonPrivateDpEvent(), ADD, hs.PureDP(math.inf)),
 ]
 
 
-@pytest.mark.parametrize(("event", "adjacency", "mechanism"), [*TENSORFLOW_PRIVACY, *JAX_PRIVACY])
+@pytest.mark.parametrize(("event", "adjacency", "mechanism"), BUILT)
 def test_what_tensorflow_privacy_and_jax_privacy_build_is_read_and_accounted_for(
     event: Any, adjacency: Adjacency, mechanism: hs.Mechanism
 ) -> None:
@@ -623,12 +576,6 @@ def test_nothing_costs_nothing_and_no_privacy_is_infinite() -> None:
     assert (accountant.get_epsilon(1e-5), accountant.get_delta(1.0)) == (math.inf, 1.0)
 
 
-@pytest.mark.parametrize("delta", [-1e-9, 1.1, math.nan])
-def test_a_delta_outside_its_domain_is_refused(delta: float) -> None:
-    with pytest.raises(hs.errors.ParameterError, match="delta must be"):
-        HockeystickAccountant().compose(Gaussian(1.0)).get_epsilon(delta)
-
-
 @pytest.mark.parametrize("adjacency", [ADD, ZERO])
 def test_their_calibration_finds_the_noise_that_ours_does(adjacency: Adjacency) -> None:
     noise = dpa.calibrate_dp_mechanism(
@@ -669,28 +616,6 @@ def test_their_calibration_begins_without_noise_in_samples_of_a_fixed_size_too()
     )
     plan = from_event(Without(1000, 10, Gaussian(noise)), REPLACE)
     assert 1.9 < hs.epsilon(plan, 1e-5).upper <= 2.0
-
-
-def test_their_calibration_finds_the_number_of_steps_that_ours_does() -> None:
-    steps = dpa.calibrate_dp_mechanism(
-        HockeystickAccountant,
-        lambda steps: Times(Poisson(0.01, Gaussian(1.0)), steps),
-        target_epsilon=2.0,
-        target_delta=1e-5,
-        bracket_interval=dpa.LowerEndpointAndGuess(1, 100),
-        discrete=True,
-    )
-    plan = hs.DPSGD(rate=0.01, steps=100, noise_multiplier=1.0)
-    ours = hs.calibrate(plan, "steps", hs.ApproxDP(epsilon=2, delta=1e-5)).value
-    assert abs(steps - ours) <= 1
-    assert hs.epsilon(hs.PoissonSubsampled(hs.Gaussian(1), 0.01) ** steps, 1e-5).upper <= 2.0
-
-
-def test_hockeystick_itself_does_not_load_dp_accounting() -> None:
-    seen = "{'dp_accounting', 'hockeystick.adapters'} & set(sys.modules)"
-    code = f"import sys, hockeystick, hockeystick.cli; print({seen})"
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert found.stdout == "set()\n"
 
 
 def test_neighbours_may_be_those_that_dp_accounting_names() -> None:

@@ -38,7 +38,6 @@ def _loaded(name: str) -> Any:
 
 
 def _printed(module: Any, *arguments: str) -> str:
-    """Return what an example prints."""
     threads, given = torch.get_num_threads(), ["example", *arguments]
     try:
         with redirect_stdout(io.StringIO()) as text, patch.object(sys, "argv", given):

@@ -19,16 +19,14 @@ import torch
 import transformers
 
 import hockeystick as hs
-from hockeystick.adapters.torch import make_private
 from hockeystick.errors import ParameterError
+from tests.adapters.loops import DEVICE, make_private
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::FutureWarning"),  # theirs, of their own names
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),
 ]
 
-# The same tests run on a GPU where there is one; the data stay on the CPU, as usual.
-DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 EXAMPLES, LONGEST, NORM = 4, 8, 0.5
 SMALL = {
     "vocab_size": 20,
@@ -122,7 +120,6 @@ MODELS: dict[str, tuple[Any, Any, int | None]] = {
 
 
 def _loss(output: Any) -> Any:
-    """Return the loss that the model computed."""
     return output.loss
 
 

@@ -79,7 +79,7 @@ def test_a_state_that_is_loaded_beside_a_count_takes_nothing_back(
         time.sleep(0.02)
         return given[0]
 
-    monkeypatch.setattr("hockeystick.adapters.loop._account.max", slow, raising=False)
+    monkeypatch.setattr("hockeystick.adapters.loop.max", slow, raising=False)
     with ThreadPoolExecutor(1) as threads:
         loaded = threads.submit(account.load, account.state())
         begun.wait()
@@ -195,14 +195,6 @@ def test_an_account_ends_with_the_plan_and_outlives_the_process(tmp_path: Path) 
     assert again.released == plan
     with pytest.raises(BudgetExhausted):
         again.count()
-
-
-def test_the_parts_of_a_loop_load_no_library_that_trains() -> None:
-    code = (
-        "import sys, hockeystick.adapters.loop; "
-        "sys.exit(bool({'torch', 'jax', 'opacus'} & set(sys.modules)))"
-    )
-    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_a_loop_of_jax_learns_digits_within_its_budget() -> None:

@@ -22,7 +22,6 @@ TUNED = RandomStopping(RUN, tuning.TruncatedNegativeBinomial(eta=1, gamma=0.1))
 
 
 def squared(trial: Any) -> float:
-    """Return the square of a number that is suggested, and keep its cube."""
     x = trial.suggest_float("x", -1, 2)
     trial.set_user_attr("cube", x**3)
     return float(x * x)

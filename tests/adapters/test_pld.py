@@ -64,13 +64,6 @@ def test_compositions_stay_on_their_sides(name: str) -> None:
     assert truth.lower <= upper <= truth.upper + STEP
 
 
-def test_the_label_is_that_of_dp_accounting() -> None:
-    for side, pld in zip((False, True), ends("sampled"), strict=True):
-        for pmf in (pld._pmf_remove, pld._pmf_add):
-            assert pmf._pessimistic_estimate is side
-            assert pmf._discretization == STEP
-
-
 def test_it_is_no_wider_than_connecting_the_dots_by_the_peer() -> None:
     other = peer.from_gaussian_mechanism(
         1.1, sampling_prob=0.01, value_discretization_interval=STEP
@@ -202,13 +195,6 @@ def test_losses_below_zero_that_are_of_no_distribution_change_no_delta_above() -
         known = sum(p * max(1 - math.exp(epsilon - loss), 0) for loss, p in masses.items())
         assert directed_delta(plan, epsilon, "remove").upper >= known
         assert directed_delta(plan, epsilon, "remove").upper <= known * (1 + 1e-9)
-
-
-def test_what_is_written_can_be_read_again() -> None:
-    plan = hs.PoissonSubsampled(hs.Gaussian(2), rate=0.1)
-    again = hs.epsilon(from_pld(to_pld(plan, step=0.05)), delta=1e-4)
-    truth = hs.epsilon(plan, delta=1e-4)
-    assert truth.lower <= again.upper <= truth.upper + 0.05
 
 
 def test_an_optimistic_one_is_refused() -> None:

@@ -12,7 +12,7 @@ from hockeystick import _validate
 from hockeystick.accountants import best_order
 from hockeystick.accountants.base import TOLERANCE
 from hockeystick.accountants.composition import composition_of
-from hockeystick.adapters.dp_accounting._reading import RELATIONS, parts_of, read, refuse_unnamed
+from hockeystick.adapters.dp_accounting._events import RELATIONS, parts_of, read, refuse_unnamed
 from hockeystick.calibration.session.accountant import Accountant
 from hockeystick.errors import HockeystickError, ParameterError
 from hockeystick.mechanisms import Repeated
@@ -24,17 +24,12 @@ _NO_ORDERS: Final = " (no orders are given: the best of all real ones is taken)"
 class HockeystickAccountant(PrivacyAccountant):  # type: ignore[misc]  # theirs has no types
     """An accountant for dp-accounting whose answers are the upper ends of proven intervals.
 
-    Guarantees:
-        Those of ``hs.Accountant``, of the mechanisms that ``from_event`` reads the events as.
-
-    Edge cases:
-        An event without a counterpart, or whose mechanism no accountant here can account for, is
-        not supported; ``compose`` says why, and changes nothing.
+    They are those of ``hs.Accountant``, of the mechanisms that ``from_event`` reads the events as.
+    ``compose`` says why an event without a counterpart or an account is not supported.
 
     Args:
         neighboring_relation: Which data sets are neighbours, as dp-accounting means it. None for
-            ``ADD_OR_REMOVE_ONE``, as their accountants have it, under which samples of a fixed
-            size are not supported then.
+            ``ADD_OR_REMOVE_ONE``, under which samples of a fixed size are not supported then.
         tolerance: The relative width that is asked of the interval, from 1e-10 to 0.1.
 
     Raises:
@@ -63,11 +58,10 @@ class HockeystickAccountant(PrivacyAccountant):  # type: ignore[misc]  # theirs 
 
     @property
     def account(self) -> Accountant:
-        """What is composed as an ``hs.Accountant``: its plan, and its trade-off function."""
+        """What is composed as an ``hs.Accountant``."""
         return self._account
 
     def get_epsilon(self, target_delta: float) -> float:
-        """Return the proven upper end of epsilon."""
         at = _validate.one("delta", target_delta)
         return float(self._account.epsilon(at, tolerance=self._tolerance).upper)
 
@@ -81,12 +75,10 @@ class HockeystickAccountant(PrivacyAccountant):  # type: ignore[misc]  # theirs 
         return float(found.upper), best_order(self._account.plan, at)
 
     def get_delta(self, target_epsilon: float) -> float:
-        """Return the proven upper end of delta."""
         at = _validate.one("epsilon", target_epsilon)
         return float(self._account.delta(at, tolerance=self._tolerance).upper)
 
     def _maybe_compose(self, event: dp_event.DpEvent, count: int, do_compose: bool) -> Any:
-        """Record runs of an event, or only say why that is not possible."""
         try:
             runs = [self._run(part, times) for part, times in parts_of(event, count)]
         except HockeystickError as error:
@@ -96,7 +88,6 @@ class HockeystickAccountant(PrivacyAccountant):  # type: ignore[misc]  # theirs 
         return None
 
     def _run(self, event: dp_event.DpEvent, count: int) -> Repeated:
-        """Return runs of the mechanism that an event describes, or raise where none is known."""
         if not self._is_named:
             refuse_unnamed(event)
         mechanism = read(event, self._adjacency)
@@ -105,6 +96,5 @@ class HockeystickAccountant(PrivacyAccountant):  # type: ignore[misc]  # theirs 
 
 
 def _allowed(given: object) -> str:
-    """Return what is allowed where something else is given as a relation."""
     has_orders = isinstance(given, Sequence) and not isinstance(given, str)
     return "a NeighboringRelation of dp_accounting" + (_NO_ORDERS if has_orders else "")

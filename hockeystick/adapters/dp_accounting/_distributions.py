@@ -67,20 +67,16 @@ def to_pld(
 
     Guarantees:
         For both directions, every real epsilon and exact arithmetic, the divergences of the result
-        are at least those of the plan (dominating), or at most those (dominated), and so they are
-        for compositions. They are as near as the ends of ``hs.tradeoff``, which for plans without
-        closed form or contour are wide where delta is small. What dp-accounting computes with
-        them is up to its own round-off, which it does not count: it is absolute, about 1e-16 for
-        each point.
-
-    Edge cases:
-        Losses above where delta falls to the truncation count as infinite, or are left out.
+        and of its compositions are at least those of the plan (dominating), or at most those
+        (dominated), as near as the ends of ``hs.tradeoff``. What dp-accounting computes with them
+        is up to its own round-off, which it does not count: about 1e-16 for each point.
 
     Args:
         plan: A mechanism or plan.
         step: The distance of the losses (``value_discretization_interval``), from 1e-6 to 1.
         dominating: Whether it is to dominate the plan, or to be dominated by it.
-        truncation: The largest probability that is cut off, from 1e-300 to 0.1.
+        truncation: The largest probability that is cut off, from 1e-300 to 0.1: such losses count
+            as infinite, or are left out.
 
     Raises:
         ParameterError: If a parameter is outside its domain, or more than a million losses result.
@@ -96,8 +92,6 @@ def to_pld(
         >>> ends = [to_pld(plan, dominating=one) for one in (False, True)]
         >>> [round(one.get_epsilon_for_delta(1e-5), 3) for one in ends]
         [0.549, 0.55]
-        >>> round(hs.epsilon(plan, delta=1e-5).estimate, 5)
-        0.54976
     """
     h = _validate.real("step", step, _STEP)
     least = _validate.real("truncation", truncation, _TRUNCATION)
@@ -130,15 +124,13 @@ def from_pld(pld: PrivacyLossDistribution) -> FDP:
 
     Guarantees:
         What is f-DP for the result's f includes all that the distribution dominates, and answers
-        are for the worst of that: their lower ends are none of what the distribution is for. What
-        dp-accounting computes is off by round-off that it does not count, about 1e-13 of one run
-        of Gaussian noise, and more of what it has composed: read one run, and compose here.
+        are for the worst of that. dp-accounting's own round-off is not counted, about 1e-13 of one
+        run of Gaussian noise, and more of what it has composed: read one run, and compose here.
 
     Edge cases:
-        What probabilities lack of the sum 1, 1e-3 at most, counts as an infinite loss. Such a loss,
-        however rare, as dp-accounting's own of 1e-16 for Laplace noise, leaves no finite epsilon
-        at delta 0. More than 10,000 losses are split between those of a coarser grid: give
-        dp-accounting a ``value_discretization_interval`` of 1e-3 or more for quicker answers.
+        What probabilities lack of the sum 1, 1e-3 at most, counts as an infinite loss, which leaves
+        no finite epsilon at delta 0. More than 10,000 losses are split between those of a coarser
+        grid: a ``value_discretization_interval`` of 1e-3 or more is quicker.
 
     Args:
         pld: A distribution with at most 10^6 losses, each in units of its step.
@@ -165,14 +157,12 @@ def from_pld(pld: PrivacyLossDistribution) -> FDP:
 
 
 def _read(pld: Any) -> list[tuple[_Losses, float]]:
-    """Return the losses of removing a record and of adding one, and their steps, or raise."""
     if not isinstance(pld, PrivacyLossDistribution):
         raise ParameterError("pld", pld, "a PrivacyLossDistribution of dp_accounting")
     return [_losses_of(pld, pmf) for pmf in (pld._pmf_remove, pld._pmf_add)]
 
 
 def _losses_of(pld: PrivacyLossDistribution, pmf: Any) -> tuple[_Losses, float]:
-    """Return the losses of one direction, and their step, or raise."""
     if not pmf._pessimistic_estimate:
         reason = "it is optimistic: dominated by what it is for, of which no upper end follows"
         raise UnsupportedError("dp-accounting", "the distribution", reason)

@@ -6,6 +6,7 @@ import logging
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from itertools import islice
 from typing import Any, Final
 
@@ -41,17 +42,14 @@ def train_locally(
 
     Guarantees:
         All that the client ever sends has the guarantee of ``plan`` for each of its records,
-        against the server and the other clients, as ``make_private`` has it: each step is counted
-        in the journal before its noise is drawn, so that a client that is killed, asked twice or
-        by a second process at once releases nothing that is not counted. What the weights that
-        came depend on does not matter.
+        against the server and the other clients, as ``make_private`` has it: a client that is
+        killed, asked twice or by a second process at once releases nothing that is not counted.
 
     Edge cases:
         Where fewer steps are left than are asked for, those run. Where none is, the error is what
-        the server gets, and Flower's strategies go on without this client. Flower sends the server
-        an error's whole text, which of a data set or a loss function may show records: whatever
-        fails in training leaves as its kind alone, and its text goes to this client's log
-        (``logging``, of the name ``hockeystick``). That training failed is told, and not accounted.
+        the server gets. Whatever else fails in training leaves as its kind alone, since an error's
+        text may show records; its text goes to this client's log (``logging``, of the name
+        ``hockeystick``). That training failed is told, and not accounted.
 
     Args:
         message: What the server sent: one record of arrays, the state of the model.
@@ -62,8 +60,8 @@ def train_locally(
         loss_fn: As for the loop's ``step``.
         steps: How many steps of the plan a round runs, an integer >= 1.
         journal: The file in which this client's steps are counted, one for each client.
-        **options: Further arguments of ``make_private``, as ``clipping``, ``budget``, or ``ledger``
-            and ``key``: the ledger then reserves the plan in the first round, which counts in full.
+        **options: Further arguments of ``make_private``, as ``clipping``, or ``counting`` with a
+            budget or a ledger, which reserves the plan in the first round; this counts in full.
 
     Returns:
         The answer: "arrays", and "metrics" with "num-examples" and the number of counted "steps".
@@ -72,22 +70,8 @@ def train_locally(
         BudgetExhausted: If plan or budget have no step left; nothing is released.
         ParameterError: If the message has not one record of arrays, or steps is no such integer.
         IncompatibleError: If ``make_private`` refuses or training fails, without what they say.
-
-    Example:
-        >>> from hockeystick.adapters.flower import train_locally
-        >>> def train(message, context):  # by @app.train() of a ClientApp
-        ...     return train_locally(
-        ...         message,
-        ...         model=model,
-        ...         optimizer=torch.optim.SGD(model.parameters(), lr=0.5),
-        ...         dataset=records_of(context),
-        ...         plan=plan,
-        ...         loss_fn=torch.nn.functional.cross_entropy,
-        ...         steps=5,
-        ...         journal=f"client-{context.node_config['partition-id']}.journal",
-        ...     )
     """
-    from hockeystick.adapters.torch import _checks, make_private
+    from hockeystick.adapters.torch import Counting, _checks, make_private
 
     wanted = _validate.count("steps", steps, _STEPS)
     records = list(message.content.array_records.values())
@@ -95,8 +79,9 @@ def train_locally(
         raise ParameterError("message", f"{len(records)} records of arrays", "one with one record")
     model.load_state_dict(records[0].to_torch_state_dict())
     _checks.forget(model)
+    counting = replace(options.pop("counting", Counting()), journal=journal)
     with _nothing_told():
-        private = make_private(model, optimizer, dataset, plan, journal=journal, **options)
+        private = make_private(model, optimizer, dataset, plan, counting=counting, **options)
         try:
             _train(private, loss_fn, wanted)
         finally:
@@ -122,7 +107,6 @@ def _nothing_told() -> Iterator[None]:
 
 
 def _train(private: Any, loss_fn: Any, wanted: int) -> None:
-    """Run so many steps or those that are left, or raise where none is."""
     before = private.steps
     try:
         for batch in islice(private.loader, wanted):

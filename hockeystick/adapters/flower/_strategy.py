@@ -26,8 +26,7 @@ from numpy.typing import NDArray
 import hockeystick as hs
 from hockeystick import _validate
 from hockeystick._validate import Domain
-from hockeystick.adapters.loop._account import affordable, refusal
-from hockeystick.adapters.loop._random import bits, checked_seed
+from hockeystick.adapters.loop import affordable, bits, checked_seed, refusal
 from hockeystick.errors import IncompatibleError, ParameterError
 from hockeystick.ledger import LedgerCharge
 from hockeystick.ledger.reserved_run import on_ledger
@@ -60,11 +59,10 @@ class PrivateFedAvg(Strategy):  # type: ignore[misc]  # theirs may have no types
     Guarantees:
         The weights after each round have the guarantee of ``plan``, and after fewer rounds that of
         ``spent``, as the machine computes them: each round is one of
-        ``hockeystick.release.federated.ClientRounds``, whose coins, sums and noise are exact, and
-        which is counted before anybody is asked, in the journal first. Nothing that a client sends,
-        and no silence, moves the sum by more than C or stops the round: late, doubled, misshapen,
-        infinite, undefined and unreadable answers, and those of clients that were not asked, count
-        as 0, and the log says so. Whether and what a client answers may depend on its data.
+        ``hockeystick.release.federated.ClientRounds``, counted before anybody is asked. Nothing
+        that a client sends, and no silence, moves the sum by more than C or stops the round: late,
+        doubled, misshapen, infinite, undefined and unreadable answers, and those of clients that
+        were not asked, count as 0, and the log says so.
 
         The server is trusted: it sees the updates, and who takes part. What clients send beside
         weights is left out, and clients are not asked to evaluate, since nothing of it is noisy;
@@ -72,29 +70,26 @@ class PrivateFedAvg(Strategy):  # type: ignore[misc]  # theirs may have no types
 
     Edge cases:
         A round in which nobody is drawn or answers releases pure noise. Clients may come and go:
-        rates and divisor are the plan's, whatever their number. All updates of a round are in
-        memory at once, as doubles. A round that is broken off is counted, and not run again.
+        rates and divisor are the plan's. All updates of a round are in memory at once, as doubles.
+        A round that is broken off is counted, and not run again.
 
     Args:
         plan: An ``hs.federated.FedSDP`` with Poisson sampling.
         clipping_norm: The L2 norm C that a client's update is clipped to, at least 1e-24.
         budget: What may be spent, if less than the plan: as many rounds run as it provably covers.
         learning_rate: The server's rate eta, a finite number >= 0.
-        journal: A file that counts the rounds durably, for a process that may be killed; it is
-            locked, so that no other process counts there.
-        ledger: A ledger whose neighbours are clients; it reserves all rounds before the first one,
-            durably, and is told at the end what ran: by ``close``, or at the normal end of ``with
-            PrivateFedAvg(...) as strategy``. ``hs.Ledger``, or its ``charging(by=, note=)``.
+        journal: A file that counts the rounds durably, for a process that may be killed; locked.
+        ledger: ``hs.Ledger`` whose neighbours are clients, or its ``charging(by=, note=)``: it
+            reserves all rounds before the first one, durably, and is told at the end what ran, by
+            ``close`` or at the normal end of ``with PrivateFedAvg(...) as strategy``.
         key: What the run is called there. A server that was killed goes on with the same key, plan
             and journal, and with no other: see ``hs.ledger.ReservedRun``.
-        seed: For tests alone, as whoever knows it can subtract the noise. Epsilon is inf, and there
-            is no journal: what it would count is not private.
-        not_private: True, by who gives a seed.
+        not_private: A seed, for tests alone, as whoever knows it can subtract the noise. Epsilon is
+            inf, and there is no journal: what it would count is not private.
 
     Raises:
-        ParameterError: If the plan is another one, a seed is given and not said to be not private,
-            the journal is another run's or in use, a key stands for something else, or an argument
-            is outside its domain.
+        ParameterError: If the plan is another one, the journal is another run's or in use, a key
+            stands for something else, or an argument is outside its domain.
         BudgetExhausted: If the ledger does not cover the rounds.
         IncompatibleError: If a budget, a journal or a ledger is given with a seed, or the run was
             committed to the ledger before.
@@ -103,16 +98,9 @@ class PrivateFedAvg(Strategy):  # type: ignore[misc]  # theirs may have no types
     Example:
         >>> import hockeystick as hs
         >>> from hockeystick.adapters.flower import PrivateFedAvg
-        >>> plan = hs.federated.FedSDP(
-        ...     noise_multiplier=4,
-        ...     total_clients=10,
-        ...     clients_per_round=5,
-        ...     rounds=20,
-        ...     sampling="poisson",
-        ... )
+        >>> sizes = {"total_clients": 10, "clients_per_round": 5, "rounds": 20}
+        >>> plan = hs.federated.FedSDP(noise_multiplier=4, **sizes, sampling="poisson")
         >>> strategy = PrivateFedAvg(plan, clipping_norm=1.0)
-        >>> strategy.left
-        20
         >>> print(f"{strategy.spent(1e-5):.2f} of {hs.epsilon(plan, 1e-5):.2f}")
         0.00 of 2.41
     """
@@ -127,8 +115,7 @@ class PrivateFedAvg(Strategy):  # type: ignore[misc]  # theirs may have no types
         journal: str | os.PathLike[str] | None = None,
         ledger: hs.Ledger | LedgerCharge | None = None,
         key: str | None = None,
-        seed: int | None = None,
-        not_private: bool = False,
+        not_private: int | None = None,
     ) -> None:
         self.plan = _checked(plan)
         self.clipping_norm = _validate.real("clipping_norm", clipping_norm, _NORM)
@@ -136,7 +123,7 @@ class PrivateFedAvg(Strategy):  # type: ignore[misc]  # theirs may have no types
         if budget is not None and not isinstance(budget, hs.ApproxDP):
             raise ParameterError("budget", budget, "an hs.ApproxDP or None")
         counting = journal if ledger is None else ledger
-        self._seed, self._budget = checked_seed(seed, not_private, budget), budget
+        self._seed, self._budget = checked_seed(not_private, budget), budget
         if self._seed is not None and counting is not None:
             raise IncompatibleError(
                 "a journal or a ledger counts private rounds: none of a run with a seed is one"
@@ -205,13 +192,7 @@ class PrivateFedAvg(Strategy):  # type: ignore[misc]  # theirs may have no types
     def configure_train(
         self, server_round: int, arrays: ArrayRecord, config: ConfigRecord, grid: Grid
     ) -> Iterable[Message]:
-        """Count a round, draw its cohort, and return what to send to each of its clients.
-
-        Raises:
-            BudgetExhausted: If plan or budget have no round left.
-            ParameterError: If the weights are not all floating-point numbers.
-            IncompatibleError: If another process began this run, or it is closed.
-        """
+        """Count a round, draw its cohort, and return what to send to each of its clients."""
         self._check()
         weights, nodes = _Weights.of(arrays), sorted(set(grid.get_node_ids()))
         # From here on a kill leaves a round that is counted, whether or not it was released.
@@ -257,13 +238,8 @@ class PrivateFedAvg(Strategy):  # type: ignore[misc]  # theirs may have no types
     def close(self, *, final: bool = True) -> None:
         """Count no more, and leave the journal to others; commit what ran to the ledger.
 
-        Args:
-            final: False where another server is to go on with the run: its reservation stays, and
-                counts in full.
-
-        Raises:
-            LedgerError: If the ledger cannot be written; the run then counts in full, and this may
-                be called again.
+        Not where another server is to go on with the run (``final=False``). This may be called
+        again after a ``LedgerError``.
         """
         self._rounds.close(final=final)
 
@@ -297,7 +273,6 @@ class _Weights:
 
     @classmethod
     def of(cls, record: object) -> Self:
-        """Return the weights in a record, or raise."""
         if not isinstance(record, ArrayRecord) or not record:
             raise ParameterError("arrays", record, _ARRAYS)
         found = {name: array.numpy() for name, array in record.items()}
@@ -341,7 +316,7 @@ class _Asked:
     """The clients of a round, the weights that they were sent, and what they answered.
 
     What it makes of an answer depends on this answer alone, and nothing in one stops the round: a
-    round that fails because of what a client holds would tell that.
+    failure because of what a client holds would tell that.
     """
 
     server_round: int
@@ -364,7 +339,6 @@ class _Asked:
         return refused + [(node, "there is none") for node in sorted(silent)]
 
     def _read(self, reply: Message) -> Vector:
-        """Return the change that an answer says, or raise."""
         try:
             if reply.has_error():
                 raise ParameterError(

@@ -1,9 +1,4 @@
-"""Opacus with proven accounts: an engine, and an accountant that is registered there.
-
->>> from hockeystick.adapters.opacus import HockeystickAccountant
->>> HockeystickAccountant.mechanism()
-'hockeystick'
-"""
+"""Opacus with proven accounts: an engine, and an accountant that is registered there."""
 
 from hockeystick.adapters import missing
 
@@ -13,8 +8,7 @@ try:
         drawn_rate,
         get_noise_multiplier,
     )
-    from hockeystick.adapters.opacus._engine import PrivacyEngine
-    from hockeystick.adapters.opacus._replay import program
+    from hockeystick.adapters.opacus._engine import PrivacyEngine, program
 except ModuleNotFoundError as error:
     raise missing(error, "opacus", "opacus") from error
 

@@ -41,26 +41,18 @@ class HockeystickAccountant(IAccountant):  # type: ignore[misc]  # theirs has no
 
         PoissonSubsampled(Gaussian(noise_multiplier), sample_rate) ** steps
 
-    for each pair of the two, in ``history`` as their accountants have it.
+    for each pair of the two, in ``history`` as their accountants have it (AISTATS 2022, "Optimal
+    Accounting of Differential Privacy via Characteristic Function", theorem 11).
 
     Guarantees:
         No plan as recorded has a larger epsilon. A step that the engine records has the rate at
-        which Opacus's sampler draws, ``sample_rate`` rounded up as ``drawn_rate`` says.
-
-        Opacus's own engine does not tell an accountant which batches were left out, put together or
-        drawn in another way, so that its steps are refused: use ``PrivacyEngine`` of this module.
+        which Opacus's sampler draws, ``drawn_rate``. Steps of Opacus's own engine, which does not
+        tell which batches were left out or put together, are refused, and so are accumulated
+        batches and adaptive clipping.
 
     Edge cases:
-        Nothing recorded costs 0, no noise inf. ``len`` is the number of steps, where Opacus's RDP
-        and PRV accountants say how many pairs there are. Batches that are accumulated between two
-        steps are refused: they are no Poisson sample of a larger rate, since an example may be in
-        several. So is adaptive clipping, ghost or not, which divides by the size of the batch
-        without noise. An earlier state of the same accountant takes nothing back, and one that
-        has recorded steps loads no other's.
-
-    References:
-        Zhu, Dong and Wang, "Optimal Accounting of Differential Privacy via Characteristic
-        Function", AISTATS 2022, theorem 11 (the pair that dominates a step).
+        Nothing recorded costs 0, no noise inf. ``len`` is the number of steps. An earlier state of
+        the same accountant takes nothing back, and one that has recorded steps loads no other's.
 
     Example:
         >>> from hockeystick.adapters.opacus import HockeystickAccountant
@@ -81,7 +73,6 @@ class HockeystickAccountant(IAccountant):  # type: ignore[misc]  # theirs has no
         self.run = secrets.token_hex(16)
 
     def step(self, *, noise_multiplier: float, sample_rate: float) -> None:
-        """Record one step."""
         noise, rate = _numbers(noise_multiplier, sample_rate)
         last = self.history[-1] if self.history else (noise, rate, 0)
         if (last[0], last[1]) == (noise, rate):
@@ -96,18 +87,12 @@ class HockeystickAccountant(IAccountant):  # type: ignore[misc]  # theirs has no
         adjacency: Adjacency | str = Adjacency.ADD_REMOVE,
         tolerance: float = TOLERANCE,
     ) -> float:
-        """Return the proven upper end of epsilon of what is recorded.
-
-        Args:
-            delta: In [0, 1].
-            adjacency: "add-remove" as Opacus means it, "zero-out" or "replace-one".
-            tolerance: The relative width that is asked of the interval, from 1e-10 to 0.1.
-        """
+        """Return the proven upper end of epsilon, as narrow as ``tolerance`` asks."""
         at = _validate.one("delta", delta)
         return float(self.account(adjacency).epsilon(at, tolerance=tolerance).upper)
 
     def account(self, adjacency: Adjacency | str = Adjacency.ADD_REMOVE) -> Accountant:
-        """Return what is recorded as a ``hs.Accountant``: its plan, delta, trade-off function."""
+        """Return what is recorded as a ``hs.Accountant``."""
         made = Accountant()
         for noise, rate, steps in map(_entry, self.history):
             made.step(PoissonSubsampled(Gaussian(noise), rate, adjacency), count=steps)
@@ -140,14 +125,9 @@ class HockeystickAccountant(IAccountant):  # type: ignore[misc]  # theirs has no
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """Take over a state of this accountant or of Opacus's own where nothing is recorded yet.
 
-        What Opacus's own recorded has the rate that the sampler was given: it is rounded up to
-        that at which it draws (``drawn_rate``). An earlier state of this very accountant changes
-        nothing, since what ran since then has been released. Of steps that another process did
-        after the state was taken, a state does not know.
-
-        Args:
-            state_dict: What ``state_dict`` of this accountant, or of an RDP, PRV or GDP accountant
-                of Opacus, returned.
+        The rates of Opacus's own are those that the sampler was given: they are rounded up by
+        ``drawn_rate``. An earlier state of this very accountant changes nothing. Of steps that
+        another process did after the state was taken, a state does not know.
 
         Raises:
             ParameterError: If it is no such state; nothing changes then.
@@ -180,16 +160,10 @@ def drawn_rate(sample_rate: float) -> float:
 
     It draws where a float32 uniform number, a multiple of 2^-24, is below the rate as a float32:
     with probability ``ceil(2^24 float32(rate)) / 2^24``, up to 2^-24 (6e-8) above the rate. Where
-    float64 is torch's default, so it is with 2^-53 and the rate itself.
-
-    Args:
-        sample_rate: The rate that the sampler was given, in [0, 1].
-
-    Returns:
-        The largest of the two probabilities and the rate itself.
+    float64 is torch's default, so it is with 2^-53. This is the largest of both and the rate.
 
     Raises:
-        ParameterError: If the rate is no such number.
+        ParameterError: If the rate is not in [0, 1].
 
     Example:
         >>> from hockeystick.adapters.opacus import drawn_rate
@@ -241,15 +215,13 @@ _theirs = utils.get_noise_multiplier
 def get_noise_multiplier(*, accountant: str = "rdp", **asked: Any) -> float:
     """Return the least noise multiplier that meets a target, as Opacus's function does.
 
-    Importing this module puts it in the place of ``opacus.accountants.utils.get_noise_multiplier``;
-    a name that was imported from there before still is Opacus's coarser search.
+    Importing this module puts it in the place of ``opacus.accountants.utils.get_noise_multiplier``.
 
     Args:
         accountant: "hockeystick" for ``hs.calibrate``; Opacus's own ones are asked by its function.
         **asked: ``target_epsilon``, ``target_delta``, ``sample_rate``, and ``steps`` or ``epochs``,
-            which are ``epochs / sample_rate`` steps, rounded up, at the rate that the sampler draws
-            with (``drawn_rate``). ``epsilon_tolerance`` is Opacus's: the noise is the least to a
-            relative ``tolerance`` of 1e-9. ``adjacency``, "add-remove".
+            which are ``epochs / sample_rate`` steps, rounded up, at the rate of ``drawn_rate``;
+            also a relative ``tolerance`` (1e-9) in place of Opacus's, and ``adjacency``.
 
     Raises:
         ParameterError: If an argument is outside its domain.
@@ -274,7 +246,6 @@ def _least(
     tolerance: float = 1e-9,
     **length: Any,
 ) -> float:
-    """Return the least noise multiplier for the steps that are recorded at this rate."""
     given = hs.DPSGD(noise_multiplier=1.0, rate=sample_rate, **length)
     rate, steps = drawn_rate(sample_rate), given.total_steps
     plan = replace(given, rate=rate, steps=steps, epochs=None)

@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from functools import cache, partial
 from typing import Any, Final, final
+from unittest.mock import patch
 
 import torch
 from opacus import PrivacyEngine as TheirEngine
+from opacus.accountants.accountant import IAccountant
+from opacus.optimizers import DPOptimizer
 from torch.utils.data import DataLoader, Sampler
 
 import hockeystick as hs
 from hockeystick import _validate
 from hockeystick._validate import whole_numbers
-from hockeystick.adapters.loop._account import refusal
+from hockeystick.adapters.loop import refusal
 from hockeystick.adapters.opacus._accountant import NAME, drawn_rate, refuse_unaccountable
+from hockeystick.adapters.torch import TorchProgram
+from hockeystick.adapters.torch._noise import keyed
 from hockeystick.errors import BudgetExhausted, IncompatibleError, ParameterError
 from hockeystick.ledger import LedgerCharge, ReservedRun
 from hockeystick.ledger.reserved_run import on_ledger
@@ -35,13 +42,10 @@ class PrivacyEngine(TheirEngine):  # type: ignore[misc]  # theirs has no types
         twice, loaders that shuffle (``poisson_sampling=False``), noise from a generator that the
         caller has (``noise_generator``), accumulated batches and adaptive clipping.
 
-        A record whose gradient is infinite or undefined counts as 0, by itself: Opacus would put it
-        into the released sum, for all to see. Not so with ghost clipping, which has no gradients of
-        records: there epsilon holds only if no record has such a gradient.
-
-        Opacus's noise comes from torch's generator unless ``secure_mode`` is on: with
-        ``torch.manual_seed`` whoever knows the seed can subtract it. Its divisor and rate are
-        computed from the number of examples, which the account takes as public.
+        A record whose gradient is infinite or undefined counts as 0, but not with ghost clipping,
+        which has no gradients of records. Opacus's noise comes from torch's generator unless
+        ``secure_mode`` is on: whoever knows its seed can subtract it. Divisor and rate are computed
+        from the number of examples, which the account takes as public.
 
     Edge cases:
         A batch without examples needs a step like any other. With ``num_workers`` above 0
@@ -82,17 +86,12 @@ class PrivacyEngine(TheirEngine):  # type: ignore[misc]  # theirs has no types
     ) -> Any:
         """Return what Opacus's ``make_private`` does, with a loader that is watched.
 
-        Args:
-            poisson_sampling: True.
-            noise_generator: None.
-            ledger: A ledger that reserves all steps before the first one, durably, and is told what
-                ran by ``close``. ``hs.Ledger``, or its ``charging(by=, note=)``.
-            key: What the run is called there. A run that was killed goes on with the same key,
-                steps and journal, and with no other: see ``hs.ledger.ReservedRun``.
-            steps: With a ledger, the most steps that run, an integer >= 1; a further one is refused
-                before the model changes, as is one with other noise.
-            journal: With a ledger, the file that counts the steps; None to count in memory.
-            **options: As in Opacus.
+        ``ledger``, an ``hs.Ledger`` or its ``charging(by=, note=)``, reserves all ``steps`` before
+        the first one, durably, under the name ``key``, and is told what ran by ``close``. A further
+        step is refused before the model changes, as is one with other noise. ``journal`` is the
+        file that then counts the steps; None to count in memory. A run that was killed goes on with
+        the same key, steps and journal, and with no other: see ``hs.ledger.ReservedRun``. All else
+        is as in Opacus.
 
         Raises:
             IncompatibleError: If batches are no Poisson samples, somebody has the noise, the run
@@ -133,7 +132,6 @@ class PrivacyEngine(TheirEngine):  # type: ignore[misc]  # theirs has no types
         return found
 
     def _recording(self, rate: float, drawn: _Drawn, run: _Run | None) -> Callable[[Any], None]:
-        """Return what a ``DPOptimizer`` calls before it takes a step: it records and counts it."""
 
         def record(optimizer: Any) -> None:
             refuse_unaccountable(optimizer)
@@ -159,15 +157,10 @@ class PrivacyEngine(TheirEngine):  # type: ignore[misc]  # theirs has no types
         return 0 if self._run is None else self._run.counted
 
     def close(self, *, final: bool = True) -> None:
-        """End a run that a ledger reserved: commit the steps that are counted.
+        """End a run that a ledger reserved, which commits the steps that are counted.
 
-        Args:
-            final: False where another process is to go on with the run: its reservation stays, and
-                counts in full.
-
-        Raises:
-            LedgerError: If the ledger cannot be written; the run then counts in full, and this may
-                be called again.
+        Not where another process is to go on with it (``final=False``). This may be called again
+        after a ``LedgerError``.
         """
         if self._run is not None:
             self._run.close(final=final)
@@ -176,7 +169,6 @@ class PrivacyEngine(TheirEngine):  # type: ignore[misc]  # theirs has no types
         return _watched(super()._prepare_data_loader(*arguments, **options), self._drawn)
 
     def _prepare_optimizer(self, **options: Any) -> Any:
-        """Return the optimizer that Opacus makes, in which gradients that are not finite are 0."""
         return _finite(super()._prepare_optimizer(**options))
 
 
@@ -190,7 +182,6 @@ class _Drawn:
         self._open = False
 
     def draw(self) -> None:
-        """Note that a batch is given, or raise where the last one was not used."""
         if self._open:
             raise IncompatibleError(
                 "a batch was drawn and no optimizer.step made of it: batches that are left out or "
@@ -200,7 +191,6 @@ class _Drawn:
         self._open = True
 
     def use(self) -> None:
-        """Note that a step uses the batch that was given, or raise where there is none."""
         if not self._open:
             raise IncompatibleError(
                 "this step has no batch of its own: a batch that is used twice is no Poisson "
@@ -238,7 +228,6 @@ class _Loader(DataLoader):  # type: ignore[misc]  # torch may have no types
 
 
 def _watched(loader: Any, drawn: _Drawn) -> Any:
-    """Return a loader that does the same and is watched."""
     return _Loader(
         loader.dataset,
         batch_sampler=_Watched(loader.batch_sampler, drawn, ahead=loader.num_workers > 0),
@@ -267,7 +256,6 @@ def _finite(optimizer: Any) -> Any:
 
 @cache
 def _counting_finite(kind: Any) -> Any:
-    """Return a class of optimizers that does so; copies of an optimizer do, too."""
 
     class Finite(kind):  # type: ignore[misc]  # theirs has no types
         def clip_and_accumulate(self) -> None:
@@ -280,23 +268,17 @@ def _counting_finite(kind: Any) -> Any:
 
 def _drop_without_length(parameters: list[Any]) -> None:
     """Set to 0 all gradients, of all parameters, of the records of which one has no length."""
-    pieces = [_pieces(p.grad_sample) for p in parameters]
+    found = [p.grad_sample for p in parameters]
+    pieces = [one if isinstance(one, list) else [one] for one in found]
     for together in zip(*pieces, strict=True):
         if not len(together[0]):
             continue
-        lengths = [_lengths(one).to(together[0].device) for one in together]
+        norms = [one.reshape(len(one), -1).norm(2, dim=-1) for one in together]
+        lengths = [one.to(together[0].device) for one in norms]
         bad = ~torch.stack(lengths).sum(dim=0).isfinite()
         with torch.no_grad():
             for one in together:
                 one[bad.to(one.device)] = 0.0
-
-
-def _lengths(gradients: Any) -> Any:
-    return gradients.reshape(len(gradients), -1).norm(2, dim=-1)
-
-
-def _pieces(gradients: Any) -> list[Any]:
-    return gradients if isinstance(gradients, list) else [gradients]
 
 
 _STEPS: Final = whole_numbers("T", 1, (100, 10_000))
@@ -339,7 +321,6 @@ class _Run(Counter[hs.Mechanism]):
         super().__init__(step**steps, reserved, "hockeystick.adapters.opacus 1")
 
     def check_next(self, noise_multiplier: float) -> None:
-        """Raise where the next step, with such noise, is not reserved."""
         if noise_multiplier != self._noise:
             raise IncompatibleError(
                 f"a noise multiplier of {noise_multiplier:g} is not the {self._noise:g} that the "
@@ -354,3 +335,74 @@ class _Run(Counter[hs.Mechanism]):
 
     def _refusal(self) -> BudgetExhausted:
         return refusal(self.plan, self.counted, self.limit, None, "steps")
+
+
+# A training program, run again with noise by a key and with the steps it counts.
+
+_NOISE: Final = "_generate_noise"
+
+
+def program(
+    train: Callable[[Any], object],
+    dataset: Any,
+    plan: hs.DPSGD,
+    *,
+    norm: float,
+    canaries: Sequence[Any] = (),
+) -> TorchProgram:
+    """Return a program that trains by Opacus, for ``hockeystick.audit.record``.
+
+    It is run as it is: ``train(dataset)`` makes model, optimizer, loader and engine, and trains. In
+    replays with a key Opacus draws its noise by that key and the step, and in all of them its
+    accountants' steps are counted beside those that are taken. A sum is measured by what Opacus
+    divides it by on these very data. Arguments and errors are those of ``TorchProgram``; ``norm``
+    is Opacus's ``max_grad_norm``.
+    """
+    return TorchProgram(train, dataset, plan, norm=norm, canaries=canaries, hooks=_hooks)
+
+
+@contextmanager
+def _hooks(
+    source: Callable[[str], Any], counted: Callable[[], None], divided: Callable[[float], None]
+) -> Iterator[None]:
+    """Draw noise by a source, where there is one; call back for counted steps and divisors."""
+
+    def noise(inner: Callable[..., Any], **options: Any) -> Any:
+        found = source("noise")
+        if found is None:
+            return inner(**options)
+        with keyed(found):
+            return inner(**options | {"generator": None})
+
+    own_scale = DPOptimizer.scale_grad
+
+    def scale(optimizer: Any) -> None:
+        mean = optimizer.loss_reduction == "mean"
+        divided(optimizer.expected_batch_size if mean else 1.0)
+        own_scale(optimizer)
+
+    with ExitStack() as stack:
+        stack.enter_context(patch.object(DPOptimizer, "scale_grad", scale))
+        for module in [one for name, one in sys.modules.items() if name.startswith("opacus.")]:
+            own = vars(module).get(_NOISE)
+            if own is not None:
+                stack.enter_context(patch.object(module, _NOISE, partial(noise, own)))
+        for kind in _kinds(IAccountant):
+            if "step" in vars(kind):
+                stack.enter_context(patch.object(kind, "step", _telling(kind.step, counted)))
+        yield
+
+
+def _telling(step: Callable[..., None], counted: Callable[[], None]) -> Callable[..., None]:
+    """Return a method of accountants that tells of a step first."""
+
+    def telling(accountant: Any, **options: Any) -> None:
+        counted()
+        step(accountant, **options)
+
+    return telling
+
+
+def _kinds(base: Any) -> list[Any]:
+    below: list[Any] = base.__subclasses__()
+    return [*below, *(kind for one in below for kind in _kinds(one))]

@@ -15,9 +15,9 @@ import torch
 from torch.utils import _pytree as trees
 from torch.utils.data import DataLoader
 
-from hockeystick.adapters.loop._account import Account
-from hockeystick.adapters.loop._random import bits, numbers
-from hockeystick.adapters.loop._sampler import Indices
+from hockeystick import _validate
+from hockeystick._validate import whole_numbers
+from hockeystick.adapters.loop import Account, Indices, bits, numbers
 from hockeystick.adapters.torch._noise import all_keyed
 from hockeystick.adapters.torch._processes import Processes
 from hockeystick.errors import IncompatibleError, ParameterError
@@ -26,14 +26,7 @@ from hockeystick.release.counting import length_of
 Row = tuple[Any, ...]
 _ROUNDING: Final = 1e-6  # of an epoch's last step, where the rate as a float is not exact
 _SEED_BITS: Final = 63
-_OPTIONS: Final = (
-    "multiprocessing_context",
-    "num_workers",
-    "pin_memory",
-    "prefetch_factor",
-    "timeout",
-    "worker_init_fn",
-)
+_LENGTH: Final = whole_numbers("L", 1, (8, 4096))
 _A_ROW: Final = (
     "a tensor, a tuple of tensors with the model's input first, or a mapping by the names of the "
     "model's arguments, for each example"
@@ -101,12 +94,9 @@ class Loader:
         return self._batches(length_of(self._account.plan))
 
     def epochs(self) -> Iterator[Iterator[Batch]]:
-        """Give the batches that are left in epochs, of ``1/rate`` steps each.
+        """Give the batches that are left in epochs of ``1/rate`` steps, or raise if one is left.
 
         The first one goes on where the last one ended, also within an epoch.
-
-        Raises:
-            IncompatibleError: If an epoch was not used to its end.
         """
         total, ended, end = length_of(self._account.plan), 0, 0
         while self._account.counted < total:
@@ -137,7 +127,6 @@ class Loader:
             raise IncompatibleError(reason)
 
     def check(self, batch: object) -> None:
-        """Raise unless a batch is the one that is to be used now, as it was drawn."""
         given = self._pending
         if given is None or batch is not given or given.step != self._account.counted:
             allowed = "the one that private.loader gave last, each used once"
@@ -192,37 +181,63 @@ class Loader:
         return self._drawn[step]
 
     def close(self) -> None:
-        """End the workers, and keep what was drawn."""
         self._fetched, self._at = iter(()), -1
 
 
 # Examples that torch's own loader fetches, by workers of its own where it is told so.
 
 
-def fetching_of(
-    dataset: Any,
-    collate: Callable[..., Any] | None,
-    pad_to: int | None,
-    options: object,
-    *,
-    secret: bool = True,
-) -> Callable[..., Any]:
-    """Return what makes torch's loader of the places of each batch, or raise.
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Loading:
+    """How examples become tensors, each alone, and which processes of torch fetch them.
 
-    What examples draw, to be cut or turned at random, is secret unless the caller's seeds decide.
+    Args:
+        collate: What makes tensors of a list of one example: of more it could mix them.
+        pad_to: The length that each example's input is padded to with zeros, or cut to; None to
+            leave inputs be. Of a mapping it is each part with a length, "labels" with the -100 that
+            losses leave out.
+        num_workers: As in torch's ``DataLoader``, and so are the others: workers fetch the batches
+            of later steps while this one runs.
     """
-    allowed = f"a mapping of options of torch's DataLoader, of {', '.join(_OPTIONS)}"
-    if not isinstance(options, Mapping) or not set(options) <= set(_OPTIONS):
-        raise ParameterError("loading", options, allowed)
-    examples = _OneByOne(dataset, collate, pad_to, secret)
-    # Which gives workers seeds for what they draw themselves, and leaves torch's own as it is.
-    source = torch.Generator().manual_seed(secrets.randbits(_SEED_BITS))
-    made = partial(DataLoader, examples, collate_fn=_itself, generator=source, **options)
-    try:
-        made(batch_sampler=())
-    except (TypeError, ValueError) as error:
-        raise ParameterError("loading", options, f"{allowed} ({error})") from None
-    return made
+
+    collate: Callable[..., Any] | None = None
+    pad_to: int | None = None
+    num_workers: int = 0
+    pin_memory: bool = False
+    prefetch_factor: int | None = None
+    timeout: float = 0
+    worker_init_fn: Callable[[int], object] | None = None
+    multiprocessing_context: Any = None
+
+    def at_once(self, dataset: Any) -> Any:
+        """Return the data if a batch may be indexed at once, which of subclasses may mix it."""
+        whole = type(dataset) is torch.utils.data.TensorDataset and self == Loading()
+        return dataset if whole else None
+
+    def fetching(self, dataset: Any, *, secret: bool) -> Callable[..., Any]:
+        """Return what makes torch's loader of the places of each batch, or raise."""
+        if self.pad_to is not None:
+            _validate.count("pad_to", self.pad_to, _LENGTH)
+        # Which gives workers seeds for what they draw themselves, and leaves torch's own as it is.
+        source = torch.Generator().manual_seed(secrets.randbits(_SEED_BITS))
+        made = partial(
+            DataLoader,
+            _OneByOne(dataset, self.collate, self.pad_to, secret),
+            collate_fn=_itself,
+            generator=source,
+            num_workers=self.num_workers,
+            pin_memory=self.pin_memory,
+            prefetch_factor=self.prefetch_factor,
+            timeout=self.timeout,
+            worker_init_fn=self.worker_init_fn,
+            multiprocessing_context=self.multiprocessing_context,
+        )
+        try:
+            made(batch_sampler=())
+        except (TypeError, ValueError) as error:
+            raise ParameterError("loading", self, f"what DataLoader takes ({error})") from None
+        return made
 
 
 @final
@@ -233,13 +248,11 @@ class Stacked:
     found: Row | ParameterError
 
     def examples(self) -> Row:
-        """Return the examples, or raise."""
         if isinstance(self.found, ParameterError):
             raise self.found
         return self.found
 
     def pin_memory(self) -> Stacked:
-        """Return the same in memory that an accelerator reads while others compute."""
         if isinstance(self.found, ParameterError):
             return self
         return Stacked(trees.tree_map(lambda part: part.pin_memory(), self.found))
@@ -319,7 +332,6 @@ def _is_numbers(part: Any) -> bool:
 
 
 def _tensor(part: Any) -> Any:
-    """Return a tensor, numbers as torch's own collation has them; or raise."""
     if isinstance(part, torch.Tensor):
         return part
     if isinstance(part, float):
@@ -331,7 +343,6 @@ def _tensor(part: Any) -> Any:
 
 
 def _of_one(part: Any) -> Any:
-    """Return a tensor that a collation made of one example; or raise."""
     if not isinstance(part, torch.Tensor):
         raise ParameterError("dataset", type(part).__name__, _A_ROW)
     if part.dim() == 0 or len(part) != 1:

@@ -87,7 +87,7 @@ def _mixes(module: Any) -> bool:
 
 
 def trained(model: Any) -> Tensors:
-    """Return the parameters that a step trains, or raise; asked in each step."""
+    """Return the parameters that a step trains, or raise."""
     found = {name: value for name, value in model.named_parameters() if value.requires_grad}
     if not found:
         allowed = "a module with at least one parameter that requires a gradient"

@@ -63,11 +63,9 @@ class Clip(ABC):
             self.multiplier(noise_multiplier)
 
     def accounted(self, plan: hs.DPSGD) -> hs.DPSGD:
-        """Return the plan whose account holds for what is released."""
         return plan
 
     def multiplier(self, noise_multiplier: float) -> float:
-        """Return the noise multiplier of the gradients."""
         return noise_multiplier
 
     def noise(self, noise_multiplier: float) -> float:
@@ -116,14 +114,10 @@ class Clip(ABC):
 @final
 @dataclass(frozen=True, slots=True)
 class Constant(Clip):
-    """One clipping norm C throughout, for the whole gradient or shared out to the layers.
+    """One clipping norm C >= 1e-24 throughout, for the whole gradient or shared out to the layers.
 
     ``per_layer`` clips the gradient of each of L layers (modules with parameters of their own) to
     ``C/sqrt(L)``, so that an example's whole gradient is within C.
-
-    Args:
-        norm: C, a number of at least 1e-24.
-        per_layer: Whether layers are clipped one by one.
 
     Raises:
         ParameterError: If the norm is no such number.
@@ -138,7 +132,7 @@ class Constant(Clip):
     per_layer: bool = field(default=False, kw_only=True)
 
     def check(self, plan: hs.DPSGD, budget: hs.ApproxDP | None) -> None:
-        """Go with any plan."""
+        pass
 
     def learned(self, norm: float, memory: Tensors, gradients: Tensors, answers: Tensors) -> float:
         return norm
@@ -150,22 +144,16 @@ class Quantile(Clip):
     """A clipping norm that follows a quantile of the gradients' lengths, by a noisy count.
 
     Each step releases beside the gradients ``sum of (1[length <= C] - 1/2) + N(0, bit_noise^2)``
-    of the same batch, whose sensitivity is 1/2 where a gradient's is C, and sets
+    of the same batch, whose sensitivity is 1/2 where a gradient's is C, and sets, from C = norm on,
 
         C <- C exp(-rate (noisy share - quantile)),    noisy share = noisy sum/expected size + 1/2.
 
     The plan's account holds: the gradients get ``hs.calibration.clipping_noise(z, bit_noise)``
     in place of z. ``hs.release.QuantileClipping`` is the same rule for rows of numpy.
 
-    Args:
-        norm: C in the first step, a number of at least 1e-24.
-        quantile: The share of examples that should stay unclipped, in [0, 1].
-        rate: How fast C follows, in [0, 1].
-        bit_noise: Standard deviation of the noise on the sum of bits, above half of the plan's
-            noise multiplier.
-
     Raises:
-        ParameterError: If an argument is outside its domain.
+        ParameterError: Unless norm >= 1e-24, quantile and rate are in [0, 1], and bit_noise is a
+            finite number > 0, above half of the plan's noise multiplier.
 
     References:
         Andrew, Thakkar, McMahan and Ramaswamy, "Differentially Private Learning with Adaptive
@@ -204,7 +192,6 @@ class Quantile(Clip):
         return {"bits": torch.zeros((), dtype=torch.float64, device=first.device)}
 
     def counted(self, lengths: Any, norm: float) -> Tensors:
-        """Return the sum of bits of +-1/2, in halves; what has no length is too long."""
         return {"bits": (lengths <= norm).double().mul(2).sub(1).sum()}
 
     def learned(self, norm: float, memory: Tensors, gradients: Tensors, answers: Tensors) -> float:
@@ -218,7 +205,8 @@ class Online(Clip):
     """OSO-DPSGD: a clipping norm that goes where the loss falls, by a second noisy query.
 
     Each step releases g, the gradients, and ``q = sum of g_i/|g_i| over those longer than C``, of
-    the same batch; q's sensitivity is 1 where that of g is C. Then, with the q of the step before,
+    the same batch; q's sensitivity is 1 where that of g is C. From C = norm on, with the q of the
+    step before,
 
         C <- C exp(rate sign(g . q_before)).
 
@@ -226,13 +214,8 @@ class Online(Clip):
     ``(1 - inflation^-2)^(-1/2) z`` (``hs.calibration.joint_noise``). The rule is derived for SGD;
     ``hs.release.OnlineClipping`` is the same for rows of numpy.
 
-    Args:
-        norm: C in the first step, a number of at least 1e-24.
-        rate: How fast C changes, in [0, 1].
-        inflation: The gradients' noise over the plan's, above 1.
-
     Raises:
-        ParameterError: If an argument is outside its domain.
+        ParameterError: Unless norm >= 1e-24, rate is in [0, 1] and inflation is above 1.
 
     References:
         Galli, Palamidessi and Cucinotta, "Online Sensitivity Optimization in Differentially Private
@@ -256,7 +239,6 @@ class Online(Clip):
         return hs.calibration.joint_noise(noise_multiplier, inflation=self.inflation).query
 
     def units(self, whole: float) -> float:
-        """Return that the direction of what is clipped is what is left of it, over the norm."""
         return whole
 
     def blank(self, gradients: Tensors) -> Tensors:
@@ -266,7 +248,6 @@ class Online(Clip):
         return torch.stack([torch.ones_like(lengths), (lengths > norm).to(lengths)])
 
     def learned(self, norm: float, memory: Tensors, gradients: Tensors, answers: Tensors) -> float:
-        """Return a norm that is larger where the last clipping went against the gradient."""
         before = dict(memory)
         memory.clear()
         memory.update(answers)
@@ -283,16 +264,11 @@ class Online(Clip):
 class LargestNorm(Clip):
     """The "l2-max sensitivity" of Fed-alphaCDP, which is not private: its epsilon is infinite.
 
-    Gradients are clipped to C, and noised by the plan's noise multiplier times the largest length
-    that is left in the batch, ``S = max of min(|g_i|, C)``. S is read off the private batch: where
-    an example alone has a gradient, S is 0 without it, and where S moves over d coordinates, the
-    ratio of the densities has no bound. So ``private.plan`` has an inf-DP release beside the
-    training, ``private.spent`` is inf from the start, and a budget is refused. ``Quantile`` follows
-    the lengths at a price that is finite.
-
-    Args:
-        norm: C, a number of at least 1e-24.
-        not_private: True, by who has read this.
+    Gradients are clipped to C >= 1e-24, and noised by the plan's noise multiplier times the largest
+    length that is left in the batch, ``S = max of min(|g_i|, C)``. S is read off the private batch:
+    where an example alone has a gradient, S is 0 without it. So ``private.plan`` has an inf-DP
+    release beside the training, ``private.spent`` is inf from the start, and a budget is refused.
+    Who has read this says ``not_private=True``. ``Quantile`` follows the lengths at a finite price.
 
     Raises:
         ParameterError: If the norm is no such number, or ``not_private`` is not True.
@@ -300,16 +276,12 @@ class LargestNorm(Clip):
     References:
         Wei, Liu, Zhou, Chow and Wu, "Securing Distributed SGD against Gradient Leakage Threats",
         IEEE TPDS 2023, section 5: sensitivity is a maximum over all pairs of neighbours, where that
-        paper takes one over the batch at hand; and it takes it of each layer, which is less than a
-        whole gradient's length.
+        paper takes one over the batch at hand.
 
     Example:
         >>> from hockeystick.adapters.torch import LargestNorm
-        >>> LargestNorm(1.0)
-        Traceback (most recent call last):
-        ...
-        hockeystick.errors.ParameterError: not_private must be True: noise whose scale is the \
-largest norm of the private batch has epsilon = inf; got False
+        >>> LargestNorm(1.0, not_private=True)
+        LargestNorm(norm=1.0)
     """
 
     norm: float
@@ -337,12 +309,10 @@ largest norm of the private batch has epsilon = inf; got False
         return {"longest": torch.zeros((), dtype=torch.float64, device=first.device)}
 
     def counted(self, lengths: Any, norm: float) -> Tensors:
-        """Return the largest length; what has no length was left out."""
         finite = torch.where(torch.isfinite(lengths), lengths, 0.0)
         return {"longest": finite.max().clamp(max=norm)}
 
     def share(self, norm: float, queried: Tensors) -> float:
-        """Return the largest length of the whole batch in clipping norms."""
         return float(queried["longest"]) / norm
 
     def learned(self, norm: float, memory: Tensors, gradients: Tensors, answers: Tensors) -> float:

@@ -121,10 +121,10 @@ def _of_each(function: Callable[..., Any], chunk: Examples) -> Callable[..., Any
 
 
 def sensible(params: Tensors) -> int:
-    """Return how many examples' gradients are computed at once where nobody says: 8 or more.
+    """Return how many examples' gradients are computed at once where nobody says.
 
-    As many as have gradients of 32 MiB on a CPU, 1 GiB on an accelerator: a model's size decides,
-    no data do. A CPU is fastest where gradients are few enough for its cache and no fewer than 8.
+    A model's size decides, no data do. A CPU is fastest where gradients are few enough for its
+    cache and no fewer than 8.
     """
     gradient = sum(value.numel() * value.element_size() for value in params.values())
     on_cpu = next(iter(params.values())).device.type == "cpu"
@@ -226,7 +226,6 @@ def _untouched(modules: list[Any], given: Tensors) -> Iterator[None]:
 
 
 def _kept(module: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return a module's attributes, and what those hold that are dictionaries, lists or sets."""
     own = dict(module.__dict__)
     holders = {name: one for name, one in own.items() if isinstance(one, dict | list | set)}
     return own, {name: one.copy() for name, one in holders.items()}

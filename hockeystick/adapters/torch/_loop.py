@@ -1,6 +1,6 @@
 """The private training loop: what one step does, what that costs, and how a run is gone on with.
 
-Noise is a parameter: drawn afresh in each step (DP-SGD), or correlated from step to step (DP-FTRL).
+Noise is drawn afresh in each step (DP-SGD), or correlated from step to step (DP-FTRL).
 All else is shared: batches, clipping, counting, checkpoints, and processes that train together.
 """
 
@@ -21,7 +21,7 @@ from torch.utils import _pytree as trees
 
 import hockeystick as hs
 from hockeystick import _files, _validate
-from hockeystick.adapters.loop._account import KIND, VERSION, Account
+from hockeystick.adapters.loop import KIND, VERSION, Account
 from hockeystick.adapters.torch import _checks
 from hockeystick.adapters.torch._batches import Batch, Loader
 from hockeystick.adapters.torch._clipping import Clip, Constant, Tensors, joined
@@ -61,10 +61,7 @@ _NEIGHBOURS: Final = (
 @final
 @dataclass(slots=True, weakref_slot=True, eq=False, repr=False)
 class Private:
-    """A private training loop; made by ``make_private`` or ``make_correlated``.
-
-    ``loader`` gives the batches, ``step`` uses them, ``spent`` says what that costs.
-    """
+    """A private training loop; made by ``make_private`` or ``make_correlated``."""
 
     model: Any
     optimizer: Any
@@ -96,12 +93,11 @@ class Private:
 
     @property
     def arithmetic(self) -> str:
-        """The arithmetic in which gradients are summed and noised: "exact" or "real"."""
+        """The arithmetic of sums and noise: "exact" or "real"."""
         return self._arithmetic.name
 
     @property
     def run(self) -> str:
-        """The name of the run."""
         return self._account.run
 
     @property
@@ -127,31 +123,24 @@ class Private:
 
     @property
     def not_private_loss(self) -> float:
-        """The mean loss of the last step's batch, nan if it had no example.
+        """The mean loss of the last step's batch, or of this process's share; nan of no example.
 
-        Of several processes each has that of its own share.
-
-        It is computed from the data without noise: no account covers who sees it, and no learning
-        rate and no stop may depend on it.
+        It is computed without noise: no account covers who sees it, and no learning rate and no
+        stop may depend on it.
         """
         total, examples = self._loss
         return float(total) / examples if examples else math.nan
 
     def epochs(self) -> Iterator[Iterator[Batch]]:
-        """Give the batches that are left in epochs, as ``loader.epochs`` does.
-
-        Between two of them the model may be evaluated and a scheduler may step.
-        """
+        """Give the batches that are left in epochs, between which a model may be evaluated."""
         return self.loader.epochs()
 
     def spent(self, delta: float) -> hs.Certified:
         """Return the epsilon of the steps that are counted, if it was planned to stop there.
 
         Whoever stops because of what was released has the epsilon of the whole plan, or the
-        budget's: they hold for every stop on the way. Unless the arithmetic is exact, the answer
-        says that it is one "in real arithmetic". In exact arithmetic it says, unless ``microbatch``
-        is 1, that it assumes "gradients that no microbatch changes": an example's gradient is not
-        rounded otherwise beside others.
+        budget's. The answer says where it holds in real arithmetic alone, or for gradients that no
+        microbatch changes: ``microbatch=1`` ensures these.
         """
         answer = hs.epsilon(self.plan, _validate.one("delta", delta))
         more: tuple[str, ...] = ()
@@ -171,19 +160,18 @@ class Private:
 
         Args:
             loss_fn: ``loss_fn(output, *targets)`` for a batch of one example, a function of these
-                and of the model, which it may call and whose parameters it may read: neither of
-                the batch's size nor of its other examples.
+                and of the model, which it may call and whose parameters it may read.
             batch: What ``loader`` gave last; None for the one that it gives next.
 
         Raises:
-            BudgetExhausted: If plan or budget have no step left; nothing is released.
+            BudgetExhausted: If plan or budget have no step left; as below, nothing is released.
             ParameterError: If the batch is another one, used before or changed, or the model or
-                the optimizer have become such as ``make_private`` refuses; nothing is released.
+                the optimizer have become such as ``make_private`` refuses.
             IncompatibleError: If it runs under autocast, during another step, in a process that was
                 forked, or after ``close``, or another process stopped; if another loop trained the
-                same parameters, ``loss_fn`` uses some that were taken out of the model before, or
-                torch takes no single gradients of a part of it; if noise is correlated, and the
-                loop was ended by an error or a state is to be loaded first; nothing is released.
+                same parameters, or torch takes no single gradients of a part of model or loss; if
+                noise is correlated, and a step failed or a state is to be loaded first.
+            OSError: If the operating system has no random bits; the step may be counted by then.
         """
         if not self._free.acquire(blocking=False):
             raise IncompatibleError("a step of this loop is under way: one runs at a time")
@@ -236,7 +224,6 @@ class Private:
     def _summed(
         self, loss_fn: LossFn, batch: Batch, params: Tensors, kept: Tensors
     ) -> tuple[Tensors, Tensors]:
-        """Return the clipped sum of a batch's gradients, and that of the second query."""
         device = next(iter(params.values())).device
         examples = trees.tree_map(lambda part: part.to(device, non_blocking=True), batch.examples)
         queried = self._clip.blank(params)
@@ -264,16 +251,14 @@ class Private:
     def _noised(
         self, step: int, params: Tensors, sums: Tensors, queried: Tensors
     ) -> tuple[Tensors, Tensors]:
-        """Return both sums with noise, over the expected size of a batch."""
         if self._by_batch:
             alone = {name: value.unsqueeze(0) for name, value in sums.items()}
             sums, _ = clipped_sum(alone, self._norm, self._arithmetic, self._clip)
         size = self.loader.sampler.expected(step)
         units = self._arithmetic.units(self._norm)
         share = self._clip.share(self._norm, queried)
-        noise_multiplier = self._noise_multiplier(step)
         deviation, other = _deviations(
-            self._clip, self._arithmetic, noise_multiplier, self._norm, share
+            self._clip, self._arithmetic, self._noise_multiplier(step), self._norm, share
         )
         if self._rows is not None:
             row = self._rows.next(step, params, deviation)
@@ -285,7 +270,6 @@ class Private:
         return gradients, answers
 
     def _use(self, gradients: Tensors, answers: Tensors) -> None:
-        """Step, and learn from what was released."""
         note(self, gradients, answers)
         for name, value in self.model.named_parameters():
             value.grad = gradients.get(name)
@@ -310,13 +294,8 @@ class Private:
     ) -> PrivateReplay:
         """Return what ``hockeystick.audit.record`` replays: equal loops on copies of the model.
 
-        Nothing of this loop changes, and no step of it is counted. Replays begin with the weights
-        of this moment.
-
-        Args:
-            loss_fn: As in ``step``; or None where ``train`` is given.
-            train: ``train(private)`` does all that the program does with its loop.
-            canaries: Examples to add, beside one that is scaled and one that is undefined.
+        Nothing of this loop changes. Give ``loss_fn`` as in ``step``, or ``train(private)`` that
+        does all that the program does with its loop; ``canaries`` are examples to add.
 
         Raises:
             ParameterError: If neither or both of a loss and a training are given.
@@ -339,15 +318,10 @@ class Private:
     def close(self, *, final: bool = True) -> None:
         """End the loop: its journal is free for another one, and so is the optimizer.
 
-        With a ledger the steps that are counted are committed, and the run is over.
-
-        Args:
-            final: False where another process is to go on with the run: its reservation stays, and
-                counts in full.
+        Unless another process is to go on (``final=False``), a ledger commits what is counted.
 
         Raises:
-            LedgerError: If the ledger cannot be written; the run then counts in full, and this may
-                be called again.
+            LedgerError: If the ledger cannot be written; this may be called again.
             IncompatibleError: If there is a ledger, and this process was forked from the run's own,
                 or somebody else has resolved the reservation.
         """
@@ -359,7 +333,6 @@ class Private:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        """Close the loop; where an exception ends it, it may be gone on with."""
         self.close(final=kind is None)
 
     def state_dict(self) -> dict[str, Any]:
@@ -386,13 +359,9 @@ class Private:
     def load_state_dict(self, state: Any) -> None:
         """Go on from a state of this run, after the weights; the count of steps never falls.
 
-        Where noise is correlated, all rows so far are computed again, from the key.
-
         Raises:
-            ParameterError: If it is no such state, of another plan or run, of other weights than
-                the model has, or, where noise is correlated, of before a step that was counted:
-                noise after that would be drawn on the same past noise once more. Nothing changes
-                then.
+            ParameterError: If it is no such state, of another plan or run, of other weights, or,
+                where noise is correlated, of before a step that was counted. Nothing changes then.
         """
         state = _as_now(state)
         rows = self._rows
@@ -411,12 +380,9 @@ class Private:
         self._norm, self._memory = norm, memory
 
     def save(self) -> None:
-        """Write model, optimizer and account to the checkpoint, in place of what it had.
+        """Write model, optimizer and account to the checkpoint, which must be given, in its place.
 
         Of several processes the first one writes, whichever call it.
-
-        Raises:
-            ParameterError: If ``make_private`` was given no checkpoint.
         """
         path = self._checkpoint()
         if self._processes.first:
@@ -432,8 +398,7 @@ class Private:
         """Go on from the checkpoint, with all steps that its journal has; in each process.
 
         Raises:
-            ParameterError: If ``make_private`` was given no checkpoint, or it is of another plan or
-                run.
+            ParameterError: If there is no checkpoint, or it is of another plan or run.
         """
         with self._processes.together("load"):  # so that nothing changes unless all load
             path = self._checkpoint()
@@ -445,7 +410,7 @@ class Private:
 
     def _checkpoint(self) -> str:
         if self._path is None:
-            raise ParameterError("checkpoint", None, "a path given to make_private")
+            raise ParameterError("checkpoint", None, "a path given to make_private by counting=")
         return self._path
 
 
@@ -479,7 +444,6 @@ def _released(
 
 
 def _digest(model: Any) -> str:
-    """Return a text that differs for models whose parameters or buffers differ."""
     found = hashlib.sha256()
     for name, value in chain(model.named_parameters(), model.named_buffers()):
         found.update(f"{name} {value.dtype} {tuple(value.shape)}\n".encode())

@@ -40,7 +40,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, final
 import numpy as np
 import torch
 
-from hockeystick.adapters.loop._random import bits, numbers
+from hockeystick.adapters.loop import bits, numbers
 from hockeystick.errors import IncompatibleError, ParameterError
 from hockeystick.kernels.integer_sums import LANES, add_rounded
 from hockeystick.mechanisms import Encoder
@@ -72,7 +72,7 @@ class Arithmetic(ABC):
 
     @abstractmethod
     def units(self, norm: float) -> float:
-        """Return how many units a clipping norm has."""
+        pass
 
     @abstractmethod
     def sums(
@@ -103,11 +103,7 @@ class Arithmetic(ABC):
 
 @final
 class Real(Arithmetic):
-    """Floats in place of real numbers, as torch rounds them; the unit is 1.
-
-    Args:
-        wide: Whether microbatches are added in double precision, whatever that of the gradients.
-    """
+    """Floats in place of real numbers, as torch rounds them; wide adds microbatches in doubles."""
 
     __slots__ = ("_wide",)
     name = "real"
@@ -287,9 +283,9 @@ def normals(seed: int | None, step: int, device: Any) -> Callable[[Any], Any]:
 class Rows:
     """The rows of ``C^-1 Z`` for each parameter, computed again from a key after a restart.
 
-    Past noise is secret state: whoever goes on from an older state with new noise releases two sums
-    with the same past noise, which no account covers. So rows go on only where all rows before are
-    known: from the first step, or from the state after the last one that was counted.
+    New noise after an older state would be added to two sums with the same past noise, which no
+    account covers. So rows go on only where all rows before are known: from the first step, or from
+    the state after the last one that was counted.
     """
 
     __slots__ = ("_at", "_encoder", "_noise", "key")
@@ -312,7 +308,6 @@ class Rows:
             raise ParameterError("model", "other trained parameters", allowed)
 
     def next(self, step: int, params: dict[str, Any], deviation: float) -> dict[str, Any]:
-        """Return the row of a step, the next one."""
         drawn = normals(self.key, step, next(iter(params.values())).device)
         self._noise = self._noise or {name: CorrelatedNoise(self._encoder) for name in params}
         return {
@@ -321,7 +316,6 @@ class Rows:
         }
 
     def done(self, steps: int) -> None:
-        """Note that so many steps have come to their end."""
         self._at = steps
 
     def load(self, key: object, steps: int, params: dict[str, Any], deviation: float) -> None:

@@ -70,12 +70,7 @@ class Processes:
 
     @contextmanager
     def together(self, doing: str, facts: Callable[[], dict[str, Any]] = dict) -> Iterator[None]:
-        """Raise in all processes where one of them raises, or does or finds something else.
-
-        Args:
-            doing: What is done.
-            facts: What must be the same in each process once it is done, by name.
-        """
+        """Raise in all processes where one of them raises, or does or finds something else."""
         if self.size == 1:
             yield
             return
@@ -96,7 +91,6 @@ class Processes:
         _compare(told)
 
     def from_first(self, value: T) -> T:
-        """Return what the first process has."""
         found = [value]
         if self.size > 1:
             with self._exchange():
@@ -112,7 +106,6 @@ class Processes:
         return [_those(examples, owners == rank) for rank in range(self.size)]
 
     def shared(self, shares: list[Examples] | None) -> Examples:
-        """Return this process's share, of those that the first one has."""
         if self.size > 1:
             found: list[Any] = [()]
             with self._exchange():
@@ -130,11 +123,9 @@ class Processes:
         return self._each(doubles, partial(distributed.reduce, dst=0, op=how))
 
     def sent(self, released: Tensors) -> Tensors:
-        """Return what the first process has to release."""
         return self._each(released, partial(distributed.broadcast, src=0))
 
     def _each(self, tensors: Tensors, collective: Callable[[Any], object]) -> Tensors:
-        """Return tensors where they were, each after an exchange."""
         if self.size == 1:
             return tensors
         found = {name: value.cpu().contiguous() for name, value in tensors.items()}
@@ -167,7 +158,6 @@ def _started() -> int:
 
 
 def _those(examples: Examples, chosen: Any) -> Examples:
-    """Return the examples that are chosen, copied, or nothing where none is."""
     if not chosen.any():
         return ()
     share: Examples = trees.tree_map(lambda part: part.detach()[chosen].cpu(), examples)
@@ -175,7 +165,6 @@ def _those(examples: Examples, chosen: Any) -> Examples:
 
 
 def _compare(told: list[tuple[str, str | None, dict[str, Any]]]) -> None:
-    """Raise unless all processes tell the same, and no error."""
     for rank, (_, said, _) in enumerate(told):
         if said is not None:
             raise IncompatibleError(f"process {rank} of {len(told)} stopped all, by {said}")

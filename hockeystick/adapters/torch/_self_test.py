@@ -33,12 +33,11 @@ from torch.utils.data.dataloader import _BaseDataLoaderIter
 import hockeystick as hs
 from hockeystick import _validate
 from hockeystick._validate import Domain
-from hockeystick.adapters.loop._random import numbers
-from hockeystick.adapters.loop._sampler import Sampler, checked_plan
-from hockeystick.adapters.torch._clipping import Clip, Constant, Tensors
+from hockeystick.adapters.loop import Sampler, checked_plan, numbers
+from hockeystick.adapters.torch._clipping import Clip, Tensors
 from hockeystick.adapters.torch._noise import all_keyed
-from hockeystick.audit.recording import Kind, Neighbour, Run, Step
-from hockeystick.audit.recording.replay import FACTORS, neighbours_of
+from hockeystick.audit.recording import Kind, Neighbour, Run
+from hockeystick.audit.recording.replay import FACTORS, ReplayEnded, Tape, neighbours_of
 from hockeystick.errors import IncompatibleError, ParameterError
 from hockeystick.release.counting import first
 
@@ -48,7 +47,6 @@ Hooks = Callable[
     [Callable[[str], Any], Callable[[], None], Callable[[float], None]],
     AbstractContextManager[None],
 ]
-_Parts = Sequence[tuple[str, Any, float]]
 _Noting = Callable[[Any, Tensors, Tensors], None]
 _CURRENT: Final[ContextVar[_Noting | None]] = ContextVar("noting", default=None)
 _NORM: Final = Domain(
@@ -65,10 +63,6 @@ _SPLIT: Final = (
 )
 
 
-class _Full(BaseException):
-    """As many steps as were asked for are done; no error, so that no loop handles it as one."""
-
-
 class _Replays:
     """What the replays of a loop and of a program have in common, as ``audit.Replay`` has it."""
 
@@ -76,9 +70,8 @@ class _Replays:
     slack = 1e-4
     assumptions: tuple[str, ...] = ()
 
-    def __init__(self, dataset: Any, plan: hs.DPSGD, clip: Clip, canaries: Sequence[Any]) -> None:
-        self._dataset, self.plan, self._clip = dataset, plan, clip
-        self.examples = len(dataset)
+    def __init__(self, dataset: Any, plan: hs.DPSGD, canaries: Sequence[Any]) -> None:
+        self._dataset, self.plan, self.examples = dataset, plan, len(dataset)
         own = [(f"canary {place}", one) for place, one in enumerate(canaries)]
         self._far = [*_far_off(dataset[0]), *own]
         self.blocks: tuple[tuple[str, int], ...] = ()
@@ -125,14 +118,13 @@ class PrivateReplay(_Replays):
         train: Train,
         canaries: Sequence[Any],
     ) -> None:
-        super().__init__(dataset, plan, clip, canaries)
+        super().__init__(dataset, plan, canaries)
         self._found = copy.deepcopy((model, optimizer))
         for module in self._found[0].modules():
             module.training = module.training and bool(module._buffers)
-        self._again, self._train, self._seed = again, train, seed
+        self._again, self._train, self._seed, self._clip = again, train, seed, clip
 
     def draws(self, count: int) -> tuple[Any, ...]:
-        """Return batches of loops of the same plan, each with its own random numbers."""
         found: list[Any] = []
         length = self.plan.steps_per_epoch or 1
         while not found or (len(found) < count and self._seed is None):  # or it would draw the same
@@ -150,23 +142,23 @@ class PrivateReplay(_Replays):
         key: int | None,
         frozen: Sequence[Any] | None = None,
     ) -> Run:
-        """Train on given batches, on a copy of model and optimizer."""
         plan = _of_length(self.plan, len(batches))
-        tape = _Tape(len(batches), frozen, plan, self._clip)
+        tape, inside = Tape(plan, len(batches), frozen), [False]
+        self._expected = _expected(plan)
 
         def note(private: Any, gradients: Tensors, answers: Tensors) -> None:
-            units = tape.units(private.clipping_norm)
+            units = self._units(tape, private.clipping_norm)
             named = [(name, value, units[0]) for name, value in gradients.items()]
             if units[1]:
                 named += [(f"query {name}", value, units[1]) for name, value in answers.items()]
-            tape.pass_on(named, "" if key is None else _state_of(private))
+            _pass_on(tape, named, "" if key is None else _state_of(private))
             tape.counted = private.steps
-            tape.inside = True  # until the optimizer's step that follows
+            inside[0] = True  # until the optimizer's step that follows
 
         def note_open(optimizer: Any, arguments: Any, options: Any) -> None:
-            if not tape.inside:
-                tape.pass_on(_found_by(optimizer, tape.units(self._clip.norm)[0]), "")
-            tape.inside = False
+            if not inside[0]:
+                _pass_on(tape, _found_by(optimizer, self._units(tape, self._clip.norm)[0]))
+            inside[0] = False
 
         with ExitStack() as stack:
             loop = stack.enter_context(closing(self._loop(neighbour, key, plan)))
@@ -174,17 +166,28 @@ class PrivateReplay(_Replays):
             loop.loader.sampler = _Given(loop.loader.sampler, batches, tape, repeats=epochs)
             stack.callback(_CURRENT.reset, _CURRENT.set(note))
             stack.callback(register_optimizer_step_pre_hook(note_open).remove)
-            with suppress(_Full):
+            with suppress(ReplayEnded):
                 self._train(loop)
             self.blocks = tape.blocks
             return tape.run(_state_of(loop), known=not epochs)
 
+    def _units(self, tape: Tape, norm: float) -> tuple[float, float]:
+        """Return the units of gradients and of the second query, both of which have the noise z.
+
+        What two queries share is ``1 = (z/z_gradients)^2 + (z/z_query)^2``, so that a record moves
+        both together by at most 1.
+        """
+        noise, size = tape.noise_multiplier, self._expected(len(tape.steps))
+        if noise == 0:
+            return norm / size, 0.0
+        gradients = norm * self._clip.multiplier(noise) / noise / size
+        return gradients, self._clip.noise(noise) / (noise * size)
+
     def _loop(self, neighbour: Neighbour | None, key: int | None, plan: hs.DPSGD) -> Any:
-        """Return an equal loop on a copy of the model."""
         model, optimizer = copy.deepcopy(self._found)
         data = _changed(self._dataset, neighbour)
         seed = self._seed if key is None else key
-        return self._again(model, optimizer, data, plan, seed=seed, not_private=seed is not None)
+        return self._again(model, optimizer, data, plan, not_private=seed)
 
 
 @final
@@ -246,32 +249,28 @@ class TorchProgram(_Replays):
     ) -> None:
         if not callable(train):
             raise ParameterError("train", train, "a function of a data set")
-        super().__init__(dataset, checked_plan(plan), Constant(1.0), canaries)
+        super().__init__(dataset, checked_plan(plan), canaries)
         self._train, self._hooks = train, hooks
         self._norm = _validate.real("norm", norm, _NORM)
         self._divisor = None if divisor is None else _validate.real("divisor", divisor, _NORM)
 
     def draws(self, count: int) -> tuple[Any, ...]:
-        """Return batches of the program's own loader, which is asked again and again."""
         found: list[Any] = []
         wanted = min(count, _MOST_DRAWS)
 
         def seen(iterator: Any, inner: Callable[[], Any]) -> Any:
             if len(found) >= wanted:
-                raise _Full
+                raise ReplayEnded
             places = inner()
             found.append(np.asarray(places, dtype=np.int64))
             return places
 
-        data = _changed(self._dataset, None)
-        for _ in range(_RUNS):
-            if len(found) < wanted:
-                with (
-                    all_keyed(numbers(None, "program", 0)),
-                    _next_batches(data, seen),
-                    suppress(_Full),
-                ):
-                    self._train(data)
+        data, runs = _changed(self._dataset, None), 0
+        while len(found) < wanted and runs < _RUNS:
+            runs += 1
+            source = numbers(None, "program", 0)
+            with all_keyed(source), _next_batches(data, seen), suppress(ReplayEnded):
+                self._train(data)
         return tuple(found)
 
     def run(
@@ -282,24 +281,25 @@ class TorchProgram(_Replays):
         key: int | None,
         frozen: Sequence[Any] | None = None,
     ) -> Run:
-        """Run the program until it has stepped once for each batch, or ends."""
         if self._divisor is None:
-            self._divisor = Sampler(self.plan, int(self.plan.examples or 0)).expected(0)
+            self._divisor = _expected(self.plan)(0)
             said: list[float] = []
-            self._run(None, [np.arange(1)], 1, None, said.append)
+            self._run(None, [np.arange(1)], Tape(self.plan, 1), 1, said.append)
             self._divisor = next(iter(said), self._divisor)
-        return self._run(neighbour, batches, key, frozen, lambda divisor: None)
+        tape = Tape(self.plan, len(batches), frozen)
+        self._run(neighbour, batches, tape, key, lambda divisor: None)
+        self.blocks = tape.blocks
+        return tape.run("")
 
     def _run(
         self,
         neighbour: Neighbour | None,
         batches: Sequence[Any],
+        tape: Tape,
         key: int | None,
-        frozen: Sequence[Any] | None,
         divided: Callable[[float], None],
-    ) -> Run:
+    ) -> None:
         """Run the program, and call back for what a library divides by."""
-        tape = _Tape(len(batches), frozen, self.plan, self._clip)
         data = _changed(self._dataset, neighbour)
         unit = self._norm / (self._divisor or 1.0)
 
@@ -307,7 +307,7 @@ class TorchProgram(_Replays):
             found = _found_by(optimizer, unit)
             params = [one for group in optimizer.param_groups for one in group["params"]]
             state = "" if key is None else _digest_of(params, optimizer.state_dict())
-            tape.pass_on(found, state)
+            _pass_on(tape, found, state)
 
         with ExitStack() as stack:
             # What makes a model is the same in all replays; a seed of the program's own is left.
@@ -322,7 +322,7 @@ class TorchProgram(_Replays):
                     if iterator in ended or not ended:
                         ended.append(iterator)
                         raise StopIteration  # so that batches which workers fetched are used
-                    raise _Full
+                    raise ReplayEnded
                 with all_keyed(numbers(0, "sampler", place)):
                     inner()  # which ends epochs, and tells who watches that a batch was drawn
                 tape.given += 1
@@ -333,13 +333,11 @@ class TorchProgram(_Replays):
             stack.callback(register_optimizer_step_pre_hook(note).remove)
             stack.enter_context(self._hooked(tape, key, divided))
             stack.enter_context(_next_batches(data, given))
-            stack.enter_context(suppress(_Full))
+            stack.enter_context(suppress(ReplayEnded))
             self._train(data)
-        self.blocks = tape.blocks
-        return tape.run("")
 
     def _hooked(
-        self, tape: _Tape, key: int | None, divided: Callable[[float], None]
+        self, tape: Tape, key: int | None, divided: Callable[[float], None]
     ) -> AbstractContextManager[None]:
         """Have a library draw its noise by the key and the step, and count its steps."""
         if self._hooks is None:
@@ -376,14 +374,11 @@ def _next_batches(data: Any, found: Callable[[Any, Callable[[], Any]], Any]) -> 
 @final
 @dataclass(slots=True)
 class _Given:
-    """A sampler that gives the batches of a replay in turn, at the plan's rate.
-
-    Of whole epochs, which are longer than a replay, it begins again.
-    """
+    """The batches of a replay in turn, and again where whole epochs are longer."""
 
     _inner: Any
     _batches: Sequence[Any]
-    _tape: _Tape
+    _tape: Tape
     repeats: bool
 
     def __getattr__(self, name: str) -> Any:
@@ -392,74 +387,9 @@ class _Given:
     def draw(self, step: int) -> Any:
         place = self._tape.given
         if place >= len(self._batches) and not self.repeats:
-            raise _Full
+            raise ReplayEnded
         self._tape.given += 1
         return self._batches[place % len(self._batches)]
-
-
-# What is released, noted and exchanged.
-
-
-@final
-class _Tape:
-    """The releases of one replay.
-
-    Args:
-        length: After how many releases the next one ends the replay.
-        frozen: What the loop goes on with, in units of the claims; None for what it released.
-        plan: What is claimed.
-        clip: What is released beside the gradients.
-    """
-
-    def __init__(
-        self, length: int, frozen: Sequence[Any] | None, plan: hs.DPSGD, clip: Clip
-    ) -> None:
-        self._length, self._frozen, self._clip = length, frozen, clip
-        self._noises = plan.noise_multipliers
-        self._expected = Sampler(plan, int(plan.examples or 0)).expected
-        self.steps: list[Step] = []
-        self.blocks: tuple[tuple[str, int], ...] = ()
-        self.given = 0
-        self.counted: int | None = None
-        self.inside = False
-
-    @property
-    def _noise(self) -> float:
-        return float(self._noises[min(len(self.steps), len(self._noises) - 1)])
-
-    def units(self, norm: float) -> tuple[float, float]:
-        """Return the units of gradients and of the second query, both of which have the noise z.
-
-        What two queries share is ``1 = (z/z_gradients)^2 + (z/z_query)^2``, so that a record moves
-        both together by at most 1.
-        """
-        noise, size = self._noise, self._expected(len(self.steps))
-        if noise == 0:
-            return norm / size, 0.0
-        gradients = norm * self._clip.multiplier(noise) / noise / size
-        return gradients, self._clip.noise(noise) / (noise * size)
-
-    def pass_on(self, parts: _Parts, before: str) -> None:
-        """Note a release, made of named tensors with their units, and exchange it in place."""
-        place = len(self.steps)
-        if place >= self._length:
-            raise _Full
-        flat = [value.detach().double().cpu().numpy().ravel() / unit for _, value, unit in parts]
-        released = np.concatenate(flat) if flat else np.zeros(0)
-        self.blocks = self.blocks or tuple((name, value.numel()) for name, value, _ in parts)
-        self.steps.append(Step(released, self._noise, before))
-        if self._frozen is None or place >= len(self._frozen):
-            return
-        kept = np.asarray(self._frozen[place])
-        if kept.shape == released.shape:
-            ends = np.cumsum([len(one) for one in flat])
-            with torch.no_grad():
-                for (_, value, unit), one in zip(parts, np.split(kept, ends[:-1]), strict=True):
-                    value.copy_(torch.from_numpy(one * unit).reshape(value.shape))
-
-    def run(self, after: str, *, known: bool = True) -> Run:
-        """Return what was noted, and how many batches were given where that is known."""
-        return Run(tuple(self.steps), after, self.given if known else None, self.counted)
 
 
 def note(private: Any, gradients: Tensors, answers: Tensors) -> None:
@@ -469,7 +399,15 @@ def note(private: Any, gradients: Tensors, answers: Tensors) -> None:
         noting(private, gradients, answers)
 
 
-def _found_by(optimizer: Any, unit: float) -> _Parts:
+def _pass_on(tape: Tape, parts: Sequence[tuple[str, Any, float]], before: str = "") -> None:
+    """Note tensors by name, with their units, and exchange them in place."""
+    flat = [(name, one.detach().double().cpu().numpy().ravel(), unit) for name, one, unit in parts]
+    with torch.no_grad():
+        for (_, value, _), kept in zip(parts, tape.note(flat, before), strict=False):
+            value.copy_(torch.from_numpy(kept).reshape(value.shape))
+
+
+def _found_by(optimizer: Any, unit: float) -> list[tuple[str, Any, float]]:
     """Return the gradients that an optimizer is about to use."""
     params = [one for group in optimizer.param_groups for one in group["params"]]
     return [
@@ -485,7 +423,6 @@ def _state_of(private: Any) -> str:
 
 
 def _digest_of(*trees_of_tensors: Any) -> str:
-    """Return a text that differs where tensors, numbers or their order differ."""
     found = hashlib.sha256()
     for leaf in trees.tree_leaves(trees_of_tensors):
         if isinstance(leaf, torch.Tensor):
@@ -494,6 +431,10 @@ def _digest_of(*trees_of_tensors: Any) -> str:
         else:
             found.update(repr(leaf).encode())
     return found.hexdigest()
+
+
+def _expected(plan: hs.DPSGD) -> Callable[[int], float]:
+    return Sampler(plan, int(plan.examples or 0)).expected
 
 
 def _of_length(plan: hs.DPSGD, steps: int) -> hs.DPSGD:
@@ -505,15 +446,9 @@ def _of_length(plan: hs.DPSGD, steps: int) -> hs.DPSGD:
     return replace(plan, epochs=None, steps=whole, schedule=None, batch_schedule=None)
 
 
-# Data sets that differ in one record.
-
-
 @final
 class _Changed(Dataset):  # type: ignore[misc]  # torch may have no types
-    """A data set without an example, with one more, or with another one in its place.
-
-    What an example draws, to be cut or turned at random, is decided by its place in the data alone.
-    """
+    """Data without an example, with one more, or with another one in its place."""
 
     def __init__(self, dataset: Any, neighbour: Neighbour | None) -> None:
         self.dataset, self.neighbour = dataset, neighbour
@@ -540,18 +475,16 @@ def _changed(dataset: Any, neighbour: Neighbour | None) -> Any:
         return _Changed(dataset, neighbour)
     if neighbour is None:
         return dataset
-    own = (None,) * len(dataset.tensors)
-    rows = own if neighbour.kind is Kind.WITHOUT else neighbour.value
-    parts = zip(dataset.tensors, rows, strict=True)
-    return TensorDataset(*(_with(part, neighbour, row) for part, row in parts))
-
-
-def _with(part: Any, neighbour: Neighbour, row: Any) -> Any:
-    """Return a part of all examples without that at a place, or with another one there."""
     place = neighbour.place
-    between = part[:0] if row is None else torch.as_tensor(row, dtype=part.dtype).unsqueeze(0)
-    after = part[place:] if neighbour.kind is Kind.ADDED else part[place + 1 :]
-    return torch.cat([part[:place], between.to(part.device), after])
+    after = place if neighbour.kind is Kind.ADDED else place + 1
+    parts = []
+    for number, part in enumerate(dataset.tensors):
+        between = part[:0]
+        if neighbour.kind is not Kind.WITHOUT:
+            row = torch.as_tensor(neighbour.value[number], dtype=part.dtype)
+            between = row.unsqueeze(0).to(part.device)
+        parts.append(torch.cat([part[:place], between, part[after:]]))
+    return TensorDataset(*parts)
 
 
 def _far_off(example: Any) -> list[tuple[str, Any]]:

@@ -83,6 +83,52 @@ class Run:
     counted: int | None = None
 
 
+class ReplayEnded(BaseException):
+    """As many steps as were asked for are done; no error, so that no loop handles it as one."""
+
+
+@final
+class Tape:
+    """What a replay notes: each release as it comes, and what the loop goes on with in its place.
+
+    Args:
+        plan: What is claimed.
+        length: After how many releases the next one ends the replay.
+        frozen: As for ``Replay.run``.
+    """
+
+    def __init__(self, plan: DPSGD, length: int, frozen: Sequence[Vector] | None = None) -> None:
+        self._noises, self._length, self._frozen = plan.noise_multipliers, length, frozen or ()
+        self.steps: list[Step] = []
+        self.blocks: tuple[tuple[str, int], ...] = ()
+        self.given = 0
+        self.counted: int | None = None
+
+    @property
+    def noise_multiplier(self) -> float:
+        """What the plan claims of the next release."""
+        return float(self._noises[min(len(self.steps), len(self._noises) - 1)])
+
+    def note(self, parts: Sequence[tuple[str, Vector, float]], before: str) -> list[Vector]:
+        """Note parts by name, with their units; return what takes their place, or nothing."""
+        place = len(self.steps)
+        if place >= self._length:
+            raise ReplayEnded
+        flat = [value / unit for _, value, unit in parts]
+        released = np.concatenate(flat) if flat else np.zeros(0)
+        self.blocks = self.blocks or tuple((name, value.size) for name, value, _ in parts)
+        self.steps.append(Step(released, self.noise_multiplier, before))
+        kept = np.asarray(self._frozen[place]) if place < len(self._frozen) else released
+        if kept is released or kept.shape != released.shape:
+            return []
+        ends = np.cumsum([len(one) for one in flat])
+        return [one * part[2] for part, one in zip(parts, np.split(kept, ends[:-1]), strict=True)]
+
+    def run(self, after: str, *, known: bool = True) -> Run:
+        """Return what was noted, and how many batches were given where that is known."""
+        return Run(tuple(self.steps), after, self.given if known else None, self.counted)
+
+
 @runtime_checkable
 class Replay(Protocol):
     """A training loop that can be done again on other data, with randomness that is chosen.

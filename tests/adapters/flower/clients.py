@@ -61,7 +61,6 @@ def record(arrays: Weights) -> ArrayRecord:
 
 
 def zeros(size: int = 3) -> ArrayRecord:
-    """Return the weights of a model that has learnt nothing."""
     return record({"w": np.zeros(size)})
 
 

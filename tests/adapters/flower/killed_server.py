@@ -29,7 +29,6 @@ PLAN = hs.federated.FedSDP(
 
 
 def counted(folder: Path) -> int:
-    """Return the number of rounds that a journal has."""
     return (folder / "journal").read_bytes().partition(b"\n")[2].count(b".")
 
 
@@ -52,7 +51,6 @@ def client_app(folder: Path, server: int, killed: int) -> ClientApp:
 
 
 def main() -> None:
-    """Run all rounds that are left."""
     folder, killed = Path(sys.argv[1]), int(sys.argv[2])
 
     def released(server_round: int, arrays: ArrayRecord) -> None:

@@ -19,6 +19,7 @@ import torch
 from flwr.app import ArrayRecord, Message, RecordDict
 
 from hockeystick.adapters.flower import train_locally
+from hockeystick.adapters.torch import Counting
 from tests.adapters.flower.clients import server
 
 PLAN = hs.DPSGD(examples=40, batch_size=8, steps=10, noise_multiplier=2.0)
@@ -26,7 +27,6 @@ PLAN = hs.DPSGD(examples=40, batch_size=8, steps=10, noise_multiplier=2.0)
 
 @pytest.fixture(autouse=True)
 def _run() -> Iterator[None]:
-    """Be in a run."""
     with server():
         yield
 
@@ -37,14 +37,12 @@ def _model() -> Any:
 
 
 def _message(*records: ArrayRecord) -> Message:
-    """Return what a server sends: a model's weights."""
     sent = records or (ArrayRecord(_model().state_dict()),)
     content = RecordDict({f"arrays-{place}": one for place, one in enumerate(sent)})
     return Message(content, dst_node_id=7, message_type="train")
 
 
 def _answer(journal: Path, message: Message | None = None, steps: int = 4, **options: Any) -> Any:
-    """Return a client's answer to a message."""
     model = torch.nn.Linear(3, 2)
     generator = torch.Generator().manual_seed(1)
     dataset = torch.utils.data.TensorDataset(
@@ -112,15 +110,16 @@ def test_a_client_that_is_killed_in_a_step_has_counted_it(tmp_path: Path) -> Non
 def test_a_budget_ends_the_rounds_earlier(tmp_path: Path) -> None:
     journal = tmp_path / "client"
     budget = hs.ApproxDP(epsilon=hs.epsilon(PLAN, 1e-5).upper * 0.8, delta=1e-5)
-    counted = _counted(_answer(journal, steps=10, budget=budget))
+    counting = Counting(budget=budget)
+    counted = _counted(_answer(journal, steps=10, counting=counting))
     assert 0 < counted < 10
     with pytest.raises(BudgetExhausted):
-        _answer(journal, budget=budget)
+        _answer(journal, counting=counting)
 
 
 def test_rounds_go_on_with_the_ledger_that_the_first_one_charged(tmp_path: Path) -> None:
     ledger = hs.Ledger(tmp_path / "ledger.db", "client", hs.ZCDP(rho=9))
-    rounds: dict[str, Any] = {"ledger": ledger, "key": "all rounds"}
+    rounds: dict[str, Any] = {"counting": Counting(ledger=ledger, key="all rounds")}
     answers = [_answer(tmp_path / "client", **rounds) for _ in range(3)]
     assert [_counted(answer) for answer in answers] == [4, 8, 10]
     with pytest.raises(BudgetExhausted):

@@ -16,7 +16,6 @@ ROOT = Path(__file__).parents[3]
 
 
 def _ran(folder: Path, killed: int) -> subprocess.CompletedProcess[str]:
-    """Run the server, killed in a round."""
     program = [sys.executable, "-m", "tests.adapters.flower.killed_server", str(folder)]
     return subprocess.run(
         [*program, str(killed)], cwd=ROOT, capture_output=True, text=True, timeout=1800, check=False
@@ -24,7 +23,6 @@ def _ran(folder: Path, killed: int) -> subprocess.CompletedProcess[str]:
 
 
 def _lines(path: Path) -> list[str]:
-    """Return what was written down."""
     return path.read_text(encoding="utf-8").splitlines()
 
 

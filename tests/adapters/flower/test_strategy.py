@@ -21,7 +21,7 @@ pytest.importorskip("flwr")
 from flwr.app import Array, ArrayRecord, ConfigRecord, Message, RecordDict
 
 from hockeystick.adapters.flower import PrivateFedAvg
-from hockeystick.adapters.loop._random import bits
+from hockeystick.adapters.loop import bits
 from hockeystick.release.federated import ClientRounds
 from tests.adapters.flower.clients import FIRST, Clients, first_moved, record, server, zeros
 
@@ -36,7 +36,6 @@ NORM = 0.5
 
 @pytest.fixture(autouse=True)
 def _run() -> Iterator[None]:
-    """Be the server of a run."""
     with server():
         yield
 
@@ -46,7 +45,6 @@ def _strategy(plan: hs.federated.FedSDP = PLAN, **options: Any) -> PrivateFedAvg
 
 
 def _after_one(strategy: PrivateFedAvg, clients: Clients, arrays: Any = None) -> dict[str, Any]:
-    """Return the weights after one round."""
     found = strategy.start(clients, zeros() if arrays is None else arrays, 1).arrays
     return {name: array.numpy() for name, array in found.items()}
 
@@ -259,7 +257,7 @@ def test_it_trains_as_the_rounds_of_a_loop_do_bit_by_bit() -> None:
         doubled = [moved, {"w": np.ones(size)}]
         return {2: {"w": np.full(size, math.nan)}, 5: doubled, 8: None}.get(place, moved)
 
-    strategy = _strategy(plan, learning_rate=0.7, seed=3, not_private=True)
+    strategy = _strategy(plan, learning_rate=0.7, not_private=3)
     result = strategy.start(Clients(10, answer), zeros(size)).arrays["w"].numpy()
     run = ClientRounds(plan, size, NORM, bits=bits(3, "rounds", 0))
     weights = np.zeros(size)
@@ -318,7 +316,7 @@ def test_a_seed_repeats_a_run_and_makes_it_cost_everything() -> None:
     clients = Clients(10, first_moved(lambda place: 1))
     runs = []
     for seed in (1, 1, 2):
-        strategy = _strategy(seed=seed, not_private=True)
+        strategy = _strategy(not_private=seed)
         runs.append(strategy.start(clients, zeros()).arrays["w"].numpy())
         assert strategy.spent(DELTA).upper == math.inf
     assert np.array_equal(runs[0], runs[1])
@@ -354,8 +352,7 @@ def test_bad_input_is_refused_by_name() -> None:
         "clipping_norm": {"clipping_norm": 0},
         "learning_rate": {"learning_rate": math.inf},
         "budget": {"budget": 3.0},
-        "not_private": {"seed": 1},
-        "seed": {"seed": -1, "not_private": True},
+        "not_private": {"not_private": -1},
     }
     for name, given in cases.items():
         with pytest.raises(ParameterError, match=f"^{name} must be"):
@@ -363,9 +360,9 @@ def test_bad_input_is_refused_by_name() -> None:
     with pytest.raises(ParameterError, match=r"^not_private must be"):
         _strategy(not_private=True)
     with pytest.raises(IncompatibleError, match="a seed has epsilon = inf"):
-        _strategy(seed=1, not_private=True, budget=hs.ApproxDP(1, DELTA))
+        _strategy(not_private=1, budget=hs.ApproxDP(1, DELTA))
     with pytest.raises(IncompatibleError, match="a journal or a ledger counts private rounds"):
-        _strategy(seed=1, not_private=True, journal="rounds")
+        _strategy(not_private=1, journal="rounds")
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,6 @@ PLAN = hs.federated.FedSDP(
 
 @pytest.fixture(autouse=True)
 def _run() -> Iterator[None]:
-    """Be the server of a run."""
     with server():
         yield
 
@@ -69,16 +68,9 @@ def test_of_a_budget_the_rounds_that_it_covers_are_reserved(ledger: hs.Ledger) -
     assert rho(ledger) == 5 / 32
 
 
-def test_what_the_ledger_does_not_cover_asks_nobody(ledger: hs.Ledger) -> None:
-    ledger.step(hs.Gaussian(1.2))
-    with pytest.raises(BudgetExhausted, match="on 'phones'"):
-        strategy(ledger)
-    assert ledger.status.unresolved == 0
-
-
 def test_what_has_no_place_on_a_ledger_is_refused(ledger: hs.Ledger) -> None:
     with pytest.raises(IncompatibleError, match="none of a run with a seed"):
-        strategy(ledger, seed=1, not_private=True)
+        strategy(ledger, not_private=1)
     with pytest.raises(ParameterError, match=r"^key must be given"):
         strategy(ledger, key=None)
     assert len(ledger.history()) == 1

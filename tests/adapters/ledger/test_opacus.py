@@ -34,7 +34,6 @@ def ledger(tmp_path: Path) -> hs.Ledger:
 
 
 def cost(steps: int, path: Path) -> Any:
-    """Return what steps cost alone."""
     alone = hs.Ledger(path / f"{steps} steps.db", "x", hs.RenyiDP({4.0: 5.0}))
     alone.step(STEP**steps)
     return alone.status.spent
@@ -56,7 +55,6 @@ class Training:
         )
 
     def step(self, steps: int) -> None:
-        """Train for so many steps."""
         while steps:
             for inputs, labels in self.loader:
                 self.optimizer.zero_grad()

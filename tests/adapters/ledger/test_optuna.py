@@ -26,7 +26,6 @@ def ledger(tmp_path: Path) -> hs.Ledger:
 
 
 def squared(trial: Any) -> float:
-    """Return the square of a number that is suggested."""
     return float(trial.suggest_float("x", -1, 2) ** 2)
 
 

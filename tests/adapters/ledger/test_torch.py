@@ -15,9 +15,10 @@ pytest.importorskip("torch")
 import torch
 
 import hockeystick as hs
-from hockeystick.adapters.torch import LargestNorm, make_private
 from hockeystick.errors import BudgetExhausted, IncompatibleError, ParameterError
 from hockeystick.release.counting import first
+from tests.adapters.loops import do_steps as ran
+from tests.adapters.loops import make_loop
 
 LOSS = torch.nn.functional.cross_entropy
 PLAN = hs.DPSGD(examples=20, sampling="full-batch", steps=8, noise_multiplier=4)  # rho 1/32 a step
@@ -29,18 +30,7 @@ def ledger(tmp_path: Path) -> hs.Ledger:
 
 
 def loop(plan: hs.DPSGD = PLAN, **options: Any) -> Any:
-    """Return a private loop on random data."""
-    model = torch.nn.Linear(3, 2)
-    dataset = torch.utils.data.TensorDataset(torch.randn(20, 3), torch.randint(2, (20,)))
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-    return make_private(model, optimizer, dataset, plan, **options)
-
-
-def ran(private: Any, steps: int) -> Any:
-    """Return a loop after so many steps more."""
-    for batch, _ in zip(private.loader, range(steps), strict=False):
-        private.step(LOSS, batch)
-    return private
+    return make_loop(plan, **options)
 
 
 def rho(ledger: hs.Ledger) -> float:
@@ -87,13 +77,6 @@ def test_a_plan_that_the_ledger_does_not_cover_trains_nothing(ledger: hs.Ledger)
     assert ledger.status.unresolved == 0
 
 
-def test_a_clipping_that_is_not_private_has_no_place_on_a_ledger(ledger: hs.Ledger) -> None:
-    clip = LargestNorm(1.0, not_private=True)
-    with pytest.raises(IncompatibleError, match="it allows everything to be released"):
-        loop(ledger=ledger, key="run 1", clipping=clip)
-    assert len(ledger.history()) == 1
-
-
 def test_a_checkpoint_goes_on_and_commits_all_steps(ledger: hs.Ledger, tmp_path: Path) -> None:
     options: Any = {"ledger": ledger, "key": "run 1", "checkpoint": tmp_path / "run.pt"}
     private = ran(loop(**options), 1)
@@ -129,7 +112,7 @@ def test_what_cannot_be_reserved_is_refused_by_name(ledger: hs.Ledger) -> None:
     with pytest.raises(ParameterError, match=r"^ledger must be"):
         loop(ledger="ledger.db", key="run 1")
     with pytest.raises(IncompatibleError, match="no ledger covers"):
-        loop(ledger=ledger, key="run 1", seed=1, not_private=True)
+        loop(ledger=ledger, key="run 1", not_private=1)
     assert len(ledger.history()) == 1
 
 
@@ -144,7 +127,7 @@ def test_a_replay_of_the_loop_reserves_nothing(ledger: hs.Ledger) -> None:
 _KILLED_AT = """
 import os, signal, sys, torch
 import hockeystick as hs
-from hockeystick.adapters.torch import _noise, _loop, make_private
+from hockeystick.adapters.torch import Counting, _noise, _loop, make_private
 
 torch.set_num_threads(1)
 plan = hs.DPSGD(examples=20, sampling="full-batch", steps=8, noise_multiplier=4)
@@ -172,8 +155,8 @@ def train(place, key):
     optimizer.step = dying_at("optimizer", optimizer.step)
     hs.ledger.Reservation.commit = dying_at("end", hs.ledger.Reservation.commit)
     path = os.path.join(folder, key)
-    with make_private(model, optimizer, dataset, plan, ledger=ledger, key=key, journal=path) \\
-            as private:
+    counting = Counting(ledger=ledger, key=key, journal=path)
+    with make_private(model, optimizer, dataset, plan, counting=counting) as private:
         dying_at("begin", int)()
         for batch in private.loader:
             between()

@@ -75,7 +75,6 @@ def executor() -> Iterator[Any]:
 
 
 def until(path: Path) -> None:
-    """Wait until a file is there."""
     end = time.monotonic() + PATIENCE_SECONDS
     while not path.exists():
         assert time.monotonic() < end, path

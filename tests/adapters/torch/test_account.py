@@ -21,14 +21,12 @@ pytest.importorskip("torch")
 import torch
 
 import hockeystick as hs
-from hockeystick.adapters.loop._account import Account
-from hockeystick.adapters.torch import Online, make_private
+from hockeystick.adapters.loop import Account
+from hockeystick.adapters.torch import Online
 from hockeystick.errors import BudgetExhausted, ParameterError
 from hockeystick.release.counting import first
+from tests.adapters.loops import LOSS, do_steps, make_loop
 
-# The same tests run on a GPU where there is one; the data stay on the CPU, as usual.
-DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-LOSS = torch.nn.functional.cross_entropy
 POISSON = hs.DPSGD(examples=60, batch_size=6, steps=40, noise_multiplier=1.5)
 ALLOCATED = hs.DPSGD(
     examples=60, batch_size=12, epochs=3, noise_multiplier=1.5, sampling="random-allocation"
@@ -36,22 +34,7 @@ ALLOCATED = hs.DPSGD(
 
 
 def _loop(plan: hs.DPSGD = POISSON, **options: Any) -> Any:
-    """Return a private loop on random data."""
-    torch.manual_seed(0)
-    model = torch.nn.Linear(3, 2).to(DEVICE)
-    dataset = torch.utils.data.TensorDataset(torch.randn(60, 3), torch.randint(2, (60,)))
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-    return make_private(model, optimizer, dataset, plan, **options)
-
-
-def _ran(private: Any, steps: int) -> Any:
-    """Return a loop after so many steps more."""
-    for batch in private.loader:
-        if steps == 0:
-            break
-        private.step(LOSS, batch)
-        steps -= 1
-    return private
+    return make_loop(plan, **options)
 
 
 def test_a_loop_runs_the_plan_and_spends_what_it_costs() -> None:
@@ -59,8 +42,8 @@ def test_a_loop_runs_the_plan_and_spends_what_it_costs() -> None:
     assert private.spent(1e-5).upper == 0.0
     assert len(private.loader) == 40
     first = hs.DPSGD(examples=60, batch_size=6, steps=7, noise_multiplier=1.5)
-    assert _ran(private, 7).spent(1e-5).upper == hs.epsilon(first, 1e-5).upper
-    _ran(private, 10**6)
+    assert do_steps(private, 7).spent(1e-5).upper == hs.epsilon(first, 1e-5).upper
+    do_steps(private, 10**6)
     assert private.steps == POISSON.total_steps
     assert private.spent(1e-5).upper == hs.epsilon(POISSON, 1e-5).upper
     assert list(private.loader) == []
@@ -86,7 +69,7 @@ def test_a_budget_stops_the_loop_before_the_step_that_would_overspend(plan: hs.D
     budget = hs.ApproxDP(0.8 * whole, 1e-5)
     private = _loop(plan, budget=budget)
     with pytest.raises(BudgetExhausted, match="left for one step PureDP"):
-        _ran(private, 10**6)
+        do_steps(private, 10**6)
     assert 0 < private.steps < plan.total_steps
     assert private.steps % length == 0
     assert private.spent(1e-5).upper <= budget.epsilon
@@ -99,30 +82,15 @@ def test_a_budget_that_covers_the_plan_or_nothing() -> None:
         next(iter(_loop(budget=hs.ApproxDP(1e-9, 1e-9)).loader))
 
 
-def test_the_first_steps_of_a_schedule_have_its_first_noises() -> None:
-    plan = hs.DPSGD(
-        examples=60,
-        batch_size=6,
-        steps=10,
-        noise_multiplier=2,
-        schedule=hs.schedules.Linear(end=0.5),
-        batch_schedule=hs.schedules.Staircase(end=0.5, stairs=2),
-    )
-    for steps in (0, 1, 6, 10):
-        begun = first(plan, steps)
-        assert begun.noise_multipliers.tolist() == plan.noise_multipliers.tolist()[:steps]
-        assert begun.total_steps == steps
-
-
 def test_part_of_an_epoch_costs_at_most_all_of_it() -> None:
-    private = _ran(_loop(ALLOCATED), 6)
+    private = do_steps(_loop(ALLOCATED), 6)
     assert private.plan.total_steps == 10
     assert private.spent(1e-5).upper == hs.epsilon(first(ALLOCATED, 10), 1e-5).upper
 
 
 def test_a_state_goes_through_json_and_pickle_and_keeps_the_account(tmp_path: Path) -> None:
     path = tmp_path / "run.account"
-    private = _ran(_loop(clipping=Online(0.5), journal=path), 5)
+    private = do_steps(_loop(clipping=Online(0.5), journal=path), 5)
     state = private.state_dict()
     assert json.loads(json.dumps(state["account"])) == state["account"]
     private.close()
@@ -131,20 +99,12 @@ def test_a_state_goes_through_json_and_pickle_and_keeps_the_account(tmp_path: Pa
     resumed.load_state_dict(pickle.loads(pickle.dumps(state)))
     assert resumed.steps == 5
     assert resumed.clipping_norm == state["norm"]
-    _ran(resumed, 10**6)
+    do_steps(resumed, 10**6)
     assert resumed.spent(1e-5).upper == hs.epsilon(POISSON, 1e-5).upper
 
 
-def test_an_older_state_takes_nothing_back() -> None:
-    private = _ran(_loop(), 3)
-    state, weights = private.state_dict(), copy.deepcopy(private.model.state_dict())
-    _ran(private, 4).model.load_state_dict(weights)
-    private.load_state_dict(state)
-    assert private.steps == 7
-
-
 def test_a_batch_that_was_drawn_before_a_state_was_loaded_is_not_used() -> None:
-    private = _ran(_loop(ALLOCATED), 3)
+    private = do_steps(_loop(ALLOCATED), 3)
     batch = next(iter(private.loader))
     private.load_state_dict(private.state_dict())
     assert private.steps == 5  # an interrupted epoch counts as done
@@ -167,7 +127,7 @@ def test_a_batch_that_was_drawn_before_a_state_was_loaded_is_not_used() -> None:
     ],
 )
 def test_a_state_of_something_else_is_refused(change: dict[str, Any]) -> None:
-    private = _ran(_loop(), 3)
+    private = do_steps(_loop(), 3)
     state = private.state_dict()
     with pytest.raises(ParameterError):
         private.load_state_dict(state | {"account": state["account"] | change})
@@ -180,20 +140,20 @@ def test_a_step_is_in_the_journal_before_its_noise_is_drawn(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "run.account"
-    private = _ran(_loop(journal=path), 2)
+    private = do_steps(_loop(journal=path), 2)
 
     def killed(*arguments: object, **options: object) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr("hockeystick.adapters.torch._noise.rounded_gaussian", killed)
     with pytest.raises(KeyboardInterrupt):
-        _ran(private, 1)
+        do_steps(private, 1)
     assert private.steps == 3
     assert path.read_bytes().endswith(b"\n...")
 
 
 def test_a_loss_that_fails_leaves_a_step_uncounted_and_its_batch_in_place() -> None:
-    private = _loop(seed=1, not_private=True)
+    private = _loop(not_private=1)
     batch = next(iter(private.loader))
     assert len(batch) > 0
     with pytest.raises(TypeError):
@@ -204,22 +164,15 @@ def test_a_loss_that_fails_leaves_a_step_uncounted_and_its_batch_in_place() -> N
 
 def test_a_journal_is_gone_on_with_and_is_never_below_a_state(tmp_path: Path) -> None:
     path = tmp_path / "run.account"
-    first = _ran(_loop(journal=path), 2)
+    first = do_steps(_loop(journal=path), 2)
     older, weights = first.state_dict(), copy.deepcopy(first.model.state_dict())
     del first
-    newer = _ran(_loop(journal=path), 3).state_dict()
+    newer = do_steps(_loop(journal=path), 3).state_dict()
     assert newer["account"]["steps"] == 5
     resumed = _loop(journal=path)
     resumed.model.load_state_dict(weights)
     resumed.load_state_dict(older)
     assert resumed.steps == 5
-
-
-def test_a_journal_of_an_interrupted_epoch_counts_all_of_it(tmp_path: Path) -> None:
-    path = tmp_path / "run.account"
-    _ran(_loop(ALLOCATED, journal=path), 6)
-    assert _loop(ALLOCATED, journal=path).steps == 10
-    assert _loop(ALLOCATED, journal=path).steps == 10
 
 
 @pytest.mark.parametrize("text", ["", "something else\n", "x"])
@@ -248,7 +201,7 @@ def test_counting_a_step_takes_no_questions_about_epsilon(
 _TRAINING = """
 import os, sys, torch
 import hockeystick as hs
-from hockeystick.adapters.torch import make_private
+from hockeystick.adapters.torch import Counting, make_private
 
 torch.set_num_threads(1)
 plan = hs.DPSGD(examples=60, batch_size=6, steps=10**6, noise_multiplier=1.5)
@@ -262,7 +215,7 @@ class Told(torch.optim.SGD):
         return super().step(closure)
 
 optimizer = Told(model.parameters(), lr=0.1)
-private = make_private(model, optimizer, dataset, plan, journal=sys.argv[1])
+private = make_private(model, optimizer, dataset, plan, counting=Counting(journal=sys.argv[1]))
 os.write(1, b"%d\\n" % private.steps)
 for batch in private.loader:
     private.step(torch.nn.functional.cross_entropy, batch)
@@ -277,7 +230,7 @@ def _counted(journal: Path) -> int:
 _KILLED_AT = """
 import os, signal, sys, torch
 import hockeystick as hs
-from hockeystick.adapters.torch import _noise, _loop, make_private
+from hockeystick.adapters.torch import Counting, _noise, _loop, make_private
 
 torch.set_num_threads(1)
 plan = hs.DPSGD(examples=60, batch_size=30, steps=10, noise_multiplier=1.5)
@@ -287,7 +240,7 @@ optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 
 def train(place):
     path = os.path.join(sys.argv[1], place)
-    private = make_private(model, optimizer, dataset, plan, journal=path)
+    private = make_private(model, optimizer, dataset, plan, counting=Counting(journal=path))
 
     def dying_at(name, real):
         def called(*arguments, **options):

@@ -12,10 +12,9 @@ pytest.importorskip("torch")
 import torch
 
 import hockeystick as hs
-from hockeystick.adapters.torch import Clip, Quantile, make_private
+from hockeystick.adapters.torch import Clip, Quantile
+from tests.adapters.loops import DEVICE, make_private
 
-# The same tests run on a GPU where there is one; the data stay on the CPU, as usual.
-DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 TRIALS, EXAMPLES, DELTA = 2000, 4, 1e-5
 # One run in a thousand has a bound above the truth.
 _DOUBT = 0.001
@@ -29,9 +28,7 @@ def _released(canary: float, clipping: Clip | float, seed: int) -> Any:
     dataset = torch.utils.data.TensorDataset(inputs)
     plan = hs.DPSGD(examples=EXAMPLES, sampling="full-batch", steps=TRIALS, noise_multiplier=2)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.0)
-    private = make_private(
-        model, optimizer, dataset, plan, clipping=clipping, seed=seed, not_private=True
-    )
+    private = make_private(model, optimizer, dataset, plan, clipping=clipping, not_private=seed)
     found = []
     for batch in private.loader:
         private.step(torch.sum, batch)

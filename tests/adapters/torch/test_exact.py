@@ -17,16 +17,15 @@ import numpy as np
 import torch
 
 import hockeystick as hs
-from hockeystick.adapters.loop._random import bits
-from hockeystick.adapters.torch import Constant, LargestNorm, Online, Quantile, _noise, make_private
+from hockeystick.adapters.loop import bits
+from hockeystick.adapters.torch import Constant, Online, Quantile, _noise
 from hockeystick.adapters.torch._clipping import Clip
 from hockeystick.adapters.torch._gradients import clipped_sum
 from hockeystick.adapters.torch._noise import Exact
 from hockeystick.errors import ParameterError
 from hockeystick.release.samplers import rounded_gaussian
+from tests.adapters.loops import DEVICE, make_private
 
-# The same tests run on a GPU where there is one; the data stay on the CPU, as usual.
-DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 UNITS = 2**22
 EXAMPLES = 8
 FULL = hs.DPSGD(examples=EXAMPLES, sampling="full-batch", steps=4, noise_multiplier=1)
@@ -43,11 +42,10 @@ def _loop(rows: Any, plan: hs.DPSGD = FULL, **options: Any) -> Any:
 
 def _seeded(rows: Any, plan: hs.DPSGD = FULL, **options: Any) -> Any:
     """Return a loop whose bits are the same each time."""
-    return _loop(rows, plan, seed=5, not_private=True, **options)
+    return _loop(rows, plan, not_private=5, **options)
 
 
 def _trained(private: Any, steps: int = 1) -> Any:
-    """Return the weights after a number of steps."""
     for batch in private.loader:
         private.step(torch.sum, batch)
         if private.steps == steps:
@@ -319,13 +317,6 @@ def test_the_online_rules_directions_are_the_clipped_integers() -> None:
     assert (directions["w"] / UNITS).tolist() == pytest.approx([0.6, -0.2], abs=1e-5)
 
 
-def test_the_largest_norm_scales_the_noise_and_stays_not_private() -> None:
-    plan = hs.DPSGD(examples=EXAMPLES, sampling="full-batch", steps=1, noise_multiplier=1)
-    private = _loop(torch.zeros(EXAMPLES, 50), plan, clipping=LargestNorm(1.0, not_private=True))
-    assert not _trained(private).any()
-    assert private.spent(1e-5).lower == math.inf
-
-
 # Which batch.
 
 
@@ -338,7 +329,7 @@ def test_each_example_is_included_by_a_coin_of_the_plans_very_rate(
         told.append(rate)
         return np.zeros(size, dtype=np.bool_)
 
-    monkeypatch.setattr("hockeystick.adapters.loop._sampler.bernoulli", coin)
+    monkeypatch.setattr("hockeystick.adapters.loop.bernoulli", coin)
     rows = torch.zeros(49, 1)
     schedule = hs.schedules.Values([0.1, 1.0])
     for fields in (
@@ -381,7 +372,7 @@ def test_without_random_bits_for_noise_a_step_counts_and_releases_nothing(
     batch = next(iter(private.loader))
     with monkeypatch.context() as patched:
         patched.setattr("hockeystick.release.samplers.bits.os.urandom", _broken)
-        patched.setattr("hockeystick.adapters.loop._random.secrets.token_bytes", bytes)
+        patched.setattr("hockeystick.adapters.loop.secrets.token_bytes", bytes)
         with pytest.raises(OSError, match="no random bits"):
             private.step(torch.sum, batch)
     assert private.steps == 1
@@ -429,18 +420,3 @@ def test_an_account_is_of_one_arithmetic(tmp_path: Path) -> None:
         second.model.load_state_dict(first.model.state_dict())
         with pytest.raises(ParameterError, match="one account is of one arithmetic"):
             second.load_state_dict(state)
-
-
-def test_a_state_from_before_there_was_exact_arithmetic_is_of_floats() -> None:
-    rows = torch.zeros(EXAMPLES, 1)
-    for arithmetic in ("real", "exact"):
-        private = _loop(rows, arithmetic=arithmetic)
-        _trained(private)
-        state = private.state_dict()
-        del state["account"]["arithmetic"]
-        if arithmetic == "real":
-            private.load_state_dict(state)
-            assert private.steps == 1
-        else:
-            with pytest.raises(ParameterError, match="arithmetic"):
-                private.load_state_dict(state)

@@ -17,18 +17,14 @@ from torch import nn
 from torch.nn import functional
 
 import hockeystick as hs
-from hockeystick.adapters.torch import make_private
 from hockeystick.errors import IncompatibleError, ParameterError
+from tests.adapters.loops import DEVICE, make_private
 
-# The same tests run on a GPU where there is one; the data stay on the CPU, as usual.
-DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 EXAMPLES, NORM = 5, 0.3
 LOSS = functional.cross_entropy
 
 
 class Examples(torch.utils.data.Dataset):  # type: ignore[misc]  # torch may have no types
-    """Examples that are made one by one."""
-
     def __init__(self, examples: list[Any]) -> None:
         self.examples = examples
 
@@ -95,7 +91,6 @@ def _same(found: dict[str, Any], expected: dict[str, Any]) -> bool:
 
 
 def _numbers(place: int) -> tuple[Any, Any, int]:
-    """Return the parts of an example."""
     source = torch.Generator().manual_seed(place)
     return torch.randn(3, generator=source), torch.randn(2, generator=source), place % 4
 
@@ -124,20 +119,6 @@ def test_a_models_inputs_are_given_by_name_or_in_their_places(
         left, right, label = rows[place]
         output = model(left[None].to(DEVICE), right[None].to(DEVICE))
         return LOSS(output, torch.tensor([label], device=DEVICE))
-
-    assert _same(found, _slow(model, alone))
-
-
-def test_an_example_that_is_a_mapping_is_all_of_the_input() -> None:
-    torch.manual_seed(1)
-    model = Two()
-    rows = [_numbers(place) for place in range(EXAMPLES)]
-    examples = [{"left": left, "right": right} for left, right, _ in rows]
-    found = _step(model, examples, lambda output: output.square().sum())
-
-    def alone(place: int) -> Any:
-        left, right, _ = rows[place]
-        return model(left.to(DEVICE), right.to(DEVICE)).square().sum()
 
     assert _same(found, _slow(model, alone))
 
@@ -261,18 +242,6 @@ def test_padding_of_a_mapping_fills_what_has_a_length_and_leaves_labels_out() ->
     assert given["weight"].tolist() == [0.5]
 
 
-def test_an_example_more_moves_the_sum_by_no_more_than_the_clipping_norm() -> None:
-    rows = [_numbers(place) for place in range(EXAMPLES)]
-    examples = [({"left": left, "right": right}, label) for left, right, label in rows]
-    far = ({"left": torch.full((3,), 1e4), "right": torch.full((2,), -1e4)}, 1)
-    sums = []
-    for data in (examples, [*examples, far]):
-        torch.manual_seed(1)
-        found = _step(Two(), data, LOSS)
-        sums.append(torch.cat([one.flatten() for one in found.values()]))
-    assert 0.01 < float((sums[1] - sums[0]).norm()) <= NORM * (1 + 1e-5)
-
-
 @pytest.mark.parametrize(
     ("examples", "message"),
     [
@@ -341,12 +310,3 @@ def test_the_loss_is_the_mean_of_the_examples_before_the_step(
     private.step(LOSS, next(iter(private.loader)))
     assert private.not_private_loss == pytest.approx(expected, rel=1e-5)
     assert "loss" not in private.state_dict()
-
-
-def test_a_batch_without_an_example_has_no_loss() -> None:
-    model = nn.Linear(3, 4).to(DEVICE)
-    plan = hs.DPSGD(examples=EXAMPLES, rate=1e-9, steps=1, noise_multiplier=1)
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-    private = make_private(model, optimizer, Examples([torch.ones(3)] * EXAMPLES), plan)
-    private.step(torch.sum, next(iter(private.loader)))
-    assert math.isnan(private.not_private_loss)

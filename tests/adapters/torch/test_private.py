@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-import subprocess
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -17,12 +15,11 @@ from torch import nn
 from torch.nn import functional
 
 import hockeystick as hs
-from hockeystick.adapters.torch import Constant, Online, Quantile, make_private
+from hockeystick.adapters.torch import Constant, Online, Quantile
 from hockeystick.adapters.torch._gradients import sensible
 from hockeystick.errors import IncompatibleError, ParameterError
+from tests.adapters.loops import DEVICE, make_private
 
-# The same tests run on a GPU where there is one; the data stay on the CPU, as usual.
-DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 EXAMPLES = 12
 
 
@@ -112,14 +109,12 @@ def made(
     described = hs.DPSGD(examples=len(inputs), noise_multiplier=noise_multiplier, **fields)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     dataset = torch.utils.data.TensorDataset(inputs, targets)
-    settings: dict[str, Any] = {"seed": 1} | options
-    settings["not_private"] = settings["seed"] is not None
+    settings: dict[str, Any] = {"not_private": 1} | options
     private = make_private(model, optimizer, dataset, described, clipping=clipping, **settings)
     return private, model, inputs, targets
 
 
 def _one_step(private: Any) -> dict[str, Any]:
-    """Do the next step, and return what the optimizer was given."""
     private.step(functional.cross_entropy, next(iter(private.loader)))
     return {name: value.grad for name, value in private.model.named_parameters()}
 
@@ -140,7 +135,6 @@ def _slow_gradients(model: Any, inputs: Any, targets: Any) -> list[dict[str, Any
 
 
 def _length(parts: Any) -> float:
-    """Return the length of tensors as one vector."""
     return math.sqrt(sum(float(part.square().sum()) for part in parts))
 
 
@@ -197,7 +191,7 @@ def test_batches_are_clipped_as_a_whole_where_the_plan_says_so(arithmetic: str) 
 
 def test_the_sum_is_divided_by_the_expected_size_and_not_by_the_drawn_one() -> None:
     plan = {"sampling": "poisson", "batch_size": 3}
-    private, _model, _inputs, _targets = made(clipping=1e-3, plan=plan, seed=3)
+    private, _model, _inputs, _targets = made(clipping=1e-3, plan=plan, not_private=3)
     batch = next(iter(private.loader))
     assert len(batch) not in (0, 3)
     private.step(functional.cross_entropy, batch)
@@ -210,22 +204,12 @@ def test_the_sum_is_divided_by_the_expected_size_and_not_by_the_drawn_one() -> N
 
 
 @pytest.mark.parametrize("arithmetic", ["exact", "real"])
-@pytest.mark.parametrize("bad", [math.inf, math.nan, 3e38])
-def test_a_gradient_without_a_length_counts_as_none(bad: float, arithmetic: str) -> None:
-    private, _model, inputs, _targets = made(clipping=0.3, arithmetic=arithmetic)
-    inputs[4, 0] = bad
-    found = _one_step(private)
-    assert all(bool(torch.isfinite(value).all()) for value in found.values())
-    assert _length(found.values()) <= 0.3 * (EXAMPLES - 1) / EXAMPLES + 1e-6
-
-
-@pytest.mark.parametrize("arithmetic", ["exact", "real"])
 def test_an_empty_batch_gives_pure_noise_of_the_stated_variance(arithmetic: str) -> None:
     def wide() -> tuple[nn.Module, torch.Tensor]:
         return nn.Linear(400, 100), torch.randn(50, 400)
 
     plan = {"sampling": "poisson", "rate": 1e-9}
-    options: dict[str, Any] = {"plan": plan, "seed": None, "arithmetic": arithmetic}
+    options: dict[str, Any] = {"plan": plan, "not_private": None, "arithmetic": arithmetic}
     private, _model, _inputs, _targets = made(wide, 0.5, noise_multiplier=3.0, **options)
     batch = next(iter(private.loader))
     assert len(batch) == 0
@@ -251,19 +235,13 @@ def test_noise_follows_the_schedule_of_the_plan(arithmetic: str) -> None:
 @pytest.mark.parametrize("arithmetic", ["exact", "real"])
 def test_the_usual_noise_differs_from_run_to_run_and_a_seed_repeats_it(arithmetic: str) -> None:
     def ran(seed: int | None) -> Any:
-        options: dict[str, Any] = {"seed": seed, "arithmetic": arithmetic}
+        options: dict[str, Any] = {"not_private": seed, "arithmetic": arithmetic}
         private, _model, _inputs, _targets = made(noise_multiplier=1.0, **options)
         return torch.cat([value.flatten() for value in _one_step(private).values()])
 
     assert not torch.equal(ran(None), ran(None))
     assert torch.equal(ran(7), ran(7))
     assert not torch.equal(ran(7), ran(8))
-
-
-def test_steps_with_a_seed_have_noise_of_their_own() -> None:
-    private, _model, _inputs, _targets = made(noise_multiplier=1e6, clipping=1.0)
-    first, second = (_one_step(private)["0.weight"].clone() for _ in range(2))
-    assert not torch.allclose(first, second, rtol=0.1)
 
 
 def test_any_optimizer_steps_and_frozen_parameters_stay() -> None:
@@ -334,7 +312,6 @@ def test_a_quantile_is_refused_where_examples_are_zeroed() -> None:
 
 
 def _wrong(**changes: Any) -> None:
-    """Call make_private with one argument changed."""
     model, inputs = _mlp()
     arguments: dict[str, Any] = {
         "model": model,
@@ -349,8 +326,6 @@ def _wrong(**changes: Any) -> None:
 
 
 class Endless(torch.utils.data.IterableDataset):  # type: ignore[misc]  # torch may have no types
-    """Data without a length."""
-
     def __iter__(self) -> Any:
         return iter(())
 
@@ -366,7 +341,6 @@ class Endless(torch.utils.data.IterableDataset):  # type: ignore[misc]  # torch 
         ({"model": nn.Linear(6, 3).requires_grad_(False)}, "requires a gradient"),
         ({"model": nn.Linear(6, 3).half()}, "float16"),
         ({"model": nn.LazyLinear(3)}, "lazy"),
-        ({"optimizer": torch.optim.LBFGS([torch.zeros(1)])}, "LBFGS"),
         ({"optimizer": torch.optim.SGD([torch.zeros(1)], lr=1)}, "the model does not have"),
         ({"dataset": Endless()}, "a length"),
         ({"plan": hs.Gaussian(1)}, "hs.DPSGD"),
@@ -375,9 +349,9 @@ class Endless(torch.utils.data.IterableDataset):  # type: ignore[misc]  # torch 
         ({"microbatch": "few"}, "microbatch"),
         ({"clipping": 0.0}, "norm"),
         ({"budget": 3.0}, "budget"),
-        ({"seed": -1, "not_private": True}, "seed"),
-        ({"seed": 1}, "not_private must be True .* epsilon = inf"),
-        ({"not_private": True}, "not_private must be False"),
+        ({"not_private": -1}, "not_private"),
+        ({"not_private": True}, "not_private must be an integer"),
+        ({"counting": {}}, "counting must be a Counting"),
         ({"pad_to": 0}, "pad_to"),
     ],
 )
@@ -399,11 +373,6 @@ def test_only_the_batch_that_was_given_last_is_used_and_once() -> None:
     with pytest.raises(ParameterError, match="used once"):
         private.step(functional.cross_entropy, batch)
     assert private.steps == 1
-
-
-def test_hockeystick_alone_loads_no_torch() -> None:
-    code = "import sys, hockeystick; sys.exit('torch' in sys.modules or 'opacus' in sys.modules)"
-    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 @pytest.mark.parametrize(("entries", "size"), [(2**4, 2**18), (2**16, 2**6), (2**22, 8)])

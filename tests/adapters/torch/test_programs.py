@@ -112,8 +112,6 @@ def test_a_program_that_seeds_torch_is_named() -> None:
 
 
 class LeavesOut(Opacus):
-    """One that leaves out empty batches."""
-
     def train(self, model: Any, optimizer: Any, loader: Any) -> None:
         for inputs, labels in loader:
             if len(inputs):
@@ -133,8 +131,6 @@ def test_expanded_weights_of_opacus_fail_on_an_empty_batch() -> None:
 
 
 class Split(Opacus):
-    """One that splits batches for memory."""
-
     def train(self, model: Any, optimizer: Any, loader: Any) -> None:
         with BatchMemoryManager(
             data_loader=loader, max_physical_batch_size=3, optimizer=optimizer

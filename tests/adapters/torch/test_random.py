@@ -12,7 +12,7 @@ pytest.importorskip("torch")
 
 import torch
 
-from hockeystick.adapters.loop._random import bits, numbers
+from hockeystick.adapters.loop import bits, numbers
 from hockeystick.adapters.torch._noise import all_keyed, keyed, normals
 from hockeystick.release.samplers import secret_bits
 
@@ -24,7 +24,6 @@ _MANY = 400_000
 
 
 def _drawn(seed: int | None, step: int = 0, shape: Any = (_MANY,)) -> Any:
-    """Return a step's noise."""
     return normals(seed, step, DEVICE)(shape)
 
 
@@ -68,7 +67,7 @@ def test_each_bit_of_the_secret_key_changes_the_noise(monkeypatch: pytest.Monkey
         asked.append(size)
         return keys[len(asked) - 1].to_bytes(size, "big")
 
-    monkeypatch.setattr("hockeystick.adapters.loop._random.secrets.token_bytes", token)
+    monkeypatch.setattr("hockeystick.adapters.loop.secrets.token_bytes", token)
     drawn = {numbers(None, "noise", 0).random() for _ in keys}
     assert asked == [16] * 129
     assert len(drawn) == 129

@@ -16,46 +16,28 @@ pytest.importorskip("torch")
 
 import torch
 from torch import nn
-from torch.nn import functional
-from torch.utils.data import TensorDataset
 
 import hockeystick as hs
 from hockeystick import _files
-from hockeystick.adapters.loop._account import Account
-from hockeystick.adapters.torch import Online, make_private
+from hockeystick.adapters.loop import Account
+from hockeystick.adapters.torch import Online
 from hockeystick.errors import IncompatibleError, ParameterError
-
-# The same tests run on a GPU where there is one; the data stay on the CPU, as usual.
-DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-LOSS = functional.cross_entropy
-EXAMPLES = 8
-FULL = hs.DPSGD(examples=EXAMPLES, sampling="full-batch", steps=5, noise_multiplier=1)
-
-
-def _data(examples: int = EXAMPLES) -> Any:
-    """Return random data."""
-    torch.manual_seed(1)
-    return TensorDataset(torch.randn(examples, 3), torch.randint(2, (examples,)))
-
-
-def _loop(plan: hs.DPSGD = FULL, model: Any = None, dataset: Any = None, **options: Any) -> Any:
-    """Return a private loop."""
-    torch.manual_seed(0)
-    trained = (nn.Linear(3, 2) if model is None else model).to(DEVICE)
-    data = _data() if dataset is None else dataset
-    optimizer = torch.optim.SGD(trained.parameters(), lr=0.1)
-    return make_private(trained, optimizer, data, plan, **options)
-
-
-def _step(private: Any, loss: Any = LOSS) -> None:
-    """Do the next step."""
-    private.step(loss, next(iter(private.loader)))
+from tests.adapters.loops import (
+    DEVICE,
+    EXAMPLES,
+    FULL,
+    LOSS,
+    do_step,
+    make_data,
+    make_loop,
+    make_private,
+)
 
 
 def test_weights_and_account_that_do_not_belong_together_are_refused() -> None:
-    private = _loop()
+    private = make_loop()
     stale = private.state_dict()
-    _step(private)
+    do_step(private)
     with pytest.raises(ParameterError, match="that of the weights which the model has"):
         private.load_state_dict(stale)
     assert private.steps == 1
@@ -63,9 +45,9 @@ def test_weights_and_account_that_do_not_belong_together_are_refused() -> None:
 
 def test_without_its_journal_no_state_is_gone_on_with_elsewhere(tmp_path: Path) -> None:
     for journals in ((None, None), (tmp_path / "a", None), (None, tmp_path / "b")):
-        first = _loop(journal=journals[0])
+        first = make_loop(journal=journals[0])
         stale = first.state_dict()
-        second = _loop(journal=journals[1])
+        second = make_loop(journal=journals[1])
         second.model.load_state_dict(first.model.state_dict())
         with pytest.raises(ParameterError, match="journal must be that of the run"):
             second.load_state_dict(stale)
@@ -73,18 +55,18 @@ def test_without_its_journal_no_state_is_gone_on_with_elsewhere(tmp_path: Path) 
 
 def test_a_checkpoint_counts_the_steps_after_it(tmp_path: Path) -> None:
     path = tmp_path / "run.pt"
-    first = _loop(clipping=Online(1.0), checkpoint=path)
-    _step(first)
+    first = make_loop(clipping=Online(1.0), checkpoint=path)
+    do_step(first)
     first.save()
     saved = copy.deepcopy(first.model.state_dict())
     for _ in range(3):
-        _step(first)
+        do_step(first)
     first.close()
-    second = _loop(clipping=Online(1.0), checkpoint=path)
+    second = make_loop(clipping=Online(1.0), checkpoint=path)
     second.load()
     assert second.steps == 4
     assert all(map(torch.equal, saved.values(), second.model.state_dict().values()))
-    _step(second)
+    do_step(second)
     second.save()
     assert second.spent(1e-5).upper == hs.epsilon(FULL, 1e-5).upper
     assert sorted(one.name for one in tmp_path.iterdir()) == ["run.pt", "run.pt.journal"]
@@ -92,16 +74,16 @@ def test_a_checkpoint_counts_the_steps_after_it(tmp_path: Path) -> None:
 
 def test_a_checkpoint_without_its_journal_or_of_something_else_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "run.pt"
-    private = _loop(checkpoint=path)
+    private = make_loop(checkpoint=path)
     private.save()
     private.close()
     (tmp_path / "run.pt.journal").unlink()
     with pytest.raises(ParameterError, match="journal must be that of the run"):
-        _loop(checkpoint=path).load()
+        make_loop(checkpoint=path).load()
     torch.save({"model": {}}, path)
     with pytest.raises(ParameterError, match="checkpoint must be"):
-        _loop(checkpoint=path).load()
-    for call in (_loop().save, _loop().load):
+        make_loop(checkpoint=path).load()
+    for call in (make_loop().save, make_loop().load):
         with pytest.raises(ParameterError, match="checkpoint must be a path"):
             call()
 
@@ -109,13 +91,13 @@ def test_a_checkpoint_without_its_journal_or_of_something_else_is_refused(tmp_pa
 def test_a_checkpoint_is_no_journal(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(tmp_path / "run")
     with pytest.raises(ParameterError, match="journal must be another file"):
-        _loop(checkpoint=tmp_path / "run", journal=tmp_path / "link")
+        make_loop(checkpoint=tmp_path / "run", journal=tmp_path / "link")
 
 
 def test_a_checkpoint_is_on_the_disk_once_it_is_saved(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    private, forced = _loop(checkpoint=tmp_path / "run.pt"), list[int]()
+    private, forced = make_loop(checkpoint=tmp_path / "run.pt"), list[int]()
     monkeypatch.setattr(_files, "force", lambda one: forced.append(os.fstat(one).st_ino))
     private.save()
     assert forced == [(tmp_path / "run.pt").stat().st_ino]
@@ -123,14 +105,14 @@ def test_a_checkpoint_is_on_the_disk_once_it_is_saved(
 
 def test_a_journal_is_one_loops_at_a_time(tmp_path: Path) -> None:
     path = tmp_path / "run.journal"
-    first = _loop(journal=path)
+    first = make_loop(journal=path)
     with pytest.raises(ParameterError, match="no other run has open"):
-        _loop(journal=path)
-    _step(first)
+        make_loop(journal=path)
+    do_step(first)
     first.close()
     with pytest.raises(IncompatibleError, match="this run is closed"):
-        _step(first)
-    assert _loop(journal=path).steps == 1
+        do_step(first)
+    assert make_loop(journal=path).steps == 1
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
@@ -155,7 +137,7 @@ def test_a_fork_counts_nothing(durable: bool, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("copied", [copy.deepcopy, pickle.dumps])
 def test_a_loop_is_not_copied(copied: Callable[[Any], Any]) -> None:
-    private = _loop()
+    private = make_loop()
     for one in (private, private.loader):
         with pytest.raises(IncompatibleError, match="not copied or pickled"):
             copied(one)
@@ -165,8 +147,8 @@ def test_a_loop_is_not_copied(copied: Callable[[Any], Any]) -> None:
 
 
 def test_the_optimizer_steps_by_the_private_loop_alone() -> None:
-    private = _loop()
-    _step(private)
+    private = make_loop()
+    do_step(private)
     weight = private.model.weight.detach().clone()
     private.model(torch.ones(1, 3, device=DEVICE)).sum().backward()
     with pytest.raises(IncompatibleError, match=r"by private\.step alone"):
@@ -175,14 +157,14 @@ def test_the_optimizer_steps_by_the_private_loop_alone() -> None:
     with pytest.raises(IncompatibleError, match=r"by private\.step alone"):
         scaler.step(private.optimizer)
     assert torch.equal(private.model.weight, weight)
-    _step(private)
+    do_step(private)
     assert private.steps == 2
     private.close()
     private.optimizer.step()
 
 
 def test_the_optimizer_is_free_after_the_loop_is_gone() -> None:
-    private = _loop()
+    private = make_loop()
     optimizer, weight = private.optimizer, private.model.weight
     del private
     before, weight.grad = weight.detach().clone(), torch.ones_like(weight)
@@ -191,10 +173,10 @@ def test_the_optimizer_is_free_after_the_loop_is_gone() -> None:
 
 
 def test_two_loops_may_share_an_optimizer() -> None:
-    first = _loop()
-    second = make_private(first.model, first.optimizer, _data(), replace(FULL, extra=FULL))
-    _step(first)
-    _step(second)
+    first = make_loop()
+    second = make_private(first.model, first.optimizer, make_data(), replace(FULL, extra=FULL))
+    do_step(first)
+    do_step(second)
     assert (first.steps, second.steps) == (1, 1)
     with pytest.raises(IncompatibleError, match=r"by private\.step alone"):
         first.optimizer.step()
@@ -202,40 +184,40 @@ def test_two_loops_may_share_an_optimizer() -> None:
 
 def test_open_gradients_are_not_used() -> None:
     torch.manual_seed(0)
-    plain, charged = (_loop(seed=3, not_private=True) for _ in range(2))
+    plain, charged = (make_loop(not_private=3) for _ in range(2))
     loss = 1e6 * charged.model(torch.ones(1, 3, device=DEVICE)).sum()
     loss.backward()
-    _step(plain)
-    _step(charged)
+    do_step(plain)
+    do_step(charged)
     assert torch.equal(plain.model.weight, charged.model.weight)
 
 
 def test_a_parameter_that_was_added_later_is_refused() -> None:
-    private = _loop()
+    private = make_loop()
     private.optimizer.add_param_group({"params": [nn.Parameter(torch.ones(3, device=DEVICE))]})
     with pytest.raises(ParameterError, match="the model does not have"):
-        _step(private)
+        do_step(private)
     assert private.steps == 0
 
 
 @pytest.mark.parametrize("clipping", [1.0, Online(1.0)], ids=["constant", "online"])
 def test_layers_may_thaw_and_freeze_between_steps(clipping: Any) -> None:
     model = nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 2))
-    private = _loop(model=model, clipping=clipping)
+    private = make_loop(model=model, clipping=clipping)
     for trained in (False, True, False):
         model[0].requires_grad_(trained)
         weight = model[0].weight.detach().clone()
-        _step(private)
+        do_step(private)
         assert torch.equal(model[0].weight, weight) is not trained
     model.requires_grad_(False)
     with pytest.raises(ParameterError, match="requires a gradient"):
-        _step(private)
+        do_step(private)
     assert private.steps == 3
 
 
 def test_a_loop_that_leaves_out_batches_ends_with_an_error() -> None:
     plan = hs.DPSGD(examples=EXAMPLES, rate=1e-9, steps=5, noise_multiplier=1)
-    private = _loop(plan)
+    private = make_loop(plan)
     batches = iter(private.loader)
     assert len(next(batches)) == 0
     with pytest.raises(IncompatibleError, match="step 0 was drawn and not used"):
@@ -246,7 +228,7 @@ def test_a_loop_that_leaves_out_batches_ends_with_an_error() -> None:
 
 
 def test_one_step_runs_at_a_time() -> None:
-    private = _loop()
+    private = make_loop()
     batch = next(iter(private.loader))
 
     def inside(output: Any, target: Any) -> Any:
@@ -279,7 +261,7 @@ def test_epochs_have_the_steps_in_which_each_example_is_expected_once(
     fields: dict[str, Any], expected: list[int]
 ) -> None:
     plan = hs.DPSGD(noise_multiplier=1, **fields)
-    private, found = _loop(plan), []
+    private, found = make_loop(plan), []
     scheduler = torch.optim.lr_scheduler.StepLR(private.optimizer, 1, gamma=0.5)
     for epoch in private.epochs():
         found.append(0)
@@ -297,17 +279,17 @@ def test_epochs_have_the_steps_in_which_each_example_is_expected_once(
 
 def test_a_loop_goes_on_within_an_epoch(tmp_path: Path) -> None:
     plan = hs.DPSGD(examples=EXAMPLES, batch_size=2, epochs=2, noise_multiplier=1)
-    first = _loop(plan, journal=tmp_path / "run.journal")
-    _step(first)
+    first = make_loop(plan, journal=tmp_path / "run.journal")
+    do_step(first)
     first.close()
-    second = _loop(plan, journal=tmp_path / "run.journal")
+    second = make_loop(plan, journal=tmp_path / "run.journal")
     lengths = [sum(second.step(LOSS, batch) is None for batch in one) for one in second.epochs()]
     assert lengths == [3, 4]
 
 
 def test_an_epoch_that_is_left_early_ends_with_an_error() -> None:
     plan = hs.DPSGD(examples=EXAMPLES, batch_size=2, epochs=2, noise_multiplier=1)
-    private = _loop(plan)
+    private = make_loop(plan)
     epochs = private.epochs()
     private.step(LOSS, next(next(epochs)))
     with pytest.raises(IncompatibleError, match="ends with step 4 was left after 1"):
@@ -318,14 +300,14 @@ def test_frozen_statistics_of_batches_are_used_and_stay() -> None:
     model = nn.Sequential(nn.Linear(3, 2), nn.BatchNorm1d(2))
     model[1].running_mean.copy_(torch.tensor([1.0, -1.0]))
     model[1].eval()
-    private = _loop(model=model)
-    _step(private)
+    private = make_loop(model=model)
+    do_step(private)
     assert private.model[1].weight.grad is not None
     assert model[1].running_mean.tolist() == [1.0, -1.0]
     model.train()  # of all layers, as one forgets
     with pytest.raises(ParameterError, match=r"by eval\(\) .*BatchNorm1d at 1"):
-        _step(private)
+        do_step(private)
     assert private.steps == 1
     for kind in (nn.BatchNorm1d(2, track_running_stats=False).eval(), nn.BatchNorm1d(2)):
         with pytest.raises(ParameterError, match="BatchNorm1d at 1"):
-            _loop(model=nn.Sequential(nn.Linear(3, 2), kind))
+            make_loop(model=nn.Sequential(nn.Linear(3, 2), kind))

@@ -13,11 +13,9 @@ import torch
 
 import hockeystick as hs
 from hockeystick.adapters.loop import Sampler
-from hockeystick.adapters.torch import make_private
 from hockeystick.errors import ParameterError
+from tests.adapters.loops import DEVICE, make_private
 
-# The same tests run on a GPU where there is one; the data stay on the CPU, as usual.
-DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 # A binomial count is this many standard deviations away in less than one of 10^8 runs, so that
 # a thousand of them all stay within in all but one of 10^5.
 _FAR = 6.0
@@ -153,7 +151,6 @@ class Pictures(torch.utils.data.Dataset):  # type: ignore[misc]  # torch may hav
 
 
 def _loop(kind: str) -> Any:
-    """Return a private loop over pictures."""
     model = torch.nn.Linear(2, 2).to(DEVICE)
     plan = hs.DPSGD(examples=8, sampling="full-batch", steps=2, noise_multiplier=1)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)

@@ -31,11 +31,11 @@ from hockeystick.adapters.torch import (
     Online,
     Quantile,
     _checks,
-    make_private,
 )
 from hockeystick.adapters.torch._batches import Stacked, _OneByOne
 from hockeystick.audit import Rule, SelfTest, record
 from hockeystick.errors import IncompatibleError, ParameterError
+from tests.adapters.loops import Zeros, make_private
 
 LOSS = functional.cross_entropy
 EXAMPLES = 40
@@ -169,24 +169,11 @@ def test_1_a_collation_that_mixes_examples(monkeypatch: Patch) -> None:
     assert Rule.MIXED in found.names
 
 
-class Zeros(nn.Module):  # type: ignore[misc]  # torch may have no types
-    """A model whose gradient knows how many zeros its input was padded with."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.mean, self.zeros = nn.Parameter(torch.ones(1)), nn.Parameter(torch.zeros(1))
-
-    def forward(self, rows: Any) -> Any:
-        return self.mean * rows.mean(dim=1) + self.zeros * (rows == 0).sum(dim=1)
-
-
 def _padded(rows: list[Any]) -> Any:
     return (nn.utils.rnn.pad_sequence(rows, batch_first=True),)
 
 
 class Texts(torch.utils.data.Dataset):  # type: ignore[misc]  # torch may have no types
-    """Texts of one length."""
-
     def __len__(self) -> int:
         return EXAMPLES
 
@@ -205,7 +192,7 @@ def test_2_padding_to_the_longest_text(monkeypatch: Patch) -> None:
 
 
 def test_3_a_seed_that_somebody_knows() -> None:
-    assert record(_loop(seed=1, not_private=True), LOSS, **FEW).names == (Rule.REPEATS,)
+    assert record(_loop(not_private=1), LOSS, **FEW).names == (Rule.REPEATS,)
 
 
 def test_4_lengths_in_few_digits(monkeypatch: Patch) -> None:
@@ -271,7 +258,7 @@ def test_6_a_state_without_its_journal(monkeypatch: Patch, tmp_path: Path) -> No
         _step(second)
 
     monkeypatch.setattr(_checks.Release, "check", lambda self, model: None)
-    private = _loop(seed=1, not_private=True)
+    private = _loop(not_private=1)
     with pytest.raises(ParameterError, match="must be"):
         record(private, train=train, **FEW)
     monkeypatch.setattr(Account, "load", lambda self, state: None)
@@ -380,8 +367,6 @@ def test_noise_by_the_largest_norm_is_named() -> None:
 
 
 class Remembering(nn.Module):  # type: ignore[misc]  # torch may have no types
-    """A model that keeps what it saw."""
-
     def __init__(self) -> None:
         super().__init__()
         self.layer, self.seen = nn.Linear(3, 2), nn.Parameter(torch.zeros(3), requires_grad=False)

@@ -1,4 +1,4 @@
-"""An executor of the standard library's kind, whose calls are Ray's tasks."""
+"""Ray as a place where sweeps are asked, or anything else that takes an executor."""
 
 from __future__ import annotations
 
@@ -8,7 +8,14 @@ from concurrent.futures import Executor, Future
 from threading import Lock
 from typing import Any, ParamSpec, TypeVar, final
 
-import ray
+from hockeystick.adapters import missing
+
+try:
+    import ray
+except ModuleNotFoundError as error:
+    raise missing(error, "ray", "ray") from error
+
+__all__ = ["RayExecutor"]
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
@@ -22,17 +29,12 @@ class RayExecutor(Executor):
     names, else to one that it starts on this machine. Functions and arguments travel by Ray's
     serialization, lambdas and what ``__main__`` defines among them.
 
-    Guarantees:
-        What a call raises is what its future raises, the exception itself, with Ray's account of
-        where it happened as its ``__cause__``. ``cancel`` takes a call that waits out of Ray's
-        queue, and interrupts one that runs at its next line of Python; its future is cancelled in
-        either case, unlike a thread's, which can only be kept from beginning.
-
-    Edge cases:
-        A worker that dies fails its call with an error of Ray's, after Ray has tried it again as
-        often as ``max_retries`` says (3 times by default), as it does by itself. ``shutdown``, and
-        the end of ``with``, wait for the calls and leave Ray running, which others may use. A call
-        of which ``ray.shutdown()`` makes an end is never done.
+    What a call raises is what its future raises, with Ray's account of where it happened as its
+    ``__cause__``. ``cancel`` takes a call that waits out of Ray's queue, and interrupts one that
+    runs; its future is cancelled in either case. A worker that dies fails its call after Ray has
+    tried it again ``max_retries`` times (3 by default). ``shutdown``, and the end of ``with``, wait
+    for the calls and leave Ray running; a call of which ``ray.shutdown()`` makes an end is never
+    done.
 
     Args:
         options: Options of Ray for each task, as ``ray.remote`` takes them: ``num_cpus=2``,
@@ -56,7 +58,6 @@ class RayExecutor(Executor):
         self._ended = False
 
     def submit(self, fn: Callable[_P, _T], /, *args: _P.args, **kwargs: _P.kwargs) -> Future[_T]:
-        """Have a call made by a task of Ray's, and return its future."""
         with self._lock:
             if self._ended:
                 raise RuntimeError("cannot schedule new futures after shutdown")
@@ -66,7 +67,6 @@ class RayExecutor(Executor):
         return future
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Take no more calls; wait for those that there are, or cancel them."""
         with self._lock:
             self._ended = True
             unfinished = list(self._unfinished)
@@ -91,14 +91,12 @@ class _TaskFuture(Future[Any]):
         task.future().add_done_callback(self._settle)
 
     def cancel(self) -> bool:
-        """Cancel the task, also one that runs, and return whether it was not done yet."""
         if not super().cancel():
             return False
         ray.cancel(self._task)
         return True
 
     def _settle(self, told: Future[Any]) -> None:
-        """Take over what Ray says of the task, unless it was cancelled here."""
         if not self.set_running_or_notify_cancel():
             return
         error = told.exception()
@@ -114,7 +112,6 @@ def _called(fn: Callable[..., _T], args: Sequence[Any], kwargs: Mapping[str, Any
 
 
 def _raised(error: BaseException) -> BaseException:
-    """Return what a call raised, in place of Ray's error about it."""
     cause = error.cause if isinstance(error, ray.exceptions.RayTaskError) else None
     if not isinstance(cause, BaseException):
         return error

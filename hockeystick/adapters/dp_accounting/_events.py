@@ -1,8 +1,9 @@
-"""From an event of dp-accounting to the mechanism that it describes."""
+"""From an event of dp-accounting to the mechanism that it describes, and back."""
 
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from functools import singledispatch
@@ -24,6 +25,7 @@ from hockeystick.mechanisms import (
     GaussianMixture,
     Laplace,
     Mechanism,
+    Plan,
     PoissonSubsampled,
     RandomizedResponse,
     RandomStopping,
@@ -67,7 +69,7 @@ _ORDERS: Final = tuple(1.0 + 2.0 ** (k / 16) for k in range(-128, 321))
 # Covers the few roundings of a chance.
 _OUTWARD: Final = 1.0 + 2.0**-46
 # More than what the search for a given mean is off.
-MORE_RUNS: Final = 1.0 + 1e-11
+_MORE_RUNS: Final = 1.0 + 1e-11
 _SIZE: Final = whole_numbers("n", 0, (9, 99))
 # What says how many records it draws from.
 _OF_STATED_SIZE: Final = (
@@ -119,20 +121,15 @@ def from_event(
 
     Edge cases:
         No noise is no privacy; in a sample of a fixed size it is ``ApproxDP(0, q)`` with the chance
-        q to be drawn. ``DiscreteLaplaceDpEvent(0, C)``, which is no distribution, is read as
-        dp-accounting does: no privacy. Sampling what releases nothing releases nothing, and so does
-        a sample of size 0. In a Poisson sample nothing can be drawn from a given number of
-        records, since its size is random: that is refused. So are samples of a fixed size where
-        nobody says which neighbours are meant: dp-accounting has them for a replaced record only,
-        which can cost more than one added. A ``ZCDpEvent`` is for the neighbours
-        that are meant, whatever noise it was computed from.
+        q to be drawn. ``DiscreteLaplaceDpEvent(0, C)`` is no privacy. Sampling what releases
+        nothing releases nothing, and so does a sample of size 0. Drawing a given number of records
+        inside a Poisson sample is refused. A ``ZCDpEvent`` is for the neighbours that are meant.
 
     Args:
         event: The event.
-        adjacency: The neighbours that are meant: "add-remove", "replace-one" or "zero-out", or
-            as dp-accounting has them, ``NeighboringRelation.ADD_OR_REMOVE_ONE``, ``REPLACE_ONE``
-            or ``REPLACE_SPECIAL``. None for records added or removed, where no sample of a fixed
-            size is drawn.
+        adjacency: The neighbours that are meant: "add-remove", "replace-one" or "zero-out", or a
+            ``NeighboringRelation``. None for records added or removed, where no sample of a fixed
+            size is drawn: dp-accounting has these for a replaced record only, which can cost more.
 
     Raises:
         UnsupportedError: If the event, or it under this adjacency, has no counterpart.
@@ -204,7 +201,6 @@ def refuse_unnamed(event: dp_event.DpEvent) -> None:
 
 
 def _all_of(event: dp_event.DpEvent) -> Iterator[dp_event.DpEvent]:
-    """Yield an event and all events inside it."""
     yield event
     match event:
         case dp_event.ComposedDpEvent(events=several):
@@ -280,7 +276,7 @@ def _chance_of_any(size: int, examples: int) -> float:
 def _runs(mean: float, shape: float) -> tuning.TruncatedNegativeBinomial:
     """Return a truncated negative binomial distribution whose mean is no less than this."""
     if shape != 1.0:
-        return tuning.TruncatedNegativeBinomial.of_mean(mean * MORE_RUNS, shape)
+        return tuning.TruncatedNegativeBinomial.of_mean(mean * _MORE_RUNS, shape)
     # Checks the mean too.
     found = tuning.TruncatedNegativeBinomial.of_mean(mean, shape)
     return tuning.TruncatedNegativeBinomial(
@@ -298,16 +294,18 @@ def read(event: object, adjacency: Adjacency) -> Mechanism:
 
 read.register(dp_event.NoOpDpEvent, lambda event, adjacency: _NOTHING)
 read.register(dp_event.NonPrivateDpEvent, lambda event, adjacency: _NO_PRIVACY)
-
-
-@read.register
-def _(event: dp_event.GaussianDpEvent, adjacency: Adjacency) -> Mechanism:
-    return Gaussian(_distance(event.noise_multiplier, adjacency))
-
-
-@read.register
-def _(event: dp_event.LaplaceDpEvent, adjacency: Adjacency) -> Mechanism:
-    return Laplace(_distance(event.noise_multiplier, adjacency))
+read.register(
+    dp_event.GaussianDpEvent,
+    lambda one, adjacency: Gaussian(_distance(one.noise_multiplier, adjacency)),
+)
+read.register(
+    dp_event.LaplaceDpEvent,
+    lambda one, adjacency: Laplace(_distance(one.noise_multiplier, adjacency)),
+)
+read.register(
+    dp_event.SelfComposedDpEvent,
+    lambda one, adjacency: Repeated(read(one.event, adjacency), one.count),
+)
 
 
 @read.register
@@ -333,11 +331,6 @@ def _(event: dp_event.RandomizedResponseDpEvent, adjacency: Adjacency) -> Mechan
 def _(event: dp_event.ComposedDpEvent, adjacency: Adjacency) -> Mechanism:
     parts = [read(one, adjacency) for one in event.events]
     return Composed(parts) if parts else _NOTHING
-
-
-@read.register
-def _(event: dp_event.SelfComposedDpEvent, adjacency: Adjacency) -> Mechanism:
-    return Repeated(read(event.event, adjacency), event.count)
 
 
 @read.register
@@ -424,3 +417,200 @@ def _(event: dp_event.ZCDpEvent, adjacency: Adjacency) -> Mechanism:
         return RenyiDP((order, math.inf) for order in _ORDERS)
     start, slope = largest_reading(xi), largest_reading(least.rho)
     return RenyiDP((order, float_up(start + slope * Fraction(order))) for order in _ORDERS)
+
+
+def to_event(mechanism: Mechanism, adjacency: Adjacency | str | None = None) -> dp_event.DpEvent:
+    """Return the event of dp-accounting that describes a mechanism, by the table of ``from_event``.
+
+    A plan, as ``DPSGD``, is written as what it stands for. An event does not say which neighbours
+    it is for: give their accountant the relation that the mechanism has. Numbers that a float does
+    not hold are rounded so that the event is at most as private as the mechanism.
+
+    Args:
+        mechanism: The mechanism.
+        adjacency: The neighbours that are meant. None for the mechanism's own, or add-remove where
+            it names none.
+
+    Raises:
+        UnsupportedError: If the mechanism, or it under this adjacency, has no counterpart.
+        ParameterError: If it is no mechanism.
+
+    Example:
+        >>> import hockeystick as hs
+        >>> from hockeystick.adapters.dp_accounting import to_event
+        >>> to_event(hs.Gaussian(1.1) ** 1000)
+        SelfComposedDpEvent(event=GaussianDpEvent(noise_multiplier=1.1), count=1000)
+        >>> to_event(hs.Gaussian(1.1), adjacency="replace-one")
+        GaussianDpEvent(noise_multiplier=2.2)
+    """
+    if not isinstance(mechanism, Mechanism):
+        raise ParameterError("mechanism", mechanism, "a mechanism")
+    own = mechanism.adjacency or Adjacency.ADD_REMOVE
+    meant = own if adjacency is None else _validate.choice("adjacency", adjacency, Adjacency)
+    if mechanism.adjacency not in (None, meant):
+        raise _unwritten(mechanism, f"it is described under {own}, not under {meant}")
+    return write(mechanism, meant)
+
+
+def _unwritten(mechanism: Mechanism, reason: str) -> UnsupportedError:
+    return UnsupportedError("dp-accounting", str(mechanism), reason)
+
+
+def _written_only_under(needed: Adjacency, adjacency: Adjacency, mechanism: Mechanism) -> None:
+    if adjacency is not needed:
+        reason = f"there is an event for it under {needed} alone, not under {adjacency}"
+        raise _unwritten(mechanism, reason)
+
+
+def _contribution(noise_multiplier: float, adjacency: Adjacency) -> float:
+    """Return a noise multiplier for the distance of neighbours in units of contributions."""
+    if adjacency is not Adjacency.REPLACE_ONE or noise_multiplier == math.inf:
+        return noise_multiplier
+    return min(2.0 * noise_multiplier, sys.float_info.max)
+
+
+def _chance_of_response(epsilon: float, categories: int) -> float:
+    """Return ``p = k / (e^epsilon + k - 1)``, rounded down."""
+    if epsilon == 0.0:
+        return 1.0
+    if epsilon == math.inf:
+        return 0.0
+    with working_digits(DIGITS):
+        odds = mp.exp(as_mpf(largest_reading(epsilon)))
+        return evaluated_down(categories / (odds + categories - 1))
+
+
+@singledispatch
+def write(mechanism: Mechanism, adjacency: Adjacency) -> dp_event.DpEvent:
+    """Return the event that describes a mechanism under an adjacency."""
+    raise _unwritten(mechanism, "dp-accounting has no event for it")
+
+
+write.register(Plan, lambda one, adjacency: write(one.mechanism, adjacency))
+write.register(ZCDP, lambda one, adjacency: dp_event.ZCDpEvent(one.rho))
+write.register(
+    Gaussian,
+    lambda one, adjacency: dp_event.GaussianDpEvent(_contribution(one.noise_multiplier, adjacency)),
+)
+write.register(
+    Laplace, lambda one, adjacency: dp_event.LaplaceDpEvent(_contribution(one.scale, adjacency))
+)
+write.register(
+    Composed,
+    lambda one, adjacency: dp_event.ComposedDpEvent([write(part, adjacency) for part in one.parts]),
+)
+write.register(
+    WithReplacementSubsampled,
+    lambda one, adjacency: dp_event.SampledWithReplacementDpEvent(
+        one.examples, one.batch_size, write(one.inner, adjacency)
+    ),
+)
+write.register(
+    GaussianMixture,
+    lambda one, adjacency: dp_event.MixtureOfGaussiansDpEvent(
+        one.noise_multiplier, one.sensitivities, one.probabilities
+    ),
+)
+
+
+@write.register
+def _(mechanism: Repeated, adjacency: Adjacency) -> dp_event.DpEvent:
+    """Return the repetition; none at all does nothing."""
+    if mechanism.count == 0:
+        return dp_event.NoOpDpEvent()
+    return dp_event.SelfComposedDpEvent(write(mechanism.inner, adjacency), mechanism.count)
+
+
+@write.register
+def _(mechanism: DiscreteLaplace, adjacency: Adjacency) -> dp_event.DpEvent:
+    """Return the discrete Laplace mechanism with the parameter 1/scale."""
+    if mechanism.scale == 0.0:
+        return dp_event.NonPrivateDpEvent()
+    if mechanism.scale == math.inf:
+        return dp_event.NoOpDpEvent()
+    moves, odd = divmod(mechanism.sensitivity, 2)
+    if adjacency is not Adjacency.REPLACE_ONE:
+        moves, odd = mechanism.sensitivity, 0
+    if odd:
+        raise _unwritten(mechanism, "contributions of at most C move a sum by 2C, an even number")
+    return dp_event.DiscreteLaplaceDpEvent(float_up(1 / Fraction(mechanism.scale)), moves)
+
+
+@write.register
+def _(mechanism: RandomizedResponse, adjacency: Adjacency) -> dp_event.DpEvent:
+    """Return randomized response by the chance of a random answer."""
+    _written_only_under(Adjacency.REPLACE_ONE, adjacency, mechanism)
+    chance = _chance_of_response(mechanism.epsilon, mechanism.categories)
+    return dp_event.RandomizedResponseDpEvent(chance, mechanism.categories)
+
+
+@write.register
+def _(mechanism: PoissonSubsampled, adjacency: Adjacency) -> dp_event.DpEvent:
+    """Return Poisson sampling, a Gaussian's noise in units of contributions."""
+    units = Adjacency.ADD_REMOVE if adjacency is Adjacency.REPLACE_ONE else adjacency
+    inner = write(mechanism.inner, units)
+    return dp_event.PoissonSampledDpEvent(float_up(Fraction(mechanism.rate)), inner)
+
+
+@write.register
+def _(mechanism: FixedSizeSubsampled, adjacency: Adjacency) -> dp_event.DpEvent:
+    """Return sampling without replacement, in which a record takes another's place."""
+    zeroed = adjacency is Adjacency.ZERO_OUT and isinstance(mechanism.inner, Gaussian)
+    if zeroed and not mechanism.clipped:
+        reason = (
+            "an event's noise is in units of the norm of contributions, half of what a replacement "
+            "moves; where they are clipped to that norm, say so"
+        )
+        raise _unwritten(mechanism, reason)
+    inner = write(mechanism.inner, Adjacency.REPLACE_ONE)
+    return dp_event.SampledWithoutReplacementDpEvent(
+        mechanism.examples, mechanism.batch_size, inner
+    )
+
+
+@write.register
+def _(mechanism: TruncatedPoissonSubsampled, adjacency: Adjacency) -> dp_event.DpEvent:
+    if not isinstance(mechanism.inner, Gaussian):
+        raise _unwritten(mechanism, "there is an event for cut samples of Gaussians alone")
+    return dp_event.TruncatedSubsampledGaussianDpEvent(
+        mechanism.examples,
+        float_up(Fraction(mechanism.rate)),
+        mechanism.cap,
+        mechanism.inner.noise_multiplier,
+    )
+
+
+@write.register
+def _(mechanism: TreeAggregation, adjacency: Adjacency) -> dp_event.DpEvent:
+    _written_only_under(Adjacency.ZERO_OUT, adjacency, mechanism)
+    return dp_event.SingleEpochTreeAggregationDpEvent(mechanism.noise_multiplier, mechanism.leaves)
+
+
+@write.register
+def _(mechanism: RandomStopping, adjacency: Adjacency) -> dp_event.DpEvent:
+    mean, shape = _mean_and_shape(mechanism, mechanism.distribution)
+    return dp_event.RepeatAndSelectDpEvent(write(mechanism.inner, adjacency), mean, shape)
+
+
+def _mean_and_shape(mechanism: Mechanism, distribution: tuning.RunCount) -> tuple[float, float]:
+    """Return the mean number of runs, rounded up, and the shape of their distribution."""
+    if isinstance(distribution, tuning.Poisson):
+        return distribution.mean, math.inf
+    if not isinstance(distribution, tuning.TruncatedNegativeBinomial):
+        reason = "an event's number of runs is truncated negative binomial or Poisson"
+        raise _unwritten(mechanism, reason)
+    if distribution.eta < 0.0:
+        raise _unwritten(mechanism, "an event's shape is at least 0")
+    if distribution.eta == 1.0:
+        return float_up(1 / Fraction(distribution.gamma)), 1.0
+    return distribution.expected * _MORE_RUNS, distribution.eta
+
+
+@write.register
+def _(mechanism: PureDP, adjacency: Adjacency) -> dp_event.DpEvent:
+    """Return an event for the two ends; there is none for epsilon-DP in general."""
+    if mechanism.epsilon == math.inf:
+        return dp_event.NonPrivateDpEvent()
+    if mechanism.epsilon == 0.0:
+        return dp_event.NoOpDpEvent()
+    raise _unwritten(mechanism, "dp-accounting has no event for it")

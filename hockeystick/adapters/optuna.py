@@ -1,4 +1,7 @@
-"""A study of which only the best trial is shown, of as many trials as its account allows."""
+"""Optuna's search for hyperparameters, charged as a whole before the first trial.
+
+Only the best trial is shown, of as many trials as the account allows.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +9,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Final, TypeAlias
 
-import optuna
-
 import hockeystick as hs
 from hockeystick import _validate
 from hockeystick._validate import whole_numbers
+from hockeystick.adapters import missing
 from hockeystick.errors import IncompatibleError, ParameterError
 from hockeystick.ledger import CountedRun, LedgerCharge, ReservedRun
 from hockeystick.ledger.reserved_run import on_ledger
@@ -20,6 +22,12 @@ from hockeystick.release import Best
 from hockeystick.release.charging import Charged, book, checked_charge
 from hockeystick.release.samplers import Bits, run_count, secret_bits
 
+try:
+    import optuna
+except ModuleNotFoundError as error:
+    raise missing(error, "optuna", "optuna") from error
+
+__all__ = ["optimize"]
 _Objective: TypeAlias = Callable[[optuna.Trial], float]
 _TRIALS: Final = whole_numbers("k", 1, (2, 100))
 _INDEPENDENT: Final = (
@@ -47,14 +55,12 @@ def optimize(
         ones released, so any of Optuna's samplers may choose. With a ``RandomStopping``, those of
         that: the number of trials is drawn exactly and in secret, hyperparameters are drawn afresh
         by a ``RandomSampler`` of the operating system's randomness, and what would tell of other
-        trials is held back: log, number and time. Each trial is the only one of a study of its own,
-        so that none is pruned by what others reported, and what an objective does to its study
-        (``stop``, ``enqueue_trial``, ``add_trial``) touches no other trial.
+        trials is held back: log, number, time, pruning, and what an objective does to its study.
 
     Edge cases:
         A pruned trial, and a score that is no number, is never the best. None where no trial is
-        left: all were pruned, or the number that was drawn is 0. With ``trials``
-        an objective may stop its study or add to it: what is charged covers fewer trials as well.
+        left: all were pruned, or the number that was drawn is 0. With ``trials`` an objective may
+        stop its study or add to it: what is charged covers fewer trials as well.
 
     Args:
         objective: As for ``Study.optimize``: what trains with a trial's hyperparameters and returns
@@ -68,12 +74,10 @@ def optimize(
         charge: ``Accountant``, ``Filter``, ``Ledger`` or another with ``step(mechanism)``. Where a
             trial fails, its error is raised, and the charge stays. With a ``RandomStopping`` an
             error tells more than is charged to whoever sees it: see ``release.random_search``.
-        ledger: A ledger that reserves the whole search before the first trial, durably, and is told
-            at the end what ran: of ``trials``, those that have begun; of a ``RandomStopping``, all
-            of it. A search that fails or is killed counts in full. ``hs.Ledger``, or its
-            ``charging(by=, note=)``.
-        key: What the search is called there: one key is for one search, which is never gone on
-            with.
+        ledger: ``hs.Ledger``, or its ``charging(by=, note=)``, which reserves the whole search
+            before the first trial, durably, and is told at the end what ran: of ``trials``, those
+            that have begun. A search that fails or is killed counts in full.
+        key: What the search is called there; it is never gone on with.
         bits: The source of the number of trials; another than the operating system's is for tests.
 
     Returns:
@@ -87,8 +91,7 @@ def optimize(
         LedgerError: If the ledger cannot be written.
 
     References:
-        Akiba, Sano, Yanase, Ohta and Koyama, "Optuna", KDD 2019; Papernot and Steinke,
-        "Hyperparameter Tuning with Renyi Differential Privacy", ICLR 2022.
+        Papernot and Steinke, "Hyperparameter Tuning with Renyi Differential Privacy", ICLR 2022.
 
     Example:
         >>> import hockeystick as hs
@@ -129,7 +132,6 @@ def _reserved(
     mechanism: Mechanism,
     trials: int | None,
 ) -> CountedRun | None:
-    """Return what counts trials that a ledger has reserved; None where there is no ledger."""
     if ledger is not None and charged is not None:
         raise ParameterError("charge", charged, "None where a ledger is given, which is charged")
     run = on_ledger(ledger, key, None)
@@ -144,7 +146,6 @@ def _reserved(
 
 
 def _counting(objective: _Objective, counted: CountedRun | None) -> _Objective:
-    """Return an objective whose trials are counted as they begin."""
 
     def begun(trial: optuna.Trial) -> float:
         if counted is not None:
@@ -165,7 +166,6 @@ def _alone(objective: _Objective, direction: str) -> optuna.trial.FrozenTrial:
 def _best(
     ran: Sequence[optuna.trial.FrozenTrial], total: Mechanism, *, maximize: bool
 ) -> Best[Mapping[str, Any], Mapping[str, Any]] | None:
-    """Return the best of the trials that have a score, the first of those alike, or None."""
     scored = [one for one in ran if one.state is optuna.trial.TrialState.COMPLETE]
     if not scored:
         return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import tomllib
@@ -153,16 +154,63 @@ def document_of(content: bytes) -> dict[str, Any]:
         raise PlanFileError("a plan file must be at most 1 MB long; this is longer")
     try:
         text = content.decode("utf-8-sig")
+        if text.lstrip().startswith("{"):
+            return _document_of_json(text)
         return dict(computed_in(tomllib.loads(text, parse_float=parse_real)))
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         raise PlanFileError(f"a plan file must be UTF-8 text; line {line} is not") from None
     except tomllib.TOMLDecodeError as error:
         raise PlanFileError(f"a plan file must be valid TOML: {error}") from None
+    except json.JSONDecodeError as error:
+        raise PlanFileError(f"a plan file must be valid JSON, or TOML: {error}") from None
     except ValueError:
         raise PlanFileError("the file holds a number of too many digits") from None
     except RecursionError:
         raise PlanFileError("the file is nested too deeply") from None
+
+
+def _document_of_json(text: str) -> dict[str, Any]:
+    """Return the tables that JSON stands for.
+
+    An answer stands for the plan that it is of, asked where it was; a solution for the plan with
+    the value that was found; a description for its plan.
+    """
+    told = json.loads(text, parse_float=parse_real, object_pairs_hook=_once)
+    if "description" not in told and "type" not in told:
+        return dict(computed_in(_without_null(told)))
+    from hockeystick.io.descriptions import read_description
+
+    group = told.get("plan")
+    if isinstance(group, dict) and group.get("mechanism") == "OfGroup":
+        flag = f"--group {group.get('size')}"
+        raise PlanFileError(f"this answer is for a group: give the plan that it is of, and {flag}")
+    try:
+        plan = read_description(told.get("description", told))
+    except HockeystickError as error:
+        raise PlanFileError(str(error)) from None
+    # Of a solution, the delta of its target.
+    at = told.get("at") or {"delta": (told.get("budget") or {}).get("delta")}
+    about = {key: told[key] for key in TOP_KEYS[:3] if told.get(key) is not None}
+    about |= {key: float(at[key]) for key in TOP_KEYS[3:] if at.get(key) is not None}
+    return {**about, **tables_of(plan)}
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object whose keys are there once, or raise."""
+    found: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in found:
+            raise PlanFileError(f"{key!r} is there twice")
+        found[key] = value
+    return found
+
+
+def _without_null(node: Any) -> Any:
+    """Return what has a value: JSON says null where a plan file has no line."""
+    if isinstance(node, dict):
+        return {key: _without_null(one) for key, one in node.items() if one is not None}
+    return [_without_null(one) for one in node] if isinstance(node, list) else node
 
 
 def plan_file_of(

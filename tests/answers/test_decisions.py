@@ -94,7 +94,7 @@ def test_the_command_says_its_decision_by_its_exit_status(
     asked = ("epsilon", *FLAGS, "--delta", "1e-6", "--at-most", budget)
     assert main(asked) == status
     told = capsys.readouterr().out
-    assert f"{word} epsilon at most" in told
+    assert f"{word}: epsilon at most" in told
     assert main((*asked, "--json")) == status
     assert json.loads(capsys.readouterr().out)["budget"]["decision"] == word
 

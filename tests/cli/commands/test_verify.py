@@ -126,10 +126,7 @@ WRONG = [
     (("BROKEN",), ""),
     (("FOREIGN",), "schema"),
     (("BINARY",), "it is no text in UTF-8"),
-    (
-        ("PAGE.pdf",),
-        "PAGE.pdf does not hold the answer: it is a PDF; verify the page that it was made",
-    ),
+    (("PAGE.pdf",), "cannot read PAGE.pdf: it is no text in UTF-8"),
 ]
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import singledispatch
 from typing import Any, Final, final
 
 import click
@@ -21,7 +20,7 @@ from hockeystick.conversions import TARGETS, lower_ends
 from hockeystick.errors import IncompatibleError, UnsupportedError
 from hockeystick.io import PlanFile, parse
 from hockeystick.mechanisms import Mechanism, assumptions_of
-from hockeystick.notions import FDP, TCDP, ApproxDP, Notion, RenyiDP
+from hockeystick.notions import FDP, Notion, RenyiDP
 from hockeystick.numerics import numerals
 from hockeystick.numerics.numerals import at_most, jsonable
 
@@ -189,33 +188,16 @@ def _one_number(conversion: Any) -> str:
     return at_most(numbers[0])
 
 
-@singledispatch
-def _numbers_of(result: Mechanism) -> dict[str, Any]:
+def _numbers_of(result: Notion) -> dict[str, Any]:
     """Return the parameters of a guarantee, ready for JSON."""
-    names = [name for name in ("epsilon", "mu", "rho") if hasattr(result, name)]
-    return {name: jsonable(getattr(result, name)) for name in names}
-
-
-@_numbers_of.register
-def _(result: ApproxDP) -> dict[str, Any]:
-    return {"epsilon": jsonable(result.epsilon), "delta": result.delta}
-
-
-@_numbers_of.register
-def _(result: TCDP) -> dict[str, Any]:
-    return {"rho": jsonable(result.rho), "omega": jsonable(result.omega)}
-
-
-@_numbers_of.register
-def _(result: RenyiDP) -> dict[str, Any]:
-    return {"divergences": [[order, jsonable(size)] for order, size in result.divergences]}
-
-
-@_numbers_of.register
-def _(result: FDP) -> dict[str, Any]:
-    f = result.tradeoff
-    missed = [{"fpr": fpr, "fnr_lower": f(fpr)} for fpr in _READ_AT]
-    return {"tradeoff": type(f).__name__, "rates": missed}
+    if isinstance(result, RenyiDP):
+        return {"divergences": [[order, jsonable(size)] for order, size in result.divergences]}
+    if isinstance(result, FDP):
+        f = result.tradeoff
+        missed = [{"fpr": fpr, "fnr_lower": f(fpr)} for fpr in _READ_AT]
+        return {"tradeoff": type(f).__name__, "rates": missed}
+    names = ("epsilon", "delta", "mu", "rho", "omega")
+    return {name: jsonable(getattr(result, name)) for name in names if hasattr(result, name)}
 
 
 def _sheet(

@@ -40,68 +40,37 @@ def is_verbose() -> bool:
     return context is not None and bool(context.meta.get(_VERBOSE))
 
 
-# The names of each, and what else click is told of it.
-_OPTIONS: Final[Mapping[str, tuple[tuple[str, ...], Mapping[str, Any]]]] = {
-    "accountant": (
-        ("--accountant",),
-        {"default": "auto", "metavar": "NAME", "help": f"One of {', '.join(ACCOUNTANTS)}."},
-    ),
-    "at_most": (
-        ("--at-most",),
-        {"metavar": "X", "help": "The budget: exit status 1 unless it is proven to be met."},
-    ),
-    "confidence": (
-        ("--confidence",),
-        {"default": "0.95", "metavar": "C", "help": "How sure to be; 0.95 by default."},
-    ),
-    "delta": (
-        ("--delta",),
-        {"metavar": "D", "help": "Ask at this delta; by default the plan file's."},
-    ),
-    "epsilon": (
-        ("--epsilon",),
-        {"metavar": "E", "help": "Ask at this epsilon; by default the plan file's."},
-    ),
-    "force": (("--force",), {"is_flag": True, "help": "Replace the file if it is there already."}),
-    "group": (
-        ("--group",),
-        {"metavar": "K", "help": "Protect any K records (or clients) together; 1 by default."},
-    ),
-    "head": (("--head",), {"metavar": "HEAD", "help": "A head that was noted before."}),
-    "json": (("--json", "as_json"), {"is_flag": True, "help": "Print JSON."}),
-    "ledger": (
-        ("--ledger", "url"),
-        {
-            "envvar": LEDGER,
-            "metavar": "URL",
-            "help": "A SQLite file, or postgresql://USER@HOST/DATABASE; by default what the "
-            f"environment's {LEDGER} says.",
-        },
-    ),
-    "note": (("--note",), {"default": "", "metavar": "TEXT", "help": "Why, for the entry."}),
-    "out": (("-o", "--out"), {"metavar": "FILE"}),
-    "short": (
-        ("--short",),
-        {"is_flag": True, "help": "Print only the number, rounded to its safe side."},
-    ),
-    "tolerance": (("--tolerance",), {"metavar": "TOL", "help": "Relative width to go for."}),
-    "verbose": (
-        ("-v", "--verbose"),
-        {
-            "is_flag": True,
-            "expose_value": False,
-            "callback": _keep_verbose,
-            "help": "Print all that is known of the answer.",
-        },
-    ),
-    "verify": (
-        ("--verify",),
-        {"is_flag": True, "help": "Have the answer verified by a second program."},
-    ),
-    "workers": (
-        ("--workers",),
-        {"default": "1", "metavar": "N", "help": "Work in N processes; by default in this one."},
-    ),
+def _flag(name: str, text: str) -> dict[str, Any]:
+    """Return an option that is given or not."""
+    return {"param_decls": [f"--{name}"], "is_flag": True, "help": text}
+
+
+def _option(name: str, metavar: str, text: str, default: str | None = None) -> dict[str, Any]:
+    """Return an option with a value."""
+    return {"param_decls": [f"--{name}"], "metavar": metavar, "help": text, "default": default}
+
+
+_URL: Final = f"SQLite file, or postgresql://USER@HOST/DATABASE; by default ${LEDGER}."
+_OPTIONS: Final[Mapping[str, Mapping[str, Any]]] = {
+    "accountant": _option("accountant", "NAME", f"One of {', '.join(ACCOUNTANTS)}.", "auto"),
+    "at_most": _option("at-most", "X", "Exit status 1 unless it is proven to be at most this."),
+    "confidence": _option("confidence", "C", "How sure to be; 0.95 by default.", "0.95"),
+    "delta": _option("delta", "D", "Ask at this delta; by default the plan file's."),
+    "epsilon": _option("epsilon", "E", "Ask at this epsilon; by default the plan file's."),
+    "force": _flag("force", "Replace the file if it is there already."),
+    "group": _option("group", "K", "Protect any K records (or clients) together; 1 by default."),
+    "head": _option("head", "HEAD", "A head that was noted before."),
+    "json": _flag("json", "Print JSON.") | {"param_decls": ["--json", "as_json"]},
+    "ledger": _option("ledger", "URL", _URL)
+    | {"param_decls": ["--ledger", "url"], "envvar": LEDGER},
+    "note": _option("note", "TEXT", "Why, for the entry.", ""),
+    "out": _option("out", "FILE", "") | {"param_decls": ["-o", "--out"]},
+    "short": _flag("short", "Print only the number, rounded to its safe side."),
+    "tolerance": _option("tolerance", "TOL", "Relative width to go for."),
+    "verbose": _flag("verbose", "Print all that is known of the answer.")
+    | {"param_decls": ["-v", "--verbose"], "expose_value": False, "callback": _keep_verbose},
+    "verify": _flag("verify", "Have the answer verified by a second program."),
+    "workers": _option("workers", "N", "Work in N processes; by default in this one.", "1"),
 }
 
 
@@ -110,9 +79,9 @@ def options(*names: str, **helps: str) -> Callable[[_Function], _Function]:
 
     def added(command: _Function) -> _Function:
         for name in reversed([*names, *helps]):
-            flags, attributes = _OPTIONS[name]
             text = {"help": helps[name]} if name in helps else {}
-            command = click.option(*flags, **{**attributes, **text})(command)
+            given = {**_OPTIONS[name], **text}
+            command = click.option(*given.pop("param_decls"), **given)(command)
         return command
 
     return added

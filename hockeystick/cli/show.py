@@ -7,7 +7,6 @@ import json
 import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from functools import singledispatch
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -195,54 +194,31 @@ def fields(mechanism: Mechanism) -> dict[str, Any]:
     return known
 
 
-@singledispatch
 def _jsonable(value: Any) -> Any:
     """Return a field's value ready for JSON: a number, unless something else is known of it."""
-    return jsonable(float(value))
-
-
-@_jsonable.register
-def _(value: Mechanism) -> dict[str, Any]:
-    return fields(value)
-
-
-@_jsonable.register
-def _(value: Encoder) -> dict[str, Any]:
-    names = ("words", "rounds", "participations", "separation")
-    return {
-        **{name: getattr(value, name) for name in names},
-        "sensitivity": jsonable(float(value.sensitivity)),
-    }
-
-
-@_jsonable.register
-def _(value: Graph) -> dict[str, Any]:
-    return {"words": value.words, "parties": value.parties, "edges": value.size}
-
-
-@_jsonable.register
-def _(value: Schedule | RunCount) -> dict[str, Any]:
-    own = {field.name: _jsonable(getattr(value, field.name)) for field in dataclasses.fields(value)}
-    kind = re.sub(r"(?<!^)(?=[A-Z])", "-", type(value).__name__).lower()
-    return {"kind": kind, **own}
-
-
-@_jsonable.register(tuple)
-@_jsonable.register(frozenset)
-def _(value: tuple[Any, ...] | frozenset[Any]) -> list[Any]:
-    return [_jsonable(item) for item in (value if isinstance(value, tuple) else sorted(value))]
-
-
-@_jsonable.register
-def _(value: str) -> str:
-    return str(value)
-
-
-@_jsonable.register
-def _(value: int | None) -> int | None:
-    return value
-
-
-@_jsonable.register
-def _(value: TradeOff) -> str:
-    return repr(value)
+    match value:
+        case Mechanism():
+            return fields(value)
+        case Encoder():
+            names = ("words", "rounds", "participations", "separation")
+            about = {name: getattr(value, name) for name in names}
+            return {**about, "sensitivity": jsonable(float(value.sensitivity))}
+        case Graph():
+            return {"words": value.words, "parties": value.parties, "edges": value.size}
+        case Schedule() | RunCount():
+            own = {
+                one.name: _jsonable(getattr(value, one.name)) for one in dataclasses.fields(value)
+            }
+            kind = re.sub(r"(?<!^)(?=[A-Z])", "-", type(value).__name__).lower()
+            return {"kind": kind, **own}
+        case tuple() | frozenset():
+            ordered = value if isinstance(value, tuple) else sorted(value)
+            return [_jsonable(item) for item in ordered]
+        case TradeOff():
+            return repr(value)
+        case str():
+            return str(value)
+        case int() | None:
+            return value
+        case _:
+            return jsonable(float(value))

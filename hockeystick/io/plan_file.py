@@ -222,9 +222,16 @@ def plan_file_of(
     parts = [one for one in found.values() if one is not None]
     if not parts:
         raise PlanFileError("a plan file needs a table [dpsgd], or [[release]] at least once")
+    try:
+        plan = parts[0] if len(parts) == 1 else Composed(parts)
+    except HockeystickError as error:
+        raise PlanFileError(str(error)) from None
     if overrides and "dpsgd" not in document:
-        _refuse_overrides(overrides, _composed(parts))
-    return PlanFile(plan=_composed(parts), **about)
+        if list(overrides) == ["adjacency"] and plan.adjacency is None:
+            raise PlanFileError(NO_ADJACENCY)
+        names = ", ".join(overrides)
+        raise PlanFileError(f"there is no table [dpsgd] in which to override {names}")
+    return PlanFile(plan=plan, **about)
 
 
 def problems_in(content: bytes) -> list[str]:
@@ -233,19 +240,16 @@ def problems_in(content: bytes) -> list[str]:
         document = document_of(content)
     except PlanFileError as error:
         return [str(error)]
-    readers = [read for _, read in _readers(document, {}, None)]
-    found = [problem for read in readers if (problem := _problem(read))]
-    whole = "" if found else _problem(partial(plan_file_of, document, {}))
-    return found or ([whole] if whole else [])
-
-
-def _problem(read: Callable[[], object]) -> str:
-    """Return what is wrong with what is read; nothing where nothing is."""
-    try:
-        read()
-    except PlanFileError as error:
-        return str(error)
-    return ""
+    readers: list[Callable[[], object]] = [read for _, read in _readers(document, {}, None)]
+    readers.append(partial(plan_file_of, document, {}))
+    found: list[str] = []
+    for read in readers:
+        try:
+            read()
+        except PlanFileError as error:
+            found.append(str(error))
+    # What is wrong with a part is wrong with the whole.
+    return list(dict.fromkeys(found))
 
 
 def _readers(
@@ -276,21 +280,6 @@ def _question_at(document: Mapping[str, Any], key: str) -> float | None:
     try:
         return _validate.real(key, document[key]) if key in document else None
     except ParameterError as error:
-        raise PlanFileError(str(error)) from None
-
-
-def _refuse_overrides(overrides: Mapping[str, object], plan: Mechanism) -> None:
-    """Raise where there is no training of which to override anything."""
-    if list(overrides) == ["adjacency"] and plan.adjacency is None:
-        raise PlanFileError(NO_ADJACENCY)
-    raise PlanFileError(f"there is no table [dpsgd] in which to override {', '.join(overrides)}")
-
-
-def _composed(parts: list[Mechanism]) -> Mechanism:
-    """Return the composition of all that a document describes."""
-    try:
-        return parts[0] if len(parts) == 1 else Composed(parts)
-    except HockeystickError as error:
         raise PlanFileError(str(error)) from None
 
 

@@ -100,9 +100,9 @@ def test_a_number_is_set_by_its_path_in_the_file_or_in_the_plan(run: Run, write:
         ("scle=3", "scle: this must be a number that the plan gives: parts[0].noise_mult"),
         ("scle=3", "(did you mean 'scale'?)"),
         ("scale=x", "scale must be a number"),
-        ("scale=-1", "hockeystick: scale: scale must be a number >= 0 or inf; got -1"),
-        ("release[0].scale=-1", "hockeystick: release[0].scale: "),
-        ("dpsgd.steps=-1", "hockeystick: steps: steps must be an integer from 0"),
+        ("scale=-1", "hockeystick: scale must be a number >= 0 or inf; got -1"),
+        ("release[0].scale=-1", "release[0].scale must be a number >= 0 or inf"),
+        ("dpsgd.steps=-1", "hockeystick: steps must be an integer from 0"),
     ):
         status, out, err = run("epsilon", path, change)
         assert (status, out) == (2, "")

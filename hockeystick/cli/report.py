@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -22,7 +23,7 @@ from hockeystick.cli.options import MISSED
 from hockeystick.cli.out_file import out_path, write_whole
 from hockeystick.cli.progress import progress
 from hockeystick.errors import HockeystickError
-from hockeystick.io import parse
+from hockeystick.io import PlanFile, parse
 from hockeystick.io.plan_file import plan_text
 from hockeystick.numerics.numerals import plain
 
@@ -56,15 +57,10 @@ def report(
     words: tuple[str, ...],
     group: str | None,
     delta: str | None,
-    at_most: str | None,
     out: str | None,
     force: bool,
     verify: bool,
-    scores_file: str | None,
-    confidence: str,
-    url: str | None,
-    dataset: str | None,
-    head: str | None,
+    **asked: str | None,
 ) -> None:
     """Write a page for the person who has to approve a release.
 
@@ -80,30 +76,18 @@ def report(
     if out is None:
         raise click.UsageError(f"Missing -o FILE{_PAGE}, where the page goes")
     path = out_path(out, (_PAGE, *_ENTRIES), force)
-    file, together = on_a_page(file, {"--audit": scores_file, "--dataset": dataset})
-    described = file.plan if together is None else together
+    about = {"--audit": asked["scores_file"], "--dataset": asked["dataset"]}
+    file, together = on_a_page(file, about)
     at = options.question("delta", delta, file)
     if path.suffix.lower() in _ENTRIES:
-        answer = epsilon(described, at.value)
-        options.refuse_infinite(at, answer)
-        about = {"title": file.title, "source": file.source, "notes": file.notes}
-        text = registration(answer, described, delta=at.value, **about)
-        write_whole(path, text, force)
-        click.echo(f"{path}: {answer}\n{text.count(BLANK)} blanks to be filled in")
+        _write_entry(replace(file, plan=together or file.plan), at, path, force)
         return
     from hockeystick.reports import Report, Subject, day_of_build, investigate, require_libraries
 
     require_libraries()
     if verify:
         require_verifier()
-    asked = [*words, *([] if group is None else ["--group", group]), "--delta", repr(at.value)]
-    besides = {
-        "at-most": at_most,
-        "audit": scores_file,
-        "confidence": scores_file and confidence,
-        "dataset": dataset,
-        "head": head,
-    }
+    question = [*words, *([] if group is None else ["--group", group]), "--delta", repr(at.value)]
     subject = Subject(
         plan=file.plan,
         delta=at.value,
@@ -113,15 +97,15 @@ def report(
         **_shown_file(source),
         # Where the ledger is, they leave to the environment: its URL may hold a password.
         commands=(
-            shlex.join(["hockeystick", "epsilon", *asked]),
+            shlex.join(["hockeystick", "epsilon", *question]),
             shlex.join(
-                ["hockeystick", "report", *asked, *_flags(besides, verify), "-o", path.name]
+                ["hockeystick", "report", *question, *_flags(asked, verify), "-o", path.name]
             ),
         ),
-        budget=options.budget_of(at_most, "epsilon"),
+        budget=options.budget_of(asked["at_most"], "epsilon"),
         verify=verify,
-        audit=_audit(scores_file, confidence),
-        ledger=_ledger(url, dataset, head),
+        audit=_audit(asked["scores_file"], asked["confidence"]),
+        ledger=_ledger(asked["url"], asked["dataset"], asked["head"]),
         group=together,
         one=None if together is None else together.plan,
         size=1 if together is None else together.size,
@@ -136,6 +120,16 @@ def report(
     click.get_current_context().exit(_status_of(made.findings))
 
 
+def _write_entry(file: PlanFile, at: options.Question, path: Path, force: bool) -> None:
+    """Write an entry for the registry, and say what it still needs."""
+    answer = epsilon(file.plan, at.value)
+    options.refuse_infinite(at, answer)
+    about = {"title": file.title, "source": file.source, "notes": file.notes}
+    text = registration(answer, file.plan, delta=at.value, **about)
+    write_whole(path, text, force)
+    click.echo(f"{path}: {answer}\n{text.count(BLANK)} blanks to be filled in")
+
+
 def _shown_file(source: plans.Source | None) -> dict[str, Any]:
     """Return the plan file that a page shows: of JSON, one that has its plan."""
     if source is None or source.content is None:
@@ -147,11 +141,18 @@ def _shown_file(source: plans.Source | None) -> dict[str, Any]:
     return {"file_name": os.path.basename(source.text), "file_content": source.content}
 
 
-def _flags(besides: dict[str, str | None], verify: bool) -> Sequence[str]:
+def _flags(asked: Mapping[str, str | None], verify: bool) -> Sequence[str]:
     """Return what gives the page again besides the question."""
-    given = {name: text for name, text in besides.items() if text is not None}
-    words = [word for name, text in given.items() for word in (f"--{name}", text)]
-    return [*words, *["--verify"] * verify]
+    scores = asked["scores_file"]
+    besides = {
+        "--at-most": asked["at_most"],
+        "--audit": scores,
+        "--confidence": scores and asked["confidence"],
+        "--dataset": asked["dataset"],
+        "--head": asked["head"],
+    }
+    words = [word for pair in besides.items() if pair[1] is not None for word in pair]
+    return [*map(str, words), *["--verify"] * verify]
 
 
 def _status_of(findings: Findings) -> int:
@@ -182,14 +183,14 @@ def _status_of(findings: Findings) -> int:
     return next((one for one in statuses if one), 0)
 
 
-def _audit(scores_file: str | None, confidence: str) -> Audit | None:
+def _audit(scores_file: str | None, confidence: str | None) -> Audit | None:
     """Return what an audit is asked, where a file of scores is given."""
     if scores_file is None:
         return None
     from hockeystick.audit import load_scores
     from hockeystick.reports.audit import Audit
 
-    sure: Any = parse(confidence)
+    sure: Any = parse(confidence or "")
     return Audit(name=scores_file, scores=load_scores(scores_file), confidence=sure)
 
 

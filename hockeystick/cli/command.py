@@ -68,6 +68,7 @@ class Command(_WithExamples):
     """A command that refuses a flag given twice."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the arguments, then raise for the first option that is given twice."""
         given = list(args)
         rest = super().parse_args(ctx, args)
         _, _, order = self.make_parser(ctx).parse_args(given)

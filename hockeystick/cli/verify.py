@@ -6,10 +6,9 @@ import json
 import sys
 from collections.abc import Mapping
 from concurrent.futures import Executor, as_completed
-from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, cast, final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import click
 from rich.text import Text
@@ -161,24 +160,6 @@ def _claim(told: dict[str, Any]) -> str:
 Row = Mapping[str, str]
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class _RowVerdict:
-    """What is said of one row.
-
-    Args:
-        row: Its number, from 1 on, the heading not counted.
-        parameters: Those of its cell.
-        status: "verified", "refuted", "not covered", or "no answer" where the row has none.
-        reason: Why it is not verified.
-    """
-
-    row: int
-    parameters: Mapping[str, Any]
-    status: str
-    reason: str = ""
-
-
 def _verify_rows(out: str, grid: str | None, workers: str, as_json: bool) -> None:
     """Print what the verifier says of each row of a sweep, and end with the exit status of all."""
     if grid is None:
@@ -191,32 +172,23 @@ def _verify_rows(out: str, grid: str | None, workers: str, as_json: bool) -> Non
     count = _validate.count("workers", given, WORKERS)
     with progress("verifying") as tell, processes(count) as executor:
         rows = _verified_rows(out, grid, swept, tell, executor)
-    found = {status: [one for one in rows if one.status == status] for status in _STATUSES}
-    status = next(
-        (one for one in ("refuted", "not covered", "verified") if found[one]), "not covered"
-    )
+    found: dict[str, list[dict[str, Any]]] = {name: [] for name in (*_STATUSES, _NO_ANSWER)}
+    for one in rows:
+        found[one["status"]].append(one)
+    order = ("refuted", "not covered", "verified")
+    status = next((name for name in order if found[name]), "not covered")
     if as_json:
-        listed = [
-            {
-                "row": one.row,
-                "parameters": {name: jsonable(value) for name, value in one.parameters.items()},
-                "status": one.status,
-                "reason": one.reason or None,
-            }
-            for one in rows
-        ]
         about = {"version": hs.__version__, "file": out, "grid": grid, "title": swept.title}
-        print_json({**about, "status": status, "rows": listed})
+        print_json({**about, "status": status, "rows": rows})
     else:
         sheet = Sheet(swept.title)
         sheet.fact("file", f"{out}, {len(rows):,} rows of {grid}")
-        found[_NO_ANSWER] = [one for one in rows if one.status == _NO_ANSWER]
         for name, of_status in found.items():
             if of_status or name == "verified":
                 sheet.fact(name, Text(f"{len(of_status):,}", _STYLES.get(name, "")))
             for one in of_status[:_NAMED] if name != "verified" else ():
-                cell = ", ".join(f"{key} = {value}" for key, value in one.parameters.items())
-                sheet.fact("", f"row {one.row} ({cell}): {one.reason}")
+                cell = ", ".join(f"{key} = {value}" for key, value in one["parameters"].items())
+                sheet.fact("", f"row {one['row']} ({cell}): {one['reason']}")
         sheet.fact("verdict", Text(status, _STYLES[status]))
         sheet.show()
     click.get_current_context().exit(_STATUSES[status])
@@ -224,8 +196,8 @@ def _verify_rows(out: str, grid: str | None, workers: str, as_json: bool) -> Non
 
 def _verified_rows(
     out: str, grid: str, file: GridFile, tell: Progress, executor: Executor | None
-) -> list[_RowVerdict]:
-    """Return what the verifier says of each row of a file.
+) -> list[dict[str, Any]]:
+    """Return what the verifier says of each row of a file, ready for JSON.
 
     Raises:
         AnswerError: If the file cannot be read, or its rows are not those of the grid.
@@ -234,30 +206,27 @@ def _verified_rows(
     if len(rows) != len(cells):
         needed = f"as many rows as {grid} has cells, {len(cells):,}; it has {len(rows):,}"
         raise AnswerError(f"{out} must have {needed}")
-    told = [
-        {name: scalar(value) for name, value in cells.cell(index).items()}
-        for index in range(len(cells))
-    ]
-    found: dict[int, tuple[str, str]] = {}
-    asked = []
-    for index, (row, expected) in enumerate(zip(rows, told, strict=True)):
+    verdicts: list[dict[str, Any]] = []
+    asked: list[tuple[int, tuple[Any, ...]]] = []
+    for index, row in enumerate(rows):
         where = f"{out}, row {index + 1}"
-        _check_row(where, row, expected, grid)
-        if row[ERROR]:
-            found[index] = _NO_ANSWER, row[ERROR]
-            continue
-        _check_row(where, row, file.question.about(expected), grid, asked=True)
-        asked.append((index, where, file.question, cells.cell(index), row))
+        cell: dict[str, Any] = {name: scalar(value) for name, value in cells.cell(index).items()}
+        _check_row(where, row, cell, grid)
+        listed = {name: jsonable(value) for name, value in cell.items()}
+        verdicts.append({"row": index + 1, "parameters": listed, "status": _NO_ANSWER})
+        if not row[ERROR]:
+            _check_row(where, row, file.question.about(cell), grid, asked=True)
+            asked.append((index, (where, file.question, cells.cell(index), row)))
+        verdicts[-1]["reason"] = row[ERROR] or None
     if executor is None:
-        for done, one in enumerate(asked):
-            tell(done, len(asked))
-            found[one[0]] = _at_row(*one[1:])
+        found = ((index, _at_row(*one)) for index, one in asked)
     else:
-        running = {executor.submit(_at_row, *one[1:]): one[0] for one in asked}
-        for done, future in enumerate(as_completed(running)):
-            tell(done, len(asked))
-            found[running[future]] = future.result()
-    return [_RowVerdict(index + 1, cell, *found[index]) for index, cell in enumerate(told)]
+        running = {executor.submit(_at_row, *one): index for index, one in asked}
+        found = ((running[future], future.result()) for future in as_completed(running))
+    for done, (index, (status, reason)) in enumerate(found):
+        verdicts[index] |= {"status": status, "reason": reason or None}
+        tell(done + 1, len(asked))
+    return verdicts
 
 
 def _at_row(

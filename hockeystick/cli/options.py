@@ -138,11 +138,13 @@ def defaults() -> list[dict[str, Any]]:
 
 
 def default_lines() -> list[str]:
-    """Return the same in words."""
-    return [
+    """Return the same in words, the first time that it is asked for."""
+    found = [
         f"{one['name']} = {one['value']}: not given, taken from {one['source']}"
         for one in defaults()
     ]
+    _taken().clear()
+    return found
 
 
 def _taken() -> dict[str, dict[str, Any]]:

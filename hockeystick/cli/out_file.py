@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import click
 
+from hockeystick import _files
 from hockeystick.errors import ParameterError
 
 
@@ -43,18 +43,10 @@ def whole(path: Path, force: bool) -> Iterator[Path]:
 
     A symbolic link stays one: the file that it leads to is written.
     """
-    target = _followed(path)
     try:
-        descriptor, name = tempfile.mkstemp(dir=target.parent, suffix=f".part{path.suffix}")
-        os.close(descriptor)
-        part = Path(name)
-        try:
-            yield part
+        with _files.replacing(path) as part:
+            yield Path(part)
             _refuse_existing(path, force)
-            part.chmod(0o666 & ~_umask())
-            part.replace(target)
-        finally:
-            part.unlink(missing_ok=True)
     except OSError as error:
         raise click.ClickException(f"cannot write {path}: {error.strerror}") from None
 
@@ -68,10 +60,3 @@ def _refuse_existing(path: Path, force: bool) -> None:
     """Raise where a file would be replaced that nobody said may be."""
     if path.exists() and not force:
         raise click.UsageError(f"{path} is there already; give --force to replace it")
-
-
-def _umask() -> int:
-    """Return the permissions that files do not get, which a temporary file ignores."""
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

@@ -126,8 +126,8 @@ def cautions(
         delta 0.4 is not below 1 / 50,000; use 1e-06 or less
     """
     quantity, at = asked(delta, epsilon)
-    told = float(answer if isinstance(answer, Certified) else answer.value)
-    at_delta, at_epsilon = (at, told) if quantity == "epsilon" else (told, at)
+    value = float(answer if isinstance(answer, Certified) else answer.value)
+    at_delta, at_epsilon = (at, value) if quantity == "epsilon" else (value, at)
     return cautions_at(plan, epsilon=at_epsilon, delta=at_delta)
 
 

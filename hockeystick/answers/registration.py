@@ -156,7 +156,7 @@ def _privacy_loss(answer: Certified, plan: Mechanism, delta: float) -> Mapping[s
         else f"{BLANK}nothing is proven of epsilon"
     )
     proven = f"Epsilon is proven to lie in [{lower}, {upper}] at delta = {plain(delta)}."
-    told = (one.text for one in cautions(answer, plan, delta=delta))
+    texts = (one.text for one in cautions(answer, plan, delta=delta))
     return {
         "privacy_unit": _unit(plan),
         "privacy_unit_details": _lines(
@@ -166,7 +166,7 @@ def _privacy_loss(answer: Certified, plan: Mechanism, delta: float) -> Mapping[s
             "epsilon": epsilon,
             **({} if delta == 0.0 else {"delta": _Number(plain(delta))}),
         },
-        "privacy_parameters_details": _lines(proven, *(f"Caution: {one}" for one in told)),
+        "privacy_parameters_details": _lines(proven, *(f"Caution: {one}" for one in texts)),
     }
 
 

@@ -176,22 +176,22 @@ def _document_of_json(text: str) -> dict[str, Any]:
     An answer stands for the plan that it is of, asked where it was; a solution for the plan with
     the value that was found; a description for its plan.
     """
-    told = json.loads(text, parse_float=parse_real, object_pairs_hook=_once)
-    if "description" not in told and "type" not in told:
-        return dict(computed_in(_without_null(told)))
+    document = json.loads(text, parse_float=parse_real, object_pairs_hook=_once)
+    if "description" not in document and "type" not in document:
+        return dict(computed_in(_without_null(document)))
     from hockeystick.io.descriptions import read_description
 
-    group = told.get("plan")
+    group = document.get("plan")
     if isinstance(group, dict) and group.get("mechanism") == "OfGroup":
         flag = f"--group {group.get('size')}"
         raise PlanFileError(f"this answer is for a group: give the plan that it is of, and {flag}")
     try:
-        plan = read_description(told.get("description", told))
+        plan = read_description(document.get("description", document))
     except HockeystickError as error:
         raise PlanFileError(str(error)) from None
     # Of a solution, the delta of its target.
-    at = told.get("at") or {"delta": (told.get("budget") or {}).get("delta")}
-    about = {key: told[key] for key in TOP_KEYS[:3] if told.get(key) is not None}
+    at = document.get("at") or {"delta": (document.get("budget") or {}).get("delta")}
+    about = {key: document[key] for key in TOP_KEYS[:3] if document.get(key) is not None}
     about |= {key: float(at[key]) for key in TOP_KEYS[3:] if at.get(key) is not None}
     return {**about, **tables_of(plan)}
 

@@ -249,7 +249,7 @@ def page(findings: Findings, date: dt.date) -> str:
     environment.policies["json.dumps_kwargs"] = {"separators": (",", ":"), "allow_nan": False}
     content = findings.subject.file_content
     text: str = environment.get_template("report.html").render(
-        words.told(findings),
+        words.page_values(findings),
         found=findings,
         subject=findings.subject,
         date=date.isoformat(),

@@ -49,7 +49,7 @@ class RowTold(NamedTuple):
     is_below: bool = False
 
 
-def told(findings: Findings) -> dict[str, Any]:
+def page_values(findings: Findings) -> dict[str, Any]:
     """Return what the template of a report asks for by name."""
     subject, answer, attack = findings.subject, findings.answer, findings.attack
     ends, delta, described = (answer.lower, answer.upper), subject.delta, subject.described

@@ -286,16 +286,16 @@ def _answer(ask: Any, parameters: Mapping[str, Any]) -> Columns:
         return {ERROR: " ".join(str(error).split())}
     except (ArithmeticError, ValueError) as error:
         return {ERROR: " ".join(f"{type(error).__name__}: {error}".split())}
-    told = _columns(found)
+    fields = _columns(found)
     if ACCOUNTANT in parameters and isinstance(found, Certified | Approximate):
-        told = {ANSWERED_BY if name == ACCOUNTANT else name: one for name, one in told.items()}
+        fields = {ANSWERED_BY if name == ACCOUNTANT else name: one for name, one in fields.items()}
     if hasattr(ask, "about"):  # a question whose rows say of themselves what they are of
-        told |= {**ask.about(parameters), CAUTION: ask.caution(parameters, found)}
-    taken = [name for name in told if name in parameters or name == ERROR]
+        fields |= {**ask.about(parameters), CAUTION: ask.caution(parameters, found)}
+    taken = [name for name in fields if name in parameters or name == ERROR]
     if taken:
         allowed = f"a function whose answer has no column named {taken[0]!r}, as the grid has"
         raise TypeError(str(ParameterError("ask", ask, allowed)))
-    return told
+    return fields
 
 
 def _columns(found: object) -> Columns:
@@ -532,11 +532,11 @@ def _write_csv(file: Any, rows: Iterable[Columns]) -> None:
 def _write_json_lines(file: Any, rows: Iterable[Columns]) -> None:
     """Write rows as objects in JSON, one in each line; a number that JSON lacks is a text."""
     for row in rows:
-        told = {
+        fields = {
             name: repr(one) if isinstance(one, float) and not math.isfinite(one) else one
             for name, one in row.items()
         }
-        file.write(_line(told))
+        file.write(_line(fields))
 
 
 def read_rows(path: Path) -> list[dict[str, str]]:
@@ -547,8 +547,8 @@ def read_rows(path: Path) -> list[dict[str, str]]:
             if path.suffix.lower() == ".csv":
                 rows = list(csv.DictReader(file, strict=True))
             else:
-                told = [dict(json.loads(line)) for line in file]
-                rows = [{k: "" if x is None else str(x) for k, x in row.items()} for row in told]
+                fields = [dict(json.loads(line)) for line in file]
+                rows = [{k: "" if x is None else str(x) for k, x in row.items()} for row in fields]
     except OSError as error:
         raise AnswerError(f"cannot read {path}: {error.strerror or error}") from None
     except (ValueError, TypeError, RecursionError, csv.Error) as error:

@@ -115,10 +115,10 @@ def force_name(path: str | os.PathLike[str]) -> None:
 def replacing(path: str | os.PathLike[str]) -> Iterator[str]:
     """Yield where to write a file that is then on the disk: whole, or else as it was before.
 
-    A symbolic link stays one, and so does the mode of what is replaced.
+    A symbolic link stays one, and so do the mode of what is replaced and the ending of its name.
     """
     target = os.path.realpath(path)
-    part = f"{target}.{secrets.token_hex(4)}.part"
+    part = f"{target}.{secrets.token_hex(4)}.part{os.path.splitext(target)[1]}"
     os.close(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
     try:
         with suppress(FileNotFoundError):

@@ -63,8 +63,8 @@ def flat(row: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     """
     columns: dict[str, Any] = {}
     for name, value in row.items():
-        told = flat(value, f"{prefix}{name}_") if isinstance(value, Mapping) else None
-        columns |= {f"{prefix}{name}": value} if told is None else told
+        inner = flat(value, f"{prefix}{name}_") if isinstance(value, Mapping) else None
+        columns |= {f"{prefix}{name}": value} if inner is None else inner
     return columns
 
 

@@ -234,33 +234,6 @@ def is_wide(answer: Certified) -> bool:
     return answer.upper > _WIDE * answer.lower
 
 
-# Methods of accountants elsewhere: what they are asked at, and what asks here.
-_ASKED_AGAIN: Final = {
-    **dict.fromkeys(
-        ("get_epsilon", "get_privacy_spent", "compute_epsilon"),
-        ("delta", "hockeystick.epsilon(plan, delta)"),
-    ),
-    **dict.fromkeys(
-        ("get_delta", "compute_delta"), ("epsilon", "hockeystick.delta(plan, epsilon)")
-    ),
-}
-
-
-def _no_attribute(answer: Certified, name: str) -> NoReturn:
-    """Raise for an attribute that an interval does not have; say where its number is."""
-    text = f"{type(answer).__name__!r} object has no attribute {name!r}"
-    known = name in ("value", "epsilon", "delta", "mu")
-    again = _ASKED_AGAIN.get(name)
-    told = "; its number is answer.upper, or float(answer)" if known or again else ""
-    if again:
-        told += f"; at another {again[0]}, {again[1]}"
-    raise AttributeError(text + told, name=name, obj=answer)
-
-
-# Type checkers are to refuse these, so that the class does not have it in its text.
-setattr(Certified, "__getattr__", _no_attribute)  # noqa: B010
-
-
 @final
 @no_number(_instead_of_approximate)
 @dataclass(frozen=True, slots=True, init=False, repr=False)

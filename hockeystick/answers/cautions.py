@@ -6,28 +6,24 @@ import dataclasses
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any, Final, final
 
 from hockeystick.accountants.ask import Answer, asked
-from hockeystick.answers.extremes import has_noise, needs_delta, why_infinite, why_zero
 from hockeystick.mechanisms import (
     DPSGD,
+    Composed,
+    DiscreteGaussian,
     DiscreteLaplace,
-    FedSDP,
+    Gaussian,
     Laplace,
     MatrixFactorization,
     Mechanism,
     PoissonSubsampled,
-    RandomizedResponse,
+    Repeated,
     Sampling,
-    SquareRoot,
-    Toeplitz,
     TreeAggregation,
     runs_of,
 )
-from hockeystick.mechanisms.streams.encoders import rounds_word
-from hockeystick.notions import RenyiDP
 from hockeystick.numerics.numerals import at_most, plain
 from hockeystick.results import Certified
 
@@ -48,23 +44,17 @@ _NO_PROMISE: Final = (
     "below one over the number of records."
 )
 _NEEDS_DELTA: Final = "at a delta of 0, this plan's epsilon is infinite: choose a delta above 0."
-# Stated divergences may be upper bounds, each with an error of its own.
-_FALLS: Final = 1.0 - 1e-6
-# One release of Laplace noise with a smaller scale has an epsilon of 5 and more.
-_SMALL_SCALE: Final = 0.2
-# A true answer to a question is more likely than this.
-_EVEN: Final = 0.5
-# With less noise on the sum of many clients' changes, next to nothing hides one of them.
-_NOISE_ON_THE_MEAN: Final = 0.1
-# No tree that is of use has as much noise, and more than it has leaves.
-_MUCH_NOISE: Final = 100.0
 _SHUFFLED: Final = (
     "the plan's notes speak of shuffling, and the answer is that of Poisson sampling: of shuffled "
     "batches it proves nothing (hockeystick compare PLAN --samplings shows what others cost)."
 )
+_NO_NOISE: Final = "noise 0 hides nothing: epsilon is infinite, and there is no guarantee."
 _NO_GUARANTEE: Final = (
     "an infinite epsilon is no guarantee: it also holds for a release that shows all data."
 )
+# Mechanisms that release what they add this noise to, and their fields that say how much.
+_NOISES: Final = (Gaussian, DiscreteGaussian, Laplace, DiscreteLaplace)
+_OF_NOISE: Final = ("noise_multiplier", "sigma", "scale")
 _WEAKLY: Final = "epsilon above 10: weak to no guarantee (Ponomareva et al. 2023)"
 
 
@@ -136,8 +126,8 @@ def cautions(
         delta 0.4 is not below 1 / 50,000; use 1e-06 or less
     """
     quantity, at = asked(delta, epsilon)
-    told = float(answer if isinstance(answer, Certified) else answer.value)
-    at_delta, at_epsilon = (at, told) if quantity == "epsilon" else (told, at)
+    value = float(answer if isinstance(answer, Certified) else answer.value)
+    at_delta, at_epsilon = (at, value) if quantity == "epsilon" else (value, at)
     return cautions_at(plan, epsilon=at_epsilon, delta=at_delta)
 
 
@@ -149,17 +139,18 @@ def cautions_at(plan: Mechanism, *, epsilon: float, delta: float) -> tuple[Cauti
 
 def cautions_of_plan(plan: Mechanism) -> tuple[Caution, ...]:
     """Return the cautions that do not depend on what was asked."""
-    return (
-        *_of_one_sample(plan),
-        *_of_falling(plan),
-        *_of_nothing(plan),
-        *_of_scale(plan),
-        *_of_truth(plan),
-        *_of_rounds(plan),
-        *_of_separation(plan),
-        *_of_mean(plan),
-        *_of_swapped(plan),
-    )
+    found = []
+    if any(
+        isinstance(one, PoissonSubsampled) and isinstance(one.inner, _STREAMS)
+        for one in mechanisms_in(plan)
+    ):
+        found.append(Caution("epsilon", _ONE_SAMPLE))
+    runs = runs_of(plan)
+    if never := _why_zero(plan):
+        found.append(Caution("epsilon", never))
+    elif runs and all(_is_noise_alone(part) for part, _ in runs):
+        found.append(Caution("epsilon", "infinite noise: nothing is learned from the data."))
+    return tuple(found)
 
 
 def caution_of_question(plan: Mechanism, delta: float | None) -> Caution | None:
@@ -173,10 +164,10 @@ def caution_of_question(plan: Mechanism, delta: float | None) -> Caution | None:
     """
     # Without a delta, only what is so at all below 1 is told.
     at = math.nextafter(1.0, 0.0) if delta is None else delta
-    exactly = why_zero(plan) or why_infinite(plan, at)
+    exactly = _why_zero(plan) or _why_infinite(plan, at)
     if exactly:
         return Caution("epsilon", exactly)
-    if delta == 0.0 and needs_delta(plan):
+    if delta == 0.0 and any(map(_needs_delta, _parts(plan))):
         return Caution("delta", _NEEDS_DELTA)
     return None if delta is None else _of_delta(delta, plan)
 
@@ -195,143 +186,6 @@ def caution_of_notes(plan: Mechanism, notes: str | None) -> Caution | None:
     is_poisson = any(one.sampling is Sampling.POISSON for one in trainings)
     doubted = is_poisson and "shuffl" in (notes or "").lower()
     return Caution("sampling", _SHUFFLED) if doubted else None
-
-
-def _of_one_sample(plan: Mechanism) -> Iterator[Caution]:
-    """Yield the caution where rounds with correlated noise all run on one and the same sample."""
-    for one in mechanisms_in(plan):
-        if isinstance(one, PoissonSubsampled) and isinstance(one.inner, _STREAMS):
-            yield Caution("epsilon", _ONE_SAMPLE)
-            return
-
-
-def _of_falling(plan: Mechanism) -> Iterator[Caution]:
-    """Yield the caution where stated Renyi divergences fall, which none do."""
-    stated = (part for part in mechanisms_in(plan) if isinstance(part, RenyiDP))
-    for one in dict.fromkeys(stated):
-        finite = [pair for pair in one.divergences if pair[1] < math.inf]
-        for (low, above), (high, below) in pairwise(finite):
-            if below < above * _FALLS:
-                yield Caution(
-                    "divergences",
-                    f"Renyi divergences never fall as the order grows: the {plain(below)} at order "
-                    f"{plain(high)} holds at order {plain(low)} too, and the {plain(above)} stated "
-                    "there is not used. Is a number mistyped?",
-                )
-                break
-
-
-def _of_nothing(plan: Mechanism) -> Iterator[Caution]:
-    """Yield the cautions for a plan that releases nothing, or only noise."""
-    if never := why_zero(plan):
-        yield Caution("epsilon", never)
-    elif (runs := runs_of(plan)) and all(_is_noise_alone(part) for part, _ in runs):
-        yield Caution("epsilon", "infinite noise: nothing is learned from the data.")
-
-
-def _is_noise_alone(part: Mechanism) -> bool:
-    """Return whether infinite noise hides all that a mechanism releases."""
-    if isinstance(part, DPSGD):
-        return part.extra is None and part.noise_multiplier == math.inf
-    return has_noise(part, math.inf)
-
-
-def _of_scale(plan: Mechanism) -> Iterator[Caution]:
-    """Yield the caution where the scale of Laplace noise looks like the epsilon that was meant."""
-    for one in mechanisms_in(plan):
-        if isinstance(one, Laplace | DiscreteLaplace) and 0.0 < one.scale <= _SMALL_SCALE:
-            moved = getattr(one, "sensitivity", 1)
-            text = (
-                f"a scale of {plain(one.scale)} is epsilon {at_most(moved / one.scale)} in one "
-                f"release; epsilon {plain(one.scale)} is a scale of {at_most(moved / one.scale)}."
-            )
-            yield Caution("noise", text)
-            return
-
-
-def _of_truth(plan: Mechanism) -> Iterator[Caution]:
-    """Yield the caution where an epsilon looks like the probability of a true answer."""
-    for one in mechanisms_in(plan):
-        if isinstance(one, RandomizedResponse) and _EVEN < one.epsilon < 1.0:
-            told, others = plain(one.epsilon), one.categories - 1
-            odds = f"{told} / (1 - {told})" if others == 1 else f"{told} * {others} / (1 - {told})"
-            text = (
-                f"{told} is read as epsilon; where a true answer has the probability {told}, write "
-                f"RandomizedResponse(log({odds})) in its place."
-            )
-            yield Caution("epsilon", text)
-            return
-
-
-def _of_rounds(plan: Mechanism) -> Iterator[Caution]:
-    """Yield the caution where fewer participations fit into the rounds than are stated."""
-    for one in mechanisms_in(plan):
-        if isinstance(one, MatrixFactorization):
-            encoder = one.encoder
-            fit = 1 + (encoder.rounds - 1) // encoder.separation
-            if fit < encoder.participations:
-                apart = f"{encoder.separation:,} {rounds_word(encoder.separation)} apart"
-                text = (
-                    f"only {fit:,} of {encoder.participations:,} participations fit into "
-                    f"{encoder.rounds:,} {rounds_word(encoder.rounds)}, {apart}."
-                )
-                yield Caution("noise", text, is_mild=True)
-                return
-
-
-def _of_separation(plan: Mechanism) -> Iterator[Caution]:
-    """Yield the caution where participations overlap in bands that they may be as far apart as."""
-    for one in mechanisms_in(plan):
-        if not isinstance(one, MatrixFactorization):
-            continue
-        encoder, bands = one.encoder, _bands(one.encoder.strategy)
-        # As many rounds apart as there are bands, participations share no row, if they fit.
-        fits = (encoder.participations - 1) * bands < encoder.rounds
-        if encoder.participations > 1 and encoder.separation < bands and fits:
-            least = encoder.separation
-            again = "in neighbouring rounds" if least == 1 else f"again {least:,} rounds later"
-            text = (
-                f"a participant may take part {again}: with separation={bands}, as many as bands, "
-                "it costs less; say it where participations are that far apart."
-            )
-            yield Caution("noise", text, is_mild=True)
-            return
-
-
-def _bands(strategy: object) -> int:
-    """Return how many diagonals a banded strategy has; 0 where it is none."""
-    if isinstance(strategy, Toeplitz):
-        return len(strategy.coefficients)
-    return (strategy.bands or 0) if isinstance(strategy, SquareRoot) else 0
-
-
-def _of_mean(plan: Mechanism) -> Iterator[Caution]:
-    """Yield the caution where the noise of federated training looks like that on the average."""
-    for one in mechanisms_in(plan):
-        if isinstance(one, FedSDP) and 0.0 < one.noise_multiplier < _NOISE_ON_THE_MEAN:
-            each = one.clients_per_round
-            text = (
-                f"the noise multiplier, {plain(one.noise_multiplier)}, is of the sum of the "
-                "clients' changes: noise on their average is multiplied by clients_per_round "
-                f"first, here {plain(one.noise_multiplier)} times {each:,}."
-            )
-            yield Caution("noise", text)
-            return
-
-
-def _of_swapped(plan: Mechanism) -> Iterator[Caution]:
-    """Yield the caution where the numbers of a tree look as if in each other's place."""
-    for one in mechanisms_in(plan):
-        if isinstance(one, TreeAggregation) and max(_MUCH_NOISE, one.leaves) < one.noise_multiplier:
-            if one.leaves == 0 or one.noise_multiplier == math.inf:
-                continue
-            noise = plain(one.noise_multiplier)
-            text = (
-                f"a noise multiplier of {noise} and {one.leaves} leaves: were they meant the other "
-                f"way round, TreeAggregation(noise_multiplier={one.leaves}, leaves={noise})?"
-            )
-            yield Caution("noise", text)
-            return
 
 
 def units_of(plan: Mechanism) -> Units | None:
@@ -399,7 +253,7 @@ def _of_epsilon(epsilon: float, plan: Mechanism, delta: float) -> Caution | None
     if epsilon <= _WEAK:
         return None
     if epsilon == math.inf:
-        return Caution("epsilon", why_infinite(plan, delta) or _NO_GUARANTEE)
+        return Caution("epsilon", _why_infinite(plan, delta) or _NO_GUARANTEE)
     return Caution("epsilon", _WEAKLY)
 
 
@@ -422,3 +276,67 @@ def _units(plan: Mechanism) -> Iterator[Units]:
             # Users who have several examples may be as many as there are examples.
             if isinstance(value, int):
                 yield Units(value, _UNITS[name])
+
+
+def _why_zero(plan: Mechanism) -> str:
+    """Return why a plan's epsilon is 0 if nothing of it ever runs; nothing where something does."""
+    parts = _parts(plan)
+    if not all(map(_never_runs, parts)):
+        return ""
+    named = "steps" if all(isinstance(part, DPSGD) for part in parts) else "runs"
+    return f"0 {named}: nothing is released."
+
+
+def _why_infinite(plan: Mechanism, delta: float) -> str:
+    """Return why a plan's epsilon at a delta is infinite if nothing hides a part; else nothing."""
+    return _NO_NOISE if any(_shows(part, delta) for part in _parts(plan)) else ""
+
+
+def _parts(plan: Mechanism) -> tuple[Mechanism, ...]:
+    """Return the parts of a composition, or a plan by itself."""
+    return plan.parts if isinstance(plan, Composed) else (plan,)
+
+
+def _has_noise(part: Mechanism, amount: float) -> bool:
+    """Return whether a mechanism adds noise of this amount, and nothing else hides its release."""
+    return isinstance(part, _NOISES) and amount in (getattr(part, one, None) for one in _OF_NOISE)
+
+
+def _is_noise_alone(part: Mechanism) -> bool:
+    """Return whether infinite noise hides all that a mechanism releases."""
+    if isinstance(part, DPSGD):
+        return part.extra is None and part.noise_multiplier == math.inf
+    return _has_noise(part, math.inf)
+
+
+def _never_runs(part: Mechanism) -> bool:
+    """Return whether a part is repeated no times, or has no steps."""
+    if isinstance(part, DPSGD):
+        return part.extra is None and part.total_steps == 0
+    return isinstance(part, Repeated) and part.count == 0
+
+
+def _needs_delta(part: Mechanism) -> bool:
+    """Return whether a part surely releases something with Gaussian noise."""
+    if isinstance(part, DPSGD):
+        is_plain = part.schedule is None and part.batch_schedule is None
+        releases = part.total_steps > 0 and part.sampling_rate > 0
+        return is_plain and releases and part.noise_multiplier < math.inf
+    noises = (one.noise_multiplier for one, n in runs_of(part) if n and isinstance(one, Gaussian))
+    return any(noise < math.inf for noise in noises)
+
+
+def _shows(part: Mechanism, delta: float) -> bool:
+    """Return whether a part shows a record, with a probability above delta, without any noise."""
+    if isinstance(part, DPSGD):
+        is_plain = part.noise_multiplier == 0.0 and part.batch_schedule is None
+        # Whatever the sampling, the first batch has a record with this probability.
+        return is_plain and part.total_steps > 0 and part.sampling_rate > delta
+    return any(n > 0 and _shows_once(one, delta) for one, n in runs_of(part))
+
+
+def _shows_once(one: Mechanism, delta: float) -> bool:
+    """Return whether one run shows a record, with a probability above delta."""
+    if isinstance(one, PoissonSubsampled):
+        return one.rate > delta and _has_noise(one.inner, 0.0)
+    return delta < 1.0 and _has_noise(one, 0.0)

@@ -55,24 +55,24 @@ def document(
         >>> found["schema"], found["description"]
         ('hockeystick-answer/1', {'type': 'Gaussian', 'noise_multiplier': 2.0})
     """
-    told = _told(answer, {"plan": plan, "delta": delta, "epsilon": epsilon})
-    return {"schema": SCHEMA, "version": __version__, **told}
+    claims = _claims(answer, {"plan": plan, "delta": delta, "epsilon": epsilon})
+    return {"schema": SCHEMA, "version": __version__, **claims}
 
 
 @singledispatch
-def _told(answer: object, given: Mapping[str, Any]) -> dict[str, Any]:
+def _claims(answer: object, given: Mapping[str, Any]) -> dict[str, Any]:
     """Return what an answer claims, and of what."""
     asked = isinstance(answer, Mechanism)
     hint = " (what hockeystick.epsilon(plan, delta) returns, with the plan beside it)" * asked
     raise ParameterError("answer", answer, f"a Certified or a Calibrated{hint}")
 
 
-@_told.register
+@_claims.register
 def _(answer: Approximate, given: Mapping[str, Any]) -> dict[str, Any]:
     raise ParameterError("answer", answer, "a proven one: an approximation claims nothing")
 
 
-@_told.register
+@_claims.register
 def _(answer: Certified, given: Mapping[str, Any]) -> dict[str, Any]:
     kind, name = f"a Certified {answer.quantity}", _ASKED_AT.get(answer.quantity)
     if name is None:
@@ -87,7 +87,7 @@ def _(answer: Certified, given: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-@_told.register
+@_claims.register
 def _(answer: Calibrated, given: Mapping[str, Any]) -> dict[str, Any]:
     _refuse("a Calibrated", given)
     whole, achieved = _whole(answer, answer.plan), answer.achieved

@@ -10,15 +10,16 @@ deployments-registry-data, as of July 2026.
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Mapping
-from typing import Any, Final
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, final
 
 from hockeystick import _validate
 from hockeystick._version import __version__
 from hockeystick.answers.cautions import cautions
 from hockeystick.answers.wording import in_words, protected, steps_rules
-from hockeystick.answers.yaml_text import Number, yaml_text
 from hockeystick.mechanisms import RandomizedResponse, ShuffledReports, assumptions_of, federated
 from hockeystick.mechanisms.base import Composed, Mechanism, Repeated
 from hockeystick.mechanisms.local.unary_encoding import RAPPOR, UnaryEncoding
@@ -26,7 +27,7 @@ from hockeystick.numerics.numerals import at_most, interval, plain
 from hockeystick.results import Certified
 
 BLANK: Final = "to be filled in: "
-REGISTRY_HEAD: Final = """\
+_HEAD: Final = """\
 An entry for the registry of differential privacy deployments:
 https://github.com/opendp/deployments-registry-data, folder deployments.
 What the plan proves is filled in; what only people know is marked "to be filled in".
@@ -40,6 +41,19 @@ _LOCAL: Final = (RandomizedResponse, UnaryEncoding, RAPPOR)
 _FEDERATED: Final = tuple(
     one for one in vars(federated).values() if isinstance(one, type) and issubclass(one, Mechanism)
 )
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Number:
+    """A number in YAML, by its decimal digits: with a point, without which 1e-05 is a text."""
+
+    digits: str
+
+    def __str__(self) -> str:
+        mantissa, mark, exponent = self.digits.partition("e")
+        point = "" if "." in mantissa or not mark else ".0"
+        return f"{mantissa}{point}{mark}{exponent}"
 
 
 def registration(
@@ -94,7 +108,7 @@ def registration(
     entry = {
         "url_slug": f"{BLANK}a short name for its address",
         "status": "Draft",
-        "tier": Number("3"),
+        "tier": _Number("3"),
         "deployment": {
             "basic": _basic(title),
             "dp_variant": {
@@ -113,7 +127,8 @@ def registration(
             },
         },
     }
-    return yaml_text(entry, REGISTRY_HEAD)
+    comment = [f"# {line}" for line in _HEAD.splitlines()]
+    return "\n".join([*comment, *_table(entry, "")]) + "\n"
 
 
 def _basic(title: str | None) -> Mapping[str, Any]:
@@ -136,12 +151,12 @@ def _privacy_loss(answer: Certified, plan: Mechanism, delta: float) -> Mapping[s
     """Return what is protected, and how well that is proven to be."""
     lower, upper = interval(answer.lower, answer.upper)
     epsilon = (
-        Number(at_most(answer.upper))
+        _Number(at_most(answer.upper))
         if answer.upper < math.inf
         else f"{BLANK}nothing is proven of epsilon"
     )
     proven = f"Epsilon is proven to lie in [{lower}, {upper}] at delta = {plain(delta)}."
-    told = (one.text for one in cautions(answer, plan, delta=delta))
+    texts = (one.text for one in cautions(answer, plan, delta=delta))
     return {
         "privacy_unit": _unit(plan),
         "privacy_unit_details": _lines(
@@ -149,9 +164,9 @@ def _privacy_loss(answer: Certified, plan: Mechanism, delta: float) -> Mapping[s
         ),
         "privacy_parameters": {
             "epsilon": epsilon,
-            **({} if delta == 0.0 else {"delta": Number(plain(delta))}),
+            **({} if delta == 0.0 else {"delta": _Number(plain(delta))}),
         },
-        "privacy_parameters_details": _lines(proven, *(f"Caution: {one}" for one in told)),
+        "privacy_parameters_details": _lines(proven, *(f"Caution: {one}" for one in texts)),
     }
 
 
@@ -224,3 +239,40 @@ def _implementation(plan: Mechanism) -> Mapping[str, Any]:
 def _lines(*texts: str | None) -> str:
     """Return texts as one, each on a line of its own."""
     return "\n".join(text for text in texts if text)
+
+
+def _table(table: Mapping[str, Any], indent: str) -> Iterator[str]:
+    """Yield the lines of a table in YAML, where every text is quoted or a block of lines."""
+    for key, value in table.items():
+        if isinstance(value, Mapping):
+            yield f"{indent}{key}:"
+            yield from _table(value, indent + "  ")
+        elif isinstance(value, list):
+            yield f"{indent}{key}:"
+            yield from (f"{indent}  - {_quoted(item)}" for item in value)
+        elif isinstance(value, str) and _is_block(value):
+            yield f"{indent}{key}: |-"
+            yield from (f"{indent}  {line}" for line in value.split("\n"))
+        else:
+            yield f"{indent}{key}: {value if isinstance(value, _Number) else _quoted(value)}"
+
+
+def _is_block(text: str) -> bool:
+    """Return whether a text can be written line by line, as it is."""
+    lines = text.split("\n")
+    return len(lines) > 1 and all(
+        line and line.isprintable() and line == line.strip() for line in lines
+    )
+
+
+def _quoted(text: str) -> str:
+    """Return a text in quotes; what is no visible letter is escaped."""
+    return "".join(
+        letter if letter.isprintable() else _escaped(letter)
+        for letter in json.dumps(text, ensure_ascii=False)
+    )
+
+
+def _escaped(letter: str) -> str:
+    """Return the escape of a letter, of which JSON leaves some as they are."""
+    return f"\\U{ord(letter):08x}" if ord(letter) > 0xFFFF else f"\\u{ord(letter):04x}"

@@ -13,7 +13,6 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final
 
 from hockeystick.answers.document import document
-from hockeystick.answers.registration import REGISTRY_HEAD
 from hockeystick.calibration import Calibrated
 from hockeystick.errors import AnswerError, HockeystickError, ParameterError
 from hockeystick.mechanisms import Mechanism
@@ -24,15 +23,6 @@ if TYPE_CHECKING:
 
 _MOST_BYTES: Final = 100_000_000
 _SHOWN: Final = 20
-# How files begin that browsers make of a page, which no longer hold the answer as the page does.
-_COPIES: Final = {
-    b"%PDF": "a PDF",
-    b"From: <Saved": 'an archive, MHTML, and not the "Webpage, Complete"',
-}
-_INSTEAD: Final = (
-    "verify the page that it was made of, as in hockeystick verify report.html, or the JSON that "
-    "--json printed, or write the page again, hockeystick report PLAN.toml -o report.html"
-)
 
 
 def verify(
@@ -104,11 +94,6 @@ def load_answer(source: str | bytes | os.PathLike[str]) -> str:
         verifier = require_verifier()
         with _refusals(verifier):
             text = verifier.answer_in(text)
-    if REGISTRY_HEAD.splitlines()[0] in text.partition("\n")[0]:
-        raise AnswerError(
-            "this is an entry for the registry of deployments, which holds no answer: verify the "
-            "page of report, or the plan, hockeystick verify PLAN.toml"
-        )
     if not text.lstrip().startswith("{"):
         allowed = "an object in JSON, as --json prints it, or a page with one"
         raise AnswerError(f"an answer must be {allowed}; this begins {text[:_SHOWN]!r}")
@@ -186,9 +171,6 @@ def _content(source: str | bytes | os.PathLike[str]) -> str:
     name, content = (
         ("the answer", source) if isinstance(source, bytes) else (str(source), _read(Path(source)))
     )
-    for beginning, kind in _COPIES.items():
-        if content.startswith(beginning):
-            raise AnswerError(f"{name} does not hold the answer: it is {kind}; {_INSTEAD}")
     if len(content) > _MOST_BYTES:
         raise AnswerError(f"cannot read {name}: it is larger than {_MOST_BYTES:,} bytes")
     try:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-from fractions import Fraction
 from functools import singledispatch
 from typing import Final
 
@@ -11,8 +9,6 @@ from hockeystick.mechanisms import DPSGD, Composed, Mechanism, Sampling, assumpt
 from hockeystick.numerics.numerals import plain
 
 _NEIGHBOURS: Final = ("What is protected", "Neighbouring data sets")
-# Rates that differ by less have answers that do, too.
-_NOTABLE: Final = Fraction(1, 100)
 
 
 def in_words(plan: Mechanism) -> tuple[str, ...]:
@@ -50,56 +46,6 @@ def steps_rules(plan: Mechanism) -> tuple[str, ...]:
         ('steps = 9, as planned',)
     """
     return tuple(part.steps_rule for part in _parts(plan) if isinstance(part, DPSGD))
-
-
-def loader_notes(plan: Mechanism, *, solved: bool = False) -> tuple[str, ...]:
-    """Return, for each Poisson training in a plan, the rate of a loader with batches of its size.
-
-    Opacus samples at rate 1 / len(loader), and a loader has a whole number of batches. Nothing is
-    told where that is the plan's rate, or within a hundredth of it.
-
-    Args:
-        plan: The plan.
-        solved: Whether its sizes were solved for: the least difference is told, and that the rate
-            is for another question.
-
-    Example:
-        >>> import hockeystick as hs
-        >>> from hockeystick.answers.wording import loader_notes
-        >>> plan = hs.DPSGD(examples=50_000, batch_size=4096, epochs=9, noise_multiplier=1)
-        >>> print(*loader_notes(plan))
-        a loader with batches of 4,096 (Opacus) has ceil(50000 / 4096) = 13 of them: for it give \
-rate=1/13, or with drop_last rate=1/12
-    """
-    trainings = (part for part in _parts(plan) if isinstance(part, DPSGD))
-    least = 0 if solved else _NOTABLE
-    return tuple(_loader_note(part, solved) for part in trainings if _rounding(part) > least)
-
-
-def _rounding(plan: DPSGD) -> Fraction:
-    """Return by what share the batches of a loader are more or fewer than one over the rate."""
-    is_plain = plan.batch_schedule is None and plan.batch_cap is None
-    if plan.sampling is not Sampling.POISSON or plan.batch_size is None or not is_plain:
-        return Fraction(0)
-    batches = Fraction(plan.examples or 0, plan.batch_size)
-    return max(math.ceil(batches) / batches, batches / math.floor(batches)) - 1
-
-
-def _loader_note(plan: DPSGD, solved: bool) -> str:
-    """Return which rate a loader has whose batches do not divide the examples."""
-    examples, size = int(plan.examples or 0), int(plan.batch_size or 1)
-    batches = math.ceil(Fraction(examples, size))
-    has = (
-        f"a loader with batches of {size:,} (Opacus) has ceil({examples} / {size}) = {batches} of "
-        "them"
-    )
-    rate, dropped = f"rate=1/{batches}", f"with drop_last rate=1/{batches - 1}"
-    if not solved:
-        return f"{has}: for it give {rate}, or {dropped}"
-    # The sizes with as many batches, unless it is the only one.
-    low, high = -(-examples // batches), -(-examples // (batches - 1)) - 1
-    alike = f", as with {low:,} to {high:,}" if low < high else ""
-    return f"{has}{alike}: for it ask hockeystick epsilon with {rate}, or {dropped}"
 
 
 def protected(plan: Mechanism) -> str:

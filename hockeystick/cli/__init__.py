@@ -10,7 +10,7 @@ import click
 from click.shell_completion import shell_complete
 
 from hockeystick.cli.command import hockeystick
-from hockeystick.cli.refusal import Refusal, notes_of, wants_json
+from hockeystick.cli.refusal import notes_of, refuse
 from hockeystick.errors import HockeystickError
 
 __all__ = ["main"]
@@ -51,35 +51,29 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _NOBODY_READS
     except OSError as error:
         _discard_output()
-        told = click.ClickException(f"cannot write the answer: {error.strerror}")
-        for note in notes_of(error):
-            told.add_note(note)
-        return Refusal.of(told).tell(as_json=False)
+        refused = click.ClickException(f"cannot write the answer: {error.strerror}")
+        refused.__notes__ = list(notes_of(error))
+        return refuse(refused)
 
 
 def _status(given: list[str]) -> int:
     """Run the command, or say why there is no answer, and return the exit status."""
-    try:
-        status = _invoked(given)
-        if sys.stdout is None:
-            raise click.ClickException("cannot write the answer: standard output is closed")
-        sys.stdout.flush()
-        return status
-    except (click.ClickException, HockeystickError, KeyboardInterrupt) as error:
-        return Refusal.of(error).tell(as_json=wants_json(given))
-
-
-def _invoked(given: list[str]) -> int:
-    """Run the command and return the exit status that it chose."""
-    asked = os.environ.get(_COMPLETION)
-    if asked:  # by a shell: what may follow?
-        return shell_complete(hockeystick, {}, "hockeystick", _COMPLETION, asked)
+    completing = os.environ.get(_COMPLETION)
+    if completing:
+        return shell_complete(hockeystick, {}, "hockeystick", _COMPLETION, completing)
     try:
         with hockeystick.make_context("hockeystick", given) as context:
             hockeystick.invoke(context)
+        status = 0
     except click.exceptions.Exit as stop:
-        return stop.exit_code
-    return 0
+        status = stop.exit_code
+    except (click.ClickException, HockeystickError, KeyboardInterrupt) as error:
+        flags = given[: given.index("--")] if "--" in given else given
+        return refuse(error, as_json="--json" in flags)
+    if sys.stdout is None:
+        return refuse(click.ClickException("cannot write the answer: standard output is closed"))
+    sys.stdout.flush()
+    return status
 
 
 def _discard_output() -> None:

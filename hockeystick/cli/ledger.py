@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 from rich.text import Text
@@ -15,79 +15,65 @@ from rich.text import Text
 import hockeystick as hs
 from hockeystick import _validate
 from hockeystick.calibration import describe
-from hockeystick.cli import command, flags, layout, plans
-from hockeystick.cli.as_json import dumped
-from hockeystick.cli.command import Group
-from hockeystick.cli.layout import Sheet
-from hockeystick.cli.progress import waiting
+from hockeystick.cli import command, options, plans
+from hockeystick.cli.options import LEDGER
+from hockeystick.cli.progress import progress
+from hockeystick.cli.show import Sheet, one_line, print_json, table
 from hockeystick.errors import LedgerError, ParameterError
 from hockeystick.io import parse
-from hockeystick.notions import ApproxDP
-from hockeystick.numerics.numerals import plain
 
 if TYPE_CHECKING:
     from hockeystick.ledger import Ledger, LedgerCheck, LedgerStatus, Reservation
-    from hockeystick.ledger.terms import Terms
-    from hockeystick.reports.ledger import EntryTold, Room
 
-NOT_SOUND: Final = 1
-_NOTED: Final = "a file that ledger status --json printed"
-_BUDGET: Final = (
-    "Such as 'ApproxDP(2, 1e-6)' (epsilon, delta), 'PureDP(1)', 'ZCDP(0.5)' or 'GDP(1)'."
-)
-_EXPECTED: Final = (
-    "Of an ApproxDP budget: a plan such as most releases will be, if they are sampled."
-)
-_HELP: Final = """Keep privacy budgets that jobs and machines share.
+_NOT_SOUND: Final = 1
+_SHOWN: Final = ("left", "budget", "spent", "next release", "room for", "unresolved")
+_OPEN: Final = "hockeystick ledger init census --budget 'ZCDP(rho=0.5)' --ledger ledger.db"
+_RESERVE: Final = "hockeystick ledger reserve census 'Gaussian(4)' --key run-7 --ledger ledger.db"
+_HEADS: Final = "a head that was noted, or a file that ledger status --json printed"
+
+_dataset = click.argument("dataset")
+_datasets = click.argument("datasets", nargs=-1, metavar="[DATASET]...")
+_key = click.argument("key")
+
+
+@click.group(
+    cls=command.Group,
+    examples=(
+        f"export {LEDGER}=ledger.db",
+        "hockeystick ledger init census --budget 'ZCDP(rho=0.5)'",
+        "hockeystick ledger reserve census 'Gaussian(4)' --key run-7",
+        "hockeystick ledger commit census run-7",
+        "hockeystick ledger status",
+    ),
+    help="""Keep privacy budgets that jobs and machines share.
 
 What is to run is reserved first, and charged; what ran is committed. What is never resolved, as
 after a crash, counts in full. Needs the extra ledger (on PostgreSQL, postgres).
 
 Exit status 0: done. 1: verify found something wrong. 2: wrong input, or a ledger that cannot be
 used; nothing was written, or the message says under which key. 4: the budget does not cover it.
-"""
-
-
-_SHOWN: Final = ("left", "budget", "spent", "next release", "room for", "unresolved")
-_ASK: Final = "hockeystick ledger status --delta 1e-6 shows it"
-_Command = TypeVar("_Command", bound=Callable[..., Any])
-
-VARIABLE: Final = "HOCKEYSTICK_LEDGER"
-_URL: Final = (
-    "The ledger: a SQLite file, or postgresql://USER@HOST/DATABASE; by default what the "
-    f"environment's {VARIABLE} says."
+""",
 )
-_DELTA: Final = (
-    "Show rho, mu or divergences in epsilon at this delta too; a budget that has a delta is shown "
-    "at its own."
-)
-delta_flag = click.option("--delta", metavar="D", help=_DELTA)
-by_flag = click.option("--by", metavar="NAME", help="Who asks; by default the system's user.")
-note_flag = click.option("--note", default="", metavar="TEXT", help="Why, for the entry.")
+def ledger() -> None:
+    """Run one of the commands."""
 
 
-place_flag = click.option("--ledger", "url", envvar=VARIABLE, metavar="URL", help=_URL)
+def named(url: str | None) -> str:
+    """Return where the ledger is, or raise where nobody says."""
+    if not url:
+        raise click.UsageError(f"Missing --ledger, or {LEDGER} in the environment")
+    return url
 
 
-def writing_flags(command: _Command) -> _Command:
-    """Add the same, and who writes, and why."""
-    return place_flag(by_flag(note_flag(command)))
-
-
-def opened(url: str | None, dataset: str, **options: Any) -> Ledger:
-    """Return a dataset of the ledger that the flags name."""
-    return hs.Ledger(named(url), dataset, **options)
-
-
-def all_opened(url: str | None, datasets: Iterable[str]) -> list[Ledger]:
+def _all_opened(url: str | None, datasets: Iterable[str]) -> list[Ledger]:
     """Return datasets to be read, all where none are named."""
     names = tuple(datasets) or hs.ledger.datasets(named(url))
-    return [opened(url, name, read_only=True) for name in dict.fromkeys(names)]
+    return [hs.Ledger(named(url), name, read_only=True) for name in dict.fromkeys(names)]
 
 
-def delta_of(text: str | None) -> float | None:
+def _delta_of(text: str | None) -> float | None:
     """Return the delta at which budgets without one are shown: the flag's, or else a default."""
-    value = flags.default("delta") if text is None else parse(text)
+    value: Any = options.default("delta") if text is None else parse(text)
     if value is None:
         return None
     if not 0.0 < _validate.real("delta", value) < 1.0:
@@ -95,106 +81,77 @@ def delta_of(text: str | None) -> float | None:
     return float(value)
 
 
-def named(url: str | None) -> str:
-    """Return where the ledger is, or raise where nobody says."""
-    if not url:
-        raise click.UsageError(f"Missing --ledger, or {VARIABLE} in the environment")
-    return url
-
-
-@contextmanager
-def told_on_failure(key: str) -> Iterator[None]:
-    """Add to what is said under which key something may be reserved, where it ends badly."""
-    try:
-        yield
-    except (KeyboardInterrupt, OSError, LedgerError) as error:
-        error.add_note(
-            f"{key!r} may be reserved: ask again with --key and --resume, which charges once"
-        )
-        raise
-
-
-@click.group(cls=Group, invoke_without_command=True, help=_HELP)
-@click.pass_context
-def ledger(context: click.Context) -> None:
-    """Print the overview where no command is given."""
-    if context.invoked_subcommand is None:
-        click.echo(context.get_help())
-
-
-@ledger.command(cls=command.Command, short_help="Open a dataset with its budget.")
-@click.argument("dataset")
-@click.option("--budget", required=True, metavar="NOTION", help=_BUDGET)
+@ledger.command(
+    cls=command.Command,
+    examples=(
+        _OPEN,
+        "hockeystick init sgd.toml",
+        "hockeystick ledger init sgd --budget 'ApproxDP(2, 1e-6)' --expected sgd.toml "
+        "--ledger ledger.db",
+    ),
+)
+@_dataset
+@click.option("--budget", required=True, metavar="NOTION", help="'ApproxDP(2, 1e-6)', 'GDP(1)'.")
 @click.option("--adjacency", metavar="NAME", help="For which neighbours; add-remove by default.")
-@click.option("--slack", metavar="D", help="Of an ApproxDP budget: the part for the conversion.")
-@click.option("--rule", metavar="NAME", help="Of an ApproxDP budget: concentrated or whitehouse.")
-@click.option("--expected", metavar="PLAN", help=_EXPECTED)
+@click.option("--expected", metavar="PLAN", help="A plan such as most sampled releases will be.")
 @click.option("--within", metavar="DATASET", help="The dataset that this one is a cap of.")
-@place_flag
-@flags.json_flag
-@flags.verbose_flag
+@options.options("ledger", "json", "verbose")
 def init(
     dataset: str,
     budget: str,
+    expected: str | None,
     url: str | None,
     as_json: bool,
-    slack: str | None,
-    expected: str | None,
     **terms: str | None,
 ) -> None:
     """Open a dataset with its budget, in a ledger that is made where there is none.
 
     Give --expected where DP-SGD, or other releases from random samples, will be charged to an
-    ApproxDP budget: one such plan, for example the plan file of a training run. It fixes the Renyi
-    order at which costs add up, so that sampling counts. It is not charged and binds nobody, and
-    other releases may be charged as well. Without it, each step of DP-SGD costs as if it read all
-    the data, often a hundred times as much.
+    ApproxDP budget: one such plan. It fixes the Renyi order at which costs add up, so that sampling
+    counts. It is not charged and binds nobody. Without it, each step of DP-SGD costs as if it read
+    all the data, often a hundred times as much.
 
     What is opened stays as it is: the same again changes nothing, anything else is refused.
     """
     given: dict[str, Any] = {**terms, "budget": plans.notion(budget)}
-    if slack is not None:
-        given["slack"] = parse(slack)
     if expected is not None:
-        given["expected"] = plans.load(expected).plan
-    with waiting("opening"):
-        made = opened(url, dataset, **given)
-    _print_status([made], as_json, delta_of(None))
+        given["expected"] = plans.Source.of(expected).file().plan
+    with progress("opening"):
+        made = hs.Ledger(named(url), dataset, **given)
+    _print_status([made], as_json, _delta_of(None))
 
 
-@ledger.command(cls=command.Command, short_help="Print what is left of budgets.")
-@click.argument("datasets", nargs=-1, metavar="[DATASET]...")
-@delta_flag
-@place_flag
-@flags.json_flag
-@flags.verbose_flag
+@ledger.command(
+    cls=command.Command,
+    examples=(_OPEN, "hockeystick ledger status census --delta 1e-6 --ledger ledger.db"),
+)
+@_datasets
+@options.options(delta="Show it in epsilon at this delta too.")
+@options.options("ledger", "json", "verbose")
 def status(datasets: tuple[str, ...], delta: str | None, url: str | None, as_json: bool) -> None:
     """Print what is left of budgets; of all where no dataset is named.
 
     "Left" says by how much the epsilon of all that is charged together, as a plan fixed in advance,
     may still rise; "room for", how often the budget covers once more what was reserved, of the
-    latest five kinds of plans, and what a next one adds to the epsilon spent.
-    "Next release" is what one more release may cost at once, in the budget's own terms.
+    latest five kinds of plans. "Next release" is what one more release may cost at once.
     """
-    at = delta_of(delta)
-    _print_status(all_opened(url, datasets), as_json, at)
+    at = _delta_of(delta)
+    _print_status(_all_opened(url, datasets), as_json, at)
 
 
-@ledger.command(cls=command.Command)
-@click.argument("dataset")
-@plans.plan_words
+@ledger.command(cls=command.Command, examples=(_OPEN, _RESERVE))
+@_dataset
+@options.plan_words
 @click.option("--key", metavar="KEY", help="What the run is called; a new name by default.")
 @click.option("--also", multiple=True, metavar="DATASET", help="A further dataset that it reads.")
 @click.option("--resume", is_flag=True, help="Take up a KEY that was reserved before.")
-@writing_flags
-@flags.json_flag
+@options.options("note", "ledger", "json")
 def reserve(
     dataset: str,
     words: tuple[str, ...],
     key: str | None,
     also: tuple[str, ...],
     resume: bool,
-    by: str | None,
     note: str,
     url: str | None,
     as_json: bool,
@@ -206,149 +163,140 @@ def reserve(
     "resumed") says so: for a job whose release goes on, as from a checkpoint, or never began. Exit
     status 4: the budget does not cover it.
     """
-    mechanism = plans.words_of(words).file().plan
-    charged = opened(url, dataset)
+    mechanism = plans.plan_of(words).plan
+    charged = hs.Ledger(named(url), dataset)
     known = key if key is not None else uuid.uuid4().hex
-    with told_on_failure(known):
-        made = charged.reserve(mechanism, key=known, by=by, note=note, also=also, resume=resume)
-        click.echo(_reservation(made) if as_json else made.key)
+    with _noted_on_failure(known):
+        made = charged.reserve(mechanism, key=known, note=note, also=also, resume=resume)
+        _print_reservation(made, made.key, as_json)
     if made.resumed and not as_json:
         click.echo(f"hockeystick: {made.key!r} was reserved before: charged once", err=True)
 
 
-@ledger.command(cls=command.Command)
-@click.argument("dataset")
-@click.argument("key")
-@plans.plan_words
-@writing_flags
-@flags.json_flag
+@contextmanager
+def _noted_on_failure(key: str) -> Iterator[None]:
+    """Note of what ends badly under which key something may be reserved."""
+    try:
+        yield
+    except (KeyboardInterrupt, OSError, LedgerError) as error:
+        error.add_note(
+            f"{key!r} may be reserved: ask again with --key and --resume, which charges once"
+        )
+        raise
+
+
+@ledger.command(
+    cls=command.Command,
+    examples=(_OPEN, _RESERVE, "hockeystick ledger commit census run-7 --ledger ledger.db"),
+)
+@_dataset
+@_key
+@options.plan_words
+@options.options("note", "ledger", "json")
 def commit(
-    dataset: str,
-    key: str,
-    words: tuple[str, ...],
-    by: str | None,
-    note: str,
-    url: str | None,
-    as_json: bool,
+    dataset: str, key: str, words: tuple[str, ...], note: str, url: str | None, as_json: bool
 ) -> None:
     """Record that what was reserved has run.
 
     Where only a part of it ran, say which by a plan: PLAN.toml steps=400. Each of its releases
     must be one that was reserved, no more often. Without a plan all of it counts.
     """
-    ran = plans.words_of(words).file().plan if words else None
-    held = opened(url, dataset).reservation(key, by=by)
+    ran = plans.plan_of(words).plan if words else None
+    held = hs.Ledger(named(url), dataset).reservation(key)
     held.commit(ran=ran, note=note)
-    _print_resolved(held, as_json)
+    _print_reservation(held, f"{held.key}: {held.state}", as_json)
 
 
-@ledger.command(cls=command.Command, short_help="Give back what never began.")
-@click.argument("dataset")
-@click.argument("key")
-@writing_flags
-@flags.json_flag
-def release(
-    dataset: str, key: str, by: str | None, note: str, url: str | None, as_json: bool
-) -> None:
+@ledger.command(
+    cls=command.Command,
+    examples=(
+        _OPEN,
+        _RESERVE,
+        "hockeystick ledger release census run-7 --note 'never began' --ledger ledger.db",
+    ),
+)
+@_dataset
+@_key
+@options.options("note", "ledger", "json")
+def release(dataset: str, key: str, note: str, url: str | None, as_json: bool) -> None:
     """Give back what was reserved: nothing of it was released, and nothing will be.
 
     No program can check that; whoever gives it back says so, and the ledger keeps who.
     """
-    held = opened(url, dataset).reservation(key, by=by)
+    held = hs.Ledger(named(url), dataset).reservation(key)
     held.release(note=note)
-    _print_resolved(held, as_json)
+    _print_reservation(held, f"{held.key}: {held.state}", as_json)
 
 
-@ledger.command(cls=command.Command, short_help="Print who did what, when and why.")
-@click.argument("dataset")
-@click.option("--last", metavar="N", help="Only the latest entries; all by default.")
-@delta_flag
-@place_flag
-@flags.json_flag
-def log(dataset: str, last: str | None, delta: str | None, url: str | None, as_json: bool) -> None:
+@ledger.command(
+    cls=command.Command, examples=(_OPEN, "hockeystick ledger log census --ledger ledger.db")
+)
+@_dataset
+@options.options(delta="Show it in epsilon at this delta too.")
+@options.options("ledger", "json")
+def log(dataset: str, delta: str | None, url: str | None, as_json: bool) -> None:
     """Print what happened: who reserved, committed and released what, when and why."""
-    at = delta_of(delta)
-    shown = None if last is None else _count("last", last)
-    entries = opened(url, dataset, read_only=True).history()
-    latest = entries if shown is None else entries[-shown:]
+    at = _delta_of(delta)
+    entries = hs.Ledger(named(url), dataset, read_only=True).history()
     if as_json:
-        listed = [asdict(entry) for entry in latest]
-        click.echo(dumped({"version": hs.__version__, "entries": listed}))
+        print_json({"version": hs.__version__, "entries": [asdict(entry) for entry in entries]})
         return
     from hockeystick.ledger.terms import terms_of
     from hockeystick.reports.ledger import entries_told
 
-    terms = terms_of(entries[0].content, entries[0].price)
-    told = entries_told(latest, terms, at)
-    sheet = Sheet()
-    _add_entries(sheet, told, _history_note(terms, at))
+    sheet, rows = (
+        Sheet(),
+        table("", "when (UTC)", "", "what counts", "price, then spent", "who, why"),
+    )
+    for one in entries_told(entries, terms_of(entries[0].content, entries[0].price), at):
+        done = Text(one.done, "bold").append(f"\n{one.key}" if one.key else "", "not bold")
+        who = Text("\n").join(map(one_line, filter(None, (one.by, one.note))))
+        costs = "\n".join(filter(None, (one.price, one.spent, one.epsilon)))
+        rows.add_row(str(one.seq), one.at, done, one_line(one.what), costs, who)
+    sheet.block(rows)
     sheet.show()
 
 
-@ledger.command(cls=command.Command, short_help="Check the entries, and heads that were noted.")
-@click.argument("datasets", nargs=-1, metavar="[DATASET]...")
-@click.option("--head", metavar="HEAD", help="Of one dataset: a head that was noted before.")
-@click.option("--noted", metavar="FILE", help=f"The heads of {_NOTED}.")
-@place_flag
-@flags.json_flag
-def verify(
-    datasets: tuple[str, ...], head: str | None, noted: str | None, url: str | None, as_json: bool
-) -> None:
+@ledger.command(
+    cls=command.Command,
+    examples=(
+        _OPEN,
+        "hockeystick ledger status --json --ledger ledger.db > heads.json",
+        "hockeystick ledger verify --head heads.json --ledger ledger.db",
+    ),
+)
+@_datasets
+@options.options(head=f"Of one dataset, {_HEADS}.")
+@options.options("ledger", "json")
+def verify(datasets: tuple[str, ...], head: str | None, url: str | None, as_json: bool) -> None:
     """Go through the entries of datasets, of all where none is named.
 
     Hashes, sums, limits and what may follow what are checked anew. A head that was noted before,
     where nobody can change it, also shows what was cut off since. Exit status 1: not sound; 2: it
     cannot even be read.
     """
-    if head is not None and (noted is not None or len(datasets) != 1):
-        raise click.UsageError("--head is of one DATASET; --noted FILE has those of several")
-    heads = {} if noted is None else _heads(noted)
-    with waiting("verifying"):
-        ledgers = all_opened(url, datasets)
-        checks = [one.verify(head=heads.get(one.dataset, head)) for one in ledgers]
-    gone = set() if datasets else heads.keys() - {one.dataset for one in ledgers}
-    checks += [_gone(name, heads[name]) for name in sorted(gone)]
-    if as_json:
-        told = [_check_as_dict(one) for one in checks]
-        click.echo(dumped({"version": hs.__version__, "datasets": told}))
-    else:
-        _sheet_of_checks(checks).show()
-    if not all(one.sound for one in checks):
-        click.get_current_context().exit(NOT_SOUND)
-
-
-def _print_status(ledgers: list[Ledger], as_json: bool, delta: float | None) -> None:
-    """Print what is left: a panel of one dataset, a table of several."""
-    statuses = [one.status for one in ledgers]
-    if as_json:
-        told = [_status_as_dict(one, delta) for one in statuses]
-        click.echo(dumped({"version": hs.__version__, "datasets": told}))
-        return
-
-    if len(statuses) == 1:
-        from hockeystick.reports.ledger import rooms_of
-
-        rooms = rooms_of(ledgers[0].history()[: statuses[0].entries], delta)
-        _sheet_of_status(statuses[0], delta, rooms).show()
-    else:
-        _sheet_of_all(statuses, delta).show()
-
-
-def _reservation(one: Reservation) -> str:
-    """Return a reservation as JSON."""
-    return dumped({"version": hs.__version__, **_reservation_as_dict(one)})
-
-
-def _print_resolved(held: Reservation, as_json: bool) -> None:
-    """Print what has become of a reservation."""
-    click.echo(_reservation(held) if as_json else f"{held.key}: {held.state}")
-
-
-def _gone(dataset: str, head: str) -> LedgerCheck:
-    """Return what is to be said of a dataset that was noted, and is no more."""
     from hockeystick.ledger import LedgerCheck
 
-    return LedgerCheck(dataset=dataset, head=head, problems=("it is not in the ledger any more",))
+    heads = _heads(head) if head is not None and len(datasets) != 1 else {}
+    if head is not None and len(datasets) == 1:
+        heads = {datasets[0]: head} if ":" in head and not head.endswith(".json") else _heads(head)
+    with progress("verifying"):
+        ledgers = _all_opened(url, datasets)
+        checks = [one.verify(head=heads.get(one.dataset)) for one in ledgers]
+    gone = set() if datasets else heads.keys() - {one.dataset for one in ledgers}
+    lost = ("it is not in the ledger any more",)
+    checks += [LedgerCheck(dataset=n, head=heads[n], problems=lost) for n in sorted(gone)]
+    if as_json:
+        print_json({"version": hs.__version__, "datasets": list(map(_check_as_dict, checks))})
+    else:
+        sheet = Sheet()
+        for one in checks:
+            verdict = Text("sound", "bold green") if one.sound else Text("not sound", "bold red")
+            sheet.block(Text.assemble(verdict, f"  {one.dataset}\n  {one.head}"))
+            sheet.block(*(one_line(f"  - {problem}") for problem in one.problems))
+        sheet.show()
+    if not all(one.sound for one in checks):
+        click.get_current_context().exit(_NOT_SOUND)
 
 
 def _heads(path: str) -> Mapping[str, str]:
@@ -356,92 +304,61 @@ def _heads(path: str) -> Mapping[str, str]:
     try:
         with open(path, encoding="utf-8") as file:
             told = json.load(file)
-        heads = {str(one["dataset"]): str(one["head"]) for one in told["datasets"]}
+        return {str(one["dataset"]): str(one["head"]) for one in told["datasets"]}
     except (OSError, ValueError, KeyError, TypeError):
-        raise ParameterError("noted", path, _NOTED) from None
-    return heads
+        raise ParameterError("head", path, _HEADS) from None
 
 
-def _count(name: str, text: str) -> int:
-    """Return a whole number from 1 on, or raise."""
-    value = parse(text)
-    if not isinstance(value, int) or value < 1:
-        raise ParameterError(name, text, "a whole number from 1 on")
-    return value
+def _check_as_dict(check: LedgerCheck) -> dict[str, Any]:
+    """Return what a verification found, ready for JSON."""
+    about = {"dataset": check.dataset, "sound": check.sound, "head": check.head}
+    return {**about, "problems": list(check.problems)}
 
 
-def _sheet_of_status(
-    status: LedgerStatus, delta: float | None, rooms: Sequence[Room] = ()
-) -> Sheet:
-    """Return one dataset for people, in epsilon as well where a delta is known."""
-    from hockeystick.reports.ledger import has_epsilon, status_facts
-
-    sheet = Sheet(status.dataset)
-    for label, text in status_facts(status, delta, rooms):
-        add = sheet.fact if label in _SHOWN else sheet.more
-        add(label, layout.one_line(text, "bold green" if label == "left" else ""))
-    if delta is None and not has_epsilon(status.budget):
-        sheet.fact("in epsilon", Text(_ASK, "dim"))
-    return sheet
-
-
-def _sheet_of_all(statuses: Sequence[LedgerStatus], delta: float | None) -> Sheet:
-    """Return one line for each dataset; with -v its head too."""
-    from hockeystick.reports.ledger import has_epsilon, status_facts
-
-    sheet, table = Sheet(), layout.table("dataset", "left", ">open", ">entries")
-    for one in statuses:
-        (_, left), *_ = status_facts(one, delta)
-        counted = f"{one.unresolved:,}", f"{one.entries:,}"
-        table.add_row(Text(one.dataset), Text(left, "bold green"), *counted)
-    sheet.block(table)
-    if delta is None and not all(has_epsilon(one.budget) for one in statuses):
-        sheet.block(Text(f"\nin epsilon, of budgets without a delta: {_ASK}", "dim"))
-    if sheet.is_verbose:
-        heads = [f"{one.dataset}: {one.head}" for one in statuses]
-        sheet.bullets("heads, to be noted where nobody can change them", heads)
-    return sheet
+def _print_reservation(one: Reservation, words: str, as_json: bool) -> None:
+    """Print a reservation: as JSON, or in words."""
+    if not as_json:
+        click.echo(words)
+        return
+    told = {
+        "key": one.key,
+        "state": str(one.state),
+        "resumed": one.resumed,
+        "datasets": list(one.together),
+        "mechanism": describe(one.mechanism),
+    }
+    print_json({"version": hs.__version__, **told})
 
 
-def _add_entries(sheet: Sheet, entries: Sequence[EntryTold], note: str) -> None:
-    """Add one row for each entry, and a note below."""
-    table = layout.table("", "when (UTC)", "", "what counts", "price, then spent", "who, why")
-    for one in entries:
-        done = Text(one.done, "bold").append(f"\n{one.key}" if one.key else "", "not bold")
-        who = Text("\n").join(map(layout.one_line, filter(None, (one.by, one.note))))
-        spent = f"{one.spent}:\n{one.epsilon}" if one.epsilon else one.spent
-        costs = Text("\n").join(map(Text, filter(None, (one.price, spent))))
-        table.add_row(str(one.seq), one.at, done, layout.one_line(one.what), costs, who)
-    sheet.block(table)
-    if note:
-        sheet.block(Text(f"\n{note}", "dim"))
+def _print_status(ledgers: Sequence[Ledger], as_json: bool, delta: float | None) -> None:
+    """Print what is left: facts of one dataset, a table of several."""
+    from hockeystick.reports.ledger import rooms_of, status_facts
+
+    statuses = [one.status for one in ledgers]
+    if as_json:
+        told = [_status_as_dict(one, delta) for one in statuses]
+        print_json({"version": hs.__version__, "datasets": told})
+        return
+    if len(statuses) == 1:
+        (status,) = statuses
+        sheet = Sheet(status.dataset)
+        rooms = rooms_of(ledgers[0].history()[: status.entries], delta)
+        for label, text in status_facts(status, delta, rooms):
+            add = sheet.fact if label in _SHOWN else sheet.more
+            add(label, one_line(text, "bold green" if label == "left" else ""))
+    else:
+        sheet, rows = Sheet(), table("dataset", "left", ">open", ">entries")
+        for status in statuses:
+            (_, left), *_ = status_facts(status, delta)
+            counted = f"{status.unresolved:,}", f"{status.entries:,}"
+            rows.add_row(Text(status.dataset), Text(left, "bold green"), *counted)
+        sheet.block(rows)
+        if sheet.is_verbose:
+            sheet.bullets("heads", [f"{one.dataset}: {one.head}" for one in statuses])
+    sheet.show()
 
 
-def _history_note(terms: Terms, delta: float | None) -> str:
-    """Return what the epsilon in a history is, or how to ask for it; or nothing to add."""
-    from hockeystick.reports.ledger import has_epsilon
-
-    budget = terms.budget
-    if has_epsilon(budget) and terms.order is None:
-        return ""
-    at = budget.delta if isinstance(budget, ApproxDP) else delta
-    if at is None:
-        return "in epsilon: hockeystick ledger log --delta 1e-6 shows it"
-    told = "epsilon: of all that is spent by then, as a plan fixed in advance"
-    return f"{told}, at delta {plain(at)}"
-
-
-def _sheet_of_checks(checks: Sequence[LedgerCheck]) -> Sheet:
-    """Return what verifications found."""
-    sheet = Sheet()
-    for one in checks:
-        verdict = Text("sound", "bold green") if one.sound else Text("not sound", "bold red")
-        sheet.block(Text.assemble(verdict, f"  {one.dataset}\n  {one.head}"))
-        sheet.block(*(layout.one_line(f"  - {problem}") for problem in one.problems))
-    return sheet
-
-
-def _status_as_dict(status: LedgerStatus, delta: float | None = None) -> dict[str, Any]:
+def _status_as_dict(status: LedgerStatus, delta: float | None) -> dict[str, Any]:
     """Return a status, ready for JSON; guarantees as ``describe`` writes them."""
     from hockeystick.reports.ledger import in_epsilon
 
@@ -458,23 +375,4 @@ def _status_as_dict(status: LedgerStatus, delta: float | None = None) -> dict[st
         "unresolved": status.unresolved,
         "entries": status.entries,
         "head": status.head,
-    }
-
-
-def _reservation_as_dict(one: Reservation) -> dict[str, Any]:
-    """Return a reservation, ready for JSON."""
-    return {
-        "key": one.key,
-        "state": str(one.state),
-        "resumed": one.resumed,
-        "datasets": list(one.together),
-        "mechanism": describe(one.mechanism),
-    }
-
-
-def _check_as_dict(check: LedgerCheck) -> dict[str, Any]:
-    """Return what a verification found, ready for JSON."""
-    problems = list(check.problems)
-    return {"dataset": check.dataset, "sound": check.sound, "head": check.head} | {
-        "problems": problems
     }

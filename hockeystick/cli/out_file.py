@@ -3,68 +3,31 @@
 from __future__ import annotations
 
 import os
-import tempfile
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final, TypeVar
 
 import click
 
+from hockeystick import _files
 from hockeystick.errors import ParameterError
-
-_Command = TypeVar("_Command", bound=Callable[..., Any])
-
-_PICTURE: Final = "a new file whose name ends in .svg, .png or .pdf."
-
-force_flag = click.option("--force", is_flag=True, help="Replace the file if it is there already.")
-
-
-def out_flags(text: str) -> Callable[[_Command], _Command]:
-    """Return the decorator that adds the file to write, and leave to replace it."""
-
-    def added(command: _Command) -> _Command:
-        out = click.option("-o", "--out", metavar="FILE", help=text)
-        return out(force_flag(command))
-
-    return added
-
-
-def plot_flags(what: str) -> Callable[[_Command], _Command]:
-    """Return the decorator that adds the picture to draw, and leave to replace it."""
-
-    def added(command: _Command) -> _Command:
-        plot = click.option("--plot", metavar="FILE", help=f"Draw {what}: {_PICTURE}")
-        return plot(force_flag(command))
-
-    return added
 
 
 def out_path(out: str, endings: Collection[str], force: bool, name: str = "out") -> Path:
     """Return where a file goes, or raise before anything takes its time."""
     path = Path(out)
     if path.suffix.lower() not in endings or "\0" in out:
-        *others, last = endings
-        listed = f"{', '.join(others)} or {last}" if others else last
-        raise ParameterError(name, out, f"a file name that ends in {listed}")
+        raise ParameterError(name, out, f"a file name that ends in {' or '.join(endings)}")
+    reason = ""
     if path.is_dir():
-        raise click.ClickException(f"cannot write {out}: Is a directory")
-    if _followed(path).is_symlink():
-        raise click.ClickException(f"cannot write {out}: Too many levels of symbolic links")
-    if not path.parent.is_dir() or not _followed(path).parent.is_dir():
-        raise click.ClickException(f"cannot write {out}: No such file or directory")
+        reason = "Is a directory"
+    elif _followed(path).is_symlink():
+        reason = "Too many levels of symbolic links"
+    elif not path.parent.is_dir() or not _followed(path).parent.is_dir():
+        reason = "No such file or directory"
+    if reason:
+        raise click.ClickException(f"cannot write {out}: {reason}")
     _refuse_existing(path, force)
-    return path
-
-
-def picture_path(plot: str | None, force: bool) -> Path | None:
-    """Return where a picture goes, if there is to be one, or raise before it takes its time."""
-    if plot is None:
-        return None
-    from hockeystick.tradeoffs.plot import FORMATS, require_matplotlib
-
-    path = out_path(plot, FORMATS, force, "plot")
-    require_matplotlib()
     return path
 
 
@@ -80,18 +43,10 @@ def whole(path: Path, force: bool) -> Iterator[Path]:
 
     A symbolic link stays one: the file that it leads to is written.
     """
-    target = _followed(path)
     try:
-        descriptor, name = tempfile.mkstemp(dir=target.parent, suffix=f".part{path.suffix}")
-        os.close(descriptor)
-        part = Path(name)
-        try:
-            yield part
+        with _files.replacing(path) as part:
+            yield Path(part)
             _refuse_existing(path, force)
-            part.chmod(0o666 & ~_umask())
-            part.replace(target)
-        finally:
-            part.unlink(missing_ok=True)
     except OSError as error:
         raise click.ClickException(f"cannot write {path}: {error.strerror}") from None
 
@@ -105,10 +60,3 @@ def _refuse_existing(path: Path, force: bool) -> None:
     """Raise where a file would be replaced that nobody said may be."""
     if path.exists() and not force:
         raise click.UsageError(f"{path} is there already; give --force to replace it")
-
-
-def _umask() -> int:
-    """Return the permissions that files do not get, which a temporary file ignores."""
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

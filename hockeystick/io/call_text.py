@@ -38,7 +38,7 @@ _SHOWN: Final = 60
 _EXAMPLE: Final = "write for example 'Laplace(2)**3 @ Gaussian(4)'"
 _A_CALL: Final = re.compile(r"[\s(]*[A-Za-z_][\w.]*\s*\(")
 # Where Python has the mechanisms: a call may name the room or leave it out.
-_ROOMS: Final = ("hockeystick", "hs", "mechanisms", "notions", "federated")
+_ROOMS: Final = ("hockeystick", "hs", "mechanisms", "notions", "federated", "math", "np")
 # The modules of what some fields are made of: for these fields, a call may leave them out as well.
 _MODULES: Final = {
     "batch_schedule": "schedules.",
@@ -56,10 +56,12 @@ _CALLABLE: Final[Mapping[str, Callable[..., object]]] = {
 # Papers write zCDP and tCDP.
 _NOTIONS: Final = {name.lower(): name for name in NOTIONS if name in RELEASES}
 _FUNCTIONS: Final[Mapping[str, Callable[..., Any]]] = {
-    f"{module}{name}": function
-    for module in ("", "math.", "np.")
-    for name, function in (("sqrt", math.sqrt), ("log", math.log), ("exp", math.exp))
-} | {"ln": math.log, "Fraction": Fraction}
+    "sqrt": math.sqrt,
+    "log": math.log,
+    "ln": math.log,
+    "exp": math.exp,
+    "Fraction": Fraction,
+}
 # What a text has in it that computes a number: a difference may be a date.
 _MARKS: Final = ("/", "sqrt(", "log(", "ln(", "exp(", "**", "Fraction(")
 # The largest power of integers that is computed exactly, and no base needs more bits.
@@ -201,15 +203,14 @@ class _Reader:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", SyntaxWarning)
                 self.node = ast.parse(text, mode="eval").body
-        except SyntaxError as error:
-            raise PlanFileError(f"this is no plan: {error.msg}; {_EXAMPLE}") from None
-        except (ValueError, RecursionError, MemoryError):
-            raise PlanFileError(f"this is no plan; {_EXAMPLE}") from None
+        except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+            why = f": {error.msg}" if isinstance(error, SyntaxError) else ""
+            raise PlanFileError(f"this is no plan{why}; {_EXAMPLE}") from None
 
     def overridden(self) -> Mechanism:
         """Return a DPSGD with other fields."""
         node, names = self.node, ", ".join(self.overrides)
-        if not isinstance(node, ast.Call) or self._made_by(node, "")[1] is not DPSGD:
+        if not isinstance(node, ast.Call) or self._name_in(node) != DPSGD.__name__:
             plan = self.value(node)
             if names == "adjacency" and isinstance(plan, Mechanism) and plan.adjacency is None:
                 raise PlanFileError(NO_ADJACENCY)
@@ -225,90 +226,80 @@ class _Reader:
         if depth > _DEEPEST:
             raise PlanFileError(f"values may be nested at most {_DEEPEST} deep")
         match node:
-            case ast.Call():
-                return self._called(node, depth + 1, field)
-            case ast.BinOp(op=ast.MatMult()):
-                parts = [self.value(one, depth + 1) for one in _operands(node)]
-                return self._checked(node, lambda: Composed(parts))
-            case ast.BinOp():
-                return self._operation(node, depth + 1)
-            case ast.Dict():
-                pairs = zip(node.keys, node.values, strict=True)
-                return [tuple(self.value(one, depth + 1) for one in pair) for pair in pairs]
-            case ast.List() | ast.Tuple() | ast.Set():
-                return tuple(self.value(one, depth + 1) for one in node.elts)
-            case ast.UnaryOp(op=ast.USub()):
-                found = self.value(node.operand, depth + 1)
-                return -found if _is_number(found, Decimal) else self._refuse(node)
-            case _:
-                return self._constant(node)
-
-    def _constant(self, node: ast.expr | None) -> Any:
-        """Return a number, a text, True, False or None, without losing a number's range."""
-        match node:
             case ast.Constant(value=float()):
                 return parse_real(ast.get_source_segment(self.text, node) or "")
             case ast.Constant(value=int() | str() | None):
                 return node.value
             case ast.Name(id="inf" | "nan"):
                 return float(node.id)
+            case ast.List() | ast.Tuple() | ast.Set():
+                return tuple(self.value(one, depth + 1) for one in node.elts)
+            case ast.Dict():
+                pairs = zip(node.keys, node.values, strict=True)
+                return [tuple(self.value(one, depth + 1) for one in pair) for pair in pairs]
+            case ast.UnaryOp(op=ast.USub()):
+                found = self.value(node.operand, depth + 1)
+                return -found if _is_number(found, Decimal) else self._refuse(node)
+            case ast.BinOp() | ast.Call():
+                return self._made(node, depth + 1, field)
             case _:
                 return self._refuse(node)
 
-    def _operation(self, node: ast.BinOp, depth: int) -> Any:
-        """Return a repetition, or the number that an operator computes of two."""
-        left, right = self.value(node.left, depth), self.value(node.right, depth)
-        if isinstance(left, Mechanism) and isinstance(node.op, ast.Pow):
-            return self._checked(node, lambda: left**right)
-        compute = _OPERATORS.get(type(node.op))
-        if compute is None or not (_is_number(left) and _is_number(right)):
-            self._refuse(node)
-        return self._checked(node, lambda: _finite(compute(left, right)))
-
-    def _called(self, node: ast.Call, depth: int, field: str) -> Any:
-        """Return what a call makes, for a field if it is not for itself, or the number."""
-        function = _FUNCTIONS.get(self._name_in(node))
-        if function is None:
-            name, make = self._made_by(node, field)
-            fields = self._fields(node, name, make, depth)
-            return built(make, fields, name, blanks=self.blanks)
-        given = [self.value(one, depth) for one in node.args]
-        if (
-            node.keywords
-            or len(given) > 1 + (function is Fraction)
-            or not all(map(_is_number, given))
-        ):
-            self._refuse(node)
-        return self._checked(node, lambda: function(*given))
-
-    def _checked(self, node: ast.expr, make: Callable[[], Any]) -> Any:
-        """Return what is made, or raise as a file does."""
+    def _made(self, node: ast.BinOp | ast.Call, depth: int, field: str) -> Any:
+        """Return what an operator or a call makes, or raise as a file does."""
         try:
-            return make()
+            if isinstance(node, ast.BinOp):
+                return self._operation(node, depth)
+            return self._called(node, depth, field)
+        except PlanFileError:
+            raise
         except HockeystickError as error:
             raise PlanFileError(str(error)) from None
         except (ArithmeticError, TypeError, ValueError):
             return self._refuse(node, "cannot be computed")
 
-    def _name_in(self, node: ast.Call) -> str:
-        """Return what a call calls, as it is written."""
-        return "".join((ast.get_source_segment(self.text, node.func) or "").split())
+    def _operation(self, node: ast.BinOp, depth: int) -> Any:
+        """Return a composition, a repetition, or the number that an operator computes of two."""
+        if isinstance(node.op, ast.MatMult):
+            return Composed([self.value(one, depth) for one in _operands(node)])
+        left, right = self.value(node.left, depth), self.value(node.right, depth)
+        if isinstance(left, Mechanism) and isinstance(node.op, ast.Pow):
+            return left**right
+        compute = _OPERATORS.get(type(node.op))
+        if compute is None or not (_is_number(left) and _is_number(right)):
+            self._refuse(node)
+        found = compute(left, right)
+        return found if math.isfinite(found) else self._refuse(node, "cannot be computed")
 
-    def _made_by(self, node: ast.Call, field: str) -> tuple[str, Callable[..., object]]:
-        """Return what a call calls, by its name."""
-        path = self._name_in(node).split(".")
+    def _called(self, node: ast.Call, depth: int, field: str) -> Any:
+        """Return what a call makes, for a field if it is not for itself, or the number."""
+        name = self._name_in(node, field)
+        function = _FUNCTIONS.get(name)
+        if function is None:
+            make = self._made_by(name)
+            return built(make, self._fields(node, name, make, depth), name, blanks=self.blanks)
+        given = [self.value(one, depth) for one in node.args]
+        if node.keywords or not all(map(_is_number, given)):
+            self._refuse(node)
+        return function(*given)
+
+    def _name_in(self, node: ast.Call, field: str = "") -> str:
+        """Return what a call calls, without the room where Python has it."""
+        path = "".join((ast.get_source_segment(self.text, node.func) or "").split()).split(".")
         while len(path) > 1 and path[0] in _ROOMS:
             path = path[1:]
         name = ".".join(path)
-        name = _NOTIONS.get(name.lower(), name)
         in_module = f"{_MODULES.get(field, '')}{name}"
-        name = in_module if in_module in _CALLABLE else name
+        return in_module if in_module in _CALLABLE else _NOTIONS.get(name.lower(), name)
+
+    def _made_by(self, name: str) -> Callable[..., object]:
+        """Return what is called by a name, or raise."""
         if name == IN_PYTHON_ONLY:
             raise PlanFileError("no text can hold a trade-off function; use Python for FDP")
         if name not in _CALLABLE:
             near = hint(name, _CALLABLE) or "; hockeystick init --list names all"
             raise PlanFileError(f"{_shown(name)} is no mechanism or notion{near}")
-        return name, _CALLABLE[name]
+        return _CALLABLE[name]
 
     def _fields(
         self, node: ast.Call, name: str, make: Callable[..., object], depth: int
@@ -341,13 +332,6 @@ def _operands(node: ast.expr) -> list[ast.expr]:
         rest.append(node.right)
         node = node.left
     return [node, *reversed(rest)]
-
-
-def _finite(number: Any) -> Any:
-    """Return a number, or raise where none of the finite floats is it."""
-    if not math.isfinite(number):
-        raise ArithmeticError("out of range")
-    return number
 
 
 def _is_number(value: object, *kinds: type) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import tomllib
@@ -153,16 +154,63 @@ def document_of(content: bytes) -> dict[str, Any]:
         raise PlanFileError("a plan file must be at most 1 MB long; this is longer")
     try:
         text = content.decode("utf-8-sig")
+        if text.lstrip().startswith("{"):
+            return _document_of_json(text)
         return dict(computed_in(tomllib.loads(text, parse_float=parse_real)))
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         raise PlanFileError(f"a plan file must be UTF-8 text; line {line} is not") from None
     except tomllib.TOMLDecodeError as error:
         raise PlanFileError(f"a plan file must be valid TOML: {error}") from None
+    except json.JSONDecodeError as error:
+        raise PlanFileError(f"a plan file must be valid JSON, or TOML: {error}") from None
     except ValueError:
         raise PlanFileError("the file holds a number of too many digits") from None
     except RecursionError:
         raise PlanFileError("the file is nested too deeply") from None
+
+
+def _document_of_json(text: str) -> dict[str, Any]:
+    """Return the tables that JSON stands for.
+
+    An answer stands for the plan that it is of, asked where it was; a solution for the plan with
+    the value that was found; a description for its plan.
+    """
+    document = json.loads(text, parse_float=parse_real, object_pairs_hook=_once)
+    if "description" not in document and "type" not in document:
+        return dict(computed_in(_without_null(document)))
+    from hockeystick.io.descriptions import read_description
+
+    group = document.get("plan")
+    if isinstance(group, dict) and group.get("mechanism") == "OfGroup":
+        flag = f"--group {group.get('size')}"
+        raise PlanFileError(f"this answer is for a group: give the plan that it is of, and {flag}")
+    try:
+        plan = read_description(document.get("description", document))
+    except HockeystickError as error:
+        raise PlanFileError(str(error)) from None
+    # Of a solution, the delta of its target.
+    at = document.get("at") or {"delta": (document.get("budget") or {}).get("delta")}
+    about = {key: document[key] for key in TOP_KEYS[:3] if document.get(key) is not None}
+    about |= {key: float(at[key]) for key in TOP_KEYS[3:] if at.get(key) is not None}
+    return {**about, **tables_of(plan)}
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object whose keys are there once, or raise."""
+    found: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in found:
+            raise PlanFileError(f"{key!r} is there twice")
+        found[key] = value
+    return found
+
+
+def _without_null(node: Any) -> Any:
+    """Return what has a value: JSON says null where a plan file has no line."""
+    if isinstance(node, dict):
+        return {key: _without_null(one) for key, one in node.items() if one is not None}
+    return [_without_null(one) for one in node] if isinstance(node, list) else node
 
 
 def plan_file_of(
@@ -174,9 +222,16 @@ def plan_file_of(
     parts = [one for one in found.values() if one is not None]
     if not parts:
         raise PlanFileError("a plan file needs a table [dpsgd], or [[release]] at least once")
+    try:
+        plan = parts[0] if len(parts) == 1 else Composed(parts)
+    except HockeystickError as error:
+        raise PlanFileError(str(error)) from None
     if overrides and "dpsgd" not in document:
-        _refuse_overrides(overrides, _composed(parts))
-    return PlanFile(plan=_composed(parts), **about)
+        if list(overrides) == ["adjacency"] and plan.adjacency is None:
+            raise PlanFileError(NO_ADJACENCY)
+        names = ", ".join(overrides)
+        raise PlanFileError(f"there is no table [dpsgd] in which to override {names}")
+    return PlanFile(plan=plan, **about)
 
 
 def problems_in(content: bytes) -> list[str]:
@@ -185,19 +240,16 @@ def problems_in(content: bytes) -> list[str]:
         document = document_of(content)
     except PlanFileError as error:
         return [str(error)]
-    readers = [read for _, read in _readers(document, {}, None)]
-    found = [problem for read in readers if (problem := _problem(read))]
-    whole = "" if found else _problem(partial(plan_file_of, document, {}))
-    return found or ([whole] if whole else [])
-
-
-def _problem(read: Callable[[], object]) -> str:
-    """Return what is wrong with what is read; nothing where nothing is."""
-    try:
-        read()
-    except PlanFileError as error:
-        return str(error)
-    return ""
+    readers: list[Callable[[], object]] = [read for _, read in _readers(document, {}, None)]
+    readers.append(partial(plan_file_of, document, {}))
+    found: list[str] = []
+    for read in readers:
+        try:
+            read()
+        except PlanFileError as error:
+            found.append(str(error))
+    # What is wrong with a part is wrong with the whole.
+    return list(dict.fromkeys(found))
 
 
 def _readers(
@@ -228,21 +280,6 @@ def _question_at(document: Mapping[str, Any], key: str) -> float | None:
     try:
         return _validate.real(key, document[key]) if key in document else None
     except ParameterError as error:
-        raise PlanFileError(str(error)) from None
-
-
-def _refuse_overrides(overrides: Mapping[str, object], plan: Mechanism) -> None:
-    """Raise where there is no training of which to override anything."""
-    if list(overrides) == ["adjacency"] and plan.adjacency is None:
-        raise PlanFileError(NO_ADJACENCY)
-    raise PlanFileError(f"there is no table [dpsgd] in which to override {', '.join(overrides)}")
-
-
-def _composed(parts: list[Mechanism]) -> Mechanism:
-    """Return the composition of all that a document describes."""
-    try:
-        return parts[0] if len(parts) == 1 else Composed(parts)
-    except HockeystickError as error:
         raise PlanFileError(str(error)) from None
 
 

@@ -58,7 +58,7 @@ def plan_schema() -> Schema:
         ['delta', 'dpsgd', 'epsilon', 'notes', 'release', 'source', 'title']
     """
     about = {
-        **{name: {"type": "string", "description": told} for name, told in _ABOUT.items()},
+        **{name: {"type": "string", "description": text} for name, text in _ABOUT.items()},
         "delta": {**_number("delta"), "description": "Where to ask for epsilon."},
         "epsilon": {**_number("epsilon"), "description": "Where to ask for delta; what to meet."},
     }
@@ -97,11 +97,11 @@ def _one_of(tag: str, known: Mapping[str, Callable[..., object]], **more: Schema
 
 def _table(make: Callable[..., object], **first: Schema) -> Schema:
     """Return what a table may hold that something is made of."""
-    told = meanings_of(make)
+    meanings = meanings_of(make)
     fields = {
         name: _field(make, one)
-        | _whole(told.get(name, ""))
-        | ({"description": told[name]} if name in told else {})
+        | _whole(meanings.get(name, ""))
+        | ({"description": meanings[name]} if name in meanings else {})
         for name, one in parameters_of(make).items()
     }
     table = {"type": "object", "additionalProperties": False, "properties": {**first, **fields}}

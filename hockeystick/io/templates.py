@@ -133,8 +133,8 @@ def _table(kind: str, table: Mapping[str, Any]) -> str:
 def meanings_of(kind: object) -> dict[str, str]:
     """Return what the docstring of a class says of each argument."""
     found = re.search(r"(?s)\nArgs:\n(.*?)(?:\n\S|\Z)", cleandoc(kind.__doc__ or ""))
-    told = re.findall(r"(?ms)^    (\w+): (.*?)(?=^    \w|\Z)", found[1] if found else "")
-    return {name: " ".join(text.replace("``", "").split()) for name, text in told}
+    pairs = re.findall(r"(?ms)^    (\w+): (.*?)(?=^    \w|\Z)", found[1] if found else "")
+    return {name: " ".join(text.replace("``", "").split()) for name, text in pairs}
 
 
 def _comment(text: str) -> list[str]:

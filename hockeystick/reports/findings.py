@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, TypeVar, final
 
@@ -13,12 +15,15 @@ from hockeystick.accountants.summary import GaussianSummary, gaussian_summary
 from hockeystick.accountants.tradeoff import tradeoff
 from hockeystick.answers import Caution, Decision, cautions, decide, document, verify
 from hockeystick.answers.cautions import caution_of_notes
+from hockeystick.calibration import calibrate
+from hockeystick.calibration.solve.fields import numeric_paths, spelled
 from hockeystick.errors import HockeystickError
 from hockeystick.mechanisms import DPSGD, Mechanism
+from hockeystick.notions import ApproxDP
+from hockeystick.numerics.numerals import plain
 from hockeystick.reports.audit import Audit, Audited, audited
 from hockeystick.reports.course import Course, course_of
 from hockeystick.reports.ledger import Ledgered
-from hockeystick.reports.remedies import remedies
 from hockeystick.results import Certified
 
 if TYPE_CHECKING:
@@ -41,6 +46,7 @@ _READ_AT: Final = 0.01
 _TABLE_RATES: Final = (0.1, 0.01, 0.001, 1e-4, 1e-5)
 _ASKED_BESIDES: Final = 4
 _GROUPS: Final = (2, 5, 10)
+_MOST_NAMED: Final = 6
 _NOT_ASKED: Final = "this was not asked for, but can be at any time"
 
 
@@ -272,13 +278,51 @@ def _remedies(subject: Subject, answer: Certified) -> tuple[str, ...]:
     if subject.budget is None or decide(answer, subject.budget) is Decision.MEETS:
         return ()
     plan = subject.plan if subject.one is None else subject.one
-    return remedies(
-        plan,
-        epsilon=subject.budget,
-        delta=subject.delta,
-        quick=answer.accountant in _QUICK and subject.size == 1,
-        asked=subject.commands,
-    )
+    quick = answer.accountant in _QUICK and subject.size == 1
+    return remedies(plan, subject.budget, subject.delta, quick=quick, asked=subject.commands)
+
+
+def remedies(
+    plan: Mechanism, epsilon: float, delta: float, *, quick: bool, asked: Sequence[str] = ()
+) -> tuple[str, ...]:
+    """Return what would meet a budget, a sentence each: for training, if quick, with values.
+
+    A value is rounded to its safe side: the plan with it meets the budget, provably.
+    """
+    found = tuple(_values(plan, ApproxDP(epsilon, delta))) if quick else ()
+    return found or _command(plan, epsilon, delta, asked)
+
+
+def _values(plan: Mechanism, target: ApproxDP) -> Iterator[str]:
+    """Yield with which noise or which length training meets a target, as far as that is found."""
+    if not isinstance(plan, DPSGD):
+        return
+    length = "steps" if plan.steps is not None else "epochs"
+    for name, side in (("noise_multiplier", "or more"), (length, "or fewer")):
+        with suppress(HockeystickError):
+            found = calibrate(plan, name, target)
+            value = f"{found:.0f}" if name == "steps" else f"{found:.6g}"
+            given = plain(float(getattr(plan, name)))
+            yield f"With {name} {value} {side} in place of {given} it meets that budget."
+
+
+def _command(
+    plan: Mechanism, epsilon: float, delta: float, asked: Sequence[str]
+) -> tuple[str, ...]:
+    """Return what finds what meets a budget; nothing where no number may change.
+
+    A command is the one that asked for epsilon with another name, so that it has file and flags.
+    """
+    names = [spelled(path) for path in numeric_paths(plan)]
+    if not names:
+        return ()
+    which = "" if len(names) == 1 else f", NAME being one of {', '.join(names[:_MOST_NAMED])}"
+    name = names[0] if len(names) == 1 else "NAME"
+    call = f'hs.calibrate(plan, "{name}", hs.ApproxDP({plain(epsilon)}, {plain(delta)}))'
+    if asked:
+        line = ["hockeystick", "solve", *shlex.split(asked[0])[2:], "--parameter", name]
+        call = shlex.join([*line, "--epsilon", plain(epsilon)])
+    return (f"{call} finds what meets that budget{which}.",)
 
 
 def _has_groups(plan: Mechanism) -> bool:

@@ -64,7 +64,7 @@ _UNAMPLIFIED: Final = (
 _PRICES: Final = (
     "no epsilons of one plan alone, as hockeystick epsilon says them, which may be more or less: "
     "they add up, also where releases are chosen as one goes, and a part of delta, the slack "
-    "(--slack), is kept for converting their sum"
+    "is kept for converting their sum"
 )
 # More kinds of plans are not told: the latest are asked for most.
 _KINDS: Final = 5

@@ -249,7 +249,7 @@ def page(findings: Findings, date: dt.date) -> str:
     environment.policies["json.dumps_kwargs"] = {"separators": (",", ":"), "allow_nan": False}
     content = findings.subject.file_content
     text: str = environment.get_template("report.html").render(
-        words.told(findings),
+        words.page_values(findings),
         found=findings,
         subject=findings.subject,
         date=date.isoformat(),
@@ -306,7 +306,7 @@ def _commands(
 ) -> tuple[str, ...]:
     """Return what gives the headline again, and the page where that needs nothing besides."""
     asked = [_FILE_NAME, "--delta", repr(float(delta))]
-    budgeted = [] if budget is None else ["--budget-epsilon", repr(float(budget))]
+    budgeted = [] if budget is None else ["--at-most", repr(float(budget))]
     lines = [["epsilon", *asked]]
     if besides is None:
         verified = ["--verify"] if verify else []

@@ -11,9 +11,9 @@ from hockeystick.accountants.comparison import Row
 from hockeystick.accountants.registry import ACCOUNTANTS
 from hockeystick.answers import (
     Decision,
+    Units,
     in_words,
     protected,
-    shown,
     sources,
     steps_rules,
     titled,
@@ -22,7 +22,7 @@ from hockeystick.answers import (
 from hockeystick.answers.cautions import reservation
 from hockeystick.mechanisms import assumptions_of
 from hockeystick.mechanisms.scope import unit_of
-from hockeystick.numerics.numerals import at_least, at_most, interval, nearest, plain
+from hockeystick.numerics.numerals import at_least, at_most, formatted_up, interval, nearest, plain
 from hockeystick.reports.audit import audit_told
 from hockeystick.reports.figures import is_wide
 from hockeystick.reports.findings import Findings, Group, Point
@@ -33,6 +33,9 @@ from hockeystick.tradeoffs.reading import is_promise, percent_at_most, reading
 _SAME: Final = 1.00005
 _SMALLEST_PLAIN: Final = -5
 _SHOWN_ENTRIES: Final = 200
+_FEW_DIGITS: Final = 4
+_LARGEST_POWER: Final = 700.0
+_READABLE: Final = 1e7
 
 
 class RowTold(NamedTuple):
@@ -46,7 +49,7 @@ class RowTold(NamedTuple):
     is_below: bool = False
 
 
-def told(findings: Findings) -> dict[str, Any]:
+def page_values(findings: Findings) -> dict[str, Any]:
     """Return what the template of a report asks for by name."""
     subject, answer, attack = findings.subject, findings.answer, findings.attack
     ends, delta, described = (answer.lower, answer.upper), subject.delta, subject.described
@@ -64,13 +67,13 @@ def told(findings: Findings) -> dict[str, Any]:
         "delta": plain(delta),
         "epsilon": at_most(answer.upper),
         "is_bounded": answer.upper < math.inf,
-        "headline": shown.headline(answer.upper, delta),
-        "claim": shown.claimed(*ends, delta),
-        "proven": shown.proven(*ends),
-        "meaning": shown.meaning(*ends, delta),
+        "headline": _headline(answer.upper, delta),
+        "claim": _claimed(*ends, delta),
+        "proven": _proven(*ends),
+        "meaning": _meaning(*ends, delta),
         "budget": ""
         if budget is None or findings.decision is None
-        else shown.within_budget(findings.decision, budget, delta, units),
+        else _within_budget(findings.decision, budget, delta, units),
         "is_met": findings.decision is Decision.MEETS and not reservation(delta, units),
         "powers": [
             one
@@ -103,6 +106,53 @@ def told(findings: Findings) -> dict[str, Any]:
         ),
         "file_text": None if content is None else content.decode("utf-8-sig", "replace"),
     }
+
+
+def _headline(upper: float, delta: float) -> str:
+    """Return the number to quote, with its delta."""
+    bound = "has no bound" if upper == math.inf else f"≤ {at_most(upper)}"
+    return f"epsilon {bound} at delta = {plain(delta)}"
+
+
+def _claimed(lower: float, upper: float, delta: float) -> str:
+    """Return both proven ends as the end of a sentence."""
+    low, high = interval(lower, upper)
+    least = "and exactly that" if low == high else f"and at least {low}"
+    return f"epsilon is at most {at_most(upper)} at delta = {plain(delta)}, {least}"
+
+
+def _proven(lower: float, upper: float) -> str:
+    """Return the interval in full digits."""
+    low, high = interval(lower, upper)
+    return f"exactly {high}" if low == high else f"from {low} to {high}"
+
+
+def _meaning(lower: float, upper: float, delta: float) -> str:
+    """Return what the headline bounds."""
+    if lower == math.inf:
+        return "No epsilon is enough at this delta."
+    if upper == math.inf:
+        return "No finite epsilon is proven to be enough at this delta."
+    if upper > _LARGEST_POWER:
+        return "With e^epsilon above 10^300, this is no protection that anyone could measure."
+    power = math.exp(upper) * (1.0 + 2.0**-40) if upper else 1.0
+    factor = at_most(power, _FEW_DIGITS) if power < _READABLE else formatted_up(power, ".2e")
+    besides = f", plus {plain(delta)}" if delta else ""
+    return (
+        f"Any outcome of the release has on one data set at most {factor} (= e^epsilon) times the "
+        f"probability that it has on a neighbouring one{besides}."
+    )
+
+
+def _within_budget(decision: Decision, budget: float, delta: float, units: Units | None) -> str:
+    """Return whether the headline is within a budget, and why that says little, as a sentence."""
+    limit = f"epsilon at most {plain(budget)} at delta = {plain(delta)}"
+    but = reservation(delta, units)
+    return {
+        Decision.MEETS: f"Meets the budget: {limit}{but and f', but {but}'}.",
+        Decision.MISSES: f"Misses the budget: {limit}.",
+        Decision.UNDECIDED: f"Not proven to meet the budget: {limit} lies between the proven ends.",
+    }[decision]
 
 
 def per_cent(number: str) -> str:

@@ -94,7 +94,7 @@ def test_the_command_says_its_decision_by_its_exit_status(
     asked = ("epsilon", *FLAGS, "--delta", "1e-6", "--at-most", budget)
     assert main(asked) == status
     told = capsys.readouterr().out
-    assert f"{word} epsilon at most" in told
+    assert f"{word}: epsilon at most" in told
     assert main((*asked, "--json")) == status
     assert json.loads(capsys.readouterr().out)["budget"]["decision"] == word
 
@@ -134,7 +134,7 @@ def test_a_budget_that_is_met_at_a_large_delta_says_so_in_its_verdict(
 @pytest.mark.parametrize("budget", ["x", "-1", "nan"])
 @pytest.mark.parametrize(
     ("command", "flag", "name"),
-    [("epsilon", "--at-most", "at_most"), ("report", "--budget-epsilon", "budget_epsilon")],
+    [("epsilon", "--at-most", "at_most"), ("report", "--at-most", "at_most")],
 )
 def test_a_budget_that_is_none_is_one_line_and_no_miss(
     capsys: pytest.CaptureFixture[str], command: str, flag: str, name: str, budget: str

@@ -1,22 +1,22 @@
 """The examples that end every help, run as they stand, in a folder that has plan.toml alone."""
 
 import shlex
-import webbrowser
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import click
 import pytest
 
-from hockeystick.cli.command import EXAMPLES, hockeystick
+from hockeystick.cli.command import hockeystick
 
 Run = Callable[..., tuple[int, str, str]]
 
 
-def commands(group: click.Group, path: str) -> dict[str, click.Command]:
+def commands(group: click.Group, path: str) -> dict[str, Any]:
     """Return every command by its path."""
     context = click.Context(group)
-    found: dict[str, click.Command] = {path: group}
+    found: dict[str, Any] = {path: group}
     for name in group.list_commands(context):
         one = group.get_command(context, name)
         assert one is not None
@@ -26,10 +26,10 @@ def commands(group: click.Group, path: str) -> dict[str, click.Command]:
 
 
 COMMANDS = commands(hockeystick, "hockeystick")
+EXAMPLES = {path: one.examples for path, one in COMMANDS.items()}
 
 
 def test_every_command_has_examples_and_ends_its_help_with_them(run: Run) -> None:
-    assert set(EXAMPLES) == set(COMMANDS)
     for path, lines in EXAMPLES.items():
         assert any(path in line for line in lines)
         status, out, err = run(*path.split()[1:], "--help")
@@ -37,6 +37,7 @@ def test_every_command_has_examples_and_ends_its_help_with_them(run: Run) -> Non
         shown = "".join(f"  {line}\n" for line in lines)
         assert out.endswith(f":\n{shown}")
         assert max(map(len, out.splitlines())) <= 100
+        assert len(out.splitlines()) <= 40
 
 
 @pytest.mark.parametrize("path", EXAMPLES)
@@ -48,7 +49,6 @@ def test_every_example_runs(
     if path == "hockeystick explore":
         page = pytest.importorskip("hockeystick.explore.page", reason="the page needs Bokeh")
         monkeypatch.setattr(page, "serve", lambda file, port, opened: opened("http://127.0.0.1/"))
-        monkeypatch.setattr(webbrowser, "open", str)
     if path != "hockeystick":
         assert run("init")[0] == 0
     for line in EXAMPLES[path]:

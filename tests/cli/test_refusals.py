@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import hockeystick as hs
-from hockeystick.cli.refusal import Refusal
+from hockeystick.cli.refusal import refuse
 
 Run = Callable[..., Any]
 Write = Callable[[str | bytes], str]
@@ -26,7 +26,7 @@ REFUSED = [
     ("epsilon 'Laplace(-2)'", "PlanFileError", {"parameter": "scale", "value": -2}),
     (f"epsilon {TRAINING} --delta 1e-5 --accountant basic", "UnsupportedError", {}),
     ("verify nowhere.json", "AnswerError", {}),
-    (f"tradeoff {TRAINING} --plot nowhere/a.svg", "OSError", {}),
+    (f"tradeoff {TRAINING} -o nowhere/a.svg", "OSError", {}),
     (
         "solve 'Laplace()' --epsilon 0.5 --delta 0 --spent 'PureDP(1)'",
         "InfeasibleError",
@@ -50,11 +50,14 @@ def test_a_refusal_is_one_object(
     assert run(*words) == (expected, "", err)
 
 
-def test_a_budget_that_does_not_suffice_and_an_interrupt_keep_their_statuses() -> None:
-    spent = Refusal.of(hs.errors.BudgetExhausted(hs.GDP(2), hs.GDP(1), "nothing", "a step"))
-    assert (spent.kind, spent.status, spent.known["left"]) == ("BudgetExhausted", 4, "nothing")
-    stopped = json.loads(Refusal.of(KeyboardInterrupt()).as_json)
-    assert stopped["error"]["exit_status"] == 130
+def test_a_budget_that_does_not_suffice_and_an_interrupt_keep_their_statuses(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    spent = hs.errors.BudgetExhausted(hs.GDP(2), hs.GDP(1), "nothing", "a step")
+    assert refuse(spent, as_json=True) == 4
+    error = json.loads(capsys.readouterr().out)["error"]
+    assert (error["type"], error["left"]) == ("BudgetExhausted", "nothing")
+    assert refuse(KeyboardInterrupt()) == 130
 
 
 def test_a_budget_that_is_missed_is_an_answer_with_status_1(run: Run) -> None:

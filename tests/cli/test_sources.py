@@ -100,9 +100,9 @@ def test_a_number_is_set_by_its_path_in_the_file_or_in_the_plan(run: Run, write:
         ("scle=3", "scle: this must be a number that the plan gives: parts[0].noise_mult"),
         ("scle=3", "(did you mean 'scale'?)"),
         ("scale=x", "scale must be a number"),
-        ("scale=-1", "hockeystick: scale: scale must be a number >= 0 or inf; got -1"),
-        ("release[0].scale=-1", "hockeystick: release[0].scale: "),
-        ("dpsgd.steps=-1", "hockeystick: steps: steps must be an integer from 0"),
+        ("scale=-1", "hockeystick: scale must be a number >= 0 or inf; got -1"),
+        ("release[0].scale=-1", "release[0].scale must be a number >= 0 or inf"),
+        ("dpsgd.steps=-1", "hockeystick: steps must be an integer from 0"),
     ):
         status, out, err = run("epsilon", path, change)
         assert (status, out) == (2, "")
@@ -124,11 +124,11 @@ def test_an_answer_in_json_stands_for_its_plan(run: Run, tmp_path: Path) -> None
     assert asked == run("epsilon", str(path), "--short")
     assert run("epsilon", str(path), "--short", "noise_multiplier=2") != asked
     plan = str(tmp_path / "plan.toml")
-    assert run("init", plan, "--like", str(path)).status == 0
+    assert run("init", plan, str(path)).status == 0
     assert run("epsilon", plan, "--short") == asked
-    assert run("check", str(path)).out.startswith(f"the plan of {path}: well-formed")
+    assert run("check", str(path)).out.startswith(f"{path}: well-formed")
     wrong = run("epsilon", str(path), "examples=5").err
-    assert wrong.startswith(f"hockeystick: the plan of {path}: dpsgd.batch_size must be at most")
+    assert wrong.startswith(f"hockeystick: {path}: dpsgd.batch_size must be at most")
 
 
 def test_a_plan_in_json_has_the_tables_of_a_plan_file(run: Run, write: Write) -> None:
@@ -146,7 +146,7 @@ def test_a_plan_in_json_has_the_tables_of_a_plan_file(run: Run, write: Write) ->
         ('{"dpsgd": {"rate": 1, "steps": 1}}', "dpsgd needs noise_multiplier"),
         ('{"release": [{"mechanism": "Laplace", "scale": 1e-400}]}', "within the range of a float"),
         ('{"type": "Laplac"}', "type must be a registered one"),
-        ('{"rows": [{"parameters": {"release[0].scale": 3}}]}', "'release[0].scale=3', and"),
+        ('{"rows": [{"parameters": {"release[0].scale": 3}}]}', "unknown key rows"),
         ('{"description": {}, "plan": {"mechanism": "OfGroup", "size": 2}}', "of, and --group 2"),
     ],
 )

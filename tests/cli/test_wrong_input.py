@@ -34,7 +34,7 @@ FLAGS = [
     (
         "epsilon examples=99 batch_size=9 epochs=1 noise_multiplier=2 --delta 1e-5 "
         "sampling=fixed-size adjacency=replace-one --group 2",
-        "; of training with Poisson batches (sampling=poisson), --group answers",
+        "no mechanism is known",
     ),
     (
         "solve DiscreteGaussian(sensitivity=1.4142) --target ZCDP(0.1)",
@@ -57,9 +57,9 @@ FLAGS = [
     (f"compare {TRAINING} --delta 1e-5 --epsilon 2", "delta and epsilon are both given"),
     (
         f"epsilon {TRAINING} --delta 1e-5 --accountant basic",
-        "(PureDP, ApproxDP), or use --accountant auto",
+        "(PureDP, ApproxDP), or use accountant='auto'",
     ),
-    (f"epsilon {TRAINING} --delta 1e-5 --accountant basic --digits 9", "use --accountant auto"),
+    (f"epsilon {TRAINING} --delta 1e-5 --accountant basic --digits 9", "use accountant='auto'"),
     (f"delta {TRAINING} --epsilon 1,x,3", "epsilon must be a number"),
     (f"epsilon {TRAINING} --delta 1e-5 steps=9", "steps is given twice; give it once"),
     (f"delta {TRAINING} --epsilon 1 --epsilon 1", "--epsilon is given twice"),
@@ -71,7 +71,7 @@ FLAGS = [
         "solve 'DPSGD(examples=9, batch_size=1, epochs=1, noise_multiplier=1)' --parameter steps",
         "The plan gives epochs, not steps: --parameter epochs",
     ),
-    ("solve 'Gaussian(1)' --epsilon 2", "say which may change, such as --parameter noise_multipl"),
+    ("solve 'Gaussian(1)' --epsilon 2", "Missing --parameter: the plan gives all its numbers"),
     ("accountant", "accountant"),
     ("--no-such-flag", "--no-such-flag"),
 ]

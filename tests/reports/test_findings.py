@@ -4,7 +4,7 @@ import pytest
 
 import hockeystick as hs
 from hockeystick.reports import Findings
-from hockeystick.reports.remedies import remedies
+from hockeystick.reports.findings import remedies
 from tests.reports.conftest import TRAINING
 
 SHUFFLED = hs.mechanisms.ShuffledReports(users=1000, randomizer=hs.PureDP(epsilon=2))

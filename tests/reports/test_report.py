@@ -41,7 +41,7 @@ def test_the_page_is_saved_and_its_plan_file_gives_the_answer_again(
     again = load_plan(kept)
     assert again == PlanFile(plan=FILE.plan, delta=1e-5, title="Others", source="S", notes="N")
     assert hs.epsilon(again.plan, delta=1e-5) == made.answer
-    asked = "plan.toml --delta 1e-05 --budget-epsilon 9.0 -o report.html"
+    asked = "plan.toml --delta 1e-05 --at-most 9.0 -o report.html"
     assert made.findings.subject.commands[1] == f"hockeystick report {asked}"
     assert str(made.findings.decision) == "meets"
 

@@ -324,17 +324,17 @@ class Filter(Recorder):
         """Return the error that says what was asked for, and what there is."""
         spent = self._runs.spent
         one, had, left = self._guarantee(cost), self._guarantee(spent), self._remaining(spent)
-        told = ""
+        amounts = ""
         if type(left) is not type(one):
             # A single step at one order costs far less than it says beside the budget's delta.
             total = self._guarantee(_plus(spent, cost))
-            told = f"with it all would cost {total!r}, of which {had!r} is spent"
+            amounts = f"with it all would cost {total!r}, of which {had!r} is spent"
         elif isinstance(left, ApproxDP) and is_sampled(asked):
-            told = (
+            amounts = (
                 f"it would cost {one!r}; spent are {had!r}, and left for one step {left!r}; "
                 f"{_UNAMPLIFIED}"
             )
-        return BudgetExhausted(one, had, left, str(asked), told)
+        return BudgetExhausted(one, had, left, str(asked), amounts)
 
 
 def _plus(first: Costs, second: Costs) -> Costs:

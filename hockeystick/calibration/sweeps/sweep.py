@@ -11,15 +11,15 @@ import numbers
 import os
 import sys
 import time
-from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from functools import partial
 from inspect import isfunction, signature
 from itertools import islice
 from pathlib import Path
-from typing import Any, BinaryIO, Final, TypeAlias, final
+from typing import Any, Final, TypeAlias, final
 from uuid import uuid4
 
 from hockeystick import _files
@@ -35,7 +35,6 @@ Scalar: TypeAlias = bool | int | float | str | None
 Columns: TypeAlias = dict[str, Scalar]
 Ask: TypeAlias = Callable[..., object]
 _Answers: TypeAlias = list[tuple[int, Columns]]
-_Told: TypeAlias = tuple[list[Columns], float]
 
 ERROR: Final = "error"
 CAUTION: Final = "caution"
@@ -77,7 +76,16 @@ class Grid:
             raise ParameterError("grid", grid, _A_GRID)
         if ERROR in grid:
             raise ParameterError("grid", grid, f"without {ERROR!r}, which is a column of its own")
-        made = cls(tuple(grid), tuple(_values(name, given) for name, given in grid.items()))
+        values = []
+        for name, given in grid.items():
+            found: tuple[object, ...] = ()
+            if not isinstance(given, str | bytes | Mapping):
+                with suppress(TypeError):
+                    found = tuple(given)
+            if not found:
+                raise ParameterError(name, given, "a sequence of at least one value")
+            values.append(found)
+        made = cls(tuple(grid), tuple(values))
         if len(made) > _MOST_CELLS:
             raise ParameterError("grid", grid, f"of at most 10^7 cells; these are {len(made):,}")
         return made
@@ -104,17 +112,6 @@ class Grid:
         """What tells this grid from others, the same in every process."""
         listed = [[scalar(value) for value in one] for one in self.values]
         return _digest("grid", json.dumps([self.names, listed]))
-
-
-def _values(name: str, given: Any) -> tuple[object, ...]:
-    """Return the values of one parameter, or raise."""
-    try:
-        found = () if isinstance(given, str | bytes | Mapping) else tuple(given)
-    except TypeError:
-        found = ()
-    if not found:
-        raise ParameterError(name, given, "a sequence of at least one value")
-    return found
 
 
 def sweep(
@@ -194,14 +191,17 @@ def sweep(
         raise ParameterError("executor", executor, "a concurrent.futures.Executor")
     most = _CHUNKS_PER_CORE * (os.cpu_count() or 1)
     chunks = most if in_flight is None else count("in_flight", in_flight, _IN_FLIGHT)
-    target = None if out is None else _target(out)
-    identity = "" if target is None else _digest("ask", _described(ask))
-    heading = {"version": __version__, "grid": cells.identity, "ask": identity} if target else {}
+    target, heading = None, {}
+    if out is not None:
+        target, identity = _target(out), _digest("ask", _described(ask))
+        heading = {"version": __version__, "grid": cells.identity, "ask": identity}
     if isinstance(ask, Question):
         ask.refuse_unknown(cells.cell(0))
-    opened = partial(_Kept, cells, target, heading, replace)
-    pending = partial(_asked, cells, ask, executor, chunks)
-    return _rows(cells, opened, pending, progress or (lambda answered, cells: None))
+    return _rows(
+        lambda: _Kept(cells, target, heading, replace),
+        lambda pending: _asked(cells, ask, executor, chunks, pending),
+        progress or (lambda answered, cells: None),
+    )
 
 
 def _target(out: str | os.PathLike[str]) -> Path:
@@ -218,26 +218,21 @@ def _target(out: str | os.PathLike[str]) -> Path:
 
 
 def _rows(
-    grid: Grid,
     opened: Callable[[], _Kept],
-    asked: Callable[[Iterator[int]], Generator[_Answers, None, None]],
+    asked: Callable[[Iterator[int]], Any],
     progress: Callable[[int, int], None],
 ) -> Iterator[Columns]:
     """Yield all rows in the grid's order, and make the file before the last one."""
-    kept, cells = opened(), len(grid)
-    with (
-        closing(kept),
-        closing(asked(index for index in range(cells) if index not in kept)) as more,
-    ):
-        done = len(kept.places)
-        progress(done, cells)
+    kept = opened()
+    cells = len(kept.grid)
+    pending = (index for index in range(cells) if index not in kept.places)
+    with closing(kept), closing(asked(pending)) as more:
+        progress(len(kept.places), cells)
         for index in range(cells):
-            while index not in kept:
-                answers = next(more)
-                kept.add(answers)
-                done += len(answers)
-                progress(done, cells)
-            row = grid.row(index, kept.take(index))
+            while index not in kept.places:
+                kept.add(next(more))
+                progress(len(kept.places), cells)
+            row = kept.row(index)
             if index == cells - 1:
                 kept.finish()
             yield row
@@ -245,13 +240,15 @@ def _rows(
 
 def _asked(
     grid: Grid, ask: Ask, executor: Executor | None, in_flight: int, pending: Iterator[int]
-) -> Generator[_Answers, None, None]:
+) -> Iterator[_Answers]:
     """Yield the answers of this process one at a time, or of an executor by chunks of a time."""
     if executor is None:
         for index in pending:
             yield [(index, _answer(ask, grid.cell(index)))]
         return
-    running: dict[Future[_Told], list[int]] = {}
+    running: dict[Future[tuple[list[Columns], float]], list[int]] = {}
+    # Engines such as dask know a task by its arguments: without a stamp, one would be the task of
+    # an earlier sweep that is just being cancelled, and be cancelled with it.
     seconds_per_cell, stamp = _SECONDS_PER_CHUNK, uuid4().hex
     try:
         while True:
@@ -263,9 +260,7 @@ def _asked(
                 return
             done, _ = wait(running, return_when=FIRST_COMPLETED)
             # What failed comes last, so that what did not is kept.
-            for future in sorted(
-                done, key=lambda one: one.cancelled() or one.exception() is not None
-            ):
+            for future in sorted(done, key=lambda f: f.cancelled() or f.exception() is not None):
                 some = running.pop(future)
                 columns, seconds = future.result()
                 seconds_per_cell = max((seconds_per_cell + seconds / len(some)) / 2, 1e-9)
@@ -275,12 +270,10 @@ def _asked(
             future.cancel()
 
 
-def _timed(ask: Ask, cells: Sequence[Mapping[str, object]], stamp: str) -> _Told:
-    """Return the columns of some cells, and the seconds that they took.
-
-    The stamp is not read. Engines such as dask know a task by its arguments: without it, a task
-    would be the one of an earlier sweep that is just being cancelled, and be cancelled with it.
-    """
+def _timed(
+    ask: Ask, cells: Sequence[Mapping[str, object]], stamp: str
+) -> tuple[list[Columns], float]:
+    """Return the columns of some cells, and the seconds that they took."""
     start = time.perf_counter()
     return [_answer(ask, cell) for cell in cells], time.perf_counter() - start
 
@@ -293,16 +286,16 @@ def _answer(ask: Any, parameters: Mapping[str, Any]) -> Columns:
         return {ERROR: " ".join(str(error).split())}
     except (ArithmeticError, ValueError) as error:
         return {ERROR: " ".join(f"{type(error).__name__}: {error}".split())}
-    told = _columns(found)
+    fields = _columns(found)
     if ACCOUNTANT in parameters and isinstance(found, Certified | Approximate):
-        told = {ANSWERED_BY if name == ACCOUNTANT else name: one for name, one in told.items()}
+        fields = {ANSWERED_BY if name == ACCOUNTANT else name: one for name, one in fields.items()}
     if hasattr(ask, "about"):  # a question whose rows say of themselves what they are of
-        told |= {**ask.about(parameters), CAUTION: ask.caution(parameters, found)}
-    taken = [name for name in told if name in parameters or name == ERROR]
+        fields |= {**ask.about(parameters), CAUTION: ask.caution(parameters, found)}
+    taken = [name for name in fields if name in parameters or name == ERROR]
     if taken:
         allowed = f"a function whose answer has no column named {taken[0]!r}, as the grid has"
         raise TypeError(str(ParameterError("ask", ask, allowed)))
-    return told
+    return fields
 
 
 def _columns(found: object) -> Columns:
@@ -424,14 +417,10 @@ class _Kept:
             self.file.close()
             raise
 
-    def __contains__(self, index: int) -> bool:
-        """Return whether a cell is answered."""
-        return index in self.places
-
-    def take(self, index: int) -> Columns:
-        """Return a cell's answer."""
+    def row(self, index: int) -> Columns:
+        """Return the row of a cell that is answered."""
         self.file.seek(self.places[index])
-        return dict(json.loads(self.file.readline())[1])
+        return self.grid.row(index, json.loads(self.file.readline())[1])
 
     def add(self, answers: _Answers) -> None:
         """Keep answers."""
@@ -452,7 +441,7 @@ class _Kept:
         self._sync()
         with _files.replacing(self.target) as part, open(part, "wb") as file:
             write = _write_csv if self.target.suffix.lower() == ".csv" else _write_json_lines
-            write(file, self._rows, self.grid.names)
+            write(file, self)
         if sys.platform == "win32":  # which removes no file that is open
             self.file.close()
         self.path.unlink()
@@ -464,9 +453,9 @@ class _Kept:
             self._sync()
             self.file.close()
 
-    def _rows(self) -> Iterator[Columns]:
+    def __iter__(self) -> Iterator[Columns]:
         """Yield all rows in the order of the grid."""
-        return (self.grid.row(index, self.take(index)) for index in range(len(self.grid)))
+        return map(self.row, range(len(self.grid)))
 
     def _sync(self) -> None:
         """Make the disk catch up."""
@@ -526,30 +515,28 @@ def _index(line: bytes, cells: int) -> int | None:
     return index if whole and 0 <= index < cells else None
 
 
-def _write_csv(file: BinaryIO, rows: Callable[[], Iterator[Columns]], names: Sequence[str]) -> None:
+def _write_csv(file: Any, rows: Iterable[Columns]) -> None:
     """Write rows as CSV: every float with all its digits, an empty cell where there is nothing."""
-    columns = dict.fromkeys(names)
-    for row in rows():
+    columns: Columns = {}
+    for row in rows:
         columns |= dict.fromkeys(row)
     last = [name for name in (CAUTION, ERROR) if name in columns]
     text = io.TextIOWrapper(file, encoding="utf-8", newline="", write_through=True)
     ordered = [*(name for name in columns if name not in last), *last]
     table = csv.DictWriter(text, ordered, lineterminator="\n")
     table.writeheader()
-    table.writerows(rows())
+    table.writerows(rows)
     text.detach()
 
 
-def _write_json_lines(
-    file: BinaryIO, rows: Callable[[], Iterator[Columns]], names: Sequence[str]
-) -> None:
+def _write_json_lines(file: Any, rows: Iterable[Columns]) -> None:
     """Write rows as objects in JSON, one in each line; a number that JSON lacks is a text."""
-    for row in rows():
-        told = {
+    for row in rows:
+        fields = {
             name: repr(one) if isinstance(one, float) and not math.isfinite(one) else one
             for name, one in row.items()
         }
-        file.write(_line(told))
+        file.write(_line(fields))
 
 
 def read_rows(path: Path) -> list[dict[str, str]]:
@@ -560,8 +547,8 @@ def read_rows(path: Path) -> list[dict[str, str]]:
             if path.suffix.lower() == ".csv":
                 rows = list(csv.DictReader(file, strict=True))
             else:
-                told = [dict(json.loads(line)) for line in file]
-                rows = [{k: "" if x is None else str(x) for k, x in row.items()} for row in told]
+                fields = [dict(json.loads(line)) for line in file]
+                rows = [{k: "" if x is None else str(x) for k, x in row.items()} for row in fields]
     except OSError as error:
         raise AnswerError(f"cannot read {path}: {error.strerror or error}") from None
     except (ValueError, TypeError, RecursionError, csv.Error) as error:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from hockeystick.cli.ledger import VARIABLE
+from hockeystick.cli.options import LEDGER as VARIABLE
 
 Run = Callable[..., tuple[int, str, str]]
 Write = Callable[[str | bytes], str]

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import hockeystick as hs
-from hockeystick.cli.as_json import fields
+from hockeystick.cli.show import fields
 from hockeystick.reports.audit import Audit, audited
 
 Run = Callable[..., tuple[int, str, str]]
@@ -50,7 +50,7 @@ def test_scores_that_contradict_a_plan_end_with_status_1(
     run: Run, write: Write, file: Callable[..., str]
 ) -> None:
     given = file(HALF_THE_NOISE)
-    status, out, err = run("audit", given, "--plan", write(WITH_DELTA), "-v")
+    status, out, err = run("audit", given, write(WITH_DELTA), "-v")
     verdict = hs.audit.falsify(hs.Gaussian(1.0), **scores(HALF_THE_NOISE), delta=1e-5)
     assert isinstance(verdict, hs.audit.Refuted)
     assert verdict.epsilon is not None
@@ -67,7 +67,7 @@ def test_scores_that_contradict_a_plan_end_with_status_1(
 
 def test_one_run_is_audited_as_one(run: Run, write: Write, file: Callable[..., str]) -> None:
     given = file(HALF_THE_NOISE)
-    status, out, _ = run("audit", given, "--plan", write(WITH_DELTA), "--one-run", "--json")
+    status, out, _ = run("audit", given, write(WITH_DELTA), "--one-run", "--json")
     told = json.loads(out)
     held = hs.audit.load_scores(given)
     both = held.scores, held.included
@@ -80,10 +80,8 @@ def test_one_run_is_audited_as_one(run: Run, write: Write, file: Callable[..., s
 
 def test_json_has_all_that_was_found(run: Run, write: Write, file: Callable[..., str]) -> None:
     given = file(HALF_THE_NOISE)
-    status, out, err = run(
-        "audit", given, "--plan", write(WITH_DELTA), "--threshold", "0.5", "--json"
-    )
-    audit = Audit(name=given, scores=hs.audit.load_scores(given), threshold=0.5)
+    status, out, err = run("audit", given, write(WITH_DELTA), "--json")
+    audit = Audit(name=given, scores=hs.audit.load_scores(given))
     found = audited(audit, plan=hs.Gaussian(1.0), delta=1e-5)
     told = json.loads(out)
     assert (status, err) == (1, "")
@@ -98,13 +96,11 @@ def test_json_has_all_that_was_found(run: Run, write: Write, file: Callable[...,
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((), "Give --plan, --delta, or both; delta must be a number from 0 to 1"),
+        ((), "Give a plan, --delta, or both; delta must be a number from 0 to 1"),
         (("--delta", "2"), "delta must be a number from 0 to 1; got 2"),
         (("--delta", "1e-5", "--confidence", "1"), "confidence must be a number > 0 and < 1"),
         (("--delta", "1e-5", "--confidence", "x"), "confidence must be a number"),
-        (("--delta", "1e-5", "--threshold", "nan"), "threshold must be"),
-        (("--delta", "1e-5", "--threshold", "1", "--one-run"), "threshold must be left out"),
-        (("--delta", "1e-5", "--plan", "nowhere.toml"), "nowhere.toml"),
+        (("--delta", "1e-5", "nowhere.toml"), "nowhere.toml"),
     ],
 )
 def test_wrong_input_is_one_line(

@@ -41,7 +41,7 @@ def test_without_bokeh_it_says_what_to_install(run: Run, monkeypatch: pytest.Mon
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "bokeh", None)
     said = "hockeystick: the page needs Bokeh: pip install 'hockeystick[explore]'\n"
-    assert run("explore", "--no-browser") == (2, "", said)
+    assert run("explore") == (2, "", said)
 
 
 def status(url: str, **headers: str) -> int:

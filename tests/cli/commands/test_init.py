@@ -1,4 +1,3 @@
-import io
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,11 +11,6 @@ from hockeystick.io.templates import template_of
 from hockeystick.io.vocabulary import RELEASES
 
 Run = Callable[..., Any]
-
-
-class Terminal(io.StringIO):
-    def isatty(self) -> bool:
-        return True
 
 
 def test_a_template_is_a_plan_of_which_every_key_has_a_comment(run: Run, tmp_path: Path) -> None:
@@ -52,7 +46,7 @@ def test_a_plan_that_is_written_out_becomes_a_file_with_title_delta_and_comments
     run: Run, tmp_path: Path, plan: str
 ) -> None:
     path = tmp_path / "a.toml"
-    assert run("init", str(path), "--like", plan).status == 0
+    assert run("init", str(path), plan).status == 0
     file = load_plan(str(path))
     assert file.plan == parse_plan(plan)
     assert file.title in ("My Laplace", "My plan", "My FedSDP")

@@ -104,7 +104,7 @@ def test_a_range_has_both_ends_and_even_steps(
 @pytest.mark.parametrize(
     ("grid", "ask", "allowed"),
     [
-        ("", 'find = "epsilon"', "needs a table [grid] with ranges of parameters"),
+        ("", 'find = "epsilon"', "needs a table [grid]"),
         ("epochs = [1]", 'find = "epsilon"', "[ask] or [grid] needs delta, to find epsilon"),
         ("epochs = [1]", 'find = "delta"', "[ask] or [grid] needs epsilon, to find delta"),
         ("delta = [1]", 'find = "delta"\nepsilon = 1', "[grid] cannot have delta, which is what"),

@@ -90,8 +90,8 @@ WRONG = [
     ("tradeoff PLAN --fpr -0.1", "fpr must be a number from 0 to 1; got -0.1"),
     ("tradeoff PLAN --fpr 1e-400", "within the range of a float; got 1E-400"),
     ("tradeoff PLAN --fpr", "'--fpr' requires an argument"),
-    ("tradeoff PLAN --plot a.txt", "plot must be a file name that ends in .svg, .png or .pdf; got"),
-    ("tradeoff PLAN --plot ''", "plot must be a file name"),
+    ("tradeoff PLAN -o a.txt", "out must be a file name that ends in .csv or .svg or .png or .pdf"),
+    ("tradeoff PLAN -o ''", "out must be a file name"),
     ("tradeoff PLAN --delta 1e-5", "--delta"),
     ("tradeoff PLAN rate=2", "rate must be a number from 0 to 1; got 2"),
 ]

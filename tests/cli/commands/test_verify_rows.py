@@ -43,14 +43,14 @@ def test_each_row_is_verified_as_the_answer_of_its_cell(
     run: Run, swept: Callable[..., None]
 ) -> None:
     swept(EPSILON)
-    status, out, err = run("verify", "rows.csv", "--grid", "grid.toml", "--json")
+    status, out, err = run("verify", "rows.csv", "grid.toml", "--json")
     cells = ["verified", "no answer", "not covered"]
     assert (status, err) == (3, "")
     assert statuses(out) == [*cells, *["no answer"] * 3, *cells]
     upper = hs.epsilon(hs.Laplace(2), 0.1).upper
     alter(f",{upper!r},", f",{upper * 0.999!r},")
     alter(f"2,auto,{hs.epsilon(hs.Laplace(2), 0.1).lower!r},", "2,auto,0.1,")
-    status, out, err = run("verify", "rows.csv", "--grid", "grid.toml")
+    status, out, err = run("verify", "rows.csv", "grid.toml")
     assert (status, err) == (1, "")
     assert "row 1 (scale = 2, accountant = auto): upper end: delta(" in " ".join(
         out.replace("│", " ").split()
@@ -63,7 +63,7 @@ def test_an_estimate_outside_the_ends_is_refuted(run: Run, swept: Callable[..., 
     row = dict(zip(heading.split(","), first.split(","), strict=True))
     row["estimate"] = repr(2 * float(row["estimate"]))
     Path("rows.csv").write_text(f"{heading}\n{','.join(row.values())}\n", encoding="utf-8")
-    status, out, _ = run("verify", "rows.csv", "--grid", "grid.toml", "--json")
+    status, out, _ = run("verify", "rows.csv", "grid.toml", "--json")
     assert (status, statuses(out)) == (1, ["refuted"])
     assert json.loads(out)["rows"][0]["reason"] == "estimate is not from lower to upper"
 
@@ -76,7 +76,7 @@ def test_what_is_achieved_above_the_target_is_refuted(run: Run, swept: Callable[
     answer = hs.epsilon(hs.Laplace(less), 0.1)
     lines[1] = ",".join([epsilon, repr(less), repr(answer.lower), repr(answer.upper), *rest[2:]])
     Path("rows.csv").write_text("\n".join(lines), encoding="utf-8")
-    status, out, _ = run("verify", "rows.csv", "--grid", "grid.toml", "--json")
+    status, out, _ = run("verify", "rows.csv", "grid.toml", "--json")
     assert (status, statuses(out)) == (1, ["refuted", "verified"])
     assert json.loads(out)["rows"][0]["reason"] == (
         "achieved_upper is above the target, epsilon = 1.0"
@@ -100,7 +100,7 @@ def test_a_row_is_refuted_whose_accountant_cannot_have_proven_it(
         text = whole.replace(by, given).replace("\n2,auto", f"\n2,{asked}")
         Path("rows.csv").write_text(text, encoding="utf-8")
         Path("grid.toml").write_text(grid.replace("auto", asked), encoding="utf-8")
-        status, out, _ = run("verify", "rows.csv", "--grid", "grid.toml", "--json")
+        status, out, _ = run("verify", "rows.csv", "grid.toml", "--json")
         told = json.loads(out)["rows"][0]
         assert (status, told["reason"] or "") == (1 if said else 0, said)
 
@@ -112,9 +112,8 @@ def test_rows_of_something_else_are_refused_in_one_line(
     whole = Path("rows.csv").read_text(encoding="utf-8")
     heading, first, second = whole.splitlines()
     cases = [
-        (whole, ("rows.csv",), "give the file that was swept, --grid GRID.toml"),
-        (whole, ("grid.toml", "--grid", "grid.toml"), "--grid is for the rows of a sweep"),
-        (whole, ("grid.toml", "--workers", "2"), "--workers is for the rows of a sweep"),
+        (whole, ("rows.csv",), "give the grid file that was swept too"),
+        (whole, ("grid.toml", "grid.toml"), "GRID.toml is for the rows of a sweep"),
         (whole, ("rows.csv", "--delta", "0.1"), "No such option"),
         (f"{heading}\n{first}", (), "must have as many rows as grid.toml has cells, 2; it has 1"),
         (f"{heading}\n{second}\n{first}", (), "row 1 has scale = 4, but grid.toml has 2 there"),
@@ -129,10 +128,10 @@ def test_rows_of_something_else_are_refused_in_one_line(
     ]
     for content, arguments, said in cases:
         Path("rows.csv").write_text(content, encoding="utf-8")
-        given = arguments or ("rows.csv", "--grid", "grid.toml")
+        given = arguments or ("rows.csv", "grid.toml")
         status, out, err = run("verify", *given)
         assert (status, out, err.count("\n")) == (2, "", 1), said
         assert said in err
     Path("rows.csv").unlink()
-    status, _, err = run("verify", "rows.csv", "--grid", "grid.toml")
+    status, _, err = run("verify", "rows.csv", "grid.toml")
     assert (status, err) == (2, "hockeystick: cannot read rows.csv: No such file or directory\n")

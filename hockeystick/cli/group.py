@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Final, TypeVar, final
+from typing import Final, final
 
 import click
 
 from hockeystick import _validate
 from hockeystick.adjacency import Adjacency
-from hockeystick.errors import NoGroupFormError
 from hockeystick.io import parse
 from hockeystick.io.plan_file import PlanFile
 from hockeystick.mechanisms import (
     DPSGD,
-    ClientSampling,
     Composed,
     FedSDP,
     Gaussian,
@@ -28,24 +26,13 @@ from hockeystick.mechanisms import (
 from hockeystick.mechanisms.base import Plan
 from hockeystick.mechanisms.scope import Fact, unit_of
 
-_Command = TypeVar("_Command", bound=Callable[..., Any])
-
-NAME: Final = "group"
 # What a plan assumes of a single record, and a group does not.
 _ALONE: Final = "Nobody has more than one "
 _THEOREMS: Final = (
     "Gaussian noise: k times less of it; rho-zCDP: k^2 rho, Bun and Steinke 2016, proposition 1.9; "
     "samples: PoissonSubsampledGroup"
 )
-_POISSON: Final = "; of training with Poisson batches (sampling=poisson), --group answers"
-_COINS: Final = (
-    "; where clients are drawn by coins (sampling='poisson'), --group answers in seconds"
-)
-SIZE: Final = _validate.whole_numbers("K", 1, (2, 10))
-_HELP: Final = (
-    "Protect any K records (or clients) together, under any plan, as those of one person with K of "
-    "them; by default one."
-)
+_SIZE: Final = _validate.whole_numbers("K", 1, (2, 10))
 
 
 @final
@@ -126,32 +113,17 @@ def _grown(plan: Mechanism, size: int) -> Mechanism:
     return plan.for_group(size)
 
 
-def group_flag(command: _Command) -> _Command:
-    """Add the flag for the size of a group."""
-    return click.option("--group", NAME, metavar="K", help=_HELP)(command)
-
-
 def for_group(file: PlanFile, given: str | None) -> PlanFile:
     """Return a plan file whose plan is asked about a group, as it is where none is given."""
     if given is None:
         return file
-    size = _validate.count(NAME, parse(given), SIZE)
+    size = _validate.count("group", parse(given), _SIZE)
     if size == 1:
         return file
-    try:
-        return replace(file, plan=_of_group(file.plan, size))
-    except NoGroupFormError as error:
-        said = str(error).replace("; hockeystick.", "; in Python, hockeystick.")
-        raise NoGroupFormError(said + _answered(file.plan)) from None
-
-
-def _answered(plan: Mechanism) -> str:
-    """Return with which sampling --group answers, where the plan's own is why it does not."""
-    if isinstance(plan, DPSGD) and plan.sampling is not Sampling.POISSON:
-        return _POISSON
-    if isinstance(plan, FedSDP) and plan.sampling is ClientSampling.FIXED_SIZE:
-        return _COINS
-    return ""
+    grown = _grown(file.plan, size)
+    # Training says so itself where it is all of the plan.
+    alone = isinstance(grown, DPSGD) and grown.extra is None
+    return replace(file, plan=grown if alone else OfGroup(file.plan, size))
 
 
 def for_one(file: PlanFile) -> PlanFile:
@@ -186,10 +158,3 @@ def on_a_page(file: PlanFile, besides: Mapping[str, object]) -> tuple[PlanFile, 
     notes = note if file.notes is None else f"{file.notes} {note}"
     title = None if file.title is None else f"{file.title} (for {plan.together})"
     return replace(file, plan=plan.mechanism, title=title, notes=notes), plan
-
-
-def _of_group(plan: Mechanism, size: int) -> Mechanism:
-    """Return a plan that is about a group: training says so itself where it is all of the plan."""
-    grown = _grown(plan, size)
-    alone = isinstance(grown, DPSGD) and grown.extra is None
-    return grown if alone else OfGroup(plan, size)

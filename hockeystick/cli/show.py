@@ -1,0 +1,224 @@
+"""How answers are shown: a few facts, one a line, with -v all that is known; or as strict JSON."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+from rich import box
+from rich.console import Console, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from hockeystick._version import __version__
+from hockeystick.answers import Caution, Source, in_words, steps_rules
+from hockeystick.cli import options
+from hockeystick.io import PlanFile
+from hockeystick.mechanisms import DPSGD, Encoder, Graph, Mechanism
+from hockeystick.mechanisms.selection.tuning import RunCount
+from hockeystick.mechanisms.training.schedules import Schedule
+from hockeystick.numerics import numerals
+from hockeystick.numerics.numerals import jsonable
+from hockeystick.tradeoffs import TradeOff
+
+if TYPE_CHECKING:
+    from hockeystick.verifier import Verdict
+
+_LABEL_WIDTH: Final = 10
+_WIDEST: Final = 100
+_NARROWEST: Final = 20
+KIND_STYLES: Final = {"exact": "green", "bound": "yellow", "approximation": "red"}
+
+
+class Sheet:
+    """The facts of one answer, and what else is known of it.
+
+    Args:
+        title: What the answer is about, shown with -v.
+    """
+
+    def __init__(self, title: str | None = None) -> None:
+        self.is_verbose = options.is_verbose()
+        self._blocks: list[RenderableType] = []
+        if title and self.is_verbose:
+            self.block(one_line(title, "bold"))
+
+    def fact(self, label: str, text: str | Text) -> None:
+        """Add a fact."""
+        facts = self._blocks[-1] if self._blocks else None
+        if not isinstance(facts, _Facts):
+            facts = _Facts()
+            self._blocks.append(facts)
+        facts.add_row(label, one_line(text) if isinstance(text, str) else text)
+
+    def more(self, label: str, text: str | Text | None) -> None:
+        """Add a fact that only -v shows, unless it is empty."""
+        if text and self.is_verbose:
+            self.fact(label, text)
+
+    def block(self, *blocks: RenderableType) -> None:
+        """Add a table, or lines."""
+        self._blocks += blocks
+
+    def cautions(self, found: Iterable[Caution]) -> None:
+        """Add cautions: what is merely unusual with -v alone."""
+        for one in found:
+            if self.is_verbose or not one.is_mild:
+                self.fact("caution", Text(one.text, style="yellow"))
+
+    def plan(self, file: PlanFile, adjacency: str | None, accountant: str | None = None) -> None:
+        """Add the plan, with -v all that is said of it, the neighbours and who answered."""
+        words = in_words(file.plan)
+        if self.is_verbose:
+            for label, text in [("plan", words[0]), *(("and", one) for one in words[1:])]:
+                self.fact(label, text)
+            for rule in steps_rules(file.plan):
+                self.fact("steps", rule.removeprefix("steps = "))
+            self.more("source", file.source)
+            self.more("notes", file.notes)
+        else:
+            self.fact("plan", Text("; ".join(words), no_wrap=True, overflow="ellipsis"))
+        by = "" if accountant is None else f"; accountant {accountant}"
+        self.fact("adjacency", f"{adjacency or 'any'}{by}")
+
+    def holds_if(self, assumptions: Sequence[str], heading: str = "holds if") -> None:
+        """Add under how many assumptions the answer holds; with -v, which."""
+        if assumptions and self.is_verbose:
+            self.bullets(heading, assumptions)
+        elif assumptions:
+            many = len(assumptions)
+            met = "1 assumption is" if many == 1 else f"{many} assumptions are"
+            self.fact(heading, f"{met} met: -v lists them")
+
+    def bullets(self, heading: str, sentences: Iterable[str]) -> None:
+        """Add sentences as a list under a heading."""
+        found = Table.grid(padding=(0, 1))
+        found.add_column(no_wrap=True, style="dim")
+        found.add_column(overflow="fold")
+        for sentence in sentences:
+            found.add_row("-", one_line(sentence))
+        self.block(Text(f"\n{heading}", style="bold"), found)
+
+    def show(self) -> None:
+        """Print it for whatever standard output is: in its own encoding, without trailing blanks.
+
+        What was not given, and taken from elsewhere, is said below.
+        """
+        console = Console(file=sys.stdout, highlight=False, markup=False, emoji=False)
+        console.width = max(_NARROWEST, min(console.width, _WIDEST))
+        with console.capture() as captured:
+            for index, block in enumerate(self._blocks):
+                if index and isinstance(block, Table) and block.show_header:
+                    console.print()
+                console.print(block)
+            for line in options.default_lines():
+                console.print(one_line(line))
+        text = "\n".join(line.rstrip() for line in captured.get().splitlines())
+        click.echo(text.encode(console.encoding, "replace").decode(console.encoding), color=True)
+
+
+class _Facts(Table):
+    """Labels and what they stand for."""
+
+    def __init__(self) -> None:
+        super().__init__(box=None, show_header=False, padding=(0, 2, 0, 0), pad_edge=False)
+        self.add_column(style="dim", min_width=_LABEL_WIDTH, no_wrap=True)
+        self.add_column(overflow="fold")
+
+
+def table(*headings: str) -> Table:
+    """Return an empty table; a heading that begins with ">" is that of a column of numbers."""
+    found = Table(box=box.SIMPLE_HEAD, show_edge=False, header_style="bold", pad_edge=False)
+    for heading in headings:
+        justify: Any = "right" if heading.startswith(">") else "left"
+        found.add_column(heading.removeprefix(">"), justify=justify, overflow="fold")
+    return found
+
+
+def between(low: float, high: float) -> str:
+    """Return an interval in words, rounded outward."""
+    lower, upper = numerals.interval(low, high)
+    return f"exactly {lower}" if lower == upper else f"from {lower} to {upper}"
+
+
+def one_line(text: str, style: str = "") -> Text:
+    """Return a text on one line, without what could steer a terminal."""
+    words = " ".join(text.split())
+    return Text("".join(letter for letter in words if letter.isprintable()), style=style)
+
+
+def print_json(told: Mapping[str, Any]) -> None:
+    """Print strict JSON in ASCII, which every locale can show, with what was not given."""
+    taken = options.defaults()
+    besides = {"defaults": taken} if taken else {}
+    click.echo(json.dumps({**told, **besides}, indent=2, allow_nan=False))
+
+
+def heading(file: PlanFile, **more: Any) -> dict[str, Any]:
+    """Return the plan and what its file says of it, ready for JSON."""
+    about = {"title": file.title, "source": file.source, "notes": file.notes}
+    return {"version": __version__, **about, "plan": fields(file.plan), **more}
+
+
+def listed(found: Iterable[Caution | Source]) -> list[dict[str, str]]:
+    """Return cautions or sources, ready for JSON."""
+    return [
+        {"about": one.about, "text": one.text}
+        if isinstance(one, Caution)
+        else {"of": one.of, "text": one.text}
+        for one in found
+    ]
+
+
+def verdict_fields(verdict: Verdict) -> dict[str, Any]:
+    """Return the verifier's verdict, ready for JSON."""
+    checks = [{"claim": one.claim, "ball": one.ball, "holds": one.holds} for one in verdict.checks]
+    return {"status": verdict.status, "reason": verdict.reason or None, "checks": checks}
+
+
+def fields(mechanism: Mechanism) -> dict[str, Any]:
+    """Return a mechanism's name and fields, and what follows from them, ready for JSON."""
+    known: dict[str, Any] = {"mechanism": type(mechanism).__name__}
+    if dataclasses.is_dataclass(mechanism):
+        for field in dataclasses.fields(mechanism):
+            if field.compare:
+                known[field.name] = _jsonable(getattr(mechanism, field.name))
+    if isinstance(mechanism, DPSGD):
+        for name in ("sampling_rate", "total_steps", "steps_rule"):
+            known[name] = getattr(mechanism, name)
+    return known
+
+
+def _jsonable(value: Any) -> Any:
+    """Return a field's value ready for JSON: a number, unless something else is known of it."""
+    match value:
+        case Mechanism():
+            return fields(value)
+        case Encoder():
+            names = ("words", "rounds", "participations", "separation")
+            about = {name: getattr(value, name) for name in names}
+            return {**about, "sensitivity": jsonable(float(value.sensitivity))}
+        case Graph():
+            return {"words": value.words, "parties": value.parties, "edges": value.size}
+        case Schedule() | RunCount():
+            own = {
+                one.name: _jsonable(getattr(value, one.name)) for one in dataclasses.fields(value)
+            }
+            kind = re.sub(r"(?<!^)(?=[A-Z])", "-", type(value).__name__).lower()
+            return {"kind": kind, **own}
+        case tuple() | frozenset():
+            ordered = value if isinstance(value, tuple) else sorted(value)
+            return [_jsonable(item) for item in ordered]
+        case TradeOff():
+            return repr(value)
+        case str():
+            return str(value)
+        case int() | None:
+            return value
+        case _:
+            return jsonable(float(value))

@@ -98,9 +98,6 @@ UNREADABLE: list[tuple[str | bytes, str]] = [
     (b"\xff\xfe", "cannot read the answer: it is no text in UTF-8"),
     (b"delta = 1e-5", "an answer must be an object in JSON"),
     (b"# An entry for the registry:", "an answer must be an object in JSON"),
-        b"# An entry for the registry of differential privacy deployments:",
-        "an answer must be an object in JSON",
-    ),
     ("<html></html>", "answer"),
     (PAGE.replace("{}", "[]"), "an answer must be an object in JSON"),
 ]

@@ -8,14 +8,12 @@ from typing import Final, final
 
 from hockeystick import _validate
 from hockeystick._validate import Domain
-from hockeystick.errors import ParameterError
 from hockeystick.mechanisms.base import AnyAdjacency
 from hockeystick.mechanisms.noise._integers import assumption, details, grown, sensitivity_of
 from hockeystick.mechanisms.registry import registered
 from hockeystick.numerics.numerals import plain
 
 _SIGMA: Final = Domain(symbol="sigma", low=0, high=math.inf, typical=(0.5, 100))
-_LARGEST_SIGMA: Final = 1e150
 
 
 @registered
@@ -36,8 +34,8 @@ class DiscreteGaussian(AnyAdjacency):
         Sigma 0 releases the integer itself; inf releases nothing.
 
     Args:
-        sigma: Square root of the parameter sigma^2, in [0, 1e150] or inf, in units of the integer
-            itself; the standard deviation is slightly below it.
+        sigma: Square root of the parameter sigma^2, in [0, inf], in units of the integer itself;
+            the standard deviation is slightly below it.
         sensitivity: How far the integer moves between neighbours, an integer from 1 to 10^15;
             a record in k cells, each changed by 1, is ``DiscreteGaussian(sigma) ** k``.
 
@@ -62,8 +60,6 @@ class DiscreteGaussian(AnyAdjacency):
 
     def __init__(self, sigma: float, sensitivity: int = 1) -> None:
         object.__setattr__(self, "sigma", _validate.real("sigma", sigma, _SIGMA))
-        if _LARGEST_SIGMA < self.sigma < math.inf:
-            raise ParameterError("sigma", sigma, f"a number from 0 to {_LARGEST_SIGMA:g}, or inf")
         object.__setattr__(
             self, "sensitivity", sensitivity_of(sensitivity, "DiscreteGaussian(sigma)")
         )

@@ -40,6 +40,8 @@ _DUAL: Final = 0.16
 _TERMS: Final = 32
 # Beyond this exponent a term is below any float.
 _UNDERFLOW: Final = 745.0
+# Multiples of sigma beyond which only a bound of the tail, below all floats, is taken.
+_FAR: Final = 1e9
 
 
 class _ShiftedNoise(ProfiledLoss):
@@ -103,10 +105,16 @@ class _ShiftedNoise(ProfiledLoss):
     def delta(self, epsilon: mpf, perturbation: int = 0) -> mpf:
         """Return ``T(k0) - e^eps T(k0 + D)``; perturbed, the worst or the best reading of sigma.
 
-        Whether delta falls with sigma everywhere is not proven, so that each reading is tried.
+        Whether delta falls with sigma everywhere is not proven, so that each reading is tried. As
+        ``T(k) <= e^(-k^2 / (2 sigma^2))``, far out it is at most ``e^(-(eps sigma / D)^2 / 4)``.
         """
+        from hockeystick.numerics.multiprecision import mp
         from hockeystick.precision.integer_noise import discrete_gaussian_delta
 
+        reach = abs(epsilon) * self.sigma / self.sensitivity
+        if reach > _FAR:
+            tail = mp.exp(-reach * reach / 4) if perturbation > 0 else mp.zero
+            return tail if epsilon > 0 else 1 - mp.exp(epsilon) * (1 - tail)
         sigma = decimal(self.sigma)
         moves = (0,) if perturbation == 0 else (-1, 0, 1)
         readings = (sigma * (1 + move * Fraction(ULP)) for move in moves)
@@ -193,7 +201,7 @@ def _by_dual_sum(half: Fraction, shift: int, c: float) -> _Moment:
     line = float(Fraction(c) * (Fraction(c) + 1) * shift**2 * half)
     offset = Fraction(c) * shift
     x = math.pi * float(offset - round(offset))
-    width = math.pi**2 * float(1 / half)
+    width = math.pi**2 * float(min(1 / half, Fraction(_UNDERFLOW)))
     weights = [math.exp(-width * k * k) for k in range(1, _TERMS) if width * k * k < _UNDERFLOW]
     terms = list(enumerate(weights, 1))
     norm = 1.0 + 2.0 * math.fsum(weights)

@@ -35,11 +35,11 @@ def test_no_room_imports_a_private_module_or_name_of_another() -> None:
 
 @pytest.mark.parametrize(
     ("target", "name"),
-    [("hockeystick.mechanisms.training._length", ""), ("hockeystick.mechanisms.base", "_name")],
+    [("hockeystick.accountants.prv._window", ""), ("hockeystick.accountants.base", "_name")],
 )
 def test_a_private_import_across_rooms_is_seen(target: str, name: str) -> None:
-    across = Import("hockeystick.accountants.ask", target, name, WHERE[1])
-    inside = Import("hockeystick.mechanisms.registry", target, name, WHERE[1])
+    across = Import("hockeystick.calibration.strategies", target, name, WHERE[1])
+    inside = Import("hockeystick.accountants.ask", target, name, WHERE[1])
     modules, names = house.private([across, inside])
     assert modules + names == [across]
 

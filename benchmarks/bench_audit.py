@@ -19,18 +19,19 @@ from rich.console import Console
 
 import hockeystick as hs
 from hockeystick import audit
-from hockeystick.audit._claims import margins
 from hockeystick.audit._region import (
+    SHARE,
     Counts,
     Levels,
     Objective,
     Region,
+    at_ranks,
     epsilons,
     mus,
     quarter_ellipse,
+    ranks,
     region,
 )
-from hockeystick.audit._rules import SHARE, at_ranks, ranks
 from hockeystick.audit._scores import error_probability
 from hockeystick.audit.one_run import (
     Guesses,
@@ -39,6 +40,7 @@ from hockeystick.audit.one_run import (
     largest_rejected,
     of_gaussians,
 )
+from hockeystick.audit.refutation import margins
 
 Draw: TypeAlias = Callable[[np.random.Generator], tuple[Any, Any]]
 Misses: TypeAlias = list[float]

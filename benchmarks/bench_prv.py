@@ -19,7 +19,7 @@ from rich.progress import track
 from rich.table import Table
 
 import hockeystick as hs
-from hockeystick.accountants.composition import composition_of
+from hockeystick.accountants.base import composition_of
 from hockeystick.accountants.prv import PRV
 
 GRID: Final = 1e-4

@@ -9,7 +9,7 @@ from typing import Any, Final
 import hockeystick as hs
 from hockeystick.mechanisms import MECHANISMS
 from hockeystick.notions import FDP, GDP, NOTIONS, TCDP, ZCDP, ApproxDP, Notion, PureDP, RenyiDP
-from hockeystick.tradeoffs.functions.laplace import LaplaceTradeOff
+from hockeystick.tradeoffs.functions.closed_forms import LaplaceTradeOff
 
 
 def documented(name: str) -> str:

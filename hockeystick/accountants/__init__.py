@@ -1,14 +1,20 @@
 """Accountants: one walk over a plan adds up its losses; each accountant reads the sum its way."""
 
 from hockeystick.accountants.ask import Answer, delta, epsilon
-from hockeystick.accountants.comparison import Comparison, Row, compare
+from hockeystick.accountants.auto import ACCOUNTANTS
+from hockeystick.accountants.comparison import (
+    Comparison,
+    GaussianSummary,
+    Row,
+    SamplingRow,
+    compare,
+    compare_samplings,
+    gaussian_summary,
+)
 from hockeystick.accountants.directed import Direction, directed_delta, directed_epsilon
-from hockeystick.accountants.limits.gdp import central_limit_mu
+from hockeystick.accountants.limits import central_limit_mu
 from hockeystick.accountants.monte_carlo import monte_carlo_delta
-from hockeystick.accountants.registry import ACCOUNTANTS
-from hockeystick.accountants.samplings import SamplingRow, compare_samplings
-from hockeystick.accountants.summary import GaussianSummary, gaussian_summary
-from hockeystick.accountants.theorems.best_order import best_order
+from hockeystick.accountants.rdp import best_order
 from hockeystick.accountants.tradeoff import tradeoff
 
 __all__ = [

@@ -7,9 +7,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import ClassVar, final
 
-from hockeystick.accountants.base import TOLERANCE, DirectedAccountant, Kind
+from hockeystick.accountants.base import TOLERANCE, DirectedAccountant, Interval, Kind
 from hockeystick.accountants.contour import Contour
-from hockeystick.accountants.interval import Interval
 from hockeystick.accountants.prv import PRV
 from hockeystick.errors import UnsupportedError
 from hockeystick.privacy_loss import AnalyticLoss, CellLoss, PrivacyLoss, Terms

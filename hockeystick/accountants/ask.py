@@ -14,14 +14,17 @@ from numpy.typing import NDArray
 
 from hockeystick import _validate
 from hockeystick._suggest import same_name
-from hockeystick.accountants.auto import Auto
-from hockeystick.accountants.base import LARGEST_EPSILON, TOLERANCE, Accountant
-from hockeystick.accountants.closed_forms.closed_form import ClosedForm
-from hockeystick.accountants.closed_forms.total_variation import has_no_epsilon
-from hockeystick.accountants.composition import composition_of
-from hockeystick.accountants.infinity import can_be_infinite
-from hockeystick.accountants.interval import Interval, worse
-from hockeystick.accountants.registry import ACCOUNTANTS
+from hockeystick.accountants.auto import ACCOUNTANTS, Auto
+from hockeystick.accountants.base import (
+    LARGEST_EPSILON,
+    TOLERANCE,
+    Accountant,
+    Interval,
+    can_be_infinite,
+    composition_of,
+    worse,
+)
+from hockeystick.accountants.closed_form import ClosedForm, has_no_epsilon
 from hockeystick.errors import ParameterError
 from hockeystick.mechanisms import Mechanism, assumptions_of
 from hockeystick.mechanisms.base import checked
@@ -134,7 +137,6 @@ def epsilon(
         ``Certified``, or ``Approximate`` for "gdp" and "edgeworth"; a tuple of them for several.
 
     Raises:
-        ParameterError: If a parameter is outside its domain.
         UnsupportedError: If the accountant has no analysis for a part of the plan.
 
     Example:
@@ -197,7 +199,6 @@ def delta(
         ``Certified``, or ``Approximate`` for "gdp" and "edgeworth"; a tuple of them for several.
 
     Raises:
-        ParameterError: If a parameter is outside its domain.
         UnsupportedError: If the accountant has no analysis for a part of the plan.
 
     Example:

@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING, ClassVar, Final, final
 
-from hockeystick.accountants.base import Accountant, Kind, Many
-from hockeystick.accountants.choice import Choice
-from hockeystick.accountants.closed_forms.closed_form import ClosedForm
+from hockeystick.accountants.base import Accountant, Interval, Kind, Many
+from hockeystick.accountants.choice import Choice, Parts
+from hockeystick.accountants.classical import Advanced, Basic, ZeroConcentrated
+from hockeystick.accountants.closed_form import ClosedForm
 from hockeystick.accountants.contour import Contour
-from hockeystick.accountants.interval import Interval
-from hockeystick.accountants.parts import Parts
+from hockeystick.accountants.limits import BerryEsseen, Edgeworth, GaussianLimit
 from hockeystick.accountants.prv import PRV
+from hockeystick.accountants.rdp import RDP, Moments
 from hockeystick.accountants.selection import Selection
-from hockeystick.accountants.theorems.rdp import RDP
-from hockeystick.accountants.theorems.zcdp import ZeroConcentrated
 from hockeystick.errors import UnsupportedError
 from hockeystick.privacy_loss import Composition
 
 if TYPE_CHECKING:
     from hockeystick.results import Quantity
+
 
 # For rare large losses a lattice takes a fraction of the time of a smoothed contour.
 _ORDER: Final = (
@@ -74,3 +75,26 @@ class Auto(Choice):
         return self.choose(
             lambda one: one.digits(composition, quantity, value, digits), digits=True
         )[1]
+
+
+ACCOUNTANTS: Final[Mapping[str, Accountant]] = MappingProxyType(
+    {
+        one.name: one
+        for one in (
+            Auto(),
+            ClosedForm(),
+            Contour(),
+            PRV(),
+            Selection(),
+            Parts(),
+            RDP(),
+            ZeroConcentrated(),
+            Moments(),
+            Advanced(),
+            Basic(),
+            BerryEsseen(),
+            GaussianLimit(),
+            Edgeworth(),
+        )
+    }
+)

@@ -2,16 +2,88 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import ClassVar, Final
+from typing import ClassVar, Final, final
 
-from hockeystick.accountants.base import TOLERANCE, Accountant, Kind
+from hockeystick.accountants._exact import Exact, is_known
+from hockeystick.accountants.base import TOLERANCE, Accountant, DirectedAccountant, Interval, Kind
 from hockeystick.accountants.contour import Contour
-from hockeystick.accountants.interval import Interval
 from hockeystick.accountants.prv import PRV
+from hockeystick.accountants.rdp import RDP
 from hockeystick.errors import UnsupportedError
-from hockeystick.privacy_loss import Composition
+from hockeystick.numerics import down, up
+from hockeystick.privacy_loss import Composition, Terms, largest_loss
+
+# Shares of delta, or of epsilon, that the part known exactly is given.
+_SHARES: Final = (0.5, 0.8, 0.95, 0.99, 0.999)
+
+
+@final
+class Parts(DirectedAccountant):
+    """The part of a plan that is known exactly, together with what is known by a bound only.
+
+    Lower end: that part alone, since releasing less never costs more. Upper end: the least of the
+    Renyi bound of all, of that part's epsilon plus the largest loss of the rest, and of sums
+    ``(eps_1 + eps_2, delta_1 + delta_2)`` over several shares of delta (Dwork and Roth 2014,
+    theorem 3.16).
+
+    References:
+        Dwork and Roth, "The Algorithmic Foundations of Differential Privacy", 2014, theorem 3.16
+        (sums); Mironov, "Renyi Differential Privacy", CSF 2017, proposition 1, and Canonne, Kamath
+        and Steinke 2020, proposition 12 (the Renyi bound).
+    """
+
+    name: ClassVar[str] = "parts"
+    kind: ClassVar[Kind] = "bound"
+    summary: ClassVar[str] = "contour or lattice for what is known exactly, bounds for the rest"
+
+    def epsilon_of(self, terms: Terms, delta: float) -> Interval:
+        if not terms:
+            return Interval.point(0.0)
+        known, rest = self._split(terms)
+        whole, alone = RDP().epsilon_of(terms, delta), Exact().epsilon_of(known, delta)
+        uppers = [whole.upper, alone.upper + largest_loss(rest), *_sums(known, rest, delta)]
+        lower, upper = max(whole.lower, alone.lower), up(min(uppers))
+        return Interval(lower, upper, max(upper, lower))
+
+    def delta_of(self, terms: Terms, epsilon: float) -> Interval:
+        if not terms:
+            return Interval.point(0.0)
+        known, rest = self._split(terms)
+        whole, alone = RDP().delta_of(terms, epsilon), Exact().delta_of(known, epsilon)
+        uppers = [whole.upper]
+        left = down(epsilon - largest_loss(rest))
+        if 0.0 < left < math.inf:
+            uppers.append(Exact().delta_of(known, left).upper)
+        for share in _SHARES:
+            first = share * epsilon
+            of_rest = RDP().delta_of(rest, down(epsilon - first)).upper
+            uppers.append(up(Exact().delta_of(known, first).upper + of_rest))
+        lower, upper = max(whole.lower, alone.lower), min(*uppers, 1.0)
+        return Interval(lower, upper, max(upper, lower))
+
+    def _split(self, terms: Terms) -> tuple[Terms, Terms]:
+        """Return the losses known exactly and the others, or raise where either is missing."""
+        known = tuple((loss, n) for loss, n in terms if is_known(loss))
+        rest = tuple((loss, n) for loss, n in terms if not is_known(loss))
+        if not known or not rest:
+            reason = "it is not made of parts known exactly and parts known by a bound only"
+            raise self.refuse("the plan", reason)
+        return known, rest
+
+
+def _sums(known: Terms, rest: Terms, delta: float) -> Iterator[float]:
+    """Return the sums of both parts' epsilons over several shares of delta."""
+    for share in _SHARES:
+        first = share * delta
+        second = down(delta - first)
+        if first <= 0.0 or second <= 0.0:
+            continue
+        of_rest = RDP().epsilon_of(rest, second).upper
+        yield up(Exact().epsilon_of(known, first).upper + of_rest)
+
 
 # A contour interval of a larger relative width is not narrowed by smoothing; a lattice may then
 # leave this many times the tolerance.

@@ -4,19 +4,230 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Any, Final, final
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import Any, Final, Literal, final
 
+from hockeystick import _validate
 from hockeystick._tables import Rows, aligned, as_html, cells_of, columns_of
-from hockeystick.accountants.ask import Answer, answers_by, asked, refuse_swapped
-from hockeystick.accountants.auto import Auto
+from hockeystick._validate import Domain
+from hockeystick.accountants.ask import Answer, answers_by, asked, delta, epsilon, refuse_swapped
+from hockeystick.accountants.auto import ACCOUNTANTS, Auto
 from hockeystick.accountants.base import Accountant, Kind
-from hockeystick.accountants.registry import ACCOUNTANTS
-from hockeystick.errors import UnsupportedError
-from hockeystick.mechanisms import Mechanism
+from hockeystick.accountants.tradeoff import tradeoff
+from hockeystick.adjacency import Adjacency
+from hockeystick.errors import IncompatibleError, ParameterError, UnsupportedError
+from hockeystick.mechanisms import DPSGD, Mechanism, Sampling, assumptions_of
 from hockeystick.mechanisms.base import checked
+from hockeystick.numerics.numerals import plain
 from hockeystick.results import Certified, Quantity, is_wide
+from hockeystick.tradeoffs.operations.gaussian_fit import Fit, least_mu, regret
+
+# A full batch has another size, and so no place beside the others.
+_COMPARED: Final = tuple(one for one in Sampling if one is not Sampling.FULL_BATCH)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class SamplingRow:
+    """What a plan costs with one sampling under one adjacency, or why nothing is known."""
+
+    sampling: Sampling
+    adjacency: Adjacency
+    answer: Certified | None
+    reason: str
+    seconds: float
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the row as columns."""
+        return {
+            "sampling": str(self.sampling),
+            "adjacency": str(self.adjacency),
+            **columns_of(self.answer),
+            "reason": self.reason,
+            "seconds": self.seconds,
+        }
+
+
+def compare_samplings(
+    plan: DPSGD,
+    *,
+    delta: float | None = None,
+    epsilon: float | None = None,
+    progress: Callable[[int, int, str], None] | None = None,
+) -> Rows[SamplingRow]:
+    """Return what a DP-SGD plan would cost with every sampling, under every adjacency.
+
+    All rows have the same noise, batch size and number of steps. The adjacencies protect different
+    things: compare samplings within one of them. Of a fixed size, a batch without an example has
+    another one in its place, so that the sum moves by up to twice the clipping norm: it costs more
+    than Poisson batches, of which such a one is only smaller.
+
+    Args:
+        plan: A DP-SGD plan with its batch size and number of examples.
+        delta: Where to ask for epsilon, in [0, 1]; or
+        epsilon: where to ask for delta, in [0, inf]: exactly one of the two.
+        progress: Called before each row with how many are answered, of how many, and which is next.
+
+    Returns:
+        One row per adjacency and sampling, a certified answer or the reason why there is none;
+        ``to_dataframe()`` hands them to pandas.
+
+    Raises:
+        ParameterError: If the plan is not a DP-SGD plan, a parameter is outside its domain, or not
+            exactly one is given.
+
+    Example:
+        >>> import hockeystick as hs
+        >>> plan = hs.DPSGD(examples=100, batch_size=10, epochs=1, noise_multiplier=4.0)
+        >>> for row in hs.accountants.compare_samplings(plan, delta=1e-5):
+        ...     if row.answer and row.adjacency == "add-remove":
+        ...         print(row.sampling, f"{row.answer.upper:.2f}")
+        poisson 0.30
+        fixed-size 0.80
+        random-allocation 0.27
+    """
+    name, value = asked(delta, epsilon)
+    if not isinstance(plan, DPSGD):
+        raise ParameterError("plan", plan, "a DP-SGD plan")
+    every = list(product(Adjacency, _COMPARED))
+    rows: list[SamplingRow] = []
+    for adjacency, sampling in every:
+        if progress is not None:
+            progress(len(rows), len(every), f"{sampling}, {adjacency}")
+        rows.append(_row(plan, sampling, adjacency, name, value))
+    return Rows(rows)
+
+
+def _row(
+    plan: DPSGD, sampling: Sampling, adjacency: Adjacency, quantity: str, value: float
+) -> SamplingRow:
+    """Return one row."""
+    start = time.perf_counter()
+    answer: Certified | None = None
+    reason = ""
+    ask: Any = epsilon if quantity == "epsilon" else delta
+    at = {"delta" if quantity == "epsilon" else "epsilon": value}
+    try:
+        answer = ask(replace(plan, sampling=sampling, adjacency=adjacency), **at)
+    except IncompatibleError as error:
+        reason = str(error)
+    except UnsupportedError as error:
+        reason = error.reason
+    return SamplingRow(sampling, adjacency, answer, reason, time.perf_counter() - start)
+
+
+LEAST_RATE: Final = 1e-12
+_RATE: Final = Domain(symbol="alpha_0", low=1e-15, high=0.5, high_open=True, typical=(1e-12, 1e-3))
+_NAME: Final = "f-dp"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class GaussianSummary:
+    """The Gaussian trade-off function that says what a plan costs, and what it says too much.
+
+    Args:
+        mu: The least mu with ``G_mu <= f`` wherever both error rates are at least ``least_rate``.
+        regret: How far f is above ``G_mu`` for the upper end of mu: the least kappa with
+            ``f(alpha + kappa) - kappa <= G_mu(alpha)`` for all alpha.
+        least_rate: The least error rate at which mu holds.
+
+    Example:
+        >>> import hockeystick as hs
+        >>> print(hs.accountants.gaussian_summary(hs.Laplace(2), least_rate=0.01))
+        mu = 0.561765 (proven in [0.56176432..., 0.56176432...]; f-dp) at error rates >= 0.01
+        regret = 0.0271905 (proven in [0.0271903..., 0.0271904...]; f-dp)
+    """
+
+    mu: Certified
+    regret: Certified
+    least_rate: float
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the summary ready for JSON."""
+        return {
+            "least_rate": self.least_rate,
+            "mu": self.mu.as_dict(),
+            "regret": self.regret.as_dict(),
+        }
+
+    def __str__(self) -> str:
+        """Return two lines, the ends rounded outward."""
+        return f"{self.mu} at error rates >= {plain(self.least_rate)}\n{self.regret}"
+
+
+def gaussian_summary(plan: Mechanism, least_rate: float = LEAST_RATE) -> GaussianSummary:
+    """Return the mu that sums a plan up, and the regret of doing so, as proven intervals.
+
+    With f the plan's trade-off function,
+
+        mu = sup { Phi^-1(1 - f(alpha)) - Phi^-1(alpha) : alpha >= least_rate <= f(alpha) },
+        regret = inf { kappa >= 0 : f(alpha + kappa) - kappa <= G_mu(alpha) for all alpha }.
+
+    Guarantees:
+        ``lower <= truth <= upper`` with rounding included: G is convex, so that it is below f on
+        an interval of rates where it is below a line under f at both ends. ``regret`` is that of
+        the upper end of mu, the one to report. The plan is NOT mu-GDP: at smaller rates nothing
+        follows but that it is (epsilon, delta_mu(epsilon) + e^epsilon least_rate)-DP for every
+        epsilon >= 0. For what holds at all rates, ``hs.convert(plan, hs.GDP)``, a sampled plan pays
+        the price of its largest losses.
+
+    Edge cases:
+        A Gaussian mechanism has its own mu and regret 0; a plan that releases nothing has 0 and 0.
+        mu is inf where f falls below the diagonal before ``least_rate``, that is where
+        ``delta(0) > 1 - 2 least_rate``, as it does without noise.
+
+    Args:
+        plan: A mechanism or plan; ``hs.FDP(f)`` for a trade-off function.
+        least_rate: The least false positive and false negative rate that matters, from 1e-15 to
+            below 1/2.
+
+    Returns:
+        A ``GaussianSummary``.
+
+    Raises:
+        UnsupportedError: If no privacy loss is known for a part of the plan.
+
+    References:
+        Gomez, Kulynych, Kaissis, du Pin Calmon, Hayes, Balle and Honkela, "Gaussian DP for
+        reporting differential privacy guarantees in machine learning", SaTML 2026. Its package
+        gdpnum 0.1.2 reads mu off a discretised loss, which proves neither end: for the plan below
+        it says 0.5743 at rates from 1e-12 on, and less on a finer grid.
+
+    Example:
+        >>> import hockeystick as hs
+        >>> plan = hs.DPSGD(examples=60_000, batch_size=256, epochs=60, noise_multiplier=1.1)
+        >>> summary = hs.accountants.gaussian_summary(plan)
+        >>> print(f"{summary.mu:.5f} {summary.regret:.5f}")
+        0.59770 0.00524
+        >>> print(f"{hs.convert(plan, hs.GDP).mu:.1f}")
+        107.8
+    """
+    rate = _validate.real("least_rate", least_rate, _RATE)
+    known = checked("plan", plan)
+    f = tradeoff(known)
+    mu = least_mu(f, rate)
+    return GaussianSummary(
+        mu=_certified(known, "mu", mu),
+        regret=_certified(known, "regret", regret(f, mu.upper)),
+        least_rate=rate,
+    )
+
+
+def _certified(plan: Mechanism, quantity: Literal["mu", "regret"], found: Fit) -> Certified:
+    """Return proven ends with what they rest on; the upper one is the estimate, as for a bound."""
+    return Certified(
+        found.lower,
+        found.upper,
+        found.upper,
+        quantity=quantity,
+        accountant=_NAME,
+        adjacency=plan.adjacency,
+        assumptions=assumptions_of(plan),
+    )
+
 
 _INVISIBLE: Final = 1e-6
 
@@ -204,10 +415,12 @@ def compare(
     name, value = asked(delta, epsilon)
     known = checked("plan", plan)
     others = [one for one in ACCOUNTANTS.values() if not isinstance(one, Auto)]
-    return Comparison(_row(known, name, value, one) for one in others)
+    return Comparison(_row_of_comparison(known, name, value, one) for one in others)
 
 
-def _row(plan: Mechanism, quantity: Quantity, value: float, accountant: Accountant) -> Row:
+def _row_of_comparison(
+    plan: Mechanism, quantity: Quantity, value: float, accountant: Accountant
+) -> Row:
     """Return one accountant's row."""
     start = time.perf_counter()
     answer: Answer | None = None

@@ -8,8 +8,7 @@ from typing import Any, Final, overload
 from hockeystick import _validate
 from hockeystick._validate import Domain, WordEnum
 from hockeystick.accountants.ask import Answer, Proving, accountant_of, answers_of
-from hockeystick.accountants.base import TOLERANCE
-from hockeystick.accountants.composition import composition_of
+from hockeystick.accountants.base import TOLERANCE, composition_of
 from hockeystick.mechanisms import Mechanism
 from hockeystick.mechanisms.base import checked
 from hockeystick.numerics import ULP
@@ -91,7 +90,6 @@ def directed_delta(
         ``Certified``, or ``Approximate`` for "gdp" and "edgeworth".
 
     Raises:
-        ParameterError: If a parameter is outside its domain.
         UnsupportedError: If the accountant has no analysis for a part of the plan.
 
     References:
@@ -164,7 +162,6 @@ def directed_epsilon(
         ``Certified``, or ``Approximate`` for "gdp" and "edgeworth".
 
     Raises:
-        ParameterError: If a parameter is outside its domain.
         UnsupportedError: If the accountant has no analysis for a part of the plan.
 
     References:

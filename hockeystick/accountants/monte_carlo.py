@@ -31,7 +31,7 @@ from hockeystick import _validate
 from hockeystick._validate import Domain
 from hockeystick.errors import ParameterError
 from hockeystick.mechanisms import BallsInBins
-from hockeystick.privacy_loss.streams.balls_in_bins import gram_matrix
+from hockeystick.privacy_loss.streams import gram_matrix
 from hockeystick.results import Approximate
 
 if TYPE_CHECKING:
@@ -90,9 +90,6 @@ def monte_carlo_delta(
 
     Returns:
         An ``Approximate``, whose assumptions name the confidence.
-
-    Raises:
-        ParameterError: If an argument is outside its domain.
 
     References:
         Choquette-Choo, Ganesh, Haque, Steinke and Thakurta, "Near exact privacy amplification for

@@ -11,7 +11,7 @@ from typing import Final, TypeGuard
 
 from hockeystick import _validate
 from hockeystick.accountants.auto import Auto
-from hockeystick.accountants.composition import composition_of
+from hockeystick.accountants.base import composition_of
 from hockeystick.accountants.profile import profile_of
 from hockeystick.errors import NoGroupFormError, ParameterError
 from hockeystick.mechanisms import Composed, Mechanism, PriFedSync

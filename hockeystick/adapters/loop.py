@@ -40,7 +40,7 @@ from hockeystick._validate import Domain
 from hockeystick.adjacency import Adjacency
 from hockeystick.errors import BudgetExhausted, IncompatibleError, ParameterError
 from hockeystick.mechanisms import CyclicPoisson, Encoder, MatrixFactorization
-from hockeystick.mechanisms.training.batches import Sampling
+from hockeystick.mechanisms.training.samplings import Sampling
 from hockeystick.numerics import decimal
 from hockeystick.release.counting import Counter, OpensJournal, fingerprint, first, length_of
 from hockeystick.release.noise.clipped_sum import noisy_sum

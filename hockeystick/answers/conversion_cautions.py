@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import singledispatch
 from typing import Final
 
-from hockeystick.accountants.summary import LEAST_RATE
+from hockeystick.accountants.comparison import LEAST_RATE
 from hockeystick.answers.cautions import Caution, cautions_at, cautions_of_plan
 from hockeystick.conversions import convert
 from hockeystick.errors import IncompatibleError, UnsupportedError

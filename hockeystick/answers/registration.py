@@ -22,7 +22,7 @@ from hockeystick.answers.cautions import cautions
 from hockeystick.answers.wording import in_words, protected, steps_rules
 from hockeystick.mechanisms import RandomizedResponse, ShuffledReports, assumptions_of, federated
 from hockeystick.mechanisms.base import Composed, Mechanism, Repeated
-from hockeystick.mechanisms.local.unary_encoding import RAPPOR, UnaryEncoding
+from hockeystick.mechanisms.local.reports import RAPPOR, UnaryEncoding
 from hockeystick.numerics.numerals import at_most, interval, plain
 from hockeystick.results import Certified
 

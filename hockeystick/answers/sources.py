@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import final
 
+from hockeystick.accountants.auto import ACCOUNTANTS
 from hockeystick.accountants.comparison import Row
-from hockeystick.accountants.registry import ACCOUNTANTS
 from hockeystick.answers.cautions import mechanisms_in
 from hockeystick.mechanisms import DPSGD, Mechanism, Sampling
 

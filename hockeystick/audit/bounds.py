@@ -5,8 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from hockeystick._validate import Domain, real
-from hockeystick.audit._region import Objective, epsilons, mus, quarter_ellipse
-from hockeystick.audit._rules import Rule, at_ranks, at_threshold, best_of
+from hockeystick.audit._region import (
+    Objective,
+    Rule,
+    at_ranks,
+    at_threshold,
+    best_of,
+    epsilons,
+    mus,
+    quarter_ellipse,
+)
 from hockeystick.audit._scores import Scores, checked_scores, error_probability, mixed_seed
 from hockeystick.audit.results import AuditQuantity, LowerBound, OperatingPoint
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 import numpy as np
 
 from hockeystick._validate import Domain, count, real, whole_numbers
-from hockeystick.audit._claims import premises_of, tradeoff_of
 from hockeystick.audit._region import SPARE, at_least
 from hockeystick.audit._scores import (
     Array,
@@ -19,6 +18,7 @@ from hockeystick.audit._scores import (
     flags,
     mixed_seed,
 )
+from hockeystick.audit.refutation import premises_of, tradeoff_of
 from hockeystick.audit.results import AuditQuantity, Consistent, LowerBound, Refuted
 from hockeystick.errors import ParameterError
 from hockeystick.mechanisms import Mechanism

@@ -10,9 +10,9 @@ from typing import Any, Final, final
 import numpy as np
 
 from hockeystick._validate import Domain, count, real, whole_numbers
-from hockeystick.audit._claims import tradeoff_of
 from hockeystick.audit._region import SPARE, at_least, fewest, quarter_ellipse, upper_rate
 from hockeystick.audit._scores import Array, error_probability
+from hockeystick.audit.refutation import tradeoff_of
 from hockeystick.errors import ParameterError
 from hockeystick.mechanisms import Mechanism
 from hockeystick.numerics.numerals import at_least as shown_down

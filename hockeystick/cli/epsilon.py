@@ -13,8 +13,8 @@ import hockeystick as hs
 from hockeystick.accountants import GaussianSummary, Row, SamplingRow, best_order, central_limit_mu
 from hockeystick.accountants.base import TOLERANCE
 from hockeystick.accountants.comparison import Truth, quoted
-from hockeystick.accountants.limits.gdp import GaussianLimit
-from hockeystick.accountants.theorems.rdp import RDP
+from hockeystick.accountants.limits import GaussianLimit
+from hockeystick.accountants.rdp import RDP
 from hockeystick.answers import Decision, cautions, sources
 from hockeystick.answers.cautions import caution_of_notes
 from hockeystick.cli import command, options

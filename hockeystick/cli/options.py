@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 import click
 
 from hockeystick import _validate
-from hockeystick.accountants.registry import ACCOUNTANTS
+from hockeystick.accountants.auto import ACCOUNTANTS
 from hockeystick.adjacency import Adjacency
 from hockeystick.answers import Decision, decide, suggested_delta, units_of
 from hockeystick.answers.cautions import reservation

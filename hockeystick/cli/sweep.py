@@ -20,7 +20,7 @@ import hockeystick as hs
 from hockeystick import _validate
 from hockeystick._suggest import hint
 from hockeystick._validate import Domain
-from hockeystick.accountants.registry import ACCOUNTANTS
+from hockeystick.accountants.auto import ACCOUNTANTS
 from hockeystick.answers import cautions
 from hockeystick.calibration import Calibrated
 from hockeystick.calibration.sweeps.questions import ACCOUNTANT, with_fields

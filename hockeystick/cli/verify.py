@@ -15,7 +15,7 @@ from rich.text import Text
 
 import hockeystick as hs
 from hockeystick import _validate
-from hockeystick.accountants.registry import ACCOUNTANTS
+from hockeystick.accountants.auto import ACCOUNTANTS
 from hockeystick.calibration.sweeps.questions import ACCOUNTANT
 from hockeystick.calibration.sweeps.sweep import (
     ANSWERED_BY,

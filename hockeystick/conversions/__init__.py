@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from hockeystick.conversions.convert import convert
+from hockeystick.conversions.convert import TARGETS, convert
 from hockeystick.conversions.lower_ends import lower_ends
-from hockeystick.conversions.registry import TARGETS
 
 __all__ = ["TARGETS", "convert", "lower_ends"]

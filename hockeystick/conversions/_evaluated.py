@@ -10,9 +10,9 @@ from hockeystick._validate import Domain, real
 from hockeystick.conversions._given import check_one_of_two
 from hockeystick.errors import ParameterError
 from hockeystick.notions.base import MU
-from hockeystick.notions.renyi import ORDER
+from hockeystick.notions.concentrated import ORDER
 from hockeystick.numerics.working_precision import working_digits
-from hockeystick.tradeoffs.rounding import DIGITS, up
+from hockeystick.tradeoffs.reading import DIGITS, up
 
 
 def evaluated(formula: Callable[[Any], Any]) -> float:

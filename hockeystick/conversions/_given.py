@@ -1,17 +1,21 @@
-"""What a conversion is told besides its source: the free parameters of the target."""
+"""What a conversion is given, what its source is worth, and why it cannot be had."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import final
+from functools import singledispatch
+from typing import NoReturn, TypeVar, final
 
 from hockeystick._suggest import hint
 from hockeystick._validate import real
-from hockeystick.errors import ParameterError
+from hockeystick.errors import IncompatibleError, ParameterError
+from hockeystick.mechanisms import Mechanism
+from hockeystick.notions import FDP, GDP, TCDP, ZCDP, ApproxDP, Notion, Origin, PureDP, RenyiDP
 from hockeystick.notions.base import OMEGA
-from hockeystick.notions.renyi import ORDER
+from hockeystick.notions.concentrated import ORDER
+from hockeystick.tradeoffs import PerfectPrivacy
 
 _ORDERS: str = "an order > 1, or several: --orders 2,4 or orders=[2, 4]"
 
@@ -78,3 +82,88 @@ def _refuse_others(target: str, given: Mapping[str, object], known: tuple[str, .
         if name not in known:
             has = f"; its own are {', '.join(known)}{hint(name, known)}" if known else ""
             raise ParameterError(name, value, f"left out: {target} has no such parameter{has}")
+
+
+_Notion = TypeVar("_Notion", bound=Notion)
+
+UNBOUNDED = "the class holds the Gaussian mechanism, whose losses have no largest value"
+FAILS = (
+    "with a delta above 0 the class holds a release that shows everything with probability delta, "
+    "so that divergences are infinite and f(0) < 1"
+)
+TAIL = (
+    "it bounds divergences of some orders only, so that delta may fall as slowly as a power of "
+    "e^-epsilon; that of a Gaussian falls faster"
+)
+NO_NOISE = "without noise everything is released"
+FEW_ORDERS = "divergences of larger orders may be infinite, and the target bounds them"
+
+
+def exact(notion: _Notion, theorem: str) -> _Notion:
+    """Return a result that is the least possible for the class."""
+    return told(notion, theorem, tight=True)
+
+
+def bound(notion: _Notion, theorem: str) -> _Notion:
+    """Return a result that is proven, but may not be the least."""
+    return told(notion, theorem, tight=False)
+
+
+def told(notion: _Notion, theorem: str, *, tight: bool, lower: tuple[float, ...] = ()) -> _Notion:
+    """Return a result that is the least possible for the class, or may not be."""
+    return notion.because(Origin("exact" if tight else "bound", theorem, lower))
+
+
+def through(step: Notion, result: _Notion) -> _Notion:
+    """Return a bound by way of another notion, with the theorems of both steps."""
+    names = [one.origin.theorem for one in (step, result) if one.origin is not None]
+    return bound(result, "; then ".join(dict.fromkeys(names)))
+
+
+def and_bounds(theorem: str, steps: Iterable[Notion]) -> str:
+    """Return a theorem with those of the steps that are but bounds."""
+    origins = [one.origin for one in steps if one.origin is not None]
+    loose = [origin.theorem for origin in origins if origin.kind == "bound"]
+    return "; ".join(dict.fromkeys([theorem, *loose]))
+
+
+def refuse(source: Mechanism, target: str, reason: str) -> NoReturn:
+    """Raise the error that says why nothing of a target is proven to follow from a source."""
+    raise IncompatibleError(f"no {target} is proven to follow from a {source}: {reason}")
+
+
+@singledispatch
+def strength(source: Mechanism) -> float:
+    """Return 0 for a guarantee of perfect privacy, inf for a vacuous one, else a number between."""
+    return 1.0
+
+
+@strength.register
+def _(source: PureDP) -> float:
+    return source.epsilon
+
+
+@strength.register
+def _(source: ApproxDP) -> float:
+    return math.inf if source.delta == 1.0 else max(source.epsilon, source.delta)
+
+
+@strength.register
+def _(source: GDP) -> float:
+    return source.mu
+
+
+@strength.register
+def _(source: ZCDP | TCDP) -> float:
+    return source.rho
+
+
+@strength.register
+def _(source: RenyiDP) -> float:
+    return min(divergence for _, divergence in source.divergences)
+
+
+@strength.register
+def _(source: FDP) -> float:
+    f = source.tradeoff
+    return 0.0 if f.forward == f.backward == PerfectPrivacy() else 1.0

@@ -19,7 +19,7 @@ from hockeystick.errors import ParameterError
 from hockeystick.numerics.roots import increasing_root
 from hockeystick.numerics.working_precision import working_digits
 from hockeystick.tradeoffs.profiles.renyi_curve import response_moment
-from hockeystick.tradeoffs.rounding import DIGITS, least_epsilon, root_epsilon, up
+from hockeystick.tradeoffs.reading import DIGITS, least_epsilon, root_epsilon, up
 
 if TYPE_CHECKING:
     from mpmath import mpf
@@ -129,9 +129,6 @@ def gaussian_mu(epsilon: float, delta: float) -> float:
     Returns:
         mu, rounded down.
 
-    Raises:
-        ParameterError: If a parameter is outside its domain.
-
     References:
         Balle and Wang 2018, theorem 8.
 
@@ -173,9 +170,6 @@ def liu_mu(epsilon: float) -> float:
     Returns:
         mu, rounded up.
 
-    Raises:
-        ParameterError: If epsilon is no such number.
-
     References:
         Liu et al., "Identification, Amplification and Measurement: A bridge to Gaussian
         Differential Privacy", 2022.
@@ -208,9 +202,6 @@ def laplace_mu(epsilon: float) -> float:
 
     Returns:
         mu, rounded up.
-
-    Raises:
-        ParameterError: If epsilon is no such number.
 
     References:
         Dong, Roth and Su 2022, proposition A.6, for the trade-off function.
@@ -270,9 +261,6 @@ def steinke_rho(epsilon: float) -> float:
     Returns:
         rho, rounded up.
 
-    Raises:
-        ParameterError: If epsilon is no such number.
-
     References:
         Steinke, "Better Privacy Loss Bounds for Pure DP", differentialprivacy.org, 2024, theorems
         4 and 5.
@@ -294,9 +282,6 @@ def bun_steinke_rho(epsilon: float) -> float:
 
     Returns:
         rho, rounded up.
-
-    Raises:
-        ParameterError: If epsilon is no such number.
 
     References:
         Bun and Steinke 2016, proposition 1.4.
@@ -321,9 +306,6 @@ def response_divergence(epsilon: float, order: float) -> float:
 
     Returns:
         The divergence, rounded up.
-
-    Raises:
-        ParameterError: If a parameter is outside its domain.
 
     References:
         Bun and Steinke 2016, proposition 3.3, whose form with hyperbolic sines is the same.

@@ -15,9 +15,9 @@ from hockeystick.conversions._evaluated import (
     up_product,
 )
 from hockeystick.notions.base import OMEGA, RHO
-from hockeystick.notions.renyi import DIVERGENCE
+from hockeystick.notions.concentrated import DIVERGENCE
 from hockeystick.numerics.roots import minimum
-from hockeystick.privacy_loss.bounds.cks_factor import log_cks_factor
+from hockeystick.privacy_loss.bounds.moments import log_cks_factor
 from hockeystick.tradeoffs.profiles.one_order import delta_by_orders, epsilon_by_orders
 from hockeystick.tradeoffs.profiles.renyi_curve import RenyiPoints
 
@@ -218,9 +218,6 @@ def canonne_kamath_steinke_concentrated(
 
     Returns:
         epsilon, rounded up.
-
-    Raises:
-        ParameterError: If a parameter is outside its domain.
 
     References:
         Canonne, Kamath and Steinke 2020, corollary 13.

@@ -8,7 +8,7 @@ from fractions import Fraction
 from functools import partial
 from typing import Final, NamedTuple, TypeAlias
 
-from hockeystick.accountants.composition import composition_of
+from hockeystick.accountants.base import composition_of
 from hockeystick.conversions._least_mu import is_least, least_mu
 from hockeystick.mechanisms import Mechanism
 from hockeystick.numerics import decimal, largest_reading, least_reading

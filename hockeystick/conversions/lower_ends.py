@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from functools import singledispatch
 from typing import Final
 
-from hockeystick.accountants.closed_forms.closed_form import least_delta, least_epsilon
-from hockeystick.accountants.composition import composition_of
+from hockeystick.accountants.base import composition_of
+from hockeystick.accountants.closed_form import least_delta, least_epsilon
 from hockeystick.conversions.to_renyi import attained_divergence, attained_divergences
 from hockeystick.errors import ParameterError, UnsupportedError
 from hockeystick.mechanisms import Mechanism

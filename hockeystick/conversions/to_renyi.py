@@ -8,10 +8,9 @@ from functools import singledispatch
 from types import MappingProxyType
 from typing import Any, Final
 
-from hockeystick.accountants.composition import composition_of
+from hockeystick.accountants.base import composition_of
 from hockeystick.conversions._evaluated import evaluated, up_product
-from hockeystick.conversions._given import Given
-from hockeystick.conversions._reasons import FAILS, FEW_ORDERS, bound, exact, refuse, told
+from hockeystick.conversions._given import FAILS, FEW_ORDERS, Given, bound, exact, refuse, told
 from hockeystick.conversions.theorems import response_divergence
 from hockeystick.conversions.to_approx import points_of
 from hockeystick.errors import UnsupportedError

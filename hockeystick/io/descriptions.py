@@ -36,8 +36,7 @@ from hockeystick.tradeoffs import (
     SampledGaussianTradeOff,
     TradeOff,
 )
-from hockeystick.tradeoffs.functions.piecewise import IdentityTradeOff, polyline_tradeoff
-from hockeystick.tradeoffs.functions.polyline import Corners
+from hockeystick.tradeoffs.functions.piecewise import Corners, IdentityTradeOff, polyline_tradeoff
 from hockeystick.tradeoffs.functions.renyi import RenyiTradeOff
 from hockeystick.tradeoffs.operations.group import GroupTradeOff
 from hockeystick.tradeoffs.profiles.renyi_curve import RenyiCurve, RenyiLine, RenyiPoints

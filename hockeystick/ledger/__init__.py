@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from hockeystick.ledger.audits import LedgerCheck, LedgerStatus, NewPrice, Repricing
 from hockeystick.ledger.charge import LedgerCharge
 from hockeystick.ledger.entries import Entry, EntryKind
 from hockeystick.ledger.ledger import Ledger, datasets
-from hockeystick.ledger.reports import LedgerCheck, LedgerStatus, NewPrice, Repricing
 from hockeystick.ledger.reservation import Reservation, ReservationState
 from hockeystick.ledger.reserved_run import CountedRun, ReservedRun
 

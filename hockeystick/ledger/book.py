@@ -12,10 +12,9 @@ from hockeystick.errors import HockeystickError, IncompatibleError, LedgerError,
 from hockeystick.ledger import chains
 from hockeystick.ledger.amounts import Costs, minus, plus
 from hockeystick.ledger.chains import Chain, Event, Scope
-from hockeystick.ledger.database import Database
+from hockeystick.ledger.database import Database, wait_to_open
 from hockeystick.ledger.entries import NOTHING_RAN, Entry, EntryKind, content_of
 from hockeystick.ledger.reservation import Reservation, ReservationState, is_part, state_of
-from hockeystick.ledger.tables import wait_to_open
 from hockeystick.ledger.terms import Terms, terms_of
 from hockeystick.mechanisms import Mechanism
 from hockeystick.notions import PureDP

@@ -16,8 +16,8 @@ from hockeystick.adjacency import Adjacency
 from hockeystick.calibration import read_description
 from hockeystick.errors import HockeystickError, LedgerError
 from hockeystick.ledger.amounts import Costs, costs_of, text_of
+from hockeystick.ledger.database import DATASETS, ENTRIES
 from hockeystick.ledger.entries import START, Entry, EntryKind
-from hockeystick.ledger.tables import DATASETS, ENTRIES
 from hockeystick.ledger.terms import Terms, limits_of
 from hockeystick.mechanisms import Mechanism
 from hockeystick.mechanisms.scope import Described, Fact, refuse_disagreement, states_more

@@ -11,9 +11,9 @@ from hockeystick.adjacency import Adjacency
 from hockeystick.calibration.filters.measures import Rule
 from hockeystick.errors import HockeystickError, ParameterError
 from hockeystick.ledger import inputs
+from hockeystick.ledger.audits import LedgerCheck, LedgerStatus, Repricing
 from hockeystick.ledger.charge import LedgerCharge
 from hockeystick.ledger.entries import Entry
-from hockeystick.ledger.reports import LedgerCheck, LedgerStatus, Repricing
 from hockeystick.ledger.reservation import Reservation
 from hockeystick.ledger.terms import Terms, agreed
 from hockeystick.mechanisms import Mechanism

@@ -12,8 +12,13 @@ from hockeystick import _validate
 from hockeystick.adjacency import Adjacency
 from hockeystick.calibration import describe, read_description
 from hockeystick.calibration.filters.filter import checked_budget, checked_options, is_sampled
-from hockeystick.calibration.filters.measures import AdditiveMeasure, Rule, additive_measure
-from hockeystick.calibration.filters.one_order import expected_order, one_order_measure
+from hockeystick.calibration.filters.measures import (
+    AdditiveMeasure,
+    Rule,
+    additive_measure,
+    expected_order,
+    one_order_measure,
+)
 from hockeystick.calibration.session.runs import EVALUATING
 from hockeystick.errors import BudgetExhausted, IncompatibleError, ParameterError
 from hockeystick.ledger.amounts import Costs, amount, costs_of, plus, storable, text_of, upward

@@ -13,6 +13,59 @@ from hockeystick.errors import NoGroupFormError, ParameterError
 from hockeystick.mechanisms.registry import registered
 from hockeystick.mechanisms.scope import Fact, common_facts, refuse_disagreement, without_presence
 
+
+def divided_words(adjacency: Adjacency, drawn: str, records: str) -> str:
+    """Return what must hold of the divisor, as a sentence.
+
+    Divided by a private number the noise has a scale that tells it: in many dimensions for sure.
+    """
+    told = f"The noisy sum is divided by a fixed number, never by {drawn}"
+    if adjacency is Adjacency.ADD_REMOVE:
+        told += f" or by the number of {records}, which is private"
+    return f"{told}."
+
+
+STOPPED_EARLIER: Final = (
+    "a run that stops earlier because of what it saw costs as much as the whole plan."
+)
+
+
+_NOT_TRUSTED: Final = "Whoever is not trusted sees"
+_NOTHING_BARE: Final = "nothing without the noise"
+_SECURE: Final = "secure aggregation shows it noisy sums alone"
+
+
+def noisy_seen(what: str, *, alone: str = "what single examples or clients add to them") -> str:
+    """Return that all that is noisy is seen, and nothing else, as a sentence.
+
+    By post-processing everything computed from it, as every model, may be seen too. Whoever adds up
+    and adds the noise sees what the theorem does not cover.
+
+    Args:
+        what: What the theorem says is released, noise included.
+        alone: What whoever adds the noise sees.
+    """
+    return (
+        f"{_NOT_TRUSTED} {what}, and so every model, but {_NOTHING_BARE}: whoever adds it, as the "
+        f"server of federated training, sees {alone}, and is trusted."
+    )
+
+
+def seen_of_clients(*, drawn_seen: bool) -> str:
+    """Return who is trusted where noise is added to sums of what clients send, as a sentence.
+
+    Noise that each client adds in full, before it sends, is that of a sum of one: the server sees
+    whose it is, so that it is covered only where it may be seen who takes part.
+    """
+    also = " and who takes part" if drawn_seen else ""
+    added = "each client adds all of this noise to its own change, or " if drawn_seen else ""
+    return (
+        f"{_NOT_TRUSTED} the noisy sums of all rounds{also}, and so every model, but "
+        f"{_NOTHING_BARE}: the server is trusted, as it sees each client's change, unless {added}"
+        f"{_SECURE}."
+    )
+
+
 _PARTS_SHOWN: Final = 4
 A_MECHANISM: Final = "a mechanism"
 

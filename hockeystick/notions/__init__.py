@@ -6,16 +6,12 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-from hockeystick.notions.approx import ApproxDP
+from hockeystick.notions.approx import ApproxDP, PureDP
 from hockeystick.notions.base import Notion, Origin
-from hockeystick.notions.fdp import FDP
-from hockeystick.notions.gaussian import GDP
+from hockeystick.notions.concentrated import TCDP, ZCDP, RenyiDP
+from hockeystick.notions.fdp import FDP, GDP
 from hockeystick.notions.metric import MetricDP, metric_composition
 from hockeystick.notions.parallel import parallel
-from hockeystick.notions.pure import PureDP
-from hockeystick.notions.renyi import RenyiDP
-from hockeystick.notions.tcdp import TCDP
-from hockeystick.notions.zcdp import ZCDP
 
 __all__ = [
     "FDP",

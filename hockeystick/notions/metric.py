@@ -11,8 +11,8 @@ from typing import Final, final
 from hockeystick import _validate
 from hockeystick._validate import Domain
 from hockeystick.errors import IncompatibleError, ParameterError
+from hockeystick.notions.approx import PureDP
 from hockeystick.notions.base import Notion, Origin, checked_origin, group_size
-from hockeystick.notions.pure import PureDP
 from hockeystick.numerics import largest_reading
 from hockeystick.numerics.numerals import plain
 from hockeystick.numerics.rounding import float_up, product_up
@@ -110,9 +110,6 @@ class MetricDP(Notion):
 
         Args:
             size: The number g of records, an integer >= 1.
-
-        Raises:
-            ParameterError: If the size is no such integer.
         """
         return MetricDP(product_up(group_size(size), self.epsilon), self.metric)
 

@@ -12,14 +12,10 @@ from typing import Any, TypeVar
 from hockeystick._validate import choice
 from hockeystick.adjacency import Adjacency
 from hockeystick.errors import IncompatibleError, ParameterError
-from hockeystick.notions.approx import ApproxDP
+from hockeystick.notions.approx import ApproxDP, PureDP
 from hockeystick.notions.base import Notion
-from hockeystick.notions.fdp import FDP
-from hockeystick.notions.gaussian import GDP
-from hockeystick.notions.pure import PureDP
-from hockeystick.notions.renyi import RenyiDP
-from hockeystick.notions.tcdp import TCDP
-from hockeystick.notions.zcdp import ZCDP
+from hockeystick.notions.concentrated import TCDP, ZCDP, RenyiDP
+from hockeystick.notions.fdp import FDP, GDP
 from hockeystick.numerics.rounding import DIGITS, evaluated_up, float_up
 from hockeystick.numerics.working_precision import working_digits
 from hockeystick.tradeoffs import MaximumProfile, ProfileTradeOff, TradeOff

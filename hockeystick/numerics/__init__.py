@@ -5,8 +5,7 @@ Directed rounding (``rounding``), what a float is read as (``readings``), balls 
 (``working_precision``).
 """
 
-from hockeystick.numerics.balls import Ball
-from hockeystick.numerics.readings import (
+from hockeystick.numerics.numerals import (
     FloatAndDecimal,
     decimal,
     float_above,
@@ -16,7 +15,7 @@ from hockeystick.numerics.readings import (
     log_of,
     log_readings,
 )
-from hockeystick.numerics.rounding import ULP, down, up
+from hockeystick.numerics.rounding import ULP, Ball, down, up
 
 __all__ = [
     "ULP",

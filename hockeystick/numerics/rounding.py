@@ -5,12 +5,20 @@ from __future__ import annotations
 import math
 import sys
 from fractions import Fraction
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from hockeystick.numerics.readings import largest_reading, least_reading
+from hockeystick.numerics.numerals import largest_reading, least_reading
 
 if TYPE_CHECKING:
     from mpmath import mpf
+
+
+class Ball(NamedTuple):
+    """A number and a bound on its distance from the truth."""
+
+    midpoint: float
+    radius: float
+
 
 # A unit in the last place of 1: twice what one rounded operation loses, relative to its result.
 ULP: Final = 2.0**-52

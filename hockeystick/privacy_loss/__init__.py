@@ -30,57 +30,63 @@ from hockeystick.privacy_loss.core.base import (
 from hockeystick.privacy_loss.core.cell_loss import CellLoss
 from hockeystick.privacy_loss.core.composition import (
     Composition,
+    DominatingPair,
+    NoAnalysisError,
     Terms,
     attained,
     compose,
+    dominating_pair,
+    dominating_pair_of_tradeoff,
     expanded,
     largest_loss,
     least_largest_loss,
     merged,
 )
-from hockeystick.privacy_loss.core.dominated import DominatedLoss
 from hockeystick.privacy_loss.core.infinity_mass import ConstantLoss, NoiselessLoss
-from hockeystick.privacy_loss.core.observed_mixture import ObservedMixtureLoss, observed_mixture
-from hockeystick.privacy_loss.core.outcomes import OutcomesLoss, PartlyInfiniteLoss
-from hockeystick.privacy_loss.core.registry import (
-    DominatingPair,
-    NoAnalysisError,
-    dominating_pair,
-    dominating_pair_of_tradeoff,
+from hockeystick.privacy_loss.core.mixtures import (
+    ObservedMixtureLoss,
+    RandomizedResponsePairLoss,
+    observed_mixture,
 )
-from hockeystick.privacy_loss.core.two_point import RandomizedResponsePairLoss
-from hockeystick.privacy_loss.guarantees.bounded_range import BoundedRangeLoss
-from hockeystick.privacy_loss.guarantees.renyi import (
+from hockeystick.privacy_loss.core.outcomes import OutcomesLoss, PartlyInfiniteLoss
+from hockeystick.privacy_loss.core.symmetrized import DominatedLoss
+from hockeystick.privacy_loss.guarantees import (
+    BoundedRangeLoss,
     ConcentratedLoss,
     RenyiBoundLoss,
     RenyiCurveLoss,
 )
-from hockeystick.privacy_loss.guarantees.trade_off import ProfileLoss
-from hockeystick.privacy_loss.local.randomized_response import RandomizedResponseLoss
-from hockeystick.privacy_loss.local.shuffled_reports import CountLoss
-from hockeystick.privacy_loss.local.stronger_clones import StrongerClonesLoss
-from hockeystick.privacy_loss.local.unary_encoding import RAPPORLoss, UnaryEncodingLoss
-from hockeystick.privacy_loss.noise.discrete_gaussian import (
+from hockeystick.privacy_loss.local import (
+    CountLoss,
+    RandomizedResponseLoss,
+    RAPPORLoss,
+    UnaryEncodingLoss,
+)
+from hockeystick.privacy_loss.noise.gaussian import GaussianLoss
+from hockeystick.privacy_loss.noise.gaussian_mixture import (
+    GaussianMixtureLoss,
+    OppositeMixturesLoss,
+)
+from hockeystick.privacy_loss.noise.integer_noise import (
     DiscreteGaussianLoss,
+    DiscreteLaplaceLoss,
+    SkellamLoss,
     WideDiscreteGaussianLoss,
 )
-from hockeystick.privacy_loss.noise.discrete_laplace import DiscreteLaplaceLoss
-from hockeystick.privacy_loss.noise.gaussian import GaussianLoss
-from hockeystick.privacy_loss.noise.gaussian_mixture import GaussianMixtureLoss
 from hockeystick.privacy_loss.noise.laplace import LaplaceLoss
 from hockeystick.privacy_loss.noise.multivariate_laplace import MultivariateLaplaceLoss
-from hockeystick.privacy_loss.noise.opposite_mixtures import OppositeMixturesLoss
 from hockeystick.privacy_loss.noise.sinh_normal import SinhNormalLoss
-from hockeystick.privacy_loss.noise.skellam import SkellamLoss
 from hockeystick.privacy_loss.sampling.fixed_size_gaussian import FixedSizeGaussianLoss
-from hockeystick.privacy_loss.sampling.gaussian_sequence import GaussianSequenceLoss
+from hockeystick.privacy_loss.sampling.noise_levels import GaussianSequenceLoss
 from hockeystick.privacy_loss.sampling.random_allocation import AllocationLoss
 from hockeystick.privacy_loss.sampling.sampled import SampledLoss
 from hockeystick.privacy_loss.sampling.sampled_gaussian import SampledGaussianLoss
 from hockeystick.privacy_loss.sampling.shuffled import LargestBatchLoss
 from hockeystick.privacy_loss.selection.above_threshold import AboveThresholdGaussianLoss
 from hockeystick.privacy_loss.selection.sparse_vector import AboveThresholdRenyiLoss, UnknownLoss
-from hockeystick.privacy_loss.selection.tuning_loss import TunedLoss
+from hockeystick.privacy_loss.selection.tuning import TunedLoss
+from hockeystick.privacy_loss.shuffling import StrongerClonesLoss
+from hockeystick.privacy_loss.trade_off import ProfileLoss
 
 __all__ = [
     "AboveThresholdGaussianLoss",

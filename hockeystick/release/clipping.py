@@ -16,8 +16,7 @@ import numpy as np
 from hockeystick import _validate
 from hockeystick._validate import Domain, whole_numbers
 from hockeystick.errors import ParameterError
-from hockeystick.mechanisms.noise.gaussian import Gaussian
-from hockeystick.mechanisms.noise.joint_gaussian import JointGaussian
+from hockeystick.mechanisms.noise.gaussian import Gaussian, JointGaussian
 from hockeystick.numerics import decimal
 from hockeystick.release._values import of_kind
 from hockeystick.release.charging import Charged, book, checked_charge

@@ -19,7 +19,7 @@ from typing import Any, Final, Generic, Protocol, TypeVar, final
 from hockeystick import _files
 from hockeystick.errors import HockeystickError, IncompatibleError, ParameterError
 from hockeystick.mechanisms.base import Repeated
-from hockeystick.mechanisms.streams.cyclic_poisson import CyclicPoisson
+from hockeystick.mechanisms.streams.balls_in_bins import CyclicPoisson
 from hockeystick.mechanisms.streams.encoders import Encoder
 from hockeystick.mechanisms.streams.matrix_factorization import MatrixFactorization
 from hockeystick.mechanisms.training.dpsgd import DPSGD

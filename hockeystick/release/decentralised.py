@@ -30,16 +30,15 @@ import numpy as np
 from hockeystick import _validate
 from hockeystick._validate import Domain, whole_numbers
 from hockeystick.errors import IncompatibleError, ParameterError
-from hockeystick.mechanisms.decentralised.convex import change
-from hockeystick.mechanisms.decentralised.gopa import GOPA, checked_parties
 from hockeystick.mechanisms.decentralised.gossip import (
+    GOPA,
     GossipAveraging,
+    checked_parties,
     gossip_matrix,
     is_sent_to_observers,
     observed_span,
 )
-from hockeystick.mechanisms.decentralised.iterated import NoisyIterations
-from hockeystick.mechanisms.decentralised.token_walk import TokenWalk
+from hockeystick.mechanisms.decentralised.token_walk import NoisyIterations, TokenWalk, change
 from hockeystick.numerics import decimal, largest_reading
 from hockeystick.numerics.rounding import float_up
 from hockeystick.release._values import numbers, of_kind, root_up, yes_or_no

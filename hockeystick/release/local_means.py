@@ -13,7 +13,7 @@ import numpy as np
 from hockeystick import _validate
 from hockeystick._validate import Domain
 from hockeystick.errors import ParameterError
-from hockeystick.mechanisms.local.randomized_response import RandomizedResponse
+from hockeystick.mechanisms.local.reports import RandomizedResponse
 from hockeystick.mechanisms.noise.gaussian import Gaussian
 from hockeystick.mechanisms.noise.laplace import Laplace
 from hockeystick.numerics import largest_reading

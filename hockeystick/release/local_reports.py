@@ -17,8 +17,7 @@ import numpy as np
 from hockeystick import _validate
 from hockeystick._validate import Domain, whole_numbers
 from hockeystick.errors import ParameterError
-from hockeystick.mechanisms.local.randomized_response import RandomizedResponse
-from hockeystick.mechanisms.local.unary_encoding import RAPPOR, Encoding, UnaryEncoding
+from hockeystick.mechanisms.local.reports import RAPPOR, Encoding, RandomizedResponse, UnaryEncoding
 from hockeystick.numerics import largest_reading
 from hockeystick.numerics.working_precision import integers_around, interval_bits
 from hockeystick.release._values import category_array, of_kind

@@ -16,12 +16,10 @@ from hockeystick import _validate
 from hockeystick._validate import whole_numbers
 from hockeystick.errors import IncompatibleError, ParameterError
 from hockeystick.mechanisms.base import Mechanism, checked
-from hockeystick.mechanisms.noise.discrete_gaussian import DiscreteGaussian
-from hockeystick.mechanisms.noise.discrete_laplace import DiscreteLaplace
+from hockeystick.mechanisms.noise.integer_noise import DiscreteGaussian, DiscreteLaplace
 from hockeystick.mechanisms.selection import exponential as selections
-from hockeystick.mechanisms.selection.exponential import ReportNoisyMax
+from hockeystick.mechanisms.selection.exponential import PermuteAndFlip, ReportNoisyMax
 from hockeystick.mechanisms.selection.partition_selection import PartitionSelection
-from hockeystick.mechanisms.selection.permute_and_flip import PermuteAndFlip
 from hockeystick.mechanisms.selection.sparse_vector import (
     AboveThreshold,
     ComparisonNoise,

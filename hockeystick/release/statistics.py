@@ -23,9 +23,7 @@ from hockeystick import _validate
 from hockeystick._validate import Domain, whole_numbers
 from hockeystick.adjacency import Adjacency
 from hockeystick.errors import IncompatibleError, ParameterError
-from hockeystick.mechanisms.noise.gaussian import Gaussian
-from hockeystick.mechanisms.noise.joint_gaussian import JointGaussian
-from hockeystick.mechanisms.noise.private_covariance import PrivateCovariance
+from hockeystick.mechanisms.noise.gaussian import Gaussian, JointGaussian, PrivateCovariance
 from hockeystick.release._values import numbers, of_kind, rows_of_length
 from hockeystick.release.charging import Charged, book, checked_charge
 from hockeystick.release.noise.clipped_sum import (

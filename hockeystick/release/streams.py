@@ -35,8 +35,8 @@ import numpy as np
 from hockeystick import _validate
 from hockeystick.errors import IncompatibleError, ParameterError
 from hockeystick.mechanisms import BandedInverse, MatrixFactorization
+from hockeystick.mechanisms.streams.matrix_factorization import TreeAggregation
 from hockeystick.mechanisms.streams.strategies import Strategy
-from hockeystick.mechanisms.streams.tree_aggregation import TreeAggregation
 from hockeystick.numerics import largest_reading
 from hockeystick.numerics.rounding import float_up
 from hockeystick.release._values import MOST as MOST_STEPS

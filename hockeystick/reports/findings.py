@@ -10,8 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, TypeVar, final
 
 from hockeystick.accountants.ask import delta, epsilon
-from hockeystick.accountants.comparison import Row, compare
-from hockeystick.accountants.summary import GaussianSummary, gaussian_summary
+from hockeystick.accountants.comparison import GaussianSummary, Row, compare, gaussian_summary
 from hockeystick.accountants.tradeoff import tradeoff
 from hockeystick.answers import Caution, Decision, cautions, decide, document, verify
 from hockeystick.answers.cautions import caution_of_notes

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from decimal import Decimal
 from typing import Any, Final, NamedTuple
 
+from hockeystick.accountants.auto import ACCOUNTANTS
 from hockeystick.accountants.comparison import Row
-from hockeystick.accountants.registry import ACCOUNTANTS
 from hockeystick.answers import (
     Decision,
     Units,

@@ -5,8 +5,7 @@ from __future__ import annotations
 from hockeystick.tradeoffs import plot  # noqa: F401 - as a name of this room
 from hockeystick.tradeoffs.base import Ends, TradeOff
 from hockeystick.tradeoffs.functions.by_profile import ProfileTradeOff
-from hockeystick.tradeoffs.functions.gaussian import GaussianTradeOff
-from hockeystick.tradeoffs.functions.laplace import LaplaceTradeOff
+from hockeystick.tradeoffs.functions.closed_forms import GaussianTradeOff, LaplaceTradeOff
 from hockeystick.tradeoffs.functions.piecewise import (
     IDENTITY,
     ApproxTradeOff,

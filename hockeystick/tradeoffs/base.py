@@ -12,8 +12,7 @@ from hockeystick._validate import Domain, count, real, whole_numbers
 from hockeystick.errors import ParameterError
 from hockeystick.numerics import ULP
 from hockeystick.results import Certified
-from hockeystick.tradeoffs.profiles.profile import Array, Profile
-from hockeystick.tradeoffs.profiles.readings import ends_at, epsilon_interval
+from hockeystick.tradeoffs.profiles.profile import Array, Profile, ends_at, epsilon_interval
 from hockeystick.tradeoffs.rates import exp_of_logs, guessing, shaped, shaped_logs
 
 if TYPE_CHECKING:
@@ -211,7 +210,7 @@ class TradeOff(ABC):
 
         It is what f-DP means for both orders of every pair of neighbours.
         """
-        from hockeystick.tradeoffs.operations.subsample import symmetrize
+        from hockeystick.tradeoffs.operations.order import symmetrize
 
         return symmetrize(self)
 
@@ -226,9 +225,6 @@ class TradeOff(ABC):
         Args:
             rate: The probability p, in [0, 1]; 0 gives ``1 - alpha`` and 1 gives f symmetrized.
 
-        Raises:
-            ParameterError: If the rate is no such number.
-
         References:
             Dong, Roth and Su 2022, theorem 4.2. One step is tight; a composition of the result is
             valid, but not attained.
@@ -238,7 +234,7 @@ class TradeOff(ABC):
             >>> hs.tradeoffs.GaussianTradeOff(1.0).subsample(0.1)
             SampledGaussianTradeOff(mu=1.0, rate=0.1)
         """
-        from hockeystick.tradeoffs.operations.subsample import subsample
+        from hockeystick.tradeoffs.operations.order import subsample
 
         return subsample(self, real("rate", rate))
 
@@ -264,9 +260,6 @@ class TradeOff(ABC):
             size: The number g of records, an integer from 1 to 10^15. Where there is no closed form
                 the work grows with it until the power reaches 1, which after 5,000 steps it counts
                 as.
-
-        Raises:
-            ParameterError: If the size is no such integer.
 
         References:
             Dong, Roth and Su 2022, theorem 2.14.

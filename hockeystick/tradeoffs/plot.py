@@ -106,7 +106,6 @@ def plot(
         all the same.
 
     Raises:
-        ParameterError: If a parameter is outside its domain.
         HockeystickError: If matplotlib is missing.
         OSError: If the file cannot be written.
 

@@ -10,12 +10,11 @@ import pytest
 from mpmath import mp
 
 import hockeystick as hs
-from hockeystick.accountants.composition import composition_of
+from hockeystick.accountants.base import Interval, composition_of
 from hockeystick.accountants.contour import Contour
-from hockeystick.accountants.interval import Interval
 from hockeystick.accountants.prv import PRV
 from hockeystick.privacy_loss import SampledGaussianLoss
-from hockeystick.privacy_loss.bounds.cks_factor import log_cks_factor
+from hockeystick.privacy_loss.bounds.moments import log_cks_factor
 
 REFERENCE = Path(__file__).parents[1] / "oracles" / "epsilon_reference.json"
 CASES: list[dict[str, Any]] = json.loads(REFERENCE.read_text(encoding="utf-8"))["cases"]

@@ -9,7 +9,7 @@ from mpmath import mp
 
 import hockeystick as hs
 from hockeystick.accountants import directed_delta
-from hockeystick.accountants.composition import composition_of
+from hockeystick.accountants.base import composition_of
 from hockeystick.accountants.contour import Contour
 from hockeystick.errors import ParameterError
 from hockeystick.privacy_loss import Composition

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import hockeystick as hs
-from hockeystick.accountants.contour import _smoothed, search
-from hockeystick.accountants.interval import Interval
-from hockeystick.accountants.prv import _refine
+from hockeystick.accountants.base import Interval
+from hockeystick.accountants.contour import search, ways
+from hockeystick.accountants.prv import lattice
 from hockeystick.errors import ParameterError
 from hockeystick.kernels import contour_sums
 from hockeystick.numerics.multiprecision import mp, mpf
@@ -144,7 +144,7 @@ FURTHER = [
     (hs.ZCDP(1e-6), 2.19),
 ]
 # Lines, smoothing and lattices.
-WORK = [(search, "cheapest_integral"), (_smoothed, "smoothed_delta"), (_refine, "refined")]
+WORK = [(search, "cheapest_integral"), (ways, "smoothed_delta"), (lattice, "refined")]
 
 
 def fail(*_: object, **__: object) -> None:

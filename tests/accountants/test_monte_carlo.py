@@ -10,7 +10,7 @@ import hockeystick as hs
 from hockeystick.accountants import monte_carlo_delta
 from hockeystick.mechanisms import BallsInBins
 from hockeystick.numerics.multiprecision import mp
-from hockeystick.privacy_loss.streams.balls_in_bins import gram_matrix
+from hockeystick.privacy_loss.streams import gram_matrix
 from tests.privacy_loss.streams.test_correlated_samples import gram, two_bins
 
 

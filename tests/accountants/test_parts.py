@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 import hockeystick as hs
-from hockeystick.accountants.composition import composition_of
-from hockeystick.accountants.infinity import can_be_infinite
+from hockeystick.accountants.base import can_be_infinite, composition_of
 from hockeystick.errors import ParameterError, UnsupportedError
 from hockeystick.numerics.multiprecision import mp
 from hockeystick.precision.profiles import gaussian_delta

@@ -2,7 +2,7 @@
 
 import pytest
 
-from hockeystick.accountants.registry import ACCOUNTANTS
+from hockeystick.accountants.auto import ACCOUNTANTS
 from hockeystick.answers.sources import references_of
 from hockeystick.mechanisms import MECHANISMS
 from hockeystick.notions import NOTIONS

@@ -15,6 +15,8 @@ from hockeystick import audit
 from hockeystick.audit._region import (
     Counts,
     Levels,
+    at_rank,
+    at_threshold,
     epsilons,
     lower_rate,
     mus,
@@ -24,7 +26,6 @@ from hockeystick.audit._region import (
     region,
     upper_rate,
 )
-from hockeystick.audit._rules import at_rank, at_threshold
 
 EPSILON = 1.0
 RATE = 1.0 / (1.0 + math.e)

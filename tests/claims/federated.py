@@ -14,7 +14,7 @@ from typing import Any
 
 from hockeystick.accountants import delta as delta_of
 from hockeystick.accountants import epsilon as epsilon_of
-from hockeystick.accountants.limits.gdp import limiting_mu as limit
+from hockeystick.accountants.limits import limiting_mu as limit
 from hockeystick.conversions.theorems import gaussian_mu
 from hockeystick.mechanisms import FixedSizeSubsampled, Gaussian
 from hockeystick.notions import FDP, GDP

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import hockeystick as hs
-from hockeystick.accountants.registry import ACCOUNTANTS
+from hockeystick.accountants.auto import ACCOUNTANTS
 
 Run = Callable[..., tuple[int, str, str]]
 Write = Callable[[str | bytes], str]

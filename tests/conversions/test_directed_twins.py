@@ -15,7 +15,7 @@ from hockeystick.numerics import Ball, decimal, least_reading
 from hockeystick.numerics.multiprecision import mp
 from hockeystick.privacy_loss import PrivacyLoss, RandomizedResponseLoss
 from hockeystick.privacy_loss.core.base import CGFEstimate
-from hockeystick.tradeoffs.rounding import down, least_epsilon, up
+from hockeystick.tradeoffs.reading import down, least_epsilon, up
 
 DRAWS = 60
 

@@ -17,7 +17,7 @@ from scipy.stats import binom, norm
 import hockeystick as hs
 from hockeystick.notions import GDP, ZCDP
 from hockeystick.tradeoffs import ApproxTradeOff, ProfileTradeOff, discrete_tradeoff
-from hockeystick.tradeoffs.functions.laplace import LaplaceTradeOff
+from hockeystick.tradeoffs.functions.closed_forms import LaplaceTradeOff
 
 Rates: TypeAlias = tuple[Any, Any]
 

@@ -8,12 +8,12 @@ from hypothesis import HealthCheck, given, settings
 
 import hockeystick as hs
 from hockeystick.tradeoffs import ProfileTradeOff
-from hockeystick.tradeoffs.functions.laplace import LaplaceTradeOff
+from hockeystick.tradeoffs.functions.closed_forms import LaplaceTradeOff
 from hockeystick.tradeoffs.functions.piecewise import IDENTITY, ApproxTradeOff, discrete_tradeoff
 from hockeystick.tradeoffs.functions.sampled_gaussian import SampledGaussianTradeOff
 from hockeystick.tradeoffs.operations.group import GroupTradeOff
 from hockeystick.tradeoffs.operations.order import at_least
-from hockeystick.tradeoffs.profiles.by_function import FunctionProfile
+from hockeystick.tradeoffs.profiles.one_order import FunctionProfile
 
 laws = settings(max_examples=25, suppress_health_check=list(HealthCheck))
 RATES = np.array([0.0, 1e-12, 1e-5, 0.01, 0.1, 0.25, 0.4, 0.6, 0.8, 0.95, 1 - 1e-6, 1.0])

@@ -19,11 +19,11 @@ import pytest
 
 import hockeystick as hs
 from hockeystick._validate import PARAMETERS
-from hockeystick.accountants.composition import composition_of
+from hockeystick.accountants.base import composition_of
 from hockeystick.mechanisms import MECHANISMS
 from hockeystick.notions import FDP, GDP, NOTIONS, TCDP, ZCDP, ApproxDP, PureDP, RenyiDP
 from hockeystick.numerics.multiprecision import mp
-from hockeystick.tradeoffs.functions.laplace import LaplaceTradeOff
+from hockeystick.tradeoffs.functions.closed_forms import LaplaceTradeOff
 from tests.examples import EXAMPLES
 from tests.oracles.zoo import BANDS, DELTA, FILE, ROWS, RUNS
 from tests.oracles.zoo_laplace import Laplace

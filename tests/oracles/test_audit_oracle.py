@@ -10,8 +10,15 @@ import pytest
 from mpmath import mp
 from scipy.optimize import brentq
 
-from hockeystick.audit._region import epsilons, lower_rate, mus, rectangle, upper_rate
-from hockeystick.audit._rules import at_threshold, best_of
+from hockeystick.audit._region import (
+    at_threshold,
+    best_of,
+    epsilons,
+    lower_rate,
+    mus,
+    rectangle,
+    upper_rate,
+)
 from hockeystick.audit.one_run import (
     Guesses,
     epsilon_by_binomial,

@@ -24,8 +24,8 @@ from hockeystick.privacy_loss import (
     UnknownLoss,
     dominating_pair,
 )
-from hockeystick.privacy_loss.guarantees.bounded_range import BoundedRangeLoss
-from hockeystick.privacy_loss.sampling.sampled_atoms import SampledAtomsLoss
+from hockeystick.privacy_loss.guarantees import BoundedRangeLoss
+from hockeystick.privacy_loss.sampling.sampled import SampledAtomsLoss
 from hockeystick.tradeoffs import PerfectPrivacy, ProfileTradeOff
 from hockeystick.tradeoffs.functions.piecewise import ApproxTradeOff, IdentityTradeOff
 

@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 import hockeystick as hs
-from hockeystick.accountants.limits.berry_esseen import normals_of
-from hockeystick.accountants.limits.gdp import limiting_mu
+from hockeystick.accountants.limits import limiting_mu, normals_of
 from hockeystick.conversions import theorems
 from hockeystick.privacy_loss import FixedSizeGaussianLoss, SampledGaussianLoss
 

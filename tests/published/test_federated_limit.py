@@ -8,7 +8,7 @@ import pytest
 
 import hockeystick as hs
 from hockeystick.accountants.contour import Contour
-from hockeystick.accountants.limits.gdp import GaussianLimit, limiting_mu
+from hockeystick.accountants.limits import GaussianLimit, limiting_mu
 from hockeystick.conversions.published.federated_limit import limit_delta, limit_epsilon, limit_mu
 from hockeystick.errors import ParameterError
 from hockeystick.numerics.multiprecision import mp

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import hockeystick as hs
-from hockeystick.conversions.published.shuffled_reports import (
+from hockeystick.conversions.published.shuffling import (
     clones_delta,
     clones_epsilon,
     hiding_among_clones,

@@ -15,7 +15,7 @@ import pytest
 import hockeystick as hs
 from hockeystick.numerics.multiprecision import mp
 from hockeystick.privacy_loss import dominating_pair
-from hockeystick.privacy_loss.selection.tuning_poisson import PoissonTuningLoss
+from hockeystick.privacy_loss.selection.tuning import PoissonTuningLoss
 
 RUN = hs.ZCDP(0.1)
 DELTA = 1e-6

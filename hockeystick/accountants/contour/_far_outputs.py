@@ -39,7 +39,7 @@ from hockeystick.accountants.contour._line import AnalyticTerms, ContourTarget
 from hockeystick.numerics import ULP
 from hockeystick.numerics.roots import increasing_root
 from hockeystick.privacy_loss import AnalyticLoss, NearLoss
-from hockeystick.privacy_loss.bounds.cks_factor import log_cks_factor
+from hockeystick.privacy_loss.bounds.moments import log_cks_factor
 from hockeystick.privacy_loss.core.base import NO_INFINITY_MASS
 from hockeystick.privacy_loss.core.terms import sum_of_bounds, total
 

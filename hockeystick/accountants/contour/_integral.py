@@ -12,12 +12,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hockeystick.accountants.contour._far_outputs import FarOutputs
-from hockeystick.accountants.contour._line import AnalyticTerms, ContourTarget, VerticalContour
-from hockeystick.accountants.contour._tail_and_bulk import TailAndBulk
+from hockeystick.accountants.contour._line import (
+    AnalyticTerms,
+    ContourTarget,
+    TailAndBulk,
+    VerticalContour,
+)
 from hockeystick.numerics import ULP, Ball
 from hockeystick.numerics.roots import increasing_root
 from hockeystick.privacy_loss import ContourRule, ContourValues, TailRule
-from hockeystick.privacy_loss.core.analytic_cgf import complex_log1p
+from hockeystick.privacy_loss.core.atomic import complex_log1p
 from hockeystick.privacy_loss.core.terms import total
 
 Floats: TypeAlias = NDArray[np.float64]

@@ -9,15 +9,11 @@ from typing import TYPE_CHECKING, ClassVar, Final, final
 
 import numpy as np
 
-from hockeystick.accountants.base import TOLERANCE, DirectedAccountant, Kind, Many
-from hockeystick.accountants.closed_forms.dominating import (
-    are_dominated_by_closed_form,
-    closed_delta_upper,
-)
-from hockeystick.accountants.contour._pairs import AnalyticPairs
-from hockeystick.accountants.interval import Interval, worse
+from hockeystick.accountants.base import TOLERANCE, DirectedAccountant, Interval, Kind, Many, worse
+from hockeystick.accountants.closed_form import are_dominated_by_closed_form, closed_delta_upper
+from hockeystick.accountants.contour.ways import AnalyticPairs
 from hockeystick.accountants.orders import optimal_order, optimal_order_at
-from hockeystick.accountants.theorems.rdp import RDP
+from hockeystick.accountants.rdp import RDP
 from hockeystick.numerics import down, log_readings, up
 from hockeystick.privacy_loss import (
     AnalyticLoss,
@@ -104,7 +100,7 @@ class Contour(DirectedAccountant):
         both = [self.analytic_terms(one) for one in (first, *rest)]
         if not all(both):
             return {}
-        from hockeystick.accountants.contour._many import are_below, deltas_of, epsilons_of
+        from hockeystick.accountants.contour._digits import are_below, deltas_of, epsilons_of
 
         asked = np.array(sorted(set(values)))
         if quantity == "epsilon":
@@ -154,7 +150,7 @@ class Contour(DirectedAccountant):
         bound = proven or RDP().epsilon_of(terms, delta)
         if not lines or not self.smooths or bound.is_narrow(self.tolerance):
             return bound
-        from hockeystick.accountants.contour._smoothed import smoothed_epsilon
+        from hockeystick.accountants.contour.ways import smoothed_epsilon
 
         smoothed = smoothed_epsilon(lines, delta, self.tolerance)
         return smoothed.within(bound) if smoothed else bound
@@ -202,7 +198,7 @@ class Contour(DirectedAccountant):
         """Return delta of one direction: the bound if it is narrow, else smoothed within it."""
         if not lines or not self.smooths or bound.is_narrow(self.tolerance):
             return bound
-        from hockeystick.accountants.contour._smoothed import smoothed_delta
+        from hockeystick.accountants.contour.ways import smoothed_delta
 
         smoothed = smoothed_delta(lines, epsilon, self.tolerance)
         return smoothed.within(bound) if smoothed else bound

@@ -3,23 +3,16 @@
 from __future__ import annotations
 
 import math
+from heapq import nlargest
 from typing import Final
 
-from hockeystick.accountants.contour._far_outputs import FarMode, far_mode
-from hockeystick.accountants.contour._guess import (
-    epsilon_without_far_mode,
-    first_guess,
-    log_delta_without_far_mode,
-    single_run_epsilon,
-    single_run_log_delta,
-)
+from hockeystick.accountants.contour._far_outputs import FarMode, far_mode, near_at, truncation
 from hockeystick.accountants.contour._line import (
     AnalyticTerms,
     ContourTarget,
     choose_contour,
     log_chernoff,
 )
-from hockeystick.accountants.contour._sampled_gaussians import first_order, integral_at_once
 from hockeystick.accountants.contour.ways import (
     AFFORDABLE,
     MOST_NODES,
@@ -28,6 +21,8 @@ from hockeystick.accountants.contour.ways import (
     LineGuess,
     LocatedIntegral,
     cheapest_integral,
+    first_order,
+    integral_at_once,
     near,
     plain,
     quadratures_along,
@@ -37,15 +32,118 @@ from hockeystick.accountants.orders import (
     rough_optimal_order_at,
     saddle,
     saddle_log_delta,
+    saddle_terms,
 )
-from hockeystick.privacy_loss.bounds.cks_factor import log_cks_factor
+from hockeystick.numerics.roots import increasing_root_by_newton
+from hockeystick.privacy_loss import AnalyticLoss
+from hockeystick.privacy_loss.bounds.moments import log_cks_factor
 from hockeystick.privacy_loss.core.terms import sum_of_bounds, total
+
+# The number of losses, those that vary most, of which each gives a guess.
+_LARGEST_LOSSES: Final = 4
+# The least epsilon of a single run, over the largest, and ln of its accuracy.
+_LEAST: Final = 1e-9
+_CLOSE: Final = 1e-3
+# ln of the share of delta that the outputs beyond a guess's edge may have: of epsilon, of delta.
+_MARGIN: Final = 2.0
+_DELTA_MARGIN: Final = 4.0
+# The orders that count, over 1/epsilon, are at most about -ln delta and this much.
+_STEEPNESS: Final = 30.0
+# Where a single run has this share of the epsilon of all runs, it is the better guess.
+_ALONE: Final = 0.45
+_ROUNDS: Final = 4
+
+
+def first_guess(
+    terms: AnalyticTerms, log_delta: float, order: float, highest: float
+) -> tuple[float, float]:
+    """Return c and epsilon by the saddle-point formula, or Chernoff's where that is smaller."""
+
+    def above(log_c: float) -> tuple[float, float]:
+        c = math.exp(log_c)
+        _, found, curvature = saddle_terms(terms, c)
+        return log_delta - found, c * c * curvature
+
+    c = math.exp(increasing_root_by_newton(above, math.log(order), last_step=_CLOSE, farthest=60.0))
+    epsilon = saddle_log_delta(terms, c)[0]
+    if not epsilon < highest:
+        c, epsilon = order, highest
+    if epsilon <= 0.0:
+        return saddle(terms, 0.0), 0.0
+    return c, epsilon
+
+
+def epsilon_without_far_mode(terms: AnalyticTerms, log_delta: float, highest: float) -> float:
+    """Return epsilon by the saddle-point formula of the losses short of what delta hardly sees.
+
+    Where a single run has nearly as much, the bulk of the losses counts little, and the formula is
+    poor.
+    """
+    near = _truncated(terms, log_delta, _MARGIN)
+    order = rough_optimal_order(near, log_delta, first_order(near, log_delta))
+    top = (total(near, order).value - log_delta + log_cks_factor(order)) / order
+    found = first_guess(near, log_delta, order, max(min(top, highest), 0.0))[1]
+    single = single_run_epsilon(terms, log_delta, highest)
+    return single if single > _ALONE * found else found
+
+
+def log_delta_without_far_mode(terms: AnalyticTerms, epsilon: float, highest: float) -> float:
+    """Return ln delta by the same formula, or of a single run alone where that has more."""
+    log_delta = highest
+    for _ in range(_ROUNDS):
+        near = _truncated(terms, log_delta, _DELTA_MARGIN)
+        found = saddle_log_delta(near, saddle(near, epsilon))[1]
+        if not found < log_delta - 1.0:
+            break
+        log_delta = found
+    return min(max(log_delta, single_run_log_delta(terms, epsilon)), highest)
+
+
+def single_run_log_delta(terms: AnalyticTerms, epsilon: float) -> float:
+    """Return ln delta of one loss alone, over its runs; -inf where none is known."""
+    singles = [loss.delta_estimate(epsilon) * count for loss, count in _largest(terms)]
+    single = max(singles, default=0.0)
+    return math.log(single) if single > 0.0 else -math.inf
+
+
+def _truncated(terms: AnalyticTerms, log_delta: float, margin: float) -> AnalyticTerms:
+    """Return the losses without the outputs that delta hardly sees."""
+    steepness = _STEEPNESS - log_delta
+    edge = truncation(terms, log_delta - margin, steepness)
+    return terms if edge is None else near_at(terms, edge, steepness)
+
+
+def single_run_epsilon(terms: AnalyticTerms, log_delta: float, highest: float) -> float:
+    """Return the largest epsilon at which one loss alone, over its runs, has the delta; or 0."""
+    return max(
+        _crossing(loss, math.exp(log_delta) / count, highest) for loss, count in _largest(terms)
+    )
+
+
+def _largest(terms: AnalyticTerms) -> list[tuple[AnalyticLoss, int]]:
+    """Return the losses that vary most, and their counts."""
+    return nlargest(_LARGEST_LOSSES, terms, key=lambda term: term[0].clt_mu_squared)
+
+
+def _crossing(loss: AnalyticLoss, delta: float, highest: float) -> float:
+    """Return the epsilon of one run, to about a thousandth, in a range below the highest."""
+    low, high = math.log(_LEAST * highest), math.log(highest)
+    if loss.delta_estimate(math.exp(low)) <= delta:
+        return 0.0
+    while high - low > _CLOSE:
+        middle = 0.5 * (low + high)
+        if loss.delta_estimate(math.exp(middle)) > delta:
+            low = middle
+        else:
+            high = middle
+    return math.exp(0.5 * (low + high))
+
 
 _FINE: Final = Effort(32.0, 5_000_000)
 _FAIR: Final = Effort(14.0, 5_000_000)
 _COARSE: Final = Effort(6.0, 20_000_000)
 _MODEST: Final = Effort(21.0, 100_000_000)
-_ROUNDS: Final = 6
+_SEARCH_ROUNDS: Final = 6
 _FINE_ROUNDS: Final = 3
 # A relative error of delta that ends the search.
 _SUFFICIENT_ERROR: Final = 1e-9
@@ -57,7 +155,7 @@ _FAIR_ERROR: Final = 1e-6
 _FARTHEST_BELOW: Final = 0.1
 # The same where epsilon is known to this share of 1/c, so that another line gains nothing.
 _MOST_CLOSE_ERROR: Final = 1e-7
-_CLOSE: Final = 0.3
+_SEARCH_CLOSE: Final = 0.3
 # The largest relative error of an upper bound by one short line.
 _MOST_RELATIVE_ERROR: Final = 0.5
 # ln of a gap that the error of an estimated K does not close.
@@ -110,7 +208,7 @@ def _short(terms: AnalyticTerms, log_delta: float) -> LocatedIntegral | None:
     integral, epsilon, _ = known
     here = max(integral.epsilon_at(log_delta, epsilon), 0.0)
     error = integral.delta(here).relative_error
-    close = abs(here - epsilon) * integral.line.c < _CLOSE
+    close = abs(here - epsilon) * integral.line.c < _SEARCH_CLOSE
     if error < _SUFFICIENT_ERROR or (close and error < _MOST_CLOSE_ERROR):
         return LocatedIntegral(integral, here, terms)
     return None
@@ -130,7 +228,7 @@ def _settled(
         here, error = settled.epsilon, settled.integral.delta(settled.epsilon).relative_error
         if error < least:
             least, best = error, settled
-        close = abs(here - epsilon) * found.integral.line.c < _CLOSE
+        close = abs(here - epsilon) * found.integral.line.c < _SEARCH_CLOSE
         close |= here == 0.0 and found.integral.delta(0.0).log("upper") < log_delta
         if error < (_SUFFICIENT_FAR_ERROR if found.integral.far else _SUFFICIENT_ERROR) or (
             close and error < _MOST_CLOSE_ERROR
@@ -252,7 +350,7 @@ def upper_log_delta(terms: AnalyticTerms, epsilon: float, least: float = -math.i
 def _coarse_epsilon(terms: AnalyticTerms, guess: float, log_delta: float) -> float | None:
     """Return epsilon to a fraction of 1/c, by coarse integrals; None where none is affordable."""
     epsilon = max(guess, single_run_epsilon(terms, log_delta, max(guess, _LEAST_RANGE)))
-    for _ in range(_ROUNDS):
+    for _ in range(_SEARCH_ROUNDS):
         found = cheapest_integral(terms, saddle(terms, epsilon), epsilon, log_delta, _COARSE)
         if found is None:
             return None
@@ -260,6 +358,6 @@ def _coarse_epsilon(terms: AnalyticTerms, guess: float, log_delta: float) -> flo
         here = max(found.integral.epsilon_at(log_delta, epsilon), 0.6 * epsilon)
         change = abs(here - epsilon) * found.integral.line.c
         epsilon = here
-        if change < _CLOSE:
+        if change < _SEARCH_CLOSE:
             break
     return epsilon

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hockeystick.numerics import ULP
-from hockeystick.privacy_loss.bounds.cks_factor import log_cks_factor
+from hockeystick.privacy_loss.bounds.moments import log_cks_factor
 
 if TYPE_CHECKING:
     from hockeystick.accountants.prv._discretise import TiltedMasses

@@ -30,7 +30,7 @@ from hockeystick.accountants.prv._spectrum import (
 from hockeystick.accountants.prv._window import CoarseLosses, coarsened
 from hockeystick.numerics import ULP
 from hockeystick.numerics.roots import minimum
-from hockeystick.privacy_loss.bounds.cks_factor import log_cks_factor
+from hockeystick.privacy_loss.bounds.moments import log_cks_factor
 
 if TYPE_CHECKING:
     from hockeystick.accountants.prv._discretise import TiltedMasses

@@ -10,8 +10,7 @@ from dp_accounting.privacy_accountant import NeighboringRelation, PrivacyAccount
 
 from hockeystick import _validate
 from hockeystick.accountants import best_order
-from hockeystick.accountants.base import TOLERANCE
-from hockeystick.accountants.composition import composition_of
+from hockeystick.accountants.base import TOLERANCE, composition_of
 from hockeystick.adapters.dp_accounting._events import RELATIONS, parts_of, read, refuse_unnamed
 from hockeystick.calibration.session.accountant import Accountant
 from hockeystick.errors import HockeystickError, ParameterError

@@ -17,7 +17,7 @@ from hockeystick.mechanisms import Mechanism
 from hockeystick.notions import FDP
 from hockeystick.numerics import ULP
 from hockeystick.tradeoffs import Ends, Profile, ProfileValues, discrete_tradeoff
-from hockeystick.tradeoffs.functions.convex_roof import lower_envelope
+from hockeystick.tradeoffs.functions.piecewise import lower_envelope
 from hockeystick.tradeoffs.profiles.profile import Array
 
 _STEP: Final = Domain(symbol="h", low=1e-6, high=1, typical=(1e-4, 0.1))

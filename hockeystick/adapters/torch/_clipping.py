@@ -14,7 +14,7 @@ from hockeystick import _validate
 from hockeystick._validate import Domain
 from hockeystick.adjacency import Adjacency
 from hockeystick.errors import IncompatibleError, ParameterError
-from hockeystick.mechanisms.sampling.clipping import Clipping
+from hockeystick.mechanisms.sampling.poisson import Clipping
 
 Tensors = dict[str, Any]
 _DOMAINS: Final = {

@@ -37,7 +37,7 @@ from hockeystick.adapters.torch._noise import Arithmetic, Noise, Rows, secret_ra
 from hockeystick.adapters.torch._processes import Processes
 from hockeystick.adapters.torch._self_test import PrivateReplay, Train, note
 from hockeystick.errors import IncompatibleError, ParameterError
-from hockeystick.mechanisms.sampling.clipping import Clipping
+from hockeystick.mechanisms.sampling.poisson import Clipping
 from hockeystick.release.counting import length_of
 
 Microbatch = int | Literal["auto"] | None

@@ -27,7 +27,7 @@ from scipy import special
 from hockeystick.audit.recording.replay import Kind, Neighbour, Places, Replay, Run, Step, Vector
 from hockeystick.audit.recording.violations import Notes, Rule
 from hockeystick.mechanisms import DPSGD, Sampling
-from hockeystick.mechanisms.sampling.clipping import Clipping
+from hockeystick.mechanisms.sampling.poisson import Clipping
 
 _WIDER: Final = 1 + 1e-6
 # Below this scipy's digits are not known to be right, so that nothing smaller is returned.

@@ -10,8 +10,10 @@ from typing import Any, Final, Self, final
 from hockeystick import _validate
 from hockeystick._validate import Domain
 from hockeystick.adjacency import Adjacency
-from hockeystick.calibration.filters.measures import AdditiveMeasure, Rule, additive_measure
-from hockeystick.calibration.filters.one_order import (
+from hockeystick.calibration.filters.measures import (
+    AdditiveMeasure,
+    Rule,
+    additive_measure,
     expected_order,
     expected_slack,
     one_order_measure,

@@ -12,15 +12,17 @@ from typing import Any, Final, Self, TypeAlias, final
 
 from hockeystick import _validate
 from hockeystick._validate import Domain
-from hockeystick.calibration.filters.costs import (
+from hockeystick.calibration.filters.filter import ORDER
+from hockeystick.calibration.filters.measures import (
+    CANDIDATES,
     NOTHING,
+    ApproxDPMeasure,
+    Rule,
     delta_of,
     divergence_without_failure,
+    largest_losses,
     sum_over_parts,
 )
-from hockeystick.calibration.filters.filter import ORDER
-from hockeystick.calibration.filters.measures import ApproxDPMeasure, Rule, largest_losses
-from hockeystick.calibration.filters.one_order import CANDIDATES
 from hockeystick.calibration.session.runs import (
     EVALUATING,
     VERSION,

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
-from hockeystick.accountants.composition import composition_of
+from hockeystick.accountants.base import composition_of
 from hockeystick.accountants.contour import Contour
 from hockeystick.accountants.orders import saddle, saddle_log_delta
 from hockeystick.calibration.solve.fields import Parameter

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias, final
 from hockeystick import _validate, accountants
 from hockeystick._suggest import same_name
 from hockeystick._validate import Domain, one_of
-from hockeystick.accountants.composition import composition_of
+from hockeystick.accountants.auto import ACCOUNTANTS
+from hockeystick.accountants.base import composition_of
 from hockeystick.accountants.contour import Contour
-from hockeystick.accountants.registry import ACCOUNTANTS
 from hockeystick.conversions.convert import convert
 from hockeystick.conversions.to_renyi import plan_divergence
 from hockeystick.errors import ParameterError, UnsupportedError

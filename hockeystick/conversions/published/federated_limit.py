@@ -7,8 +7,8 @@ from typing import Final
 
 from hockeystick import _validate
 from hockeystick._validate import Domain
-from hockeystick.accountants.closed_forms.closed_form import ClosedForm
-from hockeystick.accountants.limits.gdp import limiting_mu
+from hockeystick.accountants.closed_form import ClosedForm
+from hockeystick.accountants.limits import limiting_mu
 from hockeystick.mechanisms import LocalTraining, PriFedSync
 from hockeystick.privacy_loss import FixedSizeGaussianLoss, GaussianLoss, PrivacyLoss
 from hockeystick.results import Approximate, Quantity
@@ -69,9 +69,6 @@ def limit_epsilon(plan: PriFedSync, delta: float) -> Approximate:
     Returns:
         An ``Approximate``: no guarantee.
 
-    Raises:
-        ParameterError: If delta is outside its domain.
-
     Example:
         Too large here, where the truth is at most 13.8774:
 
@@ -99,9 +96,6 @@ def limit_delta(plan: PriFedSync, epsilon: float) -> Approximate:
 
     Returns:
         An ``Approximate``: no guarantee.
-
-    Raises:
-        ParameterError: If epsilon is outside its domain.
 
     Example:
         Too small here, where the truth is above 6e-8:

@@ -7,10 +7,8 @@ from typing import ClassVar, Final, final
 
 from hockeystick import _validate
 from hockeystick._validate import Domain
-from hockeystick.accountants.base import DirectedAccountant, Kind
-from hockeystick.accountants.closed_forms.closed_form import least_delta, least_epsilon
-from hockeystick.accountants.composition import composition_of
-from hockeystick.accountants.interval import Interval
+from hockeystick.accountants.base import DirectedAccountant, Interval, Kind, composition_of
+from hockeystick.accountants.closed_form import least_delta, least_epsilon
 from hockeystick.mechanisms import Mechanism, assumptions_of
 from hockeystick.mechanisms.base import checked
 from hockeystick.numerics import log_readings
@@ -57,7 +55,6 @@ def tensorflow_privacy_epsilon(plan: Mechanism, delta: float) -> Certified:
         A proven interval, its upper end the number that was reported, rounded up.
 
     Raises:
-        ParameterError: If a parameter is outside its domain.
         UnsupportedError: If no loss is known for a part of the plan.
 
     References:

@@ -77,9 +77,6 @@ class Graph:
         Args:
             parties: Their number, an integer from 1 to 10^6.
 
-        Raises:
-            ParameterError: If the number is outside its domain.
-
         Example:
             >>> import hockeystick as hs
             >>> hs.mechanisms.Graph.complete(100).size
@@ -94,9 +91,6 @@ class Graph:
 
         Args:
             parties: Their number, an integer from 1 to 10^6.
-
-        Raises:
-            ParameterError: If the number is outside its domain.
 
         Example:
             >>> import hockeystick as hs
@@ -115,9 +109,6 @@ class Graph:
 
         Args:
             parties: Their number, an integer from 1 to 10^6.
-
-        Raises:
-            ParameterError: If the number is outside its domain.
 
         Example:
             >>> import hockeystick as hs

@@ -1,4 +1,4 @@
-"""Fed-SDP, also DP-FedAvg: federated training whose noise hides clients (user-level privacy)."""
+"""Federated training: units of privacy, client-level plans, and one client alone."""
 
 from __future__ import annotations
 
@@ -7,22 +7,119 @@ from fractions import Fraction
 from typing import Final, final
 
 from hockeystick import _validate
-from hockeystick._validate import whole_numbers
+from hockeystick._validate import WordEnum, whole_numbers
 from hockeystick.adjacency import Adjacency
 from hockeystick.errors import IncompatibleError, ParameterError
-from hockeystick.mechanisms._divisor import divided_words
-from hockeystick.mechanisms._stopping import STOPPED_EARLIER
-from hockeystick.mechanisms._trusted import seen_of_clients
-from hockeystick.mechanisms.base import Mechanism, Plan
-from hockeystick.mechanisms.federated.units import ClientSampling, Unit
+from hockeystick.mechanisms.base import (
+    STOPPED_EARLIER,
+    Mechanism,
+    Plan,
+    divided_words,
+    seen_of_clients,
+)
 from hockeystick.mechanisms.noise.gaussian import Gaussian
 from hockeystick.mechanisms.registry import registered
-from hockeystick.mechanisms.sampling._fixed_sizes import twice_moved
-from hockeystick.mechanisms.sampling.fixed_size import FixedSizeSubsampled
-from hockeystick.mechanisms.sampling.poisson import PoissonSubsampled
-from hockeystick.mechanisms.sampling.revealed_sample import RevealedSample
-from hockeystick.mechanisms.scope import ONE_CLIENT, Fact
+from hockeystick.mechanisms.sampling.fixed_size import FixedSizeSubsampled, twice_moved
+from hockeystick.mechanisms.sampling.poisson import (
+    OnRevealedSample,
+    PoissonSubsampled,
+    RevealedSample,
+)
+from hockeystick.mechanisms.scope import ONE_CLIENT, ONE_RECORD, Fact
 from hockeystick.numerics.numerals import plain
+
+
+@registered
+class Unit(WordEnum):
+    """What two neighbouring data sets differ by.
+
+    - ``CLIENT`` ("client"): all the records of one client.
+    - ``INSTANCE`` ("instance"): one record of one client.
+
+    Example:
+        >>> from hockeystick.mechanisms import Unit
+        >>> print(Unit.CLIENT)
+        client
+    """
+
+    CLIENT = "client"
+    INSTANCE = "instance"
+
+    def meaning(self, adjacency: Adjacency) -> str:
+        """Return what neighbouring data sets are, as a sentence for a reviewer."""
+        return f"{_PROTECTED[self]} {_CHANGES[adjacency].format(_THINGS[self])}"
+
+
+_PROTECTED = {
+    Unit.CLIENT: "What is protected is a client with all its records (client level):",
+    Unit.INSTANCE: "What is protected is one record of one client (instance level):",
+}
+_THINGS = {Unit.CLIENT: "client's data", Unit.INSTANCE: "record"}
+_CHANGES = {
+    Adjacency.ADD_REMOVE: "neighbouring data sets differ by one {} added or removed.",
+    Adjacency.REPLACE_ONE: "neighbouring data sets differ by one {} with other values.",
+    Adjacency.ZERO_OUT: "neighbouring data sets differ by one {} that contributes zero.",
+}
+
+
+@registered
+class ClientSampling(WordEnum):
+    """How clients are drawn, and who sees it.
+
+    - ``POISSON`` ("poisson"): each client in each round by a coin of its own, and nobody sees it.
+    - ``FIXED_SIZE`` ("fixed-size"): a random set of a fixed size in each round; nobody sees it.
+    - ``REVEALED`` ("revealed"): the same, and the set is seen by whom the plan protects against, as
+      a server sees who takes part.
+
+    Example:
+        >>> from hockeystick.mechanisms import ClientSampling
+        >>> print(ClientSampling.REVEALED)
+        revealed
+    """
+
+    POISSON = "poisson"
+    FIXED_SIZE = "fixed-size"
+    REVEALED = "revealed"
+
+
+@registered
+class RecordSampling(WordEnum):
+    """How the records of a local step are drawn.
+
+    - ``TWO_STAGE`` ("two-stage"): clients are drawn for a round, which is seen; each of them then
+      draws a random set of a fixed size of its own records for each local step, which is not.
+    - ``TWO_STAGE_POISSON`` ("two-stage-poisson"): the same, but a client draws each of its records
+      by a coin of its own.
+    - ``POISSON`` ("poisson"): each record in each local step by a coin of its own, with the same
+      chance on average; nobody sees any of it.
+
+    Example:
+        >>> from hockeystick.mechanisms import RecordSampling
+        >>> print(RecordSampling.TWO_STAGE)
+        two-stage
+    """
+
+    TWO_STAGE = "two-stage"
+    TWO_STAGE_POISSON = "two-stage-poisson"
+    POISSON = "poisson"
+
+
+@registered
+class Sensitivity(WordEnum):
+    """What the noise of a local step is scaled by.
+
+    - ``CLIPPING_NORM`` ("clipping-norm"): the clipping norm, a public number.
+    - ``L2_MAX`` ("l2-max"): the largest norm in the private batch; it has no guarantee at all.
+
+    Example:
+        >>> from hockeystick.mechanisms import Sensitivity
+        >>> print(Sensitivity.CLIPPING_NORM)
+        clipping-norm
+    """
+
+    CLIPPING_NORM = "clipping-norm"
+    L2_MAX = "l2-max"
+
 
 CLIENTS: Final = whole_numbers("N", 1, (100, 10_000))
 DRAWN: Final = whole_numbers("K", 1, (5, 1000))
@@ -85,7 +182,6 @@ class FedSDP(Plan):
             "revealed", where the list of those who take part itself shows that a client exists.
 
     Raises:
-        ParameterError: If a parameter is outside its domain.
         IncompatibleError: If the sampling has no analysis under the adjacency.
 
     References:
@@ -262,3 +358,164 @@ def drawn_words(plan: FedSDP) -> str:
         "counts as a change of zero, as long as no other takes its place."
         f"{twice_moved(plan.adjacency, 'client')}"
     )
+
+
+_STEPS: Final = whole_numbers("K", 0, (1, 1000))
+
+
+@registered
+@final
+@dataclass(frozen=True, slots=True, init=False)
+class LocalTraining(Plan):
+    """One round of noisy gradient descent on one client's own examples.
+
+    Each of ``local_steps`` steps draws one of the sets of ``batch_size`` of the client's examples,
+    clips each gradient to C, and releases their sum + N(0, (noise_multiplier * C)^2 I). Under
+    replace-one the sum moves by up to 2C, so that a step is
+
+        FixedSizeSubsampled(Gaussian(noise_multiplier / 2), batch_size, examples).
+
+    Guarantees:
+        Those of ``FixedSizeSubsampled`` under replace-one: the upper end of many steps composes
+        ``C_q(G_(2/noise_multiplier))``, q = batch_size / examples; the lower end is what data
+        reach whose other gradients are all alike. Momentum, Adam and any other use of the noisy
+        sums is post-processing.
+
+    Edge cases:
+        No steps release nothing. A batch of all examples is the Gaussian mechanism in each step.
+        Without noise there is no analysis, unless a batch has all examples.
+
+    Args:
+        examples: How many examples the client has, an integer >= 1.
+        batch_size: Size of each batch, an integer from 1 to examples.
+        noise_multiplier: Standard deviation of the noise over the clipping norm, in [0, inf].
+            Papers that add N(0, 4 C^2 sigma^2) have sigma = noise_multiplier / 2.
+        local_steps: Steps of a round, an integer >= 0.
+
+    References:
+        Zheng, Chen, Long and Su, "Federated f-Differential Privacy", AISTATS 2021, algorithm 2.
+
+    Example:
+        >>> import hockeystick as hs
+        >>> local = hs.federated.LocalTraining(
+        ...     examples=600, batch_size=16, noise_multiplier=2.0, local_steps=38
+        ... )
+        >>> print(local.mechanism)
+        fixed-size-subsampled Gaussian (noise multiplier 1, 16 of 600, replace-one) x 38
+    """
+
+    rises_with = ("batch_size", "local_steps")
+    falls_with = ("examples", "noise_multiplier")
+
+    examples: int
+    batch_size: int
+    noise_multiplier: float
+    local_steps: int
+
+    def __init__(
+        self, *, examples: float, batch_size: float, noise_multiplier: float, local_steps: float
+    ) -> None:
+        fields = {
+            "examples": _validate.count("examples", examples),
+            "batch_size": _validate.count("batch_size", batch_size),
+            "noise_multiplier": _validate.real("noise_multiplier", noise_multiplier),
+            "local_steps": _validate.count("local_steps", local_steps, _STEPS),
+        }
+        for name, value in fields.items():
+            object.__setattr__(self, name, value)
+        if self.batch_size > self.examples:
+            allowed = f"at most the number of examples, {self.examples}"
+            raise ParameterError("batch_size", batch_size, allowed)
+
+    @property
+    def adjacency(self) -> Adjacency:
+        """Replace-one: another example takes the place of one of the client's."""
+        return Adjacency.REPLACE_ONE
+
+    @property
+    def rate(self) -> Fraction:
+        """The chance of an example to be in a batch."""
+        return Fraction(self.batch_size, self.examples)
+
+    @property
+    def mechanism(self) -> Mechanism:
+        noise = Gaussian(self.noise_multiplier / 2.0)
+        return FixedSizeSubsampled(noise, self.batch_size, self.examples) ** self.local_steps
+
+    @property
+    def scope(self) -> tuple[Fact, ...]:
+        return (Fact("unit", ONE_RECORD),)
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What must hold in the client's training code, as sentences."""
+        return (
+            self.adjacency.meaning,
+            f"Each of {self.local_steps:,} steps of a round draws one of all sets of "
+            f"{self.batch_size:,} of the client's {self.examples:,} examples, equally likely, "
+            "afresh in each step, and kept secret.",
+            "Each example's gradient is clipped, and fresh Gaussian noise is added to their sum in "
+            f"each step; its standard deviation is {plain(self.noise_multiplier)} times the "
+            "clipping norm.",
+        )
+
+    def _words(self) -> tuple[str, tuple[str, ...]]:
+        return "local training", (
+            f"{self.batch_size} of {self.examples} examples",
+            f"noise multiplier {self.noise_multiplier:g}",
+            f"{self.local_steps} steps a round",
+            self.adjacency,
+        )
+
+
+@registered
+@final
+@dataclass(frozen=True, slots=True, init=False)
+class RevealedRound(OnRevealedSample):
+    """Runs that share one coin: with some probability all of them happen, and all see whether.
+
+    In a round of federated training a client is drawn or not; where it is, it runs ``inner``, which
+    may be many local steps. The coin is seen, and is the same for all of them:
+
+        delta(eps) = rate * delta_inner(eps),    K(c) = ln(1 + rate (e^(K_inner(c)) - 1)),
+
+    with K the cumulant generating function of the privacy loss, in each direction. Steps that share
+    their coin are not sampled independently: n of them cost more than n runs of
+    ``RevealedSample``, which flips one for each.
+
+    Guarantees:
+        An upper bound for whoever sees who takes part, by Renyi divergences of all orders; exact
+        where ``inner`` is one run, or nothing but Gaussians. The lower end of runs of a sampled
+        Gaussian is that of the sum of their outputs, which whoever sees them can form: close by
+        where the noise is large, half as much where it is small. Elsewhere it is that of a single
+        run inside, and far below.
+
+    Edge cases:
+        Rate 0 releases nothing about the data; rate 1 costs what ``inner`` does, by its bounds.
+
+    Args:
+        inner: What is run with the client's data, one run or a composition.
+        rate: Probability of the client to be drawn in one round, in [0, 1]; a ``Fraction`` is kept
+            exact.
+
+    References:
+        Zhu, Dong and Wang, "Optimal Accounting of Differential Privacy via Characteristic
+        Function", AISTATS 2022, theorem 10, for the adaptive composition inside; that a choice
+        which is seen averages hockey-stick divergences is their definition.
+
+    Example:
+        >>> import hockeystick as hs
+        >>> local = hs.FixedSizeSubsampled(hs.Gaussian(3.0), 5, 500) ** 100
+        >>> print(hs.federated.RevealedRound(local, rate=0.1) ** 60)
+        revealed round (rate 0.1, fixed-size-subsampled Gaussian (noise multiplier 3, 5 of 500, \
+replace-one) x 100) x 60
+    """
+
+    def _drawn(self) -> str:
+        return (
+            f"A client takes part in each round with probability {float(self.rate):g}, "
+            "independently of the other rounds and of the data; who takes part may be known."
+        )
+
+    def _words(self) -> tuple[str, tuple[str, ...]]:
+        return "revealed round", (f"rate {float(self.rate):g}", str(self.inner))

@@ -1,13 +1,20 @@
-"""The Gaussian mechanism."""
+"""Gaussian noise: on one query, on several, on a covariance, and mixtures of it."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import final
+from fractions import Fraction
+from typing import Final, final
 
 from hockeystick import _validate
-from hockeystick.mechanisms.base import AnyAdjacency
+from hockeystick._validate import Domain, whole_numbers
+from hockeystick.adjacency import Adjacency
+from hockeystick.errors import ParameterError
+from hockeystick.mechanisms.base import AnyAdjacency, Mechanism
 from hockeystick.mechanisms.registry import registered
+from hockeystick.numerics import decimal
 from hockeystick.numerics.numerals import plain
 from hockeystick.numerics.rounding import quotient_down
 
@@ -61,3 +68,259 @@ class Gaussian(AnyAdjacency):
 
     def _words(self) -> tuple[str, tuple[str, ...]]:
         return "Gaussian", (f"noise multiplier {self.noise_multiplier:g}",)
+
+
+_NOISE: Final = _validate.PARAMETERS["noise_multiplier"]
+
+
+@registered
+@final
+@dataclass(frozen=True, slots=True, init=False)
+class JointGaussian(AnyAdjacency):
+    """Several queries of the same data at once, each with Gaussian noise of its own.
+
+    Noise multipliers z_i, each in units of its own query's sensitivity, are together one Gaussian
+    mechanism with ``z^-2 = sum z_i^-2``. Unlike ``Composed``, it is one run: all the queries may
+    be asked of the same Poisson sample, ``PoissonSubsampled(JointGaussian(...), rate)``, as the
+    gradients of a batch and what steers their clipping are.
+
+    One record is what the sensitivities are for: an example, or a client with all its data where
+    the queries add up updates of clients. Of either, ``PoissonSubsampled`` speaks as an example.
+
+    Guarantees:
+        Exact where one record moves every query by its sensitivity; an upper bound elsewhere.
+
+    Edge cases:
+        A noise multiplier of 0 releases an answer itself, and inf releases nothing of its query.
+
+    Args:
+        noise_multipliers: Standard deviations of the noise over the queries' sensitivities, one or
+            more numbers in [0, inf].
+
+    References:
+        Andrew, Thakkar, McMahan and Ramaswamy, "Differentially Private Learning with Adaptive
+        Clipping", NeurIPS 2021, theorem 1.
+
+    Example:
+        >>> import hockeystick as hs
+        >>> step = hs.PoissonSubsampled(hs.mechanisms.JointGaussian((1.01, 7.2)), rate=0.01)
+        >>> print(step**1000)
+        Poisson-subsampled joint Gaussian (noise multipliers 1.01 and 7.2, rate 0.01) x 1000
+        >>> print(hs.epsilon(step**1000, delta=1e-5))
+        epsilon = 1.82745 at delta = 1e-05 (proven in [1.82744..., 1.82744...]; contour, add-remove)
+    """
+
+    noise_multipliers: tuple[float, ...]
+
+    def __init__(self, noise_multipliers: Iterable[float]) -> None:
+        known = _validate.reals("noise_multipliers", noise_multipliers, _NOISE)
+        object.__setattr__(self, "noise_multipliers", known)
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        listed = ", ".join(plain(noise) for noise in self.noise_multipliers)
+        return (
+            "Fresh Gaussian noise is added to each of the queries, all asked of the same data; "
+            f"its standard deviations are {listed} times the queries' own L2 sensitivities to one "
+            "record: an example, or a client with all its data where the queries add up what "
+            "clients send.",
+        )
+
+    def _words(self) -> tuple[str, tuple[str, ...]]:
+        *first, last = (f"{noise:g}" for noise in self.noise_multipliers)
+        if not first:
+            return "joint Gaussian", (f"noise multiplier {last}",)
+        return "joint Gaussian", (f"noise multipliers {', '.join(first)} and {last}",)
+
+
+_COLUMNS: Final = whole_numbers("d", 1, (2, 1000))
+
+
+@registered
+@final
+@dataclass(frozen=True, slots=True, init=False)
+class PrivateCovariance(Mechanism):
+    """The second moments ``A = sum x x^T`` of the rows x, each ``||x|| <= R``, with Gaussian noise.
+
+    All else of a private principal component analysis (dividing by a public number, eigenvectors,
+    projections of other data) is computed from A. With ``sigma = noise_multiplier * R^2`` the
+    privacy is the same for each of these:
+
+    - noise N(0, sigma^2) on each entry on and above the diagonal, mirrored below it;
+    - noise N(0, sigma^2) on each of all d^2 entries;
+    - noise N(0, sigma^2) on the diagonal and N(0, sigma^2/2) above it, mirrored: the second one's
+      symmetric part, which is all of it that tells anything, with half the variance of the first.
+
+    What counts is how far A moves, D, in units of the noise. Under add-remove and zero-out
+    ``D = x x^T``; of all entries ``||D||_F^2 = ||x||^4 <= R^4``, and of those on and above the
+    diagonal ``(||D||_F^2 + sum D_ii^2) / 2 <= R^4``, since ``sum x_i^4 <= ||x||^4``. Under
+    replace-one ``D = x x^T - y y^T``, ``||D||_F^2 = ||x||^4 + ||y||^4 - 2 (x.y)^2 <= 2 R^4``, and
+    ``sum (x_i^2 - y_i^2)^2 <= sum x_i^4 + y_i^4 <= 2 R^4``: sqrt(2) R^2, not 2 R^2. All of them are
+    attained on the axes, ``x = R e_1`` and ``y = R e_2``; with one column ``|x^2 - y^2| <= R^2``.
+
+    Guarantees:
+        Exact.
+
+    Edge cases:
+        Noise multiplier 0 releases A itself; inf releases nothing.
+
+    Args:
+        noise_multiplier: sigma over R^2, in [0, inf].
+        columns: The number d of entries of a row, an integer >= 1.
+        adjacency: "add-remove", "zero-out" or "replace-one", of rows.
+
+    References:
+        Dwork, Talwar, Thakurta and Zhang, "Analyze Gauss: Optimal Bounds for Privacy-Preserving
+        Principal Component Analysis", STOC 2014, algorithm 1. Galli, "Sense and Sensitivity:
+        Data Utility and User Privacy in Differentially Private Machine Learning" (PhD thesis,
+        Scuola Normale Superiore), equation 1.9, has
+        ``||x^T x||_F = ||x||_2`` and so noise in units of R: the norm is ``||x||_2^2``, and the
+        noise it adds is R times too small for R > 1.
+
+    Example:
+        >>> import hockeystick as hs
+        >>> print(hs.epsilon(hs.mechanisms.PrivateCovariance(4.0, columns=30), delta=1e-6))
+        epsilon = 1.06071 at delta = 1e-06 (proven in [1.060..., 1.060...]; closed-form, add-remove)
+    """
+
+    rises_with = ("columns",)
+    falls_with = ("noise_multiplier",)
+
+    noise_multiplier: float
+    columns: int
+    adjacency: Adjacency = Adjacency.ADD_REMOVE
+
+    def __init__(
+        self,
+        noise_multiplier: float,
+        columns: float,
+        adjacency: Adjacency | str = Adjacency.ADD_REMOVE,
+    ) -> None:
+        noise = _validate.real("noise_multiplier", noise_multiplier)
+        object.__setattr__(self, "noise_multiplier", noise)
+        object.__setattr__(self, "columns", _validate.count("columns", columns, _COLUMNS))
+        neighbours = _validate.choice("adjacency", adjacency, Adjacency)
+        object.__setattr__(self, "adjacency", neighbours)
+
+    @property
+    def squared_sensitivity(self) -> int:
+        """The square of how far a row moves A, in units of R^2."""
+        return 2 if self.adjacency is Adjacency.REPLACE_ONE and self.columns > 1 else 1
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        return (
+            self.adjacency.meaning,
+            "Each row is clipped in L2 to a public radius R. Rows are centred by public numbers, "
+            "or by means that are released privately and accounted for as well, never by their own "
+            "means.",
+            "Fresh Gaussian noise is added to the sum of the rows' products, mirrored or not; its "
+            f"standard deviation is {plain(self.noise_multiplier)} times R^2, above the diagonal "
+            "of a mirrored matrix at least that over sqrt(2).",
+            "The sum is divided by a public number.",
+        )
+
+    def _words(self) -> tuple[str, tuple[str, ...]]:
+        noise = f"noise multiplier {self.noise_multiplier:g}"
+        return "private covariance", (noise, f"{self.columns} columns", self.adjacency)
+
+
+_SENSITIVITY: Final = Domain(symbol="c", low=0, high=math.inf, high_open=True, typical=(0.1, 10))
+_PROBABILITY: Final = Domain(symbol="w", low=0, high=1, typical=(0.01, 0.99))
+_MOST_OFF: Final = Fraction(1, 10**9)
+
+
+@registered
+@final
+@dataclass(frozen=True, slots=True, init=False)
+class GaussianMixture(Mechanism):
+    """A query's answer plus Gaussian noise, where a record moves the answer by a random amount.
+
+    With the record in the data the output is distributed as ``sum_k w_k N(c_k, s^2)``, and without
+    it as ``N(0, s^2)``; s is the noise multiplier, ``c_k >= 0`` the sensitivities and w_k their
+    probabilities. ``(0, 1)`` with ``(1 - q, q)`` is Poisson sampling at the rate q.
+
+    Guarantees:
+        Under add-remove and zero-out, for a scalar query that the record moves by exactly c_k with
+        probability w_k, independently of all else: exact. It is an upper bound where it moves a
+        vector by at most c_k in L2 norm.
+
+    Edge cases:
+        Noise multiplier 0 has infinity mass unless all sensitivities are 0; inf releases nothing.
+
+    Args:
+        noise_multiplier: Standard deviation of the noise, in units of the sensitivities, in
+            [0, inf].
+        sensitivities: The amounts c_k, finite numbers >= 0.
+        probabilities: As many numbers w_k from 0 to 1. They are divided by their sum, which must
+            be 1 to within 1e-9; each is read as the decimal that it prints as.
+
+    References:
+        Choquette-Choo, Ganesh, Steinke and Thakurta, "Privacy Amplification for Matrix
+        Mechanisms", ICLR 2024, section 4 (mixture of Gaussians).
+
+    Example:
+        >>> import hockeystick as hs
+        >>> print(
+        ...     hs.mechanisms.GaussianMixture(
+        ...         2, sensitivities=(0, 1, 2), probabilities=(0.9, 0.09, 0.01)
+        ...     )
+        ... )
+        Gaussian with random sensitivity (noise multiplier 2, 0 at 0.9, 1 at 0.09, 2 at 0.01)
+    """
+
+    falls_with = ("noise_multiplier",)
+
+    noise_multiplier: float
+    sensitivities: tuple[float, ...]
+    probabilities: tuple[float, ...]
+
+    def __init__(
+        self,
+        noise_multiplier: float,
+        sensitivities: Sequence[float],
+        probabilities: Sequence[float],
+    ) -> None:
+        noise = _validate.real("noise_multiplier", noise_multiplier)
+        object.__setattr__(self, "noise_multiplier", noise)
+        moves = _numbers("sensitivities", sensitivities, _SENSITIVITY)
+        object.__setattr__(self, "sensitivities", moves)
+        chances = _numbers("probabilities", probabilities, _PROBABILITY)
+        object.__setattr__(self, "probabilities", chances)
+        if len(chances) != len(moves):
+            allowed = f"as many numbers as there are sensitivities, {len(moves)}"
+            raise ParameterError("probabilities", probabilities, allowed)
+        total = sum((decimal(chance) for chance in chances), Fraction(0))
+        if not 1 - _MOST_OFF <= total <= 1 + _MOST_OFF:
+            raise ParameterError("probabilities", probabilities, "numbers that add up to 1")
+
+    @property
+    def adjacency(self) -> Adjacency:
+        """Add-remove: one of the two data sets lacks the record."""
+        return Adjacency.ADD_REMOVE
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        return (
+            self.adjacency.meaning,
+            "Fresh Gaussian noise is added; its standard deviation is "
+            f"{plain(self.noise_multiplier)} in units of the sensitivities.",
+            "How far a record moves the query's answer is random as stated, independently of the "
+            "noise and of all else, and is kept secret.",
+        )
+
+    def _words(self) -> tuple[str, tuple[str, ...]]:
+        """Return the name, the noise multiplier and the sensitivities."""
+        pairs = zip(self.sensitivities, self.probabilities, strict=True)
+        moves = (f"{move:g} at {chance:g}" for move, chance in pairs)
+        return "Gaussian with random sensitivity", (
+            f"noise multiplier {self.noise_multiplier:g}",
+            *moves,
+        )
+
+
+def _numbers(name: str, values: Sequence[float], domain: Domain) -> tuple[float, ...]:
+    """Return a sequence of numbers of a domain as floats, or raise."""
+    if isinstance(values, str | bytes) or not isinstance(values, Sequence) or not values:
+        raise ParameterError(name, values, "a sequence of one number or more")
+    return tuple(_validate.real(name, value, domain) for value in values)

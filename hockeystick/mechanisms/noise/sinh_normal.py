@@ -46,9 +46,6 @@ class SinhNormal(AnyAdjacency):
         rho: Half of one over the variance of the Gaussian inside, in (0, inf].
         width: Scale A of the tails, a finite number of at least 1/sqrt(rho).
 
-    Raises:
-        ParameterError: If a parameter is outside its domain.
-
     References:
         Bun, Dwork, Rothblum and Steinke, "Composable and Versatile Privacy via Truncated CDP",
         STOC 2018, section 4 (the sinh-normal noise).

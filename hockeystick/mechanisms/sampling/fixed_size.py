@@ -1,17 +1,94 @@
-"""Samples of a fixed size, drawn without replacement."""
+"""Samples of a fixed size, without and with replacement, and random allocation."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Final, final
+from typing import ClassVar, Final, final
 
+from hockeystick import _validate
+from hockeystick._validate import Domain, WordEnum, whole_numbers
 from hockeystick.adjacency import Adjacency
 from hockeystick.errors import IncompatibleError, ParameterError
-from hockeystick.mechanisms.base import Mechanism
+from hockeystick.mechanisms.base import Mechanism, checked
 from hockeystick.mechanisms.noise.gaussian import Gaussian
 from hockeystick.mechanisms.registry import registered
-from hockeystick.mechanisms.sampling._fixed_sizes import REPLACED, OnFixedSizeSample
+
+REPLACED: Final = (
+    "Its noise is measured by what replacing one example may move the result by: for contributions "
+    "clipped to a norm, by twice that norm, where a plan of DP-SGD counts noise in once the norm."
+)
+
+
+def twice_moved(adjacency: Adjacency, one: str) -> str:
+    """Return why clipped sums over sets of a fixed size cost more than by coins, as a sentence.
+
+    Nothing under zero-out, where who is zeroed is still drawn.
+    """
+    if adjacency is Adjacency.ZERO_OUT:
+        return ""
+    return (
+        f" Another {one} takes the place of one that is missing or replaced, so that a sum moves "
+        "by up to twice the clipping norm and the noise counts half: sampling 'poisson', a coin "
+        f"for each {one}, costs less."
+    )
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class OnFixedSizeSample(Mechanism):
+    """A mechanism run on a secret sample of a fixed size, for which one example is replaced."""
+
+    rises_with = ("batch_size",)
+    falls_with = ("examples",)
+
+    _of_stated_size: ClassVar[bool] = True
+    _drawn: ClassVar[str]
+
+    inner: Mechanism
+    batch_size: int
+    examples: int
+    adjacency: Adjacency = Adjacency.REPLACE_ONE
+
+    def __init__(
+        self,
+        inner: Mechanism,
+        batch_size: float,
+        examples: float,
+        adjacency: Adjacency | str = Adjacency.REPLACE_ONE,
+    ) -> None:
+        object.__setattr__(self, "inner", checked("inner", inner))
+        object.__setattr__(self, "examples", _validate.count("examples", examples))
+        object.__setattr__(self, "batch_size", _validate.count("batch_size", batch_size))
+        neighbours = _validate.choice("adjacency", adjacency, Adjacency)
+        object.__setattr__(self, "adjacency", neighbours)
+        self._check()
+        if inner.adjacency not in (None, Adjacency.REPLACE_ONE):
+            raise IncompatibleError(
+                f"the inner mechanism, {inner}, is described under {inner.adjacency}, and samples "
+                f"of a fixed size are neighbours under {Adjacency.REPLACE_ONE}; describe it under "
+                "that"
+            )
+
+    @abstractmethod
+    def _check(self) -> None:
+        """Raise where the sizes or the adjacency are none that the sampling can have."""
+
+    @abstractmethod
+    def _sampling(self) -> str:
+        """Return the description of the sampling, a sentence."""
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        return (self.adjacency.meaning, self._sampling(), *self.inner.assumptions, REPLACED)
+
+    def _words(self) -> tuple[str, tuple[str, ...]]:
+        """Return the inner mechanism's words with the sampling added."""
+        name, details = self.inner._words()
+        inside = name if details else f"[{name}]"
+        sizes = f"{self.batch_size} of {self.examples}"
+        return f"{self._drawn} {inside}", (*details, sizes, self.adjacency)
+
 
 _CLIPPED: Final = (
     "Each example contributes a vector whose L2 norm is at most half of what replacing one may "
@@ -78,7 +155,6 @@ class FixedSizeSubsampled(OnFixedSizeSample):
             sum by up to 2C. Not so for a count, whose 0 or 1 a replacement moves by 1.
 
     Raises:
-        ParameterError: If a parameter is outside its domain.
         IncompatibleError: If the inner mechanism is described under another adjacency than
             replace-one, or is clipped and no Gaussian.
 
@@ -147,3 +223,184 @@ class FixedSizeSubsampled(OnFixedSizeSample):
         """Return the inner mechanism's words with the sampling added."""
         name, details = OnFixedSizeSample._words(self)
         return name, (*details[:-1], "clipped", details[-1]) if self.clipped else details
+
+
+@registered
+@final
+@dataclass(frozen=True, slots=True, init=False)
+class WithReplacementSubsampled(OnFixedSizeSample):
+    """The Gaussian mechanism run on a sample of a fixed size, drawn with replacement.
+
+    Each of the ``batch_size`` places of the sample holds one of the examples, independently and
+    equally likely: an example may be there several times, and moves the result as often. The
+    sample is kept secret.
+
+    Guarantees:
+        An upper end by theorem 10 of Balle, Barthe and Gaboardi 2018: with
+        ``gamma = 1 - (1 - 1/n)^m``, ``delta(ln(1 + gamma (e^eps - 1)))`` is at most
+        ``sum_k P[Bin(m, 1/n) = k] delta_k(eps)`` over the groups of k; a lower end by data sets
+        whose other examples are all alike, a mixture of Gaussians.
+
+    Args:
+        inner: A ``Gaussian``; its noise multiplier is the standard deviation over the most that
+            replacing one place of the sample moves the result.
+        batch_size: Number m of places, an integer >= 1.
+        examples: Size n of the data set, an integer >= 1.
+        adjacency: "replace-one".
+
+    Raises:
+        IncompatibleError: Under another adjacency.
+
+    References:
+        Balle, Barthe and Gaboardi, "Privacy amplification by subsampling", NeurIPS 2018.
+
+    Example:
+        >>> import hockeystick as hs
+        >>> print(
+        ...     hs.mechanisms.WithReplacementSubsampled(
+        ...         hs.Gaussian(1.1), batch_size=10, examples=1000
+        ...     )
+        ... )
+        with-replacement-subsampled Gaussian (noise multiplier 1.1, 10 of 1000, replace-one)
+    """
+
+    _drawn = "with-replacement-subsampled"
+
+    def _check(self) -> None:
+        if self.adjacency is not Adjacency.REPLACE_ONE:
+            raise IncompatibleError(
+                f"sampling with replacement has no analysis under {self.adjacency}: with one "
+                "example more every place is drawn from another data set; use replace-one"
+            )
+
+    def _sampling(self) -> str:
+        return (
+            f"Each of the {self.batch_size:,} places of a sample holds any of the "
+            f"{self.examples:,} examples, independently and equally likely; samples are secret."
+        )
+
+
+@registered
+class LastBatch(WordEnum):
+    """What the last batch of a shuffled epoch is.
+
+    - ``WHOLE`` ("whole"): as large as the others, which divide the examples.
+    - ``SMALLER`` ("smaller"): the examples that are left, fewer than in the others.
+    - ``DROPPED`` ("dropped"): the examples that are left sit out the epoch: others in each.
+
+    Example:
+        >>> from hockeystick.mechanisms import LastBatch
+        >>> print(LastBatch.SMALLER)
+        smaller
+    """
+
+    WHOLE = "whole"
+    SMALLER = "smaller"
+    DROPPED = "dropped"
+
+
+_STEPS: Final = whole_numbers("t", 1, (2, 10_000))
+
+
+@registered
+@final
+@dataclass(frozen=True, slots=True, init=False)
+class RandomAllocation(Mechanism):
+    """An epoch of steps with Gaussian noise; each record is in some of them, chosen at random.
+
+    Each step releases the sum of what its records contribute, plus fresh noise; each record is in
+    exactly ``participations`` k of the ``steps`` t, which k being equally likely, independently of
+    all other records, and secret ("balls-and-bins" for k = 1). With the record, moving each step
+    that it is in by one unit, and without it the outputs are
+
+        P = mean over the k-subsets I of N(sum of e_i over I, s^2 I),    Q = N(0, s^2 I).
+
+    ``** epochs`` is as many epochs, each allocated afresh. A shuffled data set that is cut into
+    batches of one size is not this: there the records' steps depend on each other.
+
+    Guarantees:
+        k = 1: exact, as an interval between two discretisations, for contributions that are
+        orthogonal in different steps; an upper bound elsewhere. k > 1: the upper end is that of k
+        allocations of 1 step of a block, of ``floor(t/k)`` steps or one more so that they add up to
+        t (the blocks of a random partition told); the lower end that of a sum of scores of all
+        steps, and of the sum of all outputs, ``mu = k/(s sqrt(t))``. Noise multipliers outside
+        [0.1, 1e4], 10^8 steps and more, or k for which losses exceed 650, have the bounds of a
+        record whose steps are known, ``mu = sqrt(k)/s``, and of the sum.
+
+    Edge cases:
+        One step of one, and k = t, are the inner mechanism, k times. k = 0 releases nothing of the
+        record; so does noise inf. Noise 0 reveals that the record is there.
+
+    Args:
+        inner: One step's ``Gaussian``; its noise is in units of one record's largest contribution.
+        steps: Number of steps of an epoch, t >= 1.
+        participations: In how many of these a record is, k from 0 to t.
+        adjacency: "add-remove" or "zero-out".
+
+    Raises:
+        IncompatibleError: If the inner mechanism is not Gaussian, or under replace-one.
+
+    References:
+        Chua, Ghazi, Harrison, Leeman, Kamath, Kumar, Manurangsi, Sinha and Zhang, "Balls-and-bins
+        sampling for DP-SGD", 2024 (arXiv 2412.16802); Feldman and Shenfeld, "Privacy amplification
+        by random allocation", 2025 (arXiv 2502.08202).
+
+    Example:
+        >>> import hockeystick as hs
+        >>> print(hs.mechanisms.RandomAllocation(hs.Gaussian(1), steps=1000))
+        Gaussian in 1 of 1000 random steps (noise multiplier 1)
+    """
+
+    rises_with = ("participations",)
+    falls_with = ("steps",)
+
+    inner: Gaussian
+    steps: int
+    participations: int
+    adjacency: Adjacency
+
+    def __init__(
+        self,
+        inner: Mechanism,
+        steps: int,
+        participations: int = 1,
+        adjacency: Adjacency | str = Adjacency.ADD_REMOVE,
+    ) -> None:
+        object.__setattr__(self, "inner", _gaussian(checked("inner", inner)))
+        object.__setattr__(self, "steps", _validate.count("steps", steps, _STEPS))
+        times = Domain(symbol="k", low=0, high=self.steps, typical=(0, self.steps), whole=True)
+        number = _validate.count("participations", participations, times)
+        object.__setattr__(self, "participations", number)
+        neighbours = _validate.choice("adjacency", adjacency, Adjacency)
+        object.__setattr__(self, "adjacency", neighbours)
+        if neighbours is Adjacency.REPLACE_ONE:
+            raise IncompatibleError(
+                "no dominating pair is known for random allocation under replace-one; "
+                "use add-remove or zero-out"
+            )
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        allocation = (
+            f"Each example is in exactly {self.participations} of an epoch's {self.steps:,} steps, "
+            "all choices being equally likely, independently of the other examples and of other "
+            "epochs; the choice is kept secret."
+        )
+        return (self.adjacency.meaning, allocation, *self.inner.assumptions)
+
+    def _words(self) -> tuple[str, tuple[str, ...]]:
+        """Return the inner mechanism's words with the allocation added."""
+        name, details = self.inner._words()
+        default = self.adjacency is Adjacency.ADD_REMOVE
+        own = () if default else (str(self.adjacency),)
+        return f"{name} in {self.participations} of {self.steps} random steps", (*details, *own)
+
+
+def _gaussian(inner: Mechanism) -> Gaussian:
+    """Return the inner mechanism if it is a Gaussian, or raise."""
+    if isinstance(inner, Gaussian):
+        return inner
+    raise IncompatibleError(
+        f"random allocation is analysed for Gaussian noise only, not for {inner}; "
+        "compose its steps without amplification, or sample them with PoissonSubsampled"
+    )

@@ -1,4 +1,4 @@
-"""The exponential mechanism, and the noisy maxima that select like it."""
+"""The exponential mechanism, and permute-and-flip."""
 
 from __future__ import annotations
 
@@ -60,9 +60,6 @@ class Exponential(AnyAdjacency):
     Args:
         epsilon: In [0, inf].
 
-    Raises:
-        ParameterError: If epsilon is no such number.
-
     References:
         McSherry and Talwar, "Mechanism Design via Differential Privacy", 2007; Durfee and Rogers,
         "Practical Differentially Private Top-k Selection with Pay-what-you-get Composition",
@@ -113,9 +110,6 @@ class ReportNoisyMax(AnyAdjacency):
         epsilon: In [0, inf].
         noise: "gumbel", "exponential" or "laplace".
 
-    Raises:
-        ParameterError: If a parameter is outside its domain.
-
     References:
         Dwork and Roth, "The Algorithmic Foundations of Differential Privacy", 2014, section 3.3
         (their Laplace noise of scale 1/epsilon is for monotone scores, such as counts); Ding,
@@ -145,3 +139,55 @@ class ReportNoisyMax(AnyAdjacency):
 
     def _words(self) -> tuple[str, tuple[str, ...]]:
         return "report noisy max", (f"epsilon {self.epsilon:g}", f"{self.noise} noise")
+
+
+@registered
+@final
+@dataclass(frozen=True, slots=True, init=False)
+class PermuteAndFlip(AnyAdjacency):
+    """The first candidate in random order whose coin, biased by its score, shows heads.
+
+    Each candidate's coin shows heads with probability
+    exp(epsilon * (score(D, o) - best score) / (2 * sensitivity)), where the sensitivity is the
+    most that any score moves between two neighbouring data sets; without the 2 where all scores
+    move the same way. The same as reporting the largest score after exponential noise.
+
+    Guarantees:
+        The upper end is that of epsilon-DP. The lower end is a concrete case: two candidates whose
+        scores change places. The range of its losses is not bounded by epsilon as that of the
+        exponential mechanism's is.
+
+    Edge cases:
+        epsilon 0 ignores the scores and costs nothing; inf selects the best, and its loss
+        may be infinite.
+
+    Args:
+        epsilon: In [0, inf].
+
+    References:
+        McKenna and Sheldon, "Permute-and-Flip: A New Mechanism for Differentially Private
+        Selection", 2020, theorem 1.
+
+    Example:
+        >>> import hockeystick as hs
+        >>> hs.mechanisms.PermuteAndFlip(epsilon=1.0)
+        PermuteAndFlip(epsilon=1.0)
+    """
+
+    rises_with = ("epsilon",)
+
+    epsilon: float
+
+    def __init__(self, epsilon: float) -> None:
+        object.__setattr__(self, "epsilon", _validate.real("epsilon", epsilon))
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        return (
+            "Candidates are visited in uniformly random order, each accepted with probability "
+            f"exp({plain(self.epsilon)} * (score - best score) / (2 * sensitivity)); the first "
+            "that is accepted is released.",
+        )
+
+    def _words(self) -> tuple[str, tuple[str, ...]]:
+        return "permute-and-flip", (f"epsilon {self.epsilon:g}",)

@@ -11,9 +11,8 @@ from hockeystick._validate import Domain, whole_numbers
 from hockeystick.adjacency import Adjacency
 from hockeystick.errors import ParameterError
 from hockeystick.mechanisms.base import Mechanism, checked
-from hockeystick.mechanisms.noise.discrete_gaussian import DiscreteGaussian
-from hockeystick.mechanisms.noise.discrete_laplace import DiscreteLaplace
 from hockeystick.mechanisms.noise.gaussian import Gaussian
+from hockeystick.mechanisms.noise.integer_noise import DiscreteGaussian, DiscreteLaplace
 from hockeystick.mechanisms.noise.laplace import Laplace
 from hockeystick.mechanisms.registry import registered
 from hockeystick.numerics.numerals import plain

@@ -83,9 +83,6 @@ class TruncatedNegativeBinomial(RunCount):
         eta: In (-1, inf).
         gamma: In (0, 1); the smaller, the more runs.
 
-    Raises:
-        ParameterError: If a parameter is outside its domain.
-
     References:
         Papernot and Steinke, "Hyperparameter Tuning with Renyi Differential Privacy", ICLR 2022,
         definition 1.
@@ -220,9 +217,6 @@ class Binomial(RunCount):
     Args:
         trials: The number n of coins, an integer from 1 to 10^15.
         probability: That of a run, p, in (0, 1).
-
-    Raises:
-        ParameterError: If a parameter is outside its domain.
 
     References:
         Koskela, Redberg and Wang, "Privacy Profiles for Private Selection", ICML 2024.

@@ -1,20 +1,49 @@
-"""Balls-in-bins sampling for correlated noise: one random bin for a whole training."""
+"""Correlated noise with random batches: balls in bins, and cyclic Poisson sampling.
+
+Cyclic Poisson sampling for banded encoders: correlated noise, amplified by sampling.
+
+Rounds are numbered from 0, and round i adds up over a Poisson sample of group ``i mod b`` alone;
+the release is ``C X + Z``, C a lower triangular matrix with at most b diagonals. Let an example be
+in group g, with contributions ``u_j``, ``|u_j| <= 1``, in the rounds ``j = g, g + b, ...`` in whose
+samples it is (independent coins ``B_j`` of bias q).
+
+Column j of C is zero but for the rows ``j, ..., j + b - 1``, its block, which no other of these
+rounds touches: blocks follow one another, and rows between them do not depend on the example. Fix
+what was drawn of the other examples. What these add to a row is the same function of the rows
+before it whether or not the example is there, since later contributions depend on the data through
+what was released; to subtract it is one to one. ``u_j`` is chosen by the rows before the block. So
+given all rows before it the block is, up to a bijection,
+
+    (1-q) N(0, z^2 I) + q N(C_j (x) u_j, z^2 I)    against    N(0, z^2 I),
+
+the Poisson-subsampled Gaussian moved by ``|C_j| |u_j| <= |C_j|``, and the coin of a block is
+independent of what was released before. Adaptive composition (Zhu, Dong and Wang, 2022, theorem 10)
+gives the product over the blocks, in either order of the pair. It is attained: others contribute
+nothing, and the example one constant unit vector. Under replace-one, both examples being in the
+same group, the same holds for the pair with ``u_j`` and ``v_j`` and one coin for both.
+
+A column of a Toeplitz matrix is a part of the first one, the shorter the later it is: the rounds of
+group 0 are the most, and come first. So its product, ``ceil(n/b)`` blocks of which all but perhaps
+the last are whole, dominates that of every other group.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Final, final
 
 from hockeystick import _validate
 from hockeystick._validate import Domain
 from hockeystick.adjacency import Adjacency
 from hockeystick.errors import IncompatibleError
-from hockeystick.mechanisms._divisor import divided_words
-from hockeystick.mechanisms._trusted import noisy_seen
-from hockeystick.mechanisms.base import Mechanism
+from hockeystick.mechanisms.base import Composed, Mechanism, Plan, divided_words, noisy_seen
 from hockeystick.mechanisms.registry import registered
+from hockeystick.mechanisms.sampling.poisson import PoissonSubsampled
+from hockeystick.mechanisms.streams.encoders import Encoder
+from hockeystick.mechanisms.streams.matrix_factorization import MatrixFactorization
 from hockeystick.numerics.numerals import plain
 
 _COEFFICIENT: Final = Domain(symbol="c", low=0, high=math.inf, high_open=True, typical=(0.0, 1.0))
@@ -61,7 +90,6 @@ class BallsInBins(Mechanism):
         adjacency: "add-remove" or "zero-out".
 
     Raises:
-        ParameterError: If a parameter is outside its domain.
         IncompatibleError: Under replace-one.
 
     References:
@@ -139,5 +167,167 @@ class BallsInBins(Mechanism):
             f"diagonals: {self.bands}",
             f"rounds: {self.rounds}",
             f"bins: {self.bins}",
+            *(() if default else (str(self.adjacency),)),
+        )
+
+
+_MOST: Final = 10**6
+_CYCLIC_POISSON_ROUNDS: Final = Domain(
+    symbol="n", low=1, high=_MOST, typical=(100, 10_000), whole=True
+)
+_CYCLE: Final = Domain(symbol="b", low=1, high=_MOST, typical=(1, 1000), whole=True)
+
+
+@registered
+@final
+@dataclass(frozen=True, slots=True, init=False)
+class CyclicPoisson(Plan):
+    """Banded correlated noise with cyclic Poisson samples: banded DP-FTRL with amplification.
+
+    The release is ``C X + Z``: C is the lower triangular Toeplitz matrix with the diagonals
+    ``coefficients``, row i of X is what round i adds up, and Z is Gaussian of standard deviation
+    noise_multiplier * clipping norm. The examples are in ``cycle`` b groups, fixed in advance;
+    round i, from 0 on, uses group ``i mod b`` alone, of which each example is in the batch with
+    probability ``rate``. With at most b diagonals it is
+
+        PoissonSubsampled(Gaussian(z / |c|), rate) ** ceil(n / b),
+
+    the last run with what of its column is inside the matrix. Training that adds rows of
+    ``C^-1 Z`` to the rounds' sums releases the same.
+
+    Guarantees:
+        Those of ``PoissonSubsampled`` under add-remove and zero-out: exact, for an example of the
+        first group; also where later rounds depend on what the earlier ones released. An upper
+        bound for the other groups.
+
+    Edge cases:
+        One diagonal of 1 is DP-SGD with Poisson samples of each group in turn. At rate 1 it is
+        ``MatrixFactorization`` with rounds that are b apart. Rate 0, noise multiplier inf and
+        coefficients of 0 release nothing. Zeros after the last coefficient that is none are no
+        diagonals, nor are those beyond the number of rounds.
+
+    Args:
+        noise_multiplier: Standard deviation of each entry of Z over the clipping norm, in
+            [0, inf].
+        coefficients: The diagonals of C from the main one down, finite numbers >= 0, taken exactly.
+        rounds: The number n of rounds, an integer from 1 to 10^6.
+        cycle: The number b of groups, an integer from 1 to 10^6, no less than there are diagonals.
+        rate: Probability of an example of a round's group to be in its batch, in [0, 1]: the
+            expected batch times b over the number of examples; a ``Fraction`` is kept exact.
+        adjacency: "add-remove" or "zero-out".
+
+    Raises:
+        IncompatibleError: If there are more diagonals than groups, or under replace-one.
+
+    References:
+        Choquette-Choo, Ganesh, McKenna, McMahan, Rush, Thakurta and Xu, "(Amplified) Banded Matrix
+        Factorization: A unified approach to private training", NeurIPS 2023 (arXiv 2306.08153),
+        theorem 4, which counts the last block as a whole one.
+
+    Example:
+        >>> import hockeystick as hs
+        >>> plan = hs.mechanisms.CyclicPoisson(
+        ...     2.0, (1.0, 0.5, 0.375, 0.3125), rounds=2000, cycle=4, rate=0.02
+        ... )
+        >>> print(plan)
+        cyclic Poisson samples (noise multiplier 2, diagonals: 4, rounds: 2000, groups: 4, \
+rate 0.02)
+        >>> print(plan.mechanism)
+        Poisson-subsampled matrix factorization (noise multiplier 2, Toeplitz matrix, 4 rounds, \
+rate 0.02) x 500
+    """
+
+    rises_with = ("rate", "rounds")
+    falls_with = ("noise_multiplier", "cycle")
+    unordered = ("coefficients",)
+
+    noise_multiplier: float
+    coefficients: tuple[float, ...]
+    rounds: int
+    cycle: int
+    rate: float | Fraction
+    adjacency: Adjacency = Adjacency.ADD_REMOVE
+
+    def __init__(
+        self,
+        noise_multiplier: float,
+        coefficients: Iterable[float],
+        rounds: float,
+        cycle: float,
+        rate: float | Fraction,
+        adjacency: Adjacency | str = Adjacency.ADD_REMOVE,
+    ) -> None:
+        number = _validate.real("noise_multiplier", noise_multiplier)
+        object.__setattr__(self, "noise_multiplier", number)
+        given = _validate.reals("coefficients", coefficients, _COEFFICIENT)
+        object.__setattr__(self, "coefficients", given)
+        object.__setattr__(
+            self, "rounds", _validate.count("rounds", rounds, _CYCLIC_POISSON_ROUNDS)
+        )
+        object.__setattr__(self, "cycle", _validate.count("cycle", cycle, _CYCLE))
+        object.__setattr__(self, "rate", _validate.probability("rate", rate))
+        neighbours = _validate.choice("adjacency", adjacency, Adjacency)
+        object.__setattr__(self, "adjacency", neighbours)
+        if neighbours is Adjacency.REPLACE_ONE:
+            raise IncompatibleError(
+                "cyclic Poisson sampling is analysed under add-remove and zero-out; under "
+                "replace-one use one of these twice, or full batches: MatrixFactorization"
+            )
+        if self.bands > self.cycle:
+            raise IncompatibleError(
+                f"with {self.bands} diagonals an example's noise is still there when its group is "
+                f"next: the cycle must be at least {self.bands}, got {self.cycle}; without "
+                "amplification use MatrixFactorization"
+            )
+
+    @property
+    def bands(self) -> int:
+        """The number of diagonals up to the last that is not zero, at least 1."""
+        inside = self.coefficients[: self.rounds]
+        return max((place + 1 for place, value in enumerate(inside) if value), default=1)
+
+    @property
+    def mechanism(self) -> Mechanism:
+        """The blocks of the first group, each a matrix factorization on one Poisson sample."""
+        blocks = -(-self.rounds // self.cycle)
+        left = min(self.rounds - (blocks - 1) * self.cycle, self.bands)
+        if left == self.bands:
+            return self._block(left) ** blocks
+        last = self._block(left)
+        return last if blocks == 1 else Composed((self._block(self.bands) ** (blocks - 1), last))
+
+    def _block(self, rows: int) -> Mechanism:
+        """Return what is released of one participation, in so many rows."""
+        encoder = Encoder.toeplitz(self.coefficients[:rows], rows)
+        inner = MatrixFactorization(self.noise_multiplier, encoder)
+        return PoissonSubsampled(inner, self.rate, self.adjacency)
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What must hold in the training code for the release to be as described."""
+        return (
+            self.adjacency.meaning,
+            f"The examples are in {self.cycle:,} groups; which one an example is in does not "
+            "depend on the other examples, and never changes.",
+            f"Round i, numbered from 0, uses examples of group i mod {self.cycle:,} alone, each "
+            f"independently with probability {float(self.rate):g}, afresh in each round; the "
+            "batches are kept secret.",
+            "Each example's contribution to a round is clipped in L2, and the lower triangular "
+            f"Toeplitz matrix of {self.bands:,} diagonals is applied to the rounds' sums.",
+            "Gaussian noise is added to each entry of what the matrix gives; its standard "
+            f"deviation is {plain(self.noise_multiplier)} times the clipping norm.",
+            divided_words(self.adjacency, "the size of the drawn batch", "examples"),
+            f"There are at most {self.rounds:,} rounds.",
+            noisy_seen("the noisy entries of all rounds", alone="contributions and batches"),
+        )
+
+    def _words(self) -> tuple[str, tuple[str, ...]]:
+        default = self.adjacency is Adjacency.ADD_REMOVE
+        return "cyclic Poisson samples", (
+            f"noise multiplier {self.noise_multiplier:g}",
+            f"diagonals: {self.bands}",
+            f"rounds: {self.rounds}",
+            f"groups: {self.cycle}",
+            f"rate {float(self.rate):g}",
             *(() if default else (str(self.adjacency),)),
         )

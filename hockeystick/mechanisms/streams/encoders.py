@@ -17,6 +17,7 @@ from hockeystick.mechanisms.streams.sensitivity import (
     Squares,
     of_columns,
     of_toeplitz,
+    of_tree,
     square_root,
     widened,
 )
@@ -30,7 +31,6 @@ from hockeystick.mechanisms.streams.strategies import (
     checked_strategy,
     exact_row,
 )
-from hockeystick.mechanisms.streams.tree_squares import of_tree
 
 _MATRIX: Final = "a matrix of finite numbers: rows of one length, at least one"
 
@@ -222,9 +222,6 @@ class Encoder:
         Returns:
             What is known of its sensitivity: exact or two-sided, as the class says.
 
-        Raises:
-            ParameterError: If a parameter is outside its domain.
-
         Example:
             >>> import hockeystick as hs
             >>> encoder = hs.mechanisms.Encoder.toeplitz(
@@ -260,9 +257,6 @@ class Encoder:
         Returns:
             The sensitivity, to 60 digits: the coefficients fall.
 
-        Raises:
-            ParameterError: If a parameter is outside its domain.
-
         References:
             Fichtenberger, Henzinger and Upadhyay, "Constant Matters: Fine-grained Error Bound on
             Differentially Private Continual Observation", 2023.
@@ -297,9 +291,6 @@ class Encoder:
         Returns:
             What is known of its sensitivity: exact or two-sided, as the class says.
 
-        Raises:
-            ParameterError: If a parameter is outside its domain.
-
         Example:
             >>> import hockeystick as hs
             >>> f"{hs.mechanisms.Encoder.banded_inverse([1, -0.5], 100).sensitivity:.6f}"
@@ -333,9 +324,6 @@ class Encoder:
 
         Returns:
             The sensitivity, to 60 digits where the scales sum to at most 1: the diagonals fall.
-
-        Raises:
-            ParameterError: If a parameter is outside its domain.
 
         Example:
             >>> import hockeystick as hs

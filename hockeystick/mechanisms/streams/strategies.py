@@ -83,9 +83,6 @@ class Toeplitz(Strategy):
     Args:
         coefficients: The diagonals from the main one down, finite numbers; further ones are 0.
 
-    Raises:
-        ParameterError: If they are no such sequence.
-
     References:
         Choquette-Choo et al., "(Amplified) Banded Matrix Factorization: A Unified Approach to
         Private Training", 2023.
@@ -181,9 +178,6 @@ class BandedInverse(Strategy):
     Args:
         coefficients: The diagonals ``d_0, d_1, ...`` of C^-1, finite numbers, the first above 0.
 
-    Raises:
-        ParameterError: If they are no such sequence.
-
     References:
         Kalinin, McKenna, Upadhyay and Lampert, "Back to Square Roots: An Optimal Bound on the
         Matrix Factorization Error for Multi-Epoch Differentially Private SGD", 2025.
@@ -213,9 +207,6 @@ class BandedInverse(Strategy):
 
         Args:
             bands: How many diagonals of C^-1 are kept, an integer from 1 to 10^6.
-
-        Raises:
-            ParameterError: If the number is outside its domain.
         """
         kept = _validate.count("bands", bands, _BANDS)
         found = [1.0]

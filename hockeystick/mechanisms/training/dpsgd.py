@@ -13,24 +13,29 @@ from hockeystick import _validate
 from hockeystick._validate import Domain, whole_numbers
 from hockeystick.adjacency import Adjacency
 from hockeystick.errors import IncompatibleError, ParameterError
-from hockeystick.mechanisms._divisor import divided_words
-from hockeystick.mechanisms._stopping import STOPPED_EARLIER
-from hockeystick.mechanisms._trusted import noisy_seen
-from hockeystick.mechanisms.base import Composed, Mechanism, Plan, checked
+from hockeystick.mechanisms.base import (
+    STOPPED_EARLIER,
+    Composed,
+    Mechanism,
+    Plan,
+    checked,
+    divided_words,
+    noisy_seen,
+)
 from hockeystick.mechanisms.registry import registered
-from hockeystick.mechanisms.sampling.clipping import Clipping
-from hockeystick.mechanisms.sampling.poisson import group_meaning
+from hockeystick.mechanisms.sampling.poisson import Clipping, group_meaning
 from hockeystick.mechanisms.scope import ONE_RECORD, Fact
-from hockeystick.mechanisms.training._length import (
+from hockeystick.mechanisms.training.loaders import numbers_of
+from hockeystick.mechanisms.training.samplings import (
+    SCHEMES,
+    Batches,
+    Sampling,
     batch_fraction,
     check_alternatives,
     check_length,
     steps_of,
     steps_of_epochs,
 )
-from hockeystick.mechanisms.training.batches import Batches, Sampling
-from hockeystick.mechanisms.training.loaders import numbers_of
-from hockeystick.mechanisms.training.samplings import SCHEMES
 from hockeystick.mechanisms.training.schedules import A_SCHEDULE, Schedule, factors_of
 from hockeystick.numerics import decimal
 from hockeystick.numerics.numerals import plain
@@ -230,7 +235,6 @@ a partial last step is a whole release
             **options: What else a plan is made of: adjacency, clipping, schedule, extra, ...
 
         Raises:
-            ParameterError: If a parameter is outside its domain.
             IncompatibleError: If the loader does not say how batches are drawn (a data set without
                 a length, batch_size None), or draws them in another way; and as ``DPSGD`` does.
 

@@ -33,7 +33,7 @@ from typing import Any, Final, final
 from hockeystick import _validate
 from hockeystick._validate import whole_numbers
 from hockeystick.errors import IncompatibleError, ParameterError
-from hockeystick.mechanisms.training.batches import Sampling
+from hockeystick.mechanisms.training.samplings import Sampling
 from hockeystick.numerics import decimal
 
 _ACCUMULATE: Final = whole_numbers("k", 1, (1, 16))

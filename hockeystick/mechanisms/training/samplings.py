@@ -5,32 +5,244 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import lru_cache
 from types import MappingProxyType
-from typing import TYPE_CHECKING, ClassVar, Final, cast, final
+from typing import TYPE_CHECKING, ClassVar, Final, Protocol, cast, final
 
 import numpy as np
 
+from hockeystick._validate import MAX_COUNT, PARAMETERS, WordEnum
 from hockeystick.adjacency import Adjacency
-from hockeystick.errors import IncompatibleError
+from hockeystick.errors import IncompatibleError, ParameterError
 from hockeystick.mechanisms.noise.gaussian import Gaussian
-from hockeystick.mechanisms.sampling._fixed_sizes import twice_moved
-from hockeystick.mechanisms.sampling.clipping import Clipping
-from hockeystick.mechanisms.sampling.fixed_size import FixedSizeSubsampled
-from hockeystick.mechanisms.sampling.gaussian_sequence import FEW_LEVELS, GaussianSequence
-from hockeystick.mechanisms.sampling.last_batch import LastBatch
-from hockeystick.mechanisms.sampling.poisson import PoissonSubsampled, PoissonSubsampledGroup
-from hockeystick.mechanisms.sampling.random_allocation import RandomAllocation
-from hockeystick.mechanisms.sampling.shuffled import Shuffled
-from hockeystick.mechanisms.sampling.truncated_poisson import TruncatedPoissonSubsampled
-from hockeystick.mechanisms.sampling.with_replacement import WithReplacementSubsampled
-from hockeystick.mechanisms.training.batch_clipped import BatchClipped
-from hockeystick.mechanisms.training.batches import Batches, Sampling
+from hockeystick.mechanisms.registry import registered
+from hockeystick.mechanisms.sampling.fixed_size import (
+    FixedSizeSubsampled,
+    LastBatch,
+    RandomAllocation,
+    WithReplacementSubsampled,
+    twice_moved,
+)
+from hockeystick.mechanisms.sampling.poisson import (
+    Clipping,
+    PoissonSubsampled,
+    PoissonSubsampledGroup,
+    TruncatedPoissonSubsampled,
+)
+from hockeystick.mechanisms.sampling.shuffled import FEW_LEVELS, GaussianSequence, Shuffled
+from hockeystick.mechanisms.training.last_iterate import BatchClipped
+from hockeystick.numerics import decimal
+from hockeystick.numerics.numerals import plain
 
 if TYPE_CHECKING:
     from hockeystick.mechanisms.base import Mechanism
     from hockeystick.mechanisms.training.schedules import Array
+
+
+_PARTIAL_STEP: Final = "a partial last step is a whole release"
+
+
+class Length(Protocol):
+    """The numbers of a plan that say how large its batches are and how many there are."""
+
+    @property
+    def examples(self) -> int | None:
+        """The number of examples."""
+
+    @property
+    def batch_size(self) -> int | None:
+        """The expected or exact size of a batch."""
+
+    @property
+    def rate(self) -> float | None:
+        """The share of the examples in a batch."""
+
+    @property
+    def epochs(self) -> float | None:
+        """The number of passes."""
+
+    @property
+    def steps(self) -> int | None:
+        """The number of batches, as planned."""
+
+    @property
+    def total_steps(self) -> int:
+        """The number of batches."""
+
+
+def check_alternatives(plan: Length) -> None:
+    """Raise unless exactly one of each pair of alternatives was given, with what it needs."""
+    for first, second in (("batch_size", "rate"), ("epochs", "steps")):
+        pair = getattr(plan, first), getattr(plan, second)
+        if pair == (None, None):
+            raise ParameterError(f"{first} or {second}", None, "given")
+        if None not in pair:
+            got = f"{first} = {plain(pair[0])}, {second} = {plain(pair[1])}"
+            raise IncompatibleError(f"give {first} or {second}, not both; got {got}")
+    if plan.batch_size is None:
+        return
+    if plan.examples is None:
+        raise ParameterError("examples", None, "given where batch_size is")
+    if plan.batch_size > plan.examples:
+        allowed = f"at most the number of examples, {plan.examples}"
+        raise ParameterError("batch_size", plan.batch_size, allowed)
+
+
+def check_length(plan: Length) -> None:
+    """Raise where the epochs come down to no number of steps, or to too many."""
+    if plan.epochs is None:
+        return
+    if plan.rate == 0:
+        allowed = f"{PARAMETERS['rate'].allowed}, and above 0 where epochs is given"
+        raise ParameterError("rate", plan.rate, allowed)
+    if plan.total_steps > MAX_COUNT:
+        raise ParameterError("epochs", plan.epochs, "so few that there are at most 10^15 steps")
+
+
+def batch_fraction(plan: Length) -> Fraction:
+    """Return the sampling rate as an exact number, a given float as the decimal it prints as."""
+    return _fraction(plan.batch_size, plan.examples, plan.rate)
+
+
+@lru_cache(maxsize=256)
+def _fraction(batch_size: int | None, examples: int | None, rate: float | None) -> Fraction:
+    """Return the sampling rate from the numbers that say it."""
+    if batch_size is not None and examples is not None:
+        return Fraction(batch_size, examples)
+    return decimal(cast(float, rate))
+
+
+def steps_of(plan: Length) -> tuple[int, str]:
+    """Return the number of steps and the rule that it comes from."""
+    if plan.epochs is None:
+        steps = int(plan.steps or 0)
+        return steps, f"steps = {steps}, as planned"
+    return _steps_in(plan.epochs, plan.batch_size, plan.examples, plan.rate)
+
+
+def steps_of_epochs(plan: Length, drop_last: bool) -> tuple[int, str]:
+    """Return the steps of epochs whose batches do not divide the examples, and the rule."""
+    if plan.epochs is None:
+        return steps_of(plan)
+    whole = int(1 / batch_fraction(plan))
+    per_epoch, name = (whole, "floor") if drop_last else (whole + 1, "ceil")
+    steps = math.ceil(decimal(plan.epochs) * per_epoch)
+    numbers = f"{plain(plan.epochs)} * {name}({plan.examples} / {plan.batch_size})"
+    return steps, f"steps = epochs * {name}(examples / batch_size) = {numbers} = {steps}"
+
+
+@lru_cache(maxsize=256)
+def _steps_in(
+    epochs: float, batch_size: int | None, examples: int | None, rate: float | None
+) -> tuple[int, str]:
+    """Return the number of steps in so many epochs, and the rule."""
+    if rate is None:
+        formula = "epochs * examples / batch_size"
+        numbers = f"{plain(epochs)} * {examples} / {batch_size}"
+    else:
+        formula, numbers = "epochs / rate", f"{plain(epochs)} / {plain(rate)}"
+    share = _fraction(batch_size, examples, rate)
+    exact = decimal(epochs) / share
+    nearest = round(exact)
+    if exact == nearest:
+        return nearest, f"steps = {formula} = {numbers} = {nearest}"
+    if nearest and _floats_allow(epochs, rate, share, nearest):
+        rule = f"steps = {formula} = {numbers} = {nearest}, to the last digit of what was given"
+        return nearest, rule
+    steps = math.ceil(exact)
+    return steps, f"steps = ceil({formula}) = ceil({numbers}) = {steps}: {_PARTIAL_STEP}"
+
+
+def _floats_allow(epochs: float, rate: float | None, share: Fraction, steps: int) -> bool:
+    """Return whether a given float may stand for the number that makes the steps whole."""
+    if rate is not None and float(decimal(epochs) / steps) == rate:
+        return True
+    return not epochs.is_integer() and float(steps * share) == epochs
+
+
+@registered
+class Sampling(WordEnum):
+    """How the batch of a step is drawn.
+
+    - ``POISSON`` ("poisson"): each example is in each batch independently, with one probability.
+    - ``FIXED_SIZE`` ("fixed-size"): each batch is a random set of a fixed size.
+    - ``WITH_REPLACEMENT`` ("with-replacement"): each place of a batch holds any of the examples.
+    - ``SHUFFLE`` ("shuffle"): in each epoch the data are shuffled and cut into batches.
+    - ``RANDOM_ALLOCATION`` ("random-allocation"): in each epoch each example is put into one of
+      the batches, independently of the others.
+    - ``FULL_BATCH`` ("full-batch"): each step uses every example.
+
+    Example:
+        >>> from hockeystick.mechanisms import Sampling
+        >>> print(Sampling.POISSON)
+        poisson
+    """
+
+    POISSON = "poisson"
+    FIXED_SIZE = "fixed-size"
+    WITH_REPLACEMENT = "with-replacement"
+    SHUFFLE = "shuffle"
+    RANDOM_ALLOCATION = "random-allocation"
+    FULL_BATCH = "full-batch"
+
+
+@dataclass(frozen=True, slots=True)
+class Batches:
+    """What a way of sampling needs to know: of what, how many, under which neighbours.
+
+    ``rate`` is the chance of an example to be in a batch; the sizes are None where it was given.
+    Neighbours differ in as many examples as one user has.
+    """
+
+    adjacency: Adjacency
+    clipping: Clipping
+    rate: Fraction
+    batch_size: int | None
+    examples: int | None
+    cap: int | None
+    examples_per_user: int = 1
+    drop_last: bool = False
+
+    @property
+    def last(self) -> LastBatch:
+        """What becomes of the examples beyond the last whole batch of an epoch."""
+        if self.rate.numerator <= 1:
+            return LastBatch.WHOLE
+        return LastBatch.DROPPED if self.drop_last else LastBatch.SMALLER
+
+    @property
+    def per_epoch(self) -> int:
+        """How many batches an epoch has."""
+        return int(1 / self.rate) + (self.last is LastBatch.SMALLER)
+
+    @property
+    def replaced(self) -> bool:
+        """Whether one example may be replaced by another one."""
+        return self.adjacency is Adjacency.REPLACE_ONE
+
+    @property
+    def fixed_number(self) -> int | None:
+        """The number of examples where it is public; None under add-remove, or not given."""
+        return None if self.adjacency is Adjacency.ADD_REMOVE else self.examples
+
+    @property
+    def cut_to(self) -> int | None:
+        """How many examples a batch of all of them keeps; None where it keeps all."""
+        cap, examples = self.cap, self.examples
+        return None if cap is None or examples is None or cap >= examples else cap
+
+    @property
+    def sizes(self) -> tuple[int, int]:
+        """The sizes of a batch and of the data, or an error where they are not known."""
+        if self.batch_size is None or self.examples is None:
+            how = "give examples and batch_size"
+            if self.examples is not None:
+                near = max(1, round(self.rate * self.examples))
+                how = f"give batch_size in place of rate, about {near}"
+            raise IncompatibleError(f"only Poisson sampling knows a rate without sizes; {how}")
+        return self.batch_size, self.examples
 
 
 class Scheme(ABC):

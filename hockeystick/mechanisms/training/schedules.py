@@ -140,9 +140,6 @@ class Staircase(Schedule):
         end: The factor of the last stair, above 0.
         stairs: How many there are, an integer >= 1.
 
-    Raises:
-        ParameterError: If an argument is outside its domain.
-
     Example:
         >>> from hockeystick.mechanisms import schedules
         >>> schedules.Staircase(end=0.5, stairs=3).factors(6).tolist()
@@ -173,9 +170,6 @@ class Cyclic(Schedule):
     Args:
         floor: What a cycle falls to, above 0 and at most 1.
         cycles: How many there are, an integer >= 1.
-
-    Raises:
-        ParameterError: If an argument is outside its domain.
 
     Example:
         >>> from hockeystick.mechanisms import schedules

@@ -11,9 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 import numpy as np
 
 from hockeystick.numerics import Ball, FloatAndDecimal
-from hockeystick.privacy_loss.bounds.cumulants import Cumulants
-from hockeystick.privacy_loss.bounds.moment_bounds import MomentBounds
-from hockeystick.privacy_loss.bounds.zcdp_line import ZCDPLine, of_gaussian
+from hockeystick.privacy_loss.bounds.moments import Cumulants, MomentBounds, ZCDPLine, of_gaussian
 
 if TYPE_CHECKING:
     from mpmath import mpc, mpf

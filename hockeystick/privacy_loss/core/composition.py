@@ -7,15 +7,112 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import singledispatch
+from functools import lru_cache, singledispatch
 from itertools import islice
-from typing import Final, TypeAlias, final
+from typing import Final, NamedTuple, TypeAlias, final
 
-from hockeystick.mechanisms import Mechanism, Node, evaluate
-from hockeystick.numerics import ULP, Ball, FloatAndDecimal
-from hockeystick.numerics.rounding import float_down, float_up
+from hockeystick.mechanisms import Mechanism, Node, Parallel, evaluate
+from hockeystick.numerics import ULP, Ball, FloatAndDecimal, decimal, log_of
+from hockeystick.numerics.rounding import float_down, float_up, short_up
 from hockeystick.privacy_loss.core.base import CGFEstimate, PrivacyLoss
-from hockeystick.privacy_loss.core.registry import NoAnalysisError, dominating_pair
+from hockeystick.tradeoffs import TradeOff
+
+# Factors that cover every reading of a parameter, and a few roundings.
+LESS: Final = 1.0 - 2.0**-50
+MORE: Final = 1.0 + 2.0**-50
+
+
+def log_complement(rate: float | Fraction) -> float:
+    """Return ``ln(1-p)`` of a rate below 1, also where its float is 1."""
+    if rate < 0.99:
+        return math.log1p(-float(rate))
+    return log_of(1 - Fraction(rate))
+
+
+@lru_cache(maxsize=256, typed=True)
+def complement_bounds(rate: float | Fraction) -> tuple[float, float]:
+    """Return bounds of ``ln(1-p)`` over every reading of a rate below 1."""
+    value = log_complement(rate)
+    if isinstance(rate, float):
+        slack = 2.0 * ULP * rate / (1.0 - rate)
+    else:
+        slack = 2.0 * ULP * float(rate) / max(float(1 - rate), 0.01)
+    slack += 64.0 * ULP * abs(value)
+    return value - slack, min(value + slack, 0.0)
+
+
+def largest_when_adding(rate: float | Fraction) -> float:
+    """Return ``-ln(1-p)``, rounded up over every reading of a rate below 1."""
+    return -complement_bounds(rate)[0]
+
+
+def decimal_or_above(rate: Fraction) -> float:
+    """Return the float that prints as a rate, or the least one above it where there is none."""
+    nearest = float(rate)
+    if decimal(nearest) == rate or Fraction(nearest) >= rate:
+        return nearest
+    return math.nextafter(nearest, math.inf)
+
+
+def mu_of(noise_multiplier: float | Fraction) -> float:
+    """Return ``1/x`` of a noise multiplier to within half a unit in the last place, or inf."""
+    try:
+        return float(1 / noise_multiplier)
+    except OverflowError:
+        return math.inf
+
+
+def mu_squared_upper(noise_multiplier: float | Fraction) -> Fraction:
+    """Return ``1/x^2`` of a noise multiplier, exact or rounded up to 40 digits."""
+    return short_up(1 / decimal(noise_multiplier) ** 2)
+
+
+class DominatingPair(NamedTuple):
+    """The losses of one run in the two directions; None for perfect privacy.
+
+    The two are composed separately, and only the final answers are compared.
+    """
+
+    removing: PrivacyLoss | None
+    adding: PrivacyLoss | None
+
+
+class NoAnalysisError(Exception):
+    """No dominating pair is known; the reason, and the part of the plan that it is about."""
+
+    part: str = "plan"
+
+
+@singledispatch
+def dominating_pair(mechanism: Mechanism) -> DominatingPair:
+    """Return the dominating pair of one run of a mechanism.
+
+    Raises:
+        NoAnalysisError: If none is known.
+    """
+    raise NoAnalysisError(f"no privacy loss is known for a {type(mechanism).__name__}")
+
+
+@singledispatch
+def dominating_pair_of_tradeoff(tradeoff: TradeOff) -> DominatingPair:
+    """Return the dominating pair of all releases with a trade-off function."""
+    raise NoAnalysisError(f"no privacy loss is known for a {type(tradeoff).__name__}")
+
+
+@singledispatch
+def sampled_loss(loss: PrivacyLoss, rate: float | Fraction, removing: bool) -> PrivacyLoss:
+    """Return the loss of one run on a Poisson sample, at a rate between 0 and 1.
+
+    Raises:
+        NoAnalysisError: If the distribution of the loss itself is not known.
+    """
+    raise NoAnalysisError("only some bounds of its privacy loss are known, not its distribution")
+
+
+@dominating_pair.register
+def _(mechanism: Parallel) -> DominatingPair:
+    raise NoAnalysisError(SPLIT_INSIDE)
+
 
 Terms: TypeAlias = tuple[tuple[PrivacyLoss, int], ...]
 # For each split of the data: its name, the number of parts, and the part that the record is in.

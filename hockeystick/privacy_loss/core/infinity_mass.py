@@ -14,12 +14,13 @@ from hockeystick.privacy_loss.core.base import (
     PrivacyLoss,
     ProfiledLoss,
 )
-from hockeystick.privacy_loss.core.rates import (
+from hockeystick.privacy_loss.core.composition import (
+    DominatingPair,
+    NoAnalysisError,
     complement_bounds,
     largest_when_adding,
     log_complement,
 )
-from hockeystick.privacy_loss.core.registry import DominatingPair, NoAnalysisError
 
 if TYPE_CHECKING:
     from mpmath import mpf

@@ -21,13 +21,13 @@ from hockeystick.numerics.rounding import as_mpf
 from hockeystick.numerics.working_precision import working_digits
 from hockeystick.privacy_loss.core.atomic import FewAtoms
 from hockeystick.privacy_loss.core.base import NO_INFINITY_MASS, CGFEstimate, PrivacyLoss
-from hockeystick.privacy_loss.core.registry import DominatingPair
+from hockeystick.privacy_loss.core.composition import DominatingPair
 
 if TYPE_CHECKING:
     from mpmath import mpf
 
     from hockeystick.precision.atoms import AtomList
-    from hockeystick.tradeoffs.functions.outcomes import Masses, Outcomes
+    from hockeystick.tradeoffs.functions.closed_forms import Masses, Outcomes
 
 _DIGITS: Final = 30
 # Bits beyond those asked for, at first and at most: next to a loss, delta is a small difference.

@@ -5,31 +5,51 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Final, final
+from typing import TYPE_CHECKING, Final, NamedTuple, final
 
 import numpy as np
 
-from hockeystick.mechanisms import Gaussian
-from hockeystick.numerics import ULP, Ball
-from hockeystick.privacy_loss.bounds.cumulants import Cumulants, FourCumulants
-from hockeystick.privacy_loss.bounds.moment_bounds import LawBounds, MomentBounds
-from hockeystick.privacy_loss.bounds.sixth_moments import sixth_moment_of_normal
+from hockeystick.mechanisms import Gaussian, JointGaussian, PrivateCovariance
+from hockeystick.mechanisms.streams.sensitivity import square_root
+from hockeystick.numerics import ULP, Ball, decimal
+from hockeystick.privacy_loss.bounds.moments import (
+    Cumulants,
+    FourCumulants,
+    LawBounds,
+    MomentBounds,
+    sixth_moment_of_normal,
+)
 from hockeystick.privacy_loss.core.base import (
     AnalyticLoss,
+    Atoms,
     CGFEstimate,
     ContourValues,
     Masses,
     ProfiledLoss,
 )
-from hockeystick.privacy_loss.core.cell_loss import UnboundedLoss
+from hockeystick.privacy_loss.core.cell_loss import CellLoss, UnboundedLoss
+from hockeystick.privacy_loss.core.composition import (
+    DominatingPair,
+    dominating_pair,
+    log_complement,
+    mu_of,
+    mu_squared_upper,
+)
 from hockeystick.privacy_loss.core.infinity_mass import NoiselessLoss
-from hockeystick.privacy_loss.core.rates import mu_of, mu_squared_upper
-from hockeystick.privacy_loss.core.registry import DominatingPair, dominating_pair
-from hockeystick.privacy_loss.core.uncertain_endpoints import DensityLoss, UncertainEdges
+from hockeystick.privacy_loss.core.interval_masses import cgf_bounds
+from hockeystick.privacy_loss.core.uncertain_endpoints import (
+    DensityLoss,
+    UncertainEdges,
+    log_mixture,
+    no_atoms,
+)
 from hockeystick.privacy_loss.noise.normal_masses import gaussian_edges, log_masses
 
 if TYPE_CHECKING:
     from mpmath import mpc, mpf
+
+    from hockeystick.kernels.series import Array
+
 
 # Beyond this many standard deviations a bound is as good as any.
 _MOST_DEVIATIONS: Final = 1e100
@@ -163,3 +183,209 @@ def gaussian_noise_pair(noise_multiplier: float) -> DominatingPair:
         return DominatingPair(NoiselessLoss(1.0, True), NoiselessLoss(1.0, False))
     loss = GaussianLoss(noise_multiplier)
     return DominatingPair(loss, loss)
+
+
+@dominating_pair.register
+def _(mechanism: JointGaussian) -> DominatingPair:
+    noises = mechanism.noise_multipliers
+    if 0.0 in noises:
+        return DominatingPair(NoiselessLoss(1.0, True), NoiselessLoss(1.0, False))
+    known = [1 / decimal(noise) ** 2 for noise in noises if noise < math.inf]
+    return gaussian_of_square(sum(known, Fraction(0)))
+
+
+def gaussian_of_square(square: Fraction) -> DominatingPair:
+    """Return the losses of a Gaussian by ``mu^2``; the root has far more digits than a float."""
+    if square == 0:
+        return DominatingPair(None, None)
+    loss = GaussianLoss(1 / square_root(square))
+    return DominatingPair(loss, loss)
+
+
+@dominating_pair.register
+def _(mechanism: PrivateCovariance) -> DominatingPair:
+    noise = mechanism.noise_multiplier
+    if noise == 0.0:
+        return DominatingPair(NoiselessLoss(1.0, True), NoiselessLoss(1.0, False))
+    if noise == math.inf:
+        return DominatingPair(None, None)
+    return gaussian_of_square(mechanism.squared_sensitivity / decimal(noise) ** 2)
+
+
+# Exponentials beyond this are taken as infinite.
+_LARGEST_EXPONENT: Final = 700.0
+# The loss is computed for ``ln k`` and distances up to these.
+_FARTHEST: Final = 20.0
+_LARGEST_LOG: Final = 600.0
+# Losses beyond this are as far out as an infinite one.
+_LARGEST_LOSS: Final = 1e15
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class DisplacedGaussianLoss(CellLoss, ProfiledLoss):
+    """The loss of ``(1-q) N(-mu, 1) + q N(mu, 1)`` against ``(1-q) N(-mu, 1) + q N(0, 1)``.
+
+    With ``k = (1-q)/q exp(-mu^2)`` it is l at the outputs x with
+
+        mu x = mu^2/2 + l + ln((1 +- sqrt(D))/2),    D = 1 + 4 k e^-l (1 - e^-l):
+
+    one for ``l >= 0``, two for l between the least loss, where D = 0, and 0. On the right of the
+    least loss it rises, from there to the left it goes up to 0 again.
+    """
+
+    rate: float | Fraction
+    noise_multiplier: float | Fraction
+
+    @property
+    def mu(self) -> float:
+        """The distance of neighbouring means, in units of the noise."""
+        return mu_of(self.noise_multiplier)
+
+    @property
+    def is_within_reach(self) -> bool:
+        """Whether the distance and the rate are in the reach of floats."""
+        return 1.0 / _LARGEST_LOSS < self.mu <= _FARTHEST and abs(self._log_k) <= _LARGEST_LOG
+
+    @property
+    def _log_k(self) -> float:
+        """Return ``ln k``."""
+        log_rate = math.log(self.rate) if self.rate > 0 else -math.inf
+        return log_complement(self.rate) - log_rate - self.mu * self.mu
+
+    @property
+    def supremum(self) -> float:
+        return math.inf
+
+    @property
+    def infimum(self) -> float:
+        """The least loss, ``-ln((1 + sqrt(1 + 1/k))/2)``, rounded down."""
+        odds = math.exp(-self._log_k)
+        least = math.log1p(0.5 * odds / (1.0 + math.sqrt(1.0 + odds)))
+        return -least * (1.0 + ULP * (16.0 + 8.0 * self._sizes))
+
+    @property
+    def _sizes(self) -> float:
+        """Return the sum of the sizes of what ``ln k`` is made of."""
+        return abs(log_complement(self.rate)) + abs(math.log(self.rate)) + self.mu * self.mu
+
+    @property
+    def dominating_mu_squared(self) -> Fraction:
+        """That of the distance: the mixtures have the same weights."""
+        return mu_squared_upper(self.noise_multiplier)
+
+    def cgf_bounds(self, c: float) -> Ball:
+        """Return K from cells, and where these leave it open no more than its convex bound."""
+        return cgf_bounds(self, c, self.cgf_upper)
+
+    def cgf_upper(self, c: float) -> float:
+        """Return ``ln(1 - q + q exp(c (c+1) mu^2/2))``, rounded up: powers are convex."""
+        exponent = 0.5 * c * (c + 1.0) * self.mu * self.mu * (1.0 + 16.0 * ULP)
+        if exponent > _LARGEST_EXPONENT:
+            return exponent
+        mean = float(self.rate) * math.expm1(exponent) * (1.0 + 16.0 * ULP)
+        return math.log1p(mean) * (1.0 + 4.0 * ULP)
+
+    def atoms(self) -> Atoms:
+        """Return none: the loss has a density."""
+        return no_atoms()
+
+    def cells(self, edges: Array) -> Masses:
+        """Return the masses of cells of the output, of both mixtures."""
+        edges = np.asarray(edges, dtype=np.float64)
+        with np.errstate(all="ignore"):
+            right, left = self._outputs(edges)
+            found = self._masses(right)
+            if left.at.size < 2:
+                return Masses(*found)
+            other = self._masses(left)
+            below = left.at.size - 1
+            parts = []
+            for mine, mirrored in zip(found[:2], other[:2], strict=True):
+                sums = log_mixture(
+                    (mine[:below], found[2][:below]), 1.0, (mirrored[::-1], other[2][::-1]), 1.0
+                )
+                parts.append(sums)
+            log_p, log_q, error = found
+            log_p[:below], log_q[:below] = parts[0][0], parts[1][0]
+            error[:below] = np.maximum(parts[0][1], parts[1][1])
+            error[edges[1:] <= self.infimum] = 0.0
+        return Masses(log_p, log_q, error)
+
+    def _masses(self, at: UncertainEdges) -> tuple[Array, Array, Array]:
+        """Return the masses between outputs under both mixtures, and errors."""
+        rest, rate = math.exp(log_complement(self.rate)), float(self.rate)
+        opposite, near, far = (log_masses(_moved(at, side * self.mu)) for side in (1.0, 0.0, -1.0))
+        log_p, error_p = log_mixture(opposite, rest, far, rate)
+        log_q, error_q = log_mixture(opposite, rest, near, rate)
+        return log_p, log_q, np.maximum(error_p, error_q) + 16.0 * ULP
+
+    def _outputs(self, edges: Array) -> tuple[UncertainEdges, UncertainEdges]:
+        """Return the outputs at edges of the loss, on the right and on the left of the least loss.
+
+        Edges below the least loss are at the output that has it, which parts the two: where
+        exactly does not matter, as a cell across it is the sum of both sides'.
+        """
+        read = self._read(edges)
+        right = _edges_of(read.right / self.mu, read.error / self.mu)
+        negative = int(np.searchsorted(edges, 0.0))
+        at, error = read.left[:negative] / self.mu, read.left_error[:negative] / self.mu
+        if negative < edges.size:
+            at, error = np.append(at, -math.inf), np.append(error, 0.0)
+        return right, _edges_of(at[::-1], error[::-1])
+
+    def _read(self, edges: Array) -> _Reading:
+        """Return ``mu x`` at losses on both sides, and bounds of its errors."""
+        half, least = 0.5 * self.mu * self.mu, self.infimum
+        lowest = edges <= least
+        loss = np.where(lowest, least, edges)
+        growth = -np.expm1(-loss) * np.exp(-loss)
+        bend = np.where(lowest, -1.0, 4.0 * math.exp(self._log_k) * growth)
+        root = np.sqrt(np.maximum(1.0 + bend, 0.0))
+        grown = np.log1p(0.5 * bend / (1.0 + root))
+        # What is not known of D, and of its root.
+        relative = ULP * (8.0 * self._sizes + 16.0)
+        unsure = np.abs(bend) * relative + ULP
+        unsure_root = np.minimum(unsure / np.maximum(root, 1e-300), np.sqrt(unsure))
+        sizes = half + np.abs(loss) + np.abs(grown)
+        right = np.where(np.isposinf(edges), math.inf, half + loss + grown)
+        error = unsure_root / (1.0 + root) + ULP * (6.0 * sizes + 4.0)
+        product = np.log(np.abs(growth)) + self._log_k
+        left = np.where(lowest, right, half + loss + product - grown)
+        left_error = error + relative + ULP * 4.0 * np.abs(product)
+        sure = lowest | np.isposinf(edges)
+        return _Reading(right, np.where(sure, 0.0, error), left, np.where(sure, 0.0, left_error))
+
+    def delta(self, epsilon: mpf, perturbation: int = 0) -> mpf:
+        """Return ``P[x > t] - e^eps Q[x > t]`` at the output t where the loss is ``eps >= 0``."""
+        from hockeystick.precision.profiles import displaced_gaussian_delta, exact, reciprocal
+
+        worse = 1 + perturbation * ULP
+        return displaced_gaussian_delta(
+            epsilon, min(exact(self.rate) * worse, 1), reciprocal(self.noise_multiplier) * worse
+        )
+
+
+class _Reading(NamedTuple):
+    """``mu x`` at losses, on the right and on the left of the least one, with errors."""
+
+    right: Array
+    error: Array
+    left: Array
+    left_error: Array
+
+
+def _edges_of(at: Array, error: Array) -> UncertainEdges:
+    """Return edges with the widths between them."""
+    width = np.diff(at)
+    lost = np.where(np.isinf(width), 0.0, (error[1:] + error[:-1]) / width + ULP)
+    return UncertainEdges(at, error, width, lost)
+
+
+def _moved(edges: UncertainEdges, distance: float) -> UncertainEdges:
+    """Return edges moved, with what rounding makes of them."""
+    if distance == 0.0:
+        return edges
+    at = edges.at + distance
+    sizes = np.where(np.isfinite(at), np.abs(edges.at) + 4.0 * abs(distance), 0.0)
+    return UncertainEdges(at, edges.error + ULP * sizes, edges.width, edges.width_error)

@@ -12,18 +12,22 @@ import numpy as np
 
 from hockeystick.numerics import ULP, Ball, decimal
 from hockeystick.numerics.working_precision import working_digits
-from hockeystick.privacy_loss.bounds.cumulants import Cumulants
-from hockeystick.privacy_loss.bounds.moment_bounds import MomentBounds
-from hockeystick.privacy_loss.core.analytic_cgf import log_values
+from hockeystick.privacy_loss.bounds.moments import Cumulants, MomentBounds
+from hockeystick.privacy_loss.core.atomic import log_values
 from hockeystick.privacy_loss.core.base import (
     AnalyticLoss,
     CGFEstimate,
     ContourValues,
     ProfiledLoss,
 )
-from hockeystick.privacy_loss.core.rates import LESS, MORE, mu_squared_upper
-from hockeystick.privacy_loss.core.registry import DominatingPair, dominating_pair_of_tradeoff
-from hockeystick.privacy_loss.guarantees.gaussian import gaussian_pair
+from hockeystick.privacy_loss.core.composition import (
+    LESS,
+    MORE,
+    DominatingPair,
+    dominating_pair_of_tradeoff,
+    mu_squared_upper,
+)
+from hockeystick.privacy_loss.guarantees import gaussian_pair
 from hockeystick.privacy_loss.sampling.sampled_gaussian_moments import (
     convex_bound,
     symmetric_cumulants,

@@ -3,17 +3,33 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property, lru_cache
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, final
 
 import numpy as np
 
-from hockeystick.numerics import ULP
+from hockeystick.mechanisms import GaussianSequence
+from hockeystick.numerics import ULP, Ball
+from hockeystick.privacy_loss.core.base import AnalyticLoss, CGFEstimate, ContourValues
+from hockeystick.privacy_loss.core.composition import (
+    DominatingPair,
+    NoAnalysisError,
+    dominating_pair,
+    largest_when_adding,
+    mu_squared_upper,
+)
+from hockeystick.privacy_loss.sampling.sampled_gaussian import FARTHEST, SampledGaussianLoss
 
 if TYPE_CHECKING:
+    from mpmath import mpc
+    from numpy.typing import NDArray
+
     from hockeystick.kernels.series import Array
+
 
 # The number of nodes for the levels of one cell; a rule of n is exact up to degree 2n - 1.
 _NODES: Final = 12
@@ -209,3 +225,392 @@ def _cell_of(start: int, points: Array, nodes: int) -> Cell:
     weights = points.size * vectors[0] ** 2
     noise = np.exp(-(centre + half * places))
     return Cell(start, points, centre, half, tuple(noise.tolist()), np.asarray(weights))
+
+
+# Ellipses that the cost of a run is bounded on, by the sum of their half-axes over half the cell.
+_ELLIPSES: Final = (6.0, 4.0, 2.8, 2.0, 1.5)
+# |arg mu^2| up to this keeps the Gaussian's density in reach.
+_WIDEST_ANGLE: Final = 1.4
+# |M - 1| up to this keeps M away from 0.
+_FARTHEST_FROM_ONE: Final = 0.9
+# A cell that errs by more than its share of this is halved.
+_FINE: Final = 1e-9
+# Cells of so few runs are not halved; more runs than these are not taken one by one.
+_SMALL: Final = 24
+_MOST_SINGLE: Final = 3000
+# The number of heights at which errors are evaluated, until ln M has decreased by this.
+_HEIGHTS: Final = 12
+_FALLEN: Final = 18.0
+# A sequence of more runs is not expanded.
+_MOST_EXPANDED: Final = 400
+# How far K may be off where it only bounds what is far away.
+_ROUGH: Final = 1e-3
+# How far below the composition's M, as a logarithm, a bound of one run's M may be.
+_SURE: Final = -14.0
+_LARGEST_EXPONENT: Final = 700.0
+# ln 3, and a little: what is only known to be smaller than something lies within that of it.
+_ANYWHERE: Final = 1.1
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class GaussianSequenceLoss(AnalyticLoss):
+    """The sum of the losses of Poisson-subsampled Gaussians at one rate with noises of their own.
+
+    In ``t = ln`` of the likelihood ratio of the Gaussian, a run has
+    ``M(z) = Int q(t; mu) r(t)^w dt`` with ``r = 1 - p + p e^t`` and q the density of
+    N(-mu^2/2, mu^2): mu is in q alone, and q is analytic in mu wherever ``|arg mu^2| < pi/2``.
+    Since q integrates to 1 and so does ``q r``, ``|M - 1|`` is at most
+    ``|z (1 + z)| / (c (1 + c)) C (M(c; a) - 1)`` for ``c = Re z``, with M at the larger real
+    ``a = |mu| / sqrt(cos 2 theta)``, ``theta = arg mu``, and
+    ``C = exp(|mu|^2 (1/cos 2 theta - cos 2 theta)/8) / sqrt(cos 2 theta)``: for
+    ``g(r) = r^w - 1 - w (r - 1)`` has ``|g''| = |w (w - 1)| r^(Re w - 2)``. So ``ln M`` is
+    analytic around all levels of noise, and its sum over them that over a few nodes.
+    """
+
+    rate: float | Fraction
+    levels: Levels
+    removing: bool
+
+    def run(self, noise_multiplier: float) -> SampledGaussianLoss:
+        """Return the loss of one run with some noise."""
+        return SampledGaussianLoss(self.rate, noise_multiplier, self.removing)
+
+    @property
+    def runs(self) -> tuple[tuple[SampledGaussianLoss, int], ...]:
+        """The losses of the runs, equal ones counted together."""
+        counts = Counter(self.levels.noise.tolist())
+        return tuple((self.run(noise), count) for noise, count in counts.items())
+
+    @property
+    def expanded(self) -> tuple[tuple[AnalyticLoss, int], ...]:
+        return self.runs if self.levels.runs <= _MOST_EXPANDED else ((self, 1),)
+
+    @property
+    def attained(self) -> SampledGaussianLoss:
+        return self.run(self.levels.least)
+
+    @property
+    def out_of_range(self) -> bool:
+        return any(self.run(one).out_of_range for one in (self.levels.most, self.levels.least))
+
+    def quadrature_available(self, c: float) -> bool:
+        """Return whether the quadrature is available on the line through c, for all levels."""
+        return all(
+            self.run(one).quadrature_available(c) for one in (self.levels.most, self.levels.least)
+        )
+
+    def cgf_estimate(self, c: float) -> CGFEstimate:
+        from hockeystick.kernels import noise_levels
+
+        noise, weights = self.levels.estimate_nodes
+        runs = [self.run(one) for one in noise]
+        if not self.out_of_range and c <= FARTHEST:
+            rate, mus = float(self.rate), np.array([run.mu for run in runs])
+            found = noise_levels.total_cgf_estimate(rate, mus, weights, self.removing, c)
+            if not math.isnan(found[0]):
+                return CGFEstimate(*found)
+        value, slope, curvature = weights @ np.array([run.cgf_estimate(c) for run in runs])
+        return CGFEstimate(float(value), float(slope), float(curvature))
+
+    @property
+    def clt_mu_squared(self) -> float:
+        square = self.levels.noise**-2.0
+        if square[-1] > _LARGEST_EXPONENT:
+            return math.inf
+        return float(self.rate) ** 2 * float(np.expm1(square).sum())
+
+    @property
+    def dominating_mu_squared(self) -> Fraction:
+        noises = Counter(self.levels.noise.tolist())
+        squares = (mu_squared_upper(noise) * count for noise, count in noises.items())
+        return sum(squares, Fraction(0))
+
+    @property
+    def supremum(self) -> float:
+        """Infinite when removing; minus the number of runs times ln(1-p) when adding."""
+        if self.removing:
+            return math.inf
+        return self.levels.runs * largest_when_adding(self.rate) * (1.0 + 4.0 * ULP)
+
+    def cgf_bounds(self, c: float) -> Ball:
+        """Return K by a few nodes, or between what runs with more and with less noise have."""
+        return self.cgf_bounds_within(c, _FINE)
+
+    def cgf_bounds_within(self, c: float, error: float) -> Ball:
+        """Return K by nodes that err by so much, or between bins where there are none."""
+        nodes = self.nodes(Needs(c, ((0.0, error),)))
+        if nodes is None:
+            return self._between(c)
+        values = [self.run(one).cgf_bounds(c) for one in nodes.noise]
+        value = math.fsum(w * k.midpoint for w, k in zip(nodes.weights, values, strict=True))
+        unsure = math.fsum(w * k.radius for w, k in zip(nodes.weights, values, strict=True))
+        return Ball(value, (unsure + nodes.error(c)) * (1.0 + 1e-12) + 16.0 * ULP * value)
+
+    def _between(self, c: float) -> Ball:
+        """Return K between the ends that it has with the most and the least noise of each bin."""
+        ends = [
+            (one.runs, self.run(one.most).cgf_bounds(c), self.run(one.least).cgf_bounds(c))
+            for one in self.levels.bins
+        ]
+        low = math.fsum(n * max(k.midpoint - k.radius, 0.0) for n, k, _ in ends)
+        high = math.fsum(n * (k.midpoint + k.radius) for n, _, k in ends) * (1.0 + 16.0 * ULP)
+        return Ball(0.5 * (low + high), 0.5 * (high - low) + 16.0 * ULP * high)
+
+    def nodes(self, needs: Needs) -> Nodes | None:
+        """Return nodes that stand for all levels on a line, None for too many.
+
+        Cells are halved until each errs by no more than its share; small ones, and those of runs
+        that cost much, are taken run by run.
+        """
+        open_, done = list(self.levels.cells), []
+        single: tuple[float, ...] = ()
+        while open_:
+            cell = open_.pop()
+            bounds = _bounds_around(self, cell, needs.c)
+            if needs.met(bounds, cell.runs / self.levels.runs):
+                done.append((cell, bounds))
+            elif cell.runs <= _SMALL or needs.out_of_reach(self._least_excess(cell, needs.c)):
+                single += self.levels.one_by_one(cell)
+            else:
+                open_.extend(self.levels.halves(cell))
+            if len(single) > _MOST_SINGLE:
+                return None
+        return Nodes(tuple(done), single)
+
+    def _least_excess(self, cell: Cell, c: float) -> float:
+        """Return ``M(c) - 1`` of the run with the most noise in a cell, unproven."""
+        value = self.run(math.exp(-float(cell.points[0]))).cgf_estimate(c).value
+        return math.expm1(min(value, _LARGEST_EXPONENT))
+
+    def decay(self, c: float) -> SequenceDecay:
+        """Return the decay of ``|M|``, each run with the largest noise of its bin."""
+        by_bin = [_level_sets(self, one, c) for one in self.levels.bins]
+        width, mass = (np.concatenate([sets[k] for sets in by_bin]) for k in (0, 1))
+        ends = np.cumsum([sets[0].size for sets in by_bin])
+        runs = np.array([float(one.runs) for one in self.levels.bins])
+        return SequenceDecay(width, mass, ends, runs)
+
+    def rule(self, c_high: float, y_high: float, log_tolerance: float) -> SequenceRule | None:
+        """Return quadratures for the runs that stand for all; None where one has none."""
+        least = self.attained
+        per_run = math.log(self.levels.runs) + 1.0
+        tolerance = min(log_tolerance - self.cgf_estimate(c_high).value, _SURE) - per_run
+        one = least.rule(c_high, y_high, tolerance)
+        if one is None:
+            return None
+        return SequenceRule(self, c_high, y_high, tolerance, one.nodes * len(self.levels.cells))
+
+
+def _growth_along(c: float, y: float) -> float:
+    """Return ``|z (1 + z)| / (c (1 + c))`` at ``z = c + iy``."""
+    return math.hypot(c, y) * math.hypot(1.0 + c, y) / (c * (1.0 + c)) * (1.0 + 8.0 * ULP)
+
+
+class Around(NamedTuple):
+    """A bound around a cell: what a run's ``M(c) - 1`` is below in an ellipse, and the error."""
+
+    excess: float
+    share: float
+
+    def error(self, c: float, y: float = 0.0) -> float:
+        """Return by how much the cell's rule for K errs at ``c + iy``; inf where unknown."""
+        from_one = self.excess * _growth_along(c, y)
+        if not from_one <= _FARTHEST_FROM_ONE:
+            return math.inf
+        return -math.log1p(-from_one) * (1.0 + 8.0 * ULP) * self.share
+
+
+class Needs(NamedTuple):
+    """What a rule has to do on the line through c: an error of K for each of some heights."""
+
+    c: float
+    errors: tuple[tuple[float, float], ...]
+
+    def met(self, bounds: tuple[Around, ...], share: float) -> bool:
+        """Return whether the bounds around a cell keep within its share of each error."""
+        return all(
+            min((one.error(self.c, y) for one in bounds), default=math.inf) <= share * error
+            for y, error in self.errors
+        )
+
+    def out_of_reach(self, excess: float) -> bool:
+        """Return whether M, which is at c so far from 1, is too far from 1 for any rule."""
+        return excess * _growth_along(self.c, self.errors[-1][0]) > _FARTHEST_FROM_ONE
+
+
+def _needs_along(decay: SequenceDecay, c: float, height: float) -> Needs:
+    """Return what a line takes: where M has fallen, the more may K be off."""
+    errors = []
+    for part in range(_HEIGHTS + 1):
+        y = height * part / _HEIGHTS
+        fallen = decay.exponent(y) if part else 0.0
+        if fallen > _FALLEN:
+            break
+        errors.append((y, _FINE * math.exp(fallen)))
+    return Needs(c, tuple(errors))
+
+
+@dataclass(frozen=True)
+class Nodes:
+    """Runs that stand for all on a line, and how far their sum may be off."""
+
+    cells: tuple[tuple[Cell, tuple[Around, ...]], ...]
+    single: tuple[float, ...]
+
+    @cached_property
+    def noise(self) -> tuple[float, ...]:
+        """The noise multiplier of each node."""
+        return (*self.single, *(one for cell, _ in self.cells for one in cell.noise))
+
+    @cached_property
+    def weights(self) -> Array:
+        """How many runs each node stands for."""
+        return np.concatenate([np.ones(len(self.single)), *(one.weights for one, _ in self.cells)])
+
+    def error(self, c: float, y: float = 0.0) -> float:
+        """Return by how much the sum of K over the nodes errs at ``c + iy``."""
+        return math.fsum(min(one.error(c, y) for one in bounds) for _, bounds in self.cells)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class SequenceDecay:
+    """Uniform minorants of the densities of all bins, one group after the other."""
+
+    width: Array
+    mass: Array
+    ends: NDArray[np.int64]
+    runs: Array
+
+    def exponent(self, y: float) -> float:
+        """Return a lower bound of ``-ln|M(c + i v)| / M(c)`` for all ``v >= y``."""
+        from hockeystick.kernels import noise_levels
+
+        total = noise_levels.total_exponent(self.width, self.mass, self.ends, self.runs, y)
+        return float(total) * (1.0 - 1e-9)
+
+
+@final
+@dataclass(frozen=True)
+class SequenceRule:
+    """Quadratures of the runs that stand for all."""
+
+    loss: GaussianSequenceLoss
+    c_high: float
+    y_high: float
+    log_tolerance: float
+    nodes: int
+
+    def line(self, c: float, step: float, count: int) -> ContourValues:
+        """Return ``ln M`` along the line; where nodes prove nothing, only that it is small."""
+        if count == 1:
+            known = self.loss.cgf_bounds_within(c, _ROUGH)
+            return ContourValues(*(np.array([one]) for one in (known.midpoint, 0.0, known.radius)))
+        decay = self.loss.decay(c)
+        nodes = self.loss.nodes(_needs_along(decay, c, step * (count - 1)))
+        lines = self._lines(nodes, c, step, count) if nodes else None
+        if nodes is None or lines is None:
+            return _nothing_known(count)
+        real, imag, error = (np.tensordot(nodes.weights, part, 1) for part in lines)
+        size = np.tensordot(nodes.weights, np.abs(lines[0]) + np.abs(lines[1]), 1)
+        rule_error = np.array([nodes.error(c, step * k) for k in range(count)])
+        error = error * (1.0 + 1e-12) + rule_error + ULP * (nodes.weights.size + 8.0) * size
+        return _or_small(ContourValues(real, imag, error), decay, step)
+
+    def _lines(self, nodes: Nodes, c: float, step: float, count: int) -> Array | None:
+        """Return the values of each node's line, None where one has no quadrature."""
+        lines = []
+        for noise in nodes.noise:
+            rule = self.loss.run(noise).rule(self.c_high, self.y_high, self.log_tolerance)
+            if rule is None:
+                return None
+            lines.append(rule.line(c, step, count))
+        return np.array(lines).transpose(1, 0, 2)
+
+    def reference_line(self, c: float, step: float, count: int) -> list[mpc]:
+        """Return ``ln M`` along the line by mpmath, run by run."""
+        from hockeystick.numerics.multiprecision import mp
+
+        total = [mp.mpc(0)] * count
+        for run, runs in self.loss.runs:
+            rule = run.rule(self.c_high, self.y_high, self.log_tolerance)
+            if rule is None:
+                raise NoAnalysisError("a run of the sequence has no quadrature")
+            line = rule.reference_line(c, step, count)
+            total = [value + runs * one for value, one in zip(total, line, strict=True)]
+        return total
+
+
+def _or_small(values: ContourValues, decay: SequenceDecay, step: float) -> ContourValues:
+    """Return the values, and where nodes prove nothing that M falls below what it is at c."""
+    top = values.real[0] + values.error[0]
+    for k in np.flatnonzero(~(values.error < _ANYWHERE)).tolist():
+        if k > 0:
+            values.real[k] = top - decay.exponent(step * k)
+            values.imag[k] = 0.0
+            values.error[k] = _ANYWHERE
+    return values
+
+
+def _nothing_known(count: int) -> ContourValues:
+    """Return values of which nothing is known."""
+    return ContourValues(np.zeros(count), np.zeros(count), np.full(count, np.inf))
+
+
+def _bounds_around(loss: GaussianSequenceLoss, cell: Cell, c: float) -> tuple[Around, ...]:
+    """Return what is known of a run's M around a cell, in the ellipses that are in reach.
+
+    Levels that are all alike have a node that is exact.
+    """
+    if cell.alike:
+        return (Around(0.0, 0.0),)
+    bounds = []
+    for ellipse in _ELLIPSES:
+        high = cell.centre + 0.5 * cell.half * (ellipse + 1.0 / ellipse)
+        angle = cell.half * (ellipse - 1.0 / ellipse)
+        if angle > _WIDEST_ANGLE:
+            continue
+        known = loss.run(math.exp(-high) * math.sqrt(math.cos(angle)) * (1.0 - 1e-9)).cgf_bounds(c)
+        upper = known.midpoint + known.radius
+        if upper > 1.0:
+            continue
+        excess = math.expm1(upper) * _growth(math.exp(high), math.cos(angle)) * (1.0 + 1e-9)
+        bounds.append(Around(excess, cell.error(ellipse)))
+    return tuple(bounds)
+
+
+def _growth(mu: float, cosine: float) -> float:
+    """Return ``C = exp(mu^2 (1/cos - cos)/8) / sqrt(cos)``."""
+    exponent = 0.125 * mu * mu * (1.0 / cosine - cosine)
+    return math.exp(min(exponent, _LARGEST_EXPONENT)) / math.sqrt(cosine)
+
+
+def _level_sets(loss: GaussianSequenceLoss, one: Bin, c: float) -> tuple[Array, Array]:
+    """Return a uniform minorant (widths, masses) of the tilted loss density of a bin's runs.
+
+    For ``mu >= m`` the density of t is at least ``m/mu exp((m^2 - mu^2)/8)`` times that for m, and
+    M is larger.
+    """
+    from hockeystick.kernels import uniform_minorant
+
+    most, least = loss.run(one.most), loss.run(one.least)
+    norm = least._cgf_bounds_within(c, _SURE)
+    p, mu, w = float(loss.rate), most.mu, most.power(c)
+    width, mass, _ = uniform_minorant.level_sets(
+        p, mu, w, False, norm.midpoint + norm.radius, norm.radius
+    )
+    shrunk = mu / least.mu * math.exp(0.125 * (mu - least.mu) * (mu + least.mu))
+    return width, mass * (shrunk * (1.0 - 1e-9))
+
+
+@dominating_pair.register
+def _(mechanism: GaussianSequence) -> DominatingPair:
+    if mechanism.rate == 0:
+        return DominatingPair(None, None)
+    if mechanism.rate == 1:
+        raise NoAnalysisError("without sampling its releases are accounted for one by one")
+    levels = levels_of(mechanism.noise_multipliers)
+    return DominatingPair(
+        *(GaussianSequenceLoss(mechanism.rate, levels, way) for way in (True, False))
+    )

@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING, Final, final
 import numpy as np
 
 from hockeystick.numerics import ULP, Ball
-from hockeystick.privacy_loss.bounds.cumulants import Cumulants
-from hockeystick.privacy_loss.bounds.minorant_decay import MinorantDecay
-from hockeystick.privacy_loss.bounds.moment_bounds import MomentBounds
-from hockeystick.privacy_loss.bounds.sixth_moments import sixth_moment_of_normal
-from hockeystick.privacy_loss.core.analytic_cgf import log_values, mgf_line
+from hockeystick.privacy_loss.bounds.moments import (
+    Cumulants,
+    MinorantDecay,
+    MomentBounds,
+    sixth_moment_of_normal,
+)
+from hockeystick.privacy_loss.core.atomic import log_values, mgf_line
 from hockeystick.privacy_loss.core.base import (
     AnalyticLoss,
     CGFEstimate,
@@ -24,7 +26,7 @@ from hockeystick.privacy_loss.core.base import (
     Masses,
     ProfiledLoss,
 )
-from hockeystick.privacy_loss.core.rates import (
+from hockeystick.privacy_loss.core.composition import (
     LESS,
     MORE,
     largest_when_adding,
@@ -34,18 +36,18 @@ from hockeystick.privacy_loss.core.rates import (
 from hockeystick.privacy_loss.core.uncertain_endpoints import DensityLoss, UncertainEdges
 from hockeystick.privacy_loss.noise.gaussian import GaussianLoss
 from hockeystick.privacy_loss.sampling.fixed_size_gaussian import FixedSizeGaussianLoss
-from hockeystick.privacy_loss.sampling.near_sampled_gaussian import (
-    NearSampledGaussianLoss,
-    edge_at,
-    small_losses,
-)
+from hockeystick.privacy_loss.sampling.sampled import SubsamplingMap
 from hockeystick.privacy_loss.sampling.sampled_gaussian_moments import (
     convex_bound,
     sampled_cumulants,
     sampled_moment_bounds,
 )
-from hockeystick.privacy_loss.sampling.sampled_gaussian_tail import SampledGaussianTailSplit
-from hockeystick.privacy_loss.sampling.subsampling_map import SubsamplingMap
+from hockeystick.privacy_loss.sampling.sampled_gaussian_tail import (
+    NearSampledGaussianLoss,
+    SampledGaussianTailSplit,
+    edge_at,
+    small_losses,
+)
 from hockeystick.tradeoffs import (
     GaussianProfile,
     IntervalProfile,

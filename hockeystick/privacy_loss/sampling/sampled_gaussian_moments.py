@@ -19,14 +19,16 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from hockeystick.numerics import ULP
-from hockeystick.privacy_loss.bounds.cumulants import Cumulants, SignedPart, of_signed_parts
-from hockeystick.privacy_loss.bounds.moment_bounds import (
+from hockeystick.privacy_loss.bounds.moments import (
     OUTWARD,
+    Cumulants,
     MomentBounds,
     Range,
     SignedCells,
+    SignedPart,
     TailBound,
     of_signed_cells,
+    of_signed_parts,
 )
 from hockeystick.privacy_loss.core.base import CGFEstimate
 

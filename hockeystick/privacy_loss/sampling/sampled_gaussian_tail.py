@@ -3,14 +3,32 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Final, Protocol, final
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final, Protocol, final
 
 import numpy as np
 
-from hockeystick.numerics import Ball
-from hockeystick.privacy_loss.core.analytic_cgf import tilted_line
-from hockeystick.privacy_loss.core.base import CGFEstimate, TailValues
+from hockeystick.numerics import ULP, Ball
+from hockeystick.privacy_loss.bounds.moments import MinorantDecay
+from hockeystick.privacy_loss.core.atomic import log_values, mgf_line, tilted_line
+from hockeystick.privacy_loss.core.base import (
+    CGFEstimate,
+    ContourValues,
+    FarMasses,
+    NearLoss,
+    TailValues,
+)
+from hockeystick.privacy_loss.core.composition import mu_of
+
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+    from mpmath import mpc
+
+    from hockeystick.kernels.series import Array
+
 
 _FAR: Final = 12.0
 # Edge and width of a window that is not there.
@@ -210,3 +228,252 @@ class TailTrapezoid:
         log_error = self.log_error - scale
         quadrature = math.exp(log_error) if log_error < 700.0 else math.inf
         return TailValues(scale, real, imag, error + quadrature)
+
+
+# Relative accuracy of a proven norm, as a logarithm.
+_SURE: Final = -14.0
+# The step of the unproven cumulants, in widths of the window.
+_ROUGH_STEP: Final = 0.75
+# Exponents up to this size are left unscaled.
+_COMFORTABLE: Final = 200.0
+_FARTHEST: Final = 1e9
+# Width of the window above small losses, over 1/mu: about the best throughout.
+_WINDOW: Final = 0.12
+_NEAR_SAMPLED_GAUSSIAN_MOST_NODES: Final = 400_000
+# A uniform minorant of the near outputs ends this many widths below the edge.
+_KEPT: Final = 2.0
+_KEPT_SHARE: Final = 0.977
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class NearSampledGaussianLoss(NearLoss):
+    """The loss of a Poisson-subsampled Gaussian at the near outputs: those not marked as far.
+
+    Each output u of ``(1-p) N(0, 1) + p N(mu, 1)`` and of ``N(0, 1)`` is marked with probability
+    ``W(u) = Phi((u - edge) / width)``. What is not marked has a total mass below 1, and the
+    transform ``A(z) = E_P[(1 - W) exp(z L)]``; see ``kernels.near_outputs``.
+    """
+
+    rate: float | Fraction
+    noise_multiplier: float | Fraction
+    removing: bool
+    edge: float
+    width: float
+    p: float = field(init=False, repr=False, compare=False)
+    mu: float = field(init=False, repr=False, compare=False)
+    outside: FarMasses = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "p", float(self.rate))
+        object.__setattr__(self, "mu", mu_of(self.noise_multiplier))
+        object.__setattr__(self, "outside", _far_masses(self.p, self.mu, self.edge, self.width))
+
+    @property
+    def far(self) -> FarMasses:
+        """The masses of the far outputs; of adding, no more than that under its own P."""
+        if self.removing:
+            return self.outside
+        return FarMasses(self.outside.log_q, -math.inf, -math.inf, self.outside.error)
+
+    def missing(self, c: float, y: Any) -> tuple[Any, Any, Any]:
+        """Return ``J_P + z (J_P - J_Q)`` at ``z = c + i y``: real and imaginary part, and size."""
+        found = self.outside
+        mass = math.exp(found.log_p if self.removing else found.log_q)
+        excess = math.exp(found.log_excess)
+        signed = excess if self.removing else -excess
+        return mass + c * signed, y * signed, mass + np.hypot(c, y) * excess
+
+    def power(self, c: float) -> float:
+        """Return ``w``, the power of the likelihood ratio at ``z = c``."""
+        return 1.0 + c if self.removing else -c
+
+    def log_far_power(self, order: float) -> float:
+        from hockeystick.kernels import near_outputs
+
+        return float(near_outputs.log_far_power(self.p, self.mu, order, self.edge, self.width))
+
+    @property
+    def out_of_range(self) -> bool:
+        """Whether the parameters are out of reach of the quadrature: not those of a split."""
+        return False
+
+    @property
+    def supremum(self) -> float:
+        """Infinite: hardly any output beyond the edge is near, but some are."""
+        return math.inf
+
+    @property
+    def _rough_step(self) -> float:
+        """A step that resolves the window and the tilted density."""
+        return min(0.5, 0.75 / self.mu, _ROUGH_STEP * self.width)
+
+    def quadrature_available(self, c: float) -> bool:
+        return c <= _FARTHEST
+
+    def cgf_estimate(self, c: float) -> CGFEstimate:
+        """Return ``ln A`` and two derivatives by a coarse trapezoid rule."""
+        from hockeystick.kernels import near_outputs
+
+        shift, value, slope, curvature = near_outputs.near_cumulant_sums(
+            self.p, self.mu, self.removing, c, self.edge, self.width, self._rough_step
+        )
+        unit = math.exp(-shift)
+        missing, excess, _ = self.missing(c, 1.0)
+        value -= missing * unit
+        total = unit + value
+        slope = (slope - excess * unit) / total
+        log_total = math.log1p(value) if shift == 0.0 else shift + math.log(total)
+        return CGFEstimate(log_total, slope, max(curvature / total - slope * slope, 0.0))
+
+    def cgf_estimates(self, orders: Sequence[float]) -> Sequence[float]:
+        return [self.cgf_estimate(c).value for c in orders]
+
+    def cgf_bounds(self, c: float) -> Ball:
+        """Return ``ln A(c)`` with the proven error of its quadrature; without end where none is."""
+        value = self.cgf_estimate(c).value
+        rule = self.rule(c, 0.0, value + _SURE)
+        if rule is None:
+            return Ball(0.0, math.inf)
+        real, _, error = rule.line(c, 0.0, 1)
+        return Ball(float(real[0]), float(error[0]))
+
+    def decay(self, c: float) -> MinorantDecay:
+        """Return the decay by a uniform minorant of the tilted density well below the edge."""
+        from hockeystick.kernels import uniform_minorant
+
+        norm = self.cgf_bounds(c)
+        width, mass, _ = uniform_minorant.level_sets(
+            self.p,
+            self.mu,
+            self.power(c),
+            False,
+            norm.midpoint + norm.radius,
+            2.0 * norm.radius,
+            self.edge - _KEPT * self.width,
+        )
+        return MinorantDecay(width, _KEPT_SHARE * mass, math.inf)
+
+    def tail_split(self, threshold: float) -> SampledGaussianTailSplit | None:
+        """Return the split into tail and bulk, for removing, at a threshold below the edge."""
+        small = self.removing and small_losses(self.rate, self.noise_multiplier, threshold)
+        return (
+            SampledGaussianTailSplit(self, small, (self.edge, self.width))
+            if small and small.edge < self.edge
+            else None
+        )
+
+    def rule(self, c_high: float, y_high: float, log_tolerance: float) -> NearTrapezoid | None:
+        """Return a trapezoid rule with its proven error; None where none is fine enough."""
+        from hockeystick.kernels import near_outputs
+
+        p, mu, edge, width, w = self.p, self.mu, self.edge, self.width, self.power(c_high)
+        modulus = math.hypot(c_high, y_high)
+        low, high, log_rest = near_outputs.near_span(
+            p, mu, w, modulus, edge, width, log_tolerance - 2.0
+        )
+        step, log_error = near_outputs.widest_near_step(
+            p, mu, w, modulus, y_high, edge, width, low, high, log_tolerance
+        )
+        if not 0.0 < step <= width or high - low > _NEAR_SAMPLED_GAUSSIAN_MOST_NODES * step:
+            return None
+        first = math.floor(low / step)
+        count = math.ceil(high / step) - first + 1
+        return NearTrapezoid(self, step, first, count, max(log_error, log_rest) + 0.7)
+
+
+@final
+@dataclass(frozen=True)
+class NearTrapezoid:
+    """Equidistant nodes in ``u`` whose sum is ``A``, with a proven quadrature error."""
+
+    loss: NearSampledGaussianLoss
+    step: float
+    first: int
+    nodes: int
+    log_error: float
+
+    @cached_property
+    def _terms(self) -> tuple[Array, Array, Array, Array]:
+        """Losses, log weights, errors of the losses, errors of the weights."""
+        from hockeystick.kernels import near_outputs, sampled_gaussian
+
+        of = self.loss
+        loss, log_weight, loss_error, weight_error = sampled_gaussian.nodes(
+            of.p, of.mu, of.removing, self.first, self.nodes, self.step
+        )
+        log_window, window_error = near_outputs.windows(
+            self.first, self.nodes, self.step, of.edge, of.width, -1.0
+        )
+        return loss, log_weight + log_window, loss_error, weight_error + window_error
+
+    def line(self, c: float, step: float, count: int) -> ContourValues:
+        """Return ``ln A`` along the line, with quadrature and round-off error."""
+        with np.errstate(all="ignore"):
+            return self._line(c, step, count)
+
+    def _line(self, c: float, step: float, count: int) -> ContourValues:
+        """Return the line; what is out of range ends as an infinite error or no number."""
+        loss, log_weight, loss_error, weight_error = self._terms
+        shift = max(0.0, float((log_weight + c * loss).max()) - _COMFORTABLE)
+        real, imag, error = mgf_line(
+            loss, log_weight - shift, loss_error, weight_error, c, step, count
+        )
+        unit = math.exp(-shift)
+        missing = self.loss.missing(c, step * np.arange(count))
+        real, imag = real - missing[0] * unit, imag - missing[1] * unit
+        slack = (self.loss.outside.error + 16.0 * ULP) * unit
+        error = error + slack * missing[2] + ULP * np.hypot(real, imag)
+        return log_values(real, imag, error + np.exp(self.log_error - shift), shift)
+
+    def reference_line(self, c: float, step: float, count: int) -> list[mpc]:
+        """Return ``ln A`` along the line by mpmath, over the same nodes."""
+        from hockeystick.numerics.multiprecision import mp
+        from hockeystick.precision import jumps, sampled_gaussian
+        from hockeystick.precision.profiles import reciprocal
+
+        of = self.loss
+        mu = reciprocal(of.noise_multiplier)
+        loss, weight = sampled_gaussian.nodes(
+            of.rate, mu, of.removing, self.first, self.nodes, self.step
+        )
+        _, log_kept = jumps.windows(self.first, self.nodes, self.step, of.edge, of.width)
+        kept = [mass * mp.exp(log) for mass, log in zip(weight, log_kept, strict=True)]
+        return [mp.log(value) for value in jumps.tilted_line(loss, kept, c, step, count)]
+
+
+def small_losses(
+    rate: float | Fraction, noise_multiplier: float | Fraction, threshold: float
+) -> NearSampledGaussianLoss | None:
+    """Return the loss of removing without what is well above a threshold; None out of range."""
+    if not 0.0 < threshold <= _COMFORTABLE:
+        return None
+    mu = mu_of(noise_multiplier)
+    edge = edge_at(threshold, float(rate), mu)
+    return NearSampledGaussianLoss(rate, noise_multiplier, True, edge, _WINDOW / mu)
+
+
+def edge_at(threshold: float, p: float, mu: float) -> float:
+    """Return the output with a loss."""
+    return math.log1p(math.expm1(threshold) / p) / mu + 0.5 * mu
+
+
+def _far_masses(p: float, mu: float, edge: float, width: float) -> FarMasses:
+    """Return the masses: ``u + width N(0, 1)`` is a normal of variance ``1 + width^2``.
+
+    ``J_Q = Phi(-edge/s)`` and ``J_P = (1-p) J_Q + p Phi((mu-edge)/s)``, ``s = sqrt(1 + width^2)``.
+    """
+    from hockeystick.kernels.jumps import log_normal_cdf
+
+    deviation = math.sqrt(1.0 + width * width)
+    low, high = -edge / deviation, (mu - edge) / deviation
+    log_q, log_moved = log_normal_cdf(low), log_normal_cdf(high)
+    log_excess = math.log(p) + log_moved + math.log(-math.expm1(min(log_q - log_moved, -1e-300)))
+    # d ln Phi / dx is at most 1 + max(-x, 0); the difference of two logs loses digits.
+    reach = abs(edge) + mu
+    one = ULP * (24.0 + 8.0 * (2.0 + reach) * reach) + (2e-8 if reach > 30.0 else 0.0)
+    gap = -math.expm1(min(log_q - log_moved, -1e-300))
+    error = 2.0 * one / gap + 8.0 * ULP
+    log_p = max(log_q, log_excess)
+    log_p += math.log1p(math.exp(min(log_q, log_excess) - log_p))
+    return FarMasses(log_p, log_q, log_excess, error)

@@ -28,19 +28,23 @@ import numpy as np
 
 from hockeystick.adjacency import Adjacency
 from hockeystick.mechanisms.noise.gaussian import Gaussian
-from hockeystick.mechanisms.sampling.clipping import Clipping
-from hockeystick.mechanisms.sampling.last_batch import LastBatch
+from hockeystick.mechanisms.sampling.fixed_size import LastBatch
+from hockeystick.mechanisms.sampling.poisson import Clipping
 from hockeystick.mechanisms.sampling.shuffled import Shuffled
 from hockeystick.mechanisms.streams.sensitivity import square_root
 from hockeystick.numerics import ULP, decimal
-from hockeystick.privacy_loss.bounds.shared_batches import LARGEST_GROUP, squares_of_batches
+from hockeystick.privacy_loss.bounds.shifted_interpolation import LARGEST_GROUP, squares_of_batches
 from hockeystick.privacy_loss.core.atomic import AtomListLoss, read_only_atoms
 from hockeystick.privacy_loss.core.base import Atoms, PrivacyLoss
 from hockeystick.privacy_loss.core.cell_loss import CellLoss
-from hockeystick.privacy_loss.core.dominated import DominatedLoss
+from hockeystick.privacy_loss.core.composition import (
+    DominatingPair,
+    NoAnalysisError,
+    dominating_pair,
+)
 from hockeystick.privacy_loss.core.infinity_mass import NoiselessLoss
-from hockeystick.privacy_loss.core.observed_mixture import merged, observed_mixture
-from hockeystick.privacy_loss.core.registry import DominatingPair, NoAnalysisError, dominating_pair
+from hockeystick.privacy_loss.core.mixtures import merged, observed_mixture
+from hockeystick.privacy_loss.core.symmetrized import DominatedLoss
 from hockeystick.privacy_loss.noise.gaussian import GaussianLoss
 
 if TYPE_CHECKING:

@@ -5,12 +5,17 @@ from __future__ import annotations
 import math
 from typing import Final
 
-from hockeystick.mechanisms.selection.exponential import Exponential, MaxNoise, ReportNoisyMax
+from hockeystick.mechanisms.selection.exponential import (
+    Exponential,
+    MaxNoise,
+    PermuteAndFlip,
+    ReportNoisyMax,
+)
 from hockeystick.privacy_loss.core.cell_loss import CellLoss
-from hockeystick.privacy_loss.core.dominated import DominatedLoss
-from hockeystick.privacy_loss.core.registry import DominatingPair, dominating_pair
-from hockeystick.privacy_loss.core.two_point import RandomizedResponsePairLoss
-from hockeystick.privacy_loss.guarantees.bounded_range import BoundedRangeLoss
+from hockeystick.privacy_loss.core.composition import DominatingPair, dominating_pair
+from hockeystick.privacy_loss.core.mixtures import RandomizedResponsePairLoss
+from hockeystick.privacy_loss.core.symmetrized import DominatedLoss
+from hockeystick.privacy_loss.guarantees import BoundedRangeLoss
 
 # What the few roundings below may add.
 _INWARD: Final = 1.0 - 2.0**-45
@@ -80,3 +85,8 @@ def _laplace_difference(epsilon: float) -> float:
     if x < 0.01:
         likely = 0.5 * x * (1.0 - x * x / 6.0)
     return math.log1p(likely) - math.log1p(-likely)
+
+
+@dominating_pair.register
+def _(mechanism: PermuteAndFlip) -> DominatingPair:
+    return selection_pair(mechanism.epsilon, MaxNoise.EXPONENTIAL)

@@ -47,13 +47,16 @@ from hockeystick.privacy_loss.core.composition import (
     ALONE,
     KIND,
     Composition,
+    DominatingPair,
+    NoAnalysisError,
     Terms,
+    complement_bounds,
+    dominating_pair,
+    largest_when_adding,
     losses_of_run,
     once,
 )
 from hockeystick.privacy_loss.core.infinity_mass import ConstantLoss, NoiselessLoss
-from hockeystick.privacy_loss.core.rates import complement_bounds, largest_when_adding
-from hockeystick.privacy_loss.core.registry import DominatingPair, NoAnalysisError, dominating_pair
 
 if TYPE_CHECKING:
     from mpmath import mpf

@@ -34,13 +34,13 @@ from hockeystick.mechanisms.selection.sparse_vector import AboveThreshold, Compa
 from hockeystick.numerics import ULP, least_reading
 from hockeystick.numerics.rounding import float_up
 from hockeystick.numerics.working_precision import working_digits
-from hockeystick.privacy_loss.bounds.zcdp_line import ZCDPLine, outward
+from hockeystick.privacy_loss.bounds.moments import ZCDPLine, outward
 from hockeystick.privacy_loss.core.base import CGFEstimate, PrivacyLoss
 from hockeystick.privacy_loss.core.cell_loss import CellLoss
-from hockeystick.privacy_loss.core.dominated import DominatedLoss
-from hockeystick.privacy_loss.core.registry import DominatingPair, dominating_pair
-from hockeystick.privacy_loss.core.two_point import RandomizedResponsePairLoss
-from hockeystick.privacy_loss.guarantees.renyi import RenyiBoundLoss
+from hockeystick.privacy_loss.core.composition import DominatingPair, dominating_pair
+from hockeystick.privacy_loss.core.mixtures import RandomizedResponsePairLoss
+from hockeystick.privacy_loss.core.symmetrized import DominatedLoss
+from hockeystick.privacy_loss.guarantees import RenyiBoundLoss
 from hockeystick.privacy_loss.selection.above_threshold import AboveThresholdGaussianLoss
 from hockeystick.privacy_loss.selection.threshold_attacks import attacked
 from hockeystick.privacy_loss.selection.threshold_bound import (

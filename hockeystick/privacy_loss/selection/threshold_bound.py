@@ -37,13 +37,17 @@ from hockeystick.numerics import ULP
 from hockeystick.numerics.rounding import as_mpf, float_up
 from hockeystick.numerics.working_precision import working_digits
 from hockeystick.privacy_loss.core.atomic import AtomicLoss
+from hockeystick.privacy_loss.core.composition import mu_of
+from hockeystick.privacy_loss.core.mixtures import RandomizedResponsePairLoss
 from hockeystick.privacy_loss.core.outcomes import OutcomesLoss
-from hockeystick.privacy_loss.core.rates import mu_of
-from hockeystick.privacy_loss.core.two_point import RandomizedResponsePairLoss
 from hockeystick.privacy_loss.noise.gaussian import GaussianLoss
-from hockeystick.privacy_loss.selection.above_threshold import AboveThresholdGaussianLoss, tail
-from hockeystick.privacy_loss.selection.threshold_gaussian_run import gaussian_run
-from hockeystick.privacy_loss.selection.threshold_run import RunProfile, run_profile
+from hockeystick.privacy_loss.selection.above_threshold import (
+    AboveThresholdGaussianLoss,
+    RunProfile,
+    gaussian_run,
+    run_profile,
+    tail,
+)
 
 if TYPE_CHECKING:
     from mpmath import mpf

@@ -18,13 +18,63 @@ C - h >= 0,
 
 By tangents of a convex function ``r^c dq >= (1+c) x^c dq - c x^(1+c) dq'`` for every x > 0. With
 x = 1 the right side is dv for ``v = (1+c) q - c q'``, which serves Poisson's number.
+
+The loss of the best of a binomial number of runs, of n trials with probability p.
+
+In the terms of ``tuning``, with ``s = 1 - p + p q`` and ``s'`` alike, ``f(q) = s^n``, and with
+``g = s^(1+c) s'^(-c)`` it is ``h = n p g^(n-1)``.
+
+Where g is at most G, ``e^(K(c)) <= 1 + C (W - 1)`` with ``C = n p G^(n-1)``: the tangent of r^c dq
+at ``x = s / s'`` is ``dv = dg / p``; g goes from 1 - p to 1, ``v = (g - 1 + p) / p`` from 0 to 1,
+and the integral of h dv is ``1 - (1-p)^n = 1 - f(0)``, as the lemma there asks.
+
+G is by the profile. Let ``a = 1 - q`` and ``a' = 1 - q'``, the chances of better outputs: for each
+epsilon >= 0 and the delta of the other direction ``a' <= e^eps a + delta``, and a' <= 1. As
+``s = 1 - p a``, g rises with a' and falls with a, so that it is largest on that line, up to a' = 1.
+Along it ln g, as a function of s, has the derivative ``(1+c)/s - c e^eps / s'``, which is 0 only
+once, at a minimum: the second derivative is there ``(1+c) / (c s^2) > 0``. So g is at most the
+larger of its values at both ends,
+
+    G = max((1 - p delta)^-c, (1 - p (1-delta) e^-eps)^(1+c) (1-p)^-c).
+
+Any epsilon gives a bound; the first falls with it, and the second rises. Both are equal where
+``p (1-delta) e^-eps = 1 - ((1-p) / (1 - p delta))^(c/(1+c))``, which is iterated once from
+delta = 0. For n p = m and p to 0 that is ``e^eps = 1 + 1/c``, and C the factor of Poisson's number.
+The largest loss is at most that of a run and n - 1 times ``ln(s / s')``.
+
+And whoever sees all runs sees the best one: ``e^(K(c)) <= E[W^K] = (1 + p (W - 1))^n``, as K tells
+nothing.
+
+The loss of the best of a Poisson number of runs.
+
+In the terms of ``tuning``, with ``v = (1+c) q - c q'`` it is ``h = m e^(m (v-1))``, and
+``v-1 = c (1-q') - (1+c) (1-q)`` is at most c times the delta of the other direction at
+``epsilon = ln(1 + 1/c)``: so h is at most ``C = m e^(c m delta)``, which with W is theorem 6 of
+Papernot and Steinke 2022. The factor's lemma sharpens it. The theorem as printed, without f(0),
+promises negative divergences where m < 1; this bound never does.
+
+The loss of the best of a truncated negative binomial number of runs.
+
+``f'(x) = E[K] (gamma / u)^(1+eta)`` with ``u = 1 - (1-gamma) x``, f the generating function of
+``tuning``. For any ``h >= 1`` and a run's divergence D'(h) in the other direction, post-processing
+it gives ``u'^h <= e^((h-1) D') u^(h-1)``; with ``u >= gamma`` that is theorem 2 of Papernot and
+Steinke 2022,
+
+    K(c) <= K_run(c) + ln E[K] + c (1+eta) ((1 - 1/h) D'(h) + ln(1/gamma)/h).
+
+Where the score is drawn at random, the best of one or more runs is any of them: a run's own loss is
+attained.
 """
 
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
 from functools import lru_cache, singledispatch
-from typing import Final
+from typing import Any, Final, final
 
 from hockeystick.mechanisms.selection.tuning import (
     Binomial,
@@ -33,15 +83,449 @@ from hockeystick.mechanisms.selection.tuning import (
     RunCount,
     TruncatedNegativeBinomial,
 )
-from hockeystick.privacy_loss.core.base import PrivacyLoss
-from hockeystick.privacy_loss.core.composition import Terms, compose_unsplit
-from hockeystick.privacy_loss.core.registry import DominatingPair, NoAnalysisError, dominating_pair
-from hockeystick.privacy_loss.core.terms import total
-from hockeystick.privacy_loss.core.two_point import RandomizedResponsePairLoss
+from hockeystick.numerics import ULP, largest_reading, least_reading
+from hockeystick.numerics.rounding import DIGITS, as_mpf, evaluated_up, float_up
+from hockeystick.numerics.working_precision import working_digits
+from hockeystick.privacy_loss.bounds.moments import log_cks_factor
+from hockeystick.privacy_loss.core.base import CGFEstimate, ClosedFormProfile, PrivacyLoss
+from hockeystick.privacy_loss.core.composition import (
+    DominatingPair,
+    NoAnalysisError,
+    Terms,
+    compose_unsplit,
+    dominating_pair,
+    largest_loss,
+)
+from hockeystick.privacy_loss.core.mixtures import RandomizedResponsePairLoss
+from hockeystick.privacy_loss.core.terms import cgf_upper, minimising_orders, total
+from hockeystick.privacy_loss.guarantees import RunsBoundLoss
+from hockeystick.privacy_loss.noise.gaussian import GaussianLoss
 from hockeystick.privacy_loss.selection.sparse_vector import UnknownLoss
-from hockeystick.privacy_loss.selection.tuning_binomial import BinomialTuningLoss
-from hockeystick.privacy_loss.selection.tuning_poisson import PoissonTuningLoss
-from hockeystick.privacy_loss.selection.tuning_truncated import TruncatedTuningLoss
+from hockeystick.privacy_loss.trade_off import ProfileLoss
+
+_DIFFERENCE: Final = 1e-3
+# Exponents of 2 for the order up to which K is bounded by a chord.
+_EXPONENTS: Final = tuple(0.25 * step for step in range(-32, 49))
+
+
+class TunedLoss(RunsBoundLoss):
+    """The best of some runs: ``terms`` are one run's losses, ``reverse`` the other direction's."""
+
+    __slots__ = ()
+
+    reverse: Terms
+
+    @property
+    @abstractmethod
+    def count(self) -> RunCount:
+        """The distribution of the number of runs."""
+
+
+class FactorLoss(TunedLoss):
+    """``K(c) <= ln(1 + C (e^(K_run(c)) - 1))`` by a factor C of each order, as ``tuning`` proves.
+
+    Below ``tangent_order`` K is at most the line from 0 to the bound there.
+    """
+
+    __slots__ = ()
+
+    @property
+    def tangent_order(self) -> float:
+        """The order below which the line from 0 is the least bound, about."""
+        return _tangent_order(self)
+
+    @property
+    def supremum(self) -> float:
+        return self.largest(self.terms, self.reverse)
+
+    @property
+    def opposite_supremum(self) -> float:
+        """That in the other direction."""
+        return self.largest(self.reverse, self.terms)
+
+    @abstractmethod
+    def largest(self, terms: Terms, reverse: Terms) -> float:
+        """Return the largest loss in the direction of ``terms``, rounded up."""
+
+    @abstractmethod
+    def log_factor(self, c: float) -> float:
+        """Return an upper bound of ``ln C``."""
+
+    def seen_bound(self, c: float) -> float:
+        """Return an upper bound of K(c) where all runs are seen, inf where it is of no use."""
+        return math.inf
+
+    def bound(self, c: float) -> float:
+        if c == 0.0:
+            return 0.0
+        least = self.direct_bound(c)
+        if c >= self.tangent_order:
+            return least
+        return min(
+            least,
+            self._theorem_bound(self.tangent_order) / self.tangent_order * c * (1.0 + 8.0 * ULP),
+        )
+
+    def direct_bound(self, c: float) -> float:
+        """Return the least of the bounds at this order itself, rounded up."""
+        suprema = self.supremum, self.opposite_supremum
+        responses = randomized_response_bound(*suprema, c).value
+        return min(self._theorem_bound(c), self.seen_bound(c), responses)
+
+    def cgf_estimate(self, c: float) -> CGFEstimate:
+        if c > self.largest_order:
+            return CGFEstimate(math.inf, math.inf, 0.0)
+        c = min(c, (1.0 - 2.0 * _DIFFERENCE) * self.largest_order)
+        h = _DIFFERENCE * c
+        low, middle, high = (self.bound(c + d) for d in (-h, 0.0, h))
+        return CGFEstimate(middle, (high - low) / (2 * h), (high - 2 * middle + low) / (h * h))
+
+    def _theorem_bound(self, c: float) -> float:
+        """Return the bound of the factor, rounded up."""
+        return log_mixed(self.log_factor(c), cgf_upper(self.terms, c))
+
+
+@lru_cache(maxsize=256)
+def _tangent_order(loss: FactorLoss) -> float:
+    """Return the order of the least bound per order, among powers of 2."""
+    within = (min(float(2.0**exponent), loss.largest_order) for exponent in _EXPONENTS)
+    return min((loss.direct_bound(c) / c, c) for c in within)[1]
+
+
+def evaluated(value: Callable[[Any], Any]) -> float:
+    """Return a number >= 0, computed by mpmath, rounded up."""
+    from hockeystick.numerics.multiprecision import mp
+
+    with working_digits(DIGITS):
+        return evaluated_up(value(mp))
+
+
+def randomized_response_bound(largest: float, opposite_supremum: float, c: float) -> CGFEstimate:
+    """Return an upper bound of K by the suprema of the loss in both directions.
+
+    It is that of randomized response where both are finite; else ``c`` times the supremum.
+    """
+    line = CGFEstimate(c * largest * (1.0 + 4.0 * ULP), largest, 0.0)
+    if max(largest, opposite_supremum) == math.inf:
+        return line
+    loss = RandomizedResponsePairLoss(max(largest, opposite_supremum))
+    return min(
+        line, CGFEstimate(sum(loss.cgf_bounds(c)) * (1.0 + 4.0 * ULP), *loss.cgf_estimate(c)[1:])
+    )
+
+
+def sum_up(first: float, second: float) -> float:
+    """Return a sum of numbers >= 0, rounded up."""
+    return (first + second) * (1.0 + 8.0 * ULP)
+
+
+def log_mixed(log_factor: float, k: float) -> float:
+    """Return ``ln(1 + C (e^k - 1))``, rounded up; both arguments are upper bounds."""
+    if k == 0.0 or k == math.inf:
+        return k
+    rest = math.log(-math.expm1(-k))
+    x = log_factor + k + rest
+    error = 8.0 * ULP * (abs(log_factor) + k + abs(rest) + 1.0)
+    value = x + math.log1p(math.exp(-x)) if x > 0.0 else math.log1p(math.exp(x))
+    return value * (1.0 + 2.0 * error + 16.0 * ULP)
+
+
+_OUTWARD: Final = 2.0**-46
+# The range of mu^2 in which Gaussians are composed.
+_LEAST_SQUARE: Final = 1e-100
+
+
+@lru_cache(maxsize=4096)
+def profile_upper(terms: Terms, epsilon: float) -> float:
+    """Return a proven upper bound of the composition's delta at an epsilon >= 0.
+
+    Exact for Gaussians and for single runs with a closed form; elsewhere from the best Renyi
+    divergence (Canonne, Kamath and Steinke 2020, proposition 12).
+    """
+    if largest_loss(terms) <= epsilon:
+        return 0.0
+    exact = _closed_form(terms)
+    if exact is not None:
+        return min(evaluated(lambda m: exact(m.mpf(epsilon), 1)), 1.0)
+
+    def condition(c: float) -> float:
+        return total(terms, c).first_derivative - epsilon - math.log1p(1.0 / c)
+
+    least = min(_log_delta_upper(terms, epsilon, c) for c in minimising_orders(terms, condition))
+    return min(math.exp(min(least, 0.0)) * (1.0 + _OUTWARD), 1.0)
+
+
+def _log_delta_upper(terms: Terms, epsilon: float, c: float) -> float:
+    """Return a proven upper bound of ln delta from the divergence of order 1 + c."""
+    mgf = cgf_upper(terms, c)
+    if mgf == math.inf:
+        return 0.0
+    log_factor = log_cks_factor(c)
+    return mgf - c * epsilon + log_factor + _OUTWARD * (mgf + c * epsilon + abs(log_factor))
+
+
+def _closed_form(terms: Terms) -> ClosedFormProfile | None:
+    """Return the closed-form profile of one loss that dominates all runs; None if there is none."""
+    gaussians = composed_gaussian(terms, -1.0)
+    if gaussians is not None and all(isinstance(loss, GaussianLoss) for loss, _ in terms):
+        return gaussians.delta
+    ((loss, count), *more) = terms
+    if more or count > 1 or isinstance(loss, ProfileLoss):
+        return None
+    return loss.closed_form_profile
+
+
+def composed_gaussian(terms: Terms, side: float) -> GaussianLoss | None:
+    """Return the composition of the Gaussians, its noise rounded up (side 1) or down (-1)."""
+    found = [(loss, count) for loss, count in terms if isinstance(loss, GaussianLoss)]
+    if len(found) == 1 and found[0][1] == 1:
+        return found[0][0]
+    square = math.fsum(count * loss.mu * loss.mu for loss, count in found)
+    if not _LEAST_SQUARE < square < 1.0 / _LEAST_SQUARE:
+        return None
+    return GaussianLoss((1.0 + side * 16.0 * ULP) / math.sqrt(square))
+
+
+_HALF: Final = Fraction(1, 2)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class BinomialTuningLoss(FactorLoss):
+    """``K(c) <= ln(1 + n p G^(n-1) (e^(K_run(c)) - 1))``, and at most that of all runs seen.
+
+    No loss exceeds n times the largest one of a run, which is the bound where p is large.
+    """
+
+    terms: Terms
+    reverse: Terms
+    trials: int
+    probability: float
+
+    @property
+    def count(self) -> RunCount:
+        return Binomial(self.trials, self.probability)
+
+    def largest(self, terms: Terms, reverse: Terms) -> float:
+        """Return the largest loss in the direction of ``terms``, rounded up.
+
+        ``s / s'`` is at most ``1 + p delta / (1-p)``, delta the total variation; and, as q is at
+        most ``e^L q'`` for the largest loss L of a run, at most its value at q = 1.
+        """
+        one = largest_loss(terms)
+        if one == math.inf:
+            return math.inf
+        change = self._most * profile_upper(reverse, 0.0) * math.exp(self._log_rest)
+        moved = self._most * -math.expm1(-one) * (1.0 + 8.0 * ULP)
+        ratio = math.log1p(change)
+        if moved < 1.0:
+            ratio = min(ratio, -math.log1p(-moved))
+        others = (self.trials - 1) * ratio * (1.0 + 16.0 * ULP * (1.0 + self._log_rest))
+        return min(self.trials * one * (1.0 + 4.0 * ULP), sum_up(one, others))
+
+    def log_factor(self, c: float) -> float:
+        log_trials, log_chance = math.log(self.trials), math.log(self._most)
+        growth = (self.trials - 1) * self._log_g(c)
+        size = 1.0 + log_trials - log_chance + growth
+        return log_trials + log_chance + growth + 8.0 * ULP * size
+
+    def seen_bound(self, c: float) -> float:
+        one = log_mixed(math.log(self._most) * (1.0 - 4.0 * ULP), cgf_upper(self.terms, c))
+        return self.trials * one * (1.0 + 4.0 * ULP)
+
+    def _log_g(self, c: float) -> float:
+        """Return an upper bound of ``ln G``, at epsilons that balance its two ends."""
+        least, delta = math.inf, 0.0
+        for _ in range(2):
+            epsilon = self._balanced(c, delta)
+            delta = profile_upper(self.reverse, epsilon)
+            least = min(least, self._larger_end(c, epsilon, delta))
+        return least
+
+    def _balanced(self, c: float, delta: float) -> float:
+        """Return an epsilon >= 0 at which both ends are about equal for a delta."""
+        p = self.probability
+        if delta >= 1.0:
+            return 0.0
+        part = -math.expm1(c / (1.0 + c) * (math.log1p(-p) - math.log1p(-p * delta)))
+        return max(math.log(p) + math.log1p(-delta) - math.log(part), 0.0) if part else 0.0
+
+    def _larger_end(self, c: float, epsilon: float, delta: float) -> float:
+        """Return the larger of ln g at both ends of the line, rounded up."""
+        part = self._most * delta * (1.0 + 4.0 * ULP)
+        first = min(-math.log1p(-part), self._log_rest) if part < 1.0 else self._log_rest
+        left = self._least * (1.0 - delta) * math.exp(-epsilon) * (1.0 - 16.0 * ULP)
+        fall = -(1.0 + c) * math.log1p(-left)
+        rise = c * self._log_rest
+        second = rise - fall + 8.0 * ULP * (rise + fall)
+        return max(c * first * (1.0 + 8.0 * ULP), second)
+
+    @property
+    def _most(self) -> float:
+        """The probability, rounded up."""
+        return float_up(largest_reading(self.probability))
+
+    @property
+    def _least(self) -> float:
+        """The probability, rounded down."""
+        return -float_up(-least_reading(self.probability))
+
+    @property
+    def _log_rest(self) -> float:
+        """``-ln(1 - p)``, rounded up."""
+        rest = 1 - largest_reading(self.probability)
+        near = -math.log1p(-self._most) if rest > _HALF else -math.log(-float_up(-rest))
+        return near * (1.0 + 8.0 * ULP)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class PoissonTuningLoss(FactorLoss):
+    """``K(c) <= ln(1 + m e^(c m delta(c)) (e^(K_run(c)) - 1))``, delta of the other direction.
+
+    No loss exceeds the largest one of a run plus m times the total variation.
+    """
+
+    terms: Terms
+    reverse: Terms
+    mean: float
+
+    @property
+    def count(self) -> RunCount:
+        return Poisson(self.mean)
+
+    def largest(self, terms: Terms, reverse: Terms) -> float:
+        """Return the largest loss in the direction of ``terms``, rounded up."""
+        return sum_up(largest_loss(terms), self.mean * profile_upper(reverse, 0.0))
+
+    def log_factor(self, c: float) -> float:
+        """Return an upper bound of ``ln C = ln m + c m delta(c)``: theorem 6 adds it to K."""
+        epsilon = math.log1p(1.0 / c) * (1.0 - 8.0 * ULP)
+        log_mean = math.log(self.mean)
+        growth = c * self.mean * profile_upper(self.reverse, epsilon)
+        return log_mean + growth + 8.0 * ULP * (1.0 + abs(log_mean) + growth)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class TruncatedTuningLoss(TunedLoss):
+    """``K(c) <= K_run(c) + shift c + log_runs``; below ``tangent_order`` its tangent through 0.
+
+    K is convex and 0 at 0, so that it lies below each of its chords. No loss exceeds the largest
+    one of a run plus the shift, nor ``opposite_supremum`` in the other direction, so that K is at
+    most that of randomized response with the larger of the two.
+    """
+
+    terms: Terms
+    reverse: Terms
+    distribution: TruncatedNegativeBinomial
+    opposite_supremum: float
+    shift: float
+    log_runs: float
+    tangent_order: float
+    attained_loss: PrivacyLoss | None
+
+    @classmethod
+    def of(
+        cls, distribution: TruncatedNegativeBinomial, terms: Terms, reverse: Terms
+    ) -> TruncatedTuningLoss:
+        """Return the loss in the direction of ``terms``; ``reverse`` are those of the other one."""
+        shift, log_runs = _epsilon_shift(distribution, reverse), _log_runs(distribution)
+
+        def condition(c: float) -> float:
+            k = total(terms, c)
+            return c * k.first_derivative - k.value - log_runs
+
+        opposite_supremum = sum_up(largest_loss(reverse), _epsilon_shift(distribution, terms))
+        parts = terms, reverse, distribution, opposite_supremum, shift, log_runs
+        found = [cls(*parts, c, None) for c in minimising_orders(terms, condition)]
+        tangent_order = min(
+            found, key=lambda one: one.bound(one.tangent_order) / one.tangent_order
+        ).tangent_order
+        return cls(*parts, tangent_order, _largest_attained(terms))
+
+    @property
+    def count(self) -> RunCount:
+        return self.distribution
+
+    @property
+    def attained(self) -> PrivacyLoss | None:
+        return self.attained_loss
+
+    @property
+    def supremum(self) -> float:
+        return sum_up(largest_loss(self.terms), self.shift)
+
+    def bound(self, c: float) -> float:
+        least = min(
+            self._theorem_bound(c),
+            randomized_response_bound(self.supremum, self.opposite_supremum, c).value,
+        )
+        if c >= self.tangent_order:
+            return least
+        return min(
+            least,
+            self._theorem_bound(self.tangent_order) / self.tangent_order * c * (1.0 + 8.0 * ULP),
+        )
+
+    def cgf_estimate(self, c: float) -> CGFEstimate:
+        if c > self.largest_order:
+            return CGFEstimate(math.inf, math.inf, 0.0)
+        at = max(c, self.tangent_order)
+        k = total(self.terms, at)
+        value = k.value + self.shift * at + self.log_runs
+        direct = CGFEstimate(value, k.first_derivative + self.shift, k.second_derivative)
+        if c < self.tangent_order:
+            direct = CGFEstimate(value / at * c, value / at, 0.0)
+        return min(direct, randomized_response_bound(self.supremum, self.opposite_supremum, c))
+
+    def _theorem_bound(self, c: float) -> float:
+        """Return theorem 2's bound, rounded up."""
+        parts = cgf_upper(self.terms, c) + self.shift * c + self.log_runs
+        return parts * (1.0 + 8.0 * ULP)
+
+
+def _epsilon_shift(distribution: TruncatedNegativeBinomial, reverse: Terms) -> float:
+    """Return the least of ``(1+eta) ((1 - 1/h) D'(h) + ln(1/gamma)/h)`` over h >= 1, rounded up.
+
+    With ``h = 1 + c`` the bracket is ``(K'(c) + ln(1/gamma)) / (1 + c)``; at the ends it is
+    ``ln(1/gamma)`` and the largest loss.
+    """
+    log_gamma = evaluated(lambda m: -m.log(as_mpf(least_reading(distribution.gamma))))
+
+    def condition(c: float) -> float:
+        k = total(reverse, c)
+        return (1.0 + c) * k.first_derivative - k.value - log_gamma
+
+    inner = (
+        (cgf_upper(reverse, c) + log_gamma) / (1.0 + c)
+        for c in minimising_orders(reverse, condition)
+    )
+    least = min(log_gamma, largest_loss(reverse), *inner)
+    return float_up(1 + largest_reading(distribution.eta)) * least * (1.0 + 8.0 * ULP)
+
+
+def _log_runs(distribution: TruncatedNegativeBinomial) -> float:
+    """Return ``ln E[K]``, rounded up: it increases with eta and decreases with gamma."""
+    eta, gamma = largest_reading(distribution.eta), least_reading(distribution.gamma)
+
+    def value(m: Any) -> Any:
+        log_gamma, power = m.log(as_mpf(gamma)), as_mpf(eta)
+        share = -m.expm1(power * log_gamma) / power if eta else -log_gamma
+        return m.log(as_mpf((1 - gamma) / gamma) / share)
+
+    return evaluated(value)
+
+
+def _largest_attained(terms: Terms) -> PrivacyLoss | None:
+    """Return the largest attained loss of a run at order 1: one release, or all Gaussians."""
+    known = [(loss.attained, count) for loss, count in terms]
+    found = [loss for loss, _ in known if loss is not None]
+    gaussians = composed_gaussian(tuple((loss, n) for loss, n in known if loss is not None), 1.0)
+    if gaussians is not None:
+        found.append(gaussians)
+    return max(found, key=lambda loss: loss.cgf_estimate(1.0).value, default=None)
+
 
 # An order so small that any loss with divergences has a finite one there.
 _SMALL_ORDER: Final = 1e-9

@@ -14,10 +14,9 @@ from hockeystick import _validate
 from hockeystick._validate import Domain
 from hockeystick.errors import ParameterError
 from hockeystick.mechanisms.base import Mechanism
-from hockeystick.mechanisms.federated.clients import LocalTraining
+from hockeystick.mechanisms.federated.client_level import LocalTraining, RecordSampling
 from hockeystick.mechanisms.federated.instance_level import FedAlphaCDP, FedCDP
 from hockeystick.mechanisms.federated.prifedsync import PriFedSync
-from hockeystick.mechanisms.federated.units import RecordSampling
 from hockeystick.release._values import array_of, numbers
 from hockeystick.release.counting import Counter, OpensJournal, first
 from hockeystick.release.federated.rounds import titles

@@ -14,8 +14,7 @@ import numpy as np
 from hockeystick import _validate
 from hockeystick._validate import WordEnum, whole_numbers
 from hockeystick.errors import IncompatibleError, ParameterError
-from hockeystick.mechanisms.federated.client_level import FedSDP
-from hockeystick.mechanisms.federated.units import ClientSampling
+from hockeystick.mechanisms.federated.client_level import ClientSampling, FedSDP
 from hockeystick.release.charging import ChargedRun
 from hockeystick.release.counting import Counter, OpensJournal
 from hockeystick.release.federated.rounds import checked_clients, draw_clients, titles

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hockeystick.errors import ParameterError
-from hockeystick.mechanisms.federated.clustering import FederatedClustering
+from hockeystick.mechanisms.federated.prifedsync import FederatedClustering
 from hockeystick.release._values import numbers, rows_of_length
 from hockeystick.release.charging import Charged
 from hockeystick.release.noise.real import multivariate_laplace

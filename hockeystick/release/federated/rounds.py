@@ -12,10 +12,14 @@ from hockeystick import _validate
 from hockeystick._validate import Domain
 from hockeystick.errors import ParameterError
 from hockeystick.mechanisms.base import Mechanism
-from hockeystick.mechanisms.federated.client_level import CLIENTS, FedSDP
+from hockeystick.mechanisms.federated.client_level import (
+    CLIENTS,
+    ClientSampling,
+    FedSDP,
+    RecordSampling,
+)
 from hockeystick.mechanisms.federated.instance_level import FedAlphaCDP, FedCDP
 from hockeystick.mechanisms.federated.prifedsync import PriFedSync
-from hockeystick.mechanisms.federated.units import ClientSampling, RecordSampling
 from hockeystick.release.counting import fingerprint, first, length_of
 from hockeystick.release.samplers import Bits, bernoulli, permutation, secret_bits
 

@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from hockeystick import _validate
 from hockeystick._validate import Domain, whole_numbers
 from hockeystick.mechanisms.base import Mechanism
-from hockeystick.mechanisms.noise.discrete_gaussian import DiscreteGaussian
-from hockeystick.mechanisms.noise.discrete_laplace import DiscreteLaplace
-from hockeystick.mechanisms.noise.skellam import Skellam
+from hockeystick.mechanisms.noise.integer_noise import DiscreteGaussian, DiscreteLaplace, Skellam
 from hockeystick.numerics import largest_reading
 from hockeystick.numerics.rounding import float_up
 from hockeystick.release import samplers

@@ -9,8 +9,7 @@ import numpy as np
 
 from hockeystick.errors import ParameterError
 from hockeystick.mechanisms.noise.gaussian import Gaussian
-from hockeystick.mechanisms.noise.laplace import Laplace
-from hockeystick.mechanisms.noise.multivariate_laplace import MultivariateLaplace
+from hockeystick.mechanisms.noise.laplace import Laplace, MultivariateLaplace
 from hockeystick.numerics.working_precision import working_digits
 from hockeystick.release._values import grid_of, numbers, of_kind, released, root_up, sensitivity_of
 from hockeystick.release.charging import Charged

@@ -19,7 +19,7 @@ import numpy as np
 
 from hockeystick.numerics import ULP
 from hockeystick.tradeoffs.base import Ends, TradeOff
-from hockeystick.tradeoffs.functions.convex_roof import Roof
+from hockeystick.tradeoffs.functions.piecewise import Roof
 from hockeystick.tradeoffs.profiles.profile import Array, Flags, Profile, ProfileValues
 
 Function: TypeAlias = Callable[[Array, Array], Ends]

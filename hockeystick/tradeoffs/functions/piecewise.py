@@ -1,12 +1,22 @@
-"""Piecewise linear trade-off functions: discrete outputs, (epsilon, delta), perfect privacy."""
+"""Piecewise linear trade-off functions: discrete outputs, (epsilon, delta), perfect privacy.
+
+Piecewise linear trade-off functions by their corners, with the complements of both rates.
+
+A corner is (alpha, beta) with ``power = 1 - beta`` and ``rest = 1 - alpha``, each of the four to
+full relative precision, in both tails. The exact corners are within a relative
+``slack`` of these. Since power is concave in alpha and monotone, and beta is monotone in the rest,
+reading the polygon at a rate moved by twice the slack, outward, covers that.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from itertools import accumulate
-from typing import TYPE_CHECKING, Any, Final, final
+from functools import cached_property
+from itertools import accumulate, pairwise
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias, final
 
 import numpy as np
 
@@ -14,16 +24,241 @@ from hockeystick import _validate
 from hockeystick.errors import ParameterError
 from hockeystick.numerics import ULP, decimal
 from hockeystick.tradeoffs.base import Ends, SymmetricTradeOff, TradeOff
-from hockeystick.tradeoffs.functions.outcomes import Outcomes
-from hockeystick.tradeoffs.functions.polyline import STEEPEST, Corners, corners_of, hull
-from hockeystick.tradeoffs.profiles.profile import Array, PerfectPrivacy, Profile
+from hockeystick.tradeoffs.functions.closed_forms import Outcomes
+from hockeystick.tradeoffs.profiles.profile import Array, PerfectPrivacy, Profile, ProfileValues
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
+
+# Below the least normal number, where relative errors mean nothing.
+_TINY: Final = 1e-307
+# Slopes are cut at this, above every e^epsilon that is asked for.
+STEEPEST: Final = 1e308
+_LARGEST_EXPONENT: Final = 709.0
+_MOST_KNOTS: Final = 200
+_Point = tuple[Fraction, Fraction]
+
+
+@final
+@dataclass(frozen=True)
+class Corners(Profile):
+    """The corners by increasing alpha, from (0, 1) to (1, 0), as a profile of (Q, P).
+
+    ``delta(eps) = max over corners of power - e^eps alpha``; the best corner is where the sides
+    become flatter than e^eps.
+
+    Args:
+        alphas: The false positive rates, from 0 to 1.
+        powers: The true positive rates, from 0 to 1.
+        rests: One less the false positive rates.
+        betas: One less the true positive rates.
+        ratios: Minus the slope of each side; inf where vertical.
+        slack: The relative error of each of these numbers.
+    """
+
+    alphas: tuple[float, ...]
+    powers: tuple[float, ...]
+    rests: tuple[float, ...]
+    betas: tuple[float, ...]
+    ratios: tuple[float, ...]
+    slack: float
+
+    def inverse(self) -> Corners:
+        """Return the corners of the inverse function."""
+        turned = (self.betas[::-1], self.rests[::-1], self.powers[::-1], self.alphas[::-1])
+        return Corners(*turned, tuple(_over(ratio) for ratio in self.ratios[::-1]), self.slack)
+
+    @cached_property
+    def _arrays(self) -> tuple[Array, Array, Array, Array]:
+        """Alphas and powers, and backward rests and betas: rising, and not upright at 0."""
+        last = len(self.alphas) - self.ratios.count(0.0)
+        pair = (np.array(self.alphas[self._start :]), np.array(self.powers[self._start :]))
+        return *pair, np.array(self.rests[last - 1 :: -1]), np.array(self.betas[last - 1 :: -1])
+
+    @property
+    def _start(self) -> int:
+        """The corner where the sides at alpha = 0 end."""
+        return self.ratios.count(math.inf)
+
+    def power(self, alpha: Array) -> Ends:
+        """Return the true positive rate at a false positive rate."""
+        alphas, powers, _, _ = self._arrays
+        ends = self._ends(alphas, powers, alpha)
+        return Ends(ends.lower, np.minimum(ends.upper, 1.0))
+
+    def type_ii(self, rest: Array) -> Ends:
+        """Return the false negative rate at one less the false positive rate."""
+        _, _, rests, betas = self._arrays
+        return self._ends(rests, betas, rest)
+
+    def _ends(self, x: Array, y: Array, at: Array) -> Ends:
+        """Return the interpolated polygon, the rate moved outward by twice the slack."""
+        off = 2.0 * self.slack + 4.0 * ULP
+        tiny = np.where(at > 0.0, _TINY, 0.0)
+        low = _through(x, y, np.maximum(at * (1.0 - off) - tiny, 0.0), lowest=True)
+        high = _through(x, y, np.minimum(at * (1.0 + off) + tiny, 1.0), lowest=False)
+        return Ends(
+            np.maximum(low * (1.0 - 4.0 * off) - tiny, 0.0), high * (1.0 + 4.0 * off) + tiny
+        )
+
+    @property
+    def _margin(self) -> float:
+        """The relative error of a side's ratio against e^epsilon."""
+        return 4.0 * self.slack + 32.0 * ULP
+
+    @property
+    def smooth(self) -> bool:
+        """False: its losses are atoms."""
+        return False
+
+    @property
+    def breakpoints(self) -> Array:
+        inside = [one for one in self.ratios if 1.0 < one < STEEPEST]
+        return np.asarray(np.log(np.array(inside if len(inside) <= _MOST_KNOTS else [])))
+
+    @property
+    def infinity_mass_lower(self) -> float:
+        """The true positive rate at false positive rate 0, rounded down."""
+        return self.powers[self._start] * max(1.0 - 4.0 * self._margin, 0.0)
+
+    @property
+    def supremum(self) -> float:
+        steepest = max((one for one in self.ratios if one < math.inf), default=0.0)
+        if steepest >= STEEPEST / 10.0:
+            return math.inf
+        loss = math.log(max(steepest, 1.0))
+        return loss and loss * (1.0 + 4.0 * ULP) + 2.0 * self._margin
+
+    def at(self, epsilon: Array) -> ProfileValues:
+        """Return delta by the maximising corner: exact but for round-off."""
+        alphas, powers, _, _ = self._arrays
+        steps = -np.array(self.ratios[self._start :])
+        x = np.exp(np.minimum(epsilon, _LARGEST_EXPONENT))
+        margin = self._margin
+        # A corner too far to the right costs less than the margin; one too early has no such bound.
+        corner = np.searchsorted(steps, -x * (1.0 - margin), side="right")
+        power, line = powers[corner], x * alphas[corner]
+        estimate = np.maximum(power - line, 0.0)
+        off = 2.0 * margin * (power + line)
+        lower, upper = np.maximum(estimate - off, 0.0), np.minimum(estimate + off, 1.0)
+        constant = corner == 0
+        lower = np.where(
+            (epsilon > _LARGEST_EXPONENT) | constant, powers[0] * (1.0 - margin), lower
+        )
+        upper = np.where(constant, min(powers[0] * (1.0 + margin), 1.0), upper)
+        return ProfileValues(lower, np.clip(estimate, lower, upper), upper, -line)
+
+
+def _through(x: Array, y: Array, at: Array, *, lowest: bool) -> Array:
+    """Return the interpolated polygon, its lower or upper end where it is vertical."""
+    end = np.searchsorted(x, at, side="left" if lowest else "right")
+    end = np.clip(end, 1, len(x) - 1)
+    width = x[end] - x[end - 1]
+    upright = width <= 0.0
+    share = np.clip((at - x[end - 1]) / np.where(upright, 1.0, width), 0.0, 1.0)
+    share = np.where(upright, 0.0 if lowest else at >= x[end], share)
+    return np.asarray(y[end - 1] + share * (y[end] - y[end - 1]))
+
+
+def _over(ratio: float) -> float:
+    """Return the reciprocal of a side's ratio, 0 and inf included."""
+    if ratio == 0.0:
+        return math.inf
+    return 0.0 if ratio == math.inf else min(1.0 / ratio, STEEPEST)
+
+
+def hull(points: Sequence[_Point]) -> Corners:
+    """Return the lower convex envelope of the points, (0, 1) and (1, 0), in exact arithmetic."""
+    kept = corners_of(points)
+    return Corners(
+        tuple(float(alpha) for alpha, _ in kept),
+        tuple(float(1 - beta) for _, beta in kept),
+        tuple(float(1 - alpha) for alpha, _ in kept),
+        tuple(float(beta) for _, beta in kept),
+        tuple(_ratio(near, far) for near, far in pairwise(kept)),
+        ULP,
+    )
+
+
+def corners_of(points: Sequence[_Point]) -> list[_Point]:
+    """Return the exact corners of that envelope, from (0, 1) to (1, 0)."""
+    kept: list[_Point] = []
+    for point in sorted(
+        {*points, (Fraction(0), Fraction(1)), (Fraction(1), Fraction(0))}, key=_key
+    ):
+        while len(kept) > 1 and not _turns(kept[-2], kept[-1], point):
+            kept.pop()
+        kept.append(point)
+    return kept
+
+
+def _key(point: _Point) -> _Point:
+    """Return the sort key: alpha ascending, then beta descending."""
+    return point[0], -point[1]
+
+
+def _turns(first: _Point, middle: _Point, last: _Point) -> bool:
+    """Return whether the path turns left at the middle, so that it is a corner from below."""
+    run, rise = middle[0] - first[0], middle[1] - first[1]
+    return run * (last[1] - first[1]) > rise * (last[0] - first[0])
+
+
+def _ratio(near: _Point, far: _Point) -> float:
+    """Return minus the slope of a side; inf where vertical."""
+    run, fall = far[0] - near[0], near[1] - far[1]
+    if run == 0:
+        return math.inf
+    return float(min(fall / run, Fraction(10**308)))
+
+
+_SMALLEST: Final = 4 * 5e-324
+_ConvexRoofPoint: TypeAlias = tuple[float, float]
+
+
+class Roof(NamedTuple):
+    """The lower convex envelope of points that lie on or above a convex function."""
+
+    alpha: Array
+    beta: Array
+
+    @classmethod
+    def of(cls, alpha: Array, beta: Array) -> Roof:
+        """Return the envelope of the points and of (0, 1) and (1, 0)."""
+        x, y = np.r_[0.0, alpha, 1.0], np.r_[1.0, beta, 0.0]
+        order = np.lexsort((y, x))
+        return cls(*np.array(lower_envelope(x[order], y[order])).T)
+
+    def at(self, alpha: Array) -> Array:
+        """Return the envelope, rounded up."""
+        k = np.clip(np.searchsorted(self.alpha, alpha), 1, self.alpha.size - 1)
+        near, far = self.alpha[k - 1], self.alpha[k]
+        share = (alpha - near) / (far - near)
+        chord = self.beta[k - 1] * (1.0 - share) + self.beta[k] * share
+        return np.asarray(chord * (1.0 + 16.0 * ULP) + _SMALLEST + 4.0 * ULP * self.beta[k - 1])
+
+
+def lower_envelope(x: Array, y: Array) -> list[_ConvexRoofPoint]:
+    """Return the corners of the lower convex envelope of points by rising x, then rising y."""
+    kept: list[_ConvexRoofPoint] = []
+    for point in zip(x.tolist(), y.tolist(), strict=True):
+        if kept and point[0] == kept[-1][0]:
+            continue
+        while len(kept) > 1 and is_above(kept[-2], kept[-1], point):
+            kept.pop()
+        kept.append(point)
+    return kept
+
+
+def is_above(first: _ConvexRoofPoint, middle: _ConvexRoofPoint, last: _ConvexRoofPoint) -> bool:
+    """Return whether the middle one of three points is on or above the chord of the others."""
+    (x0, y0), (x1, y1), (x2, y2) = first, middle, last
+    return (y1 - y0) * (x2 - x0) >= (y2 - y0) * (x1 - x0)
+
+
 # The largest error of a sum of probabilities that is accepted.
 _SUM: Final = 1e-12
-_SMALLEST: Final = 2**1074
+_PIECEWISE_SMALLEST: Final = 2**1074
 
 
 class _Polygon(TradeOff):
@@ -147,9 +382,6 @@ class ApproxTradeOff(SymmetricTradeOff, _Polygon):
     Args:
         epsilon: A number >= 0, or inf.
         delta: A number in [0, 1].
-
-    Raises:
-        ParameterError: If a parameter is no such number.
 
     References:
         Wasserman and Zhou 2010; Dong, Roth and Su 2022, proposition 2.5. A well-known preprint on
@@ -280,11 +512,17 @@ def _by_ratio(p: Array, q: Array) -> tuple[Any, tuple[float, ...]]:
 
 def _sums(weights: Array) -> tuple[tuple[float, ...], tuple[float, ...], float]:
     """Return the shares of the first k weights and of the others, and the error of the sum."""
-    parts = [n * (_SMALLEST // d) for n, d in map(float.as_integer_ratio, weights.tolist())]
+    parts = [
+        n * (_PIECEWISE_SMALLEST // d) for n, d in map(float.as_integer_ratio, weights.tolist())
+    ]
     sums = [0, *accumulate(parts)]
     total = sums[-1]
     first = tuple(one / total for one in sums)
-    return first, tuple((total - one) / total for one in sums), abs(total / _SMALLEST - 1.0)
+    return (
+        first,
+        tuple((total - one) / total for one in sums),
+        abs(total / _PIECEWISE_SMALLEST - 1.0),
+    )
 
 
 def _probabilities(name: str, values: ArrayLike) -> Array:

@@ -11,7 +11,7 @@ import numpy as np
 
 from hockeystick.numerics import ULP
 from hockeystick.tradeoffs.base import Ends, SymmetricTradeOff
-from hockeystick.tradeoffs.functions.gaussian import GaussianTradeOff
+from hockeystick.tradeoffs.functions.closed_forms import GaussianTradeOff
 from hockeystick.tradeoffs.profiles.profile import (
     Array,
     GaussianProfile,

@@ -69,9 +69,6 @@ class SampledGaussianTradeOff(SymmetricTradeOff):
         mu: The distance of the means in units of the standard deviation, a finite number >= 0.
         rate: The probability p, in [0, 1].
 
-    Raises:
-        ParameterError: If a parameter is no such number.
-
     References:
         Dong, Roth and Su, "Gaussian Differential Privacy", JRSS B 2022, theorem 4.2, for subsets of
         fixed size under replace-one. One step is tight; a product of several is valid only.

@@ -22,8 +22,8 @@ import numpy as np
 
 from hockeystick.numerics import ULP
 from hockeystick.tradeoffs.base import TradeOff
-from hockeystick.tradeoffs.functions.convex_roof import lower_envelope
-from hockeystick.tradeoffs.functions.gaussian import GaussianTradeOff
+from hockeystick.tradeoffs.functions.closed_forms import GaussianTradeOff
+from hockeystick.tradeoffs.functions.piecewise import lower_envelope
 from hockeystick.tradeoffs.profiles.profile import Array, Flags, Profile
 
 # The number of lines to begin with, the most, and the number of rounds of refinement.

@@ -17,7 +17,7 @@ from hockeystick import _validate
 from hockeystick._validate import Domain
 from hockeystick.numerics import ULP
 from hockeystick.tradeoffs.base import TradeOff
-from hockeystick.tradeoffs.functions.gaussian import GaussianTradeOff
+from hockeystick.tradeoffs.functions.closed_forms import GaussianTradeOff
 from hockeystick.tradeoffs.profiles.dominating_gaussian import dominating_mu
 from hockeystick.tradeoffs.profiles.profile import Array, Profile
 

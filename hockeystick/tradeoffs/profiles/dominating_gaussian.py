@@ -6,9 +6,9 @@ import math
 from functools import singledispatch
 
 from hockeystick.tradeoffs.operations.mixture import MixtureProfile
-from hockeystick.tradeoffs.profiles.by_function import FunctionProfile
-from hockeystick.tradeoffs.profiles.chain import ChainProfile
+from hockeystick.tradeoffs.profiles.one_order import FunctionProfile
 from hockeystick.tradeoffs.profiles.profile import (
+    ChainProfile,
     GaussianProfile,
     MaximumProfile,
     PerfectPrivacy,

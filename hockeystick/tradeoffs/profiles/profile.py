@@ -16,6 +16,73 @@ from numpy.typing import NDArray
 
 from hockeystick.numerics import ULP
 
+# Beyond this epsilon only the monotonicity of delta is used.
+FARTHEST: Final = 1e15
+_SECTIONS: Final = 33
+_ROUNDS: Final = 16
+# Steps outward from an estimated epsilon, relative to it and absolute, until the bounds agree.
+_OUTWARD: Final = 2.0 ** np.arange(-50.0, 4.0)
+
+
+def epsilon_interval(profile: Profile, delta: float) -> tuple[float, float, float]:
+    """Return proven ends of the epsilon of a delta, and the estimate between them.
+
+    The upper end is inf where the profile is not proven to fall to delta.
+    """
+    if delta == 0.0:
+        if profile.infinity_mass_lower > 0.0:
+            return math.inf, math.inf, math.inf
+        largest = profile.supremum
+        return _highest_above(profile, 0.0, min(largest, FARTHEST)), largest, largest
+    middle = _estimate(profile, delta)
+    if middle == math.inf:
+        return _highest_above(profile, delta, FARTHEST), math.inf, math.inf
+    with np.errstate(over="ignore"):
+        above = np.r_[middle, middle + _OUTWARD * (middle + 1.0), FARTHEST]
+    covered = np.flatnonzero(profile.at(above).upper <= delta)
+    upper = float(above[covered[0]]) if covered.size else math.inf
+    return _highest_above(profile, delta, middle), min(middle, upper), upper
+
+
+def _highest_above(profile: Profile, delta: float, epsilon: float) -> float:
+    """Return an epsilon, at most the given one, at which delta is proven to be larger."""
+    below = np.maximum(np.r_[epsilon, epsilon - _OUTWARD * (epsilon + 1.0), 0.0], 0.0)
+    larger = np.flatnonzero(profile.at(below).lower > delta)
+    return float(below[larger[0]]) if larger.size else 0.0
+
+
+def _estimate(profile: Profile, delta: float) -> float:
+    """Return the epsilon at which the estimate falls to delta; inf where it does not."""
+    if _at(profile, 0.0) <= delta:
+        return 0.0
+    high = 1.0
+    while _at(profile, high) > delta:
+        high *= 2.0
+        if high > FARTHEST:
+            return math.inf
+    low = 0.0
+    for _ in range(_ROUNDS):
+        grid = np.linspace(low, high, _SECTIONS)
+        first = int(np.argmax(profile.at(grid).estimate <= delta))
+        low, high = float(grid[max(first - 1, 0)]), float(grid[first])
+        if high - low <= 2.0 * math.ulp(high):
+            break
+    return high
+
+
+def _at(profile: Profile, epsilon: float) -> float:
+    """Return the estimate at one epsilon."""
+    return float(profile.at(np.array([epsilon])).estimate[0])
+
+
+def ends_at(profile: Profile, epsilon: float) -> tuple[float, float, float]:
+    """Return delta at one epsilon: lower end, estimate, upper end."""
+    lower, middle, upper = profile.precisely(min(epsilon, FARTHEST))
+    if epsilon > FARTHEST:
+        lower, middle = profile.infinity_mass_lower, profile.infinity_mass_lower
+    return lower, min(max(middle, lower), upper), upper
+
+
 Array: TypeAlias = NDArray[np.float64]
 Flags: TypeAlias = NDArray[np.bool_]
 
@@ -334,3 +401,92 @@ class SwappedSampledProfile(Profile):
             np.where(inside & (upper > 0.0), above, 0.0),
             np.where(inside, slope, 0.0),
         )
+
+
+_CHAIN_LARGEST_EXPONENT: Final = 690.0
+# Below this an exponential less 1 over another one is the number of records, next to it.
+_SMALL: Final = 1e-12
+_ROUND: Final = 1.0 + 64.0 * ULP
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ChainProfile(Profile):
+    """The smaller of a profile for a group and of what a chain of single records gives.
+
+    For distributions ``P_0, ..., P_g`` of which neighbours have the profile ``one``,
+
+        delta_g(eps) <= (1 + e^(eps/g) + ... + e^((g-1) eps/g)) one(eps/g):
+
+    ``H_(e^(a+b))(P || R) <= H_(e^a)(P || Q) + e^a H_(e^b)(Q || R)``, as for every event
+    ``P(S) - e^(a+b) R(S) = (P(S) - e^a Q(S)) + e^a (Q(S) - e^b R(S))``, g times over.
+
+    Guarantees:
+        Upper ends are the smaller ones of two proven bounds; the chain's is taken at a quotient
+        that is rounded down, and up from there. Lower ends are those of the profile.
+
+    Args:
+        group: A profile for the group.
+        one: The profile of each pair of neighbours on the way, all in one order.
+        size: The number g of records, at least 1.
+    """
+
+    group: Profile
+    one: Profile
+    size: int
+
+    @property
+    def supremum(self) -> float:
+        return self.group.supremum
+
+    @property
+    def smooth(self) -> bool:
+        return self.group.smooth
+
+    @property
+    def breakpoints(self) -> Array:
+        return self.group.breakpoints
+
+    @property
+    def infinity_mass_lower(self) -> float:
+        return self.group.infinity_mass_lower
+
+    def precisely(self, epsilon: float) -> tuple[float, float, float]:
+        """Return the ends at one epsilon, each profile's at its own full precision."""
+        lower, middle, upper = self.group.precisely(epsilon)
+        share = self._share(np.array([epsilon]))
+        link = self.one.precisely(float(share[0]))[2]
+        chained = float(self._chained(np.array([epsilon]), share, np.array([link]))[0])
+        return (lower, middle, upper) if upper <= chained else (lower, chained, chained)
+
+    def at(self, epsilon: Array) -> ProfileValues:
+        """Return the smaller upper ends, and the estimates and derivatives that go with them."""
+        found, share = self.group.at(epsilon), self._share(epsilon)
+        link = self.one.at(share)
+        chained = self._chained(epsilon, share, link.upper)
+        shorter = chained < found.upper
+        with np.errstate(over="ignore", invalid="ignore"):
+            slope = self._factor(share) * link.slope / self.size
+        return ProfileValues(
+            found.lower,
+            np.where(shorter, chained, found.estimate),
+            np.where(shorter, chained, found.upper),
+            np.where(shorter, slope, found.slope),
+        )
+
+    def _share(self, epsilon: Array) -> Array:
+        """Return the part of one record, rounded down."""
+        return np.asarray(epsilon / self.size * (1.0 - 4.0 * ULP))
+
+    def _chained(self, epsilon: Array, share: Array, link: Array) -> Array:
+        """Return the chain's bound, rounded up; 1 where exponentials end."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            bound = self._factor(share) * link * _ROUND + _SMALLEST
+        return np.where((epsilon <= _CHAIN_LARGEST_EXPONENT) & (bound < 1.0), bound, 1.0)
+
+    def _factor(self, share: Array) -> Array:
+        """Return ``(e^(g share) - 1) / (e^share - 1)``, rounded up but for a few last places."""
+        whole = np.minimum(share * self.size * (1.0 + 4.0 * ULP), _CHAIN_LARGEST_EXPONENT + 1.0)
+        small = share < _SMALL
+        step = np.expm1(np.where(small, 1.0, share))
+        return np.where(small, self.size * np.exp(whole), np.expm1(whole) / step)

@@ -17,7 +17,7 @@ import numpy as np
 
 from hockeystick._validate import Domain, real
 from hockeystick.errors import ParameterError
-from hockeystick.tradeoffs.functions.convex_roof import is_above
+from hockeystick.tradeoffs.functions.piecewise import is_above
 from hockeystick.tradeoffs.profiles.profile import Array
 
 ORDER: Final = Domain(

@@ -173,9 +173,6 @@ def tradeoff_of_deltas(points: Iterable[tuple[float, float]]) -> TradeOff:
     Args:
         points: Pairs (epsilon, delta), epsilon >= 0 and finite, delta in [0, 1]; at least one.
 
-    Raises:
-        ParameterError: If they are no such pairs.
-
     References:
         Dong, Roth and Su 2022, proposition 2.12.
 

@@ -5,14 +5,15 @@ import math
 import pytest
 
 import hockeystick as hs
-from hockeystick.accountants.closed_forms.dominating import (
+from hockeystick.accountants.base import composition_of
+from hockeystick.accountants.closed_form import (
+    LargestAtomBound,
     are_dominated_by_closed_form,
     closed_delta_upper,
     closed_epsilon_upper,
+    has_no_epsilon,
+    largest_atom_bound,
 )
-from hockeystick.accountants.closed_forms.largest_atom import LargestAtomBound, largest_atom_bound
-from hockeystick.accountants.closed_forms.total_variation import has_no_epsilon
-from hockeystick.accountants.composition import composition_of
 from hockeystick.numerics.multiprecision import mp
 from hockeystick.privacy_loss import GaussianLoss, compose, dominating_pair
 

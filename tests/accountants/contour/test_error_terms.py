@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 
 from hockeystick.accountants.contour._integral import Integral, integrate, rules_for
-from hockeystick.accountants.contour._line import ContourTarget, choose_contour
-from hockeystick.accountants.contour._smoothed import _smoothed
-from hockeystick.accountants.contour._tail_and_bulk import TailAndBulk
+from hockeystick.accountants.contour._line import ContourTarget, TailAndBulk, choose_contour
+from hockeystick.accountants.contour.ways import _smoothed
 from hockeystick.accountants.orders import saddle
 from hockeystick.numerics.multiprecision import mp
 from hockeystick.privacy_loss import AnalyticLoss, GaussianLoss

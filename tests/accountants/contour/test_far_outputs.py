@@ -21,7 +21,7 @@ from hockeystick.accountants.contour.profile import ContourProfile
 from hockeystick.accountants.contour.search import integral_for_epsilon
 from hockeystick.numerics import FloatAndDecimal
 from hockeystick.privacy_loss import GaussianLoss, NearLoss, SampledGaussianLoss
-from hockeystick.privacy_loss.sampling.near_sampled_gaussian import NearSampledGaussianLoss
+from hockeystick.privacy_loss.sampling.sampled_gaussian_tail import NearSampledGaussianLoss
 
 Array = NDArray[np.float64]
 

@@ -7,13 +7,16 @@ import numpy as np
 import pytest
 
 import hockeystick as hs
-from hockeystick.accountants.contour._pairs import AnalyticPairs
-from hockeystick.accountants.contour._sampled_gaussians import integral_at_once
-from hockeystick.accountants.contour._smoothed import smoothed_delta
+from hockeystick.accountants.base import Interval, SettledInterval, worse
 from hockeystick.accountants.contour.accountant import Contour
 from hockeystick.accountants.contour.search import integral_for_epsilon
-from hockeystick.accountants.contour.ways import LineGuess, LocatedIntegral
-from hockeystick.accountants.interval import Interval, SettledInterval, worse
+from hockeystick.accountants.contour.ways import (
+    AnalyticPairs,
+    LineGuess,
+    LocatedIntegral,
+    integral_at_once,
+    smoothed_delta,
+)
 from hockeystick.kernels import sampled_gaussian_contour as kernel
 from hockeystick.privacy_loss import LaplaceLoss, SampledGaussianLoss, compose
 

@@ -6,15 +6,21 @@ from typing import Any, TypeAlias
 import numpy as np
 import pytest
 
-from hockeystick.accountants.contour._line import AnalyticTerms, ContourTarget
-from hockeystick.accountants.contour._tail_and_bulk import TailAndBulk, tail_and_bulk
+from hockeystick.accountants.contour._line import (
+    AnalyticTerms,
+    ContourTarget,
+    TailAndBulk,
+    tail_and_bulk,
+)
 from hockeystick.accountants.orders import saddle
 from hockeystick.numerics.multiprecision import mp
 from hockeystick.precision import jumps as twin
 from hockeystick.precision.profiles import exact, reciprocal
 from hockeystick.privacy_loss import GaussianLoss, SampledGaussianLoss, TailSplit
-from hockeystick.privacy_loss.sampling.near_sampled_gaussian import NearSampledGaussianLoss
-from hockeystick.privacy_loss.sampling.sampled_gaussian_tail import SampledGaussianTailSplit
+from hockeystick.privacy_loss.sampling.sampled_gaussian_tail import (
+    NearSampledGaussianLoss,
+    SampledGaussianTailSplit,
+)
 
 Plan: TypeAlias = tuple[tuple[float, float, int], ...]
 

@@ -10,13 +10,18 @@ import numpy as np
 import pytest
 
 import hockeystick as hs
-from hockeystick.accountants.base import DirectedAccountant
-from hockeystick.accountants.closed_forms.closed_form import ClosedForm
+from hockeystick.accountants.base import DirectedAccountant, Interval
+from hockeystick.accountants.closed_form import ClosedForm
 from hockeystick.accountants.contour import Contour
-from hockeystick.accountants.interval import Interval
-from hockeystick.accountants.limits.berry_esseen import BerryEsseen, Normal, NormalPair, normals_of
-from hockeystick.accountants.limits.edgeworth import Edgeworth
-from hockeystick.accountants.limits.gdp import GaussianLimit, limiting_mu
+from hockeystick.accountants.limits import (
+    BerryEsseen,
+    Edgeworth,
+    GaussianLimit,
+    Normal,
+    NormalPair,
+    limiting_mu,
+    normals_of,
+)
 from hockeystick.errors import UnsupportedError
 from hockeystick.numerics.multiprecision import mp, mpf
 from hockeystick.privacy_loss import (
@@ -31,7 +36,7 @@ from hockeystick.privacy_loss import (
     Terms,
     largest_loss,
 )
-from hockeystick.privacy_loss.bounds.cumulants import FourCumulants
+from hockeystick.privacy_loss.bounds.moments import FourCumulants
 from hockeystick.privacy_loss.sampling.fixed_size_gaussian import FixedSizeGaussianLoss
 
 REMOVING: Final[Terms] = ((SampledGaussianLoss(0.01, 1.0, removing=True), 1000),)

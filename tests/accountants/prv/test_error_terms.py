@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from hockeystick.accountants.prv._convolve import convolved
+from hockeystick.accountants.prv._convolve import combinations, convolved
 from hockeystick.accountants.prv._discretise import (
     LossOnLattice,
     TiltedMasses,
@@ -14,10 +14,8 @@ from hockeystick.accountants.prv._discretise import (
     dominated_masses,
     dominating_masses,
 )
-from hockeystick.accountants.prv._enumerate import combinations
-from hockeystick.accountants.prv._points import parts_for
 from hockeystick.accountants.prv._spectrum import PointMasses, SparseSpectrum
-from hockeystick.accountants.prv.lattice import Lattice, _composed, compose
+from hockeystick.accountants.prv.lattice import Lattice, _composed, compose, parts_for
 from hockeystick.kernels.series import Array
 from hockeystick.numerics.multiprecision import mp
 from hockeystick.privacy_loss import (

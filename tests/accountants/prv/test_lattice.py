@@ -12,9 +12,14 @@ from hockeystick.accountants.prv._discretise import (
     dominated_masses,
     dominating_masses,
 )
-from hockeystick.accountants.prv._points import natural_step, parts_for
 from hockeystick.accountants.prv._spectrum import PointMasses, SparseSpectrum
-from hockeystick.accountants.prv.lattice import Discretization, Lattice, compose
+from hockeystick.accountants.prv.lattice import (
+    Discretization,
+    Lattice,
+    compose,
+    natural_step,
+    parts_for,
+)
 from hockeystick.privacy_loss import CellLoss, GaussianLoss, RandomizedResponsePairLoss
 from hockeystick.privacy_loss.noise.laplace import LaplaceLoss
 

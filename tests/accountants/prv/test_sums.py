@@ -9,11 +9,9 @@ from mpmath import mp, mpf
 
 import hockeystick as hs
 from hockeystick.accountants.orders import optimal_order
-from hockeystick.accountants.prv._convolve import convolved
+from hockeystick.accountants.prv._convolve import combinations, convolved
 from hockeystick.accountants.prv._discretise import TiltedMasses
-from hockeystick.accountants.prv._enumerate import combinations
-from hockeystick.accountants.prv._truncation import NO_TRUNCATION, Truncation
-from hockeystick.accountants.prv._window import _coarsen, window
+from hockeystick.accountants.prv._window import NO_TRUNCATION, Truncation, _coarsen, window
 from hockeystick.privacy_loss import (
     CellLoss,
     GaussianLoss,

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from hockeystick.accountants.prv._discretise import TiltedMasses
-from hockeystick.accountants.prv._refine import LatticeTarget
 from hockeystick.accountants.prv._tail_and_bulk import (
     Bulk,
     SplitMasses,
@@ -18,9 +17,9 @@ from hockeystick.accountants.prv._tail_and_bulk import (
     masses_with_large_loss,
     split_masses_of,
 )
-from hockeystick.accountants.prv._threshold import split_tail
-from hockeystick.accountants.prv._truncation import Truncation
-from hockeystick.accountants.prv.lattice import Lattice, _composed
+from hockeystick.accountants.prv._window import Truncation
+from hockeystick.accountants.prv.accountant import split_tail
+from hockeystick.accountants.prv.lattice import Lattice, LatticeTarget, _composed
 from hockeystick.privacy_loss import CellLoss, GaussianLoss, SampledGaussianLoss
 
 STEP = 0.01

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hockeystick.accountants.selection.counts import Generating, generating
-from hockeystick.accountants.selection.orders import Ranked
+from hockeystick.accountants.selection.orders import Generating, Ranked, generating
 from hockeystick.accountants.selection.pairs import FinitePair
 from hockeystick.mechanisms.selection.tuning import (
     Binomial,

@@ -11,11 +11,10 @@ from hypothesis import strategies as st
 from mpmath import mp
 
 import hockeystick as hs
-from hockeystick.accountants.composition import composition_of
-from hockeystick.accountants.infinity import can_be_infinite
+from hockeystick.accountants.base import can_be_infinite, composition_of
 from hockeystick.notions import FDP, GDP, TCDP, ZCDP, ApproxDP, Notion, PureDP, RenyiDP
 from hockeystick.tradeoffs import GaussianTradeOff, ProfileTradeOff, mixture
-from hockeystick.tradeoffs.functions.laplace import LaplaceProfile, LaplaceTradeOff
+from hockeystick.tradeoffs.functions.closed_forms import LaplaceProfile, LaplaceTradeOff
 from hockeystick.tradeoffs.functions.piecewise import discrete_tradeoff
 
 THIRTY = PureDP(0.1) ** 30

@@ -7,7 +7,7 @@ from math import comb
 import pytest
 
 import hockeystick as hs
-from hockeystick.accountants.theorems.moments import log_moment_upper
+from hockeystick.accountants.rdp import log_moment_upper
 from hockeystick.numerics.multiprecision import mp, mpf
 from hockeystick.privacy_loss import ConcentratedLoss
 

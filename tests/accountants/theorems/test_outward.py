@@ -7,13 +7,18 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from hockeystick.accountants.theorems.moments import MOMENTS, Moments, log_moment_upper
-from hockeystick.accountants.theorems.rdp import _epsilon_upper, _log_delta_upper
-from hockeystick.accountants.theorems.zcdp import ZeroConcentrated
+from hockeystick.accountants.classical import ZeroConcentrated
+from hockeystick.accountants.rdp import (
+    MOMENTS,
+    Moments,
+    _epsilon_upper,
+    _log_delta_upper,
+    log_moment_upper,
+)
 from hockeystick.numerics import Ball
 from hockeystick.numerics.multiprecision import mp, mpf
 from hockeystick.privacy_loss import ConcentratedLoss, GaussianLoss, PrivacyLoss, Terms
-from hockeystick.privacy_loss.bounds.cks_factor import log_cks_factor
+from hockeystick.privacy_loss.bounds.moments import log_cks_factor
 from hockeystick.privacy_loss.core.base import CGFEstimate
 from hockeystick.privacy_loss.core.terms import sum_of_bounds
 

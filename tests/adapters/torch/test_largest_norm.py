@@ -15,7 +15,7 @@ import torch
 import hockeystick as hs
 from hockeystick.adapters.torch import LargestNorm
 from hockeystick.errors import IncompatibleError, ParameterError
-from hockeystick.mechanisms.sampling.clipping import Clipping
+from hockeystick.mechanisms.sampling.poisson import Clipping
 from tests.adapters.loops import DEVICE, make_private
 
 LARGEST = LargestNorm(1.0, not_private=True)

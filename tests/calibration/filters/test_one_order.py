@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import hockeystick as hs
-from hockeystick.calibration.filters.one_order import (
+from hockeystick.calibration.filters.measures import (
     OneOrderMeasure,
     divergence_limit,
     expected_order,

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import hockeystick as hs
-from hockeystick.calibration.filters.costs import epsilon_of
+from hockeystick.calibration.filters.measures import epsilon_of
 from hockeystick.calibration.solve.fields import Parameter, numeric_paths
 from hockeystick.calibration.solve.search import Evaluation, Search
 from hockeystick.calibration.solve.targets import (

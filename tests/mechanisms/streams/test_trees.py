@@ -7,7 +7,7 @@ import pytest
 
 import hockeystick as hs
 from hockeystick.mechanisms import CyclicPoisson
-from hockeystick.mechanisms.streams import tree_squares
+from hockeystick.mechanisms.streams import sensitivity
 from hockeystick.mechanisms.streams.sensitivity import Pattern
 
 
@@ -53,9 +53,9 @@ def test_small_trees_are_exact_against_every_pattern(separation: int) -> None:
             assert found.least_square == found.square == truth
             for unit in (1, 2, 4)[: separation.bit_length()]:
                 apart = separation // unit, -(-separation // unit)
-                ends = [tree_squares._by_halves(rounds, participations, one, unit) for one in apart]
+                ends = [sensitivity._by_halves(rounds, participations, one, unit) for one in apart]
                 assert ends[1] <= truth <= ends[0]
-            assert tree_squares._by_levels(rounds, Pattern(participations, separation)) >= truth
+            assert sensitivity._by_levels(rounds, Pattern(participations, separation)) >= truth
 
 
 def test_once_is_tree_aggregation() -> None:

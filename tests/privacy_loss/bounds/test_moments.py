@@ -23,8 +23,8 @@ from hockeystick.privacy_loss import (
     SinhNormalLoss,
     SkellamLoss,
 )
-from hockeystick.privacy_loss.bounds.sixth_moments import tail_moment
-from hockeystick.privacy_loss.sampling.sampled_atoms import SampledAtomsLoss
+from hockeystick.privacy_loss.bounds.moments import tail_moment
+from hockeystick.privacy_loss.sampling.sampled import SampledAtomsLoss
 
 MIXED: Final = ((Fraction(1, 2), Fraction(2)), (Fraction(9, 10), Fraction(1, 10)))
 LAPLACE: Final = LaplaceLoss(0.7)

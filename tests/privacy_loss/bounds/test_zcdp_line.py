@@ -31,12 +31,12 @@ from hockeystick.privacy_loss import (
     RandomizedResponsePairLoss,
     RenyiCurveLoss,
 )
-from hockeystick.privacy_loss.bounds.zcdp_line import ZCDPLine
+from hockeystick.privacy_loss.bounds.moments import ZCDPLine
 from hockeystick.privacy_loss.core.base import Atoms, Masses
 from hockeystick.privacy_loss.core.cell_loss import CellLoss
-from hockeystick.privacy_loss.core.dominated import DominatedLoss
-from hockeystick.privacy_loss.core.registry import dominating_pair, dominating_pair_of_tradeoff
-from hockeystick.privacy_loss.guarantees.bounded_range import BoundedRangeLoss
+from hockeystick.privacy_loss.core.composition import dominating_pair, dominating_pair_of_tradeoff
+from hockeystick.privacy_loss.core.symmetrized import DominatedLoss
+from hockeystick.privacy_loss.guarantees import BoundedRangeLoss
 from hockeystick.privacy_loss.selection.sparse_vector import AboveThresholdRenyiLoss
 from hockeystick.tradeoffs import PiecewiseLinearTradeOff
 

@@ -26,11 +26,11 @@ from hockeystick.privacy_loss import (
     RandomizedResponsePairLoss,
     SinhNormalLoss,
 )
-from hockeystick.privacy_loss.core import analytic_cgf
+from hockeystick.privacy_loss.core import atomic
 from hockeystick.privacy_loss.core.base import Atoms, Masses
 from hockeystick.privacy_loss.core.interval_masses import cells_of
 from hockeystick.privacy_loss.core.log_sums import log_e2, log_psi
-from hockeystick.privacy_loss.core.observed_mixture import log_sum, observed_mixture
+from hockeystick.privacy_loss.core.mixtures import log_sum, observed_mixture
 from hockeystick.privacy_loss.sampling.sampled import SampledLoss
 from hockeystick.tradeoffs import PiecewiseLinearTradeOff, discrete_tradeoff
 from tests.oracles.outcomes import decimals, delta, knots, runs
@@ -308,8 +308,8 @@ DIGITS = 30
 
 @pytest.fixture
 def every_line_is_long(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(analytic_cgf, "_SHORT", 2)
-    monkeypatch.setattr(analytic_cgf, "_FEW_TERMS", 0)
+    monkeypatch.setattr(atomic, "_SHORT", 2)
+    monkeypatch.setattr(atomic, "_FEW_TERMS", 0)
 
 
 def some_nodes(seed: int, spread: float, size: int = 40) -> tuple[Array, Array]:
@@ -341,7 +341,7 @@ def test_the_claimed_error_of_a_line_bounds_the_true_one(
     nothing = np.zeros(loss.size)
     source = random.Random(seed)
     c, step = 10 ** source.uniform(-2, 1.3), 10 ** source.uniform(-2, 2)
-    found = analytic_cgf.mgf_line(loss, log_weight, nothing, nothing, c, step, count)
+    found = atomic.mgf_line(loss, log_weight, nothing, nothing, c, step, count)
     with mp.workdps(DIGITS):
         weight = [mp.exp(one) for one in exactly(log_weight)]
         truth = twin.mgf_line(exactly(loss), weight, c, step, count)
@@ -360,7 +360,7 @@ def test_the_claimed_error_covers_that_of_its_inputs(
     loss = np.array([source.gauss(centre, 1.5) for _ in range(8)])
     log_weight = np.array([source.uniform(-6.0, -2.0) for _ in range(8)])
     full, c, step, count = np.ones(8), 1.5, 17.0, 9
-    line = analytic_cgf.tilted_line if tilted else analytic_cgf.mgf_line
+    line = atomic.tilted_line if tilted else atomic.mgf_line
     moved = loss + of_loss * np.where(loss > 0.0, 1.0, -1.0), log_weight + of_weight
     found = line(*moved, full * of_loss, full * of_weight, c, step, count)
     with mp.workdps(DIGITS):

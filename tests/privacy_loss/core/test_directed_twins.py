@@ -13,10 +13,10 @@ from hockeystick.numerics import decimal
 from hockeystick.numerics.multiprecision import mp, mpf
 from hockeystick.numerics.rounding import float_down, float_up, product_up, quotient_down
 from hockeystick.privacy_loss import LaplaceLoss, SampledGaussianLoss, SkellamLoss
-from hockeystick.privacy_loss.bounds.zcdp_line import outward
+from hockeystick.privacy_loss.bounds.moments import outward
 from hockeystick.privacy_loss.core import symmetrized
-from hockeystick.privacy_loss.core.composition import ComposedLoss
-from hockeystick.privacy_loss.core.rates import (
+from hockeystick.privacy_loss.core.composition import (
+    ComposedLoss,
     complement_bounds,
     decimal_or_above,
     mu_squared_upper,
@@ -27,7 +27,7 @@ from hockeystick.privacy_loss.core.uncertain_endpoints import (
     exact_edges,
     log_mixture,
 )
-from hockeystick.privacy_loss.noise import skellam
+from hockeystick.privacy_loss.noise import integer_noise
 from hockeystick.privacy_loss.noise.normal_masses import gaussian_edges, log_masses
 from hockeystick.privacy_loss.sampling.sampled import log_mixed
 
@@ -225,7 +225,7 @@ def test_a_mixture_of_masses_counts_the_error_of_either_part_by_its_share() -> N
 
 def test_the_norm_of_skellam_masses_covers_what_their_logarithms_are_off() -> None:
     fall = np.array([0.0, *np.linspace(2.0, 3.0, 12)])
-    value, error = skellam._log_norm(fall)
+    value, error = integer_noise._log_norm_of_skellam(fall)
     with mp.workdps(30):
         off = [mpf(float(one)) * (1 - 4 * mpf(ULP)) - 8 * mpf(ULP) for one in fall[1:]]
         truth = mp.log(1 + 2 * mp.fsum(mp.exp(-one) for one in off))

@@ -14,8 +14,7 @@ import hockeystick as hs
 from hockeystick.mechanisms import GossipAveraging, Graph
 from hockeystick.numerics.multiprecision import mp
 from hockeystick.privacy_loss import CellLoss, DominatedLoss, GaussianLoss, dominating_pair
-from hockeystick.privacy_loss.decentralised.effective_resistance import exposure
-from hockeystick.privacy_loss.decentralised.token_walk import _Walk
+from hockeystick.privacy_loss.decentralised import _Walk, exposure
 from tests.numerics.test_row_span import truth
 
 NOBODY: frozenset[int] = frozenset()

@@ -8,7 +8,7 @@ import pytest
 import hockeystick as hs
 from hockeystick.numerics.multiprecision import mp, mpf
 from hockeystick.privacy_loss import GaussianLoss, ObservedMixtureLoss, dominating_pair
-from hockeystick.privacy_loss.federated.revealed_round import RevealedRoundLoss
+from hockeystick.privacy_loss.federated import RevealedRoundLoss
 
 STEP = hs.PoissonSubsampled(hs.Gaussian(2.0), 0.1)
 PLAN = hs.federated.RevealedRound(STEP**20, Fraction(1, 10))

@@ -18,9 +18,9 @@ from hockeystick.privacy_loss import (
     RandomizedResponsePairLoss,
     RenyiCurveLoss,
 )
-from hockeystick.privacy_loss.guarantees.bounded_range import BoundedRangeLoss
+from hockeystick.privacy_loss.guarantees import BoundedRangeLoss
 from hockeystick.tradeoffs import GaussianTradeOff
-from hockeystick.tradeoffs.functions.laplace import LaplaceTradeOff
+from hockeystick.tradeoffs.functions.closed_forms import LaplaceTradeOff
 from hockeystick.tradeoffs.functions.piecewise import discrete_tradeoff
 
 

@@ -21,10 +21,10 @@ from hockeystick.privacy_loss import (
     StrongerClonesLoss,
     UnaryEncodingLoss,
     dominating_pair,
+    shuffling,
 )
-from hockeystick.privacy_loss.local import privacy_blanket
-from hockeystick.privacy_loss.local.privacy_blanket import BlanketLoss, blanket_of
-from hockeystick.privacy_loss.local.shuffled_reports import BitsLoss
+from hockeystick.privacy_loss.local import BitsLoss
+from hockeystick.privacy_loss.shuffling import BlanketLoss, blanket_of
 
 
 @pytest.mark.parametrize("optimized", [False, True])
@@ -144,7 +144,7 @@ def test_means_of_fewer_values_are_larger_in_convex_order() -> None:
     # Stop-losses of the mean of R values, at which the law is taken in place of more.
     odds, blanket = math.e, blanket_of(hs.mechanisms.UnaryEncoding(1.0))
     assert blanket is not None
-    few, many = (privacy_blanket._sums(blanket, odds, trials) for trials in (64, 1024))
+    few, many = (shuffling._sums(blanket, odds, trials) for trials in (64, 1024))
     mean = float(many.at @ many.mass) / 1024
     assert float(few.at @ few.mass) / 64 == pytest.approx(mean, rel=1e-12)
     for level in (0.8 * mean, mean, 1.3 * mean):

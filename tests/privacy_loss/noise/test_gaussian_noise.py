@@ -21,7 +21,7 @@ from hockeystick.privacy_loss import (
 from hockeystick.privacy_loss.core.symmetrized import JoinedLoss
 from hockeystick.privacy_loss.core.uncertain_endpoints import exact_edges
 from hockeystick.privacy_loss.noise import gaussian_mixture
-from hockeystick.privacy_loss.noise.displaced_gaussian import DisplacedGaussianLoss
+from hockeystick.privacy_loss.noise.gaussian import DisplacedGaussianLoss
 from hockeystick.privacy_loss.noise.normal_masses import log_masses
 from hockeystick.privacy_loss.noise.score_sums import _one, losses_of_sums, score_sums
 

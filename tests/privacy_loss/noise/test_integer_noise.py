@@ -22,7 +22,7 @@ from hockeystick.privacy_loss import (
     dominating_pair,
 )
 from hockeystick.privacy_loss.core.atomic import LOG_LEAST_MASS
-from hockeystick.privacy_loss.noise.staircase import StaircaseLoss
+from hockeystick.privacy_loss.noise.laplace import StaircaseLoss
 
 
 @pytest.mark.parametrize("shift", [1, 3])

@@ -14,13 +14,17 @@ from scipy.special import ndtr
 from scipy.stats import norm
 
 import hockeystick as hs
-from hockeystick.accountants.interval import Interval
+from hockeystick.accountants.base import Interval
 from hockeystick.accountants.prv import PRV
 from hockeystick.errors import ParameterError
 from hockeystick.numerics.multiprecision import mp, mpf
 from hockeystick.precision import doubling as twin
 from hockeystick.privacy_loss import AllocationLoss, LargestBatchLoss, dominating_pair
-from hockeystick.privacy_loss.bounds.shared_batches import _thinned, exact_law, squares_of_batches
+from hockeystick.privacy_loss.bounds.shifted_interpolation import (
+    _thinned,
+    exact_law,
+    squares_of_batches,
+)
 from hockeystick.privacy_loss.sampling.shuffled import Shifts, _curve, _edges, _masses
 
 REMOVED, ADDED, LESS, REPLACED = Shifts(2, 1), Shifts(1, 2), Shifts(1, 0), Shifts(2, 0)

@@ -20,11 +20,11 @@ from hockeystick.privacy_loss import (
     SampledGaussianLoss,
 )
 from hockeystick.privacy_loss.core.base import Atoms
-from hockeystick.privacy_loss.core.registry import dominating_pair
+from hockeystick.privacy_loss.core.composition import dominating_pair
 from hockeystick.privacy_loss.core.symmetrized import symmetrized
-from hockeystick.privacy_loss.guarantees.least_favourable import ContaminatedLoss
-from hockeystick.privacy_loss.sampling.replaced_gaussian import ReplacedGaussianLoss
-from hockeystick.privacy_loss.sampling.truncated_poisson import cut_of
+from hockeystick.privacy_loss.guarantees import ContaminatedLoss
+from hockeystick.privacy_loss.sampling.poisson import cut_of
+from hockeystick.privacy_loss.sampling.sampled import ReplacedGaussianLoss
 
 
 def test_clipped_vectors_in_a_sample_of_all_move_the_sum_by_their_norm() -> None:

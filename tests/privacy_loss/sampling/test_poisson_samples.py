@@ -23,8 +23,13 @@ from hockeystick.privacy_loss import (
     compose,
     dominating_pair,
 )
-from hockeystick.privacy_loss.sampling.gaussian_sequence import Around, Needs, _bounds_around
-from hockeystick.privacy_loss.sampling.noise_levels import Levels, levels_of
+from hockeystick.privacy_loss.sampling.noise_levels import (
+    Around,
+    Levels,
+    Needs,
+    _bounds_around,
+    levels_of,
+)
 
 RATES = [1e-6, 0.01, 0.5]
 each_rate = pytest.mark.parametrize("rate", RATES)

@@ -15,8 +15,10 @@ from hockeystick.numerics.multiprecision import mp
 from hockeystick.precision import jumps as twin
 from hockeystick.precision.profiles import exact, reciprocal
 from hockeystick.privacy_loss import GaussianLoss, NoiselessLoss, SampledGaussianLoss
-from hockeystick.privacy_loss.sampling.near_sampled_gaussian import NearSampledGaussianLoss
-from hockeystick.privacy_loss.sampling.sampled_gaussian_tail import SampledGaussianTailSplit
+from hockeystick.privacy_loss.sampling.sampled_gaussian_tail import (
+    NearSampledGaussianLoss,
+    SampledGaussianTailSplit,
+)
 
 RATES: tuple[float | Fraction, ...] = (1e-20, 1e-6, Fraction(256, 60_000), 0.1, 0.999)
 

@@ -15,7 +15,7 @@ import hockeystick as hs
 from hockeystick.numerics.multiprecision import mp
 from hockeystick.numerics.rounding import as_mpf
 from hockeystick.privacy_loss import RandomizedResponsePairLoss, dominating_pair
-from hockeystick.privacy_loss.core.dominated import DominatedLoss
+from hockeystick.privacy_loss.core.symmetrized import DominatedLoss
 from hockeystick.privacy_loss.selection.partition_selection import blocks, shown_alone
 
 PartitionSelection = hs.mechanisms.PartitionSelection

@@ -13,8 +13,8 @@ import pytest
 import hockeystick as hs
 from hockeystick.numerics.multiprecision import mp
 from hockeystick.privacy_loss import CellLoss, PrivacyLoss, dominating_pair
-from hockeystick.privacy_loss.core.dominated import DominatedLoss
 from hockeystick.privacy_loss.core.outcomes import OutcomesLoss
+from hockeystick.privacy_loss.core.symmetrized import DominatedLoss
 from hockeystick.privacy_loss.selection.sparse_vector import renyi_bound
 from hockeystick.privacy_loss.selection.threshold_attacks import Queries, revealing_queries
 

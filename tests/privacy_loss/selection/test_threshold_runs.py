@@ -10,8 +10,17 @@ from scipy.special import ndtr
 
 from hockeystick.numerics.multiprecision import mp
 from hockeystick.privacy_loss.core.atomic import AtomicLoss
+from hockeystick.privacy_loss.core.mixtures import RandomizedResponsePairLoss
 from hockeystick.privacy_loss.core.outcomes import OutcomesLoss
-from hockeystick.privacy_loss.core.two_point import RandomizedResponsePairLoss
+from hockeystick.privacy_loss.selection.above_threshold import (
+    Corners,
+    RunProfile,
+    corners_of,
+    gain_of,
+    gaussian_run,
+    run_profile,
+    shifts_of,
+)
 from hockeystick.privacy_loss.selection.threshold_bound import (
     gaussian_atoms,
     gaussian_bound,
@@ -19,14 +28,6 @@ from hockeystick.privacy_loss.selection.threshold_bound import (
     laplace_atoms,
     laplace_bound,
 )
-from hockeystick.privacy_loss.selection.threshold_gaussian_run import (
-    Corners,
-    corners_of,
-    gain_of,
-    gaussian_run,
-    shifts_of,
-)
-from hockeystick.privacy_loss.selection.threshold_run import RunProfile, run_profile
 
 Array = NDArray[np.float64]
 NODES = 2001

@@ -24,10 +24,12 @@ from hockeystick.privacy_loss import (
     RandomizedResponsePairLoss,
     dominating_pair,
 )
-from hockeystick.privacy_loss.selection.run_profile import profile_upper
-from hockeystick.privacy_loss.selection.tuning import tuned
-from hockeystick.privacy_loss.selection.tuning_binomial import BinomialTuningLoss
-from hockeystick.privacy_loss.selection.tuning_truncated import TruncatedTuningLoss
+from hockeystick.privacy_loss.selection.tuning import (
+    BinomialTuningLoss,
+    TruncatedTuningLoss,
+    profile_upper,
+    tuned,
+)
 
 GEOMETRIC = TruncatedNegativeBinomial(1.0, 0.1)
 COUNTS: tuple[RunCount, ...] = (

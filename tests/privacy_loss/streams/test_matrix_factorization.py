@@ -9,7 +9,7 @@ import pytest
 import hockeystick as hs
 from hockeystick.numerics.multiprecision import mp
 from hockeystick.privacy_loss import GaussianLoss, dominating_pair
-from hockeystick.privacy_loss.core.dominated import DominatedLoss
+from hockeystick.privacy_loss.core.symmetrized import DominatedLoss
 
 ROOT = hs.mechanisms.Encoder.square_root(1000)
 THIRD: Any = Fraction(1, 3)

@@ -12,7 +12,7 @@ from scipy.special import ndtr
 import hockeystick as hs
 from hockeystick.numerics.multiprecision import mp
 from hockeystick.privacy_loss import DominatedLoss, GaussianLoss, dominating_pair
-from hockeystick.privacy_loss.training.sampled_iterates import SampledIterates
+from hockeystick.privacy_loss.training import SampledIterates
 
 FULL: dict[str, Any] = {"examples": 100, "step_size": 0.1, "smoothness": 10.0}
 CYCLE: dict[str, Any] = {"batch_size": 10, **FULL}

@@ -12,7 +12,7 @@ from scipy import special
 
 import hockeystick as hs
 from hockeystick.numerics.multiprecision import mp
-from hockeystick.tradeoffs.functions.laplace import LaplaceProfile, LaplaceTradeOff
+from hockeystick.tradeoffs.functions.closed_forms import LaplaceProfile, LaplaceTradeOff
 from hockeystick.tradeoffs.functions.piecewise import (
     IDENTITY,
     ApproxTradeOff,

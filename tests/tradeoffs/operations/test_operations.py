@@ -10,7 +10,7 @@ import pytest
 import hockeystick as hs
 from hockeystick.numerics.multiprecision import mp
 from hockeystick.tradeoffs import GaussianProfile, ProfileTradeOff
-from hockeystick.tradeoffs.functions.laplace import LaplaceTradeOff
+from hockeystick.tradeoffs.functions.closed_forms import LaplaceTradeOff
 from hockeystick.tradeoffs.functions.piecewise import (
     IDENTITY,
     ApproxTradeOff,
@@ -22,7 +22,7 @@ from hockeystick.tradeoffs.operations.group import GroupTradeOff
 from hockeystick.tradeoffs.operations.mixture import mixture
 from hockeystick.tradeoffs.operations.order import at_least
 from hockeystick.tradeoffs.operations.renyi_integral import renyi_divergence
-from hockeystick.tradeoffs.profiles.by_function import FunctionProfile
+from hockeystick.tradeoffs.profiles.one_order import FunctionProfile
 
 RATES = np.array([1e-250, 1e-12, 1e-3, 0.1, 0.3, 0.5, 0.7, 0.9, 1 - 1e-6, 1 - 1e-12])
 EXAMPLES: dict[str, hs.tradeoffs.TradeOff] = {

@@ -10,9 +10,9 @@ import pytest
 from hockeystick.kernels.series import Array
 from hockeystick.numerics.multiprecision import mp
 from hockeystick.tradeoffs import IntervalProfile, TableProfile
-from hockeystick.tradeoffs.profiles.by_function import _concave_maximum
-from hockeystick.tradeoffs.profiles.chain import ChainProfile
+from hockeystick.tradeoffs.profiles.one_order import _concave_maximum
 from hockeystick.tradeoffs.profiles.profile import (
+    ChainProfile,
     GaussianProfile,
     PerfectPrivacy,
     Profile,
@@ -20,7 +20,7 @@ from hockeystick.tradeoffs.profiles.profile import (
     SampledProfile,
     SwappedSampledProfile,
 )
-from hockeystick.tradeoffs.rounding import down, up
+from hockeystick.tradeoffs.reading import down, up
 
 
 def test_a_maximum_between_rates_next_to_zero_is_bounded_without_a_warning() -> None:

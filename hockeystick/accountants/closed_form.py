@@ -1,0 +1,564 @@
+"""Answers in closed form.
+
+The largest loss that a plan attains with a probability of its own: all runs at once.
+
+Where every run may lose the most that it can, and does so together with probability q, the sum of
+the largest losses l is an atom of mass q, and ``delta(eps) >= q (1 - e^(eps - l))``.
+
+Plans whose epsilon is 0: their total variation distance is at most delta.
+
+delta at epsilon 0 is the total variation distance of the two products. That is at most the sum of
+the runs' own distances, by the triangle inequality, and at most ``sqrt(chi^2) / 2``, where
+``1 + chi^2 = exp(sum n_i K_i(1))``, by the Cauchy-Schwarz inequality: ``E_Q|P/Q - 1|`` is at most
+the square root of ``E_Q(P/Q - 1)^2``. The sum is small where runs are few, the root where they are
+many.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from abc import ABC, abstractmethod
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from itertools import accumulate
+from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple, TypeAlias, final
+
+import numpy as np
+
+from hockeystick.accountants.base import DirectedAccountant, Interval, Kind, can_be_infinite, worse
+from hockeystick.errors import UnsupportedError
+from hockeystick.numerics import (
+    ULP,
+    decimal,
+    down,
+    largest_reading,
+    least_reading,
+    log_readings,
+    up,
+)
+from hockeystick.numerics.roots import falling_root
+from hockeystick.numerics.rounding import as_mpf
+from hockeystick.numerics.working_precision import working_digits
+from hockeystick.privacy_loss import (
+    AnalyticLoss,
+    CellLoss,
+    Composition,
+    GaussianLoss,
+    ProfileLoss,
+    RandomizedResponsePairLoss,
+    Terms,
+    largest_loss,
+)
+from hockeystick.privacy_loss.core.terms import cgf_upper
+
+if TYPE_CHECKING:
+    from mpmath import mpf
+
+    from hockeystick.results import Quantity
+
+
+def closed_epsilon_upper(terms: Terms, delta: float) -> float:
+    """Return a proven upper bound of epsilon; inf where there is no closed form."""
+    dominating = _dominating(terms)
+    if dominating is None:
+        return math.inf
+    try:
+        return ClosedForm().epsilon_of(dominating, delta).upper
+    except UnsupportedError:
+        return math.inf
+
+
+def closed_delta_upper(terms: Terms, epsilon: float) -> float:
+    """Return a proven upper bound of delta; inf where there is no closed form."""
+    dominating = _dominating(terms)
+    if dominating is None:
+        return math.inf
+    try:
+        return ClosedForm().delta_of(dominating, epsilon).upper
+    except UnsupportedError:
+        return math.inf
+
+
+def are_dominated_by_closed_form(terms: Terms) -> bool:
+    """Return whether losses that dominate a plan's have a closed form, where its own have none."""
+    return closed_delta_upper(terms, 0.0) < math.inf
+
+
+def _dominating(terms: Terms) -> Terms | None:
+    """Return the dominating losses with a closed form, None if they are the losses themselves."""
+    dominating = tuple((loss.closed_form_dominating_loss, count) for loss, count in terms)
+    return None if dominating == terms else dominating
+
+
+class LargestAtomBound(NamedTuple):
+    """A loss that a direction attains, rounded down, and a lower bound of its ``ln q``."""
+
+    loss: float
+    log_mass: float
+
+    def delta(self, epsilon: float) -> float:
+        """Return a lower bound of delta."""
+        if not epsilon < self.loss:
+            return 0.0
+        log_delta = self.log_mass + math.log(-math.expm1(epsilon - self.loss))
+        return math.exp(log_delta * (1.0 + 8.0 * ULP)) * (1.0 - 8.0 * ULP)
+
+    def epsilon(self, delta: float) -> float:
+        """Return a lower bound of epsilon."""
+        _, log_delta = log_readings(delta)
+        log_ratio = log_delta - self.log_mass
+        log_ratio += 4.0 * ULP * (abs(log_delta) + abs(self.log_mass))
+        if not log_ratio < 0.0:
+            return 0.0
+        epsilon = self.loss + math.log(-math.expm1(log_ratio)) * (1.0 + 8.0 * ULP)
+        return max(epsilon - 4.0 * ULP * abs(self.loss), 0.0)
+
+
+def largest_atom_bound(terms: Terms) -> LargestAtomBound:
+    """Return the largest loss that those runs attain whose largest one has mass; 0 for none."""
+    loss, log_mass = 0.0, 0.0
+    for one, count in terms:
+        attained = one.attained
+        atoms = attained.atoms() if isinstance(attained, CellLoss) else None
+        if atoms is None or not atoms.loss.size or not math.isfinite(atoms.loss[-1]):
+            continue
+        # The error of a mapped loss is part of its atoms' error.
+        error = float(atoms.error[-1])
+        own, mass = float(atoms.loss[-1]) - error, float(atoms.log_p[-1]) - error
+        if own > 0.0 and mass > -math.inf:
+            loss = min(loss + count * own, sys.float_info.max)
+            log_mass += count * mass
+    rounding = 8.0 * ULP * (1.0 + len(terms))
+    return LargestAtomBound(loss * (1.0 - rounding), log_mass * (1.0 + rounding) - rounding)
+
+
+# A bound is worked out where its unproven estimate is at most this multiple of delta.
+_HOPEFUL: Final = 1.01
+# More different losses than this are not looked at one by one.
+_MOST_LOSSES: Final = 8
+_OUTWARD: Final = 1.0 + 2.0**-40
+
+
+def has_no_epsilon(composition: Composition, delta: float) -> bool:
+    """Return whether epsilon is proven to be 0 at a delta; False where that is not known."""
+    least = float(least_reading(delta)) / _OUTWARD
+    return all(_is_below(terms, least) for terms in composition.directions)
+
+
+def _is_below(terms: Terms, delta: float) -> bool:
+    """Return whether a direction's total variation distance is proven to be at most delta."""
+    losses = [(loss, n) for loss, n in terms if isinstance(loss, AnalyticLoss)]
+    if not len(terms) == len(losses) <= _MOST_LOSSES:
+        return False
+    if any(loss.out_of_range for loss, _ in losses):
+        return False
+    hopeful = _HOPEFUL * delta
+    square = math.fsum(n * loss.clt_mu_squared for loss, n in losses)
+    if 0.5 * math.sqrt(square) <= hopeful:
+        exponent = cgf_upper(terms, 1.0)
+        if exponent < 1.0 and 0.5 * math.sqrt(math.expm1(exponent)) * _OUTWARD <= delta:
+            return True
+    if math.fsum(n * loss.delta_estimate(0.0) for loss, n in losses) > hopeful:
+        return False
+    return math.fsum(n * _upper(loss) for loss, n in losses) * _OUTWARD <= delta
+
+
+def _upper(loss: AnalyticLoss) -> float:
+    """Return an upper bound of one run's total variation distance."""
+    profile = loss.proven_profile()
+    return float(profile.at(np.zeros(1)).upper[0]) if profile else math.inf
+
+
+MOST_ATOMS: Final = 20_000
+# Digits that a sum over atoms may lose where epsilon lies next to one of them.
+_SPARE_DIGITS: Final = 40
+# The largest epsilon that a profile is searched up to.
+_LARGEST_EPSILON: Final = 1e15
+
+Function: TypeAlias = Callable[["mpf", int], "mpf"]
+
+
+class ExactProfile(ABC):
+    """delta(epsilon) and its inverse, to mpmath's current precision.
+
+    ``perturbation`` = 1 or -1 moves each parameter by one unit in the last place to the less or the
+    more private side, to cover every reading of it.
+    """
+
+    @abstractmethod
+    def delta(self, epsilon: mpf, perturbation: int) -> mpf:
+        """Return delta at an ``epsilon >= 0``."""
+
+    @abstractmethod
+    def epsilon(self, delta: mpf, perturbation: int) -> mpf:
+        """Return the least ``epsilon >= 0`` with at most this ``delta > 0``."""
+
+
+@final
+@dataclass(frozen=True)
+class SmoothProfile(ExactProfile):
+    """A profile given by a smooth function."""
+
+    function: Function
+
+    def delta(self, epsilon: mpf, perturbation: int) -> mpf:
+        return self.function(epsilon, perturbation)
+
+    def epsilon(self, delta: mpf, perturbation: int) -> mpf:
+        return falling_root(lambda epsilon: self.function(epsilon, perturbation), delta)
+
+
+@final
+@dataclass(frozen=True)
+class BracketedProfile(ExactProfile):
+    """A profile known by proven ends at floats; a perturbation reads the lower or the upper one."""
+
+    loss: ProfileLoss
+
+    def delta(self, epsilon: mpf, perturbation: int) -> mpf:
+        return self.loss.delta(epsilon, perturbation)
+
+    def epsilon(self, delta: mpf, perturbation: int) -> mpf:
+        """Return the epsilon at which the end falls to delta, by bisection, rounded to its side."""
+        from hockeystick.numerics.multiprecision import mp
+
+        if self.delta(mp.zero, perturbation) <= delta:
+            return mp.zero
+        low, high = 0.0, 1.0
+        while self.delta(high, perturbation) > delta:
+            if high > _LARGEST_EPSILON:
+                return mp.mpf(high) if perturbation < 0 else mp.inf
+            low, high = high, 2.0 * high
+        while high - low > 2.0 * math.ulp(high):
+            middle = 0.5 * (low + high)
+            low, high = (
+                (middle, high) if self.delta(middle, perturbation) > delta else (low, middle)
+            )
+        return mp.mpf(low if perturbation < 0 else high)
+
+
+class _Atoms(NamedTuple):
+    """The positive losses, descending, and the probabilities of at least as much under P and Q."""
+
+    digits: int
+    losses: Sequence[mpf]
+    own: Sequence[mpf]
+    other: Sequence[mpf]
+
+
+@final
+class AtomicProfile(ExactProfile):
+    """Runs of randomized response: the loss is a sum of ``+-eps_i``, so that it has atoms.
+
+    ``delta(eps) = P(L > eps) - e^eps Q(L > eps)``, a binomial sum, or a product of such (Kairouz,
+    Oh and Viswanath 2017, theorem 3.3; Murtagh and Vadhan 2016, theorem 1.5). The sums of the
+    atoms above each one are worked out once, in digits enough that their difference keeps those
+    asked for; between two atoms delta is ``own - e^eps other``, so that its inverse is a logarithm.
+    """
+
+    def __init__(self, terms: Sequence[tuple[RandomizedResponsePairLoss, int]]) -> None:
+        self._terms = tuple(terms)
+        self._known: dict[tuple[int, int], _Atoms] = {}
+
+    @property
+    def largest(self) -> Fraction:
+        """The largest loss, exactly, of parameters that mean the decimals that they print as."""
+        sizes = (count * decimal(loss.epsilon) for loss, count in self._terms)
+        return sum(sizes, Fraction(0))
+
+    def delta(self, epsilon: mpf, perturbation: int) -> mpf:
+        atoms = self._atoms(perturbation)
+        with working_digits(atoms.digits):
+            above = bisect_left(atoms.losses, -epsilon, key=lambda loss: -loss)
+            value = _delta_above_atoms(atoms, above, epsilon)
+        return +value
+
+    def epsilon(self, delta: mpf, perturbation: int) -> mpf:
+        """Return ``ln((own - delta) / other)`` on the piece where delta is reached."""
+        from hockeystick.numerics.multiprecision import mp
+
+        atoms = self._atoms(perturbation)
+        with working_digits(atoms.digits):
+            if _delta_above_atoms(atoms, len(atoms.losses), mp.zero) <= delta:
+                return mp.zero
+            # delta is 0 at the largest atom and rises from there to the smallest.
+            indices = range(len(atoms.losses))
+            last = (
+                bisect_right(
+                    indices, delta, key=lambda k: _delta_above_atoms(atoms, k, atoms.losses[k])
+                )
+                - 1
+            )
+            value = mp.log((atoms.own[last] - delta) / atoms.other[last])
+        return +value
+
+    def _atoms(self, perturbation: int) -> _Atoms:
+        """Return the atoms for mpmath's current precision."""
+        from hockeystick.numerics.multiprecision import mp
+
+        least = min(loss.epsilon for loss, _ in self._terms)
+        wanted = mp.dps + _SPARE_DIGITS + max(0, math.ceil(-math.log10(least)))
+        if (perturbation, wanted) not in self._known:
+            with working_digits(wanted):
+                self._known[perturbation, wanted] = self._summed(perturbation, wanted)
+        return self._known[perturbation, wanted]
+
+    def _summed(self, perturbation: int, digits: int) -> _Atoms:
+        """Return the positive losses with the sums of the probabilities from the largest on."""
+        from hockeystick.numerics.multiprecision import mp
+        from hockeystick.precision.profiles import exact
+
+        atoms = [(mp.zero, mp.one)]
+        for term, count in self._terms:
+            runs = _binomial(exact(term.epsilon) * (1 + perturbation * ULP), count)
+            atoms = [(loss + x, p * q) for loss, p in atoms for x, q in runs]
+        kept = sorted((atom for atom in atoms if atom[0] > 0), key=lambda atom: -atom[0])
+        own = accumulate(p for _, p in kept)
+        other = accumulate(p * mp.exp(-loss) for loss, p in kept)
+        return _Atoms(digits, [loss for loss, _ in kept], list(own), list(other))
+
+
+def gaussian_profile(gaussians: Sequence[tuple[GaussianLoss, int]]) -> SmoothProfile:
+    """Return the profile of Gaussians together, at ``mu = sqrt(sum n / sigma^2)``."""
+    from hockeystick.numerics.multiprecision import mp
+    from hockeystick.precision.profiles import gaussian_delta, reciprocal
+
+    @lru_cache(maxsize=4)
+    def mu(_: int) -> mpf:
+        squares = (count * reciprocal(loss.noise_multiplier) ** 2 for loss, count in gaussians)
+        return mp.sqrt(mp.fsum(squares))
+
+    def profile(epsilon: mpf, perturbation: int) -> mpf:
+        return gaussian_delta(epsilon, mu(mp.prec) * (1 + perturbation * ULP))
+
+    return SmoothProfile(profile)
+
+
+def number_of_atoms(terms: Sequence[tuple[RandomizedResponsePairLoss, int]]) -> int:
+    """Return the number of values of a sum of several two-point losses."""
+    return math.prod(count + 1 for _, count in terms)
+
+
+def _delta_above_atoms(atoms: _Atoms, above: int, epsilon: mpf) -> mpf:
+    """Return delta at an epsilon with a number of atoms above it."""
+    from hockeystick.numerics.multiprecision import mp
+
+    if above == 0:
+        return mp.zero
+    return max(atoms.own[above - 1] - mp.exp(epsilon) * atoms.other[above - 1], mp.zero)
+
+
+def _binomial(epsilon: mpf, count: int) -> list[tuple[mpf, mpf]]:
+    """Return the losses of several runs, from the largest on, and their probabilities."""
+    from hockeystick.numerics.multiprecision import mp
+
+    ratio = mp.exp(-epsilon)
+    probability = mp.exp(-count * mp.log1p(ratio))
+    found = []
+    for minus in range(count + 1):
+        found.append(((count - 2 * minus) * epsilon, probability))
+        probability = probability * ratio * (count - minus) / (minus + 1)
+    return found
+
+
+_WORKING_DIGITS: Final = 30
+# The same at a delta of at least 1/2: 1 - delta has up to 17 digits less.
+_DIGITS_NEXT_TO_1: Final = 50
+# Digits beyond those asked for, more where epsilon is near 0.
+_EXTRA_DIGITS: Final = (15, 60, 400)
+# Digits to tell an epsilon from an atom of the loss next to it.
+_MOST_CLOSE: Final = 400
+_REASON: Final = (
+    "only unsampled Gaussians together, randomized responses together, and what runs once have "
+    "closed forms"
+)
+
+
+@final
+class ClosedForm(DirectedAccountant):
+    """The exact privacy profile where one is known, evaluated in 30 digits and rounded outward.
+
+    Gaussians of any number compose to one Gaussian, ``mu^2 = sum of n_i / sigma_i^2`` (Dong, Roth
+    and Su 2022, corollary 3.3); (epsilon, delta) guarantees of any number to a sum over atoms
+    (Kairouz, Oh and Viswanath 2017, theorem 3.3; Murtagh and Vadhan 2016, theorem 1.5); a single
+    run has the profile of its mechanism.
+
+    References:
+        Dong, Roth and Su, "Gaussian differential privacy", JRSS B 2022, corollary 3.3, and Balle
+        and Wang, "Improving the Gaussian Mechanism for Differential Privacy", ICML 2018, theorem 8
+        (Gaussians); Kairouz, Oh and Viswanath, "The Composition Theorem for Differential Privacy",
+        2017, theorem 3.3, and Murtagh and Vadhan, "The Complexity of Computing the Optimal
+        Composition of Differential Privacy", TCC 2016, theorem 1.5 (guarantees).
+    """
+
+    name: ClassVar[str] = "closed-form"
+    kind: ClassVar[Kind] = "exact"
+    summary: ClassVar[str] = "exact formula for unsampled Gaussians, pure DP and single runs"
+    has_digits: ClassVar[bool] = True
+
+    def epsilon_of(self, terms: Terms, delta: float) -> Interval:
+        if not terms:
+            return Interval.point(0.0)
+        profile = self._profile(terms)
+        from hockeystick.numerics.multiprecision import mp
+
+        with working_digits(_WORKING_DIGITS if delta < 0.5 else _DIGITS_NEXT_TO_1):
+            least, most = as_mpf(least_reading(delta)), as_mpf(largest_reading(delta))
+            estimate = float(profile.epsilon(mp.mpf(delta), 0))
+            upper = float(profile.epsilon(least, 1))
+            lower = float(profile.epsilon(most, -1))
+            slack = 0.25 * ULP
+            while upper < math.inf and profile.delta(mp.mpf(upper), 1) > least:
+                upper, slack = up(upper * (1.0 + slack)), 2.0 * slack
+            slack = 0.25 * ULP
+            while lower > 0.0 and profile.delta(mp.mpf(lower), -1) < most:
+                lower, slack = down(lower * (1.0 - slack)), min(2.0 * slack, 0.5)
+        return Interval(min(lower, sys.float_info.max), estimate, upper).ordered()
+
+    def delta_of(self, terms: Terms, epsilon: float) -> Interval:
+        if epsilon >= largest_loss(terms):
+            return Interval.point(0.0)
+        profile = self._profile(terms)
+        from hockeystick.numerics.multiprecision import mp
+
+        with working_digits(_WORKING_DIGITS):
+            low = float(profile.delta(as_mpf(largest_reading(epsilon)), -1))
+            middle = float(profile.delta(mp.mpf(epsilon), 0))
+            high = float(profile.delta(as_mpf(least_reading(epsilon)), 1))
+        return Interval(down(low), middle, min(up(high), 1.0)).ordered()
+
+    def digits(
+        self, composition: Composition, quantity: Quantity, value: float, digits: int
+    ) -> Interval:
+        if can_be_infinite(composition):
+            reason = "there is no arbitrary-precision form"
+            raise self.refuse("a release that may show everything", reason)
+        if any(
+            isinstance(loss, ProfileLoss)
+            for loss, _ in (*composition.removing, *composition.adding)
+        ):
+            reason = "a trade-off function is known to the digits of floats"
+            raise self.refuse("the plan", reason)
+        found = []
+        for terms in composition.directions:
+            if quantity == "epsilon":
+                found.append(self._epsilon_digits(terms, value, digits))
+            else:
+                found.append(self._delta_digits(terms, value, digits))
+        with working_digits(digits + 15):
+            return worse(found)
+
+    def _delta_digits(self, terms: Terms, epsilon: float, digits: int) -> Interval:
+        """Return delta of one direction to a number of digits."""
+        from hockeystick.numerics.multiprecision import mp
+        from hockeystick.precision.profiles import exact
+
+        if epsilon >= largest_loss(terms):
+            return Interval.point(mp.zero)
+        profile = self._profile(terms)
+        if isinstance(profile, AtomicProfile) and profile.largest <= decimal(epsilon):
+            return Interval.point(mp.zero)
+        with working_digits(digits + _MOST_CLOSE):
+            point = exact(epsilon)
+        with working_digits(digits + 15):
+            middle = profile.delta(point, 0)
+            if middle == 0:
+                raise self.refuse("the plan", "delta is below any number that mpmath has")
+            slack = middle * mp.mpf(10) ** -(digits + 2)
+            return Interval(*(min(end, mp.one) for end in (middle - slack, middle, middle + slack)))
+
+    def _epsilon_digits(self, terms: Terms, delta: float, digits: int) -> Interval:
+        """Return epsilon of one direction to a number of digits, proven by delta on either side."""
+        from hockeystick.numerics.multiprecision import mp
+        from hockeystick.precision.profiles import exact
+
+        if not terms:
+            return Interval.point(mp.zero)
+        profile = self._profile(terms)
+        slack = mp.mpf(10) ** -(digits + 2)
+        for extra in _EXTRA_DIGITS:
+            with working_digits(digits + extra):
+                target = exact(delta)
+                sure = target * mp.mpf(10) ** -(digits + extra - 5)
+                if profile.delta(mp.zero, 0) <= target - sure:
+                    return Interval.point(mp.zero)
+                middle = profile.epsilon(target, 0)
+                low, high = middle * (1 - slack), middle * (1 + slack)
+                if profile.delta(high, 0) <= target - sure and target + sure <= profile.delta(
+                    low, 0
+                ):
+                    return Interval(low, middle, high)
+        raise self.refuse("the plan", "epsilon is too near 0 for any of its digits")
+
+    def _profile(self, terms: Terms) -> ExactProfile:
+        """Return the profile of the terms, or raise."""
+        gaussians = [(loss, n) for loss, n in terms if isinstance(loss, GaussianLoss)]
+        if len(gaussians) == len(terms):
+            return gaussian_profile(gaussians)
+        responses = [(loss, n) for loss, n in terms if isinstance(loss, RandomizedResponsePairLoss)]
+        if len(responses) == len(terms):
+            if number_of_atoms(responses) > MOST_ATOMS:
+                raise self.refuse("the plan", f"its loss takes more than {MOST_ATOMS:,} values")
+            return _atomic(tuple(responses))
+        loss, count = terms[0]
+        if len(terms) == 1 and count == 1:
+            if isinstance(loss, ProfileLoss):
+                return BracketedProfile(loss)
+            if loss.closed_form_profile is not None:
+                return SmoothProfile(loss.closed_form_profile)
+        raise self.refuse("the plan", _REASON)
+
+
+def provable_parts(terms: Terms) -> list[Terms]:
+    """Return parts of a composition whose closed forms are lower bounds of the whole.
+
+    Releasing less never costs more, so that a composition costs at least what any part of it does:
+    all its Gaussians, all its runs of randomized response (what costs at least one included), or
+    one run of anything else. Where only
+    Renyi divergences are known, the worst release costs at least what a Gaussian within them costs.
+    """
+    gaussians: list[tuple[GaussianLoss, int]] = []
+    responses: list[tuple[RandomizedResponsePairLoss, int]] = []
+    parts: list[Terms] = []
+    for loss, count in terms:
+        known = loss.attained
+        if isinstance(known, GaussianLoss):
+            gaussians.append((known, count))
+        elif isinstance(known, RandomizedResponsePairLoss):
+            responses.append((known, count))
+        elif known is not None and known.closed_form_profile is not None:
+            parts.append(((known, 1),))
+        if isinstance(loss.attained_gaussian, GaussianLoss):
+            gaussians.append((loss.attained_gaussian, count))
+        if loss.attained_response > 0.0:
+            responses.append((RandomizedResponsePairLoss(loss.attained_response), count))
+        if known is not loss and loss.closed_form_profile is not None:
+            parts.append(((loss, 1),))
+    if number_of_atoms(responses) > MOST_ATOMS:
+        responses = [(max((loss for loss, _ in responses), key=lambda one: one.epsilon), 1)]
+    composed: tuple[Terms, ...] = (tuple(gaussians), tuple(responses))
+    return [*parts, *(part for part in composed if part)]
+
+
+@lru_cache(maxsize=64)
+def _atomic(terms: tuple[tuple[RandomizedResponsePairLoss, int], ...]) -> AtomicProfile:
+    """Return the profile of runs of randomized response, with its sums computed once."""
+    return AtomicProfile(terms)
+
+
+def least_epsilon(terms: Terms, delta: float) -> float:
+    """Return a lower bound of epsilon: of a part with a closed form, or of the largest losses."""
+    form = ClosedForm()
+    parts = [form.epsilon_of(part, delta).lower for part in provable_parts(terms)]
+    return max([largest_atom_bound(terms).epsilon(delta), *parts])
+
+
+def least_delta(terms: Terms, epsilon: float) -> float:
+    """Return a lower bound of delta: of a part with a closed form, or of the largest losses."""
+    form = ClosedForm()
+    parts = [form.delta_of(part, epsilon).lower for part in provable_parts(terms)]
+    return max([largest_atom_bound(terms).delta(epsilon), *parts])

@@ -1,1 +1,0 @@
-"""Plans whose privacy profile has a closed form, and bounds by such plans."""

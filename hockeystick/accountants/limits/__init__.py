@@ -1,1 +1,0 @@
-"""The central limit theorem, with and without a proven error."""

@@ -1,1 +1,0 @@
-"""Theorems of composition: what the parameters of single runs add up to."""

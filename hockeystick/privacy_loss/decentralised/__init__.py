@@ -1,1 +1,0 @@
-"""Releases of parties without a server that all trust."""

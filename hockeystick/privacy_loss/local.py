@@ -1,0 +1,400 @@
+"""Losses of local reports, also shuffled.
+
+The losses of shuffled reports: the dominating pair, and the losses of some data.
+
+Why the stronger clones dominate, for all data, where all users run the same eps0-DP randomizer:
+let R and R' be the laws of the first user's report for two data, ``k = e^eps`` with
+``1 <= k <= e^eps0``, and w the pointwise least density of the others' reports, at least ``e^-eps0``
+times R and R'. (Where others run randomizers of their own, it need not be: among constants of their
+own, which are different, the one other report is seen.) Each of the others reports from w with
+probability ``|w|``; reveal who reported from the remainder, and what. Then
+
+    delta(eps) <= E[((g_1 + ... + g_n) / n)_+],   g = (R - k R')/w on a draw of w, or else 0,
+
+with independent g: in the sum that many are not 0 as in the sample, by
+``P[Bin(n, p) = m] m/(n p) = P[Bin(n - 1, p) = m - 1]``. For the clones g is ``e^eps0 - k`` and
+``1 - k e^eps0``, each with probability ``1/(e^eps0 + 1)``, or else 0. All these g have the mean
+``1 - k``, so that it is enough that the clones' is the largest in convex order:
+
+- for ``t >= 0``, let B be where ``R - k R' > t w`` and b = R(B). There ``w >= R e^-eps0``, and
+  ``R'(B) >= max(b e^-eps0, 1 - e^eps0 (1 - b))``, so that
+  ``E[(g - t)_+] <= b (1 - t e^-eps0) - k R'(B) <= (e^eps0 - k - t)_+ / (e^eps0 + 1)``: the largest
+  is at ``b = e^eps0/(e^eps0 + 1)``, and it is what the clones have;
+- for ``t = -s < 0`` in the same way with ``k R' - R - s w`` and b = R'(B):
+  ``E[(-s - g)_+] <= (k e^eps0 - 1 - s)_+ / (e^eps0 + 1)``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache, singledispatch
+from typing import TYPE_CHECKING, Final, cast, final
+
+import numpy as np
+
+from hockeystick.mechanisms.base import Mechanism
+from hockeystick.mechanisms.local.reports import (
+    RAPPOR,
+    Encoding,
+    RandomizedResponse,
+    ShuffledReports,
+    UnaryEncoding,
+)
+from hockeystick.notions import PureDP
+from hockeystick.numerics import ULP, FloatAndDecimal
+from hockeystick.privacy_loss.core.atomic import FewAtoms, both, read_only_atoms
+from hockeystick.privacy_loss.core.base import Atoms, PrivacyLoss
+from hockeystick.privacy_loss.core.cell_loss import CellLoss
+from hockeystick.privacy_loss.core.composition import (
+    DominatingPair,
+    NoAnalysisError,
+    dominating_pair,
+)
+from hockeystick.privacy_loss.core.mixtures import (
+    RandomizedResponsePairLoss,
+    infinity_mass_pair,
+    merged,
+)
+from hockeystick.privacy_loss.core.symmetrized import DominatedLoss
+from hockeystick.privacy_loss.shuffling import (
+    CELLS,
+    BlanketLoss,
+    ReportsLoss,
+    StrongerClonesLoss,
+    blanket_of,
+)
+
+if TYPE_CHECKING:
+    from hockeystick.precision.atoms import AtomList
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class RandomizedResponseLoss(FewAtoms):
+    """``+-eps`` as e^eps to 1, and 0 for the K - 2 categories that are neither of the two.
+
+    The same in both directions:
+    ``delta(eps') = (e^eps - e^eps')_+ / (e^eps + K - 1)`` for ``eps' >= 0``.
+
+    References:
+        Kairouz, Oh and Viswanath, "Extremal Mechanisms for Local Differential Privacy", 2014.
+    """
+
+    epsilon: float
+    categories: int
+
+    @property
+    def opposite(self) -> RandomizedResponseLoss:
+        return self
+
+    @property
+    def supremum(self) -> float:
+        return self.epsilon
+
+    @property
+    def exact_supremum(self) -> FloatAndDecimal:
+        return FloatAndDecimal.of(self.epsilon)
+
+    def exact_atoms(self, perturbation: int = 0) -> AtomList:
+        from hockeystick.precision.atoms import randomized_response
+        from hockeystick.precision.profiles import exact
+
+        return randomized_response(exact(self.epsilon) * (1 + perturbation * ULP), self.categories)
+
+
+@dominating_pair.register
+def _(mechanism: RandomizedResponse) -> DominatingPair:
+    if mechanism.epsilon == 0.0:
+        return DominatingPair(None, None)
+    if mechanism.epsilon == math.inf:
+        return infinity_mass_pair()
+    if mechanism.categories == 2:
+        return both(RandomizedResponsePairLoss(mechanism.epsilon))
+    return both(RandomizedResponseLoss(mechanism.epsilon, mechanism.categories))
+
+
+_MOST_HASHES: Final = 10_000
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class UnaryEncodingLoss(FewAtoms):
+    """``+-eps`` as e^eps to 1, and 0 where the two bits that differ contradict each other.
+
+    Two binary randomized responses of eps/2 each for the symmetric kind; for the optimized one the
+    loss is 0 with probability 1/2. The same in both directions.
+
+    References:
+        Wang, Blocki, Li and Jha 2017, section 4.3.
+    """
+
+    epsilon: float
+    optimized: bool
+
+    @property
+    def supremum(self) -> float:
+        return self.epsilon
+
+    @property
+    def exact_supremum(self) -> FloatAndDecimal:
+        return FloatAndDecimal.of(self.epsilon)
+
+    def exact_atoms(self, perturbation: int = 0) -> AtomList:
+        from hockeystick.precision.atoms import binary_runs, optimized_unary
+        from hockeystick.precision.profiles import exact
+
+        epsilon = exact(self.epsilon) * (1 + perturbation * ULP)
+        return optimized_unary(epsilon) if self.optimized else binary_runs(epsilon / 2, 2)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class RAPPORLoss(FewAtoms):
+    """The sum of ``bits`` binary randomized responses of ``ln((1 - f/2) / (f/2))`` each.
+
+    The same in both directions.
+
+    References:
+        Erlingsson, Pihur and Korolova 2014, theorem 1.
+    """
+
+    flip: float
+    bits: int
+
+    def exact_atoms(self, perturbation: int = 0) -> AtomList:
+        from hockeystick.numerics.multiprecision import mp
+        from hockeystick.precision.atoms import binary_runs
+        from hockeystick.precision.profiles import exact
+
+        # ln(2/f - 1) loses what f is below 1; 1 - f loses f where it is small.
+        with mp.extraprec(64):
+            flip = min(exact(self.flip) * (1 - perturbation * ULP), 1)
+            each = 2 * mp.atanh(1 - flip) if flip > 0.5 else mp.log(2 / flip - 1)
+        return binary_runs(each, self.bits)
+
+
+@dominating_pair.register
+def _(mechanism: UnaryEncoding) -> DominatingPair:
+    optimized = mechanism.kind is Encoding.OPTIMIZED
+    if mechanism.epsilon == 0.0:
+        return DominatingPair(None, None)
+    if mechanism.epsilon == math.inf:
+        return infinity_mass_pair(0.5 if optimized else 1.0)
+    return both(UnaryEncodingLoss(mechanism.epsilon, optimized))
+
+
+@dominating_pair.register
+def _(mechanism: RAPPOR) -> DominatingPair:
+    if mechanism.flip == 1.0:
+        return DominatingPair(None, None)
+    if mechanism.flip == 0.0:
+        return infinity_mass_pair()
+    if mechanism.hashes > _MOST_HASHES:
+        raise NoAnalysisError(
+            f"RAPPOR is analysed for up to {_MOST_HASHES:,} hashes; "
+            "repeat RandomizedResponse for as many bits instead"
+        )
+    return both(RAPPORLoss(mechanism.flip, 2 * mechanism.hashes))
+
+
+_MOST_USERS: Final = 10**9
+# Epsilons of a randomizer between which the stronger clones are used.
+LEAST_EPSILON: Final = 1e-6
+MOST_EPSILON: Final = 20.0
+# The order, times the standard deviation of the loss, at which the losses of data are compared.
+_ORDER: Final = 5.0
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class CountLoss(ReportsLoss):
+    """The loss of the count of one category, which all other users hold, or none of them.
+
+    With a the masses of the others' count, ``P(k) = (1 - s) a_k + s a_(k-1)``: the first user
+    reports the category with ``s = e^eps q`` under P and q under Q, or the other way round.
+    For two categories the count is a sufficient statistic.
+    """
+
+    epsilon: float
+    categories: int
+    users: int
+    shared: bool
+    held: bool
+
+    def atoms(self) -> Atoms:
+        """Return one atom for each count, or for several neighbours of them."""
+        return _count_atoms(self)
+
+
+@lru_cache(maxsize=64)
+def _count_atoms(loss: CountLoss) -> Atoms:
+    """Return the atoms of the count of one category."""
+    small, more = math.exp(-loss.epsilon), math.exp(loss.epsilon)
+    rest = loss.categories - 1.0
+    odds = more / rest if loss.shared else 1.0 / (more + rest - 1.0)
+    likely, rare = 1.0 / (1.0 + rest * small), 1.0 / (more + rest)
+    own = [(rest * rare, likely), ((more + rest - 1.0) * rare, rare)]
+    return _sum_atoms(loss, loss.users - 1, odds, own if loss.held else own[::-1])
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class BitsLoss(ReportsLoss):
+    """The loss of a number of bits of unary encodings, which all others hold or none of them.
+
+    Of the symmetric encoding, the 1s at the category that all others hold and the 0s at another one
+    together: with ``s = e^(eps/2) / (1 + e^(eps/2))`` each of the others adds Bin(2, s), and the
+    first user Bin(2, s) or Bin(2, 1 - s). Of the optimized one, the 1s at a category that none of
+    the others holds: each of them adds a 1 with probability ``1/(1 + e^eps)``, the first user with
+    that or 1/2. ``held``: under P the first user holds that category, under Q the other one.
+    """
+
+    epsilon: float
+    users: int
+    optimized: bool
+    held: bool
+
+    def atoms(self) -> Atoms:
+        """Return one atom for each number, or for several neighbours of them."""
+        return _bits_atoms(self)
+
+
+@lru_cache(maxsize=64)
+def _bits_atoms(loss: BitsLoss) -> Atoms:
+    """Return the atoms of the number of bits."""
+    own: list[tuple[float, ...]]
+    if loss.optimized:
+        odds = math.exp(-loss.epsilon)
+        zero, one = 1.0 / (1.0 + odds), odds / (1.0 + odds)
+        trials, own = loss.users - 1, [(0.5, 0.5), (zero, one)]
+    else:
+        odds = math.exp(0.5 * loss.epsilon)
+        likely, rare = odds / (1.0 + odds), 1.0 / (1.0 + odds)
+        mixed = 2.0 * likely * rare
+        trials = 2 * (loss.users - 1)
+        own = [(rare * rare, mixed, likely * likely), (likely * likely, mixed, rare * rare)]
+    return _sum_atoms(loss, trials, odds, own if loss.held else own[::-1])
+
+
+def _sum_atoms(
+    loss: CountLoss | BitsLoss, trials: int, odds: float, own: Sequence[Sequence[float]]
+) -> Atoms:
+    """Return the numbers ``Bin(trials, odds / (1 + odds))`` plus the first user's as atoms.
+
+    ``own`` has the first user's masses under P and under Q. All is rounded down; numbers next to
+    omitted ones are omitted too.
+    """
+    from hockeystick.kernels.shuffled_reports import binomial
+
+    first, mass = binomial(trials, odds)
+    reach = len(own[0]) - 1
+    padded = np.pad(mass, reach)
+    shifts = [padded[reach - k : padded.size - k] for k in range(reach + 1)]
+    p, r = (np.asarray(masses) @ np.stack(shifts) for masses in own)
+    # Next to omitted numbers the masses lack one of the summands, and are omitted as well.
+    last = first + mass.size - 1
+    kept = slice(0 if first == 0 else reach, None if last == trials else -reach)
+    p, r = p[kept], r[kept]
+    size = -(-p.size // CELLS)
+    starts = np.arange(0, p.size, size)
+    p, r = np.add.reduceat(p, starts), np.add.reduceat(r, starts)
+    error = ULP * ((16.0 + 4.0 * loss.epsilon) * mass.size + size + 64.0)
+    # Neighbouring masses have nearly the same relative error, which cancels in their ratio.
+    less = np.log(p / r) - ULP * (64.0 + 16.0 * loss.epsilon) * (size + 4.0)
+    log_p = np.log(p)
+    return read_only_atoms(*merged(Atoms(less, log_p, error + 2.0 * ULP * np.abs(log_p))))
+
+
+@singledispatch
+def _attained_losses(randomizer: Mechanism, epsilon: float, users: int) -> list[ReportsLoss]:
+    """Return the losses of some data with a randomizer; none where none are known."""
+    return []
+
+
+@_attained_losses.register
+def _(randomizer: RandomizedResponse, epsilon: float, users: int) -> list[ReportsLoss]:
+    categories = randomizer.categories
+    found: list[ReportsLoss] = [
+        CountLoss(epsilon, categories, users, shared, held)
+        for shared in (True, False)
+        for held in (True, False)
+    ]
+    if categories > 2:
+        found.append(StrongerClonesLoss(epsilon, categories, users, above=False))
+    return found
+
+
+@_attained_losses.register
+def _(randomizer: UnaryEncoding, epsilon: float, users: int) -> list[ReportsLoss]:
+    optimized = randomizer.kind is Encoding.OPTIMIZED
+    return [BitsLoss(epsilon, users, optimized, held) for held in (True, False)]
+
+
+@_attained_losses.register
+def _(randomizer: PureDP, epsilon: float, users: int) -> list[ReportsLoss]:
+    # Both are epsilon-DP.
+    return [
+        one
+        for categories in (2, 3)
+        for one in _attained_losses(RandomizedResponse(epsilon, categories), epsilon, users)
+    ]
+
+
+def _dominating_loss(randomizer: Mechanism, epsilon: float, users: int) -> ReportsLoss:
+    """Return the loss of the randomizer's blanket; that of the clones where none is known."""
+    if blanket_of(randomizer) is None:
+        return StrongerClonesLoss(epsilon, 2, users, above=True)
+    return BlanketLoss(cast(RandomizedResponse | UnaryEncoding, randomizer), users)
+
+
+def _largest_at_order(losses: list[ReportsLoss]) -> PrivacyLoss | None:
+    """Return the loss with the largest K at an order typical of common deltas."""
+    if not losses:
+        return None
+    deviation = math.sqrt(max(one.cgf_estimate(1e-3).second_derivative for one in losses))
+    order = _ORDER / deviation if deviation > 0.0 else 1.0
+    return max(losses, key=lambda one: one.cgf_estimate(order).value)
+
+
+@dominating_pair.register
+def _(mechanism: ShuffledReports) -> DominatingPair:
+    pair, users = dominating_pair(mechanism.randomizer), mechanism.users
+    epsilon = max((loss.supremum for loss in pair if loss is not None), default=0.0)
+    if users == 1 or epsilon == 0.0:
+        return pair
+    if epsilon == math.inf:
+        return _without_pure_epsilon(mechanism.randomizer)
+    if users > _MOST_USERS:
+        raise NoAnalysisError(
+            f"shuffled reports are analysed for up to {_MOST_USERS:,} users; fewer cost no less, "
+            "so account for that many"
+        )
+    attained_losses = []
+    if LEAST_EPSILON <= epsilon <= MOST_EPSILON:
+        attained_losses = _attained_losses(mechanism.randomizer, epsilon, users)
+        dominating: CellLoss = _dominating_loss(mechanism.randomizer, epsilon, users)
+    else:
+        dominating = RandomizedResponsePairLoss(epsilon)
+    loss = DominatedLoss(dominating, _largest_at_order(attained_losses))
+    return DominatingPair(loss, loss)
+
+
+_NOT_PURE: Final = (
+    "reports are amplified by shuffling where their randomizer is epsilon-DP with a finite "
+    "epsilon, which this one is not"
+)
+
+
+@singledispatch
+def _without_pure_epsilon(randomizer: Mechanism) -> DominatingPair:
+    """Return the losses of a randomizer without a finite epsilon, or refuse it."""
+    raise NoAnalysisError(_NOT_PURE)
+
+
+@_without_pure_epsilon.register(RandomizedResponse)
+@_without_pure_epsilon.register(PureDP)
+def _(randomizer: Mechanism) -> DominatingPair:
+    # Reports equal the data: the differing one is identified.
+    return infinity_mass_pair()

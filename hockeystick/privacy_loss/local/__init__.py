@@ -1,1 +1,0 @@
-"""What each user reports."""

@@ -1,0 +1,551 @@
+"""Shuffled reports of local mechanisms: the privacy blanket, and stronger clones.
+
+The privacy blanket of randomized response and of unary encodings, after shuffling.
+
+For data x and x' of the first user and w the pointwise least density of all data, each of the
+others reports from w with probability ``|w|``. Reveal who reported from the remainder, and what:
+all else is a function of the multiset of the first user's report and of those from w, whatever the
+others' data are, so that this multiset's pair dominates (Balle, Bell, Gascon and Nissim 2019). For
+these randomizers ``R_x = r w`` with r = ``e^eps`` on the reports that say x (its category; its bit)
+and 1 on the others. So a report of the others says, with probabilities of
+
+                            x or x' alone, each   both          neither        in units of 1 over
+    K-ary response          1                     0             K - 2          e^eps + K - 1
+    symmetric encoding      1                     e^(-eps/2)    e^(eps/2)      (1 + e^(eps/2))^2
+    optimized encoding      1                     e^-eps        e^eps          2 + 2 e^eps
+
+and it is from the remainder else. (Of the encodings, w is larger where all bits are 1; to leave
+that away is to reveal more.) Of all reports that are not from the remainder let s say x or x'
+alone, k of them x, and U be s, plus ``e^eps`` times those that say both, plus those that say
+neither. The likelihood ratio is ``(U + (e^eps - 1) k) / (U + (e^eps - 1) (s - k))``. With a = the
+probability of either alone, and g the masses of ``Bin(n - 1, 2a)``,
+
+    P = b(k; s) d_s (c + 2k/s),   Q = b(k; s) d_s (c + 2 (s - k)/s),   b(k; s) = binom(s, k) / 2^s,
+    c = 2U / (s (e^eps - 1)),     d_s = (e^eps - 1) a g(s-1),
+
+where U, given s and weighted by d_s, is s plus the sum of n - s independent values, each ``e^eps``,
+1 or 0. Both densities are linear in c, so each divergence is convex in U: what is larger than U in
+convex order dominates. Used are
+
+- the mean of R of the n - s values for the mean of all (the means of more and more values are a
+  reversed martingale), which makes the law the same for many s;
+- points of a grid for what lies between them (connect the dots);
+- for neighbouring s, the two outermost ``(n - s)/s``, and the least s, as adding fair reports is
+  post-processing.
+
+The stronger clones are the largest in convex order of all randomizers, this one included.
+
+The stronger clones' pair, which dominates shuffled reports, and an attained pair of its kind.
+
+Let t reports lie in two categories, x of them in the first, and ``S = 2x - t``. With
+``b(x; t) = binom(t, x) / 2^t`` and g the masses of ``Bin(n - 1, 2q)``
+
+    P(x, t) = b(x; t) (m_t + d_t S/t),    Q(x, t) = b(x; t) (m_t - d_t S/t),
+    m_t = (e^eps + 1) q g(t-1) + (K - 2) q g(t),    d_t = (e^eps - 1) q g(t-1).
+
+For ``q = 1 / (e^eps + K - 1)`` and K >= 3 that is K-ary randomized response where all others hold a
+third category. For K = 2 it is the pair of the stronger clones, which dominates the shuffled
+reports of every eps-DP randomizer (Feldman, McMillan and Talwar 2023).
+
+Adding fair reports to the t is post-processing and keeps m and d: weights of neighbouring t are
+added up at the least of them for an upper bound, at the largest for a lower bound.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache, singledispatch
+from typing import TYPE_CHECKING, Final, NamedTuple, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hockeystick.mechanisms.base import Mechanism
+from hockeystick.mechanisms.local.reports import Encoding, RandomizedResponse, UnaryEncoding
+from hockeystick.numerics import ULP
+from hockeystick.privacy_loss.core.atomic import AtomListLoss, read_only_atoms
+from hockeystick.privacy_loss.core.base import Atoms, ProfiledLoss
+from hockeystick.privacy_loss.core.mixtures import merged
+
+if TYPE_CHECKING:
+    from mpmath import mpf
+
+    from hockeystick.kernels.series import Array
+
+
+# Up to this number of pairs (x, t) each is an atom; above it, cells of the loss are used.
+_MOST_ATOMS: Final = 1_500
+CELLS: Final = 5000
+# The range of the equidistant cells, in standard deviations of the loss; beyond it, far edges grow
+# by a factor.
+_DEVIATIONS: Final = 40.0
+_GROWTH: Final = 1.02
+# The number of terms at which neighbouring t are added up, and the least and largest number of t.
+_WORK: Final = 6e5
+_FEWEST_BLOCKS: Final = 60
+_MOST_BLOCKS: Final = 4000
+# A bound of the omitted mass: counts far from the modes, for n - 1 <= 10^9.
+_OMITTED_MASS: Final = 1e-128
+
+
+class ReportsLoss(AtomListLoss, ProfiledLoss):
+    """An atomic loss of shuffled reports."""
+
+    __slots__ = ()
+
+    def delta(self, epsilon: mpf, perturbation: int = 0) -> mpf:
+        """Return ``sum p (1 - e^(epsilon - loss))`` over the atoms above epsilon, in floats.
+
+        With a perturbation of 1 or -1 it is an upper or lower bound, rounding included.
+        """
+        from hockeystick.numerics.multiprecision import mp
+
+        atoms = self.atoms()
+        at = float(epsilon)
+        at -= perturbation * 8.0 * ULP * (abs(at) + self.supremum)
+        from_here = int(np.searchsorted(atoms.loss, at, side="right"))
+        loss, log_p, error = (column[from_here:] for column in atoms)
+        each = np.exp(log_p + perturbation * (error + 8.0 * ULP * (1.0 + np.abs(log_p))))
+        total = float((each * -np.expm1(at - loss)).sum())
+        return mp.mpf(total * (1.0 + perturbation * ULP * (loss.size + 16.0)))
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class StrongerClonesLoss(ReportsLoss):
+    """The loss of the pair of the stronger clones, bounded from ``above`` or from below.
+
+    Few outputs are atoms of their own. Of many, the masses of P and Q are computed in cells of the
+    loss: from above each is split between the two ends of its cell (connect the dots), from below
+    it is merged at ``ln(p/q)``. Omitted mass has the largest loss from above, and is dropped from
+    below.
+    """
+
+    epsilon: float
+    categories: int
+    users: int
+    above: bool
+
+    def atoms(self) -> Atoms:
+        return _clone_atoms(self)
+
+
+class ReportWeights(NamedTuple):
+    """``common = m_t - d_t`` and ``difference = d_t`` for each t, P(t = 0), and the error."""
+
+    totals: Array
+    common: Array
+    difference: Array
+    null_mass: float
+    error: float
+
+
+def _clone_weights(loss: StrongerClonesLoss) -> ReportWeights:
+    """Return the weights for every t."""
+    from hockeystick.kernels.shuffled_reports import binomial
+
+    more, others = math.expm1(loss.epsilon), loss.categories - 2
+    q = 1.0 / (more + loss.categories)
+    first, mass = binomial(loss.users - 1, 2.0 / (more + others))
+    before, at = np.append(0.0, mass), np.append(mass, 0.0)
+    common, difference = q * (2.0 * before + others * at), more * q * before
+    totals = np.arange(first, first + at.size, dtype=np.float64)
+    null_mass = float(common[0]) if first == 0 else 0.0
+    kept = difference > 0.0
+    error = ULP * ((16.0 + 4.0 * loss.epsilon) * mass.size + 64.0)
+    return ReportWeights(totals[kept], common[kept], difference[kept], null_mass, error)
+
+
+def block_starts(total: int, size: int) -> NDArray[np.int64]:
+    """Return where blocks of a range begin: finer in the middle, where most of the mass is."""
+    left, right = int(0.3 * total), int(0.7 * total)
+    return np.concatenate(
+        (
+            np.arange(0, left, 4 * size),
+            np.arange(left, right, size),
+            np.arange(right, total, 4 * size),
+        )
+    )
+
+
+def _merged_totals(weights: ReportWeights, *, above: bool) -> ReportWeights:
+    """Return the weights with those of neighbouring t added up."""
+    center = float(weights.totals @ weights.difference / weights.difference.sum())
+    blocks = int(min(max(_WORK / math.sqrt(center), _FEWEST_BLOCKS), _MOST_BLOCKS))
+    size = -(-weights.totals.size // (2 * blocks))
+    if size == 1:
+        return weights
+    starts = block_starts(weights.totals.size, size)
+    ends = np.append(starts[1:], weights.totals.size) - 1
+    return ReportWeights(
+        weights.totals[starts if above else ends],
+        np.add.reduceat(weights.common, starts),
+        np.add.reduceat(weights.difference, starts),
+        weights.null_mass,
+        weights.error + ULP * 4.0 * size,
+    )
+
+
+@lru_cache(maxsize=64)
+def _clone_atoms(loss: StrongerClonesLoss) -> Atoms:
+    """Return the atoms, one for each output or by cells."""
+    weights = _clone_weights(loss)
+    if float((weights.totals + 1.0).sum()) <= _MOST_ATOMS:
+        atoms = atoms_one_by_one(weights, above=loss.above)
+    else:
+        deviation = deviation_of(weights)
+        weights = _merged_totals(weights, above=loss.above)
+        atoms = (
+            connected_dots(loss.epsilon, weights, deviation)
+            if loss.above
+            else _merged_cells(loss, weights, deviation)
+        )
+    return read_only_atoms(*merged(with_omitted_mass(atoms, loss.epsilon) if loss.above else atoms))
+
+
+def with_omitted_mass(atoms: Atoms, epsilon: float, omitted: float = _OMITTED_MASS) -> Atoms:
+    """Return the atoms with a bound of the omitted mass added at both ends of the loss."""
+    end = max(float(atoms.loss.max()), epsilon * (1.0 + 4.0 * ULP))
+    two = np.full(2, math.log(omitted))
+    return Atoms(
+        np.append(atoms.loss, [float(atoms.loss.min()), end]),
+        np.append(atoms.log_p, two),
+        np.append(atoms.error, np.zeros(2)),
+    )
+
+
+def deviation_of(weights: ReportWeights) -> float:
+    """Return an estimate of the standard deviation of the loss."""
+    difference, common = float(weights.difference.sum()), float(weights.common.sum())
+    center = float(weights.totals @ weights.difference) / difference
+    return 2.0 * difference / ((common + difference) * math.sqrt(center))
+
+
+def atoms_one_by_one(weights: ReportWeights, *, above: bool) -> Atoms:
+    """Return one atom for each (x, t), rounded in the safe direction."""
+    from hockeystick.kernels.shuffled_reports import binomial
+
+    losses, masses = [], []
+    for t, common, difference in zip(
+        weights.totals, weights.common, weights.difference, strict=True
+    ):
+        _, fair = binomial(int(t), 1.0)
+        heads = np.arange(t + 1.0) / t
+        more, less = common + 2.0 * difference * heads, common + 2.0 * difference * heads[::-1]
+        losses.append(np.log(more / less))
+        masses.append(fair * more)
+    if weights.null_mass > 0.0:
+        losses.append(np.zeros(1))
+        masses.append(np.array([weights.null_mass]))
+    loss, log_p = np.concatenate(losses), np.log(np.concatenate(masses))
+    off = (2.0 * weights.error + 64.0 * ULP) * (1.0 if above else -1.0)
+    error = weights.error + ULP * (4.0 * float(weights.totals.max()) + 2.0 * np.abs(log_p))
+    return Atoms(loss + off, log_p, error)
+
+
+class _CellMasses(NamedTuple):
+    """The masses of cells under P and Q, and the relative error of each."""
+
+    p: Array
+    q: Array
+    error: Array
+
+
+def _cell_masses(weights: ReportWeights, inner: Array) -> _CellMasses:
+    """Return the masses between inner edges; the outermost cells extend to the ends of the loss."""
+    from hockeystick.kernels.shuffled_reports import DEPTH, clone_masses
+
+    cuts = np.tanh(0.5 * inner)
+    p, q, terms = clone_masses(weights.totals, weights.common, weights.difference, cuts)
+    steps = DEPTH * math.sqrt(float(weights.totals.max())) + 8.0
+    return _CellMasses(p, q, weights.error + ULP * (4.0 * steps + terms + 64.0))
+
+
+def _edges(epsilon: float, deviation: float, half: float) -> tuple[Array, float]:
+    """Return the edges of the cells without the two ends, and their spacing."""
+    reach = min(epsilon, _DEVIATIONS * deviation)
+    step = reach / CELLS
+    inner = step * (np.arange(-CELLS, CELLS) + half)
+    kept = np.abs(inner) < epsilon * (1.0 - 1e-9)
+    return inner[kept], step
+
+
+def _far_edges(epsilon: float, inner: Array, step: float) -> Array:
+    """Return the edges with growing ones on both sides, up to the ends of the loss."""
+    reach = CELLS * step
+    count = math.ceil(math.log(epsilon / reach) / math.log(_GROWTH))
+    far = reach * _GROWTH ** np.arange(1.0, max(count, 1))
+    return np.concatenate((-far[::-1], inner, far))
+
+
+def _endpoint_error(epsilon: float) -> float:
+    """Return the error of the edges of a cell in terms of the loss."""
+    return ULP * (64.0 * math.cosh(0.5 * epsilon) ** 2 + 16.0 * epsilon)
+
+
+def connected_dots(
+    epsilon: float, weights: ReportWeights, deviation: float, *, far: bool = False
+) -> Atoms:
+    """Return each cell's mass split between its ends (connect the dots), rounded up.
+
+    With ``far`` there are cells beyond the range of the equidistant ones, or else a single one.
+    The share at the upper end keeps the mean of ``e^-L``, and is rounded up.
+    """
+    inner, step = _edges(epsilon, deviation, 0.0)
+    inner = _far_edges(epsilon, inner, step) if far else inner
+    p, q, error = _cell_masses(weights, inner)
+    edges = np.concatenate(([-epsilon], inner, [epsilon]))
+    known = np.flatnonzero((p > 0.0) & (q > 0.0))
+    p, q, error = p[known], q[known], error[known]
+    low, size = edges[known], np.diff(edges)[known]
+    off = _endpoint_error(epsilon)
+    rest = np.clip(np.log(p / q) - low, 0.0, size)
+    margin = (2.0 * error + 8.0 * off) / -np.expm1(-size)
+    up = np.clip(np.expm1(-rest) / np.expm1(-size) + margin, 0.0, 1.0)
+    down = np.clip(1.0 - up, 0.0, 1.0)
+    losses = np.concatenate((low, edges[known + 1]))
+    mass = np.concatenate((p * down, p * up))
+    error = np.concatenate((error, error))[mass > 0.0]
+    log_p = np.log(mass[mass > 0.0])
+    return Atoms(losses[mass > 0.0] + off, log_p, error + ULP * (16.0 + 2.0 * np.abs(log_p)))
+
+
+def _merged_cells(loss: StrongerClonesLoss, weights: ReportWeights, deviation: float) -> Atoms:
+    """Return each cell merged; cells are centred at the points of a grid, as the means are then."""
+    inner, _ = _edges(loss.epsilon, deviation, 0.5)
+    p, q, error = _cell_masses(weights, inner)
+    if weights.null_mass > 0.0:
+        middle = int(np.searchsorted(inner, 0.0))
+        p[middle] += weights.null_mass
+        q[middle] += weights.null_mass
+    known = (p > 0.0) & (q > 0.0)
+    p, q, error = p[known], q[known], error[known] + 2.0 * ULP
+    log_p = np.log(p)
+    less = np.log(p / q) - (2.0 * error + 16.0 * ULP)
+    return Atoms(less, log_p, error + ULP * (16.0 + 2.0 * np.abs(log_p)))
+
+
+# Up to this number of outputs each is an atom.
+_PRIVACY_BLANKET_MOST_ATOMS: Final = 20_000
+# The largest number R of values whose mean is taken: with two kinds of them, and with one.
+_MOST_VALUES: Final = 2**12
+_MOST_VALUES_OF_ONE_KIND: Final = 2**16
+# R is rounded down to this number of leading bits, so that few laws are needed.
+_BITS: Final = 4
+# Up to this number of sums each is a point of the grid. Else its steps add this to the variance,
+# relative to the mean's square, but are no finer than a part of the standard deviation. Beyond some
+# deviations they grow.
+_MOST_POINTS: Final = 45
+_ADDED: Final = 1e-4
+_FINEST: Final = 0.3
+_NEAR: Final = 5.0
+_PRIVACY_BLANKET_GROWTH: Final = 1.3
+# The number of terms at which neighbouring s are added up, and the fewest blocks of them.
+_PRIVACY_BLANKET_WORK: Final = 1e6
+_PRIVACY_BLANKET_FEWEST_BLOCKS: Final = 16
+# Weights below this are omitted, and a bound of all omitted mass: that of far sums of R values, up
+# to 10^-135 of the whole, is at most ``1 + e^eps`` times as likely under P or Q.
+_RAREST: Final = 1e-136
+_PRIVACY_BLANKET_OMITTED_MASS: Final = 1e-126
+
+
+class Blanket(NamedTuple):
+    """How likely a report says one of two data, both, or neither, or is from the remainder."""
+
+    one: float
+    both: float
+    neither: float
+    remainder: float
+
+
+@singledispatch
+def blanket_of(randomizer: Mechanism) -> Blanket | None:
+    """Return the blanket of a randomizer; None where none is known, or the clones' is the same."""
+    return None
+
+
+@blanket_of.register
+def _(randomizer: RandomizedResponse) -> Blanket | None:
+    if randomizer.categories == 2:
+        return None
+    more, others = math.expm1(randomizer.epsilon), randomizer.categories - 2.0
+    total = more + 2.0 + others
+    return Blanket(1.0 / total, 0.0, others / total, more / total)
+
+
+@blanket_of.register
+def _(randomizer: UnaryEncoding) -> Blanket:
+    epsilon = randomizer.epsilon
+    if randomizer.kind is Encoding.OPTIMIZED:
+        odds = math.exp(epsilon)
+        one = 0.5 / (1.0 + odds)
+        return Blanket(one, one / odds, one * odds, -0.5 * math.expm1(-epsilon))
+    root = math.exp(0.5 * epsilon)
+    one = 1.0 / (1.0 + root) ** 2
+    return Blanket(one, one / root, one * root, -math.expm1(-0.5 * epsilon))
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class BlanketLoss(ReportsLoss):
+    """The loss of the first user's report and those of the blanket, bounded from above.
+
+    Few outputs are atoms of their own; of many, the masses of cells of the loss are split between
+    the two ends of each.
+    """
+
+    randomizer: RandomizedResponse | UnaryEncoding
+    users: int
+
+    @property
+    def epsilon(self) -> float:
+        """That of the randomizer."""
+        return self.randomizer.epsilon
+
+    def atoms(self) -> Atoms:
+        return _blanket_atoms(self)
+
+
+@lru_cache(maxsize=64)
+def _blanket_atoms(loss: BlanketLoss) -> Atoms:
+    """Return the atoms, one for each output or by cells."""
+    weights = _weights(loss)
+    if float((weights.totals + 1.0).sum()) <= _PRIVACY_BLANKET_MOST_ATOMS:
+        atoms = atoms_one_by_one(weights, above=True)
+    else:
+        atoms = connected_dots(loss.epsilon, weights, deviation_of(weights), far=True)
+        if weights.null_mass > 0.0:
+            null = [0.0], [math.log(weights.null_mass)], [weights.error]
+            columns = zip(atoms, null, strict=True)
+            atoms = Atoms(*(np.append(column, one) for column, one in columns))
+    return read_only_atoms(
+        *merged(with_omitted_mass(atoms, loss.epsilon, _PRIVACY_BLANKET_OMITTED_MASS))
+    )
+
+
+def _weights(loss: BlanketLoss) -> ReportWeights:
+    """Return weights for pairs of s and U that dominate those of the blanket."""
+    from hockeystick.kernels.shuffled_reports import binomial
+
+    blanket, more = _known(loss.randomizer), math.expm1(loss.epsilon)
+    rest = blanket.both + blanket.neither + blanket.remainder
+    first, mass = binomial(loss.users - 1, 2.0 * blanket.one / rest)
+    s: Array = np.arange(first + 1.0, first + mass.size + 0.5)
+    starts = _starts(s, _grid(blanket, more + 1.0, _trials(blanket, loss.users)).size)
+    lasts = np.append(starts[1:], s.size) - 1
+    parts, error = [], 0.0
+    for start, last in zip(starts, lasts, strict=True):
+        trials = _trials(blanket, loss.users - int(s[last]))
+        sums = _sums(blanket, more + 1.0, trials)
+        ratios, masses = _outermost(s[start : last + 1], mass[start : last + 1], loss.users)
+        common = (2.0 / more) * (1.0 + np.outer(ratios, sums.at / trials))
+        difference = more * blanket.one * np.outer(masses, sums.mass)
+        parts.append((np.full(common.size, s[start]), (common * difference).ravel(), difference))
+        error = max(error, sums.error + ULP * (2.0 * (last - start) + 8.0))
+    totals, common, difference = (
+        np.concatenate([np.ravel(column) for column in columns])
+        for columns in zip(*parts, strict=True)
+    )
+    kept = np.maximum(common, difference) > _RAREST
+    null = (blanket.both * (more + 1.0) + blanket.neither) * mass[0] if first == 0 else 0.0
+    error += ULP * ((16.0 + 4.0 * loss.epsilon) * mass.size + 64.0)
+    return ReportWeights(totals[kept], common[kept], difference[kept], float(null), error)
+
+
+def _known(randomizer: RandomizedResponse | UnaryEncoding) -> Blanket:
+    """Return the blanket of a randomizer that has one."""
+    found = blanket_of(randomizer)
+    assert found is not None
+    return found
+
+
+def _starts(s: Array, points: int) -> NDArray[np.int64]:
+    """Return where the blocks of neighbouring s begin."""
+    blocks = max(
+        _PRIVACY_BLANKET_WORK / (math.sqrt(float(s.mean())) * points),
+        _PRIVACY_BLANKET_FEWEST_BLOCKS,
+    )
+    size = -(-s.size // int(2.0 * min(blocks, s.size)))
+    return np.arange(s.size) if size == 1 else block_starts(s.size, size)
+
+
+def _outermost(s: Array, mass: Array, users: int) -> tuple[Array, Array]:
+    """Return the outermost ``(n - s)/s`` of a block, and masses with the same mean, rounded up."""
+    ratios = (users - s) / s
+    if s.size == 1:
+        return ratios, mass
+    high, low = float(ratios[0]), float(ratios[-1])
+    margin = 8.0 * ULP * high / (high - low)
+    up = float(mass @ np.minimum((ratios - low) / (high - low) + margin, 1.0))
+    down = float(mass @ np.minimum((high - ratios) / (high - low) + margin, 1.0))
+    return np.array([high, low]), np.array([up, down])
+
+
+def _trials(blanket: Blanket, others: int) -> int:
+    """Return R for a number of values, rounded down to few leading bits; at least 1."""
+    most = _MOST_VALUES if blanket.both > 0.0 else _MOST_VALUES_OF_ONE_KIND
+    found = max(min(others, most), 1)
+    shift = max(found.bit_length() - _BITS, 0)
+    # Few sums are points of the grid themselves.
+    return found if found <= 1 << (_BITS + 2) else (found >> shift) << shift
+
+
+class _Sums(NamedTuple):
+    """Points of a sum of R values and their masses, and the relative error of these."""
+
+    at: Array
+    mass: Array
+    error: float
+
+
+@lru_cache(maxsize=64)
+def _sums(blanket: Blanket, odds: float, trials: int) -> _Sums:
+    """Return the sum of R values ``odds``, 1 or 0, on a grid: between its points, split."""
+    from hockeystick.kernels.shuffled_reports import binomial
+
+    grid = _grid(blanket, odds, trials)
+    gaps = np.diff(grid)
+    first, mass = 0, np.ones(1)
+    if blanket.both > 0.0:
+        first, mass = binomial(trials, blanket.both / (blanket.neither + blanket.remainder))
+    found, longest = np.zeros(grid.size), 0
+    for both, chance in enumerate(mass, first):
+        least, each = binomial(trials - both, blanket.neither / blanket.remainder)
+        at = odds * both + np.arange(least, least + each.size)
+        cell = np.clip(np.searchsorted(grid, at, side="right") - 1, 0, gaps.size - 1)
+        share = (at - grid[cell]) / gaps[cell]
+        margin = 16.0 * ULP * at / gaps[cell]
+        up, down = (np.clip(one + margin, 0.0, 1.0) for one in (share, 1.0 - share))
+        found[:-1] += chance * np.bincount(cell, each * down, gaps.size)
+        found[1:] += chance * np.bincount(cell, each * up, gaps.size)
+        longest = max(longest, each.size)
+    error = ULP * ((16.0 + 4.0 * math.log(odds)) * (mass.size + longest) + 64.0)
+    return _Sums(grid, found, error)
+
+
+def _grid(blanket: Blanket, odds: float, trials: int) -> Array:
+    """Return points that all sums of R values lie between."""
+    most = odds if blanket.both > 0.0 else 1.0
+    kinds = range(trials + 1) if blanket.both > 0.0 else range(1)
+    if blanket.both == 0.0 and trials < _MOST_POINTS:
+        return np.arange(trials + 1.0)
+    if (trials + 1) * (trials + 2) <= 2 * _MOST_POINTS:
+        return np.unique([odds * i + j for i in kinds for j in range(trials + 1 - i)])
+    rest = blanket.both + blanket.neither + blanket.remainder
+    first = (odds * blanket.both + blanket.neither) / rest
+    second = (odds * odds * blanket.both + blanket.neither) / rest
+    mean, deviation = trials * first, math.sqrt(trials * (second - first * first))
+    step = max(2.0 * math.sqrt(_ADDED) * mean, _FINEST * deviation)
+    near = step * np.arange(1.0, math.ceil(_NEAR * deviation / step) + 1.0)
+    below, above = (_outward(near, one) for one in (mean, trials * most - mean))
+    grid = np.concatenate((mean - below[::-1], [mean], mean + above))
+    grid = grid if blanket.both > 0.0 else np.round(grid)
+    return np.unique(np.concatenate(([0.0], np.clip(grid, 0.0, trials * most), [trials * most])))
+
+
+def _outward(near: Array, end: float) -> Array:
+    """Return the distances of points from the mean: near ones, then growing ones up to an end."""
+    last = float(near[-1])
+    steps = max(math.ceil(math.log(max(end, last) / last) / math.log(_PRIVACY_BLANKET_GROWTH)), 0)
+    return np.append(near, last * _PRIVACY_BLANKET_GROWTH ** np.arange(1.0, steps + 1.0))

@@ -1,1 +1,0 @@
-"""Sums of a stream, step by step."""

@@ -87,9 +87,6 @@ def registration(
     Returns:
         The text of a file, to be kept as ``deployments/NAME.yaml`` in the registry's repository.
 
-    Raises:
-        ParameterError: If delta is outside its domain.
-
     References:
         NIST SP 800-226, "Guidelines for Evaluating Differential Privacy Guarantees", 2025, for the
         questions that any such claim raises.

@@ -377,9 +377,6 @@ def noisy_neighbours(records: ArrayLike, deviation: float, *, copies: int, seed:
     Returns:
         An array of shape (k, n, ...).
 
-    Raises:
-        ParameterError: If a parameter is outside its domain.
-
     Example:
         >>> from hockeystick.audit import attacks
         >>> attacks.noisy_neighbours([[0.0, 1.0]], 0.1, copies=10, seed=0).shape
@@ -489,9 +486,6 @@ def random_direction(size: int, *, seed: int) -> Array:
     Args:
         size: The number of parameters d.
         seed: Of numpy's generator.
-
-    Raises:
-        ParameterError: If a parameter is outside its domain.
 
     Example:
         >>> from hockeystick.audit import attacks

@@ -88,9 +88,6 @@ def one_run(
             it m/2, m/6, m/18, ..., which hold together.
         seed: What breaks ties.
 
-    Raises:
-        ParameterError: If a parameter is outside its domain.
-
     References:
         Steinke, Nasr and Jagielski, "Privacy auditing with one (1) training run", NeurIPS 2023.
 
@@ -131,9 +128,6 @@ def one_run_mu(
         confidence: In (0, 1).
         guesses: As for ``one_run``.
         seed: As for ``one_run``.
-
-    Raises:
-        ParameterError: If a parameter is outside its domain.
 
     References:
         Mahloujifar, Melis and Chaudhuri, "Auditing f-differential privacy in one run", 2024.

@@ -231,9 +231,6 @@ class Ledger:
             by: Who releases; by default the user of the operating system.
             note: Why.
             also: Further datasets of this ledger that are charged in full as well.
-
-        Raises:
-            ParameterError: If an argument is outside its domain.
         """
         return LedgerCharge(self._book, self.dataset, by=by, note=note, also=also)
 
@@ -300,7 +297,6 @@ class Ledger:
             ``Certified``, or ``Approximate`` for accountants that prove nothing.
 
         Raises:
-            ParameterError: If an argument is outside its domain.
             UnsupportedError: If the accountant has no analysis for a part of it.
             LedgerError: If the ledger cannot be read.
         """
@@ -328,7 +324,6 @@ class Ledger:
             The old and the new prices.
 
         Raises:
-            ParameterError: If an argument is outside its domain.
             HockeystickError: As ``reserve``, if this library cannot price an entry.
         """
         from hockeystick.ledger.audits import repriced
@@ -376,7 +371,6 @@ def datasets(
         timeout: How many seconds to wait for others.
 
     Raises:
-        ParameterError: If an argument is outside its domain.
         LedgerError: If there is no ledger, or it cannot be read.
         HockeystickError: If SQLAlchemy is not installed (extra ``ledger``).
 

@@ -122,7 +122,6 @@ class Reservation:
             IncompatibleError: If ``ran`` is no part of what was reserved, it was released before
                 or committed otherwise, or prices have changed since (``Ledger.reprice``); the
                 reservation then stays as it is.
-            ParameterError: If an argument is outside its domain.
             LedgerError: If the ledger cannot be written.
         """
         self._resolve(self.key, ReservationState.COMMITTED, ran, inputs.note(note))

@@ -63,9 +63,6 @@ class ReservedRun:
         journal: The file that counts the steps; None to count in memory.
         most: At most how many steps run; None for all that are planned.
 
-    Raises:
-        ParameterError: If an argument is outside its domain.
-
     Example:
         >>> import hockeystick as hs
         >>> from pathlib import Path

@@ -172,7 +172,6 @@ def agreed(
     """Return the terms that a dataset is to be opened with.
 
     Raises:
-        ParameterError: If a parameter is outside its domain.
         IncompatibleError: If no filter is known for such a budget.
         UnsupportedError: If nothing is known of a part of the expected plan.
     """

@@ -100,9 +100,6 @@ class HockeystickAccountant:
             a client that is in every cohort: nothing is amplified, whoever draws and is connected.
         tolerance: The relative width that is asked of the interval, from 1e-10 to 0.1.
 
-    Raises:
-        ParameterError: If an argument is outside its domain.
-
     Example:
         >>> from flwr.serverapp import GaussianPrivacyEvent, PrivacyConfig
         >>> from flwr.serverapp import NeighboringRelation, SamplingMethod

@@ -224,7 +224,6 @@ def get_noise_multiplier(*, accountant: str = "rdp", **asked: Any) -> float:
             also a relative ``tolerance`` (1e-9) in place of Opacus's, and ``adjacency``.
 
     Raises:
-        ParameterError: If an argument is outside its domain.
         InfeasibleError: If no finite noise meets the target.
 
     Example:

@@ -211,9 +211,6 @@ class PlainLoop:
             singles.
         slack: How far rounding may move a sum, in clipping norms.
 
-    Raises:
-        ParameterError: If an argument is outside its domain.
-
     Example:
         >>> import numpy as np
         >>> import hockeystick as hs

@@ -171,7 +171,6 @@ def share_budget(budget: Budget, parts: Iterable[Mechanism]) -> BudgetSplit:
         The mechanisms with their noise, what they achieve together, and their composition.
 
     Raises:
-        ParameterError: If a parameter is outside its domain.
         IncompatibleError: If a part has no noise to multiply, or no factor that is tried keeps to
             the budget: Gaussian noise never to a pure one.
 
@@ -220,7 +219,6 @@ def grid_search(budget: Budget, run: Mechanism, runs: int) -> BudgetSplit:
         ``releases`` holds the one run that all are like, ``plan`` all of them.
 
     Raises:
-        ParameterError: If a parameter is outside its domain.
         IncompatibleError: As for ``share_budget``.
 
     Example:

@@ -119,7 +119,6 @@ class Filter(Recorder):
             runs, and binds nobody: another plan is refused earlier than need be, never too late.
 
     Raises:
-        ParameterError: If an argument is outside its domain.
         IncompatibleError: If no filter is known for such a budget: f-DP has no natural one; or if
             the expected plan has no finite divergence at any order.
         UnsupportedError: If nothing is known of a part of the expected plan.
@@ -283,7 +282,6 @@ class Filter(Recorder):
             state: What ``state_dict`` returned.
 
         Raises:
-            ParameterError: If it is no such state.
             IncompatibleError: If its mechanisms do not go together, or with its budget.
         """
         ordered = isinstance(state, Mapping) and "order" in state

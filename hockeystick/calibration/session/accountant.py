@@ -128,7 +128,6 @@ class Accountant(Recorder):
             the releases were planned.
 
         Raises:
-            ParameterError: If a parameter is outside its domain.
             UnsupportedError: If the accountant has no analysis for a part of what is recorded.
         """
         plan = self.plan
@@ -158,7 +157,6 @@ class Accountant(Recorder):
             As for ``epsilon``.
 
         Raises:
-            ParameterError: If a parameter is outside its domain.
             UnsupportedError: If the accountant has no analysis for a part of what is recorded.
         """
         plan = self.plan

@@ -171,7 +171,6 @@ class Recorder(ABC):
             state: What ``state_dict`` returned.
 
         Raises:
-            ParameterError: If it is no such state.
             IncompatibleError: If its mechanisms do not go together, or with its terms.
         """
 

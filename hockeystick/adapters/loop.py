@@ -382,6 +382,8 @@ def _drawn(plan: hs.DPSGD, examples: int, rate: Fraction, source: Bits) -> Indic
         return permutation(examples, bits=source)[: plan.batch_size]
     if plan.sampling is Sampling.WITH_REPLACEMENT:
         return uniform_integers(examples, int(plan.batch_size or 0), bits=source)
+    if plan.sampling is not Sampling.POISSON:
+        raise IncompatibleError(f"no sampler draws {plan.sampling.value} batches by themselves")
     found = _places(bernoulli(rate, examples, bits=source))
     if plan.batch_cap is None or len(found) <= plan.batch_cap:
         return found

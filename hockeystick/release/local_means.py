@@ -95,8 +95,8 @@ class OneBitMean(LocalMean):
 
     Guarantees:
         epsilon-DP for the person who reports, exactly: the number is rounded to an end at random,
-        and the end reported by binary randomized response. The mean is off by 2^-53 of the width at
-        most, and epsilon inf reports the end.
+        and the end reported by binary randomized response. Scaling and reports are floats, so that
+        the mean is off by some units in the last place. Epsilon inf reports the end.
 
     References:
         Duchi, Jordan and Wainwright, "Local Privacy and Statistical Minimax Rates", FOCS 2013.
@@ -142,8 +142,9 @@ class OneBitMean(LocalMean):
 class LaplaceMean(LocalMean):
     """A number with Laplace noise of scale ``(high - low) / epsilon``, as ``laplace`` draws it.
 
-    Its mean squared error is ``2 (w / epsilon)^2 / n``, w the width of the interval. Epsilon inf
-    reports the number itself.
+    It is epsilon-DP for the person who reports. Its mean squared error is
+    ``2 (w / epsilon)^2 / n``, w the width of the interval, and up to 2^-18 of it more by the grid
+    of the noise. Epsilon inf reports the number itself.
 
     References:
         Dwork, McSherry, Nissim and Smith 2006; Mironov, "On Significance of the Least Significant

@@ -20,7 +20,7 @@ import transformers
 
 import hockeystick as hs
 from hockeystick.errors import ParameterError
-from tests.adapters.loops import DEVICE, make_private
+from tests.adapters.torch.loops import DEVICE, make_private
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::FutureWarning"),  # theirs, of their own names

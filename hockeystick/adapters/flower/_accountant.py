@@ -124,12 +124,17 @@ class HockeystickAccountant:
     ) -> None:
         if not isinstance(config, PrivacyConfig):
             raise ParameterError("config", config, "a PrivacyConfig of flwr.serverapp")
-        self.config = config
+        self._config = config
         self._cohorts = _validate.choice("cohorts", cohorts, Cohorts)
         self._tolerance = _validate.real("tolerance", tolerance, PARAMETERS["tolerance"])
         self._composed: _Composed = {}
         self._is_as_loaded = True
         self._run = secrets.token_hex(16)
+
+    @property
+    def config(self) -> PrivacyConfig:
+        """Flower's config."""
+        return self._config
 
     @property
     def num_releases(self) -> int:

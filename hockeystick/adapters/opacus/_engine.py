@@ -43,9 +43,10 @@ class PrivacyEngine(TheirEngine):  # type: ignore[misc]  # theirs has no types
         caller has (``noise_generator``), accumulated batches and adaptive clipping.
 
         A record whose gradient is infinite or undefined counts as 0, but not with ghost clipping,
-        which has no gradients of records. Opacus's noise comes from torch's generator unless
-        ``secure_mode`` is on: whoever knows its seed can subtract it. Divisor and rate are computed
-        from the number of examples, which the account takes as public.
+        which has no gradients of records: there epsilon holds only if none is such. Opacus's noise
+        comes from torch's generator unless ``secure_mode`` is on: whoever knows its seed can
+        subtract it. Divisor and rate are computed from the number of examples, which the account
+        takes as public.
 
     Edge cases:
         A batch without examples needs a step like any other. With ``num_workers`` above 0

@@ -217,13 +217,14 @@ class Loading:
 
     def fetching(self, dataset: Any, *, secret: bool) -> Callable[..., Any]:
         """Return what makes torch's loader of the places of each batch, or raise."""
-        if self.pad_to is not None:
-            _validate.count("pad_to", self.pad_to, _LENGTH)
+        pad_to = self.pad_to
+        if pad_to is not None:
+            pad_to = _validate.count("pad_to", pad_to, _LENGTH)
         # Which gives workers seeds for what they draw themselves, and leaves torch's own as it is.
         source = torch.Generator().manual_seed(secrets.randbits(_SEED_BITS))
         made = partial(
             DataLoader,
-            _OneByOne(dataset, self.collate, self.pad_to, secret),
+            _OneByOne(dataset, self.collate, pad_to, secret),
             collate_fn=_itself,
             generator=source,
             num_workers=self.num_workers,

@@ -160,7 +160,8 @@ class Private:
 
         Args:
             loss_fn: ``loss_fn(output, *targets)`` for a batch of one example, a function of these
-                and of the model, which it may call and whose parameters it may read.
+                and of the model, which it may call and whose parameters it may read, but neither of
+                the batch's size nor of its other examples.
             batch: What ``loader`` gave last; None for the one that it gives next.
 
         Raises:

@@ -115,7 +115,8 @@ def make_private(
         add-remove, where examples are drawn one by one without a cap, ``plan.examples`` is nominal:
         data of another length are trained on at the same rate and with the same divisor. A second
         loop on parameters that another one trained in this process is refused, unless its plan has
-        ``extra=`` the other's ``private.plan``, or both have one ledger.
+        ``extra=`` the other's ``private.plan``, or both have one ledger; a process does not know of
+        others.
 
     Args:
         model: A module; called with an input as it is, a tuple's parts in their places, or a

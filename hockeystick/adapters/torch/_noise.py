@@ -283,9 +283,9 @@ def normals(seed: int | None, step: int, device: Any) -> Callable[[Any], Any]:
 class Rows:
     """The rows of ``C^-1 Z`` for each parameter, computed again from a key after a restart.
 
-    New noise after an older state would be added to two sums with the same past noise, which no
-    account covers. So rows go on only where all rows before are known: from the first step, or from
-    the state after the last one that was counted.
+    Past noise is secret state. New noise after an older state would be added to two sums with the
+    same past noise, which no account covers. So rows go on only where all rows before are known:
+    from the first step, or from the state after the last one that was counted.
     """
 
     __slots__ = ("_at", "_encoder", "_noise", "key")

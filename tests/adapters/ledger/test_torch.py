@@ -17,8 +17,8 @@ import torch
 import hockeystick as hs
 from hockeystick.errors import BudgetExhausted, IncompatibleError, ParameterError
 from hockeystick.release.counting import first
-from tests.adapters.loops import do_steps as ran
-from tests.adapters.loops import make_loop
+from tests.adapters.torch.loops import do_steps as ran
+from tests.adapters.torch.loops import make_loop
 
 LOSS = torch.nn.functional.cross_entropy
 PLAN = hs.DPSGD(examples=20, sampling="full-batch", steps=8, noise_multiplier=4)  # rho 1/32 a step

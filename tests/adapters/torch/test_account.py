@@ -25,7 +25,7 @@ from hockeystick.adapters.loop import Account
 from hockeystick.adapters.torch import Online
 from hockeystick.errors import BudgetExhausted, ParameterError
 from hockeystick.release.counting import first
-from tests.adapters.loops import LOSS, do_steps, make_loop
+from tests.adapters.torch.loops import LOSS, do_steps, make_loop
 
 POISSON = hs.DPSGD(examples=60, batch_size=6, steps=40, noise_multiplier=1.5)
 ALLOCATED = hs.DPSGD(

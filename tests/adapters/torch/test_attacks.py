@@ -22,7 +22,7 @@ from hockeystick.adapters.torch import Constant
 from hockeystick.adapters.torch._gradients import clipped_sum
 from hockeystick.adapters.torch._noise import Arithmetic, Exact, Real
 from hockeystick.errors import IncompatibleError, ParameterError
-from tests.adapters.loops import (
+from tests.adapters.torch.loops import (
     DEVICE,
     EXAMPLES,
     LOSS,

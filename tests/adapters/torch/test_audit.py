@@ -13,7 +13,7 @@ import torch
 
 import hockeystick as hs
 from hockeystick.adapters.torch import Clip, Quantile
-from tests.adapters.loops import DEVICE, make_private
+from tests.adapters.torch.loops import DEVICE, make_private
 
 TRIALS, EXAMPLES, DELTA = 2000, 4, 1e-5
 # One run in a thousand has a bound above the truth.

@@ -24,7 +24,7 @@ from hockeystick.adapters.torch._gradients import clipped_sum
 from hockeystick.adapters.torch._noise import Exact
 from hockeystick.errors import ParameterError
 from hockeystick.release.samplers import rounded_gaussian
-from tests.adapters.loops import DEVICE, make_private
+from tests.adapters.torch.loops import DEVICE, make_private
 
 UNITS = 2**22
 EXAMPLES = 8

@@ -18,7 +18,7 @@ from torch.nn import functional
 
 import hockeystick as hs
 from hockeystick.errors import IncompatibleError, ParameterError
-from tests.adapters.loops import DEVICE, make_private
+from tests.adapters.torch.loops import DEVICE, make_private
 
 EXAMPLES, NORM = 5, 0.3
 LOSS = functional.cross_entropy

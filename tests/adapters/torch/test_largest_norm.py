@@ -16,7 +16,7 @@ import hockeystick as hs
 from hockeystick.adapters.torch import LargestNorm
 from hockeystick.errors import IncompatibleError, ParameterError
 from hockeystick.mechanisms.sampling.poisson import Clipping
-from tests.adapters.loops import DEVICE, make_private
+from tests.adapters.torch.loops import DEVICE, make_private
 
 LARGEST = LargestNorm(1.0, not_private=True)
 EXAMPLES, WIDTH = 6, 20_000

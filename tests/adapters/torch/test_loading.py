@@ -20,7 +20,7 @@ from torch.utils.data import Dataset, TensorDataset, get_worker_info
 
 import hockeystick as hs
 from hockeystick.errors import ParameterError
-from tests.adapters.loops import DEVICE, make_private
+from tests.adapters.torch.loops import DEVICE, make_private
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:This process:DeprecationWarning"),  # of threads that fork

@@ -24,7 +24,7 @@ import hockeystick as hs
 from hockeystick.adapters.torch import make_correlated
 from hockeystick.adapters.torch._loop import _digest
 from hockeystick.errors import IncompatibleError, ParameterError
-from tests.adapters.loops import make_private
+from tests.adapters.torch.loops import make_private
 
 PLAN: Final = hs.DPSGD(examples=40, sampling="full-batch", steps=5, noise_multiplier=5)
 LOSS: Final = functional.cross_entropy

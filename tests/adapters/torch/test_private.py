@@ -18,7 +18,7 @@ import hockeystick as hs
 from hockeystick.adapters.torch import Constant, Online, Quantile
 from hockeystick.adapters.torch._gradients import sensible
 from hockeystick.errors import IncompatibleError, ParameterError
-from tests.adapters.loops import DEVICE, make_private
+from tests.adapters.torch.loops import DEVICE, make_private
 
 EXAMPLES = 12
 

@@ -32,7 +32,7 @@ from hockeystick.adapters.torch import (
 from hockeystick.adapters.torch._processes import Processes
 from hockeystick.errors import BudgetExhausted, IncompatibleError
 from hockeystick.release.counting import Journal
-from tests.adapters.loops import make_private
+from tests.adapters.torch.loops import make_private
 
 pytestmark = [
     pytest.mark.skipif(

@@ -22,7 +22,7 @@ from hockeystick import _files
 from hockeystick.adapters.loop import Account
 from hockeystick.adapters.torch import Online
 from hockeystick.errors import IncompatibleError, ParameterError
-from tests.adapters.loops import (
+from tests.adapters.torch.loops import (
     DEVICE,
     EXAMPLES,
     FULL,

@@ -14,7 +14,7 @@ import torch
 import hockeystick as hs
 from hockeystick.adapters.loop import Sampler
 from hockeystick.errors import ParameterError
-from tests.adapters.loops import DEVICE, make_private
+from tests.adapters.torch.loops import DEVICE, make_private
 
 # A binomial count is this many standard deviations away in less than one of 10^8 runs, so that
 # a thousand of them all stay within in all but one of 10^5.

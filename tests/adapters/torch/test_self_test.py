@@ -35,7 +35,7 @@ from hockeystick.adapters.torch import (
 from hockeystick.adapters.torch._batches import Stacked, _OneByOne
 from hockeystick.audit import Rule, SelfTest, record
 from hockeystick.errors import IncompatibleError, ParameterError
-from tests.adapters.loops import Zeros, make_private
+from tests.adapters.torch.loops import Zeros, make_private
 
 LOSS = functional.cross_entropy
 EXAMPLES = 40

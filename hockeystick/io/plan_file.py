@@ -7,6 +7,7 @@ import os
 import re
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, fields, is_dataclass
 from enum import Enum
 from fractions import Fraction
@@ -190,10 +191,24 @@ def _document_of_json(text: str) -> dict[str, Any]:
     except HockeystickError as error:
         raise PlanFileError(str(error)) from None
     # Of a solution, the delta of its target.
-    at = document.get("at") or {"delta": (document.get("budget") or {}).get("delta")}
+    at = _object(document, "at") or {"delta": _object(document, "budget").get("delta")}
     about = {key: document[key] for key in TOP_KEYS[:3] if document.get(key) is not None}
-    about |= {key: float(at[key]) for key in TOP_KEYS[3:] if at.get(key) is not None}
+    about |= {key: _as_number(at[key]) for key in TOP_KEYS[3:] if at.get(key) is not None}
     return {**about, **tables_of(plan)}
+
+
+def _object(document: dict[str, Any], key: str) -> dict[str, Any]:
+    found = document.get(key) or {}
+    if not isinstance(found, dict):
+        raise PlanFileError(f"{key} must be an object; got {found!r:.80}")
+    return found
+
+
+def _as_number(value: Any) -> Any:
+    """Return the float of a number in text, as answers have some; the rest is judged later."""
+    with suppress(ValueError):
+        return float(value) if isinstance(value, str) else value
+    return value
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -1,4 +1,6 @@
-"""The loss of the sum of what several runs of a sampled Gaussian release.
+"""Losses of federated rounds.
+
+The loss of the sum of what several runs of a sampled Gaussian release.
 
 Whoever sees all outputs can add them up, so that the sum never tells more, and a pair that some
 data attain in each run gives one that they attain in all: a lower bound by data processing. The

@@ -1,4 +1,6 @@
-"""The pair of losses of balls-in-bins samples with correlated noise, between two allocations.
+"""Losses of noise on streams: balls in bins, matrix factorizations and trees.
+
+The pair of losses of balls-in-bins samples with correlated noise, between two allocations.
 
 An example whose bin is r contributes ``u_j``, ``|u_j| <= 1``, to the rounds ``j = r mod b``, chosen
 by the outputs before row j. Let ``a_r(i) = sum_j C_ij u_j / z`` over these rounds up to i: what it

@@ -1,4 +1,6 @@
-"""The last iterate of noisy gradient descent on batches drawn at random, of a fixed size.
+"""Losses of training that releases its last iterate, or clips batches as wholes.
+
+The last iterate of noisy gradient descent on batches drawn at random, of a fixed size.
 
 Steps are as in ``bounds/shifted_interpolation.py``, on a batch of b of n records, all equally
 likely and drawn afresh, the same under X and X' but for the record that differs, which is in it

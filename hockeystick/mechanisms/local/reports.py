@@ -252,7 +252,7 @@ class ShuffledReports(Mechanism):
         An interval: the upper end is that of the blanket for ``RandomizedResponse`` and
         ``UnaryEncoding``, with any number of categories, and that of the stronger clones for every
         other epsilon_0-DP randomizer that all users run; both hold for all data
-        (``privacy_loss/local/privacy_blanket.py`` and ``shuffled_reports.py`` have the proofs). The
+        (``privacy_loss/shuffling.py`` and ``local.py`` have the proofs). The
         lower end is that of concrete data: for ``RandomizedResponse``, where all others hold the
         first user's category, another one of the two, or (with three categories or more) a third
         one; for ``PureDP``, that of one of these with 2 or 3 categories; for ``UnaryEncoding``, the

@@ -74,7 +74,7 @@ class LastIterate(Mechanism):
         mu^2. No lower end is known.
 
         On random batches an upper bound is the composition of some sampled Gaussians, of the last
-        steps, and one Gaussian for all before (``privacy_loss/training/sampled_iterates.py``), or
+        steps, and one Gaussian for all before (``privacy_loss/training.py``), or
         the bound of full batches. How many steps are sampled ones is chosen by an estimate, so
         that at some delta all steps, ``FixedSizeSubsampled(Gaussian(s/2), b, examples) ** T``, may
         cost a little less. The lower end is that of quadratic losses among records that are alike.

@@ -211,7 +211,7 @@ Weight: TypeAlias = float | Fraction
 Component: TypeAlias = tuple[Weight, CellLoss | None]
 
 # Weights below this are no floats to full precision; a decimal 1e-300 is not below.
-_OBSERVED_MIXTURE_SMALLEST: Final = math.nextafter(1e-300, 0.0)
+_SMALLEST_WEIGHT: Final = math.nextafter(1e-300, 0.0)
 # Exponentials beyond this are taken as infinite.
 _OBSERVED_MIXTURE_LARGEST_EXPONENT: Final = 700.0
 # The largest number of masses that are held in memory at a time.
@@ -347,8 +347,8 @@ def observed_mixture(components: Iterable[Component]) -> CellLoss | None:
     """
     weights: dict[CellLoss | None, Weight] = {}
     for weight, loss in components:
-        if not (weight == 0 or _OBSERVED_MIXTURE_SMALLEST <= weight <= 1):
-            raise ParameterError("weight", weight, f"0, or a number from {_SMALLEST:g} to 1")
+        if not (weight == 0 or _SMALLEST_WEIGHT <= weight <= 1):
+            raise ParameterError("weight", weight, f"0, or a number from {_SMALLEST_WEIGHT:g} to 1")
         if weight > 0:
             weights[loss] = _sum_of_weights(weights[loss], weight) if loss in weights else weight
     total = math.fsum(float(weight) for weight in weights.values())

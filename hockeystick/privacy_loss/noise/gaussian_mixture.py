@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 _STEPS: Final = 200
 # A slope that changes by no more than this share is as good as constant.
 _STEADY: Final = 0.04
-# Exponents beyond this are taken as infinite.
+# Exponents beyond this are taken as infinite, or left to the difference of the positions.
 _LARGEST_EXPONENT: Final = 500.0
 
 

@@ -351,3 +351,21 @@ def test_an_encoder_of_a_matrix_is_refused(path: Path) -> None:
         with pytest.raises(hs.errors.PlanFileError, match="encoder: no file can hold one made fr"):
             hs.save_plan(plan, path)
     assert not path.exists()
+
+
+@pytest.mark.parametrize(
+    ("part", "said"),
+    [
+        ({"at": [1, 2]}, "at must be an object"),
+        ({"budget": 3}, "budget must be an object"),
+        ({"at": {"delta": "x"}}, "delta must be a number from 0 to 1; got 'x'"),
+        ({"at": {"delta": [1]}}, "delta must be a number from 0 to 1"),
+        ({"at": {"delta": 10**400}}, "delta must be a number from 0 to 1"),
+    ],
+)
+def test_what_an_answer_asked_at_is_refused_in_one_line(
+    write: Write, part: dict[str, Any], said: str
+) -> None:
+    whole = {"description": {"type": "Gaussian", "noise_multiplier": 1}, **part}
+    with pytest.raises(hs.errors.PlanFileError, match=said):
+        load_plan(write(json.dumps(whole)))

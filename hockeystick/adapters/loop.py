@@ -125,6 +125,10 @@ class Account(Counter[PlanT]):
         super().__init__(plan, journal, *titles, limit=affordable(plan, budget))
         self._go_on(self.counted)
 
+    def follow(self, run: str, counted: int, limit: int) -> None:
+        """Count as the first process of a group does, which alone has the journal."""
+        self.run, self._counted, self._limit = run, counted, limit
+
     def _refusal(self) -> BudgetExhausted:
         return refusal(self.plan, self.counted, self.limit, self.budget, "steps")
 

@@ -75,7 +75,7 @@ class Counter(ChargedRun, Generic[PlanT]):
         limit: At most how many are counted; None for all of the plan.
     """
 
-    __slots__ = ("_journal", "_lock", "closed", "counted", "limit", "plan", "run")
+    __slots__ = ("_closed", "_counted", "_journal", "_limit", "_lock", "plan", "run")
 
     def __init__(
         self,
@@ -86,7 +86,7 @@ class Counter(ChargedRun, Generic[PlanT]):
         limit: int | None = None,
     ) -> None:
         super().__init__()
-        self.plan, self.closed, self._lock = plan, False, Lock()
+        self.plan, self._closed, self._lock = plan, False, Lock()
         most = length_of(plan) if limit is None else limit
         if journal is None or isinstance(journal, str | os.PathLike):
             self._journal: Counts = Journal(journal, title, *earlier)
@@ -94,8 +94,23 @@ class Counter(ChargedRun, Generic[PlanT]):
             self._journal = journal.open(title, partial(first, plan), most, *earlier)
         else:
             raise ParameterError("journal", journal, _A_JOURNAL)
-        self.run, self.limit = self._journal.run, min(most, self._journal.most)
-        self.counted = min(self._journal.counted, length_of(plan))
+        self.run, self._limit = self._journal.run, min(most, self._journal.most)
+        self._counted = min(self._journal.counted, length_of(plan))
+
+    @property
+    def counted(self) -> int:
+        """How many have begun, those that were left out included."""
+        return self._counted
+
+    @property
+    def limit(self) -> int:
+        """At most how many are counted."""
+        return self._limit
+
+    @property
+    def closed(self) -> bool:
+        """Whether nothing is counted any more."""
+        return self._closed
 
     @property
     def released(self) -> PlanT:
@@ -136,7 +151,7 @@ class Counter(ChargedRun, Generic[PlanT]):
         """
         if os.getpid() == self._process:
             with self._lock:
-                self.closed = True
+                self._closed = True
         if final:
             self._journal.finish()
         self._journal.close()
@@ -156,8 +171,8 @@ class Counter(ChargedRun, Generic[PlanT]):
 
     def _rise(self, counted: int) -> None:
         """Count up to a number of steps, in the journal first, for who holds the lock."""
-        self._journal.add(counted - self.counted)
-        self.counted = counted
+        self._journal.add(counted - self._counted)
+        self._counted = counted
 
 
 @final

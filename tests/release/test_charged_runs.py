@@ -70,3 +70,11 @@ def test_a_fork_is_told_nothing(begun: Any) -> None:
         os._exit(0)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
     _asked(run)
+
+
+@pytest.mark.parametrize(("name", "value"), [("counted", 0), ("limit", 2), ("closed", False)])
+def test_what_is_counted_is_not_set_from_outside(name: str, value: int) -> None:
+    rounds = ClientRounds(ROUND, size=1, norm=1.0)
+    rounds.draw().release()
+    with pytest.raises(AttributeError):
+        setattr(rounds, name, value)

@@ -206,7 +206,8 @@ def make_private(
             arithmetic=computed.name,
         )
     shared: Any = account.run, account.counted, account.limit, rows and rows.key
-    account.run, account.counted, account.limit, drawn = processes.from_first(shared)
+    *counts, drawn = processes.from_first(shared)
+    account.follow(*counts)
     if rows is not None:
         rows.key = drawn
     release = _checks.Release(account.run, counted, counting.place())

@@ -146,6 +146,8 @@ def _attack(name: str, text: str) -> Target:
         given = [ast.literal_eval(one) for one in call.args]
         named = {one.arg: ast.literal_eval(one.value) for one in call.keywords}
         made: Target = _ATTACKS[name](*given, **named)
+    except HockeystickError as error:
+        raise click.UsageError(f"--target {text!r}: {error}") from None
     except (SyntaxError, TypeError, ValueError, AttributeError):
         wanted = ", ".join(signature(_ATTACKS[name]).parameters)
         raise click.UsageError(f"--target {text!r}: write {name}({wanted})") from None

@@ -171,7 +171,7 @@ class Counter(ChargedRun, Generic[PlanT]):
 
     def _rise(self, counted: int) -> None:
         """Count up to a number of steps, in the journal first, for who holds the lock."""
-        self._journal.add(counted - self._counted)
+        self._journal.add(counted - self.counted)
         self._counted = counted
 
 

@@ -58,6 +58,7 @@ class RayExecutor(Executor):
         self._ended = False
 
     def submit(self, fn: Callable[_P, _T], /, *args: _P.args, **kwargs: _P.kwargs) -> Future[_T]:
+        """Have a call made by a task of Ray's, and return its future."""
         with self._lock:
             if self._ended:
                 raise RuntimeError("cannot schedule new futures after shutdown")

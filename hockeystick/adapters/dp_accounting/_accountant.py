@@ -61,6 +61,7 @@ class HockeystickAccountant(PrivacyAccountant):  # type: ignore[misc]  # theirs 
         return self._account
 
     def get_epsilon(self, target_delta: float) -> float:
+        """Return the proven upper end of epsilon."""
         at = _validate.one("delta", target_delta)
         return float(self._account.epsilon(at, tolerance=self._tolerance).upper)
 
@@ -74,6 +75,7 @@ class HockeystickAccountant(PrivacyAccountant):  # type: ignore[misc]  # theirs 
         return float(found.upper), best_order(self._account.plan, at)
 
     def get_delta(self, target_epsilon: float) -> float:
+        """Return the proven upper end of delta."""
         at = _validate.one("epsilon", target_epsilon)
         return float(self._account.delta(at, tolerance=self._tolerance).upper)
 

@@ -317,6 +317,7 @@ TINY: Final[tuple[Callable[[], Any], ...]] = (
     ),
     lambda: hs.delta(dataclasses.replace(LOCAL, noise_multiplier=1e155), 0.5).upper,
     lambda: 1.0 / hs.epsilon(hs.mechanisms.Staircase(1.7e308) ** 9, 1e-5).lower,
+    lambda: hs.delta(hs.DiscreteGaussian(1e160), 1e-3).upper,
 )
 
 

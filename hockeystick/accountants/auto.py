@@ -39,7 +39,7 @@ _ORDER: Final = (
 @final
 @dataclass(frozen=True)
 class Auto(Choice):
-    """The first answer that is narrow enough: closed form, contour, lattice; else the narrowest.
+    """The first answer that is narrow enough, else the intersection of all of them.
 
     References:
         Those of the accountant that answered, which the answer names.

@@ -1,4 +1,4 @@
-"""The choice among several accountants: the first narrow answer, else the narrowest."""
+"""The choice among several accountants: the first narrow answer, else what all of them prove."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ _LATTICE_FACTOR: Final = 100.0
 
 @dataclass(frozen=True)
 class Choice(Accountant):
-    """The first of several accountants whose answer is narrow enough; else the narrowest one."""
+    """Several accountants in turn, until what they prove together is narrow enough."""
 
     tolerance: float = TOLERANCE
     order: tuple[Accountant, ...] = ()
@@ -114,7 +114,7 @@ class Choice(Accountant):
     def choose(
         self, ask: Callable[[Accountant], Interval], *, digits: bool = False
     ) -> tuple[Accountant, Interval]:
-        """Return the accountant chosen, and its answer.
+        """Return the intersection of the answers, and the accountant that proves its upper end.
 
         Raises:
             UnsupportedError: Where none has an answer, with the last one's reason.
@@ -130,8 +130,7 @@ class Choice(Accountant):
             except UnsupportedError as error:
                 refusal = error
                 continue
-            if best is None or _narrowness(found[1]) < _narrowness(best[1]):
-                best = found
+            best = found if best is None else _intersection(best, found)
             widths.setdefault(accountant.name, found[1].relative_width)
             if digits or best[1].is_narrow(self._sufficient_width(widths)):
                 return best
@@ -145,6 +144,13 @@ class Choice(Accountant):
         return self.tolerance * (_LATTICE_FACTOR if wide_contour else 1.0)
 
 
-def _narrowness(interval: Interval) -> tuple[float, float]:
-    """Return the key by which intervals are compared: the width, then the upper end."""
-    return interval.relative_width, interval.upper
+def _intersection(
+    first: tuple[Accountant, Interval], second: tuple[Accountant, Interval]
+) -> tuple[Accountant, Interval]:
+    """Return what two answers prove together, and the accountant that proves its upper end.
+
+    The estimate is that of the narrower one, and it is settled where that is.
+    """
+    accountant = min(first, second, key=lambda one: (one[1].upper, one[1].relative_width))[0]
+    narrow, wide = sorted((first[1], second[1]), key=lambda one: (one.relative_width, one.upper))
+    return accountant, type(narrow)(*narrow.within(wide))

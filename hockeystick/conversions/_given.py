@@ -1,12 +1,11 @@
-"""What a conversion is given, what its source is worth, and why it cannot be had."""
+"""What a conversion is given, what its source is worth, and what it results in."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import singledispatch
-from typing import NoReturn, TypeVar, final
+from typing import Final, TypeVar, final
 
 from hockeystick._suggest import hint
 from hockeystick._validate import real
@@ -17,7 +16,7 @@ from hockeystick.notions.base import OMEGA
 from hockeystick.notions.concentrated import ORDER
 from hockeystick.tradeoffs import PerfectPrivacy
 
-_ORDERS: str = "an order > 1, or several: --orders 2,4 or orders=[2, 4]"
+_ORDERS: Final = "an order > 1, or several: --orders 2,4 or orders=[2, 4]"
 
 
 @final
@@ -31,15 +30,18 @@ class Given:
     orders: tuple[float, ...] = ()
 
 
-def nothing(target: str, given: Mapping[str, object]) -> Given:
-    """Return the parameters of a target that has none."""
-    _refuse_others(target, given, ())
-    return Given()
-
-
-def epsilon_or_delta(target: str, given: Mapping[str, object]) -> Given:
-    """Return the epsilon or the delta that is given, or raise."""
-    _refuse_others(target, given, ("epsilon", "delta"))
+def read(target: str, names: tuple[str, ...], given: Mapping[str, object]) -> Given:
+    """Return the parameters of a target, which has those of the given names, or raise."""
+    for name, value in given.items():
+        if name not in names:
+            has = f"; its own are {', '.join(names)}{hint(name, names)}" if names else ""
+            raise ParameterError(name, value, f"left out: {target} has no such parameter{has}")
+    if "omega" in names:
+        return Given(omega=real("omega", given.get("omega"), OMEGA))
+    if "orders" in names:
+        return Given(orders=_orders(given.get("orders")))
+    if "delta" not in names:
+        return Given()
     epsilon, delta = given.get("epsilon"), given.get("delta")
     check_one_of_two(epsilon, delta)
     if epsilon is not None:
@@ -55,63 +57,83 @@ def check_one_of_two(epsilon: object, delta: object) -> None:
         raise ParameterError("exactly one of epsilon and delta", given, allowed)
 
 
-def largest_order(target: str, given: Mapping[str, object]) -> Given:
-    """Return the omega that is given, or raise."""
-    _refuse_others(target, given, ("omega",))
-    return Given(omega=real("omega", given.get("omega"), OMEGA))
-
-
-def some_orders(target: str, given: Mapping[str, object]) -> Given:
-    """Return the orders that are given, rising, or raise."""
-    _refuse_others(target, given, ("orders",))
-    orders = given.get("orders")
-    if isinstance(orders, str | bytes) or orders is None:
-        raise ParameterError("orders", orders, _ORDERS)
-    try:
-        listed = tuple(orders) if isinstance(orders, Iterable) else (orders,)
-    except TypeError:
-        listed = ()
+def _orders(orders: object) -> tuple[float, ...]:
+    """Return one order or several, rising, or raise."""
+    listed: tuple[object, ...] = ()
+    if orders is not None and not isinstance(orders, str | bytes):
+        try:
+            listed = tuple(orders) if isinstance(orders, Iterable) else (orders,)
+        except TypeError:  # an array without dimensions
+            listed = ()
     if not listed:
         raise ParameterError("orders", orders, _ORDERS)
-    return Given(orders=tuple(sorted({real("orders", order, ORDER) for order in listed})))
-
-
-def _refuse_others(target: str, given: Mapping[str, object], known: tuple[str, ...]) -> None:
-    """Raise where a parameter is given that the target does not have."""
-    for name, value in given.items():
-        if name not in known:
-            has = f"; its own are {', '.join(known)}{hint(name, known)}" if known else ""
-            raise ParameterError(name, value, f"left out: {target} has no such parameter{has}")
+    return tuple(sorted({real("orders", order, ORDER) for order in listed}))
 
 
 _Notion = TypeVar("_Notion", bound=Notion)
 
-UNBOUNDED = "the class holds the Gaussian mechanism, whose losses have no largest value"
-FAILS = (
+ITSELF: Final = "the guarantee itself"
+UNBOUNDED: Final = "the class holds the Gaussian mechanism, whose losses have no largest value"
+FAILS: Final = (
     "with a delta above 0 the class holds a release that shows everything with probability delta, "
     "so that divergences are infinite and f(0) < 1"
 )
-TAIL = (
+TAIL: Final = (
     "it bounds divergences of some orders only, so that delta may fall as slowly as a power of "
     "e^-epsilon; that of a Gaussian falls faster"
 )
-NO_NOISE = "without noise everything is released"
-FEW_ORDERS = "divergences of larger orders may be infinite, and the target bounds them"
+NO_NOISE: Final = "without noise everything is released"
+FEW_ORDERS: Final = "divergences of larger orders may be infinite, and the target bounds them"
+
+
+def simplest(source: Mechanism) -> Mechanism:
+    """Return the simplest notion that states the same guarantee, or the source."""
+    match source:
+        case ApproxDP(delta=0.0):
+            return PureDP(source.epsilon)
+        case TCDP(omega=math.inf):
+            return ZCDP(source.rho)
+        case _:
+            return source
+
+
+def strength(source: Mechanism) -> float:
+    """Return 0 for a guarantee of perfect privacy, inf for a vacuous one, else a number between."""
+    match source:
+        case PureDP():
+            return source.epsilon
+        case ApproxDP():
+            return math.inf if source.delta == 1.0 else max(source.epsilon, source.delta)
+        case GDP():
+            return source.mu
+        case ZCDP() | TCDP():
+            return source.rho
+        case RenyiDP():
+            return min(divergence for _, divergence in source.divergences)
+        case FDP(tradeoff=f) if f.forward == f.backward == PerfectPrivacy():
+            return 0.0
+        case _:
+            return 1.0
 
 
 def exact(notion: _Notion, theorem: str) -> _Notion:
     """Return a result that is the least possible for the class."""
-    return told(notion, theorem, tight=True)
+    return proven(notion, theorem, tight=True)
 
 
 def bound(notion: _Notion, theorem: str) -> _Notion:
     """Return a result that is proven, but may not be the least."""
-    return told(notion, theorem, tight=False)
+    return proven(notion, theorem, tight=False)
 
 
-def told(notion: _Notion, theorem: str, *, tight: bool, lower: tuple[float, ...] = ()) -> _Notion:
+def proven(notion: _Notion, theorem: str, *, tight: bool, lower: tuple[float, ...] = ()) -> _Notion:
     """Return a result that is the least possible for the class, or may not be."""
     return notion.because(Origin("exact" if tight else "bound", theorem, lower))
+
+
+def is_exact(result: Notion) -> bool:
+    """Return whether a conversion found the least possible."""
+    return result.origin is not None and result.origin.kind == "exact"
 
 
 def through(step: Notion, result: _Notion) -> _Notion:
@@ -127,43 +149,6 @@ def and_bounds(theorem: str, steps: Iterable[Notion]) -> str:
     return "; ".join(dict.fromkeys([theorem, *loose]))
 
 
-def refuse(source: Mechanism, target: str, reason: str) -> NoReturn:
-    """Raise the error that says why nothing of a target is proven to follow from a source."""
-    raise IncompatibleError(f"no {target} is proven to follow from a {source}: {reason}")
-
-
-@singledispatch
-def strength(source: Mechanism) -> float:
-    """Return 0 for a guarantee of perfect privacy, inf for a vacuous one, else a number between."""
-    return 1.0
-
-
-@strength.register
-def _(source: PureDP) -> float:
-    return source.epsilon
-
-
-@strength.register
-def _(source: ApproxDP) -> float:
-    return math.inf if source.delta == 1.0 else max(source.epsilon, source.delta)
-
-
-@strength.register
-def _(source: GDP) -> float:
-    return source.mu
-
-
-@strength.register
-def _(source: ZCDP | TCDP) -> float:
-    return source.rho
-
-
-@strength.register
-def _(source: RenyiDP) -> float:
-    return min(divergence for _, divergence in source.divergences)
-
-
-@strength.register
-def _(source: FDP) -> float:
-    f = source.tradeoff
-    return 0.0 if f.forward == f.backward == PerfectPrivacy() else 1.0
+def refused(source: Mechanism, target: str, reason: str) -> IncompatibleError:
+    """Return the error that says why nothing of a target is proven to follow from a source."""
+    return IncompatibleError(f"no {target} is proven to follow from a {source}: {reason}")

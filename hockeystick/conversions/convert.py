@@ -6,12 +6,11 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, Final, TypeVar, final, overload
+from typing import Final, TypeVar, final, overload
 
 from hockeystick._suggest import same_name
 from hockeystick._validate import one_of
-from hockeystick.conversions import _given
-from hockeystick.conversions._given import Given, exact, refuse, strength
+from hockeystick.conversions._given import Given, exact, read, refused, strength
 from hockeystick.conversions.to_approx import to_approx, to_pure
 from hockeystick.conversions.to_gdp import to_fdp, to_gdp
 from hockeystick.conversions.to_renyi import to_renyi
@@ -28,34 +27,29 @@ from hockeystick.tradeoffs import GaussianTradeOff
 class Target:
     """A notion to convert to.
 
-    ``route`` is the conversion, dispatched on the type of the source; ``read`` checks what is given
-    besides it; ``least`` is the guarantee of what releases nothing.
+    ``route`` is the conversion, by the type of the source; ``parameters`` are the names of what is
+    given besides it; ``least`` is the guarantee of what releases nothing.
     """
 
     notion: type[Notion]
-    route: Any
-    read: Callable[[str, Mapping[str, object]], Given]
+    route: Callable[[Mechanism, Given], Notion]
     least: Callable[[Given], Notion]
+    parameters: tuple[str, ...] = ()
 
 
 _ALL: Final = (
-    Target(PureDP, to_pure, _given.nothing, lambda given: PureDP(0)),
+    Target(PureDP, to_pure, lambda given: PureDP(0)),
     Target(
         ApproxDP,
         to_approx,
-        _given.epsilon_or_delta,
         lambda given: ApproxDP(given.epsilon or 0, given.delta or 0),
+        ("epsilon", "delta"),
     ),
-    Target(GDP, to_gdp, _given.nothing, lambda given: GDP(0)),
-    Target(ZCDP, to_zcdp, _given.nothing, lambda given: ZCDP(0)),
-    Target(TCDP, to_tcdp, _given.largest_order, lambda given: TCDP(0, given.omega)),
-    Target(
-        RenyiDP,
-        to_renyi,
-        _given.some_orders,
-        lambda given: RenyiDP(dict.fromkeys(given.orders, 0.0)),
-    ),
-    Target(FDP, to_fdp, _given.nothing, lambda given: FDP(GaussianTradeOff(0))),
+    Target(GDP, to_gdp, lambda given: GDP(0)),
+    Target(ZCDP, to_zcdp, lambda given: ZCDP(0)),
+    Target(TCDP, to_tcdp, lambda given: TCDP(0, given.omega), ("omega",)),
+    Target(RenyiDP, to_renyi, lambda given: RenyiDP(dict.fromkeys(given.orders, 0.0)), ("orders",)),
+    Target(FDP, to_fdp, lambda given: FDP(GaussianTradeOff(0))),
 )
 
 TARGETS: Final[Mapping[str, Target]] = MappingProxyType(
@@ -117,17 +111,17 @@ def convert(x: Mechanism, to: type[Notion] | str, **given: object) -> Notion:
         5.221534, bound: Asoodeh et al. 2021, theorem 3: the best conversion of one order
     """
     source = checked("x", x, allowed=_A_SOURCE)
-    target = TARGETS[_name(to)]
-    parameters = target.read(_name(to), given)
+    name = _name(to)
+    target = TARGETS[name]
+    parameters = read(name, target.parameters, given)
     released = strength(source)
     if released == 0.0:
         return exact(target.least(parameters), "nothing is released")
     if released == math.inf and parameters.delta == 1.0:
         return exact(target.least(parameters), "every release is (epsilon, 1)-DP")
     if released == math.inf:
-        refuse(source, _name(to), "it allows everything to be released")
-    result: Notion = target.route(source, parameters)
-    return result
+        raise refused(source, name, "it allows everything to be released")
+    return target.route(source, parameters)
 
 
 def _name(to: object) -> str:

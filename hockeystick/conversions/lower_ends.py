@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from functools import singledispatch
 from typing import Final
 
 from hockeystick.accountants.base import composition_of
@@ -14,6 +13,7 @@ from hockeystick.errors import ParameterError, UnsupportedError
 from hockeystick.mechanisms import Mechanism
 from hockeystick.mechanisms.base import checked
 from hockeystick.notions import GDP, TCDP, ZCDP, ApproxDP, Notion, RenyiDP
+from hockeystick.privacy_loss import Terms
 
 _A_SOURCE: Final = "a notion or a plan, such as hs.ZCDP(rho=0.5)"
 # Orders less one: a line above all divergences mostly touches them at an end.
@@ -74,43 +74,33 @@ def lower_ends(x: Mechanism, found: Notion) -> tuple[float, ...]:
         return ()
 
 
-@singledispatch
 def _ends(found: Notion, source: Mechanism) -> tuple[float, ...]:
-    """Return nothing: of other notions only accountants know lower ends."""
-    return ()
+    """Return lower ends of the numbers of a notion, none where only accountants know them."""
+    match found:
+        case ApproxDP():
+            return _of_profile(found, composition_of(source, "rdp").directions)
+        case ZCDP():
+            return _positive(_slope(source, found.rho, math.inf))
+        case TCDP():
+            return _positive(_slope(source, found.rho, found.omega))
+        case GDP():
+            slope = _slope(source, 0.5 * found.mu * found.mu, math.inf)
+            return _positive(math.sqrt(2.0 * slope) * _DOWN)
+        case RenyiDP():
+            lower = attained_divergences(source, (order for order, _ in found.divergences))
+            return tuple(lower) if any(lower) else ()
+        case _:
+            return ()
 
 
-@_ends.register
-def _(found: ApproxDP, source: Mechanism) -> tuple[float, ...]:
-    directions = composition_of(source, "rdp").directions
+def _of_profile(found: ApproxDP, directions: Iterable[Terms]) -> tuple[float, float]:
+    """Return lower ends of epsilon and of delta, each at the other one."""
     epsilon = delta = 0.0
     if 0.0 < found.delta < 1.0:
         epsilon = max(least_epsilon(terms, found.delta) for terms in directions)
     if found.epsilon < math.inf:
         delta = max(least_delta(terms, found.epsilon) for terms in directions)
     return min(epsilon, found.epsilon), min(delta, found.delta)
-
-
-@_ends.register
-def _(found: ZCDP, source: Mechanism) -> tuple[float, ...]:
-    return _positive(_slope(source, found.rho, math.inf))
-
-
-@_ends.register
-def _(found: TCDP, source: Mechanism) -> tuple[float, ...]:
-    return _positive(_slope(source, found.rho, found.omega))
-
-
-@_ends.register
-def _(found: GDP, source: Mechanism) -> tuple[float, ...]:
-    slope = _slope(source, 0.5 * found.mu * found.mu, math.inf)
-    return _positive(math.sqrt(2.0 * slope) * _DOWN)
-
-
-@_ends.register
-def _(found: RenyiDP, source: Mechanism) -> tuple[float, ...]:
-    lower = attained_divergences(source, (order for order, _ in found.divergences))
-    return tuple(lower) if any(lower) else ()
 
 
 def _slope(source: Mechanism, upper: float, omega: float) -> float:

@@ -4,12 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import singledispatch
 from typing import TypeVar
 
 from hockeystick import accountants
 from hockeystick.accountants import epsilon
-from hockeystick.conversions._given import FAILS, UNBOUNDED, Given, exact, refuse, through, told
+from hockeystick.conversions._given import (
+    FAILS,
+    ITSELF,
+    UNBOUNDED,
+    Given,
+    exact,
+    proven,
+    refused,
+    simplest,
+    through,
+)
 from hockeystick.conversions.theorems import balle_wang, kairouz_oh_viswanath
 from hockeystick.errors import IncompatibleError
 from hockeystick.mechanisms import Mechanism
@@ -23,44 +32,46 @@ _NO_LARGEST = "its losses have no largest value, or none that is known"
 _Notion = TypeVar("_Notion", bound=Notion)
 
 
-@singledispatch
 def to_pure(source: Mechanism, given: Given) -> PureDP:
-    """Return the epsilon at delta 0 of a plan."""
+    """Return the largest loss that a source allows."""
+    source = simplest(source)
+    match source:
+        case PureDP():
+            return exact(source, ITSELF)
+        case ApproxDP():
+            raise refused(source, "PureDP", FAILS)
+        case GDP() | ZCDP() | TCDP() | RenyiDP():
+            raise refused(source, "PureDP", UNBOUNDED)
+        case FDP():
+            return _largest_under(source)
+        case _:
+            return _of_plan(source)
+
+
+def _of_plan(source: Mechanism) -> PureDP:
+    """Return the largest loss of a plan."""
     answer = epsilon(source, delta=0.0)
     upper = float(answer)
     if upper == math.inf:
-        refuse(source, "PureDP", f"{_NO_LARGEST}; ApproxDP at a small delta says what it costs")
+        raise refused(
+            source, "PureDP", f"{_NO_LARGEST}; ApproxDP at a small delta says what it costs"
+        )
     theorem = "the largest loss, added up over the plan"
     # The ends of the largest loss of a release differ by no more than readings and round-off.
     tight = answer.lower >= upper * _ROUNDED
-    return told(PureDP(upper), theorem, tight=tight, lower=(float(answer.lower),))
+    return proven(PureDP(upper), theorem, tight=tight, lower=(float(answer.lower),))
 
 
-@to_pure.register
-def _(source: PureDP, given: Given) -> PureDP:
-    return exact(PureDP(source.epsilon), "the guarantee itself")
-
-
-@to_pure.register
-def _(source: ApproxDP, given: Given) -> PureDP:
-    if source.delta > 0.0:
-        refuse(source, "PureDP", FAILS)
-    return exact(PureDP(source.epsilon), "definition: (epsilon, 0)-DP is epsilon-DP")
-
-
-@to_pure.register
-def _(source: GDP | ZCDP | TCDP | RenyiDP, given: Given) -> PureDP:
-    refuse(source, "PureDP", UNBOUNDED)
-
-
-@to_pure.register
-def _(source: FDP, given: Given) -> PureDP:
+def _largest_under(source: FDP) -> PureDP:
+    """Return the largest loss under a trade-off function."""
     f = source.tradeoff
     largest = max(f.forward.supremum, f.backward.supremum)
     if largest == math.inf:
-        refuse(source, "PureDP", "losses under f have no largest value, or none that is known")
+        raise refused(
+            source, "PureDP", "losses under f have no largest value, or none that is known"
+        )
     if f.delta(largest * (1.0 + 2.0**-40) + 1e-300).upper > 0.0:
-        refuse(source, "PureDP", "f lets a loss be infinite with some probability")
+        raise refused(source, "PureDP", "f lets a loss be infinite with some probability")
     return exact(PureDP(largest), "Dong, Roth and Su 2022, proposition 2.12: delta is 0 from here")
 
 
@@ -71,7 +82,7 @@ def by_largest_loss(
     try:
         pure = to_pure(source, given)
     except IncompatibleError:
-        refuse(source, target, reason)
+        raise refused(source, target, reason) from None
     return through(pure, convert(pure, given))
 
 
@@ -83,8 +94,29 @@ _TIGHT = 1e-9
 _PRECISE = 1e-9
 
 
-@singledispatch
 def to_approx(source: Mechanism, given: Given) -> ApproxDP:
+    """Return epsilon at the delta that is given, or delta at the epsilon."""
+    match source:
+        case PureDP():
+            return _by_response(source, source.epsilon, 0.0, given)
+        case ApproxDP():
+            return _by_response(source, source.epsilon, source.delta, given)
+        case GDP():
+            return _by_gaussian(source, given)
+        case ZCDP():
+            return _by_orders(source, RenyiLine(source.rho), given)
+        case TCDP():
+            return _by_orders(source, RenyiLine(source.rho, source.omega), given)
+        case RenyiDP():
+            return _by_orders(source, points_of(source), given)
+        case FDP(tradeoff=f):
+            answer = f.delta(_asked(given)) if given.delta is None else f.epsilon(given.delta)
+            return _certified(source, given, answer, _DUALITY)
+        case _:
+            return _by_accountant(source, given)
+
+
+def _by_accountant(source: Mechanism, given: Given) -> ApproxDP:
     """Return the certified answer of the accountants."""
     if given.delta is not None:
         answer = accountants.epsilon(source, given.delta)
@@ -93,45 +125,13 @@ def to_approx(source: Mechanism, given: Given) -> ApproxDP:
     return _certified(source, given, answer, f"accountant {answer.accountant!r}")
 
 
-@to_approx.register
-def _(source: PureDP, given: Given) -> ApproxDP:
-    return _by_response(source, source.epsilon, 0.0, given)
-
-
-@to_approx.register
-def _(source: ApproxDP, given: Given) -> ApproxDP:
-    return _by_response(source, source.epsilon, source.delta, given)
-
-
-@to_approx.register
-def _(source: GDP, given: Given) -> ApproxDP:
-    if given.delta is not None and _is_inside(source, given.delta):
-        return _result(source, given, balle_wang(source.mu, delta=given.delta), _GAUSSIAN)
-    if given.delta is not None:
-        return _result(source, given, 0.0, _GAUSSIAN)
-    return _result(source, given, balle_wang(source.mu, epsilon=given.epsilon), _GAUSSIAN)
-
-
-@to_approx.register
-def _(source: ZCDP, given: Given) -> ApproxDP:
-    return _by_orders(source, RenyiLine(source.rho), given)
-
-
-@to_approx.register
-def _(source: TCDP, given: Given) -> ApproxDP:
-    return _by_orders(source, RenyiLine(source.rho, source.omega), given)
-
-
-@to_approx.register
-def _(source: RenyiDP, given: Given) -> ApproxDP:
-    return _by_orders(source, points_of(source), given)
-
-
-@to_approx.register
-def _(source: FDP, given: Given) -> ApproxDP:
-    f = source.tradeoff
-    answer = f.delta(_asked(given)) if given.delta is None else f.epsilon(given.delta)
-    return _certified(source, given, answer, _DUALITY)
+def _by_gaussian(source: GDP, given: Given) -> ApproxDP:
+    """Return the profile of the Gaussian mechanism."""
+    if given.delta is None:
+        value = balle_wang(source.mu, epsilon=given.epsilon)
+    else:
+        value = balle_wang(source.mu, delta=given.delta) if _is_inside(source, given.delta) else 0.0
+    return _result(source, given, value, _GAUSSIAN)
 
 
 def points_of(source: RenyiDP) -> RenyiPoints:
@@ -177,17 +177,19 @@ def _result(
     """Return the value with what it was asked at, or raise where it says nothing."""
     tight = tight or value == 0.0
     if given.delta is None:
-        return told(ApproxDP(_asked(given), value), theorem, tight=tight, lower=lower)
+        return proven(ApproxDP(_asked(given), value), theorem, tight=tight, lower=lower)
     if value == math.inf:
         reason = f"no finite epsilon has a delta as small as {given.delta:g}"
-        refuse(source, "ApproxDP", reason)
-    return told(ApproxDP(value, given.delta), theorem, tight=tight, lower=lower)
+        raise refused(source, "ApproxDP", reason)
+    return proven(ApproxDP(value, given.delta), theorem, tight=tight, lower=lower)
 
 
 def _is_inside(source: Mechanism, delta: float) -> bool:
     """Return whether a delta is below 1; raise where it is 0, for which every loss counts."""
     if delta == 0.0:
-        refuse(source, "ApproxDP", "its losses have no largest value, as delta = 0 would need")
+        raise refused(
+            source, "ApproxDP", "its losses have no largest value, as delta = 0 would need"
+        )
     return delta < 1.0
 
 

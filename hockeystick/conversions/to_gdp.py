@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from functools import singledispatch
 
 from hockeystick.accountants import tradeoff
 from hockeystick.conversions._evaluated import evaluated
 from hockeystick.conversions._given import (
     FAILS,
+    ITSELF,
     NO_NOISE,
     TAIL,
     Given,
     and_bounds,
     bound,
     exact,
-    refuse,
-    told,
+    is_exact,
+    proven,
+    refused,
+    simplest,
 )
 from hockeystick.conversions.by_losses import mu_square_of, reveals, root_up
 from hockeystick.conversions.theorems import liu_mu
@@ -30,54 +32,36 @@ from hockeystick.privacy_loss import (
     PrivacyLoss,
     RandomizedResponsePairLoss,
 )
-from hockeystick.tradeoffs import GaussianTradeOff, LaplaceTradeOff, TradeOff
+from hockeystick.tradeoffs import GaussianTradeOff, LaplaceTradeOff
 from hockeystick.tradeoffs.functions.piecewise import ApproxTradeOff
 from hockeystick.tradeoffs.functions.renyi import RenyiTradeOff
 from hockeystick.tradeoffs.profiles.renyi_curve import RenyiLine
 
 _WASSERMAN = "Wasserman and Zhou 2010; Dong, Roth and Su 2022, proposition 2.5"
+_DEFINITION = "Dong, Roth and Su 2022, definition 2.6"
+_PROFILES = "the plan's privacy profiles, by the contour accountant"
 _TWO = "data processing to two outcomes, of which the divergences are those of f"
 
 
-@singledispatch
 def to_fdp(source: Mechanism, given: Given) -> FDP:
-    """Return the trade-off function of a plan."""
-    return bound(FDP(tradeoff(source)), "the plan's privacy profiles, by the contour accountant")
-
-
-@to_fdp.register
-def _(source: PureDP, given: Given) -> FDP:
-    return exact(FDP(ApproxTradeOff(source.epsilon, 0.0)), _WASSERMAN)
-
-
-@to_fdp.register
-def _(source: ApproxDP, given: Given) -> FDP:
-    return exact(FDP(ApproxTradeOff(source.epsilon, source.delta)), _WASSERMAN)
-
-
-@to_fdp.register
-def _(source: GDP, given: Given) -> FDP:
-    return exact(FDP(GaussianTradeOff(source.mu)), "Dong, Roth and Su 2022, definition 2.6")
-
-
-@to_fdp.register
-def _(source: ZCDP, given: Given) -> FDP:
-    return bound(FDP(RenyiTradeOff(RenyiLine(source.rho))), _TWO)
-
-
-@to_fdp.register
-def _(source: TCDP, given: Given) -> FDP:
-    return bound(FDP(RenyiTradeOff(RenyiLine(source.rho, source.omega))), _TWO)
-
-
-@to_fdp.register
-def _(source: RenyiDP, given: Given) -> FDP:
-    return exact(FDP(RenyiTradeOff(points_of(source))), _TWO)
-
-
-@to_fdp.register
-def _(source: FDP, given: Given) -> FDP:
-    return exact(FDP(source.tradeoff), "the guarantee itself")
+    """Return the trade-off function that a source allows."""
+    match source:
+        case PureDP():
+            return exact(FDP(ApproxTradeOff(source.epsilon, 0.0)), _WASSERMAN)
+        case ApproxDP():
+            return exact(FDP(ApproxTradeOff(source.epsilon, source.delta)), _WASSERMAN)
+        case GDP():
+            return exact(FDP(GaussianTradeOff(source.mu)), _DEFINITION)
+        case ZCDP():
+            return bound(FDP(RenyiTradeOff(RenyiLine(source.rho))), _TWO)
+        case TCDP():
+            return bound(FDP(RenyiTradeOff(RenyiLine(source.rho, source.omega))), _TWO)
+        case RenyiDP():
+            return exact(FDP(RenyiTradeOff(points_of(source))), _TWO)
+        case FDP():
+            return exact(source, ITSELF)
+        case _:
+            return bound(FDP(tradeoff(source)), _PROFILES)
 
 
 _LIU = "Liu et al. 2022: the kink of f_(epsilon,0) lies on G_mu, which is convex"
@@ -102,13 +86,33 @@ _CONCENTRATED = (
     "sqrt(2 rho)-GDP does not follow, since f of a randomized response with D_alpha <= rho alpha "
     "falls below it, and no larger mu is proven; convert to FDP for all that follows"
 )
-_MEETS = "; the mu of a Gaussian that meets it is calibrate(GDP, 'mu', ApproxDP({!r}, {!r})).value"
 _NO_MU = "no mu is known to bound it: see its trade-off function"
 _UNSEEN = "whether f >= G_mu everywhere cannot be seen at finitely many rates"
 
 
-@singledispatch
 def to_gdp(source: Mechanism, given: Given) -> GDP:
+    """Return the mu with which G_mu lies below all that a source allows."""
+    source = simplest(source)
+    match source:
+        case PureDP():
+            return exact(GDP(liu_mu(source.epsilon)), _LIU)
+        case ApproxDP():
+            raise refused(source, "GDP", FAILS)
+        case GDP():
+            return exact(source, ITSELF)
+        case ZCDP():
+            raise refused(source, "GDP", _CONCENTRATED)
+        case TCDP() | RenyiDP():
+            raise refused(source, "GDP", TAIL)
+        case FDP(tradeoff=GaussianTradeOff(mu=mu)):
+            return exact(GDP(mu), _DEFINITION)
+        case FDP():
+            return _of_losses(source, given) if is_release(source) else _of_largest(source, given)
+        case _:
+            return _of_parts(source, given)
+
+
+def _of_parts(source: Mechanism, given: Given) -> GDP:
     """Return the root of the sum of the squares of the mus of a plan's parts."""
     parts = runs_of(source)
     if parts == ((source, 1),):
@@ -116,44 +120,19 @@ def to_gdp(source: Mechanism, given: Given) -> GDP:
     steps = [(to_gdp(part, given), count) for part, count in parts]
     mu = evaluated(lambda m: m.sqrt(sum((n * m.mpf(one.mu) ** 2 for one, n in steps), m.zero)))
     theorem = and_bounds(_SUM, (one for one, _ in steps))
-    return told(GDP(mu), theorem, tight=all(_is_gaussian(one) for one, _ in steps))
+    return proven(GDP(mu), theorem, tight=all(_is_gaussian(one) for one, _ in steps))
 
 
-@to_gdp.register
-def _(source: PureDP, given: Given) -> GDP:
-    return exact(GDP(liu_mu(source.epsilon)), _LIU)
+def is_release(source: FDP) -> bool:
+    """Return whether a trade-off function stands for a release whose losses are known."""
+    return isinstance(source.tradeoff, LaplaceTradeOff) or isinstance(
+        source.tradeoff.release, Mechanism
+    )
 
 
-@to_gdp.register
-def _(source: ApproxDP, given: Given) -> GDP:
-    if source.delta > 0.0:
-        refuse(source, "GDP", FAILS + _MEETS.format(source.epsilon, source.delta))
-    return to_gdp(PureDP(source.epsilon), given)
-
-
-@to_gdp.register
-def _(source: GDP, given: Given) -> GDP:
-    return exact(GDP(source.mu), "the guarantee itself")
-
-
-@to_gdp.register
-def _(source: ZCDP, given: Given) -> GDP:
-    refuse(source, "GDP", _CONCENTRATED)
-
-
-@to_gdp.register
-def _(source: TCDP, given: Given) -> GDP:
-    refuse(source, "GDP", TAIL if source.omega < math.inf else _CONCENTRATED)
-
-
-@to_gdp.register
-def _(source: RenyiDP, given: Given) -> GDP:
-    refuse(source, "GDP", TAIL)
-
-
-@to_gdp.register
-def _(source: FDP, given: Given) -> GDP:
-    return _of_function(source.tradeoff, source, given)
+def _of_largest(source: FDP, given: Given) -> GDP:
+    """Return the mu that the largest loss under a trade-off function implies."""
+    return by_largest_loss(source, given, to_gdp, "GDP", _UNSEEN)
 
 
 def _of_losses(source: Mechanism, given: Given) -> GDP:
@@ -162,7 +141,7 @@ def _of_losses(source: Mechanism, given: Given) -> GDP:
     if known is not None and (mu := root_up(known.value)) < math.inf:
         return exact(GDP(mu), _reason(known.losses)) if known.exact else bound(GDP(mu), _DOMINATED)
     if reveals(source):
-        refuse(source, "GDP", NO_NOISE)
+        raise refused(source, "GDP", NO_NOISE)
     return by_largest_loss(source, given, to_gdp, "GDP", _NO_MU)
 
 
@@ -178,23 +157,4 @@ def _sorted(losses: frozenset[type[PrivacyLoss]]) -> list[type[PrivacyLoss]]:
 
 def _is_gaussian(step: GDP) -> bool:
     """Return whether a part is a Gaussian mechanism, or may be one."""
-    origin = step.origin
-    return origin is not None and origin.kind == "exact" and origin.theorem not in _OF_ONE_RUN
-
-
-@singledispatch
-def _of_function(f: TradeOff, source: FDP, given: Given) -> GDP:
-    """Return the mu of the release that f stands for, or else that the largest loss implies."""
-    if isinstance(f.release, Mechanism):
-        return _of_losses(source, given)
-    return by_largest_loss(source, given, to_gdp, "GDP", _UNSEEN)
-
-
-@_of_function.register
-def _(f: GaussianTradeOff, source: FDP, given: Given) -> GDP:
-    return exact(GDP(f.mu), "Dong, Roth and Su 2022, definition 2.6")
-
-
-@_of_function.register
-def _(f: LaplaceTradeOff, source: FDP, given: Given) -> GDP:
-    return _of_losses(source, given)
+    return is_exact(step) and step.origin is not None and step.origin.theorem not in _OF_ONE_RUN

@@ -4,13 +4,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from functools import singledispatch
 from types import MappingProxyType
 from typing import Any, Final
 
 from hockeystick.accountants.base import composition_of
 from hockeystick.conversions._evaluated import evaluated, up_product
-from hockeystick.conversions._given import FAILS, FEW_ORDERS, Given, bound, exact, refuse, told
+from hockeystick.conversions._given import (
+    FAILS,
+    FEW_ORDERS,
+    ITSELF,
+    Given,
+    bound,
+    exact,
+    is_exact,
+    proven,
+    refused,
+    simplest,
+)
 from hockeystick.conversions.theorems import response_divergence
 from hockeystick.conversions.to_approx import points_of
 from hockeystick.errors import UnsupportedError
@@ -18,7 +28,6 @@ from hockeystick.mechanisms import Mechanism, runs_of
 from hockeystick.notions import FDP, GDP, TCDP, ZCDP, ApproxDP, PureDP, RenyiDP
 from hockeystick.numerics import Ball
 from hockeystick.privacy_loss import PrivacyLoss, Terms, attained
-from hockeystick.tradeoffs import TradeOff
 from hockeystick.tradeoffs.functions.renyi import RenyiTradeOff
 from hockeystick.tradeoffs.operations.renyi_integral import renyi_divergence
 from hockeystick.tradeoffs.profiles.renyi_curve import RenyiPoints
@@ -39,8 +48,30 @@ _OUTWARD = 1.0 + 2.0**-49
 _NONE: Final[Mapping[PrivacyLoss, Ball]] = MappingProxyType({})
 
 
-@singledispatch
 def to_renyi(source: Mechanism, given: Given) -> RenyiDP:
+    """Return the divergences of the given orders that a source allows."""
+    source = simplest(source)
+    match source:
+        case PureDP():
+            found = {order: response_divergence(source.epsilon, order) for order in given.orders}
+            return exact(RenyiDP(found), _RESPONSE)
+        case ApproxDP():
+            raise refused(source, "RenyiDP", FAILS)
+        case GDP():
+            return exact(_line(given, 0.5, source.mu, source.mu), _GAUSSIAN)
+        case TCDP() if given.orders[-1] > source.omega:
+            raise refused(source, "RenyiDP", f"it says nothing of orders above {source.omega:g}")
+        case ZCDP() | TCDP():
+            return exact(_line(given, source.rho), _LINE)
+        case RenyiDP():
+            return _of_points(source, given)
+        case FDP():
+            return _of_function(source, given)
+        case _:
+            return _of_parts(source, given)
+
+
+def _of_parts(source: Mechanism, given: Given) -> RenyiDP:
     """Return the sums over a plan's parts of their divergences."""
     parts = runs_of(source)
     if parts == ((source, 1),):
@@ -50,10 +81,10 @@ def to_renyi(source: Mechanism, given: Given) -> RenyiDP:
         order: _total([(one.divergences[k][1], count) for one, count in steps])
         for k, order in enumerate(given.orders)
     }
-    tight = all(one.origin is not None and one.origin.kind == "exact" for one, _ in steps)
+    tight = all(is_exact(one) for one, _ in steps)
     # The worst direction, or part, of one release need not be that of another.
     together = len(parts) == 1 or (tight and _is_attained(source, found))
-    return told(RenyiDP(found), _SUM, tight=tight and together)
+    return proven(RenyiDP(found), _SUM, tight=tight and together)
 
 
 def _is_attained(source: Mechanism, found: Mapping[float, float]) -> bool:
@@ -80,77 +111,38 @@ def _of_part(source: Mechanism, given: Given) -> RenyiDP:
     }
     for order, upper in found.items():
         if upper == math.inf:
-            refuse(source, "RenyiDP", _INFINITE.format(order))
+            raise refused(source, "RenyiDP", _INFINITE.format(order))
     lower = {order: max(low for low, _ in pair) for order, pair in zip(found, ends, strict=True)}
     tight = all(found[order] - lower[order] <= _TIGHT * found[order] for order in found)
-    return told(RenyiDP(found), _SUM, tight=tight)
+    return proven(RenyiDP(found), _SUM, tight=tight)
 
 
-@to_renyi.register
-def _(source: PureDP, given: Given) -> RenyiDP:
-    found = {order: response_divergence(source.epsilon, order) for order in given.orders}
-    return exact(RenyiDP(found), _RESPONSE)
-
-
-@to_renyi.register
-def _(source: ApproxDP, given: Given) -> RenyiDP:
-    if source.delta > 0.0:
-        refuse(source, "RenyiDP", FAILS)
-    return to_renyi(PureDP(source.epsilon), given)
-
-
-@to_renyi.register
-def _(source: GDP, given: Given) -> RenyiDP:
-    return exact(_line(given, 0.5, source.mu, source.mu), _GAUSSIAN)
-
-
-@to_renyi.register
-def _(source: ZCDP, given: Given) -> RenyiDP:
-    return exact(_line(given, source.rho), _LINE)
-
-
-@to_renyi.register
-def _(source: TCDP, given: Given) -> RenyiDP:
-    if given.orders[-1] > source.omega:
-        refuse(source, "RenyiDP", f"it says nothing of orders above {source.omega:g}")
-    return exact(_line(given, source.rho), _LINE)
-
-
-@to_renyi.register
-def _(source: RenyiDP, given: Given) -> RenyiDP:
+def _of_points(source: RenyiDP, given: Given) -> RenyiDP:
+    """Return the divergences where they are given, and what convexity says between."""
     curve = points_of(source)
     if given.orders[-1] > curve.divergences[-1][0]:
-        refuse(source, "RenyiDP", FEW_ORDERS)
+        raise refused(source, "RenyiDP", FEW_ORDERS)
     found = {order: _on_chord(curve, order) for order in given.orders}
     if found.items() == dict(source.divergences).items() and len(found) == 1:
-        return exact(RenyiDP(found), "the guarantee itself")
+        return exact(RenyiDP(found), ITSELF)
     return bound(RenyiDP(found), _CONVEX)
 
 
-@to_renyi.register
-def _(source: FDP, given: Given) -> RenyiDP:
-    if isinstance(source.tradeoff.release, Mechanism):
-        # The trade-off function of a plan stands for the plan.
+def _of_function(source: FDP, given: Given) -> RenyiDP:
+    """Return the divergences of the pair with a trade-off function, or of the plan it is of."""
+    f = source.tradeoff
+    if isinstance(f.release, Mechanism):
         return _of_part(source, given)
-    return _of_function(source.tradeoff, source, given)
-
-
-@singledispatch
-def _of_function(f: TradeOff, source: FDP, given: Given) -> RenyiDP:
-    """Return the divergences of the pair with this trade-off function."""
+    if isinstance(f, RenyiTradeOff):
+        raise refused(source, "RenyiDP", _ONE_WAY)
     ends = {}
     for order in sorted(given.orders, reverse=True):
         ends[order] = renyi_divergence(f, order)
         if ends[order].upper == math.inf:
-            refuse(source, "RenyiDP", _INFINITE.format(order))
+            raise refused(source, "RenyiDP", _INFINITE.format(order))
     tight = all(upper - lower <= _TIGHT * upper for lower, upper in ends.values())
     found = {order: upper for order, (_, upper) in ends.items()}
-    return told(RenyiDP(found), _FUNCTION, tight=tight)
-
-
-@_of_function.register
-def _(f: RenyiTradeOff, source: FDP, given: Given) -> RenyiDP:
-    refuse(source, "RenyiDP", _ONE_WAY)
+    return proven(RenyiDP(found), _FUNCTION, tight=tight)
 
 
 def _line(given: Given, *slope: float) -> RenyiDP:

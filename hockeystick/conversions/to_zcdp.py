@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from functools import singledispatch
 from itertools import pairwise
 from typing import Any
 
@@ -12,87 +11,78 @@ from hockeystick.conversions._evaluated import evaluated, half_square
 from hockeystick.conversions._given import (
     FAILS,
     FEW_ORDERS,
+    ITSELF,
     NO_NOISE,
     Given,
     and_bounds,
     bound,
     exact,
-    refuse,
+    is_exact,
+    proven,
+    refused,
+    simplest,
     through,
-    told,
 )
 from hockeystick.conversions.by_losses import NORMAL, above, reveals, rho_of
 from hockeystick.conversions.theorems import steinke_rho
 from hockeystick.conversions.to_approx import by_largest_loss, points_of
-from hockeystick.conversions.to_gdp import to_gdp
+from hockeystick.conversions.to_gdp import is_release, to_gdp
 from hockeystick.conversions.to_renyi import to_renyi
 from hockeystick.errors import IncompatibleError
 from hockeystick.mechanisms import Mechanism, runs_of
-from hockeystick.notions import FDP, GDP, TCDP, ZCDP, ApproxDP, PureDP, RenyiDP
+from hockeystick.notions import FDP, GDP, TCDP, ZCDP, ApproxDP, Notion, PureDP, RenyiDP
 from hockeystick.numerics import FloatAndDecimal
-from hockeystick.tradeoffs import GaussianTradeOff, LaplaceTradeOff, TradeOff
+from hockeystick.tradeoffs import GaussianTradeOff
 from hockeystick.tradeoffs.profiles.renyi_curve import RenyiPoints
 
 _PART = "definition: D_alpha <= rho alpha at all orders, and so at those below omega"
-_SUM = "Bun, Dwork, Rothblum and Steinke 2018, lemma 6: the rhos add up"
+_TRUNCATED_SUM = "Bun, Dwork, Rothblum and Steinke 2018, lemma 6: the rhos add up"
 _CONVEX = "van Erven and Harremoes 2014, corollary 2: (alpha - 1) D_alpha is convex"
 # Orders to ask a plan for: geometric in alpha - 1, from where the divergence is about that of 1.
 _LOWEST = 2.0**-10
 _ORDERS = 40
 
 
-@singledispatch
 def to_tcdp(source: Mechanism, given: Given) -> TCDP:
+    """Return the rho of a line above the divergences of orders up to omega."""
+    source = simplest(source)
+    match source:
+        case PureDP() | GDP():
+            return _truncated(to_zcdp(source, given), given)
+        case ApproxDP():
+            raise refused(source, "TCDP", FAILS)
+        case TCDP() if given.omega > source.omega:
+            raise refused(source, "TCDP", f"it says nothing of orders above {source.omega:g}")
+        case ZCDP() | TCDP():
+            return exact(TCDP(source.rho, given.omega), _PART)
+        case RenyiDP():
+            return _above_points(source, given)
+        case FDP():
+            return _smaller(source, given)
+        case _:
+            return _added(source, given)
+
+
+def _added(source: Mechanism, given: Given) -> TCDP:
     """Return the sum of the rhos of a plan's parts, or the line above its divergences."""
     parts = runs_of(source)
     if parts == ((source, 1),):
         return _smaller(source, given)
     steps = [(to_tcdp(part, given), count) for part, count in parts]
     rho = evaluated(lambda m: sum((n * m.mpf(one.rho) for one, n in steps), m.zero))
-    tight = all(one.origin is not None and one.origin.kind == "exact" for one, _ in steps)
-    added = told(TCDP(rho, given.omega), _SUM, tight=tight)
-    return (
-        added
-        if tight or given.omega == math.inf
-        else min(added, _by_orders(source, given), key=lambda one: one.rho)
-    )
+    tight = all(is_exact(one) for one, _ in steps)
+    added = proven(TCDP(rho, given.omega), _TRUNCATED_SUM, tight=tight)
+    if tight or given.omega == math.inf:
+        return added
+    return min(added, _by_orders(source, given), key=lambda one: one.rho)
 
 
-@to_tcdp.register
-def _(source: PureDP | GDP, given: Given) -> TCDP:
-    return _truncated(to_zcdp(source, given), given)
-
-
-@to_tcdp.register
-def _(source: ApproxDP, given: Given) -> TCDP:
-    if source.delta > 0.0:
-        refuse(source, "TCDP", FAILS)
-    return to_tcdp(PureDP(source.epsilon), given)
-
-
-@to_tcdp.register
-def _(source: ZCDP, given: Given) -> TCDP:
-    return exact(TCDP(source.rho, given.omega), _PART)
-
-
-@to_tcdp.register
-def _(source: TCDP, given: Given) -> TCDP:
-    if given.omega > source.omega:
-        refuse(source, "TCDP", f"it says nothing of orders above {source.omega:g}")
-    return exact(TCDP(source.rho, given.omega), _PART)
-
-
-@to_tcdp.register
-def _(source: RenyiDP, given: Given) -> TCDP:
+def _above_points(source: RenyiDP, given: Given) -> TCDP:
+    """Return the least line above divergences, and what convexity says between."""
     curve = points_of(source)
     if given.omega > curve.divergences[-1][0]:
-        refuse(source, "TCDP", FEW_ORDERS)
+        raise refused(source, "TCDP", FEW_ORDERS)
     return bound(TCDP(evaluated(lambda m: _steepest(curve, given.omega, m)), given.omega), _CONVEX)
-
-
-@to_tcdp.register
-def _(source: FDP, given: Given) -> TCDP:
-    return _smaller(source, given)
 
 
 def _smaller(source: Mechanism, given: Given) -> TCDP:
@@ -103,7 +93,7 @@ def _smaller(source: Mechanism, given: Given) -> TCDP:
         if given.omega == math.inf:
             raise
         return _by_orders(source, given)
-    if given.omega == math.inf or (whole.origin is not None and whole.origin.kind == "exact"):
+    if given.omega == math.inf or is_exact(whole):
         return whole
     try:
         return min(whole, _by_orders(source, given), key=lambda one: one.rho)
@@ -161,13 +151,36 @@ _LINE = (
     "Bun and Steinke 2016, Steinke 2024, Rogers and Steinke 2021 for bounded losses; a sample "
     "costs at most what the worst of its cases does, by quasi-convexity"
 )
-_TO_ZCDP_SUM = "Bun and Steinke 2016, lemma 1.7: rho adds up"
+_SUM = "Bun and Steinke 2016, lemma 1.7: rho adds up"
 _NO_RHO = "no rho is known to bound all its Renyi divergences"
 _UNSEEN = "divergences of all orders cannot be seen at finitely many of them"
 
 
-@singledispatch
 def to_zcdp(source: Mechanism, given: Given) -> ZCDP:
+    """Return the rho of a line above all divergences that a source allows."""
+    source = simplest(source)
+    match source:
+        case PureDP():
+            return exact(ZCDP(steinke_rho(source.epsilon)), _STEINKE)
+        case ApproxDP():
+            raise refused(source, "ZCDP", FAILS)
+        case GDP():
+            return exact(ZCDP(half_square(source.mu)), _GAUSSIAN)
+        case ZCDP():
+            return exact(source, ITSELF)
+        case TCDP() | RenyiDP():
+            raise refused(source, "ZCDP", FEW_ORDERS)
+        case FDP(tradeoff=GaussianTradeOff()):
+            return to_zcdp(to_gdp(source, given), given)
+        case FDP() if not is_release(source):
+            return by_largest_loss(source, given, to_zcdp, "ZCDP", _UNSEEN)
+        case FDP():
+            return _of_losses(source, given)
+        case _:
+            return _of_parts(source, given)
+
+
+def _of_parts(source: Mechanism, given: Given) -> ZCDP:
     """Return the sum of the rhos of a plan's parts."""
     parts = runs_of(source)
     if parts == ((source, 1),):
@@ -181,8 +194,8 @@ def to_zcdp(source: Mechanism, given: Given) -> ZCDP:
         ]
         binary = sum((count * one.binary for count, one in exactly), Fraction(0))
         rho = above(binary, sum((count * one.decimal for count, one in exactly), Fraction(0)))
-    tight = all(one.origin is not None and one.origin.kind == "exact" for one in each)
-    return told(ZCDP(rho), and_bounds(_TO_ZCDP_SUM, each), tight=tight)
+    tight = all(map(is_exact, each))
+    return proven(ZCDP(rho), and_bounds(_SUM, each), tight=tight)
 
 
 def _before_rounding(part: Mechanism, rho: float) -> FloatAndDecimal:
@@ -190,7 +203,7 @@ def _before_rounding(part: Mechanism, rho: float) -> FloatAndDecimal:
 
     100 runs of Gaussian noise 10 have rho 1/2; 100 times the float above 1/200 is more.
     """
-    if to_zcdp.dispatch(type(part)) is to_zcdp.dispatch(Mechanism):
+    if not isinstance(part, Notion):
         known = rho_of(part)
         if known is not None and above(known.value) == rho:
             return FloatAndDecimal(known.value, known.value)
@@ -206,62 +219,5 @@ def _of_losses(source: Mechanism, given: Given) -> ZCDP:
             return exact(ZCDP(rho), _NOISE if normal else _FALLS)
         return bound(ZCDP(rho), _LINE)
     if reveals(source):
-        refuse(source, "ZCDP", NO_NOISE)
+        raise refused(source, "ZCDP", NO_NOISE)
     return by_largest_loss(source, given, to_zcdp, "ZCDP", _NO_RHO)
-
-
-@to_zcdp.register
-def _(source: PureDP, given: Given) -> ZCDP:
-    return exact(ZCDP(steinke_rho(source.epsilon)), _STEINKE)
-
-
-@to_zcdp.register
-def _(source: ApproxDP, given: Given) -> ZCDP:
-    if source.delta > 0.0:
-        refuse(source, "ZCDP", FAILS)
-    return to_zcdp(PureDP(source.epsilon), given)
-
-
-@to_zcdp.register
-def _(source: GDP, given: Given) -> ZCDP:
-    return exact(ZCDP(half_square(source.mu)), _GAUSSIAN)
-
-
-@to_zcdp.register
-def _(source: ZCDP, given: Given) -> ZCDP:
-    return exact(ZCDP(source.rho), "the guarantee itself")
-
-
-@to_zcdp.register
-def _(source: TCDP, given: Given) -> ZCDP:
-    if source.omega < math.inf:
-        refuse(source, "ZCDP", FEW_ORDERS)
-    return exact(ZCDP(source.rho), "definition: (rho, inf)-tCDP is rho-zCDP")
-
-
-@to_zcdp.register
-def _(source: RenyiDP, given: Given) -> ZCDP:
-    refuse(source, "ZCDP", FEW_ORDERS)
-
-
-@to_zcdp.register
-def _(source: FDP, given: Given) -> ZCDP:
-    return _of_function(source.tradeoff, source, given)
-
-
-@singledispatch
-def _of_function(f: TradeOff, source: FDP, given: Given) -> ZCDP:
-    """Return the rho of the release that f stands for, or else that the largest loss implies."""
-    if isinstance(f.release, Mechanism):
-        return _of_losses(source, given)
-    return by_largest_loss(source, given, to_zcdp, "ZCDP", _UNSEEN)
-
-
-@_of_function.register
-def _(f: GaussianTradeOff, source: FDP, given: Given) -> ZCDP:
-    return to_zcdp(to_gdp(source, given), given)
-
-
-@_of_function.register
-def _(f: LaplaceTradeOff, source: FDP, given: Given) -> ZCDP:
-    return _of_losses(source, given)

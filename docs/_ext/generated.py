@@ -50,7 +50,7 @@ def accountants() -> str:
     from hockeystick.accountants import ACCOUNTANTS
 
     rows = [
-        (f"[{one.name}]({one.name}.md)", one.kind, one.summary, "yes" if one.has_digits else "-")
+        (f"`{one.name}`", one.kind, one.summary, "yes" if one.has_digits else "-")
         for one in ACCOUNTANTS.values()
     ]
     return _table(("accountant", "kind", "what it is", "`digits=`"), rows)

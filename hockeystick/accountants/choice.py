@@ -144,6 +144,10 @@ class Choice(Accountant):
         return self.tolerance * (_LATTICE_FACTOR if wide_contour else 1.0)
 
 
+# The earlier of two accountants is named unless the later one's upper end is less by more.
+_SAME: Final = 1.0 - 1e-9
+
+
 def _intersection(
     first: tuple[Accountant, Interval], second: tuple[Accountant, Interval]
 ) -> tuple[Accountant, Interval]:
@@ -151,6 +155,6 @@ def _intersection(
 
     The estimate is that of the narrower one, and it is settled where that is.
     """
-    accountant = min(first, second, key=lambda one: (one[1].upper, one[1].relative_width))[0]
+    accountant = (second if second[1].upper < _SAME * first[1].upper else first)[0]
     narrow, wide = sorted((first[1], second[1]), key=lambda one: (one.relative_width, one.upper))
     return accountant, type(narrow)(*narrow.within(wide))

@@ -15,8 +15,6 @@ from tests.oracles.zoo_laplace import FewSampled, Laplace
 from tests.oracles.zoo_line import Inverted, MomentBound
 from tests.oracles.zoo_outputs import Listed, Real, multisets
 
-# Whoever changes an oracle asks these: what they are for is stored.
-
 
 @contextmanager
 def digits(count: int) -> Iterator[None]:

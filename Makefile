@@ -100,7 +100,6 @@ gallery: $(VENV)/.installed-test ## make the pictures of docs/gallery.md anew, w
 	@$(BIN)/python -m tests.gallery.pictures
 
 oracles: $(VENV)/.installed-test ## compute what the stored values of tests/oracles lack: delete a row to have it anew
-	@$(BIN)/python -m tests.oracles.generate
 	@$(BIN)/python -m tests.oracles.zoo
 
 tables: $(VENV)/.installed-all ## widths, cost over steps and delta, lattices, sweeps, schedules

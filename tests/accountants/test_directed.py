@@ -1,18 +1,15 @@
-"""One ordered pair at a time: by integrals over its outputs, and by what both directions share."""
+"""One ordered pair at a time."""
 
 import math
-from itertools import pairwise
 from typing import Any
 
 import pytest
-from mpmath import mp
 
 import hockeystick as hs
 from hockeystick.accountants import directed_delta
 from hockeystick.accountants.base import composition_of
 from hockeystick.accountants.contour import Contour
 from hockeystick.errors import ParameterError
-from hockeystick.privacy_loss import Composition
 
 DIRECTIONS = ("remove", "add")
 PLANS = {
@@ -25,47 +22,6 @@ PLANS = {
     "parts": hs.Parallel([hs.Gaussian(2), hs.PoissonSubsampled(hs.Gaussian(0.7), rate=0.3)]),
     "nothing": hs.Gaussian(math.inf),
 }
-
-
-def sampled_densities(rate: Any, noise: Any) -> tuple[Any, Any]:
-    """Return the densities of one sampled Gaussian with the record, and without it."""
-    q, s = mp.mpf(rate), mp.mpf(noise)
-
-    def without(x: Any) -> Any:
-        return mp.npdf(x, 0, s)
-
-    return (lambda x: (1 - q) * without(x) + q * mp.npdf(x, 1, s)), without
-
-
-def by_outputs(p: Any, q: Any, epsilon: Any) -> Any:
-    """Return the integral of ``(p - e^eps q)_+``, between the zeros of its sign."""
-    odds, edges = mp.exp(mp.mpf(epsilon)), [mp.mpf(k) / 2 for k in range(-60, 61)]
-
-    def excess(x: Any) -> Any:
-        return p(x) - odds * q(x)
-
-    total = mp.zero
-    for low, high in pairwise(edges):
-        at = excess(low), excess(high)
-        if at[0] * at[1] < 0:
-            zero = mp.findroot(excess, (low, high), solver="anderson")
-            low, high = (zero, high) if at[1] > 0 else (low, zero)
-        if max(at) > 0:
-            total += mp.quad(excess, [low, high])
-    return total
-
-
-@pytest.mark.parametrize("direction", DIRECTIONS)
-@pytest.mark.parametrize("epsilon", ["0.2", "0.01", "-0.01", "-0.08", "-0.2", "-3"])
-def test_each_direction_is_the_integral_over_its_outputs(direction: str, epsilon: str) -> None:
-    plan = hs.PoissonSubsampled(hs.Gaussian(2.0), rate=0.1)
-    with mp.workdps(25):
-        p, q = sampled_densities("0.1", 2)
-        truth = by_outputs(p, q, epsilon) if direction == "remove" else by_outputs(q, p, epsilon)
-        found = directed_delta(plan, float(epsilon), direction)
-        assert found.lower <= truth + mp.mpf(10) ** -20
-        assert truth <= found.upper + mp.mpf(10) ** -20
-        assert found.upper - found.lower <= 1e-12 * truth
 
 
 @pytest.mark.parametrize(
@@ -143,36 +99,17 @@ TWO_SIDED = (
     hs.PoissonSubsampled(hs.Gaussian(2.0), rate=0.5) ** 100,
     hs.PoissonSubsampled(hs.Gaussian(30.0), rate=0.01) ** 10**6,
 )
-each_plan = pytest.mark.parametrize("plan", TWO_SIDED, ids=str)
 
 
-@each_plan
-def test_the_order_of_the_directions_does_not_matter(plan: hs.Mechanism) -> None:
-    cost = composition_of(plan, "contour")
-    turned = Composition(cost.adding, cost.removing)
-    accountant = Contour()
-    epsilons = [accountant.epsilon(one, 1e-5) for one in (cost, turned)]
-    deltas = [accountant.delta(one, epsilons[0].estimate) for one in (cost, turned)]
-    for first, second in (epsilons, deltas):
-        assert first.upper == pytest.approx(second.upper, rel=1e-8)
-        assert first.lower == pytest.approx(second.lower, rel=1e-8)
-
-
-@each_plan
+@pytest.mark.parametrize("plan", TWO_SIDED, ids=str)
 def test_the_answer_is_that_of_the_direction_that_costs_more(plan: hs.Mechanism) -> None:
-    cost = composition_of(plan, "contour")
-    accountant = Contour()
+    """And a direction is below a delta only where its own is."""
+    cost, accountant = composition_of(plan, "contour"), Contour()
     found = accountant.epsilon(cost, 1e-6)
     alone = [accountant.epsilon_of(terms, 1e-6) for terms in cost.directions]
-    assert found.upper >= max(one.lower for one in alone)
+    assert max(one.lower for one in alone) <= found.upper
     assert found.lower <= max(one.upper for one in alone)
     assert found.upper == pytest.approx(max(one.upper for one in alone), rel=1e-8)
-
-
-@each_plan
-def test_a_direction_is_below_only_where_its_delta_is(plan: hs.Mechanism) -> None:
-    cost = composition_of(plan, "contour")
-    accountant = Contour()
     for terms in cost.directions:
         delta = accountant.delta_of(terms, 1.0)
         assert accountant._is_below(terms, 1.0, math.log(delta.upper) + 0.05)

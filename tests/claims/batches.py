@@ -1,7 +1,5 @@
 """Batches that an adversary sees the members of: shuffled epochs, and samples drawn afresh."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 
@@ -9,7 +7,6 @@ from hockeystick.accountants import delta as delta_of
 from hockeystick.conversions.published.shuffling import limit_delta
 from hockeystick.mechanisms import Gaussian, RevealedSample
 from hockeystick.numerics.multiprecision import mp
-from hockeystick.numerics.working_precision import working_digits
 from hockeystick.results import Approximate, Certified
 from tests.claims.found import Found, proven, way
 
@@ -51,30 +48,18 @@ def gaussian_of_the_same_variation(
     variation = resampled_delta(
         noise_multiplier=noise_multiplier, epochs=epochs, batches=batches, epsilon=0.0
     )
-    with working_digits(30):
-        ends = [
-            float(_profile(2 * mp.sqrt(2) * mp.erfinv(mp.mpf(end)), epsilon))
-            for end in (variation.lower, variation.upper)
-        ]
+    ends = [
+        float(_profile(2 * mp.sqrt(2) * mp.erfinv(mp.mpf(end)), epsilon))
+        for end in (variation.lower, variation.upper)
+    ]
     return Found(min(ends), max(ends), "proven", "delta")
-
-
-@way
-def shuffled_delta(*, noise_multiplier: float, epochs: int, epsilon: float) -> Certified:
-    """Return delta of shuffled epochs, to an adversary who sees the members of their batches.
-
-    Each epoch has the record in exactly one batch, whose release is Gaussian; of the others it is
-    independent. The integral along a line is asked, not the sum of squares.
-    """
-    return delta_of(Gaussian(noise_multiplier) ** epochs, epsilon=epsilon, accountant="contour")
 
 
 @way
 def root_delta(*, noise_multiplier: float, epochs: int, epsilon: float, size: int = 1) -> Found:
     """Return delta of ``G_mu``, ``mu = sqrt(g E)/sigma``."""
-    with working_digits(30):
-        mu = mp.sqrt(size * epochs) / mp.mpf(noise_multiplier)
-        return proven(_profile(mu, epsilon), "delta")
+    mu = mp.sqrt(size * epochs) / mp.mpf(noise_multiplier)
+    return proven(_profile(mu, epsilon), "delta")
 
 
 @way
@@ -86,11 +71,10 @@ def clipped_batches_delta(
     A batch moves by the same whether it has one of the group or several. To an adversary who sees
     how many batches have one, delta is the mean over that number.
     """
-    with working_digits(30):
-        chances = _batches_of_a_group(size, examples, batches)
-        noise = mp.mpf(noise_multiplier)
-        each = [p * _profile(mp.sqrt(k) / noise, epsilon) for k, p in chances.items()]
-        return proven(mp.fsum(each), "delta")
+    chances = _batches_of_a_group(size, examples, batches)
+    noise = mp.mpf(noise_multiplier)
+    each = [p * _profile(mp.sqrt(k) / noise, epsilon) for k, p in chances.items()]
+    return proven(mp.fsum(each), "delta")
 
 
 @way
@@ -102,36 +86,9 @@ def one_batch_delta(
     With probability ``C(n - g, m - g)/C(n, m)`` times the number of batches the whole group is in
     one batch, whose sum moves g times as far. To an adversary who sees which, delta is the mean.
     """
-    with working_digits(30):
-        whole = _profile(size / mp.mpf(noise_multiplier), epsilon)
-        least = float(_share_in_one_batch(size, examples, batches) * whole)
+    whole = _profile(size / mp.mpf(noise_multiplier), epsilon)
+    least = float(_share_in_one_batch(size, examples, batches) * whole)
     return Found(math.nextafter(least, 0.0), 1.0, "proven", "delta")
-
-
-@way
-def less_noise_at_the_end_delta(
-    *, noise_multiplier: float, epochs: int, epsilon: float
-) -> Certified:
-    """Return delta where the last of E shuffled epochs has noise ``sigma/sqrt(E + 1)``."""
-    last = Gaussian(noise_multiplier / math.sqrt(epochs + 1.0))
-    plan = Gaussian(noise_multiplier) ** (epochs - 1) @ last
-    return delta_of(plan, epsilon=epsilon, accountant="contour")
-
-
-@way
-def twice_the_epochs_delta(*, noise_multiplier: float, epochs: int, epsilon: float) -> Found:
-    """Return delta of ``G_mu``, ``mu = sqrt(2 E)/sigma``."""
-    return root_delta(noise_multiplier=noise_multiplier, epochs=2 * epochs, epsilon=epsilon)
-
-
-@way
-def concentrated_divergence(
-    *, noise_multiplier: float, epochs: int, order: float, size: int = 1
-) -> Found:
-    """Return ``a g E/(2 sigma^2)``, the order-a divergence that g E/(2 sigma^2)-zCDP allows."""
-    with working_digits(30):
-        rho = size * epochs / (2 * mp.mpf(noise_multiplier) ** 2)
-        return proven(mp.mpf(order) * rho, "divergence")
 
 
 @way
@@ -143,20 +100,19 @@ def divergence_of_hits(
     Given that k do, ``e^((a - 1) D_a)`` is ``e^(k a (a - 1)/(2 sigma^2))``. Of an epoch's batches
     exactly one has it where they are shuffled; drawn afresh, each has it with chance 1/batches.
     """
-    with working_digits(30):
-        a = mp.mpf(order)
-        exponent = a * (a - 1) / (2 * mp.mpf(noise_multiplier) ** 2)
-        share = mp.mpf(1) / batches
-        chances = (
-            {1: batches * share}
-            if shuffled
-            else {
-                k: mp.binomial(batches, k) * share**k * (1 - share) ** (batches - k)
-                for k in range(batches + 1)
-            }
-        )
-        moment = mp.fsum(p * mp.exp(k * exponent) for k, p in chances.items())
-        return proven(epochs * mp.log(moment) / (a - 1), "divergence")
+    a = mp.mpf(order)
+    exponent = a * (a - 1) / (2 * mp.mpf(noise_multiplier) ** 2)
+    share = mp.mpf(1) / batches
+    chances = (
+        {1: batches * share}
+        if shuffled
+        else {
+            k: mp.binomial(batches, k) * share**k * (1 - share) ** (batches - k)
+            for k in range(batches + 1)
+        }
+    )
+    moment = mp.fsum(p * mp.exp(k * exponent) for k, p in chances.items())
+    return proven(epochs * mp.log(moment) / (a - 1), "divergence")
 
 
 @way
@@ -164,11 +120,10 @@ def clipped_batches_divergence(
     *, noise_multiplier: float, order: float, size: int, examples: int, batches: int
 ) -> Found:
     """Return the Renyi divergence of a group in one epoch whose batches are clipped as a whole."""
-    with working_digits(30):
-        a, chances = mp.mpf(order), _batches_of_a_group(size, examples, batches)
-        exponent = a * (a - 1) / (2 * mp.mpf(noise_multiplier) ** 2)
-        moment = mp.fsum(p * mp.exp(k * exponent) for k, p in chances.items())
-        return proven(mp.log(moment) / (a - 1), "divergence")
+    a, chances = mp.mpf(order), _batches_of_a_group(size, examples, batches)
+    exponent = a * (a - 1) / (2 * mp.mpf(noise_multiplier) ** 2)
+    moment = mp.fsum(p * mp.exp(k * exponent) for k, p in chances.items())
+    return proven(mp.log(moment) / (a - 1), "divergence")
 
 
 @way
@@ -179,11 +134,10 @@ def one_batch_divergence(
 
     All are in one batch with the chance of ``one_batch_delta``, and no term of the mean is below 1.
     """
-    with working_digits(30):
-        a, share = mp.mpf(order), _share_in_one_batch(size, examples, batches)
-        exponent = size**2 * a * (a - 1) / (2 * mp.mpf(noise_multiplier) ** 2)
-        least = mp.log1p(share * mp.expm1(exponent)) / (a - 1)
-        return Found(math.nextafter(float(least), 0.0), math.inf, "proven", "divergence")
+    a, share = mp.mpf(order), _share_in_one_batch(size, examples, batches)
+    exponent = size**2 * a * (a - 1) / (2 * mp.mpf(noise_multiplier) ** 2)
+    least = mp.log1p(share * mp.expm1(exponent)) / (a - 1)
+    return Found(math.nextafter(float(least), 0.0), math.inf, "proven", "divergence")
 
 
 def _profile(mu: Any, epsilon: float) -> Any:

@@ -1,11 +1,10 @@
 """Checking claims: each way is asked, and what it finds is judged."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cache
 from typing import final
 
+from hockeystick.numerics.working_precision import working_digits
 from tests.claims.data import Asked, Claim, catalogue
 from tests.claims.found import Found, found, ways
 from tests.claims.verdicts import Verdict, judge, share_of_multiples
@@ -14,16 +13,7 @@ from tests.claims.verdicts import Verdict, judge, share_of_multiples
 @final
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """A claim and what became of it.
-
-    Args:
-        claim: The claim.
-        own: The value by the document's own method; None where the claim is a printed bound.
-        certified: The proven value; None where none is computed.
-        without: What was judged, without the claim's condition; None where there is none.
-        own_without: What the document has there; None where that is ``own``.
-        verdict: The verdict.
-    """
+    """A claim and what became of it; ``without`` is what was judged without its condition."""
 
     claim: Claim
     own: Found | None
@@ -47,18 +37,10 @@ class Checked:
 
 
 def check(*names: str) -> list[Checked]:
-    """Return what becomes of the claims of some documents, or of some claims.
+    """Return what becomes of some claims, each once, in the order of the data file.
 
-    Each verdict is computed from the numbers beside it; the data file holds none.
-
-    Args:
-        names: Keys of documents, ids of claims, or what ids begin with up to a "/"; all if none.
-
-    Returns:
-        The claims in the order of the data file, each once.
-
-    Raises:
-        ValueError: If a name is of no document and no claim.
+    Names are keys of documents, ids of claims, or what ids begin with up to a "/"; all if none. One
+    that is of no document and no claim is a ``ValueError``.
     """
     claims = catalogue().claims
     for name in names:
@@ -94,4 +76,5 @@ def checked(claim: Claim) -> Checked:
 @cache
 def ask(asked: Asked) -> Found:
     """Return what a way finds; the same question is answered once."""
-    return found(ways()[asked.way](**dict(asked.parameters)))
+    with working_digits(30):
+        return found(ways()[asked.way](**dict(asked.parameters)))

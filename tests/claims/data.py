@@ -1,17 +1,14 @@
 """The documents and their claims, as the data file has them."""
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 from typing import Any, Final, cast, final
 
+from tests.claims.found import FILE
 from tests.claims.verdicts import Relation
 
-FILE: Final = Path(__file__).with_name("claims.toml")
 _ASKED: Final = ("own", "certified", "without", "own_without")
 
 Parameter = float | str | tuple["Parameter", ...]
@@ -42,22 +39,10 @@ class Document:
 class Claim:
     """One figure or statement of a document, and how it is checked. It holds no verdict.
 
-    Args:
-        id: Its stable name: document, place and what in it.
-        document: The key of its document.
-        place: Where it is in the document.
-        says: What it says, in one sentence.
-        relation: "equals" for a figure; "multiple-of" for one that is to be a whole multiple of
-            ``own``, which one is not published; "at-most" or "at-least" for a bound; "for-all" for
-            a formula that is to give the truth for all parameters, shown at some.
-        published: The figure as printed; "" where a formula was published.
-        own: How the document computes it.
-        certified: How its true value is proven.
-        without: What is judged, without the condition.
-        own_without: What the document has there, if that is not ``own``.
-        only_with: The condition.
-        because: Why it is as the verdict says, as a clause.
-        see: What in this library does it right.
+    The relation is "equals" for a figure; "multiple-of" for one that is to be a whole multiple of
+    ``own``, which one is not published; "at-most" or "at-least" for a bound; "for-all" for a
+    formula that is to give the truth for all parameters, shown at some. ``because`` is why it is as
+    the verdict says, ``see`` what in this library does it right; the data file says the rest.
     """
 
     id: str

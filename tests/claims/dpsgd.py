@@ -1,17 +1,68 @@
-"""Calibrations of DP-SGD, and amplification by sampling."""
-
-from __future__ import annotations
+"""Composition, calibrations of DP-SGD, and amplification by sampling."""
 
 import math
+from itertools import product
 
 from hockeystick.accountants import delta as delta_of
 from hockeystick.accountants import epsilon as epsilon_of
 from hockeystick.calibration import gaussian_noise
 from hockeystick.mechanisms import FixedSizeSubsampled, Gaussian, RandomizedResponse
 from hockeystick.numerics.multiprecision import mp
-from hockeystick.numerics.working_precision import working_digits
 from hockeystick.results import Certified
-from tests.claims.found import Found, between, proven, way
+from tests.claims.found import Found, proven, way
+
+
+@way
+def advanced_epsilon(*, epsilon: float, runs: int, delta: float, halved: bool = False) -> float:
+    """Return ``sqrt(2 k ln(1/delta)) e + k e (exp(e) - 1)``, or with the second term halved."""
+    second = runs * epsilon * math.expm1(epsilon)
+    root = math.sqrt(2.0 * runs * math.log(1.0 / delta)) * epsilon
+    return root + (second / 2.0 if halved else second)
+
+
+@way
+def doubled_root_epsilon(*, epsilon: float, runs: int, delta: float) -> float:
+    """Return ``2 sqrt(2 k ln(1/delta)) e``, advanced composition with its second term dropped."""
+    return 2.0 * math.sqrt(2.0 * runs * math.log(1.0 / delta)) * epsilon
+
+
+@way
+def exact_epsilon(*, epsilon: float, runs: int, delta: float) -> Certified:
+    """Return the epsilon of several e-DP mechanisms, which randomized response attains."""
+    return epsilon_of(RandomizedResponse(epsilon) ** runs, delta)
+
+
+@way
+def group_attained(*, epsilon: float, delta: float, size: int) -> Found:
+    """Return delta at ``g epsilon`` of an (epsilon, delta)-DP mechanism on a chain of data sets.
+
+    With two outputs, ``P_i(a) = delta (e^((g-i) eps) - 1)/(e^eps - 1)`` for i = 0..g has
+    ``P_i(a) - e^eps P_(i+1)(a) = delta`` between neighbours, less in the other direction and for
+    b where ``P_0(a) <= 1 - e^-eps``; and ``P_0(a) - e^(g eps) P_g(a) = P_0(a)`` between the ends.
+    """
+    eps = mp.mpf(epsilon)
+    first = mp.mpf(delta) * mp.expm1(size * eps) / mp.expm1(eps)
+    if first > -mp.expm1(-eps):
+        raise ValueError("the mechanism needs a smaller delta")
+    return proven(first, "delta")
+
+
+@way
+def moved_record_epsilon(*, epsilon: float, blocks: int) -> Found:
+    """Return the epsilon of disjoint parts of the data where a record is in several of them.
+
+    Each part reports truthfully whether the record is in it with probability
+    ``e^eps/(1 + e^eps)``: the largest ratio of probabilities of all 2^blocks outputs. An added or
+    removed record changes one part, and so does a replaced one that stays in its part; a replaced
+    one may also leave a part for another.
+    """
+    odds = mp.exp(mp.mpf(epsilon))
+    chances = {True: odds / (1 + odds), False: 1 / (1 + odds)}
+    ratios = [
+        mp.fprod(chances[seen] / chances[not seen] for seen in outputs)
+        for outputs in product((True, False), repeat=blocks)
+    ]
+    return proven(mp.log(max(ratios)), "epsilon")
 
 
 @way
@@ -28,26 +79,13 @@ def per_step_calibrated_delta(
 
 
 @way
-def promised_step_epsilon(*, examples: int, steps: int, epsilon: float, delta: float) -> float:
-    """Return ``n e/(4 sqrt(2 T ln(2/d)))``, what the proof has for a step before sampling."""
-    return examples * epsilon / (4.0 * math.sqrt(2.0 * steps * math.log(2.0 / delta)))
-
-
-@way
 def classical_step_epsilon(*, examples: int, steps: int, epsilon: float, delta: float) -> Found:
     """Return what the classical formula has for the prescribed noise, at ``d n/(2 T)``."""
-    with working_digits(30):
-        eps, d = mp.mpf(epsilon), mp.mpf(delta)
-        logs = mp.log(2 / d) * mp.log(mp.mpf("2.5") * steps / (d * examples))
-        noise = 16 * mp.sqrt(steps * logs) / (examples * eps)
-        sensitivity, own = mp.mpf(2), d * examples / (2 * steps)
-        return proven(sensitivity * mp.sqrt(2 * mp.log(mp.mpf("1.25") / own)) / noise, "epsilon")
-
-
-@way
-def promised_step_delta(*, steps: int, delta: float) -> float:
-    """Return ``d/(2 T)``."""
-    return delta / (2.0 * steps)
+    eps, d = mp.mpf(epsilon), mp.mpf(delta)
+    logs = mp.log(2 / d) * mp.log(mp.mpf("2.5") * steps / (d * examples))
+    noise = 16 * mp.sqrt(steps * logs) / (examples * eps)
+    sensitivity, own = mp.mpf(2), d * examples / (2 * steps)
+    return proven(sensitivity * mp.sqrt(2 * mp.log(mp.mpf("1.25") / own)) / noise, "epsilon")
 
 
 @way
@@ -69,12 +107,6 @@ def hogwild_calibrated_delta(
 
 
 @way
-def amplified_delta(*, delta: float, batch_size: int, examples: int) -> float:
-    """Return ``(m/n) delta``."""
-    return batch_size / examples * delta
-
-
-@way
 def sampled_gaussian_delta(
     *, epsilon: float, delta: float, batch_size: int, examples: int
 ) -> Certified:
@@ -91,20 +123,6 @@ def sampled_gaussian_delta(
 def amplified_epsilon(*, epsilon: float, batch_size: int, examples: int) -> float:
     """Return ``ln(1 + (m/n) (e^eps - 1))``."""
     return math.log1p(batch_size / examples * math.expm1(epsilon))
-
-
-@way
-def linear_amplified_epsilon(*, epsilon: float, batch_size: int, examples: int) -> float:
-    """Return ``2 (m/n) eps``."""
-    return 2.0 * batch_size / examples * epsilon
-
-
-@way
-def sampled_response_epsilon(*, epsilon: float, batch_size: int, examples: int) -> Found:
-    """Return the pure epsilon of randomized response on samples without replacement."""
-    sampled = FixedSizeSubsampled(RandomizedResponse(epsilon), batch_size, examples)
-    answer = epsilon_of(sampled, 0.0)
-    return between(answer.lower, answer.upper, "epsilon")
 
 
 def _step_noise(examples: int, steps: int, epsilon: float, delta: float) -> float:

@@ -5,8 +5,6 @@ units of the sensitivity under replace-one. Theorem 2: ``C_(B/n)(G_(1/s))^(x KR)
 ``G_mu``.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from fractions import Fraction
@@ -16,10 +14,8 @@ from hockeystick.accountants import delta as delta_of
 from hockeystick.accountants import epsilon as epsilon_of
 from hockeystick.accountants.limits import limiting_mu as limit
 from hockeystick.conversions.theorems import gaussian_mu
-from hockeystick.mechanisms import FixedSizeSubsampled, Gaussian
 from hockeystick.notions import FDP, GDP
 from hockeystick.numerics.multiprecision import mp
-from hockeystick.numerics.working_precision import working_digits
 from hockeystick.privacy_loss.sampling.fixed_size_gaussian import FixedSizeGaussianLoss
 from hockeystick.results import Certified
 from hockeystick.tradeoffs import GaussianTradeOff
@@ -78,21 +74,6 @@ def limiting_delta(
     )
     value = float(delta_of(GDP(one.upper), epsilon=epsilon).estimate)
     return Found(value, value, "approximation", "delta")
-
-
-@way
-def trained_delta(
-    *, noise_multiplier: float, examples: int, batch_size: int, steps: int, epsilon: float
-) -> Certified:
-    """Return delta of the local steps themselves; the lower end is what some data lose."""
-    step = FixedSizeSubsampled(Gaussian(noise_multiplier), batch_size, examples)
-    return delta_of(step**steps, epsilon=epsilon)
-
-
-@way
-def steps(*, local_steps: int, rounds: int, batch_size: int = 1) -> float:
-    """Return the number of iterations of a client, or of examples that it processes."""
-    return float(local_steps * rounds * batch_size)
 
 
 @way
@@ -159,11 +140,10 @@ def step_delta(*, noise_multiplier: float, examples: int, batch_size: int, epsil
 
     It is attained: the other examples of the batch have the gradient of one of the two neighbours.
     """
-    with working_digits(30):
-        p, mu = mp.mpf(batch_size) / examples, 1 / mp.mpf(noise_multiplier)
-        inner = mp.log1p(mp.expm1(epsilon) / p)
-        power, size = (mp.ncdf(side * mu / 2 - inner / mu) for side in (1, -1))
-        return proven(p * (power - mp.exp(inner) * size), "delta")
+    p, mu = mp.mpf(batch_size) / examples, 1 / mp.mpf(noise_multiplier)
+    inner = mp.log1p(mp.expm1(epsilon) / p)
+    power, size = (mp.ncdf(side * mu / 2 - inner / mu) for side in (1, -1))
+    return proven(p * (power - mp.exp(inner) * size), "delta")
 
 
 @way
@@ -188,17 +168,16 @@ def one_round_bound(*, mu: float, client_rate: float, epsilon: float) -> Found:
     It is the largest ``min(1 - G_mu(a), a + p^2) - e^epsilon a``. The first grows up to where the
     tangent of ``G_mu`` has slope ``-e^epsilon``, the second falls: it is there, or where they meet.
     """
-    with working_digits(30):
-        share = mp.mpf(str(client_rate)) ** 2
+    share = mp.mpf(str(client_rate)) ** 2
 
-        def apart(z: Any) -> Any:
-            return mp.ncdf(z + mu) - mp.ncdf(z) - share
+    def apart(z: Any) -> Any:
+        return mp.ncdf(z + mu) - mp.ncdf(z) - share
 
-        touches = -mp.mpf(epsilon) / mu - mp.mpf(mu) / 2
-        z = touches
-        if apart(touches) > 0:
-            z = mp.findroot(apart, (touches - 20, touches), solver="bisect", maxsteps=200)
-        return proven(mp.ncdf(z + mu) - mp.exp(epsilon) * mp.ncdf(z), "delta")
+    touches = -mp.mpf(epsilon) / mu - mp.mpf(mu) / 2
+    z = touches
+    if apart(touches) > 0:
+        z = mp.findroot(apart, (touches - 20, touches), solver="bisect", maxsteps=200)
+    return proven(mp.ncdf(z + mu) - mp.exp(epsilon) * mp.ncdf(z), "delta")
 
 
 @way
@@ -214,17 +193,6 @@ def one_round_delta(*, mu: float, client_rate: float, epsilon: float) -> Found:
 
 
 @way
-def many_rounds_bound(*, client_rate: float, rounds: int, observers: int = 1) -> Found:
-    """Return the total variation that theorem 1 allows: ``1 - (1 - p^2)^(observers R)``.
-
-    It is what the lines ``1 - a - p^2`` compose to, whatever the local training is.
-    """
-    with working_digits(30):
-        unseen = (1 - mp.mpf(str(client_rate)) ** 2) ** (observers * rounds)
-        return proven(1 - unseen, "total variation")
-
-
-@way
 def carried_over(*, client_rate: float, rounds: int, observers: int = 1) -> Found:
     """Return the total variation where the server's state carries a client's model over rounds.
 
@@ -233,12 +201,11 @@ def carried_over(*, client_rate: float, rounds: int, observers: int = 1) -> Foun
     in any round from then on in which it is sampled itself: in none, if the first round of j is t,
     with ``(1-p)^(observers (R-t+1))``.
     """
-    with working_digits(30):
-        p = mp.mpf(str(client_rate))
-        first = [p * (1 - p) ** (t - 1) for t in range(1, rounds + 1)]
-        blind = [(1 - p) ** (observers * (rounds - t + 1)) for t in range(1, rounds + 1)]
-        missed = (1 - p) ** rounds + mp.fdot(first, blind)
-        return proven(1 - missed, "total variation")
+    p = mp.mpf(str(client_rate))
+    first = [p * (1 - p) ** (t - 1) for t in range(1, rounds + 1)]
+    blind = [(1 - p) ** (observers * (rounds - t + 1)) for t in range(1, rounds + 1)]
+    missed = (1 - p) ** rounds + mp.fdot(first, blind)
+    return proven(1 - missed, "total variation")
 
 
 def _step(noise_multiplier: float, rate: float) -> Any:

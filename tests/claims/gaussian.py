@@ -1,17 +1,15 @@
-"""The Gaussian mechanism: its classical calibration, its profile, its losses, its sensitivities."""
-
-from __future__ import annotations
+"""Gaussian noise: calibration, profile, losses, errors; concentrated privacy; two queries."""
 
 import math
-from statistics import NormalDist
 from typing import Any
 
 from hockeystick.accountants import delta as delta_of
 from hockeystick.accountants import epsilon as epsilon_of
-from hockeystick.calibration import gaussian_noise
+from hockeystick.calibration import clipping_noise, joint_noise
 from hockeystick.mechanisms import Gaussian, PrivateCovariance
 from hockeystick.notions import GDP
 from hockeystick.numerics.multiprecision import mp
+from hockeystick.numerics.roots import increasing_root
 from hockeystick.numerics.working_precision import working_digits
 from hockeystick.results import Certified
 from tests.claims.found import Found, between, proven, way
@@ -31,30 +29,15 @@ def classical_delta(*, epsilon: float, delta: float, sensitivity: float = 1.0) -
 
 
 @way
-def plain_profile(*, mu: float, epsilon: float) -> float:
-    """Return ``Phi(-eps/mu + mu/2) - e^eps Phi(-eps/mu - mu/2)`` as it is written."""
-    cdf = NormalDist().cdf
-    return cdf(-epsilon / mu + mu / 2) - math.exp(epsilon) * cdf(-epsilon / mu - mu / 2)
-
-
-@way
-def profile(*, mu: float, epsilon: float) -> Certified:
-    """Return delta of mu-Gaussian differential privacy."""
-    return delta_of(GDP(mu), epsilon=epsilon)
-
-
-@way
 def tail_of_the_loss(*, mu: float, delta: float) -> Found:
     """Return the probability that the loss is above the epsilon of one delta.
 
     The loss of mu-GDP is ``N(mu^2/2, mu^2)``.
     """
     answer = epsilon_of(GDP(mu), delta)
-    with working_digits(30):
-        least, most = (
-            float(mp.ncdf(mp.mpf(mu) / 2 - mp.mpf(end) / mu))
-            for end in (answer.upper, answer.lower)
-        )
+    least, most = (
+        float(mp.ncdf(mp.mpf(mu) / 2 - mp.mpf(end) / mu)) for end in (answer.upper, answer.lower)
+    )
     return between(math.nextafter(least, 0.0), math.nextafter(most, 1.0), "probability")
 
 
@@ -86,64 +69,6 @@ def iterated_profile(*, mu: float, size: int, epsilon: float) -> Found:
 
 
 @way
-def subgaussian_tail(*, rho: float, excess: float) -> float:
-    """Return ``e^(-t^2/(4 rho))``, the tail of a loss above rho + t."""
-    return math.exp(-excess * excess / (4.0 * rho))
-
-
-@way
-def gaussian_tail(*, rho: float, excess: float) -> Found:
-    """Return the same of a Gaussian's loss, ``N(rho, 2 rho)``."""
-    with working_digits(30):
-        return proven(mp.ncdf(-mp.mpf(excess) / mp.sqrt(2 * mp.mpf(rho))), "probability")
-
-
-@way
-def renyi_as_printed(*, mu: float, order: float) -> float:
-    """Return ``ln E[e^((1-a) Z)] / (1 - a)`` of the loss Z of mu-GDP, under the first data set.
-
-    ``E[e^(s Z)] = e^(s mu^2/2 + s^2 mu^2/2)``.
-    """
-    power = 1.0 - order
-    return (power + power * power) * mu * mu / 2.0 / (1.0 - order)
-
-
-@way
-def renyi(*, mu: float, order: float) -> Found:
-    """Return the Renyi divergence of mu-GDP, ``a mu^2/2``."""
-    with working_digits(30):
-        return proven(mp.mpf(order) * mp.mpf(mu) ** 2 / 2, "divergence")
-
-
-@way
-def tradeoff_as_printed(*, epsilon: float, delta: float, alpha: float) -> float:
-    """Return ``min{0, 1 - delta - e^eps a, (1 - delta - a) e^-eps}``."""
-    lines = 1 - delta - math.exp(epsilon) * alpha, (1 - delta - alpha) * math.exp(-epsilon)
-    return min(0.0, *lines)
-
-
-@way
-def tradeoff(*, epsilon: float, delta: float, alpha: float) -> Found:
-    """Return the trade-off function of (epsilon, delta)-DP at one type I error."""
-    with working_digits(30):
-        eps, d, a = map(mp.mpf, (epsilon, delta, alpha))
-        lines = 1 - d - mp.exp(eps) * a, (1 - d - a) * mp.exp(-eps)
-        return proven(max(mp.zero, *lines), "type II error")
-
-
-@way
-def norm(*, radius: float) -> float:
-    """Return the norm of a record at the radius, which the document takes for that of ``x^T x``."""
-    return radius
-
-
-@way
-def norm_of_square(*, radius: float) -> Found:
-    """Return the Frobenius norm of ``x^T x`` at that norm of x: its square."""
-    return proven(mp.mpf(radius) ** 2, "sensitivity")
-
-
-@way
 def covariance_delta(*, epsilon: float, delta: float, radius: float, columns: int) -> Found:
     """Return the true delta of a covariance matrix with noise of deviation ``c p/epsilon``.
 
@@ -156,40 +81,112 @@ def covariance_delta(*, epsilon: float, delta: float, radius: float, columns: in
 
 
 @way
-def twice_the_classical_epsilon(*, noise_multiplier: float, delta: float) -> float:
-    """Return twice the epsilon of the classical formula, ``sqrt(2 ln(1.25/delta))/sigma``."""
-    return 2.0 * math.sqrt(2.0 * math.log(1.25 / delta)) / noise_multiplier
+def divergence_of_responses(*, epsilon: float, runs: int, order: float) -> Found:
+    """Return the order-a divergence of k randomized responses, a sum over what they can say."""
+    a, odds = mp.mpf(order), mp.exp(mp.mpf(epsilon))
+    true, false = odds / (1 + odds), 1 / (1 + odds)
+
+    def chance(yes: int, first: Any, second: Any) -> Any:
+        return first**yes * second ** (runs - yes)
+
+    moment = mp.fsum(
+        mp.binomial(runs, k) * chance(k, true, false) ** a * chance(k, false, true) ** (1 - a)
+        for k in range(runs + 1)
+    )
+    return proven(mp.log(moment) / (a - 1), "divergence")
 
 
 @way
-def twice_the_epsilon(*, noise_multiplier: float, delta: float) -> float:
-    """Return twice the epsilon of Gaussian noise."""
-    return 2.0 * float(_epsilon(noise_multiplier, delta).estimate)
+def group_divergence(*, noise_multiplier: float, size: int, order: float) -> Found:
+    """Return the order-a divergence of Gaussians at distance g: an integral of ``p^a q^(1-a)``.
 
-
-@way
-def epsilon_at_twice_the_sensitivity(*, noise_multiplier: float, delta: float) -> Certified:
-    """Return the epsilon of the same noise where the sensitivity is twice as large."""
-    return _epsilon(noise_multiplier / 2.0, delta)
-
-
-@way
-def noise_for_replacement(*, epsilon: float, delta: float, variance: bool) -> float:
-    """Return the ratio of the noise under replacement to that under addition and removal.
-
-    A record moves a sum of vectors of norm 1 by 1 where it is added, and by 2 where it is replaced
-    by its opposite. What is compared is the variance, or else the standard deviation.
+    The trapezoid rule on the line has an error that falls as ``e^(-2 (pi sigma/h)^2)``.
     """
-    added, replaced = (moved * gaussian_noise(epsilon, delta) for moved in (1.0, abs(1.0 - -1.0)))
-    return (replaced / added) ** 2 if variance else replaced / added
+    with working_digits(40):
+        a, sigma = mp.mpf(order), mp.mpf(noise_multiplier)
+        step, peak = sigma / 8, a * size
+        points = [peak + step * k for k in range(-120, 121)]
+
+        def logarithm(x: Any) -> Any:
+            near, far = (x - size) ** 2, x**2
+            return -(a * near + (1 - a) * far) / (2 * sigma**2)
+
+        total = step * mp.fsum(mp.exp(logarithm(x)) for x in points)
+        return proven(mp.log(total / (sigma * mp.sqrt(2 * mp.pi))) / (a - 1), "divergence")
 
 
 @way
-def attained_ratio(*, epsilon: float) -> float:
-    """Return e^epsilon, how much likelier an output may be."""
-    return math.exp(epsilon)
+def bound_as_printed(
+    *, queries: int, squared_sensitivity: float, epsilon: float, delta: float, failure: float
+) -> float:
+    """Return ``sqrt(2 ln(1.25/delta) ln(K/failure)) D/eps``."""
+    both = math.log(1.25 / delta) * math.log(queries / failure)
+    return math.sqrt(2.0 * squared_sensitivity * both) / epsilon
 
 
-def _epsilon(noise_multiplier: float, delta: float) -> Certified:
-    """Return the epsilon of one Gaussian release."""
-    return epsilon_of(Gaussian(noise_multiplier), delta)
+@way
+def success(
+    *, queries: int, squared_sensitivity: float, epsilon: float, delta: float, bound: float
+) -> Found:
+    """Return the probability that no error is beyond a bound, with the classical noise.
+
+    The errors are independent: ``erf(bound/(sigma sqrt(2)))^K``.
+    """
+    ratio = mp.log(mp.mpf("1.25") / mp.mpf(str(delta)))
+    sigma = mp.sqrt(2 * ratio * mp.mpf(squared_sensitivity)) / mp.mpf(epsilon)
+    return proven(mp.erf(mp.mpf(bound) / (sigma * mp.sqrt(2))) ** queries, "probability")
+
+
+@way
+def success_of_the_bound(
+    *, queries: int, squared_sensitivity: float, epsilon: float, delta: float, failure: float
+) -> Found:
+    """Return the same at the bound as printed."""
+    bound = bound_as_printed(
+        queries=queries,
+        squared_sensitivity=squared_sensitivity,
+        epsilon=epsilon,
+        delta=delta,
+        failure=failure,
+    )
+    found = success(
+        queries=queries,
+        squared_sensitivity=squared_sensitivity,
+        epsilon=epsilon,
+        delta=delta,
+        bound=bound,
+    )
+    # The bound's own round-off moves the probability by less than this.
+    return Found(found.lower * (1 - 1e-9), found.upper * (1 + 1e-9), "proven", found.quantity)
+
+
+@way
+def query_noise(*, inflation: float) -> float:
+    """Return nu_q/nu where the gradients' noise is inflated by so much."""
+    return joint_noise(1.0, inflation=inflation).query
+
+
+@way
+def query_over_bit_noise(*, inflation: float) -> float:
+    """Return the ratio of the query's noise to that of a clipped bit at the same privacy.
+
+    The bit, in {-1/2, 1/2}, has sensitivity 1/2, the query 1. ``clipping_noise`` tells how much
+    noise the gradients need beside a bit's; half the query's noise needs the same.
+    """
+
+    def short(log_excess: float) -> float:
+        return inflation - clipping_noise(1.0, 0.5 + math.exp(log_excess))
+
+    query = query_noise(inflation=inflation)
+    bit = 0.5 + math.exp(increasing_root(short, math.log(query), tolerance=1e-12))
+    return query / bit
+
+
+@way
+def joint_epsilon(
+    *, noise_multiplier: float, delta: float, inflation: float, algorithm: bool = False
+) -> Certified:
+    """Return the epsilon of gradients and query; as the algorithm has it, both with nu_g."""
+    both = joint_noise(noise_multiplier, inflation=inflation)
+    query = both.gradient if algorithm else both.query
+    return epsilon_of(Gaussian(both.gradient) @ Gaussian(query), delta)

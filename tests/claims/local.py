@@ -1,22 +1,14 @@
-"""Local differential privacy: randomized response among K, and what a definition must say."""
-
-from __future__ import annotations
+"""Local differential privacy, and metric privacy with Laplace noise on R^n."""
 
 import math
 from fractions import Fraction
 from itertools import combinations_with_replacement as multisets
+from typing import Any
 
 from hockeystick.accountants import delta as delta_of
 from hockeystick.mechanisms import Gaussian
 from hockeystick.numerics.multiprecision import mp
-from hockeystick.numerics.working_precision import working_digits
 from tests.claims.found import Found, between, proven, way
-
-
-@way
-def error_as_printed(*, categories: int, epsilon: float, users: int) -> float:
-    """Return ``(K - 2 + e^eps)/(n (e^eps - 1)^2)``."""
-    return (categories - 2 + math.exp(epsilon)) / (users * math.expm1(epsilon) ** 2)
 
 
 @way
@@ -26,11 +18,10 @@ def squared_error(*, categories: int, epsilon: float, users: int, share: float) 
     The count of its reports is a sum of independent coins: a user in the category reports it with
     probability ``e^eps/(e^eps + K - 1)``, another one with ``1/(e^eps + K - 1)``.
     """
-    with working_digits(30):
-        ratio, h = mp.exp(mp.mpf(epsilon)), mp.mpf(str(share))
-        true, other = ratio / (ratio + categories - 1), 1 / (ratio + categories - 1)
-        variance = h * true * (1 - true) + (1 - h) * other * (1 - other)
-        return proven(variance / (true - other) ** 2 / users, "squared error")
+    ratio, h = mp.exp(mp.mpf(epsilon)), mp.mpf(str(share))
+    true, other = ratio / (ratio + categories - 1), 1 / (ratio + categories - 1)
+    variance = h * true * (1 - true) + (1 - h) * other * (1 - other)
+    return proven(variance / (true - other) ** 2 / users, "squared error")
 
 
 @way
@@ -39,14 +30,13 @@ def response_epsilon(*, categories: int, epsilon: float) -> Found:
 
     With chance ``K/(e^eps + K - 1)`` it outputs any category, equally likely, else the true one.
     """
-    with working_digits(30):
-        blind = categories / (mp.exp(mp.mpf(epsilon)) + categories - 1)
-        laws = [
-            [blind / categories + (1 - blind) * (output == true) for output in range(categories)]
-            for true in range(categories)
-        ]
-        ratios = [p / q for one in laws for other in laws for p, q in zip(one, other, strict=True)]
-        return proven(mp.log(max(ratios)), "epsilon")
+    blind = categories / (mp.exp(mp.mpf(epsilon)) + categories - 1)
+    laws = [
+        [blind / categories + (1 - blind) * (output == true) for output in range(categories)]
+        for true in range(categories)
+    ]
+    ratios = [p / q for one in laws for other in laws for p, q in zip(one, other, strict=True)]
+    return proven(mp.log(max(ratios)), "epsilon")
 
 
 @way
@@ -67,12 +57,6 @@ def event_delta(*, outputs: int, shift: int, epsilon: float) -> Found:
 
 
 @way
-def entry_of_a_record(*, users: int) -> float:
-    """Return 1/n, by which a record counts in a histogram of shares."""
-    return 1.0 / users
-
-
-@way
 def histogram_sensitivity(*, users: int, categories: int, replaced: bool) -> Found:
     """Return the l_2 sensitivity of a histogram of shares among n, by trying all data sets.
 
@@ -86,8 +70,7 @@ def histogram_sensitivity(*, users: int, categories: int, replaced: bool) -> Fou
             for second in one if replaced else [before]:
                 gaps = zip(first, second, strict=True)
                 square = max(square, sum((a - b) ** 2 for a, b in gaps))
-    with working_digits(30):
-        return proven(mp.sqrt(square) / users, "sensitivity")
+    return proven(mp.sqrt(square) / users, "sensitivity")
 
 
 @way
@@ -108,3 +91,34 @@ def _excesses(outputs: int, shift: int, epsilon: float) -> list[Fraction]:
     """Return ``P(z) - e^eps Q(z)`` for each output z of either law."""
     chance, grown = Fraction(1, outputs), Fraction(math.exp(epsilon))
     return [chance * (z < outputs) - grown * chance * (z >= shift) for z in range(outputs + shift)]
+
+
+@way
+def private_scale_delta(
+    *, dimension: int, noise_multiplier: float, ratio: float, distance: float
+) -> Found:
+    """Return a lower bound on delta at ``eps = n/nu`` where the noise scale is the update's norm.
+
+    Of two updates, of norm 1 and ``ratio``, the first has noise of scale ``nu/n`` and lands further
+    than t from itself with probability ``P(Gamma(n) > t n/nu)``. The second, at a distance from it,
+    does so with at most ``P(Gamma(n) > (t - distance) n/(nu ratio))``. For ``ratio < 1`` the ratio
+    of the two grows without end in t; here ``t = nu (1 + 3/sqrt(n))``.
+    """
+    n, rate = mp.mpf(dimension), dimension / mp.mpf(noise_multiplier)
+    reach = n + 3 * mp.sqrt(n)
+    near = (reach - mp.mpf(str(distance)) * rate) / mp.mpf(str(ratio))
+    own = mp.gammainc(n, reach, mp.inf, regularized=True)
+    other = mp.gammainc(n, near, mp.inf, regularized=True)
+    lower = float(own - mp.exp(rate) * other)
+    return between(math.nextafter(lower, -math.inf), 1.0, "delta")
+
+
+@way
+def mean_norm(*, dimension: int, epsilon: float) -> Found:
+    """Return the mean distance from the origin: ``int r^n e^(-eps r) / int r^(n-1) e^(-eps r)``."""
+    rate = mp.mpf(epsilon)
+
+    def moment(power: int) -> Any:
+        return mp.quad(lambda r: r**power * mp.exp(-rate * r), [0, power / rate, mp.inf])
+
+    return proven(moment(dimension) / moment(dimension - 1), "norm")

@@ -1,7 +1,5 @@
 """What became of published figures, as a page of documentation."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -45,7 +43,6 @@ def markdown_page(checked: Sequence[Checked]) -> str:
 
 
 def _lines(checked: Sequence[Checked]) -> Iterator[str]:
-    """Yield the lines of the page."""
     yield from _HEAD
     for key, group in groupby(checked, key=lambda one: one.claim.document):
         rows, document = list(group), catalogue().documents[key]
@@ -59,12 +56,10 @@ def _lines(checked: Sequence[Checked]) -> Iterator[str]:
 
 
 def _row(cells: Sequence[str] | Iterator[str]) -> str:
-    """Return one line of a table."""
     return f"| {' | '.join(cells)} |"
 
 
 def _cells(one: Checked) -> tuple[str, ...]:
-    """Return the cells of a claim."""
     claim, verdict = one.claim, one.words
     if claim.see and one.verdict is not Verdict.REPRODUCES:
         verdict += f" (see {claim.see})"
@@ -73,7 +68,6 @@ def _cells(one: Checked) -> tuple[str, ...]:
 
 
 def _escaped(text: str) -> str:
-    """Return a text in which nothing is markup."""
     for letter in "\\|*_<`[~":
         text = text.replace(letter, f"\\{letter}")
     return text
@@ -111,7 +105,6 @@ def _without(row: Checked, found: Found | None) -> str:
 
 
 def _shown(found: Found) -> str:
-    """Return a number and its quantity."""
     return f"{_value(found)} ({found.quantity})" if found.quantity else _value(found)
 
 

@@ -1,7 +1,5 @@
 """Verdicts, computed from a claim's relation and the numbers that were found."""
 
-from __future__ import annotations
-
 from decimal import Decimal
 from enum import StrEnum
 from fractions import Fraction
@@ -107,16 +105,8 @@ def judge(
     "multiple-of" against the multiples of that value. A bound, printed or else computed as the
     document has it, is held against the proven value. A formula "for-all" parameters is held
     against the proven value at some: the interval must be narrow, and hold it.
-    It is "undecided" where the proven interval holds the claimed bound.
-
-    Args:
-        relation: "equals", "multiple-of", "at-most", "at-least" or "for-all".
-        printed: The published figure as printed; "" where a formula was published.
-        own: The value by the document's own method, under the condition if there is one.
-        certified: The proven value, under the condition if there is one.
-        without: The same as is judged (``own`` for a figure, ``certified`` for a statement) without
-            the condition; None where there is none.
-        own_without: What the document states without the condition; None where it is ``own``.
+    It is "undecided" where the proven interval holds the claimed bound. ``without`` is the same as
+    is judged, and ``own_without`` what is stated if that is not ``own``, without the condition.
     """
     if relation == "equals":
         assert own is not None
@@ -141,12 +131,14 @@ def _statement(relation: Relation, truth: Found, claimed: Found) -> Verdict:
     proven not to be; a formula's value must agree with a truth that is known to many digits.
     """
     room = _ROUND_OFF * abs(claimed.upper)
+    above = truth.lower > claimed.upper + room
+    below = truth.upper < claimed.lower - _ROUND_OFF * abs(claimed.lower)
     if relation == "at-most":
-        fails, holds = _is_above(truth, claimed), truth.upper <= claimed.upper + room
+        fails, holds = above, truth.upper <= claimed.upper + room
     elif relation == "at-least":
-        fails, holds = _is_below(truth, claimed), truth.lower >= claimed.lower - room
+        fails, holds = below, truth.lower >= claimed.lower - room
     else:
-        fails = _is_above(truth, claimed) or _is_below(truth, claimed)
+        fails = above or below
         holds = truth.upper - truth.lower <= _WIDEST * abs(claimed.upper)
     if fails:
         return Verdict.INVALID
@@ -160,13 +152,3 @@ def _figure(printed: str, own: Found, without: Found | None) -> Verdict:
     if without is None or rounds_to(without.upper, printed):
         return Verdict.REPRODUCES
     return Verdict.ONLY_WITH
-
-
-def _is_above(truth: Found, claimed: Found) -> bool:
-    """Return whether the truth is proven to be above what is claimed."""
-    return truth.lower > claimed.upper + _ROUND_OFF * abs(claimed.upper)
-
-
-def _is_below(truth: Found, claimed: Found) -> bool:
-    """Return whether the truth is proven to be below what is claimed."""
-    return truth.upper < claimed.lower - _ROUND_OFF * abs(claimed.lower)

@@ -1,12 +1,8 @@
 """Judge a random sample: `python -m tests.judge --count 5000 --seed 1`."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 import time
-from concurrent.futures import ProcessPoolExecutor
-from functools import partial
 
 from tests.judge.judging import asked
 
@@ -17,16 +13,14 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=5000)
     parser.add_argument("--seed", type=int, default=time.time_ns() % 10**6)
     parser.add_argument("--seconds", type=float, default=2.0, help="limit for one answer")
-    parser.add_argument("--workers", type=int, default=1)
     given = parser.parse_args()
-    work = partial(asked, given.seed, seconds=given.seconds)
     above = below = refused = faulty = 0
-    with ProcessPoolExecutor(given.workers) as pool:
-        for one in pool.map(work, range(given.count), chunksize=25):
-            above, below = above + one.upper, below + one.lower
-            refused, faulty = refused + one.refused, faulty + bool(one.faults)
-            for fault in one.faults[:1]:
-                sys.stdout.write(f"VIOLATION {one.line}   # {fault}\n")
+    for index in range(given.count):
+        one = asked(given.seed, index, seconds=given.seconds)
+        above, below = above + one.upper, below + one.lower
+        refused, faulty = refused + one.refused, faulty + bool(one.faults)
+        for fault in one.faults[:1]:
+            sys.stdout.write(f"VIOLATION {one.line}   # {fault}\n")
     sys.stdout.write(
         f"seed {given.seed}: {given.count} questions, {above} upper ends and {below} lower ends "
         f"judged, {refused} refused, {faulty} at fault\n"

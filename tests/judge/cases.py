@@ -144,12 +144,9 @@ def _lists(terms: Terms, *, above: bool) -> Outcomes:
     return union([(1.0, part) for part in parts]).fewer()
 
 
-def of_noise(noise: noises.Noise, shift: float, profile: Profile | None = None) -> Case:
-    return Case(profile, lambda: noise.dominated(shift), lambda: noise.dominating(shift))
-
-
-def of_laplace(scale: float, shift: float, most: Real) -> Case:
-    return of_noise(noises.Laplace(scale), shift, Laplace(most))
+def of_laplace(scale: float, most: Real) -> Case:
+    noise = noises.Laplace(scale)
+    return Case(Laplace(most), lambda: noise.dominated(1.0), lambda: noise.dominating(1.0))
 
 
 @dataclass(frozen=True, eq=False)

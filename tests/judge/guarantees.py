@@ -1,7 +1,5 @@
 """Guarantees as the worst pairs that satisfy them, or as pairs that do."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from functools import lru_cache
@@ -17,50 +15,44 @@ _ORDERS = (1.01, 1.1, 1.3, 1.6, 2.0, 2.5, 3.0, 4.0, 6.0, 8.0, 12.0, 20.0, 40.0, 
 _SPARED = 1e-7
 
 
-def _groups(case: Family, distance: int) -> Family:
-    """One record alone; more are judged by the composition of the trade-off function."""
-    return case if distance == 1 else Family(())
+def pure(epsilon: float) -> Family:
+    return exactly(of_terms(failing(number(epsilon), mp.mpf(0))))
 
 
-def pure(distance: int, epsilon: float) -> Family:
-    return _groups(exactly(of_terms(failing(number(epsilon), mp.mpf(0)))), distance)
-
-
-def approximate(distance: int, epsilon: float, delta: float) -> Family:
+def approximate(epsilon: float, delta: float) -> Family:
     """Randomized response that shows everything with a probability."""
-    return _groups(exactly(of_terms(failing(number(epsilon), number(delta)))), distance)
+    return exactly(of_terms(failing(number(epsilon), number(delta))))
 
 
-def gaussian_dp(distance: int, mu: float) -> Family:
-    return exactly(of_terms(gaussian((distance * number(mu)) ** 2)))
+def gaussian_dp(mu: float) -> Family:
+    return exactly(of_terms(gaussian(number(mu) ** 2)))
 
 
-def concentrated(distance: int, rho: float) -> Family:
+def concentrated(rho: float) -> Family:
     """Gaussian noise, discrete Gaussian noise and randomized response of that rho."""
     r = number(rho)
-    if distance > 1 or r == 0:
-        return _groups(exactly(of_terms(gaussian(0))), distance)
+    if r == 0:
+        return exactly(of_terms(gaussian(0)))
     attacks = [of_terms(gaussian(2 * r)), _response_of_rho(r)]
     if 0.02 <= rho <= 8.0:
         # A sigma rounded up costs less.
-        attacks.append(of_terms(integer_pair("DiscreteGaussian", _up(math.sqrt(0.5 / rho)), 1)))
+        sigma = float(f"{math.sqrt(0.5 / rho) * (1 + 1e-9):.12g}")
+        attacks.append(of_terms(integer_pair("DiscreteGaussian", sigma, 1)))
     return Family(tuple(attacks), None, bound=by_divergences(lambda a: rho * a, math.inf))
 
 
-def truncated(distance: int, rho: float, omega: float) -> Family:
+def truncated(rho: float, omega: float) -> Family:
     """As zCDP, and rare large losses that only orders beyond omega see."""
-    base = concentrated(distance, rho)
-    if distance > 1 or not base.attacks or rho == 0.0:
+    base = concentrated(rho)
+    if rho == 0.0:
         return base
     rare = _rare(tuple((a, rho * a) for a in _below(omega)), fine_end=omega)
     bound = by_divergences(lambda a: rho * a if a < omega else math.inf, omega)
     return Family((*base.attacks, *rare), None, bound=bound)
 
 
-def renyi(distance: int, pairs: tuple[tuple[float, float], ...]) -> Family:
+def renyi(pairs: tuple[tuple[float, float], ...]) -> Family:
     """Gaussian noise with no larger divergences, and rare large losses."""
-    if distance > 1:
-        return Family(())
     least = min(tau / order for order, tau in pairs)
     attacks = (of_terms(gaussian(2 * number(least * (1 - 1e-12)))), *_rare(pairs))
     known = dict(pairs)
@@ -68,20 +60,18 @@ def renyi(distance: int, pairs: tuple[tuple[float, float], ...]) -> Family:
     return Family(attacks, None, bound=bound)
 
 
-def lists(distance: int, p: Sequence[float], q: Sequence[float]) -> Family:
-    return _groups(exactly(of_terms(listed(map(number, p), map(number, q)))), distance)
+def lists(p: Sequence[float], q: Sequence[float]) -> Family:
+    return exactly(of_terms(listed(map(number, p), map(number, q))))
 
 
-def points(distance: int, guarantees: Sequence[tuple[float, float]]) -> Family:
+def points(guarantees: Sequence[tuple[float, float]]) -> Family:
     """The worst pair that is (epsilon, delta)-DP for each of these."""
-    return _groups(exactly(of_terms(from_guarantees(guarantees))), distance)
+    return exactly(of_terms(from_guarantees(guarantees)))
 
 
-def identity_mixture(distance: int, weight: float, mu: float) -> Family:
+def identity_mixture(weight: float, mu: float) -> Family:
     """With a probability a Gaussian, else nothing, and all see which."""
-    w = number(weight)
-    terms = gaussian(number(mu) ** 2).revealed(w)
-    return _groups(exactly(of_terms(terms)), distance)
+    return exactly(of_terms(gaussian(number(mu) ** 2).revealed(number(weight))))
 
 
 def from_guarantees(known: Sequence[tuple[float, float]]) -> Terms:
@@ -128,10 +118,6 @@ def by_divergences(
 
 def _below(omega: float) -> list[float]:
     return [a for a in _ORDERS if a < omega]
-
-
-def _up(value: float) -> float:
-    return float(f"{value * (1 + 1e-9):.12g}")
 
 
 @lru_cache(maxsize=128)

@@ -1,7 +1,5 @@
 """Asking random questions, each with a limit of time."""
 
-from __future__ import annotations
-
 import os
 import random
 import signal

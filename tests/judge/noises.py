@@ -4,15 +4,13 @@ Every noise here has a log-concave density, so that the privacy loss of two shif
 the output: within a cell it lies between its values at the ends.
 """
 
-from __future__ import annotations
-
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from scipy.special import log_ndtr, ndtr
+from scipy.special import ndtr
 
 from tests.judge.outcomes import Array, Outcomes, split
 from tests.judge.profiles import Real, Terms, listed, mp, number
@@ -99,31 +97,6 @@ class Laplace(Noise):
         return split(self.masses(edges, shift), self.masses(edges, 0.0), at[:-1], at[1:])
 
 
-@dataclass(frozen=True)
-class SinhNormal(Noise):
-    """A arsinh(N(0, v)/A): normal in the middle, lighter beyond A."""
-
-    rho: float
-    width: float
-
-    def cells(self, low: float, high: float) -> Array:
-        s = math.sqrt(0.5 / self.rho)
-        reach = self.width * math.asinh(14.0 * s / self.width)
-        return np.linspace(low - reach, high + reach, CELLS)
-
-    def _inside(self, x: Array) -> Array:
-        return self.width * np.sinh(x / self.width) * math.sqrt(2.0 * self.rho)
-
-    def masses(self, edges: Array, shift: float) -> Array:
-        z = self._inside(edges - shift)
-        return _differences(ndtr(z), ndtr(-z), int(np.searchsorted(z, 0.0)))
-
-    def loss(self, x: Array, shift: float) -> Array:
-        a, b = self._inside(x - shift), self._inside(x)
-        stretch = np.log(np.cosh((x - shift) / self.width) / np.cosh(x / self.width))
-        return np.asarray(0.5 * (b - a) * (b + a) + stretch, dtype=np.float64)
-
-
 @lru_cache(maxsize=256)
 def integer_law(name: str, parameter: float) -> tuple[Real, ...]:
     """The masses of the integers, as far as they are above 10^-320, in 50 digits."""
@@ -161,11 +134,3 @@ def _discrete_laplace(scale: Real, shift: int) -> Terms:
         p.append(first * mp.exp(-(shift - k) / scale))
         q.append(first * mp.exp(-k / scale))
     return listed((*p, tail), (*q, tail * mp.exp(-shift / scale)))
-
-
-def maximum_masses(edges: Array, noise: float, steps: int, shift: float) -> Array:
-    """Masses of cells for the largest of so many normals, one of which is moved."""
-    logs = log_ndtr((edges - shift) / noise) + (steps - 1) * log_ndtr(edges / noise)
-    below = np.exp(logs)
-    above = -np.expm1(logs)
-    return _differences(below, above, int(np.searchsorted(below, 0.5)))

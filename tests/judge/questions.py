@@ -3,8 +3,6 @@
 A line assigns ``answer``. Only what the package exports is used.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,9 +10,8 @@ from typing import Any
 
 import hockeystick as hs
 from tests.judge import plans, verdicts
-from tests.judge.groups import attained, of_group
-from tests.judge.plans import code, meaning
-from tests.judge.truths import Spec, Truth, truth
+from tests.judge.plans import code
+from tests.judge.truths import Spec, truth
 from tests.judge.verdicts import Known, Verdict, known
 
 EPSILONS = (0.0, 0.0, 0.03125, 0.125, 0.25, 0.5, 1.0, 1.0, 2.0, 3.0, 4.0, 6.5, 12.0, 30.0, 50.0)
@@ -39,16 +36,8 @@ def ends(answer: Any) -> tuple[Any, Any]:
 
 def _known(spec: Spec) -> Known | None:
     """What is known of a mechanism; None where nothing is."""
-    plain = meaning(spec)
-    if plain is None:
-        return None
-    found = truth(plain)
+    found = truth(spec)
     return known(found) if found.attacked or found.bounded else None
-
-
-def _truth(spec: Spec, distance: int = 1) -> Truth | None:
-    plain = meaning(spec)
-    return None if plain is None else truth(plain, distance)
 
 
 def _ask(spec: Spec, line: str, judge: Callable[[Verdict, Known, Any], None]) -> Question:
@@ -85,17 +74,13 @@ def ask_named(draw: random.Random, spec: Spec) -> Question:
     return way(draw, spec, draw.choice(OPTIONS))
 
 
-def _of_function(draw: random.Random, line: str, look: Callable[[], Known | None]) -> Question:
+def ask_tradeoff(draw: random.Random, spec: Spec) -> Question:
     kind = draw.choice(("bounds", "delta", "epsilon", "power"))
     choices = {"bounds": ALPHAS, "power": ALPHAS, "delta": EPSILONS, "epsilon": DELTAS}
     at = draw.choice(choices[kind])
-    reading = {"bounds": f"bounds({at!r})", "power": f"power_bounds({at!r})"}
-    asked = f"answer = {line}.{reading.get(kind, f'{kind}({at!r})')}"
+    reading = f"{kind}_bounds" if kind == "power" else kind
 
-    def judged(verdict: Verdict, answer: Any) -> None:
-        what = look()
-        if what is None:
-            return
+    def judge(verdict: Verdict, what: Known, answer: Any) -> None:
         if kind == "delta":
             verdicts.delta(verdict, what, at, ends(answer))
         elif kind == "epsilon":
@@ -104,22 +89,7 @@ def _of_function(draw: random.Random, line: str, look: Callable[[], Known | None
             low, high = answer if kind == "bounds" else (1.0 - answer[1], 1.0 - answer[0])
             verdicts.tests(verdict, what, at, (low, high), kind)
 
-    return Question(asked, judged)
-
-
-def ask_tradeoff(draw: random.Random, spec: Spec) -> Question:
-    return _of_function(draw, f"hs.tradeoff({code(spec)})", lambda: _known(spec))
-
-
-def ask_group(draw: random.Random, spec: Spec) -> Question:
-    size = draw.choice((2, 2, 3, 4))
-
-    def look() -> Known | None:
-        one, many = _truth(spec), _truth(spec, size)
-        return None if one is None or many is None else of_group(one, size, many)
-
-    line = f"hs.tradeoff({code(spec)}).group({size})"
-    return _of_function(draw, line, look)
+    return _ask(spec, f"hs.tradeoff({code(spec)}).{reading}({at!r})", judge)
 
 
 TARGETS = ("PureDP", "ApproxDP", "ApproxDP", "GDP", "ZCDP", "TCDP", "RenyiDP", "FDP")
@@ -218,13 +188,11 @@ def _solvable(spec: Spec) -> str | None:
     """The number to solve for: that of the only part, if it is one that is known here."""
     if spec.kind in _SOLVED:
         return _SOLVED[spec.kind]
-    if spec.kind == "DPSGD":
-        return "noise_multiplier"
     return _solvable(spec.parts[0]) if len(spec.parts) == 1 else None
 
 
 def _solved(spec: Spec, value: float) -> Spec:
-    if spec.kind in _SOLVED or spec.kind == "DPSGD":
+    if spec.kind in _SOLVED:
         return Spec(spec.kind, (value, *spec.values[1:]), spec.parts, spec.adjacency)
     return Spec(spec.kind, spec.values, (_solved(spec.parts[0], value),), spec.adjacency)
 
@@ -245,33 +213,6 @@ def ask_calibrate(draw: random.Random, spec: Spec) -> Question:
     return Question(f"answer = {line}", judged)
 
 
-_NOTIONS = ("PureDP", "ApproxDP", "GDP", "ZCDP", "FDP of deltas", "FDP mixture", "FDP of lists")
-
-
-def ask_notion_group(draw: random.Random, spec: Spec) -> Question:
-    """Groups of a guarantee: some release with it attains what its function allows."""
-    del spec
-    inner = plans.leaf(draw, list(_NOTIONS))
-    size = draw.choice((2, 3, 4))
-
-    def judged(verdict: Verdict, answer: Any) -> None:
-        found = truth(inner)
-        curve = attained(found, size)
-        if inner.kind in ("GDP", "ZCDP"):
-            curve = (
-                truth(inner, size).lower if inner.kind == "GDP" else _gaussian_group(inner, size)
-            )
-        if curve is not None:
-            verdicts.notion(verdict, Known(curve, None), answer)
-
-    return Question(f"answer = {code(inner)}.group({size})", judged)
-
-
-def _gaussian_group(inner: Spec, size: int) -> Callable[[float], Any]:
-    mu = (2.0 * inner.values[0]) ** 0.5 * (1 - 1e-12)
-    return truth(Spec("GDP", (mu,)), size).lower
-
-
 def ask_notion_subsample(draw: random.Random, spec: Spec) -> Question:
     del spec
     inner = plans.leaf(draw, ["PureDP", "ApproxDP", "FDP of deltas", "FDP mixture", "FDP of lists"])
@@ -287,32 +228,17 @@ def ask_notion_subsample(draw: random.Random, spec: Spec) -> Question:
     return _ask(sampled, line, verdicts.notion)
 
 
-def ask_notion_parallel(draw: random.Random, spec: Spec) -> Question:
-    del spec
-    kind = draw.choice(("PureDP", "ApproxDP", "GDP", "FDP of deltas"))
-    parts = tuple(plans.leaf(draw, [kind]) for _ in range(2))
-    way = draw.choice(plans.ADJACENCIES)
-    whole = (
-        Spec("Composed", (), parts) if way == "replace-one" else Spec("Parallel", ("group",), parts)
-    )
-    line = f"hs.notions.parallel([{', '.join(code(part) for part in parts)}], {way!r})"
-    return _ask(whole, line, verdicts.notion)
-
-
 OPERATIONS: tuple[tuple[int, Callable[[random.Random, Spec], Question]], ...] = (
     (12, ask_delta),
     (12, ask_epsilon),
     (14, ask_named),
     (10, ask_tradeoff),
-    (7, ask_group),
     (18, ask_convert),
     (6, ask_converted),
     (8, ask_filter),
     (3, ask_odometer),
     (4, ask_calibrate),
-    (3, ask_notion_group),
     (3, ask_notion_subsample),
-    (2, ask_notion_parallel),
 )
 
 

@@ -1,8 +1,7 @@
 """From the description of a mechanism to what is known of its worst pair of neighbours.
 
 Everything is written from the definitions: what comes out on data with the record and on data
-without it (or with another one in its place). Of several records that differ, ``distance`` of them,
-attacks alone are known.
+without it (or with another one in its place).
 """
 
 from __future__ import annotations
@@ -13,11 +12,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from tests.judge import epochs, guarantees, noises, samplings, selections
-from tests.judge.cases import Family, composed, exactly, of_laplace, of_noise, of_terms, repeated
-from tests.judge.profiles import failing, gaussian, listed, mp, number
-
-SAMPLINGS = {**samplings.SAMPLINGS, **epochs.EPOCHS}
+from tests.judge import guarantees, noises, samplings
+from tests.judge.cases import Family, composed, exactly, of_laplace, of_terms, repeated
+from tests.judge.profiles import gaussian, listed, mp, number
 
 
 @dataclass(frozen=True)
@@ -55,9 +52,9 @@ class Truth:
 
 
 @lru_cache(maxsize=512)
-def truth(spec: Spec, distance: int = 1) -> Truth:
-    """What is known of a mechanism, of so many records that differ."""
-    return Truth(tuple(family(one, distance) for one in _places(spec)))
+def truth(spec: Spec) -> Truth:
+    """What is known of a mechanism."""
+    return Truth(tuple(family(one) for one in _places(spec)))
 
 
 def _places(spec: Spec) -> list[Spec]:
@@ -81,20 +78,19 @@ def _chosen(spec: Spec, name: str, index: int) -> Spec:
     return Spec(spec.kind, spec.values, parts, spec.adjacency)
 
 
-def family(spec: Spec, distance: int = 1) -> Family:
+def family(spec: Spec) -> Family:
     if spec.kind == "Composed":
-        return composed([family(part, distance) for part in spec.parts])
+        return composed([family(part) for part in spec.parts])
     if spec.kind == "Repeated":
-        return repeated(family(spec.parts[0], distance), int(spec.values[0]))
+        return repeated(family(spec.parts[0]), int(spec.values[0]))
     if spec.kind == "RevealedSample" or spec.kind == "RevealedRound":
-        return _revealed(family(spec.parts[0], distance), spec, distance)
-    if spec.kind == "RandomStopping":
-        return selections.tuned(family(spec.parts[0], distance), *spec.values)
-    if spec.kind in SAMPLINGS:
-        inner = family(spec.parts[0], 1) if spec.parts else None
+        return _revealed(family(spec.parts[0]), spec)
+    if spec.kind in samplings.SAMPLINGS:
+        inner = family(spec.parts[0]) if spec.parts else None
         noise = _noise_of(spec.parts[0]) if spec.parts else None
-        return SAMPLINGS[spec.kind](spec.values, _neighbours(spec), inner, noise, distance)
-    return LEAVES[spec.kind](distance, *spec.values)
+        drawn = samplings.Drawn(spec.values, _neighbours(spec), inner, noise)
+        return samplings.SAMPLINGS[spec.kind](drawn)
+    return LEAVES[spec.kind](*spec.values)
 
 
 def _neighbours(spec: Spec) -> str:
@@ -114,10 +110,7 @@ def _noise_of(spec: Spec) -> noises.Noise | None:
     return made[spec.kind](*spec.values)
 
 
-def _revealed(inner: Family, spec: Spec, distance: int) -> Family:
-    """One record's chance alone: of a group nothing is known here."""
-    if distance > 1:
-        return Family(())
+def _revealed(inner: Family, spec: Spec) -> Family:
     rate = float(spec.values[0])
     exact = samplings.rate_of(spec.values[0])
     top = inner.dominating
@@ -127,79 +120,36 @@ def _revealed(inner: Family, spec: Spec, distance: int) -> Family:
     )
 
 
-def _gaussian(distance: int, noise: float) -> Family:
+def _gaussian(noise: float) -> Family:
     if noise == 0.0:
         return exactly(of_terms(listed((1, 0), (0, 1))))
     if noise == math.inf:
         return exactly(of_terms(gaussian(0)))
-    return exactly(of_terms(gaussian((distance / number(noise)) ** 2)))
+    return exactly(of_terms(gaussian((1 / number(noise)) ** 2)))
 
 
-def _laplace(distance: int, scale: float) -> Family:
+def _laplace(scale: float) -> Family:
     if scale == 0.0:
         return exactly(of_terms(listed((1, 0), (0, 1))))
     if scale == math.inf:
         return exactly(of_terms(gaussian(0)))
-    return exactly(of_laplace(scale, float(distance), distance / number(scale)))
+    return exactly(of_laplace(scale, 1 / number(scale)))
 
 
 def _integers(name: str) -> Callable[..., Family]:
-    def made(distance: int, parameter: float, shift: int = 1) -> Family:
-        return exactly(of_terms(noises.integer_pair(name, parameter, shift * distance)))
+    def made(parameter: float, shift: int = 1) -> Family:
+        return exactly(of_terms(noises.integer_pair(name, parameter, shift)))
 
     return made
 
 
-def _response(distance: int, epsilon: float, categories: int = 2) -> Family:
+def _response(epsilon: float, categories: int = 2) -> Family:
     """Any answer may become any other one, however many times it is changed."""
     true = mp.exp(number(epsilon))
     total = true + categories - 1
     same = (categories - 2) / total
     p = (true / total, 1 / total, same)
     return exactly(of_terms(listed(p, (p[1], p[0], same))))
-
-
-def _bits(distance: int, epsilon: float, kind: str) -> Family:
-    e = number(epsilon)
-    p = mp.exp(e / 2) / (1 + mp.exp(e / 2)) if kind == "symmetric" else mp.mpf(1) / 2
-    q = 1 - p if kind == "symmetric" else 1 / (1 + mp.exp(e))
-    one, other = (p, 1 - p), (q, 1 - q)
-    first = [a * b for a in one for b in other]
-    second = [a * b for a in other for b in one]
-    return exactly(of_terms(listed(first, second)))
-
-
-def _rappor(distance: int, flip: float, hashes: int) -> Family:
-    """Two values that share no bit: 2 k of them differ."""
-    wrong = number(flip) / 2
-    bit = of_terms(listed((1 - wrong, wrong), (wrong, 1 - wrong)))
-    return repeated(exactly(bit), 2 * hashes)
-
-
-def _sinh(distance: int, rho: float, width: float) -> Family:
-    return exactly(of_noise(noises.SinhNormal(rho, width), float(distance)))
-
-
-def _joint(distance: int, multipliers: tuple[float, ...]) -> Family:
-    square = sum(((distance / number(one)) ** 2 for one in multipliers), mp.mpf(0))
-    return exactly(of_terms(gaussian(square)))
-
-
-def _multivariate(distance: int, scale: float, dimension: int) -> Family:
-    """In one dimension Laplace; in more the sum over a cell structure is left to closed forms."""
-    if dimension == 1:
-        return _laplace(distance, scale)
-    bound = of_terms(failing(distance / number(scale), mp.mpf(0)))
-    return Family((selections.radial(scale, dimension, distance),), bound)
-
-
-def _mixture(
-    distance: int, noise: float, moves: tuple[float, ...], chances: tuple[float, ...]
-) -> Family:
-    if distance > 1:
-        return Family(())
-    case = samplings.random_shift(noise, moves, chances)
-    return exactly(case)
 
 
 LEAVES: dict[str, Callable[..., Family]] = {
@@ -209,12 +159,5 @@ LEAVES: dict[str, Callable[..., Family]] = {
     "DiscreteLaplace": _integers("DiscreteLaplace"),
     "Skellam": _integers("Skellam"),
     "RandomizedResponse": _response,
-    "UnaryEncoding": _bits,
-    "RAPPOR": _rappor,
-    "SinhNormal": _sinh,
-    "JointGaussian": _joint,
-    "MultivariateLaplace": _multivariate,
-    "GaussianMixture": _mixture,
-    **selections.LEAVES,
     **guarantees.LEAVES,
 }

@@ -1,7 +1,5 @@
 """Answers held against what is known: an end on the wrong side of the truth is a violation."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field

@@ -16,7 +16,7 @@ from scipy.stats import binom, norm
 
 import hockeystick as hs
 from hockeystick.notions import GDP, ZCDP
-from hockeystick.tradeoffs import ApproxTradeOff, ProfileTradeOff, discrete_tradeoff
+from hockeystick.tradeoffs import ApproxTradeOff, discrete_tradeoff
 from hockeystick.tradeoffs.functions.closed_forms import LaplaceTradeOff
 
 Rates: TypeAlias = tuple[Any, Any]
@@ -53,13 +53,6 @@ def shifted_laplace(scale: float, shift: float) -> Rates:
 def shifted_normal(noise: float, shift: float) -> Rates:
     """Tests of N(0, noise^2) against N(shift, noise^2) by a threshold, which are the best ones."""
     return norm.sf(THRESHOLDS / noise), norm.sf((THRESHOLDS - shift) / noise)
-
-
-def shifted_sinh_normal(rho: float, width: float, shift: float) -> Rates:
-    """Tests of noise ``width asinh(Z / (width sqrt(2 rho)))`` by a threshold, the best ones."""
-    scale = width * math.sqrt(2.0 * rho)
-    first, second = (scale * np.sinh((THRESHOLDS - at) / width) for at in (0.0, shift))
-    return norm.sf(first), norm.sf(second)
 
 
 def sampled(noise: float, rate: float, here: int, there: int = 0) -> Rates:
@@ -108,25 +101,10 @@ ATTACKS = {
     "Gaussian": Attack(hs.Gaussian(2.0), 3, lambda: shifted_normal(2.0, 3.0), True),
     "GDP": Attack(GDP(0.5), 3, lambda: shifted_normal(2.0, 3.0), True),
     "zCDP": Attack(ZCDP(0.125), 3, lambda: shifted_normal(2.0, 3.0)),
-    "sinh-normal": Attack(
-        hs.mechanisms.SinhNormal(0.1, 8.0), 3, lambda: shifted_sinh_normal(0.1, 8.0, 3.0), True
-    ),
     "discrete Laplace": Attack(hs.DiscreteLaplace(2.0), 3, lambda: discrete(2.0, 3), True),
-    "two Gaussians": Attack(hs.Gaussian(2.0) ** 4, 2, lambda: shifted_normal(1.0, 2.0), True),
-    "one of two": Attack(hs.Gaussian(2.0) @ hs.Laplace(2.0), 2, lambda: shifted_laplace(2.0, 2.0)),
-    "tree": Attack(
-        hs.mechanisms.TreeAggregation(2.0, leaves=1), 2, lambda: shifted_normal(2.0, 2.0), True
-    ),
-    "shuffled, by the sum of all": Attack(
-        hs.Shuffled(hs.Gaussian(2.0), 2), 3, lambda: shifted_normal(2.0 * math.sqrt(2.0), 3.0)
-    ),
     "response": Attack(hs.RandomizedResponse(1.0), 2, lambda: response(1.0), True),
-    "responses": Attack(hs.RandomizedResponse(1.0), 4, lambda: response(1.0), True),
     "two come": Attack(
         hs.PoissonSubsampled(hs.Gaussian(0.5), 0.3), 2, lambda: sampled(0.5, 0.3, 2)
-    ),
-    "four come": Attack(
-        hs.PoissonSubsampled(hs.Gaussian(0.5), 0.3), 4, lambda: sampled(0.5, 0.3, 4)
     ),
     "one comes, one goes": Attack(
         hs.PoissonSubsampled(hs.Gaussian(0.5), 0.3), 2, lambda: sampled(0.5, 0.3, 1, 1)
@@ -148,9 +126,6 @@ ATTACKS = {
         2,
         lambda: one_of_three_vectors(0.3, 2),
     ),
-    "all three examples": Attack(
-        hs.FixedSizeSubsampled(hs.Gaussian(0.3), 1, 3, "zero-out"), 3, lambda: one_of_three(0.3, 3)
-    ),
 }
 
 
@@ -166,17 +141,6 @@ def test_no_attack_on_a_group_beats_the_lower_end(attack: Attack) -> None:
         assert f.delta(epsilon).upper >= found - 1e-12
     if attack.is_worst:
         assert (upper >= 1.0 - power - 1e-12).all()
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_chains_of_three_laws_never_beat_the_iterated_function(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    first, second, third = rng.dirichlet(np.ones(6), size=3)
-    near = [discrete_tradeoff(p, q).symmetrize() for p, q in ((first, second), (second, third))]
-    profile = hs.tradeoffs.MaximumProfile(near[0].forward, near[1].forward)
-    f = ProfileTradeOff((profile, profile))
-    truth = discrete_tradeoff(first, third)
-    assert (f.group(2)(RATES) <= truth.bounds(RATES)[1]).all()
 
 
 def test_the_iterated_function_is_attained_at_each_rate() -> None:

@@ -10,8 +10,8 @@ import pytest
 import hockeystick as hs
 import hockeystick.release
 from tests.claims import Claim, Found, Verdict, catalogue, check
-from tests.claims.data import FILE, Asked, read
-from tests.claims.found import SUBJECTS, ways
+from tests.claims.data import Asked, read
+from tests.claims.found import FILE, SUBJECTS, ways
 from tests.claims.verdicts import Relation, judge, rounds_to, share_of_multiples
 from tests.literature.pinned import pinned
 
@@ -68,8 +68,8 @@ def test_the_data_holds_no_verdict_and_no_way_a_printed_figure() -> None:
     lines = [line for line in FILE.read_text("utf-8").splitlines() if not line.startswith("#")]
     assert not [line for line in lines if any(word in line for word in words)]
     printed = {claim.published for claim in CLAIMS if len(claim.published.strip("0.")) >= 3}
-    for subject in SUBJECTS:
-        code = FILE.with_name(f"{subject}.py").read_text("utf-8")
+    codes = [FILE.with_name(f"{subject}.py").read_text("utf-8") for subject in SUBJECTS]
+    for code in (*codes, FILE.read_text("utf-8").partition("[formula]")[2]):
         assert not printed & set(re.findall(r"\d+(?:\.\d+)?", code))
 
 

@@ -1,7 +1,5 @@
 """The exact profile of several runs over a few outcomes, by rational enumeration."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
@@ -29,10 +27,6 @@ def runs(pair: Sequence[Sequence[Fraction]], count: int) -> list[tuple[Any, Any]
                 longer[key] = had[0] + under_p * one, had[1] + under_q * other
         found = longer
     return [masses for masses in found.values() if any(masses)]
-
-
-def together(one: Sequence[tuple[Any, Any]], other: Sequence[tuple[Any, Any]]) -> list[Any]:
-    return [(a * c, b * d) for a, b in one for c, d in other]
 
 
 def delta(pairs: Sequence[tuple[Any, Any]], epsilon: Any) -> Any:

@@ -7,10 +7,9 @@ a mechanism and its parameters, which mean the decimals written here. For 1, 3 a
     at, delta  a smaller epsilon, exact in binary, and the delta there,
     digits     how many decimal digits of both are right.
 
-Sources, none of which shares anything with the library: `zoo_outputs`
-(probabilities of outputs from the definition of each mechanism), `zoo_sums` (exact products),
-`zoo_line` (inversion on a line, twice), `zoo_laplace` (closed form; quadrature over outputs),
-and `zoo_gaussian`.
+Sources, none of which shares anything with the library: `zoo_outputs` (probabilities of outputs
+from the definition of each mechanism, and exact products), `zoo_line` (inversion on a line,
+twice), `zoo_laplace` (closed form; quadrature over outputs), and `zoo_gaussian`.
 """
 
 from __future__ import annotations
@@ -31,7 +30,6 @@ from tests.oracles.zoo_gaussian import (
     Gaussian,
     Mixture,
     SinhNormal,
-    ThreeMixtures,
     encoder_mu,
     square_root,
     tree_mu,
@@ -39,8 +37,7 @@ from tests.oracles.zoo_gaussian import (
 from tests.oracles.zoo_laplace import FewSampled, Laplace
 from tests.oracles.zoo_laplace import nodes as laplace_nodes
 from tests.oracles.zoo_line import Inverted, MomentBound, saddle
-from tests.oracles.zoo_outputs import Pair, Real
-from tests.oracles.zoo_sums import Curve, Listed, equally_spaced, listed, multisets, on_a_lattice
+from tests.oracles.zoo_outputs import Curve, Listed, Pair, Real
 
 FILE: Final = Path(__file__).parent / "zoo.json"
 RUNS: Final = (1, 3, 100)
@@ -98,9 +95,9 @@ class Inversion:
 
 def exactly(pair: Pair, runs: int) -> Listed | None:
     """The profile of the listed outcomes of all runs, where there are few enough of them."""
-    if runs > 3 and equally_spaced(pair):
-        return Listed.of(on_a_lattice(pair, runs))
-    return Listed.of(multisets(pair, runs)) if listed(pair, runs) else None
+    if runs > 3 and outputs.equally_spaced(pair):
+        return Listed.of(outputs.on_a_lattice(pair, runs))
+    return Listed.of(outputs.multisets(pair, runs)) if outputs.listed(pair, runs) else None
 
 
 def symmetric(make: Callable[[], Pair], runs: int, *, top: float = 1e3) -> Truth:
@@ -133,16 +130,15 @@ def sampled_laplace(scale: str, rate: str, runs: int) -> Truth:
 
 
 def mixture(noise: str, centres: Sequence[str], weights: Sequence[str], runs: int) -> Truth:
-    """Thresholds for one run, quadrature over two outputs for three, inversion for more."""
+    """Thresholds for one run, inversion for more."""
     s, c, w = mp.mpf(noise), [mp.mpf(x) for x in centres], [mp.mpf(x) for x in weights]
     removing, adding = (Mixture(s, c, w, way) for way in (False, True))
     if runs == 1:
         return Truth(removing, adding)
     pair = outputs.gaussian_mixture(s, c, w, 3000)
     other = MomentBound(pair.reversed, runs)
-    if runs == 3:
-        return Truth(ThreeMixtures(removing), other, 11)
-    return Truth(Inversion(pair, runs, 500.0, INVERTED), other, INVERTED)
+    top, figures = (2e3, 11) if runs == 3 else (500.0, INVERTED)
+    return Truth(Inversion(pair, runs, top, figures), other, figures)
 
 
 def sinh_normal(sigma: str, bend: str, runs: int) -> Truth:
@@ -171,10 +167,6 @@ def sampled_gaussian(rate: str, noise: str, steps: int, runs: int) -> Truth:
 def gaussian(mu: Callable[[], Real], runs: int) -> Truth:
     """Gaussian noise: the squares of mu add up."""
     return Truth(Gaussian(mu() * mp.sqrt(runs)))
-
-
-def laplace(scale: Callable[[], Real], runs: int) -> Truth:
-    return Truth(Laplace(scale(), runs))
 
 
 def product(makes: Iterable[Callable[[], Pair]]) -> Pair:
@@ -214,16 +206,8 @@ class Failing:
 
 def approximate(epsilon: str, delta: str, runs: int) -> Truth:
     """The worst (epsilon, delta)-DP mechanism: randomized response that at times fails."""
-    curve = Listed.of(multisets(response(epsilon), runs))
+    curve = Listed.of(outputs.multisets(response(epsilon), runs))
     return Truth(Failing(curve, 1 - (1 - mp.mpf(delta)) ** runs))
-
-
-def _mpf(text: str) -> Real:
-    return mp.mpf(text)
-
-
-def _inverse(text: str) -> Real:
-    return 1 / mp.mpf(text)
 
 
 BASES: Final[dict[str, Callable[[], Pair]]] = {
@@ -256,8 +240,8 @@ MIXED: Final = (("0", "1", "2"), ("0.9", "0.07", "0.03"))
 HALF_MIXED: Final = (("0", "1", "2"), ("0.95", "0.035", "0.015"))
 ROWS: Final[dict[str, Callable[[int], Truth]]] = {
     **{name: partial(symmetric, make) for name, make in BASES.items()},
-    "Gaussian 5": partial(gaussian, partial(_inverse, "5")),
-    "Gaussian 0.5 mu": partial(gaussian, partial(_mpf, "0.5")),
+    "Gaussian 5": partial(gaussian, lambda: 1 / mp.mpf(5)),
+    "Gaussian 0.5 mu": partial(gaussian, lambda: mp.mpf("0.5")),
     "tree of 1000 leaves, noise 10": partial(gaussian, lambda: tree_mu(mp.mpf(10), 1000)),
     "square root of 1000 rounds, noise 4": partial(
         gaussian, lambda: encoder_mu(mp.mpf(4), square_root(1000), 1, 1)
@@ -266,7 +250,7 @@ ROWS: Final[dict[str, Callable[[int], Truth]]] = {
         gaussian, lambda: encoder_mu(mp.mpf(4), BANDS, 2, 3)
     ),
     "approximate 0.8, 1e-13": partial(approximate, "0.8", "1e-13"),
-    "Laplace 2": partial(laplace, partial(_mpf, "2")),
+    "Laplace 2": lambda runs: Truth(Laplace(mp.mpf(2), runs)),
     "mixture 2": partial(mixture, "2", *MIXED),
     "sinh-normal 2, bend 20": partial(sinh_normal, "2", "20"),
     "sampled Laplace 1 at 0.1": partial(sampled_laplace, "1", "0.1"),

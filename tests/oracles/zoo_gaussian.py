@@ -1,21 +1,13 @@
 """Profiles of Gaussian noise: plain, of random sensitivity, and sampled in many runs."""
 
-from __future__ import annotations
-
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations, pairwise, product
 
-import numpy as np
 from mpmath import mp
-from numpy.typing import NDArray
-from scipy.special import erfc
 
 from tests.oracles.zoo_line import root
 from tests.oracles.zoo_outputs import Real
-
-Floats = NDArray[np.float64]
 
 _REACH = 40  # standard deviations beyond which no threshold lies
 
@@ -83,47 +75,6 @@ class Mixture:
     def epsilon(self, delta: Real) -> Real:
         """The root below what the largest centre alone costs."""
         return root(self.delta, delta, Gaussian(max(self.centres) / self.noise).epsilon(delta))
-
-
-@dataclass(frozen=True)
-class ThreeMixtures:
-    """Three runs, removing: two outputs on nodes, the third above a threshold, in float64."""
-
-    once: Mixture
-    nodes: int = 1800
-
-    def delta(self, epsilon: Real) -> Real:
-        """Int Int p(x) p(y) delta_1(epsilon - L(x) - L(y)) dx dy, by the trapezoid rule."""
-        s = float(self.once.noise)
-        c = np.array([float(value) for value in self.once.centres])
-        w = np.array([float(value) for value in self.once.weights])
-
-        def quotient(x: Floats) -> Floats:
-            found: Floats = np.exp(np.multiply.outer(x, c) / s**2 - c * c / (2 * s * s)) @ w
-            return found
-
-        x = np.linspace(-9 * s, float(c.max()) + 9 * s, self.nodes)
-        masses = np.exp(-x * x / (2 * s * s)) * quotient(x) * (x[1] - x[0])
-        masses /= s * math.sqrt(2 * math.pi)
-        loss = np.log(quotient(x))
-        # Pairs in one order only, those off the diagonal twice.
-        first, second = np.triu_indices(self.nodes)
-        weight = masses[first] * masses[second] * np.where(first == second, 1.0, 2.0)
-        first, second, weight = (part[weight > 1e-24] for part in (first, second, weight))
-        ratio = np.exp(float(epsilon) - loss[first] - loss[second])
-        low, high = (np.full(ratio.size, sign * float(_REACH) * s) for sign in (-1, 1))
-        for _ in range(62):
-            middle = (low + high) / 2
-            less = quotient(middle) < ratio
-            low, high = np.where(less, middle, low), np.where(less, high, middle)
-        with_record = erfc(np.subtract.outer(low, c) / (s * math.sqrt(2))) @ w
-        gain = (with_record - ratio * erfc(low / (s * math.sqrt(2)))) / 2
-        return mp.mpf(float(np.sort(weight * gain).sum()))
-
-    def epsilon(self, delta: Real) -> Real:
-        """The root below what the largest centre alone costs."""
-        top = Gaussian(mp.sqrt(3) * max(self.once.centres) / self.once.noise).epsilon(delta)
-        return root(self.delta, delta, top, 13)
 
 
 @dataclass(frozen=True)

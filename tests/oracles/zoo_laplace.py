@@ -16,8 +16,6 @@ Between, outputs of up to three runs are integrated one by one, piece by piece b
 H_m(c) = Int (prod p - c prod q)_+ dx over m runs = Int p(x) H_(m-1)(c q(x) / p(x)) dx.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -29,8 +27,6 @@ from mpmath import mp
 
 from tests.oracles.zoo_line import WIDE_FIGURES, root
 from tests.oracles.zoo_outputs import Pair, Real, pair
-
-# ---- plain ---------------------------------------------------------------------------------
 
 
 def _times(coefficients: list[Real], slope: int) -> list[Real]:
@@ -87,9 +83,6 @@ class Laplace:
 
     def epsilon(self, delta: Real) -> Real:
         return root(self.delta, delta, self.runs / self.scale)
-
-
-# ---- sampled -------------------------------------------------------------------------------
 
 
 def densities(scale: Real, rate: Real) -> tuple[Callable[[Real], Real], Callable[[Real], Real]]:

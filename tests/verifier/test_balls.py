@@ -1,25 +1,14 @@
 """M, B and delta in balls, against mpmath; a bad choice of a path never excludes them."""
 
-from __future__ import annotations
-
 import math
-from collections.abc import Callable
 from fractions import Fraction
-from typing import Any, Final
+from typing import Any
 
 import mpmath
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 flint = pytest.importorskip("flint")
 from hockeystick.verifier import balls, integrals, moments, plans  # noqa: E402
-
-SMALL: Final = Fraction(1, 50)
-NOISE: Final = Fraction(11, 10)
-WAYS: Final = ("remove", "add", "replace")
-# Near the real axis and far up, to the left and to the right.
-PLACES: Final = (1.5, 4 + 0.5j, 3 + 9j, 9 + 60j, -2.5 + 20j)
 
 
 @pytest.fixture(autouse=True)
@@ -36,71 +25,6 @@ def holds(ball: Any, value: mpmath.mpc) -> bool:
     real, imaginary = (flint.arb(mpmath.nstr(part, 25)) for part in (value.real, value.imag))
     near = flint.arb(0, 10.0**-22 * max(1.0, abs(complex(value))))
     return bool(ball.real.overlaps(real + near) and ball.imag.overlaps(imaginary + near))
-
-
-def moment_of_sampled_gaussian(way: str, start: float | None = None) -> Callable[[complex], Any]:
-    """Return M by mpmath's quadrature, on the real axis."""
-    q, s = mpmath.mpf(1) / 50, mpmath.mpf(11) / 10
-
-    def log_w(x: Any) -> Any:
-        return mpmath.log1p(q * mpmath.expm1(x / s - 1 / (2 * s * s)))
-
-    def density(x: Any, z: complex) -> Any:
-        first = log_w(x)
-        power = {
-            "remove": (z + 1) * first,
-            "add": -z * first,
-            "replace": first + z * (first - log_w(-x)),
-        }
-        return mpmath.npdf(x) * mpmath.exp(power[way])
-
-    def moment(z: complex) -> Any:
-        first = -14 if start is None else start
-        edges = [first + (26 - first) * mpmath.mpf(k) / 24 for k in range(25)]
-        return mpmath.quad(lambda x: density(x, mpmath.mpc(z)), edges, maxdegree=5)
-
-    return moment
-
-
-@pytest.mark.parametrize("z", PLACES, ids=str)
-@pytest.mark.parametrize("way", WAYS)
-def test_the_moment_of_a_sampled_gaussian_is_in_its_ball(way: str, z: complex) -> None:
-    z = complex(z)
-    truth = moment_of_sampled_gaussian(way)(z)
-    loss = plans.sampled(SMALL, NOISE, way)
-    box = balls.Box(z.real - 0.3, z.real + 0.4, max(z.imag - 0.5, 0.0), z.imag + 0.2)
-    nodes = loss.on(box, 60)
-    found = nodes.moment(balls.point(z))
-    assert holds(found, truth)
-    assert float(abs(found).rad()) < 1e-12 * max(1.0, abs(complex(truth)))
-    assert nodes.bound(z.real, z.imag) >= abs(found).lower()
-
-
-@pytest.mark.parametrize("way", WAYS)
-@given(
-    height=st.floats(0.0, 3.0),
-    join=st.floats(-3.0, 6.0),
-    c=st.floats(-3.0, 12.0),
-    y=st.floats(0.0, 60.0),
-)
-@settings(max_examples=10)
-def test_no_path_excludes_the_moment(
-    way: str, height: float, join: float, c: float, y: float
-) -> None:
-    flint.ctx.prec = 150
-    density = moments.SampledGaussian(SMALL, NOISE, way)
-    sign = -1 if way == "add" else 1
-    up = density.curve(flint.arb(-9), flint.arb(sign * height), flint.arb(join))(16.0)
-    density.path = lambda box, digits: [up]  # type: ignore[method-assign]
-    loss = moments.DensityLoss([density])
-    box = balls.Box(c, c, y, y)
-    try:
-        found = loss.on(box, 50).moment(balls.point(complex(c, y)))
-    except balls.NotCovered:
-        return
-    usual = plans.sampled(SMALL, NOISE, way).on(box, 50).moment(balls.point(complex(c, y)))
-    assert found.real.overlaps(usual.real)
-    assert found.imag.overlaps(usual.imag)
 
 
 def delta_of_gaussian(mu: float, epsilon: float) -> mpmath.mpf:
@@ -143,18 +67,6 @@ def test_a_few_runs_of_laplace_noise_are_a_finite_sum(count: int, epsilon: Fract
     found = integrals.laplace_sum(Fraction(4), count, epsilon)
     assert float(found.rad()) < 1e-25
     assert float(abs(found - flint.arb(mpmath.nstr(truth, 18)))) < 1e-14
-
-
-@pytest.mark.parametrize("scale", [Fraction(1, 2), Fraction(12)])
-def test_the_sum_and_the_integral_agree_for_many_runs_of_laplace_noise(scale: Fraction) -> None:
-    epsilon, count = 250 / scale / 8, 250
-    losses = [(plans.sampled_laplace(scale, Fraction(1), "remove"), count)]
-    total = integrals.laplace_sum(scale, count, epsilon)
-    c, _ = integrals.saddle(losses, integrals.Kernel(epsilon))
-    goal = math.log(float(total)) - 20 * balls.LN2
-    found, full = integrals.integral(losses, [integrals.Kernel(epsilon)], c, 40, goal)
-    assert full
-    assert found[0].overlaps(total)
 
 
 @pytest.mark.parametrize("count", [1, 7, 60])

@@ -1,18 +1,22 @@
-"""Composition by transforms: every error bound holds against sums without transforms."""
+"""The lattice: one run on it, transforms and their powers, against plain sums."""
 
 import math
+from typing import Any, Final
 
 import numpy as np
 import pytest
-from scipy.fft import irfft
+from scipy.fft import irfft, next_fast_len, rfft
 
+import hockeystick as hs
+from hockeystick.accountants.prv import _spectrum
 from hockeystick.accountants.prv._discretise import (
     LossOnLattice,
     TiltedMasses,
+    cover,
     dominated_masses,
     dominating_masses,
 )
-from hockeystick.accountants.prv._spectrum import PointMasses, SparseSpectrum
+from hockeystick.accountants.prv._spectrum import PointMasses, SparseSpectrum, composed_masses
 from hockeystick.accountants.prv.lattice import (
     Discretization,
     Lattice,
@@ -20,8 +24,154 @@ from hockeystick.accountants.prv.lattice import (
     natural_step,
     parts_for,
 )
-from hockeystick.privacy_loss import CellLoss, GaussianLoss, RandomizedResponsePairLoss
+from hockeystick.kernels.series import Array
+from hockeystick.numerics.multiprecision import mp
+from hockeystick.privacy_loss import (
+    Atoms,
+    CellLoss,
+    GaussianLoss,
+    Masses,
+    RandomizedResponsePairLoss,
+)
 from hockeystick.privacy_loss.noise.laplace import LaplaceLoss
+
+LOSSES: Final = {
+    "Gaussian": GaussianLoss(1.3),
+    "Laplace": LaplaceLoss(0.7),
+    "randomized response": RandomizedResponsePairLoss(1.1),
+}
+every_loss = pytest.mark.parametrize("loss", LOSSES.values(), ids=LOSSES.keys())
+GRID: Final = np.linspace(0.0, 3.0, 61)
+TILTED: Final = 2.5
+
+
+def tilted_profile(weights: TiltedMasses, step: float, epsilon: float) -> float:
+    """Return delta of masses on a lattice, their tilt taken back."""
+    points = weights.offset + step * (weights.first + np.arange(weights.weight.size))
+    masses = weights.weight * np.exp(weights.log_total - TILTED * points)
+    return float(masses @ np.maximum(-np.expm1(epsilon - points), 0.0)) + weights.infinity_mass
+
+
+@every_loss
+@pytest.mark.parametrize("step", [0.3, 0.04, 1e-3])
+@pytest.mark.parametrize("offset", [0.0, 0.0123])
+def test_the_lattice_above_dominates_and_the_one_below_is_dominated(
+    loss: GaussianLoss | LaplaceLoss | RandomizedResponsePairLoss, step: float, offset: float
+) -> None:
+    lattice = cover(loss, offset, step, TILTED, (-40.0, -40.0))
+    up, low = (
+        discretize(LossOnLattice(loss, lattice), TILTED)
+        for discretize in (dominating_masses, dominated_masses)
+    )
+    for epsilon in GRID.tolist():
+        above = tilted_profile(up, step, epsilon - up.displacement) * math.exp(up.relative_error)
+        below = tilted_profile(low, step, epsilon + low.displacement) * math.exp(
+            -low.relative_error
+        )
+        assert below - 1e-15 <= float(loss.delta(mp.mpf(epsilon))) <= above + 1e-15
+
+
+def test_what_lies_beyond_the_lattice_is_lost_above_and_kept_below() -> None:
+    loss = GaussianLoss(0.5)
+    lattice = cover(loss, 0.0, 0.05, TILTED, (-40.0, math.log(1e-3)))
+    up, low = (
+        discretize(LossOnLattice(loss, lattice), TILTED)
+        for discretize in (dominating_masses, dominated_masses)
+    )
+    assert 1e-4 < up.infinity_mass < 1e-2
+    for epsilon in (4.0, 6.0, 8.0):
+        truth = float(loss.delta(mp.mpf(epsilon)))
+        assert tilted_profile(low, 0.05, epsilon) <= truth <= tilted_profile(up, 0.05, epsilon)
+
+
+class Shy(CellLoss):
+    """A loss whose tail has a mass that is not known at all."""
+
+    infimum = -1.0
+    supremum = 1.0
+
+    def atoms(self) -> Atoms:
+        none = np.zeros(0)
+        return Atoms(none, none, none)
+
+    def cells(self, edges: Array) -> Masses:
+        """Return an even density on [-1, 1], known but for the cell at the left end."""
+        inside = np.clip(edges, -1.0, 1.0)
+        with np.errstate(divide="ignore"):
+            log_p = np.log(np.diff(inside) / 2.0)
+        middle = 0.5 * (inside[:-1] + inside[1:])
+        return Masses(log_p, log_p - middle, np.where(inside[1:] < -0.9, math.inf, 1e-15))
+
+
+def test_a_mass_that_is_not_known_proves_nothing() -> None:
+    loss = Shy()
+    lattice = cover(loss, 0.0, 0.05, TILTED, (-40.0, -40.0))
+    assert dominating_masses(LossOnLattice(loss, lattice), TILTED).absolute_error == math.inf
+
+
+@pytest.mark.parametrize("size", [64, 1000, 2**14, 3**7 * 5, 2**18])
+@pytest.mark.parametrize("shape", ["even", "one", "rough"])
+def test_a_transform_errs_by_less_than_is_assumed(size: int, shape: str) -> None:
+    size = next_fast_len(size, real=True)
+    rng = np.random.default_rng(size)
+    values = {
+        "even": np.full(size, 1.0 / size),
+        "one": np.eye(1, size, 3)[0],
+        "rough": rng.random(size) * np.exp(-30.0 * rng.random(size)),
+    }[shape]
+    allowed = _spectrum.TRANSFORM * math.log2(size)
+    exact = rfft(values.astype(np.longdouble))
+    error = np.linalg.norm((rfft(values) - exact).astype(np.complex128))
+    assert error <= allowed * np.linalg.norm(exact.astype(np.complex128)) / 4.0
+    spectrum = exact.astype(np.complex128)
+    back = irfft(spectrum.astype(np.clongdouble), size).astype(np.float64)
+    assert np.linalg.norm(irfft(spectrum, size) - back) <= allowed * np.linalg.norm(back) / 4.0
+
+
+def bell(first: int, points: int, rng: np.random.Generator) -> TiltedMasses:
+    """Return rough masses on some points that add up to 1."""
+    weight = np.exp(-(np.linspace(-3.0, 3.0, points) ** 2)) * rng.uniform(0.5, 1.5, points)
+    weight /= weight.sum()
+    return TiltedMasses(0.0, first, weight, 0.0, 0.0, np.zeros(0), 0.0, 0.0)
+
+
+def both_forms(count: int, rotation: int, size: int = 2**12) -> tuple[SparseSpectrum, PointMasses]:
+    """Return many runs by their few frequencies, and one by one."""
+    one = bell(-7, 40, np.random.default_rng(count))
+    few = composed_masses([(one, count)], size, rotation)
+    assert isinstance(few, SparseSpectrum)
+    spectrum = np.zeros(size // 2 + 1, dtype=complex)
+    spectrum[few.index] = few.value
+    return few, PointMasses(np.roll(irfft(spectrum, size), -rotation), few.round_off)
+
+
+@pytest.mark.parametrize("first", [0, 1000, 4090, 4096])
+@pytest.mark.parametrize(("c", "step"), [(0.3, 1e-3), (80.0, 1e-3), (3.0, 2.0)])
+@pytest.mark.parametrize("inside", [0.0, 3.7])
+def test_few_frequencies_have_the_sums_of_the_masses_one_by_one(
+    first: int, c: float, step: float, inside: float
+) -> None:
+    few, each = both_forms(5000, 1311)
+    x = inside * step
+    found = few.sum_from(first, x, c, step)
+    with mp.workdps(30):
+        points = [mp.mpf(x) + mp.mpf(step) * j for j in range(few.size - first)]
+        factors = [mp.exp(-c * at) * -mp.expm1(-at) for at in points]
+        exact = mp.fsum(g * w for g, w in zip(factors, each.mass[first:].tolist(), strict=True))
+        # The list itself is rounded.
+        slack = mp.fsum(factors) * 1e-17
+    assert abs(found.value - exact) <= found.error + slack
+    assert abs(found.value - each.sum_from(first, x, c, step).value) <= 2.0 * found.error + slack
+    assert found.error <= 1.1 * _spectrum._norm_of_factor(c, step) * few.round_off
+
+
+@pytest.mark.parametrize("c", [0.01, 1.0, 40.0])
+@pytest.mark.parametrize("step", [1e-3, 0.1, 3.0])
+def test_the_norm_of_the_factor_is_bounded(c: float, step: float) -> None:
+    at = step * np.arange(1, 10**5) * (1.0 + 1e-9)
+    factor = np.exp(-c * at) * -np.expm1(-at)
+    assert math.sqrt(float((factor**2).sum())) <= _spectrum._norm_of_factor(c, step)
+
 
 TAILS = (-60.0, -60.0)
 
@@ -71,17 +221,6 @@ def test_powers_are_repeated_convolutions_within_the_round_off(count: int) -> No
     assert float(exact[outside].sum()) <= found.mass_error
 
 
-def test_what_lies_outside_the_window_is_no_more_than_said() -> None:
-    loss, tilt = GaussianLoss(1.0), 0.4
-    narrow, wide = (
-        composed([(loss, 9)], tilt, 0.02, dominating_masses, end) for end in (-7.0, -60.0)
-    )
-    points = wide.start + wide.step * np.arange(wide.masses.size)
-    end = narrow.start + narrow.step * narrow.masses.size
-    outside = listed(wide)[(points < narrow.start - 1e-9) | (points >= end)].sum()
-    assert 0.0 < outside <= narrow.mass_error <= 4.0 * math.exp(-7.0)
-
-
 def test_losses_with_one_spacing_have_a_natural_step() -> None:
     assert natural_step([(RandomizedResponsePairLoss(0.5), 3)]) == pytest.approx(1.0)
     assert natural_step(
@@ -94,25 +233,6 @@ def test_losses_with_one_spacing_have_a_natural_step() -> None:
     assert natural_step([(LaplaceLoss(0.5), 3)]) is None
 
 
-@pytest.mark.parametrize("epsilon", [0.0, 0.3, 1.7, 3.9])
-def test_a_lattice_of_atoms_has_the_binomial_sums(epsilon: float) -> None:
-    terms: list[tuple[CellLoss, int]] = [(RandomizedResponsePairLoss(0.4), 10)]
-    up, low = (
-        composed(terms, 2.0, 0.8, discretize)
-        for discretize in (dominating_masses, dominated_masses)
-    )
-    share = 1.0 / (1.0 + math.exp(-0.4))
-    exact = math.fsum(
-        math.comb(10, k)
-        * share**k
-        * (1.0 - share) ** (10 - k)
-        * max(-math.expm1(epsilon - 0.4 * (2 * k - 10)), 0.0)
-        for k in range(11)
-    )
-    assert low.lower(epsilon) <= math.log(exact) <= up.upper(epsilon)
-    assert up.upper(epsilon) - low.lower(epsilon) <= 1e-9
-
-
 def test_a_lattice_of_too_many_points_is_no_lattice() -> None:
     loss = LaplaceLoss(1e-7)
     assert (
@@ -120,3 +240,36 @@ def test_a_lattice_of_too_many_points_is_no_lattice() -> None:
     )
     many = parts_for([(GaussianLoss(1.0), 10**15)], 1.0, 0.1, TAILS)
     assert compose(many, 1.0, -9.0, [dominating_masses]) is None
+
+
+@pytest.mark.parametrize(
+    "plan",
+    [hs.Laplace(0.8), hs.Laplace(3.0) ** 30 @ hs.PoissonSubsampled(hs.Gaussian(1.1), 0.02)],
+    ids=["Laplace once", "a mixture"],
+)
+@pytest.mark.parametrize("tolerance", [1e-4, 1e-6])
+@pytest.mark.parametrize("question", [("epsilon", 1e-3), ("epsilon", 1e-9), ("delta", 0.9)])
+def test_it_is_as_narrow_as_asked_and_agrees_with_the_other_exact_accountants(
+    plan: hs.Mechanism, tolerance: float, question: tuple[str, float]
+) -> None:
+    ask = hs.epsilon if question[0] == "epsilon" else hs.delta
+    found = ask(plan, question[1], accountant="prv", tolerance=tolerance)
+    assert isinstance(found, hs.Certified)
+    other = ask(plan, question[1], tolerance=1e-10)
+    assert isinstance(other, hs.Certified)
+    assert found.lower <= other.upper
+    assert other.lower <= found.upper
+    assert found.relative_width <= tolerance
+
+
+@pytest.mark.parametrize("tolerance", [0, -1, 1e-11, 0.2, float("nan"), "1e-4", None])
+def test_a_tolerance_outside_its_domain_is_refused(tolerance: Any) -> None:
+    with pytest.raises(
+        hs.errors.ParameterError, match=r"tolerance must be a number from 1e-10 to 0\.1"
+    ):
+        hs.epsilon(hs.Gaussian(1), 1e-5, tolerance=tolerance)
+
+
+def test_a_loss_of_which_only_divergences_are_known_is_refused_by_name() -> None:
+    with pytest.raises(hs.errors.UnsupportedError, match="prv"):
+        hs.epsilon(hs.ZCDP(0.1) @ hs.Laplace(2.0), 1e-5, accountant="prv")

@@ -1,54 +1,42 @@
-"""Sums of evenly spaced losses against the same sums by mpmath, and which have none."""
+"""Sums of few values, windows, and tails apart from the bulk, against the same sums in full."""
 
 import itertools
 import math
+from collections.abc import Sequence
+from dataclasses import replace
+from fractions import Fraction
+from functools import reduce
+from typing import Any
 
 import numpy as np
 import pytest
-from mpmath import mp, mpf
 
 import hockeystick as hs
-from hockeystick.accountants.orders import optimal_order
 from hockeystick.accountants.prv._convolve import combinations, convolved
 from hockeystick.accountants.prv._discretise import TiltedMasses
-from hockeystick.accountants.prv._window import NO_TRUNCATION, Truncation, _coarsen, window
+from hockeystick.accountants.prv._tail_and_bulk import (
+    Bulk,
+    SplitMasses,
+    absolute_error_of_large,
+    mass_of_large,
+    masses_with_large_loss,
+    split_masses_of,
+)
+from hockeystick.accountants.prv._window import Truncation, _coarsen, window
+from hockeystick.accountants.prv.lattice import Lattice, _composed
 from hockeystick.privacy_loss import (
     CellLoss,
     GaussianLoss,
-    LaplaceLoss,
     RandomizedResponsePairLoss,
     dominating_pair,
     observed_mixture,
 )
-from tests.oracles.added_integers import masses_of_sum
 
 
 def loss_of(plan: hs.Mechanism) -> CellLoss:
     loss = dominating_pair(plan).removing
     assert isinstance(loss, CellLoss)
     return loss
-
-
-@pytest.mark.parametrize(
-    ("sigma", "runs", "epsilon"), [(2.5, 7, 0.4), (2.5, 7, 12.0), (0.6, 5, 3.0), (3.0, 1, 1.0)]
-)
-def test_delta_of_the_sums_holds_that_of_the_noise_added_up(
-    sigma: float, runs: int, epsilon: float
-) -> None:
-    """The runs' loss is that of the sum of their noises, ``(2 S + n) / (2 sigma^2)``."""
-    found = convolved(loss_of(hs.DiscreteGaussian(sigma)), runs, 1.0, most=3000)
-    assert found is not None
-    least, mass = masses_of_sum(sigma, runs)
-    with mp.workdps(60):
-        double = 2 * mpf(str(sigma)) ** 2
-        losses = [(2 * (least + k) + runs) / double for k in range(len(mass))]
-        truth = mp.fsum(
-            mpf(p.numerator) / p.denominator * (1 - mp.exp(epsilon - x))
-            for x, p in zip(losses, mass, strict=True)
-            if x > epsilon
-        )
-        assert found.lower(epsilon) <= mp.log(truth) <= found.upper(epsilon)
-        assert found.upper(epsilon) - found.lower(epsilon) < 1e-9
 
 
 @pytest.mark.parametrize(
@@ -98,15 +86,6 @@ def test_combinations_are_what_every_sequence_adds_up_to(count: int, epsilon: fl
     assert found.relative_width <= 1e-11
 
 
-def test_a_density_or_too_many_combinations_are_left_to_the_lattice() -> None:
-    lattice_only: list[tuple[CellLoss, int]] = [(LaplaceLoss(1.0), 2)]
-    many: list[tuple[CellLoss, int]] = [
-        (RandomizedResponsePairLoss(0.1 + 0.01 * k), 9) for k in range(20)
-    ]
-    assert combinations(lattice_only, 1.0) is None
-    assert combinations(many, 1.0) is None
-
-
 def test_far_from_where_it_is_tilted_to_the_upper_end_is_loose_not_wrong() -> None:
     terms: list[tuple[CellLoss, int]] = [
         (RandomizedResponsePairLoss(0.5), 2),
@@ -118,30 +97,16 @@ def test_far_from_where_it_is_tilted_to_the_upper_end_is_loose_not_wrong() -> No
     assert steep.lower(0.0) == -math.inf
 
 
-def heavy() -> CellLoss:
-    """Return a mixture whose rare part is all of its moments."""
-    found = observed_mixture([(1.0 - 1e-40, GaussianLoss(2.0)), (1e-40, GaussianLoss(0.01))])
-    assert found is not None
-    return found
-
-
 def test_a_rare_part_is_left_out_where_it_would_be_all_there_is() -> None:
-    mixture, plain = heavy(), GaussianLoss(2.0)
+    plain = GaussianLoss(2.0)
+    mixture = observed_mixture([(1.0 - 1e-40, plain), (1e-40, GaussianLoss(0.01))])
+    assert mixture is not None
     truncation = Truncation.at([(mixture, 10)], math.log(1e-6))
     found = truncation.cgf_estimate(mixture, 3.0)
     exact = plain.cgf_estimate(3.0)
     assert found.value == pytest.approx(exact.value, rel=1e-3)
     assert found.first_derivative == pytest.approx(exact.first_derivative, rel=1e-3)
     assert mixture.cgf_estimate(3.0).value > 1e3
-
-
-def test_what_counts_is_left_as_it_is() -> None:
-    loss = GaussianLoss(2.0)
-    truncation = Truncation.at([(loss, 10)], math.log(1e-6))
-    assert truncation.cgf_estimate(loss, 3.0) == loss.cgf_estimate(3.0)
-    assert NO_TRUNCATION.cgf_estimate(loss, 3.0) == loss.cgf_estimate(3.0)
-    terms = truncation.terms([(loss, 10)])
-    assert optimal_order(terms, -12.0) == optimal_order([(loss, 10)], -12.0)
 
 
 def rough(points: int, seed: int) -> TiltedMasses:
@@ -151,7 +116,7 @@ def rough(points: int, seed: int) -> TiltedMasses:
     return TiltedMasses(0.1, -points // 3, weight / weight.sum(), 0.0, 0.0, np.zeros(0), 0.0, 0.0)
 
 
-@pytest.mark.parametrize("points", [1, 2, 3, 255, 256, 257, 1000, 4097])
+@pytest.mark.parametrize("points", [1, 3, 256, 257, 4097])
 def test_knots_keep_the_mass_and_the_mean_and_widen(points: int) -> None:
     one, step = rough(points, points), 0.01
     at, weight = _coarsen(one, step, 256)
@@ -176,3 +141,123 @@ def test_no_more_than_asked_lies_outside(count: int, log_outside: float) -> None
     outside = total[(at < found.low - 1e-9) | (at > found.high + 1e-9)].sum()
     assert outside <= found.outside * (1 + 1e-9) + 1e-15
     assert found.outside <= 2.0 * math.exp(log_outside) * (1.0 + 1e-5)
+
+
+SPACING = 0.01
+# What falls on points from here on is large.
+LARGE = 30
+
+
+def weights(seed: int, rarity: float, off: float = 0.0) -> TiltedMasses:
+    """Return rough masses on some points, of which those from LARGE on are rare."""
+    rng = np.random.default_rng(seed)
+    weight = rng.uniform(0.5, 1.5, 60) * np.where(np.arange(60) < LARGE, 1.0, rarity)
+    weight[LARGE:] *= np.exp(-0.2 * np.arange(60 - LARGE))
+    weight /= weight.sum()
+    # A loss that starts below 0, so that the threshold is a loss of 25 steps.
+    offs = np.full(60, off) if off else np.zeros(0)
+    return TiltedMasses(0.0, -5, weight, 0.0, 1e-15, offs, 0.0, 0.0)
+
+
+THRESHOLD = (LARGE - 5 - 0.5) * SPACING
+
+
+def split_masses(terms: Sequence[tuple[TiltedMasses, int]]) -> list[SplitMasses]:
+    return split_masses_of(terms, SPACING, THRESHOLD)
+
+
+def outcomes(parts: Sequence[SplitMasses]) -> tuple[Any, Any]:
+    """Return all outcomes of a composition, and those without a large loss, as fractions."""
+
+    def exact(weight: Any) -> Any:
+        return np.array([Fraction(one) for one in weight.tolist()], dtype=object)
+
+    runs = [(small, large) for small, large, count in parts for _ in range(count)]
+    everything = [exact(small.weight + large.weight) for small, large in runs]
+    return reduce(np.convolve, everything), reduce(np.convolve, [exact(s.weight) for s, _ in runs])
+
+
+@pytest.mark.parametrize("rarity", [1e-3, 1e-12, 1e-40, 1e-200])
+@pytest.mark.parametrize("counts", [(1,), (2,), (5,), (2, 3)])
+def test_outcomes_with_a_large_loss_are_right_to_round_off_of_their_own_mass(
+    counts: tuple[int, ...], rarity: float
+) -> None:
+    parts = split_masses([(weights(seed, rarity), count) for seed, count in enumerate(counts)])
+    size = 512
+    found = masses_with_large_loss(parts, size, (-5 * sum(counts)) % size)
+    everything, without = outcomes(parts)
+    truth = (everything - without).astype(float)
+    off = found.mass[: len(truth)] - truth
+    assert math.hypot(*off, *found.mass[len(truth) :]) <= found.round_off
+    assert found.round_off < 1e-10 * mass_of_large(parts)
+    assert sum(truth) <= mass_of_large(parts)
+
+
+def contribution(parts: Sequence[SplitMasses], tilt: float, epsilon: float) -> float:
+    """Return what outcomes without a large loss contribute to delta."""
+    without = outcomes(parts)[1].astype(float)
+    at = SPACING * (np.arange(without.size) - 5 * sum(part.runs for part in parts))
+    above = at > epsilon
+    mass = without[above] * np.exp(-tilt * at[above])
+    return float((mass * -np.expm1(epsilon - at[above])).sum())
+
+
+def composed(weights: Sequence[tuple[TiltedMasses, int]], tilt: float) -> Lattice | None:
+    """Return a composition on a lattice, without a split."""
+    return _composed(weights, SPACING, tilt, -60.0, None)
+
+
+@pytest.mark.parametrize("tilt", [0.5, 5.0])
+@pytest.mark.parametrize("off", [0.0, 1e-6])
+def test_outcomes_without_a_large_loss_contribute_what_is_said(tilt: float, off: float) -> None:
+    parts = split_masses([(weights(1, 1e-6, off), 3), (weights(2, 1e-6, off), 2)])
+    bulk = Bulk(parts, SPACING, tilt, composed)
+    alone = Bulk(parts, SPACING, tilt, lambda *_: None)
+    most = [part._replace(small=_all_of(part.small)) for part in parts]
+    slack = 1e-9 + 1e4 * off
+    for epsilon in (0.1, 0.3, 0.6, 0.9):
+        least, largest = (contribution(some, tilt, epsilon) for some in (parts, most))
+        upper, lower = (math.exp(end(epsilon, -1000.0)) for end in (bulk.upper, bulk.lower))
+        assert largest <= upper <= largest * (1.0 + slack)
+        assert least * (1.0 - slack) <= lower <= largest
+        assert largest <= math.exp(alone.upper(epsilon, -1000.0))
+        assert alone.lower(epsilon, -1000.0) == -math.inf
+
+
+def _all_of(one: TiltedMasses) -> TiltedMasses:
+    more = one.absolute_errors if one.absolute_errors.size else np.zeros(one.weight.size)
+    return TiltedMasses(one.offset, one.first, one.weight + more, 0.0, 0.0, np.zeros(0), 0.0, 0.0)
+
+
+def test_every_mass_is_on_one_side_of_the_threshold() -> None:
+    one = weights(4, 0.1, 1e-9)
+    low, high = one.split(SPACING, THRESHOLD)
+    assert np.array_equal(low.weight + high.weight, one.weight)
+    assert np.array_equal(low.absolute_errors + high.absolute_errors, one.absolute_errors)
+    assert np.flatnonzero(low.weight).max() == LARGE - 1
+    assert np.flatnonzero(high.weight).min() == LARGE
+
+
+@pytest.mark.parametrize("side", [1.0, -1.0])
+@pytest.mark.parametrize("part", [slice(None, LARGE), slice(LARGE, None)], ids=["bulk", "tail"])
+def test_errors_of_either_part_change_the_mass_by_no_more_than_is_said(
+    part: slice, side: float
+) -> None:
+    runs, off = 7, 1e-4
+    one = weights(1, 0.2)
+    offs = np.zeros(60)
+    offs[part] = off
+    moved = replace(one, weight=one.weight + side * offs)
+    masses = [
+        float(each.weight.sum()) ** runs - float(each.weight[:LARGE].sum()) ** runs
+        for each in (one, moved)
+    ]
+    allowed = absolute_error_of_large(split_masses([(replace(one, absolute_errors=offs), runs)]))
+    assert 0.1 * allowed < abs(masses[1] - masses[0]) <= allowed
+
+
+def test_what_cannot_be_composed_is_bounded_by_chernoff_alone() -> None:
+    parts = split_masses([(weights(3, 1e-3), 4)])
+    bulk = Bulk(parts, SPACING, 2.0, lambda masses, order: None)
+    assert bulk.upper(0.3, -math.inf) >= math.log(contribution(parts, 2.0, 0.3))
+    assert bulk.lower(0.3, -math.inf) == -math.inf

@@ -1,4 +1,4 @@
-"""Guarantees composed: exactly, by the theorems of the literature, and among other mechanisms."""
+"""Guarantees composed: exactly, by the theorems of the literature, by rho, and among others."""
 
 import math
 from fractions import Fraction
@@ -12,14 +12,13 @@ from mpmath import mp
 
 import hockeystick as hs
 from hockeystick.accountants.base import can_be_infinite, composition_of
+from hockeystick.conversions import theorems
 from hockeystick.notions import FDP, GDP, TCDP, ZCDP, ApproxDP, Notion, PureDP, RenyiDP
-from hockeystick.tradeoffs import GaussianTradeOff, ProfileTradeOff, mixture
-from hockeystick.tradeoffs.functions.closed_forms import LaplaceProfile, LaplaceTradeOff
+from hockeystick.tradeoffs import GaussianTradeOff, LaplaceTradeOff, ProfileTradeOff, mixture
+from hockeystick.tradeoffs.functions.closed_forms import LaplaceProfile
 from hockeystick.tradeoffs.functions.piecewise import discrete_tradeoff
 
 THIRTY = PureDP(0.1) ** 30
-
-MIXED = mixture([(0.5, GaussianTradeOff(0.5)), (0.5, GaussianTradeOff(0.3))])
 
 
 def answer(plan: hs.Mechanism, accountant: str = "auto", **asked: float) -> hs.Certified:
@@ -43,18 +42,6 @@ def by_subsets(parts: list[tuple[float, float]], epsilon: float) -> Any:
     return 1 - mp.fprod(1 - mp.mpf(repr(failure)) for _, failure in parts) * (1 - total)
 
 
-def by_binomials(epsilon: float, runs: int, at: float) -> Any:
-    """Return delta of equal pure guarantees as a plain binomial sum."""
-    e, x = mp.mpf(repr(epsilon)), mp.mpf(repr(at))
-    p = 1 / (1 + mp.exp(-e))
-    terms = (
-        mp.binomial(runs, j) * p**j * (1 - p) ** (runs - j) * (1 - mp.exp(x - (2 * j - runs) * e))
-        for j in range(runs + 1)
-        if (2 * j - runs) * e > x
-    )
-    return mp.fsum(terms)
-
-
 @pytest.mark.parametrize(
     ("plan", "epsilon", "delta"),
     [
@@ -75,9 +62,16 @@ def test_the_exact_delta_of_guarantees(plan: hs.Mechanism, epsilon: float, delta
 
 
 def test_the_exact_epsilon_of_guarantees() -> None:
+    """And an approximate guarantee is met at its own point."""
     found = answer(THIRTY, delta=1e-6)
     assert found.lower <= 2.34588769300803662271 <= found.upper
     assert found.relative_width < 1e-14
+    notion = ApproxDP(1.0, 1e-6)
+    assert answer(notion, delta=1e-6).upper == pytest.approx(1.0, rel=1e-14)
+    assert answer(notion, delta=1e-6).lower == pytest.approx(1.0, rel=1e-13)
+    assert answer(notion, delta=math.nextafter(1e-6, 0)).lower == math.inf
+    assert answer(notion, epsilon=1.0).upper == pytest.approx(1e-6, rel=1e-14)
+    assert answer(notion, epsilon=5.0).lower == pytest.approx(1e-6, rel=1e-15)
 
 
 PARTS = st.lists(
@@ -117,22 +111,6 @@ def test_more_atoms_than_are_summed_are_left_to_a_lattice() -> None:
     assert found.relative_width <= 1e-4
 
 
-def test_an_approximate_guarantee_is_met_at_its_own_point() -> None:
-    notion = ApproxDP(1.0, 1e-6)
-    assert answer(notion, delta=1e-6).upper == pytest.approx(1.0, rel=1e-14)
-    assert answer(notion, delta=1e-6).lower == pytest.approx(1.0, rel=1e-13)
-    assert answer(notion, delta=math.nextafter(1e-6, 0)).lower == math.inf
-    assert answer(notion, epsilon=1.0).upper == pytest.approx(1e-6, rel=1e-14)
-    assert answer(notion, epsilon=5.0).lower == pytest.approx(1e-6, rel=1e-15)
-
-
-def test_tiny_guarantees_keep_their_digits() -> None:
-    """Three of them are as far apart as 3/4 of one: the mean of |1 - e^-L| to first order."""
-    found = answer(PureDP(1e-200) ** 3, epsilon=0.0)
-    assert found.lower <= 0.75e-200 <= found.upper
-    assert found.relative_width < 1e-14
-
-
 @pytest.mark.parametrize("epsilon", [1e16, math.inf])
 @pytest.mark.parametrize("accountant", ["auto", "closed-form", "rdp", "basic", "advanced"])
 def test_far_out_the_failures_are_left(accountant: str, epsilon: float) -> None:
@@ -154,11 +132,10 @@ def test_a_guarantee_of_nothing_costs_everything(notion: Notion, accountant: str
 
 
 @pytest.mark.parametrize(
-    "notion", [PureDP(0), ApproxDP(0, 0), GDP(0), ZCDP(0), TCDP(0, 5), RenyiDP({2: 0})], ids=str
+    "notion", [PureDP(0), GDP(0), ZCDP(0), TCDP(0, 5), RenyiDP({2: 0})], ids=str
 )
 def test_a_guarantee_that_nothing_shows_costs_nothing(notion: Notion) -> None:
-    assert answer(notion**100, delta=1e-9).upper == 0.0
-    assert answer(notion**100, epsilon=0.0).upper == 0.0
+    assert answer(notion**100, delta=1e-9).upper == answer(notion**100, epsilon=0.0).upper == 0.0
 
 
 @pytest.mark.parametrize(
@@ -197,26 +174,20 @@ def test_advanced_composition_is_the_closed_form_of_kairouz_oh_and_viswanath() -
     assert back.upper >= 1e-6 * (1 - 1e-14)
 
 
-@pytest.mark.parametrize("accountant", ["basic", "advanced"])
-@pytest.mark.parametrize("part", [hs.Gaussian(1.0), ZCDP(0.1), GDP(1.0), hs.Gaussian(0.0)], ids=str)
-def test_the_theorems_on_guarantees_refuse_anything_else(
+@pytest.mark.parametrize("accountant", ["basic", "advanced", "closed-form", "contour"])
+@pytest.mark.parametrize("part", [ZCDP(0.1), TCDP(0.1, 5), RenyiDP({2: 0.1})], ids=str)
+def test_divergences_alone_are_refused_where_more_is_needed(
     part: hs.Mechanism, accountant: str
 ) -> None:
-    with pytest.raises(
-        hs.errors.UnsupportedError, match=r"composes \(epsilon, delta\) guarantees only"
-    ):
+    with pytest.raises(hs.errors.UnsupportedError, match=accountant):
         answer(PureDP(0.1) @ part, accountant, delta=1e-5)
 
 
-@pytest.mark.parametrize("accountant", ["closed-form", "contour"])
-@pytest.mark.parametrize("notion", [ZCDP(0.1), TCDP(0.1, 5), RenyiDP({2: 0.1})], ids=str)
-def test_divergences_alone_are_refused_where_more_is_needed(
-    notion: Notion, accountant: str
-) -> None:
-    with pytest.raises(
-        hs.errors.UnsupportedError, match=f"accountant '{accountant}' cannot account"
-    ):
-        answer(notion, accountant, delta=1e-5)
+@pytest.mark.parametrize("accountant", ["basic", "advanced"])
+@pytest.mark.parametrize("part", [hs.Gaussian(1.0), GDP(1.0), hs.Gaussian(0.0)], ids=str)
+def test_the_theorems_on_guarantees_refuse_noise(part: hs.Mechanism, accountant: str) -> None:
+    with pytest.raises(hs.errors.UnsupportedError, match="guarantees only"):
+        answer(PureDP(0.1) @ part, accountant, delta=1e-5)
 
 
 def test_one_divergence_is_converted_at_its_order_below_the_textbook_bound() -> None:
@@ -233,18 +204,11 @@ def test_a_failure_leaves_the_rest_of_a_plan_its_own_accountant() -> None:
     found = answer(training @ ApproxDP(0.0, 1e-6), delta=1e-5)
     assert found.accountant == "contour"
     left = (Fraction("1e-5") - Fraction("1e-6")) / (1 - Fraction("1e-6"))
-    alone = answer(training, delta=float(left))
-    assert found.estimate == pytest.approx(alone.estimate, rel=1e-12)
-    in_delta = answer(training @ ApproxDP(0.0, 1e-6), epsilon=1.0)
-    rest = answer(training, epsilon=1.0).estimate
-    assert in_delta.estimate == pytest.approx(1e-6 + (1 - 1e-6) * rest, rel=1e-11)
-    assert in_delta.lower <= 1e-6 + (1 - 1e-6) * rest <= in_delta.upper
-
-
-def test_an_unbounded_trade_off_function_composes_with_no_bound_and_says_so() -> None:
-    mixed = FDP(MIXED)
-    assert answer(mixed, "rdp", delta=1e-5).upper == math.inf
-    assert answer(mixed, delta=1e-5).upper < 2.5
+    assert found.estimate == pytest.approx(answer(training, delta=float(left)).estimate, rel=1e-12)
+    whole = 1e-6 + (1 - 1e-6) * answer(training, epsilon=1.0).estimate
+    found = answer(training @ ApproxDP(0.0, 1e-6), epsilon=1.0)
+    assert found.lower <= whole <= found.upper
+    assert found.estimate == pytest.approx(whole, rel=1e-11)
 
 
 def test_digits_of_failures_and_of_functions_are_refused() -> None:
@@ -261,17 +225,9 @@ def test_digits_know_where_the_largest_loss_ends(epsilon: float) -> None:
     assert hs.delta(PureDP(0.1) ** 3, epsilon, digits=30).upper == 0
     below = hs.delta(PureDP(0.1) ** 3, math.nextafter(0.3, 0.0), digits=30)
     with mp.workdps(60):
-        truth = by_binomials(0.1, 3, math.nextafter(0.3, 0.0))
+        truth = by_subsets([(0.1, 0.0)] * 3, math.nextafter(0.3, 0.0))
         assert below.lower <= truth <= below.upper
         assert below.upper - below.lower < truth * mp.mpf(10) ** -28
-
-
-@pytest.mark.parametrize("size", [5e-324, 1e-200, 1e-9, 40.0, 1e200, 1e308])
-@pytest.mark.parametrize("accountant", ["auto", "rdp", "basic", "advanced"])
-def test_extreme_guarantees_get_ordered_answers(size: float, accountant: str) -> None:
-    for asked in ({"delta": 1e-6}, {"epsilon": 0.0}, {"epsilon": 1.0}):
-        found = answer(PureDP(size) ** 3, accountant, **asked)
-        assert 0.0 <= found.lower <= found.estimate <= found.upper
 
 
 def test_the_third_form_is_the_least_for_a_large_delta() -> None:
@@ -291,3 +247,68 @@ def test_a_trade_off_function_with_an_infinite_loss_is_never_free() -> None:
     twice = answer(lossy**2, epsilon=50.0)
     assert twice.lower <= 1.0 - 0.75**2 <= twice.upper < 0.4376
     assert answer(lossy**2, delta=0.4).upper == math.inf
+
+
+@pytest.mark.parametrize(
+    ("plan", "delta", "sharper", "textbook"),
+    [
+        (ZCDP(0.5), 1e-5, 4.72838698494331389997, 5.29852591218808120757),
+        (ZCDP(0.1), 1e-6, 2.14193892838547366139, 2.45078800047679961814),
+        (TCDP(0.1, 5.0), 1e-5, None, 3.378231366242557105),
+        (TCDP(0.1, 50.0), 1e-5, None, 2.245966026289347240),
+    ],
+    ids=str,
+)
+def test_epsilon_of_a_line_is_just_below_the_known_values(
+    plan: Any, delta: float, sharper: float | None, textbook: float
+) -> None:
+    found, near = answer(plan, "zcdp", delta=delta).upper, 1 - 1e-6
+    if sharper is None:
+        sharper = theorems.canonne_kamath_steinke_concentrated(0.1, plan.omega, delta=delta)
+        near = 0.98
+    assert near * sharper < found < sharper < textbook
+
+
+@pytest.mark.parametrize(
+    ("plan", "rho", "omega"),
+    [
+        (hs.Gaussian(2.0) ** 8, 1.0, math.inf),
+        (hs.PureDP(1.0) ** 3, 3 * math.tanh(0.5), math.inf),
+        (hs.Gaussian(4.0) @ hs.TCDP(0.02, 9.0) @ hs.TCDP(0.03, 70.0), 0.08125, 9.0),
+        (hs.RenyiDP({2.0: 0.2, 8.0: 0.4}) ** 2, 0.4, 8.0),
+        (hs.FDP(LaplaceTradeOff(2.0)), math.exp(-0.5) - 0.5, math.inf),
+        (hs.FDP(GaussianTradeOff(0.7)), 0.245, math.inf),
+        (hs.PoissonSubsampled(hs.Gaussian(5.0), 0.01) ** 10, 0.2, math.inf),
+    ],
+    ids=str,
+)
+def test_rhos_add_up(plan: hs.Mechanism, rho: float, omega: float) -> None:
+    line = hs.TCDP(rho, omega) if omega < math.inf else hs.ZCDP(rho)
+    expected = min(hs.convert(line, hs.ApproxDP, delta=1e-5).epsilon, answer(plan, delta=0.0).upper)
+    assert answer(plan, "zcdp", delta=1e-5).upper == pytest.approx(expected, rel=1e-9)
+    expected = hs.convert(line, hs.ApproxDP, epsilon=0.3).delta
+    assert answer(plan, "zcdp", epsilon=0.3).upper == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize("noise", [1e-160, 1e-154])
+def test_a_rho_out_of_reach_of_floats_promises_nothing(noise: float) -> None:
+    plan = hs.Gaussian(noise) ** 1000
+    assert answer(plan, "zcdp", delta=1e-5).upper == math.inf
+    assert answer(plan, "zcdp", epsilon=1.0).upper == 1.0
+
+
+@pytest.mark.parametrize("noise", [1e150, 1e170, 1e300])
+def test_hardly_any_loss_still_has_a_delta(noise: float) -> None:
+    plan = hs.Gaussian(noise)
+    assert answer(plan, "zcdp", delta=1e-5).upper == 0.0
+    found = answer(plan, "zcdp", epsilon=0.0)
+    assert 0.0 < found.lower < found.upper < 1e-15
+
+
+def test_what_has_no_rho_is_refused_and_has_no_bound_by_divergences() -> None:
+    mixed = FDP(mixture([(0.5, GaussianTradeOff(0.5)), (0.5, GaussianTradeOff(0.3))]))
+    for asked in ({"delta": 1e-5}, {"epsilon": 1.0}):
+        with pytest.raises(hs.errors.UnsupportedError, match="no rho is known"):
+            answer(hs.Gaussian(2.0) @ mixed, "zcdp", **asked)
+    assert answer(mixed, "rdp", delta=1e-5).upper == math.inf
+    assert answer(mixed, delta=1e-5).upper < 2.5

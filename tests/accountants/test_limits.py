@@ -1,8 +1,6 @@
 """The limit theorems: the Gaussian limit, the Edgeworth expansion and the Berry-Esseen interval."""
 
 import math
-from collections.abc import Callable
-from fractions import Fraction
 from itertools import pairwise
 from typing import Final
 
@@ -43,10 +41,6 @@ REMOVING: Final[Terms] = ((SampledGaussianLoss(0.01, 1.0, removing=True), 1000),
 ADDING: Final[Terms] = ((SampledGaussianLoss(0.01, 1.0, removing=False), 1000),)
 FIXED: Final[Terms] = ((FixedSizeGaussianLoss(0.01, 1.0), 1000),)
 RESPONSES: Final[Terms] = ((RandomizedResponsePairLoss(0.1), 30),)
-UNEQUAL: Final[Terms] = (
-    (RandomizedResponsePairLoss(0.07), 24),
-    (RandomizedResponsePairLoss(0.3134), 7),
-)
 MIXED: Final[Terms] = (
     (SampledGaussianLoss(0.05, 2.0, removing=True), 4000),
     (GaussianLoss(6.0), 3),
@@ -57,7 +51,6 @@ PLANS: Final = {
     "adding": ADDING,
     "fixed": FIXED,
     "responses": RESPONSES,
-    "unequal": UNEQUAL,
     "mixed": MIXED,
 }
 EPSILONS: Final = (0.0, 0.3, 1.0, 2.4)
@@ -78,29 +71,16 @@ def test_the_mu_of_a_plan_is_that_of_its_formula_and_of_its_worst_part() -> None
 
 
 def responses_delta(terms: Terms, epsilon: float) -> float:
-    """Return the exact delta of randomized responses, from the masses of all their losses."""
+    """Return the exact delta of equal randomized responses."""
+    ((loss, runs),) = terms
+    assert isinstance(loss, RandomizedResponsePairLoss)
     with mp.workdps(30):
-        masses = {mpf(0): mpf(1)}
-        for loss, runs in terms:
-            assert isinstance(loss, RandomizedResponsePairLoss)
-            own = mpf(repr(loss.epsilon))
-            likely = 1 / (1 + mp.exp(-own))
-            masses = {
-                known + (2 * j - runs) * own: mass
-                * (mp.binomial(runs, j) * likely**j * (1 - likely) ** (runs - j))
-                for known, mass in masses.items()
-                for j in range(runs + 1)
-            }
-        at = mpf(repr(epsilon))
-        above = [mass * -mp.expm1(at - loss) for loss, mass in masses.items() if loss > at]
-        return float(mp.fsum(above))
-
-
-def normal_delta(mu: float, epsilon: float) -> float:
-    return float(ClosedForm().delta_of(((GaussianLoss(1 / Fraction(repr(mu))), 1),), epsilon)[1])
-
-
-# The Gaussian limit.
+        own, at = mpf(repr(loss.epsilon)), mpf(repr(epsilon))
+        likely = 1 / (1 + mp.exp(-own))
+        above = [j for j in range(runs + 1) if (2 * j - runs) * own > at]
+        masses = [mp.binomial(runs, j) * likely**j * (1 - likely) ** (runs - j) for j in above]
+        gains = [-mp.expm1(at - (2 * j - runs) * own) for j in above]
+        return float(mp.fdot(masses, gains))
 
 
 @pytest.mark.parametrize(
@@ -133,9 +113,6 @@ def test_a_mu_out_of_range_costs_everything(noise: float) -> None:
     assert GaussianLimit().epsilon(Composition(terms, terms), 1e-5).estimate == math.inf
 
 
-# The Edgeworth expansion.
-
-
 def expanded(law: FourCumulants, runs: int, s: mpf) -> mpf:
     mean, variance, third, fourth = (mpf(value) * runs for value in law)
     x = (s - mean) / mp.sqrt(variance)
@@ -164,26 +141,21 @@ def test_the_expansion_is_the_formula(plan: str, epsilon: float) -> None:
 
 
 @pytest.mark.parametrize("noise", [0.05, 1.0, 30.0])
-@each_epsilon
-def test_the_expansion_is_exact_for_gaussians(noise: float, epsilon: float) -> None:
+def test_the_expansion_is_exact_for_gaussians(noise: float) -> None:
     terms: Terms = ((GaussianLoss(noise), 9),)
-    exact = ClosedForm().delta_of(terms, epsilon).estimate
-    found = Edgeworth().delta_of(terms, epsilon).estimate
-    assert found == pytest.approx(exact, rel=1e-9, abs=1e-15)
-    if 1e-12 < exact < 0.999:
-        assert Edgeworth().epsilon_of(terms, exact).estimate == pytest.approx(epsilon, abs=1e-6)
+    for epsilon in EPSILONS:
+        exact = ClosedForm().delta_of(terms, epsilon).estimate
+        found = Edgeworth().delta_of(terms, epsilon).estimate
+        assert found == pytest.approx(exact, rel=1e-9, abs=1e-15)
+        if 1e-12 < exact < 0.999:
+            assert Edgeworth().epsilon_of(terms, exact).estimate == pytest.approx(epsilon, abs=1e-6)
 
 
 ODD: Final[tuple[Terms, ...]] = (
     ((SampledGaussianLoss(1e-6, 0.3, removing=True), 1),),
-    ((SampledGaussianLoss(1e-6, 0.3, removing=False), 1),),
-    ((SampledGaussianLoss(1e-10, 0.04, removing=True), 10**6),),
-    ((SampledGaussianLoss(1 - 1e-6, 0.04, removing=True), 1),),
     ((FixedSizeGaussianLoss(1e-9, 900.0), 1),),
-    ((RandomizedResponsePairLoss(20.0), 1),),
     ((RandomizedResponsePairLoss(500.0), 3), (GaussianLoss(0.1), 2)),
     ((GaussianLoss(1e-90), 1),),
-    ((GaussianLoss(1e90), 1),),
 )
 
 
@@ -192,7 +164,7 @@ ODD: Final[tuple[Terms, ...]] = (
 def test_the_answers_of_far_out_plans_are_numbers_and_fall(
     terms: Terms, accountant: DirectedAccountant
 ) -> None:
-    deltas = [accountant.delta_of(terms, e) for e in (0.0, 1e-9, 0.1, 1.0, 7.0, 300.0, 1e6, 1e14)]
+    deltas = [accountant.delta_of(terms, e) for e in (0.0, 1e-9, 1.0, 300.0, 1e14)]
     epsilons = [accountant.epsilon_of(terms, d) for d in (1e-300, 1e-12, 1e-5, 0.1, 0.9)]
     for found, most in ((deltas, 1.0), (epsilons, math.inf)):
         for one in found:
@@ -212,9 +184,6 @@ def test_where_the_expansion_rises_again_delta_is_what_it_rises_to() -> None:
         found = expansion.delta(float(grid[index]))
         largest = max(float(raw[index:].max()), 0.0)
         assert largest <= found <= largest * 1.001 + 1e-18
-
-
-# The theorem of Berry and Esseen.
 
 
 def exact_delta(terms: Terms, epsilon: float) -> Interval:
@@ -257,19 +226,6 @@ def test_the_upper_end_is_reached_where_the_distance_lies_beyond_epsilon(epsilon
     pair = NormalPair(Normal(0.5, 1.0, 0.02, 0.02), Normal(-0.5, 1.0, 0.0, 0.0))
     largest = norm.sf(epsilon - 0.5) + 0.02 - math.exp(epsilon) * norm.sf(epsilon + 0.5)
     assert largest <= pair.upper(epsilon) * (1 + 1e-12)
-
-
-@pytest.mark.parametrize("plan", ["fixed", "responses"])
-@each_epsilon
-def test_the_interval_is_never_wider_than_theorem_3_4(plan: str, epsilon: float) -> None:
-    pair = normals_of(PLANS[plan])
-    assert pair.under_p.mean == pytest.approx(-pair.under_q.mean, rel=1e-12)
-    assert pair.under_p.deviation == pytest.approx(pair.under_q.deviation, rel=1e-12)
-    middle = normal_delta(pair.mu, epsilon)
-    reach = pair.under_p.distance * (1.0 + math.exp(epsilon))
-    found = BerryEsseen().delta_of(PLANS[plan], epsilon)
-    assert max(middle - reach, 0.0) - 1e-12 <= found.lower
-    assert found.upper <= min(middle + reach, 1.0) + 1e-12
 
 
 @each_plan
@@ -332,9 +288,6 @@ def test_lower_ends_rest_on_losses_that_some_data_reach(epsilon: float) -> None:
     assert nothing.upper > found.estimate
 
 
-# What both have in common.
-
-
 @each_expanding
 @pytest.mark.parametrize(
     "loss",
@@ -349,10 +302,6 @@ def test_lower_ends_rest_on_losses_that_some_data_reach(epsilon: float) -> None:
 def test_a_loss_out_of_reach_is_refused_by_name(
     loss: PrivacyLoss, accountant: DirectedAccountant
 ) -> None:
-    ask: list[Callable[[], Interval]] = [
-        lambda: accountant.delta_of(((loss, 3),), 1.0),
-        lambda: accountant.epsilon_of(((loss, 3),), 1e-5),
-    ]
-    for question in ask:
+    for question in (accountant.delta_of, accountant.epsilon_of):
         with pytest.raises(UnsupportedError, match=accountant.name):
-            question()
+            question(((loss, 3),), 0.5)

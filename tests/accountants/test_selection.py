@@ -1,4 +1,4 @@
-"""The worst order of the outcomes of one run, against every order and against explicit ones."""
+"""Tuning by the profile of one run: the worst order of its outcomes, finite pairs, refusals."""
 
 import math
 from functools import cache
@@ -8,14 +8,17 @@ from typing import Any
 import numpy as np
 import pytest
 
+import hockeystick as hs
 from hockeystick.accountants.selection.orders import Generating, Ranked, generating
-from hockeystick.accountants.selection.pairs import FinitePair
+from hockeystick.accountants.selection.pairs import FinitePair, Knots
+from hockeystick.errors import UnsupportedError
 from hockeystick.mechanisms.selection.tuning import (
     Binomial,
     Poisson,
     RunCount,
     TruncatedNegativeBinomial,
 )
+from hockeystick.tradeoffs.profiles.profile import GaussianProfile
 
 COUNTS: tuple[RunCount, ...] = (
     TruncatedNegativeBinomial(1.0, 0.1),
@@ -54,13 +57,13 @@ def masses(count: RunCount) -> Any:
     return first * np.r_[0.0, 1.0, np.cumprod(ratios)]
 
 
-def phi(count: RunCount, x: Any) -> Any:
+def series(count: RunCount, x: Any) -> Any:
     return np.power.outer(np.asarray(x), np.arange(masses(count).size)) @ masses(count)
 
 
-def divergence(count: RunCount, p: Any, q: Any, growth: float) -> float:
+def of_the_best(count: RunCount, p: Any, q: Any, growth: float) -> float:
     """H of the best of K draws, outcomes from the worst to the best."""
-    best = [np.diff(phi(count, np.r_[0.0, np.cumsum(one)])) for one in (p, q)]
+    best = [np.diff(series(count, np.r_[0.0, np.cumsum(one)])) for one in (p, q)]
     return float(np.maximum(best[0] - growth * best[1], 0.0).sum())
 
 
@@ -87,7 +90,52 @@ def test_no_order_of_a_few_outcomes_costs_more_than_the_upper_end(
     ranked = Ranked(finite(p, q).split(1.0 / known(count).steepness, 0.3), known(count))
     for growth in (1.0, 1.7, 5.0, 20.0):
         worst = max(
-            divergence(count, p[list(order)], q[list(order)], growth)
+            of_the_best(count, p[list(order)], q[list(order)], growth)
             for order in permutations(range(5))
         )
         assert worst <= ranked.upper(growth) * (1 + 1e-12)
+
+
+AT = np.linspace(0.0, 6.0, 61)
+
+
+def divergence(pair: FinitePair, epsilon: float) -> float:
+    return float(np.maximum(pair.p - math.exp(epsilon) * pair.q, 0.0).sum())
+
+
+def both(profile: GaussianProfile, at: Any) -> tuple[FinitePair, FinitePair]:
+    above = FinitePair.of(Knots.above(profile, profile, at))
+    below = FinitePair.of(Knots.below(profile, profile, at))
+    assert above is not None
+    assert below is not None
+    return above, below
+
+
+@pytest.mark.parametrize("mu", [0.05, 0.5, 2.0])
+def test_the_pairs_of_a_gaussian_are_on_either_side_of_it(mu: float) -> None:
+    profile = GaussianProfile(mu)
+    above, below = both(profile, AT * mu)
+    for epsilon in np.linspace(-4.5, 4.5, 301) * mu:
+        truth = float(profile.at(np.array([abs(epsilon)])).estimate[0])
+        if epsilon < 0.0:
+            truth = -math.expm1(epsilon) + math.exp(epsilon) * truth
+        assert divergence(below, epsilon) <= truth * (1 + 1e-11) + 1e-15
+        assert divergence(above, epsilon) >= truth * (1 - 1e-11) - 1e-15
+        assert divergence(above, epsilon) - divergence(below, epsilon) < 0.15 * truth
+
+
+def test_pieces_add_up_to_their_outcomes() -> None:
+    pair, _ = both(GaussianProfile(1.0), AT)
+    fine = pair.split(0.1, 0.02)
+    assert fine.p.size == pair.split_size(0.1, 0.02) > pair.p.size
+    assert fine.p.sum() == pytest.approx(1.0, rel=1e-12)
+    assert fine.q.sum() == pytest.approx(1.0, rel=1e-12)
+    for epsilon in (-2.0, 0.0, 1.3):
+        assert divergence(fine, epsilon) == pytest.approx(divergence(pair, epsilon), rel=1e-10)
+
+
+def test_more_than_one_tuning_is_refused() -> None:
+    once = hs.mechanisms.RandomStopping(hs.Gaussian(4.0), COUNTS[0])
+    for plan in (once**2, once @ hs.Gaussian(3.0), hs.Gaussian(3.0)):
+        with pytest.raises(UnsupportedError, match="not one tuning"):
+            hs.epsilon(plan, 1e-6, accountant="selection")

@@ -1,0 +1,376 @@
+"""Integrals along contour lines: each error is needed, guesses prove no less, tails and bulks."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy.special import ndtr
+
+import hockeystick as hs
+from hockeystick.accountants.base import Interval, SettledInterval, worse
+from hockeystick.accountants.contour._far_outputs import (
+    FarMode,
+    far_mode,
+    near_at,
+    near_terms,
+    truncation,
+)
+from hockeystick.accountants.contour._integral import Integral, integrate, rules_for
+from hockeystick.accountants.contour._line import (
+    AnalyticTerms,
+    ContourTarget,
+    TailAndBulk,
+    choose_contour,
+    tail_and_bulk,
+)
+from hockeystick.accountants.contour.accountant import Contour
+from hockeystick.accountants.contour.search import integral_for_epsilon
+from hockeystick.accountants.contour.ways import AnalyticPairs, LineGuess, _smoothed
+from hockeystick.accountants.orders import saddle
+from hockeystick.numerics import FloatAndDecimal
+from hockeystick.numerics.multiprecision import mp
+from hockeystick.precision import jumps as twin
+from hockeystick.precision.profiles import reciprocal
+from hockeystick.privacy_loss import (
+    AnalyticLoss,
+    GaussianLoss,
+    NearLoss,
+    SampledGaussianLoss,
+    TailSplit,
+    compose,
+)
+from hockeystick.privacy_loss.core.base import ContourValues
+from hockeystick.privacy_loss.sampling.sampled_gaussian_tail import (
+    NearSampledGaussianLoss,
+    SampledGaussianTailSplit,
+)
+
+LOSS = GaussianLoss(1.5)
+TERMS: Sequence[tuple[AnalyticLoss, int]] = ((LOSS, 3),)
+WHOLE = GaussianLoss(1.5 / math.sqrt(3.0))
+EPSILON = 2.0
+
+
+@dataclass(frozen=True)
+class Off:
+    """A rule whose values are off by as much as they say."""
+
+    rule: Any
+    off: float
+    side: float
+
+    def line(self, c: float, step: float, size: int) -> ContourValues:
+        real, imag, error = self.rule.line(c, step, size)
+        signs = self.side * np.where(np.arange(size) % 2, -1.0, 1.0)
+        return ContourValues(real + self.off * signs, imag, error + self.off)
+
+
+def made(accuracy: float, off: float = 0.0, side: float = 1.0) -> Integral:
+    """Return the integral along a line for an accuracy."""
+    target = ContourTarget(EPSILON, float(mp.log(WHOLE.delta(mp.mpf(EPSILON)))), accuracy)
+    line = choose_contour(TERMS, saddle(TERMS, EPSILON), target, 10_000)
+    assert line is not None
+    rules = rules_for(TERMS, line, target)
+    assert rules is not None
+    wrong: Any = [Off(one, off, side) for one in rules]
+    return integrate(TERMS, line, wrong if off else rules)
+
+
+@pytest.mark.parametrize("off", [0.0, 1e-6, 1e-3, 0.05])
+@pytest.mark.parametrize("side", [1.0, -1.0])
+@pytest.mark.parametrize("accuracy", [0.0, 1.0, 2.0, 4.0, 12.0])
+def test_a_coarse_line_proves_less_and_nothing_wrong(
+    accuracy: float, off: float, side: float
+) -> None:
+    found = made(accuracy, off, side)
+    for epsilon in np.linspace(0.5, 5.0, 46).tolist():
+        scale, lower, _, upper, _ = found.delta(epsilon)
+        truth = WHOLE.delta(mp.mpf(epsilon)) * mp.exp(-scale)
+        assert lower <= truth <= upper
+
+
+@pytest.mark.parametrize("off", [1e-6, 1e-2])
+def test_aliases_are_bounded_by_the_upper_end_of_k(off: float) -> None:
+    found = made(2.0, off, -1.0)
+    for (order, k, _), exact in zip(
+        found._aliases, (found.cgf_above, found.cgf_below), strict=True
+    ):
+        assert k >= WHOLE.cgf_estimate(order).value * (1.0 - 1e-14)
+        assert k >= exact.midpoint
+
+
+@pytest.mark.parametrize("log_bulk", [-3.0, -9.0])
+def test_outcomes_without_a_large_loss_are_added_to_the_upper_end(log_bulk: float) -> None:
+    found = made(12.0)
+    beside = replace(found, tails=TailAndBulk((), 1.0, log_bulk))
+    scale, lower, estimate, upper, _ = beside.delta(EPSILON)
+    more = math.exp(log_bulk - EPSILON - 2.0 * math.log(2.0) - scale)
+    assert (lower, estimate) == found.delta(EPSILON)[1:3]
+    assert upper - found.delta(EPSILON).upper >= more * (1.0 - 1e-12)
+
+
+@pytest.mark.parametrize("error", [1.0, 0.1, 1e-3])
+def test_what_is_smoothed_has_a_remainder(error: float) -> None:
+    pair = _smoothed(TERMS, EPSILON, float(mp.log(WHOLE.delta(mp.mpf(EPSILON)))), error)
+    assert pair is not None
+    for epsilon in np.linspace(0.5, 5.0, 19).tolist():
+        assert pair.lower(epsilon) <= mp.log(WHOLE.delta(mp.mpf(epsilon))) <= pair.upper(epsilon)
+
+
+Array = NDArray[np.float64]
+
+
+def terms_of(*parts: tuple[float, float, int], removing: bool = True) -> AnalyticTerms:
+    return tuple((SampledGaussianLoss(rate, noise, removing), n) for rate, noise, n in parts)
+
+
+class Outputs:
+    """Outputs u of one run on a grid: masses under P and Q, losses, and who is marked."""
+
+    def __init__(self, loss: NearSampledGaussianLoss, points: int) -> None:
+        p, mu = loss.p, loss.mu
+        u, step = np.linspace(-9.0, max(loss.edge, mu) + 9.0, points, retstep=True)
+        self.q: Array = step * np.exp(-0.5 * u * u) / math.sqrt(2.0 * math.pi)
+        self.loss: Array = np.log1p(p * np.expm1(mu * u - 0.5 * mu * mu))
+        self.p: Array = self.q * np.exp(self.loss)
+        self.marked: Array = ndtr((u - loss.edge) / loss.width)
+
+
+def marked_delta(loss: NearSampledGaussianLoss, epsilon: float, runs: int) -> float:
+    """Return ``Int_F (p - e^eps q)_+`` of one or two runs, summed over outputs."""
+    one = Outputs(loss, 200_001 if runs == 1 else 1_501)
+    if runs == 1:
+        return float((one.marked * np.maximum(one.p - math.exp(epsilon) * one.q, 0.0)).sum())
+    p, q = one.p[:, None] * one.p, one.q[:, None] * one.q
+    marked = 1.0 - (1.0 - one.marked[:, None]) * (1.0 - one.marked)
+    return float((marked * np.maximum(p - math.exp(epsilon) * q, 0.0)).sum())
+
+
+# Rate, noise, epsilon and ln of a delta that go together for one or two runs, and an accuracy.
+FAR = [
+    (1e-3, 1.0, 0.1, -14.0, 3.0),
+    (1e-2, 0.7, 0.5, -9.0, 6.0),
+    (1e-4, 1.5, 0.01, -16.0, 20.0),
+    (0.05, 0.5, 2.0, -6.0, 6.0),
+    (1e-5, 1.0, 3e-3, -20.0, 26.0),
+]
+
+
+@pytest.mark.parametrize("runs", [1, 2])
+@pytest.mark.parametrize(("rate", "noise", "epsilon", "log_delta", "accuracy"), FAR)
+def test_what_is_marked_contributes_what_is_said(
+    rate: float, noise: float, epsilon: float, log_delta: float, accuracy: float, runs: int
+) -> None:
+    target = ContourTarget(epsilon, log_delta, accuracy)
+    split = near_terms(terms_of((rate, noise, runs)), target)
+    assert split is not None
+    (near, _), *_ = split.terms
+    assert isinstance(near, NearSampledGaussianLoss)
+    for at in (0.0, 0.3 * epsilon, epsilon, 1.3 * epsilon):
+        truth = marked_delta(near, at, runs)
+        lower, estimate, upper, _ = split.far.deltas(np.array(at), np.array(0.0))
+        slack = 1e-9 if runs == 1 else 1e-3
+        assert lower <= truth * (1.0 + slack) <= upper * (1.0 + 2.0 * slack)
+        assert lower <= estimate <= upper
+    lower, _, upper, slope = split.far.deltas(np.array(epsilon), np.array(0.0))
+    assert upper - lower <= 2.0 * math.exp(log_delta - accuracy)
+    change = split.far.deltas(np.array(1.001 * epsilon), np.array(0.0))[1] - lower
+    assert (
+        slope == pytest.approx(change / (1e-3 * epsilon), rel=0.01) or split.far.order == math.inf
+    )
+
+
+def test_the_ends_are_over_the_scale_and_hold_below_zero_and_beyond_floats() -> None:
+    split = near_terms(terms_of((1e-3, 1.0, 50)), ContourTarget(0.1, -14.0, 6.0))
+    assert split is not None
+    far = split.far
+    plain, scaled = (far.deltas(np.array(0.1), np.array(scale)) for scale in (0.0, -300.0))
+    for one, other in zip(plain, scaled, strict=True):
+        assert float(other) == pytest.approx(float(one) * math.exp(300.0), rel=1e-11)
+    assert far.deltas(np.array(-0.5), np.array(0.0))[2] >= math.exp(far.log_p)
+    assert far.deltas(np.array(0.1), np.array(-1e4))[2] == math.inf
+    assert far.upper >= math.exp(far.log_p)
+
+
+@pytest.mark.parametrize("goal", [-3.0, -30.0, -600.0])
+@pytest.mark.parametrize("removing", [True, False])
+def test_truncation_leaves_no_more_mass_than_asked(goal: float, removing: bool) -> None:
+    terms = terms_of((1e-4, 1.5, 300), (1e-3, 2.0, 40), removing=removing)
+    loss = truncation(terms, goal, 40.0)
+    assert loss is not None
+    cut = [(one, n) for one, n in near_at(terms, loss, 40.0) if isinstance(one, NearLoss)]
+    assert len(cut) == 2
+    marked = math.fsum(n * math.exp(one.far.log_p - goal) for one, n in cut)
+    assert 0.5 * math.exp(0.05 * goal) < marked <= 1.0
+
+
+def test_nothing_is_cut_where_nothing_is_rare() -> None:
+    assert truncation(((GaussianLoss(2.0), 3),), -20.0, 40.0) is None
+    assert near_terms(((GaussianLoss(2.0), 3),), ContourTarget(0.5, -10.0, 20.0)) is None
+    assert far_mode(((GaussianLoss(2.0), 3),), 50.0) is FarMode.NONE
+    assert far_mode(terms_of((0.004, 1.1, 10_000)), 5.0) is FarMode.NONE
+    assert far_mode(terms_of((1e-4, 1.5, 300)), 40.0) is FarMode.STRONG
+
+
+def test_far_outputs_count_in_full_where_one_is_possible_under_q_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    terms, target = terms_of((1e-3, 1.0, 50)), ContourTarget(0.1, -14.0, 6.0)
+    usual = near_terms(terms, target)
+    assert usual is not None
+    assert usual.far.log_shortfall < math.inf
+    monkeypatch.setattr(SampledGaussianLoss, "infinity_mass", FloatAndDecimal.of(0.125))
+    whole = near_terms(terms, target)
+    assert whole is not None
+    assert whole.far.log_shortfall == math.inf
+    assert whole.far.log_p < usual.far.log_p
+
+
+GUESSED = ((SampledGaussianLoss(0.001, 0.535, True), 25),)
+
+
+@pytest.mark.parametrize("guess", [(0.01, "plain"), (3.0, "near"), (400.0, "rare"), None])
+def test_a_guess_proves_nothing_false(guess: tuple[float, str] | None) -> None:
+    """A bad one costs no width, and a rough one asks for six digits."""
+
+    def ends(guess: LineGuess | None) -> tuple[float, float]:
+        found = integral_for_epsilon(GUESSED, 1.0, guess=guess)
+        assert found is not None
+        value = found.integral.delta(1.0)
+        return value.log("lower"), value.log("upper")
+
+    log_delta = math.log(1e-5)
+    rough = LineGuess(log_delta, rough=True)
+    low, high = ends(rough if guess is None else LineGuess(log_delta - 3.0, *guess))
+    least, most = ends(None)
+    assert max(low, least) <= min(high, most)
+    assert high - low < 3e-8 if guess else 10.0 * (most - least) < high - low < 3e-5
+
+
+def test_an_end_that_is_not_sharp_settles_nothing() -> None:
+    pairs = AnalyticPairs.of(
+        compose(hs.FixedSizeSubsampled(hs.Gaussian(3.0), 20, 100) ** 100).removing
+    )
+    assert pairs is not None
+    assert pairs.between(2.0, lambda _: Interval(1.0, 1.0, 1.1)) is None
+    assert pairs.between(2.0, lambda _: Interval(1.0, 1.0, math.inf)) is None
+    assert pairs.between(2.0, lambda _: Interval.point(1.0)) == (1.0, 1.0, 1.0)
+
+
+def test_the_larger_of_two_is_settled_only_where_both_are() -> None:
+    settled, other = SettledInterval(1.0, 3.0, 3.0), Interval(0.5, 1.0, 2.0)
+    assert worse([settled, settled]).is_narrow(1e-12)
+    assert not worse([settled, other]).is_narrow(1e-12)
+    assert not settled.within(other).is_narrow(1e-12)
+
+
+def test_directions_that_are_no_opposites_are_both_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    sampled = hs.PoissonSubsampled(hs.Gaussian(0.7), 1e-6) ** 100
+    asked = []
+    ask = Contour.epsilon_of
+
+    def counted(self: Contour, terms: object, delta: float) -> object:
+        asked.append(terms)
+        return ask(self, terms, delta)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Contour, "epsilon_of", counted)
+    hs.epsilon(sampled, 1e-5, accountant="contour")
+    assert len(asked) == 1
+    monkeypatch.setattr(SampledGaussianLoss, "opposite", None)
+    hs.epsilon(sampled, 1e-5, accountant="contour")
+    assert len(asked) == 3
+
+
+Plan: TypeAlias = tuple[tuple[float, float, int], ...]
+# Rate, noise and runs of each part; epsilon and delta that go about together; the accuracy asked.
+SPLIT: list[tuple[Plan, float, float, float]] = [
+    (((1e-4, 1.5, 300),), 0.45339, 1e-10, 32.0),
+    (((3.2e-4, 1.5, 109),), 0.01565, 5e-10, 21.0),
+    (((1e-4, 1.5, 1),), 0.44609, 1e-10, 32.0),
+    (((1e-3, 1.0, 1),), 0.14147, 5e-10, 21.0),
+    (((1e-3, 0.8, 50),), 1.21308, 1e-10, 21.0),
+    (((1e-6, 0.3, 100),), 6.96666, 1e-10, 32.0),
+    (((0.01, 1.0, 100),), 2.16282, 1e-10, 6.0),
+    (((1e-4, 1.5, 300), (1e-3, 2.0, 40)), 0.02359, 1e-10, 21.0),
+]
+each_split = pytest.mark.parametrize(("plan", "epsilon", "delta", "accuracy"), SPLIT, ids=str)
+
+
+def tail_terms(plan: Plan) -> AnalyticTerms:
+    return tuple((SampledGaussianLoss(rate, noise, True), runs) for rate, noise, runs in plan)
+
+
+def separated(plan: Plan, epsilon: float, delta: float, accuracy: float) -> TailAndBulk:
+    found = tail_and_bulk(tail_terms(plan), ContourTarget(epsilon, math.log(delta), accuracy))
+    assert found is not None
+    assert [runs for _, runs in found.splits] == [runs for _, _, runs in plan]
+    return found
+
+
+def sampled(split: TailSplit) -> NearSampledGaussianLoss:
+    assert isinstance(split, SampledGaussianTailSplit)
+    assert isinstance(split.small, NearSampledGaussianLoss)
+    return split.small
+
+
+@each_split
+def test_the_bound_of_chernoff_is_at_its_sharpest(
+    plan: Plan, epsilon: float, delta: float, accuracy: float
+) -> None:
+    found = separated(plan, epsilon, delta, accuracy)
+    order = found.order
+    excess = np.linspace(0.2, 5.0, 200_001) / order
+    factor = float((np.exp(-order * excess) * -np.expm1(-excess)).max())
+    for other in (epsilon, 1.2 * epsilon):
+        expected = found.log_bulk - order * other + math.log(factor)
+        assert found.log_bulk_delta(other) == pytest.approx(expected, abs=1e-6)
+    bulk = sum(runs * split.bulk(order).value for split, runs in found.splits)
+    assert found.log_bulk == pytest.approx(bulk, abs=1e-4)
+
+
+@pytest.mark.parametrize(("plan", "epsilon", "delta", "accuracy"), [SPLIT[0], SPLIT[-1]], ids=str)
+def test_the_part_with_a_large_loss_falls_at_least_as_proven(
+    plan: Plan, epsilon: float, delta: float, accuracy: float
+) -> None:
+    found = separated(plan, epsilon, delta, accuracy)
+    c = saddle(tail_terms(plan), epsilon)
+    decay = found.decay(c)
+    with mp.workdps(16):
+        at_c = [at(sampled(split), c, 0.0) for split, _ in found.splits]
+        for y in (0.7, 17.0):
+            all_of_it = small = mp.mpc(1)
+            for (part, runs), (whole, _) in zip(found.splits, at_c, strict=True):
+                m, j = at(sampled(part), c, y)
+                all_of_it *= (m / whole) ** runs
+                small *= ((m - j) / whole) ** runs
+            size = float(-mp.log(abs(all_of_it - small)))
+            assert decay.exponent(y) <= size
+            assert y > 1.0 or decay.exponent(y) >= size - 6.0
+
+
+def at(split: NearSampledGaussianLoss, c: float, v: float) -> tuple[Any, Any]:
+    """Return M at c + i v, and what of it has a large loss, by quadrature."""
+    w, mu = mp.mpc(1 + mp.mpf(c), v), reciprocal(split.noise_multiplier)
+    large, small = (
+        twin.integral(split.rate, mu, w, split.edge, split.width, side) for side in (1, -1)
+    )
+    return large + small, large
+
+
+def test_nothing_is_split_without_losses_beyond_a_threshold() -> None:
+    """Nor where small losses alone reach epsilon."""
+    adding, removing = (SampledGaussianLoss(1e-4, 1.5, removing=one) for one in (False, True))
+    whole = SampledGaussianLoss(0.3, 1.0, removing=True)
+    cases: list[tuple[AnalyticTerms, float]] = [
+        (((adding, 10),), 0.5),
+        (((removing, 5), (GaussianLoss(2.0), 1)), 0.5),
+        (((removing, 5),), 0.0),
+        (((removing, 5),), -1.0),
+        (((whole, 1),), 0.01),
+    ]
+    for terms, epsilon in cases:
+        assert tail_and_bulk(terms, ContourTarget(epsilon, math.log(1e-6), 32.0)) is None

@@ -57,18 +57,6 @@ def test_in_100_digits_it_is_the_gaussian_mechanism_that_it_is(
         assert known.lower <= found.upper
 
 
-def test_in_100_digits_a_rounded_encoder_has_two_ends() -> None:
-    plan = hs.mechanisms.MatrixFactorization(2.0, ROOT)
-    answer = hs.delta(plan, 1.25, digits=100)
-    with mp.workdps(110):
-        square, term = mp.one, mp.one
-        for k in range(1, 1000):
-            term *= mp.mpf(2 * k - 1) / (2 * k)
-            square += term**2
-        assert answer.lower < gaussian_delta(mp.sqrt(square) / 2, mp.mpf("1.25")) < answer.upper
-        assert 0 < answer.upper - answer.lower < mp.mpf(10) ** -65
-
-
 def test_a_bounded_sensitivity_has_a_concrete_participant_below() -> None:
     encoder = hs.mechanisms.Encoder.of_matrix([[1, -1], [0, 1]], participations=2)
     # ||C_1 u + C_2 v||^2 is at most 1 + 2 + 2 = 5; u = v reaches 1, u and v at right angles 3.

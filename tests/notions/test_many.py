@@ -100,14 +100,6 @@ def test_a_group_has_the_power_iterated_and_a_chain_of_neighbours_attains_it(
         assert found.lower - 5e-4 <= attained <= found.upper + 1e-12
 
 
-def test_a_group_has_the_textbook_delta_at_its_epsilon() -> None:
-    one = hs.ApproxDP(1.0, 1e-10)
-    found = hs.delta(one.for_group(4), 4.0)
-    assert found.lower <= 1e-10 * math.expm1(4.0) / math.expm1(1.0) * (1 + 1e-12)
-    assert found.upper == pytest.approx(one.group(4).delta, rel=1e-3)
-    assert found.upper >= one.group(4).delta * (1.0 - 1e-12)
-
-
 def test_no_group_is_answered_by_none() -> None:
     for plan in (
         hs.RandomizedResponse(1.0),

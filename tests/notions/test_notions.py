@@ -134,21 +134,6 @@ def test_a_group_of_two_is_the_weak_triangle_inequality_at_its_order() -> None:
     assert divergence < 3 * tau
 
 
-def test_a_pure_release_keeps_to_its_group_curve() -> None:
-    """Randomized response on two records at once: its divergences are known."""
-    epsilon, size = 0.4, 2
-
-    def divergence(alpha: float, eps: float) -> Any:
-        p = 1 / (1 + mp.exp(-eps))
-        moment = p**alpha * (1 - p) ** (1 - alpha) + (1 - p) ** alpha * p ** (1 - alpha)
-        return mp.log(moment) / (alpha - 1)
-
-    # 0 and 2 of two answers differ by the sum of two independent losses: a group of two.
-    group = RenyiDP({8.0: float(divergence(8.0, epsilon)) * (1 + 1e-15)}).group(size)
-    ((order, bound),) = group.divergences
-    assert divergence(order, epsilon) * size <= bound
-
-
 def test_a_group_that_leaves_no_order_is_refused() -> None:
     with pytest.raises(IncompatibleError, match="no order above 1 is left"):
         RenyiDP({2.0: 0.1}).group(10**6)

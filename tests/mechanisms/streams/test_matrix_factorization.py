@@ -12,8 +12,6 @@ from hypothesis import strategies as st
 
 from hockeystick.mechanisms import Encoder
 from hockeystick.mechanisms.streams.sensitivity import Pattern
-from hockeystick.numerics.multiprecision import mp
-from hockeystick.numerics.rounding import as_mpf
 
 Matrix = Sequence[Sequence[int]]
 
@@ -50,20 +48,6 @@ def test_one_participation_is_the_largest_column_exactly() -> None:
     assert Encoder.of_matrix([[1, 1], [1, 0]]).sensitivity == math.sqrt(2)
     three = Encoder.of_matrix([[1], [1], [1]]).sensitivity
     assert three == math.nextafter(math.sqrt(3), 2)
-
-
-def test_the_square_root_of_prefix_sums() -> None:
-    encoder = Encoder.square_root(1000)
-    with mp.workdps(120):
-        square, term = mp.one, mp.one
-        for k in range(1, 1000):
-            term *= mp.mpf(2 * k - 1) / (2 * k)
-            square += term**2
-        truth = mp.sqrt(square)
-        assert abs(mp.mpf("1.8069319524189147") - truth) < mp.mpf("1e-15")
-        assert as_mpf(encoder.least_square) < square < as_mpf(encoder.square)
-        assert as_mpf(encoder.square - encoder.least_square) < mp.mpf(10) ** -65
-        assert truth < encoder.sensitivity < truth * (1 + mp.mpf(2) ** -51)
 
 
 def matrices(low: int) -> st.SearchStrategy[Matrix]:

@@ -11,27 +11,12 @@ from hockeystick.numerics.multiprecision import mp
 from hockeystick.privacy_loss import GaussianLoss, dominating_pair
 from hockeystick.privacy_loss.core.symmetrized import DominatedLoss
 
-ROOT = hs.mechanisms.Encoder.square_root(1000)
 THIRD: Any = Fraction(1, 3)
 
 
 def gaussian_delta(mu: Any, epsilon: Any) -> Any:
     first = mp.ncdf(mu / 2 - epsilon / mu)
     return first - mp.exp(epsilon) * mp.ncdf(-mu / 2 - epsilon / mu)
-
-
-@pytest.mark.parametrize("noise", [0.7, 4.0, 0.1])
-def test_the_interval_of_a_factorization_holds_the_truth(noise: float) -> None:
-    answer = hs.delta(hs.mechanisms.MatrixFactorization(noise, ROOT), 1.25)
-    assert isinstance(answer, hs.Certified)
-    with mp.workdps(40):
-        square, term = mp.one, mp.one
-        for k in range(1, 1000):
-            term *= mp.mpf(2 * k - 1) / (2 * k)
-            square += term**2
-        truth = gaussian_delta(mp.sqrt(square) / mp.mpf(repr(noise)), mp.mpf("1.25"))
-        assert answer.lower <= truth <= answer.upper
-    assert answer.relative_width < 1e-12
 
 
 @pytest.mark.parametrize(

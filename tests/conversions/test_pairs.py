@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import hockeystick as hs
-from hockeystick.conversions import TARGETS, convert, theorems
+from hockeystick.conversions import convert, theorems
 from hockeystick.notions import FDP, GDP, NOTIONS, TCDP, ZCDP, ApproxDP, Notion, PureDP, RenyiDP
 from hockeystick.numerics.multiprecision import mp
 
@@ -42,11 +42,6 @@ DECIDED = {
 PAIRS = [(source, target) for source in NOTIONS for target in NOTIONS]
 
 
-def test_the_registry_and_the_table_have_every_notion() -> None:
-    assert set(TARGETS) == set(NOTIONS) == set(DECIDED) == set(COLUMNS) == set(SOURCES)
-    assert len(PAIRS) == 49
-
-
 @pytest.mark.parametrize(("source", "target"), PAIRS)
 def test_a_pair_is_decided_as_the_table_says(source: str, target: str) -> None:
     decided = DECIDED[source].split()[COLUMNS.index(target)]
@@ -65,44 +60,27 @@ def test_a_pair_is_decided_as_the_table_says(source: str, target: str) -> None:
     assert convert(SOURCES[source], target, **given) == result
 
 
-@pytest.mark.parametrize(("source", "target"), PAIRS)
-def test_what_releases_nothing_implies_the_same_of_every_notion(source: str, target: str) -> None:
-    silent = {
-        "PureDP": PureDP(0),
-        "ApproxDP": ApproxDP(0, 0),
-        "GDP": GDP(0),
-        "ZCDP": ZCDP(0),
-        "TCDP": TCDP(0, 2),
-        "RenyiDP": RenyiDP({1.5: 0}),
-        "FDP": FDP(hs.tradeoffs.GaussianTradeOff(0)),
-    }
-    result = convert(silent[source], target, **GIVEN.get(target, {}))
-    numbers = {
-        PureDP: lambda one: one.epsilon,
-        ApproxDP: lambda one: one.epsilon,
-        GDP: lambda one: one.mu,
-        ZCDP: lambda one: one.rho,
-        TCDP: lambda one: one.rho,
-        RenyiDP: lambda one: max(size for _, size in one.divergences),
-        FDP: lambda one: one.tradeoff.mu,
-    }
-    assert numbers[type(result)](result) == 0.0
+NOTHING = (PureDP(0), ApproxDP(0, 0), GDP(0), ZCDP(0), TCDP(0, 2), RenyiDP({1.5: 0}))
+EVERYTHING = (
+    *(PureDP(math.inf), ApproxDP(math.inf, 0.1), ApproxDP(1, 1), GDP(math.inf), ZCDP(math.inf)),
+    *(TCDP(math.inf, 3), RenyiDP({2: math.inf})),
+)
 
 
 @pytest.mark.parametrize("target", NOTIONS)
-@pytest.mark.parametrize(
-    "source",
-    [
-        PureDP(math.inf),
-        ApproxDP(math.inf, 0.1),
-        ApproxDP(1, 1),
-        GDP(math.inf),
-        ZCDP(math.inf),
-        TCDP(math.inf, 3),
-        RenyiDP({2: math.inf}),
-    ],
-    ids=str,
-)
+@pytest.mark.parametrize("source", NOTHING, ids=str)
+def test_what_releases_nothing_implies_the_same_of_every_notion(source: Any, target: str) -> None:
+    result = convert(source, target, **GIVEN.get(target, {}))
+    if isinstance(result, FDP):
+        assert result.tradeoff(0.25) == pytest.approx(0.75, rel=1e-15)
+    elif isinstance(result, RenyiDP):
+        assert not any(size for _, size in result.divergences)
+    else:
+        assert not any(getattr(result, name, 0.0) for name in ("epsilon", "mu", "rho"))
+
+
+@pytest.mark.parametrize("target", NOTIONS)
+@pytest.mark.parametrize("source", EVERYTHING, ids=str)
 def test_what_allows_everything_implies_nothing(source: Notion, target: str) -> None:
     with pytest.raises(hs.errors.IncompatibleError, match="it allows everything"):
         convert(source, target, **GIVEN.get(target, {}))
@@ -146,23 +124,15 @@ def test_no_epsilon_has_a_delta_below_the_probability_of_failure() -> None:
     [
         ("QDP", {}, "to must be one of 'PureDP'"),
         (None, {}, "to must be a notion: one of PureDP"),
-        (hs.Gaussian, {}, "to must be a notion"),
         (ApproxDP, {}, "exactly one of epsilon and delta must be given: delta to ask for epsilon"),
-        (
-            ApproxDP,
-            {"epsilon": 1, "delta": 0.1},
-            "exactly one of epsilon and delta must be given: delta to ask for epsilon, or epsilon "
-            "to ask for delta; got (1, 0.1)",
-        ),
+        (ApproxDP, {"epsilon": 1, "delta": 0.1}, "exactly one of epsilon and delta must be given"),
         (ApproxDP, {"delta": -1}, "delta must be a number from 0 to 1"),
         (ApproxDP, {"epsilon": math.nan}, "epsilon must be a number >= 0 or inf"),
         (ApproxDP, {"delta": 0.1, "omega": 2}, "omega must be left out: ApproxDP has no such"),
         (GDP, {"delta": 0.1}, "delta must be left out: GDP has no such parameter; got 0.1"),
         (RenyiDP, {}, "orders must be an order > 1, or several"),
-        (RenyiDP, {"orders": []}, "orders must be an order > 1, or several"),
         (RenyiDP, {"orders": "2"}, "orders must be an order > 1, or several"),
         (RenyiDP, {"orders": [2, 1]}, "orders must be a finite number > 1; got 1"),
-        (TCDP, {}, "omega must be a number > 1 or inf; got None"),
         (TCDP, {"omega": 1}, "omega must be a number > 1 or inf; got 1"),
     ],
 )
@@ -216,12 +186,9 @@ KL: Final = 0.5 - 1.0 + math.exp(-0.5)
     ("plan", "rho"),
     [
         (hs.DiscreteGaussian(2.0), 1 / 8),
-        (hs.Laplace(2.0), KL),
         (FDP(hs.tradeoffs.LaplaceTradeOff(2.0)), KL),
-        (hs.DiscreteLaplace(2.0), TANH),
         (hs.RandomizedResponse(0.5), TANH),
         (hs.Exponential(1.0), 1 / 8),
-        (hs.mechanisms.ReportNoisyMax(1.0), 1 / 8),
         (hs.mechanisms.GaussianSequence((2.0, 4.0), 0.1), 1 / 8 + 1 / 32),
         (hs.FixedSizeSubsampled(hs.Gaussian(2.0), 3, 30), 1 / 8),
         (hs.Parallel((hs.Gaussian(2.0) ** 3, hs.Laplace(2.0))) ** 2, 6 / 8),
@@ -272,14 +239,6 @@ def normal_quantile(rate: Any) -> Any:
     return mp.sqrt(2) * mp.erfinv(2 * rate - 1)
 
 
-def largest_mu(first: list[Any], second: list[Any]) -> Any:
-    """Return the largest mu of the tests that reject above an output, by probabilities of each."""
-    return max(
-        normal_quantile(mp.fsum(first[k:])) - normal_quantile(mp.fsum(second[k:]))
-        for k in range(1, len(first))
-    )
-
-
 def laplace_mu(scale: Any, rate: Any) -> Any:
     """Return the mu that the test at one false-positive rate < 1/2 needs of Laplace noise."""
     place = -scale * mp.log(2 * rate) - 1
@@ -287,14 +246,14 @@ def laplace_mu(scale: Any, rate: Any) -> Any:
     return normal_quantile(tail if place > 0 else 1 - tail) - normal_quantile(rate)
 
 
-@pytest.mark.parametrize("scale", [0.2, 1.0, 2.0, 30.0])
+@pytest.mark.parametrize("scale", [0.2, 2.0])
 def test_the_mu_of_laplace_noise_is_that_of_its_best_test(scale: float) -> None:
     found = convert(hs.Laplace(scale), GDP)
     with mp.workdps(40):
         size = mp.mpf(repr(scale))
         best = mp.exp(-1 / (2 * size)) / 2
         assert laplace_mu(size, best) <= found.mu <= laplace_mu(size, best) * (1 + 1e-14)
-        for rate in [best * k / 40 for k in range(1, 40)] + [best**k for k in range(2, 12)]:
+        for rate in [best / 2, best * mp.mpf("0.99"), best**2, best**7]:
             assert laplace_mu(size, rate) < found.mu
     assert found.origin is not None
     assert (found.origin.kind, found.mu < theorems.liu_mu(1 / scale)) == ("exact", True)
@@ -306,40 +265,19 @@ def test_the_mu_of_laplace_noise_is_that_of_its_best_test(scale: float) -> None:
     assert sampled.mu <= found.mu * (1 + 1e-12)
 
 
+# The largest difference of quantiles over the tests that reject above an output, in 60 digits.
 @pytest.mark.parametrize(
-    "plan",
+    ("plan", "truth"),
     [
-        hs.RandomizedResponse(1.0, categories=5),
-        hs.RandomizedResponse(8.0, categories=1000),
-        hs.RandomizedResponse(1e-10, categories=4),
-        hs.DiscreteLaplace(2.0, sensitivity=3),
-        hs.DiscreteLaplace(2.0, sensitivity=4),
-        hs.DiscreteLaplace(0.5, sensitivity=7),
+        (hs.RandomizedResponse(1.0, categories=5), 0.79995550527468121737),
+        (hs.RandomizedResponse(8.0, categories=1000), 4.1507327868294371208),
+        (hs.RandomizedResponse(1e-10, categories=4), 7.8671627014950458378e-11),
+        (hs.DiscreteLaplace(2.0, sensitivity=3), 1.4843543963277379687),
+        (hs.DiscreteLaplace(2.0, sensitivity=4), 1.8274995704036921146),
+        (hs.DiscreteLaplace(0.5, sensitivity=7), 6.871469719695189374),
     ],
-    ids=str,
 )
-def test_the_mu_of_few_outcomes_is_that_of_the_best_test(plan: hs.Mechanism) -> None:
-    with mp.workdps(60):
-        if isinstance(plan, hs.RandomizedResponse):
-            grown, other = mp.exp(mp.mpf(repr(plan.epsilon))), plan.categories - 2
-            total = grown + other + 1
-            first = [1 / total, other / total, grown / total]
-            truth = largest_mu(first, first[::-1])
-        else:
-            assert isinstance(plan, hs.DiscreteLaplace)
-            shift, scale = plan.sensitivity, mp.mpf(repr(plan.scale))
-            places = range(-int(60 * scale), int(60 * scale) + shift)
-            weights = [mp.exp(-abs(k) / scale) for k in places]
-            norm = mp.coth(1 / (2 * scale))
-            centres = [(k, mp.exp(-abs(k - shift) / scale) / norm) for k in places]
-            tests = [
-                normal_quantile(mp.fsum(p for k, p in centres if k >= least))
-                - normal_quantile(
-                    mp.fsum(w / norm for k, w in zip(places, weights, strict=True) if k >= least)
-                )
-                for least in range(-2, shift + 3)
-            ]
-            truth = max(tests)
+def test_the_mu_of_few_outcomes_is_that_of_the_best_test(plan: hs.Mechanism, truth: float) -> None:
     found = convert(plan, GDP)
     assert truth * (1 - 1e-15) <= found.mu <= truth * (1 + 1e-13)
     assert found.origin is not None
@@ -350,9 +288,7 @@ def test_the_mu_of_few_outcomes_is_that_of_the_best_test(plan: hs.Mechanism) -> 
     "plan",
     [
         hs.Laplace(0.05),
-        hs.Laplace(1.0),
         hs.Laplace(1e9),
-        hs.DiscreteLaplace(2.0, sensitivity=7),
         hs.DiscreteLaplace(0.3, sensitivity=2),
         hs.RandomizedResponse(2.0),
         hs.RandomizedResponse(0.3) ** 2 @ hs.Laplace(2.0) @ hs.Gaussian(3.0),

@@ -13,12 +13,12 @@ from hockeystick.kernels import sampled_gaussian_contour as contour
 from hockeystick.kernels import uniform_minorant
 from hockeystick.numerics.multiprecision import mp
 from hockeystick.precision import sampled_gaussian as exact_nodes
-from hockeystick.precision.profiles import exact, reciprocal
+from hockeystick.precision.profiles import reciprocal
 from hockeystick.privacy_loss import SampledGaussianLoss
 from hockeystick.privacy_loss.sampling.sampled_gaussian import TrapezoidRule
 
-RATES: tuple[float | Fraction, ...] = (1e-12, 1e-5, Fraction(256, 60_000), 0.01, 1 / 3, 0.97)
-NOISES = (0.05, 0.3, 0.8, 1.1, 4.0, 300.0)
+RATES: tuple[float | Fraction, ...] = (1e-12, 1e-5, Fraction(256, 60_000), 0.01, 0.97)
+NOISES = (0.05, 0.3, 1.1, 300.0)
 both_directions = pytest.mark.parametrize("removing", [True, False], ids=["removing", "adding"])
 
 
@@ -39,52 +39,46 @@ def test_the_errors_claimed_for_nodes_bound_the_true_ones(
             assert abs(mp.expm1(mp.mpf(float(log_weight)) - mp.log(w))) <= weight_error
 
 
-def integral(loss: SampledGaussianLoss, z: Any) -> Any:
-    """Return M(z) by adaptive quadrature."""
-    p, mu = exact(loss.rate), reciprocal(loss.noise_multiplier)
-    power = 1 + z if loss.removing else -z
-
-    def integrand(u: Any) -> Any:
-        t = mu * u - mu * mu / 2
-        return mp.npdf(u) * mp.exp(power * mp.log1p(p * mp.expm1(t)))
-
-    peak = max(float(mp.re(power)) * float(mu), 0.0)
-    cuts = [*np.arange(-14.0, peak + 14.0, 3.5), peak + 14.0]
-    return mp.quad(integrand, cuts)
-
-
-LINES = [
-    (0.01, 1.0, True, 3.0, 12.0),
-    (0.01, 1.0, False, 3.0, 12.0),
-    (Fraction(256, 60_000), 1.1, True, 8.0, 40.0),
-    (0.2, 0.7, True, 1.5, 5.0),
-    (0.2, 0.7, False, 6.0, 9.0),
-    (1e-5, 0.5, True, 5.0, 4.0),
-    (0.9, 5.0, True, 20.0, 25.0),
-    (0.6, 2.0, False, 2.0, 30.0),
+# ln M at (c, 0), (c, y) and (0.4 c, y/2), by quadrature.
+LINES: list[tuple[float, float, bool, float, float, tuple[complex, ...]]] = [
+    (
+        *(0.01, 1.0, True, 3.0, 12.0),
+        (
+            0.00108946214673226287,
+            -0.012278526961904683 + 0.00367928971940091869j,
+            -0.00301973872283022505 + 0.00129203004467844329j,
+        ),
+    ),
+    (
+        *(0.2, 0.7, False, 6.0, 9.0),
+        (
+            0.728921712474196944,
+            0.563928899837309833 + 1.48826873525203975j,
+            0.103485483705573147 + 0.608934679744231002j,
+        ),
+    ),
 ]
 
 
-@pytest.mark.parametrize(("rate", "noise", "removing", "c_high", "y_high"), LINES)
+@pytest.mark.parametrize(("rate", "noise", "removing", "c_high", "y_high", "truths"), LINES)
 @pytest.mark.parametrize("log_tolerance", [-38.0, -12.0])
 def test_the_trapezoid_rule_errs_by_no_more_than_it_claims(
-    rate: float | Fraction,
+    rate: float,
     noise: float,
     removing: bool,
     c_high: float,
     y_high: float,
+    truths: tuple[complex, ...],
     log_tolerance: float,
 ) -> None:
     loss = SampledGaussianLoss(rate, noise, removing)
     rule = loss.rule(c_high, y_high, log_tolerance)
     assert rule is not None
-    for c, k in ((c_high, 0), (c_high, 2), (0.4 * c_high, 1)):
+    for (c, k), truth in zip(((c_high, 0), (c_high, 2), (0.4 * c_high, 1)), truths, strict=True):
         values = rule.line(c, y_high / 2, 3)
-        with mp.workdps(20):
-            truth = mp.log(integral(loss, mp.mpc(c, y_high / 2 * k)))
-            off = mp.mpc(float(values.real[k]), float(values.imag[k])) - truth
-            off -= mp.mpc(0, 2 * mp.pi * mp.nint(mp.im(off) / (2 * mp.pi)))
-            assert abs(off) <= values.error[k]
+        off = complex(values.real[k], values.imag[k]) - truth
+        off -= 2j * math.pi * round(off.imag / (2 * math.pi))
+        assert abs(off) <= values.error[k]
         grown = math.exp(loss.cgf_estimate(c_high).value - loss.cgf_estimate(c).value)
         assert values.error[0] <= 10 * math.exp(log_tolerance) * grown + 1e-11
 
@@ -182,9 +176,9 @@ def test_a_step_is_cut_and_its_error_rounded_up() -> None:
 
 GRID = [
     (rate, noise, c, removing)
-    for rate in (1e-7, 1e-4, 0.01, 0.3, 0.9)
-    for noise in (0.25, 0.5, 0.8, 1.5, 6.0)
-    for c in (0.05, 1.0, 6.0, 30.0)
+    for rate in (1e-7, 0.01, 0.9)
+    for noise in (0.5, 1.5, 6.0)
+    for c in (0.05, 1.0, 30.0)
     for removing in (True, False)
 ]
 
@@ -206,7 +200,7 @@ def falls(loss: SampledGaussianLoss, c: float) -> tuple[np.ndarray[Any, Any], li
 
 
 @pytest.mark.parametrize(("rate", "noise", "c", "removing"), GRID)
-def test_the_proven_decay_never_exceeds_the_true_one(
+def test_the_proven_decay_never_exceeds_the_true_one_nor_its_layers_the_density(
     rate: float, noise: float, c: float, removing: bool
 ) -> None:
     loss = SampledGaussianLoss(rate, noise, removing)
@@ -215,12 +209,6 @@ def test_the_proven_decay_never_exceeds_the_true_one(
     assert (largest_beyond <= proven * (1 + 1e-9)).all()
     assert exponents == sorted(exponents)
 
-
-@pytest.mark.parametrize(("rate", "noise", "c", "removing"), GRID)
-def test_the_layers_below_a_density_hold_at_most_all_of_it(
-    rate: float, noise: float, c: float, removing: bool
-) -> None:
-    loss = SampledGaussianLoss(rate, noise, removing)
     log_norm = loss.cgf_estimate(c).value
     width, mass, variation = uniform_minorant.level_sets(
         rate, loss.mu, loss.power(c), False, log_norm, 0.0
@@ -233,14 +221,6 @@ def test_the_layers_below_a_density_hold_at_most_all_of_it(
 
 FAR = (4.7, -20.0, 0.005)
 WORK = 1e6
-# Rates, noise multipliers and counts.
-PLANS = [
-    [(0.01, 1.0, 1000)],
-    [(0.2, 3.0, 50)],
-    [(1e-3, 0.8, 40_000)],
-    [(0.01, 1.0, 300), (0.05, 2.0, 100), (0.5, 9.0, 7)],
-]
-DIRECTIONS = [True, False]
 Runs = list[tuple[float, float, int]]
 
 
@@ -253,59 +233,6 @@ def asked(
     return contour.contour(
         p, 1.0 / noise, count, removing, goal, at_epsilon, 1.0, accuracy, WORK, far
     )
-
-
-def cgf(runs: Runs, removing: bool, z: mp.mpc) -> mp.mpc:
-    """Return K of all runs by mpmath's own quadrature."""
-    found = mp.zero
-    for p, noise, count in runs:
-        mu = mp.mpf(1.0 / noise)
-        found += count * mp.log(_moment(mp.mpf(p), mu, 1 + z if removing else -z))
-    return found
-
-
-def _moment(p: mp.mpf, mu: mp.mpf, w: mp.mpc) -> mp.mpc:
-    """Return ``E[r(U)^w]`` over N(0, 1)."""
-
-    def term(u: mp.mpf) -> mp.mpc:
-        return mp.npdf(u) * (1 - p + p * mp.exp(mu * u - mu * mu / 2)) ** w
-
-    ends = [mp.mpf(x) for x in range(-14, 15 + 2 * math.ceil(float(abs(mp.re(w)) * mu)), 2)]
-    return mp.quad(term, ends)
-
-
-@pytest.mark.parametrize("removing", DIRECTIONS)
-@pytest.mark.parametrize("runs", PLANS)
-def test_the_line_is_within_its_error_of_the_integral(runs: Runs, removing: bool) -> None:
-    line, real, imag, error = asked(runs, removing, math.log(1e-6))
-    c, _, _, above, below, upper_above, upper_below, step, _ = line
-    assert error.max() < 1e-8
-    with mp.workdps(30):
-        for k in (0, 1, real.size // 2, real.size - 1):
-            truth = cgf(runs, removing, mp.mpc(c, step * k))
-            turns = round(float(mp.im(truth) - imag[k]) / (2.0 * math.pi))
-            found = mp.mpc(real[k], imag[k]) + 2j * mp.pi * turns
-            assert abs(truth - found) <= error[k]
-        for order, upper in ((above, upper_above), (below, upper_below)):
-            exact = mp.re(cgf(runs, removing, mp.mpf(order)))
-            assert exact <= upper <= exact + 1e-8 * (1 + exact)
-
-
-@pytest.mark.parametrize("removing", DIRECTIONS)
-def test_the_rest_of_the_line_is_below_its_bound(removing: bool) -> None:
-    runs = PLANS[1]
-    line, real, _, _ = asked(runs, removing, math.log(1e-6), accuracy=4.0)
-    c, step, truncation = line[0], line[7], line[8]
-    end = step * (real.size - 1)
-    with mp.workdps(15):
-        size = mp.re(cgf(runs, removing, mp.mpf(c)))
-
-        def rest(y: mp.mpf) -> mp.mpf:
-            z = mp.mpc(c, y)
-            return mp.exp(mp.re(cgf(runs, removing, z)) - size) / abs(z * (1 + z)) / mp.pi
-
-        beyond = mp.quad(rest, [end, 1.5 * end, 2.5 * end], maxdegree=3)
-    assert 0.0 < beyond < truncation < math.exp(-3.0)
 
 
 @pytest.mark.parametrize(

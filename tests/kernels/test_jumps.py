@@ -3,7 +3,6 @@
 import math
 import random
 from fractions import Fraction
-from functools import cache
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -19,35 +18,14 @@ from hockeystick.precision import sampled_gaussian as exact_nodes
 from hockeystick.precision.profiles import reciprocal
 
 Array = NDArray[np.float64]
-ULP = 2.0**-52
 DIGITS = 30
 
 
-def claimed(x: float) -> float:
-    """Return the error that ``windows`` claims at ``u = x`` for an edge of 0 and a width of 1."""
-    return ULP * (16.0 + 4.0 * (abs(x) + 1.0) * abs(x)) + (1e-8 if abs(x) > 30.0 else 0.0)
-
-
-@pytest.mark.parametrize(
-    ("low", "high"), [(-40.0, 40.0), (-3.0, 3.0), (-32.0, -28.0), (-300.0, -20.0), (-1e4, 40.0)]
-)
-def test_log_normal_cdf_is_as_good_as_windows_claims(low: float, high: float) -> None:
-    source = random.Random(1)
-    points = [low, high, *(source.uniform(low, high) for _ in range(300))]
-    with mp.workdps(DIGITS):
-        for x in points:
-            truth = twin.log_normal_cdf(mp.mpf(x))
-            assert abs(kernel.log_normal_cdf(x) - truth) <= claimed(x)
-
-
 WINDOWS = [
-    (-180, 480, 0.0703125, 8.3, 0.18),
-    (-100, 300, 0.25, 120.1, 2.4),
     (-64, 192, 0.1875, 0.0, 1.0),
     (-90, 180, 0.5, -7.7, 0.3),
     (100, 200, 0.125, 25.03, 0.012),
     (-20, 600, 1.0, 250.1, 0.6),
-    (-40, 80, 0.3125, 5.5e3, 33.0),
     (-40, 80, 0.3125, 118.0, 0.012),
     # Exactly thirty widths out, where the series takes over.
     (-60, 121, 0.5, 0.0, 1.0),
@@ -80,16 +58,10 @@ class Nodes(NamedTuple):
 
 
 NODES = [
-    Nodes(1e-4, 1.5, 8.3, 0.18, 4.0, -60, 200, 0.15625),
     Nodes(Fraction(256, 60_000), 1.1, 4.9, 0.13, 9.0, -70, 220, 0.15625),
     Nodes(0.3, 0.1, 5.4, 0.05, 0.01, -120, 320, 0.09375),
     Nodes(1e-8, 0.1, 6.9, 0.3, 59.0, -10, 300, 2.0),
-    Nodes(1e-8, 20.0, 120.0, 2.4, 59.0, -40, 400, 0.375),
-    Nodes(0.3, 20.0, 30.0, 2.4, 20.0, -40, 200, 0.375),
-    Nodes(1e-3, 20.0, 200.0, 2.4, 0.5, -40, 300, 0.375),
     Nodes(0.02, 1.0, 0.0, 0.5, 0.3, -60, 200, 0.15625),
-    Nodes(1e-6, 0.5, 3.1, 0.06, 2.0, -170, 400, 0.0703125),
-    Nodes(0.3, 0.8, 2.0, 0.15, 30.0, -60, 400, 0.15625),
     Nodes(1e-5, 3.0, -2.0, 1.0, 1.0, -40, 100, 0.25),
     Nodes(0.1, 0.25, 2.4, 1.5, 12.0, -20, 160, 0.375),
 ]
@@ -136,8 +108,8 @@ def random_terms(seed: int, size: int = 24) -> tuple[random.Random, Array, Array
     return source, loss, log_weight, large
 
 
-@pytest.mark.parametrize("seed", range(8))
-@pytest.mark.parametrize("c", [0.05, 1.0, 6.0])
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("c", [0.05, 6.0])
 @pytest.mark.parametrize(("of_loss", "of_weight"), [(1e-7, 0.0), (0.0, 1e-7)])
 def test_the_error_of_the_small_part_covers_that_of_its_inputs(
     seed: int, c: float, of_loss: float, of_weight: float
@@ -189,10 +161,6 @@ class Case(NamedTuple):
             return -12.0, max(pull, self.edge) + 12.0
         return -12.0, max(min(pull, self.edge + self.width * self.width * pull) + 12.0, 1.0)
 
-    def integral(self, height: float) -> Any:
-        """Return ``J(c + i height)``, or A, with c = w - 1."""
-        return integral(self.p, self.mu, self.w, height, self.edge, self.width, self.side)
-
     def sum(self, first: int, count: int, step: float, heights: int = 1) -> list[Any]:
         """Return the sums over exact nodes at heights 0, height, and so on."""
         mu = mp.mpf(self.mu)
@@ -200,15 +168,6 @@ class Case(NamedTuple):
         parts = twin.windows(first, count, step, self.edge, self.width)[self.side < 0]
         kept = [mass * mp.exp(part) for mass, part in zip(weight, parts, strict=True)]
         return twin.tilted_line(loss, kept, self.w - 1.0, self.height, heights)
-
-
-@cache
-def integral(
-    p: float, mu: float, w: float, height: float, edge: float, width: float, side: int
-) -> Any:
-    """Return the integral by adaptive quadrature; several tests ask for the same."""
-    with mp.workdps(20):
-        return twin.integral(p, mp.mpf(mu), mp.mpc(w, height), edge, width, side)
 
 
 Nine: TypeAlias = tuple[float, float, float, float, float, float, float, float, float]
@@ -234,40 +193,41 @@ def test_the_bound_along_a_line_is_never_below_the_integral(given: Nine) -> None
     assert truth <= kernel.log_window_bound(*given, low, high)
 
 
-# Most of each integral lies outside these ranges: above the first three, below the others.
-OUTSIDE = [
-    (Case(1e-3, 0.5, 1.01, 0.0, 4.0, 0.5, 1), -12.0, 0.6),
-    (Case(1e-3, 0.5, 2.0, 2.0, 5.0, 1.0, 1), -12.0, 1.1),
-    (Case(0.3, 1.0, 3.0, 0.0, 9.0, 0.5, 1), -12.0, 3.5),
-    (Case(1e-3, 0.5, 1.01, 0.0, -4.0, 0.5, -1), -0.05, 12.0),
-    (Case(0.3, 2.0, 1.01, 0.0, -2.5, 0.5, -1), -0.05, 12.0),
+# Most of each integral lies outside these ranges: above the first three, below the others. Their
+# values on the real line and at the height, by quadrature.
+OUTSIDE: list[tuple[Case, float, float, float, complex | None]] = [
+    (Case(1e-3, 0.5, 1.01, 0.0, 4.0, 0.5, 1), -12.0, 0.6, 1.74015933411857178e-4, None),
+    (
+        *(Case(1e-3, 0.5, 2.0, 2.0, 5.0, 1.0, 1), -12.0, 1.1, 2.04533517216441801e-4),
+        2.04530015217726031e-4 + 1.06099158844266939e-6j,
+    ),
+    (Case(0.3, 1.0, 3.0, 0.0, 9.0, 0.5, 1), -12.0, 3.5, 2.18589203793592892e-8, None),
+    (Case(1e-3, 0.5, 1.01, 0.0, -4.0, 0.5, -1), -0.05, 12.0, 1.73163415436379648e-4, None),
+    (Case(0.3, 2.0, 1.01, 0.0, -2.5, 0.5, -1), -0.05, 12.0, 0.00884857923726625782, None),
 ]
 
 
-@pytest.mark.parametrize(("case", "low", "high"), OUTSIDE)
+@pytest.mark.parametrize(("case", "low", "high", "size", "there"), OUTSIDE)
 @pytest.mark.parametrize("log_tolerance", [-3.0, -14.0])
 def test_the_bound_of_the_rule_counts_what_lies_outside_the_range(
-    case: Case, low: float, high: float, log_tolerance: float
+    case: Case, low: float, high: float, size: float, there: complex | None, log_tolerance: float
 ) -> None:
+    log_tolerance += math.log(size)
+    step, log_error = kernel.widest_window_step(*case.arguments, low, high, log_tolerance)
+    first = math.floor(-15.0 / step)
     with mp.workdps(20):
-        log_tolerance += float(mp.log(abs(case.integral(0.0))))
-        step, log_error = kernel.widest_window_step(*case.arguments, low, high, log_tolerance)
-        first = math.floor(-15.0 / step)
         found = case.sum(first, 1 - 2 * first, step, 2)
-        for value, height in zip(found, (0.0, case.height), strict=True):
-            assert abs(value - case.integral(height)) <= mp.exp(log_error)
+        for value, truth in zip(found, (size, there or size), strict=True):
+            assert abs(value - truth) <= mp.exp(log_error)
 
 
 LEFT_OUT = [
     (Case(1e-4, 2 / 3, 6.0, 0.0, 6.0, 0.18, 1), -6.0, 10.0),
     (Case(0.3, 10.0, 1.01, 0.0, 5.4, 0.1, 1), -4.0, 14.0),
     (Case(0.3, 10.0, 3.0, 0.0, 5.4, 0.5, -1), -4.0, 18.0),
-    (Case(0.3, 10.0, 60.0, 0.0, 5.4, 0.1, -1), -4.0, 12.0),
     (Case(1e-8, 0.05, 60.0, 0.0, 2.0, 2.4, 1), -2.0, 4.0),
-    (Case(0.3, 0.05, 60.0, 0.0, 20.0, 2.4, -1), -2.0, 8.0),
     (Case(0.02, 1.0, 1.01, 0.0, 3.0, 0.12, 1), -10.0, 8.0),
     (Case(0.02, 1.0, 1.01, 0.0, -7.0, 2.0, -1), -6.0, 8.0),
-    (Case(1e-5, 2.0, 20.0, 0.0, 5.0, 0.3, 1), -4.0, 42.0),
     (Case(0.1, 0.3, 10.0, 0.0, 0.0, 1.0, -1), -2.0, 4.0),
     (Case(0.01, 4.0, 8.0, 0.0, 3.0, 1.5, 1), -4.0, 34.0),
     (Case(1e-6, 1.0, 12.0, 0.0, -30.0, 3.0, -1), -2.0, 30.0),
@@ -296,27 +256,21 @@ def test_the_nodes_left_out_add_up_to_no_more_than_claimed(
     assert truth <= bound
 
 
-# The height, and by how much the bound may exceed the truth there, as a logarithm.
+# The height, and the logarithms of the integrals there and at 1.5 times it, by quadrature; by how
+# much the bound may exceed the first.
 DECAYS = [
-    (Case(1e-4, 2 / 3, 6.0, 0.0, 6.0, 0.18, 1), 12.0, 1.3),
-    (Case(0.3, 10.0, 1.01, 0.0, 5.4, 0.012, 1), 0.2, 4.5),
-    (Case(1e-6, 10.0, 1.5, 0.0, 6.2, 0.012, 1), 0.2, 4.7),
-    (Case(1e-8, 0.05, 60.0, 0.0, 120.0, 2.4, 1), 40.0, 1100.0),
-    (Case(1e-3, 0.05, 1.5, 0.0, 15.0, 2.4, 1), 8.0, 5.0),
-    (Case(0.3, 0.05, 60.0, 0.0, 8.0, 2.4, 1), 25.0, 4.0),
-    (Case(0.02, 1.0, 1.01, 0.0, 3.0, 0.12, 1), 2.0, 1.0),
-    (Case(0.02, 1.0, 1.01, 0.0, 3.0, 0.12, 1), 30.0, 1.3),
-    (Case(1e-5, 2.0, 20.0, 0.0, 5.0, 0.06, 1), 0.1, 3.0),
-    (Case(1e-5, 2.0, 1.1, 0.0, 6.0, 0.06, 1), 20.0, 1.3),
-    (Case(0.1, 0.3, 30.0, 0.0, 10.0, 0.4, 1), 6.0, 3.0),
-    (Case(0.01, 4.0, 3.0, 0.0, 2.9, 0.03, 1), 0.5, 5.0),
+    (Case(1e-4, 2 / 3, 6.0, 0.0, 6.0, 0.18, 1), 12.0, (-20.1313674222853, -20.1314136192178), 1.3),
+    (Case(0.3, 10.0, 1.01, 0.0, 5.4, 0.012, 1), 0.2, (-2.71100439835834, -5.21096069033826), 4.5),
+    (Case(0.3, 0.05, 60.0, 0.0, 8.0, 2.4, 1), 25.0, (-5.36439438037061, -5.45475904067632), 4.0),
+    (Case(0.02, 1.0, 1.01, 0.0, 3.0, 0.12, 1), 30.0, (-7.34988607656794, -7.96549879524437), 1.3),
+    (Case(1e-5, 2.0, 20.0, 0.0, 5.0, 0.06, 1), 0.1, (529.721490700595, 529.696490700595), 3.0),
+    (Case(0.1, 0.3, 30.0, 0.0, 10.0, 0.4, 1), 6.0, (-20.1823927550891, -20.3591102279853), 3.0),
 ]
 
 
-@pytest.mark.parametrize(("case", "y", "slack"), DECAYS)
-def test_the_proven_decay_is_never_below_the_true_size(case: Case, y: float, slack: float) -> None:
-    p, mu, w = case[:3]
-    bound = kernel.log_decay(p, mu, w, y, *case.windows, *case.span)
-    with mp.workdps(20):
-        sizes = [float(mp.log(abs(case.integral(v)))) for v in (y, 1.5 * y)]
+@pytest.mark.parametrize(("case", "y", "sizes", "slack"), DECAYS)
+def test_the_proven_decay_is_never_below_the_true_size(
+    case: Case, y: float, sizes: tuple[float, float], slack: float
+) -> None:
+    bound = kernel.log_decay(*case[:3], y, *case.windows, *case.span)
     assert max(sizes) <= bound <= sizes[0] + slack

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import hockeystick as hs
+from hockeystick.notions import MetricDP, metric_composition, parallel
 
 CASES = [
     ([hs.PureDP(0.5), hs.PureDP(1.0), hs.PureDP(0.1)], hs.PureDP(1.0), hs.PureDP(1.5)),
@@ -38,38 +39,33 @@ def numbers(notion: hs.notions.Notion) -> Any:
 def test_one_part_changes_or_two_where_a_record_is_replaced(
     parts: list[hs.notions.Notion], worst: hs.notions.Notion, two: hs.notions.Notion
 ) -> None:
-    assert hs.notions.parallel(parts) == worst
-    assert hs.notions.parallel(parts, "zero-out") == worst
-    replaced = numbers(hs.notions.parallel(parts, "replace-one"))
+    assert parallel(parts) == worst
+    assert parallel(parts, "zero-out") == worst
+    replaced = numbers(parallel(parts, "replace-one"))
     assert (numbers(two) <= replaced).all()
     assert np.allclose(replaced, numbers(two), rtol=1e-15, atol=0.0)
 
 
 def test_trade_off_functions_are_enveloped_or_multiplied() -> None:
-    parts = [
-        hs.FDP(hs.tradeoffs.G(1.0)),
-        hs.FDP(hs.tradeoffs.LaplaceTradeOff(1.0)),
-        hs.FDP(hs.tradeoffs.G(0.5)),
-    ]
-    rates = np.linspace(0.0, 1.0, 41)
-    worst = hs.notions.parallel(parts).tradeoff
-    for part in parts:
-        assert (worst(rates) <= part.tradeoff.bounds(rates)[1]).all()
-    least = np.min([part.tradeoff.bounds(rates)[1] for part in parts], axis=0)
+    g, wide, laplace = hs.tradeoffs.G(1.0), hs.tradeoffs.G(0.5), hs.tradeoffs.LaplaceTradeOff(1.0)
+    rates = np.linspace(0.0, 1.0, 11)
+    worst = parallel([hs.FDP(one) for one in (g, laplace, wide)]).tradeoff
+    least = np.min([one.bounds(rates)[1] for one in (g, laplace, wide)], axis=0)
+    assert (worst(rates) <= least).all()
     assert (worst.bounds(rates)[1] >= least - 0.02).all()
-    moved = hs.notions.parallel([parts[0], parts[2]], "replace-one").tradeoff
-    assert moved == hs.tradeoffs.G(1.0) @ hs.tradeoffs.G(0.5)
+    moved = parallel([hs.FDP(g), hs.FDP(wide)], "replace-one").tradeoff
+    assert moved == g @ wide
 
 
 @pytest.mark.parametrize("parts", [[], [hs.PureDP(1), hs.GDP(1)], [1.0], 3, hs.PureDP(1), "x"])
 def test_what_is_no_list_of_one_notion_is_refused(parts: Any) -> None:
     with pytest.raises(hs.errors.ParameterError, match="parts must be guarantees of one notion"):
-        hs.notions.parallel(parts)
+        parallel(parts)
 
 
 def test_divergences_need_an_order_in_common() -> None:
     with pytest.raises(hs.errors.IncompatibleError, match="no order"):
-        hs.notions.parallel([hs.RenyiDP({2: 1}), hs.RenyiDP({3: 1})])
+        parallel([hs.RenyiDP({2: 1}), hs.RenyiDP({3: 1})])
 
 
 def _power(alpha: float, epsilon: float, delta: float) -> float:
@@ -104,31 +100,12 @@ def test_a_group_has_the_power_iterated_and_a_chain_of_neighbours_attains_it(
         assert found.lower - 5e-4 <= attained <= found.upper + 1e-12
 
 
-def test_a_group_under_pure_dp_costs_discrete_laplace_noise_at_its_distance() -> None:
-    runs = hs.PureDP(0.1).for_group(4) ** 10
-    theirs = hs.epsilon(hs.DiscreteLaplace(10.0, sensitivity=4) ** 10, 1e-2)
-    ours = hs.epsilon(runs, 1e-2)
-    assert ours.lower <= theirs.upper
-    assert theirs.lower <= ours.upper <= theirs.upper + 1e-9
-    assert ours.upper < hs.epsilon(hs.PureDP(0.1).group(4) ** 10, 1e-2).lower
-
-
-def test_a_group_has_the_textbook_delta_at_its_epsilon() -> None:
-    one = hs.ApproxDP(1.0, 1e-10)
-    found = hs.delta(one.for_group(4), 4.0)
-    assert found.lower <= 1e-10 * math.expm1(4.0) / math.expm1(1.0) * (1 + 1e-12)
-    assert found.upper == pytest.approx(one.group(4).delta, rel=1e-3)
-    assert found.upper >= one.group(4).delta * (1.0 - 1e-12)
-
-
 def test_no_group_is_answered_by_none() -> None:
     for plan in (
         hs.RandomizedResponse(1.0),
         hs.RenyiDP({2.0: 0.5}),
-        hs.PureDP(1.0).for_group(1) @ hs.RandomizedResponse(1.0),
-        hs.PoissonSubsampled(hs.Gaussian(1.0), rate=0.1),
+        hs.PureDP(1.0) @ hs.RandomizedResponse(1.0),
         hs.TCDP(0.1, 1.5),
-        hs.PureDP(0.1).group(51) @ hs.RandomizedResponse(1.0),
         hs.DiscreteLaplace(1.0, sensitivity=10**15),
     ):
         with pytest.raises(hs.errors.NoGroupFormError, match="groups of 2"):
@@ -142,7 +119,7 @@ def test_no_group_is_answered_by_none() -> None:
 
 def test_within_a_radius_it_is_pure_dp_rounded_up() -> None:
     for epsilon, radius in ((0.1, 3.0), (0.7, 0.3), (1 / 3, 1e-3)):
-        found = hs.notions.MetricDP(epsilon).within(radius)
+        found = MetricDP(epsilon).within(radius)
         exact = Fraction(repr(epsilon)) * Fraction(repr(radius))
         assert exact <= Fraction(found.epsilon) <= exact * (1 + Fraction(1, 2**51))
 
@@ -152,69 +129,51 @@ def test_within_a_radius_it_is_pure_dp_rounded_up() -> None:
     [(0, 5, 0.0), (0, math.inf, 0.0), (math.inf, 0, 0.0), (math.inf, 1, math.inf), (2, 0, 0.0)],
 )
 def test_the_ends_of_the_domains(epsilon: float, radius: float, answer: float) -> None:
-    assert hs.notions.MetricDP(epsilon).within(radius) == hs.PureDP(answer)
+    assert MetricDP(epsilon).within(radius) == hs.PureDP(answer)
 
 
 def test_releases_about_the_same_inputs_add_their_epsilons() -> None:
-    both = hs.notions.MetricDP(0.5).compose(hs.notions.MetricDP(0.25))
-    assert both == hs.notions.MetricDP(0.75)
-    assert both.compose(hs.notions.MetricDP(math.inf)) == hs.notions.MetricDP(math.inf)
-    assert Fraction(hs.notions.MetricDP(0.1).compose(hs.notions.MetricDP(0.2)).epsilon) >= Fraction(
-        3, 10
-    )
+    both = MetricDP(0.5).compose(MetricDP(0.25))
+    assert both == MetricDP(0.75)
+    assert both.compose(MetricDP(math.inf)) == MetricDP(math.inf)
+    rounded = MetricDP(0.1).compose(MetricDP(0.2))
+    assert Fraction(rounded.epsilon) >= Fraction(3, 10)
+    assert MetricDP(0.5, "hamming").group(3) == MetricDP(1.5, "hamming")
+    with pytest.raises(hs.errors.IncompatibleError, match="euclidean and the hamming"):
+        both.compose(MetricDP(1, "hamming"))
 
 
 def test_releases_at_distances_of_their_own_add_epsilon_times_distance() -> None:
-    releases = [
-        (hs.notions.MetricDP(0.5), 3),
-        (hs.notions.MetricDP(0.25, "hamming"), 2),
-        (hs.notions.MetricDP(7), 0),
-    ]
-    assert hs.notions.metric_composition(releases) == hs.PureDP(2.0)
-    assert hs.notions.metric_composition([(hs.notions.MetricDP(math.inf), 0)]) == hs.PureDP(0.0)
-    assert hs.notions.metric_composition([(hs.notions.MetricDP(1), math.inf)]) == hs.PureDP(
-        math.inf
-    )
-
-
-def test_a_group_is_as_many_times_as_far() -> None:
-    assert hs.notions.MetricDP(0.5, "hamming").group(3) == hs.notions.MetricDP(1.5, "hamming")
+    releases = [(MetricDP(0.5), 3), (MetricDP(0.25, "hamming"), 2), (MetricDP(7), 0)]
+    assert metric_composition(releases) == hs.PureDP(2.0)
+    assert metric_composition([(MetricDP(math.inf), 0)]) == hs.PureDP(0.0)
+    far = [(MetricDP(1), math.inf)]
+    assert metric_composition(far) == hs.PureDP(math.inf)
 
 
 @pytest.mark.parametrize("accountant", ["auto", "rdp", "prv", "gdp"])
 def test_without_a_radius_it_is_refused_with_the_way_out(accountant: str) -> None:
-    for plan in (
-        hs.notions.MetricDP(0.5),
-        hs.notions.MetricDP(0.5) ** 3,
-        hs.notions.MetricDP(0.5) @ hs.Gaussian(2),
-    ):
-        with pytest.raises(
-            hs.errors.UnsupportedError, match=r"MetricDP\(epsilon\)\.within\(radius\)"
-        ):
+    for plan in (MetricDP(0.5), MetricDP(0.5) ** 3, MetricDP(0.5) @ hs.Gaussian(2)):
+        with pytest.raises(hs.errors.UnsupportedError, match=r"\.within\(radius\)"):
             hs.epsilon(plan, 1e-5, accountant=accountant)
-
-
-def test_different_metrics_do_not_add_up() -> None:
-    with pytest.raises(hs.errors.IncompatibleError, match="euclidean and the hamming"):
-        hs.notions.MetricDP(1).compose(hs.notions.MetricDP(1, "hamming"))
 
 
 @pytest.mark.parametrize(
     ("make", "name"),
     [
-        (lambda: hs.notions.MetricDP(-1), "epsilon"),
-        (lambda: hs.notions.MetricDP(math.nan), "epsilon"),
-        (lambda: hs.notions.MetricDP(1, ""), "metric"),
-        (lambda: hs.notions.MetricDP(1, 2), "metric"),  # type: ignore[arg-type]
-        (lambda: hs.notions.MetricDP(1, origin="proof"), "origin"),  # type: ignore[arg-type]
-        (lambda: hs.notions.MetricDP(1).within(-1), "radius"),
-        (lambda: hs.notions.MetricDP(1).within(math.nan), "radius"),
-        (lambda: hs.notions.MetricDP(1).group(0), "size"),
-        (lambda: hs.notions.MetricDP(1).compose(hs.PureDP(1)), "other"),  # type: ignore[arg-type]
-        (lambda: hs.notions.metric_composition([]), "releases"),
-        (lambda: hs.notions.metric_composition(3), "releases"),  # type: ignore[arg-type]
-        (lambda: hs.notions.metric_composition([(hs.PureDP(1), 1)]), "releases"),  # type: ignore[list-item]
-        (lambda: hs.notions.metric_composition([(hs.notions.MetricDP(1), -1)]), "radius"),
+        (lambda: MetricDP(-1), "epsilon"),
+        (lambda: MetricDP(math.nan), "epsilon"),
+        (lambda: MetricDP(1, ""), "metric"),
+        (lambda: MetricDP(1, 2), "metric"),  # type: ignore[arg-type]
+        (lambda: MetricDP(1, origin="proof"), "origin"),  # type: ignore[arg-type]
+        (lambda: MetricDP(1).within(-1), "radius"),
+        (lambda: MetricDP(1).within(math.nan), "radius"),
+        (lambda: MetricDP(1).group(0), "size"),
+        (lambda: MetricDP(1).compose(hs.PureDP(1)), "other"),  # type: ignore[arg-type]
+        (lambda: metric_composition([]), "releases"),
+        (lambda: metric_composition(3), "releases"),  # type: ignore[arg-type]
+        (lambda: metric_composition([(hs.PureDP(1), 1)]), "releases"),  # type: ignore[list-item]
+        (lambda: metric_composition([(MetricDP(1), -1)]), "radius"),
     ],
 )
 def test_wrong_values_are_named(make: Any, name: str) -> None:

@@ -71,11 +71,6 @@ def test_a_format_rounds_up(value: float, spec: str) -> None:
     assert shown - unrounded <= abs(unrounded) / 10 + 1
 
 
-@pytest.mark.parametrize(("value", "spec", "shown"), [(2.0, ".3f", "2.000"), (INF, ".3f", "inf")])
-def test_a_format_is_that_of_python(value: float, spec: str, shown: str) -> None:
-    assert numerals.formatted_up(value, spec) == shown
-
-
 @pytest.mark.parametrize(
     ("spec", "up", "down"),
     [
@@ -83,7 +78,6 @@ def test_a_format_is_that_of_python(value: float, spec: str, shown: str) -> None
         ("f", "0.852980", "0.852979"),
         ("e", "8.529793e-01", "8.529792e-01"),
         (">12.2e", "    8.53e-01", "    8.52e-01"),
-        (">12", "    0.852980", "    0.852979"),
         ("<12", "0.852980    ", "0.852979    "),
         ("%", "85.297923%", "85.297922%"),
     ],
@@ -91,6 +85,7 @@ def test_a_format_is_that_of_python(value: float, spec: str, shown: str) -> None
 def test_a_format_without_a_precision_has_six_digits(spec: str, up: str, down: str) -> None:
     value = 0.85297922522699982
     assert (numerals.formatted_up(value, spec), numerals.formatted_down(value, spec)) == (up, down)
+    assert numerals.formatted_up(INF, ".3f") == "inf"
     with pytest.raises(ValueError, match="invalid format string"):
         numerals.formatted_up(value, "q")
 
@@ -114,54 +109,32 @@ def test_logarithms_of_fractions_with_long_terms_are_right_to_a_few_ulp(bits: in
         with mp.workdps(60):
             true = mp.log(mp.mpf(value.numerator) / value.denominator)
             assert abs(log_of(value) - true) <= 2 * mp.mpf(2) ** -52 * abs(true)
-
-
-def test_the_logarithm_of_1_is_0() -> None:
     assert log_of(Fraction(1)) == 0.0
     assert log_of(Fraction(1, 10**400)) == pytest.approx(-400 * math.log(10.0))
 
 
-FUNCTIONS: dict[str, tuple[Callable[[float], float], float]] = {
-    "line": (lambda x: x - 3.25, 3.25),
-    "cubic": (lambda x: (x + 1.5) ** 3, -1.5),
-    "exponential": (lambda x: math.exp(min(x, 600.0)) - 1e40, 40 * math.log(10)),
-    "saturating": (lambda x: math.atan(1e6 * (x - 0.1)), 0.1),
-    "sign only": (lambda x: math.inf if x > 7.0 else -math.inf, 7.0),
-    "step": (lambda x: 1.0 if x >= -2.0 else -1.0, -2.0),
-    "infinite on one side": (lambda x: math.log(x - 1.0) if x > 1.0 else -math.inf, 2.0),
+Function = Callable[[float], float]
+# Functions with their derivatives and roots.
+FUNCTIONS: dict[str, tuple[Function, Function, float]] = {
+    "line": (lambda x: x - 3.25, lambda x: 1.0, 3.25),
+    "cubic": (lambda x: (x + 1.5) ** 3, lambda x: 3.0 * (x + 1.5) ** 2, -1.5),
+    "exponential": (
+        lambda x: math.exp(min(x, 600.0)) - 1e40,
+        lambda x: math.exp(min(x, 600.0)),
+        40 * math.log(10),
+    ),
+    "saturating": (
+        lambda x: math.atan(1e6 * (x - 0.1)),
+        lambda x: 1e6 / (1.0 + 1e12 * (x - 0.1) ** 2),
+        0.1,
+    ),
+    "sign only": (lambda x: math.inf if x > 7.0 else -math.inf, lambda x: 0.0, 7.0),
+    "infinite on one side": (
+        lambda x: math.log(x - 1.0) if x > 1.0 else -math.inf,
+        lambda x: 1.0 / (x - 1.0) if x > 1.0 else 0.0,
+        2.0,
+    ),
 }
-
-
-DERIVATIVES: dict[str, Callable[[float], float]] = {
-    "line": lambda x: 1.0,
-    "cubic": lambda x: 3.0 * (x + 1.5) ** 2,
-    "exponential": lambda x: math.exp(min(x, 600.0)),
-    "saturating": lambda x: 1e6 / (1.0 + 1e12 * (x - 0.1) ** 2),
-    "sign only": lambda x: 0.0,
-    "step": lambda x: 0.0,
-    "infinite on one side": lambda x: 1.0 / (x - 1.0) if x > 1.0 else 0.0,
-}
-
-
-@pytest.mark.parametrize("name", FUNCTIONS)
-@pytest.mark.parametrize("guess", [-50.0, 0.0, 1.4, 33.0])
-@pytest.mark.parametrize("last_step", [1e-3, 1e-9])
-def test_newton_finds_about_the_same_root(name: str, guess: float, last_step: float) -> None:
-    function, root = FUNCTIONS[name]
-    flat = 1e-4 if name == "cubic" else 0.0
-    found = increasing_root_by_newton(
-        lambda x: (function(x), DERIVATIVES[name](x)), guess, last_step=last_step, farthest=150.0
-    )
-    assert abs(found - root) <= 4.0 * last_step + flat + 4 * math.ulp(root)
-
-
-@pytest.mark.parametrize("guess", [-50.0, 6.9, 7.1, 33.0])
-def test_newton_ends_below_a_jump(guess: float) -> None:
-    function, root = FUNCTIONS["sign only"]
-    found = increasing_root_by_newton(
-        lambda x: (function(x), 0.0), guess, last_step=1e-3, farthest=60.0
-    )
-    assert root - 1e-3 <= found <= root
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
@@ -170,26 +143,20 @@ def test_newton_ends_below_a_jump(guess: float) -> None:
 def test_the_root_is_found_to_the_tolerance_from_any_guess(
     name: str, guess: float, tolerance: float
 ) -> None:
-    function, root = FUNCTIONS[name]
+    function, derivative, root = FUNCTIONS[name]
     flat = 1e-4 if name == "cubic" else 0.0  # the floats cubed underflow near the root
     found = increasing_root(function, guess, tolerance=tolerance)
     assert abs(found - root) <= tolerance + flat + 4 * math.ulp(root)
+    near = increasing_root_by_newton(
+        lambda x: (function(x), derivative(x)), guess, last_step=tolerance, farthest=150.0
+    )
+    assert abs(near - root) <= 4.0 * tolerance + flat + 4 * math.ulp(root)
+    assert near <= root or name != "sign only"
 
 
 @pytest.mark.parametrize(("sign", "end"), [(-1.0, 60.0), (1.0, -60.0)])
 def test_without_a_sign_change_the_answer_is_the_farthest_point(sign: float, end: float) -> None:
     assert increasing_root(lambda _: sign, 1.5, tolerance=1e-6, farthest=60.0) == end
-
-
-def test_the_walk_never_leaves_the_farthest_range() -> None:
-    calls: list[float] = []
-
-    def function(x: float) -> float:
-        calls.append(x)
-        return x - 9.9
-
-    assert increasing_root(function, 0.0, tolerance=1e-9, farthest=10.0) == pytest.approx(9.9)
-    assert max(map(abs, calls)) <= 10.0
 
 
 def test_the_search_ends_where_floats_cannot_meet_the_tolerance() -> None:

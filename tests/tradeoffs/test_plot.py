@@ -14,7 +14,6 @@ from hockeystick.tradeoffs.profiles.profile import Array, Profile
 from hockeystick.tradeoffs.reading import percent_at_most, reading
 
 KINDS = {".svg": b"<?xml", ".png": b"\x89PNG", ".pdf": b"%PDF"}
-GUESSING = "1 − false positive rate: no attack does better than guessing"
 G = GaussianTradeOff
 
 
@@ -59,14 +58,9 @@ def curves(axes: Any) -> list[Any]:
 
 READINGS = [
     (0.01, 0.0402064531, "At FPR 1 %, no attack finds more than 4.03 % of the members"),
-    (1e-5, 1e-5, "At FPR 0.001 %, no attack finds more than 0.001 % of the members"),
-    (0.07, 0.125, "At FPR 7 %, no attack finds more than 12.5 % of the members"),
     (0.01, 0.99955, "At FPR 1 %, no attack finds more than 99.96 % of the members"),
-    (0.01, 1.0, "At FPR 1 %, nothing is promised: an attack may find all members"),
     (0.01, 1.0 - 2.0**-53, "At FPR 1 %, nothing is promised: an attack may find all members"),
-    (0.0, 0.0, "At FPR 0 %, no attack finds more than 0 % of the members"),
     (1e-12, 5e-300, "At FPR 1e-10 %, no attack finds more than 5e-298 % of the members"),
-    (1.0, 1.0, "At FPR 100 %, nothing is promised: an attack may find all members"),
 ]
 
 
@@ -87,8 +81,6 @@ def test_a_picture_is_written_by_the_ending_of_its_name(
 ) -> None:
     path = tmp_path / f"curve{kind.upper()}"
     plot(G(1), path=path)
-    assert path.read_bytes().startswith(KINDS[kind])
-    plot(G(2), path=str(path))
     assert path.read_bytes().startswith(KINDS[kind])
 
 
@@ -119,35 +111,13 @@ def test_a_visible_gap_is_shown_as_a_band_up_to_the_upper_end(matplotlib: Any) -
     assert "between the proven ends" not in legend(figure)[1]
 
 
-def test_one_curve_is_read_in_a_sentence(matplotlib: Any) -> None:
-    heading, texts = legend(plot(G(1), title="A plan", fpr=0.001))
-    assert heading == reading(0.001, G(1).power(0.001))
-    assert texts == ["f: the errors of no attack lie below this line", GUESSING]
-    assert legend(plot(G(1)))[0] == "At FPR 1 %, no attack finds more than 9.24 % of the members"
-
-
-def test_several_curves_are_read_line_by_line_and_told_apart(matplotlib: Any) -> None:
-    figure = plot(G(0.5), G(1), G(2), labels=["a", "_b $x^$", "c\n\x1bd"])
-    heading, texts = legend(figure)
-    assert heading == "At FPR 1 %, no attack finds more than"
-    assert [text.partition(": ")[2] for text in texts[:3]] == ["a", "_b $x^$", "c d"]
-    assert texts[1].startswith("9.24 % of the members: ")
-    looks = [(line.get_color(), line.get_linestyle()) for line in curves(figure.axes[0])]
-    assert len(set(looks)) == 3
-    assert [text[-2:] for text in legend(plot(*[G(1)] * 3))[1][:3]] == ["f1", "f2", "f3"]
-
-
 WRONG = [
     ({"path": "curve.gif"}, "path must be a file name that ends in .svg, .png or .pdf; got 'curve"),
-    ({"path": "svg"}, "path must be"),
     ({"path": "a\0.svg"}, "path must be"),
     ({"path": b"a.svg"}, "path must be"),
-    ({"path": 3}, "path must be"),
     ({"fpr": -0.1}, "fpr must be a number from 0 to 1; got -0.1"),
     ({"fpr": float("nan")}, "fpr must be"),
-    ({"fpr": "x"}, "fpr must be"),
     ({"labels": "f"}, "labels must be a list of one text; got 'f'"),
-    ({"labels": []}, "labels must be"),
     ({"labels": ["f", "g"]}, "labels must be"),
     ({"labels": [3]}, "labels must be"),
     ({"title": 3}, "title must be a text; got 3"),

@@ -48,7 +48,7 @@ def exact(mu: float, alpha: float) -> Any:
     return mp.ncdf(-mp.sqrt(2) * mp.erfinv(2 * mp.mpf(alpha) - 1) - mu)
 
 
-@pytest.mark.parametrize("mu", [0.01, 0.3, 1.0, 3.0, 10.0])
+@pytest.mark.parametrize("mu", [0.01, 0.3, 10.0])
 def test_the_gaussian_holds_the_truth_with_ten_digits_in_both_tails(mu: float) -> None:
     f = hs.tradeoffs.GaussianTradeOff(mu)
     lower, upper = f.bounds(RATES)
@@ -82,12 +82,6 @@ def test_epsilon_and_delta_belong_together(f: hs.tradeoffs.TradeOff) -> None:
         assert f.delta(epsilon.upper).upper <= delta
         assert epsilon.lower == 0.0 or f.delta(epsilon.lower).lower > delta
         assert epsilon.upper - epsilon.lower <= 1e-6 * epsilon.upper
-
-
-@each
-def test_symmetrizing_takes_the_worse_of_both_orders(f: hs.tradeoffs.TradeOff) -> None:
-    least = np.minimum(f.bounds(RATES)[1], f.inverse().bounds(RATES)[1])
-    assert (f.symmetrize()(RATES) <= least).all()
 
 
 @each
@@ -132,16 +126,11 @@ def _quantile(log_alpha: float) -> Any:
 
 
 def test_other_functions_take_logarithms_too() -> None:
-    logs = np.array([-600.0, -30.0, -0.5])
-    close, wide = hs.tradeoffs.GaussianTradeOff(1).log_bounds(logs), BY_PROFILE.log_bounds(logs)
+    logs, g = np.array([-600.0, -30.0, -0.5]), hs.tradeoffs.GaussianTradeOff(1)
+    close, wide = g.log_bounds(logs), BY_PROFILE.log_bounds(logs)
     assert (wide[0] <= close[1]).all()
     assert (close[0] <= wide[1]).all()
-    close, wide = (
-        hs.tradeoffs.GaussianTradeOff(1).log_power_bounds(logs),
-        BY_PROFILE.log_power_bounds(logs),
-    )
-    assert np.allclose(close[0], wide[0], rtol=1e-9)
-    assert np.allclose(close[1], wide[1], rtol=1e-9)
+    assert np.allclose(g.log_power_bounds(logs), BY_PROFILE.log_power_bounds(logs), rtol=1e-9)
     with pytest.raises(hs.errors.ParameterError, match="log_alpha must be at least -700"):
         BY_PROFILE.log_bounds(-701)
     with pytest.raises(hs.errors.ParameterError, match="log_alpha must be a number <= 0"):
@@ -157,13 +146,6 @@ def test_the_largest_loss_of_the_other_direction_is_rounded_up() -> None:
             kept = 1 - mp.mpf(rate) + mp.mpf(rate) * mp.exp(-mp.mpf(inner.supremum))
             found = SwappedSampledProfile(inner, rate).supremum
             assert -mp.log(kept) <= found <= -mp.log(kept) * (1 + mp.mpf(10) ** -14)
-
-
-def test_shapes_are_kept() -> None:
-    f = hs.tradeoffs.GaussianTradeOff(1)
-    assert isinstance(f(0.5), float)
-    assert f([[0.1, 0.2], [0.3, 0.4]]).shape == (2, 2)
-    assert f(np.zeros((0,))).shape == (0,)
 
 
 G_1 = hs.tradeoffs.GaussianTradeOff(1)

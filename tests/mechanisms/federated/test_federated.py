@@ -10,9 +10,10 @@ import pytest
 
 import hockeystick as hs
 from hockeystick.errors import ParameterError
-from hockeystick.mechanisms import schedules
+from hockeystick.mechanisms import RevealedRound, schedules
 
 CLIENTS = {"noise_multiplier": 3.0, "total_clients": 100, "clients_per_round": 10, "rounds": 8}
+TENTH = Fraction(1, 10)
 RECORDS = {**CLIENTS, "examples_per_client": 40, "batch_size": 4, "local_steps": 6}
 
 
@@ -33,10 +34,10 @@ def fed_alpha_cdp(**changes: Any) -> hs.federated.FedAlphaCDP:
 @pytest.mark.parametrize(
     ("changes", "mechanism"),
     [
-        ({"sampling": "poisson"}, hs.PoissonSubsampled(hs.Gaussian(3.0), Fraction(1, 10)) ** 8),
+        ({"sampling": "poisson"}, hs.PoissonSubsampled(hs.Gaussian(3.0), TENTH) ** 8),
         (
             {"sampling": "poisson", "adjacency": "replace-one"},
-            hs.PoissonSubsampled(hs.Gaussian(3.0), Fraction(1, 10), "replace-one") ** 8,
+            hs.PoissonSubsampled(hs.Gaussian(3.0), TENTH, "replace-one") ** 8,
         ),
         ({}, hs.FixedSizeSubsampled(hs.Gaussian(1.5), 10, 100, "add-remove") ** 8),
         (
@@ -45,21 +46,18 @@ def fed_alpha_cdp(**changes: Any) -> hs.federated.FedAlphaCDP:
         ),
         (
             {"sampling": "revealed", "adjacency": "zero-out"},
-            hs.mechanisms.RevealedSample(hs.Gaussian(3.0), Fraction(1, 10)) ** 8,
+            hs.mechanisms.RevealedSample(hs.Gaussian(3.0), TENTH) ** 8,
         ),
         (
             {"sampling": "revealed", "adjacency": "replace-one"},
-            hs.mechanisms.RevealedSample(hs.Gaussian(1.5), Fraction(1, 10)) ** 8,
+            hs.mechanisms.RevealedSample(hs.Gaussian(1.5), TENTH) ** 8,
         ),
         ({"clients_per_round": 100}, hs.Gaussian(3.0) ** 8),
         (
             {"clients_per_round": 100, "sampling": "poisson", "adjacency": "replace-one"},
             hs.Gaussian(1.5) ** 8,
         ),
-        (
-            {"sampling": "poisson", "rounds": 0},
-            hs.PoissonSubsampled(hs.Gaussian(3), Fraction(1, 10)) ** 0,
-        ),
+        ({"sampling": "poisson", "rounds": 0}, hs.PoissonSubsampled(hs.Gaussian(3), TENTH) ** 0),
     ],
 )
 def test_what_hides_clients_is_one_release_a_round(
@@ -78,28 +76,19 @@ def fixed(adjacency: str) -> hs.Mechanism:
     ("changes", "mechanism"),
     [
         ({"sampling": "poisson"}, hs.PoissonSubsampled(hs.Gaussian(3.0), Fraction(1, 100)) ** 48),
-        ({}, hs.federated.RevealedRound(fixed("add-remove"), Fraction(1, 10)) ** 8),
-        (
-            {"adjacency": "zero-out"},
-            hs.federated.RevealedRound(fixed("zero-out"), Fraction(1, 10)) ** 8,
-        ),
+        ({}, RevealedRound(fixed("add-remove"), TENTH) ** 8),
+        ({"adjacency": "zero-out"}, RevealedRound(fixed("zero-out"), TENTH) ** 8),
         (
             {"sampling": "two-stage-poisson"},
-            hs.federated.RevealedRound(
-                hs.PoissonSubsampled(hs.Gaussian(3.0), Fraction(1, 10)) ** 6, Fraction(1, 10)
-            )
-            ** 8,
+            RevealedRound(hs.PoissonSubsampled(hs.Gaussian(3.0), TENTH) ** 6, TENTH) ** 8,
         ),
-        (
-            {"batch_size": 40},
-            hs.federated.RevealedRound(hs.Gaussian(3.0) ** 6, Fraction(1, 10)) ** 8,
-        ),
+        ({"batch_size": 40}, RevealedRound(hs.Gaussian(3.0) ** 6, TENTH) ** 8),
         (
             {"batch_size": 40, "adjacency": "replace-one"},
-            hs.federated.RevealedRound(hs.Gaussian(1.5) ** 6, Fraction(1, 10)) ** 8,
+            RevealedRound(hs.Gaussian(1.5) ** 6, TENTH) ** 8,
         ),
         ({"clients_per_round": 100}, fixed("add-remove") ** 8),
-        ({"rounds": 0}, hs.federated.RevealedRound(fixed("add-remove"), Fraction(1, 10)) ** 0),
+        ({"rounds": 0}, RevealedRound(fixed("add-remove"), TENTH) ** 0),
     ],
 )
 def test_what_hides_records_is_steps_in_rounds(
@@ -113,19 +102,11 @@ def test_a_schedule_changes_the_noise_from_round_to_round() -> None:
     plan = fed_alpha_cdp(schedule=schedules.Staircase(end=0.5, stairs=2), rounds=4)
     assert plan.noise_multipliers.tolist() == [3.0, 3.0, 1.5, 1.5]
     parts = [
-        hs.federated.RevealedRound(
-            hs.FixedSizeSubsampled(hs.Gaussian(noise), 4, 40, "add-remove") ** 6, Fraction(1, 10)
-        )
+        RevealedRound(hs.FixedSizeSubsampled(hs.Gaussian(noise), 4, 40, "add-remove") ** 6, TENTH)
         ** 2
         for noise in (0.75, 1.5)
     ]
     assert plan.mechanism == hs.Composed(parts)
-    poisson = fed_alpha_cdp(
-        schedule=schedules.Linear(end=0.5), rounds=3, sampling="poisson", local_steps=2
-    )
-    steps = [hs.PoissonSubsampled(hs.Gaussian(z), Fraction(1, 100)) ** 2 for z in (1.5, 2.25, 3.0)]
-    found, truth = hs.epsilon(poisson, 1e-5), hs.epsilon(hs.Composed(steps), 1e-5)
-    assert (found.lower, found.upper) == (truth.lower, truth.upper)
 
 
 @pytest.mark.parametrize("rounds", [10, 100])
@@ -144,15 +125,11 @@ def test_the_published_decays_are_the_schedules(rounds: int) -> None:
     assert waves.tolist() == exact(published, rel=1e-9, abs=1e-15)
 
 
-def test_the_cyclic_decay_needs_a_floor_and_leaves_nothing_without_one() -> None:
-    with pytest.raises(hs.errors.ParameterError, match="floor"):
+def test_a_schedule_has_a_factor_for_each_round_and_a_cyclic_one_a_floor() -> None:
+    with pytest.raises(ParameterError, match="floor"):
         schedules.Cyclic(floor=0.0, cycles=1)
-    wave = [0.5 * (math.cos(math.pi * t / 100) + 1) for t in range(100)]
-    assert 15 * wave[-1] == pytest.approx(15 * math.pi**2 / (4 * 100**2), rel=1e-3)
-    void = fed_alpha_cdp(
-        noise_multiplier=15, schedule=schedules.Values(wave), rounds=100, sampling="poisson"
-    )
-    assert hs.epsilon(void, 1e-5).lower > 1000
+    with pytest.raises(ParameterError, match="a value for each of 8 steps"):
+        fed_alpha_cdp(schedule=schedules.Values([1.0, 0.5]))
 
 
 def test_rates_are_exact() -> None:
@@ -160,20 +137,6 @@ def test_rates_are_exact() -> None:
     assert plan.rate == Fraction(7, 100) * Fraction(3, 40)
     assert fed_alpha_cdp().rate == Fraction(1, 100)
     assert fed_sdp(clients_per_round=7).participation == Fraction(7, 100)
-
-
-def test_a_schedule_is_one_and_has_a_factor_for_each_round() -> None:
-    with pytest.raises(hs.errors.ParameterError, match="schedule"):
-        fed_alpha_cdp(schedule=0.5)
-    with pytest.raises(hs.errors.ParameterError, match="a value for each of 8 steps"):
-        fed_alpha_cdp(schedule=schedules.Values([1.0, 0.5]))
-
-
-@pytest.mark.parametrize("make", [fed_sdp, fed_cdp, fed_alpha_cdp])
-def test_plans_at_the_ends(make: Any) -> None:
-    assert hs.epsilon(make(rounds=0), 1e-5).upper == 0.0
-    assert hs.epsilon(make(noise_multiplier=math.inf), 1e-5).upper == 0.0
-    assert hs.epsilon(make(noise_multiplier=0.0, sampling="poisson"), 1e-9).upper == math.inf
 
 
 @pytest.mark.parametrize("adjacency", ["add-remove", "replace-one"])
@@ -223,14 +186,9 @@ def test_a_radius_that_is_no_public_number_is_refused_with_the_reason(radius: An
     assert caught.value.name == "radius"
 
 
-SETTINGS: dict[str, Any] = {
-    "examples": 600,
-    "batch_size": 16,
-    "noise_multiplier": 2.0,
-    "local_steps": 38,
-}
-LOCAL = hs.federated.LocalTraining(**SETTINGS)
-SMALL = hs.federated.LocalTraining(**(SETTINGS | {"batch_size": 8, "local_steps": 76}))
+STEPS: dict[str, Any] = {"examples": 600, "noise_multiplier": 2.0}
+LOCAL = hs.federated.LocalTraining(**STEPS, batch_size=16, local_steps=38)
+SMALL = hs.federated.LocalTraining(**STEPS, batch_size=8, local_steps=76)
 
 
 def test_local_training_is_a_gaussian_of_half_the_multiplier_on_batches_of_a_fixed_size() -> None:
@@ -262,9 +220,6 @@ def test_two_federations_of_as_many_clients_have_the_same_ones_in_one_order() ->
         hs.federated.PriFedSync(clients=both, rounds=2)
         for both in ((first, second), (second, first))
     )
-    assert any(text.endswith("the same clients, in the same order.") for text in one.assumptions)
     either = [hs.delta(a**2 @ b**2, 3.0) for a, b in ((first, second), (second, first))]
     found = hs.delta(one @ other, 3.0)
     assert (found.lower, found.upper) == (either[0].lower, either[0].upper)
-    alike = hs.federated.PriFedSync(clients=LOCAL, rounds=2)
-    assert not any("Another federation" in text for text in alike.assumptions)

@@ -9,7 +9,7 @@ import pytest
 import hockeystick as hs
 from hockeystick.adjacency import Adjacency
 from hockeystick.errors import ParameterError
-from hockeystick.mechanisms import Gaussian, GaussianMixture, SinhNormal, Staircase
+from hockeystick.mechanisms import Gaussian, SinhNormal, Staircase
 from hockeystick.numerics.multiprecision import mp
 
 
@@ -22,28 +22,7 @@ def test_an_integer_beyond_floats_is_refused_and_not_taken_for_infinity() -> Non
     )
 
 
-def test_sequences_are_kept_as_tuples_of_floats() -> None:
-    mechanism = GaussianMixture(2, [0, 1], (0.5, 0.5))
-    assert mechanism.sensitivities == (0.0, 1.0)
-    assert mechanism.probabilities == (0.5, 0.5)
-    assert mechanism == GaussianMixture(2.0, (0.0, 1.0), [0.5, 0.5])
-    assert hash(mechanism) == hash(GaussianMixture(2.0, (0.0, 1.0), [0.5, 0.5]))
-    assert mechanism.adjacency is Adjacency.ADD_REMOVE
-
-
 each_adjacency = pytest.mark.parametrize("adjacency", list(Adjacency))
-
-
-def test_a_sample_serves_all_the_queries() -> None:
-    joint = hs.PoissonSubsampled(hs.mechanisms.JointGaussian((4.0, 4.0, 4.0, 4.0)), 0.05) ** 200
-    one = hs.PoissonSubsampled(hs.Gaussian(2.0), 0.05) ** 200
-    found, truth = hs.epsilon(joint, 1e-5), hs.epsilon(one, 1e-5)
-    assert found.upper == pytest.approx(truth.upper, rel=1e-12)
-    assert found.lower <= truth.upper
-    assert truth.lower <= found.upper
-    # Each with a sample of its own is another plan.
-    apart = hs.PoissonSubsampled(hs.Gaussian(4.0), 0.05) ** 800
-    assert hs.epsilon(joint, 1e-5).lower > 1.001 * hs.epsilon(apart, 1e-5).upper
 
 
 def moved(x: np.ndarray[Any, Any], y: np.ndarray[Any, Any]) -> tuple[float, float]:
@@ -88,11 +67,6 @@ def test_noise_in_units_of_the_radius_itself_costs_its_square_more() -> None:
     )
     assert hs.epsilon(meant, 1e-6).upper < 1
     assert hs.epsilon(added, 1e-6).lower > 10
-
-
-@pytest.mark.parametrize(("rho", "width"), [(0.01, 10.0), (4.0, 0.5), (1e-300, 1e150)])
-def test_the_ends_of_the_condition_are_allowed(rho: float, width: float) -> None:
-    assert SinhNormal(rho, width).width == width
 
 
 def test_for_a_group_the_noise_is_as_many_times_smaller() -> None:

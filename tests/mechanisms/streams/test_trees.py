@@ -58,11 +58,6 @@ def test_small_trees_are_exact_against_every_pattern(separation: int) -> None:
             assert sensitivity._by_levels(rounds, Pattern(participations, separation)) >= truth
 
 
-def test_once_is_tree_aggregation() -> None:
-    for leaves in (1, 7, 8, 1000, 10**6):
-        assert Encoder.tree(leaves).square == hs.mechanisms.TreeAggregation(1, leaves).height
-
-
 def test_long_trees_have_two_ends_that_are_close_by() -> None:
     matrix = [
         [int(start <= place < start + size) for place in range(100)]

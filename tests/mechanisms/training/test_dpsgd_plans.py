@@ -1,8 +1,10 @@
 """The DP-SGD plan: what it comes down to, what else it releases, and its users."""
 
+import dataclasses
 import math
 from fractions import Fraction
-from typing import Any, Literal, cast
+from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -12,7 +14,7 @@ import hockeystick as hs
 from hockeystick._validate import PARAMETERS
 from hockeystick.errors import ParameterError
 from hockeystick.io import load_plan
-from hockeystick.mechanisms import DPSGD, Gaussian, PoissonSubsampled
+from hockeystick.mechanisms import DPSGD
 from hockeystick.mechanisms.training.schedules import MOST_STEPS
 
 TUTORIAL = {"examples": 60_000, "batch_size": 256, "epochs": 60, "noise_multiplier": 1.1}
@@ -56,12 +58,10 @@ def test_the_steps_are_the_smallest_number_that_covers_the_epochs(
     [
         ({}, 14063, "ceil(60 * 60000 / 256) = 14063: a partial last step is a whole release"),
         ({"batch_size": 600}, 6000, "= epochs * examples / batch_size = 60 * 60000 / 600 = 6000"),
-        ({"epochs": 0.1, "examples": 100, "batch_size": 1}, 10, "0.1 * 100 / 1 = 10"),
         ({"epochs": 5 / 3, "examples": 3, "batch_size": 1}, 5, "last digit of what was given"),
         ({"epochs": 1, "batch_size": None, "rate": 1 / 3}, 3, "last digit of what was given"),
         ({"epochs": 1, "batch_size": None, "rate": 0.333333}, 4, "partial last step is a whole"),
         ({"epochs": 1, "batch_size": None, "rate": 0.1}, 10, "= epochs / rate = 1 / 0.1 = 10"),
-        ({"epochs": 1e-9}, 1, "a partial last step is a whole release"),
         ({"epochs": 0.1, "batch_size": None, "rate": 0.5}, 1, "ceil(0.1 / 0.5) = 1"),
         ({"epochs": 0}, 0, "0 * 60000 / 256 = 0"),
         ({"epochs": None, "steps": 14_062}, 14062, "steps = 14062, as planned"),
@@ -84,48 +84,25 @@ def test_two_examples_in_very_many_still_make_a_partial_step() -> None:
     )
 
 
-@pytest.mark.parametrize("length", [{"steps": 0}, {"epochs": 0}])
-def test_a_plan_without_steps_releases_nothing(length: Any) -> None:
-    empty = tutorial(**{"epochs": None, **length})
-    assert empty.mechanism == PoissonSubsampled(Gaussian(1.1), Fraction(256, 60_000)) ** 0
-
-
 @pytest.mark.parametrize("adjacency", ["add-remove", "zero-out", "replace-one"])
 def test_a_user_with_several_examples_is_a_group_in_each_sample(adjacency: str) -> None:
-    tutorial = hs.DPSGD(
-        examples=1000,
-        batch_size=10,
-        steps=20,
-        noise_multiplier=2.0,
-        examples_per_user=3,
-        adjacency=adjacency,
-    )
-    group = hs.mechanisms.PoissonSubsampledGroup(hs.Gaussian(2.0), Fraction(1, 100), 3, adjacency)
-    assert tutorial.mechanism == group**20
-    assert "users with 3 examples" in str(tutorial)
-    assert "up to 3 examples, all of one user" in tutorial.assumptions[0]
     alone = hs.DPSGD(
         examples=1000, batch_size=10, steps=20, noise_multiplier=2.0, adjacency=adjacency
     )
-    assert hs.epsilon(alone, 1e-6).upper < hs.epsilon(tutorial, 1e-6).lower
+    several = dataclasses.replace(alone, examples_per_user=3)
+    group = hs.mechanisms.PoissonSubsampledGroup(hs.Gaussian(2.0), Fraction(1, 100), 3, adjacency)
+    assert several.mechanism == group**20
     with pytest.raises(hs.errors.IncompatibleError, match="protect the same"):
-        tutorial @ alone
+        several @ alone
 
 
 @pytest.mark.parametrize("adjacency", ["add-remove", "replace-one"])
 def test_a_full_batch_holds_all_of_a_user(adjacency: str) -> None:
-    tutorial = hs.DPSGD(
-        examples=100,
-        sampling="full-batch",
-        steps=5,
-        noise_multiplier=40.0,
-        examples_per_user=4,
-        adjacency=adjacency,
-    )
-    move = 4 if adjacency == "add-remove" else 8
-    assert hs.epsilon(tutorial, 1e-6).upper == pytest.approx(
-        hs.epsilon(hs.Gaussian(40.0 / move) ** 5, 1e-6).upper, rel=1e-9
-    )
+    whole: dict[str, Any] = {"sampling": "full-batch", "examples_per_user": 4, "steps": 5}
+    plan = hs.DPSGD(examples=100, noise_multiplier=40.0, adjacency=adjacency, **whole)
+    same = hs.Gaussian(40.0 / (4 if adjacency == "add-remove" else 8)) ** 5
+    found, truth = hs.epsilon(plan, 1e-6), hs.epsilon(same, 1e-6)
+    assert found.upper == pytest.approx(truth.upper, rel=1e-9)
 
 
 def test_a_group_has_what_one_user_with_so_many_examples_costs() -> None:
@@ -149,23 +126,12 @@ def plan(**changes: Any) -> hs.DPSGD:
     return hs.DPSGD(**{**fields, **changes})
 
 
-@pytest.mark.parametrize("accountant", ["auto", "rdp", "prv"])
-def test_it_costs_what_the_composition_costs(accountant: Literal["auto", "rdp", "prv"]) -> None:
-    whole, composed = plan(extra=MEANS), plan() @ MEANS
-    assert whole.mechanism == hs.Composed((plan().mechanism, MEANS))
-    found, same, alone = (
-        hs.epsilon(one, 1e-5, accountant=accountant) for one in (whole, composed, plan())
-    )
-    assert (found.lower, found.upper) == (same.lower, same.upper)
-    assert found.upper > alone.upper
-
-
-def test_several_are_composed_and_one_in_a_tuple_is_itself() -> None:
+def test_what_else_is_released_is_composed() -> None:
+    assert plan(extra=(MEANS,)).mechanism == hs.Composed((plan().mechanism, MEANS))
     both = plan(extra=(MEANS, COUNTS))
     assert both.extra == MEANS @ COUNTS
     assert plan(extra=[MEANS, COUNTS]) == both
     assert plan(extra=(MEANS,)) == plan(extra=MEANS)
-    assert hs.epsilon(both, 1e-5).upper == hs.epsilon(plan() @ MEANS @ COUNTS, 1e-5).upper
 
 
 def test_another_adjacency_is_refused_as_in_a_composition() -> None:
@@ -175,69 +141,19 @@ def test_another_adjacency_is_refused_as_in_a_composition() -> None:
     assert plan(extra=replaced, adjacency="replace-one").extra == replaced
 
 
-@pytest.mark.parametrize("extra", ["Gaussian", 1.0, (), [], {"mechanism": "Gaussian"}])
-def test_what_is_no_mechanism_is_refused(extra: object) -> None:
-    with pytest.raises(
-        hs.errors.ParameterError, match="extra must be a mechanism, or several in a tuple"
-    ):
-        plan(extra=cast(Any, extra))
-
-
-def test_what_is_no_mechanism_in_a_tuple_is_refused_by_its_place() -> None:
-    with pytest.raises(hs.errors.ParameterError, match=r"extra\[1\] must be a mechanism"):
-        plan(extra=cast(Any, (MEANS, 2.0)))
-
-
-@pytest.mark.parametrize(
-    ("text", "extra"),
-    [
-        ('{ mechanism = "Laplace", scale = 50 }', COUNTS),
-        (
-            '[{ mechanism = "Gaussian", noise_multiplier = 20 }, '
-            '{ mechanism = "Laplace", scale = 50 }]',
-            MEANS @ COUNTS,
-        ),
-    ],
-)
-def test_a_plan_file_has_it_as_a_table_or_an_array(
-    tmp_path: Any, text: str, extra: hs.Mechanism
-) -> None:
-    path = tmp_path / "plan.toml"
-    path.write_text(f"[dpsgd]\nrate = 0.01\nsteps = 400\nnoise_multiplier = 1.1\nextra = {text}\n")
-    assert load_plan(path).plan == plan(extra=extra)
-
-
-def test_its_own_noise_can_be_solved_for() -> None:
-    target = hs.ApproxDP(2.0, 1e-5)
-    found = hs.calibrate(plan(extra=hs.Gaussian(5.0)), "noise_multiplier", target)
-    assert found.achieved.upper <= 2.0
-    assert found.value > hs.calibrate(plan(), "noise_multiplier", target).value
-    inner = hs.calibrate(plan(extra=hs.Gaussian(5.0)), "extra.noise_multiplier", target)
-    assert inner.achieved.upper <= 2.0
-
-
-SCHEDULE = hs.schedules.Linear(end=0.5)
-
-
-def federated(rounds: int) -> hs.federated.FedAlphaCDP:
-    """A plan with so many rounds, each with noise of its own."""
-    return hs.federated.FedAlphaCDP(
-        noise_multiplier=15.0,
-        total_clients=1000,
-        clients_per_round=100,
-        examples_per_client=50,
-        batch_size=5,
-        local_steps=100,
-        rounds=rounds,
-        sampling="poisson",
-        schedule=SCHEDULE,
+def test_a_plan_file_has_it_as_a_table_or_an_array(tmp_path: Path) -> None:
+    means, counts = (
+        '{ mechanism = "Gaussian", noise_multiplier = 20 }',
+        ('{ mechanism = "Laplace", scale = 50 }'),
     )
+    path, fields = tmp_path / "plan.toml", "rate = 0.01\nsteps = 400\nnoise_multiplier = 1.1"
+    for text, extra in ((counts, COUNTS), (f"[{means}, {counts}]", MEANS @ COUNTS)):
+        path.write_text(f"[dpsgd]\n{fields}\nextra = {text}\n")
+        assert load_plan(path).plan == plan(extra=extra)
 
 
 @pytest.mark.parametrize("steps", [MOST_STEPS + 1, 10**15])
 def test_more_steps_than_can_be_listed_are_refused_by_name(steps: int) -> None:
-    with pytest.raises(hs.errors.ParameterError, match=r"^rounds must be at most 10,000,000"):
-        federated(steps)
     plan = hs.DPSGD(noise_multiplier=2.0, rate=0.001, steps=steps)
     with pytest.raises(hs.errors.ParameterError, match=r"^steps must be at most 10,000,000"):
         _ = plan.noise_multipliers

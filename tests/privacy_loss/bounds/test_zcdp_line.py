@@ -11,8 +11,6 @@ import pytest
 from hockeystick.mechanisms import (
     AboveThreshold,
     DiscreteGaussian,
-    DiscreteLaplace,
-    Exponential,
     Gaussian,
     GaussianMixture,
     Laplace,
@@ -34,11 +32,10 @@ from hockeystick.privacy_loss import (
 from hockeystick.privacy_loss.bounds.moments import ZCDPLine
 from hockeystick.privacy_loss.core.base import Atoms, Masses
 from hockeystick.privacy_loss.core.cell_loss import CellLoss
-from hockeystick.privacy_loss.core.composition import dominating_pair, dominating_pair_of_tradeoff
+from hockeystick.privacy_loss.core.composition import dominating_pair
 from hockeystick.privacy_loss.core.symmetrized import DominatedLoss
 from hockeystick.privacy_loss.guarantees import BoundedRangeLoss
 from hockeystick.privacy_loss.selection.sparse_vector import AboveThresholdRenyiLoss
-from hockeystick.tradeoffs import PiecewiseLinearTradeOff
 
 ORDERS = [1e-9, 1e-4, 0.01, 0.1, 0.5, 1, 2, 5, 10, 33, 100, 1000]
 
@@ -163,14 +160,6 @@ def test_moments_out_of_reach_give_no_finite_line() -> None:
     assert line_of(RenyiCurveLoss(((1.0, 0.5), (2.0, math.inf)), 0.1)).rho == math.inf
 
 
-def test_both_directions_of_a_lopsided_trade_off_function_have_the_same_line() -> None:
-    pair = dominating_pair_of_tradeoff(PiecewiseLinearTradeOff([0.0, 0.2, 1.0], [1.0, 0.5, 0.0]))
-    assert pair.removing is not None
-    assert pair.adding is not None
-    assert pair.removing.supremum != pytest.approx(pair.adding.supremum, rel=0.05)
-    assert pair.removing.zcdp_line() == pair.adding.zcdp_line() is not None
-
-
 def test_what_may_be_infinite_or_is_unbounded_has_no_line() -> None:
     assert RandomizedResponsePairLoss(1.0, 1e-9).zcdp_line() is None
     assert NoiselessLoss(0.1, removing=True).zcdp_line() is None
@@ -179,17 +168,12 @@ def test_what_may_be_infinite_or_is_unbounded_has_no_line() -> None:
 
 LINED: list[Mechanism] = [
     Laplace(1.5),
-    DiscreteLaplace(0.8),
-    DiscreteGaussian(0.6),
     DiscreteGaussian(3.0, sensitivity=4),
-    Exponential(1.6),
     PermuteAndFlip(1.2),
     RandomizedResponse(1.0, categories=5),
     GaussianMixture(2.0, [0.5, 2.0], [0.7, 0.3]),
     AboveThreshold(4.0, 8.0, threshold_noise="gaussian", query_noise="gaussian", queries=1),
     AboveThreshold(4.0, 8.0, threshold_noise="gaussian", query_noise="gaussian", queries=50),
-    AboveThreshold(40.0, 8.0, threshold_noise="gaussian", query_noise="gaussian", queries=5000),
-    PoissonSubsampled(Laplace(0.7), 0.2),
     PoissonSubsampled(DiscreteGaussian(2.0), 0.2),
     PoissonSubsampled(Gaussian(2.0), 0.1),
 ]
@@ -212,14 +196,7 @@ def test_every_direction_of_a_mechanism_stays_below_the_line_of_either(
 
 @pytest.mark.parametrize(
     "mechanism",
-    [
-        Skellam(10.0),
-        Skellam(0.3),
-        Skellam(400.0, sensitivity=3),
-        SinhNormal(0.1, 40.0),
-        SinhNormal(5.0, 1.0),
-        SinhNormal(2.0, 1e3),
-    ],
+    [Skellam(10.0), Skellam(400.0, sensitivity=3), SinhNormal(0.1, 40.0), SinhNormal(5.0, 1.0)],
     ids=str,
 )
 def test_unbounded_losses_are_below_their_line_up_to_its_last_order(mechanism: Any) -> None:

@@ -13,7 +13,7 @@ import pytest
 import hockeystick as hs
 from hockeystick.numerics.multiprecision import mp
 from hockeystick.privacy_loss import AtomicLoss, RandomizedResponsePairLoss, dominating_pair
-from hockeystick.privacy_loss.core.atomic import FewAtoms, NoDecay
+from hockeystick.privacy_loss.core.atomic import NoDecay
 from tests.oracles import zoo_outputs as outputs
 
 
@@ -145,19 +145,6 @@ def test_orders_beyond_the_atoms_are_bounded_and_never_summed() -> None:
     assert found.midpoint + found.radius >= least
 
 
-def test_few_atoms_are_rounded_from_more_digits() -> None:
-    loss = loss_of(hs.mechanisms.RAPPOR(0.25, 3))
-    assert isinstance(loss, FewAtoms)
-    atoms = loss.atoms()
-    with workdps(40):
-        each = mp.log(mp.mpf(2) / mp.mpf("0.25") - 1)
-        kept = 1 - mp.mpf("0.125")
-        for k in range(7):
-            assert float((2 * k - 6) * each) == atoms.loss[k]
-            truth = mp.log(mp.binomial(6, k) * kept**k * (1 - kept) ** (6 - k))
-            assert float(truth) == atoms.log_p[k]
-
-
 @pytest.mark.parametrize("epsilon", [10.3, 37.6, 80.0])
 @pytest.mark.parametrize("c", [0.5, 2.6156358481824533, 8.0])
 def test_a_line_far_below_the_last_order_of_its_rule_holds_the_truth(
@@ -174,11 +161,3 @@ def test_a_line_far_below_the_last_order_of_its_rule_holds_the_truth(
         assert rule is not None
         found = rule.line(c, 0.0, 1)
         assert abs(found.real[0] - true) <= found.error[0] <= 1e-6
-
-
-def test_a_smoothed_contour_far_below_its_upper_point_holds_the_truth() -> None:
-    plan = hs.PureDP(0.3) @ hs.PureDP(4.07) @ hs.PureDP(37.6) @ hs.PureDP(0.035)
-    true = hs.epsilon(plan, 0.40757957375478315, accountant="closed-form")
-    found = hs.epsilon(plan, 0.40757957375478315, accountant="contour")
-    assert found.lower <= true.lower <= true.upper <= found.upper
-    assert found.relative_width <= 1e-4

@@ -4,7 +4,6 @@ import math
 import random
 from collections.abc import Callable, Sequence
 from fractions import Fraction
-from itertools import pairwise
 from typing import Any, Final
 
 import mpmath
@@ -23,7 +22,6 @@ from hockeystick.privacy_loss import (
     DominatedLoss,
     GaussianLoss,
     LaplaceLoss,
-    RandomizedResponsePairLoss,
     SinhNormalLoss,
 )
 from hockeystick.privacy_loss.core import atomic
@@ -101,27 +99,6 @@ def test_psi_is_known_to_a_few_units_in_the_last_place(c: float) -> None:
             assert abs(mpf(e2) - exact) <= 2.0**-52 * (16 + 4 * abs(exact) + 4 * abs(x))
 
 
-@pytest.mark.parametrize(
-    ("plan", "shown"),
-    [
-        (hs.Laplace(2) ** 3, "1.5"),
-        (hs.PureDP(0.5) ** 3 @ hs.Laplace(4), "1.75"),
-        (hs.PureDP(0.1), "0.1"),
-        (hs.DiscreteLaplace(scale=4, sensitivity=2) ** 3, "1.5"),
-    ],
-    ids=str,
-)
-def test_where_the_sum_has_few_digits_these_are_shown(plan: Any, shown: str) -> None:
-    assert str(hs.epsilon(plan, delta=0)).startswith(f"epsilon = {shown} at delta = 0 (proven in [")
-
-
-def test_a_part_known_up_to_rounding_only_is_rounded_up() -> None:
-    sampled = hs.PoissonSubsampled(hs.Laplace(2), rate=0.1)
-    alone, both = (hs.epsilon(one, delta=0) for one in (sampled, sampled @ hs.PureDP(0.5)))
-    assert both.lower <= alone.upper + 0.5 <= both.upper * (1 + 1e-14)
-    assert both.lower > 0.5 + alone.lower * (1 - 1e-12)
-
-
 def test_a_number_beyond_the_floats_is_rounded_to_their_ends() -> None:
     beyond = Fraction(2) ** 1100
     assert float_up(beyond) == float("inf")
@@ -168,44 +145,6 @@ def test_the_moment_is_the_mean_of_the_moments(c: float, as_floats: bool) -> Non
         assert gaussians(as_floats).cgf_estimate(c).value == pytest.approx(float(truth), rel=1e-14)
 
 
-@pytest.mark.parametrize("as_floats", [False, True])
-def test_masses_of_cells_are_means_within_their_errors(as_floats: bool) -> None:
-    edges = np.array([-math.inf, -30.0, -2.0, -1e-7, 0.0, 1e-7, 1.0, 1.001, 9.0, 60.0, math.inf])
-    found = gaussians(as_floats).cells(edges)
-    with mp.workdps(60):
-        for k, (a, b) in enumerate(pairwise(edges)):
-
-            def between(mu: Any, side: int, a: Any = a, b: Any = b) -> Any:
-                low, high = ((mp.mpf(x) - side * mu * mu / 2) / mu for x in (a, b))
-                return mp.ncdf(-low) - mp.ncdf(-high) if a > 0 else mp.ncdf(high) - mp.ncdf(low)
-
-            p = mp.log(mean(lambda mu: between(mu, 1), 0))
-            q = mp.log(mean(lambda mu: between(mu, -1), 0))
-            assert abs(p - found.log_p[k]) <= found.error[k]
-            assert abs(q - found.log_q[k]) <= found.error[k]
-    assert float(found.error.max()) < 1e-11
-
-
-def test_what_tells_nothing_is_an_atom_at_0_and_equal_atoms_add_up() -> None:
-    loss = observed_mixture(
-        [
-            (Fraction(1, 4), None),
-            (Fraction(1, 4), RandomizedResponsePairLoss(0.0)),
-            (0.5, RandomizedResponsePairLoss(1.5)),
-        ]
-    )
-    assert loss is not None
-    atoms = loss.atoms()
-    with mp.workdps(30):
-        won = 1 / (1 + mp.exp(mp.mpf("-1.5")))
-        masses = [(1 - won) / 2, mp.mpf(1) / 2, won / 2]
-        assert [float(value) for value in atoms.loss] == [-1.5, 0.0, 1.5]
-        for mass, log_p, error in zip(masses, atoms.log_p, atoms.error, strict=True):
-            assert abs(mp.log(mass) - log_p) <= error <= 2e-14
-    assert loss.supremum == 1.5 == -loss.infimum
-    assert np.isneginf(loss.cells(np.array([-math.inf, math.inf])).log_p).all()
-
-
 @pytest.mark.parametrize(
     "weights", [(0.5, 0.4), (1.5, -0.5), (1.0, 1e-310), (math.nan, 1.0), (0.5, 0.5 + 1e-13)]
 )
@@ -239,67 +178,34 @@ def test_infinite_errors_stay_infinite_and_hidden_ones_do_not_matter() -> None:
 
 
 Pair = tuple[Sequence[float], Sequence[float]]
-ISSUE: Final[Pair] = ([0.2, 0.2, 0.6, 0.0], [0.5, 0.2, 0.0, 0.3])
 PAIRS: Final[tuple[Pair, ...]] = (
-    ISSUE,
+    ([0.2, 0.2, 0.6, 0.0], [0.5, 0.2, 0.0, 0.3]),
     ([0.5, 0.5], [0.5, 0.5]),
-    ([0.25, 0.25, 0.5], [0.25, 0.25, 0.5]),
-    ([0.5, 0.5, 0.0], [0.5, 0.0, 0.5]),
-    ([0.0, 1.0], [1.0, 0.0]),
     ([0.0, 1.0], [0.5, 0.5]),
     ([1.0, 0.0], [0.999, 0.001]),
     ([0.25, 0.75], [0.75, 0.25]),
     ([0.1, 0.2, 0.3, 0.4], [0.4, 0.3, 0.2, 0.1]),
-    ([0.999999, 0.000001], [0.9999, 0.0001]),
     ([0.5, 0.4999, 0.0001], [0.5, 0.5, 0.0]),
     ([0.3, 0.3, 0.4, 0.0], [0.3000001, 0.2999999, 0.39, 0.01]),
 )
-each_pair = pytest.mark.parametrize("pair", PAIRS, ids=str)
 
 
-def holds_delta(plan: hs.Mechanism, truth: Sequence[Any], epsilon: float, width: float) -> None:
-    """Check delta at one epsilon: it holds the truth, and is narrow."""
-    found, exact = hs.delta(plan, epsilon), delta(truth, mpmath.mp.mpf(epsilon))
-    assert found.lower <= exact <= found.upper
-    assert found.upper - found.lower <= width * exact + 1e-12
-
-
-@each_pair
-@pytest.mark.parametrize("count", [1, 3, 5])
+@pytest.mark.parametrize("pair", PAIRS, ids=str)
+@pytest.mark.parametrize("count", [1, 3])
 def test_delta_of_runs_is_what_enumeration_says(pair: Pair, count: int) -> None:
     with mpmath.mp.workdps(60):
         truth = runs([decimals(side) for side in pair], count)
         plan = FDP(discrete_tradeoff(*pair)) ** count
         losses = [float(one) for one in knots(truth)]
-        for epsilon in {
-            0.0,
-            0.1,
-            1.0,
-            3.0,
-            20.0,
-            *losses[:: max(len(losses) // 6, 1)],
-            *losses[-1:],
-        }:
-            holds_delta(plan, truth, epsilon, 1e-4)
+        for epsilon in {0.0, 1.0, 20.0, *losses[:: max(len(losses) // 4, 1)], *losses[-1:]}:
+            found, exact = hs.delta(plan, epsilon), delta(truth, mpmath.mp.mpf(epsilon))
+            assert found.lower <= exact <= found.upper
+            assert found.upper - found.lower <= 1e-4 * exact + 1e-12
 
 
 def test_corners_of_a_polygon_are_outcomes_too() -> None:
     f = PiecewiseLinearTradeOff([0.25], [0.25])
-    assert f.outcomes is not None
-    with mpmath.mp.workdps(60):
-        truth = runs([decimals(side) for side in ((0.25, 0.75), (0.75, 0.25))], 3)
-        for epsilon in (0.0, 0.5, 2.0, 3.0):
-            holds_delta(FDP(f) ** 3, truth, epsilon, 1e-9)
-
-
-def test_numbers_far_from_a_sum_of_one_are_taken_over_it() -> None:
-    third = [1 / 3] * 3
-    f = discrete_tradeoff(third, [0.5, 0.25, 0.25])
-    with mpmath.mp.workdps(60):
-        truth = runs(([Fraction(1, 3)] * 3, [Fraction(1, 2), Fraction(1, 4), Fraction(1, 4)]), 4)
-        for epsilon in (0.0, 0.5, 1.0):
-            found, exact = hs.delta(FDP(f) ** 4, epsilon), delta(truth, mpmath.mp.mpf(epsilon))
-            assert found.lower * (1 - 1e-14) <= exact <= found.upper * (1 + 1e-14)
+    assert f.outcomes == discrete_tradeoff([0.25, 0.75], [0.75, 0.25]).outcomes is not None
 
 
 Array = NDArray[np.float64]
@@ -312,12 +218,6 @@ def every_line_is_long(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(atomic, "_FEW_TERMS", 0)
 
 
-def some_nodes(seed: int, spread: float, size: int = 40) -> tuple[Array, Array]:
-    source = random.Random(seed)
-    loss = np.array([source.gauss(0.0, spread) for _ in range(size)])
-    return loss, np.array([source.uniform(-60.0, 0.0) for _ in range(size)])
-
-
 def exactly(values: Array) -> list[Any]:
     return [mp.mpf(float(one)) for one in values]
 
@@ -328,24 +228,6 @@ def shares(found: tuple[Array, Array, Array], truth: list[Any]) -> list[float]:
         float(abs(mp.mpc(float(re), float(im)) - exact) / mp.mpf(float(error)))
         for re, im, error, exact in zip(*found, truth, strict=True)
     ]
-
-
-@pytest.mark.usefixtures("every_line_is_long")
-@pytest.mark.parametrize("spread", [1e-9, 1e-6, 1e-2, 0.4, 4.0])
-@pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize("count", [2, 3, 17, 33])
-def test_the_claimed_error_of_a_line_bounds_the_true_one(
-    spread: float, seed: int, count: int
-) -> None:
-    loss, log_weight = some_nodes(seed, spread)
-    nothing = np.zeros(loss.size)
-    source = random.Random(seed)
-    c, step = 10 ** source.uniform(-2, 1.3), 10 ** source.uniform(-2, 2)
-    found = atomic.mgf_line(loss, log_weight, nothing, nothing, c, step, count)
-    with mp.workdps(DIGITS):
-        weight = [mp.exp(one) for one in exactly(log_weight)]
-        truth = twin.mgf_line(exactly(loss), weight, c, step, count)
-        assert max(shares(found, truth)) <= 1.0
 
 
 @pytest.mark.usefixtures("every_line_is_long")

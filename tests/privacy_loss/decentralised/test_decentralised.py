@@ -5,13 +5,10 @@ from collections.abc import Iterable
 from fractions import Fraction
 from typing import Any, cast
 
-import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import hockeystick as hs
-from hockeystick.mechanisms import GossipAveraging, Graph
+from hockeystick.mechanisms import GOPA, GossipAveraging, Graph
 from hockeystick.numerics.multiprecision import mp
 from hockeystick.privacy_loss import CellLoss, DominatedLoss, GaussianLoss, dominating_pair
 from hockeystick.privacy_loss.decentralised import _Walk, exposure
@@ -20,7 +17,7 @@ from tests.numerics.test_row_span import truth
 NOBODY: frozenset[int] = frozenset()
 
 
-def resistance(graph: hs.mechanisms.Graph, colluders: Iterable[int], ratio: Any) -> Any:
+def resistance(graph: Graph, colluders: Iterable[int], ratio: Any) -> Any:
     """Return the largest diagonal entry of the inverse, by mpmath's elimination."""
     gone = set(colluders)
     honest = [party for party in range(graph.parties) if party not in gone]
@@ -37,76 +34,56 @@ def resistance(graph: hs.mechanisms.Graph, colluders: Iterable[int], ratio: Any)
     return max(inverse[place, place] for place in range(len(honest)))
 
 
-def ends(plan: hs.mechanisms.GOPA) -> tuple[float, float]:
+def ends(plan: hs.Mechanism) -> tuple[float, float]:
+    """Return mu of the Gaussian mechanisms below and above."""
     loss = dominating_pair(plan).removing
+    if loss is None:
+        return 0.0, 0.0
     if isinstance(loss, DominatedLoss):
         return cast(GaussianLoss, loss.attained_case).mu, cast(GaussianLoss, loss.dominating).mu
     return cast(GaussianLoss, loss).mu, cast(GaussianLoss, loss).mu
 
 
-@st.composite
-def networks(draw: st.DrawFn) -> tuple[hs.mechanisms.Graph, frozenset[int]]:
-    """Graphs of up to nine parties, connected or not, and who colludes."""
-    size = draw(st.integers(1, 9))
-    pairs = [(a, b) for a in range(size) for b in range(a)]
-    edges = draw(st.lists(st.sampled_from(pairs), unique=True)) if pairs else []
-    colluders = draw(st.sets(st.integers(0, size - 1), max_size=size - 1))
-    return hs.mechanisms.Graph(size, edges), frozenset(colluders)
-
-
-@given(networks(), st.fractions(Fraction(1, 10**6), 10**6, max_denominator=10**6))
-def test_the_truth_is_between_the_ends(
-    network: tuple[hs.mechanisms.Graph, frozenset[int]], ratio: Fraction
-) -> None:
-    found = exposure(*network, ratio)
-    with mp.workdps(50):
-        exact = resistance(*network, mp.mpf(ratio.numerator) / ratio.denominator)
-        slack = exact * mp.mpf(10) ** -40
-        assert mp.mpf(found.least.numerator) / found.least.denominator <= exact + slack
-        assert exact - slack <= mp.mpf(found.most.numerator) / found.most.denominator
-    assert found.most <= found.least * (1 + Fraction(1, 10**11))
-
-
-@pytest.mark.parametrize("ratio", [1e-300, 1e-12, 1e12, 1e18, 1e300])
-def test_the_ends_hold_for_any_ratio(ratio: float) -> None:
-    graph = hs.mechanisms.Graph.path(6)
-    found = exposure(graph, NOBODY, Fraction(ratio))
+@pytest.mark.parametrize("ratio", [1e-300, 1e-12, 0.3, 17.0, 1e12, 1e18, 1e300])
+@pytest.mark.parametrize(
+    ("graph", "colluders"),
+    [
+        (Graph.path(6), NOBODY),
+        (Graph(6, [(0, 1), (1, 2), (1, 3), (3, 4), (2, 4)]), frozenset({1})),
+        (Graph(5, [(0, 1), (2, 3), (3, 4), (2, 4)]), NOBODY),
+    ],
+)
+def test_the_ends_hold_for_any_ratio(graph: Graph, colluders: frozenset[int], ratio: float) -> None:
+    found = exposure(graph, colluders, Fraction(ratio))
     with mp.workdps(700):
-        exact = resistance(graph, NOBODY, mp.mpf(ratio))
+        exact = resistance(graph, colluders, mp.mpf(ratio))
         assert mp.mpf(found.least.numerator) / found.least.denominator <= exact
         assert exact <= mp.mpf(found.most.numerator) / found.most.denominator
     assert found.most <= found.least * (1 + Fraction(1, 10**9))
 
 
 def test_the_complete_graph_has_a_closed_form() -> None:
-    low, high = ends(hs.mechanisms.GOPA(0.4, 2.0, hs.mechanisms.Graph.complete(100)))
+    low, high = ends(GOPA(0.4, 2.0, Graph.complete(100)))
     assert low == high == pytest.approx(0.254900000776464618932461414462, rel=1e-15)
-    fewer = ends(
-        hs.mechanisms.GOPA(0.4, 2.0, hs.mechanisms.Graph.complete(120), colluders=range(0, 120, 6))
-    )
+    fewer = ends(GOPA(0.4, 2.0, Graph.complete(120), colluders=range(0, 120, 6)))
     assert fewer == (low, high)
-    with mp.workdps(30):
-        exact = resistance(hs.mechanisms.Graph.complete(7), (2,), mp.mpf(25))
-        assert ends(hs.mechanisms.GOPA(1.0, 5.0, hs.mechanisms.Graph.complete(7), [2]))[
-            0
-        ] == pytest.approx(float(mp.sqrt(exact)), rel=1e-15)
 
 
 def test_parties_without_honest_neighbours_have_their_own_noise_alone() -> None:
-    star = hs.mechanisms.Graph(5, [(0, 1), (0, 2), (0, 3), (0, 4)])
-    assert ends(hs.mechanisms.GOPA(2.0, 50.0, star, colluders=[0])) == (0.5, 0.5)
-    assert ends(hs.mechanisms.GOPA(2.0, 50.0, hs.mechanisms.Graph(3))) == (0.5, 0.5)
-    assert ends(hs.mechanisms.GOPA(2.0, 0.0, star)) == (0.5, 0.5)
+    star = Graph(5, [(0, 1), (0, 2), (0, 3), (0, 4)])
+    assert ends(GOPA(2.0, 50.0, star, colluders=[0])) == (0.5, 0.5)
+    assert ends(GOPA(2.0, 50.0, Graph(3))) == (0.5, 0.5)
+    assert ends(GOPA(2.0, 0.0, star)) == (0.5, 0.5)
 
 
 def test_infinite_pairwise_noise_leaves_the_sums_of_the_parts() -> None:
-    graph = hs.mechanisms.Graph(7, [(0, 1), (1, 2), (3, 4), (4, 5), (5, 6)])
-    low, high = ends(hs.mechanisms.GOPA(0.5, math.inf, graph))
+    graph = Graph(7, [(0, 1), (1, 2), (3, 4), (4, 5), (5, 6)])
+    low, high = ends(GOPA(0.5, math.inf, graph))
     assert low == high == pytest.approx(2 / math.sqrt(3), rel=1e-15)
-    near = ends(hs.mechanisms.GOPA(0.5, 1e5, graph))
+    near = ends(GOPA(0.5, 1e5, graph))
     assert low <= near[1]
     assert near[0] == pytest.approx(low, rel=1e-9)
-    assert ends(hs.mechanisms.GOPA(0.5, math.inf, hs.mechanisms.Graph.complete(5), [1]))[0] == 1.0
+    assert ends(GOPA(0.5, math.inf, Graph.complete(5), [1]))[0] == 1.0
 
 
 Matrix = list[list[int]]
@@ -152,26 +129,12 @@ def messages(
     return seen + unit if own else seen
 
 
-def papers_bound(graph: Graph, rounds: int, observer: int, party: int) -> Fraction:
-    """Return ``sum_t sum_w (W^t)_uw^2 / |(W^t)_w|^2``, which is said to bound ``|P e_u|^2``."""
-    rows = messages(graph, rounds, {observer}, own=False)
-    return sum((Fraction(row[party] ** 2, sum(x * x for x in row)) for row in rows), Fraction(0))
-
-
-def squared_ends(plan: GossipAveraging) -> tuple[float, float]:
-    loss = dominating_pair(plan).removing
-    if loss is None:
-        return 0.0, 0.0
-    if isinstance(loss, DominatedLoss):
-        return cast(GaussianLoss, loss.attained_case).mu, cast(GaussianLoss, loss.dominating).mu
-    return cast(GaussianLoss, loss).mu, cast(GaussianLoss, loss).mu
-
-
 @pytest.mark.parametrize("weights", ["metropolis", "max-degree"])
 @pytest.mark.parametrize(
     ("graph", "observers", "rounds", "party"),
     [
         (Graph.path(6), {2}, 3, 5),
+        (Graph.path(8), {0}, 7, 7),
         (CUBE, {0}, 1, 7),
         (CUBE, {0}, 3, 3),
         (CUBE, {0, 3}, 2, 5),
@@ -197,18 +160,6 @@ def test_the_truth_is_between_the_losses_in_fractions(
     assert below.noise_multiplier <= above.noise_multiplier * (1 + Fraction(1, 10**25))
 
 
-def test_on_a_path_the_far_end_is_solved_for_and_the_papers_bound_fails() -> None:
-    path = Graph.path(8)
-    bound = papers_bound(path, 7, 0, 7)
-    assert float(bound) == pytest.approx(8.544014490648578e-06, rel=1e-12)
-    assert truth(messages(path, 7, {0}), 7) == 1
-    assert squared_ends(GossipAveraging(1.0, path, 7, 7, [0])) == (1.0, 1.0)
-    # Also for who does not use its own value: after enough rounds it is solved for as well.
-    assert truth(messages(path, 8, {0}, own=False), 7) == 1
-    assert papers_bound(path, 8, 0, 7) < Fraction(1, 4000)
-    assert squared_ends(GossipAveraging(1.0, path, 6, 7, [0])) == (0.0, 0.0)
-
-
 def test_what_takes_too_long_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     from hockeystick.numerics import row_span
 
@@ -221,18 +172,11 @@ def test_what_takes_too_long_is_refused(monkeypatch: pytest.MonkeyPatch) -> None
 STEPS: dict[str, Any] = {"step_size": 0.5, "smoothness": 2.0}
 
 
-def mus(plan: hs.Mechanism) -> tuple[float, float]:
-    loss = dominating_pair(plan).removing
-    if isinstance(loss, DominatedLoss):
-        return cast(GaussianLoss, loss.attained_case).mu, cast(GaussianLoss, loss.dominating).mu
-    return cast(GaussianLoss, loss).mu, cast(GaussianLoss, loss).mu
-
-
 def test_a_record_is_covered_by_its_own_and_all_later_steps() -> None:
-    low, high = mus(hs.mechanisms.NoisyIterations(10.0, 1000, 901, **STEPS))
+    low, high = ends(hs.mechanisms.NoisyIterations(10.0, 1000, 901, **STEPS))
     assert high == pytest.approx(2 / (10 * math.sqrt(100)), rel=1e-15)
     assert low == pytest.approx(2 / (10 * math.sqrt(1000)), rel=1e-15)
-    assert mus(hs.mechanisms.NoisyIterations(10.0, 1000, **STEPS))[1] == pytest.approx(
+    assert ends(hs.mechanisms.NoisyIterations(10.0, 1000, **STEPS))[1] == pytest.approx(
         0.2, rel=1e-15
     )
 
@@ -240,11 +184,11 @@ def test_a_record_is_covered_by_its_own_and_all_later_steps() -> None:
 def test_a_record_that_is_zeroed_moves_half_as_far() -> None:
     replaced = hs.mechanisms.NoisyIterations(10.0, 50, 7, **STEPS)
     zeroed = hs.mechanisms.NoisyIterations(5.0, 50, 7, **STEPS, adjacency="zero-out")
-    assert mus(replaced) == mus(zeroed)
+    assert ends(replaced) == ends(zeroed)
 
 
 def test_the_first_record_is_exact() -> None:
-    assert mus(hs.mechanisms.NoisyIterations(5.0, 4, 1, **STEPS)) == (0.2, 0.2)
+    assert ends(hs.mechanisms.NoisyIterations(5.0, 4, 1, **STEPS)) == (0.2, 0.2)
     found = hs.epsilon(hs.mechanisms.NoisyIterations(5.0, 4, 1, **STEPS), 1e-6)
     same = hs.epsilon(hs.Gaussian(5.0), 1e-6)
     assert (found.lower, found.upper) == (same.lower, same.upper)
@@ -257,14 +201,14 @@ def test_no_quadratic_losses_after_the_record_cost_more_than_the_bound(shrink: f
         signal, variance = 1.0, 1.0
         for _ in range(later):
             signal, variance = shrink * signal, shrink**2 * variance + 1.0
-        bound = mus(hs.mechanisms.NoisyIterations(2.0, later + 1, 1, **STEPS))[1]
+        bound = ends(hs.mechanisms.NoisyIterations(2.0, later + 1, 1, **STEPS))[1]
         assert signal / math.sqrt(variance) <= bound * (1 + 1e-12)
     assert signal / math.sqrt(variance) > 0.99 * bound or shrink < 1.0
 
 
 @pytest.mark.parametrize("distance", [1, 3, 9])
 def test_on_the_ring_the_distance_decides(distance: int) -> None:
-    low, high = mus(hs.mechanisms.TokenWalk(4.0, 10, "ring", distance=distance, **STEPS))
+    low, high = ends(hs.mechanisms.TokenWalk(4.0, 10, "ring", distance=distance, **STEPS))
     assert high == pytest.approx(0.5 / math.sqrt(distance), rel=1e-15)
     assert low == pytest.approx(0.5 / 3.0, rel=1e-15)
 
@@ -283,32 +227,8 @@ def test_the_chances_of_a_walk_are_those_of_its_steps(parties: int, observers: i
         assert float(walk.between_observers_tail(steps)) == pytest.approx(truth, abs=1e-14)
 
 
-def test_a_walk_seen_between_observers_is_what_simulation_says() -> None:
-    # 20,000 walks, seed 5: a mean of 2 steps in 3 at p = 2/5 and 1/5 is 2.5 + 5 - 1 = 6.5.
-    draw = np.random.default_rng(5)
-    lengths = []
-    for _ in range(20_000):
-        length = 0
-        while True:
-            party = draw.integers(5)
-            length = 0 if party == 0 else length + 1
-            if party == 1:
-                break
-        while draw.integers(5) != 0:
-            length += 1
-        lengths.append(length)
-    walk = _Walk(5, 1)
-    for steps in (1, 3, 6, 12):
-        chance = float(walk.between_observers_tail(steps))
-        share = np.mean(np.array(lengths) > steps)
-        # Five standard deviations: fails by chance less than once in a million.
-        assert abs(share - chance) < 5 * math.sqrt(chance * (1 - chance) / 20_000)
-
-
-@pytest.mark.parametrize(
-    ("parties", "observers"), [(2, 1), (10, 1), (100, 1), (30, 10), (10**5, 1)]
-)
-@pytest.mark.parametrize("order", [2, 4, 20])
+@pytest.mark.parametrize(("parties", "observers"), [(2, 1), (100, 1), (30, 10)])
+@pytest.mark.parametrize("order", [2, 20])
 def test_the_mixture_is_a_little_above_the_series(parties: int, observers: int, order: int) -> None:
     loss = dominating_pair(
         hs.mechanisms.TokenWalk(10.0, parties, observers=observers, **STEPS)
@@ -317,14 +237,10 @@ def test_the_mixture_is_a_little_above_the_series(parties: int, observers: int, 
     found = loss.cgf_bounds(order - 1.0)
     below = cast(CellLoss, loss.attained_case).cgf_bounds(order - 1.0)
     with mp.workdps(30):
-        p = mp.mpf(observers + 1) / parties
-        scale = mp.mpf(2 * order * (order - 1)) / 100
-        # The terms beyond 0 and scale/i, to 40 times the mean number of steps, and the rest by 1.
-        last = int(60 / p)
-        mass = np.arange(1, last + 1)
-        weights = float(p) * np.exp(np.log1p(-float(p)) * (mass - 1.0)) if p < 1 else mass == 1
-        truth = float(np.sum(weights * np.expm1(float(scale) / mass)))
-    exact = math.log1p(truth)
+        rate, scale = mp.mpf(observers + 1) / parties, mp.mpf(2 * order * (order - 1)) / 100
+        steps = range(1, int(60 / rate) + 1)
+        terms = (rate * (1 - rate) ** (k - 1) * mp.expm1(scale / k) for k in steps)
+        exact = float(mp.log1p(mp.fsum(terms)))
     assert exact <= (found.midpoint + found.radius) * (1 + 1e-9)
     assert found.midpoint <= exact * 1.25
     assert below.midpoint - below.radius < exact

@@ -30,7 +30,7 @@ def loss_of(plan: hs.federated.RevealedRound) -> RevealedRoundLoss:
     return loss
 
 
-@pytest.mark.parametrize("order", [2, 3, 8, 40, 120])
+@pytest.mark.parametrize("order", [2, 40])
 def test_the_bound_is_the_moment_of_a_coin_and_all_runs_rounded_up(order: int) -> None:
     loss = loss_of(PLAN)
     with mp.workdps(40):
@@ -69,22 +69,6 @@ def test_gaussians_are_one_gaussian_and_exact() -> None:
         truth = 1 / mp.sqrt(mp.mpf(1) / 9 + 3 / mp.mpf("2.25"))
         noise = Fraction(inside.noise_multiplier)
         assert abs(mp.mpf(noise.numerator) / noise.denominator / truth - 1) < 1e-30
-
-
-def test_the_ends() -> None:
-    assert dominating_pair(hs.federated.RevealedRound(STEP**5, 0.0)) == (None, None)
-    assert dominating_pair(hs.federated.RevealedRound(hs.Gaussian(math.inf) ** 5, 0.5)) == (
-        None,
-        None,
-    )
-    assert dominating_pair(hs.federated.RevealedRound(STEP**0, 0.5)) == (None, None)
-    certain = hs.epsilon(hs.federated.RevealedRound(STEP**5, 1) ** 4, 1e-5, accountant="rdp")
-    assert certain.upper == pytest.approx(hs.epsilon(STEP**20, 1e-5, accountant="rdp").upper)
-    shown = hs.federated.RevealedRound(STEP**3 @ hs.Gaussian(0.0), 0.25) ** 2
-    assert hs.delta(shown, 3.0).upper == pytest.approx(1 - 0.75**2, rel=1e-12)
-    assert hs.epsilon(shown, 0.4).lower == math.inf
-    sampled = hs.PoissonSubsampled(hs.Gaussian(0.0), 0.1) ** 3
-    assert hs.epsilon(hs.federated.RevealedRound(sampled, 0.5), 1e-5).upper == math.inf
 
 
 @pytest.mark.parametrize("one", [hs.federated.RevealedRound, hs.mechanisms.RevealedSample])

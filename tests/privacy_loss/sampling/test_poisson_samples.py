@@ -9,16 +9,12 @@ import numpy as np
 import pytest
 
 import hockeystick as hs
-from hockeystick.accountants.contour import Contour
 from hockeystick.adjacency import Adjacency
 from hockeystick.mechanisms import PoissonSubsampledGroup
 from hockeystick.numerics.multiprecision import mp
 from hockeystick.privacy_loss import (
-    CellLoss,
-    GaussianLoss,
     GaussianSequenceLoss,
     LaplaceLoss,
-    RandomizedResponsePairLoss,
     SampledLoss,
     compose,
     dominating_pair,
@@ -61,91 +57,27 @@ def test_the_cells_are_those_of_the_mixtures(scale: float, rate: float, removing
             assert abs(masses.log_q[k] - mp.log(other)) <= masses.error[k] < 3e-11
 
 
-@each_rate
-@each_direction
-@pytest.mark.parametrize("epsilon", [0.3, 1.0, 6.0])
-def test_atoms_map_to_atoms(epsilon: float, rate: float, removing: bool) -> None:
-    atoms = SampledLoss(RandomizedResponsePairLoss(epsilon), rate, removing).atoms()
-    with mp.workdps(50):
-        p, e = mp.mpf(repr(rate)), mp.mpf(repr(epsilon))
-        high = 1 / (1 + mp.exp(-e))
-        for index, (own, other) in enumerate(((1 - high, high), (high, 1 - high))):
-            if removing:
-                first, second = (1 - p) * other + p * own, other
-            else:
-                first, second = own, (1 - p) * own + p * other
-            assert abs(atoms.log_p[index] - mp.log(first)) <= atoms.error[index] < 5e-14
-            exact = mp.log(first / second)
-            assert abs(atoms.loss[index] - exact) <= 8 * 2.0**-52 * abs(exact)
-
-
-@pytest.mark.parametrize(
-    ("inner", "rate", "removing", "epsilon", "value"),
-    [
-        (LaplaceLoss(1.0), 0.1, True, "0.05", "0.025401389825142776002300918845"),
-        (GaussianLoss(1.0), 0.01, True, "1", "2.73200926154613113569168569554e-9"),
-        (GaussianLoss(2.0), 0.1, True, "0.2", "2.88571111801261534128e-4"),
-        (GaussianLoss(2.0), 0.1, False, "0.05", "1.54598599391907605115e-3"),
-        (GaussianLoss(1.0), 0.01, False, "0.005", "9.63144335305304784057e-4"),
-    ],
-    ids=str,
-)
-def test_the_profile_is_that_of_the_formula_sheet(
-    inner: CellLoss, rate: float, removing: bool, epsilon: str, value: str
-) -> None:
-    profile = SampledLoss(inner, rate, removing).closed_form_profile
-    assert profile is not None
-    with mp.workdps(40):
-        digits = mp.mpf(value)
-        assert abs(profile(mp.mpf(epsilon)) - digits) < mp.mpf(10) ** -19 * digits
-
-
 each_adjacency = pytest.mark.parametrize("adjacency", list(Adjacency))
 
 
-def counts(rate: float, size: int) -> list[Any]:
-    q = mp.mpf(str(rate))
-    return [mp.binomial(size, j) * q**j * (1 - q) ** (size - j) for j in range(size + 1)]
-
-
-def stick(noise: float, rate: float, size: int, other: int, epsilon: float) -> Any:
-    """Return the larger hockey-stick divergence of the sum's mixtures, by quadrature.
-
-    The neighbour's examples contribute ``other`` times the group's.
-    """
-    chances, z = counts(rate, size), mp.mpf(str(noise))
-
-    def densities(x: Any) -> tuple[Any, Any]:
-        p, q = (
-            mp.fsum(w * mp.npdf(x - side * j / z) for j, w in enumerate(chances))
-            for side in (1, other)
-        )
-        return p, q
-
-    def excess(x: Any, first: int) -> Any:
-        both = densities(x)
-        return max(both[first] - mp.exp(epsilon) * both[1 - first], 0)
-
-    reach = 14 + size / z
-    cuts = mp.linspace(-reach, reach, 161)
-    return max(mp.quad(lambda x, i=i: excess(x, i), cuts) for i in (0, 1))
-
-
+# The larger divergence of the sum's mixtures by quadrature; of examples that vanish or turn round.
+@pytest.mark.parametrize(
+    ("noise", "rate", "size", "vanish", "turn"),
+    [
+        (1.0, 0.1, 2, (0.01947121312, 0.001138680956), (0.03500581694, 0.001856227478)),
+        (2.0, 0.3, 5, (0.1735377466, 0.03714102469), (0.3920168983, 0.1636472337)),
+    ],
+)
 @each_adjacency
-@pytest.mark.parametrize(("noise", "rate", "size"), [(1.0, 0.1, 2), (2.0, 0.3, 5), (0.7, 0.02, 3)])
 def test_delta_of_one_run_holds_the_quadrature(
-    noise: float, rate: float, size: int, adjacency: Adjacency
+    noise: float, rate: float, size: int, vanish: Any, turn: Any, adjacency: Adjacency
 ) -> None:
     plan = PoissonSubsampledGroup(hs.Gaussian(noise), rate, size, adjacency)
-    other = -1 if adjacency is Adjacency.REPLACE_ONE else 0
-    for epsilon in (0.0, 0.4, 1.5):
+    costs = turn if adjacency is Adjacency.REPLACE_ONE else vanish
+    for epsilon, truth in zip((0.4, 1.5), costs, strict=True):
         answer = hs.delta(plan, epsilon)
-        assert isinstance(answer, hs.Certified)
-        with mp.workdps(20):
-            truth = float(stick(noise, rate, size, other, epsilon))
-        assert answer.lower <= truth * (1 + 1e-6)
-        assert truth * (1 - 1e-6) <= answer.upper
-        assert answer.upper <= answer.lower * (1 + 1e-2)
+        assert answer.lower <= truth * (1 + 1e-9)
+        assert truth * (1 - 1e-9) <= answer.upper <= answer.lower * (1 + 1e-2)
 
 
 @each_adjacency
@@ -153,26 +85,6 @@ def test_a_group_of_one_is_a_record(adjacency: Adjacency) -> None:
     one = PoissonSubsampledGroup(hs.Gaussian(1.5), 0.1, 1, adjacency)
     record = hs.PoissonSubsampled(hs.Gaussian(1.5), 0.1, adjacency)
     assert dominating_pair(one) == dominating_pair(record)
-
-
-@each_adjacency
-def test_at_rate_1_the_whole_group_moves_the_sum(adjacency: Adjacency) -> None:
-    whole = PoissonSubsampledGroup(hs.Gaussian(8.0), 1, 4, adjacency)
-    move = 8 if adjacency is Adjacency.REPLACE_ONE else 4
-    assert hs.epsilon(whole, 1e-6).upper == pytest.approx(
-        hs.epsilon(hs.Gaussian(8.0 / move), 1e-6).upper, rel=1e-9
-    )
-
-
-@each_adjacency
-@pytest.mark.parametrize("inner", [0.0, math.inf])
-def test_noise_without_end_and_none(adjacency: Adjacency, inner: float) -> None:
-    plan = PoissonSubsampledGroup(hs.Gaussian(inner), 0.1, 3, adjacency)
-    answer = hs.delta(plan, 1.0)
-    assert isinstance(answer, hs.Certified)
-    truth = 0.0 if inner else 1 - 0.9**3
-    assert answer.lower == pytest.approx(truth, rel=1e-12)
-    assert answer.upper == pytest.approx(truth, rel=1e-12)
 
 
 def test_a_fraction_is_another_rate_than_the_float_that_equals_it() -> None:
@@ -213,7 +125,7 @@ def alone(loss: GaussianSequenceLoss, z: complex) -> complex:
 
 @each_side
 def test_the_line_holds_the_sum_of_what_independent_integrals_give(removing: bool) -> None:
-    loss = GaussianSequenceLoss(0.02, exponential(2.0, 1.0, 90), removing)
+    loss = GaussianSequenceLoss(0.02, exponential(2.0, 1.0, 40), removing)
     c, step = 3.0, 7.0
     rule = loss.rule(6.0, 14.0, -20.0)
     assert rule is not None
@@ -223,19 +135,6 @@ def test_the_line_holds_the_sum_of_what_independent_integrals_give(removing: boo
         truth = sum(transform(0.02, noise, removing, z) for noise in loss.levels.noise.tolist())
         assert values.error[k] < 1e-8
         assert abs(complex(values.real[k], values.imag[k]) - truth) <= values.error[k] + 1e-12
-
-
-@each_side
-def test_the_line_by_mpmath_is_that_by_floats(removing: bool) -> None:
-    loss = GaussianSequenceLoss(0.02, levels_of((2.0, 1.5, 1.5)), removing)
-    rule = loss.rule(6.0, 14.0, -20.0)
-    assert rule is not None
-    values = rule.line(3.0, 7.0, 2)
-    with mp.workdps(30):
-        exact = [complex(value) for value in rule.reference_line(3.0, 7.0, 2)]
-    for k in range(2):
-        found = complex(values.real[k], values.imag[k])
-        assert abs(found - exact[k]) <= values.error[k] + 1e-14
 
 
 @pytest.mark.parametrize("z", [2.0 + 0.0j, 3.0 + 11.0j, 4.0 + 30.0j])
@@ -271,16 +170,6 @@ def test_the_run_with_more_noise_bounds_the_density_of_every_run_of_its_bin() ->
         for y in (3.0, 10.0, 30.0):
             assert alone(loss, complex(c, y)).real - at_c <= -decay.exponent(y)
         assert decay.exponent(30.0) > 0.5
-
-
-def test_equal_noises_cost_what_repeated_steps_cost() -> None:
-    # sampled Gaussian, rate 0.0042666..., noise 1.1, 14,062 steps, delta 1e-5.
-    loss = GaussianSequenceLoss(256 / 60_000, levels_of((1.1,) * 14_062), removing=True)
-    found = Contour().epsilon_of(((loss, 1),), 1e-5)
-    step = hs.PoissonSubsampled(hs.Gaussian(1.1), 256 / 60_000)
-    truth = hs.epsilon(step**14_062, 1e-5)
-    assert max(found.lower, truth.lower) <= min(found.upper, truth.upper)
-    assert found.relative_width < 1e-8
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,6 @@
 """Correlated noise on samples: between integrals, adaptive attacks and other bounds."""
 
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -57,10 +56,8 @@ def two_bins(products: Any, noise: float, epsilon: float, *, removing: bool) -> 
 
 
 @each_direction
-@pytest.mark.parametrize("epsilon", [0.0, 0.7])
-@pytest.mark.parametrize(
-    ("coefficients", "rounds"), [((1.0,), 6), ((1.0, 0.5), 4), ((2.0, 1.5, 1.0), 5), ((1.0,), 5)]
-)
+@pytest.mark.parametrize("epsilon", [0.7])
+@pytest.mark.parametrize(("coefficients", "rounds"), [((1.0,), 6), ((2.0, 1.5, 1.0), 5)])
 def test_the_truth_of_two_bins_is_inside(
     coefficients: tuple[float, ...], rounds: int, epsilon: float, removing: bool
 ) -> None:
@@ -72,87 +69,6 @@ def test_the_truth_of_two_bins_is_inside(
     assert float(truth) * (1 - 1e-9) <= found.upper
     if (coefficients, rounds) == ((1.0,), 6):
         assert found.upper <= 1.01 * found.lower
-
-
-# An output a grid's point: row i is base_i + sum_j C_ij x_j + noise.
-GRID = np.arange(-5.4, 9.0, 0.36)
-Y: Any = np.meshgrid(GRID, GRID, GRID, GRID, indexing="ij", sparse=True)
-
-
-def density(
-    game: tuple[float, tuple[float, ...]], move: Callable[..., Any], base: Any, taken: Sequence[int]
-) -> Any:
-    """Return the density of all outputs where the example is in these rounds.
-
-    ``move(j, y)`` is what the example adds to its round j and ``base(j, y)`` what all others add,
-    by the outputs of the rows before.
-    """
-    noise, coefficients = game
-    full = matrix(coefficients, 4)
-    inputs = [base(j, Y) + (move(j, Y) if j in taken else 0.0) for j in range(4)]
-    total: Any = 1.0
-    for i in range(4):
-        mean = sum(full[i, j] * inputs[j] for j in range(i + 1))
-        total = total * np.exp(-0.5 * ((Y[i] - mean) / noise) ** 2)
-    return total / (noise * math.sqrt(2 * math.pi)) ** 4
-
-
-def divergence(one: Any, other: Any, epsilon: float) -> float:
-    """Return a hockey-stick divergence by a sum over all outputs."""
-    return float(np.maximum(one - math.exp(epsilon) * other, 0).sum()) * 0.36**4
-
-
-def sampled(game: Any, move: Callable[..., Any], base: Any, places: Sequence[int]) -> Any:
-    """Return the density where each of these rounds is taken by a coin of its own."""
-    total: Any = 0.0
-    for coins in range(2 ** len(places)):
-        taken = [j for k, j in enumerate(places) if coins >> k & 1]
-        weight = RATE ** len(taken) * (1 - RATE) ** (len(places) - len(taken))
-        total = total + weight * density(game, move, base, taken)
-    return total
-
-
-def always(j: int, y: Any) -> Any:
-    return 1.0
-
-
-def back(j: int, y: Any) -> Any:
-    """Return a unit to the side where the outputs before were."""
-    return np.where(sum(y[:j]) > 0.0, 1.0, -1.0) if j else 1.0
-
-
-def onto(j: int, y: Any) -> Any:
-    """Return more the more of the example the outputs before show."""
-    return np.clip(sum(y[:j]), -1.0, 1.0) if j else 1.0
-
-
-def odd(j: int, y: Any) -> Any:
-    """Return what tells the bins apart by the sign."""
-    return -1.0 if j % 2 else 1.0
-
-
-def nothing(j: int, y: Any) -> Any:
-    return 0.0
-
-
-def drift(j: int, y: Any) -> Any:
-    """Return what others add where they look at what was released."""
-    return 0.3 * np.tanh(y[j - 1]) if j else 0.0
-
-
-@each_direction
-@pytest.mark.parametrize("base", [nothing, drift])
-@pytest.mark.parametrize("move", [always, back, onto, odd])
-def test_no_adaptive_example_costs_more_than_the_pair(move: Any, base: Any, removing: bool) -> None:
-    noise, coefficients = BINS
-    with mp.workdps(15):
-        truth = float(two_bins(gram(coefficients, 4, 2), noise, 0.5, removing=removing))
-    with_it = sum(0.5 * density(BINS, move, base, rounds) for rounds in ((0, 2), (1, 3)))
-    pair = with_it, density(BINS, move, base, ())
-    found = divergence(*(pair if removing else pair[::-1]), 0.5)
-    assert found <= truth * 1.004
-    if move is always:
-        assert found >= truth * 0.996
 
 
 def sampled_delta(mu: Any, rate: Any, epsilon: Any) -> Any:
@@ -195,27 +111,6 @@ def test_two_blocks_cost_what_an_integral_over_their_outputs_says(
     assert found.relative_width < 1e-8
 
 
-@pytest.mark.parametrize("places", [(0, 2), (1, 3)])
-@pytest.mark.parametrize("base", [nothing, drift])
-@pytest.mark.parametrize("move", [always, back, onto])
-def test_no_adaptive_example_of_any_group_costs_more(
-    move: Any, base: Any, places: tuple[int, ...]
-) -> None:
-    upper = hs.delta(CyclicPoisson(*GROUPS, rounds=4, cycle=2, rate=RATE), 0.5).upper
-    pair = sampled(GROUPS, move, base, places), density(GROUPS, move, base, ())
-    found = max(divergence(*pair, 0.5), divergence(*pair[::-1], 0.5))
-    assert found <= upper * 1.002
-    if (move, places) == (always, (0, 2)):
-        assert found >= upper * 0.998
-
-
-def test_an_example_whose_noise_is_not_over_costs_more_than_its_blocks() -> None:
-    """With more diagonals than groups: the oracle sees what the refusal is for."""
-    blocks = hs.PoissonSubsampled(hs.Gaussian(GROUPS[0] / math.sqrt(1.25)), RATE) ** 4
-    pair = sampled(GROUPS, always, nothing, range(4)), density(GROUPS, always, nothing, ())
-    assert divergence(*pair, 3.0) > 1.5 * hs.delta(blocks, 3.0).upper
-
-
 def test_one_diagonal_is_dp_sgd() -> None:
     plan = CyclicPoisson(1.1, [1], rounds=999, cycle=10, rate=0.02)
     found = hs.epsilon(plan, 1e-6)
@@ -225,19 +120,3 @@ def test_one_diagonal_is_dp_sgd() -> None:
     assert found.estimate == pytest.approx(same.estimate, rel=1e-10)
     assert found.lower <= same.upper
     assert same.lower <= found.upper
-
-
-@pytest.mark.parametrize(
-    ("noise", "coefficients", "rate", "epsilon"),
-    [
-        (math.inf, GROUPS[1], 0.1, 0.0),
-        (2.0, (0.0, 0.0), 0.1, 0.0),
-        (2.0, GROUPS[1], 0.0, 0.0),
-        (0.0, GROUPS[1], 0.1, math.inf),
-    ],
-)
-def test_nothing_or_everything_is_released(
-    noise: float, coefficients: tuple[float, ...], rate: float, epsilon: float
-) -> None:
-    plan = CyclicPoisson(noise, coefficients, rounds=20, cycle=4, rate=rate)
-    assert float(hs.epsilon(plan, 1e-5)) == epsilon

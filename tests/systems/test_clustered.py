@@ -38,16 +38,6 @@ def test_whatever_the_data_messages_differ_by_no_more_than_the_radius(tmp_path: 
     assert max(distances) <= radius * (1 + 1e-6)  # rounded to the grid of the noise
 
 
-def test_the_published_noise_tells_the_length_of_the_update(tmp_path: Path) -> None:
-    """A client whose data the hypothesis fits already sends its parameters as they are."""
-    points = np.random.default_rng(1).normal(size=(1, 10, 2))
-    fitted = points @ np.array([0.0, 1.0])
-    sent = message("as published", points, fitted, tmp_path / "fitted")
-    assert sent == pytest.approx([0.0, 1.0], abs=1e-9)
-    far = message("as published", points, fitted + 100, tmp_path / "far")
-    assert np.linalg.norm(far - [0.0, 1.0]) > 1
-
-
 def test_a_client_sends_no_more_messages_than_its_journal_allows(tmp_path: Path) -> None:
     """Also in a new process that has its journal alone; a message is counted before it is made."""
     system = program("clustered")

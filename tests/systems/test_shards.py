@@ -25,23 +25,3 @@ def test_without_a_seed_noise_is_the_operating_systems_and_with_one_it_is_repeat
     source = program("shards").source
     assert source(None) is secret_bits
     assert source(5)(4).tolist() == source(5)(4).tolist() != source(6)(4).tolist()
-
-
-@pytest.mark.parametrize(
-    ("name", "settings"),
-    [
-        ("fed_sdp", {"noise_at": "server"}),
-        ("fed_cdp", {"decay": "constant"}),
-        ("prifedsync", {}),
-        ("asynchronous", {"sizes": "constant"}),
-        ("clustered", {}),
-        ("shuffled", {}),
-    ],
-)
-def test_a_private_run_is_as_accounted_too(name: str, settings: dict[str, str]) -> None:
-    system = program(name)
-    assert set(system.SYSTEM) == {"name", "paper", "algorithm", "command", "check"}
-    outcome = system.run(None, **settings)
-    assert outcome.checks
-    assert all(outcome.checks.values())
-    assert outcome.epsilon < 8.001

@@ -3,21 +3,11 @@
 import numpy as np
 import pytest
 
-import hockeystick as hs
 from tests.release.bits import seeded
 from tests.systems.programs import program
 
 pytestmark = pytest.mark.extras
 pytest.importorskip("sklearn")
-
-
-def test_the_shuffler_lowers_the_cost_and_nothing_else() -> None:
-    system = program("shuffled")
-    mixed, plain = (system.run(1, local=2.0, view=view) for view in ("shuffled", "not shuffled"))
-    assert mixed.result == plain.result
-    assert mixed.checks == plain.checks == {"reports": True, "error": True}
-    assert mixed.epsilon < 0.33 < 1.99 < plain.epsilon <= 2.0
-    assert mixed.epsilon == hs.epsilon(system.planned(2.0, 1438), 1e-6).upper
 
 
 @pytest.mark.parametrize("local", [0.5, 2.0])

@@ -34,16 +34,6 @@ def plan(steps: int = 2, noise: float = 4.0) -> hs.DPSGD:
     return hs.DPSGD(examples=EXAMPLES, batch_size=256, steps=steps, noise_multiplier=noise)
 
 
-@pytest.mark.parametrize("method", METHODS)
-def test_a_search_runs_as_it_is_accounted(example: Any, method: str) -> None:
-    if method in OPTUNA:
-        pytest.importorskip("optuna")
-    found = example.run(1, method=method, plan=plan())
-    last = "costs more than quoted" if method == FREE else "budget"
-    assert found.checks == {"runs": True, "charged first": True, "steps": True, last: True}
-    assert found.epsilon == hs.epsilon(example.whole(method, plan()), example.DELTA).upper
-
-
 def counted(example: Any, method: str, seed: int) -> tuple[int, int]:
     """Return how many runs a search made, and how many its words say, without any training."""
     if method in OPTUNA:
@@ -121,19 +111,3 @@ def test_one_image_moves_a_score_by_one_and_its_noise_is_what_is_charged(example
 
 def words(seed: int) -> Any:
     return np.random.PCG64(seed).random_raw
-
-
-def test_each_step_of_a_run_has_the_noise_and_norm_of_its_plan(
-    example: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    seen, right = list[tuple[float, ...]](), program("one_budget").noisy_sum
-
-    def noisy_sum(rows: Any, **given: Any) -> Any:
-        seen.append((given["norm"], given["noise_multiplier"]))
-        return right(rows, **given)
-
-    monkeypatch.setattr(program("one_budget"), "noisy_sum", noisy_sum)
-    runs = example.Runs(plan(), example.digits(), 1, words(1), hs.Accountant())
-    for norm in (0.1, 1.0):
-        runs((0.5, norm))
-    assert seen == [(0.1, 4.0), (0.1, 4.0), (1.0, 4.0), (1.0, 4.0)]

@@ -29,7 +29,7 @@ from typing import Any, Final
 from unittest.mock import patch
 
 import hockeystick as hs
-from hockeystick.ledger import EntryKind, Repricing, terms
+from hockeystick.ledger import EntryKind, Repricing, dataset
 from hockeystick.ledger.amounts import storable
 from hockeystick.reports.ledger import ledgered
 
@@ -126,7 +126,7 @@ def live(ledger: hs.Ledger, asked: Sequence[Request]) -> None:
 @contextmanager
 def older_library() -> Iterator[None]:
     """Price everything a tenth higher, as a version with looser bounds would."""
-    own = terms._price_of_part
+    own = dataset._price_of_part
 
     def price(measure: Any, part: hs.Mechanism) -> tuple[Fraction, ...]:
         return tuple(storable(cost * OLDER) for cost in own(measure, part))

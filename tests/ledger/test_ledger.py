@@ -53,6 +53,38 @@ def test_one_key_is_one_leave_on_the_datasets_that_it_names(url: str) -> None:
     assert whole.verify().sound
 
 
+def test_a_batch_is_reserved_whole_or_not_at_all(ledger: hs.Ledger) -> None:
+    with pytest.raises(hs.errors.BudgetExhausted, match="on 'census'"):
+        ledger.reserve_many([STEP] * 5)
+    with pytest.raises(hs.errors.IncompatibleError):
+        ledger.reserve_many([STEP, hs.ApproxDP(1.0, 1e-6)])
+    assert ledger.remaining == HALF
+    assert [one.kind for one in ledger.history()[1:]] == ["refuse"] * 5
+    held = ledger.reserve_many([STEP] * 2, keys=["a", "b"], note="a table")
+    held[0].release()
+    with pytest.raises(hs.errors.ParameterError, match=r"^key must be one that was not reserved"):
+        ledger.reserve_many([STEP] * 2, keys=["b", "c"])
+    again = ledger.reserve_many([STEP] * 2, keys=["b", "c"], resume=True)
+    assert [(one.key, one.resumed, one.note) for one in again] == [
+        ("b", True, "a table"),
+        ("c", False, ""),
+    ]
+    assert (ledger.remaining, ledger.status.unresolved) == (hs.ZCDP(rho=0.25), 2)
+    assert ledger.reserve_many([]) == ()
+    for wrong in ({"keys": ["d"]}, {"keys": ["d", "d"]}, {"keys": "de"}, {"mechanisms": STEP}):
+        given: dict[str, Any] = {"mechanisms": [STEP] * 2, **wrong}
+        with pytest.raises(hs.errors.ParameterError, match=f"^{next(iter(wrong))} must be"):
+            ledger.reserve_many(**given)
+    assert ledger.verify().sound
+
+
+def test_a_batch_protects_one_thing(folder: Path) -> None:
+    ledger = hs.Ledger(folder / "l.db", "d", hs.ApproxDP(8.0, 1e-5), expected=TRAINING)
+    with pytest.raises(hs.errors.IncompatibleError, match="dataset 'd' must protect the same"):
+        ledger.reserve_many([TRAINING, BY_CLIENTS])
+    assert len(ledger.history()) == 1
+
+
 def test_of_what_stops_early_only_what_ran_counts(ledger: hs.Ledger) -> None:
     held = ledger.reserve(STEP**2 @ hs.Laplace(2.0), key="k")
     held.commit(ran=STEP)

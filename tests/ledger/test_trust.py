@@ -16,7 +16,7 @@ import pytest
 import hockeystick as hs
 from hockeystick.calibration.filters.measures import additive_measure
 from hockeystick.errors import LedgerError
-from hockeystick.ledger import Entry, database, terms
+from hockeystick.ledger import Entry, database, dataset
 from hockeystick.ledger.amounts import costs_of, downward, storable, text_of, upward
 from tests.ledger import auditor
 
@@ -102,6 +102,7 @@ FORGED: Final = {
     "nothing that happens in a ledger": (10, {"kind": "refund"}),
     "what is released still counts": (10, {"kind": "release"}),
     "the budget does not cover it": (9, {"price": '["3/4"]', "spent": '["7/8"]'}),
+    "what was refused counts": (9, {"kind": "refuse"}),
     "opens the dataset once more": (9, {"kind": "open"}),
 }
 
@@ -411,12 +412,12 @@ def test_version_1_is_brought_up_with_nothing_lost(file: Path) -> None:
 
 def priced(factor: Fraction, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the library prove another price of everything from now on."""
-    own = terms._price_of_part
+    own = dataset._price_of_part
 
     def price(measure: Any, part: hs.Mechanism) -> tuple[Fraction, ...]:
         return tuple(cost * factor for cost in own(measure, part))
 
-    monkeypatch.setattr(terms, "_price_of_part", price)
+    monkeypatch.setattr(dataset, "_price_of_part", price)
 
 
 def test_a_library_that_proves_more_frees_nothing_before_reprice(
@@ -457,7 +458,7 @@ def test_limits_are_never_above_those_of_the_day_of_opening(
             epsilon, rho, failures = measure.limits
             return replace(measure, limits=(epsilon, rho * factor, failures))
 
-        monkeypatch.setattr(terms, "additive_measure", changed)
+        monkeypatch.setattr(dataset, "additive_measure", changed)
         found = hs.Ledger(file, "d")._book.terms("d").limits
         assert found[1] == own(budget, 5e-7, None).limits[1] * expected
 

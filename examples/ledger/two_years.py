@@ -131,7 +131,7 @@ def older_library() -> Iterator[None]:
     def price(measure: Any, part: hs.Mechanism) -> tuple[Fraction, ...]:
         return tuple(storable(cost * OLDER) for cost in own(measure, part))
 
-    with patch.object(terms, "_price_of_part", price):
+    with patch.object(dataset, "_price_of_part", price):
         yield
 
 

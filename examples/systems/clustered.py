@@ -17,9 +17,8 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
+from digits import Outcome, Setting, arguments, show_lines, source
 from engines import ENGINES, Arrays, Ask, alike, carried, rows_of
-from outcomes import Outcome, Setting, show_lines
-from shards import arguments, source
 
 import hockeystick as hs
 from hockeystick.release.counting import Journal

@@ -18,9 +18,18 @@ from typing import Any
 
 import numpy as np
 from click import echo
+from digits import (
+    Outcome,
+    Setting,
+    Shards,
+    accuracy,
+    arguments,
+    gradients,
+    shards,
+    show_lines,
+    source,
+)
 from engines import ENGINES, Arrays, Ask, alike, carried, rows_of
-from outcomes import Outcome, Setting, show_lines
-from shards import Shards, accuracy, arguments, digits, gradients, source
 
 import hockeystick as hs
 from hockeystick.release.federated import ClientTraining, draw_clients
@@ -167,13 +176,13 @@ def run(
     Args:
         seed: Of data and noise; None for noise from the operating system, the only private run.
         models: "personal", or "global" for the same helper model for all.
-        split: How the digits are split, see ``shards.digits``.
+        split: How the digits are split, see ``digits.shards``.
         plan: What is run and accounted for; calibrated to (8, 1e-4) where not given.
         norm: The clipping norm.
         engine: What carries messages, "loop" or "flower".
     """
     plan = planned() if plan is None else plan
-    data = digits(CLIENTS, split, seed or 0, EXAMPLES)
+    data = shards(CLIENTS, split, seed or 0, EXAMPLES)
     own_share = OWN_SHARE if models == "personal" else 0.0
     _, told = trained(plan, data, norm, own_share, seed, engine)
     private = plan.settings[0].noise_multiplier > 0

@@ -14,8 +14,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from outcomes import Outcome, Setting, show_lines
-from shards import arguments, digits, source
+from digits import Outcome, Setting, arguments, digits, show_lines, source
 
 import hockeystick as hs
 from hockeystick.release import response_error, response_frequencies, response_reports
@@ -55,8 +54,7 @@ def run(seed: int | None = 0, *, local: float = 2.0, view: str = "shuffled") -> 
         view: What is accounted for: "shuffled" reports; reports as they are sent, "not shuffled";
             or "central", the counts with noise of the same cost as the shuffled reports.
     """
-    data = digits(1, "writer")
-    values, bits = data.clients[0][1], source(seed)
+    values, bits = digits().labels, source(seed)
     plan, truth = planned(local, len(values)), np.bincount(values, minlength=10) / len(values)
     randomizer = plan.randomizer
     assert isinstance(randomizer, hs.RandomizedResponse)

@@ -24,7 +24,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from outcomes import Outcome, Setting, cost, repeated, spreads, wrong
+from digits import Outcome, Setting, cost, repeated, spreads, wrong
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 

@@ -200,15 +200,7 @@ def run(
     plan: hs.DPSGD | None = None,
     engine: str = "loop",
 ) -> Outcome:
-    """Train once and return what came out.
-
-    Args:
-        seed: Of data, events and noise; None for noise from the operating system.
-        sizes: "increasing", "constant", "fixed" or "none" for training without privacy.
-        split: How the digits are split, see ``digits.shards``.
-        plan: What each client runs and is charged for; that of ``sizes`` where not given.
-        engine: What carries messages, "loop" or "flower".
-    """
+    """Train once and return what came out."""
     plan = planned(sizes) if plan is None else plan
     data = shards(CLIENTS, split, seed or 0, EXAMPLES)
     server, told = trained(plan, data, seed, engine)

@@ -159,15 +159,7 @@ def run(
     steps: int = STEPS,
     plan: hs.DPSGD | None = None,
 ) -> Outcome:
-    """Search one method's grid within a budget and return what came out.
-
-    Args:
-        seed: Of batches and noise; None for the operating system's, the only private run.
-        method: One of ``GRIDS``.
-        epsilon: The budget of the grid, at delta 1e-4.
-        steps: The steps of each run.
-        plan: What is run and accounted for; calibrated to the budget where not given.
-    """
+    """Search one method's grid within a budget and return what came out."""
     data = digits()
     plan = planned(method, len(data.rows), epsilon, steps) if plan is None else plan
     build, grid = GRIDS[method]

@@ -165,19 +165,7 @@ def run(
     norm: float = NORM,
     engine: str = "loop",
 ) -> Outcome:
-    """Train once and return what came out.
-
-    Args:
-        seed: Of data and noise; None for noise from the operating system, the only private run.
-        decay: One of ``SCHEDULES``, or "none" for training without privacy.
-        sampling: "two-stage-poisson": the server draws clients, who draw records; or "poisson":
-            all clients run every round, and draw each record by a coin of the product of both
-            rates, as the paper accounts for it.
-        split: How the digits are split, see ``digits.shards``.
-        plan: What is run and accounted for; the decay's where not given.
-        norm: The clipping norm.
-        engine: What carries messages, "loop" or "flower".
-    """
+    """Train once and return what came out."""
     plan = planned(decay, sampling) if plan is None else plan
     data = shards(plan.total_clients, split, seed or 0)
     model, told = trained(plan, data, norm, seed, engine)

@@ -112,16 +112,7 @@ def run(
     norm: float = NORM,
     engine: str = "loop",
 ) -> Outcome:
-    """Train once and return what came out.
-
-    Args:
-        seed: Of data and noise; None for noise from the operating system, the only private run.
-        noise_at: "server", "clients", or "nobody" for training without privacy.
-        split: How the digits are split, see ``digits.shards``.
-        plan: What is run and accounted for; calibrated to (8, 1e-3) where not given.
-        norm: The clipping norm; infinite noise-free training still clips.
-        engine: What carries messages, "loop" or "flower".
-    """
+    """Train once and return what came out."""
     plan = planned(noise_at) if plan is None else plan
     data = shards(plan.total_clients, split, seed or 0)
     size = 10 * data.features.shape[1]

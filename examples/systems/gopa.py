@@ -44,17 +44,7 @@ def run(
     colluders: int = 20,
     dropouts: int = 20,
 ) -> Outcome:
-    """Run a round, and compare its mean with those of local noise and of a trusted curator.
-
-    Args:
-        seed: Of the values, the graph and the noise.
-        parties: How many there are.
-        chosen: How many neighbours each chooses.
-        noise: Each party's own noise over the interval's width.
-        pairwise: The noise that two neighbours share.
-        colluders: How many tell the adversary all they know: the first ones.
-        dropouts: How many share noise and then publish nothing: the last ones.
-    """
+    """Run a round, and compare its mean with those of local noise and of a trusted curator."""
     values = incomes(parties, seed)
     graph = Graph.random_out(parties, chosen, seed)
     plan = GOPA(noise, pairwise, graph, range(colluders))

@@ -84,15 +84,7 @@ def exact_square(graph: Graph, rounds: int, observer: int, party: int) -> float:
 def run(
     seed: int = 0, *, dimension: int = 7, rounds: int = 7, party: int = 15, noise: float = 1.0
 ) -> Outcome:
-    """Run gossip averaging on a hypercube, as party 0 sees another one.
-
-    Args:
-        seed: Of the values and of the noise.
-        dimension: That of the hypercube, whose 2^dimension corners are the parties.
-        rounds: How often all average with their neighbours.
-        party: Whose loss to party 0 is accounted for; one that differs in four bits.
-        noise: Each party's noise over the interval's width.
-    """
+    """Run gossip averaging on a hypercube, as party 0 sees another one."""
     graph = hypercube(dimension)
     plan = GossipAveraging(noise, graph, rounds, party, [0])
     values = np.random.default_rng(seed).uniform(size=graph.parties)

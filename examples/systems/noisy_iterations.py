@@ -51,13 +51,7 @@ def trained(plan: NoisyIterations, records: Any, seed: int, charge: Any = None) 
 
 
 def run(seed: int = 0, *, noise: float = 0.3, noise_alone: int = 100) -> Outcome:
-    """Train in one pass, and compare with the same budget spent where every model is seen.
-
-    Args:
-        seed: Of the order of the records and of the noise.
-        noise: Each step's noise over the bound of the gradients.
-        noise_alone: How many steps of noise alone follow the last record's.
-    """
+    """Train in one pass, and compare with the same budget spent where every model is seen."""
     records: Parity = parity(seed)
     count = len(records.train)
     steps = count + noise_alone

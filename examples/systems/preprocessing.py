@@ -89,15 +89,7 @@ def run(
     steps: int = STEPS,
     plan: hs.DPSGD | None = None,
 ) -> Outcome:
-    """Release the statistics, train, and return what came out.
-
-    Args:
-        seed: Of batches and noise; None for the operating system's, the only private run.
-        method: One of ``METHODS``.
-        epsilon: The budget of all together, at delta 1e-4.
-        steps: The steps of the training.
-        plan: What is run and accounted for; calibrated to the budget where not given.
-    """
+    """Release the statistics, train, and return what came out."""
     raw = digits()
     plan = planned(method, len(raw.rows), epsilon, steps) if plan is None else plan
     bits, before = source(seed), hs.Accountant()

@@ -74,15 +74,7 @@ def run(
     steps: int = STEPS,
     plan: hs.DPSGD | None = None,
 ) -> Outcome:
-    """Train once within a budget and return what came out.
-
-    Args:
-        seed: Of batches and noise; None for the operating system's, the only private run.
-        method: One of ``METHODS``.
-        epsilon: The budget, at delta 1e-4.
-        steps: The steps of the training.
-        plan: What is run and accounted for; calibrated to the budget where not given.
-    """
+    """Train once within a budget and return what came out."""
     data = digits()
     plan = planned(method, len(data.rows), epsilon, steps) if plan is None else plan
     release, keep, _ = METHODS[method]

@@ -46,14 +46,7 @@ def reported(plan: hs.mechanisms.ShuffledReports, values: Any, bits: Any) -> Any
 
 
 def run(seed: int | None = 0, *, local: float = 2.0, view: str = "shuffled") -> Outcome:
-    """Ask everybody once and return what came out.
-
-    Args:
-        seed: Of the randomness; None for that of the operating system, the only private run.
-        local: Epsilon of each report.
-        view: What is accounted for: "shuffled" reports; reports as they are sent, "not shuffled";
-            or "central", the counts with noise of the same cost as the shuffled reports.
-    """
+    """Ask everybody once and return what came out."""
     values, bits = digits().labels, source(seed)
     plan, truth = planned(local, len(values)), np.bincount(values, minlength=10) / len(values)
     randomizer = plan.randomizer

@@ -99,13 +99,7 @@ def released(noise: hs.Gaussian | SinhNormal, total: Any, charge: Any, bits: Any
 def run(
     seed: int | None = 0, *, method: str = "sinh-normal, width 40", epsilon: float = EPSILON
 ) -> Outcome:
-    """Release the mean of clipped vectors within a budget, and return how far off it is.
-
-    Args:
-        seed: Of vectors and noise; None for the operating system's, the only private run.
-        method: One of ``METHODS``.
-        epsilon: The budget, at delta 1e-5.
-    """
+    """Release the mean of clipped vectors within a budget, and return how far off it is."""
     noise, (center, rows), charge = planned(method, epsilon), vectors(seed), hs.Accountant()
     total = clipped_sum(rows)
     found = released(noise, total, charge, source(seed))

@@ -62,17 +62,7 @@ def run(
     topology: str = "complete",
     distance: int = 70,
 ) -> Outcome:
-    """Walk, and compare with the same budget spent where every model is seen.
-
-    Args:
-        seed: Of who holds which records, of the path and of the noise.
-        parties: How many there are.
-        visits: How often each contributes at most; the walk has as many steps as that allows on
-            the ring, so that on the complete graph some contribute less often.
-        noise: Each step's noise over the bound of the gradients.
-        topology: "complete" or "ring".
-        distance: On the ring, how far behind the party the observer is.
-    """
+    """Walk, and compare with the same budget spent where every model is seen."""
     records: Parity = parity(seed)
     shares = np.array_split(records.train, parties)
     steps = parties * visits

@@ -199,16 +199,7 @@ def run(
     steps: int = STEPS,
     plan: hs.DPSGD | None = None,
 ) -> Outcome:
-    """Search within a budget and return what came out.
-
-    Args:
-        seed: Of batches, noise and what is tried, but not of what Optuna tries at random: it takes
-            that of the operating system. None for the operating system's, the only private run.
-        method: One of ``SEARCHES``.
-        epsilon: The budget of the search, at delta 1e-4; of its last run where it is free.
-        steps: The steps of each run.
-        plan: The training of each run; calibrated to the budget where not given.
-    """
+    """Search within a budget and return what came out."""
     data = digits()
     plan = planned(method, len(data.rows), epsilon, steps) if plan is None else plan
     bits = source(seed)

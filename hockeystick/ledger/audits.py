@@ -150,16 +150,10 @@ def status_of(book: Book, dataset: str) -> LedgerStatus:
     )
 
 
-def history_of(book: Book, dataset: str) -> tuple[Entry, ...]:
-    """Return all entries of a dataset."""
-    with book.database.reading() as rows:
-        return tuple(rows.entries(dataset))
-
-
 def recorded_by(book: Book, dataset: str) -> Accountant:
     """Return an accountant that has recorded all that counts."""
     recorded = Accountant()
-    for entry in _counting(history_of(book, dataset)):
+    for entry in _counting(book.history(dataset)):
         recorded.step(entry.reserved)
     return recorded
 
@@ -193,7 +187,15 @@ def repriced(book: Book, dataset: str, *, record: bool, by: str, note: str) -> R
     for entry, price in changes:
         after = plus(minus(after, entry.costs), price)
     return Repricing(
-        changed=tuple(_new_price(terms, entry, price) for entry, price in changes),
+        changed=tuple(
+            NewPrice(
+                key=entry.key,
+                mechanism=entry.reserved,
+                old=terms.guarantee(entry.costs),
+                new=terms.guarantee(price),
+            )
+            for entry, price in changes
+        ),
         spent=terms.guarantee(end.spent),
         repriced=terms.guarantee(after),
         recorded=record,
@@ -233,12 +235,6 @@ def _record(rows: Transaction, end: Chain, changes: _Changes, *, by: str, note: 
         event = Event.after(entry, EntryKind.REPRICE, entry.content, by=by, note=note)
         events.append((event, price, spent))
     rows.continued(end, events)
-
-
-def _new_price(terms: Terms, entry: Entry, price: Costs) -> NewPrice:
-    """Return what changes for one reservation."""
-    old, new = terms.guarantee(entry.costs), terms.guarantee(price)
-    return NewPrice(key=entry.key, mechanism=entry.reserved, old=old, new=new)
 
 
 def _missing_elsewhere(rows: Transaction, entries: Iterable[Entry]) -> list[str]:

@@ -56,6 +56,11 @@ class Book:
         with self.database.reading() as rows:
             return rows.names()
 
+    def history(self, dataset: str) -> tuple[Entry, ...]:
+        """Return all entries of a dataset."""
+        with self.database.reading() as rows:
+            return tuple(rows.entries(dataset))
+
     def open(self, dataset: str, terms: Terms, *, by: str) -> None:
         """Open a dataset with its terms; another process may come first."""
         with self.database.writing() as rows:
@@ -209,11 +214,11 @@ class Book:
         for name, end in ends.items():
             self._scopes[name].check(rows, end, [one.mechanism for one in new])
         refused = self._refusal(new, {name: end.spent for name, end in ends.items()})
-        kinds = (EntryKind.REFUSE,) if refused else kinds
+        kinds = kinds if refused is None else (EntryKind.REFUSE,)
         for name, end in ends.items():
             added, spent = list[tuple[Event, Costs, Costs]](), end.spent
             for one in new:
-                price = self.terms(name).nothing if refused else one.prices[name]
+                price = one.prices[name] if refused is None else self.terms(name).nothing
                 spent = plus(spent, price)
                 told = [replace(one.event, kind=kind) for kind in kinds]
                 added += [(event, price, spent) for event in told]

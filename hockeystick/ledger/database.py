@@ -10,10 +10,9 @@ import sqlite3
 import tempfile
 import time
 import weakref
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
-from types import MappingProxyType
 from typing import Any, Final, final
 from urllib.parse import quote
 
@@ -264,10 +263,9 @@ def bring_up(connection: Connection) -> None:
     if SCHEMA.name not in inspect(connection).get_table_names():
         TABLES.create_all(connection)
         _note_version(connection, VERSION)
-    version = connection.execute(select(func.max(SCHEMA.c.version))).scalar_one()
-    for older in range(version, VERSION):
-        _MIGRATIONS[older](connection)
-        _note_version(connection, older + 1)
+    if connection.execute(select(func.max(SCHEMA.c.version))).scalar_one() < VERSION:
+        _count_unresolved(connection)
+        _note_version(connection, VERSION)
 
 
 def _note_version(connection: Connection, version: int) -> None:
@@ -288,11 +286,6 @@ def _count_unresolved(connection: Connection) -> None:
     for dataset, count in counts.items():
         found = DATASETS.c.name == dataset
         connection.execute(update(DATASETS).where(found).values(unresolved=count))
-
-
-_MIGRATIONS: Final[Mapping[int, Callable[[Connection], None]]] = MappingProxyType(
-    {1: _count_unresolved}
-)
 
 
 _A_URL: Final = "the path of a file, or a URL: sqlite:///FILE or postgresql://USER@HOST/DATABASE"

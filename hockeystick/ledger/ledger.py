@@ -404,7 +404,7 @@ class Ledger:
 
     def history(self) -> tuple[Entry, ...]:
         """Return all entries of the dataset, in their order."""
-        return audits.history_of(self._book, self.dataset)
+        return self._book.history(self.dataset)
 
     def price(self, *, delta: float | None = None, accountant: str = "auto") -> Answer:
         """Return the epsilon of all that counts, as if it had been planned.

@@ -88,77 +88,43 @@ def test_the_first_steps_of_every_plan_are_a_part_of_it(plan: hs.DPSGD) -> None:
         assert steps == 0 or not is_part(plan @ first(plan, steps), plan)
 
 
-@pytest.mark.parametrize("plan", [PLANS[0], PLANS[6], PLANS[9], PLANS[10], PLANS[12]])
-def test_a_run_that_stops_early_commits_its_first_steps(plan: hs.DPSGD, folder: Path) -> None:
-    budget = hs.RenyiDP({2.0: 9.0, 4.0: 9.0})
-    ledger = hs.Ledger(folder / "l", "x", budget, adjacency=plan.adjacency)
-    whole = hs.Ledger(folder / "m", "x", budget, adjacency=plan.adjacency)
-    counted(account(ledger, None, plan=plan), 3).close()
-    whole.step(first(plan, 3))
-    assert ledger.status.spent == whole.status.spent
-
-
-Seam = Callable[[hs.Ledger, Path], object]
-
-
-def _without_journal(ledger: hs.Ledger, folder: Path) -> object:
-    return account(ledger, None)
-
-
-def _new_journal(ledger: hs.Ledger, folder: Path) -> object:
-    (folder / "journal").unlink()
-    return account(ledger, folder / "journal")
-
-
-def _other_dataset(ledger: hs.Ledger, folder: Path) -> object:
-    other = hs.Ledger(folder / "ledger.db", "other", hs.ZCDP(rho=0.5))
-    return account(other, folder / "journal")
-
-
-def _committed(ledger: hs.Ledger, folder: Path) -> object:
-    ledger.reservation("model").commit()
-    return account(ledger, folder / "journal")
-
-
-def _released(ledger: hs.Ledger, folder: Path) -> object:
-    ledger.reservation("model").release()
-    return account(ledger, folder / "journal")
+_OF_A_RUN = "the run for which 'model' was reserved"
+_OF_A_KEY = "on the same ledger by the same key"
 
 
 @pytest.mark.parametrize(
-    ("seam", "error", "words"),
+    ("before", "how", "error", "words"),
     [
-        (_without_journal, ParameterError, "the run for which 'model' was reserved"),
-        (
-            lambda ledger, folder: account(ledger, folder / "other"),
-            ParameterError,
-            "the run for which 'model' was reserved",
-        ),
-        (_new_journal, ParameterError, "the run for which 'model' was reserved"),
-        (
-            lambda ledger, folder: account(ledger, folder / "journal", key="other"),
-            ParameterError,
-            "on the same ledger by the same key",
-        ),
-        (_other_dataset, ParameterError, "on the same ledger by the same key"),
-        (
-            lambda ledger, folder: Account(PLAN, journal=folder / "journal"),
-            ParameterError,
-            "on the same ledger by the same key",
-        ),
-        (_committed, IncompatibleError, "was committed before"),
-        (_released, IncompatibleError, "was released before"),
+        ("as it was", {"journal": None}, ParameterError, _OF_A_RUN),
+        ("as it was", {"journal": "other"}, ParameterError, _OF_A_RUN),
+        ("without its journal", {}, ParameterError, _OF_A_RUN),
+        ("as it was", {"key": "other"}, ParameterError, _OF_A_KEY),
+        ("as it was", {"dataset": "other"}, ParameterError, _OF_A_KEY),
+        ("committed", {}, IncompatibleError, "was committed before"),
+        ("released", {}, IncompatibleError, "was released before"),
     ],
 )
 def test_what_would_use_one_charge_twice_is_refused(
-    ledger: hs.Ledger, folder: Path, seam: Seam, error: type[Exception], words: str
+    ledger: hs.Ledger,
+    folder: Path,
+    before: str,
+    how: dict[str, Any],
+    error: type[Exception],
+    words: str,
 ) -> None:
     counted(account(ledger, folder / "journal"), 2).close(final=False)
-    before = ledger.status.spent
+    if before == "without its journal":
+        (folder / "journal").unlink()
+    elif before == "committed":
+        ledger.reservation("model").commit()
+    elif before == "released":
+        ledger.reservation("model").release()
+    spent, options = ledger.status.spent, {"dataset": "census", "journal": "journal", **how}
+    own = hs.Ledger(folder / "ledger.db", options.pop("dataset"), hs.ZCDP(rho=0.5))
+    journal = options.pop("journal")
     with pytest.raises(error, match=words):
-        seam(ledger, folder)
-    if seam is not _released:
-        assert ledger.status.spent == before
+        account(own, None if journal is None else folder / journal, **options)
+    assert ledger.status.spent == spent
 
 
 def test_a_run_that_the_ledger_has_lost_is_not_charged_afterwards(
@@ -174,6 +140,10 @@ def test_a_run_that_the_ledger_has_lost_is_not_charged_afterwards(
 
 
 def test_a_run_without_a_ledger_is_given_none_later(ledger: hs.Ledger, folder: Path) -> None:
+    account(ledger, folder / "on it", key="k").close(final=False)
+    with pytest.raises(ParameterError, match="on the same ledger by the same key"):
+        Account(PLAN, journal=folder / "on it")
+    ledger.reservation("k").release()
     counted(Account(PLAN, journal=folder / "journal"), 2).close()
     with pytest.raises(ParameterError, match="on the same ledger by the same key"):
         account(ledger, folder / "journal")

@@ -124,14 +124,18 @@ class Book:
             refused = self._charge(rows, ends, new, EntryKind.RESERVE)
         if refused is not None:
             raise refused
-        resolve, reserved = partial(self._resolve, together, by=by), ReservationState.RESERVED
+        resolve = partial(self._resolve, together, by=by)
         made = []
         for one in requests:
-            first = known[one.event.key]
-            told = note if first is None else first.note
+            key, first = one.event.key, known[one.event.key]
+            told, state = note if first is None else first.note, ReservationState.RESERVED
             made.append(
                 Reservation(
-                    *(one.event.key, one.mechanism, together, reserved, resolve),
+                    key,
+                    one.mechanism,
+                    together,
+                    state,
+                    resolve,
                     resumed=first is not None,
                     note=told,
                 )

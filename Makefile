@@ -46,7 +46,7 @@ export NUMBA_CACHE_DIR ?= $(CURDIR)/$(VENV)/numba-$(KERNELS)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: browser server help run test test-extras test-slow test-all test-lowest check coverage bench docs gallery notebooks oracles tables timings clean distclean
+.PHONY: browser server help run test test-extras test-slow test-all test-lowest check coverage bench docs gallery notebooks oracles clean distclean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -89,9 +89,6 @@ coverage: $(VENV)/.installed-test ## the usual tests, with the lines they miss
 bench: $(VENV)/.installed-all ## speed, width and soundness beside peers: writes benchmarks/REPORT.md
 	@$(BIN)/python benchmarks/report.py
 
-timings: $(VENV)/.installed-all ## time single answers of this package and its peers
-	@$(PYTEST) benchmarks -m "" --benchmark-enable --benchmark-only $(PYTEST_ARGS)
-
 docs: $(VENV)/.installed-docs ## build docs/_build/html, warnings being errors; claims take a minute
 	@$(BIN)/python -m sphinx -E -W --keep-going -q -b html -d docs/_build/doctrees docs docs/_build/html
 	@echo "Built docs/_build/html/index.html"
@@ -101,12 +98,6 @@ gallery: $(VENV)/.installed-test ## make the pictures of docs/gallery.md anew, w
 
 oracles: $(VENV)/.installed-test ## compute what the stored values of tests/oracles lack: delete a row to have it anew
 	@$(BIN)/python -m tests.oracles.zoo
-
-tables: $(VENV)/.installed-all ## widths, cost over steps and delta, lattices, sweeps, schedules
-	@$(BIN)/python benchmarks/tables.py
-	@$(BIN)/python benchmarks/bench_prv.py
-	@$(BIN)/python benchmarks/bench_sweep.py
-	@$(BIN)/python benchmarks/bench_schedules.py
 
 browser: ## install Debian's Chromium where there is none, for the tests of the reports' pages
 	@command -v chromium >/dev/null || command -v google-chrome >/dev/null || { \
@@ -121,7 +112,7 @@ server: ## install Debian's PostgreSQL and strace where they are missing, for th
 	    $$as apt-get update -qq && $$as apt-get install -y -qq --no-install-recommends postgresql strace; }
 
 clean: ## remove what builds and test runs leave behind
-	@rm -rf build dist *.egg-info .coverage htmlcov .benchmarks docs/_build
+	@rm -rf build dist *.egg-info .coverage htmlcov docs/_build
 	@rm -rf .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	@find . -path "./.venv*" -prune -o -name __pycache__ -type d -prune -exec rm -rf {} +
 
@@ -162,5 +153,5 @@ $(LOWEST)/.installed: $(SETUP) | $(LOWEST)/.created
 	@echo "Installing the lowest releases that setup.cfg allows (once; about a minute)"
 	@sed -n '/^install_requires/,/^$$/s/^ *\(.*\)>=/\1==/p' setup.cfg > $(LOWEST)/lowest.txt
 	@$(LOWEST)/bin/python -m pip --disable-pip-version-check -qq install -e '.[report,explore,verify,ledger]' -r $(LOWEST)/lowest.txt \
-	    hypothesis pytest pytest-benchmark pytest-xdist
+	    hypothesis pytest pytest-xdist
 	@touch $@

@@ -1,7 +1,7 @@
 """A private step in exact and in real arithmetic beside Opacus's: the same model and batch size.
 
-``make timings`` times small models. Run as a program, it prints a page, `TORCH.md`: the times of
-steps that take turns, each side in a process of its own, whose memory is measured as well.
+Prints a page, `TORCH.md`: the times of steps that take turns, each side in a process of its own,
+whose memory is measured as well.
 """
 
 import argparse
@@ -18,8 +18,6 @@ from importlib import import_module
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, Final, NamedTuple
-
-import pytest
 
 import hockeystick as hs
 
@@ -198,19 +196,6 @@ SIDES: Final[dict[str, Callable[[str, int], Iterator[None]]]] = {
     "Opacus": there,
     "Opacus ghost": partial(there, mode="ghost"),
 }
-
-
-@pytest.mark.parametrize("side", SIDES)
-@pytest.mark.parametrize("case", SMALL, ids=lambda case: case.kind)
-def bench_step(benchmark: Any, case: Case, side: str) -> None:
-    pytest.importorskip("torch", reason="needs the extra torch")
-    if "Opacus" in side:
-        pytest.importorskip("opacus", reason="needs the extra opacus")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # Opacus warns of its hooks and its generator
-        steps = SIDES[side](case.kind, case.batch)
-        next(steps)
-        benchmark(partial(next, steps))
 
 
 def _peak() -> int:

@@ -19,9 +19,18 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
+from digits import (
+    Outcome,
+    Setting,
+    Shards,
+    accuracy,
+    arguments,
+    gradients,
+    shards,
+    show_lines,
+    source,
+)
 from engines import ENGINES, Arrays, Ask, LostError, alike, carried, rows_of
-from outcomes import Outcome, Setting, show_lines
-from shards import Shards, accuracy, arguments, digits, gradients, source
 
 import hockeystick as hs
 from hockeystick.adapters.loop import Account, Sampler, noisy_sum
@@ -191,17 +200,9 @@ def run(
     plan: hs.DPSGD | None = None,
     engine: str = "loop",
 ) -> Outcome:
-    """Train once and return what came out.
-
-    Args:
-        seed: Of data, events and noise; None for noise from the operating system.
-        sizes: "increasing", "constant", "fixed" or "none" for training without privacy.
-        split: How the digits are split, see ``shards.digits``.
-        plan: What each client runs and is charged for; that of ``sizes`` where not given.
-        engine: What carries messages, "loop" or "flower".
-    """
+    """Train once and return what came out."""
     plan = planned(sizes) if plan is None else plan
-    data = digits(CLIENTS, split, seed or 0, EXAMPLES)
+    data = shards(CLIENTS, split, seed or 0, EXAMPLES)
     server, told = trained(plan, data, seed, engine)
     private = plan.noise_multiplier > 0
     counted = [int(told[client]["counted"]) for client in range(CLIENTS)]

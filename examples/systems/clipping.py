@@ -17,25 +17,23 @@ import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from click import echo
-from one_budget import (
+from digits import (
     BATCH_SIZE,
     DELTA,
     EPSILON,
     RATES,
     STEPS,
+    Outcome,
+    Setting,
     Training,
     Update,
-    accuracy,
-    asked_for,
+    at_one_budget,
     calibrated,
     digits,
     fixed_threshold,
     settings_of,
-    without_privacy,
-    words,
+    source,
 )
-from outcomes import Outcome, Setting, line, repeated
 
 import hockeystick as hs
 from hockeystick.adapters.loop import noisy_sum
@@ -161,25 +159,17 @@ def run(
     steps: int = STEPS,
     plan: hs.DPSGD | None = None,
 ) -> Outcome:
-    """Search one method's grid within a budget and return what came out.
-
-    Args:
-        seed: Of batches and noise; None for the operating system's, the only private run.
-        method: One of ``GRIDS``.
-        epsilon: The budget of the grid, at delta 1e-4.
-        steps: The steps of each run.
-        plan: What is run and accounted for; calibrated to the budget where not given.
-    """
+    """Search one method's grid within a budget and return what came out."""
     data = digits()
     plan = planned(method, len(data.rows), epsilon, steps) if plan is None else plan
     build, grid = GRIDS[method]
     settings = list(itertools.product(*grid))
-    training = Training(plan, data, seed, words(seed))
+    training = Training(plan, data, seed, source(seed))
     best, best_settings = 0.0, settings[0]
     for tried in settings:
         update = build(plan.noise_multiplier, *tried)
         weights = training.steps(update, plan.total_steps // len(settings))
-        best, best_settings = max((best, best_settings), (accuracy(weights, data), tried))
+        best, best_settings = max((best, best_settings), (data.accuracy(weights), tried))
     told = ", ".join(f"{value:g}" for value in best_settings)
     joint = joint_cost(method, plan) <= training.spent * (1 + 1e-9)
     system = f"{method} ({len(settings)} runs; best with {told})"
@@ -206,12 +196,7 @@ def settings(epsilon: float = EPSILON) -> dict[str, Setting]:
 
 def main() -> None:
     """Search each method's grid at one budget, and say what came out."""
-    asked = asked_for(__doc__)
-    echo(f"without privacy: accuracy {without_privacy():.3f}")
-    for method in GRIDS:
-        plan = planned(method, len(digits().rows), asked.epsilon)
-        outcomes = repeated(settings(asked.epsilon)[method].run, asked.seed, asked.seeds)
-        echo(f"noise multiplier {plan.noise_multiplier:.3f}  {line(outcomes)}")
+    at_one_budget(__doc__, settings)
 
 
 if __name__ == "__main__":

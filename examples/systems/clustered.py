@@ -17,9 +17,8 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
+from digits import Outcome, Setting, arguments, show_lines, source
 from engines import ENGINES, Arrays, Ask, alike, carried, rows_of
-from outcomes import Outcome, Setting, show_lines
-from shards import arguments, source
 
 import hockeystick as hs
 from hockeystick.release.counting import Journal
@@ -177,15 +176,7 @@ def run(
     rounds: int = ROUNDS,
     engine: str = "loop",
 ) -> Outcome:
-    """Train once and return what came out.
-
-    Args:
-        seed: Of data and noise; None for noise from the operating system, the only private run.
-        setting: One of ``SETTINGS``.
-        cohort: How many clients a round asks, each of them once.
-        rounds: How many rounds.
-        engine: What carries messages, "loop" or "flower".
-    """
+    """Train once and return what came out."""
     _, center, noise, _, _ = SETTINGS[setting]
     plan, rng = planned(setting), np.random.default_rng(seed)
     data, held_out = people(cohort * rounds, rng), people(200, rng)

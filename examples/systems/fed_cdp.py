@@ -17,9 +17,18 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
+from digits import (
+    Outcome,
+    Setting,
+    Shards,
+    accuracy,
+    arguments,
+    gradients,
+    shards,
+    show_lines,
+    source,
+)
 from engines import ENGINES, Arrays, Ask, alike, carried, rows_of
-from outcomes import Outcome, Setting, show_lines
-from shards import Shards, accuracy, arguments, digits, gradients, source
 
 import hockeystick as hs
 from hockeystick.release.federated import ClientTraining, draw_clients
@@ -156,21 +165,9 @@ def run(
     norm: float = NORM,
     engine: str = "loop",
 ) -> Outcome:
-    """Train once and return what came out.
-
-    Args:
-        seed: Of data and noise; None for noise from the operating system, the only private run.
-        decay: One of ``SCHEDULES``, or "none" for training without privacy.
-        sampling: "two-stage-poisson": the server draws clients, who draw records; or "poisson":
-            all clients run every round, and draw each record by a coin of the product of both
-            rates, as the paper accounts for it.
-        split: How the digits are split, see ``shards.digits``.
-        plan: What is run and accounted for; the decay's where not given.
-        norm: The clipping norm.
-        engine: What carries messages, "loop" or "flower".
-    """
+    """Train once and return what came out."""
     plan = planned(decay, sampling) if plan is None else plan
-    data = digits(plan.total_clients, split, seed or 0)
+    data = shards(plan.total_clients, split, seed or 0)
     model, told = trained(plan, data, norm, seed, engine)
     private = plan.noise_multiplier > 0
     return Outcome(

@@ -9,14 +9,23 @@ clipped, and noise is added once a round at the server, or in full by each clien
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import numpy as np
-from click import echo
+from digits import (
+    Outcome,
+    Setting,
+    Shards,
+    accuracy,
+    arguments,
+    gradients,
+    shards,
+    show_lines,
+    source,
+)
 from engines import ENGINES, Arrays, Ask, alike, carried
-from outcomes import Outcome, Setting, line, repeated
-from shards import Shards, accuracy, arguments, digits, gradients, source
 
 import hockeystick as hs
 from hockeystick.release.federated import ClientRounds, noisy_update
@@ -50,15 +59,10 @@ def planned(noise_at: str, epsilon: float = 8.0) -> hs.federated.FedSDP:
         adjacency="add-remove" if hidden else "zero-out",
     )
     if noise_at == "nobody":
-        return hs.federated.FedSDP(**_fields(plan) | {"noise_multiplier": 0.0})
+        return replace(plan, noise_multiplier=0.0)
     found = hs.calibrate(plan, "noise_multiplier", hs.ApproxDP(epsilon, DELTA)).plan
     assert isinstance(found, hs.federated.FedSDP)
     return found
-
-
-def _fields(plan: hs.federated.FedSDP) -> dict[str, Any]:
-    """Return a plan's parameters."""
-    return {name: getattr(plan, name) for name in plan.__dataclass_fields__}
 
 
 def local_update(weights: Any, records: Any, labels: Any) -> Any:
@@ -108,18 +112,9 @@ def run(
     norm: float = NORM,
     engine: str = "loop",
 ) -> Outcome:
-    """Train once and return what came out.
-
-    Args:
-        seed: Of data and noise; None for noise from the operating system, the only private run.
-        noise_at: "server", "clients", or "nobody" for training without privacy.
-        split: How the digits are split, see ``shards.digits``.
-        plan: What is run and accounted for; calibrated to (8, 1e-3) where not given.
-        norm: The clipping norm; infinite noise-free training still clips.
-        engine: What carries messages, "loop" or "flower".
-    """
+    """Train once and return what came out."""
     plan = planned(noise_at) if plan is None else plan
-    data = digits(plan.total_clients, split, seed or 0)
+    data = shards(plan.total_clients, split, seed or 0)
     size = 10 * data.features.shape[1]
     place = "clients" if noise_at == "clients" else "server"
     rounds = ClientRounds(plan, size, norm, noise_at=place, bits=source(seed))
@@ -158,11 +153,7 @@ def settings(split: str = "writer", engine: str = "loop") -> dict[str, Setting]:
 def main() -> None:
     """Train with noise at the server, at the clients and nowhere, and say what came out."""
     asked = arguments(__doc__, "writer", "label", "even", engines=ENGINES).parse_args()
-    for noise_at in PLACES:
-        setting = settings(asked.split, asked.engine)[f"noise at {noise_at}"]
-        outcomes = repeated(setting.run, asked.seed, asked.seeds)
-        noise = planned(noise_at).noise_multiplier
-        echo(f"noise multiplier {noise:6.3f}  {line(outcomes)}")
+    show_lines(settings(asked.split, asked.engine), asked.seed, asked.seeds)
 
 
 if __name__ == "__main__":

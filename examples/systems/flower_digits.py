@@ -26,12 +26,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from digits import Outcome, Setting, show_lines
 from engines import simulated
 from flwr.app import Array, ArrayRecord, ConfigRecord, Message, MetricRecord, RecordDict
 from flwr.clientapp import ClientApp
 from flwr.serverapp import GaussianPrivacyEvent, NeighboringRelation, PrivacyConfig, SamplingMethod
 from flwr.serverapp.strategy import DifferentialPrivacyServerSideFixedClipping, FedAvg
-from outcomes import Outcome, Setting, show_lines
 
 import hockeystick as hs
 from hockeystick.adapters.flower import HockeystickAccountant, PrivateFedAvg, train_locally

@@ -13,8 +13,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from outcomes import Outcome, Setting, show
-from parties import arguments, seeded
+from digits import Outcome, Setting, arguments, show, source
 
 import hockeystick as hs
 from hockeystick.mechanisms import GOPA, Graph
@@ -45,23 +44,13 @@ def run(
     colluders: int = 20,
     dropouts: int = 20,
 ) -> Outcome:
-    """Run a round, and compare its mean with those of local noise and of a trusted curator.
-
-    Args:
-        seed: Of the values, the graph and the noise.
-        parties: How many there are.
-        chosen: How many neighbours each chooses.
-        noise: Each party's own noise over the interval's width.
-        pairwise: The noise that two neighbours share.
-        colluders: How many tell the adversary all they know: the first ones.
-        dropouts: How many share noise and then publish nothing: the last ones.
-    """
+    """Run a round, and compare its mean with those of local noise and of a trusted curator."""
     values = incomes(parties, seed)
     graph = Graph.random_out(parties, chosen, seed)
     plan = GOPA(noise, pairwise, graph, range(colluders))
     gone = range(parties - dropouts, parties)
     account = hs.Accountant()
-    found = hs.release.gopa_round(plan, values, dropouts=gone, charge=account, bits=seeded(seed))
+    found = hs.release.gopa_round(plan, values, dropouts=gone, charge=account, bits=source(seed))
     truth = float(values[: parties - dropouts].mean())
     epsilon = hs.epsilon(account.plan, DELTA).upper
     local = hs.calibrate(hs.Gaussian(1.0), "noise_multiplier", hs.ApproxDP(epsilon, DELTA)).value
@@ -87,7 +76,7 @@ def run(
 
 def _kept(plan: GOPA, values: Any, gone: range, seed: int) -> float:
     """Return the mean where neighbours of those who dropped out keep the noise shared with them."""
-    bits = seeded(seed)
+    bits = source(seed)
     return hs.release.gopa_round(plan, values, dropouts=gone, rollback=False, bits=bits).mean
 
 
@@ -98,11 +87,11 @@ def checks(plan: GOPA, values: Any, gone: range, seed: int) -> dict[str, bool]:
     values = values.copy()
     values[len(plan.colluders)] = 0.0
     first, second = (
-        hs.release.gopa_round(plan, one, bits=seeded(seed)).published for one in (values, changed)
+        hs.release.gopa_round(plan, one, bits=source(seed)).published for one in (values, changed)
     )
     moved = np.subtract(second, first)
     without = GOPA(0.0, plan.pairwise_multiplier, plan.graph, plan.colluders)
-    quiet = hs.release.gopa_round(without, values, dropouts=gone, bits=seeded(seed))
+    quiet = hs.release.gopa_round(without, values, dropouts=gone, bits=source(seed))
     stayed = values[list(quiet.parties)]
     return {
         "one party moves its own number by the whole width, and no other": bool(
@@ -119,7 +108,7 @@ def checks(plan: GOPA, values: Any, gone: range, seed: int) -> dict[str, bool]:
 
 def covariance_agrees(seed: int, rounds: int = 2000) -> bool:
     """Return whether ``s^2 I + t^2 Lap`` is within five deviations of what rounds show."""
-    graph, bits = Graph.cycle(4), seeded(seed)
+    graph, bits = Graph.cycle(4), source(seed)
     plan = GOPA(0.5, 2.0, graph)
     shown = [hs.release.gopa_round(plan, [0.5] * 4, bits=bits).published for _ in range(rounds)]
     laplacian = 2 * np.eye(4) - np.roll(np.eye(4), 1, axis=0) - np.roll(np.eye(4), -1, axis=0)
@@ -139,7 +128,7 @@ def settings() -> dict[str, Setting]:
 
 def main() -> None:
     """Run the system and print what came out."""
-    show(run(arguments(__doc__).seed))
+    show(run(arguments(__doc__).parse_args().seed))
 
 
 if __name__ == "__main__":

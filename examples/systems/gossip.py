@@ -15,8 +15,7 @@ from typing import Any
 
 import numpy as np
 from click import echo
-from outcomes import Outcome, Setting, show
-from parties import arguments, seeded
+from digits import Outcome, Setting, arguments, show, source
 
 import hockeystick as hs
 from hockeystick.mechanisms import GossipAveraging, Graph
@@ -85,20 +84,12 @@ def exact_square(graph: Graph, rounds: int, observer: int, party: int) -> float:
 def run(
     seed: int = 0, *, dimension: int = 7, rounds: int = 7, party: int = 15, noise: float = 1.0
 ) -> Outcome:
-    """Run gossip averaging on a hypercube, as party 0 sees another one.
-
-    Args:
-        seed: Of the values and of the noise.
-        dimension: That of the hypercube, whose 2^dimension corners are the parties.
-        rounds: How often all average with their neighbours.
-        party: Whose loss to party 0 is accounted for; one that differs in four bits.
-        noise: Each party's noise over the interval's width.
-    """
+    """Run gossip averaging on a hypercube, as party 0 sees another one."""
     graph = hypercube(dimension)
     plan = GossipAveraging(noise, graph, rounds, party, [0])
     values = np.random.default_rng(seed).uniform(size=graph.parties)
     account = hs.Accountant()
-    found = hs.release.gossip_average(plan, values, charge=account, bits=seeded(seed))
+    found = hs.release.gossip_average(plan, values, charge=account, bits=source(seed))
     rest = gossip_average_error(graph, rounds)
     return Outcome(
         system=f"Gossip averaging, {graph}, {rounds} rounds, party {party} against party 0",
@@ -131,7 +122,7 @@ def checks(plan: GossipAveraging, values: Any, seed: int) -> dict[str, bool]:
     for value in (0.0, 1.0):
         changed = values.copy()
         changed[plan.party] = value
-        sent.append(hs.release.gossip_average(plan, changed, bits=seeded(seed)).seen)
+        sent.append(hs.release.gossip_average(plan, changed, bits=source(seed)).seen)
     rows = view(plan.graph, plan.rounds, 0)[1:]
     moved = [b[one] - a[one] for a, b in zip(*sent, strict=True) for one in sorted(a)]
     return {
@@ -150,7 +141,7 @@ def guess_agrees(seed: int, runs: int = 1500) -> bool:
     value, where all the others' are known to be 1/2, is by the generalised inverse of the view.
     """
     graph = Graph(7, [(0, 1), *((1, 2 + k) for k in range(5))])
-    plan, bits = GossipAveraging(0.5, graph, 6, 2, [0]), seeded(seed)
+    plan, bits = GossipAveraging(0.5, graph, 6, 2, [0]), source(seed)
     rows = view(graph, 6, 0)
     direction = np.linalg.pinv(rows) @ rows[:, 2]
     weights = np.linalg.lstsq(rows.T, direction, rcond=1e-9)[0][1:]
@@ -175,9 +166,9 @@ def solves_the_path(seed: int) -> bool:
     plan = GossipAveraging(0.5, graph, 5, 5, [0])
     values = np.linspace(0, 1, 6)
     first = hs.release.gossip_average(
-        GossipAveraging(0.5, graph, 0, 5, [0]), values, bits=seeded(seed)
+        GossipAveraging(0.5, graph, 0, 5, [0]), values, bits=source(seed)
     ).averages
-    seen = hs.release.gossip_average(plan, values, bits=seeded(seed)).seen
+    seen = hs.release.gossip_average(plan, values, bits=source(seed)).seen
     matrix = [[Fraction(x).limit_denominator(3) for x in row] for row in gossip_matrix(graph)]
     row = [Fraction(int(k == 1)) for k in range(6)]
     known = [Fraction(first[0])]
@@ -214,7 +205,7 @@ def settings() -> dict[str, Setting]:
 
 def main() -> None:
     """Run the system, and print what came out beside two tables."""
-    show(run(arguments(__doc__).seed))
+    show(run(arguments(__doc__).parse_args().seed))
     for graph, rounds in ((hypercube(7), 7), (social_network(), 3), (Graph.path(8), 7)):
         table(graph, rounds)
 

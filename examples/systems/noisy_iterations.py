@@ -14,8 +14,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from outcomes import Outcome, Setting, show
-from parties import Records, arguments, digits, logistic_gradient, seeded
+from digits import Outcome, Parity, Setting, arguments, logistic_gradient, parity, show, source
 
 import hockeystick as hs
 from hockeystick.mechanisms import NoisyIterations
@@ -47,19 +46,13 @@ def trained(plan: NoisyIterations, records: Any, seed: int, charge: Any = None) 
 
     start = np.zeros(records.shape[1])
     return hs.release.noisy_iterations(
-        plan, start, gradient, lipschitz=1.0, radius=RADIUS, charge=charge, bits=seeded(seed)
+        plan, start, gradient, lipschitz=1.0, radius=RADIUS, charge=charge, bits=source(seed)
     )
 
 
 def run(seed: int = 0, *, noise: float = 0.3, noise_alone: int = 100) -> Outcome:
-    """Train in one pass, and compare with the same budget spent where every model is seen.
-
-    Args:
-        seed: Of the order of the records and of the noise.
-        noise: Each step's noise over the bound of the gradients.
-        noise_alone: How many steps of noise alone follow the last record's.
-    """
-    records: Records = digits(seed)
+    """Train in one pass, and compare with the same budget spent where every model is seen."""
+    records: Parity = parity(seed)
     count = len(records.train)
     steps = count + noise_alone
     plan = planned(noise, steps, count)
@@ -91,7 +84,7 @@ def run(seed: int = 0, *, noise: float = 0.3, noise_alone: int = 100) -> Outcome
     )
 
 
-def checks(seed: int, records: Records, plan: NoisyIterations) -> dict[str, bool]:
+def checks(seed: int, records: Parity, plan: NoisyIterations) -> dict[str, bool]:
     """Return what was compared between the run and its account."""
     place, most = len(records.train) // 2, 2 * STEP_SIZE
     changed = records.train.copy()
@@ -115,12 +108,12 @@ def linear(sign: float, seed: int) -> float:
         return np.full(1, -sign if step == 3 else 0.0)
 
     found = hs.release.noisy_iterations(
-        planned(1.0, 8, 4), [0.0], gradient, lipschitz=1.0, radius=1e6, bits=seeded(seed)
+        planned(1.0, 8, 4), [0.0], gradient, lipschitz=1.0, radius=1e6, bits=source(seed)
     )
     return float(found[0])
 
 
-def never_part(records: Records, seed: int) -> bool:
+def never_part(records: Parity, seed: int) -> bool:
     """Return whether two starts come no further apart by noisy steps with the same noise."""
     apart, ends = [], []
     for steps in (0, 50, 200):
@@ -131,7 +124,7 @@ def never_part(records: Records, seed: int) -> bool:
                 lambda w, t: logistic_gradient(w, records.train[t : t + 1]),
                 lipschitz=1.0,
                 radius=RADIUS,
-                bits=seeded(seed),
+                bits=source(seed),
             )
             for start in (-1.0, 1.0)
         ]
@@ -141,7 +134,7 @@ def never_part(records: Records, seed: int) -> bool:
 
 def noise_agrees(seed: int, runs: int = 400) -> bool:
     """Return whether the last of five models has ``eta s sqrt(5)``, within five deviations."""
-    bits = seeded(seed)
+    bits = source(seed)
     drawn = [
         hs.release.noisy_iterations(
             planned(0.3, 5, 1),
@@ -169,7 +162,7 @@ def settings() -> dict[str, Setting]:
 
 def main() -> None:
     """Run the system and print what came out."""
-    show(run(arguments(__doc__).seed))
+    show(run(arguments(__doc__).parse_args().seed))
 
 
 if __name__ == "__main__":

@@ -14,21 +14,20 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from click import echo
-from one_budget import (
+from digits import (
     EPSILON,
     STEPS,
     Digits,
+    Outcome,
+    Setting,
     Training,
-    accuracy,
-    asked_for,
+    at_one_budget,
     calibrated,
     digits,
     fixed_threshold,
     settings_of,
-    words,
+    source,
 )
-from outcomes import Outcome, Setting, line, repeated
 
 import hockeystick as hs
 
@@ -90,23 +89,15 @@ def run(
     steps: int = STEPS,
     plan: hs.DPSGD | None = None,
 ) -> Outcome:
-    """Release the statistics, train, and return what came out.
-
-    Args:
-        seed: Of batches and noise; None for the operating system's, the only private run.
-        method: One of ``METHODS``.
-        epsilon: The budget of all together, at delta 1e-4.
-        steps: The steps of the training.
-        plan: What is run and accounted for; calibrated to the budget where not given.
-    """
+    """Release the statistics, train, and return what came out."""
     raw = digits()
     plan = planned(method, len(raw.rows), epsilon, steps) if plan is None else plan
-    bits, before = words(seed), hs.Accountant()
+    bits, before = source(seed), hs.Accountant()
     data = transformed(method, raw, before, bits)
     training = Training(plan, data, seed, bits)
     weights = training.steps(fixed_threshold(plan.noise_multiplier, RATE, NORM), plan.total_steps)
     statistics = charged(before) == plan.extra
-    return training.outcome(method, accuracy(weights, data), epsilon, {"statistics": statistics})
+    return training.outcome(method, data.accuracy(weights), epsilon, {"statistics": statistics})
 
 
 def charged(account: hs.Accountant) -> Any:
@@ -122,11 +113,7 @@ def settings(epsilon: float = EPSILON) -> dict[str, Setting]:
 
 def main() -> None:
     """Train on the digits as they are and as each method transforms them, at one budget."""
-    asked = asked_for(__doc__)
-    for method in METHODS:
-        plan = planned(method, len(digits().rows), asked.epsilon)
-        outcomes = repeated(settings(asked.epsilon)[method].run, asked.seed, asked.seeds)
-        echo(f"noise multiplier {plan.noise_multiplier:.3f}  {line(outcomes)}")
+    at_one_budget(__doc__, settings)
 
 
 if __name__ == "__main__":

@@ -18,9 +18,18 @@ from typing import Any
 
 import numpy as np
 from click import echo
+from digits import (
+    Outcome,
+    Setting,
+    Shards,
+    accuracy,
+    arguments,
+    gradients,
+    shards,
+    show_lines,
+    source,
+)
 from engines import ENGINES, Arrays, Ask, alike, carried, rows_of
-from outcomes import Outcome, Setting, show_lines
-from shards import Shards, accuracy, arguments, digits, gradients, source
 
 import hockeystick as hs
 from hockeystick.release.federated import ClientTraining, draw_clients
@@ -41,28 +50,23 @@ Served = tuple[Any, dict[int, Arrays]]
 MODELS = ("personal", "global")
 
 
-def planned(epsilon: float = 8.0) -> hs.federated.PriFedSync:
-    """Return the plan with the least noise that meets a budget for a client of every round."""
-    local = hs.federated.LocalTraining(
-        examples=EXAMPLES, batch_size=BATCH, noise_multiplier=2.0, local_steps=LOCAL_STEPS
-    )
-    steps = hs.federated.LocalTraining(
-        examples=local.examples,
+def local(noise: float, rounds: int = 1) -> hs.federated.LocalTraining:
+    """Return what a client runs in so many rounds."""
+    return hs.federated.LocalTraining(
+        examples=EXAMPLES,
         batch_size=BATCH,
-        noise_multiplier=2.0,
-        local_steps=LOCAL_STEPS * ROUNDS,
+        noise_multiplier=noise,
+        local_steps=LOCAL_STEPS * rounds,
     )
-    found = hs.calibrate(steps, "noise_multiplier", hs.ApproxDP(epsilon, DELTA)).plan
-    assert isinstance(found, hs.federated.LocalTraining)
-    return _with_noise(found.noise_multiplier)
 
 
-def _with_noise(noise: float) -> hs.federated.PriFedSync:
-    """Return the plan with a noise multiplier."""
-    local = hs.federated.LocalTraining(
-        examples=EXAMPLES, batch_size=BATCH, noise_multiplier=noise, local_steps=LOCAL_STEPS
-    )
-    return hs.federated.PriFedSync(clients=local, rounds=ROUNDS, client_rate=CLIENT_RATE)
+def planned(epsilon: float | None = 8.0) -> hs.federated.PriFedSync:
+    """Return the plan with the least noise that meets a budget for a client of every round."""
+    noise = 0.0
+    if epsilon is not None:
+        target = hs.ApproxDP(epsilon, DELTA)
+        noise = hs.calibrate(local(2.0, ROUNDS), "noise_multiplier", target).value
+    return hs.federated.PriFedSync(clients=local(noise), rounds=ROUNDS, client_rate=CLIENT_RATE)
 
 
 @dataclass(frozen=True)
@@ -162,18 +166,9 @@ def run(
     norm: float = NORM,
     engine: str = "loop",
 ) -> Outcome:
-    """Train once and return what came out.
-
-    Args:
-        seed: Of data and noise; None for noise from the operating system, the only private run.
-        models: "personal", or "global" for the same helper model for all.
-        split: How the digits are split, see ``shards.digits``.
-        plan: What is run and accounted for; calibrated to (8, 1e-4) where not given.
-        norm: The clipping norm.
-        engine: What carries messages, "loop" or "flower".
-    """
+    """Train once and return what came out."""
     plan = planned() if plan is None else plan
-    data = digits(CLIENTS, split, seed or 0, EXAMPLES)
+    data = shards(CLIENTS, split, seed or 0, EXAMPLES)
     own_share = OWN_SHARE if models == "personal" else 0.0
     _, told = trained(plan, data, norm, own_share, seed, engine)
     private = plan.settings[0].noise_multiplier > 0
@@ -218,7 +213,7 @@ def reach(client_rate: float, rounds: int, clients: int = 40, seed: int = 0) -> 
 
 def settings(split: str = "label", engine: str = "loop") -> dict[str, Setting]:
     """Return what the system is shown in."""
-    plans = {"": planned(), ", no noise": _with_noise(0.0)}
+    plans = {"": planned(), ", no noise": planned(None)}
     return {
         f"{models} models{noise}": Setting(
             partial(run, models=models, split=split, plan=plan, engine=engine),

@@ -17,21 +17,21 @@ from typing import Any
 
 import numpy as np
 from click import echo
-from one_budget import (
+from digits import (
     BATCH_SIZE,
     CLASSES,
     EPSILON,
     STEPS,
+    Outcome,
+    Setting,
     Training,
-    accuracy,
-    asked_for,
+    at_one_budget,
     calibrated,
     digits,
     gradients,
     settings_of,
-    words,
+    source,
 )
-from outcomes import Outcome, Setting, line, repeated
 
 import hockeystick as hs
 from hockeystick.release import randomly_pruned_sum, selective_sum
@@ -74,19 +74,11 @@ def run(
     steps: int = STEPS,
     plan: hs.DPSGD | None = None,
 ) -> Outcome:
-    """Train once within a budget and return what came out.
-
-    Args:
-        seed: Of batches and noise; None for the operating system's, the only private run.
-        method: One of ``METHODS``.
-        epsilon: The budget, at delta 1e-4.
-        steps: The steps of the training.
-        plan: What is run and accounted for; calibrated to the budget where not given.
-    """
+    """Train once within a budget and return what came out."""
     data = digits()
     plan = planned(method, len(data.rows), epsilon, steps) if plan is None else plan
     release, keep, _ = METHODS[method]
-    training, sent = Training(plan, data, seed, words(seed)), set[int]()
+    training, sent = Training(plan, data, seed, source(seed)), set[int]()
     noises = iter(plan.noise_multipliers.tolist())
 
     def update(rows: Any, size: float, bits: Bits) -> Any:
@@ -96,7 +88,7 @@ def run(
 
     weights = training.steps(update, plan.total_steps)
     few = max(sent) <= math.ceil(keep * DIMENSION)
-    return training.outcome(method, accuracy(weights, data), epsilon, {"coordinates": few})
+    return training.outcome(method, data.accuracy(weights), epsilon, {"coordinates": few})
 
 
 def shown_by_selection(images: int = BATCH_SIZE) -> float:
@@ -125,12 +117,7 @@ def settings(epsilon: float = EPSILON) -> dict[str, Setting]:
 
 def main() -> None:
     """Train by each method at one budget, and say what came out."""
-    asked = asked_for(__doc__)
-    for method in METHODS:
-        plan = planned(method, len(digits().rows), asked.epsilon)
-        outcomes = repeated(settings(asked.epsilon)[method].run, asked.seed, asked.seeds)
-        last = plan.noise_multipliers.min()
-        echo(f"noise {plan.noise_multiplier:.3f} to {last:.3f}  {line(outcomes)}")
+    at_one_budget(__doc__, settings)
     share = shown_by_selection()
     echo(f"selective SGD as published: no epsilon; {share:.0%} of images change what is chosen")
 

@@ -14,8 +14,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from outcomes import Outcome, Setting, show_lines
-from shards import arguments, digits, source
+from digits import Outcome, Setting, arguments, digits, show_lines, source
 
 import hockeystick as hs
 from hockeystick.release import response_error, response_frequencies, response_reports
@@ -47,16 +46,8 @@ def reported(plan: hs.mechanisms.ShuffledReports, values: Any, bits: Any) -> Any
 
 
 def run(seed: int | None = 0, *, local: float = 2.0, view: str = "shuffled") -> Outcome:
-    """Ask everybody once and return what came out.
-
-    Args:
-        seed: Of the randomness; None for that of the operating system, the only private run.
-        local: Epsilon of each report.
-        view: What is accounted for: "shuffled" reports; reports as they are sent, "not shuffled";
-            or "central", the counts with noise of the same cost as the shuffled reports.
-    """
-    data = digits(1, "writer")
-    values, bits = data.clients[0][1], source(seed)
+    """Ask everybody once and return what came out."""
+    values, bits = digits().labels, source(seed)
     plan, truth = planned(local, len(values)), np.bincount(values, minlength=10) / len(values)
     randomizer = plan.randomizer
     assert isinstance(randomizer, hs.RandomizedResponse)

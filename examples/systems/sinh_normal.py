@@ -14,9 +14,7 @@ from functools import cache, partial
 from typing import Any
 
 import numpy as np
-from click import echo
-from one_budget import asked_for, words
-from outcomes import Outcome, Setting, line, repeated
+from digits import Outcome, Setting, at_one_budget, source
 
 import hockeystick as hs
 from hockeystick.errors import ParameterError
@@ -101,16 +99,10 @@ def released(noise: hs.Gaussian | SinhNormal, total: Any, charge: Any, bits: Any
 def run(
     seed: int | None = 0, *, method: str = "sinh-normal, width 40", epsilon: float = EPSILON
 ) -> Outcome:
-    """Release the mean of clipped vectors within a budget, and return how far off it is.
-
-    Args:
-        seed: Of vectors and noise; None for the operating system's, the only private run.
-        method: One of ``METHODS``.
-        epsilon: The budget, at delta 1e-5.
-    """
+    """Release the mean of clipped vectors within a budget, and return how far off it is."""
     noise, (center, rows), charge = planned(method, epsilon), vectors(seed), hs.Accountant()
     total = clipped_sum(rows)
-    found = released(noise, total, charge, words(seed))
+    found = released(noise, total, charge, source(seed))
     drawn, spent = found - total, float(hs.epsilon(charge.plan, DELTA).upper)
     moved = float(np.linalg.norm(clipped_integers(rows, 1.0), axis=1).max()) / UNITS
     return Outcome(
@@ -146,9 +138,7 @@ def settings(epsilon: float = EPSILON) -> dict[str, Setting]:
 
 def main() -> None:
     """Release the mean with each noise at one budget, and say how far off it is."""
-    asked = asked_for(__doc__, EPSILON, DELTA)
-    for setting in settings(asked.epsilon).values():
-        echo(line(repeated(setting.run, asked.seed, asked.seeds)))
+    at_one_budget(__doc__, settings, EPSILON, DELTA)
 
 
 if __name__ == "__main__":

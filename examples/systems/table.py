@@ -2,14 +2,12 @@
 
     python examples/systems/table.py
     python examples/systems/table.py --seeds 1 --only gopa --only shuffled
-    python examples/systems/table.py --only gopa --page
     python examples/systems/table.py --json rows.json
 
 A row has the median over the seeds with the least and the largest value, the same without privacy,
 the certified cost, and how a run shows that it is what was accounted. With ``--json`` each row is
 saved as soon as it is there, and a later call with the same file and seeds goes on from it; without
-it the rows there are printed when Ctrl-C is pressed. The page is written when all rows are there;
-with ``--only`` and ``--page`` those of some systems are written anew.
+it the rows there are printed when Ctrl-C is pressed. The page is written when all rows are there.
 """
 
 from __future__ import annotations
@@ -18,13 +16,13 @@ import argparse
 import json
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from outcomes import Outcome, Setting, cost, repeated, spreads, wrong
+from digits import Outcome, Setting, cost, repeated, spreads, wrong
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
@@ -208,25 +206,6 @@ def table(rows: Sequence[Row]) -> str:
     return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
 
 
-def replaced(text: str, rows: Sequence[Row], seeds: int) -> str:
-    """Return a page with rows of some programs in place of those that it has of them."""
-    head = HEAD.format(seeds=seeds)
-    if not text.startswith(head):
-        raise SystemExit(f"{PAGE} is no page of {seeds} seeds that this program wrote")
-    title, rule, *kept = text.removeprefix(head).splitlines(keepends=True)
-    _, _, *new = table(rows).splitlines(keepends=True)
-    names = {PAGES.get(name, f"{name}.md"): name for name in programs()}
-    made = {one.program for one in rows}
-    own = [one for one in kept if _program(one, names) not in made] + new
-    order = {name: place for place, name in enumerate(programs())}
-    return head + title + rule + "".join(sorted(own, key=lambda one: order[_program(one, names)]))
-
-
-def _program(line: str, names: Mapping[str, str]) -> str:
-    """Return the program that a row of the page is of, by its link."""
-    return next(name for page, name in names.items() if f"]({page}): " in line)
-
-
 def arguments() -> argparse.Namespace:
     """Return what the command line says."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
@@ -234,13 +213,10 @@ def arguments() -> argparse.Namespace:
     parser.add_argument(
         "--only", action="append", choices=programs(), help="a program; shows its rows instead"
     )
-    parser.add_argument("--page", action="store_true", help="write those of --only to the page")
     parser.add_argument("--json", type=Path, help="save each row there, and go on from it")
     asked = parser.parse_args()
     if asked.seeds < 1:
         parser.error(f"--seeds must be at least 1; got {asked.seeds}")
-    if asked.page and not asked.only:
-        parser.error("--page is for --only; without it the page is written anyway")
     return asked
 
 
@@ -255,9 +231,7 @@ def main() -> None:
     except KeyboardInterrupt:
         sys.stdout.write(table(list(kept.rows.values())))
         raise SystemExit(130) from None
-    if asked.only and asked.page:
-        PAGE.write_text(replaced(PAGE.read_text("utf-8"), rows, asked.seeds), encoding="utf-8")
-    elif asked.only:
+    if asked.only:
         sys.stdout.write(table(rows))
     else:
         PAGE.write_text(HEAD.format(seeds=asked.seeds) + table(rows), encoding="utf-8")

@@ -13,8 +13,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from outcomes import Outcome, Setting, show
-from parties import Records, arguments, digits, logistic_gradient, seeded
+from digits import Outcome, Parity, Setting, arguments, logistic_gradient, parity, show, source
 
 import hockeystick as hs
 from hockeystick.mechanisms import TokenWalk
@@ -50,7 +49,7 @@ def walked(
         lipschitz=1.0,
         radius=RADIUS,
         charge=charge,
-        bits=seeded(seed),
+        bits=source(seed),
     )
 
 
@@ -63,18 +62,8 @@ def run(
     topology: str = "complete",
     distance: int = 70,
 ) -> Outcome:
-    """Walk, and compare with the same budget spent where every model is seen.
-
-    Args:
-        seed: Of who holds which records, of the path and of the noise.
-        parties: How many there are.
-        visits: How often each contributes at most; the walk has as many steps as that allows on
-            the ring, so that on the complete graph some contribute less often.
-        noise: Each step's noise over the bound of the gradients.
-        topology: "complete" or "ring".
-        distance: On the ring, how far behind the party the observer is.
-    """
-    records: Records = digits(seed)
+    """Walk, and compare with the same budget spent where every model is seen."""
+    records: Parity = parity(seed)
     shares = np.array_split(records.train, parties)
     steps = parties * visits
     plan = planned(noise, parties, topology, distance)
@@ -129,7 +118,7 @@ def path_agrees(seed: int, parties: int = 5, steps: int = 4000) -> bool:
         visits=steps,
         lipschitz=1.0,
         radius=RADIUS,
-        bits=seeded(seed),
+        bits=source(seed),
     )
     pairs = np.bincount(run.path[:-1] * parties + run.path[1:], minlength=parties**2)
     expected = (steps - 1) / parties**2
@@ -151,7 +140,7 @@ def contribution_agrees(shares: Any, seed: int) -> bool:
 
 def noise_agrees(seed: int, runs: int = 400) -> bool:
     """Return whether three steps without data have ``eta s sqrt(3)``, within five deviations."""
-    bits, drawn = seeded(seed), []
+    bits, drawn = source(seed), []
     for _ in range(runs):
         run = hs.release.token_walk(
             planned(1.0, 6, "ring", 3),
@@ -183,7 +172,7 @@ def settings() -> dict[str, Setting]:
 
 def main() -> None:
     """Run the system on both graphs and print what came out."""
-    seed = arguments(__doc__).seed
+    seed = arguments(__doc__).parse_args().seed
     for topology in ("complete", "ring"):
         show(run(seed, topology=topology))
 

@@ -21,8 +21,7 @@ from functools import cache
 from typing import Any, TypeAlias
 
 import numpy as np
-from click import echo
-from one_budget import (
+from digits import (
     BATCH_SIZE,
     CLASSES,
     DELTA,
@@ -30,16 +29,16 @@ from one_budget import (
     RATES,
     STEPS,
     Digits,
+    Outcome,
+    Setting,
     Training,
-    accuracy,
-    asked_for,
+    at_one_budget,
     digits,
     fixed_threshold,
     probabilities,
     settings_of,
-    words,
+    source,
 )
-from outcomes import Outcome, Setting, line, repeated
 
 import hockeystick as hs
 from hockeystick.mechanisms import Mechanism, RandomStopping, tuning
@@ -200,23 +199,14 @@ def run(
     steps: int = STEPS,
     plan: hs.DPSGD | None = None,
 ) -> Outcome:
-    """Search within a budget and return what came out.
-
-    Args:
-        seed: Of batches, noise and what is tried, but not of what Optuna tries at random: it takes
-            that of the operating system. None for the operating system's, the only private run.
-        method: One of ``SEARCHES``.
-        epsilon: The budget of the search, at delta 1e-4; of its last run where it is free.
-        steps: The steps of each run.
-        plan: The training of each run; calibrated to the budget where not given.
-    """
+    """Search within a budget and return what came out."""
     data = digits()
     plan = planned(method, len(data.rows), epsilon, steps) if plan is None else plan
-    bits = words(seed)
+    bits = source(seed)
     recorded, runs = Recorded(bits), Runs(plan, data, seed, bits, hs.Accountant())
     found = search(method, runs, recorded)
     weights = np.zeros(CLASSES * data.rows.shape[1]) if found is None else found.output
-    result = {"accuracy": accuracy(weights, data), "noise": plan.noise_multiplier}
+    result = {"accuracy": data.accuracy(weights), "noise": plan.noise_multiplier}
     total = whole(method, plan)
     spent = float(hs.epsilon(runs.charge.plan, DELTA).upper)
     cost = {"budget": spent <= epsilon}
@@ -251,9 +241,7 @@ def settings(epsilon: float = EPSILON) -> dict[str, Setting]:
 
 def main() -> None:
     """Search by each method at one budget, and say what came out."""
-    asked = asked_for(__doc__)
-    for setting in settings(asked.epsilon).values():
-        echo(line(repeated(setting.run, asked.seed, asked.seeds)))
+    at_one_budget(__doc__, settings)
 
 
 if __name__ == "__main__":

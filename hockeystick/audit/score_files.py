@@ -108,8 +108,7 @@ def _read_csv(file: Path) -> Scores:
     for place, row in read:
         if None in row:
             raise HockeystickError(f"{place} has more cells than columns")
-    scores, included = ([(place, row[name]) for place, row in read] for name in _COLUMNS)
-    return _of_values(scores, included)
+    return _checked([(place, row["score"], row["included"]) for place, row in read])
 
 
 def _read_arrays(file: Path) -> Scores:
@@ -127,56 +126,41 @@ def _read_arrays(file: Path) -> Scores:
         if arrays.ndim != 2 or arrays.shape[1] != 2:
             allowed = f"an array of shape (m, 2), score and inclusion; got shape {arrays.shape}"
             raise HockeystickError(f"{file} must hold {allowed}")
-        scores, included = arrays.T
-    elif set(_ARRAYS) <= set(arrays):
-        inside, outside = (_flat(file, name, arrays[name]) for name in _ARRAYS)
-        scores = np.concatenate((inside, outside))
-        included = np.arange(scores.size) < inside.size
-    elif set(_COLUMNS) <= set(arrays):
-        scores, included = (_flat(file, name, arrays[name]) for name in _COLUMNS)
-    else:
+        arrays = dict(zip(_COLUMNS, arrays.T, strict=True))
+    names = next((both for both in (_ARRAYS, _COLUMNS) if set(both) <= set(arrays)), None)
+    if names is None:
         got = ", ".join(sorted(arrays)) or "none"
         allowed = "arrays 'scores_in' and 'scores_out', or 'score' and 'included'"
         raise HockeystickError(f"{file} must hold {allowed}; got {got}")
-    if scores.size != included.size:
-        sizes = f"got {scores.size} and {included.size}"
+    for name in names:
+        if arrays[name].ndim != 1:
+            shape = f"must have shape (m,); got shape {arrays[name].shape}"
+            raise HockeystickError(f"{file}: {name} {shape}")
+    scores, included = (arrays[name].tolist() for name in names)
+    if names == _ARRAYS:
+        scores, included = scores + included, [1] * len(scores) + [0] * len(included)
+    if len(scores) != len(included):
+        sizes = f"got {len(scores)} and {len(included)}"
         raise HockeystickError(f"{file}: 'score' and 'included' must be of one length; {sizes}")
-    return _of_values(*(_placed(file, one) for one in (scores, included)))
+    rows = enumerate(zip(scores, included, strict=True), 1)
+    return _checked([(f"{file}, row {row}", *both) for row, both in rows])
 
 
-def _flat(file: Path, name: str, array: NDArray[Any]) -> NDArray[Any]:
-    """Return an array of one dimension."""
-    if array.ndim != 1:
-        raise HockeystickError(f"{file}: {name} must have shape (m,); got shape {array.shape}")
-    return array
-
-
-def _placed(file: Path, array: NDArray[Any]) -> list[tuple[str, Any]]:
-    """Return the values of an array with their places."""
-    return [(f"{file}, row {row}", one) for row, one in enumerate(array.tolist(), 1)]
-
-
-def _of_values(scores: list[tuple[str, Any]], included: list[tuple[str, Any]]) -> Scores:
-    """Return scores and inclusions that a file holds as values, each with its place."""
-    numbers = [_number(place, one) for place, one in scores]
-    return Scores(np.array(numbers, float), np.array([_truth(*one) for one in included], bool))
-
-
-def _number(place: str, value: Any) -> float:
-    """Return a score; NaN and infinity are refused where scores are used."""
-    try:
-        if isinstance(value, bool):
-            raise TypeError
-        return float(value)
-    except (TypeError, ValueError, OverflowError):
-        raise HockeystickError(f"{place}: score must be a number; got {value!r:.80}") from None
-
-
-def _truth(place: str, value: Any) -> bool:
-    """Return whether a record took part."""
-    word = str(value).strip().lower()
-    if word in _TRUE:
-        return True
-    if word in _FALSE:
-        return False
-    raise HockeystickError(f"{place}: included must be {_A_TRUTH}; got {value!r:.80}")
+def _checked(rows: list[tuple[str, Any, Any]]) -> Scores:
+    """Return the scores and inclusions of rows, each with its place, or name what is none."""
+    scores, included = [], []
+    for place, score, took_part in rows:
+        # NaN and infinity are refused where scores are used.
+        try:
+            if isinstance(score, bool):
+                raise TypeError
+            scores.append(float(score))
+        except (TypeError, ValueError, OverflowError):
+            told = f"score must be a number; got {score!r:.80}"
+            raise HockeystickError(f"{place}: {told}") from None
+        word = str(took_part).strip().lower()
+        if word not in _TRUE | _FALSE:
+            told = f"included must be {_A_TRUTH}; got {took_part!r:.80}"
+            raise HockeystickError(f"{place}: {told}")
+        included.append(word in _TRUE)
+    return Scores(np.array(scores, float), np.array(included, bool))

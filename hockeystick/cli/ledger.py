@@ -241,14 +241,14 @@ def log(dataset: str, delta: str | None, url: str | None, as_json: bool) -> None
     if as_json:
         print_json({"version": hs.__version__, "entries": [asdict(entry) for entry in entries]})
         return
-    from hockeystick.ledger.terms import terms_of
+    from hockeystick.ledger.dataset import terms_of
     from hockeystick.reports.ledger import entries_told
 
     sheet, rows = (
         Sheet(),
         table("", "when (UTC)", "", "what counts", "price, then spent", "who, why"),
     )
-    for one in entries_told(entries, terms_of(entries[0].content, entries[0].price), at):
+    for one in entries_told(entries, terms_of(entries[0]), at):
         done = Text(one.done, "bold").append(f"\n{one.key}" if one.key else "", "not bold")
         who = Text("\n").join(map(one_line, filter(None, (one.by, one.note))))
         costs = "\n".join(filter(None, (one.price, one.spent, one.epsilon)))

@@ -7,7 +7,6 @@ import math
 from collections.abc import Callable
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from fractions import Fraction
-from functools import singledispatch
 from typing import Final, TypeAlias
 
 from hockeystick.notions import GDP, TCDP, ZCDP, ApproxDP, Notion, PureDP, RenyiDP
@@ -52,25 +51,15 @@ def costs_of(text: str) -> Costs:
         ValueError: If it is no such text.
     """
     try:
-        found = [one.split("/") for one in _listed(text)]
-        return tuple(Fraction(int(top, 16), _positive(int(bottom, 16))) for top, bottom in found)
+        found = json.loads(text)
+        if not isinstance(found, list):
+            raise TypeError(text)
+        pairs = [[int(part, 16) for part in one.split("/")] for one in found]
+        if any(bottom <= 0 for _, bottom in pairs):
+            raise ValueError(text)
+        return tuple(Fraction(top, bottom) for top, bottom in pairs)
     except (ValueError, TypeError, AttributeError) as error:
         raise ValueError(f"no exact numbers: {text}") from error
-
-
-def _listed(text: str) -> list[str]:
-    """Return the list of a text, or raise."""
-    found = json.loads(text)
-    if not isinstance(found, list):
-        raise TypeError(text)
-    return found
-
-
-def _positive(value: int) -> int:
-    """Return a number > 0, or raise."""
-    if value <= 0:
-        raise ValueError(value)
-    return value
 
 
 Rounding: TypeAlias = Callable[[float], str]
@@ -89,40 +78,22 @@ def downward(value: float) -> str:
     return plain(float(Context(prec=_DIGITS, rounding=ROUND_FLOOR).create_decimal(repr(value))))
 
 
-@singledispatch
 def amount(notion: Notion, rounded: Rounding) -> str:
     """Return a guarantee in a few words, its numbers rounded."""
+    match notion:
+        case PureDP():
+            return f"epsilon {rounded(notion.epsilon)}"
+        case ApproxDP():
+            return f"epsilon {rounded(notion.epsilon)} at delta {rounded(notion.delta)}"
+        case ZCDP():
+            return f"rho {rounded(notion.rho)}"
+        case TCDP():
+            return f"rho {rounded(notion.rho)} up to order {plain(notion.omega)}"
+        case GDP():
+            return f"mu {rounded(notion.mu)}"
+        case RenyiDP():
+            pairs = [f"{rounded(one)} at order {plain(order)}" for order, one in notion.divergences]
+            more = len(pairs) - _SHOWN_ORDERS
+            shown = ", ".join(pairs[:_SHOWN_ORDERS])
+            return f"divergence {shown}" + (f" and {more} more" if more > 0 else "")
     raise NotImplementedError(type(notion).__name__)
-
-
-@amount.register
-def _(notion: PureDP, rounded: Rounding) -> str:
-    return f"epsilon {rounded(notion.epsilon)}"
-
-
-@amount.register
-def _(notion: ApproxDP, rounded: Rounding) -> str:
-    return f"epsilon {rounded(notion.epsilon)} at delta {rounded(notion.delta)}"
-
-
-@amount.register
-def _(notion: ZCDP, rounded: Rounding) -> str:
-    return f"rho {rounded(notion.rho)}"
-
-
-@amount.register
-def _(notion: TCDP, rounded: Rounding) -> str:
-    return f"rho {rounded(notion.rho)} up to order {plain(notion.omega)}"
-
-
-@amount.register
-def _(notion: GDP, rounded: Rounding) -> str:
-    return f"mu {rounded(notion.mu)}"
-
-
-@amount.register
-def _(notion: RenyiDP, rounded: Rounding) -> str:
-    pairs = [f"{rounded(size)} at order {plain(order)}" for order, size in notion.divergences]
-    more = len(pairs) - _SHOWN_ORDERS
-    shown = ", ".join(pairs[:_SHOWN_ORDERS])
-    return f"divergence {shown}" + (f" and {more} more" if more > 0 else "")

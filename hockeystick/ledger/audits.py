@@ -9,17 +9,15 @@ from typing import TYPE_CHECKING, TypeAlias, final
 from hockeystick.adjacency import Adjacency
 from hockeystick.calibration import Accountant
 from hockeystick.errors import LedgerError
-from hockeystick.ledger import chains
 from hockeystick.ledger.amounts import Costs, minus, plus
 from hockeystick.ledger.book import Book
-from hockeystick.ledger.chains import Chain, Event
-from hockeystick.ledger.entries import NOTHING_RAN, START, Entry, EntryKind
-from hockeystick.ledger.terms import Terms
+from hockeystick.ledger.dataset import Terms
+from hockeystick.ledger.entries import NOTHING_RAN, START, Chain, Entry, EntryKind, Event
 from hockeystick.mechanisms import Mechanism
 from hockeystick.notions import Notion
 
 if TYPE_CHECKING:
-    from sqlalchemy import Connection
+    from hockeystick.ledger.database import Transaction
 
 
 @final
@@ -124,6 +122,7 @@ class Repricing:
 
 
 _Changes: TypeAlias = list[tuple[Entry, Costs]]
+_UNCOUNTED = (EntryKind.OPEN, EntryKind.REFUSE)
 _AFTER = {
     EntryKind.RESERVE: (None,),
     EntryKind.COMMIT: (EntryKind.RESERVE,),
@@ -135,8 +134,8 @@ _AFTER = {
 def status_of(book: Book, dataset: str) -> LedgerStatus:
     """Return what is left of a budget."""
     terms = book.terms(dataset)
-    with book.database.reading() as connection:
-        end = book.end_of(connection, dataset)
+    with book.database.reading() as rows:
+        end = book.end_of(rows, dataset)
     return LedgerStatus(
         dataset=dataset,
         budget=terms.budget,
@@ -151,16 +150,10 @@ def status_of(book: Book, dataset: str) -> LedgerStatus:
     )
 
 
-def history_of(book: Book, dataset: str) -> tuple[Entry, ...]:
-    """Return all entries of a dataset."""
-    with book.database.reading() as connection:
-        return tuple(chains.entries_of(connection, dataset))
-
-
 def recorded_by(book: Book, dataset: str) -> Accountant:
     """Return an accountant that has recorded all that counts."""
     recorded = Accountant()
-    for entry in _counting(history_of(book, dataset)):
+    for entry in _counting(book.history(dataset)):
         recorded.step(entry.reserved)
     return recorded
 
@@ -169,32 +162,40 @@ def verified(book: Book, dataset: str, noted: tuple[int, str] | None) -> LedgerC
     """Go through a dataset's chain, and look for what it shares with other datasets."""
     terms = book.terms(dataset)
     problems = book.database.complaints()
-    with book.database.reading() as connection:
-        end = book.end_of(connection, dataset)
-        entries = [*chains.entries_of(connection, dataset)]
+    with book.database.reading() as rows:
+        end = book.end_of(rows, dataset)
+        entries = [*rows.entries(dataset)]
         problems += problems_of(entries, terms, end, noted)
-        problems += _missing_elsewhere(connection, entries)
+        problems += _missing_elsewhere(rows, entries)
     return LedgerCheck(dataset=dataset, head=_head(end), problems=tuple(problems))
 
 
 def repriced(book: Book, dataset: str, *, record: bool, by: str, note: str) -> Repricing:
     """Price all that counts anew, and record what has changed if that is asked for."""
     terms, prices = book.terms(dataset), dict[str, Costs]()
-    with book.database.reading() as connection:
-        end, entries = book.end_of(connection, dataset), [*chains.entries_of(connection, dataset)]
+    with book.database.reading() as rows:
+        end, entries = book.end_of(rows, dataset), [*rows.entries(dataset)]
     # Prices are computed before others have to wait.
     changes = _changes(terms, entries, prices)
     if record:
-        with book.database.writing() as connection:
-            end = book.locked(connection, [dataset])[dataset]
-            changes = _changes(terms, chains.entries_of(connection, dataset), prices)
+        with book.database.writing() as rows:
+            end = book.locked(rows, [dataset])[dataset]
+            changes = _changes(terms, rows.entries(dataset), prices)
             if changes:
-                _record(connection, end, changes, by=by, note=note)
+                _record(rows, end, changes, by=by, note=note)
     after = end.spent
     for entry, price in changes:
         after = plus(minus(after, entry.costs), price)
     return Repricing(
-        changed=tuple(_new_price(terms, entry, price) for entry, price in changes),
+        changed=tuple(
+            NewPrice(
+                key=entry.key,
+                mechanism=entry.reserved,
+                old=terms.guarantee(entry.costs),
+                new=terms.guarantee(price),
+            )
+            for entry, price in changes
+        ),
         spent=terms.guarantee(end.spent),
         repriced=terms.guarantee(after),
         recorded=record,
@@ -208,7 +209,7 @@ def _head(end: Chain) -> str:
 
 def _counting(entries: Iterable[Entry]) -> list[Entry]:
     """Return the last entry of each reservation that counts."""
-    last = {entry.key: entry for entry in entries if entry.kind != EntryKind.OPEN}
+    last = {entry.key: entry for entry in entries if entry.kind not in _UNCOUNTED}
     return [entry for entry in last.values() if entry.content != NOTHING_RAN]
 
 
@@ -225,7 +226,7 @@ def _changes(terms: Terms, entries: Iterable[Entry], prices: dict[str, Costs]) -
     return [(entry, price) for entry, price in priced if price != entry.costs]
 
 
-def _record(connection: Connection, end: Chain, changes: _Changes, *, by: str, note: str) -> None:
+def _record(rows: Transaction, end: Chain, changes: _Changes, *, by: str, note: str) -> None:
     """Add an entry for each price that has changed."""
     events, spent = [], end.spent
     for entry, price in changes:
@@ -233,16 +234,10 @@ def _record(connection: Connection, end: Chain, changes: _Changes, *, by: str, n
         spent = plus(minus(spent, entry.costs), price)
         event = Event.after(entry, EntryKind.REPRICE, entry.content, by=by, note=note)
         events.append((event, price, spent))
-    chains.continued(connection, end, events)
+    rows.continued(end, events)
 
 
-def _new_price(terms: Terms, entry: Entry, price: Costs) -> NewPrice:
-    """Return what changes for one reservation."""
-    old, new = terms.guarantee(entry.costs), terms.guarantee(price)
-    return NewPrice(key=entry.key, mechanism=entry.reserved, old=old, new=new)
-
-
-def _missing_elsewhere(connection: Connection, entries: Iterable[Entry]) -> list[str]:
+def _missing_elsewhere(rows: Transaction, entries: Iterable[Entry]) -> list[str]:
     """Return which reservations other datasets lack that were charged for them together."""
     found: dict[str, set[tuple[str, str, str]]] = {}
     problems = []
@@ -251,7 +246,7 @@ def _missing_elsewhere(connection: Connection, entries: Iterable[Entry]) -> list
             continue
         for name in entry.datasets:
             if name not in found:
-                others = chains.entries_of(connection, name)
+                others = rows.entries(name)
                 found[name] = {(one.kind, one.key, one.content) for one in others}
             if (entry.kind, entry.key, entry.content) not in found[name]:
                 problems.append(f"entry {entry.seq}: dataset {name!r} lacks {entry.key!r}")
@@ -315,6 +310,10 @@ def _of_content(walk: _Walk, entry: Entry) -> Iterator[str]:
         kind = EntryKind(entry.kind)
     except ValueError:
         yield f"{entry.kind!r} is nothing that happens in a ledger"
+        return
+    if kind is EntryKind.REFUSE:
+        if any(entry.costs) or entry.total != walk.spent:
+            yield "what was refused counts"
         return
     if walk.stages.get(entry.key) not in _AFTER[kind]:
         yield f"a {kind} does not follow what happened to {entry.key!r} before"

@@ -4,23 +4,20 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Final, final
 
-from hockeystick.errors import HockeystickError, IncompatibleError, LedgerError, ParameterError
-from hockeystick.ledger import chains
+from hockeystick.errors import BudgetExhausted, IncompatibleError, LedgerError, ParameterError
 from hockeystick.ledger.amounts import Costs, minus, plus
-from hockeystick.ledger.chains import Chain, Event, Scope
-from hockeystick.ledger.database import Database, wait_to_open
-from hockeystick.ledger.entries import NOTHING_RAN, Entry, EntryKind, content_of
+from hockeystick.ledger.dataset import Scope, Terms, terms_of
+from hockeystick.ledger.entries import NOTHING_RAN, Chain, Entry, EntryKind, Event, content_of
 from hockeystick.ledger.reservation import Reservation, ReservationState, is_part, state_of
-from hockeystick.ledger.terms import Terms, terms_of
 from hockeystick.mechanisms import Mechanism
 from hockeystick.notions import PureDP
 
 if TYPE_CHECKING:
-    from sqlalchemy import Connection
+    from hockeystick.ledger.database import Database, Transaction
 
 _KIND: Final = {
     ReservationState.COMMITTED: EntryKind.COMMIT,
@@ -30,6 +27,16 @@ _A_NEW_KEY: Final = (
     "one that was not reserved before, as one charge covers one release; resume=True (--resume) "
     "where that release goes on, or nothing of it was released"
 )
+
+
+@dataclass(frozen=True, slots=True)
+class _Request:
+    """What is asked for under one key, and what it costs in each dataset."""
+
+    mechanism: Mechanism
+    prices: dict[str, Costs]
+    event: Event
+    is_new: bool
 
 
 @final
@@ -46,33 +53,42 @@ class Book:
 
     def names(self) -> list[str]:
         """Return the names of all datasets, sorted."""
-        with self.database.reading() as connection:
-            return chains.names(connection)
+        with self.database.reading() as rows:
+            return rows.names()
 
-    def open(self, dataset: str, terms: Terms, *, by: str, note: str) -> None:
+    def history(self, dataset: str) -> tuple[Entry, ...]:
+        """Return all entries of a dataset."""
+        with self.database.reading() as rows:
+            return tuple(rows.entries(dataset))
+
+    def open(self, dataset: str, terms: Terms, *, by: str) -> None:
         """Open a dataset with its terms; another process may come first."""
-        with self.database.writing() as connection:
-            wait_to_open(connection)
-            known = chains.names(connection)
+        with self.database.writing() as rows:
+            rows.keep_others_from_opening()
+            known = rows.names()
             if terms.within is not None and terms.within not in known:
                 allowed = "a dataset of this ledger: a cap is opened after the whole"
                 raise ParameterError("within", terms.within, allowed)
             if terms.within is not None:
-                _check_neighbours(terms, self.terms(terms.within))
+                whole = self.terms(terms.within).adjacency
+                if terms.adjacency is not whole:
+                    allowed = f"that of the whole, {whole}"
+                    raise ParameterError("adjacency", str(terms.adjacency), allowed)
             if dataset not in known:
-                chains.opened(connection, dataset, terms, by=by, note=note)
+                event = Event(EntryKind.OPEN, "", terms.document(), (dataset,), by, "")
+                rows.open(dataset, event, limits=terms.limits, nothing=terms.nothing)
 
     def terms(self, dataset: str) -> Terms:
         """Return the terms of a dataset."""
         if dataset not in self._terms:
-            with self.database.reading() as connection:
-                first = chains.first_entry(connection, dataset)
+            with self.database.reading() as rows:
+                first = rows.first_entry(dataset)
             if first is None:
                 known = ", ".join(map(repr, self.names())) or "none yet: a budget opens one"
                 raise ParameterError("dataset", dataset, f"one of this ledger: {known}")
-            terms = _agreed_terms(first)
+            terms = terms_of(first)
             self._openings[dataset] = first.hash
-            self._scopes[dataset] = Scope.of(terms.adjacency)
+            self._scopes[dataset] = Scope(terms.adjacency)
             self._terms[dataset] = terms
         return self._terms[dataset]
 
@@ -89,99 +105,149 @@ class Book:
     def reserve(
         self,
         datasets: Sequence[str],
-        mechanism: Mechanism,
+        mechanisms: Sequence[tuple[str | None, Mechanism]],
         *,
-        key: str | None,
         by: str,
         note: str,
         resume: bool,
-    ) -> Reservation:
-        """Charge datasets and the wholes that they are caps of: all of them, or none."""
-        new, key = key is None, key or uuid.uuid4().hex
+    ) -> list[Reservation]:
+        """Charge datasets and the wholes that they are caps of with all of this, or with nothing.
+
+        Each mechanism comes with its key, None for one that nobody has used.
+        """
         together = self.with_wholes(datasets)
-        prices = {name: self.terms(name).price(mechanism) for name in together}
-        event = _reserving(mechanism, key, together, by=by, note=note)
-        with self.database.writing() as connection:
-            ends = self.locked(connection, together)
-            known = [] if new else [[*chains.entries_of(connection, one, key)] for one in together]
-            if any(known):
-                _check_same(event, known, resume)
-            else:
-                self._charge(connection, ends, [event], prices, mechanism)
+        requests = [self._request(one, together, by, note, key) for key, one in mechanisms]
+        with self.database.writing() as rows:
+            ends = self.locked(rows, together)
+            known = {one.event.key: self._known(rows, one, resume) for one in requests}
+            new = [one for one in requests if known[one.event.key] is None]
+            refused = self._charge(rows, ends, new, EntryKind.RESERVE)
+        if refused is not None:
+            raise refused
         resolve = partial(self._resolve, together, by=by)
-        state, told = ReservationState.RESERVED, known[0][0].note if any(known) else note
-        return Reservation(key, mechanism, together, state, resolve, resumed=any(known), note=told)
+        made = []
+        for one in requests:
+            key, first = one.event.key, known[one.event.key]
+            told, state = note if first is None else first.note, ReservationState.RESERVED
+            made.append(
+                Reservation(
+                    key,
+                    one.mechanism,
+                    together,
+                    state,
+                    resolve,
+                    resumed=first is not None,
+                    note=told,
+                )
+            )
+        return made
 
     def charge(self, datasets: Sequence[str], mechanism: Mechanism, *, by: str, note: str) -> None:
         """Reserve and commit a mechanism in one transaction: in all datasets, or none."""
         together = self.with_wholes(datasets)
+        request = self._request(mechanism, together, by, note, None)
+        with self.database.writing() as rows:
+            ends = self.locked(rows, together)
+            refused = self._charge(rows, ends, [request], EntryKind.RESERVE, EntryKind.COMMIT)
+        if refused is not None:
+            raise refused
+
+    def _request(
+        self, mechanism: Mechanism, together: tuple[str, ...], by: str, note: str, key: str | None
+    ) -> _Request:
+        """Return a request with its prices, which are computed before others have to wait."""
         prices = {name: self.terms(name).price(mechanism) for name in together}
-        reserved = _reserving(mechanism, uuid.uuid4().hex, together, by=by, note=note)
-        committed = replace(reserved, kind=EntryKind.COMMIT)
-        with self.database.writing() as connection:
-            ends = self.locked(connection, together)
-            self._charge(connection, ends, [reserved, committed], prices, mechanism)
+        known, content = key or uuid.uuid4().hex, content_of(mechanism)
+        event = Event(EntryKind.RESERVE, known, content, together, by, note)
+        return _Request(mechanism, prices, event, is_new=key is None)
+
+    def _known(self, rows: Transaction, request: _Request, resume: bool) -> Entry | None:
+        """Return the entry that reserved a request before, None where none did, or raise."""
+        if request.is_new:
+            return None
+        event = request.event
+        known = [rows.reservation(name, event.key) for name in event.together]
+        if not any(known):
+            return None
+        _check_same(event, known, resume)
+        return known[0][0]
 
     def reservation(self, dataset: str, key: str, *, by: str) -> Reservation:
         """Return a reservation that was made before."""
-        with self.database.reading() as connection:
-            known = [*chains.entries_of(connection, dataset, key)]
+        with self.database.reading() as rows:
+            known = rows.reservation(dataset, key)
         if not known:
             raise ParameterError("key", key, f"that of a reservation of dataset {dataset!r}")
-        together = known[0].datasets
-        resolve = partial(self._resolve, together, by=by)
-        reserved = known[0].reserved
+        first, together = known[0], known[0].datasets
+        resolve, state = partial(self._resolve, together, by=by), state_of(known)
         return Reservation(
-            key, reserved, together, state_of(known), resolve, resumed=True, note=known[0].note
+            key, first.reserved, together, state, resolve, resumed=True, note=first.note
         )
 
-    def locked(self, connection: Connection, datasets: Sequence[str]) -> dict[str, Chain]:
+    def locked(self, rows: Transaction, datasets: Sequence[str]) -> dict[str, Chain]:
         """Return the ends of chains that go on from the terms that were read."""
-        ends = chains.locked(connection, datasets)
+        ends = rows.locked(datasets)
         for name in datasets:
-            self._check_opening(connection, name)
+            self._check_opening(rows, name)
         return ends
 
-    def end_of(self, connection: Connection, dataset: str) -> Chain:
+    def end_of(self, rows: Transaction, dataset: str) -> Chain:
         """Return the end of a chain as it is now, or raise."""
-        found = chains.end_of(connection, dataset)
-        if found is None:
-            raise LedgerError(f"the ledger is damaged: dataset {dataset!r} has lost its row")
-        self._check_opening(connection, dataset)
+        found = rows.end_of(dataset)
+        self._check_opening(rows, dataset)
         return found
 
-    def _check_opening(self, connection: Connection, dataset: str) -> None:
+    def _check_opening(self, rows: Transaction, dataset: str) -> None:
         """Raise where a chain does not begin with the terms that were read."""
         self.terms(dataset)
-        if chains.opening_of(connection, dataset) != self._openings[dataset]:
+        first = rows.first_entry(dataset)
+        if first is None or first.hash != self._openings[dataset]:
             raise LedgerError(
                 f"dataset {dataset!r} is another one than was opened here: its ledger was replaced "
                 "since, or is damaged; open it anew"
             )
 
     def _charge(
-        self,
-        connection: Connection,
-        ends: dict[str, Chain],
-        events: Sequence[Event],
-        prices: dict[str, Costs],
-        mechanism: Mechanism,
-    ) -> None:
-        """Add what is reserved to all chains, or raise where it may not be, or is not covered."""
+        self, rows: Transaction, ends: dict[str, Chain], new: Sequence[_Request], *kinds: EntryKind
+    ) -> BudgetExhausted | None:
+        """Add what is new to all chains, or note that it is refused, and return the error.
+
+        Raises:
+            IncompatibleError: If it protects something else than what counts already.
+        """
         for name, end in ends.items():
-            self._scopes[name].check(connection, end, mechanism)
-        after = {name: plus(ends[name].spent, price) for name, price in prices.items()}
-        short = [
-            name
-            for name, price in prices.items()
-            if any(price) and not self.terms(name).covers(after[name])
-        ]
-        if short:
-            first = short[0]
-            step = f"{mechanism} on {', '.join(map(repr, short))}"
-            raise self.terms(first).refusal(prices[first], ends[first].spent, step, mechanism)
+            self._scopes[name].check(rows, end, [one.mechanism for one in new])
+        refused = self._refusal(new, {name: end.spent for name, end in ends.items()})
+        kinds = kinds if refused is None else (EntryKind.REFUSE,)
         for name, end in ends.items():
-            chains.continued(connection, end, [(one, prices[name], after[name]) for one in events])
+            added, spent = list[tuple[Event, Costs, Costs]](), end.spent
+            for one in new:
+                price = one.prices[name] if refused is None else self.terms(name).nothing
+                spent = plus(spent, price)
+                told = [replace(one.event, kind=kind) for kind in kinds]
+                added += [(event, price, spent) for event in told]
+            if added:
+                rows.continued(end, added)
+        return refused
+
+    def _refusal(
+        self, requests: Sequence[_Request], spent: dict[str, Costs]
+    ) -> BudgetExhausted | None:
+        """Return the error about the first request that a budget does not cover, None if none."""
+        for request in requests:
+            prices, before = request.prices, spent
+            spent = {name: plus(before[name], price) for name, price in prices.items()}
+            short = [
+                name
+                for name, price in prices.items()
+                if any(price) and not self.terms(name).covers(spent[name])
+            ]
+            if short:
+                first, names = short[0], ", ".join(map(repr, short))
+                asked = f"{request.mechanism} on {names}"
+                terms, price = self.terms(first), prices[first]
+                return terms.refusal(price, before[first], asked, request.mechanism)
+        return None
 
     def _resolve(
         self,
@@ -198,10 +264,9 @@ class Book:
         for name in together:
             # Prices are kept, and computed before others have to wait.
             self.terms(name).price(PureDP(0) if ran is None else ran)
-        with self.database.writing() as connection:
-            ends = self.locked(connection, together)
-            for name, end in ends.items():
-                known = [*chains.entries_of(connection, name, key)]
+        with self.database.writing() as rows:
+            for name, end in self.locked(rows, together).items():
+                known = rows.reservation(name, key)
                 if not known:
                     raise LedgerError(f"the ledger is damaged: {name!r} has lost {key!r}")
                 if _is_resolved(known, state, content):
@@ -212,7 +277,7 @@ class Book:
                 text = last.content if counts is None else counts
                 event = Event.after(last, _KIND[state], text, by=by, note=note)
                 spent = plus(minus(end.spent, last.costs), price)
-                chains.continued(connection, end, [(event, price, spent)])
+                rows.continued(end, [(event, price, spent)])
 
     def _price_after(
         self, terms: Terms, last: Entry, state: ReservationState, ran: Mechanism | None
@@ -234,40 +299,6 @@ class Book:
                 "otherwise; reprice the ledger before a part of it is committed, or commit it all"
             )
         return terms.price(ran)
-
-
-def _reserving(
-    mechanism: Mechanism, key: str, together: tuple[str, ...], *, by: str, note: str
-) -> Event:
-    """Return the event of a mechanism that is reserved."""
-    return Event(
-        kind=EntryKind.RESERVE,
-        key=key,
-        content=content_of(mechanism),
-        together=together,
-        by=by,
-        note=note,
-    )
-
-
-def _agreed_terms(first: Entry) -> Terms:
-    """Return the terms that the first entry of a chain says, or raise."""
-    try:
-        if first.kind != EntryKind.OPEN or first.digest() != first.hash:
-            raise ValueError(first.kind)
-        return terms_of(first.content, first.price)
-    except (ValueError, KeyError, TypeError, HockeystickError) as error:
-        raise LedgerError(
-            f"the terms of dataset {first.dataset!r} cannot be read: they were written by "
-            f"hockeystick {first.version}, or are damaged ({error})"
-        ) from error
-
-
-def _check_neighbours(cap: Terms, whole: Terms) -> None:
-    """Raise where a cap is for other neighbours than its whole."""
-    if cap.adjacency is not whole.adjacency:
-        allowed = f"that of the whole, {whole.adjacency}"
-        raise ParameterError("adjacency", str(cap.adjacency), allowed)
 
 
 def _check_same(event: Event, known: list[list[Entry]], resume: bool) -> None:

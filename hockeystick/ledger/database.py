@@ -1,4 +1,7 @@
-"""Where a ledger is kept: SQLite files and PostgreSQL, their transactions and their errors."""
+"""Where a ledger is kept: tables in SQLite files and on PostgreSQL; nothing else knows SQLAlchemy.
+
+Chains of entries are read, locked and added to here; what entries mean is said elsewhere.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +10,9 @@ import sqlite3
 import tempfile
 import time
 import weakref
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
-from types import MappingProxyType
 from typing import Any, Final, final
 from urllib.parse import quote
 
@@ -22,6 +24,7 @@ from sqlalchemy import (
     Index,
     Integer,
     MetaData,
+    Select,
     Table,
     Text,
     create_engine,
@@ -39,6 +42,8 @@ from sqlalchemy.pool import NullPool
 
 from hockeystick import _files
 from hockeystick.errors import HockeystickError, LedgerError, ParameterError
+from hockeystick.ledger.amounts import Costs, costs_of, text_of
+from hockeystick.ledger.entries import START, Chain, Entry, EntryKind, Event
 
 VERSION: Final = 2
 # Any number will do that no other program on the same server locks.
@@ -84,6 +89,141 @@ ENTRIES: Final = Table(
 )
 
 
+@final
+class Transaction:
+    """What one transaction reads of the tables, and adds to them."""
+
+    __slots__ = ("_connection",)
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def keep_others_from_opening(self) -> None:
+        """Let no other transaction make tables or open datasets before this one ends."""
+        _wait_to_open(self._connection)
+
+    def names(self) -> list[str]:
+        """Return the names of all datasets, sorted."""
+        return sorted(self._connection.execute(select(DATASETS.c.name)).scalars())
+
+    def locked(self, datasets: Sequence[str]) -> dict[str, Chain]:
+        """Return the ends of chains, which no other transaction continues before this one ends.
+
+        The rows are locked in the order of their names, so that no two transactions wait for one
+        another.
+
+        Raises:
+            LedgerError: If one is missing, or its last entry is not the one that its row names.
+        """
+        query = select(DATASETS).where(DATASETS.c.name.in_(datasets)).order_by(DATASETS.c.name)
+        return self._ends(query.with_for_update(), datasets)
+
+    def end_of(self, dataset: str) -> Chain:
+        """Return the end of a chain as it is now, or raise likewise."""
+        return self._ends(select(DATASETS).where(DATASETS.c.name == dataset), [dataset])[dataset]
+
+    def _ends(self, query: Select[Any], datasets: Sequence[str]) -> dict[str, Chain]:
+        """Return the ends of all these chains, or raise."""
+        rows = self._connection.execute(query).mappings().all()
+        found = {row["name"]: self._end(row) for row in rows}
+        missing = [name for name in datasets if name not in found]
+        if missing:
+            raise LedgerError(f"the ledger is damaged: dataset {missing[0]!r} has lost its row")
+        return found
+
+    def _end(self, row: Mapping[Any, Any]) -> Chain:
+        """Return the end of a chain once its last entry agrees with its row, or raise."""
+        name = str(row["name"])
+        query = select(ENTRIES.c.seq, ENTRIES.c.hash, ENTRIES.c.spent)
+        last = query.where(ENTRIES.c.dataset == name).order_by(ENTRIES.c.seq.desc()).limit(1)
+        entry = self._connection.execute(last).one_or_none()
+        told = (row["entries"], row["head"], row["spent"])
+        if (
+            entry is None
+            or not isinstance(entry.seq, int)
+            or (entry.seq + 1, entry.hash, entry.spent) != told
+        ):
+            raise LedgerError(
+                f"the ledger is damaged: dataset {name!r} should have {row['entries']} entries up "
+                f"to {row['head']}, and they are not what it has; nothing was written"
+            )
+        try:
+            spent, unresolved = costs_of(entry.spent), int(str(row["unresolved"]))
+        except ValueError as error:
+            raise LedgerError(
+                f"the ledger is damaged: what dataset {name!r} has spent is no number"
+            ) from error
+        return Chain(name, entry.seq + 1, entry.hash, spent, unresolved)
+
+    def entries(self, dataset: str) -> Iterator[Entry]:
+        """Yield all entries of a dataset, in their order."""
+        return self._entries(ENTRIES.c.dataset == dataset)
+
+    def first_entry(self, dataset: str) -> Entry | None:
+        """Return the entry that opened a dataset, None where there is none."""
+        return next(self._entries(ENTRIES.c.dataset == dataset, ENTRIES.c.seq == 0), None)
+
+    def reservation(self, dataset: str, key: str) -> list[Entry]:
+        """Return the entries of a reservation, none where there is none, or raise if changed."""
+        refused = ENTRIES.c.kind == str(EntryKind.REFUSE)
+        found = self._entries(ENTRIES.c.dataset == dataset, ENTRIES.c.key == key, ~refused)
+        known = list(found)
+        for entry in known:
+            entry.check()
+        return known
+
+    def _entries(self, *conditions: Any) -> Iterator[Entry]:
+        query = select(ENTRIES).where(*conditions).order_by(ENTRIES.c.seq)
+        return map(Entry.of_row, self._connection.execute(query).mappings())
+
+    def reserved_contents(self, dataset: str, since: int) -> list[str]:
+        """Return the different contents that were reserved in a dataset from a place on."""
+        query = _reserved(dataset, ENTRIES.c.seq >= since)
+        return list(self._connection.execute(query).scalars())
+
+    def counting_contents(self, dataset: str) -> list[str]:
+        """Return the different contents that were reserved in a dataset and not released."""
+        own = ENTRIES.c.dataset == dataset
+        released = select(ENTRIES.c.key).where(own, ENTRIES.c.kind == str(EntryKind.RELEASE))
+        query = _reserved(dataset, ENTRIES.c.key.not_in(released))
+        return list(self._connection.execute(query).scalars())
+
+    def open(self, dataset: str, what: Event, *, limits: Costs, nothing: Costs) -> None:
+        """Begin the chain of a dataset."""
+        begun = Chain(dataset, 0, START, (), 0)
+        entry = begun.next_entry(what, text_of(limits), text_of(nothing))
+        self._connection.execute(insert(ENTRIES).values(**_row(entry)))
+        row = {"name": dataset, "entries": 1, "head": entry.hash, "spent": entry.spent}
+        self._connection.execute(insert(DATASETS).values(**row, unresolved=0))
+
+    def continued(self, chain: Chain, events: Sequence[tuple[Event, Costs, Costs]]) -> None:
+        """Add entries to a chain that is locked, each with its price and what is spent after it."""
+        rows, name = [], chain.dataset
+        for what, price, spent in events:
+            entry = chain.next_entry(what, text_of(price), text_of(spent))
+            rows.append(_row(entry))
+            chain = chain.after(entry, spent)
+        self._connection.execute(insert(ENTRIES), rows)
+        values = {
+            "entries": chain.entries,
+            "head": chain.head,
+            "spent": text_of(chain.spent),
+            "unresolved": chain.unresolved,
+        }
+        self._connection.execute(update(DATASETS).where(DATASETS.c.name == name).values(**values))
+
+
+def _reserved(dataset: str, condition: Any) -> Select[tuple[str]]:
+    """Return the query for the different contents that were reserved in a dataset."""
+    own = select(ENTRIES.c.content).where(ENTRIES.c.dataset == dataset, condition)
+    return own.where(ENTRIES.c.kind == str(EntryKind.RESERVE)).distinct()
+
+
+def _row(entry: Entry) -> dict[str, object]:
+    """Return an entry as a row of the table."""
+    return {name: getattr(entry, name) for name in entry.__slots__}
+
+
 def schema_version(engine: Engine) -> int | None:
     """Return the version of a database's tables, None where it has none of these.
 
@@ -108,7 +248,7 @@ def has_other_tables(engine: Engine) -> bool:
         return bool({*inspect(connection).get_table_names()} - {*TABLES.tables})
 
 
-def wait_to_open(connection: Connection) -> None:
+def _wait_to_open(connection: Connection) -> None:
     """Let no other transaction make tables or open datasets before this one ends."""
     if connection.dialect.name == "postgresql":
         connection.execute(select(func.pg_advisory_xact_lock(_OPENING)))
@@ -119,14 +259,13 @@ def bring_up(connection: Connection) -> None:
 
     Another process may come first: whoever is second finds nothing left to do.
     """
-    wait_to_open(connection)
+    _wait_to_open(connection)
     if SCHEMA.name not in inspect(connection).get_table_names():
         TABLES.create_all(connection)
         _note_version(connection, VERSION)
-    version = connection.execute(select(func.max(SCHEMA.c.version))).scalar_one()
-    for older in range(version, VERSION):
-        _MIGRATIONS[older](connection)
-        _note_version(connection, older + 1)
+    if connection.execute(select(func.max(SCHEMA.c.version))).scalar_one() < VERSION:
+        _count_unresolved(connection)
+        _note_version(connection, VERSION)
 
 
 def _note_version(connection: Connection, version: int) -> None:
@@ -147,11 +286,6 @@ def _count_unresolved(connection: Connection) -> None:
     for dataset, count in counts.items():
         found = DATASETS.c.name == dataset
         connection.execute(update(DATASETS).where(found).values(unresolved=count))
-
-
-_MIGRATIONS: Final[Mapping[int, Callable[[Connection], None]]] = MappingProxyType(
-    {1: _count_unresolved}
-)
 
 
 _A_URL: Final = "the path of a file, or a URL: sqlite:///FILE or postgresql://USER@HOST/DATABASE"
@@ -215,11 +349,11 @@ class Database:
                 f"the ledger {self.shown} has tables of version {version}; open it once for "
                 f"writing, which brings them up to {VERSION}"
             )
-        with self.writing() as connection:
+        with self._errors(), self._begun("BEGIN IMMEDIATE") as connection:
             bring_up(connection)
 
     @contextmanager
-    def writing(self) -> Iterator[Connection]:
+    def writing(self) -> Iterator[Transaction]:
         """Work in a transaction that no other one that writes the same rows overlaps.
 
         Raises:
@@ -229,20 +363,20 @@ class Database:
         if self.read_only:
             raise LedgerError(f"the ledger {self.shown} was opened to be read only")
         with self._errors(), self._begun("BEGIN IMMEDIATE") as connection:
-            yield connection
+            yield Transaction(connection)
 
     @contextmanager
-    def reading(self) -> Iterator[Connection]:
+    def reading(self) -> Iterator[Transaction]:
         """Work in a transaction that sees one state of the ledger."""
         of_server = {} if self._path else {"isolation_level": "REPEATABLE READ"}
         with self._errors(), self._begun("BEGIN", **of_server) as connection:
-            yield connection
+            yield Transaction(connection)
 
     def complaints(self) -> list[str]:
         """Return what SQLite finds wrong with its file; nothing for other databases."""
         if self._path is None:
             return []
-        with self.reading() as connection:
+        with self._errors(), self._begun("BEGIN") as connection:
             found = connection.exec_driver_sql("PRAGMA integrity_check").scalars().all()
         return [str(one) for one in found if one != "ok"]
 
@@ -333,7 +467,7 @@ class Database:
         """Raise where a file has less than its pages, or none; SQLite takes the rest for zeros."""
         if self._path is None:
             return
-        with self.reading() as connection:
+        with self._errors(), self._begun("BEGIN") as connection:
             asked = (connection.exec_driver_sql(f"PRAGMA page_{one}") for one in ("count", "size"))
             pages, size = (one.scalar_one() for one in asked)
             if not pages or os.path.getsize(self._path) < pages * size:

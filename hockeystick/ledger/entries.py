@@ -1,16 +1,19 @@
-"""The rows of a ledger: what happened, what it costs, and the hash that chains them."""
+"""The rows of a ledger: what happened, what it costs, the hash that chains them, who asks."""
 
 from __future__ import annotations
 
+import getpass
 import hashlib
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields, replace
+from datetime import UTC, datetime
 from typing import Any, Final, Self, final
 
-from hockeystick._validate import WordEnum
+from hockeystick._validate import Domain, WordEnum, real
+from hockeystick._version import __version__
 from hockeystick.calibration import describe, read_description
-from hockeystick.errors import HockeystickError, LedgerError
+from hockeystick.errors import HockeystickError, LedgerError, ParameterError
 from hockeystick.ledger.amounts import Costs, costs_of
 from hockeystick.mechanisms import Mechanism
 
@@ -18,6 +21,13 @@ from hockeystick.mechanisms import Mechanism
 START: Final = "0" * 64
 # The content of a reservation that was released.
 NOTHING_RAN: Final = "null"
+
+# By how much an entry changes how many reservations are not resolved.
+_OPENED: Final = {"reserve": 1, "commit": -1, "release": -1}
+_NAME: Final = "a text of 1 to 200 characters that can be printed"
+_NOTE: Final = "a text of at most 10,000 characters, without NUL and without lone surrogates"
+_HEAD: Final = "a head as status has it: a number of entries, a colon and a hash"
+_SECONDS: Final = Domain(symbol="t", low=0, high=86_400, low_open=True, typical=(1, 60))
 
 
 class EntryKind(WordEnum):
@@ -28,6 +38,7 @@ class EntryKind(WordEnum):
     - ``COMMIT`` ("commit"): it has run, or a part of it has, which is what is charged from here on.
     - ``RELEASE`` ("release"): nothing of it has run; it is charged no more.
     - ``REPRICE`` ("reprice"): what counts has another price from here on.
+    - ``REFUSE`` ("refuse"): a budget did not cover it; nothing is charged, and nothing may run.
     """
 
     OPEN = "open"
@@ -35,6 +46,7 @@ class EntryKind(WordEnum):
     COMMIT = "commit"
     RELEASE = "release"
     REPRICE = "reprice"
+    REFUSE = "refuse"
 
 
 @final
@@ -47,7 +59,8 @@ class Entry:
         seq: The place in it, from 0.
         kind: What happened, as an ``EntryKind`` says.
         key: Of which reservation; empty for the first row.
-        content: What counts from here on, as ``describe`` writes it; of the first row the terms.
+        content: What counts from here on, as ``describe`` writes it; of the first row the terms, of
+            a refusal what was asked for.
         price: What that costs in the budget's measure, exact; of the first row the limits.
         spent: The sum of what counts, exact.
         together: The datasets that are charged for it together.
@@ -92,12 +105,12 @@ class Entry:
 
     @property
     def mechanism(self) -> Mechanism | None:
-        """What counts from here on; None where nothing does, and in the first row.
+        """What counts from here on; None where nothing does, in the first row and in refusals.
 
         Raises:
             LedgerError: If this version of hockeystick cannot read it.
         """
-        nothing = self.kind == EntryKind.OPEN or self.content == NOTHING_RAN
+        nothing = self.kind in (EntryKind.OPEN, EntryKind.REFUSE) or self.content == NOTHING_RAN
         return None if nothing else self.reserved
 
     @property
@@ -159,3 +172,112 @@ def content_of(mechanism: Mechanism) -> str:
         ParameterError: If it has no description in JSON.
     """
     return json.dumps(describe(mechanism))
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Event:
+    """What an entry is about, apart from whose chain it continues."""
+
+    kind: EntryKind
+    key: str
+    content: str
+    together: tuple[str, ...]
+    by: str
+    note: str
+
+    @classmethod
+    def after(cls, entry: Entry, kind: EntryKind, content: str, *, by: str, note: str) -> Self:
+        """Return an event of the reservation that an entry is of."""
+        return cls(kind, entry.key, content, entry.datasets, by, note)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """Where the chain of a dataset ends: how many entries, the last hash, what is spent."""
+
+    dataset: str
+    entries: int
+    head: str
+    spent: Costs
+    unresolved: int
+
+    def next_entry(self, event: Event, price: str, spent: str) -> Entry:
+        """Return the entry that tells of an event, with its hash."""
+        made = Entry(
+            dataset=self.dataset,
+            seq=self.entries,
+            kind=str(event.kind),
+            key=event.key,
+            content=event.content,
+            price=price,
+            spent=spent,
+            together=json.dumps(event.together),
+            by=event.by,
+            at=datetime.now(UTC).isoformat(timespec="microseconds"),
+            note=event.note,
+            version=__version__,
+            previous=self.head,
+        )
+        return replace(made, hash=made.digest())
+
+    def after(self, entry: Entry, spent: Costs) -> Chain:
+        """Return where the chain ends once it has that entry, or raise."""
+        if any(one < 0 for one in spent):
+            raise LedgerError(
+                f"the ledger is damaged: dataset {self.dataset!r} would have spent less than "
+                "nothing; nothing was written"
+            )
+        unresolved = self.unresolved + _OPENED.get(entry.kind, 0)
+        return Chain(self.dataset, entry.seq + 1, entry.hash, spent, unresolved)
+
+
+def name(parameter: str, value: object) -> str:
+    """Return a name of a dataset, a key or a person."""
+    if not isinstance(value, str) or not 0 < len(value) <= 200 or not value.isprintable():
+        raise ParameterError(parameter, value, _NAME)
+    return value
+
+
+def names(parameter: str, values: object) -> tuple[str, ...]:
+    """Return names, each once, in their order."""
+    if isinstance(values, str) or not isinstance(values, Iterable):
+        raise ParameterError(parameter, values, "names in a tuple or list")
+    return tuple(dict.fromkeys(name(parameter, value) for value in values))
+
+
+def person(value: object) -> str:
+    """Return who asks: by default the user whom the operating system names."""
+    if value is not None:
+        return name("by", value)
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError, ImportError):
+        return "unknown"
+
+
+def note(value: object) -> str:
+    """Return a note."""
+    if not isinstance(value, str) or len(value) > 10_000 or "\x00" in value:
+        raise ParameterError("note", value, _NOTE)
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise ParameterError("note", value, _NOTE) from None
+    return value
+
+
+def timeout(value: object) -> float:
+    """Return how many seconds to wait for others."""
+    return real("timeout", value, _SECONDS)
+
+
+def head(value: object) -> tuple[int, str] | None:
+    """Return the number and the hash of a head, None where none is given."""
+    if value is None:
+        return None
+    count, _, digest = value.partition(":") if isinstance(value, str) else ("", "", "")
+    if not count.isascii() or not count.isdigit() or len(digest) != 64:
+        raise ParameterError("head", value, _HEAD)
+    return int(count), digest

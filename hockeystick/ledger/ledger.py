@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, final
+from collections.abc import Iterable, Sequence
+from typing import Any, final
 
 from hockeystick.accountants import Answer
 from hockeystick.adjacency import Adjacency
 from hockeystick.calibration.filters.measures import Rule
 from hockeystick.errors import HockeystickError, ParameterError
-from hockeystick.ledger import inputs
+from hockeystick.ledger import audits, entries
 from hockeystick.ledger.audits import LedgerCheck, LedgerStatus, Repricing
-from hockeystick.ledger.charge import LedgerCharge
+from hockeystick.ledger.book import Book
+from hockeystick.ledger.dataset import Terms, agreed
 from hockeystick.ledger.entries import Entry
 from hockeystick.ledger.reservation import Reservation
-from hockeystick.ledger.terms import Terms, agreed
 from hockeystick.mechanisms import Mechanism
 from hockeystick.mechanisms.base import checked
 from hockeystick.notions import ApproxDP, Notion
-
-if TYPE_CHECKING:
-    from hockeystick.ledger.book import Book
 
 _NO_ORDER = (
     "left out: the dataset was opened without an expected plan, and that stays. Open "
@@ -29,6 +26,89 @@ _NO_ORDER = (
     "this one can still be charged"
 )
 _AS_OPENED = "that with which the dataset was opened, {!r}; what is fixed in advance stays"
+
+
+@final
+class LedgerCharge:
+    """A ledger together with who charges it and why: made by ``Ledger.charging``.
+
+    It serves wherever an ``Accountant`` or a ``Filter`` is charged (``charge=``), and where a run
+    is reserved as a whole (``ledger=``).
+
+    Example:
+        >>> import hockeystick as hs
+        >>> from pathlib import Path
+        >>> from tempfile import TemporaryDirectory
+        >>> with TemporaryDirectory() as folder:
+        ...     ledger = hs.Ledger(Path(folder) / "ledger.db", "census", hs.ZCDP(rho=0.5))
+        ...     weekly = ledger.charging(by="ana", note="weekly counts")
+        ...     noise = hs.DiscreteLaplace(scale=4)
+        ...     counts = hs.release.geometric(noise, [12, 0, 7], charge=weekly)
+        ...     ledger.history()[-1].note
+        'weekly counts'
+    """
+
+    __slots__ = ("_book", "by", "datasets", "note")
+
+    def __init__(
+        self, book: Book, dataset: str, *, by: str | None, note: str, also: Iterable[str]
+    ) -> None:
+        self._book = book
+        self.datasets = (dataset, *entries.names("also", also))
+        self.by, self.note = entries.person(by), entries.note(note)
+
+    def step(self, mechanism: Mechanism, *, count: float = 1) -> None:
+        """Charge a mechanism that is about to run as one that has run, or refuse it.
+
+        Guarantees:
+            Once this returns, the charge is on the disk, in one transaction for all datasets. It
+            stays where the program ends before any noise is drawn: what was charged in this way
+            is never given back.
+
+        Args:
+            mechanism: What is to run.
+            count: How many runs, an integer from 0 to 10^15; one entry for all of them.
+
+        Raises:
+            HockeystickError: As ``Ledger.reserve``; nothing is charged then.
+        """
+        runs = checked("mechanism", mechanism)
+        whole = runs if count == 1 else runs**count
+        self._book.charge(self.datasets, whole, by=self.by, note=self.note)
+
+    def reserve(
+        self, mechanism: Mechanism, *, key: str, told: str, resume: bool = False
+    ) -> Reservation:
+        """Reserve a mechanism as ``Ledger.reserve`` does, by whom and why this charge has.
+
+        Args:
+            mechanism: What is to run.
+            key: What the run is called.
+            told: What the note ends with.
+            resume: As there.
+
+        Raises:
+            HockeystickError: As ``Ledger.reserve``; nothing is charged then.
+        """
+        plan, note = checked("mechanism", mechanism), entries.note(f"{self.note} {told}".strip())
+        asked = [(key, plan)]
+        return self._book.reserve(self.datasets, asked, by=self.by, note=note, resume=resume)[0]
+
+    def reservation(self, key: str) -> Reservation:
+        """Return a reservation that was made before, as ``Ledger.reservation`` does.
+
+        Args:
+            key: Its key.
+
+        Raises:
+            HockeystickError: As ``Ledger.reservation``.
+        """
+        return self._book.reservation(self.datasets[0], key, by=self.by)
+
+    def __repr__(self) -> str:
+        """Return whose charge it is, and where."""
+        names = ", ".join(map(repr, self.datasets))
+        return f"<LedgerCharge of {names} at {self._book.database.shown} by {self.by!r}>"
 
 
 @final
@@ -148,8 +228,8 @@ class Ledger:
         read_only: bool = False,
         timeout: float = 30.0,
     ) -> None:
-        self.dataset = inputs.name("dataset", dataset)
-        whole = None if within is None else inputs.name("within", within)
+        self.dataset = entries.name("dataset", dataset)
+        whole = None if within is None else entries.name("within", within)
         self._book = book_at(url, read_only=read_only, timeout=timeout, create=budget is not None)
         given = {"slack": slack, "rule": rule, "within": whole, "adjacency": adjacency}
         if budget is not None and self.dataset not in self._book.names():
@@ -161,7 +241,7 @@ class Ledger:
                 expected=expected,
                 within=whole,
             )
-            self._book.open(self.dataset, terms, by=inputs.person(None), note="")
+            self._book.open(self.dataset, terms, by=entries.person(None))
         terms = self._book.terms(self.dataset)
         _check_as_opened(terms, {"budget": budget, **given})
         if expected is not None and terms.order is None:
@@ -204,7 +284,7 @@ class Ledger:
 
         Raises:
             BudgetExhausted: If a budget does not cover it, which names the datasets; nothing is
-                charged then.
+                charged then, and the history has the refusal.
             ParameterError: If an argument is outside its domain, a dataset is not in the ledger, or
                 the key was reserved before and is not resumed, or stands for something else.
             IncompatibleError: If the mechanism has no price in a budget's measure, is described
@@ -214,13 +294,62 @@ class Ledger:
             LedgerError: If the ledger cannot be written.
         """
         return self._book.reserve(
-            (self.dataset, *inputs.names("also", also)),
-            checked("mechanism", mechanism),
-            key=None if key is None else inputs.name("key", key),
-            by=inputs.person(by),
-            note=inputs.note(note),
+            (self.dataset, *entries.names("also", also)),
+            [(None if key is None else entries.name("key", key), checked("mechanism", mechanism))],
+            by=entries.person(by),
+            note=entries.note(note),
             resume=resume,
-        )
+        )[0]
+
+    def reserve_many(
+        self,
+        mechanisms: Iterable[Mechanism],
+        *,
+        keys: Iterable[str] | None = None,
+        by: str | None = None,
+        note: str = "",
+        also: Iterable[str] = (),
+        resume: bool = False,
+    ) -> tuple[Reservation, ...]:
+        """Charge several mechanisms at once, all or none: a batch waits for the disk once.
+
+        Guarantees:
+            As ``reserve``, of all of them together: the batch is one transaction.
+
+        Args:
+            mechanisms: What is to run, each a reservation of its own.
+            keys: What each run is called, as many different names; without keys all are new.
+            by: As for ``reserve``.
+            note: As for ``reserve``, of each.
+            also: As for ``reserve``, of each.
+            resume: As for ``reserve``, of each: what the ledger has not, it is charged for now.
+
+        Returns:
+            The reservations, in the order of the mechanisms.
+
+        Raises:
+            HockeystickError: As ``reserve``, also of one alone; nothing is charged then.
+
+        Example:
+            >>> import hockeystick as hs
+            >>> from pathlib import Path
+            >>> from tempfile import TemporaryDirectory
+            >>> with TemporaryDirectory() as folder:
+            ...     ledger = hs.Ledger(Path(folder) / "ledger.db", "census", hs.ZCDP(rho=0.5))
+            ...     counts = ledger.reserve_many([hs.Gaussian(20.0)] * 100, note="a table")
+            ...     print(len(counts), ledger.remaining)
+            100 0.375-zCDP release
+        """
+        plans = [checked("mechanisms", one) for one in _in_order("mechanisms", mechanisms)]
+        named: Sequence[str | None] = [None] * len(plans)
+        if keys is not None:
+            named = [entries.name("keys", one) for one in _in_order("keys", keys)]
+        if len(named) != len(plans) or (keys is not None and len({*named}) != len(named)):
+            raise ParameterError("keys", keys, f"{len(plans)} different names, one for each")
+        asked = list(zip(named, plans, strict=True))
+        datasets, why = (self.dataset, *entries.names("also", also)), entries.note(note)
+        person = entries.person(by)
+        return tuple(self._book.reserve(datasets, asked, by=person, note=why, resume=resume))
 
     def charging(
         self, *, by: str | None = None, note: str = "", also: Iterable[str] = ()
@@ -257,15 +386,13 @@ class Ledger:
             ParameterError: If there is none.
             LedgerError: If the ledger cannot be read.
         """
-        found = inputs.name("key", key)
-        return self._book.reservation(self.dataset, found, by=inputs.person(by))
+        found = entries.name("key", key)
+        return self._book.reservation(self.dataset, found, by=entries.person(by))
 
     @property
     def status(self) -> LedgerStatus:
         """The budget, what is spent and left of it, and where the chain of entries ends."""
-        from hockeystick.ledger.audits import status_of
-
-        return status_of(self._book, self.dataset)
+        return audits.status_of(self._book, self.dataset)
 
     @property
     def remaining(self) -> Notion:
@@ -277,9 +404,7 @@ class Ledger:
 
     def history(self) -> tuple[Entry, ...]:
         """Return all entries of the dataset, in their order."""
-        from hockeystick.ledger.audits import history_of
-
-        return history_of(self._book, self.dataset)
+        return self._book.history(self.dataset)
 
     def price(self, *, delta: float | None = None, accountant: str = "auto") -> Answer:
         """Return the epsilon of all that counts, as if it had been planned.
@@ -300,13 +425,11 @@ class Ledger:
             UnsupportedError: If the accountant has no analysis for a part of it.
             LedgerError: If the ledger cannot be read.
         """
-        from hockeystick.ledger.audits import recorded_by
-
         budget = self._book.terms(self.dataset).budget
         at = budget.delta if delta is None and isinstance(budget, ApproxDP) else delta
         if at is None:
             raise ParameterError("delta", delta, "given, since the budget has none")
-        return recorded_by(self._book, self.dataset).epsilon(at, accountant=accountant)
+        return audits.recorded_by(self._book, self.dataset).epsilon(at, accountant=accountant)
 
     def reprice(self, *, by: str | None = None, note: str = "", record: bool = True) -> Repricing:
         """Price all that counts by this library, and record each price that has changed.
@@ -326,10 +449,8 @@ class Ledger:
         Raises:
             HockeystickError: As ``reserve``, if this library cannot price an entry.
         """
-        from hockeystick.ledger.audits import repriced
-
-        person, why = inputs.person(by), inputs.note(note)
-        return repriced(self._book, self.dataset, record=record, by=person, note=why)
+        person, why = entries.person(by), entries.note(note)
+        return audits.repriced(self._book, self.dataset, record=record, by=person, note=why)
 
     def verify(self, *, head: str | None = None) -> LedgerCheck:
         """Go through the dataset's entries, and say what is wrong with them.
@@ -347,9 +468,7 @@ class Ledger:
             ParameterError: If the head is none.
             LedgerError: If the ledger cannot be read, or its end does not agree with its row.
         """
-        from hockeystick.ledger.audits import verified
-
-        return verified(self._book, self.dataset, inputs.head(head))
+        return audits.verified(self._book, self.dataset, entries.head(head))
 
     def close(self) -> None:
         """Close the connections to the database; using the ledger again opens new ones."""
@@ -391,14 +510,13 @@ def datasets(
 def book_at(url: str | os.PathLike[str], *, read_only: bool, timeout: float, create: bool) -> Book:
     """Return the datasets at a URL, in tables of this version; or raise."""
     try:
-        from hockeystick.ledger.book import Book
         from hockeystick.ledger.database import Database
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] != "sqlalchemy":
             raise
         message = "a ledger needs SQLAlchemy: install hockeystick[ledger]"
         raise HockeystickError(message) from None
-    database = Database(url, read_only=read_only, timeout=inputs.timeout(timeout))
+    database = Database(url, read_only=read_only, timeout=entries.timeout(timeout))
     database.prepare(create=create)
     return Book(database)
 
@@ -409,3 +527,10 @@ def _check_as_opened(terms: Terms, given: dict[str, object]) -> None:
         opened = getattr(terms, name)
         if value is not None and value != opened:
             raise ParameterError(name, value, _AS_OPENED.format(opened))
+
+
+def _in_order(name: str, values: object) -> list[Any]:
+    """Return what somebody lists, or raise."""
+    if isinstance(values, str) or not isinstance(values, Iterable):
+        raise ParameterError(name, values, "in a tuple or list, one for each reservation")
+    return list(values)

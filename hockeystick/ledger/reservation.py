@@ -7,15 +7,12 @@ from collections import Counter
 from collections.abc import Callable
 from threading import Lock
 from types import TracebackType
-from typing import TYPE_CHECKING, NoReturn, Self, final
+from typing import NoReturn, Self, final
 
 from hockeystick._validate import WordEnum
 from hockeystick.errors import IncompatibleError
-from hockeystick.ledger import inputs
+from hockeystick.ledger import entries
 from hockeystick.mechanisms import Mechanism, runs_of
-
-if TYPE_CHECKING:
-    from hockeystick.ledger.entries import Entry
 
 
 class ReservationState(WordEnum):
@@ -124,7 +121,7 @@ class Reservation:
                 reservation then stays as it is.
             LedgerError: If the ledger cannot be written.
         """
-        self._resolve(self.key, ReservationState.COMMITTED, ran, inputs.note(note))
+        self._resolve(self.key, ReservationState.COMMITTED, ran, entries.note(note))
         self._state = ReservationState.COMMITTED
 
     def release(self, *, note: str = "") -> None:
@@ -140,7 +137,7 @@ class Reservation:
             ParameterError: If the note is no text.
             LedgerError: If the ledger cannot be written.
         """
-        self._resolve(self.key, ReservationState.RELEASED, None, inputs.note(note))
+        self._resolve(self.key, ReservationState.RELEASED, None, entries.note(note))
         self._state = ReservationState.RELEASED
 
     def __enter__(self) -> Self:
@@ -185,9 +182,9 @@ def is_part(ran: Mechanism, reserved: Mechanism) -> bool:
     return _counts(ran) <= _counts(reserved)
 
 
-def state_of(entries: list[Entry]) -> ReservationState:
+def state_of(known: list[entries.Entry]) -> ReservationState:
     """Return what has become of a reservation, from its entries."""
-    kinds = {str(entry.kind) for entry in entries}
+    kinds = {str(entry.kind) for entry in known}
     if "release" in kinds:
         return ReservationState.RELEASED
     return ReservationState.COMMITTED if "commit" in kinds else ReservationState.RESERVED

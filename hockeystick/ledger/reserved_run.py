@@ -14,9 +14,8 @@ from typing import Any, Final, final
 from hockeystick import _validate
 from hockeystick._validate import whole_numbers
 from hockeystick.errors import IncompatibleError, ParameterError
-from hockeystick.ledger import inputs
-from hockeystick.ledger.charge import LedgerCharge
-from hockeystick.ledger.ledger import Ledger
+from hockeystick.ledger import entries
+from hockeystick.ledger.ledger import Ledger, LedgerCharge
 from hockeystick.ledger.reservation import Reservation
 from hockeystick.release.charging import ChargedRun
 from hockeystick.release.counting import Journal, OpensJournal
@@ -92,7 +91,7 @@ class ReservedRun:
         most: int | None = None,
     ) -> None:
         self._charge = _checked_ledger(ledger)
-        self.key = inputs.name("key", key)
+        self.key = entries.name("key", key)
         if journal is not None and not isinstance(journal, str | os.PathLike):
             raise ParameterError("journal", journal, _A_PATH)
         self.journal = journal

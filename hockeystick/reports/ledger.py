@@ -22,8 +22,8 @@ from hockeystick.conversions import convert
 from hockeystick.errors import HockeystickError
 from hockeystick.ledger import Entry, EntryKind, Ledger, LedgerCheck, LedgerStatus
 from hockeystick.ledger.amounts import Costs, amount, downward, plus, upward
+from hockeystick.ledger.dataset import Terms, terms_of
 from hockeystick.ledger.entries import content_of
-from hockeystick.ledger.terms import Terms, terms_of
 from hockeystick.mechanisms import Mechanism
 from hockeystick.notions import GDP, TCDP, ZCDP, ApproxDP, Notion, PureDP, RenyiDP
 from hockeystick.numerics import decimal, float_above, float_below
@@ -36,6 +36,7 @@ _DONE: Final[dict[str, str]] = {
     EntryKind.COMMIT: "committed",
     EntryKind.RELEASE: "released",
     EntryKind.REPRICE: "repriced",
+    EntryKind.REFUSE: "refused",
 }
 _ONE_ORDER: Final = "Feldman and Zrnic 2021; Canonne, Kamath and Steinke 2020, proposition 12"
 _SOURCES: Final[dict[type[Notion], str]] = {
@@ -154,7 +155,7 @@ class Ledgered:
     @property
     def terms(self) -> Terms:
         """What was fixed when the dataset was opened, which says what prices mean."""
-        return terms_of(self.entries[0].content, self.entries[0].price)
+        return terms_of(self.entries[0])
 
     def asked_for(self, plan: Mechanism) -> tuple[Costs, bool]:
         """Return what one more plan would cost, and whether this budget covers it.
@@ -170,7 +171,8 @@ class Ledgered:
 
     def charged_as(self, plan: Mechanism) -> tuple[str, ...]:
         """Return the keys under which this very plan is charged already."""
-        last = {one.key: one for one in self.entries if one.key}
+        told = (one for one in self.entries if one.kind != EntryKind.REFUSE)
+        last = {one.key: one for one in told if one.key}
         with suppress(HockeystickError):
             content = content_of(plan)
             kept = (key for key, one in last.items() if one.content == content)
@@ -257,7 +259,7 @@ def rooms_of(entries: Sequence[Entry], delta: float | None = None) -> tuple[Room
     with suppress(HockeystickError, ValueError):
         kinds = {one.content: one for one in reversed(entries) if one.kind == EntryKind.RESERVE}
         latest = [one for one in kinds.values() if any(one.costs)][:_KINDS]
-        terms, total = terms_of(entries[0].content, entries[0].price), entries[-1].total
+        terms, total = terms_of(entries[0]), entries[-1].total
         return tuple(_room(one, terms, total, delta) for one in latest)
     return ()
 
@@ -412,7 +414,8 @@ def _epsilon_told(total: Costs, terms: Terms, delta: float | None) -> str:
 
 def _what(entry: Entry) -> str:
     """Return what counts from an entry on, and with which other datasets."""
-    what = "nothing" if entry.mechanism is None else str(entry.mechanism)
+    counts = entry.reserved if entry.kind == EntryKind.REFUSE else entry.mechanism
+    what = "nothing" if counts is None else str(counts)
     others = [name for name in entry.datasets if name != entry.dataset]
     return what if not others else f"{what}; also on {', '.join(others)}"
 

@@ -37,29 +37,6 @@ def test_too_little_noise_is_refuted_and_enough_is_not() -> None:
     assert isinstance(audit.falsify(hs.Gaussian(0.5), *scores), audit.Consistent)
 
 
-def test_a_true_claim_is_refuted_no_more_often_than_the_confidence_says() -> None:
-    plan = hs.GDP(1.0)
-    wrong = sum(
-        isinstance(
-            audit.falsify(plan, *gaussian(1.0, 100, i), confidence=0.9, seed=i), audit.Refuted
-        )
-        for i in range(80)
-    )
-    assert wrong <= binom.isf(1e-4, 80, 0.1)
-
-
-def test_a_gaussian_is_refuted_exactly_where_mu_is_bounded_above_its_own() -> None:
-    verdicts = set()
-    for i in range(8):
-        scores = gaussian(1.3, 300, i)
-        mu = audit.lower_mu(*scores, seed=i).value
-        for claimed in (mu * 0.999, mu * 1.001):
-            found = audit.falsify(hs.GDP(claimed), *scores, seed=i)
-            assert isinstance(found, audit.Refuted) == (claimed < mu)
-            verdicts.add(type(found))
-    assert len(verdicts) == 2
-
-
 def test_a_plan_without_noise_is_consistent_with_everything() -> None:
     scores = np.ones(1000), np.zeros(1000)
     assert isinstance(audit.falsify(hs.Gaussian(0.0), *scores), audit.Consistent)

@@ -98,6 +98,8 @@ class Audit:
     def of_order(self, entry: Row) -> list[str]:
         """Return what is wrong with when an entry comes."""
         key, kind = entry["key"], entry["kind"]
+        if kind == "refuse":
+            return []
         before = self.last.get(key)
         if kind == "reprice":
             return [] if before in ("reserve", "commit") else [f"repriced after {before}"]
@@ -107,6 +109,9 @@ class Audit:
     def of_sum(self, entry: Row) -> list[str]:
         """Return what is wrong with a price and the sum after it."""
         price, found = numbers(entry["price"]), []
+        if entry["kind"] == "refuse":
+            counts = any(price) or numbers(entry["spent"]) != self.spent
+            return ["what was refused counts"] if counts else []
         before = self.prices.get(entry["key"], [Fraction(0)] * len(price))
         changes = zip(self.spent, before, price, strict=True)
         self.spent = [total - old + new for total, old, new in changes]

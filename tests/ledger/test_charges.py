@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 import hockeystick as hs
-from hockeystick.ledger import EntryKind, chains
+from hockeystick.ledger import EntryKind
+from hockeystick.ledger.database import Transaction
 from hockeystick.release.samplers import secret_bits
 from tests.ledger.forks import die, killed
 
@@ -27,17 +28,6 @@ def kinds(ledger: hs.Ledger) -> list[str]:
     return [entry.kind for entry in ledger.history()[1:]]
 
 
-def test_a_release_is_reserved_and_committed_at_once(ledger: hs.Ledger) -> None:
-    for _ in range(4):
-        released(ledger)
-    assert kinds(ledger) == [EntryKind.RESERVE, EntryKind.COMMIT] * 4
-    keys = [entry.key for entry in ledger.history()[1:]]
-    assert keys[::2] == keys[1::2]
-    assert len({*keys}) == 4
-    assert (ledger.status.unresolved, ledger.remaining) == (0, hs.ZCDP(rho=0))
-    assert ledger.verify().problems == ()
-
-
 def test_the_entry_is_there_before_any_bit_is_drawn(ledger: hs.Ledger) -> None:
     seen: list[int] = []
 
@@ -49,7 +39,7 @@ def test_the_entry_is_there_before_any_bit_is_drawn(ledger: hs.Ledger) -> None:
     assert {*seen} == {3}
 
 
-def test_what_is_refused_draws_nothing_and_writes_nothing(ledger: hs.Ledger) -> None:
+def test_what_is_refused_draws_nothing_and_is_only_noted(ledger: hs.Ledger) -> None:
     def none(_count: int) -> Any:
         raise AssertionError
 
@@ -57,7 +47,13 @@ def test_what_is_refused_draws_nothing_and_writes_nothing(ledger: hs.Ledger) -> 
         released(ledger, hs.Gaussian(0.5), bits=none)
     with pytest.raises(hs.errors.IncompatibleError, match="replace-one ones"):
         ledger.step(hs.PoissonSubsampled(NOISE, 0.1, "replace-one"))
-    assert kinds(ledger) == []
+    (noted,) = ledger.history()[1:]
+    assert (noted.kind, noted.reserved) == (EntryKind.REFUSE, hs.Gaussian(0.5))
+    assert noted.mechanism is None
+    assert (*noted.costs, *noted.total) == (0, 0)
+    assert (ledger.status.unresolved, ledger.verify().problems) == (0, ())
+    released(ledger)
+    assert ledger.remaining == hs.ZCDP(rho=0.375)
 
 
 def test_who_and_why_are_in_both_entries_and_all_datasets_are_charged(url: str) -> None:
@@ -93,14 +89,14 @@ def test_between_the_two_entries_nothing_can_be_left(
 ) -> None:
     """Killed within the transaction, it has neither entry, and nothing was released."""
     ledger = hs.Ledger(folder / "ledger.db", "census", hs.ZCDP(rho=0.5))
-    continued = chains.continued
+    continued = Transaction.continued
 
     def dying(*arguments: Any) -> None:
         continued(*arguments)
         die()
 
     with monkeypatch.context() as patched:
-        patched.setattr(chains, "continued", dying)
+        patched.setattr(Transaction, "continued", dying)
         killed(lambda: released(ledger))
     assert kinds(ledger) == []
     assert ledger.verify().problems == ()

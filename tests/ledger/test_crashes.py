@@ -63,15 +63,6 @@ def wrong_with(url: str, logs: Path) -> list[str]:
     return wrong
 
 
-def test_processes_that_are_killed_never_overspend(folder: Path) -> None:
-    done = stressed(
-        str(folder / "l.db"), folder, processes=3, operations=40, life=0.3, kills=6, budget=0.5
-    )
-    assert done["refused"] > 5
-    assert done["reserved"] > 10
-    assert done["released"] > 2
-
-
 def test_eight_processes_that_are_killed_never_overspend(folder: Path) -> None:
     done = stressed(str(folder / "l.db"), folder, operations=100, life=0.5, kills=40, budget=5.0)
     assert done["refused"] > 20

@@ -4,7 +4,7 @@ import shutil
 import tempfile
 from fractions import Fraction
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pytest
 from hypothesis import settings
@@ -93,6 +93,27 @@ class LedgerMachine(RuleBasedStateMachine):
         elif known.together & together:
             with pytest.raises(hs.errors.ParameterError, match="key must be a key of its own"):
                 self.ledgers[name].reserve(mechanism, key=key, also=also)
+
+    @rule(name=NAMES, keys=st.lists(KEYS, unique=True, max_size=4), noise=st.sampled_from(NOISE))
+    def reserve_many(self, name: str, keys: list[str], noise: float) -> None:
+        """Reserve a batch: all of it, or nothing of it."""
+        together = frozenset({name, *(WITHIN[one] for one in (name,) if one in WITHIN)})
+        batch: dict[str, Any] = {"mechanisms": [hs.Gaussian(noise)] * len(keys), "keys": keys}
+        known = [self.model[key] for key in keys if key in self.model]
+        if any(one.together & together for one in known):
+            with pytest.raises((hs.errors.ParameterError, hs.errors.IncompatibleError)):
+                self.ledgers[name].reserve_many(**batch)
+            return
+        if known:  # of other datasets, which the model knows by the same key
+            return
+        cost = rho(noise, len(keys))
+        if any(self.spent(one) + cost > LIMITS[one] for one in together):
+            with pytest.raises(hs.errors.BudgetExhausted):
+                self.ledgers[name].reserve_many(**batch)
+            return
+        made = self.ledgers[name].reserve_many(**batch)
+        assert [one.key for one in made] == keys
+        self.model.update({key: Held(noise, 1, together) for key in keys})
 
     @precondition(lambda self: self.model)
     @rule(data=st.data(), runs=st.none() | RUNS)

@@ -15,7 +15,7 @@ import pytest
 import hockeystick as hs
 from hockeystick.errors import IncompatibleError, ParameterError
 from hockeystick.ledger import ReservationState
-from tests.ledger.forks import account, awaited, counted, die, forked, killed, outcome, rho
+from tests.ledger.forks import account, awaited, counted, die, forked, killed, rho
 
 POSIX = pytest.mark.skipif(sys.platform == "win32", reason="needs fork and SIGKILL")
 
@@ -123,16 +123,6 @@ def _state(ledger: hs.Ledger, key: str) -> ReservationState | None:
         return ledger.reservation(key).state
     except ParameterError:
         return None
-
-
-@POSIX
-def test_a_forked_process_neither_counts_nor_commits(ledger: hs.Ledger, folder: Path) -> None:
-    run = counted(account(ledger, folder / "journal"), 2)
-    assert outcome(run.count) == 1
-    assert outcome(run.close) == 1
-    assert (rho(ledger), ledger.status.unresolved) == (0.25, 1)
-    counted(run, 1).close()
-    assert rho(ledger) == 3 / 32
 
 
 def test_a_step_that_is_being_counted_as_the_run_ends_is_committed(

@@ -54,18 +54,6 @@ def test_what_the_budget_of_a_run_does_not_cover_is_not_reserved(
     assert rho(ledger) == 5 / 32
 
 
-def test_a_plan_beyond_the_ledger_is_refused_and_leaves_the_journal_free(
-    ledger: hs.Ledger, folder: Path
-) -> None:
-    taken = ledger.reserve(hs.Gaussian(1.25), key="other")
-    with pytest.raises(BudgetExhausted, match="on 'census'"):
-        account(ledger, folder / "journal")
-    assert len(ledger.history()) == 2
-    taken.release()
-    counted(account(ledger, folder / "journal"), 1).close()
-    assert rho(ledger) == 1 / 32
-
-
 PLANS = [
     hs.DPSGD(examples=60, batch_size=6, steps=7, noise_multiplier=2, **more)
     for more in (
@@ -100,88 +88,43 @@ def test_the_first_steps_of_every_plan_are_a_part_of_it(plan: hs.DPSGD) -> None:
         assert steps == 0 or not is_part(plan @ first(plan, steps), plan)
 
 
-@pytest.mark.parametrize("plan", [PLANS[0], PLANS[6], PLANS[9], PLANS[10], PLANS[12]])
-def test_a_run_that_stops_early_commits_its_first_steps(plan: hs.DPSGD, folder: Path) -> None:
-    budget = hs.RenyiDP({2.0: 9.0, 4.0: 9.0})
-    ledger = hs.Ledger(folder / "l", "x", budget, adjacency=plan.adjacency)
-    whole = hs.Ledger(folder / "m", "x", budget, adjacency=plan.adjacency)
-    counted(account(ledger, None, plan=plan), 3).close()
-    whole.step(first(plan, 3))
-    assert ledger.status.spent == whole.status.spent
-
-
-Seam = Callable[[hs.Ledger, Path], object]
-LONGER = hs.DPSGD(examples=60, sampling="full-batch", steps=9, noise_multiplier=4)
-
-
-def _without_journal(ledger: hs.Ledger, folder: Path) -> object:
-    return account(ledger, None)
-
-
-def _new_journal(ledger: hs.Ledger, folder: Path) -> object:
-    (folder / "journal").unlink()
-    return account(ledger, folder / "journal")
-
-
-def _other_dataset(ledger: hs.Ledger, folder: Path) -> object:
-    other = hs.Ledger(folder / "ledger.db", "other", hs.ZCDP(rho=0.5))
-    return account(other, folder / "journal")
-
-
-def _committed(ledger: hs.Ledger, folder: Path) -> object:
-    ledger.reservation("model").commit()
-    return account(ledger, folder / "journal")
-
-
-def _released(ledger: hs.Ledger, folder: Path) -> object:
-    ledger.reservation("model").release()
-    return account(ledger, folder / "journal")
+_OF_A_RUN = "the run for which 'model' was reserved"
+_OF_A_KEY = "on the same ledger by the same key"
 
 
 @pytest.mark.parametrize(
-    ("seam", "error", "words"),
+    ("before", "how", "error", "words"),
     [
-        (_without_journal, ParameterError, "the run for which 'model' was reserved"),
-        (
-            lambda ledger, folder: account(ledger, folder / "other"),
-            ParameterError,
-            "the run for which 'model' was reserved",
-        ),
-        (_new_journal, ParameterError, "the run for which 'model' was reserved"),
-        (
-            lambda ledger, folder: account(ledger, folder / "journal", plan=LONGER),
-            ParameterError,
-            "journal must be an account of this very plan",
-        ),
-        (
-            lambda ledger, folder: account(ledger, None, plan=LONGER),
-            ParameterError,
-            "a key of its own: it stands for",
-        ),
-        (
-            lambda ledger, folder: account(ledger, folder / "journal", key="other"),
-            ParameterError,
-            "on the same ledger by the same key",
-        ),
-        (_other_dataset, ParameterError, "on the same ledger by the same key"),
-        (
-            lambda ledger, folder: Account(PLAN, journal=folder / "journal"),
-            ParameterError,
-            "on the same ledger by the same key",
-        ),
-        (_committed, IncompatibleError, "was committed before"),
-        (_released, IncompatibleError, "was released before"),
+        ("as it was", {"journal": None}, ParameterError, _OF_A_RUN),
+        ("as it was", {"journal": "other"}, ParameterError, _OF_A_RUN),
+        ("without its journal", {}, ParameterError, _OF_A_RUN),
+        ("as it was", {"key": "other"}, ParameterError, _OF_A_KEY),
+        ("as it was", {"dataset": "other"}, ParameterError, _OF_A_KEY),
+        ("committed", {}, IncompatibleError, "was committed before"),
+        ("released", {}, IncompatibleError, "was released before"),
     ],
 )
 def test_what_would_use_one_charge_twice_is_refused(
-    ledger: hs.Ledger, folder: Path, seam: Seam, error: type[Exception], words: str
+    ledger: hs.Ledger,
+    folder: Path,
+    before: str,
+    how: dict[str, Any],
+    error: type[Exception],
+    words: str,
 ) -> None:
     counted(account(ledger, folder / "journal"), 2).close(final=False)
-    before = ledger.status.spent
+    if before == "without its journal":
+        (folder / "journal").unlink()
+    elif before == "committed":
+        ledger.reservation("model").commit()
+    elif before == "released":
+        ledger.reservation("model").release()
+    spent, options = ledger.status.spent, {"dataset": "census", "journal": "journal", **how}
+    own = hs.Ledger(folder / "ledger.db", options.pop("dataset"), hs.ZCDP(rho=0.5))
+    journal = options.pop("journal")
     with pytest.raises(error, match=words):
-        seam(ledger, folder)
-    if seam is not _released:
-        assert ledger.status.spent == before
+        account(own, None if journal is None else folder / journal, **options)
+    assert ledger.status.spent == spent
 
 
 def test_a_run_that_the_ledger_has_lost_is_not_charged_afterwards(
@@ -197,6 +140,10 @@ def test_a_run_that_the_ledger_has_lost_is_not_charged_afterwards(
 
 
 def test_a_run_without_a_ledger_is_given_none_later(ledger: hs.Ledger, folder: Path) -> None:
+    account(ledger, folder / "on it", key="k").close(final=False)
+    with pytest.raises(ParameterError, match="on the same ledger by the same key"):
+        Account(PLAN, journal=folder / "on it")
+    ledger.reservation("k").release()
     counted(Account(PLAN, journal=folder / "journal"), 2).close()
     with pytest.raises(ParameterError, match="on the same ledger by the same key"):
         account(ledger, folder / "journal")
@@ -213,17 +160,6 @@ def test_a_run_is_gone_on_with_by_key_and_journal_alone(ledger: hs.Ledger, folde
     again.close()
     assert rho(ledger) == 0.25
     assert [entry.kind for entry in ledger.history()[1:]] == [EntryKind.RESERVE, EntryKind.COMMIT]
-
-
-def test_a_state_of_the_run_takes_nothing_back(ledger: hs.Ledger, folder: Path) -> None:
-    run = counted(account(ledger, folder / "journal"), 1)
-    state = run.state()
-    counted(run, 3).load(state)
-    run.close(final=False)
-    again = account(ledger, folder / "journal")
-    again.load(state)
-    counted(again, 1).close()
-    assert rho(ledger) == 5 / 32
 
 
 def test_one_journal_counts_for_one_process_at_a_time(ledger: hs.Ledger, folder: Path) -> None:
@@ -252,15 +188,6 @@ def test_a_ledger_that_is_busy_at_the_end_is_told_later(
         account(ledger, folder / "journal")
     run.close()
     assert rho(ledger) == 3 / 32
-
-
-def test_a_run_finds_out_that_somebody_else_has_resolved_it(
-    ledger: hs.Ledger, folder: Path
-) -> None:
-    run = counted(account(ledger, folder / "journal"), 3)
-    ledger.reservation("model").commit(ran=first(PLAN, 1))
-    with pytest.raises(IncompatibleError, match=r"was committed before.* and stays as it is"):
-        run.close()
 
 
 def test_the_first_close_decides(ledger: hs.Ledger, folder: Path) -> None:
@@ -331,34 +258,22 @@ def test_no_more_runs_than_is_reserved(
         count()
 
 
-@pytest.mark.parametrize("most", [-1, 2.5, "x", True])
-def test_what_is_no_number_of_steps_is_refused(ledger: hs.Ledger, most: Any) -> None:
-    with pytest.raises(ParameterError, match=r"^most must be"):
-        ReservedRun(ledger, "k", most=most)
-
-
 @pytest.mark.parametrize(
-    ("arguments", "name"),
+    ("arguments", "options", "name"),
     [
-        ((None, "k"), "ledger"),
-        (("ledger.db", "k"), "ledger"),
-        ((hs.Accountant(), "k"), "ledger"),
-        (("given", None), "key"),
-        (("given", ""), "key"),
-        (("given", "k", 3), "journal"),
+        ((None, "k"), {}, "ledger"),
+        ((hs.Accountant(), "k"), {}, "ledger"),
+        (("given", ""), {}, "key"),
+        (("given", "k", 3), {}, "journal"),
+        (("given", "k"), {"most": 2.5}, "most"),
     ],
 )
 def test_what_is_no_such_argument_is_named(
-    ledger: hs.Ledger, arguments: tuple[Any, ...], name: str
+    ledger: hs.Ledger, arguments: tuple[Any, ...], options: dict[str, Any], name: str
 ) -> None:
     given: list[Any] = [ledger if one == "given" else one for one in arguments]
     with pytest.raises(ParameterError, match=f"^{name} must be"):
-        ReservedRun(*given)
-
-
-def test_what_opens_no_journal_is_refused() -> None:
-    with pytest.raises(ParameterError, match="journal must be the path of a file"):
-        Account(PLAN, journal=3)  # type: ignore[arg-type]
+        ReservedRun(*given, **options)
 
 
 def _alone(work: Callable[[], object]) -> Callable[[], object]:
@@ -377,13 +292,6 @@ def test_a_fork_waits_for_no_lock_that_it_took_along(name: str, status: int) -> 
     }
     with run._lock:
         assert outcome(_alone(works[name])) == status
-
-
-@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
-def test_a_fork_leaves_a_run_without_waiting(ledger: hs.Ledger) -> None:
-    run, rounds = ReservedRun(ledger, "k").open("", PLAN.__pow__, 1), ClientRounds(ROUNDS, 2, 1.0)
-    with run._lock, rounds._lock:
-        assert outcome(_alone(run.close)) == outcome(_alone(rounds.close)) == 0
 
 
 def test_another_process_neither_counts_nor_commits(

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 import hockeystick as hs
-from hockeystick.cli import main
 from hockeystick.errors import LedgerError
 from tests.documents import ROOT, blocks_of
 
@@ -63,20 +62,3 @@ def test_each_role_may_do_its_part_and_no_more(roles: dict[str, str], tmp_path: 
         with pytest.raises(Exception, match=r"permission denied|must be owner"):
             run(roles["ledger_job"], text)
     assert len(reader.history()) == 5
-
-
-def test_the_command_works_on_postgresql_too(
-    roles: dict[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    plan = tmp_path / "plan.toml"
-    plan.write_text('[[release]]\nmechanism = "Gaussian"\nnoise_multiplier = 1.0\n')
-    job, reader = (("--ledger", roles[name]) for name in ROLES)
-    asked = ("ledger", "reserve", "survey", str(plan), "--key", "k", *job)
-    assert main(asked) == 0
-    assert capsys.readouterr().out == "k\n"
-    assert main(("ledger", "commit", "survey", "k", *job)) == 0
-    assert main(("ledger", "reserve", "survey", str(plan), *job)) == 4
-    assert main(("ledger", "release", "survey", "k", *reader)) == 2
-    for command in ("status", "verify", "history survey", "export", "reprice survey --dry-run"):
-        assert main(("ledger", *command.split(), *reader)) == 0
-    assert "cannot be written" not in capsys.readouterr().out

@@ -5,7 +5,6 @@ import sqlite3
 import stat
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
@@ -17,13 +16,12 @@ import pytest
 import hockeystick as hs
 from hockeystick.calibration.filters.measures import additive_measure
 from hockeystick.errors import LedgerError
-from hockeystick.ledger import Entry, database, terms
+from hockeystick.ledger import Entry, database, dataset
 from hockeystick.ledger.amounts import costs_of, downward, storable, text_of, upward
-from tests.ledger import auditor, postgres
+from tests.ledger import auditor
 
 HALF: Final = hs.ZCDP(rho=0.5)
 STEP: Final = hs.Gaussian(4.0)  # rho 1/32
-NOBODY: Final = 65534
 # Of version 1, which had the tables of today but for the column ``unresolved``.
 STORED: Final = Path(__file__).with_name("version-1.db")
 
@@ -104,6 +102,7 @@ FORGED: Final = {
     "nothing that happens in a ledger": (10, {"kind": "refund"}),
     "what is released still counts": (10, {"kind": "release"}),
     "the budget does not cover it": (9, {"price": '["3/4"]', "spent": '["7/8"]'}),
+    "what was refused counts": (9, {"kind": "refuse"}),
     "opens the dataset once more": (9, {"kind": "open"}),
 }
 
@@ -134,12 +133,6 @@ def test_a_price_that_was_changed_frees_nothing(
     with pytest.raises(LedgerError, match="entry 11 of dataset 'd' was changed"):
         used(ledger)
     assert ledger.remaining == hs.ZCDP(rho=0.3125)
-
-
-def test_less_than_nothing_is_never_spent(ledger: hs.Ledger, file: Path) -> None:
-    forge(file, 11, {"price": '["9/20"]'}, to_the_end=True)
-    with pytest.raises(LedgerError, match="less than nothing"):
-        ledger.reservation("open").release()
 
 
 @pytest.mark.parametrize(
@@ -181,6 +174,8 @@ def test_a_file_has_its_name_once_it_has_its_tables(
             hs.Ledger(file, "d", HALF)
     assert os.listdir(file.parent) == []
     assert hs.Ledger(file, "d", HALF).verify().sound
+    assert os.listdir(file.parent) == [file.name]
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
 
 
 def test_an_entry_whose_own_hash_is_made_anew_is_found(ledger: hs.Ledger, file: Path) -> None:
@@ -229,13 +224,6 @@ def test_a_cut_off_end_is_found_by_a_head_that_was_noted(ledger: hs.Ledger, file
             ledger.verify(head=wrong)  # type: ignore[arg-type]
 
 
-def test_terms_that_were_changed_are_refused(ledger: hs.Ledger, file: Path) -> None:
-    run(file, f"UPDATE {ENTRIES} SET content = replace(content, '0.5', '5.5') WHERE seq = 0")
-    with pytest.raises(LedgerError, match="terms of dataset 'd' cannot be read"):
-        hs.Ledger(file, "d")
-    assert not ledger.verify().sound
-
-
 def test_a_shared_reservation_that_one_dataset_lacks_is_found(file: Path) -> None:
     one, two = (hs.Ledger(file, name, HALF) for name in ("one", "two"))
     one.reserve(STEP, key="k", also=["two"])
@@ -251,42 +239,54 @@ def test_a_shared_reservation_that_one_dataset_lacks_is_found(file: Path) -> Non
     assert auditor.audit(str(file))["wrong"] != []
 
 
-def test_a_file_is_for_its_owner_and_stays_one_file(ledger: hs.Ledger, file: Path) -> None:
-    assert stat.S_IMODE(file.stat().st_mode) == 0o600
-    assert os.listdir(file.parent) == [file.name]
+def _of_another_program(file: Path) -> None:
+    file.unlink()
+    run(file, "CREATE TABLE their (own TEXT)")
+
+
+def _damaged(file: Path) -> None:
+    content = file.read_bytes()
+    file.write_bytes(content[:4096] + b"\xa5" * (len(content) - 4096))
+
+
+OPENING: Final = "WHERE seq = 0"
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("change", "said"),
     [
-        (b"not a database, and longer than a header of SQLite would be" * 30, "no ledger at all"),
-        (b"SQLite format 3\x00" + b"\xff" * 4096, "damaged"),
+        (lambda file: file.write_bytes(b"not a database, but long " * 60), "no ledger at all"),
+        (lambda file: file.write_bytes(b"SQLite format 3\x00" + b"\xff" * 4096), "damaged"),
+        (_of_another_program, "tables of another program"),
+        (_damaged, "damaged"),
+        (lambda file: run(file, "INSERT INTO hockeystick_schema VALUES (99, '')"), "version 99"),
+        (
+            lambda file: run(
+                file, f"UPDATE {ENTRIES} SET content = replace(content, '0.5', '5.5') {OPENING}"
+            ),
+            "terms of dataset 'd' cannot be read",
+        ),
     ],
 )
-def test_a_file_of_something_else_is_refused_and_stays(
-    file: Path, content: bytes, said: str
+def test_what_is_no_ledger_of_ours_is_refused_and_stays(
+    ledger: hs.Ledger, file: Path, change: Callable[[Path], object], said: str
 ) -> None:
-    file.write_bytes(content)
-    with pytest.raises(LedgerError, match=said):
-        hs.Ledger(file, "d", HALF)
-    assert file.read_bytes() == content
-
-
-def test_a_database_of_another_program_is_refused_and_stays(file: Path) -> None:
-    run(file, "CREATE TABLE their (own TEXT)")
+    change(file)
     before = file.read_bytes()
-    with pytest.raises(LedgerError, match="tables of another program"):
+    with pytest.raises(LedgerError, match=said):
         hs.Ledger(file, "d", HALF)
     assert file.read_bytes() == before
 
 
-def test_a_damaged_page_is_said_to_be_damaged(ledger: hs.Ledger, file: Path) -> None:
-    content = bytearray(file.read_bytes())
-    content[4096:] = b"\xa5" * (len(content) - 4096)
-    file.write_bytes(content)
-    with pytest.raises(LedgerError, match="damaged"):
-        hs.Ledger(file, "d")
-    assert file.read_bytes() == bytes(content)
+def test_what_a_forger_leaves_neither_frees_nor_is_read(ledger: hs.Ledger, file: Path) -> None:
+    forge(file, 11, {"price": '["9/20"]'}, to_the_end=True)
+    with pytest.raises(LedgerError, match="less than nothing"):
+        ledger.reservation("open").release()
+    run(file, f'UPDATE {ENTRIES} SET content = \'{{"type": "Later"}}\' WHERE seq = 11')
+    for use in (lambda: ledger.history()[-1].mechanism, ledger.reprice):
+        asked: Callable[[], object] = use
+        with pytest.raises(LedgerError, match="cannot be read"):
+            asked()
 
 
 def test_a_file_that_was_replaced_is_not_charged_by_the_terms_of_the_old_one(
@@ -315,25 +315,6 @@ def test_a_file_of_several_names_is_refused(
     second.unlink()
     second.symlink_to(file)
     assert hs.Ledger(second, "d").history() == ledger.history()
-
-
-def test_a_file_that_is_mounted_without_its_folder_is_refused(
-    ledger: hs.Ledger, file: Path, tmp_path: Path
-) -> None:
-    alone = tmp_path / "alone.db"
-    alone.touch()
-    if alone.stat().st_dev == file.stat().st_dev:
-        pytest.skip("both folders are of one file system")
-    mounted = subprocess.run(
-        ["mount", "--bind", str(file), str(alone)], capture_output=True, check=False
-    )
-    if mounted.returncode:
-        pytest.skip("nothing can be mounted here")
-    try:
-        with pytest.raises(LedgerError, match="mount its folder"):
-            hs.Ledger(alone, "d")
-    finally:
-        subprocess.run(["umount", str(alone)], check=True)
 
 
 def test_a_second_thread_that_makes_the_file_leaves_the_locks_of_the_first(
@@ -371,14 +352,6 @@ def test_what_a_crash_left_half_written_is_said_to_readers(ledger: hs.Ledger, fi
     assert hs.Ledger(file, "d", read_only=True).status.head == noted
 
 
-def test_a_newer_ledger_is_refused_and_stays(ledger: hs.Ledger, file: Path) -> None:
-    run(file, "INSERT INTO hockeystick_schema VALUES (99, 'then')")
-    before = file.read_bytes()
-    with pytest.raises(LedgerError, match=r"newer hockeystick: .* version 99"):
-        hs.Ledger(file, "d", HALF)
-    assert file.read_bytes() == before
-
-
 def test_a_ledger_that_is_missing_is_not_made_without_a_budget(file: Path) -> None:
     for given in ({}, {"budget": HALF, "read_only": True}):
         options: dict[str, Any] = given
@@ -408,42 +381,10 @@ def test_a_ledger_opened_to_be_read_tells_all_and_writes_nothing(
     assert file.read_bytes() == before
 
 
-@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
-def test_a_file_that_may_not_be_written_is_said_to_be_read_only(
-    ledger: hs.Ledger, file: Path
-) -> None:
-    file.parent.chmod(0o755)
-    file.chmod(0o444)
-    ledger.history()
-    pid = os.fork()
-    if pid == 0:
-        try:
-            if os.geteuid() == 0:
-                os.setuid(NOBODY)
-            other = hs.Ledger(file, "d")
-            assert other.history() == ledger.history()
-            with pytest.raises(LedgerError, match="cannot be written, only read"):
-                other.reserve(STEP)
-            os._exit(0)
-        finally:
-            os._exit(1)
-    assert os.waitpid(pid, 0)[1] == 0
-    file.chmod(0o600)
-    assert len(ledger.history()) == 12
-
-
-def test_who_waits_too_long_is_told_so(ledger: hs.Ledger, file: Path) -> None:
-    other = sqlite3.connect(file, isolation_level=None)
-    other.execute("BEGIN IMMEDIATE")
-    impatient = hs.Ledger(file, "d", timeout=0.2)
-    with pytest.raises(LedgerError, match=r"busy for 0\.2 s: nothing was written"):
-        impatient.reserve(STEP)
-    other.execute("ROLLBACK")
-    other.close()
-    impatient.reserve(STEP)
-    for wrong in (0, -1, float("inf"), "1"):
-        with pytest.raises(hs.errors.ParameterError, match=r"^timeout must be"):
-            hs.Ledger(file, "d", timeout=wrong)  # type: ignore[arg-type]
+@pytest.mark.parametrize("wrong", [0, -1, float("inf"), "1"])
+def test_how_long_is_waited_is_a_number(file: Path, wrong: Any) -> None:
+    with pytest.raises(hs.errors.ParameterError, match=r"^timeout must be"):
+        hs.Ledger(file, "d", timeout=wrong)
 
 
 def test_version_1_is_brought_up_with_nothing_lost(file: Path) -> None:
@@ -471,12 +412,12 @@ def test_version_1_is_brought_up_with_nothing_lost(file: Path) -> None:
 
 def priced(factor: Fraction, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the library prove another price of everything from now on."""
-    own = terms._price_of_part
+    own = dataset._price_of_part
 
     def price(measure: Any, part: hs.Mechanism) -> tuple[Fraction, ...]:
         return tuple(cost * factor for cost in own(measure, part))
 
-    monkeypatch.setattr(terms, "_price_of_part", price)
+    monkeypatch.setattr(dataset, "_price_of_part", price)
 
 
 def test_a_library_that_proves_more_frees_nothing_before_reprice(
@@ -504,23 +445,6 @@ def test_a_library_that_proves_more_frees_nothing_before_reprice(
     assert again.verify().sound
 
 
-@pytest.mark.extras
-def test_prices_that_take_long_keep_nobody_waiting(
-    server: postgres.Server, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    own, url = terms._price_of_part, server.new_database("slow")
-    hs.Ledger(url, "d", HALF).reserve(STEP**3, key="k")
-
-    def slow(measure: Any, part: hs.Mechanism) -> tuple[Fraction, ...]:
-        if part == STEP:
-            time.sleep(0.6)
-        return tuple(cost / 2 for cost in own(measure, part))
-
-    monkeypatch.setattr(terms, "_price_of_part", slow)
-    repriced = hs.Ledger(url, "d", timeout=0.3).reprice()
-    assert [one.key for one in repriced.changed] == ["k"]
-
-
 def test_limits_are_never_above_those_of_the_day_of_opening(
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -534,7 +458,7 @@ def test_limits_are_never_above_those_of_the_day_of_opening(
             epsilon, rho, failures = measure.limits
             return replace(measure, limits=(epsilon, rho * factor, failures))
 
-        monkeypatch.setattr(terms, "additive_measure", changed)
+        monkeypatch.setattr(dataset, "additive_measure", changed)
         found = hs.Ledger(file, "d")._book.terms("d").limits
         assert found[1] == own(budget, 5e-7, None).limits[1] * expected
 
@@ -549,15 +473,6 @@ def test_sums_stay_short_however_odd_the_prices() -> None:
     assert len(text_of((total,))) < 1000
     assert storable(Fraction(1, 3)) == Fraction(1, 3)
     assert costs_of(text_of((total, Fraction(0)))) == (total, Fraction(0))
-
-
-def test_a_state_of_an_unknown_mechanism_is_said_to_be_so(ledger: hs.Ledger, file: Path) -> None:
-    run(file, f'UPDATE {ENTRIES} SET content = \'{{"type": "Later"}}\' WHERE seq = 11')
-    with pytest.raises(LedgerError, match=r"entry 11 of dataset 'd' cannot be read"):
-        _ = ledger.history()[-1].mechanism
-    with pytest.raises(LedgerError, match="cannot be read"):
-        ledger.reprice()
-    assert ledger.status.unresolved == 1
 
 
 def test_without_sqlalchemy_the_extra_is_named() -> None:

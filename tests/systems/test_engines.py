@@ -1,10 +1,12 @@
-"""What carries messages: a client that is lost, errors, and answers that are none."""
+"""What carries messages, how digits are split, random words, and reports that are shuffled."""
 
 from typing import Any
 
 import numpy as np
 import pytest
 
+from hockeystick.release.samplers import secret_bits
+from tests.release.bits import seeded
 from tests.systems.programs import program
 
 pytestmark = pytest.mark.extras
@@ -69,7 +71,7 @@ def test_servers_average_who_answers_rightly(name: str) -> None:
         answers = {client: {field: np.full(4, float(client > 0))} for client in sent}
         return answers | {client: {field: np.full(4, np.nan)} for client in list(sent)[:1]}
 
-    bits = program("shards").source(3)
+    bits = program("digits").source(3)
     several = (4, system.CLIENTS, bits, ask) if name == "prifedsync" else (4, bits, ask)
     model = system.serve(plan, *several)[0]
     assert asked
@@ -78,6 +80,35 @@ def test_servers_average_who_answers_rightly(name: str) -> None:
 
 def test_a_client_and_the_server_have_words_of_their_own() -> None:
     """Words of 0 at the end of a seed change nothing in numpy: those of client 0, round 0."""
-    source = program("shards").source
+    source = program("digits").source
     first = {(whose, int(source(7, *whose)())) for whose in [(), (0,), (0, 0), (0, 1), (1, 0)]}
     assert len({word for _, word in first}) == 5
+
+
+@pytest.mark.parametrize("split", ["writer", "label", "even"])
+def test_each_record_is_at_one_client_and_no_test_record_is(split: str) -> None:
+    data = program("digits").shards(24, split, seed=3)
+    rows = np.vstack([rows for rows, _ in data.clients] + [data.features])
+    assert len({row.tobytes() for row in rows}) == len(rows)
+    assert {len(labels) for _, labels in data.clients} == {59 - (split == "label")}
+    assert data.records == len(rows) - 359
+    kinds = np.mean([len(set(labels)) for _, labels in data.clients])
+    assert (kinds < 4) == (split == "label")
+
+
+def test_without_a_seed_noise_is_the_operating_systems_and_with_one_it_is_repeated() -> None:
+    source = program("digits").source
+    assert source(None) is secret_bits
+    assert source(5)(4).tolist() == source(5)(4).tolist() != source(6)(4).tolist()
+
+
+@pytest.mark.parametrize("local", [0.5, 2.0])
+def test_a_report_is_true_as_often_as_the_mechanism_says(local: float) -> None:
+    """Each category e^epsilon times as likely from its own holder as from any other."""
+    system = program("shuffled")
+    shares = []
+    for category in (3, 4):
+        held = np.full(200_000, category)
+        shown = system.reported(system.planned(local, len(held)), held, seeded(category))
+        shares.append((shown == 3).mean())
+    assert shares[0] / shares[1] == pytest.approx(np.exp(local), rel=0.05)

@@ -68,7 +68,7 @@ def test_the_page_has_every_setting_of_a_system(name: str) -> None:
 
 def fake(runs: list[int], fails: int = -1) -> Any:
     """Return a system of two settings, and of one without privacy; a run of one seed is wrong."""
-    outcome = program("outcomes")
+    outcome = program("digits")
 
     def run(epsilon: float, seed: int) -> Any:
         runs.append(seed)
@@ -118,5 +118,5 @@ def test_a_run_that_is_not_as_accounted_fails_the_command_and_is_named(
 def test_the_cost_is_the_largest_of_the_runs_rounded_up(
     epsilons: tuple[float, ...], shown: str
 ) -> None:
-    outcome = program("outcomes")
+    outcome = program("digits")
     assert outcome.cost([outcome.Outcome("", {}, "", one, 1e-5) for one in epsilons]) == shown

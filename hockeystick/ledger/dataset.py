@@ -1,12 +1,13 @@
-"""The terms of a dataset: its budget, in which measure it is kept, for which neighbours."""
+"""A dataset: its budget, in which measure that is kept, for which neighbours, protecting what."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, Final, final
+from typing import TYPE_CHECKING, Any, Final, final
 
 from hockeystick import _validate
 from hockeystick.adjacency import Adjacency
@@ -20,12 +21,23 @@ from hockeystick.calibration.filters.measures import (
     one_order_measure,
 )
 from hockeystick.calibration.session.runs import EVALUATING
-from hockeystick.errors import BudgetExhausted, IncompatibleError, ParameterError
-from hockeystick.ledger.amounts import Costs, amount, costs_of, plus, storable, text_of, upward
+from hockeystick.errors import (
+    BudgetExhausted,
+    HockeystickError,
+    IncompatibleError,
+    LedgerError,
+    ParameterError,
+)
+from hockeystick.ledger.amounts import Costs, amount, costs_of, plus, storable, upward
+from hockeystick.ledger.entries import Chain, Entry, EntryKind
 from hockeystick.mechanisms import Mechanism, runs_of
 from hockeystick.mechanisms.base import checked
+from hockeystick.mechanisms.scope import Described, Fact, refuse_disagreement, states_more
 from hockeystick.notions import GDP, ZCDP, ApproxDP, Notion, PureDP
 from hockeystick.numerics.numerals import plain
+
+if TYPE_CHECKING:
+    from hockeystick.ledger.database import Transaction
 
 _REMEMBERED: Final = 1024
 _ROUNDED: Final = 1 + Fraction(1, 10**12)
@@ -190,25 +202,28 @@ def agreed(
     return Terms(kept, neighbours, part, known, order, within, measure.limits, measure)
 
 
-def terms_of(document: str, limits: str) -> Terms:
-    """Return the terms that are recorded, with the limits of then or lower ones.
+def terms_of(first: Entry) -> Terms:
+    """Return the terms that the first entry of a chain says, with the limits of then or lower ones.
 
     Raises:
-        ValueError, KeyError, HockeystickError: If these are no such texts.
+        LedgerError: If it does not open a dataset, was changed, or cannot be read.
     """
-    found: Any = json.loads(document)
-    budget = checked_budget(read_description(found["budget"]))
-    part, rule = checked_options(budget, found["slack"], found["rule"])
-    order = found["order"]
-    known = None if order is not None else rule
-    measure = _measure(budget, part, known, order).lowered(costs_of(limits))
-    adjacency = Adjacency(found["adjacency"])
-    return Terms(budget, adjacency, part, known, order, found["within"], measure.limits, measure)
-
-
-def limits_of(terms: Terms) -> str:
-    """Return the limits as text."""
-    return text_of(terms.limits)
+    try:
+        if first.kind != EntryKind.OPEN or first.digest() != first.hash:
+            raise ValueError(first.kind)
+        found: Any = json.loads(first.content)
+        budget = checked_budget(read_description(found["budget"]))
+        part, rule = checked_options(budget, found["slack"], found["rule"])
+        order = found["order"]
+        known = None if order is not None else rule
+        measure = _measure(budget, part, known, order).lowered(costs_of(first.price))
+        neighbours, within = Adjacency(found["adjacency"]), found["within"]
+        return Terms(budget, neighbours, part, known, order, within, measure.limits, measure)
+    except (ValueError, KeyError, TypeError, HockeystickError) as error:
+        raise LedgerError(
+            f"the terms of dataset {first.dataset!r} cannot be read: they were written by "
+            f"hockeystick {first.version}, or are damaged ({error})"
+        ) from error
 
 
 def _measure(
@@ -225,3 +240,63 @@ def _measure(
 def _price_of_part(measure: AdditiveMeasure, part: Mechanism) -> tuple[Fraction, ...]:
     """Return the price of one run."""
     return tuple(storable(cost) for cost in measure.cost(part))
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Neighbours:
+    """Those for which a budget is kept."""
+
+    adjacency: Adjacency
+    scope: tuple[Fact, ...] = ()
+
+    def __str__(self) -> str:
+        return f"the budget, for {self.adjacency} neighbours"
+
+
+@final
+class Scope:
+    """What a dataset's reservations state, read as far as its chain went when it was last asked."""
+
+    __slots__ = ("_entries", "_neighbours", "_stating")
+
+    def __init__(self, adjacency: Adjacency) -> None:
+        self._neighbours, self._entries = _Neighbours(adjacency), 0
+        self._stating: list[Described] = [self._neighbours]
+
+    def check(self, rows: Transaction, end: Chain, mechanisms: Sequence[Mechanism]) -> None:
+        """Raise where a mechanism states something else than one before it, or than what counts.
+
+        Raises:
+            IncompatibleError: If it does.
+            LedgerError: If what counts cannot be read.
+        """
+        pending: list[Described] = []
+        for mechanism in (one for one in mechanisms if one.scope):
+            self._learn(rows.reserved_contents(end.dataset, self._entries))
+            self._entries = end.entries
+            if states_more(mechanism, [*self._stating, *pending]):
+                # What was released since counts no more.
+                self._stating = [self._neighbours]
+                self._learn(rows.counting_contents(end.dataset))
+                stating = (*self._stating, *pending, mechanism)
+                refuse_disagreement(stating, f"dataset {end.dataset!r}")
+                pending.append(mechanism)
+
+    def _learn(self, contents: Iterable[str]) -> None:
+        """Take over what further reservations state."""
+        for stated in map(_stated, contents):
+            if states_more(stated, self._stating):
+                self._stating.append(stated)
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def _stated(content: str) -> Mechanism:
+    """Return the mechanism of an entry, or raise."""
+    try:
+        return read_description(json.loads(content))
+    except (ValueError, HockeystickError) as error:
+        raise LedgerError(
+            "an earlier reservation cannot be read, so that nobody knows whether it protects the "
+            f"same: it was written by another version of hockeystick, or is damaged ({error})"
+        ) from error

@@ -1,0 +1,265 @@
+"""What one image moves in trainings at one budget, and that their checks can fail."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import hockeystick as hs
+from hockeystick.mechanisms import SinhNormal
+from tests.systems.programs import program
+
+pytestmark = pytest.mark.extras
+pytest.importorskip("sklearn")
+
+
+SIZE, NOISE = 64, 2.0
+
+
+@pytest.fixture(scope="module")
+def clipping() -> Any:
+    return program("clipping")
+
+
+def updates(clipping: Any, columns: int, noise: Any = NOISE) -> Any:
+    """Return each method's update with its first norm and its rate of change.
+
+    AdaClip's first scale is ``v^(1/2) sqrt(d)`` in each of d coordinates, with a variance v of
+    ``sqrt(h_1 h_2) = 1e-4``.
+    """
+    split = hs.calibration.joint_noise(noise, inflation=1.01)
+    own = clipping.by_quantile(noise, 0.5).gradient_noise
+    step = clipping.ADAM_STEP
+    return {
+        "online": (lambda: clipping.online(noise, 0.5), 0.1, 0.5, split.gradient),
+        "fixed threshold": (lambda: clipping.fixed_threshold(noise, 0.5, 0.2), 0.2, 0.5, noise),
+        "fixed quantile": (lambda: clipping.fixed_quantile(noise, 0.5, 0.5), 0.1, 0.5, own),
+        "Adam without second moment": (
+            lambda: clipping.adam_without_second_moment(noise, 0.2),
+            0.2,
+            step / (noise * 0.2 / SIZE),
+            noise,
+        ),
+        "AdaClip": (lambda: clipping.by_coordinates(noise, 0.5), 0.01 * columns**0.5, 0.5, noise),
+    }
+
+
+CLIPPINGS = ("online", "fixed threshold", "fixed quantile", "Adam without second moment", "AdaClip")
+
+
+def words(seed: int) -> Any:
+    return np.random.PCG64(seed).random_raw
+
+
+@pytest.mark.parametrize("method", CLIPPINGS)
+def test_one_image_moves_an_update_by_the_norm_and_no_more(clipping: Any, method: Any) -> None:
+    """The same noise with the first image and without it."""
+    data = clipping.digits()
+    weights = np.zeros(10 * data.rows.shape[1])
+    rows = program("digits").gradients(weights, data.rows[:5], data.labels[:5])
+    build, norm, rate, _ = updates(clipping, rows.shape[1])[method]
+    assert (np.linalg.norm(rows, axis=1) > norm).all()
+    pair = [build()(one, SIZE, words(1)) for one in (rows, rows[1:])]
+    moved = float(np.linalg.norm(pair[0] - pair[1])) * SIZE / rate
+    assert norm * (1 - 1e-4) < moved <= norm * (1 + 1e-12)
+
+
+@pytest.fixture(scope="module")
+def prepared() -> Any:
+    return program("preprocessing")
+
+
+def test_statistics_that_the_plan_does_not_count_are_seen(prepared: Any) -> None:
+    plan = prepared.planned("normalised", 1438, steps=3)
+    assert not prepared.run(1, method="normalised", plan=replace(plan, extra=None)).checks[
+        "statistics"
+    ]
+
+
+@pytest.mark.parametrize("method", ["normalised", "principal components"])
+def test_one_image_moves_the_statistics_within_their_noise(
+    prepared: Any, method: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same without noise, with and without the first image."""
+    data, columns = prepared.digits(), prepared.PIXELS
+    monkeypatch.setattr(prepared, "STATISTICS", hs.mechanisms.JointGaussian((0, 0)))
+    monkeypatch.setattr(prepared, "MOMENTS", hs.mechanisms.PrivateCovariance(0, columns=columns))
+    given: Any = {"bound": prepared.LENGTH, "size": 1, "center": prepared.CENTER}
+    pixels = data.rows[:20, :columns]
+    assert np.linalg.norm(pixels - prepared.CENTER, axis=1).max() <= prepared.LENGTH
+    if method == "normalised":
+        pair = [
+            hs.release.normalisation(prepared.STATISTICS, x, **given) for x in (pixels, pixels[1:])
+        ]
+        moved = float(np.linalg.norm(pair[0].mean - pair[1].mean))
+        most = prepared.LENGTH
+    else:
+        both = [hs.release.covariance(prepared.MOMENTS, x, **given) for x in (pixels, pixels[1:])]
+        moved = float(np.linalg.norm(both[0] - both[1]))
+        most = prepared.LENGTH**2
+    assert 0.3 * most < moved <= most
+
+
+@pytest.fixture(scope="module")
+def pruning() -> Any:
+    return program("pruning")
+
+
+def test_more_coordinates_than_are_to_be_sent_are_seen(
+    pruning: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = pruning.METHODS["a tenth, at random"]
+    everything = (pruning.METHODS["all coordinates"][0], own[1], None)
+
+    def all_of_them(mechanism: Any, rows: Any, **given: Any) -> Any:
+        return everything[0](mechanism, rows, **(given | {"keep": 1.0}))
+
+    monkeypatch.setitem(pruning.METHODS, "a tenth, at random", (all_of_them, *own[1:]))
+    found = pruning.run(1, method="a tenth, at random", steps=2)
+    assert not found.checks["coordinates"]
+
+
+EXAMPLES = 1438
+
+OPTUNA = ("Optuna at random, logarithmic number of runs", "Optuna by earlier scores (TPE)")
+
+FREE = "for free, last run quoted: not private as quoted"
+
+RANDOM = (
+    "random, geometric number of runs",
+    "random, logarithmic number of runs",
+    "random, negative binomial number of runs",
+    "random, Poisson number of runs",
+)
+
+SEARCHES = ("grid", *RANDOM, *OPTUNA, FREE)
+
+
+@pytest.fixture(scope="module")
+def tuning() -> Any:
+    return program("tuning")
+
+
+def plan(steps: int = 2, noise: float = 4.0) -> hs.DPSGD:
+    return hs.DPSGD(examples=EXAMPLES, batch_size=256, steps=steps, noise_multiplier=noise)
+
+
+def counted(tuning: Any, method: str, seed: int) -> tuple[int, int]:
+    """Return how many runs a search made, and how many its words say, without any training."""
+    if method in OPTUNA:
+        pytest.importorskip("optuna")
+    charge, made = hs.Accountant(), list[bool]()
+    total = tuning.whole(method, plan())
+
+    def run(candidate: tuple[float, float]) -> tuple[Any, float]:
+        made.append(charge.plan == total)
+        assert tuning.RATES[0] <= candidate[0] <= tuning.RATES[-1]
+        assert tuning.NORMS[0] <= candidate[1] <= tuning.NORMS[-1]
+        return np.zeros(1), -float(len(made))
+
+    class Counted(tuning.Runs):  # type: ignore[misc]
+        __call__ = staticmethod(run)
+
+    bits = np.random.PCG64(seed).random_raw
+    recorded = tuning.Recorded(bits)
+    runs = Counted(plan(), None, seed, bits, charge)
+    best = tuning.search(method, runs, recorded)
+    assert charge.plan == total
+    assert all(made)
+    assert (best is None) == (not made)
+    return len(made), tuning.drawn(method, recorded)
+
+
+@pytest.mark.parametrize("method", SEARCHES)
+def test_there_are_as_many_runs_as_drawn_and_all_are_charged_first(
+    tuning: Any, method: str
+) -> None:
+    found = [counted(tuning, method, seed) for seed in range(3)]
+    assert all(made == drawn for made, drawn in found)
+
+
+@pytest.mark.parametrize("wrong", ["charged first", "runs", "steps"])
+def test_a_search_that_is_not_as_accounted_is_seen(
+    tuning: Any, wrong: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A search charged when it is over, one with a run more, one with longer runs."""
+    right = tuning.search
+
+    def search(method: str, runs: Any, bits: Any) -> Any:
+        total = tuning.whole(method, runs.plan)
+        if wrong == "charged first":
+            found = hs.release.random_search(total, tuning.GRID, runs, bits=bits)
+            runs.charge.step(total)
+            return found
+        if wrong == "steps":
+            runs.plan = replace(runs.plan, steps=runs.plan.steps + 1)
+        found = right(method, runs, bits)
+        if wrong == "runs":
+            runs(found.candidate)
+        return found
+
+    monkeypatch.setattr(tuning, "search", search)
+    checks = tuning.run(1, method=RANDOM[0], plan=plan()).checks
+    assert not checks[wrong]
+    assert checks["runs"] == (wrong != "runs")
+
+
+def test_one_image_moves_a_score_by_one_and_its_noise_is_what_is_charged(tuning: Any) -> None:
+    """The same noise with the first image and without it; with weights that read it rightly."""
+    data = tuning.digits()
+    weights = np.zeros((10, 65))
+    weights[data.labels[0], -1] = 1.0
+    fewer = replace(data, rows=data.rows[1:], labels=data.labels[1:])
+    pair = [tuning.noisy_score(weights, one, words(3)) for one in (data, fewer)]
+    assert pair[0] - pair[1] == pytest.approx(1.0)
+    none = replace(data, rows=data.rows[:0], labels=data.labels[:0])
+    bits = words(4)
+    drawn = np.array([tuning.noisy_score(weights, none, bits) for _ in range(1000)]) / 20
+    assert 1e-6 < stats.chi2.sf(float((drawn**2).sum()), 1000) < 1 - 1e-6
+    assert tuning.SCORE == hs.Gaussian(noise_multiplier=20)
+
+
+@pytest.fixture(scope="module")
+def noisy() -> Any:
+    return program("sinh_normal")
+
+
+def test_leaving_out_a_vector_moves_the_sum_by_its_clipped_length_exactly(noisy: Any) -> None:
+    _, rows = noisy.vectors(0)
+    rows = rows[:300]
+    assert 0.05 < (np.linalg.norm(rows, axis=1) > 1).mean() < 0.5
+    moved = [noisy.clipped_sum(rows) - noisy.clipped_sum(np.delete(rows, k, 0)) for k in range(300)]
+    lengths = np.array([np.square(one * 2**22).sum() for one in moved])
+    assert lengths.max() <= 2.0**44
+    assert lengths.max() > (1 - 1e-5) ** 2 * 2.0**44
+
+
+@pytest.mark.parametrize("method", ["sinh-normal, width 40", "sinh-normal, width 320"])
+def test_the_noise_has_the_law_and_the_deviation_that_are_charged(noisy: Any, method: str) -> None:
+    noise = noisy.planned(method)
+    drawn = noisy.released(noise, np.zeros(200), None, np.random.PCG64(5).random_raw)
+    stretched = noise.width * np.sinh(drawn / noise.width)
+    normal = stretched * (2 * noise.rho) ** 0.5
+    assert stats.kstest(normal, "norm").pvalue > 1e-3
+
+
+@pytest.mark.parametrize("name", ["charge", "budget", "deviation"])
+def test_a_mean_that_is_not_as_accounted_is_seen(
+    noisy: Any, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Charged as the number's own noise; of twice the rho; drawn with less noise."""
+    right = noisy.released
+
+    def released(noise: Any, total: Any, charge: Any, bits: Any) -> Any:
+        if name == "charge":
+            charge.step(noise)
+            return right(noise, total, None, bits)
+        if name == "budget":
+            return right(SinhNormal(2 * noise.rho, noise.width), total, charge, bits)
+        charge.step(noisy.account(noise))
+        return right(SinhNormal(16 * noise.rho, noise.width), total, None, bits)
+
+    monkeypatch.setattr(noisy, "released", released)
+    assert not noisy.run(1, method="sinh-normal, width 40").checks[name]

@@ -55,23 +55,17 @@ def test_each_entry_is_on_the_disk_when_it_is_counted(tmp_path: Path, disk: Disk
     journal.close()
 
 
-def test_the_name_of_a_journal_that_was_there_is_on_the_disk(tmp_path: Path, disk: Disk) -> None:
-    path = tmp_path / "steps"
-    Journal(path, "plan").close()
-    disk.folders.clear()
-    Journal(path, "plan").close()
-    assert disk.kept(path) == path.stat().st_size
-
-
-def test_a_name_without_a_folder_is_one_in_this_folder(
+def test_the_name_of_a_journal_is_on_the_disk(
     tmp_path: Path, disk: Disk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Of one that was there, of one in this folder, and of one that a link leads to."""
+    Journal(tmp_path / "steps", "plan").close()
+    disk.folders.clear()
+    Journal(tmp_path / "steps", "plan").close()
+    assert disk.kept(tmp_path / "steps") == (tmp_path / "steps").stat().st_size
     monkeypatch.chdir(tmp_path)
-    Journal("steps", "plan").close()
-    assert disk.kept(tmp_path / "steps") > 0
-
-
-def test_a_link_leads_to_a_name_on_the_disk(tmp_path: Path, disk: Disk) -> None:
+    Journal("here", "plan").close()
+    assert disk.kept(tmp_path / "here") > 0
     (tmp_path / "far").mkdir()
     (tmp_path / "near").symlink_to("far/steps")
     Journal(tmp_path / "near", "plan").close()

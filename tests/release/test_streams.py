@@ -22,7 +22,7 @@ from hockeystick.mechanisms.streams.strategies import Strategy
 from hockeystick.release import matrix_factorization, tree_aggregation
 from hockeystick.release import streams as tree_module
 from hockeystick.release._values import grid_of
-from hockeystick.release.correlated_noise import MOST, TooLargeError, memory
+from hockeystick.release.correlated_noise import MOST, memory
 from hockeystick.release.samplers import rounded_gaussian
 from hockeystick.release.streams import _prepared
 from tests.release.bits import none_left, seeded
@@ -67,31 +67,14 @@ def test_one_row_moves_each_node_by_no_more_than_the_noise_is_for() -> None:
     assert max(in_nodes) <= TreeAggregation(1.0, leaves=leaves).height
 
 
-def test_the_noise_has_the_variance_of_the_nodes() -> None:
-    """Sums of many columns after 7 rows, 3 nodes, and 8 rows, one node."""
-    run = tree_aggregation(TreeAggregation(4.0, leaves=8), 20_000, 0.5, bits=seeded(2))
-    found = [run.add(np.zeros(20_000)).std() for _ in range(8)]
-    for t, deviation in enumerate(found, start=1):
-        assert abs(deviation / (2.0 * math.sqrt(t.bit_count())) - 1) < 6 / math.sqrt(40_000)
-
-
-def test_sums_that_get_too_large_are_refused_and_change_nothing() -> None:
-    run = tree_aggregation(TreeAggregation(1.0, leaves=5), 1, 1.0)
-    run.add([2.0**41])
-    with pytest.raises(ParameterError, match=r"^row must be"):
-        run.add([2.0**42])
-    with pytest.raises(ParameterError, match=r"^row must be"):
-        run.add([1e300])
-    assert run.rows == 1
-
-
 @pytest.mark.parametrize("sign", [1, -1])
 def test_sums_of_the_largest_rows_do_not_wrap(sign: int) -> None:
     """Two of 2^62 steps are 2^63, which as 64 bits is negative and its own size."""
     run = tree_aggregation(TreeAggregation(0.0, leaves=5), 1, 1.0)
     assert run.add([sign * 2.0**42]) == sign * 2.0**42
-    with pytest.raises(ParameterError, match=r"^row must be"):
-        run.add([sign * 2.0**42])
+    for row in (sign * 2.0**42, 1e300):
+        with pytest.raises(ParameterError, match=r"^row must be"):
+            run.add([row])
     assert run.rows == 1
 
 
@@ -142,19 +125,6 @@ def noise_of(strategy: Strategy, fresh: Any, most: float = MOST) -> Any:
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
-@pytest.mark.parametrize("scale", [3.0, 2.0**30, 2.0**44])
-def test_encoded_noise_is_the_fresh_noise_but_for_the_stated_rounding(
-    strategy: Strategy, scale: float
-) -> None:
-    fresh = np.stack([rounded_gaussian(scale, 3, bits=seeded(k)) for k in range(40)])
-    noise, error = noise_of(strategy, fresh), memory(strategy, 40)[1]
-    for column in range(3):
-        found = encoded(strategy, noise[:, column])
-        pairs = zip(found, fresh[:, column], strict=True)
-        assert max(abs(one - int(z)) for one, z in pairs) <= error
-
-
-@pytest.mark.parametrize("strategy", STRATEGIES)
 @pytest.mark.parametrize("most", [2**36, 2**50])
 def test_the_largest_noise_of_the_worst_signs_has_room(strategy: Strategy, most: int) -> None:
     """As large as can be, with the signs of the inverse: the last row is as large as any."""
@@ -191,10 +161,7 @@ def test_the_noise_covers_the_rounding_of_rows_and_of_noise(strategy: Strategy) 
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
-@pytest.mark.parametrize("way", [1, -1])
-def test_neighbours_are_no_further_apart_than_the_noise_is_for(
-    strategy: Strategy, way: int
-) -> None:
+def test_neighbours_are_no_further_apart_than_the_noise_is_for(strategy: Strategy) -> None:
     """What was released is fixed, and the fresh noise of each data set is worked out from it."""
     rounds, entries, z = 24, 2, 1.7
     encoder = Encoder.of(strategy, rounds, participations=3, separation=8)
@@ -206,7 +173,7 @@ def test_neighbours_are_no_further_apart_than_the_noise_is_for(
     moved = steps.copy()
     for t in (0, 8, 16):
         length = math.floor(2.0**-grid.exponent / math.sqrt(entries)) + 1
-        moved[t] += way * length
+        moved[t] += length
     bits, square = seeded(8), 0
     for x, y in zip(steps, moved, strict=True):
         fresh = rounded_gaussian(grid.scale, entries, bits=bits)
@@ -247,23 +214,6 @@ def test_sums_are_those_of_rows_and_noise(strategy: Strategy) -> None:
         )
         assert run.rows == t
         found *= math.nan
-
-
-def test_rounding_costs_next_to_no_noise() -> None:
-    for strategy in STRATEGIES:
-        mechanism = MatrixFactorization(4.0, Encoder.of(strategy, 1000))
-        _, grid = _prepared(mechanism, 10_000, 1.0)
-        first = abs(float(strategy.diagonals(1)[0]))
-        assert 1.0 <= math.ldexp(grid.scale, grid.exponent) * first / 4.0 <= 1.0 + 2.0**-15
-
-
-def test_the_noise_of_sums_has_the_variance_of_the_factorization() -> None:
-    encoder = Encoder.square_root(8)
-    run = matrix_factorization(MatrixFactorization(4.0, encoder), 20_000, 0.5, bits=seeded(2))
-    found = [run.add(np.zeros(20_000)).std() for _ in range(8)]
-    squares = np.cumsum([float(one) ** 2 for one in SquareRoot().diagonals(8)])
-    for deviation, square in zip(found, squares, strict=True):
-        assert abs(deviation / (2.0 * math.sqrt(square)) - 1) < 6 / math.sqrt(40_000)
 
 
 def test_many_entries_have_larger_noise_in_steps() -> None:
@@ -318,18 +268,6 @@ def test_strategies_without_room_are_refused_before_a_charge(encoder: Encoder) -
     assert len(account) == 0
 
 
-@pytest.mark.parametrize("z", [math.inf, 1e15, 1e-15, 5e-324])
-def test_noise_beyond_what_is_drawn_is_refused(z: float) -> None:
-    with pytest.raises(ParameterError, match=r"^mechanism must be of noise"):
-        run_of(5, z)
-
-
-def test_a_memory_says_where_it_has_no_room() -> None:
-    with pytest.raises(TooLargeError):
-        memory(Toeplitz([1, 1.5]), 1000)
-    assert MOST == 2.0**50
-
-
 def tree_of(rounds: int, z: float = 1.0, size: int = 1, **kind: Any) -> Any:
     """Return a run of a tree."""
     return tree_aggregation(TreeAggregation(z, leaves=rounds), size, 1.0, **kind)
@@ -371,14 +309,6 @@ def test_without_noise_the_sums_come_out(begin: Any) -> None:
     run = begin(3, 0.0, 2, bits=none_left)
     found = [run.add(row).tolist() for row in ([1, 2], [0.5, 0.25], [-1, 0])]
     assert found == [[1.0, 2.0], [1.5, 2.25], [0.5, 2.25]]
-
-
-@each_run
-def test_a_run_is_charged_once_before_any_bit(begin: Any) -> None:
-    account = hs.Accountant()
-    run = begin(10, 5.0, charge=account, bits=seeded(1))
-    run.add([1.0])
-    assert len(account) == 1
 
 
 @each_run

@@ -70,22 +70,15 @@ class CorrelatedNoise:
 
     It is made of an encoder that was made from a strategy, ``Encoder.of(strategy, rounds)``, and
     computes in the arithmetic of the arrays given: for training with noise in floating point.
-    ``hs.release.matrix_factorization`` is exact.
-
-    It keeps as many rows as the strategy has diagonals beside the main one (the whole square root:
-    all rows so far), or buffers. **What it keeps is secret**: whoever sees it can take the noise
-    off what was released. There is one such memory for each array that is trained, and a run that
-    goes on from a checkpoint goes on from the memory as well.
+    ``matrix_factorization`` is exact, and says what both keep, and that it is secret. There is one
+    such memory for each array that is trained, with which a run goes on from a checkpoint.
 
     Example:
         >>> import hockeystick as hs
         >>> import numpy as np
-        >>> rng = np.random.default_rng(1)
-        >>> encoder = hs.mechanisms.Encoder.buffered_toeplitz([0.25, 0.25], [0.5, 0.875], 1000)
-        >>> noise = hs.release.CorrelatedNoise(encoder)
-        >>> rows = np.stack([noise.next(rng.normal(size=2)) for _ in range(1000)])
-        >>> bool(abs(rows.sum(axis=0)).max() < abs(rng.normal(size=(1000, 2)).sum(axis=0)).max())
-        True
+        >>> noise = hs.release.CorrelatedNoise(hs.mechanisms.Encoder.square_root(9))
+        >>> [noise.next(np.ones(1)).tolist() for _ in range(3)]
+        [[1.0], [0.5], [0.375]]
     """
 
     __slots__ = ("_encoder", "_next", "_rows", "_shape")
@@ -116,17 +109,13 @@ class CorrelatedNoise:
 
         Fresh is row t of Z, independent Gaussian noise of the same shape in each round: an array of
         NumPy, a tensor of PyTorch or whatever else adds up and takes float factors.
-        ``IncompatibleError`` says that the encoder's rounds are over.
         """
         shape = tuple(getattr(fresh, "shape", ()))
         if self._shape not in (None, shape):
             allowed = f"of shape {self._shape}, as the rows before"
             raise ParameterError("fresh", f"an array of shape {shape}", allowed)
         if self._rows == self._encoder.rounds:
-            raise IncompatibleError(
-                f"the encoder is for {self._rows:,} rounds, and there were as many; its "
-                "sensitivity holds for no more"
-            )
+            raise IncompatibleError(f"the encoder is for {self._rows:,} rounds, and no more")
         row: _Array = self._next(fresh)
         self._rows, self._shape = self._rows + 1, shape
         return row
@@ -207,7 +196,6 @@ def memory(strategy: Strategy, rounds: int, most: float = MOST) -> tuple[Memory,
     """Return an empty memory, and how far its rows are from ``C^-1 (Z + e)``: the largest |e|.
 
     Most is how large fresh noise and what neighbours move may be together, in steps.
-    ``TooLargeError`` says that 64 bits are too few.
     """
     first, *rest = strategy.diagonals(rounds)
     factors = [float(one / first) for one in rest]

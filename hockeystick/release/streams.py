@@ -26,6 +26,7 @@ the same recurrence, ``Z - Z' = -C (x - x') - C (e - e')``, and the bound on ``C
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from fractions import Fraction
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final, final
@@ -49,6 +50,7 @@ from hockeystick.release.samplers.rounded import SCALE
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+_Kind = TreeAggregation | MatrixFactorization
 _SIZE: Final = _validate.whole_numbers("d", 1, (1, 10**7))
 _MOST_ENTRIES: Final = _validate.Domain(
     symbol="d", low=1, high=10**7, typical=(1, 10**6), whole=True
@@ -65,27 +67,40 @@ _SIZES: Final = (2.0**36, 2.0**40, 2.0**44, 2.0**48, MOST)
 _MOST_SPREAD: Final = 2.0**40
 
 
-class _Sums(ChargedRun):
-    """What two kinds of running sums share: several threads may add rows, one at a time.
+class _Sums(ChargedRun, ABC):
+    """What two kinds of running sums share: several threads may add rows, one at a time."""
 
-    It cannot be copied or pickled, nor gone on with in a forked process: noise would be used twice.
-    """
+    __slots__ = ("_bits", "_grid", "_lock", "_most", "_noisy", "_rows", "_size")
 
-    __slots__ = ("_bits", "_grid", "_lock", "_rows", "_size")
-
-    def __init__(self, grid: Grid, size: int, bits: Bits) -> None:
+    def __init__(
+        self, mechanism: _Kind, most: int, grid: Grid, size: int, charge: Any, bits: Bits
+    ) -> None:
         super().__init__()
-        self._grid, self._size, self._bits, self._lock, self._rows = grid, size, bits, Lock(), 0
+        self._most, self._rows, self._lock = most, 0, Lock()
+        self._grid, self._size, self._bits = grid, size, bits
+        self._noisy = mechanism.noise_multiplier != 0.0
+        book(checked_charge(charge), mechanism)
 
     @property
     def rows(self) -> int:
         """How many rows have been added."""
         return self._rows
 
-    def _steps(self, row: Any) -> NDArray[np.int64]:
-        """Return a row on the grid, or raise."""
+    def add(self, row: Any) -> NDArray[np.float64]:
+        """Add the next round's d numbers, and return the noisy sum of all rows so far.
+
+        ``IncompatibleError`` says that there are as many rows already as the mechanism has rounds,
+        or that this process was forked from the run's. Without random bits no row is added.
+        """
         self._check_process()
-        return self._grid.steps("row", row_of("row", row, self._size))
+        steps = self._grid.steps("row", row_of("row", row, self._size))
+        with self._lock:
+            if self._rows == self._most:
+                raise IncompatibleError(f"the run is for {self._rows:,} rounds: begin another one")
+            return self._added(steps)
+
+    @abstractmethod
+    def _added(self, steps: NDArray[np.int64]) -> NDArray[np.float64]: ...
 
     def _noise(self) -> NDArray[np.int64]:
         return rounded_gaussian(self._grid.scale, self._size, bits=self._bits)
@@ -113,79 +128,50 @@ def tree_aggregation(
 
     Guarantees:
         That of the mechanism, which is charged once, here, for all rows; later rows may depend on
-        earlier sums. Rows are rounded to integers, in which node sums are exact; rounding moves the
-        L2 distance of a leaf's rows on neighbouring data sets by at most ``g sqrt(d)``, to which
-        the noise is scaled, and a node's sum plus ``round(N)`` is a function of the sum plus N, as
-        with ``gaussian``. What is released is a function of the noisy nodes: the other nodes of
-        the tree are not drawn, as no sum needs them.
+        earlier sums. Node by node it is as for ``gaussian``. The nodes that no sum needs are not
+        drawn.
 
     References:
         Dwork, Naor, Pitassi and Rothblum, "Differential Privacy under Continual Observation",
-        2010; Kairouz, McMahan, Song, Thakkar, Thakurta and Xu 2021, without the refinement of
-        Honaker 2015.
+        2010; Kairouz et al. 2021, without the refinement of Honaker 2015.
 
     Example:
         >>> import hockeystick as hs
-        >>> tree = hs.mechanisms.TreeAggregation(noise_multiplier=5, leaves=100)
-        >>> run = hs.release.tree_aggregation(tree, size=2, sensitivity=1)
-        >>> [run.add(row).shape for row in ([0.5, 0.5], [1, 0], [0, 0])]
-        [(2,), (2,), (2,)]
+        >>> run = hs.release.tree_aggregation(hs.mechanisms.TreeAggregation(5, leaves=9), 2, 1.0)
+        >>> [run.add(row).shape for row in ([0.5, 0.5], [1, 0])]
+        [(2,), (2,)]
     """
     return RunningSums(of_kind(mechanism, TreeAggregation), size, sensitivity, charge, bits)
 
 
 @final
 class RunningSums(_Sums):
-    """A run of tree aggregation: made by ``tree_aggregation``.
+    """A run of tree aggregation: made by ``tree_aggregation``."""
 
-    Several threads may add rows. It cannot be copied or pickled, nor gone on with in a forked
-    process: noise would be used twice.
-    """
-
-    __slots__ = ("_mechanism", "_nodes", "_total")
+    __slots__ = ("_nodes", "_total")
 
     def __init__(
-        self,
-        mechanism: TreeAggregation,
-        size: int,
-        sensitivity: float,
-        charge: Charged | None,
-        bits: Bits,
+        self, mechanism: TreeAggregation, size: int, sensitivity: float, charge: Any, bits: Bits
     ) -> None:
         entries = _validate.count("size", size, _SIZE)
-        noise = mechanism.noise_multiplier
-        super().__init__(grid_of(mechanism, noise, sensitivity, root_up(entries)), entries, bits)
-        self._mechanism = mechanism
+        grid = grid_of(mechanism, mechanism.noise_multiplier, sensitivity, root_up(entries))
         self._total = np.zeros(entries, dtype=np.int64)
         # The noise of the node that ends with the last row, by its height.
         self._nodes: dict[int, NDArray[np.int64]] = {}
-        book(checked_charge(charge), mechanism)
+        super().__init__(mechanism, mechanism.leaves, grid, entries, charge, bits)
 
-    def add(self, row: Any) -> NDArray[np.float64]:
-        """Add the next leaf's d numbers, and return the noisy sum of all rows so far.
-
-        ``IncompatibleError`` says that there are as many rows already as the mechanism has leaves,
-        or that this process was forked from the run's. Without random bits no row is added.
-        """
-        steps = self._steps(row)
-        with self._lock:
-            if self._rows == self._mechanism.leaves:
-                raise IncompatibleError(
-                    f"the tree is full: its description has {self._rows:,} leaves; begin another "
-                    "one, which is charged for itself"
-                )
-            total = self._total + steps
-            if bool(((total > MOST_STEPS) | (total < -MOST_STEPS)).any()):
-                raise ParameterError("row", "a larger one", "such that sums stay below 2^62 steps")
-            # How often the number of rows is divisible by 2: the height of the node that ends here.
-            count = self._rows + 1
-            height = (count & -count).bit_length() - 1
-            noisy = self._mechanism.noise_multiplier != 0.0
-            noise = self._noise() if noisy else np.zeros_like(total)
-            self._nodes = {h: one for h, one in self._nodes.items() if h > height}
-            self._nodes[height] = noise
-            self._rows, self._total = count, total
-            return self._grid.floats(total + sum(self._nodes.values()))
+    def _added(self, steps: NDArray[np.int64]) -> NDArray[np.float64]:
+        total = self._total + steps
+        if bool(((total > MOST_STEPS) | (total < -MOST_STEPS)).any()):
+            raise ParameterError("row", "a larger one", "such that sums stay below 2^62 steps")
+        # How often the number of rows is divisible by 2: the height of the node that ends here.
+        count = self._rows + 1
+        height = (count & -count).bit_length() - 1
+        noise = self._noise() if self._noisy else np.zeros_like(total)
+        self._nodes = {h: one for h, one in self._nodes.items() if h > height}
+        self._nodes[height] = noise
+        self._rows, self._total = count, total
+        return self._grid.floats(total + sum(self._nodes.values()))
 
 
 def matrix_factorization(
@@ -206,14 +192,13 @@ def matrix_factorization(
 
     with ``C^-1 Z`` in integers, and after t rows the sum of these is returned by ``add``. The
     sensitivity is how far one participant moves a row in L2, in the rounds that they take part in:
-    the clipping norm, twice that under replace-one. Clipping is the caller's, and so is who takes
-    part when.
+    the clipping norm, twice that under replace-one. Clipping and who takes part when are the
+    caller's.
 
     Guarantees:
         That of the mechanism, which is charged once, here, for all rows; later rows may depend on
-        earlier sums. Noise is in integers, each step rounds by a bounded amount, and s is scaled
-        to what that adds to the distance of neighbouring data sets: the module has the proof. What
-        it adds is at most ``2^-16`` of the noise where the grid has room for it.
+        earlier sums: the module has the proof. Rounding adds at most ``2^-16`` of the noise where
+        the grid has room for it.
 
     Edge cases:
         It keeps as many rows of noise as the strategy has diagonals beside the main one (the whole
@@ -221,74 +206,48 @@ def matrix_factorization(
         the noise off what was released. Noise multiplier 0 returns the sums of rows on the grid.
 
     References:
-        Denisov, McMahan, Rush, Smith and Thakurta, "Improved Differential Privacy for SGD via
-        Optimal Private Linear Operators on Adaptive Streams", 2022; Smith and Thakurta, "Fully
-        Adaptive Composition for Gaussian Differential Privacy", 2022.
+        Denisov, McMahan, Rush, Smith and Thakurta 2022; Smith and Thakurta 2022.
 
     Example:
         >>> import hockeystick as hs
-        >>> encoder = hs.mechanisms.Encoder.buffered_toeplitz([0.3, 0.1], [0.5, 0.95], rounds=100)
-        >>> noise = hs.mechanisms.MatrixFactorization(noise_multiplier=5, encoder=encoder)
+        >>> noise = hs.mechanisms.MatrixFactorization(5, hs.mechanisms.Encoder.square_root(100))
         >>> run = hs.release.matrix_factorization(noise, size=2, sensitivity=1)
-        >>> [run.add(row).shape for row in ([0.5, 0.5], [1, 0], [0, 0])]
-        [(2,), (2,), (2,)]
+        >>> [run.add(row).shape for row in ([0.5, 0.5], [1, 0])]
+        [(2,), (2,)]
     """
     return CorrelatedSums(of_kind(mechanism, MatrixFactorization), size, sensitivity, charge, bits)
 
 
 @final
 class CorrelatedSums(_Sums):
-    """A run of a matrix factorization: made by ``matrix_factorization``.
+    """A run of a matrix factorization: made by ``matrix_factorization``."""
 
-    Several threads may add rows. It cannot be copied or pickled, nor gone on with in a forked
-    process: noise would be used twice.
-    """
-
-    __slots__ = ("_latest", "_mechanism", "_memory", "_sum")
+    __slots__ = ("_latest", "_memory", "_sum")
 
     def __init__(
-        self,
-        mechanism: MatrixFactorization,
-        size: int,
-        sensitivity: float,
-        charge: Charged | None,
-        bits: Bits,
+        self, mechanism: MatrixFactorization, size: int, sensitivity: float, charge: Any, bits: Bits
     ) -> None:
         entries = _validate.count("size", size, _MOST_ENTRIES)
         self._memory, grid = _prepared(mechanism, entries, sensitivity)
-        super().__init__(grid, entries, bits)
-        self._mechanism = mechanism
         self._sum, self._latest = np.zeros(entries), np.zeros(entries)
-        book(checked_charge(charge), mechanism)
+        super().__init__(mechanism, mechanism.encoder.rounds, grid, entries, charge, bits)
 
     @property
     def latest(self) -> NDArray[np.float64]:
         """The row added last with its noise, by which the sum grew; zeros before the first."""
         return self._latest.copy()
 
-    def add(self, row: Any) -> NDArray[np.float64]:
-        """Add the next round's d numbers, and return the noisy sum of all rows so far.
-
-        ``IncompatibleError`` says that there are as many rows already as the encoder has rounds, or
-        that this process was forked from the run's. Without random bits no row is added.
-        """
-        steps = self._steps(row)
+    def _added(self, steps: NDArray[np.int64]) -> NDArray[np.float64]:
         if bool((np.abs(steps) > MOST_STEPS // 2).any()):
             raise ParameterError("row", "a larger one", "such that it stays below 2^61 steps")
-        with self._lock:
-            if self._rows == self._mechanism.encoder.rounds:
-                raise IncompatibleError(
-                    f"the encoder is for {self._rows:,} rounds, and there were as many; begin "
-                    "another run, which is charged for itself"
-                )
-            if self._mechanism.noise_multiplier != 0.0:
-                fresh = self._noise()
-                noise = self._memory.row(fresh)
-                self._memory.keep(fresh, noise)
-                steps = steps + noise
-            self._rows, self._latest = self._rows + 1, self._grid.floats(steps)
-            self._sum = self._sum + self._latest
-            return self._sum.copy()
+        if self._noisy:
+            fresh = self._noise()
+            noise = self._memory.row(fresh)
+            self._memory.keep(fresh, noise)
+            steps = steps + noise
+        self._rows, self._latest = self._rows + 1, self._grid.floats(steps)
+        self._sum = self._sum + self._latest
+        return self._sum.copy()
 
 
 def _prepared(

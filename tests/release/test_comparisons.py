@@ -12,22 +12,9 @@ from hypothesis import strategies as st
 
 from hockeystick.numerics.multiprecision import mp
 from hockeystick.release.samplers import NoisyNumber, RealNoise, noisy_argmax
-from tests.release.bits import none_left, replay, seeded
+from tests.release.bits import exact, none_left, replay, seeded
 
 NOISES = list(RealNoise)
-
-
-def exact(noise: Any, word: Any) -> Any:
-    """Return the noise of the middle of a word's uniform numbers, to many digits."""
-    with mp.workprec(300):
-        u = mp.ldexp(2 * (word >> 1) + 1, -64)
-        sign = -1 if word & 1 else 1
-        if noise is RealNoise.GAUSSIAN:
-            return sign * mp.sqrt(2) * mp.erfinv(1 - u)
-        exponential = -mp.log(u)
-        if noise is RealNoise.GUMBEL:
-            return -mp.log(exponential)
-        return exponential * (sign if noise is RealNoise.LAPLACE else 1)
 
 
 def ones(count: Any) -> Any:

@@ -80,7 +80,7 @@ def test_a_round_is_on_the_disk_before_its_cohort_is_known(
         noise_multiplier=2, total_clients=9, clients_per_round=3, rounds=2, sampling="poisson"
     )
     run = ClientRounds(plan, size=2, norm=0.5, journal=path)
-    draw = "hockeystick.release.federated.client_updates.draw_clients"
+    draw = "hockeystick.release.federated.draw_clients"
 
     def drawn(*_: Any, **__: Any) -> Any:
         kept.append(disk.kept(path))

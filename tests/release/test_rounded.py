@@ -23,7 +23,7 @@ from hockeystick.release.samplers import (
     rounded_multivariate_laplace,
 )
 from hockeystick.release.samplers.rounded import decided
-from tests.release.bits import none_left, replay, seeded
+from tests.release.bits import exact, none_left, replay, seeded
 
 LAWS = {"half normal": laws.HALF_NORMAL, "exponential": laws.EXPONENTIAL}
 SCALES = (0.01, 1.0, 3.7, 2.0**22, 1e9, 2.0**44)
@@ -199,18 +199,12 @@ def test_discrete_laplace_noise_is_the_difference_of_two_whole_parts(
     assert discrete_laplace(3.7, 2, bits=none_left).tolist() == [2, -3]
 
 
-def real(word: int) -> Any:
-    """Return the Gaussian of the middle of a word's uniform numbers."""
-    size = mp.sqrt(2) * mp.erfinv(1 - mp.ldexp(2 * (word >> 1) + 1, -64))
-    return -size if word & 1 else size
-
-
 @pytest.mark.parametrize("dimension", [1, 2, 5])
 def test_coordinates_are_the_rounded_products_of_the_words_gaussians(dimension: int) -> None:
     words = [(k * 2654435761 + 12345) * 2**30 % 2**64 | k for k in range(1, 2 * dimension + 2)]
     found = rounded_multivariate_laplace(2.0**20 / 3, dimension, bits=replay(words))
     with mp.workprec(300):
-        numbers = [real(word) for word in words]
+        numbers = [exact("gaussian", word) for word in words]
         length = mp.sqrt(sum(x * x for x in numbers[: dimension + 1]))
         for out, x in zip(found.tolist(), numbers[dimension + 1 :], strict=True):
             assert out == int(mp.floor(mp.mpf(2.0**20 / 3) * length * x + 0.5))

@@ -39,7 +39,7 @@ from hockeystick.release.samplers import (
     truncated_negative_binomial,
 )
 from hockeystick.release.samplers.tables import RunSums
-from tests.release.bits import none_left, replay, seeded
+from tests.release.bits import exact, none_left, replay, seeded
 
 ALL = [
     (exponential, hs.Exponential, RealNoise.GUMBEL),
@@ -100,13 +100,6 @@ TWO_GAUSSIAN = AboveThreshold(
 MIXED = AboveThreshold(2.0, 4.0, threshold_noise="gaussian")
 
 
-def real(word: Any, noise: Any) -> Any:
-    """Return the noise of scale 1 of the middle of a word's uniform numbers."""
-    u = mp.ldexp(2 * (word >> 1) + 1, -64)
-    size = mp.sqrt(2) * mp.erfinv(1 - u) if noise == "gaussian" else -mp.log(u)
-    return -size if word & 1 else size
-
-
 @pytest.mark.parametrize("mechanism", [TWO_LAPLACE, TWO_GAUSSIAN, MIXED])
 def test_every_outcome_is_that_of_the_real_sums(mechanism: Any) -> None:
     generator = np.random.default_rng(2)
@@ -114,10 +107,10 @@ def test_every_outcome_is_that_of_the_real_sums(mechanism: Any) -> None:
         words = [int(w) for w in generator.integers(2**64, size=200, dtype=np.uint64)]
         run = above_threshold(mechanism, 10.5, 1.5, bits=replay(words))
         with mp.workprec(300):
-            top = 10.5 + 3 * real(words[0], mechanism.threshold_noise)
+            top = 10.5 + 3 * exact(mechanism.threshold_noise, words[0])
             for place in range(1, 200):
                 answer = place / 8
-                expected = answer + 6 * real(words[place], mechanism.query_noise) >= top
+                expected = answer + 6 * exact(mechanism.query_noise, words[place]) >= top
                 assert run.above(answer) == expected
                 assert run.ended == expected
                 if expected:

@@ -13,16 +13,16 @@ from hockeystick.errors import ParameterError
 from hockeystick.mechanisms import SinhNormal
 from hockeystick.numerics.multiprecision import mp
 from hockeystick.release import sinh_normal, sinh_normal_divergences, sinh_normal_vector
-from tests.release.bits import none_left, replay, seeded
+from tests.release.bits import exact, none_left, replay, seeded
 
 NOISE = SinhNormal(rho=0.25, width=8)
 
 
 def real(word: Any, rho: Any, width: Any, steps: Any) -> Any:
     """Return the noise of the middle of a word's uniform numbers, in steps."""
-    u = mp.ldexp(2 * (word >> 1) + 1, -64)
-    normal = mp.sqrt(2) * mp.erfinv(1 - u) * (-1 if word & 1 else 1)
-    return width * (steps + 1) * mp.asinh(normal / (width * mp.sqrt(2 * mp.mpf(rho))))
+    return (
+        width * (steps + 1) * mp.asinh(exact("gaussian", word) / (width * mp.sqrt(2 * mp.mpf(rho))))
+    )
 
 
 @pytest.mark.parametrize(("rho", "width"), [(0.25, 8.0), (0.5, 2.0), (1e-3, 1e3), (4.0, 1e6)])

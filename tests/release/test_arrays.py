@@ -1,4 +1,4 @@
-"""Gaussian, Laplace and multivariate Laplace noise on arrays: on a grid, for what rounding adds."""
+"""Noise on arrays: on a grid, for what rounding adds, and on integers as the samplers draw it."""
 
 import math
 from decimal import Decimal
@@ -15,14 +15,17 @@ from hockeystick.errors import ParameterError
 from hockeystick.numerics import largest_reading
 from hockeystick.numerics.multiprecision import mp
 from hockeystick.release import (
+    discrete_gaussian,
     gaussian,
+    geometric,
     laplace,
     multivariate_laplace,
     multivariate_laplace_log_density,
+    samplers,
+    skellam,
 )
 from hockeystick.release._values import grid_of
-from hockeystick.release.samplers import rounded_multivariate_laplace
-from tests.release.bits import none_left, replay, seeded
+from tests.release.bits import exact, none_left, replay, seeded
 
 BOTH = [(gaussian, hs.Gaussian), (laplace, hs.Laplace)]
 STEP = Fraction(1, 2**20)  # the grid of few numbers with sensitivity 1
@@ -30,13 +33,6 @@ STEP = Fraction(1, 2**20)  # the grid of few numbers with sensitivity 1
 
 def grid(noise: Any, sensitivity: Any, moved: Any = 1) -> Any:
     return grid_of(hs.Gaussian(1), noise, sensitivity, moved)
-
-
-def real(kind: Any, word: Any) -> Any:
-    """Return the noise of scale 1 of the middle of a word's uniform numbers."""
-    u = mp.ldexp(2 * (word >> 1) + 1, -64)
-    size = mp.sqrt(2) * mp.erfinv(1 - u) if kind is hs.Gaussian else -mp.log(u)
-    return -size if word & 1 else size
 
 
 @pytest.mark.parametrize(("release", "kind"), BOTH)
@@ -47,7 +43,12 @@ def test_what_comes_out_is_the_rounded_value_plus_rounded_noise(release: Any, ki
     moved = 2 if release is gaussian else 4
     with mp.workprec(300):
         for value, word, out in zip(np.ravel(values), words, found.ravel(), strict=True):
-            noise = real(kind, word) * 3 * (2**20 + moved) / 2
+            noise = (
+                exact("gaussian" if kind is hs.Gaussian else "laplace", word)
+                * 3
+                * (2**20 + moved)
+                / 2
+            )
             steps = round(Fraction(float(value)) / STEP) + int(mp.nint(noise))
             assert Fraction(float(out)) == steps * STEP
 
@@ -201,7 +202,7 @@ def test_a_vector_gets_rounded_noise_of_the_right_scale() -> None:
     value = np.array([3.25, -1.0, math.pi, 1e6 / 3, 0.0])
     for seed in range(5):
         found = multivariate_laplace(FIVE, value, 1, bits=seeded(seed))
-        drawn = rounded_multivariate_laplace(1.5 * (2**20 + 3), 5, bits=seeded(seed))
+        drawn = samplers.rounded_multivariate_laplace(1.5 * (2**20 + 3), 5, bits=seeded(seed))
         steps = [round(Fraction(one) / Fraction(float(STEP))) for one in value.tolist()]
         assert (found / float(STEP)).tolist() == [a + b for a, b in zip(steps, drawn, strict=True)]
 
@@ -235,3 +236,45 @@ def test_the_density_keeps_the_shape_of_what_it_is_asked() -> None:
         noise = hs.mechanisms.MultivariateLaplace(scale, 3)
         with pytest.raises(ParameterError, match=f"^{told}"):
             multivariate_laplace_log_density(noise, sensitivity, points)
+
+
+ALL = [
+    (discrete_gaussian, hs.DiscreteGaussian, samplers.discrete_gaussian),
+    (geometric, hs.DiscreteLaplace, samplers.discrete_laplace),
+    (skellam, hs.mechanisms.Skellam, samplers.skellam),
+]
+every = pytest.mark.parametrize(("release", "kind", "sampler"), ALL)
+
+
+@every
+def test_noise_of_the_samplers_is_added(release: Any, kind: Any, sampler: Any) -> None:
+    parameter, value = 7.25, np.arange(6).reshape(2, 3) * 10
+    found = release(kind(parameter), value, bits=seeded(3))
+    noise = sampler(parameter, 6, bits=seeded(3))
+    assert found.dtype == np.int64
+    assert found.tolist() == (value + noise.reshape(2, 3)).tolist()
+
+
+@every
+def test_a_float_below_the_decimal_that_it_prints_as_is_taken_as_that(
+    release: Any, kind: Any, sampler: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+
+    def noted(scale: Any, size: Any, **_: Any) -> Any:
+        asked.append(scale)
+        return np.zeros(size, np.int64)
+
+    monkeypatch.setattr(f"hockeystick.release.samplers.{sampler.__name__}", noted)
+    release(kind(0.3), 5)
+    release(kind(0.1), 5)
+    assert asked == [math.nextafter(0.3, 1.0), 0.1]
+
+
+@every
+def test_without_noise_the_integers_come_out(release: Any, kind: Any, sampler: Any) -> None:
+    small, none = np.array([200], np.uint8), np.zeros((0, 2), np.int32)
+    for value in (3, [1, 2], [[2**62, -(2**62)]], small, none):
+        found = release(kind(0.0), value, bits=none_left)
+        assert found.dtype == np.int64
+        assert found.tolist() == np.asarray(value).tolist()

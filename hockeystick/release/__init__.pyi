@@ -1,5 +1,6 @@
 # The public names and where they are: type checkers read it, and they are loaded by it.
 from .clipping import (
+    Clipping as Clipping,
     CoordinateClipping as CoordinateClipping,
     OnlineClipping as OnlineClipping,
     QuantileClipping as QuantileClipping,
@@ -7,7 +8,6 @@ from .clipping import (
     randomly_pruned_sum as randomly_pruned_sum,
     selective_sum as selective_sum,
 )
-from .correlated_noise import CorrelatedNoise as CorrelatedNoise
 from .decentralised import (
     GopaRound as GopaRound,
     GossipRun as GossipRun,
@@ -77,6 +77,7 @@ from .statistics import (
     principal_components as principal_components,
 )
 from .streams import (
+    CorrelatedNoise as CorrelatedNoise,
     CorrelatedSums as CorrelatedSums,
     RunningSums as RunningSums,
     matrix_factorization as matrix_factorization,

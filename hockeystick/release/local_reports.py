@@ -60,7 +60,7 @@ from hockeystick.release.samplers import (
 from hockeystick.release.samplers.bits import checked_words, coins
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from numpy.typing import ArrayLike, NDArray
 
     from hockeystick.mechanisms.base import Mechanism
 
@@ -121,7 +121,7 @@ def _bit_rows(reports: Any) -> NDArray[np.bool_]:
 
 def response_reports(
     mechanism: RandomizedResponse,
-    values: NDArray[np.int64],
+    values: ArrayLike,
     rng: np.random.Generator | None = None,
     *,
     bits: Bits = secret_bits,
@@ -141,9 +141,7 @@ def response_reports(
     return np.where(truly, own, other)
 
 
-def response_frequencies(
-    mechanism: RandomizedResponse, reports: NDArray[np.int64]
-) -> NDArray[np.float64]:
+def response_frequencies(mechanism: RandomizedResponse, reports: ArrayLike) -> NDArray[np.float64]:
     """Return estimates of the share of users in each of the K categories, which add up to 1.
 
     ``h = ((c/n) (e^epsilon + K - 1) - 1) / (e^epsilon - 1)``, where c of n >= 1 reports show it.
@@ -182,7 +180,7 @@ def response_error(mechanism: RandomizedResponse, users: int, share: float) -> f
 
 def unary_reports(
     mechanism: UnaryEncoding,
-    values: NDArray[np.int64],
+    values: ArrayLike,
     categories: int,
     rng: np.random.Generator | None = None,
     *,
@@ -204,7 +202,7 @@ def unary_reports(
     return rows
 
 
-def unary_frequencies(mechanism: UnaryEncoding, reports: NDArray[np.bool_]) -> NDArray[np.float64]:
+def unary_frequencies(mechanism: UnaryEncoding, reports: ArrayLike) -> NDArray[np.float64]:
     """Return estimates of the share of users in each category.
 
     ``h = (c/n - q) / (p - q)``, where c of n >= 1 reports have the category's bit.
@@ -298,7 +296,7 @@ def rappor_once(mechanism: RAPPOR, flip: float) -> RAPPOR:
 
 
 def rappor_again(
-    mechanism: RAPPOR, reports: NDArray[np.bool_], flip: float, *, bits: Bits = secret_bits
+    mechanism: RAPPOR, reports: ArrayLike, flip: float, *, bits: Bits = secret_bits
 ) -> NDArray[np.bool_]:
     """Return an instantaneous randomized response of each permanent one, a row of bits.
 
@@ -311,7 +309,7 @@ def rappor_again(
     return _flipped(_bit_rows(reports), largest_reading(g), bits)
 
 
-def rappor_shares(mechanism: RAPPOR, reports: NDArray[np.bool_]) -> NDArray[np.float64]:
+def rappor_shares(mechanism: RAPPOR, reports: ArrayLike) -> NDArray[np.float64]:
     """Return estimates of the share of users whose filter has each bit.
 
     ``t = (c/n - f/2) / (1 - f)``, where c of n >= 1 reports have the bit.
@@ -324,7 +322,7 @@ def rappor_shares(mechanism: RAPPOR, reports: NDArray[np.bool_]) -> NDArray[np.f
 
 
 def rappor_frequencies(
-    mechanism: RAPPOR, reports: NDArray[np.bool_], values: Any, *, cohort: int = 0
+    mechanism: RAPPOR, reports: ArrayLike, values: Any, *, cohort: int = 0
 ) -> NDArray[np.float64]:
     """Return estimates of the share of users who hold each of some values, by least squares.
 

@@ -96,7 +96,7 @@ UNDRAWN: dict[str, tuple[Any, ...]] = {
     "discrete_gaussian": (hs.DiscreteGaussian(math.inf), hs.DiscreteGaussian(2.0**45)),
     "gaussian": (hs.Gaussian(math.inf), hs.Gaussian(2.0**44)),
     "geometric": (hs.DiscreteLaplace(math.inf), hs.DiscreteLaplace(2.0**45)),
-    "gopa_round": tuple(m.GOPA(*z, HUB) for z in ((1, math.inf), (math.inf, 1), (1e15, 1))),
+    "gopa_round": tuple(m.GOPA(z, w, HUB) for z, w in ((1, math.inf), (math.inf, 1), (1e15, 1))),
     "gossip_average": tuple(
         m.GossipAveraging(z, HUB, t, 2, [0]) for z, t in ((math.inf, 5), (1e15, 5), (1, 10**6))
     ),

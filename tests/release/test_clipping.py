@@ -88,7 +88,8 @@ def test_an_example_moves_the_scaled_sum_by_one_whatever_the_scales_are(
 
 def noises() -> list[Any]:
     """Return the noise of each sum that has 4000 entries, over what is charged for it."""
-    none, pruned = np.zeros((0, 4000)), {"norm": 0.5, "keep": 1.0}
+    none = np.zeros((0, 4000))
+    pruned: dict[str, Any] = {"norm": 0.5, "keep": 1.0}
     quantile, descending = by_quantile(noise=3, bit_noise=4), online(noise=3, direction_noise=21)
     assert quantile.mechanism == JointGaussian((3, 8))
     assert descending.mechanism == JointGaussian((3, 21))

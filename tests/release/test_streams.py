@@ -22,9 +22,8 @@ from hockeystick.mechanisms.streams.strategies import Strategy
 from hockeystick.release import CorrelatedNoise, matrix_factorization, tree_aggregation
 from hockeystick.release import streams as tree_module
 from hockeystick.release._values import grid_of
-from hockeystick.release.correlated_noise import MOST, memory
 from hockeystick.release.samplers import rounded_gaussian
-from hockeystick.release.streams import _prepared
+from hockeystick.release.streams import MOST, _prepared, memory
 from tests.release.bits import none_left, seeded
 
 

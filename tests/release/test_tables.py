@@ -35,6 +35,7 @@ from hockeystick.release.samplers.tables import (
 from tests.release.bits import none_left, replay, seeded
 
 TOP = 2**64 - 1
+SIZES: Any = (0, 1.5)
 
 
 def gaussian_sum(s: Any, k: Any) -> Any:
@@ -230,7 +231,7 @@ def test_a_source_that_repeats_itself_is_refused(draw: Any, word: Any) -> None:
         ),
         (lambda: rounded_gaussian(1.0, -1), "size"),
         *((partial(rounded_multivariate_laplace, s, 2), "scale") for s in (0.0, math.inf)),
-        *((partial(rounded_multivariate_laplace, 1.0, n), "dimension") for n in (0, 1.5)),
+        *((partial(rounded_multivariate_laplace, 1.0, n), "dimension") for n in SIZES),
         (lambda: noisy_argmax([], RealNoise.GUMBEL, Fraction(1)), "values"),
         (lambda: noisy_argmax([1], "normal", Fraction(1)), "noise"),  # type: ignore[arg-type]
         (lambda: noisy_argmax([1], RealNoise.GUMBEL, Fraction(-1)), "scale"),

@@ -299,6 +299,7 @@ def integer_noise(
     mechanism: DiscreteGaussian | DiscreteLaplace | Skellam, bits: Bits
 ) -> Callable[[int], NDArray[np.int64]]:
     """Return what draws a mechanism's noise, at the larger reading of its parameter."""
+    sampler: Callable[..., NDArray[np.int64]]
     if isinstance(mechanism, Skellam):
         name, domain, sampler = "variance", VARIANCE, samplers.skellam
     elif isinstance(mechanism, DiscreteLaplace):

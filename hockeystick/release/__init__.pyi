@@ -1,5 +1,6 @@
 # The public names and where they are: type checkers read it, and they are loaded by it.
 from .clipping import (
+    Clipping as Clipping,
     CoordinateClipping as CoordinateClipping,
     OnlineClipping as OnlineClipping,
     QuantileClipping as QuantileClipping,
@@ -7,7 +8,6 @@ from .clipping import (
     randomly_pruned_sum as randomly_pruned_sum,
     selective_sum as selective_sum,
 )
-from .correlated_noise import CorrelatedNoise as CorrelatedNoise
 from .decentralised import (
     GopaRound as GopaRound,
     GossipRun as GossipRun,
@@ -18,15 +18,13 @@ from .decentralised import (
     token_walk as token_walk,
 )
 from .fairness import GroupFairness as GroupFairness
-from .local_means import (
+from .local_reports import (
     LaplaceMean as LaplaceMean,
     LocalMean as LocalMean,
     OneBitMean as OneBitMean,
     gaussian_error as gaussian_error,
     gaussian_mean as gaussian_mean,
     gaussian_reports as gaussian_reports,
-)
-from .local_reports import (
     rappor_again as rappor_again,
     rappor_error as rappor_error,
     rappor_filters as rappor_filters,
@@ -41,18 +39,16 @@ from .local_reports import (
     unary_frequencies as unary_frequencies,
     unary_reports as unary_reports,
 )
-from .noise.integers import (
+from .noise.arrays import (
     discrete_gaussian as discrete_gaussian,
-    geometric as geometric,
-    skellam as skellam,
-)
-from .noise.real import (
     gaussian as gaussian,
+    geometric as geometric,
     laplace as laplace,
     multivariate_laplace as multivariate_laplace,
     multivariate_laplace_length as multivariate_laplace_length,
     multivariate_laplace_log_density as multivariate_laplace_log_density,
     multivariate_laplace_variance as multivariate_laplace_variance,
+    skellam as skellam,
 )
 from .noise.sinh_normal import (
     sinh_normal as sinh_normal,
@@ -81,6 +77,7 @@ from .statistics import (
     principal_components as principal_components,
 )
 from .streams import (
+    CorrelatedNoise as CorrelatedNoise,
     CorrelatedSums as CorrelatedSums,
     RunningSums as RunningSums,
     matrix_factorization as matrix_factorization,

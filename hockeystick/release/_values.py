@@ -22,6 +22,7 @@ from hockeystick.mechanisms import DiscreteGaussian, DiscreteLaplace, Mechanism,
 from hockeystick.numerics import largest_reading
 from hockeystick.numerics.rounding import float_up
 from hockeystick.release.charging import book, checked_charge
+from hockeystick.release.samplers.bits import Bits
 from hockeystick.release.samplers.rounded import SCALE
 
 if TYPE_CHECKING:
@@ -101,20 +102,25 @@ def numbers(name: str, values: Any) -> NDArray[np.float64]:
     return floats
 
 
+def shaped(
+    name: str, values: Any, allowed: str, fits: Callable[[NDArray[np.float64]], Any]
+) -> NDArray[np.float64]:
+    """Return finite numbers whose array fits, or raise without showing them."""
+    array = numbers(name, values)
+    if not fits(array):
+        raise ParameterError(name, f"an array of shape {array.shape}", allowed)
+    return array
+
+
 def row_of(name: str, values: Any, size: int) -> NDArray[np.float64]:
     """Return a row of so many finite numbers, or raise."""
-    row = numbers(name, values)
-    if row.shape != (size,):
-        raise ParameterError(name, f"an array of shape {row.shape}", f"a row of {size:,} numbers")
-    return row
+    return shaped(name, values, f"a row of {size:,} numbers", lambda row: row.shape == (size,))
 
 
 def rows_of_length(name: str, values: Any, length: int) -> NDArray[np.float64]:
     """Return rows of so many finite numbers each, or raise."""
-    rows = numbers(name, values)
-    if rows.ndim != 2 or rows.shape[1] != length:
-        raise ParameterError(name, f"an array of shape {rows.shape}", f"rows of {length} numbers")
-    return rows
+    allowed = f"rows of {length} numbers"
+    return shaped(name, values, allowed, lambda a: a.ndim == 2 and a.shape[1] == length)
 
 
 def integers(name: str, values: Any) -> NDArray[np.int64]:
@@ -126,10 +132,7 @@ def integers(name: str, values: Any) -> NDArray[np.int64]:
 
 
 def sensitivity_of(value: Any) -> Fraction:
-    """Return the larger reading of a sensitivity, exact numbers as they are, or raise.
-
-    The decimal that a float32 prints as may lie above it, and far from that of the same float64.
-    """
+    """Return the larger reading of a sensitivity, a short float's decimal included, or raise."""
     reading = largest_reading(_validate.real("sensitivity", value, _SENSITIVITY))
     if isinstance(value, np.floating):
         return max(reading, Fraction(str(value)))
@@ -167,7 +170,7 @@ class Grid:
     """The multiples of ``2^exponent``, so fine that rounding costs next to no noise.
 
     The sensitivity is how far an answer on the grid moves between neighbours, in steps; scale, that
-    of the noise in steps, is at least the mechanism's times the sensitivity.
+    of the noise in steps.
     """
 
     exponent: int
@@ -195,20 +198,14 @@ class Grid:
 def grid_of(
     mechanism: Mechanism, noise: float, sensitivity: object, moved: int, *, most: float = SCALE.high
 ) -> Grid:
-    """Return a grid for a mechanism's noise; a function of the arguments alone, never of the data.
+    """Return a grid for noise of a scale over the sensitivity, never a function of the data.
 
-    Args:
-        mechanism: The mechanism, for errors.
-        noise: Its noise's scale over the sensitivity, a number >= 0.
-        sensitivity: How far an answer moves between neighbours, as a caller gives it.
-        moved: How many steps, at most, rounding adds to the distance of two answers.
-        most: The largest scale that is drawn.
+    Rounding adds at most ``moved`` steps to the distance of two answers; none is above ``most``.
     """
     own = sensitivity_of(sensitivity)
     # Rounding alone needs no more than half of the largest scale.
     if not noise * moved <= most / 2.0:
-        half = f"2^{math.log2(most) - 1.0:.3g}"
-        limit = f"{half} / {moved:,}" if moved > 1 else half
+        limit = f"2^{math.log2(most) - 1.0:.3g}" + f" / {moved:,}" * (moved > 1)
         raise ParameterError(
             "mechanism", mechanism, f"of noise up to {limit} times the sensitivity"
         )
@@ -232,11 +229,15 @@ def released(
     answer: NDArray[np.float64],
     charged: Mechanism,
     charge: Any,
-    draw: Callable[[int], NDArray[np.int64]] | None,
+    draw: Callable[..., NDArray[np.int64]] | None,
+    bits: Bits,
 ) -> NDArray[np.float64]:
-    """Return an answer plus noise on the grid once a mechanism is charged; itself without noise."""
+    """Return an answer plus noise on the grid once a mechanism is charged; itself without noise.
+
+    Noise is drawn of a scale and a number, ``draw(scale, size, bits=bits)``.
+    """
     steps = grid.steps("value", answer)
     book(checked_charge(charge), charged)
     if draw is None:
         return answer
-    return grid.floats(steps + draw(steps.size).reshape(steps.shape))
+    return grid.floats(steps + draw(grid.scale, steps.size, bits=bits).reshape(steps.shape))

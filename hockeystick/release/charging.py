@@ -21,9 +21,8 @@ def checked_charge(charge: Any) -> Charged | None:
     steps = callable(getattr(charge, "step", None)) and not isinstance(charge, type)
     if charge is None or steps:
         return charge  # type: ignore[no-any-return]
-    raise ParameterError(
-        "charge", charge, "an Accountant, a Filter, a Ledger or another with step(mechanism)"
-    )
+    allowed = "an Accountant, a Filter, a Ledger or another with step(mechanism)"
+    raise ParameterError("charge", charge, allowed)
 
 
 def book(charge: Charged | None, mechanism: Mechanism) -> None:

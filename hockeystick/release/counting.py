@@ -47,7 +47,7 @@ class Counts(Protocol):
         """Count further steps, possibly none."""
 
     def finish(self) -> None:
-        """Note that the run is over: no further step will be counted."""
+        """Note that the run is over."""
 
     def close(self) -> None:
         """Count no more, and leave the file to others."""
@@ -64,8 +64,8 @@ class Counter(ChargedRun, Generic[PlanT]):
     """How many steps or rounds of a plan were or may have been released.
 
     It rises before anything of a step is released, in the journal first, and never falls. It
-    belongs to one run, which has a name of its own, and to one process: a second process would
-    count the same steps once more. With a journal, the run is that of the file.
+    belongs to one run, which has a name of its own, and to one process. With a journal, the run is
+    that of the file.
 
     Args:
         plan: The plan of all steps.
@@ -137,8 +137,7 @@ class Counter(ChargedRun, Generic[PlanT]):
                 raise self._refusal()
             if at < self.counted:
                 raise IncompatibleError(
-                    f"round {at:,} has begun already, or was left out: a round that is run twice "
-                    "releases twice what is accounted for"
+                    f"round {at:,} has begun already, or was left out: it would be released twice"
                 )
             self._rise(at + 1)
         return at
@@ -159,14 +158,11 @@ class Counter(ChargedRun, Generic[PlanT]):
     def _check_open(self) -> None:
         self._check_process()
         if self.closed:
-            raise IncompatibleError(
-                "this run is closed: nothing is counted any more; begin another"
-            )
+            raise IncompatibleError("this run is closed: begin another")
 
     def _refusal(self) -> HockeystickError:
         return IncompatibleError(
-            f"the plan's {self.limit:,} rounds have begun, and each is counted: a further one "
-            "needs a plan with more rounds, accounted for as a whole"
+            f"the plan's {self.limit:,} rounds have begun: more need a plan of more rounds"
         )
 
     def _rise(self, counted: int) -> None:
@@ -182,8 +178,7 @@ class Journal:
     A byte is written, and forced to the disk, before the step's noise is drawn: whoever is killed
     at any moment, the machine included, leaves a count that is never below what was released, as
     far as the disk keeps what it says that it has. The file's name in its folder is forced there
-    when the journal is opened. That is a write of the disk for each step: some tenths of a
-    millisecond to some milliseconds, where all else of an entry is a microsecond.
+    when the journal is opened.
     """
 
     __slots__ = ("__weakref__", "_file", "counted", "most", "path", "run")
@@ -203,7 +198,6 @@ class Journal:
             raise
 
     def add(self, steps: int) -> None:
-        """Count further steps, possibly none."""
         if steps:
             self._write(b"." * steps)
 
@@ -211,7 +205,6 @@ class Journal:
         """Write nothing: a count is one at its end as well."""
 
     def close(self) -> None:
-        """Leave the file to others."""
         if self._file is not None:
             self._file.close()
 
@@ -226,8 +219,8 @@ class Journal:
     def _begin(self, file: FileIO, *titles: str) -> None:
         """Go on with the run of a file and its count, or begin one; or raise.
 
-        Nothing was counted before the first line was on the disk: where it has no end, as after a
-        full disk or a loss of power, the file is begun anew.
+        Nothing was counted before the first line was on the disk: where it has no end, the file is
+        begun anew.
         """
         found = file.readall()
         whole = re.fullmatch(rb"(.*) ([0-9a-f]{32})\n(\.*)", found)

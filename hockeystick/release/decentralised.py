@@ -41,7 +41,7 @@ from hockeystick.mechanisms.decentralised.gossip import (
 from hockeystick.mechanisms.decentralised.token_walk import NoisyIterations, TokenWalk, change
 from hockeystick.numerics import decimal, largest_reading
 from hockeystick.numerics.rounding import float_up
-from hockeystick.release._values import numbers, of_kind, root_up, yes_or_no
+from hockeystick.release._values import of_kind, root_up, row_of, shaped, yes_or_no
 from hockeystick.release.charging import Charged, book, checked_charge
 from hockeystick.release.samplers import Bits, rounded_gaussian, secret_bits, uniform_integers
 
@@ -83,9 +83,7 @@ class _Steps:
 
     def of(self, values: Any, parties: int) -> NDArray[np.int64]:
         """Return a value for each party in steps, from 0 to ``2^bits``, clipped; or raise."""
-        given = numbers("values", values)
-        if given.shape != (parties,):
-            raise ParameterError("values", f"shape {given.shape}", f"one for each of {parties}")
+        given = row_of("values", values, parties)
         parts = (np.clip(given, self.low, self.high) - self.low) / (self.high - self.low)
         return np.clip(np.rint(np.ldexp(parts, self.bits)), 0, 2**self.bits).astype(np.int64)
 
@@ -124,11 +122,9 @@ def _check_finite(mechanism: Any, *names: str) -> None:
 @final
 @dataclass(frozen=True, slots=True)
 class GopaRound:
-    """What a round of GOPA made public.
+    """What a round of GOPA made public: as what it was charged, who published, what, and the mean.
 
-    What it was charged as, in which those who dropped out hide nobody; those who published, in
-    order; what each of them published, noise included; and the mean of that: of the values, with
-    the parties' own noise alone.
+    In the mechanism those who dropped out hide nobody; in the mean there is own noise alone.
     """
 
     mechanism: GOPA
@@ -173,8 +169,7 @@ def gopa_round(
         for all who are honest in every round.
 
     References:
-        Sabater, Bellet and Ramon, Machine Learning 2022, algorithm 1 (the round), section 6 (those
-        who drop out).
+        Sabater, Bellet and Ramon, Machine Learning 2022, algorithm 1 and section 6 (dropping out).
 
     Example:
         >>> import hockeystick as hs
@@ -240,20 +235,17 @@ def _check_shared(mechanism: GOPA, steps: _Steps) -> None:
     added = (sum(int(degree) ** 2 for degree in degrees) + graph.size * ratio) / 4
     if added * graph.parties > 2 * _GOPA_WIDER * 4**steps.bits:
         raise IncompatibleError(
-            "pairwise noise in steps of "
-            f"2^-{steps.bits} tells more of these {graph.parties:,} parties than real numbers do: "
-            "its deviation is too small beside the parties' own, or either is too large"
+            f"pairwise noise in steps tells more of these {graph.parties:,} parties than real "
+            "numbers do: it is too small beside the parties' own, or either is too large"
         )
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class GossipRun:
-    """What a run of gossip averaging left with the parties.
+    """What was charged, each party's value at the end, and what the observers were sent by round.
 
-    What was charged; each party's value at the end; and for each round what the observers were
-    sent: the senders' values, by sender, as exact fractions of the interval's width above its lower
-    end.
+    By sender, as exact fractions of the interval's width above its lower end.
     """
 
     mechanism: GossipAveraging
@@ -292,9 +284,9 @@ def gossip_average(
 
     Example:
         >>> import hockeystick as hs
-        >>> hub = hs.mechanisms.Graph(6, [(0, 1), (1, 2), (1, 3), (1, 4), (1, 5)])
-        >>> plan = hs.mechanisms.GossipAveraging(0.5, hub, rounds=40, party=2, observers=[0])
-        >>> found = hs.release.gossip_average(plan, [0.5] * 6)
+        >>> path = hs.mechanisms.Graph.path(4)
+        >>> plan = hs.mechanisms.GossipAveraging(0.5, path, rounds=90, party=2, observers=[0])
+        >>> found = hs.release.gossip_average(plan, [0.5] * 4)
         >>> max(found.averages) - min(found.averages) < 0.1
         True
     """
@@ -340,9 +332,8 @@ def _check_messages(mechanism: GossipAveraging, steps: _Steps) -> None:
         if away * away <= 4 * _GOSSIP_WIDER**2 * least * 4**steps.bits:
             return
     raise IncompatibleError(
-        f"in steps of 2^-{steps.bits} exact messages may tell these observers more of party "
-        f"{mechanism.party} than the mechanism says, by their last digits; take fewer "
-        "rounds, or account for the party as having published, Gaussian(noise_multiplier)"
+        f"exact messages may tell more of party {mechanism.party} than the mechanism says, by "
+        "their last digits: take fewer rounds, or account for it as Gaussian(noise_multiplier)"
     )
 
 
@@ -351,7 +342,7 @@ def _check_messages(mechanism: GossipAveraging, steps: _Steps) -> None:
 class Projected:
     """Steps of size eta on a ball around 0 of some radius, with gradients of norm at most L.
 
-    The grid's step h is ``2^exponent``, and scale the noise's standard deviation in units of h.
+    Scale is the noise's standard deviation in units of the grid's step, ``2^exponent``.
     """
 
     step_size: float
@@ -374,34 +365,12 @@ class Projected:
 
     def checked(self, gradient: Any, size: int) -> Model:
         """Return a gradient, or raise: one that is too long would cost more than was charged."""
-        found = _row(gradient)
         most = self.lipschitz * (1 + 2.0**-_GRADIENT_BITS)
-        if found is None or found.shape != (size,) or _length(found) > most:
-            raise ParameterError("gradient", _described(gradient), _GRADIENT)
-        return found
 
-    def start(self, model: Any, gradient: Any) -> Model:
-        """Return the model that all begins with, or raise, also where no gradient is computed."""
-        found = _row(model)
-        if found is None or found.size == 0 or _length(found) > self.radius:
-            raise ParameterError("start", _described(model), _MODEL)
-        if not callable(gradient):
-            allowed = "a function of a model and of whose data it is"
-            raise ParameterError("gradient", gradient, allowed)
-        return found
+        def fits(row: Model) -> bool:
+            return row.shape == (size,) and _length(row) <= most
 
-
-def _row(values: Any) -> Model | None:
-    """Return a row of finite real numbers as floats; None if it is none."""
-    try:
-        found = np.asarray(values)
-    except ValueError:
-        return None
-    if found.ndim != 1 or (found.size and found.dtype.kind not in "iuf"):
-        return None
-    with np.errstate(over="ignore"):
-        row = found.astype(np.float64)
-    return row if bool(np.isfinite(row).all()) else None
+        return shaped("gradient", gradient, _GRADIENT, fits)
 
 
 def _length(point: Model) -> float:
@@ -410,15 +379,23 @@ def _length(point: Model) -> float:
         return float(np.linalg.norm(point))
 
 
-def _model_size(start: Any) -> int:
-    """Return how many numbers a model has; 1 where it is none, which is refused later."""
-    found = _row(start)
-    return 1 if found is None else max(found.size, 1)
-
-
-def _described(values: Any) -> str:
-    """Return what may be said of numbers that are private."""
-    return f"a {type(values).__name__} of shape {getattr(values, 'shape', 'unknown')}"
+def _begun(
+    mechanism: NoisyIterations | TokenWalk,
+    start: Any,
+    gradient: Any,
+    steps: int,
+    lipschitz: float,
+    radius: float,
+) -> tuple[Model, Projected]:
+    """Return the first model and the rule of the steps, or raise."""
+    model = shaped("start", start, _MODEL, lambda row: row.ndim == 1 and row.size)
+    rule = projected_steps(mechanism, model.size, steps, lipschitz, radius)
+    if _length(model) > rule.radius:
+        raise ParameterError("start", f"one of {model.size} numbers", _MODEL)
+    if not callable(gradient):
+        allowed = "a function of a model and of whose data it is"
+        raise ParameterError("gradient", gradient, allowed)
+    return model, rule
 
 
 def projected_steps(
@@ -440,8 +417,8 @@ def projected_steps(
     wider = 2 * steps * off / (change(mechanism.adjacency) * length)
     if wider > _MOST_WIDER:
         raise IncompatibleError(
-            f"rounding in {steps:,} steps of {size:,} numbers would add {float(wider):.2g} to the "
-            "noise, more than a thousandth: take fewer steps, less noise or a smaller radius"
+            f"rounding in {steps:,} steps of {size:,} numbers would add more than a thousandth to "
+            "the noise: take fewer steps, less noise or a smaller radius"
         )
     scale = float_up(largest_reading(noise) * (1 + wider) * length / Fraction(2.0**grid))
     return Projected(eta, bound, ball, grid, scale)
@@ -471,12 +448,12 @@ def noisy_iterations(
     """Run projected noisy gradient steps, one record each, and return the last model.
 
     Guarantees:
-        That of the mechanism, rounding included, for gradients in floats that are within
-        ``2^-30 L`` of those of a convex, smooth loss as the mechanism assumes. What the rounding of
-        the steps that nobody sees may add to two models' distance, the noise is larger by, at most
-        a thousandth; ``IncompatibleError`` says that it would be more. A gradient that is longer
-        than L, is not finite or has another shape ends the run with an error, and nothing is
-        released, though the charge stays; clipping it would not be a contraction.
+        That of the mechanism, rounding included, for gradients in floats that are within ``2^-30
+        L`` of those of a convex, smooth loss as the mechanism assumes: the noise is larger by what
+        rounding adds, at most a thousandth; ``IncompatibleError`` says that it would be more. A
+        gradient that is longer than L, or no row of finite numbers as long as the model, ends the
+        run with an error, and nothing is released, though the charge stays; clipping it would not
+        be a contraction.
 
     Args:
         mechanism: What has the number and the size of the steps, and the noise.
@@ -492,20 +469,16 @@ def noisy_iterations(
     Example:
         >>> import hockeystick as hs
         >>> run = hs.mechanisms.NoisyIterations(2.0, 50, step_size=0.1, smoothness=1)
-        >>> found = hs.release.noisy_iterations(
-        ...     run, [0.0], lambda w, t: (w - 0.5) / 4, lipschitz=1, radius=2
-        ... )
-        >>> found.shape
+        >>> ball = {"lipschitz": 1, "radius": 2}
+        >>> hs.release.noisy_iterations(run, [0.0], lambda w, t: (w - 0.5) / 4, **ball).shape
         (1,)
     """
     known = of_kind(mechanism, NoisyIterations)
-    size = _model_size(start)
-    steps = projected_steps(known, size, known.steps, lipschitz, radius)
-    model = steps.start(start, gradient)
+    model, rule = _begun(known, start, gradient, known.steps, lipschitz, radius)
     book(checked_charge(charge), known)
     for place in range(known.steps):
-        found = steps.checked(gradient(model.copy(), place), size)
-        model = steps.stepped(model, found, bits)
+        own = rule.checked(gradient(model.copy(), place), model.size)
+        model = rule.stepped(model, own, bits)
     return model
 
 
@@ -515,7 +488,7 @@ class WalkRun:
     """What a walk left behind. Each part of it is known to some of the parties only.
 
     Who had the model, step by step; whether that party's data were in its step, or noise alone; the
-    model that each was given, a row for each step; and the model after the last step.
+    model that each was given; and the model after the last step.
     """
 
     path: NDArray[np.int64]
@@ -560,33 +533,27 @@ def token_walk(
         (the ring) and 4 (stochastic gradient descent on the complete graph).
 
     Example:
-        >>> import numpy as np
         >>> import hockeystick as hs
         >>> walk = hs.mechanisms.TokenWalk(5.0, 20, step_size=0.1, smoothness=1)
-        >>> bounds = {"lipschitz": 1, "radius": 2}
-        >>> run = hs.release.token_walk(
-        ...     walk, [0.0], lambda w, u: (w - u / 20) / 4, steps=60, visits=5, **bounds
-        ... )
-        >>> run.models.shape, bool(np.bincount(run.path[run.contributed]).max() <= 5)
-        ((60, 1), True)
+        >>> bounds = {"lipschitz": 1, "radius": 2, "steps": 60, "visits": 5}
+        >>> hs.release.token_walk(walk, [0.0], lambda w, u: (w - u / 20) / 4, **bounds).models.shape
+        (60, 1)
     """
     known = of_kind(mechanism, TokenWalk)
     count = _validate.count("steps", steps, _STEPS)
     most = _validate.count("visits", visits, _VISITS)
-    size = _model_size(start)
-    rule = projected_steps(known, size, count, lipschitz, radius)
-    model = rule.start(start, gradient)
+    model, rule = _begun(known, start, gradient, count, lipschitz, radius)
     book(checked_charge(charge), known**most)
     if known.topology == "ring":
         path = np.arange(count, dtype=np.int64) % known.parties
     else:
         path = uniform_integers(known.parties, count, bits=bits)
-    contributed, models = np.zeros(count, dtype=bool), np.zeros((count, size))
+    contributed, models = np.zeros(count, dtype=bool), np.zeros((count, model.size))
     visited: dict[int, int] = {}
     for place, party in enumerate(path.tolist()):
         models[place] = model
         visited[party] = visited.get(party, 0) + 1
         contributed[place] = visited[party] <= most
-        own = gradient(model.copy(), party) if contributed[place] else np.zeros(size)
-        model = rule.stepped(model, rule.checked(own, size), bits)
+        own = gradient(model.copy(), party) if contributed[place] else np.zeros(model.size)
+        model = rule.stepped(model, rule.checked(own, model.size), bits)
     return WalkRun(path, contributed, models, model)

@@ -33,18 +33,11 @@ class GroupFairness:
     - ``P(Y' = 1 | Y = y, S)``, the larger of y = 0 and y = 1: equalized odds;
     - ``P(Y' = Y | S)``: accuracy.
 
-    Guarantees:
-        Exact for the counts given. It is a read-out, and not private where the records are not
-        public: release the counts with noise first, ``hs.release.geometric`` or
-        ``discrete_gaussian`` on ``GroupFairness.count(...)``, in which one record is in one cell
-        (two cells, ``entries=2``, under replace-one), and give what comes out; all else is
-        post-processing.
-
-    Edge cases:
-        Noisy counts below 0 count as 0. A rate of a group without such records is nan, and left
-        out of the difference; with fewer than two groups that have one the difference is nan. For
-        several classes ask of each record whether it is read rightly: ``of(predictions == labels,
-        ones, clients)``, whose equal opportunity is that of accuracies.
+    Not private where the records are not public: release ``GroupFairness.count(...)`` with noise
+    first, by ``geometric`` or ``discrete_gaussian``; one record is in one cell (two cells,
+    ``entries=2``, under replace-one). Counts below 0 count as 0. A rate of a group without such
+    records is nan, and left out of the difference, which is nan with fewer than two groups. For
+    several classes give ``of(predictions == labels, ones, clients)``.
 
     References:
         Dwork et al. 2012; Hardt, Price and Srebro 2016; Galli, "Sense and Sensitivity" (PhD
@@ -52,15 +45,9 @@ class GroupFairness:
 
     Example:
         >>> import hockeystick as hs
-        >>> found = hs.release.GroupFairness.of(
-        ...     predictions=[1, 1, 0, 1, 0, 0], labels=[1, 1, 0, 1, 1, 0], groups=[0, 0, 0, 1, 1, 1]
-        ... )
-        >>> found.equal_opportunity, round(found.accuracy_difference, 3)
-        (0.5, 0.333)
-        >>> counts = hs.release.GroupFairness.count([1, 0], [1, 1], [0, 1], number=2)
-        >>> noisy = hs.release.geometric(hs.DiscreteLaplace(scale=2), counts)
-        >>> hs.release.GroupFairness(noisy).counts.shape
-        (2, 2, 2)
+        >>> given = {"predictions": [1, 1, 0, 1], "labels": [1, 1, 0, 0], "groups": [0, 0, 1, 1]}
+        >>> hs.release.GroupFairness.of(**given).demographic_parity
+        0.5
     """
 
     counts: NDArray[np.int64]
@@ -85,8 +72,7 @@ class GroupFairness:
         """Return the records by group, label and prediction, of shape (groups, 2, 2).
 
         Predictions and labels are 0 or 1, groups integers >= 0. Number says how many groups there
-        are; by default up to the largest that occurs, which is a fact about the records: say it
-        where counts are released with noise.
+        are; by default up to the largest that occurs, a fact about the records.
         """
         given = {"predictions": predictions, "labels": labels, "groups": groups}
         rows = {name: _row(name, values) for name, values in given.items()}

@@ -1,16 +1,34 @@
 """Reports that people randomize themselves, and what is estimated from them.
 
-All are drawn exactly: a report is a function of random words, without a trace of floating point.
-They are ``bits``, the operating system's by default; with ``rng``, a ``numpy.random.Generator``,
-for simulation, the words are that generator's.
+All are drawn exactly, from ``bits``; with ``rng``, a ``numpy.random.Generator`` for simulation,
+from that generator's words. ``users`` is the number n of reports and ``share`` the h of users who
+hold a category. Estimates of shares are unbiased for any data, and may lie outside [0, 1]; errors
+are for fixed data, to a few units in the last place. Reports that say nothing have no estimate, and
+an infinite error.
+
+Of epsilon e and K categories, by Warner 1965 and Wang, Blocki, Li and Jha, "Locally Differentially
+Private Protocols for Frequency Estimation", USENIX Security 2017 (sections 4 and equations 5, 8 and
+9, which leave out the terms in h); RAPPOR by Erlingsson, Pihur and Korolova, CCS 2014.
+
+>>> import hockeystick as hs
+>>> response = hs.RandomizedResponse(1.0986122886681098, categories=2)
+>>> hs.release.response_reports(response, [0, 1, 1]).shape
+(3,)
+>>> hs.release.response_frequencies(response, [0, 0, 0, 1]).round(12).tolist()
+[1.0, 0.0]
+>>> sure = hs.mechanisms.UnaryEncoding(float("inf"))
+>>> hs.release.unary_frequencies(sure, hs.release.unary_reports(sure, [0, 0, 2, 0], 3)).tolist()
+[0.75, 0.0, 0.25]
 """
 
 from __future__ import annotations
 
 import hashlib
 import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, final
 
 import numpy as np
 
@@ -18,23 +36,51 @@ from hockeystick import _validate
 from hockeystick._validate import Domain, whole_numbers
 from hockeystick.errors import ParameterError
 from hockeystick.mechanisms.local.reports import RAPPOR, Encoding, RandomizedResponse, UnaryEncoding
+from hockeystick.mechanisms.noise.gaussian import Gaussian
+from hockeystick.mechanisms.noise.laplace import Laplace
 from hockeystick.numerics import largest_reading
 from hockeystick.numerics.working_precision import integers_around, interval_bits
-from hockeystick.release._values import category_array, of_kind
-from hockeystick.release.samplers import Bits, bernoulli, secret_bits, uniform_integers
-from hockeystick.release.samplers.bits import coins
+from hockeystick.release._values import (
+    Grid,
+    category_array,
+    grid_of,
+    of_kind,
+    real_array,
+    root_up,
+    shaped,
+)
+from hockeystick.release.samplers import (
+    Bits,
+    bernoulli,
+    rounded_gaussian,
+    rounded_laplace,
+    secret_bits,
+    uniform_integers,
+)
+from hockeystick.release.samplers.bits import checked_words, coins
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from numpy.typing import ArrayLike, NDArray
+
+    from hockeystick.mechanisms.base import Mechanism
 
 _SHARE: Final = Domain(symbol="h", low=0, high=1, typical=(0.001, 0.5))
-USERS: Final = whole_numbers("n", 1, (100, 10**7))
+_USERS: Final = whole_numbers("n", 1, (100, 10**7))
 _CATEGORIES: Final = Domain(symbol="K", low=1, high=10**9, typical=(2, 1000), whole=True)
 _SIZE: Final = Domain(symbol="m", low=1, high=2**20, typical=(16, 1024), whole=True)
 _COHORT: Final = Domain(symbol="cohort", low=0, high=2**32, typical=(0, 64), whole=True)
 _FLIP: Final = Domain(symbol="f", low=0, high=1, typical=(0.1, 0.75))
 _MOST_HASHES: Final = 10_000
 _GUARD: Final = 64
+_EPSILON: Final = Domain(symbol="eps", low=0, high=math.inf, low_open=True, typical=(0.1, 8))
+_END: Final = Domain(
+    symbol="a", low=-1e150, high=1e150, low_open=True, high_open=True, typical=(-1, 1)
+)
+_NORM: Final = Domain(symbol="C", low=1e-100, high=1e100, typical=(0.01, 100))
+_ENTRIES: Final = Domain(symbol="d", low=1, high=2**18, typical=(1, 1000), whole=True)
+_ANY: Final = 1.7976931348623157e308
+# What a clipped vector's norm may be above the clipping norm, by round-off: 2^18 terms and some.
+_CLIPPED: Final = 1 + Fraction(1, 2**30)
 
 
 def source_of(rng: np.random.Generator | None, bits: Bits) -> Bits:
@@ -75,7 +121,7 @@ def _bit_rows(reports: Any) -> NDArray[np.bool_]:
 
 def response_reports(
     mechanism: RandomizedResponse,
-    values: NDArray[np.int64],
+    values: ArrayLike,
     rng: np.random.Generator | None = None,
     *,
     bits: Bits = secret_bits,
@@ -83,19 +129,7 @@ def response_reports(
     """Return one report by randomized response for each category, integers from 0 to K - 1.
 
     The category itself with probability ``e^epsilon / (e^epsilon + K - 1)``, else one of the
-    others, all equally likely, exactly: the coin is compared with interval arithmetic around its
-    probability until it is decided. Epsilon 0 reports any category; inf the category itself.
-
-    References:
-        Warner 1965; Kairouz, Oh and Viswanath, "Extremal Mechanisms for Local Differential
-        Privacy", NeurIPS 2014.
-
-    Example:
-        >>> import numpy as np
-        >>> import hockeystick as hs
-        >>> response = hs.RandomizedResponse(2.0, categories=4)
-        >>> hs.release.response_reports(response, np.array([0, 1, 2, 3])).shape
-        (4,)
+    others, all equally likely. Epsilon 0 reports any category; inf the category itself.
     """
     of_kind(mechanism, RandomizedResponse)
     own, source = category_array("values", values, mechanism.categories), source_of(rng, bits)
@@ -107,21 +141,10 @@ def response_reports(
     return np.where(truly, own, other)
 
 
-def response_frequencies(
-    mechanism: RandomizedResponse, reports: NDArray[np.int64]
-) -> NDArray[np.float64]:
-    """Return unbiased estimates of the share of users in each of the K categories.
+def response_frequencies(mechanism: RandomizedResponse, reports: ArrayLike) -> NDArray[np.float64]:
+    """Return estimates of the share of users in each of the K categories, which add up to 1.
 
     ``h = ((c/n) (e^epsilon + K - 1) - 1) / (e^epsilon - 1)``, where c of n >= 1 reports show it.
-    The mean over the reports' randomness is the share itself, for any data. Estimates add up to 1,
-    and may lie outside [0, 1]. With epsilon 0 there is none.
-
-    Example:
-        >>> import numpy as np
-        >>> import hockeystick as hs
-        >>> response = hs.RandomizedResponse(np.log(3), categories=2)
-        >>> hs.release.response_frequencies(response, np.array([0, 0, 0, 1])).round(12).tolist()
-        [1.0, 0.0]
     """
     of_kind(mechanism, RandomizedResponse)
     shown = category_array("reports", reports, mechanism.categories)
@@ -135,17 +158,9 @@ def response_frequencies(
 
 
 def response_error(mechanism: RandomizedResponse, users: int, share: float) -> float:
-    """Return the mean squared error of a category's estimate, for fixed data.
+    """Return the mean squared error of a category's estimate.
 
         (e^epsilon + K - 2) / (n (e^epsilon - 1)^2) + h (K - 2) / (n (e^epsilon - 1))
-
-    for n users, of whom the share h, in [0, 1], is in the category; exact to a few units in the
-    last place. Epsilon 0 has an infinite error, inf none.
-
-    References:
-        Wang, Blocki, Li and Jha, "Locally Differentially Private Protocols for Frequency
-        Estimation", USENIX Security 2017, equation 5. The first term alone, which is often quoted,
-        is the error where ``h = 0`` or K = 2.
 
     Example:
         >>> import hockeystick as hs
@@ -154,7 +169,7 @@ def response_error(mechanism: RandomizedResponse, users: int, share: float) -> f
         '0.005026993'
     """
     of_kind(mechanism, RandomizedResponse)
-    count = _validate.count("users", users, USERS)
+    count = _validate.count("users", users, _USERS)
     held = _validate.real("share", share, _SHARE)
     if mechanism.epsilon == 0.0:
         return math.inf
@@ -165,7 +180,7 @@ def response_error(mechanism: RandomizedResponse, users: int, share: float) -> f
 
 def unary_reports(
     mechanism: UnaryEncoding,
-    values: NDArray[np.int64],
+    values: ArrayLike,
     categories: int,
     rng: np.random.Generator | None = None,
     *,
@@ -173,18 +188,8 @@ def unary_reports(
 ) -> NDArray[np.bool_]:
     """Return one row of K randomized bits for each category, an integer from 0 to K - 1.
 
-    The bit of the user's category is 1 with probability p, each other one with probability q, by
-    exact coins. Epsilon 0 reports fair coins.
-
-    References:
-        Wang, Blocki, Li and Jha 2017, section 4.3.
-
-    Example:
-        >>> import numpy as np
-        >>> import hockeystick as hs
-        >>> encoding = hs.mechanisms.UnaryEncoding(2.0, "optimized")
-        >>> hs.release.unary_reports(encoding, np.array([0, 2]), 3).shape
-        (2, 3)
+    The bit of the user's category is 1 with probability p, each other one with probability q.
+    Epsilon 0 reports fair coins.
     """
     known, source = of_kind(mechanism, UnaryEncoding), source_of(rng, bits)
     columns = _validate.count("categories", categories, _CATEGORIES)
@@ -197,18 +202,10 @@ def unary_reports(
     return rows
 
 
-def unary_frequencies(mechanism: UnaryEncoding, reports: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """Return unbiased estimates of the share of users in each category.
+def unary_frequencies(mechanism: UnaryEncoding, reports: ArrayLike) -> NDArray[np.float64]:
+    """Return estimates of the share of users in each category.
 
-    ``h = (c/n - q) / (p - q)``, where c of n >= 1 reports have the category's bit. The mean over
-    the reports' randomness is the share itself, for any data. With epsilon 0 there is none.
-
-    Example:
-        >>> import numpy as np
-        >>> import hockeystick as hs
-        >>> bits = np.array([[True, False], [True, False]])
-        >>> hs.release.unary_frequencies(hs.mechanisms.UnaryEncoding(np.inf), bits).tolist()
-        [1.0, 0.0]
+    ``h = (c/n - q) / (p - q)``, where c of n >= 1 reports have the category's bit.
     """
     epsilon = of_kind(mechanism, UnaryEncoding).epsilon
     shares = _bit_rows(reports).mean(axis=0)
@@ -221,26 +218,15 @@ def unary_frequencies(mechanism: UnaryEncoding, reports: NDArray[np.bool_]) -> N
 
 
 def unary_error(mechanism: UnaryEncoding, users: int, share: float) -> float:
-    """Return the mean squared error of a category's estimate, for fixed data.
+    """Return the mean squared error of a category's estimate.
 
         (h p (1 - p) + (1 - h) q (1 - q)) / (n (p - q)^2)
 
-    for n users, of whom the share h is in the category: ``e^(epsilon/2) / (n (e^(epsilon/2) -
-    1)^2)`` for the symmetric encoding, whatever h, and ``4 e^epsilon / (n (e^epsilon - 1)^2) +
-    h/n`` for the optimized one; exact to a few units in the last place. Epsilon 0 has an infinite
-    error; inf has none (symmetric) or h/n (optimized).
-
-    References:
-        Wang, Blocki, Li and Jha 2017, equations 8 and 9, which leave out the term in h.
-
-    Example:
-        >>> import hockeystick as hs
-        >>> encoding = hs.mechanisms.UnaryEncoding(1.0, "optimized")
-        >>> f"{hs.release.unary_error(encoding, users=1000, share=0.3):.9f}"
-        '0.003982694'
+    ``e^(epsilon/2) / (n (e^(epsilon/2) - 1)^2)`` for the symmetric encoding, whatever h, and
+    ``4 e^epsilon / (n (e^epsilon - 1)^2) + h/n`` for the optimized one.
     """
     of_kind(mechanism, UnaryEncoding)
-    count = _validate.count("users", users, USERS)
+    count = _validate.count("users", users, _USERS)
     held = _validate.real("share", share, _SHARE)
     if mechanism.epsilon == 0.0:
         return math.inf
@@ -257,17 +243,8 @@ def rappor_filters(
     """Return the Bloom filter of each value, a text or an integer: at most k of m bits are set.
 
     Bit ``BLAKE2b(value, salt = (j, cohort)) mod m`` is set for each j of the k hashes, the same on
-    every machine; hashes that meet set fewer. No noise: a filter tells its value. An integer counts
-    as the text of its digits. k is at most 10,000, m from 1 to 2^20, the cohort from 0 to 2^32.
-
-    References:
-        Erlingsson, Pihur and Korolova 2014, section 2, step 1.
-
-    Example:
-        >>> import hockeystick as hs
-        >>> two = hs.mechanisms.RAPPOR(flip=0.5, hashes=2)
-        >>> hs.release.rappor_filters(two, ["red", "blue"], 16).sum(axis=1).tolist()
-        [2, 2]
+    every machine. No noise: a filter tells its value. An integer counts as the text of its digits.
+    k is at most 10,000, m from 1 to 2^20, the cohort from 0 to 2^32.
     """
     hashes = of_kind(mechanism, RAPPOR).hashes
     if hashes > _MOST_HASHES:
@@ -288,18 +265,15 @@ def rappor_reports(
     """Return the permanent randomized response of each user: a Bloom filter of m bits with noise.
 
     Each bit of the value's filter (``rappor_filters``) is replaced by a fair coin with probability
-    f, the larger of its float and its decimal reading, by exact coins. A report costs what the
-    mechanism does. A user who reports one value again sends the same report, or ``rappor_again`` of
-    it; noise that is drawn anew is another run of the mechanism.
-
-    References:
-        Erlingsson, Pihur and Korolova 2014, section 2, step 2.
+    f, the larger of its float and its decimal reading. A user who reports one value again sends the
+    same report, or ``rappor_again`` of it; noise drawn anew is another run of the mechanism.
 
     Example:
         >>> import hockeystick as hs
-        >>> report = hs.mechanisms.RAPPOR(flip=0.5, hashes=2)
-        >>> hs.release.rappor_reports(report, ["red", "blue", "red"], 16).shape
-        (3, 16)
+        >>> exact = hs.mechanisms.RAPPOR(flip=0, hashes=2)
+        >>> reports = hs.release.rappor_reports(exact, ["red", "red", "blue", "red"], 16)
+        >>> hs.release.rappor_frequencies(exact, reports, ["red", "blue"]).round(12).tolist()
+        [0.75, 0.25]
     """
     filters = rappor_filters(mechanism, values, size, cohort=cohort)
     return _flipped(filters, largest_reading(mechanism.flip), bits)
@@ -308,18 +282,9 @@ def rappor_reports(
 def rappor_once(mechanism: RAPPOR, flip: float) -> RAPPOR:
     """Return what one instantaneous report, ``rappor_again`` with flip g, tells by itself.
 
-    Bits that are replaced by fair coins with probability f, and then with probability g, keep
-    their value as those that are replaced with probability ``1 - (1 - f)(1 - g)``, rounded down, to
-    the side of less privacy. Whoever sees any number of a user's instantaneous reports learns at
-    most the permanent response, which costs what the mechanism does.
-
-    References:
-        Erlingsson, Pihur and Korolova 2014, theorem 2, with ``q = 1 - g/2`` and ``p = g/2``.
-
-    Example:
-        >>> import hockeystick as hs
-        >>> hs.release.rappor_once(hs.mechanisms.RAPPOR(flip=0.5, hashes=2), 0.5)
-        RAPPOR(flip=0.75, hashes=2)
+    Its flip is ``1 - (1 - f)(1 - g)``, rounded down, to the side of less privacy (theorem 2, with
+    ``q = 1 - g/2`` and ``p = g/2``). Whoever sees any number of a user's instantaneous reports
+    learns at most the permanent response.
     """
     first = Fraction(of_kind(mechanism, RAPPOR).flip)
     second = Fraction(_validate.real("flip", flip, _FLIP))
@@ -331,45 +296,23 @@ def rappor_once(mechanism: RAPPOR, flip: float) -> RAPPOR:
 
 
 def rappor_again(
-    mechanism: RAPPOR, reports: NDArray[np.bool_], flip: float, *, bits: Bits = secret_bits
+    mechanism: RAPPOR, reports: ArrayLike, flip: float, *, bits: Bits = secret_bits
 ) -> NDArray[np.bool_]:
     """Return an instantaneous randomized response of each permanent one, a row of bits.
 
     Each bit is replaced by a fair coin with probability g, the flip, afresh in each call:
     post-processing, so that any number of these cost at most what the permanent reports do. One
     alone is a report of ``rappor_once(mechanism, flip)``, which is also what estimates take.
-
-    References:
-        Erlingsson, Pihur and Korolova 2014, section 2, step 3, where a 1 is reported as 1 with a
-        probability q and a 0 with p: here ``p = 1 - q = g/2``.
-
-    Example:
-        >>> import hockeystick as hs
-        >>> noise = hs.mechanisms.RAPPOR(flip=0.5, hashes=2)
-        >>> kept = hs.release.rappor_reports(noise, ["red", "blue"], 16)
-        >>> hs.release.rappor_again(noise, kept, 0.25).shape
-        (2, 16)
     """
     of_kind(mechanism, RAPPOR)
     g = _validate.real("flip", flip, _FLIP)
     return _flipped(_bit_rows(reports), largest_reading(g), bits)
 
 
-def rappor_shares(mechanism: RAPPOR, reports: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """Return unbiased estimates of the share of users whose filter has each bit.
+def rappor_shares(mechanism: RAPPOR, reports: ArrayLike) -> NDArray[np.float64]:
+    """Return estimates of the share of users whose filter has each bit.
 
-    ``t = (c/n - f/2) / (1 - f)``, where c of n >= 1 reports have the bit; the mechanism of
-    instantaneous reports is ``rappor_once(...)``. With flip 1 there is no estimate.
-
-    References:
-        Erlingsson, Pihur and Korolova 2014, section 4.
-
-    Example:
-        >>> import numpy as np
-        >>> import hockeystick as hs
-        >>> exact = hs.mechanisms.RAPPOR(flip=0, hashes=1)
-        >>> hs.release.rappor_shares(exact, np.array([[True, False], [True, True]])).tolist()
-        [1.0, 0.5]
+    ``t = (c/n - f/2) / (1 - f)``, where c of n >= 1 reports have the bit.
     """
     flip = of_kind(mechanism, RAPPOR).flip
     rows = _bit_rows(reports)
@@ -379,24 +322,13 @@ def rappor_shares(mechanism: RAPPOR, reports: NDArray[np.bool_]) -> NDArray[np.f
 
 
 def rappor_frequencies(
-    mechanism: RAPPOR, reports: NDArray[np.bool_], values: Any, *, cohort: int = 0
+    mechanism: RAPPOR, reports: ArrayLike, values: Any, *, cohort: int = 0
 ) -> NDArray[np.float64]:
     """Return estimates of the share of users who hold each of some values, by least squares.
 
     The h that brings ``X h`` nearest to ``rappor_shares``, X with a candidate's filter in each
     column; these have to be linearly independent, as those of more candidates than bits are not.
-    Unbiased where every user holds one of the values; a user who holds another one counts for those
-    whose bits are alike. Shares may be below 0 or above 1.
-
-    References:
-        Erlingsson, Pihur and Korolova 2014, section 4, which selects candidates by a lasso first.
-
-    Example:
-        >>> import hockeystick as hs
-        >>> exact = hs.mechanisms.RAPPOR(flip=0, hashes=2)
-        >>> reports = hs.release.rappor_reports(exact, ["red", "red", "blue", "red"], 16)
-        >>> hs.release.rappor_frequencies(exact, reports, ["red", "blue"]).round(12).tolist()
-        [0.75, 0.25]
+    A user who holds another value counts for those whose bits are alike.
     """
     shares = rappor_shares(mechanism, reports)
     design = _design(mechanism, values, shares.size, cohort)
@@ -406,22 +338,14 @@ def rappor_frequencies(
 def rappor_error(
     mechanism: RAPPOR, users: int, values: Any, size: int, *, cohort: int = 0
 ) -> NDArray[np.float64]:
-    """Return the standard error of each candidate's estimate from n reports, for fixed data.
+    """Return the standard error of each candidate's estimate.
 
         sqrt(((X' X)^-1)_vv (f/2) (1 - f/2) / (n (1 - f)^2))
 
-    Exact but for round-off: every bit of a report has the variance ``(f/2)(1 - f/2)`` whatever the
-    data, and all are independent. Single bits' estimates have it with 1 for the first factor. Flip
-    1 has an infinite error, 0 has none.
-
-    Example:
-        >>> import hockeystick as hs
-        >>> half = hs.mechanisms.RAPPOR(flip=0.5, hashes=2)
-        >>> hs.release.rappor_error(half, 10_000, ["red", "blue"], 16).round(6).tolist()
-        [0.007071, 0.007071]
+    Single bits' estimates have it with 1 for the first factor.
     """
     flip = of_kind(mechanism, RAPPOR).flip
-    count = _validate.count("users", users, USERS)
+    count = _validate.count("users", users, _USERS)
     design = _design(mechanism, values, _validate.count("size", size, _SIZE), cohort)
     if flip == 1.0:
         return np.full(design.shape[1], math.inf)
@@ -434,11 +358,8 @@ def _design(mechanism: RAPPOR, values: Any, size: int, cohort: int) -> NDArray[n
     """Return the candidates' filters as columns, or raise where they are dependent."""
     design = rappor_filters(mechanism, values, size, cohort=cohort).T.astype(np.float64)
     if np.linalg.matrix_rank(design) < design.shape[1]:
-        raise ParameterError(
-            "values",
-            f"{design.shape[1]} candidates with filters of {size} bits",
-            "different candidates whose filters are linearly independent; use larger filters",
-        )
+        allowed = "different candidates whose filters are linearly independent"
+        raise ParameterError("values", f"{design.shape[1]} with filters of {size} bits", allowed)
     return design
 
 
@@ -465,3 +386,190 @@ def _places(text: str, hashes: int, size: int, cohort: int) -> list[int]:
     salts = (index.to_bytes(8, "big") + cohort.to_bytes(8, "big") for index in range(hashes))
     digests = (hashlib.blake2b(encoded, digest_size=16, salt=salt).digest() for salt in salts)
     return [int.from_bytes(digest, "big") % size for digest in digests]
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class LocalMean(ABC):
+    """How each of n users reports a number in [low, high], epsilon-DP, and what their mean is.
+
+    Epsilon is in (0, inf], and low below high, both finite.
+    """
+
+    epsilon: float
+    low: float
+    high: float
+
+    def __init__(self, epsilon: float, low: float = -1.0, high: float = 1.0) -> None:
+        object.__setattr__(self, "epsilon", _validate.real("epsilon", epsilon, _EPSILON))
+        object.__setattr__(self, "low", _validate.real("low", low, _END))
+        object.__setattr__(self, "high", _validate.real("high", high, _END))
+        if not self.low < self.high:
+            raise ParameterError("high", high, f"a number > low, which is {self.low:g}")
+
+    @property
+    @abstractmethod
+    def mechanism(self) -> Mechanism:
+        """What one report is, for accounting."""
+
+    def reports(
+        self, values: Any, rng: np.random.Generator | None = None, *, bits: Bits = secret_bits
+    ) -> NDArray[np.float64]:
+        """Return one report for each value, whose mean over the randomness is the value."""
+        return self._reports(self._values(values), source_of(rng, bits))
+
+    @abstractmethod
+    def _reports(self, values: NDArray[np.float64], bits: Bits) -> NDArray[np.float64]: ...
+
+    @abstractmethod
+    def error(self, values: Any) -> float:
+        """Return the mean squared error of the estimate, for these data."""
+
+    def estimate(self, reports: Any) -> float:
+        """Return the mean of one or more reports, an unbiased estimate of that of the values."""
+        return float(real_array("reports", reports, -_ANY, _ANY).mean())
+
+    def _values(self, values: Any) -> NDArray[np.float64]:
+        return real_array("values", values, self.low, self.high)
+
+    def _scaled(self, values: Any) -> NDArray[np.float64]:
+        """Return numbers scaled to [-1, 1], the ends exactly: beyond them bits would tell more."""
+        known = self._values(values)
+        both = (known - self.low) - (self.high - known)
+        return np.asarray(np.clip(both / (self.high - self.low), -1.0, 1.0), dtype=np.float64)
+
+
+@final
+class OneBitMean(LocalMean):
+    """A number as one bit: one of two values, the likelier the nearer its end is.
+
+    With ``y`` the number scaled to [-1, 1] and ``tau = tanh(epsilon/2)``, the report is
+    ``+1/tau`` with probability ``(1 + tau y) / 2``, else ``-1/tau``, scaled back. Its mean squared
+    error is ``(w/2)^2 (1/tau^2 - mean of y^2) / n``, w the width of the interval. The number is
+    rounded to an end at random, and the end reported by binary randomized response (Duchi, Jordan
+    and Wainwright, FOCS 2013).
+
+    Example:
+        >>> import hockeystick as hs
+        >>> mean = hs.release.OneBitMean(epsilon=1.0, low=0.0, high=10.0)
+        >>> abs(mean.estimate(mean.reports([3.0] * 10_000)) - 3.0) < 1.5
+        True
+    """
+
+    __slots__ = ()
+
+    @property
+    def mechanism(self) -> RandomizedResponse:
+        return RandomizedResponse(self.epsilon, 2)
+
+    def _reports(self, values: NDArray[np.float64], bits: Bits) -> NDArray[np.float64]:
+        # 53 bits of a word against a multiple of 2^-53.
+        steps = np.rint(np.ldexp(0.5 + 0.5 * self._scaled(values), 53)).astype(np.uint64)
+        ends = (checked_words(bits, steps.size) >> np.uint64(11) < steps).astype(np.int64)
+        heads = response_reports(self.mechanism, ends, bits=bits)
+        half = 0.5 * (self.high - self.low)
+        away = (2 * heads - 1) * half / math.tanh(0.5 * self.epsilon)
+        return np.asarray(self.low + half + away, dtype=np.float64)
+
+    def error(self, values: Any) -> float:
+        own, half = self._scaled(values), 0.5 * (self.high - self.low)
+        # 1/tau^2 - 1 is 1/sinh^2, which keeps its digits.
+        gap = -math.expm1(-self.epsilon)
+        excess = 4.0 * math.exp(-self.epsilon) / gap / gap
+        return float(half**2 * (excess + ((1.0 - own) * (1.0 + own)).mean()) / own.size)
+
+
+@final
+class LaplaceMean(LocalMean):
+    """A number with Laplace noise of scale ``(high - low) / epsilon``, as ``laplace`` draws it.
+
+    Its mean squared error is ``2 (w / epsilon)^2 / n``, w the width of the interval, and up to
+    2^-18 of it more by the grid of the noise. Epsilon inf reports the number itself.
+    """
+
+    __slots__ = ()
+
+    @property
+    def mechanism(self) -> Laplace:
+        return Laplace(0.0 if self.epsilon == math.inf else 1.0 / self.epsilon)
+
+    def _reports(self, values: NDArray[np.float64], bits: Bits) -> NDArray[np.float64]:
+        scale = self.mechanism.scale
+        if scale == 0.0:
+            return values
+        grid = grid_of(self.mechanism, scale, self.high - self.low, 1)
+        steps = grid.steps("values", values - self.low)
+        noisy = grid.floats(steps + rounded_laplace(grid.scale, values.size, bits=bits))
+        return np.asarray(self.low + noisy)
+
+    def error(self, values: Any) -> float:
+        scale = (self.high - self.low) / self.epsilon
+        return 2.0 * scale * scale / self._values(values).size
+
+
+def gaussian_reports(
+    mechanism: Gaussian, values: Any, norm: float, *, bits: Bits = secret_bits
+) -> NDArray[np.float64]:
+    """Return each user's vector, clipped to a norm, plus Gaussian noise of the user's own.
+
+    With C the norm, from 1e-100 to 1e100 and public, and z the finite noise multiplier in units of
+    2C, ``v min(1, C/||v||) + N(0, (2 C z)^2 I)``: two values of one user are at most 2C apart.
+    Values are a row of numbers, one for each user, or one row of up to 2^18 for each. Each row
+    costs its user what the mechanism does, under replace-one, as ``gaussian`` with the sensitivity
+    ``2 C (1 + 2^-30)``, which covers the round-off of clipping (Kasiviswanathan et al., FOCS 2008).
+
+    Example:
+        >>> import hockeystick as hs
+        >>> hs.release.gaussian_reports(hs.Gaussian(1.5), [[0.6, -0.2], [1.0, 3.0]], norm=1.0).shape
+        (2, 2)
+    """
+    known = of_kind(mechanism, Gaussian)
+    given = _one_or_two_axes("values", values, "user")
+    rows = given.reshape(given.shape[0], -1)
+    grid = _gaussian_grid(known, norm, rows.shape[1])
+    steps = grid.steps("values", _clipped(rows, float(norm)))
+    if known.noise_multiplier > 0.0:
+        steps = steps + rounded_gaussian(grid.scale, steps.size, bits=bits).reshape(steps.shape)
+    return grid.floats(steps).reshape(given.shape)
+
+
+def gaussian_mean(mechanism: Gaussian, reports: Any) -> NDArray[np.float64]:
+    """Return the mean of the reports, entry by entry: unbiased for that of the clipped vectors."""
+    of_kind(mechanism, Gaussian)
+    return np.asarray(_one_or_two_axes("reports", reports, "report").mean(axis=0), np.float64)
+
+
+def gaussian_error(mechanism: Gaussian, users: int, norm: float, *, entries: int = 1) -> float:
+    """Return the standard error of each entry of the mean, ``2 C z / sqrt(n)``, for d entries each.
+
+    That of the noise that is drawn, which is above it by a share of ``2^-15`` at most.
+    """
+    known = of_kind(mechanism, Gaussian)
+    count = _validate.count("users", users, _USERS)
+    grid = _gaussian_grid(known, norm, entries)
+    return math.ldexp(grid.scale, grid.exponent) / math.sqrt(count)
+
+
+def _one_or_two_axes(name: str, values: Any, whose: str) -> NDArray[np.float64]:
+    allowed = f"a row of one or more numbers, or one row of them for each {whose}"
+    return shaped(name, values, allowed, lambda given: given.ndim in (1, 2) and given.size)
+
+
+def _gaussian_grid(mechanism: Gaussian, norm: float, entries: int) -> Grid:
+    """Return the grid for reports of vectors of some length and norm."""
+    length = _validate.count("entries", entries, _ENTRIES)
+    reach = largest_reading(_validate.real("norm", norm, _NORM)) * 2 * _CLIPPED
+    return grid_of(mechanism, mechanism.noise_multiplier, reach, root_up(length))
+
+
+def _clipped(rows: NDArray[np.float64], norm: float) -> NDArray[np.float64]:
+    """Return rows scaled to a norm of C, up to round-off, those above it; others as they are.
+
+    Each is measured by its largest entry, so that no square overflows, and none that counts
+    underflows. A sum of d squares is off by d + 1 units in the last place at most.
+    """
+    largest = np.abs(rows).max(axis=1, keepdims=True)
+    shape = np.divide(rows, largest, out=np.zeros_like(rows), where=largest > 0.0)
+    length = np.sqrt(np.square(shape).sum(axis=1, keepdims=True))
+    # Above C as far as floats can tell; the largest entry times a length may overflow.
+    above = largest > norm / np.maximum(length, 1.0)
+    return np.where(above, shape * (norm / np.maximum(length, 1.0)), rows)

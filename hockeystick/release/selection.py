@@ -27,9 +27,9 @@ from hockeystick.mechanisms.selection.sparse_vector import (
 )
 from hockeystick.mechanisms.selection.tuning import RandomStopping
 from hockeystick.numerics import largest_reading, least_reading
-from hockeystick.release._values import integers, numbers, of_kind, sensitivity_of, yes_or_no
+from hockeystick.release._values import integers, of_kind, sensitivity_of, shaped, yes_or_no
 from hockeystick.release.charging import Charged, ChargedRun, book, checked_charge
-from hockeystick.release.noise.integers import discrete_gaussian, geometric
+from hockeystick.release.noise.arrays import integer_noise
 from hockeystick.release.samplers import (
     Bits,
     NoisyNumber,
@@ -78,10 +78,9 @@ def exponential(
     alike, inf the first of the best; equal scores are equally likely at any other epsilon.
 
     Guarantees:
-        That of the mechanism. Scores are taken as the binary fractions that they are, and what is
-        returned is the place of the largest ``scores_i + (2 S / epsilon) G_i`` of real numbers,
-        with Gumbel noise G_i, exactly. Ratios of probabilities are those of the formula with the
-        larger reading of S and the smaller one of epsilon, float or decimal.
+        That of the mechanism: the place of the largest ``scores_i + (2 S / epsilon) G_i`` of real
+        numbers, with Gumbel noise G_i and scores as the binary fractions that they are, exactly,
+        for the larger reading of S and the smaller one of epsilon, float or decimal.
 
     Args:
         mechanism: What is run, and charged.
@@ -93,9 +92,7 @@ def exponential(
             counts under add-remove do.
 
     References:
-        McSherry and Talwar, "Mechanism Design via Differential Privacy", 2007; Durfee and Rogers,
-        NeurIPS 2019 (Gumbel noise); Ilvento, "Implementing the Exponential Mechanism with Base-2
-        Differential Privacy", CCS 2020 (the attack on floats).
+        McSherry and Talwar 2007; Durfee and Rogers, NeurIPS 2019 (Gumbel noise); Ilvento, CCS 2020.
 
     Example:
         >>> import hockeystick as hs
@@ -118,17 +115,8 @@ def report_noisy_max(
     """Return the candidate whose score is the largest after noise is added to each.
 
     The place of the largest ``scores_i + (2 S / epsilon) Z_i``, without the 2 where all scores move
-    the same way; Z_i is the mechanism's noise, Gumbel, exponential or Laplace of scale 1. Arguments
-    and exactness are as for ``exponential``; the largest sum itself is not released.
-
-    References:
-        Dwork and Roth 2014, section 3.3.
-
-    Example:
-        >>> import hockeystick as hs
-        >>> noisy = hs.mechanisms.ReportNoisyMax(epsilon=1, noise="laplace")
-        >>> hs.release.report_noisy_max(noisy, [0, 3000, 5], sensitivity=1)
-        1
+    the same way; Z_i is the mechanism's noise, Gumbel, exponential or Laplace of scale 1 (Dwork and
+    Roth 2014, section 3.3). All else is as for ``exponential``.
     """
     own = of_kind(mechanism, ReportNoisyMax)
     return _selected(own, RealNoise(own.noise.value), scores, sensitivity, monotone, charge, bits)
@@ -143,24 +131,15 @@ def permute_and_flip(
     charge: Charged | None = None,
     bits: Bits = secret_bits,
 ) -> int:
-    """Return the candidate that permute-and-flip selects; arguments are as for ``exponential``.
+    """Return the candidate that permute-and-flip selects; all else is as for ``exponential``.
 
     Candidates in random order are accepted with probability
     ``exp(epsilon (scores_i - best) / (2 S))``, without the 2 where all scores move the same way;
-    the first that is accepted is returned. The same distribution as that of the place of the
-    largest ``scores_i + (2 S / epsilon) E_i`` with exponential noise, which is what is drawn. Never
-    worse in expectation than ``exponential`` with the same epsilon.
+    the first that is accepted is returned. Drawn as the place of the largest
+    ``scores_i + (2 S / epsilon) E_i`` with exponential noise, which has this distribution.
 
     References:
-        McKenna and Sheldon, "Permute-and-Flip", NeurIPS 2020; Ding, Kifer, Sayed, Steinke, Wang,
-        Xiao and Zhang, "The Permute-and-Flip Mechanism is Identical to Report-Noisy-Max with
-        Exponential Noise", 2021.
-
-    Example:
-        >>> import hockeystick as hs
-        >>> flipped = hs.mechanisms.PermuteAndFlip(epsilon=1)
-        >>> hs.release.permute_and_flip(flipped, [0, 3000, 5], sensitivity=1)
-        1
+        McKenna and Sheldon, NeurIPS 2020; Ding, Kifer, Sayed, Steinke, Wang, Xiao and Zhang 2021.
     """
     own = of_kind(mechanism, PermuteAndFlip)
     return _selected(own, RealNoise.EXPONENTIAL, scores, sensitivity, monotone, charge, bits)
@@ -176,9 +155,7 @@ def _selected(
     bits: Bits,
 ) -> int:
     """Return the place of the largest score after noise, once the mechanism is charged."""
-    given = numbers("scores", scores)
-    if given.ndim != 1 or given.size == 0:
-        raise ParameterError("scores", f"an array of shape {given.shape}", "a row of numbers")
+    given = shaped("scores", scores, "a row of numbers", lambda row: row.ndim == 1 and row.size)
     moves = sensitivity_of(sensitivity)
     factor = 1 if yes_or_no("monotone", monotone) else 2
     book(checked_charge(charge), mechanism)
@@ -200,16 +177,14 @@ def above_threshold(
 ) -> ThresholdQueries:
     """Return a run that says of one query after the other whether it is above a threshold.
 
-    Ask it with ``above``. It ends with the first query that is: with the first i for which
+    It ends with the first query that is: with the first i for which
     ``answer_i + S b Z_i >= threshold + S a Z``, a and b the mechanism's finite threshold and query
     scales, and its noises, all fresh. Scale 0 leaves out that noise.
 
     Guarantees:
-        That of the mechanism, which is charged once, here, before any noise is drawn, whatever the
-        number of queries, which may be chosen as the outcomes come in. Answers and threshold are
-        taken as the binary fractions that they are, and sums are compared as real numbers, with
-        as many bits of each noise as that takes: no noise is ever rounded or released. Float and
-        decimal readings of S and the scales are both covered.
+        That of the mechanism, which is charged once, here, whatever the number of queries, which
+        may be chosen as the outcomes come in. Sums are compared as real numbers, and no noise is
+        rounded or released. Float and decimal readings of S and the scales are both covered.
 
     Args:
         mechanism: What is run, and charged.
@@ -222,8 +197,9 @@ def above_threshold(
 
     Example:
         >>> import hockeystick as hs
-        >>> noise = hs.mechanisms.AboveThreshold(threshold_scale=2, query_scale=4)
-        >>> run = hs.release.above_threshold(noise, threshold=1000, sensitivity=1)
+        >>> run = hs.release.above_threshold(
+        ...     hs.mechanisms.AboveThreshold(2, 4), 1000, sensitivity=1
+        ... )
         >>> [run.above(count) for count in (3, 12, 5000)], run.ended
         ([False, False, True], True)
     """
@@ -242,19 +218,9 @@ def sparse_vector(
     """Return a run that says which queries are above a threshold, up to a number of them.
 
     As ``above_threshold``, begun again with fresh noise of the threshold after each "above", until
-    there are ``mechanism.positives`` of them, all charged at once. Where the mechanism names the
-    largest number of queries for each positive, as many "below" use up one of the positives. No
-    answer is released: for one of a query that is above, use another mechanism.
-
-    References:
-        Dwork and Roth 2014, algorithm 2.
-
-    Example:
-        >>> import hockeystick as hs
-        >>> noise = hs.mechanisms.SparseVector(20, 40, positives=2)
-        >>> run = hs.release.sparse_vector(noise, threshold=10_000, sensitivity=1)
-        >>> [run.above(count) for count in (90_000, 5, 80_000)], run.ended
-        ([True, False, True], True)
+    there are ``mechanism.positives`` of them, all charged at once (Dwork and Roth 2014, algorithm
+    2). Where the mechanism names the largest number of queries for each positive, as many "below"
+    use up one of the positives. No answer is released.
     """
     own = of_kind(mechanism, SparseVector)
     return ThresholdQueries(own, own.once, own.positives, threshold, sensitivity, charge, bits)
@@ -264,8 +230,7 @@ def sparse_vector(
 class ThresholdQueries(ChargedRun):
     """A run that compares queries with a noisy threshold: made by the two functions above.
 
-    Several threads may ask it. It cannot be copied or pickled, nor asked in a forked process: noise
-    would be used twice.
+    Several threads may ask it.
     """
 
     __slots__ = ("_asked", "_bits", "_left", "_lock", "_once", "_sensitivity", "_threshold", "_top")
@@ -304,10 +269,7 @@ class ThresholdQueries(ChargedRun):
         self._check_process()
         with self._lock:
             if self.ended:
-                raise IncompatibleError(
-                    "the run has ended: its description allows no further query; begin another "
-                    "run, which is charged for itself"
-                )
+                raise IncompatibleError("the run has ended: its mechanism has no further query")
             once = self._once
             if self._top is None:
                 self._top = self._noisy(self._threshold, once.threshold_noise, once.threshold_scale)
@@ -326,10 +288,7 @@ class ThresholdQueries(ChargedRun):
 
 def _number(name: str, value: Any) -> Fraction:
     """Return one finite number exactly, or raise."""
-    given = numbers(name, value)
-    if given.ndim != 0:
-        raise ParameterError(name, f"an array of shape {given.shape}", "one finite number")
-    return Fraction(float(given))
+    return Fraction(float(shaped(name, value, "one finite number", lambda one: one.ndim == 0)))
 
 
 def partition_selection(
@@ -347,13 +306,12 @@ def partition_selection(
 
     Guarantees:
         That of the mechanism, where each user was counted once in each of at most
-        ``mechanism.partitions`` partitions: ``users_by_partition`` sees to it. Noise is drawn
-        exactly, and compared with the larger reading of the threshold. The result is in the order
-        of its sorted keys, which does not depend on who is not shown.
+        ``mechanism.partitions`` partitions: ``users_by_partition`` sees to it. Noisy numbers are
+        compared with the larger reading of the threshold, and shown in the order of the sorted
+        keys, which does not depend on who is not shown.
 
     References:
-        Korolova, Kenthapadi, Mishra and Ntoulas, "Releasing Search Queries and Clicks Privately",
-        WWW 2009.
+        Korolova, Kenthapadi, Mishra and Ntoulas, WWW 2009.
 
     Example:
         >>> import hockeystick as hs
@@ -365,25 +323,10 @@ def partition_selection(
     if not isinstance(own.noise, DiscreteGaussian | DiscreteLaplace):
         raise ParameterError("mechanism", own, _RUNNABLE)
     keys, counts = _sorted_counts(users)
-    whole = _WholeSelection(own, checked_charge(charge))
-    if isinstance(own.noise, DiscreteGaussian):
-        noisy = discrete_gaussian(own.noise, counts, charge=whole, bits=bits)
-    else:
-        noisy = geometric(own.noise, counts, charge=whole, bits=bits)
-    least = largest_reading(own.threshold)
+    noise, least = integer_noise(own.noise, bits), largest_reading(own.threshold)
+    book(checked_charge(charge), own)
+    noisy = counts + noise(counts.size)
     return {key: int(n) for key, n in zip(keys, noisy, strict=True) if int(n) >= least}
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class _WholeSelection:
-    """Books a selection where the noise in it would be booked: after all checks."""
-
-    mechanism: PartitionSelection
-    charge: Charged | None
-
-    def step(self, mechanism: Mechanism) -> None:
-        book(self.charge, self.mechanism)
 
 
 def users_by_partition(
@@ -392,18 +335,14 @@ def users_by_partition(
     """Return the number of users of each partition, each user counted in at most k of them.
 
     Pairs are of a user and a partition, any number of times each. A user of more than
-    ``partitions`` k different ones is counted in k of these, all choices being equally likely.
-
-    Guarantees:
-        Whatever the other users do, a user is in at most k of the counts, by at most 1: what
-        ``PartitionSelection`` asks of them. The choice is exact. The numbers are private: they are
-        for ``partition_selection``, not for anybody to see.
+    ``partitions`` k different ones is counted in k of these, all choices being equally likely:
+    whatever the others do, in at most k of the counts, by at most 1. The numbers are private: they
+    are for ``partition_selection``, not for anybody to see.
 
     Example:
         >>> import hockeystick as hs
-        >>> visits = [("ann", "gym"), ("ann", "gym"), ("ann", "pub"), ("bob", "pub")]
-        >>> hs.release.users_by_partition(visits, partitions=2)
-        {'gym': 1, 'pub': 2}
+        >>> hs.release.users_by_partition([("ann", "gym"), ("ann", "gym"), ("bob", "gym")], 2)
+        {'gym': 2}
     """
     most = _validate.count("partitions", partitions, _PARTITIONS)
     counts: dict[_Key, int] = {}
@@ -453,11 +392,7 @@ def _sorted_counts(users: Any) -> tuple[list[Any], NDArray[np.int64]]:
 @final
 @dataclass(frozen=True, slots=True)
 class Best(Generic[_Candidate, _Output]):
-    """The best run of a search: all that is released of it.
-
-    Its hyperparameters, its output and score, which is a part of the output, and the mechanism that
-    the whole search costs, which was charged.
-    """
+    """The best run of a search, its output and score, and what the whole search costs."""
 
     candidate: _Candidate
     output: _Output
@@ -474,9 +409,9 @@ def grid_search(
 ) -> Best[_Candidate, _Output]:
     """Run each candidate of a fixed list once, and return the best.
 
-    All runs together cost ``mechanism ** k`` for k candidates, by composition; so also whoever saw
-    every run's output would learn no more. They are charged before the first begins, also where one
-    fails. Of equal scores the first is the best; nan is the worst.
+    All runs together cost ``mechanism ** k`` for k candidates, by composition, whoever sees them.
+    They are charged before the first begins, also where one fails. Of equal scores the first is the
+    best; nan is the worst.
 
     Args:
         mechanism: What one run costs, whichever candidate it is of: all of a run, its score on
@@ -485,18 +420,9 @@ def grid_search(
         run: What trains with a candidate and returns its output and its score; larger is better.
             It does not charge by itself what is charged here.
 
-    References:
-        van Dijk et al., "Considerations on the Theory of Training Models with Differential
-        Privacy", section 3 (a grid on the clients' data has to be charged).
-
     Example:
         >>> import hockeystick as hs
-        >>> def mean(bound):
-        ...     noise = hs.Gaussian(noise_multiplier=5)
-        ...     total = hs.release.gaussian(noise, min(bound, 3) * 1000.0, sensitivity=bound)
-        ...     return total / 1000, -abs(bound - 2)
-        >>> one_run = hs.Gaussian(noise_multiplier=5)
-        >>> best = hs.release.grid_search(one_run, [1, 2, 4], mean)
+        >>> best = hs.release.grid_search(hs.Gaussian(5), [1, 2, 4], lambda c: (c, -abs(c - 2)))
         >>> best.candidate, str(best.mechanism)
         (2, 'Gaussian (noise multiplier 5) x 3')
     """
@@ -520,35 +446,28 @@ def random_search(
 ) -> Best[_Candidate, _Output] | None:
     """Run a secret, random number of candidates, each drawn afresh, and return the best run.
 
-    Arguments are as for ``grid_search``; a candidate that is listed twice is drawn twice as often,
-    and runs have to be independent. None where the number of runs that was drawn is 0. Of equal
-    scores the first is the best, which is a random one of them; nan is the worst.
+    All else is as for ``grid_search``; a candidate that is listed twice is drawn twice as often,
+    and runs have to be independent. None where the number of runs that was drawn is 0.
 
     Guarantees:
-        That of ``RandomStopping``: the number of runs is drawn exactly from its distribution before
-        the first run, and each run's candidate is drawn uniformly and independently. Nothing of the
-        other runs, and not their number, may be shown to those who see what is released: no
-        progress, no log, no time.
+        That of ``RandomStopping``: the number of runs and each run's candidate are drawn exactly.
+        Nothing of the other runs, and not their number, may be shown to those who see what is
+        released: no progress, no log, no time.
 
         And no error: one that a run raises ends the search, and tells whoever sees it that there
-        were at least as many runs, what that one came to, and whatever its text shows: no theorem
-        covers it. Where data can make a run fail, that it failed is part of its output, has to be
-        as private as the rest, and is to be returned, as a fixed output with the score nan.
+        were at least as many runs, and whatever its text shows: no theorem covers it. Where data
+        can make a run fail, that it failed is part of its output, has to be as private as the rest,
+        and is to be returned, as a fixed output with the score nan.
 
     References:
-        Papernot and Steinke, "Hyperparameter Tuning with Renyi Differential Privacy", ICLR 2022;
-        Liu and Talwar, "Private Selection from Private Candidates", STOC 2019.
+        Papernot and Steinke, ICLR 2022; Liu and Talwar, STOC 2019.
 
     Example:
         >>> import hockeystick as hs
-        >>> run = hs.Gaussian(noise_multiplier=5)
         >>> stopping = hs.mechanisms.tuning.TruncatedNegativeBinomial.of_mean(5)
-        >>> tuned = hs.mechanisms.RandomStopping(run, stopping)
-        >>> def noisy(rate):
-        ...     score = float(hs.release.gaussian(run, 1000.0 * rate, sensitivity=1))
-        ...     return rate, score
-        >>> best = hs.release.random_search(tuned, [0.1, 0.2, 0.4], noisy)
-        >>> best.candidate in (0.1, 0.2, 0.4) and best.mechanism == tuned
+        >>> tuned = hs.mechanisms.RandomStopping(hs.Gaussian(5), stopping)
+        >>> best = hs.release.random_search(tuned, [0.1, 0.4], lambda rate: (rate, -rate))
+        >>> best.mechanism == tuned
         True
     """
     own = of_kind(mechanism, RandomStopping)

@@ -5,6 +5,8 @@ from typing import Any
 
 import numpy as np
 
+from hockeystick.numerics.multiprecision import mp
+
 
 def replay(words: Iterable[int]) -> Any:
     """Return a source of the words given, in order."""
@@ -29,3 +31,15 @@ def seeded(seed: int) -> Any:
 def none_left(count: Any) -> Any:
     """Refuse: no bits were to be asked for."""
     raise AssertionError("no more bits were to be asked for")
+
+
+def exact(noise: str, word: Any) -> Any:
+    """Return the noise of the middle of a word's uniform numbers, to many digits."""
+    with mp.workprec(300):
+        u = mp.ldexp(2 * (word >> 1) + 1, -64)
+        sign = -1 if word & 1 else 1
+        if noise == "gaussian":
+            return sign * mp.sqrt(2) * mp.erfinv(1 - u)
+        if noise == "gumbel":
+            return -mp.log(-mp.log(u))
+        return -mp.log(u) * (sign if noise == "laplace" else 1)

@@ -20,10 +20,10 @@ from hockeystick.release import (
     randomly_pruned_sum,
     selective_sum,
 )
-from hockeystick.release.noise.clipped_sum import UNITS
 from tests.release.bits import none_left, seeded
 
 SIZE = 50
+SILENT = hs.Gaussian(0)
 BATCH = st.lists(st.lists(st.floats(-20, 20), min_size=3, max_size=3), min_size=1, max_size=5).map(
     np.array
 )
@@ -49,27 +49,27 @@ def share_of(clipping: Any, after: Any) -> Any:
 
 @settings(max_examples=100)
 @given(rows=BATCH, norm=st.floats(1e-3, 1e2))
-def test_an_example_moves_the_sum_by_the_norm_and_the_bits_by_half(rows: Any, norm: Any) -> None:
-    clipping = by_quantile(norm)
-    pair = [clipping.step(one, expected=SIZE) for one in (rows, rows[1:])]
-    moved = float(np.linalg.norm(pair[0][0] - pair[1][0])) * SIZE
-    assert moved <= norm * (1 + 1e-12)
-    shares = [share_of(clipping, after) * SIZE for _, after in pair]
-    assert abs(shares[0] - shares[1]) == pytest.approx(0.5, abs=1e-9)
-
-
-@settings(max_examples=100)
-@given(rows=BATCH, norm=st.floats(1e-3, 1e2))
-def test_an_example_moves_both_of_the_online_sums_by_one_unit(rows: Any, norm: Any) -> None:
-    pair = [online(norm).step(one, expected=SIZE) for one in (rows, rows[1:])]
-    moved = float(np.linalg.norm(pair[0][0] - pair[1][0])) * SIZE
-    assert moved <= norm * (1 + 1e-12)
-    directions = [after._before[1] * SIZE for _, after in pair]
-    turned = float(np.linalg.norm(directions[0] - directions[1]))
+def test_an_example_moves_the_sums_by_what_the_noise_is_for(rows: Any, norm: Any) -> None:
+    """The sum by the norm, bits by half, directions by one, and all by no more."""
     length = float(np.linalg.norm(rows[0]))
-    assert turned <= 1
-    assert turned == pytest.approx(float(length > norm), abs=1e-5)
-    assert moved == pytest.approx(min(length, norm), abs=1e-5 * norm)
+    for clipping in (by_quantile(norm), online(norm)):
+        pair = [clipping.step(one, expected=SIZE) for one in (rows, rows[1:])]
+        moved = float(np.linalg.norm(pair[0][0] - pair[1][0])) * SIZE
+        assert moved <= norm * (1 + 1e-12)
+        assert moved == pytest.approx(min(length, norm), abs=1e-5 * norm)
+        if isinstance(clipping, QuantileClipping):
+            shares = [share_of(clipping, after) * SIZE for _, after in pair]
+            assert abs(shares[0] - shares[1]) == pytest.approx(0.5, abs=1e-9)
+        else:
+            directions = [after._before[1] * SIZE for _, after in pair]
+            turned = float(np.linalg.norm(directions[0] - directions[1]))
+            assert turned <= 1
+            assert turned == pytest.approx(float(length > norm), abs=1e-5)
+    kept = [
+        randomly_pruned_sum(SILENT, one, norm=norm, keep=0.5, bits=seeded(3))
+        for one in (rows, rows[1:])
+    ]
+    assert float(np.linalg.norm(kept[0] - kept[1])) <= norm * (1 + 1e-12)
 
 
 @settings(max_examples=100)
@@ -86,18 +86,35 @@ def test_an_example_moves_the_scaled_sum_by_one_whatever_the_scales_are(
     assert float(np.linalg.norm(moved)) <= 1 + 1e-9
 
 
-def test_a_long_gradient_moves_the_scaled_sum_by_one() -> None:
-    clipping = CoordinateClipping(2, 0.0)
-    pair = [clipping.step(one, expected=1)[0] for one in ([[1e9, 1e9]], np.zeros((0, 2)))]
-    moved = (pair[0] - pair[1]) / clipping.scale
-    assert float(np.linalg.norm(moved)) == pytest.approx(1, abs=1e-5)
+def noises() -> list[Any]:
+    """Return the noise of each sum that has 4000 entries, over what is charged for it."""
+    none = np.zeros((0, 4000))
+    pruned: dict[str, Any] = {"norm": 0.5, "keep": 1.0}
+    quantile, descending = by_quantile(noise=3, bit_noise=4), online(noise=3, direction_noise=21)
+    assert quantile.mechanism == JointGaussian((3, 8))
+    assert descending.mechanism == JointGaussian((3, 21))
+    gradient, after = descending.step(none, expected=SIZE, bits=seeded(2))
+    scaled = CoordinateClipping(4000, 5.0)
+    layers = layered_sum(JointGaussian((2, 6)), [none, none], norms=[0.5, 3], bits=seeded(4))
+    return [
+        quantile.step(none, expected=SIZE, bits=seeded(1))[0] * SIZE / (3 * 2),
+        gradient * SIZE / (3 * 2),
+        after._before[1] * SIZE / 21,
+        scaled.step(none, expected=SIZE, bits=seeded(3))[0] * SIZE / scaled.scale / 5,
+        randomly_pruned_sum(hs.Gaussian(3), none, bits=seeded(2), **pruned) / 1.5,
+        selective_sum(hs.Gaussian(3), none, bits=seeded(2), **pruned) / 1.5,
+        layers[0] / (2 * 0.5),
+        layers[1] / (6 * 3),
+    ]
 
 
-def test_the_noise_of_a_sum_by_quantile_is_what_the_mechanism_says() -> None:
+def test_the_noise_of_the_sums_is_what_the_mechanisms_say() -> None:
+    for noise in noises():
+        assert usual((noise**2).sum(), 4000)
+
+
+def test_the_noise_of_the_bits_is_what_the_mechanism_says() -> None:
     clipping = by_quantile(noise=3, bit_noise=4)
-    assert clipping.mechanism == JointGaussian((3, 8))
-    gradient, _ = clipping.step(np.zeros((0, 4000)), expected=SIZE, bits=seeded(1))
-    assert usual(((gradient * SIZE / (3 * 2)) ** 2).sum(), 4000)
     rows = np.zeros((20, 1))  # all within the norm, so that the sum of bits is 10
     shares = [
         share_of(clipping, clipping.step(rows, expected=SIZE, bits=seeded(k))[1])
@@ -106,29 +123,6 @@ def test_the_noise_of_a_sum_by_quantile_is_what_the_mechanism_says() -> None:
     bits = (np.array(shares) - 0.5) * SIZE - 10
     # in halves, the noise of 8 is rounded to integers, which adds 1/12
     assert usual((bits**2).sum() * 4 / (64 + 1 / 12), 400)
-
-
-def test_the_noise_of_the_online_sums_is_what_the_mechanism_says() -> None:
-    clipping = online(noise=3, direction_noise=21)
-    assert clipping.mechanism == JointGaussian((3, 21))
-    gradient, after = clipping.step(np.zeros((0, 4000)), expected=SIZE, bits=seeded(2))
-    assert usual(((gradient * SIZE / (3 * 2)) ** 2).sum(), 4000)
-    assert usual(((after._before[1] * SIZE / 21) ** 2).sum(), 4000)
-
-
-def test_the_noise_of_the_scaled_sum_is_what_the_mechanism_says() -> None:
-    clipping = CoordinateClipping(4000, 5.0)
-    assert clipping.mechanism == hs.Gaussian(5)
-    gradient, _ = clipping.step(np.zeros((0, 4000)), expected=SIZE, bits=seeded(3))
-    assert usual(((gradient * SIZE / clipping.scale / 5) ** 2).sum(), 4000)
-
-
-def test_a_norm_finds_its_quantile() -> None:
-    rows = np.random.default_rng(1).normal(size=(1000, 1)) * 5
-    clipping = by_quantile(norm=0.1, step_size=0.5)
-    for _ in range(200):
-        clipping = clipping.step(rows, expected=1000)[1]
-    assert clipping.norm == pytest.approx(np.quantile(np.abs(rows), 0.3), rel=0.05)
 
 
 def test_online_steps_are_those_of_the_algorithm() -> None:
@@ -176,31 +170,7 @@ def test_the_noises_own_variance_is_taken_off() -> None:
     assert after.center == pytest.approx(0.5 * gradient)
 
 
-def test_scales_give_quiet_entries_less_noise() -> None:
-    clipping, random = CoordinateClipping(2, 1.0, variances=(1e-4, 1e4)), np.random.default_rng(4)
-    for step in range(100):
-        rows = np.tile(random.choice([-1, 1]) * np.array([1.0, 1e-3]), (200, 1))
-        clipping = clipping.step(rows, expected=200, bits=seeded(step))[1]
-    assert clipping.scale == pytest.approx([1.0, 0.1], rel=0.3)
-
-
-@pytest.mark.parametrize("nu", [0.7, 1.0, 4.0])
-def test_steps_cost_no_more_than_the_plan_that_they_are_for(nu: Any) -> None:
-    split = hs.calibration.joint_noise(nu, inflation=1.01)
-    noise = hs.calibration.clipping_noise(nu, bit_noise=10 * nu)
-    for clipping in (by_quantile(1, noise, 10 * nu), online(1, split.gradient, split.query)):
-        spent = hs.epsilon(hs.PoissonSubsampled(clipping.mechanism, 0.02) ** 50, 1e-5)
-        plan = hs.epsilon(hs.DPSGD(rate=0.02, steps=50, noise_multiplier=nu), 1e-5)
-        assert plan.lower * (1 - 1e-9) <= spent.upper <= plan.upper * (1 + 1e-9)
-
-
-def test_noise_of_the_bits_as_of_their_sum_in_zeros_and_ones_would_cost_more() -> None:
-    """With bits 0 and 1 the sensitivity is 1: noise of s is then half as much."""
-    own = by_quantile(1, 1.0, 0.6).mechanism
-    assert hs.epsilon(own, 1e-5).upper < hs.epsilon(JointGaussian((1.0, 0.6)), 1e-5).lower
-
-
-def test_layers_move_together_and_each_has_the_noise_of_its_norm() -> None:
+def test_layers_move_together_and_each_by_its_norm() -> None:
     rows = [np.array([[9.0, 9.0]]), np.array([[0.0, -7.0]])]
     none = [np.zeros((0, 2)), np.zeros((0, 2))]
     clean = JointGaussian((0, 0))
@@ -209,10 +179,6 @@ def test_layers_move_together_and_each_has_the_noise_of_its_norm() -> None:
     assert moved == pytest.approx([0.5, 3], rel=1e-5)
     assert moved[0] <= 0.5
     assert moved[1] <= 3
-    wide = [np.zeros((3, 3000)), np.zeros((3, 2000))]
-    drawn = layered_sum(JointGaussian((2, 6)), wide, norms=[0.5, 3], bits=seeded(4))
-    assert usual(((drawn[0] / (2 * 0.5)) ** 2).sum(), 3000)
-    assert usual(((drawn[1] / (6 * 3)) ** 2).sum(), 2000)
 
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf])
@@ -267,40 +233,6 @@ def test_bad_input_is_refused(wrong: Any, name: Any) -> None:
         wrong()
 
 
-def test_released_sums_are_multiples_of_a_unit_that_knows_no_data() -> None:
-    gradient, _ = by_quantile(noise=1.5).step([[0.1, 1 / 3]], expected=1)
-    steps = gradient * UNITS / 2.0
-    assert np.array_equal(steps, np.rint(steps))
-
-
-PRUNED = [randomly_pruned_sum, selective_sum]
-SILENT = hs.Gaussian(0)
-ROWS = st.lists(st.lists(st.floats(-20, 20), min_size=4, max_size=4), min_size=1, max_size=4).map(
-    np.array
-)
-
-
-@settings(max_examples=100)
-@given(rows=ROWS, norm=st.floats(1e-2, 1e2), seed=st.integers(0, 9))
-def test_an_example_moves_a_randomly_pruned_sum_by_at_most_the_norm(
-    rows: Any, norm: Any, seed: Any
-) -> None:
-    pair = [
-        randomly_pruned_sum(SILENT, one, norm=norm, keep=0.5, bits=seeded(seed))
-        for one in (rows, rows[1:])
-    ]
-    assert float(np.linalg.norm(pair[0] - pair[1])) <= norm * (1 + 1e-12)
-
-
-def test_a_long_example_moves_it_by_the_norm_wherever_it_is_kept() -> None:
-    for seed in range(20):
-        found = randomly_pruned_sum(
-            SILENT, np.full((1, 9), 5.0), norm=2, keep=0.3, bits=seeded(seed)
-        )
-        assert np.count_nonzero(found) == 3
-        assert float(np.linalg.norm(found)) == pytest.approx(2, abs=1e-5)
-
-
 def test_the_coordinates_are_those_of_the_bits_whatever_the_gradients_are() -> None:
     rows = [np.ones((3, 20)), np.random.default_rng(1).normal(size=(5, 20)), np.ones((1, 20))]
     kept = {
@@ -313,12 +245,6 @@ def test_the_coordinates_are_those_of_the_bits_whatever_the_gradients_are() -> N
         found = randomly_pruned_sum(SILENT, rows[0], norm=1, keep=0.25, bits=seeded(seed))
         counts += found != 0
     assert stats.chisquare(counts).pvalue > 1e-6
-
-
-@pytest.mark.parametrize("release", PRUNED)
-def test_the_noise_is_the_mechanisms(release: Any) -> None:
-    drawn = release(hs.Gaussian(3), np.zeros((0, 3000)), norm=0.5, keep=1.0, bits=seeded(2))
-    assert 1e-6 < stats.chi2.sf(float(((drawn / 1.5) ** 2).sum()), 3000) < 1 - 1e-6
 
 
 def test_the_largest_of_the_noisy_sum_are_kept() -> None:

@@ -10,25 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hockeystick.errors import ParameterError
 from hockeystick.numerics.multiprecision import mp
 from hockeystick.release.samplers import NoisyNumber, RealNoise, noisy_argmax
-from tests.release.bits import none_left, replay, seeded
+from tests.release.bits import exact, none_left, replay, seeded
 
 NOISES = list(RealNoise)
-
-
-def exact(noise: Any, word: Any) -> Any:
-    """Return the noise of the middle of a word's uniform numbers, to many digits."""
-    with mp.workprec(300):
-        u = mp.ldexp(2 * (word >> 1) + 1, -64)
-        sign = -1 if word & 1 else 1
-        if noise is RealNoise.GAUSSIAN:
-            return sign * mp.sqrt(2) * mp.erfinv(1 - u)
-        exponential = -mp.log(u)
-        if noise is RealNoise.GUMBEL:
-            return -mp.log(exponential)
-        return exponential * (sign if noise is RealNoise.LAPLACE else 1)
 
 
 def ones(count: Any) -> Any:
@@ -75,6 +61,8 @@ def test_numbers_without_noise_are_compared_as_they_are() -> None:
     assert more.exceeds(less)
     assert not less.exceeds(more)
     assert less.exceeds(less)
+    noisy = NoisyNumber(Fraction(0), RealNoise.LAPLACE, Fraction(1), 5, none_left)
+    assert not noisy.exceeds(noisy)
     values = [Fraction(v) for v in (1, 2, 2, 0)]
     assert noisy_argmax(values, RealNoise.LAPLACE, Fraction(0)) == 1
 
@@ -134,57 +122,6 @@ def test_the_largest_is_found_at_either_end_of_the_floats(
             ratio = mp.mpf(scale.numerator) / scale.denominator
             sums = [mp.mpf(v) + ratio * z for v, z in zip(values, drawn, strict=True)]
             assert found == int(sums[1] > sums[0])
-
-
-def test_noise_is_known_by_its_word() -> None:
-    words = np.array([2**64 - 2**40, 2**40], dtype=np.uint64)  # of u next to 1 and next to 0
-    for noise, largest in (("gumbel", 0), ("exponential", 1)):
-        found: Any = noise
-        assert noisy_argmax([Fraction(0)] * 2, found, Fraction(1), bits=lambda _: words) == largest
-        first, second = (
-            NoisyNumber(Fraction(0), found, Fraction(1), int(word), ones) for word in words
-        )
-        assert first.exceeds(second) == (largest == 0)
-
-
-def test_no_number_with_noise_exceeds_itself() -> None:
-    number = NoisyNumber(Fraction(0), RealNoise.LAPLACE, Fraction(1), 5, none_left)
-    assert not number.exceeds(number)
-
-
-@pytest.mark.parametrize(
-    ("name", "values", "noise", "scale"),
-    [("values", [], "gumbel", 1), ("noise", [1], "normal", 1), ("scale", [1], "gumbel", -1)],
-)
-def test_bad_arguments_are_named(name: Any, values: Any, noise: Any, scale: Any) -> None:
-    with pytest.raises(ParameterError, match=f"^{name} must be"):
-        noisy_argmax([Fraction(v) for v in values], noise, Fraction(scale), bits=none_left)
-
-
-def test_gumbel_noise_of_which_the_bits_leave_much_open_need_not_win() -> None:
-    """Next to u = 1 floats would say that it is infinite; it is below 45."""
-    values = [Fraction(0), Fraction(50)]
-    words = chain([2**64 - 4, 2**63], repeat(2**63))  # u above 1 - 2^-62, and 1/2
-    assert noisy_argmax(values, RealNoise.GUMBEL, Fraction(1), bits=replay(words)) == 1
-
-
-@pytest.mark.parametrize("noise", [RealNoise.GUMBEL, RealNoise.EXPONENTIAL])
-def test_the_largest_near_the_ends_of_u_is_that_of_all_further_bits(noise: Any) -> None:
-    """One unit of 63 bits leaves the noise open by ln 2; what is drawn next decides."""
-    word = 2**64 - 4 if noise is RealNoise.GUMBEL else 2
-    with mp.workprec(300):
-        middle = exact(noise, word)
-    for further, found in ((2**63 + 2**62, 0), (2**62, 1)):
-
-        def bits(count: Any, further: Any = further) -> Any:
-            return np.array([word, 2**63] if count == 2 else [further], dtype=np.uint64)
-
-        with mp.workprec(300):
-            second = middle - exact(noise, 2**63)
-            value = Fraction(int(mp.floor(mp.ldexp(second, 200))), 2**200)
-        # the larger u has the larger Gumbel and the smaller exponential noise
-        won = noisy_argmax([Fraction(0), value], noise, Fraction(1), bits=bits)
-        assert won == (found if noise is RealNoise.GUMBEL else 1 - found)
 
 
 @pytest.mark.parametrize(

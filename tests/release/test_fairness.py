@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-import hockeystick as hs
 from hockeystick.errors import ParameterError
 from hockeystick.release import GroupFairness
 
@@ -38,21 +37,6 @@ def test_differences_are_the_largest_less_the_least() -> None:
     )
 
 
-def test_a_perfect_classifier_has_equal_odds_without_parity() -> None:
-    labels = np.array([1, 1, 0, 0, 0, 1])
-    found = GroupFairness.of(labels, labels, [0, 0, 0, 1, 1, 1])
-    assert found.equalized_odds == 0
-    assert found.accuracy_difference == 0
-    assert found.demographic_parity == pytest.approx(1 / 3)
-
-
-def test_clients_of_many_classes_are_compared_by_who_is_read_rightly() -> None:
-    predictions, labels = np.array([3, 7, 2, 2]), np.array([3, 1, 2, 2])
-    found = GroupFairness.of(predictions == labels, np.ones(4, bool), [0, 0, 1, 1])
-    assert found.true_positive_rates.tolist() == [0.5, 1.0]
-    assert found.equal_opportunity == 0.5
-
-
 def test_one_record_is_in_one_cell() -> None:
     """Which is what noise on the counts is charged for."""
     predictions, labels, groups = records()
@@ -62,17 +46,6 @@ def test_one_record_is_in_one_cell() -> None:
     changed = predictions.copy()
     changed[0] = 1 - changed[0]
     assert np.abs(whole - GroupFairness.count(changed, labels, groups)).sum() == 2
-
-
-def test_noisy_counts_are_charged_and_give_rates_between_0_and_1() -> None:
-    account = hs.Accountant()
-    counts = hs.release.geometric(
-        hs.DiscreteLaplace(scale=5), GroupFairness.count(*records()), charge=account
-    )
-    found = GroupFairness(counts - 20)
-    assert (found.counts >= 0).all()
-    assert ((found.accuracies >= 0) & (found.accuracies <= 1)).all()
-    assert hs.epsilon(account.plan, 0).upper == pytest.approx(0.2)
 
 
 def test_a_group_without_such_records_has_no_rate_and_is_left_out() -> None:
@@ -106,8 +79,11 @@ WRONG: Any = [
 def test_bad_input_is_refused(predictions: Any, labels: Any, groups: Any, name: Any) -> None:
     with pytest.raises(ParameterError, match=rf"^{name}"):
         GroupFairness.of(predictions, labels, groups)
-
-
-def test_counts_have_groups_labels_and_predictions() -> None:
     with pytest.raises(ParameterError, match=r"^counts"):
         GroupFairness(np.zeros((2, 3), dtype=int))
+
+
+def test_noisy_counts_give_rates_between_0_and_1() -> None:
+    found = GroupFairness(np.array([[[-3, 7], [0, -1]]]))
+    assert found.counts.tolist() == [[[0, 7], [0, 0]]]
+    assert found.accuracies.tolist() == [0.0]

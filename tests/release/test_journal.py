@@ -55,23 +55,17 @@ def test_each_entry_is_on_the_disk_when_it_is_counted(tmp_path: Path, disk: Disk
     journal.close()
 
 
-def test_the_name_of_a_journal_that_was_there_is_on_the_disk(tmp_path: Path, disk: Disk) -> None:
-    path = tmp_path / "steps"
-    Journal(path, "plan").close()
-    disk.folders.clear()
-    Journal(path, "plan").close()
-    assert disk.kept(path) == path.stat().st_size
-
-
-def test_a_name_without_a_folder_is_one_in_this_folder(
+def test_the_name_of_a_journal_is_on_the_disk(
     tmp_path: Path, disk: Disk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Of one that was there, of one in this folder, and of one that a link leads to."""
+    Journal(tmp_path / "steps", "plan").close()
+    disk.folders.clear()
+    Journal(tmp_path / "steps", "plan").close()
+    assert disk.kept(tmp_path / "steps") == (tmp_path / "steps").stat().st_size
     monkeypatch.chdir(tmp_path)
-    Journal("steps", "plan").close()
-    assert disk.kept(tmp_path / "steps") > 0
-
-
-def test_a_link_leads_to_a_name_on_the_disk(tmp_path: Path, disk: Disk) -> None:
+    Journal("here", "plan").close()
+    assert disk.kept(tmp_path / "here") > 0
     (tmp_path / "far").mkdir()
     (tmp_path / "near").symlink_to("far/steps")
     Journal(tmp_path / "near", "plan").close()
@@ -86,7 +80,7 @@ def test_a_round_is_on_the_disk_before_its_cohort_is_known(
         noise_multiplier=2, total_clients=9, clients_per_round=3, rounds=2, sampling="poisson"
     )
     run = ClientRounds(plan, size=2, norm=0.5, journal=path)
-    draw = "hockeystick.release.federated.client_updates.draw_clients"
+    draw = "hockeystick.release.federated.draw_clients"
 
     def drawn(*_: Any, **__: Any) -> Any:
         kept.append(disk.kept(path))

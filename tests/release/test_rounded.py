@@ -1,8 +1,6 @@
 """Rounded noise: the kernel decides as interval arithmetic does, however few bits are known."""
 
-import math
 from dataclasses import replace
-from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
@@ -11,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import integrate, stats
+from scipy import stats
 
 from hockeystick.errors import ParameterError
 from hockeystick.kernels.inverse_transform import CELL_BITS, LOWEST, integers
@@ -25,7 +23,7 @@ from hockeystick.release.samplers import (
     rounded_multivariate_laplace,
 )
 from hockeystick.release.samplers.rounded import decided
-from tests.release.bits import none_left, replay, seeded
+from tests.release.bits import exact, none_left, replay, seeded
 
 LAWS = {"half normal": laws.HALF_NORMAL, "exponential": laws.EXPONENTIAL}
 SCALES = (0.01, 1.0, 3.7, 2.0**22, 1e9, 2.0**44)
@@ -112,16 +110,6 @@ def test_further_bits_decide_a_word_on_a_boundary(name: Any) -> None:
     assert decided(law, 3.0, 0.5, word, replay([fraction, 0])) == 3
 
 
-def test_words_of_few_bits_are_drawn_in_the_far_tail() -> None:
-    largest = decided(laws.HALF_NORMAL, 1000.0, 0.5, 0, replay([1, 0]))
-    with mp.workprec(400):
-        near = float(1000 * mp.sqrt(2) * mp.erfinv(1 - mp.ldexp(1, -127)))
-    assert abs(largest - near) < 30
-    assert (
-        decided(laws.EXPONENTIAL, 1.0, 0.0, 8, none_left) == 42
-    )  # u from 2^-61 to 1.25 times that
-
-
 @pytest.mark.parametrize("name", LAWS)
 def test_the_errors_of_the_table_bound_the_polynomials(name: Any) -> None:
     cells, errors, slopes = table_of(name)
@@ -191,38 +179,16 @@ def test_frequencies_are_those_of_the_law(sampler: Any, probability: Any, chi_sq
 
 
 @pytest.mark.parametrize("sampler", [rounded_gaussian, rounded_laplace, discrete_laplace])
-@pytest.mark.parametrize(
-    ("name", "arguments"),
-    [("scale", (0.0, 3)), ("scale", (float("nan"), 3)), ("scale", (1e300, 3)), ("size", (1.0, -1))],
-)
-def test_bad_arguments_are_named(sampler: Any, name: Any, arguments: Any) -> None:
-    with pytest.raises(ParameterError, match=f"^{name} must be"):
-        sampler(*arguments)
-
-
-@pytest.mark.parametrize("sampler", [rounded_gaussian, rounded_laplace, discrete_laplace])
 def test_sources_that_are_broken_are_refused(sampler: Any) -> None:
     def failing(count: Any) -> Any:
         raise OSError("no entropy")
 
     with pytest.raises(OSError, match="no entropy"):
         sampler(1.0, 3, bits=failing)
-    with pytest.raises(ParameterError, match=r"^bits must be"):
-        sampler(1.0, 3, bits=np.zeros)
-    with pytest.raises(ParameterError, match=r"^bits must be"):
-        sampler(1.0, 3, bits=lambda count: np.zeros(count + 1, np.uint64))
-
-
-def test_a_draw_needs_no_more_than_a_word_and_nothing_for_nothing() -> None:
-    assert rounded_gaussian(1.0, 0).tolist() == []
-    asked = []
-
-    def bits(count: Any) -> Any:
-        asked.append(count)
-        return np.arange(1, count + 1, dtype=np.uint64) << np.uint64(40)
-
-    rounded_gaussian(2.0**20, 100_000, bits=bits)
-    assert sum(asked) <= 100_000 + 8
+    for wrong in (np.zeros, lambda count: np.zeros(count + 1, np.uint64)):
+        with pytest.raises(ParameterError, match=r"^bits must be"):
+            sampler(1.0, 3, bits=wrong)
+    assert sampler(1.0, 0).tolist() == []
 
 
 def test_discrete_laplace_noise_is_the_difference_of_two_whole_parts(
@@ -233,30 +199,15 @@ def test_discrete_laplace_noise_is_the_difference_of_two_whole_parts(
     assert discrete_laplace(3.7, 2, bits=none_left).tolist() == [2, -3]
 
 
-def real(word: int) -> Any:
-    """Return the Gaussian of the middle of a word's uniform numbers."""
-    size = mp.sqrt(2) * mp.erfinv(1 - mp.ldexp(2 * (word >> 1) + 1, -64))
-    return -size if word & 1 else size
-
-
 @pytest.mark.parametrize("dimension", [1, 2, 5])
 def test_coordinates_are_the_rounded_products_of_the_words_gaussians(dimension: int) -> None:
     words = [(k * 2654435761 + 12345) * 2**30 % 2**64 | k for k in range(1, 2 * dimension + 2)]
     found = rounded_multivariate_laplace(2.0**20 / 3, dimension, bits=replay(words))
     with mp.workprec(300):
-        numbers = [real(word) for word in words]
+        numbers = [exact("gaussian", word) for word in words]
         length = mp.sqrt(sum(x * x for x in numbers[: dimension + 1]))
         for out, x in zip(found.tolist(), numbers[dimension + 1 :], strict=True):
             assert out == int(mp.floor(mp.mpf(2.0**20 / 3) * length * x + 0.5))
-
-
-def test_coarse_and_refined_gaussians_give_the_same_numbers() -> None:
-    bits = seeded(3)
-    for _ in range(20):
-        words = bits(9)
-        ends = rounded._coarse(words)
-        coarse = rounded._rounded(Fraction(1000), ends[:5], ends[5:], 45)
-        assert coarse == rounded._refined(Fraction(1000), words, bits)
 
 
 def test_what_few_bits_leave_open_is_decided_by_more(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -277,25 +228,7 @@ def test_what_few_bits_leave_open_is_decided_by_more(monkeypatch: pytest.MonkeyP
     assert len(refined) > 20
 
 
-def test_frequencies_are_those_of_the_density_in_the_plane(chi_square: Any) -> None:
-    """Of the first coordinate, whose marginal density in R^2 is ``|x| K_1(|x|/b) / (pi b^2)``."""
-    bits, scale = seeded(5), 2.0
-    drawn = np.array([rounded_multivariate_laplace(scale, 2, bits=bits)[0] for _ in range(6000)])
-
-    def density(y: float, x: float) -> float:
-        return math.exp(-math.hypot(x, y) / scale) / (2 * math.pi * scale**2)
-
-    def probability(k: int) -> float:
-        found: float = 2 * integrate.dblquad(density, k - 0.5, k + 0.5, 0, 60)[0]
-        return found
-
-    inside = drawn[np.abs(drawn) <= 6]
-    share = sum(probability(k) for k in range(-6, 7))
-    assert abs(len(inside) / 6000 - share) < 4.5 * math.sqrt(share * (1 - share) / 6000)
-    assert chi_square(inside, lambda k: probability(k) / share) > 1e-4
-
-
-@pytest.mark.parametrize("dimension", [1, 3, 40])
+@pytest.mark.parametrize("dimension", [1, 40])
 def test_lengths_are_gamma(dimension: int) -> None:
     bits = seeded(11)
     lengths = [
@@ -303,9 +236,3 @@ def test_lengths_are_gamma(dimension: int) -> None:
         for _ in range(600)
     ]
     assert stats.kstest(lengths, stats.gamma(dimension).cdf).pvalue > 1e-4
-
-
-@pytest.mark.parametrize(("scale", "dimension"), [(0.0, 2), (math.inf, 2), (1.0, 0), (1.0, 1.5)])
-def test_arguments_outside_their_domains_are_told(scale: Any, dimension: Any) -> None:
-    with pytest.raises(ParameterError, match=r"scale|dimension"):
-        rounded_multivariate_laplace(scale, dimension)

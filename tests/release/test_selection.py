@@ -1,16 +1,12 @@
 """Selections: what is drawn has the probabilities of the mechanism, and a run ends as it says."""
 
-import itertools
 import math
 from collections import Counter
 from fractions import Fraction
-from itertools import permutations
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from scipy import stats
 
 import hockeystick as hs
@@ -43,7 +39,7 @@ from hockeystick.release.samplers import (
     truncated_negative_binomial,
 )
 from hockeystick.release.samplers.tables import RunSums
-from tests.release.bits import none_left, replay, seeded
+from tests.release.bits import exact, none_left, replay, seeded
 
 ALL = [
     (exponential, hs.Exponential, RealNoise.GUMBEL),
@@ -66,41 +62,6 @@ class Asked:
 
 
 @every
-@settings(max_examples=100)
-@given(
-    scores=st.lists(st.floats(-1e6, 1e6) | st.integers(-50, 50), min_size=1, max_size=5),
-    moves=st.lists(st.floats(-1, 1), min_size=5, max_size=5),
-    epsilon=st.floats(1e-3, 50),
-    monotone=st.booleans(),
-)
-def test_ratios_of_probabilities_stay_below_exp_epsilon(
-    release: Any, kind: Any, noise: Any, scores: Any, moves: Any, epsilon: Any, monotone: Any
-) -> None:
-    """In rational arithmetic, of exactly what is compared, for neighbours as far as they may be.
-
-    With the scale b, shifts of all scores by x to y change the log of every ratio of the
-    exponential mechanism by at most (y - x) / b; the largest noise moves by as much.
-    """
-    if monotone:
-        moves = [abs(move) for move in moves]
-    others = [score + move for score, move in zip(scores, moves, strict=False)]
-    gaps = [Fraction(b) - Fraction(a) for a, b in zip(scores, others, strict=True)]
-    sensitivity = float(max(*map(abs, gaps), Fraction(1, 2**40)))
-    while Fraction(sensitivity) < max(map(abs, gaps)):
-        sensitivity = math.nextafter(sensitivity, math.inf)
-    asked = []
-    with pytest.MonkeyPatch.context() as patch:
-        for one in (scores, others):
-            found = Asked(patch)
-            release(kind(epsilon), one, sensitivity, monotone=monotone)
-            asked.append([value / found.scale for value in found.values])
-            assert found.noise is noise
-    shifts = [b - a for a, b in zip(*asked, strict=True)]
-    spread = max(*shifts, Fraction(0)) - min(*shifts, Fraction(0))
-    assert spread <= min(Fraction(epsilon), Fraction(repr(epsilon)))
-
-
-@every
 def test_the_scale_is_exact_and_covers_both_readings(
     release: Any, kind: Any, noise: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -111,63 +72,9 @@ def test_the_scale_is_exact_and_covers_both_readings(
         most = max(Fraction(sensitivity), Fraction(repr(sensitivity)))
         assert asked.scale / asked.values[1] == most / least
         assert asked.values[0] * 4 == asked.values[1]
+        assert asked.noise is noise
         release(kind(epsilon), [0.5, 2], sensitivity, monotone=True)
         assert asked.scale / asked.values[1] == most / least / 2
-
-
-def exponential_law(scores: Any, epsilon: Any) -> Any:
-    weights = np.exp(epsilon * np.array(scores) / 2)
-    return weights / weights.sum()
-
-
-def flipping_law(scores: Any, epsilon: Any) -> Any:
-    """Return the probabilities of permute-and-flip by its definition, over all orders."""
-    heads = np.exp(epsilon * (np.array(scores) - max(scores)) / 2)
-    found = np.zeros(len(scores))
-    orders = list(permutations(range(len(scores))))
-    for order in orders:
-        left = 1.0
-        for i in order:
-            found[i] += left * heads[i] / len(orders)
-            left *= 1 - heads[i]
-    return found
-
-
-def largest_laplace_law(scores: Any, epsilon: Any) -> Any:
-    """Return the probabilities of the largest after Laplace noise, by quadrature."""
-    b = 2 / epsilon
-
-    def chance(i: Any) -> Any:
-        def density(x: Any) -> Any:
-            others = [j for j in range(len(scores)) if j != i]
-            return stats.laplace.pdf(x, scores[i], b) * np.prod(
-                [stats.laplace.cdf(x, scores[j], b) for j in others]
-            )
-
-        return float(mp.quad(lambda x: mp.mpf(density(float(x))), [-60, *sorted(scores), 60]))
-
-    return np.array([chance(i) for i in range(len(scores))])
-
-
-@pytest.mark.parametrize(
-    ("release", "mechanism", "law"),
-    [
-        (exponential, hs.Exponential(1.5), exponential_law),
-        (permute_and_flip, PermuteAndFlip(1.5), flipping_law),
-        (report_noisy_max, ReportNoisyMax(1.5), exponential_law),
-        (report_noisy_max, ReportNoisyMax(1.5, "exponential"), flipping_law),
-        (report_noisy_max, ReportNoisyMax(1.5, "laplace"), largest_laplace_law),
-    ],
-)
-def test_candidates_are_selected_with_their_probabilities(
-    release: Any, mechanism: Any, law: Any
-) -> None:
-    scores, bits, count = [0.0, 1.5, 2.0, 2.0], seeded(21), 6000
-    drawn = [release(mechanism, scores, 1, bits=bits) for _ in range(count)]
-    seen = np.bincount(drawn, minlength=4)
-    expected = law(scores, 1.5)
-    assert abs(expected.sum() - 1) < 1e-6
-    assert stats.chisquare(seen, expected / expected.sum() * count).pvalue > 1e-6
 
 
 @every
@@ -186,35 +93,11 @@ def test_with_infinite_epsilon_the_first_of_the_best_is_selected(
     assert release(kind(math.inf), [0.0, 0.0], 1) == 0
 
 
-@every
-@pytest.mark.parametrize(
-    ("scores", "sensitivity", "epsilon"),
-    [
-        ([-1e308, 1e308], 1e-300, 1.0),
-        ([0.0, 5e-324], 5e-324, 2000.0),
-        ([0, 2**53], 1e-9, 1e-3),
-        ([-1.7e308, 1.7e308, 0], 5e-324, 1e300),
-    ],
-)
-def test_numbers_at_the_ends_of_floats_are_compared(
-    release: Any, kind: Any, noise: Any, scores: Any, sensitivity: Any, epsilon: Any
-) -> None:
-    assert release(kind(epsilon), scores, sensitivity) == 1
-    assert release(kind(5e-324), scores, 1.7e308) in range(len(scores))
-
-
 TWO_LAPLACE = AboveThreshold(2.0, 4.0)
 TWO_GAUSSIAN = AboveThreshold(
     2.0, 4.0, threshold_noise="gaussian", query_noise="gaussian", queries=1000
 )
 MIXED = AboveThreshold(2.0, 4.0, threshold_noise="gaussian")
-
-
-def real(word: Any, noise: Any) -> Any:
-    """Return the noise of scale 1 of the middle of a word's uniform numbers."""
-    u = mp.ldexp(2 * (word >> 1) + 1, -64)
-    size = mp.sqrt(2) * mp.erfinv(1 - u) if noise == "gaussian" else -mp.log(u)
-    return -size if word & 1 else size
 
 
 @pytest.mark.parametrize("mechanism", [TWO_LAPLACE, TWO_GAUSSIAN, MIXED])
@@ -224,27 +107,14 @@ def test_every_outcome_is_that_of_the_real_sums(mechanism: Any) -> None:
         words = [int(w) for w in generator.integers(2**64, size=200, dtype=np.uint64)]
         run = above_threshold(mechanism, 10.5, 1.5, bits=replay(words))
         with mp.workprec(300):
-            top = 10.5 + 3 * real(words[0], mechanism.threshold_noise)
+            top = 10.5 + 3 * exact(mechanism.threshold_noise, words[0])
             for place in range(1, 200):
                 answer = place / 8
-                expected = answer + 6 * real(words[place], mechanism.query_noise) >= top
+                expected = answer + 6 * exact(mechanism.query_noise, words[place]) >= top
                 assert run.above(answer) == expected
                 assert run.ended == expected
                 if expected:
                     break
-
-
-def test_a_query_is_above_with_its_probability() -> None:
-    """The difference of the two noises, by quadrature."""
-    count, bits = 3000, seeded(14)
-    seen = sum(above_threshold(TWO_LAPLACE, 3.0, 1.0, bits=bits).above(1.0) for _ in range(count))
-
-    def density(x: Any) -> Any:
-        tail = mp.exp(-abs(2 + x) / 4) / 2
-        return mp.exp(-abs(x) / 2) / 4 * (tail if x > -2 else 1 - tail)
-
-    p = float(mp.quad(density, [-80, -2, 0, 80]))
-    assert abs(seen / count - p) < 5 * math.sqrt(p * (1 - p) / count)
 
 
 def test_sparse_vector_begins_again_with_a_fresh_threshold() -> None:
@@ -265,14 +135,11 @@ def test_sparse_vector_begins_again_with_a_fresh_threshold() -> None:
     assert len(asked) == 5
 
 
-def test_after_the_first_above_nothing_more_is_said() -> None:
+def test_no_more_queries_are_answered_than_the_mechanism_has() -> None:
     run = above_threshold(TWO_LAPLACE, 0.0, 1.0)
     assert run.above(1e9)
     with pytest.raises(IncompatibleError):
         run.above(-1e9)
-
-
-def test_no_more_queries_are_answered_than_the_mechanism_has() -> None:
     run = above_threshold(AboveThreshold(1.0, 1.0, queries=2), 1e9, 1.0)
     assert [run.above(0.0), run.above(0.0)] == [False, False]
     assert run.ended
@@ -307,24 +174,6 @@ def test_both_readings_of_the_scales_are_covered(monkeypatch: pytest.MonkeyPatch
     above_threshold(AboveThreshold(0.3, 0.1), 0.1, 0.3).above(0.3)
     most = Fraction(3, 10)
     assert scales == [(Fraction(0.1), most * most), (Fraction(0.3), Fraction(0.1) * most)]
-
-
-@pytest.mark.parametrize(
-    ("release", "mechanism"),
-    [(above_threshold, TWO_LAPLACE), (sparse_vector, SparseVector(20.0, 40.0, positives=3))],
-)
-def test_a_run_is_charged_once_before_any_bit(release: Any, mechanism: Any) -> None:
-    account = hs.Accountant()
-    run = release(mechanism, 100.0, 1.0, charge=account, bits=none_left)
-    assert account.plan == mechanism
-    assert not run.ended
-    run = release(mechanism, 100.0, 1.0, charge=account)
-    run.above(0.0)
-    run.above(0.0)
-    assert len(account) == 2
-    spending = hs.calibration.Filter(hs.PureDP(1e-3))
-    with pytest.raises(hs.errors.BudgetExhausted):
-        release(mechanism, 100.0, 1.0, charge=spending, bits=none_left)
 
 
 @pytest.mark.parametrize("answer", [math.nan, math.inf, "3", [1.0], None, True])
@@ -369,29 +218,9 @@ def test_the_order_says_nothing_about_the_data() -> None:
         partition_selection(GAUSSIAN, counts, bits=seeded(5)) for counts in (COUNTS, turned)
     )
     assert list(first) == list(second) == sorted(first)
-
-
-def test_a_user_alone_is_shown_as_often_as_the_losses_say() -> None:
-    from hockeystick.privacy_loss.selection.partition_selection import shown_alone
-
-    said, runs, bits = PartitionSelection(hs.DiscreteLaplace(1.0), 3), 4000, seeded(6)
-    seen = sum(bool(partition_selection(said, {"a": 1}, bits=bits)) for _ in range(runs))
-    p = float(shown_alone(said.noise, said.threshold)[0])
-    assert abs(seen / runs - p) < 5 * (p * (1 - p) / runs) ** 0.5
-
-
-def test_the_selection_is_charged_before_any_noise_is_drawn() -> None:
     account = hs.Accountant()
     assert partition_selection(GAUSSIAN, {}, charge=account) == {}
     assert account.plan == GAUSSIAN
-
-    class Refusing:
-        def step(self, mechanism: Any) -> None:
-            assert mechanism == GAUSSIAN
-            raise InterruptedError
-
-    with pytest.raises(InterruptedError):
-        partition_selection(GAUSSIAN, COUNTS, charge=Refusing(), bits=none_left)
 
 
 def test_a_user_is_counted_once_in_each_partition() -> None:
@@ -399,16 +228,6 @@ def test_a_user_is_counted_once_in_each_partition() -> None:
     assert users_by_partition(pairs, 2, bits=none_left) == {1: 2, 2: 2}
     assert users_by_partition(np.array([[0, 7], [0, 7], [1, 7]]), 1) == {7: 2}
     assert users_by_partition([], 3) == {}
-
-
-def test_of_too_many_partitions_each_choice_is_as_likely() -> None:
-    runs, bits = 3000, seeded(8)
-    pairs = [("ann", key) for key in "abcd"]
-    seen = Counter(tuple(sorted(users_by_partition(pairs, 2, bits=bits))) for _ in range(runs))
-    assert set(seen) == set(itertools.combinations("abcd", 2))
-    p = 1 / 6
-    for number in seen.values():
-        assert abs(number / runs - p) < 5 * (p * (1 - p) / runs) ** 0.5
 
 
 def test_whatever_others_do_a_user_changes_at_most_k_counts_by_1() -> None:
@@ -423,45 +242,34 @@ def test_whatever_others_do_a_user_changes_at_most_k_counts_by_1() -> None:
     assert sorted(n for n in moved.values() if n) == [1, 1, 1]
 
 
-@pytest.mark.parametrize(
-    ("name", "mechanism", "users"),
-    [
-        ("mechanism", PartitionSelection(hs.Gaussian(3.0), 9), {"a": 3}),
-        ("mechanism", hs.DiscreteGaussian(3.0), {"a": 3}),
-        ("sigma", PartitionSelection(hs.DiscreteGaussian(2.0**50), 9), {"a": 3}),
-        ("users", GAUSSIAN, ["a", "b"]),
-        ("users", GAUSSIAN, {"a": 0}),
-        ("users", GAUSSIAN, {"a": -1}),
-        ("users", GAUSSIAN, {"a": 1.5}),
-        ("users", GAUSSIAN, {"a": True}),
-        ("users", GAUSSIAN, {"a": 3, 1: 3}),
-        ("users", GAUSSIAN, {float("nan"): 3, 1.0: 3}),
-        ("users", GAUSSIAN, {frozenset("a"): 3, frozenset("b"): 3}),
-        ("users", GAUSSIAN, {"a": 2**63}),
-    ],
-)
-def test_arguments_are_refused_by_name_without_a_charge(
-    name: str, mechanism: Any, users: Any
-) -> None:
-    account = hs.Accountant()
-    with pytest.raises(ParameterError) as caught:
-        partition_selection(mechanism, users, charge=account, bits=none_left)
-    assert caught.value.name == name
-    assert account.plan == hs.Accountant().plan
+USERS: Any = [
+    *(["a", "b"], {"a": 0}, {"a": -1}, {"a": 1.5}, {"a": True}, {"a": 3, 1: 3}, {"a": 2**63}),
+    *({float("nan"): 3, 1.0: 3}, {frozenset("a"): 3, frozenset("b"): 3}),
+]
+GAUSS, WIDE = (PartitionSelection(one, 9) for one in (hs.Gaussian(3), hs.DiscreteGaussian(2.0**50)))
+PAIRS: Any = ["ab", 3, {"a": 1}, ["ab"], [("a",)], [("a", 1, 2)], [("a", [])]]
+SCORES: Any = [10**400, -(10**400), "private", 1j, [17.5], None]
+RESULTS: Any = [None, 0.5, (1, 2, 3), *(("model", score) for score in SCORES)]
+STOPPING = RandomStopping(hs.Gaussian(5), tuning.TruncatedNegativeBinomial(1.0, 0.5))
+REFUSED: list[tuple[Any, list[Any], str]] = [
+    (lambda bad: partition_selection(bad, {"a": 3}, bits=none_left), [GAUSS], "mechanism"),
+    (lambda bad: partition_selection(bad, {"a": 3}, bits=none_left), [WIDE], "sigma"),
+    (lambda bad: partition_selection(GAUSSIAN, bad, bits=none_left), USERS, "users"),
+    (lambda bad: users_by_partition(bad, 1), PAIRS, "pairs"),
+    (lambda bad: users_by_partition([], bad), [0, 1.5, Fraction(1, 2), "2"], "partitions"),
+    (lambda bad: grid_search(hs.Gaussian(5), [1], lambda _: bad), RESULTS, "run"),
+    (lambda bad: random_search(STOPPING, [1], lambda _: bad), RESULTS, "run"),
+]
 
 
-@pytest.mark.parametrize("pairs", ["ab", 3, {"a": 1}, ["ab"], [("a",)], [("a", 1, 2)], [("a", [])]])
-def test_pairs_are_refused_by_name(pairs: Any) -> None:
-    with pytest.raises(ParameterError) as caught:
-        users_by_partition(pairs, 1)
-    assert caught.value.name == "pairs"
-
-
-@pytest.mark.parametrize("partitions", [0, 1.5, Fraction(1, 2), "2"])
-def test_the_number_of_partitions_is_refused_by_name(partitions: Any) -> None:
-    with pytest.raises(ParameterError) as caught:
-        users_by_partition([], partitions)
-    assert caught.value.name == "partitions"
+@pytest.mark.parametrize(("ask", "values", "name"), REFUSED)
+def test_bad_arguments_are_refused_by_name(ask: Any, values: Any, name: str) -> None:
+    """And without being shown where they may be private."""
+    for bad in values:
+        with pytest.raises(ParameterError) as caught:
+            ask(bad)
+        assert caught.value.name == name
+        assert not any(word in str(caught.value) for word in ("model", "private", "17.5", "0000"))
 
 
 def test_of_too_many_partitions_a_user_counts_in_as_many_as_are_allowed() -> None:
@@ -471,7 +279,7 @@ def test_of_too_many_partitions_a_user_counts_in_as_many_as_are_allowed() -> Non
 
 
 RUN = hs.Gaussian(noise_multiplier=5)
-LAWS = [(1.0, 0.5), (1.0, 0.05), (0.0, 0.2), (-0.5, 0.1), (2.5, 0.3), (1e-12, 0.2)]
+LAWS = [(1.0, 0.05), (0.0, 0.2), (-0.5, 0.1), (2.5, 0.3), (1e-12, 0.2)]
 
 
 def mass(eta: float, gamma: float, k: int) -> Any:
@@ -495,7 +303,7 @@ def test_sums_are_bounded_on_both_sides_and_closely(eta: float, gamma: float) ->
             assert high - low <= 2
 
 
-@pytest.mark.parametrize(("eta", "gamma"), LAWS)
+@pytest.mark.parametrize(("eta", "gamma"), LAWS[:3])
 def test_numbers_have_the_law(eta: float, gamma: float, chi_square: Any) -> None:
     bits = seeded(5)
     drawn = np.array([truncated_negative_binomial(eta, gamma, bits=bits) for _ in range(2000)])
@@ -511,22 +319,6 @@ def test_a_number_next_to_a_boundary_asks_for_more_bits() -> None:
     assert truncated_negative_binomial(1.0, 0.5, bits=replay([2**64 - 1, half + 2])) == 66
 
 
-def test_the_best_of_a_random_number_of_runs_has_its_law() -> None:
-    """P(best is 0) = E[(1 - p)^K], by the generating function, for a run that is 1 with p."""
-    law, p, draws = tuning.TruncatedNegativeBinomial(eta=0.0, gamma=0.2), 0.3, 4000
-    bits, coins = seeded(3), np.random.default_rng(3)
-
-    def run(_candidate: object) -> tuple[bool, bool]:
-        found = bool(coins.random() < p)
-        return found, found
-
-    tuned = RandomStopping(RUN, law)
-    outputs = [random_search(tuned, ["only"], run, bits=bits) for _ in range(draws)]
-    zeros = sum(not best.output for best in outputs if best)
-    none = math.log1p(-(1 - 0.2) * (1 - p)) / math.log(0.2)
-    assert stats.binomtest(zeros, draws, none).pvalue > 1e-4
-
-
 def test_candidates_are_drawn_alike() -> None:
     tuned, seen = RandomStopping(RUN, tuning.Poisson(mean=3000)), Counter[str]()
 
@@ -537,20 +329,6 @@ def test_candidates_are_drawn_alike() -> None:
     random_search(tuned, ["a", "b", "b"], run, bits=seeded(8))
     assert abs(seen.total() - 3000) < 6 * math.sqrt(3000)
     assert stats.binomtest(seen["a"], seen.total(), 1 / 3).pvalue > 1e-4
-
-
-def test_all_is_charged_before_the_first_run() -> None:
-    account = hs.Accountant()
-    tuned = RandomStopping(RUN, tuning.TruncatedNegativeBinomial(eta=1, gamma=0.2))
-
-    def run(_candidate: object) -> tuple[str, float]:
-        assert account.plan == tuned
-        return "model", 1.0
-
-    best = random_search(tuned, [1, 2], run, charge=account)
-    assert best is not None
-    assert (best.output, best.mechanism) == ("model", tuned)
-    assert hs.epsilon(account.plan, 1e-5).upper == hs.epsilon(tuned, 1e-5).upper
 
 
 def test_a_grid_charges_every_candidate_even_where_a_run_fails() -> None:
@@ -578,16 +356,7 @@ def test_no_run_is_no_result() -> None:
     assert random_search(tuned, [1], lambda _: pytest.fail("it ran"), bits=seeded(1)) is None
 
 
-def test_poisson_counts_come_from_the_exact_sampler() -> None:
-    drawn = [run_count(tuning.Poisson(mean=4), bits=seeded(k)) for k in range(300)]
-    assert stats.binomtest(sum(k <= 4 for k in drawn), 300, 0.62883694).pvalue > 1e-4
-
-
-def test_binomial_counts_are_heads_of_exact_coins_of_the_float(chi_square: Any) -> None:
-    law = tuning.Binomial(trials=6, probability=0.4)
-    bits = seeded(11)
-    drawn = np.array([run_count(law, bits=bits) for _ in range(2000)])
-    assert chi_square(drawn, lambda k: float(stats.binom.pmf(k, 6, 0.4))) > 1e-4
+def test_binomial_counts_are_heads_of_exact_coins_of_the_float() -> None:
     # A word that agrees with the float's bits is decided by the next one; 3/4 by the first.
     sure = tuning.Binomial(trials=2, probability=0.75)
     assert run_count(sure, bits=replay([3 * 2**62 - 1, 3 * 2**62])) == 1
@@ -598,14 +367,6 @@ def test_binomial_counts_are_heads_of_exact_coins_of_the_float(chi_square: Any) 
         run_count(tuning.Binomial(2**24 + 1, 1e-9), bits=none_left)
 
 
-@pytest.mark.parametrize("found", [None, 0.5, (1, 2, 3), ("model", "good"), ("model", None)])
-def test_what_a_run_returns_is_checked_and_not_shown(found: Any) -> None:
-    with pytest.raises(ParameterError, match="output, score") as raised:
-        grid_search(RUN, [1], lambda _: found)
-    assert "model" not in str(raised.value)
-    assert "good" not in str(raised.value)
-
-
 def test_a_distribution_that_cannot_be_drawn_is_refused_before_the_charge() -> None:
     account = hs.Accountant()
     tuned = RandomStopping(RUN, tuning.Poisson(mean=2.0**31))
@@ -614,13 +375,3 @@ def test_a_distribution_that_cannot_be_drawn_is_refused_before_the_charge() -> N
     assert account.plan == hs.Accountant().plan
     with pytest.raises(ParameterError, match="distribution"):
         run_count("geometric")  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize("score", [10**400, -(10**400), "private", 1j, [17.5]])
-def test_a_score_that_is_no_float_is_refused_without_being_shown(score: Any) -> None:
-    tuned = RandomStopping(RUN, tuning.TruncatedNegativeBinomial(1.0, 0.5))
-    searches: Any = ((grid_search, RUN), (random_search, tuned))
-    for search, mechanism in searches:
-        with pytest.raises(ParameterError, match=r"^run must be a pair.* score of") as told:
-            search(mechanism, [1, 2], lambda one: (one, score))
-        assert str(score) not in str(told.value)

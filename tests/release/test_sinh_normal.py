@@ -6,23 +6,23 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy import integrate, stats
+from scipy import integrate
 
 import hockeystick as hs
-from hockeystick.errors import BudgetExhausted, IncompatibleError, ParameterError
+from hockeystick.errors import ParameterError
 from hockeystick.mechanisms import SinhNormal
 from hockeystick.numerics.multiprecision import mp
 from hockeystick.release import sinh_normal, sinh_normal_divergences, sinh_normal_vector
-from tests.release.bits import none_left, replay, seeded
+from tests.release.bits import exact, none_left, replay, seeded
 
 NOISE = SinhNormal(rho=0.25, width=8)
 
 
 def real(word: Any, rho: Any, width: Any, steps: Any) -> Any:
     """Return the noise of the middle of a word's uniform numbers, in steps."""
-    u = mp.ldexp(2 * (word >> 1) + 1, -64)
-    normal = mp.sqrt(2) * mp.erfinv(1 - u) * (-1 if word & 1 else 1)
-    return width * (steps + 1) * mp.asinh(normal / (width * mp.sqrt(2 * mp.mpf(rho))))
+    return (
+        width * (steps + 1) * mp.asinh(exact("gaussian", word) / (width * mp.sqrt(2 * mp.mpf(rho))))
+    )
 
 
 @pytest.mark.parametrize(("rho", "width"), [(0.25, 8.0), (0.5, 2.0), (1e-3, 1e3), (4.0, 1e6)])
@@ -65,10 +65,6 @@ def test_the_distribution_is_the_mechanisms(chi_square: Any) -> None:
     assert found > 1e-6
 
 
-def test_without_noise_the_numbers_come_out() -> None:
-    assert sinh_normal(SinhNormal(math.inf, 1.0), [0.1], 1, bits=none_left).tolist() == [0.1]
-
-
 CASES = [(0.1, 40.0), (0.1, 10.0), (0.5, 5.0), (0.04, 5.0), (0.9, 2.0), (3.0, 1.0)]
 
 
@@ -96,69 +92,17 @@ def test_the_bound_covers_a_shift_however_it_is_spread(rho: Any, width: Any, ent
     for order, bound in found[:: len(found) // 5]:
         own = entries * divergence(rho, width, order, 1 / math.sqrt(entries))
         assert own <= bound * (1 + 1e-9)
+        assert entries > 1 or (rho, width) not in CASES[:3] or bound <= 1.15 * own
 
 
-@pytest.mark.parametrize(("rho", "width"), CASES[:3])
-def test_the_bound_is_near_one_entrys_own_divergence(rho: Any, width: Any) -> None:
-    found = sinh_normal_divergences(SinhNormal(rho, width)).divergences
-    for order, bound in found[:: len(found) // 5]:
-        assert bound <= 1.15 * divergence(rho, width, order, 1.0)
-
-
-@pytest.mark.parametrize("entries", [1, 4, 64])
-@pytest.mark.parametrize(("rho", "width"), [(0.1, 10.0), (0.5, 3.0)])
-def test_what_is_charged_covers_vectors_whose_cost_is_exact(
-    rho: Any, width: Any, entries: Any
-) -> None:
-    """A shift of 1/sqrt(n) in each of n entries is n runs of a scaled mechanism."""
-    bound = sinh_normal_divergences(SinhNormal(rho, width))
-    spread = SinhNormal(rho / entries, width * math.sqrt(entries)) ** entries
-    for delta in (1e-2, 1e-5, 1e-9):
-        assert hs.epsilon(spread, delta).lower <= hs.epsilon(bound, delta).upper
-
-
-@pytest.mark.parametrize(
-    ("rho", "width", "epsilon"), [(0.1, 10.0, 0), (0.1, 5.0, 0), (0.5, 3, 0.5)]
-)
-def test_the_account_of_one_number_is_no_bound_for_vectors(
-    rho: Any, width: Any, epsilon: Any
-) -> None:
-    one = SinhNormal(rho, width)
-    spread = SinhNormal(rho / 16, width * 4) ** 16
-    assert hs.delta(spread, epsilon).lower > hs.delta(one, epsilon).upper
-
-
-def test_at_the_same_variance_the_gaussian_costs_many_entries_less() -> None:
-    rho, width = 0.1, 5.0
-    arsinh = stats.norm(scale=math.sqrt(0.5 / rho)).expect(
-        lambda n: (width * math.asinh(n / width)) ** 2
-    )
-    spread = SinhNormal(rho / 64, width * 8) ** 64
-    same = hs.Gaussian(math.sqrt(arsinh))
-    for delta in (0.1, 1e-2, 1e-5, 1e-9):
-        assert hs.epsilon(same, delta).upper < hs.epsilon(spread, delta).lower
+def test_the_account_of_one_number_is_no_bound_for_vectors() -> None:
+    spread = SinhNormal(0.5 / 16, 12) ** 16
+    assert hs.delta(spread, 0.5).lower > hs.delta(SinhNormal(0.5, 3), 0.5).upper
 
 
 def test_wide_noise_costs_what_gaussian_noise_does() -> None:
     found = sinh_normal_divergences(SinhNormal(0.25, 1e6)).divergences
     assert all(0.25 * order <= bound <= 0.25 * order * (1 + 1e-3) for order, bound in found[:40])
-
-
-def test_more_noise_costs_less_at_every_order() -> None:
-    least = dict(sinh_normal_divergences(SinhNormal(0.2, 10)).divergences)
-    for other in (SinhNormal(0.3, 10), SinhNormal(0.2, 8)):
-        more = dict(sinh_normal_divergences(other).divergences)
-        shared = least.keys() & more.keys()
-        assert len(shared) > 5
-        assert all(least[order] < more[order] for order in shared)
-
-
-def test_one_entry_is_drawn_as_a_number_is() -> None:
-    noise = SinhNormal(0.3, 5)
-    one, many = (
-        release(noise, [2.5], 1, bits=seeded(1)) for release in (sinh_normal, sinh_normal_vector)
-    )
-    assert np.array_equal(one, many)
 
 
 def test_the_noise_covers_what_rounding_to_the_grid_adds_to_the_distance() -> None:
@@ -168,30 +112,6 @@ def test_the_noise_covers_what_rounding_to_the_grid_adds_to_the_distance() -> No
     many = sinh_normal_vector(noise, np.zeros(100), 1, bits=seeded(1))[0]
     assert abs(one) > 0.3
     assert many / one - 1 == pytest.approx(9 / 2**20, rel=0.2)
-
-
-def test_each_entry_has_the_noise_of_its_width_and_rho() -> None:
-    rho, width, sensitivity = 0.3, 2.0, 4.0
-    drawn = sinh_normal_vector(
-        SinhNormal(rho, width), np.full(400, 7.0), sensitivity, bits=seeded(2)
-    )
-    normal = np.sinh((drawn - 7) / (width * sensitivity)) * width * math.sqrt(2 * rho)
-    assert stats.kstest(normal, "norm").pvalue > 1e-6
-    assert 1e-6 < stats.chi2.sf(float((normal**2).sum()), 400) < 1 - 1e-6
-
-
-@pytest.mark.parametrize(
-    ("budget", "error"),
-    [
-        (hs.RenyiDP({2.0: 0.01}), BudgetExhausted),
-        (hs.ApproxDP(epsilon=0.1, delta=1e-6), IncompatibleError),
-    ],
-)
-def test_a_filter_that_refuses_leaves_nothing_released(budget: Any, error: Any) -> None:
-    """By a filter of divergences; one of epsilon and delta has no account of a few orders."""
-    charge = hs.calibration.Filter(budget)
-    with pytest.raises(error):
-        sinh_normal_vector(SinhNormal(0.3, 5), [1.0], 1, charge=charge, bits=none_left)
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,6 @@
 """Means, normalisations and covariances: sensitivities that are reached, noise, divisors."""
 
 import math
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -22,7 +21,6 @@ from tests.release.bits import none_left, seeded
 ROWS = st.lists(st.lists(st.floats(-1e6, 1e6), min_size=3, max_size=3), min_size=1, max_size=6).map(
     np.array
 )
-MOVES = {"add-remove": 1, "zero-out": 1, "replace-one": 2}
 
 
 @settings(max_examples=200)
@@ -68,42 +66,90 @@ def test_a_row_that_is_scaled_too_long_is_scaled_again(monkeypatch: pytest.Monke
     assert found[1, 0] == round(UNITS / 10)
 
 
-@pytest.mark.parametrize(("adjacency", "most"), MOVES.items())
-def test_neighbours_reach_the_sensitivity_that_the_noise_is_in_units_of(
-    adjacency: Any, most: Any
+def sums(noises: Any, rows: Any, adjacency: Any, bits: Any = none_left) -> Any:
+    return _noisy_sums(rows_of(rows, 2.0, None), noises, hs.Adjacency(adjacency), bits)
+
+
+def one_sum(noises: Any, rows: Any, adjacency: Any, bits: Any = none_left) -> Any:
+    return [mean(hs.Gaussian(noises[0]), rows, bound=2, size=1, adjacency=adjacency, bits=bits)]
+
+
+def products_of(noises: Any, rows: Any, adjacency: Any, bits: Any = none_left) -> Any:
+    own = PrivateCovariance(noises[0], np.shape(rows)[1], adjacency)
+    return [covariance(own, rows, bound=2, size=1, bits=bits)]
+
+
+# What a record moves of its sums, of rows and of squares, in units of the bound 2 and its square.
+RELEASED = [(one_sum, [2.0]), (sums, [2.0, 4.0]), (products_of, [4.0])]
+TWICE = {one_sum: [2.0], sums: [2.0, math.sqrt(2)], products_of: [math.sqrt(2)]}
+each_sum = pytest.mark.parametrize(("release", "units"), RELEASED)
+adjacencies = pytest.mark.parametrize("adjacency", ["add-remove", "zero-out", "replace-one"])
+
+
+def moves_of(release: Any, adjacency: Any) -> Any:
+    return TWICE[release] if adjacency == "replace-one" else [1.0, 1.0]
+
+
+@each_sum
+@adjacencies
+def test_neighbours_reach_the_sensitivities(release: Any, units: Any, adjacency: Any) -> None:
+    """Opposite rows move the sum most, rows on two axes that of the squares."""
+    row, reached = np.array([[9.0, 0.0]]), [False] * len(units)
+    others = {"add-remove": [np.zeros((0, 2))], "zero-out": [0 * row]}
+    for other in others.get(adjacency, [-row, row[:, ::-1]]):
+        pair = [release((0.0, 0.0), one, adjacency) for one in (row, other)]
+        moved = [float(np.linalg.norm(a - b)) for a, b in zip(*pair, strict=True)]
+        most = [a * b for a, b in zip(units, moves_of(release, adjacency), strict=False)]
+        assert all(own <= top * (1 + 1e-12) for own, top in zip(moved, most, strict=True))
+        near = [own > top * (1 - 1e-3) for own, top in zip(moved, most, strict=True)]
+        reached = [a or b for a, b in zip(reached, near, strict=True)]
+    assert all(reached)
+
+
+@each_sum
+@adjacencies
+def test_the_noise_has_the_deviations_that_are_charged(
+    release: Any, units: Any, adjacency: Any
 ) -> None:
-    row = np.array([[3.0, 4.0]])
-    other = {"add-remove": np.zeros((0, 2)), "zero-out": 0 * row, "replace-one": -row}[adjacency]
-    first, second = (
-        mean(hs.Gaussian(0), one, bound=2, size=1, adjacency=adjacency) for one in (row, other)
-    )
-    distance = float(np.linalg.norm(first - second))
-    assert 2 * most * (1 - 1e-6) < distance <= 2 * most
+    noises = (3.0, 5.0)
+    found = release(noises, np.zeros((1, 60)), adjacency, seeded(1))
+    for drawn, z, unit, most in zip(
+        found, noises, units, moves_of(release, adjacency), strict=False
+    ):
+        own = np.diagonal(drawn) if drawn.ndim == 2 else drawn
+        assert 1e-6 < stats.chi2.sf(float(((own / (z * unit * most)) ** 2).sum()), 60) < 1 - 1e-6
 
 
-@pytest.mark.parametrize(("adjacency", "most"), MOVES.items())
-def test_the_noise_of_the_sum_has_the_deviation_that_is_charged(adjacency: Any, most: Any) -> None:
-    rows, noise = np.full((10, 4000), 0.01), hs.Gaussian(3)
-    clean = mean(hs.Gaussian(0), rows, bound=1, size=10, adjacency=adjacency)
-    drawn = mean(noise, rows, bound=1, size=10, adjacency=adjacency, bits=seeded(3))
-    scaled = (drawn - clean) * 10 / (3 * most)
-    square = float((scaled**2).sum())
-    assert 1e-6 < stats.chi2.sf(square, 4000) < 1 - 1e-6
-
-
-def test_the_same_bits_double_the_noise_where_a_record_is_replaced() -> None:
-    zeros = np.zeros((4, 6))
-    added, replaced = (
-        mean(hs.Gaussian(5), zeros, bound=1, size=4, adjacency=one, bits=seeded(9))
-        for one in ("add-remove", "replace-one")
-    )
-    assert np.abs(replaced - 2 * added).max() <= 4 / UNITS
-
-
-def test_without_clipping_it_is_the_mean_about_the_center() -> None:
-    rows = np.array([10, 0, -5]) + np.random.default_rng(1).normal(size=(500, 3))
-    found = mean(hs.Gaussian(0), rows, bound=10, center=[10, 0, -5], adjacency="zero-out")
+def test_without_noise_the_statistics_about_the_center_come_out() -> None:
+    rows = np.random.default_rng(4).normal(size=(800, 3)) * [1, 0.2, 0.5] + [3, 0, -1]
+    given: Any = {"rows": rows, "bound": 9, "center": [3, 0, -1]}
+    found = mean(hs.Gaussian(0), **given, adjacency="zero-out")
     assert np.allclose(found, rows.mean(axis=0), atol=1e-5)
+    both = normalisation(JointGaussian((0, 0)), **given, adjacency="replace-one")
+    normalised = both.apply(rows)
+    assert np.allclose(normalised.mean(axis=0), 0, atol=1e-2)
+    assert np.allclose(normalised.std(axis=0), 1, atol=1e-2)
+    given["center"] = rows.mean(axis=0)
+    own = covariance(PrivateCovariance(0, 3, "zero-out"), **given)
+    assert np.allclose(own, np.cov(rows.T, bias=True), atol=1e-3)
+
+
+ONE: Any = {"rows": [[0.5]], "bound": 1.0, "bits": none_left}
+
+
+@pytest.mark.parametrize(
+    ("release", "mechanism", "given"),
+    [
+        (mean, hs.Gaussian(1), {}),
+        (mean, JointGaussian((1, 1)), {"size": 1}),
+        (mean, JointGaussian((1, 1)), {"adjacency": "replace-one"}),
+        (normalisation, JointGaussian((1, 1, 1)), {"size": 1}),
+        (covariance, PrivateCovariance(1, 1), {}),
+    ],
+)
+def test_what_is_divided_by_is_said_once(release: Any, mechanism: Any, given: Any) -> None:
+    with pytest.raises(IncompatibleError):
+        release(mechanism, **ONE, **given)
 
 
 def test_a_private_count_is_released_and_charged_with_the_sum() -> None:
@@ -123,87 +169,12 @@ def test_no_count_below_one_is_divided_by() -> None:
     assert found.tolist() == [0, 0]
 
 
-NOISE = hs.Gaussian(1)
-GOOD: Any = {"rows": [[0.5]], "bound": 1.0, "size": 1}
-
-
-@pytest.mark.parametrize(
-    ("mechanism", "given"),
-    [
-        (NOISE, {"size": None}),
-        (JointGaussian((1, 1)), {}),
-        (JointGaussian((1, 1)), {"size": None, "adjacency": "replace-one"}),
-    ],
-)
-def test_what_is_divided_by_is_said_once(mechanism: Any, given: Any) -> None:
-    with pytest.raises(IncompatibleError):
-        mean(mechanism, **(GOOD | {"bits": none_left} | given))
-
-
-def test_values_on_the_grid_are_released_exactly() -> None:
-    found = mean(hs.Gaussian(0), [[0.75], [0.5]], bound=2, size=1)
-    assert Fraction(float(found[0])) == Fraction(5, 4)
-
-
-TWO_MOVES = {"add-remove": (1.0, 1.0), "zero-out": (1.0, 1.0), "replace-one": (2.0, math.sqrt(2.0))}
-
-
-def sums(rows: Any, noises: Any, adjacency: Any, bits: Any = none_left) -> Any:
-    data = rows_of(rows, 2.0, None)
-    neighbours = hs.Adjacency(adjacency)
-    return _noisy_sums(data, noises, neighbours, bits)
-
-
-@pytest.mark.parametrize(("adjacency", "most"), TWO_MOVES.items())
-def test_neighbours_reach_both_sensitivities(adjacency: Any, most: Any) -> None:
-    row = np.array([[9.0, 0.0]])
-    others = {"add-remove": [np.zeros((0, 2))], "zero-out": [0 * row]}
-    # opposite rows move the sum most, rows on two axes that of the squares
-    for other in others.get(adjacency, [-row, row[:, ::-1]]):
-        pair = [sums(one, (0.0, 0.0), adjacency) for one in (row, other)]
-        moved = [float(np.linalg.norm(a - b)) for a, b in zip(*pair, strict=True)]
-        assert moved[0] <= 2 * most[0] * (1 + 1e-12)
-        assert moved[1] <= 4 * most[1] * (1 + 1e-12)
-        reached = [moved[0] > 2 * most[0] * (1 - 1e-3), moved[1] > 4 * most[1] * (1 - 1e-3)]
-        assert any(reached)
-
-
-@pytest.mark.parametrize(("adjacency", "most"), TWO_MOVES.items())
-def test_the_noise_of_both_sums_has_the_deviations_that_are_charged(
-    adjacency: Any, most: Any
-) -> None:
-    first, second = sums(np.zeros((1, 3000)), (3.0, 5.0), adjacency, seeded(1))
-    for drawn, scale in ((first, 3 * 2 * most[0]), (second, 5 * 4 * most[1])):
-        assert 1e-6 < stats.chi2.sf(float(((drawn / scale) ** 2).sum()), 3000) < 1 - 1e-6
-
-
-def test_without_noise_features_come_out_with_mean_0_and_deviation_1() -> None:
-    rows = np.random.default_rng(4).normal(size=(800, 3)) * [1, 0.2, 0.5] + [3, 0, -1]
-    found = normalisation(
-        JointGaussian((0, 0)), rows, bound=9, center=[3, 0, -1], adjacency="replace-one"
-    )
-    normalised = found.apply(rows)
-    assert np.allclose(normalised.mean(axis=0), 0, atol=1e-2)
-    assert np.allclose(normalised.std(axis=0), 1, atol=1e-2)
-
-
 def test_a_feature_without_variance_is_divided_by_the_floor() -> None:
     rows = np.full((10, 2), 0.5)
     found = normalisation(JointGaussian((0, 0)), rows, bound=1, size=10, floor=0.25)
     assert found.deviation.tolist() == [0.25, 0.25]
     noisy = normalisation(JointGaussian((50, 50)), rows, bound=1, size=100)
     assert (noisy.deviation >= math.sqrt(50 / 100)).all()
-
-
-def test_a_training_is_charged_for_the_statistics_too() -> None:
-    both, account = JointGaussian((6, 6)), hs.Accountant()
-    normalisation(both, [[0.5]], bound=1, size=1, charge=account)
-    assert str(account.plan) == "joint Gaussian (noise multipliers 6 and 6)"
-    plain: Any = {"rate": 0.02, "steps": 300, "noise_multiplier": 1.2}
-    alone, whole = hs.DPSGD(**plain), hs.DPSGD(**plain, extra=both)
-    spent = hs.epsilon(whole, 1e-5)
-    assert spent.lower > hs.epsilon(alone, 1e-5).upper
-    assert spent.upper == hs.epsilon(alone @ both, 1e-5).upper
 
 
 def test_the_count_is_released_where_it_is_private() -> None:
@@ -213,24 +184,6 @@ def test_the_count_is_released_where_it_is_private() -> None:
     assert np.array_equal(found.deviation, known.deviation)
     other = normalisation(JointGaussian((0, 0, 300)), rows, bound=9, bits=seeded(2))
     assert not np.array_equal(other.deviation, known.deviation)
-
-
-def test_what_a_normalisation_divides_by_is_said_once() -> None:
-    with pytest.raises(IncompatibleError):
-        normalisation(JointGaussian((1, 1, 1)), [[0.5]], bound=1, size=1, bits=none_left)
-
-
-def test_other_rows_have_as_many_features() -> None:
-    found = normalisation(JointGaussian((0, 0)), [[0.5]], bound=1, size=1)
-    with pytest.raises(ParameterError, match=r"^rows"):
-        found.apply([[1.0, 2.0]])
-
-
-SQUARES = {"add-remove": 1.0, "zero-out": 1.0, "replace-one": math.sqrt(2.0)}
-
-
-def asked_of(noise: Any, columns: Any, adjacency: Any = "add-remove") -> Any:
-    return PrivateCovariance(noise, columns, adjacency)
 
 
 @settings(max_examples=100)
@@ -245,21 +198,9 @@ def test_a_record_moves_the_exact_products_by_at_most_the_square(rows: Any, bits
     assert sum(int(x) ** 2 for x in (one - other).ravel()) <= 2 * 2 ** (4 * bits)
 
 
-@pytest.mark.parametrize(("adjacency", "most"), SQUARES.items())
-def test_neighbours_reach_the_sensitivity_of_the_mechanism(adjacency: Any, most: Any) -> None:
-    """Rows on the axes, three times as long as the bound."""
-    row = np.array([[6.0, 0.0]])
-    other = {"add-remove": np.zeros((0, 2)), "zero-out": 0 * row}.get(adjacency, row[:, ::-1])
-    own = asked_of(0, 2, adjacency)
-    first, second = (covariance(own, one, bound=2, size=1) for one in (row, other))
-    distance = float(np.linalg.norm(first - second))
-    assert 4 * most * (1 - 1e-4) < distance <= 4 * most * (1 + 1e-12)
-    assert own.squared_sensitivity == round(most**2)
-
-
-@pytest.mark.parametrize("adjacency", SQUARES)
+@adjacencies
 def test_the_noise_is_symmetric_with_half_the_variance_above_the_diagonal(adjacency: Any) -> None:
-    own = asked_of(7, 60, adjacency)
+    own = PrivateCovariance(7, 60, adjacency)
     noise = np.array(
         [covariance(own, np.zeros((1, 60)), bound=2, size=1, bits=seeded(k)) for k in range(20)]
     ) / (7 * 4)
@@ -277,21 +218,11 @@ def test_sums_of_products_are_exact_beyond_the_integers_of_floats() -> None:
     assert int(products(rows, 18)[0, 0]) == (2**18 + 3) * (2**18 - 1) ** 2
 
 
-def test_without_noise_it_is_the_covariance_about_the_center() -> None:
-    rows = np.random.default_rng(2).normal(size=(300, 3)) + 4
-    found = covariance(asked_of(0, 3, "zero-out"), rows, bound=20, center=rows.mean(axis=0))
-    assert np.allclose(found, np.cov(rows.T, bias=True), atol=1e-3)
-
-
-@pytest.mark.parametrize("noise", [2.0**20, 2.0**23])
-def test_much_noise_is_drawn_on_a_coarser_grid(noise: Any) -> None:
-    drawn = covariance(asked_of(noise, 30), np.zeros((1, 30)), bound=1, size=1, bits=seeded(5))
-    scaled = np.diagonal(drawn) / noise
-    assert 1e-6 < stats.chi2.sf(float((scaled**2).sum()), 30) < 1 - 1e-6
-
-
 def test_components_are_the_eigenvectors_of_what_is_released() -> None:
-    rows, own = np.random.default_rng(3).normal(size=(400, 5)) * [3, 1, 2, 0.1, 0.5], asked_of(1, 5)
+    rows, own = (
+        np.random.default_rng(3).normal(size=(400, 5)) * [3, 1, 2, 0.1, 0.5],
+        PrivateCovariance(1, 5),
+    )
     given: Any = {"bound": 8, "size": 400}
     matrix = covariance(own, rows, bits=seeded(6), **given)
     found = principal_components(own, rows, components=2, bits=seeded(6), **given)
@@ -302,14 +233,14 @@ def test_components_are_the_eigenvectors_of_what_is_released() -> None:
     assert np.allclose(found.transform(found.restore(scores)), scores)
 
 
-def test_a_private_size_is_not_divided_by() -> None:
-    with pytest.raises(IncompatibleError, match="public size"):
-        covariance(asked_of(1, 1), [[1.0]], bound=1, bits=none_left)
-
-
-def test_what_is_projected_has_the_columns_of_the_components() -> None:
-    found = principal_components(asked_of(0, 2, "zero-out"), [[1.0, 0.0]], bound=1, components=1)
-    with pytest.raises(ParameterError, match=r"^rows"):
-        found.transform([[1.0]])
-    with pytest.raises(ParameterError, match=r"^scores"):
-        found.restore([[1.0, 2.0]])
+def test_other_rows_have_as_many_features() -> None:
+    one = normalisation(JointGaussian((0, 0)), [[0.5]], bound=1, size=1)
+    own = PrivateCovariance(0, 2, "zero-out")
+    two = principal_components(own, [[1.0, 0.0]], bound=1, components=1)
+    for ask, rows, name in (
+        (one.apply, [[1.0, 2.0]], "rows"),
+        (two.transform, [[1.0]], "rows"),
+        (two.restore, [[1.0, 2.0]], "scores"),
+    ):
+        with pytest.raises(ParameterError, match=rf"^{name}"):
+            ask(rows)

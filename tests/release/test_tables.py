@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from hockeystick.errors import ParameterError
 from hockeystick.numerics.multiprecision import mp
@@ -14,13 +15,14 @@ from hockeystick.release.samplers import (
     RealNoise,
     bernoulli,
     discrete_gaussian,
+    discrete_laplace,
     noisy_argmax,
     permutation,
     poisson,
     rounded_gaussian,
     rounded_laplace,
+    rounded_multivariate_laplace,
     skellam,
-    tables,
     uniform_integers,
 )
 from hockeystick.release.samplers.tables import (
@@ -33,6 +35,7 @@ from hockeystick.release.samplers.tables import (
 from tests.release.bits import none_left, replay, seeded
 
 TOP = 2**64 - 1
+SIZES: Any = (0, 1.5)
 
 
 def gaussian_sum(s: Any, k: Any) -> Any:
@@ -108,13 +111,6 @@ def test_the_map_from_bits_to_integers_steps_at_the_probability(
     assert sampler(parameter, 1, bits=replay([step, rest, TOP])).tolist() == [k + 1]
 
 
-def test_the_ends_of_the_uniform_number_give_far_tails() -> None:
-    assert discrete_gaussian(3.0, 1, bits=replay([0, 5]))[0] <= -27
-    assert discrete_gaussian(3.0, 1, bits=replay([TOP, 5]))[0] >= 27
-    assert poisson(4.0, 1, bits=replay([TOP, 5]))[0] > 30
-    assert poisson(4.0, 1, bits=replay([0]))[0] == 0
-
-
 @pytest.mark.parametrize("mean", [5e-324, 1e-250, 2.0**-65, 2.0**-64, 1e-15])
 def test_poisson_numbers_of_tiny_mean_are_zero_or_one(mean: Any) -> None:
     assert poisson(mean, 3, bits=replay([0, 2**63, 2**64 - 2**16])).tolist() == [0, 0, 0]
@@ -127,25 +123,15 @@ def test_poisson_numbers_of_tiny_mean_are_zero_or_one(mean: Any) -> None:
         assert poisson(mean, 1, bits=replay(words)).tolist() == [drawn]
 
 
-@pytest.mark.parametrize("draw", [discrete_gaussian, poisson])
-def test_a_law_of_one_likely_integer_needs_no_exact_comparison(
-    draw: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(tables, "_decided", None)
-    assert draw(1e-20, 2, bits=replay([2**40, 2**63 + 2**40])).tolist() == [0, 0]
-
-
-@pytest.mark.parametrize("s", [0.4, 2.0, 63.9, 64.0, 65.5, 300.0])
+@pytest.mark.parametrize("s", [2.0, 63.9, 64.0])
 def test_frequencies_of_the_discrete_gaussian(s: Any, chi_square: Any) -> None:
     total = sum(np.exp(-0.5 * (k / s) ** 2) for k in range(-int(40 * s) - 9, int(40 * s) + 10))
     drawn = discrete_gaussian(s, 300_000, bits=seeded(int(s * 10)))
     assert chi_square(drawn, lambda k: np.exp(-0.5 * (k / s) ** 2) / total) > 1e-6
 
 
-@pytest.mark.parametrize("mean", [0.3, 4.0, 900.0])
+@pytest.mark.parametrize("mean", [4.0, 900.0])
 def test_frequencies_of_poisson_and_skellam(mean: Any, chi_square: Any) -> None:
-    from scipy import stats
-
     assert chi_square(poisson(mean, 300_000, bits=seeded(1)), stats.poisson(mean).pmf) > 1e-6
     drawn = skellam(2 * mean, 300_000, bits=seeded(2))
     assert chi_square(drawn, stats.skellam(mean, mean).pmf) > 1e-6
@@ -167,8 +153,6 @@ def acceptance(k: Any, s: Any) -> Any:
 @pytest.mark.parametrize("far", [0.02, 1.0, 4.0, 6.5])
 def test_wide_proposals_are_accepted_as_often_as_the_proof_says(s: Any, far: Any) -> None:
     """A proposal k is kept for the words below ``2^64 I(0)/I(k)``, and refused for the others."""
-    from hockeystick.release.samplers.rounded import rounded_gaussian
-
     k = -int(far * s)
     with mp.workdps(60):
         step = int(mp.floor(mp.ldexp(acceptance(k, s), 64)))
@@ -240,7 +224,17 @@ def test_a_source_that_repeats_itself_is_refused(draw: Any, word: Any) -> None:
 @pytest.mark.parametrize(
     ("draw", "name"),
     [
-        (lambda: discrete_gaussian(0, 1), "scale"),
+        *(
+            (partial(sampler, scale, 3), "scale")
+            for sampler in (rounded_gaussian, rounded_laplace, discrete_laplace, discrete_gaussian)
+            for scale in (0.0, math.nan, 1e300)
+        ),
+        (lambda: rounded_gaussian(1.0, -1), "size"),
+        *((partial(rounded_multivariate_laplace, s, 2), "scale") for s in (0.0, math.inf)),
+        *((partial(rounded_multivariate_laplace, 1.0, n), "dimension") for n in SIZES),
+        (lambda: noisy_argmax([], RealNoise.GUMBEL, Fraction(1)), "values"),
+        (lambda: noisy_argmax([1], "normal", Fraction(1)), "noise"),  # type: ignore[arg-type]
+        (lambda: noisy_argmax([1], RealNoise.GUMBEL, Fraction(-1)), "scale"),
         (lambda: poisson(2.0**31, 1), "mean"),
         (lambda: skellam(0.0, 1), "variance"),
         (lambda: skellam(1.5e-323, 1), "variance"),  # three units, whose half is no float

@@ -36,23 +36,15 @@ def noisy_sum(
     """Return the sum of clipped gradients plus ``N(0, (z C)^2)``, in exact arithmetic.
 
     Each row becomes integers m in units of ``2^-22 C`` with ``|m| <= 2^22``, and what is returned
-    is a function of ``S + round(N)``, with S the sum of the rows and N of deviation at least
-    ``z 2^22``. It is to be divided by the *expected* size of a batch.
-
-    Guarantees:
-        S has integer coordinates, so that ``S + round(N) = round(S + N)`` is post-processing of the
-        Gaussian mechanism with noise multiplier z: the account of a plan with that multiplier
-        holds, whatever floats come out. Integers and their squares are below ``2^53`` wherever they
-        are used, so that floats compute them exactly; one row decides alone how it is rounded.
+    is a function of ``S + round(N) = round(S + N)``, with S the sum of the rows and N of deviation
+    at least ``z 2^22``: post-processing of the Gaussian mechanism with noise multiplier z, whatever
+    floats come out. It is to be divided by the *expected* size of a batch.
 
     Args:
         gradients: A row for each example that was drawn, of this example alone, at most ``2^30``.
             One without a finite length counts as 0; no row gives pure noise.
         norm: The clipping norm C, at least 1e-24.
         noise_multiplier: That of the step z, in [0, 2^21].
-
-    Raises:
-        ParameterError: If the gradients are no rows of numbers, or a number is outside its domain.
 
     Example:
         >>> from hockeystick.release.noise.clipped_sum import noisy_sum
@@ -79,8 +71,7 @@ def clipped_integers(
     """Return ``min(1, norm / |x|) x units / norm`` of each row x, rounded, as whole floats.
 
     The squared length of a row is at most ``units^2``, in exact arithmetic; each row decides alone
-    how it is rounded. A row without a finite length becomes 0. Units are at most 2^22, so that a
-    row's squares add up exactly.
+    how it is rounded. A row without a finite length becomes 0. Units are at most 2^22.
     """
     # Numpy sums a row's squares in an order that goes by the layout, and with columns stored
     # together that of one row alone is another than that of two.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
@@ -18,7 +19,7 @@ from hockeystick.numerics.rounding import as_mpf, evaluated_up
 from hockeystick.numerics.working_precision import interval_bits, working_digits
 from hockeystick.release._values import Grid, grid_of, numbers, of_kind, released, root_up
 from hockeystick.release.charging import Charged
-from hockeystick.release.noise.integers import ENTRIES
+from hockeystick.release.noise.arrays import ENTRIES
 from hockeystick.release.samplers import Bits, NoisyNumber, RealNoise, secret_bits
 from hockeystick.release.samplers.bits import checked_words
 
@@ -56,10 +57,9 @@ def sinh_normal(
 
     Guarantees:
         That of the mechanism, where neighbouring data sets differ in one of the numbers; that of
-        ``mechanism ** k`` with ``entries=k``. Rounding to the grid moves the distance of two
-        numbers by at most g, to which the noise is scaled, and ``k + round(X) = round(k + X)`` for
-        integers k. ``round(X)`` is a function of Z's bits, of which so many are drawn that interval
-        arithmetic leaves one integer: it is exact.
+        ``mechanism ** k`` with ``entries=k``. The grid is that of ``gaussian``; ``round(X)`` is a
+        function of Z's bits, of which so many are drawn that interval arithmetic leaves one
+        integer.
 
     References:
         Bun, Dwork, Rothblum and Steinke, "Composable and Versatile Privacy via Truncated CDP",
@@ -74,12 +74,9 @@ def sinh_normal(
     own, answer = of_kind(mechanism, SinhNormal), numbers("value", value)
     changed = _validate.count("entries", entries, ENTRIES)
     grid = _grid(own, sensitivity, 1)
-
-    def draw(size: int) -> NDArray[np.int64]:
-        return _drawn(own, grid, size, bits)
-
     cost = own if changed == 1 else own**changed
-    return released(grid, answer, cost, charge, draw if own.rho < math.inf else None)
+    draw = _noise(own, grid) if own.rho < math.inf else None
+    return released(grid, answer, cost, charge, draw, bits)
 
 
 def sinh_normal_vector(
@@ -92,44 +89,35 @@ def sinh_normal_vector(
 ) -> NDArray[np.float64]:
     """Return a vector plus sinh-normal noise in each entry, independently.
 
-    With S the largest L2 distance of answers, g a power of two of at most ``2^-20 S`` and d
-    entries, it is
-
-        g (round(value / g) + round(c arsinh(Z / a))),
-        Z ~ N(0, I),  a = A sqrt(2 rho),  c = A (S / g + ceil(sqrt(d))).
+    With S the largest L2 distance of answers and d entries it is as ``sinh_normal`` says, with
+    ``c = A (S / g + ceil(sqrt(d)))``.
 
     Guarantees:
         That of ``sinh_normal_divergences(mechanism)``, which is charged and has the domain of the
-        mechanism; not that of the mechanism, which is for one number. Rounding moves the L2
-        distance of two vectors by at most ``g sqrt(d)``, to which the noise is scaled; it is drawn
-        exactly, as by ``sinh_normal``.
+        mechanism; not that of the mechanism, which is for one number.
 
     References:
         van Dijk and Nguyen, "Considerations on the Theory of Training Models with Differential
         Privacy", 2023, who propose it for the sums of DP-SGD (``a arsinh(N / a)`` there).
-
-    Example:
-        >>> import hockeystick as hs
-        >>> account, noise = hs.Accountant(), hs.mechanisms.SinhNormal(rho=0.1, width=40)
-        >>> hs.release.sinh_normal_vector(noise, [3.5, 4.5], sensitivity=1, charge=account).shape
-        (2,)
-        >>> print(account.plan)
-        RDP of 64 orders from 1.015625 to 20.50390625 release
     """
     cost, answer = sinh_normal_divergences(mechanism), numbers("value", value)
     grid = _grid(mechanism, sensitivity, root_up(answer.size))
-    return released(grid, answer, cost, charge, lambda size: _drawn(mechanism, grid, size, bits))
+    return released(grid, answer, cost, charge, _noise(mechanism, grid), bits)
 
 
 def _grid(mechanism: SinhNormal, sensitivity: object, moved: int) -> Grid:
     return grid_of(mechanism, math.sqrt(0.5) / math.sqrt(mechanism.rho), sensitivity, moved)
 
 
-def _drawn(mechanism: SinhNormal, grid: Grid, size: int, bits: Bits) -> NDArray[np.int64]:
-    """Return ``round(c arsinh(Z / a))`` for so many Gaussians Z."""
+def _noise(mechanism: SinhNormal, grid: Grid) -> Callable[..., NDArray[np.int64]]:
+    """Return what draws ``round(c arsinh(Z / a))`` for so many Gaussians Z."""
     width = largest_reading(mechanism.width)
-    square, scale = 2 * least_reading(mechanism.rho) * width**2, width * grid.sensitivity
-    return np.array([_rounded_arsinh(scale, square, bits) for _ in range(size)], dtype=np.int64)
+    square, exact = 2 * least_reading(mechanism.rho) * width**2, width * grid.sensitivity
+
+    def draw(_: float, size: int, *, bits: Bits) -> NDArray[np.int64]:
+        return np.array([_rounded_arsinh(exact, square, bits) for _ in range(size)], dtype=np.int64)
+
+    return draw
 
 
 def _rounded_arsinh(scale: Fraction, square: Fraction, bits: Bits) -> int:
@@ -179,19 +167,15 @@ def sinh_normal_divergences(mechanism: SinhNormal) -> RenyiDP:
     convex in s and 0 at 0. Entries are independent, so that a vector v costs the sum, at most
     ``sum v_i^2 = |v|^2 <= 1`` times the bound at 1.
 
-    The width is from 1/2 to 1e12 and rho from 1e-24 to 1e6.
+    The width is from 1/2 to 1e12 and rho from 1e-24 to 1e6. Upper bounds, rounded up, at up to 64
+    orders: 0.3 to 15 % above one entry's own divergence where that was computed, and tending to the
+    Gaussian's ``rho alpha`` as A grows.
 
-    Guarantees:
-        Upper bounds, in any number of dimensions, rounded up, at up to 64 orders: 0.3 to 15 % above
-        one entry's own divergence where that was computed, and tending to the Gaussian's
-        ``rho alpha`` as A grows.
-
-        **The account of one number is no bound for vectors.** A shift of ``1/sqrt(n)`` in each of
-        n entries is exactly ``SinhNormal(rho/n, A sqrt(n)) ** n``, whose delta at small epsilons
-        is larger than that of ``SinhNormal(rho, A)``; see the example. It tends to Gaussian DP of
-        ``mu^2 = I``, the Fisher information of the noise, and by Cramer and Rao no noise of its
-        variance has less than the Gaussian: at the same variance, vectors gain nothing from these
-        lighter tails.
+    **The account of one number is no bound for vectors.** A shift of ``1/sqrt(n)`` in each of n
+    entries is exactly ``SinhNormal(rho/n, A sqrt(n)) ** n``, whose delta at small epsilons is
+    larger than that of ``SinhNormal(rho, A)``; see the example. By Cramer and Rao no noise of its
+    variance has less Fisher information than the Gaussian: at the same variance, vectors gain
+    nothing.
 
     References:
         Bun, Dwork, Rothblum and Steinke 2018, section 4, has (16 rho, A/8)-tCDP for one number. The

@@ -4,6 +4,10 @@ All take ``bits``, a source of random 64-bit words: the operating system's, in w
 replay others. Most return ``size`` independent draws, an array of 64-bit integers, empty for 0.
 ``ParameterError`` names an argument that is outside its domain, and ``OSError`` says that the
 operating system has no random bits to give.
+
+>>> from hockeystick.release import samplers
+>>> samplers.rounded_gaussian(2.0**22, 3).shape
+(3,)
 """
 
 import lazy_loader

@@ -34,13 +34,7 @@ _MOST: Final = 960
 def secret_bits(count: int) -> NDArray[np.uint64]:
     """Return 64-bit words from the operating system's cryptographic generator.
 
-    They are fresh in every process, also after a fork, and cannot be told from uniform ones by
-    anyone who cannot break that generator. Where it fails, so does the draw; there is no other.
-
-    Example:
-        >>> from hockeystick.release.samplers import secret_bits
-        >>> secret_bits(3).shape
-        (3,)
+    They are fresh in every process, also after a fork. Where it fails, so does the draw.
     """
     return np.frombuffer(os.urandom(8 * count), dtype=np.uint64)
 
@@ -57,8 +51,8 @@ def checked_words(bits: Bits, count: int) -> NDArray[np.uint64]:
 class Uniform:
     """A uniform number u of which some bits are known: ``value 2^-length <= u <= (value + 1) ..``.
 
-    Every question about u is answered with as many bits as it needs, each drawn once, so that the
-    answers are those of one ideal uniform number.
+    Every question is answered with as many bits as it needs, each drawn once: the answers are those
+    of one ideal uniform number.
     """
 
     __slots__ = ("_bits", "length", "value")
@@ -89,18 +83,8 @@ def bernoulli(
 ) -> NDArray[np.bool_]:
     """Draw coins that are true with exactly the probability p given, a number from 0 to 1.
 
-    A uniform u is compared with p, 64 bits at a time until they differ. A float is taken as the
-    binary fraction that it is, a ``Fraction`` as itself.
-
-    References:
-        Canonne, Kamath and Steinke, "The Discrete Gaussian for Differential Privacy", NeurIPS
-        2020, section 5 (exact coins as the base of exact noise).
-
-    Example:
-        >>> from fractions import Fraction
-        >>> from hockeystick.release.samplers import bernoulli
-        >>> int(bernoulli(Fraction(1, 3), 1000).sum()) > 200
-        True
+    A uniform u is compared with p, 64 bits at a time until they differ (Canonne, Kamath and Steinke
+    2020, section 5). A float is taken as the binary fraction that it is, a ``Fraction`` as itself.
     """
     p = Fraction(_validate.probability("probability", probability))
     count = _validate.count("size", size, DRAWS)
@@ -130,14 +114,6 @@ def uniform_integers(below: int, size: int, *, bits: Bits = secret_bits) -> NDAr
     """Draw integers from 0 to n - 1, n from 1 to 2^63, each with probability 1/n exactly.
 
     Words that are not below the largest multiple of n are drawn again.
-
-    References:
-        Lemire, "Fast Random Integer Generation in an Interval", ACM TOMACS 2019 (the rejection).
-
-    Example:
-        >>> from hockeystick.release.samplers import uniform_integers
-        >>> bool((uniform_integers(6, 100) < 6).all())
-        True
     """
     n = _validate.count("below", below, _BELOW)
     count = _validate.count("size", size, DRAWS)
@@ -156,14 +132,6 @@ def permutation(length: int, *, bits: Bits = secret_bits) -> NDArray[np.int64]:
     """Draw an order of 0 to n - 1, each of the n! with the same probability, exactly.
 
     It is that of independent words, all of which are drawn again if two are equal.
-
-    References:
-        Devroye, "Non-Uniform Random Variate Generation", 1986, XII.2 (orders by sorting).
-
-    Example:
-        >>> from hockeystick.release.samplers import permutation
-        >>> sorted(permutation(4).tolist())
-        [0, 1, 2, 3]
     """
     count = _validate.count("length", length, DRAWS)
     for _ in range(_ROUNDS):

@@ -34,9 +34,8 @@ class RealNoise(StrEnum):
 class NoisyNumber:
     """``value + scale Z`` for one draw of real noise Z, known as closely as it was asked for.
 
-    Z is a function of a uniform u and, where the noise has two sides, a fair sign. Only bits of u
-    that a comparison needs are drawn. The outcome of every comparison is that of the real numbers,
-    with probability 1: noise without atoms makes no two of them equal.
+    Z is a function of a uniform u and, where the noise has two sides, a fair sign. The outcome of
+    every comparison is that of the real numbers: noise without atoms makes no two of them equal.
     """
 
     __slots__ = ("_bounds", "_noise", "_position", "_scale", "_sign", "_value")
@@ -104,14 +103,12 @@ def noisy_argmax(
     arithmetic, with as many bits as it takes.
 
     References:
-        Durfee and Rogers, "Practical Differentially Private Top-k Selection with Pay-what-you-get
-        Composition", NeurIPS 2019 (the largest after Gumbel noise has the exponential mechanism's
-        distribution).
+        Durfee and Rogers, NeurIPS 2019 (the largest after Gumbel noise has the exponential
+        mechanism's distribution).
 
     Example:
-        >>> from fractions import Fraction
         >>> from hockeystick.release.samplers import RealNoise, noisy_argmax
-        >>> noisy_argmax([Fraction(0), Fraction(1000)], RealNoise.GUMBEL, Fraction(1))
+        >>> noisy_argmax([0, 1000], RealNoise.GUMBEL, 1)
         1
     """
     if len(values) == 0:
@@ -139,10 +136,7 @@ def noisy_argmax(
 def _near_one(
     values: Sequence[float | Fraction], scale: Fraction
 ) -> tuple[list[Fraction], Fraction]:
-    """Return numbers and their noise's scale, times a power of two that brings the largest near 1.
-
-    Floats can estimate all of them then; which sum is the largest stays.
-    """
+    """Return numbers and their noise's scale times a power of two: the largest is near 1."""
     exact = [Fraction(value) for value in values]
     most = max(scale, *map(abs, exact))
     factor = Fraction(2) ** (most.denominator.bit_length() - most.numerator.bit_length())
@@ -152,8 +146,7 @@ def _near_one(
 def _inverse_around(law: laws.Law, position: Uniform) -> tuple[Fraction, Fraction] | None:
     """Return two numbers > 0 around ``Q(u)``, or None where too few bits are known.
 
-    Two candidates on either side of the middle are compared with u through S, whose enclosures are
-    interval arithmetic; they move outward until S says that all of u lies between them.
+    Candidates on either side of the middle move outward until enclosures of S have u between.
     """
     value, length = position.value, position.length
     if value == 0 or value + 1 >= 1 << length:

@@ -46,20 +46,15 @@ def rounded_gaussian(scale: float, size: int, *, bits: Bits = secret_bits) -> ND
         of ``S(x) = erfc(x / sqrt 2)``. It is computed from 63 bits of u in floating point with a
         bound on the error; wherever that bound reaches the boundary between two integers, further
         bits of the same u are drawn and compared with S at the boundary in interval arithmetic
-        until they decide. So the integer is a function of u, and of nothing else.
+        until they decide.
 
-        **Integer sums stay Gaussian mechanisms.** For integers S, ``S + round(Z) = round(S + Z)``:
-        an integer sum with this noise is a function of the sum with real Gaussian noise, and as
-        private; no discrete analysis is needed. Scaling afterwards is post-processing too.
+        For integers S, ``S + round(Z) = round(S + Z)``: an integer sum with this noise is a
+        function of the sum with real Gaussian noise, and as private, and so is what is scaled
+        afterwards.
 
     References:
         Devroye, "Non-Uniform Random Variate Generation", 1986, II.2 (inversion); Karney, "Sampling
         Exactly from the Normal Distribution", 2016 (the idea of bits on demand).
-
-    Example:
-        >>> from hockeystick.release.samplers import rounded_gaussian
-        >>> rounded_gaussian(2.0**22, 3).dtype
-        dtype('int64')
     """
     return _draw(laws.HALF_NORMAL, scale, 0.5, size, bits)
 
@@ -67,14 +62,8 @@ def rounded_gaussian(scale: float, size: int, *, bits: Bits = secret_bits) -> ND
 def rounded_laplace(scale: float, size: int, *, bits: Bits = secret_bits) -> NDArray[np.int64]:
     """Draw ``round(Laplace(b))``, b in (0, 2^44] in units of the grid.
 
-    Exact, as ``rounded_gaussian`` is with ``S(x) = exp(-x)`` here: ``P(|k| >= n)`` is
-    ``exp(-(n - 1/2)/b)`` for n >= 1, with a fair sign. An integer sum with this noise is a function
-    of the Laplace mechanism's output.
-
-    Example:
-        >>> from hockeystick.release.samplers import rounded_laplace
-        >>> rounded_laplace(1000.0, 3).shape
-        (3,)
+    Exact, as ``rounded_gaussian`` is, with ``S(x) = exp(-x)``: ``P(|k| >= n)`` is
+    ``exp(-(n - 1/2)/b)`` for n >= 1, with a fair sign.
     """
     return _draw(laws.EXPONENTIAL, scale, 0.5, size, bits)
 
@@ -83,17 +72,10 @@ def discrete_laplace(scale: float, size: int, *, bits: Bits = secret_bits) -> ND
     """Draw integers with probability proportional to ``exp(-|k|/b)``, b in (0, 2^44], exactly.
 
     ``floor(b E)`` of an exponential E is geometric, ``P(n) = (1 - r) r^n`` with ``r = exp(-1/b)``;
-    the difference of two independent ones has ``P(k) = (1 - r)/(1 + r) r^|k|``. Each is computed as
-    ``rounded_gaussian`` is.
+    the difference of two independent ones has ``P(k) = (1 - r)/(1 + r) r^|k|``.
 
     References:
-        Ghosh, Roughgarden and Sundararajan, "Universally Utility-Maximizing Privacy Mechanisms",
-        SIAM J. Comput. 2012 (two-sided geometric noise).
-
-    Example:
-        >>> from hockeystick.release.samplers import discrete_laplace
-        >>> discrete_laplace(2.5, 4).shape
-        (4,)
+        Ghosh, Roughgarden and Sundararajan, SIAM J. Comput. 2012 (two-sided geometric noise).
     """
     first = np.abs(_draw(laws.EXPONENTIAL, scale, 0.0, size, bits))
     return first - np.abs(_draw(laws.EXPONENTIAL, scale, 0.0, size, bits))
@@ -120,8 +102,8 @@ def _draw(law: laws.Law, scale: float, shift: float, size: int, bits: Bits) -> N
 def decided(law: laws.Law, scale: float, shift: float, word: int, bits: Bits) -> int:
     """Return ``+- floor(s Q(u) + shift)`` for a word, with as many further bits of u as it takes.
 
-    A candidate comes from the middle of what is known of u; it is right when all of that lies
-    between S at the candidate's own boundaries, ``S((n + 1 - shift)/s)`` and ``S((n - shift)/s)``.
+    A candidate is right when all that is known of u lies between ``S((n + 1 - shift)/s)`` and
+    ``S((n - shift)/s)``.
     """
     position = Uniform(word >> 1, _POSITION_BITS, bits)
 
@@ -175,17 +157,10 @@ def rounded_multivariate_laplace(
 
         Each Gaussian is a function of one uniform number. Bounds of all of them give bounds of each
         coordinate, in integers; where these leave open how a coordinate is rounded, more bits of
-        the same uniform numbers are drawn until they decide. For integers k,
-        ``k + round(Z) = round(k + Z)``: with this noise they are a function of the mechanism's
-        output.
+        the same uniform numbers are drawn until they decide.
 
     References:
         Andrews and Mallows, "Scale Mixtures of Normal Distributions", JRSS B 1974 (the mixture).
-
-    Example:
-        >>> from hockeystick.release.samplers import rounded_multivariate_laplace
-        >>> rounded_multivariate_laplace(2.0**20, 3).shape
-        (3,)
     """
     exact = Fraction(_validate.real("scale", scale, SCALE))
     count = _validate.count("dimension", dimension, _DIMENSION)

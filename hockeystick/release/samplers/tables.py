@@ -80,7 +80,7 @@ class DiscreteLaw(ABC):
 
 
 def draw(law: DiscreteLaw, size: int, bits: Bits) -> NDArray[np.int64]:
-    """Draw from a law: the integer k with ``P(X < k) <= u < P(X <= k)`` for u uniform on (0, 1).
+    """Draw the integer k with ``P(X < k) <= u < P(X <= k)`` for u uniform on (0, 1).
 
     64 bits of u decide unless they are next to a cumulative probability; more are drawn then.
     """
@@ -115,10 +115,7 @@ def _cumulative(law: DiscreteLaw, bits: int) -> Cumulative:
 
 @lru_cache(maxsize=16)
 def _table(law: DiscreteLaw) -> tuple[int, NDArray[np.uint64], NDArray[np.uint64]]:
-    """Return the first integer and the bounds of the cumulative probabilities that fit a word.
-
-    There is a lower bound more than upper ones: that of the first integer whose upper one is 1.
-    """
+    """Return the first integer and the bounds of the cumulative probabilities that fit a word."""
     table = _cumulative(law, WORD)
     listed = sum(high < 1 << WORD for high in table.highs)
     lows = np.array(table.lows[: listed + 1], dtype=np.uint64)
@@ -127,8 +124,6 @@ def _table(law: DiscreteLaw) -> tuple[int, NDArray[np.uint64], NDArray[np.uint64
 
 def discrete_gaussian(scale: float, size: int, *, bits: Bits = secret_bits) -> NDArray[np.int64]:
     """Draw integers with probability proportional to ``exp(-k^2 / (2 s^2))``, s in (0, 2^44].
-
-    The variance is below s^2, by much where s is below 1.
 
     Guarantees:
         Exact, tails included, for the float s as it is. For s < 64, a table of cumulative
@@ -146,11 +141,6 @@ def discrete_gaussian(scale: float, size: int, *, bits: Bits = secret_bits) -> N
     References:
         Canonne, Kamath and Steinke, "The Discrete Gaussian for Differential Privacy", NeurIPS 2020
         (the distribution; their sampler rejects from geometric noise).
-
-    Example:
-        >>> from hockeystick.release.samplers import discrete_gaussian
-        >>> discrete_gaussian(3.5, 4).shape
-        (4,)
     """
     s = _validate.real("scale", scale, SCALE)
     number = _validate.count("size", size, DRAWS)
@@ -240,35 +230,15 @@ def _ratio(k: int, s: float, bits: int) -> tuple[int, int]:
 def poisson(mean: float, size: int, *, bits: Bits = secret_bits) -> NDArray[np.int64]:
     """Draw Poisson numbers, ``P(k) = exp(-lambda) lambda^k / k!``, lambda in (0, 2^30].
 
-    Exact, tails included, for the float lambda as it is. The first draw of a mean makes its table;
-    sums of draws have sums of means.
-
-    References:
-        Devroye, "Non-Uniform Random Variate Generation", 1986, III.2 (inversion).
-
-    Example:
-        >>> from hockeystick.release.samplers import poisson
-        >>> poisson(10.0, 4).shape
-        (4,)
+    Exact, tails included, for the float lambda as it is, by inversion (Devroye 1986, III.2). The
+    first draw of a mean makes its table.
     """
     known = _validate.real("mean", mean, _MEAN)
     return draw(Poisson(known), _validate.count("size", size, DRAWS), bits)
 
 
 def skellam(variance: float, size: int, *, bits: Bits = secret_bits) -> NDArray[np.int64]:
-    """Draw differences of two Poisson numbers of mean ``variance / 2``; from 2^-1021 to 2^31.
-
-    Exact, as each Poisson number is; half of a float is a float.
-
-    References:
-        Agarwal, Kairouz and Liu, "The Skellam Mechanism for Differentially Private Federated
-        Learning", NeurIPS 2021 (the noise).
-
-    Example:
-        >>> from hockeystick.release.samplers import skellam
-        >>> skellam(20.0, 4).shape
-        (4,)
-    """
+    """Draw differences of two Poisson numbers of mean ``variance / 2``; from 2^-1021 to 2^31."""
     mean = _validate.real("variance", variance, VARIANCE) / 2
     return poisson(mean, size, bits=bits) - poisson(mean, size, bits=bits)
 
@@ -278,8 +248,7 @@ def skellam(variance: float, size: int, *, bits: Bits = secret_bits) -> NDArray[
 class Poisson(DiscreteLaw):
     """A Poisson law: sums of probabilities, from the mode by ``P(k + 1) = P(k) lambda / (k + 1)``.
 
-    Each step rounds the lower bounds down and the upper ones up. What is beyond the least and the
-    largest number listed is bounded by a geometric series.
+    What is beyond the least and the largest number listed is bounded by a geometric series.
     """
 
     mean: float
@@ -307,8 +276,7 @@ def _run(
 ) -> tuple[list[tuple[int, int]], int]:
     """Return bounds of the terms on one side of the mode, and of the sum of those not listed.
 
-    The i-th term is the one before times ``ratio(i)``, which falls with i. Downward there are as
-    many as the mode.
+    The i-th term is the one before times ``ratio(i)``, which falls with i.
     """
     terms: list[tuple[int, int]] = []
     low, high = start
@@ -355,12 +323,6 @@ def run_count(distribution: tuning.RunCount, *, bits: Bits = secret_bits) -> int
 
     Keep it secret: the account of ``RandomStopping`` is of those who do not know it. A Poisson mean
     may be up to 2^30, and a binomial number have up to 2^24 trials.
-
-    Example:
-        >>> from hockeystick.mechanisms import tuning
-        >>> from hockeystick.release.samplers import run_count
-        >>> run_count(tuning.Poisson(mean=10)) >= 0
-        True
     """
     if isinstance(distribution, tuning.Poisson):
         return int(poisson(distribution.mean, 1, bits=bits)[0])
@@ -381,17 +343,10 @@ def truncated_negative_binomial(eta: float, gamma: float, *, bits: Bits = secret
     eta = 0 the limit ``(1-gamma)^k / (k ln(1/gamma))``.
 
     Exact, tails included, for the floats as they are: the least k with ``u < P(K <= k)`` for a
-    uniform u, of which as many bits are drawn as the bounds of these sums need. It takes as many
-    steps as the number is large.
+    uniform u, in as many steps as the number is large.
 
     References:
-        Papernot and Steinke, "Hyperparameter Tuning with Renyi Differential Privacy", ICLR 2022,
-        definition 1 (the law); Devroye 1986, III.2 (inversion).
-
-    Example:
-        >>> from hockeystick.release.samplers import truncated_negative_binomial
-        >>> truncated_negative_binomial(1.0, 0.5) >= 1
-        True
+        Papernot and Steinke, ICLR 2022, definition 1 (the law).
     """
     shape = Fraction(_validate.real("eta", eta, tuning.ETA))
     rest = Fraction(_validate.real("gamma", gamma, tuning.GAMMA))
@@ -407,8 +362,7 @@ def truncated_negative_binomial(eta: float, gamma: float, *, bits: Bits = secret
 class RunSums:
     """Integers around ``2^bits P(K <= k)`` for k = 1, 2, .., computed in order and kept.
 
-    Terms follow by ``P(k + 1) = P(k) (1-gamma) (k + eta) / (k + 1)``, the lower bounds rounded
-    down and the upper ones up.
+    Terms follow by ``P(k + 1) = P(k) (1-gamma) (k + eta) / (k + 1)``, rounded outward.
     """
 
     __slots__ = ("_known", "_more")

@@ -229,9 +229,7 @@ def test_a_round_is_counted_before_anybody_is_asked(tmp_path: Path) -> None:
     assert seen[0].endswith(b"\n.")
     clients = Clients(10, first_moved(lambda place: 1))
     with (
-        patch(
-            "hockeystick.release.federated.client_updates.noisy_sum", side_effect=InterruptedError
-        ),
+        patch("hockeystick.release.federated.noisy_sum", side_effect=InterruptedError),
         pytest.raises(InterruptedError),
     ):
         strategy.start(clients, zeros())

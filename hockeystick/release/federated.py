@@ -1,0 +1,644 @@
+"""What makes federated training private: cohorts, noisy sums of clients, noisy steps of a client.
+
+Everything is in numpy, and any engine may carry what is sent. Each run is made from the plan that
+is accounted, which decides who is drawn, how much noise is added and how often. A ``journal`` is a
+file that keeps the count of rounds, to go on with after a crash, or an ``hs.ledger.ReservedRun``,
+which reserves all rounds first. A run that is killed within a round has counted it.
+
+>>> import numpy as np
+>>> import hockeystick as hs
+>>> from hockeystick.release.federated import ClientRounds
+>>> plan = hs.federated.FedSDP(
+...     noise_multiplier=2, total_clients=10, clients_per_round=5, rounds=3, sampling="poisson"
+... )
+>>> run, weights = ClientRounds(plan, size=4, norm=1.0), np.zeros(4)
+>>> for _ in range(plan.rounds):
+...     cohort = run.draw()
+...     for client in cohort.clients:
+...         cohort.accept(client, np.ones(4) - weights)
+...     weights += cohort.release()
+>>> run.released == plan
+True
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import operator
+import os
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from threading import Lock
+from typing import TYPE_CHECKING, Any, Final, TypeVar, final
+
+import numpy as np
+
+from hockeystick import _validate
+from hockeystick._validate import Domain, WordEnum, whole_numbers
+from hockeystick.errors import IncompatibleError, ParameterError
+from hockeystick.mechanisms.base import Mechanism
+from hockeystick.mechanisms.federated.client_level import (
+    CLIENTS,
+    ClientSampling,
+    FedSDP,
+    LocalTraining,
+    RecordSampling,
+)
+from hockeystick.mechanisms.federated.instance_level import FedAlphaCDP, FedCDP
+from hockeystick.mechanisms.federated.prifedsync import FederatedClustering, PriFedSync
+from hockeystick.release._values import array_of, row_of, rows_of_length, shaped
+from hockeystick.release.charging import Charged, ChargedRun
+from hockeystick.release.counting import Counter, OpensJournal, fingerprint, first, length_of
+from hockeystick.release.noise.arrays import multivariate_laplace
+from hockeystick.release.noise.clipped_sum import noisy_sum
+from hockeystick.release.samplers import Bits, bernoulli, permutation, secret_bits
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = [
+    "ClientRounds",
+    "ClientTraining",
+    "Cohort",
+    "draw_clients",
+    "first_rounds",
+    "lloyd_step",
+    "noisy_update",
+    "sanitized",
+]
+
+_KIND: Final = "hockeystick.release.federated"
+_THERE: Final = whole_numbers("n", 0, (100, 10_000))
+_SIZE: Final = whole_numbers("d", 1, (10, 10**6))
+_RECORDS: Final = whole_numbers("n", 0, (10, 10_000))
+_ROUND: Final = whole_numbers("t", 0, (0, 1000))
+_LEARNING: Final = Domain(symbol="gamma", low=0, high=1e9, typical=(0.01, 10))
+# Room for the rounding of lengths, so that none is beyond the bound.
+_ROOM: Final = 1 - 2.0**-40
+_Plan = TypeVar("_Plan", bound=Mechanism)
+Plan = FedCDP | FedAlphaCDP | PriFedSync
+Gradients = Callable[["NDArray[np.float64]", "NDArray[np.int64]"], Any]
+"""Of weights and the places of records: a row for each record, of this record alone."""
+
+
+def first_rounds(plan: _Plan, rounds: int) -> _Plan:
+    """Return the plan of the first rounds, at most all, of a federated plan."""
+    planned = length_of(plan)
+    within = Domain(symbol="t", low=0, high=planned, typical=(0, planned), whole=True)
+    return first(plan, _validate.count("rounds", rounds, within))
+
+
+def titles(plan: Mechanism, journal: object, *who: object) -> tuple[str, str]:
+    """Return what a count of rounds is called in a journal, and what it was called earlier."""
+    shown = "" if journal is None else fingerprint(plan)
+    earlier = hashlib.sha256(repr((plan, *who)).encode()).hexdigest()
+    return " ".join((f"{_KIND} 2 {shown}", *map(repr, who))), f"{_KIND} 1 {earlier}"
+
+
+def draw_clients(
+    plan: FedSDP | FedCDP | FedAlphaCDP | PriFedSync,
+    clients: int | None = None,
+    *,
+    bits: Bits = secret_bits,
+) -> NDArray[np.int64]:
+    """Return the numbers of the clients of a round, rising from 0, drawn exactly as the plan says.
+
+    ``FedSDP`` with "poisson" flips a coin of probability K/N for each client, with "fixed-size" and
+    "revealed" draws one of all sets of K; ``FedCDP`` and ``FedAlphaCDP`` with both "two-stage" draw
+    a set of K, and with "poisson", where each record has a coin of its own, all clients;
+    ``PriFedSync`` flips a coin of its client rate for each.
+
+    There are as many clients as the plan says. Where each client has a coin of its own there may be
+    any number: rates are the plan's, and one that is not there is one that does not answer.
+
+    Example:
+        >>> import hockeystick as hs
+        >>> from hockeystick.release.federated import draw_clients
+        >>> counts = {"total_clients": 1000, "clients_per_round": 100, "rounds": 100}
+        >>> plan = hs.federated.FedSDP(noise_multiplier=6, sampling="fixed-size", **counts)
+        >>> len(draw_clients(plan))
+        100
+    """
+    if isinstance(plan, FedSDP):
+        count = checked_clients(plan, clients)
+        drawn = None if plan.sampling is ClientSampling.POISSON else plan.clients_per_round
+        return _drawn(plan.participation, count, drawn, bits)
+    if isinstance(plan, FedCDP | FedAlphaCDP):
+        count = _equal(clients, plan.total_clients)
+        if plan.sampling is RecordSampling.POISSON or plan.participation == 1:
+            return np.arange(count)
+        return _drawn(plan.participation, count, plan.clients_per_round, bits)
+    if not isinstance(plan, PriFedSync):
+        raise ParameterError("plan", plan, "a FedSDP, FedCDP, FedAlphaCDP or PriFedSync")
+    if isinstance(plan.clients, tuple):
+        count = _equal(clients, len(plan.clients))
+    elif clients is None:
+        raise ParameterError("clients", clients, "given where the plan is the same for all")
+    else:
+        count = _validate.count("clients", clients, CLIENTS)
+    return _drawn(Fraction(plan.client_rate), count, None, bits)
+
+
+def _drawn(rate: Fraction | None, count: int, number: int | None, bits: Bits) -> NDArray[np.int64]:
+    """Return one of all sets of a number of places, or, without a number, each with a rate."""
+    if rate is not None and (number is None or rate == 1):
+        return np.flatnonzero(bernoulli(rate, count, bits=bits))
+    return np.sort(permutation(count, bits=bits)[:number])
+
+
+def checked_clients(plan: FedSDP, clients: int | None) -> int:
+    """Return the number of clients, or raise where it is not the plan's and must be."""
+    if plan.sampling is ClientSampling.POISSON and clients is not None:
+        return _validate.count("clients", clients, _THERE)
+    return _equal(clients, plan.total_clients)
+
+
+def _equal(given: Any, planned: int) -> int:
+    """Return the planned number of clients, or raise where another is given."""
+    if given is not None and given != planned:
+        raise ParameterError("clients", given, f"the plan's number, {planned}")
+    return planned
+
+
+class NoiseAt(WordEnum):
+    """Who adds the noise of Fed-SDP.
+
+    - ``SERVER`` ("server"): the server, once a round, to the sum of the clipped updates.
+    - ``CLIENTS`` ("clients"): each client, in full, to its own clipped update (``noisy_update``).
+    """
+
+    SERVER = "server"
+    CLIENTS = "clients"
+
+
+def noisy_update(
+    plan: FedSDP, update: Any, norm: float, *, bits: Bits = secret_bits
+) -> NDArray[np.float64]:
+    """Return a client's update, a row, clipped, with the noise of a whole round: what it may send.
+
+    ``noisy_sum`` of this one update: a Gaussian mechanism of the plan's noise multiplier for the
+    client, whoever sees it. One call a round is what the plan accounts for. Its sampling has to be
+    "revealed", or all clients take part: who receives the message knows whose it is.
+
+    Example:
+        >>> import hockeystick as hs
+        >>> from hockeystick.release.federated import noisy_update
+        >>> counts = {"total_clients": 5, "clients_per_round": 5, "sampling": "poisson"}
+        >>> plan = hs.federated.FedSDP(noise_multiplier=1, rounds=3, **counts)
+        >>> noisy_update(plan, [3.0, 4.0], norm=1.0).shape
+        (2,)
+    """
+    _check_plan(plan, NoiseAt.CLIENTS)
+    row = _row(update, None)
+    return noisy_sum(row[None, :], norm=norm, noise_multiplier=plan.noise_multiplier, bits=bits)
+
+
+@final
+class ClientRounds(Counter[FedSDP]):
+    """The server's part of Fed-SDP: ``draw`` a cohort, let it answer, ``release`` the noisy mean.
+
+    Each round is counted when its cohort is drawn. Whatever the clients answer, or if they do not,
+    a round releases ``(sum of [update]_C + N(0, (z C)^2 I)) / K`` with the plan's z and K; with
+    noise at the clients, the sum of their messages over K. The module has an example.
+
+    Guarantees:
+        What runs is what the plan accounts for, under whichever adjacency it has:
+
+        1. Cohorts have exactly the plan's distribution (``draw_clients``).
+        2. One client moves the sum by at most C, or 2 C where it changes: each accepted update is
+           clipped by ``noisy_sum``, which adds exact noise; a client that does not answer, or is
+           refused, counts as 0, and none counts twice. An empty cohort releases noise alone.
+        3. The divisor is the planned K, never who answered.
+        4. Rounds begin at most as often as planned, and are counted before anybody is asked, in the
+           journal first.
+
+        Who is drawn, who answers, and why an answer is refused are for the server alone, unless the
+        plan's sampling is "revealed"; what is released tells nothing of them but by its sum.
+
+    Args:
+        plan: A ``FedSDP`` with finite noise; ``released`` is that of what was or may have been
+            released so far.
+        size: The number d of numbers in an update; None where each ``draw`` says it.
+        norm: The clipping norm C.
+        noise_at: "server" or "clients"; the latter only with sampling "revealed" or a plan in which
+            all take part.
+        journal: What keeps the count; see the module.
+    """
+
+    __slots__ = ("_bits", "_norm", "_size", "noise_at")
+
+    def __init__(
+        self,
+        plan: FedSDP,
+        size: int | None,
+        norm: float,
+        *,
+        noise_at: NoiseAt | str = NoiseAt.SERVER,
+        journal: str | os.PathLike[str] | OpensJournal | None = None,
+        bits: Bits = secret_bits,
+    ) -> None:
+        self.noise_at = _validate.choice("noise_at", noise_at, NoiseAt)
+        _check_plan(plan, self.noise_at)
+        self._size = None if size is None else _validate.count("size", size, _SIZE)
+        self._norm, self._bits = norm, bits
+        # Raises for a norm or noise that cannot be.
+        noisy_sum(np.zeros((0, 1)), norm=norm, noise_multiplier=plan.noise_multiplier)
+        super().__init__(plan, journal, *titles(plan, journal, str(self.noise_at)))
+
+    def draw(self, clients: int | None = None, *, size: int | None = None) -> Cohort:
+        """Begin the next round: count it, and return its cohort.
+
+        Clients is how many are there now; another number than the plan's with "poisson" alone, see
+        ``draw_clients``. Size is the number of numbers in an update, where the run has not said it.
+        Nothing is counted where they are refused; ``IncompatibleError`` says that all rounds have
+        begun, or that another process began this run.
+        """
+        length = _validate.count("size", self._size if size is None else size, _SIZE)
+        if self._size not in (None, length):
+            raise ParameterError("size", size, f"that of the run, {self._size}")
+        there = checked_clients(self.plan, clients)
+        self.count()
+        return Cohort(self, draw_clients(self.plan, there, bits=self._bits), length)
+
+    def _released(self, rows: list[NDArray[np.float64]], size: int) -> NDArray[np.float64]:
+        """Return what a round releases of its updates."""
+        table = np.array(rows).reshape(-1, size)
+        if self.noise_at is NoiseAt.CLIENTS:
+            total = table.sum(axis=0)
+        else:
+            noise = self.plan.noise_multiplier
+            total = noisy_sum(table, norm=self._norm, noise_multiplier=noise, bits=self._bits)
+        return np.asarray(total / self.plan.clients_per_round)
+
+
+@final
+class Cohort(ChargedRun):
+    """One round of ``ClientRounds``: who was drawn, and what they answered so far.
+
+    It is released once, also by several threads: two sums of the same answers with noise of their
+    own would be two releases of a round that is counted once.
+    """
+
+    __slots__ = ("_answers", "_lock", "_open", "_run", "_size", "clients")
+
+    def __init__(self, run: ClientRounds, clients: NDArray[np.int64], size: int) -> None:
+        super().__init__()
+        self._run, self._open, self._lock, self._size = run, True, Lock(), size
+        self.clients: tuple[int, ...] = tuple(clients.tolist())
+        self._answers: dict[int, NDArray[np.float64]] = {}
+
+    @property
+    def answered(self) -> tuple[int, ...]:
+        """The clients whose updates were accepted."""
+        return tuple(self._answers)
+
+    def accept(self, client: int, update: Any) -> None:
+        """Take a client's update: the change of its model, or its message where it adds the noise.
+
+        An answer that is refused, by ``ParameterError``, changes nothing, and the round goes on
+        without it.
+        """
+        number, row = self._member(client), _row(update, self._size)
+        with self._lock:
+            self._check_open()
+            if number in self._answers:
+                raise ParameterError("client", client, "one that has not answered in this round")
+            self._answers[number] = row
+
+    def accept_all(self, answers: Iterable[tuple[int, Any]]) -> dict[int, str]:
+        """Take what is right of pairs of a client and its update; return why others are not."""
+        refused: dict[int, str] = {}
+        for client, update in _pairs(answers):
+            try:
+                self.accept(client, update)
+            except ParameterError as error:
+                refused[client] = str(error)
+        return refused
+
+    def release(self) -> NDArray[np.float64]:
+        """Return the noisy sum over the planned number of clients, and end the round.
+
+        ``IncompatibleError`` says that it was released before: noise is drawn once.
+        """
+        self._check_process()
+        with self._lock:
+            self._check_open()
+            self._open = False
+        return self._run._released(list(self._answers.values()), self._size)
+
+    def _member(self, client: Any) -> int:
+        """Return the number of a client that was drawn, or raise.
+
+        Numbers of some libraries are equal, but not one key of a dictionary.
+        """
+        number = _number(client)
+        if number is None or number not in self.clients:
+            raise ParameterError("client", client, "one that was drawn for this round")
+        return number
+
+    def _check_open(self) -> None:
+        if not self._open:
+            raise IncompatibleError("this round has been released: draw the next one")
+
+
+def _number(client: Any) -> int | None:
+    """Return the integer that names a client; None where none does."""
+    if isinstance(client, bool | np.ndarray):
+        return None
+    try:
+        return operator.index(client)
+    except TypeError:
+        return None
+
+
+def _pairs(answers: Any) -> list[tuple[int, Any]]:
+    """Return pairs of a client's number and its update, or raise without showing an update."""
+    allowed = "pairs of a client's number and its update"
+    if not _validate.has_several(answers):
+        raise ParameterError("answers", type(answers).__name__, allowed)
+    pairs = list(answers)
+    for one in pairs:
+        if not (isinstance(one, tuple | list) and len(one) == 2):
+            raise ParameterError("answers", f"one that is a {type(one).__name__}", allowed)
+        if _number(one[0]) is None:
+            raise ParameterError("answers", f"a client that is a {type(one[0]).__name__}", allowed)
+    return [(operator.index(client), update) for client, update in pairs]
+
+
+def _row(update: Any, size: int | None) -> NDArray[np.float64]:
+    """Return a copy of an update, or raise without showing it."""
+    count = "one or more" if size is None else f"{size:,}"
+    allowed = f"a row of {count} finite numbers"
+    try:
+        row = np.array(update)
+    except (TypeError, ValueError):
+        raise ParameterError("update", type(update).__name__, allowed) from None
+    fits = row.ndim == 1 and row.dtype.kind in "fiu" and (len(row) == size if size else len(row))
+    if not fits:
+        raise ParameterError("update", f"{row.dtype} of shape {row.shape}", allowed)
+    if not bool(np.isfinite(row).all()):
+        raise ParameterError("update", "a row with NaN or infinity", allowed)
+    return row.astype(np.float64)
+
+
+def _check_plan(plan: FedSDP, noise_at: NoiseAt) -> None:
+    """Raise where a plan cannot be run."""
+    if not isinstance(plan, FedSDP):
+        raise ParameterError("plan", plan, "an hs.federated.FedSDP")
+    if plan.noise_multiplier == math.inf:
+        raise ParameterError("noise_multiplier", plan.noise_multiplier, "finite")
+    seen = plan.sampling is ClientSampling.REVEALED or plan.participation == 1
+    if noise_at is NoiseAt.CLIENTS and not seen:
+        raise IncompatibleError(
+            f"sampling '{plan.sampling}' counts on who takes part being secret, but the server "
+            "sees whose message it is where clients add the noise; use sampling 'revealed'"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Steps:
+    """The steps of one client in a round: how records are drawn, how many steps, the divisor."""
+
+    coins: Fraction | None
+    batch: int | None
+    count: int
+    expected: float
+
+
+@final
+class ClientTraining(Counter[Any]):
+    """One client's part of Fed-CDP, Fed-alphaCDP or PriFedSync: local steps with noise in each.
+
+    Each of a round's local steps draws records, clips each one's gradient to C, and goes on from
+    their sum + N(0, (z C)^2 I), over the expected number of records. All that leaves the client is
+    computed from these sums. A batch without records is noise alone.
+
+    Guarantees:
+        What runs is what the plan accounts for: batches have exactly the plan's distribution, one
+        record moves a sum by at most C (2 C where it changes), the noise is exact and has the
+        plan's z of that round, there are as many steps as it says, and no round runs twice: rounds
+        are counted before the first record is read. Who takes part in a round is ``draw_clients``'
+        task; with sampling "poisson" every client runs every round and draws each record with the
+        plan's rate (K/N)(B/n).
+
+    Args:
+        plan: A ``FedCDP``, ``FedAlphaCDP`` or ``PriFedSync``.
+        records: How many records the client holds: with fixed-size batches at least the plan's
+            number per client, for ``PriFedSync`` exactly.
+        norm: The clipping norm C.
+        client: The client's place in the plan, where a ``PriFedSync`` lists its clients.
+        journal: What keeps the count, one for each client; see the module.
+
+    Example:
+        >>> import numpy as np
+        >>> import hockeystick as hs
+        >>> from hockeystick.release.federated import ClientTraining
+        >>> local = hs.federated.LocalTraining(20, 5, noise_multiplier=2, local_steps=3)
+        >>> client = ClientTraining(hs.federated.PriFedSync(local, rounds=2), 20, norm=1.0)
+        >>> client.train([0.0], lambda w, at: np.ones((len(at), 1)), learning_rate=0.1).shape
+        (1,)
+    """
+
+    __slots__ = ("_bits", "_client", "_norm", "_records", "_steps")
+
+    plan: Plan
+
+    def __init__(
+        self,
+        plan: Plan,
+        records: int,
+        norm: float,
+        *,
+        client: int = 0,
+        journal: str | os.PathLike[str] | OpensJournal | None = None,
+        bits: Bits = secret_bits,
+    ) -> None:
+        if not isinstance(plan, FedCDP | FedAlphaCDP | PriFedSync):
+            raise ParameterError("plan", plan, "a FedCDP, FedAlphaCDP or PriFedSync")
+        self.plan, self._client, self._norm, self._bits = plan, client, norm, bits
+        self._records = _validate.count("records", records, _RECORDS)
+        self._steps = self._checked()
+        for noise in {self._noise(index) for index in range(plan.rounds)}:
+            # Raises for a norm or noise that cannot be.
+            noisy_sum(np.zeros((0, 1)), norm=norm, noise_multiplier=noise)
+        super().__init__(plan, journal, *titles(plan, journal, client))
+
+    @property
+    def released(self) -> Mechanism:
+        """What the client's records were or may have been used for, to be accounted.
+
+        For ``PriFedSync`` the rounds that this client ran; for the others the plan of all rounds up
+        to the last one that it ran, in which drawing it or not is accounted for.
+        """
+        if isinstance(self.plan, PriFedSync):
+            return _settings(self.plan, self._client) ** self.counted
+        return first(self.plan, self.counted)
+
+    def train(
+        self,
+        weights: Any,
+        gradients: Gradients,
+        *,
+        learning_rate: float,
+        round_index: int | None = None,
+    ) -> NDArray[np.float64]:
+        """Run one round's local steps, and return the model that the client may send.
+
+        ``IncompatibleError`` says that the round has begun before, is beyond the plan's, or belongs
+        to another process's run.
+
+        Args:
+            weights: The model to start from, which depends on this client's records only through
+                what it sent before.
+            gradients: Returns a row for each of the records at the places given, each computed
+                from that record and the weights alone.
+            learning_rate: What the noisy mean is multiplied by, public.
+            round_index: The number of the round, from 0, where the server counts rounds, as in
+                ``FedCDP``; otherwise the client's own next one.
+        """
+        allowed = "a row of numbers"
+        model = shaped("weights", weights, allowed, lambda row: row.ndim == 1 and row.size).copy()
+        if not callable(gradients):
+            raise ParameterError("gradients", gradients, "a function of weights and of places")
+        rate = _validate.real("learning_rate", learning_rate, _LEARNING)
+        if round_index is not None:
+            round_index = _validate.count("round_index", round_index, _ROUND)
+        index = self._begin(round_index)
+        for _ in range(self._steps.count):
+            chosen = _drawn(self._steps.coins, self._records, self._steps.batch, self._bits)
+            rows = _checked_rows(gradients(model.copy(), chosen), len(chosen), len(model))
+            noise = self._noise(index)
+            total = noisy_sum(rows, norm=self._norm, noise_multiplier=noise, bits=self._bits)
+            model = model - rate * total / self._steps.expected
+        return model
+
+    def _noise(self, index: int) -> float:
+        """Return the noise multiplier of a round."""
+        if isinstance(self.plan, FedAlphaCDP):
+            return float(self.plan.noise_multipliers[index])
+        if isinstance(self.plan, FedCDP):
+            return self.plan.noise_multiplier
+        return _settings(self.plan, self._client).noise_multiplier
+
+    def _checked(self) -> _Steps:
+        """Return the steps of a round, or raise where the client has too few records."""
+        if isinstance(self.plan, PriFedSync):
+            local = _settings(self.plan, self._client)
+            if self._records != local.examples:
+                raise ParameterError("records", self._records, f"the plan's {local.examples}")
+            return _Steps(None, local.batch_size, local.local_steps, local.batch_size)
+        plan = self.plan
+        rates = {
+            RecordSampling.POISSON: plan.rate,
+            RecordSampling.TWO_STAGE_POISSON: plan.local_rate,
+            RecordSampling.TWO_STAGE: None,
+        }
+        coins = rates[plan.sampling]
+        whole = plan.local_rate == 1 and coins is None
+        if coins is None and not whole and self._records < plan.examples_per_client:
+            allowed = f"at least the plan's examples per client, {plan.examples_per_client}"
+            raise ParameterError("records", self._records, allowed)
+        if coins is not None:
+            expected = float(coins * plan.examples_per_client)
+            return _Steps(coins, None, plan.local_steps, expected)
+        batch = self._records if whole else plan.batch_size
+        return _Steps(None, batch, plan.local_steps, float(plan.batch_size))
+
+
+def _settings(plan: PriFedSync, client: int) -> LocalTraining:
+    """Return what a client runs in each round of ``PriFedSync``, or raise."""
+    settings = plan.settings
+    if not isinstance(plan.clients, tuple):
+        return settings[0]
+    within = Domain(symbol="j", low=0, high=len(settings) - 1, typical=(0, 0), whole=True)
+    return settings[_validate.count("client", client, within)]
+
+
+def _checked_rows(rows: Any, records: int, size: int) -> NDArray[np.float64]:
+    """Return the gradients of a batch, or raise without showing them."""
+    allowed = f"rows of numbers, {records} of length {size}"
+    table = array_of("gradients", rows, "fiu", allowed)
+    if table.shape != (records, size):
+        raise ParameterError("gradients", f"{table.dtype} of shape {table.shape}", allowed)
+    return table.astype(np.float64)
+
+
+def sanitized(
+    plan: FederatedClustering,
+    parameters: Any,
+    center: Any,
+    *,
+    charge: Charged | None = None,
+    bits: Bits = secret_bits,
+) -> NDArray[np.float64]:
+    """Return a client's parameters as it may send them: clipped about a center, with noise.
+
+        center + [parameters - center]_(r/2) + Z,  Z of the density ``~ exp(-n |z| / (nu r))``
+
+    for the plan's n, r and finite noise; parameters and center are n finite numbers each.
+
+    Guarantees:
+        **Where the center is public**, the same for all the client's data, any two of its data
+        sets send vectors at most r apart: the plan's account holds whatever the data, with exact
+        noise (``release.multivariate_laplace``).
+
+        Where the center is the hypothesis that fits the client best, as the published algorithm has
+        it, that depends on the data: two data sets whose messages, before noise, are d apart are
+        told apart with a loss of at most ``n d / (nu r)``, and r bounds d only for data that choose
+        the same hypothesis.
+
+    References:
+        Galli, Biswas, Jung, Cucinotta and Palamidessi, "Group Privacy for Personalized Federated
+        Learning", 2022, algorithm 2 (which scales the noise by the length of the client's own
+        update, and has no guarantee).
+
+    Example:
+        >>> import hockeystick as hs
+        >>> from hockeystick.release.federated import sanitized
+        >>> plan = hs.federated.FederatedClustering(5, dimension=2, radius=4.0, rounds=1)
+        >>> sanitized(plan, [3.0, 1.0], center=[0.0, 0.0]).shape
+        (2,)
+    """
+    if not isinstance(plan, FederatedClustering):
+        raise ParameterError("plan", plan, "an hs.federated.FederatedClustering")
+    middle = row_of("center", center, plan.dimension)
+    sent = row_of("parameters", parameters, plan.dimension)
+    # In units of a power of two in which the radius is about 1, so that no square underflows.
+    radius, exponent = math.frexp(plan.radius)
+    with np.errstate(over="ignore", under="ignore"):
+        offset = np.ldexp(sent - middle, -exponent)
+        length = math.hypot(*offset.tolist())
+    if not math.isfinite(length):
+        allowed = "so near the center that its distance over the radius is a finite float"
+        raise ParameterError("parameters", "a longer vector", allowed)
+    most = _ROOM * radius / 2
+    if length > most:
+        offset = offset * (_ROOM * most / length)
+    noisy = multivariate_laplace(plan.noise, offset, radius, charge=charge, bits=bits)
+    with np.errstate(over="ignore", under="ignore"):
+        noisy = np.ldexp(noisy, exponent)
+    return np.asarray(middle + noisy)
+
+
+def lloyd_step(points: Any, centers: Any) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Return the centers after one step of Lloyd's algorithm, and the center each point was at.
+
+    Each point goes to the nearest of one or more centers, the first of those alike; each center
+    moves to the mean of its points, and without points stays where it is (Lloyd 1982).
+
+    Example:
+        >>> from hockeystick.release.federated import lloyd_step
+        >>> moved, nearest = lloyd_step([[0.0], [1.0], [9.0]], [[0.0], [10.0], [50.0]])
+        >>> moved.ravel().tolist(), nearest.tolist()
+        ([0.5, 9.0, 50.0], [0, 0, 1])
+    """
+    means = shaped("centers", centers, "one or more rows", lambda a: a.ndim == 2 and len(a))
+    given = rows_of_length("points", points, means.shape[1])
+    gaps = np.linalg.norm(given[:, None, :] - means[None, :, :], axis=2)
+    nearest = np.argmin(gaps, axis=1)
+    moved = means.copy()
+    for place in np.unique(nearest):
+        moved[place] = given[nearest == place].mean(axis=0)
+    return moved, nearest.astype(np.int64)

@@ -1,0 +1,280 @@
+"""Noise on arrays: on a grid, for what rounding adds, and on integers as the samplers draw it."""
+
+import math
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import hockeystick as hs
+from hockeystick.errors import ParameterError
+from hockeystick.numerics import largest_reading
+from hockeystick.numerics.multiprecision import mp
+from hockeystick.release import (
+    discrete_gaussian,
+    gaussian,
+    geometric,
+    laplace,
+    multivariate_laplace,
+    multivariate_laplace_log_density,
+    samplers,
+    skellam,
+)
+from hockeystick.release._values import grid_of
+from tests.release.bits import exact, none_left, replay, seeded
+
+BOTH = [(gaussian, hs.Gaussian), (laplace, hs.Laplace)]
+STEP = Fraction(1, 2**20)  # the grid of few numbers with sensitivity 1
+
+
+def grid(noise: Any, sensitivity: Any, moved: Any = 1) -> Any:
+    return grid_of(hs.Gaussian(1), noise, sensitivity, moved)
+
+
+@pytest.mark.parametrize(("release", "kind"), BOTH)
+def test_what_comes_out_is_the_rounded_value_plus_rounded_noise(release: Any, kind: Any) -> None:
+    values = [[3.25, -1.0], [math.pi, 1e6 / 3]]
+    words = [(k * 2654435761 + 12345) * 2**30 % 2**64 | k for k in range(1, 5)]
+    found = release(kind(1.5), values, 1, bits=replay(words))
+    moved = 2 if release is gaussian else 4
+    with mp.workprec(300):
+        for value, word, out in zip(np.ravel(values), words, found.ravel(), strict=True):
+            noise = (
+                exact("gaussian" if kind is hs.Gaussian else "laplace", word)
+                * 3
+                * (2**20 + moved)
+                / 2
+            )
+            steps = round(Fraction(float(value)) / STEP) + int(mp.nint(noise))
+            assert Fraction(float(out)) == steps * STEP
+
+
+def test_rounding_may_move_neighbours_beyond_the_sensitivity_and_the_noise_covers_it() -> None:
+    """Two arrays whose rounded values are further from each other: by nearly a step in each."""
+    sensitivity, step = 1 + 2.0**-28, float(STEP)
+    first = np.full(4, step / 2 * (1 - 2.0**-10))
+    second = np.full(4, 0.5 + step / 2 * (1 + 2.0**-10))
+    distance = sum((Fraction(b) - Fraction(a)) ** 2 for a, b in zip(first, second, strict=True))
+    assert distance <= Fraction(sensitivity) ** 2
+    own = grid(2.0, sensitivity, 2)
+    assert own.exponent == -20
+    moved = own.steps("value", second) - own.steps("value", first)
+    reached = int((moved**2).sum())
+    # noise for the sensitivity alone would be too little
+    assert reached > (Fraction(sensitivity) / STEP) ** 2
+    assert reached <= own.sensitivity**2
+    assert Fraction(own.scale) >= 2 * own.sensitivity
+
+
+@settings(max_examples=200)
+@given(
+    first=st.lists(st.floats(-1e3, 1e3), min_size=1, max_size=9),
+    moves=st.lists(st.floats(-1, 1), min_size=9, max_size=9),
+    noise=st.floats(1e-3, 1e12),
+    norm=st.sampled_from([1, 2]),
+)
+def test_the_noise_is_at_least_the_mechanisms_on_the_grid(
+    first: Any, moves: Any, noise: Any, norm: Any
+) -> None:
+    """For every two arrays, with the sensitivity that they have."""
+    second = [a + m for a, m in zip(first, moves, strict=False)]
+    gaps = [abs(Fraction(b) - Fraction(a)) for a, b in zip(first, second, strict=True)]
+    exact = sum(gap**norm for gap in gaps)
+    if exact == 0:
+        return
+    sensitivity = float(exact) if norm == 1 else math.sqrt(float(exact))
+    while Fraction(sensitivity) ** norm < exact:
+        sensitivity = math.nextafter(sensitivity, math.inf)
+    size = len(first)
+    moved = size if norm == 1 else math.isqrt(size - 1) + 1
+    try:
+        own = grid(noise, sensitivity, moved)
+        steps = [own.steps("value", np.array(one)) for one in (first, second)]
+    except ParameterError:
+        return  # too much noise, or values of too many steps
+    reached = sum(abs(int(b) - int(a)) ** norm for a, b in zip(*steps, strict=True))
+    assert reached <= own.sensitivity**norm
+    assert Fraction(own.scale) >= Fraction(noise) * own.sensitivity
+    assert own.scale <= float(noise * own.sensitivity) * (1 + 2.0**-50)
+    if noise < 2.0**20:
+        most = largest_reading(sensitivity) * (1 + Fraction(1, 2**15))
+        assert own.sensitivity * Fraction(2) ** own.exponent <= most
+
+
+@pytest.mark.parametrize(("release", "kind"), BOTH)
+def test_neighbours_reach_the_same_floats(release: Any, kind: Any) -> None:
+    """All multiples of the step that are near, from numbers that have no bits in common."""
+    reached = [
+        {float(release(kind(8 * 2.0**-20), value, 1)) for _ in range(3000)}
+        for value in (0.1 * 2.0**-20, (1 + math.pi / 10) * 2.0**-20)
+    ]
+    middle = {k * 2.0**-20 for k in range(-5, 7)}
+    assert middle <= reached[0]
+    assert middle <= reached[1]
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 0.5, 1.0, 2.0])
+def test_the_account_holds_of_what_is_released(epsilon: Any) -> None:
+    """The exact delta of neighbours on the grid, for the set of all integers from some m on.
+
+    With noise for the sensitivity alone, rounding would break the account.
+    """
+    z, size = 1.5, 4
+    own = grid(z, 1, 2)
+    said = hs.delta(hs.Gaussian(z), epsilon)
+
+    def delta(moved: Any, scale: Any) -> Any:
+        with mp.workdps(40):
+            s = mp.mpf(scale)
+            best = round(s * s * epsilon / moved + mp.mpf(moved) / 2)  # where losses reach epsilon
+
+            def reached(m: Any) -> Any:
+                return mp.ncdf((moved - m + 0.5) / s) - mp.exp(epsilon) * mp.ncdf((0.5 - m) / s)
+
+            return max(reached(m) for m in range(best - 2, best + 3))
+
+    # all entries are rounded apart, each by the whole step that the test above shows
+    farthest = mp.mpf(2**20) + math.isqrt(size)
+    assert delta(farthest, own.scale) <= said.upper
+    assert delta(farthest, own.scale) >= said.lower * (1 - 1e-5)
+    assert delta(farthest, z * 2**20) > said.upper
+
+
+SENSITIVITIES = [
+    *(Fraction(1, 3), Decimal("0.3333333333333333333"), 2**60 + 1, 5e-324, 1e-300, 1.7e308),
+    *(np.float32("0.7"), np.float16("0.1")),  # which are below the decimals that they print as
+]
+
+
+@pytest.mark.parametrize("given", SENSITIVITIES)
+def test_sensitivities_are_not_rounded_down(given: Any) -> None:
+    own = grid(1.0, given)
+    assert own.sensitivity >= Fraction(str(given)) / Fraction(2) ** own.exponent + 1
+    assert 2**20 <= own.sensitivity - 1 <= 2**21
+
+
+def test_both_readings_of_the_parameters_are_covered() -> None:
+    assert Fraction(0.3) < Fraction(3, 10)  # the float is below the decimal
+    assert grid(1.0, 0.3).sensitivity == Fraction(3, 10) * 2**22 + 1
+    for noise in (k / 10 for k in range(1, 400)):
+        own = grid(noise, 0.3)
+        assert Fraction(own.scale) >= Fraction(repr(noise)) * own.sensitivity
+        assert Fraction(own.scale) >= Fraction(noise) * own.sensitivity
+
+
+MASKED: Any = np.ma.masked_array([1.0, 5e5], mask=[False, True])
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        *(2**53 + 1, 2**70, [2**53 + 1, 0.5]),  # floats, of which the first is rounded
+        *(((0.5, 1.0), (-1, 2**53 + 3)), [np.array([2**53 + 1]), np.array([0.5])]),
+        *(MASKED, [MASKED, [0.0, 0.0]], [[1], [1, 2]]),
+    ],
+)
+def test_what_floats_would_change_is_refused(value: Any) -> None:
+    with pytest.raises(ParameterError, match=r"^value must be"):
+        gaussian(hs.Gaussian(1.0), value, 2**12, bits=none_left)
+
+
+@pytest.mark.parametrize(("release", "kind"), BOTH)
+def test_values_of_every_kind_keep_their_shape(release: Any, kind: Any) -> None:
+    noise = kind(0.0)
+    short, none = np.array([[0.1]], np.float32), np.zeros((2, 0, 3))
+    for value in (3, 2.5, [1, 2], short, np.int8(-3), [], none):
+        found = release(noise, value, 1, bits=none_left)
+        assert found.dtype == np.float64
+        assert found.shape == np.shape(value)
+        assert found.tolist() == np.asarray(value, dtype=np.float64).tolist()
+    assert release(kind(1.0), [], 1).shape == (0,)
+
+
+FIVE = hs.mechanisms.MultivariateLaplace(1.5, dimension=5)
+
+
+def test_a_vector_gets_rounded_noise_of_the_right_scale() -> None:
+    """Five numbers, each rounded by half a step, are moved by at most ceil(sqrt(5)) = 3 steps."""
+    value = np.array([3.25, -1.0, math.pi, 1e6 / 3, 0.0])
+    for seed in range(5):
+        found = multivariate_laplace(FIVE, value, 1, bits=seeded(seed))
+        drawn = samplers.rounded_multivariate_laplace(1.5 * (2**20 + 3), 5, bits=seeded(seed))
+        steps = [round(Fraction(one) / Fraction(float(STEP))) for one in value.tolist()]
+        assert (found / float(STEP)).tolist() == [a + b for a, b in zip(steps, drawn, strict=True)]
+
+
+@pytest.mark.parametrize(
+    ("dimension", "value"),
+    [
+        (1, "-0.693147180559945309417232121458"),
+        (2, "-1.83787706640934548356065947281"),
+        (11, "-18.1357601581884452685543910273"),
+        (1206590, "-8953613.54803018387246"),
+    ],
+)
+def test_the_constant_of_the_density_is_known_in_any_dimension(dimension: int, value: str) -> None:
+    noise = hs.mechanisms.MultivariateLaplace(1.0, dimension)
+    found = multivariate_laplace_log_density(noise, 1.0, np.zeros(dimension))
+    assert float(found) == pytest.approx(float(value), rel=1e-15)
+
+
+def test_the_density_keeps_the_shape_of_what_it_is_asked() -> None:
+    noise = hs.mechanisms.MultivariateLaplace(1.0, 3)
+    assert multivariate_laplace_log_density(noise, 1.0, np.zeros((4, 5, 3))).shape == (4, 5)
+    far = multivariate_laplace_log_density(noise, 2.0, [[3.0, 0.0, 4.0], [0.0, 0.0, 0.0]])
+    assert far[1] - far[0] == pytest.approx(2.5, rel=1e-14)
+    for points, scale, sensitivity, told in (
+        (np.zeros(4), 1.0, 1.0, "points"),
+        (np.zeros(3), 0.0, 1.0, "scale must be > 0"),
+        (np.zeros(3), math.inf, 1.0, "scale must be finite"),
+        (np.zeros(3), 1.0, math.nan, "sensitivity"),
+    ):
+        noise = hs.mechanisms.MultivariateLaplace(scale, 3)
+        with pytest.raises(ParameterError, match=f"^{told}"):
+            multivariate_laplace_log_density(noise, sensitivity, points)
+
+
+ALL = [
+    (discrete_gaussian, hs.DiscreteGaussian, samplers.discrete_gaussian),
+    (geometric, hs.DiscreteLaplace, samplers.discrete_laplace),
+    (skellam, hs.mechanisms.Skellam, samplers.skellam),
+]
+every = pytest.mark.parametrize(("release", "kind", "sampler"), ALL)
+
+
+@every
+def test_noise_of_the_samplers_is_added(release: Any, kind: Any, sampler: Any) -> None:
+    parameter, value = 7.25, np.arange(6).reshape(2, 3) * 10
+    found = release(kind(parameter), value, bits=seeded(3))
+    noise = sampler(parameter, 6, bits=seeded(3))
+    assert found.dtype == np.int64
+    assert found.tolist() == (value + noise.reshape(2, 3)).tolist()
+
+
+@every
+def test_a_float_below_the_decimal_that_it_prints_as_is_taken_as_that(
+    release: Any, kind: Any, sampler: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+
+    def noted(scale: Any, size: Any, **_: Any) -> Any:
+        asked.append(scale)
+        return np.zeros(size, np.int64)
+
+    monkeypatch.setattr(f"hockeystick.release.samplers.{sampler.__name__}", noted)
+    release(kind(0.3), 5)
+    release(kind(0.1), 5)
+    assert asked == [math.nextafter(0.3, 1.0), 0.1]
+
+
+@every
+def test_without_noise_the_integers_come_out(release: Any, kind: Any, sampler: Any) -> None:
+    small, none = np.array([200], np.uint8), np.zeros((0, 2), np.int32)
+    for value in (3, [1, 2], [[2**62, -(2**62)]], small, none):
+        found = release(kind(0.0), value, bits=none_left)
+        assert found.dtype == np.int64
+        assert found.tolist() == np.asarray(value).tolist()

@@ -17,8 +17,8 @@ from torch.utils.data import ConcatDataset, Subset, TensorDataset
 
 import hockeystick as hs
 from hockeystick.adapters.torch import Constant
-from hockeystick.adapters.torch._gradients import clipped_sum
-from hockeystick.adapters.torch._noise import Arithmetic, Exact, Real
+from hockeystick.adapters.torch._clipping import clipped_sum
+from hockeystick.adapters.torch._noise import Exact, Real
 from hockeystick.errors import IncompatibleError, ParameterError
 from tests.adapters.torch.loops import (
     EXAMPLES,
@@ -54,12 +54,7 @@ def _mixed(rows: list[Any]) -> Any:
     return 0.5 * found + 0.5 * found.roll(1, dims=0)
 
 
-def _standardised(rows: list[Any]) -> Any:
-    found = torch.stack(rows)
-    return found - found.mean(dim=0)
-
-
-@pytest.mark.parametrize("collate", [_mixed, _standardised, _padded, None])
+@pytest.mark.parametrize("collate", [_mixed, _padded, None])
 def test_one_example_more_moves_the_sum_by_no_more_than_the_clipping_norm(collate: Any) -> None:
     texts = [torch.arange(1.0, 4.0) + place for place in range(7)]
     one_more = [*texts, torch.tensor([-500.0, 1000.0, -3.0])]
@@ -182,24 +177,17 @@ def test_a_seed_has_no_guarantee_and_no_budget() -> None:
         make_loop(not_private=1, budget=hs.ApproxDP(100.0, 1e-5))
 
 
-@pytest.mark.parametrize("seeded", [True, False])
-def test_states_and_journals_go_not_from_a_seed_to_none_or_back(
-    seeded: bool, tmp_path: Path
-) -> None:
-    path = tmp_path / "run.journal"
-    kinds: tuple[dict[str, Any], dict[str, Any]] = ({"not_private": 1}, {})
-    one, other = kinds if seeded else kinds[::-1]
-    first = make_loop(journal=path, **one)
-    do_step(first)
-    state = first.state_dict()
-    first.close()
-    with pytest.raises(ParameterError, match=r"journal must be .* private or not"):
-        make_loop(journal=path, **other)
-    second = make_loop(**other)
-    second.model.load_state_dict(first.model.state_dict())
-    with pytest.raises(ParameterError, match=r"not_private must be .* a seed"):
-        second.load_state_dict(state)
-    assert second.steps == 0
+def test_states_and_journals_go_not_from_a_seed_to_none_or_back(tmp_path: Path) -> None:
+    for place, (one, other) in enumerate((({"not_private": 1}, {}), ({}, {"not_private": 1}))):
+        first = make_loop(journal=tmp_path / f"{place}", **one)
+        do_step(first)
+        first.close()
+        with pytest.raises(ParameterError, match=r"journal must be .* private or not"):
+            make_loop(journal=tmp_path / f"{place}", **other)
+        second = make_loop(**other)
+        second.model.load_state_dict(first.model.state_dict())
+        with pytest.raises(ParameterError, match=r"not_private must be .* a seed"):
+            second.load_state_dict(first.state_dict())
 
 
 # Lengths and precision.
@@ -210,7 +198,7 @@ def test_states_and_journals_go_not_from_a_seed_to_none_or_back(
 @pytest.mark.parametrize("norm", [1e-24, 1e-10, 1.0])
 @pytest.mark.parametrize("arithmetic", [Exact(), Real()], ids=["exact", "real"])
 def test_a_gradient_is_clipped_to_the_norm_whatever_its_size(
-    entries: int, scale: float, norm: float, arithmetic: Arithmetic
+    entries: int, scale: float, norm: float, arithmetic: Real
 ) -> None:
     gradients = {"w": torch.full((1, entries), scale), "b": torch.full((1, 1), scale)}
     before = float(scale * (entries + 1) ** 0.5)

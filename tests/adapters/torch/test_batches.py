@@ -104,26 +104,6 @@ def test_a_cap_keeps_any_part_of_a_batch_that_is_too_large() -> None:
     assert _close(rows.sum(dim=0), EPOCHS, float(sizes.mean()) / RECORDS)
 
 
-def test_the_rate_follows_the_batch_schedule() -> None:
-    schedule = hs.schedules.Values([0.5, 1.0, 2.0])
-    plan: dict[str, Any] = {
-        "examples": 10_000,
-        "batch_size": 1000,
-        "steps": 3,
-        "batch_schedule": schedule,
-    }
-    sampler = _sampler(**plan)
-    for step, rate in enumerate((0.05, 0.1, 0.2)):
-        assert sampler.expected(step) == pytest.approx(10_000 * rate)
-        assert _close(torch.tensor(float(len(sampler.draw(step)))), 10_000, rate)
-
-
-def test_a_full_batch_is_every_example() -> None:
-    sampler = _sampler(examples=7, steps=1, sampling="full-batch")
-    assert sampler.draw(0).tolist() == list(range(7))
-    assert sampler.expected(0) == 7
-
-
 def test_batches_differ_from_run_to_run_and_a_seed_repeats_them() -> None:
     fields: dict[str, Any] = {"examples": 1000, "batch_size": 500, "steps": 5}
     assert _sampler(**fields).draw(0).tolist() != _sampler(**fields).draw(0).tolist()

@@ -116,24 +116,6 @@ def test_noise_is_what_the_encoder_turns_into_independent_noise(plan: Any) -> No
     assert np.abs(released @ released.T / fresh.shape[1] - np.eye(12)).max() > 0.2
 
 
-def test_a_release_is_the_sum_of_clipped_gradients_and_noise_over_the_divisor() -> None:
-
-    data = Tracked(4)
-    data.inputs *= 100.0
-    groups = np.array([0, 0, 0, 0])
-    with_it = loop(FACTORIZED, data, groups=groups, not_private=3, clipping=0.25)
-    fewer = torch.utils.data.Subset(data, [0, 1, 2])
-    without = loop(FACTORIZED, fewer, groups=groups[:3], not_private=3, clipping=0.25)
-    moved = (done(with_it, 1) - done(without, 1)) * 8.0
-    assert float(moved.norm()) == pytest.approx(0.25, rel=1e-4)
-    model = torch.nn.Linear(4, 3)
-    torch.manual_seed(1)
-    model.reset_parameters()
-    cross_entropy(model(data.inputs[3:4]), data.labels[3:4]).backward()
-    gradient = torch.cat([one.grad.reshape(-1) for one in model.parameters()]).double()
-    assert torch.allclose(moved[0], 0.25 * gradient / gradient.norm(), atol=1e-4)
-
-
 @each_plan
 def test_the_account_is_the_plans_and_that_of_its_first_rounds(plan: Any) -> None:
     private = loop(plan)
@@ -152,17 +134,24 @@ def test_the_account_is_the_plans_and_that_of_its_first_rounds(plan: Any) -> Non
         private.step(cross_entropy)
 
 
+def _row(private: Any) -> Any:
+    """Return the next row of noise."""
+    params = dict(private.model.named_parameters())
+    noisy = private._arithmetic.noise(None, 4, params)
+    return {name: noisy(name, torch.zeros_like(one), 1.0) for name, one in params.items()}
+
+
 @each_plan
 def test_secret_noise_goes_on_from_a_state(plan: Any, tmp_path: Path) -> None:
     first = loop(plan, journal=tmp_path / "journal")
     done(first, 4)
-    state, params = first.state_dict(), dict(first.model.named_parameters())
-    then = first._rows.next(4, params, 1.0)
+    state = first.state_dict()
+    then = _row(first)
     first.close()
     again = loop(plan, journal=tmp_path / "journal")
     again.model.load_state_dict(first.model.state_dict())
     again.load_state_dict(state)
-    now = again._rows.next(4, params, 1.0)
+    now = _row(again)
     assert all(torch.equal(then[name], now[name]) for name in then)
 
 

@@ -18,6 +18,7 @@ from torch.nn import functional
 
 import hockeystick as hs
 from hockeystick.adapters.torch import Constant, Online, Quantile
+from hockeystick.adapters.torch._clipping import _first_state
 from hockeystick.errors import IncompatibleError, ParameterError
 from tests.adapters.torch.loops import DEVICE, FULL, do_step, make_loop, make_private
 
@@ -210,13 +211,6 @@ def test_noise_follows_the_schedule_of_the_plan(arithmetic: str) -> None:
     assert 20 < second / first < 200
 
 
-def test_the_quantiles_noise_is_paid_for_by_the_gradients() -> None:
-    clip = Quantile(1.0, bit_noise=5.0)
-    assert clip.multiplier(1.0) == pytest.approx(1.00503781525921207549, rel=1e-12)
-    both = clip.multiplier(1.0) ** -2 + (2 * clip.noise(1.0)) ** -2
-    assert both <= 1.0 + 1e-15
-
-
 @pytest.mark.parametrize("arithmetic", ["exact", "real"])
 def test_the_clipping_norm_follows_the_quantile(arithmetic: str) -> None:
     clip = Quantile(1e-3, quantile=0.5, rate=0.3, bit_noise=0.05)
@@ -235,7 +229,7 @@ def test_the_clipping_norm_follows_the_quantile(arithmetic: str) -> None:
 def test_the_online_norm_pays_for_directions_and_moves_by_its_rate(arithmetic: str) -> None:
     clip = Online(1e-3, rate=0.1)
     noise = hs.calibration.joint_noise(2.0, inflation=1.01)
-    assert (clip.multiplier(2.0), clip.noise(2.0)) == (noise.gradient, noise.query)
+    assert clip.noises(2.0) == (noise.gradient, noise.query)
     assert noise.query == pytest.approx(2 * 7.1239907201718425, rel=1e-12)
     options: dict[str, Any] = {"plan": {"steps": 6}, "arithmetic": arithmetic}
     private, _model, _inputs, _targets = made(clipping=clip, noise_multiplier=1e-3, **options)
@@ -278,13 +272,6 @@ def _hooked() -> Any:
     return model
 
 
-def _checkpointed() -> Any:
-    """Return a model whose activations Hugging Face would compute again."""
-    model = nn.Linear(6, 3)
-    model.gradient_checkpointing = True
-    return model
-
-
 class Endless(torch.utils.data.IterableDataset):  # type: ignore[misc]  # torch may have no types
     def __iter__(self) -> Any:
         return iter(())
@@ -302,7 +289,6 @@ class Endless(torch.utils.data.IterableDataset):  # type: ignore[misc]  # torch 
         ({"model": nn.Linear(6, 3).half()}, "float16"),
         ({"model": nn.LazyLinear(3)}, "lazy"),
         ({"model": _hooked()}, "a hook on weight"),
-        ({"model": _checkpointed()}, "activation checkpointing"),
         ({"optimizer": torch.optim.SGD([torch.zeros(1)], lr=1)}, "the model does not have"),
         ({"dataset": Endless()}, "a length"),
         ({"plan": hs.Gaussian(1)}, "hs.DPSGD"),
@@ -466,23 +452,10 @@ def test_recurrent_layers_keep_examples_apart(kind: str, options: dict[str, Any]
     assert _same(found, _slow_sum(_slow_gradients(model, alone, FEW), NORM))
 
 
-@pytest.mark.filterwarnings("ignore:There is a performance drop:UserWarning")  # torch's own
 def test_packed_sequences_are_refused() -> None:
-    class Packed(nn.GRU):  # type: ignore[misc]  # torch may have no types
-        def forward(self, rows: Any) -> Any:
-            return super().forward(rows)[1]
-
-    class Packing(nn.Module):  # type: ignore[misc]  # torch may have no types
-        def __init__(self) -> None:
-            super().__init__()
-            self.layer = Packed(3, 4)
-
-        def forward(self, rows: Any) -> Any:
-            lengths = torch.ones(rows.shape[1], dtype=torch.long)
-            return self.layer(nn.utils.rnn.pack_padded_sequence(rows, lengths))
-
+    packed = nn.utils.rnn.pack_sequence([torch.ones(2, 3)])
     with pytest.raises(IncompatibleError, match="packed sequence"):
-        _summed(Packing(), [torch.ones(2, 3)] * FEW, torch.sum)
+        _first_state(nn.GRU(3, 4), (packed,), {})
 
 
 def test_padding_of_a_mapping_fills_what_has_a_length_and_leaves_labels_out() -> None:
@@ -502,7 +475,7 @@ def test_padding_of_a_mapping_fills_what_has_a_length_and_leaves_labels_out() ->
         ([{"left": torch.ones(3)}, (torch.ones(3),)], "examples that differ"),
         ([{"left": torch.ones(3)}, {"left": [1, 2, 3]}], "examples that differ"),
         ([{}], "got {}"),
-        ([{1: torch.ones(3)}], "by the names"),
+        ([{1: torch.ones(3)}], "by names"),
         ([{"left": None}], "got 'NoneType'"),
         ([(torch.ones(3), "a text")], "got 'str'"),
     ],
@@ -525,7 +498,7 @@ def test_a_model_that_reads_values_is_refused_and_nothing_is_counted() -> None:
 
 
 @pytest.mark.parametrize("clipping", ["individual", "batch"])
-def test_the_loss_is_the_mean_of_the_examples_before_the_summed(clipping: str) -> None:
+def test_the_loss_is_the_mean_of_the_examples_before_the_step(clipping: str) -> None:
     torch.manual_seed(1)
     model = nn.Linear(3, 4).to(DEVICE)
     rows, labels = torch.randn(FEW, 3), torch.randint(4, (FEW,))

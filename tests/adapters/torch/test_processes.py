@@ -22,8 +22,8 @@ import hockeystick as hs
 from hockeystick import _files
 from hockeystick.adapters.loop import Sampler, bits
 from hockeystick.adapters.torch import Constant, Online, Quantile, _noise, make_correlated
-from hockeystick.adapters.torch._processes import Processes
-from hockeystick.errors import IncompatibleError
+from hockeystick.adapters.torch._batches import Processes
+from hockeystick.errors import IncompatibleError, ParameterError
 from hockeystick.release.counting import Journal
 from tests.adapters.torch.loops import make_private
 
@@ -221,21 +221,15 @@ def test_correlated_noise_is_that_of_one_process_bit_by_bit(tmp_path: Path) -> N
 
 
 def test_where_an_example_goes_is_drawn_for_it_alone() -> None:
-    processes = Processes()
+    processes, counts = Processes(), torch.zeros(3, 3)
     processes.size = 3
-    counts = torch.zeros(3, 3)
     for step in range(900):
         shares = processes.shares((torch.arange(2),), bits(7, "process", step))
-        first, second = (
-            rank
-            for place in range(2)
-            for rank, share in enumerate(shares)
-            if share and place in share[0]
-        )
+        held = [share[0].tolist() if share else [] for share in shares]
+        first, second = (next(n for n, own in enumerate(held) if one in own) for one in range(2))
         counts[first, second] += 1
     assert counts.sum() == 900
-    assert counts.min() > 60
-    assert counts.max() < 140
+    assert 60 < counts.min() <= counts.max() < 140
 
 
 # Processes that differ, or of which one cannot go on.
@@ -272,23 +266,13 @@ def test_processes_that_begin_otherwise_are_refused(
 def test_what_one_process_refuses_all_do(
     options: dict[str, Any], where: int, tmp_path: Path
 ) -> None:
-    found = _in_processes(tmp_path, lambda rank: repr(_loop(**(options if rank == where else {}))))
+    found = _in_processes(tmp_path, lambda rank: _loop(**(options if rank == where else {})).steps)
     if "journal" in options and where == 1:
-        assert found[0] == found[1]  # it is the first one's journal that counts
-        assert "0 of 12 steps" in found[0]
+        assert found == [0, 0]  # it is the first one's journal that counts
     else:
         assert found[where].startswith(("ParameterError: ", "IsADirectoryError: "))
         by = f"IncompatibleError: process {where} of 2 stopped all, by "
         assert found[1 - where] == by + found[where]
-
-
-def test_a_group_without_gloo_is_refused(tmp_path: Path) -> None:
-    def made(rank: int) -> Any:
-        distributed.get_backend_config = lambda: "cuda:nccl"
-        return _loop()
-
-    for one in _in_processes(tmp_path, made):
-        assert one.startswith("ParameterError: process group must be one with gloo for the CPU")
 
 
 def _troubled(rank: int, where: int, trouble: Callable[[Any, Any], Any], journal: Path) -> Any:
@@ -420,23 +404,6 @@ def test_where_one_process_dies_the_others_stop(where: int, counted: int, tmp_pa
     assert journal.read_bytes().endswith(b"\n" + b"." * counted)
 
 
-def test_nothing_is_exchanged_after_an_exchange_that_was_interrupted(tmp_path: Path) -> None:
-    def interrupted(rank: int) -> Any:
-        private = _loop(FULL)
-        batch = next(iter(private.loader))
-        if rank:
-            distributed.reduce = _failing(KeyboardInterrupt())
-        with pytest.raises(KeyboardInterrupt if rank else IncompatibleError):
-            private.step(torch.sum, batch)
-        asked: list[Any] = []
-        distributed.all_gather_object = lambda *arguments: asked.append(arguments)
-        with pytest.raises(IncompatibleError, match="have lost one another"):
-            private.step(torch.sum, batch)
-        return asked, private.steps
-
-    assert _in_processes(tmp_path, interrupted, limit=20.0) == [([], 0), ([], 0)]
-
-
 def test_a_fork_is_refused_and_leaves_the_others_alone(tmp_path: Path) -> None:
     def forking(rank: int) -> Any:
         private = _loop(FULL, **SEEDED)
@@ -483,18 +450,16 @@ def test_processes_of_torchrun_without_a_group_are_refused(monkeypatch: pytest.M
     with pytest.raises(IncompatibleError, match=r"torchrun started 2 .* in no process group"):
         _loop()
     monkeypatch.setenv("WORLD_SIZE", "1")
-    assert _loop().steps == 0
-
-
-def test_a_group_that_is_made_after_the_loop_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     private = _loop()
-    batch = next(iter(private.loader))
+    batch = next(iter(private.loader))  # and one of a group that is made later
     monkeypatch.setattr(distributed, "is_initialized", lambda: True)
     monkeypatch.setattr(distributed, "get_world_size", lambda: 2)
     monkeypatch.setattr(distributed, "get_rank", lambda: 1)
     with pytest.raises(IncompatibleError, match=r"made in process 0 of 1, .* process 1 of 2"):
         private.step(torch.sum, batch)
-    assert private.steps == 0
+    monkeypatch.setattr(distributed, "get_backend_config", lambda: "cuda:nccl")
+    with pytest.raises(ParameterError, match=r"^process group must be one with gloo"):
+        _loop()
 
 
 def _on_ledger(rank: int, path: Path, steps: int) -> Any:

@@ -8,14 +8,8 @@ try:
         drawn_rate,
         get_noise_multiplier,
     )
-    from hockeystick.adapters.opacus._engine import PrivacyEngine, program
+    from hockeystick.adapters.opacus._engine import PrivacyEngine
 except ModuleNotFoundError as error:
     raise missing(error, "opacus", "opacus") from error
 
-__all__ = [
-    "HockeystickAccountant",
-    "PrivacyEngine",
-    "drawn_rate",
-    "get_noise_multiplier",
-    "program",
-]
+__all__ = ["HockeystickAccountant", "PrivacyEngine", "drawn_rate", "get_noise_multiplier"]

@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import os
-import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator
 from functools import cache, partial
 from typing import Any, Final, final
-from unittest.mock import patch
 
 import torch
 from opacus import PrivacyEngine as TheirEngine
-from opacus.accountants.accountant import IAccountant
-from opacus.optimizers import DPOptimizer
 from torch.utils.data import DataLoader, Sampler
 
 import hockeystick as hs
@@ -21,8 +16,6 @@ from hockeystick import _validate
 from hockeystick._validate import whole_numbers
 from hockeystick.adapters.loop import refusal
 from hockeystick.adapters.opacus._accountant import NAME, drawn_rate, refuse_unaccountable
-from hockeystick.adapters.torch import TorchProgram
-from hockeystick.adapters.torch._noise import keyed
 from hockeystick.errors import BudgetExhausted, IncompatibleError, ParameterError
 from hockeystick.ledger import LedgerCharge, ReservedRun
 from hockeystick.ledger.reserved_run import on_ledger
@@ -336,74 +329,3 @@ class _Run(Counter[hs.Mechanism]):
 
     def _refusal(self) -> BudgetExhausted:
         return refusal(self.plan, self.counted, self.limit, None, "steps")
-
-
-# A training program, run again with noise by a key and with the steps it counts.
-
-_NOISE: Final = "_generate_noise"
-
-
-def program(
-    train: Callable[[Any], object],
-    dataset: Any,
-    plan: hs.DPSGD,
-    *,
-    norm: float,
-    canaries: Sequence[Any] = (),
-) -> TorchProgram:
-    """Return a program that trains by Opacus, for ``hockeystick.audit.record``.
-
-    It is run as it is: ``train(dataset)`` makes model, optimizer, loader and engine, and trains. In
-    replays with a key Opacus draws its noise by that key and the step, and in all of them its
-    accountants' steps are counted beside those that are taken. A sum is measured by what Opacus
-    divides it by on these very data. Arguments and errors are those of ``TorchProgram``; ``norm``
-    is Opacus's ``max_grad_norm``.
-    """
-    return TorchProgram(train, dataset, plan, norm=norm, canaries=canaries, hooks=_hooks)
-
-
-@contextmanager
-def _hooks(
-    source: Callable[[str], Any], counted: Callable[[], None], divided: Callable[[float], None]
-) -> Iterator[None]:
-    """Draw noise by a source, where there is one; call back for counted steps and divisors."""
-
-    def noise(inner: Callable[..., Any], **options: Any) -> Any:
-        found = source("noise")
-        if found is None:
-            return inner(**options)
-        with keyed(found):
-            return inner(**options | {"generator": None})
-
-    own_scale = DPOptimizer.scale_grad
-
-    def scale(optimizer: Any) -> None:
-        mean = optimizer.loss_reduction == "mean"
-        divided(optimizer.expected_batch_size if mean else 1.0)
-        own_scale(optimizer)
-
-    with ExitStack() as stack:
-        stack.enter_context(patch.object(DPOptimizer, "scale_grad", scale))
-        for module in [one for name, one in sys.modules.items() if name.startswith("opacus.")]:
-            own = vars(module).get(_NOISE)
-            if own is not None:
-                stack.enter_context(patch.object(module, _NOISE, partial(noise, own)))
-        for kind in _kinds(IAccountant):
-            if "step" in vars(kind):
-                stack.enter_context(patch.object(kind, "step", _telling(kind.step, counted)))
-        yield
-
-
-def _telling(step: Callable[..., None], counted: Callable[[], None]) -> Callable[..., None]:
-    """Return a method of accountants that tells of a step first."""
-
-    def telling(accountant: Any, **options: Any) -> None:
-        counted()
-        step(accountant, **options)
-
-    return telling
-
-
-def _kinds(base: Any) -> list[Any]:
-    below: list[Any] = base.__subclasses__()
-    return [*below, *(kind for one in below for kind in _kinds(one))]

@@ -7,10 +7,9 @@ from hockeystick.adapters import missing
 
 try:
     from hockeystick.adapters.torch._batches import Batch, Loader, Loading
-    from hockeystick.adapters.torch._clipping import Clip, Constant, LargestNorm, Online, Quantile
-    from hockeystick.adapters.torch._loop import Private
-    from hockeystick.adapters.torch._making import Counting, make_correlated, make_private
-    from hockeystick.adapters.torch._self_test import TorchProgram
+    from hockeystick.adapters.torch._checks import Counting
+    from hockeystick.adapters.torch._clipping import Clip, Constant, Online, Quantile
+    from hockeystick.adapters.torch._loop import Private, make_correlated, make_private
 except ModuleNotFoundError as error:
     raise missing(error, "torch", "torch") from error
 
@@ -19,13 +18,11 @@ __all__ = [
     "Clip",
     "Constant",
     "Counting",
-    "LargestNorm",
     "Loader",
     "Loading",
     "Online",
     "Private",
     "Quantile",
-    "TorchProgram",
     "make_correlated",
     "make_private",
 ]

@@ -1,17 +1,26 @@
-"""Batches that are drawn as the plan says, one for each step, of examples made each alone."""
+"""Batches that are drawn as the plan says, one for each step, of examples made each alone.
+
+Several processes may train one model together. A batch is drawn once, and each of its examples sent
+to a process that is drawn for it alone, so that an example more sends no other one elsewhere: each
+adds to the sum what it alone decides, even where processes compute gradients differently. The sums
+are added at the first process, which alone counts the step, draws the noise and sends what is
+released. So batch, sum and noise are those of a single process. In exact arithmetic sums are
+integers below 2^53, which doubles add without error, in any order.
+"""
 
 from __future__ import annotations
 
-import math
+import os
 import secrets
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import nullcontext
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, field, fields
 from functools import partial
 from numbers import Number
 from typing import Any, Final, NoReturn, final
 
 import torch
+from torch import distributed
 from torch.utils import _pytree as trees
 from torch.utils.data import DataLoader
 
@@ -19,21 +28,21 @@ from hockeystick import _validate
 from hockeystick._validate import whole_numbers
 from hockeystick.adapters.loop import Account, Indices, bits, numbers
 from hockeystick.adapters.torch._noise import all_keyed
-from hockeystick.adapters.torch._processes import Processes
 from hockeystick.errors import IncompatibleError, ParameterError
 from hockeystick.release.counting import length_of
+from hockeystick.release.samplers import Bits, uniform_integers
 
 Row = tuple[Any, ...]
-_ROUNDING: Final = 1e-6  # of an epoch's last step, where the rate as a float is not exact
-_SEED_BITS: Final = 63
+Tensors = dict[str, Any]
 _LENGTH: Final = whole_numbers("L", 1, (8, 4096))
-_A_ROW: Final = (
-    "a tensor, a tuple of tensors with the model's input first, or a mapping by the names of the "
-    "model's arguments, for each example"
-)
+_A_ROW: Final = "a tensor, a tuple of tensors or a mapping by names of arguments for each example"
 _ONE: Final = "given one example at a time, and return tensors whose length is 1"
 _ALIKE: Final = "one whose examples have one shape and type; pad_to gives inputs one length"
-_A_LENGTH: Final = "given where each example's input has a length"
+_EACH: Final = (
+    "private.step takes each, also one without examples, or it is not the plan's sampling"
+)
+_USED: Final = "the one that private.loader gave last, each used once"
+_AS_DRAWN: Final = "as it was drawn: what is computed across a batch mixes its examples"
 # What the losses of torch and of Hugging Face's models leave out.
 _IGNORED: Final = -100
 
@@ -41,12 +50,9 @@ _IGNORED: Final = -100
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Batch:
-    """What one step uses: none, one or many examples, which stay secret with their number.
+    """What one step uses: its number from 0, and the model's input and targets, stacked.
 
-    Args:
-        step: The number of the step, from 0.
-        examples: The model's input and the targets, stacked, where the input is a tensor, a tuple
-            or a dictionary of them; empty where no example was drawn.
+    Examples are empty where none was drawn; they stay secret, and their number does.
     """
 
     step: int
@@ -54,10 +60,6 @@ class Batch:
 
     def __len__(self) -> int:
         return len(trees.tree_leaves(self.examples)[0]) if self.examples else 0
-
-    def _versions(self) -> list[int]:
-        """Return the number of in-place writes to each tensor."""
-        return [part._version for part in trees.tree_leaves(self.examples)]
 
 
 @final
@@ -69,12 +71,12 @@ class Loader:
     the sampling that is accounted for.
     """
 
-    _account: Account[Any]
+    account: Account[Any]
     sampler: Any
     _fetching: Callable[..., Any]
     _tensors: Any
-    _processes: Processes
-    _seed: int | None
+    processes: Processes
+    seed: int | None
     _fetched: Iterator[Any] = field(init=False, default_factory=lambda: iter(()))
     _at: int = field(init=False, default=-1)  # the step whose batch is fetched next
     _drawn: dict[int, Indices] = field(init=False, default_factory=dict)
@@ -82,78 +84,49 @@ class Loader:
     _versions: list[int] = field(init=False, default_factory=list)
 
     def __len__(self) -> int:
-        return self._account.limit - self._account.counted
+        return self.account.limit - self.account.counted
 
     def __iter__(self) -> Iterator[Batch]:
-        """Give one batch for each step that is left of the plan.
-
-        Raises:
-            BudgetExhausted: If the budget ends before the plan does.
-            IncompatibleError: If a batch was left unused, as one without examples may have been.
-        """
-        return self._batches(length_of(self._account.plan))
-
-    def epochs(self) -> Iterator[Iterator[Batch]]:
-        """Give the batches that are left in epochs of ``1/rate`` steps, or raise if one is left.
-
-        The first one goes on where the last one ended, also within an epoch.
-        """
-        total, ended, end = length_of(self._account.plan), 0, 0
-        while self._account.counted < total:
-            while end <= self._account.counted:
-                ended += 1
-                end = min(math.ceil(ended / self.sampler.share - _ROUNDING), total)
-            yield self._batches(end)
-            if self._account.counted < end:
-                self._refuse(
-                    f"an epoch that ends with step {end} was left after {self._account.counted}: "
-                    "an epoch is used to its end; to stop early, leave the epochs as well"
-                )
+        """Give one batch for each step that is left of the plan, or raise where a budget ends."""
+        return self._batches(length_of(self.account.plan))
 
     def _batches(self, end: int) -> Iterator[Batch]:
-        """Give a batch for each step up to a number of steps."""
-        while self._account.counted < end:
+        while self.account.counted < end:
             batch = self.next()
             yield batch
-            if batch.step == self._account.counted:
-                self._refuse(
-                    f"the batch of step {batch.step} was drawn and not used: batches that are left "
-                    "out are not the plan's sampling; call private.step with each, also with one "
-                    "that has no example, whose step releases noise"
-                )
+            if batch.step == self.account.counted:
+                self.refuse(f"the batch of step {batch.step} was drawn and not used: {_EACH}")
 
-    def _refuse(self, reason: str) -> NoReturn:
-        with self._processes.together("batch"):
+    def refuse(self, reason: str) -> NoReturn:
+        with self.processes.together("batch"):
             raise IncompatibleError(reason)
 
     def check(self, batch: object) -> None:
         given = self._pending
-        if given is None or batch is not given or given.step != self._account.counted:
-            allowed = "the one that private.loader gave last, each used once"
-            raise ParameterError("batch", type(batch).__name__, allowed)
-        if given._versions() != self._versions:
-            allowed = "as it was drawn: what is computed across a batch mixes its examples"
-            raise ParameterError("batch", "tensors that were changed", allowed)
+        if given is None or batch is not given or given.step != self.account.counted:
+            raise ParameterError("batch", type(batch).__name__, _USED)
+        if _written(given) != self._versions:
+            raise ParameterError("batch", "tensors that were changed", _AS_DRAWN)
 
     def next(self) -> Batch:
         """Return the batch of the next step, drawing it where it is not drawn yet."""
-        step = self._account.counted
+        step = self.account.counted
         if self._pending is not None and self._pending.step == step:
-            self._account.check()
+            self.account.check()
             return self._pending
         self._pending = Batch(step, self._shared(step))
-        self._versions = self._pending._versions()
+        self._versions = _written(self._pending)
         self._drawn = {later: one for later, one in self._drawn.items() if later > step}
         return self._pending
 
     def _shared(self, step: int) -> Row:
         """Return this process's share of a step's examples, which the first one draws for all."""
-        processes, shares = self._processes, None
-        with processes.together("batch", lambda: {"run": self._account.run, "step": step}):
-            self._account.check()
+        processes, shares = self.processes, None
+        with processes.together("batch", lambda: {"run": self.account.run, "step": step}):
+            self.account.check()
             processes.check()
             if processes.first:
-                source = bits(self._seed, "process", step)
+                source = bits(self.seed, "process", step)
                 shares = processes.shares(self._examples(step), source)
         return processes.shared(shares)
 
@@ -163,16 +136,18 @@ class Loader:
             places = self._places(step)
             return tuple(self._tensors[places]) if len(places) else ()
         if self._at != step:
-            batches = map(self._places, range(step, self._account.limit))
+            batches = map(self._places, range(step, self.account.limit))
             lists = (places.tolist() for places in batches)
             self._fetched, self._at = iter(self._fetching(batch_sampler=lists)), step
         try:
-            found: Row = next(self._fetched).examples()
+            found = next(self._fetched)
+            if isinstance(found, ParameterError):
+                raise found
         except BaseException:
             self.close()
             raise
         self._at += 1
-        return found
+        return tuple(_tree(part, False) for part in found)  # of what is pinned lists are made
 
     def _places(self, step: int) -> Indices:
         """Return the places of a step's examples, drawn once, be it ahead of the step."""
@@ -182,6 +157,10 @@ class Loader:
 
     def close(self) -> None:
         self._fetched, self._at = iter(()), -1
+
+
+def _written(batch: Batch) -> list[int]:
+    return [part._version for part in trees.tree_leaves(batch.examples)]
 
 
 # Examples that torch's own loader fetches, by workers of its own where it is told so.
@@ -217,46 +196,22 @@ class Loading:
 
     def fetching(self, dataset: Any, *, secret: bool) -> Callable[..., Any]:
         """Return what makes torch's loader of the places of each batch, or raise."""
-        pad_to = self.pad_to
-        if pad_to is not None:
-            pad_to = _validate.count("pad_to", pad_to, _LENGTH)
-        # Which gives workers seeds for what they draw themselves, and leaves torch's own as it is.
-        source = torch.Generator().manual_seed(secrets.randbits(_SEED_BITS))
+        length = self.pad_to
+        if length is not None:
+            length = _validate.count("pad_to", length, _LENGTH)
         made = partial(
             DataLoader,
-            _OneByOne(dataset, self.collate, pad_to, secret),
+            _OneByOne(dataset, self.collate, length, secret),
             collate_fn=_itself,
-            generator=source,
-            num_workers=self.num_workers,
-            pin_memory=self.pin_memory,
-            prefetch_factor=self.prefetch_factor,
-            timeout=self.timeout,
-            worker_init_fn=self.worker_init_fn,
-            multiprocessing_context=self.multiprocessing_context,
+            # Which gives workers seeds for what they draw themselves, and leaves torch's own be.
+            generator=torch.Generator().manual_seed(secrets.randbits(63)),
+            **{one.name: getattr(self, one.name) for one in fields(self)[2:]},
         )
         try:
             made(batch_sampler=())
         except (TypeError, ValueError) as error:
             raise ParameterError("loading", self, f"what DataLoader takes ({error})") from None
         return made
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Stacked:
-    """The examples of a batch, or what is wrong with one of them."""
-
-    found: Row | ParameterError
-
-    def examples(self) -> Row:
-        if isinstance(self.found, ParameterError):
-            raise self.found
-        return self.found
-
-    def pin_memory(self) -> Stacked:
-        if isinstance(self.found, ParameterError):
-            return self
-        return Stacked(trees.tree_map(lambda part: part.pin_memory(), self.found))
 
 
 @final
@@ -269,61 +224,56 @@ class _OneByOne:
     pad_to: int | None
     secret: bool
 
-    def __getitems__(self, places: list[int]) -> Stacked:
-        """Return a batch, or what is wrong, which an exception of a worker would not name."""
+    def __getitems__(self, places: list[int]) -> Row | ParameterError:
+        """Return a batch's examples, or what is wrong, which a worker's exception does not name."""
         try:
             with all_keyed(numbers(None, "examples", 0)) if self.secret else nullcontext():
                 examples = [self.dataset[place] for place in places]
-                return Stacked(_stacked(_row(one, self.collate, self.pad_to) for one in examples))
+                return _stacked([_row(one, self.collate, self.pad_to) for one in examples])
         except ParameterError as error:
-            return Stacked(error)
+            return error
 
 
-def _itself(batch: Stacked) -> Stacked:
+def _itself(batch: Any) -> Any:
     return batch
 
 
 def _row(example: Any, collate: Callable[..., Any] | None, pad_to: int | None) -> Row:
     """Return an example's input and targets, which nothing but the example decides."""
-    if collate is None:
-        parts = _parts(example, _tensor)
-    else:
-        parts = trees.tree_map(lambda part: part[0], _parts(collate([example]), _of_one))
+    given = example if collate is None else collate([example])
+    several = given if isinstance(given, tuple | list) else (given,)
+    parts = tuple(_tree(part, collate is not None) for part in several)
+    if not parts or not trees.tree_leaves(parts[0]):
+        raise ParameterError("dataset", example, _A_ROW)
     return parts if pad_to is None else (_padded(parts[0], pad_to), *parts[1:])
 
 
-def _stacked(rows: Iterable[Row]) -> Row:
+def _stacked(rows: list[Row]) -> Row:
     """Return rows as one, where they are alike; nothing of no row."""
-    found = [trees.tree_flatten(one) for one in rows]
-    if not found:
-        return ()
-    structure = found[0][1]
-    if all(one[1] == structure for one in found):
-        columns = tuple(zip(*(one[0] for one in found), strict=True))
-        if all(len({(part.dtype, part.shape) for part in column}) == 1 for column in columns):
-            whole: Row = trees.tree_unflatten(list(map(torch.stack, columns)), structure)
-            return whole
-    raise ParameterError("dataset", "examples that differ", _ALIKE)
+    found = [trees.tree_flatten(one) for one in rows or [()]]
+    kinds = [(tree, [(part.dtype, part.shape) for part in leaves]) for leaves, tree in found]
+    if any(kind != kinds[0] for kind in kinds):
+        raise ParameterError("dataset", "examples that differ", _ALIKE)
+    columns = zip(*(leaves for leaves, _ in found), strict=True)
+    return trees.tree_unflatten(list(map(torch.stack, columns)), found[0][1])  # type: ignore[no-any-return]
 
 
-def _parts(example: Any, leaf: Callable[[Any], Any]) -> Row:
-    """Return an example's input and targets, with tensors for leaves; or raise."""
-    several = example if isinstance(example, tuple | list) else (example,)
-    parts = tuple(_tree(part, leaf) for part in several)
-    if not parts or not trees.tree_leaves(parts[0]):
-        raise ParameterError("dataset", example, _A_ROW)
-    return parts
-
-
-def _tree(part: Any, leaf: Callable[[Any], Any]) -> Any:
+def _tree(part: Any, collated: bool) -> Any:
     """Return mappings as dictionaries in one order, sequences as tuples, all else as tensors."""
-    if isinstance(part, Mapping):
-        if not all(isinstance(name, str) for name in part):
-            raise ParameterError("dataset", type(part).__name__, _A_ROW)
-        return {name: _tree(part[name], leaf) for name in sorted(part)}
+    if isinstance(part, Mapping) and all(isinstance(name, str) for name in part):
+        return {name: _tree(part[name], collated) for name in sorted(part)}
     if isinstance(part, tuple | list) and not _is_numbers(part):
-        return tuple(_tree(one, leaf) for one in part)
-    return leaf(part)
+        return tuple(_tree(one, collated) for one in part)
+    if collated and isinstance(part, torch.Tensor):
+        if part.dim() == 0 or len(part) != 1:
+            raise ParameterError("collate", tuple(part.shape), _ONE)
+        return part[0]
+    try:
+        if isinstance(part, Mapping) or collated:
+            raise TypeError
+        return torch.as_tensor(part, dtype=torch.float64 if isinstance(part, float) else None)
+    except (TypeError, ValueError, RuntimeError):
+        raise ParameterError("dataset", type(part).__name__, _A_ROW) from None
 
 
 def _is_numbers(part: Any) -> bool:
@@ -332,41 +282,155 @@ def _is_numbers(part: Any) -> bool:
     return all(map(_is_numbers, part)) if inside else isinstance(part, Number)
 
 
-def _tensor(part: Any) -> Any:
-    if isinstance(part, torch.Tensor):
-        return part
-    if isinstance(part, float):
-        return torch.tensor(part, dtype=torch.float64)
-    try:
-        return torch.as_tensor(part)
-    except (TypeError, ValueError, RuntimeError):
-        raise ParameterError("dataset", type(part).__name__, _A_ROW) from None
-
-
-def _of_one(part: Any) -> Any:
-    if not isinstance(part, torch.Tensor):
-        raise ParameterError("dataset", type(part).__name__, _A_ROW)
-    if part.dim() == 0 or len(part) != 1:
-        raise ParameterError("collate", tuple(part.shape), _ONE)
-    return part
-
-
 def _padded(given: Any, length: int) -> Any:
     """Return an input that is filled or cut to a length: of a mapping, each part that has one."""
+
+    def filled(part: Any, value: int = 0) -> Any:
+        missing = part.new_full((max(length - len(part), 0), *part.shape[1:]), value)
+        return torch.cat([part[:length], missing])
+
+    def long(part: Any) -> bool:
+        return isinstance(part, torch.Tensor) and part.dim() > 0
+
     if isinstance(given, dict):
         return {
-            name: _filled(part, length, _IGNORED if name == "labels" else 0)
-            if isinstance(part, torch.Tensor) and part.dim()
-            else part
+            name: filled(part, _IGNORED if name == "labels" else 0) if long(part) else part
             for name, part in given.items()
         }
-    if not isinstance(given, torch.Tensor) or given.dim() == 0:
-        raise ParameterError("pad_to", length, _A_LENGTH)
-    return _filled(given, length, 0)
+    if not long(given):
+        raise ParameterError("pad_to", length, "given where each example's input has a length")
+    return filled(given)
 
 
-def _filled(part: Any, length: int, value: int) -> Any:
-    if len(part) >= length:
-        return part[:length]
-    missing = part.new_full((length - len(part), *part.shape[1:]), value)
-    return torch.cat([part, missing])
+# Processes that train one model together.
+
+_ON_CPU: Final = "cpu:gloo"
+_LOST: Final = "the processes of this loop have lost one another: start all of them again"
+
+
+@final
+class Processes:
+    """All of torch's default process group, or this one where there is no group."""
+
+    def __init__(self) -> None:
+        self.rank, self.size = _place()
+        self.first, self._lost = self.rank == 0, False
+        self._process = os.getpid()
+        by_torchrun = distributed.is_available() and distributed.is_torchelastic_launched()
+        started = int(os.environ["WORLD_SIZE"]) if by_torchrun else 1
+        if self.size == 1 < started:
+            raise IncompatibleError(
+                f"torchrun started {started} processes, which are in no process group and would "
+                "draw and count alone; call torch.distributed.init_process_group first"
+            )
+        if self.size > 1 and _ON_CPU not in distributed.get_backend_config():
+            allowed = "one with gloo for the CPU: 'gloo', or 'cpu:gloo,cuda:nccl'"
+            raise ParameterError("process group", distributed.get_backend_config(), allowed)
+
+    def check(self) -> None:
+        """Raise unless the process has the place in the group in which the loop was made."""
+        rank, size = _place()
+        if (rank, size) != (self.rank, self.size):
+            raise IncompatibleError(
+                f"this loop was made in process {self.rank} of {self.size}, which is now process "
+                f"{rank} of {size}; make the group first"
+            )
+
+    @contextmanager
+    def together(self, doing: str, facts: Callable[[], dict[str, Any]] = dict) -> Iterator[None]:
+        """Raise in all processes where one of them raises, or does or finds something else."""
+        if self.size == 1:
+            yield
+            return
+        failure, found = None, {}
+        try:
+            yield
+            found = facts()
+        except BaseException as error:
+            failure = error
+        told: list[Any] = [None] * self.size
+        said = None if failure is None else f"{type(failure).__name__}: {failure}"
+        try:
+            with self._exchange():
+                distributed.all_gather_object(told, (doing, said, found))
+        finally:
+            if failure is not None:
+                raise failure
+        _compare(told)
+
+    def from_first(self, value: Any) -> Any:
+        found = [value]
+        if self.size > 1:
+            with self._exchange():
+                distributed.broadcast_object_list(found)
+        return found[0]
+
+    def shares(self, examples: Row, source: Bits) -> list[Row]:
+        """Return each process's share of the examples, which may be empty."""
+        if self.size == 1 or not examples:
+            return [examples] * self.size
+        count = len(trees.tree_leaves(examples)[0])
+        owners = torch.from_numpy(uniform_integers(self.size, count, bits=source))
+        each = [owners == rank for rank in range(self.size)]
+        return [
+            trees.tree_map(lambda part, own=own: part.detach()[own].cpu(), examples)
+            if own.any()
+            else ()
+            for own in each
+        ]
+
+    def shared(self, shares: list[Row] | None) -> Row:
+        found: list[Any] = [()] if shares is None or self.size > 1 else shares
+        if self.size > 1:
+            with self._exchange():
+                distributed.scatter_object_list(found, shares)
+        return found[0]  # type: ignore[no-any-return]
+
+    def summed(self, parts: Tensors) -> Tensors:
+        """Return at the first process the sum of all parts; elsewhere nothing."""
+        doubles = {n: part.double() for n, part in parts.items()} if self.size > 1 else parts
+        return self._each(doubles, lambda value: distributed.reduce(value, dst=0))
+
+    def sent(self, released: Tensors) -> Tensors:
+        return self._each(released, lambda value: distributed.broadcast(value, src=0))
+
+    def _each(self, tensors: Tensors, collective: Callable[[Any], object]) -> Tensors:
+        if self.size == 1:
+            return tensors
+        found = {name: value.cpu().contiguous() for name, value in tensors.items()}
+        with self._exchange():
+            for value in found.values():
+                collective(value)
+        return {name: value.to(tensors[name].device) for name, value in found.items()}
+
+    @contextmanager
+    def _exchange(self) -> Iterator[None]:
+        """Let nothing be exchanged by a fork, or after an exchange that did not come to its end."""
+        if self._lost or os.getpid() != self._process:
+            raise IncompatibleError(_LOST)
+        self._lost = True
+        try:
+            yield
+        except (RuntimeError, ValueError) as error:
+            raise IncompatibleError(_LOST) from error
+        self._lost = False
+
+
+def _place() -> tuple[int, int]:
+    grouped = distributed.is_available() and distributed.is_initialized()
+    return (distributed.get_rank(), distributed.get_world_size()) if grouped else (0, 1)
+
+
+def _compare(told: list[tuple[str, str | None, dict[str, Any]]]) -> None:
+    first, _, expected = told[0]
+    for rank, (_, said, _) in enumerate(told):
+        if said is not None:
+            raise IncompatibleError(f"process {rank} of {len(told)} stopped all, by {said}")
+    for rank, (doing, _, found) in enumerate(told):
+        where = f"process 0 and process {rank} of {len(told)}"
+        if doing != first:
+            raise IncompatibleError(f"{where} do {first!r} and {doing!r}, not the same")
+        for name, value in found.items():
+            if value != expected[name]:
+                same = f"{name} must be the same in all processes"
+                raise IncompatibleError(f"{same}; {where} have {expected[name]} and {value}")

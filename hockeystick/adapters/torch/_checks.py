@@ -1,79 +1,73 @@
-"""What no private training can be made of or runs under, refused by name."""
+"""What no private training can be made of or runs under; where it counts what it releases."""
 
 from __future__ import annotations
 
-import inspect
+import hashlib
+import os
 import weakref
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain
-from types import MappingProxyType
 from typing import Any, Final, final
 
 import torch
+from torch.utils import _pytree as trees
 from torch.utils.weak import WeakIdKeyDictionary
 
 import hockeystick as hs
+from hockeystick import _files
 from hockeystick.errors import IncompatibleError, ParameterError
+from hockeystick.ledger import LedgerCharge
+from hockeystick.ledger.reserved_run import on_ledger
 from hockeystick.mechanisms import Composed
 from hockeystick.release.counting import first
 
 Tensors = dict[str, Any]
-_PRECISE: Final = (torch.float32, torch.float64)
+Path = str | os.PathLike[str]
 _EACH_ITS_OWN: Final = (
-    "the module inside: this wrapper would have each device or process draw noise of its own, and "
-    "the account covers one; a process group is found by itself, and DistributedDataParallel is "
-    "taken off a whole model"
+    "the module inside: this wrapper would have each device or process draw noise of its own; a "
+    "process group is found by itself, and DistributedDataParallel taken off a whole model"
 )
 _AS_WRITTEN: Final = "not compiled, as single gradients are taken through its Python code"
-# By name, so that no part of torch is loaded to tell that a model is none of these.
-_WRAPPERS: Final[Mapping[str, str]] = MappingProxyType(
-    {
-        "DataParallel": _EACH_ITS_OWN,
-        "DistributedDataParallel": _EACH_ITS_OWN,
-        "FullyShardedDataParallel": _EACH_ITS_OWN,
-        "FSDPModule": _EACH_ITS_OWN,
-        "OptimizedModule": _AS_WRITTEN,
-        "ScriptModule": _AS_WRITTEN,
-    }
+_APART: Final = (
+    "made of layers that keep examples apart and nothing of them, as GroupNorm and LayerNorm do; "
+    "leave statistics of public data by eval() of these layers, and use no max_norm"
 )
+_PRECISE: Final = "of float32 or float64, in which norms are kept"
+_ONE_PLACE: Final = "one with each example at one place: copies of one are clipped one by one"
+# By name, so that no part of torch is loaded to tell that a model is none of these.
+_SPREAD: Final = frozenset(
+    {"DataParallel", "DistributedDataParallel", "FullyShardedDataParallel", "FSDPModule"}
+)
+_COMPILED: Final = frozenset({"OptimizedModule", "ScriptModule"})
 # What the loops of this process released of each parameter, by the names of their runs.
 _RELEASED: Final[Any] = WeakIdKeyDictionary()
 _STEPPING: Final[weakref.WeakSet[Any]] = weakref.WeakSet()
 
 
-def unwrapped(model: Any) -> Any:
-    """Return a model without torch's wrapper for several processes, which sums by itself."""
-    return model.module if isinstance(model, torch.nn.parallel.DistributedDataParallel) else model
+def refuse(name: str, *rows: tuple[object, object, str]) -> None:
+    """Raise by the first row that is true, of what was found and what is allowed."""
+    for refused, found, allowed in rows:
+        if refused:
+            raise ParameterError(name, found, allowed)
 
 
 def check_model(model: Any) -> None:
     """Raise unless each example's gradient is its own; asked in each step."""
-    if not isinstance(model, torch.nn.Module):
-        raise ParameterError("model", type(model).__name__, "a torch.nn.Module")
+    whole = isinstance(model, torch.nn.Module)
+    refuse("model", (not whole, type(model).__name__, "a torch.nn.Module"))
     for name, module in model.named_modules():
+        kinds = {kind.__name__ for kind in type(module).__mro__}
+        compiled = kinds & _COMPILED or module._compiled_call_impl is not None
         found = f"{type(module).__name__} at {name or 'the top'}"
-        for kind in type(module).__mro__:
-            if kind.__name__ in _WRAPPERS:
-                raise ParameterError("model", found, _WRAPPERS[kind.__name__])
-        if module._compiled_call_impl is not None:
-            raise ParameterError("model", found, _AS_WRITTEN)
-        if _mixes(module):
-            allowed = (
-                "made of layers that keep examples apart and nothing of them; use GroupNorm or "
-                "LayerNorm in place of a batch's statistics, or leave those of public data by "
-                "eval() of these layers, and no max_norm"
-            )
-            raise ParameterError("model", found, allowed)
-        if getattr(module, "sparse", False) is True:
-            raise ParameterError("model", f"{found} with sparse=True", "of dense gradients")
-        if getattr(module, "gradient_checkpointing", False) is True:
-            allowed = (
-                "without activation checkpointing, which torch.func does not take of single "
-                "examples; a smaller microbatch= saves memory as well"
-            )
-            raise ParameterError("model", f"{found} with gradient_checkpointing", allowed)
+        refuse(
+            "model",
+            (kinds & _SPREAD, found, _EACH_ITS_OWN),
+            (compiled, found, _AS_WRITTEN),
+            (_mixes(module), found, _APART),
+            (getattr(module, "sparse", False) is True, found, "of dense gradients"),
+        )
 
 
 def _mixes(module: Any) -> bool:
@@ -89,69 +83,63 @@ def _mixes(module: Any) -> bool:
 def trained(model: Any) -> Tensors:
     """Return the parameters that a step trains, or raise."""
     found = {name: value for name, value in model.named_parameters() if value.requires_grad}
-    if not found:
-        allowed = "a module with at least one parameter that requires a gradient"
-        raise ParameterError("model", type(model).__name__, allowed)
+    kind = type(model).__name__
+    refuse("model", (not found, kind, "one with a parameter that requires a gradient"))
     for name, value in found.items():
-        if isinstance(value, torch.nn.parameter.UninitializedParameter):
-            raise ParameterError("model", f"lazy parameter {name}", "initialised by a first call")
-        if value.dtype not in _PRECISE:
-            wrong = f"{value.dtype} at {name}"
-            raise ParameterError("model", wrong, "of float32 or float64, in which norms are kept")
-        if value._backward_hooks or value._post_accumulate_grad_hooks:
-            raise ParameterError("model", f"a hook on {name}", "free of hooks on its gradients")
-        if type(value.data).__name__ == "DTensor":
-            raise ParameterError("model", f"distributed parameter {name}", _EACH_ITS_OWN)
-    places = {value.device for value in found.values()}
-    if len(places) > 1 or next(iter(places)).type == "mps":
-        there = " and ".join(sorted(map(str, places)))
-        allowed = "on one device that knows double precision, in which noise is drawn"
-        raise ParameterError("model", f"parameters on {there}", allowed)
+        lazy = isinstance(value, torch.nn.parameter.UninitializedParameter)
+        hooks = not lazy and (value._backward_hooks or value._post_accumulate_grad_hooks)
+        precise = lazy or value.dtype in (torch.float32, torch.float64)
+        spread = type(value.data).__name__ == "DTensor"
+        refuse(
+            "model",
+            (lazy, f"lazy parameter {name}", "initialised by a first call"),
+            (not precise, f"{value.dtype} at {name}", _PRECISE),
+            (hooks, f"a hook on {name}", "free of hooks on its gradients"),
+            (spread, f"distributed parameter {name}", _EACH_ITS_OWN),
+        )
     return found
 
 
 def copies(model: Any) -> tuple[Tensors, Tensors]:
-    """Return copies of the parameters that a step trains and of a model's other tensors, or raise.
-
-    A forward is given these, so that it can reach nothing else.
-    """
+    """Return copies of what a step trains and of a model's other tensors, for a forward."""
     names = trained(model)
     both = chain(model.named_parameters(), model.named_buffers())
     found = {name: one.detach().clone() for name, one in both}
     return {name: found.pop(name) for name in names}, found
 
 
+def digest(model: Any, *beside: Any) -> str:
+    """Return a hash of a model's parameters and buffers, and of tensors and numbers beside."""
+    found = hashlib.sha256()
+
+    def update(value: Any) -> None:
+        plain = value.detach().cpu().contiguous().reshape(-1)
+        found.update(plain.view(torch.uint8).numpy())
+
+    for name, value in chain(model.named_parameters(), model.named_buffers()):
+        found.update(f"{name} {value.dtype} {tuple(value.shape)}\n".encode())
+        update(value)
+    for leaf in trees.tree_leaves(beside):
+        update(leaf) if isinstance(leaf, torch.Tensor) else found.update(repr(leaf).encode())
+    return found.hexdigest()
+
+
 def check_optimizer(optimizer: Any, model: Any) -> None:
-    """Raise unless the optimizer steps once for each gradient, and only by those of the model."""
-    if not isinstance(optimizer, torch.optim.Optimizer):
-        raise ParameterError("optimizer", type(optimizer).__name__, "a torch.optim.Optimizer")
-    closure = inspect.signature(type(optimizer).step).parameters.get("closure")
-    if closure is not None and closure.default is inspect.Parameter.empty:
-        allowed = "one that takes one gradient for each step"
-        raise ParameterError("optimizer", type(optimizer).__name__, allowed)
-    if any(group.get("differentiable") for group in optimizer.param_groups):
-        raise ParameterError("optimizer", "differentiable=True", "one whose step is not")
-    if isinstance(optimizer, torch.optim.SparseAdam):
-        raise ParameterError("optimizer", "SparseAdam", "one that takes dense gradients, as Adam")
-    check_groups(optimizer, model)
-
-
-def check_groups(optimizer: Any, model: Any) -> None:
-    """Raise where an optimizer has parameters whose gradients are not the model's."""
-    own = set(map(id, model.parameters()))
-    if any(id(one) not in own for group in optimizer.param_groups for one in group["params"]):
-        found = "a parameter that the model does not have"
-        raise ParameterError("optimizer", found, "one of the model's parameters alone")
+    """Raise unless it is one of the model's parameters alone; asked in each step."""
+    kind, strange = type(optimizer), "a parameter that the model does not have"
+    other = not isinstance(optimizer, torch.optim.Optimizer)
+    refuse("optimizer", (other, kind.__name__, "a torch.optim.Optimizer"))
+    own, given = set(map(id, model.parameters())), optimizer.param_groups
+    more = any(id(one) not in own for group in given for one in group["params"])
+    refuse("optimizer", (more, strange, "one of the model's parameters alone"))
 
 
 def examples_of(dataset: Any) -> int:
     """Return the number of examples, each at one place; or raise."""
-    if not hasattr(dataset, "__len__") or not hasattr(dataset, "__getitem__"):
-        allowed = "one with a length and an example at each place: batches are drawn from all"
-        raise ParameterError("dataset", type(dataset).__name__, allowed)
-    if _repeats(dataset):
-        allowed = "one with each example at one place: copies of one are clipped one by one"
-        raise ParameterError("dataset", f"{type(dataset).__name__} with a part twice", allowed)
+    kind = type(dataset).__name__
+    places = hasattr(dataset, "__len__") and hasattr(dataset, "__getitem__")
+    refuse("dataset", (not places, kind, "one with a length and an example at each place"))
+    refuse("dataset", (_repeats(dataset), f"{kind} with a part twice", _ONE_PLACE))
     return len(dataset)
 
 
@@ -172,14 +160,9 @@ def check_precision(device: Any) -> None:
         raise IncompatibleError("private.step runs outside torch.inference_mode()")
     if any(torch.is_autocast_enabled(kind) for kind in {"cpu", device.type}):
         raise IncompatibleError(
-            "private.step runs outside autocast: norms and clipped sums in 16 bits are not within "
-            "the clipping norm; use autocast inside the model's forward"
+            "private.step runs outside autocast, as sums in 16 bits are not within the clipping "
+            "norm; use it inside the model's forward"
         )
-
-
-def guarded(optimizer: Any) -> Any:
-    """Return the handle of a hook that refuses each step of an optimizer outside ``stepping``."""
-    return optimizer.register_step_pre_hook(_refuse_open_step)
 
 
 @contextmanager
@@ -192,25 +175,62 @@ def stepping(optimizer: Any) -> Iterator[None]:
         _STEPPING.discard(optimizer)
 
 
-def _refuse_open_step(optimizer: Any, arguments: Any, options: Any) -> None:
-    """Raise where an optimizer steps by gradients that nobody clipped, noised and counted."""
+def refuse_open_step(optimizer: Any, arguments: Any, options: Any) -> None:
     if optimizer not in _STEPPING:
         raise IncompatibleError(
-            "the optimizer of a private loop steps by private.step alone: this step would use "
-            "gradients without clipping and noise, and not be counted; close the loop first"
+            "the optimizer of a private loop steps by private.step alone: these gradients are "
+            "neither clipped nor noised nor counted; close the loop first"
         )
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counting:
+    """Where the steps of a loop are counted, each before its noise is drawn, and what ends them.
+
+    Args:
+        budget: What may be spent, if less than the plan: as many steps run as it provably covers.
+        checkpoint: The file that ``private.save`` writes and ``private.load`` reads.
+        journal: The file, locked, that counts for a process that may be killed; by default the
+            checkpoint's with ".journal" added, and without one the memory.
+        ledger: ``hs.Ledger``, or its ``charging(by=, note=)``, which reserves the plan (of a budget
+            what it covers) before the first step, and is told what ran by ``private.close``, or at
+            the normal end of ``with make_private(...) as private``.
+        key: What the run is called there. A run that was killed goes on with the same key, plan and
+            journal, and with no other.
+    """
+
+    budget: hs.ApproxDP | None = None
+    checkpoint: Path | None = None
+    journal: Path | None = None
+    ledger: hs.Ledger | LedgerCharge | None = None
+    key: str | None = None
+
+    def opened(self) -> Any:
+        """Return what an ``Account`` counts in, or raise."""
+        if self.budget is not None and not isinstance(self.budget, hs.ApproxDP):
+            raise ParameterError("budget", self.budget, "an hs.ApproxDP or None")
+        journal = self.journal
+        if self.checkpoint is not None and journal is None:
+            journal = f"{os.fspath(self.checkpoint)}.journal"
+        elif self.checkpoint is not None and isinstance(journal, str | os.PathLike):
+            _files.check_path(journal, "journal")
+            if os.path.realpath(journal) == os.path.realpath(self.checkpoint):
+                raise ParameterError("journal", journal, "another file than the checkpoint")
+        return on_ledger(self.ledger, self.key, journal)
+
+    def place(self) -> object:
+        """Return what two loops have in common whose releases one ledger adds up."""
+        if self.ledger is None:
+            return None
+        charge = self.ledger.charging() if isinstance(self.ledger, hs.Ledger) else self.ledger
+        return charge._book.database.shown, charge.datasets
 
 
 @final
 @dataclass(slots=True)
 class Release:
-    """What one loop released of the parameters that it trains.
-
-    Args:
-        run: The name of the run.
-        plan: What it is planned to release.
-        joined: The ledger that adds it to what else is released, and the data set there; or None.
-    """
+    """What one loop released of its parameters; joined says which ledger adds it to the rest."""
 
     run: str
     plan: hs.mechanisms.Mechanism
@@ -228,9 +248,8 @@ class Release:
                 beside.remove(covered[0])
             elif self.joined is None or self.joined != other.joined:
                 raise IncompatibleError(
-                    "another private loop trained these parameters, and what both cost adds up: "
-                    "let this plan have extra= the other loop's .plan, or give both one ledger "
-                    "(ledger=, key=); or train a new model"
+                    "another private loop trained these parameters: let this plan have extra= the "
+                    "other loop's .plan, or give both one ledger; or train a new model"
                 )
 
     def note(self, model: Any, steps: int) -> None:

@@ -1,4 +1,4 @@
-"""The private training loop: what one step does, what that costs, and how a run is gone on with.
+"""The private training loop: how one is made, what a step does, and how a run is gone on with.
 
 Noise is drawn afresh in each step (DP-SGD), or correlated from step to step (DP-FTRL).
 All else is shared: batches, clipping, counting, checkpoints, and processes that train together.
@@ -6,13 +6,12 @@ All else is shared: batches, clipping, counting, checkpoints, and processes that
 
 from __future__ import annotations
 
-import hashlib
 import math
+import os
 import weakref
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field, replace
-from functools import lru_cache
-from itertools import chain
+from dataclasses import replace
+from functools import partial
 from threading import Lock
 from typing import Any, Final, Literal, Self, final
 
@@ -21,28 +20,42 @@ from torch.utils import _pytree as trees
 
 import hockeystick as hs
 from hockeystick import _files, _validate
-from hockeystick.adapters.loop import KIND, VERSION, Account
+from hockeystick._validate import whole_numbers
+from hockeystick.adapters.loop import (
+    KIND,
+    VERSION,
+    Account,
+    Grouped,
+    GroupSampler,
+    Sampler,
+    checked_seed,
+)
 from hockeystick.adapters.torch import _checks
-from hockeystick.adapters.torch._batches import Batch, Loader
-from hockeystick.adapters.torch._clipping import Clip, Constant, Tensors, joined
-from hockeystick.adapters.torch._gradients import (
+from hockeystick.adapters.torch._batches import Batch, Loader, Loading, Processes
+from hockeystick.adapters.torch._checks import Counting, Path
+from hockeystick.adapters.torch._clipping import (
+    Clip,
+    Constant,
     LossFn,
+    Tensors,
     chunks,
     clipped_sum,
     individual,
     sensible,
-    whole,
 )
-from hockeystick.adapters.torch._noise import Arithmetic, Noise, Rows, secret_randomness
-from hockeystick.adapters.torch._processes import Processes
-from hockeystick.adapters.torch._self_test import PrivateReplay, Train, note
+from hockeystick.adapters.torch._noise import Correlated, Exact, Noisy, Real, secret_randomness
+from hockeystick.adapters.torch._self_test import PrivateReplay, note
 from hockeystick.errors import IncompatibleError, ParameterError
+from hockeystick.mechanisms import CyclicPoisson, MatrixFactorization
 from hockeystick.mechanisms.sampling.poisson import Clipping
 from hockeystick.release.counting import length_of
 
 Microbatch = int | Literal["auto"] | None
+_ARITHMETICS: Final = {"exact": Exact, "real": Real}
+_MICROBATCH: Final = whole_numbers("b", 1, (8, 1024))
+_ROUNDING: Final = 1e-6  # of an epoch's last step, where the rate as a float is not exact
 _STATE: Final = frozenset({"account", "norm", "memory", "weights"})
-_CHECKPOINT: Final = frozenset({"model", "optimizer", "private"})
+_CHECKPOINT: Final = ("model", "optimizer", "private")
 _IN_REAL: Final = (
     "What is accounted for in real arithmetic is computed in floating point: what the rounding of "
     "sums, norms and noise tells of the data is not covered."
@@ -59,46 +72,29 @@ _NEIGHBOURS: Final = (
 
 
 @final
-@dataclass(slots=True, weakref_slot=True, eq=False, repr=False)
 class Private:
     """A private training loop; made by ``make_private`` or ``make_correlated``."""
 
-    model: Any
-    optimizer: Any
-    loader: Loader
-    _clip: Clip
-    _arithmetic: Arithmetic
-    _account: Account[Any]
-    _release: _checks.Release
-    _rows: Rows | None
-    _microbatch: Microbatch
-    _seed: int | None
-    _path: str | None
-    _processes: Processes
-    _replay: Callable[..., PrivateReplay]
-    _norm: float = field(init=False)
-    _memory: Tensors = field(init=False, default_factory=dict)
-    _loss: tuple[Any, int] = field(init=False, default=(0.0, 0))
-    _free: Any = field(init=False, default_factory=Lock)
-    _unguard: Any = field(init=False)
-
-    def __post_init__(self) -> None:
-        self._norm = self._clip.norm
-        self._unguard = weakref.finalize(self, _checks.guarded(self.optimizer).remove)
-
-    def __repr__(self) -> str:
-        plan = self._account.plan
-        ran = f"{self.steps} of {length_of(plan)} steps, in {self.arithmetic} arithmetic"
-        return f"Private({plan}; {ran})"
-
-    @property
-    def arithmetic(self) -> str:
-        """The arithmetic of sums and noise: "exact" or "real"."""
-        return self._arithmetic.name
-
-    @property
-    def run(self) -> str:
-        return self._account.run
+    def __init__(
+        self,
+        model: Any,
+        optimizer: Any,
+        loader: Loader,
+        clip: Clip,
+        arithmetic: Real,
+        release: _checks.Release,
+        microbatch: Microbatch,
+        path: Path | None,
+        replay: Callable[..., PrivateReplay],
+    ) -> None:
+        self._account, self._processes, self._seed = loader.account, loader.processes, loader.seed
+        self.model, self.optimizer, self.loader = model, optimizer, loader
+        self._clip, self._arithmetic, self._release = clip, arithmetic, release
+        self._microbatch, self._path, self._replay = microbatch, path, replay
+        self._norm, self._memory, self._loss = clip.norm, Tensors(), (0.0, 0)
+        self._free = Lock()
+        hook = optimizer.register_step_pre_hook(_checks.refuse_open_step)
+        self._unguard = weakref.finalize(self, hook.remove)
 
     @property
     def steps(self) -> int:
@@ -118,35 +114,37 @@ class Private:
     @property
     def plan(self) -> Any:
         """The plan of the steps that are counted, to be accounted for in any way."""
-        known = self._rows is not None and self._seed is not None
+        known = self._correlated is not None and self._seed is not None
         return self._account.released @ hs.PureDP(math.inf) if known else self._account.released
 
     @property
     def not_private_loss(self) -> float:
-        """The mean loss of the last step's batch, or of this process's share; nan of no example.
+        """The mean loss of the last step's examples in this process, without noise.
 
-        It is computed without noise: no account covers who sees it, and no learning rate and no
-        stop may depend on it.
+        No account covers who sees it, and no learning rate and no stop may depend on it.
         """
         total, examples = self._loss
         return float(total) / examples if examples else math.nan
 
     def epochs(self) -> Iterator[Iterator[Batch]]:
-        """Give the batches that are left in epochs, between which a model may be evaluated."""
-        return self.loader.epochs()
+        """Give the batches that are left in epochs of ``1/rate`` steps; a part of one first."""
+        total, ended, end = length_of(self._account.plan), 0, 0
+        while self.steps < total:
+            while end <= self.steps:
+                ended += 1
+                end = min(math.ceil(ended / self.loader.sampler.share - _ROUNDING), total)
+            yield self.loader._batches(end)
+            if self.steps < end:
+                self.loader.refuse(f"an epoch of {end} steps was left after {self.steps}")
 
     def spent(self, delta: float) -> hs.Certified:
         """Return the epsilon of the steps that are counted, if it was planned to stop there.
 
-        Whoever stops because of what was released has the epsilon of the whole plan, or the
-        budget's. The answer says where it holds in real arithmetic alone, or for gradients that no
-        microbatch changes: ``microbatch=1`` ensures these.
+        Whoever stops because of what was released has that of the whole plan, or the budget's.
         """
         answer = hs.epsilon(self.plan, _validate.one("delta", delta))
-        more: tuple[str, ...] = ()
-        if self._rows is not None and answer.adjacency is None:
-            more = (_NEIGHBOURS,)
-        if self.arithmetic == "real":
+        more = (_NEIGHBOURS,) if self._correlated is not None and answer.adjacency is None else ()
+        if self._arithmetic.name == "real":
             more, how = (*more, _IN_REAL), "in real arithmetic"
         elif self._microbatch != 1:
             more, how = (_ALONE,), "assuming gradients that no microbatch changes"
@@ -166,12 +164,11 @@ class Private:
 
         Raises:
             BudgetExhausted: If plan or budget have no step left; as below, nothing is released.
-            ParameterError: If the batch is another one, used before or changed, or the model or
-                the optimizer have become such as ``make_private`` refuses.
-            IncompatibleError: If it runs under autocast, during another step, in a process that was
-                forked, or after ``close``, or another process stopped; if another loop trained the
-                same parameters, or torch takes no single gradients of a part of model or loss; if
-                noise is correlated, and a step failed or a state is to be loaded first.
+            ParameterError: If the batch is another one, used before or changed, or model or
+                optimizer have become such as ``make_private`` refuses.
+            IncompatibleError: If it runs under autocast, during another step, after ``close`` or in
+                a fork; if another process stopped, or another loop trained the same parameters; if
+                torch takes no single gradients; if correlated noise cannot go on.
             OSError: If the operating system has no random bits; the step may be counted by then.
         """
         if not self._free.acquire(blocking=False):
@@ -183,23 +180,24 @@ class Private:
 
     def _step(self, loss_fn: LossFn, batch: Batch) -> None:
         processes = self._processes
-        with processes.together("step", lambda: self._facts(params)):
+        facts = {"run": self._account.run, "steps": self.steps, "clipping norm": self._norm}
+        with processes.together("step", lambda: facts | {"weights": _checks.digest(self.model)}):
             processes.check()
             self._account.check()
             self.loader.check(batch)
             _checks.check_model(self.model)
-            _checks.check_groups(self.optimizer, self.model)
+            _checks.check_optimizer(self.optimizer, self.model)
             params, kept = _checks.copies(self.model)
-            if self._rows is not None:
-                self._rows.check(self.steps, params)
+            facts["trained parameters"] = list(params)
+            if self._correlated is not None:
+                self._correlated.check(self.steps, params)
             device = next(iter(params.values())).device
             _checks.check_precision(device)
             if self._seed is None:
                 self._release.check(self.model)
             with secret_randomness(self._seed, batch.step, device):
                 sums, queried = self._summed(loss_fn, batch, params, kept)
-        sums = processes.summed(sums)
-        queried = processes.summed(queried, largest=self._clip.largest)
+        sums, queried = processes.summed(sums), processes.summed(queried)
         # From here on a kill leaves a step that is counted, whether or not it was released.
         with processes.together("count"):
             if processes.first:
@@ -209,39 +207,27 @@ class Private:
                 gradients, answers = self._noised(batch.step, params, sums, queried)
             else:
                 self._account.count()  # what the first one did
-                gradients, answers = _blank(sums, params), _blank(queried, params)
+                gradients, answers = (
+                    {name: torch.zeros_like(params.get(name, one)) for name, one in parts.items()}
+                    for parts in (sums, queried)
+                )
         self._release.note(self.model, self.steps)
         self._use(processes.sent(gradients), processes.sent(answers))
-
-    def _facts(self, params: Tensors) -> dict[str, Any]:
-        return {
-            "run": self._account.run,
-            "steps": self.steps,
-            "weights": _digest(self.model),
-            "trained parameters": list(params),
-            "clipping norm": self._norm,
-        }
 
     def _summed(
         self, loss_fn: LossFn, batch: Batch, params: Tensors, kept: Tensors
     ) -> tuple[Tensors, Tensors]:
         device = next(iter(params.values())).device
         examples = trees.tree_map(lambda part: part.to(device, non_blocking=True), batch.examples)
-        queried = self._clip.blank(params)
-        self._loss = 0.0, 0
-        if not examples:
-            return {name: torch.zeros_like(value) for name, value in params.items()}, queried
-        sums: Tensors = {}
-        total = 0.0
         size = sensible(params) if self._microbatch == "auto" else self._microbatch
+        by_batch = self._by_batch
+        sums, queried, total = Tensors(), Tensors(), 0.0
         for chunk in chunks(examples, size):
-            computed = whole if self._by_batch else individual
-            found, losses = computed(self.model, loss_fn, params, kept, chunk)
-            total += losses
-            if not self._by_batch:
+            found, losses = individual(self.model, loss_fn, params, kept, chunk, by_batch)
+            total, more = total + losses, Tensors()
+            if not by_batch:
                 found, more = clipped_sum(found, self._norm, self._arithmetic, self._clip)
-                queried = self._clip.joined(queried, more)
-            sums = joined(sums, found)
+            sums, queried = _joined(sums, found), _joined(queried, more)
         self._loss = total, len(batch)
         return sums, queried
 
@@ -249,26 +235,23 @@ class Private:
     def _by_batch(self) -> bool:
         return getattr(self._account.plan, "clipping", None) is Clipping.BATCH
 
+    @property
+    def _correlated(self) -> Correlated | None:
+        return self._arithmetic if isinstance(self._arithmetic, Correlated) else None
+
     def _noised(
         self, step: int, params: Tensors, sums: Tensors, queried: Tensors
     ) -> tuple[Tensors, Tensors]:
         if self._by_batch:
             alone = {name: value.unsqueeze(0) for name, value in sums.items()}
             sums, _ = clipped_sum(alone, self._norm, self._arithmetic, self._clip)
-        size = self.loader.sampler.expected(step)
-        units = self._arithmetic.units(self._norm)
-        share = self._clip.share(self._norm, queried)
-        deviation, other = _deviations(
-            self._clip, self._arithmetic, self._noise_multiplier(step), self._norm, share
-        )
-        if self._rows is not None:
-            row = self._rows.next(step, params, deviation)
-            noisy = {name: row[name].add_(value).div_(size) for name, value in sums.items()}
-            return {name: value.to(params[name]) for name, value in noisy.items()}, {}
-        drawn = self._arithmetic.noise(self._seed, step, next(iter(params.values())).device)
-        gradients = _released(sums, deviation, size * units / self._norm, drawn, params)
-        answers = _released(queried, other, size * self._clip.units(units), drawn, params)
-        return gradients, answers
+        size, units = self.loader.sampler.expected(step), self._arithmetic.units(self._norm)
+        divisor = size if self._correlated is not None else size * units / self._norm
+        noise = self._noise_multiplier(step)
+        own, other = _deviations(self._clip, self._arithmetic, noise, self._norm)
+        noisy = self._arithmetic.noise(self._seed, step, params)
+        gradients = _released(sums, own, divisor, noisy, params)
+        return gradients, _released(queried, other, size * self._clip.units(units), noisy, params)
 
     def _use(self, gradients: Tensors, answers: Tensors) -> None:
         note(self, gradients, answers)
@@ -277,8 +260,8 @@ class Private:
         with _checks.stepping(self.optimizer):
             self.optimizer.step()
         self._norm = self._clip.learned(self._norm, self._memory, gradients, answers)
-        if self._rows is not None:
-            self._rows.done(self.steps)
+        if self._correlated is not None:
+            self._correlated.done(self.steps)
 
     def _noise_multiplier(self, step: int) -> float:
         plan: Any = self._account.plan
@@ -290,41 +273,33 @@ class Private:
         self,
         loss_fn: LossFn | None = None,
         *,
-        train: Train | None = None,
+        train: Callable[[Any], object] | None = None,
         canaries: Iterable[Any] = (),
     ) -> PrivateReplay:
         """Return what ``hockeystick.audit.record`` replays: equal loops on copies of the model.
 
-        Nothing of this loop changes. Give ``loss_fn`` as in ``step``, or ``train(private)`` that
-        does all that the program does with its loop; ``canaries`` are examples to add.
-
-        Raises:
-            ParameterError: If neither or both of a loss and a training are given.
-            IncompatibleError: If several processes train the model, or noise is correlated.
+        Give ``loss_fn`` as in ``step``, or ``train(private)`` that does all that the program does
+        with its loop; ``canaries`` are examples to add. Loops of several processes and correlated
+        noise are refused.
         """
         if (loss_fn is None) == (train is None):
             raise ParameterError("loss_fn", loss_fn, "given, or train in its place")
         if self._processes.size > 1:
             raise IncompatibleError("a loop of several processes is replayed in a single one")
-        if self._rows is not None:
+        if self._correlated is not None:
             raise IncompatibleError("noise that is correlated from step to step is not replayed")
 
         def usual(private: Private) -> None:
             for batch in private.loader:
                 private.step(loss_fn, batch)  # type: ignore[arg-type]  # as one of both is given
 
-        found = usual if train is None else train
-        return self._replay(self.model, self.optimizer, train=found, canaries=tuple(canaries))
+        return self._replay(self, train or usual, tuple(canaries))
 
     def close(self, *, final: bool = True) -> None:
         """End the loop: its journal is free for another one, and so is the optimizer.
 
-        Unless another process is to go on (``final=False``), a ledger commits what is counted.
-
-        Raises:
-            LedgerError: If the ledger cannot be written; this may be called again.
-            IncompatibleError: If there is a ledger, and this process was forked from the run's own,
-                or somebody else has resolved the reservation.
+        Unless another process is to go on (``final=False``), a ledger commits what is counted;
+        after a LedgerError this may be called again.
         """
         self.loader.close()
         self._unguard()
@@ -341,20 +316,17 @@ class Private:
 
         It belongs to the model's weights of this moment, and to this run: another process goes on
         with it by the run's journal alone. Where noise is correlated it has the key of all noise,
-        with which that can be taken off: it is as secret as the data, whatever was released.
-
-        Raises:
-            IncompatibleError: If noise is correlated, and the loop cannot go on.
+        with which that can be taken off: it is as secret as the data.
         """
         found = {
             "account": self._account.state(),
             "norm": self._norm,
             "memory": {name: value.clone() for name, value in self._memory.items()},
-            "weights": _digest(self.model),
+            "weights": _checks.digest(self.model),
         }
-        if self._rows is not None:
-            self._rows.check(self.steps)
-            found["key"] = self._rows.key
+        if self._correlated is not None:
+            self._correlated.check(self.steps)
+            found["key"] = self._correlated.key
         return found
 
     def load_state_dict(self, state: Any) -> None:
@@ -364,106 +336,79 @@ class Private:
             ParameterError: If it is no such state, of another plan or run, of other weights, or,
                 where noise is correlated, of before a step that was counted. Nothing changes then.
         """
-        state = _as_now(state)
-        rows = self._rows
+        state, rows = _as_now(state), self._correlated
         if not isinstance(state, dict) or set(state) != _STATE | ({"key"} if rows else set()):
             raise ParameterError("state", type(state).__name__, "what state_dict returned")
         norm, memory = Constant(state["norm"]).norm, dict(state["memory"])
-        if state["weights"] != _digest(self.model):
+        if state["weights"] != _checks.digest(self.model):
             allowed = "that of the weights which the model has: load these first"
             raise ParameterError("state", "the state of other weights", allowed)
         if rows is not None and norm != self._norm:
             raise ParameterError("norm", norm, f"{self._norm!r}, as here")
         self._account.load(state["account"], exactly=rows is not None)
         if rows is not None:
-            noise = self._arithmetic.deviation(self._noise_multiplier(0), norm)
+            noise = rows.deviation(self._noise_multiplier(0), norm)
             rows.load(state["key"], self.steps, _checks.trained(self.model), noise)
         self._norm, self._memory = norm, memory
 
     def save(self) -> None:
-        """Write model, optimizer and account to the checkpoint, which must be given, in its place.
-
-        Of several processes the first one writes, whichever call it.
-        """
+        """Write model, optimizer and account to the checkpoint; of several processes the first."""
         path = self._checkpoint()
         if self._processes.first:
-            found = {
-                "model": self.model.state_dict(),
-                "optimizer": self.optimizer.state_dict(),
-                "private": self.state_dict(),
-            }
+            parts = self.model.state_dict(), self.optimizer.state_dict(), self.state_dict()
             with _files.replacing(path) as part:
-                torch.save(found, part)
+                torch.save(dict(zip(_CHECKPOINT, parts, strict=True)), part)
 
     def load(self) -> None:
-        """Go on from the checkpoint, with all steps that its journal has; in each process.
-
-        Raises:
-            ParameterError: If there is no checkpoint, or it is of another plan or run.
-        """
+        """Go on from the checkpoint, with all steps that its journal has; in each process."""
         with self._processes.together("load"):  # so that nothing changes unless all load
             path = self._checkpoint()
         with self._processes.together("load"):
-            found = _read(path)
-            self.model.load_state_dict(found["model"])
-            self.optimizer.load_state_dict(found["optimizer"])
-            self.load_state_dict(found["private"])
+            model, optimizer, private = _read(path)
+            self.model.load_state_dict(model)
+            self.optimizer.load_state_dict(optimizer)
+            self.load_state_dict(private)
 
     def _checkpoint(self) -> str:
         if self._path is None:
             raise ParameterError("checkpoint", None, "a path given to make_private by counting=")
-        return self._path
-
-
-@lru_cache(maxsize=1024)
-def _noises(clip: Clip, noise_multiplier: float) -> tuple[float, float]:
-    """Return the noise of the gradients in clipping norms, and that of the second query."""
-    return clip.multiplier(noise_multiplier), clip.noise(noise_multiplier)
+        return os.fspath(self._path)
 
 
 def _deviations(
-    clip: Clip, arithmetic: Arithmetic, noise_multiplier: float, norm: float, share: float = 1.0
+    clip: Clip, arithmetic: Real, noise_multiplier: float, norm: float
 ) -> tuple[float, float]:
-    own, other = _noises(clip, noise_multiplier)
+    """Return the deviations of the noise on gradients and second query, each in its units."""
+    own, other = clip.noises(noise_multiplier)
     units = arithmetic.units(norm)
-    gradient = arithmetic.deviation(own, units * share)
-    return gradient, arithmetic.deviation(other, clip.units(units))
+    return arithmetic.deviation(own, units), arithmetic.deviation(other, clip.units(units))
 
 
-def _blank(sums: Tensors, params: Tensors) -> Tensors:
-    return {name: torch.zeros_like(params.get(name, value)) for name, value in sums.items()}
+def _joined(first: Tensors, second: Tensors) -> Tensors:
+    """Return the sums of two parts, the first of which may be of nothing yet."""
+    return {name: first[name] + value if first else value for name, value in second.items()}
 
 
 def _released(
-    sums: Tensors, deviation: float, divisor: float, noisy: Noise, params: Tensors
+    sums: Tensors, deviation: float, divisor: float, noisy: Noisy, params: Tensors
 ) -> Tensors:
     """Return sums with noise, over what makes means of them; rounded once, at the very end."""
     return {
-        name: noisy(value, deviation).div_(divisor).to(params.get(name, value))
+        name: noisy(name, value, deviation).div_(divisor).to(params.get(name, value))
         for name, value in sums.items()
     }
 
 
-def _digest(model: Any) -> str:
-    found = hashlib.sha256()
-    for name, value in chain(model.named_parameters(), model.named_buffers()):
-        found.update(f"{name} {value.dtype} {tuple(value.shape)}\n".encode())
-        plain = value.detach().cpu().contiguous().reshape(-1)
-        found.update(plain.view(torch.uint8).numpy())
-    return found.hexdigest()
-
-
-def _read(path: str) -> dict[str, Any]:
-    allowed = "a file that private.save wrote"
+def _read(path: str) -> list[Any]:
     try:
         found = torch.load(path, map_location="cpu", weights_only=True)
     except OSError:
         raise
-    except Exception as error:  # torch's own differ by where a file is cut
-        raise ParameterError("checkpoint", path, allowed) from error
-    if not isinstance(found, dict) or set(found) != _CHECKPOINT:
-        raise ParameterError("checkpoint", path, allowed)
-    return found
+    except Exception:  # torch's own differ by where a file is cut
+        found = None
+    if not isinstance(found, dict) or set(found) != set(_CHECKPOINT):
+        raise ParameterError("checkpoint", path, "a file that private.save wrote")
+    return [found[name] for name in _CHECKPOINT]
 
 
 def _as_now(state: Any) -> Any:
@@ -477,3 +422,204 @@ def _as_now(state: Any) -> Any:
         account["kind"] = KIND
     kept = {name: state[name] for name in ("norm", "key", "weights")}
     return {"account": account, "memory": {}, **kept}
+
+
+def make_private(
+    model: Any,
+    optimizer: Any,
+    dataset: Any,
+    plan: hs.DPSGD,
+    *,
+    clipping: Clip | float = 1.0,
+    arithmetic: Literal["exact", "real"] = "exact",
+    microbatch: Microbatch = "auto",
+    loading: Loading = Loading(),  # noqa: B008 - it is frozen
+    counting: Counting = Counting(),  # noqa: B008
+    not_private: int | None = None,
+) -> Private:
+    """Return a training loop that does what a plan says, and stops where plan or budget end.
+
+    Each step draws its batch as ``plan.sampling`` says, sums the clipped gradients, adds
+    ``N(0, (z C)^2)`` to each coordinate with the step's noise multiplier z and clipping norm C
+    (rounded to ``2^-22 C``, as the gradients are), divides by the expected batch size, and lets the
+    optimizer step, which takes no other step until the loop is closed or gone.
+
+    Guarantees:
+        What the optimizer gets has the guarantee of ``plan``, and after fewer steps that of
+        ``private.spent``: examples are drawn with exactly the plan's probabilities, and what is
+        released is a function of an exact sum of integers and of exactly rounded Gaussian noise, if
+        the operating system's random bits are random. An example's gradient must come from the
+        weights and that example alone, and buffers, learning rates and the model's structure must
+        not depend on the data. What model and data draw is keyed in each step by 128 bits (63 on an
+        accelerator), not cryptographically. Losses, gradients before noise and batches are not
+        private, nor is what the processes of a group of torch, send each other.
+
+    Edge cases:
+        A batch without examples gives pure noise; a gradient that is infinite or undefined counts
+        as 0. An interrupted epoch of shuffled or allocated data counts as done. Under add-remove,
+        where examples are drawn one by one without a cap, data of another length than
+        ``plan.examples`` have the same rate and divisor. A second loop on parameters that another
+        one trained here needs its ``private.plan`` as ``extra=``, or one ledger for both.
+
+    Args:
+        model: A module; called with an input as it is, a tuple's parts in their places, or a
+            mapping's by their names. ``DistributedDataParallel`` around it is taken off.
+        optimizer: Any optimizer of its parameters that takes one gradient for each step.
+        dataset: Examples by number, each the model's input alone or a tuple of it and targets,
+            which are tensors, numbers, or tuples and mappings of them.
+        plan: How batches are drawn, clipped and noised, and for how many steps.
+        clipping: C, or ``Constant``, ``Quantile``, ``Online``.
+        arithmetic: "exact", or "real": sums, lengths and noise are floats, which is faster; what
+            their rounding tells is not covered, and ``spent`` says so.
+        microbatch: The most examples whose gradients are in memory at once; None for a whole batch,
+            "auto" for as many as have gradients of 32 MiB (on an accelerator of 1 GiB), at least 8.
+            1 rules out as well that libraries round a gradient otherwise beside others.
+        loading: How examples become tensors, and which processes fetch them.
+        counting: Budget, checkpoint, journal and ledger.
+        not_private: A seed from which batches and noise are computed again: for tests alone, as
+            whoever knows it can subtract the noise. Epsilon is inf.
+
+    Raises:
+        ParameterError: If a layer mixes examples, the journal is another run's or in use, a key
+            stands for something else, or an argument is outside its domain.
+        BudgetExhausted: If the ledger does not cover the plan; nothing is trained then.
+        IncompatibleError: If the clipping has no account under the plan, a seed comes with a budget
+            or a ledger, the run was committed before, another loop trained the same parameters, or
+            processes differ or have lost one another.
+
+    Example:
+        >>> import torch
+        >>> import hockeystick as hs
+        >>> from hockeystick.adapters.torch import make_private
+        >>> model = torch.nn.Linear(2, 2)
+        >>> optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        >>> dataset = torch.utils.data.TensorDataset(torch.randn(100, 2), torch.ones(100).long())
+        >>> plan = hs.DPSGD(examples=100, batch_size=20, steps=3, noise_multiplier=2)
+        >>> private = make_private(model, optimizer, dataset, plan, clipping=1.0)
+        >>> for batch in private.loader:
+        ...     private.step(torch.nn.functional.cross_entropy, batch)
+        >>> private.spent(delta=1e-5).upper == hs.epsilon(plan, delta=1e-5).upper
+        True
+    """
+    facts: dict[str, Any] = {"plan": repr(plan), "microbatch": microbatch}
+    processes = Processes()
+    if isinstance(model, torch.nn.parallel.DistributedDataParallel):
+        model = model.module  # as sums are added here
+    with processes.together("make_private", lambda: facts | {"weights": _checks.digest(model)}):
+        for name, given, own in (("loading", loading, Loading), ("counting", counting, Counting)):
+            wrong = not isinstance(given, own)
+            _checks.refuse(name, (wrong, given, f"a {own.__name__} of {__package__}"))
+        _checks.check_model(model)
+        _checks.trained(model)
+        _checks.check_optimizer(optimizer, model)
+        examples = facts["examples"] = _checks.examples_of(dataset)
+        if microbatch is not None and microbatch != "auto":
+            microbatch = _validate.count("microbatch", microbatch, _MICROBATCH)
+        grouped = isinstance(plan, Grouped)
+        kind: Any = Constant if grouped else Clip
+        clip: Clip = clipping if isinstance(clipping, kind) else Constant(clipping)
+        seed = checked_seed(not_private, counting.budget, counting.ledger)
+        facts |= {"clipping": repr(clip), "arithmetic": arithmetic, "seed": seed}
+        facts |= {"budget": repr(counting.budget), "key": counting.key}
+        parts: Any = _grouped if grouped else _sampled
+        sampler, computed, counted = parts(plan, clip, arithmetic, examples, seed)
+        fetching = loading.fetching(dataset, secret=seed is None)
+        journal = counting.opened()
+    with processes.together("make_private"):
+        first = journal if processes.first else None
+        said: dict[str, Any] = {"not_private": seed is not None, "arithmetic": computed.name}
+        account = Account(counted, counting.budget, first, **said)
+    shared = account.run, account.counted, account.limit, computed.key
+    *counts, computed.key = processes.from_first(shared)
+    account.follow(*counts)
+    release = _checks.Release(account.run, counted, counting.place())
+    with processes.together("make_private"):
+        if seed is None:
+            release.check(model)
+    release.note(model, account.counted)
+    options: dict[str, Any] = {"arithmetic": arithmetic, "microbatch": microbatch}
+    again = partial(make_private, clipping=clip, loading=loading, **options)
+    return Private(
+        model,
+        optimizer,
+        Loader(account, sampler, fetching, loading.at_once(dataset), processes, seed),
+        clip,
+        computed,
+        release,
+        microbatch,
+        counting.checkpoint,
+        partial(PrivateReplay, dataset, again, plan),
+    )
+
+
+def _sampled(plan: Any, clip: Clip, arithmetic: str, examples: int, seed: int | None) -> Any:
+    """Return the sampler, the arithmetic, and the plan that is counted."""
+    sampler = Sampler(plan, examples, seed)
+    clip.check(plan)
+    computed = _ARITHMETICS[_validate.one_of("arithmetic", arithmetic, tuple(_ARITHMETICS))]()
+    scheduled = plan.schedule is not None and plan.total_steps > 0
+    noises = plan.noise_multipliers if scheduled else [plan.noise_multiplier]
+    for noise in (min(noises), max(noises)):
+        _deviations(clip, computed, float(noise), clip.norm)
+    unknown = hs.PureDP(math.inf)
+    extra = unknown if plan.extra is None else plan.extra @ unknown
+    return sampler, computed, plan if seed is None else replace(plan, extra=extra)
+
+
+def _grouped(plan: Grouped, clip: Clip, arithmetic: str, examples: int, seed: int | None) -> Any:
+    """Return them for groups with correlated noise."""
+    return GroupSampler(plan, examples, seed), Correlated(plan.encoder, seed), plan.plan
+
+
+def make_correlated(
+    model: Any,
+    optimizer: Any,
+    dataset: Any,
+    plan: MatrixFactorization | CyclicPoisson,
+    *,
+    batch_size: float,
+    clipping: Constant | float = 1.0,
+    groups: Iterable[int] | None = None,
+    microbatch: Microbatch = "auto",
+    journal: Path | None = None,
+    not_private: int | None = None,
+) -> Private:
+    """Return a training loop whose noise is correlated from step to step as a plan says (DP-FTRL).
+
+    The examples are in b groups, fixed in advance; step t, from 0 on, uses group ``t mod b``: all
+    of it (``MatrixFactorization``), or a Poisson sample of it (``CyclicPoisson``). It sums the
+    clipped gradients, adds row t of ``C^-1 Z``, where the entries of Z have standard deviation
+    noise_multiplier * clipping norm, divides by ``batch_size``, a finite number above 0 that the
+    data do not decide, and lets the optimizer step. What is released is a function of ``C X + Z``.
+
+    The encoder of a ``MatrixFactorization`` has a strategy; b is its ``separation`` where there are
+    several participations, and else its rounds. ``groups`` has the group of each example, from 0 to
+    b - 1, which must not depend on the data: by default its place modulo b, as zero-out adjacency
+    asks for. Under add-remove, where an example that goes moves up those after it, they must stay
+    what they are: a ``CyclicPoisson`` is refused without them. Clipping is C or a ``Constant``; all
+    else is as for ``make_private(arithmetic="real")``. Another process goes on by the ``journal``
+    and the last state, and by no older one; a step that fails once it is counted ends the loop.
+
+    References:
+        Kairouz et al., "Practical and Private (Deep) Learning without Sampling or Shuffling", 2021;
+        Choquette-Choo et al., "(Amplified) Banded Matrix Factorization", 2023.
+
+    Example:
+        >>> import torch
+        >>> import hockeystick as hs
+        >>> from hockeystick.adapters.torch import make_correlated
+        >>> model = torch.nn.Linear(2, 2)
+        >>> optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        >>> dataset = torch.utils.data.TensorDataset(torch.randn(40, 2), torch.ones(40).long())
+        >>> plan = hs.mechanisms.CyclicPoisson(
+        ...     2.0, (1.0, 0.5), rounds=6, cycle=2, rate=0.5, adjacency="zero-out"
+        ... )
+        >>> private = make_correlated(model, optimizer, dataset, plan, batch_size=10)
+        >>> while private.left:
+        ...     private.step(torch.nn.functional.cross_entropy)
+    """
+    grouped: Any = Grouped(plan, groups, batch_size)
+    options: dict[str, Any] = {"microbatch": microbatch, "not_private": not_private}
+    counting = Counting(journal=journal)
+    options |= {"arithmetic": "real", "clipping": clipping, "counting": counting}
+    return make_private(model, optimizer, dataset, grouped, **options)

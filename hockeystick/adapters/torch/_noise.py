@@ -31,11 +31,10 @@ from __future__ import annotations
 import math
 import random
 import secrets
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar, Final, final
+from typing import TYPE_CHECKING, Any, Final, final
 
 import numpy as np
 import torch
@@ -52,7 +51,9 @@ from hockeystick.release.samplers import rounded_gaussian
 if TYPE_CHECKING:
     from numpy.random import Generator
 
-Noise = Callable[[Any, float], Any]
+Tensors = dict[str, Any]
+# What adds noise of a standard deviation in units to the sum of that name, in doubles.
+Noisy = Callable[[str, Any, float], Any]
 NORM: Final = 2**22
 # What the samplers allow, so that noise and sum stay below 2^53.
 _MOST_NOISE: Final = 2.0**44
@@ -62,61 +63,31 @@ _ROOM: Final = 1 - 2.0**-18
 _BLOCK: Final = 1 << 24
 # Below this, numbers in single precision have fewer digits.
 _LEAST: Final = 2.0**-126
+_KEY_BITS: Final = 128
 
 
-class Arithmetic(ABC):
-    """Sums of clipped gradients in some unit, and noise on them."""
+class Real:
+    """Floats in place of real numbers, as torch rounds them."""
 
-    __slots__ = ()
-    name: ClassVar[str]
+    name = "real"
+    key: int | None = None  # of all noise, where steps share some
 
-    @abstractmethod
     def units(self, norm: float) -> float:
-        pass
-
-    @abstractmethod
-    def sums(
-        self, parts: list[Any], lengths: Any, norm: float, groups: int, weights: Any
-    ) -> list[Any]:
-        """Return for each part of the gradients their clipped sums, one for each row of weights.
-
-        A gradient without a finite length counts as 0: an infinite or undefined one would be in the
-        sum for all to see.
-
-        Args:
-            parts: Tensors with a row for each example, which together are its gradient in one of
-                the groups.
-            lengths: The length of each example's gradient there.
-            norm: The clipping norm of all groups together.
-            groups: How many there are.
-            weights: Zeros and ones, a column for each example.
-        """
-
-    @abstractmethod
-    def noise(self, seed: int | None, step: int, device: Any) -> Noise:
-        """Return what adds noise of a standard deviation in units to a sum, in doubles."""
+        return norm
 
     def deviation(self, noise_multiplier: float, units: float) -> float:
         """Return a noise multiplier times a number of units, rounded up."""
         return float_up(largest_reading(noise_multiplier) * Fraction(units))
 
-
-@final
-class Real(Arithmetic):
-    """Floats in place of real numbers, as torch rounds them; wide adds microbatches in doubles."""
-
-    __slots__ = ("_wide",)
-    name = "real"
-
-    def __init__(self, *, wide: bool = False) -> None:
-        self._wide = wide
-
-    def units(self, norm: float) -> float:
-        return norm
-
     def sums(
         self, parts: list[Any], lengths: Any, norm: float, groups: int, weights: Any
     ) -> list[Any]:
+        """Return for each part of the gradients their clipped sums, one for each row of weights.
+
+        Parts have a row for each example, whose gradient in one of the groups they are together, of
+        the given length. One without a finite length counts as 0: an infinite or undefined one
+        would be in the sum for all to see. The norm is that of all groups together.
+        """
         limit = norm / math.sqrt(groups)
         scales = limit / lengths.clamp(min=limit)
         # No infinite or undefined length is, nor one of 10^37 norms, which no scale brings down.
@@ -124,19 +95,18 @@ class Real(Arithmetic):
         if not bool(kept.all()):
             scales = torch.where(kept, scales, 0.0)
             parts = [torch.where(kept.unsqueeze(1), part, 0.0) for part in parts]
-        found = [(weights * scales).to(part.dtype) @ part for part in parts]
-        return [one.double() for one in found] if self._wide else found
+        return [(weights * scales).to(part.dtype) @ part for part in parts]
 
-    def noise(self, seed: int | None, step: int, device: Any) -> Noise:
-        drawn = normals(seed, step, device)
-        return lambda total, deviation: drawn(total.shape).mul_(deviation).add_(total)
+    def noise(self, seed: int | None, step: int, params: Tensors) -> Noisy:
+        """Return what adds a step's noise to the sums of these parameters' gradients."""
+        drawn = normals(seed, step, next(iter(params.values())).device)
+        return lambda name, total, deviation: drawn(total.shape).mul_(deviation).add_(total)
 
 
 @final
-class Exact(Arithmetic):
+class Exact(Real):
     """Integers: each example's gradient is rounded to a grid within the clipping norm."""
 
-    __slots__ = ()
     name = "exact"
 
     def units(self, norm: float) -> float:
@@ -147,8 +117,7 @@ class Exact(Arithmetic):
     ) -> list[Any]:
         """Return sums of integers of squared length at most ``2^44/groups``, in float64.
 
-        A gradient is scaled to a length from where rounding to the nearest integers, by at most
-        1/2 in each coordinate, does not pass the limit.
+        A gradient is scaled to where rounding, by at most 1/2 in each coordinate, stays within.
         """
         limit = NORM**2 // groups
         entries = sum(part.shape[1] for part in parts)
@@ -166,16 +135,15 @@ class Exact(Arithmetic):
                 break
         return found
 
-    def noise(self, seed: int | None, step: int, device: Any) -> Noise:
-        """Return what adds rounded Gaussian noise to integers; drawn where Python runs."""
+    def noise(self, seed: int | None, step: int, params: Tensors) -> Noisy:
         source = bits(seed, "noise", step)
 
-        def noisy(total: Any, deviation: float) -> Any:
+        def noisy(name: str, total: Any, deviation: float) -> Any:
             whole = total.to("cpu", torch.int64)
             if deviation > 0:
                 drawn = rounded_gaussian(deviation, whole.numel(), bits=source)
                 whole = whole + torch.from_numpy(drawn).reshape(whole.shape)
-            return whole.to(device).double()
+            return whole.to(total.device).double()
 
         return noisy
 
@@ -187,7 +155,57 @@ class Exact(Arithmetic):
         return found
 
 
-ARITHMETICS: Final = {one.name: one for one in (Exact(), Real())}
+@final
+class Correlated(Real):
+    """Noise by the rows of ``C^-1 Z``, computed again from a key after a restart.
+
+    New noise after an older state would be added to two sums with the same past noise, which no
+    account covers: rows go on only where all before are known, as after the last counted step.
+    """
+
+    def __init__(self, encoder: Encoder, seed: int | None) -> None:
+        CorrelatedNoise(encoder)  # which refuses encoders without a strategy
+        self._encoder, self._noise = encoder, dict[str, CorrelatedNoise]()
+        self._at = 0  # the steps that have come to their end, with noise that is known
+        self.key: int = secrets.randbits(_KEY_BITS) if seed is None else seed
+
+    def sums(
+        self, parts: list[Any], lengths: Any, norm: float, groups: int, weights: Any
+    ) -> list[Any]:
+        return [one.double() for one in super().sums(parts, lengths, norm, groups, weights)]
+
+    def noise(self, seed: int | None, step: int, params: Tensors) -> Noisy:
+        drawn = normals(self.key, step, next(iter(params.values())).device)
+        self._noise = self._noise or {name: CorrelatedNoise(self._encoder) for name in params}
+
+        def noisy(name: str, total: Any, deviation: float) -> Any:
+            return self._noise[name].next(drawn(total.shape).mul_(deviation)).add_(total)
+
+        return noisy
+
+    def check(self, steps: int, params: Tensors | None = None) -> None:
+        if self._at != steps:
+            raise IncompatibleError(
+                "this loop was ended by an error, or its journal has steps of unknown noise: load "
+                "the state that was saved after the last of them"
+            )
+        if params is not None and self._noise and set(self._noise) != set(params):
+            allowed = "the module whose parameters the first step trained: noise goes on with each"
+            raise ParameterError("model", "other trained parameters", allowed)
+
+    def done(self, steps: int) -> None:
+        self._at = steps
+
+    def load(self, key: object, steps: int, params: Tensors, deviation: float) -> None:
+        """Go on after some steps with the noise of a key; or raise, and change nothing."""
+        if type(key) is not int or not 0 <= key < 2**_KEY_BITS:
+            raise ParameterError("key", type(key).__name__, "what state_dict returned")
+        self.key, self._noise = key, {}
+        for step in range(steps):
+            noisy = self.noise(None, step, params)
+            for name, value in params.items():
+                noisy(name, torch.zeros_like(value), deviation)
+        self._at = steps
 
 
 def _rounded(parts: list[Any], scales: Any, weights: Any) -> tuple[list[Any], Any]:
@@ -206,7 +224,7 @@ def _rounded(parts: list[Any], scales: Any, weights: Any) -> tuple[list[Any], An
 def _add_rounded(rows: Any, scales: Any, weights: Any, sums: Any, squares: Any) -> None:
     """Do what the kernel of this name does, where an accelerator has the rows."""
     examples, entries = rows.shape
-    width = max(_BLOCK // examples, 1)
+    width = max(_BLOCK // max(examples, 1), 1)
     for start in range(0, entries, width):
         here = slice(start, start + width)
         integers = torch.mul(rows[:, here], scales.unsqueeze(1)).round_()
@@ -218,15 +236,13 @@ _TORCH_SEEDS: Final = 2**63
 # Where in the state of torch's generator on a CPU the 624 words of the Mersenne twister are.
 _WORDS: Final = slice(24, 24 + 8 * 624)
 _WORD: Final = 2**32
-_KEY_BITS: Final = 128
 
 
 @contextmanager
 def keyed(source: Generator) -> Iterator[None]:
     """Have all that draws from torch by itself, on a CPU, draw by a key of a source.
 
-    A seed would not do: of it a CPU uses 32 bits, and who sees what is released could try all of
-    them. What others draw afterwards is as if nothing had been drawn here.
+    Of a seed a CPU uses 32 bits, which who sees what is released could try.
     """
     with torch.random.fork_rng(devices=[]):
         state = torch.default_generator.manual_seed(0).get_state()
@@ -254,8 +270,7 @@ def all_keyed(source: Generator) -> Iterator[None]:
 def secret_randomness(seed: int | None, step: int, device: Any) -> Iterator[None]:
     """Draw what the model draws, as dropout does, from a generator that is keyed for this step.
 
-    A generator whose seed is known gives each example a mask that the others' number decides, so
-    that one example more would move the gradients of all.
+    By a known seed one example more would give all others another mask, and move their gradients.
     """
     source = numbers(seed, "model", step)
     on_gpu = device.type == "cuda"
@@ -277,52 +292,3 @@ def normals(seed: int | None, step: int, device: Any) -> Callable[[Any], Any]:
     there = torch.Generator(device=device)
     there.manual_seed(int(source.integers(_TORCH_SEEDS)))  # all of which it uses, unlike a CPU's
     return lambda shape: torch.randn(shape, generator=there, dtype=torch.float64, device=device)
-
-
-@final
-class Rows:
-    """The rows of ``C^-1 Z`` for each parameter, computed again from a key after a restart.
-
-    Past noise is secret state. New noise after an older state would be added to two sums with the
-    same past noise, which no account covers. So rows go on only where all rows before are known:
-    from the first step, or from the state after the last one that was counted.
-    """
-
-    __slots__ = ("_at", "_encoder", "_noise", "key")
-
-    def __init__(self, encoder: Encoder, seed: int | None) -> None:
-        CorrelatedNoise(encoder)  # which refuses encoders without a strategy
-        self._encoder, self._noise = encoder, dict[str, CorrelatedNoise]()
-        self._at = 0  # the steps that have come to their end, with noise that is known
-        self.key = secrets.randbits(_KEY_BITS) if seed is None else seed
-
-    def check(self, steps: int, params: Any = None) -> None:
-        """Raise unless the rows go on after some steps, for these parameters."""
-        if self._at != steps:
-            raise IncompatibleError(
-                "this loop was ended by an error, or its journal has steps whose noise is not "
-                "known here: load the state that was saved after the last of them"
-            )
-        if params is not None and self._noise and set(self._noise) != set(params):
-            allowed = "the module whose parameters the first step trained: noise goes on with each"
-            raise ParameterError("model", "other trained parameters", allowed)
-
-    def next(self, step: int, params: dict[str, Any], deviation: float) -> dict[str, Any]:
-        drawn = normals(self.key, step, next(iter(params.values())).device)
-        self._noise = self._noise or {name: CorrelatedNoise(self._encoder) for name in params}
-        return {
-            name: self._noise[name].next(drawn(value.shape).mul_(deviation))
-            for name, value in params.items()
-        }
-
-    def done(self, steps: int) -> None:
-        self._at = steps
-
-    def load(self, key: object, steps: int, params: dict[str, Any], deviation: float) -> None:
-        """Go on after some steps with the noise of a key; or raise, and change nothing."""
-        if type(key) is not int or not 0 <= key < 2**_KEY_BITS:
-            raise ParameterError("key", type(key).__name__, "what state_dict returned")
-        self.key, self._noise = key, {}
-        for step in range(steps):
-            self.next(step, params, deviation)
-        self._at = steps

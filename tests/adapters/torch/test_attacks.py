@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
@@ -19,11 +17,10 @@ from torch.utils.data import ConcatDataset, Subset, TensorDataset
 
 import hockeystick as hs
 from hockeystick.adapters.torch import Constant
-from hockeystick.adapters.torch._gradients import clipped_sum
-from hockeystick.adapters.torch._noise import Arithmetic, Exact, Real
+from hockeystick.adapters.torch._clipping import clipped_sum
+from hockeystick.adapters.torch._noise import Exact, Real
 from hockeystick.errors import IncompatibleError, ParameterError
 from tests.adapters.torch.loops import (
-    DEVICE,
     EXAMPLES,
     LOSS,
     Zeros,
@@ -57,12 +54,7 @@ def _mixed(rows: list[Any]) -> Any:
     return 0.5 * found + 0.5 * found.roll(1, dims=0)
 
 
-def _standardised(rows: list[Any]) -> Any:
-    found = torch.stack(rows)
-    return found - found.mean(dim=0)
-
-
-@pytest.mark.parametrize("collate", [_mixed, _standardised, _padded, None])
+@pytest.mark.parametrize("collate", [_mixed, _padded, None])
 def test_one_example_more_moves_the_sum_by_no_more_than_the_clipping_norm(collate: Any) -> None:
     texts = [torch.arange(1.0, 4.0) + place for place in range(7)]
     one_more = [*texts, torch.tensor([-500.0, 1000.0, -3.0])]
@@ -75,12 +67,8 @@ def test_texts_are_padded_to_one_length_that_no_example_decides(length: int) -> 
     texts = [torch.ones(3)] * 7
     few, many = (_sum(Zeros(), rows, pad_to=length) for rows in (texts, [*texts, torch.ones(40)]))
     assert float((few - many).norm()) <= 1 + 1e-6
-
-
-@pytest.mark.parametrize("options", [{}, {"collate": _padded}])
-def test_texts_of_several_lengths_are_refused_without_one(options: dict[str, Any]) -> None:
     with pytest.raises(ParameterError, match=r"dataset must be .* pad_to gives"):
-        _sum(Zeros(), [torch.ones(3), torch.ones(4)], **options)
+        _sum(Zeros(), [*texts, torch.ones(40)], collate=_padded)
 
 
 @pytest.mark.parametrize(
@@ -130,7 +118,6 @@ def test_copies_of_an_example_are_refused(dataset: Any) -> None:
 # The neighbour with one example more.
 
 
-@pytest.mark.parametrize("examples", [0, 1, 7, 9, 20])
 @pytest.mark.parametrize(
     "fields",
     [
@@ -140,25 +127,19 @@ def test_copies_of_an_example_are_refused(dataset: Any) -> None:
     ],
     ids=lambda fields: fields.get("sampling", "poisson"),
 )
-def test_a_neighbour_is_trained_on_at_the_same_rate_with_the_same_divisor(
-    fields: dict[str, Any], examples: int
-) -> None:
+def test_a_neighbour_is_trained_on_at_the_same_rate_with_the_same_divisor(fields: Any) -> None:
     plan = hs.DPSGD(examples=EXAMPLES, noise_multiplier=1, **fields)
-    private = make_loop(plan, dataset=make_data(examples))
-    sampler, nominal = private.loader.sampler, make_loop(plan).loader.sampler
-    for batch in private.loader:
-        assert sampler.rate(batch.step) == nominal.rate(batch.step)
-        assert sampler.expected(batch.step) == nominal.expected(batch.step)
-        assert len(batch) <= examples
-        private.step(LOSS, batch)
-    assert private.spent(1e-5).upper == hs.epsilon(plan, 1e-5).upper
-
-
-def test_each_example_of_a_longer_data_set_is_drawn() -> None:
-    plan = hs.DPSGD(examples=EXAMPLES, batch_size=4, steps=200, noise_multiplier=1)
-    private = make_loop(plan, dataset=make_data(30))
-    drawn = torch.cat([torch.from_numpy(private.loader.sampler.draw(step)) for step in range(200)])
-    assert set(drawn.tolist()) == set(range(30))
+    nominal = make_loop(plan).loader.sampler
+    for examples in (0, 1, 7, 9, 20):
+        private = make_loop(plan, dataset=make_data(examples))
+        sampler, drawn = private.loader.sampler, set[int]()
+        for batch in private.loader:
+            assert sampler.rate(batch.step) == nominal.rate(batch.step)
+            assert sampler.expected(batch.step) == nominal.expected(batch.step)
+            drawn |= {int(one) for _ in range(20) for one in sampler.draw(batch.step)}
+            private.step(LOSS, batch)
+        assert drawn == set(range(examples))
+        assert private.spent(1e-5).upper == hs.epsilon(plan, 1e-5).upper
 
 
 @pytest.mark.parametrize("examples", [7, 9])
@@ -169,7 +150,6 @@ def test_each_example_of_a_longer_data_set_is_drawn() -> None:
         {"steps": 4, "adjacency": "zero-out"},
         {"steps": 4, "batch_cap": 5},
         {"steps": 4, "sampling": "fixed-size"},
-        {"steps": 4, "sampling": "fixed-size", "adjacency": "replace-one"},
         {"steps": 4, "sampling": "with-replacement", "adjacency": "replace-one"},
         {"epochs": 2, "sampling": "shuffle", "adjacency": "zero-out"},
         {"epochs": 2, "sampling": "random-allocation", "adjacency": "zero-out"},
@@ -197,35 +177,28 @@ def test_a_seed_has_no_guarantee_and_no_budget() -> None:
         make_loop(not_private=1, budget=hs.ApproxDP(100.0, 1e-5))
 
 
-@pytest.mark.parametrize("seeded", [True, False])
-def test_states_and_journals_go_not_from_a_seed_to_none_or_back(
-    seeded: bool, tmp_path: Path
-) -> None:
-    path = tmp_path / "run.journal"
-    kinds: tuple[dict[str, Any], dict[str, Any]] = ({"not_private": 1}, {})
-    one, other = kinds if seeded else kinds[::-1]
-    first = make_loop(journal=path, **one)
-    do_step(first)
-    state = first.state_dict()
-    first.close()
-    with pytest.raises(ParameterError, match=r"journal must be .* private or not"):
-        make_loop(journal=path, **other)
-    second = make_loop(**other)
-    second.model.load_state_dict(first.model.state_dict())
-    with pytest.raises(ParameterError, match=r"not_private must be .* a seed"):
-        second.load_state_dict(state)
-    assert second.steps == 0
+def test_states_and_journals_go_not_from_a_seed_to_none_or_back(tmp_path: Path) -> None:
+    for place, (one, other) in enumerate((({"not_private": 1}, {}), ({}, {"not_private": 1}))):
+        first = make_loop(journal=tmp_path / f"{place}", **one)
+        do_step(first)
+        first.close()
+        with pytest.raises(ParameterError, match=r"journal must be .* private or not"):
+            make_loop(journal=tmp_path / f"{place}", **other)
+        second = make_loop(**other)
+        second.model.load_state_dict(first.model.state_dict())
+        with pytest.raises(ParameterError, match=r"not_private must be .* a seed"):
+            second.load_state_dict(first.state_dict())
 
 
 # Lengths and precision.
 
 
-@pytest.mark.parametrize("entries", [10, 1024, 25_001, 10**6])
-@pytest.mark.parametrize("scale", [1e-23, 1.0, 1e15])
+@pytest.mark.parametrize("entries", [10, 1024, 25_001])
+@pytest.mark.parametrize("scale", [1e-23, 1.0, 1e19, 1e35])
 @pytest.mark.parametrize("norm", [1e-24, 1e-10, 1.0])
 @pytest.mark.parametrize("arithmetic", [Exact(), Real()], ids=["exact", "real"])
 def test_a_gradient_is_clipped_to_the_norm_whatever_its_size(
-    entries: int, scale: float, norm: float, arithmetic: Arithmetic
+    entries: int, scale: float, norm: float, arithmetic: Real
 ) -> None:
     gradients = {"w": torch.full((1, entries), scale), "b": torch.full((1, 1), scale)}
     before = float(scale * (entries + 1) ** 0.5)
@@ -242,29 +215,17 @@ def test_a_gradient_is_clipped_to_the_norm_whatever_its_size(
     assert found == pytest.approx(expected, rel=2e-6, abs=0)
 
 
-def test_a_gradient_of_many_equal_entries_is_clipped_to_the_norm() -> None:
-    gradients = {"w": torch.ones(1, 2 * 10**8)}
-    sums, _ = clipped_sum(gradients, 1.0, Real(), Constant(1.0))
-    assert float(sums["w"].double().norm()) == pytest.approx(1.0, rel=1e-6)
-
-
-@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
-def test_a_step_under_autocast_is_refused_before_it_is_counted(dtype: Any) -> None:
+def test_a_step_under_autocast_is_refused_before_it_is_counted() -> None:
     private = make_loop()
     batch = next(iter(private.loader))
-    with torch.autocast("cpu", dtype=dtype), pytest.raises(IncompatibleError, match="autocast"):
+    with (
+        torch.autocast("cpu", dtype=torch.bfloat16),
+        pytest.raises(IncompatibleError, match="autocast"),
+    ):
         private.step(LOSS, batch)
     assert private.steps == 0
     private.step(LOSS, batch)
     assert private.steps == 1
-
-
-def test_a_model_that_became_half_precise_is_refused_before_a_step_is_counted() -> None:
-    private = make_loop()
-    private.model.half()
-    with pytest.raises(ParameterError, match="float16"):
-        do_step(private)
-    assert private.steps == 0
 
 
 def test_a_mask_of_dropout_is_not_decided_by_a_seed_that_others_know() -> None:
@@ -323,15 +284,6 @@ def test_a_compiled_model_is_refused() -> None:
     assert private.steps == 0
 
 
-def test_a_layer_that_was_exchanged_is_looked_at_again() -> None:
-    private = make_loop(model=nn.Sequential(nn.Linear(3, 2), nn.Identity()))
-    do_step(private)
-    private.model[1] = nn.BatchNorm1d(2).to(DEVICE)
-    with pytest.raises(ParameterError, match="BatchNorm1d at 1"):
-        do_step(private)
-    assert private.steps == 1
-
-
 @pytest.mark.parametrize("arithmetic", ["exact", "real"])
 @pytest.mark.parametrize("bad", [[float("nan"), 1.0, float("inf")], [3e38, 0.0, 0.0]])
 def test_an_example_without_a_length_changes_nothing_for_the_others(
@@ -341,34 +293,3 @@ def test_an_example_without_a_length_changes_nothing_for_the_others(
     spoiled = torch.cat([rows, torch.tensor([bad]).mul(3)])
     found = (_sum(Zeros(), TensorDataset(data), arithmetic=arithmetic) for data in (rows, spoiled))
     assert torch.allclose(*found, atol=1e-6)
-
-
-_WITHOUT = """
-import importlib.abc, sys
-import hockeystick as hs
-
-class Hidden(importlib.abc.MetaPathFinder):
-    def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] in ("torch", "opacus", "dp_accounting"):
-            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
-
-sys.meta_path.insert(0, Hidden())
-for plug in ("torch", "opacus", "dp_accounting"):
-    try:
-        getattr(hs.adapters, plug)
-    except ModuleNotFoundError as error:
-        print(error.name, error)
-"""
-
-
-def test_a_plug_without_its_library_names_the_extra() -> None:
-    command = [sys.executable, "-c", _WITHOUT]
-    ended = subprocess.run(command, check=True, capture_output=True, text=True)
-    assert ended.stdout.splitlines() == [
-        f"{library} {library} is not installed: pip install 'hockeystick[{extra}]'"
-        for library, extra in {
-            "torch": "torch",
-            "opacus": "opacus",
-            "dp_accounting": "peers",
-        }.items()
-    ]

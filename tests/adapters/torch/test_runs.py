@@ -5,7 +5,11 @@ from __future__ import annotations
 import copy
 import os
 import pickle
-from collections.abc import Callable
+import random
+import signal
+import subprocess
+import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,28 +23,105 @@ from torch import nn
 
 import hockeystick as hs
 from hockeystick import _files
-from hockeystick.adapters.loop import Account
 from hockeystick.adapters.torch import Online
-from hockeystick.errors import IncompatibleError, ParameterError
+from hockeystick.adapters.torch._loop import _ALONE
+from hockeystick.errors import BudgetExhausted, IncompatibleError, ParameterError
+from hockeystick.release.counting import first
 from tests.adapters.torch.loops import (
     DEVICE,
     EXAMPLES,
     FULL,
     LOSS,
     do_step,
+    do_steps,
     make_data,
     make_loop,
     make_private,
 )
 
+POISSON = hs.DPSGD(examples=60, batch_size=6, steps=40, noise_multiplier=1.5)
+ALLOCATED = hs.DPSGD(
+    examples=60, batch_size=12, epochs=3, noise_multiplier=1.5, sampling="random-allocation"
+)
 
-def test_weights_and_account_that_do_not_belong_together_are_refused() -> None:
-    private = make_loop()
-    stale = private.state_dict()
-    do_step(private)
-    with pytest.raises(ParameterError, match="that of the weights which the model has"):
-        private.load_state_dict(stale)
-    assert private.steps == 1
+
+# What is spent, and where it ends.
+
+
+def test_a_loop_runs_the_plan_and_spends_what_it_costs() -> None:
+    private = make_loop(POISSON)
+    assert private.spent(1e-5).upper == 0.0
+    assert len(private.loader) == 40
+    assert do_steps(private, 7).spent(1e-5) == make_spent(first(POISSON, 7))
+    batch = next(iter(private.loader))
+    do_steps(private)
+    weight = private.model.weight.clone()
+    assert private.spent(1e-5) == make_spent(POISSON)
+    assert list(private.loader) == []
+    with pytest.raises(BudgetExhausted, match="41 steps of"):
+        private.step(LOSS, batch)
+    assert torch.equal(private.model.weight, weight)
+    assert private.steps == 40
+
+
+def make_spent(plan: hs.DPSGD) -> Any:
+    """Return what a loop says that a plan costs."""
+    answer = hs.epsilon(plan, 1e-5)
+    name = f"{answer.accountant} assuming gradients that no microbatch changes"
+    return replace(answer, accountant=name, assumptions=(*answer.assumptions, _ALONE))
+
+
+@pytest.mark.parametrize("plan", [POISSON, ALLOCATED], ids=["poisson", "allocated"])
+def test_a_budget_stops_the_loop_before_the_step_that_would_overspend(plan: hs.DPSGD) -> None:
+    budget = hs.ApproxDP(0.8 * hs.epsilon(plan, 1e-5).upper, 1e-5)
+    private = make_loop(plan, budget=budget)
+    with pytest.raises(BudgetExhausted, match="left for one step PureDP"):
+        do_steps(private)
+    assert 0 < private.steps < plan.total_steps
+    assert private.steps % (plan.steps_per_epoch or 1) == 0
+    assert private.spent(1e-5).upper <= budget.epsilon
+    assert hs.epsilon(first(plan, private.steps + 1), 1e-5).upper > budget.epsilon
+
+
+# States, checkpoints and journals.
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"plan": "other"},
+        {"steps": -1},
+        {"steps": 41},
+        {"steps": 1.0},
+        {"kind": ""},
+        {"not_private": True},
+        {"arithmetic": "real"},
+        {"run": "other"},
+    ],
+)
+def test_a_state_of_something_else_is_refused(change: dict[str, Any]) -> None:
+    private = do_steps(make_loop(POISSON), 3)
+    state = private.state_dict()
+    for wrong in (state | {"account": state["account"] | change}, change):
+        with pytest.raises(ParameterError):
+            private.load_state_dict(wrong)
+    assert private.steps == 3
+
+
+def test_a_state_goes_on_and_a_batch_from_before_it_does_not(tmp_path: Path) -> None:
+    path = tmp_path / "run.account"
+    private = do_steps(make_loop(ALLOCATED, clipping=Online(0.5), journal=path), 3)
+    state, batch = private.state_dict(), next(iter(private.loader))
+    private.load_state_dict(state)
+    assert private.steps == 5  # an interrupted epoch counts as done
+    with pytest.raises(ParameterError, match="batch"):
+        private.step(LOSS, batch)
+    private.close()
+    resumed = make_loop(ALLOCATED, clipping=Online(0.5), journal=path)
+    resumed.model.load_state_dict(private.model.state_dict())
+    resumed.load_state_dict(pickle.loads(pickle.dumps(state)))
+    assert (resumed.steps, resumed.clipping_norm) == (5, state["norm"])
+    assert do_steps(resumed).spent(1e-5) == make_spent(ALLOCATED)
 
 
 def test_without_its_journal_no_state_is_gone_on_with_elsewhere(tmp_path: Path) -> None:
@@ -53,22 +134,21 @@ def test_without_its_journal_no_state_is_gone_on_with_elsewhere(tmp_path: Path) 
             second.load_state_dict(stale)
 
 
-def test_a_checkpoint_counts_the_steps_after_it(tmp_path: Path) -> None:
+def test_a_checkpoint_is_on_the_disk_and_counts_the_steps_after_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = tmp_path / "run.pt"
-    first = make_loop(clipping=Online(1.0), checkpoint=path)
-    do_step(first)
-    first.save()
-    saved = copy.deepcopy(first.model.state_dict())
-    for _ in range(3):
-        do_step(first)
-    first.close()
+    private, forced = make_loop(clipping=Online(1.0), checkpoint=path), list[int]()
+    do_step(private)
+    monkeypatch.setattr(_files, "force", lambda one: forced.append(os.fstat(one).st_ino))
+    private.save()
+    assert forced == [path.stat().st_ino]
+    saved = copy.deepcopy(private.model.state_dict())
+    do_steps(private, 3).close()
     second = make_loop(clipping=Online(1.0), checkpoint=path)
     second.load()
     assert second.steps == 4
     assert all(map(torch.equal, saved.values(), second.model.state_dict().values()))
-    do_step(second)
-    second.save()
-    assert second.spent(1e-5).upper == hs.epsilon(FULL, 1e-5).upper
     assert sorted(one.name for one in tmp_path.iterdir()) == ["run.pt", "run.pt.journal"]
 
 
@@ -80,27 +160,15 @@ def test_a_checkpoint_without_its_journal_or_of_something_else_is_refused(tmp_pa
     (tmp_path / "run.pt.journal").unlink()
     with pytest.raises(ParameterError, match="journal must be that of the run"):
         make_loop(checkpoint=path).load()
+    (tmp_path / "link").symlink_to(path)
+    with pytest.raises(ParameterError, match="journal must be another file"):
+        make_loop(checkpoint=path, journal=tmp_path / "link")
     torch.save({"model": {}}, path)
     with pytest.raises(ParameterError, match="checkpoint must be"):
         make_loop(checkpoint=path).load()
     for call in (make_loop().save, make_loop().load):
         with pytest.raises(ParameterError, match="checkpoint must be a path"):
             call()
-
-
-def test_a_checkpoint_is_no_journal(tmp_path: Path) -> None:
-    (tmp_path / "link").symlink_to(tmp_path / "run")
-    with pytest.raises(ParameterError, match="journal must be another file"):
-        make_loop(checkpoint=tmp_path / "run", journal=tmp_path / "link")
-
-
-def test_a_checkpoint_is_on_the_disk_once_it_is_saved(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    private, forced = make_loop(checkpoint=tmp_path / "run.pt"), list[int]()
-    monkeypatch.setattr(_files, "force", lambda one: forced.append(os.fstat(one).st_ino))
-    private.save()
-    assert forced == [(tmp_path / "run.pt").stat().st_ino]
 
 
 def test_a_journal_is_one_loops_at_a_time(tmp_path: Path) -> None:
@@ -115,32 +183,17 @@ def test_a_journal_is_one_loops_at_a_time(tmp_path: Path) -> None:
     assert make_loop(journal=path).steps == 1
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
-@pytest.mark.parametrize("durable", [False, True])
-def test_a_fork_counts_nothing(durable: bool, tmp_path: Path) -> None:
-    path = tmp_path / "run.journal"
-    account = Account(FULL, None, path if durable else None)
-    account.count()
-    child = os.fork()
-    if child == 0:
-        try:
-            account.count()
-        except IncompatibleError as error:
-            os._exit(7 if "was forked from" in str(error) else 1)
-        os._exit(0)
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
-    account.count()
-    if durable:
-        assert path.read_bytes().endswith(b"\n..")
-
-
-@pytest.mark.parametrize("copied", [copy.deepcopy, pickle.dumps])
-def test_a_loop_is_not_copied(copied: Callable[[Any], Any]) -> None:
+def test_a_loop_is_not_copied_nor_given_the_state_of_other_weights() -> None:
     private = make_loop()
+    stale = private.state_dict()
     for one in (private, private.loader):
-        with pytest.raises(IncompatibleError, match="not copied or pickled"):
-            copied(one)
+        for copied in (copy.deepcopy, pickle.dumps):
+            with pytest.raises(IncompatibleError, match="not copied or pickled"):
+                copied(one)
+    do_step(private)
+    with pytest.raises(ParameterError, match="that of the weights which the model has"):
+        private.load_state_dict(stale)
+    assert private.steps == 1
 
 
 # Steps outside the loop, and batches left out.
@@ -153,33 +206,15 @@ def test_the_optimizer_steps_by_the_private_loop_alone() -> None:
     private.model(torch.ones(1, 3, device=DEVICE)).sum().backward()
     with pytest.raises(IncompatibleError, match=r"by private\.step alone"):
         private.optimizer.step()
-    scaler = torch.amp.GradScaler("cpu", enabled=False)
-    with pytest.raises(IncompatibleError, match=r"by private\.step alone"):
-        scaler.step(private.optimizer)
     assert torch.equal(private.model.weight, weight)
-    do_step(private)
-    assert private.steps == 2
-    private.close()
-    private.optimizer.step()
-
-
-def test_the_optimizer_is_free_after_the_loop_is_gone() -> None:
-    private = make_loop()
-    optimizer, weight = private.optimizer, private.model.weight
-    del private
-    before, weight.grad = weight.detach().clone(), torch.ones_like(weight)
-    optimizer.step()
-    assert not torch.equal(weight, before)
-
-
-def test_two_loops_may_share_an_optimizer() -> None:
-    first = make_loop()
-    second = make_private(first.model, first.optimizer, make_data(), replace(FULL, extra=FULL))
-    do_step(first)
+    both = replace(FULL, extra=FULL)
+    second = make_private(private.model, private.optimizer, make_data(), both)  # which shares it
     do_step(second)
-    assert (first.steps, second.steps) == (1, 1)
+    private.close()
     with pytest.raises(IncompatibleError, match=r"by private\.step alone"):
-        first.optimizer.step()
+        private.optimizer.step()
+    second.close()
+    private.optimizer.step()
 
 
 def test_open_gradients_are_not_used() -> None:
@@ -238,8 +273,6 @@ def test_one_step_runs_at_a_time() -> None:
     with pytest.raises(IncompatibleError, match="under way"):
         private.step(inside, batch)
     assert private.steps == 0
-    private.step(LOSS, batch)
-    assert private.steps == 1
 
 
 # Epochs, and what happens between them.
@@ -248,52 +281,33 @@ def test_one_step_runs_at_a_time() -> None:
 @pytest.mark.parametrize(
     ("fields", "expected"),
     [
-        ({"examples": 8, "batch_size": 2, "epochs": 3}, [4, 4, 4]),
-        ({"examples": 8, "batch_size": 3, "epochs": 3}, [3, 3, 2]),
-        ({"examples": 8, "batch_size": 2, "steps": 6}, [4, 2]),
-        ({"examples": 8, "rate": 0.1, "epochs": 2}, [10, 10]),
-        ({"examples": 8, "batch_size": 2, "epochs": 2, "sampling": "random-allocation"}, [4, 4]),
-        ({"examples": 8, "steps": 3, "sampling": "full-batch"}, [1, 1, 1]),
+        ({"batch_size": 3, "epochs": 3}, [2, 3, 2]),
+        ({"batch_size": 2, "steps": 6}, [3, 2]),
+        ({"rate": 0.1, "epochs": 2}, [9, 10]),
+        ({"batch_size": 2, "epochs": 2, "sampling": "random-allocation"}, [3, 4]),
+        ({"steps": 3, "sampling": "full-batch"}, [1, 1]),
     ],
     ids=str,
 )
 def test_epochs_have_the_steps_in_which_each_example_is_expected_once(
     fields: dict[str, Any], expected: list[int]
 ) -> None:
-    plan = hs.DPSGD(noise_multiplier=1, **fields)
+    plan = hs.DPSGD(examples=8, noise_multiplier=1, **fields)
     private, found = make_loop(plan), []
-    scheduler = torch.optim.lr_scheduler.StepLR(private.optimizer, 1, gamma=0.5)
+    do_step(private)  # an epoch that has begun is gone on with
     for epoch in private.epochs():
         found.append(0)
         for batch in epoch:
             private.step(LOSS, batch)
             found[-1] += 1
-        scheduler.step()
-        private.model.eval()
-        private.model(torch.ones(1, 3, device=DEVICE))
-        private.model.train()
     assert found == expected
     assert private.steps == plan.total_steps
-    assert scheduler.get_last_lr() == [pytest.approx(0.1 * 0.5 ** len(expected))]
-
-
-def test_a_loop_goes_on_within_an_epoch(tmp_path: Path) -> None:
-    plan = hs.DPSGD(examples=EXAMPLES, batch_size=2, epochs=2, noise_multiplier=1)
-    first = make_loop(plan, journal=tmp_path / "run.journal")
-    do_step(first)
-    first.close()
-    second = make_loop(plan, journal=tmp_path / "run.journal")
-    lengths = [sum(second.step(LOSS, batch) is None for batch in one) for one in second.epochs()]
-    assert lengths == [3, 4]
-
-
-def test_an_epoch_that_is_left_early_ends_with_an_error() -> None:
-    plan = hs.DPSGD(examples=EXAMPLES, batch_size=2, epochs=2, noise_multiplier=1)
     private = make_loop(plan)
     epochs = private.epochs()
     private.step(LOSS, next(next(epochs)))
-    with pytest.raises(IncompatibleError, match="ends with step 4 was left after 1"):
-        next(epochs)
+    if expected[0] > 1:
+        with pytest.raises(IncompatibleError, match="was left after 1"):
+            next(epochs)
 
 
 def test_frozen_statistics_of_batches_are_used_and_stay() -> None:
@@ -302,12 +316,62 @@ def test_frozen_statistics_of_batches_are_used_and_stay() -> None:
     model[1].eval()
     private = make_loop(model=model)
     do_step(private)
-    assert private.model[1].weight.grad is not None
     assert model[1].running_mean.tolist() == [1.0, -1.0]
     model.train()  # of all layers, as one forgets
     with pytest.raises(ParameterError, match=r"by eval\(\) .*BatchNorm1d at 1"):
         do_step(private)
     assert private.steps == 1
-    for kind in (nn.BatchNorm1d(2, track_running_stats=False).eval(), nn.BatchNorm1d(2)):
-        with pytest.raises(ParameterError, match="BatchNorm1d at 1"):
-            make_loop(model=nn.Sequential(nn.Linear(3, 2), kind))
+
+
+# Kills.
+
+
+_TRAINING = """
+import os, sys, torch
+import hockeystick as hs
+from hockeystick.adapters.torch import Counting, make_private
+
+torch.set_num_threads(1)
+plan = hs.DPSGD(examples=60, batch_size=6, steps=10**6, noise_multiplier=1.5)
+model = torch.nn.Linear(3, 2)
+dataset = torch.utils.data.TensorDataset(torch.randn(60, 3), torch.randint(2, (60,)))
+
+class Told(torch.optim.SGD):
+    # Says that a gradient was released as soon as it is.
+    def step(self, closure=None):
+        os.write(1, b"r")
+        return super().step(closure)
+
+optimizer = Told(model.parameters(), lr=0.1)
+private = make_private(model, optimizer, dataset, plan, counting=Counting(journal=sys.argv[1]))
+os.write(1, b"%d\\n" % private.steps)
+for batch in private.loader:
+    private.step(torch.nn.functional.cross_entropy, batch)
+"""
+
+
+def _counted(journal: Path) -> int:
+    """Return the steps in a journal, whose first line says what of."""
+    return journal.read_bytes().partition(b"\n")[2].count(b".")
+
+
+def test_after_a_kill_the_account_is_never_less_than_what_was_released(tmp_path: Path) -> None:
+    path = tmp_path / "run.account"
+    command = [sys.executable, "-c", _TRAINING, os.fspath(path)]
+    released = 0
+    chance = random.Random(1)
+    for _ in range(3):
+        child = subprocess.Popen(command, stdout=subprocess.PIPE)
+        assert child.stdout is not None
+        counted = int(child.stdout.readline())
+        assert counted >= released
+        assert child.stdout.read(1) == b"r"
+        time.sleep(chance.uniform(0.05, 0.5))  # anywhere between steps and inside
+        child.send_signal(signal.SIGKILL)
+        told = child.stdout.read()
+        child.stdout.close()
+        assert child.wait() == -signal.SIGKILL
+        assert told.strip(b"r") == b""
+        released += 1 + len(told)
+        journal = _counted(path)
+        assert released <= journal <= released + 3  # at most one step each time is counted in vain

@@ -1,11 +1,11 @@
-"""A batch that was drawn is used once, whoever fetches it, and whatever happens meanwhile."""
+"""Batches are drawn as the plan says, and each is used once, whoever fetches it."""
 
 from __future__ import annotations
 
+import math
 import os
 import random
 import signal
-import time
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -16,9 +16,10 @@ import pytest
 pytest.importorskip("torch")
 
 import torch
-from torch.utils.data import Dataset, TensorDataset, get_worker_info
+from torch.utils.data import Dataset, get_worker_info
 
 import hockeystick as hs
+from hockeystick.adapters.loop import Sampler
 from hockeystick.errors import ParameterError
 from tests.adapters.torch.loops import DEVICE, make_private
 
@@ -27,9 +28,97 @@ pytestmark = [
     pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork"),
 ]
 
+# A binomial count is this many standard deviations away in less than one of 10^8 runs, so that
+# a thousand of them all stay within in all but one of 10^5.
+_FAR = 6.0
+
+
+def _sampler(seed: int | None = None, **fields: Any) -> Sampler:
+    """Return what draws the batches of a plan, of as many examples as it says."""
+    return Sampler(hs.DPSGD(noise_multiplier=1, **fields), fields["examples"], seed)
+
+
+def _close(counts: Any, trials: int, rate: float) -> bool:
+    """Return whether binomial counts are what they should be, each for itself."""
+    far = _FAR * math.sqrt(trials * rate * (1 - rate))
+    return bool(((counts - trials * rate).abs() < far).all())
+
+
+def _included(sampler: Sampler, steps: int, examples: int) -> Any:
+    """Return which examples each step has: a row of ones and zeros for each."""
+    rows = torch.zeros(steps, examples)
+    for step in range(steps):
+        drawn = torch.from_numpy(sampler.draw(step))
+        rows[step].index_put_((drawn,), torch.ones(len(drawn)), accumulate=True)
+    return rows
+
+
+EPOCHS, RECORDS = 3000, 20
+
+
+@pytest.mark.parametrize(
+    ("fields", "sizes", "share", "pair"),
+    [
+        ({}, None, 1 / 4, 1 / 16),
+        ({"sampling": "fixed-size"}, {5}, 1 / 4, 1 / 19),
+        (
+            {"sampling": "with-replacement", "adjacency": "replace-one"},
+            {5},
+            None,
+            1 - 2 * 0.95**5 + 0.9**5,
+        ),
+        ({"sampling": "random-allocation"}, None, 1, 1 / 4),
+        ({"sampling": "shuffle", "adjacency": "zero-out"}, {5}, 1, 4 / 19),
+    ],
+    ids=str,
+)
+def test_an_example_is_drawn_at_its_rate_and_beside_any_other(
+    fields: dict[str, Any], sizes: Any, share: float | None, pair: float
+) -> None:
+    epochs = fields.get("sampling") in ("random-allocation", "shuffle")
+    length = {"epochs": EPOCHS} if epochs else {"steps": EPOCHS}
+    sampler = _sampler(examples=RECORDS, batch_size=5, **length, **fields)
+    steps = EPOCHS * (4 if epochs else 1)
+    rows = _included(sampler, steps, RECORDS)
+    found = set(rows.sum(dim=1).tolist())
+    assert found == sizes if sizes else len(found) > 8
+    if share is None:  # an example may be there several times
+        assert float(rows.max()) > 1
+        assert _close(rows.sum(dim=0), 5 * steps, 1 / RECORDS)
+    elif share == 1:
+        assert bool((rows.reshape(EPOCHS, 4, RECORDS).sum(dim=1) == 1).all())
+        assert _close(rows.reshape(EPOCHS, 4, RECORDS).sum(dim=0), EPOCHS, 1 / 4)
+    else:
+        assert set(rows.unique().tolist()) == {0.0, 1.0}
+        assert _close(rows.sum(dim=0), steps, share)
+    together = rows.clamp(max=1).T @ rows.clamp(max=1)
+    pairs = together[torch.triu(torch.ones_like(together), diagonal=1).bool()]
+    assert _close(pairs, EPOCHS, pair)
+
+
+def test_a_cap_keeps_any_part_of_a_batch_that_is_too_large() -> None:
+    fields: dict[str, Any] = {"examples": RECORDS, "batch_size": 10, "steps": EPOCHS}
+    rows = _included(_sampler(batch_cap=5, **fields), EPOCHS, RECORDS)
+    sizes = rows.sum(dim=1)
+    assert float(sizes.max()) == 5
+    assert _close(rows.sum(dim=0), EPOCHS, float(sizes.mean()) / RECORDS)
+
+
+def test_batches_differ_from_run_to_run_and_a_seed_repeats_them() -> None:
+    fields: dict[str, Any] = {"examples": 1000, "batch_size": 500, "steps": 5}
+    assert _sampler(**fields).draw(0).tolist() != _sampler(**fields).draw(0).tolist()
+    seeded = [_sampler(7, **fields).draw(step).tolist() for step in (3, 3, 4)]
+    assert seeded[0] == seeded[1] != seeded[2]
+
+
+# Who fetches them.
+
 LOSS = torch.nn.functional.cross_entropy
 EXAMPLES = 30
 PLAN = hs.DPSGD(examples=EXAMPLES, batch_size=10, steps=5, noise_multiplier=1)
+ALLOCATED = hs.DPSGD(
+    examples=EXAMPLES, batch_size=10, epochs=3, noise_multiplier=1, sampling="random-allocation"
+)
 WORKERS: dict[str, Any] = {
     "num_workers": 2,
     "prefetch_factor": 3,
@@ -73,40 +162,15 @@ def _drawn(private: Any, found: list[list[int]] | None = None) -> list[list[int]
     return found
 
 
-@pytest.mark.parametrize("sampling", ["poisson", "random-allocation", "fixed-size"])
-def test_workers_fetch_the_batches_that_are_drawn(sampling: str) -> None:
-    length = {"epochs": 2} if sampling == "random-allocation" else {"steps": 6}
-    fields: dict[str, Any] = {"batch_size": 10, "sampling": sampling, **length}
-    plan = hs.DPSGD(examples=EXAMPLES, noise_multiplier=1, **fields)
-    options: dict[str, Any] = {"not_private": 3}
-    private = _loop(plan=plan, **options)
+@pytest.mark.parametrize("plan", [PLAN, ALLOCATED], ids=["poisson", "allocated"])
+def test_workers_fetch_the_batches_that_are_drawn(plan: hs.DPSGD) -> None:
+    private = _loop(plan=plan, not_private=3)
     expected = _drawn(private)
     assert len({str(one) for one in expected}) == plan.total_steps
-    other = _loop(plan=plan, **WORKERS, **options)
+    other = _loop(plan=plan, **WORKERS, not_private=3)
     assert _drawn(other) == expected
     assert torch.equal(private.model.weight, other.model.weight)
     other.close()
-
-
-def _interrupting() -> Any:
-    """Return what interrupts the fourth example, once."""
-    asked = []
-
-    def spoiled(place: int) -> None:
-        asked.append(place)
-        if len(asked) == 4:
-            raise KeyboardInterrupt
-
-    return spoiled
-
-
-def test_an_interruption_loses_no_batch() -> None:
-    private = _loop(Places(_interrupting()))
-    with pytest.raises(KeyboardInterrupt):
-        next(iter(private.loader))
-    (drawn,) = (one.tolist() for one in private.loader._drawn.values())
-    assert _drawn(private)[0] == drawn
-    assert private.steps == PLAN.total_steps
 
 
 def _dying(path: Path) -> Any:
@@ -145,23 +209,8 @@ def test_a_bad_example_gives_one_clear_error_and_stays_drawn(loading: dict[str, 
     assert private.steps == 0
 
 
-def test_a_closed_loops_journal_is_free_though_it_had_workers(tmp_path: Path) -> None:
-    path = tmp_path / "run.journal"
-    private = _loop(**WORKERS, journal=path)
-    batch = next(iter(private.loader))
-    private.step(LOSS, batch)
-    private.close()
-    again = _loop(journal=path, **WORKERS)
-    assert again.steps == 1
-    assert len(_drawn(again)) == 4
-
-
 def test_a_state_that_is_ahead_is_gone_on_with(tmp_path: Path) -> None:
-    plan = hs.DPSGD(
-        examples=EXAMPLES, batch_size=10, epochs=3, noise_multiplier=1, sampling="random-allocation"
-    )
-    path = tmp_path / "run.pt"
-    first = _loop(plan=plan, checkpoint=path, **WORKERS)
+    first = _loop(plan=ALLOCATED, checkpoint=tmp_path / "run.pt", **WORKERS)
     batches = iter(first.loader)
     first.step(LOSS, next(batches))
     first.save()
@@ -172,15 +221,6 @@ def test_a_state_that_is_ahead_is_gone_on_with(tmp_path: Path) -> None:
     first.close()
 
 
-def test_several_examples_at_once_are_asked_of_torchs_own_tensors_alone() -> None:
-    data = TensorDataset(torch.ones(EXAMPLES, 2), torch.zeros(EXAMPLES, dtype=torch.long))
-    options: dict[str, Any] = {"not_private": 3}
-    private, other = _loop(data, **options), _loop(data, **WORKERS, **options)
-    assert _drawn(private) == _drawn(other)
-    assert torch.equal(private.model.weight, other.model.weight)
-    other.close()
-
-
 @pytest.mark.parametrize(
     "loading",
     [{"num_workers": -1}, {"prefetch_factor": 2}, {"num_workers": "2"}, {"loading": {}}],
@@ -189,22 +229,6 @@ def test_several_examples_at_once_are_asked_of_torchs_own_tensors_alone() -> Non
 def test_options_that_are_none_of_torchs_loader_are_refused(loading: Any) -> None:
     with pytest.raises(ParameterError, match=r"loading must be"):
         _loop(**loading)
-
-
-def test_workers_fetch_ahead_while_a_step_runs(tmp_path: Path) -> None:
-    def touched(place: int) -> None:
-        (tmp_path / f"{place}").touch()
-
-    plan = hs.DPSGD(
-        examples=EXAMPLES, batch_size=5, epochs=1, noise_multiplier=1, sampling="random-allocation"
-    )
-    private = _loop(Places(touched), plan=plan, **WORKERS | {"prefetch_factor": 5})
-    first = next(iter(private.loader))
-    until = time.monotonic() + 600
-    while len(list(tmp_path.iterdir())) < EXAMPLES and time.monotonic() < until:
-        time.sleep(0.01)
-    assert len(list(tmp_path.iterdir())) == EXAMPLES > len(first)
-    private.close()
 
 
 class Augmented(Places):

@@ -86,16 +86,6 @@ def tradeoff(plan: Mechanism, *, view: View | str | None = None) -> TradeOff:
     return ProfileTradeOff((profile, profile), release=None if composition.others else known)
 
 
-def profiles_of(plan: Mechanism) -> tuple[Profile, Profile]:
-    """Return the privacy profiles of a plan in its two directions, removing and adding.
-
-    Raises:
-        UnsupportedError: If no privacy loss is known for a part of it.
-    """
-    branches = composition_of(checked("plan", plan), _NAME).branches
-    return _worst(one.removing for one in branches), _worst(one.adding for one in branches)
-
-
 def _check_view(plan: Mechanism, view: View | str | None) -> None:
     """Raise unless a view is one that the plan has."""
     if view is None:

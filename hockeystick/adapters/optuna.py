@@ -51,16 +51,15 @@ def optimize(
     """Search by Optuna, charge the whole search before its first trial, and return the best trial.
 
     Guarantees:
-        With ``trials``, those of ``mechanism ** trials``: each trial may depend on what the earlier
-        ones released, so any of Optuna's samplers may choose. With a ``RandomStopping``, those of
-        that: the number of trials is drawn exactly and in secret, hyperparameters are drawn afresh
-        by a ``RandomSampler`` of the operating system's randomness, and what would tell of other
-        trials is held back: log, number, time, pruning, and what an objective does to its study.
+        With ``trials``, those of ``mechanism ** trials``, with any of Optuna's samplers. With a
+        ``RandomStopping``, those of that: the number of trials is drawn exactly and in secret,
+        hyperparameters by a ``RandomSampler`` of the operating system's randomness, and what would
+        tell of other trials is held back: log, number, time, pruning, and what an objective does to
+        its study.
 
     Edge cases:
         A pruned trial, and a score that is no number, is never the best. None where no trial is
-        left: all were pruned, or the number that was drawn is 0. With ``trials`` an objective may
-        stop its study or add to it: what is charged covers fewer trials as well.
+        left: all were pruned, or the number that was drawn is 0.
 
     Args:
         objective: As for ``Study.optimize``: what trains with a trial's hyperparameters and returns
@@ -68,12 +67,12 @@ def optimize(
             data by ``mechanism`` only, scores, intermediate values and pruning included.
         mechanism: What one trial costs, where ``trials`` is given; else a ``RandomStopping``.
         trials: The number of trials, an integer >= 1, chosen without looking at the data.
-        sampler: What chooses hyperparameters; ``RandomSampler`` if not given. With a
-            ``RandomStopping`` a seed of it is not used: it would tell which trial was the best.
+        sampler: What chooses hyperparameters; ``RandomSampler`` if not given, and with a
+            ``RandomStopping``, where a seed of it is not used: it would tell the best trial.
         maximize: Whether larger scores are better.
         charge: ``Accountant``, ``Filter``, ``Ledger`` or another with ``step(mechanism)``. Where a
-            trial fails, its error is raised, and the charge stays. With a ``RandomStopping`` an
-            error tells more than is charged to whoever sees it: see ``release.random_search``.
+            trial fails, its error is raised, and the charge stays; with a ``RandomStopping`` it
+            tells more than is charged to whoever sees it: see ``release.random_search``.
         ledger: ``hs.Ledger``, or its ``charging(by=, note=)``, which reserves the whole search
             before the first trial, durably, and is told at the end what ran: of ``trials``, those
             that have begun. A search that fails or is killed counts in full.
@@ -117,8 +116,7 @@ def optimize(
             ran = [_alone(_in_floats(objective), direction) for _ in range(number)]
         else:
             study = optuna.create_study(sampler=chosen, direction=direction)
-            counting = _counting(_in_floats(objective), counted)
-            study.optimize(counting, n_trials=trials, n_jobs=1)
+            study.optimize(_in_floats(objective, counted), n_trials=trials, n_jobs=1)
             ran = study.get_trials(deepcopy=False)
     if counted is not None:
         counted.finish()
@@ -145,16 +143,6 @@ def _reserved(
     return run.open("search", mechanism.__pow__, trials)
 
 
-def _counting(objective: _Objective, counted: CountedRun | None) -> _Objective:
-
-    def begun(trial: optuna.Trial) -> float:
-        if counted is not None:
-            counted.add(1)
-        return objective(trial)
-
-    return begun
-
-
 def _alone(objective: _Objective, direction: str) -> optuna.trial.FrozenTrial:
     """Return a trial that is the only one of its study, drawn by the system's randomness."""
     sampler, pruner = optuna.samplers.RandomSampler(), optuna.pruners.NopPruner()
@@ -169,18 +157,16 @@ def _best(
     scored = [one for one in ran if one.state is optuna.trial.TrialState.COMPLETE]
     if not scored:
         return None
-    best = (max if maximize else min)(scored, key=_score)
-    return Best(best.params, best.user_attrs, _score(best), total)
+    best = (max if maximize else min)(scored, key=lambda one: float(one.value or 0.0))
+    return Best(best.params, best.user_attrs, float(best.value or 0.0), total)
 
 
-def _score(trial: optuna.trial.FrozenTrial) -> float:
-    return float(trial.value)
-
-
-def _in_floats(objective: _Objective) -> _Objective:
-    """Return an objective that raises for a score that is beyond all floats, without showing it."""
+def _in_floats(objective: _Objective, counted: CountedRun | None = None) -> _Objective:
+    """Return an objective, counted first, that raises for a score beyond all floats, unshown."""
 
     def scored(trial: optuna.Trial) -> float:
+        if counted is not None:
+            counted.add(1)
         found = objective(trial)
         try:
             float(found)

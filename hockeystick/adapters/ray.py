@@ -26,15 +26,11 @@ class RayExecutor(Executor):
     """Run calls as tasks of Ray: a ``concurrent.futures.Executor``, such as ``hs.sweep`` takes.
 
     Where Ray is not connected yet, the first call connects it: to the cluster that RAY_ADDRESS
-    names, else to one that it starts on this machine. Functions and arguments travel by Ray's
-    serialization, lambdas and what ``__main__`` defines among them.
-
-    What a call raises is what its future raises, with Ray's account of where it happened as its
-    ``__cause__``. ``cancel`` takes a call that waits out of Ray's queue, and interrupts one that
-    runs; its future is cancelled in either case. A worker that dies fails its call after Ray has
-    tried it again ``max_retries`` times (3 by default). ``shutdown``, and the end of ``with``, wait
-    for the calls and leave Ray running; a call of which ``ray.shutdown()`` makes an end is never
-    done.
+    names, else to one that it starts on this machine. What a call raises is what its future raises,
+    with Ray's account of where it happened as its ``__cause__``. ``cancel`` takes a call that waits
+    out of Ray's queue, and interrupts one that runs. A worker that dies fails its call after Ray
+    has tried it again ``max_retries`` times (3 by default). ``shutdown``, and the end of ``with``,
+    wait for the calls and leave Ray running.
 
     Args:
         options: Options of Ray for each task, as ``ray.remote`` takes them: ``num_cpus=2``,

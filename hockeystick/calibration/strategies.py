@@ -85,9 +85,6 @@ def sums_error(encoder: Encoder, error: ErrorKind | str = ErrorKind.MAX) -> Sums
         encoder: An encoder made from a strategy whose main diagonal is not 0.
         error: "max" for the worst of the sums, "mean" for the root of the mean square error.
 
-    Returns:
-        The error, and the loss, by which strategies of any scale are compared.
-
     Raises:
         ParameterError: If the encoder was made from a matrix or has no inverse, or there is no such
             error.
@@ -145,13 +142,9 @@ def optimise_banded(
         separation: The least distance of two of them in rounds, an integer >= 1.
         error: "max" for the worst of the sums, "mean" for the root of the mean square error.
 
-    Returns:
-        The encoder, of a ``Toeplitz`` strategy.
-
     References:
         Choquette-Choo et al., "(Amplified) Banded Matrix Factorization: A Unified Approach to
-        Private Training", 2023; Dvijotham, McMahan, Pillutla, Steinke and Thakurta, "Efficient and
-        Near-Optimal Noise Generation for Streaming Differential Privacy", 2024 (the square root).
+        Private Training", 2023; Dvijotham et al. 2024 (the square root).
 
     Example:
         >>> import hockeystick as hs
@@ -201,13 +194,9 @@ def optimise_buffered(
         separation: The least distance of two of them in rounds, an integer >= 1.
         error: "max" for the worst of the sums, "mean" for the root of the mean square error.
 
-    Returns:
-        The encoder, of a ``BufferedToeplitz`` strategy.
-
     References:
-        Dvijotham, McMahan, Pillutla, Steinke and Thakurta, "Efficient and Near-Optimal Noise
-        Generation for Streaming Differential Privacy", 2024; McMahan, Xu and Zhang, "A Hassle-free
-        Algorithm for Strong Differential Privacy in Federated Learning Systems", 2024.
+        Dvijotham et al. 2024; McMahan, Xu and Zhang, "A Hassle-free Algorithm for Strong
+        Differential Privacy in Federated Learning Systems", 2024.
 
     Example:
         >>> import hockeystick as hs
@@ -283,7 +272,6 @@ class _Loss:
 
 
 def _loss(rounds: float, participations: float, separation: float, error: ErrorKind | str) -> _Loss:
-    """Return the loss for checked parameters."""
     # An encoder checks the pattern.
     pattern = Encoder.toeplitz([1], 1, participations=participations, separation=separation)
     n = _validate.count("rounds", rounds, _ROUNDS)
@@ -355,17 +343,14 @@ def _inverse(c: Array) -> Array:
 
 
 def _product(one: Array, other: Array, size: int) -> Array:
-    """Return the first terms of the product of two power series."""
     length = 1 << (len(one) + len(other) - 1).bit_length()
     terms = np.fft.irfft(np.fft.rfft(one, length) * np.fft.rfft(other, length), length)
     return np.asarray(terms[:size])
 
 
 def _sigmoid(values: Array) -> Array:
-    """Return ``1 / (1 + exp(-v))``."""
     return np.asarray(1.0 / (1.0 + np.exp(-values)))
 
 
 def _logit(values: Array) -> Array:
-    """Return the inverse of the sigmoid."""
     return np.asarray(np.clip(np.log(values) - np.log1p(-values), -_FAR, _FAR))

@@ -82,8 +82,7 @@ class FDP(Notion):
 
     A mechanism of your own, by the probabilities p and q of its outcomes under two neighbours, is
     ``FDP(tradeoffs.discrete_tradeoff(p, q))``; by its (epsilon, delta) pairs,
-    ``FDP(tradeoffs.tradeoff_of_deltas(pairs))``; by a distribution of losses of dp-accounting,
-    ``adapters.dp_accounting.from_pld(pld)``.
+    ``FDP(tradeoffs.tradeoff_of_deltas(pairs))``.
 
     Args:
         tradeoff: The trade-off function f.

@@ -88,39 +88,6 @@ def test_a_state_that_is_loaded_beside_a_count_takes_nothing_back(
     assert account.counted == 1
 
 
-def test_a_loop_that_is_closed_loads_nothing(tmp_path: Path) -> None:
-    plan = hs.DPSGD(
-        examples=30, batch_size=10, epochs=4, noise_multiplier=1, sampling="random-allocation"
-    )
-    account = Account(plan, journal=tmp_path / "run.journal")
-    account.count()
-    state = account.state()
-    account.close()
-    with pytest.raises(IncompatibleError, match="closed"):
-        account.load(state)
-    assert account.counted == 1
-
-
-@pytest.mark.parametrize("given", ["a\nb", "\ud800", 3])
-def test_an_arithmetic_is_named_on_one_line(given: Any) -> None:
-    plan = hs.DPSGD(noise_multiplier=1, examples=8, batch_size=4, steps=1)
-    with pytest.raises(ParameterError, match=r"^arithmetic must be"):
-        Account(plan, arithmetic=given)
-
-
-@pytest.mark.parametrize("name", ["", ".", "a\0b", "pipe"])
-def test_what_can_be_no_file_is_no_journal(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    os.mkfifo("pipe")
-    plan = hs.DPSGD(noise_multiplier=1, examples=8, batch_size=4, steps=1)
-    with pytest.raises(ParameterError, match=r"^journal must be the path of a file"):
-        Account(plan, journal=name)
-    with pytest.raises(ParameterError, match=r"^url must be the path of a file"):
-        hs.Ledger(name, "d", hs.ZCDP(rho=1))
-
-
 @pytest.mark.parametrize("norm", [1e-24, 0.3, 1.0, 1e6])
 @pytest.mark.parametrize("place", range(10))
 def test_a_row_more_moves_the_integers_by_no_more_than_the_norm(place: int, norm: float) -> None:
@@ -155,11 +122,9 @@ def test_what_is_released_is_a_function_of_integer_sum_and_integer_noise_alone()
 @pytest.mark.parametrize(
     ("changes", "name"),
     [
-        ({"gradients": [1.0, 2.0]}, "gradients"),
         ({"gradients": [["a"]]}, "gradients"),
         ({"gradients": [[1j]]}, "gradients"),
         ({"norm": 0.0}, "norm"),
-        ({"norm": math.nan}, "norm"),
         ({"noise_multiplier": -1.0}, "noise_multiplier"),
         ({"noise_multiplier": 1e9}, "noise_multiplier"),
     ],
@@ -175,26 +140,26 @@ def test_what_is_no_sum_is_refused_by_name(changes: dict[str, Any], name: str) -
         noisy_sum(arguments.pop("gradients"), **arguments)
 
 
-def test_a_sampler_is_of_a_plan_for_that_many_examples() -> None:
-    plan = hs.DPSGD(examples=10, batch_size=5, steps=1, noise_multiplier=1, sampling="fixed-size")
-    with pytest.raises(ParameterError, match="examples"):
-        Sampler(plan, 11)
-    with pytest.raises(ParameterError, match=r"hs\.DPSGD"):
-        Sampler(hs.Gaussian(1), 10)  # type: ignore[arg-type]
-    assert len(set(Sampler(plan, 10).draw(0).tolist())) == 5
-
-
 def test_an_account_ends_with_the_plan_and_outlives_the_process(tmp_path: Path) -> None:
     plan = hs.DPSGD(examples=10, batch_size=5, steps=2, noise_multiplier=1)
     account = Account(plan, journal=tmp_path / "run.journal")
     account.count()
+    state = account.state()
     account.close()
+    with pytest.raises(IncompatibleError, match="closed"):
+        account.load(state)
     again = Account(plan, journal=tmp_path / "run.journal")
     assert (again.counted, again.limit) == (1, 2)
     again.count()
     assert again.released == plan
     with pytest.raises(BudgetExhausted):
         again.count()
+    with pytest.raises(ParameterError, match=r"^arithmetic must be"):
+        Account(plan, arithmetic="a\nb")
+    sized = hs.DPSGD(examples=10, batch_size=5, steps=2, noise_multiplier=1, sampling="fixed-size")
+    assert len(set(Sampler(sized, 10).draw(0).tolist())) == 5
+    with pytest.raises(ParameterError, match=r"^examples must be"):
+        Sampler(sized, 11)
 
 
 def test_a_loop_of_jax_learns_digits_within_its_budget() -> None:

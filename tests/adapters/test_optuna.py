@@ -1,6 +1,8 @@
 """Searches by Optuna: all charged first, the number of trials secret, the best trial released."""
 
 import logging
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,6 +11,7 @@ import hockeystick as hs
 from hockeystick.errors import BudgetExhausted, IncompatibleError, ParameterError
 from hockeystick.mechanisms import RandomStopping, tuning
 from hockeystick.release.samplers import run_count
+from tests.ledger.forks import die, killed
 from tests.release.bits import none_left, seeded
 
 pytest.importorskip("optuna")
@@ -36,33 +39,6 @@ def test_the_best_trial_is_returned_with_what_it_released() -> None:
     least = optimize(squared, RUN, trials=30, maximize=False)
     assert least is not None
     assert least.score < best.score
-
-
-def test_all_is_charged_before_the_first_trial_and_stays_where_one_fails() -> None:
-    account = hs.Accountant()
-
-    def fails(_trial: Any) -> float:
-        assert account.plan == RUN**3
-        raise ZeroDivisionError
-
-    with pytest.raises(ZeroDivisionError):
-        optimize(fails, RUN, trials=3, charge=account)
-    assert account.plan == RUN**3
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_as_many_trials_run_as_were_drawn(seed: int) -> None:
-    ran: list[float] = []
-
-    def kept(trial: Any) -> float:
-        ran.append(squared(trial))
-        return ran[-1]
-
-    best = optimize(kept, TUNED, bits=seeded(seed))
-    assert best is not None
-    assert best.mechanism == TUNED
-    assert best.score == max(ran)
-    assert len(ran) == run_count(TUNED.distribution, bits=seeded(seed))
 
 
 def test_nothing_is_logged_of_the_trials(capfd: pytest.CaptureFixture[str]) -> None:
@@ -137,19 +113,12 @@ def test_where_there_is_no_trial_there_is_no_result() -> None:
     assert optimize(lambda _: pytest.fail("it ran"), tuned, bits=seeded(1)) is None
 
 
-def test_where_a_filter_refuses_nothing_runs() -> None:
-    budget = hs.calibration.Filter(hs.ApproxDP(epsilon=0.01, delta=1e-6))
-    with pytest.raises(BudgetExhausted):
-        optimize(lambda _: pytest.fail("it ran"), RUN, trials=2, charge=budget)
-
-
 @pytest.mark.parametrize(
     ("name", "changed"),
     [
         ("objective", {"objective": 3}),
         ("mechanism", {"mechanism": "noise"}),
         ("mechanism", {"trials": None}),
-        ("trials", {"trials": 0}),
         ("trials", {"trials": 2.5}),
         ("sampler", {"sampler": "tpe"}),
         ("maximize", {"maximize": "minimize"}),
@@ -167,45 +136,121 @@ def drawn(entropy: int) -> int:
     return run_count(TUNED.distribution, bits=seeded(entropy))
 
 
-@pytest.mark.parametrize("entropy", range(5))
-def test_an_objective_that_stops_its_study_stops_no_other_trial(entropy: int) -> None:
-    numbers = []
-
-    def stopping(trial: Any) -> float:
-        numbers.append(trial.number)
-        trial.study.stop()
-        return squared(trial)
-
-    optimize(stopping, TUNED, bits=seeded(entropy))
-    assert numbers == [0] * drawn(entropy)
-
-
-def test_an_objective_chooses_nothing_of_the_next_trial() -> None:
+def test_what_an_objective_does_to_its_study_changes_no_other_trial() -> None:
+    """It stops it, asks for a next trial, and adds one that never ran, of the best score."""
     tried, entropy = [], next(one for one in range(99) if drawn(one) > 6)
 
-    def choosing(trial: Any) -> float:
+    def meddling(trial: Any) -> float:
         score = squared(trial)
-        tried.append(trial.params["x"])
+        tried.append((trial.number, trial.params["x"], score))
+        trial.study.stop()
         trial.study.enqueue_trial({"x": 0.5})
-        assert len(trial.study.trials) == 2
+        trial.study.add_trial(optuna.trial.create_trial(value=1e9))
+        assert len(trial.study.trials) == 3
         return score
 
-    optimize(choosing, TUNED, bits=seeded(entropy))
-    assert len(tried) == drawn(entropy) == len(set(tried))
-    assert 0.5 not in tried
-
-
-def test_a_trial_that_never_ran_is_never_the_best() -> None:
-    def adding(trial: Any) -> float:
-        trial.study.add_trial(optuna.trial.create_trial(value=1e9))
-        return squared(trial)
-
-    best = optimize(adding, TUNED, bits=seeded(3))
+    best = optimize(meddling, TUNED, bits=seeded(entropy))
     assert best is not None
-    assert best.score <= 4.0
+    assert best.score == max(score for _, _, score in tried)
+    assert [number for number, _, _ in tried] == [0] * drawn(entropy)
+    values = {x for _, x, _ in tried}
+    assert len(values) == len(tried)
+    assert 0.5 not in values
 
 
 @pytest.mark.parametrize("how", [{"mechanism": TUNED}, {"mechanism": RUN, "trials": 3}])
 def test_a_score_beyond_all_floats_is_refused_without_being_shown(how: Any) -> None:
     with pytest.raises(ParameterError, match=r"^objective must be .*; got 'a int'$"):
         optimize(lambda trial: 10**400, **how, bits=seeded(3))
+
+
+# On a ledger: reserved before the first trial, under a key of their own.
+
+ONCE = hs.Gaussian(noise_multiplier=4)  # rho 1/32
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> hs.Ledger:
+    return hs.Ledger(tmp_path / "ledger.db", "x", hs.ZCDP(rho=0.5))
+
+
+def rho(ledger: hs.Ledger) -> float:
+    spent = ledger.status.spent
+    assert isinstance(spent, hs.ZCDP)
+    return float(spent.rho)
+
+
+def test_all_trials_are_reserved_before_the_first(ledger: hs.Ledger) -> None:
+    seen: list[tuple[float, int]] = []
+
+    def watching(trial: Any) -> float:
+        seen.append((rho(ledger), ledger.status.unresolved))
+        return squared(trial)
+
+    charge = ledger.charging(by="ana", note="depth")
+    assert optimize(watching, ONCE, trials=8, ledger=charge, key="search") is not None
+    assert seen == [(0.25, 1)] * 8
+    assert (rho(ledger), ledger.status.unresolved) == (0.25, 0)
+    assert ledger.history()[-1].by == "ana"
+
+
+def test_a_search_that_stops_early_commits_the_trials_that_began(ledger: hs.Ledger) -> None:
+    def stopping(trial: Any) -> float:
+        if trial.number == 2:
+            trial.study.stop()
+        return squared(trial)
+
+    optimize(stopping, ONCE, trials=8, ledger=ledger, key="search")
+    assert rho(ledger) == 3 / 32
+    assert ledger.history()[-1].mechanism == ONCE**3
+
+
+def test_of_a_random_number_of_trials_all_is_committed_whatever_ran(tmp_path: Path) -> None:
+    budget = hs.RenyiDP({4.0: 5.0})
+    ledger = hs.Ledger(tmp_path / "ledger.db", "x", budget)
+    of_once = RandomStopping(ONCE, TUNED.distribution)
+    for key in "abc":
+        optimize(squared, of_once, ledger=ledger, key=key)
+    reserves, commits = ledger.history()[1::2], ledger.history()[2::2]
+    assert {entry.content for entry in (*reserves, *commits)} == {reserves[0].content}
+    assert {entry.note for entry in commits} == {"1 of 1 ran"}
+    assert {entry.mechanism for entry in commits} == {of_once}
+
+
+def test_a_search_is_run_once_and_charged_to_one_of_both(ledger: hs.Ledger) -> None:
+    with pytest.raises(ParameterError, match=r"^charge must be None where a ledger is given"):
+        optimize(squared, ONCE, trials=8, ledger=ledger, key="s", charge=hs.Accountant())
+    with pytest.raises(ParameterError, match=r"^key must be given"):
+        optimize(squared, ONCE, trials=8, ledger=ledger)
+    assert len(ledger.history()) == 1
+    optimize(squared, ONCE, trials=8, ledger=ledger, key="search")
+    with pytest.raises((ParameterError, IncompatibleError), match="search"):
+        optimize(squared, ONCE, trials=8, ledger=ledger, key="search")
+    for charged in ({"ledger": ledger, "key": "another"}, {"charge": ledger}):
+        with pytest.raises(BudgetExhausted):
+            optimize(lambda _: pytest.fail("it ran"), ONCE, trials=9, **charged)
+    optimize(squared, ONCE, trials=8, charge=ledger)
+    assert (rho(ledger), ledger.status.unresolved) == (0.5, 0)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL")
+@pytest.mark.parametrize("ends", ["killed", "failed"])
+def test_a_search_that_breaks_off_counts_in_full_and_its_key_is_spent(
+    ledger: hs.Ledger, ends: str
+) -> None:
+    def breaking(trial: Any) -> float:
+        if trial.number == 3:
+            die() if ends == "killed" else [].pop()
+        return squared(trial)
+
+    def search() -> None:
+        optimize(breaking, ONCE, trials=8, ledger=ledger, key="search")
+
+    if ends == "killed":
+        killed(search)
+    else:
+        with pytest.raises(IndexError):
+            search()
+    assert (rho(ledger), ledger.status.unresolved) == (0.25, 1)
+    with pytest.raises(ParameterError, match="the run for which 'search' was reserved"):
+        optimize(squared, ONCE, trials=8, ledger=ledger, key="search")

@@ -3,7 +3,6 @@
 Exact gradients, brute force where few numbers matter, theorems beyond.
 """
 
-import math
 from fractions import Fraction
 from itertools import product
 from typing import Any
@@ -17,7 +16,7 @@ from hockeystick.calibration.strategies import _loss
 from hockeystick.mechanisms import BandedInverse, BufferedToeplitz, Encoder, SquareRoot, Toeplitz
 from hockeystick.mechanisms.streams.strategies import Strategy
 
-PATTERNS = [(50, 1, 1), (50, 4, 10), (37, 5, 3), (9, 9, 1)]
+PATTERNS = [(50, 4, 10), (37, 5, 3), (9, 9, 1)]
 UNIT = Fraction(1, 2**256)
 STRATEGIES: tuple[Strategy, ...] = (
     Toeplitz([1]),
@@ -58,50 +57,6 @@ def test_errors_are_those_of_dense_matrices(strategy: Strategy, rounds: int) -> 
             assert Fraction(value) ** 2 <= square * (1 + Fraction(1, 2**50))
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES)
-def test_inverses_times_diagonals_are_one(strategy: Strategy) -> None:
-    c, d = strategy.diagonals(50), strategy.inverse(50)
-    assert len(d) == 50
-    for t in range(50):
-        product = sum((c[k] * d[t - k] for k in range(min(len(c), t + 1))), -Fraction(t == 0))
-        assert abs(product) <= 2**12 * UNIT
-
-
-def test_the_square_root_has_its_sensitivity_for_an_error() -> None:
-    """As A = C C."""
-    encoder = Encoder.square_root(1000)
-    found = sums_error(encoder)
-    assert math.isclose(found.error, encoder.sensitivity, rel_tol=1e-15)
-    assert math.isclose(found.loss, float(encoder.square), rel_tol=1e-15)
-
-
-def test_a_scale_changes_no_loss() -> None:
-    one = Encoder.toeplitz([1, 0.5, 0.25], 20)
-    other = Encoder.toeplitz([8, 4, 2], 20)
-    assert sums_error(one).loss == sums_error(other).loss
-    assert sums_error(one).error == 8 * sums_error(other).error
-
-
-ANY: Any = 3
-
-
-@pytest.mark.parametrize(
-    ("name", "encoder", "kind"),
-    [
-        ("encoder", ANY, "max"),
-        ("encoder", SquareRoot(), "max"),
-        ("encoder", Encoder.of_matrix([[1]]), "max"),
-        ("encoder", Encoder.toeplitz([0, 1], 3), "max"),
-        ("error", Encoder.square_root(3), "worst"),
-        ("error", Encoder.square_root(3), ANY),
-    ],
-)
-def test_the_error_names_what_it_cannot_be_asked_for(name: str, encoder: Any, kind: Any) -> None:
-    with pytest.raises(hs.errors.ParameterError) as caught:
-        sums_error(encoder, kind)
-    assert caught.value.name == name
-
-
 @pytest.mark.parametrize(("rounds", "participations", "separation"), PATTERNS)
 @pytest.mark.parametrize("error", ["max", "mean"])
 def test_the_loss_and_its_gradient(
@@ -119,8 +74,7 @@ def test_the_loss_and_its_gradient(
         assert abs((loss.at(c + step)[0] - loss.at(c - step)[0]) / 2e-6 - slope[j]) < 1e-8
 
 
-@pytest.mark.parametrize("error", ["max", "mean"])
-@pytest.mark.parametrize("participations", [1, 3])
+@pytest.mark.parametrize(("error", "participations"), [("max", 1), ("mean", 3)])
 def test_three_bands_are_as_good_as_any_on_a_grid(error: str, participations: int) -> None:
     """Of all, falling or not, negative or not: bands that are apart have an exact sensitivity."""
     found = optimise_banded(9, 3, participations=participations, separation=3, error=error)
@@ -131,33 +85,22 @@ def test_three_bands_are_as_good_as_any_on_a_grid(error: str, participations: in
     assert np.log(best) <= min(others) + 1e-9
 
 
+def test_buffers_are_better_than_the_square_root_for_several_participations() -> None:
+    pattern: Any = {"participations": 4, "separation": 50}
+    found = optimise_buffered(200, 2, **pattern)
+    assert isinstance(found.strategy, BufferedToeplitz)
+    assert sum(found.strategy.scales) < 1
+    assert found.square - found.least_square < found.square / 2**200
+    assert (found.participations, found.separation) == (4, 50)
+    assert sums_error(found).loss < sums_error(Encoder.square_root(200, **pattern)).loss
+    assert sums_error(optimise_buffered(1, 2)).loss >= 1.0 - 1e-12
+
+
 def test_as_many_bands_as_rounds_are_the_square_root() -> None:
     """It has the least largest error of all Toeplitz matrices for one participation."""
     best = sums_error(Encoder.square_root(300)).loss
     found = sums_error(optimise_banded(300, 300)).loss
     assert abs(found / best - 1) < 1e-12
-
-
-@pytest.mark.parametrize("error", ["max", "mean"])
-def test_buffers_for_several_participations(error: str) -> None:
-    pattern: Any = {"participations": 4, "separation": 50}
-    found = optimise_buffered(200, 2, **pattern, error=error)
-    assert isinstance(found.strategy, BufferedToeplitz)
-    assert sum(found.strategy.scales) < 1
-    assert found.square - found.least_square < found.square / 2**200
-    assert (found.participations, found.separation) == (4, 50)
-    root = Encoder.square_root(200, **pattern)
-    assert sums_error(found, error).loss < sums_error(root, error).loss
-
-
-@pytest.mark.parametrize("rounds", [1, 2, 3])
-def test_a_few_rounds(rounds: int) -> None:
-    assert sums_error(optimise_banded(rounds, 10)).loss >= 1.0 - 1e-12
-    assert sums_error(optimise_buffered(rounds, 2)).loss >= 1.0 - 1e-12
-
-
-def test_one_band_is_independent_noise() -> None:
-    assert optimise_banded(50, 1).strategy == Toeplitz([1.0])
 
 
 WORD: Any = "x"
@@ -175,6 +118,10 @@ WORD: Any = "x"
         ("participations", lambda: optimise_banded(9, 3, participations=0)),
         ("separation", lambda: optimise_buffered(9, 3, separation=-1)),
         ("error", lambda: optimise_banded(9, 3, error="worst")),
+        ("error", lambda: sums_error(Encoder.square_root(3), "worst")),
+        ("encoder", lambda: sums_error(WORD)),
+        ("encoder", lambda: sums_error(Encoder.of_matrix([[1]]))),
+        ("encoder", lambda: sums_error(Encoder.toeplitz([0, 1], 3))),
     ],
 )
 def test_bad_arguments_are_named(name: str, call: Any) -> None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import secrets
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict, replace
 from fractions import Fraction
-from types import MappingProxyType
-from typing import Final, final
+from typing import Any, Final, final
 
 from flwr.serverapp import (
     GaussianPrivacyEvent,
@@ -31,7 +31,7 @@ VERSION: Final = 1
 _READABLE: Final = (NAME, "rdp")
 _COUNT: Final = whole_numbers("n", 1, (1, 1000))
 _LIMIT: Final = Domain(symbol="eps", low=0, high=float("inf"), low_open=True, typical=(0.1, 20))
-_Composed = dict[GaussianPrivacyEvent, int]
+_Events = Counter[GaussianPrivacyEvent]
 
 
 class Cohorts(WordEnum):
@@ -41,12 +41,10 @@ class Cohorts(WordEnum):
     SEEN = "seen"
 
 
-_ADJACENCY: Final = MappingProxyType(
-    {
-        NeighboringRelation.ADD_OR_REMOVE_ONE: Adjacency.ADD_REMOVE,
-        NeighboringRelation.REPLACE_ONE: Adjacency.REPLACE_ONE,
-    }
-)
+_ADJACENCY: Final[Mapping[NeighboringRelation, Adjacency]] = {
+    NeighboringRelation.ADD_OR_REMOVE_ONE: Adjacency.ADD_REMOVE,
+    NeighboringRelation.REPLACE_ONE: Adjacency.REPLACE_ONE,
+}
 _CLIENT: Final = (
     "What is protected is a client with all that it holds, which is one node; metrics that clients "
     "send, evaluations among them, are released without noise, and are not covered."
@@ -55,22 +53,16 @@ _POISSON: Final = (
     "Each client takes part in each round independently, and the noisy sum is divided by the "
     "expected size of a cohort; Flower's own strategies draw and divide otherwise."
 )
-_DISPLACED: Final = (
+_OF_FIXED_SIZE: Final = (
     "A cohort has a fixed size and is averaged, so that a client that joins displaces another one: "
     "the sum of the clipped updates moves by twice the clipping norm, against which the noise on "
-    "the sum counts half."
-)
-_ANSWERED: Final = (
+    "the sum counts half.",
     "All clients of the cohort answer, or whether they do does not depend on their data: Flower "
-    "gives up a round with an answer missing, with an error or with unequal weights, which shows."
-)
-_FINITE: Final = (
+    "gives up a round with an answer missing, with an error or with unequal weights, which shows.",
     "Each update is clipped as one vector, by the server or by clients that do as they are told, "
-    "and none is zero or undefined: Flower's clipping stops at a zero, and lets NaN through."
-)
-_IN_FLOATS: Final = (
+    "and none is zero or undefined: Flower's clipping stops at a zero, and lets NaN through.",
     "Flower adds in floats, numpy's global generator draws the noise, and Python's the cohorts: "
-    "nobody seeds them or sees their state, and what rounding tells is not covered."
+    "nobody seeds them or sees their state, and what rounding tells is not covered.",
 )
 _ANY_COHORT: Final = (
     "A client may be in every cohort: who takes part is not taken to be random or secret."
@@ -92,7 +84,7 @@ class HockeystickAccountant:
     as under replace: a round is ``FixedSizeSubsampled`` of a Gaussian with noise multiplier z / 2.
     With ``SamplingMethod.POISSON``, for rounds that draw each client on its own and divide by the
     expected size, it is ``PoissonSubsampled`` with z. Answers are those of ``hs.Accountant`` for
-    these, under the assumptions of ``spent``.
+    these, which ``account`` is, under the assumptions of ``spent``.
 
     Args:
         config: Flower's: delta, population, neighbours, sampling, and the limit if there is one.
@@ -124,21 +116,15 @@ class HockeystickAccountant:
     ) -> None:
         if not isinstance(config, PrivacyConfig):
             raise ParameterError("config", config, "a PrivacyConfig of flwr.serverapp")
-        self._config = config
+        self.config: Final = config
         self._cohorts = _validate.choice("cohorts", cohorts, Cohorts)
         self._tolerance = _validate.real("tolerance", tolerance, PARAMETERS["tolerance"])
-        self._composed: _Composed = {}
-        self._is_as_loaded = True
-        self._run = secrets.token_hex(16)
-
-    @property
-    def config(self) -> PrivacyConfig:
-        """Flower's config."""
-        return self._config
+        self._composed = _Events()
+        self._is_as_loaded, self._run = True, secrets.token_hex(16)
 
     @property
     def num_releases(self) -> int:
-        return sum(self._composed.values())
+        return self._composed.total()
 
     @property
     def account(self) -> hs.Accountant:
@@ -146,7 +132,9 @@ class HockeystickAccountant:
         return self._account(self._composed)
 
     def compose(self, event: GaussianPrivacyEvent, count: int = 1) -> None:
-        self._composed, self._is_as_loaded = self._with(self._composed, event, count), False
+        events = self._checked(event, count)
+        self._is_as_loaded = False
+        self._composed += events
 
     def get_epsilon(self, delta: float) -> float:
         return float(self.spent(delta).upper)
@@ -163,13 +151,10 @@ class HockeystickAccountant:
         """Return epsilon as a proven interval, with all that must hold in Flower for it."""
         given = self.config.target_delta if delta is None else delta
         answer = self.account.epsilon(_validate.one("delta", given), tolerance=self._tolerance)
-        if self.config.sampling_method is SamplingMethod.POISSON:
-            name = answer.accountant
-            more: tuple[str, ...] = _CLIENT, _POISSON
-        else:
+        name, more = answer.accountant, [_CLIENT, _POISSON]
+        if self.config.sampling_method is not SamplingMethod.POISSON:
             drawn = _CONNECTED if self._cohorts is Cohorts.SECRET else _ANY_COHORT
-            more = _CLIENT, _DISPLACED, drawn, _ANSWERED, _FINITE, _IN_FLOATS
-            name = f"{answer.accountant} in real arithmetic"
+            name, more = f"{name} in real arithmetic", [_CLIENT, drawn, *_OF_FIXED_SIZE]
         return replace(answer, accountant=name, assumptions=(*answer.assumptions, *more))
 
     def would_exceed(
@@ -179,7 +164,7 @@ class HockeystickAccountant:
         if limit is None:
             raise ParameterError("max_epsilon", None, "given, here or in the config")
         limit = _validate.real("max_epsilon", limit, _LIMIT)
-        then = self._account(self._with(self._composed, event, count))
+        then = self._account(self._composed + self._checked(event, count))
         epsilon = then.epsilon(self.config.target_delta, tolerance=self._tolerance)
         return bool(epsilon.upper > limit)
 
@@ -188,12 +173,12 @@ class HockeystickAccountant:
         return {
             "schema_version": VERSION,
             "backend": NAME,
-            "config": _told(self.config),
+            "config": _to_json(self.config),
             "run": self._run,
             "compositions": [{"event": asdict(one), "count": count} for one, count in composed],
         }
 
-    def load_state_dict(self, state: Mapping[str, object]) -> None:
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Take over a state, also of ``RdpAccountant``, where nothing is composed yet.
 
         Later, an earlier state of this very accountant changes nothing, and another is refused;
@@ -209,54 +194,47 @@ class HockeystickAccountant:
         known = state.get("run") == self._run
         if not self._composed:
             self._composed, self._run = found, str(state.get("run", self._run))
-        elif known and self._is_as_loaded and _covers(found, self._composed):
+        elif known and self._is_as_loaded and found >= self._composed:
             self._composed = found
-        elif not (known and _covers(self._composed, found)):
+        elif not (known and self._composed >= found):
             raise IncompatibleError(
                 f"of the {self.num_releases} releases that are composed here the state may not "
                 "have all: loading it would forget them; load it into a new accountant, before its "
                 "first one"
             )
 
-    def _account(self, composed: _Composed) -> hs.Accountant:
+    def _account(self, composed: _Events) -> hs.Accountant:
         made = hs.Accountant()
         for event, count in composed.items():
             made.step(_as_mechanism(event, self.config, self._cohorts), count=count)
         return made
 
-    def _with(self, composed: _Composed, event: object, count: object) -> _Composed:
-        """Return what is composed with so many events more, or raise."""
+    def _checked(self, event: object, count: object) -> _Events:
+        """Return so many events, or raise."""
         if not isinstance(event, GaussianPrivacyEvent):
             raise ParameterError("event", event, "a GaussianPrivacyEvent of flwr.serverapp")
         if event.population_size != self.config.population_size:
             allowed = f"the population size of the config, {self.config.population_size}"
             raise ParameterError("population_size", event.population_size, allowed)
-        return composed | {event: composed.get(event, 0) + _validate.count("count", count, _COUNT)}
+        return _Events({event: _validate.count("count", count, _COUNT)})
 
-    def _read(self, state: object) -> _Composed:
+    def _read(self, state: object) -> _Events:
         if not isinstance(state, Mapping) or state.get("schema_version") != VERSION:
             raise ParameterError("state", state, f"a state_dict with schema_version {VERSION}")
-        if state.get("backend") not in _READABLE:
-            known = " or ".join(map(repr, _READABLE))
-            raise ParameterError("backend", state.get("backend"), known)
-        if state.get("config") != _told(self.config):
-            raise ParameterError("config", state.get("config"), f"{_told(self.config)}, as here")
-        entries = state.get("compositions")
-        if not isinstance(entries, list | tuple):
-            raise ParameterError("compositions", entries, "a list of events with counts")
-        found: _Composed = {}
-        for entry in entries:
+        config = _to_json(self.config)
+        for name, known in (("backend", _READABLE), ("config", (config,))):
+            if state.get(name) not in known:
+                raise ParameterError(name, state.get(name), " or ".join(map(repr, known)))
+        entries: Any = state.get("compositions")
+        found = _Events()
+        for entry in entries if isinstance(entries, list | tuple) else [entries]:
             try:
                 event, count = GaussianPrivacyEvent(**entry["event"]), entry["count"]
             except (KeyError, TypeError, ValueError) as error:
-                allowed = "made of events and counts, as state_dict has them"
+                allowed = "a list of events with counts, as state_dict has them"
                 raise ParameterError("compositions", entry, allowed) from error
-            found = self._with(found, event, count)
+            found += self._checked(event, count)
         return found
-
-
-def _covers(larger: _Composed, smaller: _Composed) -> bool:
-    return all(larger.get(event, 0) >= count for event, count in smaller.items())
 
 
 def _as_mechanism(
@@ -272,6 +250,5 @@ def _as_mechanism(
     return FixedSizeSubsampled(displaced, drawn, clients, adjacency)
 
 
-def _told(config: PrivacyConfig) -> dict[str, object]:
-    own = asdict(config)
-    return {name: getattr(value, "value", value) for name, value in own.items()}
+def _to_json(config: PrivacyConfig) -> dict[str, object]:
+    return {name: getattr(value, "value", value) for name, value in asdict(config).items()}

@@ -46,10 +46,9 @@ def train_locally(
         killed, asked twice or by a second process at once releases nothing that is not counted.
 
     Edge cases:
-        Where fewer steps are left than are asked for, those run. Where none is, the error is what
-        the server gets. Whatever else fails in training leaves as its kind alone, since an error's
-        text may show records; its text goes to this client's log (``logging``, of the name
-        ``hockeystick``). That training failed is told, and not accounted.
+        Where fewer steps are left than are asked for, those run. Whatever fails in training leaves
+        as its kind alone, since an error's text may show records; its text goes to this client's
+        log (``logging``, of the name ``hockeystick``). That it failed is told, and not accounted.
 
     Args:
         message: What the server sent: one record of arrays, the state of the model.

@@ -65,13 +65,11 @@ class PrivateFedAvg(Strategy):  # type: ignore[misc]  # theirs may have no types
         were not asked, count as 0, and the log says so.
 
         The server is trusted: it sees the updates, and who takes part. What clients send beside
-        weights is left out, and clients are not asked to evaluate, since nothing of it is noisy;
-        ``evaluate_fn`` of ``start`` may use public data.
+        weights is left out, and they are not asked to evaluate: nothing of it is noisy.
 
     Edge cases:
         A round in which nobody is drawn or answers releases pure noise. Clients may come and go:
-        rates and divisor are the plan's. All updates of a round are in memory at once, as doubles.
-        A round that is broken off is counted, and not run again.
+        rates and divisor are the plan's. A round that is broken off is counted, and not run again.
 
     Args:
         plan: An ``hs.federated.FedSDP`` with Poisson sampling.
@@ -125,9 +123,7 @@ class PrivateFedAvg(Strategy):  # type: ignore[misc]  # theirs may have no types
         counting = journal if ledger is None else ledger
         self._seed, self._budget = checked_seed(not_private, budget), budget
         if self._seed is not None and counting is not None:
-            raise IncompatibleError(
-                "a journal or a ledger counts private rounds: none of a run with a seed is one"
-            )
+            raise IncompatibleError("a journal or a ledger counts private rounds, a seed has none")
         self._limit = affordable(self.plan, budget)
         self._rounds = ClientRounds(
             self.plan,
@@ -137,9 +133,6 @@ class PrivateFedAvg(Strategy):  # type: ignore[misc]  # theirs may have no types
             bits=bits(self._seed, "rounds", 0),
         )
         self._asked: _Asked | None = None
-
-    def __repr__(self) -> str:
-        return f"PrivateFedAvg({self.plan}; {self.counted} rounds ran)"
 
     @property
     def counted(self) -> int:
@@ -160,8 +153,7 @@ class PrivateFedAvg(Strategy):  # type: ignore[misc]  # theirs may have no types
     def spent(self, delta: float) -> hs.Certified:
         """Return the epsilon of the rounds that are counted, if it was planned to stop there.
 
-        Whoever stops because of what was released has the epsilon of the whole plan, or the
-        budget's: they hold for every stop on the way.
+        Whoever stops because of what was released has that of the whole plan, or the budget's.
         """
         answer = hs.epsilon(self.released, _validate.one("delta", delta))
         return replace(answer, assumptions=(*answer.assumptions, _ONE_NODE))
@@ -212,10 +204,8 @@ class PrivateFedAvg(Strategy):  # type: ignore[misc]  # theirs may have no types
         """Return the weights after the round; raise if no cohort was drawn for it, or was used."""
         asked, self._asked = self._asked, None
         if asked is None or asked.server_round != server_round:
-            raise IncompatibleError(
-                f"no cohort waits for round {server_round}: each round draws its own by "
-                "configure_train, and uses it once"
-            )
+            told = "each round draws its own by configure_train, and uses it once"
+            raise IncompatibleError(f"no cohort waits for round {server_round}: {told}")
         for node, why in asked.accept(replies):
             _LOG.warning("aggregate_train: an answer of node %d counts as 0: %s", node, why)
         return asked.weights.moved(self.learning_rate * asked.cohort.release()), None
@@ -232,8 +222,7 @@ class PrivateFedAvg(Strategy):  # type: ignore[misc]  # theirs may have no types
         return None
 
     def summary(self) -> None:
-        _LOG.info("\t├──> %s", self.plan)
-        _LOG.info("\t└──> Rounds: %d counted, %d left", self.counted, self.left)
+        _LOG.info("%s: %d rounds counted, %d left", self.plan, self.counted, self.left)
 
     def close(self, *, final: bool = True) -> None:
         """Count no more, and leave the journal to others; commit what ran to the ledger.
@@ -291,12 +280,8 @@ class _Weights:
         shapes = {name: array.shape for name, array in arrays.items()}
         of_numbers = all(array.dtype.kind in "fiu" for array in arrays.values())
         if not of_numbers or shapes != {name: shape for name, shape, _ in self.layout}:
-            allowed = "numbers with the names and shapes of the weights"
-            raise ParameterError("answer", "other arrays", allowed)
-        found = []
-        for name, _, _ in self.layout:
-            array = arrays[name]
-            found.append(array.ravel().astype(np.float64))
+            raise ValueError("no numbers with the names and shapes of the weights")
+        found = [arrays[name].ravel().astype(np.float64) for name, _, _ in self.layout]
         return np.concatenate(found) - self.numbers
 
     def moved(self, change: Vector) -> ArrayRecord:
@@ -315,8 +300,7 @@ class _Weights:
 class _Asked:
     """The clients of a round, the weights that they were sent, and what they answered.
 
-    What it makes of an answer depends on this answer alone, and nothing in one stops the round: a
-    failure because of what a client holds would tell that.
+    Nothing in an answer stops the round: a failure because of what a client holds would tell that.
     """
 
     server_round: int
@@ -341,19 +325,13 @@ class _Asked:
     def _read(self, reply: Message) -> Vector:
         try:
             if reply.has_error():
-                raise ParameterError(
-                    "answer", f"the error {_line(reply.error.reason)}", "an update"
-                )
-            records = list(reply.content.array_records.values())
-            if len(records) != 1:
-                raise ParameterError("answer", f"{len(records)} records of arrays", "one of them")
+                raise ValueError(reply.error.reason)
+            (record,) = reply.content.array_records.values()
             with np.errstate(all="ignore"):
-                return self.weights.changed(records[0])
-        except ParameterError:
-            raise
+                return self.weights.changed(record)
         except Exception as error:  # whatever a client sends: the round goes on without it
-            told = f"{type(error).__name__}: {_line(error)}"
-            raise ParameterError("answer", told, "one that can be read") from error
+            found = f"{type(error).__name__}: {_line(error)}"
+            raise ParameterError("answer", found, "one update that can be read") from error
 
 
 def _line(text: object) -> str:

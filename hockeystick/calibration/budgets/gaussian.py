@@ -59,17 +59,11 @@ def gaussian_noise(epsilon: float, delta: float) -> float:
 
     Guarantees:
         ``hs.Gaussian(gaussian_noise(epsilon, delta))`` is proven to be (epsilon, delta)-DP: rounded
-        up, by some units in the last place.
-
-    Edge cases:
-        delta = 0 takes infinite noise, and delta = 1 none. epsilon = 0 is allowed.
+        up, by some units in the last place. delta = 0 takes infinite noise, and delta = 1 none.
 
     Args:
         epsilon: In [0, 10^15].
         delta: In [0, 1].
-
-    Returns:
-        The standard deviation of the noise over the L2 sensitivity, an upper bound of the least.
 
     References:
         Balle and Wang, "Improving the Gaussian Mechanism for Differential Privacy", ICML 2018,
@@ -109,9 +103,8 @@ def classical_gaussian_noise(epsilon: float, delta: float) -> float:
     ``sqrt(2 ln(1.25/delta)) / epsilon``, for epsilon below 1.
 
     Guarantees:
-        ``hs.Gaussian`` with this noise is (epsilon, delta)-DP; it is more noise than
-        ``gaussian_noise`` asks for: 4.85 rather than 3.74 just below epsilon = 1 at delta = 1e-5.
-        Rounded up.
+        ``hs.Gaussian`` with this noise is (epsilon, delta)-DP; it is more than ``gaussian_noise``
+        asks for: 4.85 rather than 3.74 just below epsilon = 1 at delta = 1e-5. Rounded up.
 
     Edge cases:
         epsilon >= 1 is refused: the theorem is proven below 1, although it is often stated without
@@ -121,9 +114,6 @@ def classical_gaussian_noise(epsilon: float, delta: float) -> float:
     Args:
         epsilon: In (0, 1).
         delta: In (0, 1).
-
-    Returns:
-        The standard deviation of the noise over the L2 sensitivity.
 
     References:
         Dwork and Roth, "The Algorithmic Foundations of Differential Privacy", 2014, theorem A.1.
@@ -145,7 +135,6 @@ def classical_gaussian_noise(epsilon: float, delta: float) -> float:
 
 
 def _delta(noise: float, epsilon: float) -> float:
-    """Return the upper end of delta of Gaussian noise."""
     return delta_of(Gaussian(noise), epsilon=epsilon, accountant="closed-form").upper
 
 
@@ -182,9 +171,6 @@ def joint_noise(
         noise_multiplier: nu, what the plan is accounted with, positive and finite.
         query_noise: nu_q, above nu; or
         inflation: nu_g / nu, above 1: exactly one of the two.
-
-    Returns:
-        nu_g and nu_q, upper bounds where they are computed.
 
     References:
         Andrew, Thakkar, McMahan and Ramaswamy, "Differentially Private Learning with Adaptive
@@ -227,9 +213,6 @@ def clipping_noise(noise_multiplier: float, bit_noise: float) -> float:
         noise_multiplier: nu, what the plan is accounted with, positive and finite.
         bit_noise: sigma_b, the standard deviation of the noise on the sum of bits; above nu / 2.
 
-    Returns:
-        The noise multiplier of the gradients, an upper bound.
-
     References:
         Andrew, Thakkar, McMahan and Ramaswamy 2021, theorem 1.
 
@@ -265,17 +248,11 @@ def max_error_quantile(sigma: float, coordinates: int, failure: float) -> float:
     Guarantees:
         Exact, rounded up: with probability at least 1 - beta no error is larger.
 
-    Edge cases:
-        sigma = 0 has no error. beta near 1 gives the smallest values.
-
     Args:
         sigma: The standard deviation of each error, in [0, 1e150]: noise multiplier times
             sensitivity.
         coordinates: The number K of errors, an integer >= 1.
         failure: The probability beta of a larger error, in [1e-200, 1).
-
-    Returns:
-        The quantile, an upper bound of it by a unit in the last place or two.
 
     References:
         The usual bound is ``max_error_union_bound``. Teaching material gives it as
@@ -311,20 +288,13 @@ def max_error_probability(error: float, sigma: float, coordinates: int) -> float
     Guarantees:
         Exact, rounded down.
 
-    Edge cases:
-        sigma = 0 gives 1; t = 0 gives 0 for every other sigma; t = inf gives 1.
-
     Args:
         error: The error t, in [0, inf].
         sigma: The standard deviation of each error, in [0, 1e150].
         coordinates: The number K of errors, an integer >= 1.
 
-    Returns:
-        The probability, a lower bound of it by a unit in the last place or two.
-
     References:
-        The distribution of the largest of independent variables; see ``max_error_quantile`` for
-        what is often printed instead.
+        See ``max_error_quantile`` for what is often printed instead.
 
     Example:
         >>> import hockeystick as hs
@@ -360,20 +330,13 @@ def max_error_union_bound(sigma: float, coordinates: int, failure: float) -> flo
         An upper bound, rounded up: with probability at least 1 - beta no error is larger. It is
         more than ``max_error_quantile`` says of independent errors.
 
-    Edge cases:
-        sigma = 0 has no error.
-
     Args:
         sigma: The standard deviation of each error, in [0, 1e150].
         coordinates: The number K of errors, an integer >= 1.
         failure: The probability beta, in [1e-200, 1).
 
-    Returns:
-        The bound.
-
     References:
-        Dwork and Roth, "The Algorithmic Foundations of Differential Privacy", 2014 (the proof
-        idea; the constants are those above).
+        Dwork and Roth, "The Algorithmic Foundations of Differential Privacy", 2014 (the idea).
 
     Example:
         >>> import hockeystick as hs

@@ -122,9 +122,6 @@ def split_budget(
         weights: one positive weight for each: exactly one of the two.
         by: "cost" or "least-noise".
 
-    Returns:
-        The releases, what they achieve together, and their composition.
-
     Example:
         >>> import hockeystick as hs
         >>> split = hs.calibration.split_budget(hs.GDP(1.0), weights=[1, 4], by="least-noise")
@@ -167,9 +164,6 @@ def share_budget(budget: Budget, parts: Iterable[Mechanism]) -> BudgetSplit:
         parts: The mechanisms, with positive finite noise: ``Gaussian``, ``Laplace``, ``DPSGD``, and
             what samples, repeats, composes or tunes these.
 
-    Returns:
-        The mechanisms with their noise, what they achieve together, and their composition.
-
     Raises:
         IncompatibleError: If a part has no noise to multiply, or no factor that is tried keeps to
             the budget: Gaussian noise never to a pure one.
@@ -207,19 +201,13 @@ def grid_search(budget: Budget, run: Mechanism, runs: int) -> BudgetSplit:
     where only the best is kept: unlike a random number of runs (``RandomStopping``), whose cost
     hardly grows with their number but has a factor in front.
 
-    Guarantees:
-        As for ``share_budget``.
-
     Args:
-        budget: As for ``share_budget``.
+        budget: As for ``share_budget``, as are guarantees and errors.
         run: One run, whose noise is multiplied.
         runs: The number k of runs, an integer from 1 to 10^15.
 
     Returns:
         ``releases`` holds the one run that all are like, ``plan`` all of them.
-
-    Raises:
-        IncompatibleError: As for ``share_budget``.
 
     Example:
         >>> import hockeystick as hs
@@ -250,7 +238,6 @@ def with_noise(mechanism: Mechanism, factor: float) -> Mechanism:
 
 
 def _scaled(mechanism: Mechanism, factor: float) -> Mechanism:
-    """Return a mechanism with all its noise multiplied."""
     if isinstance(mechanism, Gaussian):
         return Gaussian(factor * mechanism.noise_multiplier)
     if isinstance(mechanism, Laplace):
@@ -294,7 +281,6 @@ def _fitting(budget: Budget, plan: Mechanism) -> float:
 
 
 def _split(budget: Budget, noises: list[float]) -> BudgetSplit:
-    """Return the releases with this noise."""
     kind = Laplace if isinstance(budget, PureDP) else Gaussian
     releases = tuple(kind(noise) for noise in noises)
     alike = len(set(releases)) == 1
@@ -303,14 +289,12 @@ def _split(budget: Budget, noises: list[float]) -> BudgetSplit:
 
 
 def _achieved(plan: Mechanism, budget: Budget) -> Budget:
-    """Return the guarantee of a plan in the notion of a budget, rounded up."""
     if isinstance(budget, ApproxDP):
         return convert(plan, ApproxDP, delta=budget.delta)
     return convert(plan, type(budget))
 
 
 def _weights(parts: int | None, weights: Iterable[float] | None) -> tuple[float, ...]:
-    """Return the weights that are given, or raise."""
     if (parts is None) == (weights is None):
         raise ParameterError("parts, weights", (parts, weights), "given one without the other")
     if weights is None:
@@ -343,7 +327,6 @@ def _check(budget: Budget) -> None:
 
 
 def _noises(budget: Budget, shares: list[float]) -> list[float]:
-    """Return each release's noise for its share of the budget."""
     if isinstance(budget, GDP):
         return [1.0 / budget.mu / math.sqrt(share) for share in shares]
     if isinstance(budget, ZCDP):

@@ -18,16 +18,7 @@ from hockeystick.calibration.filters.measures import (
     expected_slack,
     one_order_measure,
 )
-from hockeystick.calibration.session.runs import (
-    EVALUATING,
-    VERSION,
-    Costs,
-    Recorder,
-    Runs,
-    runs_from,
-    unrolled,
-    versioned,
-)
+from hockeystick.calibration.session.runs import EVALUATING, Costs, Recorder, Runs, unrolled
 from hockeystick.errors import BudgetExhausted, ParameterError
 from hockeystick.io.descriptions import describe, read_description
 from hockeystick.mechanisms import (
@@ -98,11 +89,11 @@ class Filter(Recorder):
 
         Without ``expected``, an ``ApproxDP`` budget counts a sampled step by its rho, the largest
         ratio of a divergence to its order, which sampling hardly lowers: one step of DP-SGD costs
-        about what it would cost on all data, an epsilon of 4.38 for the step below. With it, the
-        divergences at one order are added up, 14,000 such steps to an epsilon of 2.61.
+        about what it would cost on all data.
 
         Any number of threads may step at the same time. A copy counts for itself, also that of a
         forked or another process: together they may spend the budget several times.
+        A state that has spent more than its budget is read as it is, and covers nothing more.
 
     Args:
         budget: The guarantee to keep: ``RenyiDP``, ``ZCDP``, ``TCDP``, ``GDP``, ``PureDP`` or
@@ -156,6 +147,7 @@ class Filter(Recorder):
     """
 
     __slots__ = ("_cost", "_measure", "budget", "order", "rule", "slack")
+    _NAMES = ("budget", "slack", "rule", "order")
 
     budget: Notion
     order: float | None
@@ -179,7 +171,6 @@ class Filter(Recorder):
     def _begin(
         self, budget: Notion, slack: object, rule: Rule | str | None, order: float | None
     ) -> None:
-        """Start with nothing spent."""
         self.budget, self.order = budget, order
         self.slack, known = checked_options(budget, slack, rule)
         self.rule = known if order is None else None
@@ -218,14 +209,7 @@ class Filter(Recorder):
     def fits(self, mechanism: Mechanism, *, count: float = 1) -> bool:
         """Return whether a step would be taken now; another thread may come first.
 
-        Args:
-            mechanism: What would run.
-            count: How many runs, an integer from 0 to 10^15.
-
-        Raises:
-            ParameterError: If it is no mechanism, or the count is no such integer.
-            IncompatibleError: As for ``step``.
-            UnsupportedError: As for ``step``.
+        Arguments and errors are those of ``step``, but for its refusal.
         """
         once, runs = unrolled(mechanism, count)
         cost = self._costs(once, runs)
@@ -259,46 +243,22 @@ class Filter(Recorder):
             return self._runs.plan.adjacency
 
     def __repr__(self) -> str:
-        """Return the budget and what is left."""
         return f"<Filter of {self.budget!r}: {len(self)} runs, left {self.left!r}>"
 
-    def state_dict(self) -> dict[str, Any]:
-        steps = self._snapshot().state()
-        rule = None if self.rule is None else str(self.rule)
-        options = {"slack": self.slack, "rule": rule}
-        if self.order is not None:
-            options["order"] = self.order
-        header = {"kind": "Filter", "version": VERSION, "budget": describe(self.budget)}
-        return {**header, **options, "steps": steps}
-
     @classmethod
-    def from_state_dict(cls, state: object) -> Self:
-        """Return a filter in a recorded state.
-
-        A filter that has spent more than its budget, because a later version charges more, is
-        read as it is, and covers nothing more.
-
-        Args:
-            state: What ``state_dict`` returned.
-
-        Raises:
-            IncompatibleError: If its mechanisms do not go together, or with its budget.
-        """
-        ordered = isinstance(state, Mapping) and "order" in state
-        names = ("budget", "slack", "rule", *(("order",) if ordered else ()), "steps")
-        found = versioned(state, "Filter", names)
-        budget = checked_budget(read_description(found["budget"]))
-        made = cls.__new__(cls)
-        made._begin(budget, found["slack"], found["rule"], recorded_order(budget, found))
-        made._charge(runs_from(found["steps"]))
+    def _with_terms(cls, terms: Mapping[str, Any]) -> Self:
+        budget, made = checked_budget(read_description(terms["budget"])), cls.__new__(cls)
+        made._begin(budget, terms["slack"], terms["rule"], recorded_order(budget, terms))
         return made
 
     @property
-    def _terms(self) -> dict[str, object]:
-        return {"budget": self.budget, "slack": self.slack, "rule": self.rule, "order": self.order}
+    def _terms(self) -> dict[str, Any]:
+        rule = None if self.rule is None else str(self.rule)
+        order = {} if self.order is None else {"order": self.order}
+        return {"budget": describe(self.budget), "slack": self.slack, "rule": rule, **order}
 
-    def _charge(self, runs: Runs) -> None:
-        """Take over runs that have happened, whether they are covered or not."""
+    def _take_over(self, runs: Runs) -> None:
+        """Take over runs, covered or not: a later version may charge more, and covers no more."""
         total = self._runs.spent
         for mechanism, count in runs.counts.items():
             total = _plus(total, self._costs(mechanism, count))
@@ -311,17 +271,14 @@ class Filter(Recorder):
         return tuple(cost * count for cost in one)
 
     def _guarantee(self, costs: Costs) -> Notion:
-        """Return amounts as a guarantee."""
         with EVALUATING:
             return self._measure.guarantee(costs)
 
     def _remaining(self, costs: Costs) -> Notion:
-        """Return the largest guarantee that the budget still covers."""
         with EVALUATING:
             return self._measure.remaining(costs)
 
     def _refusal(self, asked: Mechanism, cost: Costs) -> BudgetExhausted:
-        """Return the error that says what was asked for, and what there is."""
         spent = self._runs.spent
         one, had, left = self._guarantee(cost), self._guarantee(spent), self._remaining(spent)
         amounts = ""
@@ -338,7 +295,6 @@ class Filter(Recorder):
 
 
 def _plus(first: Costs, second: Costs) -> Costs:
-    """Return the sums."""
     return tuple(a + b for a, b in zip(first, second, strict=True))
 
 

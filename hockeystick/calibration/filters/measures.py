@@ -292,7 +292,6 @@ class ApproxDPMeasure(AdditiveMeasure):
         return tuple(sums)
 
     def _of_part(self, part: Mechanism) -> Costs:
-        """Return the amounts of one part."""
         kept = without_failure(part)
         largest = largest_loss(kept)
         if isinstance(kept, PureDP) and largest is not None:
@@ -303,7 +302,6 @@ class ApproxDPMeasure(AdditiveMeasure):
         return largest, NOTHING, rho, delta_of(part)
 
     def _rho_of_epsilon(self, epsilon: Fraction) -> Fraction:
-        """Return the rho of pure privacy."""
         square = epsilon * epsilon / 2
         if self.rule is Rule.WHITEHOUSE:
             return square
@@ -409,7 +407,6 @@ def _by_orders(rho: float, delta: float) -> float:
 
 
 def _by_bun_steinke(rho: float, delta: float) -> float:
-    """Return the epsilon of Bun and Steinke, rounded up."""
     return bun_steinke(rho, delta=delta)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -23,16 +22,7 @@ from hockeystick.calibration.filters.measures import (
     largest_losses,
     sum_over_parts,
 )
-from hockeystick.calibration.session.runs import (
-    EVALUATING,
-    VERSION,
-    Costs,
-    Recorder,
-    Runs,
-    runs_from,
-    unrolled,
-    versioned,
-)
+from hockeystick.calibration.session.runs import EVALUATING, Costs, Recorder, Runs, unrolled
 from hockeystick.errors import HockeystickError, IncompatibleError
 from hockeystick.mechanisms import Mechanism
 from hockeystick.mechanisms.base import checked
@@ -130,6 +120,7 @@ class Odometer(Recorder):
     """
 
     __slots__ = ("_cost", "_lines", "delta", "order")
+    _NAMES = ("delta", "order")
 
     delta: float
     order: float | None
@@ -144,7 +135,7 @@ class Odometer(Recorder):
     def _begin(self, delta: float, order: float | None) -> None:
         """Start with nothing spent, with orders around this one."""
         self.delta, self.order = delta, order
-        self._lines: Lines = RhoLines() if order is None else OrderLines(order)
+        self._lines: RhoLines | OrderLines = RhoLines() if order is None else OrderLines(order)
         self._cost = lru_cache(maxsize=_REMEMBERED)(self._lines.cost)
         super().__init__(Runs(self._lines.nothing))
 
@@ -177,34 +168,22 @@ class Odometer(Recorder):
             return self._lines.bound(self._runs.spent, self.delta)
 
     def __repr__(self) -> str:
-        """Return the bound and at which delta it holds."""
         return f"<Odometer at delta {self.delta!r}: {len(self)} runs, epsilon {self.epsilon!r}>"
 
-    def state_dict(self) -> dict[str, Any]:
-        steps = self._snapshot().state()
-        order = {} if self.order is None else {"order": self.order}
-        return {
-            "kind": "Odometer",
-            "version": VERSION,
-            "delta": self.delta,
-            **order,
-            "steps": steps,
-        }
-
     @classmethod
-    def from_state_dict(cls, state: object) -> Self:
-        ordered = ("order",) if isinstance(state, Mapping) and "order" in state else ()
-        found = versioned(state, "Odometer", ("delta", *ordered, "steps"))
+    def _with_terms(cls, terms: Mapping[str, Any]) -> Self:
         made = cls.__new__(cls)
-        order = _validate.real("order", found["order"], ORDER) if ordered else None
-        made._begin(_validate.real("delta", found["delta"], _DELTA), order)
-        for mechanism, count in runs_from(found["steps"]).counts.items():
-            made.step(mechanism, count=count)
+        order = _validate.real("order", terms["order"], ORDER) if "order" in terms else None
+        made._begin(_validate.real("delta", terms["delta"], _DELTA), order)
         return made
 
     @property
-    def _terms(self) -> dict[str, object]:
-        return {"delta": self.delta, "order": self.order}
+    def _terms(self) -> dict[str, Any]:
+        return {"delta": self.delta} | ({} if self.order is None else {"order": self.order})
+
+    def _take_over(self, runs: Runs) -> None:
+        for mechanism, count in runs.counts.items():
+            self.step(mechanism, count=count)
 
     def _costs(self, mechanism: Mechanism) -> Costs:
         """Return the cost of one run, or raise."""
@@ -213,33 +192,13 @@ class Odometer(Recorder):
 
 
 def _after(spent: Costs, cost: Costs, count: int) -> Costs:
-    """Return the amounts after several more runs."""
     pairs = zip(spent, cost, strict=True)
     return tuple(before + one * count if one else before for before, one in pairs)
 
 
-class Lines(ABC):
-    """Costs that add up over adaptively chosen releases, and the bound of the loss they give."""
-
-    __slots__ = ()
-
-    @abstractmethod
-    def cost(self, mechanism: Mechanism) -> Costs:
-        """Return the cost of one run of a mechanism."""
-
-    @property
-    @abstractmethod
-    def nothing(self) -> Costs:
-        """The cost of no run."""
-
-    @abstractmethod
-    def bound(self, spent: Costs, delta: float) -> float:
-        """Return what the loss ever exceeds with probability at most delta, rounded up."""
-
-
 @final
 @dataclass(frozen=True, slots=True)
-class RhoLines(Lines):
+class RhoLines:
     """The least of ``(lambda_j + 1) rho + ln(1/delta_j) / lambda_j``, and the largest losses."""
 
     def cost(self, mechanism: Mechanism) -> Costs:
@@ -250,9 +209,11 @@ class RhoLines(Lines):
 
     @property
     def nothing(self) -> Costs:
+        """The cost of no run."""
         return (NOTHING,) * 4
 
     def bound(self, spent: Costs, delta: float) -> float:
+        """Return what the loss ever exceeds with probability at most delta, rounded up."""
         losses, unbounded, rho, _ = spent
         pure = float_above(losses) if unbounded == 0 else math.inf
         places = range(-_LINES_EACH_WAY, _LINES_EACH_WAY + 1)
@@ -261,7 +222,7 @@ class RhoLines(Lines):
 
 @final
 @dataclass(frozen=True, slots=True)
-class OrderLines(Lines):
+class OrderLines:
     """A mixture over Renyi orders ``1 + c_k``, with ``c_k`` about ``(centre - 1) 2^(k/2)``.
 
     With weights ``w_k = 1 / (2.8841 (1 + k^2))`` for k from -6 to 8, which add up to less than 1,
@@ -300,6 +261,7 @@ class OrderLines(Lines):
 
     @property
     def nothing(self) -> Costs:
+        """The cost of no run."""
         return (NOTHING,) * (2 + 2 * len(_PLACES))
 
     def bound(self, spent: Costs, delta: float) -> float:
@@ -365,7 +327,6 @@ def central_order(plan: Mechanism, delta: float) -> float:
 
 
 def _refuse_failure(mechanism: Mechanism, delta: Fraction) -> None:
-    """Raise where a mechanism may fail."""
     if delta > 0:
         raise IncompatibleError(
             f"a {mechanism} may fail, and an odometer has no share of delta for that; use a "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final, Self, Unpack, final, overload
 
@@ -10,15 +11,7 @@ from hockeystick.accountants import Answer
 from hockeystick.accountants.ask import Precision, Proving
 from hockeystick.accountants.base import TOLERANCE
 from hockeystick.accountants.tradeoff import tradeoff
-from hockeystick.calibration.session.runs import (
-    EVALUATING,
-    VERSION,
-    Recorder,
-    Runs,
-    runs_from,
-    unrolled,
-    versioned,
-)
+from hockeystick.calibration.session.runs import EVALUATING, Recorder, Runs, unrolled
 from hockeystick.mechanisms import Mechanism
 from hockeystick.results import Certified
 from hockeystick.tradeoffs import TradeOff
@@ -38,11 +31,8 @@ class Accountant(Recorder):
 
         M_1 ** n_1 @ M_2 ** n_2 @ ...
 
-    It is told what ran, and runs nothing. For a training loop whose plan is known, see
-    ``hockeystick.adapters.loop``: its ``Account`` counts the steps of a ``DPSGD`` before their
-    noise is drawn, stops at a budget and goes on from a journal, its ``Sampler`` draws the batches.
-    ``hockeystick.adapters.torch`` trains with all of it, ``hockeystick.adapters.opacus`` counts the
-    steps of Opacus.
+    It is told what ran, and runs nothing. A training loop whose plan is known has
+    ``hockeystick.adapters.loop``, of which ``adapters.torch`` makes use.
 
     Guarantees:
         Those of ``hs.epsilon``, ``hs.delta`` and ``hs.tradeoff`` of ``accountant.plan``. They hold
@@ -104,7 +94,6 @@ class Accountant(Recorder):
         return self._snapshot().plan
 
     def __repr__(self) -> str:
-        """Return what is recorded, in words."""
         return f"<Accountant of {len(self)} runs: {self.plan}>"
 
     @overload
@@ -153,11 +142,7 @@ class Accountant(Recorder):
     ) -> Answer:
         """Return the delta of what is recorded at an epsilon; arguments as for ``hs.delta``.
 
-        Returns:
-            As for ``epsilon``.
-
-        Raises:
-            UnsupportedError: If the accountant has no analysis for a part of what is recorded.
+        Returns and raises as ``epsilon`` does.
         """
         plan = self.plan
         with EVALUATING:
@@ -176,17 +161,13 @@ class Accountant(Recorder):
         with EVALUATING:
             return tradeoff(plan)
 
-    def state_dict(self) -> dict[str, Any]:
-        steps = self._snapshot().state()
-        return {"kind": "Accountant", "version": VERSION, "steps": steps}
-
     @classmethod
-    def from_state_dict(cls, state: object) -> Self:
-        made = cls()
-        made._resume(runs_from(versioned(state, "Accountant", ("steps",))["steps"]))
-        return made
+    def _with_terms(cls, terms: Mapping[str, Any]) -> Self:
+        return cls()
+
+    def _take_over(self, runs: Runs) -> None:
+        self._runs = runs
 
 
 def _planned(answer: Answer) -> Answer:
-    """Return an answer that says that the releases were planned."""
     return replace(answer, assumptions=(*answer.assumptions, PLANNED))

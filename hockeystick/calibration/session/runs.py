@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from fractions import Fraction
 from threading import RLock
-from typing import Any, Final, NamedTuple, Self, TypeAlias
+from typing import Any, ClassVar, Final, NamedTuple, Self, TypeAlias
 
 from hockeystick import _validate
 from hockeystick.errors import ParameterError
@@ -138,21 +138,20 @@ class Recorder(ABC):
     """What records runs as they happen, from any number of threads."""
 
     __slots__ = ("_lock", "_runs")
+    # What a state has besides its steps; an order only where one was chosen.
+    _NAMES: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, runs: Runs) -> None:
         self._lock = RLock()
         self._runs = runs
 
     def __len__(self) -> int:
-        """Return how many runs are recorded."""
         with self._lock:
             return self._runs.total
 
     def __reduce__(self) -> tuple[Callable[[object], Self], tuple[dict[str, Any]]]:
-        """Return how it is copied and pickled: by its state."""
         return type(self).from_state_dict, (self.state_dict(),)
 
-    @abstractmethod
     def state_dict(self) -> dict[str, Any]:
         """Return what is recorded and its terms, ready for JSON.
 
@@ -161,9 +160,10 @@ class Recorder(ABC):
         Raises:
             ParameterError: If a mechanism holds a trade-off function that only a program knows.
         """
+        header = {"kind": type(self).__name__, "version": VERSION, **self._terms}
+        return {**header, "steps": self._snapshot().state()}
 
     @classmethod
-    @abstractmethod
     def from_state_dict(cls, state: object) -> Self:
         """Return one in a recorded state.
 
@@ -171,8 +171,15 @@ class Recorder(ABC):
             state: What ``state_dict`` returned.
 
         Raises:
+            ParameterError: If it is no such state.
             IncompatibleError: If its mechanisms do not go together, or with its terms.
         """
+        given = state if isinstance(state, Mapping) else {}
+        names = [name for name in cls._NAMES if name != "order" or name in given]
+        found = _versioned(given, cls.__name__, (*names, "steps"))
+        made = cls._with_terms(found)
+        made._take_over(_runs_from(found["steps"]))
+        return made
 
     def load_state_dict(self, state: object) -> None:
         """Take over a recorded state of the same terms, in place of one's own.
@@ -185,28 +192,34 @@ class Recorder(ABC):
             IncompatibleError: As for ``from_state_dict``.
         """
         other = type(self).from_state_dict(state)
-        for name, own in self._terms.items():
-            if other._terms[name] != own:
-                raise ParameterError(name, other._terms[name], f"that of this one, {own!r}")
-        self._resume(other._runs)
+        for name in self._NAMES:
+            own, found = self._terms.get(name), other._terms.get(name)
+            if own != found:
+                raise ParameterError(name, found, f"that of this one, {own!r}")
+        with self._lock:
+            self._runs = other._runs
 
     @property
-    def _terms(self) -> dict[str, object]:
-        """What is fixed in advance, by its names."""
+    def _terms(self) -> dict[str, Any]:
+        """What is fixed in advance, by its names, ready for JSON."""
         return {}
+
+    @classmethod
+    @abstractmethod
+    def _with_terms(cls, terms: Mapping[str, Any]) -> Self:
+        """Return one of these terms, of which nothing has run."""
+
+    @abstractmethod
+    def _take_over(self, runs: Runs) -> None:
+        """Record runs that have happened where nothing is recorded yet."""
 
     def _snapshot(self) -> Runs:
         """Return what is recorded now, which does not change any more."""
         with self._lock:
             return self._runs.copy()
 
-    def _resume(self, runs: Runs) -> None:
-        """Take over runs in place of one's own."""
-        with self._lock:
-            self._runs = runs
 
-
-def runs_from(state: object) -> Runs:
+def _runs_from(state: object) -> Runs:
     """Return the runs that a state tells, or raise."""
     if not isinstance(state, list):
         raise ParameterError("steps", state, "a list as state_dict writes it")
@@ -217,12 +230,11 @@ def runs_from(state: object) -> Runs:
     return runs
 
 
-def versioned(state: object, what: str, names: tuple[str, ...]) -> Mapping[str, Any]:
+def _versioned(state: Mapping[str, Any], what: str, names: tuple[str, ...]) -> Mapping[str, Any]:
     """Return the fields of a state after its kind and version, or raise."""
-    header = state if isinstance(state, Mapping) else {}
-    if header.get("kind") != what:
-        raise ParameterError("kind", header.get("kind"), f"{what!r} in the state of such an object")
-    version = header.get("version")
+    if state.get("kind") != what:
+        raise ParameterError("kind", state.get("kind"), f"{what!r} in the state of such an object")
+    version = state.get("version")
     if isinstance(version, bool) or version != VERSION:
         allowed = f"{VERSION}, the version that this hockeystick reads"
         raise ParameterError("version", version, allowed)

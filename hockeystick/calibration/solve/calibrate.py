@@ -130,7 +130,6 @@ class Calibrated:
         return "least" if falls else "most" if rises else "last"
 
     def __float__(self) -> float:
-        """Return the value."""
         return float(self.value)
 
     def __format__(self, spec: str) -> str:
@@ -145,11 +144,9 @@ class Calibrated:
         return rounded(self.value, spec)
 
     def __repr__(self) -> str:
-        """Return the same line in brackets: the fields have it whole."""
         return f"<{self}>"
 
     def __str__(self) -> str:
-        """Return one line: the value, what is proven of it, and what the plan then has."""
         return f"{self.extreme} {self.parameter} = {self._shown} ({self.status}; {self._has})"
 
     @property
@@ -195,12 +192,10 @@ def calibrate(
         another one within a percent.
 
     Edge cases:
-        A parameter that changes nothing is refused, and so is one that is found not to be
-        monotone. Where every value meets the target, the end of the domain is returned. Where only
-        0 epochs, steps or runs do, or only infinite noise, as Gaussian noise at delta 0, that is no
-        answer but an ``InfeasibleError``. Targets
-        that only theorems connect to the plan (GDP, ZCDP, TCDP of a sampled plan) are met by the
-        theorem's upper end, and the status is "bound".
+        Where every value meets the target, the end of the domain is returned. Where only 0 epochs,
+        steps or runs do, or only infinite noise, as Gaussian noise at delta 0, that is no answer
+        but an ``InfeasibleError``. Targets that only theorems connect to the plan (GDP, ZCDP, TCDP
+        of a sampled plan) are met by the theorem's upper end, and the status is "bound".
 
     Args:
         plan: A mechanism or plan, of which the number that it has for the parameter is where the
@@ -217,9 +212,6 @@ def calibrate(
             "auto" for the others.
         whole: Whether only whole values count: whole epochs, say. Counts are whole anyway.
         fields: The fields of the class, all but the one to solve for.
-
-    Returns:
-        ``Calibrated``, the value rounded to the safe side.
 
     Raises:
         ParameterError: If an argument is outside its domain, or no number has that name or several.
@@ -315,7 +307,6 @@ def _adding_spent(spent: Mechanism | None) -> Callable[[Mechanism], Mechanism]:
 
 
 def _refuse_no_choice(unknown: Parameter) -> None:
-    """Raise where only one value of a parameter is allowed."""
     if unknown.low < unknown.high * (1.0 if unknown.whole else 1.0 - _NARROWEST):
         return
     raise IncompatibleError(
@@ -351,7 +342,6 @@ def _start(
 def _calibrated(
     search: Search, found: Bracket, parameter: str, target: Target, spent: Mechanism | None
 ) -> Calibrated:
-    """Return the result of the search."""
     inside, outside = found
     value: Any = inside.x
     if outside is None:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from hockeystick._validate import MAX_COUNT, PARAMETERS
 from hockeystick.errors import HockeystickError, IncompatibleError, ParameterError
@@ -98,7 +98,6 @@ def _parsed(parameter: str) -> Path | None:
 
 
 def _reached(node: Any, path: Path) -> Any:
-    """Return the object at a path; None where there is none."""
     for key in path:
         if isinstance(key, int):
             node = node[key] if isinstance(node, tuple) and key < len(node) else None
@@ -108,7 +107,6 @@ def _reached(node: Any, path: Path) -> Any:
 
 
 def _numbers(node: Any, path: Path) -> Iterator[Path]:
-    """Go through the numbers of a node and of what it holds."""
     if _is_number(node):
         yield path
     elif isinstance(node, tuple):
@@ -127,23 +125,14 @@ def _fields(node: Any) -> dict[str, Any]:
 
 
 def _is_number(value: object) -> bool:
-    """Return whether a value is a number to solve for."""
     return isinstance(value, numbers.Real) and not isinstance(value, bool)
 
 
 def _listed(paths: Sequence[Path]) -> str:
-    """Return paths in words, the first few where there are many."""
     if not paths:
         return "it gives none"
     more = f" and {len(paths) - _SHOWN} more" if len(paths) > _SHOWN else ""
     return ", ".join(spelled(path) for path in islice(paths, _SHOWN)) + more
-
-
-class _Ends(NamedTuple):
-    """The least and the greatest value that is allowed."""
-
-    low: float
-    high: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,20 +197,18 @@ class Parameter:
         value = int(value) if self.whole else float(value)
         if self.low < value < self.high or self.low == self.high:
             return value
-        typical = PARAMETERS[name_of(self.path)].typical if self._is_known else (1.0, 100.0)
+        known = PARAMETERS.get(name_of(self.path))
+        typical = known.typical if known else (1.0, 100.0)
         middle = self.rounded(math.sqrt(typical[0] * typical[1]))
         return middle if self.low < middle < self.high else value
-
-    @property
-    def _is_known(self) -> bool:
-        """Whether the name is one that many mechanisms share."""
-        return name_of(self.path) in PARAMETERS
 
     def position(self, x: float) -> float:
         """Return the position of a value."""
         if self.whole:
             return math.log1p(x)
-        return max(math.log(x), _SMALLEST) if 0.0 < x < math.inf else _end_of_line(x)
+        if 0.0 < x < math.inf:
+            return max(math.log(x), _SMALLEST)
+        return _SMALLEST if x == 0.0 else _LARGEST
 
     def at(self, position: float) -> float:
         """Return the value at a position."""
@@ -248,12 +235,7 @@ class Parameter:
         return moved if moved != x else self.rounded(x + math.copysign(1, stride))
 
 
-def _end_of_line(x: float) -> float:
-    """Return the position of 0 or of infinity."""
-    return _SMALLEST if x == 0.0 else _LARGEST
-
-
-def _ends(plan: Mechanism, path: Path, whole: bool) -> _Ends:
+def _ends(plan: Mechanism, path: Path, whole: bool) -> tuple[float, float]:
     """Return the least and the largest value that the constructors allow."""
     domain = PARAMETERS.get(name_of(path))
     default = (0.0, float(MAX_COUNT)) if whole else (0.0, math.inf)
@@ -271,7 +253,7 @@ def _ends(plan: Mechanism, path: Path, whole: bool) -> _Ends:
 
     downwards = (low,) if whole else (low, max(low, _NEAREST))
     upwards = (high,) if whole else (high, min(high, _LARGEST_VALUE))
-    return _Ends(_edge(allowed, inside, downwards, whole), _edge(allowed, inside, upwards, whole))
+    return _edge(allowed, inside, downwards, whole), _edge(allowed, inside, upwards, whole)
 
 
 def _edge(

@@ -213,7 +213,6 @@ class InitialGuess:
         )
 
     def _is_saddle_poor(self, position: float) -> bool:
-        """Return whether few hits decide at a position."""
         from hockeystick.accountants.contour.search import is_formula_poor
 
         return is_formula_poor(Contour().analytic_terms(self.terms(position)), self.epsilon)
@@ -264,7 +263,6 @@ def _has_far_outputs(terms: Terms) -> bool:
 
 
 def _by_lattices(search: InitialGuess, near: float) -> Guess:
-    """Return the position by coarse lattices."""
     found = increasing_root(
         search.by_lattice,
         near,

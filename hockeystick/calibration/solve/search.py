@@ -62,11 +62,8 @@ class Bracket(NamedTuple):
 class Search:
     """The search for the last value of a parameter that meets a target.
 
-    Args:
-        axis: The parameter.
-        goal: The target.
-        after: Returns the plan to be read, what was spent before included.
-        tolerance: The relative width of a bracket of real values at which the search ends.
+    ``with_spent`` returns the plan to be read, what was spent before included; ``tolerance`` is the
+    relative width of a bracket of real values at which the search ends.
     """
 
     parameter: Parameter
@@ -88,7 +85,8 @@ class Search:
         first = self.evaluate(start)
         other = self._missed(first, stride, direction, line) or self._other_side(first, stride)
         if other is None:
-            if self._reason is not None and not self._any_finite:
+            known = [one for one in self.evaluated.values() if one.answer is not None]
+            if self._reason is not None and all(one.excess == math.inf for one in known):
                 raise self._reason
             if not first.meets:
                 raise self._infeasible()
@@ -113,13 +111,6 @@ class Search:
                     x, answer, excess, meets, constraint.violates(answer)
                 )
         return self.evaluated[x]
-
-    @property
-    def _any_finite(self) -> bool:
-        """Return whether any evaluated plan has a finite bound of the quantity."""
-        return any(
-            one.answer is not None and one.excess < math.inf for one in self.evaluated.values()
-        )
 
     def _evaluate_plan(self, plan: Mechanism) -> Achieved | None:
         """Return the interval of a plan, computed once for all equal mechanisms."""
@@ -216,7 +207,6 @@ class Search:
             self._refuse_not_monotone("its influence turns near", near.x)
 
     def _is_worse(self, near: Evaluation, far: Evaluation) -> bool:
-        """Return whether a step moves away from the limit, by more than round-off."""
         if near.answer is None or far.answer is None:
             return False
         away = near.excess - far.excess if near.meets else far.excess - near.excess
@@ -224,7 +214,6 @@ class Search:
         return abs(length) > _LEAST_DISTANCE and away > _CHANGE
 
     def _provably_worse(self, near: Evaluation, far: Evaluation) -> bool:
-        """Return whether one value is provably less private than another."""
         if near.answer is None or far.answer is None:
             return False
         return self.constraint.costs_more(far.answer, near.answer)
@@ -239,7 +228,7 @@ class Search:
     def _narrowed(self, inside: Evaluation, outside: Evaluation) -> Bracket:
         """Return the bracket narrowed to neighbours, or to the tolerance."""
         low, high = self._closest(inside, outside)
-        while not self._is_close(low, high):
+        while not self._are_close(low.x, high.x):
             self._refine(low, high)
             before, (low, high) = (low, high), self._closest(low, high)
             if (low, high) == before:
@@ -250,7 +239,7 @@ class Search:
 
     def _refine(self, inside: Evaluation, outside: Evaluation) -> None:
         """Evaluate values between the ends until the bracket is narrow enough."""
-        begin, length = self.parameter.position(inside.x), 0.0
+        begin = self.parameter.position(inside.x)
         length = self.parameter.position(outside.x) - begin
         narrow = (
             0.4 / max(inside.x, outside.x, 1.0) if self.parameter.whole else 0.9 * self.tolerance
@@ -270,10 +259,8 @@ class Search:
         x = self.parameter.at(position)
         if self.parameter.whole:
             return min(max(x, low + 1), high - 1) if high - low > 1 else x
-        return x if low < x < high else self._middle(low, high)
-
-    def _middle(self, low: float, high: float) -> float:
-        """Return the middle of two real values."""
+        if low < x < high:
+            return x
         return low + 0.5 * (high - low) if math.isfinite(high) else low
 
     def _closest(self, inside: Evaluation, outside: Evaluation) -> tuple[Evaluation, Evaluation]:
@@ -289,10 +276,6 @@ class Search:
         a, b = changes[-1] if inside.x > outside.x else changes[0]
         first, second = self.evaluated[a], self.evaluated[b]
         return (first, second) if first.meets else (second, first)
-
-    def _is_close(self, inside: Evaluation, outside: Evaluation) -> bool:
-        """Return whether a bracket is as narrow as it has to be."""
-        return self._are_close(inside.x, outside.x)
 
     def _are_close(self, a: float, b: float) -> bool:
         """Return whether two values are neighbours, or within the tolerance of each other."""
@@ -326,7 +309,6 @@ class Search:
         return max(ends or [first], key=lambda one: one.excess)
 
     def _refuse_contradictions(self, found: Bracket) -> None:
-        """Raise where the evaluations have more than one boundary."""
         if found.outside is None:
             return
         position, boundary = self.parameter.position, self.parameter.position(found.inside.x)
@@ -347,14 +329,12 @@ class Search:
             raise self._reason
 
     def _refuse_not_monotone(self, why: str, x: float) -> None:
-        """Raise because the parameter is not monotone."""
         raise IncompatibleError(
             f"{self.parameter.name} is not monotone here, so that no one value is the last that "
             f"meets the target: {why} {x:g}"
         )
 
     def _refuse_constant(self) -> None:
-        """Raise because the parameter does nothing."""
         raise IncompatibleError(
             f"{self.parameter.name} has no influence on {self.constraint.quantity}: it is the same "
             f"from {self.parameter.low:g} to {self.parameter.high:g}; solve for another parameter"
@@ -380,11 +360,9 @@ class Search:
         )
 
     def _between(self, answer: Achieved) -> str:
-        """Return the interval of the quantity in words."""
         return f"{self.constraint.quantity} between {answer.lower:.6g} and {answer.upper:.6g}"
 
     def _infeasible(self) -> InfeasibleError:
-        """Return the error that says what can be reached."""
         known = [one for one in self.evaluated.values() if one.answer is not None]
         best = min(known, key=lambda one: (one.excess, one.x != self.parameter.start()))
         answer = best.answer

@@ -42,9 +42,6 @@ class TruePositiveRate:
 
     ``1 - f(fpr) <= rate``, f the trade-off function of the plan.
 
-    Guarantees:
-        Exact as far as f is: no test does better, and where f is the plan's own one does as well.
-
     Args:
         rate: The largest true positive rate, from fpr to 1.
         fpr: The false positive rate, in [0, 1].
@@ -62,7 +59,6 @@ class TruePositiveRate:
     fpr: float
 
     def __post_init__(self) -> None:
-        """Check what is given."""
         _check_probabilities(self, "rate", "fpr")
         _refuse_less_than_a_guess("rate", self.rate, "fpr", self.fpr)
 
@@ -73,9 +69,6 @@ class Advantage:
     """At most this difference of true and false positive rate, for every membership test.
 
     ``delta(0) <= value``: the total variation distance of the outputs.
-
-    Guarantees:
-        Exact as far as delta(0) is.
 
     Args:
         value: The largest advantage, in [0, 1].
@@ -91,7 +84,6 @@ class Advantage:
     value: float
 
     def __post_init__(self) -> None:
-        """Check what is given."""
         _check_probabilities(self, "value")
 
 
@@ -101,9 +93,6 @@ class BayesError:
     """At least this error for everyone who guesses membership from the release and a prior.
 
     ``p (1 - delta(ln((1-p)/p))) >= value`` with p the smaller of prior and 1 - prior.
-
-    Guarantees:
-        Exact as far as delta is. No plan has an error above p itself.
 
     Args:
         value: The least error, in [0, 1].
@@ -122,7 +111,6 @@ class BayesError:
     prior: float
 
     def __post_init__(self) -> None:
-        """Check what is given."""
         _check_probabilities(self, "value")
         object.__setattr__(self, "prior", _validate.real("prior", self.prior, _PRIOR))
 
@@ -154,14 +142,12 @@ class Reconstruction:
     baseline: float
 
     def __post_init__(self) -> None:
-        """Check what is given."""
         _check_probabilities(self, "probability", "baseline")
         chance, baseline = self.probability, self.baseline
         _refuse_less_than_a_guess("probability", chance, "baseline", baseline)
 
 
 def _check_probabilities(target: object, *names: str) -> None:
-    """Raise where a field of a target is no probability."""
     for name in names:
         value = _validate.real(name, getattr(target, name), _PROBABILITY)
         object.__setattr__(target, name, value)
@@ -204,7 +190,6 @@ class Measured:
     quantity: str
 
     def __float__(self) -> float:
-        """Return the upper end."""
         return self.upper
 
 
@@ -416,7 +401,6 @@ def constraint_of(target: object, accountant: str) -> Constraint:
 
 
 def _proving(accountant: str) -> str:
-    """Return the name of an accountant whose answers are proven, or raise."""
     names = tuple(name for name, one in ACCOUNTANTS.items() if one.kind != "approximation")
     return one_of("accountant", same_name(accountant, names), names)
 
@@ -427,7 +411,6 @@ def _only_auto(accountant: str) -> str:
 
 
 def _certified(found: object) -> Certified:
-    """Return an answer that is proven, as every accountant's is that ``_proving`` lets through."""
     if not isinstance(found, Certified):
         raise ParameterError("accountant", found, "one whose answers are proven")
     return found

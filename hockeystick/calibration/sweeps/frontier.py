@@ -94,8 +94,7 @@ def frontier(
         progress: As for ``hs.sweep``.
 
     Returns:
-        The points: by batch size, for each of them by length; ``to_dataframe()`` hands them to
-        pandas.
+        The points: by batch size, for each by length; ``to_dataframe()`` hands them to pandas.
 
     Raises:
         ParameterError: If the plan is no ``DPSGD``, or there are no lengths or no batch sizes.
@@ -121,7 +120,6 @@ def frontier(
 
 
 def _point(plan: DPSGD, row: dict[str, Any]) -> FrontierPoint:
-    """Return a row of the sweep as a point."""
     place = {name: row[name] for name in ("epochs", "batch_size")}
     if row["error"] is not None:
         return FrontierPoint(**place, plan=None, achieved=None, reason=row["error"])

@@ -34,7 +34,6 @@ class Question:
     asked_at: ClassVar[str] = ""
 
     def __post_init__(self) -> None:
-        """Check what is given."""
         object.__setattr__(self, "plan", checked("plan", self.plan))
         if self.asked_at and getattr(self, self.asked_at) is not None:
             _validate.real(self.asked_at, getattr(self, self.asked_at))
@@ -98,14 +97,10 @@ class AskEpsilon(Question):
     ``DPSGD``, setting ``epochs`` takes ``steps`` away, and ``rate`` takes ``batch_size``, and the
     other way round.
 
-    Guarantees:
-        Those of ``hs.epsilon``: a ``Certified`` holds the truth between its ends.
-
     Args:
         plan: A mechanism or plan.
         delta: In [0, 1]; None where the grid has it.
-        accountant: As for ``hs.epsilon``.
-        tolerance: As for ``hs.epsilon``.
+        accountant: As for ``hs.epsilon``, as is ``tolerance``.
 
     Raises:
         ParameterError: If an argument is outside its domain; when called, if a parameter is no
@@ -124,7 +119,6 @@ class AskEpsilon(Question):
     asked_at: ClassVar[str] = "delta"
 
     def __call__(self, **parameters: Any) -> Answer:
-        """Return the epsilon of the plan with these fields."""
         return self._answer(epsilon_of, parameters)
 
 
@@ -134,21 +128,8 @@ class AskDelta(Question):
     """The delta of a plan, of which the grid sets fields.
 
     Called with parameters, it returns ``hs.delta`` of the plan with these fields. A parameter
-    ``epsilon`` is where to ask, unless the question has its own; the rest is as for
+    ``epsilon``, in [0, inf], is where to ask, unless the question has its own; the rest is as for
     ``AskEpsilon``.
-
-    Guarantees:
-        Those of ``hs.delta``: a ``Certified`` holds the truth between its ends.
-
-    Args:
-        plan: A mechanism or plan.
-        epsilon: In [0, inf]; None where the grid has it.
-        accountant: As for ``hs.delta``.
-        tolerance: As for ``hs.delta``.
-
-    Raises:
-        ParameterError: If an argument is outside its domain; when called, if a parameter is no
-            field of the plan, outside its domain, or given by question and grid.
 
     Example:
         >>> import hockeystick as hs
@@ -163,7 +144,6 @@ class AskDelta(Question):
     asked_at: ClassVar[str] = "epsilon"
 
     def __call__(self, **parameters: Any) -> Answer:
-        """Return the delta of the plan with these fields."""
         return self._answer(delta_of, parameters)
 
 
@@ -175,20 +155,8 @@ class Solve(Question):
     Called with parameters, it returns ``hs.calibrate`` of the plan with these fields. A parameter
     that is named as a field of the target is the target's; the rest is as for ``AskEpsilon``.
 
-    Guarantees:
-        Those of ``hs.calibrate``: the plan with the value meets the target, provably.
-
-    Args:
-        plan: A mechanism or plan.
-        parameter: What to solve for, as for ``hs.calibrate``.
-        target: What to meet, as for ``hs.calibrate``.
-        spent: A plan that already ran on the same data; both together meet the target.
-        tolerance: As for ``hs.calibrate``.
-        accountant: As for ``hs.calibrate``.
-
-    Raises:
-        ParameterError: If the plan, the target or what was spent is none; when called, as
-            ``hs.calibrate`` does.
+    Arguments and errors are those of ``hs.calibrate``, as is the guarantee: the plan with the value
+    meets the target, provably.
 
     Example:
         >>> import hockeystick as hs
@@ -209,7 +177,6 @@ class Solve(Question):
     accountant: str = "auto"
 
     def __post_init__(self) -> None:
-        """Check what is given."""
         Question.__post_init__(self)
         constraint_of(self.target, self.accountant)
         if self.spent is not None:
@@ -222,7 +189,6 @@ class Solve(Question):
         return Question._own(self, parameters) | {"target": own}
 
     def __call__(self, **parameters: Any) -> Calibrated:
-        """Return the value for the plan and the target with these fields."""
         own, target = self._own(parameters), self.target
         return calibrate(
             with_fields(self.plan, parameters),

@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import csv
 import hashlib
-import io
 import json
 import math
 import numbers
 import os
 import sys
 import time
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import Executor, Future
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from functools import partial
 from inspect import isfunction, signature
+from io import FileIO
 from itertools import islice
 from pathlib import Path
-from typing import Any, Final, TypeAlias, final
+from typing import Any, Final, Self, TypeAlias, final
 from uuid import uuid4
 
 from hockeystick import _files
@@ -34,7 +35,6 @@ from hockeystick.results import Approximate, Certified
 Scalar: TypeAlias = bool | int | float | str | None
 Columns: TypeAlias = dict[str, Scalar]
 Ask: TypeAlias = Callable[..., object]
-_Answers: TypeAlias = list[tuple[int, Columns]]
 
 ERROR: Final = "error"
 CAUTION: Final = "caution"
@@ -56,8 +56,8 @@ _A_QUESTION: Final = (
 )
 _NO_RESULT: Final = "a function that returns a number, an answer, or a mapping of those"
 _RECOGNISED: Final = (
-    "made of functions with names, and of what says in its repr what it is, not where it lies in "
-    "memory: a sweep that is taken up again must know what it is of"
+    "a function with a name, or what says in its repr what it is, not where it lies in memory: a "
+    "sweep that is taken up again must know what it is of"
 )
 
 
@@ -70,7 +70,7 @@ class Grid:
     values: tuple[tuple[object, ...], ...]
 
     @classmethod
-    def of(cls, grid: object) -> Grid:
+    def of(cls, grid: object) -> Self:
         """Return the grid that a mapping describes, or raise."""
         if not isinstance(grid, Mapping) or not all(isinstance(name, str) for name in grid):
             raise ParameterError("grid", grid, _A_GRID)
@@ -91,7 +91,6 @@ class Grid:
         return made
 
     def __len__(self) -> int:
-        """Return the number of cells."""
         return math.prod(len(one) for one in self.values)
 
     def cell(self, index: int) -> dict[str, Any]:
@@ -127,46 +126,38 @@ def sweep(
     """Ask one question at every cell of a grid, and yield the rows in the grid's order.
 
     The grid is the product of the parameters' values, the last of which changes fastest. A row has
-    the parameters, then the columns of the answer, then ``error``: None, or why this cell has no
-    answer. A ``Certified`` has ``lower``, ``estimate``, ``upper`` and ``accountant`` (which is
+    the parameters, the columns of the answer, and ``error``: None, or why there is no answer. A
+    ``Certified`` has ``lower``, ``estimate``, ``upper`` and ``accountant`` (which is
     ``answered_by`` where the grid has ``accountant``); an ``Approximate``, which proves nothing,
-    its number as ``estimate`` and as ``approximation``; a ``Calibrated`` has ``value``,
-    ``achieved_lower``, ``achieved_upper`` and ``status``; a number is ``value``; a mapping is its
-    own columns.
+    has ``estimate`` and ``approximation``; a ``Calibrated`` has ``value``, ``achieved_lower``,
+    ``achieved_upper`` and ``status``; a number is ``value``; a mapping is its own columns.
 
     Guarantees:
         With ``out``, each answer (of an executor: of each chunk of about a quarter of a second) is
-        on its way to the disk, in ``out`` + ".journal", before the next one is asked for; the file
-        itself appears at once when the last answer is there. The same call takes up a sweep that
-        was killed: what is in the journal is not computed again, and the file is, row for row, that
-        of a sweep that nobody interrupted. Computed twice is at most what was under way: one cell,
-        or ``in_flight`` chunks. A machine that loses power can lose the last second besides.
+        in ``out`` + ".journal" before the next one is asked for; the file itself appears at once
+        with the last answer. The same call takes up a sweep that was killed: what is in the journal
+        is not computed again, and the file is that of a sweep that nobody interrupted. Computed
+        twice is at most one cell, or ``in_flight`` chunks; lost with the machine's power, what was
+        written in the last second.
 
     Edge cases:
-        Nothing is asked before the iterator is; a file is made only when it is exhausted. A cell
-        that the library refuses, or whose arithmetic fails (``HockeystickError``, ``ValueError``,
-        ``ArithmeticError``), is a row with an ``error``; any other exception ends the sweep, which
-        can be taken up again. A function is known by its name, its parameters and what it holds,
-        not by what it does: whoever changes that says ``replace``.
+        Nothing is asked before the iterator is. A cell that the library refuses, or whose
+        arithmetic fails (``HockeystickError``, ``ValueError``, ``ArithmeticError``), is a row with
+        an ``error``; any other exception ends the sweep, which can be taken up again. A function is
+        known by its name, its parameters and what it holds, not by what it does.
 
     Args:
         grid: Parameters and their values: numbers, texts, or descriptions with a repr.
         ask: What is called with the parameters as keywords, such as ``AskEpsilon(plan, delta)``.
             An executor of other processes needs one that can be pickled.
-        executor: Where to ask: any ``concurrent.futures.Executor``, such as
-            ``distributed.Client().get_executor()`` or ``adapters.ray.RayExecutor()``; by default
-            here. It is not shut down.
+        executor: Any ``concurrent.futures.Executor``, by default none: here. It is not shut down.
         out: A file name that ends in .csv or .jsonl (a JSON object in each line).
-        progress: Called with the number of cells that are answered and that of all cells: once at
-            the beginning, then whenever there are more.
+        progress: Called with the number of answered cells and that of all cells, at the beginning
+            and whenever there are more.
         in_flight: The most chunks that the executor has at a time, an integer from 1 to 1000000;
             by default four for each core of this machine.
         replace: Whether a file that is there already may go, when the new one is whole, and, at
-            once, the journal of another grid, question or version, which are refused otherwise. One
-            of this sweep is taken up all the same.
-
-    Returns:
-        An iterator of rows.
+            once, the journal of another grid, question or version. One of this sweep is taken up.
 
     Raises:
         ParameterError: If an argument is outside its domain, a parameter of the grid is none of the
@@ -197,11 +188,8 @@ def sweep(
         heading = {"version": __version__, "grid": cells.identity, "ask": identity}
     if isinstance(ask, Question):
         ask.refuse_unknown(cells.cell(0))
-    return _rows(
-        lambda: _Kept(cells, target, heading, replace),
-        lambda pending: _asked(cells, ask, executor, chunks, pending),
-        progress or (lambda answered, cells: None),
-    )
+    kept = _Kept(cells, target, heading, replace)
+    return _rows(kept, partial(_asked, cells, ask, executor, chunks), progress or (lambda *_: None))
 
 
 def _target(out: str | os.PathLike[str]) -> Path:
@@ -218,35 +206,31 @@ def _target(out: str | os.PathLike[str]) -> Path:
 
 
 def _rows(
-    opened: Callable[[], _Kept],
-    asked: Callable[[Iterator[int]], Any],
-    progress: Callable[[int, int], None],
+    kept: _Kept, asked: Callable[[Iterator[int]], Any], progress: Callable[[int, int], None]
 ) -> Iterator[Columns]:
     """Yield all rows in the grid's order, and make the file before the last one."""
-    kept = opened()
-    cells = len(kept.grid)
-    pending = (index for index in range(cells) if index not in kept.places)
-    with closing(kept), closing(asked(pending)) as more:
-        progress(len(kept.places), cells)
+    cells, answers = len(kept.grid), kept.answers
+    pending = (index for index in range(cells) if index not in answers)
+    with kept, closing(asked(pending)) as more:
+        progress(len(answers), cells)
         for index in range(cells):
-            while index not in kept.places:
+            while index not in answers:
                 kept.add(next(more))
-                progress(len(kept.places), cells)
-            row = kept.row(index)
+                progress(len(answers), cells)
             if index == cells - 1:
                 kept.finish()
-            yield row
+            yield kept.grid.row(index, answers[index])
 
 
 def _asked(
     grid: Grid, ask: Ask, executor: Executor | None, in_flight: int, pending: Iterator[int]
-) -> Iterator[_Answers]:
+) -> Iterator[dict[int, Columns]]:
     """Yield the answers of this process one at a time, or of an executor by chunks of a time."""
     if executor is None:
         for index in pending:
-            yield [(index, _answer(ask, grid.cell(index)))]
+            yield {index: _answer(ask, grid.cell(index))}
         return
-    running: dict[Future[tuple[list[Columns], float]], list[int]] = {}
+    running: deque[tuple[list[int], Future[tuple[list[Columns], float]]]] = deque()
     # Engines such as dask know a task by its arguments: without a stamp, one would be the task of
     # an earlier sweep that is just being cancelled, and be cancelled with it.
     seconds_per_cell, stamp = _SECONDS_PER_CHUNK, uuid4().hex
@@ -254,26 +238,23 @@ def _asked(
         while True:
             size = max(1, min(_MOST_CELLS_PER_CHUNK, int(_SECONDS_PER_CHUNK / seconds_per_cell)))
             while len(running) < in_flight and (some := list(islice(pending, size))):
-                chunk = executor.submit(_timed, ask, [grid.cell(one) for one in some], stamp)
-                running[chunk] = some
+                cells = [grid.cell(one) for one in some]
+                running.append((some, executor.submit(_timed, ask, cells, stamp)))
             if not running:
                 return
-            done, _ = wait(running, return_when=FIRST_COMPLETED)
-            # What failed comes last, so that what did not is kept.
-            for future in sorted(done, key=lambda f: f.cancelled() or f.exception() is not None):
-                some = running.pop(future)
-                columns, seconds = future.result()
-                seconds_per_cell = max((seconds_per_cell + seconds / len(some)) / 2, 1e-9)
-                yield list(zip(some, columns, strict=True))
+            some, first = running[0]
+            columns, seconds = first.result()
+            running.popleft()
+            seconds_per_cell = max((seconds_per_cell + seconds / len(some)) / 2, 1e-9)
+            yield dict(zip(some, columns, strict=True))
     finally:
-        for future in running:
+        for _, future in running:
             future.cancel()
 
 
 def _timed(
-    ask: Ask, cells: Sequence[Mapping[str, object]], stamp: str
+    ask: Ask, cells: Iterable[Mapping[str, object]], stamp: str
 ) -> tuple[list[Columns], float]:
-    """Return the columns of some cells, and the seconds that they took."""
     start = time.perf_counter()
     return [_answer(ask, cell) for cell in cells], time.perf_counter() - start
 
@@ -299,7 +280,6 @@ def _answer(ask: Any, parameters: Mapping[str, Any]) -> Columns:
 
 
 def _columns(found: object) -> Columns:
-    """Return the answer to a question as columns."""
     if isinstance(found, Certified):
         return {
             "lower": _end(found.lower, at_least),
@@ -341,28 +321,18 @@ def scalar(value: object) -> Scalar:
     return float(value) if isinstance(value, numbers.Real) else repr(value)
 
 
-def _described(ask: Any, inside: tuple[Any, ...] = ()) -> str:
+def _described(ask: Any) -> str:
     """Return a question in words: a function by name, parameters and what it holds, else the repr.
 
     What it does is not read: whoever changes that asks for another file.
     """
     if isinstance(ask, partial):
-        inner = _described(ask.func, inside)
-        return f"{inner} of {ask.args!r} and {sorted(ask.keywords.items())!r}"
+        return f"{_described(ask.func)} of {ask.args!r} and {sorted(ask.keywords.items())!r}"
     if not isfunction(ask):
         return repr(ask)
-    if ask in inside:
-        return ask.__qualname__
     if ask.__name__ == "<lambda>":
         raise ParameterError("ask", ask, _RECOGNISED)
-    held = []
-    for cell in ask.__closure__ or ():
-        try:
-            value = cell.cell_contents
-        except ValueError:  # not set yet
-            continue
-        if isinstance(value, Hashable):  # what it may change is not of it
-            held.append(_described(value, (*inside, ask)))
+    held = [repr(cell.cell_contents) for cell in ask.__closure__ or ()]
     return f"{ask.__module__}.{ask.__qualname__}{signature(ask)} {held}"
 
 
@@ -381,116 +351,103 @@ def journal_of(target: Path) -> Path:
 def kept_for(target: Path) -> int | None:
     """Return how many answers the journal of a file has; None where there is no journal."""
     try:
-        with open(journal_of(target), "rb") as file:
-            whole = sum(line.endswith(b"\n") for line in file)
+        return max(0, journal_of(target).read_bytes().count(b"\n") - 1)
     except FileNotFoundError:
         return None
-    return max(0, whole - 1)
 
 
 @final
 class _Kept:
-    """Answers until their turn, in a journal from which the file is then made.
+    """Answers until their turn, and in a journal too where a file is to be made of them.
 
-    It is in memory where there is no file. It has a line for each answer, in the order in which
-    they come; the first line says what the sweep is of, and a last one that was cut off is dropped.
-    What is written leaves the process at once: when it is killed, all of that stays. The disk is
-    made to catch up about once a second, so a machine that loses power loses about as much.
+    That has a line for each answer, in the order in which they come; the first line says what the
+    sweep is of, and a last one that was cut off is dropped. What is written leaves the process at
+    once: when it is killed, all of that stays. The disk is made to catch up about once a second, so
+    a machine that loses power loses about as much.
     """
 
     def __init__(
         self, grid: Grid, target: Path | None, heading: Mapping[str, str], replace: bool
     ) -> None:
         self.grid, self.target, self.replace = grid, target, replace
-        self.places: dict[int, int] = {}
+        self.heading = _line({_MARK: {**heading, "cells": str(len(grid))}})
+        self.answers: dict[int, Columns] = {}
         self.synced = time.monotonic()
-        self.file: io.BytesIO | io.BufferedRandom = io.BytesIO()
-        if target is None:
-            return
-        self.path = journal_of(target)
-        if not self.path.exists():
-            self._refuse_finished(target)
-        self.file = io.BufferedRandom(_files.locked(self.path, "out"))
-        try:
-            self._take_up(target, {**heading, "cells": str(len(grid))})
-        except BaseException:
+        self.file: FileIO | None = None
+
+    def __enter__(self) -> Self:
+        if self.target is not None:
+            if not journal_of(self.target).exists():
+                self._refuse_finished(self.target)
+            self.file = _files.locked(journal_of(self.target), "out")
+            try:
+                self._take_up(self.file, self.target)
+            except BaseException:
+                self.file.close()
+                raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Let go of the file; what is written stays."""
+        if self.file is not None and not self.file.closed:
+            _files.force(self.file.fileno())
             self.file.close()
-            raise
 
-    def row(self, index: int) -> Columns:
-        """Return the row of a cell that is answered."""
-        self.file.seek(self.places[index])
-        return self.grid.row(index, json.loads(self.file.readline())[1])
-
-    def add(self, answers: _Answers) -> None:
+    def add(self, answers: Mapping[int, Columns]) -> None:
         """Keep answers."""
-        place = self.file.seek(0, os.SEEK_END)
-        for index, columns in answers:
-            line = _line([index, columns])
-            self.file.write(line)
-            self.places[index] = place
-            place += len(line)
-        self.file.flush()
+        self.answers |= answers
+        if self.file is None:
+            return
+        _write(self.file, b"".join(_line([index, one]) for index, one in answers.items()))
         if time.monotonic() - self.synced > _SECONDS_BETWEEN_SYNCS:
-            self._sync()
+            _files.force(self.file.fileno())
+            self.synced = time.monotonic()
 
     def finish(self) -> None:
         """Make the file, all at once, and remove the journal."""
-        if self.target is None:
+        if self.target is None or self.file is None:
             return
-        self._sync()
-        with _files.replacing(self.target) as part, open(part, "wb") as file:
+        _files.force(self.file.fileno())
+        rows = [self.grid.row(index, self.answers[index]) for index in range(len(self.grid))]
+        with (
+            _files.replacing(self.target) as part,
+            open(part, "w", encoding="utf-8", newline="") as file,
+        ):
             write = _write_csv if self.target.suffix.lower() == ".csv" else _write_json_lines
-            write(file, self)
+            write(file, rows)
         if sys.platform == "win32":  # which removes no file that is open
             self.file.close()
-        self.path.unlink()
+        journal_of(self.target).unlink()
         self.file.close()
 
-    def close(self) -> None:
-        """Let go of the file; what is written stays."""
-        if not self.file.closed:
-            self._sync()
-            self.file.close()
-
-    def __iter__(self) -> Iterator[Columns]:
-        """Yield all rows in the order of the grid."""
-        return map(self.row, range(len(self.grid)))
-
-    def _sync(self) -> None:
-        """Make the disk catch up."""
-        self.file.flush()
-        if self.target is not None:
-            _files.force(self.file.fileno())
-        self.synced = time.monotonic()
-
-    def _take_up(self, target: Path, heading: Mapping[str, str]) -> None:
+    def _take_up(self, file: FileIO, target: Path) -> None:
         """Find what is answered already, or begin."""
-        expected = _line({_MARK: heading})
-        first = self.file.readline()
+        first, *lines = file.readall().splitlines(keepends=True) or [b""]
         is_journal = first.startswith(_line({_MARK: {}})[: -len(b"}}\n")])
-        if first == expected:
-            place = len(first)
-            for line in self.file:
-                index = _index(line, len(self.grid))
-                if index is None:
+        whole = len(first)
+        if first == self.heading:
+            for line in lines:
+                index, columns = _answer_in(line, len(self.grid))
+                if columns is None:
                     break
-                self.places[index] = place
-                place += len(line)
-            self.file.truncate(place)
-        elif expected.startswith(first) or (self.replace and is_journal):
-            self.file.truncate(0)
-            self.file.seek(0)
-            self.file.write(expected)
-            self._sync()
+                self.answers[index] = columns
+                whole += len(line)
+            file.truncate(whole)
+            file.seek(whole)
+        elif self.heading.startswith(first) or (self.replace and is_journal):
+            file.truncate(0)
+            file.seek(0)
+            _write(file, self.heading)
+            _files.force(file.fileno())
         else:
             kind = "of another grid, question or version" if is_journal else "no journal of a sweep"
+            name = journal_of(target).name
             allowed = (
-                f"the file of the sweep that was begun there; {self.path.name} beside it is {kind}:"
-                " finish that sweep, give replace=True to begin anew, or choose another file"
+                f"the file of the sweep that was begun there; {name} beside it is {kind}: finish "
+                "that sweep, give replace=True to begin anew, or choose another file"
             )
             raise ParameterError("out", str(target), allowed)
-        if len(self.places) < len(self.grid):
+        if len(self.answers) < len(self.grid):
             self._refuse_finished(target)
 
     def _refuse_finished(self, target: Path) -> None:
@@ -501,32 +458,32 @@ class _Kept:
 
 
 def _line(value: object) -> bytes:
-    """Return a value as one line of ASCII."""
     return json.dumps(value, separators=(",", ":")).encode() + b"\n"
 
 
-def _index(line: bytes, cells: int) -> int | None:
-    """Return the cell that a line answers, None where it is no whole line."""
+def _write(file: FileIO, text: bytes) -> None:
+    """Write all of a text, or raise: a disk that is nearly full takes a part and says so."""
+    while text:
+        text = text[file.write(text) :]
+
+
+def _answer_in(line: bytes, cells: int) -> tuple[int, Columns | None]:
+    """Return the cell that a line answers and its columns, None where it is no whole line."""
     try:
         index, columns = json.loads(line)
     except (ValueError, TypeError, RecursionError):
-        return None
-    whole = line.endswith(b"\n") and isinstance(index, int) and isinstance(columns, dict)
-    return index if whole and 0 <= index < cells else None
+        return 0, None
+    whole = line.endswith(b"\n") and type(index) is int and isinstance(columns, dict)
+    return (index, columns) if whole and 0 <= index < cells else (0, None)
 
 
 def _write_csv(file: Any, rows: Iterable[Columns]) -> None:
     """Write rows as CSV: every float with all its digits, an empty cell where there is nothing."""
-    columns: Columns = {}
-    for row in rows:
-        columns |= dict.fromkeys(row)
-    last = [name for name in (CAUTION, ERROR) if name in columns]
-    text = io.TextIOWrapper(file, encoding="utf-8", newline="", write_through=True)
-    ordered = [*(name for name in columns if name not in last), *last]
-    table = csv.DictWriter(text, ordered, lineterminator="\n")
+    columns = list(dict.fromkeys(name for row in rows for name in row))
+    columns.sort(key=lambda name: (name == ERROR, name == CAUTION))
+    table = csv.DictWriter(file, columns, lineterminator="\n")
     table.writeheader()
     table.writerows(rows)
-    text.detach()
 
 
 def _write_json_lines(file: Any, rows: Iterable[Columns]) -> None:
@@ -536,7 +493,7 @@ def _write_json_lines(file: Any, rows: Iterable[Columns]) -> None:
             name: repr(one) if isinstance(one, float) and not math.isfinite(one) else one
             for name, one in row.items()
         }
-        file.write(_line(fields))
+        file.write(_line(fields).decode())
 
 
 def read_rows(path: Path) -> list[dict[str, str]]:

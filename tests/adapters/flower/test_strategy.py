@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import copy
 import math
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -18,12 +18,13 @@ from hockeystick.errors import BudgetExhausted, IncompatibleError, ParameterErro
 
 pytest.importorskip("flwr")
 
-from flwr.app import Array, ArrayRecord, ConfigRecord, Message, RecordDict
+from flwr.app import Array, ArrayRecord, ConfigRecord
 
 from hockeystick.adapters.flower import PrivateFedAvg
 from hockeystick.adapters.loop import bits
 from hockeystick.release.federated import ClientRounds
 from tests.adapters.flower.clients import FIRST, Clients, first_moved, record, server, zeros
+from tests.ledger.forks import die, killed
 
 DELTA = 1e-5
 PLAN = hs.federated.FedSDP(
@@ -54,18 +55,6 @@ def _moved(answer: Any, plan: hs.federated.FedSDP = SILENT, nodes: int = 10) -> 
     weights = _after_one(_strategy(plan), Clients(nodes, answer))["w"]
     assert np.array_equal(weights[1:], np.zeros(2))
     return float(weights[0]) * plan.clients_per_round
-
-
-def test_a_run_costs_what_its_plan_costs() -> None:
-    strategy = _strategy()
-    result = strategy.start(Clients(10, first_moved(lambda place: 1.0)), zeros())
-    assert (strategy.counted, strategy.left) == (20, 0)
-    assert strategy.released == PLAN
-    assert strategy.spent(DELTA).upper == hs.epsilon(PLAN, DELTA).upper
-    assert "A client is one node" in strategy.spent(DELTA).assumptions[-1]
-    assert np.isfinite(result.arrays["w"].numpy()).all()
-    assert not result.train_metrics_clientapp
-    assert not result.evaluate_metrics_clientapp
 
 
 def test_one_client_moves_the_sum_by_its_clipping_norm_and_not_by_more() -> None:
@@ -100,30 +89,6 @@ def test_the_sum_is_divided_by_the_expected_cohort_whoever_is_there() -> None:
     large = first_moved(lambda place: 1e6)
     for nodes in (0, 1, 3, 12):
         assert _moved(large, nodes=nodes) == pytest.approx(nodes * NORM, rel=1e-6)
-
-
-def test_noise_on_the_sum_is_the_multiplier_times_the_norm() -> None:
-    strategy = _strategy(replace(PLAN, rounds=1), learning_rate=2.0)
-    weights = _after_one(strategy, Clients(0, first_moved(lambda place: 0)), zeros(20_000))["w"]
-    noise = weights * PLAN.clients_per_round / 2.0
-    assert np.std(noise) == pytest.approx(4 * NORM, rel=5 / math.sqrt(2 * 20_000))
-    assert np.mean(noise) == pytest.approx(0, abs=5 * 4 * NORM / math.sqrt(20_000))
-
-
-def test_each_client_is_asked_with_the_plans_probability_on_its_own() -> None:
-    draws = 1500
-    strategy = _strategy(replace(PLAN, rounds=draws))
-    grid = Clients(10, first_moved(lambda place: 0))
-    asked = np.zeros((draws, 10))
-    for draw in range(draws):
-        for message in strategy.configure_train(1, zeros(), ConfigRecord(), grid):
-            asked[draw, message.metadata.dst_node_id - FIRST] += 1
-    assert asked.max() == 1
-    bound = 5 * math.sqrt(0.25 / draws)
-    assert np.abs(asked.mean(axis=0) - 0.5).max() < bound
-    together = (asked.T @ asked / draws)[~np.eye(10, dtype=bool)]
-    assert np.abs(together - 0.25).max() < bound
-    assert strategy.counted == draws
 
 
 def test_a_node_that_is_listed_twice_has_one_coin() -> None:
@@ -185,15 +150,6 @@ def test_what_is_no_update_counts_as_nothing_and_the_round_goes_on(
     assert weights[0] * 10 == pytest.approx(9 * NORM, rel=1e-6)
     assert strategy.counted == 1
     assert any(f"an answer of node {FIRST + 4} counts as 0: " in line for line in caplog.messages)
-
-
-def test_several_records_of_arrays_count_as_nothing() -> None:
-    strategy, grid = _strategy(SILENT), Clients(1, first_moved(lambda place: 1))
-    (message,) = strategy.configure_train(1, zeros(), ConfigRecord(), grid)
-    content = RecordDict({"arrays": record({"w": np.ones(3)}), "more": record({"w": np.ones(3)})})
-    found, _ = strategy.aggregate_train(1, [Message(content, reply_to=message)])
-    assert found is not None
-    assert np.array_equal(found["w"].numpy(), np.zeros(3))
 
 
 def test_a_client_that_answers_twice_counts_once_by_its_first_answer() -> None:
@@ -265,6 +221,7 @@ def test_it_trains_as_the_rounds_of_a_loop_do_bit_by_bit() -> None:
             cohort.accept(client, weights + (pulls[client] - weights) - weights)
         weights = weights + 0.7 * cohort.release()
     assert np.array_equal(result, weights)
+    assert strategy.spent(DELTA).upper == math.inf
 
 
 def test_a_cohort_is_used_once_and_for_its_round() -> None:
@@ -290,7 +247,7 @@ def test_it_stops_where_plan_or_budget_end() -> None:
         strategy.start(clients, zeros(), strategy.left + 1)
     assert strategy.counted == 0
     strategy.start(clients, zeros())
-    assert strategy.spent(DELTA).upper <= 1.5
+    assert strategy.spent(DELTA).upper == hs.epsilon(strategy.released, DELTA).upper <= 1.5
     assert hs.epsilon(replace(PLAN, rounds=strategy.counted + 1), DELTA).upper > 1.5
     for more in (
         lambda: strategy.start(clients, zeros()),
@@ -298,44 +255,6 @@ def test_it_stops_where_plan_or_budget_end() -> None:
     ):
         with pytest.raises(BudgetExhausted):
             more()
-
-
-def test_clients_are_told_the_round_and_the_callers_config_is_left_as_it_is() -> None:
-    strategy, config = _strategy(EVERYBODY), ConfigRecord({"lr": 0.1})
-    messages = list(strategy.configure_train(7, zeros(), config, Clients(2, lambda *_: None)))
-    assert [dict(message.content["config"]) for message in messages] == [
-        {"lr": 0.1, "server-round": 7}
-    ] * 2
-    assert dict(config) == {"lr": 0.1}
-    assert [message.metadata.message_type for message in messages] == ["train", "train"]
-
-
-def test_a_seed_repeats_a_run_and_makes_it_cost_everything() -> None:
-    clients = Clients(10, first_moved(lambda place: 1))
-    runs = []
-    for seed in (1, 1, 2):
-        strategy = _strategy(not_private=seed)
-        runs.append(strategy.start(clients, zeros()).arrays["w"].numpy())
-        assert strategy.spent(DELTA).upper == math.inf
-    assert np.array_equal(runs[0], runs[1])
-    assert not np.array_equal(runs[0], runs[2])
-    secret = [_strategy().start(clients, zeros()).arrays["w"].numpy() for _ in range(2)]
-    assert not np.array_equal(*secret)
-
-
-@pytest.mark.parametrize("adjacency", ["add-remove", "zero-out", "replace-one"])
-def test_every_adjacency_of_the_plan_runs_and_is_accounted_as_it_is(adjacency: str) -> None:
-    plan = hs.federated.FedSDP(
-        noise_multiplier=4,
-        total_clients=10,
-        clients_per_round=5,
-        rounds=3,
-        sampling="poisson",
-        adjacency=adjacency,
-    )
-    strategy = _strategy(plan)
-    strategy.start(Clients(9, first_moved(lambda place: 1)), zeros())
-    assert strategy.spent(DELTA).upper == hs.epsilon(plan, DELTA).upper > 0
 
 
 def test_bad_input_is_refused_by_name() -> None:
@@ -355,34 +274,73 @@ def test_bad_input_is_refused_by_name() -> None:
     for name, given in cases.items():
         with pytest.raises(ParameterError, match=f"^{name} must be"):
             made(**({"plan": PLAN, "clipping_norm": 1.0} | given))
-    with pytest.raises(ParameterError, match=r"^not_private must be"):
-        _strategy(not_private=True)
+    for arrays in (ArrayRecord(), record({"w": np.array([math.nan])}), "weights"):
+        with pytest.raises(ParameterError, match=r"^arrays must be"):
+            _strategy().configure_train(1, arrays, ConfigRecord(), Clients(1, ONES))
     with pytest.raises(IncompatibleError, match="a seed has epsilon = inf"):
         _strategy(not_private=1, budget=hs.ApproxDP(1, DELTA))
-    with pytest.raises(IncompatibleError, match="a journal or a ledger counts private rounds"):
+    with pytest.raises(IncompatibleError, match="counts private rounds"):
         _strategy(not_private=1, journal="rounds")
 
 
-@pytest.mark.parametrize(
-    "arrays",
-    [
-        ArrayRecord(),
-        record({"w": np.zeros(2), "n": np.zeros(2, np.int64)}),
-        record({"w": np.array([math.nan])}),
-        "weights",
-    ],
-)
-def test_weights_that_are_no_numbers_are_refused_before_anybody_is_asked(arrays: Any) -> None:
-    strategy, grid = _strategy(), Clients(10, first_moved(lambda place: 1))
-    for begin in (
-        lambda: strategy.start(grid, arrays),
-        lambda: strategy.configure_train(1, arrays, ConfigRecord(), grid),
-    ):
-        with pytest.raises(ParameterError, match=r"^arrays must be"):
-            begin()
-    assert strategy.counted == 0
+# On a ledger: rounds are reserved before anybody is asked.
+
+SHORT = hs.federated.FedSDP(
+    noise_multiplier=4, total_clients=4, clients_per_round=4, rounds=8, sampling="poisson"
+)  # rho 1/32 a round
+ONES = first_moved(lambda place: 1.0)
 
 
-def test_a_strategy_is_not_copied() -> None:
-    with pytest.raises(IncompatibleError, match="not copied or pickled"):
-        copy.deepcopy(_strategy())
+@pytest.fixture
+def ledger(tmp_path: Path) -> hs.Ledger:
+    return hs.Ledger(tmp_path / "ledger.db", "phones", hs.ZCDP(rho=0.5))
+
+
+def _on_ledger(ledger: Any, journal: Path | None = None, **options: Any) -> PrivateFedAvg:
+    given: dict[str, Any] = {"key": "words", "journal": journal, "clipping_norm": 0.5} | options
+    return PrivateFedAvg(SHORT, ledger=ledger, **given)
+
+
+def rho(ledger: hs.Ledger) -> float:
+    spent = ledger.status.spent
+    assert isinstance(spent, hs.ZCDP)
+    return float(spent.rho)
+
+
+def test_rounds_are_reserved_first_and_committed_as_counted(ledger: hs.Ledger) -> None:
+    with _on_ledger(ledger.charging(by="ana")) as run:
+        assert (rho(ledger), ledger.status.unresolved) == (0.25, 1)
+        run.start(Clients(4, ONES), zeros(), 3)
+    assert (rho(ledger), ledger.status.unresolved) == (3 / 32, 0)
+    assert ledger.history()[-1].mechanism == replace(SHORT, rounds=3)
+    with pytest.raises((IncompatibleError, BudgetExhausted)):
+        run.start(Clients(4, ONES), zeros(), 1)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL")
+def test_a_server_that_is_killed_within_a_round_goes_on_after_it(
+    ledger: hs.Ledger, tmp_path: Path
+) -> None:
+    def dying(run: PrivateFedAvg) -> Any:
+        def answer(place: int, weights: Any) -> Any:
+            if run.counted == 3:
+                die()
+            return weights
+
+        return Clients(4, answer)
+
+    def serve() -> None:
+        run = _on_ledger(ledger, tmp_path / "journal")
+        run.start(dying(run), zeros())
+
+    killed(serve)
+    assert (rho(ledger), ledger.status.unresolved) == (0.25, 1)
+    for other in (None, tmp_path / "other"):
+        with pytest.raises(ParameterError, match="the run for which 'words' was reserved"):
+            _on_ledger(ledger, other)
+    with _on_ledger(ledger, tmp_path / "journal") as run:
+        assert (run.counted, run.left) == (3, 5)
+        run.start(Clients(4, ONES), zeros(), 2)
+    assert rho(ledger) == 5 / 32
+    with pytest.raises(IncompatibleError, match="was committed before"):
+        _on_ledger(ledger, tmp_path / "journal")

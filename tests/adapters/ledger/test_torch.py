@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -51,46 +52,6 @@ def test_the_plan_is_reserved_before_the_first_step_and_what_ran_is_committed(
         ran(private, 1)
 
 
-def test_with_commits_at_a_normal_end_and_keeps_the_reservation_at_another(
-    ledger: hs.Ledger, tmp_path: Path
-) -> None:
-    options: Any = {"ledger": ledger, "key": "run 1", "journal": tmp_path / "journal"}
-
-    def fails() -> None:
-        with loop(**options) as private:
-            ran(private, 2)
-            raise ZeroDivisionError
-
-    with pytest.raises(ZeroDivisionError):
-        fails()
-    assert (rho(ledger), ledger.status.unresolved) == (0.25, 1)
-    with loop(**options) as private:
-        assert private.steps == 2
-        ran(private, 1)
-    assert (rho(ledger), ledger.status.unresolved) == (3 / 32, 0)
-
-
-def test_a_plan_that_the_ledger_does_not_cover_trains_nothing(ledger: hs.Ledger) -> None:
-    ledger.step(hs.Gaussian(1.2))
-    with pytest.raises(BudgetExhausted, match="on 'digits'"):
-        loop(ledger=ledger, key="run 1")
-    assert ledger.status.unresolved == 0
-
-
-def test_a_checkpoint_goes_on_and_commits_all_steps(ledger: hs.Ledger, tmp_path: Path) -> None:
-    options: Any = {"ledger": ledger, "key": "run 1", "checkpoint": tmp_path / "run.pt"}
-    private = ran(loop(**options), 1)
-    private.save()
-    ran(private, 2).close(final=False)
-    again = loop(**options)
-    again.load()
-    assert again.steps == 3
-    ran(again, 1).close()
-    assert rho(ledger) == 4 / 32
-    with pytest.raises(IncompatibleError, match="'run 1' was committed before"):
-        loop(**options)
-
-
 @pytest.mark.parametrize("other", ["none", "another", "checkpoint"])
 def test_the_key_without_its_journal_is_refused(
     ledger: hs.Ledger, tmp_path: Path, other: str
@@ -113,6 +74,8 @@ def test_what_cannot_be_reserved_is_refused_by_name(ledger: hs.Ledger) -> None:
         loop(ledger="ledger.db", key="run 1")
     with pytest.raises(IncompatibleError, match="no ledger covers"):
         loop(ledger=ledger, key="run 1", not_private=1)
+    with pytest.raises(BudgetExhausted, match="on 'digits'"):
+        loop(replace(PLAN, noise_multiplier=1), ledger=ledger, key="run 1")
     assert len(ledger.history()) == 1
 
 

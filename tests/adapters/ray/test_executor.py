@@ -99,15 +99,6 @@ def test_a_sweep_is_that_of_this_process_byte_for_byte_also_when_it_is_taken_up_
     assert (tmp_path / "ray.csv").read_bytes() == (tmp_path / "here.csv").read_bytes()
 
 
-def test_tasks_run_in_processes_of_ray_in_the_tree_of_this_one(executor: Any) -> None:
-    def where() -> tuple[int, str]:
-        return os.getpid(), hs.__file__
-
-    process, file = executor.submit(where).result(PATIENCE_SECONDS)
-    assert process != os.getpid()
-    assert file == hs.__file__
-
-
 def test_what_a_call_raises_is_raised_as_itself(executor: Any) -> None:
     def fails() -> None:
         raise FaultError("no such thing", 3)
@@ -126,13 +117,6 @@ def test_what_a_call_raises_is_raised_as_itself(executor: Any) -> None:
     assert [next(rows)["value"] for _ in range(2)] == [0, 1]
     with pytest.raises(FaultError, match="no such thing"):
         next(rows)
-
-
-def test_a_refused_cell_is_a_row(executor: Any) -> None:
-    grid = {"noise_multiplier": [1.0, -1.0]}
-    first, second = hs.sweep(grid, hs.calibration.AskEpsilon(PLAN, 1e-5), executor)
-    assert first["error"] is None
-    assert "noise_multiplier must be" in str(second["error"])
 
 
 def test_a_worker_that_dies_fails_its_call_and_no_other(executor: Any) -> None:
@@ -202,8 +186,3 @@ def test_the_end_waits_for_the_calls_or_cancels_them_and_takes_no_more() -> None
     ending.shutdown(cancel_futures=True)
     assert all(future.done() for future in futures)
     assert futures[-1].cancelled()
-
-
-def test_an_option_that_ray_does_not_know_is_refused_at_once() -> None:
-    with pytest.raises(ValueError, match="num_processors"):
-        RayExecutor(num_processors=2)

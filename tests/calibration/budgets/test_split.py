@@ -4,8 +4,6 @@ import math
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import hockeystick as hs
 from hockeystick.calibration.budgets.split import with_noise
@@ -42,17 +40,6 @@ def test_the_least_gaussian_noise_is_met_from_above(
     assert 0 <= mp.mpf(found) / mp.mpf(least) - 1 < 5e-15
 
 
-@settings(max_examples=25)
-@given(st.floats(-3, 3), st.floats(-200, -0.31))
-def test_the_noise_returned_is_proven_and_a_little_less_is_not_enough(
-    log_epsilon: float, log_delta: float
-) -> None:
-    epsilon, delta = 10**log_epsilon, 10**log_delta
-    found = hs.calibration.gaussian_noise(epsilon, delta)
-    assert hs.delta(hs.Gaussian(found), epsilon).upper <= delta
-    assert hs.delta(hs.Gaussian(found * (1 - 1e-11)), epsilon).lower > delta
-
-
 def test_the_least_noise_at_the_edges() -> None:
     assert hs.calibration.gaussian_noise(1.0, 0.0) == math.inf
     assert hs.calibration.gaussian_noise(1.0, 1.0) == 0.0
@@ -82,13 +69,6 @@ def test_the_classical_noise_is_refused_where_nothing_proves_it(epsilon: float) 
         hs.calibration.classical_gaussian_noise(epsilon, 1e-5)
 
 
-def test_the_classical_formula_fails_from_epsilon_8_42_on_as_the_docstring_says() -> None:
-    formula = math.sqrt(2 * math.log(1.25 / 1e-5))
-    assert hs.delta(hs.Gaussian(formula / 8.4197), 8.4197).upper < 1e-5
-    assert hs.delta(hs.Gaussian(formula / 8.4198), 8.4198).lower > 1e-5
-    assert hs.delta(hs.Gaussian(formula / 10), 10).estimate == pytest.approx(2.265e-5, rel=1e-3)
-
-
 def test_the_noise_of_the_clipping_statistic_for_one_percent_more_on_the_gradients() -> None:
     found = hs.calibration.joint_noise(1.0, inflation=1.01)
     assert found.gradient == 1.01
@@ -110,33 +90,25 @@ def test_the_noise_of_gradients_beside_a_noisy_quantile(
         assert 1 - mp.mpf(10) ** -17 <= found / truth <= 1 + mp.mpf(10) ** -15
 
 
-def test_two_queries_of_one_batch_are_accounted_as_one_release() -> None:
-    split = hs.calibration.joint_noise(1.1, inflation=1.05)
-    both = hs.Gaussian(split.gradient) @ hs.Gaussian(split.query)
-    one = hs.epsilon(hs.Gaussian(1.1), 1e-5)
-    assert hs.epsilon(both, 1e-5).estimate == pytest.approx(one.estimate, rel=1e-12)
-    assert hs.epsilon(both, 1e-5).lower <= one.upper
-
-
-def test_queries_that_leave_nothing_are_refused() -> None:
-    with pytest.raises(hs.errors.ParameterError, match="query_noise must be so large"):
-        hs.calibration.joint_noise(2.0, query_noise=2.0)
-    with pytest.raises(hs.errors.ParameterError, match="bit_noise must be so large"):
-        hs.calibration.clipping_noise(2.0, 1.0)
-    with pytest.raises(hs.errors.ParameterError, match="given one without the other"):
-        hs.calibration.joint_noise(2.0)
-    with pytest.raises(hs.errors.ParameterError, match="given one without the other"):
-        hs.calibration.joint_noise(2.0, query_noise=9.0, inflation=1.1)
-    for wrong in (0.0, -1.0, math.inf, math.nan):
-        with pytest.raises(hs.errors.ParameterError, match="noise_multiplier must be"):
-            hs.calibration.joint_noise(wrong, inflation=1.1)
-    with pytest.raises(hs.errors.ParameterError, match="inflation must be a finite number > 1"):
-        hs.calibration.joint_noise(2.0, inflation=1.0)
+@pytest.mark.parametrize(
+    ("name", "call"),
+    [
+        ("query_noise", lambda: hs.calibration.joint_noise(2.0, query_noise=2.0)),
+        ("bit_noise", lambda: hs.calibration.clipping_noise(2.0, 1.0)),
+        ("query_noise, inflation", lambda: hs.calibration.joint_noise(2.0)),
+        ("noise_multiplier", lambda: hs.calibration.joint_noise(math.nan, inflation=1.1)),
+        ("inflation", lambda: hs.calibration.joint_noise(2.0, inflation=1.0)),
+        ("inflation", lambda: hs.calibration.joint_noise(1e308, inflation=1e308)),
+    ],
+)
+def test_queries_that_leave_nothing_are_refused_by_name(name: str, call: Any) -> None:
+    with pytest.raises(hs.errors.ParameterError, match=f"^{name} must be"):
+        call()
 
 
 @each_budget
 @pytest.mark.parametrize("by", ["cost", "least-noise"])
-@pytest.mark.parametrize("weights", [(1.0,), (1.0, 1.0, 1.0), (0.1, 3.0, 7.0, 20.0)])
+@pytest.mark.parametrize("weights", [(1.0,), (0.1, 3.0, 7.0, 20.0)])
 def test_a_split_keeps_to_its_budget_and_meets_it(
     budget: Any, by: str, weights: tuple[float, ...]
 ) -> None:
@@ -150,13 +122,6 @@ def test_a_split_keeps_to_its_budget_and_meets_it(
 def given_of(budget: Any) -> dict[str, float]:
     """The free parameter of a budget's notion."""
     return {"delta": budget.delta} if isinstance(budget, hs.ApproxDP) else {}
-
-
-@each_budget
-def test_equal_parts_are_all_alike(budget: Any) -> None:
-    split = hs.calibration.split_budget(budget, parts=7)
-    assert len(set(split.releases)) == 1
-    assert split.plan == split.releases[0] ** 7
 
 
 @each_budget
@@ -187,14 +152,6 @@ def test_no_other_split_has_less_noise(budget: Any) -> None:
             assert total([s ** (-1 / power) for s in moved]) > total(best)
     equal = [noise_of(one) for one in hs.calibration.split_budget(budget, parts=3).releases]
     assert total(best) < total(equal)
-
-
-def test_the_least_noise_under_gdp_is_its_closed_form() -> None:
-    weights = (1.0, 4.0, 9.0)
-    split = hs.calibration.split_budget(hs.GDP(0.5), weights=weights, by="least-noise")
-    for weight, release in zip(weights, split.releases, strict=True):
-        square = 6.0 / math.sqrt(weight) / 0.25
-        assert noise_of(release) ** 2 == pytest.approx(square, rel=1e-13)
 
 
 @pytest.mark.parametrize(
@@ -238,7 +195,7 @@ def test_weights_and_parts_are_checked() -> None:
 
 
 @pytest.mark.parametrize("by", ["cost", "least-noise"])
-@pytest.mark.parametrize("weights", [(1e-320, 1e300), (1e-300, 1e300, 1e300), (5e-324, 1.0)])
+@pytest.mark.parametrize("weights", [(1e-300, 1e300, 1e300), (5e-324, 1.0)])
 @pytest.mark.parametrize("budget", [*BUDGETS, hs.GDP(5e-324), hs.PureDP(1e308)], ids=str)
 def test_weights_far_apart_and_budgets_next_to_nothing_are_split(
     budget: Any, weights: tuple[float, ...], by: str
@@ -246,17 +203,6 @@ def test_weights_far_apart_and_budgets_next_to_nothing_are_split(
     split = hs.calibration.split_budget(budget, weights=weights, by=by)
     assert len(split.releases) == len(weights)
     assert spent(split.achieved) <= spent(budget)
-
-
-def test_an_inflation_beyond_floats_is_refused() -> None:
-    with pytest.raises(hs.errors.ParameterError, match="inflation must be so small"):
-        hs.calibration.joint_noise(1e308, inflation=1e308)
-
-
-@pytest.mark.parametrize("parts", [3, None, hs.Gaussian(1)])
-def test_what_is_no_list_of_parts_is_refused_by_name(parts: Any) -> None:
-    with pytest.raises(hs.errors.ParameterError, match="parts must be one or more mechanisms"):
-        hs.calibration.share_budget(hs.GDP(1), parts)
 
 
 def test_a_common_factor_meets_the_budget_from_below() -> None:
@@ -281,43 +227,35 @@ def test_a_common_factor_meets_the_budget_from_below() -> None:
         (hs.GDP(0.5), hs.Gaussian(3.0) ** 4),
         (hs.ZCDP(0.1), hs.Gaussian(30.0) @ hs.Gaussian(0.1)),
         (hs.PureDP(0.3), hs.Laplace(1.0) ** 6),
-        (
-            hs.ApproxDP(2.0, 1e-5),
-            hs.mechanisms.RandomStopping(hs.Gaussian(1.0), hs.mechanisms.tuning.Poisson(5)),
-        ),
     ],
     ids=str,
 )
 def test_a_common_factor_serves_every_notion(budget: Any, part: hs.Mechanism) -> None:
     split = hs.calibration.share_budget(budget, [part])
     assert spent(budget) * (1 - 1e-8) <= spent(split.achieved) <= spent(budget)
+    search = hs.calibration.grid_search(budget, part, 5)
+    assert search.plan == search.releases[0] ** 5
+    assert spent(budget) * (1 - 1e-8) <= spent(search.achieved) <= spent(budget)
 
 
-def test_a_grid_search_costs_what_its_runs_cost_together() -> None:
-    run = hs.DPSGD(noise_multiplier=1.0, rate=0.01, steps=200)
-    found = hs.calibration.grid_search(hs.ApproxDP(2.0, 1e-6), run, 20)
-    (one,) = found.releases
-    assert found.plan == one**20
-    answer = hs.epsilon(one**20, 1e-6)
-    assert 2.0 * (1 - 1e-8) <= answer.upper <= 2.0
-
-
-def test_parts_without_noise_and_budgets_out_of_reach_are_refused_with_the_reason() -> None:
-    with pytest.raises(hs.errors.IncompatibleError, match="has no noise of which a multiple"):
-        hs.calibration.share_budget(hs.GDP(1.0), [hs.Gaussian(1.0), hs.RandomizedResponse(1.0, 2)])
-    with pytest.raises(hs.errors.IncompatibleError):
-        hs.calibration.share_budget(hs.PureDP(1.0), [hs.Gaussian(1.0)])
-    with pytest.raises(hs.errors.IncompatibleError):
-        hs.calibration.share_budget(hs.ApproxDP(1.0, 1e-5), [hs.Gaussian(0.0)])
+def test_parts_without_noise_and_budgets_out_of_reach_are_refused() -> None:
+    for budget, part in (
+        (hs.GDP(1.0), hs.RandomizedResponse(1.0, 2)),
+        (hs.PureDP(1.0), hs.Gaussian(1.0)),
+        (hs.ApproxDP(1.0, 1e-5), hs.Gaussian(0.0)),
+    ):
+        with pytest.raises(hs.errors.IncompatibleError):
+            hs.calibration.share_budget(budget, [part])
     wrong: Any = [1.0]
-    with pytest.raises(hs.errors.ParameterError, match=r"parts\[0\] must be a mechanism"):
-        hs.calibration.share_budget(hs.GDP(1.0), wrong)
-    with pytest.raises(hs.errors.ParameterError, match="parts must be"):
-        hs.calibration.share_budget(hs.GDP(1.0), [])
-    with pytest.raises(hs.errors.ParameterError, match="runs must be an integer"):
-        hs.calibration.grid_search(hs.GDP(1.0), hs.Gaussian(1.0), 0)
-    with pytest.raises(hs.errors.ParameterError, match="factor must be"):
-        with_noise(hs.Gaussian(1.0), 0.0)
+    for name, call in (
+        (r"parts\[0\]", lambda: hs.calibration.share_budget(hs.GDP(1.0), wrong)),
+        ("parts", lambda: hs.calibration.share_budget(hs.GDP(1.0), [])),
+        ("parts", lambda: hs.calibration.share_budget(hs.GDP(1.0), wrong[0])),
+        ("runs", lambda: hs.calibration.grid_search(hs.GDP(1.0), hs.Gaussian(1.0), 0)),
+        ("factor", lambda: with_noise(hs.Gaussian(1.0), 0.0)),
+    ):
+        with pytest.raises(hs.errors.ParameterError, match=f"^{name} must be"):
+            call()
 
 
 def test_all_that_wraps_noise_has_it_multiplied() -> None:

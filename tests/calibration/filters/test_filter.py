@@ -3,12 +3,10 @@
 import json
 import math
 import pickle
-import random
 import sys
 import threading
 import time
 from collections.abc import Iterator
-from fractions import Fraction
 from typing import Any, Final
 
 import pytest
@@ -54,14 +52,11 @@ def steps_taken(
         (hs.ZCDP(0.56), hs.DiscreteGaussian(2.5), 7),
         (hs.ZCDP(0.3), hs.GDP(0.1), 60),
         (hs.TCDP(1.0, 30.0), hs.TCDP(0.1, 30.0), 10),
-        (hs.TCDP(1.0, 30.0), hs.TCDP(0.1, 300.0), 10),
         (hs.TCDP(1.0, 30.0), hs.Gaussian(10.0), 200),
         (hs.GDP(1.0), hs.GDP(0.1), 100),
         (hs.GDP(0.5), hs.Gaussian(20.0), 100),
         (hs.PureDP(1.0), hs.PureDP(0.1), 10),
         (hs.PureDP(1.0), hs.Laplace(10.0), 10),
-        (hs.PureDP(1.0), hs.RandomizedResponse(0.1, categories=7), 10),
-        (hs.RenyiDP({2: 1.0}), hs.RenyiDP({2: 0.1}), 10),
         (hs.RenyiDP({2: 1.0}), hs.Gaussian(10.0), 100),
         (hs.RenyiDP({2: 1.0, 8: 2.0}), hs.Gaussian(10.0), 50),
         (hs.RenyiDP({2: 1.0, 8: math.inf}), hs.Gaussian(10.0), 100),
@@ -98,75 +93,6 @@ def test_the_published_theorem_spends_its_published_sum() -> None:
     assert spent.delta == 1e-6
 
 
-@pytest.mark.parametrize("slack", [1e-3, 1e-6, 1e-30])
-@pytest.mark.parametrize("epsilon", [0.01, 0.7, 3.0, 40.0])
-def test_the_published_limit_is_where_its_formula_says(epsilon: float, slack: float) -> None:
-    budget = hs.ApproxDP(epsilon, slack)
-    with mp.workdps(40):
-        log = -mp.log(mp.mpf(repr(slack)))
-        goal = mp.mpf(repr(epsilon))
-        solution = mp.findroot(
-            lambda v: mp.sqrt(2 * log * v) + v / 2 - goal,
-            (0, 2 * goal),
-            solver="bisect",
-            maxsteps=200,
-            tol=1e-60,
-            verify=False,
-        )
-        one = mp.sqrt(solution / 1000)
-        fits, exceeds = (float(one * (1 + mp.mpf(s) * mp.mpf(10) ** -14)) for s in (-1, 1))
-    # So many runs that adding up the epsilons is not what lets them fit.
-    assert 1000 * fits > epsilon
-    for rule, expected in (("whitehouse", (True, False)), ("concentrated", (True, True))):
-        spending = hs.calibration.Filter(budget, slack=slack, rule=rule)
-        found = tuple(spending.fits(hs.PureDP(e), count=1000) for e in (fits, exceeds))
-        assert found == expected
-
-
-@pytest.mark.parametrize(
-    ("epsilon", "slack"), [(0.05, 1e-9), (1.0, 1e-6), (8.0, 1e-5), (60, 1e-20)]
-)
-def test_what_the_sharper_rule_allows_is_proven_as_a_plan(epsilon: float, slack: float) -> None:
-    """The same number of Gaussian releases, planned, has at most that delta; and not much less."""
-    spending = hs.calibration.Filter(hs.ApproxDP(epsilon, slack), slack=slack)
-    step = hs.Gaussian(100.0 / epsilon + 20.0)
-    low, high = 0, 2**40
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if spending.fits(step, count=middle) else (low, middle)
-    assert low > 20
-    assert hs.delta(step**low, epsilon).upper <= slack
-    assert hs.epsilon(step ** (2 * low), slack).lower > epsilon
-    rho = hs.ZCDP(float(Fraction(high, 2) / Fraction(repr(step.noise_multiplier)) ** 2))
-    assert hs.convert(rho, hs.ApproxDP, delta=slack).epsilon >= epsilon * (1 - 1e-9)
-
-
-@each_budget
-def test_a_random_history_is_the_sum_of_its_costs_and_never_more_than_the_budget(
-    budget: hs.notions.Notion,
-) -> None:
-    draw = random.Random(str(budget))
-    spending, taken, refused = hs.calibration.Filter(budget), [], 0
-    for _ in range(60):
-        step = hs.PureDP(round(draw.uniform(0.01, 0.4), 3))
-        count = draw.randrange(1, 4)
-        try:
-            spending.step(step, count=count)
-            taken.append(step**count)
-        except hs.errors.BudgetExhausted:
-            refused += 1
-    assert taken
-    assert refused
-    plan = hs.Composed(taken)
-    if isinstance(budget, hs.ApproxDP):
-        assert hs.delta(plan, budget.epsilon).upper <= budget.delta
-    elif isinstance(budget, hs.RenyiDP):
-        orders = [order for order, _ in budget.divergences]
-        known = hs.convert(plan, hs.RenyiDP, orders=orders).divergences
-        limits = zip(known, budget.divergences, strict=True)
-        assert all(found <= limit * (1 + 1e-14) for (_, found), (_, limit) in limits)
-
-
 @each_budget
 def test_what_is_left_fits_and_then_nothing_is(budget: hs.notions.Notion) -> None:
     spending = hs.calibration.Filter(budget)
@@ -178,17 +104,10 @@ def test_what_is_left_fits_and_then_nothing_is(budget: hs.notions.Notion) -> Non
     assert not spending.fits(hs.PureDP(1e-4))
     with pytest.raises(hs.errors.BudgetExhausted):
         spending.step(hs.PureDP(1e-4))
-
-
-@each_budget
-def test_what_releases_nothing_always_fits(budget: hs.notions.Notion) -> None:
-    spending = hs.calibration.Filter(budget)
-    spending.step(spending.left)
     for free in (hs.PureDP(0), hs.Gaussian(math.inf), hs.ZCDP(0) ** 5, hs.Laplace(0.1) ** 0):
         assert spending.fits(free)
         spending.step(free)
     spending.step(hs.PureDP(100.0), count=0)
-    assert spending.fits(hs.PureDP(100.0), count=0)
 
 
 def test_a_refusal_says_what_was_asked_spent_and_left_and_charges_nothing() -> None:
@@ -210,78 +129,23 @@ def test_a_refusal_says_what_was_asked_spent_and_left_and_charges_nothing() -> N
     assert spending.step(hs.Gaussian(2)) == hs.ZCDP(0.0)
 
 
-@pytest.mark.parametrize("order", [1.25, 2.0, 17.0, 64.0])
-def test_renyi_costs_of_sampled_noise_are_above_a_quadrature_and_close(order: float) -> None:
-    spending = hs.calibration.Filter(hs.RenyiDP({order: 1e6}))
-    spending.step(STEP)
-    spent = spending.spent
-    assert isinstance(spent, hs.RenyiDP)
-    ((_, found),) = spent.divergences
-    with mp.workdps(30):
-        q, sigma, a = mp.mpf("0.01"), mp.mpf(2), mp.mpf(order)
-
-        def ratio(x: Any) -> Any:
-            return (1 - q) + q * mp.exp((2 * x - 1) / (2 * sigma**2))
-
-        def moment(power: Any) -> Any:
-            edges = [-30, -5, 0, 5, 20, 60, 90, 120, 150, 200]
-            return mp.quad(lambda x: mp.npdf(x, 0, sigma) * ratio(x) ** power, edges)
-
-        truth = max(mp.log(moment(a)), mp.log(moment(1 - a))) / (a - 1)
-    assert truth <= found <= truth * (1 + mp.mpf(10) ** -9)
-
-
-@pytest.mark.parametrize(
-    "mechanism",
-    [
-        hs.Laplace(3.0),
-        hs.Exponential(0.4),
-        hs.DiscreteGaussian(5.0),
-        hs.RandomizedResponse(0.3),
-        hs.mechanisms.RAPPOR(0.45, hashes=2),
-        hs.mechanisms.Skellam(30.0),
-    ],
-    ids=str,
-)
-def test_rho_of_noise_is_above_its_divergences_at_every_order(mechanism: hs.Mechanism) -> None:
-    spending = hs.calibration.Filter(hs.ZCDP(1e6))
-    try:
-        spending.step(mechanism)
-    except hs.errors.IncompatibleError:
-        # Skellam noise has a line up to some order only.
-        assert isinstance(mechanism, hs.mechanisms.Skellam)
-        return
-    spent = spending.spent
-    assert isinstance(spent, hs.ZCDP)
-    orders = [1.001, 1.5, 2, 4, 16, 64]
-    known = hs.convert(mechanism, hs.RenyiDP, orders=orders).divergences
-    assert all(divergence <= spent.rho * order * (1 + 1e-9) for order, divergence in known)
-
-
 @pytest.mark.parametrize(
     ("budget", "mechanism"),
     [
         (hs.PureDP(1.0), hs.Gaussian(1.0)),
-        (hs.PureDP(1.0), hs.PureDP(math.inf)),
         (hs.PureDP(1.0), hs.Laplace(0.0)),
         (hs.PureDP(1.0), hs.ApproxDP(0.1, 1e-9)),
         (hs.GDP(1.0), hs.ZCDP(0.1)),
         (hs.GDP(1.0), hs.Gaussian(0.0)),
-        (hs.GDP(1.0), hs.GDP(math.inf)),
         (hs.ZCDP(1.0), hs.Gaussian(0.0)),
-        (hs.ZCDP(1.0), hs.ZCDP(math.inf)),
         (hs.ZCDP(1.0), hs.ApproxDP(0.1, 1e-9)),
         (hs.ZCDP(1.0), hs.TCDP(0.1, 9.0)),
         (hs.ZCDP(1.0), hs.mechanisms.RevealedSample(hs.Gaussian(0.0), 0.1)),
         (hs.TCDP(1.0, 9.0), hs.TCDP(0.1, 8.0)),
-        (hs.TCDP(1.0, 9.0), hs.TCDP(math.inf, 9.0)),
         (hs.RenyiDP({2: 1}), hs.Gaussian(0.0)),
         (hs.RenyiDP({2: 1}), hs.RenyiDP({1.5: 1})),
-        (hs.RenyiDP({2: 1}), hs.RenyiDP({2: math.inf})),
         (hs.ApproxDP(1.0, 1e-5), hs.PureDP(math.inf)),
-        (hs.ApproxDP(1.0, 1e-5), hs.ApproxDP(math.inf, 1e-9)),
         (hs.ApproxDP(1.0, 1e-5), hs.Gaussian(0.0)),
-        (hs.ApproxDP(1.0, 1e-5), hs.TCDP(0.1, 9.0)),
         (hs.ApproxDP(1.0, 1e-5), hs.PureDP(0.1) @ hs.PureDP(math.inf)),
     ],
     ids=str,
@@ -296,15 +160,35 @@ def test_what_has_no_known_cost_is_an_error_and_never_free(
     assert len(spending) == 0
 
 
-def test_a_schedule_of_noise_costs_the_sum_of_its_releases() -> None:
-    noises = (2.0, 3.0, 4.0)
-    sequence = hs.mechanisms.GaussianSequence(noises, rate=0.1)
-    for budget in (hs.ZCDP(1.0), hs.GDP(1.0)):
-        one, other = hs.calibration.Filter(budget), hs.calibration.Filter(budget)
-        one.step(sequence)
-        for noise in noises:
-            other.step(hs.Gaussian(noise))
-        assert one.spent == other.spent
+@pytest.mark.parametrize(
+    ("name", "budget", "options"),
+    [
+        ("budget", 1.0, {}),
+        ("budget", hs.Gaussian(1.0), {}),
+        ("budget", hs.ZCDP(math.inf), {}),
+        ("budget", hs.ApproxDP(1.0, 1.0), {}),
+        ("budget", hs.RenyiDP({2: math.inf}), {}),
+        ("slack", hs.ApproxDP(1.0, 1e-6), {"slack": -1e-9}),
+        ("slack", hs.ApproxDP(1.0, 1e-6), {"slack": 2e-6}),
+        ("slack", hs.ApproxDP(1.0, 1e-6), {"slack": "1e-7"}),
+        ("slack", hs.ZCDP(1.0), {"slack": 0.0}),
+        ("rule", hs.ApproxDP(1.0, 1e-6), {"rule": "basic"}),
+        ("rule", hs.ZCDP(1.0), {"rule": "whitehouse"}),
+    ],
+    ids=str,
+)
+def test_terms_that_are_none_are_refused_by_name(name: str, budget: Any, options: Any) -> None:
+    with pytest.raises(hs.errors.ParameterError, match=f"^{name} must be"):
+        hs.calibration.Filter(budget, **options)
+
+
+def test_another_adjacency_is_refused() -> None:
+    spending = hs.calibration.Filter(hs.ZCDP(1.0))
+    spending.step(STEP)
+    other = hs.PoissonSubsampled(hs.Gaussian(2.0), 0.01, adjacency="replace-one")
+    for ask in (spending.step, spending.fits):
+        with pytest.raises(hs.errors.IncompatibleError, match="under one adjacency"):
+            ask(other)
 
 
 @pytest.mark.parametrize(
@@ -313,15 +197,14 @@ def test_a_schedule_of_noise_costs_the_sum_of_its_releases() -> None:
         (hs.ApproxDP(1.0, 1e-6), hs.Gaussian(1e-3)),
         (hs.ApproxDP(1.0, 1e-6), hs.PureDP(1e300)),
         (hs.ApproxDP(1e300, 1e-6), hs.ZCDP(1e300)),
-        (hs.ApproxDP(1e15, 1e-6), hs.ZCDP(1e14)),
         (hs.ApproxDP(1e-300, 1e-300), hs.PureDP(1e-301)),
-        (hs.ApproxDP(0.0, 1e-3), hs.ApproxDP(0.0, 1e-4)),
         (hs.ApproxDP(0.0, 0.0), hs.PureDP(5e-324)),
         (hs.GDP(1.0), hs.GDP(1e300)),
         (hs.GDP(1e-200), hs.Gaussian(1e201)),
         (hs.ZCDP(5e-324), hs.ZCDP(5e-324)),
         (hs.PureDP(1.0), hs.Laplace(1e-300)),
         (hs.RenyiDP({2: 1.0}), hs.Gaussian(1e-200)),
+        (hs.ApproxDP(1.0, 0.5), hs.ApproxDP(0.1, 1.0)),
     ],
     ids=str,
 )
@@ -335,65 +218,6 @@ def test_numbers_at_the_ends_of_floats_are_charged_or_refused_and_never_overspen
     if spending.fits(step):
         spending.step(step)
         assert spending.fits(spending.left)
-
-
-def test_a_certain_failure_is_refused() -> None:
-    spending = hs.calibration.Filter(hs.ApproxDP(1.0, 0.5))
-    with pytest.raises(hs.errors.BudgetExhausted):
-        spending.step(hs.ApproxDP(0.1, 1.0))
-
-
-@pytest.mark.parametrize(
-    "budget",
-    [
-        None,
-        1.0,
-        "ZCDP",
-        hs.Gaussian(1.0),
-        hs.ZCDP(math.inf),
-        hs.TCDP(math.inf, 3.0),
-        hs.GDP(math.inf),
-        hs.PureDP(math.inf),
-        hs.ApproxDP(math.inf, 1e-5),
-        hs.ApproxDP(1.0, 1.0),
-        hs.RenyiDP({2: math.inf}),
-    ],
-    ids=str,
-)
-def test_what_is_no_budget_is_refused(budget: Any) -> None:
-    with pytest.raises(hs.errors.ParameterError, match=r"^budget must be"):
-        hs.calibration.Filter(budget)
-
-
-def test_a_trade_off_function_is_no_budget_since_no_filter_is_known() -> None:
-    with pytest.raises(hs.errors.IncompatibleError, match="no filter is known"):
-        hs.calibration.Filter(hs.FDP(hs.tradeoffs.LaplaceTradeOff(1.0)))
-
-
-@pytest.mark.parametrize("slack", [-1e-9, 2e-6, math.nan, "1e-7", True])
-def test_a_slack_outside_delta_is_refused(slack: Any) -> None:
-    with pytest.raises(hs.errors.ParameterError, match=r"^slack must be"):
-        hs.calibration.Filter(hs.ApproxDP(1.0, 1e-6), slack=slack)
-
-
-def test_options_that_a_budget_does_not_have_are_refused() -> None:
-    with pytest.raises(hs.errors.ParameterError, match=r"^rule must be one of"):
-        hs.calibration.Filter(hs.ApproxDP(1.0, 1e-6), rule="basic")
-    with pytest.raises(hs.errors.ParameterError, match="only an ApproxDP budget has it"):
-        hs.calibration.Filter(hs.ZCDP(1.0), slack=0.0)
-    with pytest.raises(hs.errors.ParameterError, match="only an ApproxDP budget has it"):
-        hs.calibration.Filter(hs.ZCDP(1.0), rule="whitehouse")
-
-
-def test_another_adjacency_is_refused() -> None:
-    spending = hs.calibration.Filter(hs.ZCDP(1.0))
-    assert spending.adjacency is None
-    spending.step(STEP)
-    assert spending.adjacency is hs.Adjacency.ADD_REMOVE
-    other = hs.PoissonSubsampled(hs.Gaussian(2.0), 0.01, adjacency="replace-one")
-    for ask in (spending.step, spending.fits):
-        with pytest.raises(hs.errors.IncompatibleError, match="under one adjacency"):
-            ask(other)
 
 
 @each_budget

@@ -65,54 +65,18 @@ def test_what_is_recorded_costs_what_the_plan_costs() -> None:
     assert accountant.tradeoff()(0.1) == hs.tradeoff(plan)(0.1)
 
 
-def test_options_go_through() -> None:
-    accountant = hs.Accountant()
-    accountant.step(hs.Gaussian(1.0))
-    known = hs.epsilon(hs.Gaussian(1.0), 1e-5, digits=40)
-    found = accountant.epsilon(1e-5, digits=40, tolerance=1e-3)
-    assert found.estimate == known.estimate
-    assert (
-        accountant.delta(1.0, digits=40).estimate == hs.delta(hs.Gaussian(1), 1, digits=40).estimate
-    )
-
-
-def test_a_million_equal_steps_are_one_entry() -> None:
-    accountant = hs.Accountant()
-    for _ in range(1000):
-        accountant.step(hs.PoissonSubsampled(hs.Gaussian(1.1), rate=256 / 60_000), count=1000)
-    assert len(accountant) == 10**6
-    assert len(accountant.state_dict()["steps"]) == 1
-    assert accountant.plan == STEP**1_000_000
-
-
-def test_one_run_is_the_mechanism_itself() -> None:
-    accountant = hs.Accountant()
-    accountant.step(STEP)
-    assert accountant.plan == STEP
-    assert repr(accountant) == f"<Accountant of 1 runs: {STEP}>"
-
-
-@pytest.mark.parametrize("count", [-1, 0.5, math.nan, math.inf, "1", None, True, 10**16])
-def test_a_count_that_is_none_is_refused(count: Any) -> None:
-    accountant = hs.Accountant()
-    with pytest.raises(hs.errors.ParameterError, match=r"^count must be"):
-        accountant.step(STEP, count=count)
-    assert len(accountant) == 0
-
-
 def test_more_runs_than_can_be_counted_are_refused_and_change_nothing() -> None:
     accountant = hs.Accountant()
     accountant.step(STEP, count=10**15)
+    for wrong in (-1, 0.5, math.nan, math.inf, "1", None, True):
+        with pytest.raises(hs.errors.ParameterError, match=r"^count must be"):
+            accountant.step(STEP, count=wrong)  # type: ignore[arg-type]  # what is refused
+    with pytest.raises(hs.errors.ParameterError, match="mechanism must be a mechanism"):
+        accountant.step(1.1)  # type: ignore[arg-type]  # what is refused
     for count in (1, 10**15):
         with pytest.raises(hs.errors.ParameterError, match=r"^count must be"):
             accountant.step(hs.Gaussian(1), count=count)
     assert accountant.plan == STEP**10**15
-
-
-def test_what_is_no_mechanism_is_refused() -> None:
-    for wrong in (None, 1.1, "Gaussian", hs.Gaussian, hs.Accountant()):
-        with pytest.raises(hs.errors.ParameterError, match="mechanism must be a mechanism"):
-            hs.Accountant().step(wrong)  # type: ignore[arg-type]  # what is refused
 
 
 def test_another_adjacency_is_refused_when_it_is_recorded() -> None:
@@ -136,24 +100,11 @@ def test_a_state_comes_back_through_json() -> None:
     assert len(found) == len(accountant)
     assert str(found.epsilon(1e-5)) == str(accountant.epsilon(1e-5))
     assert json.dumps(found.state_dict()) == text
-    found.step(STEP)
-    assert found.plan != accountant.plan
-
-
-def test_a_copy_is_its_own() -> None:
-    accountant = hs.Accountant()
-    accountant.step(STEP)
-    for copied in (copy.deepcopy(accountant), pickle.loads(pickle.dumps(accountant))):
+    for copied in (copy.deepcopy(accountant), pickle.loads(pickle.dumps(accountant)), found):
         copied.step(STEP)
-        assert (len(copied), len(accountant)) == (2, 1)
-
-
-def test_a_state_replaces_what_was_recorded() -> None:
-    accountant, other = hs.Accountant(), hs.Accountant()
-    accountant.step(STEP)
-    other.step(hs.Gaussian(3.0), count=2)
-    accountant.load_state_dict(other.state_dict())
-    assert accountant.plan == hs.Gaussian(3.0) ** 2
+        assert len(copied) == len(accountant) + 1
+    found.load_state_dict(accountant.state_dict())
+    assert found.plan == accountant.plan
 
 
 @dataclass(frozen=True)
@@ -184,13 +135,10 @@ ONE: Final = {"mechanism": {"type": "Gaussian", "noise_multiplier": 1.0}, "count
     ("state", "name"),
     [
         (None, "kind"),
-        ([], "kind"),
-        ({}, "kind"),
         ({"kind": "Filter", "version": 1, "steps": []}, "kind"),
         ({"kind": "Accountant", "steps": []}, "version"),
         ({"kind": "Accountant", "version": 2, "steps": []}, "version"),
         ({"kind": "Accountant", "version": True, "steps": []}, "version"),
-        ({"kind": "Accountant", "version": "1", "steps": []}, "version"),
         ({"kind": "Accountant", "version": 1}, "the state of Accountant"),
         ({"kind": "Accountant", "version": 1, "steps": [], "more": 1}, "the state of Accountant"),
         ({"kind": "Accountant", "version": 1, "steps": {}}, "steps"),

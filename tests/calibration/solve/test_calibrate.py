@@ -1,5 +1,4 @@
 import math
-import random
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
@@ -9,10 +8,8 @@ from mpmath import erfc, findroot, mp, mpf, sqrt
 
 import hockeystick as hs
 from hockeystick.calibration.solve.calibrate import Status
-from hockeystick.calibration.solve.fields import Parameter, Path, numeric_paths, spelled
+from hockeystick.calibration.solve.fields import Parameter, numeric_paths, spelled
 from hockeystick.calibration.solve.targets import Target
-from hockeystick.mechanisms import MECHANISMS
-from tests.examples import DESCRIBED, GUARANTEED
 
 TUTORIAL = hs.DPSGD(noise_multiplier=1.1, rate=256 / 60_000, steps=14_062)
 SIZED = hs.DPSGD(noise_multiplier=1.2, examples=60_000, batch_size=256, steps=14_062)
@@ -93,27 +90,10 @@ def test_unit_noise_has_its_published_risks(target: Target) -> None:
     assert found.status is Status.TIGHT
 
 
-def test_laplace_noise_for_pure_privacy_is_its_inverse() -> None:
-    found = hs.calibrate(hs.Laplace(1), "scale", hs.PureDP(0.25))
-    assert 4.0 <= found.value <= 4.0 * (1 + 1e-9)
-    assert found.achieved.upper <= 0.25
-
-
 @pytest.mark.parametrize("parameter", ["noise_multiplier", "rate", "steps"])
 def test_each_parameter_of_a_training_run_is_solved_to_the_last_step(parameter: str) -> None:
     found = calibrated_tightly(TUTORIAL, parameter, BUDGET)
     assert hs.epsilon(found.plan, BUDGET.delta).upper <= BUDGET.epsilon
-
-
-@pytest.mark.parametrize("parameter", ["batch_size", "examples"])
-def test_sizes_are_whole_and_extremal(parameter: str) -> None:
-    assert isinstance(calibrated_tightly(SIZED, parameter, BUDGET).value, int)
-
-
-def test_the_noise_of_a_known_plan_is_recovered() -> None:
-    epsilon = float(hs.epsilon(TUTORIAL, 1e-5))
-    found = calibrated_tightly(SIZED, "noise_multiplier", hs.ApproxDP(epsilon, 1e-5))
-    assert found.value == pytest.approx(1.1, rel=1e-9)
 
 
 def test_epochs_end_where_another_step_would_begin() -> None:
@@ -124,73 +104,6 @@ def test_epochs_end_where_another_step_would_begin() -> None:
     assert isinstance(found.plan, hs.DPSGD)
     assert found.plan.total_steps == steps.value
     assert found.achieved == hs.epsilon(found.plan, 1e-5)
-
-
-@dataclass(frozen=True, slots=True)
-class Range:
-    """What random questions are drawn from, each number uniform in its logarithm."""
-
-    rate: tuple[float, float]
-    delta: tuple[float, float]
-    epsilon: tuple[float, float]
-
-
-USUAL = Range(rate=(1e-3, 0.1), delta=(1e-12, 1e-3), epsilon=(0.1, 50))
-# Deltas this small at the least rates, where nearly all of delta is runs that nearly never happen,
-# take a second each, and are known too roughly to be tight.
-EXTREME = Range(rate=(1e-2, 0.1), delta=(1e-30, 1e-12), epsilon=(0.01, 500))
-
-
-def random_question(rng: random.Random, within: Range) -> tuple[hs.DPSGD, str, hs.ApproxDP]:
-    """Return a plan, a parameter, and a target that it can meet within its usual range."""
-
-    def log_uniform(low: float, high: float) -> float:
-        return math.exp(rng.uniform(math.log(low), math.log(high)))
-
-    def plan() -> hs.DPSGD:
-        return hs.DPSGD(
-            noise_multiplier=noise,
-            rate=log_uniform(*within.rate),
-            steps=round(log_uniform(1000, 50_000)),
-        )
-
-    noise, delta = log_uniform(0.6, 8), log_uniform(*within.delta)
-    first, second = plan(), plan()
-    parameter = rng.choice(("noise_multiplier", "rate", "steps"))
-    if parameter == "noise_multiplier":
-        return first, parameter, hs.ApproxDP(log_uniform(*within.epsilon), delta)
-    other = Parameter.of(first, (parameter,)).make(getattr(second, parameter))
-    return first, parameter, hs.ApproxDP(float(hs.epsilon(other, delta)), delta)
-
-
-def share_of_tight_answers(within: Range, *, seed: int, number: int) -> float:
-    """Return of how many random targets the next value is proven to miss; all must be met."""
-    rng, tight = random.Random(seed), 0
-    for _ in range(number):
-        plan, parameter, target = random_question(rng, within)
-        found = hs.calibrate(plan, parameter, target)
-        assert found.achieved.upper <= target.epsilon
-        assert hs.epsilon(found.plan, target.delta).upper <= target.epsilon
-        if found.status is Status.TIGHT:
-            tight += 1
-            (other,) = (end for end in found.bracket if end != found.value)
-            assert abs(other - found.value) <= max(1e-9 * found.value, parameter == "steps")
-            beyond = Parameter.of(plan, (parameter,)).make(other)
-            assert hs.epsilon(beyond, target.delta).lower > target.epsilon
-    # The others say so: there the accountant's interval is wider than a tolerance step.
-    return tight / number
-
-
-def test_thirty_random_targets_are_met_and_one_step_less_misses() -> None:
-    assert share_of_tight_answers(USUAL, seed=1, number=24) >= 0.95
-    assert share_of_tight_answers(EXTREME, seed=1, number=6) == 1.0
-
-
-@pytest.mark.parametrize("epsilon", [0.01, 0.3, 20.0, 500.0])
-@pytest.mark.parametrize("delta", [1e-3, 1e-12, 1e-30])
-def test_the_corners_of_the_range_are_met(epsilon: float, delta: float) -> None:
-    found = calibrated_tightly(TUTORIAL, "noise_multiplier", hs.ApproxDP(epsilon, delta))
-    assert hs.epsilon(found.plan, delta).upper <= epsilon
 
 
 def test_what_was_spent_counts() -> None:
@@ -215,18 +128,6 @@ def test_the_last_release_can_take_what_is_left_and_no_more() -> None:
     assert error.value.lower > left * 0.98
 
 
-@pytest.mark.parametrize("hints", [(), ("rate", "steps", "noise_multiplier")])
-@pytest.mark.parametrize("parameter", ["noise_multiplier", "rate", "steps"])
-@pytest.mark.parametrize("epsilon", [1.0, 3.0])
-def test_the_direction_is_found_whatever_is_thought_of_it(
-    monkeypatch: pytest.MonkeyPatch, hints: tuple[str, ...], parameter: str, epsilon: float
-) -> None:
-    plan, target = hs.DPSGD(noise_multiplier=1, rate=0.01, steps=1000), hs.ApproxDP(epsilon, 1e-5)
-    truth = calibrated_tightly(plan, parameter, target).value
-    monkeypatch.setattr(hs.DPSGD, "falls_with", hints)
-    assert calibrated_tightly(plan, parameter, target).value == pytest.approx(truth, rel=2e-9)
-
-
 @dataclass(frozen=True, slots=True)
 class Valley(hs.mechanisms.Plan):
     """A Gaussian whose noise is least at x = 1."""
@@ -246,36 +147,27 @@ class Valley(hs.mechanisms.Plan):
         return "valley", ()
 
 
-def test_a_parameter_that_turns_is_refused_by_name() -> None:
+def test_a_parameter_that_turns_or_does_nothing_or_is_ambiguous_is_refused_by_name() -> None:
     with pytest.raises(hs.errors.IncompatibleError, match="x is not monotone"):
         hs.calibrate(Valley(0.5), "x", hs.ApproxDP(4.5, 1e-5))
-
-
-def test_a_parameter_without_influence_is_refused_by_name() -> None:
     with pytest.raises(hs.errors.IncompatibleError, match="idle has no influence on epsilon"):
         hs.calibrate(Valley(3.0), "idle", BUDGET)
-
-
-def test_a_name_that_several_have_is_refused_with_their_paths() -> None:
     plan = hs.Gaussian(3) @ hs.Laplace(9) @ hs.Gaussian(4)
-    paths = r"parts\[0\].noise_multiplier, parts\[2\].noise_multiplier; got 'noise_multiplier'"
-    with pytest.raises(hs.errors.ParameterError, match=paths):
+    with pytest.raises(hs.errors.ParameterError, match=r"parts\[0\]\..*, parts\[2\]\."):
         hs.calibrate(plan, "noise_multiplier", BUDGET)
     found = hs.calibrate(plan, "parts[2].noise_multiplier", BUDGET)
     assert found.plan == hs.Gaussian(3) @ hs.Laplace(9) @ hs.Gaussian(found.value)
 
 
-def test_a_name_deep_in_a_plan_needs_no_path() -> None:
-    step = hs.PoissonSubsampled(hs.Gaussian(1), rate=0.01)
-    found = hs.calibrate(step**1000, "noise_multiplier", BUDGET)
-    flat = hs.DPSGD(noise_multiplier=1, rate=0.01, steps=1000)
-    assert found.value == hs.calibrate(flat, "noise_multiplier", BUDGET).value
-
-
-@pytest.mark.parametrize("name", ["nothing", "inner", "parts[9].scale", "", "a b", "batch_size"])
-def test_a_name_that_no_number_has_is_refused_with_those_there_are(name: str) -> None:
-    with pytest.raises(hs.errors.ParameterError, match=r"rate, steps, examples_per_user; got"):
-        hs.calibrate(TUTORIAL, name, BUDGET)
+@pytest.mark.parametrize("hints", [(), ("rate", "steps", "noise_multiplier")])
+def test_the_direction_is_found_whatever_is_thought_of_it(
+    monkeypatch: pytest.MonkeyPatch, hints: tuple[str, ...]
+) -> None:
+    plan = hs.DPSGD(noise_multiplier=1, rate=0.01, steps=1000)
+    truth = calibrated_tightly(plan, "noise_multiplier", BUDGET).value
+    monkeypatch.setattr(hs.DPSGD, "falls_with", hints)
+    found = calibrated_tightly(plan, "noise_multiplier", BUDGET).value
+    assert found == pytest.approx(truth, rel=2e-9)
 
 
 def test_values_with_gaps_are_refused_by_name() -> None:
@@ -303,16 +195,15 @@ def test_numbers_that_the_rest_of_a_plan_fixes_are_refused_by_name() -> None:
     ("change", "name"),
     [
         ({"accountant": "gdp"}, "accountant"),
-        ({"accountant": "edgeworth"}, "accountant"),
-        ({"accountant": "nothing"}, "accountant"),
         ({"tolerance": 0.0}, "tolerance"),
-        ({"tolerance": math.nan}, "tolerance"),
         ({"target": 2.0}, "target"),
         ({"target": hs.FDP(hs.tradeoffs.G(1))}, "target"),
         ({"target": hs.GDP(1), "accountant": "rdp"}, "accountant"),
         ({"spent": 3}, "spent"),
         ({"plan": 3}, "plan"),
         ({"parameter": 3}, "parameter"),
+        ({"parameter": "parts[9].scale"}, "parameter"),
+        ({"parameter": "batch_size"}, "parameter"),
     ],
 )
 def test_wrong_input_is_refused_by_name(change: dict[str, object], name: str) -> None:
@@ -321,7 +212,7 @@ def test_wrong_input_is_refused_by_name(change: dict[str, object], name: str) ->
         hs.calibrate(**given)  # type: ignore[arg-type]  # what is refused
 
 
-@pytest.mark.parametrize("value", [-0.1, 1.1, math.nan, "a", True])
+@pytest.mark.parametrize("value", [-0.1, math.nan, True])
 def test_risks_are_probabilities(value: float) -> None:
     for make in (
         lambda: hs.calibration.Advantage(value),
@@ -356,11 +247,6 @@ def test_a_risk_below_that_of_a_blind_guess_is_no_target(
         make()
 
 
-@pytest.mark.parametrize("rate", [0.0, 0.3, 1.0])
-def test_the_risk_of_a_blind_guess_is_a_target(rate: float) -> None:
-    assert hs.calibration.TruePositiveRate(rate, fpr=rate).rate == rate
-
-
 HARDLY_ANY = hs.ApproxDP(1e-9, 1e-5)
 THREE_EPOCHS = hs.DPSGD(noise_multiplier=1.1, examples=60_000, batch_size=256, epochs=3)
 
@@ -375,10 +261,9 @@ THREE_EPOCHS = hs.DPSGD(noise_multiplier=1.1, examples=60_000, batch_size=256, e
             0.01,
             "parts[0].epochs = 0.01, one step,",
         ),
-        (TUTORIAL, "steps", 1, "steps = 1"),
         (hs.Gaussian(1) ** 3, "count", 1, "count = 1"),
     ],
-    ids=["epochs", "epochs-of-a-part", "steps", "count"],
+    ids=["epochs", "epochs-of-a-part", "count"],
 )
 def test_nothing_at_all_is_no_answer_and_it_says_what_the_first_step_costs(
     plan: hs.Mechanism, parameter: str, least: float, amount: str
@@ -393,14 +278,6 @@ def test_nothing_at_all_is_no_answer_and_it_says_what_the_first_step_costs(
     first = hs.epsilon(one, HARDLY_ANY.delta)
     assert (error.lower, error.upper) == (first.lower, first.upper)
     assert error.lower > HARDLY_ANY.epsilon
-
-
-def test_a_rate_of_zero_is_no_answer() -> None:
-    plan = hs.DPSGD(noise_multiplier=1, rate=0.01, steps=10)
-    with pytest.raises(
-        hs.errors.InfeasibleError, match=r"^no rate above 0 reaches epsilon 1 at delta 0"
-    ):
-        hs.calibrate(plan, "rate", hs.PureDP(1))
 
 
 def test_one_step_that_just_fits_is_an_answer() -> None:
@@ -418,26 +295,16 @@ def test_an_error_is_met_by_what_is_proven_of_it() -> None:
     assert target.value <= found.achieved.lower < found.achieved.upper
 
 
-def test_an_error_above_the_prior_is_out_of_reach() -> None:
-    with pytest.raises(
-        hs.errors.InfeasibleError, match=r"no noise_multiplier reaches Bayes error 0.2"
-    ):
-        hs.calibrate(hs.Gaussian(1), "noise_multiplier", hs.calibration.BayesError(0.2, prior=0.1))
-
-
 @pytest.mark.parametrize(
     ("plan", "parameter", "target"),
     [
         (hs.Gaussian(1), "noise_multiplier", hs.calibration.BayesError(0.5, prior=0.5)),
         (hs.Gaussian(1), "noise_multiplier", hs.calibration.Advantage(0.0)),
-        (hs.Gaussian(1), "noise_multiplier", hs.calibration.TruePositiveRate(0.2, fpr=0.2)),
         (hs.Gaussian(1), "noise_multiplier", hs.ApproxDP(1.0, 0.0)),
-        (hs.Gaussian(1), "noise_multiplier", hs.RenyiDP({3.0: 0.0})),
         (hs.Gaussian(1), "noise_multiplier", hs.ZCDP(0.0)),
         (hs.Gaussian(1), "noise_multiplier", hs.GDP(0.0)),
         (hs.Laplace(1), "scale", hs.PureDP(0.0)),
         (hs.DiscreteGaussian(1), "sigma", hs.PureDP(3.0)),
-        (hs.Laplace(2) @ hs.Gaussian(1), "noise_multiplier", hs.PureDP(3.0)),
         (hs.mechanisms.TreeAggregation(1.0, leaves=9), "noise_multiplier", hs.PureDP(3.0)),
     ],
     ids=str,
@@ -445,49 +312,6 @@ def test_an_error_above_the_prior_is_out_of_reach() -> None:
 def test_infinite_noise_is_no_answer(plan: hs.Mechanism, parameter: str, target: Any) -> None:
     with pytest.raises(hs.errors.InfeasibleError, match=f"no finite .*{parameter} reaches"):
         hs.calibrate(plan, parameter, target)
-
-
-@pytest.mark.parametrize("target", [hs.GDP(1), hs.GDP(math.inf)], ids=str)
-def test_a_plan_without_the_targets_quantity_is_refused_with_the_reason(target: hs.GDP) -> None:
-    with pytest.raises(hs.errors.IncompatibleError, match="is proven to follow from"):
-        hs.calibrate(hs.mechanisms.Skellam(9), "variance", target)
-
-
-def _paths(plan: hs.Mechanism) -> list[Path]:
-    """Up to four numbers of a plan, one of which is a part's: that part has its own turn."""
-    paths = numeric_paths(plan)
-    of_parts = [path for path in paths if len(path) > 1]
-    return [*of_parts[:1], *(path for path in paths if len(path) == 1)][:4]
-
-
-NUMBERS = [(plan, spelled(path)) for plan in (*DESCRIBED, *GUARANTEED) for path in _paths(plan)]
-
-
-def solved_or_refused(
-    plan: hs.Mechanism, parameter: str, target: hs.ApproxDP
-) -> tuple[hs.Calibrated | None, str]:
-    try:
-        return hs.calibrate(plan, parameter, target, tolerance=1e-2), ""
-    except (hs.errors.InfeasibleError, hs.errors.IncompatibleError) as refusal:
-        return None, str(refusal)
-
-
-def test_every_registered_mechanism_has_a_number_to_solve_for() -> None:
-    assert {type(plan).__name__ for plan in DESCRIBED if numeric_paths(plan)} == set(MECHANISMS)
-
-
-@pytest.mark.parametrize(("plan", "parameter"), NUMBERS, ids=str)
-def test_every_number_of_every_mechanism_is_solved_or_refused_with_a_reason(
-    plan: hs.Mechanism, parameter: str
-) -> None:
-    target = hs.ApproxDP(0.8 * float(hs.epsilon(plan, 1e-5)), 1e-5)
-    found, reason = solved_or_refused(plan, parameter, target)
-    if found is None:
-        assert parameter in reason
-        return
-    assert hs.epsilon(found.plan, 1e-5).upper <= target.epsilon
-    assert found.achieved.upper <= target.epsilon
-    assert found.bracket[0] <= found.value <= found.bracket[1]
 
 
 @pytest.mark.parametrize(
@@ -498,12 +322,6 @@ def test_every_number_of_every_mechanism_is_solved_or_refused_with_a_reason(
             "sigma",
             hs.GDP(1.0),
             r"no GDP is proven to follow from .*sigma 2\)",
-        ),
-        (
-            hs.mechanisms.Skellam(20.0),
-            "variance",
-            hs.ZCDP(1.0),
-            r"no ZCDP is proven to follow from .*variance 20\)",
         ),
         (
             hs.ApproxDP(1.0, 1e-4),
@@ -531,10 +349,7 @@ def test_what_is_not_known_of_a_plan_is_refused_with_the_number_that_it_came_wit
 @pytest.mark.parametrize(
     ("plan", "parameter", "target"),
     [
-        (hs.Laplace(1.0), "scale", hs.ZCDP(0.5)),
         (hs.DiscreteGaussian(2.0), "sigma", hs.ZCDP(0.5)),
-        (hs.RandomizedResponse(1.0), "epsilon", hs.GDP(0.5)),
-        (hs.Exponential(1.0), "epsilon", hs.TCDP(0.5, 9.0)),
         (hs.Laplace(2.0) @ hs.Gaussian(3.0), "noise_multiplier", hs.GDP(0.9)),
         (hs.PoissonSubsampled(hs.Gaussian(1.0), 0.9, "replace-one"), "noise_multiplier", hs.GDP(1)),
     ],
@@ -552,7 +367,6 @@ def test_a_target_of_another_notion_is_solved_for_whatever_the_losses_tell_it_of
     ("rate", "runs", "target"),
     [
         (0.001, 25, hs.ApproxDP(1.0, 1e-5)),
-        (1.69e-5, 160_714, hs.ApproxDP(0.127, 2.99e-5)),
         (8.17e-5, 32_468, hs.ApproxDP(0.153, 1.15e-6)),
         (0.0691, 61_934, hs.ApproxDP(0.284, 7.47e-11)),
     ],
@@ -605,11 +419,3 @@ def test_only_whole_values_count_where_that_is_asked() -> None:
     assert hs.calibrate(plan, "epochs", BUDGET).value == pytest.approx(found.value, abs=1)
     noise = hs.calibrate(plan, "noise_multiplier", BUDGET, whole=True)
     assert (noise.value, noise.extreme) == (1, "least")
-
-
-def test_whole_epochs_that_the_budget_does_not_cover_are_no_answer() -> None:
-    plan = hs.DPSGD(noise_multiplier=0.6, **SIZES, epochs=1)
-    with pytest.raises(
-        hs.errors.InfeasibleError, match="already at epochs = 1 the plan has epsilon"
-    ):
-        hs.calibrate(plan, "epochs", hs.ApproxDP(1.2, 1e-5), whole=True)

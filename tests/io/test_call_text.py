@@ -169,32 +169,5 @@ def test_an_override_replaces_its_alternative_and_is_blamed_itself() -> None:
         parse_plan("Gaussian(1)", {"steps": 2})
 
 
-@pytest.mark.parametrize(
-    ("text", "number"),
-    [("1/60000", 1 / 60_000), ("1e-3/4", 0.00025), ("6/3", 2.0), ("-1/2", -0.5), ("7", 7)],
-)
-def test_a_quotient_is_the_float_next_to_it(text: str, number: float) -> None:
-    assert parse(text) == number
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "1/0",
-        "1/",
-        "/2",
-        "a/b",
-        "inf/2",
-        "1e-300/1e300",
-        "1e300/1e-300",
-        "1/inf",
-        "2024-01-02",
-        "n/a",
-    ],
-)
-def test_what_is_no_quotient_stays_a_text(text: str) -> None:
-    assert parse(text) == text
-
-
 def test_what_floats_cannot_hold_stays_exact() -> None:
     assert (parse("1e-400"), parse("1e400")) == (Decimal("1e-400"), Decimal("1e400"))

@@ -10,7 +10,7 @@ import pytest
 import hockeystick as hs
 import hockeystick.release
 from tests.claims import Claim, Found, Verdict, catalogue, check
-from tests.claims.data import FILE, Asked, read
+from tests.claims.data import Asked, read
 from tests.claims.found import SUBJECTS, ways
 from tests.claims.verdicts import Relation, judge, rounds_to, share_of_multiples
 from tests.literature.pinned import pinned
@@ -63,16 +63,6 @@ def test_every_way_and_every_document_is_used_and_no_id_begins_another() -> None
     assert not [id_ for id_ in ids if any(other.startswith(f"{id_}/") for other in ids)]
 
 
-def test_the_data_holds_no_verdict_and_no_way_a_printed_figure() -> None:
-    words = ("verdict", "reproduces", "consistent", "invalid", "does not reproduce", "undecided")
-    lines = [line for line in FILE.read_text("utf-8").splitlines() if not line.startswith("#")]
-    assert not [line for line in lines if any(word in line for word in words)]
-    printed = {claim.published for claim in CLAIMS if len(claim.published.strip("0.")) >= 3}
-    for subject in SUBJECTS:
-        code = FILE.with_name(f"{subject}.py").read_text("utf-8")
-        assert not printed & set(re.findall(r"\d+(?:\.\d+)?", code))
-
-
 def _table(**other: Any) -> dict[str, Any]:
     """Return a file's text with one document and one claim."""
     own = {"way": "w", "ignores": ["c"], "rounds": 2, "shares": [1, [2]]}
@@ -90,19 +80,6 @@ def test_rows_go_before_what_they_share_but_not_before_a_way_s_own_parameters() 
     assert (one.id, one.place, one.says, one.published) == ("d/x/a", "p, q", "s", "8")
     assert one.own == Asked("w", (("b", 4), ("rounds", 2), ("shares", (1, (2,)))))
     assert (other.says, other.own) == ("else", Asked("w", (("rounds", 2), ("shares", (1, (2,))))))
-
-
-def test_two_claims_of_one_id_and_unknown_keys_are_refused() -> None:
-    twice = _table()
-    with pytest.raises(ValueError, match="the same id"):
-        read({**twice, "claim": twice["claim"] * 2})
-    with pytest.raises(TypeError, match="verdict"):
-        read(_table(verdict="reproduces"))
-
-
-def test_a_prefix_ends_at_a_slash() -> None:
-    with pytest.raises(ValueError, match="section-3'"):
-        check("sense-and-sensitivity/section-3")
 
 
 # What the words say in other words: a sign, a part, or how a number was rounded.

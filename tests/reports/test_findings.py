@@ -7,12 +7,6 @@ from hockeystick.reports import Findings
 from hockeystick.reports.findings import remedies
 from tests.reports.conftest import TRAINING
 
-SHUFFLED = hs.mechanisms.ShuffledReports(users=1000, randomizer=hs.PureDP(epsilon=2))
-
-
-def test_the_headline_is_what_epsilon_answers(found: Findings) -> None:
-    assert found.answer == hs.epsilon(TRAINING, delta=1e-5)
-
 
 def test_the_curves_have_what_epsilon_and_delta_answer(found: Findings) -> None:
     assert 1e-5 in [one.at for one in found.by_delta]

@@ -1,0 +1,280 @@
+"""The files that commands read and write: plan files begun and checked, and nothing replaced."""
+
+import json
+import math
+import re
+import shlex
+import tomllib
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+import pytest
+
+from hockeystick.answers import suggested_delta, units_of
+from hockeystick.cli.command import hockeystick
+from hockeystick.io import load_plan, parse_plan
+from hockeystick.io.plan_file import plan_in
+from hockeystick.io.schema import plan_schema
+from hockeystick.io.templates import template_of
+from hockeystick.io.vocabulary import RELEASES
+
+Run = Callable[..., Any]
+Write = Callable[[str | bytes], str]
+
+ROOT = Path(__file__).parents[2]
+EXAMPLES = sorted((ROOT / "examples").glob("*.toml"))
+TYPES: Mapping[str, Any] = {
+    "object": dict,
+    "array": list,
+    "string": str,
+    "boolean": bool,
+    "number": (int, float),
+    "integer": int,
+}
+BROKEN = """dleta = 1e-5
+epsilon = -2
+zebra = 1
+[dpsgd]
+rate = 2
+steps = 1
+noise_multiplier = 1
+[[release]]
+mechanism = "Gauss"
+[[release]]
+mechanism = "Laplace"
+scale = -1
+"""
+
+
+def is_between(value: Any, schema: Mapping[str, Any]) -> bool:
+    """Judge by the ends of numbers."""
+    if isinstance(value, str):
+        return re.search(schema.get("pattern", ""), value) is not None
+    return isinstance(value, bool | dict | list) or (
+        schema.get("minimum", value) <= value <= schema.get("maximum", value)
+        and schema.get("exclusiveMinimum", -math.inf) < value
+        and (value < schema["exclusiveMaximum"] if "exclusiveMaximum" in schema else True)
+    )
+
+
+def fits(value: Any, schema: Mapping[str, Any], root: Mapping[str, Any]) -> bool:
+    """Judge by what of JSON schema the plan files' one is made of."""
+    if "$ref" in schema:
+        return fits(value, root["definitions"][schema["$ref"].rpartition("/")[2]], root)
+    held = value if isinstance(value, dict) else {}
+    properties, kinds = schema.get("properties", {}), schema.get("type", "")
+    return (
+        any(isinstance(value, TYPES.get(one, object)) for one in np.atleast_1d(kinds))
+        and value == schema.get("const", value)
+        and is_between(value, schema)
+        and ("not" not in schema or not fits(value, schema["not"], root))
+        and value in schema.get("enum", [value])
+        and all(name in held for name in schema.get("required", []))
+        and (schema.get("additionalProperties", True) or held.keys() <= properties.keys())
+        and all(fits(held[name], one, root) for name, one in properties.items() if name in held)
+        and all(fits(value, one, root) for one in schema.get("allOf", []))
+        and ("anyOf" not in schema or any(fits(value, one, root) for one in schema["anyOf"]))
+        and ("oneOf" not in schema or sum(fits(value, one, root) for one in schema["oneOf"]) == 1)
+        and (not isinstance(value, list) or len(value) >= schema.get("minItems", 0))
+        and all(
+            fits(one, schema["items"], root)
+            for one in (value if isinstance(value, list) and "items" in schema else [])
+        )
+    )
+
+
+def test_the_schema_is_printed_and_knows_every_plan_and_no_misspelt_key(run: Run) -> None:
+    schema = json.loads(run("check", "--schema").out)
+    assert schema == plan_schema()
+    texts = [path.read_text(encoding="utf-8") for path in EXAMPLES]
+    texts += [template_of(name) for name in RELEASES]
+    for text in texts:
+        assert fits(tomllib.loads(text), schema, schema), text
+    for right, wrong in (
+        ("noise_multiplier = 1.1 ", "noise_multiplyer = 1.1 "),
+        ("delta =", "dleta ="),
+        ('"poisson"', '"poison"'),
+        ("epochs = 60", "epochs = '60'"),
+        ("epochs = 60", "epochs = 60\nsteps = 9"),
+        ("batch_size = 256", "batch_size = 256\nrate = 0.1"),
+        ("noise_multiplier = 1.1 ", "noise_multiplier = -1.1 "),
+        ("batch_size = 256", "batch_size = 0"),
+        ("delta = 1e-5 ", "delta = 1.5 "),
+    ):
+        text = template_of("DPSGD")
+        assert right in text
+        assert not fits(tomllib.loads(text.replace(right, wrong)), schema, schema), wrong
+    nested = "[[release]]\nmechanism='PoissonSubsampled'\nrate=1\ninner={mechanism='Gaussian',s=1}"
+    assert not fits(tomllib.loads(nested), schema, schema)
+
+
+@pytest.mark.parametrize(
+    ("text", "is_fine"),
+    [
+        ('[dpsgd]\nrate = "1/98"\nsteps = 9\nnoise_multiplier = "2*sqrt(3)"\n', True),
+        ('[dpsgd]\nrate = "a/b"\nsteps = 9\nnoise_multiplier = 1\n', False),
+        ('[dpsgd]\nrate = "0.01"\nsteps = 9\nnoise_multiplier = 1\n', False),
+        ("release = []\n[dpsgd]\nrate = 0.1\nsteps = 9\nnoise_multiplier = 1\n", True),
+        ("release = []\n", False),
+        ("[[release]]\nmechanism = 'TreeAggregation'\nnoise_multiplier = 9\nleaves = 10\n", True),
+        ("[[release]]\nmechanism = 'TreeAggregation'\nnoise_multiplier = 9\nleaves = 9.5\n", False),
+        ("[[release]]\nmechanism = 'TreeAggregation'\nnoise_multiplier = 9\nleaves = -1\n", False),
+    ],
+)
+def test_the_schema_and_check_agree(run: Run, write: Write, text: str, *, is_fine: bool) -> None:
+    schema = plan_schema()
+    assert fits(tomllib.loads(text), schema, schema) == is_fine
+    assert (run("check", write(text)).status == 0) == is_fine
+
+
+def test_all_tables_of_a_broken_file_say_what_is_wrong(run: Run, write: Write) -> None:
+    path = write(BROKEN)
+    told = run("check", path, "Laplace(2)", "nowhere.toml", "--json")
+    broken, fine, missing = json.loads(told.out)["files"]
+    assert (told.status, told.err, broken["well_formed"], fine["well_formed"]) == (
+        1,
+        "",
+        False,
+        True,
+    )
+    beginnings = [text[:34] for text in broken["problems"]]
+    assert beginnings == [
+        "unknown key dleta (did you mean 'd",
+        "epsilon must be a number >= 0 or i",
+        "dpsgd.rate must be a number from 0",
+        "unknown release[0].mechanism 'Gaus",
+        "release[1].scale must be a number ",
+    ]
+    assert missing["problems"] == ["no such file"]
+    status, out, err = run("check", path)
+    assert (status, err) == (1, "")
+    assert f"{path}: 5 problems\n" in out
+
+
+def test_a_template_is_a_plan_of_which_every_key_has_a_comment(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    status, out, err = run("init", str(path))
+    assert (status, err) == (0, "")
+    assert out == f"{path} is written; hockeystick check {path} says what it means\n"
+    plan = load_plan(path).plan
+    assert (plan.noise_multiplier, plan.epochs) == (1.1, 60)  # type: ignore[attr-defined]
+    table = path.read_text(encoding="utf-8").partition("[dpsgd]\n")[2].partition("\n\n")[0]
+    assert all("  # " in line for line in table.splitlines())
+
+
+@pytest.mark.parametrize("name", RELEASES)
+def test_every_mechanism_and_notion_has_a_template(name: str) -> None:
+    text = template_of(name)
+    assert plan_in(text.encode(), name).delta == 1e-5
+    plain = {"DPSGD": "[dpsgd]", "Composed": "[[release]]", "Repeated": "repeat = 30"}
+    assert plain.get(name, f'mechanism = "{name}"') in text
+
+
+PLANS = (
+    "Laplace(2)**5",
+    "DPSGD(examples=250000, batch_size=1000, epochs=20, noise_multiplier=0.9) @ Gaussian(4)**2",
+    "PoissonSubsampled(Gaussian(3), 0.01)**5 @ MatrixFactorization(4, Encoder.tree(9))",
+    "FedSDP(total_clients=10000, clients_per_round=100, rounds=9, noise_multiplier=1, "
+    "sampling='poisson')",
+)
+
+
+@pytest.mark.parametrize("plan", PLANS)
+def test_a_plan_that_is_written_out_becomes_a_file_with_title_delta_and_comments(
+    run: Run, tmp_path: Path, plan: str
+) -> None:
+    path = tmp_path / "a.toml"
+    assert run("init", str(path), plan).status == 0
+    file = load_plan(str(path))
+    assert file.plan == parse_plan(plan)
+    assert file.title in ("My Laplace", "My plan", "My FedSDP")
+    units = units_of(file.plan)
+    assert file.delta == (1e-5 if units is None else suggested_delta(units))
+    lines = path.read_text(encoding="utf-8").split("\n")
+    top = [index for index, one in enumerate(lines) if one.startswith(("[[release]]", "[dpsgd]"))]
+    keys = [
+        index
+        for index, one in enumerate(lines[: _nested(lines)])
+        if index > top[0] and " = " in one and one[0] != "#" and not one.startswith("mechanism")
+    ]
+    assert keys
+    assert all(lines[index - 1].startswith("# ") for index in keys)
+
+
+def _nested(lines: list[str]) -> int | None:
+    """Return where the first table within a release begins: its keys have no comments."""
+    return next((at for at, one in enumerate(lines) if one.startswith("[release.")), None)
+
+
+PLAN = "rate=1 steps=4 noise_multiplier=5"
+WRITERS = {
+    "curves.svg": f"tradeoff {PLAN} -o OUT",
+    "page.html": f"report {PLAN} --delta 1e-5 -o OUT",
+    "solved.toml": "solve 'Laplace()' --epsilon 1 --delta 0 -o OUT",
+    "rows.csv": "sweep GRID -o OUT",
+    "begun.toml": "init OUT",
+}
+EXTRAS = {"curves.svg": "matplotlib", "page.html": "matplotlib"}
+GRID = "[dpsgd]\nrate = 1\nsteps = 4\n[grid]\nnoise_multiplier = [1, 2]\n[ask]\ndelta = 1e-5\n"
+
+
+def commands(group: click.Group) -> list[click.Command]:
+    context = click.Context(group)
+    found = [group.get_command(context, name) for name in group.list_commands(context)]
+    return [one for one in found if one is not None]
+
+
+def test_every_command_that_writes_a_file_has_force() -> None:
+    for command in commands(hockeystick):
+        flags = {flag for one in command.params for flag in one.opts}
+        writes = "--out" in flags or command.name == "init"
+        assert writes == ("--force" in flags), command.name
+        assert ("--out" in flags) == ("-o" in flags), command.name
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_a_file_that_is_there_goes_with_force_alone(
+    run: Run, write: Write, tmp_path: Path, name: str
+) -> None:
+    if name in EXTRAS:
+        pytest.importorskip(EXTRAS[name])
+    out, grid = tmp_path / name, write(GRID)
+    given = [{"OUT": str(out), "GRID": grid}.get(word, word) for word in shlex.split(WRITERS[name])]
+    out.write_text("mine")
+    status, shown, err = run(*given)
+    assert (status, shown, out.read_text()) == (2, "", "mine")
+    assert f"{out} is there already; give --force to replace it" in err
+    assert run(*given, "--force").status == 0
+    assert out.read_text() != "mine"
+    assert {path.name for path in tmp_path.iterdir()} == {name, "plan.toml"}
+    nowhere = [str(tmp_path / "no" / name) if word == str(out) else word for word in given]
+    assert (
+        run(*nowhere).err == f"hockeystick: cannot write {nowhere[-1]}: No such file or directory\n"
+    )
+
+
+@pytest.mark.parametrize("name", ["rows.csv", "begun.toml"])
+def test_a_symbolic_link_stays_one_and_what_it_leads_to_is_written(
+    run: Run, write: Write, tmp_path: Path, name: str
+) -> None:
+    grid, out, there = write(GRID), tmp_path / name, tmp_path / "there"
+    there.mkdir()
+    given = [{"OUT": str(out), "GRID": grid}.get(word, word) for word in shlex.split(WRITERS[name])]
+    out.symlink_to(there / "real")
+    assert run(*given).status == 0
+    assert out.is_symlink()
+    assert [path.name for path in there.iterdir()] == ["real"]
+    (there / "real").write_text("mine")
+    assert run(*given).status == 2
+    assert (there / "real").read_text() == "mine"
+    assert run(*given, "--force").status == 0
+    assert out.is_symlink()
+    assert (there / "real").read_text() != "mine"
+    for target, why in (("no/real", "No such file or directory"), (name, "Too many levels")):
+        out.unlink()
+        out.symlink_to(target)
+        status, _, err = run(*given)
+        assert (status, why in err, out.is_symlink()) == (2, True, True)

@@ -69,15 +69,7 @@ def test_a_plan_file_is_a_source_too_and_its_delta_serves(run: Run, write: Write
 
 def test_short_is_the_one_number_that_was_not_given_rounded_up(run: Run) -> None:
     zcdp = "convert", "ZCDP(rho=0.5)", "--short", "--to", "ApproxDP"
-    result = hs.convert(hs.ZCDP(rho=0.5), hs.ApproxDP, delta=1e-6)
-    assert run(*zcdp, "--delta", "1e-6") == (0, f"{at_most(float(result.epsilon))}\n", "")
-    status, out, _ = run(*zcdp, "--epsilon", "2")
+    epsilon = hs.convert(hs.ZCDP(rho=0.5), hs.ApproxDP, delta=1e-6).epsilon
+    assert run(*zcdp, "--delta", "1e-6") == (0, f"{at_most(float(epsilon))}\n", "")
     delta = hs.convert(hs.ZCDP(rho=0.5), hs.ApproxDP, epsilon=2).delta
-    assert (status, out) == (0, f"{at_most(float(delta))}\n")
-    one = "convert", "Gaussian(1)", "--short", "--to", "RenyiDP", "--orders"
-    assert run(*one, "2")[0] == 0
-    for wrong in ((*one, "2,3"), (*zcdp, "--delta", "1e-6", "--json")):
-        status, _, err = run(*wrong)
-        assert status == 2
-        assert "--short prints one number" in err
-    assert "this FDP has none" in run("convert", "Gaussian(1)", "--short", "--to", "FDP")[2]
+    assert run(*zcdp, "--epsilon", "2")[:2] == (0, f"{at_most(float(delta))}\n")

@@ -9,16 +9,13 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-import click
 import numpy as np
 import pytest
 
 from hockeystick.answers import suggested_delta, units_of
-from hockeystick.cli.command import hockeystick
 from hockeystick.io import load_plan, parse_plan
 from hockeystick.io.plan_file import plan_in
-from hockeystick.io.schema import plan_schema
-from hockeystick.io.templates import template_of
+from hockeystick.io.templates import plan_schema, template_of
 from hockeystick.io.vocabulary import RELEASES
 
 Run = Callable[..., Any]
@@ -193,20 +190,6 @@ def test_a_plan_that_is_written_out_becomes_a_file_with_title_delta_and_comments
     assert file.title in ("My Laplace", "My plan", "My FedSDP")
     units = units_of(file.plan)
     assert file.delta == (1e-5 if units is None else suggested_delta(units))
-    lines = path.read_text(encoding="utf-8").split("\n")
-    top = [index for index, one in enumerate(lines) if one.startswith(("[[release]]", "[dpsgd]"))]
-    keys = [
-        index
-        for index, one in enumerate(lines[: _nested(lines)])
-        if index > top[0] and " = " in one and one[0] != "#" and not one.startswith("mechanism")
-    ]
-    assert keys
-    assert all(lines[index - 1].startswith("# ") for index in keys)
-
-
-def _nested(lines: list[str]) -> int | None:
-    """Return where the first table within a release begins: its keys have no comments."""
-    return next((at for at, one in enumerate(lines) if one.startswith("[release.")), None)
 
 
 PLAN = "rate=1 steps=4 noise_multiplier=5"
@@ -219,20 +202,6 @@ WRITERS = {
 }
 EXTRAS = {"curves.svg": "matplotlib", "page.html": "matplotlib"}
 GRID = "[dpsgd]\nrate = 1\nsteps = 4\n[grid]\nnoise_multiplier = [1, 2]\n[ask]\ndelta = 1e-5\n"
-
-
-def commands(group: click.Group) -> list[click.Command]:
-    context = click.Context(group)
-    found = [group.get_command(context, name) for name in group.list_commands(context)]
-    return [one for one in found if one is not None]
-
-
-def test_every_command_that_writes_a_file_has_force() -> None:
-    for command in commands(hockeystick):
-        flags = {flag for one in command.params for flag in one.opts}
-        writes = "--out" in flags or command.name == "init"
-        assert writes == ("--force" in flags), command.name
-        assert ("--out" in flags) == ("-o" in flags), command.name
 
 
 @pytest.mark.parametrize("name", WRITERS)

@@ -32,47 +32,24 @@ def told(run: Run, *arguments: str) -> dict[str, Any]:
 def test_json_has_all_that_a_program_needs(run: Run) -> None:
     answer = told(run, "epsilon", *TRAINING, "--delta", "1e-5")
     assert answer["lower"] <= answer["estimate"] <= answer["upper"]
-    assert answer["kind"] == "certified"
-    assert answer["quantity"] == "epsilon"
-    assert answer["at"] == {"delta": 1e-5}
-    assert answer["accountant"] == "contour"
-    assert answer["adjacency"] == "add-remove"
+    assert (answer["kind"], answer["quantity"]) == ("certified", "epsilon")
+    assert (answer["at"], answer["accountant"]) == ({"delta": 1e-5}, "contour")
     assert any("Poisson" in sentence for sentence in answer["assumptions"])
-    assert answer["plan"]["noise_multiplier"] == 1
-    assert answer["plan"]["batch_size"] is None
-    assert answer["plan"]["total_steps"] == 100
-    assert answer["plan"]["steps_rule"] == "steps = 100, as planned"
-    assert isinstance(answer["version"], str)
-
-
-def test_json_of_an_approximation_has_no_bounds(run: Run) -> None:
+    plan = {"noise_multiplier": 1, "batch_size": None, "total_steps": 100}
+    assert answer["plan"].items() >= plan.items()
     answer = told(run, "epsilon", *TRAINING, "--delta", "1e-5", "--accountant", "gdp")
-    assert answer["kind"] == "approximation"
-    assert "upper" not in answer
-    assert answer["value"] > 0
+    assert (answer["kind"], "upper" in answer) == ("approximation", False)
     assert answer["mu"] == pytest.approx(0.1 * math.sqrt(100 * math.expm1(1)))
-
-
-def test_delta_answers_what_epsilon_was_asked(run: Run) -> None:
-    epsilon = told(run, "epsilon", *TRAINING, "--delta", "1e-5")["estimate"]
-    delta = told(run, "delta", *TRAINING, "--epsilon", repr(epsilon))
-    assert delta["quantity"] == "delta"
-    assert delta["estimate"] == pytest.approx(1e-5, rel=1e-9)
 
 
 def test_comparison_has_a_row_for_each_accountant_and_marks_what_is_too_low(run: Run) -> None:
     answer = told(run, "compare", *TRAINING, "--delta", "1e-5")
     rows = {row["accountant"]: row for row in answer["accountants"]}
     assert set(rows) == set(ACCOUNTANTS) - {"auto"}
-    assert rows["closed-form"]["answer"] is None
-    assert rows["closed-form"]["reason"]
-    assert rows["contour"]["kind"] == "exact"
-    assert rows["contour"]["ratio_to_proven_upper"] == 1
-    assert not rows["contour"]["below_the_truth"]
-    assert rows["rdp"]["kind"] == "bound"
-    assert rows["rdp"]["ratio_to_proven_upper"] > 1
-    assert rows["gdp"]["kind"] == "approximation"
-    assert rows["gdp"]["below_the_truth"]
+    assert (rows["closed-form"]["answer"], bool(rows["closed-form"]["reason"])) == (None, True)
+    assert (rows["contour"]["kind"], rows["contour"]["ratio_to_proven_upper"]) == ("exact", 1)
+    assert (rows["rdp"]["kind"], rows["rdp"]["ratio_to_proven_upper"] > 1) == ("bound", True)
+    assert [rows[name]["below_the_truth"] for name in ("contour", "gdp")] == [False, True]
     assert answer["proven"]["upper"] == rows["contour"]["answer"]["upper"]
 
 

@@ -12,8 +12,8 @@ import pytest
 
 import hockeystick as hs
 from hockeystick.cli import main
+from hockeystick.cli.command import refuse
 from hockeystick.cli.options import LEDGER
-from hockeystick.cli.refusal import refuse
 
 Run = Callable[..., Any]
 Write = Callable[[str | bytes], str]

@@ -116,6 +116,8 @@ NEITHER = "is no mechanism or notion"
         ("PoissonSubsampled(2, 0.1)", "PoissonSubsampled.inner must be a mechanism; got 2"),
         ('FedSDP(100, 10000, 1000, 1, "poisson")', "FedSDP takes at most 0 values without a name"),
         ("Linear(end=1)", f"'Linear' {NEITHER}"),
+        ("math.Gaussian(1)", f"'math.Gaussian' {NEITHER}"),
+        ("np.mechanisms.Gaussian(1)", f"'np.mechanisms.Gaussian' {NEITHER}"),
         ("FDP(1)", "no text can hold a trade-off function"),
         ("Gaussian(4) @ 3", "parts[1] must be a mechanism; got 3"),
         ("sqrt(2)", "this is no mechanism"),

@@ -6,17 +6,8 @@ from typing import Any, Final
 import pytest
 
 import hockeystick as hs
-from hockeystick.conversions.published.of_their_time import (
-    TENSORFLOW_ORDERS,
-    tensorflow_privacy_epsilon,
-)
+from hockeystick.conversions.published.of_their_time import tensorflow_privacy_epsilon
 from hockeystick.numerics.multiprecision import mp
-
-
-def test_the_grid_is_that_of_the_tool() -> None:
-    assert len(TENSORFLOW_ORDERS) == 72
-    assert (TENSORFLOW_ORDERS[0], TENSORFLOW_ORDERS[-1]) == (1.25, 512.0)
-    assert sum(TENSORFLOW_ORDERS) == 26.25 + sum(range(5, 64)) + 896
 
 
 def test_sampled_gaussians_by_binomial_sums() -> None:

@@ -20,7 +20,6 @@ ARGUMENTS = (
 )
 
 
-
 def running() -> Iterator[Any]:
     """Give a browser that keeps what pages complain of; skip the test where there is none."""
     from selenium import webdriver

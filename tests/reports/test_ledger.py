@@ -80,23 +80,6 @@ def opened(folder: Path, budget: hs.notions.Notion, **how: object) -> hs.Ledger:
     return hs.Ledger(folder / "ledger.db", "data", budget, **how)  # type: ignore[arg-type]
 
 
-def test_at_one_order_each_further_release_adds_its_divergence_to_epsilon(tmp_path: Path) -> None:
-    ledger = opened(tmp_path, hs.ApproxDP(8.0, 1e-5), expected=hs.Gaussian(8.0) ** 20)
-    order = ledger.status.order
-    assert order is not None
-    seen = []
-    for _ in range(2):
-        ledger.step(hs.Gaussian(8.0))
-        found = in_epsilon(ledger.status, 0.1)
-        assert found is not None
-        assert (found.delta, found.budget) == (1e-5, 8.0)
-        seen.append(found)
-    assert seen[1].spent - seen[0].spent == pytest.approx(order / 128, rel=1e-9)
-    remaining = ledger.status.remaining
-    assert isinstance(remaining, hs.RenyiDP)
-    assert seen[1].left == pytest.approx(remaining.divergences[0][1], rel=1e-9)
-
-
 def test_what_a_next_one_of_each_kind_adds_is_what_it_adds(tmp_path: Path) -> None:
     training = hs.DPSGD(noise_multiplier=0.9, rate=0.01, steps=500)
     ledger = opened(tmp_path, hs.ApproxDP(7.0, 1e-6), expected=training)

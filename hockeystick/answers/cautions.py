@@ -229,7 +229,7 @@ _INSTEAD: Final = (
 )
 _TWO_MUS: Final = (
     f"The mu of reports is another one, which holds at error rates from {plain(LEAST_RATE)} on: "
-    "`hockeystick epsilon --mu`, in Python hs.accountants.gaussian_summary."
+    "hs.accountants.gaussian_summary in Python."
 )
 
 

@@ -11,7 +11,7 @@ import click
 from rich.text import Text
 
 import hockeystick as hs
-from hockeystick.accountants import GaussianSummary, Row, SamplingRow, best_order, central_limit_mu
+from hockeystick.accountants import Row, SamplingRow, best_order, central_limit_mu
 from hockeystick.accountants.base import TOLERANCE
 from hockeystick.accountants.comparison import Truth, quoted
 from hockeystick.accountants.limits import GaussianLimit
@@ -62,7 +62,7 @@ _BUDGET_STYLES: Final = {
     "hockeystick epsilon 'Laplace(2)**3 @ Gaussian(4)' --delta 1e-6",
     "hockeystick epsilon plan.toml epochs=30 --at-most 3",
     "hockeystick epsilon rate=0.004 steps=14000 noise_multiplier=1.1 --delta 1e-5",
-    takes="PLAN group delta at_most accountant tolerance digits mu verify short json verbose",
+    takes="PLAN group delta at_most accountant tolerance digits verify short json verbose",
 )
 def epsilon(words: tuple[str, ...], group: Any, delta: Any, **how: Any) -> None:
     """Print the epsilon that a plan costs at a delta."""
@@ -88,13 +88,12 @@ def _answer(
     at_most: Any,
     verify: bool,
     tolerance: Any,
-    mu: bool = False,
     **how: Any,
 ) -> None:
     """Print the answer to one question, and what the verifier says of it."""
     if verify:
         hs.answers.require_verifier()
-    options.refuse_beside_short(verify, mu)
+    options.refuse_beside_short(verify)
     file = plan_of(words, group)
     at = options.question(name, given, file)
     budget = options.budget_of(at_most, at.quantity)
@@ -104,7 +103,6 @@ def _answer(
         answer = ask(file.plan, **at.asked, **how)
         options.refuse_infinite(at, answer)
         decided = options.decided(answer, file.plan, at, budget)
-        summary = hs.accountants.gaussian_summary(file.plan) if mu else None
     verdict = verdict_of(answer, file.plan, **at.asked) if verify else None
     found = cautions(answer, file.plan, **at.asked)
     if options.is_given("short"):
@@ -112,10 +110,10 @@ def _answer(
     else:
         show(
             lambda: {
-                **_as_dict(file, at, answer, summary, decided, found),
+                **_as_dict(file, at, answer, decided, found),
                 **({"verification": verdict_fields(verdict)} if verdict else {}),
             },
-            lambda: _sheet(file, at, answer, summary, decided, found),
+            lambda: _sheet(file, at, answer, decided, found),
         )
     meets = decided is None or decided.decision is Decision.MEETS
     end_with(verdict, otherwise=0 if meets else options.MISSED)
@@ -133,7 +131,6 @@ def _as_dict(
     file: PlanFile,
     at: Question,
     answer: Certified | Approximate,
-    summary: GaussianSummary | None,
     decided: Budget | None,
     found: Sequence[Caution],
 ) -> dict[str, Any]:
@@ -144,8 +141,6 @@ def _as_dict(
     else:
         checkable = hs.answers.document(answer, file.plan, **at.asked)
         told = {"schema": hs.answers.SCHEMA, **about, **checkable}
-    if summary is not None:
-        told["gaussian"] = summary.as_dict()
     if decided is not None:
         told["budget"] = {
             "at_most": jsonable(decided.at_most),
@@ -165,7 +160,6 @@ def _sheet(
     file: PlanFile,
     at: Question,
     answer: Certified | Approximate,
-    summary: GaussianSummary | None,
     decided: Budget | None,
     found: Sequence[Caution],
 ) -> Sheet:
@@ -186,10 +180,6 @@ def _sheet(
         verdict = (str(decided.decision), _BUDGET_STYLES[decided.decision])
         sheet.fact("budget", Text.assemble(verdict, f": {budget}{but}"))
     sheet.fact("proven", proven)
-    if summary is not None:
-        where = f"at error rates from {plain(summary.least_rate)} on"
-        regret = at_most(summary.regret.upper)
-        sheet.fact("mu", f"{at_most(summary.mu.upper)} {where}; regret {regret}")
     sheet.plan(file, answer.adjacency, answer.accountant)
     sheet.cautions(found)
     sheet.holds_if(answer.assumptions)

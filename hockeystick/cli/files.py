@@ -274,12 +274,6 @@ def report(
     require_libraries()
     if verify:
         require_verifier()
-    question = [
-        *words,
-        *([] if group is None else ["--group", str(group)]),
-        "--delta",
-        repr(at.value),
-    ]
     subject = Subject(
         plan=file.plan,
         delta=at.value,
@@ -287,13 +281,7 @@ def report(
         source=file.source,
         notes=file.notes,
         **_shown_file(source),
-        # Where the ledger is, they leave to the environment: its URL may hold a password.
-        commands=(
-            shlex.join(["hockeystick", "epsilon", *question]),
-            shlex.join(
-                ["hockeystick", "report", *question, *_flags(asked, verify), "-o", path.name]
-            ),
-        ),
+        commands=_commands(words, group, at, asked, verify, path.name),
         budget=options.budget_of(asked["at_most"], "epsilon"),
         verify=verify,
         audit=_audit(asked["scores"], asked["confidence"]),
@@ -333,18 +321,31 @@ def _shown_file(source: plans.Source | None) -> dict[str, Any]:
     return {"file_name": os.path.basename(source.text), "file_content": source.content}
 
 
-def _flags(asked: Mapping[str, str | None], verify: bool) -> Sequence[str]:
-    """Return what gives the page again besides the question."""
-    scores = asked["scores"]
+def _commands(
+    words: Sequence[str],
+    group: object,
+    at: options.Question,
+    asked: Mapping[str, Any],
+    verify: bool,
+    name: str,
+) -> tuple[str, ...]:
+    """Return what gives the headline and the page again.
+
+    Where the ledger is, they leave to the environment: its URL may hold a password.
+    """
     besides = {
         "--at-most": asked["at_most"],
-        "--audit": scores,
-        "--confidence": scores and asked["confidence"],
+        "--audit": asked["scores"],
+        "--confidence": asked["scores"] and asked["confidence"],
         "--dataset": asked["dataset"],
         "--head": asked["head"],
     }
-    words = [word for pair in besides.items() if pair[1] is not None for word in pair]
-    return [*map(str, words), *["--verify"] * verify]
+    together = [] if group is None else ["--group", str(group)]
+    question = [*words, *together, "--delta", repr(at.value)]
+    flags = [str(one) for pair in besides.items() if pair[1] is not None for one in pair]
+    page = [*question, *flags, *["--verify"] * verify, "-o", name]
+    lines = (["epsilon", *question], ["report", *page])
+    return tuple(shlex.join(["hockeystick", *line]) for line in lines)
 
 
 def _status_of(findings: Findings) -> int:

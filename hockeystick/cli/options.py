@@ -86,7 +86,6 @@ OPTIONS: Final[Mapping[str, dict[str, Any]]] = {
     "key": _text("--key", metavar="KEY", text="What the run is called; a new name by default."),
     "ledger": _text("--ledger", "url", metavar="URL", text=_URL, envvar=LEDGER),
     "list": _flag("--list", "list_all", text="Only list all mechanisms and notions."),
-    "mu": _flag("--mu", text="Also print the mu of a Gaussian that summarizes it."),
     "note": _text("--note", metavar="TEXT", text="Why, for the entry.", default=""),
     "one_run": _flag("--one-run", text="All scores come from one run with fair coins."),
     "orders": _text("--orders", metavar="A,B,...", text="Of RenyiDP; of TCDP the largest, omega."),
@@ -99,7 +98,6 @@ OPTIONS: Final[Mapping[str, dict[str, Any]]] = {
     "samplings": _flag("--samplings", text="Compare ways of drawing batches of this size."),
     "schema": _flag("--schema", text="Print the JSON schema of plan files, for editors."),
     "short": _form("--short", text="Print only the number, rounded to its safe side."),
-    "spent": _text("--spent", metavar="PLAN", text="What already ran on the same data."),
     "target": _text("--target", metavar="TARGET", text="Or a notion or attack, as 'GDP(1)'."),
     "to": _text("--to", metavar="NAME", text=_TO),
     "tolerance": _number("--tolerance", "TOL", "Relative width to go for."),
@@ -147,7 +145,7 @@ def takes(names: str, **helps: str) -> Callable[[_Function], _Function]:
 def refuse_beside_short(*others: bool) -> None:
     """Raise where more is asked for than the one number of --short."""
     if is_given("short") and (is_given("json") or any(others)):
-        raise click.UsageError("--short prints one number: leave out --json, --verify and --mu")
+        raise click.UsageError("--short prints one number: leave out --json and --verify")
 
 
 _FILE: Final = "pyproject.toml"

@@ -31,7 +31,6 @@ from hockeystick.cli.progress import progress
 from hockeystick.cli.show import (
     Sheet,
     between,
-    fields,
     heading,
     listed,
     out_path,
@@ -45,7 +44,7 @@ from hockeystick.errors import HockeystickError
 from hockeystick.io import PlanFile
 from hockeystick.io.plan_file import plan_text
 from hockeystick.io.vocabulary import ALTERNATIVES, Blanks
-from hockeystick.mechanisms import DPSGD, Composed, Mechanism, assumptions_of
+from hockeystick.mechanisms import DPSGD, Mechanism, assumptions_of
 from hockeystick.notions import ApproxDP
 from hockeystick.numerics.numerals import jsonable
 from hockeystick.results import Certified
@@ -61,7 +60,7 @@ _STYLES: Final = {"tight": "green", "bound": "yellow", "end of domain": "yellow"
     "hockeystick solve 'Laplace()**10 @ Gaussian(4)' --epsilon 2 --delta 1e-6",
     "hockeystick solve rate=0.004 steps=14000 --epsilon 2 --delta 1e-5",
     "hockeystick solve plan.toml --parameter epochs --whole --epsilon 2 -o shorter.toml",
-    takes="PLAN parameter epsilon delta target spent whole group tolerance accountant out force "
+    takes="PLAN parameter epsilon delta target whole group tolerance accountant out force "
     "verify short json verbose",
     epsilon="Meet this epsilon; by default the plan file's.",
     delta="The delta of --epsilon; by default the plan file's.",
@@ -70,7 +69,6 @@ _STYLES: Final = {"tight": "green", "bound": "yellow", "end of domain": "yellow"
 def solve(
     words: tuple[str, ...],
     parameter: str | None,
-    spent: str | None,
     group: Any,
     out: str | None,
     force: bool,
@@ -95,18 +93,16 @@ def solve(
         raise click.UsageError("--verify does not know what is solved for a group: leave it out")
     if path is not None:
         plan_text(for_one(file))  # what no file can hold is refused before the work
-    before = None if spent is None else for_group(plans.Source.of(spent).file(), group)
-    ran = None if before is None else before.plan
     target = _aim(file, **aim)
     width = TOLERANCE if tolerance is None else tolerance
     how: dict[str, Any] = {"tolerance": width, "accountant": accountant, "whole": whole}
     is_short = options.is_given("short")
     with progress(f"solving for {name}"):
-        found = hs.calibrate(file.plan, name, target, spent=ran, **how)
+        found = hs.calibrate(file.plan, name, target, **how)
         planned = None
         if is_given and not is_short:
-            planned = _as_planned(file.plan, name, target, ran, accountant)
-    solution = _Solution(file, name, target, before, found, out, spent, planned)
+            planned = _as_planned(file.plan, name, target, accountant)
+    solution = _Solution(file, name, target, found, out, planned)
     verdict = verdict_of(found) if verify else None
     if path is not None:
         write_whole(path, plan_text(for_one(solution.solved)), force)
@@ -151,13 +147,11 @@ def _attack(name: str, text: str) -> Target:
     return made
 
 
-def _as_planned(
-    plan: Mechanism, parameter: str, target: Target, spent: Mechanism | None, by: str
-) -> dict[str, Any] | None:
+def _as_planned(plan: Mechanism, parameter: str, target: Target, by: str) -> dict[str, Any] | None:
     """Return what a plan has with its own value, ready for JSON; None where no accountant says."""
     constraint = constraint_of(target, by)
     with suppress(HockeystickError):
-        found = constraint.evaluate(plan if spent is None else Composed((spent, plan)))
+        found = constraint.evaluate(plan)
         decision = Decision.UNDECIDED
         if constraint.meets(found):
             decision = Decision.MEETS
@@ -180,22 +174,15 @@ class _Solution:
     file: PlanFile
     parameter: str
     target: Target
-    spent: PlanFile | None
     found: Calibrated
     out: str | None
-    spent_as: str | None
     as_planned: dict[str, Any] | None
 
     @property
     def solved(self) -> PlanFile:
         """The plan with the value in place, to be asked at the target's delta."""
         delta = self.target.delta if isinstance(self.target, ApproxDP) else self.file.delta
-        notes = self.file.notes
-        if self.spent is not None:
-            before = f"solved beside what was spent before, {self.spent_as}"
-            note = f"{before}: both together meet {self.target}, this plan alone is less"
-            notes = note if notes is None else f"{notes} ({note})"
-        return replace(self.file, plan=self.found.plan, delta=delta, notes=notes)
+        return replace(self.file, plan=self.found.plan, delta=delta)
 
     @property
     def cautions(self) -> tuple[Caution, ...]:
@@ -203,8 +190,7 @@ class _Solution:
         achieved = self.found.achieved
         if not isinstance(self.target, ApproxDP) or not isinstance(achieved, Certified):
             return ()
-        plan = self.found.plan if self.spent is None else self.spent.plan @ self.found.plan
-        return cautions(achieved, plan, delta=self.target.delta)
+        return cautions(achieved, self.found.plan, delta=self.target.delta)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the same ready for JSON, a document to check; of a group, one that is none."""
@@ -216,7 +202,6 @@ class _Solution:
             "out": self.out,
             **heading(replace(self.file, plan=self.found.plan)),
             "cautions": listed(self.cautions),
-            "spent": None if self.spent is None else fields(self.spent.plan),
             "as_planned": self.as_planned,
         }
 
@@ -239,13 +224,10 @@ def _sheet(solution: _Solution) -> Sheet:
     if found.bracket[0] != found.bracket[1]:
         sheet.more("bracket", "from {!r} to {!r}".format(*found.bracket))
     sheet.plan(replace(file, plan=found.plan), found.plan.adjacency)
-    if solution.spent is not None:
-        sheet.fact("spent", str(solution.spent.plan))
     if solution.out is not None:
         sheet.fact("written to", solution.out)
     sheet.cautions(solution.cautions)
-    before = () if solution.spent is None else assumptions_of(solution.spent.plan)
-    sheet.holds_if(tuple(dict.fromkeys((*assumptions_of(found.plan), *before))))
+    sheet.holds_if(assumptions_of(found.plan))
     return sheet
 
 

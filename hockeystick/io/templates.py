@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from doctest import DocTestParser
 from enum import Enum
+from importlib import resources
 from inspect import Parameter, cleandoc
 from typing import Any, Final, TypeAlias
 
@@ -24,32 +25,6 @@ from hockeystick.mechanisms.scope import unit_of
 
 _WIDTH: Final = 88
 _REPEAT: Final = "How often it runs."
-_HEAD: Final = """#:schema ./plan.schema.json
-# For editors: hockeystick check --schema > plan.schema.json
-# For you:     hockeystick check {name}
-
-title = "{title}"
-# source = "https://example.org/report"
-# notes = "What a reader should know besides."
-delta = 1e-5                  # where to ask for epsilon: below 1 / {many}
-# epsilon = 2                 # where to ask for delta; what `hockeystick solve` should meet
-"""
-_TRAINING: Final = """
-[dpsgd]
-examples = 60_000             # size of the training set
-batch_size = 256              # expected size of a batch; or rate = 0.004
-epochs = 60                   # passes over the data; or steps = 14_000
-noise_multiplier = 1.1        # noise over clipping norm; left out, `hockeystick solve` finds it
-sampling = "poisson"          # how batches are drawn: as your loader really does
-adjacency = "add-remove"      # which data sets are neighbours
-# examples_per_user = 1       # how many examples one person may have
-
-# Whatever else is released of the same data, as often as needed:
-# [[release]]
-# mechanism = "Gaussian"
-# noise_multiplier = 20
-# repeat = 3
-"""
 # What the example in its docstring does not write out in one call.
 _CALLS: Final[Mapping[str, str]] = {
     "BatchClipped": "BatchClipped(PoissonSubsampled(Gaussian(1.1), 0.01, 'zero-out'), 1000)",
@@ -68,7 +43,12 @@ _CALLS: Final[Mapping[str, str]] = {
 
 def training_template(name: str = "plan.toml") -> str:
     """Return the text of a plan file for DP-SGD, to be filled in."""
-    return _HEAD.format(title="My training run", name=name, many="examples") + _TRAINING
+    return _begun().format(title="My training run", name=name, many="examples")
+
+
+def _begun() -> str:
+    """Return the text of a file for training, with blanks for what is said at its top."""
+    return (resources.files("hockeystick.io") / "plan.toml").read_text("utf-8")
 
 
 def template_of(mechanism: str, name: str = "plan.toml") -> str:
@@ -95,7 +75,8 @@ def template_of_plan(plan: Mechanism, name: str = "plan.toml") -> str:
     kinds = [table.get("mechanism", DPSGD.__name__) for table in every]
     title = f"My {kinds[0]}" if len(kinds) == 1 else "My plan"
     many = "clients" if unit_of(plan) == "client" else "examples"
-    head = _HEAD.format(title=title, name=name, many=many)
+    top = _begun().partition("\n[dpsgd]")[0]
+    head = top.format(title=title, name=name, many=many)
     return "\n".join([head, *map(_table, kinds, every)])
 
 

@@ -25,7 +25,6 @@ def test_json_has_every_number_of_the_answer(run: Run) -> None:
     assert told["bracket"] == list(found.bracket)
     assert told["achieved"]["upper"] == found.achieved.upper <= 2
     assert told["plan"]["steps"] == found.value
-    assert told["spent"] is None
 
 
 @pytest.mark.parametrize(
@@ -48,30 +47,6 @@ def test_each_target_is_written_as_in_python(
     told = json.loads(run(*asked)[1])
     found = hs.calibrate(hs.Gaussian(2), "noise_multiplier", target)
     assert (told["value"], told["target"]) == (found.value, str(target))
-
-
-def test_what_was_spent_is_read_from_a_file(run: Run, write: Write) -> None:
-    spent = write('[[release]]\nmechanism = "Gaussian"\nnoise_multiplier = 4\n')
-    asked = ("solve", *PLAN, "--parameter", "noise_multiplier", *TARGET)
-    told = json.loads(run(*asked, "--spent", spent, "--json")[1])
-    assert told["spent"]["mechanism"] == "Gaussian"
-    assert told["value"] > json.loads(run(*asked, "--json")[1])["value"]
-    assert "spent" in run(*asked, "--spent", spent)[1]
-    rest = str(Path(spent).with_name("rest.toml"))
-    assert run(*asked, "--spent", spent, "--out", rest)[0] == 0
-    assert f"beside what was spent before, {spent}: both together meet" in str(
-        load_plan(rest).notes
-    )
-
-
-def test_what_cannot_be_reached_is_one_line_with_the_best(run: Run, write: Write) -> None:
-    spent = write('[[release]]\nmechanism = "Gaussian"\nnoise_multiplier = 1\n')
-    asked = ("solve", *PLAN, "--parameter", "noise_multiplier", *TARGET, "--spent", spent)
-    status, out, err = run(*asked)
-    best = float(hs.epsilon(hs.Gaussian(1), 1e-5))
-    assert (status, out) == (1, "")
-    assert "no noise_multiplier reaches epsilon 2 at delta 1e-05: at noise_multiplier = inf" in err
-    assert f"{best:.6g}" in err
 
 
 def solved(run: Run, *arguments: str) -> tuple[str, str, float]:

@@ -89,7 +89,6 @@ WRONG = [
     (f"{SOLVE} --parameter nothing", "parameter must be"),
     (f"{SOLVE} --parameter rate --tolerance 0", "tolerance must be"),
     (f"{SOLVE} --parameter rate --accountant gdp", "accountant must be"),
-    (f"{SOLVE} --parameter rate --spent nowhere.toml", "nowhere.toml"),
     (f"{SOLVE} --parameter rate --short --verify", "--short prints one number"),
     (f"{SOLVE} --parameter rate -o a.txt", "must be a file name that ends in .toml"),
     ("solve 'DPSGD(rate=1, epochs=1, noise_multiplier=1)' --parameter steps", "not steps: --param"),
@@ -226,11 +225,7 @@ REFUSED = [
     (f"{AT} --accountant basic", "UnsupportedError", {}),
     ("verify nowhere.json", "AnswerError", {}),
     (f"tradeoff {TRAINING} -o nowhere/a.svg", "OSError", {}),
-    (
-        "solve 'Laplace()' --epsilon 0.5 --delta 0 --spent 'PureDP(1)'",
-        "InfeasibleError",
-        {"best": "inf"},
-    ),
+    ("solve 'Laplace() @ PureDP(1)' --epsilon 0.5 --delta 0", "InfeasibleError", {"best": "inf"}),
     ("solve 'Gaussian()' --epsilon 1 --delta 0", "InfeasibleError", {}),
 ]
 

@@ -29,7 +29,7 @@ REAL := killed_server or byte_for_byte or a_server_that_crashes or (curve_is_dra
 ONE_IN ?= 10
 DRAW ?= $(shell date -u +%F)
 # Every room, answered and not only imported, for `make test-lowest`.
-LIGHT := hockeystick tests/test_readme.py tests/accountants/test_leaves.py tests/cli/test_answers.py \
+LIGHT := hockeystick tests/test_readme.py tests/accountants/test_leaves.py tests/cli/test_questions.py \
     tests/privacy_loss/decentralised/test_decentralised.py
 LINT := echo "== ruff, import contracts" && $(BIN)/python -m ruff check -q && \
     $(BIN)/python -m ruff format -q --check && $(BIN)/lint-imports --no-logo

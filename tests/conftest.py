@@ -7,6 +7,8 @@ Usually the same ones every time. With HYPOTHESIS_PROFILE=fresh they are other o
 import os
 import random
 import signal
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -17,6 +19,18 @@ settings.register_profile("repeatable", _PATIENT, derandomize=True)
 settings.register_profile("fresh", _PATIENT, derandomize=False, print_blob=True)
 PROFILE = os.environ.get("HYPOTHESIS_PROFILE", "repeatable")
 settings.load_profile(PROFILE)
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Callable[[str | bytes], str]:
+    """Return what writes a plan file, and returns its path."""
+
+    def written(content: str | bytes) -> str:
+        path = tmp_path / "plan.toml"
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+        return str(path)
+
+    return written
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -2,7 +2,6 @@
 
 import os
 import re
-import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -82,16 +81,3 @@ def test_a_quick_report_has_all_sections_and_pictures(tmp_path: Path) -> None:
     own = re.search(r"\| hockeystick \| interval \| \d+ \| \d+ \| (\d+) .*?\| (\d+) \|", text)
     assert own is not None
     assert own.groups() == ("0", "0"), "an end of ours on the wrong side of the truth"
-
-
-def test_an_interrupted_report_leaves_the_last_one_and_no_process(tmp_path: Path) -> None:
-    (tmp_path / "REPORT.md").write_text("the last one", encoding="utf-8")
-    with subprocess.Popen(_command(tmp_path), stderr=subprocess.PIPE, text=True) as running:
-        assert running.stderr is not None
-        running.stderr.readline()
-        running.send_signal(signal.SIGINT)
-        said = running.stderr.read()
-    assert running.returncode == 130
-    assert "nothing was written" in said
-    assert [path.name for path in tmp_path.iterdir()] == ["REPORT.md"]
-    assert (tmp_path / "REPORT.md").read_text(encoding="utf-8") == "the last one"

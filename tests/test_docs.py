@@ -82,16 +82,6 @@ def test_every_link_leads_to_a_page_and_a_heading_of_it(page: str) -> None:
     assert dead_links_of(ROOT / page) == []
 
 
-def test_a_link_to_a_heading_or_an_entry_that_is_not_there_is_dead(tmp_path: Path) -> None:
-    headings = "# A page\n\n## What it *is*, `x=`\n\n## Twice\n\n## Twice\n\n#### Deep\n"
-    (tmp_path / "page.md").write_text(f"{headings}\n```sh\n# comment\n```\n", encoding="utf-8")
-    good = ["page.md", "page.md#what-it-is-x", "page.md#twice-1", "#here", "https://a.example/#b"]
-    bad = ["pages.md", "page.md#what", "page.md#twice-2", "page.md#comment", "page.md#deep", "#a"]
-    text = "# Here\n" + "".join(f"[a]({link})\n" for link in [*good, *bad])
-    (tmp_path / "start.md").write_text(text, encoding="utf-8")
-    assert dead_links_of(tmp_path / "start.md") == bad
-
-
 def test_every_accountant_has_a_section() -> None:
     headings = " ".join(re.findall(r"^## (.+)$", text_of("accountants.md"), re.MULTILINE))
     assert {name for name in ACCOUNTANTS if name not in headings} == set()
@@ -151,6 +141,3 @@ def test_sphinx_builds_the_pages_without_a_warning(tmp_path: Path) -> None:
         html = (tmp_path / "html" / page).with_suffix(".html").read_text(encoding="utf-8")
         assert not FROM_THE_NETWORK.search(html), page
         assert "% generated" not in html, page
-
-
-TABLE = "| a | you now write |\n|---|---|\n| b | `hs.Gaussian(-1)` |\n"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import doctest
 import inspect
 import json
 import pickle
@@ -10,7 +9,6 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from functools import cache, cached_property
-from importlib import import_module
 from typing import Any, Final
 
 import numpy as np
@@ -20,20 +18,13 @@ import hockeystick as hs
 from tests.examples import EXAMPLES
 
 SERVER: Final = r"""
-import doctest, importlib, io, json, os, pickle, pkgutil, re, sys, warnings
+import importlib, json, os, pickle, pkgutil, re, sys, warnings
 import mpmath, numba, numpy, scipy.special
 
 def member(x, name, given):
     found = getattr(x, name)
     value = found if given is None else found(*given)
     return f"{type(value).__name__} {value!r}"
-
-def example(room, text):
-    said, names = io.StringIO(), {}
-    exec(f"from hockeystick.{room} import *", names)
-    test = doctest.DocTestParser().get_doctest(text, names, "documented", None, 0)
-    doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(test, out=said.write)
-    return said.getvalue()
 
 def said(function, given):
     try:
@@ -64,11 +55,6 @@ for line in sys.stdin:
     print(json.dumps((said if loaded else forked)(*json.loads(line))), flush=True)
 """
 
-ROOMS: Final = [
-    *("accountants", "answers", "audit", "calibration", "conversions", "federated", "io", "ledger"),
-    *("mechanisms", "mechanisms.tuning", "notions", "privacy_loss", "release"),
-    *("reports", "schedules", "tradeoffs"),
-]
 # What several inherit is asked of the first of them, a group of each: it goes other ways for plans.
 OBJECTS: Final = (
     hs.tradeoffs.G(0.5),
@@ -186,14 +172,3 @@ def test_a_method_that_is_called_first_does_what_it_does_where_everything_is_loa
 ) -> None:
     first = said(kept(room_of(x)), "member", x, name, given)
     assert first == said(kept("hockeystick", "loaded"), "member", x, name, given)
-
-
-@pytest.mark.parametrize("room", ROOMS)
-def test_what_is_documented_is_true_of_a_fresh_process(room: str) -> None:
-    module = import_module(f"hockeystick.{room}")
-    public = [(name, getattr(module, name)) for name in module.__all__]
-    found = doctest.DocTestFinder().find
-    documented = [one for name, x in public if callable(x) for one in found(x, name, module=False)]
-    with started("hockeystick") as fresh:
-        told = [said(fresh, "example", room, one.docstring) for one in documented if one.examples]
-    assert [*filter(None, told)] == []

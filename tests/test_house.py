@@ -33,17 +33,6 @@ def test_no_room_imports_a_private_module_or_name_of_another() -> None:
     assert not names
 
 
-@pytest.mark.parametrize(
-    ("target", "name"),
-    [("hockeystick.accountants.prv._window", ""), ("hockeystick.accountants.base", "_name")],
-)
-def test_a_private_import_across_rooms_is_seen(target: str, name: str) -> None:
-    across = Import("hockeystick.calibration.strategies", target, name, WHERE[1])
-    inside = Import("hockeystick.accountants.ask", target, name, WHERE[1])
-    modules, names = house.private([across, inside])
-    assert modules + names == [across]
-
-
 @pytest.mark.parametrize("folder", [PACKAGE, house.ROOT / "tests"])
 def test_no_folder_holds_more_files_than_one_can_oversee(folder: Path) -> None:
     flat = Counter(file.parent for file in folder.rglob("*.py"))
@@ -87,10 +76,3 @@ def test_what_is_public_of_a_class_is_documented_there_or_where_it_is_first() ->
 
 def test_no_module_looks_at_who_calls_it_or_at_bytecode() -> None:
     assert [str(file) for file in FILES if FRAMES.search(file.read_text(encoding="utf-8"))] == []
-
-
-def test_a_circle_is_seen() -> None:
-    there = Import("hockeystick.errors", "hockeystick.results", "", WHERE[0])
-    back = Import("hockeystick.results", "hockeystick.errors", "", WHERE[0])
-    assert house.circles([there, back]) == [["hockeystick.errors", "hockeystick.results"]]
-    assert house.circles([there]) == []

@@ -35,27 +35,6 @@ def test_every_public_name_exists_and_is_documented(name: str) -> None:
     assert inspect.getdoc(getattr(hs, name))
 
 
-@pytest.mark.parametrize(
-    ("function", "parameters"),
-    [
-        ("epsilon", ["plan", "delta", "accountant", "digits", "tolerance"]),
-        ("delta", ["plan", "epsilon", "accountant", "digits", "tolerance"]),
-        ("compare", ["plan", "delta", "epsilon"]),
-        ("tradeoff", ["plan", "view"]),
-        ("convert", ["x", "to", "given"]),
-    ],
-)
-def test_the_questions_take_exactly_these_parameters(function: str, parameters: list[str]) -> None:
-    assert list(inspect.signature(getattr(hs, function)).parameters) == parameters
-
-
-def test_every_public_error_is_a_hockeystick_error() -> None:
-    public = (getattr(hs.errors, name) for name in dir(hs.errors))
-    errors = [one for one in public if isinstance(one, type) and issubclass(one, Exception)]
-    assert len(errors) == 10
-    assert all(issubclass(error, hs.HockeystickError) for error in errors)
-
-
 def _loaded_after(code: str) -> set[str]:
     """Return which of the packages a fresh interpreter holds after running the code."""
     script = f"import sys\n{code}\nprint(*({{*{HEAVY + PEERS}}} & sys.modules.keys()))"

@@ -6,10 +6,15 @@ claims. Its keys and what they mean stay the same as long as its ``schema`` does
 
 from __future__ import annotations
 
-from hockeystick.answers.cautions import Caution, Units, cautions, suggested_delta, units_of
-from hockeystick.answers.conversion_cautions import conversion_cautions
-from hockeystick.answers.decisions import Decision, decide
-from hockeystick.answers.document import SCHEMA, document
+from hockeystick.answers.cautions import (
+    Caution,
+    Units,
+    cautions,
+    conversion_cautions,
+    suggested_delta,
+    units_of,
+)
+from hockeystick.answers.document import SCHEMA, Decision, decide, document
 from hockeystick.answers.registration import registration
 from hockeystick.answers.sources import Source, sources, sources_of_all
 from hockeystick.answers.verification import load_answer, require_verifier, verify

@@ -1,4 +1,4 @@
-"""What an answer does not say by itself, and whoever decides should know."""
+"""What an answer or a converted guarantee does not say by itself, and one should know."""
 
 from __future__ import annotations
 
@@ -6,24 +6,20 @@ import dataclasses
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import singledispatch
 from typing import Any, Final, final
 
 from hockeystick.accountants.ask import Answer, asked
+from hockeystick.accountants.comparison import LEAST_RATE
+from hockeystick.conversions import convert
+from hockeystick.errors import IncompatibleError, UnsupportedError
 from hockeystick.mechanisms import (
-    DPSGD,
-    Composed,
-    DiscreteGaussian,
-    DiscreteLaplace,
-    Gaussian,
-    Laplace,
     MatrixFactorization,
     Mechanism,
     PoissonSubsampled,
-    Repeated,
-    Sampling,
     TreeAggregation,
-    runs_of,
 )
+from hockeystick.notions import GDP, TCDP, ZCDP, ApproxDP, Notion, PureDP, RenyiDP
 from hockeystick.numerics.numerals import at_most, plain
 from hockeystick.results import Certified
 
@@ -43,18 +39,9 @@ _NO_PROMISE: Final = (
     "a delta of 1 promises nothing: a release that shows all data is (0, 1)-DP. Choose one far "
     "below one over the number of records."
 )
-_NEEDS_DELTA: Final = "at a delta of 0, this plan's epsilon is infinite: choose a delta above 0."
-_SHUFFLED: Final = (
-    "the plan's notes speak of shuffling, and the answer is that of Poisson sampling: of shuffled "
-    "batches it proves nothing (hockeystick compare PLAN --samplings shows what others cost)."
-)
-_NO_NOISE: Final = "noise 0 hides nothing: epsilon is infinite, and there is no guarantee."
 _NO_GUARANTEE: Final = (
     "an infinite epsilon is no guarantee: it also holds for a release that shows all data."
 )
-# Mechanisms that release what they add this noise to, and their fields that say how much.
-_NOISES: Final = (Gaussian, DiscreteGaussian, Laplace, DiscreteLaplace)
-_OF_NOISE: Final = ("noise_multiplier", "sigma", "scale")
 _WEAKLY: Final = "epsilon above 10: weak to no guarantee (Ponomareva et al. 2023)"
 
 
@@ -64,7 +51,7 @@ class Caution:
     """What an answer does not say by itself.
 
     Args:
-        about: "delta", "epsilon", "rho", "mu", "divergences", "noise" or "sampling".
+        about: "delta", "epsilon", "rho", "mu" or "divergences".
         text: One or two sentences for whoever decides.
         is_mild: Whether it is a matter of what is usual rather than of what is promised.
     """
@@ -133,59 +120,15 @@ def cautions(
 
 def cautions_at(plan: Mechanism, *, epsilon: float, delta: float) -> tuple[Caution, ...]:
     """Return the cautions where a plan is said to be (epsilon, delta)-DP."""
-    found = (_of_delta(delta, plan), _of_epsilon(epsilon, plan, delta), *cautions_of_plan(plan))
+    found = (caution_of_delta(delta, plan), _of_epsilon(epsilon), *cautions_of_plan(plan))
     return tuple(sorted(filter(None, found), key=lambda one: one.is_mild))
 
 
 def cautions_of_plan(plan: Mechanism) -> tuple[Caution, ...]:
     """Return the cautions that do not depend on what was asked."""
-    found = []
-    if any(
-        isinstance(one, PoissonSubsampled) and isinstance(one.inner, _STREAMS)
-        for one in mechanisms_in(plan)
-    ):
-        found.append(Caution("epsilon", _ONE_SAMPLE))
-    runs = runs_of(plan)
-    if never := _why_zero(plan):
-        found.append(Caution("epsilon", never))
-    elif runs and all(_is_noise_alone(part) for part, _ in runs):
-        found.append(Caution("epsilon", "infinite noise: nothing is learned from the data."))
-    return tuple(found)
-
-
-def caution_of_question(plan: Mechanism, delta: float | None) -> Caution | None:
-    """Return the caution on a question about a plan at a delta, before it is answered.
-
-    Example:
-        >>> import hockeystick as hs
-        >>> from hockeystick.answers.cautions import caution_of_question
-        >>> caution_of_question(hs.Gaussian(2), 0.0).text
-        "at a delta of 0, this plan's epsilon is infinite: choose a delta above 0."
-    """
-    # Without a delta, only what is so at all below 1 is told.
-    at = math.nextafter(1.0, 0.0) if delta is None else delta
-    exactly = _why_zero(plan) or _why_infinite(plan, at)
-    if exactly:
-        return Caution("epsilon", exactly)
-    if delta == 0.0 and any(map(_needs_delta, _parts(plan))):
-        return Caution("delta", _NEEDS_DELTA)
-    return None if delta is None else _of_delta(delta, plan)
-
-
-def caution_of_notes(plan: Mechanism, notes: str | None) -> Caution | None:
-    """Return the caution where notes on a plan doubt that its batches are Poisson samples.
-
-    Example:
-        >>> import hockeystick as hs
-        >>> from hockeystick.answers.cautions import caution_of_notes
-        >>> plan = hs.DPSGD(rate=0.01, steps=9, noise_multiplier=1)
-        >>> caution_of_notes(plan, "The loader shuffles.").about
-        'sampling'
-    """
-    trainings = (one for one in mechanisms_in(plan) if isinstance(one, DPSGD))
-    is_poisson = any(one.sampling is Sampling.POISSON for one in trainings)
-    doubted = is_poisson and "shuffl" in (notes or "").lower()
-    return Caution("sampling", _SHUFFLED) if doubted else None
+    parts = (one for one in mechanisms_in(plan) if isinstance(one, PoissonSubsampled))
+    one_sample = any(isinstance(one.inner, _STREAMS) for one in parts)
+    return (Caution("epsilon", _ONE_SAMPLE),) if one_sample else ()
 
 
 def units_of(plan: Mechanism) -> Units | None:
@@ -227,7 +170,7 @@ def suggested_delta(units: Units) -> float:
     return float(f"1e-{len(str(10 * units.count - 1))}")
 
 
-def _of_delta(delta: float, plan: Mechanism) -> Caution | None:
+def caution_of_delta(delta: float, plan: Mechanism) -> Caution | None:
     """Return the caution where delta is not well below one over the number of records."""
     units = units_of(plan)
     if units is None:
@@ -248,13 +191,11 @@ def _short(value: float) -> str:
     return min(plain(value), at_most(value), key=len)
 
 
-def _of_epsilon(epsilon: float, plan: Mechanism, delta: float) -> Caution | None:
+def _of_epsilon(epsilon: float) -> Caution | None:
     """Return the caution where epsilon promises hardly anything, or nothing."""
     if epsilon <= _WEAK:
         return None
-    if epsilon == math.inf:
-        return Caution("epsilon", _why_infinite(plan, delta) or _NO_GUARANTEE)
-    return Caution("epsilon", _WEAKLY)
+    return Caution("epsilon", _NO_GUARANTEE if epsilon == math.inf else _WEAKLY)
 
 
 def mechanisms_in(plan: object) -> Iterator[Any]:
@@ -278,65 +219,119 @@ def _units(plan: Mechanism) -> Iterator[Units]:
                 yield Units(value, _UNITS[name])
 
 
-def _why_zero(plan: Mechanism) -> str:
-    """Return why a plan's epsilon is 0 if nothing of it ever runs; nothing where something does."""
-    parts = _parts(plan)
-    if not all(map(_never_runs, parts)):
-        return ""
-    named = "steps" if all(isinstance(part, DPSGD) for part in parts) else "runs"
-    return f"0 {named}: nothing is released."
+_ORDER: Final = 2.0
+# How many times the plan's own divergence a guarantee must allow to be called far above it.
+_FAR: Final = 2.0
+_RARE: Final = "a rare loss counts as if it were sure, and sampling saves little"
+_INSTEAD: Final = (
+    "For what it costs at the orders that matter, ask for ApproxDP at a delta, RenyiDP at some "
+    "orders or TCDP up to a small omega."
+)
+_TWO_MUS: Final = (
+    f"The mu of reports is another one, which holds at error rates from {plain(LEAST_RATE)} on: "
+    "hs.accountants.gaussian_summary in Python."
+)
 
 
-def _why_infinite(plan: Mechanism, delta: float) -> str:
-    """Return why a plan's epsilon at a delta is infinite if nothing hides a part; else nothing."""
-    return _NO_NOISE if any(_shows(part, delta) for part in _parts(plan)) else ""
+def conversion_cautions(
+    found: Notion, x: Mechanism, lower: tuple[float, ...] = ()
+) -> tuple[Caution, ...]:
+    """Return what whoever quotes a converted guarantee should know besides.
+
+    One number for all orders, or for all error rates, is as large as the largest orders need, at
+    which sampling saves little: DP-SGD of epsilon 2.4 at delta 1e-5 may have a rho of 5,800. It is
+    said where the guarantee provably allows more than twice the plan's own divergence of order 2.
+
+    Guarantees:
+        None: these are conventions, not theorems. The numbers in the texts are rounded up.
+
+    Args:
+        found: What ``convert`` made of x.
+        x: A notion, a mechanism or a plan.
+        lower: What ``conversions.lower_ends`` says of it. Without, nothing is said of the size of
+            what is not exact.
+
+    Returns:
+        The cautions, the most serious first.
+
+    Example:
+        >>> import hockeystick as hs
+        >>> plan = hs.PoissonSubsampled(hs.Gaussian(1.1), rate=0.01) ** 1000
+        >>> found = hs.convert(plan, hs.ZCDP)
+        >>> lower = hs.conversions.lower_ends(plan, found)
+        >>> (one,) = hs.answers.conversion_cautions(found, plan, lower)
+        >>> print(one.text)  # doctest: +NORMALIZE_WHITESPACE +ELLIPSIS
+        rho bounds the divergences of all orders, and the largest decide: there a rare loss counts
+        as if it were sure, and sampling saves little. At order 2 it allows 826.447, and the plan
+        costs 0.128... For what it costs at the orders that matter, ask for ApproxDP at a delta,
+        RenyiDP at some orders or TCDP up to a small omega.
+    """
+    if isinstance(found, ApproxDP):
+        return cautions_at(x, epsilon=found.epsilon, delta=found.delta)
+    if isinstance(found, PureDP):
+        return cautions_at(x, epsilon=found.epsilon, delta=0.0)
+    of_size = () if isinstance(x, Notion) else tuple(_of_size(found, x, lower))
+    return (*of_size, *cautions_of_plan(x))
 
 
-def _parts(plan: Mechanism) -> tuple[Mechanism, ...]:
-    """Return the parts of a composition, or a plan by itself."""
-    return plan.parts if isinstance(plan, Composed) else (plan,)
+@singledispatch
+def _of_size(found: Notion, plan: Mechanism, lower: tuple[float, ...]) -> Iterator[Caution]:
+    """Yield the caution where a guarantee of all orders is far above the plan's at order 2."""
+    yield from ()
 
 
-def _has_noise(part: Mechanism, amount: float) -> bool:
-    """Return whether a mechanism adds noise of this amount, and nothing else hides its release."""
-    return isinstance(part, _NOISES) and amount in (getattr(part, one, None) for one in _OF_NOISE)
+@_of_size.register(ZCDP)
+@_of_size.register(TCDP)
+def _(found: ZCDP | TCDP, plan: Mechanism, lower: tuple[float, ...]) -> Iterator[Caution]:
+    omega = found.omega if isinstance(found, TCDP) else None
+    if (cost := _far_below(_least(found, found.rho, lower), plan)) is not None:
+        orders = "of all orders" if omega is None else f"of orders up to {plain(omega)}"
+        yield Caution(
+            "rho",
+            f"rho bounds the divergences {orders}, and the largest decide: there {_RARE}. At order "
+            f"2 it allows {at_most(_ORDER * found.rho)}, and the plan costs {cost}. {_INSTEAD}",
+        )
 
 
-def _is_noise_alone(part: Mechanism) -> bool:
-    """Return whether infinite noise hides all that a mechanism releases."""
-    if isinstance(part, DPSGD):
-        return part.extra is None and part.noise_multiplier == math.inf
-    return _has_noise(part, math.inf)
+@_of_size.register
+def _(found: GDP, plan: Mechanism, lower: tuple[float, ...]) -> Iterator[Caution]:
+    if found.origin is None or found.origin.kind == "exact":
+        return
+    text = "mu is proven for every release with losses as large; a smaller one may hold."
+    mu = _least(found, found.mu, lower)
+    if (cost := _far_below(0.5 * mu * mu, plan)) is not None:
+        text = (
+            f"mu holds at all error rates, however small: there {_RARE}. At order 2 it allows a "
+            f"divergence of {at_most(found.mu * found.mu)}, and the plan costs {cost}."
+        )
+    yield Caution("mu", f"{text} {_TWO_MUS}")
 
 
-def _never_runs(part: Mechanism) -> bool:
-    """Return whether a part is repeated no times, or has no steps."""
-    if isinstance(part, DPSGD):
-        return part.extra is None and part.total_steps == 0
-    return isinstance(part, Repeated) and part.count == 0
+@_of_size.register
+def _(found: RenyiDP, plan: Mechanism, lower: tuple[float, ...]) -> Iterator[Caution]:
+    order, size = found.divergences[-1]
+    least = _least(found, size, lower[-1:])
+    if order > _ORDER and (cost := _far_below(least / order, plan)) is not None:
+        yield Caution(
+            "divergences",
+            f"at order {plain(order)} {_RARE}: that divergence is {at_most(size)}, and that of "
+            f"order 2 is {cost}. ApproxDP at a delta takes the best of all orders.",
+        )
 
 
-def _needs_delta(part: Mechanism) -> bool:
-    """Return whether a part surely releases something with Gaussian noise."""
-    if isinstance(part, DPSGD):
-        is_plain = part.schedule is None and part.batch_schedule is None
-        releases = part.total_steps > 0 and part.sampling_rate > 0
-        return is_plain and releases and part.noise_multiplier < math.inf
-    noises = (one.noise_multiplier for one, n in runs_of(part) if n and isinstance(one, Gaussian))
-    return any(noise < math.inf for noise in noises)
+def _least(found: Notion, upper: float, lower: tuple[float, ...]) -> float:
+    """Return what is proven to be needed: the number itself where it is exact."""
+    if found.origin is not None and found.origin.kind == "exact":
+        return upper
+    return lower[0] if lower else 0.0
 
 
-def _shows(part: Mechanism, delta: float) -> bool:
-    """Return whether a part shows a record, with a probability above delta, without any noise."""
-    if isinstance(part, DPSGD):
-        is_plain = part.noise_multiplier == 0.0 and part.batch_schedule is None
-        # Whatever the sampling, the first batch has a record with this probability.
-        return is_plain and part.total_steps > 0 and part.sampling_rate > delta
-    return any(n > 0 and _shows_once(one, delta) for one, n in runs_of(part))
-
-
-def _shows_once(one: Mechanism, delta: float) -> bool:
-    """Return whether one run shows a record, with a probability above delta."""
-    if isinstance(one, PoissonSubsampled):
-        return one.rate > delta and _has_noise(one.inner, 0.0)
-    return delta < 1.0 and _has_noise(one, 0.0)
+def _far_below(slope: float, plan: Mechanism) -> str | None:
+    """Return the plan's divergence of order 2, where a line of that slope is far above it."""
+    if slope == 0.0:
+        return None
+    try:
+        ((_, cost),) = convert(plan, RenyiDP, orders=_ORDER).divergences
+    except (IncompatibleError, UnsupportedError):
+        return None
+    return at_most(cost) if slope * _ORDER > _FAR * cost else None

@@ -9,8 +9,7 @@ from collections.abc import Sequence
 import click
 from click.shell_completion import shell_complete
 
-from hockeystick.cli.command import hockeystick
-from hockeystick.cli.refusal import notes_of, refuse
+from hockeystick.cli.command import hockeystick, notes_of, refuse
 from hockeystick.errors import HockeystickError
 
 __all__ = ["main"]

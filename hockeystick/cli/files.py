@@ -1,22 +1,40 @@
-"""The commands ``init`` and ``check``: plan files to begin with, and what is wrong with one."""
+"""The commands ``init``, ``check``, ``report`` and ``explore``: plan files, and pages of plans."""
 
 from __future__ import annotations
 
+import os
 import re
-from dataclasses import dataclass
-from typing import Any, Final, final
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, final
 
 import click
+from click.core import ParameterSource
 
 import hockeystick as hs
+from hockeystick import _validate
 from hockeystick._suggest import same_name
-from hockeystick.answers import Caution, in_words, steps_rules, suggested_delta, units_of
-from hockeystick.answers.cautions import caution_of_question
-from hockeystick.cli import command, options
-from hockeystick.cli.out_file import out_path, write_whole
-from hockeystick.cli.plans import STDIN, Source
-from hockeystick.cli.refusal import on_one_line
-from hockeystick.cli.show import listed, print_json
+from hockeystick.accountants import epsilon
+from hockeystick.answers import (
+    Caution,
+    Decision,
+    in_words,
+    registration,
+    require_verifier,
+    steps_rules,
+    suggested_delta,
+    units_of,
+)
+from hockeystick.answers.cautions import caution_of_delta, reservation
+from hockeystick.answers.registration import BLANK
+from hockeystick.cli import options, plans
+from hockeystick.cli.command import command, on_one_line
+from hockeystick.cli.options import MISSED
+from hockeystick.cli.plans import STDIN, Source, for_group, on_a_page
+from hockeystick.cli.progress import progress
+from hockeystick.cli.show import listed, out_path, print_json, write_whole
 from hockeystick.cli.sweep import GridFile, grid_file
 from hockeystick.errors import HockeystickError
 from hockeystick.io import PlanFile
@@ -28,23 +46,22 @@ from hockeystick.mechanisms.listing import first_sentence
 from hockeystick.notions import NOTIONS
 from hockeystick.numerics.numerals import jsonable, plain
 
+if TYPE_CHECKING:
+    from hockeystick.reports import Findings
+    from hockeystick.reports.audit import Audit
+    from hockeystick.reports.ledger import Ledgered
+
 _ENDING: Final = ".toml"
 _BROKEN: Final = 1
 
 
-@click.command(
-    cls=command.Command,
-    examples=(
-        "hockeystick init --list",
-        "hockeystick init my-plan.toml",
-        "hockeystick init laplace.toml Laplace",
-        "hockeystick init - 'Laplace(2)**3 @ Gaussian(4)'",
-    ),
+@command(
+    "hockeystick init --list",
+    "hockeystick init my-plan.toml",
+    "hockeystick init laplace.toml Laplace",
+    "hockeystick init - 'Laplace(2)**3 @ Gaussian(4)'",
+    takes="NEW LIKE list force",
 )
-@click.argument("file", default=f"plan{_ENDING}", metavar="[FILE]")
-@click.argument("like", metavar="[LIKE]", required=False)
-@click.option("--list", "list_all", is_flag=True, help="Only list all mechanisms and notions.")
-@options.options("force")
 def init(file: str, like: str | None, list_all: bool, force: bool) -> None:
     """Write a plan file to begin with, every key with a comment.
 
@@ -88,14 +105,12 @@ def _text(like: str | None, name: str) -> str:
     return re.sub(r"(?m)^delta = \S+ *", lambda found: line.ljust(len(found[0])), text, count=1)
 
 
-@click.command(
-    cls=command.Command,
-    examples=("hockeystick check plan.toml", "hockeystick check --schema > plan.schema.json"),
+@command(
+    "hockeystick check plan.toml",
+    "hockeystick check --schema > plan.schema.json",
+    takes="FILES schema json",
 )
-@click.argument("plans", metavar="[PLAN]...", nargs=-1)
-@click.option("--schema", is_flag=True, help="Print the JSON schema of plan files, for editors.")
-@options.options("json")
-def check(plans: tuple[str, ...], schema: bool, as_json: bool) -> None:
+def check(plans: tuple[str, ...], schema: bool) -> None:
     """Say whether plan files are well-formed and what they mean; nothing is computed.
 
     PLAN is a plan file, a grid file, - for standard input, or a plan as it is in Python. Of a
@@ -106,23 +121,16 @@ def check(plans: tuple[str, ...], schema: bool, as_json: bool) -> None:
     if schema == bool(plans):
         raise click.UsageError("Give plan files, or --schema alone")
     if schema:
-        from hockeystick.io.schema import plan_schema
+        from hockeystick.io.templates import plan_schema
 
         print_json(plan_schema())
         return
     found = [_Checked.of(plan) for plan in plans]
-    if as_json:
+    if options.is_given("json"):
         print_json({"version": hs.__version__, "files": [one.as_dict() for one in found]})
     else:
         for one in found:
-            many = f"{len(one.problems)} problem{'s' * (len(one.problems) > 1)}"
-            verdict = (
-                click.style(many, "red") if one.problems else click.style("well-formed", "green")
-            )
-            click.echo(f"{on_one_line(one.name)}: {verdict}")
-            cautions = [f"caution: {caution.text}" for caution in one.cautions]
-            for line in one.problems or [*one.meaning, *cautions]:
-                click.echo(f"  {on_one_line(line)}")
+            one.echo()
     if any(one.problems for one in found):
         click.get_current_context().exit(_BROKEN)
 
@@ -134,15 +142,7 @@ _LINE: Final = re.compile(r"\(at line (\d+), |\bline (\d+)\b")
 @final
 @dataclass(frozen=True, slots=True)
 class _Checked:
-    """A plan, and what is wrong with it.
-
-    Args:
-        name: What was given for it.
-        problems: What is wrong, nothing where it is well-formed.
-        file: The plan, None where something is wrong or it is a grid of plans.
-        grid: The grid, where it is one.
-        left_out: The one number that the plan leaves out, to be solved for.
-    """
+    """A plan, and what is wrong with it."""
 
     name: str
     problems: tuple[str, ...] = ()
@@ -185,8 +185,20 @@ class _Checked:
     @property
     def cautions(self) -> list[Caution]:
         """What whoever decides should know of where it is asked."""
-        found = self.file and caution_of_question(self.file.plan, self.file.delta)
+        if self.file is None or self.file.delta is None:
+            return []
+        found = caution_of_delta(self.file.delta, self.file.plan)
         return [found] if found else []
+
+    def echo(self) -> None:
+        """Print what is wrong, or what it means."""
+        many = f"{len(self.problems)} problem{'s' * (len(self.problems) > 1)}"
+        fine = click.style("well-formed", "green")
+        verdict = click.style(many, "red") if self.problems else fine
+        click.echo(f"{on_one_line(self.name)}: {verdict}")
+        cautions = [f"caution: {caution.text}" for caution in self.cautions]
+        for line in self.problems or [*self.meaning, *cautions]:
+            click.echo(f"  {on_one_line(line)}")
 
     def as_dict(self) -> dict[str, Any]:
         """Return the same, ready for JSON."""
@@ -214,3 +226,205 @@ def _plan(file: PlanFile) -> list[str]:
     neighbours = [] if file.plan.adjacency is None else [f"neighbours: {file.plan.adjacency}"]
     found = found or ["no delta: give --delta"]
     return [*in_words(file.plan), *steps_rules(file.plan), *neighbours, *found]
+
+
+_PAGE: Final = ".html"
+_ENTRIES: Final = (".yaml", ".yml")
+_WRONG: Final = 1
+
+
+@command(
+    "hockeystick report 'Gaussian(4)' --delta 1e-6 -o gaussian.html",
+    "hockeystick report plan.toml -o pages.html --at-most 3",
+    "hockeystick report plan.toml -o entry.yaml",
+    takes="PLAN group delta at_most out force verify audit confidence ledger dataset head",
+    out="A new .html file, by default named after the plan file; or .yaml.",
+)
+def report(
+    words: tuple[str, ...],
+    group: Any,
+    delta: Any,
+    out: str | None,
+    force: bool,
+    verify: bool,
+    **asked: Any,
+) -> None:
+    """Write a page for the person who has to approve a release.
+
+    One HTML file that loads nothing, for a screen or paper. It holds the answer for hockeystick
+    verify. With --audit it says whether an attack's scores contradict the plan, with --dataset what
+    the ledger says. A .yaml file is an entry for the registry of deployments, with blanks to be
+    filled in. Exit status 1: the budget is not met, or what it shows contradicts the plan.
+    """
+    source, values = plans.read(words)
+    file = for_group(plans.plan_file(source, values), group)
+    if out is None and source is not None and os.path.isfile(source.text):
+        out = Path(source.text).stem + _PAGE
+    if out is None:
+        raise click.UsageError(f"Missing -o FILE{_PAGE}, where the page goes")
+    path = out_path(out, (_PAGE, *_ENTRIES), force)
+    about = {"--audit": asked["scores"], "--dataset": asked["dataset"]}
+    file, together = on_a_page(file, about)
+    at = options.question("delta", delta, file)
+    if path.suffix.lower() in _ENTRIES:
+        _write_entry(replace(file, plan=together or file.plan), at, path, force)
+        return
+    from hockeystick.reports import Report, Subject, day_of_build, investigate, require_libraries
+
+    require_libraries()
+    if verify:
+        require_verifier()
+    subject = Subject(
+        plan=file.plan,
+        delta=at.value,
+        title=file.title,
+        source=file.source,
+        notes=file.notes,
+        **_shown_file(source),
+        commands=_commands(words, group, at, asked, verify, path.name),
+        budget=options.budget_of(asked["at_most"], "epsilon"),
+        verify=verify,
+        audit=_audit(asked["scores"], asked["confidence"]),
+        ledger=_ledger(asked["url"], asked["dataset"], asked["head"]),
+        group=together,
+        one=None if together is None else together.plan,
+        size=1 if together is None else together.size,
+    )
+    with progress("reporting") as tell:
+        made = Report(investigate(subject, tell), day_of_build())
+    options.refuse_infinite(at, made.answer)
+    write_whole(path, made.html, force)
+    click.echo(f"{path}: {made.answer}")
+    for line in options.default_lines():
+        click.echo(f"hockeystick: {line}", err=True)
+    click.get_current_context().exit(_status_of(made.findings))
+
+
+def _write_entry(file: PlanFile, at: options.Question, path: Path, force: bool) -> None:
+    """Write an entry for the registry, and say what it still needs."""
+    answer = epsilon(file.plan, at.value)
+    options.refuse_infinite(at, answer)
+    about = {"title": file.title, "source": file.source, "notes": file.notes}
+    text = registration(answer, file.plan, delta=at.value, **about)
+    write_whole(path, text, force)
+    click.echo(f"{path}: {answer}\n{text.count(BLANK)} blanks to be filled in")
+
+
+def _shown_file(source: plans.Source | None) -> dict[str, Any]:
+    """Return the plan file that a page shows: of JSON, one that has its plan."""
+    if source is None or source.content is None:
+        return {"file_name": None, "file_content": None}
+    is_json = source.content.lstrip().startswith(b"{")
+    if source.text == plans.STDIN or is_json:
+        content = plan_text(source.file()).encode() if is_json else source.content
+        return {"file_name": "plan.toml", "file_content": content}
+    return {"file_name": os.path.basename(source.text), "file_content": source.content}
+
+
+def _commands(
+    words: Sequence[str],
+    group: object,
+    at: options.Question,
+    asked: Mapping[str, Any],
+    verify: bool,
+    name: str,
+) -> tuple[str, ...]:
+    """Return what gives the headline and the page again.
+
+    Where the ledger is, they leave to the environment: its URL may hold a password.
+    """
+    besides = {
+        "--at-most": asked["at_most"],
+        "--audit": asked["scores"],
+        "--confidence": asked["scores"] and asked["confidence"],
+        "--dataset": asked["dataset"],
+        "--head": asked["head"],
+    }
+    together = [] if group is None else ["--group", str(group)]
+    question = [*words, *together, "--delta", repr(at.value)]
+    flags = [str(one) for pair in besides.items() if pair[1] is not None for one in pair]
+    page = [*question, *flags, *["--verify"] * verify, "-o", name]
+    lines = (["epsilon", *question], ["report", *page])
+    return tuple(shlex.join(["hockeystick", *line]) for line in lines)
+
+
+def _status_of(findings: Findings) -> int:
+    """Print what budget, audit, ledger and verifier say; return the first exit status not 0."""
+    subject, verdict = findings.subject, findings.verdict
+    statuses = [0]
+    for caution in findings.cautions:
+        if not caution.is_mild:
+            click.echo(f"caution: {caution.text}")
+    if findings.decision is not None:
+        meets = findings.decision is Decision.MEETS
+        but = reservation(subject.delta, units_of(subject.described)) if meets else ""
+        limit = f"{findings.decision}: epsilon at most {plain(subject.budget or 0.0)}"
+        click.echo(f"{limit}, but {but}" if but else limit)
+        statuses.append(0 if meets else MISSED)
+    if findings.audited is not None and findings.audited.is_refuted:
+        click.echo(str(findings.audited.verdict))
+        statuses.append(_WRONG)
+    if (ledger := subject.ledger) is not None:
+        if not ledger.check.sound:
+            click.echo(f"ledger not sound: {ledger.check.problems[0]}")
+            statuses.append(_WRONG)
+        click.echo(ledger.verdict(subject.plan))
+        statuses.append(0 if ledger.covers(subject.plan) else MISSED)
+    if verdict is not None:
+        click.echo(f"{verdict.status}: {verdict.reason or 'every claim holds'}")
+        statuses.append(verdict.exit_status)
+    return next((one for one in statuses if one), 0)
+
+
+def _audit(scores_file: str | None, confidence: Any) -> Audit | None:
+    """Return what an audit is asked, where a file of scores is given."""
+    if scores_file is None:
+        return None
+    from hockeystick.audit import load_scores
+    from hockeystick.reports.audit import Audit
+
+    return Audit(name=scores_file, scores=load_scores(scores_file), confidence=confidence)
+
+
+def _ledger(url: str | None, dataset: str | None, head: str | None) -> Ledgered | None:
+    """Return what the ledger says of a dataset, where one is named."""
+    if dataset is None:
+        source = click.get_current_context().get_parameter_source("url")
+        if source is ParameterSource.COMMANDLINE or head is not None:
+            raise click.UsageError("Missing --dataset, whose ledger is to be shown")
+        return None
+    import hockeystick as hs
+    from hockeystick.cli.ledger import named
+    from hockeystick.reports.ledger import ledgered
+
+    return ledgered(hs.Ledger(named(url), dataset, read_only=True), head=head)
+
+
+_PORT: Final = _validate.Domain(symbol="n", low=0, high=65_535, typical=(1024, 9999), whole=True)
+
+
+@command("hockeystick explore", "hockeystick explore plan.toml", takes="PLAN port")
+def explore(words: tuple[str, ...], port: Any) -> None:
+    """Serve a page to play with a plan, and print its link.
+
+    The page shows epsilon, what an attacker could learn, how the budget is spent, and the cost at
+    other noises; it solves for a target, and shows the plan as a file. It is served to this machine
+    alone, and to whoever has its link. Ctrl-C ends it.
+    """
+    number = _validate.count("port", port, _PORT)
+    file = plans.plan_of(words) if words else None
+    try:
+        from hockeystick.explore.page import USUAL, serve
+    except ModuleNotFoundError:
+        message = "the page needs Bokeh: pip install 'hockeystick[explore]'"
+        raise HockeystickError(message) from None
+
+    def opened(url: str) -> None:
+        click.echo(
+            f"{url}\nWhoever has this link can open the page, on this machine; Ctrl-C ends it."
+        )
+
+    try:
+        serve(USUAL if file is None else file, number, opened)
+    except OSError as error:
+        raise click.ClickException(f"cannot serve at port {number}: {error.strerror}") from None

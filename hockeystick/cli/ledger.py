@@ -15,29 +15,26 @@ from rich.text import Text
 import hockeystick as hs
 from hockeystick import _validate
 from hockeystick.calibration import describe
-from hockeystick.cli import command, options, plans
+from hockeystick.cli import options, plans
+from hockeystick.cli.command import Group, command
 from hockeystick.cli.options import LEDGER
 from hockeystick.cli.progress import progress
-from hockeystick.cli.show import Sheet, one_line, print_json, table
+from hockeystick.cli.show import Sheet, one_line, print_json, show, table
 from hockeystick.errors import LedgerError, ParameterError
-from hockeystick.io import parse
 
 if TYPE_CHECKING:
-    from hockeystick.ledger import Ledger, LedgerCheck, LedgerStatus, Reservation
+    from hockeystick.ledger import Entry, Ledger, LedgerCheck, LedgerStatus, Reservation
 
 _NOT_SOUND: Final = 1
 _SHOWN: Final = ("left", "budget", "spent", "next release", "room for", "unresolved")
 _OPEN: Final = "hockeystick ledger init census --budget 'ZCDP(rho=0.5)' --ledger ledger.db"
 _RESERVE: Final = "hockeystick ledger reserve census 'Gaussian(4)' --key run-7 --ledger ledger.db"
+_AT: Final = "Show it in epsilon at this delta too."
 _HEADS: Final = "a head that was noted, or a file that ledger status --json printed"
-
-_dataset = click.argument("dataset")
-_datasets = click.argument("datasets", nargs=-1, metavar="[DATASET]...")
-_key = click.argument("key")
 
 
 @click.group(
-    cls=command.Group,
+    cls=Group,
     examples=(
         f"export {LEDGER}=ledger.db",
         "hockeystick ledger init census --budget 'ZCDP(rho=0.5)'",
@@ -71,9 +68,9 @@ def _all_opened(url: str | None, datasets: Iterable[str]) -> list[Ledger]:
     return [hs.Ledger(named(url), name, read_only=True) for name in dict.fromkeys(names)]
 
 
-def _delta_of(text: str | None) -> float | None:
+def _delta_of(given: Any) -> float | None:
     """Return the delta at which budgets without one are shown: the flag's, or else a default."""
-    value: Any = options.default("delta") if text is None else parse(text)
+    value = options.default("delta") if given is None else given
     if value is None:
         return None
     if not 0.0 < _validate.real("delta", value) < 1.0:
@@ -81,28 +78,16 @@ def _delta_of(text: str | None) -> float | None:
     return float(value)
 
 
-@ledger.command(
-    cls=command.Command,
-    examples=(
-        _OPEN,
-        "hockeystick init sgd.toml",
-        "hockeystick ledger init sgd --budget 'ApproxDP(2, 1e-6)' --expected sgd.toml "
-        "--ledger ledger.db",
-    ),
+@command(
+    _OPEN,
+    "hockeystick init sgd.toml",
+    "hockeystick ledger init sgd --budget 'ApproxDP(2, 1e-6)' --expected sgd.toml "
+    "--ledger ledger.db",
+    takes="DATASET budget adjacency expected within ledger json verbose",
+    of=ledger,
 )
-@_dataset
-@click.option("--budget", required=True, metavar="NOTION", help="'ApproxDP(2, 1e-6)', 'GDP(1)'.")
-@click.option("--adjacency", metavar="NAME", help="For which neighbours; add-remove by default.")
-@click.option("--expected", metavar="PLAN", help="A plan such as most sampled releases will be.")
-@click.option("--within", metavar="DATASET", help="The dataset that this one is a cap of.")
-@options.options("ledger", "json", "verbose")
 def init(
-    dataset: str,
-    budget: str,
-    expected: str | None,
-    url: str | None,
-    as_json: bool,
-    **terms: str | None,
+    dataset: str, budget: str, expected: str | None, url: str | None, **terms: str | None
 ) -> None:
     """Open a dataset with its budget, in a ledger that is made where there is none.
 
@@ -118,17 +103,17 @@ def init(
         given["expected"] = plans.Source.of(expected).file().plan
     with progress("opening"):
         made = hs.Ledger(named(url), dataset, **given)
-    _print_status([made], as_json, _delta_of(None))
+    _print_status([made], _delta_of(None))
 
 
-@ledger.command(
-    cls=command.Command,
-    examples=(_OPEN, "hockeystick ledger status census --delta 1e-6 --ledger ledger.db"),
+@command(
+    _OPEN,
+    "hockeystick ledger status census --delta 1e-6 --ledger ledger.db",
+    takes="DATASETS delta ledger json verbose",
+    of=ledger,
+    delta=_AT,
 )
-@_datasets
-@options.options(delta="Show it in epsilon at this delta too.")
-@options.options("ledger", "json", "verbose")
-def status(datasets: tuple[str, ...], delta: str | None, url: str | None, as_json: bool) -> None:
+def status(datasets: tuple[str, ...], delta: Any, url: str | None) -> None:
     """Print what is left of budgets; of all where no dataset is named.
 
     "Left" says by how much the epsilon of all that is charged together, as a plan fixed in advance,
@@ -136,16 +121,10 @@ def status(datasets: tuple[str, ...], delta: str | None, url: str | None, as_jso
     latest five kinds of plans. "Next release" is what one more release may cost at once.
     """
     at = _delta_of(delta)
-    _print_status(_all_opened(url, datasets), as_json, at)
+    _print_status(_all_opened(url, datasets), at)
 
 
-@ledger.command(cls=command.Command, examples=(_OPEN, _RESERVE))
-@_dataset
-@options.plan_words
-@click.option("--key", metavar="KEY", help="What the run is called; a new name by default.")
-@click.option("--also", multiple=True, metavar="DATASET", help="A further dataset that it reads.")
-@click.option("--resume", is_flag=True, help="Take up a KEY that was reserved before.")
-@options.options("note", "ledger", "json")
+@command(_OPEN, _RESERVE, takes="DATASET PLAN key also resume note ledger json", of=ledger)
 def reserve(
     dataset: str,
     words: tuple[str, ...],
@@ -154,7 +133,6 @@ def reserve(
     resume: bool,
     note: str,
     url: str | None,
-    as_json: bool,
 ) -> None:
     """Charge a plan that is about to run, and print its key.
 
@@ -168,8 +146,8 @@ def reserve(
     known = key if key is not None else uuid.uuid4().hex
     with _noted_on_failure(known):
         made = charged.reserve(mechanism, key=known, note=note, also=also, resume=resume)
-        _print_reservation(made, made.key, as_json)
-    if made.resumed and not as_json:
+        _print_reservation(made, made.key)
+    if made.resumed and not options.is_given("json"):
         click.echo(f"hockeystick: {made.key!r} was reserved before: charged once", err=True)
 
 
@@ -185,17 +163,14 @@ def _noted_on_failure(key: str) -> Iterator[None]:
         raise
 
 
-@ledger.command(
-    cls=command.Command,
-    examples=(_OPEN, _RESERVE, "hockeystick ledger commit census run-7 --ledger ledger.db"),
+@command(
+    _OPEN,
+    _RESERVE,
+    "hockeystick ledger commit census run-7 --ledger ledger.db",
+    takes="DATASET KEY PLAN note ledger json",
+    of=ledger,
 )
-@_dataset
-@_key
-@options.plan_words
-@options.options("note", "ledger", "json")
-def commit(
-    dataset: str, key: str, words: tuple[str, ...], note: str, url: str | None, as_json: bool
-) -> None:
+def commit(dataset: str, key: str, words: tuple[str, ...], note: str, url: str | None) -> None:
     """Record that what was reserved has run.
 
     Where only a part of it ran, say which by a plan: PLAN.toml steps=400. Each of its releases
@@ -204,71 +179,68 @@ def commit(
     ran = plans.plan_of(words).plan if words else None
     held = hs.Ledger(named(url), dataset).reservation(key)
     held.commit(ran=ran, note=note)
-    _print_reservation(held, f"{held.key}: {held.state}", as_json)
+    _print_reservation(held, f"{held.key}: {held.state}")
 
 
-@ledger.command(
-    cls=command.Command,
-    examples=(
-        _OPEN,
-        _RESERVE,
-        "hockeystick ledger release census run-7 --note 'never began' --ledger ledger.db",
-    ),
+@command(
+    _OPEN,
+    _RESERVE,
+    "hockeystick ledger release census run-7 --note 'never began' --ledger ledger.db",
+    takes="DATASET KEY note ledger json",
+    of=ledger,
 )
-@_dataset
-@_key
-@options.options("note", "ledger", "json")
-def release(dataset: str, key: str, note: str, url: str | None, as_json: bool) -> None:
+def release(dataset: str, key: str, note: str, url: str | None) -> None:
     """Give back what was reserved: nothing of it was released, and nothing will be.
 
     No program can check that; whoever gives it back says so, and the ledger keeps who.
     """
     held = hs.Ledger(named(url), dataset).reservation(key)
     held.release(note=note)
-    _print_reservation(held, f"{held.key}: {held.state}", as_json)
+    _print_reservation(held, f"{held.key}: {held.state}")
 
 
-@ledger.command(
-    cls=command.Command, examples=(_OPEN, "hockeystick ledger log census --ledger ledger.db")
+@command(
+    _OPEN,
+    "hockeystick ledger log census --ledger ledger.db",
+    takes="DATASET delta ledger json",
+    of=ledger,
+    delta=_AT,
 )
-@_dataset
-@options.options(delta="Show it in epsilon at this delta too.")
-@options.options("ledger", "json")
-def log(dataset: str, delta: str | None, url: str | None, as_json: bool) -> None:
+def log(dataset: str, delta: Any, url: str | None) -> None:
     """Print what happened: who reserved, committed and released what, when and why."""
     at = _delta_of(delta)
     entries = hs.Ledger(named(url), dataset, read_only=True).history()
-    if as_json:
-        print_json({"version": hs.__version__, "entries": [asdict(entry) for entry in entries]})
-        return
+    show(
+        lambda: {"version": hs.__version__, "entries": [asdict(entry) for entry in entries]},
+        lambda: _entries(entries, at),
+    )
+
+
+def _entries(entries: Sequence[Entry], at: float | None) -> Sheet:
+    """Return a row for each entry."""
     from hockeystick.ledger.dataset import terms_of
     from hockeystick.reports.ledger import entries_told
 
-    sheet, rows = (
-        Sheet(),
-        table("", "when (UTC)", "", "what counts", "price, then spent", "who, why"),
-    )
+    sheet = Sheet()
+    rows = table("", "when (UTC)", "", "what counts", "price, then spent", "who, why")
     for one in entries_told(entries, terms_of(entries[0]), at):
         done = Text(one.done, "bold").append(f"\n{one.key}" if one.key else "", "not bold")
         who = Text("\n").join(map(one_line, filter(None, (one.by, one.note))))
         costs = "\n".join(filter(None, (one.price, one.spent, one.epsilon)))
         rows.add_row(str(one.seq), one.at, done, one_line(one.what), costs, who)
     sheet.block(rows)
-    sheet.show()
+    return sheet
 
 
-@ledger.command(
-    cls=command.Command,
-    examples=(
-        _OPEN,
-        "hockeystick ledger status --json --ledger ledger.db > heads.json",
-        "hockeystick ledger verify --head heads.json --ledger ledger.db",
-    ),
+@command(
+    _OPEN,
+    "hockeystick ledger status --json --ledger ledger.db > heads.json",
+    "hockeystick ledger verify --head heads.json --ledger ledger.db",
+    takes="DATASETS head ledger json",
+    of=ledger,
+    head=f"Of one dataset, {_HEADS}.",
 )
-@_datasets
-@options.options(head=f"Of one dataset, {_HEADS}.")
-@options.options("ledger", "json")
-def verify(datasets: tuple[str, ...], head: str | None, url: str | None, as_json: bool) -> None:
+def verify(datasets: tuple[str, ...], head: str | None, url: str | None) -> None:
     """Go through the entries of datasets, of all where none is named.
 
     Hashes, sums, limits and what may follow what are checked anew. A head that was noted before,
@@ -286,17 +258,21 @@ def verify(datasets: tuple[str, ...], head: str | None, url: str | None, as_json
     gone = set() if datasets else heads.keys() - {one.dataset for one in ledgers}
     lost = ("it is not in the ledger any more",)
     checks += [LedgerCheck(dataset=n, head=heads[n], problems=lost) for n in sorted(gone)]
-    if as_json:
-        print_json({"version": hs.__version__, "datasets": list(map(_check_as_dict, checks))})
-    else:
-        sheet = Sheet()
-        for one in checks:
-            verdict = Text("sound", "bold green") if one.sound else Text("not sound", "bold red")
-            sheet.block(Text.assemble(verdict, f"  {one.dataset}\n  {one.head}"))
-            sheet.block(*(one_line(f"  - {problem}") for problem in one.problems))
-        sheet.show()
+    show(
+        lambda: {"version": hs.__version__, "datasets": list(map(_check_as_dict, checks))},
+        lambda: _checked(checks),
+    )
     if not all(one.sound for one in checks):
         click.get_current_context().exit(_NOT_SOUND)
+
+
+def _checked(checks: Sequence[LedgerCheck]) -> Sheet:
+    sheet = Sheet()
+    for one in checks:
+        verdict = Text("sound", "bold green") if one.sound else Text("not sound", "bold red")
+        sheet.block(Text.assemble(verdict, f"  {one.dataset}\n  {one.head}"))
+        sheet.block(*(one_line(f"  - {problem}") for problem in one.problems))
+    return sheet
 
 
 def _heads(path: str) -> Mapping[str, str]:
@@ -315,9 +291,9 @@ def _check_as_dict(check: LedgerCheck) -> dict[str, Any]:
     return {**about, "problems": list(check.problems)}
 
 
-def _print_reservation(one: Reservation, words: str, as_json: bool) -> None:
+def _print_reservation(one: Reservation, words: str) -> None:
     """Print a reservation: as JSON, or in words."""
-    if not as_json:
+    if not options.is_given("json"):
         click.echo(words)
         return
     told = {
@@ -330,32 +306,40 @@ def _print_reservation(one: Reservation, words: str, as_json: bool) -> None:
     print_json({"version": hs.__version__, **told})
 
 
-def _print_status(ledgers: Sequence[Ledger], as_json: bool, delta: float | None) -> None:
+def _print_status(ledgers: Sequence[Ledger], delta: float | None) -> None:
     """Print what is left: facts of one dataset, a table of several."""
+    statuses = [one.status for one in ledgers]
+    told = [_status_as_dict(one, delta) for one in statuses]
+    show(
+        lambda: {"version": hs.__version__, "datasets": told},
+        lambda: _one(ledgers[0], delta) if len(ledgers) == 1 else _several(statuses, delta),
+    )
+
+
+def _one(ledger: Ledger, delta: float | None) -> Sheet:
+    """Return the facts of one dataset."""
     from hockeystick.reports.ledger import rooms_of, status_facts
 
-    statuses = [one.status for one in ledgers]
-    if as_json:
-        told = [_status_as_dict(one, delta) for one in statuses]
-        print_json({"version": hs.__version__, "datasets": told})
-        return
-    if len(statuses) == 1:
-        (status,) = statuses
-        sheet = Sheet(status.dataset)
-        rooms = rooms_of(ledgers[0].history()[: status.entries], delta)
-        for label, text in status_facts(status, delta, rooms):
-            add = sheet.fact if label in _SHOWN else sheet.more
-            add(label, one_line(text, "bold green" if label == "left" else ""))
-    else:
-        sheet, rows = Sheet(), table("dataset", "left", ">open", ">entries")
-        for status in statuses:
-            (_, left), *_ = status_facts(status, delta)
-            counted = f"{status.unresolved:,}", f"{status.entries:,}"
-            rows.add_row(Text(status.dataset), Text(left, "bold green"), *counted)
-        sheet.block(rows)
-        if sheet.is_verbose:
-            sheet.bullets("heads", [f"{one.dataset}: {one.head}" for one in statuses])
-    sheet.show()
+    status = ledger.status
+    sheet, rooms = Sheet(status.dataset), rooms_of(ledger.history()[: status.entries], delta)
+    for label, text in status_facts(status, delta, rooms):
+        add = sheet.fact if label in _SHOWN else sheet.more
+        add(label, one_line(text, "bold green" if label == "left" else ""))
+    return sheet
+
+
+def _several(statuses: Sequence[LedgerStatus], delta: float | None) -> Sheet:
+    """Return a row for each dataset."""
+    from hockeystick.reports.ledger import status_facts
+
+    sheet, rows = Sheet(), table("dataset", "left", ">open", ">entries")
+    for status in statuses:
+        (_, left), *_ = status_facts(status, delta)
+        counted = f"{status.unresolved:,}", f"{status.entries:,}"
+        rows.add_row(Text(status.dataset), Text(left, "bold green"), *counted)
+    sheet.block(rows)
+    sheet.more_of("heads", [f"{one.dataset}: {one.head}" for one in statuses])
+    return sheet
 
 
 def _status_as_dict(status: LedgerStatus, delta: float | None) -> dict[str, Any]:

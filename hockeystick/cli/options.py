@@ -16,6 +16,7 @@ from hockeystick.accountants.auto import ACCOUNTANTS
 from hockeystick.adjacency import Adjacency
 from hockeystick.answers import Decision, decide, suggested_delta, units_of
 from hockeystick.answers.cautions import reservation
+from hockeystick.conversions import TARGETS
 from hockeystick.errors import ParameterError
 from hockeystick.io import PlanFile, parse
 from hockeystick.mechanisms import Mechanism
@@ -26,74 +27,125 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 MISSED: Final = 1
 LEDGER: Final = "HOCKEYSTICK_LEDGER"
-_VERBOSE: Final = "hockeystick.verbose"
 
 
-def _keep_verbose(context: click.Context, _: click.Parameter, given: bool) -> None:
-    """Keep with the context whether all is to be shown."""
-    context.meta[_VERBOSE] = given
+def _keep(context: click.Context, option: click.Parameter, given: bool) -> None:
+    """Keep with the context whether a flag about what is printed is given."""
+    context.meta[f"hockeystick.{option.name}"] = given
 
 
-def is_verbose() -> bool:
-    """Return whether all is to be shown."""
+def is_given(name: str) -> bool:
+    """Return whether "verbose", "short" or "json" is given to the command that is under way."""
     context = click.get_current_context(silent=True)
-    return context is not None and bool(context.meta.get(_VERBOSE))
+    return context is not None and bool(context.meta.get(f"hockeystick.{name}"))
 
 
-def _flag(name: str, text: str) -> dict[str, Any]:
-    """Return an option that is given or not."""
-    return {"param_decls": [f"--{name}"], "is_flag": True, "help": text}
+def _flag(*flags: str, text: str, **more: Any) -> dict[str, Any]:
+    return {"param_decls": flags, "is_flag": True, "help": text, **more}
 
 
-def _option(name: str, metavar: str, text: str, default: str | None = None) -> dict[str, Any]:
-    """Return an option with a value."""
-    return {"param_decls": [f"--{name}"], "metavar": metavar, "help": text, "default": default}
+def _form(*flags: str, text: str) -> dict[str, Any]:
+    """Return a flag about what is printed, which no command is given itself."""
+    return _flag(*flags, text=text, expose_value=False, callback=_keep)
 
 
+def _text(*flags: str, metavar: str, text: str = "", **more: Any) -> dict[str, Any]:
+    return {"param_decls": flags, "metavar": metavar, "help": text, **more}
+
+
+def _number(flag: str, metavar: str, text: str, **more: Any) -> dict[str, Any]:
+    return _text(flag, metavar=metavar, text=text, type=parse, **more)
+
+
+_ACCOUNTANTS: Final = f"One of {', '.join(ACCOUNTANTS)}."
 _URL: Final = f"SQLite file, or postgresql://USER@HOST/DATABASE; by default ${LEDGER}."
-_OPTIONS: Final[Mapping[str, Mapping[str, Any]]] = {
-    "accountant": _option("accountant", "NAME", f"One of {', '.join(ACCOUNTANTS)}.", "auto"),
-    "at_most": _option("at-most", "X", "Exit status 1 unless it is proven to be at most this."),
-    "confidence": _option("confidence", "C", "How sure to be; 0.95 by default.", "0.95"),
-    "delta": _option("delta", "D", "Ask at this delta; by default the plan file's."),
-    "epsilon": _option("epsilon", "E", "Ask at this epsilon; by default the plan file's."),
-    "force": _flag("force", "Replace the file if it is there already."),
-    "group": _option("group", "K", "Protect any K records (or clients) together; 1 by default."),
-    "head": _option("head", "HEAD", "A head that was noted before."),
-    "json": _flag("json", "Print JSON.") | {"param_decls": ["--json", "as_json"]},
-    "ledger": _option("ledger", "URL", _URL)
-    | {"param_decls": ["--ledger", "url"], "envvar": LEDGER},
-    "note": _option("note", "TEXT", "Why, for the entry.", ""),
-    "out": _option("out", "FILE", "") | {"param_decls": ["-o", "--out"]},
-    "short": _flag("short", "Print only the number, rounded to its safe side."),
-    "tolerance": _option("tolerance", "TOL", "Relative width to go for."),
-    "verbose": _flag("verbose", "Print all that is known of the answer.")
-    | {"param_decls": ["-v", "--verbose"], "expose_value": False, "callback": _keep_verbose},
-    "verify": _flag("verify", "Have the answer verified by a second program."),
-    "workers": _option("workers", "N", "Work in N processes; by default in this one.", "1"),
+_HEAD: Final = "A head that was noted before."
+_TO: Final = f"One of {', '.join(TARGETS)}; by default all of them."
+OPTIONS: Final[Mapping[str, dict[str, Any]]] = {
+    "accountant": _text("--accountant", metavar="NAME", text=_ACCOUNTANTS, default="auto"),
+    "adjacency": _text("--adjacency", metavar="NAME", text="Neighbours; add-remove by default."),
+    "also": _text(
+        "--also", metavar="DATASET", text="Another dataset that it reads.", multiple=True
+    ),
+    "at_most": _number("--at-most", "X", "Exit status 1 unless it is proven to be at most this."),
+    "audit": _text("--audit", "scores", metavar="SCORES", text="The scores of an attack on it."),
+    "budget": _text("--budget", metavar="NOTION", text="'ApproxDP(2, 1e-6)'.", required=True),
+    "confidence": _number("--confidence", "C", "How sure to be; 0.95 by default.", default="0.95"),
+    "dataset": _text("--dataset", metavar="NAME", text="The dataset that it reads, of the ledger."),
+    "delta": _number("--delta", "D", "Ask at this delta; by default the plan file's."),
+    "digits": _number("--digits", "N", "Compute so many digits."),
+    "epsilon": _number("--epsilon", "E", "Ask at this epsilon; by default the plan file's."),
+    "expected": _text(
+        "--expected", metavar="PLAN", text="A plan as most sampled releases will be."
+    ),
+    "force": _flag("--force", text="Replace the file if it is there already."),
+    "fpr": _text("--fpr", metavar="P,...", text="False positive rates; one is read in words."),
+    "group": _number("--group", "K", "Protect any K records (or clients) together; 1 by default."),
+    "head": _text("--head", metavar="HEAD", text=_HEAD),
+    "json": _form("--json", text="Print JSON."),
+    "key": _text("--key", metavar="KEY", text="What the run is called; a new name by default."),
+    "ledger": _text("--ledger", "url", metavar="URL", text=_URL, envvar=LEDGER),
+    "list": _flag("--list", "list_all", text="Only list all mechanisms and notions."),
+    "note": _text("--note", metavar="TEXT", text="Why, for the entry.", default=""),
+    "one_run": _flag("--one-run", text="All scores come from one run with fair coins."),
+    "orders": _text("--orders", metavar="A,B,...", text="Of RenyiDP; of TCDP the largest, omega."),
+    "out": _text("-o", "--out", metavar="FILE"),
+    "parameter": _text(
+        "--parameter", metavar="NAME", text="What to solve for; parts[1].scale, say."
+    ),
+    "port": _number("--port", "N", "Where it is served; by default anywhere.", default="0"),
+    "resume": _flag("--resume", text="Take up a KEY that was reserved before."),
+    "samplings": _flag("--samplings", text="Compare ways of drawing batches of this size."),
+    "schema": _flag("--schema", text="Print the JSON schema of plan files, for editors."),
+    "short": _form("--short", text="Print only the number, rounded to its safe side."),
+    "target": _text("--target", metavar="TARGET", text="Or a notion or attack, as 'GDP(1)'."),
+    "to": _text("--to", metavar="NAME", text=_TO),
+    "tolerance": _number("--tolerance", "TOL", "Relative width to go for."),
+    "verbose": _form("-v", "--verbose", text="Print all that is known of the answer."),
+    "verify": _flag("--verify", text="Have the answer verified by a second program."),
+    "whole": _flag("--whole", text="Let only whole values count: whole epochs, say."),
+    "within": _text("--within", metavar="DATASET", text="The dataset that this one is a cap of."),
+    "workers": _number(
+        "--workers", "N", "Work in N processes; by default in this one.", default="1"
+    ),
+}
+ARGUMENTS: Final[Mapping[str, dict[str, Any]]] = {
+    "DATASET": {"param_decls": ["dataset"]},
+    "DATASETS": {"param_decls": ["datasets"], "nargs": -1, "metavar": "[DATASET]..."},
+    "FILE": {"param_decls": ["file"], "metavar": "FILE"},
+    "FILES": {"param_decls": ["plans"], "nargs": -1, "metavar": "[PLAN]..."},
+    "GRID": {"param_decls": ["grid"], "metavar": "GRID.toml"},
+    "KEY": {"param_decls": ["key"]},
+    "LIKE": {"param_decls": ["like"], "metavar": "[LIKE]", "required": False},
+    "NEW": {"param_decls": ["file"], "metavar": "[FILE]", "default": "plan.toml"},
+    "PLAN": {"param_decls": ["words"], "nargs": -1, "metavar": "[PLAN] [NAME=VALUE]..."},
+    "PLANS": {"param_decls": ["words"], "nargs": -1, "metavar": "[PLAN]... [NAME=VALUE]..."},
+    "SCORES": {"param_decls": ["scores"], "metavar": "SCORES"},
+    "SWEPT": {"param_decls": ["grid"], "metavar": "[GRID.toml]", "required": False},
 }
 
 
-def options(*names: str, **helps: str) -> Callable[[_Function], _Function]:
-    """Return the decorator that adds shared options; ``helps`` are some with texts of their own."""
+def takes(names: str, **helps: str) -> Callable[[_Function], _Function]:
+    """Return the decorator that adds arguments (in capitals) and options by their names.
+
+    ``helps`` are options whose text is another one for this command.
+    """
 
     def added(command: _Function) -> _Function:
-        for name in reversed([*names, *helps]):
-            text = {"help": helps[name]} if name in helps else {}
-            given = {**_OPTIONS[name], **text}
-            command = click.option(*given.pop("param_decls"), **given)(command)
+        for name in reversed(names.split()):
+            given = dict(ARGUMENTS[name] if name in ARGUMENTS else OPTIONS[name])
+            given |= {"help": helps[name]} if name in helps else {}
+            add = click.argument if name in ARGUMENTS else click.option
+            command = add(*given.pop("param_decls"), **given)(command)
         return command
 
     return added
 
 
-plan_words = click.argument("words", metavar="[PLAN] [NAME=VALUE]...", nargs=-1)
-
-
-def refuse_beside_short(short: bool, *others: bool) -> None:
+def refuse_beside_short(*others: bool) -> None:
     """Raise where more is asked for than the one number of --short."""
-    if short and any(others):
-        raise click.UsageError("--short prints one number: leave out --json, --verify and --mu")
+    if is_given("short") and (is_given("json") or any(others)):
+        raise click.UsageError("--short prints one number: leave out --json and --verify")
 
 
 _FILE: Final = "pyproject.toml"
@@ -191,9 +243,9 @@ class Question(NamedTuple):
         return {self.name: self.value}
 
 
-def question(name: str, given: str | None, file: PlanFile) -> Question:
+def question(name: str, given: Any, file: PlanFile) -> Question:
     """Return the delta or epsilon to ask at: the flag's, the file's, or else a default delta."""
-    value = getattr(file, name) if given is None else parse(given)
+    value = getattr(file, name) if given is None else given
     if value is None and name == "delta":
         value = default(name)
     if value is None:
@@ -207,7 +259,7 @@ def question(name: str, given: str | None, file: PlanFile) -> Question:
     return Question(name, _validate.real(name, value))
 
 
-def one_question(file: PlanFile, delta: str | None, epsilon: str | None) -> Question:
+def one_question(file: PlanFile, delta: Any = None, epsilon: Any = None) -> Question:
     """Return the one question of the flags, or else the one of the file."""
     given = {"delta": delta, "epsilon": epsilon}
     names = [name for name, text in given.items() if text is not None]
@@ -234,9 +286,8 @@ class Budget(NamedTuple):
     reservation: str = ""
 
 
-def budget_of(text: str | None, quantity: Quantity) -> float | None:
+def budget_of(given: Any, quantity: Quantity) -> float | None:
     """Return the budget of a flag, or raise before anything is computed."""
-    given: Any = None if text is None else parse(text)
     if given is None:
         return None
     return _validate.real("at_most", given, _validate.PARAMETERS[quantity])

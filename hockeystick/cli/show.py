@@ -1,12 +1,15 @@
-"""How answers are shown: a few facts, one a line, with -v all that is known; or as strict JSON."""
+"""How answers are shown and written: a few facts, with -v all that is known; strict JSON; files."""
 
 from __future__ import annotations
 
 import dataclasses
 import json
+import os
 import re
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -15,9 +18,11 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from hockeystick import _files
 from hockeystick._version import __version__
 from hockeystick.answers import Caution, Source, in_words, steps_rules
 from hockeystick.cli import options
+from hockeystick.errors import ParameterError
 from hockeystick.io import PlanFile
 from hockeystick.mechanisms import DPSGD, Encoder, Graph, Mechanism
 from hockeystick.mechanisms.selection.tuning import RunCount
@@ -43,7 +48,7 @@ class Sheet:
     """
 
     def __init__(self, title: str | None = None) -> None:
-        self.is_verbose = options.is_verbose()
+        self.is_verbose = options.is_given("verbose")
         self._blocks: list[RenderableType] = []
         if title and self.is_verbose:
             self.block(one_line(title, "bold"))
@@ -104,6 +109,11 @@ class Sheet:
             found.add_row("-", one_line(sentence))
         self.block(Text(f"\n{heading}", style="bold"), found)
 
+    def more_of(self, heading: str, sentences: Sequence[str]) -> None:
+        """Add a list that only -v shows, unless it is empty."""
+        if sentences and self.is_verbose:
+            self.bullets(heading, sentences)
+
     def show(self) -> None:
         """Print it for whatever standard output is: in its own encoding, without trailing blanks.
 
@@ -152,11 +162,26 @@ def one_line(text: str, style: str = "") -> Text:
     return Text("".join(letter for letter in words if letter.isprintable()), style=style)
 
 
+def show(told: Callable[[], Mapping[str, Any]], sheet: Callable[[], Sheet]) -> None:
+    """Print an answer: what is told for programs where --json is given, or else the sheet."""
+    if options.is_given("json"):
+        print_json(told())
+    else:
+        sheet().show()
+
+
 def print_json(told: Mapping[str, Any]) -> None:
     """Print strict JSON in ASCII, which every locale can show, with what was not given."""
     taken = options.defaults()
     besides = {"defaults": taken} if taken else {}
     click.echo(json.dumps({**told, **besides}, indent=2, allow_nan=False))
+
+
+def print_short(number: str, *lines: str) -> None:
+    """Print a number alone, and on standard error what was not given, and lines besides."""
+    click.echo(number)
+    for line in [*options.default_lines(), *lines]:
+        click.echo(f"hockeystick: {line}", err=True)
 
 
 def heading(file: PlanFile, **more: Any) -> dict[str, Any]:
@@ -222,3 +247,52 @@ def _jsonable(value: Any) -> Any:
             return value
         case _:
             return jsonable(float(value))
+
+
+def out_path(out: str, endings: Collection[str], force: bool, name: str = "out") -> Path:
+    """Return where a file goes, or raise before anything takes its time."""
+    path = Path(out)
+    if path.suffix.lower() not in endings or "\0" in out:
+        raise ParameterError(name, out, f"a file name that ends in {' or '.join(endings)}")
+    reason = ""
+    if path.is_dir():
+        reason = "Is a directory"
+    elif _followed(path).is_symlink():
+        reason = "Too many levels of symbolic links"
+    elif not path.parent.is_dir() or not _followed(path).parent.is_dir():
+        reason = "No such file or directory"
+    if reason:
+        raise click.ClickException(f"cannot write {out}: {reason}")
+    _refuse_existing(path, force)
+    return path
+
+
+def write_whole(path: Path, text: str, force: bool) -> None:
+    """Write a text all at once."""
+    with whole(path, force) as part, open(part, "w", encoding="utf-8", newline="\n") as file:
+        file.write(text)
+
+
+@contextmanager
+def whole(path: Path, force: bool) -> Iterator[Path]:
+    """Yield where to write a file that then is there all at once: until it is whole, it is not.
+
+    A symbolic link stays one: the file that it leads to is written.
+    """
+    try:
+        with _files.replacing(path) as part:
+            yield Path(part)
+            _refuse_existing(path, force)
+    except OSError as error:
+        raise click.ClickException(f"cannot write {path}: {error.strerror}") from None
+
+
+def _followed(path: Path) -> Path:
+    """Return the file that a path leads to, through symbolic links; it need not be there."""
+    return Path(os.path.realpath(path)) if path.is_symlink() else path
+
+
+def _refuse_existing(path: Path, force: bool) -> None:
+    """Raise where a file would be replaced that nobody said may be."""
+    if path.exists() and not force:
+        raise click.UsageError(f"{path} is there already; give --force to replace it")

@@ -24,18 +24,27 @@ from hockeystick.calibration.solve.fields import (
     value_at,
 )
 from hockeystick.calibration.solve.targets import Target, constraint_of
-from hockeystick.cli import command, options, plans
-from hockeystick.cli.group import OfGroup, for_group, for_one
-from hockeystick.cli.out_file import out_path, write_whole
+from hockeystick.cli import options, plans
+from hockeystick.cli.command import command
+from hockeystick.cli.plans import OfGroup, for_group, for_one
 from hockeystick.cli.progress import progress
-from hockeystick.cli.show import Sheet, between, fields, heading, listed, print_json, verdict_fields
+from hockeystick.cli.show import (
+    Sheet,
+    between,
+    heading,
+    listed,
+    out_path,
+    print_short,
+    show,
+    verdict_fields,
+    write_whole,
+)
 from hockeystick.cli.verify import end_with, verdict_of
 from hockeystick.errors import HockeystickError
-from hockeystick.io import PlanFile, parse
-from hockeystick.io.building import Blanks
+from hockeystick.io import PlanFile
 from hockeystick.io.plan_file import plan_text
-from hockeystick.io.vocabulary import ALTERNATIVES
-from hockeystick.mechanisms import DPSGD, Composed, Mechanism, assumptions_of
+from hockeystick.io.vocabulary import ALTERNATIVES, Blanks
+from hockeystick.mechanisms import DPSGD, Mechanism, assumptions_of
 from hockeystick.notions import ApproxDP
 from hockeystick.numerics.numerals import jsonable
 from hockeystick.results import Certified
@@ -47,39 +56,27 @@ _ATTACKS: Final = {
 _STYLES: Final = {"tight": "green", "bound": "yellow", "end of domain": "yellow"}
 
 
-@click.command(
-    cls=command.Command,
-    examples=(
-        "hockeystick solve 'Laplace()**10 @ Gaussian(4)' --epsilon 2 --delta 1e-6",
-        "hockeystick solve rate=0.004 steps=14000 --epsilon 2 --delta 1e-5",
-        "hockeystick solve plan.toml --parameter epochs --whole --epsilon 2 -o shorter.toml",
-    ),
+@command(
+    "hockeystick solve 'Laplace()**10 @ Gaussian(4)' --epsilon 2 --delta 1e-6",
+    "hockeystick solve rate=0.004 steps=14000 --epsilon 2 --delta 1e-5",
+    "hockeystick solve plan.toml --parameter epochs --whole --epsilon 2 -o shorter.toml",
+    takes="PLAN parameter epsilon delta target whole group tolerance accountant out force "
+    "verify short json verbose",
+    epsilon="Meet this epsilon; by default the plan file's.",
+    delta="The delta of --epsilon; by default the plan file's.",
+    out="Write the solved plan: a new .toml file.",
 )
-@options.plan_words
-@click.option("--parameter", metavar="NAME", help="What to solve for: a name, or parts[1].scale.")
-@options.options(epsilon="Meet this epsilon; by default the plan file's.")
-@options.options(delta="The delta of --epsilon; by default the plan file's.")
-@click.option("--target", metavar="TARGET", help="Or 'GDP(1)', 'TruePositiveRate(0.1, fpr=0.01)'.")
-@click.option("--spent", metavar="PLAN", help="What already ran on the same data.")
-@click.option("--whole", is_flag=True, help="Let only whole values count: whole epochs, say.")
-@options.options("group", "tolerance", "accountant", out="Write the solved plan: a new .toml file.")
-@options.options("force", "verify", "short", "json", "verbose")
 def solve(
     words: tuple[str, ...],
-    group: str | None,
     parameter: str | None,
-    epsilon: str | None,
-    delta: str | None,
-    target: str | None,
-    spent: str | None,
-    whole: bool,
-    tolerance: str | None,
-    accountant: str,
+    group: Any,
     out: str | None,
     force: bool,
     verify: bool,
-    short: bool,
-    as_json: bool,
+    tolerance: Any,
+    accountant: str,
+    whole: bool,
+    **aim: Any,
 ) -> None:
     """Print the value of one parameter that just meets a target.
 
@@ -87,7 +84,7 @@ def solve(
     one tolerance step on, provably does not unless the answer says otherwise. By default the number
     is the one that the plan leaves out.
     """
-    options.refuse_beside_short(short, verify, as_json)
+    options.refuse_beside_short(verify)
     if verify:
         require_verifier()
     path = None if out is None else out_path(out, (".toml",), force)
@@ -96,33 +93,29 @@ def solve(
         raise click.UsageError("--verify does not know what is solved for a group: leave it out")
     if path is not None:
         plan_text(for_one(file))  # what no file can hold is refused before the work
-    before = None if spent is None else for_group(plans.Source.of(spent).file(), group)
-    ran = None if before is None else before.plan
-    aim = _aim(epsilon, delta, target, file)
-    width: Any = TOLERANCE if tolerance is None else parse(tolerance)
+    target = _aim(file, **aim)
+    width = TOLERANCE if tolerance is None else tolerance
+    how: dict[str, Any] = {"tolerance": width, "accountant": accountant, "whole": whole}
+    is_short = options.is_given("short")
     with progress(f"solving for {name}"):
-        how: dict[str, Any] = {"tolerance": width, "accountant": accountant, "whole": whole}
-        found = hs.calibrate(file.plan, name, aim, spent=ran, **how)
-        asks_as_planned = is_given and not short
-        as_planned = _as_planned(file.plan, name, aim, ran, accountant) if asks_as_planned else None
-    solution = _Solution(file, name, aim, before, found, out, spent, as_planned)
+        found = hs.calibrate(file.plan, name, target, **how)
+        planned = None
+        if is_given and not is_short:
+            planned = _as_planned(file.plan, name, target, accountant)
+    solution = _Solution(file, name, target, found, out, planned)
     verdict = verdict_of(found) if verify else None
     if path is not None:
         write_whole(path, plan_text(for_one(solution.solved)), force)
-    if short:
+    if is_short:
         # Whatever digits were left out, the plan would be another one than the one that is proven.
-        click.echo(repr(found.value))
-        for line in options.default_lines():
-            click.echo(f"hockeystick: {line}", err=True)
-    elif as_json:
-        told = solution.as_dict()
-        print_json(told | ({"verification": verdict_fields(verdict)} if verdict else {}))
+        print_short(repr(found.value))
     else:
-        _sheet(solution).show()
-    end_with(verdict, as_json)
+        besides = {"verification": verdict_fields(verdict)} if verdict else {}
+        show(lambda: {**solution.as_dict(), **besides}, lambda: _sheet(solution))
+    end_with(verdict)
 
 
-def _aim(epsilon: str | None, delta: str | None, target: str | None, file: PlanFile) -> Target:
+def _aim(file: PlanFile, epsilon: Any, delta: Any, target: str | None) -> Target:
     """Return the one target of the flags, or the plan file's epsilon."""
     if target is not None:
         if epsilon is not None or delta is not None:
@@ -130,7 +123,7 @@ def _aim(epsilon: str | None, delta: str | None, target: str | None, file: PlanF
         attack = target.partition("(")[0].strip()
         stated: Any = plans.notion
         return _attack(attack, target) if attack in _ATTACKS else stated(target)
-    wanted: Any = file.epsilon if epsilon is None else parse(epsilon)
+    wanted: Any = file.epsilon if epsilon is None else epsilon
     if wanted is None:
         raise click.UsageError("Give one target: --epsilon with --delta, or --target")
     at = options.question("delta", delta, file).value
@@ -154,13 +147,11 @@ def _attack(name: str, text: str) -> Target:
     return made
 
 
-def _as_planned(
-    plan: Mechanism, parameter: str, target: Target, spent: Mechanism | None, by: str
-) -> dict[str, Any] | None:
+def _as_planned(plan: Mechanism, parameter: str, target: Target, by: str) -> dict[str, Any] | None:
     """Return what a plan has with its own value, ready for JSON; None where no accountant says."""
     constraint = constraint_of(target, by)
     with suppress(HockeystickError):
-        found = constraint.evaluate(plan if spent is None else Composed((spent, plan)))
+        found = constraint.evaluate(plan)
         decision = Decision.UNDECIDED
         if constraint.meets(found):
             decision = Decision.MEETS
@@ -178,38 +169,20 @@ def _as_planned(
 @final
 @dataclass(frozen=True, slots=True)
 class _Solution:
-    """One answer, and what it is an answer to.
-
-    Args:
-        file: The plan that was given.
-        parameter: What was solved for, as it was given.
-        target: What had to be met.
-        spent: What ran before on the same data, None for nothing.
-        found: The answer.
-        out: The file into which the solved plan goes, None for none.
-        spent_as: What was given for what ran before.
-        as_planned: What the plan has with the value that it gives itself, None where it gives none.
-    """
+    """One answer, and what it is an answer to."""
 
     file: PlanFile
     parameter: str
     target: Target
-    spent: PlanFile | None
     found: Calibrated
     out: str | None
-    spent_as: str | None
     as_planned: dict[str, Any] | None
 
     @property
     def solved(self) -> PlanFile:
         """The plan with the value in place, to be asked at the target's delta."""
         delta = self.target.delta if isinstance(self.target, ApproxDP) else self.file.delta
-        notes = self.file.notes
-        if self.spent is not None:
-            before = f"solved beside what was spent before, {self.spent_as}"
-            note = f"{before}: both together meet {self.target}, this plan alone is less"
-            notes = note if notes is None else f"{notes} ({note})"
-        return replace(self.file, plan=self.found.plan, delta=delta, notes=notes)
+        return replace(self.file, plan=self.found.plan, delta=delta)
 
     @property
     def cautions(self) -> tuple[Caution, ...]:
@@ -217,8 +190,7 @@ class _Solution:
         achieved = self.found.achieved
         if not isinstance(self.target, ApproxDP) or not isinstance(achieved, Certified):
             return ()
-        plan = self.found.plan if self.spent is None else self.spent.plan @ self.found.plan
-        return cautions(achieved, plan, delta=self.target.delta)
+        return cautions(achieved, self.found.plan, delta=self.target.delta)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the same ready for JSON, a document to check; of a group, one that is none."""
@@ -230,7 +202,6 @@ class _Solution:
             "out": self.out,
             **heading(replace(self.file, plan=self.found.plan)),
             "cautions": listed(self.cautions),
-            "spent": None if self.spent is None else fields(self.spent.plan),
             "as_planned": self.as_planned,
         }
 
@@ -253,13 +224,10 @@ def _sheet(solution: _Solution) -> Sheet:
     if found.bracket[0] != found.bracket[1]:
         sheet.more("bracket", "from {!r} to {!r}".format(*found.bracket))
     sheet.plan(replace(file, plan=found.plan), found.plan.adjacency)
-    if solution.spent is not None:
-        sheet.fact("spent", str(solution.spent.plan))
     if solution.out is not None:
         sheet.fact("written to", solution.out)
     sheet.cautions(solution.cautions)
-    before = () if solution.spent is None else assumptions_of(solution.spent.plan)
-    sheet.holds_if(tuple(dict.fromkeys((*assumptions_of(found.plan), *before))))
+    sheet.holds_if(assumptions_of(found.plan))
     return sheet
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from itertools import islice, product
@@ -18,21 +18,18 @@ from rich.text import Text
 
 import hockeystick as hs
 from hockeystick import _validate
-from hockeystick._suggest import hint
 from hockeystick._validate import Domain
 from hockeystick.accountants.auto import ACCOUNTANTS
 from hockeystick.answers import cautions
 from hockeystick.calibration import Calibrated
 from hockeystick.calibration.sweeps.questions import ACCOUNTANT, with_fields
 from hockeystick.calibration.sweeps.sweep import CAUTION, ENDINGS, journal_of, kept_for
-from hockeystick.cli import command, options
-from hockeystick.cli.out_file import out_path
+from hockeystick.cli.command import command
 from hockeystick.cli.progress import WORKERS, processes, progress, seconds
-from hockeystick.cli.show import Sheet, one_line, print_json
+from hockeystick.cli.show import Sheet, one_line, out_path, show
 from hockeystick.errors import HockeystickError, ParameterError, PlanFileError
-from hockeystick.io import parse
-from hockeystick.io.building import refuse_unknown
 from hockeystick.io.plan_file import content_of, document_of, plan_file_of, shown, text_at
+from hockeystick.io.vocabulary import refuse_unknown
 from hockeystick.mechanisms import DPSGD
 from hockeystick.numerics import decimal
 from hockeystick.numerics.numerals import plain
@@ -45,7 +42,6 @@ _AT: Final = ("delta", "epsilon")
 _NEEDED: Final[Mapping[str, tuple[str, ...]]] = {"epsilon": ("delta",), "delta": ("epsilon",)}
 # With these to find, the length of a training is known before the answer.
 _STEPS_STAY: Final = ("epsilon", "delta", "noise_multiplier")
-_NUMBER: Final = "a number"
 # What [grid] has that is no part of the plan.
 _BESIDE: Final = (*_AT, ACCOUNTANT)
 _TABLES: Final = ("grid", "ask")
@@ -250,26 +246,8 @@ def _check_plan(question: FileQuestion, grid: Mapping[str, Iterable[Any]]) -> No
             first = first or error
         else:
             return
-    known = dict.fromkeys([*_fields_in(question.document), *_BESIDE])
-    nowhere = first.value if isinstance(first, ParameterError) and first.name == "parameter" else ""
-    for name in names:
-        near = "" if name in known or first is None else hint(name, known)
-        if near or nowhere == name:
-            allowed = near or f"; allowed are {', '.join(known)}"
-            raise PlanFileError(f"unknown key {name!r} in [grid]{allowed}")
     if first is not None:
         raise first
-
-
-def _fields_in(node: object) -> Iterator[str]:
-    """Yield the keys of all tables in a document, and the fields of DP-SGD where that is one."""
-    if isinstance(node, Mapping):
-        yield from DPSGD.__dataclass_fields__ if isinstance(node.get("dpsgd"), dict) else ()
-        yield from node
-        node = list(node.values())
-    if isinstance(node, list):
-        for one in node:
-            yield from _fields_in(one)
 
 
 def _values(name: str, given: Any) -> tuple[Any, ...]:
@@ -299,24 +277,16 @@ def _values(name: str, given: Any) -> tuple[Any, ...]:
 
 
 def _check_kinds(name: str, values: Sequence[Any]) -> None:
-    """Raise for a text or a truth value among numbers, and the other way round."""
+    """Raise for what is no number among numbers, and for what is no accountant."""
     if name == ACCOUNTANT:
         for one in values:
             _validate.one_of(f"[grid].{ACCOUNTANT}", one, tuple(ACCOUNTANTS))
         return
-    kinds = [_kind_of(one) for one in values]
-    kind = _NUMBER if name in _AT or _NUMBER in kinds else kinds[0]
-    for index, (value, own) in enumerate(zip(values, kinds, strict=True)):
-        if own != kind:
-            allowed = kind if name in _AT else f"{kind}, as others of {name} are"
+    numeric = [isinstance(x, int | float | Decimal) and not isinstance(x, bool) for x in values]
+    allowed = "a number" if name in _AT else f"a number, as others of {name} are"
+    for index, value in enumerate(values):
+        if not numeric[index] and (name in _AT or any(numeric)):
             raise ParameterError(f"[grid].{name}[{index}]", value, allowed)
-
-
-def _kind_of(value: object) -> str:
-    """Return what a value is, in words."""
-    if isinstance(value, bool):
-        return "true or false"
-    return _NUMBER if isinstance(value, int | float | Decimal) else "a text in quotes"
 
 
 def _even(low: float, high: float, k: int, last: int) -> float:
@@ -330,18 +300,14 @@ def _logarithmic(low: float, high: float, k: int, last: int) -> float:
     return math.exp(math.log(low) + (math.log(high) - math.log(low)) * k / last)
 
 
-@click.command(
-    cls=command.Command,
-    examples=(
-        r"""printf '[dpsgd]\nexamples = 60_000\nbatch_size = 256\nepochs = 1\n' > grid.toml""",
-        r"""printf '[grid]\nnoise_multiplier = [1, 2]\n[ask]\ndelta = 1e-5\n' >> grid.toml""",
-        "hockeystick sweep grid.toml -o answers.csv",
-    ),
+@command(
+    r"""printf '[dpsgd]\nexamples = 60_000\nbatch_size = 256\nepochs = 1\n' > grid.toml""",
+    r"""printf '[grid]\nnoise_multiplier = [1, 2]\n[ask]\ndelta = 1e-5\n' >> grid.toml""",
+    "hockeystick sweep grid.toml -o answers.csv",
+    takes="GRID out force workers json verbose",
+    out="Where the rows go: a new .csv or .jsonl file.",
 )
-@click.argument("grid_file", metavar="GRID.toml")
-@options.options(out="Where the rows go: a new .csv or .jsonl file.")
-@options.options("force", "workers", "json", "verbose")
-def sweep(grid_file: str, out: str | None, force: bool, workers: str, as_json: bool) -> None:
+def sweep(grid: str, out: str | None, force: bool, workers: Any) -> None:
     """Ask one question at every cell of a grid.
 
     GRID.toml is a plan file with two tables more: [grid], for each number by its name or path an
@@ -354,10 +320,9 @@ def sweep(grid_file: str, out: str | None, force: bool, workers: str, as_json: b
     """
     if out is None:
         raise click.UsageError("Missing -o FILE, where the rows go: .csv or .jsonl")
-    given: Any = parse(workers)
-    count = _validate.count("workers", given, WORKERS)
+    count = _validate.count("workers", workers, WORKERS)
     path = out_path(out, ENDINGS, force or journal_of(Path(out)).exists())
-    file = load_grid(grid_file)
+    file = load_grid(grid)
     try:
         told = _swept(file, str(path), count, force)
     except OSError as error:
@@ -366,10 +331,7 @@ def sweep(grid_file: str, out: str | None, force: bool, workers: str, as_json: b
         kept, cells = kept_for(path), prod(map(len, file.grid.values()))
         stays = f": {kept:,} of {cells:,} kept in {journal_of(path)}; run again to go on"
         raise KeyboardInterrupt(f"interrupted{stays if kept else ''}") from None
-    if as_json:
-        print_json(told)
-    else:
-        _sheet(told).show()
+    show(lambda: told, lambda: _sheet(told))
 
 
 def _swept(file: GridFile, out: str, workers: int, force: bool) -> dict[str, Any]:

@@ -25,11 +25,11 @@ from hockeystick.calibration.sweeps.sweep import (
     read_rows,
     scalar,
 )
-from hockeystick.cli import command, options, plans
+from hockeystick.cli import options, plans
+from hockeystick.cli.command import command
 from hockeystick.cli.progress import WORKERS, Progress, processes, progress
-from hockeystick.cli.show import Sheet, heading, one_line, print_json, table, verdict_fields
+from hockeystick.cli.show import Sheet, heading, one_line, show, table, verdict_fields
 from hockeystick.errors import AnswerError, HockeystickError
-from hockeystick.io import parse
 from hockeystick.io.call_text import is_call_text
 from hockeystick.numerics.numerals import at_most, jsonable
 from hockeystick.results import Answered
@@ -51,18 +51,13 @@ _NAMED: Final = 5
 _ASKED_AT: Final = {"epsilon": "delta", "delta": "epsilon"}
 
 
-@click.command(
-    cls=command.Command,
-    examples=(
-        "hockeystick epsilon 'Gaussian(4)' --delta 1e-6 --json > answer.json",
-        "hockeystick verify answer.json",
-        "hockeystick verify plan.toml",
-    ),
+@command(
+    "hockeystick epsilon 'Gaussian(4)' --delta 1e-6 --json > answer.json",
+    "hockeystick verify answer.json",
+    "hockeystick verify plan.toml",
+    takes="FILE SWEPT workers json verbose",
 )
-@click.argument("file", metavar="FILE")
-@click.argument("grid", metavar="[GRID.toml]", required=False)
-@options.options("workers", "json", "verbose")
-def verify(file: str, grid: str | None, workers: str, as_json: bool) -> None:
+def verify(file: str, grid: str | None, workers: Any) -> None:
     """Have an answer verified by a second program.
 
     FILE is what epsilon, delta or solve printed with --json, a report, or - for standard input. Of
@@ -74,23 +69,21 @@ def verify(file: str, grid: str | None, workers: str, as_json: bool) -> None:
     """
     hs.answers.require_verifier()
     if file.lower().endswith(ENDINGS):
-        _verify_rows(file, grid, workers, as_json)
+        _verify_rows(file, grid, workers)
         return
     if grid is not None:
         raise click.UsageError(f"GRID.toml is for the rows of a sweep, {' or '.join(ENDINGS)}")
     is_plan = file.lower().endswith(".toml") or is_call_text(file)
     text = _computed(file) if is_plan else _given(file)
     verdict = verdict_of(text)
-    if as_json:
-        print_json({"version": hs.__version__, "file": file, **verdict_fields(verdict)})
-    else:
-        sheet = Sheet()
-        sheet.fact("file", file)
-        sheet.fact("answer" if is_plan else "answer inside", _claim(json.loads(text)))
-        if file.lower().endswith((".html", ".htm")):
-            sheet.fact("page", "its visible text is not looked at")
-        sheet.show()
-    end_with(verdict, as_json)
+    sheet = Sheet()
+    sheet.fact("file", file)
+    sheet.fact("answer" if is_plan else "answer inside", _claim(json.loads(text)))
+    if file.lower().endswith((".html", ".htm")):
+        sheet.fact("page", "its visible text is not looked at")
+    about = {"version": hs.__version__, "file": file}
+    show(lambda: {**about, **verdict_fields(verdict)}, lambda: sheet)
+    end_with(verdict)
 
 
 def verdict_of(answer: Any, *plan: hs.Mechanism, **asked: Any) -> Verdict:
@@ -99,11 +92,11 @@ def verdict_of(answer: Any, *plan: hs.Mechanism, **asked: Any) -> Verdict:
         return hs.verify(answer, *plan, **asked)
 
 
-def end_with(verdict: Verdict | None, as_json: bool, otherwise: int = 0) -> None:
+def end_with(verdict: Verdict | None, otherwise: int = 0) -> None:
     """Print a verdict, for people alone, and end the command with its exit status, or another."""
     if verdict is None:
         click.get_current_context().exit(otherwise)
-    if not as_json:
+    if not options.is_given("json"):
         _verdict_sheet(verdict).show()
     click.get_current_context().exit(verdict.exit_status or otherwise)
 
@@ -127,7 +120,7 @@ def _verdict_sheet(verdict: Verdict) -> Sheet:
 def _computed(path: str) -> str:
     """Return the answer to the question of a plan, as a document."""
     file = plans.Source.of(path).file()
-    at = options.one_question(file, None, None)
+    at = options.one_question(file)
     ask: Any = hs.epsilon if at.quantity == "epsilon" else hs.delta
     with progress(f"computing {at.quantity}"):
         answer = ask(file.plan, **at.asked)
@@ -160,7 +153,7 @@ def _claim(told: dict[str, Any]) -> str:
 Row = Mapping[str, str]
 
 
-def _verify_rows(out: str, grid: str | None, workers: str, as_json: bool) -> None:
+def _verify_rows(out: str, grid: str | None, workers: Any) -> None:
     """Print what the verifier says of each row of a sweep, and end with the exit status of all."""
     if grid is None:
         raise click.UsageError(
@@ -168,8 +161,7 @@ def _verify_rows(out: str, grid: str | None, workers: str, as_json: bool) -> Non
         )
     from hockeystick.cli.sweep import load_grid
 
-    swept, given = load_grid(grid), cast(Any, parse(workers))
-    count = _validate.count("workers", given, WORKERS)
+    swept, count = load_grid(grid), _validate.count("workers", workers, WORKERS)
     with progress("verifying") as tell, processes(count) as executor:
         rows = _verified_rows(out, grid, swept, tell, executor)
     found: dict[str, list[dict[str, Any]]] = {name: [] for name in (*_STATUSES, _NO_ANSWER)}
@@ -177,20 +169,17 @@ def _verify_rows(out: str, grid: str | None, workers: str, as_json: bool) -> Non
         found[one["status"]].append(one)
     order = ("refuted", "not covered", "verified")
     status = next((name for name in order if found[name]), "not covered")
-    if as_json:
-        about = {"version": hs.__version__, "file": out, "grid": grid, "title": swept.title}
-        print_json({**about, "status": status, "rows": rows})
-    else:
-        sheet = Sheet(swept.title)
-        sheet.fact("file", f"{out}, {len(rows):,} rows of {grid}")
-        for name, of_status in found.items():
-            if of_status or name == "verified":
-                sheet.fact(name, Text(f"{len(of_status):,}", _STYLES.get(name, "")))
-            for one in of_status[:_NAMED] if name != "verified" else ():
-                cell = ", ".join(f"{key} = {value}" for key, value in one["parameters"].items())
-                sheet.fact("", f"row {one['row']} ({cell}): {one['reason']}")
-        sheet.fact("verdict", Text(status, _STYLES[status]))
-        sheet.show()
+    sheet = Sheet(swept.title)
+    sheet.fact("file", f"{out}, {len(rows):,} rows of {grid}")
+    for name, of_status in found.items():
+        if of_status or name == "verified":
+            sheet.fact(name, Text(f"{len(of_status):,}", _STYLES.get(name, "")))
+        for one in of_status[:_NAMED] if name != "verified" else ():
+            cell = ", ".join(f"{key} = {value}" for key, value in one["parameters"].items())
+            sheet.fact("", f"row {one['row']} ({cell}): {one['reason']}")
+    sheet.fact("verdict", Text(status, _STYLES[status]))
+    about = {"version": hs.__version__, "file": out, "grid": grid, "title": swept.title}
+    show(lambda: {**about, "status": status, "rows": rows}, lambda: sheet)
     click.get_current_context().exit(_STATUSES[status])
 
 

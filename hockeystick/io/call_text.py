@@ -20,7 +20,6 @@ from typing import Any, Final, NoReturn
 
 from hockeystick._suggest import hint
 from hockeystick.errors import HockeystickError, PlanFileError
-from hockeystick.io.building import Blanks, built, parameters_of
 from hockeystick.io.vocabulary import (
     ALTERNATIVES,
     IN_PYTHON_ONLY,
@@ -28,6 +27,9 @@ from hockeystick.io.vocabulary import (
     NO_ADJACENCY,
     RELEASES,
     TEXTS,
+    Blanks,
+    built,
+    parameters_of,
 )
 from hockeystick.mechanisms import DPSGD, Composed, Mechanism
 from hockeystick.notions import NOTIONS
@@ -37,8 +39,9 @@ _DEEPEST: Final = 16
 _SHOWN: Final = 60
 _EXAMPLE: Final = "write for example 'Laplace(2)**3 @ Gaussian(4)'"
 _A_CALL: Final = re.compile(r"[\s(]*[A-Za-z_][\w.]*\s*\(")
-# Where Python has the mechanisms: a call may name the room or leave it out.
-_ROOMS: Final = ("hockeystick", "hs", "mechanisms", "notions", "federated", "math", "np")
+# Where Python has the mechanisms, and the functions: a call may name the room or leave it out.
+_ROOMS: Final = ("hockeystick", "hs", "mechanisms", "notions", "federated")
+_OF_FUNCTIONS: Final = ("math", "np")
 # The modules of what some fields are made of: for these fields, a call may leave them out as well.
 _MODULES: Final = {
     "batch_schedule": "schedules.",
@@ -286,6 +289,8 @@ class _Reader:
     def _name_in(self, node: ast.Call, field: str = "") -> str:
         """Return what a call calls, without the room where Python has it."""
         path = "".join((ast.get_source_segment(self.text, node.func) or "").split()).split(".")
+        if path[0] in _OF_FUNCTIONS and path[-1] in _FUNCTIONS:
+            path = path[1:]
         while len(path) > 1 and path[0] in _ROOMS:
             path = path[1:]
         name = ".".join(path)

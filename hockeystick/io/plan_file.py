@@ -18,7 +18,6 @@ from typing import Any, Final, final
 from hockeystick import _validate
 from hockeystick._suggest import hint
 from hockeystick.errors import HockeystickError, ParameterError, PlanFileError
-from hockeystick.io.building import Blanks, built, refuse_unknown
 from hockeystick.io.call_text import computed_in, parse_real
 from hockeystick.io.vocabulary import (
     ALTERNATIVES,
@@ -28,6 +27,9 @@ from hockeystick.io.vocabulary import (
     RELEASES,
     STRATEGIES,
     TOP_KEYS,
+    Blanks,
+    built,
+    refuse_unknown,
 )
 from hockeystick.mechanisms import DPSGD, Composed, Encoder, Graph, Mechanism, Repeated
 from hockeystick.mechanisms.base import checked

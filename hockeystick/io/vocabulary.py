@@ -1,17 +1,25 @@
-"""What can be described outside of Python, by the names that files and calls have for it."""
+"""What can be described outside of Python: its names, and objects made of given fields."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Final
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from inspect import Parameter, signature
+from typing import Any, Final, TypeVar
 
+from hockeystick._suggest import hint
+from hockeystick._validate import PARAMETERS
+from hockeystick.errors import HockeystickError, ParameterError, PlanFileError
 from hockeystick.mechanisms import (
+    DPSGD,
     MECHANISMS,
     BandedInverse,
     BufferedToeplitz,
     Encoder,
     Graph,
     Mechanism,
+    Sampling,
     SquareRoot,
     Toeplitz,
     schedules,
@@ -87,3 +95,142 @@ ALTERNATIVES: Final = {
     "epochs": "steps",
     "steps": "epochs",
 }
+
+
+_Built = TypeVar("_Built")
+
+# Numbers to begin with, of a DPSGD and of others.
+_STARTS: Final[Mapping[str, float]] = {
+    "noise_multiplier": 1,
+    "examples": 1_000_000,
+    "batch_size": 1,
+    "rate": 0.01,
+    "epochs": 1,
+    "steps": 1000,
+}
+_ANY: Final = (1.0625, 1, 2, 0.53125, 101, 0.010009765625, 1009, 1_000_003)
+
+
+def parameters_of(make: Callable[..., object]) -> dict[str, Parameter]:
+    """Return what can be given for an object: where it came from is not of it."""
+    return {name: one for name, one in signature(make).parameters.items() if name != "origin"}
+
+
+def required_by(make: Callable[..., object]) -> list[str]:
+    """Return what must be given for an object."""
+    found = parameters_of(make).items()
+    return [name for name, one in found if one.default is Parameter.empty]
+
+
+def begun(make: Callable[..., Mechanism], fields: Mapping[str, Any], name: str) -> float | None:
+    """Return the first number for a field with which a mechanism can be made; None for none."""
+    for start in starts(make, name):
+        try:
+            make(**fields, **{name: start})
+        except ParameterError as error:
+            if name not in error.name.replace(" or ", ", ").split(", "):
+                return None
+        except (HockeystickError, TypeError):
+            return None
+        else:
+            return start
+    return None
+
+
+def starts(make: Callable[..., object], name: str) -> Iterator[float]:
+    """Return numbers that a field may have, the likeliest first."""
+    if make is DPSGD and name in _STARTS:
+        yield _STARTS[name]
+    elif name in PARAMETERS:
+        low, high = PARAMETERS[name].typical
+        yield math.sqrt(low * high)
+    yield from _ANY
+
+
+@dataclass(slots=True)
+class Blanks:
+    """The numbers that a plan leaves out, collected while it is read.
+
+    Args:
+        wanted: What is to be solved for, where that is said: of two alternatives, as epochs and
+            steps, it is the one that is meant.
+        names: What is left out, once for each place.
+        owners: The mechanisms that are made with another number in its place.
+    """
+
+    wanted: str | None = None
+    names: list[str] = field(default_factory=list)
+    owners: list[object] = field(default_factory=list)
+
+    def filled(self, make: Any, fields: Mapping[str, Any]) -> dict[str, Any]:
+        """Return fields, with a number to begin with in place of one that is left out."""
+        given = {name: value for name, value in fields.items() if value is not None}
+        if make is DPSGD:
+            missing = self._missing_of_dpsgd(given)
+        elif isinstance(make, type) and issubclass(make, Mechanism):
+            missing = [name for name in required_by(make) if name not in given]
+        else:
+            missing = []
+        if len(missing) != 1:
+            return dict(fields)
+        (name,) = missing
+        start = begun(make, given, name)
+        self.names.append(name)
+        # Where no start will do, what is wrong with the fields is said by making it of any.
+        return {**fields, name: next(starts(make, name)) if start is None else start}
+
+    def _missing_of_dpsgd(self, given: Mapping[str, Any]) -> list[str]:
+        """Return what a DPSGD lacks of noise, length and batches, of which one size is enough."""
+        sized = "examples" in given
+        missing = [] if "noise_multiplier" in given else ["noise_multiplier"]
+        if given.keys().isdisjoint(("epochs", "steps")):
+            missing.append(self._meant("epochs" if sized else "steps"))
+        whole = given.get("sampling") == Sampling.FULL_BATCH
+        if not whole and given.keys().isdisjoint(("batch_size", "rate")):
+            missing.append(self._meant("batch_size" if sized else "rate"))
+        elif "batch_size" in given and not sized:
+            missing.append("examples")
+        return missing
+
+    def _meant(self, name: str) -> str:
+        """Return a name, or its alternative where that is wanted."""
+        other = ALTERNATIVES[name]
+        return other if self.wanted == other else name
+
+
+def built(
+    make: Callable[..., _Built],
+    fields: Mapping[str, object],
+    where: str,
+    *,
+    overrides: Iterable[str] = (),
+    blanks: Blanks | None = None,
+) -> _Built:
+    """Return what is made of these fields; an error says by a path where the plan is wrong."""
+    refuse_unknown(where, fields, parameters_of(make))
+    given = dict(fields) if blanks is None else blanks.filled(make, fields)
+    for name in required_by(make):
+        if name not in given:
+            domain = PARAMETERS.get(name)
+            allowed = "" if domain is None else f", {domain.allowed}"
+            raise PlanFileError(f"{where} needs {name}{allowed}")
+    try:
+        made = make(**given)
+    except HockeystickError as error:
+        name = error.name if isinstance(error, ParameterError) else ""
+        if not set(name.split(", ")).isdisjoint(overrides):
+            raise
+        raise PlanFileError(f"{where}{'.' if name in given else ': '}{error}") from None
+    if blanks is not None and given.keys() != fields.keys():
+        blanks.owners.append(made)
+    return made
+
+
+def refuse_unknown(where: str, table: Iterable[str], allowed: Iterable[str]) -> None:
+    """Raise for the first key that is not allowed."""
+    names = list(allowed)
+    for key in table:
+        if key not in names:
+            path = f"{where}.{key}" if where else key
+            near = hint(key, [one for one in names if one not in table])
+            raise PlanFileError(f"unknown key {path}{near}; allowed are {', '.join(names)}")

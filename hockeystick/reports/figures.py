@@ -6,6 +6,7 @@ import io
 import math
 import re
 from collections.abc import Sequence
+from importlib import resources
 from typing import TYPE_CHECKING, Any, Final
 
 from hockeystick.reports.findings import Findings, Point
@@ -24,28 +25,6 @@ _FEWEST: Final = 2
 # What is drawn in one of these colours has the one that the page's styles give it.
 _COLOURS: Final = {"#000001": "ink", "#000002": "rule", "#000003": "accent", "#000004": "mark"}
 _INK, _RULE, _LINE, _MARK = _COLOURS
-_STYLE: Final = {
-    "svg.fonttype": "none",
-    "svg.hashsalt": "hockeystick",
-    "font.family": "sans-serif",
-    "font.sans-serif": ["DejaVu Sans"],
-    "font.size": 10,
-    "text.color": _INK,
-    "axes.labelcolor": _INK,
-    "axes.edgecolor": _RULE,
-    "axes.grid": True,
-    "axes.axisbelow": True,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "grid.color": _RULE,
-    "grid.linewidth": 0.6,
-    "xtick.color": _INK,
-    "ytick.color": _INK,
-    "xtick.minor.visible": False,
-    "ytick.minor.visible": False,
-    "lines.linewidth": 1.6,
-    "lines.markersize": 3.2,
-}
 # Names of groups that nothing refers to, and which every picture has.
 _GROUPS: Final = re.compile(r' id="[\w.]+_\d+"')
 # The page has a font of its own.
@@ -67,7 +46,9 @@ def figures(findings: Findings) -> dict[str, str]:
     """
     import matplotlib as mpl
 
-    with mpl.rc_context({**mpl.rcParamsDefault, "backend": "svg", **_STYLE}):
+    style = resources.files("hockeystick.reports") / "templates" / "report.mplstyle"
+    own = mpl.rc_params_from_file(str(style), use_default_template=False)
+    with mpl.rc_context({**mpl.rcParamsDefault, "backend": "svg", **own}):
         found = {**_of_plan(findings), **(_of_attack(findings) if findings.attack else {})}
         return {name: _svg(figure) for name, figure in found.items() if figure is not None}
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -13,9 +12,7 @@ from hockeystick.accountants.ask import delta, epsilon
 from hockeystick.accountants.comparison import GaussianSummary, Row, compare, gaussian_summary
 from hockeystick.accountants.tradeoff import tradeoff
 from hockeystick.answers import Caution, Decision, cautions, decide, document, verify
-from hockeystick.answers.cautions import caution_of_notes
 from hockeystick.calibration import calibrate
-from hockeystick.calibration.solve.fields import numeric_paths, spelled
 from hockeystick.errors import HockeystickError
 from hockeystick.mechanisms import DPSGD, Mechanism
 from hockeystick.notions import ApproxDP
@@ -45,7 +42,6 @@ _READ_AT: Final = 0.01
 _TABLE_RATES: Final = (0.1, 0.01, 0.001, 1e-4, 1e-5)
 _ASKED_BESIDES: Final = 4
 _GROUPS: Final = (2, 5, 10)
-_MOST_NAMED: Final = 6
 _NOT_ASKED: Final = "this was not asked for, but can be at any time"
 
 
@@ -249,7 +245,7 @@ def investigate(
         answer=answer,
         decision=None if subject.budget is None else decide(answer, subject.budget),
         remedies=_remedies(subject, answer),
-        cautions=_cautions(subject, answer),
+        cautions=cautions(answer, subject.described, delta=subject.delta),
         groups=groups,
         by_delta=by_delta,
         by_epsilon=by_epsilon,
@@ -265,63 +261,30 @@ def investigate(
     )
 
 
-def _cautions(subject: Subject, answer: Certified) -> tuple[Caution, ...]:
-    """Return what whoever decides should know: beside a verdict, also what notes doubt."""
-    found = cautions(answer, subject.described, delta=subject.delta)
-    doubt = None if subject.budget is None else caution_of_notes(subject.described, subject.notes)
-    return found if doubt is None else (doubt, *found)
-
-
 def _remedies(subject: Subject, answer: Certified) -> tuple[str, ...]:
     """Return what would meet a budget that an answer does not."""
     if subject.budget is None or decide(answer, subject.budget) is Decision.MEETS:
         return ()
     plan = subject.plan if subject.one is None else subject.one
     quick = answer.accountant in _QUICK and subject.size == 1
-    return remedies(plan, subject.budget, subject.delta, quick=quick, asked=subject.commands)
+    return remedies(plan, subject.budget, subject.delta, quick=quick)
 
 
-def remedies(
-    plan: Mechanism, epsilon: float, delta: float, *, quick: bool, asked: Sequence[str] = ()
-) -> tuple[str, ...]:
+def remedies(plan: Mechanism, epsilon: float, delta: float, *, quick: bool) -> tuple[str, ...]:
     """Return what would meet a budget, a sentence each: for training, if quick, with values.
 
     A value is rounded to its safe side: the plan with it meets the budget, provably.
     """
-    found = tuple(_values(plan, ApproxDP(epsilon, delta))) if quick else ()
-    return found or _command(plan, epsilon, delta, asked)
-
-
-def _values(plan: Mechanism, target: ApproxDP) -> Iterator[str]:
-    """Yield with which noise or which length training meets a target, as far as that is found."""
-    if not isinstance(plan, DPSGD):
-        return
-    length = "steps" if plan.steps is not None else "epochs"
-    for name, side in (("noise_multiplier", "or more"), (length, "or fewer")):
-        with suppress(HockeystickError):
-            found = calibrate(plan, name, target)
-            value = f"{found:.0f}" if name == "steps" else f"{found:.6g}"
-            given = plain(float(getattr(plan, name)))
-            yield f"With {name} {value} {side} in place of {given} it meets that budget."
-
-
-def _command(
-    plan: Mechanism, epsilon: float, delta: float, asked: Sequence[str]
-) -> tuple[str, ...]:
-    """Return what finds what meets a budget; nothing where no number may change.
-
-    A command is the one that asked for epsilon with another name, so that it has file and flags.
-    """
-    names = [spelled(path) for path in numeric_paths(plan)]
-    if not names:
-        return ()
-    which = "" if len(names) == 1 else f", NAME being one of {', '.join(names[:_MOST_NAMED])}"
-    name = names[0] if len(names) == 1 else "NAME"
-    call = f'hs.calibrate(plan, "{name}", hs.ApproxDP({plain(epsilon)}, {plain(delta)}))'
-    if asked:
-        line = ["hockeystick", "solve", *shlex.split(asked[0])[2:], "--parameter", name]
-        call = shlex.join([*line, "--epsilon", plain(epsilon)])
-    return (f"{call} finds what meets that budget{which}.",)
+    found = []
+    if quick and isinstance(plan, DPSGD):
+        length = "steps" if plan.steps is not None else "epochs"
+        for name, side in (("noise_multiplier", "or more"), (length, "or fewer")):
+            with suppress(HockeystickError):
+                value = calibrate(plan, name, ApproxDP(epsilon, delta))
+                given = plain(float(getattr(plan, name)))
+                told = f"{value:.0f}" if name == "steps" else f"{value:.6g}"
+                found.append(f"With {name} {told} {side} in place of {given} it meets that budget.")
+    return tuple(found) or ("`hockeystick solve` finds what meets that budget.",)
 
 
 def _has_groups(plan: Mechanism) -> bool:

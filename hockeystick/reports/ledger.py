@@ -47,25 +47,9 @@ _SOURCES: Final[dict[type[Notion], str]] = {
     GDP: "Smith and Thakurta 2022",
     ApproxDP: "Whitehouse, Ramdas, Rogers and Wu 2023",
 }
-_ADDS_UP: Final[dict[type[Notion], str]] = {
-    PureDP: "epsilon",
-    ZCDP: "rho, of which epsilon is about a root: the first releases look dearest in epsilon",
-    TCDP: "rho, of which epsilon is about a root: the first releases look dearest in epsilon",
-    RenyiDP: "the divergence at each order",
-    GDP: "the square of mu",
-    ApproxDP: (
-        "epsilon, or rho, whichever leaves more; epsilon is about a root of rho, so that the first "
-        "releases look dearest"
-    ),
-}
 _UNAMPLIFIED: Final = (
     "not counted, so that DP-SGD costs as if each step read all the data; a dataset opened with "
     "--expected PLAN counts it"
-)
-_PRICES: Final = (
-    "no epsilons of one plan alone, as hockeystick epsilon says them, which may be more or less: "
-    "they add up, also where releases are chosen as one goes, and a part of delta, the slack "
-    "is kept for converting their sum"
 )
 # More kinds of plans are not told: the latest are asked for most.
 _KINDS: Final = 5
@@ -302,8 +286,6 @@ def status_facts(
         ("spent", f"{spent}, as a plan fixed in advance"),
         ("in epsilon", None if found is None or is_approximate else str(found)),
         ("next release", _next_release(status, found)),
-        ("adds up", _added_up(status)),
-        ("prices", _PRICES if is_approximate else None),
         ("sampling", _UNAMPLIFIED if is_approximate and order is None else None),
         ("unresolved", f"{status.unresolved:,}, counted in full"),
         ("entries", f"{status.entries:,}"),
@@ -342,16 +324,6 @@ def has_delta_of_its_own(status: LedgerStatus) -> bool:
     if not isinstance(budget, ApproxDP) or not isinstance(left, ApproxDP):
         return False
     return left.delta < budget.delta
-
-
-def _added_up(status: LedgerStatus) -> str:
-    """Return in what the costs of releases add up, and what that means for epsilon."""
-    if status.order is None or not isinstance(status.spent, ApproxDP):
-        return _ADDS_UP[type(status.budget)]
-    told = f"the divergence at Renyi order {plain(status.order)}, that each release adds to epsilon"
-    if status.spent.epsilon > 0.0:
-        return told
-    return f"{told}; the first one also adds, once, what the conversion to delta takes"
 
 
 class EntryTold(NamedTuple):

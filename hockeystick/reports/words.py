@@ -7,8 +7,9 @@ from collections.abc import Iterable
 from decimal import Decimal
 from typing import Any, Final, NamedTuple
 
+from hockeystick._tables import cells_of
 from hockeystick.accountants.auto import ACCOUNTANTS
-from hockeystick.accountants.comparison import Row
+from hockeystick.accountants.comparison import Truth, quoted
 from hockeystick.answers import (
     Decision,
     Units,
@@ -27,10 +28,8 @@ from hockeystick.reports.audit import audit_told
 from hockeystick.reports.figures import is_wide
 from hockeystick.reports.findings import Findings, Group, Point
 from hockeystick.reports.ledger import entries_told, rooms_of, status_facts
-from hockeystick.results import Certified
 from hockeystick.tradeoffs.reading import is_promise, percent_at_most, reading
 
-_SAME: Final = 1.00005
 _SMALLEST_PLAIN: Final = -5
 _SHOWN_ENTRIES: Final = 200
 _FEW_DIGITS: Final = 4
@@ -190,37 +189,10 @@ def _rows(findings: Findings) -> list[RowTold]:
 
     Those without an answer come last.
     """
-    answers = [row.answer for row in findings.rows if isinstance(row.answer, Certified)]
-    proven = [findings.answer, *answers]
-    lower = max(one.lower for one in proven)
-    upper = min(one.upper for one in proven)
-    rows = sorted(findings.rows, key=lambda row: row.answer is None)
-    return [_row(row, lower, upper) for row in rows]
-
-
-def _row(row: Row, lower: float, upper: float) -> RowTold:
-    """Return what one accountant says, and how far that is from what is proven."""
-    if row.answer is None:
-        return RowTold(row.accountant, row.kind, "none", row.reason)
-    if isinstance(row.answer, Certified):
-        ends = interval(row.answer.lower, row.answer.upper)
-        value, number = float(row.answer), at_most(row.answer.upper)
-        detail = f"from {ends[0]} to {ends[1]}" if ends[0] != ends[1] else f"exactly {ends[0]}"
-    else:
-        value = float(row.answer.value)
-        number, detail = f"about {nearest(value)}", "nothing is proven"
-    best = "best proven" if isinstance(row.answer, Certified) else "between the proven ends"
-    verdict = _verdict(value, lower, upper, best)
-    return RowTold(row.accountant, row.kind, number, detail, verdict, value < lower)
-
-
-def _verdict(value: float, lower: float, upper: float, best: str) -> str:
-    """Return how a number compares with the best that is proven."""
-    ratio = f"{value / upper:.4g} times" if 0.0 < upper < math.inf else ""
-    if value < lower:
-        return f"{ratio}: too small".removeprefix(": ")
-    if value <= upper:
-        return best
-    if value <= upper * _SAME:
-        return "the same to 4 digits"
-    return "no bound" if value == math.inf else ratio
+    truth, told = Truth.of(findings.rows), []
+    for row in sorted(findings.rows, key=lambda row: row.answer is None):
+        number, detail = cells_of(row.answer, row.reason)
+        beside = "" if row.answer is None else truth.beside(row.answer)
+        is_below = row.answer is not None and truth.is_above(quoted(row.answer))
+        told.append(RowTold(row.accountant, row.kind, number or "none", detail, beside, is_below))
+    return told

@@ -131,35 +131,6 @@ def test_a_budget_that_is_met_at_a_large_delta_says_so_in_its_verdict(
         assert verdict.endswith(f", but {told}")
 
 
-@pytest.mark.parametrize("budget", ["x", "-1", "nan"])
-@pytest.mark.parametrize(
-    ("command", "flag", "name"),
-    [("epsilon", "--at-most", "at_most"), ("report", "--at-most", "at_most")],
-)
-def test_a_budget_that_is_none_is_one_line_and_no_miss(
-    capsys: pytest.CaptureFixture[str], command: str, flag: str, name: str, budget: str
-) -> None:
-    file = ("-o", "never-written.html") if command == "report" else ()
-    assert main((command, *FLAGS, "--delta", "1e-6", f"{flag}={budget}", *file)) == 2
-    told = capsys.readouterr()
-    assert told.out == ""
-    assert told.err.startswith(f"hockeystick: {name} must be a number >= 0 or inf; got ")
-    assert told.err.count("\n") == 1
-
-
-def test_the_command_lets_no_approximation_decide(capsys: pytest.CaptureFixture[str]) -> None:
-    asked = ("epsilon", *FLAGS, "--delta", "1e-6", "--at-most", "3", "--accountant", "gdp")
-    assert main(asked) == 2
-    assert "gdp only approximates it" in capsys.readouterr().err
-
-
-def test_the_command_cautions_and_suggests_a_delta(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(("epsilon", *FLAGS, "--delta", ".4")) == 0
-    assert "caution     delta 0.4 is not below 1 / 50,000" in capsys.readouterr().out
-    assert main(("epsilon", *FLAGS)) == 2
-    assert "for 50,000 examples, 1e-06 or less is sensible" in capsys.readouterr().err
-
-
 # What is done to numbers, and to intervals by mistake.
 AS_A_NUMBER: list[Callable[[Any], object]] = [
     lambda answer: answer < 3,
@@ -206,16 +177,6 @@ def test_a_repr_is_one_line_and_a_notebook_shows_the_number_first() -> None:
     assert "a &lt; b" in page
     approximate = hs.Approximate(1.5, quantity="epsilon", accountant="gdp")
     assert "no guarantee" in approximate._repr_html_()
-
-
-def test_a_plan_that_releases_nothing_says_so() -> None:
-    for plan, said in (
-        (hs.DPSGD(rate=0.1, steps=0, noise_multiplier=1), "0 steps: nothing is released."),
-        (hs.Gaussian(math.inf), "infinite noise: nothing is learned from the data."),
-        (hs.DiscreteLaplace(math.inf) ** 10, "infinite noise: nothing is learned from the data."),
-    ):
-        (found,) = hs.answers.cautions(hs.epsilon(plan, 1e-5), plan, delta=1e-5)
-        assert found.text == said
 
 
 def test_rounds_that_all_run_on_one_sample_are_told_from_rounds_that_draw_their_own() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import json
-import math
 from collections.abc import Iterator
 from functools import cache
 from typing import Any, Final
@@ -15,7 +14,6 @@ import hockeystick as hs
 from hockeystick.answers import document
 from hockeystick.errors import AnswerError
 from hockeystick.mechanisms import schedules
-from tests.examples import EXAMPLES
 from tests.laws.test_laws import DELTA, EPSILON
 
 STEP: Final = hs.PoissonSubsampled(hs.Gaussian(1.2), rate=0.02)
@@ -43,9 +41,6 @@ COVERED: Final[tuple[hs.Mechanism, ...]] = (
 )
 LONG: Final[tuple[hs.Mechanism, ...]] = (hs.FixedSizeSubsampled(hs.Gaussian(2.0), 10, 1000) ** 50,)
 PLANS: Final = (*COVERED, *LONG)
-# One run of these has so wide a tail that a verdict takes minutes.
-WIDE: Final = (hs.FixedSizeSubsampled,)
-OF_EVERY_KIND: Final = tuple(plan for plan in EXAMPLES if not isinstance(plan, WIDE))
 # Of which one is given, the other one asked for.
 QUANTITIES: Final = ("delta", "epsilon")
 # By how much an end is off, relatively, and absolutely where it is 0.
@@ -89,16 +84,6 @@ def test_an_answer_of_what_is_covered_is_verified(plan: hs.Mechanism, name: str)
 
 
 @pytest.mark.parametrize("name", QUANTITIES)
-@pytest.mark.parametrize("plan", OF_EVERY_KIND, ids=str)
-def test_no_answer_of_any_mechanism_is_refuted(plan: hs.Mechanism, name: str) -> None:
-    verdict = hs.verify(document_of(plan, name))
-    if verdict.status != "verified":
-        assert (verdict.status, verdict.exit_status) == ("not covered", 3)
-        assert verdict.reason
-        assert "\n" not in verdict.reason
-
-
-@pytest.mark.parametrize("name", QUANTITIES)
 @pytest.mark.parametrize("plan", PLANS, ids=str)
 def test_an_end_on_the_wrong_side_of_the_truth_is_refuted(plan: hs.Mechanism, name: str) -> None:
     answer, told = answer_of(plan, name), document_of(plan, name)
@@ -127,16 +112,6 @@ def test_a_solution_is_verified_and_its_two_plans_cannot_be_swapped() -> None:
         {"budget": {"epsilon": 2.0, "delta": 0.99e-5}},
     ):
         assert outcome(json.dumps({**told, **broken})) in {"refuted", "refused"}
-
-
-def test_a_whole_number_that_was_solved_for_is_verified() -> None:
-    budget = hs.ApproxDP(epsilon=2, delta=1e-5)
-    found = hs.calibrate(hs.DPSGD(rate=0.01, steps=9, noise_multiplier=1), "steps", budget)
-    assert hs.verify(found).status == "verified"
-    told = document(found)
-    told["description"] = {**told["description"], "steps": told["value"] + 1}
-    told |= {"value": told["value"] + 1, "bracket": [told["value"] + 1] * 2, "misses": None}
-    assert hs.verify(told).status == "refuted"
 
 
 def test_an_answer_of_another_plan_is_refuted() -> None:
@@ -221,16 +196,6 @@ def test_what_is_no_answer_is_refused_by_the_name_of_the_field(key: str, value: 
             hs.verify(broken)
         assert key in str(caught.value)
         assert "\n" not in str(caught.value)
-
-
-def test_infinite_ends_are_claims_like_others() -> None:
-    loud = hs.Gaussian(0.0)
-    told = document(hs.epsilon(loud, delta=0.5), loud, delta=0.5)
-    assert told["upper"] == "inf"
-    assert outcome(json.dumps(told)) in {"verified", "not covered"}
-    claimed = document_of(STEP**1000, "delta") | {"lower": 0.0, "upper": "inf"}
-    assert outcome(json.dumps(claimed)) in {"verified", "not covered"}
-    assert math.isinf(float(claimed["upper"]))
 
 
 GAUSSIAN: Final = {"type": "Gaussian", "noise_multiplier": 1}

@@ -1,5 +1,4 @@
 from collections.abc import Callable
-from pathlib import Path
 from typing import NamedTuple
 
 import pytest
@@ -33,13 +32,3 @@ def run(capsys: pytest.CaptureFixture[str]) -> Run:
         return Ran(status, captured.out, captured.err)
 
     return ran
-
-
-@pytest.fixture
-def write(tmp_path: Path) -> Callable[[str | bytes], str]:
-    def written(content: str | bytes) -> str:
-        path = tmp_path / "plan.toml"
-        path.write_bytes(content.encode() if isinstance(content, str) else content)
-        return str(path)
-
-    return written

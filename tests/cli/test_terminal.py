@@ -1,32 +1,20 @@
-import io
 import os
 import signal
 import subprocess
 import sys
 from collections.abc import Callable
-from decimal import Decimal
 from pathlib import Path
 
-import click
 import pytest
 
 import hockeystick as hs
 from hockeystick.cli import main
-from hockeystick.cli.command import hockeystick
-from hockeystick.io import parse
 
 Run = Callable[..., tuple[int, str, str]]
-Write = Callable[[str | bytes], str]
 
 ROOT = Path(__file__).parents[2]
 COMMAND = [sys.executable, "-m", "hockeystick"]
-COMMANDS = hockeystick.list_commands(click.Context(hockeystick))
 TRAINING = ("rate=0.1", "steps=100", "noise_multiplier=1", "--delta", "1e-5")
-
-
-class Terminal(io.StringIO):
-    def isatty(self) -> bool:
-        return True
 
 
 def process(
@@ -89,25 +77,6 @@ def test_an_interrupt_is_one_line_and_status_130(run: Run, monkeypatch: pytest.M
     monkeypatch.setattr(hs, "epsilon", interrupted)
     interrupted.__name__ = "epsilon"
     assert run("epsilon", *TRAINING) == (130, "", "hockeystick: interrupted\n")
-
-
-@pytest.mark.parametrize(
-    ("text", "number"),
-    [
-        ("60_000", 60_000),
-        ("1e-5", 1e-5),
-        ("inf", float("inf")),
-        ("-0", 0),
-        ("0e-999", 0.0),
-        ("1e400", Decimal("1e400")),
-        ("-1e400", Decimal("-1e400")),
-        ("1e-400", Decimal("1e-400")),
-        ("0x10", "0x10"),
-        ("9" * 5000, Decimal("9" * 5000)),
-    ],
-)
-def test_a_number_is_read_without_losing_its_range(text: str, number: object) -> None:
-    assert parse(text) == number
 
 
 def test_a_closed_standard_output_is_an_error(

@@ -117,15 +117,6 @@ def test_what_goes_together_is_taken_together() -> None:
     assert (seen.notice.text, seen.plan.sampling, seen.delta) == ("", "shuffle", 1e-5)
 
 
-def test_numbers_of_any_plan_move() -> None:
-    seen = shown(PlanFile(plan=hs.Composed([hs.Gaussian(4), hs.Laplace(2) ** 3])))
-    answered(seen)
-    seen.controls["parts", 1, "count"].value = "2"
-    seen.controls["parts", 0, "noise_multiplier"].value = "5"
-    answered(seen)
-    assert seen.plan == hs.Composed([hs.Gaussian(5), hs.Laplace(2) ** 2])
-
-
 def test_one_question_is_asked_at_a_time_and_the_last_plan_is_next() -> None:
     seen = shown(NINE)
     for noise in ("5", "6", "7"):

@@ -110,53 +110,6 @@ def test_repeat_0_releases_nothing(write: Write) -> None:
     assert load_plan(write(text)).plan == hs.Gaussian(2) ** 0
 
 
-def test_a_byte_order_mark_and_windows_line_ends_are_read(write: Write) -> None:
-    text = "[dpsgd]\nrate = 0.01\nsteps = 9\nnoise_multiplier = 1\n"
-    windows = b"\xef\xbb\xbf" + text.replace("\n", "\r\n").encode()
-    assert load_plan(write(windows)) == load_plan(write(text))
-
-
-@pytest.mark.parametrize(
-    ("table", "encoder"),
-    [
-        ("{kind = 'square_root', rounds = 20}", hs.mechanisms.Encoder.square_root(20)),
-        (
-            "{kind = 'square_root', rounds = 20, bands = 3, participations = 2, separation = 5}",
-            hs.mechanisms.Encoder.square_root(20, bands=3, participations=2, separation=5),
-        ),
-        (
-            "{kind = 'toeplitz', coefficients = [1, 0.5], rounds = 9, participations = 3}",
-            hs.mechanisms.Encoder.toeplitz([1, 0.5], 9, participations=3),
-        ),
-        (
-            "{kind = 'banded_inverse', coefficients = [1, -0.5], rounds = 9, separation = 3}",
-            hs.mechanisms.Encoder.banded_inverse([1, -0.5], 9, separation=3),
-        ),
-        (
-            "{kind = 'buffered_toeplitz', scales = [0.5], decays = [0.25], rounds = 9}",
-            hs.mechanisms.Encoder.buffered_toeplitz([0.5], [0.25], 9),
-        ),
-        (
-            "{kind = 'tree', rounds = 100, participations = 3, separation = 30}",
-            hs.mechanisms.Encoder.tree(100, participations=3, separation=30),
-        ),
-        (
-            "{kind = 'matrix', matrix = [[1, 0], [-1, 2.5]], participations = 2}",
-            hs.mechanisms.Encoder.of_matrix([[1, 0], [-1, 2.5]], participations=2),
-        ),
-    ],
-)
-def test_an_encoder_is_a_table_of_its_kind(
-    write: Write, table: str, encoder: hs.mechanisms.Encoder
-) -> None:
-    release = "[[release]]\nmechanism = 'MatrixFactorization'\nnoise_multiplier = 4\n"
-    plan = hs.mechanisms.MatrixFactorization(4, encoder)
-    assert load_plan(write(f"{release}encoder = {table}")).plan == plan
-    sampled = f"{{mechanism = 'MatrixFactorization', noise_multiplier = 4, encoder = {table}}}"
-    nested = f"[[release]]\nmechanism = 'PoissonSubsampled'\nrate = 0.5\ninner = {sampled}"
-    assert load_plan(write(nested)).plan == hs.PoissonSubsampled(plan, 0.5)
-
-
 FACTORIZATION = "[[release]]\nmechanism = 'MatrixFactorization'\nnoise_multiplier = 1\n"
 ENCODER = FACTORIZATION + "[release.encoder]\n"
 
@@ -325,18 +278,6 @@ def test_a_saved_fraction_costs_the_same_to_40_digits(path: Path) -> None:
     cost = hs.delta(plan, 1.0, digits=40).upper
     assert hs.delta(hs.load_plan(path).plan, 1.0, digits=40).upper == cost
     assert hs.delta(hs.PoissonSubsampled(hs.Gaussian(1.1), 0.1), 1.0, digits=40).upper != cost
-
-
-def test_a_file_keeps_what_is_said_about_its_plan(path: Path) -> None:
-    file = PlanFile(plan=TRAINING, title="A run", notes="Mind the gap", delta=1e-5)
-    hs.save_plan(file, path)
-    assert hs.load_plan(path) == file
-
-
-def test_a_fraction_of_many_digits_is_read_as_it_was(path: Path) -> None:
-    plan = hs.PoissonSubsampled(hs.Gaussian(1.0), Fraction(1, 2) + Fraction(1, 3**10_000))
-    hs.save_plan(plan, path)
-    assert hs.load_plan(path).plan == plan
 
 
 def test_a_text_that_no_file_can_hold_leaves_the_file_as_it_was(path: Path) -> None:

@@ -5,13 +5,13 @@ statement is moved past the truth, both ways, and a parameter of the statement i
 a true one becomes false, a false one true.
 """
 
-import ast
 import dataclasses
 import inspect
 import math
+import tomllib
 from decimal import Decimal
 from fractions import Fraction
-from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,11 +19,18 @@ import pytest
 from tests.claims import Checked, Claim, Found, Verdict, catalogue, check
 from tests.claims.checking import checked
 from tests.claims.data import Asked
-from tests.claims.found import SUBJECTS, ways
+from tests.claims.found import ways
 from tests.claims.verdicts import judge
-from tests.literature.wrong import CHANGES, REACHED, Change
+from tests.literature.test_claims import is_of
+
+Change = dict[str, dict[str, Any]]
 
 CLAIMS = catalogue().claims
+CHANGES: dict[str, Change] = tomllib.loads(
+    Path(__file__).with_name("wrong.toml").read_text("utf-8")
+)
+# Figures that the own method never comes to: a budget that it does spend.
+REACHED: Change = {"own": {"epsilon": 0.05}}
 FIGURES = [id_ for id_, claim in CLAIMS.items() if claim.relation == "equals"]
 MULTIPLES = [id_ for id_, claim in CLAIMS.items() if claim.relation == "multiple-of"]
 STATEMENTS = [id_ for id_ in CLAIMS if id_ not in (*FIGURES, *MULTIPLES)]
@@ -40,7 +47,10 @@ def _changed(claim: Claim, change: Change, **other: Any) -> Claim:
     for name, parameters in change.items():
         asked = getattr(claim, name)
         assert set(parameters) <= set(inspect.signature(ways()[asked.way]).parameters)
-        told = {**dict(asked.parameters), **parameters}
+        changed = {
+            key: tuple(one) if isinstance(one, list) else one for key, one in parameters.items()
+        }
+        told = {**dict(asked.parameters), **changed}
         fields[name] = Asked(asked.way, tuple(sorted(told.items())))
     return dataclasses.replace(claim, **fields, **other)
 
@@ -65,7 +75,7 @@ def _around(printed: str) -> dict[str, list[str]]:
 def test_every_claim_is_told_something_wrong() -> None:
     assert sorted((*FIGURES, *MULTIPLES, *STATEMENTS)) == sorted(CLAIMS)
     assert all(_change(id_) for id_ in STATEMENTS)
-    used = {prefix for prefix in CHANGES for id_ in STATEMENTS if _is_of(id_, prefix)}
+    used = {prefix for prefix in CHANGES for id_ in STATEMENTS if is_of(id_, prefix)}
     assert used == set(CHANGES)
 
 
@@ -155,23 +165,7 @@ def test_a_changed_parameter_changes_the_verdict(id_: str) -> None:
         assert after is not before
 
 
-def _is_of(id_: str, prefix: str) -> bool:
-    return id_ == prefix or id_.startswith(f"{prefix}/")
-
-
 def _change(id_: str) -> Change:
     """Return how a claim is changed."""
-    (change,) = (change for prefix, change in CHANGES.items() if _is_of(id_, prefix))
+    (change,) = (change for prefix, change in CHANGES.items() if is_of(id_, prefix))
     return change
-
-
-@pytest.mark.parametrize("subject", SUBJECTS)
-def test_the_ways_cannot_see_the_claims(subject: str) -> None:
-    module = import_module(f"tests.claims.{subject}")
-    tree = ast.parse(inspect.getsource(module))
-    froms = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
-    others = {name for name in froms if name and name.startswith("tests.claims")}
-    seen = {"tests.claims.found"}
-    assert others <= seen | {f"tests.claims.{other}" for other in SUBJECTS}
-    names = {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
-    assert not names & {"near", "printed", "published", "claim"}

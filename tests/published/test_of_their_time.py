@@ -6,30 +6,8 @@ from typing import Any, Final
 import pytest
 
 import hockeystick as hs
-from hockeystick.conversions.published.of_their_time import (
-    TENSORFLOW_ORDERS,
-    tensorflow_privacy_epsilon,
-)
+from hockeystick.conversions.published.of_their_time import tensorflow_privacy_epsilon
 from hockeystick.numerics.multiprecision import mp
-
-
-def test_the_grid_is_that_of_the_tool() -> None:
-    assert len(TENSORFLOW_ORDERS) == 72
-    assert (TENSORFLOW_ORDERS[0], TENSORFLOW_ORDERS[-1]) == (1.25, 512.0)
-    assert sum(TENSORFLOW_ORDERS) == 26.25 + sum(range(5, 64)) + 896
-
-
-@pytest.mark.parametrize(("noise", "count"), [(6.0, 1000), (1.0, 3), (40.0, 7)])
-def test_gaussians_by_the_formula(noise: float, count: int) -> None:
-    found = tensorflow_privacy_epsilon(hs.Gaussian(noise) ** count, 1e-5)
-    with mp.workdps(30):
-        truth = min(
-            mp.mpf(order) * count / (2 * mp.mpf(noise) ** 2)
-            + mp.log(1 / mp.mpf("1e-5")) / (order - 1)
-            for order in TENSORFLOW_ORDERS
-        )
-    assert truth <= found.upper <= float(truth) * (1 + 1e-12)
-    assert found.lower <= hs.epsilon(hs.Gaussian(noise) ** count, 1e-5).upper <= found.upper
 
 
 def test_sampled_gaussians_by_binomial_sums() -> None:
@@ -51,19 +29,12 @@ def test_sampled_gaussians_by_binomial_sums() -> None:
     assert truth <= found.upper <= float(truth) * (1 + 1e-12)
 
 
-def test_the_ends() -> None:
+def test_the_ends_and_a_delta_that_is_none() -> None:
     assert tensorflow_privacy_epsilon(hs.Gaussian(1.0) ** 0, 1e-5).upper == 0.0
-    assert tensorflow_privacy_epsilon(hs.Gaussian(0.0), 1e-5).upper == math.inf
-    assert tensorflow_privacy_epsilon(hs.PureDP(0.01), 1e-5).upper == pytest.approx(0.01)
     # Only orders up to 1.1 are known to be finite, and the grid begins at 1.25.
     assert tensorflow_privacy_epsilon(hs.TCDP(0.1, 1.1), 1e-5).upper == math.inf
-
-
-@pytest.mark.parametrize("delta", [0.0, 1.0, -1.0, math.nan, "1e-5", None])
-def test_delta_is_inside_the_unit_interval(delta: Any) -> None:
-    with pytest.raises(hs.errors.ParameterError) as caught:
-        tensorflow_privacy_epsilon(hs.Gaussian(1.0), delta)
-    assert caught.value.name == "delta"
+    with pytest.raises(hs.errors.ParameterError, match=r"^delta"):
+        tensorflow_privacy_epsilon(hs.Gaussian(1.0), 0.0)
 
 
 DELTA: Final = 1e-5

@@ -10,25 +10,6 @@ from hockeystick.conversions.published.shuffling import limit_delta, limit_epsil
 from hockeystick.mechanisms import Clipping
 from hockeystick.numerics.multiprecision import mp
 
-# (epochs, noise multiplier, delta of the mixture over the hits, delta of the approximation)
-# at epsilon = 5, with a thousand batches to an epoch.
-HITS = [(10, 3.0, 4.384e-5, 2.330e-5), (50, 5.0, 9.907e-4, 1.374e-3)]
-each_number_of_hits = pytest.mark.parametrize(("epochs", "noise", "mixture", "limit"), HITS)
-
-
-@each_number_of_hits
-def test_the_mixture_over_the_hits_is_on_either_side_of_the_approximation(
-    epochs: int, noise: float, mixture: float, limit: float
-) -> None:
-    plan = hs.mechanisms.RevealedSample(hs.Gaussian(noise), 1e-3) ** (1000 * epochs)
-    found = hs.delta(plan, 5.0)
-    assert found.upper == pytest.approx(mixture, rel=2e-4)
-    published = limit_delta(noise, epochs, 5.0)
-    assert isinstance(published, hs.Approximate)
-    assert published.value == pytest.approx(limit, rel=3e-4)
-    assert (published.value < found.lower) is (epochs == 10)
-    assert (published.value > found.upper) is (epochs == 50)
-
 
 @pytest.mark.parametrize("side", [-1, 0, 1])
 def test_the_approximation_is_the_profile_of_one_gaussian(side: int) -> None:
@@ -75,16 +56,3 @@ def test_the_root_is_no_bound_under_individual_clipping() -> None:
     one_batch = hs.delta(hs.Gaussian(1 / 4), 12.0).lower / 8
     assert one_batch > hs.delta(shuffled_group(hs.Gaussian(1.0), 1, 4, "batch"), 12.0).upper
     assert one_batch < hs.delta(shuffled_group(hs.Gaussian(1.0), 1, 4), 12.0).lower
-
-
-def test_groups_at_the_ends() -> None:
-    assert shuffled_group(hs.Gaussian(3.0), 0, 5) == hs.GDP(0.0)
-    assert shuffled_group(hs.Gaussian(math.inf), 2, 5) == hs.GDP(0.0)
-    assert shuffled_group(hs.Gaussian(0.0), 2, 5) == hs.GDP(math.inf)
-    assert shuffled_group(hs.Gaussian(1e-200), 10**15, 10**15).mu > 1e200
-    assert shuffled_group(hs.Gaussian(5e-324), 10**15, 10**15) == hs.GDP(math.inf)
-    assert shuffled_group(hs.Gaussian(3.0), 1, 1).mu >= 1 / 3
-    with pytest.raises(hs.errors.ParameterError, match="size"):
-        shuffled_group(hs.Gaussian(3.0), 1, 0)
-    with pytest.raises(hs.errors.ParameterError, match="clipping"):
-        shuffled_group(hs.Gaussian(3.0), 1, 2, "neither")

@@ -19,22 +19,6 @@ ARGUMENTS = (
     "--hide-scrollbars",
 )
 
-# The numbers with an exponent or per cent, in text that is seen, over more than one line.
-BROKEN = """
-const broken = [], found = document.createTreeWalker(document.querySelector("main"), 4);
-while (found.nextNode()) {
-  const node = found.currentNode;
-  for (const one of node.data.matchAll(/\\d[\\d.,]*(e[-+]\\d+( %)?| %)/g)) {
-    const range = document.createRange();
-    range.setStart(node, one.index);
-    range.setEnd(node, one.index + one[0].length);
-    const tops = new Set([...range.getClientRects()].map((rect) => Math.round(rect.top)));
-    if (tops.size > 1) broken.push(one[0]);
-  }
-}
-return broken;
-"""
-
 
 def running() -> Iterator[Any]:
     """Give a browser that keeps what pages complain of; skip the test where there is none."""

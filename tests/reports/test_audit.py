@@ -10,7 +10,7 @@ import pytest
 import hockeystick as hs
 from hockeystick.audit import Scores
 from hockeystick.reports import Subject, investigate, page
-from hockeystick.reports.audit import Audit, audited
+from hockeystick.reports.audit import Audit
 
 pytest.importorskip("matplotlib", reason="reports need Matplotlib")
 pytest.importorskip("jinja2", reason="reports need Jinja2")
@@ -42,11 +42,3 @@ def test_the_page_says_whether_an_audit_refutes_the_plan(deviation: float, refut
         "The scores do not contradict the plan. This is no proof of privacy" in text
     ) is not refuted
     assert "scores.csv: 400 in, 400 out" in text
-
-
-def test_one_run_has_a_verdict_and_no_curve() -> None:
-    found = audited(audit(0.3, in_one_run=True), plan=PLAN, delta=1e-5)
-    assert found.is_refuted
-    assert found.points == ()
-    assert found.bound is not None
-    assert found.bound.value > 0.0

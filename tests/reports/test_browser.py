@@ -73,14 +73,6 @@ def test_what_is_printed_is_black_on_white(opened: Open) -> None:
     assert page.execute_script(paper) == "rgb(255, 255, 255)"
 
 
-def test_nothing_is_asked_of_any_network(opened: Open) -> None:
-    page = opened()
-    resources = page.execute_script(
-        "return performance.getEntriesByType('resource').map((one) => one.name)"
-    )
-    assert [one for one in resources if not one.startswith(("data:", "blob:"))] == []
-
-
 def test_a_page_that_was_signed_and_saved_still_shows_its_answer(
     opened: Open, tmp_path: Path
 ) -> None:

@@ -54,17 +54,3 @@ def test_the_last_stage_costs_what_the_plan_does_and_no_stage_less_than_one_befo
     for before, now in pairwise(answers):
         assert before.lower <= now.upper
         assert before.estimate < now.estimate
-
-
-def test_what_else_is_released_is_counted_in_full_from_the_start() -> None:
-    extra = hs.Gaussian(noise_multiplier=3)
-    for plan in (
-        hs.DPSGD(**OF_EPOCHS, epochs=3, extra=extra),
-        hs.DPSGD(**OF_EPOCHS, epochs=3) @ extra,
-    ):
-        course = course_of(plan, 10)
-        assert course is not None
-        assert "noise multiplier 3" in course.besides
-        expected = hs.epsilon(hs.DPSGD(**OF_EPOCHS, epochs=1) @ extra, delta=1e-5)
-        first = hs.epsilon(course.stages[0][1], delta=1e-5)
-        assert first.upper == pytest.approx(expected.upper, rel=1e-9)

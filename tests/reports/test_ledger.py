@@ -6,7 +6,6 @@ import datetime as dt
 import re
 import sqlite3
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -79,31 +78,6 @@ def test_a_damaged_ledger_is_shown_as_damaged(ledger: hs.Ledger, file: Path) -> 
 
 def opened(folder: Path, budget: hs.notions.Notion, **how: object) -> hs.Ledger:
     return hs.Ledger(folder / "ledger.db", "data", budget, **how)  # type: ignore[arg-type]
-
-
-def test_at_one_order_each_further_release_adds_its_divergence_to_epsilon(tmp_path: Path) -> None:
-    ledger = opened(tmp_path, hs.ApproxDP(8.0, 1e-5), expected=hs.Gaussian(8.0) ** 20)
-    order = ledger.status.order
-    assert order is not None
-    seen = []
-    for _ in range(2):
-        ledger.step(hs.Gaussian(8.0))
-        found = in_epsilon(ledger.status, 0.1)
-        assert found is not None
-        assert (found.delta, found.budget) == (1e-5, 8.0)
-        seen.append(found)
-    assert seen[1].spent - seen[0].spent == pytest.approx(order / 128, rel=1e-9)
-    remaining = ledger.status.remaining
-    assert isinstance(remaining, hs.RenyiDP)
-    assert seen[1].left == pytest.approx(remaining.divergences[0][1], rel=1e-9)
-
-
-def test_what_exceeds_the_delta_of_its_budget_proves_no_epsilon_there(tmp_path: Path) -> None:
-    status = opened(tmp_path, hs.ApproxDP(2.0, 1e-6)).status
-    assert in_epsilon(replace(status, spent=hs.ApproxDP(1.0, 2e-6)), None) is None
-    over = in_epsilon(replace(status, spent=hs.ApproxDP(3.0, 1e-6)), None)
-    assert over is not None
-    assert over.left == 0.0
 
 
 def test_what_a_next_one_of_each_kind_adds_is_what_it_adds(tmp_path: Path) -> None:

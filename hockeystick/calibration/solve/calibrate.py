@@ -23,7 +23,7 @@ from hockeystick.calibration.solve.targets import (
     constraint_of,
 )
 from hockeystick.errors import IncompatibleError, ParameterError
-from hockeystick.io.building import begun, parameters_of, required_by, starts
+from hockeystick.io.vocabulary import begun, parameters_of, required_by, starts
 from hockeystick.mechanisms import Composed, Mechanism
 from hockeystick.mechanisms.base import checked
 from hockeystick.notions import ApproxDP

@@ -3,17 +3,13 @@
 import http.client
 import os
 import signal
-import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable
 
 import pytest
 
 from tests.explore.serving import served
-
-Run = Callable[..., tuple[int, str, str]]
 
 PATIENCE_SECONDS = 300
 UPGRADE = {
@@ -33,15 +29,6 @@ def all_ended(group: int) -> bool:
             return True
         time.sleep(0.1)
     return False
-
-
-def test_without_bokeh_it_says_what_to_install(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delitem(sys.modules, "hockeystick.explore.page", raising=False)
-    for name in [name for name in sys.modules if name.partition(".")[0] == "bokeh"]:
-        monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setitem(sys.modules, "bokeh", None)
-    said = "hockeystick: the page needs Bokeh: pip install 'hockeystick[explore]'\n"
-    assert run("explore") == (2, "", said)
 
 
 def status(url: str, **headers: str) -> int:

@@ -1,4 +1,4 @@
-"""The command ``tradeoff``: what an attacker could learn of a plan, in numbers and as a picture."""
+"""The commands ``tradeoff`` and ``audit``: what attackers could learn, and what they did."""
 
 from __future__ import annotations
 
@@ -15,15 +15,26 @@ from rich.text import Text
 
 import hockeystick as hs
 from hockeystick import _validate
-from hockeystick.cli import command, options, plans
-from hockeystick.cli.group import for_group
-from hockeystick.cli.out_file import out_path, whole, write_whole
+from hockeystick.cli import plans
+from hockeystick.cli.command import command
+from hockeystick.cli.plans import for_group
 from hockeystick.cli.progress import progress
-from hockeystick.cli.show import Sheet, heading, one_line, print_json, table
+from hockeystick.cli.show import (
+    Sheet,
+    fields,
+    heading,
+    one_line,
+    out_path,
+    show,
+    table,
+    whole,
+    write_whole,
+)
 from hockeystick.io import PlanFile, parse
 from hockeystick.io.call_text import is_call_text
 from hockeystick.mechanisms import assumptions_of
 from hockeystick.numerics import numerals
+from hockeystick.reports.audit import Audit, Audited, audit_told, audited
 from hockeystick.tradeoffs.plot import FORMATS, FPR, plot, require_matplotlib
 from hockeystick.tradeoffs.reading import is_promise, reading
 
@@ -38,15 +49,7 @@ _TABLE: Final = ".csv"
 @final
 @dataclass(frozen=True, slots=True)
 class _Attack:
-    """What an attacker could learn of one plan: proven ends, all on the attacker's side.
-
-    Args:
-        label: What to call the plan beside others.
-        file: The plan.
-        f: Its trade-off function.
-        rates: False positive rates to ask at.
-        read_at: The one that is read in words.
-    """
+    """What an attacker could learn of one plan: proven ends, all on the attacker's side."""
 
     label: str
     file: PlanFile
@@ -84,26 +87,14 @@ class _Attack:
         }
 
 
-@click.command(
-    cls=command.Command,
-    examples=(
-        "hockeystick tradeoff 'Gaussian(4)' --fpr 0.01",
-        "hockeystick tradeoff plan.toml 'Gaussian(1)'",
-    ),
+@command(
+    "hockeystick tradeoff 'Gaussian(4)' --fpr 0.01",
+    "hockeystick tradeoff plan.toml 'Gaussian(1)'",
+    takes="PLANS fpr group out force json verbose",
+    out="A new .csv file for the numbers, or .svg, .png or .pdf for the curves.",
 )
-@click.argument("words", metavar="[PLAN]... [NAME=VALUE]...", nargs=-1)
-@click.option("--fpr", metavar="P,...", help="False positive rates; the first is read in words.")
-@options.options(
-    "group", out="A new .csv file for the numbers, or .svg, .png or .pdf for the curves."
-)
-@options.options("force", "json", "verbose")
 def tradeoff(
-    words: tuple[str, ...],
-    group: str | None,
-    fpr: str | None,
-    out: str | None,
-    force: bool,
-    as_json: bool,
+    words: tuple[str, ...], fpr: str | None, group: Any, out: str | None, force: bool
 ) -> None:
     """Print what an attacker could learn of plans.
 
@@ -130,11 +121,10 @@ def tradeoff(
             _draw(attacks, path, force)
         elif path is not None:
             write_whole(path, _csv(attacks, asked or _CURVE), force)
-    if as_json:
-        written = {"plot": out if is_picture else None, "out": None if is_picture else out}
-        print_json({"version": hs.__version__, "plans": told, **written})
-    else:
-        _sheet(attacks, out).show()
+    written = {"plot": out if is_picture else None, "out": None if is_picture else out}
+    show(
+        lambda: {"version": hs.__version__, "plans": told, **written}, lambda: _sheet(attacks, out)
+    )
 
 
 def _labels(files: Sequence[PlanFile], names: Sequence[str]) -> list[str]:
@@ -193,4 +183,62 @@ def _sheet(attacks: Sequence[_Attack], out: str | None) -> Sheet:
     for one in attacks:
         label = "holds if" if is_alone else f"{one.label} holds if"
         sheet.holds_if(assumptions_of(one.file.plan), label)
+    return sheet
+
+
+REFUTED: Final = 1
+
+
+@command(
+    r"printf 'score,included\n2.1,1\n0.3,0\n1.7,1\n0.2,0\n' > scores.csv",
+    "hockeystick audit scores.csv plan.toml",
+    "hockeystick audit scores.csv --delta 1e-5 --confidence 0.99",
+    takes="SCORES PLAN delta confidence one_run json verbose",
+)
+def audit(scores: str, words: tuple[str, ...], delta: Any, confidence: Any, one_run: bool) -> None:
+    """Print what the scores of an attack prove, and whether they contradict a plan.
+
+    SCORES has one row for each trial: the score, larger where the attack is surer that the record
+    took part, and whether it did. A .csv file has columns score and included (1 or 0); an .npz file
+    has arrays scores_in and scores_out; an .npy file has shape (m, 2). Each score comes from a run
+    of its own; with --one-run, all from one for which each record was included by a coin.
+
+    Exit status 0: no contradiction, which is no proof of privacy; or no plan was given. 1: refuted.
+    """
+    file = plans.plan_of(words) if words else None
+    at = _delta_of(delta, file)
+    asked: dict[str, Any] = {"confidence": confidence, "in_one_run": one_run}
+    given = Audit(name=scores, scores=hs.audit.load_scores(scores), **asked)
+    with progress("auditing"):
+        found = audited(given, plan=None if file is None else file.plan, delta=at)
+    about = {} if file is None else {"title": file.title, "plan": fields(file.plan)}
+    show(
+        lambda: {"version": hs.__version__, **about, **found.as_dict()},
+        lambda: _verdict(found, file),
+    )
+    if found.is_refuted:
+        click.get_current_context().exit(REFUTED)
+
+
+def _delta_of(given: Any, file: PlanFile | None) -> float | None:
+    """Return where epsilon is asked for: at the flag's delta, or else at the plan file's."""
+    value = given if given is not None else None if file is None else file.delta
+    if value is None and file is None:
+        allowed = _validate.PARAMETERS["delta"].allowed
+        raise click.UsageError(f"Give a plan, --delta, or both; delta must be {allowed}")
+    return None if value is None else _validate.real("delta", value)
+
+
+def _verdict(found: Audited, file: PlanFile | None) -> Sheet:
+    """Return the answer for people: the verdict, what was found and claimed."""
+    told, sheet = audit_told(found), Sheet(None if file is None else file.title)
+    if told.verdict:
+        style = "bold red" if told.is_refuted else "bold green"
+        sheet.fact("verdict", Text.assemble((told.verdict, style), f" {told.sure}"))
+    for label, text in told.facts:
+        sheet.fact(label, text)
+    if file is not None:
+        sheet.plan(file, file.plan.adjacency)
+    sheet.more("meaning", told.meaning)
+    sheet.holds_if(told.assumptions)
     return sheet

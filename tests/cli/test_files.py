@@ -1,6 +1,9 @@
+"""The files that commands read and write: plan files begun and checked, and nothing replaced."""
+
 import json
 import math
 import re
+import shlex
 import tomllib
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -9,14 +12,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hockeystick.io.schema import plan_schema
-from hockeystick.io.templates import template_of
+from hockeystick.answers import suggested_delta, units_of
+from hockeystick.io import load_plan, parse_plan
+from hockeystick.io.plan_file import plan_in
+from hockeystick.io.templates import plan_schema, template_of
 from hockeystick.io.vocabulary import RELEASES
 
 Run = Callable[..., Any]
 Write = Callable[[str | bytes], str]
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[2]
 EXAMPLES = sorted((ROOT / "examples").glob("*.toml"))
 TYPES: Mapping[str, Any] = {
     "object": dict,
@@ -146,9 +151,99 @@ def test_all_tables_of_a_broken_file_say_what_is_wrong(run: Run, write: Write) -
     assert f"{path}: 5 problems\n" in out
 
 
-def test_nothing_to_check_is_wrong_input(run: Run) -> None:
-    assert run("check").status == 2
-    assert run("check", "a.toml", "--schema").status == 2
+def test_a_template_is_a_plan_of_which_every_key_has_a_comment(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    status, out, err = run("init", str(path))
+    assert (status, err) == (0, "")
+    assert out == f"{path} is written; hockeystick check {path} says what it means\n"
+    plan = load_plan(path).plan
+    assert (plan.noise_multiplier, plan.epochs) == (1.1, 60)  # type: ignore[attr-defined]
+    table = path.read_text(encoding="utf-8").partition("[dpsgd]\n")[2].partition("\n\n")[0]
+    assert all("  # " in line for line in table.splitlines())
 
 
-TRAINING = "examples = 600\nbatch_size = 10\nepochs = 1\nnoise_multiplier = -1\n"
+@pytest.mark.parametrize("name", RELEASES)
+def test_every_mechanism_and_notion_has_a_template(name: str) -> None:
+    text = template_of(name)
+    assert plan_in(text.encode(), name).delta == 1e-5
+    plain = {"DPSGD": "[dpsgd]", "Composed": "[[release]]", "Repeated": "repeat = 30"}
+    assert plain.get(name, f'mechanism = "{name}"') in text
+
+
+PLANS = (
+    "Laplace(2)**5",
+    "DPSGD(examples=250000, batch_size=1000, epochs=20, noise_multiplier=0.9) @ Gaussian(4)**2",
+    "PoissonSubsampled(Gaussian(3), 0.01)**5 @ MatrixFactorization(4, Encoder.tree(9))",
+    "FedSDP(total_clients=10000, clients_per_round=100, rounds=9, noise_multiplier=1, "
+    "sampling='poisson')",
+)
+
+
+@pytest.mark.parametrize("plan", PLANS)
+def test_a_plan_that_is_written_out_becomes_a_file_with_title_delta_and_comments(
+    run: Run, tmp_path: Path, plan: str
+) -> None:
+    path = tmp_path / "a.toml"
+    assert run("init", str(path), plan).status == 0
+    file = load_plan(str(path))
+    assert file.plan == parse_plan(plan)
+    assert file.title in ("My Laplace", "My plan", "My FedSDP")
+    units = units_of(file.plan)
+    assert file.delta == (1e-5 if units is None else suggested_delta(units))
+
+
+PLAN = "rate=1 steps=4 noise_multiplier=5"
+WRITERS = {
+    "curves.svg": f"tradeoff {PLAN} -o OUT",
+    "page.html": f"report {PLAN} --delta 1e-5 -o OUT",
+    "solved.toml": "solve 'Laplace()' --epsilon 1 --delta 0 -o OUT",
+    "rows.csv": "sweep GRID -o OUT",
+    "begun.toml": "init OUT",
+}
+EXTRAS = {"curves.svg": "matplotlib", "page.html": "matplotlib"}
+GRID = "[dpsgd]\nrate = 1\nsteps = 4\n[grid]\nnoise_multiplier = [1, 2]\n[ask]\ndelta = 1e-5\n"
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_a_file_that_is_there_goes_with_force_alone(
+    run: Run, write: Write, tmp_path: Path, name: str
+) -> None:
+    if name in EXTRAS:
+        pytest.importorskip(EXTRAS[name])
+    out, grid = tmp_path / name, write(GRID)
+    given = [{"OUT": str(out), "GRID": grid}.get(word, word) for word in shlex.split(WRITERS[name])]
+    out.write_text("mine")
+    status, shown, err = run(*given)
+    assert (status, shown, out.read_text()) == (2, "", "mine")
+    assert f"{out} is there already; give --force to replace it" in err
+    assert run(*given, "--force").status == 0
+    assert out.read_text() != "mine"
+    assert {path.name for path in tmp_path.iterdir()} == {name, "plan.toml"}
+    nowhere = [str(tmp_path / "no" / name) if word == str(out) else word for word in given]
+    assert (
+        run(*nowhere).err == f"hockeystick: cannot write {nowhere[-1]}: No such file or directory\n"
+    )
+
+
+@pytest.mark.parametrize("name", ["rows.csv", "begun.toml"])
+def test_a_symbolic_link_stays_one_and_what_it_leads_to_is_written(
+    run: Run, write: Write, tmp_path: Path, name: str
+) -> None:
+    grid, out, there = write(GRID), tmp_path / name, tmp_path / "there"
+    there.mkdir()
+    given = [{"OUT": str(out), "GRID": grid}.get(word, word) for word in shlex.split(WRITERS[name])]
+    out.symlink_to(there / "real")
+    assert run(*given).status == 0
+    assert out.is_symlink()
+    assert [path.name for path in there.iterdir()] == ["real"]
+    (there / "real").write_text("mine")
+    assert run(*given).status == 2
+    assert (there / "real").read_text() == "mine"
+    assert run(*given, "--force").status == 0
+    assert out.is_symlink()
+    assert (there / "real").read_text() != "mine"
+    for target, why in (("no/real", "No such file or directory"), (name, "Too many levels")):
+        out.unlink()
+        out.symlink_to(target)
+        status, _, err = run(*given)
+        assert (status, why in err, out.is_symlink()) == (2, True, True)

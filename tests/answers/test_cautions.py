@@ -1,10 +1,14 @@
-"""What a converted guarantee does not say by itself."""
+"""What an answer does not say by itself: why it is extreme, what it hides, what it rests on."""
 
 import pytest
 
 import hockeystick as hs
+from hockeystick.accountants.auto import ACCOUNTANTS
 from hockeystick.answers import Caution, cautions, conversion_cautions
+from hockeystick.answers.sources import references_of
 from hockeystick.conversions import convert, lower_ends
+from hockeystick.mechanisms import MECHANISMS
+from hockeystick.notions import NOTIONS
 from hockeystick.numerics.numerals import at_most
 
 SAMPLED = hs.DPSGD(examples=60_000, batch_size=256, epochs=60, noise_multiplier=1.1)
@@ -44,3 +48,18 @@ def test_a_delta_of_one_promises_nothing() -> None:
     (one,) = said(SAMPLED, "ApproxDP", delta=1)
     assert "not below 1 / 60,000" in one.text
     assert said(hs.ZCDP(0.5), "ApproxDP", delta=0.9) == ()
+
+
+EVERY: dict[str, type] = {
+    **{name: type(one) for name, one in ACCOUNTANTS.items()},
+    **MECHANISMS,
+    **NOTIONS,
+}
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_every_accountant_mechanism_and_notion_has_references(name: str) -> None:
+    text = references_of(EVERY[name])
+    assert len(text) > 20
+    assert ">>>" not in text
+    assert "\n" not in text

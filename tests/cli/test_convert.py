@@ -67,59 +67,9 @@ def test_a_plan_file_is_a_source_too_and_its_delta_serves(run: Run, write: Write
     assert "holds if" in out
 
 
-WRONG = [
-    ("--to GDP", "Give a plan file"),
-    ("'ZCDP(0.5)' --to zzCDP", "to must be one of 'PureDP', 'ApproxDP'"),
-    ("'ZCDP(0.5)' --to ApproxDP", "ApproxDP needs --delta or --epsilon"),
-    ("'ZCDP(0.5)' --to ApproxDP --delta 2", "delta must be a number from 0 to 1; got 2"),
-    ("'ZCDP(0.5)' --to ApproxDP --delta 1e-400", "within the range of a float"),
-    ("'ZCDP(0.5)' --to ApproxDP --delta 0", "no largest value"),
-    ("'ZCDP(0.5)' --to GDP", "no GDP is proven to follow from a 0.5-zCDP release"),
-    ("'ZCDP(0.5)' --to RenyiDP", "RenyiDP needs --orders"),
-    ("'ZCDP(rho=1,rho=2)' --to PureDP", "ZCDP.rho is given twice"),
-    ("'ZCDP(0.5)' --to RenyiDP --orders 2,1", "orders must be a finite number > 1; got 1"),
-    ("'ZCDP(-1)' --to GDP", "rho must be a number >= 0 or inf; got -1"),
-    ("'ZCDP(1e400)' --to GDP", "got 1E+400"),
-    ("'ZCDP(1, 2)' --to GDP", "ZCDP takes at most 1 values without a name: rho; got 2"),
-    ("'ZCDP(sigma=1)' --to GDP", "unknown key ZCDP.sigma; allowed are rho"),
-    ("'ZCDP(*[1])' --to GDP", "'*[1]' may not stand here"),
-    ("'ZCDP(rho=1, origin=1)' --to GDP", "unknown key ZCDP.origin"),
-    ("'ZCDP(1 + a)' --to GDP", "'a' may not stand here"),
-    ("'ZCDP(print(1))' --to GDP", "'print' is no mechanism or notion"),
-    ("'ZCDP(1)(2)' --to GDP", "'ZCDP(1)' is no mechanism or notion"),
-    ("'ZCDP(1) + 1' --to GDP", "'ZCDP(1) + 1' may not stand here"),
-    ("'ZCDP(1is 2)' --to GDP", "'1is 2' may not stand here"),
-    ("'FDP(1)' --to GDP", "no text can hold a trade-off function"),
-    ("'exec(1)' --to GDP", "'exec' is no mechanism or notion"),
-    ("nowhere.toml --to GDP", "no such file"),
-    (f"'ZCDP({'-' * 9000}1)' --to GDP", "'ZCDP("),
-    (f"'ZCDP({'9' * 20000})' --to GDP", "at most 10000 characters"),
-]
-
-
-@pytest.mark.parametrize("as_json", [(), ("--json",)])
-@pytest.mark.parametrize(("arguments", "reason"), WRONG)
-def test_wrong_input_is_one_line_and_status_2(
-    run: Run, arguments: str, reason: str, as_json: tuple[str, ...]
-) -> None:
-    status, out, err = run("convert", *shlex.split(arguments), *as_json)
-    assert (status, "error" in out) == (2, bool(as_json))
-    assert err.startswith("hockeystick: ")
-    assert len(err.splitlines()) == 1
-    assert reason in err
-
-
 def test_short_is_the_one_number_that_was_not_given_rounded_up(run: Run) -> None:
     zcdp = "convert", "ZCDP(rho=0.5)", "--short", "--to", "ApproxDP"
-    result = hs.convert(hs.ZCDP(rho=0.5), hs.ApproxDP, delta=1e-6)
-    assert run(*zcdp, "--delta", "1e-6") == (0, f"{at_most(float(result.epsilon))}\n", "")
-    status, out, _ = run(*zcdp, "--epsilon", "2")
+    epsilon = hs.convert(hs.ZCDP(rho=0.5), hs.ApproxDP, delta=1e-6).epsilon
+    assert run(*zcdp, "--delta", "1e-6") == (0, f"{at_most(float(epsilon))}\n", "")
     delta = hs.convert(hs.ZCDP(rho=0.5), hs.ApproxDP, epsilon=2).delta
-    assert (status, out) == (0, f"{at_most(float(delta))}\n")
-    one = "convert", "Gaussian(1)", "--short", "--to", "RenyiDP", "--orders"
-    assert run(*one, "2")[0] == 0
-    for wrong in ((*one, "2,3"), (*zcdp, "--delta", "1e-6", "--json")):
-        status, _, err = run(*wrong)
-        assert status == 2
-        assert "--short prints one number" in err
-    assert "this FDP has none" in run("convert", "Gaussian(1)", "--short", "--to", "FDP")[2]
+    assert run(*zcdp, "--epsilon", "2")[:2] == (0, f"{at_most(float(delta))}\n")

@@ -18,10 +18,8 @@ pytest.importorskip("jinja2", reason="reports need Jinja2")
 Run = Callable[..., tuple[int, str, str]]
 Write = Callable[[str | bytes], str]
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[2]
 PLAN = "title = 'Nine queries'\ndelta = 1e-5\n[dpsgd]\nrate = 1\nsteps = 9\nnoise_multiplier = 4\n"
-FLAGS = ("rate=1", "steps=4", "noise_multiplier=5", "--delta", "1e-6")
-LARGE = ("examples=1000", "batch_size=100", "epochs=1", "noise_multiplier=2", "--delta=.4")
 NINE = hs.DPSGD(rate=1, steps=9, noise_multiplier=4)
 
 
@@ -64,72 +62,6 @@ def test_an_audit_that_refutes_the_plan_ends_with_status_1(
     words = visible(out)
     assert "Refuted with confidence 0.9: what ran is not what the plan describes." in words
     assert f"--audit {scores} --confidence 0.9 -o report.html" in words
-
-
-def test_a_page_is_replaced_only_by_force(run: Run, write: Write, out: Path) -> None:
-    out.write_text("mine")
-    plan = write(PLAN)
-    status, said, err = run("report", plan, "-o", str(out))
-    assert (status, said) == (2, "")
-    assert "is there already; give --force to replace it" in err
-    assert out.read_text() == "mine"
-    assert run("report", plan, "-o", str(out), "--force")[0] == 0
-    assert out.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
-
-
-WRONG = [
-    ("-o page.txt", "out must be a file name that ends in .html or .yaml"),
-    ("-o page.html --delta 2", "delta must be a number from 0 to 1; got 2"),
-    ("-o page.html --delta 0", "delta must be above 0: at 0, this plan's epsilon is infinite"),
-    ("-o page.html rate=2", "rate must be a number from 0 to 1; got 2"),
-    ("-o page.html --epsilon 1", "No such option"),
-]
-
-
-@pytest.mark.parametrize(("arguments", "message"), WRONG)
-def test_wrong_input_is_one_line_and_no_page(
-    run: Run,
-    write: Write,
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
-    arguments: str,
-    message: str,
-) -> None:
-    plan = write(PLAN)
-    monkeypatch.chdir(tmp_path)
-    status, said, err = run("report", plan, *arguments.split())
-    assert (status, said) == (2, "")
-    assert message in err
-    assert len(err.splitlines()) == 1
-    assert [one.name for one in tmp_path.iterdir()] == ["plan.toml"]
-
-
-@pytest.mark.parametrize("missing", ["matplotlib", "jinja2"])
-def test_a_missing_library_is_one_line(
-    run: Run, write: Write, out: Path, monkeypatch: pytest.MonkeyPatch, missing: str
-) -> None:
-    for name in [name for name in sys.modules if name.partition(".")[0] == missing]:
-        monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setitem(sys.modules, missing, None)
-    refused = run("report", write(PLAN), "-o", str(out))
-    said = "hockeystick: reports need Matplotlib and Jinja2: pip install 'hockeystick[report]'\n"
-    assert refused == (2, "", said)
-    assert not out.exists()
-
-
-@pytest.mark.parametrize("failure", [KeyboardInterrupt(), OSError(28, "No space left on device")])
-def test_what_stops_while_writing_leaves_nothing(
-    run: Run, write: Write, out: Path, monkeypatch: pytest.MonkeyPatch, failure: BaseException
-) -> None:
-    def stopped(*_: object) -> None:
-        raise failure
-
-    monkeypatch.setattr("hockeystick.cli.report.os.replace", stopped)
-    status, said, err = run("report", write(PLAN), "-o", str(out))
-    assert status == (130 if isinstance(failure, KeyboardInterrupt) else 2)
-    assert said == ""
-    assert len(err.splitlines()) == 1
-    assert [one.name for one in out.parent.iterdir()] == ["plan.toml"]
 
 
 @pytest.mark.skipif(os.name != "posix", reason="interrupts are those of POSIX")

@@ -1,8 +1,6 @@
 import json
-import shlex
 from collections.abc import Callable
 from decimal import Decimal
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,23 +13,6 @@ Run = Callable[..., tuple[int, str, str]]
 FULL = ("rate=1", "steps=9", "noise_multiplier=4")
 SAMPLED = ("rate=0.1", "steps=100", "noise_multiplier=2")
 DEFAULT_RATES = [0.1, 0.05, 0.01, 0.001, 0.0001, 0.00001]
-EXAMPLES = Path(__file__).parents[3] / "examples"
-
-
-@pytest.fixture
-def matplotlib() -> Any:
-    return pytest.importorskip("matplotlib", reason="pictures need matplotlib")
-
-
-@pytest.fixture
-def plans(tmp_path: Path) -> list[str]:
-    """Three plan files without a title, with one, and with the same one."""
-    paths = []
-    for noise, title in (("2", ""), ("3", "title = 'Named'"), ("4", "title = 'Named'")):
-        path = tmp_path / f"plan-{noise}.toml"
-        path.write_text(f"{title}\n[dpsgd]\nrate = 1\nsteps = 4\nnoise_multiplier = {noise}\n")
-        paths.append(str(path))
-    return paths
 
 
 def told(run: Run, *arguments: str) -> dict[str, Any]:
@@ -80,28 +61,3 @@ def test_every_number_is_rounded_to_its_safe_side(run: Run) -> None:
     assert Decimal(plan["advantage_upper"]) <= Decimal(advantage)
     error = words.partition("Bayes error at least ")[2].split()[0]
     assert Decimal(error) <= Decimal(plan["bayes_error_lower"])
-
-
-WRONG = [
-    ("tradeoff", "Give a plan file, a plan as"),
-    ("tradeoff nowhere.toml", "nowhere.toml: no such file"),
-    ("tradeoff PLAN nowhere.toml", "nowhere.toml: no such file"),
-    ("tradeoff PLAN --fpr 2", "fpr must be a number from 0 to 1; got 2"),
-    ("tradeoff PLAN --fpr -0.1", "fpr must be a number from 0 to 1; got -0.1"),
-    ("tradeoff PLAN --fpr 1e-400", "within the range of a float; got 1E-400"),
-    ("tradeoff PLAN --fpr", "'--fpr' requires an argument"),
-    ("tradeoff PLAN -o a.txt", "out must be a file name that ends in .csv or .svg or .png or .pdf"),
-    ("tradeoff PLAN -o ''", "out must be a file name"),
-    ("tradeoff PLAN --delta 1e-5", "--delta"),
-    ("tradeoff PLAN rate=2", "rate must be a number from 0 to 1; got 2"),
-]
-
-
-@pytest.mark.parametrize(("arguments", "message"), WRONG)
-def test_wrong_input_is_one_line(run: Run, plans: list[str], arguments: str, message: str) -> None:
-    given = [plans[0] if word == "PLAN" else word for word in shlex.split(arguments)]
-    for more in ([], ["--json"]):
-        status, out, err = run(*given, *more) if "requires" not in message else run(*given)
-        assert (status, "error" in out) == (2, bool(more) and "requires" not in message)
-        assert message in err
-        assert len(err.splitlines()) == 1

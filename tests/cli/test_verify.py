@@ -1,20 +1,125 @@
-"""The command `verify` of the rows of a sweep, with the grid file that was swept."""
+"""The command `verify`, and `--verify` of the others: tables, JSON and exit statuses."""
+
+from __future__ import annotations
 
 import csv
+import io
 import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 import hockeystick as hs
+from hockeystick import verifier
 
 Run = Callable[..., tuple[int, str, str]]
+
+FLAGS = ("rate=0.01", "steps=1000", "noise_multiplier=1")
+ASKED = ("epsilon", *FLAGS, "--delta", "1e-5")
+SOLVED = ("solve", *FLAGS, "--parameter", "steps", "--epsilon", "2", "--delta", "1e-5")
+UPPER = verifier.Check(claim="delta(1.5) <= 1e-05, remove", ball="[9e-6 +/- 2e-20]", holds=True)
+LOWER = verifier.Check(claim="delta(1.4) >= 1e-05, remove", ball="[8e-6 +/- 2e-20]", holds=False)
+VERDICTS = {
+    "verified": (0, verifier.Verdict(status="verified", reason="", checks=(UPPER,))),
+    "refuted": (
+        1,
+        verifier.Verdict(
+            status="refuted", reason="the lower end is too large", checks=(UPPER, LOWER)
+        ),
+    ),
+    "not covered": (
+        3,
+        verifier.Verdict(status="not covered", reason="Skellam has no definition", checks=()),
+    ),
+}
+
+
+@pytest.fixture(params=VERDICTS)
+def judged(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> verifier.Verdict:
+    """Each verdict in turn, whatever is asked."""
+    _, verdict = VERDICTS[request.param]
+    monkeypatch.setattr(verifier, "verify", lambda text: verdict)
+    return verdict
+
+
+@pytest.fixture
+def answer(run: Run, tmp_path: Path) -> Path:
+    path = tmp_path / "answer.json"
+    path.write_text(run(*ASKED, "--json")[1], encoding="utf-8")
+    return path
+
+
+def status_of(verdict: verifier.Verdict) -> int:
+    return VERDICTS[verdict.status][0]
+
+
+def in_words(out: str) -> str:
+    return " ".join(out.split())
+
+
+def test_each_verdict_has_its_exit_status_and_its_words(
+    run: Run, answer: Path, judged: verifier.Verdict
+) -> None:
+    status, out, err = run("verify", str(answer), "-v")
+    words = in_words(out)
+    assert (status, err) == (status_of(judged), "")
+    assert f"verdict {judged.status}: " in words
+    assert judged.reason in words
+    for check in judged.checks:
+        assert f"{check.claim} {check.ball} {'yes' if check.holds else 'no'}" in words
+
+
+@pytest.mark.parametrize("asked", [ASKED, ("delta", *FLAGS, "--epsilon", "1"), SOLVED])
+def test_an_answer_is_printed_with_what_the_verifier_says_of_it(
+    run: Run, judged: verifier.Verdict, asked: tuple[str, ...]
+) -> None:
+    _, alone, _ = run(*asked)
+    status, out, err = run(*asked, "--verify")
+    assert (status, err) == (status_of(judged), "")
+    assert out.startswith(alone)
+    assert f"verdict {judged.status}: " in in_words(out.removeprefix(alone))
+
+
+def test_what_is_verified_is_what_is_printed(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[dict[str, object]] = []
+
+    def verify(text: str) -> verifier.Verdict:
+        seen.append(json.loads(text))
+        return VERDICTS["verified"][1]
+
+    monkeypatch.setattr(verifier, "verify", verify)
+    for asked in (ASKED, SOLVED):
+        printed = json.loads(run(*asked, "--verify", "--json")[1])
+        handed = seen.pop()
+        assert handed == {name: printed[name] for name in handed}
+        assert {"schema", "description", "adjacency"} <= handed.keys()
+
+
+def test_standard_input_and_a_report_hold_answers_too(
+    run: Run, answer: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = answer.read_bytes()
+    monkeypatch.setattr(verifier, "verify", lambda text: VERDICTS["verified"][1])
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(text)))
+    piped = run("verify", "-")
+    page = tmp_path / "page.HTML"
+    script = b'<script type="application/json" id="hockeystick-answer">'
+    page.write_bytes(b"<!DOCTYPE html>" + script + text + b"</script>")
+    shown = run("verify", str(page))
+    direct = run("verify", str(answer))
+    assert (piped[0], shown[0], direct[0]) == (0, 0, 0)
+    for _, out, _ in (piped, shown, direct):
+        assert "answer inside epsilon at most " in in_words(out)
+    assert "its visible text is not looked at" in in_words(shown[1])
+
 
 LAPLACE = '[[release]]\nmechanism = "Laplace"\nscale = 2\n'
 EPSILON = f'{LAPLACE}[grid]\nscale = [2, -1, 4]\naccountant = ["auto", "basic", "gdp"]\n[ask]\n'
 EPSILON += 'find = "epsilon"\ndelta = 0.1\n'
-SOLVED = f'{LAPLACE}[grid]\nepsilon = [1.0, 2]\n[ask]\nfind = "scale"\ndelta = 0.1\n'
+MET = f'{LAPLACE}[grid]\nepsilon = [1.0, 2]\n[ask]\nfind = "scale"\ndelta = 0.1\n'
 
 
 @pytest.fixture
@@ -69,7 +174,7 @@ def test_an_estimate_outside_the_ends_is_refuted(run: Run, swept: Callable[..., 
 
 
 def test_what_is_achieved_above_the_target_is_refuted(run: Run, swept: Callable[..., None]) -> None:
-    swept(SOLVED)
+    swept(MET)
     lines = Path("rows.csv").read_text(encoding="utf-8").splitlines()
     epsilon, value, *rest = lines[1].split(",")
     less = float(value) * 0.9
@@ -113,8 +218,6 @@ def test_rows_of_something_else_are_refused_in_one_line(
     heading, first, second = whole.splitlines()
     cases = [
         (whole, ("rows.csv",), "give the grid file that was swept too"),
-        (whole, ("grid.toml", "grid.toml"), "GRID.toml is for the rows of a sweep"),
-        (whole, ("rows.csv", "--delta", "0.1"), "No such option"),
         (f"{heading}\n{first}", (), "must have as many rows as grid.toml has cells, 2; it has 1"),
         (f"{heading}\n{second}\n{first}", (), "row 1 has scale = 4, but grid.toml has 2 there"),
         (whole.replace("scale", "rate"), (), "row 1 has no column scale"),

@@ -1,0 +1,287 @@
+"""Questions about plans: where a plan and what is not given come from, and what JSON answers."""
+
+import io
+import json
+import math
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from statistics import NormalDist
+from typing import Any
+
+import pytest
+
+import hockeystick as hs
+from hockeystick.accountants.auto import ACCOUNTANTS
+
+Run = Callable[..., Any]
+Write = Callable[[str | bytes], str]
+
+TRAINING = ("rate=0.1", "steps=100", "noise_multiplier=1")
+
+
+def told(run: Run, *arguments: str) -> dict[str, Any]:
+    status, out, err = run(*arguments, "--json")
+    assert (status, err) == (0, "")
+    answer = json.loads(out, parse_constant=pytest.fail)
+    assert isinstance(answer, dict)
+    return answer
+
+
+def test_json_has_all_that_a_program_needs(run: Run) -> None:
+    answer = told(run, "epsilon", *TRAINING, "--delta", "1e-5")
+    assert answer["lower"] <= answer["estimate"] <= answer["upper"]
+    assert (answer["kind"], answer["quantity"]) == ("certified", "epsilon")
+    assert (answer["at"], answer["accountant"]) == ({"delta": 1e-5}, "contour")
+    assert any("Poisson" in sentence for sentence in answer["assumptions"])
+    plan = {"noise_multiplier": 1, "batch_size": None, "total_steps": 100}
+    assert answer["plan"].items() >= plan.items()
+    answer = told(run, "epsilon", *TRAINING, "--delta", "1e-5", "--accountant", "gdp")
+    assert (answer["kind"], "upper" in answer) == ("approximation", False)
+    assert answer["mu"] == pytest.approx(0.1 * math.sqrt(100 * math.expm1(1)))
+
+
+def test_comparison_has_a_row_for_each_accountant_and_marks_what_is_too_low(run: Run) -> None:
+    answer = told(run, "compare", *TRAINING, "--delta", "1e-5")
+    rows = {row["accountant"]: row for row in answer["accountants"]}
+    assert set(rows) == set(ACCOUNTANTS) - {"auto"}
+    assert (rows["closed-form"]["answer"], bool(rows["closed-form"]["reason"])) == (None, True)
+    assert (rows["contour"]["kind"], rows["contour"]["ratio_to_proven_upper"]) == ("exact", 1)
+    assert (rows["rdp"]["kind"], rows["rdp"]["ratio_to_proven_upper"] > 1) == ("bound", True)
+    assert [rows[name]["below_the_truth"] for name in ("contour", "gdp")] == [False, True]
+    assert answer["proven"]["upper"] == rows["contour"]["answer"]["upper"]
+
+
+def test_the_headline_is_rounded_up_and_the_interval_outwards(run: Run) -> None:
+    answer = told(run, "epsilon", *TRAINING, "--delta", "1e-5")
+    _, out, _ = run("epsilon", *TRAINING, "--delta", "1e-5")
+    lines = {words[0]: words for line in out.splitlines() if (words := line.split())}
+    headline = float(lines["epsilon"][1])
+    at_least, at_most = (float(lines["proven"][place]) for place in (2, 4))
+    assert at_least <= answer["lower"] <= answer["upper"] <= at_most <= headline
+    assert headline - answer["upper"] < 1e-5
+    assert math.isclose(at_least, at_most, rel_tol=1e-9)
+
+
+OVERRIDES = [
+    ("noise_multiplier=2", {"noise_multiplier": 2}),
+    ("rate=0.5", {"rate": 0.5, "batch_size": None}),
+    ("batch_size=90", {"batch_size": 90, "rate": None}),
+    ("steps=70", {"steps": 70, "epochs": None}),
+    ("epochs=7.5", {"epochs": 7.5, "steps": None}),
+    ("examples=1_100", {"examples": 1100}),
+    ("adjacency=zero-out", {"adjacency": "zero-out"}),
+]
+BY_SIZE = "examples = 1000\nbatch_size = 100\nepochs = 30\nnoise_multiplier = 1\n"
+BY_RATE = "examples = 1000\nrate = 0.1\nsteps = 300\nnoise_multiplier = 1\n"
+
+
+@pytest.mark.parametrize("table", [BY_SIZE, BY_RATE])
+@pytest.mark.parametrize(("flags", "expected"), OVERRIDES)
+def test_a_flag_overrides_the_file_and_drops_its_alternative(
+    run: Run, write: Write, table: str, flags: str, expected: dict[str, object]
+) -> None:
+    plan = told(run, "epsilon", write(f"delta = 1e-5\n[dpsgd]\n{table}"), flags)["plan"]
+    assert {name: plan[name] for name in expected} == expected
+
+
+def test_a_flag_overrides_the_files_question(run: Run, write: Write) -> None:
+    path = write(f"delta = 1e-5\nepsilon = 2\n[dpsgd]\n{BY_SIZE}")
+    assert told(run, "epsilon", path)["at"] == {"delta": 1e-5}
+    assert told(run, "epsilon", path, "--delta", "1e-6")["at"] == {"delta": 1e-6}
+    assert told(run, "delta", path)["at"] == {"epsilon": 2}
+    assert told(run, "compare", path, "--epsilon", "3")["at"] == {"epsilon": 3}
+    status, _, err = run("compare", path)
+    assert status == 2
+    assert "both given" in err
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return the project's file, of whose folder a subfolder is where the command runs."""
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    path = tmp_path / "pyproject.toml"
+    path.write_text("[tool.hockeystick]\ndelta = 1e-6\nadjacency = 'zero-out'\n", encoding="utf-8")
+    return path
+
+
+def test_the_order_is_flag_then_file_then_environment_then_project(
+    run: Run, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = f"[tool.hockeystick] of {project}"
+    answer = told(run, "epsilon", *TRAINING)
+    assert (answer["at"], answer["adjacency"]) == ({"delta": 1e-6}, "zero-out")
+    assert answer["defaults"] == [
+        {"name": "adjacency", "value": "zero-out", "source": table},
+        {"name": "delta", "value": 1e-6, "source": table},
+    ]
+    monkeypatch.setenv("HOCKEYSTICK_DELTA", "1e-7")
+    monkeypatch.setenv("HOCKEYSTICK_ADJACENCY", "add-remove")
+    answer = told(run, "epsilon", *TRAINING)
+    assert (answer["at"], answer["adjacency"]) == ({"delta": 1e-7}, "add-remove")
+    assert answer["defaults"][1]["source"] == "HOCKEYSTICK_DELTA in the environment"
+    Path("plan.toml").write_text(
+        "delta = 1e-8\n[dpsgd]\nrate = 0.1\nsteps = 10\nnoise_multiplier = 2\n"
+        "adjacency = 'zero-out'\n",
+        encoding="utf-8",
+    )
+    answer = told(run, "epsilon", "plan.toml")
+    assert (answer["at"], answer["adjacency"]) == ({"delta": 1e-8}, "zero-out")
+    assert "defaults" not in answer
+    answer = told(run, "epsilon", "plan.toml", "--delta", "1e-9")
+    assert (answer["at"], "defaults" in answer) == ({"delta": 1e-9}, False)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("detla = 1e-6", "its keys must be of delta, adjacency; got detla = 1e-06"),
+        ("delta = 2", "delta must be a number from 0 to 1; got 2"),
+        ("delta = true", "delta must be a number from 0 to 1; got True"),
+        ("adjacency = 'same'\ndelta = 1e-5", "'zero-out'; got 'same'"),
+        ("delta = ", "is no TOML"),
+    ],
+)
+def test_a_key_or_value_that_cannot_be_is_one_line_with_its_file(
+    run: Run, project: Path, text: str, said: str
+) -> None:
+    project.write_text(f"[tool.hockeystick]\n{text}\n", encoding="utf-8")
+    status, out, err = run("epsilon", *TRAINING)
+    assert (status, out, len(err.splitlines())) == (2, "", 1)
+    assert str(project) in err
+    assert said in err
+    assert run("epsilon", "Laplace(2)", "--delta", "1e-6")[0] == 0, "the file is not needed"
+
+
+FILE = "title = 'Held'\ndelta = 1e-6\n[[release]]\nmechanism = 'Laplace'\nscale = 2\n"
+
+
+@pytest.fixture
+def standard_input(monkeypatch: pytest.MonkeyPatch) -> Callable[[bytes], None]:
+    def holds(content: bytes) -> None:
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
+
+    return holds
+
+
+def test_a_dash_is_a_plan_file_on_standard_input(
+    run: Run, standard_input: Callable[[bytes], None], tmp_path: Path
+) -> None:
+    standard_input(FILE.encode())
+    answer = told(run, "epsilon", "-")
+    assert (answer["title"], answer["upper"]) == ("Held", hs.epsilon(hs.Laplace(2), 1e-6).upper)
+    standard_input(FILE.encode())
+    page = tmp_path / "page.html"
+    assert run("report", "-", "-o", str(page)).status == 0
+    shown = re.sub("</?span[^>]*>", "", page.read_text("utf-8"))
+    assert "hockeystick epsilon - --delta 1e-06" in shown
+    standard_input(b"")
+    status, out, err = run("epsilon", "-")
+    assert (status, out) == (2, "")
+    assert err.startswith("hockeystick: standard input: this file is empty")
+
+
+def test_a_number_is_set_by_its_path_in_the_file_or_in_the_plan(run: Run, write: Write) -> None:
+    content = (
+        "delta = 1e-6\n[dpsgd]\nrate = 0.01\nsteps = 100\nnoise_multiplier = 1\n"
+        + "[[release]]\nmechanism = 'Laplace'\nscale = 2\n"
+        + "[[release]]\nmechanism = 'PoissonSubsampled'\nrate = 0.1\n"
+        + "inner = {mechanism = 'Gaussian', noise_multiplier = 2}\n"
+    )
+    path = write(content)
+
+    def having(*changes: str) -> Any:
+        return told(run, "epsilon", path, *changes)["plan"]["parts"]
+
+    for change in ("release[0].scale=30", "parts[1].scale=30", "scale=30"):
+        assert having(change)[1]["scale"] == 30
+    for change in ("release[1].inner.noise-multiplier=9", "parts[2].inner.noise_multiplier=9"):
+        assert having(change)[2]["inner"]["noise_multiplier"] == 9
+    assert having("dpsgd.epochs=2", "release[0].repeat=3")[0]["epochs"] == 2
+    assert having("release[0].repeat=3")[1]["count"] == 3
+    plan = told(
+        run,
+        "epsilon",
+        "DPSGD(noise_multiplier=1, examples=1000, batch_size=10, steps=9)",
+        "--delta",
+        "0.1",
+        "rate=0.5",
+        "epochs=3",
+    )["plan"]
+    assert (plan["rate"], plan["batch_size"], plan["epochs"]) == (0.5, None, 3)
+    for change, reason in (
+        ("release[5].scale=1", "release[5].scale cannot be set: the file has no such place"),
+        ("release[0].scal=3", "unknown key release[0].scal; allowed are scale"),
+        ("scle=3", "scle: this must be a number that the plan gives: parts[0].noise_mult"),
+        ("scle=3", "(did you mean 'scale'?)"),
+        ("scale=x", "scale must be a number"),
+        ("scale=-1", "hockeystick: scale must be a number >= 0 or inf; got -1"),
+        ("release[0].scale=-1", "release[0].scale must be a number >= 0 or inf"),
+        ("dpsgd.steps=-1", "hockeystick: steps must be an integer from 0"),
+    ):
+        status, out, err = run("epsilon", path, change)
+        assert (status, out) == (2, "")
+        assert reason in err
+    again = ("epsilon", path, "scale=1", "scale=2")
+    assert "scale is given twice; give it once" in run(*again).err
+    written = ("epsilon", "Laplace(2)", "release[0].scale=3")
+    assert "'Laplace(2)' is no plan file" in run(*written).err
+
+
+SIZES = ["examples=600", "batch_size=10", "epochs=3", "noise_multiplier=1.1"]
+TABLES = {"delta": 1e-4, "dpsgd": {"rate": "1/60", "steps": 180, "noise_multiplier": 1.1}}
+
+
+def test_an_answer_in_json_stands_for_its_plan(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "answer.json"
+    path.write_text(run("epsilon", *SIZES, "--delta", "1e-4", "--json").out)
+    asked = run("epsilon", *SIZES, "--delta", "1e-4", "--short")
+    assert asked == run("epsilon", str(path), "--short")
+    assert run("epsilon", str(path), "--short", "noise_multiplier=2") != asked
+    plan = str(tmp_path / "plan.toml")
+    assert run("init", plan, str(path)).status == 0
+    assert run("epsilon", plan, "--short") == asked
+    assert run("check", str(path)).out.startswith(f"{path}: well-formed")
+    wrong = run("epsilon", str(path), "examples=5").err
+    assert wrong.startswith(f"hockeystick: {path}: dpsgd.batch_size must be at most")
+
+
+def test_a_plan_in_json_has_the_tables_of_a_plan_file(run: Run, write: Write) -> None:
+    plan = write(json.dumps({**TABLES, "title": None}))
+    asked = run("epsilon", *SIZES, "--delta", "1e-4", "--short")
+    assert run("epsilon", plan, "--short") == asked
+    description = hs.calibration.describe(hs.Laplace(2) ** 3)
+    assert run("epsilon", write(json.dumps(description)), "--delta", "0", "--short").out == "1.5\n"
+
+
+def test_a_group_moves_the_query_as_far_as_its_records_together(run: Run) -> None:
+    laplace = told(run, "delta", "Laplace(2)", "--epsilon", "1", "--group", "3")
+    assert laplace["lower"] <= 1 - math.exp((1 - 3 / 2) / 2) <= laplace["upper"]
+    gaussian, mu = told(run, "delta", "Gaussian(4)", "--epsilon", "1", "--group", "3"), 0.75
+    phi = NormalDist().cdf
+    truth = phi(mu / 2 - 1 / mu) - math.e * phi(-mu / 2 - 1 / mu)
+    assert gaussian["lower"] - 1e-12 <= truth <= gaussian["upper"] + 1e-12
+
+
+def test_an_answer_says_whom_it_is_for_and_can_be_verified(run: Run) -> None:
+    asked = ("epsilon", "Laplace(2)**3", "--delta", "1e-6", "--group", "3")
+    answer = told(run, *asked, "--verify")
+    assert answer["verification"]["status"] == "verified"
+    assert answer["assumptions"][0].endswith("any 3 records together: nobody has more than 3.")
+    assert "any 3 records together, of Laplace (scale 2) x 3" in run(*asked).out
+
+
+def test_what_is_solved_for_a_group_meets_the_target_for_that_group_and_hardly_anything_less(
+    run: Run,
+) -> None:
+    target = ("--epsilon", "2", "--delta", "1e-6", "--group", "3")
+    found = told(run, "solve", "Gaussian()", *target)
+    asked = ("--delta", "1e-6", "--group", "3")
+    of_it = told(run, "epsilon", f"Gaussian({found['value']!r})", *asked)
+    assert 2 - 1e-6 <= of_it["lower"] <= of_it["upper"] <= 2
+    assert found["plan"]["size"] == 3
+    pure = told(run, "solve", "Laplace() ** 2", "--epsilon", "1", "--delta", "0", "--group", "5")
+    assert pure["value"] == pytest.approx(10, rel=1e-8)
+    assert pure["value"] >= 10

@@ -91,9 +91,13 @@ class Interpreter:
         function = kernel.py_func
         names = self._names.get(function.__module__)
         if names is None:
-            names = self._names[function.__module__] = {"range": self._range}
-            for name, value in function.__globals__.items():
-                names[name] = self._counted(value) if hasattr(value, "py_func") else value
+            names = {
+                name: self._counted(value) if hasattr(value, "py_func") else value
+                for name, value in function.__globals__.items()
+            }
+            names["range"] = self._range
+            # Stored when it is complete: an interruption leaves nothing half made.
+            self._names[function.__module__] = names
         return FunctionType(function.__code__, names, function.__name__, function.__defaults__)
 
     def _range(self, *bounds: int) -> range:

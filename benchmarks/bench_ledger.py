@@ -77,7 +77,7 @@ def late_ones() -> Iterator[str]:
     with ledgers(MEMORY) as there:
         for name, ledger in there.items():
             clock = time.process_time if name == "SQLite" else time.perf_counter
-            taken = times(LATE + 50, lambda own=ledger: own.reserve(RELEASE), clock)
+            taken = times(LATE + 50, partial(ledger.reserve, RELEASE), clock)
             early, then = (1000 * statistics.median(some) for some in (taken[:50], taken[-50:]))
             told = f"the 10th {early:.2f} ms, the {LATE:,}th {then:.2f} ms"
             yield f"{name}: {told}, ratio {then / early:.2f}"

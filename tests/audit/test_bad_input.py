@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -102,13 +103,14 @@ def test_a_delta_too_small_to_divide_is_no_way_round_the_bound() -> None:
 
 
 SCORED = ([0.0, 1.0, 2.0], [1, 0, 1])
+NO_PLANS: list[Any] = [None, hs.GDP, "plan.toml"]
 
 
 @pytest.mark.parametrize(
     ("asked", "name"),
     [
-        *((lambda plan=plan: audit.falsify(plan, GOOD, GOOD), "plan") for plan in (None, hs.GDP)),
-        (lambda: audit.falsify_one_run("plan.toml", *SCORED), "plan"),  # type: ignore[arg-type]
+        *((partial(audit.falsify, plan, GOOD, GOOD), "plan") for plan in NO_PLANS),
+        (partial(audit.falsify_one_run, NO_PLANS[2], *SCORED), "plan"),
         (lambda: audit.one_run(GOOD, [True], delta=1e-5), "included"),
         (lambda: audit.one_run(GOOD, [True, False, 2], delta=1e-5), "included"),
         (lambda: audit.one_run(*SCORED, delta=1e-5, guesses=0), "guesses"),

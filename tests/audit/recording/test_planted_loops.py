@@ -334,10 +334,10 @@ def test_a_plan_without_noise_has_its_sums_tested_alone() -> None:
 @pytest.mark.parametrize(
     ("asked", "name"),
     [
-        *(
-            (lambda given=given: _tested(**given), next(iter(given)))
-            for given in ({"confidence": 1.0}, {"records": 0}, {"trials": 1}, {"seed": -1})
-        ),
+        (lambda: _tested(confidence=1.0), "confidence"),
+        (lambda: _tested(records=0), "records"),
+        (lambda: _tested(trials=1), "trials"),
+        (lambda: _tested(seed=-1), "seed"),
         (lambda: record(lambda: None), "loop"),
         (lambda: PlainLoop(PLAN, DATA[:1], _sound, norm=1.0), "data"),
         (lambda: PlainLoop(PLAN, DATA, _sound, norm=0.0), "norm"),

@@ -4,6 +4,7 @@ import math
 import random
 from collections.abc import Callable, Sequence
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any, Final
 
 import mpmath
@@ -143,6 +144,24 @@ def test_the_moment_is_the_mean_of_the_moments(c: float, as_floats: bool) -> Non
         found = gaussians(as_floats).cgf_bounds(c)
         assert abs(truth - found.midpoint) <= found.radius <= 1e-13 * truth
         assert gaussians(as_floats).cgf_estimate(c).value == pytest.approx(float(truth), rel=1e-14)
+
+
+@pytest.mark.parametrize("as_floats", [False, True])
+def test_masses_of_cells_are_means_within_their_errors(as_floats: bool) -> None:
+    edges = np.array([-math.inf, -30.0, -2.0, -1e-7, 0.0, 1e-7, 1.0, 1.001, 9.0, 60.0, math.inf])
+    found = gaussians(as_floats).cells(edges)
+    with mp.workdps(60):
+        for k, (a, b) in enumerate(pairwise(edges)):
+
+            def between(mu: Any, side: int, a: Any = a, b: Any = b) -> Any:
+                low, high = ((mp.mpf(x) - side * mu * mu / 2) / mu for x in (a, b))
+                return mp.ncdf(-low) - mp.ncdf(-high) if a > 0 else mp.ncdf(high) - mp.ncdf(low)
+
+            p = mp.log(mean(lambda mu: between(mu, 1), 0))
+            q = mp.log(mean(lambda mu: between(mu, -1), 0))
+            assert abs(p - found.log_p[k]) <= found.error[k]
+            assert abs(q - found.log_q[k]) <= found.error[k]
+    assert float(found.error.max()) < 1e-11
 
 
 @pytest.mark.parametrize(

@@ -86,8 +86,7 @@ def test_a_sampled_loss_too_large_for_floats_is_refused() -> None:
 def test_all_runs_together_have_the_product_of_their_chances() -> None:
     for terms in composition_of(hs.Laplace(20.0) ** 100, "test").directions:
         found = largest_atom_bound(terms)
-        assert found.log_mass == pytest.approx(100.0 * math.log(0.5), rel=1e-12)
-        assert found.loss == pytest.approx(5.0, rel=1e-12)
+        assert found == pytest.approx((5.0, 100.0 * math.log(0.5)), rel=1e-12)
         assert found.epsilon(1e-30) == 0.0
 
 
@@ -123,6 +122,8 @@ def test_of_a_single_run_it_is_the_closed_form(rate: float, noise: float) -> Non
     composition = compose(sampled(rate, noise, 1))
     assert has_no_epsilon(composition, distance * (1.0 + 1e-9))
     assert not has_no_epsilon(composition, distance * (1.0 - 1e-9))
+    # Three runs are further apart than one.
+    assert not has_no_epsilon(compose(sampled(rate, noise, 3)), distance * (1.0 + 1e-9))
 
 
 @pytest.mark.parametrize("runs", [2, 3, 5])

@@ -1,16 +1,13 @@
 """Rows of answers are tuples, tables, and data frames where pandas is installed."""
 
-import math
 import pickle
 import sys
-from dataclasses import replace
 
 import pytest
 
 import hockeystick as hs
 from hockeystick._tables import Rows, aligned, as_html, cells_of
 from hockeystick.accountants import Comparison, Row
-from hockeystick.accountants.comparison import Truth
 from hockeystick.errors import HockeystickError
 
 PROVEN = hs.Certified(1.0, 1.0, 1.25, quantity="epsilon", accountant="rdp")
@@ -22,24 +19,6 @@ ROWS = Comparison(
         Row("basic", "bound", None, "<none>", 0.0),
     )
 )
-
-
-@pytest.mark.parametrize(
-    ("value", "told"),
-    [
-        (0.5, "0.4 times below the truth"),
-        # A last digit more or less, as libraries of functions differ.
-        (math.nextafter(1.25, 0), "just below the truth"),
-        (1.25, "the truth"),
-        (math.nextafter(1.25, 2), "the same to 4 digits"),
-        (1.26, "1.008 times"),
-        (math.inf, "no bound"),
-    ],
-)
-def test_a_value_is_told_where_it_is_beside_the_truth(value: float, told: str) -> None:
-    certified = hs.Certified(0.0, value, value, quantity="epsilon", accountant="rdp")
-    assert Truth(1.25, 1.25).beside(replace(GUESS, value=value)) == told
-    assert Truth(1.25, 1.25).beside(certified) == told
 
 
 def test_rows_are_tuples_that_can_be_sent_to_other_processes() -> None:

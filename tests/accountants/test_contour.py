@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtr
 
 import hockeystick as hs
-from hockeystick.accountants.base import Interval, SettledInterval, worse
+from hockeystick.accountants.base import Interval
 from hockeystick.accountants.contour._far_outputs import (
     FarMode,
     far_mode,
@@ -235,8 +235,6 @@ GUESSED = ((SampledGaussianLoss(0.001, 0.535, True), 25),)
 
 @pytest.mark.parametrize("guess", [(0.01, "plain"), (3.0, "near"), (400.0, "rare"), None])
 def test_a_guess_proves_nothing_false(guess: tuple[float, str] | None) -> None:
-    """A bad one costs no width, and a rough one asks for six digits."""
-
     def ends(guess: LineGuess | None) -> tuple[float, float]:
         found = integral_for_epsilon(GUESSED, 1.0, guess=guess)
         assert found is not None
@@ -251,6 +249,16 @@ def test_a_guess_proves_nothing_false(guess: tuple[float, str] | None) -> None:
     assert high - low < 3e-8 if guess else 10.0 * (most - least) < high - low < 3e-5
 
 
+@pytest.mark.parametrize(("adjacency", "noise"), [("replace-one", 3.0), ("zero-out", 6.0)])
+def test_the_lower_end_is_that_of_the_attained_pair(adjacency: Any, noise: float) -> None:
+    plan = hs.FixedSizeSubsampled(hs.Gaussian(3.0), 20, 100, adjacency) ** 100
+    attained = hs.PoissonSubsampled(hs.Gaussian(noise), 0.2) ** 100
+    for ask, value in ((hs.epsilon, 1e-6), (hs.delta, 1.5)):
+        found, alone = ask(plan, value), ask(attained, value)
+        assert found.lower == pytest.approx(alone.lower, rel=1e-9)
+        assert found.lower <= alone.upper
+
+
 def test_an_end_that_is_not_sharp_settles_nothing() -> None:
     pairs = AnalyticPairs.of(
         compose(hs.FixedSizeSubsampled(hs.Gaussian(3.0), 20, 100) ** 100).removing
@@ -259,13 +267,6 @@ def test_an_end_that_is_not_sharp_settles_nothing() -> None:
     assert pairs.between(2.0, lambda _: Interval(1.0, 1.0, 1.1)) is None
     assert pairs.between(2.0, lambda _: Interval(1.0, 1.0, math.inf)) is None
     assert pairs.between(2.0, lambda _: Interval.point(1.0)) == (1.0, 1.0, 1.0)
-
-
-def test_the_larger_of_two_is_settled_only_where_both_are() -> None:
-    settled, other = SettledInterval(1.0, 3.0, 3.0), Interval(0.5, 1.0, 2.0)
-    assert worse([settled, settled]).is_narrow(1e-12)
-    assert not worse([settled, other]).is_narrow(1e-12)
-    assert not settled.within(other).is_narrow(1e-12)
 
 
 def test_directions_that_are_no_opposites_are_both_asked(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -362,7 +363,6 @@ def at(split: NearSampledGaussianLoss, c: float, v: float) -> tuple[Any, Any]:
 
 
 def test_nothing_is_split_without_losses_beyond_a_threshold() -> None:
-    """Nor where small losses alone reach epsilon."""
     adding, removing = (SampledGaussianLoss(1e-4, 1.5, removing=one) for one in (False, True))
     whole = SampledGaussianLoss(0.3, 1.0, removing=True)
     cases: list[tuple[AnalyticTerms, float]] = [

@@ -103,7 +103,6 @@ TWO_SIDED = (
 
 @pytest.mark.parametrize("plan", TWO_SIDED, ids=str)
 def test_the_answer_is_that_of_the_direction_that_costs_more(plan: hs.Mechanism) -> None:
-    """And a direction is below a delta only where its own is."""
     cost, accountant = composition_of(plan, "contour"), Contour()
     found = accountant.epsilon(cost, 1e-6)
     alone = [accountant.epsilon_of(terms, 1e-6) for terms in cost.directions]

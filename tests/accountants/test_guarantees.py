@@ -62,7 +62,6 @@ def test_the_exact_delta_of_guarantees(plan: hs.Mechanism, epsilon: float, delta
 
 
 def test_the_exact_epsilon_of_guarantees() -> None:
-    """And an approximate guarantee is met at its own point."""
     found = answer(THIRTY, delta=1e-6)
     assert found.lower <= 2.34588769300803662271 <= found.upper
     assert found.relative_width < 1e-14

@@ -25,6 +25,13 @@ def test_a_bound_is_closely_above_the_integral(
     assert truth <= found <= 1.05 * truth
 
 
+def test_more_confidence_asks_for_more() -> None:
+    plan = BallsInBins(1.5, (1.0, 0.6), 4, bins=2)
+    levels = (0.1, 0.5, 0.9, 0.999)
+    found = [monte_carlo_delta(plan, 1.0, samples=999, confidence=c, seed=1).value for c in levels]
+    assert found[0] < found[1] < found[2] < found[3]
+
+
 @pytest.mark.parametrize(
     ("name", "plan", "options"),
     [

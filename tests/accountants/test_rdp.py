@@ -51,12 +51,7 @@ def test_epsilon_is_that_of_the_best_order_and_others_give_more(
 
 @pytest.mark.parametrize(
     ("plan", "delta"),
-    [
-        (hs.Gaussian(1) ** 0, 1e-06),
-        (hs.Gaussian(1), 1.0),
-        (hs.Gaussian(0), 0.1),
-        (hs.PureDP(0.1), 1e-300),
-    ],
+    [(hs.Gaussian(1) ** 0, 1e-6), (hs.Gaussian(1), 1.0), (hs.PureDP(0.1), 1e-300)],
 )
 def test_where_no_order_decides_it_is_infinite(plan: hs.Mechanism, delta: float) -> None:
     assert best_order(plan, delta) == math.inf

@@ -35,7 +35,6 @@ each_count = pytest.mark.parametrize("count", COUNTS, ids=str)
 
 
 def known(count: RunCount) -> Generating:
-    """The generating function, which these all have."""
     found = generating(count)
     assert found is not None
     return found

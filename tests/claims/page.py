@@ -121,7 +121,6 @@ def _value(found: Found) -> str:
 
 
 def _rounded(value: float) -> str:
-    """Return a number to six digits, without trailing zeros."""
     if not math.isfinite(value):
         return str(value)
     if value == round(value) and abs(value) < 1e9:

@@ -251,7 +251,6 @@ PLANS: Final = [*plans(4)]
 
 @pytest.mark.parametrize("plan", PLANS, ids=named)
 def test_no_end_is_wrong_for_few_examples(plan: hs.DPSGD) -> None:
-    """Both ends of a plan's delta are held against all data sets and against the bound."""
     attacks, bounds = attacked(plan, EPSILONS), ceiling(plan, EPSILONS)
     for epsilon, attack, bound in zip(EPSILONS, attacks, bounds, strict=True):
         answer = hs.delta(plan, epsilon)

@@ -106,6 +106,9 @@ ATTACKS = {
     "two come": Attack(
         hs.PoissonSubsampled(hs.Gaussian(0.5), 0.3), 2, lambda: sampled(0.5, 0.3, 2)
     ),
+    "four come": Attack(
+        hs.PoissonSubsampled(hs.Gaussian(0.5), 0.3), 4, lambda: sampled(0.5, 0.3, 4)
+    ),
     "one comes, one goes": Attack(
         hs.PoissonSubsampled(hs.Gaussian(0.5), 0.3), 2, lambda: sampled(0.5, 0.3, 1, 1)
     ),

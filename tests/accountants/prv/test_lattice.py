@@ -165,6 +165,25 @@ def test_few_frequencies_have_the_sums_of_the_masses_one_by_one(
     assert found.error <= 1.1 * _spectrum._norm_of_factor(c, step) * few.round_off
 
 
+@pytest.mark.parametrize("count", [2000, 10**5, 10**9])
+def test_what_is_left_out_is_covered_by_the_round_off(count: int) -> None:
+    one = bell(-7, 40, np.random.default_rng(3))
+    size, rotation = 2**10, 99
+    few = composed_masses([(one, count)], size, rotation)
+    assert isinstance(few, SparseSpectrum)
+    k = np.arange(size // 2 + 1)
+    with mp.workdps(40):
+        weight = [mp.mpf(w) for w in one.weight.tolist()]
+        index = {int(j): i for i, j in enumerate(few.index)}
+        off = mp.zero
+        for j in k.tolist():
+            turn = [mp.expjpi(mp.mpf(-2 * j * (place - 7)) / size) for place in range(40)]
+            exact = mp.fsum(w * t for w, t in zip(weight, turn, strict=True)) ** count
+            got = mp.mpc(complex(few.value[index[j]])) if j in index else mp.zero
+            off += (1 if j in (0, size // 2) else 2) * abs(got - exact) ** 2
+        assert mp.sqrt(off / size) <= few.round_off
+
+
 @pytest.mark.parametrize("c", [0.01, 1.0, 40.0])
 @pytest.mark.parametrize("step", [1e-3, 0.1, 3.0])
 def test_the_norm_of_the_factor_is_bounded(c: float, step: float) -> None:

@@ -506,9 +506,9 @@ def make_private(
     if isinstance(model, torch.nn.parallel.DistributedDataParallel):
         model = model.module  # as sums are added here
     with processes.together("make_private", lambda: facts | {"weights": _checks.digest(model)}):
-        for name, given, own in (("loading", loading, Loading), ("counting", counting, Counting)):
-            wrong = not isinstance(given, own)
-            _checks.refuse(name, (wrong, given, f"a {own.__name__} of {__package__}"))
+        for name, value, own in (("loading", loading, Loading), ("counting", counting, Counting)):
+            wrong = not isinstance(value, own)
+            _checks.refuse(name, (wrong, value, f"a {own.__name__} of {__package__}"))
         _checks.check_model(model)
         _checks.trained(model)
         _checks.check_optimizer(optimizer, model)
@@ -517,7 +517,8 @@ def make_private(
             microbatch = _validate.count("microbatch", microbatch, _MICROBATCH)
         grouped = isinstance(plan, Grouped)
         kind: Any = Constant if grouped else Clip
-        clip: Clip = clipping if isinstance(clipping, kind) else Constant(clipping)
+        given: Any = clipping
+        clip: Clip = given if isinstance(given, kind) else Constant(given)
         seed = checked_seed(not_private, counting.budget, counting.ledger)
         facts |= {"clipping": repr(clip), "arithmetic": arithmetic, "seed": seed}
         facts |= {"budget": repr(counting.budget), "key": counting.key}

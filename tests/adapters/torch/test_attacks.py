@@ -178,7 +178,8 @@ def test_a_seed_has_no_guarantee_and_no_budget() -> None:
 
 
 def test_states_and_journals_go_not_from_a_seed_to_none_or_back(tmp_path: Path) -> None:
-    for place, (one, other) in enumerate((({"not_private": 1}, {}), ({}, {"not_private": 1}))):
+    kinds: list[dict[str, Any]] = [{"not_private": 1}, {}]
+    for place, (one, other) in enumerate((kinds, kinds[::-1])):
         first = make_loop(journal=tmp_path / f"{place}", **one)
         do_step(first)
         first.close()

@@ -92,7 +92,6 @@ def test_a_budget_stops_the_loop_before_the_step_that_would_overspend(plan: hs.D
         {"plan": "other"},
         {"steps": -1},
         {"steps": 41},
-        {"steps": 1.0},
         {"kind": ""},
         {"not_private": True},
         {"arithmetic": "real"},

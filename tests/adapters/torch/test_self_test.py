@@ -190,7 +190,7 @@ def _drawn_twice(patch: Patch) -> None:
 
 def _counted_divisor(patch: Patch) -> None:
     def counted(self: Any, step: int) -> float:
-        return float(self.rate(step)) * self._examples
+        return float(self.rate(step) * self._examples)
 
     patch.setattr(Sampler, "expected", counted)
 

@@ -17,7 +17,7 @@ from functools import partial
 from importlib import import_module
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 import hockeystick as hs
 
@@ -141,7 +141,7 @@ def _optimizer(model: Any) -> Any:
     return torch.optim.SGD([one for one in model.parameters() if one.requires_grad], lr=0.01)
 
 
-def here(kind: str, batch: int, arithmetic: str = "exact") -> Iterator[None]:
+def here(kind: str, batch: int, arithmetic: Literal["exact", "real"] = "exact") -> Iterator[None]:
     """Do one step of this package's after another."""
     import torch
 

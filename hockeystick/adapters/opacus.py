@@ -398,7 +398,8 @@ class PrivacyEngine(TheirEngine):  # type: ignore[misc]  # theirs has no types
 
     def _prepare_optimizer(self, **options: Any) -> Any:
         optimizer = super()._prepare_optimizer(**options)
-        optimizer.__class__ = _counting_finite(type(optimizer))
+        kind: Any = type(optimizer)
+        optimizer.__class__ = _counting_finite(kind)
         return optimizer
 
 

@@ -96,4 +96,5 @@ def amount(notion: Notion, rounded: Rounding) -> str:
             more = len(pairs) - _SHOWN_ORDERS
             shown = ", ".join(pairs[:_SHOWN_ORDERS])
             return f"divergence {shown}" + (f" and {more} more" if more > 0 else "")
-    raise NotImplementedError(type(notion).__name__)
+        case _:
+            raise NotImplementedError(type(notion).__name__)

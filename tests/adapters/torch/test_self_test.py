@@ -90,7 +90,11 @@ class Turned(Dataset):  # type: ignore[misc]  # torch may have no types
         ({"sampling": "full-batch", "batch_size": None}, {}),
         ({"clipping": "batch"}, {}),
         ({"schedule": hs.schedules.Values([1.0, 0.5] * 4)}, {}),
-        ({}, {"dataset": Turned(), "model": nn.Sequential(nn.Dropout(0.5), nn.Linear(3, 2))}),
+        pytest.param(
+            {},
+            {"dataset": Turned(), "model": nn.Sequential(nn.Dropout(0.5), nn.Linear(3, 2))},
+            id="random",
+        ),
     ],
     ids=str,
 )

@@ -144,7 +144,7 @@ class Choice(Accountant):
         return self.tolerance * (_LATTICE_FACTOR if wide_contour else 1.0)
 
 
-# The earlier of two accountants is named unless the later one's upper end is less by more.
+# Upper ends that differ by less are the same bound: the narrower answer is named.
 _SAME: Final = 1.0 - 1e-9
 
 
@@ -155,6 +155,7 @@ def _intersection(
 
     The estimate is that of the narrower one, and it is settled where that is.
     """
-    accountant = (second if second[1].upper < _SAME * first[1].upper else first)[0]
-    narrow, wide = sorted((first[1], second[1]), key=lambda one: (one.relative_width, one.upper))
-    return accountant, type(narrow)(*narrow.within(wide))
+    low, high = sorted((first, second), key=lambda one: one[1].upper)
+    narrow, wide = sorted((first, second), key=lambda one: (one[1].relative_width, one[1].upper))
+    accountant = (low if low[1].upper < _SAME * high[1].upper else narrow)[0]
+    return accountant, type(narrow[1])(*narrow[1].within(wide[1]))

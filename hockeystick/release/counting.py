@@ -198,6 +198,7 @@ class Journal:
             raise
 
     def add(self, steps: int) -> None:
+        """Note that so many steps are counted, on the disk before this returns."""
         if steps:
             self._write(b"." * steps)
 
@@ -205,6 +206,7 @@ class Journal:
         """Write nothing: a count is one at its end as well."""
 
     def close(self) -> None:
+        """Close the file, which another run may open then."""
         if self._file is not None:
             self._file.close()
 

@@ -63,7 +63,6 @@ def test_what_is_renamed_refuses_no_run(
     """Descriptions stay what they are; how plans are shown and accountants write may change."""
     counted(run_of(name, tmp_path), 1).close(final=False)
     monkeypatch.setattr("hockeystick.calibration.session.runs.VERSION", 9)
-    monkeypatch.setattr("hockeystick.calibration.session.accountant.VERSION", 9)
     for kind in MECHANISMS.values():
         monkeypatch.setattr(kind, "__repr__", object.__repr__)
     run_of(name, tmp_path).close(final=False)

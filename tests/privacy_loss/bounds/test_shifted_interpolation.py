@@ -1,10 +1,14 @@
 """Shifted interpolation: the best shifts are sound and best, and quadratic losses attain them."""
 
+import itertools
 from collections.abc import Sequence
 from fractions import Fraction
+from functools import partial
+from typing import Any
 
 import numpy as np
 import pytest
+from scipy.optimize import minimize
 
 from hockeystick.numerics.multiprecision import mp
 from hockeystick.privacy_loss.bounds.shifted_interpolation import LastOfCycle, Powers
@@ -110,3 +114,62 @@ def test_the_least_cost_after_a_diameter_has_its_closed_form() -> None:
         float((1 + c) * (2 - (1 - c) * d) * d), rel=1e-14
     )
     assert square(cycle(Fraction(1), 1000, 1, Fraction(12)).noise_lower()) == 48.0
+
+
+ACROSS = [None, Fraction(3, 10), Fraction(1), Fraction(17, 10), Fraction(6)]
+
+
+CASES = [
+    (c, steps, period, across)
+    for c, (steps, period), across in itertools.product(
+        C, [(1, 1), (7, 1), (5, 2), (8, 2), (10, 3), (3, 7)], ACROSS
+    )
+]
+
+
+def _left(shrink: Any, kept: Any, shifts: Any) -> Any:
+    return kept - shrink @ shifts
+
+
+def cheapest_shifts(
+    c: float, steps: int, period: int, across: float | None
+) -> tuple[float, list[float]]:
+    """Return the least energy of shifts, by a solver, and the distances that they leave."""
+    best: tuple[float, list[float]] = (np.inf, [])
+    solve: Any = minimize
+    for start in range(steps if across is not None else 1):
+        moves = [float((steps - t) % period == 0) for t in range(start + 1, steps + 1)]
+        z = across if start and across is not None else 0.0
+        size = len(moves)
+        shrink = np.array(
+            [[c ** (k - i) if i <= k else 0.0 for i in range(size)] for k in range(size)]
+        )
+        kept = z * c ** np.arange(1.0, size + 1) + shrink @ np.array(moves)
+        left = partial(_left, shrink, kept)
+        limits: Any = [{"type": "eq", "fun": lambda a, left=left: left(a)[-1]}]
+        if size > 1:
+            limits.append({"type": "ineq", "fun": lambda a, left=left: left(a)[:-1]})
+        found = solve(
+            lambda a: float(a @ a),
+            np.array([c * z + moves[0], *moves[1:]]),
+            jac=lambda a: 2 * a,
+            bounds=[(0.0, None)] * size,
+            constraints=limits,
+            method="SLSQP",
+            options={"ftol": 1e-14, "maxiter": 500},
+        )
+        if found.fun < best[0]:
+            best = float(found.fun), list(left(found.x))
+    return best
+
+
+@pytest.mark.parametrize(("c", "steps", "period", "across"), CASES)
+def test_no_shifts_that_a_solver_finds_cost_less_and_some_cost_as_little(
+    c: Fraction, steps: int, period: int, across: Fraction | None
+) -> None:
+    found = square(cycle(c, steps, period, across).noise_lower())
+    energy, left = cheapest_shifts(
+        float(c), steps, period, None if across is None else float(across)
+    )
+    assert min(left) >= -1e-6
+    assert found == pytest.approx(energy, rel=2e-5)

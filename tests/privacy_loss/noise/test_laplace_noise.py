@@ -145,3 +145,19 @@ def test_moments_are_infinite_from_this_order_on(rho: str, width: str) -> None:
     assert loss.cgf_bounds(end * (1.0 - 1e-9)).radius < math.inf
     beyond = loss.cgf_estimate(end * 1.1)
     assert 600.0 < 1.1 * end * beyond.first_derivative - beyond.value < math.inf
+
+
+@pytest.mark.parametrize(
+    ("rho", "width", "c", "divergence"),
+    [
+        ("0.1", "40", 3.0, "0.404428217127572649765670185575"),
+        ("0.1", "10", 0.2, "0.127069520380539714540031309384"),
+    ],
+)
+def test_the_divergences_are_the_published_check_values(
+    rho: str, width: str, c: float, divergence: str
+) -> None:
+    found = loss_of(rho, width).cgf_bounds(c)
+    with mp.workdps(30):
+        truth = mp.mpf(divergence) * mp.mpf(c)
+        assert abs(found.midpoint - truth) <= found.radius < 1e-13 * found.midpoint

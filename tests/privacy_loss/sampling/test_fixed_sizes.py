@@ -13,7 +13,9 @@ from hockeystick.numerics.multiprecision import mp, mpc, mpf
 from hockeystick.precision import fixed_size_gaussian as reference
 from hockeystick.precision.profiles import exact
 from hockeystick.privacy_loss import CellLoss, FixedSizeGaussianLoss, GaussianLoss
+from hockeystick.privacy_loss.core.base import Atoms
 from hockeystick.privacy_loss.core.composition import dominating_pair
+from hockeystick.privacy_loss.guarantees import ContaminatedLoss
 from hockeystick.privacy_loss.sampling.poisson import cut_of
 from hockeystick.privacy_loss.sampling.sampled import ReplacedGaussianLoss
 
@@ -243,3 +245,39 @@ def test_the_profile_is_the_difference_of_the_tails(
         assert abs(loss.delta(mp.mpf(epsilon)) / mp.mpf(truth) - 1) < 1e-13
         above = mp.exp(masses.log_p[0]) - mp.exp(mp.mpf(epsilon)) * mp.exp(masses.log_q[0])
         assert abs(above - mp.mpf(truth)) <= mp.exp(masses.log_p[0]) * 4 * masses.error[0]
+
+
+class Listed(CellLoss):
+    """A loss of a few outcomes."""
+
+    supremum, infimum = math.inf, -math.inf
+
+    def __init__(self, p: np.ndarray, q: np.ndarray) -> None:
+        self.p, self.q = p, q
+
+    def atoms(self) -> Atoms:
+        loss = np.log(self.p / self.q)
+        order = np.argsort(loss)
+        return Atoms(loss[order], np.log(self.p)[order], np.full(self.p.size, 1e-15))
+
+    def cells(self, edges: np.ndarray) -> None:  # type: ignore[override]
+        raise NotImplementedError
+
+
+@pytest.mark.parametrize("share", [1e-9, 1e-3, 0.05, 0.2])
+def test_no_contamination_loses_less_than_the_least_favourable_pair(share: float) -> None:
+    random = np.random.default_rng(0)
+    for _ in range(50):
+        p, q = (random.dirichlet(np.full(6, 0.7)) + 1e-12 for _ in range(2))
+        p, q = p / p.sum(), q / q.sum()
+        loss, log_p, _ = ContaminatedLoss(Listed(p, q), share).atoms()
+        for epsilon in np.linspace(-2.0, 4.0, 13):
+            least = float((np.exp(log_p) * np.maximum(1 - np.exp(epsilon - loss), 0.0)).sum())
+            # What hides most has all mass where the other distribution has more.
+            for towards in range(6):
+                for against in range(6):
+                    one, other = (1 - share) * p, (1 - share) * q
+                    one[towards] += share
+                    other[against] += share
+                    cost = float(np.maximum(one - math.exp(epsilon) * other, 0.0).sum())
+                    assert least <= cost + 1e-12

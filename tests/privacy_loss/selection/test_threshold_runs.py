@@ -225,3 +225,83 @@ def test_the_bound_is_that_of_many_comparisons(steps: tuple[float, int, int]) ->
     bound = found_for(steps).at(at[middle])
     assert (truth <= bound + 1e-14).all()
     assert (bound <= truth * (1 + 1e-8) + 1e-10 * truth.max()).all()
+
+
+def largest_found(
+    threshold: float, query: float, x: float, monotone: bool, gaussian: bool, seed: int
+) -> float:
+    """Return the largest divergence that a random search over many queries finds."""
+    rng, noise = np.random.default_rng(seed), noise_at(threshold, gaussian)
+    length = int(rng.integers(1, 16))
+    answers = rng.normal(0.0, query, length)
+    low = 0.0 if monotone else -1.0
+    moves = rng.choice([low, 1.0], length)
+
+    def divergence(answers: Array, moves: Array) -> float:
+        p, q = outcomes(noise, answers, query), outcomes(noise, answers + moves, query)
+        return max(float(np.maximum(a - x * b, 0.0).sum()) for a, b in ((p, q), (q, p)))
+
+    best = divergence(answers, moves)
+    for step in np.geomspace(1.0, 0.05, 60):
+        trial = answers + rng.normal(0.0, step * query, length) * (rng.random(length) < 0.4)
+        flips = rng.random(length) < 0.15
+        moved = np.where(flips, rng.choice([low, 1.0], length), moves)
+        now = divergence(trial, moved)
+        if now > best:
+            best, answers, moves = now, trial, moved
+    return best
+
+
+@pytest.mark.parametrize("monotone", [False, True])
+@pytest.mark.parametrize("scales", [(2.0, 4.0), (20.0, 5.0), (1.0, 6.0), (0.8, 0.9)], ids=str)
+def test_no_queries_that_a_search_finds_exceed_the_bound(
+    scales: tuple[float, float], monotone: bool
+) -> None:
+    threshold, query = scales
+    bound = laplace_bound(1 / threshold, 1 / query, monotone)
+    for seed, share in enumerate((0.0, 0.05, 0.15, 0.3, 0.5, 0.7, 0.9)):
+        x = math.exp(share * bound.supremum)
+        found = largest_found(threshold, query, x, monotone, False, seed)
+        # The noise is discrete, so that its mean is off by a little.
+        assert found <= profile(bound, x) + 2e-4
+
+
+@pytest.mark.parametrize("monotone", [False, True])
+@pytest.mark.parametrize("scales", [(2.0, 4.0), (1.0, 6.0)], ids=str)
+def test_no_queries_with_a_gaussian_threshold_exceed_the_bound(
+    scales: tuple[float, float], monotone: bool
+) -> None:
+    threshold, query = scales
+    bound = gaussian_bound(Fraction(threshold), 1 / query, monotone)
+    for seed, epsilon in enumerate((0.0, 0.05, 0.1, 0.2, 0.4, 0.6)):
+        found = largest_found(threshold, query, math.exp(epsilon), monotone, True, seed)
+        assert found <= profile(bound.middle, math.exp(epsilon)) + 2e-4
+
+
+def runs(rng: np.random.Generator, plus: float, minus: float, length: int) -> tuple[Array, Array]:
+    """Return the probabilities of the outcomes of a random run with pairs in the quadrilateral."""
+    corners = np.array(
+        [
+            (0.0, 0.0),
+            (1.0, 1.0),
+            (1 / (1 + math.exp(plus)), 1 / (1 + math.exp(-plus))),
+            (1 / (1 + math.exp(-minus)), 1 / (1 + math.exp(minus))),
+        ]
+    )
+    pairs = rng.dirichlet(np.full(4, 0.3), length) @ corners
+    left = np.cumprod(np.vstack((np.ones(2), pairs)), axis=0)
+    first = left[:-1] * (1 - pairs)
+    return np.append(first[:, 0], left[-1, 0]), np.append(first[:, 1], left[-1, 1])
+
+
+@each_step
+def test_no_run_exceeds_the_bound(steps: tuple[float, int, int]) -> None:
+    unit, plus, minus = steps
+    profile, rng = found_for(steps), np.random.default_rng(1)
+    for length in (1, 2, 3, 8, 30):
+        for _ in range(10):
+            p, q = runs(rng, plus * unit, minus * unit, length)
+            for at in rng.uniform(-4 * plus * unit, 4 * plus * unit, 5):
+                x = math.exp(at)
+                z = float(np.maximum(p - x * q, 0.0).sum()) - max(1 - x, 0.0)
+                assert z <= float(profile.at(np.array([at]))[0]) + 4e-16 * max(x, 1.0)

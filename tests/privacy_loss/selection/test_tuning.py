@@ -1,6 +1,7 @@
 """The best of a random number of runs: its bounds against the best one's own distribution."""
 
 import math
+from dataclasses import dataclass
 from itertools import permutations
 from typing import Any
 
@@ -14,8 +15,15 @@ from hockeystick.mechanisms.selection.tuning import (
     RunCount,
     TruncatedNegativeBinomial,
 )
+from hockeystick.numerics import Ball
 from hockeystick.numerics.multiprecision import mp
-from hockeystick.privacy_loss import GaussianLoss, RandomizedResponsePairLoss, dominating_pair
+from hockeystick.privacy_loss import (
+    CGFEstimate,
+    GaussianLoss,
+    ProfiledLoss,
+    RandomizedResponsePairLoss,
+    dominating_pair,
+)
 from hockeystick.privacy_loss.selection.tuning import (
     BinomialTuningLoss,
     TruncatedTuningLoss,
@@ -150,3 +158,48 @@ def test_the_delta_that_the_poisson_bound_rests_on_is_that_of_the_run(epsilon: f
     found = profile_upper(many.terms, epsilon)
     by_orders = hs.delta(steps, epsilon, accountant="rdp").upper
     assert hs.delta(steps, epsilon).lower <= found <= by_orders * (1 + 1e-9)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcomes(ProfiledLoss):
+    """The loss of any two distributions over a few outcomes."""
+
+    p: tuple[float, ...]
+    q: tuple[float, ...]
+
+    @property
+    def supremum(self) -> float:
+        return max(math.log(a / b) for a, b in zip(self.p, self.q, strict=True)) + 1e-14
+
+    def cgf_estimate(self, c: float) -> CGFEstimate:
+        p, loss = np.array(self.p), np.log(np.array(self.p) / np.array(self.q))
+        weight = p * np.exp(c * (loss - loss.max()))
+        value = math.log(weight.sum()) + c * loss.max()
+        weight /= weight.sum()
+        slope = float((weight * loss).sum())
+        return CGFEstimate(value, slope, float((weight * (loss - slope) ** 2).sum()))
+
+    def cgf_bounds(self, c: float) -> Ball:
+        value = self.cgf_estimate(c).value
+        return Ball(value, 1e-12 * (1.0 + c))
+
+    def delta(self, epsilon: Any, perturbation: int = 0) -> Any:
+        """The sum of what P has more than e^epsilon times Q."""
+        grown = mp.exp(epsilon)
+        return mp.fsum(max(mp.mpf(a) - grown * b, 0) for a, b in zip(self.p, self.q, strict=True))
+
+
+@each_count
+@pytest.mark.parametrize("rare", [1e-6, 1e-3, 0.1])
+def test_the_bound_holds_where_one_direction_loses_far_more_than_the_other(
+    count: RunCount, rare: float
+) -> None:
+    for often in (0.02, 0.3, 0.7):
+        p, q = (1.0 - rare * often, rare * often), (1.0 - often, often)
+        one, other = ((Outcomes(p, q), 1),), ((Outcomes(q, p), 1),)
+        with mp.workdps(40):
+            for way in (1, -1):
+                best = [best_of(count, [mp.mpf(x) for x in masses[::way]]) for masses in (p, q)]
+                for c in (1e-4, 1e-2, 0.1, 1.0, 6.0):
+                    assert moment(best, c) <= upper(tuned(count, one, other), c)
+                    assert moment(best[::-1], c) <= upper(tuned(count, other, one), c)

@@ -1,6 +1,7 @@
 """Correlated noise on samples: between integrals, adaptive attacks and other bounds."""
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -120,3 +121,75 @@ def test_one_diagonal_is_dp_sgd() -> None:
     assert found.estimate == pytest.approx(same.estimate, rel=1e-10)
     assert found.lower <= same.upper
     assert same.lower <= found.upper
+
+
+GRID = np.arange(-5.4, 9.0, 0.36)
+
+
+Y: Any = np.meshgrid(GRID, GRID, GRID, GRID, indexing="ij", sparse=True)
+
+
+def density(
+    game: tuple[float, tuple[float, ...]], move: Callable[..., Any], base: Any, taken: Sequence[int]
+) -> Any:
+    """Return the density of all outputs where the example is in these rounds.
+
+    ``move(j, y)`` is what the example adds to its round j and ``base(j, y)`` what all others add,
+    by the outputs of the rows before.
+    """
+    noise, coefficients = game
+    full = matrix(coefficients, 4)
+    inputs = [base(j, Y) + (move(j, Y) if j in taken else 0.0) for j in range(4)]
+    total: Any = 1.0
+    for i in range(4):
+        mean = sum(full[i, j] * inputs[j] for j in range(i + 1))
+        total = total * np.exp(-0.5 * ((Y[i] - mean) / noise) ** 2)
+    return total / (noise * math.sqrt(2 * math.pi)) ** 4
+
+
+def divergence(one: Any, other: Any, epsilon: float) -> float:
+    """Return a hockey-stick divergence by a sum over all outputs."""
+    return float(np.maximum(one - math.exp(epsilon) * other, 0).sum()) * 0.36**4
+
+
+def always(j: int, y: Any) -> Any:
+    return 1.0
+
+
+def back(j: int, y: Any) -> Any:
+    """Return a unit to the side where the outputs before were."""
+    return np.where(sum(y[:j]) > 0.0, 1.0, -1.0) if j else 1.0
+
+
+def onto(j: int, y: Any) -> Any:
+    """Return more the more of the example the outputs before show."""
+    return np.clip(sum(y[:j]), -1.0, 1.0) if j else 1.0
+
+
+def odd(j: int, y: Any) -> Any:
+    """Return what tells the bins apart by the sign."""
+    return -1.0 if j % 2 else 1.0
+
+
+def nothing(j: int, y: Any) -> Any:
+    return 0.0
+
+
+def drift(j: int, y: Any) -> Any:
+    """Return what others add where they look at what was released."""
+    return 0.3 * np.tanh(y[j - 1]) if j else 0.0
+
+
+@each_direction
+@pytest.mark.parametrize("base", [nothing, drift])
+@pytest.mark.parametrize("move", [always, back, onto, odd])
+def test_no_adaptive_example_costs_more_than_the_pair(move: Any, base: Any, removing: bool) -> None:
+    noise, coefficients = BINS
+    with mp.workdps(15):
+        truth = float(two_bins(gram(coefficients, 4, 2), noise, 0.5, removing=removing))
+    with_it = sum(0.5 * density(BINS, move, base, rounds) for rounds in ((0, 2), (1, 3)))
+    pair = with_it, density(BINS, move, base, ())
+    found = divergence(*(pair if removing else pair[::-1]), 0.5)
+    assert found <= truth * 1.004
+    if move is always:
+        assert found >= truth * 0.996

@@ -1,5 +1,6 @@
 """What `import hockeystick` gives, and what it does not load."""
 
+import importlib
 import inspect
 import subprocess
 import sys
@@ -58,6 +59,20 @@ def test_each_room_can_be_imported_first(room: str) -> None:
     command = [sys.executable, "-c", f"import {room}"]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("plug", "library"),
+    [("dp_accounting", "dp_accounting"), ("flower", "flwr"), ("torch", "torch")],
+)
+def test_a_plug_whose_library_is_missing_names_the_extra(
+    plug: str, library: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, library, None)
+    for name in [one for one in sys.modules if one.startswith(f"hockeystick.adapters.{plug}")]:
+        monkeypatch.delitem(sys.modules, name)
+    with pytest.raises(ModuleNotFoundError, match=r"not installed: pip install 'hockeystick\["):
+        importlib.import_module(f"hockeystick.adapters.{plug}")
 
 
 @pytest.mark.extras

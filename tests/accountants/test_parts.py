@@ -36,6 +36,15 @@ def test_a_plan_of_one_kind_is_refused(plan: hs.Mechanism) -> None:
         hs.epsilon(plan, 1e-5, accountant="parts")
 
 
+def test_what_several_accountants_prove_is_intersected() -> None:
+    plan = hs.PureDP(0.5) ** 4 @ hs.ZCDP(0.1) @ hs.GDP(1)
+    parts, zcdp = (hs.delta(plan, 0.7, accountant=name) for name in ("parts", "zcdp"))
+    assert parts.lower > zcdp.lower
+    assert parts.upper > zcdp.upper
+    found = hs.delta(plan, 0.7)
+    assert (found.lower, found.upper, found.accountant) == (parts.lower, zcdp.upper, "zcdp")
+
+
 # Which of the two costs more depends on epsilon: noise with light tails, and a largest loss of 1.
 WIDE, TALL = hs.Gaussian(2.0), hs.Laplace(1.0)
 EITHER = hs.Parallel((WIDE, TALL), "hospital")

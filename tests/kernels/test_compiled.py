@@ -27,6 +27,7 @@ from hockeystick.kernels import (
     near_outputs,
     noise_levels,
     normal_masses,
+    series,
     shuffled_reports,
 )
 from hockeystick.tradeoffs import SampledGaussianTradeOff
@@ -177,6 +178,22 @@ def same(one: Any, other: Any) -> bool:
     if isinstance(one, np.ndarray):
         return one.dtype == other.dtype and np.array_equal(one, other, equal_nan=True)
     return type(one) is type(other) and (one == other or one != one != other)
+
+
+def test_an_interruption_leaves_no_kernel_half_read() -> None:
+    class Interrupted(compiled.Interpreter):
+        times = 1
+
+        def _counted(self, kernel: Any) -> Any:
+            if self.times:
+                self.times -= 1
+                raise KeyboardInterrupt
+            return super()._counted(kernel)
+
+    reader = Interrupted(math.inf)
+    with pytest.raises(KeyboardInterrupt):
+        reader.interpreted(series.e2)
+    assert reader.interpreted(series.e2)(0.25) == series.e2(0.25)
 
 
 @pytest.fixture(scope="module")

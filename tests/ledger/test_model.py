@@ -98,7 +98,7 @@ class LedgerMachine(RuleBasedStateMachine):
     def reserve_many(self, name: str, keys: list[str], noise: float) -> None:
         """Reserve a batch: all of it, or nothing of it."""
         together = frozenset({name, *(WITHIN[one] for one in (name,) if one in WITHIN)})
-        batch: dict[str, Any] = {"mechanisms": [hs.Gaussian(noise)] * len(keys), "keys": keys}
+        batch: dict[str, Any] = {"mechanisms": [hs.Gaussian(noise) ** 1] * len(keys), "keys": keys}
         known = [self.model[key] for key in keys if key in self.model]
         if any(one.together & together for one in known):
             with pytest.raises((hs.errors.ParameterError, hs.errors.IncompatibleError)):

@@ -116,9 +116,10 @@ def test_a_self_test_changes_nothing_of_the_loop(tmp_path: Path) -> None:
     assert private.steps == 1
     assert str(before) == str([private.model.state_dict(), private.optimizer.state_dict()])
     assert torch.equal(random, torch.get_rng_state())
-    for options in ({}, {"loss_fn": LOSS, "train": _train}):
+    wrong: tuple[dict[str, Any], ...] = ({}, {"loss_fn": LOSS, "train": _train})
+    for options in wrong:
         with pytest.raises(ParameterError, match=r"^loss_fn must be given"):
-            record(private, **options)  # type: ignore[arg-type]
+            record(private, **options)
 
 
 # Faults in what is given.

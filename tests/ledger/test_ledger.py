@@ -333,6 +333,7 @@ def test_a_process_forked_while_a_thread_computes_a_price_does_not_hang(folder: 
     assert ledger.remaining == hs.ZCDP(rho=0.25)
 
 
+@pytest.mark.extras
 def test_a_server_that_is_gone_from_the_network_is_not_waited_for(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

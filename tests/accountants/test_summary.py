@@ -5,71 +5,78 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 import pytest
-from numpy.typing import NDArray
-from scipy.special import ndtr, ndtri
+from mpmath import mp
 
 import hockeystick as hs
 from hockeystick.accountants import gaussian_summary
 from hockeystick.errors import ParameterError
+from tests.oracles import gaussian_fit as oracle
 
-Rates = NDArray[np.float64]
-
-
-def sampled_power(alpha: Rates) -> Rates:
-    """Return the power of one sampled Gaussian of rate 0.01 and noise 1, in the worse order."""
-    return 0.99 * alpha + 0.01 * ndtr(ndtri(alpha) + 1.0)
-
-
-# A plan, the power at a rate up to where its slope is -1, and that rate.
-KNOWN: tuple[tuple[hs.Mechanism, Callable[[Rates], Rates], float], ...] = (
-    (hs.Laplace(2), lambda alpha: math.exp(0.5) * alpha, 0.5 * math.exp(-0.5)),
-    (
+MNIST = hs.DPSGD(examples=60_000, batch_size=256, epochs=60, noise_multiplier=1.1)
+KNOWN: dict[str, tuple[hs.Mechanism, Callable[..., Any], tuple[str, ...]]] = {
+    "laplace": (hs.Laplace(2), oracle.laplace_power, ("2",)),
+    "sampled": (
         hs.PoissonSubsampled(hs.Gaussian(1), rate=0.01),
-        sampled_power,
-        0.5 - 0.005 * (ndtr(0.5) - ndtr(-0.5)),
+        oracle.sampled_gaussian_power,
+        ("0.01", "1"),
     ),
-    (hs.RandomizedResponse(1.0, 2), lambda alpha: math.e * alpha, 1.0 / (1.0 + math.e)),
-)
+    "response": (hs.RandomizedResponse(1.0, 2), oracle.response_power, ("1",)),
+}
 
 
-@pytest.mark.parametrize(("plan", "power", "most"), KNOWN, ids=["laplace", "sampled", "response"])
-def test_both_numbers_are_the_maxima_over_the_points_of_the_curve(
-    plan: hs.Mechanism, power: Callable[[Rates], Rates], most: float
-) -> None:
+@pytest.mark.parametrize("name", KNOWN)
+def test_both_numbers_are_the_maxima_over_the_points_of_the_curve(name: str) -> None:
+    plan, curve, parameters = KNOWN[name]
     found = gaussian_summary(plan)
-    alpha = np.geomspace(1e-12, most, 20_001)
-    at = np.minimum(power(alpha), alpha + (power(np.array([most])) - most))
-    mu = float((ndtri(at) - ndtri(alpha)).max())
-    low, high = np.zeros(alpha.size), alpha.copy()
-    for _ in range(60):
-        middle = 0.5 * (low + high)
-        # Moved down and left by so much, a point is above the Gaussian's curve still.
-        above = ndtr(ndtri(alpha - middle) + found.mu.upper) > at + middle
-        low, high = np.where(above, middle, low), np.where(above, high, middle)
-    for one, largest, width in ((found.mu, mu, 1e-7), (found.regret, float(low.max()), 1e-5)):
-        assert one.upper >= largest * (1 - 1e-12)
-        assert one.lower <= largest * (1 + 1e-6)
-        assert one.relative_width < width
+    with mp.workdps(25):
+        power, most = curve(*parameters)
+        mu = oracle.largest(lambda alpha: oracle.mu_at(power, alpha), mp.mpf("1e-12"), most)
+        at = mp.mpf(found.mu.upper)
+        kappa = oracle.largest(
+            lambda alpha: oracle.kappa_at(power, alpha, at), mp.mpf("1e-12"), most
+        )
+        # What golden section leaves is far below the widths.
+        assert found.mu.lower <= mu + 1e-16
+        assert mu <= found.mu.upper + 1e-16
+        assert found.regret.lower <= kappa + 1e-16
+        assert kappa <= found.regret.upper + 1e-16
+    assert found.mu.relative_width < 1e-7
+    assert found.regret.relative_width < 1e-5
+
+
+def test_the_tutorial_has_a_small_mu_where_strict_gdp_is_large() -> None:
+    found = gaussian_summary(MNIST)
+    assert found.mu.lower == pytest.approx(0.5976946636, abs=2e-9)
+    assert found.mu.relative_width < 1e-7
+    assert found.regret.lower == pytest.approx(0.005237074, abs=2e-9)
+    assert found.regret.relative_width < 1e-5
+    assert 107.0 < hs.convert(MNIST, hs.GDP).mu < 108.0
+    assert found.mu.adjacency == "add-remove"
+    assert found.mu.assumptions == hs.epsilon(MNIST, delta=1e-5).assumptions
+
+
+def test_a_gaussian_mechanism_has_its_own_mu_and_no_regret() -> None:
+    found = gaussian_summary(hs.Gaussian(2) ** 3)
+    assert found.mu.lower <= math.sqrt(0.75) <= found.mu.upper
+    assert found.mu.relative_width < 1e-13
+    assert found.regret.upper == 0.0
 
 
 @pytest.mark.parametrize(
-    ("plan", "mu"),
+    ("plan", "mu", "regret"),
     [
-        (hs.Gaussian(2) ** 3, math.sqrt(0.75)),
-        (hs.Gaussian(math.inf), 0.0),
-        (hs.PureDP(0), 0.0),
-        (hs.Gaussian(0), math.inf),
-        (hs.PureDP(math.inf), math.inf),
+        (hs.Gaussian(math.inf), 0.0, 0.0),
+        (hs.PureDP(0), 0.0, 0.0),
+        (hs.Gaussian(0), math.inf, 0.0),
+        (hs.PureDP(math.inf), math.inf, 0.0),
     ],
     ids=str,
 )
-def test_a_gaussian_has_its_own_mu_and_no_regret(plan: hs.Mechanism, mu: float) -> None:
+def test_edges(plan: hs.Mechanism, mu: float, regret: float) -> None:
     found = gaussian_summary(plan)
-    assert found.mu.lower <= mu <= found.mu.upper
-    assert found.mu.lower == found.mu.upper or found.mu.relative_width < 1e-13
-    assert found.regret.upper == 0.0
+    assert (found.mu.lower, found.mu.upper) == (mu, mu)
+    assert (found.regret.lower, found.regret.upper) == (regret, regret)
 
 
 def test_mu_is_infinite_where_no_rate_is_left_and_the_regret_is_the_fixed_point() -> None:

@@ -14,6 +14,7 @@ import hockeystick as hs
 from hockeystick.accountants.base import Interval
 from hockeystick.accountants.contour._far_outputs import (
     FarMode,
+    _far_outputs,
     far_mode,
     near_at,
     near_terms,
@@ -182,6 +183,22 @@ def test_what_is_marked_contributes_what_is_said(
     assert (
         slope == pytest.approx(change / (1e-3 * epsilon), rel=0.01) or split.far.order == math.inf
     )
+
+
+def test_what_no_float_holds_is_marked_in_every_run() -> None:
+    near = SampledGaussianLoss(1e-3, 1.0, removing=True).near_outputs(100.0, 10.0)
+    assert near is not None
+    assert near.far.log_p < math.log(5e-324)
+    one, many = (_far_outputs(((near, n),), math.inf, ()).log_p for n in (1, 1000))
+    assert one == near.far.log_p
+    assert many == pytest.approx(one + math.log(1000), rel=1e-12)
+
+
+def test_the_tail_of_many_runs_decays_less_by_their_number() -> None:
+    split = SampledGaussianLoss(1e-3, 1.0, removing=True).tail_split(0.5)
+    assert split is not None
+    one, many = (TailAndBulk(((split, n),), 4.0, 0.0).decay(4.0).exponent(9.0) for n in (1, 1000))
+    assert many == pytest.approx(one - math.log(1000), rel=1e-12)
 
 
 def test_the_ends_are_over_the_scale_and_hold_below_zero_and_beyond_floats() -> None:

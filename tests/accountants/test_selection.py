@@ -18,7 +18,7 @@ from hockeystick.mechanisms.selection.tuning import (
     RunCount,
     TruncatedNegativeBinomial,
 )
-from hockeystick.tradeoffs.profiles.profile import GaussianProfile
+from hockeystick.tradeoffs.profiles.profile import GaussianProfile, ProfileValues
 
 COUNTS: tuple[RunCount, ...] = (
     TruncatedNegativeBinomial(1.0, 0.1),
@@ -121,6 +121,22 @@ def test_the_pairs_of_a_gaussian_are_on_either_side_of_it(mu: float) -> None:
         assert divergence(below, epsilon) <= truth * (1 + 1e-11) + 1e-15
         assert divergence(above, epsilon) >= truth * (1 - 1e-11) - 1e-15
         assert divergence(above, epsilon) - divergence(below, epsilon) < 0.15 * truth
+
+
+class Uncertain(GaussianProfile):
+    """A Gaussian's profile that is known to a tenth."""
+
+    def at(self, epsilon: Any) -> ProfileValues:
+        known = super().at(epsilon)
+        return known._replace(lower=0.9 * known.lower, upper=1.1 * known.upper)
+
+
+def test_points_are_made_of_the_end_that_their_side_asks_for() -> None:
+    profile, truth = Uncertain(1.0), GaussianProfile(1.0).at(AT)
+    for knots, side in ((Knots.above, 1), (Knots.below, -1)):
+        found = knots(profile, profile, AT)
+        delta = np.interp(AT, found.loss, found.delta)
+        assert (side * (delta - truth.estimate) >= 0.0).all()
 
 
 def test_pieces_add_up_to_their_outcomes() -> None:

@@ -1,7 +1,7 @@
 """Each error that is counted is needed: losses that are off by just as much as they say."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -15,6 +15,7 @@ from hockeystick.accountants.prv._discretise import (
     dominating_masses,
 )
 from hockeystick.accountants.prv._spectrum import PointMasses, SparseSpectrum
+from hockeystick.accountants.prv._tail_and_bulk import Bulk, SplitMasses
 from hockeystick.accountants.prv.lattice import Lattice, _composed, compose, parts_for
 from hockeystick.kernels.series import Array
 from hockeystick.numerics.multiprecision import mp
@@ -173,6 +174,46 @@ def test_the_errors_of_all_runs_are_added_up() -> None:
     again = one.retilted(0.01, 1.0, 1.5)
     assert again.relative_error >= 1e-9
     assert float(again.absolute_errors.sum()) >= 39e-12
+
+
+MASSES = TiltedMasses(0.0, -9, np.full(40, 0.025), 0.125, 0.0, np.zeros(0), 0.0, 0.0)
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 0.05, 0.2])
+def test_each_error_of_a_lattice_moves_both_ends_by_as_much(epsilon: float) -> None:
+    found = _composed([(MASSES, 30)], 0.01, 1.0, -40.0, None)
+    assert found is not None
+    up, low, off = found.upper(epsilon), found.lower(epsilon), 1e-3
+    scaled = replace(found, relative_error=found.relative_error + off)
+    assert scaled.upper(epsilon) - up == pytest.approx(off, rel=1e-6)
+    assert low - scaled.lower(epsilon) == pytest.approx(off, rel=1e-6)
+    moved = replace(found, displacement=found.displacement + off)
+    assert moved.upper(epsilon) >= found.upper(epsilon - off)
+    assert moved.lower(epsilon) <= found.lower(epsilon + off)
+    infinite = replace(found, infinity_mass=found.infinity_mass + off)
+    assert infinite.upper(epsilon) >= np.logaddexp(up, math.log(off))
+    # Tilted by 1, the outcomes contribute at most 1/4 of their mass.
+    uncertain = replace(found, mass_error=found.mass_error + off)
+    scale = found.log_total - epsilon
+    assert math.exp(uncertain.upper(epsilon)) - math.exp(up) == pytest.approx(
+        0.25 * off * math.exp(scale), rel=1e-6
+    )
+    assert math.exp(low) - math.exp(uncertain.lower(epsilon)) == pytest.approx(
+        0.25 * off * math.exp(scale), rel=1e-6
+    )
+
+
+def test_each_error_of_the_bulk_is_in_its_bound_in_every_run() -> None:
+    runs, off = 30, 1e-3
+
+    def upper(small: TiltedMasses) -> float:
+        return Bulk([SplitMasses(small, small, runs)], 0.01, 1.0, lambda *_: None).upper(3.0, 0.0)
+
+    exact = upper(MASSES)
+    assert upper(replace(MASSES, relative_error=off)) >= exact + 0.999 * runs * off
+    # Each mass is larger by a share of itself.
+    grown = replace(MASSES, absolute_errors=off * MASSES.weight)
+    assert upper(grown) >= exact + 0.999 * runs * math.log1p(off)
 
 
 def binomial(own: float, runs: int, epsilon: float) -> float:

@@ -22,7 +22,9 @@ from hockeystick.privacy_loss.bounds.shifted_interpolation import (
     exact_law,
     squares_of_batches,
 )
+from hockeystick.privacy_loss.sampling.random_allocation import allocated
 from hockeystick.privacy_loss.sampling.shuffled import Shifts, _curve, _edges, _masses
+from hockeystick.privacy_loss.training import _probability_alone
 
 REMOVED, ADDED, LESS, REPLACED = Shifts(2, 1), Shifts(1, 2), Shifts(1, 0), Shifts(2, 0)
 BACK = Shifts(0, 2)
@@ -191,6 +193,22 @@ def test_a_group_whose_rest_is_dropped_loses_no_more_than_is_accounted(
 ) -> None:
     epoch = hs.Shuffled(hs.Gaussian(2.0), batches, last_batch="dropped").for_group(3)
     assert lost <= hs.delta(epoch, 0.7).upper
+
+
+@pytest.mark.parametrize("above", [True, False])
+@pytest.mark.parametrize(("steps", "participations"), [(2, 1), (3, 2), (7, 1), (10, 3)])
+def test_the_mean_of_a_likelihood_ratio_is_one(
+    steps: int, participations: int, above: bool
+) -> None:
+    found, _ = allocated(1.0, steps, participations, above)
+    assert float(found.mass @ found.at) == pytest.approx(1.0, abs=1e-12)
+
+
+@pytest.mark.parametrize("examples", [1, 2, 3, 50])
+def test_the_chance_of_being_alone_is_that_of_all_others(examples: int) -> None:
+    found = _probability_alone(hs.PoissonSubsampled(hs.Gaussian(1.0), 0.1), examples)
+    truth = Fraction(9, 10) ** (examples - 1)
+    assert truth <= found <= truth * (1 + Fraction(2) ** -48)
 
 
 def test_what_is_unlikely_is_counted_with_what_is_larger() -> None:

@@ -42,6 +42,14 @@ def test_the_walk_agrees_with_the_gaussian_closed_form(size: int) -> None:
     assert np.allclose(power.lower, power.upper, rtol=1e-8, atol=0.0)
 
 
+@pytest.mark.parametrize("epsilon", [0.5, 3.0, 8.0])
+def test_no_test_of_a_group_beats_its_profile(epsilon: float) -> None:
+    walk = GroupTradeOff(SampledGaussianTradeOff(0.9, 0.9), 3)
+    upper = walk.forward.at(np.array([epsilon])).upper[0]
+    rates = np.exp(np.linspace(-40.0, 0.0, 60))
+    assert (1.0 - walk.bounds(rates)[1] - math.exp(epsilon) * rates <= upper).all()
+
+
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("size", [2, 4])
 def test_it_is_the_function_iterated(seed: int, size: int) -> None:

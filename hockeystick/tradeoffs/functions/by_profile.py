@@ -267,7 +267,9 @@ class _Branch:
         least = float(goal.min(initial=0.0))
         table = self._table(next(level for level in _LEVELS if level <= least), log_tail)
         if table.knots.size < 2:
-            return np.zeros_like(rates), np.ones_like(rates)
+            # The tail is constant: up to the largest loss, or there is none.
+            tail = table.values.max(initial=-math.inf)
+            return np.where(goal < tail, table.reach, 0.0), np.ones_like(rates)
         inside = np.clip(goal, table.values[-1], table.values[0])
         found, scale = table.inverse(inside)
         off = log_tail(found, self._profile.at(found)) - inside

@@ -109,6 +109,14 @@ def test_a_budget_s_function_ends_at_0(epsilon: float, delta: float, alpha: floa
     assert ApproxTradeOff(epsilon, delta).bounds(alpha)[1] <= 1e-12
 
 
+@pytest.mark.parametrize(
+    "plan", [hs.mechanisms.Staircase(2.0), hs.mechanisms.UnaryEncoding(1.6)], ids=str
+)
+def test_a_profile_that_is_one_line_gives_f_to_round_off(plan: hs.Mechanism) -> None:
+    lower, upper = hs.tradeoff(plan).bounds(RATES)
+    assert (upper - lower <= 1e-9 * upper).all()
+
+
 def test_the_envelope_is_convex_and_its_corners_are_the_points() -> None:
     f = PiecewiseLinearTradeOff([0.5, 0.125, 0.25, 0.75], [0.25, 0.5, 0.5, 0.25])
     assert f.corners.alphas == (0.0, 0.125, 0.5, 1.0)

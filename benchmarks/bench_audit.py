@@ -163,7 +163,6 @@ def by_threshold(epsilon: float, level: float, trials: int) -> float:
 
 
 def _first_above(epsilon: float, level: float, trials: int, y: int) -> int:
-    """Return the fewest true positives whose bound exceeds the truth."""
     outside = np.arange(trials) < y
     low, high = 0, trials + 1
     while high - low > 1:
@@ -202,7 +201,6 @@ def missed_in_one_run(
 
 
 def _fewest_right(bound: Callable[[Guesses, float], float], guesses: Guesses, alpha: float) -> int:
-    """Return the fewest right guesses with which a bound is above 1."""
     low, high = 0, guesses.made + 1
     while high - low > 1:
         v = (low + high) // 2

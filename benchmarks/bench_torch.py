@@ -122,12 +122,10 @@ def bert() -> Any:
 
 
 def _logits(model: Any, given: Any, answer: Any) -> Any:
-    """Return of a model's answer what the loss takes."""
     return answer.logits
 
 
 def _data(kind: str) -> tuple[Any, Any, Any]:
-    """Return a model, its optimizer and the data."""
     import torch
 
     model, inputs = model_of(kind)
@@ -199,7 +197,6 @@ SIDES: Final[dict[str, Callable[[str, int], Iterator[None]]]] = {
 
 
 def _peak() -> int:
-    """Return this process's largest size so far, in bytes."""
     import resource
 
     unit = 1 if sys.platform == "darwin" else 1024
@@ -260,7 +257,6 @@ def measured(case: Case) -> dict[str, Any]:
 
 
 def _summary(answers: list[Any]) -> Found | str:
-    """Return the median after some steps to warm up, or the words."""
     if isinstance(answers[-1], str):
         return answers[-1]
     return Found(statistics.median(taken for taken, _ in answers[WARM:]), answers[-1][1])
@@ -282,7 +278,6 @@ def account() -> float:
 
 
 def _ratio(runs: list[dict[str, Any]], first: str, second: str) -> str:
-    """Return the median over runs of what one side takes over what the other does."""
     both = [(run[first], run[second]) for run in runs]
     if any(isinstance(one, str) for pair in both for one in pair):
         return "-"
@@ -290,7 +285,6 @@ def _ratio(runs: list[dict[str, Any]], first: str, second: str) -> str:
 
 
 def _cell(found: list[Any]) -> str:
-    """Return the median milliseconds and the largest MiB of one side's runs, or its words."""
     words = [one for one in found if isinstance(one, str)]
     if words:
         return f"cannot: {words[0]}"
@@ -313,7 +307,6 @@ Much of a small model's step goes to getting pages of memory from the system aga
 
 
 def _table(cases: tuple[Case, ...], runs: int) -> None:
-    """Write a table, a row once it is measured."""
     heads = ("model", "batch", *SIDES, "exact / real", "exact / Opacus", "exact / ghost")
     for line in ("", _row(heads), _row((":--", *("--:" for _ in heads[1:])))):
         sys.stdout.write(f"{line}\n")
@@ -326,7 +319,6 @@ def _table(cases: tuple[Case, ...], runs: int) -> None:
 
 
 def _row(cells: tuple[str, ...]) -> str:
-    """Return a row of a table."""
     return f"| {' | '.join(cells)} |"
 
 

@@ -1,18 +1,15 @@
-"""The house in numbers: rooms, lines, circles, private imports, and the walks of five questions.
+"""The house in numbers: imports, circles, and the walks of five questions through files and calls.
 
-`python -m benchmarks.house` prints the table; `--tests` collects the tests as well, which takes a
-minute. A room is what lies directly in the package; which room is above which is read from the
-import contract in setup.cfg.
+`python -m benchmarks.house` prints the walks. A room is what lies directly in the package; which
+room is above which is read from the import contract in setup.cfg.
 """
 
 from __future__ import annotations
 
-import argparse
 import ast
 import io
 import re
 import runpy
-import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -116,45 +113,6 @@ def private(imports: list[Import]) -> tuple[list[Import], list[Import]]:
     return modules, [one for one in across if is_private(one.name)]
 
 
-def rooms() -> Iterator[str]:
-    """Yield a line for each room: its files, and the most that lie in one folder."""
-    counts = Counter(room_of(module_of(file)) for file in FILES if file.parent != PACKAGE)
-    for room, count in counts.most_common():
-        inside = Counter(file.parent for file in (PACKAGE / room).rglob("*.py"))
-        folder, flat = inside.most_common(1)[0]
-        yield f"  {room:20} {count:4} files, {flat:3} flat in {folder.relative_to(PACKAGE)}"
-    yield f"  {'beside the rooms':20} {sum(file.parent == PACKAGE for file in FILES):4} files"
-
-
-def lines_of(files: list[Path]) -> int:
-    return sum(file.read_text(encoding="utf-8").count("\n") for file in files)
-
-
-def structure() -> Iterator[str]:
-    """Yield the lines about files and imports."""
-    text = "".join(file.read_text(encoding="utf-8") for file in FILES)
-    imports = [one for file in FILES for one in imports_of(file)]
-    without = [file for file in FILES if room_of(module_of(file)) not in ("verifier", "verify")]
-    yield f"files: {len(FILES)}, without the verifier {len(without)}"
-    yield from rooms()
-    yield f"lines: {lines_of(FILES)}, without the verifier {lines_of(without)}"
-    yield f"files of more than 400 lines: {sum(lines_of([file]) > 400 for file in FILES)}"
-    for count, told in ((1, "imports at the top"), (2, "and in functions"), (3, "and for types")):
-        found = circles([one for one in imports if one.where in WHERE[:count]])
-        yield f"import circles, {told}: {len(found)}, of {', '.join(str(len(c)) for c in found)}"
-    modules, names = private(imports)
-    yield f"imports across rooms of private modules: {len(modules)}, of private names: {len(names)}"
-    inner = [one for one in imports if one.where == WHERE[1]]
-    heavy = Counter(one.target.split(".")[0] for one in inner)
-    yield f"imports in functions: {len(inner)}, of which {heavy['numpy']} of numpy and "
-    yield f"  {heavy['mpmath']} of mpmath, {heavy['hockeystick']} of the package itself"
-    yield f"names at the top level: {len(hs.__all__)}"
-    for name in ("_ULP", "_FARTHEST"):
-        defined = re.findall(rf"^{name}\b.* = ", text, re.MULTILINE)
-        yield f"{name} definitions: {len(defined)}"
-    yield f"Fraction(repr(: {text.count('Fraction(repr(')}"
-
-
 def above() -> dict[str, int]:
     """Return each room's floor, the highest first."""
     setup = ConfigParser()
@@ -218,29 +176,7 @@ def walks() -> Iterator[str]:
     yield f"hockeystick epsilon PLAN.toml: {walk(command)}"
 
 
-def tests(collect: bool) -> Iterator[str]:
-    """Yield how many tests there are."""
-    files = sorted((ROOT / "tests").rglob("test_*.py"))
-    written = sum(
-        len(re.findall(r"^ *def test_", f.read_text("utf-8"), re.MULTILINE)) for f in files
-    )
-    yield f"test files: {len(files)}, test functions: {written}, lines: {lines_of(files)}"
-    if collect:
-        asked = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-m", ""]
-        done = subprocess.run(asked, cwd=ROOT, capture_output=True, text=True, check=False)
-        yield f"tests: {(done.stdout.strip().splitlines() or [''])[-1]}"
-
-
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--tests", action="store_true", help="count the tests by collecting them")
-    given = parser.parse_args()
-    for part in (structure(), walks(), tests(given.tests)):
-        for line in part:
-            sys.stdout.write(f"{line}\n")
-            sys.stdout.flush()
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    for line in walks():
+        sys.stdout.write(f"{line}\n")
+        sys.stdout.flush()

@@ -128,7 +128,6 @@ def main() -> int:
 
 
 def _place(mutant: Mutant, root: Path) -> Path:
-    """Return the file that a bug changes."""
     return changed(mutant.of, mutant.old, mutant.new, root)[0]
 
 

@@ -47,13 +47,11 @@ def changed(of: str, old: str, new: str, root: Path = ROOT) -> tuple[Path, str]:
 
 
 def _only(text: str) -> ast.expr | ast.stmt:
-    """Return the expression or statement that a text is."""
     (statement,) = ast.parse(text).body
     return statement.value if isinstance(statement, ast.Expr) else statement
 
 
 def _modules(root: Path, name: str) -> Iterator[tuple[Path, str, ast.AST]]:
-    """Yield the modules of the package that may define a name."""
     for path in _defining(root).get(name, ()):
         text = path.read_text(encoding="utf-8")
         yield path, text, _parsed(text)
@@ -61,7 +59,6 @@ def _modules(root: Path, name: str) -> Iterator[tuple[Path, str, ast.AST]]:
 
 @lru_cache
 def _defining(root: Path) -> dict[str, set[Path]]:
-    """Return which modules may define each name."""
     found = defaultdict[str, set[Path]](set)
     for path in sorted((root / PACKAGE).rglob("*.py")):
         for name in _DEFINED.findall(path.read_text(encoding="utf-8")):
@@ -71,12 +68,10 @@ def _defining(root: Path) -> dict[str, set[Path]]:
 
 @lru_cache(maxsize=64)
 def _parsed(text: str) -> ast.AST:
-    """Return a module's tree."""
     return ast.parse(text)
 
 
 def _inside(tree: ast.AST, names: list[str]) -> Iterator[ast.AST]:
-    """Yield all nodes of what is defined by a qualified name."""
     for node in ast.iter_child_nodes(tree):
         if names[0] not in _defined(node):
             if not isinstance(node, ast.ClassDef | ast.FunctionDef | ast.expr):
@@ -88,7 +83,6 @@ def _inside(tree: ast.AST, names: list[str]) -> Iterator[ast.AST]:
 
 
 def _defined(node: ast.AST) -> list[str]:
-    """Return the names that a statement defines."""
     if isinstance(node, ast.ClassDef | ast.FunctionDef):
         return [node.name]
     targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]

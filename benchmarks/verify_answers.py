@@ -1,8 +1,6 @@
 """Verify a thousand random answers, and the same with an end moved to the wrong side.
 
     python benchmarks/verify_answers.py --count 1000 --seed 1 --workers 2 --to answers.jsonl
-    python benchmarks/verify_answers.py --again --to answers.jsonl     # judges those answers anew
-    python benchmarks/verify_answers.py --table --to answers.jsonl     # what became of them
 
 Every plan is drawn log-uniformly: rates 1e-5 to 0.9, noise 0.4 to 20, 1 to 1e7 runs, delta 1e-30 to
 1e-2. An altered answer has its upper end lowered, or its lower end raised, by the larger of 1e-8 of
@@ -228,18 +226,6 @@ def tried(seed: str) -> dict[str, Any]:
     return told
 
 
-def again(told: dict[str, Any]) -> dict[str, Any]:
-    """Return a trial whose answer is judged anew."""
-    signal.signal(signal.SIGALRM, ring)
-    signal.alarm(PATIENCE)
-    try:
-        return told | {"verdict": judged(told["document"])} if "document" in told else told
-    except LateError:
-        return told | {"kind": "late"}
-    finally:
-        signal.alarm(0)
-
-
 def table(trials: list[dict[str, Any]]) -> str:
     """Return what became of the trials, in Markdown."""
     answered = [told for told in trials if "verdict" in told]
@@ -280,26 +266,21 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--to", type=Path, default=Path("answers.jsonl"))
-    parser.add_argument("--again", action="store_true")
-    parser.add_argument("--table", action="store_true")
     args = parser.parse_args()
-    if not args.table:
-        work: Any = again if args.again else trial
-        items: list[Any] = [f"{args.seed}:{k}" for k in range(args.count)]
-        if args.again:
-            items = [json.loads(line) for line in args.to.read_text().splitlines()]
-        with (
-            multiprocessing.Pool(args.workers) as pool,
-            args.to.with_suffix(".part").open("w") as file,
-            Progress(console=Console(stderr=True)) as progress,
-        ):
-            task = progress.add_task("verdicts", total=len(items))
-            for told in pool.imap_unordered(work, items):
-                file.write(json.dumps(told) + "\n")
-                file.flush()
-                progress.advance(task)
-        args.to.with_suffix(".part").replace(args.to)
-    sys.stdout.write(table([json.loads(line) for line in args.to.read_text().splitlines()]) + "\n")
+    seeds = [f"{args.seed}:{k}" for k in range(args.count)]
+    trials = []
+    with (
+        multiprocessing.Pool(args.workers) as pool,
+        args.to.open("w") as file,
+        Progress(console=Console(stderr=True)) as progress,
+    ):
+        task = progress.add_task("verdicts", total=len(seeds))
+        for told in pool.imap_unordered(trial, seeds):
+            trials.append(told)
+            file.write(json.dumps(told) + "\n")
+            file.flush()
+            progress.advance(task)
+    sys.stdout.write(table(trials) + "\n")
 
 
 if __name__ == "__main__":

@@ -141,18 +141,15 @@ def judged(copy: Copy, mutant: Mutant) -> Row:
 
 
 def _late(*_: object) -> None:
-    """Say that a verdict takes too long."""
     raise TimeoutError(f"none in {LIMIT} s")
 
 
 def _told(checks: Sequence[Check]) -> str:
-    """Return the checks that fail, all of them where none does."""
     chosen = [one for one in checks if not one.holds] or checks
     return "; ".join(f"{one.claim}: {one.ball}" for one in chosen)
 
 
 def _printed(told: dict[str, Any]) -> str:
-    """Return what an answer claims."""
     if "value" in told:
         return f"{told['parameter']} = {told['value']}"
     return f"[{told['lower']}, {told['upper']}]"
@@ -169,7 +166,6 @@ def section(rows: Sequence[Row]) -> str:
 
 
 def _table(rows: Sequence[Row]) -> str:
-    """Return a table of bugs."""
     lines = [
         "| bug | in | asked | printed | truth, by the verifier | verdict |",
         "| :-- | :-- | :-- | :-- | :-- | :-- |",

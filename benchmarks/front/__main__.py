@@ -26,12 +26,11 @@ Written by `python -m benchmarks.front --peers PYTHON --out benchmarks/FRONT.md`
 shared cores, so that seconds are rough; each is the first time of asking in a process, with
 machine code compiled before. *Ours* is a proven interval, floating-point error included, or a
 number that is computed from the description alone; peers promise what their pages say.
-*Before* is what this package answered before it had the analysis.
 
 {versions}
 
-| subject | question | ours | width | s | peer | s | published | before |
-| :-- | :-- | --: | --: | --: | --: | --: | :-- | :-- |
+| subject | question | ours | width | s | peer | s | published |
+| :-- | :-- | --: | --: | --: | --: | --: | :-- |
 """
 _VERSIONS: Final = """
 from importlib.metadata import version
@@ -45,20 +44,17 @@ _PATIENCE: Final = 1800
 
 
 def _asked(python: str, names: list[str]) -> dict[str, Any]:
-    """Return what the peers answer."""
     command = [python, str(_PEERS), *names]
     done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=_PATIENCE)
     return dict(json.loads(done.stdout.splitlines()[-1]))
 
 
 def _ours(row: Row) -> tuple[Found, float]:
-    """Return the answer and the seconds that it took."""
     began = time.perf_counter()
     return row.ours(), time.perf_counter() - began
 
 
 def _shown(found: Found) -> tuple[str, str]:
-    """Return an answer and its width in words."""
     if isinstance(found, float):
         return f"{found:.6g}", ""
     low, high = interval(*found)
@@ -66,12 +62,10 @@ def _shown(found: Found) -> tuple[str, str]:
 
 
 def _named(peer: str) -> str:
-    """Return the name of the package that a question is for."""
     return next(name for name in _PACKAGES if peer.startswith(name.replace("-", "_")))
 
 
 def _line(row: Row, said: dict[str, Any]) -> str:
-    """Return a line of the table."""
     found, seconds = _ours(row)
     answer, width = _shown(found)
     peer = said.get(row.peer, {})
@@ -79,7 +73,7 @@ def _line(row: Row, said: dict[str, Any]) -> str:
     theirs = peer.get("said", "") if value is None else f"{_named(row.peer)} {value:.6g}"
     waited = "" if took is None else f"{took:.2g}"
     cells = (row.subject, row.question, answer, width, f"{seconds:.2g}", theirs, waited)
-    return f"| {' | '.join(cells)} | {row.published} | {row.before} |\n"
+    return f"| {' | '.join(cells)} | {row.published} |\n"
 
 
 def main() -> None:

@@ -26,7 +26,6 @@ _ORDERS: Final = (*(1 + k / 10 for k in range(1, 100)), *range(12, 64))
 
 
 def _most(fits: Callable[[int], bool]) -> int:
-    """Return the largest count that fits, where every smaller one does."""
     low, high = 0, 1
     while fits(high):
         low, high = high, 2 * high
@@ -37,12 +36,10 @@ def _most(fits: Callable[[int], bool]) -> int:
 
 
 def _covered(spending: Filter, step: Mechanism) -> int:
-    """Return how many steps a filter lets through."""
     return _most(lambda n: spending.fits(step, count=n))
 
 
 def _by_shares(epsilon: float, rule: str | None) -> int:
-    """Return the count for the best delta of a single step."""
     slack = 0.0 if rule is None else _DELTA / 2
     budget = hs.ApproxDP(epsilon, _DELTA)
     releases = [hs.convert(_STEP, hs.ApproxDP, delta=share * _DELTA) for share in _SHARES]
@@ -50,24 +47,20 @@ def _by_shares(epsilon: float, rule: str | None) -> int:
 
 
 def _by_rho(epsilon: float) -> int:
-    """Return the count by rho alone."""
     return _covered(Filter(hs.ApproxDP(epsilon, _DELTA), slack=_DELTA), _STEP)
 
 
 def _by_orders_of_opacus(epsilon: float) -> int:
-    """Return the count at the best of Opacus's orders, by the conversion of Mironov."""
     cost = dict(hs.convert(_STEP, hs.RenyiDP, orders=_ORDERS).divergences)
     left = {order: epsilon + math.log(_DELTA) / (order - 1) for order in _ORDERS}
     return max(int(max(left[order], 0) / cost[order]) for order in _ORDERS)
 
 
 def _by_one_order(epsilon: float) -> int:
-    """Return the count at the one order that a plan chooses."""
     return _covered(Filter(hs.ApproxDP(epsilon, _DELTA), expected=_STEP**_EXPECTED), _STEP)
 
 
 def _fixed(epsilon: float) -> int:
-    """Return the count of a plan that is fixed in advance."""
     return _most(lambda n: hs.epsilon(_STEP**n, delta=_DELTA).upper <= epsilon)
 
 

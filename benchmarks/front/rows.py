@@ -18,26 +18,20 @@ Found: TypeAlias = "tuple[float, float] | float"
 @final
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One question: what this package says, the peer that is asked too, and what was published.
-
-    ``before`` is what this package said before it had these analyses.
-    """
+    """One question: what this package says, the peer that is asked too, and what was published."""
 
     subject: str
     question: str
     ours: Callable[[], Found]
     peer: str = ""
     published: str = ""
-    before: str = ""
 
 
 def _ends(answer: Certified) -> tuple[float, float]:
-    """Return both ends of an answer."""
     return answer.lower, answer.upper
 
 
 def _mnist(noise_multiplier: float = 1.1, examples_per_user: int = 1) -> hs.DPSGD:
-    """Return the plan of TensorFlow Privacy's tutorial."""
     return hs.DPSGD(
         examples=60_000,
         batch_size=256,
@@ -48,7 +42,6 @@ def _mnist(noise_multiplier: float = 1.1, examples_per_user: int = 1) -> hs.DPSG
 
 
 def _epsilon(plan: hs.mechanisms.Mechanism, delta: float = 1e-5) -> tuple[float, float]:
-    """Return both ends of epsilon."""
     return _ends(hs.epsilon(plan, delta))
 
 
@@ -75,7 +68,6 @@ def _capped(cap: int) -> tuple[float, float]:
 
 
 def _loss_of(encoder: hs.mechanisms.Encoder, error: str = "max") -> float:
-    """Return the error of running sums times the sensitivity."""
     return hs.calibration.sums_error(encoder, error).loss
 
 
@@ -92,7 +84,6 @@ def _banded() -> float:
 
 
 def _tuned() -> tuple[float, float]:
-    """The best of a geometric number of trainings, 10 in the mean."""
     run = hs.DPSGD(noise_multiplier=2.0, rate=0.01, steps=1_000)
     count = hs.mechanisms.tuning.TruncatedNegativeBinomial(eta=1, gamma=0.1)
     return _epsilon(hs.mechanisms.RandomStopping(run, count), 1e-6)
@@ -103,86 +94,9 @@ def _allocated(noise: float, participations: int) -> tuple[float, float]:
     return _epsilon(plan, 1e-3)
 
 
-def _sparse_vector() -> tuple[float, float]:
-    return _epsilon(hs.mechanisms.SparseVector(20, 40, positives=10), 1e-6)
-
-
-def _fixed_size() -> tuple[float, float]:
-    """60 epochs of samples of exactly 256 where an example is zeroed."""
-    return _epsilon(
-        hs.DPSGD(
-            examples=60_000,
-            batch_size=256,
-            epochs=60,
-            noise_multiplier=1.1,
-            sampling="fixed-size",
-            adjacency="zero-out",
-        ),
-        1e-6,
-    )
-
-
-def _two_stages(rounds: int) -> tuple[float, float]:
-    """100 of 1,000 clients a round, each with 100 steps on coins of 1/10."""
-    return _epsilon(
-        hs.federated.FedCDP(
-            noise_multiplier=20.0,
-            total_clients=1_000,
-            clients_per_round=100,
-            examples_per_client=50,
-            batch_size=5,
-            local_steps=100,
-            rounds=rounds,
-            sampling="two-stage-poisson",
-        ),
-        1e-6,
-    )
-
-
-def _above_threshold() -> tuple[float, float]:
-    plan = hs.mechanisms.AboveThreshold(
-        5.0, 10.0, threshold_noise="gaussian", query_noise="gaussian", queries=1_000
-    )
-    return _epsilon(plan, 1e-6)
-
-
-def _bits() -> tuple[float, float]:
-    reports = hs.mechanisms.ShuffledReports(hs.mechanisms.UnaryEncoding(1.0), 10_000)
-    return _epsilon(reports, 1e-6)
-
-
-def _walk() -> tuple[float, float]:
-    """A complete graph of 100 parties, noise 10."""
-    walk = hs.mechanisms.TokenWalk(10.0, 100, step_size=0.1, smoothness=1)
-    return _epsilon(walk**20, 1e-6)
-
-
-def _tuned_binomially() -> tuple[float, float]:
-    """The best of a binomial number of trainings, 10 in the mean."""
-    run = hs.DPSGD(noise_multiplier=2.0, rate=0.01, steps=1_000)
-    count = hs.mechanisms.tuning.Binomial(20, 0.5)
-    return _epsilon(hs.mechanisms.RandomStopping(run, count), 1e-6)
-
-
 def _cyclic() -> tuple[float, float]:
-    """2,000 rounds of 500 of 60,000 examples in 16 groups, with an encoder of column norm 1."""
     rate = Fraction(500, 60_000 // 16)
     return _epsilon(hs.mechanisms.CyclicPoisson(1.0, (1.0,), 2_000, 16, rate))
-
-
-def _last_iterate(steps: int) -> tuple[float, float]:
-    """Regularised logistic regression: 40 batches of 1,500, contracting by .9998."""
-    return _epsilon(
-        hs.mechanisms.LastIterate(
-            3.0,
-            steps=steps,
-            examples=60_000,
-            batch_size=1_500,
-            step_size=0.05,
-            smoothness=20.0,
-            convexity=0.004,
-        )
-    )
 
 
 def _negative() -> tuple[float, float]:
@@ -243,7 +157,6 @@ ROWS: Final = (
         _tuned,
         "dp_accounting_tuned",
     ),
-    Row("Tuning", "best of a binomial number, 20 trials of 1/2", _tuned_binomially),
     Row(
         "Random allocation",
         "5 of 1,000 steps, noise .8, delta 1e-3",
@@ -255,48 +168,6 @@ ROWS: Final = (
         "10 of 1,000 steps, noise 1",
         partial(_allocated, 1.0, 10),
         published="1.099 by simulation",
-    ),
-    Row(
-        "Fixed-size batches, zero-out",
-        "256 of 60,000, 60 epochs, noise 1.1, delta 1e-6",
-        _fixed_size,
-        before="[2.70, 20.4]",
-    ),
-    Row(
-        "Two-stage Fed-CDP",
-        "noise 20, 100 of 1,000 clients, 100 steps on 5 of 50, one round, delta 1e-6",
-        partial(_two_stages, 1),
-        before="[.0133, .179]",
-    ),
-    Row("Two-stage Fed-CDP", "100 rounds", partial(_two_stages, 100), before="[.0133, .825]"),
-    Row(
-        "Sparse vector",
-        "noises 20 and 40, 10 positives, delta 1e-6",
-        _sparse_vector,
-        before="[.166, 1.0]",
-    ),
-    Row(
-        "AboveThreshold, Gaussian",
-        "noises 5 and 10, 1,000 queries, delta 1e-6",
-        _above_threshold,
-        before="[.071, 1.67]",
-    ),
-    Row(
-        "Shuffled bits",
-        "unary encoding at local epsilon 1, 10,000 users, delta 1e-6",
-        _bits,
-        before="[0, .043]",
-    ),
-    Row(
-        "Token walk",
-        "100 parties, noise 10, 20 contributions, delta 1e-6",
-        _walk,
-        before="[.60, 1.42]",
-    ),
-    Row(
-        "Hidden state",
-        "last of 2,000 steps, 40 batches in turn, contraction .9998, noise 3, delta 1e-5",
-        partial(_last_iterate, 2_000),
     ),
     Row(
         "Single directions",

@@ -115,7 +115,6 @@ def words(answer: Any) -> Iterator[str]:
 
 
 def _parts(answer: Any) -> Iterator[str]:
-    """Yield a plain value, or what the parts of anything else say."""
     match answer:
         case bool() | None:
             yield str(answer)
@@ -134,7 +133,6 @@ def _parts(answer: Any) -> Iterator[str]:
 
 
 def _members(answer: Mapping[str, Any]) -> Iterator[str]:
-    """Yield what a JSON document says: its intervals, its other numbers and its accountants."""
     if {"lower", "estimate", "upper"} <= answer.keys():
         yield "<".join(_number(answer[name]) for name in ("lower", "estimate", "upper"))
     for name, value in answer.items():
@@ -152,7 +150,6 @@ def _number(value: Any) -> str:
 
 
 def _is_interval(first: Any, second: Any) -> bool:
-    """Return whether a pair is a lower and an upper end, or arrays of those."""
     if not all(isinstance(one, float | np.ndarray) for one in (first, second)):
         return False
     return np.shape(first) == np.shape(second) and bool(np.all(np.less_equal(first, second)))
@@ -185,7 +182,6 @@ class _Cold:
 
 
 def _caches(module: ModuleType) -> Iterator[Any]:
-    """Yield the caches of a module's functions and methods."""
     for value in vars(module).values():
         for one in (value, *(vars(value).values() if isinstance(value, type) else ())):
             if hasattr(type(one), "cache_clear"):
@@ -223,8 +219,6 @@ def frozen(kind: str, question: str, asks: int, limit: float) -> Frozen:
 
 @contextmanager
 def _limited(seconds: float) -> Iterator[None]:
-    """Raise ``TooLong`` in what takes more of the processor's time."""
-
     def stop(signum: int, frame: Any) -> None:
         while frame is not None:
             if "/numba/" in frame.f_code.co_filename:  # no interrupt survives a compilation

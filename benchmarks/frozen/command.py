@@ -72,7 +72,6 @@ def _is_about(one: Frozen, text: str) -> bool:
 
 
 def _write(given: argparse.Namespace) -> int:
-    """Ask what the table has to have; what was answered is kept when interrupted."""
     from benchmarks.frozen.questions import questions
 
     table = read()
@@ -95,7 +94,6 @@ def _write(given: argparse.Namespace) -> int:
 
 
 def _check(table: dict[str, Frozen], asked: Sequence[Frozen], given: argparse.Namespace) -> int:
-    """Say what changed."""
     known = truths(table.values())
     new: dict[str, Frozen] = {}
     changes: Counter[str] = Counter()
@@ -119,7 +117,6 @@ def _check(table: dict[str, Frozen], asked: Sequence[Frozen], given: argparse.Na
 
 
 def _tell_times(table: dict[str, Frozen], new: dict[str, Frozen], workers: int) -> None:
-    """Say which kinds of answers take longer; ask those again that seem to."""
     for _ in range(_ROUNDS):
         slower = _slower(table, new)
         again = [new[q] for q in new if new[q].kind in slower and new[q].time > table[q].time]
@@ -134,7 +131,6 @@ def _tell_times(table: dict[str, Frozen], new: dict[str, Frozen], workers: int) 
 
 
 def _slower(table: dict[str, Frozen], new: dict[str, Frozen]) -> dict[str, tuple[float, float]]:
-    """Return, for each kind that is slower, the sums of the times before and after."""
     sums: dict[str, tuple[float, float]] = defaultdict(lambda: (0.0, 0.0))
     for question, one in new.items():
         before, after = sums[one.kind]
@@ -143,7 +139,6 @@ def _slower(table: dict[str, Frozen], new: dict[str, Frozen]) -> dict[str, tuple
 
 
 def _asked(one: Frozen, asks: int, limit: float) -> Frozen | None:
-    """Return the answer to a question, or None where it takes too long."""
     try:
         return frozen(one.kind, one.question, asks, limit)
     except TooLong:
@@ -151,7 +146,6 @@ def _asked(one: Frozen, asks: int, limit: float) -> Frozen | None:
 
 
 def _warm() -> None:
-    """Load what answers need, and leave an interrupt to the process that started this one."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     warnings.simplefilter("ignore")
     compiled.load()
@@ -163,7 +157,6 @@ def _warm() -> None:
 def _in_processes(
     asked: Sequence[Frozen], ask: Callable[[Frozen], _Told], workers: int
 ) -> Iterator[tuple[Frozen, _Told]]:
-    """Yield each question with its answer, in the order asked, from warm processes."""
     start = time.perf_counter()
     with multiprocessing.get_context("spawn").Pool(workers, _warm) as pool:
         for place, (one, found) in enumerate(zip(asked, pool.imap(ask, asked, 4), strict=True), 1):

@@ -45,7 +45,6 @@ def difference(
 
 
 def _word(old: str, new: str, slack: Decimal, wider: Decimal, limits: Iterable[Decimal]) -> str:
-    """Return what became of one word of an answer."""
     if old == new:
         return ""
     before, after = _numbers(old), _numbers(new)
@@ -61,7 +60,6 @@ def _word(old: str, new: str, slack: Decimal, wider: Decimal, limits: Iterable[D
 
 
 def _is_asked_closely(question: str, wider: Decimal) -> bool:
-    """Return whether a question asks for an interval that is closer than a given part."""
     found = _CLOSELY.search(question)
     return found is not None and Decimal(found[1] or 0) < wider
 
@@ -69,7 +67,6 @@ def _is_asked_closely(question: str, wider: Decimal) -> bool:
 def _is_little_wider(
     before: Sequence[Decimal], after: Sequence[Decimal], wider: Decimal, limits: Iterable[Decimal]
 ) -> bool:
-    """Return whether a number moved, or an interval around the same number is wide, by a part."""
     old, new = (before[0], before[-1]), (after[0], after[-1])
     if not all(end.is_finite() for end in (*old, *new)):
         return False
@@ -80,14 +77,12 @@ def _is_little_wider(
 
 
 def _is_near(end: Decimal, before: Decimal, slack: Decimal) -> bool:
-    """Return whether an end is where it was; of two different ends an infinite one is never."""
     if end == before:
         return True
     return end.is_finite() and before.is_finite() and abs(end - before) <= slack * abs(before)
 
 
 def _numbers(word: str) -> tuple[Decimal, ...] | None:
-    """Return the numbers of an interval or the only one; None for a name."""
     try:
         return tuple(map(Decimal, word.split("<")))
     except InvalidOperation:

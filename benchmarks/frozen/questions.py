@@ -96,7 +96,6 @@ def is_about(text: str, name: str) -> bool:
 
 
 def _with_documented(chosen: tuple[str, ...], names: Iterable[str]) -> tuple[str, ...]:
-    """Return the texts, and whatever else is registered as the example in its docstring makes it."""
     others = (name for name in names if not any(is_about(text, name) for text in chosen))
     return (*chosen, *map(documented, others))
 
@@ -367,12 +366,10 @@ def questions() -> Iterator[tuple[str, str]]:
 
 
 def _called(text: str) -> str:
-    """Return the name of the function or the class that a question calls first."""
     return text.removeprefix("list(").removeprefix("hs.").split("(")[0]
 
 
 def _of_plan(text: str) -> Iterator[tuple[str, str]]:
-    """Yield both questions, to every accountant, and what else is asked of a plan."""
     for delta in (1e-5, 1e-30, 1e-300, 0.0):
         yield "epsilon", f"hs.epsilon({text}, {delta!r})"
     for epsilon in (0.0, 0.7, 5.0):
@@ -400,7 +397,6 @@ def _of_plan(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _of_nested(text: str) -> Iterator[tuple[str, str]]:
-    """Yield fewer questions to a plan of which all parts have been asked about."""
     for delta in (1e-5, 1e-300):
         yield "epsilon", f"hs.epsilon({text}, {delta!r})"
     for epsilon in (0.7, 40.0):
@@ -415,7 +411,6 @@ def _of_nested(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _of_variant(text: str) -> Iterator[tuple[str, str]]:
-    """Yield a few questions to a plan in another adjacency, or another way of sampling."""
     yield "epsilon", f"hs.epsilon({text}, 1e-05)"
     if made(text) is not None:
         yield "epsilon", f"hs.epsilon({text}**30, 1e-300)"
@@ -434,7 +429,6 @@ def _of_conversions() -> Iterator[tuple[str, str]]:
 
 
 def _of_solves() -> Iterator[tuple[str, str]]:
-    """Yield a solve for every number of every plan, and one plan for every target."""
     for text in (*MECHANISMS, *NOTIONS):
         plan = made(text)
         for field in dataclasses.fields(plan):
@@ -458,7 +452,6 @@ def _of_solves() -> Iterator[tuple[str, str]]:
 
 
 def _of_files() -> Iterator[tuple[str, str]]:
-    """Yield what the command says of the plan files among the examples."""
     for path in sorted((ROOT / "examples").glob("*.toml")):
         name = f"examples/{path.name}"
         yield "command epsilon", f"command('epsilon {name}')"

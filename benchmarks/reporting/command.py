@@ -38,7 +38,6 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _update_readme() -> None:
-    """Show the summary in the README as well."""
     report = (OUT / "REPORT.md").read_text(encoding="utf-8")
     README.write_text(with_summary(README.read_text(encoding="utf-8"), report), encoding="utf-8")
 

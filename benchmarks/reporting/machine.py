@@ -23,7 +23,6 @@ def versions() -> dict[str, str]:
 
 
 def _version(name: str) -> str:
-    """Return a version, or that there is none."""
     try:
         return version(name)
     except PackageNotFoundError:
@@ -49,7 +48,6 @@ def load() -> str:
 
 
 def _processor() -> str:
-    """Return the processor's name."""
     known = Path("/proc/cpuinfo")
     lines = known.read_text(encoding="utf-8").splitlines() if known.exists() else []
     names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
@@ -57,12 +55,10 @@ def _processor() -> str:
 
 
 def _memory() -> float:
-    """Return the bytes of memory."""
     return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
 
 
 def _commit() -> str:
-    """Return the commit, and whether the tree differs from it."""
     try:
         commit, changed = (
             subprocess.run(

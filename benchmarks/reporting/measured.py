@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.progress import Progress
 from rich.progress import track as rich_track
 
-from benchmarks.reporting import cost, machine, soundness, timing
+from benchmarks.reporting import machine, soundness, timing
 from benchmarks.reporting.sides import SIDES, here
 from benchmarks.reporting.worker import Crew
 
@@ -26,8 +26,6 @@ class Effort(NamedTuple):
     widths: int
     sizes: dict[str, Sequence[float]]
     training: bool
-    costs: tuple[cost.Grid, ...]
-    noises: tuple[float, ...]
 
     @property
     def solve_limit(self) -> float:
@@ -48,8 +46,6 @@ FULL: Final = Effort(
         timing.POINTS: (10, 100, 1000),
     },
     training=True,
-    costs=cost.GRIDS,
-    noises=cost.NOISES,
 )
 QUICK: Final = Effort(
     repeats=1,
@@ -64,8 +60,6 @@ QUICK: Final = Effort(
         timing.POINTS: (10, 100),
     },
     training=False,
-    costs=(cost.Grid("steps", (10.0, 100.0), (0.01, 0.1)),),
-    noises=(1.0,),
 )
 
 
@@ -79,7 +73,6 @@ class Measured(NamedTuple):
     judged: dict[str, list[soundness.Judged]]
     widths: list[soundness.Judged]
     growth: list[timing.Curve]
-    costs: list[cost.CostTable]
     solved: dict[str, timing.Solved]
     training: dict[str, tuple[float, float]]
     absent: tuple[str, ...]
@@ -96,7 +89,6 @@ def measure(effort: Effort, console: Console) -> Measured:
         usual = timing.usual(crew, effort.repeats, effort.limit, track)
         solved = timing.solved(crew, effort.repeats, effort.solve_limit, track)
         growth = timing.growth(crew, effort.sizes, effort.repeats, effort.limit, track)
-        costs = cost.costs(crew, effort.costs, effort.noises, effort.repeats, effort.limit, track)
         training = trained(track) if effort.training else {}
         widths = soundness.own_widths(crew, soundness.cases()[: effort.widths], effort.limit, track)
         judged = judge(crew, effort, console)
@@ -114,7 +106,6 @@ def measure(effort: Effort, console: Console) -> Measured:
         judged=judged,
         widths=widths,
         growth=growth,
-        costs=costs,
         solved=solved,
         training=training,
         absent=absent,

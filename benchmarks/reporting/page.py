@@ -11,8 +11,7 @@ from pathlib import Path
 from string import Template
 from typing import Final
 
-from benchmarks.reporting import cost, soundness, timing
-from benchmarks.reporting.cost import CostTable
+from benchmarks.reporting import soundness, timing
 from benchmarks.reporting.measured import Measured
 from benchmarks.reporting.sides import DELTA_SHARE, EPSILON_ERROR, OWN, SIDES, is_answer
 from benchmarks.reporting.soundness import Judged
@@ -34,7 +33,6 @@ def page(found: Measured) -> str:
 
 
 def _settings(found: Measured) -> dict[str, str]:
-    """Return what was asked of all."""
     return {
         "repeats": str(found.effort.repeats),
         "limit": f"{found.effort.limit:g} s",
@@ -44,15 +42,12 @@ def _settings(found: Measured) -> dict[str, str]:
         "delta_share": f"{DELTA_SHARE:g}",
         "usual_delta": f"{soundness.USUAL_DELTA:g}",
         "widths": str(len(found.widths)),
-        "cost_delta": f"{cost.USUAL_DELTA:g}",
-        "cost_steps": f"{cost.USUAL_STEPS:,}",
         "budget_epsilon": f"{timing.BUDGET.epsilon:g}",
         "budget_delta": f"{timing.BUDGET.delta:g}",
     }
 
 
 def _tables(found: Measured) -> dict[str, str]:
-    """Return all tables."""
     usual = {name: [one for one in ones if one.case.usual] for name, ones in found.judged.items()}
     small = {
         name: [one for one in ones if not one.case.usual] for name, ones in found.judged.items()
@@ -71,7 +66,6 @@ def _tables(found: Measured) -> dict[str, str]:
         "failures": failures(found.judged),
         "below": below(found.judged),
         "widths_table": widths(found),
-        "costs": costs(found.costs),
         "growth": "\n\n".join(growth(curve) for curve in found.growth),
         "solved": solved(found.solved),
         "training": training(found.training),
@@ -125,14 +119,12 @@ def summary(found: Measured) -> str:
 
 
 def _upper_and_time(timed: Timed) -> tuple[str, str]:
-    """Return a printed number and its time."""
     if timed.failure:
         return timed.failure, NOTHING
     return rounded_up(timed.answer[1], 6), duration(timed.seconds)
 
 
 def _standing(found: list[Judged]) -> tuple[str, str, str]:
-    """Return how many plans a side answers, how many too small, and how many closely."""
     answered = [one for one in found if one.answered]
     small = sum(one.too_small for one in answered)
     close = sum(one.excess <= CLOSE for one in answered) - small
@@ -170,7 +162,6 @@ def usual_answers(found: dict[str, dict[str, Timed]]) -> str:
 
 
 def _printed(timed: Timed) -> str:
-    """Return an upper end and the width."""
     if timed.failure:
         return timed.failure
     lower, upper = timed.answer
@@ -191,7 +182,6 @@ def usual_seconds(found: dict[str, dict[str, Timed]]) -> str:
 
 
 def _beside(timed: Timed, own: Timed) -> str:
-    """Return a time, and over another."""
     if timed.failure:
         return timed.failure
     return f"{duration(timed.seconds)} ({timed.seconds / own.seconds:.3g})"
@@ -208,7 +198,6 @@ def sound(found: dict[str, list[Judged]]) -> str:
 
 
 def _sound(found: list[Judged]) -> tuple[str, ...]:
-    """Return the columns of one side."""
     answered = [one for one in found if one.answered]
     small = sum(one.too_small for one in answered)
     excesses = [one.excess for one in answered if not one.too_small]
@@ -250,7 +239,6 @@ def below(found: dict[str, list[Judged]]) -> str:
 
 
 def _below(name: str, one: Judged, own: tuple[float, float] | None) -> tuple[str, ...]:
-    """Return a row: a plan in full, so that anybody can ask again."""
     rate, noises, steps, delta = one.case.question
     printed = one.ends[1] if one.ends else math.nan
     certified = f"[{own[0]:.9g}, {own[1]:.9g}]" if own else NOTHING
@@ -269,7 +257,6 @@ def widths(found: Measured) -> str:
 
 
 def _shares(found: list[Judged]) -> tuple[str, ...]:
-    """Return the columns of one side; numbers below the truth count as no width."""
     total = max(len(found), 1)
     above = [one.excess for one in found if one.answered and not one.too_small]
     return (
@@ -292,28 +279,9 @@ def growth(curve: timing.Curve) -> str:
 
 
 def _cell(timed: Timed | None) -> str:
-    """Return a time, or why there is none."""
     if timed is None:
         return NOTHING
     return timed.failure or duration(timed.seconds)
-
-
-def costs(found: Sequence[CostTable]) -> str:
-    """Return what the cells take, and how wide their answers are."""
-    return "\n\n".join(_costs(one) for one in found)
-
-
-def _costs(found: CostTable) -> str:
-    """Return one table, and its worst cells in words."""
-    rows = (
-        (f"{size:.0e}", *(f"{_cell(one.timed)} ({one.width:.0e})" for one in row))
-        for size, row in found.rows.items()
-    )
-    head = (f"{found.axis}, noise {found.noise:g}", *(f"rate {rate:g}" for rate in found.rates))
-    slowest, widest = duration(found.slowest.timed.seconds), found.widest.width
-    return (
-        f"{table(head, rows)}\n\nThe slowest cell takes {slowest}, the widest is {widest:.0e} wide."
-    )
 
 
 def solved(found: dict[str, timing.Solved]) -> str:
@@ -332,7 +300,6 @@ def solved(found: dict[str, timing.Solved]) -> str:
 
 
 def _noise(one: timing.Solved) -> tuple[str, str, str]:
-    """Return a noise, its epsilon, and whether that keeps the budget."""
     if one.timed.failure or one.certified is None or not is_answer(one.certified):
         return NOTHING, NOTHING, NOTHING
     lower, upper = one.certified

@@ -137,7 +137,6 @@ def growth(figure_of: Any, found: Measured) -> Any:
 
 
 def _outside(axes: Any, title: str) -> None:
-    """Put the legend where no point is."""
     axes.legend(title=title, loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False)
 
 

@@ -66,7 +66,6 @@ class Side(NamedTuple):
 
 
 def _ends(found: hs.Certified | hs.Approximate) -> Ends:
-    """Return the ends of an interval."""
     assert isinstance(found, hs.Certified)
     return found.lower, found.upper
 
@@ -87,7 +86,6 @@ def moments(question: Question) -> Ends:
 
 
 def _event(question: Question) -> Any:
-    """Return the plan in dp-accounting's words."""
     import dp_accounting as dp
 
     gaussians = (dp.GaussianDpEvent(noise) for noise in question.noises)
@@ -129,7 +127,6 @@ def prv_accountant(question: Question) -> Ends:
 
 
 def _opacus(question: Question, name: str) -> Ends:
-    """Answer by one of Opacus's accountants, as it comes."""
     from opacus import accountants
 
     with warnings.catch_warnings():

@@ -37,7 +37,6 @@ def cases() -> list[Case]:
 
 
 def _case(row: dict[str, Any]) -> Case:
-    """Return a row of the file: epsilon is the larger of both directions'."""
     question = Question(row["rate"], (row["noise_multiplier"],), row["steps"], row["delta"])
     return Case(question, max(Decimal(row[side]["epsilon"]) for side in ("remove", "add")))
 

@@ -43,7 +43,6 @@ def medians(asks: dict[str, Ask], repeats: int, limit: float) -> dict[str, Timed
 
 
 def _median(found: Sequence[Outcome]) -> Timed:
-    """Return the median of some runs."""
     last = found[-1]
     failure = last.failure
     if not failure and isinstance(last.answer, tuple) and not is_answer(last.answer):
@@ -158,7 +157,6 @@ def prv_accountant_profile(question: Question, count: int) -> None:
 
 
 def _epsilons(count: int) -> list[float]:
-    """Return epsilons from a half to four."""
     return [0.5 + 3.5 * k / max(count - 1, 1) for k in range(count)]
 
 

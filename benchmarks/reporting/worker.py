@@ -44,7 +44,6 @@ class TooLong(BaseException):
 
 
 def _stop(*_: object) -> None:
-    """Raise that the time is up."""
     raise TooLong
 
 
@@ -67,7 +66,6 @@ def serve(pipe: Connection, library: str) -> None:
 
 
 def _warm(library: str) -> None:
-    """Ask all of a library's accountants something, so that everything is loaded and compiled."""
     if library == "hockeystick":
         import_module("hockeystick.kernels.compiled").load()
     for side in SIDES:
@@ -77,13 +75,11 @@ def _warm(library: str) -> None:
 
 
 def _used() -> float:
-    """Return this process's seconds of the processor; time's clock is coarse near a timer."""
     usage = resource.getrusage(resource.RUSAGE_SELF)
     return usage.ru_utime + usage.ru_stime
 
 
 def _called(limit: float, function: Callable[..., Any], arguments: tuple[Any, ...]) -> Outcome:
-    """Return what a call gives and takes."""
     start = _used()
     try:
         signal.setitimer(signal.ITIMER_PROF, limit)
@@ -152,7 +148,6 @@ class Worker:
         other.close()
 
     def _wait(self) -> None:
-        """Wait until the process has its library."""
         if self._ready:
             return
         if not self._pipe.poll(START):

@@ -11,9 +11,9 @@ from hockeystick.kernels import noise_levels as levels
 from hockeystick.kernels import normal_masses as kernel
 from hockeystick.kernels import uniform_minorant as minorant
 from hockeystick.numerics.multiprecision import mp
-from hockeystick.precision import noise_levels as level_twin
-from hockeystick.precision import normal_masses as twin
-from hockeystick.precision import uniform_minorant as minorant_twin
+from tests.precision import noise_levels as level_twin
+from tests.precision import normal_masses as twin
+from tests.precision import uniform_minorant as minorant_twin
 
 # Eighths between -3 and 3: their differences and positions are exact.
 eighths = st.lists(st.integers(-24, 24), min_size=1, max_size=30).map(

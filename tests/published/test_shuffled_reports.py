@@ -13,8 +13,8 @@ from hockeystick.conversions.published.shuffling import (
     stronger_clones_bound,
 )
 from hockeystick.numerics.multiprecision import mp
-from hockeystick.precision.shuffled_reports import clones_delta as precise_delta
 from hockeystick.release import response_error, unary_error
+from tests.precision.shuffled_reports import clones_delta as precise_delta
 
 
 @pytest.mark.parametrize(

@@ -13,10 +13,10 @@ from scipy.special import gammaln
 
 import hockeystick as hs
 from hockeystick.numerics.multiprecision import mp
-from hockeystick.precision import shuffled_reports as slow
 from hockeystick.privacy_loss import CellLoss, CountLoss, RAPPORLoss, StrongerClonesLoss
 from hockeystick.privacy_loss.local import BitsLoss
 from hockeystick.privacy_loss.shuffling import BlanketLoss, blanket_of
+from tests.precision import shuffled_reports as slow
 
 
 @pytest.mark.parametrize("hashes", [1, 2, 6])

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from hockeystick.numerics.multiprecision import mp, mpf
 from hockeystick.precision.sampled_gaussian import cumulant_sums
-from hockeystick.precision.uniform_minorant import minorant_exponent
+from tests.precision.uniform_minorant import minorant_exponent
 
 
 def chebyshev_sums(

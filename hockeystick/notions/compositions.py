@@ -210,13 +210,14 @@ def _together(parts: Sequence[Any], changed: int) -> Any:
         return GDP(_largest_root([one.mu for one in parts], changed))
     if not isinstance(first, PureDP | ApproxDP | ZCDP | TCDP):
         raise ParameterError("parts", parts, _ALLOWED)
-    numbers = {name: [getattr(one, name) for one in parts] for name in first.__match_args__}
+    kind: Any = type(first)
+    numbers = {name: [getattr(one, name) for one in parts] for name in kind.__match_args__}
     sums = {name: _largest(sizes, changed) for name, sizes in numbers.items() if name != "omega"}
     if "delta" in sums:
         sums["delta"] = min(sums["delta"], 1.0)
     if "omega" in numbers:
         sums["omega"] = min(numbers["omega"])
-    return type(first)(**sums)
+    return kind(**sums)
 
 
 def _largest_root(mus: Sequence[float], count: int) -> float:

@@ -137,7 +137,10 @@ class Encoder:
     ) -> Encoder:
         """Return the sensitivity of a matrix whose columns are the rounds.
 
-        ``matrix`` has rows of finite numbers; a NumPy array is one. All else as for ``of``.
+        Args:
+            matrix: Rows of finite numbers; a NumPy array is one.
+            participations: The most rounds that one participant takes part in, an integer >= 1.
+            separation: The least distance of two of them in rounds, an integer >= 1.
 
         Example:
             >>> import hockeystick as hs

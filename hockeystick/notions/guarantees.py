@@ -66,10 +66,8 @@ class Notion(AnyAdjacency):
 
     It composes with everything else. What is accounted is the worst release with the guarantee;
     any function of the output of a release has the release's guarantee too (post-processing).
-    Parameters of 0 release nothing; of inf they may release everything.
-
-    Args:
-        origin: How a conversion came to it; not compared and not shown. None where it was stated.
+    Parameters of 0 release nothing; of inf they may release everything. ``origin`` says how a
+    conversion came to it; it is not compared and not shown, and None where it was stated.
     """
 
     origin: Origin | None = field(

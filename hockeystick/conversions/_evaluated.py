@@ -9,8 +9,7 @@ from typing import Any
 from hockeystick._validate import Domain, real
 from hockeystick.conversions._given import check_one_of_two
 from hockeystick.errors import ParameterError
-from hockeystick.notions.base import MU
-from hockeystick.notions.concentrated import ORDER
+from hockeystick.notions.guarantees import MU, ORDER
 from hockeystick.numerics.working_precision import working_digits
 from hockeystick.tradeoffs.reading import DIGITS, up
 

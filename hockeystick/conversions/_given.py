@@ -12,8 +12,7 @@ from hockeystick._validate import real
 from hockeystick.errors import IncompatibleError, ParameterError
 from hockeystick.mechanisms import Mechanism
 from hockeystick.notions import FDP, GDP, TCDP, ZCDP, ApproxDP, Notion, Origin, PureDP, RenyiDP
-from hockeystick.notions.base import OMEGA
-from hockeystick.notions.concentrated import ORDER
+from hockeystick.notions.guarantees import OMEGA, ORDER
 from hockeystick.tradeoffs import PerfectPrivacy
 
 _ORDERS: Final = "an order > 1, or several: --orders 2,4 or orders=[2, 4]"

@@ -14,8 +14,7 @@ from hockeystick.conversions._evaluated import (
     other_of_two,
     up_product,
 )
-from hockeystick.notions.base import OMEGA, RHO
-from hockeystick.notions.concentrated import DIVERGENCE
+from hockeystick.notions.guarantees import DIVERGENCE, OMEGA, RHO
 from hockeystick.numerics.roots import minimum
 from hockeystick.privacy_loss.bounds.moments import log_cks_factor
 from hockeystick.tradeoffs.profiles.one_order import delta_by_orders, epsilon_by_orders

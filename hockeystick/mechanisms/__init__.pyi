@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Final
 from hockeystick.mechanisms.base import Composed as Composed
 from hockeystick.mechanisms.base import Mechanism as Mechanism
+from hockeystick.mechanisms.base import Parallel as Parallel
 from hockeystick.mechanisms.base import Plan as Plan
 from hockeystick.mechanisms.base import Repeated as Repeated
 from hockeystick.mechanisms.decentralised.gossip import GOPA as GOPA
@@ -33,14 +34,13 @@ from hockeystick.mechanisms.noise.gaussian import Gaussian as Gaussian
 from hockeystick.mechanisms.noise.gaussian import GaussianMixture as GaussianMixture
 from hockeystick.mechanisms.noise.gaussian import JointGaussian as JointGaussian
 from hockeystick.mechanisms.noise.gaussian import PrivateCovariance as PrivateCovariance
+from hockeystick.mechanisms.noise.gaussian import SinhNormal as SinhNormal
 from hockeystick.mechanisms.noise.integer_noise import DiscreteGaussian as DiscreteGaussian
 from hockeystick.mechanisms.noise.integer_noise import DiscreteLaplace as DiscreteLaplace
 from hockeystick.mechanisms.noise.integer_noise import Skellam as Skellam
 from hockeystick.mechanisms.noise.laplace import Laplace as Laplace
 from hockeystick.mechanisms.noise.laplace import MultivariateLaplace as MultivariateLaplace
 from hockeystick.mechanisms.noise.laplace import Staircase as Staircase
-from hockeystick.mechanisms.noise.sinh_normal import SinhNormal as SinhNormal
-from hockeystick.mechanisms.parallel import Parallel as Parallel
 from hockeystick.mechanisms.sampling.fixed_size import FixedSizeSubsampled as FixedSizeSubsampled
 from hockeystick.mechanisms.sampling.fixed_size import LastBatch as LastBatch
 from hockeystick.mechanisms.sampling.fixed_size import RandomAllocation as RandomAllocation

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import ClassVar, Final, final
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields
+from fractions import Fraction
+from functools import cache
+from typing import Any, ClassVar, Final, final, get_args, get_type_hints
 
 from hockeystick import _validate
+from hockeystick._validate import WordEnum
 from hockeystick.adjacency import Adjacency
 from hockeystick.errors import NoGroupFormError, ParameterError
 from hockeystick.mechanisms.registry import registered
@@ -30,24 +33,15 @@ STOPPED_EARLIER: Final = (
 )
 
 
-_NOT_TRUSTED: Final = "Whoever is not trusted sees"
-_NOTHING_BARE: Final = "nothing without the noise"
-_SECURE: Final = "secure aggregation shows it noisy sums alone"
-
-
 def noisy_seen(what: str, *, alone: str = "what single examples or clients add to them") -> str:
     """Return that all that is noisy is seen, and nothing else, as a sentence.
 
-    By post-processing everything computed from it, as every model, may be seen too. Whoever adds up
-    and adds the noise sees what the theorem does not cover.
-
-    Args:
-        what: What the theorem says is released, noise included.
-        alone: What whoever adds the noise sees.
+    ``what`` is what the theorem says is released, noise included; by post-processing everything
+    computed from it may be seen too. Whoever adds the noise sees what is ``alone``.
     """
     return (
-        f"{_NOT_TRUSTED} {what}, and so every model, but {_NOTHING_BARE}: whoever adds it, as the "
-        f"server of federated training, sees {alone}, and is trusted."
+        f"Whoever is not trusted sees {what}, and so every model, but nothing without the noise: "
+        f"whoever adds it, as the server of federated training, sees {alone}, and is trusted."
     )
 
 
@@ -60,9 +54,9 @@ def seen_of_clients(*, drawn_seen: bool) -> str:
     also = " and who takes part" if drawn_seen else ""
     added = "each client adds all of this noise to its own change, or " if drawn_seen else ""
     return (
-        f"{_NOT_TRUSTED} the noisy sums of all rounds{also}, and so every model, but "
-        f"{_NOTHING_BARE}: the server is trusted, as it sees each client's change, unless {added}"
-        f"{_SECURE}."
+        f"Whoever is not trusted sees the noisy sums of all rounds{also}, and so every model, but "
+        "nothing without the noise: the server is trusted, as it sees each client's change, unless "
+        f"{added}secure aggregation shows it noisy sums alone."
     )
 
 
@@ -130,9 +124,6 @@ and Gaussian (noise multiplier 20)
         ``size`` records move it further (the triangle inequality), and some move it as far: those
         that all move it in one direction. Scales are rounded to the side of less privacy.
 
-        Returns:
-            The mechanism.
-
         Raises:
             NoGroupFormError: If none is known, as for most that add no noise to a query.
             IncompatibleError: If what is known of one record says nothing of several.
@@ -150,20 +141,16 @@ and Gaussian (noise multiplier 20)
         """Return a readable name and the details that belong in brackets after it."""
 
     def __str__(self) -> str:
-        """Return the description as a person would say it, on one line."""
         name, details = self._words()
         return f"{name} ({', '.join(details)})" if details else name
 
     def __matmul__(self, other: Mechanism) -> Composed:
-        """Return the composition: both mechanisms run on the same data."""
         return Composed((self, checked("the right side of @", other)))
 
     def __rmatmul__(self, other: object) -> Composed:
-        """Refuse a left side that is not a mechanism."""
         raise ParameterError("the left side of @", other, "a mechanism")
 
     def __pow__(self, count: float) -> Repeated:
-        """Return the mechanism run ``count`` times on the same data."""
         return Repeated(self, count)
 
 
@@ -175,11 +162,10 @@ class AnyAdjacency(Mechanism):
     """
 
     __slots__ = ()
+    adjacency = None
 
-    @property
-    def adjacency(self) -> None:
-        """None: the description holds for whichever adjacency the sensitivity was taken under."""
-        return None
+    def __post_init__(self) -> None:
+        set_fields(self)
 
 
 class Plan(Mechanism):
@@ -197,7 +183,6 @@ class Plan(Mechanism):
         return self.mechanism
 
     def for_group(self, size: int) -> Mechanism:
-        """Return what the mechanism that the plan comes down to is for a group."""
         return self.mechanism.for_group(size)
 
 
@@ -210,15 +195,10 @@ class Composed(Mechanism):
     M(D) = (M_1(D), ..., M_k(D)); a later mechanism may depend on what the earlier ones released.
     The order does not matter to the privacy of the whole.
 
-    Edge cases:
-        A composition of compositions is flattened. No parts at all is an error: write ``m ** 0``
-        for a release of nothing.
-
     Args:
-        parts: The mechanisms, at least one.
+        parts: The mechanisms, at least one; a composition among them is flattened.
 
     Raises:
-        ParameterError: If there is no part, or one is not a mechanism.
         IncompatibleError: If two parts are described under different adjacencies, or for different
             units of privacy, parties or observers (``Mechanism.scope``).
 
@@ -235,14 +215,9 @@ class Composed(Mechanism):
     parts: tuple[Mechanism, ...]
 
     def __init__(self, parts: Iterable[Mechanism]) -> None:
-        if not _validate.has_several(parts):
-            raise ParameterError("parts", parts, "one or more mechanisms, in a tuple")
-        given = [checked(f"parts[{index}]", part) for index, part in enumerate(parts)]
-        if not given:
-            raise ParameterError("parts", parts, "one or more mechanisms, in a tuple")
         flat = tuple(
             leaf
-            for part in given
+            for part in _several(parts)
             for leaf in (part.parts if isinstance(part, Composed) else (part,))
         )
         refuse_disagreement(flat, "a composition")
@@ -250,7 +225,6 @@ class Composed(Mechanism):
 
     @property
     def adjacency(self) -> Adjacency | None:
-        """The adjacency that the parts have in common; None where none of them names one."""
         return next((part.adjacency for part in self.parts if part.adjacency is not None), None)
 
     @property
@@ -262,7 +236,6 @@ class Composed(Mechanism):
         return tuple(text for part in self.parts for text in part.assumptions)
 
     def for_group(self, size: int) -> Composed:
-        """Return the composition of what each part is for a group, or raise."""
         grown: list[Mechanism] = []
         unknown: NoGroupFormError | None = None
         for part in self.parts:
@@ -276,11 +249,77 @@ class Composed(Mechanism):
         return Composed(grown)
 
     def _words(self) -> tuple[str, tuple[str, ...]]:
-        shown = self.parts if len(self.parts) <= _PARTS_SHOWN else self.parts[: _PARTS_SHOWN - 1]
-        words = [str(part) for part in shown]
-        if len(shown) < len(self.parts):
-            words.append(f"{len(self.parts) - len(shown)} more")
-        return " and ".join(words), ()
+        return " and ".join(_first_few(self.parts)), ()
+
+
+@registered
+@final
+@dataclass(frozen=True, slots=True, init=False)
+class Parallel(Mechanism):
+    """Several mechanisms, each on a part of its own of the data.
+
+    M(D) = (M_1(D_1), ..., M_k(D_k)), where D_1, ..., D_k are disjoint and a record's part is public
+    and fixed in advance: the client, the hospital or the country that it is of. Neighbours differ
+    in one record of one part, so that only one M_i sees a difference, and which one may be the
+    worst. A whole plan costs what it costs the part that pays most for all of it:
+
+        delta(eps) = max over i of delta_i(eps),  and over n runs max over i of delta_i^(n)(eps),
+
+    which may be a different part at another eps. ``split`` names the rule by which the data are
+    split. In one plan, all ``Parallel`` of the same name split by the same rule: a record in part i
+    of one is in part i of the others. Rules of different names have nothing to do with each other:
+    a record may be in any part of one and in any part of the other.
+
+    Guarantees:
+        As narrow as the intervals of its parts: the worst of them, both ends. Under replace-one a
+        record is replaced by one of its own part; where it may move to another part, two parts
+        change, which ``hs.notions.parallel`` accounts for guarantees.
+
+    Args:
+        parts: The mechanisms, at least one, each on a part of its own.
+        split: A name for the rule by which the data are split, the same for all that split so.
+
+    References:
+        McSherry, "Privacy Integrated Queries", SIGMOD 2009, theorem 4.
+
+    Example:
+        >>> import hockeystick as hs
+        >>> plan = hs.Parallel((hs.Gaussian(2), hs.Laplace(1)), split="hospital") ** 10
+        >>> both = [hs.delta(part**10, epsilon=4).upper for part in plan.inner.parts]
+        >>> hs.delta(plan, epsilon=4).upper == max(both)
+        True
+    """
+
+    parts: tuple[Mechanism, ...]
+    split: str = "group"
+
+    def __init__(self, parts: Iterable[Mechanism], split: str = "group") -> None:
+        given = _several(parts)
+        if not isinstance(split, str) or not split:
+            raise ParameterError("split", split, "a name for the rule that splits the data")
+        refuse_disagreement(given, "a split")
+        object.__setattr__(self, "parts", given)
+        object.__setattr__(self, "split", split)
+
+    @property
+    def adjacency(self) -> Adjacency | None:
+        return next((part.adjacency for part in self.parts if part.adjacency is not None), None)
+
+    @property
+    def scope(self) -> tuple[Fact, ...]:
+        return common_facts(self.parts)
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        split = (
+            f"The data are split in {len(self.parts):,} parts by {self.split}; each record is in "
+            "one, which is public and stays the same, and each release reads its own part alone."
+        )
+        return (split, *(text for part in self.parts for text in part.assumptions))
+
+    def _words(self) -> tuple[str, tuple[str, ...]]:
+        different = _first_few(tuple(dict.fromkeys(self.parts)))
+        return f"one of [{' or '.join(different)}]", (f"{len(self.parts)} parts by {self.split}",)
 
 
 @registered
@@ -291,15 +330,9 @@ class Repeated(Mechanism):
 
     M(D) = (M_1(D), ..., M_count(D)), all alike; a later run may depend on the earlier outcomes.
 
-    Edge cases:
-        Count 0 releases nothing. Repeating a repetition multiplies the counts.
-
     Args:
-        inner: The mechanism that is repeated.
+        inner: The mechanism that is repeated; of a repetition the counts are multiplied.
         count: Number of runs, an integer from 0 to 10^15.
-
-    Raises:
-        ParameterError: If inner is not a mechanism, or the count is no such integer.
 
     References:
         Zhu, Dong and Wang, "Optimal Accounting of Differential Privacy via Characteristic
@@ -312,7 +345,6 @@ class Repeated(Mechanism):
     """
 
     rises_with = ("count",)
-
     inner: Mechanism
     count: int
 
@@ -330,7 +362,6 @@ class Repeated(Mechanism):
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What must hold for the mechanism that is repeated, and that there are no more runs."""
         runs = f"There are {self.count:,} runs of this, and no more: {self.inner}."
         return (*self.inner.assumptions, runs)
 
@@ -342,8 +373,66 @@ class Repeated(Mechanism):
         return f"{inner} x {self.count}", ()
 
 
+def _several(parts: object) -> tuple[Mechanism, ...]:
+    """Return one or more mechanisms, or raise."""
+    given = tuple(parts) if _validate.has_several(parts) else ()
+    if not given:
+        raise ParameterError("parts", parts, "one or more mechanisms, in a tuple")
+    return tuple(checked(f"parts[{index}]", part) for index, part in enumerate(given))
+
+
+def _first_few(parts: tuple[Mechanism, ...]) -> list[str]:
+    """Return a few parts in words, and how many more there are."""
+    shown = parts if len(parts) <= _PARTS_SHOWN else parts[: _PARTS_SHOWN - 1]
+    more = [f"{len(parts) - len(shown)} more"] if len(shown) < len(parts) else []
+    return [*map(str, shown), *more]
+
+
 def checked(name: str, value: object, *, allowed: str = A_MECHANISM) -> Mechanism:
     """Return the value if it is a mechanism, or raise."""
     if isinstance(value, Mechanism):
         return value
     raise ParameterError(name, value, allowed)
+
+
+def set_fields(made: Any, given: Mapping[str, Any] | None = None) -> None:
+    """Set the fields of a frozen description, each checked as it is declared, or raise.
+
+    A number is of the ``domain`` in its field's metadata, or else of that of its name; what is of
+    another type is what the metadata has as ``allowed``. A refusal ends with what is ``besides``.
+    As ``__post_init__`` it checks all fields; an ``__init__`` gives the values of some or all.
+    """
+    for name, kind, declared in _declared(made.__class__):
+        if given is None or name in given:
+            value = getattr(made, name) if given is None else given[name]
+            try:
+                known = _as_declared(name, value, kind, declared)
+            except ParameterError as error:
+                allowed = error.allowed + declared.get("besides", "")
+                raise ParameterError(error.name, error.value, allowed) from None
+            object.__setattr__(made, name, known)
+
+
+@cache
+def _declared(kind: type[Any]) -> tuple[tuple[str, Any, Mapping[str, Any]], ...]:
+    types = get_type_hints(kind)
+    return tuple((one.name, types[one.name], one.metadata) for one in fields(kind))
+
+
+def _as_declared(name: str, value: Any, kind: Any, declared: Mapping[str, Any]) -> Any:
+    domain = declared.get("domain")
+    if kind == float | Fraction:
+        return _validate.probability(name, value)
+    if kind == tuple[float, ...]:
+        return _validate.reals(name, value, declared["domain"])
+    kind, *none = get_args(kind) or (kind,)
+    if none and value is None:
+        return None
+    if kind in (int, float):
+        return (_validate.count if kind is int else _validate.real)(name, value, domain)
+    if issubclass(kind, WordEnum):
+        return _validate.choice(name, value, kind)
+    if isinstance(value, kind):
+        return value
+    usual = {bool: "True or False", Mechanism: A_MECHANISM}
+    raise ParameterError(name, value, declared.get("allowed") or usual[kind])

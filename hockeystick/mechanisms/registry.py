@@ -12,11 +12,8 @@ _REGISTERED: Final[dict[str, type]] = {}
 def registered(kind: _Class) -> _Class:
     """Register a class: a mechanism, or a type that people need to describe one.
 
-    It is then in ``hockeystick.mechanisms`` under its own name. A mechanism is also in
-    ``MECHANISMS``, from which plan files, documents and the tests' laws take what there is.
-
-    Raises:
-        TypeError: If another class has the name.
+    It is then in ``hockeystick.mechanisms`` under its own name, which no other class may have. A
+    mechanism is also in ``MECHANISMS``, from which plan files and documents take what there is.
     """
     known = _REGISTERED.setdefault(kind.__name__, kind)
     if (known.__module__, known.__qualname__) != (kind.__module__, kind.__qualname__):

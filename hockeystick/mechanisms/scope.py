@@ -20,12 +20,7 @@ ONE_CLIENT: Final = "all that one client or party holds"
 
 
 class Fact(NamedTuple):
-    """Something that all parts of a plan must agree in, where they state it.
-
-    Args:
-        about: What it is about: one of the names of ``AGREEMENTS``.
-        value: What is stated.
-    """
+    """Something that all parts of a plan must agree in, about one of ``AGREEMENTS``."""
 
     about: str
     value: Hashable
@@ -70,14 +65,10 @@ class Described(Protocol):
     """What is described for some neighbours, and perhaps for some party and observers."""
 
     @property
-    def adjacency(self) -> Adjacency | None:
-        """The neighbours, None where it holds for all of them."""
-        ...
+    def adjacency(self) -> Adjacency | None: ...
 
     @property
-    def scope(self) -> tuple[Fact, ...]:
-        """What else is stated."""
-        ...
+    def scope(self) -> tuple[Fact, ...]: ...
 
 
 def unit_of(plan: Described) -> str:
@@ -94,11 +85,7 @@ def facts_of(part: Described) -> tuple[Fact, ...]:
 
 
 def refuse_disagreement(parts: Iterable[Described], whole: str) -> None:
-    """Raise where two parts state different things of what they must agree in.
-
-    Raises:
-        IncompatibleError: If they do; ``whole`` is what they are parts of, in words.
-    """
+    """Raise where two parts of the whole state different things of what they must agree in."""
     first: dict[Fact, Described] = {}
     for part in parts:
         for fact in facts_of(part):
@@ -130,7 +117,6 @@ def states_more(part: Described, others: Iterable[Described]) -> bool:
 
 
 def _shown(value: Hashable) -> str:
-    """Return a stated value in words."""
     if isinstance(value, frozenset):
         return ", ".join(map(str, sorted(value))) or "no party"
     return str(value)

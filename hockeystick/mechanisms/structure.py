@@ -6,8 +6,7 @@ from dataclasses import fields, is_dataclass, replace
 from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from hockeystick.adjacency import Adjacency
-from hockeystick.mechanisms.base import Composed, Mechanism, Plan, Repeated
-from hockeystick.mechanisms.parallel import Parallel
+from hockeystick.mechanisms.base import Composed, Mechanism, Parallel, Plan, Repeated
 from hockeystick.mechanisms.sampling.poisson import PoissonSubsampled
 from hockeystick.mechanisms.streams.encoders import Encoder
 from hockeystick.mechanisms.streams.sensitivity import Pattern, Squares
@@ -23,7 +22,6 @@ class Node(NamedTuple):
     path: str
 
     def __str__(self) -> str:
-        """Return the place and the description."""
         return f"{self.path} ({self.mechanism})"
 
 
@@ -32,23 +30,18 @@ class Algebra(Protocol[Value]):
 
     def expanded(self, mechanism: Mechanism) -> Mechanism:
         """Return what is evaluated instead of a mechanism; the mechanism itself if nothing is."""
-        ...
 
     def single(self, node: Node) -> Value:
         """Return the value of one release."""
-        ...
 
     def composed(self, node: Node, parts: list[Value]) -> Value:
         """Return the value of releases of the same data."""
-        ...
 
     def repeated(self, node: Node, once: Value, count: int) -> Value:
         """Return the value of that many independent runs."""
-        ...
 
     def split(self, node: Node, name: str, parts: list[Value]) -> Value:
         """Return the value of releases of disjoint parts of the data."""
-        ...
 
 
 def evaluate(mechanism: Mechanism, algebra: Algebra[Value], path: str = "plan") -> Value:
@@ -73,29 +66,22 @@ class _Runs:
     """The algebra of ``runs_of``."""
 
     def expanded(self, mechanism: Mechanism) -> Mechanism:
-        """Expand plans, and samples of all data.
-
-        A replaced example moves a sample of all data twice as far as the noise is counted in.
-        """
+        # A replaced example moves a sample of all data twice as far as the noise is counted in.
         if isinstance(mechanism, PoissonSubsampled):
             whole = mechanism.rate == 1 and mechanism.adjacency is not Adjacency.REPLACE_ONE
             return mechanism.inner if whole else mechanism
         return mechanism.expanded if isinstance(mechanism, Plan) else mechanism
 
     def single(self, node: Node) -> Runs:
-        """Return one run."""
         return ((node.mechanism, 1),)
 
     def composed(self, node: Node, parts: list[Runs]) -> Runs:
-        """Return the runs of all parts."""
         return tuple(run for part in parts for run in part)
 
     def repeated(self, node: Node, once: Runs, count: int) -> Runs:
-        """Return the runs with their counts multiplied."""
         return tuple((mechanism, runs * count) for mechanism, runs in once if runs * count)
 
     def split(self, node: Node, name: str, parts: list[Runs]) -> Runs:
-        """Return one run of the whole."""
         return self.single(node)
 
 

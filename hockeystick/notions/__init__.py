@@ -6,12 +6,18 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-from hockeystick.notions.approx import ApproxDP, PureDP
-from hockeystick.notions.base import Notion, Origin
-from hockeystick.notions.concentrated import TCDP, ZCDP, RenyiDP
-from hockeystick.notions.fdp import FDP, GDP
-from hockeystick.notions.metric import MetricDP, metric_composition
-from hockeystick.notions.parallel import parallel
+from hockeystick.notions.compositions import MetricDP, metric_composition, parallel
+from hockeystick.notions.guarantees import (
+    FDP,
+    GDP,
+    TCDP,
+    ZCDP,
+    ApproxDP,
+    Notion,
+    Origin,
+    PureDP,
+    RenyiDP,
+)
 
 __all__ = [
     "FDP",

@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias, final
 import numpy as np
 
 from hockeystick.notions import GDP, TCDP, ZCDP, ApproxDP, PureDP, RenyiDP
-from hockeystick.notions.metric import MetricDP
+from hockeystick.notions.compositions import MetricDP
 from hockeystick.numerics import ULP, Ball, FloatAndDecimal, decimal, largest_reading, least_reading
 from hockeystick.numerics.rounding import float_up
 from hockeystick.numerics.working_precision import working_digits

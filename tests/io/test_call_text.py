@@ -102,7 +102,7 @@ NEITHER = "is no mechanism or notion"
         ("Gaussian(1e-400)", "within the range of a float; got 1E-400"),
         ("Gaussian(4)^10", "write for example 'Laplace(2)**3 @ Gaussian(4)'"),
         ("Gaussian(sigma)", "'sigma' may not stand here"),
-        ("DiscreteGaussian(3, sqrt(2))", "a record in 2 cells, each changed by 1"),
+        ("DiscreteGaussian(3, sqrt(2))", "a record in k cells, each changed by 1"),
         ("Laplace(2) ** .5", "count must be an integer from 0 to 10^15; got 0.5"),
         ("Laplace('a' / 2)", "\"'a' / 2\" may not stand here"),
         (

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple, final
@@ -16,7 +16,7 @@ from hockeystick import _validate
 from hockeystick._validate import Domain, whole_numbers
 from hockeystick.adjacency import Adjacency
 from hockeystick.errors import ParameterError
-from hockeystick.mechanisms.base import Mechanism
+from hockeystick.mechanisms.base import Mechanism, set_fields
 from hockeystick.mechanisms.decentralised.graphs import A_GRAPH, Graph
 from hockeystick.mechanisms.registry import registered
 from hockeystick.mechanisms.scope import ONE_CLIENT, Fact
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 WEIGHTS: Final = ("metropolis", "max-degree")
 _MOST_PARTIES: Final = 10_000
 _PARTY: Final = Domain(symbol="u", low=0, high=10**6, typical=(0, 100), whole=True)
-_ROUNDS: Final = whole_numbers("T", 0, (1, 100))
 
 
 @registered
@@ -62,14 +61,11 @@ class GossipAveraging(Mechanism):
         neighbour of an observer loses ``1 / s``, as if it had published, and so does whoever the
         observers can solve for: on a path or a cycle, everybody within T steps.
 
-    Edge cases:
-        No rounds, noise multiplier inf, or a party further than T steps from all observers: nothing
-        is seen of it. Noise multiplier 0 reveals what is seen.
-
     Args:
         noise_multiplier: Standard deviation s of each party's noise over the width, in [0, inf].
         graph: The parties, and who sends to whom; at most 10^4 parties.
-        rounds: The number T of rounds, an integer from 0 to 10^15.
+        rounds: The number T of rounds, an integer from 0 to 10^15; of a party further than T steps
+            from all observers nothing is seen.
         party: The party u whose value changes, from 0 to n - 1, no observer.
         observers: The parties, from 0 to n - 1, who put together what they see; one at least.
         weights: W: "metropolis" has ``W_vw = 1 / (1 + max(d_v, d_w))`` for the degrees of two
@@ -89,9 +85,6 @@ class GossipAveraging(Mechanism):
         >>> import hockeystick as hs
         >>> hub = hs.mechanisms.Graph(6, [(0, 1), (1, 2), (1, 3), (1, 4), (1, 5)])
         >>> gossip = hs.mechanisms.GossipAveraging(5, hub, rounds=9, party=2, observers=[0])
-        >>> print(gossip)
-        gossip averaging (noise multiplier 5, 5 edges between 6 parties, 9 rounds, party 2, \
-observer 0)
 
         What 0 sees of the four behind the hub is their sum, with the noise of all four.
 
@@ -102,13 +95,13 @@ observer 0)
     falls_with = ("noise_multiplier",)
     rises_with = ("rounds",)
     unordered = ("party",)
-
     noise_multiplier: float
-    graph: Graph
-    rounds: int
-    party: int
+    graph: Graph = field(metadata={"allowed": A_GRAPH})
+    rounds: int = field(metadata={"domain": whole_numbers("T", 0, (1, 100))})
+    party: int = field(metadata={"domain": _PARTY})
     observers: frozenset[int]
     weights: str = "metropolis"
+    adjacency = Adjacency.REPLACE_ONE
 
     def __init__(
         self,
@@ -119,27 +112,17 @@ observer 0)
         observers: Iterable[int],
         weights: str = "metropolis",
     ) -> None:
-        noise = _validate.real("noise_multiplier", noise_multiplier)
-        if not isinstance(graph, Graph):
-            raise ParameterError("graph", graph, A_GRAPH)
+        plain_fields = {"noise_multiplier": noise_multiplier, "graph": graph, "rounds": rounds}
+        set_fields(self, plain_fields)
         if graph.parties > _MOST_PARTIES:
             raise ParameterError("graph", graph, f"{A_GRAPH} of at most {_MOST_PARTIES:,} parties")
         found = checked_parties("observers", observers, graph.parties)
-        values = (
-            noise,
-            graph,
-            _validate.count("rounds", rounds, _ROUNDS),
-            _observed("party", party, graph.parties, found),
-            found,
-            _validate.one_of("weights", weights, WEIGHTS),
-        )
-        for name, value in zip(GossipAveraging.__slots__, values, strict=True):
-            object.__setattr__(self, name, value)
-
-    @property
-    def adjacency(self) -> Adjacency:
-        """Replace-one: one party has another value; the parties themselves are known."""
-        return Adjacency.REPLACE_ONE
+        set_fields(self, {"party": party})
+        if self.party >= graph.parties or self.party in found:
+            allowed = f"from 0 to {graph.parties - 1}, and none of the observers"
+            raise ParameterError("party", party, allowed)
+        object.__setattr__(self, "observers", found)
+        object.__setattr__(self, "weights", _validate.one_of("weights", weights, WEIGHTS))
 
     @property
     def scope(self) -> tuple[Fact, ...]:
@@ -152,7 +135,6 @@ observer 0)
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What must hold in the protocol for the observers' view to be as described."""
         watching = ", ".join(map(str, sorted(self.observers)))
         return (
             f"Party {self.party} is compared with another value at most 1 away, in the units of "
@@ -180,13 +162,9 @@ observer 0)
 @final
 @dataclass(frozen=True, slots=True)
 class GossipMatrix:
-    """A gossip matrix times its denominator: integers, for each party its neighbours' and its own.
+    """A gossip matrix times its least common denominator: integers.
 
-    Args:
-        denominator: The least common denominator of the entries.
-        neighbours: Each party's neighbours.
-        entries: Their weights times the denominator, in the same order.
-        own: Each party's weight of its own, times the denominator.
+    Of each party its neighbours, their ``entries`` in the same order, and its ``own``.
     """
 
     denominator: int
@@ -195,14 +173,11 @@ class GossipMatrix:
     own: tuple[int, ...]
 
     def times(self, values: Row) -> Row:
-        """Return the matrix times its denominator times values: exact for integers."""
-        return np.array([*self._products(values)], dtype=object)
-
-    def _products(self, values: Row) -> Iterator[int]:
-        """Return each party's new value."""
-        for party, (others, entries) in enumerate(zip(self.neighbours, self.entries, strict=True)):
-            taken = (entry * values[one] for one, entry in zip(others, entries, strict=True))
-            yield self.own[party] * values[party] + sum(taken)
+        """Return the integer matrix times values, exactly."""
+        found = [own * value for own, value in zip(self.own, values, strict=True)]
+        for party, links in enumerate(zip(self.neighbours, self.entries, strict=True)):
+            found[party] += sum(entry * values[one] for one, entry in zip(*links, strict=True))
+        return np.array(found, dtype=object)
 
 
 @lru_cache(maxsize=16)
@@ -247,24 +222,9 @@ def observed_span(
     """
     matrix = gossip_matrix(graph, weights)
     near = observers.union(*(matrix.neighbours[party] for party in observers))
-    first = (_unit(graph.parties, party) for party in sorted(near))
+    first = (np.eye(1, graph.parties, party, dtype=object)[0] for party in sorted(near))
     products = graph.parties + 2 * graph.size
     return row_span(graph.parties, first, matrix.times, rounds, image_products=products)
-
-
-def _unit(size: int, place: int) -> Row:
-    """Return a unit vector of integers."""
-    row = np.zeros(size, dtype=object)
-    row[place] = 1
-    return row
-
-
-def _observed(name: str, value: object, parties: int, observers: frozenset[int]) -> int:
-    """Return the party whose value changes, or raise."""
-    party = _validate.count(name, value, _PARTY)
-    if party >= parties or party in observers:
-        raise ParameterError(name, value, f"from 0 to {parties - 1}, and none of the observers")
-    return party
 
 
 _PAIRWISE: Final = Domain(symbol="s_D", low=0, high=math.inf, typical=(0.1, 100))
@@ -277,7 +237,6 @@ class WorstParty(NamedTuple):
     ratio: Fraction | float
 
     def __str__(self) -> str:
-        """Return it in words."""
         return f"the worst of {self.graph} with {float(self.ratio):g} times the noise shared"
 
 
@@ -325,18 +284,16 @@ class GOPA(Mechanism):
     Example:
         >>> import hockeystick as hs
         >>> graph = hs.mechanisms.Graph.complete(100)
-        >>> print(hs.mechanisms.GOPA(0.4, 2.0, graph, colluders=range(10)))
-        GOPA (noise multiplier 0.4, pairwise 2, complete graph of 100 parties, 10 colluders)
         >>> round(hs.epsilon(hs.mechanisms.GOPA(0.4, 2.0, graph), delta=1e-5).upper, 6)
         0.946278
     """
 
     falls_with = ("noise_multiplier", "pairwise_multiplier")
-
     noise_multiplier: float
-    pairwise_multiplier: float
-    graph: Graph
+    pairwise_multiplier: float = field(metadata={"domain": _PAIRWISE})
+    graph: Graph = field(metadata={"allowed": A_GRAPH})
     colluders: frozenset[int]
+    adjacency = Adjacency.REPLACE_ONE
 
     def __init__(
         self,
@@ -345,25 +302,13 @@ class GOPA(Mechanism):
         graph: Graph,
         colluders: Iterable[int] = (),
     ) -> None:
-        noise = _validate.real("noise_multiplier", noise_multiplier)
-        pairwise = _validate.real("pairwise_multiplier", pairwise_multiplier, _PAIRWISE)
-        if not isinstance(graph, Graph):
-            raise ParameterError("graph", graph, A_GRAPH)
-        object.__setattr__(self, "noise_multiplier", noise)
-        object.__setattr__(self, "pairwise_multiplier", pairwise)
-        object.__setattr__(self, "graph", graph)
-        object.__setattr__(
-            self, "colluders", checked_parties("colluders", colluders, graph.parties, fewest=0)
-        )
-
-    @property
-    def adjacency(self) -> Adjacency:
-        """Replace-one: one party has another value; the parties themselves are known."""
-        return Adjacency.REPLACE_ONE
+        own = {"noise_multiplier": noise_multiplier, "pairwise_multiplier": pairwise_multiplier}
+        set_fields(self, own | {"graph": graph})
+        found = checked_parties("colluders", colluders, graph.parties, fewest=0)
+        object.__setattr__(self, "colluders", found)
 
     @property
     def scope(self) -> tuple[Fact, ...]:
-        """That honest parties are protected, which of them is the worst, and who colludes."""
         everybody = (
             Fact("unit", ONE_CLIENT),
             Fact("observers", self.colluders),
@@ -386,7 +331,6 @@ class GOPA(Mechanism):
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What must hold in the protocol for the view to be as described."""
         own, shared = plain(self.noise_multiplier), plain(self.pairwise_multiplier)
         return (
             "Each party's value is in an interval of width 1, in the units of the noise, and its "
@@ -400,7 +344,6 @@ class GOPA(Mechanism):
         )
 
     def _words(self) -> tuple[str, tuple[str, ...]]:
-        """Return the name, both kinds of noise, the graph and the colluders."""
         noise = f"noise multiplier {self.noise_multiplier:g}"
         details = (noise, f"pairwise {self.pairwise_multiplier:g}", str(self.graph))
         count = len(self.colluders)

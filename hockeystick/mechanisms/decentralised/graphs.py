@@ -38,25 +38,18 @@ class Graph:
     """An undirected graph of parties 0, ..., n - 1, without loops and without double edges.
 
     Made from ``edges``, or by ``complete``, ``cycle``, ``path`` or ``random_out``; graphs are equal
-    if they have the same edges, however they were made.
-
-    Edge cases:
-        A graph need not be connected, and may have no edges at all.
+    if they have the same edges, however they were made. A graph need not be connected, and may have
+    no edges at all.
 
     Args:
         parties: The number n of parties, an integer from 1 to 10^6.
         edges: Pairs of different parties; an integer array of two columns is fine. At most 10^8,
             unless they are all that there are.
 
-    Raises:
-        ParameterError: If the number is outside its domain, or the edges are no such pairs.
-
     Example:
         >>> import hockeystick as hs
         >>> hs.mechanisms.Graph(4, [(0, 1), (1, 2), (2, 3)]) == hs.mechanisms.Graph.path(4)
         True
-        >>> print(hs.mechanisms.Graph.random_out(1000, 10, seed=7))
-        10 chosen by each of 1000 parties, seed 7
     """
 
     parties: int
@@ -132,9 +125,6 @@ class Graph:
             seed: Of NumPy's default generator, an integer >= 0; the same seed gives the same graph
                 with the same release of NumPy.
 
-        Raises:
-            ParameterError: If a number is outside its domain.
-
         Example:
             >>> import hockeystick as hs
             >>> hs.mechanisms.Graph.random_out(50, 49, seed=1) == hs.mechanisms.Graph.complete(50)
@@ -184,11 +174,9 @@ class Graph:
         return np.frombuffer(self.stored, dtype="<i8").reshape(-1, 2)
 
     def __str__(self) -> str:
-        """Return what it is, on one line."""
         return self.words
 
     def __repr__(self) -> str:
-        """Return a call that makes the graph, or its words where that would fill the screen."""
         if self.whole:
             return f"Graph.complete({self.parties})"
         if self.size > _SHOWN:
@@ -197,7 +185,6 @@ class Graph:
 
 
 def _made(size: int, pairs: Pairs | None, words: str, alike: bool) -> Graph:
-    """Return a graph of edges that are known to be in order."""
     graph = object.__new__(Graph)
     _set(graph, size, pairs, words, alike)
     return graph
@@ -213,7 +200,6 @@ def _set(graph: Graph, size: int, pairs: Pairs | None, words: str, alike: bool =
 
 
 def _checked(edges: object, size: int) -> Pairs:
-    """Return edges in order, or raise."""
     if isinstance(edges, np.ndarray):
         array = edges
     else:
@@ -231,7 +217,6 @@ def _checked(edges: object, size: int) -> Pairs:
 
 
 def _listed(edges: object) -> list[tuple[int, int]]:
-    """Return edges as pairs of integers, or raise."""
     if not _validate.has_several(edges) or isinstance(edges, str | bytes):
         raise ParameterError("edges", edges, _EDGES)
     found = []
@@ -245,12 +230,10 @@ def _listed(edges: object) -> list[tuple[int, int]]:
 
 
 def _sorted(ends: Pairs) -> Pairs:
-    """Return edges once each, the lower party first, in order."""
     codes = np.unique(ends.min(axis=1) * _MOST + ends.max(axis=1))
     return np.column_stack((codes // _MOST, codes % _MOST))
 
 
 def _few_enough(count: int, value: object, name: str) -> None:
-    """Raise where there are more edges than are kept."""
     if count > _MOST_PAIRS:
         raise ParameterError(name, value, f"such that there are at most {_MOST_PAIRS:,} edges")

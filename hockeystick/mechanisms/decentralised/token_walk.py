@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Final, final
 
@@ -11,7 +11,7 @@ from hockeystick import _validate
 from hockeystick._validate import Domain, whole_numbers
 from hockeystick.adjacency import Adjacency
 from hockeystick.errors import IncompatibleError, ParameterError
-from hockeystick.mechanisms.base import Mechanism
+from hockeystick.mechanisms.base import Mechanism, set_fields
 from hockeystick.mechanisms.registry import registered
 from hockeystick.mechanisms.scope import ONE_CLIENT, ONE_RECORD, Fact
 from hockeystick.numerics import decimal
@@ -19,21 +19,14 @@ from hockeystick.numerics.numerals import plain
 from hockeystick.numerics.working_precision import working_digits
 
 _POSITIVE: Final = {
-    "step_size": Domain(
-        symbol="eta", low=0, high=math.inf, low_open=True, high_open=True, typical=(1e-4, 1)
-    ),
-    "smoothness": Domain(
-        symbol="beta", low=0, high=math.inf, low_open=True, high_open=True, typical=(0.1, 10)
-    ),
+    "domain": Domain(
+        symbol="eta", low=0, high=math.inf, low_open=True, high_open=True, typical=(1e-4, 10)
+    )
 }
 
 
-def checked_steps(step_size: object, smoothness: object, convex: object) -> tuple[float, float]:
-    """Return the step size and the smoothness if gradient steps with them contract, or raise."""
-    eta, beta = (
-        _validate.real(name, value, _POSITIVE[name])
-        for name, value in (("step_size", step_size), ("smoothness", smoothness))
-    )
+def check_contraction(run: NoisyIterations | TokenWalk, convex: bool) -> None:
+    """Raise unless gradient steps contract and neighbours are compared step by step."""
     if not isinstance(convex, bool):
         raise ParameterError("convex", convex, "True or False")
     if not convex:
@@ -42,23 +35,16 @@ def checked_steps(step_size: object, smoothness: object, convex: object) -> tupl
             "loss that is not convex may drive two models apart; account for each step as "
             "released, by Gaussian(noise_multiplier / 2) under replace-one"
         )
-    if decimal(eta) * decimal(beta) > 2:
+    if decimal(run.step_size) * decimal(run.smoothness) > 2:
         raise IncompatibleError(
             f"step_size times smoothness must be at most 2, where gradient steps contract; "
-            f"{plain(eta)} times {plain(beta)} is more"
+            f"{plain(run.step_size)} times {plain(run.smoothness)} is more"
         )
-    return eta, beta
-
-
-def checked_adjacency(adjacency: Adjacency | str) -> Adjacency:
-    """Return the adjacency, or raise where no record takes the place of the other."""
-    found = _validate.choice("adjacency", adjacency, Adjacency)
-    if found is Adjacency.ADD_REMOVE:
+    if run.adjacency is Adjacency.ADD_REMOVE:
         raise IncompatibleError(
             "amplification by iteration compares as many steps with and without a record: use "
             "adjacency 'replace-one' or 'zero-out', not 'add-remove'"
         )
-    return found
 
 
 def change(adjacency: Adjacency) -> int:
@@ -76,9 +62,6 @@ def convexity_assumptions(noise: float, step_size: float, smoothness: float) -> 
         f"Z is fresh Gaussian noise of the standard deviation {plain(noise)} L in each coordinate.",
         "The order of the steps does not depend on the data.",
     )
-
-
-_POSITION: Final = whole_numbers("t", 1, (1, 1000))
 
 
 @registered
@@ -108,23 +91,16 @@ class NoisyIterations(Mechanism):
         lower end is that of linear losses without projection: ``mu = c / (s sqrt(n))``. So it is
         exact for the first record.
 
-    Edge cases:
-        Noise multiplier 0 reveals the last record's gradient; inf, or no steps, releases nothing.
-
     Args:
         noise_multiplier: Standard deviation s of each step's noise over the bound L of the
-            gradients, in [0, inf].
+            gradients, in [0, inf]: 0 reveals the last record's gradient.
         steps: The number n of steps, and of records, an integer from 0 to 10^15.
         position: The record's place t, an integer from 1 to n; the last, the worst, if not given.
         step_size: eta, the same in all steps, a finite number > 0.
-        smoothness: beta, in the same units, a finite number > 0.
+        smoothness: beta, in the same units, a finite number > 0, with ``eta beta <= 2``.
         convex: False is refused, as nothing is then proven.
         released: "last"; "all" is refused, as each step then costs what it costs alone.
         adjacency: "replace-one" or "zero-out".
-
-    Raises:
-        IncompatibleError: If the losses are not convex, ``eta beta > 2``, all models are released,
-            or under add-remove.
 
     References:
         Feldman, Mironov, Talwar and Thakurta, "Privacy Amplification by Iteration", 2018, theorem
@@ -141,13 +117,13 @@ class NoisyIterations(Mechanism):
     rises_with = ("position",)
     falls_with = ("noise_multiplier", "steps")
     unordered = ("step_size", "smoothness")
-
     noise_multiplier: float
     steps: int
-    position: int | None
-    step_size: float
-    smoothness: float
+    position: int | None = field(metadata={"domain": whole_numbers("t", 1, (1, 1000))})
+    step_size: float = field(metadata=_POSITIVE)
+    smoothness: float = field(metadata=_POSITIVE)
     adjacency: Adjacency = Adjacency.REPLACE_ONE
+    scope = (Fact("unit", ONE_RECORD),)
 
     def __init__(
         self,
@@ -161,19 +137,16 @@ class NoisyIterations(Mechanism):
         released: str = "last",
         adjacency: Adjacency | str = Adjacency.REPLACE_ONE,
     ) -> None:
-        count = _validate.count("steps", steps)
-        eta, beta = checked_steps(step_size, smoothness, convex)
-        _refuse_all(_validate.one_of("released", released, ("last", "all")))
-        values = (
-            _validate.real("noise_multiplier", noise_multiplier),
-            count,
-            None if position is None else _place(position, count),
-            eta,
-            beta,
-            checked_adjacency(adjacency),
-        )
-        for name, value in zip(NoisyIterations.__slots__, values, strict=True):
-            object.__setattr__(self, name, value)
+        set_fields(self, locals())
+        if self.position and self.position > self.steps:
+            allowed = f"an integer from 1 to steps, {self.steps}"
+            raise ParameterError("position", position, allowed)
+        check_contraction(self, convex)
+        if _validate.one_of("released", released, ("last", "all")) == "all":
+            raise IncompatibleError(
+                "released models are not covered by later noise: account for each step as "
+                "released, by Gaussian(noise_multiplier / 2) under replace-one"
+            )
 
     @property
     def covering(self) -> int:
@@ -181,13 +154,7 @@ class NoisyIterations(Mechanism):
         return self.steps + 1 - self.position if self.position else min(self.steps, 1)
 
     @property
-    def scope(self) -> tuple[Fact, ...]:
-        """That one record is protected; who sees the last model is left open."""
-        return (Fact("unit", ONE_RECORD),)
-
-    @property
     def assumptions(self) -> tuple[str, ...]:
-        """What must hold in the training code for the release to be as described."""
         place = "the last" if self.position is None else f"number {self.position:,}"
         return (
             self.adjacency.meaning,
@@ -197,32 +164,11 @@ class NoisyIterations(Mechanism):
         )
 
     def _words(self) -> tuple[str, tuple[str, ...]]:
-        """Return the name, the noise, the steps and the record's place."""
         noise = f"noise multiplier {self.noise_multiplier:g}"
         place = () if self.position is None else (f"record {self.position}",)
         return "noisy iterations", (noise, f"{self.steps} steps", *place, self.adjacency)
 
 
-def _place(position: object, steps: int) -> int:
-    """Return the record's place, or raise if there is no such step."""
-    place = _validate.count("position", position, _POSITION)
-    if place > steps:
-        raise ParameterError("position", position, f"an integer from 1 to steps, {steps}")
-    return place
-
-
-def _refuse_all(released: str) -> None:
-    """Raise where all models are released."""
-    if released == "all":
-        raise IncompatibleError(
-            "released models are not covered by later noise: account for each step as released, by "
-            "Gaussian(noise_multiplier / 2) under replace-one"
-        )
-
-
-_PARTIES: Final = whole_numbers("n", 2, (10, 10_000))
-_OTHERS: Final = whole_numbers("c", 1, (1, 100))
-_DISTANCE: Final = whole_numbers("d", 1, (1, 1000))
 _VISITS: Final = whole_numbers("K", 0, (1, 100))
 _TOPOLOGIES: Final = ("complete", "ring")
 
@@ -282,13 +228,9 @@ class TokenWalk(Mechanism):
         distance: Of the ring, how many steps after the party's the first observer has w, an integer
             from 1 to n - 1; 1, the worst, if not given.
         step_size: eta, the same in all steps, a finite number > 0.
-        smoothness: beta, in the same units, a finite number > 0.
+        smoothness: beta, in the same units, a finite number > 0, with ``eta beta <= 2``.
         convex: False is refused, as nothing is then proven.
         adjacency: "replace-one" or "zero-out": what changes is the data of one party.
-
-    Raises:
-        IncompatibleError: If the losses are not convex, ``eta beta > 2``, a parameter belongs to
-            the other topology, or under add-remove.
 
     References:
         Cyffers and Bellet, "Privacy Amplification by Decentralization", AISTATS 2022, whose
@@ -298,22 +240,19 @@ class TokenWalk(Mechanism):
     Example:
         >>> import hockeystick as hs
         >>> walk = hs.mechanisms.TokenWalk(10.0, 100, step_size=0.1, smoothness=1)
-        >>> print(walk**20)
-        token walk (noise multiplier 10, complete graph of 100 parties, replace-one) x 20
         >>> hs.epsilon(walk, 1e-6).upper < hs.epsilon(hs.Gaussian(5), 1e-6).lower
         True
     """
 
     falls_with = ("noise_multiplier", "parties", "distance")
     unordered = ("step_size", "smoothness")
-
     noise_multiplier: float
-    parties: int
+    parties: int = field(metadata={"domain": whole_numbers("n", 2, (10, 10_000))})
     topology: str
-    observers: int | None
-    distance: int | None
-    step_size: float
-    smoothness: float
+    observers: int | None = field(metadata={"domain": whole_numbers("c", 1, (1, 100))})
+    distance: int | None = field(metadata={"domain": whole_numbers("d", 1, (1, 1000))})
+    step_size: float = field(metadata=_POSITIVE)
+    smoothness: float = field(metadata=_POSITIVE)
     adjacency: Adjacency = Adjacency.REPLACE_ONE
 
     def __init__(
@@ -329,23 +268,17 @@ class TokenWalk(Mechanism):
         convex: bool = True,
         adjacency: Adjacency | str = Adjacency.REPLACE_ONE,
     ) -> None:
-        size = _validate.count("parties", parties, _PARTIES)
         kind = _validate.one_of("topology", topology, _TOPOLOGIES)
         _refuse_the_other(kind, observers=observers, distance=distance)
-        eta, beta = checked_steps(step_size, smoothness, convex)
-        whole = kind == "complete"
-        values = (
-            _validate.real("noise_multiplier", noise_multiplier),
-            size,
-            kind,
-            _below("observers", observers, size, _OTHERS) if whole else None,
-            None if whole else _below("distance", distance, size, _DISTANCE),
-            eta,
-            beta,
-            checked_adjacency(adjacency),
-        )
-        for name, value in zip(TokenWalk.__slots__, values, strict=True):
-            object.__setattr__(self, name, value)
+        ring = kind == "ring"
+        first = 1 if ring and distance is None else distance
+        others = observers if ring else 1 if observers is None else observers
+        set_fields(self, locals() | {"topology": kind, "observers": others, "distance": first})
+        for name, found in (("observers", self.observers), ("distance", self.distance)):
+            if found is not None and found >= self.parties:
+                allowed = f"an integer from 1 to parties - 1, {self.parties - 1}"
+                raise ParameterError(name, found, allowed)
+        check_contraction(self, convex)
 
     def excess(self, steps: float, visits: float) -> float:
         """Return a bound of the probability that a walk visits one party too often.
@@ -358,11 +291,7 @@ class TokenWalk(Mechanism):
             steps: The number T of steps, an integer from 0 to 10^15.
             visits: The number K, an integer from 0 to 10^15.
 
-        Returns:
-            An upper bound, at most 1.
-
         Raises:
-            ParameterError: If a number is outside its domain.
             IncompatibleError: On the ring, where visits are no chance: one in each round.
 
         Example:
@@ -379,14 +308,12 @@ class TokenWalk(Mechanism):
 
     @property
     def scope(self) -> tuple[Fact, ...]:
-        """That any one party is protected, and how far or how many the observers are."""
         if self.observers is None:
             return (Fact("unit", ONE_CLIENT), Fact("distance", self.distance))
         return (Fact("unit", ONE_CLIENT), Fact("colluding", self.observers))
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What must hold in the protocol for the observers' view to be as described."""
         return (
             self.adjacency.meaning.replace("one example", "the data of one party"),
             *convexity_assumptions(self.noise_multiplier, self.step_size, self.smoothness),
@@ -397,7 +324,6 @@ class TokenWalk(Mechanism):
 
     @property
     def _view(self) -> str:
-        """What is observed, as a sentence."""
         if self.topology == "ring":
             return (
                 f"The model goes round {self.parties:,} parties in a fixed order, and the first of "
@@ -417,14 +343,6 @@ class TokenWalk(Mechanism):
             several = () if self.observers == 1 else (f"{self.observers} observers",)
             network = (f"complete graph of {self.parties} parties", *several)
         return "token walk", (noise, *network, self.adjacency)
-
-
-def _below(name: str, value: object, parties: int, domain: Domain) -> int:
-    """Return a number of parties below all of them, 1 if not given, or raise."""
-    found = 1 if value is None else _validate.count(name, value, domain)
-    if found >= parties:
-        raise ParameterError(name, value, f"an integer from 1 to parties - 1, {parties - 1}")
-    return found
 
 
 def _refuse_the_other(topology: str, *, observers: object, distance: object) -> None:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Final, final
+from typing import Any, Final, final
 
-from hockeystick import _validate
 from hockeystick._validate import WordEnum, whole_numbers
 from hockeystick.adjacency import Adjacency
 from hockeystick.errors import IncompatibleError, ParameterError
@@ -16,6 +15,7 @@ from hockeystick.mechanisms.base import (
     Plan,
     divided_words,
     seen_of_clients,
+    set_fields,
 )
 from hockeystick.mechanisms.noise.gaussian import Gaussian
 from hockeystick.mechanisms.registry import registered
@@ -33,13 +33,8 @@ from hockeystick.numerics.numerals import plain
 class Unit(WordEnum):
     """What two neighbouring data sets differ by.
 
-    - ``CLIENT`` ("client"): all the records of one client.
-    - ``INSTANCE`` ("instance"): one record of one client.
-
-    Example:
-        >>> from hockeystick.mechanisms import Unit
-        >>> print(Unit.CLIENT)
-        client
+    - "client": all the records of one client.
+    - "instance": one record of one client.
     """
 
     CLIENT = "client"
@@ -66,15 +61,10 @@ _CHANGES = {
 class ClientSampling(WordEnum):
     """How clients are drawn, and who sees it.
 
-    - ``POISSON`` ("poisson"): each client in each round by a coin of its own, and nobody sees it.
-    - ``FIXED_SIZE`` ("fixed-size"): a random set of a fixed size in each round; nobody sees it.
-    - ``REVEALED`` ("revealed"): the same, and the set is seen by whom the plan protects against, as
+    - "poisson": each client in each round by a coin of its own, and nobody sees it.
+    - "fixed-size": a random set of a fixed size in each round; nobody sees it.
+    - "revealed": the same, and the set is seen by whom the plan protects against, as
       a server sees who takes part.
-
-    Example:
-        >>> from hockeystick.mechanisms import ClientSampling
-        >>> print(ClientSampling.REVEALED)
-        revealed
     """
 
     POISSON = "poisson"
@@ -86,17 +76,11 @@ class ClientSampling(WordEnum):
 class RecordSampling(WordEnum):
     """How the records of a local step are drawn.
 
-    - ``TWO_STAGE`` ("two-stage"): clients are drawn for a round, which is seen; each of them then
+    - "two-stage": clients are drawn for a round, which is seen; each of them then
       draws a random set of a fixed size of its own records for each local step, which is not.
-    - ``TWO_STAGE_POISSON`` ("two-stage-poisson"): the same, but a client draws each of its records
-      by a coin of its own.
-    - ``POISSON`` ("poisson"): each record in each local step by a coin of its own, with the same
+    - "two-stage-poisson": the same, but a client draws each of its records by a coin of its own.
+    - "poisson": each record in each local step by a coin of its own, with the same
       chance on average; nobody sees any of it.
-
-    Example:
-        >>> from hockeystick.mechanisms import RecordSampling
-        >>> print(RecordSampling.TWO_STAGE)
-        two-stage
     """
 
     TWO_STAGE = "two-stage"
@@ -108,13 +92,8 @@ class RecordSampling(WordEnum):
 class Sensitivity(WordEnum):
     """What the noise of a local step is scaled by.
 
-    - ``CLIPPING_NORM`` ("clipping-norm"): the clipping norm, a public number.
+    - "clipping-norm": the clipping norm, a public number.
     - ``L2_MAX`` ("l2-max"): the largest norm in the private batch; it has no guarantee at all.
-
-    Example:
-        >>> from hockeystick.mechanisms import Sensitivity
-        >>> print(Sensitivity.CLIPPING_NORM)
-        clipping-norm
     """
 
     CLIPPING_NORM = "clipping-norm"
@@ -139,21 +118,14 @@ class FedSDP(Plan):
     that it holds: nothing is said about how it trains, and nothing hides a record from a client.
     DP-FedSGD is the same with one step of training.
 
-    How clients are drawn:
-
-    - "poisson": each client by a coin of its own, so that the number that takes part varies.
-    - "fixed-size": exactly ``clients_per_round``, every choice of that many equally likely, as a
-      server does that picks K of N at random. Under add-remove too another client takes the place
-      of one that is missing, so that the sum moves by up to 2 C: about as costly as "poisson" with
-      half the noise.
-    - "revealed": exactly that many, and whoever sees the releases may know who took part.
+    With "fixed-size" another client takes the place of one that is missing, under add-remove too,
+    so that the sum moves by up to 2 C: about as costly as "poisson" with half the noise.
 
     Clients that drop out of a round cost nothing: each counts as a change of zero, with "poisson"
-    as a smaller probability of taking part. This holds also where a client drops out because of
-    its own data, unless it may be seen who takes part, but not where another client takes its
-    place. What does matter is the noise: where clients or other parties each add a share of it,
-    one that drops out takes its share away. With 10 % of equal shares lost, noise 1.5 counts as
-    ``1.5 * sqrt(0.9)``, which is 1.423.
+    as a smaller probability of taking part; also where one drops out because of its own data,
+    unless it may be seen who takes part, but not where another client takes its place. Where each
+    party adds a share of the noise, one that drops out takes its share away: with 10 % of equal
+    shares lost, noise 1.5 counts as ``1.5 * sqrt(0.9)``, which is 1.423.
 
     With adaptive clipping (Andrew et al.), which releases in each round also how many changes were
     clipped, noise z on the sum and z_b on that count, each over its own sensitivity, are together
@@ -165,10 +137,6 @@ class FedSDP(Plan):
         part. Noise that each client adds on its own before anything is sent is covered, where it
         is ``noise_multiplier * C`` for every single one, by "revealed".
 
-    Edge cases:
-        No rounds cost nothing. Where all clients are drawn, the sampling does not matter. Under
-        replace-one a client moves the sum by up to 2 C, which is accounted.
-
     Args:
         noise_multiplier: Standard deviation of the noise on the sum over the clipping norm, in
             [0, inf].
@@ -176,13 +144,12 @@ class FedSDP(Plan):
         clients_per_round: How many are drawn in a round, an integer from 1 to total_clients; with
             "poisson", on average.
         rounds: The number T of rounds, an integer >= 0.
-        sampling: "poisson" (each client by a coin of its own), "fixed-size" (exactly
-            clients_per_round, at random) or "revealed" (it may be known who takes part).
+        sampling: "poisson" (each client by a coin of its own), "fixed-size" (every choice of
+            exactly clients_per_round equally likely) or "revealed" (the same, and whoever sees the
+            releases may know who took part).
         adjacency: "add-remove", "zero-out" or "replace-one", of clients; not "add-remove" with
             "revealed", where the list of those who take part itself shows that a client exists.
-
-    Raises:
-        IncompatibleError: If the sampling has no analysis under the adjacency.
+            Under replace-one a client moves the sum by up to 2 C, which is accounted.
 
     References:
         Geyer, Klein and Nabi, "Differentially Private Federated Learning: A Client Level
@@ -204,19 +171,18 @@ class FedSDP(Plan):
         ... )
         >>> print(hs.epsilon(plan, delta=1e-5))
         epsilon = 0.615679 at delta = 1e-05 (proven in [0.6156..., 0.6156...]; contour, add-remove)
-        >>> plan.unit
-        'client'
     """
 
     rises_with = ("clients_per_round", "rounds")
     falls_with = ("noise_multiplier", "total_clients")
-
     noise_multiplier: float
-    total_clients: int
-    clients_per_round: int
-    rounds: int
+    total_clients: int = field(metadata={"domain": CLIENTS})
+    clients_per_round: int = field(metadata={"domain": DRAWN})
+    rounds: int = field(metadata={"domain": ROUNDS})
     sampling: ClientSampling
     adjacency: Adjacency = Adjacency.ADD_REMOVE
+    unit = Unit.CLIENT
+    scope = (Fact("unit", ONE_CLIENT),)
 
     def __init__(
         self,
@@ -228,24 +194,13 @@ class FedSDP(Plan):
         sampling: ClientSampling | str,
         adjacency: Adjacency | str = Adjacency.ADD_REMOVE,
     ) -> None:
-        fields = {
-            "noise_multiplier": _validate.real("noise_multiplier", noise_multiplier),
-            **of_clients(total_clients, clients_per_round, rounds),
-            "sampling": _validate.choice("sampling", sampling, ClientSampling),
-            "adjacency": _validate.choice("adjacency", adjacency, Adjacency),
-        }
-        for name, value in fields.items():
-            object.__setattr__(self, name, value)
+        set_fields(self, locals())
+        refuse_more_drawn(self)
         if self.sampling is ClientSampling.REVEALED and self.adjacency is Adjacency.ADD_REMOVE:
             raise IncompatibleError(
                 "sampling 'revealed' has no analysis under add-remove, where the list of those "
                 "who take part shows that a client exists; use adjacency zero-out or replace-one"
             )
-
-    @property
-    def unit(self) -> Unit:
-        """A client: what is protected."""
-        return Unit.CLIENT
 
     @property
     def participation(self) -> Fraction:
@@ -258,32 +213,21 @@ class FedSDP(Plan):
 
     @property
     def _round(self) -> Mechanism:
-        """One round."""
-        changed = Gaussian(self.noise_multiplier / 2)
-        whole = changed if self.adjacency is Adjacency.REPLACE_ONE else self._noise
+        alone, changed = Gaussian(self.noise_multiplier), Gaussian(self.noise_multiplier / 2)
+        whole = changed if self.adjacency is Adjacency.REPLACE_ONE else alone
         if self.participation == 1:
             return whole
         if self.sampling is ClientSampling.REVEALED:
             return RevealedSample(whole, self.participation)
         if self.sampling is ClientSampling.POISSON:
-            return PoissonSubsampled(self._noise, self.participation, self.adjacency)
+            return PoissonSubsampled(alone, self.participation, self.adjacency)
         # Another client takes the place of one that is missing.
         sizes = self.clients_per_round, self.total_clients
         clipped = self.adjacency is Adjacency.ZERO_OUT
         return FixedSizeSubsampled(changed, *sizes, self.adjacency, clipped)
 
     @property
-    def _noise(self) -> Gaussian:
-        """The noise in units of the clipping norm."""
-        return Gaussian(self.noise_multiplier)
-
-    @property
-    def scope(self) -> tuple[Fact, ...]:
-        return (Fact("unit", ONE_CLIENT),)
-
-    @property
     def assumptions(self) -> tuple[str, ...]:
-        """What must hold in the training code for the plan to apply, as sentences."""
         return (
             self.unit.meaning(self.adjacency),
             drawn_words(self),
@@ -310,18 +254,11 @@ class FedSDP(Plan):
         )
 
 
-def of_clients(total_clients: float, clients_per_round: float, rounds: float) -> dict[str, int]:
-    """Return the numbers that every federated plan has, or raise."""
-    every = _validate.count("total_clients", total_clients, CLIENTS)
-    drawn = _validate.count("clients_per_round", clients_per_round, DRAWN)
-    if drawn > every:
-        allowed = f"at most the number of clients, {every}"
-        raise ParameterError("clients_per_round", clients_per_round, allowed)
-    return {
-        "total_clients": every,
-        "clients_per_round": drawn,
-        "rounds": _validate.count("rounds", rounds, ROUNDS),
-    }
+def refuse_more_drawn(plan: Any) -> None:
+    """Raise where a round draws more clients than there are."""
+    if plan.clients_per_round > plan.total_clients:
+        allowed = f"at most the number of clients, {plan.total_clients}"
+        raise ParameterError("clients_per_round", plan.clients_per_round, allowed)
 
 
 def drawn_words(plan: FedSDP) -> str:
@@ -360,9 +297,6 @@ def drawn_words(plan: FedSDP) -> str:
     )
 
 
-_STEPS: Final = whole_numbers("K", 0, (1, 1000))
-
-
 @registered
 @final
 @dataclass(frozen=True, slots=True, init=False)
@@ -381,15 +315,12 @@ class LocalTraining(Plan):
         reach whose other gradients are all alike. Momentum, Adam and any other use of the noisy
         sums is post-processing.
 
-    Edge cases:
-        No steps release nothing. A batch of all examples is the Gaussian mechanism in each step.
-        Without noise there is no analysis, unless a batch has all examples.
-
     Args:
         examples: How many examples the client has, an integer >= 1.
         batch_size: Size of each batch, an integer from 1 to examples.
-        noise_multiplier: Standard deviation of the noise over the clipping norm, in [0, inf].
-            Papers that add N(0, 4 C^2 sigma^2) have sigma = noise_multiplier / 2.
+        noise_multiplier: Standard deviation of the noise over the clipping norm, in [0, inf]; 0 has
+            an analysis only for batches of all examples. Papers that add N(0, 4 C^2 sigma^2) have
+            sigma = noise_multiplier / 2.
         local_steps: Steps of a round, an integer >= 0.
 
     References:
@@ -406,31 +337,20 @@ class LocalTraining(Plan):
 
     rises_with = ("batch_size", "local_steps")
     falls_with = ("examples", "noise_multiplier")
-
     examples: int
     batch_size: int
     noise_multiplier: float
-    local_steps: int
+    local_steps: int = field(metadata={"domain": whole_numbers("K", 0, (1, 1000))})
+    adjacency = Adjacency.REPLACE_ONE
+    scope = (Fact("unit", ONE_RECORD),)
 
     def __init__(
         self, *, examples: float, batch_size: float, noise_multiplier: float, local_steps: float
     ) -> None:
-        fields = {
-            "examples": _validate.count("examples", examples),
-            "batch_size": _validate.count("batch_size", batch_size),
-            "noise_multiplier": _validate.real("noise_multiplier", noise_multiplier),
-            "local_steps": _validate.count("local_steps", local_steps, _STEPS),
-        }
-        for name, value in fields.items():
-            object.__setattr__(self, name, value)
+        set_fields(self, locals())
         if self.batch_size > self.examples:
             allowed = f"at most the number of examples, {self.examples}"
             raise ParameterError("batch_size", batch_size, allowed)
-
-    @property
-    def adjacency(self) -> Adjacency:
-        """Replace-one: another example takes the place of one of the client's."""
-        return Adjacency.REPLACE_ONE
 
     @property
     def rate(self) -> Fraction:
@@ -443,12 +363,7 @@ class LocalTraining(Plan):
         return FixedSizeSubsampled(noise, self.batch_size, self.examples) ** self.local_steps
 
     @property
-    def scope(self) -> tuple[Fact, ...]:
-        return (Fact("unit", ONE_RECORD),)
-
-    @property
     def assumptions(self) -> tuple[str, ...]:
-        """What must hold in the client's training code, as sentences."""
         return (
             self.adjacency.meaning,
             f"Each of {self.local_steps:,} steps of a round draws one of all sets of "
@@ -490,13 +405,9 @@ class RevealedRound(OnRevealedSample):
         where the noise is large, half as much where it is small. Elsewhere it is that of a single
         run inside, and far below.
 
-    Edge cases:
-        Rate 0 releases nothing about the data; rate 1 costs what ``inner`` does, by its bounds.
-
     Args:
         inner: What is run with the client's data, one run or a composition.
-        rate: Probability of the client to be drawn in one round, in [0, 1]; a ``Fraction`` is kept
-            exact.
+        rate: Probability of the client to be drawn in one round, in [0, 1].
 
     References:
         Zhu, Dong and Wang, "Optimal Accounting of Differential Privacy via Characteristic

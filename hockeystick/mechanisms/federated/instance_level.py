@@ -3,23 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TYPE_CHECKING, Final, final
+from typing import TYPE_CHECKING, final
 
 import numpy as np
 
-from hockeystick import _validate
 from hockeystick._validate import whole_numbers
 from hockeystick.adjacency import Adjacency
 from hockeystick.errors import IncompatibleError, ParameterError
-from hockeystick.mechanisms.base import STOPPED_EARLIER, Composed, Mechanism, Plan, divided_words
+from hockeystick.mechanisms.base import (
+    STOPPED_EARLIER,
+    Composed,
+    Mechanism,
+    Plan,
+    divided_words,
+    set_fields,
+)
 from hockeystick.mechanisms.federated.client_level import (
+    CLIENTS,
+    DRAWN,
+    ROUNDS,
     RecordSampling,
     RevealedRound,
     Sensitivity,
     Unit,
-    of_clients,
+    refuse_more_drawn,
 )
 from hockeystick.mechanisms.noise.gaussian import Gaussian
 from hockeystick.mechanisms.registry import registered
@@ -34,10 +43,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-_EXAMPLES: Final = whole_numbers("n", 1, (10, 10_000))
-_STEPS: Final = whole_numbers("L", 1, (1, 1000))
-
-
 @dataclass(frozen=True, slots=True, init=False)
 class LocalSteps(Plan):
     """Rounds in which each sampled client runs several noisy steps on batches of its records.
@@ -47,16 +52,17 @@ class LocalSteps(Plan):
 
     rises_with = ("clients_per_round", "batch_size", "local_steps", "rounds")
     falls_with = ("noise_multiplier", "total_clients", "examples_per_client")
-
     noise_multiplier: float
-    total_clients: int
-    clients_per_round: int
-    examples_per_client: int
+    total_clients: int = field(metadata={"domain": CLIENTS})
+    clients_per_round: int = field(metadata={"domain": DRAWN})
+    examples_per_client: int = field(metadata={"domain": whole_numbers("n", 1, (10, 10_000))})
     batch_size: int
-    local_steps: int
-    rounds: int
+    local_steps: int = field(metadata={"domain": whole_numbers("L", 1, (1, 1000))})
+    rounds: int = field(metadata={"domain": ROUNDS})
     sampling: RecordSampling
     adjacency: Adjacency = Adjacency.ADD_REMOVE
+    unit = Unit.INSTANCE
+    scope = (Fact("unit", ONE_RECORD),)
 
     def __init__(
         self,
@@ -71,31 +77,15 @@ class LocalSteps(Plan):
         sampling: RecordSampling | str,
         adjacency: Adjacency | str = Adjacency.ADD_REMOVE,
     ) -> None:
-        checked = {
-            "noise_multiplier": _validate.real("noise_multiplier", noise_multiplier),
-            **of_clients(total_clients, clients_per_round, rounds),
-            "examples_per_client": _validate.count(
-                "examples_per_client", examples_per_client, _EXAMPLES
-            ),
-            "batch_size": _validate.count("batch_size", batch_size),
-            "local_steps": _validate.count("local_steps", local_steps, _STEPS),
-            "sampling": _validate.choice("sampling", sampling, RecordSampling),
-            "adjacency": _validate.choice("adjacency", adjacency, Adjacency),
-        }
-        for name, value in checked.items():
-            object.__setattr__(self, name, value)
+        set_fields(self, locals())
+        self._refuse_sizes()
+
+    def _refuse_sizes(self) -> None:
+        """Raise where more clients or records are drawn than there are."""
+        refuse_more_drawn(self)
         if self.batch_size > self.examples_per_client:
             allowed = f"at most the number of examples per client, {self.examples_per_client}"
-            raise ParameterError("batch_size", batch_size, allowed)
-
-    @property
-    def unit(self) -> Unit:
-        """An instance, one record: what is protected."""
-        return Unit.INSTANCE
-
-    @property
-    def scope(self) -> tuple[Fact, ...]:
-        return (Fact("unit", ONE_RECORD),)
+            raise ParameterError("batch_size", self.batch_size, allowed)
 
     @property
     def participation(self) -> Fraction:
@@ -113,7 +103,6 @@ class LocalSteps(Plan):
         return self.participation * self.local_rate
 
     def _composed(self, schedule: Schedule | None) -> Mechanism:
-        """Return the rounds as one mechanism."""
         if schedule is None or self.rounds == 0:
             (once,) = self._parts(self.noise_multiplier * factors_of(None, 1))
             return once**self.rounds
@@ -133,12 +122,10 @@ class LocalSteps(Plan):
             yield self._round(noise) ** count
 
     def _round(self, noise_multiplier: float) -> Mechanism:
-        """Return one round, seen to be one in which a client takes part or not."""
         steps = self._step(noise_multiplier) ** self.local_steps
         return steps if self.participation == 1 else RevealedRound(steps, self.participation)
 
     def _step(self, noise_multiplier: float) -> Mechanism:
-        """Return one local step of a client that takes part."""
         alone, changed = Gaussian(noise_multiplier), Gaussian(noise_multiplier / 2)
         if self.local_rate == 1:
             return changed if self.adjacency is Adjacency.REPLACE_ONE else alone
@@ -162,12 +149,12 @@ class LocalSteps(Plan):
             f"There are {self.rounds:,} rounds of {self.local_steps:,} local steps, fixed in "
             f"advance; {STOPPED_EARLIER} Whatever is sent or published is computed from the noisy "
             "sums.",
-            _noise_added(noise),
+            "Fresh Gaussian noise is added to the sum of the clipped gradients in each local step "
+            f"of each client; its standard deviation is {noise} times the clipping norm.",
             self._seen(),
         )
 
     def _seen(self) -> str:
-        """Return who is trusted, a sentence."""
         if self.sampling is RecordSampling.POISSON:
             return (
                 "Whoever is not trusted sees the noisy sums of all steps, and so every model, but "
@@ -181,7 +168,6 @@ class LocalSteps(Plan):
         )
 
     def _drawn(self) -> tuple[str, ...]:
-        """Return the description of the sampling of records."""
         if self.sampling is RecordSampling.POISSON:
             return (
                 "Each record is used in each local step independently with probability "
@@ -197,7 +183,6 @@ class LocalSteps(Plan):
         return (every if self.participation == 1 else some, self._batches())
 
     def _batches(self) -> str:
-        """Return a participating client's sampling of records."""
         if self.local_rate == 1:
             return "Every local step uses all records of the client."
         if self.sampling is RecordSampling.TWO_STAGE_POISSON:
@@ -227,14 +212,6 @@ class LocalSteps(Plan):
         )
 
 
-def _noise_added(words: str) -> str:
-    """Return what must hold of the noise."""
-    return (
-        "Fresh Gaussian noise is added to the sum of the clipped gradients in each local step of "
-        f"each client; its standard deviation is {words} times the clipping norm."
-    )
-
-
 @registered
 @final
 @dataclass(frozen=True, slots=True, init=False)
@@ -242,10 +219,9 @@ class FedCDP(LocalSteps):
     """Federated training with instance-level privacy: noise in every local step of every client.
 
     In each of T rounds, K of N clients are drawn; each of them takes L local steps, and each step
-    uses the sum of its B records' clipped gradients + N(0, (noise_multiplier * C)^2 I). The
-    unit of privacy is one record. A record is used in a step with probability ``q = (K/N) (B/n)``;
-    but the L steps of a round share whether its client was drawn. So the plan says which account
-    is meant:
+    uses the sum of its B records' clipped gradients + N(0, (noise_multiplier * C)^2 I). The unit of
+    privacy is one record. A record is used in a step with probability ``q = (K/N) (B/n)``; but the
+    L steps of a round share whether its client was drawn. So the plan says which account is meant:
 
     - "two-stage": clients by rounds, which is seen, batches by steps, which is not. Each round is a
       ``RevealedRound`` of rate K/N around L runs of fixed-size sampling, B of n;
@@ -262,8 +238,8 @@ class FedCDP(LocalSteps):
         records are not spread evenly, n is the smallest client's number.
 
     Edge cases:
-        No rounds cost nothing. Where all clients take part, no round is sampled; where a batch is
-        all that a client has, no step is. Under replace-one a record moves a sum by 2 C.
+        Where all clients take part, no round is sampled; where a batch is all that a client has, no
+        step is. Under replace-one a record moves a sum by 2 C.
 
     Args:
         noise_multiplier: Standard deviation of the noise on the sum of a batch's clipped gradients
@@ -288,18 +264,10 @@ class FedCDP(LocalSteps):
     Example:
         >>> import hockeystick as hs
         >>> sizes = dict(total_clients=1000, clients_per_round=100, examples_per_client=50)
-        >>> plan = hs.federated.FedCDP(
-        ...     noise_multiplier=6,
-        ...     **sizes,
-        ...     batch_size=5,
-        ...     local_steps=100,
-        ...     rounds=100,
-        ...     sampling="poisson",
-        ... )
+        >>> steps = dict(batch_size=5, local_steps=100, rounds=100)
+        >>> plan = hs.federated.FedCDP(noise_multiplier=6, **sizes, **steps, sampling="poisson")
         >>> print(hs.epsilon(plan, delta=1e-5))
         epsilon = 0.600854 at delta = 1e-05 (proven in [0.6008..., 0.6008...]; contour, add-remove)
-        >>> plan.unit, float(plan.rate)
-        ('instance', 0.01)
     """
 
     @property
@@ -308,7 +276,6 @@ class FedCDP(LocalSteps):
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What must hold in the training code for the plan to apply, as sentences."""
         return self._assumed(plain(self.noise_multiplier))
 
     def _words(self) -> tuple[str, tuple[str, ...]]:
@@ -332,27 +299,15 @@ class FedAlphaCDP(LocalSteps):
       starts at 15 and P = 100, and nothing is left of privacy.
 
     Guarantees:
-        As for ``FedCDP``; the composition is of different noises, none of them averaged.
-
-    Edge cases:
-        As for ``FedCDP``. Without a schedule it is ``FedCDP``.
+        As for ``FedCDP``, which it is without a schedule; the composition is of different noises,
+        none of them averaged.
 
     Args:
-        noise_multiplier: sigma_0, that of the first round, in [0, inf].
-        total_clients: As for ``FedCDP``.
-        clients_per_round: As for ``FedCDP``.
-        examples_per_client: As for ``FedCDP``.
-        batch_size: As for ``FedCDP``.
-        local_steps: As for ``FedCDP``.
-        rounds: As for ``FedCDP``.
-        sampling: "two-stage", "two-stage-poisson" or "poisson".
-        adjacency: "add-remove", "zero-out" or "replace-one", of records.
+        noise_multiplier: sigma_0, that of the first round, in [0, inf]. All else is as for
+            ``FedCDP``.
         schedule: The factors of the rounds; None for all the same.
         sensitivity: "clipping-norm". The published "l2-max", by which noise is scaled with the
             largest norm in the private batch, is refused.
-
-    Raises:
-        IncompatibleError: If the sensitivity is "l2-max".
 
     References:
         Wei, Liu, Zhou, Chow and Wu, "Securing Distributed SGD against Gradient Leakage Threats",
@@ -383,7 +338,7 @@ class FedAlphaCDP(LocalSteps):
         True
     """
 
-    schedule: Schedule | None = None
+    schedule: Schedule | None = field(default=None, metadata={"allowed": A_SCHEDULE})
     sensitivity: Sensitivity = Sensitivity.CLIPPING_NORM
 
     def __init__(
@@ -401,22 +356,15 @@ class FedAlphaCDP(LocalSteps):
         schedule: Schedule | None = None,
         sensitivity: Sensitivity | str = Sensitivity.CLIPPING_NORM,
     ) -> None:
-        LocalSteps.__init__(
-            self,
-            noise_multiplier=noise_multiplier,
-            total_clients=total_clients,
-            clients_per_round=clients_per_round,
-            examples_per_client=examples_per_client,
-            batch_size=batch_size,
-            local_steps=local_steps,
-            rounds=rounds,
-            sampling=sampling,
-            adjacency=adjacency,
-        )
-        if schedule is not None and not isinstance(schedule, Schedule):
-            raise ParameterError("schedule", schedule, A_SCHEDULE)
-        object.__setattr__(self, "schedule", schedule)
-        object.__setattr__(self, "sensitivity", _public(sensitivity))
+        set_fields(self, locals())
+        self._refuse_sizes()
+        if self.sensitivity is Sensitivity.L2_MAX:
+            raise IncompatibleError(
+                "sensitivity 'l2-max' scales the noise by the largest norm in the private batch: "
+                "a neighbour without that record gets noise of another scale, or none, and no "
+                "finite epsilon holds; use 'clipping-norm', a public number, or release a quantile "
+                "of the norms privately (hockeystick.calibration.clipping_noise)"
+            )
         if schedule is not None:
             _ = self.noise_multipliers
 
@@ -431,7 +379,6 @@ class FedAlphaCDP(LocalSteps):
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What must hold in the training code for the plan to apply, as sentences."""
         words = plain(self.noise_multiplier)
         if self.schedule is not None and self.rounds:
             noises = self.noise_multipliers
@@ -445,16 +392,3 @@ class FedAlphaCDP(LocalSteps):
         kind = type(self.schedule).__name__.lower()
         decay = () if self.schedule is None else (f"schedule {kind}",)
         return "Fed-alphaCDP", self._details(*decay)
-
-
-def _public(sensitivity: object) -> Sensitivity:
-    """Return what noise is scaled by, or raise where it is private."""
-    chosen = _validate.choice("sensitivity", sensitivity, Sensitivity)
-    if chosen is Sensitivity.L2_MAX:
-        raise IncompatibleError(
-            "sensitivity 'l2-max' scales the noise by the largest norm in the private batch: "
-            "a neighbour without that record gets noise of another scale, or none, and no finite "
-            "epsilon holds; use 'clipping-norm', a public number, or release a quantile of the "
-            "norms privately (hockeystick.calibration.clipping_noise)"
-        )
-    return chosen

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Final, final
 
@@ -12,16 +12,14 @@ from hockeystick import _validate
 from hockeystick._validate import Domain, WordEnum, whole_numbers
 from hockeystick.adjacency import Adjacency
 from hockeystick.errors import ParameterError
-from hockeystick.mechanisms.base import AnyAdjacency, Mechanism, Plan
+from hockeystick.mechanisms.base import AnyAdjacency, Mechanism, Parallel, Plan, set_fields
 from hockeystick.mechanisms.federated.client_level import LocalTraining
 from hockeystick.mechanisms.noise.laplace import DIMENSION, MultivariateLaplace
-from hockeystick.mechanisms.parallel import Parallel
 from hockeystick.mechanisms.registry import registered
 from hockeystick.mechanisms.scope import EVERYBODY_REPORTS, ONE_RECORD, Fact
 from hockeystick.numerics import decimal
 from hockeystick.numerics.numerals import plain
 
-_ROUNDS: Final = whole_numbers("R", 0, (1, 10_000))
 _RATE: Final = Domain(symbol="p", low=0, high=1, low_open=True, typical=(0.01, 1.0))
 A_CLIENT: Final = "a LocalTraining, or one for each client in a tuple"
 
@@ -30,14 +28,8 @@ A_CLIENT: Final = "a LocalTraining, or one for each client in a tuple"
 class View(WordEnum):
     """Who attacks a client of a federation, and sees what.
 
-    - ``ONE_CLIENT`` ("one-client"): another client, who sees what the server pushes to it (weak
-      federated f-DP).
-    - ``ALL_CLIENTS`` ("all-clients"): all other clients together (strong federated f-DP).
-
-    Example:
-        >>> from hockeystick.mechanisms.federated.prifedsync import View
-        >>> print(View.ALL_CLIENTS)
-        all-clients
+    - "one-client": another client, who sees what the server pushes to it (weak federated f-DP).
+    - "all-clients": all other clients together (strong federated f-DP).
     """
 
     ONE_CLIENT = "one-client"
@@ -82,9 +74,6 @@ class PriFedSync(Plan):
         all; it must not depend on the data. On average over the draws a client pays less
         (``RevealedRound``), which is not counted.
 
-    Edge cases:
-        No rounds release nothing. Clients with the same settings cost what one of them does.
-
     Args:
         clients: A ``LocalTraining`` that all clients run, or one for each client in a tuple. Where
             several federations are composed, tuples list the same clients in the same order.
@@ -108,10 +97,11 @@ class PriFedSync(Plan):
     """
 
     rises_with = ("rounds", "client_rate")
-
     clients: LocalTraining | tuple[LocalTraining, ...]
-    rounds: int
-    client_rate: float = 1.0
+    rounds: int = field(metadata={"domain": whole_numbers("R", 0, (1, 10_000))})
+    client_rate: float = field(default=1.0, metadata={"domain": _RATE})
+    adjacency = Adjacency.REPLACE_ONE
+    scope = (Fact("unit", ONE_RECORD),)
 
     def __init__(
         self,
@@ -121,21 +111,10 @@ class PriFedSync(Plan):
         client_rate: float = 1.0,
     ) -> None:
         object.__setattr__(self, "clients", _clients(clients))
-        object.__setattr__(self, "rounds", _validate.count("rounds", rounds, _ROUNDS))
-        rate = _validate.real("client_rate", client_rate, _RATE)
-        object.__setattr__(self, "client_rate", rate)
-
-    @property
-    def adjacency(self) -> Adjacency:
-        """Replace-one: another record takes the place of one, at the same client."""
-        return Adjacency.REPLACE_ONE
+        set_fields(self, {"rounds": rounds, "client_rate": client_rate})
 
     def of_client(self, index: int) -> Mechanism:
-        """Return what one client releases in all rounds, for its own answer.
-
-        Raises:
-            ParameterError: If there is no such client.
-        """
+        """Return what one client releases in all rounds, for its own answer."""
         listed = self.settings
         within = Domain(symbol="j", low=0, high=len(listed) - 1, typical=(0, 0), whole=True)
         return listed[_validate.count("index", index, within)] ** self.rounds
@@ -152,12 +131,7 @@ class PriFedSync(Plan):
         return self.clients if isinstance(self.clients, tuple) else (self.clients,)
 
     @property
-    def scope(self) -> tuple[Fact, ...]:
-        return (Fact("unit", ONE_RECORD),)
-
-    @property
     def assumptions(self) -> tuple[str, ...]:
-        """What must hold in the federation for the plan to apply, as sentences."""
         return (
             *(text for local in dict.fromkeys(self.settings) for text in local.assumptions),
             "Each record is at one client; whatever else the clients and the server compute "
@@ -172,7 +146,6 @@ class PriFedSync(Plan):
         )
 
     def _same_clients(self) -> tuple[str, ...]:
-        """Return what must hold of another federation in the same plan."""
         count = len(self.settings)
         if count == 1:
             return ()
@@ -195,7 +168,6 @@ class PriFedSync(Plan):
 
 
 def _clients(clients: object) -> LocalTraining | tuple[LocalTraining, ...]:
-    """Return the settings of all clients or of each, or raise."""
     if isinstance(clients, LocalTraining):
         return clients
     listed = tuple(clients) if _validate.has_several(clients) else ()
@@ -207,7 +179,6 @@ def _clients(clients: object) -> LocalTraining | tuple[LocalTraining, ...]:
 _RADIUS: Final = Domain(
     symbol="r", low=0, high=math.inf, low_open=True, high_open=True, typical=(0.01, 100)
 )
-_CLUSTERING_ROUNDS: Final = whole_numbers("T", 0, (1, 1000))
 _PUBLIC: Final = (
     ": a bound on the update that is public and the same for all data. Noise scaled by the length "
     "of the client's own update gives no guarantee, as the size of the noise tells that length"
@@ -216,7 +187,7 @@ _PUBLIC: Final = (
 
 @registered
 @final
-@dataclass(frozen=True, slots=True, init=False)
+@dataclass(frozen=True, slots=True)
 class FederatedClustering(AnyAdjacency, Plan):
     """Clients send parameters with multivariate Laplace noise; a server clusters and averages them.
 
@@ -235,14 +206,12 @@ class FederatedClustering(AnyAdjacency, Plan):
         the records on the client unless r bounds how far they move what is sent: clip the update
         to a length of r/2, or take r to be twice the bound.
 
-    Edge cases:
-        nu = 0 releases the parameters themselves; no rounds release nothing. The answer does not
-        depend on the radius itself, which sets the noise.
-
     Args:
-        noise_multiplier: The mean length nu of the noise over the radius, in [0, inf].
+        noise_multiplier: The mean length nu of the noise over the radius, in [0, inf]: 0 releases
+            the parameters themselves.
         dimension: The number n of parameters that a client sends, an integer >= 1.
-        radius: The public radius r within which outcomes are to be indistinguishable, > 0.
+        radius: The public radius r within which outcomes are to be indistinguishable, > 0; it sets
+            the noise, and the answer does not depend on it.
         rounds: The number of rounds in which a client takes part, an integer >= 0.
 
     References:
@@ -251,31 +220,18 @@ class FederatedClustering(AnyAdjacency, Plan):
 
     Example:
         >>> import hockeystick as hs
-        >>> plan = hs.federated.FederatedClustering(
-        ...     noise_multiplier=5, dimension=2, radius=1, rounds=1
-        ... )
+        >>> plan = hs.federated.FederatedClustering(5, dimension=2, radius=1, rounds=1)
         >>> print(f"{hs.epsilon(plan, delta=0).upper:.6f}")
         0.400000
-        >>> round(plan.noise_scale, 6)
-        2.5
     """
 
     rises_with = ("dimension", "radius", "rounds")
     falls_with = ("noise_multiplier",)
-
     noise_multiplier: float
-    dimension: int
-    radius: float
-    rounds: int
-
-    def __init__(self, noise_multiplier: float, dimension: int, radius: float, rounds: int) -> None:
-        if not _RADIUS.contains(radius):
-            raise ParameterError("radius", radius, _RADIUS.allowed + _PUBLIC)
-        set_field = object.__setattr__
-        set_field(self, "noise_multiplier", _validate.real("noise_multiplier", noise_multiplier))
-        set_field(self, "dimension", _validate.count("dimension", dimension, DIMENSION))
-        set_field(self, "radius", _validate.real("radius", radius, _RADIUS))
-        set_field(self, "rounds", _validate.count("rounds", rounds, _CLUSTERING_ROUNDS))
+    dimension: int = field(metadata={"domain": DIMENSION})
+    radius: float = field(metadata={"domain": _RADIUS, "besides": _PUBLIC})
+    rounds: int = field(metadata={"domain": whole_numbers("T", 0, (1, 1000))})
+    scope = (EVERYBODY_REPORTS,)
 
     @property
     def noise(self) -> MultivariateLaplace:
@@ -296,11 +252,6 @@ class FederatedClustering(AnyAdjacency, Plan):
     @property
     def mechanism(self) -> Mechanism:
         return self.noise**self.rounds
-
-    @property
-    def scope(self) -> tuple[Fact, ...]:
-        """That each client sends: neighbours are two messages of one, at most the radius apart."""
-        return (EVERYBODY_REPORTS,)
 
     @property
     def assumptions(self) -> tuple[str, ...]:

@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, final
 
-from hockeystick import _validate
 from hockeystick._validate import Domain, WordEnum, whole_numbers
 from hockeystick.adjacency import Adjacency
 from hockeystick.errors import IncompatibleError
-from hockeystick.mechanisms.base import AnyAdjacency, Mechanism, checked
+from hockeystick.mechanisms.base import AnyAdjacency, Mechanism, set_fields
 from hockeystick.mechanisms.registry import registered
-from hockeystick.mechanisms.scope import EVERYBODY_REPORTS, Fact
+from hockeystick.mechanisms.scope import EVERYBODY_REPORTS
 from hockeystick.numerics.numerals import plain
-
-_CATEGORIES: Final = whole_numbers("K", 2, (2, 1000))
 
 
 @registered
 @final
-@dataclass(frozen=True, slots=True, init=False)
+@dataclass(frozen=True, slots=True)
 class RandomizedResponse(AnyAdjacency):
     """One of K categories, reported truthfully e^epsilon times as often as each other one.
 
@@ -31,11 +28,9 @@ class RandomizedResponse(AnyAdjacency):
         Exact: any two categories differ by the same loss. With K = 2 it is the worst of all
         epsilon-DP releases, and costs what ``PureDP(epsilon)`` does.
 
-    Edge cases:
-        Epsilon 0 reports nothing; inf reports the category itself.
-
     Args:
-        epsilon: Logarithm of the ratio of the probabilities, in [0, inf].
+        epsilon: Logarithm of the ratio of the probabilities, in [0, inf]: 0 reports nothing, inf
+            the category itself.
         categories: How many categories there are, an integer from 2 to 10^15.
 
     References:
@@ -51,20 +46,9 @@ class RandomizedResponse(AnyAdjacency):
 
     rises_with = ("epsilon",)
     falls_with = ("categories",)
-
     epsilon: float
-    categories: int = 2
-
-    def __init__(self, epsilon: float, categories: int = 2) -> None:
-        object.__setattr__(self, "epsilon", _validate.real("epsilon", epsilon))
-        object.__setattr__(
-            self, "categories", _validate.count("categories", categories, _CATEGORIES)
-        )
-
-    @property
-    def scope(self) -> tuple[Fact, ...]:
-        """That everybody reports: neighbours are two answers of one person."""
-        return (EVERYBODY_REPORTS,)
+    categories: int = field(default=2, metadata={"domain": whole_numbers("K", 2, (2, 1000))})
+    scope = (EVERYBODY_REPORTS,)
 
     @property
     def assumptions(self) -> tuple[str, ...]:
@@ -77,10 +61,6 @@ class RandomizedResponse(AnyAdjacency):
 
     def _words(self) -> tuple[str, tuple[str, ...]]:
         return "randomized response", (f"epsilon {self.epsilon:g}", f"{self.categories} categories")
-
-
-_FLIP: Final = Domain(symbol="f", low=0, high=1, typical=(0.1, 0.75))
-_HASHES: Final = whole_numbers("k", 1, (1, 8))
 
 
 @registered
@@ -128,18 +108,12 @@ class UnaryEncoding(AnyAdjacency):
     """
 
     rises_with = ("epsilon",)
-
     epsilon: float
     kind: Encoding = Encoding.SYMMETRIC
+    scope = (EVERYBODY_REPORTS,)
 
     def __init__(self, epsilon: float, kind: Encoding | str = Encoding.SYMMETRIC) -> None:
-        object.__setattr__(self, "epsilon", _validate.real("epsilon", epsilon))
-        object.__setattr__(self, "kind", _validate.choice("kind", kind, Encoding))
-
-    @property
-    def scope(self) -> tuple[Fact, ...]:
-        """That everybody reports: neighbours are two answers of one person."""
-        return (EVERYBODY_REPORTS,)
+        set_fields(self, locals())
 
     @property
     def assumptions(self) -> tuple[str, ...]:
@@ -154,7 +128,7 @@ class UnaryEncoding(AnyAdjacency):
 
 @registered
 @final
-@dataclass(frozen=True, slots=True, init=False)
+@dataclass(frozen=True, slots=True)
 class RAPPOR(AnyAdjacency):
     """A value hashed to k bits of a Bloom filter, each replaced by a fair coin with probability f.
 
@@ -165,11 +139,9 @@ class RAPPOR(AnyAdjacency):
         Exact for two values that share no bit, an upper bound for others: at most 2k bits differ,
         and each of these costs what a binary randomized response does.
 
-    Edge cases:
-        Flip 1 reports nothing; 0 reports the bits themselves.
-
     Args:
-        flip: Probability f that a bit is replaced by a fair coin, in [0, 1].
+        flip: Probability f that a bit is replaced by a fair coin, in [0, 1]: 1 reports nothing, 0
+            the bits themselves.
         hashes: How many bits k of the filter one value sets, an integer from 1 to 10^15.
 
     References:
@@ -185,18 +157,9 @@ class RAPPOR(AnyAdjacency):
 
     rises_with = ("hashes",)
     falls_with = ("flip",)
-
-    flip: float
-    hashes: int
-
-    def __init__(self, flip: float, hashes: int) -> None:
-        object.__setattr__(self, "flip", _validate.real("flip", flip, _FLIP))
-        object.__setattr__(self, "hashes", _validate.count("hashes", hashes, _HASHES))
-
-    @property
-    def scope(self) -> tuple[Fact, ...]:
-        """That everybody reports: neighbours are two answers of one person."""
-        return (EVERYBODY_REPORTS,)
+    flip: float = field(metadata={"domain": Domain(symbol="f", low=0, high=1, typical=(0.1, 0.75))})
+    hashes: int = field(metadata={"domain": whole_numbers("k", 1, (1, 8))})
+    scope = (EVERYBODY_REPORTS,)
 
     @property
     def assumptions(self) -> tuple[str, ...]:
@@ -208,8 +171,6 @@ class RAPPOR(AnyAdjacency):
     def _words(self) -> tuple[str, tuple[str, ...]]:
         return "RAPPOR", (f"flip {self.flip:g}", f"{self.hashes} hashes")
 
-
-_USERS: Final = whole_numbers("n", 1, (100, 10**7))
 
 _RANDOMIZER: Final = (
     "a mechanism that each person runs, such as RandomizedResponse(epsilon=1) or PureDP(epsilon=1)"
@@ -226,9 +187,8 @@ class ShuffledReports(Mechanism):
     the same for all users, which is epsilon_0-DP for the person who reports. ``** rounds`` has
     fresh noise, and a fresh permutation, in each round.
 
-    That all run the same one matters: the others hide a report only as far as they may send it
-    themselves. Among 99 who send a constant of their own, one bit of ``RandomizedResponse(1)`` is
-    seen as it is, and delta(0.5) is 0.28765, not 1.7e-6.
+    That all run the same one matters: among 99 who send a constant of their own, one bit of
+    ``RandomizedResponse(1)`` is seen as it is, and delta(0.5) is 0.28765, not 1.7e-6.
 
     What hides a report is the privacy blanket, the least density w of all data: each of the others
     reports from w with the probability ``|w|``, whatever that user's datum. Of the T reports from w
@@ -250,14 +210,12 @@ class ShuffledReports(Mechanism):
 
     Guarantees:
         An interval: the upper end is that of the blanket for ``RandomizedResponse`` and
-        ``UnaryEncoding``, with any number of categories, and that of the stronger clones for every
-        other epsilon_0-DP randomizer that all users run; both hold for all data
-        (``privacy_loss/shuffling.py`` and ``local.py`` have the proofs). The
-        lower end is that of concrete data: for ``RandomizedResponse``, where all others hold the
-        first user's category, another one of the two, or (with three categories or more) a third
-        one; for ``PureDP``, that of one of these with 2 or 3 categories; for ``UnaryEncoding``, the
-        number of some of the bits where all others hold one of the two (or, for the optimized kind,
-        a third); none (0) for other randomizers. Which one is chosen by a moment.
+        ``UnaryEncoding``, and that of the stronger clones for every other epsilon_0-DP randomizer;
+        both hold for all data (``privacy_loss/shuffling.py`` and ``local.py`` have the proofs). The
+        lower end is that of concrete data: for ``RandomizedResponse``, all others hold one of the
+        two categories, or (of three or more) a third; for ``PureDP``, that of one of these with 2
+        or 3 categories; for ``UnaryEncoding``, the number of some of the bits where all others hold
+        one of the two (or, for the optimized kind, a third); none (0) for other randomizers.
 
         For ``RandomizedResponse`` with three categories or more, ``mu^2`` of the Gaussian limit of
         many users, ``2 (e^epsilon_0 - 1)^2 / (e^epsilon_0 + K - 1) / n``, is the same at both ends:
@@ -266,21 +224,16 @@ class ShuffledReports(Mechanism):
         epsilon_0, where only the event counts that all reports agree, their pair is attained. For
         ``UnaryEncoding`` the ends differ: at epsilon_0 = 1, ``n mu^2`` of the blanket is .841, of
         others that all hold a third category .641, the largest of all data in the limit, and of the
-        bits counted for the lower end .511. What is between them is not settled, as
-        ``hockeystick.conversions.published.shuffling.clones_epsilon`` shows of the clones.
+        bits counted for the lower end .511. What is between them is not settled.
 
     Edge cases:
-        One user's report is that of the randomizer itself. A randomizer that reveals everything is
-        not helped by a shuffler. No amplification is credited beyond epsilon_0 = 20. More users
-        than 10^9 are refused; fewer cost no less.
+        One user's report is that of the randomizer itself. No amplification is credited beyond
+        epsilon_0 = 20. More users than 10^9 are refused; fewer cost no less.
 
     Args:
         randomizer: What each user runs: a mechanism for one person's datum, such as
             ``RandomizedResponse``, ``UnaryEncoding`` or ``PureDP(epsilon_0)``.
         users: The number n of users, an integer from 1 to 10^15.
-
-    Raises:
-        IncompatibleError: If the randomizer is not for one person's datum but for data sets.
 
     References:
         Feldman, McMillan and Talwar, "Stronger Privacy Amplification by Shuffling for Renyi and
@@ -293,28 +246,25 @@ class ShuffledReports(Mechanism):
 
     Example:
         >>> import hockeystick as hs
-        >>> plan = hs.mechanisms.ShuffledReports(
-        ...     hs.RandomizedResponse(4.0, categories=3), users=100_000
-        ... )
+        >>> plan = hs.mechanisms.ShuffledReports(hs.RandomizedResponse(4.0, 3), users=100_000)
         >>> answer = hs.epsilon(plan, delta=1e-6)
         >>> print(f"between {answer.lower:.4f} and {answer.upper:.4f}")
         between 0.1170 and 0.1171
     """
 
     falls_with = ("users",)
-
-    randomizer: Mechanism
-    users: int
+    randomizer: Mechanism = field(metadata={"allowed": _RANDOMIZER})
+    users: int = field(metadata={"domain": whole_numbers("n", 1, (100, 10**7))})
+    adjacency = Adjacency.REPLACE_ONE
 
     def __init__(self, randomizer: Mechanism, users: float) -> None:
-        given = checked("randomizer", randomizer, allowed=_RANDOMIZER)
-        object.__setattr__(self, "randomizer", _local(given))
-        object.__setattr__(self, "users", _validate.count("users", users, _USERS))
-
-    @property
-    def adjacency(self) -> Adjacency:
-        """Replace-one: neighbours differ in the datum of one user."""
-        return Adjacency.REPLACE_ONE
+        set_fields(self, locals())
+        if randomizer.adjacency is not None:
+            raise IncompatibleError(
+                f"a shuffler mixes reports that each person randomizes; {randomizer} is for data "
+                f"sets under {randomizer.adjacency}; use a release for one person's datum, such as "
+                "RandomizedResponse or PureDP"
+            )
 
     @property
     def assumptions(self) -> tuple[str, ...]:
@@ -329,14 +279,3 @@ class ShuffledReports(Mechanism):
 
     def _words(self) -> tuple[str, tuple[str, ...]]:
         return f"shuffled reports of [{self.randomizer}]", (f"{self.users} users",)
-
-
-def _local(randomizer: Mechanism) -> Mechanism:
-    """Return the randomizer if it is for one person's datum, or raise."""
-    if randomizer.adjacency is not None:
-        raise IncompatibleError(
-            f"a shuffler mixes reports that each person randomizes; {randomizer} is for data sets "
-            f"under {randomizer.adjacency}; use a release for one person's datum, such as "
-            "RandomizedResponse or PureDP"
-        )
-    return randomizer

@@ -3,63 +3,61 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Final, final
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, Self, final
 
-from hockeystick import _validate
 from hockeystick._validate import MAX_COUNT, Domain, whole_numbers
-from hockeystick.errors import NoGroupFormError, ParameterError
+from hockeystick.errors import NoGroupFormError
 from hockeystick.mechanisms.base import AnyAdjacency
 from hockeystick.mechanisms.registry import registered
 from hockeystick.numerics.numerals import plain
 
-_SENSITIVITY: Final = whole_numbers("D", 1, (1, 1000))
 _NO_VECTOR: Final = (
     "; it is one integer, and no vector whose norm changes by as much, which is a composition of "
     "its entries"
 )
+_SENSITIVITY: Final[Mapping[str, Any]] = {
+    "domain": whole_numbers("D", 1, (1, 1000)),
+    "besides": " (of a record in k cells, each changed by 1, that of sensitivity 1 runs k times)",
+}
 
 
-def sensitivity_of(value: object, of_one: str) -> int:
-    """Return the sensitivity of an integer query as an int, or raise.
+class _IntegerNoise(AnyAdjacency):
+    """An integer plus integer noise, of a parameter and a sensitivity."""
 
-    Args:
-        value: What was given for it.
-        of_one: The mechanism at sensitivity 1, as it is written.
-    """
-    try:
-        return _validate.count("sensitivity", value, _SENSITIVITY)
-    except ParameterError as error:
-        if not isinstance(value, float) or not 0 < value < MAX_COUNT:
-            raise
-        cells = round(value * value)
-        k = cells if math.isclose(value * value, cells, rel_tol=1e-6) else "k"
-        told = f" (a record in {k} cells, each changed by 1: {of_one} ** {k})"
-        raise ParameterError(error.name, value, error.allowed + told) from None
+    __slots__ = ()
+    sensitivity: int
 
+    @property
+    @abstractmethod
+    def _noise(self) -> tuple[str, str, float]:
+        """What the noise is called, and its parameter with its value."""
 
-def grown(sensitivity: int, size: int) -> int:
-    """Return the sensitivity for a group, or raise where it is above all that are analysed."""
-    moved = sensitivity * size
-    if moved > MAX_COUNT:
-        raise NoGroupFormError(
-            f"a sensitivity of {sensitivity:,} for groups of {size:,} is above {MAX_COUNT:,}"
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        name, parameter, value = self._noise
+        vector = "" if self.sensitivity == 1 else _NO_VECTOR
+        return (
+            f"Fresh {name} ({parameter} {plain(value)}) noise is drawn exactly and added to an "
+            f"integer that changes by at most {self.sensitivity:,} between neighbouring data "
+            f"sets{vector}.",
         )
-    return moved
 
+    def for_group(self, size: int) -> Self:
+        moved = self.sensitivity * size
+        if moved > MAX_COUNT:
+            raise NoGroupFormError(
+                f"a sensitivity of {self.sensitivity:,} for groups of {size:,} is above "
+                f"{MAX_COUNT:,}"
+            )
+        return replace(self, sensitivity=moved)  # type: ignore[type-var]
 
-def assumption(noise: str, sensitivity: int) -> str:
-    """Return what must hold of fresh integer noise and the query's sensitivity."""
-    vector = "" if sensitivity == 1 else _NO_VECTOR
-    return (
-        f"Fresh {noise} noise is drawn exactly and added to an integer that changes by at most "
-        f"{sensitivity:,} between neighbouring data sets{vector}."
-    )
-
-
-def details(parameter: str, sensitivity: int) -> tuple[str, ...]:
-    """Return what belongs in brackets: the noise, and the sensitivity unless it is 1."""
-    return (parameter,) if sensitivity == 1 else (parameter, f"sensitivity {sensitivity}")
+    def _words(self) -> tuple[str, tuple[str, ...]]:
+        name, parameter, value = self._noise
+        moved = () if self.sensitivity == 1 else (f"sensitivity {self.sensitivity}",)
+        return name, (f"{parameter} {value:g}", *moved)
 
 
 _SIGMA: Final = Domain(symbol="sigma", low=0, high=math.inf, typical=(0.5, 100))
@@ -67,8 +65,8 @@ _SIGMA: Final = Domain(symbol="sigma", low=0, high=math.inf, typical=(0.5, 100))
 
 @registered
 @final
-@dataclass(frozen=True, slots=True, init=False)
-class DiscreteGaussian(AnyAdjacency):
+@dataclass(frozen=True, slots=True)
+class DiscreteGaussian(_IntegerNoise):
     """An integer plus discrete Gaussian noise.
 
     ``P[noise = y]`` is proportional to ``exp(-y^2 / (2 sigma^2))`` over the integers. It is
@@ -79,12 +77,9 @@ class DiscreteGaussian(AnyAdjacency):
         Exact for a single integer that reaches its sensitivity. The sum of several such noises is
         no discrete Gaussian.
 
-    Edge cases:
-        Sigma 0 releases the integer itself; inf releases nothing.
-
     Args:
-        sigma: Square root of the parameter sigma^2, in [0, inf], in units of the integer itself;
-            the standard deviation is slightly below it.
+        sigma: Square root of the parameter sigma^2, in [0, inf], in units of the integer itself:
+            0 releases it, inf nothing. The standard deviation is slightly below it.
         sensitivity: How far the integer moves between neighbours, an integer from 1 to 10^15;
             a record in k cells, each changed by 1, is ``DiscreteGaussian(sigma) ** k``.
 
@@ -100,33 +95,18 @@ class DiscreteGaussian(AnyAdjacency):
 
     rises_with = ("sensitivity",)
     falls_with = ("sigma",)
-
-    sigma: float
-    sensitivity: int = 1
-
-    def __init__(self, sigma: float, sensitivity: int = 1) -> None:
-        object.__setattr__(self, "sigma", _validate.real("sigma", sigma, _SIGMA))
-        object.__setattr__(
-            self, "sensitivity", sensitivity_of(sensitivity, "DiscreteGaussian(sigma)")
-        )
+    sigma: float = field(metadata={"domain": _SIGMA})
+    sensitivity: int = field(default=1, metadata=_SENSITIVITY)
 
     @property
-    def assumptions(self) -> tuple[str, ...]:
-        noise = f"discrete Gaussian (sigma {plain(self.sigma)})"
-        return (assumption(noise, self.sensitivity),)
-
-    def for_group(self, size: int) -> DiscreteGaussian:
-        """Return the mechanism whose sensitivity is ``size`` times as large."""
-        return DiscreteGaussian(self.sigma, grown(self.sensitivity, size))
-
-    def _words(self) -> tuple[str, tuple[str, ...]]:
-        return "discrete Gaussian", details(f"sigma {self.sigma:g}", self.sensitivity)
+    def _noise(self) -> tuple[str, str, float]:
+        return "discrete Gaussian", "sigma", self.sigma
 
 
 @registered
 @final
-@dataclass(frozen=True, slots=True, init=False)
-class DiscreteLaplace(AnyAdjacency):
+@dataclass(frozen=True, slots=True)
+class DiscreteLaplace(_IntegerNoise):
     """An integer plus discrete Laplace noise, also known as the geometric mechanism.
 
     ``P[noise = y] = (1 - t) / (1 + t) t^|y|`` over the integers, with ``t = e^(-1/scale)``. It is
@@ -137,11 +117,9 @@ class DiscreteLaplace(AnyAdjacency):
         is on which side of two neighbouring integers it lies: that is the binary randomized
         response of epsilon 1/scale, and costs the same.
 
-    Edge cases:
-        Scale 0 releases the integer itself; inf releases nothing.
-
     Args:
-        scale: Scale of the noise, in [0, inf], in units of the integer itself.
+        scale: Scale of the noise, in [0, inf], in units of the integer itself: 0 releases it, inf
+            nothing.
         sensitivity: How far the integer moves between neighbours, an integer from 1 to 10^15;
             a record in k cells, each changed by 1, is ``DiscreteLaplace(scale) ** k``.
 
@@ -157,27 +135,12 @@ class DiscreteLaplace(AnyAdjacency):
 
     rises_with = ("sensitivity",)
     falls_with = ("scale",)
-
     scale: float
-    sensitivity: int = 1
-
-    def __init__(self, scale: float, sensitivity: int = 1) -> None:
-        object.__setattr__(self, "scale", _validate.real("scale", scale))
-        object.__setattr__(
-            self, "sensitivity", sensitivity_of(sensitivity, "DiscreteLaplace(scale)")
-        )
+    sensitivity: int = field(default=1, metadata=_SENSITIVITY)
 
     @property
-    def assumptions(self) -> tuple[str, ...]:
-        noise = f"discrete Laplace (scale {plain(self.scale)})"
-        return (assumption(noise, self.sensitivity),)
-
-    def for_group(self, size: int) -> DiscreteLaplace:
-        """Return the mechanism whose sensitivity is ``size`` times as large."""
-        return DiscreteLaplace(self.scale, grown(self.sensitivity, size))
-
-    def _words(self) -> tuple[str, tuple[str, ...]]:
-        return "discrete Laplace", details(f"scale {self.scale:g}", self.sensitivity)
+    def _noise(self) -> tuple[str, str, float]:
+        return "discrete Laplace", "scale", self.scale
 
 
 _VARIANCE: Final = Domain(symbol="mu", low=0, high=math.inf, typical=(1, 10_000))
@@ -185,8 +148,8 @@ _VARIANCE: Final = Domain(symbol="mu", low=0, high=math.inf, typical=(1, 10_000)
 
 @registered
 @final
-@dataclass(frozen=True, slots=True, init=False)
-class Skellam(AnyAdjacency):
+@dataclass(frozen=True, slots=True)
+class Skellam(_IntegerNoise):
     """An integer plus symmetric Skellam noise, the difference of two Poisson variables.
 
     ``P[noise = k] = e^-v I_k(v)`` over the integers, with the modified Bessel function and
@@ -196,11 +159,9 @@ class Skellam(AnyAdjacency):
     Guarantees:
         Exact for a single integer that reaches its sensitivity.
 
-    Edge cases:
-        Variance 0 releases the integer itself; inf releases nothing.
-
     Args:
-        variance: Variance of the noise, in [0, inf], in units of the integer itself, squared.
+        variance: Variance of the noise, in [0, inf], in units of the integer itself, squared: 0
+            releases it, inf nothing.
         sensitivity: How far the integer moves between neighbours, an integer from 1 to 10^15;
             a record in k cells, each changed by 1, is ``Skellam(variance) ** k``.
 
@@ -216,22 +177,9 @@ class Skellam(AnyAdjacency):
 
     rises_with = ("sensitivity",)
     falls_with = ("variance",)
-
-    variance: float
-    sensitivity: int = 1
-
-    def __init__(self, variance: float, sensitivity: int = 1) -> None:
-        object.__setattr__(self, "variance", _validate.real("variance", variance, _VARIANCE))
-        object.__setattr__(self, "sensitivity", sensitivity_of(sensitivity, "Skellam(variance)"))
+    variance: float = field(metadata={"domain": _VARIANCE})
+    sensitivity: int = field(default=1, metadata=_SENSITIVITY)
 
     @property
-    def assumptions(self) -> tuple[str, ...]:
-        noise = f"Skellam (variance {plain(self.variance)})"
-        return (assumption(noise, self.sensitivity),)
-
-    def for_group(self, size: int) -> Skellam:
-        """Return the mechanism whose sensitivity is ``size`` times as large."""
-        return Skellam(self.variance, grown(self.sensitivity, size))
-
-    def _words(self) -> tuple[str, tuple[str, ...]]:
-        return "Skellam", details(f"variance {self.variance:g}", self.sensitivity)
+    def _noise(self) -> tuple[str, str, float]:
+        return "Skellam", "variance", self.variance

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, final
 
-from hockeystick import _validate
 from hockeystick._validate import Domain, whole_numbers
-from hockeystick.mechanisms.base import AnyAdjacency, Mechanism
+from hockeystick.mechanisms.base import AnyAdjacency
 from hockeystick.mechanisms.registry import registered
 from hockeystick.numerics.numerals import plain
 from hockeystick.numerics.rounding import quotient_down
@@ -15,7 +14,7 @@ from hockeystick.numerics.rounding import quotient_down
 
 @registered
 @final
-@dataclass(frozen=True, slots=True, init=False)
+@dataclass(frozen=True, slots=True)
 class Laplace(AnyAdjacency):
     """A query's answer plus Laplace noise.
 
@@ -27,14 +26,9 @@ class Laplace(AnyAdjacency):
         The accounting is exact for a query with one coordinate that reaches its sensitivity, and
         an upper bound for every other.
 
-    Edge cases:
-        Scale 0 releases the answer itself; inf releases nothing.
-
     Args:
-        scale: The noise's scale over the sensitivity, in [0, inf].
-
-    Raises:
-        ParameterError: If the scale is no number of its domain.
+        scale: The noise's scale over the sensitivity, in [0, inf]: 0 releases the answer itself,
+            inf nothing.
 
     References:
         Dwork, McSherry, Nissim and Smith, "Calibrating Noise to Sensitivity in Private Data
@@ -47,11 +41,7 @@ class Laplace(AnyAdjacency):
     """
 
     falls_with = ("scale",)
-
     scale: float
-
-    def __init__(self, scale: float) -> None:
-        object.__setattr__(self, "scale", _validate.real("scale", scale))
 
     @property
     def assumptions(self) -> tuple[str, ...]:
@@ -59,7 +49,6 @@ class Laplace(AnyAdjacency):
         return (f"Fresh Laplace noise is added to each coordinate; its scale is {noise}.",)
 
     def for_group(self, size: int) -> Laplace:
-        """Return the mechanism whose noise is ``size`` times smaller."""
         return Laplace(quotient_down(self.scale, size))
 
     def _words(self) -> tuple[str, tuple[str, ...]]:
@@ -71,7 +60,7 @@ DIMENSION: Final = whole_numbers("n", 1, (2, 10**6))
 
 @registered
 @final
-@dataclass(frozen=True, slots=True, init=False)
+@dataclass(frozen=True, slots=True)
 class MultivariateLaplace(AnyAdjacency):
     """A vector's true value plus noise whose density falls with the Euclidean length.
 
@@ -88,14 +77,10 @@ class MultivariateLaplace(AnyAdjacency):
         for runs on end the loss is composed as it is, which for many coordinates costs far less
         than 1/scale each: about what a Gaussian of ``mu = 1/(scale sqrt(n))`` costs.
 
-    Edge cases:
-        Scale 0 releases the answer itself; inf releases nothing. In one dimension it is
-        ``Laplace``. Other than the Laplace mechanism in several coordinates it goes by the L2
-        distance.
-
     Args:
-        scale: The noise's scale b over the sensitivity, in [0, inf].
-        dimension: The number n of coordinates, an integer >= 1.
+        scale: The noise's scale b over the sensitivity, in [0, inf]: 0 releases the answer itself,
+            inf nothing.
+        dimension: The number n of coordinates, an integer >= 1; with one it is ``Laplace``.
 
     References:
         Chatzikokolakis, Andres, Bordenabe and Palamidessi, "Broadening the Scope of Differential
@@ -110,13 +95,8 @@ class MultivariateLaplace(AnyAdjacency):
     """
 
     falls_with = ("scale", "dimension")
-
     scale: float
-    dimension: int
-
-    def __init__(self, scale: float, dimension: int) -> None:
-        object.__setattr__(self, "scale", _validate.real("scale", scale))
-        object.__setattr__(self, "dimension", _validate.count("dimension", dimension, DIMENSION))
+    dimension: int = field(metadata={"domain": DIMENSION})
 
     @property
     def assumptions(self) -> tuple[str, ...]:
@@ -127,7 +107,6 @@ class MultivariateLaplace(AnyAdjacency):
         )
 
     def for_group(self, size: int) -> MultivariateLaplace:
-        """Return the mechanism whose noise is ``size`` times smaller."""
         return MultivariateLaplace(quotient_down(self.scale, size), self.dimension)
 
     def _words(self) -> tuple[str, tuple[str, ...]]:
@@ -140,8 +119,8 @@ _GAMMA: Final = Domain(symbol="gamma", low=0, high=1, low_open=True, typical=(0.
 
 @registered
 @final
-@dataclass(frozen=True, slots=True, init=False)
-class Staircase(Mechanism):
+@dataclass(frozen=True, slots=True)
+class Staircase(AnyAdjacency):
     """A number plus staircase noise, which among all that is epsilon-DP errs the least.
 
     The density of the noise is ``a`` where ``|x| < gamma``, in units of the query's sensitivity,
@@ -174,19 +153,8 @@ class Staircase(Mechanism):
 
     rises_with = ("epsilon",)
     unordered = ("gamma",)
-
     epsilon: float
-    gamma: float | None = None
-
-    def __init__(self, epsilon: float, gamma: float | None = None) -> None:
-        object.__setattr__(self, "epsilon", _validate.real("epsilon", epsilon))
-        given = None if gamma is None else _validate.real("gamma", gamma, _GAMMA)
-        object.__setattr__(self, "gamma", given)
-
-    @property
-    def adjacency(self) -> None:
-        """None: the description holds for whichever adjacency the sensitivity was taken under."""
-        return None
+    gamma: float | None = field(default=None, metadata={"domain": _GAMMA})
 
     @property
     def assumptions(self) -> tuple[str, ...]:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import ClassVar, Final, final
 
-from hockeystick import _validate
-from hockeystick._validate import Domain, WordEnum, whole_numbers
+from hockeystick._validate import PARAMETERS, WordEnum, whole_numbers
 from hockeystick.adjacency import Adjacency
 from hockeystick.errors import IncompatibleError, ParameterError
-from hockeystick.mechanisms.base import Mechanism, checked
+from hockeystick.mechanisms.base import Mechanism, checked, set_fields
 from hockeystick.mechanisms.noise.gaussian import Gaussian
 from hockeystick.mechanisms.registry import registered
 
@@ -41,10 +40,8 @@ class OnFixedSizeSample(Mechanism):
 
     rises_with = ("batch_size",)
     falls_with = ("examples",)
-
     _of_stated_size: ClassVar[bool] = True
     _drawn: ClassVar[str]
-
     inner: Mechanism
     batch_size: int
     examples: int
@@ -57,11 +54,7 @@ class OnFixedSizeSample(Mechanism):
         examples: float,
         adjacency: Adjacency | str = Adjacency.REPLACE_ONE,
     ) -> None:
-        object.__setattr__(self, "inner", checked("inner", inner))
-        object.__setattr__(self, "examples", _validate.count("examples", examples))
-        object.__setattr__(self, "batch_size", _validate.count("batch_size", batch_size))
-        neighbours = _validate.choice("adjacency", adjacency, Adjacency)
-        object.__setattr__(self, "adjacency", neighbours)
+        set_fields(self, locals())
         self._check()
         if inner.adjacency not in (None, Adjacency.REPLACE_ONE):
             raise IncompatibleError(
@@ -75,15 +68,13 @@ class OnFixedSizeSample(Mechanism):
         """Raise where the sizes or the adjacency are none that the sampling can have."""
 
     @abstractmethod
-    def _sampling(self) -> str:
-        """Return the description of the sampling, a sentence."""
+    def _sampling(self) -> str: ...
 
     @property
     def assumptions(self) -> tuple[str, ...]:
         return (self.adjacency.meaning, self._sampling(), *self.inner.assumptions, REPLACED)
 
     def _words(self) -> tuple[str, tuple[str, ...]]:
-        """Return the inner mechanism's words with the sampling added."""
         name, details = self.inner._words()
         inside = name if details else f"[{name}]"
         sizes = f"{self.batch_size} of {self.examples}"
@@ -135,11 +126,11 @@ class FixedSizeSubsampled(OnFixedSizeSample):
 
     Edge cases:
         Under replace-one a sample of all examples is the inner mechanism itself. Under add-remove
-        its neighbour has no example to take the place of the one that is missing: known is only an
-        interval, for a Gaussian on sums of contributions of norm at most C, 2C apart where one is
-        replaced. One that is missing moves such a sum by C, the lower end; the upper end is that of
-        a replacement, which holds for contributions in [0, 2C] as well. Where they are ``clipped``
-        to norm C, both ends are those of moving by C. So are those of one that is zeroed.
+        its neighbour has no example to take the place of the missing one: known is an interval, for
+        a Gaussian on sums of contributions of norm at most C. One that is missing moves such a sum
+        by C, the lower end; the upper end is that of a replacement, by 2C, which holds for
+        contributions in [0, 2C] as well. Where they are ``clipped`` to norm C, both ends are those
+        of moving by C. So are those of one that is zeroed.
 
     Args:
         inner: The mechanism that is run on the sample, the same in both directions of a
@@ -153,10 +144,6 @@ class FixedSizeSubsampled(OnFixedSizeSample):
             example, whose L2 norm is at most half of what replacing one moves the sum, 0 for one
             that is zeroed; as where each is clipped to the norm C, for replacements that move the
             sum by up to 2C. Not so for a count, whose 0 or 1 a replacement moves by 1.
-
-    Raises:
-        IncompatibleError: If the inner mechanism is described under another adjacency than
-            replace-one, or is clipped and no Gaussian.
 
     References:
         Balle, Barthe and Gaboardi, "Privacy amplification by subsampling", NeurIPS 2018, theorem 2;
@@ -173,7 +160,6 @@ class FixedSizeSubsampled(OnFixedSizeSample):
     """
 
     _drawn = "fixed-size-subsampled"
-
     clipped: bool = False
 
     def __init__(
@@ -185,14 +171,12 @@ class FixedSizeSubsampled(OnFixedSizeSample):
         clipped: bool = False,
     ) -> None:
         OnFixedSizeSample.__init__(self, inner, batch_size, examples, adjacency)
-        if not isinstance(clipped, bool):
-            raise ParameterError("clipped", clipped, "True or False")
+        set_fields(self, {"clipped": clipped})
         if clipped and not isinstance(inner, Gaussian):
             raise IncompatibleError(
                 f"clipped contributions are analysed for the Gaussian mechanism, not for {inner}; "
                 "leave clipped out"
             )
-        object.__setattr__(self, "clipped", clipped)
 
     def _check(self) -> None:
         if self.batch_size > self.examples:
@@ -205,7 +189,6 @@ class FixedSizeSubsampled(OnFixedSizeSample):
         return Fraction(self.batch_size, self.examples)
 
     def _sampling(self) -> str:
-        """Return the descriptions of the sampling and of the data set of the stated size."""
         every = (
             f"Each sample is one of all sets of {self.batch_size:,} of {self.examples:,} examples, "
             "equally likely, and kept secret."
@@ -220,7 +203,6 @@ class FixedSizeSubsampled(OnFixedSizeSample):
         return (self.adjacency.meaning, self._sampling(), *clipped, *inner, REPLACED)
 
     def _words(self) -> tuple[str, tuple[str, ...]]:
-        """Return the inner mechanism's words with the sampling added."""
         name, details = OnFixedSizeSample._words(self)
         return name, (*details[:-1], "clipped", details[-1]) if self.clipped else details
 
@@ -247,9 +229,6 @@ class WithReplacementSubsampled(OnFixedSizeSample):
         batch_size: Number m of places, an integer >= 1.
         examples: Size n of the data set, an integer >= 1.
         adjacency: "replace-one".
-
-    Raises:
-        IncompatibleError: Under another adjacency.
 
     References:
         Balle, Barthe and Gaboardi, "Privacy amplification by subsampling", NeurIPS 2018.
@@ -284,22 +263,14 @@ class WithReplacementSubsampled(OnFixedSizeSample):
 class LastBatch(WordEnum):
     """What the last batch of a shuffled epoch is.
 
-    - ``WHOLE`` ("whole"): as large as the others, which divide the examples.
-    - ``SMALLER`` ("smaller"): the examples that are left, fewer than in the others.
-    - ``DROPPED`` ("dropped"): the examples that are left sit out the epoch: others in each.
-
-    Example:
-        >>> from hockeystick.mechanisms import LastBatch
-        >>> print(LastBatch.SMALLER)
-        smaller
+    - "whole": as large as the others, which divide the examples.
+    - "smaller": the examples that are left, fewer than in the others.
+    - "dropped": the examples that are left sit out the epoch: others in each.
     """
 
     WHOLE = "whole"
     SMALLER = "smaller"
     DROPPED = "dropped"
-
-
-_STEPS: Final = whole_numbers("t", 1, (2, 10_000))
 
 
 @registered
@@ -337,9 +308,6 @@ class RandomAllocation(Mechanism):
         participations: In how many of these a record is, k from 0 to t.
         adjacency: "add-remove" or "zero-out".
 
-    Raises:
-        IncompatibleError: If the inner mechanism is not Gaussian, or under replace-one.
-
     References:
         Chua, Ghazi, Harrison, Leeman, Kamath, Kumar, Manurangsi, Sinha and Zhang, "Balls-and-bins
         sampling for DP-SGD", 2024 (arXiv 2412.16802); Feldman and Shenfeld, "Privacy amplification
@@ -353,10 +321,9 @@ class RandomAllocation(Mechanism):
 
     rises_with = ("participations",)
     falls_with = ("steps",)
-
     inner: Gaussian
-    steps: int
-    participations: int
+    steps: int = field(metadata={"domain": whole_numbers("t", 1, (2, 10_000))})
+    participations: int = field(metadata={"domain": PARAMETERS["count"]})
     adjacency: Adjacency
 
     def __init__(
@@ -366,14 +333,11 @@ class RandomAllocation(Mechanism):
         participations: int = 1,
         adjacency: Adjacency | str = Adjacency.ADD_REMOVE,
     ) -> None:
-        object.__setattr__(self, "inner", _gaussian(checked("inner", inner)))
-        object.__setattr__(self, "steps", _validate.count("steps", steps, _STEPS))
-        times = Domain(symbol="k", low=0, high=self.steps, typical=(0, self.steps), whole=True)
-        number = _validate.count("participations", participations, times)
-        object.__setattr__(self, "participations", number)
-        neighbours = _validate.choice("adjacency", adjacency, Adjacency)
-        object.__setattr__(self, "adjacency", neighbours)
-        if neighbours is Adjacency.REPLACE_ONE:
+        set_fields(self, locals() | {"inner": _gaussian(checked("inner", inner))})
+        if self.participations > self.steps:
+            allowed = f"an integer from 0 to {self.steps}"
+            raise ParameterError("participations", participations, allowed)
+        if self.adjacency is Adjacency.REPLACE_ONE:
             raise IncompatibleError(
                 "no dominating pair is known for random allocation under replace-one; "
                 "use add-remove or zero-out"
@@ -389,7 +353,6 @@ class RandomAllocation(Mechanism):
         return (self.adjacency.meaning, allocation, *self.inner.assumptions)
 
     def _words(self) -> tuple[str, tuple[str, ...]]:
-        """Return the inner mechanism's words with the allocation added."""
         name, details = self.inner._words()
         default = self.adjacency is Adjacency.ADD_REMOVE
         own = () if default else (str(self.adjacency),)
@@ -397,7 +360,6 @@ class RandomAllocation(Mechanism):
 
 
 def _gaussian(inner: Mechanism) -> Gaussian:
-    """Return the inner mechanism if it is a Gaussian, or raise."""
     if isinstance(inner, Gaussian):
         return inner
     raise IncompatibleError(

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import ClassVar, Final, final
 
-from hockeystick import _validate
 from hockeystick._validate import WordEnum, whole_numbers
 from hockeystick.adjacency import Adjacency
 from hockeystick.errors import IncompatibleError, NoGroupFormError, ParameterError
-from hockeystick.mechanisms.base import Mechanism, checked
+from hockeystick.mechanisms.base import Mechanism, checked, set_fields
 from hockeystick.mechanisms.noise.gaussian import Gaussian
 from hockeystick.mechanisms.registry import registered
 from hockeystick.numerics.numerals import plain
-
-_SIZE: Final = whole_numbers("k", 1, (2, 100))
 
 
 @registered
@@ -43,17 +40,11 @@ class PoissonSubsampled(Mechanism):
         largest contribution.
 
     Args:
-        inner: The mechanism that is run on the sample.
-        rate: Probability of each example to be in the sample, in [0, 1]; a ``Fraction`` is kept
-            exact.
+        inner: The mechanism that is run on the sample, which has no stated number of examples.
+        rate: Probability of each example to be in the sample, in [0, 1]; a ``Fraction`` is exact.
         adjacency: "add-remove", "zero-out", or for a ``Gaussian`` "replace-one". Under all of them
             a Gaussian's noise multiplier counts in units of the largest contribution of one
             example.
-
-    Raises:
-        IncompatibleError: Under replace-one unless the inner mechanism is a ``Gaussian``, or if
-            the inner mechanism has another adjacency or is described for a stated number of
-            examples, which a Poisson sample does not have.
 
     References:
         Zhu, Dong and Wang, "Optimal Accounting of Differential Privacy via Characteristic
@@ -66,7 +57,6 @@ class PoissonSubsampled(Mechanism):
     """
 
     rises_with = ("rate",)
-
     inner: Mechanism
     rate: float | Fraction
     adjacency: Adjacency = Adjacency.ADD_REMOVE
@@ -77,11 +67,8 @@ class PoissonSubsampled(Mechanism):
         rate: float | Fraction,
         adjacency: Adjacency | str = Adjacency.ADD_REMOVE,
     ) -> None:
-        object.__setattr__(self, "inner", checked("inner", inner))
-        object.__setattr__(self, "rate", _validate.probability("rate", rate))
-        neighbours = _validate.choice("adjacency", adjacency, Adjacency)
-        object.__setattr__(self, "adjacency", neighbours)
-        if neighbours is Adjacency.REPLACE_ONE and not isinstance(inner, Gaussian):
+        set_fields(self, locals())
+        if self.adjacency is Adjacency.REPLACE_ONE and not isinstance(inner, Gaussian):
             raise IncompatibleError(
                 "under replace-one, Poisson sampling is analysed for the Gaussian mechanism, not "
                 f"for {inner}; use add-remove or zero-out"
@@ -91,7 +78,7 @@ class PoissonSubsampled(Mechanism):
                 f"{inner} is described for a stated number of examples, which a Poisson sample "
                 "does not have; sample once, by one of the two"
             )
-        refuse_other_adjacency(inner, neighbours)
+        refuse_other_adjacency(inner, self.adjacency)
 
     @property
     def assumptions(self) -> tuple[str, ...]:
@@ -104,7 +91,6 @@ class PoissonSubsampled(Mechanism):
         return (self.adjacency.meaning, sampling, *noise)
 
     def for_group(self, size: int) -> Mechanism:
-        """Return itself for one record, or raise with what is accounted for groups."""
         try:
             return Mechanism.for_group(self, size)
         except NoGroupFormError as error:
@@ -114,15 +100,9 @@ class PoissonSubsampled(Mechanism):
             raise NoGroupFormError(told) from None
 
     def _words(self) -> tuple[str, tuple[str, ...]]:
-        """Return the inner mechanism's words with the sampling added."""
         name, details = self.inner._words()
-        default = self.adjacency is Adjacency.ADD_REMOVE
-        own = (
-            (f"rate {float(self.rate):g}",)
-            if default
-            else (f"rate {float(self.rate):g}", self.adjacency)
-        )
         inside = name if details else f"[{name}]"
+        own = (f"rate {float(self.rate):g}", *unless_usual(self.adjacency))
         return f"Poisson-subsampled {inside}", (*details, *own)
 
 
@@ -148,21 +128,13 @@ class PoissonSubsampledGroup(Mechanism):
         (``privacy_loss/sampling/poisson.py`` has the proof). Counts of less than 1e-90 are moved
         up for the upper end and down for the lower one.
 
-    Edge cases:
-        Size 1 is ``PoissonSubsampled``. Rate 0 releases nothing about the data; at rate 1 the whole
-        group is in every sample.
-
     Args:
         inner: The Gaussian mechanism that is run on the sample; its noise multiplier counts in
             units of the largest contribution of one example.
-        rate: Probability of each example to be in the sample, in [0, 1]; a ``Fraction`` is kept
-            exact.
+        rate: Probability of each example to be in the sample, in [0, 1]; a ``Fraction`` is exact.
         size: The number k of examples in the group, an integer from 1 to 10^15; above 1,000 it is
             described and not accounted.
         adjacency: "add-remove", "zero-out" or "replace-one", of all examples of the group.
-
-    Raises:
-        IncompatibleError: If the inner mechanism is not a ``Gaussian``.
 
     References:
         Charles, Ganesh, McKenna, McMahan, Mitchell, Pillutla and Rush, "Fine-Tuning Large Language
@@ -174,17 +146,12 @@ class PoissonSubsampledGroup(Mechanism):
         >>> step = hs.mechanisms.PoissonSubsampledGroup(hs.Gaussian(1.1), rate=0.004, size=4)
         >>> print(step)
         Poisson-subsampled Gaussian (noise multiplier 1.1, rate 0.004, groups of 4)
-        >>> hs.epsilon(step**100, 1e-6).upper > hs.epsilon(
-        ...     hs.PoissonSubsampled(hs.Gaussian(1.1), rate=0.004) ** 100, 1e-6
-        ... ).upper
-        True
     """
 
     rises_with = ("rate", "size")
-
     inner: Mechanism
     rate: float | Fraction
-    size: int
+    size: int = field(metadata={"domain": whole_numbers("k", 1, (2, 100))})
     adjacency: Adjacency = Adjacency.ADD_REMOVE
 
     def __init__(
@@ -194,11 +161,7 @@ class PoissonSubsampledGroup(Mechanism):
         size: float,
         adjacency: Adjacency | str = Adjacency.ADD_REMOVE,
     ) -> None:
-        object.__setattr__(self, "inner", checked("inner", inner))
-        object.__setattr__(self, "rate", _validate.probability("rate", rate))
-        object.__setattr__(self, "size", _validate.count("size", size, _SIZE))
-        neighbours = _validate.choice("adjacency", adjacency, Adjacency)
-        object.__setattr__(self, "adjacency", neighbours)
+        set_fields(self, locals())
         if not isinstance(inner, Gaussian):
             raise IncompatibleError(
                 f"groups on a Poisson sample are analysed for the Gaussian mechanism, not for "
@@ -215,15 +178,14 @@ class PoissonSubsampledGroup(Mechanism):
         )
 
     def _words(self) -> tuple[str, tuple[str, ...]]:
-        """Return the inner mechanism's words with the sampling and the group added."""
         name, details = self.inner._words()
-        default = self.adjacency is Adjacency.ADD_REMOVE
         own = (f"rate {float(self.rate):g}", f"groups of {self.size}")
-        return f"Poisson-subsampled {name}", (
-            *details,
-            *own,
-            *(() if default else [self.adjacency]),
-        )
+        return f"Poisson-subsampled {name}", (*details, *own, *unless_usual(self.adjacency))
+
+
+def unless_usual(adjacency: Adjacency) -> tuple[str, ...]:
+    """Return an adjacency as a detail of a description, nothing for add-remove."""
+    return () if adjacency is Adjacency.ADD_REMOVE else (str(adjacency),)
 
 
 def on_contributions(inner: Mechanism) -> tuple[str, ...]:
@@ -262,21 +224,16 @@ def refuse_other_adjacency(inner: Mechanism, neighbours: Adjacency) -> None:
 class Clipping(WordEnum):
     """What is clipped to the clipping norm C.
 
-    - ``INDIVIDUAL`` ("individual"): each example's gradient; one example moves a batch's sum by at
+    - "individual": each example's gradient; one example moves a batch's sum by at
       most C, and replacing it by at most 2C.
-    - ``BATCH`` ("batch"): the sum of a batch; one example may move it by 2C, however it came in.
-
-    Example:
-        >>> from hockeystick.mechanisms import Clipping
-        >>> print(Clipping.BATCH)
-        batch
+    - "batch": the sum of a batch; one example may move it by 2C, however it came in.
     """
 
     INDIVIDUAL = "individual"
     BATCH = "batch"
 
 
-_CAP: Final = whole_numbers("B", 1, (16, 65_536))
+CAP: Final = whole_numbers("B", 1, (16, 65_536))
 
 
 @registered
@@ -301,8 +258,8 @@ class TruncatedPoissonSubsampled(Mechanism):
         that are opposite or alike; below the cap it is the Poisson sample of that adjacency.
 
         This is for data sets of exactly n examples, under add-remove the larger one: of fewer,
-        fewer batches are cut, but those that are keep more of what is drawn, which may cost more.
-        For the same reason the cost may rise or fall with the cap and with the examples.
+        fewer batches are cut, but those that are keep more of what is drawn, so that the cost may
+        rise or fall with the cap and with the examples.
 
     Edge cases:
         A cap that is hardly ever reached costs what Poisson sampling does; one of n is never
@@ -315,9 +272,6 @@ class TruncatedPoissonSubsampled(Mechanism):
         cap: Largest size of a sample, an integer >= 1.
         examples: Size n of the data set, under add-remove of the larger one, an integer >= 1.
         adjacency: "add-remove", "zero-out" or "replace-one".
-
-    Raises:
-        IncompatibleError: If the inner mechanism is described under another adjacency.
 
     References:
         Chua et al., "Scalable DP-SGD: shuffling vs. Poisson subsampling", NeurIPS 2024, for
@@ -336,12 +290,10 @@ class TruncatedPoissonSubsampled(Mechanism):
 
     rises_with = ("rate",)
     unordered = ("cap", "examples")
-
     _of_stated_size: ClassVar[bool] = True
-
     inner: Mechanism
     rate: float | Fraction
-    cap: int
+    cap: int = field(metadata={"domain": CAP})
     examples: int
     adjacency: Adjacency = Adjacency.ADD_REMOVE
 
@@ -353,13 +305,8 @@ class TruncatedPoissonSubsampled(Mechanism):
         examples: float,
         adjacency: Adjacency | str = Adjacency.ADD_REMOVE,
     ) -> None:
-        object.__setattr__(self, "inner", checked("inner", inner))
-        object.__setattr__(self, "rate", _validate.probability("rate", rate))
-        object.__setattr__(self, "cap", _validate.count("cap", cap, _CAP))
-        object.__setattr__(self, "examples", _validate.count("examples", examples))
-        neighbours = _validate.choice("adjacency", adjacency, Adjacency)
-        object.__setattr__(self, "adjacency", neighbours)
-        refuse_other_adjacency(inner, neighbours)
+        set_fields(self, locals())
+        refuse_other_adjacency(inner, self.adjacency)
 
     @property
     def assumptions(self) -> tuple[str, ...]:
@@ -376,15 +323,8 @@ class TruncatedPoissonSubsampled(Mechanism):
         return (self.adjacency.meaning, sampling, *noise)
 
     def for_group(self, size: int) -> Mechanism:
-        """Refuse groups that come or go where the cap may be reached; else none is known.
-
-        The second of two records that go leaves a data set of another size than the stated one,
-        from which a cap keeps each record more often: one record's curve does not say what it
-        costs.
-
-        Raises:
-            IncompatibleError: If fewer examples are kept than there are.
-        """
+        # The second of two records that go leaves a data set of another size than the stated one,
+        # from which a cap keeps each record more often.
         private = self.adjacency is Adjacency.ADD_REMOVE
         if size > 1 and self.cap < self.examples and private:
             raise IncompatibleError(
@@ -394,12 +334,11 @@ class TruncatedPoissonSubsampled(Mechanism):
         return Mechanism.for_group(self, size)
 
     def _words(self) -> tuple[str, tuple[str, ...]]:
-        """Return the inner mechanism's words with the sampling added."""
         name, details = self.inner._words()
         inside = name if details else f"[{name}]"
         own = (f"rate {float(self.rate):g}", f"at most {self.cap} of {self.examples}")
-        known = () if self.adjacency is Adjacency.ADD_REMOVE else (self.adjacency,)
-        return f"truncated-Poisson-subsampled {inside}", (*details, *own, *known)
+        words = (*details, *own, *unless_usual(self.adjacency))
+        return f"truncated-Poisson-subsampled {inside}", words
 
 
 _SMALLEST_RATE: Final = 1e-300
@@ -410,16 +349,13 @@ class OnRevealedSample(Mechanism):
     """Runs that a record takes part in with some probability, and all see whether it does."""
 
     rises_with = ("rate",)
-
     inner: Mechanism
     rate: float | Fraction
 
     def __init__(self, inner: Mechanism, rate: float | Fraction) -> None:
-        object.__setattr__(self, "inner", checked("inner", inner))
-        chance = _validate.probability("rate", rate)
-        if 0 < chance < _SMALLEST_RATE:
+        set_fields(self, locals())
+        if 0 < self.rate < _SMALLEST_RATE:
             raise ParameterError("rate", rate, f"0, or a number from {_SMALLEST_RATE:g} to 1")
-        object.__setattr__(self, "rate", chance)
 
     @property
     def adjacency(self) -> Adjacency | None:
@@ -453,17 +389,10 @@ class RevealedSample(OnRevealedSample):
         Exact for such an adversary where the inner mechanism's pair is; an upper bound for one who
         does not see the batches.
 
-    Edge cases:
-        Rate 0 releases nothing about the data; rate 1 is the inner mechanism itself.
-
     Args:
         inner: The mechanism that the record is used by, for the change that it makes there: under
             replace-one, noise in units of twice the clipping norm.
-        rate: Probability of a record to be used in one run, 0 or from 1e-300 to 1; a ``Fraction``
-            is kept exact.
-
-    Raises:
-        IncompatibleError: If the inner mechanism is described for a stated number of examples.
+        rate: Probability of a record to be used in one run, 0 or from 1e-300 to 1.
 
     References:
         van Dijk, Nguyen, Nguyen and Nguyen, "Generalizing DP-SGD with shuffling and batch
@@ -490,7 +419,6 @@ class RevealedSample(OnRevealedSample):
         )
 
     def _words(self) -> tuple[str, tuple[str, ...]]:
-        """Return the inner mechanism's words with the sampling added."""
         name, details = self.inner._words()
         inside = name if details else f"[{name}]"
         return f"{inside} on a revealed sample", (*details, f"rate {float(self.rate):g}")

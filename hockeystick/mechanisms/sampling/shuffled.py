@@ -5,25 +5,22 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from types import MappingProxyType
 from typing import Final, final
 
-from hockeystick import _validate
 from hockeystick._validate import Domain, whole_numbers
 from hockeystick.adjacency import Adjacency
 from hockeystick.errors import IncompatibleError, ParameterError
-from hockeystick.mechanisms.base import Composed, Mechanism, checked
+from hockeystick.mechanisms.base import Composed, Mechanism, checked, set_fields
 from hockeystick.mechanisms.noise.gaussian import Gaussian
 from hockeystick.mechanisms.registry import registered
 from hockeystick.mechanisms.sampling.fixed_size import LastBatch
-from hockeystick.mechanisms.sampling.poisson import Clipping, PoissonSubsampled
+from hockeystick.mechanisms.sampling.poisson import Clipping, PoissonSubsampled, unless_usual
 from hockeystick.mechanisms.scope import EVERYBODY_REPORTS
 from hockeystick.numerics.numerals import plain
 
-_STEPS: Final = whole_numbers("T", 1, (10, 10_000))
-_GROUP: Final = whole_numbers("g", 1, (1, 40))
 _USED: Final = MappingProxyType(
     {
         LastBatch.WHOLE: "exactly one of the epoch's {} batches, which are all of one size",
@@ -112,16 +109,12 @@ class Shuffled(Mechanism):
         inner: ``Gaussian(noise_multiplier)`` with the standard deviation of the noise over the
             clipping norm C, the largest contribution of one example, under either adjacency.
         steps: The number of batches in the epoch, an integer from 1 to 10^15.
-        adjacency: "zero-out" or "replace-one".
+        adjacency: "zero-out" or "replace-one"; under add-remove batches would change their sizes.
         clipping: "individual", or "batch" where the sums of batches of two examples or more are
             clipped.
         group: The number g of examples that differ, an integer from 1 to 10^15.
         last_batch: "whole", "smaller" or "dropped"; a smaller one needs two steps, and where sums
             are clipped two examples.
-
-    Raises:
-        IncompatibleError: Under add-remove, where the batches would change their number or sizes,
-            and for any other inner mechanism than a Gaussian.
 
     References:
         Chua, Ghazi, Kamath, Kumar, Manurangsi, Sinha and Zhang, "How Private are DP-SGD
@@ -137,12 +130,11 @@ class Shuffled(Mechanism):
 
     rises_with = ("group",)
     falls_with = ("steps",)
-
     inner: Gaussian
-    steps: int
+    steps: int = field(metadata={"domain": whole_numbers("T", 1, (10, 10_000))})
     adjacency: Adjacency = Adjacency.ZERO_OUT
     clipping: Clipping = Clipping.INDIVIDUAL
-    group: int = 1
+    group: int = field(default=1, metadata={"domain": whole_numbers("g", 1, (1, 40))})
     last_batch: LastBatch = LastBatch.WHOLE
 
     def __init__(
@@ -154,17 +146,10 @@ class Shuffled(Mechanism):
         group: int = 1,
         last_batch: LastBatch | str = LastBatch.WHOLE,
     ) -> None:
-        object.__setattr__(self, "inner", _gaussian(checked("inner", inner)))
-        object.__setattr__(self, "steps", _validate.count("steps", steps, _STEPS))
-        neighbours = _validate.choice("adjacency", adjacency, Adjacency)
-        object.__setattr__(self, "adjacency", neighbours)
-        object.__setattr__(self, "clipping", _validate.choice("clipping", clipping, Clipping))
-        object.__setattr__(self, "group", _validate.count("group", group, _GROUP))
-        rest = _validate.choice("last_batch", last_batch, LastBatch)
-        object.__setattr__(self, "last_batch", rest)
-        if rest is LastBatch.SMALLER and self.steps == 1:
+        set_fields(self, locals() | {"inner": _gaussian(checked("inner", inner))})
+        if self.last_batch is LastBatch.SMALLER and self.steps == 1:
             raise ParameterError("last_batch", last_batch, "'whole' or 'dropped' with one step")
-        if neighbours is Adjacency.ADD_REMOVE:
+        if self.adjacency is Adjacency.ADD_REMOVE:
             raise IncompatibleError(
                 "an example more or less changes the number or the sizes of shuffled batches, so "
                 "that shuffling has no analysis under add-remove; use zero-out or replace-one"
@@ -177,7 +162,6 @@ class Shuffled(Mechanism):
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What must hold in the training code for the release to be as described."""
         return (
             self.adjacency.meaning,
             "The examples are shuffled afresh for each epoch, and the order is kept secret.",
@@ -193,7 +177,6 @@ class Shuffled(Mechanism):
         return self.steps - (self.last_batch is LastBatch.SMALLER)
 
     def for_group(self, size: int) -> Shuffled:
-        """Return the epoch for a group that is ``size`` times as large."""
         return self if size == 1 else replace(self, group=self.group * size)
 
     def _words(self) -> tuple[str, tuple[str, ...]]:
@@ -210,7 +193,6 @@ class Shuffled(Mechanism):
 
 
 def _gaussian(inner: Mechanism) -> Gaussian:
-    """Return the inner mechanism if it is one that shuffling is analysed for, or raise."""
     if not isinstance(inner, Gaussian):
         if EVERYBODY_REPORTS in inner.scope:
             raise IncompatibleError(
@@ -246,19 +228,11 @@ class GaussianSequence(Mechanism):
     Guarantees:
         Those of ``PoissonSubsampled``: exact under add-remove and zero-out.
 
-    Edge cases:
-        Rate 0 releases nothing; rate 1 uses all data in each release. The order does not matter to
-        the privacy of the whole.
-
     Args:
         noise_multipliers: Standard deviations of the noise over the sensitivity, at least one, each
             in (0, inf).
-        rate: Probability of each example to be in a sample, in [0, 1]; a ``Fraction`` is kept
-            exact.
+        rate: Probability of each example to be in a sample, in [0, 1]; a ``Fraction`` is exact.
         adjacency: "add-remove" or "zero-out".
-
-    Raises:
-        IncompatibleError: Under replace-one.
 
     References:
         Zhu, Dong and Wang, "Optimal Accounting of Differential Privacy via Characteristic
@@ -271,8 +245,7 @@ class GaussianSequence(Mechanism):
     """
 
     rises_with = ("rate",)
-
-    noise_multipliers: tuple[float, ...]
+    noise_multipliers: tuple[float, ...] = field(metadata={"domain": _NOISE})
     rate: float | Fraction
     adjacency: Adjacency = Adjacency.ADD_REMOVE
 
@@ -282,16 +255,12 @@ class GaussianSequence(Mechanism):
         rate: float | Fraction,
         adjacency: Adjacency | str = Adjacency.ADD_REMOVE,
     ) -> None:
-        noises = _validate.reals("noise_multipliers", noise_multipliers, _NOISE)
-        object.__setattr__(self, "noise_multipliers", noises)
-        object.__setattr__(self, "rate", _validate.probability("rate", rate))
-        neighbours = _validate.choice("adjacency", adjacency, Adjacency)
-        if neighbours is Adjacency.REPLACE_ONE:
+        set_fields(self, locals())
+        if self.adjacency is Adjacency.REPLACE_ONE:
             raise IncompatibleError(
                 "a sequence of Gaussians is analysed under add-remove and zero-out; under "
                 "replace-one compose PoissonSubsampled(Gaussian(z), rate, 'replace-one')"
             )
-        object.__setattr__(self, "adjacency", neighbours)
 
     @property
     def expanded(self) -> Mechanism:
@@ -306,7 +275,6 @@ class GaussianSequence(Mechanism):
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What must hold for the noise and the sampling to be as described."""
         return (
             self.adjacency.meaning,
             "Each example is in each sample independently with probability "
@@ -317,15 +285,12 @@ class GaussianSequence(Mechanism):
 
     @property
     def _range(self) -> str:
-        """The least and the most noise, in words."""
         return f"from {min(self.noise_multipliers):g} to {max(self.noise_multipliers):g}"
 
     def _words(self) -> tuple[str, tuple[str, ...]]:
-        """Return the name, the number of releases, the range of the noise and the rate."""
-        default = self.adjacency is Adjacency.ADD_REMOVE
         return "Gaussian sequence", (
             f"{len(self.noise_multipliers)} releases",
             f"noise multipliers {self._range}",
             f"rate {float(self.rate):g}",
-            *(() if default else (str(self.adjacency),)),
+            *unless_usual(self.adjacency),
         )

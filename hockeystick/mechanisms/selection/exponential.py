@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import final
 
-from hockeystick import _validate
 from hockeystick._validate import WordEnum
-from hockeystick.mechanisms.base import AnyAdjacency
+from hockeystick.mechanisms.base import AnyAdjacency, set_fields
 from hockeystick.mechanisms.registry import registered
 from hockeystick.numerics.numerals import plain
 
@@ -21,14 +20,9 @@ _SCORES = (
 class MaxNoise(WordEnum):
     """The noise that is added to the scores before the largest is reported.
 
-    - ``GUMBEL`` ("gumbel"): selects exactly as the exponential mechanism does.
-    - ``EXPONENTIAL`` ("exponential"): selects exactly as permute-and-flip does.
-    - ``LAPLACE`` ("laplace"): is epsilon-DP, and no more is used of it.
-
-    Example:
-        >>> from hockeystick.mechanisms import MaxNoise
-        >>> print(MaxNoise.GUMBEL)
-        gumbel
+    - "gumbel": selects exactly as the exponential mechanism does.
+    - "exponential": selects exactly as permute-and-flip does.
+    - "laplace": is epsilon-DP, and no more is used of it.
     """
 
     GUMBEL = "gumbel"
@@ -38,7 +32,7 @@ class MaxNoise(WordEnum):
 
 @registered
 @final
-@dataclass(frozen=True, slots=True, init=False)
+@dataclass(frozen=True, slots=True)
 class Exponential(AnyAdjacency):
     """The selection of a candidate with probability exponential in its score.
 
@@ -53,12 +47,9 @@ class Exponential(AnyAdjacency):
         the upper end dominates every adaptive choice, and the lower end is two candidates with
         opposite scores.
 
-    Edge cases:
-        epsilon 0 ignores the scores and costs nothing; inf selects the best, and its loss
-        may be infinite.
-
     Args:
-        epsilon: In [0, inf].
+        epsilon: In [0, inf]: 0 ignores the scores and costs nothing; inf selects the best, and its
+            loss may be infinite.
 
     References:
         McSherry and Talwar, "Mechanism Design via Differential Privacy", 2007; Durfee and Rogers,
@@ -73,11 +64,7 @@ class Exponential(AnyAdjacency):
     """
 
     rises_with = ("epsilon",)
-
     epsilon: float
-
-    def __init__(self, epsilon: float) -> None:
-        object.__setattr__(self, "epsilon", _validate.real("epsilon", epsilon))
 
     @property
     def assumptions(self) -> tuple[str, ...]:
@@ -94,20 +81,16 @@ class Exponential(AnyAdjacency):
 class ReportNoisyMax(AnyAdjacency):
     """The candidate whose score is the largest after noise is added to each.
 
-    M(D) = argmax (score(D, o) + noise of scale 2 * sensitivity / epsilon), the sensitivity being
-    the most that any score moves between two neighbouring data sets; without the 2 where all
-    scores move the same way.
+    M(D) = argmax (score(D, o) + noise of scale 2 * sensitivity / epsilon), the sensitivity as for
+    ``Exponential``, without the 2 for monotone scores.
 
     Guarantees:
         Gumbel noise: as ``Exponential``. Exponential noise: as ``PermuteAndFlip``. Laplace noise:
         epsilon-DP as the upper end, two candidates with opposite scores as the lower end.
 
-    Edge cases:
-        epsilon 0 ignores the scores and costs nothing; inf reports the best, and its loss
-        may be infinite.
-
     Args:
-        epsilon: In [0, inf].
+        epsilon: In [0, inf]: 0 ignores the scores and costs nothing; inf reports the best, and its
+            loss may be infinite.
         noise: "gumbel", "exponential" or "laplace".
 
     References:
@@ -123,13 +106,11 @@ class ReportNoisyMax(AnyAdjacency):
     """
 
     rises_with = ("epsilon",)
-
     epsilon: float
     noise: MaxNoise
 
     def __init__(self, epsilon: float, noise: MaxNoise | str = MaxNoise.GUMBEL) -> None:
-        object.__setattr__(self, "epsilon", _validate.real("epsilon", epsilon))
-        object.__setattr__(self, "noise", _validate.choice("noise", noise, MaxNoise))
+        set_fields(self, locals())
 
     @property
     def assumptions(self) -> tuple[str, ...]:
@@ -143,26 +124,23 @@ class ReportNoisyMax(AnyAdjacency):
 
 @registered
 @final
-@dataclass(frozen=True, slots=True, init=False)
+@dataclass(frozen=True, slots=True)
 class PermuteAndFlip(AnyAdjacency):
     """The first candidate in random order whose coin, biased by its score, shows heads.
 
     Each candidate's coin shows heads with probability
-    exp(epsilon * (score(D, o) - best score) / (2 * sensitivity)), where the sensitivity is the
-    most that any score moves between two neighbouring data sets; without the 2 where all scores
-    move the same way. The same as reporting the largest score after exponential noise.
+    ``exp(epsilon * (score(D, o) - best score) / (2 * sensitivity))``, the sensitivity as for
+    ``Exponential``, without the 2 for monotone scores. The same as reporting the largest score
+    after exponential noise.
 
     Guarantees:
         The upper end is that of epsilon-DP. The lower end is a concrete case: two candidates whose
         scores change places. The range of its losses is not bounded by epsilon as that of the
         exponential mechanism's is.
 
-    Edge cases:
-        epsilon 0 ignores the scores and costs nothing; inf selects the best, and its loss
-        may be infinite.
-
     Args:
-        epsilon: In [0, inf].
+        epsilon: In [0, inf]: 0 ignores the scores and costs nothing; inf selects the best, and its
+            loss may be infinite.
 
     References:
         McKenna and Sheldon, "Permute-and-Flip: A New Mechanism for Differentially Private
@@ -175,11 +153,7 @@ class PermuteAndFlip(AnyAdjacency):
     """
 
     rises_with = ("epsilon",)
-
     epsilon: float
-
-    def __init__(self, epsilon: float) -> None:
-        object.__setattr__(self, "epsilon", _validate.real("epsilon", epsilon))
 
     @property
     def assumptions(self) -> tuple[str, ...]:

@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, TypeAlias, final
 
-from hockeystick import _validate
 from hockeystick._validate import Domain, whole_numbers
 from hockeystick.adjacency import Adjacency
 from hockeystick.errors import ParameterError
-from hockeystick.mechanisms.base import Mechanism, checked
+from hockeystick.mechanisms.base import Mechanism, checked, set_fields
 from hockeystick.mechanisms.noise.gaussian import Gaussian
 from hockeystick.mechanisms.noise.integer_noise import DiscreteGaussian, DiscreteLaplace
 from hockeystick.mechanisms.noise.laplace import Laplace
 from hockeystick.mechanisms.registry import registered
+from hockeystick.mechanisms.sampling.poisson import unless_usual
 from hockeystick.numerics.numerals import plain
 
 CountNoise: TypeAlias = Gaussian | Laplace | DiscreteGaussian | DiscreteLaplace
 
 _THRESHOLD: Final = Domain(symbol="tau", low=0, high=math.inf, high_open=True, typical=(1, 1000))
-_PARTITIONS: Final = whole_numbers("k", 1, (1, 100))
 
 
 @registered
@@ -62,9 +61,6 @@ class PartitionSelection(Mechanism):
         adjacency: "add-remove": a user comes or goes. "zero-out" is the same here. "replace-one":
             a user is in k other partitions, so that 2k counts change.
 
-    Raises:
-        ParameterError: If a parameter is outside its domain, or the noise is another mechanism.
-
     References:
         Korolova, Kenthapadi, Mishra and Ntoulas, "Releasing Search Queries and Clicks Privately",
         WWW 2009; Wilson et al., "Differentially Private SQL with Bounded User Contribution", PoPETs
@@ -74,19 +70,15 @@ class PartitionSelection(Mechanism):
     Example:
         >>> import hockeystick as hs
         >>> shown = hs.mechanisms.PartitionSelection(hs.Gaussian(10), threshold=56, partitions=4)
-        >>> print(shown)
-        partition selection (threshold 56, 4 partitions for each user, Gaussian (noise \
-multiplier 10))
         >>> print(f"{hs.epsilon(shown, delta=1e-6).upper:.3f}")
         0.834
     """
 
     rises_with = ("partitions",)
     falls_with = ("threshold",)
-
     noise: CountNoise
-    threshold: float
-    partitions: int
+    threshold: float = field(metadata={"domain": _THRESHOLD})
+    partitions: int = field(metadata={"domain": whole_numbers("k", 1, (1, 100))})
     adjacency: Adjacency
 
     def __init__(
@@ -96,13 +88,9 @@ multiplier 10))
         partitions: float = 1,
         adjacency: Adjacency | str = Adjacency.ADD_REMOVE,
     ) -> None:
+        rest = {"threshold": threshold, "partitions": partitions, "adjacency": adjacency}
+        set_fields(self, rest)
         object.__setattr__(self, "noise", _count_noise(checked("noise", noise)))
-        object.__setattr__(self, "threshold", _validate.real("threshold", threshold, _THRESHOLD))
-        object.__setattr__(
-            self, "partitions", _validate.count("partitions", partitions, _PARTITIONS)
-        )
-        neighbours = _validate.choice("adjacency", adjacency, Adjacency)
-        object.__setattr__(self, "adjacency", neighbours)
 
     @property
     def assumptions(self) -> tuple[str, ...]:
@@ -117,11 +105,9 @@ multiplier 10))
         )
 
     def _words(self) -> tuple[str, tuple[str, ...]]:
-        """Return the name, the threshold, the partitions and the noise."""
         each = "1 partition" if self.partitions == 1 else f"{self.partitions:,} partitions"
         details = (f"threshold {self.threshold:g}", f"{each} for each user", str(self.noise))
-        default = self.adjacency is Adjacency.ADD_REMOVE
-        return "partition selection", (*details, *(() if default else (str(self.adjacency),)))
+        return "partition selection", (*details, *unless_usual(self.adjacency))
 
 
 _MEANINGS: Final = {
@@ -132,7 +118,6 @@ _MEANINGS: Final = {
 
 
 def _count_noise(noise: Mechanism) -> CountNoise:
-    """Return the noise if it is of a kind and for a count that one user moves by 1, or raise."""
     if isinstance(noise, Gaussian | Laplace):
         return noise
     if isinstance(noise, DiscreteGaussian | DiscreteLaplace) and noise.sensitivity == 1:

@@ -3,32 +3,25 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, final
 
-from hockeystick import _validate
 from hockeystick._validate import Domain, WordEnum, whole_numbers
 from hockeystick.errors import ParameterError
-from hockeystick.mechanisms.base import AnyAdjacency, Mechanism, Plan
+from hockeystick.mechanisms.base import AnyAdjacency, Mechanism, Plan, set_fields
 from hockeystick.mechanisms.registry import registered
 from hockeystick.numerics.numerals import plain
 
-_SCALE: Final = Domain(symbol="b", low=0, high=math.inf, typical=(1, 100))
-_QUERIES: Final = whole_numbers("N", 1, (10, 1000))
-_POSITIVES: Final = whole_numbers("c", 0, (1, 100))
+_SCALE: Final = {"domain": Domain(symbol="b", low=0, high=math.inf, typical=(1, 100))}
+_QUERIES: Final = {"domain": whole_numbers("N", 1, (10, 1000))}
 
 
 @registered
 class ComparisonNoise(WordEnum):
     """The noise of a threshold, or of the queries that are compared with it.
 
-    - ``LAPLACE`` ("laplace"): of a scale.
-    - ``GAUSSIAN`` ("gaussian"): of a standard deviation.
-
-    Example:
-        >>> from hockeystick.mechanisms import ComparisonNoise
-        >>> print(ComparisonNoise.LAPLACE)
-        laplace
+    - "laplace": of a scale.
+    - "gaussian": of a standard deviation.
     """
 
     LAPLACE = "laplace"
@@ -70,9 +63,6 @@ class AboveThreshold(AnyAdjacency):
         queries: The largest number N of queries that are asked, an integer >= 1; needed with
             Gaussian query noise, where it counts.
 
-    Raises:
-        ParameterError: If a parameter is outside its domain, or does not go with the others.
-
     References:
         Dwork and Roth 2014, algorithm 1 (epsilon = 1/threshold_scale + 2/query_scale); Lyu, Su and
         Li, "Understanding the Sparse Vector Technique for Differential Privacy", 2017: of six
@@ -88,13 +78,12 @@ class AboveThreshold(AnyAdjacency):
 
     rises_with = ("queries",)
     falls_with = ("threshold_scale", "query_scale")
-
-    threshold_scale: float
-    query_scale: float
+    threshold_scale: float = field(metadata=_SCALE)
+    query_scale: float = field(metadata=_SCALE)
     threshold_noise: ComparisonNoise
     query_noise: ComparisonNoise
     monotone: bool
-    queries: int | None
+    queries: int | None = field(metadata=_QUERIES)
 
     def __init__(
         self,
@@ -106,18 +95,7 @@ class AboveThreshold(AnyAdjacency):
         monotone: bool = False,
         queries: float | None = None,
     ) -> None:
-        if not isinstance(monotone, bool):
-            raise ParameterError("monotone", monotone, "True or False")
-        fields = {
-            "threshold_scale": _validate.real("threshold_scale", threshold_scale, _SCALE),
-            "query_scale": _validate.real("query_scale", query_scale, _SCALE),
-            "threshold_noise": _noise("threshold_noise", threshold_noise),
-            "query_noise": _noise("query_noise", query_noise),
-            "monotone": monotone,
-            "queries": None if queries is None else _validate.count("queries", queries, _QUERIES),
-        }
-        for name, value in fields.items():
-            object.__setattr__(self, name, value)
+        set_fields(self, locals())
         _check_gaussian_queries(self)
 
     @property
@@ -162,9 +140,6 @@ class SparseVector(AnyAdjacency, Plan):
         Those of ``AboveThreshold``, added up over the positives: the upper end holds for any
         queries, the lower end is a few queries for each positive, asked at good places.
 
-    Edge cases:
-        No positives: no query is asked, and nothing is released.
-
     Args:
         threshold_scale: As in ``AboveThreshold``.
         query_scale: As in ``AboveThreshold``.
@@ -172,10 +147,7 @@ class SparseVector(AnyAdjacency, Plan):
         threshold_noise: "laplace" or "gaussian".
         query_noise: "laplace" or "gaussian"; Gaussian only with a Gaussian threshold.
         monotone: Whether between two neighbouring data sets all queries move the same way.
-        queries: The largest number of queries for each positive.
-
-    Raises:
-        ParameterError: If a parameter is outside its domain, or does not go with the others.
+        queries: The largest number of queries for each positive, an integer >= 1.
 
     References:
         Dwork and Roth 2014, algorithm 2, with epsilon/c for each positive.
@@ -188,14 +160,13 @@ class SparseVector(AnyAdjacency, Plan):
 
     rises_with = ("positives", "queries")
     falls_with = ("threshold_scale", "query_scale")
-
-    threshold_scale: float
-    query_scale: float
-    positives: int
+    threshold_scale: float = field(metadata=_SCALE)
+    query_scale: float = field(metadata=_SCALE)
+    positives: int = field(metadata={"domain": whole_numbers("c", 0, (1, 100))})
     threshold_noise: ComparisonNoise
     query_noise: ComparisonNoise
     monotone: bool
-    queries: int | None
+    queries: int | None = field(metadata=_QUERIES)
 
     def __init__(
         self,
@@ -208,30 +179,13 @@ class SparseVector(AnyAdjacency, Plan):
         monotone: bool = False,
         queries: float | None = None,
     ) -> None:
-        once = AboveThreshold(
-            threshold_scale,
-            query_scale,
-            threshold_noise=threshold_noise,
-            query_noise=query_noise,
-            monotone=monotone,
-            queries=queries,
-        )
-        for name in AboveThreshold.__slots__:
-            object.__setattr__(self, name, getattr(once, name))
-        number = _validate.count("positives", positives, _POSITIVES)
-        object.__setattr__(self, "positives", number)
+        set_fields(self, locals())
+        _check_gaussian_queries(self)
 
     @property
     def once(self) -> AboveThreshold:
         """The part up to one positive."""
-        return AboveThreshold(
-            self.threshold_scale,
-            self.query_scale,
-            threshold_noise=self.threshold_noise,
-            query_noise=self.query_noise,
-            monotone=self.monotone,
-            queries=self.queries,
-        )
+        return AboveThreshold(**{name: getattr(self, name) for name in AboveThreshold.__slots__})
 
     @property
     def mechanism(self) -> Mechanism:
@@ -243,16 +197,10 @@ class SparseVector(AnyAdjacency, Plan):
         return (*self.once.assumptions, stop)
 
     def _words(self) -> tuple[str, tuple[str, ...]]:
-        """Return the name, the number of positives and what one of them takes."""
         return "sparse vector", (f"{self.positives} positives", *self.once._words()[1])
 
 
-def _noise(name: str, value: object) -> ComparisonNoise:
-    """Return the kind of noise, or raise."""
-    return _validate.choice(name, value, ComparisonNoise)
-
-
-def _check_gaussian_queries(mechanism: AboveThreshold) -> None:
+def _check_gaussian_queries(mechanism: AboveThreshold | SparseVector) -> None:
     """Raise where Gaussian query noise lacks what its analysis needs."""
     if mechanism.query_noise is not ComparisonNoise.GAUSSIAN:
         return

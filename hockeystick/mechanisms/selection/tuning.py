@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, final
 
 from hockeystick import _validate
 from hockeystick._validate import Domain
 from hockeystick.adjacency import Adjacency
 from hockeystick.errors import ParameterError
-from hockeystick.mechanisms.base import Mechanism, checked
+from hockeystick.mechanisms.base import Mechanism, set_fields
 from hockeystick.mechanisms.registry import registered
 from hockeystick.numerics.numerals import plain
 from hockeystick.numerics.roots import increasing_root
@@ -47,9 +47,12 @@ _LARGEST: Final = 709.0
 _TINY: Final = -600.0
 
 
-@dataclass(frozen=True, slots=True, init=False)
+@dataclass(frozen=True, slots=True)
 class RunCount(ABC):
     """How many runs there are: a distribution over whole numbers that nobody sees."""
+
+    def __post_init__(self) -> None:
+        set_fields(self)
 
     @property
     @abstractmethod
@@ -62,12 +65,11 @@ class RunCount(ABC):
         """What must hold for the number of runs to be as described."""
 
     @abstractmethod
-    def __str__(self) -> str:
-        """Return the distribution in words."""
+    def __str__(self) -> str: ...
 
 
 @final
-@dataclass(frozen=True, slots=True, init=False)
+@dataclass(frozen=True, slots=True)
 class TruncatedNegativeBinomial(RunCount):
     """At least one run; as many as a negative binomial distribution says that is not 0.
 
@@ -93,24 +95,16 @@ class TruncatedNegativeBinomial(RunCount):
         10.0
     """
 
-    eta: float
-    gamma: float
-
-    def __init__(self, eta: float, gamma: float) -> None:
-        object.__setattr__(self, "eta", _validate.real("eta", eta, ETA))
-        object.__setattr__(self, "gamma", _validate.real("gamma", gamma, GAMMA))
+    eta: float = field(metadata={"domain": ETA})
+    gamma: float = field(metadata={"domain": GAMMA})
 
     @classmethod
     def of_mean(cls, mean: float, eta: float = 1.0) -> TruncatedNegativeBinomial:
         """Return the distribution whose mean is this, to some 12 digits.
 
         Args:
-            mean: The number of runs to expect, above 1 and at most 10^9.
+            mean: The number of runs to expect, above 1 and at most 10^9, which some gamma has.
             eta: In (-1, inf).
-
-        Raises:
-            ParameterError: If a parameter is outside its domain, or for this eta no gamma that a
-                float holds has this mean.
 
         Example:
             >>> from hockeystick.mechanisms import tuning
@@ -154,14 +148,13 @@ class TruncatedNegativeBinomial(RunCount):
         )
 
     def __str__(self) -> str:
-        """Return the distribution in words."""
         known = {0.0: "logarithmic", 1.0: "geometric"}
         name = known.get(self.eta, f"truncated negative binomial, eta {self.eta:g}")
         return f"{name}, gamma {self.gamma:g}"
 
 
 @final
-@dataclass(frozen=True, slots=True, init=False)
+@dataclass(frozen=True, slots=True)
 class Poisson(RunCount):
     """As many runs as a Poisson distribution says: ``P[K = k] = e^-m m^k / k!`` for k >= 0.
 
@@ -169,9 +162,6 @@ class Poisson(RunCount):
 
     Args:
         mean: In (0, inf).
-
-    Raises:
-        ParameterError: If the mean is no such number.
 
     References:
         Papernot and Steinke 2022, section 3.3.
@@ -182,10 +172,7 @@ class Poisson(RunCount):
         10.0
     """
 
-    mean: float
-
-    def __init__(self, mean: float) -> None:
-        object.__setattr__(self, "mean", _validate.real("mean", mean, _MEAN))
+    mean: float = field(metadata={"domain": _MEAN})
 
     @property
     def expected(self) -> float:
@@ -201,12 +188,11 @@ class Poisson(RunCount):
         )
 
     def __str__(self) -> str:
-        """Return the distribution in words."""
         return f"Poisson, mean {self.mean:g}"
 
 
 @final
-@dataclass(frozen=True, slots=True, init=False)
+@dataclass(frozen=True, slots=True)
 class Binomial(RunCount):
     """As many runs as n coins fall heads: ``P[K = k] = C(n, k) p^k (1-p)^(n-k)`` for 0 <= k <= n.
 
@@ -227,13 +213,8 @@ class Binomial(RunCount):
         10.0
     """
 
-    trials: int
-    probability: float
-
-    def __init__(self, trials: int, probability: float) -> None:
-        object.__setattr__(self, "trials", _validate.count("trials", trials, TRIALS))
-        chance = _validate.real("probability", probability, _CHANCE)
-        object.__setattr__(self, "probability", chance)
+    trials: int = field(metadata={"domain": TRIALS})
+    probability: float = field(metadata={"domain": _CHANCE})
 
     @property
     def expected(self) -> float:
@@ -249,13 +230,12 @@ class Binomial(RunCount):
         )
 
     def __str__(self) -> str:
-        """Return the distribution in words."""
         return f"binomial, trials {self.trials}, probability {self.probability:g}"
 
 
 @registered
 @final
-@dataclass(frozen=True, slots=True, init=False)
+@dataclass(frozen=True, slots=True)
 class RandomStopping(Mechanism):
     """Tuning: a random number of runs of one mechanism, of which only the best one is released.
 
@@ -301,9 +281,6 @@ class RandomStopping(Mechanism):
         distribution: ``tuning.TruncatedNegativeBinomial(eta, gamma)``, ``tuning.Poisson(mean)`` or
             ``tuning.Binomial(trials, probability)``.
 
-    Raises:
-        ParameterError: If inner is no mechanism, or distribution none of these.
-
     References:
         Papernot and Steinke, "Hyperparameter Tuning with Renyi Differential Privacy", ICLR 2022,
         theorems 2 and 6; Liu and Talwar, "Private Selection from Private Candidates", STOC 2019;
@@ -319,13 +296,10 @@ class RandomStopping(Mechanism):
     """
 
     inner: Mechanism
-    distribution: RunCount
+    distribution: RunCount = field(metadata={"allowed": A_DISTRIBUTION})
 
-    def __init__(self, inner: Mechanism, distribution: RunCount) -> None:
-        object.__setattr__(self, "inner", checked("inner", inner))
-        if not isinstance(distribution, RunCount):
-            raise ParameterError("distribution", distribution, A_DISTRIBUTION)
-        object.__setattr__(self, "distribution", distribution)
+    def __post_init__(self) -> None:
+        set_fields(self)
 
     @property
     def adjacency(self) -> Adjacency | None:
@@ -333,7 +307,6 @@ class RandomStopping(Mechanism):
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What must hold in each run, of their number, and of how the best is chosen."""
         return (
             *self.inner.assumptions,
             *self.distribution.assumptions,

@@ -31,24 +31,50 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Final, final
 
-from hockeystick import _validate
 from hockeystick._validate import Domain
 from hockeystick.adjacency import Adjacency
 from hockeystick.errors import IncompatibleError
-from hockeystick.mechanisms.base import Composed, Mechanism, Plan, divided_words, noisy_seen
+from hockeystick.mechanisms.base import (
+    Composed,
+    Mechanism,
+    Plan,
+    divided_words,
+    noisy_seen,
+    set_fields,
+)
 from hockeystick.mechanisms.registry import registered
-from hockeystick.mechanisms.sampling.poisson import PoissonSubsampled
+from hockeystick.mechanisms.sampling.poisson import PoissonSubsampled, unless_usual
 from hockeystick.mechanisms.streams.encoders import Encoder
 from hockeystick.mechanisms.streams.matrix_factorization import MatrixFactorization
 from hockeystick.numerics.numerals import plain
 
-_COEFFICIENT: Final = Domain(symbol="c", low=0, high=math.inf, high_open=True, typical=(0.0, 1.0))
-_ROUNDS: Final = Domain(symbol="n", low=1, high=10**6, typical=(100, 10_000), whole=True)
-_BINS: Final = Domain(symbol="b", low=1, high=10**4, typical=(2, 1000), whole=True)
+_COEFFICIENTS: Final = {
+    "domain": Domain(symbol="c", low=0, high=math.inf, high_open=True, typical=(0.0, 1.0))
+}
+_ROUNDS: Final = {"domain": Domain(symbol="n", low=1, high=10**6, typical=(100, 10**4), whole=True)}
+_BINS: Final = {"domain": Domain(symbol="b", low=1, high=10**4, typical=(2, 1000), whole=True)}
+_CYCLE: Final = {"domain": Domain(symbol="b", low=1, high=10**6, typical=(1, 1000), whole=True)}
+
+
+def _noisy_sums(plan: BallsInBins | CyclicPoisson, drawn: str) -> tuple[str, ...]:
+    return (
+        "Each example's contribution to a round is clipped in L2, and the lower triangular "
+        f"Toeplitz matrix of {plan.bands:,} diagonals is applied to the rounds' sums.",
+        "Gaussian noise is added to each entry of what the matrix gives; its standard "
+        f"deviation is {plain(plan.noise_multiplier)} times the clipping norm.",
+        divided_words(plan.adjacency, drawn, "examples"),
+        f"There are at most {plan.rounds:,} rounds.",
+        noisy_seen("the noisy entries of all rounds", alone="contributions and batches"),
+    )
+
+
+def _bands(plan: BallsInBins | CyclicPoisson) -> int:
+    inside = plan.coefficients[: plan.rounds]
+    return max((place + 1 for place, value in enumerate(inside) if value), default=1)
 
 
 @registered
@@ -82,15 +108,11 @@ class BallsInBins(Mechanism):
         and coefficients of 0 release nothing; noise multiplier 0 reveals that the example is there.
 
     Args:
-        noise_multiplier: Standard deviation of each entry of Z over the clipping norm, in
-            [0, inf].
+        noise_multiplier: Standard deviation of each entry of Z over the clipping norm, in [0, inf].
         coefficients: The diagonals of C from the main one down, finite numbers >= 0, taken exactly.
         rounds: The number n of rounds, an integer from 1 to 10^6.
         bins: The number b of bins, an integer from 1 to 10^4.
         adjacency: "add-remove" or "zero-out".
-
-    Raises:
-        IncompatibleError: Under replace-one.
 
     References:
         Chua, Ghazi, Harrison, Leeman, Kamath, Kumar, Manurangsi, Sinha and Zhang, "Balls-and-bins
@@ -108,11 +130,10 @@ class BallsInBins(Mechanism):
     rises_with = ("rounds",)
     falls_with = ("noise_multiplier",)
     unordered = ("coefficients", "bins")
-
     noise_multiplier: float
-    coefficients: tuple[float, ...]
-    rounds: int
-    bins: int
+    coefficients: tuple[float, ...] = field(metadata=_COEFFICIENTS)
+    rounds: int = field(metadata=_ROUNDS)
+    bins: int = field(metadata=_BINS)
     adjacency: Adjacency = Adjacency.ADD_REMOVE
 
     def __init__(
@@ -123,15 +144,8 @@ class BallsInBins(Mechanism):
         bins: float,
         adjacency: Adjacency | str = Adjacency.ADD_REMOVE,
     ) -> None:
-        number = _validate.real("noise_multiplier", noise_multiplier)
-        object.__setattr__(self, "noise_multiplier", number)
-        given = _validate.reals("coefficients", coefficients, _COEFFICIENT)
-        object.__setattr__(self, "coefficients", given)
-        object.__setattr__(self, "rounds", _validate.count("rounds", rounds, _ROUNDS))
-        object.__setattr__(self, "bins", _validate.count("bins", bins, _BINS))
-        neighbours = _validate.choice("adjacency", adjacency, Adjacency)
-        object.__setattr__(self, "adjacency", neighbours)
-        if neighbours is Adjacency.REPLACE_ONE:
+        set_fields(self, locals())
+        if self.adjacency is Adjacency.REPLACE_ONE:
             raise IncompatibleError(
                 "no dominating pair is known for balls in bins under replace-one; use add-remove "
                 "or zero-out"
@@ -140,42 +154,26 @@ class BallsInBins(Mechanism):
     @property
     def bands(self) -> int:
         """The number of diagonals up to the last that is not zero, at least 1."""
-        inside = self.coefficients[: self.rounds]
-        return max((place + 1 for place, value in enumerate(inside) if value), default=1)
+        return _bands(self)
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What must hold in the training code for the release to be as described."""
         return (
             self.adjacency.meaning,
             f"Each example is in one of {self.bins:,} bins, uniformly at random, independently of "
             "the other examples, and in the same one to the end; the bins are kept secret.",
             f"Round i, numbered from 0, adds up over bin i mod {self.bins:,}.",
-            "Each example's contribution to a round is clipped in L2, and the lower triangular "
-            f"Toeplitz matrix of {self.bands:,} diagonals is applied to the rounds' sums.",
-            "Gaussian noise is added to each entry of what the matrix gives; its standard "
-            f"deviation is {plain(self.noise_multiplier)} times the clipping norm.",
-            divided_words(self.adjacency, "the size of the bin", "examples"),
-            f"There are at most {self.rounds:,} rounds.",
-            noisy_seen("the noisy entries of all rounds", alone="contributions and batches"),
+            *_noisy_sums(self, "the size of the bin"),
         )
 
     def _words(self) -> tuple[str, tuple[str, ...]]:
-        default = self.adjacency is Adjacency.ADD_REMOVE
         return "balls in bins", (
             f"noise multiplier {self.noise_multiplier:g}",
             f"diagonals: {self.bands}",
             f"rounds: {self.rounds}",
             f"bins: {self.bins}",
-            *(() if default else (str(self.adjacency),)),
+            *unless_usual(self.adjacency),
         )
-
-
-_MOST: Final = 10**6
-_CYCLIC_POISSON_ROUNDS: Final = Domain(
-    symbol="n", low=1, high=_MOST, typical=(100, 10_000), whole=True
-)
-_CYCLE: Final = Domain(symbol="b", low=1, high=_MOST, typical=(1, 1000), whole=True)
 
 
 @registered
@@ -207,17 +205,13 @@ class CyclicPoisson(Plan):
         diagonals, nor are those beyond the number of rounds.
 
     Args:
-        noise_multiplier: Standard deviation of each entry of Z over the clipping norm, in
-            [0, inf].
+        noise_multiplier: Standard deviation of each entry of Z over the clipping norm, in [0, inf].
         coefficients: The diagonals of C from the main one down, finite numbers >= 0, taken exactly.
         rounds: The number n of rounds, an integer from 1 to 10^6.
         cycle: The number b of groups, an integer from 1 to 10^6, no less than there are diagonals.
         rate: Probability of an example of a round's group to be in its batch, in [0, 1]: the
             expected batch times b over the number of examples; a ``Fraction`` is kept exact.
         adjacency: "add-remove" or "zero-out".
-
-    Raises:
-        IncompatibleError: If there are more diagonals than groups, or under replace-one.
 
     References:
         Choquette-Choo, Ganesh, McKenna, McMahan, Rush, Thakurta and Xu, "(Amplified) Banded Matrix
@@ -229,9 +223,6 @@ class CyclicPoisson(Plan):
         >>> plan = hs.mechanisms.CyclicPoisson(
         ...     2.0, (1.0, 0.5, 0.375, 0.3125), rounds=2000, cycle=4, rate=0.02
         ... )
-        >>> print(plan)
-        cyclic Poisson samples (noise multiplier 2, diagonals: 4, rounds: 2000, groups: 4, \
-rate 0.02)
         >>> print(plan.mechanism)
         Poisson-subsampled matrix factorization (noise multiplier 2, Toeplitz matrix, 4 rounds, \
 rate 0.02) x 500
@@ -240,11 +231,10 @@ rate 0.02) x 500
     rises_with = ("rate", "rounds")
     falls_with = ("noise_multiplier", "cycle")
     unordered = ("coefficients",)
-
     noise_multiplier: float
-    coefficients: tuple[float, ...]
-    rounds: int
-    cycle: int
+    coefficients: tuple[float, ...] = field(metadata=_COEFFICIENTS)
+    rounds: int = field(metadata=_ROUNDS)
+    cycle: int = field(metadata=_CYCLE)
     rate: float | Fraction
     adjacency: Adjacency = Adjacency.ADD_REMOVE
 
@@ -257,18 +247,8 @@ rate 0.02) x 500
         rate: float | Fraction,
         adjacency: Adjacency | str = Adjacency.ADD_REMOVE,
     ) -> None:
-        number = _validate.real("noise_multiplier", noise_multiplier)
-        object.__setattr__(self, "noise_multiplier", number)
-        given = _validate.reals("coefficients", coefficients, _COEFFICIENT)
-        object.__setattr__(self, "coefficients", given)
-        object.__setattr__(
-            self, "rounds", _validate.count("rounds", rounds, _CYCLIC_POISSON_ROUNDS)
-        )
-        object.__setattr__(self, "cycle", _validate.count("cycle", cycle, _CYCLE))
-        object.__setattr__(self, "rate", _validate.probability("rate", rate))
-        neighbours = _validate.choice("adjacency", adjacency, Adjacency)
-        object.__setattr__(self, "adjacency", neighbours)
-        if neighbours is Adjacency.REPLACE_ONE:
+        set_fields(self, locals())
+        if self.adjacency is Adjacency.REPLACE_ONE:
             raise IncompatibleError(
                 "cyclic Poisson sampling is analysed under add-remove and zero-out; under "
                 "replace-one use one of these twice, or full batches: MatrixFactorization"
@@ -283,12 +263,10 @@ rate 0.02) x 500
     @property
     def bands(self) -> int:
         """The number of diagonals up to the last that is not zero, at least 1."""
-        inside = self.coefficients[: self.rounds]
-        return max((place + 1 for place, value in enumerate(inside) if value), default=1)
+        return _bands(self)
 
     @property
     def mechanism(self) -> Mechanism:
-        """The blocks of the first group, each a matrix factorization on one Poisson sample."""
         blocks = -(-self.rounds // self.cycle)
         left = min(self.rounds - (blocks - 1) * self.cycle, self.bands)
         if left == self.bands:
@@ -304,7 +282,6 @@ rate 0.02) x 500
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What must hold in the training code for the release to be as described."""
         return (
             self.adjacency.meaning,
             f"The examples are in {self.cycle:,} groups; which one an example is in does not "
@@ -312,22 +289,15 @@ rate 0.02) x 500
             f"Round i, numbered from 0, uses examples of group i mod {self.cycle:,} alone, each "
             f"independently with probability {float(self.rate):g}, afresh in each round; the "
             "batches are kept secret.",
-            "Each example's contribution to a round is clipped in L2, and the lower triangular "
-            f"Toeplitz matrix of {self.bands:,} diagonals is applied to the rounds' sums.",
-            "Gaussian noise is added to each entry of what the matrix gives; its standard "
-            f"deviation is {plain(self.noise_multiplier)} times the clipping norm.",
-            divided_words(self.adjacency, "the size of the drawn batch", "examples"),
-            f"There are at most {self.rounds:,} rounds.",
-            noisy_seen("the noisy entries of all rounds", alone="contributions and batches"),
+            *_noisy_sums(self, "the size of the drawn batch"),
         )
 
     def _words(self) -> tuple[str, tuple[str, ...]]:
-        default = self.adjacency is Adjacency.ADD_REMOVE
         return "cyclic Poisson samples", (
             f"noise multiplier {self.noise_multiplier:g}",
             f"diagonals: {self.bands}",
             f"rounds: {self.rounds}",
             f"groups: {self.cycle}",
             f"rate {float(self.rate):g}",
-            *(() if default else (str(self.adjacency),)),
+            *unless_usual(self.adjacency),
         )

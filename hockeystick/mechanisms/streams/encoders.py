@@ -36,7 +36,6 @@ _MATRIX: Final = "a matrix of finite numbers: rows of one length, at least one"
 
 
 def _whole(symbol: str, typical: tuple[int, int]) -> Domain:
-    """Return the domain of a number of rounds."""
     return Domain(symbol=symbol, low=1, high=MOST_ROUNDS, typical=typical, whole=True)
 
 
@@ -66,9 +65,6 @@ class Encoder:
         of the sizes of the columns' inner products: over every pattern where these are few, else
         bounded by dynamic programming, each round with the worst pattern of its own. Strategies
         that are kept in fixed point have two ends, which agree to 60 digits.
-
-    Edge cases:
-        An encoder of zeros has sensitivity 0. Beyond the largest float, ``sensitivity`` is inf.
 
     References:
         Choquette-Choo, McMahan, Rush and Thakurta, "Multi-Epoch Matrix Factorization Mechanisms
@@ -114,12 +110,6 @@ class Encoder:
             participations: The most rounds that one participant takes part in, an integer >= 1.
             separation: The least distance of two of them in rounds, an integer >= 1.
 
-        Returns:
-            What is known of its sensitivity: exact or two-sided, as the class says.
-
-        Raises:
-            ParameterError: If it is no strategy, or a count is outside its domain.
-
         Example:
             >>> import hockeystick as hs
             >>> strategy = hs.mechanisms.BufferedToeplitz(scales=[0.25, 0.25], decays=[0.5, 0.875])
@@ -152,12 +142,6 @@ class Encoder:
             participations: The most rounds that one participant takes part in, an integer >= 1.
             separation: The least distance of two of them in rounds, an integer >= 1.
 
-        Returns:
-            What is known of its sensitivity: exact or two-sided, as the class says.
-
-        Raises:
-            ParameterError: If it is no such matrix, or a count is outside its domain.
-
         Example:
             >>> import hockeystick as hs
             >>> hs.mechanisms.Encoder.of_matrix([[1, 0], [1, 1]], participations=2).sensitivity
@@ -172,19 +156,13 @@ class Encoder:
         """Return the sensitivity of the nodes of one binary tree over the rounds, as in DP-FTRL.
 
         The nodes are those whose leaves are all there, as in ``TreeAggregation``, which this is
-        with one participation.
+        with one participation. Exact where the separation is a power of two, or a small multiple of
+        one and the participations few; else two-sided, mostly within a few per cent.
 
         Args:
             rounds: The number of leaves, an integer from 1 to 10^6.
             participations: The most rounds that one participant takes part in, an integer >= 1.
             separation: The least distance of two of them in rounds, an integer >= 1.
-
-        Returns:
-            The sensitivity: exact where the separation is a power of two, or a small multiple of
-            one and the participations few; else two-sided, mostly within a few per cent.
-
-        Raises:
-            ParameterError: If a count is outside its domain.
 
         References:
             Kairouz, McMahan, Song, Thakkar, Thakurta and Xu, "Practical and Private (Deep)
@@ -195,8 +173,6 @@ class Encoder:
             >>> encoder = hs.mechanisms.Encoder.tree(1000, participations=10, separation=100)
             >>> encoder.square
             Fraction(143, 1)
-            >>> print(encoder)
-            tree, 1000 rounds, 10 participations, 100 rounds apart
         """
         size = _validate.count("rounds", rounds, _ROUNDS)
         pattern = _pattern(participations, separation)
@@ -211,16 +187,13 @@ class Encoder:
         participations: float = 1,
         separation: float = 1,
     ) -> Encoder:
-        """Return the sensitivity of the lower triangular matrix with these diagonals.
+        """Return the sensitivity of ``Toeplitz(coefficients)``, as ``of`` does.
 
         Args:
             coefficients: The diagonals from the main one down; further ones are 0.
             rounds: The number of rounds, an integer from 1 to 10^6.
             participations: The most rounds that one participant takes part in, an integer >= 1.
             separation: The least distance of two of them in rounds, an integer >= 1.
-
-        Returns:
-            What is known of its sensitivity: exact or two-sided, as the class says.
 
         Example:
             >>> import hockeystick as hs
@@ -243,23 +216,13 @@ class Encoder:
         participations: float = 1,
         separation: float = 1,
     ) -> Encoder:
-        """Return the sensitivity of the square root of the prefix sums, or of its first bands.
-
-        The Toeplitz matrix with ``c_0 = 1``, ``c_k = c_(k-1) (2k - 1) / (2k)``, to 200 binary
-        digits.
+        """Return the sensitivity of ``SquareRoot(bands)``, as ``of`` does, to 60 digits.
 
         Args:
-            rounds: The number of rounds, an integer from 1 to 10^6.
             bands: How many diagonals are kept, an integer >= 1; all where not given.
+            rounds: The number of rounds, an integer from 1 to 10^6.
             participations: The most rounds that one participant takes part in, an integer >= 1.
             separation: The least distance of two of them in rounds, an integer >= 1.
-
-        Returns:
-            The sensitivity, to 60 digits: the coefficients fall.
-
-        References:
-            Fichtenberger, Henzinger and Upadhyay, "Constant Matters: Fine-grained Error Bound on
-            Differentially Private Continual Observation", 2023.
 
         Example:
             >>> import hockeystick as hs
@@ -280,16 +243,13 @@ class Encoder:
         participations: float = 1,
         separation: float = 1,
     ) -> Encoder:
-        """Return the sensitivity of the inverse of the Toeplitz matrix with these diagonals.
+        """Return the sensitivity of ``BandedInverse(coefficients)``, as ``of`` does.
 
         Args:
             coefficients: The diagonals of C^-1 from the main one down, the first above 0.
             rounds: The number of rounds, an integer from 1 to 10^6.
             participations: The most rounds that one participant takes part in, an integer >= 1.
             separation: The least distance of two of them in rounds, an integer >= 1.
-
-        Returns:
-            What is known of its sensitivity: exact or two-sided, as the class says.
 
         Example:
             >>> import hockeystick as hs
@@ -313,7 +273,9 @@ class Encoder:
         participations: float = 1,
         separation: float = 1,
     ) -> Encoder:
-        """Return the sensitivity of a buffered linear Toeplitz matrix.
+        """Return the sensitivity of ``BufferedToeplitz(scales, decays)``, as ``of`` does.
+
+        To 60 digits where the scales sum to at most 1: the diagonals fall.
 
         Args:
             scales: Finite numbers above 0, one for each buffer.
@@ -321,9 +283,6 @@ class Encoder:
             rounds: The number of rounds, an integer from 1 to 10^6.
             participations: The most rounds that one participant takes part in, an integer >= 1.
             separation: The least distance of two of them in rounds, an integer >= 1.
-
-        Returns:
-            The sensitivity, to 60 digits where the scales sum to at most 1: the diagonals fall.
 
         Example:
             >>> import hockeystick as hs
@@ -348,7 +307,6 @@ class Encoder:
         return nearest if Fraction(nearest) >= root else math.nextafter(nearest, math.inf)
 
     def __str__(self) -> str:
-        """Return what it is, on one line."""
         words = f"{self.words}, {self.rounds} rounds"
         if self.participations == 1:
             return words
@@ -362,7 +320,6 @@ def rounds_word(count: int) -> str:
 
 
 def _pattern(participations: float, separation: float) -> Pattern:
-    """Return the number of participations and their separation, or raise."""
     return Pattern(
         _validate.count("participations", participations, _PARTICIPATIONS),
         _validate.count("separation", separation, _SEPARATION),
@@ -370,7 +327,6 @@ def _pattern(participations: float, separation: float) -> Pattern:
 
 
 def _columns(matrix: object) -> list[tuple[Fraction, ...]]:
-    """Return the columns of a matrix given by its rows, or raise."""
     if not _validate.has_several(matrix) or isinstance(matrix, str):
         raise ParameterError("matrix", matrix, _MATRIX)
     rows = [exact_row("matrix", row, _MATRIX) for row in matrix]

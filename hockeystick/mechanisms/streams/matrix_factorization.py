@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Final, final
+from dataclasses import dataclass, field
+from typing import final
 
-from hockeystick import _validate
 from hockeystick._validate import whole_numbers
-from hockeystick.errors import ParameterError
 from hockeystick.mechanisms.base import AnyAdjacency, noisy_seen
 from hockeystick.mechanisms.registry import registered
 from hockeystick.mechanisms.streams.encoders import Encoder, rounds_word
@@ -17,7 +15,7 @@ from hockeystick.numerics.rounding import quotient_down
 
 @registered
 @final
-@dataclass(frozen=True, slots=True, init=False)
+@dataclass(frozen=True, slots=True)
 class MatrixFactorization(AnyAdjacency):
     """A training run's running sums with correlated noise: A X = B (C X + Z) for A = B C.
 
@@ -31,17 +29,11 @@ class MatrixFactorization(AnyAdjacency):
         As exact as the encoder's sensitivity. Where that is only bounded, lower ends rest on a
         concrete participant.
 
-    Edge cases:
-        Noise multiplier 0 releases the sums themselves; inf releases nothing. An encoder of zeros
-        releases nothing either.
-
     Args:
         noise_multiplier: Standard deviation of each entry of Z over the clipping norm, in
-            [0, inf]; under replace-one, over twice the clipping norm.
+            [0, inf]; under replace-one, over twice the clipping norm. 0 releases the sums
+            themselves; inf, or an encoder of zeros, nothing.
         encoder: What C is, and how often one participant takes part.
-
-    Raises:
-        ParameterError: If the noise multiplier is no such number, or the encoder none.
 
     References:
         Li, Miklau, Hay, McGregor and Rastogi, "The Matrix Mechanism", 2015; Denisov, McMahan,
@@ -55,20 +47,11 @@ class MatrixFactorization(AnyAdjacency):
     """
 
     falls_with = ("noise_multiplier",)
-
     noise_multiplier: float
-    encoder: Encoder
-
-    def __init__(self, noise_multiplier: float, encoder: Encoder) -> None:
-        if not isinstance(encoder, Encoder):
-            raise ParameterError("encoder", encoder, "an Encoder")
-        number = _validate.real("noise_multiplier", noise_multiplier)
-        object.__setattr__(self, "noise_multiplier", number)
-        object.__setattr__(self, "encoder", encoder)
+    encoder: Encoder = field(metadata={"allowed": "an Encoder"})
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What must hold in the training code for the release to be as described."""
         times, apart = self.encoder.participations, self.encoder.separation
         taking_part = f"Each participant takes part in at most {times:,} {rounds_word(times)}"
         if times > 1:
@@ -84,7 +67,6 @@ class MatrixFactorization(AnyAdjacency):
         )
 
     def for_group(self, size: int) -> MatrixFactorization:
-        """Return the mechanism whose noise is ``size`` times smaller."""
         return MatrixFactorization(quotient_down(self.noise_multiplier, size), self.encoder)
 
     def _words(self) -> tuple[str, tuple[str, ...]]:
@@ -92,12 +74,9 @@ class MatrixFactorization(AnyAdjacency):
         return "matrix factorization", (noise, str(self.encoder))
 
 
-_LEAVES: Final = whole_numbers("T", 0, (100, 10_000))
-
-
 @registered
 @final
-@dataclass(frozen=True, slots=True, init=False)
+@dataclass(frozen=True, slots=True)
 class TreeAggregation(AnyAdjacency):
     """The nodes of a binary tree over the rounds, each the sum of its leaves plus Gaussian noise.
 
@@ -114,12 +93,10 @@ class TreeAggregation(AnyAdjacency):
     Guarantees:
         Exact: the first example is in that many nodes.
 
-    Edge cases:
-        Noise multiplier 0 releases the sums themselves; inf, or no leaves, releases nothing.
-
     Args:
         noise_multiplier: Standard deviation of each node's noise over the clipping norm, in
-            [0, inf]; under replace-one, over twice the clipping norm.
+            [0, inf]; under replace-one, over twice the clipping norm. 0 releases the sums
+            themselves; inf, or no leaves, nothing.
         leaves: The number of rounds in one tree, an integer from 0 to 10^15.
 
     References:
@@ -136,14 +113,8 @@ class TreeAggregation(AnyAdjacency):
 
     rises_with = ("leaves",)
     falls_with = ("noise_multiplier",)
-
     noise_multiplier: float
-    leaves: int
-
-    def __init__(self, noise_multiplier: float, leaves: float) -> None:
-        number = _validate.real("noise_multiplier", noise_multiplier)
-        object.__setattr__(self, "noise_multiplier", number)
-        object.__setattr__(self, "leaves", _validate.count("leaves", leaves, _LEAVES))
+    leaves: int = field(metadata={"domain": whole_numbers("T", 0, (100, 10_000))})
 
     @property
     def height(self) -> int:
@@ -152,7 +123,6 @@ class TreeAggregation(AnyAdjacency):
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What must hold in the training code for the release to be as described."""
         return (
             "Each example (or client, where clients are protected) contributes to one leaf of each "
             "tree, clipped in L2 to the clipping norm.",
@@ -164,7 +134,6 @@ class TreeAggregation(AnyAdjacency):
         )
 
     def for_group(self, size: int) -> TreeAggregation:
-        """Return the mechanism whose noise is ``size`` times smaller."""
         return TreeAggregation(quotient_down(self.noise_multiplier, size), self.leaves)
 
     def _words(self) -> tuple[str, tuple[str, ...]]:

@@ -234,7 +234,6 @@ def of_toeplitz(coefficients: Sequence[Fraction], rounds: int, pattern: Pattern)
 
 
 def _earliest_square(coefficients: Sequence[Fraction], rounds: int, pattern: Pattern) -> Fraction:
-    """Return the square of the sum of a Toeplitz matrix's columns in the earliest pattern."""
     whole, unit = _integers(coefficients)
     whole += [0] * (rounds - len(whole))
     apart, end = pattern.separation, pattern.earliest(rounds).stop
@@ -292,7 +291,6 @@ def _best(weights: Sequence[int], pattern: Pattern) -> int:
 
 
 def _are_apart(columns: Sequence[Sequence[int]], separation: int) -> bool:
-    """Return whether columns of one pattern never share a row, as those of a banded matrix."""
     spans = [[row for row, value in enumerate(column) if value] for column in columns]
     first = [span[0] if span else len(columns[0]) for span in spans]
     last = [span[-1] if span else -1 for span in spans]
@@ -350,7 +348,6 @@ def _best_of_each(weights: Array, pattern: Pattern) -> Array:
 
 
 def _integers(values: Iterable[Fraction]) -> tuple[list[int], int]:
-    """Return numbers as integers over their common denominator."""
     listed = list(values)
     unit = math.lcm(*(value.denominator for value in listed))
     return [value.numerator * (unit // value.denominator) for value in listed], unit

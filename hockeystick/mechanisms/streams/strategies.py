@@ -12,13 +12,14 @@ import math
 import numbers
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Final, TypeGuard, final
 
 from hockeystick import _validate
 from hockeystick._validate import Domain
 from hockeystick.errors import ParameterError
+from hockeystick.mechanisms.base import set_fields
 from hockeystick.mechanisms.registry import registered
 
 MOST_ROUNDS: Final = 10**6
@@ -43,22 +44,13 @@ class Strategy(ABC):
         """Return the diagonals in fixed point, and the most that one of them is off."""
 
     def diagonals(self, rounds: int) -> list[Fraction]:
-        """Return the diagonals from the main one down, at most one for each round.
-
-        Those that are left out are 0.
-
-        Args:
-            rounds: The number of rounds, an integer >= 1.
-        """
+        """Return the diagonals from the main one down, one for each round or fewer: then 0."""
         return self.enclosed(rounds)[0]
 
     def inverse(self, rounds: int) -> list[Fraction]:
         """Return the diagonals of the inverse, one for each round, to 200 binary digits.
 
         By forward substitution, each step of which rounds up to a unit.
-
-        Raises:
-            ZeroDivisionError: If the main diagonal is 0.
         """
         return _substituted(self.diagonals(rounds), rounds)[0]
 
@@ -117,9 +109,6 @@ class SquareRoot(Strategy):
     Args:
         bands: How many diagonals are kept, an integer from 1 to 10^6; all where not given.
 
-    Raises:
-        ParameterError: If the number of bands is outside its domain.
-
     References:
         Fichtenberger, Henzinger and Upadhyay, "Constant Matters: Fine-grained Error Bound on
         Differentially Private Continual Observation", 2023; Kalinin and Lampert, "Banded Square
@@ -131,11 +120,10 @@ class SquareRoot(Strategy):
         [1.0, 0.5, 0.375]
     """
 
-    bands: int | None = None
+    bands: int | None = field(default=None, metadata={"domain": _BANDS})
 
     def __post_init__(self) -> None:
-        if self.bands is not None:
-            object.__setattr__(self, "bands", _validate.count("bands", self.bands, _BANDS))
+        set_fields(self)
 
     def enclosed(self, rounds: int) -> tuple[list[Fraction], Fraction]:
         """Return the diagonals: a step that rounds loses less than one unit, and none grows."""
@@ -148,7 +136,6 @@ class SquareRoot(Strategy):
         return [Fraction(value, _UNIT) for value in found], Fraction(lost, _UNIT)
 
     def inverse(self, rounds: int) -> list[Fraction]:
-        """Return those of ``sqrt(1 - x)`` for the whole square root, else by substitution."""
         if self.within(rounds) != SquareRoot():
             return Strategy.inverse(self, rounds)
         found = [_UNIT]
@@ -161,7 +148,6 @@ class SquareRoot(Strategy):
         return "square root" if whole else f"square root in {self.bands} bands"
 
     def within(self, rounds: int) -> Strategy:
-        """Return the whole square root where no diagonal is left out."""
         return SquareRoot() if self.bands is None or self.bands >= rounds else self
 
 
@@ -187,8 +173,6 @@ class BandedInverse(Strategy):
         >>> one = hs.mechanisms.BandedInverse([1, -0.5])
         >>> [float(c) for c in one.diagonals(4)]
         [1.0, 0.5, 0.25, 0.125]
-        >>> hs.mechanisms.BandedInverse.square_root(bands=4)
-        BandedInverse(coefficients=(1.0, -0.5, -0.125, -0.0625))
     """
 
     coefficients: tuple[float | Fraction, ...]
@@ -204,9 +188,6 @@ class BandedInverse(Strategy):
         """Return the first bands of the inverse square root of the prefix sums, in floats.
 
         ``d_0 = 1``, ``d_k = d_(k-1) (2k - 3) / (2k)``: the series of ``sqrt(1 - x)``.
-
-        Args:
-            bands: How many diagonals of C^-1 are kept, an integer from 1 to 10^6.
         """
         kept = _validate.count("bands", bands, _BANDS)
         found = [1.0]
@@ -239,9 +220,6 @@ class BufferedToeplitz(Strategy):
     Args:
         scales: ``omega_1, ...``, finite numbers above 0, one for each buffer.
         decays: ``theta_1, ...``, as many numbers above 0 and below 1.
-
-    Raises:
-        ParameterError: If they are no such sequences, or not of the same length.
 
     References:
         Dvijotham, McMahan, Pillutla, Steinke and Thakurta, "Efficient and Near-Optimal Noise
@@ -282,7 +260,6 @@ class BufferedToeplitz(Strategy):
         return [Fraction(value, _UNIT) for value in total], Fraction(added, _UNIT)
 
     def inverse(self, rounds: int) -> list[Fraction]:
-        """Return the diagonals of the inverse in fixed point, by the buffers."""
         terms = [(_binary(w), _binary(p)) for w, p in zip(self.scales, self.decays, strict=True)]
         found, buffers = [_UNIT], [_UNIT] * len(terms)
         for _ in range(1, rounds):
@@ -344,7 +321,6 @@ def exact_row(name: str, values: object, allowed: str) -> Sequence[Fraction]:
 
 
 def _is_finite(value: object) -> TypeGuard[float]:
-    """Return whether a value is a finite number; a bool is none."""
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         return False
     return isinstance(value, numbers.Rational) or math.isfinite(value)

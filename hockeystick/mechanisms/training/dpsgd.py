@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Final, final
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final, cast, final
 
 import numpy as np
 
-from hockeystick import _validate
-from hockeystick._validate import Domain, whole_numbers
+from hockeystick._validate import MAX_COUNT, PARAMETERS, whole_numbers
 from hockeystick.adjacency import Adjacency
 from hockeystick.errors import IncompatibleError, ParameterError
 from hockeystick.mechanisms.base import (
@@ -21,21 +22,13 @@ from hockeystick.mechanisms.base import (
     checked,
     divided_words,
     noisy_seen,
+    set_fields,
 )
 from hockeystick.mechanisms.registry import registered
-from hockeystick.mechanisms.sampling.poisson import Clipping, group_meaning
+from hockeystick.mechanisms.sampling.poisson import CAP, Clipping, group_meaning
 from hockeystick.mechanisms.scope import ONE_RECORD, Fact
 from hockeystick.mechanisms.training.loaders import numbers_of
-from hockeystick.mechanisms.training.samplings import (
-    SCHEMES,
-    Batches,
-    Sampling,
-    batch_fraction,
-    check_alternatives,
-    check_length,
-    steps_of,
-    steps_of_epochs,
-)
+from hockeystick.mechanisms.training.samplings import SCHEMES, Batches, Sampling
 from hockeystick.mechanisms.training.schedules import A_SCHEDULE, Schedule, factors_of
 from hockeystick.numerics import decimal
 from hockeystick.numerics.numerals import plain
@@ -43,9 +36,13 @@ from hockeystick.numerics.numerals import plain
 if TYPE_CHECKING:
     from hockeystick.mechanisms.training.schedules import Array
 
-_CAP: Final = whole_numbers("B", 1, (16, 65_536))
 # Larger groups are described and not accounted.
 _MOST_OF_A_GROUP: Final = 1000
+_NO_OTHER_BATCHES: Final = ", whose epsilon does not cover batches drawn in any other way"
+_MICROBATCHES: Final = (
+    "; means of microbatches that are clipped each move a sum by up to twice the clipping norm, "
+    "and have no plan of their own"
+)
 _PER_USER: Final = whole_numbers("k", 1, (1, 100))
 AN_EXTRA: Final = "a mechanism, or several in a tuple"
 
@@ -82,9 +79,8 @@ class DPSGD(Plan):
         a cap both ends are for a larger data set of exactly ``examples``, and one of one less.
 
     Edge cases:
-        Rate 0, no steps and no noise are allowed. Under replace-one an example moves the sum by up
-        to twice the clipping norm, which is accounted; the noise multiplier stays what it is. The
-        number of epochs needs a positive rate.
+        Under replace-one an example moves the sum by up to twice the clipping norm, which is
+        accounted; the noise multiplier stays what it is.
 
     Args:
         noise_multiplier: Standard deviation of the noise over the clipping norm, in [0, inf].
@@ -111,8 +107,6 @@ class DPSGD(Plan):
             else these are a smaller batch.
 
     Raises:
-        ParameterError: If a parameter is outside its domain, or both of a pair of alternatives are
-            missing.
         IncompatibleError: If both of a pair of alternatives are given, the sampling has no analysis
             under the adjacency or with the clipping, shuffled or allocated data are no whole number
             of batches or epochs, or what else is released is described under another adjacency.
@@ -120,8 +114,7 @@ class DPSGD(Plan):
     References:
         Abadi et al., "Deep Learning with Differential Privacy", CCS 2016, algorithm 1; Zhu, Dong
         and Wang, "Optimal Accounting of Differential Privacy via Characteristic Function", AISTATS
-        2022, theorem 11 (the pair of a Poisson sample). Other samplings have those of
-        FixedSizeSubsampled, WithReplacementSubsampled, Shuffled and RandomAllocation.
+        2022, theorem 11 (the pair of a Poisson sample). Other samplings have those of their own.
 
     Example:
         >>> import hockeystick as hs
@@ -135,20 +128,19 @@ a partial last step is a whole release
 
     rises_with = ("batch_size", "rate", "epochs", "steps", "examples_per_user")
     falls_with = ("noise_multiplier", "examples")
-
     noise_multiplier: float
     examples: int | None
     batch_size: int | None
     rate: float | None
     epochs: float | None
     steps: int | None
-    sampling: Sampling
+    sampling: Sampling = field(metadata={"besides": _NO_OTHER_BATCHES})
     adjacency: Adjacency = Adjacency.ADD_REMOVE
-    clipping: Clipping = Clipping.INDIVIDUAL
-    schedule: Schedule | None = None
-    batch_schedule: Schedule | None = None
-    batch_cap: int | None = None
-    examples_per_user: int = 1
+    clipping: Clipping = field(default=Clipping.INDIVIDUAL, metadata={"besides": _MICROBATCHES})
+    schedule: Schedule | None = field(default=None, metadata={"allowed": A_SCHEDULE})
+    batch_schedule: Schedule | None = field(default=None, metadata={"allowed": A_SCHEDULE})
+    batch_cap: int | None = field(default=None, metadata={"domain": CAP})
+    examples_per_user: int = field(default=1, metadata={"domain": _PER_USER})
     extra: Mechanism | None = None
     drop_last: bool = False
 
@@ -171,30 +163,11 @@ a partial last step is a whole release
         extra: Mechanism | Iterable[Mechanism] | None = None,
         drop_last: bool = False,
     ) -> None:
-        fields = {
-            "noise_multiplier": _validate.real("noise_multiplier", noise_multiplier),
-            "examples": _optional_count("examples", examples),
-            "batch_size": _optional_count("batch_size", batch_size),
-            "rate": None if rate is None else _validate.real("rate", rate),
-            "epochs": None if epochs is None else _validate.real("epochs", epochs),
-            "steps": _optional_count("steps", steps),
-            "sampling": _sampling(sampling),
-            "adjacency": _validate.choice("adjacency", adjacency, Adjacency),
-            "clipping": _clipping(clipping),
-            "schedule": _schedule("schedule", schedule),
-            "batch_schedule": _schedule("batch_schedule", batch_schedule),
-            "batch_cap": None
-            if batch_cap is None
-            else _validate.count("batch_cap", batch_cap, _CAP),
-            "examples_per_user": _validate.count("examples_per_user", examples_per_user, _PER_USER),
-            "extra": _extra(extra),
-            "drop_last": _flag("drop_last", drop_last),
-        }
-        for name, value in fields.items():
-            object.__setattr__(self, name, value)
-        _fill_full_batch(self)
-        check_alternatives(self)
-        check_length(self)
+        set_fields(self, locals() | {"extra": _extra(extra)})
+        if self.sampling is Sampling.FULL_BATCH and (self.rate, self.batch_size) == (None, None):
+            object.__setattr__(self, "rate", 1.0)
+        _check_alternatives(self)
+        _check_length(self)
         SCHEMES[self.sampling].check(_batches(self))
         _check_options(self)
         _check_epochs(self)
@@ -219,17 +192,13 @@ a partial last step is a whole release
         and ``ceil(epochs * len(loader))`` steps, whatever the batch size and the number of
         processes. "shuffle" is the loader itself, with ``shuffle=True`` or a ``DistributedSampler``
         on n ranks, whose steps have n batches. Batches that are split to fit into memory
-        (``BatchMemoryManager``) count as the one that they were.
-
-        A loader cannot know which of the two it is used for, and their costs differ many times:
-        only Opacus's own ``DPDataLoader``, which draws Poisson batches, needs no ``sampling``.
-
-        Only lengths and attributes are read: torch is not imported, and no example is drawn.
+        (``BatchMemoryManager``) count as the one that they were. A loader cannot know which of the
+        two it is used for, and their costs differ many times. Only lengths and attributes are read.
 
         Args:
             loader: A ``DataLoader`` over a data set with a length, or Opacus's ``DPDataLoader``.
             epochs: Length of the training in passes over the loader, a finite number >= 0.
-            noise_multiplier: Standard deviation of the noise over the clipping norm, in [0, inf].
+            noise_multiplier: As for a plan.
             sampling: "poisson" or "shuffle"; must be given unless the loader is a ``DPDataLoader``.
             accumulate: How many shuffled batches one step has, an integer >= 1.
             **options: What else a plan is made of: adjacency, clipping, schedule, extra, ...
@@ -259,7 +228,7 @@ a partial last step is a whole release
         """The probability of an example to be in a batch, correctly rounded."""
         if self.rate is not None:
             return self.rate
-        return float(batch_fraction(self))
+        return float(_batch_fraction(self))
 
     @property
     def total_steps(self) -> int:
@@ -273,10 +242,9 @@ a partial last step is a whole release
 
     @property
     def _length(self) -> tuple[int, str]:
-        """The number of steps, and the rule that it comes from."""
-        if self.sampling is Sampling.SHUFFLE and batch_fraction(self).numerator > 1:
-            return steps_of_epochs(self, self.drop_last)
-        return steps_of(self)
+        if self.sampling is Sampling.SHUFFLE and _batch_fraction(self).numerator > 1:
+            return _steps_of_epochs(self, self.drop_last)
+        return _steps_of(self)
 
     @property
     def steps_per_epoch(self) -> int | None:
@@ -307,9 +275,8 @@ a partial last step is a whole release
 
     @property
     def _steps(self) -> Mechanism:
-        """The steps as one mechanism."""
         scheme, batches = SCHEMES[self.sampling], _batches(self)
-        if self._is_constant:
+        if self.schedule is None and self.batch_schedule is None:
             runs = self.total_steps // (self.steps_per_epoch or 1)
             return scheme.mechanism(batches, self.noise_multiplier) ** runs
         parts = (
@@ -318,13 +285,7 @@ a partial last step is a whole release
         return Composed(tuple(one for part in parts for one in part))
 
     @property
-    def _is_constant(self) -> bool:
-        """Whether all steps are alike."""
-        return self.schedule is None and self.batch_schedule is None
-
-    @property
     def scope(self) -> tuple[Fact, ...]:
-        """That one record or user is protected, and what else is released states."""
         several = self.examples_per_user > 1
         words = f"one user, who has at most {self.examples_per_user} examples"
         unit = Fact("unit", words if several else ONE_RECORD)
@@ -332,7 +293,6 @@ a partial last step is a whole release
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What must hold in the training code for the plan to apply, as sentences."""
         return (
             group_meaning(self.adjacency, self.examples_per_user),
             *_one_example(self),
@@ -358,48 +318,94 @@ a partial last step is a whole release
         )
 
 
-def _optional_count(name: str, value: float | None, domain: Domain | None = None) -> int | None:
-    """Return a whole number, or None where none was given."""
-    return None if value is None else _validate.count(name, value, domain)
+def _check_alternatives(plan: DPSGD) -> None:
+    """Raise unless exactly one of each pair of alternatives was given, with what it needs."""
+    for first, second in (("batch_size", "rate"), ("epochs", "steps")):
+        pair = getattr(plan, first), getattr(plan, second)
+        if pair == (None, None):
+            raise ParameterError(f"{first} or {second}", None, "given")
+        if None not in pair:
+            got = f"{first} = {plain(pair[0])}, {second} = {plain(pair[1])}"
+            raise IncompatibleError(f"give {first} or {second}, not both; got {got}")
+    if plan.batch_size is None:
+        return
+    if plan.examples is None:
+        raise ParameterError("examples", None, "given where batch_size is")
+    if plan.batch_size > plan.examples:
+        allowed = f"at most the number of examples, {plan.examples}"
+        raise ParameterError("batch_size", plan.batch_size, allowed)
 
 
-def _sampling(sampling: object) -> Sampling:
-    """Return the sampling, or raise."""
-    try:
-        return _validate.choice("sampling", sampling, Sampling)
-    except ParameterError as error:
-        allowed = f"{error.allowed}, whose epsilon does not cover batches drawn in any other way"
-        raise ParameterError("sampling", sampling, allowed) from None
+def _check_length(plan: DPSGD) -> None:
+    """Raise where the epochs come down to no number of steps, or to too many."""
+    if plan.epochs is None:
+        return
+    if plan.rate == 0:
+        allowed = f"{PARAMETERS['rate'].allowed}, and above 0 where epochs is given"
+        raise ParameterError("rate", plan.rate, allowed)
+    if plan.total_steps > MAX_COUNT:
+        raise ParameterError("epochs", plan.epochs, "so few that there are at most 10^15 steps")
 
 
-def _clipping(clipping: object) -> Clipping:
-    """Return what is clipped, or raise."""
-    try:
-        return _validate.choice("clipping", clipping, Clipping)
-    except ParameterError as error:
-        allowed = (
-            f"{error.allowed}; means of microbatches that are clipped each move a sum by up to "
-            "twice the clipping norm, and have no plan of their own"
-        )
-        raise ParameterError("clipping", clipping, allowed) from None
+def _batch_fraction(plan: DPSGD) -> Fraction:
+    return _fraction(plan.batch_size, plan.examples, plan.rate)
 
 
-def _flag(name: str, value: object) -> bool:
-    """Return true or false, or raise."""
-    if not isinstance(value, bool):
-        raise ParameterError(name, value, "True or False")
-    return value
+@lru_cache(maxsize=256)
+def _fraction(batch_size: int | None, examples: int | None, rate: float | None) -> Fraction:
+    if batch_size is not None and examples is not None:
+        return Fraction(batch_size, examples)
+    return decimal(cast(float, rate))
 
 
-def _schedule(name: str, schedule: object) -> Schedule | None:
-    """Return a schedule or None, or raise."""
-    if schedule is not None and not isinstance(schedule, Schedule):
-        raise ParameterError(name, schedule, A_SCHEDULE)
-    return schedule
+def _steps_of(plan: DPSGD) -> tuple[int, str]:
+    if plan.epochs is None:
+        steps = int(plan.steps or 0)
+        return steps, f"steps = {steps}, as planned"
+    return _steps_in(plan.epochs, plan.batch_size, plan.examples, plan.rate)
+
+
+def _steps_of_epochs(plan: DPSGD, drop_last: bool) -> tuple[int, str]:
+    """Return the steps of epochs whose batches do not divide the examples, and the rule."""
+    if plan.epochs is None:
+        return _steps_of(plan)
+    whole = int(1 / _batch_fraction(plan))
+    per_epoch, name = (whole, "floor") if drop_last else (whole + 1, "ceil")
+    steps = math.ceil(decimal(plan.epochs) * per_epoch)
+    numbers = f"{plain(plan.epochs)} * {name}({plan.examples} / {plan.batch_size})"
+    return steps, f"steps = epochs * {name}(examples / batch_size) = {numbers} = {steps}"
+
+
+@lru_cache(maxsize=256)
+def _steps_in(
+    epochs: float, batch_size: int | None, examples: int | None, rate: float | None
+) -> tuple[int, str]:
+    if rate is None:
+        formula = "epochs * examples / batch_size"
+        numbers = f"{plain(epochs)} * {examples} / {batch_size}"
+    else:
+        formula, numbers = "epochs / rate", f"{plain(epochs)} / {plain(rate)}"
+    share = _fraction(batch_size, examples, rate)
+    exact = decimal(epochs) / share
+    nearest = round(exact)
+    if exact == nearest:
+        return nearest, f"steps = {formula} = {numbers} = {nearest}"
+    if nearest and _floats_allow(epochs, rate, share, nearest):
+        rule = f"steps = {formula} = {numbers} = {nearest}, to the last digit of what was given"
+        return nearest, rule
+    steps = math.ceil(exact)
+    rule = f"steps = ceil({formula}) = ceil({numbers}) = {steps}"
+    return steps, f"{rule}: a partial last step is a whole release"
+
+
+def _floats_allow(epochs: float, rate: float | None, share: Fraction, steps: int) -> bool:
+    """Return whether a given float may stand for the number that makes the steps whole."""
+    if rate is not None and float(decimal(epochs) / steps) == rate:
+        return True
+    return not epochs.is_integer() and float(steps * share) == epochs
 
 
 def _one_example(plan: DPSGD) -> tuple[str, ...]:
-    """Return that an example is all of a person, where nothing else is said."""
     if plan.examples_per_user > 1:
         return ()
     return (
@@ -409,7 +415,6 @@ def _one_example(plan: DPSGD) -> tuple[str, ...]:
 
 
 def _besides(extra: Mechanism | None, examples_per_user: int) -> tuple[str, ...]:
-    """Return what must hold for what else is released."""
     if extra is None:
         return ()
     used = f"Besides, the data are used for {extra}."
@@ -419,7 +424,6 @@ def _besides(extra: Mechanism | None, examples_per_user: int) -> tuple[str, ...]
 
 
 def _extra(extra: object) -> Mechanism | None:
-    """Return what else is released as one mechanism or None, or raise."""
     if extra is None or isinstance(extra, Mechanism):
         return extra
     if not isinstance(extra, tuple | list) or not extra:
@@ -428,19 +432,11 @@ def _extra(extra: object) -> Mechanism | None:
     return parts[0] if len(parts) == 1 else Composed(parts)
 
 
-def _fill_full_batch(plan: DPSGD) -> None:
-    """Set the rate to 1 where every example is used and no size was given."""
-    given = (plan.rate, plan.batch_size) != (None, None)
-    if plan.sampling is Sampling.FULL_BATCH and not given:
-        object.__setattr__(plan, "rate", 1.0)
-
-
 def _batches(plan: DPSGD) -> Batches:
-    """Return what the sampling needs to know."""
     return Batches(
         plan.adjacency,
         plan.clipping,
-        batch_fraction(plan),
+        _batch_fraction(plan),
         plan.batch_size,
         plan.examples,
         plan.batch_cap,
@@ -522,7 +518,7 @@ def _segments(plan: DPSGD) -> Iterator[tuple[Fraction, Array]]:
     length = plan.steps_per_epoch or 1
     noises = plan.noise_multipliers[::length]
     factors = factors_of(plan.batch_schedule, plan.total_steps)[::length]
-    rate = batch_fraction(plan)
+    rate = _batch_fraction(plan)
     for factor in np.unique(factors).tolist():
         own = rate if factor == 1.0 else rate * decimal(factor)
         if own > 1:
@@ -532,7 +528,6 @@ def _segments(plan: DPSGD) -> Iterator[tuple[Fraction, Array]]:
 
 
 def _clipped(plan: DPSGD) -> str:
-    """Return what must hold of the clipping."""
     if plan.clipping is Clipping.BATCH:
         return (
             "The sum of a batch's gradients is clipped as a whole to the clipping norm in L2, so "
@@ -556,7 +551,6 @@ def _noise_words(plan: DPSGD) -> str:
 
 
 def _options(plan: DPSGD) -> Iterator[str]:
-    """Return what is not as usual, in words."""
     if plan.clipping is not Clipping.INDIVIDUAL:
         yield f"{plan.clipping} clipping"
     for name in ("schedule", "batch_schedule"):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import ClassVar, Final, final
 
@@ -11,7 +11,7 @@ from hockeystick import _validate
 from hockeystick._validate import Domain
 from hockeystick.adjacency import Adjacency
 from hockeystick.errors import IncompatibleError, ParameterError
-from hockeystick.mechanisms.base import Mechanism, checked
+from hockeystick.mechanisms.base import Mechanism, checked, set_fields
 from hockeystick.mechanisms.noise.gaussian import Gaussian
 from hockeystick.mechanisms.registry import registered
 from hockeystick.mechanisms.sampling.fixed_size import RandomAllocation
@@ -24,18 +24,16 @@ FULL_BATCH: Final = "full-batch"
 CYCLIC: Final = "cyclic"
 FIXED_SIZE: Final = "fixed-size"
 _BATCHES: Final = (FULL_BATCH, CYCLIC, FIXED_SIZE)
-_NUMBERS: Final = {
-    "step_size": Domain(
-        symbol="eta", low=0, high=math.inf, low_open=True, high_open=True, typical=(1e-4, 1)
-    ),
-    "smoothness": Domain(
-        symbol="M", low=0, high=math.inf, low_open=True, high_open=True, typical=(0.1, 10)
-    ),
-    "convexity": Domain(symbol="m", low=0, high=math.inf, high_open=True, typical=(1e-4, 1)),
-    "diameter": Domain(symbol="D", low=0, high=math.inf, low_open=True, typical=(0.1, 100)),
-    "gradient_bound": Domain(
-        symbol="C", low=0, high=math.inf, low_open=True, high_open=True, typical=(0.1, 10)
-    ),
+_POSITIVE: Final = {
+    "domain": Domain(
+        symbol="x", low=0, high=math.inf, low_open=True, high_open=True, typical=(1e-4, 10)
+    )
+}
+_CONVEXITY: Final = {
+    "domain": Domain(symbol="m", low=0, high=math.inf, high_open=True, typical=(1e-4, 1))
+}
+_DIAMETER: Final = {
+    "domain": Domain(symbol="D", low=0, high=math.inf, low_open=True, typical=(0.1, 100))
 }
 
 
@@ -79,29 +77,22 @@ class LastIterate(Mechanism):
         that at some delta all steps, ``FixedSizeSubsampled(Gaussian(s/2), b, examples) ** T``, may
         cost a little less. The lower end is that of quadratic losses among records that are alike.
 
-    Edge cases:
-        Noise multiplier 0 reveals a record, and is refused on random batches; inf, or no steps,
-        releases nothing. One epoch of cyclic batches costs one step.
-
     Args:
         noise_multiplier: Standard deviation s of a step's noise on the sum of a batch's gradients,
-            over their bound C, in [0, inf].
+            over their bound C, in [0, inf]: 0 reveals a record, and is refused on random batches.
         steps: The number T of steps, an integer from 0 to 10^15.
         examples: The number of records, an integer >= 1; public, nominal under add-remove.
         batch_size: The number b of records in a batch and the divisor, an integer from 1 to
             examples; all of them if not given.
         batches: "full-batch", "cyclic" or "fixed-size"; if not given, "full-batch" where a batch
-            is all records, else "cyclic".
+            is all records, else "cyclic", of which one epoch costs one step.
         step_size: eta, the same in all steps, a finite number > 0.
         smoothness: M, a finite number > 0, with ``eta M <= 2``.
         convexity: m, a number from 0 (convex) to M.
         diameter: D, a number > 0, or inf for no projection.
         gradient_bound: C, a finite number > 0; needed where there is a projection.
-        adjacency: "replace-one", "zero-out", or, for full batches, "add-remove".
-
-    Raises:
-        IncompatibleError: If steps need not contract, a projection has no gradient bound, or
-            smaller batches are asked for under add-remove, where other records would change theirs.
+        adjacency: "replace-one", "zero-out", or "add-remove" for full batches, as in smaller ones
+            other records would change theirs.
 
     References:
         Bok, Su and Altschuler, "Shifted Interpolation for Differential Privacy", ICML 2024 (arXiv
@@ -122,18 +113,18 @@ replace-one)
     rises_with = ("steps", "diameter")
     falls_with = ("noise_multiplier", "convexity")
     unordered = ("examples", "batch_size", "step_size", "smoothness", "gradient_bound")
-
     noise_multiplier: float
     steps: int
     examples: int
     batch_size: int
     batches: str
-    step_size: float
-    smoothness: float
-    convexity: float
-    diameter: float
-    gradient_bound: float | None
+    step_size: float = field(metadata=_POSITIVE)
+    smoothness: float = field(metadata=_POSITIVE)
+    convexity: float = field(metadata=_CONVEXITY)
+    diameter: float = field(metadata=_DIAMETER)
+    gradient_bound: float | None = field(metadata=_POSITIVE)
     adjacency: Adjacency
+    scope = (Fact("unit", ONE_RECORD),)
 
     def __init__(
         self,
@@ -152,26 +143,8 @@ replace-one)
     ) -> None:
         number = _validate.count("examples", examples)
         size = number if batch_size is None else _validate.count("batch_size", batch_size)
-        given = {
-            "step_size": step_size,
-            "smoothness": smoothness,
-            "convexity": convexity,
-            "diameter": diameter,
-        }
-        fields = {
-            "noise_multiplier": _validate.real("noise_multiplier", noise_multiplier),
-            "steps": _validate.count("steps", steps),
-            "examples": number,
-            "batch_size": size,
-            "batches": _batches(batches, size, number),
-            **{name: _validate.real(name, value, _NUMBERS[name]) for name, value in given.items()},
-            "gradient_bound": gradient_bound
-            if gradient_bound is None
-            else _validate.real("gradient_bound", gradient_bound, _NUMBERS["gradient_bound"]),
-            "adjacency": _validate.choice("adjacency", adjacency, Adjacency),
-        }
-        for name, value in fields.items():
-            object.__setattr__(self, name, value)
+        sizes = {"batch_size": size, "batches": _batches(batches, size, number)}
+        set_fields(self, locals() | sizes)
         _check(self)
 
     @property
@@ -205,13 +178,7 @@ replace-one)
         return decimal(self.diameter) / unit
 
     @property
-    def scope(self) -> tuple[Fact, ...]:
-        """That one record is protected; who sees the last model is left open."""
-        return (Fact("unit", ONE_RECORD),)
-
-    @property
     def assumptions(self) -> tuple[str, ...]:
-        """What must hold in the training code for the release to be as described."""
         return (
             self.adjacency.meaning,
             *_contraction(self),
@@ -221,7 +188,6 @@ replace-one)
         )
 
     def _words(self) -> tuple[str, tuple[str, ...]]:
-        """Return the name, the noise, the batches, the steps and the contraction."""
         projected = () if self.diameter == math.inf else (f"diameter {self.diameter:g}",)
         return "last iterate", (
             f"noise multiplier {self.noise_multiplier:g}",
@@ -234,7 +200,6 @@ replace-one)
 
 
 def _batches(batches: object, size: int, examples: int) -> str:
-    """Return how batches are drawn, or raise if they cannot be of that size."""
     if size > examples:
         raise ParameterError("batch_size", size, f"an integer from 1 to examples, {examples}")
     usual = FULL_BATCH if size == examples else CYCLIC
@@ -266,7 +231,6 @@ def _check(run: LastIterate) -> None:
 
 
 def _contraction(run: LastIterate) -> tuple[str, ...]:
-    """Return what must hold of every step, as sentences for a reviewer."""
     bound = "C" if run.gradient_bound is None else plain(run.gradient_bound)
     size = f"{run.batch_size:,}"
     projection = (
@@ -292,7 +256,6 @@ def _contraction(run: LastIterate) -> tuple[str, ...]:
 
 
 def _turns(run: LastIterate) -> str:
-    """Return what must hold of the batches."""
     if run.rate < 1:
         return (
             f"The batch of each of the {run.steps:,} steps is one of all sets of "
@@ -331,16 +294,10 @@ class BatchClipped(Mechanism):
         ``1 - t (1 - k/t)^(examples - 1)``, and of all such mixtures those with a likelihood ratio
         cut at both ends cost least. Or, if that costs more, all others contribute nothing.
 
-    Edge cases:
-        Of one example, that is zeroed, the release is ``inner`` itself.
-
     Args:
         inner: ``PoissonSubsampled(Gaussian(z), rate)`` or ``RandomAllocation(Gaussian(z), steps)``
             under add-remove or zero-out, with z the standard deviation of the noise over C.
         examples: Size of the (larger) data set, an integer >= 1.
-
-    Raises:
-        IncompatibleError: If the inner mechanism is another one, or under replace-one.
 
     References:
         Huber, "A robust version of the probability ratio test", 1965, for the mixtures.
@@ -354,15 +311,13 @@ class BatchClipped(Mechanism):
     """
 
     falls_with = ("examples",)
-
     _of_stated_size: ClassVar[bool] = True
-
     inner: PoissonSubsampled | RandomAllocation
     examples: int
 
     def __init__(self, inner: Mechanism, examples: float) -> None:
         object.__setattr__(self, "inner", _batches_of_batch_clipped(checked("inner", inner)))
-        object.__setattr__(self, "examples", _validate.count("examples", examples))
+        set_fields(self, {"examples": examples})
         if self.adjacency is Adjacency.REPLACE_ONE:
             raise IncompatibleError(
                 "clipping of random batches as a whole has no analysis under replace-one; use "
@@ -375,7 +330,6 @@ class BatchClipped(Mechanism):
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What must hold in the training code for the release to be as described."""
         return (
             *self.inner.assumptions,
             "The sum of each batch is clipped as a whole to the clipping norm in L2.",
@@ -384,13 +338,11 @@ class BatchClipped(Mechanism):
         )
 
     def _words(self) -> tuple[str, tuple[str, ...]]:
-        """Return the inner mechanism's words with the number of examples added."""
         name, details = self.inner._words()
         return f"batch-clipped {name}", (*details, f"{self.examples} examples")
 
 
 def _batches_of_batch_clipped(inner: Mechanism) -> PoissonSubsampled | RandomAllocation:
-    """Return the inner mechanism if it draws batches for Gaussian noise, or raise."""
     if isinstance(inner, RandomAllocation):
         return inner
     if isinstance(inner, PoissonSubsampled) and isinstance(inner.inner, Gaussian):

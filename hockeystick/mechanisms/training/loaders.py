@@ -86,7 +86,6 @@ def _sampling(loader: Any, given: Sampling | str | None) -> Sampling:
 
 
 def _read(loader: Any) -> _Loader:
-    """Return the numbers of a loader, or raise."""
     if not hasattr(loader, "dataset"):
         raise ParameterError("loader", loader, _A_LOADER)
     data = loader.dataset
@@ -124,12 +123,10 @@ def _batching(loader: Any) -> Any:
 
 
 def _names(value: object) -> set[str]:
-    """Return the names of the classes that a value is of."""
     return {kind.__name__ for kind in type(value).__mro__}
 
 
 def _poisson(loader: _Loader, epochs: float, accumulate: int) -> dict[str, Any]:
-    """Return the rate and the steps that Opacus has."""
     if accumulate > 1:
         raise IncompatibleError(
             f"an example may be in several of {accumulate} Poisson batches and is clipped in each, "
@@ -148,7 +145,6 @@ def _rate(exact: Fraction) -> float:
 
 
 def _shuffled(loader: _Loader, epochs: float, accumulate: int) -> dict[str, Any]:
-    """Return the sizes of the batches of shuffled epochs."""
     if loader.batch_size is None:
         raise IncompatibleError("this loader draws Poisson batches; use sampling 'poisson'")
     _check_order(loader)

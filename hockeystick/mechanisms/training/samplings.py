@@ -7,15 +7,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import lru_cache
 from types import MappingProxyType
-from typing import TYPE_CHECKING, ClassVar, Final, Protocol, cast, final
+from typing import TYPE_CHECKING, ClassVar, Final, cast
 
 import numpy as np
 
-from hockeystick._validate import MAX_COUNT, PARAMETERS, WordEnum
+from hockeystick._validate import WordEnum
 from hockeystick.adjacency import Adjacency
-from hockeystick.errors import IncompatibleError, ParameterError
+from hockeystick.errors import IncompatibleError
 from hockeystick.mechanisms.noise.gaussian import Gaussian
 from hockeystick.mechanisms.registry import registered
 from hockeystick.mechanisms.sampling.fixed_size import (
@@ -33,151 +32,23 @@ from hockeystick.mechanisms.sampling.poisson import (
 )
 from hockeystick.mechanisms.sampling.shuffled import FEW_LEVELS, GaussianSequence, Shuffled
 from hockeystick.mechanisms.training.last_iterate import BatchClipped
-from hockeystick.numerics import decimal
-from hockeystick.numerics.numerals import plain
 
 if TYPE_CHECKING:
     from hockeystick.mechanisms.base import Mechanism
     from hockeystick.mechanisms.training.schedules import Array
 
 
-_PARTIAL_STEP: Final = "a partial last step is a whole release"
-
-
-class Length(Protocol):
-    """The numbers of a plan that say how large its batches are and how many there are."""
-
-    @property
-    def examples(self) -> int | None:
-        """The number of examples."""
-
-    @property
-    def batch_size(self) -> int | None:
-        """The expected or exact size of a batch."""
-
-    @property
-    def rate(self) -> float | None:
-        """The share of the examples in a batch."""
-
-    @property
-    def epochs(self) -> float | None:
-        """The number of passes."""
-
-    @property
-    def steps(self) -> int | None:
-        """The number of batches, as planned."""
-
-    @property
-    def total_steps(self) -> int:
-        """The number of batches."""
-
-
-def check_alternatives(plan: Length) -> None:
-    """Raise unless exactly one of each pair of alternatives was given, with what it needs."""
-    for first, second in (("batch_size", "rate"), ("epochs", "steps")):
-        pair = getattr(plan, first), getattr(plan, second)
-        if pair == (None, None):
-            raise ParameterError(f"{first} or {second}", None, "given")
-        if None not in pair:
-            got = f"{first} = {plain(pair[0])}, {second} = {plain(pair[1])}"
-            raise IncompatibleError(f"give {first} or {second}, not both; got {got}")
-    if plan.batch_size is None:
-        return
-    if plan.examples is None:
-        raise ParameterError("examples", None, "given where batch_size is")
-    if plan.batch_size > plan.examples:
-        allowed = f"at most the number of examples, {plan.examples}"
-        raise ParameterError("batch_size", plan.batch_size, allowed)
-
-
-def check_length(plan: Length) -> None:
-    """Raise where the epochs come down to no number of steps, or to too many."""
-    if plan.epochs is None:
-        return
-    if plan.rate == 0:
-        allowed = f"{PARAMETERS['rate'].allowed}, and above 0 where epochs is given"
-        raise ParameterError("rate", plan.rate, allowed)
-    if plan.total_steps > MAX_COUNT:
-        raise ParameterError("epochs", plan.epochs, "so few that there are at most 10^15 steps")
-
-
-def batch_fraction(plan: Length) -> Fraction:
-    """Return the sampling rate as an exact number, a given float as the decimal it prints as."""
-    return _fraction(plan.batch_size, plan.examples, plan.rate)
-
-
-@lru_cache(maxsize=256)
-def _fraction(batch_size: int | None, examples: int | None, rate: float | None) -> Fraction:
-    """Return the sampling rate from the numbers that say it."""
-    if batch_size is not None and examples is not None:
-        return Fraction(batch_size, examples)
-    return decimal(cast(float, rate))
-
-
-def steps_of(plan: Length) -> tuple[int, str]:
-    """Return the number of steps and the rule that it comes from."""
-    if plan.epochs is None:
-        steps = int(plan.steps or 0)
-        return steps, f"steps = {steps}, as planned"
-    return _steps_in(plan.epochs, plan.batch_size, plan.examples, plan.rate)
-
-
-def steps_of_epochs(plan: Length, drop_last: bool) -> tuple[int, str]:
-    """Return the steps of epochs whose batches do not divide the examples, and the rule."""
-    if plan.epochs is None:
-        return steps_of(plan)
-    whole = int(1 / batch_fraction(plan))
-    per_epoch, name = (whole, "floor") if drop_last else (whole + 1, "ceil")
-    steps = math.ceil(decimal(plan.epochs) * per_epoch)
-    numbers = f"{plain(plan.epochs)} * {name}({plan.examples} / {plan.batch_size})"
-    return steps, f"steps = epochs * {name}(examples / batch_size) = {numbers} = {steps}"
-
-
-@lru_cache(maxsize=256)
-def _steps_in(
-    epochs: float, batch_size: int | None, examples: int | None, rate: float | None
-) -> tuple[int, str]:
-    """Return the number of steps in so many epochs, and the rule."""
-    if rate is None:
-        formula = "epochs * examples / batch_size"
-        numbers = f"{plain(epochs)} * {examples} / {batch_size}"
-    else:
-        formula, numbers = "epochs / rate", f"{plain(epochs)} / {plain(rate)}"
-    share = _fraction(batch_size, examples, rate)
-    exact = decimal(epochs) / share
-    nearest = round(exact)
-    if exact == nearest:
-        return nearest, f"steps = {formula} = {numbers} = {nearest}"
-    if nearest and _floats_allow(epochs, rate, share, nearest):
-        rule = f"steps = {formula} = {numbers} = {nearest}, to the last digit of what was given"
-        return nearest, rule
-    steps = math.ceil(exact)
-    return steps, f"steps = ceil({formula}) = ceil({numbers}) = {steps}: {_PARTIAL_STEP}"
-
-
-def _floats_allow(epochs: float, rate: float | None, share: Fraction, steps: int) -> bool:
-    """Return whether a given float may stand for the number that makes the steps whole."""
-    if rate is not None and float(decimal(epochs) / steps) == rate:
-        return True
-    return not epochs.is_integer() and float(steps * share) == epochs
-
-
 @registered
 class Sampling(WordEnum):
     """How the batch of a step is drawn.
 
-    - ``POISSON`` ("poisson"): each example is in each batch independently, with one probability.
-    - ``FIXED_SIZE`` ("fixed-size"): each batch is a random set of a fixed size.
-    - ``WITH_REPLACEMENT`` ("with-replacement"): each place of a batch holds any of the examples.
-    - ``SHUFFLE`` ("shuffle"): in each epoch the data are shuffled and cut into batches.
-    - ``RANDOM_ALLOCATION`` ("random-allocation"): in each epoch each example is put into one of
+    - "poisson": each example is in each batch independently, with one probability.
+    - "fixed-size": each batch is a random set of a fixed size.
+    - "with-replacement": each place of a batch holds any of the examples.
+    - "shuffle": in each epoch the data are shuffled and cut into batches.
+    - "random-allocation": in each epoch each example is put into one of
       the batches, independently of the others.
-    - ``FULL_BATCH`` ("full-batch"): each step uses every example.
-
-    Example:
-        >>> from hockeystick.mechanisms import Sampling
-        >>> print(Sampling.POISSON)
-        poisson
+    - "full-batch": each step uses every example.
     """
 
     POISSON = "poisson"
@@ -248,7 +119,6 @@ class Batches:
 class Scheme(ABC):
     """One way to draw batches."""
 
-    __slots__ = ()
     # Whether one run of the mechanism is a whole epoch.
     by_epoch: bool = False
 
@@ -297,19 +167,15 @@ class Scheme(ABC):
 _EVERY: Final = "Every step uses every example once."
 
 
-@final
 class _Poisson(Scheme):
     """Each example in each batch with one probability; with a cap, truncated to that size."""
 
-    __slots__ = ()
     _for_sizes = "the answer is for data sets of any size"
 
     def _is_for_one_size(self, batches: Batches) -> bool:
-        """Return whether batches are cut: how often depends on the number of examples."""
         return batches.cap is not None
 
     def check(self, batches: Batches) -> None:
-        """Refuse replaced examples where more than themselves are clipped or cut."""
         if batches.replaced and batches.rate < 1 and batches.clipping is Clipping.BATCH:
             raise IncompatibleError(
                 "clipping of Poisson batches as a whole has no analysis under replace-one; use "
@@ -335,7 +201,6 @@ class _Poisson(Scheme):
         return replace(sampled, inner=Gaussian(noise_multiplier / 2))
 
     def varied(self, batches: Batches, noise_multipliers: Array) -> Iterator[Mechanism]:
-        """Return one sequence where there are many noises, as far as one is analysed."""
         ends = noise_multipliers.min(), noise_multipliers.max()
         few = np.unique(noise_multipliers).size <= FEW_LEVELS
         plain = batches.cap is None and not batches.replaced and batches.rate < 1
@@ -360,21 +225,16 @@ class _Poisson(Scheme):
         )
 
 
-@final
 class _FixedSize(Scheme):
     """Random sets of a fixed size."""
 
-    __slots__ = ()
-
     def _is_for_one_size(self, batches: Batches) -> bool:
-        """Return that the chance of an example depends on the number of examples."""
         return True
 
     def check(self, batches: Batches) -> None:
         _ = batches.sizes
 
     def mechanism(self, batches: Batches, noise_multiplier: float) -> Mechanism:
-        """Return one step: one example in another's place moves the sum by 2C."""
         if batches.rate == 1:
             return _whole(batches, noise_multiplier)
         clipped = batches.clipping is Clipping.INDIVIDUAL
@@ -401,21 +261,15 @@ class _FixedSize(Scheme):
         return f"{drawn}.{twice_moved(batches.adjacency, 'example')}"
 
 
-@final
 class _WithReplacement(Scheme):
     """Places that each hold any of the examples."""
 
-    __slots__ = ()
-
     def check(self, batches: Batches) -> None:
-        """Refuse all but replaced examples that are clipped one by one."""
         _ = batches.sizes
-        _needs(
-            batches, "sampling 'with-replacement'", (Adjacency.REPLACE_ONE,), Clipping.INDIVIDUAL
-        )
+        adjacencies = (Adjacency.REPLACE_ONE,)
+        _needs(batches, "sampling 'with-replacement'", adjacencies, Clipping.INDIVIDUAL)
 
     def mechanism(self, batches: Batches, noise_multiplier: float) -> Mechanism:
-        """Return one step: each place that an example is in moves by 2C."""
         return WithReplacementSubsampled(Gaussian(noise_multiplier / 2), *batches.sizes)
 
     def drawn(self, batches: Batches) -> str:
@@ -426,31 +280,12 @@ class _WithReplacement(Scheme):
         )
 
 
-class _ByEpoch(Scheme):
-    """What divides the data into batches of equal size, once in an epoch."""
-
-    __slots__ = ()
-    by_epoch = True
-
-    def _check_whole(self, batches: Batches) -> None:
-        """Refuse a last batch that is smaller than the others."""
-        size, examples = batches.sizes
-        if examples % size:
-            raise IncompatibleError(
-                f"{examples} examples are no whole number of batches of {size}: the last batch of "
-                f"an epoch would have {examples % size}; drop these (examples = "
-                f"{examples - examples % size}) or choose a batch_size that divides examples"
-            )
-
-
-@final
-class _Shuffle(_ByEpoch):
+class _Shuffle(Scheme):
     """A new order in each epoch."""
 
-    __slots__ = ()
+    by_epoch = True
 
     def check(self, batches: Batches) -> None:
-        """Refuse add-remove, and a last batch of one example that is clipped as a whole."""
         size, examples = batches.sizes
         alone = batches.last is LastBatch.SMALLER and examples % size == 1
         if alone and batches.clipping is Clipping.BATCH:
@@ -458,12 +293,8 @@ class _Shuffle(_ByEpoch):
                 f"the last of {examples:,} examples in batches of {size:,} would be alone, and "
                 "clipping it as a whole has no analysis; use drop_last, or another batch_size"
             )
-        _needs(
-            batches,
-            "sampling 'shuffle'",
-            (Adjacency.ZERO_OUT, Adjacency.REPLACE_ONE),
-            batches.clipping,
-        )
+        adjacencies = Adjacency.ZERO_OUT, Adjacency.REPLACE_ONE
+        _needs(batches, "sampling 'shuffle'", adjacencies, batches.clipping)
 
     def mechanism(self, batches: Batches, noise_multiplier: float) -> Mechanism:
         # A batch of one example is clipped with it.
@@ -489,20 +320,21 @@ class _Shuffle(_ByEpoch):
         )
 
 
-@final
-class _RandomAllocation(_ByEpoch):
+class _RandomAllocation(Scheme):
     """One batch of each epoch for each example."""
 
-    __slots__ = ()
+    by_epoch = True
 
     def check(self, batches: Batches) -> None:
-        self._check_whole(batches)
-        _needs(
-            batches,
-            "sampling 'random-allocation'",
-            (Adjacency.ADD_REMOVE, Adjacency.ZERO_OUT),
-            batches.clipping,
-        )
+        size, examples = batches.sizes
+        if examples % size:
+            raise IncompatibleError(
+                f"{examples} examples are no whole number of batches of {size}: the last batch of "
+                f"an epoch would have {examples % size}; drop these (examples = "
+                f"{examples - examples % size}) or choose a batch_size that divides examples"
+            )
+        adjacencies = Adjacency.ADD_REMOVE, Adjacency.ZERO_OUT
+        _needs(batches, "sampling 'random-allocation'", adjacencies, batches.clipping)
 
     def mechanism(self, batches: Batches, noise_multiplier: float) -> Mechanism:
         allocated = RandomAllocation(
@@ -519,11 +351,8 @@ class _RandomAllocation(_ByEpoch):
         )
 
 
-@final
 class _FullBatch(Scheme):
     """Every example in every step."""
-
-    __slots__ = ()
 
     def check(self, batches: Batches) -> None:
         if batches.rate != 1:
@@ -557,7 +386,6 @@ def _whole(batches: Batches, noise_multiplier: float) -> Mechanism:
 
 
 def _capped(batches: Batches, cap: int, noise_multiplier: float) -> Mechanism:
-    """Return a step on a truncated Poisson sample."""
     examples = cast(int, batches.examples)
     if batches.rate < 1:
         noise = Gaussian(noise_multiplier)
@@ -571,7 +399,6 @@ def _capped(batches: Batches, cap: int, noise_multiplier: float) -> Mechanism:
 def _needs(
     batches: Batches, what: str, adjacencies: tuple[Adjacency, ...], clipping: Clipping
 ) -> None:
-    """Raise unless the adjacency is one of these, and the clipping this one."""
     if batches.adjacency not in adjacencies:
         others = " or ".join(adjacencies)
         raise IncompatibleError(

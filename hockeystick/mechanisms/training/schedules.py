@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, final
 
 import numpy as np
@@ -13,6 +13,7 @@ import numpy as np
 from hockeystick import _validate
 from hockeystick._validate import Domain, whole_numbers
 from hockeystick.errors import ParameterError
+from hockeystick.mechanisms.base import set_fields
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -36,6 +37,7 @@ A_SCHEDULE: Final = "a Schedule, as schedules.Exponential(end=0.5)"
 _FACTOR: Final = Domain(
     symbol="f", low=0, high=math.inf, low_open=True, high_open=True, typical=(0.1, 10)
 )
+_FLOOR: Final = Domain(symbol="f", low=0, high=1, low_open=True, typical=(0.1, 0.9))
 _PARTS: Final = whole_numbers("k", 1, (2, 100))
 
 
@@ -43,21 +45,16 @@ _PARTS: Final = whole_numbers("k", 1, (2, 100))
 class Schedule(ABC):
     """Positive factors, one for each step, that the number at the start is multiplied by."""
 
+    def __post_init__(self) -> None:
+        set_fields(self)
+
     @abstractmethod
     def factors(self, steps: int) -> Array:
-        """Return the factors of ``steps`` steps.
-
-        Raises:
-            ParameterError: If the schedule is for another number of steps.
-        """
+        """Return the factors of ``steps`` steps, or raise where it is for another number."""
 
 
 def factors_of(schedule: Schedule | None, steps: int, name: str = "steps") -> Array:
-    """Return the factors of a schedule, ones where there is none; ``name`` is that of the steps.
-
-    Raises:
-        ParameterError: If there are too many steps to list, or not those of the schedule.
-    """
+    """Return the factors of a schedule, ones where there is none; ``name`` is that of the steps."""
     if steps > MOST_STEPS:
         allowed = f"at most {MOST_STEPS:,} where each of them has noise, or a rate, of its own"
         raise ParameterError(name, steps, allowed)
@@ -79,26 +76,13 @@ class Constant(Schedule):
         return np.ones(steps)
 
 
-@dataclass(frozen=True, slots=True, init=False)
-class _Ending(Schedule):
-    """What goes from 1 in the first step to ``end`` in the last."""
-
-    end: float
-
-    def __init__(self, end: float) -> None:
-        object.__setattr__(self, "end", _validate.real("end", end, _FACTOR))
-
-
 @final
-@dataclass(frozen=True, slots=True, init=False)
-class Linear(_Ending):
+@dataclass(frozen=True, slots=True)
+class Linear(Schedule):
     """``1 + (end - 1) t/(steps - 1)`` for t from 0: a straight line from 1 to ``end``.
 
     Args:
         end: The factor in the last step, above 0.
-
-    Raises:
-        ParameterError: If the end is no positive number.
 
     Example:
         >>> from hockeystick.mechanisms import schedules
@@ -106,20 +90,19 @@ class Linear(_Ending):
         [1.0, 0.75, 0.5]
     """
 
+    end: float = field(metadata={"domain": _FACTOR})
+
     def factors(self, steps: int) -> Array:
         return np.linspace(1.0, self.end, steps)
 
 
 @final
-@dataclass(frozen=True, slots=True, init=False)
-class Exponential(_Ending):
+@dataclass(frozen=True, slots=True)
+class Exponential(Schedule):
     """``end^(t/(steps - 1))`` for t from 0: each step has the same share of the one before.
 
     Args:
         end: The factor in the last step, above 0.
-
-    Raises:
-        ParameterError: If the end is no positive number.
 
     Example:
         >>> from hockeystick.mechanisms import schedules
@@ -127,12 +110,14 @@ class Exponential(_Ending):
         [1.0, 0.5, 0.25]
     """
 
+    end: float = field(metadata={"domain": _FACTOR})
+
     def factors(self, steps: int) -> Array:
         return np.asarray(self.end ** np.linspace(0.0, 1.0, steps))
 
 
 @final
-@dataclass(frozen=True, slots=True, init=False)
+@dataclass(frozen=True, slots=True)
 class Staircase(Schedule):
     """So many stairs of the same height and, but for one step, width, from 1 to ``end``.
 
@@ -146,12 +131,8 @@ class Staircase(Schedule):
         [1.0, 1.0, 0.75, 0.75, 0.5, 0.5]
     """
 
-    end: float
-    stairs: int
-
-    def __init__(self, end: float, stairs: float) -> None:
-        object.__setattr__(self, "end", _validate.real("end", end, _FACTOR))
-        object.__setattr__(self, "stairs", _validate.count("stairs", stairs, _PARTS))
+    end: float = field(metadata={"domain": _FACTOR})
+    stairs: int = field(metadata={"domain": _PARTS})
 
     def factors(self, steps: int) -> Array:
         stair = np.arange(steps) * self.stairs // max(steps, 1)
@@ -159,7 +140,7 @@ class Staircase(Schedule):
 
 
 @final
-@dataclass(frozen=True, slots=True, init=False)
+@dataclass(frozen=True, slots=True)
 class Cyclic(Schedule):
     """Half a cosine from 1 down to ``floor``, over and over.
 
@@ -177,13 +158,8 @@ class Cyclic(Schedule):
         [1.0, 0.75, 1.0, 0.75]
     """
 
-    floor: float
-    cycles: int
-
-    def __init__(self, floor: float, cycles: float) -> None:
-        domain = Domain(symbol="f", low=0, high=1, low_open=True, typical=(0.1, 0.9))
-        object.__setattr__(self, "floor", _validate.real("floor", floor, domain))
-        object.__setattr__(self, "cycles", _validate.count("cycles", cycles, _PARTS))
+    floor: float = field(metadata={"domain": _FLOOR})
+    cycles: int = field(metadata={"domain": _PARTS})
 
     def factors(self, steps: int) -> Array:
         length = max(-(-steps // self.cycles), 1)
@@ -198,9 +174,6 @@ class Piecewise(Schedule):
 
     Args:
         segments: Pairs of a number of steps, an integer >= 1, and a factor above 0.
-
-    Raises:
-        ParameterError: If a segment is no such pair.
 
     Example:
         >>> from hockeystick.mechanisms import schedules
@@ -241,9 +214,6 @@ class Values(Schedule):
 
     Args:
         values: Positive numbers, one for each step.
-
-    Raises:
-        ParameterError: If a value is no positive number.
 
     Example:
         >>> from hockeystick.mechanisms import schedules

@@ -12,7 +12,7 @@ import numpy as np
 
 from hockeystick import _validate
 from hockeystick.errors import ParameterError
-from hockeystick.mechanisms.noise.sinh_normal import SinhNormal
+from hockeystick.mechanisms.noise.gaussian import SinhNormal
 from hockeystick.notions import RenyiDP
 from hockeystick.numerics import largest_reading, least_reading
 from hockeystick.numerics.rounding import as_mpf, evaluated_up

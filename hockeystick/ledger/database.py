@@ -282,12 +282,7 @@ class Database:
         weakref.finalize(self, self._engine.dispose)
 
     def prepare(self, *, create: bool) -> None:
-        """Bring the tables up to this version, or make them where there are none.
-
-        Raises:
-            LedgerError: If there is no ledger and none is to be made, or what there is is damaged,
-                something else, newer, or older and not to be written.
-        """
+        """Bring the tables up to this version, or make them where there are none, or raise."""
         makes = create and not self.read_only
         nothing = LedgerError(f"there is no ledger at {self.shown}; a budget begins one")
         if self._path is not None and not os.path.exists(self._path):
@@ -322,9 +317,8 @@ class Database:
     def writing(self) -> Iterator[Transaction]:
         """Work in a transaction that no other one that writes the same rows overlaps.
 
-        Raises:
-            LedgerError: If it cannot be begun, or not be ended; nothing is written then, or, where
-                the connection broke as it ended, all or nothing.
+        Where it cannot be begun or ended nothing is written, or, where the connection broke as it
+        ended, all or nothing.
         """
         if self.read_only:
             raise LedgerError(f"the ledger {self.shown} was opened to be read only")

@@ -63,10 +63,7 @@ class LedgerCharge:
     def step(self, mechanism: Mechanism, *, count: float = 1) -> None:
         """Charge a mechanism that is about to run as one that has run, or refuse it.
 
-        Guarantees:
-            Once this returns, the charge is on the disk, in one transaction for all datasets. It
-            stays where the program ends before any noise is drawn: what was charged in this way
-            is never given back.
+        Once this returns, the charge is on the disk, in all datasets, and is never given back.
 
         Args:
             mechanism: What is to run.
@@ -89,9 +86,6 @@ class LedgerCharge:
             key: What the run is called.
             told: What the note ends with.
             resume: As there.
-
-        Raises:
-            HockeystickError: As ``Ledger.reserve``; nothing is charged then.
         """
         named = None if key is None else entries.name("key", key)
         asked = [(named, checked("mechanism", mechanism))]
@@ -99,14 +93,7 @@ class LedgerCharge:
         return self._book.reserve(self.datasets, asked, by=self.by, note=note, resume=resume)[0]
 
     def reservation(self, key: str) -> Reservation:
-        """Return a reservation that was made before, as ``Ledger.reservation`` does.
-
-        Args:
-            key: Its key.
-
-        Raises:
-            HockeystickError: As ``Ledger.reservation``.
-        """
+        """Return a reservation that was made before, as ``Ledger.reservation`` does."""
         return self._book.reservation(self.datasets[0], entries.name("key", key), by=self.by)
 
     def __repr__(self) -> str:
@@ -346,15 +333,7 @@ class Ledger:
         return LedgerCharge(self._book, self.dataset, by=by, note=note, also=also)
 
     def step(self, mechanism: Mechanism, *, count: float = 1) -> None:
-        """Charge a mechanism as one that has run, as ``LedgerCharge.step``: for ``charge=ledger``.
-
-        Args:
-            mechanism: What is to run; it stays charged, whatever happens next.
-            count: How many runs.
-
-        Raises:
-            HockeystickError: As ``reserve``; nothing is charged then.
-        """
+        """Charge what has run, as ``LedgerCharge.step`` does: for ``charge=ledger``."""
         self.charging().step(mechanism, count=count)
 
     def reservation(self, key: str, *, by: str | None = None) -> Reservation:
@@ -366,7 +345,6 @@ class Ledger:
 
         Raises:
             ParameterError: If there is none.
-            LedgerError: If the ledger cannot be read.
         """
         return self.charging(by=by).reservation(key)
 
@@ -400,7 +378,6 @@ class Ledger:
 
         Raises:
             UnsupportedError: If the accountant has no analysis for a part of it.
-            LedgerError: If the ledger cannot be read.
         """
         budget = self._book.terms(self.dataset).budget
         at = budget.delta if delta is None and isinstance(budget, ApproxDP) else delta
@@ -431,17 +408,15 @@ class Ledger:
     def verify(self, *, head: str | None = None) -> LedgerCheck:
         """Go through the dataset's entries, and say what is wrong with them.
 
-        Guarantees:
-            An entry that was changed, removed, inserted or moved breaks the chain of hashes, and
-            sums, limits and what may follow what are checked anew. Whoever can write the database
-            can also make a whole chain anew, or cut its end off with its row: only a head that was
-            noted outside, of any time before, tells.
+        An entry that was changed, removed, inserted or moved breaks the chain of hashes, and sums,
+        limits and what may follow what are checked anew. Whoever can write the database can also
+        make a whole chain anew, or cut its end off with its row: only a head that was noted
+        outside, of any time before, tells.
 
         Args:
             head: A head that ``status`` showed before.
 
         Raises:
-            ParameterError: If the head is none.
             LedgerError: If the ledger cannot be read, or its end does not agree with its row.
         """
         return audits.verified(self._book, self.dataset, entries.head(head))
@@ -466,7 +441,6 @@ def datasets(
 
     Raises:
         LedgerError: If there is no ledger, or it cannot be read.
-        HockeystickError: If SQLAlchemy is not installed (extra ``ledger``).
 
     Example:
         >>> import hockeystick as hs

@@ -19,7 +19,15 @@ from rich.console import Console
 
 import hockeystick as hs
 from hockeystick import audit
-from hockeystick.audit._region import (
+from hockeystick.audit.bounds import margins
+from hockeystick.audit.one_run import (
+    Guesses,
+    epsilon_by_binomial,
+    largest_rejected,
+    of_gaussians,
+    outcomes,
+)
+from hockeystick.audit.region import (
     SHARE,
     Counts,
     Levels,
@@ -32,15 +40,7 @@ from hockeystick.audit._region import (
     ranks,
     region,
 )
-from hockeystick.audit._scores import error_probability
-from hockeystick.audit.one_run import (
-    Guesses,
-    Setting,
-    epsilon_by_binomial,
-    largest_rejected,
-    of_gaussians,
-)
-from hockeystick.audit.refutation import margins
+from hockeystick.audit.scores import error_probability
 
 Draw: TypeAlias = Callable[[np.random.Generator], tuple[Any, Any]]
 Misses: TypeAlias = list[float]
@@ -188,14 +188,13 @@ def missed_in_one_run(
     critical: dict[tuple[float, int], int] = {}
     found = np.zeros(len(LEVELS))
     for i in range(repetitions):
-        scores, included = draw(np.random.default_rng([20260727, i]))
-        trials = scores, included.astype(np.float64)
+        trials = draw(np.random.default_rng([20260727, i]))
         for at, level in enumerate(LEVELS):
-            alpha, guessed = Setting(level, None, i).of(trials)
+            alpha, guessed = outcomes(*trials, level, None, i)
             for one in guessed:
                 key = (level, one.made)
                 if key not in critical:
-                    critical[key] = _fewest_right(bound, one, alpha / len(guessed))
+                    critical[key] = _fewest_right(bound, one, alpha)
             found[at] += any(one.correct >= critical[level, one.made] for one in guessed)
     return [float(one) for one in found / repetitions]
 

@@ -32,9 +32,11 @@ import torch
 from rich.console import Console
 from rich.table import Table
 from torch.nn.functional import cross_entropy
+from train_digits import accuracy, digits
 
 import hockeystick as hs
 from hockeystick.adapters.torch import make_correlated, make_private
+from hockeystick.release.counting import length_of
 
 EPSILON, DELTA = 1.0, 1e-4
 CLIPPING_NORM = 1.0
@@ -92,23 +94,10 @@ TUNED: Final = (
 )
 
 
-def digits(split: int) -> tuple[Any, Any]:
-    """Return four fifths of the images to train on, and the others."""
-    from sklearn.datasets import load_digits
-    from sklearn.model_selection import train_test_split
-
-    images, labels = load_digits(return_X_y=True)
-    parts = train_test_split(
-        images / 16.0, labels, test_size=0.2, stratify=labels, random_state=split
-    )
-    seen, unseen, seen_labels, unseen_labels = parts
-    return _dataset(seen, seen_labels), _dataset(unseen, unseen_labels)
-
-
-def _dataset(images: Any, labels: Any) -> Any:
-    """Return images as rows of tensors with their labels."""
-    pixels = torch.as_tensor(images, dtype=torch.float32)
-    return torch.utils.data.TensorDataset(pixels, torch.as_tensor(labels, dtype=torch.long))
+def flat(dataset: Any) -> Any:
+    """Return images as rows, with their labels."""
+    images, labels = dataset.tensors
+    return torch.utils.data.TensorDataset(images.flatten(1), labels)
 
 
 def trained(way: Way, plan: Any, dataset: Any, steps: int | None = None) -> tuple[Any, float]:
@@ -138,13 +127,6 @@ def trained(way: Way, plan: Any, dataset: Any, steps: int | None = None) -> tupl
     return model, correlated.spent(DELTA).upper
 
 
-def accuracy(model: Any, dataset: Any) -> float:
-    """Return the share of images that are read rightly."""
-    images, labels = dataset.tensors
-    with torch.no_grad():
-        return float((model(images).argmax(dim=1) == labels).float().mean())
-
-
 def main() -> None:
     """Train, and print the accuracies."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -153,7 +135,7 @@ def main() -> None:
     options = parser.parse_args()
     torch.set_num_threads(1)  # so small a model gains nothing from more
     started = time.perf_counter()
-    seen, unseen = digits(split=0)
+    seen, unseen = map(flat, digits())
     table = Table(title=f"{options.runs} trainings each within ({EPSILON:g}, {DELTA:g})-DP")
     for heading in ("", "noise", "steps", "epsilon", "median accuracy", "range"):
         table.add_column(heading)
@@ -164,7 +146,7 @@ def main() -> None:
         table.add_row(
             way.name,
             f"{plan.noise_multiplier:.3f}",
-            str(plan.total_steps if isinstance(plan, hs.DPSGD) else _rounds(plan)),
+            str(length_of(plan)),
             f"{found[0][1]:.4f}",
             f"{statistics.median(right):.1%}",
             f"{min(right):.1%} to {max(right):.1%}",
@@ -172,11 +154,6 @@ def main() -> None:
     console = Console(width=100)
     console.print(table)
     console.print(f"{time.perf_counter() - started:.0f} seconds")
-
-
-def _rounds(plan: Any) -> int:
-    """Return the number of rounds of a matrix mechanism."""
-    return int(getattr(plan, "rounds", 0) or plan.encoder.rounds)
 
 
 if __name__ == "__main__":

@@ -2,22 +2,19 @@
 
     python examples/systems/table.py
     python examples/systems/table.py --seeds 1 --only gopa --only shuffled
-    python examples/systems/table.py --json rows.json
 
 A row has the median over the seeds with the least and the largest value, the same without privacy,
-the certified cost, and how a run shows that it is what was accounted. With ``--json`` each row is
-saved as soon as it is there, and a later call with the same file and seeds goes on from it; without
-it the rows there are printed when Ctrl-C is pressed. The page is written when all rows are there.
+the certified cost, and how a run shows that it is what was accounted. The page is written when all
+rows are there.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import re
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -72,16 +69,9 @@ class Row:
         """Return the cells of a table that has a number of seeds."""
         page = PAGES.get(self.program, f"{self.program}.md")
         system = f"[{self.system}]({page}): {self.setting}"
-        command, fewer = f"`{self.command}`", f"; {self.seeds} seeds" * (self.seeds < seeds)
-        return (
-            system,
-            self.source,
-            command,
-            self.result + fewer,
-            self.plain,
-            self.cost,
-            self.check,
-        )
+        result = f"{self.result}; {self.seeds} seeds" if self.seeds < seeds else self.result
+        told = self.source, f"`{self.command}`", result, self.plain, self.cost, self.check
+        return system, *told
 
 
 COLUMNS = (
@@ -148,55 +138,24 @@ def row(
     )
 
 
-class Table:
-    """The rows that are there, in a file where one is given."""
-
-    def __init__(self, path: Path | None) -> None:
-        self.path = path
-        self.rows = {self._key(one): one for one in self._saved()}
-
-    def _saved(self) -> list[Row]:
-        """Return the rows of the file; an error where it is no file of rows."""
-        if self.path is None or not self.path.exists():
-            return []
-        try:
-            return [Row(**own) for own in json.loads(self.path.read_text(encoding="utf-8"))]
-        except (ValueError, TypeError) as error:
-            raise SystemExit(f"--json {self.path} holds no rows of this program: {error}") from None
-
-    @staticmethod
-    def _key(own: Row) -> tuple[str, str, int]:
-        return own.program, own.setting, own.seeds
-
-    def add(self, own: Row) -> None:
-        """Add a row, and save all."""
-        self.rows[self._key(own)] = own
-        if self.path is not None:
-            new = self.path.with_suffix(".new")
-            found = [asdict(one) for one in self.rows.values()]
-            new.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
-            new.replace(self.path)
-
-    def fill(self, names: Sequence[str], seeds: int, progress: Progress) -> list[Row]:
-        """Run the programs in the settings that are not there yet, and return the rows of all."""
-        rows = []
-        for name in names:
-            task = progress.add_task(name, total=None)
-            module: Any = import_module(name)
-            count = min(seeds, FEWER.get(name, seeds))
-            settings, plain = module.settings(), dict[str, Sequence[Outcome]]()
-            shown = private(settings)
-            progress.update(task, total=len(shown))
-            for words, setting in shown.items():
-                if (name, words, count) not in self.rows:
-                    beside = setting.beside
-                    if beside is not None and beside not in plain:
-                        plain[beside] = repeated(settings[beside].run, 0, count)
-                    outcomes = repeated(setting.run, 0, count)
-                    self.add(row(module, words, setting, outcomes, plain.get(beside or "", ())))
-                rows.append(self.rows[name, words, count])
-                progress.advance(task)
-        return rows
+def rows_of(names: Sequence[str], seeds: int, progress: Progress) -> list[Row]:
+    """Run programs in their settings, and return the rows of all."""
+    rows = []
+    for name in names:
+        task = progress.add_task(name, total=None)
+        module: Any = import_module(name)
+        count = min(seeds, FEWER.get(name, seeds))
+        settings, plain = module.settings(), dict[str, Sequence[Outcome]]()
+        shown = private(settings)
+        progress.update(task, total=len(shown))
+        for words, setting in shown.items():
+            beside = setting.beside or ""
+            if beside and beside not in plain:
+                plain[beside] = repeated(settings[beside].run, 0, count)
+            outcomes = repeated(setting.run, 0, count)
+            rows.append(row(module, words, setting, outcomes, plain.get(beside, ())))
+            progress.advance(task)
+    return rows
 
 
 def table(rows: Sequence[Row]) -> str:
@@ -213,7 +172,6 @@ def arguments() -> argparse.Namespace:
     parser.add_argument(
         "--only", action="append", choices=programs(), help="a program; shows its rows instead"
     )
-    parser.add_argument("--json", type=Path, help="save each row there, and go on from it")
     asked = parser.parse_args()
     if asked.seeds < 1:
         parser.error(f"--seeds must be at least 1; got {asked.seeds}")
@@ -222,15 +180,10 @@ def arguments() -> argparse.Namespace:
 
 def main() -> None:
     """Run the systems, and write the page, or print the rows of some."""
-    asked = arguments()
-    kept, console = Table(asked.json), Console(stderr=True)
+    asked, console = arguments(), Console(stderr=True)
     columns = TextColumn("{task.description:18}"), BarColumn(), MofNCompleteColumn()
-    try:
-        with Progress(*columns, TimeElapsedColumn(), console=console) as progress:
-            rows = kept.fill(asked.only or programs(), asked.seeds, progress)
-    except KeyboardInterrupt:
-        sys.stdout.write(table(list(kept.rows.values())))
-        raise SystemExit(130) from None
+    with Progress(*columns, TimeElapsedColumn(), console=console) as progress:
+        rows = rows_of(asked.only or programs(), asked.seeds, progress)
     if asked.only:
         sys.stdout.write(table(rows))
     else:

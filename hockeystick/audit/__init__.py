@@ -5,13 +5,12 @@ Larger scores mean "in": that the record took part.
 
 from __future__ import annotations
 
-from hockeystick.audit.bounds import lower_curve, lower_epsilon, lower_mu
+from hockeystick.audit.bounds import falsify, lower_curve, lower_epsilon, lower_mu
 from hockeystick.audit.one_run import falsify_one_run, one_run, one_run_mu
 from hockeystick.audit.power import Detection, detection, trials_needed
 from hockeystick.audit.recording import PlainLoop, Replay, Rule, SelfTest, Violation, record
-from hockeystick.audit.refutation import falsify
 from hockeystick.audit.results import Consistent, LowerBound, OperatingPoint, Refuted
-from hockeystick.audit.score_files import Scores, load_scores
+from hockeystick.audit.scores import Scores, load_scores
 
 __all__ = [
     "Consistent",

@@ -1,16 +1,11 @@
 """Attacks as scores on arrays: what one computes from a model's answers, larger where "in".
 
-Rates at every threshold, losses, likelihood ratios from shadow models (Carlini, Chien, Nasr, Song,
-Terzis and Tramer, "Membership inference attacks from first principles", S&P 2022, algorithm 1 and
-section V.C), noisy neighbours (Galli, "Sense and Sensitivity: Data Utility and User Privacy in
-Differentially Private Machine Learning", PhD thesis, Scuola Normale Superiore, 2024, section 4.4;
-Galli, Melis and Cucinotta, "Noisy neighbors: efficient membership inference attacks against LLMs",
-2024), canaries (Nasr, Hayes, Steinke, Balle, Tramer, Jagielski, Carlini and Terzis, "Tight auditing
-of differentially private machine learning", USENIX Security 2023, algorithm 2: in each step the
-canary's gradient c has the clipping norm's length, and whoever sees the noisy sums looks along c)
-and gradients that leak (Wei, Liu, Zhou, Chow and Wu, "Securing Distributed SGD against Gradient
-Leakage Threats", 2023, section 3: of a client's whole round at the server or at the client, or of
-one record in a local step).
+Rates at every threshold, losses, likelihood ratios from shadow models, noisy neighbours, canaries
+(Nasr, Hayes, Steinke, Balle, Tramer, Jagielski, Carlini and Terzis, "Tight auditing of
+differentially private machine learning", USENIX Security 2023, algorithm 2) and gradients that
+leak (Wei, Liu, Zhou, Chow and Wu, "Securing Distributed SGD against Gradient Leakage Threats",
+2023, section 3). A ParameterError says which shapes do not fit, or which numbers are not finite or
+outside their domain.
 """
 
 from __future__ import annotations
@@ -24,7 +19,7 @@ from scipy.special import logsumexp
 
 from hockeystick import _validate
 from hockeystick._validate import PARAMETERS, Domain, whole_numbers
-from hockeystick.audit._scores import Array, checked_scores, fits, flags, numbers
+from hockeystick.audit.scores import Array, checked_scores, fits, flags, numbers
 from hockeystick.errors import ParameterError
 
 __all__ = [
@@ -80,17 +75,12 @@ class ROC:
 def roc(scores_in: ArrayLike, scores_out: ArrayLike) -> ROC:
     """Return the receiver operating characteristic of scores, of which a larger one says "in".
 
-    Guarantees:
-        Rates are counts over numbers of trials, rounded once; equal scores share one point, so that
-        the curve has no point that a threshold does not reach. They are observations: no bound on
-        the rates of the attack, which ``audit.lower_epsilon`` gives.
+    Rates are counts over numbers of trials, rounded once: observations, no bounds on the rates of
+    the attack, which ``audit.lower_epsilon`` gives. Equal scores share one point.
 
     Args:
         scores_in: Scores of trials in which the record took part, shape (n,).
         scores_out: Scores of trials in which it did not, shape (m,).
-
-    Raises:
-        ParameterError: If there are no scores, or some are no numbers.
 
     Example:
         >>> from hockeystick.audit import attacks
@@ -100,12 +90,14 @@ def roc(scores_in: ArrayLike, scores_out: ArrayLike) -> ROC:
     """
     inside = checked_scores("scores_in", scores_in)
     outside = checked_scores("scores_out", scores_out)
-    thresholds, true, false = _counts(inside, outside)
-    return ROC(
-        _kept(np.concatenate(([np.inf], thresholds))),
-        _kept(np.concatenate(([0.0], false / len(outside)))),
-        _kept(np.concatenate(([0.0], true / len(inside)))),
-    )
+    thresholds = np.concatenate(([np.inf], np.unique(np.concatenate((inside, outside)))[::-1]))
+    found = [thresholds]
+    for scores in (outside, inside):
+        above = len(scores) - np.searchsorted(np.sort(scores), thresholds[1:], side="left")
+        found.append(np.concatenate(([0.0], above / len(scores))))
+    for one in found:
+        one.setflags(write=False)
+    return ROC(*found)
 
 
 def auc(scores_in: ArrayLike, scores_out: ArrayLike) -> float:
@@ -117,11 +109,8 @@ def auc(scores_in: ArrayLike, scores_out: ArrayLike) -> float:
     that is sure of a few records has an AUC near 1/2 (Carlini et al. 2022, section IV).
 
     Args:
-        scores_in: Scores of trials in which the record took part, shape (n,).
-        scores_out: Scores of trials in which it did not, shape (m,).
-
-    Raises:
-        ParameterError: If there are no scores, or some are no numbers.
+        scores_in: As for ``roc``.
+        scores_out: As for ``roc``.
 
     Example:
         >>> from hockeystick.audit import attacks
@@ -142,12 +131,9 @@ def tpr_at(scores_in: ArrayLike, scores_out: ArrayLike, *, fpr: float) -> float:
     scores out, an fpr below 1/m asks for no false positive at all.
 
     Args:
-        scores_in: Scores of trials in which the record took part, shape (n,).
-        scores_out: Scores of trials in which it did not, shape (m,).
+        scores_in: As for ``roc``.
+        scores_out: As for ``roc``.
         fpr: The most false positives allowed, a share in [0, 1]; compared with ``k/m`` as a float.
-
-    Raises:
-        ParameterError: If there are no scores, some are no numbers, or fpr is no rate.
 
     Example:
         >>> from hockeystick.audit import attacks
@@ -159,36 +145,15 @@ def tpr_at(scores_in: ArrayLike, scores_out: ArrayLike, *, fpr: float) -> float:
     return float(found.tpr[found.fpr <= allowed][-1])
 
 
-def _counts(inside: Array, outside: Array) -> tuple[Array, NDArray[np.intp], NDArray[np.intp]]:
-    """Return the distinct scores, falling, and how many of each kind are at least as large."""
-    thresholds = np.unique(np.concatenate((inside, outside)))[::-1]
-    true = len(inside) - np.searchsorted(np.sort(inside), thresholds, side="left")
-    false = len(outside) - np.searchsorted(np.sort(outside), thresholds, side="left")
-    return thresholds, true, false
-
-
-def _kept(array: Array) -> Array:
-    """Return an array that cannot be written to."""
-    array.setflags(write=False)
-    return array
-
-
 def loss_scores(losses: ArrayLike) -> Array:
     """Return ``-loss``: a record with a small loss is said to be in.
 
     Yeom, Giacomelli, Fredrikson and Jha, "Privacy risk in machine learning: analyzing the
-    connection to overfitting", CSF 2018, adversary 2, whose threshold is the mean training loss;
-    with perplexity for the loss it is equation (4.2) of Galli, "Sense and Sensitivity", 2024. The
-    score knows nothing of how hard a record is.
+    connection to overfitting", CSF 2018, adversary 2. The score knows nothing of how hard a record
+    is.
 
     Args:
         losses: The model's loss on each record, of any shape, finite.
-
-    Returns:
-        An array of the same shape; larger says "in".
-
-    Raises:
-        ParameterError: If there are none, or some are no finite numbers.
 
     Example:
         >>> from hockeystick.audit import attacks
@@ -203,19 +168,13 @@ def logit_gaps(logits: ArrayLike, labels: Any) -> Array:
 
         phi = ln(p_y / (1 - p_y)) = z_y - ln sum over k != y of exp(z_k)
 
-    Over trainings it is nearly normal, which losses are not: the statistic of Carlini et al.,
-    "Membership inference attacks from first principles", S&P 2022, section VI.A, without their
-    subtraction of nearly equal numbers. Larger where the record was learned.
+    Over trainings it is nearly normal, which losses are not: Carlini, Chien, Nasr, Song, Terzis and
+    Tramer, "Membership inference attacks from first principles", S&P 2022, section VI.A. Larger
+    where the record was learned.
 
     Args:
         logits: Scores before the softmax, shape (..., n, classes) with at least two classes.
         labels: The class of each record, integers of shape (n,).
-
-    Returns:
-        An array of shape (..., n).
-
-    Raises:
-        ParameterError: If logits are no finite numbers, or labels no classes of these records.
 
     Example:
         >>> from hockeystick.audit import attacks
@@ -251,10 +210,9 @@ def lira_online(
     The mean and variance of each record's statistic x are those of the shadow models that trained
     on it, and of those that did not.
 
-    Guarantees:
-        Where x is normal with these moments, no score has a better ROC (Neyman-Pearson); with k
-        models on each side the moments are known to some ``1/sqrt(k)``. Scores of target models
-        are independent if the models are, given the shadow models, which must not be targets.
+    Where x is normal with these moments, no score has a better ROC (Neyman-Pearson). Scores of
+    target models are independent if the models are; shadow models must not be targets. Carlini et
+    al. 2022, algorithm 1.
 
     Args:
         observed: The statistic of the target models on each record, shape (..., n).
@@ -262,14 +220,10 @@ def lira_online(
         included: Whether each shadow model trained on each record, shape (models, n); at least two
             models with and two without each record.
         variance: "per-record", or "pooled": the mean over records, for few shadow models (the paper
-            below some 64; its program takes the variance over records and models instead).
+            below some 64).
 
     Returns:
         Scores of the shape of observed; larger says "in".
-
-    Raises:
-        ParameterError: If shapes do not fit, numbers are not finite, a record has too few models,
-            or all of its statistics are equal.
 
     Example:
         >>> from hockeystick.audit import attacks
@@ -298,24 +252,16 @@ def lira_offline(
 
         score = (x - mu_out) / sqrt(v_out)
 
-    The paper's score is Phi of it, the probability that a model without the record has a smaller
-    statistic: the same order, but 1 for every score above 8. Records never seen in training need
-    no model of their own. It is a test against one law alone, and so weaker than ``lira_online``
-    where the record changes the variance.
+    Carlini et al. 2022, section V.C, whose score is Phi of it: the same order. Records never seen
+    in training need no model of their own; weaker than ``lira_online`` where the record changes the
+    variance.
 
     Args:
-        observed: The statistic of the target models on each record, shape (..., n).
-        shadow: The statistic of the shadow models, shape (models, n); larger where learned.
-        included: Whether each shadow model trained on each record, shape (models, n): those that
-            did are left out. None where none did.
-        variance: "per-record", or "pooled": the mean over records.
-
-    Returns:
-        Scores of the shape of observed; larger says "in".
-
-    Raises:
-        ParameterError: If shapes do not fit, numbers are not finite, a record has fewer than two
-            models without it, or all of its statistics are equal.
+        observed: As for ``lira_online``.
+        shadow: As for ``lira_online``.
+        included: Whether each shadow model trained on each record: those that did are left out.
+            None where none did.
+        variance: As for ``lira_online``.
 
     Example:
         >>> from hockeystick.audit import attacks
@@ -332,13 +278,11 @@ def lira_offline(
 
 
 def _shadows(shadow: Any, included: Any) -> tuple[Array, NDArray[np.bool_]]:
-    """Return the shadow statistics and who was included, or raise."""
     known = numbers("shadow", shadow, "(models, records)", fewest=2)
     return known, flags("included", included, known.shape)
 
 
 def _targets(observed: Any, known: Array) -> Array:
-    """Return the statistics under attack, or raise."""
     found = numbers("observed", observed, "(..., records)", most=_MOST_AXES)
     return fits("observed", found, known.shape[1:], "(..., records)")
 
@@ -364,18 +308,15 @@ def _moments(known: Array, taken: NDArray[np.bool_], variance: str) -> tuple[Arr
 def noisy_neighbours(records: ArrayLike, deviation: float, *, copies: int, seed: int) -> Array:
     """Return each record with ``N(0, sigma^2)`` added to every coordinate, several times.
 
-    The mean distance from a record of n coordinates is ``sigma sqrt(2) Gamma((n+1)/2)/Gamma(n/2)``;
-    the ``sigma sqrt(n)`` of the thesis's equation (4.7) is the root of the mean square, and above
-    it. Its (4.6) writes ``N(0, sigma I)`` for a law of deviation sigma.
+    Galli, "Sense and Sensitivity: Data Utility and User Privacy in Differentially Private Machine
+    Learning", PhD thesis, Scuola Normale Superiore, 2024, section 4.4; Galli, Melis and Cucinotta,
+    "Noisy neighbors: efficient membership inference attacks against LLMs", 2024.
 
     Args:
         records: Inputs, or their embeddings, shape (n, ...), finite.
         deviation: The deviation sigma of each coordinate, above 0.
         copies: The number of neighbours k of each record; the thesis takes 10.
         seed: Of numpy's generator; nothing is protected by this noise.
-
-    Returns:
-        An array of shape (k, n, ...).
 
     Example:
         >>> from hockeystick.audit import attacks
@@ -395,18 +336,11 @@ def neighbour_scores(losses: ArrayLike, neighbour_losses: ArrayLike) -> Array:
 
         score = (1/k) sum over i of loss(x + rho_i) - loss(x)
 
-    Equation (4.5) of the thesis with the sign turned, so that larger says "in". The model alone
-    calibrates the score: there is no shadow model, and no training.
+    Galli 2024, equation (4.5), with the sign turned. The model alone calibrates the score.
 
     Args:
         losses: The loss at each record, shape (..., n).
         neighbour_losses: The losses at its neighbours, shape (k, ..., n).
-
-    Returns:
-        Scores of the shape of losses.
-
-    Raises:
-        ParameterError: If shapes do not fit, or numbers are not finite.
 
     Example:
         >>> from hockeystick.audit import attacks
@@ -425,21 +359,13 @@ def neighbour_scores(losses: ArrayLike, neighbour_losses: ArrayLike) -> Array:
 def deviation_scan(losses: ArrayLike, neighbour_losses: ArrayLike, included: Any) -> Array:
     """Return the AUC of noisy neighbours at each noise level.
 
-    The thesis finds one peak over the levels, and searches for it (its figure 4.2). Choose the
-    level on other records than those that are scored with it: the best of several on the same
-    trials is a choice that no confidence of theirs covers.
+    Choose the level on other records than those that are scored with it: the best of several on the
+    same trials is a choice that no confidence of theirs covers.
 
     Args:
         losses: The loss at each record, shape (n,).
         neighbour_losses: The losses at its neighbours, shape (levels, k, n).
         included: Whether each record was in training, shape (n,); some were, and some not.
-
-    Returns:
-        The AUC of each level, shape (levels,).
-
-    Raises:
-        ParameterError: If shapes do not fit, numbers are not finite, or all records are of one
-            kind.
 
     Example:
         >>> from hockeystick.audit import attacks
@@ -464,9 +390,6 @@ def dirac_direction(size: int, coordinate: int) -> Array:
         size: The number of parameters d.
         coordinate: Which of them, from 0 to d - 1; one that other records hardly move, as the
             weights of a pixel that is always black.
-
-    Raises:
-        ParameterError: If there is no such coordinate.
 
     Example:
         >>> from hockeystick.audit import attacks
@@ -513,12 +436,6 @@ def canary_projections(sums: ArrayLike, direction: ArrayLike, *, norm: float) ->
         direction: The canary c of any length above 0, shape (d,).
         norm: The clipping norm C.
 
-    Returns:
-        An array of shape (...).
-
-    Raises:
-        ParameterError: If shapes do not fit, numbers are not finite, or the direction is 0.
-
     Example:
         >>> from hockeystick.audit import attacks
         >>> attacks.canary_projections([[0.5, 3.0], [2.5, 3.0]], [1.0, 0.0], norm=2.0)
@@ -539,23 +456,15 @@ def canary_scores(projections: ArrayLike, *, noise_multiplier: Any, rate: float 
 
         score = sum over t of ln(1 - q + q exp((x_t - 1/2) / z_t^2))
 
-    Guarantees:
-        Where x_t is ``N(0, z_t^2)`` without the canary, and with probability q ``N(1, z_t^2)`` with
-        it, independently, no score has a better ROC (Neyman-Pearson): it is the pair that the
-        account of Poisson sampling is exact for, under add-remove. Other records in the same
-        direction only weaken the attack.
+    Where x_t is ``N(0, z_t^2)`` without the canary, and with probability q ``N(1, z_t^2)`` with it,
+    independently, no score has a better ROC (Neyman-Pearson): it is the pair that the account of
+    Poisson sampling is exact for, under add-remove.
 
     Args:
         projections: The part of each step along the canary in units of the clipping norm, shape
             (..., steps).
         noise_multiplier: The noise multiplier z of all steps, or of each, shape (steps,); above 0.
         rate: The probability q that a step takes the canary, in (0, 1].
-
-    Returns:
-        Scores of shape (...); larger says "in".
-
-    Raises:
-        ParameterError: If shapes do not fit, numbers are not finite, or one is outside its domain.
 
     Example:
         >>> from hockeystick.audit import attacks
@@ -593,12 +502,6 @@ def first_layer_input(weight_gradient: ArrayLike, bias_gradient: ArrayLike) -> A
         weight_gradient: The gradient of the weights, shape (outputs, inputs).
         bias_gradient: The gradient of the biases, shape (outputs,), not all 0.
 
-    Returns:
-        The input, shape (inputs,).
-
-    Raises:
-        ParameterError: If shapes do not fit, numbers are not finite, or no bias has a gradient.
-
     Example:
         >>> from hockeystick.audit import attacks
         >>> attacks.first_layer_input([[1.0, 2.0], [-2.0, -4.0]], [0.5, -1.0])
@@ -635,9 +538,6 @@ def nearest_candidate(observed: ArrayLike, candidates: ArrayLike) -> NDArray[np.
 
     Returns:
         The number of the candidate, from 0, an array of shape (...); the first of equals.
-
-    Raises:
-        ParameterError: If shapes do not fit, or numbers are not finite.
 
     Example:
         >>> from hockeystick.audit import attacks

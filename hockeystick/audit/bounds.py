@@ -1,12 +1,17 @@
-"""Lower bounds on epsilon and mu from the scores of an attack, and on its whole curve."""
+"""What scores of an attack prove: bounds on epsilon and mu, a curve, or that a plan is false."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
+
 from hockeystick._validate import Domain, real
-from hockeystick.audit._region import (
+from hockeystick.accountants import epsilon as epsilon_of
+from hockeystick.accountants.tradeoff import tradeoff
+from hockeystick.audit.region import (
     Objective,
+    Region,
     Rule,
     at_ranks,
     at_threshold,
@@ -15,21 +20,25 @@ from hockeystick.audit._region import (
     mus,
     quarter_ellipse,
 )
-from hockeystick.audit._scores import Scores, checked_scores, error_probability, mixed_seed
-from hockeystick.audit.results import AuditQuantity, LowerBound, OperatingPoint
+from hockeystick.audit.results import AuditQuantity, Consistent, LowerBound, OperatingPoint, Refuted
+from hockeystick.audit.scores import Array, checked_scores, error_probability, mixed_seed
+from hockeystick.errors import ParameterError
+from hockeystick.mechanisms import Mechanism, assumptions_of
+from hockeystick.tradeoffs import TradeOff
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 _EXACT: Final = "combined exact binomial p-values (hockeystick, docs/theory/audit)"
-THEOREMS: Final = {
+_THEOREMS: Final = {
     "simultaneous": f"{_EXACT} at ranks fixed in advance, by Bonferroni's inequality",
     "combined": f"{_EXACT} at a threshold fixed in advance",
 }
-ASSUMPTIONS: Final = (
+_ASSUMPTIONS: Final = (
     "The scores are independent: each comes from a run, or a record, of its own.",
     "The runs of both kinds differ only as neighbours do.",
 )
+_CLAIM: Final = "the certified trade-off function of {}"
 _SHARE: Final = Domain(symbol="w", low=0.01, high=0.99, typical=(0.1, 0.9))
 _THRESHOLD: Final = Domain(symbol="t", low=-float("inf"), high=float("inf"), typical=(-10.0, 10.0))
 
@@ -75,13 +84,6 @@ def lower_epsilon(
         seed: What orders tied scores, beside the scores themselves; fixed before they are seen, and
             never the best of several.
 
-    Returns:
-        A lower bound: 0 where nothing was found.
-
-    Raises:
-        ParameterError: If scores are no one-dimensional numbers without nan, or another parameter
-            is outside its domain.
-
     References:
         Jagielski, Ullman and Oprea, NeurIPS 2020, for audits by Clopper and Pearson's bounds; the
         region is derived in docs/theory/audit.
@@ -97,16 +99,8 @@ def lower_epsilon(
         True
     """
     at = real("delta", delta)
-    return _bound(
-        "epsilon",
-        (scores_in, scores_out),
-        epsilons(at),
-        confidence=confidence,
-        delta=at,
-        threshold=threshold,
-        share=share,
-        seed=seed,
-    )
+    used, rules = _rules_of(scores_in, scores_out, confidence, threshold, share, seed)
+    return _proven("epsilon", rules, epsilons(at), float(confidence), used, at)
 
 
 def lower_mu(
@@ -129,19 +123,13 @@ def lower_mu(
         for any mu' below the value. The epsilon that a mu has bounds that of the mechanism only
         where its trade-off function is that of a Gaussian.
 
-    Edge cases:
-        As for ``lower_epsilon``.
-
     Args:
-        scores_in: Scores of runs in which the record took part, shape (n,); larger means "in".
-        scores_out: Scores of runs without it, or with its neighbour, shape (m,).
+        scores_in: As for ``lower_epsilon``.
+        scores_out: As for ``lower_epsilon``.
         confidence: In (0, 1).
         threshold: As for ``lower_epsilon``.
         share: As for ``lower_epsilon``.
         seed: As for ``lower_epsilon``.
-
-    Raises:
-        ParameterError: As for ``lower_epsilon``.
 
     References:
         Nasr et al., "Tight auditing of differentially private machine learning", USENIX Security
@@ -153,16 +141,8 @@ def lower_mu(
         >>> 2.0 < found.value < 3.0
         True
     """
-    return _bound(
-        "mu",
-        (scores_in, scores_out),
-        mus,
-        confidence=confidence,
-        delta=None,
-        threshold=threshold,
-        share=share,
-        seed=seed,
-    )
+    used, rules = _rules_of(scores_in, scores_out, confidence, threshold, share, seed)
+    return _proven("mu", rules, mus, float(confidence), used, None)
 
 
 def lower_curve(
@@ -176,16 +156,13 @@ def lower_curve(
         attack's curve passes above every point.
 
     Args:
-        scores_in: Scores of runs in which the record took part, shape (n,); larger means "in".
-        scores_out: Scores of runs without it, or with its neighbour, shape (m,).
+        scores_in: As for ``lower_epsilon``.
+        scores_out: As for ``lower_epsilon``.
         confidence: In (0, 1).
-        seed: What orders tied scores.
+        seed: As for ``lower_epsilon``.
 
     Returns:
         A point for each of the ranks 1, 3, 9, ... of both kinds of scores, by rising ``fpr``.
-
-    Raises:
-        ParameterError: As for ``lower_epsilon``.
 
     References:
         Clopper and Pearson 1934 with the beta law of order statistics, and Bonferroni's inequality.
@@ -196,38 +173,109 @@ def lower_curve(
         >>> all(one.tpr <= 1.0 and one.fpr > 0.0 for one in points)
         True
     """
-    inside, outside = _both(scores_in, scores_out)
-    alpha, known = error_probability(confidence), mixed_seed(seed, inside, outside)
-    rules = at_ranks(inside, outside, alpha, known, boxes=True)
-    points = [rule.point(rule.region, 0) for rule in rules]
+    both = checked_scores("scores_in", scores_in), checked_scores("scores_out", scores_out)
+    alpha, known = error_probability(confidence), mixed_seed(seed, *both)
+    points = [one.point(one.region, 0) for one in at_ranks(*both, alpha, known, boxes=True)]
     return tuple(sorted(points, key=lambda one: (one.fpr, one.tpr)))
 
 
-def _both(scores_in: ArrayLike, scores_out: ArrayLike) -> tuple[Scores, Scores]:
-    """Return the scores of both kinds, or raise."""
-    return checked_scores("scores_in", scores_in), checked_scores("scores_out", scores_out)
-
-
-def _bound(
-    quantity: AuditQuantity,
-    scores: tuple[ArrayLike, ArrayLike],
-    objective: Objective,
+def falsify(
+    plan: Mechanism | TradeOff,
+    scores_in: ArrayLike,
+    scores_out: ArrayLike,
     *,
+    confidence: float = 0.95,
+    delta: float | None = None,
+    threshold: float | None = None,
+    share: float = 0.5,
+    seed: int = 0,
+) -> Refuted | Consistent:
+    """Return whether the scores of an attack contradict the certified trade-off function of a plan.
+
+    For a plan that is f-DP, no test has a false negative rate below f of its false positive rate.
+    The plan is refuted if some test's whole confidence region lies where ``1 - p < f(q)``.
+
+    Guarantees:
+        If what ran is what the plan describes, the answer is ``Refuted`` with probability at most
+        ``1 - confidence``: f is the certified lower end, for both orders of the neighbours, and the
+        rates are bounded by exact binomial laws. ``Consistent`` guarantees nothing.
+
+    Edge cases:
+        Constant scores, swapped labels, or very few are consistent with everything. A plan without
+        noise has f = 0 and is consistent with everything; one that releases nothing has
+        f = 1 - alpha.
+
+    Args:
+        plan: What was claimed to run: a mechanism or plan, a notion such as ``hs.GDP(1.0)``, or a
+            trade-off function.
+        scores_in: As for ``lower_epsilon``.
+        scores_out: As for ``lower_epsilon``; what neighbours are is the plan's adjacency.
+        confidence: In (0, 1).
+        delta: Where a lower bound on epsilon is to stand beside the verdict; both hold together.
+        threshold: As for ``lower_epsilon``.
+        share: As for ``lower_epsilon``.
+        seed: As for ``lower_epsilon``.
+
+    Raises:
+        ParameterError: As for ``lower_epsilon``, or if the plan is none.
+        UnsupportedError: If no privacy loss is known for a part of the plan.
+
+    References:
+        Dong, Roth and Su 2022, definition 2.3; the region is derived in docs/theory/audit.
+
+    Example:
+        >>> import numpy as np
+        >>> import hockeystick as hs
+        >>> from hockeystick import audit
+        >>> random = np.random.default_rng(1)
+        >>> scores = random.normal(1, 0.5, 1000), random.normal(0, 0.5, 1000)
+        >>> print(audit.falsify(hs.Gaussian(noise_multiplier=1.0), *scores))
+        refuted with confidence 0.95: ...
+        >>> print(audit.falsify(hs.Gaussian(noise_multiplier=0.5), *scores))
+        not refuted at confidence 0.95: ...; consistent is not a proof of privacy
+    """
+    f = tradeoff_of("plan", plan)
+    at = None if delta is None else real("delta", delta)
+    used, rules = _rules_of(scores_in, scores_out, confidence, threshold, share, seed)
+    sure = float(confidence)
+    value, point = best_of(rules, margins(f))
+    beside = claimed = None
+    if at is not None:
+        beside = _proven("epsilon", rules, epsilons(at), sure, used, at)
+        claimed = epsilon_of(plan, at) if isinstance(plan, Mechanism) else f.epsilon(at)
+    return (Refuted if value > 0.0 else Consistent)(
+        _CLAIM.format(plan),
+        sure,
+        _THEOREMS[used],
+        method=used,
+        point=point,
+        claimed_tpr=float(f.power(point.fpr)),
+        epsilon=beside,
+        claimed_epsilon=claimed,
+        trials=point.in_trials + point.out_trials,
+        assumptions=(*_ASSUMPTIONS, *premises_of(plan)),
+    )
+
+
+def _rules_of(
+    scores_in: ArrayLike,
+    scores_out: ArrayLike,
     confidence: float,
-    delta: float | None,
     threshold: float | None,
     share: float,
     seed: int,
-) -> LowerBound:
-    """Return the largest value of an objective that a method proves."""
-    both = _both(*scores)
-    alpha = error_probability(confidence)
-    known = mixed_seed(seed, *both)
-    used, rules = rules_of(both, alpha, threshold=threshold, share=share, seed=known)
-    return proven(quantity, rules, objective, float(confidence), used, delta)
+) -> tuple[str, list[Rule]]:
+    """Return the method and its tests on "in" and "out" scores, of which no score has a say."""
+    both = checked_scores("scores_in", scores_in), checked_scores("scores_out", scores_out)
+    alpha, known = error_probability(confidence), mixed_seed(seed, *both)
+    weight = real("share", share, _SHARE)
+    if threshold is None:
+        return "simultaneous", at_ranks(*both, alpha, known)
+    put = real("threshold", threshold, _THRESHOLD)
+    return "combined", [at_threshold(*both, put, quarter_ellipse(alpha, weight))]
 
 
-def proven(
+def _proven(
     quantity: AuditQuantity,
     rules: list[Rule],
     objective: Objective,
@@ -241,21 +289,49 @@ def proven(
         max(value, 0.0),
         quantity,
         confidence,
-        THEOREMS[method],
+        _THEOREMS[method],
         method=method,
         delta=delta,
         point=point,
         trials=point.in_trials + point.out_trials,
-        assumptions=ASSUMPTIONS,
+        assumptions=_ASSUMPTIONS,
     )
 
 
-def rules_of(
-    both: tuple[Scores, Scores], alpha: float, *, threshold: float | None, share: float, seed: int
-) -> tuple[str, list[Rule]]:
-    """Return the method and its tests on "in" and "out" scores, of which no score has a say."""
-    weight = real("share", share, _SHARE)
-    if threshold is None:
-        return "simultaneous", at_ranks(*both, alpha, seed)
-    known = real("threshold", threshold, _THRESHOLD)
-    return "combined", [at_threshold(*both, known, quarter_ellipse(alpha, weight))]
+def tradeoff_of(name: str, claim: object) -> TradeOff:
+    """Return the trade-off function of a claim, for both orders of its neighbours, or raise."""
+    if isinstance(claim, TradeOff):
+        return claim.symmetrize()
+    if isinstance(claim, Mechanism):
+        return tradeoff(claim)
+    raise ParameterError(name, claim, "a mechanism or plan, or a trade-off function")
+
+
+def premises_of(claim: object) -> tuple[str, ...]:
+    """Return what must hold for a claim to apply."""
+    return assumptions_of(claim) if isinstance(claim, Mechanism) else ()
+
+
+def margins(f: TradeOff) -> Objective:
+    """Return the objective that is above 0 exactly where f provably excludes a corner.
+
+    No test has ``p > 1 - f(q)``, nor, which is the same and precise where p is near 1, a false
+    negative rate ``1 - p < f(q)``; the claim's side is its proven one.
+    """
+
+    def objective(corners: Region) -> Array:
+        shape = np.broadcast_shapes(corners.q.shape, corners.p.shape)
+        rates = np.broadcast_to(corners.q, shape)
+        with np.errstate(divide="ignore"):
+            most, least = np.log(f.power(rates)), np.log(f(rates))
+            hits = np.where(corners.p > 0.0, np.log(corners.p) - most, -np.inf)
+            misses = np.where(least > -np.inf, least - np.log(corners.miss), -np.inf)
+        return np.maximum(_beyond(hits, most), _beyond(misses, least))
+
+    return objective
+
+
+def _beyond(value: Array, size: Array) -> Array:
+    """Return a difference of logarithms, less its round-off."""
+    slack = 2.0**-48 * (1.0 + np.where(np.isfinite(size), np.abs(size), 0.0))
+    return value - slack

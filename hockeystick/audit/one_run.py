@@ -9,17 +9,10 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 import numpy as np
 
 from hockeystick._validate import Domain, count, real, whole_numbers
-from hockeystick.audit._region import SPARE, at_least
-from hockeystick.audit._scores import (
-    Array,
-    Scores,
-    checked_scores,
-    error_probability,
-    flags,
-    mixed_seed,
-)
-from hockeystick.audit.refutation import premises_of, tradeoff_of
-from hockeystick.audit.results import AuditQuantity, Consistent, LowerBound, Refuted
+from hockeystick.audit.bounds import premises_of, tradeoff_of
+from hockeystick.audit.region import SPARE, at_least
+from hockeystick.audit.results import Consistent, LowerBound, Refuted
+from hockeystick.audit.scores import Array, checked_scores, error_probability, flags, mixed_seed
 from hockeystick.errors import ParameterError
 from hockeystick.mechanisms import Mechanism
 from hockeystick.tradeoffs import Profile, TradeOff
@@ -30,7 +23,7 @@ _BINOMIAL: Final = "sharp form of Steinke, Nasr and Jagielski 2023 (docs/theory/
 _BY_F: Final = "Mahloujifar, Melis and Chaudhuri 2024, algorithm 3 (docs/theory/audit)"
 _FIXED: Final = ", guesses fixed in advance"
 _SEVERAL: Final = ", {} numbers of guesses fixed in advance, by Bonferroni's inequality"
-ONE_RUN_ASSUMPTIONS: Final = (
+_ASSUMPTIONS: Final = (
     "Each canary was included with probability 1/2, independently of all others.",
     "The scores depend on who was included only through what the mechanism put out.",
     "Neighbours differ in one canary: included, or not.",
@@ -76,9 +69,6 @@ def one_run(
         epsilon' below the value, if canaries are included as assumed. Canaries share one run and
         need not be independent of one another.
 
-    Edge cases:
-        Constant scores, swapped labels, or few canaries give 0, the vacuous bound, in general.
-
     Args:
         scores: One score for each canary, shape (m,); larger means "in".
         included: Whether each canary was included, shape (m,), truth values.
@@ -98,13 +88,17 @@ def one_run(
         True
     """
     at = real("delta", delta, _RATE)
-    trials = _checked(scores, included)
-
-    def bound(guessed: Guesses, alpha: float) -> float:
-        return epsilon_by_binomial(guessed, at, alpha)
-
-    setting = Setting(confidence, guesses, seed)
-    return _bound("epsilon", trials, bound, setting, theorem=_BINOMIAL, delta=at, method="binomial")
+    alpha, went = outcomes(scores, included, confidence, guesses, seed)
+    return LowerBound(
+        max(epsilon_by_binomial(one, at, alpha) for one in went),
+        "epsilon",
+        float(confidence),
+        _BINOMIAL + _in_advance(went),
+        method="binomial",
+        delta=at,
+        trials=went[0].canaries,
+        assumptions=_ASSUMPTIONS,
+    )
 
 
 def one_run_mu(
@@ -117,10 +111,9 @@ def one_run_mu(
 ) -> LowerBound:
     """Return a lower bound on mu from one run with many canaries.
 
-    Guarantees:
-        With probability at least ``confidence`` the mechanism is not mu'-GDP for any mu' below the
-        value. The epsilon that a mu has bounds that of the mechanism only where its trade-off
-        function is that of a Gaussian.
+    With probability at least ``confidence`` the mechanism is not mu'-GDP for any mu' below the
+    value. The epsilon that a mu has bounds that of the mechanism only where its trade-off function
+    is that of a Gaussian.
 
     Args:
         scores: As for ``one_run``.
@@ -138,13 +131,16 @@ def one_run_mu(
         >>> 0.5 < audit.one_run_mu(scores, included, guesses=1000).value < 3.0
         True
     """
-
-    def bound(guessed: Guesses, alpha: float) -> float:
-        return largest_rejected(guessed, alpha, of_gaussians)
-
-    setting = Setting(confidence, guesses, seed)
-    trials = _checked(scores, included)
-    return _bound("mu", trials, bound, setting, theorem=_BY_F, delta=None, method="f-dp")
+    alpha, went = outcomes(scores, included, confidence, guesses, seed)
+    return LowerBound(
+        max(largest_rejected(one, alpha, of_gaussians) for one in went),
+        "mu",
+        float(confidence),
+        _BY_F + _in_advance(went),
+        method="f-dp",
+        trials=went[0].canaries,
+        assumptions=_ASSUMPTIONS,
+    )
 
 
 def falsify_one_run(
@@ -158,10 +154,8 @@ def falsify_one_run(
 ) -> Refuted | Consistent:
     """Return whether one run with many canaries contradicts the certified trade-off function.
 
-    Guarantees:
-        If what ran is what the plan describes, for neighbours that differ in one canary, the answer
-        is ``Refuted`` with probability at most ``1 - confidence``. ``Consistent`` guarantees
-        nothing.
+    If what ran is what the plan describes, for neighbours that differ in one canary, the answer is
+    ``Refuted`` with probability at most ``1 - confidence``. ``Consistent`` guarantees nothing.
 
     Args:
         plan: What was claimed to run: a mechanism or plan, or a trade-off function.
@@ -187,99 +181,65 @@ def falsify_one_run(
         refuted with confidence 0.95: ...
     """
     inverse = inverse_of(tradeoff_of("plan", plan))
-    setting = Setting(confidence, guesses, seed)
-    trials = _checked(scores, included)
-    alpha, all_guesses = setting.of(trials)
-    each, claim = alpha / len(all_guesses), np.zeros(1)
-    found = any(bool(rejected(one, each, inverse, claim)[0]) for one in all_guesses)
+    alpha, went = outcomes(scores, included, confidence, guesses, seed)
+    found = any(bool(rejected(one, alpha, inverse, np.zeros(1))[0]) for one in went)
     return (Refuted if found else Consistent)(
         f"the certified trade-off function of {plan}",
         float(confidence),
-        _BY_F + _in_advance(len(all_guesses)),
+        _BY_F + _in_advance(went),
         method="f-dp",
-        trials=trials[0].size,
-        assumptions=(*ONE_RUN_ASSUMPTIONS, *premises_of(plan)),
+        trials=went[0].canaries,
+        assumptions=(*_ASSUMPTIONS, *premises_of(plan)),
     )
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
-    """What is asked of an audit in one run, besides its scores."""
+class Guesses:
+    """How many canaries there were, how many were guessed, and how many guesses were right."""
 
-    confidence: float
-    guesses: int | None
-    seed: int
-
-    def of(self, trials: tuple[Scores, Array]) -> tuple[float, list[Guesses]]:
-        """Return the error probability, and how each number of guesses went."""
-        scores, included = trials
-        order = _from_highest(scores, mixed_seed(self.seed, scores, included))
-        right = included[order] > 0.0
-        alpha = error_probability(self.confidence)
-        return alpha, [_guessed(right, made) for made in self._numbers(scores.size)]
-
-    def _numbers(self, canaries: int) -> list[int]:
-        """Return the numbers of guesses, which no score has a say in."""
-        if self.guesses is not None:
-            known = count("guesses", self.guesses, _GUESSES)
-            if known > canaries:
-                allowed = f"at most the number of canaries, {canaries}"
-                raise ParameterError("guesses", self.guesses, allowed)
-            return [known]
-        found = [max(canaries // 2, 1)]
-        while found[-1] // _RATIO >= _FEWEST_GUESSES:
-            found.append(found[-1] // _RATIO)
-        return found
+    canaries: int
+    made: int
+    correct: int
 
 
-def _checked(scores: ArrayLike, included: ArrayLike) -> tuple[Scores, Array]:
-    """Return scores and, as 0 or 1, who was included, or raise."""
+def outcomes(
+    scores: ArrayLike, included: ArrayLike, confidence: float, guesses: int | None, seed: int
+) -> tuple[float, list[Guesses]]:
+    """Return how each number of guesses went, and the error probability of each; or raise.
+
+    The highest scores are guessed to be "in", the lowest "out"; ties are in an order that no one
+    can have arranged.
+    """
     known = checked_scores("scores", scores)
-    return known, flags("included", included, (known.size,)).astype(np.float64)
+    took_part = flags("included", included, (known.size,))
+    mixed = mixed_seed(seed, known, took_part.astype(np.float64))
+    order = np.random.default_rng([mixed, 3]).permutation(known.size)
+    right = took_part[order[np.argsort(-known[order], kind="stable")]]
+    alpha, went = error_probability(confidence), []
+    for made in _numbers(guesses, known.size):
+        first = (made + 1) // 2
+        last = right.size - (made - first)
+        correct = int(right[:first].sum()) + int((~right[last:]).sum())
+        went.append(Guesses(right.size, made, correct))
+    return alpha / len(went), went
 
 
-def _from_highest(scores: Scores, seed: int) -> np.ndarray:
-    """Return the order from the highest score, ties in an order that no one can have arranged."""
-    mixed = np.random.default_rng([seed, 3]).permutation(scores.size)
-    return np.asarray(mixed[np.argsort(-scores[mixed], kind="stable")])
+def _numbers(guesses: int | None, canaries: int) -> list[int]:
+    """Return the numbers of guesses, which no score has a say in."""
+    if guesses is not None:
+        known = count("guesses", guesses, _GUESSES)
+        if known > canaries:
+            raise ParameterError("guesses", guesses, f"at most the number of canaries, {canaries}")
+        return [known]
+    found = [max(canaries // 2, 1)]
+    while found[-1] // _RATIO >= _FEWEST_GUESSES:
+        found.append(found[-1] // _RATIO)
+    return found
 
 
-def _guessed(included: np.ndarray, made: int) -> Guesses:
-    """Return how guesses went: the first half "in", the last "out", in order of scores."""
-    first = (made + 1) // 2
-    last = made - first
-    correct = int(included[:first].sum()) + int((~included[included.size - last :]).sum())
-    return Guesses(included.size, made, correct)
-
-
-def _bound(
-    quantity: AuditQuantity,
-    trials: tuple[Scores, Array],
-    bound: Callable[[Guesses, float], float],
-    setting: Setting,
-    *,
-    theorem: str,
-    delta: float | None,
-    method: str,
-) -> LowerBound:
-    """Return the largest bound that a number of guesses proves."""
-    alpha, all_guesses = setting.of(trials)
-    values = [bound(one, alpha / len(all_guesses)) for one in all_guesses]
-    return LowerBound(
-        max(values),
-        quantity,
-        float(setting.confidence),
-        theorem + _in_advance(len(values)),
-        method=method,
-        delta=delta,
-        trials=trials[0].size,
-        assumptions=ONE_RUN_ASSUMPTIONS,
-    )
-
-
-def _in_advance(numbers: int) -> str:
+def _in_advance(went: list[Guesses]) -> str:
     """Return what was fixed in advance, in words."""
-    return _FIXED if numbers == 1 else _SEVERAL.format(numbers)
+    return _FIXED if len(went) == 1 else _SEVERAL.format(len(went))
 
 
 def inverse_of(f: TradeOff) -> Inverse:
@@ -299,15 +259,6 @@ def _upper_deltas(profile: Profile, epsilons: Array) -> Array:
     for at in np.argsort(-width)[: np.count_nonzero(width > _WIDE)][:_LINES]:
         upper[at] = min(upper[at], profile.precisely(float(epsilons[at]))[2])
     return upper
-
-
-@dataclass(frozen=True, slots=True)
-class Guesses:
-    """How many canaries there were, how many were guessed, and how many guesses were right."""
-
-    canaries: int
-    made: int
-    correct: int
 
 
 def epsilon_by_binomial(guesses: Guesses, delta: float, alpha: float) -> float:

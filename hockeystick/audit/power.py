@@ -10,9 +10,9 @@ from typing import Any, Final, final
 import numpy as np
 
 from hockeystick._validate import Domain, count, real, whole_numbers
-from hockeystick.audit._region import SPARE, at_least, fewest, quarter_ellipse, upper_rate
-from hockeystick.audit._scores import Array, error_probability
-from hockeystick.audit.refutation import tradeoff_of
+from hockeystick.audit.bounds import tradeoff_of
+from hockeystick.audit.region import SPARE, at_least, fewest, quarter_ellipse, upper_rate
+from hockeystick.audit.scores import Array, error_probability
 from hockeystick.errors import ParameterError
 from hockeystick.mechanisms import Mechanism
 from hockeystick.numerics.numerals import at_least as shown_down
@@ -58,7 +58,6 @@ class Detection:
         return {"kind": "detection", **asdict(self)}
 
     def __str__(self) -> str:
-        """Return what the test refutes, and how often."""
         return (
             f"{self.trials} trials of each kind refute the claim with probability at least "
             f"{shown_down(self.power, 3)}, at a false positive rate of {self.fpr:.3g}"
@@ -76,25 +75,15 @@ def trials_needed(
 
     By exact binomial sums for the best attack on the actual mechanism, at the threshold that tells
     the two trade-off functions apart best, for ``falsify(..., threshold=..., share=...)``;
-    ``detection`` says which these are.
-
-    Guarantees:
-        With that many trials the power is at least ``power``. With a few more it may be slightly
-        smaller, since counts are whole numbers, and with up to a part in a thousand less it may do.
+    ``detection`` says which these are. With that many trials the power is at least ``power``; up to
+    a part in a thousand fewer may do. A weaker attack needs more, and a threshold chosen from the
+    scores needs more.
 
     Args:
         claimed: What is claimed to run: a mechanism, a plan, or a trade-off function.
         actual: What runs in fact.
         confidence: The confidence of the refutation, in (0, 1).
         power: The probability of it, in (0, 1).
-
-    Returns:
-        Trials with the record, as many as without it. A weaker attack needs more, and a threshold
-        chosen from the scores needs more.
-
-    Raises:
-        ParameterError: If a parameter is outside its domain, or if what runs is nowhere provably
-            less private than what is claimed, so that 10^9 trials would not do.
 
     Example:
         >>> import hockeystick as hs
@@ -133,13 +122,10 @@ def detection(
         call the other neighbour "in".
 
     Args:
-        claimed: What is claimed to run: a mechanism, a plan, or a trade-off function.
-        actual: What runs in fact.
+        claimed: As for ``trials_needed``.
+        actual: As for ``trials_needed``.
         trials: Trials of each kind, an integer >= 1.
         confidence: The confidence of the refutation, in (0, 1).
-
-    Raises:
-        ParameterError: As for ``trials_needed``.
 
     Example:
         >>> import hockeystick as hs
@@ -221,7 +207,6 @@ def _best_test(claimed: object, actual: object, alpha: float) -> _Test:
 
 
 def _relative_entropy(p: Array, of: Array) -> Array:
-    """Return the relative entropy of two coins."""
     from scipy.special import rel_entr
 
     return np.asarray(rel_entr(p, of) + rel_entr(1.0 - p, 1.0 - of))
@@ -242,7 +227,6 @@ def _share(of_hits: float, of_errors: float, alpha: float) -> float:
 
 
 def _least(enough: Callable[[int], bool], high: int) -> int:
-    """Return the end of a bisection for the least number that is enough, which is so."""
     low = 0
     while high - low > 1 + high // _PRECISION:
         middle = (low + high) // 2

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import KW_ONLY, asdict, dataclass
+from dataclasses import KW_ONLY, asdict, dataclass, fields
 from typing import Any, Final, Literal, final
 
 from hockeystick.numerics.numerals import at_least, jsonable, nearest, plain
@@ -49,7 +49,6 @@ class OperatingPoint:
         return asdict(self) | {"threshold": _finite(self.threshold)}
 
     def __str__(self) -> str:
-        """Return the counts in words."""
         return (
             f"{self.rule}: {self.false_positives} of {self.out_trials} out, "
             f"{self.true_positives} of {self.in_trials} in"
@@ -97,21 +96,11 @@ class LowerBound:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the bound ready for JSON."""
-        return {
-            "kind": "lower bound",
-            "quantity": self.quantity,
-            "value": jsonable(self.value),
-            "confidence": self.confidence,
-            "delta": self.delta,
-            "method": self.method,
-            "theorem": self.theorem,
-            "point": None if self.point is None else self.point.as_dict(),
-            "trials": self.trials,
-            "assumptions": list(self.assumptions),
-        }
+        point = None if self.point is None else self.point.as_dict()
+        told = {"kind": "lower bound", "value": jsonable(self.value), "point": point}
+        return {**_fields(self), **told, "assumptions": list(self.assumptions)}
 
     def __str__(self) -> str:
-        """Return a sentence; the bound is rounded down."""
         at = "" if self.delta is None else f" at delta {self.delta:g}"
         how = f"{self.trials} trials, {self.method}"
         return (
@@ -152,24 +141,14 @@ class Verdict(ABC):
 
     def as_dict(self) -> dict[str, Any]:
         """Return the verdict ready for JSON."""
-        point, bound, claimed = self.point, self.epsilon, self.claimed_epsilon
-        return {
-            "kind": type(self).__name__.lower(),
-            "claim": self.claim,
-            "confidence": self.confidence,
-            "method": self.method,
-            "theorem": self.theorem,
-            "point": None if point is None else point.as_dict(),
-            "claimed_tpr": self.claimed_tpr,
-            "epsilon": None if bound is None else bound.as_dict(),
-            "claimed_epsilon": None if claimed is None else claimed.as_dict(),
-            "trials": self.trials,
-            "assumptions": list(self.assumptions),
-        }
+        names = ("point", "epsilon", "claimed_epsilon")
+        told = {name: getattr(self, name) for name in names}
+        parts = {name: one if one is None else one.as_dict() for name, one in told.items()}
+        rest = {"kind": type(self).__name__.lower(), "assumptions": list(self.assumptions)}
+        return {**_fields(self), **parts, **rest}
 
     @abstractmethod
-    def __str__(self) -> str:
-        """Return a sentence."""
+    def __str__(self) -> str: ...
 
 
 @final
@@ -216,6 +195,10 @@ def _because(verdict: Refuted) -> str:
         f" of at most {nearest(verdict.claimed_tpr, 3)}, and the attack has at least "
         f"{nearest(point.tpr, 3)}"
     )
+
+
+def _fields(one: Any) -> dict[str, Any]:
+    return {field.name: getattr(one, field.name) for field in fields(one)}
 
 
 def _finite(value: float) -> float | str | None:

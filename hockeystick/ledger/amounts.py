@@ -45,11 +45,7 @@ def text_of(costs: Costs) -> str:
 
 
 def costs_of(text: str) -> Costs:
-    """Return the fractions that such a text says.
-
-    Raises:
-        ValueError: If it is no such text.
-    """
+    """Return the fractions that such a text says, or raise ``ValueError``."""
     try:
         found = json.loads(text)
         if not isinstance(found, list):

@@ -1,18 +1,18 @@
-"""What a ledger tells, and its prices anew: status, verification, repricing, costs as a plan."""
+"""What a ledger tells of a dataset, whether it is sound, and its prices anew."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeAlias, final
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import TYPE_CHECKING, final
 
 from hockeystick.adjacency import Adjacency
-from hockeystick.calibration import Accountant
 from hockeystick.errors import LedgerError
 from hockeystick.ledger.amounts import Costs, minus, plus
 from hockeystick.ledger.book import Book
 from hockeystick.ledger.dataset import Terms
-from hockeystick.ledger.entries import NOTHING_RAN, START, Chain, Entry, EntryKind, Event
+from hockeystick.ledger.entries import NOTHING_RAN, START, Chain, Entry, EntryKind
 from hockeystick.mechanisms import Mechanism
 from hockeystick.notions import Notion
 
@@ -49,19 +49,6 @@ class LedgerStatus:
     unresolved: int
     entries: int
     head: str
-
-    def __str__(self) -> str:
-        """Return it in a few lines."""
-        within = "" if self.within is None else f", a cap within {self.within!r}"
-        return "\n".join(
-            (
-                f"dataset {self.dataset!r}{within}: {self.budget!r}, {self.adjacency} neighbours",
-                f"spent      {self.spent!r}",
-                f"remaining  {self.remaining!r}",
-                f"unresolved {self.unresolved}",
-                f"head       {self.head}",
-            )
-        )
 
 
 @final
@@ -121,7 +108,6 @@ class Repricing:
     recorded: bool
 
 
-_Changes: TypeAlias = list[tuple[Entry, Costs]]
 _UNCOUNTED = (EntryKind.OPEN, EntryKind.REFUSE)
 _AFTER = {
     EntryKind.RESERVE: (None,),
@@ -135,7 +121,7 @@ def status_of(book: Book, dataset: str) -> LedgerStatus:
     """Return what is left of a budget."""
     terms = book.terms(dataset)
     with book.database.reading() as rows:
-        end = book.end_of(rows, dataset)
+        end = book.ends(rows, [dataset])[dataset]
     return LedgerStatus(
         dataset=dataset,
         budget=terms.budget,
@@ -146,16 +132,8 @@ def status_of(book: Book, dataset: str) -> LedgerStatus:
         remaining=terms.remaining(end.spent),
         unresolved=end.unresolved,
         entries=end.entries,
-        head=_head(end),
+        head=end.noted,
     )
-
-
-def recorded_by(book: Book, dataset: str) -> Accountant:
-    """Return an accountant that has recorded all that counts."""
-    recorded = Accountant()
-    for entry in _counting(book.history(dataset)):
-        recorded.step(entry.reserved)
-    return recorded
 
 
 def verified(book: Book, dataset: str, noted: tuple[int, str] | None) -> LedgerCheck:
@@ -163,29 +141,30 @@ def verified(book: Book, dataset: str, noted: tuple[int, str] | None) -> LedgerC
     terms = book.terms(dataset)
     problems = book.database.complaints()
     with book.database.reading() as rows:
-        end = book.end_of(rows, dataset)
+        end = book.ends(rows, [dataset])[dataset]
         entries = [*rows.entries(dataset)]
         problems += problems_of(entries, terms, end, noted)
         problems += _missing_elsewhere(rows, entries)
-    return LedgerCheck(dataset=dataset, head=_head(end), problems=tuple(problems))
+    return LedgerCheck(dataset=dataset, head=end.noted, problems=tuple(problems))
 
 
 def repriced(book: Book, dataset: str, *, record: bool, by: str, note: str) -> Repricing:
     """Price all that counts anew, and record what has changed if that is asked for."""
-    terms, prices = book.terms(dataset), dict[str, Costs]()
+    terms = book.terms(dataset)
     with book.database.reading() as rows:
-        end, entries = book.end_of(rows, dataset), [*rows.entries(dataset)]
-    # Prices are computed before others have to wait.
-    changes = _changes(terms, entries, prices)
+        end, entries = book.ends(rows, [dataset])[dataset], [*rows.entries(dataset)]
+    # Prices are remembered, and computed before others have to wait.
+    changes = _changes(terms, end, entries)
     if record:
         with book.database.writing() as rows:
-            end = book.locked(rows, [dataset])[dataset]
-            changes = _changes(terms, rows.entries(dataset), prices)
+            end = book.ends(rows, [dataset], lock=True)[dataset]
+            changes = _changes(terms, end, rows.entries(dataset))
+            for entry, _, _ in changes:
+                entry.check()
             if changes:
-                _record(rows, end, changes, by=by, note=note)
-    after = end.spent
-    for entry, price in changes:
-        after = plus(minus(after, entry.costs), price)
+                again = partial(replace, kind=EntryKind.REPRICE, by=by, note=note)
+                rows.continued(end, [(again(one), price, spent) for one, price, spent in changes])
+    after = changes[-1][2] if changes else end.spent
     return Repricing(
         changed=tuple(
             NewPrice(
@@ -194,7 +173,7 @@ def repriced(book: Book, dataset: str, *, record: bool, by: str, note: str) -> R
                 old=terms.guarantee(entry.costs),
                 new=terms.guarantee(price),
             )
-            for entry, price in changes
+            for entry, price, _ in changes
         ),
         spent=terms.guarantee(end.spent),
         repriced=terms.guarantee(after),
@@ -202,39 +181,23 @@ def repriced(book: Book, dataset: str, *, record: bool, by: str, note: str) -> R
     )
 
 
-def _head(end: Chain) -> str:
-    """Return the head of a chain as it is shown."""
-    return f"{end.entries}:{end.head}"
-
-
-def _counting(entries: Iterable[Entry]) -> list[Entry]:
+def counting(entries: Iterable[Entry]) -> list[Entry]:
     """Return the last entry of each reservation that counts."""
     last = {entry.key: entry for entry in entries if entry.kind not in _UNCOUNTED}
     return [entry for entry in last.values() if entry.content != NOTHING_RAN]
 
 
-def _changes(terms: Terms, entries: Iterable[Entry], prices: dict[str, Costs]) -> _Changes:
-    """Return the entries that this library prices otherwise, with the new prices.
-
-    Prices that are computed are added to those that are known, by contents.
-    """
-    counting = _counting(entries)
-    for entry in counting:
-        if entry.content not in prices:
-            prices[entry.content] = terms.price(entry.reserved)
-    priced = [(entry, prices[entry.content]) for entry in counting]
-    return [(entry, price) for entry, price in priced if price != entry.costs]
-
-
-def _record(rows: Transaction, end: Chain, changes: _Changes, *, by: str, note: str) -> None:
-    """Add an entry for each price that has changed."""
-    events, spent = [], end.spent
-    for entry, price in changes:
-        entry.check()
-        spent = plus(minus(spent, entry.costs), price)
-        event = Event.after(entry, EntryKind.REPRICE, entry.content, by=by, note=note)
-        events.append((event, price, spent))
-    rows.continued(end, events)
+def _changes(
+    terms: Terms, end: Chain, entries: Iterable[Entry]
+) -> list[tuple[Entry, Costs, Costs]]:
+    """Return what this library prices otherwise, with the new price and what is spent after it."""
+    changes, spent = [], end.spent
+    for entry in counting(entries):
+        price = terms.price(entry.reserved)
+        if price != entry.costs:
+            spent = plus(minus(spent, entry.costs), price)
+            changes.append((entry, price, spent))
+    return changes
 
 
 def _missing_elsewhere(rows: Transaction, entries: Iterable[Entry]) -> list[str]:
@@ -336,5 +299,5 @@ def _of_sum(walk: _Walk, entry: Entry, kind: EntryKind) -> Iterator[str]:
     walk.prices[entry.key] = price
     if entry.total != walk.spent:
         yield "what is spent is not the sum of what counts"
-    if kind is EntryKind.RESERVE and any(price) and not walk.terms.covers(walk.spent):
+    if kind is EntryKind.RESERVE and any(price) and not walk.terms.measure.covers(walk.spent):
         yield "the budget does not cover it"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Final, final
 from hockeystick.errors import BudgetExhausted, IncompatibleError, LedgerError, ParameterError
 from hockeystick.ledger.amounts import Costs, minus, plus
 from hockeystick.ledger.dataset import Scope, Terms, terms_of
-from hockeystick.ledger.entries import NOTHING_RAN, Chain, Entry, EntryKind, Event, content_of
+from hockeystick.ledger.entries import NOTHING_RAN, Chain, Entry, EntryKind, content_of
 from hockeystick.ledger.reservation import Reservation, ReservationState, is_part, state_of
 from hockeystick.mechanisms import Mechanism
 from hockeystick.notions import PureDP
@@ -35,7 +36,7 @@ class _Request:
 
     mechanism: Mechanism
     prices: dict[str, Costs]
-    event: Event
+    entry: Entry
     is_new: bool
 
 
@@ -43,23 +44,17 @@ class _Request:
 class Book:
     """The datasets of one database. Their terms never change, and are read once."""
 
-    __slots__ = ("_openings", "_scopes", "_terms", "database")
+    __slots__ = ("_scopes", "_terms", "database")
 
     def __init__(self, database: Database) -> None:
         self.database = database
         self._terms: dict[str, Terms] = {}
-        self._openings: dict[str, str] = {}
         self._scopes: dict[str, Scope] = {}
 
     def names(self) -> list[str]:
         """Return the names of all datasets, sorted."""
         with self.database.reading() as rows:
             return rows.names()
-
-    def history(self, dataset: str) -> tuple[Entry, ...]:
-        """Return all entries of a dataset."""
-        with self.database.reading() as rows:
-            return tuple(rows.entries(dataset))
 
     def open(self, dataset: str, terms: Terms, *, by: str) -> None:
         """Open a dataset with its terms; another process may come first."""
@@ -75,11 +70,14 @@ class Book:
                     allowed = f"that of the whole, {whole}"
                     raise ParameterError("adjacency", str(terms.adjacency), allowed)
             if dataset not in known:
-                event = Event(EntryKind.OPEN, "", terms.document(), (dataset,), by, "")
-                rows.open(dataset, event, limits=terms.limits, nothing=terms.nothing)
+                content, alone = terms.document(), json.dumps([dataset])
+                first = Entry(
+                    kind=EntryKind.OPEN, key="", content=content, together=alone, by=by, note=""
+                )
+                rows.open(dataset, first, limits=terms.measure.limits, nothing=terms.nothing)
 
     def terms(self, dataset: str) -> Terms:
-        """Return the terms of a dataset."""
+        """Return the terms of a dataset, or raise."""
         if dataset not in self._terms:
             with self.database.reading() as rows:
                 first = rows.first_entry(dataset)
@@ -87,7 +85,6 @@ class Book:
                 known = ", ".join(map(repr, self.names())) or "none yet: a budget opens one"
                 raise ParameterError("dataset", dataset, f"one of this ledger: {known}")
             terms = terms_of(first)
-            self._openings[dataset] = first.hash
             self._scopes[dataset] = Scope(terms.adjacency)
             self._terms[dataset] = terms
         return self._terms[dataset]
@@ -102,6 +99,20 @@ class Book:
                 whole = self.terms(whole).within
         return tuple(sorted(found))
 
+    def ends(
+        self, rows: Transaction, datasets: Sequence[str], *, lock: bool = False
+    ) -> dict[str, Chain]:
+        """Return the ends of chains that go on from the terms that were read, or raise."""
+        ends = rows.ends(datasets, lock=lock)
+        for name in datasets:
+            opening, first = self.terms(name).opening, rows.first_entry(name)
+            if first is None or first.hash != opening:
+                raise LedgerError(
+                    f"dataset {name!r} is another one than was opened here: its ledger was "
+                    "replaced since, or is damaged; open it anew"
+                )
+        return ends
+
     def reserve(
         self,
         datasets: Sequence[str],
@@ -109,68 +120,55 @@ class Book:
         *,
         by: str,
         note: str,
-        resume: bool,
+        resume: bool = False,
+        commit: bool = False,
     ) -> list[Reservation]:
         """Charge datasets and the wholes that they are caps of with all of this, or with nothing.
 
-        Each mechanism comes with its key, None for one that nobody has used.
+        Each mechanism comes with its key, None for one that nobody has used. With ``commit`` all
+        of it has run by then.
         """
         together = self.with_wholes(datasets)
+        # Prices are computed before others have to wait.
         requests = [self._request(one, together, by, note, key) for key, one in mechanisms]
+        kinds = (EntryKind.RESERVE, EntryKind.COMMIT) if commit else (EntryKind.RESERVE,)
         with self.database.writing() as rows:
-            ends = self.locked(rows, together)
-            known = {one.event.key: self._known(rows, one, resume) for one in requests}
-            new = [one for one in requests if known[one.event.key] is None]
-            refused = self._charge(rows, ends, new, EntryKind.RESERVE)
+            ends = self.ends(rows, together, lock=True)
+            known = [None if one.is_new else _known(rows, one.entry, resume) for one in requests]
+            new = [one for one, first in zip(requests, known, strict=True) if first is None]
+            refused = self._charge(rows, ends, new, *kinds)
         if refused is not None:
             raise refused
-        resolve = partial(self._resolve, together, by=by)
-        made = []
-        for one in requests:
-            key, first = one.event.key, known[one.event.key]
-            told, state = note if first is None else first.note, ReservationState.RESERVED
-            made.append(
-                Reservation(
-                    key,
-                    one.mechanism,
-                    together,
-                    state,
-                    resolve,
-                    resumed=first is not None,
-                    note=told,
-                )
-            )
-        return made
-
-    def charge(self, datasets: Sequence[str], mechanism: Mechanism, *, by: str, note: str) -> None:
-        """Reserve and commit a mechanism in one transaction: in all datasets, or none."""
-        together = self.with_wholes(datasets)
-        request = self._request(mechanism, together, by, note, None)
-        with self.database.writing() as rows:
-            ends = self.locked(rows, together)
-            refused = self._charge(rows, ends, [request], EntryKind.RESERVE, EntryKind.COMMIT)
-        if refused is not None:
-            raise refused
+        return [
+            self._reservation(first or one.entry, one.mechanism, by, resumed=first is not None)
+            for one, first in zip(requests, known, strict=True)
+        ]
 
     def _request(
         self, mechanism: Mechanism, together: tuple[str, ...], by: str, note: str, key: str | None
     ) -> _Request:
-        """Return a request with its prices, which are computed before others have to wait."""
         prices = {name: self.terms(name).price(mechanism) for name in together}
-        known, content = key or uuid.uuid4().hex, content_of(mechanism)
-        event = Event(EntryKind.RESERVE, known, content, together, by, note)
-        return _Request(mechanism, prices, event, is_new=key is None)
+        entry = Entry(
+            kind=EntryKind.RESERVE,
+            key=key or uuid.uuid4().hex,
+            content=content_of(mechanism),
+            together=json.dumps(together),
+            by=by,
+            note=note,
+        )
+        return _Request(mechanism, prices, entry, is_new=key is None)
 
-    def _known(self, rows: Transaction, request: _Request, resume: bool) -> Entry | None:
-        """Return the entry that reserved a request before, None where none did, or raise."""
-        if request.is_new:
-            return None
-        event = request.event
-        known = [rows.reservation(name, event.key) for name in event.together]
-        if not any(known):
-            return None
-        _check_same(event, known, resume)
-        return known[0][0]
+    def _reservation(
+        self,
+        first: Entry,
+        mechanism: Mechanism,
+        by: str,
+        *,
+        resumed: bool,
+        state: ReservationState = ReservationState.RESERVED,
+    ) -> Reservation:
+        resolve = partial(self._resolve, first, by)
+        return Reservation(first, mechanism, state, resolve, resumed=resumed)
 
     def reservation(self, dataset: str, key: str, *, by: str) -> Reservation:
         """Return a reservation that was made before."""
@@ -178,34 +176,8 @@ class Book:
             known = rows.reservation(dataset, key)
         if not known:
             raise ParameterError("key", key, f"that of a reservation of dataset {dataset!r}")
-        first, together = known[0], known[0].datasets
-        resolve, state = partial(self._resolve, together, by=by), state_of(known)
-        return Reservation(
-            key, first.reserved, together, state, resolve, resumed=True, note=first.note
-        )
-
-    def locked(self, rows: Transaction, datasets: Sequence[str]) -> dict[str, Chain]:
-        """Return the ends of chains that go on from the terms that were read."""
-        ends = rows.locked(datasets)
-        for name in datasets:
-            self._check_opening(rows, name)
-        return ends
-
-    def end_of(self, rows: Transaction, dataset: str) -> Chain:
-        """Return the end of a chain as it is now, or raise."""
-        found = rows.end_of(dataset)
-        self._check_opening(rows, dataset)
-        return found
-
-    def _check_opening(self, rows: Transaction, dataset: str) -> None:
-        """Raise where a chain does not begin with the terms that were read."""
-        self.terms(dataset)
-        first = rows.first_entry(dataset)
-        if first is None or first.hash != self._openings[dataset]:
-            raise LedgerError(
-                f"dataset {dataset!r} is another one than was opened here: its ledger was replaced "
-                "since, or is damaged; open it anew"
-            )
+        first = known[0]
+        return self._reservation(first, first.reserved, by, resumed=True, state=state_of(known))
 
     def _charge(
         self, rows: Transaction, ends: dict[str, Chain], new: Sequence[_Request], *kinds: EntryKind
@@ -220,12 +192,11 @@ class Book:
         refused = self._refusal(new, {name: end.spent for name, end in ends.items()})
         kinds = kinds if refused is None else (EntryKind.REFUSE,)
         for name, end in ends.items():
-            added, spent = list[tuple[Event, Costs, Costs]](), end.spent
+            added, spent = list[tuple[Entry, Costs, Costs]](), end.spent
             for one in new:
                 price = one.prices[name] if refused is None else self.terms(name).nothing
                 spent = plus(spent, price)
-                told = [replace(one.event, kind=kind) for kind in kinds]
-                added += [(event, price, spent) for event in told]
+                added += [(replace(one.entry, kind=kind), price, spent) for kind in kinds]
             if added:
                 rows.continued(end, added)
         return refused
@@ -240,7 +211,7 @@ class Book:
             short = [
                 name
                 for name, price in prices.items()
-                if any(price) and not self.terms(name).covers(spent[name])
+                if any(price) and not self.terms(name).measure.covers(spent[name])
             ]
             if short:
                 first, names = short[0], ", ".join(map(repr, short))
@@ -250,75 +221,76 @@ class Book:
         return None
 
     def _resolve(
-        self,
-        together: tuple[str, ...],
-        key: str,
-        state: ReservationState,
-        ran: Mechanism | None,
-        note: str,
-        *,
-        by: str,
+        self, first: Entry, by: str, state: ReservationState, ran: Mechanism | None, note: str
     ) -> None:
-        """Commit or release a reservation in all its chains."""
+        """Commit or release a reservation, which an entry tells of, in all its chains."""
         content = None if ran is None else content_of(ran)
-        for name in together:
+        for name in first.datasets:
             # Prices are kept, and computed before others have to wait.
             self.terms(name).price(PureDP(0) if ran is None else ran)
         with self.database.writing() as rows:
-            for name, end in self.locked(rows, together).items():
-                known = rows.reservation(name, key)
+            for name, end in self.ends(rows, first.datasets, lock=True).items():
+                known = rows.reservation(name, first.key)
                 if not known:
-                    raise LedgerError(f"the ledger is damaged: {name!r} has lost {key!r}")
+                    raise LedgerError(f"the ledger is damaged: {name!r} has lost {first.key!r}")
                 if _is_resolved(known, state, content):
                     continue
                 last = known[-1]
                 counts = NOTHING_RAN if state is ReservationState.RELEASED else content
-                price = self._price_after(self.terms(name), last, state, ran)
+                price = _price_after(self.terms(name), last, state, ran)
                 text = last.content if counts is None else counts
-                event = Event.after(last, _KIND[state], text, by=by, note=note)
-                spent = plus(minus(end.spent, last.costs), price)
-                rows.continued(end, [(event, price, spent)])
-
-    def _price_after(
-        self, terms: Terms, last: Entry, state: ReservationState, ran: Mechanism | None
-    ) -> Costs:
-        """Return what counts of a reservation once it is resolved."""
-        if state is ReservationState.RELEASED:
-            return terms.nothing
-        if ran is None:
-            return last.costs
-        reserved = last.reserved
-        if not is_part(ran, reserved):
-            raise IncompatibleError(
-                f"a {ran} is no part of the {reserved} that was reserved: each of its releases "
-                "must be one of those, no more often; the reservation still counts in full"
-            )
-        if terms.price(reserved) != last.costs:
-            raise IncompatibleError(
-                f"the {reserved} was priced by hockeystick {last.version}, and this one prices it "
-                "otherwise; reprice the ledger before a part of it is committed, or commit it all"
-            )
-        return terms.price(ran)
+                entry = replace(last, kind=_KIND[state], content=text, by=by, note=note)
+                rows.continued(end, [(entry, price, plus(minus(end.spent, last.costs), price))])
 
 
-def _check_same(event: Event, known: list[list[Entry]], resume: bool) -> None:
-    """Raise where a key stands for something else than what is asked for, or is no leave to run."""
+def _known(rows: Transaction, asked: Entry, resume: bool) -> Entry | None:
+    """Return the entry that reserved the same before, None where none did.
+
+    Raises:
+        ParameterError: If the key stands for something else, or is not resumed.
+        IncompatibleError: If it was committed or released, and so is no leave to run.
+    """
+    known = [rows.reservation(name, asked.key) for name in asked.datasets]
+    if not any(known):
+        return None
     for entries in known:
-        first = entries[0] if entries else None
-        if first is None or first.datasets != event.together:
+        if not entries or entries[0].datasets != asked.datasets:
             allowed = "a key of its own: it was used before for other datasets"
-            raise ParameterError("key", event.key, allowed)
-        if event.content not in (first.content, content_of(first.reserved)):
+            raise ParameterError("key", asked.key, allowed)
+        first, state = entries[0], state_of(entries)
+        if asked.content not in (first.content, content_of(first.reserved)):
             allowed = f"a key of its own: it stands for {first.reserved}"
-            raise ParameterError("key", event.key, allowed)
-        state = state_of(entries)
+            raise ParameterError("key", asked.key, allowed)
         if state is not ReservationState.RESERVED:
             raise IncompatibleError(
-                f"the reservation {event.key!r} was {state} before, and is no leave to run; "
+                f"the reservation {asked.key!r} was {state} before, and is no leave to run; "
                 "another run needs another key, and another journal"
             )
     if not resume:
-        raise ParameterError("key", event.key, _A_NEW_KEY)
+        raise ParameterError("key", asked.key, _A_NEW_KEY)
+    return known[0][0]
+
+
+def _price_after(
+    terms: Terms, last: Entry, state: ReservationState, ran: Mechanism | None
+) -> Costs:
+    """Return what counts of a reservation once it is resolved."""
+    if state is ReservationState.RELEASED:
+        return terms.nothing
+    if ran is None:
+        return last.costs
+    reserved = last.reserved
+    if not is_part(ran, reserved):
+        raise IncompatibleError(
+            f"a {ran} is no part of the {reserved} that was reserved: each of its releases "
+            "must be one of those, no more often; the reservation still counts in full"
+        )
+    if terms.price(reserved) != last.costs:
+        raise IncompatibleError(
+            f"the {reserved} was priced by hockeystick {last.version}, and this one prices it "
+            "otherwise; reprice the ledger before a part of it is committed, or commit it all"
+        )
+    return terms.price(ran)
 
 
 def _is_resolved(known: list[Entry], state: ReservationState, content: str | None) -> bool:

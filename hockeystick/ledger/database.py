@@ -12,6 +12,7 @@ import time
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any, Final, final
 from urllib.parse import quote
@@ -24,7 +25,6 @@ from sqlalchemy import (
     Index,
     Integer,
     MetaData,
-    Select,
     Table,
     Text,
     create_engine,
@@ -43,7 +43,7 @@ from sqlalchemy.pool import NullPool
 from hockeystick import _files
 from hockeystick.errors import HockeystickError, LedgerError, ParameterError
 from hockeystick.ledger.amounts import Costs, costs_of, text_of
-from hockeystick.ledger.entries import START, Chain, Entry, EntryKind, Event
+from hockeystick.ledger.entries import START, Chain, Entry, EntryKind
 
 VERSION: Final = 2
 # Any number will do that no other program on the same server locks.
@@ -106,24 +106,16 @@ class Transaction:
         """Return the names of all datasets, sorted."""
         return sorted(self._connection.execute(select(DATASETS.c.name)).scalars())
 
-    def locked(self, datasets: Sequence[str]) -> dict[str, Chain]:
-        """Return the ends of chains, which no other transaction continues before this one ends.
+    def ends(self, datasets: Sequence[str], *, lock: bool = False) -> dict[str, Chain]:
+        """Return the ends of chains; locked, no other transaction continues them before this ends.
 
-        The rows are locked in the order of their names, so that no two transactions wait for one
-        another.
+        Rows are locked in the order of their names: no two transactions wait for one another.
 
         Raises:
             LedgerError: If one is missing, or its last entry is not the one that its row names.
         """
         query = select(DATASETS).where(DATASETS.c.name.in_(datasets)).order_by(DATASETS.c.name)
-        return self._ends(query.with_for_update(), datasets)
-
-    def end_of(self, dataset: str) -> Chain:
-        """Return the end of a chain as it is now, or raise likewise."""
-        return self._ends(select(DATASETS).where(DATASETS.c.name == dataset), [dataset])[dataset]
-
-    def _ends(self, query: Select[Any], datasets: Sequence[str]) -> dict[str, Chain]:
-        """Return the ends of all these chains, or raise."""
+        query = query.with_for_update() if lock else query
         rows = self._connection.execute(query).mappings().all()
         found = {row["name"]: self._end(row) for row in rows}
         missing = [name for name in datasets if name not in found]
@@ -178,74 +170,53 @@ class Transaction:
 
     def reserved_contents(self, dataset: str, since: int) -> list[str]:
         """Return the different contents that were reserved in a dataset from a place on."""
-        query = _reserved(dataset, ENTRIES.c.seq >= since)
-        return list(self._connection.execute(query).scalars())
+        return self._contents(dataset, ENTRIES.c.seq >= since)
 
     def counting_contents(self, dataset: str) -> list[str]:
         """Return the different contents that were reserved in a dataset and not released."""
         own = ENTRIES.c.dataset == dataset
         released = select(ENTRIES.c.key).where(own, ENTRIES.c.kind == str(EntryKind.RELEASE))
-        query = _reserved(dataset, ENTRIES.c.key.not_in(released))
+        return self._contents(dataset, ENTRIES.c.key.not_in(released))
+
+    def _contents(self, dataset: str, condition: Any) -> list[str]:
+        own = select(ENTRIES.c.content).where(ENTRIES.c.dataset == dataset, condition)
+        query = own.where(ENTRIES.c.kind == str(EntryKind.RESERVE)).distinct()
         return list(self._connection.execute(query).scalars())
 
-    def open(self, dataset: str, what: Event, *, limits: Costs, nothing: Costs) -> None:
+    def open(self, dataset: str, first: Entry, *, limits: Costs, nothing: Costs) -> None:
         """Begin the chain of a dataset."""
-        begun = Chain(dataset, 0, START, (), 0)
-        entry = begun.next_entry(what, text_of(limits), text_of(nothing))
-        self._connection.execute(insert(ENTRIES).values(**_row(entry)))
-        row = {"name": dataset, "entries": 1, "head": entry.hash, "spent": entry.spent}
-        self._connection.execute(insert(DATASETS).values(**row, unresolved=0))
+        entry, chain = Chain(dataset, 0, START, (), 0).add(first, limits, nothing)
+        self._connection.execute(insert(ENTRIES), [asdict(entry)])
+        self._connection.execute(insert(DATASETS).values(name=dataset, **_row(chain)))
 
-    def continued(self, chain: Chain, events: Sequence[tuple[Event, Costs, Costs]]) -> None:
+    def continued(self, chain: Chain, happens: Sequence[tuple[Entry, Costs, Costs]]) -> None:
         """Add entries to a chain that is locked, each with its price and what is spent after it."""
-        rows, name = [], chain.dataset
-        for what, price, spent in events:
-            entry = chain.next_entry(what, text_of(price), text_of(spent))
-            rows.append(_row(entry))
-            chain = chain.after(entry, spent)
+        rows, found = [], DATASETS.c.name == chain.dataset
+        for one, price, spent in happens:
+            entry, chain = chain.add(one, price, spent)
+            rows.append(asdict(entry))
         self._connection.execute(insert(ENTRIES), rows)
-        values = {
-            "entries": chain.entries,
-            "head": chain.head,
-            "spent": text_of(chain.spent),
-            "unresolved": chain.unresolved,
-        }
-        self._connection.execute(update(DATASETS).where(DATASETS.c.name == name).values(**values))
+        self._connection.execute(update(DATASETS).where(found).values(**_row(chain)))
 
 
-def _reserved(dataset: str, condition: Any) -> Select[tuple[str]]:
-    """Return the query for the different contents that were reserved in a dataset."""
-    own = select(ENTRIES.c.content).where(ENTRIES.c.dataset == dataset, condition)
-    return own.where(ENTRIES.c.kind == str(EntryKind.RESERVE)).distinct()
+def _row(chain: Chain) -> dict[str, object]:
+    """Return the end of a chain as the row of its dataset has it."""
+    spent = text_of(chain.spent)
+    end = {"entries": chain.entries, "head": chain.head, "spent": spent}
+    return {**end, "unresolved": chain.unresolved}
 
 
-def _row(entry: Entry) -> dict[str, object]:
-    """Return an entry as a row of the table."""
-    return {name: getattr(entry, name) for name in entry.__slots__}
-
-
-def schema_version(engine: Engine) -> int | None:
-    """Return the version of a database's tables, None where it has none of these.
-
-    Raises:
-        LedgerError: If it has some, and no version.
-    """
-    with engine.connect() as connection:
-        found = {*inspect(connection).get_table_names()} & {*TABLES.tables}
-        if not found:
-            return None
-        if SCHEMA.name not in found:
-            raise LedgerError("the ledger is damaged: it has lost the table of its version")
-        version: int | None = connection.execute(select(func.max(SCHEMA.c.version))).scalar()
+def _version(connection: Connection, tables: set[str]) -> int | None:
+    """Return the version of a ledger's tables, None where there are none of these; or raise."""
+    found = tables & {*TABLES.tables}
+    if not found:
+        return None
+    if SCHEMA.name not in found:
+        raise LedgerError("the ledger is damaged: it has lost the table of its version")
+    version: int | None = connection.execute(select(func.max(SCHEMA.c.version))).scalar()
     if version is None or version < 1:
         raise LedgerError("the ledger is damaged: it does not say its version")
     return version
-
-
-def has_other_tables(engine: Engine) -> bool:
-    """Return whether a database holds tables, none of which are a ledger's."""
-    with engine.connect() as connection:
-        return bool({*inspect(connection).get_table_names()} - {*TABLES.tables})
 
 
 def _wait_to_open(connection: Connection) -> None:
@@ -260,32 +231,22 @@ def bring_up(connection: Connection) -> None:
     Another process may come first: whoever is second finds nothing left to do.
     """
     _wait_to_open(connection)
+    row = {"version": VERSION, "since": datetime.now(UTC).isoformat()}
     if SCHEMA.name not in inspect(connection).get_table_names():
         TABLES.create_all(connection)
-        _note_version(connection, VERSION)
+        connection.execute(insert(SCHEMA).values(**row))
     if connection.execute(select(func.max(SCHEMA.c.version))).scalar_one() < VERSION:
         _count_unresolved(connection)
-        _note_version(connection, VERSION)
-
-
-def _note_version(connection: Connection, version: int) -> None:
-    """Record since when the tables have a version."""
-    since = datetime.now(UTC).isoformat()
-    connection.execute(insert(SCHEMA).values(version=version, since=since))
+        connection.execute(insert(SCHEMA).values(**row))
 
 
 def _count_unresolved(connection: Connection) -> None:
     """Make version 2 of version 1, which did not count what is reserved and not resolved."""
     column = "ALTER TABLE hockeystick_datasets ADD COLUMN unresolved INTEGER NOT NULL DEFAULT 0"
     connection.execute(text(column))
-    signs = {"reserve": 1, "commit": -1, "release": -1}
-    rows = connection.execute(select(ENTRIES.c.dataset, ENTRIES.c.kind))
-    counts: dict[str, int] = {}
-    for dataset, kind in rows:
-        counts[dataset] = counts.get(dataset, 0) + signs.get(kind, 0)
-    for dataset, count in counts.items():
-        found = DATASETS.c.name == dataset
-        connection.execute(update(DATASETS).where(found).values(unresolved=count))
+    counts = "SELECT SUM(CASE kind WHEN 'reserve' THEN 1 WHEN 'commit' THEN -1 "
+    counts += "WHEN 'release' THEN -1 ELSE 0 END) FROM hockeystick_entries WHERE dataset = name"
+    connection.execute(text(f"UPDATE hockeystick_datasets SET unresolved = ({counts})"))
 
 
 _A_URL: Final = "the path of a file, or a URL: sqlite:///FILE or postgresql://USER@HOST/DATABASE"
@@ -321,30 +282,30 @@ class Database:
         weakref.finalize(self, self._engine.dispose)
 
     def prepare(self, *, create: bool) -> None:
-        """Bring the tables up to this version, or make them where there are none.
-
-        Raises:
-            LedgerError: If there is no ledger and none is to be made, or what there is is damaged,
-                something else, newer, or older and not to be written.
-        """
+        """Bring the tables up to this version, or make them where there are none, or raise."""
+        makes = create and not self.read_only
+        nothing = LedgerError(f"there is no ledger at {self.shown}; a budget begins one")
         if self._path is not None and not os.path.exists(self._path):
-            if self.read_only or not create:
-                raise LedgerError(f"there is no ledger at {self.shown}; a budget begins one")
+            if not makes:
+                raise nothing
             self._make_file(self._path)
         self._refuse_other_places()
-        self._refuse_cut()
-        with self._errors():
-            version = schema_version(self._engine)
+        with self._errors(), self._begun("BEGIN") as connection:
+            self._refuse_cut(connection)
+            tables = {*inspect(connection).get_table_names()}
+            version = _version(connection, tables)
         if version == VERSION:
             return
-        if version is None:
-            self._refuse_foreign(create=create)
-        elif version > VERSION:
+        if version is None and self._path is not None and tables:
+            raise LedgerError(f"{self.shown} holds tables of another program, and no ledger")
+        if version is None and not makes:
+            raise nothing
+        if version is not None and version > VERSION:
             raise LedgerError(
                 f"the ledger {self.shown} was written by a newer hockeystick: its tables have "
                 f"version {version}, and this one knows up to {VERSION}"
             )
-        elif self.read_only:
+        if self.read_only:
             raise LedgerError(
                 f"the ledger {self.shown} has tables of version {version}; open it once for "
                 f"writing, which brings them up to {VERSION}"
@@ -356,9 +317,8 @@ class Database:
     def writing(self) -> Iterator[Transaction]:
         """Work in a transaction that no other one that writes the same rows overlaps.
 
-        Raises:
-            LedgerError: If it cannot be begun, or not be ended; nothing is written then, or, where
-                the connection broke as it ended, all or nothing.
+        Where it cannot be begun or ended nothing is written, or, where the connection broke as it
+        ended, all or nothing.
         """
         if self.read_only:
             raise LedgerError(f"the ledger {self.shown} was opened to be read only")
@@ -463,25 +423,14 @@ class Database:
                 f"find the journal beside it: {why}"
             )
 
-    def _refuse_cut(self) -> None:
+    def _refuse_cut(self, connection: Connection) -> None:
         """Raise where a file has less than its pages, or none; SQLite takes the rest for zeros."""
         if self._path is None:
             return
-        with self._errors(), self._begun("BEGIN") as connection:
-            asked = (connection.exec_driver_sql(f"PRAGMA page_{one}") for one in ("count", "size"))
-            pages, size = (one.scalar_one() for one in asked)
-            if not pages or os.path.getsize(self._path) < pages * size:
-                raise LedgerError(f"the ledger {self.shown} is damaged: it is cut off, or empty")
-
-    def _refuse_foreign(self, *, create: bool) -> None:
-        """Raise where no ledger is to be made in a database, since it is something else's."""
-        if self._path is not None:
-            with self._errors():
-                foreign = has_other_tables(self._engine)
-            if foreign:
-                raise LedgerError(f"{self.shown} holds tables of another program, and no ledger")
-        if self.read_only or not create:
-            raise LedgerError(f"there is no ledger at {self.shown}; a budget begins one")
+        asked = (connection.exec_driver_sql(f"PRAGMA page_{one}") for one in ("count", "size"))
+        pages, size = (one.scalar_one() for one in asked)
+        if not pages or os.path.getsize(self._path) < pages * size:
+            raise LedgerError(f"the ledger {self.shown} is damaged: it is cut off, or empty")
 
 
 def _parsed(url: str | os.PathLike[str]) -> URL:

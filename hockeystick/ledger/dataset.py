@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, final
@@ -33,7 +33,7 @@ from hockeystick.ledger.entries import Chain, Entry, EntryKind
 from hockeystick.mechanisms import Mechanism, runs_of
 from hockeystick.mechanisms.base import checked
 from hockeystick.mechanisms.scope import Described, Fact, refuse_disagreement, states_more
-from hockeystick.notions import GDP, ZCDP, ApproxDP, Notion, PureDP
+from hockeystick.notions import TCDP, ApproxDP, Notion, PureDP, RenyiDP
 from hockeystick.numerics.numerals import plain
 
 if TYPE_CHECKING:
@@ -41,14 +41,9 @@ if TYPE_CHECKING:
 
 _REMEMBERED: Final = 1024
 _ROUNDED: Final = 1 + Fraction(1, 10**12)
-_WITHOUT_SAMPLES: Final = (GDP, PureDP, ZCDP)
 _UNAMPLIFIED: Final = (
-    "this budget prices sampled training without its amplification: open a new dataset with "
-    "an expected plan (--expected PLAN)"
-)
-_UNCOUNTED: Final = (
-    "a budget of this kind prices each step of sampled training as if it read all data: a dataset "
-    "with a budget ApproxDP(epsilon, delta) and an expected plan (--expected PLAN) counts samples"
+    "this budget prices sampled training without its amplification: open a new dataset with a "
+    "budget ApproxDP(epsilon, delta) and an expected plan (--expected PLAN)"
 )
 _LESS: Final = (
     "fewer runs or more noise are charged less, and what was reserved and never ran can be released"
@@ -60,9 +55,10 @@ _LESS: Final = (
 class Terms:
     """What is fixed in advance about a dataset, and the prices that follow from it.
 
-    ``order`` is the Renyi order of an (epsilon, delta) budget for which a plan was expected, and
-    ``within`` the dataset of which this one is a cap. ``limits`` is what the sums of prices are
-    compared with: as it was when the dataset was opened, or lower where this library proves less.
+    ``order`` is the Renyi order of an (epsilon, delta) budget for which a plan was expected,
+    ``within`` the dataset of which this one is a cap, and ``opening`` the hash of the first entry,
+    "" before there is one. The limits of ``measure`` are as they were when the dataset was opened,
+    or lower where this library proves less.
     """
 
     budget: Notion
@@ -71,17 +67,11 @@ class Terms:
     rule: Rule | None
     order: float | None
     within: str | None
-    limits: Costs
-    measure: AdditiveMeasure = field(compare=False, repr=False)
+    measure: AdditiveMeasure
+    opening: str = ""
 
     def price(self, mechanism: Mechanism) -> Costs:
-        """Return what a mechanism costs, exactly or rounded up.
-
-        Raises:
-            IncompatibleError: If it is described for other neighbours, or has no cost in the
-                budget's measure.
-            UnsupportedError: If nothing is known of a part of it.
-        """
+        """Return what a mechanism costs, exactly or rounded up, or raise."""
         if mechanism.adjacency not in (None, self.adjacency):
             raise IncompatibleError(
                 f"the budget is kept for {self.adjacency} neighbours, and a {mechanism} is "
@@ -90,31 +80,15 @@ class Terms:
         total = self.nothing
         with EVALUATING:
             for part, count in runs_of(mechanism):
-                one = self._price_of_one(part)
+                one = _price_of_part(self.measure, part)
                 total = plus(total, tuple(cost * count for cost in one))
         return total
-
-    def _price_of_one(self, part: Mechanism) -> Costs:
-        """Return the price of one run; of a stated guarantee without one, say what has one."""
-        try:
-            return _price_of_part(self.measure, part)
-        except IncompatibleError as error:
-            if not isinstance(part, ApproxDP):
-                raise
-            raise IncompatibleError(
-                f"{error}; charge the mechanism itself, such as Gaussian(noise_multiplier), or a "
-                "dataset whose budget is an ApproxDP"
-            ) from None
 
     @property
     def nothing(self) -> Costs:
         """The price of a release of nothing."""
         with EVALUATING:
             return _price_of_part(self.measure, PureDP(0))
-
-    def covers(self, spent: Costs) -> bool:
-        """Return whether sums of prices are within the limits."""
-        return self.measure.covers(spent)
 
     def guarantee(self, spent: Costs) -> Notion:
         """Return sums of prices as a guarantee, rounded up."""
@@ -129,26 +103,20 @@ class Terms:
     def refusal(
         self, price: Costs, spent: Costs, step: str, mechanism: Mechanism
     ) -> BudgetExhausted:
-        """Return the error that says what was asked for, what there is, and what explains it."""
+        """Return the error that says what was asked for, what there is, and what would help."""
         asked, had, total = self.guarantee(price), self.guarantee(spent), plus(spent, price)
+        at_orders = self.order is not None or isinstance(self.budget, RenyiDP | TCDP)
+        unamplified = is_sampled(mechanism) and not at_orders
         found = [amount(self._at_delta(one), upward) for one in (self.guarantee(total), had)]
         told = (
             f"with it all would cost {found[0]}, of which {found[1]} is spent, and the budget is "
-            f"{amount(self.budget, plain)}; "
-            f"{self._cure(mechanism)}"
+            f"{amount(self.budget, plain)}; {_UNAMPLIFIED if unamplified else _LESS}"
         )
         error = BudgetExhausted(asked, had, self.remaining(spent), step, told)
-        if self._is_round_off(total):
+        pairs = zip(total, self.measure.limits, strict=False)
+        if all(one <= most * _ROUNDED for one, most in pairs):
             error.add_note("the excess is below 1e-12 of the budget, which round-off explains")
         return error
-
-    def _cure(self, mechanism: Mechanism) -> str:
-        """Return what makes a release cheaper: above all that its samples count."""
-        if not is_sampled(mechanism) or self.order is not None:
-            return _LESS
-        if isinstance(self.budget, ApproxDP):
-            return _UNAMPLIFIED
-        return _UNCOUNTED if isinstance(self.budget, _WITHOUT_SAMPLES) else _LESS
 
     def _at_delta(self, spent: Notion) -> Notion:
         """Return what is spent at the budget's delta, where that is no smaller than its own."""
@@ -156,13 +124,6 @@ class Terms:
         if isinstance(spent, ApproxDP) and isinstance(budget, ApproxDP):
             return replace(spent, delta=max(spent.delta, budget.delta))
         return spent
-
-    def _is_round_off(self, total: Costs) -> bool:
-        """Return whether a sum is above its limit by no more than round-off explains."""
-        pairs = list(zip(total, self.limits, strict=False))
-        return any(one > most for one, most in pairs) and all(
-            one <= most * _ROUNDED for one, most in pairs
-        )
 
     def document(self) -> str:
         """Return the terms as text in JSON."""
@@ -181,12 +142,7 @@ def agreed(
     expected: object,
     within: str | None,
 ) -> Terms:
-    """Return the terms that a dataset is to be opened with.
-
-    Raises:
-        IncompatibleError: If no filter is known for such a budget.
-        UnsupportedError: If nothing is known of a part of the expected plan.
-    """
+    """Return the terms that a dataset is to be opened with, or raise."""
     neighbours = _validate.choice("adjacency", adjacency, Adjacency)
     kept = checked_budget(budget)
     part, known = checked_options(kept, slack, rule)
@@ -199,7 +155,7 @@ def agreed(
             order = expected_order(checked("expected", expected), kept, part or 0.0)
         known = None
     measure = _measure(kept, part, known, order)
-    return Terms(kept, neighbours, part, known, order, within, measure.limits, measure)
+    return Terms(kept, neighbours, part, known, order, within, measure)
 
 
 def terms_of(first: Entry) -> Terms:
@@ -218,7 +174,7 @@ def terms_of(first: Entry) -> Terms:
         known = None if order is not None else rule
         measure = _measure(budget, part, known, order).lowered(costs_of(first.price))
         neighbours, within = Adjacency(found["adjacency"]), found["within"]
-        return Terms(budget, neighbours, part, known, order, within, measure.limits, measure)
+        return Terms(budget, neighbours, part, known, order, within, measure, first.hash)
     except (ValueError, KeyError, TypeError, HockeystickError) as error:
         raise LedgerError(
             f"the terms of dataset {first.dataset!r} cannot be read: they were written by "
@@ -229,7 +185,6 @@ def terms_of(first: Entry) -> Terms:
 def _measure(
     budget: Notion, slack: float | None, rule: Rule | None, order: float | None
 ) -> AdditiveMeasure:
-    """Return the measure of a budget, at one order where it has one."""
     with EVALUATING:
         if order is not None and isinstance(budget, ApproxDP):
             return one_order_measure(budget, slack or 0.0, order)
@@ -238,7 +193,6 @@ def _measure(
 
 @lru_cache(maxsize=_REMEMBERED)
 def _price_of_part(measure: AdditiveMeasure, part: Mechanism) -> tuple[Fraction, ...]:
-    """Return the price of one run."""
     return tuple(storable(cost) for cost in measure.cost(part))
 
 
@@ -265,12 +219,7 @@ class Scope:
         self._stating: list[Described] = [self._neighbours]
 
     def check(self, rows: Transaction, end: Chain, mechanisms: Sequence[Mechanism]) -> None:
-        """Raise where a mechanism states something else than one before it, or than what counts.
-
-        Raises:
-            IncompatibleError: If it does.
-            LedgerError: If what counts cannot be read.
-        """
+        """Raise where a mechanism states something else than one before it, or than what counts."""
         pending: list[Described] = []
         for mechanism in (one for one in mechanisms if one.scope):
             self._learn(rows.reserved_contents(end.dataset, self._entries))

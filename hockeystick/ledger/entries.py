@@ -10,11 +10,11 @@ from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
 from typing import Any, Final, Self, final
 
-from hockeystick._validate import Domain, WordEnum, real
+from hockeystick._validate import WordEnum
 from hockeystick._version import __version__
 from hockeystick.calibration import describe, read_description
 from hockeystick.errors import HockeystickError, LedgerError, ParameterError
-from hockeystick.ledger.amounts import Costs, costs_of
+from hockeystick.ledger.amounts import Costs, costs_of, text_of
 from hockeystick.mechanisms import Mechanism
 
 # What stands before the first row of a chain.
@@ -27,7 +27,6 @@ _OPENED: Final = {"reserve": 1, "commit": -1, "release": -1}
 _NAME: Final = "a text of 1 to 200 characters that can be printed"
 _NOTE: Final = "a text of at most 10,000 characters, without NUL and without lone surrogates"
 _HEAD: Final = "a head as status has it: a number of entries, a colon and a hash"
-_SECONDS: Final = Domain(symbol="t", low=0, high=86_400, low_open=True, typical=(1, 60))
 
 
 class EntryKind(WordEnum):
@@ -54,6 +53,8 @@ class EntryKind(WordEnum):
 class Entry:
     """One row of a dataset's chain, with the texts of the table as they are.
 
+    What is about to happen is an entry without dataset, place, price and hash, until it is chained.
+
     Args:
         dataset: Whose chain.
         seq: The place in it, from 0.
@@ -72,19 +73,19 @@ class Entry:
         hash: SHA-256 of all of the above.
     """
 
-    dataset: str
-    seq: int
+    dataset: str = ""
+    seq: int = 0
     kind: str
     key: str
     content: str
-    price: str
-    spent: str
+    price: str = ""
+    spent: str = ""
     together: str
     by: str
-    at: str
+    at: str = ""
     note: str
-    version: str
-    previous: str
+    version: str = ""
+    previous: str = ""
     hash: str = ""
 
     @classmethod
@@ -115,7 +116,7 @@ class Entry:
 
     @property
     def reserved(self) -> Mechanism:
-        """The mechanism of an entry that has one, or raise as ``mechanism``."""
+        """The mechanism of an entry that has one, what was asked for of a refusal; or raise."""
         try:
             return read_description(json.loads(self.content))
         except (ValueError, TypeError, RecursionError, HockeystickError) as error:
@@ -126,7 +127,7 @@ class Entry:
 
     @property
     def datasets(self) -> tuple[str, ...]:
-        """The datasets that are charged for it together."""
+        """The datasets that are charged for it together, or raise."""
         try:
             return tuple(map(str, json.loads(self.together)))
         except (ValueError, TypeError, RecursionError) as error:
@@ -143,11 +144,7 @@ class Entry:
         return self._exact(self.spent)
 
     def digest(self) -> str:
-        """Return the hash that the row should have.
-
-        It is SHA-256, in hexadecimal, of a JSON list of all other columns in their order, without
-        spaces and with all that is not ASCII escaped.
-        """
+        """Return SHA-256 of a JSON list of all other columns, without spaces and in ASCII."""
         values = [getattr(self, field.name) for field in fields(self) if field.name != "hash"]
         text = json.dumps(values, ensure_ascii=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()
@@ -166,30 +163,8 @@ class Entry:
 
 
 def content_of(mechanism: Mechanism) -> str:
-    """Return a mechanism as the text that entries have.
-
-    Raises:
-        ParameterError: If it has no description in JSON.
-    """
+    """Return a mechanism as the text that entries have, or raise."""
     return json.dumps(describe(mechanism))
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Event:
-    """What an entry is about, apart from whose chain it continues."""
-
-    kind: EntryKind
-    key: str
-    content: str
-    together: tuple[str, ...]
-    by: str
-    note: str
-
-    @classmethod
-    def after(cls, entry: Entry, kind: EntryKind, content: str, *, by: str, note: str) -> Self:
-        """Return an event of the reservation that an entry is of."""
-        return cls(kind, entry.key, content, entry.datasets, by, note)
 
 
 @final
@@ -203,34 +178,32 @@ class Chain:
     spent: Costs
     unresolved: int
 
-    def next_entry(self, event: Event, price: str, spent: str) -> Entry:
-        """Return the entry that tells of an event, with its hash."""
-        made = Entry(
-            dataset=self.dataset,
-            seq=self.entries,
-            kind=str(event.kind),
-            key=event.key,
-            content=event.content,
-            price=price,
-            spent=spent,
-            together=json.dumps(event.together),
-            by=event.by,
-            at=datetime.now(UTC).isoformat(timespec="microseconds"),
-            note=event.note,
-            version=__version__,
-            previous=self.head,
-        )
-        return replace(made, hash=made.digest())
+    @property
+    def noted(self) -> str:
+        """Its head as it is shown, to be noted elsewhere."""
+        return f"{self.entries}:{self.head}"
 
-    def after(self, entry: Entry, spent: Costs) -> Chain:
-        """Return where the chain ends once it has that entry, or raise."""
+    def add(self, happens: Entry, price: Costs, spent: Costs) -> tuple[Entry, Chain]:
+        """Return what happens as the next entry, with its hash, and the chain with it; or raise."""
         if any(one < 0 for one in spent):
             raise LedgerError(
                 f"the ledger is damaged: dataset {self.dataset!r} would have spent less than "
                 "nothing; nothing was written"
             )
-        unresolved = self.unresolved + _OPENED.get(entry.kind, 0)
-        return Chain(self.dataset, entry.seq + 1, entry.hash, spent, unresolved)
+        made = replace(
+            happens,
+            dataset=self.dataset,
+            seq=self.entries,
+            kind=str(happens.kind),
+            price=text_of(price),
+            spent=text_of(spent),
+            at=datetime.now(UTC).isoformat(timespec="microseconds"),
+            version=__version__,
+            previous=self.head,
+        )
+        made = replace(made, hash=made.digest())
+        unresolved = self.unresolved + _OPENED.get(made.kind, 0)
+        return made, Chain(self.dataset, made.seq + 1, made.hash, spent, unresolved)
 
 
 def name(parameter: str, value: object) -> str:
@@ -266,11 +239,6 @@ def note(value: object) -> str:
     except UnicodeEncodeError:
         raise ParameterError("note", value, _NOTE) from None
     return value
-
-
-def timeout(value: object) -> float:
-    """Return how many seconds to wait for others."""
-    return real("timeout", value, _SECONDS)
 
 
 def head(value: object) -> tuple[int, str] | None:

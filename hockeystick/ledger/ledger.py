@@ -6,20 +6,23 @@ import os
 from collections.abc import Iterable, Sequence
 from typing import Any, final
 
+from hockeystick._validate import Domain, real
 from hockeystick.accountants import Answer
 from hockeystick.adjacency import Adjacency
+from hockeystick.calibration import Accountant
 from hockeystick.calibration.filters.measures import Rule
 from hockeystick.errors import HockeystickError, ParameterError
 from hockeystick.ledger import audits, entries
 from hockeystick.ledger.audits import LedgerCheck, LedgerStatus, Repricing
 from hockeystick.ledger.book import Book
-from hockeystick.ledger.dataset import Terms, agreed
+from hockeystick.ledger.dataset import agreed
 from hockeystick.ledger.entries import Entry
 from hockeystick.ledger.reservation import Reservation
 from hockeystick.mechanisms import Mechanism
 from hockeystick.mechanisms.base import checked
 from hockeystick.notions import ApproxDP, Notion
 
+_SECONDS = Domain(symbol="t", low=0, high=86_400, low_open=True, typical=(1, 60))
 _NO_ORDER = (
     "left out: the dataset was opened without an expected plan, and that stays. Open "
     "another dataset with it, whose budget counts beside this one where both hold the same people; "
@@ -60,10 +63,7 @@ class LedgerCharge:
     def step(self, mechanism: Mechanism, *, count: float = 1) -> None:
         """Charge a mechanism that is about to run as one that has run, or refuse it.
 
-        Guarantees:
-            Once this returns, the charge is on the disk, in one transaction for all datasets. It
-            stays where the program ends before any noise is drawn: what was charged in this way
-            is never given back.
+        Once this returns, the charge is on the disk, in all datasets, and is never given back.
 
         Args:
             mechanism: What is to run.
@@ -74,10 +74,10 @@ class LedgerCharge:
         """
         runs = checked("mechanism", mechanism)
         whole = runs if count == 1 else runs**count
-        self._book.charge(self.datasets, whole, by=self.by, note=self.note)
+        self._book.reserve(self.datasets, [(None, whole)], by=self.by, note=self.note, commit=True)
 
     def reserve(
-        self, mechanism: Mechanism, *, key: str, told: str, resume: bool = False
+        self, mechanism: Mechanism, *, key: str | None, told: str = "", resume: bool = False
     ) -> Reservation:
         """Reserve a mechanism as ``Ledger.reserve`` does, by whom and why this charge has.
 
@@ -86,27 +86,17 @@ class LedgerCharge:
             key: What the run is called.
             told: What the note ends with.
             resume: As there.
-
-        Raises:
-            HockeystickError: As ``Ledger.reserve``; nothing is charged then.
         """
-        plan, note = checked("mechanism", mechanism), entries.note(f"{self.note} {told}".strip())
-        asked = [(key, plan)]
+        named = None if key is None else entries.name("key", key)
+        asked = [(named, checked("mechanism", mechanism))]
+        note = entries.note(f"{self.note} {told}".strip()) if told else self.note
         return self._book.reserve(self.datasets, asked, by=self.by, note=note, resume=resume)[0]
 
     def reservation(self, key: str) -> Reservation:
-        """Return a reservation that was made before, as ``Ledger.reservation`` does.
-
-        Args:
-            key: Its key.
-
-        Raises:
-            HockeystickError: As ``Ledger.reservation``.
-        """
-        return self._book.reservation(self.datasets[0], key, by=self.by)
+        """Return a reservation that was made before, as ``Ledger.reservation`` does."""
+        return self._book.reservation(self.datasets[0], entries.name("key", key), by=self.by)
 
     def __repr__(self) -> str:
-        """Return whose charge it is, and where."""
         names = ", ".join(map(repr, self.datasets))
         return f"<LedgerCharge of {names} at {self._book.database.shown} by {self.by!r}>"
 
@@ -116,8 +106,8 @@ class Ledger:
     """A dataset's privacy budget in a database, which jobs, machines and crashes cannot overspend.
 
     ``reserve`` charges a mechanism before anything of it is released, durably, or refuses it. What
-    has run is then committed; a reservation that is never resolved, as after a crash, counts in
-    full. The ledger keeps the mechanisms themselves and what each costs as exact fractions.
+    has run is then committed; what is never resolved, as after a crash, counts in full. The ledger
+    keeps the mechanisms themselves, and what each costs as exact fractions.
 
         sum of the prices of all that counts <= the budget's limit
 
@@ -133,8 +123,7 @@ class Ledger:
         All that is released by reservations of a dataset has, for neighbours in this dataset alone,
         the guarantee that is its budget, in exact arithmetic. Mechanisms, their parameters, who
         asks, when and whether anyone does again may depend on all that was released before (*fully
-        adaptive*), and mechanisms may run at the same time, also interactive ones (*concurrent*):
-        each filter here remains one for interactive mechanisms whose queries are interleaved.
+        adaptive*), and mechanisms may run at the same time, also interactive ones (*concurrent*).
 
         Datasets that hold different people (*blocks*, say of a month) have budgets of their own. A
         release of several blocks charges each, all or none. For neighbours that differ in one
@@ -147,29 +136,24 @@ class Ledger:
 
         A reservation is on the disk when ``reserve`` returns. Transactions that charge a dataset
         come one after the other. Prices are what they were when they were recorded, and limits at
-        most what they were when the dataset was opened: a newer library frees nothing by itself,
-        only ``reprice`` does, which is recorded.
+        most what they were when the dataset was opened: only ``reprice`` frees anything.
 
     Edge cases:
-        A ledger is a ``charge`` of the functions of ``hs.release``: see ``charging``.
-
-        A key that was reserved before is refused unless ``reserve`` resumes it, with the same
-        mechanism and datasets. All reservations of a dataset must protect the same (records or
-        clients) from the same observers, as parts of a plan. What costs nothing always fits. A
-        budget that has no filter (f-DP), and a mechanism without a price in the budget's measure
-        (Gaussian noise for ``PureDP``), are refused.
+        All reservations of a dataset must protect the same (records or clients) from the same
+        observers, as parts of a plan. What costs nothing always fits. A budget that has no filter
+        (f-DP), and a mechanism without a price in the budget's measure, are refused.
 
         A file is made with permissions 0600 and is no file for network file systems that do not
-        lock; a ledger at rest is that one file. Any number of threads may use one object,
-        and forked processes, unless a thread was at work on it as they were forked: what they ask
-        of a SQLite file is then refused as busy. No password is stored or shown.
+        lock; a ledger at rest is that one file. Any number of threads may use one object, and
+        forked processes, unless a thread was at work on it as they were forked: what they ask of a
+        SQLite file is then refused as busy. No password is stored or shown.
 
     Args:
         url: The path of a SQLite file, or ``sqlite:///FILE``, or
             ``postgresql://USER@HOST/DATABASE`` (extra ``postgres``).
         dataset: The name of the dataset.
-        budget: The guarantee to keep, which opens a dataset that is new; ``ApproxDP``, ``PureDP``,
-            ``ZCDP``, ``TCDP``, ``GDP`` or ``RenyiDP``. Of one that exists, None or the same.
+        budget: The guarantee to keep, which opens a dataset that is new. Of one that exists, None
+            or the same.
         adjacency: For which neighbours; by default as it was opened, of a new cap that of its
             whole, else "add-remove".
         slack: For ``ApproxDP``, the part of delta for the conversion, as for ``Filter``.
@@ -231,11 +215,12 @@ class Ledger:
         self.dataset = entries.name("dataset", dataset)
         whole = None if within is None else entries.name("within", within)
         self._book = book_at(url, read_only=read_only, timeout=timeout, create=budget is not None)
-        given = {"slack": slack, "rule": rule, "within": whole, "adjacency": adjacency}
-        if budget is not None and self.dataset not in self._book.names():
+        known = self._book.names() if budget is not None else [self.dataset]
+        if budget is not None and self.dataset not in known:
+            of_whole = self._book.terms(whole).adjacency if whole in known else Adjacency.ADD_REMOVE
             terms = agreed(
                 budget,
-                adjacency=self._adjacency_of(whole) if adjacency is None else adjacency,
+                adjacency=of_whole if adjacency is None else adjacency,
                 slack=slack,
                 rule=rule,
                 expected=expected,
@@ -243,14 +228,12 @@ class Ledger:
             )
             self._book.open(self.dataset, terms, by=entries.person(None))
         terms = self._book.terms(self.dataset)
-        _check_as_opened(terms, {"budget": budget, **given})
+        asked = {"budget": budget, "slack": slack, "rule": rule, "within": whole}
+        for name, value in {**asked, "adjacency": adjacency}.items():
+            if value is not None and value != getattr(terms, name):
+                raise ParameterError(name, value, _AS_OPENED.format(getattr(terms, name)))
         if expected is not None and terms.order is None:
             raise ParameterError("expected", expected, _NO_ORDER)
-
-    def _adjacency_of(self, whole: str | None) -> Adjacency:
-        """Return the adjacency that a new dataset has by default."""
-        known = whole is not None and whole in self._book.names()
-        return self._book.terms(str(whole)).adjacency if known else Adjacency.ADD_REMOVE
 
     def reserve(
         self,
@@ -279,9 +262,6 @@ class Ledger:
                 charged once, for one release: where that goes on, as from a checkpoint, or nothing
                 of it was released.
 
-        Returns:
-            The reservation.
-
         Raises:
             BudgetExhausted: If a budget does not cover it, which names the datasets; nothing is
                 charged then, and the history has the refusal.
@@ -293,13 +273,8 @@ class Ledger:
             UnsupportedError: If nothing is known of a part of it.
             LedgerError: If the ledger cannot be written.
         """
-        return self._book.reserve(
-            (self.dataset, *entries.names("also", also)),
-            [(None if key is None else entries.name("key", key), checked("mechanism", mechanism))],
-            by=entries.person(by),
-            note=entries.note(note),
-            resume=resume,
-        )[0]
+        charge = self.charging(by=by, note=note, also=also)
+        return charge.reserve(mechanism, key=key, resume=resume)
 
     def reserve_many(
         self,
@@ -311,10 +286,7 @@ class Ledger:
         also: Iterable[str] = (),
         resume: bool = False,
     ) -> tuple[Reservation, ...]:
-        """Charge several mechanisms at once, all or none: a batch waits for the disk once.
-
-        Guarantees:
-            As ``reserve``, of all of them together: the batch is one transaction.
+        """Charge several mechanisms in one transaction, all or none, which waits for the disk once.
 
         Args:
             mechanisms: What is to run, each a reservation of its own.
@@ -323,9 +295,6 @@ class Ledger:
             note: As for ``reserve``, of each.
             also: As for ``reserve``, of each.
             resume: As for ``reserve``, of each: what the ledger has not, it is charged for now.
-
-        Returns:
-            The reservations, in the order of the mechanisms.
 
         Raises:
             HockeystickError: As ``reserve``, also of one alone; nothing is charged then.
@@ -347,9 +316,9 @@ class Ledger:
         if len(named) != len(plans) or (keys is not None and len({*named}) != len(named)):
             raise ParameterError("keys", keys, f"{len(plans)} different names, one for each")
         asked = list(zip(named, plans, strict=True))
-        datasets, why = (self.dataset, *entries.names("also", also)), entries.note(note)
-        person = entries.person(by)
-        return tuple(self._book.reserve(datasets, asked, by=person, note=why, resume=resume))
+        who = self.charging(by=by, note=note, also=also)
+        made = self._book.reserve(who.datasets, asked, by=who.by, note=who.note, resume=resume)
+        return tuple(made)
 
     def charging(
         self, *, by: str | None = None, note: str = "", also: Iterable[str] = ()
@@ -364,15 +333,7 @@ class Ledger:
         return LedgerCharge(self._book, self.dataset, by=by, note=note, also=also)
 
     def step(self, mechanism: Mechanism, *, count: float = 1) -> None:
-        """Charge a mechanism as one that has run, as ``LedgerCharge.step``: for ``charge=ledger``.
-
-        Args:
-            mechanism: What is to run; it stays charged, whatever happens next.
-            count: How many runs.
-
-        Raises:
-            HockeystickError: As ``reserve``; nothing is charged then.
-        """
+        """Charge what has run, as ``LedgerCharge.step`` does: for ``charge=ledger``."""
         self.charging().step(mechanism, count=count)
 
     def reservation(self, key: str, *, by: str | None = None) -> Reservation:
@@ -384,10 +345,8 @@ class Ledger:
 
         Raises:
             ParameterError: If there is none.
-            LedgerError: If the ledger cannot be read.
         """
-        found = entries.name("key", key)
-        return self._book.reservation(self.dataset, found, by=entries.person(by))
+        return self.charging(by=by).reservation(key)
 
     @property
     def status(self) -> LedgerStatus:
@@ -404,47 +363,41 @@ class Ledger:
 
     def history(self) -> tuple[Entry, ...]:
         """Return all entries of the dataset, in their order."""
-        return self._book.history(self.dataset)
+        with self._book.database.reading() as rows:
+            return tuple(rows.entries(self.dataset))
 
     def price(self, *, delta: float | None = None, accountant: str = "auto") -> Answer:
         """Return the epsilon of all that counts, as if it had been planned.
 
-        Guarantees:
-            That of ``hs.Accountant.epsilon``, which holds for planned releases only and says so.
-            What a ledger allows does not depend on it: where releases were chosen as one went, only
-            the budget is a guarantee.
+        It is that of ``hs.Accountant.epsilon``: where releases were chosen as one went, only the
+        budget is a guarantee.
 
         Args:
             delta: At which delta; by default that of an ``ApproxDP`` budget.
             accountant: Which accountant, as for ``hs.epsilon``.
 
-        Returns:
-            ``Certified``, or ``Approximate`` for accountants that prove nothing.
-
         Raises:
             UnsupportedError: If the accountant has no analysis for a part of it.
-            LedgerError: If the ledger cannot be read.
         """
         budget = self._book.terms(self.dataset).budget
         at = budget.delta if delta is None and isinstance(budget, ApproxDP) else delta
         if at is None:
             raise ParameterError("delta", delta, "given, since the budget has none")
-        return audits.recorded_by(self._book, self.dataset).epsilon(at, accountant=accountant)
+        recorded = Accountant()
+        for entry in audits.counting(self.history()):
+            recorded.step(entry.reserved)
+        return recorded.epsilon(at, accountant=accountant)
 
     def reprice(self, *, by: str | None = None, note: str = "", record: bool = True) -> Repricing:
         """Price all that counts by this library, and record each price that has changed.
 
-        Guarantees:
-            The new prices hold as the old ones do. This alone makes recorded prices fall or rise;
-            where they rise beyond the budget, nothing more is covered. Limits stay.
+        This alone makes recorded prices fall or rise; where they rise beyond the budget, nothing
+        more is covered. Limits stay.
 
         Args:
             by: Who asks; by default the user of the operating system.
             note: Why.
             record: False to only show what would change.
-
-        Returns:
-            The old and the new prices.
 
         Raises:
             HockeystickError: As ``reserve``, if this library cannot price an entry.
@@ -455,17 +408,15 @@ class Ledger:
     def verify(self, *, head: str | None = None) -> LedgerCheck:
         """Go through the dataset's entries, and say what is wrong with them.
 
-        Guarantees:
-            An entry that was changed, removed, inserted or moved breaks the chain of hashes, and
-            sums, limits and what may follow what are checked anew. Whoever can write the database
-            can also make a whole chain anew, or cut its end off with its row: only a head that was
-            noted outside, of any time before, tells.
+        An entry that was changed, removed, inserted or moved breaks the chain of hashes, and sums,
+        limits and what may follow what are checked anew. Whoever can write the database can also
+        make a whole chain anew, or cut its end off with its row: only a head that was noted
+        outside, of any time before, tells.
 
         Args:
             head: A head that ``status`` showed before.
 
         Raises:
-            ParameterError: If the head is none.
             LedgerError: If the ledger cannot be read, or its end does not agree with its row.
         """
         return audits.verified(self._book, self.dataset, entries.head(head))
@@ -475,7 +426,6 @@ class Ledger:
         self._book.database.close()
 
     def __repr__(self) -> str:
-        """Return the dataset and where it is kept."""
         return f"<Ledger of {self.dataset!r} at {self._book.database.shown}>"
 
 
@@ -491,7 +441,6 @@ def datasets(
 
     Raises:
         LedgerError: If there is no ledger, or it cannot be read.
-        HockeystickError: If SQLAlchemy is not installed (extra ``ledger``).
 
     Example:
         >>> import hockeystick as hs
@@ -516,17 +465,9 @@ def book_at(url: str | os.PathLike[str], *, read_only: bool, timeout: float, cre
             raise
         message = "a ledger needs SQLAlchemy: install hockeystick[ledger]"
         raise HockeystickError(message) from None
-    database = Database(url, read_only=read_only, timeout=entries.timeout(timeout))
+    database = Database(url, read_only=read_only, timeout=real("timeout", timeout, _SECONDS))
     database.prepare(create=create)
     return Book(database)
-
-
-def _check_as_opened(terms: Terms, given: dict[str, object]) -> None:
-    """Raise where something is given that is not as the dataset was opened."""
-    for name, value in given.items():
-        opened = getattr(terms, name)
-        if value is not None and value != opened:
-            raise ParameterError(name, value, _AS_OPENED.format(opened))
 
 
 def _in_order(name: str, values: object) -> list[Any]:

@@ -36,13 +36,12 @@ class Reservation:
     stays as it is: not resolved, and counted in full, since data may have been touched.
 
     Edge cases:
-        Resolving again in the same way changes nothing; resolving in another way is refused, also
-        all of it after a part of it. A reservation that ``reserve`` was told to resume has
-        ``resumed`` True, and entering it is refused, as entering any a second time: what it is for
-        may have been released, as by a job that crashed, and it covers no second release. Where
-        nothing was, ``release`` it and reserve under another key; where the same release goes on,
-        as from a checkpoint, go on without ``with``, and ``commit`` in the end. It is entered in
-        the process that made it, and never copied.
+        Resolving again in the same way changes nothing; in another way it is refused. A reservation
+        that ``reserve`` resumed has ``resumed`` True, and entering it is refused, as entering any a
+        second time: it covers no second release. Where nothing was released, ``release`` it and
+        reserve under another key; where the same release goes on, as from a checkpoint, go on
+        without ``with``, and ``commit`` in the end. It is entered in the process that made it, and
+        never copied.
 
     Example:
         >>> import hockeystick as hs
@@ -71,27 +70,19 @@ class Reservation:
 
     def __init__(
         self,
-        key: str,
+        first: entries.Entry,
         mechanism: Mechanism,
-        together: tuple[str, ...],
         state: ReservationState,
-        resolve: Callable[[str, ReservationState, Mechanism | None, str], None],
+        resolve: Callable[[ReservationState, Mechanism | None, str], None],
         *,
         resumed: bool,
-        note: str,
     ) -> None:
-        self.key = key
-        self.mechanism = mechanism
-        self.together = together
-        self.resumed = resumed
-        self.note = note
-        self._state = state
-        self._entered = resumed
-        self._process, self._lock = os.getpid(), Lock()
+        self.key, self.note, self.together = first.key, first.note, first.datasets
+        self.mechanism, self._state, self.resumed = mechanism, state, resumed
+        self._entered, self._process, self._lock = resumed, os.getpid(), Lock()
         self._resolve = resolve
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
-        """Refuse to be copied or pickled."""
         raise IncompatibleError(
             "a reservation is not copied or pickled: each copy would be leave to run once more; "
             "ledger.reservation(key) resolves it anywhere"
@@ -105,14 +96,12 @@ class Reservation:
     def commit(self, *, ran: Mechanism | None = None, note: str = "") -> None:
         """Record that it has run, and charge what ran.
 
-        Guarantees:
-            The charge falls only to the price of runs that were reserved: each single release of
-            ``ran`` is one of the reserved ones, no more often. What stops early, also by looking at
-            what was released, may say so: the budget is a fully adaptive filter.
+        Who stops early, also because of what was released, may say so: the budget is a fully
+        adaptive filter.
 
         Args:
-            ran: What ran, if that is less than all: fewer runs, or some of the parts. None where
-                all of it ran, or may have.
+            ran: What ran, each single release of it one of the reserved ones, no more often. None
+                where all of it ran, or may have.
             note: Why.
 
         Raises:
@@ -121,7 +110,7 @@ class Reservation:
                 reservation then stays as it is.
             LedgerError: If the ledger cannot be written.
         """
-        self._resolve(self.key, ReservationState.COMMITTED, ran, entries.note(note))
+        self._resolve(ReservationState.COMMITTED, ran, entries.note(note))
         self._state = ReservationState.COMMITTED
 
     def release(self, *, note: str = "") -> None:
@@ -134,10 +123,9 @@ class Reservation:
 
         Raises:
             IncompatibleError: If it was committed before.
-            ParameterError: If the note is no text.
             LedgerError: If the ledger cannot be written.
         """
-        self._resolve(self.key, ReservationState.RELEASED, None, entries.note(note))
+        self._resolve(ReservationState.RELEASED, None, entries.note(note))
         self._state = ReservationState.RELEASED
 
     def __enter__(self) -> Self:
@@ -173,7 +161,6 @@ class Reservation:
             self.commit()
 
     def __repr__(self) -> str:
-        """Return key, state and mechanism."""
         return f"<Reservation {self.key!r}, {self._state}: {self.mechanism}>"
 
 
@@ -182,17 +169,16 @@ def is_part(ran: Mechanism, reserved: Mechanism) -> bool:
     return _counts(ran) <= _counts(reserved)
 
 
+def _counts(plan: Mechanism) -> Counter[Mechanism]:
+    counts: Counter[Mechanism] = Counter()
+    for part, count in runs_of(plan):
+        counts[part] += count
+    return counts
+
+
 def state_of(known: list[entries.Entry]) -> ReservationState:
     """Return what has become of a reservation, from its entries."""
     kinds = {str(entry.kind) for entry in known}
     if "release" in kinds:
         return ReservationState.RELEASED
     return ReservationState.COMMITTED if "commit" in kinds else ReservationState.RESERVED
-
-
-def _counts(plan: Mechanism) -> Counter[Mechanism]:
-    """Return how often each single release runs."""
-    counts: Counter[Mechanism] = Counter()
-    for part, count in runs_of(plan):
-        counts[part] += count
-    return counts

@@ -39,27 +39,21 @@ class ReservedRun:
         reserved: first(most),    committed: first(counted),    counted <= most.
 
     Guarantees:
-        Nothing runs that is not on the ledger. A reservation belongs to one run, whose name its
-        note has, and the run to one journal, whose first line has that name, dataset and key: no
-        second run uses the same charge. Whoever is killed leaves a reservation that counts in
-        full; the same key, plan and journal go on with it, from the journal's count. Without the
-        journal, with another one, with another plan, or once it was committed or released, the key
-        is refused, and so is the journal without the ledger.
-
-        The charge falls to what was counted before anybody else can open the journal, and in the
-        process that opened it alone.
+        A reservation belongs to one run, whose name its note has, and the run to one journal, whose
+        first line has that name, dataset and key: no second run uses the same charge. Whoever is
+        killed leaves a reservation that counts in full; the same key, plan and journal go on with
+        it, from the journal's count. Without the journal, with another one or another plan, or once
+        it was committed or released, the key is refused, and so is the journal without the ledger.
 
     Edge cases:
-        Without a journal the count is in memory: a run that is killed cannot be gone on with, and
-        its reservation counts in full. A journal that was put back from a backup, or of which
-        two copies are used, has forgotten steps that no ledger knows of: nothing here can see
-        that. So has a ledger that was told by hand what ran (``ledger.reservation(key).commit``)
-        while the run goes on, which the run finds out at its end.
+        A journal that was put back from a backup, or of which two copies are used, has forgotten
+        steps that no ledger knows of: nothing here can see that.
 
     Args:
         ledger: The ledger, or ``ledger.charging(by=, note=, also=)``.
         key: What the run is called in the ledger.
-        journal: The file that counts the steps; None to count in memory.
+        journal: The file that counts the steps; None to count in memory, where a run that is killed
+            cannot be gone on with.
         most: At most how many steps run; None for all that are planned.
 
     Example:
@@ -90,7 +84,10 @@ class ReservedRun:
         *,
         most: int | None = None,
     ) -> None:
-        self._charge = _checked_ledger(ledger)
+        charge = ledger.charging() if isinstance(ledger, Ledger) else ledger
+        if not isinstance(charge, LedgerCharge):
+            raise ParameterError("ledger", ledger, _A_LEDGER)
+        self._charge = charge
         self.key = entries.name("key", key)
         if journal is not None and not isinstance(journal, str | os.PathLike):
             raise ParameterError("journal", journal, _A_PATH)
@@ -107,19 +104,19 @@ class ReservedRun:
             *earlier: What earlier versions called the same journal.
 
         Raises:
-            BudgetExhausted: If a budget does not cover the plan; nothing is charged then.
             ParameterError: If the key stands for another plan or run, or the journal is another
                 run's, or in use.
-            IncompatibleError: If the reservation was committed or released, or the ledger does not
-                have that of a journal which has counted steps.
-            LedgerError: If the ledger cannot be written.
+            IncompatibleError: If the ledger does not have the reservation of a journal which has
+                counted steps.
+            HockeystickError: As ``Ledger.reserve``.
         """
         known = most if self._most is None else min(self._most, most)
         plan = first(known)
         # All steps of the same plan, such as the whole of an epoch.
         known += bisect_left(range(known + 1, most + 1), True, key=lambda n: first(n) != plan)
-        titles = (f"{one} {self._name()}" for one in (title, *earlier))
-        counting = Journal(self.journal, *titles)
+        names = json.dumps([*self._charge.datasets, self.key])
+        place = hashlib.sha256(names.encode()).hexdigest()
+        counting = Journal(self.journal, *(f"{one} {place}" for one in (title, *earlier)))
         try:
             reservation = self._reserved(counting, plan)
         except BaseException:
@@ -127,15 +124,17 @@ class ReservedRun:
             raise
         return CountedRun(counting, reservation, first, known)
 
-    def _name(self) -> str:
-        """Return a text that differs for other datasets and keys."""
-        names = [*self._charge.datasets, self.key]
-        return hashlib.sha256(json.dumps(names).encode()).hexdigest()
-
     def _reserved(self, counting: Journal, plan: Any) -> Reservation:
         """Return the reservation of a plan by the run that counts it, or raise."""
         if counting.counted:
-            self._check_known(counting)
+            try:
+                self._charge.reservation(self.key)
+            except ParameterError as error:
+                raise IncompatibleError(
+                    f"the journal {counting.path} has {counting.counted} steps of {self.key!r}, "
+                    f"which {self._charge!r} does not have: was it put back from a backup? These "
+                    "steps were released, and are to be charged by hand"
+                ) from error
         told = f"[run {counting.run}]"
         reservation = self._charge.reserve(plan, key=self.key, told=told, resume=True)
         found = _RUN.search(reservation.note)
@@ -147,17 +146,6 @@ class ReservedRun:
             )
             raise ParameterError("journal", counting.path, allowed)
         return reservation
-
-    def _check_known(self, counting: Journal) -> None:
-        """Raise where steps were counted for a reservation that the ledger does not have."""
-        try:
-            self._charge.reservation(self.key)
-        except ParameterError as error:
-            raise IncompatibleError(
-                f"the journal {counting.path} has {counting.counted} steps of {self.key!r}, which "
-                f"{self._charge!r} does not have: was it put back from a backup? These "
-                "steps were released, and are to be charged by hand"
-            ) from error
 
 
 @final
@@ -207,12 +195,7 @@ class CountedRun(ChargedRun):
         """Commit the steps that were counted; afterwards there is nothing to go on with.
 
         Where the journal was left to others before, nothing happens: they may have counted more.
-
-        Raises:
-            IncompatibleError: If this process was forked from the run's own, or the reservation was
-                resolved otherwise by hand.
-            LedgerError: If the ledger cannot be written; the reservation then counts in full, and
-                this may be called again.
+        Where it raises, the reservation counts in full, and this may be called again.
         """
         self._check_process()
         with self._lock:
@@ -237,24 +220,10 @@ def on_ledger(
     *,
     most: int | None = None,
 ) -> ReservedRun | str | os.PathLike[str] | OpensJournal | None:
-    """Return a journal as it is where no ledger is given, and else a run that it counts.
-
-    Raises:
-        ParameterError: If one of ledger and key is missing, or an argument is outside its domain.
-    """
+    """Return a journal as it is where no ledger is given, and else a run that it counts."""
     if ledger is None and key is None:
         return journal
-    if ledger is None:
-        raise ParameterError("ledger", ledger, _A_LEDGER)
-    if key is None:
-        raise ParameterError("key", key, _A_KEY)
+    if ledger is None or key is None:
+        name = "ledger" if ledger is None else "key"
+        raise ParameterError(name, None, _A_LEDGER if ledger is None else _A_KEY)
     return ReservedRun(ledger, key, journal, most=most)
-
-
-def _checked_ledger(ledger: object) -> LedgerCharge:
-    """Return what charges a ledger, or raise."""
-    if isinstance(ledger, LedgerCharge):
-        return ledger
-    if not isinstance(ledger, Ledger):
-        raise ParameterError("ledger", ledger, _A_LEDGER)
-    return ledger.charging()

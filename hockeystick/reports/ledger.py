@@ -151,7 +151,9 @@ class Ledgered:
             LedgerError: If the last entry is damaged.
         """
         price = self.terms.price(plan)
-        return price, not any(price) or self.terms.covers(plus(self.entries[-1].total, price))
+        return price, not any(price) or self.terms.measure.covers(
+            plus(self.entries[-1].total, price)
+        )
 
     def charged_as(self, plan: Mechanism) -> tuple[str, ...]:
         """Return the keys under which this very plan is charged already."""
@@ -252,7 +254,7 @@ def _room(asked: Entry, terms: Terms, total: Costs, delta: float | None) -> Room
     """Return how often what was reserved is covered again, and what a next one adds."""
 
     def exceeds(count: int) -> bool:
-        return not terms.covers(plus(total, tuple(count * cost for cost in asked.costs)))
+        return not terms.measure.covers(plus(total, tuple(count * cost for cost in asked.costs)))
 
     more = bisect_left(range(1, _MOST + 1), True, key=exceeds)
     adds = _added_epsilon(terms, total, asked.costs, delta)

@@ -29,7 +29,8 @@ def _loaded(name: str) -> Any:
     module = module_from_spec(spec)
     sys.modules[name] = module  # where dataclasses look their module up
     try:
-        spec.loader.exec_module(module)
+        with patch.object(sys, "path", [str(EXAMPLES), *sys.path]):
+            spec.loader.exec_module(module)
     finally:
         del sys.modules[name]
     return module
@@ -64,7 +65,6 @@ def test_digits_are_read_rightly_at_the_budget() -> None:
     found = _accuracies(text)
     assert found["at (3.000, 0.0001)-DP"] > 0.89
     assert found["without privacy"] > 0.94
-    assert "epsilon 3.000" in text
 
 
 def test_ways_to_add_noise_are_within_one_budget() -> None:

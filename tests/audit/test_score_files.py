@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import hockeystick as hs
-from hockeystick.audit.score_files import load_scores
+from hockeystick.audit.scores import load_scores
 
 SCORES = [2.5, 0.5, 1.5]
 INCLUDED = [True, False, True]
@@ -51,14 +51,14 @@ def test_every_format_gives_the_same_scores(tmp_path: Path, name: str, content: 
         ("a.csv", "", "must have columns 'score' and 'included', once each; got no columns"),
         ("a.csv", "score,label\n1,1\n", "got score, label"),
         ("a.csv", "score,score,included\n1,2,1\n", "once each; got score, score, included"),
-        ("a.csv", "score,included\n1,1\nx,0\n", "line 3: score must be a number; got 'x'"),
-        ("a.csv", "score,included\n1,1\n2\n", "line 3: included must be 1 or 0.*; got None"),
-        ("a.csv", "score,included\n1,2\n", "line 2: included must be 1 or 0.*; got '2'"),
-        ("a.npy", np.zeros(3), r"shape \(m, 2\), score and inclusion; got shape \(3,\)"),
-        ("a.npy", np.zeros((2, 3)), r"got shape \(2, 3\)"),
+        ("a.csv", "score,included\n1,1\nx,0\n", "row 2: score must be a number; got 'x'"),
+        ("a.csv", "score,included\n1,1\n2\n", "row 2: included must be 1 or 0.*; got None"),
+        ("a.csv", "score,included\n1,2\n", "row 1: included must be 1 or 0.*; got '2'"),
+        ("a.npy", np.zeros(3), r"shape \(m, 2\), score and inclusion; got \(3,\)"),
+        ("a.npy", np.zeros((2, 3)), r"got \(2, 3\)"),
         ("a.npz", {"scores": [1.0]}, "'scores_in' and 'scores_out', or 'score' and 'included'"),
-        ("a.npz", {"score": [1.0], "included": [1, 0]}, "of one length; got 1 and 2"),
-        ("a.npz", {"score": [[1.0]], "included": [1]}, r"score must have shape \(m,\)"),
+        ("a.npz", {"score": [1.0], "included": [1, 0]}, "of one length"),
+        ("a.npz", {"score": [[1.0]], "included": [1]}, r"must have shape \(m,\)"),
         ("a.npz", {"score": [True], "included": [1]}, "row 1: score must be a number; got True"),
     ],
 )
@@ -72,12 +72,12 @@ def test_what_cannot_be_read_is_named(
 def test_rows_without_scores_are_no_rows_of_another_length(tmp_path: Path) -> None:
     """A row with too many cells is not cut short in silence."""
     file = written(tmp_path, "a.csv", "score,included\n1,1,0\n")
-    with pytest.raises(hs.errors.HockeystickError, match="line 2 has more cells than columns"):
+    with pytest.raises(hs.errors.HockeystickError, match="row 1 has more cells than columns"):
         load_scores(file)
 
 
 def test_objects_are_not_unpickled(tmp_path: Path) -> None:
     file = tmp_path / "a.npy"
     np.save(file, np.array([[1, {}]], dtype=object), allow_pickle=True)
-    with pytest.raises(hs.errors.HockeystickError, match="holds no arrays that can be read"):
+    with pytest.raises(hs.errors.HockeystickError, match="holds no scores that can be read"):
         load_scores(file)

@@ -43,7 +43,7 @@ def test_a_plan_without_noise_is_consistent_with_everything() -> None:
     assert isinstance(audit.falsify(hs.PureDP(0.0), *scores), audit.Refuted)
 
 
-@pytest.mark.parametrize(("claimed", "actual"), [(1.0, 0.9), (1.0, 0.5), (0.5, 0.45), (1.0, 0.1)])
+@pytest.mark.parametrize(("claimed", "actual"), [(1.0, 0.9), (1.0, 0.5)])
 def test_so_many_trials_refute_as_often_as_planned(claimed: float, actual: float) -> None:
     plan, power, repetitions = hs.Gaussian(claimed), 0.8, 100
     trials = audit.trials_needed(plan, hs.Gaussian(actual), power=power)
@@ -76,18 +76,6 @@ def test_lines_below_a_curve_refute_nearly_what_the_curve_does(mu: float) -> Non
     found = inverse_of(GaussianTradeOff(mu))(rates, np.zeros(1))
     assert (found <= exact * (1 + 1e-12)).all()
     assert (found >= exact * 0.99 - 1e-7).all()
-
-
-def test_one_run_is_above_the_truth_no_more_often_than_it_says() -> None:
-    wrong = np.zeros(2)
-    for i in range(60):
-        scores, included = canaries(1.0, 200, i)
-        asked: dict[str, Any] = {"confidence": 0.9, "guesses": 100, "seed": i}
-        wrong[0] += audit.one_run_mu(scores, included, **asked).value > 1.0
-        random = np.random.default_rng([2030, i])
-        kept = (random.random(200) < 1 / (1 + np.exp(-1.0))) == included
-        wrong[1] += audit.one_run(kept.astype(float), included, delta=0.0, **asked).value > 1.0
-    assert (wrong <= binom.isf(1e-4, 60, 0.1)).all()
 
 
 def test_ties_are_no_way_to_smuggle_in_who_was_included() -> None:

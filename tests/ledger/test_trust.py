@@ -459,7 +459,7 @@ def test_limits_are_never_above_those_of_the_day_of_opening(
             return replace(measure, limits=(epsilon, rho * factor, failures))
 
         monkeypatch.setattr(dataset, "additive_measure", changed)
-        found = hs.Ledger(file, "d")._book.terms("d").limits
+        found = hs.Ledger(file, "d")._book.terms("d").measure.limits
         assert found[1] == own(budget, 5e-7, None).limits[1] * expected
 
 

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from mpmath import mp
 
-from hockeystick.audit._region import (
+from hockeystick.audit.one_run import Guesses, epsilon_by_binomial, largest_rejected, of_gaussians
+from hockeystick.audit.region import (
     at_threshold,
     best_of,
     epsilons,
@@ -16,7 +17,6 @@ from hockeystick.audit._region import (
     rectangle,
     upper_rate,
 )
-from hockeystick.audit.one_run import Guesses, epsilon_by_binomial, largest_rejected, of_gaussians
 
 Real: TypeAlias = Any
 TERMS = 20_000

@@ -51,7 +51,6 @@ _FEWEST_DRAWS, _MOST_DRAWS = 20, 2000
 
 
 def _widened(probability: float) -> float:
-    """Return a probability raised past its rounding errors."""
     return min(max(probability, _LEAST) * _WIDER, 1.0)
 
 
@@ -66,11 +65,7 @@ def binomial_at_least(count: int, trials: int, rate: float) -> float:
 
 def binomial_at_most(count: int, trials: int, rate: float) -> float:
     """Return P[Binomial(trials, rate) <= count]."""
-    if count >= trials or rate <= 0:
-        return 1.0
-    if count < 0 or rate >= 1:
-        return _widened(0.0)
-    return _widened(float(special.betaincc(count + 1, trials - count, rate)))
+    return binomial_at_least(trials - count, trials, 1 - rate)
 
 
 def binomial_largest(trials: int, rate: float) -> float:
@@ -286,7 +281,6 @@ def _compare_contributions(
 
 
 def _first(run: Run) -> Step | None:
-    """Return a run's first step, if it has one."""
     return run.steps[0] if run.steps else None
 
 
@@ -315,7 +309,6 @@ def check_noise(replay: Replay, batch: Places, trials: int | None, notes: Notes)
 
 
 def _is_noisy(replay: Replay, batch: Places) -> bool:
-    """Return whether another key gives another release."""
     found = [run.steps[0] for key in (1, 2) if (run := replay.run(None, [batch], key=key)).steps]
     apart = np.abs(found[0].released - found[-1].released)
     return bool((apart > _SAME * found[0].noise_multiplier).any())
@@ -351,7 +344,6 @@ def _spread(noise: Matrix) -> Matrix:
 
 
 def _check_repetitions(noise: Matrix, blocks: tuple[tuple[str, int], ...], notes: Notes) -> None:
-    """Note coordinates without noise or with the same, and steps with the same."""
     silent = np.all(np.abs(noise) <= _SAME, axis=0)
     for name, part in _parts(blocks, noise.shape[1]):
         if bool(silent[part].any()):
@@ -372,7 +364,6 @@ def _twins(rows: Matrix) -> bool:
 
 
 def _parts(blocks: tuple[tuple[str, int], ...], width: int) -> list[tuple[str, slice]]:
-    """Return each parameter's name and coordinates."""
     ends = np.cumsum([size for _, size in blocks])
     if not blocks or ends[-1] != width:
         return [("", slice(0, width))]
@@ -383,7 +374,6 @@ def _parts(blocks: tuple[tuple[str, int], ...], width: int) -> list[tuple[str, s
 
 
 def _check_law(noise: Matrix, blocks: tuple[tuple[str, int], ...], notes: Notes) -> None:
-    """Test variance, distribution and independence."""
     parts = _parts(blocks, noise.shape[1])
     for name, part in [*parts, ("all", slice(None))] if len(parts) > 1 else parts:
         _test_variance(noise[:, part], name, notes)
@@ -413,7 +403,6 @@ def _test_distribution(noise: Matrix, notes: Notes) -> None:
 
 
 def _test_correlation(one: Matrix, other: Matrix, name: str, notes: Notes) -> None:
-    """Test whether two parts of the noise are uncorrelated."""
     left, right = one.ravel(), other.ravel()
     lengths = float(np.linalg.norm(left) * np.linalg.norm(right))
     if len(left) < 2:
@@ -440,7 +429,6 @@ def check_batches(replay: Replay, draws: int | None, notes: Notes) -> None:
 
 
 def _check_distinct(batches: Sequence[Places], plan: DPSGD, notes: Notes) -> None:
-    """Note a record that is in a batch twice, but with replacement."""
     if plan.sampling is Sampling.WITH_REPLACEMENT:
         return
     for one in batches:
@@ -496,7 +484,6 @@ def _test_sizes(sizes: Counts, records: int, rate: float, notes: Notes) -> None:
 
 
 def _sized(counts: Counts, size: int, notes: Notes) -> None:
-    """Note batches of another size."""
     sizes = counts.sum(axis=1)
     wrong = sizes[sizes != size]
     if len(wrong):
@@ -504,7 +491,6 @@ def _sized(counts: Counts, size: int, notes: Notes) -> None:
 
 
 def _fixed_size(counts: Counts, plan: DPSGD, notes: Notes) -> None:
-    """Check sizes, and test the rate and what batches have in common."""
     steps, examples = counts.shape
     size = int(plan.batch_size or 0)
     _sized(counts, size, notes)
@@ -529,14 +515,12 @@ def _test_overlap(one: Counts, other: Counts, notes: Notes) -> None:
 
 
 def _with_replacement(counts: Counts, plan: DPSGD, notes: Notes) -> None:
-    """Check sizes, and test how often a record takes a place."""
     size = int(plan.batch_size or 0)
     _sized(counts, size, notes)
     _test_rate(counts, len(counts) * size, 1 / counts.shape[1], notes)
 
 
 def _full_batch(counts: Counts, plan: DPSGD, notes: Notes) -> None:
-    """Check that each batch has every record."""
     _sized(counts, counts.shape[1], notes)
 
 

@@ -270,11 +270,9 @@ class PlainLoop:
 
     @property
     def blocks(self) -> tuple[tuple[str, int], ...]:
-        """One block of all coordinates."""
         return (("", self._width),)
 
     def neighbours(self, places: Sequence[int]) -> tuple[Neighbour, ...]:
-        """Return data without a record, with one more where the plan has such neighbours."""
         return neighbours_of(self.plan, places, self.examples, _words(self._data))
 
     def copies(self) -> int:
@@ -282,7 +280,6 @@ class PlainLoop:
         return 1
 
     def draws(self, count: int) -> tuple[Places, ...]:
-        """Return batches of the loop's own."""
         if self._draw is None:
             return ()
         total = max(self.plan.total_steps, 1)
@@ -296,7 +293,6 @@ class PlainLoop:
         key: int | None,
         frozen: Sequence[Vector] | None = None,
     ) -> Run:
-        """Release each batch."""
         data = self._data if neighbour is None else _changed(self._data, neighbour)
         noise = self.plan.noise_multipliers
         steps = []
@@ -339,7 +335,6 @@ def _words(data: NDArray[Any]) -> list[tuple[str, Any]]:
 
 
 def _changed(data: NDArray[Any], neighbour: Neighbour) -> NDArray[Any]:
-    """Return neighbouring data."""
     if neighbour.kind is Kind.WITHOUT:
         return np.delete(data, neighbour.place, axis=0)
     row = np.asarray(neighbour.value, dtype=data.dtype)[None]

@@ -57,7 +57,7 @@ def record(
 
     Edge cases:
         Noise that is larger than claimed, records that are drawn less often than the plan says, and
-        divisors that are constant are no violations. Without noise in the plan noise is not tested.
+        divisors that are constant are no violations.
 
     Args:
         loop: A ``Replay``, as ``PlainLoop`` is; or what has a method ``as_replay`` that returns
@@ -69,12 +69,6 @@ def record(
         draws: How many batches to draw, at least 2; None for some two million coins.
         seed: What decides which records and batches are looked at.
         **options: What ``as_replay`` is given by name.
-
-    Returns:
-        The violations by name, what was measured, and what the verdict rests on.
-
-    Raises:
-        ParameterError: If the loop cannot be replayed or an argument is outside its domain.
 
     References:
         Cebere, Erb, Desfontaines, Bellet and Fitzsimons, "Privacy in Theory, Bugs in Practice: A
@@ -93,7 +87,7 @@ def record(
         ...     return data[places].sum(axis=0) + noise
         >>> found = record(PlainLoop(plan, np.eye(50, 3), unclipped, norm=1.0))
         >>> print(found.violations[0])
-        sensitivity: one record moves the sum by more clipping norms than the plan allows \
+        sensitivity: one record moves the sum by more clipping norms than allowed \
 (with one record more, a record times 1000, step 0): found 1000, allowed 1
     """
     level = _validate.real("confidence", confidence, _CONFIDENCE)
@@ -116,14 +110,13 @@ def record(
         plan=replay.plan,
         violations=notes.violations(level),
         confidence=level,
-        tests=notes.tests,
-        measured=notes.measured(),
+        tests=len(notes.tests),
+        measured=tuple(notes.measured.items()),
         assumptions=(*_SEES, *replay.assumptions),
     )
 
 
 def _replay(loop: Any, arguments: tuple[Any, ...], options: dict[str, Any]) -> Replay:
-    """Return what can be replayed, or raise."""
     if isinstance(loop, Replay) and not arguments and not options:
         found = loop
     elif hasattr(loop, "as_replay"):

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
-from types import MappingProxyType
-from typing import Any, Final, final
+from dataclasses import asdict, dataclass
+from typing import Any, Self, final
 
 from hockeystick._validate import WordEnum
 from hockeystick.mechanisms import DPSGD
@@ -16,64 +14,39 @@ from hockeystick.numerics.numerals import jsonable
 class Rule(WordEnum):
     """A rule that a private training loop keeps; its name is that of the violation."""
 
-    SENSITIVITY = "sensitivity"
-    MIXED = "examples-mixed"
-    SCALE = "noise-scale-depends-on-data"
-    NOISE_DEPENDS = "noise-depends-on-data"
-    STATE = "state-depends-on-data"
-    STEPS_DEPEND = "steps-depend-on-data"
-    NOT_FINITE = "not-finite"
-    FAILS = "fails-on-a-batch"
-    COPIES = "record-at-several-places"
-    NO_NOISE = "no-noise"
-    SHARED = "noise-shared"
-    REUSED = "noise-reused"
-    REPEATS = "noise-repeats"
-    TOO_SMALL = "noise-too-small"
-    NOT_GAUSSIAN = "noise-not-gaussian"
-    CORRELATED = "noise-correlated"
-    COUNT = "steps-not-counted"
-    LEFT_OUT = "batches-left-out"
-    TWICE = "record-twice-in-a-batch"
-    SIZE = "batch-size"
-    EPOCH = "not-an-epoch"
-    RATE = "rate-too-high"
-    FIXED = "batches-of-one-size"
-    NO_EMPTY = "no-empty-batches"
-    SHUFFLED = "batches-avoid-one-another"
-    BATCHES_REPEAT = "batches-repeat"
+    meaning: str
 
+    def __new__(cls, name: str, meaning: str) -> Self:
+        made = str.__new__(cls, name)
+        made._value_, made.meaning = name, meaning
+        return made
 
-MEANING: Final[Mapping[Rule, str]] = MappingProxyType(
-    {
-        Rule.SENSITIVITY: "one record moves the sum by more clipping norms than the plan allows",
-        Rule.MIXED: "what one record adds to the sum depends on the other records of its batch",
-        Rule.SCALE: "the scale of noise or divisor depends on the data",
-        Rule.NOISE_DEPENDS: "the same random numbers give other noise on neighbouring data",
-        Rule.STATE: "what the next step starts from depends on the data beyond what was released",
-        Rule.STEPS_DEPEND: "the number of releases depends on the data",
-        Rule.NOT_FINITE: "a record makes what is released infinite or undefined",
-        Rule.FAILS: "a step fails on a batch that the plan can draw",
-        Rule.COPIES: "one record is at several places of the data, and is clipped at each",
-        Rule.NO_NOISE: "coordinates are released without noise",
-        Rule.SHARED: "several coordinates have the same noise",
-        Rule.REUSED: "several steps have the same noise",
-        Rule.REPEATS: "two runs have the same noise: whoever knows the seed can subtract it",
-        Rule.TOO_SMALL: "the noise has less variance than the plan claims",
-        Rule.NOT_GAUSSIAN: "the noise has not the distribution that the plan claims",
-        Rule.CORRELATED: "the noise of steps or coordinates is correlated",
-        Rule.COUNT: "more steps were released than counted",
-        Rule.LEFT_OUT: "batches were drawn that no single release used",
-        Rule.TWICE: "a batch has a record more than once",
-        Rule.SIZE: "a batch has a size that the plan does not allow",
-        Rule.EPOCH: "an epoch does not use each record once",
-        Rule.RATE: "a record is drawn more often than the plan says",
-        Rule.FIXED: "batches have one size, where the plan draws each record by itself",
-        Rule.NO_EMPTY: "empty batches are missing",
-        Rule.SHUFFLED: "batches have fewer records in common than independent ones",
-        Rule.BATCHES_REPEAT: "batches have more records in common than independent ones",
-    }
-)
+    SENSITIVITY = "sensitivity", "one record moves the sum by more clipping norms than allowed"
+    MIXED = "examples-mixed", "what one record adds depends on the others of its batch"
+    SCALE = "noise-scale-depends-on-data", "the scale of noise or divisor depends on the data"
+    NOISE_DEPENDS = "noise-depends-on-data", "the same random numbers give neighbours other noise"
+    STATE = "state-depends-on-data", "the next step starts from data beyond what was released"
+    STEPS_DEPEND = "steps-depend-on-data", "the number of releases depends on the data"
+    NOT_FINITE = "not-finite", "a record makes what is released infinite or undefined"
+    FAILS = "fails-on-a-batch", "a step fails on a batch that the plan can draw"
+    COPIES = "record-at-several-places", "one record is at several places, clipped at each"
+    NO_NOISE = "no-noise", "coordinates are released without noise"
+    SHARED = "noise-shared", "several coordinates have the same noise"
+    REUSED = "noise-reused", "several steps have the same noise"
+    REPEATS = "noise-repeats", "two runs have the same noise: who knows the seed subtracts it"
+    TOO_SMALL = "noise-too-small", "the noise has less variance than the plan claims"
+    NOT_GAUSSIAN = "noise-not-gaussian", "the noise has not the distribution that the plan claims"
+    CORRELATED = "noise-correlated", "the noise of steps or coordinates is correlated"
+    COUNT = "steps-not-counted", "more steps were released than counted"
+    LEFT_OUT = "batches-left-out", "batches were drawn that no single release used"
+    TWICE = "record-twice-in-a-batch", "a batch has a record more than once"
+    SIZE = "batch-size", "a batch has a size that the plan does not allow"
+    EPOCH = "not-an-epoch", "an epoch does not use each record once"
+    RATE = "rate-too-high", "a record is drawn more often than the plan says"
+    FIXED = "batches-of-one-size", "batches have one size, where records are drawn one by one"
+    NO_EMPTY = "no-empty-batches", "empty batches are missing"
+    SHUFFLED = "batches-avoid-one-another", "batches have less in common than independent ones"
+    BATCHES_REPEAT = "batches-repeat", "batches have more in common than independent ones"
 
 
 @final
@@ -105,24 +78,18 @@ class Violation:
         return self.p_value == 0
 
     def __str__(self) -> str:
-        """Return the violation as one line."""
         places = [self.where] if self.where else []
         places += [] if self.step is None else [f"step {self.step}"]
         at = f" ({', '.join(places)})" if places else ""
         sure = "" if self.certain else f"; p < {self.p_value:.1e}"
         numbers = f"found {self.found:.6g}, allowed {self.allowed:.6g}{sure}"
-        return f"{self.name}: {MEANING[Rule(self.name)]}{at}: {numbers}"
+        meaning = next(one.meaning for one in Rule if one == self.name)
+        return f"{self.name}: {meaning}{at}: {numbers}"
 
     def as_dict(self) -> dict[str, Any]:
         """Return the fields ready for JSON."""
-        return {
-            "name": self.name,
-            "found": jsonable(self.found),
-            "allowed": jsonable(self.allowed),
-            "step": self.step,
-            "where": self.where,
-            "p_value": self.p_value,
-        }
+        numbers = {"found": jsonable(self.found), "allowed": jsonable(self.allowed)}
+        return {**asdict(self), "name": str(self.name), **numbers}
 
 
 @final
@@ -157,7 +124,6 @@ class SelfTest:
         return tuple(dict.fromkeys(one.name for one in self.violations))
 
     def __str__(self) -> str:
-        """Return the result as a few lines."""
         measured = ", ".join(f"{name} {value:.6g}" for name, value in self.measured)
         sure = f"{self.tests} tests at confidence {self.confidence:g} together"
         if self.consistent:
@@ -187,12 +153,12 @@ class SelfTest:
 class Notes:
     """Collects violations that are certain, and all statistical tests, failed or not."""
 
-    __slots__ = ("_certain", "_measured", "_tests")
+    __slots__ = ("_certain", "measured", "tests")
 
     def __init__(self) -> None:
         self._certain: list[Violation] = []
-        self._tests: list[Violation] = []
-        self._measured: dict[str, float] = {}
+        self.tests: list[Violation] = []
+        self.measured: dict[str, float] = {}
 
     def certain(
         self, rule: Rule, found: float, allowed: float, *, step: int | None = None, where: str = ""
@@ -210,24 +176,15 @@ class Notes:
         self, rule: Rule, p_value: float, found: float, allowed: float, where: str = ""
     ) -> None:
         """Note a test, with the probability of what it found from a loop that keeps the rule."""
-        self._tests.append(
+        self.tests.append(
             Violation(name=rule, found=found, allowed=allowed, where=where, p_value=p_value)
         )
 
     def measure(self, name: str, value: float) -> None:
         """Note the largest of what was measured under a name."""
-        self._measured[name] = max(self._measured.get(name, value), value)
-
-    @property
-    def tests(self) -> int:
-        """The number of tests."""
-        return len(self._tests)
+        self.measured[name] = max(self.measured.get(name, value), value)
 
     def violations(self, confidence: float) -> tuple[Violation, ...]:
         """Return what is certain, and which tests fail, by the Bonferroni correction for all."""
-        level = (1 - confidence) / max(self.tests, 1)
-        return (*self._certain, *(one for one in self._tests if one.p_value <= level))
-
-    def measured(self) -> tuple[tuple[str, float], ...]:
-        """Return what was measured."""
-        return tuple(self._measured.items())
+        level = (1 - confidence) / max(len(self.tests), 1)
+        return (*self._certain, *(one for one in self.tests if one.p_value <= level))

@@ -11,34 +11,19 @@ Then the set of all (q, p) with
 
     (PhiInv(1 - w(p))+ / a)^2 + (PhiInv(1 - v(q))+ / b)^2 <= 1
 
-holds the true rates with probability at least ``1 - alpha``, since the left side only grows as
-either p-value falls. What is at least some value in the whole set is so with that confidence, for
-all functions of the rates at once. Its lower right boundary is the curve of pairs of exact bounds
-at the levels ``Phi(-b sin s)`` and ``Phi(-a cos s)``, s from 0 to pi/2; a rectangle of two bounds
-at alpha/2 each would be wider wherever both rates matter.
+holds the true rates with probability at least ``1 - alpha``. Its lower right boundary is the curve
+of pairs of exact bounds (Clopper and Pearson 1934) at the levels ``Phi(-b sin s)`` and
+``Phi(-a cos s)``, s from 0 to pi/2.
 
-Exact one-sided bounds on a probability from a count, rounded outward.
+The tests are fixed before the scores are seen. The k-th largest of m "out" scores, as a threshold
+that a score has to exceed, has a false positive rate that is stochastically at most
+``Beta(k, m - k + 1)``: the bound for k - 1 false positives of m. Given the "out" scores it is a
+number, so that the "in" scores above it are a binomial count; no data are held out. The same holds
+for the k-th smallest "in" score. Several ranks hold together by Bonferroni's inequality.
 
-Clopper and Pearson, "The use of confidence or fiducial limits illustrated in the case of the
-binomial", Biometrika 26, 1934: with ``K ~ Bin(n, p)``,
-
-    P[Bin(n, u) <= k] = level,  u = BetaInv(1 - level; k + 1, n - k),
-
-is at least p with probability at least ``1 - level``, and so is its mirror image at most p.
-
-The tests that an audit reads off its scores, all fixed before the scores are seen.
-
-The k-th largest of m "out" scores, as a threshold that a score has to exceed, has a false positive
-rate that is stochastically at most ``Beta(k, m - k + 1)``: that of the bound of Clopper and Pearson
-for k - 1 false positives of m, with nothing lost to rounding. Given the "out" scores the threshold
-is a number, so that the "in" scores above it are a binomial count. Ranks that are fixed in advance
-therefore need no data held out; the same holds for the k-th smallest "in" score and the false
-negative rate. Several ranks hold together by Bonferroni's inequality.
-
-Tied scores are ordered at random, as if each had a uniform number behind its decimals: a test of
-the score and that number is a test of what was put out, too. Of c tied scores, of which the j-th
-largest is the threshold, that number is ``Beta(c - j + 1, j)``, and each tied score of the other
-kind exceeds it or not by its own.
+Tied scores are ordered at random, as if each had a uniform number behind its decimals. Of c tied
+scores, of which the j-th largest is the threshold, that number is ``Beta(c - j + 1, j)``, and each
+tied score of the other kind exceeds it or not by its own. Proofs: docs/theory/audit.
 """
 
 from __future__ import annotations
@@ -52,8 +37,8 @@ from typing import Any, Final, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from hockeystick.audit._scores import Array, Scores
 from hockeystick.audit.results import OperatingPoint
+from hockeystick.audit.scores import Array
 from hockeystick.errors import HockeystickError
 
 Side = Literal["out", "in"]
@@ -114,7 +99,7 @@ def ranks(trials: int) -> list[int]:
     return found
 
 
-def at_rank(side: Side, rank: int, both: tuple[Scores, Scores], levels: Levels, seed: int) -> Rule:
+def at_rank(side: Side, rank: int, both: tuple[Array, Array], levels: Levels, seed: int) -> Rule:
     """Return the test at a rank of sorted scores, "in" and "out"."""
     inside, outside = both
     if side == "out":
@@ -128,7 +113,7 @@ def at_rank(side: Side, rank: int, both: tuple[Scores, Scores], levels: Levels, 
     return Rule(side, threshold, side == "out", counts, levels)
 
 
-def _beyond(threshold: float, rank: int, errs: Scores, other: Scores, seed: int) -> int:
+def _beyond(threshold: float, rank: int, errs: Array, other: Array, seed: int) -> int:
     """Return how many rising scores come before the one of a rank of the other kind."""
     before, behind = (int(np.searchsorted(other, threshold, side=s)) for s in _ENDS)
     if behind == before or (errs[0] == errs[-1] and other[0] == other[-1] == errs[0]):
@@ -141,7 +126,7 @@ def _beyond(threshold: float, rank: int, errs: Scores, other: Scores, seed: int)
 
 
 def at_ranks(
-    inside: Scores, outside: Scores, alpha: float, seed: int, *, boxes: bool = False
+    inside: Array, outside: Array, alpha: float, seed: int, *, boxes: bool = False
 ) -> list[Rule]:
     """Return the tests at fixed ranks of both kinds, all of which hold together."""
     both = np.sort(inside), np.sort(outside)
@@ -152,25 +137,12 @@ def at_ranks(
     return [at_rank(side, rank, both, levels, seed) for side, rank in places]
 
 
-def at_threshold(inside: Scores, outside: Scores, threshold: float, levels: Levels) -> Rule:
+def at_threshold(inside: Array, outside: Array, threshold: float, levels: Levels) -> Rule:
     """Return the test by a threshold that was fixed in advance: "in" where a score reaches it."""
     false_positives = int(np.count_nonzero(outside >= threshold))
     true_positives = int(np.count_nonzero(inside >= threshold))
     counts = Counts(false_positives, outside.size, true_positives, inside.size)
     return Rule("out", threshold, False, counts, levels)
-
-
-def stacked(rules: Sequence[Rule]) -> Counts:
-    """Return the counts of several tests as arrays."""
-    names = ("errors", "error_trials", "hits", "hit_trials")
-    return Counts(*(np.array([getattr(one.counts, name) for one in rules]) for name in names))
-
-
-def in_the_middle(rules: Sequence[Rule], objective: Objective) -> Array:
-    """Return the values that an objective has in the middle of the regions of tests."""
-    for_errors, for_hits = rules[0].levels
-    middle = slice(for_errors.size // 2, for_errors.size // 2 + 1)
-    return objective(region(stacked(rules), (for_errors[middle], for_hits[middle])))[:, 0]
 
 
 def best_of(rules: Sequence[Rule], objective: Objective) -> tuple[float, OperatingPoint]:
@@ -179,7 +151,11 @@ def best_of(rules: Sequence[Rule], objective: Objective) -> tuple[float, Operati
     All have the same levels. No test proves more than the value in the middle of its region, so
     that most need no more.
     """
-    middles = in_the_middle(rules, objective)
+    names = ("errors", "error_trials", "hits", "hit_trials")
+    counts = Counts(*(np.array([getattr(one.counts, name) for one in rules]) for name in names))
+    at = rules[0].levels[0].size // 2
+    middle = tuple(one[at : at + 1] for one in rules[0].levels)
+    middles = objective(region(counts, (middle[0], middle[1])))[:, 0]
     order = np.argsort(-middles, kind="stable").tolist()
     best = _proven(rules[order[0]], objective)
     for i in order[1:]:
@@ -270,10 +246,7 @@ Levels: TypeAlias = tuple[Array, Array]
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """What a test did: at most ``errors`` of ``error_trials``, at least ``hits`` of ``hit_trials``.
-
-    Each may be an array, for several tests.
-    """
+    """At most ``errors`` of ``error_trials`` and at least ``hits`` of ``hit_trials``, or arrays."""
 
     errors: int | np.ndarray
     error_trials: int | np.ndarray
@@ -324,10 +297,8 @@ def rectangle(alpha: float) -> Levels:
 def quarter_ellipse(alpha: float, share: float, cells: int = CELLS) -> Levels:
     """Return the levels, for errors and for hits, at the corners of cells along the boundary.
 
-    Args:
-        alpha: The probability that the region may miss the true rates with.
-        share: How much of ``Phi(-a) + Phi(-b)`` is that of the errors, in (0, 1).
-        cells: Into how many cells the boundary is divided.
+    The region misses the true rates with probability alpha at most, and a share in (0, 1) of
+    ``Phi(-a) + Phi(-b)`` is that of the errors.
     """
     from scipy.special import ndtr
 

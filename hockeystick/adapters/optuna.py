@@ -82,13 +82,6 @@ def optimize(
     Returns:
         The best trial: its parameters as candidate, its user attributes as output.
 
-    Raises:
-        ParameterError: If an argument is outside its domain, nothing being charged then; or if a
-            score is beyond all floats.
-        IncompatibleError: If a sampler looks at earlier trials where these have to be independent.
-        BudgetExhausted: If the filter or the ledger refuses; nothing runs then.
-        LedgerError: If the ledger cannot be written.
-
     References:
         Papernot and Steinke, "Hyperparameter Tuning with Renyi Differential Privacy", ICLR 2022.
 

@@ -185,10 +185,6 @@ class HockeystickAccountant:
         later states of a run that was taken over are read while nothing was composed since. Of
         rounds that were released after the state was taken, a state does not know: write one after
         each round, before the model leaves the server.
-
-        Raises:
-            ParameterError: If it is no such state, or of another config; nothing changes then.
-            IncompatibleError: If rounds are composed here that are not in it; nothing changes then.
         """
         found = self._read(state)
         known = state.get("run") == self._run

@@ -64,11 +64,6 @@ def train_locally(
 
     Returns:
         The answer: "arrays", and "metrics" with "num-examples" and the number of counted "steps".
-
-    Raises:
-        BudgetExhausted: If plan or budget have no step left; nothing is released.
-        ParameterError: If the message has not one record of arrays, or steps is no such integer.
-        IncompatibleError: If ``make_private`` refuses or training fails, without what they say.
     """
     from hockeystick.adapters.torch import Counting, _checks, make_private
 

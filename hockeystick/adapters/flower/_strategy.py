@@ -31,13 +31,12 @@ from hockeystick.errors import IncompatibleError, ParameterError
 from hockeystick.ledger import LedgerCharge
 from hockeystick.ledger.reserved_run import on_ledger
 from hockeystick.release.federated import ClientRounds, Cohort
+from hockeystick.release.noise.clipped_sum import NOISE, NORM
 
 Vector = NDArray[np.float64]
 _ARRAYS: Final = "a flwr.app.ArrayRecord of floating-point arrays, one at least"
 _LOG: Final = logging.getLogger("flwr")
-_NORM: Final = Domain(symbol="C", low=1e-24, high=float("inf"), high_open=True, typical=(0.1, 10))
 _RATE: Final = Domain(symbol="eta", low=0, high=float("inf"), high_open=True, typical=(0.1, 2))
-_NOISE: Final = Domain(symbol="z", low=0, high=2.0**21, typical=(0.5, 10))
 _ONE_NODE: Final = (
     "A client is one node of the federation. What the server holds and writes to its log (who was "
     "asked, who answered, what was ignored, how long a round took) stays there."
@@ -80,18 +79,10 @@ class PrivateFedAvg(Strategy):  # type: ignore[misc]  # theirs may have no types
         ledger: ``hs.Ledger`` whose neighbours are clients, or its ``charging(by=, note=)``: it
             reserves all rounds before the first one, durably, and is told at the end what ran, by
             ``close`` or at the normal end of ``with PrivateFedAvg(...) as strategy``.
-        key: What the run is called there. A server that was killed goes on with the same key, plan
-            and journal, and with no other: see ``hs.ledger.ReservedRun``.
+        key: What the run is called there: see ``hs.ledger.ReservedRun``, also for who goes on
+            after a kill, and what is raised.
         not_private: A seed, for tests alone, as whoever knows it can subtract the noise. Epsilon is
             inf, and there is no journal: what it would count is not private.
-
-    Raises:
-        ParameterError: If the plan is another one, the journal is another run's or in use, a key
-            stands for something else, or an argument is outside its domain.
-        BudgetExhausted: If the ledger does not cover the rounds.
-        IncompatibleError: If a budget, a journal or a ledger is given with a seed, or the run was
-            committed to the ledger before.
-        LedgerError: If the ledger cannot be written.
 
     Example:
         >>> import hockeystick as hs
@@ -116,7 +107,7 @@ class PrivateFedAvg(Strategy):  # type: ignore[misc]  # theirs may have no types
         not_private: int | None = None,
     ) -> None:
         self.plan = _checked(plan)
-        self.clipping_norm = _validate.real("clipping_norm", clipping_norm, _NORM)
+        self.clipping_norm = _validate.real("clipping_norm", clipping_norm, NORM)
         self.learning_rate = _validate.real("learning_rate", learning_rate, _RATE)
         if budget is not None and not isinstance(budget, hs.ApproxDP):
             raise ParameterError("budget", budget, "an hs.ApproxDP or None")
@@ -168,10 +159,7 @@ class PrivateFedAvg(Strategy):  # type: ignore[misc]  # theirs may have no types
     ) -> Result:
         """Run rounds, as Flower's ``Strategy.start`` does; by default all that are left.
 
-        Raises:
-            ParameterError: If plan and budget do not cover so many, or the weights are not all
-                floating-point numbers; no round runs then.
-            BudgetExhausted: If none is left.
+        No round runs where plan and budget do not cover so many, or weights are no floats.
         """
         self._check()
         _Weights.of(initial_arrays)
@@ -225,11 +213,7 @@ class PrivateFedAvg(Strategy):  # type: ignore[misc]  # theirs may have no types
         _LOG.info("%s: %d rounds counted, %d left", self.plan, self.counted, self.left)
 
     def close(self, *, final: bool = True) -> None:
-        """Count no more, and leave the journal to others; commit what ran to the ledger.
-
-        Not where another server is to go on with the run (``final=False``). This may be called
-        again after a ``LedgerError``.
-        """
+        """Count no more, leave the journal to others, and commit unless another goes on."""
         self._rounds.close(final=final)
 
     def __enter__(self) -> Self:
@@ -248,7 +232,7 @@ def _checked(plan: object) -> hs.federated.FedSDP:
         raise ParameterError("plan", plan, "an hs.federated.FedSDP")
     if plan.sampling != "poisson":
         raise ParameterError("sampling", plan.sampling, "'poisson': each client has its own coin")
-    _validate.real("noise_multiplier", plan.noise_multiplier, _NOISE)
+    _validate.real("noise_multiplier", plan.noise_multiplier, NOISE)
     return plan
 
 

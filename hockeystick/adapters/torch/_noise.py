@@ -70,6 +70,7 @@ class Real:
     """Floats in place of real numbers, as torch rounds them."""
 
     name = "real"
+    correlated = False
     key: int | None = None  # of all noise, where steps share some
 
     def units(self, norm: float) -> float:
@@ -101,6 +102,16 @@ class Real:
         """Return what adds a step's noise to the sums of these parameters' gradients."""
         drawn = normals(seed, step, next(iter(params.values())).device)
         return lambda name, total, deviation: drawn(total.shape).mul_(deviation).add_(total)
+
+    def state(self) -> dict[str, int]:
+        """Return what a later process needs to know of the noise, if anything."""
+        return {}
+
+    def check(self, steps: int, params: Tensors | None = None) -> None:
+        """Raise where noise cannot go on after so many steps, with these parameters."""
+
+    def done(self, steps: int) -> None:
+        """Note that so many steps have come to their end."""
 
 
 @final
@@ -163,6 +174,8 @@ class Correlated(Real):
     account covers: rows go on only where all before are known, as after the last counted step.
     """
 
+    correlated = True
+
     def __init__(self, encoder: Encoder, seed: int | None) -> None:
         CorrelatedNoise(encoder)  # which refuses encoders without a strategy
         self._encoder, self._noise = encoder, dict[str, CorrelatedNoise]()
@@ -195,6 +208,9 @@ class Correlated(Real):
 
     def done(self, steps: int) -> None:
         self._at = steps
+
+    def state(self) -> dict[str, int]:
+        return {"key": self.key}
 
     def load(self, key: object, steps: int, params: Tensors, deviation: float) -> None:
         """Go on after some steps with the noise of a key; or raise, and change nothing."""

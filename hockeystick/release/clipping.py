@@ -243,7 +243,7 @@ class Constant(Clip):
     ``C/sqrt(L)``, so that an example's whole gradient is within C.
 
     Example:
-        >>> from hockeystick.adapters.torch import Constant
+        >>> from hockeystick.release.clipping import Constant
         >>> Constant(1.0, per_layer=True)
         Constant(norm=1.0, per_layer=True)
     """
@@ -266,7 +266,7 @@ class Quantile(Clip):
     number above half of z.
 
     Example:
-        >>> from hockeystick.adapters.torch import Quantile
+        >>> from hockeystick.release.clipping import Quantile
         >>> Quantile(1.0, bit_noise=5.0)
         Quantile(norm=1.0, quantile=0.5, rate=0.2, bit_noise=5.0)
     """
@@ -297,7 +297,7 @@ class Online(Clip):
     derived for SGD; rate is in [0, 1].
 
     Example:
-        >>> from hockeystick.adapters.torch import Online
+        >>> from hockeystick.release.clipping import Online
         >>> Online(1.0)
         Online(norm=1.0, rate=0.0025, inflation=1.01)
     """

@@ -347,13 +347,6 @@ class Processes:
                 raise failure
         _compare(told)
 
-    def from_first(self, value: Any) -> Any:
-        found = [value]
-        if self.size > 1:
-            with self._exchange():
-                distributed.broadcast_object_list(found)
-        return found[0]
-
     def shares(self, examples: Row, source: Bits) -> list[Row]:
         """Return each process's share of the examples, which may be empty."""
         if self.size == 1 or not examples:
@@ -368,12 +361,13 @@ class Processes:
             for own in each
         ]
 
-    def shared(self, shares: list[Row] | None) -> Row:
+    def shared(self, shares: list[Any] | None) -> Any:
+        """Return this process's of what the first one has for each."""
         found: list[Any] = [()] if shares is None or self.size > 1 else shares
         if self.size > 1:
             with self._exchange():
                 distributed.scatter_object_list(found, shares)
-        return found[0]  # type: ignore[no-any-return]
+        return found[0]
 
     def summed(self, parts: Tensors) -> Tensors:
         """Return at the first process the sum of all parts; elsewhere nothing."""

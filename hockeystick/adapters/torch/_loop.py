@@ -10,7 +10,7 @@ import math
 import os
 import weakref
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from threading import Lock
 from typing import Any, Final, Literal, Self, final
@@ -72,28 +72,25 @@ _NEIGHBOURS: Final = (
 
 
 @final
+@dataclass(eq=False, repr=False)
 class Private:
     """A private training loop; made by ``make_private`` or ``make_correlated``."""
 
-    def __init__(
-        self,
-        model: Any,
-        optimizer: Any,
-        loader: Loader,
-        clip: Clip,
-        arithmetic: Real,
-        release: _checks.Release,
-        microbatch: Microbatch,
-        path: Path | None,
-        replay: Callable[..., PrivateReplay],
-    ) -> None:
+    model: Any
+    optimizer: Any
+    loader: Loader
+    _clip: Clip
+    _arithmetic: Real
+    _release: _checks.Release
+    _microbatch: Microbatch
+    _path: Path | None
+    _replay: Callable[..., PrivateReplay]
+
+    def __post_init__(self) -> None:
+        loader, self._free = self.loader, Lock()
         self._account, self._processes, self._seed = loader.account, loader.processes, loader.seed
-        self.model, self.optimizer, self.loader = model, optimizer, loader
-        self._clip, self._arithmetic, self._release = clip, arithmetic, release
-        self._microbatch, self._path, self._replay = microbatch, path, replay
-        self._norm, self._memory, self._loss = clip.norm, Tensors(), (0.0, 0)
-        self._free = Lock()
-        hook = optimizer.register_step_pre_hook(_checks.refuse_open_step)
+        self._norm, self._memory, self._loss = self._clip.norm, Tensors(), (0.0, 0)
+        hook = self.optimizer.register_step_pre_hook(_checks.refuse_open_step)
         self._unguard = weakref.finalize(self, hook.remove)
 
     @property
@@ -507,8 +504,8 @@ def make_private(
         said: dict[str, Any] = {"not_private": seed is not None, "arithmetic": computed.name}
         first = journal if processes.first else None
         account = Account(counted, counting.budget, first, **said)
-    shared = account.run, account.counted, account.limit, computed.key
-    *counts, computed.key = processes.from_first(shared)
+    of_first = account.run, account.counted, account.limit, computed.key
+    *counts, computed.key = processes.shared([of_first] * processes.size)
     account.follow(*counts)
     release = _checks.Release(account.run, counted, counting.place())
     with processes.together("make_private"):

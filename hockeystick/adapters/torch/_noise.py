@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from numpy.random import Generator
 
 Tensors = dict[str, Any]
+Rows = list[Any]
 # What adds noise of a standard deviation in units to the sum of that name, in doubles.
 Noisy = Callable[[str, Any, float], Any]
 NORM: Final = 2**22
@@ -80,9 +81,7 @@ class Real:
         """Return a noise multiplier times a number of units, rounded up."""
         return float_up(largest_reading(noise_multiplier) * Fraction(units))
 
-    def sums(
-        self, parts: list[Any], lengths: Any, norm: float, groups: int, weights: Any
-    ) -> list[Any]:
+    def sums(self, parts: Rows, lengths: Any, norm: float, groups: int, weights: Any) -> Rows:
         """Return for each part of the gradients their clipped sums, one for each row of weights.
 
         Parts have a row for each example, whose gradient in one of the groups they are together, of
@@ -123,9 +122,7 @@ class Exact(Real):
     def units(self, norm: float) -> float:
         return NORM
 
-    def sums(
-        self, parts: list[Any], lengths: Any, norm: float, groups: int, weights: Any
-    ) -> list[Any]:
+    def sums(self, parts: Rows, lengths: Any, norm: float, groups: int, weights: Any) -> Rows:
         """Return sums of integers of squared length at most ``2^44/groups``, in float64.
 
         A gradient is scaled to where rounding, by at most 1/2 in each coordinate, stays within.
@@ -182,9 +179,7 @@ class Correlated(Real):
         self._at = 0  # the steps that have come to their end, with noise that is known
         self.key: int = secrets.randbits(_KEY_BITS) if seed is None else seed
 
-    def sums(
-        self, parts: list[Any], lengths: Any, norm: float, groups: int, weights: Any
-    ) -> list[Any]:
+    def sums(self, parts: Rows, lengths: Any, norm: float, groups: int, weights: Any) -> Rows:
         return [one.double() for one in super().sums(parts, lengths, norm, groups, weights)]
 
     def noise(self, seed: int | None, step: int, params: Tensors) -> Noisy:
@@ -224,7 +219,7 @@ class Correlated(Real):
         self._at = steps
 
 
-def _rounded(parts: list[Any], scales: Any, weights: Any) -> tuple[list[Any], Any]:
+def _rounded(parts: Rows, scales: Any, weights: Any) -> tuple[Rows, Any]:
     """Return sums of scaled and rounded rows by weights, and each row's squared length."""
     squares = scales.new_zeros((len(scales), LANES))
     found = [weights.new_zeros((len(weights), part.shape[1])) for part in parts]

@@ -43,7 +43,7 @@ from hockeystick.adapters.torch._clipping import (
     sensible,
 )
 from hockeystick.adapters.torch._noise import Correlated, Exact, Noisy, Real, secret_randomness
-from hockeystick.adapters.torch._self_test import PrivateReplay, note
+from hockeystick.adapters.torch._self_test import PrivateReplay
 from hockeystick.errors import IncompatibleError, ParameterError
 from hockeystick.mechanisms import CyclicPoisson, MatrixFactorization
 from hockeystick.mechanisms.sampling.poisson import Clipping
@@ -88,6 +88,7 @@ class Private:
 
     def __post_init__(self) -> None:
         loader, self._free = self.loader, Lock()
+        self._noting: Callable[..., None] | None = None  # in replays
         self._account, self._processes, self._seed = loader.account, loader.processes, loader.seed
         self._norm, self._memory, self._loss = self._clip.norm, Tensors(), (0.0, 0)
         hook = self.optimizer.register_step_pre_hook(_checks.refuse_open_step)
@@ -245,7 +246,8 @@ class Private:
         return gradients, _released(queried, other, size, noisy, params)
 
     def _use(self, gradients: Tensors, answers: Tensors) -> None:
-        note(self, gradients, answers)
+        if self._noting is not None:
+            self._noting(self, gradients, answers)
         for name, value in self.model.named_parameters():
             value.grad = gradients.get(name)
         with _checks.stepping(self.optimizer):

@@ -1,7 +1,6 @@
 """Private loops of torch, done again for ``hockeystick.audit.record``.
 
-What an optimizer finds in the gradients when it steps is what is released. A tape notes it, and
-may exchange it for what the loop is to go on with.
+A tape notes what the loop releases, and may exchange it for what the loop is to go on with.
 """
 
 from __future__ import annotations
@@ -9,8 +8,7 @@ from __future__ import annotations
 import copy
 from collections import Counter
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack, closing, suppress
-from contextvars import ContextVar
+from contextlib import closing, suppress
 from dataclasses import replace
 from typing import Any, Final, final
 
@@ -27,16 +25,8 @@ from hockeystick.audit.recording import Kind, Neighbour, Run
 from hockeystick.audit.recording.replay import FACTORS, ReplayEnded, Tape, neighbours_of
 from hockeystick.release.counting import first
 
-_CURRENT: Final[ContextVar[Callable[..., None] | None]] = ContextVar("noting", default=None)
 # At so many examples of large data is looked for copies.
 _LOOKED_AT: Final = 10_000
-
-
-def note(private: Any, gradients: Tensors, answers: Tensors) -> None:
-    """Have the tape that runs, if one does, note what a private loop releases, and exchange it."""
-    noting = _CURRENT.get()
-    if noting is not None:
-        noting(private, gradients, answers)
 
 
 @final
@@ -127,11 +117,8 @@ class PrivateReplay:
 
         model, optimizer = copy.deepcopy(self._found)
         data, seed = _Changed(self._dataset, neighbour), self._seed if key is None else key
-        with ExitStack() as stack:
-            loop = self._again(model, optimizer, data, plan, not_private=seed)
-            stack.enter_context(closing(loop))
-            loop.loader.draw = draw
-            stack.callback(_CURRENT.reset, _CURRENT.set(noting))
+        with closing(self._again(model, optimizer, data, plan, not_private=seed)) as loop:
+            loop.loader.draw, loop._noting = draw, noting
             with suppress(ReplayEnded):
                 self._train(loop)
             self.blocks = tape.blocks

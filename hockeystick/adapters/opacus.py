@@ -281,7 +281,6 @@ class PrivacyEngine(TheirEngine):  # type: ignore[misc]  # theirs has no types
         if accountant != _NAME:
             raise ParameterError("accountant", accountant, repr(_NAME))
         super().__init__(accountant=accountant, secure_mode=secure_mode)
-        self._drawn = _Drawn()
         self._run: _Run | None = None
 
     def make_private(
@@ -316,7 +315,6 @@ class PrivacyEngine(TheirEngine):  # type: ignore[misc]  # theirs has no types
             raise IncompatibleError(
                 "noise_generator: whoever knows its seed can subtract the noise; leave it out"
             )
-        self._drawn = _Drawn()
         found = super().make_private(**options)
         optimizer, loader = found[1], found[-1]
         rate = drawn_rate(1 / len(loader))
@@ -326,10 +324,10 @@ class PrivacyEngine(TheirEngine):  # type: ignore[misc]  # theirs has no types
             except BaseException:
                 found[0].cleanup()  # so that the model can be made private again
                 raise
-        optimizer.attach_step_hook(partial(self._record, rate, self._drawn, self._run))
+        optimizer.attach_step_hook(partial(self._record, rate, loader.batch_sampler, self._run))
         return found
 
-    def _record(self, rate: float, drawn: _Drawn, run: _Run | None, optimizer: Any) -> None:
+    def _record(self, rate: float, drawn: _Watched, run: _Run | None, optimizer: Any) -> None:
         """Record a step that is about to be made, or raise."""
         _refuse_unaccountable(optimizer)
         if run is not None:
@@ -357,7 +355,10 @@ class PrivacyEngine(TheirEngine):  # type: ignore[misc]  # theirs has no types
             self._run.close(final=final)
 
     def _prepare_data_loader(self, *arguments: Any, **options: Any) -> Any:
-        return _watched(super()._prepare_data_loader(*arguments, **options), self._drawn)
+        loader = super()._prepare_data_loader(*arguments, **options)
+        sampler = _Watched(loader.batch_sampler, ahead=loader.num_workers > 0)
+        kept = {name: getattr(loader, name) for name in _OF_LOADERS}
+        return _Loader(loader.dataset, batch_sampler=sampler, **kept)
 
     def _prepare_optimizer(self, **options: Any) -> Any:
         optimizer = super()._prepare_optimizer(**options)
@@ -367,46 +368,36 @@ class PrivacyEngine(TheirEngine):  # type: ignore[misc]  # theirs has no types
 
 
 @final
-class _Drawn:
-    """What the loader and the optimizer of one training know of each other."""
-
-    __slots__ = ("_open",)
-
-    def __init__(self) -> None:
-        self._open = False
-
-    def draw(self) -> None:
-        if self._open:
-            raise IncompatibleError(
-                "a batch was drawn and no optimizer.step made of it: batches that are left out or "
-                "put together are no Poisson samples; make a step of each, also of an empty one"
-            )
-        self._open = True
-
-    def use(self) -> None:
-        if not self._open:
-            raise IncompatibleError(
-                "this step has no batch of its own: a batch that is used twice is no Poisson "
-                "sample in the second step (and BatchMemoryManager needs num_workers=0)"
-            )
-        self._open = False
-
-
-@final
 class _Watched(Sampler):  # type: ignore[misc]  # torch may have no types
-    """A sampler whose batches are noted as they are drawn, unless workers draw them ahead."""
+    """A sampler each of whose batches one step has to use, be they drawn ahead by workers."""
 
-    def __init__(self, inner: Any, drawn: _Drawn, *, ahead: bool) -> None:
-        self.inner, self.drawn, self.ahead = inner, drawn, ahead
+    def __init__(self, inner: Any, *, ahead: bool) -> None:
+        self.inner, self.ahead, self.unused = inner, ahead, False
 
     def __iter__(self) -> Iterator[list[int]]:
         for places in self.inner:
             if not self.ahead:
-                self.drawn.draw()
+                self.give()
             yield places
 
     def __len__(self) -> int:
         return len(self.inner)
+
+    def give(self) -> None:
+        if self.unused:
+            raise IncompatibleError(
+                "a batch was drawn and no optimizer.step made of it: batches that are left out or "
+                "put together are no Poisson samples; make a step of each, also of an empty one"
+            )
+        self.unused = True
+
+    def use(self) -> None:
+        if not self.unused:
+            raise IncompatibleError(
+                "this step has no batch of its own: a batch that is used twice is no Poisson "
+                "sample in the second step (and BatchMemoryManager needs num_workers=0)"
+            )
+        self.unused = False
 
 
 @final
@@ -416,14 +407,8 @@ class _Loader(DataLoader):  # type: ignore[misc]  # torch may have no types
     def __iter__(self) -> Iterator[Any]:
         for batch in super().__iter__():
             if self.batch_sampler.ahead:
-                self.batch_sampler.drawn.draw()
+                self.batch_sampler.give()
             yield batch
-
-
-def _watched(loader: Any, drawn: _Drawn) -> Any:
-    sampler = _Watched(loader.batch_sampler, drawn, ahead=loader.num_workers > 0)
-    kept = {name: getattr(loader, name) for name in _OF_LOADERS}
-    return _Loader(loader.dataset, batch_sampler=sampler, **kept)
 
 
 @cache

@@ -77,7 +77,7 @@ def optimize(
             before the first trial, durably, and is told at the end what ran: of ``trials``, those
             that have begun. A search that fails or is killed counts in full.
         key: What the search is called there; it is never gone on with.
-        bits: The source of the number of trials; another than the operating system's is for tests.
+        bits: The source of the number of trials, for tests.
 
     Returns:
         The best trial: its parameters as candidate, its user attributes as output.

@@ -271,8 +271,7 @@ class Private:
         """Return what ``hockeystick.audit.record`` replays: equal loops on copies of the model.
 
         Give ``loss_fn`` as in ``step``, or ``train(private)`` that does all that the program does
-        with its loop; ``canaries`` are examples to add. Loops of several processes and correlated
-        noise are refused.
+        with its loop; ``canaries`` are examples to add.
         """
         if (loss_fn is None) == (train is None):
             raise ParameterError("loss_fn", loss_fn, "given, or train in its place")

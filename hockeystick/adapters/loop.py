@@ -35,10 +35,12 @@ from typing import Any, Final, TypeVar, final
 import numpy as np
 
 import hockeystick as hs
-from hockeystick import _validate
+from hockeystick import _files, _validate
 from hockeystick._validate import Domain
 from hockeystick.adjacency import Adjacency
 from hockeystick.errors import BudgetExhausted, IncompatibleError, ParameterError
+from hockeystick.ledger import LedgerCharge
+from hockeystick.ledger.reserved_run import on_ledger
 from hockeystick.mechanisms import CyclicPoisson, Encoder, MatrixFactorization
 from hockeystick.mechanisms.training.samplings import Sampling
 from hockeystick.numerics import decimal
@@ -185,6 +187,66 @@ class Account(Counter[PlanT]):
         """
         length = getattr(self.plan, "steps_per_epoch", None) or 1
         self._rise(max(self.counted, -(-steps // length) * length))
+
+
+def as_now(state: Any) -> Any:
+    """Return a state as it is now, of one as loops with correlated noise had them."""
+    before = {"kind", "plan", "not_private", "norm", "run", "steps", "key", "weights"}
+    if not isinstance(state, dict) or set(state) != before:
+        return state
+    account = {name: state[name] for name in ("plan", "not_private", "run", "steps")}
+    account |= {"version": VERSION, "arithmetic": "real", "kind": state["kind"]}
+    if state["kind"] == "hockeystick-correlated":
+        account["kind"] = KIND
+    kept = {name: state[name] for name in ("norm", "key", "weights")}
+    return {"account": account, "memory": {}, **kept}
+
+
+Path = str | os.PathLike[str]
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counting:
+    """Where the steps of a loop are counted, each before its noise is drawn, and what ends them.
+
+    Args:
+        budget: What may be spent, if less than the plan: as many steps run as it provably covers.
+        checkpoint: The file that ``private.save`` writes and ``private.load`` reads.
+        journal: The file, locked, that counts for a process that may be killed; by default the
+            checkpoint's with ".journal" added, and without one the memory.
+        ledger: ``hs.Ledger``, or its ``charging(by=, note=)``, which reserves the plan (of a budget
+            what it covers) before the first step, and is told what ran by ``private.close``, or at
+            the normal end of ``with make_private(...) as private``.
+        key: What the run is called there. A run that was killed goes on with the same key, plan and
+            journal, and with no other.
+    """
+
+    budget: hs.ApproxDP | None = None
+    checkpoint: Path | None = None
+    journal: Path | None = None
+    ledger: hs.Ledger | LedgerCharge | None = None
+    key: str | None = None
+
+    def opened(self) -> Any:
+        """Return what an ``Account`` counts in, or raise."""
+        if self.budget is not None and not isinstance(self.budget, hs.ApproxDP):
+            raise ParameterError("budget", self.budget, "an hs.ApproxDP or None")
+        journal = self.journal
+        if self.checkpoint is not None and journal is None:
+            journal = f"{os.fspath(self.checkpoint)}.journal"
+        elif self.checkpoint is not None and isinstance(journal, str | os.PathLike):
+            _files.check_path(journal, "journal")
+            if os.path.realpath(journal) == os.path.realpath(self.checkpoint):
+                raise ParameterError("journal", journal, "another file than the checkpoint")
+        return on_ledger(self.ledger, self.key, journal)
+
+    def place(self) -> object:
+        """Return what two loops have in common whose releases one ledger adds up."""
+        if self.ledger is None:
+            return None
+        charge = self.ledger.charging() if isinstance(self.ledger, hs.Ledger) else self.ledger
+        return charge._book.database.shown, charge.datasets
 
 
 # Random numbers that are keyed by the operating system unless a seed decides.

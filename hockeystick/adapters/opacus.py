@@ -55,22 +55,14 @@ _OF_LOADERS: Final = (
 class HockeystickAccountant(IAccountant):  # type: ignore[misc]  # theirs has no types
     """Opacus's accounting by proven intervals: epsilon is the upper end.
 
-    ``PrivacyEngine`` of this module has it, and so has ``get_noise_multiplier(...,
-    accountant="hockeystick")``. What is recorded is
-
-        PoissonSubsampled(Gaussian(noise_multiplier), sample_rate) ** steps
-
-    for each pair of the two, in ``history`` as their accountants have it (AISTATS 2022, "Optimal
-    Accounting of Differential Privacy via Characteristic Function", theorem 11).
+    Recorded are ``PoissonSubsampled(Gaussian(noise_multiplier), sample_rate) ** steps``, in
+    ``history`` as their accountants have it; ``len`` is the number of steps. Nothing recorded costs
+    0, no noise inf.
 
     Guarantees:
-        No plan as recorded has a larger epsilon. A step that the engine records has the rate at
-        which Opacus's sampler draws, ``drawn_rate``. Steps of Opacus's own engine, which does not
-        tell which batches were left out, accumulated batches and adaptive clipping are refused.
-
-    Edge cases:
-        Nothing recorded costs 0, no noise inf. ``len`` is the number of steps. An earlier state of
-        the same accountant takes nothing back, and one that has recorded steps loads no other's.
+        No plan as recorded has a larger epsilon. A step that ``PrivacyEngine`` of this module
+        records has the rate at which Opacus's sampler draws, ``drawn_rate``. Steps of Opacus's own
+        engine, which does not tell which batches were left out, are refused.
 
     Example:
         >>> from hockeystick.adapters.opacus import HockeystickAccountant
@@ -143,27 +135,20 @@ class HockeystickAccountant(IAccountant):  # type: ignore[misc]  # theirs has no
         """Take over a state of this accountant or of Opacus's own where nothing is recorded yet.
 
         The rates of Opacus's own are rounded up by ``drawn_rate``. An earlier state of this very
-        accountant changes nothing. Of steps that another process did later, a state does not know.
-
-        Raises:
-            ParameterError: If it is no such state; nothing changes then.
-            IncompatibleError: If steps are recorded here that are not in it; nothing changes then.
+        accountant changes nothing, and another's is refused where steps are recorded. Of steps that
+        another process did later, a state does not know.
         """
         if not isinstance(state_dict, Mapping) or not {"history", "mechanism"} <= set(state_dict):
             allowed = "an accountant's state, with a history and a mechanism"
             raise ParameterError("state_dict", state_dict, allowed)
-        if state_dict["mechanism"] not in _READABLE:
-            known = ", ".join(map(repr, _READABLE))
-            raise ParameterError("mechanism", state_dict["mechanism"], f"one of {known}")
-        entries = state_dict["history"]
+        kind, entries = state_dict["mechanism"], state_dict["history"]
+        _validate.one_of("mechanism", kind, _READABLE)
         if not isinstance(entries, list | tuple):
             raise ParameterError("history", entries, f"a list of {_AN_ENTRY}")
         found = [_entry(entry) for entry in entries]
         if not self.history:
-            theirs = state_dict["mechanism"] != _NAME
-            self.history = [
-                (noise, drawn_rate(rate) if theirs else rate, steps) for noise, rate, steps in found
-            ]
+            exact = drawn_rate if kind != _NAME else float
+            self.history = [(noise, exact(rate), steps) for noise, rate, steps in found]
         elif state_dict.get("run") != self.run:
             raise IncompatibleError(
                 f"{len(self)} steps are recorded here that the state does not have: loading it "
@@ -208,9 +193,8 @@ def _refuse_unaccountable(optimizer: Any) -> None:
             "no Poisson sample; draw a larger batch, and split it by Opacus's BatchMemoryManager"
         )
     # The first is their optimizer's that clips adaptively, the other set by their ghost clipping.
-    if hasattr(optimizer, "target_unclipped_quantile") or hasattr(
-        optimizer, "_adjusted_noise_multiplier"
-    ):
+    adaptive = "target_unclipped_quantile", "_adjusted_noise_multiplier"
+    if any(hasattr(optimizer, name) for name in adaptive):
         raise IncompatibleError(
             "adaptive clipping in Opacus divides the noisy count by the size of the batch, which "
             "has no noise, so that no account covers it; use a constant clipping norm"
@@ -268,31 +252,22 @@ utils.get_noise_multiplier = privacy_engine.get_noise_multiplier = get_noise_mul
 class PrivacyEngine(TheirEngine):  # type: ignore[misc]  # theirs has no types
     """Opacus's ``PrivacyEngine`` with an account that holds for what the loop does.
 
-    ``make_private``, ``make_private_with_epsilon``, ``get_epsilon`` and checkpoints are Opacus's.
-    In addition each batch that the loader draws has to be used by one ``optimizer.step``.
+    ``make_private``, ``make_private_with_epsilon``, ``get_epsilon``, ``secure_mode`` and
+    checkpoints are Opacus's; the accountant is "hockeystick". In addition each batch that the
+    loader draws, also one without examples, has to be used by one ``optimizer.step``.
 
     Guarantees:
         Each step that is recorded is one of Gaussian noise on one Poisson sample. What is no such
         step is refused before the model changes: batches that are left out, put together or used
         twice, loaders that shuffle (``poisson_sampling=False``), noise from a generator that the
-        caller has (``noise_generator``), accumulated batches and adaptive clipping.
+        caller has (``noise_generator``), accumulated batches and adaptive clipping; and
+        ``BatchMemoryManager`` with ``num_workers`` above 0, as batches are drawn ahead of it.
 
         A record whose gradient is infinite or undefined counts as 0, but not with ghost clipping,
         which has no gradients of records: there epsilon holds only if none is such. Opacus's noise
         comes from torch's generator unless ``secure_mode`` is on: whoever knows its seed can
         subtract it. Divisor and rate are computed from the number of examples, which the account
         takes as public.
-
-    Edge cases:
-        A batch without examples needs a step like any other. With ``num_workers`` above 0
-        ``BatchMemoryManager`` is refused in its first step, as batches are drawn ahead of it.
-
-    Args:
-        accountant: "hockeystick".
-        secure_mode: As in Opacus.
-
-    Raises:
-        ParameterError: If the accountant is another one.
 
     Example:
         >>> from hockeystick.adapters.opacus import PrivacyEngine
@@ -306,7 +281,6 @@ class PrivacyEngine(TheirEngine):  # type: ignore[misc]  # theirs has no types
         if accountant != _NAME:
             raise ParameterError("accountant", accountant, repr(_NAME))
         super().__init__(accountant=accountant, secure_mode=secure_mode)
-        self._drawn = _Drawn()
         self._run: _Run | None = None
 
     def make_private(
@@ -326,16 +300,8 @@ class PrivacyEngine(TheirEngine):  # type: ignore[misc]  # theirs has no types
         the first one, durably, under the name ``key``, and is told what ran by ``close``. A further
         step is refused before the model changes, as is one with other noise. ``journal`` is the
         file that then counts the steps; None to count in memory. A run that was killed goes on with
-        the same key, steps and journal, and with no other: see ``hs.ledger.ReservedRun``. All else
-        is as in Opacus.
-
-        Raises:
-            IncompatibleError: If batches are no Poisson samples, somebody has the noise, the run
-                was committed to the ledger before, or there is a ledger and several processes.
-            ParameterError: If the key stands for something else, the journal is another run's or in
-                use, or an argument is outside its domain.
-            BudgetExhausted: If the ledger does not cover the steps.
-            LedgerError: If the ledger cannot be written.
+        the same key, steps and journal, and with no other: see ``hs.ledger.ReservedRun``, also for
+        what is raised. It is for one process. All else is as in Opacus.
         """
         reserving = _asked(ledger, key, steps, journal)
         if self._run is not None and not self._run.over:
@@ -349,7 +315,6 @@ class PrivacyEngine(TheirEngine):  # type: ignore[misc]  # theirs has no types
             raise IncompatibleError(
                 "noise_generator: whoever knows its seed can subtract the noise; leave it out"
             )
-        self._drawn = _Drawn()
         found = super().make_private(**options)
         optimizer, loader = found[1], found[-1]
         rate = drawn_rate(1 / len(loader))
@@ -359,10 +324,10 @@ class PrivacyEngine(TheirEngine):  # type: ignore[misc]  # theirs has no types
             except BaseException:
                 found[0].cleanup()  # so that the model can be made private again
                 raise
-        optimizer.attach_step_hook(partial(self._record, rate, self._drawn, self._run))
+        optimizer.attach_step_hook(partial(self._record, rate, loader.batch_sampler, self._run))
         return found
 
-    def _record(self, rate: float, drawn: _Drawn, run: _Run | None, optimizer: Any) -> None:
+    def _record(self, rate: float, drawn: _Watched, run: _Run | None, optimizer: Any) -> None:
         """Record a step that is about to be made, or raise."""
         _refuse_unaccountable(optimizer)
         if run is not None:
@@ -385,16 +350,15 @@ class PrivacyEngine(TheirEngine):  # type: ignore[misc]  # theirs has no types
         return 0 if self._run is None else self._run.counted
 
     def close(self, *, final: bool = True) -> None:
-        """End a run that a ledger reserved, which commits the steps that are counted.
-
-        Not where another process is to go on with it (``final=False``). This may be called again
-        after a ``LedgerError``.
-        """
+        """End a run that a ledger reserved: commit what is counted, unless another goes on."""
         if self._run is not None:
             self._run.close(final=final)
 
     def _prepare_data_loader(self, *arguments: Any, **options: Any) -> Any:
-        return _watched(super()._prepare_data_loader(*arguments, **options), self._drawn)
+        loader = super()._prepare_data_loader(*arguments, **options)
+        sampler = _Watched(loader.batch_sampler, ahead=loader.num_workers > 0)
+        kept = {name: getattr(loader, name) for name in _OF_LOADERS}
+        return _Loader(loader.dataset, batch_sampler=sampler, **kept)
 
     def _prepare_optimizer(self, **options: Any) -> Any:
         optimizer = super()._prepare_optimizer(**options)
@@ -404,46 +368,36 @@ class PrivacyEngine(TheirEngine):  # type: ignore[misc]  # theirs has no types
 
 
 @final
-class _Drawn:
-    """What the loader and the optimizer of one training know of each other."""
-
-    __slots__ = ("_open",)
-
-    def __init__(self) -> None:
-        self._open = False
-
-    def draw(self) -> None:
-        if self._open:
-            raise IncompatibleError(
-                "a batch was drawn and no optimizer.step made of it: batches that are left out or "
-                "put together are no Poisson samples; make a step of each, also of an empty one"
-            )
-        self._open = True
-
-    def use(self) -> None:
-        if not self._open:
-            raise IncompatibleError(
-                "this step has no batch of its own: a batch that is used twice is no Poisson "
-                "sample in the second step (and BatchMemoryManager needs num_workers=0)"
-            )
-        self._open = False
-
-
-@final
 class _Watched(Sampler):  # type: ignore[misc]  # torch may have no types
-    """A sampler whose batches are noted as they are drawn, unless workers draw them ahead."""
+    """A sampler each of whose batches one step has to use, be they drawn ahead by workers."""
 
-    def __init__(self, inner: Any, drawn: _Drawn, *, ahead: bool) -> None:
-        self.inner, self.drawn, self.ahead = inner, drawn, ahead
+    def __init__(self, inner: Any, *, ahead: bool) -> None:
+        self.inner, self.ahead, self.unused = inner, ahead, False
 
     def __iter__(self) -> Iterator[list[int]]:
         for places in self.inner:
             if not self.ahead:
-                self.drawn.draw()
+                self.give()
             yield places
 
     def __len__(self) -> int:
         return len(self.inner)
+
+    def give(self) -> None:
+        if self.unused:
+            raise IncompatibleError(
+                "a batch was drawn and no optimizer.step made of it: batches that are left out or "
+                "put together are no Poisson samples; make a step of each, also of an empty one"
+            )
+        self.unused = True
+
+    def use(self) -> None:
+        if not self.unused:
+            raise IncompatibleError(
+                "this step has no batch of its own: a batch that is used twice is no Poisson "
+                "sample in the second step (and BatchMemoryManager needs num_workers=0)"
+            )
+        self.unused = False
 
 
 @final
@@ -453,14 +407,8 @@ class _Loader(DataLoader):  # type: ignore[misc]  # torch may have no types
     def __iter__(self) -> Iterator[Any]:
         for batch in super().__iter__():
             if self.batch_sampler.ahead:
-                self.batch_sampler.drawn.draw()
+                self.batch_sampler.give()
             yield batch
-
-
-def _watched(loader: Any, drawn: _Drawn) -> Any:
-    sampler = _Watched(loader.batch_sampler, drawn, ahead=loader.num_workers > 0)
-    kept = {name: getattr(loader, name) for name in _OF_LOADERS}
-    return _Loader(loader.dataset, batch_sampler=sampler, **kept)
 
 
 @cache

@@ -77,17 +77,10 @@ def optimize(
             before the first trial, durably, and is told at the end what ran: of ``trials``, those
             that have begun. A search that fails or is killed counts in full.
         key: What the search is called there; it is never gone on with.
-        bits: The source of the number of trials; another than the operating system's is for tests.
+        bits: The source of the number of trials, for tests.
 
     Returns:
         The best trial: its parameters as candidate, its user attributes as output.
-
-    Raises:
-        ParameterError: If an argument is outside its domain, nothing being charged then; or if a
-            score is beyond all floats.
-        IncompatibleError: If a sampler looks at earlier trials where these have to be independent.
-        BudgetExhausted: If the filter or the ledger refuses; nothing runs then.
-        LedgerError: If the ledger cannot be written.
 
     References:
         Papernot and Steinke, "Hyperparameter Tuning with Renyi Differential Privacy", ICLR 2022.

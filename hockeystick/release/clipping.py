@@ -13,21 +13,27 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, fields, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, Self, final
 
 import numpy as np
 
 from hockeystick import _validate
 from hockeystick._validate import Domain, whole_numbers
-from hockeystick.errors import ParameterError
+from hockeystick.adjacency import Adjacency
+from hockeystick.calibration.budgets.gaussian import clipping_noise, joint_noise
+from hockeystick.errors import IncompatibleError, ParameterError
 from hockeystick.mechanisms.base import Mechanism
 from hockeystick.mechanisms.noise.gaussian import Gaussian, JointGaussian
+from hockeystick.mechanisms.sampling.poisson import Clipping as Clipped
+from hockeystick.mechanisms.training.dpsgd import DPSGD
 from hockeystick.numerics import decimal
 from hockeystick.release._values import of_kind
 from hockeystick.release.charging import Charged, book, checked_charge
 from hockeystick.release.noise.clipped_sum import (
     LENGTH,
     NOISE,
+    NORM,
     UNITS,
     check_noise,
     gradient_rows,
@@ -47,6 +53,18 @@ _SHARE: Final = Domain(symbol="gamma", low=0, high=1, typical=(0.1, 0.9))
 _RATE: Final = Domain(symbol="rho", low=1e-24, high=1e24, typical=(0.001, 10))
 _DECAY: Final = Domain(symbol="beta", low=0, high=1, typical=(0.9, 0.999))
 _VARIANCE: Final = Domain(symbol="h", low=1e-300, high=1e300, typical=(1e-12, 1), whole=False)
+_SIGMA: Final = Domain(
+    symbol="sigma", low=0, high=math.inf, low_open=True, high_open=True, typical=(1, 100)
+)
+_INFLATION: Final = Domain(
+    symbol="r", low=1, high=math.inf, low_open=True, high_open=True, typical=(1.001, 1.5)
+)
+# Beyond this an exponent leaves the lengths that can be clipped to, from any of them.
+_MOST: Final = 700.0
+# A norm that follows noisy answers in a training loop stays within this factor of the first one.
+_REACH: Final = 1e6
+_beside_bits: Final = lru_cache(maxsize=1024)(clipping_noise)
+_beside_directions: Final = lru_cache(maxsize=1024)(joint_noise)
 _DIMENSION: Final = whole_numbers("d", 1, (10, 10**6))
 
 
@@ -172,10 +190,140 @@ def _pruned(
     return rows, length_of("norm", norm), math.ceil(share * rows.shape[1])
 
 
-def _moved_length(value: float, exponent: float) -> float:
-    """Return ``value exp(exponent)``, kept within the lengths that can be clipped to."""
-    logarithm = min(max(math.log(value) + exponent, math.log(LENGTH.low)), math.log(LENGTH.high))
-    return min(max(math.exp(logarithm), LENGTH.low), LENGTH.high)
+def _moved(
+    norm: float, exponent: float, low: float = LENGTH.low, high: float = LENGTH.high
+) -> float:
+    """Return ``norm exp(exponent)``, kept within two lengths."""
+    return min(max(norm * math.exp(min(max(exponent, -_MOST), _MOST)), low), high)
+
+
+# Rules for the clipping norm of a training loop, on floats; the arrays are those of the loop.
+
+
+class Clip:
+    """A rule for the clipping norm; what it releases is paid for out of the plan's own noise.
+
+    A second query of a step's batch is released with noise of its own, and the gradients' noise is
+    raised until both together cost what the plan's ``noise_multiplier`` does: in units of their
+    sensitivities both are one Gaussian release, ``z^-2 = z_gradients^-2 + z_query^-2``. So the
+    account of the plan holds as it is, whatever the sampling.
+    """
+
+    __slots__ = ()
+    norm: float
+    per_layer: bool = False
+
+    def check(self, plan: DPSGD) -> None:
+        """Raise where the plan has no clipping that it could follow."""
+        name = type(self).__name__
+        if not isinstance(self, Constant) and plan.clipping is not Clipped.INDIVIDUAL:
+            raise IncompatibleError(f"{name} is of single gradients; use Constant for batches")
+        if isinstance(self, Quantile) and plan.adjacency is Adjacency.ZERO_OUT:
+            raise IncompatibleError("a zeroed example moves its bit by 1, not 1/2; use add-remove")
+
+    def noises(self, noise_multiplier: float) -> tuple[float, float]:
+        """Return the noise of gradients in clipping norms, and of the second query's sum."""
+        return noise_multiplier, 0.0
+
+    def moved(self, norm: float, seen: float) -> float:
+        """Return the norm after this one, by what the second query showed."""
+        return norm
+
+    def _within(self, norm: float, exponent: float) -> float:
+        low, high = self.norm / _REACH, self.norm * _REACH
+        return _moved(norm, min(max(exponent, -1.0), 1.0), low, high)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Constant(Clip):
+    """One clipping norm C >= 1e-24 throughout, for the whole gradient or shared out to the layers.
+
+    ``per_layer`` clips the gradient of each of L layers (modules with parameters of their own) to
+    ``C/sqrt(L)``, so that an example's whole gradient is within C.
+
+    Example:
+        >>> from hockeystick.release.clipping import Constant
+        >>> Constant(1.0, per_layer=True)
+        Constant(norm=1.0, per_layer=True)
+    """
+
+    norm: float
+    per_layer: bool = field(default=False, kw_only=True)
+
+    def __post_init__(self) -> None:
+        _check(self, norm=NORM)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Quantile(Clip):
+    """A clipping norm that follows a quantile of the gradients' lengths, by a noisy count.
+
+    The steps are those of ``hs.release.QuantileClipping``, from C = norm on, with the gradients'
+    noise ``hs.calibration.clipping_noise(z, bit_noise)`` in place of z, so that the account of a
+    plan of noise multiplier z holds. Quantile and rate are in [0, 1], and bit_noise is a finite
+    number above half of z.
+
+    Example:
+        >>> from hockeystick.release.clipping import Quantile
+        >>> Quantile(1.0, bit_noise=5.0)
+        Quantile(norm=1.0, quantile=0.5, rate=0.2, bit_noise=5.0)
+    """
+
+    norm: float
+    quantile: float = field(default=0.5, kw_only=True)
+    rate: float = field(default=0.2, kw_only=True)
+    bit_noise: float = field(kw_only=True)
+
+    def __post_init__(self) -> None:
+        _check(self, norm=NORM, quantile=_SHARE, rate=_SHARE, bit_noise=_SIGMA)
+
+    def noises(self, noise_multiplier: float) -> tuple[float, float]:
+        return _beside_bits(noise_multiplier, self.bit_noise), self.bit_noise
+
+    def moved(self, norm: float, seen: float) -> float:
+        return self._within(norm, -self.rate * (seen - self.quantile))
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Online(Clip):
+    """OSO-DPSGD: a clipping norm that goes where the loss falls, by a second noisy query.
+
+    The steps are those of ``hs.release.OnlineClipping``, from C = norm on, without its learning
+    rate. The plan's account holds: gradients get inflation > 1 times the plan's noise multiplier
+    z, and directions ``(1 - inflation^-2)^(-1/2) z`` (``hs.calibration.joint_noise``). It is
+    derived for SGD; rate is in [0, 1].
+
+    Example:
+        >>> from hockeystick.release.clipping import Online
+        >>> Online(1.0)
+        Online(norm=1.0, rate=0.0025, inflation=1.01)
+    """
+
+    norm: float
+    rate: float = field(default=0.0025, kw_only=True)
+    inflation: float = field(default=1.01, kw_only=True)
+
+    def __post_init__(self) -> None:
+        _check(self, norm=NORM, rate=_SHARE, inflation=_INFLATION)
+
+    def noises(self, noise_multiplier: float) -> tuple[float, float]:
+        found = _beside_directions(noise_multiplier, inflation=self.inflation)
+        return found.gradient, found.query
+
+    def moved(self, norm: float, seen: float) -> float:
+        return self._within(norm, math.copysign(self.rate, seen) if seen else 0.0)
+
+
+def _check(rule: Any, **domains: Domain) -> None:
+    """Set fields to numbers of their domains, or raise."""
+    for name, domain in domains.items():
+        object.__setattr__(rule, name, _validate.real(name, getattr(rule, name), domain))
+
+
+# The same rules as steps on rows of numpy.
 
 
 class Clipping(ABC):
@@ -207,13 +355,6 @@ class Clipping(ABC):
     def _step(
         self, rows: NDArray[np.float64], size: float, bits: Bits
     ) -> tuple[NDArray[np.float64], Self]: ...
-
-
-def _check(clipping: Clipping, **domains: Domain) -> None:
-    """Set fields to numbers of their domains, or raise."""
-    for name, domain in domains.items():
-        number = _validate.real(name, getattr(clipping, name), domain)
-        object.__setattr__(clipping, name, number)
 
 
 @final
@@ -269,7 +410,7 @@ class QuantileClipping(Clipping):
     ) -> tuple[NDArray[np.float64], QuantileClipping]:
         noisy = noisy_clipped_sum(rows, self.norm, self.gradient_noise, bits)
         share = 0.5 + 0.5 * self._halves(rows, bits) / size
-        norm = _moved_length(self.norm, -self.step_size * (share - self.quantile))
+        norm = _moved(self.norm, -self.step_size * (share - self.quantile))
         return noisy / size, replace(self, norm=norm)
 
     def _halves(self, rows: NDArray[np.float64], bits: Bits) -> float:
@@ -353,8 +494,8 @@ class OnlineClipping(Clipping):
         norm, rate = self.norm, self.learning_rate
         if self._before is not None:
             before, its_direction = self._before
-            norm = _moved_length(norm, self.norm_rate * _sign(gradient, its_direction))
-            rate = _moved_length(rate, self.learning_rate_rate * _sign(gradient, before))
+            norm = _moved(norm, self.norm_rate * _sign(gradient, its_direction))
+            rate = _moved(rate, self.learning_rate_rate * _sign(gradient, before))
         after = replace(self, norm=norm, learning_rate=rate)
         object.__setattr__(after, "_before", (gradient.copy(), direction))
         return gradient, after

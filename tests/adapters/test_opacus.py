@@ -372,7 +372,7 @@ class Training:
                 steps -= 1
                 if not steps:
                     break
-            self.loader.batch_sampler.drawn._open = False  # an epoch that is broken off
+            self.loader.batch_sampler.unused = False  # an epoch that is broken off
 
 
 def test_steps_are_reserved_first_and_committed_as_counted(

@@ -38,11 +38,6 @@ _LENGTH: Final = whole_numbers("L", 1, (8, 4096))
 _A_ROW: Final = "a tensor, a tuple of tensors or a mapping by names of arguments for each example"
 _ONE: Final = "given one example at a time, and return tensors whose length is 1"
 _ALIKE: Final = "one whose examples have one shape and type; pad_to gives inputs one length"
-_EACH: Final = (
-    "private.step takes each, also one without examples, or it is not the plan's sampling"
-)
-_USED: Final = "the one that private.loader gave last, each used once"
-_AS_DRAWN: Final = "as it was drawn: what is computed across a batch mixes its examples"
 # What the losses of torch and of Hugging Face's models leave out.
 _IGNORED: Final = -100
 
@@ -77,6 +72,7 @@ class Loader:
     _tensors: Any
     processes: Processes
     seed: int | None
+    draw: Callable[[int], Indices] | None = None  # in place of the sampler's, in replays
     _fetched: Iterator[Any] = field(init=False, default_factory=lambda: iter(()))
     _at: int = field(init=False, default=-1)  # the step whose batch is fetched next
     _drawn: dict[int, Indices] = field(init=False, default_factory=dict)
@@ -88,14 +84,17 @@ class Loader:
 
     def __iter__(self) -> Iterator[Batch]:
         """Give one batch for each step that is left of the plan, or raise where a budget ends."""
-        return self._batches(length_of(self.account.plan))
+        return self.batches(length_of(self.account.plan))
 
-    def _batches(self, end: int) -> Iterator[Batch]:
+    def batches(self, end: int) -> Iterator[Batch]:
         while self.account.counted < end:
             batch = self.next()
             yield batch
             if batch.step == self.account.counted:
-                self.refuse(f"the batch of step {batch.step} was drawn and not used: {_EACH}")
+                self.refuse(
+                    f"the batch of step {batch.step} was drawn and not used: private.step takes "
+                    "each, also one without examples, or it is not the plan's sampling"
+                )
 
     def refuse(self, reason: str) -> NoReturn:
         with self.processes.together("batch"):
@@ -104,31 +103,27 @@ class Loader:
     def check(self, batch: object) -> None:
         given = self._pending
         if given is None or batch is not given or given.step != self.account.counted:
-            raise ParameterError("batch", type(batch).__name__, _USED)
+            allowed = "the one that private.loader gave last, each used once"
+            raise ParameterError("batch", type(batch).__name__, allowed)
         if _written(given) != self._versions:
-            raise ParameterError("batch", "tensors that were changed", _AS_DRAWN)
+            allowed = "as it was drawn: what is computed across a batch mixes its examples"
+            raise ParameterError("batch", "tensors that were changed", allowed)
 
     def next(self) -> Batch:
-        """Return the batch of the next step, drawing it where it is not drawn yet."""
-        step = self.account.counted
+        """Return the batch of the next step, or this process's share, drawn where it is not yet."""
+        step, processes, shares = self.account.counted, self.processes, None
         if self._pending is not None and self._pending.step == step:
             self.account.check()
             return self._pending
-        self._pending = Batch(step, self._shared(step))
-        self._versions = _written(self._pending)
-        self._drawn = {later: one for later, one in self._drawn.items() if later > step}
-        return self._pending
-
-    def _shared(self, step: int) -> Row:
-        """Return this process's share of a step's examples, which the first one draws for all."""
-        processes, shares = self.processes, None
         with processes.together("batch", lambda: {"run": self.account.run, "step": step}):
             self.account.check()
             processes.check()
             if processes.first:
-                source = bits(self.seed, "process", step)
-                shares = processes.shares(self._examples(step), source)
-        return processes.shared(shares)
+                shares = processes.shares(self._examples(step), bits(self.seed, "process", step))
+        self._pending = Batch(step, processes.shared(shares))
+        self._versions = _written(self._pending)
+        self._drawn = {later: one for later, one in self._drawn.items() if later > step}
+        return self._pending
 
     def _examples(self, step: int) -> Row:
         """Return the examples of a step; after an interruption, of the batch that was drawn."""
@@ -152,7 +147,7 @@ class Loader:
     def _places(self, step: int) -> Indices:
         """Return the places of a step's examples, drawn once, be it ahead of the step."""
         if step not in self._drawn:
-            self._drawn[step] = torch.from_numpy(self.sampler.draw(step))
+            self._drawn[step] = torch.from_numpy((self.draw or self.sampler.draw)(step))
         return self._drawn[step]
 
     def close(self) -> None:
@@ -284,22 +279,19 @@ def _is_numbers(part: Any) -> bool:
 
 def _padded(given: Any, length: int) -> Any:
     """Return an input that is filled or cut to a length: of a mapping, each part that has one."""
-
-    def filled(part: Any, value: int = 0) -> Any:
-        missing = part.new_full((max(length - len(part), 0), *part.shape[1:]), value)
-        return torch.cat([part[:length], missing])
-
-    def long(part: Any) -> bool:
-        return isinstance(part, torch.Tensor) and part.dim() > 0
-
     if isinstance(given, dict):
-        return {
-            name: filled(part, _IGNORED if name == "labels" else 0) if long(part) else part
-            for name, part in given.items()
-        }
-    if not long(given):
+        fill = {"labels": _IGNORED}
+        return {name: _filled(part, length, fill.get(name, 0)) for name, part in given.items()}
+    if not isinstance(given, torch.Tensor) or given.dim() == 0:
         raise ParameterError("pad_to", length, "given where each example's input has a length")
-    return filled(given)
+    return _filled(given, length, 0)
+
+
+def _filled(part: Any, length: int, value: int) -> Any:
+    if not isinstance(part, torch.Tensor) or part.dim() == 0:
+        return part
+    missing = part.new_full((max(length - len(part), 0), *part.shape[1:]), value)
+    return torch.cat([part[:length], missing])
 
 
 # Processes that train one model together.
@@ -314,14 +306,12 @@ class Processes:
 
     def __init__(self) -> None:
         self.rank, self.size = _place()
-        self.first, self._lost = self.rank == 0, False
-        self._process = os.getpid()
+        self.first, self._lost, self._process = self.rank == 0, False, os.getpid()
         by_torchrun = distributed.is_available() and distributed.is_torchelastic_launched()
-        started = int(os.environ["WORLD_SIZE"]) if by_torchrun else 1
-        if self.size == 1 < started:
+        if self.size == 1 and by_torchrun and int(os.environ["WORLD_SIZE"]) > 1:
             raise IncompatibleError(
-                f"torchrun started {started} processes, which are in no process group and would "
-                "draw and count alone; call torch.distributed.init_process_group first"
+                "torchrun started several processes, which are in no process group and would draw "
+                "and count alone; call torch.distributed.init_process_group first"
             )
         if self.size > 1 and _ON_CPU not in distributed.get_backend_config():
             allowed = "one with gloo for the CPU: 'gloo', or 'cpu:gloo,cuda:nccl'"
@@ -329,11 +319,10 @@ class Processes:
 
     def check(self) -> None:
         """Raise unless the process has the place in the group in which the loop was made."""
-        rank, size = _place()
-        if (rank, size) != (self.rank, self.size):
+        if _place() != (self.rank, self.size):
             raise IncompatibleError(
-                f"this loop was made in process {self.rank} of {self.size}, which is now process "
-                f"{rank} of {size}; make the group first"
+                f"this loop was made in process {self.rank} of {self.size}, which has another "
+                "place now; make the group first"
             )
 
     @contextmanager
@@ -358,13 +347,6 @@ class Processes:
                 raise failure
         _compare(told)
 
-    def from_first(self, value: Any) -> Any:
-        found = [value]
-        if self.size > 1:
-            with self._exchange():
-                distributed.broadcast_object_list(found)
-        return found[0]
-
     def shares(self, examples: Row, source: Bits) -> list[Row]:
         """Return each process's share of the examples, which may be empty."""
         if self.size == 1 or not examples:
@@ -379,12 +361,13 @@ class Processes:
             for own in each
         ]
 
-    def shared(self, shares: list[Row] | None) -> Row:
+    def shared(self, shares: list[Any] | None) -> Any:
+        """Return this process's of what the first one has for each."""
         found: list[Any] = [()] if shares is None or self.size > 1 else shares
         if self.size > 1:
             with self._exchange():
                 distributed.scatter_object_list(found, shares)
-        return found[0]  # type: ignore[no-any-return]
+        return found[0]
 
     def summed(self, parts: Tensors) -> Tensors:
         """Return at the first process the sum of all parts; elsewhere nothing."""

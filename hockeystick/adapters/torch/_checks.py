@@ -1,9 +1,8 @@
-"""What no private training can be made of or runs under; where it counts what it releases."""
+"""What no private training can be made of or runs under."""
 
 from __future__ import annotations
 
 import hashlib
-import os
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,15 +15,11 @@ from torch.utils import _pytree as trees
 from torch.utils.weak import WeakIdKeyDictionary
 
 import hockeystick as hs
-from hockeystick import _files
 from hockeystick.errors import IncompatibleError, ParameterError
-from hockeystick.ledger import LedgerCharge
-from hockeystick.ledger.reserved_run import on_ledger
 from hockeystick.mechanisms import Composed
 from hockeystick.release.counting import first
 
 Tensors = dict[str, Any]
-Path = str | os.PathLike[str]
 _EACH_ITS_OWN: Final = (
     "the module inside: this wrapper would have each device or process draw noise of its own; a "
     "process group is found by itself, and DistributedDataParallel taken off a whole model"
@@ -34,8 +29,6 @@ _APART: Final = (
     "made of layers that keep examples apart and nothing of them, as GroupNorm and LayerNorm do; "
     "leave statistics of public data by eval() of these layers, and use no max_norm"
 )
-_PRECISE: Final = "of float32 or float64, in which norms are kept"
-_ONE_PLACE: Final = "one with each example at one place: copies of one are clipped one by one"
 # By name, so that no part of torch is loaded to tell that a model is none of these.
 _SPREAD: Final = frozenset(
     {"DataParallel", "DistributedDataParallel", "FullyShardedDataParallel", "FSDPModule"}
@@ -93,7 +86,7 @@ def trained(model: Any) -> Tensors:
         refuse(
             "model",
             (lazy, f"lazy parameter {name}", "initialised by a first call"),
-            (not precise, f"{value.dtype} at {name}", _PRECISE),
+            (not precise, f"{value.dtype} at {name}", "of float32 or float64: norms need these"),
             (hooks, f"a hook on {name}", "free of hooks on its gradients"),
             (spread, f"distributed parameter {name}", _EACH_ITS_OWN),
         )
@@ -103,9 +96,12 @@ def trained(model: Any) -> Tensors:
 def copies(model: Any) -> tuple[Tensors, Tensors]:
     """Return copies of what a step trains and of a model's other tensors, for a forward."""
     names = trained(model)
-    both = chain(model.named_parameters(), model.named_buffers())
-    found = {name: one.detach().clone() for name, one in both}
+    found = {name: one.detach().clone() for name, one in _tensors(model)}
     return {name: found.pop(name) for name in names}, found
+
+
+def _tensors(model: Any) -> Iterator[tuple[str, Any]]:
+    return chain(model.named_parameters(), model.named_buffers())
 
 
 def digest(model: Any, *beside: Any) -> str:
@@ -116,7 +112,7 @@ def digest(model: Any, *beside: Any) -> str:
         plain = value.detach().cpu().contiguous().reshape(-1)
         found.update(plain.view(torch.uint8).numpy())
 
-    for name, value in chain(model.named_parameters(), model.named_buffers()):
+    for name, value in _tensors(model):
         found.update(f"{name} {value.dtype} {tuple(value.shape)}\n".encode())
         update(value)
     for leaf in trees.tree_leaves(beside):
@@ -126,12 +122,12 @@ def digest(model: Any, *beside: Any) -> str:
 
 def check_optimizer(optimizer: Any, model: Any) -> None:
     """Raise unless it is one of the model's parameters alone; asked in each step."""
-    kind, strange = type(optimizer), "a parameter that the model does not have"
     other = not isinstance(optimizer, torch.optim.Optimizer)
-    refuse("optimizer", (other, kind.__name__, "a torch.optim.Optimizer"))
-    own, given = set(map(id, model.parameters())), optimizer.param_groups
-    more = any(id(one) not in own for group in given for one in group["params"])
-    refuse("optimizer", (more, strange, "one of the model's parameters alone"))
+    refuse("optimizer", (other, type(optimizer).__name__, "a torch.optim.Optimizer"))
+    own = set(map(id, model.parameters()))
+    more = any(id(one) not in own for group in optimizer.param_groups for one in group["params"])
+    found = "a parameter that the model does not have"
+    refuse("optimizer", (more, found, "one of the model's parameters alone"))
 
 
 def examples_of(dataset: Any) -> int:
@@ -139,7 +135,8 @@ def examples_of(dataset: Any) -> int:
     kind = type(dataset).__name__
     places = hasattr(dataset, "__len__") and hasattr(dataset, "__getitem__")
     refuse("dataset", (not places, kind, "one with a length and an example at each place"))
-    refuse("dataset", (_repeats(dataset), f"{kind} with a part twice", _ONE_PLACE))
+    once = "one with each example at one place: copies of one are clipped one by one"
+    refuse("dataset", (_repeats(dataset), f"{kind} with a part twice", once))
     return len(dataset)
 
 
@@ -184,50 +181,6 @@ def refuse_open_step(optimizer: Any, arguments: Any, options: Any) -> None:
 
 
 @final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Counting:
-    """Where the steps of a loop are counted, each before its noise is drawn, and what ends them.
-
-    Args:
-        budget: What may be spent, if less than the plan: as many steps run as it provably covers.
-        checkpoint: The file that ``private.save`` writes and ``private.load`` reads.
-        journal: The file, locked, that counts for a process that may be killed; by default the
-            checkpoint's with ".journal" added, and without one the memory.
-        ledger: ``hs.Ledger``, or its ``charging(by=, note=)``, which reserves the plan (of a budget
-            what it covers) before the first step, and is told what ran by ``private.close``, or at
-            the normal end of ``with make_private(...) as private``.
-        key: What the run is called there. A run that was killed goes on with the same key, plan and
-            journal, and with no other.
-    """
-
-    budget: hs.ApproxDP | None = None
-    checkpoint: Path | None = None
-    journal: Path | None = None
-    ledger: hs.Ledger | LedgerCharge | None = None
-    key: str | None = None
-
-    def opened(self) -> Any:
-        """Return what an ``Account`` counts in, or raise."""
-        if self.budget is not None and not isinstance(self.budget, hs.ApproxDP):
-            raise ParameterError("budget", self.budget, "an hs.ApproxDP or None")
-        journal = self.journal
-        if self.checkpoint is not None and journal is None:
-            journal = f"{os.fspath(self.checkpoint)}.journal"
-        elif self.checkpoint is not None and isinstance(journal, str | os.PathLike):
-            _files.check_path(journal, "journal")
-            if os.path.realpath(journal) == os.path.realpath(self.checkpoint):
-                raise ParameterError("journal", journal, "another file than the checkpoint")
-        return on_ledger(self.ledger, self.key, journal)
-
-    def place(self) -> object:
-        """Return what two loops have in common whose releases one ledger adds up."""
-        if self.ledger is None:
-            return None
-        charge = self.ledger.charging() if isinstance(self.ledger, hs.Ledger) else self.ledger
-        return charge._book.database.shown, charge.datasets
-
-
-@final
 @dataclass(slots=True)
 class Release:
     """What one loop released of its parameters; joined says which ledger adds it to the rest."""
@@ -263,9 +216,7 @@ class Release:
 def _beside(plan: Any) -> list[hs.mechanisms.Mechanism]:
     """Return what a plan says is released besides its steps, and besides that."""
     extra = getattr(plan, "extra", None)
-    if extra is None:
-        return []
-    parts = extra.parts if isinstance(extra, Composed) else (extra,)
+    parts = () if extra is None else extra.parts if isinstance(extra, Composed) else (extra,)
     return [found for part in parts for found in (part, *_beside(part))]
 
 

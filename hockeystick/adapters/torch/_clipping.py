@@ -1,10 +1,4 @@
-"""What each example's gradient is clipped to, and sums of clipped gradients a few at a time.
-
-A second query of a step's batch is released with noise of its own, and the gradients' noise is
-raised until both together cost what the plan's ``noise_multiplier`` does: in units of their
-sensitivities both are one Gaussian release, ``z^-2 = z_gradients^-2 + z_query^-2``. So the account
-of the plan holds as it is, whatever the sampling.
-"""
+"""Each example's gradient, and sums of clipped gradients a few at a time."""
 
 from __future__ import annotations
 
@@ -12,10 +6,8 @@ import math
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field, fields
-from functools import lru_cache
 from operator import itemgetter
-from typing import Any, Final, final
+from typing import Any, Final
 from unittest.mock import patch
 
 import torch
@@ -25,30 +17,11 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.utils import parametrize
 from torch.utils import _pytree as trees
 
-import hockeystick as hs
-from hockeystick import _validate
-from hockeystick._validate import Domain
 from hockeystick.adapters.torch._noise import Real
-from hockeystick.adjacency import Adjacency
-from hockeystick.calibration import clipping_noise, joint_noise
 from hockeystick.errors import IncompatibleError, ParameterError
-from hockeystick.mechanisms.sampling.poisson import Clipping
+from hockeystick.release.clipping import Clip, Online, Quantile
 
 Tensors = dict[str, Any]
-_OPEN: Final[dict[str, Any]] = {"high": math.inf, "low_open": True, "high_open": True}
-_DOMAINS: Final = {
-    "norm": Domain(symbol="C", low=1e-24, high=math.inf, high_open=True, typical=(0.1, 10)),
-    "quantile": Domain(symbol="gamma", low=0, high=1, typical=(0.1, 0.9)),
-    "rate": Domain(symbol="eta", low=0, high=1, typical=(0.001, 0.5)),
-    "bit_noise": Domain(symbol="sigma", low=0, typical=(1, 100), **_OPEN),
-    "inflation": Domain(symbol="r", low=1, typical=(1.001, 1.5), **_OPEN),
-}
-_bits_noise: Final = lru_cache(maxsize=1024)(clipping_noise)
-_directions_noise: Final = lru_cache(maxsize=1024)(joint_noise)
-# A norm that follows noisy answers stays within this factor of the first one.
-_REACH: Final = 1e6
-
-
 LossFn = Callable[..., Any]
 Examples = tuple[Any, ...]
 # In single precision a sum of so many squares is right to six digits; one of 10^8 stops growing.
@@ -80,163 +53,6 @@ _READ_ONLY: Final = (
 )
 
 
-class Clip:
-    """A rule for the clipping norm; what it releases is paid for out of the plan's own noise."""
-
-    __slots__ = ()
-    norm: float
-    per_layer: bool = False
-
-    def __post_init__(self) -> None:
-        for name in {one.name for one in fields(self)} & _DOMAINS.keys():  # type: ignore[arg-type]
-            found = _validate.real(name, getattr(self, name), _DOMAINS[name])
-            object.__setattr__(self, name, found)
-
-    def check(self, plan: hs.DPSGD) -> None:
-        """Raise where the plan has no clipping that it could follow."""
-        name = type(self).__name__
-        if not isinstance(self, Constant) and plan.clipping is not Clipping.INDIVIDUAL:
-            raise IncompatibleError(f"{name} is of single gradients; use Constant for batches")
-        if isinstance(self, Quantile) and plan.adjacency is Adjacency.ZERO_OUT:
-            raise IncompatibleError("a zeroed example moves its bit by 1, not 1/2; use add-remove")
-
-    def noises(self, noise_multiplier: float) -> tuple[float, float]:
-        """Return the noise of gradients in clipping norms, and of the second query's sum."""
-        return noise_multiplier, 0.0
-
-    def units(self, whole: float) -> float:
-        """Return how many units of its sum are 1 in the second query, whole in a clipping norm."""
-        return whole
-
-    def query(self, lengths: Any, norm: float) -> tuple[Any, Tensors]:
-        """Return rows of zeros and ones, whom the sum and the second query have, or the latter."""
-        return torch.ones_like(lengths).unsqueeze(0), {}
-
-    def learned(self, norm: float, memory: Tensors, gradients: Tensors, answers: Tensors) -> float:
-        """Return the next norm, from noisy means alone; what it needs later goes to memory."""
-        return norm
-
-    def _moved(self, norm: float, exponent: float) -> float:
-        moved = norm * math.exp(min(max(exponent, -1.0), 1.0))
-        return min(max(moved, self.norm / _REACH), self.norm * _REACH)
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Constant(Clip):
-    """One clipping norm C >= 1e-24 throughout, for the whole gradient or shared out to the layers.
-
-    ``per_layer`` clips the gradient of each of L layers (modules with parameters of their own) to
-    ``C/sqrt(L)``, so that an example's whole gradient is within C.
-
-    Example:
-        >>> from hockeystick.adapters.torch import Constant
-        >>> Constant(1.0, per_layer=True)
-        Constant(norm=1.0, per_layer=True)
-    """
-
-    norm: float
-    per_layer: bool = field(default=False, kw_only=True)
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Quantile(Clip):
-    """A clipping norm that follows a quantile of the gradients' lengths, by a noisy count.
-
-    Each step releases beside the gradients ``sum of (1[length <= C] - 1/2) + N(0, bit_noise^2)``
-    of the same batch, of sensitivity 1/2, and sets, from C = norm on,
-
-        C <- C exp(-rate (noisy share - quantile)),    noisy share = noisy sum/expected size + 1/2.
-
-    The gradients' noise is ``hs.calibration.clipping_noise(z, bit_noise)`` in place of z, so that
-    the plan's account holds. ``hs.release.QuantileClipping`` is the same for rows of numpy.
-
-    Raises:
-        ParameterError: Unless norm >= 1e-24, quantile and rate are in [0, 1], and bit_noise is a
-            finite number > 0, above half of the plan's noise multiplier.
-
-    References:
-        Andrew, Thakkar, McMahan and Ramaswamy, "Differentially Private Learning with Adaptive
-        Clipping", NeurIPS 2021, theorem 1 and algorithm 1.
-
-    Example:
-        >>> from hockeystick.adapters.torch import Quantile
-        >>> Quantile(1.0, bit_noise=5.0)
-        Quantile(norm=1.0, quantile=0.5, rate=0.2, bit_noise=5.0)
-    """
-
-    norm: float
-    quantile: float = field(default=0.5, kw_only=True)
-    rate: float = field(default=0.2, kw_only=True)
-    bit_noise: float = field(kw_only=True)
-
-    def noises(self, noise_multiplier: float) -> tuple[float, float]:
-        return _bits_noise(noise_multiplier, self.bit_noise), self.bit_noise
-
-    def units(self, whole: float) -> float:
-        return 2.0
-
-    def query(self, lengths: Any, norm: float) -> tuple[Any, Tensors]:
-        bits = (lengths <= norm).double().mul(2).sub(1).sum()
-        return torch.ones_like(lengths).unsqueeze(0), {"bits": bits}
-
-    def learned(self, norm: float, memory: Tensors, gradients: Tensors, answers: Tensors) -> float:
-        share = float(answers["bits"]) + 0.5
-        return self._moved(norm, -self.rate * (share - self.quantile))
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Online(Clip):
-    """OSO-DPSGD: a clipping norm that goes where the loss falls, by a second noisy query.
-
-    Each step releases g, the gradients, and ``q = sum of g_i/|g_i| over those longer than C``, of
-    the same batch and of sensitivity 1. From C = norm on, with the q of the step before,
-
-        C <- C exp(rate sign(g . q_before)).
-
-    The plan's account holds: g gets inflation times the plan's noise multiplier z, and q gets
-    ``(1 - inflation^-2)^(-1/2) z`` (``hs.calibration.joint_noise``). It is derived for SGD;
-    ``hs.release.OnlineClipping`` is the same for rows of numpy.
-
-    Raises:
-        ParameterError: Unless norm >= 1e-24, rate is in [0, 1] and inflation is above 1.
-
-    References:
-        Galli, Palamidessi and Cucinotta, "Online Sensitivity Optimization in Differentially Private
-        Learning", AAAI 2024. A thesis that lists it as algorithm 3 noises q with the gradients'
-        multiplier in line 13, which is less than its account assumes.
-
-    Example:
-        >>> from hockeystick.adapters.torch import Online
-        >>> Online(1.0)
-        Online(norm=1.0, rate=0.0025, inflation=1.01)
-    """
-
-    norm: float
-    rate: float = field(default=0.0025, kw_only=True)
-    inflation: float = field(default=1.01, kw_only=True)
-
-    def noises(self, noise_multiplier: float) -> tuple[float, float]:
-        found = _directions_noise(noise_multiplier, inflation=self.inflation)
-        return found.gradient, found.query
-
-    def query(self, lengths: Any, norm: float) -> tuple[Any, Tensors]:
-        return torch.stack([torch.ones_like(lengths), (lengths > norm).to(lengths)]), {}
-
-    def learned(self, norm: float, memory: Tensors, gradients: Tensors, answers: Tensors) -> float:
-        before = dict(memory)
-        memory.clear()
-        memory.update(answers)
-        if before.keys() != gradients.keys():  # the first step, or one that trains something else
-            return norm
-        product = sum(
-            float(torch.sum(one * before[name].to(one))) for name, one in gradients.items()
-        )
-        return self._moved(norm, math.copysign(self.rate, product) if product else 0.0)
-
-
 # Sums of clipped gradients, of each example or of whole batches.
 
 
@@ -257,14 +73,32 @@ def clipped_sum(
         parts = [one.reshape(len(one), math.prod(one.shape[1:])) for one in given]
         limit = norm / math.sqrt(len(groups))
         lengths = _length(torch.stack([_lengths(part, limit) for part in parts], dim=1))
-        weights, more = clip.query(lengths, norm)
+        weights = torch.ones_like(lengths).unsqueeze(0)
+        if isinstance(clip, Online):
+            weights = torch.cat([weights, (lengths > norm).to(weights).unsqueeze(0)])
+        elif isinstance(clip, Quantile):
+            queried["bits"] = (lengths <= norm).double().mul(2).sub(1).sum()
         found = arithmetic.sums(parts, lengths, norm, len(groups), weights)
         for name, rows in zip(names, found, strict=True):
             sums[name] = rows[0].reshape(gradients[name].shape[1:])
             if len(rows) > 1:
                 queried[name] = rows[1].reshape(gradients[name].shape[1:])
-        queried |= more
     return sums, queried
+
+
+def next_norm(
+    clip: Clip, norm: float, memory: Tensors, gradients: Tensors, answers: Tensors
+) -> float:
+    """Return the norm of the next step, from noisy means alone; memory keeps those for later."""
+    if isinstance(clip, Quantile):
+        return clip.moved(norm, float(answers["bits"]) + 0.5)
+    before = dict(memory)
+    memory.clear()
+    memory.update(answers)
+    if before.keys() != gradients.keys():  # the first step, or one that trains something else
+        return norm
+    pairs = ((one, before[name].to(one)) for name, one in gradients.items())
+    return clip.moved(norm, sum(float(torch.sum(one * other)) for one, other in pairs))
 
 
 def _lengths(rows: Any, limit: float) -> Any:

@@ -10,7 +10,7 @@ import math
 import os
 import weakref
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from threading import Lock
 from typing import Any, Final, Literal, Self, final
@@ -22,32 +22,32 @@ import hockeystick as hs
 from hockeystick import _files, _validate
 from hockeystick._validate import whole_numbers
 from hockeystick.adapters.loop import (
-    KIND,
-    VERSION,
     Account,
+    Counting,
     Grouped,
     GroupSampler,
+    Path,
     Sampler,
+    as_now,
     checked_seed,
 )
 from hockeystick.adapters.torch import _checks
 from hockeystick.adapters.torch._batches import Batch, Loader, Loading, Processes
-from hockeystick.adapters.torch._checks import Counting, Path
 from hockeystick.adapters.torch._clipping import (
-    Clip,
-    Constant,
     LossFn,
     Tensors,
     chunks,
     clipped_sum,
     individual,
+    next_norm,
     sensible,
 )
 from hockeystick.adapters.torch._noise import Correlated, Exact, Noisy, Real, secret_randomness
-from hockeystick.adapters.torch._self_test import PrivateReplay, note
+from hockeystick.adapters.torch._self_test import PrivateReplay
 from hockeystick.errors import IncompatibleError, ParameterError
 from hockeystick.mechanisms import CyclicPoisson, MatrixFactorization
 from hockeystick.mechanisms.sampling.poisson import Clipping
+from hockeystick.release.clipping import Clip, Constant, Quantile
 from hockeystick.release.counting import length_of
 
 Microbatch = int | Literal["auto"] | None
@@ -72,28 +72,26 @@ _NEIGHBOURS: Final = (
 
 
 @final
+@dataclass(eq=False, repr=False)
 class Private:
     """A private training loop; made by ``make_private`` or ``make_correlated``."""
 
-    def __init__(
-        self,
-        model: Any,
-        optimizer: Any,
-        loader: Loader,
-        clip: Clip,
-        arithmetic: Real,
-        release: _checks.Release,
-        microbatch: Microbatch,
-        path: Path | None,
-        replay: Callable[..., PrivateReplay],
-    ) -> None:
+    model: Any
+    optimizer: Any
+    loader: Loader
+    _clip: Clip
+    _arithmetic: Real
+    _release: _checks.Release
+    _microbatch: Microbatch
+    _path: Path | None
+    _replay: Callable[..., PrivateReplay]
+
+    def __post_init__(self) -> None:
+        loader, self._free = self.loader, Lock()
+        self._noting: Callable[..., None] | None = None  # in replays
         self._account, self._processes, self._seed = loader.account, loader.processes, loader.seed
-        self.model, self.optimizer, self.loader = model, optimizer, loader
-        self._clip, self._arithmetic, self._release = clip, arithmetic, release
-        self._microbatch, self._path, self._replay = microbatch, path, replay
-        self._norm, self._memory, self._loss = clip.norm, Tensors(), (0.0, 0)
-        self._free = Lock()
-        hook = optimizer.register_step_pre_hook(_checks.refuse_open_step)
+        self._norm, self._memory, self._loss = self._clip.norm, Tensors(), (0.0, 0)
+        hook = self.optimizer.register_step_pre_hook(_checks.refuse_open_step)
         self._unguard = weakref.finalize(self, hook.remove)
 
     @property
@@ -114,7 +112,7 @@ class Private:
     @property
     def plan(self) -> Any:
         """The plan of the steps that are counted, to be accounted for in any way."""
-        known = self._correlated is not None and self._seed is not None
+        known = self._arithmetic.correlated and self._seed is not None
         return self._account.released @ hs.PureDP(math.inf) if known else self._account.released
 
     @property
@@ -133,7 +131,7 @@ class Private:
             while end <= self.steps:
                 ended += 1
                 end = min(math.ceil(ended / self.loader.sampler.share - _ROUNDING), total)
-            yield self.loader._batches(end)
+            yield self.loader.batches(end)
             if self.steps < end:
                 self.loader.refuse(f"an epoch of {end} steps was left after {self.steps}")
 
@@ -143,7 +141,7 @@ class Private:
         Whoever stops because of what was released has that of the whole plan, or the budget's.
         """
         answer = hs.epsilon(self.plan, _validate.one("delta", delta))
-        more = (_NEIGHBOURS,) if self._correlated is not None and answer.adjacency is None else ()
+        more = (_NEIGHBOURS,) if self._arithmetic.correlated and answer.adjacency is None else ()
         if self._arithmetic.name == "real":
             more, how = (*more, _IN_REAL), "in real arithmetic"
         elif self._microbatch != 1:
@@ -164,8 +162,7 @@ class Private:
 
         Raises:
             BudgetExhausted: If plan or budget have no step left; as below, nothing is released.
-            ParameterError: If the batch is another one, used before or changed, or model or
-                optimizer have become such as ``make_private`` refuses.
+            ParameterError: If batch, model or optimizer are none that this loop takes any more.
             IncompatibleError: If it runs under autocast, during another step, after ``close`` or in
                 a fork; if another process stopped, or another loop trained the same parameters; if
                 torch takes no single gradients; if correlated noise cannot go on.
@@ -189,8 +186,7 @@ class Private:
             _checks.check_optimizer(self.optimizer, self.model)
             params, kept = _checks.copies(self.model)
             facts["trained parameters"] = list(params)
-            if self._correlated is not None:
-                self._correlated.check(self.steps, params)
+            self._arithmetic.check(self.steps, params)
             device = next(iter(params.values())).device
             _checks.check_precision(device)
             if self._seed is None:
@@ -220,12 +216,11 @@ class Private:
         device = next(iter(params.values())).device
         examples = trees.tree_map(lambda part: part.to(device, non_blocking=True), batch.examples)
         size = sensible(params) if self._microbatch == "auto" else self._microbatch
-        by_batch = self._by_batch
         sums, queried, total = Tensors(), Tensors(), 0.0
         for chunk in chunks(examples, size):
-            found, losses = individual(self.model, loss_fn, params, kept, chunk, by_batch)
+            found, losses = individual(self.model, loss_fn, params, kept, chunk, self._by_batch)
             total, more = total + losses, Tensors()
-            if not by_batch:
+            if not self._by_batch:
                 found, more = clipped_sum(found, self._norm, self._arithmetic, self._clip)
             sums, queried = _joined(sums, found), _joined(queried, more)
         self._loss = total, len(batch)
@@ -235,10 +230,6 @@ class Private:
     def _by_batch(self) -> bool:
         return getattr(self._account.plan, "clipping", None) is Clipping.BATCH
 
-    @property
-    def _correlated(self) -> Correlated | None:
-        return self._arithmetic if isinstance(self._arithmetic, Correlated) else None
-
     def _noised(
         self, step: int, params: Tensors, sums: Tensors, queried: Tensors
     ) -> tuple[Tensors, Tensors]:
@@ -246,22 +237,23 @@ class Private:
             alone = {name: value.unsqueeze(0) for name, value in sums.items()}
             sums, _ = clipped_sum(alone, self._norm, self._arithmetic, self._clip)
         size, units = self.loader.sampler.expected(step), self._arithmetic.units(self._norm)
-        divisor = size if self._correlated is not None else size * units / self._norm
+        divisor = size if self._arithmetic.correlated else size * units / self._norm
         noise = self._noise_multiplier(step)
         own, other = _deviations(self._clip, self._arithmetic, noise, self._norm)
         noisy = self._arithmetic.noise(self._seed, step, params)
         gradients = _released(sums, own, divisor, noisy, params)
-        return gradients, _released(queried, other, size * self._clip.units(units), noisy, params)
+        size *= _query_units(self._clip, units)
+        return gradients, _released(queried, other, size, noisy, params)
 
     def _use(self, gradients: Tensors, answers: Tensors) -> None:
-        note(self, gradients, answers)
+        if self._noting is not None:
+            self._noting(self, gradients, answers)
         for name, value in self.model.named_parameters():
             value.grad = gradients.get(name)
         with _checks.stepping(self.optimizer):
             self.optimizer.step()
-        self._norm = self._clip.learned(self._norm, self._memory, gradients, answers)
-        if self._correlated is not None:
-            self._correlated.done(self.steps)
+        self._norm = next_norm(self._clip, self._norm, self._memory, gradients, answers)
+        self._arithmetic.done(self.steps)
 
     def _noise_multiplier(self, step: int) -> float:
         plan: Any = self._account.plan
@@ -279,15 +271,12 @@ class Private:
         """Return what ``hockeystick.audit.record`` replays: equal loops on copies of the model.
 
         Give ``loss_fn`` as in ``step``, or ``train(private)`` that does all that the program does
-        with its loop; ``canaries`` are examples to add. Loops of several processes and correlated
-        noise are refused.
+        with its loop; ``canaries`` are examples to add.
         """
         if (loss_fn is None) == (train is None):
             raise ParameterError("loss_fn", loss_fn, "given, or train in its place")
-        if self._processes.size > 1:
-            raise IncompatibleError("a loop of several processes is replayed in a single one")
-        if self._correlated is not None:
-            raise IncompatibleError("noise that is correlated from step to step is not replayed")
+        if self._processes.size > 1 or self._arithmetic.correlated:
+            raise IncompatibleError("correlated noise and several processes are not replayed")
 
         def usual(private: Private) -> None:
             for batch in private.loader:
@@ -315,19 +304,17 @@ class Private:
         """Return the account and the clipping norm, for ``torch.save`` beside the model.
 
         It belongs to the model's weights of this moment, and to this run: another process goes on
-        with it by the run's journal alone. Where noise is correlated it has the key of all noise,
-        with which that can be taken off: it is as secret as the data.
+        with it only by the journal of the run. Where noise is correlated, it holds the key of all
+        noise, which whoever sees it can subtract.
         """
-        found = {
+        self._arithmetic.check(self.steps)
+        return {
             "account": self._account.state(),
             "norm": self._norm,
             "memory": {name: value.clone() for name, value in self._memory.items()},
             "weights": _checks.digest(self.model),
+            **self._arithmetic.state(),
         }
-        if self._correlated is not None:
-            self._correlated.check(self.steps)
-            found["key"] = self._correlated.key
-        return found
 
     def load_state_dict(self, state: Any) -> None:
         """Go on from a state of this run, after the weights; the count of steps never falls.
@@ -336,17 +323,17 @@ class Private:
             ParameterError: If it is no such state, of another plan or run, of other weights, or,
                 where noise is correlated, of before a step that was counted. Nothing changes then.
         """
-        state, rows = _as_now(state), self._correlated
-        if not isinstance(state, dict) or set(state) != _STATE | ({"key"} if rows else set()):
+        state, rows = as_now(state), self._arithmetic
+        if not isinstance(state, dict) or set(state) != _STATE | set(rows.state()):
             raise ParameterError("state", type(state).__name__, "what state_dict returned")
         norm, memory = Constant(state["norm"]).norm, dict(state["memory"])
         if state["weights"] != _checks.digest(self.model):
             allowed = "that of the weights which the model has: load these first"
             raise ParameterError("state", "the state of other weights", allowed)
-        if rows is not None and norm != self._norm:
+        if rows.correlated and norm != self._norm:
             raise ParameterError("norm", norm, f"{self._norm!r}, as here")
-        self._account.load(state["account"], exactly=rows is not None)
-        if rows is not None:
+        self._account.load(state["account"], exactly=rows.correlated)
+        if isinstance(rows, Correlated):
             noise = rows.deviation(self._noise_multiplier(0), norm)
             rows.load(state["key"], self.steps, _checks.trained(self.model), noise)
         self._norm, self._memory = norm, memory
@@ -381,7 +368,12 @@ def _deviations(
     """Return the deviations of the noise on gradients and second query, each in its units."""
     own, other = clip.noises(noise_multiplier)
     units = arithmetic.units(norm)
-    return arithmetic.deviation(own, units), arithmetic.deviation(other, clip.units(units))
+    return arithmetic.deviation(own, units), arithmetic.deviation(other, _query_units(clip, units))
+
+
+def _query_units(clip: Clip, whole: float) -> float:
+    """Return how many units of its sum are 1 in the second query, whole in a clipping norm."""
+    return 2.0 if isinstance(clip, Quantile) else whole
 
 
 def _joined(first: Tensors, second: Tensors) -> Tensors:
@@ -409,19 +401,6 @@ def _read(path: str) -> list[Any]:
     if not isinstance(found, dict) or set(found) != set(_CHECKPOINT):
         raise ParameterError("checkpoint", path, "a file that private.save wrote")
     return [found[name] for name in _CHECKPOINT]
-
-
-def _as_now(state: Any) -> Any:
-    """Return a state as it is now, of one as loops with correlated noise had them."""
-    before = {"kind", "plan", "not_private", "norm", "run", "steps", "key", "weights"}
-    if not isinstance(state, dict) or set(state) != before:
-        return state
-    account = {name: state[name] for name in ("plan", "not_private", "run", "steps")}
-    account |= {"version": VERSION, "arithmetic": "real", "kind": state["kind"]}
-    if state["kind"] == "hockeystick-correlated":
-        account["kind"] = KIND
-    kept = {name: state[name] for name in ("norm", "key", "weights")}
-    return {"account": account, "memory": {}, **kept}
 
 
 def make_private(
@@ -452,7 +431,7 @@ def make_private(
         weights and that example alone, and buffers, learning rates and the model's structure must
         not depend on the data. What model and data draw is keyed in each step by 128 bits (63 on an
         accelerator), not cryptographically. Losses, gradients before noise and batches are not
-        private, nor is what the processes of a group of torch, send each other.
+        private, nor is what the processes of a group of torch send each other.
 
     Edge cases:
         A batch without examples gives pure noise; a gradient that is infinite or undefined counts
@@ -465,15 +444,13 @@ def make_private(
         model: A module; called with an input as it is, a tuple's parts in their places, or a
             mapping's by their names. ``DistributedDataParallel`` around it is taken off.
         optimizer: Any optimizer of its parameters that takes one gradient for each step.
-        dataset: Examples by number, each the model's input alone or a tuple of it and targets,
-            which are tensors, numbers, or tuples and mappings of them.
+        dataset: Examples by number, each the model's input alone or a tuple of it and targets.
         plan: How batches are drawn, clipped and noised, and for how many steps.
         clipping: C, or ``Constant``, ``Quantile``, ``Online``.
-        arithmetic: "exact", or "real": sums, lengths and noise are floats, which is faster; what
-            their rounding tells is not covered, and ``spent`` says so.
+        arithmetic: "exact", or "real" for floats: faster, but what rounding tells is not covered.
         microbatch: The most examples whose gradients are in memory at once; None for a whole batch,
-            "auto" for as many as have gradients of 32 MiB (on an accelerator of 1 GiB), at least 8.
-            1 rules out as well that libraries round a gradient otherwise beside others.
+            "auto" for gradients of 32 MiB (on an accelerator of 1 GiB), at least 8 examples. 1
+            rules out as well that libraries round a gradient otherwise beside others.
         loading: How examples become tensors, and which processes fetch them.
         counting: Budget, checkpoint, journal and ledger.
         not_private: A seed from which batches and noise are computed again: for tests alone, as
@@ -502,7 +479,7 @@ def make_private(
         True
     """
     facts: dict[str, Any] = {"plan": repr(plan), "microbatch": microbatch}
-    processes = Processes()
+    processes, grouped, given = Processes(), isinstance(plan, Grouped), clipping
     if isinstance(model, torch.nn.parallel.DistributedDataParallel):
         model = model.module  # as sums are added here
     with processes.together("make_private", lambda: facts | {"weights": _checks.digest(model)}):
@@ -515,10 +492,8 @@ def make_private(
         examples = facts["examples"] = _checks.examples_of(dataset)
         if microbatch is not None and microbatch != "auto":
             microbatch = _validate.count("microbatch", microbatch, _MICROBATCH)
-        grouped = isinstance(plan, Grouped)
-        kind: Any = Constant if grouped else Clip
-        given: Any = clipping
-        clip: Clip = given if isinstance(given, kind) else Constant(given)
+        known = isinstance(given, Constant if grouped else Clip)
+        clip: Any = given if known else Constant(given)  # type: ignore[arg-type]  # it refuses
         seed = checked_seed(not_private, counting.budget, counting.ledger)
         facts |= {"clipping": repr(clip), "arithmetic": arithmetic, "seed": seed}
         facts |= {"budget": repr(counting.budget), "key": counting.key}
@@ -527,11 +502,11 @@ def make_private(
         fetching = loading.fetching(dataset, secret=seed is None)
         journal = counting.opened()
     with processes.together("make_private"):
-        first = journal if processes.first else None
         said: dict[str, Any] = {"not_private": seed is not None, "arithmetic": computed.name}
+        first = journal if processes.first else None
         account = Account(counted, counting.budget, first, **said)
-    shared = account.run, account.counted, account.limit, computed.key
-    *counts, computed.key = processes.from_first(shared)
+    of_first = account.run, account.counted, account.limit, computed.key
+    *counts, computed.key = processes.shared([of_first] * processes.size)
     account.follow(*counts)
     release = _checks.Release(account.run, counted, counting.place())
     with processes.together("make_private"):
@@ -540,17 +515,9 @@ def make_private(
     release.note(model, account.counted)
     options: dict[str, Any] = {"arithmetic": arithmetic, "microbatch": microbatch}
     again = partial(make_private, clipping=clip, loading=loading, **options)
-    return Private(
-        model,
-        optimizer,
-        Loader(account, sampler, fetching, loading.at_once(dataset), processes, seed),
-        clip,
-        computed,
-        release,
-        microbatch,
-        counting.checkpoint,
-        partial(PrivateReplay, dataset, again, plan),
-    )
+    loader = Loader(account, sampler, fetching, loading.at_once(dataset), processes, seed)
+    replay, path = partial(PrivateReplay, dataset, again, plan), counting.checkpoint
+    return Private(model, optimizer, loader, clip, computed, release, microbatch, path, replay)
 
 
 def _sampled(plan: Any, clip: Clip, arithmetic: str, examples: int, seed: int | None) -> Any:
@@ -568,7 +535,6 @@ def _sampled(plan: Any, clip: Clip, arithmetic: str, examples: int, seed: int | 
 
 
 def _grouped(plan: Grouped, clip: Clip, arithmetic: str, examples: int, seed: int | None) -> Any:
-    """Return them for groups with correlated noise."""
     return GroupSampler(plan, examples, seed), Correlated(plan.encoder, seed), plan.plan
 
 
@@ -595,11 +561,11 @@ def make_correlated(
 
     The encoder of a ``MatrixFactorization`` has a strategy; b is its ``separation`` where there are
     several participations, and else its rounds. ``groups`` has the group of each example, from 0 to
-    b - 1, which must not depend on the data: by default its place modulo b, as zero-out adjacency
-    asks for. Under add-remove, where an example that goes moves up those after it, they must stay
-    what they are: a ``CyclicPoisson`` is refused without them. Clipping is C or a ``Constant``; all
-    else is as for ``make_private(arithmetic="real")``. Another process goes on by the ``journal``
-    and the last state, and by no older one; a step that fails once it is counted ends the loop.
+    b - 1, whatever the data; by default its place modulo b, as zero-out adjacency asks for. A
+    ``CyclicPoisson`` under add-remove, where places move, is refused without them. Clipping is C or
+    a ``Constant``; all else is as for ``make_private(arithmetic="real")``. Another process goes on
+    by the ``journal`` and the last state, and by no older one; a step that fails once it is counted
+    ends the loop.
 
     References:
         Kairouz et al., "Practical and Private (Deep) Learning without Sampling or Shuffling", 2021;

@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from numpy.random import Generator
 
 Tensors = dict[str, Any]
+Rows = list[Any]
 # What adds noise of a standard deviation in units to the sum of that name, in doubles.
 Noisy = Callable[[str, Any, float], Any]
 NORM: Final = 2**22
@@ -70,6 +71,7 @@ class Real:
     """Floats in place of real numbers, as torch rounds them."""
 
     name = "real"
+    correlated = False
     key: int | None = None  # of all noise, where steps share some
 
     def units(self, norm: float) -> float:
@@ -79,9 +81,7 @@ class Real:
         """Return a noise multiplier times a number of units, rounded up."""
         return float_up(largest_reading(noise_multiplier) * Fraction(units))
 
-    def sums(
-        self, parts: list[Any], lengths: Any, norm: float, groups: int, weights: Any
-    ) -> list[Any]:
+    def sums(self, parts: Rows, lengths: Any, norm: float, groups: int, weights: Any) -> Rows:
         """Return for each part of the gradients their clipped sums, one for each row of weights.
 
         Parts have a row for each example, whose gradient in one of the groups they are together, of
@@ -102,6 +102,16 @@ class Real:
         drawn = normals(seed, step, next(iter(params.values())).device)
         return lambda name, total, deviation: drawn(total.shape).mul_(deviation).add_(total)
 
+    def state(self) -> dict[str, int]:
+        """Return what a later process needs to know of the noise, if anything."""
+        return {}
+
+    def check(self, steps: int, params: Tensors | None = None) -> None:
+        """Raise where noise cannot go on after so many steps, with these parameters."""
+
+    def done(self, steps: int) -> None:
+        """Note that so many steps have come to their end."""
+
 
 @final
 class Exact(Real):
@@ -112,9 +122,7 @@ class Exact(Real):
     def units(self, norm: float) -> float:
         return NORM
 
-    def sums(
-        self, parts: list[Any], lengths: Any, norm: float, groups: int, weights: Any
-    ) -> list[Any]:
+    def sums(self, parts: Rows, lengths: Any, norm: float, groups: int, weights: Any) -> Rows:
         """Return sums of integers of squared length at most ``2^44/groups``, in float64.
 
         A gradient is scaled to where rounding, by at most 1/2 in each coordinate, stays within.
@@ -163,15 +171,15 @@ class Correlated(Real):
     account covers: rows go on only where all before are known, as after the last counted step.
     """
 
+    correlated = True
+
     def __init__(self, encoder: Encoder, seed: int | None) -> None:
         CorrelatedNoise(encoder)  # which refuses encoders without a strategy
         self._encoder, self._noise = encoder, dict[str, CorrelatedNoise]()
         self._at = 0  # the steps that have come to their end, with noise that is known
         self.key: int = secrets.randbits(_KEY_BITS) if seed is None else seed
 
-    def sums(
-        self, parts: list[Any], lengths: Any, norm: float, groups: int, weights: Any
-    ) -> list[Any]:
+    def sums(self, parts: Rows, lengths: Any, norm: float, groups: int, weights: Any) -> Rows:
         return [one.double() for one in super().sums(parts, lengths, norm, groups, weights)]
 
     def noise(self, seed: int | None, step: int, params: Tensors) -> Noisy:
@@ -196,6 +204,9 @@ class Correlated(Real):
     def done(self, steps: int) -> None:
         self._at = steps
 
+    def state(self) -> dict[str, int]:
+        return {"key": self.key}
+
     def load(self, key: object, steps: int, params: Tensors, deviation: float) -> None:
         """Go on after some steps with the noise of a key; or raise, and change nothing."""
         if type(key) is not int or not 0 <= key < 2**_KEY_BITS:
@@ -208,7 +219,7 @@ class Correlated(Real):
         self._at = steps
 
 
-def _rounded(parts: list[Any], scales: Any, weights: Any) -> tuple[list[Any], Any]:
+def _rounded(parts: Rows, scales: Any, weights: Any) -> tuple[Rows, Any]:
     """Return sums of scaled and rounded rows by weights, and each row's squared length."""
     squares = scales.new_zeros((len(scales), LANES))
     found = [weights.new_zeros((len(weights), part.shape[1])) for part in parts]

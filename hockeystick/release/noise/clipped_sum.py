@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 # Units of a clipped row's length: squares of sums of squares stay below 2^53.
 UNITS: Final = 2**22
 LENGTH: Final = Domain(symbol="C", low=1e-24, high=1e24, typical=(0.1, 10))
-_NORM: Final = Domain(symbol="C", low=1e-24, high=math.inf, high_open=True, typical=(0.1, 10))
+NORM: Final = Domain(symbol="C", low=1e-24, high=math.inf, high_open=True, typical=(0.1, 10))
 NOISE: Final = Domain(symbol="z", low=0, high=2.0**21, typical=(0.5, 10))
 _MOST_ROWS: Final = 2**30
 # Room for the rounding of lengths and scales, so that few rows are scaled again.
@@ -51,7 +51,7 @@ def noisy_sum(
         >>> noisy_sum([[3.0, 4.0], [0.5, 0.0]], norm=1.0, noise_multiplier=0).round(3)
         array([1.1, 0.8])
     """
-    clipped = _validate.real("norm", norm, _NORM)
+    clipped = _validate.real("norm", norm, NORM)
     noise = _validate.real("noise_multiplier", noise_multiplier, NOISE)
     return noisy_clipped_sum(gradient_rows("gradients", gradients), clipped, noise, bits)
 

@@ -19,7 +19,7 @@ import torch
 import hockeystick as hs
 from hockeystick.adapters.loop import bits, numbers
 from hockeystick.adapters.torch import Constant, Online, Quantile, _noise
-from hockeystick.adapters.torch._clipping import Clip, clipped_sum
+from hockeystick.adapters.torch._clipping import clipped_sum
 from hockeystick.adapters.torch._noise import Exact, all_keyed, keyed, normals
 from hockeystick.errors import ParameterError
 from hockeystick.release.samplers import rounded_gaussian
@@ -52,20 +52,11 @@ def _trained(private: Any, steps: int = 1) -> Any:
     return private.model.weight.detach().flatten().cpu().double()
 
 
-class _Each(Clip):
-    """A sum for each example alone, so that its integers can be looked at."""
-
-    def __init__(self, layers: bool) -> None:
-        self.per_layer = layers
-
-    def query(self, lengths: Any, norm: float) -> tuple[Any, dict[str, Any]]:
-        return torch.eye(2, len(lengths), dtype=torch.float64, device=lengths.device), {}
-
-
 def _integers(gradients: dict[str, Any], norm: float, *, layers: bool = False) -> list[Any]:
-    """Return the integers of the first two examples, all groups as one vector."""
-    there = {name: one.to(DEVICE) for name, one in gradients.items()}
-    found = clipped_sum(there, norm, Exact(), _Each(layers))
+    """Return the integers of two examples, each alone, all groups as one vector."""
+    clip = Constant(1.0, per_layer=layers)
+    alone = [{name: one[n : n + 1].to(DEVICE) for name, one in gradients.items()} for n in range(2)]
+    found = [clipped_sum(one, norm, Exact(), clip)[0] for one in alone]
     return [np.concatenate([one.cpu().numpy().ravel() for one in part.values()]) for part in found]
 
 

@@ -212,20 +212,6 @@ def test_noise_follows_the_schedule_of_the_plan(arithmetic: str) -> None:
 
 
 @pytest.mark.parametrize("arithmetic", ["exact", "real"])
-def test_the_clipping_norm_follows_the_quantile(arithmetic: str) -> None:
-    clip = Quantile(1e-3, quantile=0.5, rate=0.3, bit_noise=0.05)
-    plan = {"steps": 80}
-    options: dict[str, Any] = {"plan": plan, "arithmetic": arithmetic}
-    private, model, inputs, targets = made(clipping=clip, noise_multiplier=0.01, **options)
-    for group in private.optimizer.param_groups:
-        group["lr"] = 0.0
-    lengths = sorted(_length(one.values()) for one in _alone(model, inputs, targets))
-    for batch in private.loader:
-        private.step(LOSS, batch)
-    assert lengths[3] < private.clipping_norm < lengths[8]
-
-
-@pytest.mark.parametrize("arithmetic", ["exact", "real"])
 def test_the_online_norm_pays_for_directions_and_moves_by_its_rate(arithmetic: str) -> None:
     clip = Online(1e-3, rate=0.1)
     noise = hs.calibration.joint_noise(2.0, inflation=1.01)

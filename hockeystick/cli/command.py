@@ -71,16 +71,12 @@ class Command(_WithExamples):
     """A command that refuses a flag given twice."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse the arguments, then raise for the first option that is given twice."""
-        given = list(args)
-        rest = super().parse_args(ctx, args)
-        _, _, order = self.make_parser(ctx).parse_args(given)
+        _, _, order = self.make_parser(ctx).parse_args(args.copy())
         for index, one in enumerate(order):
             once = isinstance(one, click.Option) and not (one.is_flag or one.multiple)
             if once and one in order[:index]:
-                name = max(one.opts, key=len)
-                raise click.UsageError(f"{name} is given twice; give it once", ctx)
-        return rest
+                raise click.UsageError(f"{one.opts[-1]} is given twice; give it once", ctx)
+        return super().parse_args(ctx, args)
 
 
 def command(
@@ -90,15 +86,18 @@ def command(
 
     Args:
         examples: The lines that end its help.
-        takes: The names of its arguments and options, as ``options.takes`` has them.
+        takes: Its arguments (in capitals) and options, by their names in ``options``.
         of: The group.
         helps: Options whose help is another one here.
     """
-    from hockeystick.cli import options
+    from hockeystick.cli.options import ARGUMENTS, OPTIONS
 
     def made(function: Callable[..., None]) -> click.Command:
-        taking = options.takes(takes, **helps)(function)
-        found: click.Command = of.command(cls=Command, examples=examples)(taking)
+        for name in reversed(takes.split()):
+            add, known = (click.argument, ARGUMENTS) if name.isupper() else (click.option, OPTIONS)
+            given = {**known[name], **({"help": helps[name]} if name in helps else {})}
+            function = add(*given.pop("param_decls"), **given)(function)
+        found: click.Command = of.command(cls=Command, examples=examples)(function)
         return found
 
     return made
@@ -107,16 +106,8 @@ def command(
 class Group(_WithExamples, click.Group):
     """A group of commands, which prints its help where none of them is given."""
 
-    def __init__(self, *given: Any, **attributes: Any) -> None:
-        overview = {"invoke_without_command": True, "callback": _overview}
-        super().__init__(*given, **{**attributes, **overview})
-
-
-@click.pass_context
-def _overview(context: click.Context) -> None:
-    """Print the help of a group where none of its commands is given."""
-    if context.invoked_subcommand is None:
-        click.echo(context.get_help())
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        return super().parse_args(ctx, args or ["--help"])
 
 
 class _Loading(Group):
@@ -180,6 +171,8 @@ def on_one_line(message: str) -> str:
 
 def _message(error: BaseException) -> str:
     """Return what an exception says; of wrong arguments, with where to read what is right."""
+    if isinstance(error, OSError):
+        return f"cannot write the answer: {error.strerror}"
     if isinstance(error, click.UsageError):
         command = error.ctx.command_path if error.ctx else "hockeystick"
         return f"{error.format_message().rstrip('.')} (see {command} --help)"
@@ -198,11 +191,11 @@ def _known(error: BaseException) -> dict[str, Any]:
     first = cause or error
     held = vars(first) if isinstance(first, HockeystickError) else {}
     names = {"name": "parameter"}
-    return {names.get(key, key): _value(value) for key, value in held.items() if key[0] != "_"}
+    return {names.get(key, key): _jsonable(value) for key, value in held.items() if key[0] != "_"}
 
 
-def _value(value: object) -> Any:
-    """Return a value ready for JSON: as it is if it can be, or else as it is written."""
+def _jsonable(value: object) -> Any:
+    """Return a value as it is if JSON has it, or else as it is written."""
     if value is None or isinstance(value, str | int):
         return value
     if isinstance(value, float) and math.isfinite(value):

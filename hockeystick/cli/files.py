@@ -34,7 +34,7 @@ from hockeystick.cli.command import command, on_one_line
 from hockeystick.cli.options import MISSED
 from hockeystick.cli.plans import STDIN, Source, for_group, on_a_page
 from hockeystick.cli.progress import progress
-from hockeystick.cli.show import listed, out_path, print_json, write_whole
+from hockeystick.cli.show import out_path, print_json, write_whole
 from hockeystick.cli.sweep import GridFile, grid_file
 from hockeystick.errors import HockeystickError
 from hockeystick.io import PlanFile
@@ -210,7 +210,7 @@ class _Checked:
             "problems": list(self.problems),
             "lines": lines,
             "meaning": self.meaning,
-            "cautions": listed(self.cautions),
+            "cautions": self.cautions,
             **{name: None if value is None else jsonable(value) for name, value in at.items()},
         }
 
@@ -257,15 +257,15 @@ def report(
     filled in. Exit status 1: the budget is not met, or what it shows contradicts the plan.
     """
     source, values = plans.read(words)
-    file = for_group(plans.plan_file(source, values), group)
-    if out is None and source is not None and os.path.isfile(source.text):
+    file = for_group(source.file(values), group)
+    if out is None and os.path.isfile(source.text):
         out = Path(source.text).stem + _PAGE
     if out is None:
         raise click.UsageError(f"Missing -o FILE{_PAGE}, where the page goes")
     path = out_path(out, (_PAGE, *_ENTRIES), force)
     about = {"--audit": asked["scores"], "--dataset": asked["dataset"]}
     file, together = on_a_page(file, about)
-    at = options.question("delta", delta, file)
+    at = options.question(file, delta=delta)
     if path.suffix.lower() in _ENTRIES:
         _write_entry(replace(file, plan=together or file.plan), at, path, force)
         return
@@ -310,9 +310,9 @@ def _write_entry(file: PlanFile, at: options.Question, path: Path, force: bool) 
     click.echo(f"{path}: {answer}\n{text.count(BLANK)} blanks to be filled in")
 
 
-def _shown_file(source: plans.Source | None) -> dict[str, Any]:
+def _shown_file(source: plans.Source) -> dict[str, Any]:
     """Return the plan file that a page shows: of JSON, one that has its plan."""
-    if source is None or source.content is None:
+    if source.content is None:
         return {"file_name": None, "file_content": None}
     is_json = source.content.lstrip().startswith(b"{")
     if source.text == plans.STDIN or is_json:

@@ -338,7 +338,7 @@ def _several(statuses: Sequence[LedgerStatus], delta: float | None) -> Sheet:
         counted = f"{status.unresolved:,}", f"{status.entries:,}"
         rows.add_row(Text(status.dataset), Text(left, "bold green"), *counted)
     sheet.block(rows)
-    sheet.more_of("heads", [f"{one.dataset}: {one.head}" for one in statuses])
+    sheet.more("heads", *(f"{one.dataset}: {one.head}" for one in statuses))
     return sheet
 
 

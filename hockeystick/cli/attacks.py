@@ -55,7 +55,9 @@ def tradeoff(
         require_matplotlib()
     names, values = plans.split(words)
     files = [for_group(plans.Source.of(name).file(values), group) for name in names]
-    labels = _labels(files, names)
+    given = ["DP-SGD" if name == plans.TRAINING else name for name in names]
+    titles = [file.title or name for file, name in zip(files, given, strict=True)]
+    labels = titles if len(set(titles)) == len(titles) else given
     with progress("computing the trade-off"):
         curves = [hs.tradeoff(file.plan) for file in files]
         known = list(zip(labels, files, curves, strict=True))
@@ -88,16 +90,6 @@ def tradeoff(
         found,
         assumptions=list(dict.fromkeys(text for one in told for text in one["assumptions"])),
     )
-
-
-def _labels(files: Sequence[PlanFile], names: Sequence[str]) -> list[str]:
-    """Return a label for each plan: its title, or what was given; both where a title is shared."""
-    given = ["DP-SGD" if name == plans.TRAINING else name for name in names]
-    short = [file.title or name for file, name in zip(files, given, strict=True)]
-    return [
-        label if short.count(label) == 1 else f"{label} ({name})"
-        for label, name in zip(short, given, strict=True)
-    ]
 
 
 def _told(

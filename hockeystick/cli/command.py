@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from decimal import Decimal
 from importlib import import_module
 from numbers import Real
@@ -46,28 +46,14 @@ without PLAN, they are the numbers of DP-SGD.
 Defaults of delta and adjacency: HOCKEYSTICK_DELTA, HOCKEYSTICK_ADJACENCY, or [tool.hockeystick] in
 the nearest pyproject.toml.
 """
-_EXAMPLES: Final = (
-    "hockeystick init",
-    "hockeystick epsilon plan.toml",
-    "hockeystick solve plan.toml --parameter noise_multiplier --epsilon 2",
-    "hockeystick epsilon 'Laplace(2)**3 @ Gaussian(4)' --delta 1e-6",
-)
 
 
-class _WithExamples(click.Command):
-    """A command whose help ends with examples, each on a line of its own."""
-
-    def __init__(self, *given: Any, examples: Sequence[str] = (), **attributes: Any) -> None:
-        super().__init__(*given, **attributes)
-        self.examples = tuple(examples)
-
-    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        super().format_epilog(ctx, formatter)
-        with formatter.section("Examples"):
-            formatter.write("".join(f"  {line}\n" for line in self.examples))
+def examples(*lines: str) -> str:
+    """Return what ends a help: each line as it stands."""
+    return "\n  ".join(("\b\nExamples:", *lines))
 
 
-class Command(_WithExamples):
+class Command(click.Command):
     """A command that refuses a flag given twice."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -80,15 +66,12 @@ class Command(_WithExamples):
 
 
 def command(
-    *examples: str, takes: str, of: Any = click, **helps: str
+    *lines: str, takes: str, of: Any = click, **helps: str
 ) -> Callable[[Callable[..., None]], click.Command]:
-    """Return the decorator that makes a function a command, alone or of a group.
+    """Return the decorator that makes a function a command, alone or ``of`` a group.
 
-    Args:
-        examples: The lines that end its help.
-        takes: Its arguments (in capitals) and options, by their names in ``options``.
-        of: The group.
-        helps: Options whose help is another one here.
+    It takes arguments (in capitals) and options, by their names in ``options``; ``helps`` are
+    options whose help is another one here. The lines are its examples.
     """
     from hockeystick.cli.options import ARGUMENTS, OPTIONS
 
@@ -97,13 +80,13 @@ def command(
             add, known = (click.argument, ARGUMENTS) if name.isupper() else (click.option, OPTIONS)
             given = {**known[name], **({"help": helps[name]} if name in helps else {})}
             function = add(*given.pop("param_decls"), **given)(function)
-        found: click.Command = of.command(cls=Command, examples=examples)(function)
+        found: click.Command = of.command(cls=Command, epilog=examples(*lines))(function)
         return found
 
     return made
 
 
-class Group(_WithExamples, click.Group):
+class Group(click.Group):
     """A group of commands, which prints its help where none of them is given."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -132,7 +115,17 @@ _SETTINGS: Final = {"help_option_names": ["-h", "--help"], "max_content_width": 
 
 
 hockeystick = click.version_option(__version__, message="hockeystick %(version)s")(
-    _Loading("hockeystick", examples=_EXAMPLES, context_settings=_SETTINGS, help=_OVERVIEW)
+    _Loading(
+        "hockeystick",
+        help=_OVERVIEW,
+        context_settings=_SETTINGS,
+        epilog=examples(
+            "hockeystick init",
+            "hockeystick epsilon plan.toml",
+            "hockeystick solve plan.toml --parameter noise_multiplier --epsilon 2",
+            "hockeystick epsilon 'Laplace(2)**3 @ Gaussian(4)' --delta 1e-6",
+        ),
+    )
 )
 
 
@@ -141,11 +134,7 @@ _STATUSES: Final = {InfeasibleError: 1, BudgetExhausted: 4, KeyboardInterrupt: 1
 
 
 def refuse(error: BaseException, *, as_json: bool = False) -> int:
-    """Say on standard error, and as JSON on standard output, why there is no answer.
-
-    Returns:
-        The exit status.
-    """
+    """Say on standard error, and in JSON, why there is no answer; return the exit status."""
     status = _STATUSES.get(type(error), _WRONG_INPUT)
     message = on_one_line("; ".join((_message(error), *notes_of(error))))
     click.echo(f"hockeystick: {message}".encode(errors="backslashreplace"), err=True)
@@ -153,8 +142,8 @@ def refuse(error: BaseException, *, as_json: bool = False) -> int:
         kind = "OSError" if type(error) is click.ClickException else type(error).__name__
         kind = "UsageError" if isinstance(error, click.UsageError) else kind
         told = {"type": kind, "message": message, "exit_status": status, **_known(error)}
-        version = {"version": __version__}
-        click.echo(json.dumps({**version, "error": told}, indent=2, allow_nan=False))
+        whole = {"version": __version__, "error": told}
+        click.echo(json.dumps(whole, indent=2, allow_nan=False))
     return status
 
 
@@ -170,7 +159,6 @@ def on_one_line(message: str) -> str:
 
 
 def _message(error: BaseException) -> str:
-    """Return what an exception says; of wrong arguments, with where to read what is right."""
     if isinstance(error, OSError):
         return f"cannot write the answer: {error.strerror}"
     if isinstance(error, click.UsageError):

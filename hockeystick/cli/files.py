@@ -34,7 +34,7 @@ from hockeystick.cli.command import command, on_one_line
 from hockeystick.cli.options import MISSED
 from hockeystick.cli.plans import STDIN, Source, for_group, on_a_page
 from hockeystick.cli.progress import progress
-from hockeystick.cli.show import out_path, print_json, write_whole
+from hockeystick.cli.show import listed, out_path, print_json, write_whole
 from hockeystick.cli.sweep import GridFile, grid_file
 from hockeystick.errors import HockeystickError
 from hockeystick.io import PlanFile
@@ -210,7 +210,7 @@ class _Checked:
             "problems": list(self.problems),
             "lines": lines,
             "meaning": self.meaning,
-            "cautions": self.cautions,
+            "cautions": listed(self.cautions),
             **{name: None if value is None else jsonable(value) for name, value in at.items()},
         }
 

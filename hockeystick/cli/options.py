@@ -48,12 +48,11 @@ def _flag(flags: str, text: str, **more: Any) -> dict[str, Any]:
 _number: Final = partial(_text, type=parse)
 # A flag about what is printed, which no command is given itself.
 _form: Final = partial(_flag, expose_value=False, callback=_keep)
-_ACCOUNTANTS: Final = f"One of {', '.join(ACCOUNTANTS)}."
 _URL: Final = f"SQLite file, or postgresql://USER@HOST/DATABASE; by default ${LEDGER}."
-_HEAD: Final = "A head that was noted before."
-_TO: Final = f"One of {', '.join(TARGETS)}; by default all of them."
 OPTIONS: Final[Mapping[str, dict[str, Any]]] = {
-    "accountant": _text("--accountant", "NAME", _ACCOUNTANTS, default="auto"),
+    "accountant": _text(
+        "--accountant", "NAME", f"One of {', '.join(ACCOUNTANTS)}.", default="auto"
+    ),
     "adjacency": _text("--adjacency", "NAME", "Neighbours; add-remove by default."),
     "also": _text("--also", "DATASET", "Another dataset it reads.", multiple=True),
     "at_most": _number("--at-most", "X", "Exit status 1 unless it is proven to be at most this."),
@@ -68,7 +67,7 @@ OPTIONS: Final[Mapping[str, dict[str, Any]]] = {
     "force": _flag("--force", "Replace the file if it is there already."),
     "fpr": _text("--fpr", "P,...", "False positive rates; one is read in words."),
     "group": _number("--group", "K", "Protect any K records (or clients) together; 1 by default."),
-    "head": _text("--head", "HEAD", _HEAD),
+    "head": _text("--head", "HEAD", "A head that was noted before."),
     "json": _form("--json", "Print JSON."),
     "key": _text("--key", "KEY", "What the run is called; a new name by default."),
     "ledger": _text("--ledger url", "URL", _URL, envvar=LEDGER),
@@ -84,7 +83,7 @@ OPTIONS: Final[Mapping[str, dict[str, Any]]] = {
     "schema": _flag("--schema", "Print the JSON schema of plan files, for editors."),
     "short": _form("--short", "Print only the number, rounded to its safe side."),
     "target": _text("--target", "TARGET", "Or a notion or attack, as 'GDP(1)'."),
-    "to": _text("--to", "NAME", _TO),
+    "to": _text("--to", "NAME", f"One of {', '.join(TARGETS)}; by default all of them."),
     "tolerance": _number("--tolerance", "TOL", "Relative width to go for."),
     "verbose": _form("-v --verbose", "Print all that is known of the answer."),
     "verify": _flag("--verify", "Have the answer verified by a second program."),
@@ -124,11 +123,7 @@ _CHECKED: Final[Mapping[str, Callable[[Any], Any]]] = {
 
 
 def default(name: str) -> Any:
-    """Return what the environment, or else the nearest ``pyproject.toml``, says; None for neither.
-
-    Raises:
-        click.UsageError: That is no such value, or the table has a key that means nothing.
-    """
+    """Return what the environment, or else the nearest ``pyproject.toml``, says, if anything."""
     variable = f"HOCKEYSTICK_{name.upper()}"
     if text := os.environ.get(variable):
         source = f"{variable} in the environment"

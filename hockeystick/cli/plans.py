@@ -125,10 +125,9 @@ def for_one(file: PlanFile) -> PlanFile:
 
 
 def on_a_page(file: PlanFile, besides: Mapping[str, object]) -> tuple[PlanFile, OfGroup | None]:
-    """Return what a page is about, and the group where it is about one: title and notes say whom.
+    """Return what a page is about, the plan that costs one record as much, and the group if any.
 
-    The page shows and holds the plan that costs one record what the file's costs the group; what
-    is asked ``besides``, by its flag, is about one record and refused.
+    Title and notes say whom; what is asked ``besides``, by its flag, is about one record alone.
     """
     plan = file.plan
     if not isinstance(plan, OfGroup):
@@ -156,12 +155,7 @@ _HOW: Final = (
 @final
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A plan, as the command line has it.
-
-    Args:
-        text: What was given for it.
-        content: What the file or standard input holds; None where the text itself is the plan.
-    """
+    """A plan as the command line has it: a text, or the content of the file that it names."""
 
     text: str
     content: bytes | None
@@ -193,10 +187,8 @@ class Source:
     ) -> PlanFile:
         """Return the plan, with what a file says about it.
 
-        Args:
-            values: Texts by the names of what they replace: a field of DP-SGD, or a path in the
-                file, as release[0].scale, or in the plan, as parts[1].scale.
-            blanks: What collects the numbers that the plan leaves out.
+        ``values`` replace fields of DP-SGD, or what stands at paths in the file, as
+        release[0].scale, or in the plan, as parts[1].scale; ``blanks`` collects what is left out.
         """
         fields: dict[str, Any] = {}
         of_file: dict[str, Any] = {}
@@ -208,14 +200,14 @@ class Source:
                 fields[field] = _value(text)
             else:
                 (of_file if name.startswith("release[") else of_plan)[name] = _value(text)
+        if self.text == TRAINING and "adjacency" not in fields:
+            adjacency = options.default("adjacency")
+            fields |= {} if adjacency is None else {"adjacency": adjacency}
         if self.content is not None:
             file = plan_in(self.content, self.name, fields, of_file, blanks)
         elif of_file:
             raise click.UsageError(f"{next(iter(of_file))}: {self.text!r} is no plan file")
         else:
-            if self.text == TRAINING and "adjacency" not in fields:
-                adjacency = options.default("adjacency")
-                fields |= {} if adjacency is None else {"adjacency": adjacency}
             file = PlanFile(plan=plan_of_text(self.text, fields, blanks))
         return replace(file, plan=with_fields(file.plan, of_plan)) if of_plan else file
 

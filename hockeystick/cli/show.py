@@ -42,11 +42,7 @@ _NARROWEST: Final = 20
 
 
 class Sheet:
-    """What is printed of an answer: facts under their labels, and tables.
-
-    Args:
-        title: What the answer is about, shown with -v.
-    """
+    """What is printed of an answer: facts under their labels, and tables; a title with -v."""
 
     def __init__(self, title: str | None = None) -> None:
         self.is_verbose = options.is_given("verbose")
@@ -76,10 +72,7 @@ class Sheet:
         self._blocks += blocks
 
     def show(self) -> None:
-        """Print it for whatever standard output is: in its own encoding, without trailing blanks.
-
-        What was not given, and taken from elsewhere, is said below.
-        """
+        """Print it in the encoding of standard output; below, what was not given but taken."""
         console = Console(file=sys.stdout, highlight=False, markup=False, emoji=False)
         console.width = max(_NARROWEST, min(console.width, _WIDEST))
         with console.capture() as captured:
@@ -234,6 +227,11 @@ def heading(file: PlanFile, **more: Any) -> dict[str, Any]:
     """Return the plan and what its file says of it, ready for JSON."""
     about = {"title": file.title, "source": file.source, "notes": file.notes}
     return {"version": __version__, **about, "plan": as_json(file.plan), **more}
+
+
+def listed(found: Iterable[Caution | Source]) -> list[dict[str, str]]:
+    """Return cautions or sources, ready for JSON."""
+    return [_told_of(one) for one in found]
 
 
 def verdict_fields(verdict: Verdict) -> dict[str, Any]:

@@ -19,17 +19,7 @@ from hockeystick.cli import plans
 from hockeystick.cli.command import command
 from hockeystick.cli.plans import for_group
 from hockeystick.cli.progress import progress
-from hockeystick.cli.show import (
-    Sheet,
-    fields,
-    heading,
-    one_line,
-    out_path,
-    show,
-    table,
-    whole,
-    write_whole,
-)
+from hockeystick.cli.show import Sheet, heading, one_line, out_path, show, table, whole, write_whole
 from hockeystick.io import PlanFile, parse
 from hockeystick.io.call_text import is_call_text
 from hockeystick.mechanisms import assumptions_of
@@ -211,7 +201,9 @@ def audit(scores: str, words: tuple[str, ...], delta: Any, confidence: Any, one_
     given = Audit(name=scores, scores=hs.audit.load_scores(scores), **asked)
     with progress("auditing"):
         found = audited(given, plan=None if file is None else file.plan, delta=at)
-    about = {} if file is None else {"title": file.title, "plan": fields(file.plan)}
+    about: dict[str, Any] = {}
+    if file is not None:
+        about = {"title": file.title, "description": hs.calibration.describe(file.plan)}
     show(
         lambda: {"version": hs.__version__, **about, **found.as_dict()},
         lambda: _verdict(found, file),

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import os
-import re
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -21,15 +19,12 @@ from rich.text import Text
 from hockeystick import _files
 from hockeystick._version import __version__
 from hockeystick.answers import Caution, Source, in_words, steps_rules
+from hockeystick.calibration import describe
 from hockeystick.cli import options
+from hockeystick.cli.plans import OfGroup
 from hockeystick.errors import ParameterError
 from hockeystick.io import PlanFile
-from hockeystick.mechanisms import DPSGD, Encoder, Graph, Mechanism
-from hockeystick.mechanisms.selection.tuning import RunCount
-from hockeystick.mechanisms.training.schedules import Schedule
 from hockeystick.numerics import numerals
-from hockeystick.numerics.numerals import jsonable
-from hockeystick.tradeoffs import TradeOff
 
 if TYPE_CHECKING:
     from hockeystick.verifier import Verdict
@@ -187,7 +182,9 @@ def print_short(number: str, *lines: str) -> None:
 def heading(file: PlanFile, **more: Any) -> dict[str, Any]:
     """Return the plan and what its file says of it, ready for JSON."""
     about = {"title": file.title, "source": file.source, "notes": file.notes}
-    return {"version": __version__, **about, "plan": fields(file.plan), **more}
+    group = {"group": file.plan.size} if isinstance(file.plan, OfGroup) else {}
+    description = describe(file.plan)
+    return {"version": __version__, **about, "description": description, **group, **more}
 
 
 def listed(found: Iterable[Caution | Source]) -> list[dict[str, str]]:
@@ -204,49 +201,6 @@ def verdict_fields(verdict: Verdict) -> dict[str, Any]:
     """Return the verifier's verdict, ready for JSON."""
     checks = [{"claim": one.claim, "ball": one.ball, "holds": one.holds} for one in verdict.checks]
     return {"status": verdict.status, "reason": verdict.reason or None, "checks": checks}
-
-
-def fields(mechanism: Mechanism) -> dict[str, Any]:
-    """Return a mechanism's name and fields, and what follows from them, ready for JSON."""
-    known: dict[str, Any] = {"mechanism": type(mechanism).__name__}
-    if dataclasses.is_dataclass(mechanism):
-        for field in dataclasses.fields(mechanism):
-            if field.compare:
-                known[field.name] = _jsonable(getattr(mechanism, field.name))
-    if isinstance(mechanism, DPSGD):
-        for name in ("sampling_rate", "total_steps", "steps_rule"):
-            known[name] = getattr(mechanism, name)
-    return known
-
-
-def _jsonable(value: Any) -> Any:
-    """Return a field's value ready for JSON: a number, unless something else is known of it."""
-    match value:
-        case Mechanism():
-            return fields(value)
-        case Encoder():
-            names = ("words", "rounds", "participations", "separation")
-            about = {name: getattr(value, name) for name in names}
-            return {**about, "sensitivity": jsonable(float(value.sensitivity))}
-        case Graph():
-            return {"words": value.words, "parties": value.parties, "edges": value.size}
-        case Schedule() | RunCount():
-            own = {
-                one.name: _jsonable(getattr(value, one.name)) for one in dataclasses.fields(value)
-            }
-            kind = re.sub(r"(?<!^)(?=[A-Z])", "-", type(value).__name__).lower()
-            return {"kind": kind, **own}
-        case tuple() | frozenset():
-            ordered = value if isinstance(value, tuple) else sorted(value)
-            return [_jsonable(item) for item in ordered]
-        case TradeOff():
-            return repr(value)
-        case str():
-            return str(value)
-        case int() | None:
-            return value
-        case _:
-            return jsonable(float(value))
 
 
 def out_path(out: str, endings: Collection[str], force: bool, name: str = "out") -> Path:

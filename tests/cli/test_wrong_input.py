@@ -60,9 +60,9 @@ WRONG = [
         "Gaussian.sigma (did you mean 'noise_multiplier'?)",
     ),
     ("epsilon 'Laplace(-2)' --delta 0.1", "'Laplace(-2)': Laplace.scale must be a number >= 0"),
-    ("epsilon ./Laplace(2) --delta 0.1", "./Laplace(2): no such file"),
-    ("epsilon missing.toml", "missing.toml: no such file"),
-    ("epsilon .", "this is a directory"),
+    ("epsilon ./Laplace(2) --delta 0.1", "./Laplace(2): the file cannot be read: No such"),
+    ("epsilon missing.toml", "missing.toml: the file cannot be read: No such"),
+    ("epsilon .", "Is a directory"),
     (f"epsilon missing/{'x' * 5000}", "cannot be read"),
     ("epsilon 'Laplace(2)' --group 0", "group must be an integer from 1 to 10^15; got 0"),
     ("epsilon 'Laplace(2)' --group two", "group must be an integer"),
@@ -108,7 +108,7 @@ WRONG = [
     ("convert 'ZCDP(1)' --to RenyiDP --short --orders 2,3", "--short prints one number"),
     ("convert 'Gaussian(1)' --short --to FDP", "this FDP has none"),
     ("tradeoff", "Give a plan file, a plan as"),
-    ("tradeoff plan.toml nowhere.toml", "nowhere.toml: no such file"),
+    ("tradeoff plan.toml nowhere.toml", "nowhere.toml: the file cannot be read: No such"),
     ("tradeoff plan.toml --fpr 2", "fpr must be a number from 0 to 1; got 2"),
     ("tradeoff plan.toml --fpr 1e-400", "within the range of a float; got 1E-400"),
     ("tradeoff plan.toml -o a.txt", "a file name that ends in .csv or .svg or .png or .pdf"),
@@ -136,7 +136,7 @@ WRONG = [
     ("ledger status lost", "dataset must be one of this ledger: 'census'"),
     ("ledger init x", "Missing option '--budget'"),
     ("ledger reserve census", "Give a plan file, a plan as"),
-    ("ledger reserve census nowhere.toml", "no such file"),
+    ("ledger reserve census nowhere.toml", "the file cannot be read: No such file"),
     ("ledger commit census lost", "key must be that of a reservation"),
     ("ledger verify --head 1:2", "head must be a head that was noted, or a file"),
     ("ledger verify census --head 1:2", "head must be a head as status has it"),
@@ -194,6 +194,7 @@ FILES = [
     ('{"type": "Laplac"}', "type must be a registered one"),
     ('{"rows": [{"parameters": {"release[0].scale": 3}}]}', "unknown key rows"),
     ('{"description": {}, "plan": {"mechanism": "OfGroup", "size": 2}}', "of, and --group 2"),
+    ('{"description": {}, "group": 3}', "of, and --group 3"),
 ]
 
 

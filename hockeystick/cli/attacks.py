@@ -151,7 +151,9 @@ def audit(scores: str, words: tuple[str, ...], delta: Any, confidence: Any, one_
     given = Audit(name=scores, scores=hs.audit.load_scores(scores), **asked)
     with progress("auditing"):
         found = audited(given, plan=file and file.plan, delta=at)
-    about = {} if file is None else {"title": file.title, "plan": file.plan}
+    about: dict[str, Any] = {}
+    if file is not None:
+        about = {"title": file.title, "description": hs.calibration.describe(file.plan)}
     told, said = {"version": hs.__version__, **about, **found.as_dict()}, audit_told(found)
     style = "bold red" if said.is_refuted else "bold green"
     verdict = Text.assemble((said.verdict or "", style), f" {said.sure}")

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 import errno
 import json
 import os
-import re
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -23,13 +20,12 @@ from rich.text import Text
 from hockeystick import _files
 from hockeystick._version import __version__
 from hockeystick.answers import Caution, Source, in_words, steps_rules
+from hockeystick.calibration import describe
 from hockeystick.cli import options
 from hockeystick.cli.command import on_one_line
+from hockeystick.cli.plans import OfGroup
 from hockeystick.errors import ParameterError
 from hockeystick.io import PlanFile
-from hockeystick.mechanisms import DPSGD, Encoder, Graph, Mechanism
-from hockeystick.mechanisms.selection.tuning import RunCount
-from hockeystick.mechanisms.training.schedules import Schedule
 from hockeystick.numerics import numerals
 from hockeystick.numerics.numerals import jsonable
 
@@ -173,47 +169,20 @@ def print_json(told: Mapping[str, Any]) -> None:
 
 
 def as_json(value: Any) -> Any:
-    """Return a value ready for JSON: plans by their fields, and infinity as a text."""
+    """Return a value ready for JSON: cautions and sources as objects, infinity as a text."""
     match value:
         case dict():
             return {key: as_json(one) for key, one in value.items()}
         case list() | tuple():
             return [as_json(one) for one in value]
-        case frozenset():
-            return as_json(sorted(value))
-        case str():
-            return str(value)
-        case int() | None:
-            return value
-        case Real():
-            return jsonable(float(value))
-        case _:
-            return as_json(_told_of(value))
-
-
-def _told_of(thing: Any) -> Any:
-    """Return what is told of a thing that JSON has no form for."""
-    match thing:
         case Caution():
-            return {"about": thing.about, "text": thing.text}
+            return {"about": value.about, "text": value.text}
         case Source():
-            return {"of": thing.of, "text": thing.text}
-        case Encoder():
-            names = ("words", "rounds", "participations", "separation", "sensitivity")
-            return {name: getattr(thing, name) for name in names}
-        case Graph():
-            return {"words": thing.words, "parties": thing.parties, "edges": thing.size}
-        case Mechanism() | Schedule() | RunCount() if dataclasses.is_dataclass(thing):
-            own = {x.name: getattr(thing, x.name) for x in dataclasses.fields(thing) if x.compare}
-            kind = type(thing).__name__
-            if not isinstance(thing, Mechanism):
-                return {"kind": re.sub(r"(?<!^)(?=[A-Z])", "-", kind).lower(), **own}
-            if isinstance(thing, DPSGD):
-                for name in ("sampling_rate", "total_steps", "steps_rule"):
-                    own[name] = getattr(thing, name)
-            return {"mechanism": kind, **own}
+            return {"of": value.of, "text": value.text}
+        case float():
+            return jsonable(value)
         case _:
-            return repr(thing)
+            return value
 
 
 def print_short(number: str, *lines: str) -> None:
@@ -226,12 +195,15 @@ def print_short(number: str, *lines: str) -> None:
 def heading(file: PlanFile, **more: Any) -> dict[str, Any]:
     """Return the plan and what its file says of it, ready for JSON."""
     about = {"title": file.title, "source": file.source, "notes": file.notes}
-    return {"version": __version__, **about, "plan": as_json(file.plan), **more}
+    group = {"group": file.plan.size} if isinstance(file.plan, OfGroup) else {}
+    description = describe(file.plan)
+    return {"version": __version__, **about, "description": description, **group, **more}
 
 
 def listed(found: Iterable[Caution | Source]) -> list[dict[str, str]]:
     """Return cautions or sources, ready for JSON."""
-    return [_told_of(one) for one in found]
+    found_as_json: list[dict[str, str]] = as_json(list(found))
+    return found_as_json
 
 
 def verdict_fields(verdict: Verdict) -> dict[str, Any]:

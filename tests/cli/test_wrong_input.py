@@ -54,9 +54,9 @@ WRONG = [
         "Gaussian.sigma (did you mean 'noise_multiplier'?)",
     ),
     ("epsilon 'Laplace(-2)' --delta 0.1", "'Laplace(-2)': Laplace.scale must be a number >= 0"),
-    ("epsilon ./Laplace(2) --delta 0.1", "./Laplace(2): no such file"),
-    ("epsilon missing.toml", "missing.toml: no such file"),
-    ("epsilon .", "this is a directory"),
+    ("epsilon ./Laplace(2) --delta 0.1", "./Laplace(2): the file cannot be read: No such"),
+    ("epsilon missing.toml", "missing.toml: the file cannot be read: No such"),
+    ("epsilon .", "Is a directory"),
     (f"epsilon missing/{'x' * 5000}", "cannot be read"),
     ("epsilon 'Laplace(2)' --group 0", "group must be an integer from 1 to 10^15; got 0"),
     ("epsilon 'Laplace(2)' examples_per_user=3", "parameter must be a number that the plan gives"),
@@ -100,7 +100,7 @@ WRONG = [
     ("convert 'ZCDP(0.5)' --to RenyiDP --orders 2,1", "orders must be a finite number > 1; got 1"),
     ("convert 'ZCDP(1)' --to RenyiDP --short --orders 2,3", "--short prints one number"),
     ("convert 'Gaussian(1)' --short --to FDP", "--short prints one number"),
-    ("tradeoff plan.toml nowhere.toml", "nowhere.toml: no such file"),
+    ("tradeoff plan.toml nowhere.toml", "nowhere.toml: the file cannot be read: No such"),
     ("tradeoff plan.toml --fpr 2", "fpr must be a number from 0 to 1; got 2"),
     ("tradeoff plan.toml -o a.txt", "a file name that ends in .csv or .svg or .png or .pdf"),
     ("tradeoff plan.toml -o ''", "out must be a file name"),
@@ -179,6 +179,7 @@ FILES = [
     ('{"type": "Laplac"}', "type must be a registered one"),
     ('{"rows": [{"parameters": {"release[0].scale": 3}}]}', "unknown key rows"),
     ('{"description": {}, "plan": {"mechanism": "OfGroup", "size": 2}}', "of, and --group 2"),
+    ('{"description": {}, "group": 3}', "of, and --group 3"),
 ]
 
 

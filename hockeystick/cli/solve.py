@@ -102,8 +102,8 @@ def _aim(file: PlanFile, epsilon: Any, delta: Any, target: str | None) -> Target
         if epsilon is not None or delta is not None:
             raise click.UsageError("give --target, or --epsilon and --delta; not both")
         attack = target.partition("(")[0].strip()
-        stated: Any = plans.notion
-        return _attack(attack, target) if attack in _ATTACKS else stated(target)
+        stated: Any = _attack(attack, target) if attack in _ATTACKS else plans.notion(target)
+        return stated
     wanted: Any = file.epsilon if epsilon is None else epsilon
     if wanted is None:
         raise click.UsageError("Give one target: --epsilon with --delta, or --target")
@@ -188,16 +188,13 @@ def _unknown_of(
         raise click.UsageError(f"Missing --parameter: the plan gives all its numbers, {paths}")
     if not left_out:
         return file, str(wanted), True
-    named = [
-        path for path in fields.numeric_paths(file.plan) if fields.name_of(path) == left_out[0]
-    ]
-    found = named if len(named) == 1 else []
-    found = found or [
-        x for x in named if id(fields.owner_of(file.plan, x)) in map(id, blanks.owners)
-    ]
+    (name,) = left_out
+    named = [x for x in fields.numeric_paths(file.plan) if fields.name_of(x) == name]
+    own = [x for x in named if any(fields.owner_of(file.plan, x) is one for one in blanks.owners)]
+    found = named if len(named) == 1 else own
     if len(found) != 1:
         paths = ", ".join(map(fields.spelled, named))
-        raise click.UsageError(f"Give {left_out[0]} a number, and say --parameter, one of {paths}")
+        raise click.UsageError(f"Give {name} a number, and say --parameter, one of {paths}")
     if wanted is not None and fields.locate(file.plan, wanted) != found[0]:
-        raise click.UsageError(f"The plan leaves out {left_out[0]}, and --parameter is {wanted}")
-    return file, wanted or (left_out[0] if len(named) == 1 else fields.spelled(found[0])), False
+        raise click.UsageError(f"The plan leaves out {name}, and --parameter is {wanted}")
+    return file, wanted or (name if len(named) == 1 else fields.spelled(found[0])), False

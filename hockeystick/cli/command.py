@@ -57,6 +57,7 @@ class Command(click.Command):
     """A command that refuses a flag given twice."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the arguments, or raise for the first option that is given twice."""
         _, _, order = self.make_parser(ctx).parse_args(args.copy())
         for index, one in enumerate(order):
             once = isinstance(one, click.Option) and not (one.is_flag or one.multiple)
@@ -90,6 +91,7 @@ class Group(click.Group):
     """A group of commands, which prints its help where none of them is given."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the arguments; none at all ask for help."""
         return super().parse_args(ctx, args or ["--help"])
 
 

@@ -185,10 +185,12 @@ class Question(NamedTuple):
 
     @property
     def quantity(self) -> Quantity:
+        """What the answer is."""
         return "epsilon" if self.name == "delta" else "delta"
 
     @property
     def asked(self) -> dict[str, Any]:
+        """The same, as functions are given it."""
         return {self.name: self.value}
 
 

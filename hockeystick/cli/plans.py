@@ -171,6 +171,7 @@ class Source:
 
     @property
     def name(self) -> str:
+        """What to call it."""
         return "standard input" if self.text == STDIN else shown(self.text)
 
     @property

@@ -70,8 +70,8 @@ def _answer(
     if options.is_given("short"):
         _print_short(answer, found)
     else:
-        told = {**_told(file, at, answer), "cautions": found}
-        told |= {} if budget is None else {"budget": budget}
+        besides = {} if budget is None else {"budget": budget}
+        told = _told(file, at, answer, {**besides, "cautions": found})
         told |= {"verification": show.verdict_fields(verdict)} if verdict else {}
         show.answer(told, file, _facts(at, answer, budget))
     meets = budget is None or budget["decision"] is hs.answers.Decision.MEETS
@@ -90,14 +90,16 @@ def _about(file: PlanFile, at: options.Question) -> dict[str, Any]:
     return show.heading(file, quantity=at.quantity, at=at.asked)
 
 
-def _told(file: PlanFile, at: options.Question, answer: Answer) -> dict[str, Any]:
+def _told(
+    file: PlanFile, at: options.Question, answer: Answer, besides: Mapping[str, Any]
+) -> dict[str, Any]:
     """Return the answer ready for JSON; what is proven, as a document to check."""
     if not isinstance(answer, hs.Certified):
         told = {**_about(file, at), **answer.as_dict()}
     else:
         document = hs.answers.document(answer, file.plan, **at.asked)
         told = {"schema": hs.answers.SCHEMA, **_about(file, at), **document}
-    told["sources"] = hs.answers.sources(file.plan, answer.accountant)
+    told |= {**besides, "sources": hs.answers.sources(file.plan, answer.accountant)}
     if answer.accountant == GaussianLimit.name:
         told["mu"] = hs.accountants.central_limit_mu(file.plan).value
     if answer.accountant == RDP.name and answer.quantity == "epsilon":
@@ -109,28 +111,22 @@ def _facts(
     at: options.Question, answer: Answer, budget: Mapping[str, Any] | None
 ) -> Iterator[tuple[str, str | Text]]:
     """Yield the answer for people."""
+    number, proven = _words(answer)
     is_proven = isinstance(answer, hs.Certified) and answer.upper < math.inf
-    number = _number(answer), "bold green" if is_proven else "bold red"
-    yield answer.quantity, Text.assemble(number, f" at {at.name} = {plain(at.value)}")
+    styled = number, "bold green" if is_proven else "bold red"
+    yield answer.quantity, Text.assemble(styled, f" at {at.name} = {plain(at.value)}")
     if budget is not None:
         but = f", but {budget['reservation']}" if budget["reservation"] else ""
         limit = f"{answer.quantity} at most {plain(budget['at_most'])}"
         yield "budget", f"{budget['decision']}: {limit}{but}"
-    yield "proven", _proven(answer)
+    yield "proven", proven
 
 
-def _number(answer: Answer) -> str:
-    """Return the number to quote of an answer."""
+def _words(answer: Answer) -> tuple[str, str]:
+    """Return the number to quote of an answer, and what is proven."""
     if not isinstance(answer, hs.Certified):
-        return f"about {nearest(answer.value)}"
-    return headline(answer.lower, answer.upper)
-
-
-def _proven(answer: Answer) -> str:
-    """Return what is proven, in words."""
-    if not isinstance(answer, hs.Certified):
-        return "nothing: this is an approximation, no guarantee"
-    return show.between(answer.lower, answer.upper)
+        return f"about {nearest(answer.value)}", "nothing: this is an approximation, no guarantee"
+    return headline(answer.lower, answer.upper), show.between(answer.lower, answer.upper)
 
 
 @command(
@@ -152,11 +148,10 @@ def compare(words: tuple[str, ...], samplings: bool, group: Any, **flags: Any) -
     names = ("sampling", "adjacency") if samplings else ("accountant", "kind")
     truth = None if samplings else Truth.of(rows)
     told = _about(file, at) | {f"{names[0]}s": [_row(row, names, truth) for row in rows]}
-    heading, beside = "proven", _proven
     if truth:
-        heading, beside = "next to truth", truth.beside
         told["proven"] = {"lower": truth.lower, "upper": truth.upper}
         told["sources"] = hs.answers.sources_of_all(plan, rows)
+    heading = "next to truth" if truth else "proven"
     found = show.table(*names, f">{at.quantity}", heading, ">time")
     reasons = []
     for row in rows:
@@ -164,15 +159,18 @@ def compare(words: tuple[str, ...], samplings: bool, group: Any, **flags: Any) -
         if row.answer is None:
             reasons.append(f"{first}, {second}: {row.reason}")
         else:
-            numbers = _number(row.answer), beside(row.answer), seconds(row.seconds)
-            found.add_row(first, second, *numbers)
+            number, proven = _words(row.answer)
+            beside = truth.beside(row.answer) if truth else proven
+            found.add_row(first, second, number, beside, seconds(row.seconds))
     question = f"{at.quantity} at {at.name} = {plain(at.value)}"
     show.answer(told, file, [("question", question)], found, more={"no answer": reasons})
 
 
 def _row(row: Any, names: tuple[str, str], truth: Truth | None) -> dict[str, Any]:
     told = {name: getattr(row, name) for name in (*names, "seconds")}
-    told |= {"answer": row.answer and row.answer.as_dict(), "reason": row.reason or None}
+    told |= {"answer": None, "reason": row.reason or None}
+    if row.answer is not None:
+        told["answer"] = row.answer.as_dict()
     if truth and row.answer is not None:
         value = quoted(row.answer)
         told["ratio_to_proven_upper"] = truth.ratio(value)

@@ -43,7 +43,7 @@ class Sheet:
     def __init__(self, title: str | None = None) -> None:
         self.is_verbose = options.is_given("verbose")
         self._blocks: list[RenderableType] = []
-        self.more("title", title)
+        self.more("about", title)
 
     def fact(self, label: str, *texts: str | Text) -> None:
         """Add a fact, each text on lines of its own."""

@@ -113,14 +113,11 @@ class _Loading(Group):
         return command
 
 
-_SETTINGS: Final = {"help_option_names": ["-h", "--help"], "max_content_width": 80}
-
-
 hockeystick = click.version_option(__version__, message="hockeystick %(version)s")(
     _Loading(
         "hockeystick",
         help=_OVERVIEW,
-        context_settings=_SETTINGS,
+        context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80},
         epilog=examples(
             "hockeystick init",
             "hockeystick epsilon plan.toml",
@@ -131,13 +128,13 @@ hockeystick = click.version_option(__version__, message="hockeystick %(version)s
 )
 
 
-_WRONG_INPUT: Final = 2
+# Of wrong input it is 2.
 _STATUSES: Final = {InfeasibleError: 1, BudgetExhausted: 4, KeyboardInterrupt: 130}
 
 
 def refuse(error: BaseException, *, as_json: bool = False) -> int:
     """Say on standard error, and in JSON, why there is no answer; return the exit status."""
-    status = _STATUSES.get(type(error), _WRONG_INPUT)
+    status = _STATUSES.get(type(error), 2)
     message = on_one_line("; ".join((_message(error), *notes_of(error))))
     click.echo(f"hockeystick: {message}".encode(errors="backslashreplace"), err=True)
     if as_json:

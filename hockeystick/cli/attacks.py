@@ -122,9 +122,6 @@ def _csv(told: Sequence[dict[str, Any]]) -> str:
     return text.getvalue()
 
 
-REFUTED: Final = 1
-
-
 @command(
     r"printf 'score,included\n2.1,1\n0.3,0\n1.7,1\n0.2,0\n' > scores.csv",
     "hockeystick audit scores.csv plan.toml",
@@ -159,5 +156,4 @@ def audit(scores: str, words: tuple[str, ...], delta: Any, confidence: Any, one_
     verdict = Text.assemble((said.verdict or "", style), f" {said.sure}")
     facts = [("verdict", verdict)] * bool(said.verdict) + list(said.facts)
     show.answer(told, file, facts, more={"meaning": [said.meaning]}, assumptions=said.assumptions)
-    if found.is_refuted:
-        click.get_current_context().exit(REFUTED)
+    click.get_current_context().exit(int(found.is_refuted))

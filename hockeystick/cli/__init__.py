@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from collections.abc import Sequence
@@ -43,40 +44,31 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if arguments is None else arguments)
     try:
         return _status(given)
-    except BrokenPipeError as error:
-        _discard_output()
+    except OSError as error:
+        # The interpreter's last flush goes nowhere, so that it cannot fail again.
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)
+        if not isinstance(error, BrokenPipeError):
+            return refuse(error)
         for note in notes_of(error):
             click.echo(f"hockeystick: {note}", err=True)
         return _NOBODY_READS
-    except OSError as error:
-        _discard_output()
-        refused = click.ClickException(f"cannot write the answer: {error.strerror}")
-        refused.__notes__ = list(notes_of(error))
-        return refuse(refused)
 
 
 def _status(given: list[str]) -> int:
     """Run the command, or say why there is no answer, and return the exit status."""
-    completing = os.environ.get(_COMPLETION)
-    if completing:
+    if completing := os.environ.get(_COMPLETION):
         return shell_complete(hockeystick, {}, "hockeystick", _COMPLETION, completing)
+    status = 0
     try:
         with hockeystick.make_context("hockeystick", given) as context:
             hockeystick.invoke(context)
-        status = 0
     except click.exceptions.Exit as stop:
         status = stop.exit_code
     except (click.ClickException, HockeystickError, KeyboardInterrupt) as error:
-        flags = given[: given.index("--")] if "--" in given else given
-        return refuse(error, as_json="--json" in flags)
+        return refuse(error, as_json="--json" in given)
     if sys.stdout is None:
-        return refuse(click.ClickException("cannot write the answer: standard output is closed"))
+        return refuse(OSError(errno.EBADF, "standard output is closed"))
     sys.stdout.flush()
     return status
-
-
-def _discard_output() -> None:
-    """Let the interpreter's last flush go nowhere, so that it cannot fail again."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, sys.stdout.fileno())
-    os.close(nowhere)

@@ -4,39 +4,25 @@ from __future__ import annotations
 
 import csv
 import io
-import os
 from collections.abc import Sequence
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Final, final
+from typing import Any, Final
 
 import click
 from rich.text import Text
 
 import hockeystick as hs
 from hockeystick import _validate
-from hockeystick.cli import plans
+from hockeystick.cli import plans, show
 from hockeystick.cli.command import command
 from hockeystick.cli.plans import for_group
 from hockeystick.cli.progress import progress
-from hockeystick.cli.show import (
-    Sheet,
-    fields,
-    heading,
-    one_line,
-    out_path,
-    show,
-    table,
-    whole,
-    write_whole,
-)
 from hockeystick.io import PlanFile, parse
-from hockeystick.io.call_text import is_call_text
 from hockeystick.mechanisms import assumptions_of
-from hockeystick.numerics import numerals
-from hockeystick.reports.audit import Audit, Audited, audit_told, audited
+from hockeystick.numerics.numerals import at_least, at_most, plain
+from hockeystick.reports.audit import Audit, audit_told, audited
+from hockeystick.tradeoffs import TradeOff
 from hockeystick.tradeoffs.plot import FORMATS, FPR, plot, require_matplotlib
-from hockeystick.tradeoffs.reading import is_promise, reading
+from hockeystick.tradeoffs.reading import reading
 
 _RATES: Final = (0.1, 0.05, 1e-2, 1e-3, 1e-4, 1e-5)
 # Those of a curve: twenty for each power of ten, then every hundredth.
@@ -44,47 +30,6 @@ _CURVE: Final = (0.0, *(10 ** (k / 20 - 6) for k in range(100)), *(k / 100 for k
 _READ_AT: Final = 0.01
 _PRIOR: Final = 0.5
 _TABLE: Final = ".csv"
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class _Attack:
-    """What an attacker could learn of one plan: proven ends, all on the attacker's side."""
-
-    label: str
-    file: PlanFile
-    f: hs.tradeoffs.TradeOff
-    rates: tuple[float, ...]
-    read_at: float
-
-    @property
-    def rows(self) -> list[tuple[float, float, float]]:
-        """At each rate, the largest true positive and the smallest false negative rate."""
-        most, least = self.f.power(self.rates).tolist(), self.f(self.rates).tolist()
-        return list(zip(self.rates, most, least, strict=True))
-
-    @property
-    def reading(self) -> str:
-        """What holds at one false positive rate, in words."""
-        return reading(self.read_at, self.f.power(self.read_at))
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the same, ready for JSON."""
-        _, *about = heading(self.file).items()
-        return {
-            "label": self.label,
-            **dict(about),
-            "adjacency": self.file.plan.adjacency,
-            "assumptions": list(assumptions_of(self.file.plan)),
-            "rates": [
-                {"fpr": fpr, "tpr_upper": found, "fnr_lower": missed}
-                for fpr, found, missed in self.rows
-            ],
-            "advantage_upper": float(self.f.advantage),
-            "bayes_error_lower": float(self.f.bayes_error(_PRIOR)),
-            "prior": _PRIOR,
-            "reading": self.reading,
-        }
 
 
 @command(
@@ -104,89 +49,77 @@ def tradeoff(
     texts = [] if fpr is None else [one.strip() for one in fpr.split(",")]
     asked = tuple(dict.fromkeys(_validate.real("fpr", parse(text), FPR) for text in texts))
     rates, read_at = asked or _RATES, (*asked, _READ_AT)[0]
-    path = None if out is None else out_path(out, (_TABLE, *FORMATS), force)
+    path = None if out is None else show.out_path(out, (_TABLE, *FORMATS), force)
     is_picture = path is not None and path.suffix.lower() != _TABLE
     if is_picture:
         require_matplotlib()
     names, values = plans.split(words)
-    sources = [plans.Source.of(name) for name in names]
-    files = [for_group(plans.plan_file(one, values), group) for one in sources or (None,)]
-    with progress("computing the trade-off function" + "s" * (len(files) > 1)):
-        attacks = [
-            _Attack(label, file, hs.tradeoff(file.plan), rates, read_at)
-            for label, file in zip(_labels(files, names), files, strict=True)
-        ]
-        told = [one.as_dict() for one in attacks]
+    files = [for_group(plans.Source.of(name).file(values), group) for name in names]
+    given = ["DP-SGD" if name == plans.TRAINING else name for name in names]
+    titles = [file.title or name for file, name in zip(files, given, strict=True)]
+    labels = titles if len(set(titles)) == len(titles) else given
+    with progress("computing the trade-off"):
+        curves = [hs.tradeoff(file.plan) for file in files]
+        known = list(zip(labels, files, curves, strict=True))
+        told = [_told(*one, rates, read_at) for one in known]
         if path is not None and is_picture:
-            _draw(attacks, path, force)
+            title = files[0].title if len(files) == 1 else None
+            with show.whole(path, force) as part:
+                plot(*curves, labels=labels, path=part, fpr=read_at, title=title)
         elif path is not None:
-            write_whole(path, _csv(attacks, asked or _CURVE), force)
+            drawn = [_told(*one, asked or _CURVE, read_at) for one in known]
+            show.write_whole(path, _csv(drawn), force)
+    facts: list[tuple[str, Any]] = []
+    is_alone = len(files) == 1
+    found = show.table(*[] if is_alone else ["plan"], ">at FPR", ">TPR at most", ">FNR at least")
+    for one in told:
+        first = [] if is_alone else [show.one_line(one["label"])]
+        facts += [("plan", text) for text in first]
+        error = f"Bayes error at least {at_least(one['bayes_error_lower'])} at prior 1/2"
+        facts += [("reading", f"{one['reading']}.")]
+        facts += [("advantage", f"at most {at_most(one['advantage_upper'])}; {error}")]
+        for row in one["rates"]:
+            numbers = plain(row["fpr"]), at_most(row["tpr_upper"]), at_least(row["fnr_lower"])
+            found.add_row(*first, *numbers)
+    facts += [] if out is None else [("written to", out)]
     written = {"plot": out if is_picture else None, "out": None if is_picture else out}
-    show(
-        lambda: {"version": hs.__version__, "plans": told, **written}, lambda: _sheet(attacks, out)
+    show.answer(
+        {"version": hs.__version__, "plans": told, **written},
+        files[0] if is_alone else None,
+        facts,
+        found,
+        assumptions=list(dict.fromkeys(text for one in told for text in one["assumptions"])),
     )
 
 
-def _labels(files: Sequence[PlanFile], names: Sequence[str]) -> list[str]:
-    """Return a label for each plan: its title or its file's name, with the path where shared."""
-    if not names:
-        return ["DP-SGD"]
-    plain = [name if is_call_text(name) else os.path.basename(name) for name in names]
-    short = [file.title or name for file, name in zip(files, plain, strict=True)]
-    return [
-        label if short.count(label) == 1 else f"{label} ({name})"
-        for label, name in zip(short, names, strict=True)
-    ]
+def _told(
+    label: str, file: PlanFile, f: TradeOff, rates: Sequence[float], read_at: float
+) -> dict[str, Any]:
+    """Return what an attacker could learn of a plan, all on the attacker's side, for JSON."""
+    _, *about = show.heading(file).items()
+    ends = zip(rates, f.power(rates).tolist(), f(rates).tolist(), strict=True)
+    return {
+        "label": label,
+        **dict(about),
+        "adjacency": file.plan.adjacency,
+        "assumptions": list(assumptions_of(file.plan)),
+        "rates": [{"fpr": fpr, "tpr_upper": tpr, "fnr_lower": fnr} for fpr, tpr, fnr in ends],
+        "advantage_upper": float(f.advantage),
+        "bayes_error_lower": float(f.bayes_error(_PRIOR)),
+        "prior": _PRIOR,
+        "reading": reading(read_at, f.power(read_at)),
+    }
 
 
-def _draw(attacks: Sequence[_Attack], path: Path, force: bool) -> None:
-    """Write the picture of all curves."""
-    title = attacks[0].file.title if len(attacks) == 1 else None
-    labels = [one.label for one in attacks]
-    with whole(path, force) as part:
-        functions = [one.f for one in attacks]
-        plot(*functions, labels=labels, path=part, fpr=attacks[0].read_at, title=title)
-
-
-def _csv(attacks: Sequence[_Attack], rates: Sequence[float]) -> str:
+def _csv(told: Sequence[dict[str, Any]]) -> str:
     """Return the curves as CSV: every float with all its digits, and what each row is of."""
     text = io.StringIO()
     rows = csv.writer(text, lineterminator="\n")
     rows.writerow(("plan", "fpr", "tpr_upper", "fnr_lower", "adjacency", "version"))
-    for one in attacks:
-        found, missed = one.f.power(rates).tolist(), one.f(rates).tolist()
-        about = one.file.plan.adjacency, hs.__version__
-        rows.writerows((one.label, *row, *about) for row in zip(rates, found, missed, strict=True))
+    for one in told:
+        about = one["adjacency"], hs.__version__
+        rows.writerows((one["label"], *row.values(), *about) for row in one["rates"])
     return text.getvalue()
-
-
-def _sheet(attacks: Sequence[_Attack], out: str | None) -> Sheet:
-    """Return the answer for people: facts of each plan, and a table of all."""
-    sheet, is_alone = Sheet(attacks[0].file.title), len(attacks) == 1
-    found = table(*[] if is_alone else ["plan"], ">at FPR", ">TPR at most", ">FNR at least")
-    for one in attacks:
-        style = "bold green" if is_promise(one.f.power(one.read_at)) else "bold red"
-        if not is_alone:
-            sheet.fact("plan", one_line(one.label, "bold"))
-        sheet.fact("reading", Text(f"{one.reading}.", style=style))
-        error = f"Bayes error at least {numerals.at_least(float(one.f.bayes_error(_PRIOR)))}"
-        advantage = numerals.at_most(float(one.f.advantage))
-        sheet.fact("advantage", f"at most {advantage}; {error} at prior 1/2")
-        if is_alone or sheet.is_verbose:
-            sheet.plan(one.file, one.file.plan.adjacency)
-        for fpr, most, least in one.rows:
-            numbers = numerals.plain(fpr), numerals.at_most(most), numerals.at_least(least)
-            found.add_row(*[] if is_alone else [one_line(one.label)], *numbers)
-    sheet.block(found)
-    if out is not None:
-        sheet.fact("written to", out)
-    for one in attacks:
-        label = "holds if" if is_alone else f"{one.label} holds if"
-        sheet.holds_if(assumptions_of(one.file.plan), label)
-    return sheet
-
-
-REFUTED: Final = 1
 
 
 @command(
@@ -206,39 +139,21 @@ def audit(scores: str, words: tuple[str, ...], delta: Any, confidence: Any, one_
     Exit status 0: no contradiction, which is no proof of privacy; or no plan was given. 1: refuted.
     """
     file = plans.plan_of(words) if words else None
-    at = _delta_of(delta, file)
+    at = delta if delta is not None else file and file.delta
+    if file is None and at is None:
+        allowed = _validate.PARAMETERS["delta"].allowed
+        raise click.UsageError(f"Give a plan, --delta, or both; delta must be {allowed}")
+    at = None if at is None else _validate.real("delta", at)
     asked: dict[str, Any] = {"confidence": confidence, "in_one_run": one_run}
     given = Audit(name=scores, scores=hs.audit.load_scores(scores), **asked)
     with progress("auditing"):
-        found = audited(given, plan=None if file is None else file.plan, delta=at)
-    about = {} if file is None else {"title": file.title, "plan": fields(file.plan)}
-    show(
-        lambda: {"version": hs.__version__, **about, **found.as_dict()},
-        lambda: _verdict(found, file),
-    )
-    if found.is_refuted:
-        click.get_current_context().exit(REFUTED)
-
-
-def _delta_of(given: Any, file: PlanFile | None) -> float | None:
-    """Return where epsilon is asked for: at the flag's delta, or else at the plan file's."""
-    value = given if given is not None else None if file is None else file.delta
-    if value is None and file is None:
-        allowed = _validate.PARAMETERS["delta"].allowed
-        raise click.UsageError(f"Give a plan, --delta, or both; delta must be {allowed}")
-    return None if value is None else _validate.real("delta", value)
-
-
-def _verdict(found: Audited, file: PlanFile | None) -> Sheet:
-    """Return the answer for people: the verdict, what was found and claimed."""
-    told, sheet = audit_told(found), Sheet(None if file is None else file.title)
-    if told.verdict:
-        style = "bold red" if told.is_refuted else "bold green"
-        sheet.fact("verdict", Text.assemble((told.verdict, style), f" {told.sure}"))
-    for label, text in told.facts:
-        sheet.fact(label, text)
+        found = audited(given, plan=file and file.plan, delta=at)
+    about: dict[str, Any] = {}
     if file is not None:
-        sheet.plan(file, file.plan.adjacency)
-    sheet.more("meaning", told.meaning)
-    sheet.holds_if(told.assumptions)
-    return sheet
+        about = {"title": file.title, "description": hs.calibration.describe(file.plan)}
+    told, said = {"version": hs.__version__, **about, **found.as_dict()}, audit_told(found)
+    style = "bold red" if said.is_refuted else "bold green"
+    verdict = Text.assemble((said.verdict or "", style), f" {said.sure}")
+    facts = [("verdict", verdict)] * bool(said.verdict) + list(said.facts)
+    show.answer(told, file, facts, more={"meaning": [said.meaning]}, assumptions=said.assumptions)
+    click.get_current_context().exit(int(found.is_refuted))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from decimal import Decimal
 from importlib import import_module
 from numbers import Real
@@ -46,77 +46,53 @@ without PLAN, they are the numbers of DP-SGD.
 Defaults of delta and adjacency: HOCKEYSTICK_DELTA, HOCKEYSTICK_ADJACENCY, or [tool.hockeystick] in
 the nearest pyproject.toml.
 """
-_EXAMPLES: Final = (
-    "hockeystick init",
-    "hockeystick epsilon plan.toml",
-    "hockeystick solve plan.toml --parameter noise_multiplier --epsilon 2",
-    "hockeystick epsilon 'Laplace(2)**3 @ Gaussian(4)' --delta 1e-6",
-)
 
 
-class _WithExamples(click.Command):
-    """A command whose help ends with examples, each on a line of its own."""
-
-    def __init__(self, *given: Any, examples: Sequence[str] = (), **attributes: Any) -> None:
-        super().__init__(*given, **attributes)
-        self.examples = tuple(examples)
-
-    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        super().format_epilog(ctx, formatter)
-        with formatter.section("Examples"):
-            formatter.write("".join(f"  {line}\n" for line in self.examples))
+def examples(*lines: str) -> str:
+    """Return what ends a help: each line as it stands."""
+    return "\n  ".join(("\b\nExamples:", *lines))
 
 
-class Command(_WithExamples):
+class Command(click.Command):
     """A command that refuses a flag given twice."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse the arguments, then raise for the first option that is given twice."""
-        given = list(args)
-        rest = super().parse_args(ctx, args)
-        _, _, order = self.make_parser(ctx).parse_args(given)
+        """Parse the arguments, or raise for the first option that is given twice."""
+        _, _, order = self.make_parser(ctx).parse_args(args.copy())
         for index, one in enumerate(order):
             once = isinstance(one, click.Option) and not (one.is_flag or one.multiple)
             if once and one in order[:index]:
-                name = max(one.opts, key=len)
-                raise click.UsageError(f"{name} is given twice; give it once", ctx)
-        return rest
+                raise click.UsageError(f"{one.opts[-1]} is given twice; give it once", ctx)
+        return super().parse_args(ctx, args)
 
 
 def command(
-    *examples: str, takes: str, of: Any = click, **helps: str
+    *lines: str, takes: str, of: Any = click, **helps: str
 ) -> Callable[[Callable[..., None]], click.Command]:
-    """Return the decorator that makes a function a command, alone or of a group.
+    """Return the decorator that makes a function a command, alone or ``of`` a group.
 
-    Args:
-        examples: The lines that end its help.
-        takes: The names of its arguments and options, as ``options.takes`` has them.
-        of: The group.
-        helps: Options whose help is another one here.
+    It takes arguments (in capitals) and options, by their names in ``options``; ``helps`` are
+    options whose help is another one here. The lines are its examples.
     """
-    from hockeystick.cli import options
+    from hockeystick.cli.options import ARGUMENTS, OPTIONS
 
     def made(function: Callable[..., None]) -> click.Command:
-        taking = options.takes(takes, **helps)(function)
-        found: click.Command = of.command(cls=Command, examples=examples)(taking)
+        for name in reversed(takes.split()):
+            add, known = (click.argument, ARGUMENTS) if name.isupper() else (click.option, OPTIONS)
+            given = {**known[name], **({"help": helps[name]} if name in helps else {})}
+            function = add(*given.pop("param_decls"), **given)(function)
+        found: click.Command = of.command(cls=Command, epilog=examples(*lines))(function)
         return found
 
     return made
 
 
-class Group(_WithExamples, click.Group):
+class Group(click.Group):
     """A group of commands, which prints its help where none of them is given."""
 
-    def __init__(self, *given: Any, **attributes: Any) -> None:
-        overview = {"invoke_without_command": True, "callback": _overview}
-        super().__init__(*given, **{**attributes, **overview})
-
-
-@click.pass_context
-def _overview(context: click.Context) -> None:
-    """Print the help of a group where none of its commands is given."""
-    if context.invoked_subcommand is None:
-        click.echo(context.get_help())
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the arguments; none at all ask for help."""
+        return super().parse_args(ctx, args or ["--help"])
 
 
 class _Loading(Group):
@@ -137,33 +113,36 @@ class _Loading(Group):
         return command
 
 
-_SETTINGS: Final = {"help_option_names": ["-h", "--help"], "max_content_width": 80}
-
-
 hockeystick = click.version_option(__version__, message="hockeystick %(version)s")(
-    _Loading("hockeystick", examples=_EXAMPLES, context_settings=_SETTINGS, help=_OVERVIEW)
+    _Loading(
+        "hockeystick",
+        help=_OVERVIEW,
+        context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80},
+        epilog=examples(
+            "hockeystick init",
+            "hockeystick epsilon plan.toml",
+            "hockeystick solve plan.toml --parameter noise_multiplier --epsilon 2",
+            "hockeystick epsilon 'Laplace(2)**3 @ Gaussian(4)' --delta 1e-6",
+        ),
+    )
 )
 
 
-_WRONG_INPUT: Final = 2
+# Of wrong input it is 2.
 _STATUSES: Final = {InfeasibleError: 1, BudgetExhausted: 4, KeyboardInterrupt: 130}
 
 
 def refuse(error: BaseException, *, as_json: bool = False) -> int:
-    """Say on standard error, and as JSON on standard output, why there is no answer.
-
-    Returns:
-        The exit status.
-    """
-    status = _STATUSES.get(type(error), _WRONG_INPUT)
+    """Say on standard error, and in JSON, why there is no answer; return the exit status."""
+    status = _STATUSES.get(type(error), 2)
     message = on_one_line("; ".join((_message(error), *notes_of(error))))
     click.echo(f"hockeystick: {message}".encode(errors="backslashreplace"), err=True)
     if as_json:
         kind = "OSError" if type(error) is click.ClickException else type(error).__name__
         kind = "UsageError" if isinstance(error, click.UsageError) else kind
         told = {"type": kind, "message": message, "exit_status": status, **_known(error)}
-        version = {"version": __version__}
-        click.echo(json.dumps({**version, "error": told}, indent=2, allow_nan=False))
+        whole = {"version": __version__, "error": told}
+        click.echo(json.dumps(whole, indent=2, allow_nan=False))
     return status
 
 
@@ -179,7 +158,8 @@ def on_one_line(message: str) -> str:
 
 
 def _message(error: BaseException) -> str:
-    """Return what an exception says; of wrong arguments, with where to read what is right."""
+    if isinstance(error, OSError):
+        return f"cannot write the answer: {error.strerror}"
     if isinstance(error, click.UsageError):
         command = error.ctx.command_path if error.ctx else "hockeystick"
         return f"{error.format_message().rstrip('.')} (see {command} --help)"
@@ -198,11 +178,11 @@ def _known(error: BaseException) -> dict[str, Any]:
     first = cause or error
     held = vars(first) if isinstance(first, HockeystickError) else {}
     names = {"name": "parameter"}
-    return {names.get(key, key): _value(value) for key, value in held.items() if key[0] != "_"}
+    return {names.get(key, key): _jsonable(value) for key, value in held.items() if key[0] != "_"}
 
 
-def _value(value: object) -> Any:
-    """Return a value ready for JSON: as it is if it can be, or else as it is written."""
+def _jsonable(value: object) -> Any:
+    """Return a value as it is if JSON has it, or else as it is written."""
     if value is None or isinstance(value, str | int):
         return value
     if isinstance(value, float) and math.isfinite(value):

@@ -257,15 +257,15 @@ def report(
     filled in. Exit status 1: the budget is not met, or what it shows contradicts the plan.
     """
     source, values = plans.read(words)
-    file = for_group(plans.plan_file(source, values), group)
-    if out is None and source is not None and os.path.isfile(source.text):
+    file = for_group(source.file(values), group)
+    if out is None and os.path.isfile(source.text):
         out = Path(source.text).stem + _PAGE
     if out is None:
         raise click.UsageError(f"Missing -o FILE{_PAGE}, where the page goes")
     path = out_path(out, (_PAGE, *_ENTRIES), force)
     about = {"--audit": asked["scores"], "--dataset": asked["dataset"]}
     file, together = on_a_page(file, about)
-    at = options.question("delta", delta, file)
+    at = options.question(file, delta=delta)
     if path.suffix.lower() in _ENTRIES:
         _write_entry(replace(file, plan=together or file.plan), at, path, force)
         return
@@ -310,9 +310,9 @@ def _write_entry(file: PlanFile, at: options.Question, path: Path, force: bool) 
     click.echo(f"{path}: {answer}\n{text.count(BLANK)} blanks to be filled in")
 
 
-def _shown_file(source: plans.Source | None) -> dict[str, Any]:
+def _shown_file(source: plans.Source) -> dict[str, Any]:
     """Return the plan file that a page shows: of JSON, one that has its plan."""
-    if source is None or source.content is None:
+    if source.content is None:
         return {"file_name": None, "file_content": None}
     is_json = source.content.lstrip().startswith(b"{")
     if source.text == plans.STDIN or is_json:

@@ -16,7 +16,7 @@ import hockeystick as hs
 from hockeystick import _validate
 from hockeystick.calibration import describe
 from hockeystick.cli import options, plans
-from hockeystick.cli.command import Group, command
+from hockeystick.cli.command import Group, command, examples
 from hockeystick.cli.options import LEDGER
 from hockeystick.cli.progress import progress
 from hockeystick.cli.show import Sheet, one_line, print_json, show, table
@@ -35,7 +35,7 @@ _HEADS: Final = "a head that was noted, or a file that ledger status --json prin
 
 @click.group(
     cls=Group,
-    examples=(
+    epilog=examples(
         f"export {LEDGER}=ledger.db",
         "hockeystick ledger init census --budget 'ZCDP(rho=0.5)'",
         "hockeystick ledger reserve census 'Gaussian(4)' --key run-7",
@@ -338,7 +338,7 @@ def _several(statuses: Sequence[LedgerStatus], delta: float | None) -> Sheet:
         counted = f"{status.unresolved:,}", f"{status.entries:,}"
         rows.add_row(Text(status.dataset), Text(left, "bold green"), *counted)
     sheet.block(rows)
-    sheet.more_of("heads", [f"{one.dataset}: {one.head}" for one in statuses])
+    sheet.more("heads", *(f"{one.dataset}: {one.head}" for one in statuses))
     return sheet
 
 

@@ -4,35 +4,23 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Final, final
 
 import click
 
+import hockeystick as hs
 from hockeystick import _validate
-from hockeystick._suggest import hint
 from hockeystick.adjacency import Adjacency
-from hockeystick.calibration.solve.fields import locate, name_of, numeric_paths, spelled
 from hockeystick.calibration.sweeps.questions import with_fields
 from hockeystick.cli import options
-from hockeystick.errors import HockeystickError, ParameterError, PlanFileError
+from hockeystick.errors import HockeystickError, PlanFileError
 from hockeystick.io import PlanFile, parse, parse_plan
 from hockeystick.io.call_text import is_call_text, plan_of_text
 from hockeystick.io.plan_file import MOST_BYTES, content_of, document_of, plan_in, shown
-from hockeystick.io.vocabulary import ALTERNATIVES, Blanks, parameters_of
-from hockeystick.mechanisms import (
-    DPSGD,
-    Composed,
-    FedSDP,
-    Gaussian,
-    Mechanism,
-    PoissonSubsampled,
-    PoissonSubsampledGroup,
-    Repeated,
-    Sampling,
-)
+from hockeystick.io.vocabulary import Blanks, parameters_of
 from hockeystick.mechanisms.base import Plan
 from hockeystick.mechanisms.scope import Fact, unit_of
 from hockeystick.notions import Notion
@@ -49,18 +37,13 @@ _SIZE: Final = _validate.whole_numbers("K", 1, (2, 10))
 @final
 @dataclass(frozen=True, slots=True)
 class OfGroup(Plan):
-    """A plan as it is, asked what it costs any ``size`` of its records together.
+    """A plan for one record, asked what it costs any ``size`` >= 2 of its records together."""
 
-    Args:
-        plan: The plan, described for one record.
-        size: How many records change together, an integer >= 2.
-    """
-
-    plan: Mechanism
+    plan: hs.Mechanism
     size: int
 
     @property
-    def mechanism(self) -> Mechanism:
+    def mechanism(self) -> hs.Mechanism:
         """A mechanism that costs one record what the plan costs the group."""
         return _grown(self.plan, self.size)
 
@@ -69,19 +52,20 @@ class OfGroup(Plan):
         return self.plan.adjacency
 
     @property
-    def theorem(self) -> str:
-        """Why the group costs no more than the mechanism."""
-        return f"for {self.size} {self.unit}s, each part's own form for a group ({_THEOREMS})"
-
-    @property
     def scope(self) -> tuple[Fact, ...]:
         return self.plan.scope
+
+    @property
+    def theorem(self) -> str:
+        """Why the group costs no more than the mechanism."""
+        unit = unit_of(self.plan)
+        return f"for {self.size} {unit}s, each part's own form for a group ({_THEOREMS})"
 
     @property
     def assumptions(self) -> tuple[str, ...]:
         group = (
             f"What is protected is {self.together}: nobody has more than {self.size}.",
-            f"What follows describes the plan for a single {self.unit}.",
+            f"What follows describes the plan for a single {unit_of(self.plan)}.",
         )
         rest = (one for one in self.plan.assumptions if not one.startswith(_ALONE))
         return (*group, *rest)
@@ -89,51 +73,44 @@ class OfGroup(Plan):
     @property
     def together(self) -> str:
         """What the plan protects all of."""
-        return f"any {self.size} {self.unit}s together"
-
-    @property
-    def unit(self) -> str:
-        """What the plan protects one of."""
-        return unit_of(self.plan)
+        return f"any {self.size} {unit_of(self.plan)}s together"
 
     def _words(self) -> tuple[str, tuple[str, ...]]:
         return f"{self.together}, of {self.plan}", ()
 
 
-def _grown(plan: Mechanism, size: int) -> Mechanism:
+def _grown(plan: hs.Mechanism, size: int) -> hs.Mechanism:
     """Return what costs one record what a plan costs the group, for which all parts have a form.
 
     A plan that stands for another one is not opened, unless all of a group may be in each of its
     samples: where records take turns, its parts are those of one record, and not of a group.
     """
-    if isinstance(plan, Composed):
-        return Composed(_grown(part, size) for part in plan.parts)
-    if isinstance(plan, Repeated):
+    if isinstance(plan, hs.Composed):
+        return hs.Composed(_grown(part, size) for part in plan.parts)
+    if isinstance(plan, hs.Repeated):
         return _grown(plan.inner, size) ** plan.count
-    if isinstance(plan, FedSDP):
+    if isinstance(plan, hs.mechanisms.FedSDP):
         return _grown(plan.mechanism, size)
-    if isinstance(plan, DPSGD) and plan.examples_per_user > 1:
+    if isinstance(plan, hs.DPSGD) and plan.examples_per_user > 1:
         raise click.UsageError(
             f"Give --group or examples_per_user, not both; the plan has {plan.examples_per_user}"
         )
-    if isinstance(plan, DPSGD) and plan.sampling is Sampling.POISSON:
+    if isinstance(plan, hs.DPSGD) and plan.sampling is hs.mechanisms.Sampling.POISSON:
         extra = None if plan.extra is None else _grown(plan.extra, size)
         return replace(plan, examples_per_user=size, extra=extra)
-    if isinstance(plan, PoissonSubsampled) and isinstance(plan.inner, Gaussian):
-        return PoissonSubsampledGroup(plan.inner, plan.rate, size, plan.adjacency)
+    if isinstance(plan, hs.PoissonSubsampled) and isinstance(plan.inner, hs.Gaussian):
+        return hs.mechanisms.PoissonSubsampledGroup(plan.inner, plan.rate, size, plan.adjacency)
     return plan.for_group(size)
 
 
 def for_group(file: PlanFile, given: Any) -> PlanFile:
     """Return a plan file whose plan is asked about a group, as it is where none is given."""
-    if given is None:
-        return file
-    size = _validate.count("group", given, _SIZE)
+    size = 1 if given is None else _validate.count("group", given, _SIZE)
     if size == 1:
         return file
     grown = _grown(file.plan, size)
     # Training says so itself where it is all of the plan.
-    alone = isinstance(grown, DPSGD) and grown.extra is None
+    alone = isinstance(grown, hs.DPSGD) and grown.extra is None
     return replace(file, plan=grown if alone else OfGroup(file.plan, size))
 
 
@@ -148,16 +125,9 @@ def for_one(file: PlanFile) -> PlanFile:
 
 
 def on_a_page(file: PlanFile, besides: Mapping[str, object]) -> tuple[PlanFile, OfGroup | None]:
-    """Return what a page is about, and the group where it is about one: title and notes say whom.
+    """Return what a page is about, the plan that costs one record as much, and the group if any.
 
-    The page shows and holds the plan that costs one record what the file's costs the group.
-
-    Args:
-        file: A plan file.
-        besides: By its flag, what is asked besides of the plan, which is about one record.
-
-    Raises:
-        click.UsageError: If anything of that is given for a group.
+    Title and notes say whom; what is asked ``besides``, by its flag, is about one record alone.
     """
     plan = file.plan
     if not isinstance(plan, OfGroup):
@@ -173,9 +143,9 @@ def on_a_page(file: PlanFile, besides: Mapping[str, object]) -> tuple[PlanFile, 
 
 STDIN: Final = "-"
 _NAMED: Final = re.compile(r"([A-Za-z][\w-]*(?:\[\d+\])?(?:\.[\w-]+(?:\[\d+\])?)*)=(.*)", re.DOTALL)
+# The plan where NAME=VALUE alone is given.
+TRAINING: Final = "DPSGD()"
 _IN_PYTHON: Final = re.compile(r"\s*DPSGD\s*\(")
-# Fields of DPSGD whose value is a name.
-_WORDS: Final = ("sampling", "adjacency", "clipping")
 _HOW: Final = (
     "Give a plan file, a plan as 'Laplace(2)**3 @ Gaussian(4)', or the numbers of DP-SGD as "
     "rate=0.004 steps=14000 noise_multiplier=1.1"
@@ -185,12 +155,7 @@ _HOW: Final = (
 @final
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A plan, as the command line has it.
-
-    Args:
-        text: What was given for it.
-        content: What the file or standard input holds; None where the text itself is the plan.
-    """
+    """A plan as the command line has it: a text, or the content of the file that it names."""
 
     text: str
     content: bytes | None
@@ -223,27 +188,29 @@ class Source:
     ) -> PlanFile:
         """Return the plan, with what a file says about it.
 
-        Args:
-            values: Texts by the names of what they replace: a field of DP-SGD, or a path in the
-                file, as release[0].scale, or in the plan, as parts[1].scale.
-            blanks: What collects the numbers that the plan leaves out.
+        ``values`` replace fields of DP-SGD, or what stands at paths in the file, as
+        release[0].scale, or in the plan, as parts[1].scale; ``blanks`` collects what is left out.
         """
         fields: dict[str, Any] = {}
         of_file: dict[str, Any] = {}
         of_plan: dict[str, Any] = {}
+        known = parameters_of(hs.DPSGD) if self.is_training else {}
         for name, text in (values or {}).items():
             field = name.removeprefix("dpsgd.")
-            if field != name or (self.is_training and name in parameters_of(DPSGD)):
-                fields[field] = _value(field, text)
+            if field != name or name in known or self.text == TRAINING:
+                fields[field] = _value(text)
             else:
-                (of_file if name.startswith("release[") else of_plan)[name] = _value(name, text)
+                (of_file if name.startswith("release[") else of_plan)[name] = _value(text)
+        if self.text == TRAINING and "adjacency" not in fields:
+            adjacency = options.default("adjacency")
+            fields |= {} if adjacency is None else {"adjacency": adjacency}
         if self.content is not None:
             file = plan_in(self.content, self.name, fields, of_file, blanks)
         elif of_file:
             raise click.UsageError(f"{next(iter(of_file))}: {self.text!r} is no plan file")
         else:
             file = PlanFile(plan=plan_of_text(self.text, fields, blanks))
-        return replace(file, plan=_replaced(file.plan, of_plan))
+        return replace(file, plan=with_fields(file.plan, of_plan)) if of_plan else file
 
     def left_out(self) -> str | None:
         """Return the one number that the plan lacks, None where something else is wrong."""
@@ -255,12 +222,12 @@ class Source:
         return blanks.names[0] if len(blanks.names) == 1 else None
 
 
-def read(words: Sequence[str]) -> tuple[Source | None, dict[str, str]]:
+def read(words: Sequence[str]) -> tuple[Source, dict[str, str]]:
     """Return what is given for one plan, and the values by their names, or raise."""
     plans, values = split(words)
     if len(plans) > 1:
         raise click.UsageError(f"one plan is wanted, and NAME=VALUE; got {' and '.join(plans)}")
-    return Source.of(plans[0]) if plans else None, values
+    return Source.of(plans[0]), values
 
 
 def split(words: Sequence[str]) -> tuple[list[str], dict[str, str]]:
@@ -276,34 +243,15 @@ def split(words: Sequence[str]) -> tuple[list[str], dict[str, str]]:
         if name in values:
             raise click.UsageError(f"{name} is given twice; give it once")
         values[name] = found[2].strip()
-    return plans, values
+    if not words:
+        raise click.UsageError(_HOW)
+    return plans or [TRAINING], values
 
 
 def plan_of(words: Sequence[str], group: Any = None) -> PlanFile:
     """Return the plan of a command's words; of a group of records where one is given."""
-    return for_group(plan_file(*read(words)), group)
-
-
-def plan_file(
-    source: Source | None, values: Mapping[str, str], blanks: Blanks | None = None
-) -> PlanFile:
-    """Return a plan with values in place; without a source, values alone describe DP-SGD."""
-    if source is not None:
-        return source.file(values, blanks)
-    if not values:
-        raise click.UsageError(_HOW)
-    known = parameters_of(DPSGD)
-    for name in values:
-        if name not in known:
-            raise click.UsageError(f"DP-SGD has no {name}{hint(name, known)}")
-    fields = {name: _value(name, text) for name, text in values.items()}
-    if "adjacency" not in fields and (adjacency := options.default("adjacency")) is not None:
-        fields["adjacency"] = adjacency
-    fields = fields if blanks is None else blanks.filled(DPSGD, fields)
-    if "noise_multiplier" not in fields:
-        raise click.UsageError("Missing noise_multiplier=Z")
-    make: Callable[..., DPSGD] = DPSGD
-    return PlanFile(plan=make(**fields))
+    source, values = read(words)
+    return for_group(source.file(values), group)
 
 
 def notion(text: str) -> Notion:
@@ -314,23 +262,6 @@ def notion(text: str) -> Notion:
     return plan
 
 
-def _value(name: str, text: str) -> Any:
-    """Return the value of a text: a number, unless its name says otherwise."""
-    last = name.rpartition(".")[2]
-    if last == "drop_last" and text.lower() in ("true", "false"):
-        return text.lower() == "true"
-    return text if last in _WORDS else parse(text)
-
-
-def _replaced(plan: Mechanism, values: Mapping[str, object]) -> Mechanism:
-    """Return the plan with numbers in place, or raise."""
-    for path in values:
-        if isinstance(plan, DPSGD) and path in ALTERNATIVES:
-            continue
-        try:
-            locate(plan, path)
-        except ParameterError as error:
-            known = [one for way in numeric_paths(plan) for one in (spelled(way), name_of(way))]
-            message = f"{path}: this must be {error.allowed}{hint(path, known)}"
-            raise click.UsageError(message) from None
-    return with_fields(plan, values) if values else plan
+def _value(text: str) -> Any:
+    """Return the number or the truth value that a text stands for, or else the text."""
+    return {"true": True, "false": False}.get(text.lower(), parse(text))

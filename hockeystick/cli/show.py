@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
+import errno
 import json
 import os
-import re
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -21,15 +20,14 @@ from rich.text import Text
 from hockeystick import _files
 from hockeystick._version import __version__
 from hockeystick.answers import Caution, Source, in_words, steps_rules
+from hockeystick.calibration import describe
 from hockeystick.cli import options
+from hockeystick.cli.command import on_one_line
+from hockeystick.cli.plans import OfGroup
 from hockeystick.errors import ParameterError
 from hockeystick.io import PlanFile
-from hockeystick.mechanisms import DPSGD, Encoder, Graph, Mechanism
-from hockeystick.mechanisms.selection.tuning import RunCount
-from hockeystick.mechanisms.training.schedules import Schedule
 from hockeystick.numerics import numerals
 from hockeystick.numerics.numerals import jsonable
-from hockeystick.tradeoffs import TradeOff
 
 if TYPE_CHECKING:
     from hockeystick.verifier import Verdict
@@ -37,88 +35,40 @@ if TYPE_CHECKING:
 _LABEL_WIDTH: Final = 10
 _WIDEST: Final = 100
 _NARROWEST: Final = 20
-KIND_STYLES: Final = {"exact": "green", "bound": "yellow", "approximation": "red"}
 
 
 class Sheet:
-    """The facts of one answer, and what else is known of it.
-
-    Args:
-        title: What the answer is about, shown with -v.
-    """
+    """What is printed of an answer: facts under their labels, and tables; a title with -v."""
 
     def __init__(self, title: str | None = None) -> None:
         self.is_verbose = options.is_given("verbose")
         self._blocks: list[RenderableType] = []
-        if title and self.is_verbose:
-            self.block(one_line(title, "bold"))
+        self.more("about", title)
 
-    def fact(self, label: str, text: str | Text) -> None:
-        """Add a fact."""
+    def fact(self, label: str, *texts: str | Text) -> None:
+        """Add a fact, each text on lines of its own."""
         facts = self._blocks[-1] if self._blocks else None
-        if not isinstance(facts, _Facts):
-            facts = _Facts()
-            self._blocks.append(facts)
-        facts.add_row(label, one_line(text) if isinstance(text, str) else text)
+        if not isinstance(facts, Table) or facts.show_header:
+            facts = Table.grid(padding=(0, 2, 0, 0))
+            facts.add_column(style="dim", min_width=_LABEL_WIDTH, no_wrap=True)
+            facts.add_column(overflow="fold")
+            self.block(facts)
+        for text in texts:
+            facts.add_row(label, one_line(text) if isinstance(text, str) else text)
+            label = ""
 
-    def more(self, label: str, text: str | Text | None) -> None:
-        """Add a fact that only -v shows, unless it is empty."""
-        if text and self.is_verbose:
-            self.fact(label, text)
+    def more(self, label: str, *texts: str | Text | None) -> None:
+        """Add a fact that only -v shows, without what is empty."""
+        shown = [text for text in texts if text]
+        if shown and self.is_verbose:
+            self.fact(label, *shown)
 
     def block(self, *blocks: RenderableType) -> None:
-        """Add a table, or lines."""
+        """Add tables, or lines."""
         self._blocks += blocks
 
-    def cautions(self, found: Iterable[Caution]) -> None:
-        """Add cautions: what is merely unusual with -v alone."""
-        for one in found:
-            if self.is_verbose or not one.is_mild:
-                self.fact("caution", Text(one.text, style="yellow"))
-
-    def plan(self, file: PlanFile, adjacency: str | None, accountant: str | None = None) -> None:
-        """Add the plan, with -v all that is said of it, the neighbours and who answered."""
-        words = in_words(file.plan)
-        if self.is_verbose:
-            for label, text in [("plan", words[0]), *(("and", one) for one in words[1:])]:
-                self.fact(label, text)
-            for rule in steps_rules(file.plan):
-                self.fact("steps", rule.removeprefix("steps = "))
-            self.more("source", file.source)
-            self.more("notes", file.notes)
-        else:
-            self.fact("plan", Text("; ".join(words), no_wrap=True, overflow="ellipsis"))
-        by = "" if accountant is None else f"; accountant {accountant}"
-        self.fact("adjacency", f"{adjacency or 'any'}{by}")
-
-    def holds_if(self, assumptions: Sequence[str], heading: str = "holds if") -> None:
-        """Add under how many assumptions the answer holds; with -v, which."""
-        if assumptions and self.is_verbose:
-            self.bullets(heading, assumptions)
-        elif assumptions:
-            many = len(assumptions)
-            met = "1 assumption is" if many == 1 else f"{many} assumptions are"
-            self.fact(heading, f"{met} met: -v lists them")
-
-    def bullets(self, heading: str, sentences: Iterable[str]) -> None:
-        """Add sentences as a list under a heading."""
-        found = Table.grid(padding=(0, 1))
-        found.add_column(no_wrap=True, style="dim")
-        found.add_column(overflow="fold")
-        for sentence in sentences:
-            found.add_row("-", one_line(sentence))
-        self.block(Text(f"\n{heading}", style="bold"), found)
-
-    def more_of(self, heading: str, sentences: Sequence[str]) -> None:
-        """Add a list that only -v shows, unless it is empty."""
-        if sentences and self.is_verbose:
-            self.bullets(heading, sentences)
-
     def show(self) -> None:
-        """Print it for whatever standard output is: in its own encoding, without trailing blanks.
-
-        What was not given, and taken from elsewhere, is said below.
-        """
+        """Print it in the encoding of standard output; below, what was not given but taken."""
         console = Console(file=sys.stdout, highlight=False, markup=False, emoji=False)
         console.width = max(_NARROWEST, min(console.width, _WIDEST))
         with console.capture() as captured:
@@ -130,15 +80,6 @@ class Sheet:
                 console.print(one_line(line))
         text = "\n".join(line.rstrip() for line in captured.get().splitlines())
         click.echo(text.encode(console.encoding, "replace").decode(console.encoding), color=True)
-
-
-class _Facts(Table):
-    """Labels and what they stand for."""
-
-    def __init__(self) -> None:
-        super().__init__(box=None, show_header=False, padding=(0, 2, 0, 0), pad_edge=False)
-        self.add_column(style="dim", min_width=_LABEL_WIDTH, no_wrap=True)
-        self.add_column(overflow="fold")
 
 
 def table(*headings: str) -> Table:
@@ -158,8 +99,7 @@ def between(low: float, high: float) -> str:
 
 def one_line(text: str, style: str = "") -> Text:
     """Return a text on one line, without what could steer a terminal."""
-    words = " ".join(text.split())
-    return Text("".join(letter for letter in words if letter.isprintable()), style=style)
+    return Text(on_one_line(text), style)
 
 
 def show(told: Callable[[], Mapping[str, Any]], sheet: Callable[[], Sheet]) -> None:
@@ -170,11 +110,79 @@ def show(told: Callable[[], Mapping[str, Any]], sheet: Callable[[], Sheet]) -> N
         sheet().show()
 
 
+def answer(
+    told: Mapping[str, Any],
+    file: PlanFile | None,
+    facts: Iterable[tuple[str, str | Text]],
+    found: Table | None = None,
+    *,
+    more: Mapping[str, Sequence[str]] | None = None,
+    assumptions: Sequence[str] | None = None,
+) -> None:
+    """Print an answer: what is told for programs, or for people its facts and its plan.
+
+    Cautions, sources and assumptions are those that are told; ``more`` is shown with -v alone.
+    """
+    if options.is_given("json"):
+        print_json(told)
+        return
+    sheet = Sheet(told.get("title"))
+    for label, text in facts:
+        sheet.fact(label, text)
+    if file is not None:
+        _add_plan(sheet, file, told.get("accountant"))
+    for one in told.get("cautions", ()):
+        add = sheet.more if one.is_mild else sheet.fact
+        add("caution", Text(one.text, "yellow"))
+    if found is not None:
+        sheet.block(found)
+    for label, texts in (more or {}).items():
+        sheet.more(label, *texts)
+    met = told.get("assumptions", ()) if assumptions is None else assumptions
+    sheet.more("holds if", *met)
+    if met and not sheet.is_verbose:
+        many = "1 assumption is" if len(met) == 1 else f"{len(met)} assumptions are"
+        sheet.fact("holds if", f"{many} met: -v lists them")
+    sheet.more("sources", *(f"{one.of}: {one.text}" for one in told.get("sources", ())))
+    sheet.show()
+
+
+def _add_plan(sheet: Sheet, file: PlanFile, accountant: str | None) -> None:
+    """Add the plan, with -v all that is said of it, the neighbours and who answered."""
+    words = in_words(file.plan)
+    if sheet.is_verbose:
+        sheet.fact("plan", *words)
+        sheet.more("steps", *(one.removeprefix("steps = ") for one in steps_rules(file.plan)))
+        sheet.more("source", file.source)
+        sheet.more("notes", file.notes)
+    else:
+        sheet.fact("plan", Text("; ".join(words), no_wrap=True, overflow="ellipsis"))
+    by = "" if accountant is None else f"; accountant {accountant}"
+    sheet.fact("adjacency", f"{file.plan.adjacency or 'any'}{by}")
+
+
 def print_json(told: Mapping[str, Any]) -> None:
     """Print strict JSON in ASCII, which every locale can show, with what was not given."""
-    taken = options.defaults()
+    taken = options.taken()
     besides = {"defaults": taken} if taken else {}
-    click.echo(json.dumps({**told, **besides}, indent=2, allow_nan=False))
+    click.echo(json.dumps(as_json({**told, **besides}), indent=2, allow_nan=False))
+
+
+def as_json(value: Any) -> Any:
+    """Return a value ready for JSON: cautions and sources as objects, infinity as a text."""
+    match value:
+        case dict():
+            return {key: as_json(one) for key, one in value.items()}
+        case list() | tuple():
+            return [as_json(one) for one in value]
+        case Caution():
+            return {"about": value.about, "text": value.text}
+        case Source():
+            return {"of": value.of, "text": value.text}
+        case float():
+            return jsonable(value)
+        case _:
+            return value
 
 
 def print_short(number: str, *lines: str) -> None:
@@ -187,17 +195,15 @@ def print_short(number: str, *lines: str) -> None:
 def heading(file: PlanFile, **more: Any) -> dict[str, Any]:
     """Return the plan and what its file says of it, ready for JSON."""
     about = {"title": file.title, "source": file.source, "notes": file.notes}
-    return {"version": __version__, **about, "plan": fields(file.plan), **more}
+    group = {"group": file.plan.size} if isinstance(file.plan, OfGroup) else {}
+    description = describe(file.plan)
+    return {"version": __version__, **about, "description": description, **group, **more}
 
 
 def listed(found: Iterable[Caution | Source]) -> list[dict[str, str]]:
     """Return cautions or sources, ready for JSON."""
-    return [
-        {"about": one.about, "text": one.text}
-        if isinstance(one, Caution)
-        else {"of": one.of, "text": one.text}
-        for one in found
-    ]
+    found_as_json: list[dict[str, str]] = as_json(list(found))
+    return found_as_json
 
 
 def verdict_fields(verdict: Verdict) -> dict[str, Any]:
@@ -206,62 +212,14 @@ def verdict_fields(verdict: Verdict) -> dict[str, Any]:
     return {"status": verdict.status, "reason": verdict.reason or None, "checks": checks}
 
 
-def fields(mechanism: Mechanism) -> dict[str, Any]:
-    """Return a mechanism's name and fields, and what follows from them, ready for JSON."""
-    known: dict[str, Any] = {"mechanism": type(mechanism).__name__}
-    if dataclasses.is_dataclass(mechanism):
-        for field in dataclasses.fields(mechanism):
-            if field.compare:
-                known[field.name] = _jsonable(getattr(mechanism, field.name))
-    if isinstance(mechanism, DPSGD):
-        for name in ("sampling_rate", "total_steps", "steps_rule"):
-            known[name] = getattr(mechanism, name)
-    return known
-
-
-def _jsonable(value: Any) -> Any:
-    """Return a field's value ready for JSON: a number, unless something else is known of it."""
-    match value:
-        case Mechanism():
-            return fields(value)
-        case Encoder():
-            names = ("words", "rounds", "participations", "separation")
-            about = {name: getattr(value, name) for name in names}
-            return {**about, "sensitivity": jsonable(float(value.sensitivity))}
-        case Graph():
-            return {"words": value.words, "parties": value.parties, "edges": value.size}
-        case Schedule() | RunCount():
-            own = {
-                one.name: _jsonable(getattr(value, one.name)) for one in dataclasses.fields(value)
-            }
-            kind = re.sub(r"(?<!^)(?=[A-Z])", "-", type(value).__name__).lower()
-            return {"kind": kind, **own}
-        case tuple() | frozenset():
-            ordered = value if isinstance(value, tuple) else sorted(value)
-            return [_jsonable(item) for item in ordered]
-        case TradeOff():
-            return repr(value)
-        case str():
-            return str(value)
-        case int() | None:
-            return value
-        case _:
-            return jsonable(float(value))
-
-
 def out_path(out: str, endings: Collection[str], force: bool, name: str = "out") -> Path:
     """Return where a file goes, or raise before anything takes its time."""
     path = Path(out)
     if path.suffix.lower() not in endings or "\0" in out:
         raise ParameterError(name, out, f"a file name that ends in {' or '.join(endings)}")
-    reason = ""
-    if path.is_dir():
-        reason = "Is a directory"
-    elif _followed(path).is_symlink():
-        reason = "Too many levels of symbolic links"
-    elif not path.parent.is_dir() or not _followed(path).parent.is_dir():
-        reason = "No such file or directory"
-    if reason:
+    there = Path(os.path.realpath(path))
+    if there.is_symlink() or not there.parent.is_dir():
+        reason = os.strerror(errno.ELOOP if there.is_symlink() else errno.ENOENT)
         raise click.ClickException(f"cannot write {out}: {reason}")
     _refuse_existing(path, force)
     return path
@@ -287,12 +245,9 @@ def whole(path: Path, force: bool) -> Iterator[Path]:
         raise click.ClickException(f"cannot write {path}: {error.strerror}") from None
 
 
-def _followed(path: Path) -> Path:
-    """Return the file that a path leads to, through symbolic links; it need not be there."""
-    return Path(os.path.realpath(path)) if path.is_symlink() else path
-
-
 def _refuse_existing(path: Path, force: bool) -> None:
     """Raise where a file would be replaced that nobody said may be."""
+    if path.is_dir():
+        raise click.ClickException(f"cannot write {path}: Is a directory")
     if path.exists() and not force:
         raise click.UsageError(f"{path} is there already; give --force to replace it")

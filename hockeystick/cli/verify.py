@@ -120,7 +120,7 @@ def _verdict_sheet(verdict: Verdict) -> Sheet:
 def _computed(path: str) -> str:
     """Return the answer to the question of a plan, as a document."""
     file = plans.Source.of(path).file()
-    at = options.one_question(file)
+    at = options.question(file, delta=None, epsilon=None)
     ask: Any = hs.epsilon if at.quantity == "epsilon" else hs.delta
     with progress(f"computing {at.quantity}"):
         answer = ask(file.plan, **at.asked)

@@ -18,46 +18,28 @@ from fractions import Fraction
 from inspect import Parameter
 from typing import Any, Final, NoReturn
 
-from hockeystick._suggest import hint
 from hockeystick.errors import HockeystickError, PlanFileError
 from hockeystick.io.vocabulary import (
-    ALTERNATIVES,
-    IN_PYTHON_ONLY,
     KINDS,
-    NO_ADJACENCY,
     RELEASES,
     TEXTS,
     Blanks,
     built,
+    maker,
     parameters_of,
+    refuse_overrides,
+    training,
 )
 from hockeystick.mechanisms import DPSGD, Composed, Mechanism
-from hockeystick.notions import NOTIONS
 
 _LONGEST: Final = 10_000
 _DEEPEST: Final = 16
 _SHOWN: Final = 60
 _EXAMPLE: Final = "write for example 'Laplace(2)**3 @ Gaussian(4)'"
 _A_CALL: Final = re.compile(r"[\s(]*[A-Za-z_][\w.]*\s*\(")
-# Where Python has the mechanisms, and the functions: a call may name the room or leave it out.
-_ROOMS: Final = ("hockeystick", "hs", "mechanisms", "notions", "federated")
-_OF_FUNCTIONS: Final = ("math", "np")
-# The modules of what some fields are made of: for these fields, a call may leave them out as well.
-_MODULES: Final = {
-    "batch_schedule": "schedules.",
-    "distribution": "tuning.",
-    "schedule": "schedules.",
-}
-_CALLABLE: Final[Mapping[str, Callable[..., object]]] = {
-    **{
-        _MODULES.get(field, "") + make.__qualname__: make
-        for field, kinds in KINDS.items()
-        for make in kinds.values()
-    },
-    **RELEASES,
-}
-# Papers write zCDP and tCDP.
-_NOTIONS: Final = {name.lower(): name for name in NOTIONS if name in RELEASES}
+# Where Python has what is called, which may be left out.
+_ROOMS: Final = re.compile(r"^((hockeystick|hs|mechanisms|notions|federated)\.)+")
+_MODULES: Final = re.compile(r"^(schedules|tuning)\.")
 _FUNCTIONS: Final[Mapping[str, Callable[..., Any]]] = {
     "sqrt": math.sqrt,
     "log": math.log,
@@ -98,8 +80,7 @@ def parse_plan(text: str, overrides: Mapping[str, object] | None = None) -> Mech
     """Return the plan that a text writes out, as it would be written in Python.
 
     Guarantees:
-        Nothing in the text is run: it is parsed, and names, numbers and the operators ``@`` and
-        ``**`` are all that is taken from it.
+        Nothing in the text is run.
 
     Edge cases:
         Rooms may be named or left out: ``hs.mechanisms.Skellam(9)`` is ``Skellam(9)``. A number may
@@ -111,9 +92,6 @@ def parse_plan(text: str, overrides: Mapping[str, object] | None = None) -> Mech
         text: A call such as ``ZCDP(rho=0.5)``, or calls with ``@``, ``**`` and brackets; at most
             10,000 characters, nested at most 16 deep.
         overrides: Fields that replace those of a ``DPSGD`` that is the whole plan.
-
-    Returns:
-        The plan.
 
     Raises:
         PlanFileError: If the text writes out anything else, or a number is outside its domain.
@@ -132,11 +110,7 @@ def plan_of_text(text: str, overrides: Mapping[str, object], blanks: Blanks | No
     try:
         if len(text) > _LONGEST:
             raise PlanFileError(f"a plan has at most {_LONGEST} characters")
-        reader = _Reader(text.strip(), overrides, blanks)
-        found = reader.overridden() if overrides else reader.value(reader.node)
-        if not isinstance(found, Mechanism):
-            raise PlanFileError(f"this is no mechanism; {_EXAMPLE}")
-        return found
+        return _Reader(text.strip(), blanks).plan(overrides)
     except PlanFileError as error:
         raise PlanFileError(f"{_shown(text)}: {error}") from None
 
@@ -145,9 +119,8 @@ def parse(text: str) -> float | Fraction | Decimal | str:
     """Return the number that a text stands for; the text itself where it is none.
 
     A quotient of two, as 1/60000, is a float next to it, and so is what has a root or a power, as
-    2*sqrt(3); ``Fraction(1, 60000)`` is exact. A number that a float would turn into
-    inf or 0 comes as a ``Decimal``. The library's own checks then refuse it, as they refuse the
-    text, by the name of the parameter.
+    2*sqrt(3); ``Fraction(1, 60000)`` is exact. A number that a float would turn into inf or 0 comes
+    as a ``Decimal``, which the library's own checks refuse by the name of the parameter.
     """
     try:
         return int(text)
@@ -159,7 +132,8 @@ def parse(text: str) -> float | Fraction | Decimal | str:
 def computed_in(node: Any) -> Any:
     """Return what a file holds, quotients, roots and powers in quotes computed.
 
-    Other texts stay, a number in quotes among them, and so do the names that people give.
+    Other texts stay, a number in quotes among them, and so do the names that people give. What
+    JSON says is null is left out.
 
     Example:
         >>> from hockeystick.io.call_text import computed_in
@@ -167,7 +141,8 @@ def computed_in(node: Any) -> Any:
         {'rate': 0.01020408163265306, 'grid': [1.4142135623730951, '1.5', '1/0', 'a/b']}
     """
     if isinstance(node, dict):
-        return {key: one if key in TEXTS else computed_in(one) for key, one in node.items()}
+        held = {key: one for key, one in node.items() if one is not None}
+        return {key: one if key in TEXTS else computed_in(one) for key, one in held.items()}
     if isinstance(node, list):
         return [computed_in(one) for one in node]
     found = _computed(node) if isinstance(node, str) else None
@@ -190,7 +165,7 @@ def _computed(text: str) -> float | Fraction | None:
     if not any(mark in text for mark in _MARKS):
         return None
     try:
-        reader = _Reader(text.strip(), {}, None)
+        reader = _Reader(text.strip())
         found: Any = reader.value(reader.node)
     except PlanFileError:
         return None
@@ -200,8 +175,8 @@ def _computed(text: str) -> float | Fraction | None:
 class _Reader:
     """Reads one text."""
 
-    def __init__(self, text: str, overrides: Mapping[str, object], blanks: Blanks | None) -> None:
-        self.text, self.overrides, self.blanks = text, overrides, blanks
+    def __init__(self, text: str, blanks: Blanks | None = None) -> None:
+        self.text, self.blanks = text, blanks
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", SyntaxWarning)
@@ -210,19 +185,17 @@ class _Reader:
             why = f": {error.msg}" if isinstance(error, SyntaxError) else ""
             raise PlanFileError(f"this is no plan{why}; {_EXAMPLE}") from None
 
-    def overridden(self) -> Mechanism:
-        """Return a DPSGD with other fields."""
-        node, names = self.node, ", ".join(self.overrides)
-        if not isinstance(node, ast.Call) or self._name_in(node) != DPSGD.__name__:
-            plan = self.value(node)
-            if names == "adjacency" and isinstance(plan, Mechanism) and plan.adjacency is None:
-                raise PlanFileError(NO_ADJACENCY)
-            raise PlanFileError(f"there is no DPSGD alone in which to override {names}")
-        dropped = {ALTERNATIVES.get(name) for name in self.overrides}
-        fields = self._fields(node, "DPSGD", DPSGD, 0)
-        kept = {name: value for name, value in fields.items() if name not in dropped}
-        given = {**kept, **self.overrides}
-        return built(DPSGD, given, "DPSGD", overrides=self.overrides, blanks=self.blanks)
+    def plan(self, overrides: Mapping[str, object]) -> Mechanism:
+        """Return the mechanism that the text writes out; with overrides, a DPSGD."""
+        node = self.node
+        if overrides and isinstance(node, ast.Call) and self._name_in(node) == DPSGD.__name__:
+            fields = self._fields(node, DPSGD.__name__, DPSGD, 0)
+            return training(fields, overrides, DPSGD.__name__, self.blanks)
+        found = self.value(node)
+        if not isinstance(found, Mechanism):
+            raise PlanFileError(f"this is no mechanism; {_EXAMPLE}")
+        refuse_overrides(found, overrides)
+        return found
 
     def value(self, node: ast.expr | None, depth: int = 0, field: str = "") -> Any:
         """Return the mechanism, number, text or sequence that a node stands for, or raise."""
@@ -275,36 +248,24 @@ class _Reader:
         return found if math.isfinite(found) else self._refuse(node, "cannot be computed")
 
     def _called(self, node: ast.Call, depth: int, field: str) -> Any:
-        """Return what a call makes, for a field if it is not for itself, or the number."""
-        name = self._name_in(node, field)
-        function = _FUNCTIONS.get(name)
-        if function is None:
-            make = self._made_by(name)
-            return built(make, self._fields(node, name, make, depth), name, blanks=self.blanks)
-        given = [self.value(one, depth) for one in node.args]
-        if node.keywords or not all(map(_is_number, given)):
-            self._refuse(node)
-        return function(*given)
+        """Return what a call makes for a field, or the number."""
+        name = self._name_in(node)
+        if function := _FUNCTIONS.get(re.sub(r"^(math|np)\.", "", name)):
+            given = [self.value(one, depth) for one in node.args]
+            if node.keywords or not all(map(_is_number, given)):
+                self._refuse(node)
+            return function(*given)
+        known: Mapping[str, Callable[..., object]] = RELEASES
+        if field in KINDS:
+            name = _MODULES.sub("", name)
+            known = {make.__qualname__: make for make in KINDS[field].values()}
+        make = maker(name, known, field or "mechanism or notion")
+        return built(make, self._fields(node, name, make, depth), name, blanks=self.blanks)
 
-    def _name_in(self, node: ast.Call, field: str = "") -> str:
+    def _name_in(self, node: ast.Call) -> str:
         """Return what a call calls, without the room where Python has it."""
-        path = "".join((ast.get_source_segment(self.text, node.func) or "").split()).split(".")
-        if path[0] in _OF_FUNCTIONS and path[-1] in _FUNCTIONS:
-            path = path[1:]
-        while len(path) > 1 and path[0] in _ROOMS:
-            path = path[1:]
-        name = ".".join(path)
-        in_module = f"{_MODULES.get(field, '')}{name}"
-        return in_module if in_module in _CALLABLE else _NOTIONS.get(name.lower(), name)
-
-    def _made_by(self, name: str) -> Callable[..., object]:
-        """Return what is called by a name, or raise."""
-        if name == IN_PYTHON_ONLY:
-            raise PlanFileError("no text can hold a trade-off function; use Python for FDP")
-        if name not in _CALLABLE:
-            near = hint(name, _CALLABLE) or "; hockeystick init --list names all"
-            raise PlanFileError(f"{_shown(name)} is no mechanism or notion{near}")
-        return _CALLABLE[name]
+        path = ast.get_source_segment(self.text, node.func) or ""
+        return _ROOMS.sub("", "".join(path.split()))
 
     def _fields(
         self, node: ast.Call, name: str, make: Callable[..., object], depth: int
@@ -318,14 +279,14 @@ class _Reader:
         named = ((one.arg, one.value) for one in node.keywords)
         fields: dict[str, object] = {}
         for key, value in (*zip(names, node.args, strict=False), *named):
-            if key is None or key in fields:
-                why = "is given twice" if key else "takes each parameter written out, without **"
-                raise PlanFileError(f"{name}.{key} {why}" if key else f"{name} {why}")
+            if key is None:
+                raise PlanFileError(f"{name} takes each parameter written out, without **")
+            if key in fields:
+                raise PlanFileError(f"{name}.{key} is given twice")
             fields[key] = self.value(value, depth, key)
         return fields
 
     def _refuse(self, node: ast.expr | None, why: str = "may not stand here") -> NoReturn:
-        """Raise for what may not stand where it does."""
         segment = None if node is None else ast.get_source_segment(self.text, node)
         raise PlanFileError(f"{_shown(segment or '**')} {why}; {_EXAMPLE}")
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 import base64
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from fractions import Fraction
 from functools import cache
 from inspect import signature
-from typing import Any, Final, Literal, TypeAlias, final
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -73,12 +73,6 @@ def describe(plan: Mechanism) -> dict[str, Any]:
         Nothing is rounded, and equal plans give the same description. A plan of a class that is
         none of the package's is described by the mechanism that it comes down to.
 
-    Args:
-        plan: A mechanism or plan.
-
-    Returns:
-        Numbers, texts, lists and objects.
-
     Raises:
         ParameterError: If it is no plan, or holds something that has no such form, as a mechanism
             that is none of the package's or a trade-off function that only a program knows.
@@ -103,9 +97,6 @@ def read_description(document: Json) -> Mechanism:
     Args:
         document: What ``describe`` returned, also after a way through JSON.
 
-    Returns:
-        A mechanism or plan.
-
     Raises:
         ParameterError: If it is no description, or of an unknown type, or has other fields.
         IncompatibleError: If its parts do not go together.
@@ -123,21 +114,30 @@ def read_description(document: Json) -> Mechanism:
 
 def _encoded(value: Any) -> Json:
     """Return a value as JSON keeps it, or raise."""
-    if isinstance(value, str):
-        return str(value)
-    if isinstance(value, float):
-        return value if math.isfinite(value) else {_FLOAT: repr(value)}
-    if isinstance(value, int | None):
-        return value
-    if isinstance(value, Fraction):
-        # Hexadecimal, since Python reads no decimals of more than a few thousand digits.
-        return {_FRACTION: f"{value.numerator:#x}/{value.denominator:#x}"}
-    if isinstance(value, tuple | frozenset):
-        return [_encoded(one) for one in (value if isinstance(value, tuple) else sorted(value))]
-    name = _names().get(type(value))
-    if name is not None:
-        parts = _forms()[name].apart(value)
-        return {_TYPE: name, **{key: _encoded(part) for key, part in parts.items()}}
+    match value:
+        case str():
+            return str(value)
+        case float():
+            return value if math.isfinite(value) else {_FLOAT: repr(value)}
+        case int() | None:
+            return value
+        case Fraction():
+            # Hexadecimal, since Python reads no decimals of more than a few thousand digits.
+            return {_FRACTION: f"{value.numerator:#x}/{value.denominator:#x}"}
+        case frozenset():
+            return sorted(value)
+        case tuple():
+            return list(map(_encoded, value))
+        case _:
+            return _object(value)
+
+
+def _object(value: Any) -> Json:
+    """Return an object of a registered type, or of what a plan comes down to; or raise."""
+    for name, form in _forms().items():
+        if form.kind is type(value):
+            parts = form.apart(value)
+            return {_TYPE: name, **{key: _encoded(parts[key]) for key in form.names}}
     if isinstance(value, Plan):
         return _encoded(value.mechanism)
     allowed = "made of what has a form in JSON: numbers, texts and the registered types"
@@ -150,22 +150,21 @@ def _decoded(document: Json) -> Any:
         return tuple(map(_decoded, document))
     if not isinstance(document, dict):
         return document
-    keys = set(document)
+    keys, name = set(document), document.get(_TYPE)
     if keys == {_FLOAT}:
         return float(_validate.one_of(_FLOAT, document[_FLOAT], ("inf", "-inf")))
     if keys == {_FRACTION}:
         return _fraction(document[_FRACTION])
-    name = document.get(_TYPE)
     form = _forms().get(name) if isinstance(name, str) else None
     if form is None:
         allowed = "a registered one; this may come from another version of hockeystick"
         raise ParameterError(_TYPE, name, allowed)
-    if name == "Encoder" and "strategy" not in keys:  # as it was written at first
-        return _decoded({**document, "strategy": None})
+    if name == "Encoder":  # as it was written at first, without its strategy
+        keys.add("strategy")
     if keys != {_TYPE, *form.names}:
         allowed = f"given with {', '.join(form.names) or 'nothing'} and no other field"
         raise ParameterError(f"a {name}", sorted(map(str, keys - {_TYPE})), allowed)
-    values = {key: _decoded(document[key]) for key in form.names}
+    values = {key: _decoded(document.get(key)) for key in form.names}
     try:
         return form.made(**values)
     except HockeystickError:
@@ -184,9 +183,7 @@ def _fraction(text: object) -> Fraction:
         raise ParameterError(_FRACTION, text, allowed) from None
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class _Form:
+class _Form(NamedTuple):
     """A type, the names of what its values are made of, and the ways there and back."""
 
     kind: type
@@ -203,87 +200,56 @@ def _forms() -> Mapping[str, _Form]:
     plain |= {f"schedules.{kind.__name__}": kind for kind in SCHEDULES.values()}
     plain |= {f"tuning.{kind.__name__}": kind for kind in RUN_COUNTS.values()}
     plain |= {f"tradeoffs.{kind.__name__}": kind for kind in _TRADEOFFS}
-    return {name: _by_fields(kind) for name, kind in plain.items()} | _special()
-
-
-@cache
-def _names() -> Mapping[type, str]:
-    """Return the names of all types."""
-    return {form.kind: name for name, form in _forms().items()}
-
-
-def _special() -> dict[str, _Form]:
-    """Return the forms of types whose constructors do not take their fields, or not check them."""
-    rates = dict.fromkeys(("alphas", "powers", "rests", "betas"), (_RATE,))
-    polygon = _by_fields(Corners, _polygon, **rates, ratios=(_RATIO,), slack=_RATE)
-    encoder = _by_fields(
-        Encoder,
-        _encoder,
-        words=str,
-        rounds=_WHOLE,
-        participations=_WHOLE,
-        separation=_WHOLE,
-        least_square=Fraction,
-        square=Fraction,
-    )
     return {
-        "Encoder": encoder,
+        **{name: _by_fields(kind, kind) for name, kind in plain.items()},
+        "Encoder": _by_fields(Encoder, _encoder),
         "Graph": _Form(Graph, ("parties", "edges", "words"), _of_graph, _graph),
-        "Origin": _by_fields(Origin, _origin, kind=("exact", "bound"), theorem=str),
+        "Origin": _by_fields(Origin, _origin),
         "tradeoffs.ApproxTradeOff": _Form(
             ApproxTradeOff,
             ("epsilon", "delta"),
             lambda f: dict(zip(("epsilon", "delta"), f.guarantee, strict=True)),
             ApproxTradeOff,
         ),
-        "tradeoffs.GroupTradeOff": _by_fields(GroupTradeOff, inner=TradeOff, size=_WHOLE),
-        "tradeoffs.PiecewiseLinearTradeOff": _Form(
-            PiecewiseLinearTradeOff, polygon.names, lambda f: polygon.apart(f.corners), polygon.made
+        "tradeoffs.GroupTradeOff": _by_fields(GroupTradeOff, _group),
+        "tradeoffs.PiecewiseLinearTradeOff": _by_fields(Corners, _polygon)._replace(
+            kind=PiecewiseLinearTradeOff, apart=lambda f: _attributes(f.corners)
         ),
-        "tradeoffs.RenyiTradeOff": _by_fields(RenyiTradeOff, curve=RenyiCurve),
+        "tradeoffs.RenyiTradeOff": _by_fields(RenyiTradeOff, _renyi),
         "tradeoffs.of_plan": _Form(ProfileTradeOff, ("plan",), _release_of, tradeoff),
     }
 
 
-def _by_fields(kind: type, made: Callable[..., Any] | None = None, /, **wanted: Any) -> _Form:
-    """Return the form of a type that is made of its fields by their names.
-
-    ``wanted`` says what fields must be that are not checked when it is made: of a domain or of a
-    type, one of some texts, or a tuple of numbers of a domain.
-    """
-    make = made or kind
-    taken = signature(make).parameters
+def _by_fields(kind: type, made: Callable[..., Any]) -> _Form:
+    """Return the form of a type that is made of its fields by their names."""
+    taken = signature(made).parameters
     names = tuple(field.name for field in fields(kind) if field.name in taken)
-    return _Form(
-        kind,
-        names,
-        lambda value: {name: getattr(value, name) for name in names},
-        lambda **values: make(
-            **{
-                name: _sure(name, value, wanted[name]) if name in wanted else value
-                for name, value in values.items()
-            }
-        ),
-    )
+    return _Form(kind, names, _attributes, made)
 
 
-def _sure(name: str, value: Any, wanted: Any) -> Any:
-    """Return a value that is as it must be, or raise."""
-    if isinstance(wanted, Domain):
-        check = _validate.count if wanted.whole else _validate.real
-        return check(name, value, wanted)
-    if isinstance(wanted, tuple) and isinstance(wanted[0], Domain):
-        return tuple(_sure(name, one, wanted[0]) for one in value)
-    if isinstance(wanted, tuple):
-        return _validate.one_of(name, value, wanted)
-    if not isinstance(value, wanted):
-        raise ParameterError(name, value, "a text" if wanted is str else f"a {wanted.__name__}")
+def _attributes(value: Any) -> dict[str, Any]:
+    return {field.name: getattr(value, field.name) for field in fields(value)}
+
+
+def _of_type(name: str, value: Any, kind: type) -> Any:
+    """Return a value of a type, or raise."""
+    if not isinstance(value, kind):
+        raise ParameterError(name, value, "a text" if kind is str else f"a {kind.__name__}")
     return value
 
 
 def _origin(kind: Literal["exact", "bound"], theorem: str) -> Origin:
     """Return an origin, of which the lower end is not kept."""
-    return Origin(kind, theorem)
+    _validate.one_of("kind", kind, ("exact", "bound"))
+    return Origin(kind, _of_type("theorem", theorem, str))
+
+
+def _group(inner: TradeOff, size: int) -> GroupTradeOff:
+    return GroupTradeOff(_of_type("inner", inner, TradeOff), _validate.count("size", size, _WHOLE))
+
+
+def _renyi(curve: RenyiCurve) -> RenyiTradeOff:
+    return RenyiTradeOff(_of_type("curve", curve, RenyiCurve))
 
 
 def _encoder(
@@ -296,9 +262,15 @@ def _encoder(
     strategy: object,
 ) -> Encoder:
     """Return an encoder of known sensitivity, which is what its strategy, if it has one, says."""
+    counts = {"rounds": rounds, "participations": participations, "separation": separation}
+    for name, value in counts.items():
+        _validate.count(name, value, _WHOLE)
+    _of_type("words", words, str)
+    squares = Squares(
+        _of_type("least_square", least_square, Fraction), _of_type("square", square, Fraction)
+    )
     if not 0 <= least_square <= square:
         raise ParameterError("square", square, "a fraction >= least_square, which is >= 0")
-    squares = Squares(least_square, square)
     if strategy is None:
         return Encoder(words, rounds, Pattern(participations, separation), squares)
     made = Encoder.of(
@@ -312,15 +284,14 @@ def _encoder(
 
 def _graph(parties: int, edges: object, words: object) -> Graph:
     """Return the graph with these edges; None stands for all that there are."""
-    name = _sure("words", words, str)
+    name = _of_type("words", words, str)
     if edges is None:
         return Graph.complete(parties).named(name)
-    listed = np.frombuffer(base64.b64decode(_sure("edges", edges, str), validate=True), dtype="<i8")
-    return Graph(parties, listed.reshape(-1, 2)).named(name)
+    text = base64.b64decode(_of_type("edges", edges, str), validate=True)
+    return Graph(parties, np.frombuffer(text, dtype="<i8").reshape(-1, 2)).named(name)
 
 
 def _of_graph(graph: Graph) -> dict[str, Any]:
-    """Return what a graph is made of, its edges as text, None for all that there are."""
     edges = None if graph.whole else base64.b64encode(graph.stored).decode("ascii")
     return {"parties": graph.parties, "edges": edges, "words": graph.words}
 
@@ -334,8 +305,14 @@ def _polygon(
     slack: float,
 ) -> PiecewiseLinearTradeOff:
     """Return the trade-off function with these corners."""
-    corners = Corners(alphas, powers, rests, betas, ratios, slack)
-    sizes = {len(rates) for rates in (alphas, powers, rests, betas)}
+    rates = {"alphas": alphas, "powers": powers, "rests": rests, "betas": betas}
+    checked = {n: tuple(_validate.real(n, x, _RATE) for x in values) for n, values in rates.items()}
+    corners = Corners(
+        **checked,
+        ratios=tuple(_validate.real("ratios", x, _RATIO) for x in ratios),
+        slack=_validate.real("slack", slack, _RATE),
+    )
+    sizes = {len(values) for values in checked.values()}
     in_order = list(alphas) == sorted(alphas) and list(betas) == sorted(betas, reverse=True)
     if sizes != {len(ratios) + 1} or not in_order:
         raise ParameterError("tradeoff", corners, "as many rates of each kind, in order")

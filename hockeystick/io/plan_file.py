@@ -6,30 +6,27 @@ import json
 import os
 import re
 import tomllib
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, is_dataclass
-from enum import Enum
 from fractions import Fraction
 from functools import partial
-from inspect import signature
 from typing import Any, Final, final
 
 from hockeystick import _validate
-from hockeystick._suggest import hint
 from hockeystick.errors import HockeystickError, ParameterError, PlanFileError
 from hockeystick.io.call_text import computed_in, parse_real
 from hockeystick.io.vocabulary import (
-    ALTERNATIVES,
-    IN_PYTHON_ONLY,
     KINDS,
-    NO_ADJACENCY,
     RELEASES,
     STRATEGIES,
     TOP_KEYS,
     Blanks,
     built,
+    maker,
+    parameters_of,
+    refuse_overrides,
     refuse_unknown,
+    training,
 )
 from hockeystick.mechanisms import DPSGD, Composed, Encoder, Graph, Mechanism, Repeated
 from hockeystick.mechanisms.base import checked
@@ -72,11 +69,8 @@ def load_plan(
     A plan file is TOML. At the top it may have the texts ``title``, ``source`` and ``notes``, and
     the questions ``delta`` and ``epsilon``. A table ``[dpsgd]`` has the fields of ``DPSGD``; each
     ``[[release]]`` has a ``mechanism`` by name, its fields, and optionally ``repeat``. A field
-    that is itself a mechanism is a table of the same form. An ``Encoder`` is a table that has a
-    ``kind`` ("tree", "square_root", "toeplitz", "banded_inverse", "buffered_toeplitz" or "matrix")
-    and what the function of that name takes, and so are a schedule ("exponential", ...) and a
-    distribution of runs ("binomial", "poisson", "truncated-negative-binomial"). All of them
-    together are the plan.
+    that is itself a mechanism is a table of the same form; encoders, schedules, graphs and
+    distributions of runs are tables that have a ``kind``. All of them together are the plan.
 
     Edge cases:
         An override of one of a pair of alternatives, such as ``rate``, also drops the other one,
@@ -85,10 +79,6 @@ def load_plan(
     Args:
         path: The file.
         overrides: Fields that replace those of the table ``[dpsgd]``.
-
-    Returns:
-        A ``PlanFile``: ``.plan``, and what the file says about it, ``.delta``, ``.epsilon``,
-        ``.title``, ``.source`` and ``.notes``, each None where it says nothing.
 
     Raises:
         PlanFileError: If the file cannot be read or does not describe a plan.
@@ -106,8 +96,6 @@ def load_plan(
         >>> larger = hs.load_plan("examples/abadi-2016-mnist.toml", {"steps": 20_000})
         >>> larger.plan.steps, larger.delta
         (20000, 1e-05)
-
-        ``hs.save_plan(hs.io.PlanFile(plan=plan, delta=1e-5), path)`` writes such a file.
     """
     name = os.fspath(path)
     return plan_in(content_of(name), shown(name), overrides)
@@ -140,17 +128,13 @@ def content_of(name: str) -> bytes:
     try:
         with open(name, "rb") as file:
             return file.read(MOST_BYTES + 1)
-    except FileNotFoundError:
-        reason = "no such file"
-    except IsADirectoryError:
-        reason = "this is a directory; give the path of a plan file"
-    except (OSError, ValueError) as error:
-        reason = f"the file cannot be read: {getattr(error, 'strerror', None) or error}"
-    raise PlanFileError(f"{shown(name)}: {reason}")
+    except (OSError, ValueError) as error:  # ValueError: a name with a null byte
+        reason = getattr(error, "strerror", None) or error
+        raise PlanFileError(f"{shown(name)}: the file cannot be read: {reason}") from None
 
 
 def document_of(content: bytes) -> dict[str, Any]:
-    """Return the tables that the content of a TOML file has, or raise."""
+    """Return the tables that the content of a file has, or raise."""
     if not content.strip():
         raise PlanFileError("this file is empty; hockeystick init writes one to begin with")
     if len(content) > MOST_BYTES:
@@ -163,10 +147,9 @@ def document_of(content: bytes) -> dict[str, Any]:
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         raise PlanFileError(f"a plan file must be UTF-8 text; line {line} is not") from None
-    except tomllib.TOMLDecodeError as error:
-        raise PlanFileError(f"a plan file must be valid TOML: {error}") from None
-    except json.JSONDecodeError as error:
-        raise PlanFileError(f"a plan file must be valid JSON, or TOML: {error}") from None
+    except (tomllib.TOMLDecodeError, json.JSONDecodeError) as error:
+        kind = "JSON" if isinstance(error, json.JSONDecodeError) else "TOML"
+        raise PlanFileError(f"a plan file must be valid {kind}: {error}") from None
     except ValueError:
         raise PlanFileError("the file holds a number of too many digits") from None
     except RecursionError:
@@ -181,36 +164,28 @@ def _document_of_json(text: str) -> dict[str, Any]:
     """
     document = json.loads(text, parse_float=parse_real, object_pairs_hook=_once)
     if "description" not in document and "type" not in document:
-        return dict(computed_in(_without_null(document)))
+        return dict(computed_in(document))
     from hockeystick.io.descriptions import read_description
 
-    group = document.get("plan")
-    if isinstance(group, dict) and group.get("mechanism") == "OfGroup":
-        flag = f"--group {group.get('size')}"
+    group, old = document.get("group"), document.get("plan")
+    if isinstance(old, dict) and old.get("mechanism") == "OfGroup":
+        group = old.get("size")
+    if group is not None:
+        flag = f"--group {group}"
         raise PlanFileError(f"this answer is for a group: give the plan that it is of, and {flag}")
+    for key in ("at", "budget"):
+        if not isinstance(document.get(key) or {}, dict):
+            raise PlanFileError(f"{key} must be an object; got {document[key]!r:.80}")
     try:
         plan = read_description(document.get("description", document))
     except HockeystickError as error:
         raise PlanFileError(str(error)) from None
     # Of a solution, the delta of its target.
-    at = _object(document, "at") or {"delta": _object(document, "budget").get("delta")}
-    about = {key: document[key] for key in TOP_KEYS[:3] if document.get(key) is not None}
-    about |= {key: _as_number(at[key]) for key in TOP_KEYS[3:] if at.get(key) is not None}
+    at = document.get("at") or {"delta": (document.get("budget") or {}).get("delta")}
+    about = {key: document.get(key) for key in TOP_KEYS[:3]}
+    for key in TOP_KEYS[3:]:
+        about[key] = parse_real(at[key]) if isinstance(at.get(key), str) else at.get(key)
     return {**about, **tables_of(plan)}
-
-
-def _object(document: dict[str, Any], key: str) -> dict[str, Any]:
-    found = document.get(key) or {}
-    if not isinstance(found, dict):
-        raise PlanFileError(f"{key} must be an object; got {found!r:.80}")
-    return found
-
-
-def _as_number(value: Any) -> Any:
-    """Return the float of a number in text, as answers have some; the rest is judged later."""
-    with suppress(ValueError):
-        return float(value) if isinstance(value, str) else value
-    return value
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -223,65 +198,65 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def _without_null(node: Any) -> Any:
-    """Return what has a value: JSON says null where a plan file has no line."""
-    if isinstance(node, dict):
-        return {key: _without_null(one) for key, one in node.items() if one is not None}
-    return [_without_null(one) for one in node] if isinstance(node, list) else node
-
-
 def plan_file_of(
-    document: Mapping[str, Any], overrides: Mapping[str, object], blanks: Blanks | None = None
+    document: Mapping[str, Any],
+    overrides: Mapping[str, object],
+    blanks: Blanks | None = None,
+    problems: list[PlanFileError] | None = None,
 ) -> PlanFile:
-    """Return the plan that a document describes."""
-    found = {name: read() for name, read in _readers(document, overrides, blanks)}
-    about = {name: found.pop(name) for name in TOP_KEYS}
-    parts = [one for one in found.values() if one is not None]
+    """Return the plan that a document describes; or raise, with what is wrong with each table."""
+    releases = document.get("release", [])
+    readers: list[Callable[[], Any]] = [
+        partial(refuse_unknown, "", document, (*TOP_KEYS, *TABLES)),
+        partial(_about, document),
+    ]
+    if "dpsgd" in document:
+        readers.append(partial(_dpsgd, document["dpsgd"], overrides, blanks))
+    for index, table in enumerate(releases if isinstance(releases, list) else [None]):
+        readers.append(partial(_release, table, f"release[{index}]", blanks))
+    found: list[Any] = []
+    for read in readers:
+        try:
+            found.append(read())
+        except PlanFileError as error:
+            if problems is None:
+                raise
+            problems.append(error)
+    if problems:
+        raise problems[0]
+    _, about, *parts = found
     if not parts:
         raise PlanFileError("a plan file needs a table [dpsgd], or [[release]] at least once")
     try:
         plan = parts[0] if len(parts) == 1 else Composed(parts)
     except HockeystickError as error:
         raise PlanFileError(str(error)) from None
-    if overrides and "dpsgd" not in document:
-        if list(overrides) == ["adjacency"] and plan.adjacency is None:
-            raise PlanFileError(NO_ADJACENCY)
-        names = ", ".join(overrides)
-        raise PlanFileError(f"there is no table [dpsgd] in which to override {names}")
+    if "dpsgd" not in document:
+        refuse_overrides(plan, overrides)
     return PlanFile(plan=plan, **about)
 
 
 def problems_in(content: bytes) -> list[str]:
     """Return what is wrong first with the top and with each table of a plan file."""
+    problems: list[PlanFileError] = []
     try:
-        document = document_of(content)
+        plan_file_of(document_of(content), {}, problems=problems)
     except PlanFileError as error:
-        return [str(error)]
-    readers: list[Callable[[], object]] = [read for _, read in _readers(document, {}, None)]
-    readers.append(partial(plan_file_of, document, {}))
-    found: list[str] = []
-    for read in readers:
-        try:
-            read()
-        except PlanFileError as error:
-            found.append(str(error))
-    # What is wrong with a part is wrong with the whole.
-    return list(dict.fromkeys(found))
+        problems = problems or [error]
+    return list(map(str, problems))
 
 
-def _readers(
-    document: Mapping[str, Any], overrides: Mapping[str, object], blanks: Blanks | None
-) -> Iterator[tuple[str, Callable[[], Any]]]:
-    """Yield what reads the top, whatever is there, and each table."""
-    yield "", partial(refuse_unknown, "", document, (*TOP_KEYS, *TABLES))
-    for key in TOP_KEYS:
-        yield key, partial(text_at if key in TOP_KEYS[:3] else _question_at, document, key)
-    if "dpsgd" in document:
-        yield "dpsgd", partial(_dpsgd, document["dpsgd"], overrides, blanks)
-    releases = document.get("release", [])
-    for index, table in enumerate(releases if isinstance(releases, list) else [releases]):
-        where = f"release[{index}]" if isinstance(releases, list) else "release"
-        yield where, partial(_release, table, where, blanks)
+def _about(document: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a file says about its plan, or raise."""
+    about: dict[str, Any] = {key: text_at(document, key) for key in TOP_KEYS[:3]}
+    given = {key: document.get(key) for key in TOP_KEYS[3:]}
+    try:
+        numbers = {
+            key: one if one is None else _validate.real(key, one) for key, one in given.items()
+        }
+    except ParameterError as error:
+        raise PlanFileError(str(error)) from None
+    return {**about, **numbers}
 
 
 def text_at(document: Mapping[str, Any], key: str) -> str | None:
@@ -292,31 +267,20 @@ def text_at(document: Mapping[str, Any], key: str) -> str | None:
     return value
 
 
-def _question_at(document: Mapping[str, Any], key: str) -> float | None:
-    """Return the delta or epsilon to ask at, or raise."""
-    try:
-        return _validate.real(key, document[key]) if key in document else None
-    except ParameterError as error:
-        raise PlanFileError(str(error)) from None
-
-
 def _dpsgd(table: object, overrides: Mapping[str, object], blanks: Blanks | None) -> Mechanism:
     """Return the plan of a table [dpsgd]."""
     if not isinstance(table, dict):
         raise PlanFileError("dpsgd must be a table: write [dpsgd]")
-    dropped = {ALTERNATIVES.get(name) for name in overrides}
-    kept = {name: value for name, value in table.items() if name not in dropped}
-    described = {key: _value(key, one, f"dpsgd.{key}", blanks) for key, one in kept.items()}
-    given = {**described, **overrides}
-    return built(DPSGD, given, "dpsgd", overrides=overrides, blanks=blanks)
+    fields = {key: _value(key, one, f"dpsgd.{key}", blanks) for key, one in table.items()}
+    return training(fields, overrides, "dpsgd", blanks)
 
 
 def _release(table: object, where: str, blanks: Blanks | None) -> Mechanism:
     """Return the mechanism of a table [[release]], repeated as it says."""
-    if not isinstance(table, dict) or where == "release":
+    if not isinstance(table, dict):
         raise PlanFileError("release must be an array of tables: write [[release]]")
     rest = {key: value for key, value in table.items() if key != "repeat"}
-    mechanism: Mechanism = _made("mechanism", RELEASES, rest, where, blanks)
+    mechanism: Mechanism = _value("", rest, where, blanks)
     try:
         return mechanism ** table["repeat"] if "repeat" in table else mechanism
     except ParameterError as error:
@@ -324,46 +288,25 @@ def _release(table: object, where: str, blanks: Blanks | None) -> Mechanism:
         raise PlanFileError(str(count)) from None
 
 
-def _value(
-    key: str, value: object, where: str, blanks: Blanks | None = None, depth: int = 0
-) -> Any:
+def _value(key: str, value: Any, where: str, blanks: Blanks | None, depth: int = 0) -> Any:
     """Return a field's value, with the tables that describe something made into it."""
     if depth > _DEEPEST:
         raise PlanFileError(f"{where}: mechanisms may be nested at most {_DEEPEST} deep")
     if isinstance(value, list):
         listed = enumerate(value)
         return tuple(_value("", one, f"{where}[{i}]", blanks, depth) for i, one in listed)
-    if key in KINDS and value is not None:
-        return _made("kind", KINDS[key], value, where, blanks, depth)
-    if isinstance(value, dict):
-        return _made("mechanism", RELEASES, value, where, blanks, depth)
-    return value
-
-
-def _made(
-    tag: str,
-    known: Mapping[str, Callable[..., Any]],
-    table: object,
-    where: str,
-    blanks: Blanks | None,
-    depth: int = 0,
-) -> Any:
-    """Return what a table describes: its name stands under the tag, beside its fields."""
-    if not isinstance(table, dict) or tag not in table:
+    tag, known = ("kind", KINDS[key]) if key in KINDS else ("mechanism", RELEASES)
+    if not isinstance(value, dict) and (key not in KINDS or value is None):
+        return value
+    if not isinstance(value, dict) or tag not in value:
         allowed = f"a table whose {tag} is one of {', '.join(known)}"
-        raise PlanFileError(str(ParameterError(where, table, allowed)))
-    name = table[tag]
-    if name == IN_PYTHON_ONLY:
-        raise PlanFileError(f"{where}: no file can hold a trade-off function; use Python for FDP")
-    if not isinstance(name, str) or name not in known:
-        near, allowed = hint(name, known), f"one of {', '.join(known)}"
-        wrong = f"unknown {where}.{tag} {name!r}{near}"
-        raise PlanFileError(wrong if near else f"{wrong}; must be {allowed}")
-    make, given = known[name], {key: one for key, one in table.items() if key != tag}
+        raise PlanFileError(str(ParameterError(where, value, allowed)))
+    make = maker(value[tag], known, f"{where}.{tag}")
+    given = {name: one for name, one in value.items() if name != tag}
     # Before what is inside of them is asked for.
-    refuse_unknown(where, given, signature(make).parameters)
+    refuse_unknown(where, given, parameters_of(make))
     made = {
-        key: _value(key, one, f"{where}.{key}", blanks, depth + 1) for key, one in given.items()
+        name: _value(name, one, f"{where}.{name}", blanks, depth + 1) for name, one in given.items()
     }
     return built(make, made, where, blanks=blanks)
 
@@ -409,34 +352,27 @@ def save_plan(plan: Mechanism | PlanFile, path: str | os.PathLike[str]) -> None:
         >>> import hockeystick as hs
         >>> from pathlib import Path
         >>> from tempfile import TemporaryDirectory
+        >>> plan = hs.DPSGD(rate=0.01, steps=1000, noise_multiplier=2.0)
         >>> with TemporaryDirectory() as folder:
         ...     file = Path(folder) / "plan.toml"
-        ...     hs.save_plan(hs.DPSGD(rate=0.01, steps=1000, noise_multiplier=2.0), file)
+        ...     hs.save_plan(hs.io.PlanFile(plan=plan, delta=1e-5), file)
         ...     print(file.read_text().strip())
+        ...     again = hs.load_plan(file)
+        delta = 1e-05
+        <BLANKLINE>
         [dpsgd]
         noise_multiplier = 2.0
         rate = 0.01
         steps = 1000
-
-        With a delta, there and back:
-
-        >>> plan = hs.DPSGD(rate=0.01, steps=1000, noise_multiplier=2.0)
-        >>> with TemporaryDirectory() as folder:
-        ...     file = Path(folder) / "plan.toml"
-        ...     hs.save_plan(hs.io.PlanFile(plan=plan, title="Digits", delta=1e-5), file)
-        ...     again = hs.load_plan(file)
-        >>> again.plan == plan, again.title, again.delta
-        (True, 'Digits', 1e-05)
-        >>> print(f"{hs.epsilon(again.plan, again.delta):.3f}")
-        0.623
+        >>> again.plan == plan, again.delta
+        (True, 1e-05)
     """
     text = plan_text(plan)
     try:
         with open(path, "w", encoding="utf-8") as out:
             out.write(text)
-    except (OSError, ValueError) as error:  # ValueError: a name with a null byte
-        reason = getattr(error, "strerror", error)
-        name = shown(os.fspath(path))
+    except (OSError, ValueError) as error:
+        reason, name = getattr(error, "strerror", error), shown(os.fspath(path))
         raise PlanFileError(f"{name}: the file cannot be written: {reason}") from None
 
 
@@ -446,7 +382,7 @@ def plan_text(plan: Mechanism | PlanFile) -> str:
 
     file = plan if isinstance(plan, PlanFile) else PlanFile(plan=checked("plan", plan))
     about = {name: getattr(file, name) for name in TOP_KEYS}
-    known = {name: _written(name, value) for name, value in about.items() if value is not None}
+    known = {name: value for name, value in about.items() if value is not None}
     text = tomli_w.dumps({**known, **tables_of(file.plan)})
     try:
         text.encode()
@@ -470,34 +406,35 @@ def tables_of(plan: Mechanism) -> dict[str, Any]:
 
 def _written(key: str, value: Any) -> Any:
     """Return the value of a key as TOML has it."""
-    if isinstance(value, Enum):
-        return value.value
-    if isinstance(value, Fraction):
-        # Of decimals, Python reads a few thousand digits.
-        form = "#x" if len(f"{value.numerator * value.denominator:x}") > _LONG else "d"
-        return f"Fraction({value.numerator:{form}}, {value.denominator:{form}})"
-    if isinstance(value, tuple | list):
-        return [_written(key, one) for one in value]
-    if isinstance(value, frozenset):
-        return sorted(value)
-    if isinstance(value, Graph):
-        whole = {"kind": "complete", "parties": value.parties}
-        listed = {"kind": "edges", "parties": value.parties, "edges": value.pairs.tolist()}
-        return whole if value.whole else listed
-    if isinstance(value, Encoder):
-        return _encoder(value)
-    if not is_dataclass(value):
-        return value
-    if isinstance(value, Mechanism):
-        return {"mechanism": _name_of(key, value, RELEASES), **_fields(value)}
-    return {"kind": _name_of(key, value, KINDS.get(key, {})), **_fields(value)}
+    match value:
+        case str():
+            return str(value)
+        case Fraction():
+            # Of decimals, Python reads a few thousand digits.
+            form = "#x" if len(f"{value.numerator * value.denominator:x}") > _LONG else "d"
+            return f"Fraction({value.numerator:{form}}, {value.denominator:{form}})"
+        case frozenset():
+            return sorted(value)
+        case tuple() | list():
+            return [_written(key, one) for one in value]
+        case Graph():
+            whole = {"kind": "complete", "parties": value.parties}
+            listed = {"kind": "edges", "parties": value.parties, "edges": value.pairs.tolist()}
+            return whole if value.whole else listed
+        case Encoder():
+            return _encoder(value)
+        case Mechanism():
+            return {"mechanism": _name_of(key, value, RELEASES), **_fields(value)}
+        case _ if is_dataclass(value):
+            return {"kind": _name_of(key, value, KINDS.get(key, {})), **_fields(value)}
+        case _:
+            return value
 
 
 def _fields(value: Any) -> dict[str, Any]:
     """Return what a description is made of, leaving out what a file has by default."""
-    taken = signature(type(value)).parameters
-    names = [one.name for one in fields(value) if one.name in taken and one.name != "origin"]
-    found = {name: getattr(value, name) for name in names}
+    taken = parameters_of(type(value))
+    found = {one.name: getattr(value, one.name) for one in fields(value) if one.name in taken}
     return {
         name: _written(name, part)
         for name, part in found.items()
@@ -507,21 +444,14 @@ def _fields(value: Any) -> dict[str, Any]:
 
 def _encoder(encoder: Encoder) -> dict[str, Any]:
     """Return the table of an encoder, made of its strategy and its pattern of participation."""
-    strategy, own = encoder.strategy, {}
+    strategy, kind, own = encoder.strategy, encoder.words, {}
     if strategy is not None:
-        kind = _name_of("encoder", strategy, STRATEGIES)
-        own = {name: getattr(strategy, name) for name in signature(type(strategy)).parameters}
-    elif encoder.words == "tree":
-        kind = "tree"
-    else:
+        kind, own = _name_of("encoder", strategy, STRATEGIES), _fields(strategy)
+    elif kind != "tree":
         raise PlanFileError("encoder: no file can hold one made from a matrix; use Python")
     pattern = {"participations": encoder.participations, "separation": encoder.separation}
-    return {
-        "kind": kind,
-        **{name: _written(name, value) for name, value in own.items() if value is not None},
-        "rounds": encoder.rounds,
-        **{name: value for name, value in pattern.items() if value != 1},
-    }
+    often = {name: value for name, value in pattern.items() if value != 1}
+    return {"kind": kind, **own, "rounds": encoder.rounds, **often}
 
 
 def _name_of(key: str, value: object, known: Mapping[str, object]) -> str:

@@ -130,7 +130,6 @@ def _comment(text: str) -> list[str]:
 
 Schema: TypeAlias = dict[str, Any]
 
-_DIALECT: Final = "http://json-schema.org/draft-07/schema#"
 _ABOUT: Final[Mapping[str, str]] = {
     "title": "What to call the plan.",
     "source": "Where the plan comes from, such as a URL.",
@@ -148,10 +147,9 @@ _PLAIN: Final[Mapping[str, Schema]] = {
     "int": _WHOLE,
     "bool": {"type": "boolean"},
     "str": {"type": "string"},
+    "Mechanism": {"allOf": [{"$ref": "#/definitions/mechanism"}]},
 }
-_AN_INTEGER: Final = re.compile(r", an integer (?:from|>=) (\d+)(?: to 10\^(\d+)\b)?")
 _NUMBERS: Final = ("float", "float | Fraction", "int")
-_MECHANISM: Final[Schema] = {"$ref": "#/definitions/mechanism"}
 _PAIRS: Final = sorted({tuple(sorted(pair)) for pair in ALTERNATIVES.items()})
 
 
@@ -159,10 +157,8 @@ def plan_schema() -> Schema:
     """Return the JSON schema (draft 7) of plan files.
 
     It knows each key, what it means, whether it is a number, a text or one of a few words, between
-    which ends numbers of its name are, and that epochs and steps, or batch_size and rate, exclude
-    one another; ``load_plan`` knows more: what a mechanism asks of its numbers, and what goes
-    together. No number is required,
-    since ``hockeystick solve`` finds the one that a file leaves out.
+    which ends numbers of well-known names are, and which keys exclude one another; ``load_plan``
+    knows more. No number is required, since ``hockeystick solve`` finds one that is left out.
 
     Example:
         >>> from hockeystick.io.templates import plan_schema
@@ -174,7 +170,7 @@ def plan_schema() -> Schema:
         "delta": {**_number("delta"), "description": "Where to ask for epsilon."},
         "epsilon": {**_number("epsilon"), "description": "Where to ask for delta; what to meet."},
     }
-    repeat = {**_number("count"), "description": "How often it runs."}
+    repeat = {**_number("count"), "description": _REPEAT}
     plans: Schema = {
         "dpsgd": {**_object_of(DPSGD), "description": "Training by DP-SGD."},
         "release": {
@@ -185,7 +181,7 @@ def plan_schema() -> Schema:
     }
     kinds = {key: _one_of("kind", known) for key, known in KINDS.items()}
     return {
-        "$schema": _DIALECT,
+        "$schema": "http://json-schema.org/draft-07/schema#",
         "title": "hockeystick plan file",
         "type": "object",
         "additionalProperties": False,
@@ -210,12 +206,9 @@ def _one_of(tag: str, known: Mapping[str, Callable[..., object]], **more: Schema
 def _object_of(make: Callable[..., object], **first: Schema) -> Schema:
     """Return what a table may hold that something is made of."""
     meanings = meanings_of(make)
-    fields = {
-        name: _field(make, one)
-        | _whole(meanings.get(name, ""))
-        | ({"description": meanings[name]} if name in meanings else {})
-        for name, one in parameters_of(make).items()
-    }
+    fields = {name: _field(make, one) for name, one in parameters_of(make).items()}
+    for name in fields.keys() & meanings.keys():
+        fields[name]["description"] = meanings[name]
     table = {"type": "object", "additionalProperties": False, "properties": {**first, **fields}}
     if make is DPSGD:
         table["allOf"] = [{"not": {"required": list(pair)}} for pair in _PAIRS]
@@ -232,31 +225,15 @@ def _number(name: str) -> Schema:
     return {**(_WHOLE if domain.whole else _COMPUTED), **finite}
 
 
-def _whole(meaning: str) -> Schema:
-    """Return the type and the ends of a whole number, as far as what is said of it has them."""
-    found = _AN_INTEGER.search(meaning)
-    if found is None:
-        return {}
-    high = found[2] and {"maximum": 10 ** int(found[2])}
-    return {**_WHOLE, "minimum": int(found[1]), **(high or {})}
-
-
 def _field(make: Callable[..., object], parameter: Parameter) -> Schema:
     """Return what one field may be; anything, where no more is known than its name."""
     name, kind = parameter.name, str(parameter.annotation).removesuffix(" | None")
     if name in KINDS:
         return {"allOf": [{"$ref": f"#/definitions/{name}"}]}
-    if kind == "Mechanism":
-        return {"allOf": [_MECHANISM]}
     if name in PARAMETERS and kind in _NUMBERS:
         return _number(name)
-    words = _words(make, kind)
-    return {"enum": words} if words else dict(_PLAIN.get(kind, {}))
-
-
-def _words(make: Callable[..., object], kind: str) -> list[str]:
-    """Return the few words that an enumeration has, which a type such as ``Sampling | str`` is."""
-    found = re.fullmatch(r"(\w+) \| str", kind)
-    known = vars(sys.modules[make.__module__]).get(found[1]) if found else None
-    is_enumeration = isinstance(known, type) and issubclass(known, Enum)
-    return [str(one) for one in known] if is_enumeration and known else []
+    # The few words of an enumeration, which a type such as ``Sampling | str`` is.
+    words = vars(sys.modules[make.__module__]).get(kind.removesuffix(" | str"))
+    if isinstance(words, type) and issubclass(words, Enum):
+        return {"enum": [str(one) for one in words]}
+    return dict(_PLAIN.get(kind, {}))

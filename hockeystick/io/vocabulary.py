@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from inspect import Parameter, signature
 from typing import Any, Final, TypeVar
@@ -35,11 +35,9 @@ TOP_KEYS: Final = ("title", "source", "notes", "delta", "epsilon")
 # Keys of texts, in which nothing is computed.
 TEXTS: Final = (*TOP_KEYS[:3], "split")
 IN_PYTHON_ONLY: Final = "FDP"
-# What is said where the adjacency of a plan is to be another, and the plan has none.
-NO_ADJACENCY: Final = (
-    "this plan has no adjacency: its numbers are those of the neighbours meant, as noise is "
-    "over the sensitivity for them (sqrt(2) of a histogram where one record is replaced); "
-    "leave adjacency out"
+_NO_ADJACENCY: Final = (
+    "this plan has no adjacency: its numbers are those of the neighbours meant, as noise is over "
+    "the sensitivity for them; leave adjacency out"
 )
 # What a file can describe: a trade-off function is no text.
 RELEASES: Final[Mapping[str, type[Mechanism]]] = {
@@ -96,9 +94,7 @@ ALTERNATIVES: Final = {
     "steps": "epochs",
 }
 
-
 _Built = TypeVar("_Built")
-
 # Numbers to begin with, of a DPSGD and of others.
 _STARTS: Final[Mapping[str, float]] = {
     "noise_multiplier": 1,
@@ -122,29 +118,27 @@ def required_by(make: Callable[..., object]) -> list[str]:
     return [name for name, one in found if one.default is Parameter.empty]
 
 
-def begun(make: Callable[..., Mechanism], fields: Mapping[str, Any], name: str) -> float | None:
-    """Return the first number for a field with which a mechanism can be made; None for none."""
-    for start in starts(make, name):
+def start_for(make: Callable[..., Mechanism], fields: Mapping[str, Any], name: str) -> float:
+    """Return the first number for a field with which a mechanism can be made.
+
+    Where none will do, it is the likeliest: what is wrong with the fields is said by making it.
+    """
+    starts: tuple[float, ...] = _ANY
+    if make is DPSGD and name in _STARTS:
+        starts = (_STARTS[name], *_ANY)
+    elif name in PARAMETERS:
+        starts = (math.sqrt(math.prod(PARAMETERS[name].typical)), *_ANY)
+    for start in starts:
         try:
             make(**fields, **{name: start})
         except ParameterError as error:
             if name not in error.name.replace(" or ", ", ").split(", "):
-                return None
+                break
         except (HockeystickError, TypeError):
-            return None
+            break
         else:
             return start
-    return None
-
-
-def starts(make: Callable[..., object], name: str) -> Iterator[float]:
-    """Return numbers that a field may have, the likeliest first."""
-    if make is DPSGD and name in _STARTS:
-        yield _STARTS[name]
-    elif name in PARAMETERS:
-        low, high = PARAMETERS[name].typical
-        yield math.sqrt(low * high)
-    yield from _ANY
+    return starts[0]
 
 
 @dataclass(slots=True)
@@ -165,19 +159,16 @@ class Blanks:
     def filled(self, make: Any, fields: Mapping[str, Any]) -> dict[str, Any]:
         """Return fields, with a number to begin with in place of one that is left out."""
         given = {name: value for name, value in fields.items() if value is not None}
+        missing: list[str] = []
         if make is DPSGD:
             missing = self._missing_of_dpsgd(given)
         elif isinstance(make, type) and issubclass(make, Mechanism):
             missing = [name for name in required_by(make) if name not in given]
-        else:
-            missing = []
         if len(missing) != 1:
             return dict(fields)
         (name,) = missing
-        start = begun(make, given, name)
         self.names.append(name)
-        # Where no start will do, what is wrong with the fields is said by making it of any.
-        return {**fields, name: next(starts(make, name)) if start is None else start}
+        return {**fields, name: start_for(make, given, name)}
 
     def _missing_of_dpsgd(self, given: Mapping[str, Any]) -> list[str]:
         """Return what a DPSGD lacks of noise, length and batches, of which one size is enough."""
@@ -193,9 +184,37 @@ class Blanks:
         return missing
 
     def _meant(self, name: str) -> str:
-        """Return a name, or its alternative where that is wanted."""
         other = ALTERNATIVES[name]
         return other if self.wanted == other else name
+
+
+def training(
+    fields: Mapping[str, object], overrides: Mapping[str, object], where: str, blanks: Blanks | None
+) -> DPSGD:
+    """Return a DPSGD of fields, of which overrides take the place, or that of an alternative."""
+    dropped = {ALTERNATIVES.get(name) for name in overrides}
+    kept = {name: value for name, value in fields.items() if name not in dropped}
+    return built(DPSGD, {**kept, **overrides}, where, overrides=overrides, blanks=blanks)
+
+
+def refuse_overrides(plan: Mechanism, overrides: Iterable[str]) -> None:
+    """Raise where a plan that is not one DPSGD is to have other fields."""
+    names = ", ".join(overrides)
+    if names == "adjacency" and plan.adjacency is None:
+        raise PlanFileError(_NO_ADJACENCY)
+    if names:
+        raise PlanFileError(f"there is no DPSGD alone in which to override {names}")
+
+
+def maker(name: object, known: Mapping[str, Callable[..., Any]], where: str) -> Callable[..., Any]:
+    """Return what makes the objects of a name, or raise."""
+    if name == IN_PYTHON_ONLY:
+        raise PlanFileError(f"{where}: no text can hold a trade-off function; use Python for FDP")
+    if isinstance(name, str) and name in known:
+        return known[name]
+    listed = len(known) < len(RELEASES)
+    allowed = f"must be one of {', '.join(known)}" if listed else "hockeystick init --list has all"
+    raise PlanFileError(f"unknown {where} {name!r:.80}{hint(name, known) or f'; {allowed}'}")
 
 
 def built(
@@ -211,8 +230,7 @@ def built(
     given = dict(fields) if blanks is None else blanks.filled(make, fields)
     for name in required_by(make):
         if name not in given:
-            domain = PARAMETERS.get(name)
-            allowed = "" if domain is None else f", {domain.allowed}"
+            allowed = f", {PARAMETERS[name].allowed}" if name in PARAMETERS else ""
             raise PlanFileError(f"{where} needs {name}{allowed}")
     try:
         made = make(**given)

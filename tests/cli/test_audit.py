@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 import hockeystick as hs
-from hockeystick.cli.show import fields
 from hockeystick.reports.audit import Audit, audited
 
 Run = Callable[..., tuple[int, str, str]]
@@ -63,7 +62,7 @@ def test_json_has_all_that_was_found(run: Run, write: Write, file: Callable[...,
     assert (status, err) == (1, "")
     assert told.pop("version") == hs.__version__
     assert told.pop("title") == "One query"
-    assert told.pop("plan") == fields(hs.Gaussian(1.0))
+    assert told.pop("description") == hs.calibration.describe(hs.Gaussian(1.0))
     assert told == json.loads(json.dumps(found.as_dict()))
     assert told["verdict"]["kind"] == "refuted"
     assert len(told["curve"]) > 3

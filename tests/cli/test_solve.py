@@ -24,7 +24,7 @@ def test_json_has_every_number_of_the_answer(run: Run) -> None:
     assert (told["value"], told["status"]) == (found.value, "tight")
     assert told["bracket"] == list(found.bracket)
     assert told["achieved"]["upper"] == found.achieved.upper <= 2
-    assert told["plan"]["steps"] == found.value
+    assert told["description"]["steps"] == found.value
 
 
 @pytest.mark.parametrize(

@@ -42,7 +42,7 @@ def test_json_has_what_the_trade_off_function_says(run: Run, flags: tuple[str, .
     assert plan["advantage_upper"] == pytest.approx(float(f.advantage), rel=1e-9)
     assert plan["bayes_error_lower"] == pytest.approx(float(f.bayes_error(0.5)), rel=1e-9)
     assert plan["reading"] == reading(0.01, f.power(0.01))
-    assert plan["adjacency"] == plan["plan"]["adjacency"] == "add-remove"
+    assert plan["adjacency"] == plan["description"]["adjacency"] == "add-remove"
     assert any("clipped" in sentence for sentence in plan["assumptions"])
     assert (answer["plot"], answer["version"]) == (None, hs.__version__)
 

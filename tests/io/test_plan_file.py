@@ -156,7 +156,7 @@ FILES = [
     (DPSGD.replace("0.01", "1e-400"), "from 0 to 1, within the range of a float; got 1E-400"),
     (
         "[[release]]\nmechanism = ['Gaussian']",
-        "unknown release[0].mechanism ['Gaussian']; must be one of AboveThreshold",
+        "unknown release[0].mechanism ['Gaussian']; hockeystick init --list has all",
     ),
     (
         "[[release]]\nmechanism = 'Gaussian'\nnoise_multiplier = 1\nrepeat = 0.5",
@@ -188,7 +188,7 @@ FILES = [
         "[[release]]\nmechanism = 'Gauss'",
         "unknown release[0].mechanism 'Gauss' (did you mean 'Gaus",
     ),
-    ("[[release]]\nmechanism = 'FDP'", "no file can hold a trade-off function; use Python for FDP"),
+    ("[[release]]\nmechanism = 'FDP'", "no text can hold a trade-off function; use Python for FDP"),
     ("[[release]]\nmechanism = 'Skellam'", "release[0] needs variance"),
     ("[[release]]\nmechanism = 'SinhNormal'\nrho = 0.5", "release[0] needs width"),
     ("[[release]]\nmechanism = 'Composed'", "release[0] needs parts"),

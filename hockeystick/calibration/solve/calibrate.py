@@ -23,7 +23,7 @@ from hockeystick.calibration.solve.targets import (
     constraint_of,
 )
 from hockeystick.errors import IncompatibleError, ParameterError
-from hockeystick.io.vocabulary import begun, parameters_of, required_by, starts
+from hockeystick.io.vocabulary import parameters_of, required_by, start_for
 from hockeystick.mechanisms import Composed, Mechanism
 from hockeystick.mechanisms.base import checked
 from hockeystick.notions import ApproxDP
@@ -293,9 +293,7 @@ def _of_a_class(
             raise ParameterError(name, None, f"given beside {kind}")
     if not is_open:
         return make(**fields)
-    start = begun(make, fields, parameter)
-    # Where no start will do, what is wrong with the fields is said by making it of any.
-    return make(**fields, **{parameter: next(starts(make, parameter)) if start is None else start})
+    return make(**fields, **{parameter: start_for(make, fields, parameter)})
 
 
 def _adding_spent(spent: Mechanism | None) -> Callable[[Mechanism], Mechanism]:

@@ -225,24 +225,21 @@ class Source:
 
         Args:
             values: Texts by the names of what they replace: a field of DP-SGD, or a path in the
-                file, as release[0].scale, or in the plan, as parts[1].scale.
+                plan, as parts[1].scale.
             blanks: What collects the numbers that the plan leaves out.
         """
         fields: dict[str, Any] = {}
-        of_file: dict[str, Any] = {}
         of_plan: dict[str, Any] = {}
         for name, text in (values or {}).items():
             field = name.removeprefix("dpsgd.")
             if field != name or (self.is_training and name in parameters_of(DPSGD)):
                 fields[field] = _value(field, text)
             else:
-                (of_file if name.startswith("release[") else of_plan)[name] = _value(name, text)
-        if self.content is not None:
-            file = plan_in(self.content, self.name, fields, of_file, blanks)
-        elif of_file:
-            raise click.UsageError(f"{next(iter(of_file))}: {self.text!r} is no plan file")
-        else:
+                of_plan[name] = _value(name, text)
+        if self.content is None:
             file = PlanFile(plan=plan_of_text(self.text, fields, blanks))
+        else:
+            file = plan_in(self.content, self.name, fields, blanks)
         return replace(file, plan=_replaced(file.plan, of_plan))
 
     def left_out(self) -> str | None:

@@ -18,7 +18,7 @@ from hockeystick.mechanisms.selection.tuning import (
     RunCount,
     TruncatedNegativeBinomial,
 )
-from hockeystick.tradeoffs.profiles.profile import GaussianProfile, ProfileValues
+from hockeystick.tradeoffs.profiles.profile import GaussianProfile, Profile, ProfileValues
 
 COUNTS: tuple[RunCount, ...] = (
     TruncatedNegativeBinomial(1.0, 0.1),
@@ -123,16 +123,18 @@ def test_the_pairs_of_a_gaussian_are_on_either_side_of_it(mu: float) -> None:
         assert divergence(above, epsilon) - divergence(below, epsilon) < 0.15 * truth
 
 
-class Uncertain(GaussianProfile):
-    """A Gaussian's profile that is known to a tenth."""
+class Uncertain(Profile):
+    """The profile of a Gaussian with mu = 1, known to a tenth."""
+
+    supremum = math.inf
 
     def at(self, epsilon: Any) -> ProfileValues:
-        known = super().at(epsilon)
+        known = GaussianProfile(1.0).at(epsilon)
         return known._replace(lower=0.9 * known.lower, upper=1.1 * known.upper)
 
 
 def test_points_are_made_of_the_end_that_their_side_asks_for() -> None:
-    profile, truth = Uncertain(1.0), GaussianProfile(1.0).at(AT)
+    profile, truth = Uncertain(), GaussianProfile(1.0).at(AT)
     for knots, side in ((Knots.above, 1), (Knots.below, -1)):
         found = knots(profile, profile, AT)
         delta = np.interp(AT, found.loss, found.delta)

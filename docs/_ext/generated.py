@@ -7,15 +7,22 @@ to ``page.md#hockeystick.NAME``, leads here to the entry of that name.
 
 from __future__ import annotations
 
+import ast
 import inspect
+import json
 import re
 from collections.abc import Callable, Sequence
 from functools import cache
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
 
 _LINE = re.compile(r"^% generated: (\S+)(?: (.*))?$", re.MULTILINE)
+_FAMILIES: Final = {
+    "mechanisms": ("noise", "sampling", "training", "streams", "selection"),
+    "parties": ("local", "federated", "decentralised"),
+}
 _ENTRY: Final = re.compile(r"\[`([^`\]]+)`\]\([^)\s]*\.md#(hockeystick\.[\w.]+)\)")
 
 
@@ -43,6 +50,19 @@ def claims() -> str:
     title, *rest = markdown_page(check()).split("\n")
     assert title.startswith("# ")
     return "\n".join(rest)
+
+
+def systems() -> str:
+    """Return what the programs in examples/systems came to when they last ran."""
+    saved = Path(__file__).parents[2] / "examples" / "systems" / "table.json"
+    rows = [
+        (
+            f"{one['system']}: {one['setting']}",
+            *(one[key] for key in ("result", "plain", "cost", "check")),
+        )
+        for one in json.loads(saved.read_text(encoding="utf-8"))
+    ]
+    return _table(("system and setting", "result", "without privacy", "cost", "as accounted"), rows)
 
 
 def accountants() -> str:
@@ -76,8 +96,17 @@ def members(room: str, *names: str) -> str:
     return "\n".join(("```{eval-rst}", *described, "```"))
 
 
-def plugs(room: str, *names: str) -> str:
+def plugs(room: str) -> str:
     """Return the descriptions of what plugs into a library, which may be missing here."""
+    spec = find_spec(room)
+    assert spec is not None
+    assert spec.origin is not None
+    tree = ast.parse(Path(spec.origin).read_text(encoding="utf-8"))
+    (names,) = (
+        ast.literal_eval(one.value)
+        for one in tree.body
+        if isinstance(one, ast.Assign) and ast.unparse(one.targets[0]) == "__all__"
+    )
     kinds = ("class" if name[0].isupper() else "function" for name in names)
     described = (
         f".. auto{kind}:: {room}.{name}\n" + "   :members:\n" * (kind == "class")
@@ -93,13 +122,40 @@ def module(room: str) -> str:
 
 def family(name: str) -> str:
     """Return the descriptions of what the modules of a family register, mechanisms first."""
+    homes = _homes(name)
+    shown = {
+        home: [one for one in homes if homes[one] == home] for home in sorted({*homes.values()})
+    }
+    return "\n\n".join(members(home, *names) for home, names in shown.items())
+
+
+def mechanisms() -> str:
+    """Return a table of all mechanisms: the first sentence of each, and its family."""
+    from hockeystick.mechanisms import MECHANISMS
+
+    rows = [
+        (f"[`{one}`]({page}.md#{home}.{one})", _summary(MECHANISMS[one]), name)
+        for page, families in _FAMILIES.items()
+        for name in families
+        for one, home in _homes(name).items()
+        if one in MECHANISMS
+    ]
+    return _table(("mechanism", "what it is", "family"), rows)
+
+
+def _summary(thing: object) -> str:
+    """Return the first sentence of a docstring as a cell of a table."""
+    first, _, _ = (inspect.getdoc(thing) or "").partition("\n\n")
+    return first.replace("\n", " ").replace("``", "`").replace("|", "\\|")
+
+
+def _homes(name: str) -> dict[str, str]:
+    """Return the module from which each of what a family registers is shown."""
     import hockeystick as hs
 
     package = f"hockeystick.mechanisms.{name}"
     room = package if hasattr(import_module(package), "__all__") else "hockeystick.mechanisms"
-    homes = {one: "hockeystick" if one in hs.__all__ else room for one in _names_of(name)}
-    shown = {home: [one for one in homes if homes[one] == home] for home in ("hockeystick", room)}
-    return "\n\n".join(members(home, *names) for home, names in shown.items() if names)
+    return {one: "hockeystick" if one in hs.__all__ else room for one in _names_of(name)}
 
 
 def _names_of(name: str) -> list[str]:
@@ -218,9 +274,11 @@ _FILLERS: Final[dict[str, Callable[..., str]]] = {
         commands,
         conversions,
         family,
+        mechanisms,
         members,
         module,
         others,
         plugs,
+        systems,
     )
 }

@@ -35,13 +35,7 @@ from engines import ENGINES, Arrays, Ask, LostError, alike, carried, rows_of
 import hockeystick as hs
 from hockeystick.adapters.loop import Account, Sampler, noisy_sum
 
-SYSTEM = {
-    "name": "asynchronous DP-SGD",
-    "paper": "van Dijk and Nguyen 2022 (000)",
-    "algorithm": "algorithm 1 with its interrupt service routine, increasing sample sizes",
-    "command": "python examples/systems/asynchronous.py --seeds 5",
-    "check": "each client's count is what it sent and what it lost, batches of the plan's law",
-}
+SYSTEM = "Asynchronous DP-SGD"
 CLIENTS, EXAMPLES, STEPS, BATCH, GROWTH = 12, 118, 60, 10, 4.0
 NORM, RATE = 1.0, 1.0
 WINDOW, LOST, KILLED = 6, 0.3, 0.02  # messages to a broadcast; chances to lose it, and to die

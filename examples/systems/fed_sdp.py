@@ -30,13 +30,7 @@ from engines import ENGINES, Arrays, Ask, alike, carried
 import hockeystick as hs
 from hockeystick.release.federated import ClientRounds, noisy_update
 
-SYSTEM = {
-    "name": "Fed-SDP",
-    "paper": "Wei et al. 2023 (002)",
-    "algorithm": "section 4, Fed-SDP at the server and at the clients",
-    "command": "python examples/systems/fed_sdp.py --seeds 5",
-    "check": "rounds counted, cohorts of the plan's law, one client moves the sum by at most C",
-}
+SYSTEM = "Fed-SDP"
 CLIENTS, COHORT, ROUNDS = 143, 48, 40
 NORM, LOCAL_STEPS, LOCAL_RATE, SERVER_RATE = 1.0, 5, 0.5, 1.0
 DELTA = 1e-3

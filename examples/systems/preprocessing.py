@@ -31,13 +31,7 @@ from digits import (
 
 import hockeystick as hs
 
-SYSTEM = {
-    "name": "Private normalisation and DP-PCA before DP-SGD",
-    "paper": "van Dijk and Nguyen 2023 (000), Galli 2024 (001)",
-    "algorithm": "section 2.7; equations 1.8 to 1.11",
-    "command": "python examples/systems/preprocessing.py --seeds 5",
-    "check": "what the statistics charged is the plan's extra, steps counted, batches' sizes",
-}
+SYSTEM = "Preprocessing"
 NORM, RATE = 1.0, 6.0
 # Rows of 64 pixels from 0 to 1, less a public half, have lengths up to 4.
 CENTER, LENGTH, PIXELS, COMPONENTS = 0.5, 4.0, 64, 40

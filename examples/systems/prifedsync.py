@@ -35,13 +35,7 @@ import hockeystick as hs
 from hockeystick.release.federated import ClientTraining, draw_clients
 from hockeystick.release.samplers import Bits
 
-SYSTEM = {
-    "name": "PriFedSync",
-    "paper": "Zheng et al. 2021 (004)",
-    "algorithm": "algorithms 1 and 2, with personal models (equation 2.1)",
-    "command": "python examples/systems/prifedsync.py --seeds 5",
-    "check": "rounds of each client counted, batches of the plan's size, both views have one f",
-}
+SYSTEM = "PriFedSync"
 CLIENTS, EXAMPLES, BATCH, LOCAL_STEPS, ROUNDS, CLIENT_RATE = 12, 118, 59, 4, 15, 0.5
 NORM, RATE = 1.0, 2.0
 OWN_SHARE, SERVER_SHARE = 0.5, 1.0  # 1 - alpha and eta of the paper

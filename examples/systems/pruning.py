@@ -37,13 +37,7 @@ import hockeystick as hs
 from hockeystick.release import randomly_pruned_sum, selective_sum
 from hockeystick.release.samplers import Bits
 
-SYSTEM = {
-    "name": "Random pruning, selective SGD and decaying noise",
-    "paper": "Wei et al. 2023 (002)",
-    "algorithm": "section 4.1, and the decays of section 5.3",
-    "command": "python examples/systems/pruning.py --seeds 5",
-    "check": "steps counted, batches' sizes, as many coordinates as are to be sent",
-}
+SYSTEM = "Pruning and decays"
 NORM, RATE = 1.0, 3.0
 DIMENSION = CLASSES * 65
 FEW = 0.1

@@ -21,13 +21,7 @@ from hockeystick.errors import ParameterError
 from hockeystick.mechanisms import SinhNormal
 from hockeystick.release.noise.clipped_sum import UNITS, clipped_integers
 
-SYSTEM = {
-    "name": "Sinh-normal noise on vectors",
-    "paper": "van Dijk and Nguyen 2023 (000), Bun et al. 2018",
-    "algorithm": "a arsinh(N / a) in place of the Gaussian on a sum",
-    "command": "python examples/systems/sinh_normal.py --seeds 5",
-    "check": "leaving out a vector moves the sum by at most 1, the deviation of the noise",
-}
+SYSTEM = "Sinh-normal noise"
 EPSILON, DELTA = 1.0, 1e-5
 VECTORS, DIMENSION, DEGREES, SPREAD = 2000, 64, 2.5, 0.05
 # Widths of sinh-normal noise, in lengths of a clipped vector; the Gaussian's is None.

@@ -18,14 +18,7 @@ from digits import Outcome, Parity, Setting, arguments, logistic_gradient, parit
 import hockeystick as hs
 from hockeystick.mechanisms import TokenWalk
 
-SYSTEM = {
-    "name": "Token walk",
-    "paper": "Cyffers and Bellet 2022; slides (003)",
-    "algorithm": "algorithms 2 (ring) and 4 (complete graph), gradient descent",
-    "command": "python examples/systems/token_walk.py --seed 0",
-    "check": "visits counted, the path's law, what an observer sees between two visits, and one "
-    "party moves it by at most 2 eta L",
-}
+SYSTEM = "Token walk"
 DELTA = 1e-5
 STEP_SIZE, RADIUS, SMOOTHNESS = 0.05, 10.0, 0.25
 

@@ -45,13 +45,7 @@ from hockeystick.mechanisms import Mechanism, RandomStopping, tuning
 from hockeystick.release import Best
 from hockeystick.release.samplers import Bits, run_count
 
-SYSTEM = {
-    "name": "Hyperparameter search",
-    "paper": "Galli 2024 (001), van Dijk and Nguyen 2023 (000), Papernot and Steinke 2022",
-    "algorithm": "a budget for the whole grid; random stopping; samplers of Optuna",
-    "command": "python examples/systems/tuning.py --seeds 5",
-    "check": "as many runs as drawn, all charged before the first, each step and each score",
-}
+SYSTEM = "Hyperparameter search"
 NORMS = (0.01, 0.1, 1.0, 10.0, 100.0)
 GRID = tuple(itertools.product(RATES, NORMS))
 SCORE = hs.Gaussian(noise_multiplier=20)

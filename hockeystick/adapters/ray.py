@@ -40,7 +40,7 @@ class RayExecutor(Executor):
         ValueError: If Ray does not know an option.
         RuntimeError: From ``submit``, after ``shutdown``.
 
-    Example, which ``docs/howto/clusters.md`` runs::
+    Example, which ``docs/howto/sweeps.md`` runs::
 
         with RayExecutor() as executor:
             for row in hs.sweep({"epochs": [1, 2]}, hs.calibration.AskEpsilon(plan), executor):

@@ -102,8 +102,7 @@ def _aim(file: PlanFile, epsilon: Any, delta: Any, target: str | None) -> Target
         if epsilon is not None or delta is not None:
             raise click.UsageError("give --target, or --epsilon and --delta; not both")
         attack = target.partition("(")[0].strip()
-        stated: Any = _attack(attack, target) if attack in _ATTACKS else plans.notion(target)
-        return stated
+        return _attack(attack, target) if attack in _ATTACKS else plans.notion(target)
     wanted: Any = file.epsilon if epsilon is None else epsilon
     if wanted is None:
         raise click.UsageError("Give one target: --epsilon with --delta, or --target")

@@ -31,9 +31,9 @@ The argument, each step with the function that takes it:
     at most ``B(c, Y) e^{-epsilon c} / Y`` (`Kernel.beyond`).
 6.  M and B are found as in 4, panel by panel (`Quadrature`). There T comes from one ball that holds
     the ellipse, finite only if the integrand is analytic on it; being the exponential of a linear
-    function of z, it is bounded on a box by the corners; |f| is continued to complex t by
-    ``sqrt(f(t) conj f(conj t))``, at most the larger of |f| at both. Beyond both ends of the path
-    normal tails bound it (`SampledGaussian.rest`).
+    function of z, it is bounded on a box by the corners; ``|f|`` is continued to complex t by
+    ``sqrt(f(t) conj f(conj t))``, at most the larger of ``|f|`` at both. Beyond both ends of the
+    path normal tails bound it (`SampledGaussian.rest`).
 
 A few runs of Laplace noise have an integrand that decays slowly, and a finite sum instead of it
 (`laplace_sum`).

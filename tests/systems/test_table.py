@@ -1,6 +1,7 @@
 """The table of all systems: every system is in it, no cell is empty, nothing finished is lost."""
 
 import ast
+import json
 import re
 from collections import Counter
 from pathlib import Path
@@ -14,12 +15,9 @@ from tests.systems.programs import FOLDER, program
 pytestmark = pytest.mark.extras
 pytest.importorskip("sklearn")
 
-PAGE = FOLDER.parents[1] / "docs" / "systems" / "table.md"
-SYSTEM = {"name": "A system", "paper": "P", "algorithm": "A", "command": "c", "check": "flips"}
 
-
-def systems() -> dict[str, dict[str, str]]:
-    """Return what each program says of itself, without importing it."""
+def systems() -> dict[str, str]:
+    """Return what each program calls its system, without importing it."""
     found = {}
     for path in FOLDER.glob("*.py"):
         for node in ast.parse(path.read_text(encoding="utf-8")).body:
@@ -28,42 +26,27 @@ def systems() -> dict[str, dict[str, str]]:
     return found
 
 
-def cells(text: str) -> list[list[str]]:
-    """Return the cells of a table in Markdown, without its head."""
-    lines = [line for line in text.splitlines() if line.startswith("|")]
-    return [[cell.strip() for cell in line.strip("|").split(" | ")] for line in lines[2:]]
+def saved() -> list[dict[str, Any]]:
+    """Return the rows that are shown."""
+    rows: list[dict[str, Any]] = json.loads((FOLDER / "table.json").read_text(encoding="utf-8"))
+    return rows
 
 
-def test_the_page_has_every_system_with_every_column() -> None:
-    text, known = PAGE.read_text(encoding="utf-8"), systems()
-    rows = cells(text)
-    assert text.startswith(program("table").HEAD.format(seeds=5))
-    assert len(rows) >= 30
-    assert {len(row) for row in rows} == {7}
-    assert all(cell for row in rows for cell in row)
-    assert len({row[0] for row in rows}) == len(rows)
-    assert {row[2] for row in rows} == {f"`{own['command']}`" for own in known.values()}
-    assert len(known) >= 14
-    for name, own in known.items():
-        mine = [row for row in rows if row[2] == f"`{own['command']}`"]
-        assert mine, name
-        for row in mine:
-            assert row[0].startswith(f"[{own['name']}](")
-            assert row[1] == f"{own['paper']}, {own['algorithm']}"
-            assert row[6].startswith(f"{own['check']}. True in all ")
-            assert re.search(r"\d\.\d{3}", row[3]), row
-            assert re.fullmatch(r"\(\d+\.\d{3}, [\d.e-]+\)|no privacy", row[5]), row
-    assert Counter(row[5] == "no privacy" for row in rows)[True] <= 1
+def test_every_system_is_shown_with_every_column() -> None:
+    rows = saved()
+    assert {one["program"]: one["system"] for one in rows} == systems()
+    assert all(cell for one in rows for cell in one.values())
+    for one in rows:
+        assert re.search(r"\d\.\d{3}", one["result"]), one
+        assert re.fullmatch(r"\(\d+\.\d{3}, [\d.e-]+\)|no privacy", one["cost"]), one
+        assert one["check"] == f"{one['seeds']} runs"
+    assert Counter(one["cost"] for one in rows)["no privacy"] <= 1
 
 
 @pytest.mark.parametrize("name", sorted(set(systems()) - {"flower_digits"}))
-def test_the_page_has_every_setting_of_a_system(name: str) -> None:
-    table, own = program("table"), systems()[name]
-    expected = {
-        f"[{own['name']}]({name}.md): {one}" for one in table.private(program(name).settings())
-    }
-    rows = cells(PAGE.read_text(encoding="utf-8"))
-    assert {row[0] for row in rows if f"({name}.md)" in row[0]} == expected
+def test_every_setting_of_a_system_is_shown_once(name: str) -> None:
+    expected = list(program("table").private(program(name).settings()))
+    assert sorted(one["setting"] for one in saved() if one["program"] == name) == sorted(expected)
 
 
 def fake(runs: list[int], fails: int = -1) -> Any:
@@ -83,16 +66,16 @@ def fake(runs: list[int], fails: int = -1) -> Any:
             "open": outcome.Setting(lambda seed: run(float("inf"), seed), beside="open"),
         }
 
-    return SimpleNamespace(__name__="fake", SYSTEM=SYSTEM, settings=settings)
+    return SimpleNamespace(__name__="fake", SYSTEM="A system", settings=settings)
 
 
 @pytest.fixture
 def table(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
-    """Return the script, with one system, and a page of its own."""
+    """Return the script, with one system, and a file of its own."""
     script = program("table")
     monkeypatch.setattr(script, "programs", lambda: ["fake"])
     monkeypatch.setattr(script, "FOLDER", tmp_path / "examples" / "systems")
-    monkeypatch.setattr(script, "PAGE", tmp_path / "table.md")
+    monkeypatch.setattr(script, "SAVED", tmp_path / "table.json")
     return script
 
 
@@ -108,7 +91,7 @@ def test_a_run_that_is_not_as_accounted_fails_the_command_and_is_named(
     with pytest.raises(SystemExit) as stopped:
         ran(table, monkeypatch, fake([], fails=1), "--seeds", "3")
     assert stopped.value.code == 1
-    checks = [row[-1] for row in cells(table.PAGE.read_text(encoding="utf-8"))]
+    checks = [one["check"] for one in json.loads(table.SAVED.read_text(encoding="utf-8"))]
     assert checks == ["**not as accounted**: steps"] * 2
 
 

@@ -73,7 +73,6 @@ def locked(path: str | os.PathLike[str], name: str, mode: int = 0o666) -> FileIO
 
 
 def _is_at(path: str | os.PathLike[str], file: FileIO) -> bool:
-    """Return whether a file still has the name that it was opened by."""
     try:
         return os.path.samestat(os.stat(path), os.fstat(file.fileno()))
     except FileNotFoundError:

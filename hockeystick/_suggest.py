@@ -30,29 +30,18 @@ _ALIASES: Final = {
 _LEAST_ALIKE: Final = 0.7
 
 
-def near(name: str, names: Iterable[str]) -> str | None:
-    """Return which of the names is meant, None if none is near."""
-    plain = {_plain(one): one for one in names}
-    wanted = _plain(name)
-    known = [plain[_plain(one)] for one in _ALIASES.get(wanted, ()) if _plain(one) in plain]
-    close = difflib.get_close_matches(wanted, plain, n=1, cutoff=_LEAST_ALIKE)
-    return known[0] if known else plain[close[0]] if close else None
-
-
 def hint(name: object, names: Iterable[str]) -> str:
     """Return which of the names is meant, to follow an error; nothing if none is near."""
-    found = near(name, names) if isinstance(name, str) else None
-    return "" if found is None else f" (did you mean {found!r}?)"
+    if not isinstance(name, str):
+        return ""
+    plain = {_plain(one): one for one in names}
+    known = [one for one in map(_plain, _ALIASES.get(_plain(name), ())) if one in plain]
+    close = known or difflib.get_close_matches(_plain(name), plain, n=1, cutoff=_LEAST_ALIKE)
+    return f" (did you mean {plain[close[0]]!r}?)" if close else ""
 
 
 def same_name(value: object, names: Iterable[str]) -> object:
-    """Return the name that differs from a text in capitals and dashes alone, else what was given.
-
-    Example:
-        >>> from hockeystick._suggest import same_name
-        >>> same_name("zcdp", ["PureDP", "ZCDP"]), same_name("rho", ["ZCDP"])
-        ('ZCDP', 'rho')
-    """
+    """Return the name that differs from a text in capitals and dashes alone, else the text."""
     if not isinstance(value, str):
         return value
     return {_plain(one): one for one in names}.get(_plain(value), value)

@@ -5,22 +5,13 @@ from __future__ import annotations
 import html
 from collections.abc import Mapping, Sequence
 from importlib import import_module
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from hockeystick.errors import HockeystickError
 from hockeystick.numerics.numerals import at_least, at_most, headline, interval, nearest
 from hockeystick.results import Approximate, Certified
 
-
-class _HasColumns(Protocol):
-    """What a row can say of itself."""
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the row, by the names of its columns."""
-        ...
-
-
-_Row = TypeVar("_Row", bound=_HasColumns)
+_Row = TypeVar("_Row")
 
 
 class Rows(tuple[_Row, ...]):
@@ -46,21 +37,19 @@ class Rows(tuple[_Row, ...]):
         except ImportError:
             message = "data frames need pandas: pip install 'hockeystick[pandas]'"
             raise HockeystickError(message) from None
-        return pandas.DataFrame([flat(row.as_dict()) for row in self])
+        return pandas.DataFrame(self._columns())
+
+    def _columns(self) -> list[dict[str, Any]]:
+        rows: Any = self
+        return [flat(row.as_dict()) for row in rows]
 
     def _repr_html_(self) -> str:
         """Return the rows for a notebook; proven ends are rounded outwards."""
-        return as_html([_cells(flat(row.as_dict())) for row in self])
+        return as_html(list(map(_cells, self._columns())))
 
 
 def flat(row: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Return a row without rows inside of it: what is in one has its name in front.
-
-    Example:
-        >>> from hockeystick._tables import flat
-        >>> flat({"id": "x", "own": {"upper": 2.0}})
-        {'id': 'x', 'own_upper': 2.0}
-    """
+    """Return a row without rows inside of it: what is in one has its name in front."""
     columns: dict[str, Any] = {}
     for name, value in row.items():
         inner = flat(value, f"{prefix}{name}_") if isinstance(value, Mapping) else None
@@ -99,7 +88,6 @@ def cells_of(answer: Certified | Approximate | None, reason: str) -> tuple[str, 
 
 
 def aligned(rows: Sequence[Mapping[str, str]]) -> str:
-    """Return rows of cells as lines, below their headings."""
     lines = [tuple(rows[0]), *(tuple(row.values()) for row in rows)] if rows else []
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     return "\n".join(
@@ -109,7 +97,6 @@ def aligned(rows: Sequence[Mapping[str, str]]) -> str:
 
 
 def as_html(rows: Sequence[Mapping[str, str]]) -> str:
-    """Return rows of cells as a table of HTML."""
     # Notebooks put texts to the right; "~ 1.1" is not to be broken into two lines.
     style = ' style="text-align:left"'
 

@@ -41,16 +41,9 @@ class WordEnum(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Domain:
-    """What values a numeric parameter may take.
+    """What values a numeric parameter may take, the ends included unless they are open.
 
-    Args:
-        symbol: The letter that formulas use for it.
-        low: The lower end.
-        high: The upper end.
-        typical: A range that plans in practice stay in, both ends inside the domain.
-        whole: True where only integers are allowed.
-        low_open: True where the lower end itself is not allowed.
-        high_open: True where the upper end itself is not allowed.
+    ``symbol`` is its letter in formulas; plans in practice stay in the range ``typical``.
     """
 
     symbol: str
@@ -94,7 +87,6 @@ class Domain:
 
 
 def whole_numbers(symbol: str, low: int, typical: tuple[int, int]) -> Domain:
-    """Return the domain of a whole number from low to MAX_COUNT."""
     return Domain(symbol=symbol, low=low, high=MAX_COUNT, typical=typical, whole=True)
 
 
@@ -167,7 +159,6 @@ def reals(name: str, values: object, domain: Domain) -> tuple[float, ...]:
 
 
 def count(name: str, value: object, domain: Domain | None = None) -> int:
-    """Return the value as an int, or raise if it is outside the domain (by default the name's)."""
     domain = domain or PARAMETERS[name]
     if not domain.contains(value):
         raise ParameterError(name, value, domain.allowed)
@@ -175,7 +166,6 @@ def count(name: str, value: object, domain: Domain | None = None) -> int:
 
 
 def one_of(name: str, value: object, allowed: tuple[str, ...]) -> str:
-    """Return the value as a plain str if it is one of the allowed texts, or raise."""
     if not isinstance(value, str) or value not in allowed:
         listed = ", ".join(repr(str(text)) for text in allowed)
         raise ParameterError(name, value, f"one of {listed}" if len(allowed) > 1 else listed)
@@ -183,7 +173,6 @@ def one_of(name: str, value: object, allowed: tuple[str, ...]) -> str:
 
 
 def choice(name: str, value: object, enum: type[_Choice]) -> _Choice:
-    """Return the member of the enumeration that the value names, or raise."""
     if isinstance(value, enum):
         return value
     return enum(one_of(name, value, tuple(member.value for member in enum)))

@@ -9,8 +9,8 @@ from typing import Final
 
 from hockeystick._suggest import hint
 
-_SHOWN_CHARACTERS = 80
-_SHOWN_BITS = 128
+_SHOWN_CHARACTERS: Final = 80
+_SHOWN_BITS: Final = 128
 _LISTED: Final = re.compile(r"'([^']+)'")
 
 
@@ -49,10 +49,6 @@ class ParameterError(HockeystickError, ValueError):
         hockeystick.errors.ParameterError: noise_multiplier must be a number >= 0 or inf; got -1
     """
 
-    name: str
-    value: object
-    allowed: str
-
     def __init__(
         self, name: str, value: object, allowed: str, *, names: Iterable[str] = ()
     ) -> None:
@@ -87,10 +83,6 @@ class InfeasibleError(HockeystickError):
         upper: Proven upper end.
     """
 
-    best: float
-    lower: float
-    upper: float
-
     def __init__(self, sentence: str, best: float, lower: float, upper: float) -> None:
         super().__init__(sentence, best, lower, upper)
         self.best = best
@@ -109,10 +101,6 @@ class UnsupportedError(HockeystickError):
         path: Where in the plan the part stands, and what it is.
         reason: Why there is no analysis, or what to use instead.
     """
-
-    accountant: str
-    path: str
-    reason: str
 
     def __init__(self, accountant: str, path: str, reason: str) -> None:
         super().__init__(accountant, path, reason)
@@ -135,12 +123,6 @@ class BudgetExhausted(HockeystickError):  # noqa: N818 - named as the guarantee 
         told: What there is and what to do, in words, in place of the three guarantees.
     """
 
-    asked: object
-    spent: object
-    left: object
-    step: str
-    _told: str
-
     def __init__(
         self, asked: object, spent: object, left: object, step: str, told: str = ""
     ) -> None:
@@ -152,17 +134,10 @@ class BudgetExhausted(HockeystickError):  # noqa: N818 - named as the guarantee 
         self.step = step
 
     def __str__(self) -> str:
-        if self._told:
-            return f"the budget does not cover {self.step}: {self._told}"
-        return (
-            f"the budget does not cover {self.step}: it would cost {_amount(self.asked)}; spent "
-            f"are {_amount(self.spent)}, and left for one step {_amount(self.left)}"
-        )
-
-
-def _amount(amount: object) -> str:
-    """Return an amount as the call that makes it, and words as they are."""
-    return amount if isinstance(amount, str) else repr(amount)
+        amounts = (self.asked, self.spent, self.left)
+        asked, spent, left = (one if isinstance(one, str) else repr(one) for one in amounts)
+        told = f"it would cost {asked}; spent are {spent}, and left for one step {left}"
+        return f"the budget does not cover {self.step}: {self._told or told}"
 
 
 class PlanFileError(HockeystickError):

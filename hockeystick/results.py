@@ -46,60 +46,30 @@ _WHERE: Final = {
 _WIDE: Final = 1.01
 
 _Kind = TypeVar("_Kind", bound=type)
-# What would treat an interval or an approximation as if it were a number.
-_AS_A_NUMBER: Final = (
-    *("lt", "le", "gt", "ge", "round", "int", "trunc", "floor", "ceil", "neg", "pos", "abs"),
-    *(f"{side}{name}" for name in ("add", "sub", "mul", "truediv", "pow") for side in ("", "r")),
-)
 
 
-def no_number(instead: Callable[[Any], str]) -> Callable[[_Kind], _Kind]:
-    """Return a decorator of a class of answers, of which none is a number.
+def no_number(kind: _Kind) -> _Kind:
+    """Return a class of answers, of which none is a number.
 
-    Whatever is done to numbers only raises a TypeError with what is to be used instead; so do
-    ``==`` with a number, which would always be False, and ``float`` where the class does not have
-    it. Answers compare and hash as before, also with what is no number.
+    ``==`` with a number, which would always be False, and ``math.floor``, which would round a bound
+    down, raise a TypeError, as Python does for ``<`` and arithmetic. Answers hash as before.
     """
+    same: Callable[[object, object], bool] = vars(kind)["__eq__"]
 
-    def refuse(self: object, *_: object) -> NoReturn:
-        raise TypeError(instead(self))
+    def refuse(self: object) -> NoReturn:
+        raise TypeError(f"a {type(self).__name__} is no number: use its upper end or its value")
 
-    def decorated(kind: _Kind) -> _Kind:
-        same: Callable[[object, object], bool] = vars(kind)["__eq__"]
+    def equal(self: object, other: object) -> bool:
+        is_number = isinstance(other, (Number, Decimal)) or is_mpf(other)
+        return refuse(self) if is_number else same(self, other)
 
-        def equal(self: object, other: object) -> bool:
-            return refuse(self) if _is_number(other) else same(self, other)
-
-        setattr(kind, "__eq__", equal)  # noqa: B010
-        for name in _AS_A_NUMBER:
-            setattr(kind, f"__{name}__", refuse)
-        if not hasattr(kind, "__float__"):
-            setattr(kind, "__float__", refuse)  # noqa: B010
-        return kind
-
-    return decorated
-
-
-def _is_number(value: object) -> bool:
-    """Return whether a value is a number of any kind."""
-    return isinstance(value, (Number, Decimal)) or is_mpf(value)
-
-
-def _instead_of_certified(answer: Certified) -> str:
-    """Return what to use in place of a number that an interval is not."""
-    return (
-        f"an interval that holds {answer.quantity} is no number: use answer.upper, which is "
-        'proven, or f"{answer:.3f}", which rounds it up'
-    )
-
-
-def _instead_of_approximate(answer: Approximate) -> str:
-    """Return what to use in place of a number that an approximation is not."""
-    return f"an approximation of {answer.quantity} is no bound: nothing proves answer.value"
+    setattr(kind, "__eq__", equal)  # noqa: B010
+    setattr(kind, "__floor__", refuse)  # noqa: B010
+    return kind
 
 
 @final
-@no_number(_instead_of_certified)
+@no_number
 @dataclass(frozen=True, slots=True, init=False, repr=False)
 class Certified:
     """An epsilon, a delta, or what sums them up, as a proven interval: lower <= truth <= upper.
@@ -109,10 +79,9 @@ class Certified:
         rounding errors included. Only ``upper`` may be quoted as the privacy guarantee, and it is
         what ``float(answer)`` returns. ``estimate`` is the accountant's best guess in between.
 
-        An interval is neither below nor above a number that it holds, and a number rounded to the
-        nearest is no bound: ``<``, ``== 2.0``, ``max``, ``round`` and arithmetic raise a TypeError
-        that names what to use instead, ``answer.upper`` or ``f"{answer:.3f}"``, which rounds up;
-        ``"%.3f" % answer`` rounds ``float(answer)`` to the nearest, perhaps below what is proven.
+        An interval is neither below nor above a number that it holds: ``<``, ``== 2.0``, ``max``,
+        ``round`` and arithmetic raise a TypeError; use ``answer.upper`` or ``f"{answer:.3f}"``,
+        which rounds up. ``"%.3f" % answer`` rounds to the nearest, perhaps below what is proven.
         Answers are equal to one another where all that they say is.
 
     Edge cases:
@@ -165,8 +134,7 @@ class Certified:
         assumptions: Iterable[str] = (),
         at: float | None = None,
     ) -> None:
-        _set_metadata(self, quantity, accountant, adjacency, assumptions)
-        object.__setattr__(self, "at", _checked_at(at, quantity))
+        _set_metadata(self, quantity, accountant, adjacency, assumptions, at)
         ends = {"lower": lower, "estimate": estimate, "upper": upper}
         for name, value in ends.items():
             object.__setattr__(self, name, _exact_number(name, value, quantity))
@@ -213,7 +181,6 @@ class Certified:
         }
 
     def __repr__(self) -> str:
-        """Return the same line in brackets: the fields have it whole."""
         return f"<{self}>"
 
     def _repr_html_(self) -> str:
@@ -235,7 +202,7 @@ def is_wide(answer: Certified) -> bool:
 
 
 @final
-@no_number(_instead_of_approximate)
+@no_number
 @dataclass(frozen=True, slots=True, init=False, repr=False)
 class Approximate:
     """An epsilon or a delta that nothing proves: never to be quoted as a guarantee.
@@ -245,12 +212,7 @@ class Approximate:
         for a bound by mistake; read ``value``.
 
     Args:
-        value: The approximation, a float or an ``mpmath.mpf``.
-        quantity: "epsilon" or "delta".
-        accountant: Name of the accountant that answered.
-        adjacency: The neighbours meant; None where the answer is the same for all.
-        assumptions: What must hold in practice for the answer to apply, as sentences.
-        at: The delta at which an epsilon holds, or the epsilon of a delta; None if it is not said.
+        value: The approximation, a float or an ``mpmath.mpf``; the rest as for ``Certified``.
 
     Raises:
         ParameterError: If the value is no number of the quantity's domain.
@@ -279,8 +241,7 @@ class Approximate:
         assumptions: Iterable[str] = (),
         at: float | None = None,
     ) -> None:
-        _set_metadata(self, quantity, accountant, adjacency, assumptions)
-        object.__setattr__(self, "at", _checked_at(at, quantity))
+        _set_metadata(self, quantity, accountant, adjacency, assumptions, at)
         object.__setattr__(self, "value", _exact_number("value", value, quantity))
 
     def as_dict(self) -> dict[str, Any]:
@@ -293,7 +254,6 @@ class Approximate:
         }
 
     def __repr__(self) -> str:
-        """Return the same line in brackets: the fields have it whole."""
         return f"<{self}>"
 
     def _repr_html_(self) -> str:
@@ -306,7 +266,6 @@ class Approximate:
 
 
 def _as_html(headline: str, proven: str, result: Certified | Approximate) -> str:
-    """Return an answer for a notebook; what it rests on can be unfolded."""
     rests = "".join(f"<li>{html.escape(text)}</li>" for text in result.assumptions)
     folded = f"<details><summary>This holds if</summary><ul>{rests}</ul></details>" if rests else ""
     source = html.escape(f"{proven}; {_source(result)}")
@@ -319,27 +278,26 @@ def _set_metadata(
     accountant: object,
     adjacency: object,
     assumptions: Iterable[object],
+    at: object,
 ) -> None:
-    """Check and set the fields that both kinds of answer share."""
     if not isinstance(accountant, str) or not accountant:
         raise ParameterError("accountant", accountant, "an accountant's name")
     sentences = () if isinstance(assumptions, str) else tuple(assumptions)
     if isinstance(assumptions, str) or not all(isinstance(text, str) for text in sentences):
         raise ParameterError("assumptions", assumptions, "a tuple of sentences")
     neighbours = None if adjacency is None else choice("adjacency", adjacency, Adjacency)
-    object.__setattr__(result, "quantity", one_of("quantity", quantity, tuple(_DOMAINS)))
-    object.__setattr__(result, "accountant", str(accountant))
-    object.__setattr__(result, "adjacency", neighbours)
-    object.__setattr__(result, "assumptions", sentences)
-
-
-def _checked_at(at: object, quantity: Answered) -> float | None:
-    """Return at what an answer holds, or raise where that is no number of its domain."""
-    if at is None:
-        return None
-    if quantity not in _WHERE:
-        raise ParameterError("at", at, f"None for {quantity}")
-    return real("at", at, _WHERE[quantity][1])
+    of = one_of("quantity", quantity, tuple(_DOMAINS))
+    if at is not None and of not in _WHERE:
+        raise ParameterError("at", at, f"None for {of}")
+    checked = {
+        "quantity": of,
+        "accountant": str(accountant),
+        "adjacency": neighbours,
+        "assumptions": sentences,
+        "at": None if at is None else real("at", at, _WHERE[of][1]),
+    }
+    for name, value in checked.items():
+        object.__setattr__(result, name, value)
 
 
 def _headline(result: Certified | Approximate) -> str:
@@ -351,7 +309,6 @@ def _headline(result: Certified | Approximate) -> str:
 
 
 def _metadata(result: Certified | Approximate) -> dict[str, Any]:
-    """Return the fields that both kinds of answer share, ready for JSON."""
     at = None if result.at is None else {_WHERE[result.quantity][0]: jsonable(result.at)}
     return {
         "at": at,
@@ -362,12 +319,10 @@ def _metadata(result: Certified | Approximate) -> dict[str, Any]:
 
 
 def _source(result: Certified | Approximate) -> str:
-    """Return the accountant and, where there is one, the adjacency."""
     return ", ".join(filter(None, (result.accountant, result.adjacency)))
 
 
 def _exact_number(name: str, value: float, quantity: Answered) -> float:
-    """Return the value unrounded, as a float or an mpf, or raise."""
     domain = _DOMAINS[quantity]
     if is_mpf(value) and domain.contains(value):
         return value

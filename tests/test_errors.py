@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import hockeystick as hs
-from hockeystick._suggest import near, same_name
+from hockeystick._suggest import hint, same_name
 from hockeystick.errors import (
     HockeystickError,
     IncompatibleError,
@@ -68,7 +68,7 @@ def test_the_value_is_shown_in_one_short_line_whatever_it_is(value: Any, shown: 
     ],
 )
 def test_the_name_that_is_meant_is_found(name: str, names: list[str], found: str | None) -> None:
-    assert near(name, names) == found
+    assert hint(name, names) == ("" if found is None else f" (did you mean {found!r}?)")
 
 
 def test_capitals_and_dashes_make_no_other_name() -> None:

@@ -6,7 +6,6 @@ import dataclasses
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import singledispatch
 from typing import Any, Final, final
 
 from hockeystick.accountants.ask import Answer, asked
@@ -144,13 +143,7 @@ def units_of(plan: Mechanism) -> Units | None:
 
 
 def reservation(delta: float, units: Units | None) -> str:
-    """Return why meeting a budget at a delta says little; nothing where it does not.
-
-    Example:
-        >>> from hockeystick.answers.cautions import Units, reservation
-        >>> reservation(0.4, Units(60_000, "examples"))
-        'a delta of 0.4 promises little: it is not below 1 / 60,000'
-    """
+    """Return why meeting a budget at a delta says little; nothing where it does not."""
     if delta == 1.0:
         return "a delta of 1 promises nothing"
     if units is None or delta * units.count < 1.0:
@@ -210,7 +203,6 @@ def mechanisms_in(plan: object) -> Iterator[Any]:
 
 
 def _units(plan: Mechanism) -> Iterator[Units]:
-    """Yield how many are protected, as the parts of a plan say it."""
     for part in mechanisms_in(plan):
         for name in (field.name for field in dataclasses.fields(part) if field.name in _UNITS):
             value = getattr(part, name)
@@ -223,10 +215,7 @@ _ORDER: Final = 2.0
 # How many times the plan's own divergence a guarantee must allow to be called far above it.
 _FAR: Final = 2.0
 _RARE: Final = "a rare loss counts as if it were sure, and sampling saves little"
-_INSTEAD: Final = (
-    "For what it costs at the orders that matter, ask for ApproxDP at a delta, RenyiDP at some "
-    "orders or TCDP up to a small omega."
-)
+_INSTEAD: Final = "Ask for ApproxDP at a delta, RenyiDP at some orders or TCDP up to a small omega."
 _TWO_MUS: Final = (
     f"The mu of reports is another one, which holds at error rates from {plain(LEAST_RATE)} on: "
     "hs.accountants.gaussian_summary in Python."
@@ -261,69 +250,49 @@ def conversion_cautions(
         >>> lower = hs.conversions.lower_ends(plan, found)
         >>> (one,) = hs.answers.conversion_cautions(found, plan, lower)
         >>> print(one.text)  # doctest: +NORMALIZE_WHITESPACE +ELLIPSIS
-        rho bounds the divergences of all orders, and the largest decide: there a rare loss counts
-        as if it were sure, and sampling saves little. At order 2 it allows 826.447, and the plan
-        costs 0.128... For what it costs at the orders that matter, ask for ApproxDP at a delta,
-        RenyiDP at some orders or TCDP up to a small omega.
+        rho holds at orders of any size, where a rare loss counts as if it were sure, and sampling
+        saves little: at order 2 it allows 826.447, and the plan costs 0.128... Ask for ApproxDP at
+        a delta, RenyiDP at some orders or TCDP up to a small omega.
     """
     if isinstance(found, ApproxDP):
         return cautions_at(x, epsilon=found.epsilon, delta=found.delta)
     if isinstance(found, PureDP):
         return cautions_at(x, epsilon=found.epsilon, delta=0.0)
-    of_size = () if isinstance(x, Notion) else tuple(_of_size(found, x, lower))
-    return (*of_size, *cautions_of_plan(x))
+    of_size = None if isinstance(x, Notion) else _of_size(found, x, lower)
+    return tuple(filter(None, (of_size, *cautions_of_plan(x))))
 
 
-@singledispatch
-def _of_size(found: Notion, plan: Mechanism, lower: tuple[float, ...]) -> Iterator[Caution]:
-    """Yield the caution where a guarantee of all orders is far above the plan's at order 2."""
-    yield from ()
+def _of_size(found: Notion, plan: Mechanism, lower: tuple[float, ...]) -> Caution | None:
+    """Return the caution where a guarantee of many orders is far above the plan's at order 2."""
+    is_exact = found.origin is not None and found.origin.kind == "exact"
 
+    def needed(value: float) -> float:
+        """Return what is proven to be needed: the number itself where it is exact."""
+        return value if is_exact else (lower or (0.0,))[-1]
 
-@_of_size.register(ZCDP)
-@_of_size.register(TCDP)
-def _(found: ZCDP | TCDP, plan: Mechanism, lower: tuple[float, ...]) -> Iterator[Caution]:
-    omega = found.omega if isinstance(found, TCDP) else None
-    if (cost := _far_below(_least(found, found.rho, lower), plan)) is not None:
-        orders = "of all orders" if omega is None else f"of orders up to {plain(omega)}"
-        yield Caution(
-            "rho",
-            f"rho bounds the divergences {orders}, and the largest decide: there {_RARE}. At order "
-            f"2 it allows {at_most(_ORDER * found.rho)}, and the plan costs {cost}. {_INSTEAD}",
-        )
-
-
-@_of_size.register
-def _(found: GDP, plan: Mechanism, lower: tuple[float, ...]) -> Iterator[Caution]:
-    if found.origin is None or found.origin.kind == "exact":
-        return
-    text = "mu is proven for every release with losses as large; a smaller one may hold."
-    mu = _least(found, found.mu, lower)
-    if (cost := _far_below(0.5 * mu * mu, plan)) is not None:
-        text = (
-            f"mu holds at all error rates, however small: there {_RARE}. At order 2 it allows a "
-            f"divergence of {at_most(found.mu * found.mu)}, and the plan costs {cost}."
-        )
-    yield Caution("mu", f"{text} {_TWO_MUS}")
-
-
-@_of_size.register
-def _(found: RenyiDP, plan: Mechanism, lower: tuple[float, ...]) -> Iterator[Caution]:
-    order, size = found.divergences[-1]
-    least = _least(found, size, lower[-1:])
-    if order > _ORDER and (cost := _far_below(least / order, plan)) is not None:
-        yield Caution(
-            "divergences",
-            f"at order {plain(order)} {_RARE}: that divergence is {at_most(size)}, and that of "
-            f"order 2 is {cost}. ApproxDP at a delta takes the best of all orders.",
-        )
-
-
-def _least(found: Notion, upper: float, lower: tuple[float, ...]) -> float:
-    """Return what is proven to be needed: the number itself where it is exact."""
-    if found.origin is not None and found.origin.kind == "exact":
-        return upper
-    return lower[0] if lower else 0.0
+    match found:
+        case ZCDP() | TCDP():
+            if (cost := _far_below(needed(found.rho), plan)) is not None:
+                orders = f"up to {plain(found.omega)}" if isinstance(found, TCDP) else "of any size"
+                allowed = f"at order 2 it allows {at_most(_ORDER * found.rho)}"
+                text = f"rho holds at orders {orders}, where {_RARE}: {allowed}"
+                return Caution("rho", f"{text}, and the plan costs {cost}. {_INSTEAD}")
+        case GDP() if found.origin is not None and not is_exact:
+            text = "mu is proven for every release with losses as large; a smaller one may hold."
+            if (cost := _far_below(0.5 * needed(found.mu) ** 2, plan)) is not None:
+                allowed = f"at order 2 it allows {at_most(found.mu * found.mu)}"
+                text = f"mu holds at all error rates, where {_RARE}: {allowed}"
+                text += f", and the plan costs {cost}."
+            return Caution("mu", f"{text} {_TWO_MUS}")
+        case RenyiDP():
+            order, size = found.divergences[-1]
+            cost = _far_below(needed(size) / order, plan) if order > _ORDER else None
+            if cost is not None:
+                text = f"at order {plain(order)} {_RARE}: that divergence is {at_most(size)}"
+                return Caution("divergences", f"{text}, and that of order 2 is {cost}. {_INSTEAD}")
+        case _:
+            pass
+    return None
 
 
 def _far_below(slope: float, plan: Mechanism) -> str | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import singledispatch
 from typing import Any, Final
 
 from hockeystick import _validate
@@ -109,21 +108,21 @@ def document(
     return {"schema": SCHEMA, "version": __version__, **claims}
 
 
-@singledispatch
 def _claims(answer: object, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what an answer claims, and of what."""
-    asked = isinstance(answer, Mechanism)
-    hint = " (what hockeystick.epsilon(plan, delta) returns, with the plan beside it)" * asked
-    raise ParameterError("answer", answer, f"a Certified or a Calibrated{hint}")
+    match answer:
+        case Certified():
+            return _of_certified(answer, given)
+        case Calibrated():
+            _refuse("a Calibrated", given)
+            return _of_calibrated(answer)
+        case Approximate():
+            allowed = "a proven one: an approximation claims nothing"
+        case _:
+            allowed = "a Certified, as hockeystick.epsilon returns it, or a Calibrated"
+    raise ParameterError("answer", answer, allowed)
 
 
-@_claims.register
-def _(answer: Approximate, given: Mapping[str, Any]) -> dict[str, Any]:
-    raise ParameterError("answer", answer, "a proven one: an approximation claims nothing")
-
-
-@_claims.register
-def _(answer: Certified, given: Mapping[str, Any]) -> dict[str, Any]:
+def _of_certified(answer: Certified, given: Mapping[str, Any]) -> dict[str, Any]:
     kind, name = f"a Certified {answer.quantity}", _ASKED_AT.get(answer.quantity)
     if name is None:
         raise ParameterError("answer", answer, "of an epsilon or a delta, which can be checked")
@@ -137,9 +136,7 @@ def _(answer: Certified, given: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-@_claims.register
-def _(answer: Calibrated, given: Mapping[str, Any]) -> dict[str, Any]:
-    _refuse("a Calibrated", given)
+def _of_calibrated(answer: Calibrated) -> dict[str, Any]:
     whole, achieved = _whole(answer, answer.plan), answer.achieved
     before = () if answer.spent is None else assumptions_of(answer.spent)
     return {
@@ -164,40 +161,29 @@ def _(answer: Calibrated, given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _whole(answer: Calibrated, plan: Mechanism) -> Mechanism:
-    """Return a plan together with what was spent before it."""
     return plan if answer.spent is None else Composed((answer.spent, plan))
 
 
-@singledispatch
 def _budget(target: object) -> dict[str, Any] | None:
     """Return the one epsilon and delta that a target is, None where it is something else."""
-    return None
-
-
-@_budget.register
-def _(target: ApproxDP) -> dict[str, Any] | None:
-    return {"epsilon": jsonable(target.epsilon), "delta": target.delta}
-
-
-@_budget.register
-def _(target: PureDP) -> dict[str, Any] | None:
-    return {"epsilon": jsonable(target.epsilon), "delta": 0.0}
-
-
-@_budget.register
-def _(target: Advantage) -> dict[str, Any] | None:
-    return {"epsilon": 0.0, "delta": target.value}
+    match target:
+        case ApproxDP():
+            return {"epsilon": jsonable(target.epsilon), "delta": target.delta}
+        case PureDP():
+            return {"epsilon": jsonable(target.epsilon), "delta": 0.0}
+        case Advantage():
+            return {"epsilon": 0.0, "delta": target.value}
+        case _:
+            return None
 
 
 def _needed(kind: str, name: str, value: Any) -> Any:
-    """Return what has to be given beside an answer, or raise."""
     if value is None:
         raise ParameterError(name, value, f"given beside {kind}, which does not know it")
     return value
 
 
 def _refuse(kind: str, given: Mapping[str, Any]) -> None:
-    """Raise where something is given that does not go with an answer."""
     for name, value in given.items():
         if value is not None:
             raise ParameterError(name, value, f"left out beside {kind}")

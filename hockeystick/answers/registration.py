@@ -117,7 +117,6 @@ def registration(
 
 
 def _unit(plan: Mechanism) -> str:
-    """Return whose data is protected, as far as the plan says it."""
     asked = "what that is, such as a person, a household or a visit, and how many one person has"
     together = getattr(plan, "together", None)
     if together is not None:
@@ -151,21 +150,14 @@ def _number(digits: str) -> str:
 def _value(*texts: str) -> str:
     """Return texts as one value of YAML: a block, a line for each, or else in quotes."""
     lines = "\n".join(texts).split("\n")
-    if len(lines) > 1 and all(
-        line and line.isprintable() and line == line.strip() for line in lines
-    ):
+    if len(lines) > 1 and all(one and one.isprintable() and one == one.strip() for one in lines):
         return "\n".join(["|-", *(f"      {line}" for line in lines)])
     return _quoted("\n".join(lines))
 
 
 def _quoted(text: str) -> str:
-    """Return a text in quotes; what is no visible letter is escaped."""
+    """Return a text in quotes; what is no visible letter, which JSON may leave, is escaped."""
     return "".join(
-        letter if letter.isprintable() else _escaped(letter)
+        letter if letter.isprintable() else f"\\U{ord(letter):08x}"
         for letter in json.dumps(text, ensure_ascii=False)
     )
-
-
-def _escaped(letter: str) -> str:
-    """Return the escape of a letter, of which JSON leaves some as they are."""
-    return f"\\U{ord(letter):08x}" if ord(letter) > 0xFFFF else f"\\u{ord(letter):04x}"

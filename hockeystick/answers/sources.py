@@ -76,7 +76,6 @@ def references_of(documented: type) -> str:
 
 
 def _named(plan: Mechanism, accountant: str) -> Iterator[tuple[str, str]]:
-    """Yield names and references, the accountant's first."""
     known = ACCOUNTANTS.get(accountant)
     if known is not None:
         yield accountant, references_of(type(known))

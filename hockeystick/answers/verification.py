@@ -6,9 +6,7 @@ import json
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from functools import singledispatch
 from importlib import import_module
-from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final
 
@@ -72,7 +70,7 @@ def verify(
         'verified'
     """
     program = require_verifier()
-    text = _text(answer, {"plan": plan, "delta": delta, "epsilon": epsilon})
+    text = _text(answer, plan=plan, delta=delta, epsilon=epsilon)
     _refuse_approximation(text)
     with _refusals(program):
         verdict: verifier.Verdict = program.verify(text)
@@ -116,33 +114,18 @@ def require_verifier() -> ModuleType:
     return verifier
 
 
-@singledispatch
-def _text(answer: Any, given: Mapping[str, Any]) -> str:
-    """Return an answer as a document in JSON."""
-    return json.dumps(document(answer, **given), allow_nan=False)
-
-
-@_text.register
-def _(answer: Mapping, given: Mapping[str, Any]) -> str:  # type: ignore[type-arg]  # the dispatch needs the bare class
-    _refuse_beside_a_document(given)
+def _text(answer: Any, **given: Any) -> str:
+    if not isinstance(answer, Mapping | str | os.PathLike):
+        return json.dumps(document(answer, **given), allow_nan=False)
+    for name, value in given.items():
+        if value is not None:
+            raise ParameterError(name, value, "left out beside a document, which says it itself")
+    if not isinstance(answer, Mapping):
+        return load_answer(answer)
     try:
         return json.dumps(dict(answer), allow_nan=False)
     except (TypeError, ValueError):
         raise ParameterError("answer", answer, "a document: numbers, texts, lists") from None
-
-
-@_text.register(str)
-@_text.register(os.PathLike)
-def _(answer: str | os.PathLike[str], given: Mapping[str, Any]) -> str:
-    _refuse_beside_a_document(given)
-    return load_answer(answer)
-
-
-def _refuse_beside_a_document(given: Mapping[str, Any]) -> None:
-    """Raise where something is given that a document says itself."""
-    for name, value in given.items():
-        if value is not None:
-            raise ParameterError(name, value, "left out beside a document, which says it itself")
 
 
 def _refuse_approximation(text: str) -> None:
@@ -165,12 +148,15 @@ def _refusals(verifier: ModuleType) -> Iterator[None]:
 
 
 def _content(source: str | bytes | os.PathLike[str]) -> str:
-    """Return what a file holds, or what was given of it, or raise."""
     if isinstance(source, str) and source.lstrip()[:1] in ("{", "<", ""):
         return source
-    name, content = (
-        ("the answer", source) if isinstance(source, bytes) else (str(source), _read(Path(source)))
-    )
+    name = "the answer" if isinstance(source, bytes) else str(source)
+    try:
+        content = source if isinstance(source, bytes) else _beginning(source)
+    except OSError as error:
+        raise AnswerError(f"cannot read {name}: {error.strerror}") from None
+    except ValueError:
+        raise AnswerError(f"cannot read {name!r}: it is no name of a file") from None
     if len(content) > _MOST_BYTES:
         raise AnswerError(f"cannot read {name}: it is larger than {_MOST_BYTES:,} bytes")
     try:
@@ -179,12 +165,6 @@ def _content(source: str | bytes | os.PathLike[str]) -> str:
         raise AnswerError(f"cannot read {name}: it is no text in UTF-8") from None
 
 
-def _read(path: Path) -> bytes:
-    """Return the beginning of what a file holds, or raise."""
-    try:
-        with path.open("rb") as file:
-            return file.read(_MOST_BYTES + 1)
-    except OSError as error:
-        raise AnswerError(f"cannot read {path}: {error.strerror}") from None
-    except ValueError:
-        raise AnswerError(f"cannot read {str(path)!r}: it is no name of a file") from None
+def _beginning(path: str | os.PathLike[str]) -> bytes:
+    with open(path, "rb") as file:
+        return file.read(_MOST_BYTES + 1)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import singledispatch
 from typing import Final
 
 from hockeystick.mechanisms import DPSGD, Composed, Mechanism, Sampling, assumptions_of
@@ -58,27 +57,18 @@ def protected(plan: Mechanism) -> str:
     """
     said = (text for text in assumptions_of(plan) if text.startswith(_NEIGHBOURS))
     adjacency = plan.adjacency
-    general = (
-        "The plan is described for any two data sets between which its numbers hold."
-        if adjacency is None
-        else adjacency.meaning
-    )
-    return next(said, general)
+    if adjacency is not None:
+        return next(said, adjacency.meaning)
+    return next(said, "The plan is described for any two data sets between which its numbers hold.")
 
 
 def _parts(plan: Mechanism) -> tuple[Mechanism, ...]:
-    """Return what a plan is made of, one after the other."""
     return plan.parts if isinstance(plan, Composed) else (plan,)
 
 
-@singledispatch
-def _words(mechanism: Mechanism) -> str:
-    """Return a mechanism in words."""
-    return str(mechanism)
-
-
-@_words.register
-def _(plan: DPSGD) -> str:
+def _words(plan: Mechanism) -> str:
+    if not isinstance(plan, DPSGD):
+        return str(plan)
     units = "example" if plan.examples == 1 else "examples"
     on = "" if plan.examples is None else f" on {plan.examples:,} {units}"
     if plan.examples_per_user > 1:
@@ -94,14 +84,12 @@ def _(plan: DPSGD) -> str:
 
 
 def _length(plan: DPSGD) -> str:
-    """Return the number of steps or epochs as a plan gives it."""
     if plan.epochs is None:
         return "1 step" if plan.steps == 1 else f"{plan.steps:,} steps"
     return "1 epoch" if plan.epochs == 1 else f"{plain(plan.epochs)} epochs"
 
 
 def _schedules(plan: DPSGD) -> str:
-    """Return what changes from step to step, by the name of how it does."""
     changing = {"noise": plan.schedule, "batch": plan.batch_schedule}
     return "".join(
         f", {type(schedule).__name__.lower()} {name} schedule"

@@ -315,7 +315,6 @@ def _minimised(evaluated: Callable[[Array], tuple[float, Array]], starts: list[A
 
 
 def _parameters(scales: Array, decays: Array) -> Array:
-    """Return the parameters of scales and decays."""
     return np.concatenate((np.log(scales / (1.0 - scales.sum())), _logit(decays)))
 
 

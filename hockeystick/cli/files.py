@@ -39,9 +39,9 @@ from hockeystick.cli.sweep import GridFile, grid_file
 from hockeystick.errors import HockeystickError
 from hockeystick.io import PlanFile
 from hockeystick.io.plan_file import plan_text, problems_in
-from hockeystick.io.templates import template_of, template_of_plan, training_template
+from hockeystick.io.templates import template_of, template_of_plan
 from hockeystick.io.vocabulary import RELEASES
-from hockeystick.mechanisms import index
+from hockeystick.mechanisms import DPSGD, index
 from hockeystick.mechanisms.listing import first_sentence
 from hockeystick.notions import NOTIONS
 from hockeystick.numerics.numerals import jsonable, plain
@@ -78,7 +78,7 @@ def init(file: str, like: str | None, list_all: bool, force: bool) -> None:
         click.echo("\n".join([index(), "", *stated]))
         return
     path = None if file == STDIN else out_path(file, (_ENDING,), force, "FILE")
-    text = _text(like, f"plan{_ENDING}" if path is None else file)
+    text = _text(like or DPSGD.__name__, f"plan{_ENDING}" if path is None else file)
     if path is None:
         click.echo(text, nl=False)
     else:
@@ -86,10 +86,8 @@ def init(file: str, like: str | None, list_all: bool, force: bool) -> None:
         click.echo(f"{path} is written; hockeystick check {path} says what it means")
 
 
-def _text(like: str | None, name: str) -> str:
+def _text(like: str, name: str) -> str:
     """Return the text to begin with."""
-    if like is None:
-        return training_template(name)
     mechanism = str(same_name(like, RELEASES))
     if mechanism in RELEASES:
         return template_of(mechanism, name)

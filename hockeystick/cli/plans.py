@@ -188,11 +188,10 @@ class Source:
     ) -> PlanFile:
         """Return the plan, with what a file says about it.
 
-        ``values`` replace fields of DP-SGD, or what stands at paths in the file, as
-        release[0].scale, or in the plan, as parts[1].scale; ``blanks`` collects what is left out.
+        ``values`` replace fields of DP-SGD, or what stands at paths in the plan, as
+        parts[1].scale; ``blanks`` collects what is left out.
         """
         fields: dict[str, Any] = {}
-        of_file: dict[str, Any] = {}
         of_plan: dict[str, Any] = {}
         known = parameters_of(hs.DPSGD) if self.is_training else {}
         for name, text in (values or {}).items():
@@ -200,16 +199,14 @@ class Source:
             if field != name or name in known or self.text == TRAINING:
                 fields[field] = _value(text)
             else:
-                (of_file if name.startswith("release[") else of_plan)[name] = _value(text)
+                of_plan[name] = _value(text)
         if self.text == TRAINING and "adjacency" not in fields:
             adjacency = options.default("adjacency")
             fields |= {} if adjacency is None else {"adjacency": adjacency}
-        if self.content is not None:
-            file = plan_in(self.content, self.name, fields, of_file, blanks)
-        elif of_file:
-            raise click.UsageError(f"{next(iter(of_file))}: {self.text!r} is no plan file")
-        else:
+        if self.content is None:
             file = PlanFile(plan=plan_of_text(self.text, fields, blanks))
+        else:
+            file = plan_in(self.content, self.name, fields, blanks)
         return replace(file, plan=with_fields(file.plan, of_plan)) if of_plan else file
 
     def left_out(self) -> str | None:

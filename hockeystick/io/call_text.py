@@ -134,11 +134,6 @@ def computed_in(node: Any) -> Any:
 
     Other texts stay, a number in quotes among them, and so do the names that people give. What
     JSON says is null is left out.
-
-    Example:
-        >>> from hockeystick.io.call_text import computed_in
-        >>> computed_in({"rate": "1/98", "grid": ["2**0.5", "1.5", "1/0", "a/b"]})
-        {'rate': 0.01020408163265306, 'grid': [1.4142135623730951, '1.5', '1/0', 'a/b']}
     """
     if isinstance(node, dict):
         held = {key: one for key, one in node.items() if one is not None}
@@ -173,8 +168,6 @@ def _computed(text: str) -> float | Fraction | None:
 
 
 class _Reader:
-    """Reads one text."""
-
     def __init__(self, text: str, blanks: Blanks | None = None) -> None:
         self.text, self.blanks = text, blanks
         try:
@@ -248,7 +241,6 @@ class _Reader:
         return found if math.isfinite(found) else self._refuse(node, "cannot be computed")
 
     def _called(self, node: ast.Call, depth: int, field: str) -> Any:
-        """Return what a call makes for a field, or the number."""
         name = self._name_in(node)
         if function := _FUNCTIONS.get(re.sub(r"^(math|np)\.", "", name)):
             given = [self.value(one, depth) for one in node.args]
@@ -270,7 +262,6 @@ class _Reader:
     def _fields(
         self, node: ast.Call, name: str, make: Callable[..., object], depth: int
     ) -> dict[str, object]:
-        """Return the fields that a call gives, by their names."""
         by_place = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
         names = [one.name for one in parameters_of(make).values() if one.kind in by_place]
         if len(node.args) > len(names):
@@ -306,6 +297,5 @@ def _is_number(value: object, *kinds: type) -> bool:
 
 
 def _shown(text: str) -> str:
-    """Return a text short enough for a line."""
     words = " ".join(text.split())
     return repr(words if len(words) <= _SHOWN else words[: _SHOWN - 3] + "...")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields
 from fractions import Fraction
 from functools import cache
@@ -91,8 +91,7 @@ def read_description(document: Json) -> Mechanism:
     """Return the plan that a description says: ``describe`` the other way round.
 
     Guarantees:
-        The plan equals the one that was described. Each type's constructor is called, so that
-        nothing comes in unchecked; only types of the package are read.
+        The plan equals the one that was described; only types of the package are read.
 
     Args:
         document: What ``describe`` returned, also after a way through JSON.
@@ -174,7 +173,6 @@ def _decoded(document: Json) -> Any:
 
 
 def _fraction(text: object) -> Fraction:
-    """Return the fraction that a text says, or raise."""
     numerator, _, denominator = text.partition("/") if isinstance(text, str) else ("", "", "")
     try:
         return Fraction(int(numerator, 16), int(denominator, 16))
@@ -194,14 +192,18 @@ class _Form(NamedTuple):
 
 @cache
 def _forms() -> Mapping[str, _Form]:
-    """Return the forms of all types, by name."""
-    plain: dict[str, type] = {**MECHANISMS, **NOTIONS}
-    plain |= {kind.__name__: kind for kind in STRATEGIES.values()}
-    plain |= {f"schedules.{kind.__name__}": kind for kind in SCHEDULES.values()}
-    plain |= {f"tuning.{kind.__name__}": kind for kind in RUN_COUNTS.values()}
-    plain |= {f"tradeoffs.{kind.__name__}": kind for kind in _TRADEOFFS}
+    plain: dict[str, Iterable[type]] = {
+        "": (*MECHANISMS.values(), *NOTIONS.values(), *STRATEGIES.values()),
+        "schedules.": SCHEDULES.values(),
+        "tuning.": RUN_COUNTS.values(),
+        "tradeoffs.": _TRADEOFFS,
+    }
     return {
-        **{name: _by_fields(kind, kind) for name, kind in plain.items()},
+        **{
+            f"{room}{kind.__name__}": _by_fields(kind, kind)
+            for room, kinds in plain.items()
+            for kind in kinds
+        },
         "Encoder": _by_fields(Encoder, _encoder),
         "Graph": _Form(Graph, ("parties", "edges", "words"), _of_graph, _graph),
         "Origin": _by_fields(Origin, _origin),
@@ -232,7 +234,6 @@ def _attributes(value: Any) -> dict[str, Any]:
 
 
 def _of_type(name: str, value: Any, kind: type) -> Any:
-    """Return a value of a type, or raise."""
     if not isinstance(value, kind):
         raise ParameterError(name, value, "a text" if kind is str else f"a {kind.__name__}")
     return value
@@ -304,7 +305,6 @@ def _polygon(
     ratios: tuple[float, ...],
     slack: float,
 ) -> PiecewiseLinearTradeOff:
-    """Return the trade-off function with these corners."""
     rates = {"alphas": alphas, "powers": powers, "rests": rests, "betas": betas}
     checked = {n: tuple(_validate.real(n, x, _RATE) for x in values) for n, values in rates.items()}
     corners = Corners(
@@ -320,7 +320,6 @@ def _polygon(
 
 
 def _release_of(f: Any) -> dict[str, Mechanism]:
-    """Return the plan that a trade-off function is of, or raise where none is known."""
     if isinstance(f.release, Mechanism):
         return {"plan": f.release}
     allowed = "that of a plan or of one formula; this profile is known to the program alone"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, is_dataclass
@@ -34,8 +33,6 @@ from hockeystick.mechanisms.base import checked
 MOST_BYTES: Final = 1_000_000
 TABLES: Final = ("dpsgd", "release")
 _DEEPEST: Final = 16
-# A step on a path: a key, or the index of one of several.
-_STEP: Final = re.compile(r"\.?[^.\[\]]+|\[\d+\]")
 _LONG: Final = 1000
 
 
@@ -105,15 +102,11 @@ def plan_in(
     content: bytes,
     name: str,
     overrides: Mapping[str, object] | None = None,
-    numbers: Mapping[str, object] | None = None,
     blanks: Blanks | None = None,
 ) -> PlanFile:
     """Return the plan that the content of a plan file describes; errors begin with the name."""
     try:
-        document = document_of(content)
-        for path, number in (numbers or {}).items():
-            _set_at(document, path, number)
-        return plan_file_of(document, overrides or {}, blanks)
+        return plan_file_of(document_of(content), overrides or {}, blanks)
     except PlanFileError as error:
         raise PlanFileError(f"{name}: {error}") from None
 
@@ -247,7 +240,6 @@ def problems_in(content: bytes) -> list[str]:
 
 
 def _about(document: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a file says about its plan, or raise."""
     about: dict[str, Any] = {key: text_at(document, key) for key in TOP_KEYS[:3]}
     given = {key: document.get(key) for key in TOP_KEYS[3:]}
     try:
@@ -268,7 +260,6 @@ def text_at(document: Mapping[str, Any], key: str) -> str | None:
 
 
 def _dpsgd(table: object, overrides: Mapping[str, object], blanks: Blanks | None) -> Mechanism:
-    """Return the plan of a table [dpsgd]."""
     if not isinstance(table, dict):
         raise PlanFileError("dpsgd must be a table: write [dpsgd]")
     fields = {key: _value(key, one, f"dpsgd.{key}", blanks) for key, one in table.items()}
@@ -309,23 +300,6 @@ def _value(key: str, value: Any, where: str, blanks: Blanks | None, depth: int =
         name: _value(name, one, f"{where}.{name}", blanks, depth + 1) for name, one in given.items()
     }
     return built(make, made, where, blanks=blanks)
-
-
-def _set_at(document: dict[str, Any], path: str, value: object) -> None:
-    """Put a value into a document, at a path such as ``release[0].inner.rate``, or raise."""
-    *steps, last = [
-        int(step[1:-1]) if step.startswith("[") else step.removeprefix(".")
-        for step in _STEP.findall(path)
-    ]
-    table: Any = document
-    try:
-        for step in steps:
-            table = table[step]
-        if isinstance(last, int):
-            table[last]
-        table[last] = value
-    except (LookupError, TypeError):
-        raise PlanFileError(f"{path} cannot be set: the file has no such place") from None
 
 
 def save_plan(plan: Mechanism | PlanFile, path: str | os.PathLike[str]) -> None:
@@ -405,7 +379,6 @@ def tables_of(plan: Mechanism) -> dict[str, Any]:
 
 
 def _written(key: str, value: Any) -> Any:
-    """Return the value of a key as TOML has it."""
     match value:
         case str():
             return str(value)
@@ -443,7 +416,6 @@ def _fields(value: Any) -> dict[str, Any]:
 
 
 def _encoder(encoder: Encoder) -> dict[str, Any]:
-    """Return the table of an encoder, made of its strategy and its pattern of participation."""
     strategy, kind, own = encoder.strategy, encoder.words, {}
     if strategy is not None:
         kind, own = _name_of("encoder", strategy, STRATEGIES), _fields(strategy)
@@ -455,7 +427,6 @@ def _encoder(encoder: Encoder) -> dict[str, Any]:
 
 
 def _name_of(key: str, value: object, known: Mapping[str, object]) -> str:
-    """Return what files call a value of this type, or raise."""
     for name, make in known.items():
         if make is type(value):
             return name

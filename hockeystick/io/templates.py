@@ -41,30 +41,10 @@ _CALLS: Final[Mapping[str, str]] = {
 }
 
 
-def training_template(name: str = "plan.toml") -> str:
-    """Return the text of a plan file for DP-SGD, to be filled in."""
-    return _begun().format(title="My training run", name=name, many="examples")
-
-
-def _begun() -> str:
-    """Return the text of a file for training, with blanks for what is said at its top."""
-    return (resources.files("hockeystick.io") / "plan.toml").read_text("utf-8")
-
-
 def template_of(mechanism: str, name: str = "plan.toml") -> str:
-    """Return the text of a plan file for one mechanism or notion, to be filled in.
-
-    Example:
-        >>> from hockeystick.io.templates import template_of
-        >>> print(template_of("Laplace").partition("[[release]]")[2].strip())
-        mechanism = "Laplace"
-        # The noise's scale over the sensitivity, in [0, inf].
-        scale = 1.0
-        # How often it runs.
-        # repeat = 1
-    """
+    """Return the text of a plan file for one mechanism or notion, to be filled in."""
     if mechanism == DPSGD.__name__:
-        return training_template(name)
+        return _training().format(title="My training run", name=name, many="examples")
     return template_of_plan(_example(mechanism), name)
 
 
@@ -75,9 +55,13 @@ def template_of_plan(plan: Mechanism, name: str = "plan.toml") -> str:
     kinds = [table.get("mechanism", DPSGD.__name__) for table in every]
     title = f"My {kinds[0]}" if len(kinds) == 1 else "My plan"
     many = "clients" if unit_of(plan) == "client" else "examples"
-    top = _begun().partition("\n[dpsgd]")[0]
-    head = top.format(title=title, name=name, many=many)
+    head = _training().partition("\n[dpsgd]")[0].format(title=title, name=name, many=many)
     return "\n".join([head, *map(_table, kinds, every)])
+
+
+def _training() -> str:
+    """Return the text of a file for training, with blanks for what is said at its top."""
+    return (resources.files("hockeystick.io") / "plan.toml").read_text("utf-8")
 
 
 def _example(name: str) -> Mechanism:
@@ -95,22 +79,24 @@ def _table(kind: str, table: Mapping[str, Any]) -> str:
     """Return the table of training or a release, each key under what it means for a mechanism."""
     import tomli_w
 
-    is_training = "mechanism" not in table
-    above = "dpsgd" if is_training else "release"
+    above, heading = "release", "[[release]]"
     meanings = meanings_of(RELEASES[kind]) | {"repeat": _REPEAT}
-    lines, tables = [f"[{above}]" if is_training else f"[[{above}]]"], []
+    defaults = {key: one.default for key, one in parameters_of(RELEASES[kind]).items()}
+    if "mechanism" in table:
+        defaults["repeat"] = 1
+    else:
+        above, heading = "dpsgd", "[dpsgd]"
+    lines, tables = [heading], []
     for key, value in table.items():
         text = tomli_w.dumps({key: value}).strip()
         if text.startswith("["):
             tables.append("\n" + tomli_w.dumps({above: {key: value}}).strip())
         else:
             lines += [*_comment(meanings.get(key, "")), text]
-    defaults = {key: one.default for key, one in parameters_of(RELEASES[kind]).items()}
-    for key, default in (defaults if is_training else defaults | {"repeat": 1}).items():
-        if key not in table:
-            is_plain = isinstance(default, bool | str | int | float)
-            text = tomli_w.dumps({key: default}).strip() if is_plain else f"{key} = ..."
-            lines += [*_comment(meanings.get(key, "")), f"# {text}"]
+    for key in (one for one in defaults if one not in table):
+        is_plain = isinstance(defaults[key], bool | str | int | float)
+        text = tomli_w.dumps({key: defaults[key]}).strip() if is_plain else f"{key} = ..."
+        lines += [*_comment(meanings.get(key, "")), f"# {text}"]
     return "\n".join([*lines, *tables, ""])
 
 
@@ -122,7 +108,6 @@ def meanings_of(kind: object) -> dict[str, str]:
 
 
 def _comment(text: str) -> list[str]:
-    """Return a text as lines of comment."""
     return textwrap.wrap(
         text, _WIDTH, initial_indent="# ", subsequent_indent="# ", break_on_hyphens=False
     )
@@ -154,16 +139,9 @@ _PAIRS: Final = sorted({tuple(sorted(pair)) for pair in ALTERNATIVES.items()})
 
 
 def plan_schema() -> Schema:
-    """Return the JSON schema (draft 7) of plan files.
+    """Return the JSON schema (draft 7) of plan files; ``load_plan`` knows more.
 
-    It knows each key, what it means, whether it is a number, a text or one of a few words, between
-    which ends numbers of well-known names are, and which keys exclude one another; ``load_plan``
-    knows more. No number is required, since ``hockeystick solve`` finds one that is left out.
-
-    Example:
-        >>> from hockeystick.io.templates import plan_schema
-        >>> sorted(plan_schema()["properties"])
-        ['delta', 'dpsgd', 'epsilon', 'notes', 'release', 'source', 'title']
+    No number is required, since ``hockeystick solve`` finds one that is left out.
     """
     about = {
         **{name: {"type": "string", "description": text} for name, text in _ABOUT.items()},

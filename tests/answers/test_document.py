@@ -76,8 +76,7 @@ def test_only_one_epsilon_and_delta_are_a_budget(
 
 
 WRONG: list[tuple[Any, dict[str, Any], str]] = [
-    (1.0, {}, "answer must be a Certified or a Calibrated; got 1.0"),
-    (STEP, {}, "Calibrated (what hockeystick.epsilon(plan, delta) returns, with the plan beside"),
+    (STEP, {}, "a Certified, as hockeystick.epsilon returns it, or a Calibrated; got Poisson"),
     (hs.epsilon(STEP, delta=0.1, accountant="gdp"), {}, "an approximation claims nothing"),
     (hs.epsilon(STEP, delta=0.1), {"delta": 0.1}, "plan must be given beside a Certified epsilon"),
     (

@@ -183,7 +183,7 @@ def test_a_dash_is_a_plan_file_on_standard_input(
     assert err.startswith("hockeystick: standard input: this file is empty")
 
 
-def test_a_number_is_set_by_its_path_in_the_file_or_in_the_plan(run: Run, write: Write) -> None:
+def test_a_number_is_set_by_its_path_in_the_plan(run: Run, write: Write) -> None:
     content = (
         "delta = 1e-6\n[dpsgd]\nrate = 0.01\nsteps = 100\nnoise_multiplier = 1\n"
         + "[[release]]\nmechanism = 'Laplace'\nscale = 2\n"
@@ -195,12 +195,11 @@ def test_a_number_is_set_by_its_path_in_the_file_or_in_the_plan(run: Run, write:
     def having(*changes: str) -> Any:
         return told(run, "epsilon", path, *changes)["description"]["parts"]
 
-    for change in ("release[0].scale=30", "parts[1].scale=30", "scale=30"):
+    for change in ("parts[1].scale=30", "scale=30"):
         assert having(change)[1]["scale"] == 30
-    for change in ("release[1].inner.noise-multiplier=9", "parts[2].inner.noise_multiplier=9"):
+    for change in ("parts[2].inner.noise-multiplier=9", "parts[2].inner.noise_multiplier=9"):
         assert having(change)[2]["inner"]["noise_multiplier"] == 9
-    assert having("dpsgd.epochs=2", "release[0].repeat=3")[0]["epochs"] == 2
-    assert having("release[0].repeat=3")[1]["count"] == 3
+    assert having("dpsgd.epochs=2", "parts[1].scale=3")[0]["epochs"] == 2
     plan = told(
         run,
         "epsilon",
@@ -212,13 +211,11 @@ def test_a_number_is_set_by_its_path_in_the_file_or_in_the_plan(run: Run, write:
     )["description"]
     assert (plan["rate"], plan["batch_size"], plan["epochs"]) == (0.5, None, 3)
     for change, reason in (
-        ("release[5].scale=1", "release[5].scale cannot be set: the file has no such place"),
-        ("release[0].scal=3", "unknown key release[0].scal; allowed are scale"),
+        ("release[0].scale=1", "parameter must be a number that the plan gives"),
         ("scle=3", "parameter must be a number that the plan gives: parts[0].noise_mult"),
         ("scle=3", "(did you mean 'scale'?)"),
         ("scale=x", "scale must be a number"),
         ("scale=-1", "hockeystick: scale must be a number >= 0 or inf; got -1"),
-        ("release[0].scale=-1", "release[0].scale must be a number >= 0 or inf"),
         ("dpsgd.steps=-1", "hockeystick: steps must be an integer from 0"),
     ):
         status, out, err = run("epsilon", path, change)
@@ -226,8 +223,6 @@ def test_a_number_is_set_by_its_path_in_the_file_or_in_the_plan(run: Run, write:
         assert reason in err
     again = ("epsilon", path, "scale=1", "scale=2")
     assert "scale is given twice; give it once" in run(*again).err
-    written = ("epsilon", "Laplace(2)", "release[0].scale=3")
-    assert "'Laplace(2)' is no plan file" in run(*written).err
 
 
 SIZES = ["examples=600", "batch_size=10", "epochs=3", "noise_multiplier=1.1"]

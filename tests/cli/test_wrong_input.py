@@ -60,7 +60,6 @@ WRONG = [
     (f"epsilon missing/{'x' * 5000}", "cannot be read"),
     ("epsilon 'Laplace(2)' --group 0", "group must be an integer from 1 to 10^15; got 0"),
     ("epsilon 'Laplace(2)' examples_per_user=3", "parameter must be a number that the plan gives"),
-    ("epsilon 'Laplace(2)' 'release[0].scale=3'", "'Laplace(2)' is no plan file"),
     ("epsilon 'Exponential(1)' --group 2 --delta 0.1", "no mechanism is known"),
     # Records that take turns are not on the same samples.
     (

@@ -309,7 +309,6 @@ def _weights(parts: int | None, weights: Iterable[float] | None) -> tuple[float,
 
 
 def _spent(budget: object) -> float:
-    """Return the number that a budget is of, or raise."""
     if isinstance(budget, ApproxDP | PureDP):
         return budget.epsilon
     if isinstance(budget, GDP):
@@ -320,7 +319,6 @@ def _spent(budget: object) -> float:
 
 
 def _check(budget: Budget) -> None:
-    """Raise if a budget is no notion that can be split, nothing, or everything."""
     within = not isinstance(budget, ApproxDP) or 0.0 < budget.delta < 1.0
     if not (0.0 < _spent(budget) < math.inf and within):
         raise ParameterError("budget", budget, _A_BUDGET)

@@ -35,7 +35,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
@@ -123,7 +123,7 @@ def delta_of(part: Mechanism) -> Fraction:
 
 
 def without_failure(part: Mechanism) -> Mechanism:
-    """Return a mechanism without its delta: of an (epsilon, delta) guarantee the epsilon-DP one."""
+    """Return a mechanism without its delta."""
     return PureDP(part.epsilon) if isinstance(part, ApproxDP) else part
 
 
@@ -133,7 +133,6 @@ def divergence_without_failure(part: Mechanism, order: float) -> Fraction:
 
 
 def _finite(value: float, part: Mechanism, notion: str) -> float:
-    """Return a finite number, or raise where everything is released."""
     if value == math.inf:
         raise IncompatibleError(
             f"no {notion} is proven to follow from a {part}: it allows everything"
@@ -246,7 +245,6 @@ def additive_measure(budget: Notion, slack: float | None, rule: Rule | None) -> 
 def _of_one(
     limit: float, of_part: Callable[[Mechanism], Fraction], notion: Callable[[float], Notion]
 ) -> Sums:
-    """Return the measure of one number, of which a notion is made."""
     return Sums((decimal(limit),), (of_part,), lambda sums, rounded: notion(rounded(sums[0])))
 
 
@@ -296,10 +294,8 @@ class ApproxDPMeasure(AdditiveMeasure):
         largest = largest_loss(kept)
         if isinstance(kept, PureDP) and largest is not None:
             return largest, NOTHING, self._rho_of_epsilon(largest), delta_of(part)
-        rho = rho_of(kept)
-        if largest is None:
-            return NOTHING, Fraction(1), rho, delta_of(part)
-        return largest, NOTHING, rho, delta_of(part)
+        unbounded = Fraction(1) if largest is None else NOTHING
+        return largest or NOTHING, unbounded, rho_of(kept), delta_of(part)
 
     def _rho_of_epsilon(self, epsilon: Fraction) -> Fraction:
         square = epsilon * epsilon / 2
@@ -411,8 +407,6 @@ def _by_bun_steinke(rho: float, delta: float) -> float:
 
 
 def _inverse_of_steinke(rho: float) -> float:
-    """Return about the epsilon with ``eps tanh(eps/2) = rho``."""
-
     def excess(log_epsilon: float) -> float:
         epsilon = math.exp(log_epsilon)
         return math.log(epsilon * math.tanh(0.5 * epsilon) / rho)
@@ -494,55 +488,39 @@ def expected_order(plan: Mechanism, budget: ApproxDP, slack: float) -> float:
     Only the choice depends on the plan, and not the guarantee, which any order fixed in advance
     gives.
     """
-    shares = _Shares(plan, budget.epsilon, slack)
-    for order in CANDIDATES:
-        shares.add(order)
-    best = shares.best()
+
+    def shares_at(orders: Iterable[float]) -> dict[float, Fraction]:
+        """Return which share of its limit the plan costs, where the slack leaves any of it."""
+        limits = {order: divergence_limit(budget.epsilon, slack, order) for order in orders}
+        known = {order: limit for order, limit in limits.items() if limit is not None}
+        return {order: cost / known[order] for order, cost in divergences_at(plan, known).items()}
+
+    shares = shares_at(CANDIDATES)
+    if not shares:
+        raise ParameterError("budget", ApproxDP(budget.epsilon, slack), _SOME_ORDER)
+    best = min(shares, key=lambda order: shares[order])
     for _ in range(_HALVINGS):
-        below, above = shares.neighbours(best)
-        for other in (below, above):
-            shares.add(float(f"{0.5 * (best + other):.{_ORDER_DIGITS}g}"))
-        best = shares.best()
+        tried = sorted(shares)
+        place = tried.index(best)
+        beside = (tried[max(place - 1, 0)], tried[min(place + 1, len(tried) - 1)])
+        between = [float(f"{0.5 * (best + other):.{_ORDER_DIGITS}g}") for other in beside]
+        shares |= shares_at((best, *between))
+        best = min(shares, key=lambda order: shares[order])
     return best
 
 
-@final
-class _Shares:
-    """Which share of its limit a plan costs, at the orders that were tried."""
-
-    __slots__ = ("_by_order", "_epsilon", "_plan", "_refusal", "_slack")
-
-    def __init__(self, plan: Mechanism, epsilon: float, slack: float) -> None:
-        self._plan, self._epsilon, self._slack = plan, epsilon, slack
-        self._by_order: dict[float, Fraction] = {}
-        self._refusal: HockeystickError | None = None
-
-    def add(self, order: float) -> None:
-        """Try an order, unless the slack leaves nothing there, or the plan has no divergence."""
-        most = divergence_limit(self._epsilon, self._slack, order)
-        if most is None or order in self._by_order:
-            return
+def divergences_at(plan: Mechanism, orders: Iterable[float]) -> dict[float, Fraction]:
+    """Return the divergences of a plan at the orders where it has one; raise if it has none."""
+    found: dict[float, Fraction] = {}
+    refusal: HockeystickError | None = None
+    for order in orders:
         try:
-            cost = sum_over_parts(self._plan, partial(divergence_without_failure, order=order))
+            found[order] = sum_over_parts(plan, partial(divergence_without_failure, order=order))
         except HockeystickError as error:
-            self._refusal = error
-        else:
-            self._by_order[order] = cost / most
-
-    def best(self) -> float:
-        """Return the order of the least share, or raise where there is none."""
-        if self._by_order:
-            return min(self._by_order, key=lambda order: self._by_order[order])
-        if self._refusal is not None:
-            raise self._refusal
-        budget = ApproxDP(self._epsilon, self._slack)
-        raise ParameterError("budget", budget, _SOME_ORDER)
-
-    def neighbours(self, order: float) -> tuple[float, float]:
-        """Return the orders that were tried next to one, or itself at an end."""
-        known = sorted(self._by_order)
-        place = known.index(order)
-        return known[max(place - 1, 0)], known[min(place + 1, len(known) - 1)]
+            refusal = error
+    if not found and refusal is not None:
+        raise refusal
+    return found
 
 
 def expected_slack(plan: Mechanism, budget: ApproxDP) -> float:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Any, Final, Self, TypeAlias, final
 
 from hockeystick import _validate
@@ -18,7 +19,7 @@ from hockeystick.calibration.filters.measures import (
     ApproxDPMeasure,
     Rule,
     delta_of,
-    divergence_without_failure,
+    divergences_at,
     largest_losses,
     sum_over_parts,
 )
@@ -133,7 +134,6 @@ class Odometer(Recorder):
         self._begin(share, order)
 
     def _begin(self, delta: float, order: float | None) -> None:
-        """Start with nothing spent, with orders around this one."""
         self.delta, self.order = delta, order
         self._lines: RhoLines | OrderLines = RhoLines() if order is None else OrderLines(order)
         self._cost = lru_cache(maxsize=_REMEMBERED)(self._lines.cost)
@@ -186,7 +186,6 @@ class Odometer(Recorder):
             self.step(mechanism, count=count)
 
     def _costs(self, mechanism: Mechanism) -> Costs:
-        """Return the cost of one run, or raise."""
         with EVALUATING:
             return self._cost(mechanism)
 
@@ -243,20 +242,11 @@ class OrderLines:
         """Return the largest losses, the divergences, and how many there are not of either."""
         _refuse_failure(mechanism, sum_over_parts(mechanism, delta_of))
         losses, unbounded = largest_losses(mechanism)
-        sums, missing = [], []
-        refusal: HockeystickError | None = None
-        for order in self.orders:
-            try:
-                sums.append(
-                    sum_over_parts(mechanism, partial(divergence_without_failure, order=order))
-                )
-                missing.append(NOTHING)
-            except HockeystickError as error:
-                sums.append(NOTHING)
-                missing.append(Fraction(1))
-                refusal = error
-        if refusal is not None and unbounded and all(missing):
-            raise refusal
+        known: dict[float, Fraction] = {}
+        with nullcontext() if unbounded else suppress(HockeystickError):
+            known = divergences_at(mechanism, self.orders)
+        sums = (known.get(order, NOTHING) for order in self.orders)
+        missing = (Fraction(order not in known) for order in self.orders)
         return losses, unbounded, *sums, *missing
 
     @property
@@ -312,18 +302,8 @@ def _reached(terms: list[Term], x: float) -> bool:
 
 def central_order(plan: Mechanism, delta: float) -> float:
     """Return the order of the least single line of an expected plan."""
-    lines: dict[float, float] = {}
-    refusal: HockeystickError | None = None
-    for order in CANDIDATES:
-        try:
-            total = sum_over_parts(plan, partial(divergence_without_failure, order=order))
-        except HockeystickError as error:
-            refusal = error
-        else:
-            lines[order] = float(total) - math.log(delta) / (order - 1.0)
-    if not lines and refusal is not None:
-        raise refusal
-    return min(lines, key=lambda order: lines[order])
+    totals = divergences_at(plan, CANDIDATES)
+    return min(totals, key=lambda one: float(totals[one]) - math.log(delta) / (one - 1.0))
 
 
 def _refuse_failure(mechanism: Mechanism, delta: Fraction) -> None:
@@ -335,7 +315,6 @@ def _refuse_failure(mechanism: Mechanism, delta: Fraction) -> None:
 
 
 def _line(rho: Fraction, delta: float, j: int) -> float:
-    """Return one line's bound, rounded up."""
     slope = _CENTRE * 2.0**j
     log = math.log(_SHARES * (1.0 + j * j)) - math.log(delta)
     return ((slope + 1.0) * float_above(rho) + log / slope) * _OUTWARD

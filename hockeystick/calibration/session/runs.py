@@ -220,7 +220,6 @@ class Recorder(ABC):
 
 
 def _runs_from(state: object) -> Runs:
-    """Return the runs that a state tells, or raise."""
     if not isinstance(state, list):
         raise ParameterError("steps", state, "a list as state_dict writes it")
     runs = Runs()

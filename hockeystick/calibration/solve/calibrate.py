@@ -10,7 +10,6 @@ from functools import partial
 from typing import Any, Final, final
 
 from hockeystick import _validate
-from hockeystick._suggest import hint
 from hockeystick.calibration.solve.fields import Parameter, locate, name_of, owner_of
 from hockeystick.calibration.solve.initial_guess import initial_guess
 from hockeystick.calibration.solve.search import Bracket, Search
@@ -63,16 +62,8 @@ _MEANINGS: Final = {
 }
 
 
-def _instead_of_calibrated(found: Calibrated) -> str:
-    """Return what to use in place of a number that the answer is not."""
-    return (
-        f"what calibration found for {found.parameter} is no number: use found.value, which meets "
-        'the target, or f"{found:.3f}", which rounds it to the safe side'
-    )
-
-
 @final
-@no_number(_instead_of_calibrated)
+@no_number
 @dataclass(frozen=True, slots=True, repr=False)
 class Calibrated:
     """The last value of a parameter that meets a target, with the proof.
@@ -264,7 +255,6 @@ def calibrate(
 def _begun_with(
     plan: Mechanism | Callable[..., Mechanism], parameter: str, fields: Mapping[str, Any]
 ) -> Mechanism:
-    """Return a plan as it is, or one of a class, with a number for what is solved for."""
     if isinstance(plan, Mechanism):
         for name, value in fields.items():
             raise ParameterError(name, value, "left out beside a plan, which has its numbers")
@@ -288,8 +278,6 @@ def _of_a_class(
     is_open = parameter in names and parameter not in fields
     for name in required_by(make):
         if name not in fields and not (is_open and name == parameter):
-            if parameter not in names and hint(parameter, [name]):
-                raise ParameterError("parameter", parameter, f"{name!r}, as {kind} calls it")
             raise ParameterError(name, None, f"given beside {kind}")
     if not is_open:
         return make(**fields)
@@ -297,7 +285,6 @@ def _of_a_class(
 
 
 def _adding_spent(spent: Mechanism | None) -> Callable[[Mechanism], Mechanism]:
-    """Return a function that composes a plan with what was spent before it."""
     if spent is None:
         return lambda plan: plan
     before = checked("spent", spent)

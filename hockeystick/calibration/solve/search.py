@@ -219,7 +219,6 @@ class Search:
         return self.constraint.costs_more(far.answer, near.answer)
 
     def _differ(self, first: Evaluation, last: Evaluation) -> bool:
-        """Return whether the intervals at two values differ by more than round-off."""
         if first.answer is None or last.answer is None:
             return first.answer is not last.answer
         ends = (first.answer.lower, last.answer.lower), (first.answer.upper, last.answer.upper)

@@ -351,7 +351,6 @@ class NotionConstraint(Constraint):
 
     @property
     def _field(self) -> str:
-        """The name of the notion's first parameter."""
         return "mu" if self.notion is GDP else "rho"
 
     @property
@@ -417,7 +416,6 @@ def _certified(found: object) -> Certified:
 
 
 def _log_ratio(value: float, limit: float) -> float:
-    """Return ln(value / limit) with its ends."""
     if value <= 0.0:
         return -math.inf
     if limit <= 0.0 or value == math.inf:
